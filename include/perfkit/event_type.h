@@ -1,0 +1,63 @@
+// Events as constants: what the kernel calls (type, config), with the name that perf gives it.
+//
+// An EventType is a literal: compare it, switch on it, keep it in a table. It includes nothing that costs compile time.
+// Everything else that can be counted (sysfs PMUs, tracepoints, breakpoints, modifiers) is written as text: event.h.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace perfkit {
+
+// perf_event_attr's type and configs, and the canonical name. `name` must outlive the EventType: use literals.
+struct EventType {
+  uint32_t type = 0;
+  uint64_t config = 0;
+  uint64_t config1 = 0;
+  uint64_t config2 = 0;
+  std::string_view name;
+
+  friend constexpr bool operator==(const EventType&, const EventType&) = default;
+};
+
+namespace event {
+
+// PERF_TYPE_HARDWARE (include/uapi/linux/perf_event.h, enum perf_hw_id).
+inline constexpr EventType kCycles{0, 0, 0, 0, "cycles"};
+inline constexpr EventType kInstructions{0, 1, 0, 0, "instructions"};
+inline constexpr EventType kCacheReferences{0, 2, 0, 0, "cache-references"};
+inline constexpr EventType kCacheMisses{0, 3, 0, 0, "cache-misses"};
+inline constexpr EventType kBranches{0, 4, 0, 0, "branches"};
+inline constexpr EventType kBranchMisses{0, 5, 0, 0, "branch-misses"};
+inline constexpr EventType kBusCycles{0, 6, 0, 0, "bus-cycles"};
+inline constexpr EventType kStalledCyclesFrontend{0, 7, 0, 0, "stalled-cycles-frontend"};
+inline constexpr EventType kStalledCyclesBackend{0, 8, 0, 0, "stalled-cycles-backend"};
+inline constexpr EventType kRefCycles{0, 9, 0, 0, "ref-cycles"};
+
+// PERF_TYPE_SOFTWARE (enum perf_sw_ids). The clocks count nanoseconds.
+inline constexpr EventType kCpuClock{1, 0, 0, 0, "cpu-clock"};
+inline constexpr EventType kTaskClock{1, 1, 0, 0, "task-clock"};
+inline constexpr EventType kPageFaults{1, 2, 0, 0, "page-faults"};
+inline constexpr EventType kContextSwitches{1, 3, 0, 0, "context-switches"};
+inline constexpr EventType kCpuMigrations{1, 4, 0, 0, "cpu-migrations"};
+inline constexpr EventType kMinorFaults{1, 5, 0, 0, "minor-faults"};
+inline constexpr EventType kMajorFaults{1, 6, 0, 0, "major-faults"};
+inline constexpr EventType kAlignmentFaults{1, 7, 0, 0, "alignment-faults"};
+inline constexpr EventType kEmulationFaults{1, 8, 0, 0, "emulation-faults"};
+inline constexpr EventType kDummy{1, 9, 0, 0, "dummy"};
+inline constexpr EventType kBpfOutput{1, 10, 0, 0, "bpf-output"};
+inline constexpr EventType kCgroupSwitches{1, 11, 0, 0, "cgroup-switches"};
+
+// PERF_TYPE_HW_CACHE: config = cache | operation << 8 | result << 16. The ones that people ask for most; the others
+// by name ("node-prefetch-misses").
+inline constexpr EventType kL1DcacheLoads{3, 0x00000, 0, 0, "L1-dcache-loads"};
+inline constexpr EventType kL1DcacheLoadMisses{3, 0x10000, 0, 0, "L1-dcache-load-misses"};
+inline constexpr EventType kL1IcacheLoadMisses{3, 0x10001, 0, 0, "L1-icache-load-misses"};
+inline constexpr EventType kLlcLoads{3, 0x00002, 0, 0, "LLC-loads"};
+inline constexpr EventType kLlcLoadMisses{3, 0x10002, 0, 0, "LLC-load-misses"};
+inline constexpr EventType kDtlbLoads{3, 0x00003, 0, 0, "dTLB-loads"};
+inline constexpr EventType kDtlbLoadMisses{3, 0x10003, 0, 0, "dTLB-load-misses"};
+inline constexpr EventType kItlbLoadMisses{3, 0x10004, 0, 0, "iTLB-load-misses"};
+
+}  // namespace event
+}  // namespace perfkit

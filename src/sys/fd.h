@@ -1,0 +1,36 @@
+// A file descriptor with one owner.
+#pragma once
+
+#include <utility>
+
+#include "src/sys/kernel.h"
+
+namespace perfkit::sys {
+
+// Closes what it holds when it dies. Moves, never copies. Empty is -1: descriptor 0 is a real one.
+class OwnedFd {
+ public:
+  OwnedFd() = default;
+  explicit OwnedFd(int fd) : fd_(fd) {}
+  OwnedFd(OwnedFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  OwnedFd& operator=(OwnedFd&& other) noexcept {
+    if (this != &other) {
+      Reset();
+      fd_ = std::exchange(other.fd_, -1);
+    }
+    return *this;
+  }
+  ~OwnedFd() { Reset(); }
+
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+
+  void Reset() {
+    if (fd_ >= 0) kernel().close(std::exchange(fd_, -1));
+  }
+
+ private:
+  int fd_ = -1;
+};
+
+}  // namespace perfkit::sys

@@ -1,0 +1,64 @@
+// Reads files and folders through the system-call table where it matters, through libc where it does not.
+#include "src/sys/files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_format.h"
+#include "src/sys/fd.h"
+
+namespace perfkit::sys {
+namespace {
+
+absl::Status FileError(const char* what, const std::string& path, int error) {
+  return absl::ErrnoToStatus(error, absl::StrFormat("cannot %s %s", what, path));
+}
+
+// One read, repeated when a signal interrupted it.
+ssize_t ReadSome(int fd, char* buffer, size_t size) {
+  ssize_t got;
+  do {
+    got = kernel().read(fd, buffer, size);
+  } while (got < 0 && errno == EINTR);
+  return got;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadFile(const std::string& path, size_t most) {
+  const OwnedFd fd(kernel().open(path.c_str(), O_RDONLY));
+  if (!fd) return FileError("open", path, errno);
+  std::string text;
+  char buffer[16 << 10];
+  while (true) {
+    const ssize_t got = ReadSome(fd.get(), buffer, sizeof(buffer));
+    if (got < 0) return FileError("read", path, errno);
+    if (got == 0) return text;
+    if (text.size() + static_cast<size_t>(got) > most) {
+      return absl::OutOfRangeError(absl::StrFormat("%s is larger than %d bytes", path, most));
+    }
+    text.append(buffer, static_cast<size_t>(got));
+  }
+}
+
+absl::StatusOr<std::vector<std::string>> ListFolder(const std::string& path) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(path.c_str()), ::closedir);
+  if (folder == nullptr) return FileError("list", path, errno);
+  std::vector<std::string> names;
+  while (const dirent* entry = ::readdir(folder.get())) {
+    std::string name = entry->d_name;
+    if (name != "." && name != "..") names.push_back(std::move(name));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+bool IsReadable(const std::string& path) { return ::access(path.c_str(), R_OK) == 0; }
+
+}  // namespace perfkit::sys

@@ -1,0 +1,62 @@
+// The real system calls behind the table.
+#include "src/sys/kernel.h"
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+
+namespace perfkit::sys {
+namespace {
+
+int PerfEventOpen(const PerfEventAttr* attr, pid_t pid, int cpu, int group_fd, unsigned long flags) {
+  return static_cast<int>(::syscall(SYS_perf_event_open, attr, pid, cpu, group_fd, flags));
+}
+
+int Ioctl(int fd, unsigned long request, unsigned long argument) { return ::ioctl(fd, request, argument); }
+
+int Open(const char* path, int flags) { return ::open(path, flags | O_CLOEXEC); }
+
+int Nanosleep(const timespec* time) { return ::nanosleep(time, nullptr); }
+
+int Getrusage(int who, rusage* out) { return ::getrusage(static_cast<__rusage_who>(who), out); }
+
+int Getrlimit(int resource, rlimit* out) { return ::getrlimit(static_cast<__rlimit_resource>(resource), out); }
+
+pid_t Gettid() { return static_cast<pid_t>(::syscall(SYS_gettid)); }
+
+}  // namespace
+
+constinit const Kernel kLinux = {
+    .perf_event_open = PerfEventOpen,
+    .ioctl = Ioctl,
+    .read = ::read,
+    .write = ::write,
+    .close = ::close,
+    .mmap = ::mmap,
+    .munmap = ::munmap,
+    .open = Open,
+    .fstat = ::fstat,
+    .pipe2 = ::pipe2,
+    .clock_gettime = ::clock_gettime,
+    .nanosleep = Nanosleep,
+    .getrusage = Getrusage,
+    .getrlimit = Getrlimit,
+    .gettid = Gettid,
+    .getpid = ::getpid,
+    .geteuid = ::geteuid,
+};
+
+namespace {
+constinit std::atomic<const Kernel*> g_kernel{&kLinux};
+}  // namespace
+
+// Acquire pairs with the release in ExchangeKernel: whoever sees a fake table sees it filled in.
+const Kernel& kernel() { return *g_kernel.load(std::memory_order_acquire); }
+
+const Kernel* ExchangeKernel(const Kernel* table) { return g_kernel.exchange(table, std::memory_order_acq_rel); }
+
+}  // namespace perfkit::sys

@@ -1,0 +1,50 @@
+// The system-call table: the one door between perfkit and Linux.
+//
+// Every call that perfkit makes goes through `kernel()`, so that a test can put a fake behind the door, or let the
+// n-th call fail (tests/support/fake_kernel.h). A call through the table costs what a direct call costs.
+// One of the three mutable globals of this library (docs/design.md): only tests ever change it.
+#pragma once
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "src/sys/perf_abi.h"
+
+namespace perfkit::sys {
+
+// Each member has the signature, the return value and the errno of the call that it is named after.
+struct Kernel {
+  int (*perf_event_open)(const PerfEventAttr* attr, pid_t pid, int cpu, int group_fd, unsigned long flags);
+  int (*ioctl)(int fd, unsigned long request, unsigned long argument);
+  ssize_t (*read)(int fd, void* buffer, size_t size);
+  ssize_t (*write)(int fd, const void* buffer, size_t size);
+  int (*close)(int fd);
+  void* (*mmap)(void* address, size_t size, int protection, int flags, int fd, off_t offset);
+  int (*munmap)(void* address, size_t size);
+  int (*open)(const char* path, int flags);
+  int (*fstat)(int fd, struct stat* out);
+  int (*pipe2)(int fds[2], int flags);
+  int (*clock_gettime)(clockid_t clock, timespec* out);
+  int (*nanosleep)(const timespec* time);
+  int (*getrusage)(int who, rusage* out);
+  int (*getrlimit)(int resource, rlimit* out);
+  pid_t (*gettid)();
+  pid_t (*getpid)();
+  uid_t (*geteuid)();
+};
+
+// The table in force. Never null. Any thread.
+const Kernel& kernel();
+
+// The real one: every member calls Linux.
+extern const Kernel kLinux;
+
+// Puts `table` (which must outlive its use) in force and returns the one that was. For tests.
+const Kernel* ExchangeKernel(const Kernel* table);
+
+}  // namespace perfkit::sys

@@ -1,0 +1,14 @@
+// mmap, owned.
+#include "src/sys/mapping.h"
+
+#include <sys/mman.h>
+
+namespace perfkit::sys {
+
+std::optional<Mapping> Mapping::ReadOnly(int fd, size_t size) {
+  void* const at = kernel().mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0);
+  if (at == MAP_FAILED) return std::nullopt;
+  return Mapping(static_cast<std::byte*>(at), size);
+}
+
+}  // namespace perfkit::sys

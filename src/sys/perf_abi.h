@@ -1,0 +1,114 @@
+// The perf ABI as of Linux 6.18: perf_event_open's attr, its constants and its ioctls, in our own words.
+//
+// Distributions ship uapi headers older than the kernels they run, so nothing here comes from <linux/perf_event.h>;
+// tests/sys/perf_abi_test.cc holds every layout and value against whatever header the build machine has.
+// Source: include/uapi/linux/perf_event.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace perfkit::sys {
+
+// perf_event_attr.type
+enum PerfType : uint32_t {
+  kTypeHardware = 0,
+  kTypeSoftware = 1,
+  kTypeTracepoint = 2,
+  kTypeHwCache = 3,
+  kTypeRaw = 4,
+  kTypeBreakpoint = 5,
+};
+
+// perf_event_attr.config of kTypeSoftware that other rooms must tell apart; the whole list is the event table's.
+enum SoftwareConfig : uint64_t {
+  kSwCpuClock = 0,
+  kSwTaskClock = 1,
+  kSwPageFaults = 2,
+  kSwContextSwitches = 3,
+  kSwCpuMigrations = 4,
+  kSwPageFaultsMin = 5,
+  kSwPageFaultsMaj = 6,
+  kSwDummy = 9,
+  kSwCgroupSwitches = 11,
+};
+
+// perf_event_attr.read_format
+enum ReadFormat : uint64_t {
+  kFormatTotalTimeEnabled = 1,
+  kFormatTotalTimeRunning = 2,
+  kFormatId = 4,
+  kFormatGroup = 8,
+  kFormatLost = 16,
+};
+
+// perf_event_attr.sample_type: the bits that counting uses.
+enum SampleBit : uint64_t {
+  kSampleIp = 1 << 0,
+  kSampleTid = 1 << 1,
+  kSampleTime = 1 << 2,
+  kSampleAddr = 1 << 3,
+  kSampleCpu = 1 << 7,
+};
+
+// perf_event_header.type and .misc: the records that counting reads.
+constexpr uint32_t kRecordSample = 9;
+constexpr uint32_t kRecordSwitch = 14;
+constexpr uint16_t kMiscSwitchOut = 1 << 13;
+constexpr uint16_t kMiscSwitchOutPreempt = 1 << 14;
+
+// perf_event_open's flags.
+constexpr unsigned long kOpenFdCloexec = 8;
+
+// ioctl requests on an event. (_IO('$', n): no direction, no size.)
+constexpr unsigned long kIocEnable = 0x2400;
+constexpr unsigned long kIocDisable = 0x2401;
+constexpr unsigned long kIocReset = 0x2403;
+constexpr unsigned long kIocFlagGroup = 1;
+
+// HW_BREAKPOINT_*, for perf_event_attr.bp_type.
+enum BreakpointKind : uint32_t { kBreakRead = 1, kBreakWrite = 2, kBreakExecute = 4 };
+
+// struct perf_event_attr. Zero it, fill in what is asked, and let AttrSize choose `size`.
+struct PerfEventAttr {
+  uint32_t type;
+  uint32_t size;
+  uint64_t config;
+  uint64_t sample_period_or_freq;
+  uint64_t sample_type;
+  uint64_t read_format;
+  uint64_t disabled : 1, inherit : 1, pinned : 1, exclusive : 1, exclude_user : 1, exclude_kernel : 1, exclude_hv : 1,
+      exclude_idle : 1, mmap : 1, comm : 1, freq : 1, inherit_stat : 1, enable_on_exec : 1, task : 1, watermark : 1,
+      precise_ip : 2, mmap_data : 1, sample_id_all : 1, exclude_host : 1, exclude_guest : 1,
+      exclude_callchain_kernel : 1, exclude_callchain_user : 1, mmap2 : 1, comm_exec : 1, use_clockid : 1,
+      context_switch : 1, write_backward : 1, namespaces : 1, ksymbol : 1, bpf_event : 1, aux_output : 1, cgroup : 1,
+      text_poke : 1, build_id : 1, inherit_thread : 1, remove_on_exec : 1, sigtrap : 1, defer_callchain : 1,
+      defer_output : 1, reserved_1 : 24;
+  uint32_t wakeup_events_or_watermark;
+  uint32_t bp_type;
+  uint64_t config1;  // also bp_addr, kprobe_func, uprobe_path
+  uint64_t config2;  // also bp_len, kprobe_addr, probe_offset
+  uint64_t branch_sample_type;
+  uint64_t sample_regs_user;
+  uint32_t sample_stack_user;
+  int32_t clockid;
+  uint64_t sample_regs_intr;
+  uint32_t aux_watermark;
+  uint16_t sample_max_stack;
+  uint16_t reserved_2;
+  uint32_t aux_sample_size;
+  uint32_t aux_action;
+  uint64_t sig_data;
+  uint64_t config3;
+};
+static_assert(sizeof(PerfEventAttr) == 136);
+static_assert(offsetof(PerfEventAttr, config1) == 56);
+static_assert(offsetof(PerfEventAttr, clockid) == 92);
+static_assert(offsetof(PerfEventAttr, sig_data) == 120);
+
+// The smallest published attr size (PERF_ATTR_SIZE_VER0..8) that holds every non-zero byte of `attr`.
+// A kernel refuses (E2BIG) sizes that it does not know only when the excess is not zero, but some sandboxes refuse
+// them always; asking for no more than is used works on all.
+uint32_t AttrSize(const PerfEventAttr& attr);
+
+}  // namespace perfkit::sys

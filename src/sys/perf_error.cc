@@ -1,0 +1,101 @@
+// The table of perf errors: call, errno -> code, cause, remedy.
+#include "src/sys/perf_error.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <string>
+
+#include "absl/strings/str_format.h"
+
+namespace perfkit::sys {
+namespace {
+
+using Code = absl::StatusCode;
+
+struct Row {
+  PerfCall call;
+  int error;
+  Code code;
+  const char* cause;
+  const char* remedy;
+};
+
+// Sources: man perf_event_open(2), ERRORS; kernel/events/core.c.
+constexpr Row kRows[] = {
+    {PerfCall::kOpen, EACCES, Code::kPermissionDenied, "this process may not watch that much",
+     "ask for user space only (modifier ':u'), lower kernel.perf_event_paranoid, or grant CAP_PERFMON"},
+    {PerfCall::kOpen, EPERM, Code::kPermissionDenied,
+     "the kernel, or a container's seccomp filter, forbids it to this process",
+     "lower kernel.perf_event_paranoid, grant CAP_PERFMON, or allow perf_event_open in the container's seccomp profile"},
+    {PerfCall::kOpen, ENOSYS, Code::kUnavailable, "this kernel or sandbox has no perf_event_open",
+     "use a kernel with CONFIG_PERF_EVENTS, outside gVisor-like sandboxes"},
+    {PerfCall::kOpen, ENOENT, Code::kUnavailable, "no counter unit of this machine has that event",
+     "virtual machines often have no PMU: enable it in the hypervisor, or count software events"},
+    {PerfCall::kOpen, ENODEV, Code::kUnavailable, "that CPU or that counter unit is not there",
+     "check the CPU number, and that the CPU is online"},
+    {PerfCall::kOpen, EOPNOTSUPP, Code::kUnavailable, "this counter unit cannot do what was asked",
+     "drop the modifier (':p' above all), or choose another event"},
+    {PerfCall::kOpen, EINVAL, Code::kInvalidArgument, "the kernel refuses this combination",
+     "too many events for one group, an event that cannot share a group, or a bit that this kernel does not know"},
+    {PerfCall::kOpen, E2BIG, Code::kUnavailable, "this kernel is older than the event asks for",
+     "ask for less, or use a newer kernel"},
+    {PerfCall::kOpen, ENOSPC, Code::kResourceExhausted, "all hardware breakpoints or counters are taken",
+     "x86 has 4 breakpoints a thread: count fewer addresses at once"},
+    {PerfCall::kOpen, EBUSY, Code::kResourceExhausted, "another user holds the counter unit exclusively",
+     "stop the other profiler"},
+    {PerfCall::kOpen, EMFILE, Code::kResourceExhausted, "this process has no descriptor left (RLIMIT_NOFILE)",
+     "raise `ulimit -n`, or watch fewer events on fewer threads"},
+    {PerfCall::kOpen, ENFILE, Code::kResourceExhausted, "the machine has no descriptor left", "raise fs.file-max"},
+    {PerfCall::kOpen, ENOMEM, Code::kResourceExhausted, "the kernel has no memory for it", "watch fewer events"},
+    {PerfCall::kOpen, ESRCH, Code::kNotFound, "that thread or process does not exist any more",
+     "check the id; a thread that has ended cannot be watched"},
+    {PerfCall::kOpen, EBADF, Code::kInternal, "the group's leader is gone", "this is perfkit's fault: please report it"},
+    {PerfCall::kOpen, EOVERFLOW, Code::kInvalidArgument, "the stack depth is above kernel.perf_event_max_stack",
+     "ask for fewer frames, or raise kernel.perf_event_max_stack"},
+    {PerfCall::kMapRing, EPERM, Code::kResourceExhausted, "the memory that this user may lock is used up",
+     "raise kernel.perf_event_mlock_kb or `ulimit -l`, or map fewer or smaller rings"},
+    {PerfCall::kMapRing, ENOMEM, Code::kResourceExhausted, "no memory, or no room in the address space",
+     "map fewer or smaller rings"},
+    {PerfCall::kMapRing, EINVAL, Code::kInvalidArgument, "the kernel refuses to map this event",
+     "inherited events of a single thread have no ring"},
+    {PerfCall::kRead, ECHILD, Code::kFailedPrecondition, "the group grew after a thread had inherited it",
+     "open all events of a group before threads start"},
+};
+
+const Row* Find(PerfCall call, int error) {
+  for (const Row& row : kRows) {
+    if (row.call == call && row.error == error) return &row;
+  }
+  return nullptr;
+}
+
+const char* Verb(PerfCall call) {
+  switch (call) {
+    case PerfCall::kOpen: return "perf_event_open";
+    case PerfCall::kMapRing: return "mmap of the event";
+    case PerfCall::kIoctl: return "ioctl on the event";
+    case PerfCall::kRead: return "read of the event";
+  }
+  return "perf";
+}
+
+// "; here: perf_event_paranoid is 2, uid 1000, no CAP_PERFMON", for errors that rights explain.
+std::string Here(Code code, const Rights& rights) {
+  if (code != Code::kPermissionDenied) return "";
+  const std::string level = rights.paranoid ? absl::StrFormat("is %d", *rights.paranoid) : "cannot be read";
+  return absl::StrFormat("; here: kernel.perf_event_paranoid %s, uid %d, %s CAP_PERFMON", level, rights.euid,
+                         rights.perfmon ? "with" : "without");
+}
+
+}  // namespace
+
+absl::Status PerfError(PerfCall call, int error, std::string_view asked, const Rights& rights) {
+  const Row* const row = Find(call, error);
+  const std::string said = absl::StrFormat("%s: %s said \"%s\" (errno %d)", asked, Verb(call), strerror(error), error);
+  if (row == nullptr) return absl::Status(absl::StatusCode::kInternal, said);
+  return absl::Status(
+      row->code, absl::StrFormat("%s: %s%s. Remedy: %s.", said, row->cause, Here(row->code, rights), row->remedy));
+}
+
+}  // namespace perfkit::sys

@@ -1,0 +1,19 @@
+// What an errno of a perf call means, why it came here, and what to do about it: one table.
+#pragma once
+
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "src/sys/rights.h"
+
+namespace perfkit::sys {
+
+enum class PerfCall { kOpen, kMapRing, kIoctl, kRead };
+
+// A Status that names what was asked (`asked`, in the user's words: "event 'cycles:k' on thread 12"), what the system
+// said, the cause here (quoting the paranoid level or the limit that is in force) and the remedy.
+// Codes: PermissionDenied for rights, Unavailable for what this machine or kernel has not, ResourceExhausted for
+// limits, NotFound for tasks that are gone, InvalidArgument for combinations that the kernel refuses, else Internal.
+absl::Status PerfError(PerfCall call, int error, std::string_view asked, const Rights& rights = ReadRights());
+
+}  // namespace perfkit::sys

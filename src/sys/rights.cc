@@ -1,0 +1,41 @@
+// Reads perf_event_paranoid and the effective capabilities from procfs.
+#include "src/sys/rights.h"
+
+#include "src/base/number.h"
+#include "src/base/text.h"
+#include "src/sys/files.h"
+#include "src/sys/kernel.h"
+
+namespace perfkit::sys {
+namespace {
+
+// Bit numbers of include/uapi/linux/capability.h.
+constexpr unsigned kCapSysAdmin = 21;
+constexpr unsigned kCapPerfmon = 38;
+
+std::optional<int> ReadParanoid(const std::string& proc) {
+  const auto text = ReadFile(proc + "/sys/kernel/perf_event_paranoid");
+  if (!text.ok()) return std::nullopt;
+  return base::ParseNumber<int>(base::Trim(*text));
+}
+
+bool HasPerfmon(const std::string& proc) {
+  const auto text = ReadFile(proc + "/thread-self/status");
+  if (!text.ok()) return false;
+  bool found = false;
+  base::ForEachPiece(*text, '\n', [&](std::string_view line) {
+    const auto [key, value] = base::Cut(line, ':');
+    if (key != "CapEff") return;
+    const uint64_t set = base::ParseNumber(base::Trim(value), 16).value_or(0);
+    found = (set >> kCapPerfmon & 1) != 0 || (set >> kCapSysAdmin & 1) != 0;
+  });
+  return found;
+}
+
+}  // namespace
+
+Rights ReadRights(const std::string& proc) {
+  return {.paranoid = ReadParanoid(proc), .euid = kernel().geteuid(), .perfmon = HasPerfmon(proc)};
+}
+
+}  // namespace perfkit::sys

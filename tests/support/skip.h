@@ -1,0 +1,34 @@
+// Skips for Catch2 v2: a test that cannot run here says why, and is counted.
+#pragma once
+
+#include <cstdio>
+#include <string>
+
+#include <catch2/catch.hpp>
+
+namespace perfkit::testing {
+
+struct SkipTally {
+  int started = 0;  // test cases that have begun
+  int skipped = 0;  // of these, how many gave up with SKIP_TEST
+};
+
+inline SkipTally& Skips() {
+  static SkipTally tally;
+  return tally;
+}
+
+inline void Skip(const std::string& reason) {
+  ++Skips().skipped;
+  std::printf("SKIPPED: %s: %s\n", Catch::getResultCapture().getCurrentTestName().c_str(), reason.c_str());
+  std::fflush(stdout);
+}
+
+}  // namespace perfkit::testing
+
+// Leaves the test case. Only for a reason that a typed Status or a missing right gives, never for a failure.
+#define SKIP_TEST(reason)                \
+  do {                                   \
+    ::perfkit::testing::Skip(reason);    \
+    return;                              \
+  } while (false)
