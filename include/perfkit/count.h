@@ -1,0 +1,198 @@
+// What a counter says, what the number is worth, and the reading of it: the half of counting that never fails.
+//
+// This header costs little to include and is all that a hot path needs. counter.h adds what can fail: Open.
+//
+//   caller ── CounterReader::Read(Snapshot&)
+//               ├─ all numbers have a path without a system call: loads and one tick, right here (ReadFast)
+//               └─ else: ReadSlow, in src/count/reader.cc, which calls the kernel
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "perfkit/user_page.h"
+
+namespace perfkit {
+
+namespace count {
+class Source;  // src/count/source.h: the descriptors, mappings and groups behind a set
+}
+
+// Events in one CounterSet, at most.
+inline constexpr size_t kMaxEvents = 16;
+
+// How a number is read; a CounterSet chooses the cheapest truthful way at Open and proves it first.
+enum class ReadPath : uint8_t {
+  kUserPage,     // a counter register, read in user space (rdpmc, mrs)
+  kRing,         // the head of a ring with one fixed-size record an event
+  kThreadClock,  // the tick counter, based on the thread's task clock; or what switch records tell
+  kGroupRead,    // read(2) of a perf group
+  kUsage,        // getrusage, where perf is not permitted
+};
+std::string_view ReadPathName(ReadPath path);
+
+// What a number is worth: a set of flags. `not_counted` stands alone.
+struct Validity {
+  enum Flag : uint8_t {
+    kNotCounted = 1,    // no number: the reason is CounterSet::reason(i)
+    kSwitched = 2,      // the thread may have been off its CPU in between
+    kMigrated = 4,      // it ended on another CPU than it began on
+    kMultiplexed = 8,   // it was on a counter for a part of the time only: see coverage()
+    kUserOnly = 16,     // the kernel's work on the thread's behalf is not in it
+    kFallback = 32,     // read by a dearer path than the one chosen
+    kOtherThread = 64,  // began and ended on different threads: no number
+  };
+  uint8_t flags = 0;
+
+  constexpr bool has(Flag flag) const { return (flags & flag) != 0; }
+  constexpr bool counted() const { return (flags & (kNotCounted | kOtherThread)) == 0; }
+  constexpr Validity operator|(Validity other) const { return {static_cast<uint8_t>(flags | other.flags)}; }
+  friend constexpr bool operator==(Validity, Validity) = default;
+};
+
+// One number with its worth. Times are of the event, not of the clock on the wall: how long it was asked for and how
+// long it was on a counter. Paths that cannot multiplex leave both 0, which means always.
+struct Count {
+  uint64_t value = 0;
+  uint64_t time_enabled_ns = 0;
+  uint64_t time_running_ns = 0;
+  Validity validity{Validity::kNotCounted};
+
+  // The part of the time in which the event was looked at: 0 to 1. 0 for what was not counted.
+  constexpr double coverage() const {
+    if (!validity.counted()) return 0;
+    if (time_running_ns >= time_enabled_ns) return 1;
+    return static_cast<double>(time_running_ns) / static_cast<double>(time_enabled_ns);
+  }
+  // The estimate for the whole time: value * enabled / running in 128 bits. Equal to `value` at full coverage;
+  // nothing when it was not counted or never ran.
+  std::optional<uint64_t> scaled() const;
+};
+
+// All numbers of a set at one moment. Only differences of two snapshots of the same set mean anything.
+// Left uninitialised on purpose: Read fills what the set has.
+struct Snapshot {
+  struct Times {
+    uint64_t enabled_ns, running_ns;
+  };
+  std::array<uint64_t, kMaxEvents> values;
+  std::array<Times, kMaxEvents> times;  // by event; only of events whose path can multiplex
+  uint32_t epoch;     // the user page's lock: equal epochs prove that no switch lies between
+  uint32_t cpu;       // where the thread ran; kNoCpu when unknown
+  uint32_t missing;   // bit i: event i has no number in this snapshot
+  uint32_t fallback;  // bit i: event i was read by a dearer path than its own
+  bool other_thread;  // not read on the thread that the set counts
+
+  static constexpr uint32_t kNoCpu = ~0u;
+};
+
+namespace detail {
+
+// The thread's clock at a known tick. Rewritten by the owner thread only, now and then; `version` is odd meanwhile,
+// so that a signal handler on the same thread, which may read the set too, never uses a half-written one.
+struct ClockBase {
+  uint32_t version = 0;
+  uint32_t epoch = 0;  // the page lock under which the base holds
+  uint64_t ticks = 0;
+  uint64_t time_ns = 0;
+};
+
+// Everything that an inline read touches, at a stable address, in the order in which it is touched.
+// Owned by a CounterSet; in the child of a fork `owner` becomes 0 and no pointer is followed any more.
+struct ReadPlan {
+  uintptr_t owner = 0;              // ThreadAddress() of the counted thread; 0: no inline read for this set
+  const UserPage* page = nullptr;   // whose lock tells epochs apart
+  const uint32_t* cpu = nullptr;    // the thread's rseq cpu_id, or a word that says kNoCpu
+  bool all_fast = false;            // no event needs the kernel
+  uint8_t ring_count = 0;
+  uint8_t clock_index = kMaxEvents;      // event that is the thread's clock; kMaxEvents: none
+  uint8_t migration_index = kMaxEvents;  // event that is counted from switch records
+  uint64_t migrations = 0;               // as of `base.epoch`
+  ClockBase base;
+  uint64_t max_age_ticks = 0;       // a base older than this is renewed: bounds the drift of the tick rate
+  uint64_t ns_per_tick_q32 = 0;     // nanoseconds a tick, in 2^-32
+  struct Ring {
+    const uint64_t* head;
+    uint8_t shift;  // log2 of the bytes that one event appends
+    uint8_t index;
+  };
+  std::array<Ring, kMaxEvents> rings{};
+};
+
+inline uint64_t TicksToNs(const ReadPlan& plan, uint64_t ticks) noexcept {
+  __extension__ using Wide = unsigned __int128;
+  return static_cast<uint64_t>(Wide{ticks} * plan.ns_per_tick_q32 >> 32);
+}
+
+}  // namespace detail
+
+// The reading half of a CounterSet. For the thread that the set counts, and for signal handlers on that thread.
+class CounterReader {
+ public:
+  CounterReader() = default;
+
+  // Fills `now`. Never fails, allocates, locks or throws; what has no number is told by `missing`.
+  void Read(Snapshot& now) const noexcept {
+    if (!(plan_ != nullptr && plan_->all_fast && ReadFast(*plan_, now))) [[unlikely]] ReadSlow(now);
+  }
+
+  size_t size() const noexcept { return size_; }
+
+  // What event `i` counted from `begin` to `end`, two snapshots of this set, and what the number is worth.
+  Count Difference(const Snapshot& begin, const Snapshot& end, size_t i) const noexcept;
+
+  // The flags that every number of [begin, end] shares: switched, migrated, other_thread.
+  static Validity SharedValidity(const Snapshot& begin, const Snapshot& end) noexcept {
+    uint8_t flags = begin.epoch == end.epoch ? 0 : Validity::kSwitched;
+    if (begin.cpu != end.cpu) flags |= Validity::kMigrated;
+    if (begin.other_thread || end.other_thread) flags |= Validity::kOtherThread;
+    return {flags};
+  }
+
+  // Bit i: event i is read by a path that can multiplex, and has times of its own in a snapshot.
+  uint32_t timed() const noexcept { return timed_; }
+
+  // Flags that event `i` carries always: user_only, not_counted.
+  Validity standing(size_t i) const noexcept { return i < size_ ? standing_[i] : Validity{Validity::kNotCounted}; }
+
+ protected:
+  // Reads everything that needs no system call. False, and `now` unspecified, when the base has to be renewed first,
+  // the thread is another, or the thread was switched meanwhile.
+  static bool ReadFast(detail::ReadPlan& plan, Snapshot& now) noexcept;
+
+  void ReadSlow(Snapshot& now) const noexcept;
+
+  detail::ReadPlan* plan_ = nullptr;
+  count::Source* source_ = nullptr;  // what ReadSlow reads
+  size_t size_ = 0;
+  uint32_t timed_ = 0;
+  std::array<Validity, kMaxEvents> standing_{};
+};
+
+inline bool CounterReader::ReadFast(detail::ReadPlan& plan, Snapshot& now) noexcept {
+  if (ThreadAddress() != plan.owner) return false;
+  const uint32_t version = plan.base.version;
+  const uint32_t epoch = LoadShared(plan.page->lock);
+  const uint64_t ticks = ReadTicks();
+  const uint64_t age = ticks - plan.base.ticks;
+  if (epoch != plan.base.epoch || age > plan.max_age_ticks) return false;
+  for (size_t r = 0; r < plan.ring_count; ++r) {
+    const detail::ReadPlan::Ring& ring = plan.rings[r];
+    now.values[ring.index] = LoadShared(*ring.head) >> ring.shift;
+  }
+  if (plan.clock_index < kMaxEvents) now.values[plan.clock_index] = plan.base.time_ns + detail::TicksToNs(plan, age);
+  if (plan.migration_index < kMaxEvents) now.values[plan.migration_index] = plan.migrations;
+  now.epoch = epoch;
+  now.cpu = __atomic_load_n(plan.cpu, __ATOMIC_RELAXED);
+  now.missing = 0;
+  now.fallback = 0;
+  now.other_thread = false;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  // Unchanged: neither a switch nor a signal handler that renewed the base came in between.
+  return LoadShared(plan.page->lock) == epoch && plan.base.version == version && (version & 1) == 0;
+}
+
+}  // namespace perfkit
