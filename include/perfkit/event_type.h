@@ -20,6 +20,15 @@ struct EventType {
   friend constexpr bool operator==(const EventType&, const EventType&) = default;
 };
 
+// Where an event comes from: the headings under which events are listed.
+enum class EventCategory : uint8_t {
+  kHardware,    // generic, counted by the CPU
+  kSoftware,    // counted by the kernel
+  kCache,       // generic cache events, counted by the CPU
+  kPmu,         // a named event of a PMU under sysfs
+  kTracepoint,  // a static probe in the kernel
+};
+
 namespace event {
 
 // PERF_TYPE_HARDWARE (include/uapi/linux/perf_event.h, enum perf_hw_id).

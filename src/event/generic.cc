@@ -1,0 +1,53 @@
+// Expands generic and raw events over the core PMUs of this machine.
+#include "src/event/generic.h"
+
+#include "src/base/number.h"
+#include "src/event/pmu.h"
+#include "src/sys/perf_abi.h"
+
+namespace perfkit::event {
+namespace {
+
+// PERF_PMU_TYPE_SHIFT (include/uapi/linux/perf_event.h, 5.13): the PMU that a generic config is meant for.
+constexpr int kPmuTypeShift = 32;
+
+EventConfig::Part OnPmu(const Pmu& pmu, uint32_t type, uint64_t config) {
+  EventConfig::Part part;
+  part.type = type;
+  part.config = config;
+  part.pmu = pmu.name;
+  part.only_cpus = pmu.cpus;
+  return part;
+}
+
+bool IsHardware(const TableEvent& event) {
+  return event.category == EventCategory::kHardware || event.category == EventCategory::kCache;
+}
+
+}  // namespace
+
+std::optional<uint64_t> ParseRaw(std::string_view name) {
+  if (!name.starts_with('r')) return std::nullopt;
+  name.remove_prefix(1);
+  if (name.starts_with("0x")) name.remove_prefix(2);
+  return base::ParseNumber(name, 16);
+}
+
+void FillTableEvent(const TableEvent& event, const EventRoots& roots, EventConfig& config) {
+  config.unit = event.unit;
+  config.kernel_side = event.kernel_side;
+  const std::vector<Pmu> cores = IsHardware(event) ? HybridCorePmus(roots) : std::vector<Pmu>();
+  for (const Pmu& core : cores) {
+    config.parts.push_back(OnPmu(core, event.type.type, event.type.config | uint64_t{core.type} << kPmuTypeShift));
+  }
+  if (cores.empty())
+    config.parts.push_back({.type = event.type.type, .config = event.type.config, .pmu = {}, .only_cpus = {}});
+}
+
+void FillRaw(uint64_t raw, const EventRoots& roots, EventConfig& config) {
+  const std::vector<Pmu> cores = HybridCorePmus(roots);
+  for (const Pmu& core : cores) config.parts.push_back(OnPmu(core, core.type, raw));
+  if (cores.empty()) config.parts.push_back({.type = sys::kTypeRaw, .config = raw, .pmu = {}, .only_cpus = {}});
+}
+
+}  // namespace perfkit::event

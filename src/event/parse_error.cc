@@ -1,0 +1,51 @@
+// Composes the messages of parsers.
+#include "src/event/parse_error.h"
+
+#include <functional>
+
+#include "absl/strings/str_format.h"
+
+namespace perfkit::event {
+namespace {
+
+constexpr size_t kLongestPrinted = 100;
+
+// 1 for the first character of `whole`; 0 when `piece` is no part of it.
+size_t Position(std::string_view whole, std::string_view piece) {
+  const std::less_equal<const char*> not_after;  // a total order even over unrelated objects
+  const char* const at = piece.data();
+  const bool inside = at != nullptr && not_after(whole.data(), at) && not_after(at, whole.data() + whole.size());
+  return inside ? static_cast<size_t>(at - whole.data()) + 1 : 0;
+}
+
+}  // namespace
+
+std::string Printable(std::string_view text) {
+  std::string printable;
+  for (const char c : text.substr(0, kLongestPrinted)) {
+    if (c >= ' ' && c <= '~') {
+      printable += c;
+    } else {
+      printable += absl::StrFormat("\\x%02x", static_cast<unsigned char>(c));
+    }
+  }
+  if (text.size() > kLongestPrinted) printable += "...";
+  return printable;
+}
+
+absl::Status ErrorAt(absl::StatusCode code, std::string_view whole, std::string_view piece, const std::string& wrong) {
+  const size_t position = Position(whole, piece);
+  const bool worth_saying = position > 1 || (position == 1 && piece.size() < whole.size());
+  const std::string place = worth_saying ? absl::StrFormat(", character %d", position) : "";
+  return absl::Status(code, absl::StrFormat("event '%s'%s: %s", Printable(whole), place, wrong));
+}
+
+absl::Status WrongAt(std::string_view whole, std::string_view piece, const std::string& wrong) {
+  return ErrorAt(absl::StatusCode::kInvalidArgument, whole, piece, wrong);
+}
+
+absl::Status MissingAt(std::string_view whole, std::string_view piece, const std::string& wrong) {
+  return ErrorAt(absl::StatusCode::kNotFound, whole, piece, wrong);
+}
+
+}  // namespace perfkit::event

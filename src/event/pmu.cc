@@ -1,0 +1,157 @@
+// Reads PMU descriptions from sysfs.
+#include "src/event/pmu.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "absl/strings/str_format.h"
+#include "src/base/cpu_list.h"
+#include "src/base/number.h"
+#include "src/base/text.h"
+#include "src/event/parse_error.h"
+#include "src/sys/files.h"
+
+namespace perfkit::event {
+namespace {
+
+// sysfs shows at most a page a file (fs/sysfs/file.c).
+constexpr size_t kLargestSysfsFile = 64 << 10;
+
+std::string DevicesFolder(const EventRoots& roots) { return roots.sysfs + "/bus/event_source/devices"; }
+
+// Names become parts of paths: nothing that leaves the folder, or that hides.
+bool IsFileName(std::string_view name) {
+  return !name.empty() && name.size() < 256 && name.front() != '.' && name.find('/') == std::string_view::npos &&
+         name.find('\0') == std::string_view::npos;
+}
+
+absl::Status Nonsense(const std::string& path, std::string_view text, const char* what) {
+  return absl::Status(absl::StatusCode::kFailedPrecondition,
+                      absl::StrFormat("%s holds '%s', which is no %s", path, Printable(base::Trim(text)), what));
+}
+
+// As sys::ReadFile, with the code that a bad file of sysfs has.
+absl::StatusOr<std::string> ReadSysfs(const std::string& path) {
+  absl::StatusOr<std::string> text = sys::ReadFile(path, kLargestSysfsFile);
+  if (text.ok() || absl::IsNotFound(text.status()) || absl::IsPermissionDenied(text.status())) return text;
+  return absl::Status(absl::StatusCode::kFailedPrecondition, std::string(text.status().message()));
+}
+
+// Reads `cpus` or `cpumask`: whether the file is there, and its list in `cpus`.
+absl::StatusOr<bool> ReadCpus(const std::string& path, std::vector<int>& cpus) {
+  const absl::StatusOr<std::string> text = ReadSysfs(path);
+  if (!text.ok()) return absl::IsNotFound(text.status()) ? absl::StatusOr<bool>(false) : text.status();
+  std::optional<std::vector<int>> list = base::ParseCpuList(*text);
+  if (!list) return Nonsense(path, *text, "list of CPUs");
+  cpus = *std::move(list);
+  return true;
+}
+
+absl::Status ReadPlace(Pmu& pmu) {
+  const absl::StatusOr<bool> has_cpus = ReadCpus(pmu.folder + "/cpus", pmu.cpus);
+  if (!has_cpus.ok()) return has_cpus.status();
+  pmu.core = *has_cpus || pmu.name == "cpu";
+  if (pmu.core) return absl::OkStatus();
+  const absl::StatusOr<bool> has_mask = ReadCpus(pmu.folder + "/cpumask", pmu.cpus);
+  if (!has_mask.ok()) return has_mask.status();
+  pmu.cpu_wide = *has_mask;
+  return absl::OkStatus();
+}
+
+std::vector<std::string> FileNames(const std::string& folder) {
+  absl::StatusOr<std::vector<std::string>> names = sys::ListFolder(folder);
+  if (!names.ok()) return {};
+  return *std::move(names);
+}
+
+// The name in `folder` that equals `name` but for letter case, the exact one first; `name` itself when there is none.
+std::string AnyCase(const std::string& folder, std::string_view name) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; };
+  const auto same = [&](char a, char b) { return lower(a) == lower(b); };
+  const std::vector<std::string> names = FileNames(folder);
+  if (std::find(names.begin(), names.end(), name) != names.end()) return std::string(name);
+  for (const std::string& known : names) {
+    if (std::equal(known.begin(), known.end(), name.begin(), name.end(), same)) return known;
+  }
+  return std::string(name);
+}
+
+// events/<name>.scale: a floating-point number; 1 when there is no such file.
+absl::StatusOr<double> ReadScale(const std::string& path) {
+  const absl::StatusOr<std::string> text = ReadSysfs(path);
+  if (!text.ok()) return absl::IsNotFound(text.status()) ? absl::StatusOr<double>(1.0) : text.status();
+  const std::string_view digits = base::Trim(*text);
+  double scale = 0;
+  const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), scale);
+  const bool whole = error == std::errc{} && stop == digits.data() + digits.size();
+  if (!whole || !(scale > 0) || scale > 1e300) return Nonsense(path, *text, "scale");
+  return scale;
+}
+
+}  // namespace
+
+std::vector<std::string> PmuNames(const EventRoots& roots) { return FileNames(DevicesFolder(roots)); }
+
+absl::StatusOr<Pmu> LoadPmu(const EventRoots& roots, std::string_view name) {
+  if (!IsFileName(name)) return absl::Status(absl::StatusCode::kNotFound, "not a PMU's name");
+  Pmu pmu;
+  pmu.name = name;
+  pmu.folder = DevicesFolder(roots) + "/" + pmu.name;
+  const absl::StatusOr<std::string> type = ReadSysfs(pmu.folder + "/type");
+  if (!type.ok()) return type.status();
+  const std::optional<uint32_t> number = base::ParseNumber<uint32_t>(base::Trim(*type));
+  if (!number) return Nonsense(pmu.folder + "/type", *type, "number");
+  pmu.type = *number;
+  if (absl::Status read = ReadPlace(pmu); !read.ok()) return read;
+  return pmu;
+}
+
+std::vector<Pmu> HybridCorePmus(const EventRoots& roots) {
+  std::vector<Pmu> cores;
+  for (const std::string& name : PmuNames(roots)) {
+    if (!sys::IsReadable(DevicesFolder(roots) + "/" + name + "/cpus")) continue;
+    absl::StatusOr<Pmu> pmu = LoadPmu(roots, name);
+    if (pmu.ok() && pmu->core) cores.push_back(*std::move(pmu));
+  }
+  if (cores.size() < 2) cores.clear();
+  return cores;
+}
+
+absl::StatusOr<BitField> LoadFormat(const Pmu& pmu, std::string_view name) {
+  if (!IsFileName(name)) return absl::Status(absl::StatusCode::kNotFound, "not a term's name");
+  const std::string path = absl::StrFormat("%s/format/%s", pmu.folder, name);
+  const absl::StatusOr<std::string> text = ReadSysfs(path);
+  if (!text.ok()) return text.status();
+  const std::optional<BitField> field = ParseBitField(*text);
+  if (!field) return Nonsense(path, *text, "format");
+  return *field;
+}
+
+absl::StatusOr<NamedEvent> LoadNamedEvent(const Pmu& pmu, std::string_view name) {
+  if (!IsFileName(name)) return absl::Status(absl::StatusCode::kNotFound, "not an event's name");
+  const std::string folder = pmu.folder + "/events";
+  const std::string path = folder + "/" + AnyCase(folder, name);
+  const absl::StatusOr<std::string> terms = ReadSysfs(path);
+  if (!terms.ok()) return terms.status();
+  const absl::StatusOr<double> scale = ReadScale(path + ".scale");
+  if (!scale.ok()) return scale.status();
+  const absl::StatusOr<std::string> unit = ReadSysfs(path + ".unit");
+  NamedEvent event{.terms = std::string(base::Trim(*terms)), .scale = *scale, .unit = {}};
+  if (unit.ok()) event.unit = Printable(base::Trim(*unit));
+  return event;
+}
+
+std::vector<std::string> FormatNames(const Pmu& pmu) { return FileNames(pmu.folder + "/format"); }
+
+std::vector<std::string> EventNames(const Pmu& pmu) {
+  std::vector<std::string> names = FileNames(pmu.folder + "/events");
+  std::erase_if(names, [](const std::string& name) {
+    const std::string_view view = name;
+    return view.ends_with(".scale") || view.ends_with(".unit") || view.ends_with(".per-pkg") ||
+           view.ends_with(".snapshot");
+  });
+  return names;
+}
+
+}  // namespace perfkit::event

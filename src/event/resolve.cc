@@ -1,0 +1,47 @@
+// Events given as constants: checked against the table and completed.
+#include "absl/strings/str_format.h"
+#include "perfkit/event.h"
+#include "src/event/event_table.h"
+#include "src/event/generic.h"
+#include "src/sys/perf_abi.h"
+
+namespace perfkit {
+namespace {
+
+std::string NameOf(const EventType& type) {
+  if (!type.name.empty()) return std::string(type.name);
+  return absl::StrFormat("%d:0x%x", type.type, type.config);
+}
+
+absl::StatusOr<EventConfig> ResolveConstant(const EventType& type, const EventRoots& roots) {
+  EventConfig config;
+  config.name = NameOf(type);
+  if (type.type == sys::kTypeBreakpoint) {
+    return absl::Status(absl::StatusCode::kInvalidArgument,
+                        absl::StrFormat("event '%s': a breakpoint has an address and a kind, which a constant cannot "
+                                        "say; write it as text: 'mem:0x601040/8:rw'",
+                                        config.name));
+  }
+  if (const event::TableEvent* const known = event::FindTableEvent(type)) {
+    event::FillTableEvent(*known, roots, config);
+    return config;
+  }
+  // Of a tracepoint only the number is known: whether the kernel raises it in its own code is not, but most are.
+  config.kernel_side = type.type == sys::kTypeTracepoint;
+  config.parts.push_back({.type = type.type,
+                          .config = type.config,
+                          .config1 = type.config1,
+                          .config2 = type.config2,
+                          .config3 = 0,
+                          .pmu = {},
+                          .only_cpus = {}});
+  return config;
+}
+
+}  // namespace
+
+absl::StatusOr<EventConfig> ResolveEvent(const EventSpec& spec, const EventRoots& roots) {
+  return spec.type ? ResolveConstant(*spec.type, roots) : ParseEvent(spec.text, roots);
+}
+
+}  // namespace perfkit
