@@ -1,0 +1,93 @@
+// Log-linear histograms of per-frame values, in a memory that never grows.
+//
+// Values below 64 are kept exactly. Above, each power of two is cut into 32 equal steps, so that a quantile is off by
+// at most 1/32 of the true value. A game's counters stay within a few powers of two, so a histogram owns no
+// table of its own: it takes rows of 32 steps from a pool that all histograms of a thread share.
+//
+//   value -> row (one a power of two) -> directory: which row of the pool -> step within the row
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace perfkit::count {
+
+// The rows of all histograms of one thread. All memory is taken, and touched, at construction: a page fault of ours
+// in a frame would be counted as the program's.
+class RowPool {
+ public:
+  static constexpr size_t kSteps = 32;
+  static constexpr uint16_t kNone = 0;  // row 0 is never handed out
+  using Row = std::array<uint32_t, kSteps>;
+
+  explicit RowPool(size_t rows) : rows_(rows + 1) {}
+
+  // A row of zeros, or kNone when all are taken.
+  uint16_t Take() { return next_ < rows_.size() ? static_cast<uint16_t>(next_++) : kNone; }
+  Row& row(uint16_t index) { return rows_[index]; }
+  const Row& row(uint16_t index) const { return rows_[index]; }
+
+ private:
+  std::vector<Row> rows_;
+  size_t next_ = 1;
+};
+
+// Percentiles of what was added, and the exact maximum. `count` 0: nothing was.
+struct Quantiles {
+  uint64_t p50 = 0, p95 = 0, p99 = 0, max = 0;
+  uint64_t count = 0;
+};
+
+// One distribution. Cheap to hold (a directory of 120 bytes), useless without the pool that it was filled from.
+class Histogram {
+ public:
+  static constexpr size_t kRows = 60;  // rows 0 and 1: the exact values; then one for each power of two up to 2^63
+
+  // Where a value lies: 2 shifts and a count of leading zeros.
+  static constexpr size_t RowOf(uint64_t value) { return value < 64 ? value >> 5 : 63 - __builtin_clzll(value) - 4; }
+  static constexpr size_t StepOf(uint64_t value, size_t row) {
+    return row < 2 ? value & 31 : (value >> (row - 1)) & 31;
+  }
+  // The largest value of a step: quantiles err upwards only.
+  static constexpr uint64_t TopOf(size_t row, size_t step) {
+    return row < 2 ? row * 32 + step : ((uint64_t{33} + step) << (row - 1)) - 1;
+  }
+
+  void Add(uint64_t value, RowPool& pool) {
+    const size_t row = RowOf(value);
+    uint16_t& index = directory_[row];
+    if (index == RowPool::kNone) [[unlikely]]
+      index = pool.Take();
+    ++count_;
+    if (value > max_) max_ = value;
+    if (index == RowPool::kNone) [[unlikely]] {
+      ++unplaced_;
+      return;
+    }
+    ++pool.row(index)[StepOf(value, row)];
+  }
+
+  // Adds another histogram, of another thread's pool perhaps.
+  void Merge(const Histogram& other, const RowPool& others_pool, RowPool& pool);
+
+  // The smallest step top that `fraction` of all placed values do not exceed, never above the exact maximum.
+  uint64_t Quantile(double fraction, const RowPool& pool) const;
+  Quantiles Summary(const RowPool& pool) const;
+
+  uint64_t count() const { return count_; }
+  uint64_t max() const { return max_; }
+  // Values that found the pool empty: in count() and max(), not in the quantiles.
+  uint64_t unplaced() const { return unplaced_; }
+
+ private:
+  std::array<uint16_t, kRows> directory_{};
+  uint64_t count_ = 0;
+  uint64_t max_ = 0;
+  uint64_t unplaced_ = 0;
+};
+static_assert(Histogram::RowOf(~uint64_t{0}) == Histogram::kRows - 1);
+static_assert(Histogram::TopOf(Histogram::kRows - 1, 31) == ~uint64_t{0});
+
+}  // namespace perfkit::count
