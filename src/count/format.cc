@@ -1,0 +1,20 @@
+// The table of a set: names, units and reasons come from the set, the layout from table.h.
+#include "perfkit/format.h"
+
+#include <vector>
+
+#include "src/count/table.h"
+
+namespace perfkit {
+
+std::string FormatTable(const CounterSet& set, const ScopeTotals& total) {
+  std::vector<count::TableRow> rows;
+  for (size_t i = 0; i < set.size(); ++i) {
+    const absl::Status reason = set.reason(i);
+    rows.push_back({set.name(i), total.count(set, i), set.event(i).unit, set.event(i).scale,
+                    reason.ok() ? std::string() : std::string(reason.message())});
+  }
+  return count::FormatRows(rows, 0);
+}
+
+}  // namespace perfkit

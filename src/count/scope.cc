@@ -1,0 +1,31 @@
+// Sums of scopes, turned into counts with their worth.
+#include "perfkit/scope.h"
+
+namespace perfkit {
+
+void ScopeTotals::Merge(const ScopeTotals& other) noexcept {
+  for (size_t i = 0; i < kMaxEvents; ++i) {
+    values_[i] += other.values_[i];
+    times_[i].enabled_ns += other.times_[i].enabled_ns;
+    times_[i].running_ns += other.times_[i].running_ns;
+  }
+  shared_ = shared_ | other.shared_;
+  missing_ |= other.missing_;
+  fallback_ |= other.fallback_;
+  scopes_ += other.scopes_;
+  strayed_ += other.strayed_;
+}
+
+Count ScopeTotals::count(const CounterReader& reader, size_t i) const noexcept {
+  constexpr Validity kNone{Validity::kNotCounted};
+  const Validity standing = reader.standing(i);
+  if (!standing.counted() || i >= kMaxEvents || (missing_ >> i & 1) != 0) return {.validity = kNone};
+  // Nothing but strays: there is no number, and the reason is not that the event can't be counted.
+  if (scopes_ == 0) return {.validity = strayed_ > 0 ? Validity{Validity::kOtherThread} : kNone};
+  Count count{values_[i], times_[i].enabled_ns, times_[i].running_ns, standing | shared_};
+  if (count.time_running_ns < count.time_enabled_ns) count.validity = count.validity | Validity{Validity::kMultiplexed};
+  if ((fallback_ >> i & 1) != 0) count.validity = count.validity | Validity{Validity::kFallback};
+  return count;
+}
+
+}  // namespace perfkit

@@ -1,0 +1,108 @@
+// Sums of made-up snapshots: what adds up, what is left out, and what the sum is worth.
+#include <catch2/catch.hpp>
+
+#include "perfkit/scope.h"
+
+namespace perfkit {
+namespace {
+
+// A set of three events without a kernel: plain, timed, and never counted.
+class MadeUpReader : public CounterReader {
+ public:
+  MadeUpReader() {
+    size_ = 3;
+    timed_ = 0b010;
+    standing_[0] = {Validity::kUserOnly};
+    standing_[2] = {Validity::kNotCounted};
+  }
+};
+
+Snapshot At(uint64_t value, uint64_t enabled = 0, uint64_t running = 0) {
+  Snapshot snapshot{};
+  snapshot.values = {value, value * 10, 0};
+  snapshot.times[1] = {enabled, running};
+  return snapshot;
+}
+
+TEST_CASE("scope totals: sums of differences, times included") {
+  const MadeUpReader reader;
+  ScopeTotals total;
+  total.Add(reader, At(5, 100, 100), At(7, 200, 150));
+  total.Add(reader, At(100, 1000, 500), At(101, 1300, 650));
+  CHECK(total.scopes() == 2);
+  CHECK(total.count(reader, 0).value == 3);
+  CHECK(total.count(reader, 0).validity == Validity{Validity::kUserOnly});
+  CHECK(total.count(reader, 0).coverage() == 1);
+  const Count timed = total.count(reader, 1);
+  CHECK(timed.value == 30);
+  CHECK(timed.time_enabled_ns == 400);
+  CHECK(timed.time_running_ns == 200);
+  CHECK(timed.validity.has(Validity::kMultiplexed));
+  CHECK(!total.count(reader, 2).validity.counted());
+  CHECK(!total.count(reader, 3).validity.counted());
+  CHECK(!total.count(reader, kMaxEvents).validity.counted());
+}
+
+TEST_CASE("scope totals: a pair over two threads adds nothing but to strayed") {
+  const MadeUpReader reader;
+  ScopeTotals total;
+  Snapshot elsewhere = At(1'000'000);
+  elsewhere.other_thread = true;
+  total.Add(reader, At(5), elsewhere);
+  CHECK(total.strayed() == 1);
+  CHECK(total.scopes() == 0);
+  CHECK(total.count(reader, 0).validity == Validity{Validity::kOtherThread});
+  total.Add(reader, At(5), At(6));
+  CHECK(total.count(reader, 0).value == 1);
+}
+
+TEST_CASE("scope totals: a hole makes the sum no number, for that event alone") {
+  const MadeUpReader reader;
+  ScopeTotals total;
+  total.Add(reader, At(1), At(2));
+  Snapshot holed = At(9);
+  holed.missing = 0b001;
+  total.Add(reader, At(2), holed);
+  CHECK(!total.count(reader, 0).validity.counted());
+  CHECK(total.count(reader, 1).value == 80);
+}
+
+TEST_CASE("scope totals: flags of any scope are flags of the sum") {
+  const MadeUpReader reader;
+  ScopeTotals total;
+  Snapshot moved = At(2);
+  moved.epoch = 4;
+  moved.cpu = 1;
+  moved.fallback = 0b001;
+  total.Add(reader, At(1), moved);
+  total.Add(reader, At(1), At(1));
+  const Validity validity = total.count(reader, 0).validity;
+  CHECK(validity.has(Validity::kSwitched));
+  CHECK(validity.has(Validity::kMigrated));
+  CHECK(validity.has(Validity::kFallback));
+  CHECK(!total.count(reader, 1).validity.has(Validity::kFallback));
+}
+
+TEST_CASE("scope totals: nothing measured is not 0") {
+  CHECK(!ScopeTotals{}.count(MadeUpReader{}, 0).validity.counted());
+}
+
+TEST_CASE("scope totals: merging equals adding in one place") {
+  const MadeUpReader reader;
+  ScopeTotals a, b, both;
+  for (uint64_t i = 0; i < 100; ++i) {
+    const Snapshot begin = At(i * 7, i * 10, i * 9), end = At(i * 7 + i % 5, i * 10 + 8, i * 9 + 4);
+    (i % 3 == 0 ? a : b).Add(reader, begin, end);
+    both.Add(reader, begin, end);
+  }
+  a.Merge(b);
+  CHECK(a.scopes() == both.scopes());
+  for (size_t i = 0; i < 2; ++i) {
+    CHECK(a.count(reader, i).value == both.count(reader, i).value);
+    CHECK(a.count(reader, i).time_running_ns == both.count(reader, i).time_running_ns);
+    CHECK(a.count(reader, i).validity == both.count(reader, i).validity);
+  }
+}
+
+}  // namespace
+}  // namespace perfkit
