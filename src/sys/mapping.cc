@@ -2,8 +2,11 @@
 #include "src/sys/mapping.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 namespace perfkit::sys {
+
+size_t PageSize() { return static_cast<size_t>(::sysconf(_SC_PAGESIZE)); }
 
 std::optional<Mapping> Mapping::ReadOnly(int fd, size_t size) {
   void* const at = kernel().mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0);

@@ -10,11 +10,15 @@
 
 namespace perfkit::sys {
 
+// Bytes in a page of this machine.
+size_t PageSize();
+
 // Unmaps what it holds when it dies. Moves, never copies.
 class Mapping {
  public:
   Mapping() = default;
-  Mapping(Mapping&& other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  Mapping(Mapping&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
   Mapping& operator=(Mapping&& other) noexcept {
     if (this != &other) {
       Reset();

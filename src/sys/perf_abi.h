@@ -64,7 +64,6 @@ constexpr unsigned long kOpenFdCloexec = 8;
 constexpr unsigned long kIocEnable = 0x2400;
 constexpr unsigned long kIocDisable = 0x2401;
 constexpr unsigned long kIocReset = 0x2403;
-constexpr unsigned long kIocFlagGroup = 1;
 
 // HW_BREAKPOINT_*, for perf_event_attr.bp_type.
 enum BreakpointKind : uint32_t { kBreakRead = 1, kBreakWrite = 2, kBreakExecute = 4 };

@@ -1,0 +1,57 @@
+// A linked list under a lock that is held across fork, so that the child sees it whole.
+#include "src/sys/fork_registry.h"
+
+#include <pthread.h>
+
+namespace perfkit::sys {
+
+struct ForkRegistry {
+  pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  pthread_once_t once = PTHREAD_ONCE_INIT;
+  ForkWatch* first = nullptr;
+
+  void Add(ForkWatch* watch) {
+    pthread_mutex_lock(&lock);
+    watch->next_ = first;
+    if (first != nullptr) first->previous_ = watch;
+    first = watch;
+    pthread_mutex_unlock(&lock);
+  }
+
+  void Remove(ForkWatch* watch) {
+    pthread_mutex_lock(&lock);
+    if (watch->next_ != nullptr) watch->next_->previous_ = watch->previous_;
+    (watch->previous_ != nullptr ? watch->previous_->next_ : first) = watch->next_;
+    pthread_mutex_unlock(&lock);
+  }
+
+  void TellAll() const {
+    for (const ForkWatch* watch = first; watch != nullptr; watch = watch->next_) watch->LetGo();
+  }
+};
+
+namespace {
+
+constinit ForkRegistry g_registry;
+
+void Prepare() { pthread_mutex_lock(&g_registry.lock); }
+void InParent() { pthread_mutex_unlock(&g_registry.lock); }
+
+void InChild() {
+  g_registry.TellAll();
+  // The forking thread took the lock in Prepare and is the only one here.
+  pthread_mutex_unlock(&g_registry.lock);
+}
+
+void Install() { pthread_atfork(Prepare, InParent, InChild); }
+
+}  // namespace
+
+ForkWatch::ForkWatch(void (*let_go)(void*), void* owner) : let_go_(let_go), owner_(owner) {
+  pthread_once(&g_registry.once, Install);
+  g_registry.Add(this);
+}
+
+ForkWatch::~ForkWatch() { g_registry.Remove(this); }
+
+}  // namespace perfkit::sys
