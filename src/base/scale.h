@@ -1,4 +1,4 @@
-// Arithmetic of counters: sign extension of raw PMU values and scaling of multiplexed counts.
+// Arithmetic of counters: scaling of multiplexed counts.
 //
 // It stands apart from everything that opens or reads a counter, so that it can be tested with plain numbers.
 #pragma once
@@ -8,15 +8,6 @@
 #include <optional>
 
 namespace perfkit::base {
-
-// `value` as a signed number of `width` bits (perf_event_mmap_page.pmc_width), widened to 64.
-// A width of 0 (no PMU behind the page) has no bits to keep: the result is 0. Widths above 64 count as 64.
-constexpr int64_t SignExtend(uint64_t value, unsigned width) {
-  if (width == 0) return 0;
-  if (width >= 64) return static_cast<int64_t>(value);
-  const unsigned unused = 64 - width;
-  return static_cast<int64_t>(value << unused) >> unused;
-}
 
 // What a counter that ran for `running` of `enabled` nanoseconds would have counted, had it run throughout:
 // value * enabled / running, in 128 bits (64 overflow after 4.3 s at one event a nanosecond), rounded to nearest.

@@ -6,16 +6,6 @@
 namespace perfkit::base {
 namespace {
 
-TEST_CASE("sign extension keeps the low bits and repeats the highest", "[scale]") {
-  STATIC_REQUIRE(SignExtend(0xdead, 0) == 0);
-  STATIC_REQUIRE(SignExtend(0x80000000, 32) == -0x80000000LL);
-  STATIC_REQUIRE(SignExtend(0x7fffffff, 32) == 0x7fffffff);
-  STATIC_REQUIRE(SignExtend(0xffff'ffff'ffff, 48) == -1);
-  STATIC_REQUIRE(SignExtend(0x1'0000'0000'0005, 48) == 5);
-  STATIC_REQUIRE(SignExtend(~0ull, 64) == -1);
-  STATIC_REQUIRE(SignExtend(~0ull >> 1, 200) == INT64_MAX);
-}
-
 TEST_CASE("scaling estimates what was not looked at, and only that", "[scale]") {
   CHECK(Scale(5, 0, 0) == 5);
   CHECK(Scale(5, 100, 0) == std::nullopt);
