@@ -1,0 +1,49 @@
+// The retry ladder.
+#include "src/open/open_event.h"
+
+#include <errno.h>
+
+#include <utility>
+
+#include "src/sys/kernel.h"
+#include "src/sys/perf_error.h"
+
+namespace perfkit::open {
+namespace {
+
+constexpr int kInterruptions = 16;
+
+int TryOpen(const OpenRequest& request, const sys::PerfEventAttr& attr) {
+  int fd = -1;
+  for (int i = 0; i < kInterruptions; ++i) {
+    fd = sys::kernel().perf_event_open(&attr, request.pid, request.cpu, request.group_fd, sys::kOpenFdCloexec);
+    if (fd >= 0 || errno != EINTR) break;
+  }
+  return fd;
+}
+
+}  // namespace
+
+absl::StatusOr<OpenedEvent> OpenEvent(const OpenRequest& request, const sys::Rights& rights) {
+  sys::PerfEventAttr attr = request.attr;
+  OpenedEvent opened;
+  while (true) {
+    attr.size = sys::AttrSize(attr);
+    opened.fd = sys::OwnedFd(TryOpen(request, attr));
+    if (opened.fd) return opened;
+    const int error = errno;
+    if ((error == EACCES || error == EPERM) && request.may_narrow && attr.exclude_kernel == 0) {
+      attr.exclude_kernel = attr.exclude_hv = 1;
+      opened.narrowed = true;
+    } else if (error == EINVAL && attr.inherit_thread != 0) {
+      attr.inherit_thread = 0;
+      opened.with_children = true;
+    } else if (error == EOPNOTSUPP && request.lower_precise && attr.precise_ip > 0) {
+      --attr.precise_ip;
+    } else {
+      return sys::PerfError(sys::PerfCall::kOpen, error, request.asked, rights);
+    }
+  }
+}
+
+}  // namespace perfkit::open

@@ -1,0 +1,38 @@
+// One perf_event_open with the retries that hide what can be hidden, and nothing else.
+//
+// The ladder, from what was asked downwards; each rung only where it does not change the meaning, or says that it did:
+//   EINTR                                   again, a bounded number of times
+//   EACCES, EPERM                           without the kernel's part (exclude_kernel), unless the user wrote who
+//   counts EINVAL with inherit_thread              without it, on kernels before 5.13 EOPNOTSUPP with "as precise as
+//   can be"  one step less precise
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "src/sys/fd.h"
+#include "src/sys/perf_abi.h"
+#include "src/sys/rights.h"
+
+namespace perfkit::open {
+
+struct OpenRequest {
+  sys::PerfEventAttr attr{};
+  pid_t pid = 0;  // 0: the calling thread; -1: every task (with cpu)
+  int cpu = -1;
+  int group_fd = -1;
+  bool may_narrow = true;      // whether the kernel's part may be left out when it is not permitted
+  bool lower_precise = false;  // whether precise_ip is only the most that is wished for
+  std::string asked;           // for messages, in the user's words
+};
+
+struct OpenedEvent {
+  sys::OwnedFd fd;
+  bool narrowed = false;       // counts user space only, though more was asked
+  bool with_children = false;  // inherit_thread was refused: children of this process are in it too
+};
+
+// The event, or a PerfError that names what was asked, the cause here and the remedy.
+absl::StatusOr<OpenedEvent> OpenEvent(const OpenRequest& request, const sys::Rights& rights);
+
+}  // namespace perfkit::open

@@ -1,0 +1,74 @@
+// Targets to places, through /proc and sysfs.
+#include "src/open/place.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "src/base/cpu_list.h"
+#include "src/base/number.h"
+#include "src/sys/files.h"
+
+namespace perfkit::open {
+namespace {
+
+absl::StatusOr<std::vector<Place>> ThreadsOf(int pid) {
+  const std::string folder = pid == 0 ? "/proc/self/task" : absl::StrFormat("/proc/%d/task", pid);
+  const auto names = sys::ListFolder(folder);
+  if (!names.ok()) return absl::NotFoundError(absl::StrFormat("there is no process %d", pid));
+  std::vector<Place> places;
+  for (const std::string& name : *names) {
+    if (const auto tid = base::ParseNumber<pid_t>(name)) places.push_back({.pid = *tid});
+  }
+  return places;
+}
+
+absl::StatusOr<std::vector<int>> OnlineCpus() {
+  const auto text = sys::ReadFile("/sys/devices/system/cpu/online");
+  if (!text.ok()) return text.status();
+  std::optional<std::vector<int>> cpus = base::ParseCpuList(*text);
+  if (!cpus || cpus->empty()) return absl::UnavailableError("sysfs does not say which CPUs are online");
+  return *std::move(cpus);
+}
+
+absl::StatusOr<std::vector<Place>> Cpus(const Target& target, const std::vector<int>& only_cpus) {
+  const auto online = OnlineCpus();
+  if (!online.ok()) return online.status();
+  std::vector<Place> places;
+  for (const int cpu : *online) {
+    const bool wanted = target.kind == Target::Kind::kSystem || cpu == target.id;
+    const bool allowed = only_cpus.empty() || std::count(only_cpus.begin(), only_cpus.end(), cpu) != 0;
+    if (wanted && allowed) places.push_back({.pid = -1, .cpu = cpu});
+  }
+  if (!places.empty()) return places;
+  return absl::NotFoundError(absl::StrFormat("%s is not online, or the event does not count there", Describe(target)));
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Place>> PlacesOf(const Target& target, const std::vector<int>& only_cpus) {
+  switch (target.kind) {
+    case Target::Kind::kThisThread: return std::vector<Place>{Place{}};
+    case Target::Kind::kThread: return std::vector<Place>{Place{.pid = target.id}};
+    case Target::Kind::kProcess: return ThreadsOf(target.id);
+    case Target::Kind::kAllThreads: return ThreadsOf(0);
+    case Target::Kind::kCpu:
+    case Target::Kind::kSystem: return Cpus(target, only_cpus);
+  }
+  return absl::InvalidArgumentError("no such kind of target");
+}
+
+std::string Describe(const Target& target) {
+  switch (target.kind) {
+    case Target::Kind::kThisThread: return "this thread";
+    case Target::Kind::kThread: return absl::StrFormat("thread %d", target.id);
+    case Target::Kind::kProcess: return absl::StrFormat("process %d", target.id);
+    case Target::Kind::kAllThreads: return "all threads of this process";
+    case Target::Kind::kCpu: return absl::StrFormat("CPU %d", target.id);
+    case Target::Kind::kSystem: return "the whole system";
+  }
+  return "nothing";
+}
+
+}  // namespace perfkit::open
