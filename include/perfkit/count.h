@@ -80,14 +80,18 @@ struct Snapshot {
   };
   std::array<uint64_t, kMaxEvents> values;
   std::array<Times, kMaxEvents> times;  // by event; only of events whose path can multiplex
-  uint32_t epoch;     // the user page's lock: equal epochs prove that no switch lies between
-  uint32_t cpu;       // where the thread ran; kNoCpu when unknown
-  uint32_t missing;   // bit i: event i has no number in this snapshot
-  uint32_t fallback;  // bit i: event i was read by a dearer path than its own
-  bool other_thread;  // not read on the thread that the set counts
+  uint32_t epoch;                       // the user page's lock: equal epochs prove that no switch lies between
+  uint32_t cpu;                         // where the thread ran; kNoCpu when unknown
+  uint32_t missing;                     // bit i: event i has no number in this snapshot
+  uint32_t fallback;                    // bit i: event i was read by a dearer path than its own
+  bool other_thread;                    // not read on the thread that the set counts
 
   static constexpr uint32_t kNoCpu = ~0u;
 };
+
+// A Count from what two snapshots, or sums of them, differ in: adds kMultiplexed where the times say so, and turns what
+// never ran into not_counted.
+Count MakeCount(uint64_t value, Snapshot::Times times, Validity validity);
 
 namespace detail {
 
@@ -103,23 +107,31 @@ struct ClockBase {
 // Everything that an inline read touches, at a stable address, in the order in which it is touched.
 // Owned by a CounterSet; in the child of a fork `owner` becomes 0 and no pointer is followed any more.
 struct ReadPlan {
-  uintptr_t owner = 0;              // ThreadAddress() of the counted thread; 0: no inline read for this set
-  const UserPage* page = nullptr;   // whose lock tells epochs apart
-  const uint32_t* cpu = nullptr;    // the thread's rseq cpu_id, or a word that says kNoCpu
-  bool all_fast = false;            // no event needs the kernel
+  uintptr_t owner = 0;             // ThreadAddress() of the counted thread; 0: no inline read for this set
+  const UserPage* page = nullptr;  // whose lock tells epochs apart
+  const uint32_t* cpu = nullptr;   // the thread's rseq cpu_id, or a word that says kNoCpu
+  bool all_fast = false;           // no event needs the kernel
+  uint32_t missing = 0;            // bit i: event i has no number at all
   uint8_t ring_count = 0;
   uint8_t clock_index = kMaxEvents;      // event that is the thread's clock; kMaxEvents: none
   uint8_t migration_index = kMaxEvents;  // event that is counted from switch records
-  uint64_t migrations = 0;               // as of `base.epoch`
+  uint8_t user_page_count = 0;
+  uint64_t migrations = 0;  // as of `base.epoch`
   ClockBase base;
-  uint64_t max_age_ticks = 0;       // a base older than this is renewed: bounds the drift of the tick rate
-  uint64_t ns_per_tick_q32 = 0;     // nanoseconds a tick, in 2^-32
+  uint64_t max_age_ticks = 0;    // a base older than this is renewed: bounds the drift of the tick rate
+  uint64_t ns_per_tick_q32 = 0;  // nanoseconds a tick, in 2^-32
   struct Ring {
     const uint64_t* head;
     uint8_t shift;  // log2 of the bytes that one event appends
     uint8_t index;
   };
   std::array<Ring, kMaxEvents> rings{};
+  struct Counter {
+    const UserPage* page;
+    uint8_t index;
+  };
+  std::array<Counter, kMaxEvents> user_pages{};
+  uint64_t last_time_ns = 0;  // the highest clock value given out: a new base never goes below it
 };
 
 inline uint64_t TicksToNs(const ReadPlan& plan, uint64_t ticks) noexcept {
@@ -136,7 +148,8 @@ class CounterReader {
 
   // Fills `now`. Never fails, allocates, locks or throws; what has no number is told by `missing`.
   void Read(Snapshot& now) const noexcept {
-    if (!(plan_ != nullptr && plan_->all_fast && ReadFast(*plan_, now))) [[unlikely]] ReadSlow(now);
+    if (!(plan_ != nullptr && plan_->all_fast && ReadFast(*plan_, now))) [[unlikely]]
+      ReadSlow(now);
   }
 
   size_t size() const noexcept { return size_; }
@@ -172,22 +185,47 @@ class CounterReader {
   std::array<Validity, kMaxEvents> standing_{};
 };
 
+namespace detail {
+
+// Counters in registers. False when one of them is not in a register now.
+inline bool ReadUserPages(const ReadPlan& plan, Snapshot& now) noexcept {
+  for (size_t u = 0; u < plan.user_page_count; ++u) {
+    UserCount count;
+    if (!ReadUserCount(*plan.user_pages[u].page, count)) return false;
+    const size_t i = plan.user_pages[u].index;
+    now.values[i] = count.value;
+    now.times[i] = {count.enabled_ns, count.running_ns};
+  }
+  return true;
+}
+
+// The thread's clock, extrapolated from its base. False when the base is too old.
+inline bool ReadClock(ReadPlan& plan, Snapshot& now) noexcept {
+  const uint64_t age = ReadTicks() - plan.base.ticks;
+  if (age > plan.max_age_ticks) return false;
+  const uint64_t time_ns = plan.base.time_ns + TicksToNs(plan, age);
+  plan.last_time_ns = time_ns;
+  now.values[plan.clock_index] = time_ns;
+  return true;
+}
+
+}  // namespace detail
+
 inline bool CounterReader::ReadFast(detail::ReadPlan& plan, Snapshot& now) noexcept {
   if (ThreadAddress() != plan.owner) return false;
   const uint32_t version = plan.base.version;
   const uint32_t epoch = LoadShared(plan.page->lock);
-  const uint64_t ticks = ReadTicks();
-  const uint64_t age = ticks - plan.base.ticks;
-  if (epoch != plan.base.epoch || age > plan.max_age_ticks) return false;
+  if (epoch != plan.base.epoch) return false;
   for (size_t r = 0; r < plan.ring_count; ++r) {
     const detail::ReadPlan::Ring& ring = plan.rings[r];
     now.values[ring.index] = LoadShared(*ring.head) >> ring.shift;
   }
-  if (plan.clock_index < kMaxEvents) now.values[plan.clock_index] = plan.base.time_ns + detail::TicksToNs(plan, age);
+  if (plan.user_page_count != 0 && !detail::ReadUserPages(plan, now)) return false;
+  if (plan.clock_index < kMaxEvents && !detail::ReadClock(plan, now)) return false;
   if (plan.migration_index < kMaxEvents) now.values[plan.migration_index] = plan.migrations;
   now.epoch = epoch;
   now.cpu = __atomic_load_n(plan.cpu, __ATOMIC_RELAXED);
-  now.missing = 0;
+  now.missing = plan.missing;
   now.fallback = 0;
   now.other_thread = false;
   std::atomic_signal_fence(std::memory_order_seq_cst);

@@ -1,0 +1,70 @@
+// CounterSet and Counter: the public face of a Source.
+#include "perfkit/counter.h"
+
+#include <utility>
+
+#include "src/count/source.h"
+#include "src/count/source_builder.h"
+#include "src/sys/perf_abi.h"
+
+namespace perfkit {
+
+CounterSet::CounterSet(std::unique_ptr<count::Source> source) : owned_(std::move(source)) {
+  plan_ = &owned_->plan();
+  source_ = owned_.get();
+  size_ = owned_->slots().size();
+  timed_ = owned_->timed();
+  for (size_t i = 0; i < size_; ++i) standing_[i] = owned_->slots()[i].standing;
+}
+
+CounterSet::CounterSet(CounterSet&&) noexcept = default;
+CounterSet& CounterSet::operator=(CounterSet&&) noexcept = default;
+CounterSet::~CounterSet() = default;
+
+absl::StatusOr<CounterSet> CounterSet::Open(std::initializer_list<EventSpec> events, Target target,
+                                            const CounterOptions& options) {
+  return Open(std::span<const EventSpec>(events.begin(), events.size()), target, options);
+}
+
+absl::StatusOr<CounterSet> CounterSet::Open(std::span<const EventSpec> events, Target target,
+                                            const CounterOptions& options) {
+  std::vector<std::vector<EventConfig>> groups;
+  for (const EventSpec& spec : events) {
+    absl::StatusOr<EventConfig> event = ResolveEvent(spec);
+    if (!event.ok()) return event.status();
+    groups.push_back({*std::move(event)});
+  }
+  return Open(groups, target, options);
+}
+
+absl::StatusOr<CounterSet> CounterSet::Open(std::span<const std::vector<EventConfig>> groups, Target target,
+                                            const CounterOptions& options) {
+  absl::StatusOr<std::unique_ptr<count::Source>> source = count::BuildSource(groups, target, options);
+  if (!source.ok()) return source.status();
+  return CounterSet(*std::move(source));
+}
+
+std::string_view CounterSet::name(size_t i) const { return event(i).name; }
+const EventConfig& CounterSet::event(size_t i) const { return owned_->slots()[i].event; }
+ReadPath CounterSet::path(size_t i) const { return owned_->slots()[i].path; }
+absl::Status CounterSet::reason(size_t i) const { return owned_->slots()[i].reason; }
+
+absl::Status CounterSet::Enable() { return owned_->SwitchGroups(sys::kIocEnable); }
+absl::Status CounterSet::Disable() { return owned_->SwitchGroups(sys::kIocDisable); }
+
+Counter::Counter(CounterSet set) : set_(std::move(set)) { set_.Read(opened_); }
+
+absl::StatusOr<Counter> Counter::Open(const EventSpec& event, Target target, const CounterOptions& options) {
+  absl::StatusOr<CounterSet> set = CounterSet::Open(std::span(&event, 1), target, options);
+  if (!set.ok()) return set.status();
+  return Counter(*std::move(set));
+}
+
+bool Counter::Read(Count& out) const noexcept {
+  Snapshot now;
+  set_.Read(now);
+  out = set_.Difference(opened_, now, 0);
+  return out.validity.counted();
+}
+
+}  // namespace perfkit

@@ -1,0 +1,27 @@
+// Which ways there are to read an event, cheapest first: one table.
+#pragma once
+
+#include <span>
+
+#include "perfkit/count.h"
+#include "perfkit/event.h"
+#include "perfkit/target.h"
+#include "src/sys/rights.h"
+
+namespace perfkit::count {
+
+// The paths to try for `event` in this order, before what Open finds out about this machine. Never empty: the last one
+// is kGroupRead, or kUsage where getrusage knows the event.
+std::span<const ReadPath> PathsFor(const EventConfig& event, const Target& target);
+
+// How an event is made to leave its count in a ring.
+enum class RingKind : uint8_t {
+  kPeriodOne,  // each event appends an empty record
+  kSwitches,   // the thread's switch records
+};
+RingKind RingKindOf(const EventConfig& event);
+
+// Whether `event` is the software event `config` (perf_event_attr.config of kTypeSoftware).
+bool IsSoftware(const EventConfig& event, uint64_t config);
+
+}  // namespace perfkit::count

@@ -1,0 +1,166 @@
+// Opens and reads perf groups.
+#include "src/count/perf_group.h"
+
+#include <errno.h>
+
+#include <algorithm>
+#include <array>
+
+#include "absl/strings/str_format.h"
+#include "src/event/attr.h"
+#include "src/sys/kernel.h"
+#include "src/sys/perf_error.h"
+
+namespace perfkit::count {
+namespace {
+
+constexpr size_t kGroupHeader = 3;
+constexpr uint64_t kTimes = sys::kFormatTotalTimeEnabled | sys::kFormatTotalTimeRunning;
+
+ssize_t ReadWords(int fd, uint64_t* words, size_t count) noexcept {
+  ssize_t got;
+  do {
+    got = sys::kernel().read(fd, words, count * sizeof(uint64_t));
+  } while (got < 0 && errno == EINTR);
+  return got;
+}
+
+}  // namespace
+
+PerfGroup& PerfGroup::operator=(PerfGroup&& other) noexcept {
+  Close();
+  sites_ = std::move(other.sites_);
+  members_ = std::move(other.members_);
+  member_mask_ = other.member_mask_;
+  narrowed_ = std::move(other.narrowed_);
+  extra_part_ = other.extra_part_;
+  alone_ = other.alone_;
+  return *this;
+}
+
+void PerfGroup::Close() noexcept {
+  for (Site& site : sites_) {
+    while (!site.fds.empty()) site.fds.pop_back();
+  }
+  sites_.clear();
+}
+
+absl::StatusOr<open::OpenedEvent> PerfGroup::OpenAt(const Site& site, const Member& member, const Target& target,
+                                                    bool user_only, const sys::Rights& rights) const {
+  const EventConfig& event = *member.event;
+  const bool leads = site.fds.empty();
+  open::OpenRequest request;
+  request.attr = event::ToAttr(event, event.parts[member.part]);
+  request.attr.read_format = alone_ ? kTimes : kTimes | sys::kFormatGroup;
+  request.attr.inherit = target.inherit && target.kind != Target::Kind::kThisThread;
+  request.attr.inherit_thread = target.kind == Target::Kind::kAllThreads && target.inherit;
+  request.attr.enable_on_exec = target.enable_on_exec && leads;
+  request.attr.disabled = target.enable_on_exec && leads;
+  if (user_only && !event.privilege_given && !event.kernel_side)
+    request.attr.exclude_kernel = request.attr.exclude_hv = 1;
+  request.pid = site.place.pid;
+  request.cpu = site.place.cpu;
+  request.group_fd = leads ? -1 : site.fds.front().get();
+  request.may_narrow = !event.privilege_given && !event.kernel_side;
+  request.lower_precise = event.precise_max;
+  request.asked = absl::StrFormat("event '%s' on %s", event.name, open::Describe(target));
+  return open::OpenEvent(request, rights);
+}
+
+absl::Status PerfGroup::FindPlaces(const Member& member, const Target& target) {
+  const EventConfig& event = *member.event;
+  const auto places = open::PlacesOf(target, event.parts[member.part].only_cpus);
+  if (!places.ok()) return places.status();
+  if (event.cpu_wide_only && places->front().cpu < 0) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "event '%s' counts a place, not a thread, and was asked for %s. Remedy: Target::Cpu or Target::System.",
+        event.name, open::Describe(target)));
+  }
+  for (const open::Place& place : *places) sites_.push_back({place, {}});
+  extra_part_ = member.part > 0;
+  return absl::OkStatus();
+}
+
+// Fills `opened` with one event a site. A thread that ended while a new group was being attached to many leaves an
+// empty one: all others are still whole.
+absl::Status PerfGroup::OpenEverywhere(const Member& member, const Target& target, bool user_only,
+                                       const sys::Rights& rights, std::vector<open::OpenedEvent>& opened) {
+  absl::Status gone;
+  bool any = false;
+  for (const Site& site : sites_) {
+    absl::StatusOr<open::OpenedEvent> event = OpenAt(site, member, target, user_only, rights);
+    if (event.ok()) {
+      opened.push_back(*std::move(event));
+      any = true;
+    } else if (absl::IsNotFound(event.status()) && members_.empty()) {
+      opened.emplace_back();
+      gone = event.status();
+    } else {
+      return event.status();
+    }
+  }
+  return any ? absl::OkStatus() : gone;
+}
+
+absl::Status PerfGroup::Add(const Member& member, const Target& target, bool user_only, const sys::Rights& rights) {
+  if (members_.empty()) {
+    if (absl::Status status = FindPlaces(member, target); !status.ok()) return status;
+  }
+  std::vector<open::OpenedEvent> opened;
+  if (absl::Status status = OpenEverywhere(member, target, user_only, rights, opened); !status.ok()) {
+    if (members_.empty()) sites_.clear();
+    return status;
+  }
+  bool narrowed = false;
+  for (size_t i = 0; i < opened.size(); ++i) {
+    narrowed = narrowed || opened[i].narrowed;
+    if (opened[i].fd) sites_[i].fds.push_back(std::move(opened[i].fd));
+  }
+  std::erase_if(sites_, [](const Site& site) { return site.fds.empty(); });
+  members_.push_back(member.index);
+  member_mask_ |= 1u << member.index;
+  narrowed_.push_back(narrowed);
+  return absl::OkStatus();
+}
+
+void PerfGroup::ReadSite(const Site& site, uint32_t wanted, Snapshot& now) const noexcept {
+  // Plain: value, enabled, running. Group: nr, enabled, running, then a value a member.
+  std::array<uint64_t, kGroupHeader + kMaxEvents> words;
+  const size_t size = alone_ ? kGroupHeader : kGroupHeader + members_.size();
+  const ssize_t got = ReadWords(site.fds.front().get(), words.data(), size);
+  // 0 bytes: a pinned group lost its counters. Less than asked, or another number of members: not our group.
+  if (got != static_cast<ssize_t>(size * sizeof(uint64_t)) || (!alone_ && words[0] != members_.size())) {
+    now.missing |= wanted & member_mask_;
+    return;
+  }
+  const uint64_t* const values = alone_ ? &words[0] : &words[kGroupHeader];
+  for (size_t m = 0; m < members_.size(); ++m) {
+    const size_t i = members_[m];
+    if ((wanted >> i & 1) == 0) continue;
+    now.values[i] += values[m];
+    if (!extra_part_) now.times[i].enabled_ns += words[1];
+    now.times[i].running_ns += words[2];
+  }
+}
+
+void PerfGroup::Read(uint32_t wanted, Snapshot& now) const noexcept {
+  if ((wanted & member_mask_) == 0) return;
+  for (const Site& site : sites_) ReadSite(site, wanted, now);
+}
+
+absl::Status PerfGroup::Settle() const {
+  if (members_.size() < 2) return absl::OkStatus();
+  const absl::Status off = Switch(sys::kIocDisable);
+  return off.ok() ? Switch(sys::kIocEnable) : off;
+}
+
+absl::Status PerfGroup::Switch(unsigned long ioctl_request) const {
+  for (const Site& site : sites_) {
+    if (sys::kernel().ioctl(site.fds.front().get(), ioctl_request, 0) != 0) {
+      return sys::PerfError(sys::PerfCall::kIoctl, errno, "switching a group on or off");
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace perfkit::count

@@ -1,0 +1,77 @@
+// One fault, one sleep, two snapshots.
+#include "src/count/self_test.h"
+
+#include <sys/mman.h>
+#include <time.h>
+
+#include "src/count/paths.h"
+#include "src/count/usage.h"
+#include "src/sys/mapping.h"
+
+namespace perfkit::count {
+namespace {
+
+struct Books {
+  Snapshot snapshot;
+  Usage usage;
+  bool usage_known = false;
+};
+
+Books Take(Source& source) {
+  Books books;
+  books.usage_known = books.usage.Read();
+  source.ReadSlow(books.snapshot);
+  return books;
+}
+
+// A page that nobody has touched yet, touched; then a sleep, which switches the thread off and on.
+bool FaultAndSleep() {
+  const size_t size = sys::PageSize();
+  void* const page = sys::kernel().mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return false;
+  *static_cast<volatile char*>(page) = 1;
+  sys::kernel().munmap(page, size);
+  const timespec shortest{0, 1};
+  sys::kernel().nanosleep(&shortest);
+  return true;
+}
+
+uint64_t Gain(const Books& before, const Books& after, UsageField field) {
+  return after.usage.value(field) - before.usage.value(field);
+}
+
+// What an inline number may have gained, by what getrusage gained. getrusage is read before the first and after the
+// second snapshot's neighbours, so it may have seen a little more, never less.
+bool Plausible(const Source::Slot& slot, uint64_t gain, const Books& before, const Books& after) {
+  if (IsSoftware(slot.event, sys::kSwTaskClock)) return gain > 0;
+  if (IsSoftware(slot.event, sys::kSwPageFaults) || IsSoftware(slot.event, sys::kSwPageFaultsMin)) {
+    // User-only counts leave out the kernel's faults; `:k` alone leaves out ours.
+    return slot.event.exclude_user || (gain >= 1 && gain <= Gain(before, after, UsageField::kPageFaults));
+  }
+  if (IsSoftware(slot.event, sys::kSwContextSwitches)) {
+    return gain >= 1 && gain <= Gain(before, after, UsageField::kContextSwitches);
+  }
+  return true;
+}
+
+}  // namespace
+
+uint32_t FailedSelfTest(Source& source) {
+  const Books before = Take(source);
+  const bool worked = FaultAndSleep();
+  Books after;
+  source.ReadSlow(after.snapshot);
+  after.usage_known = after.usage.Read();
+  uint32_t failed = 0;
+  for (size_t i = 0; i < source.slots().size(); ++i) {
+    const Source::Slot& slot = source.slots()[i];
+    if (slot.path != ReadPath::kRing && slot.path != ReadPath::kThreadClock) continue;
+    if (!slot.reason.ok()) continue;
+    const uint64_t gain = after.snapshot.values[i] - before.snapshot.values[i];
+    const bool known = worked && before.usage_known && after.usage_known;
+    if (!known || !Plausible(slot, gain, before, after)) failed |= 1u << i;
+  }
+  return failed;
+}
+
+}  // namespace perfkit::count

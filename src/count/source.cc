@@ -1,0 +1,171 @@
+// Reads that need the kernel: renewing the base of the thread's clock, groups, usage.
+#include "src/count/source.h"
+
+#include <algorithm>
+
+#include "src/sys/kernel.h"
+
+namespace perfkit::count {
+namespace {
+
+// Reads of the clock, to find one that nothing interrupted.
+constexpr int kRenewTries = 4;
+// A thread can be switched between two instructions, but not for ever. A counter that is not in its register will not
+// come back by trying.
+constexpr int kInlineTries = 16;
+constexpr int kInlineTriesWithCounters = 2;
+
+// ReadFast is CounterReader's own; this opens it to the slow path.
+struct InlineReader : CounterReader {
+  static bool Read(detail::ReadPlan& plan, Snapshot& now) noexcept { return ReadFast(plan, now); }
+};
+
+bool ReadValue(int fd, uint64_t& value) noexcept {
+  return sys::kernel().read(fd, &value, sizeof(value)) == sizeof(value);
+}
+
+}  // namespace
+
+Source::Source(Target target, const CounterOptions& options)
+    : target_(target), options_(options), fork_watch_([](void* self) { static_cast<Source*>(self)->LetGo(); }, this) {}
+
+void Source::LetGo() noexcept {
+  gone_ = true;
+  plan_.owner = 0;
+  plan_.page = nullptr;
+  plan_.all_fast = false;
+  for (PerfGroup& group : groups_) group.Close();
+  for (open::LiveRing& ring : rings_) ring.LetGo();
+  for (sys::Mapping& page : user_pages_) page.Forget();
+  if (switch_ring_) switch_ring_->LetGo();
+  if (clock_) clock_->LetGo();
+}
+
+void Source::ReadSlow(Snapshot& now) noexcept {
+  const uint32_t all = (uint32_t{1} << slots_.size()) - 1;
+  now.missing = plan_.missing;
+  now.fallback = 0;
+  now.epoch = 0;
+  now.cpu = Snapshot::kNoCpu;
+  now.other_thread = target_.kind == Target::Kind::kThisThread && ThreadAddress() != plan_.owner;
+  if (gone_ || now.other_thread) {
+    now.missing = all;
+    return;
+  }
+  if (HasInlinePart()) ReadInlinePart(now);
+  if (!groups_.empty()) ReadGroups(now);
+  if (usage_mask_ != 0) ReadUsage(now);
+}
+
+void Source::ReadInlinePart(Snapshot& now) noexcept {
+  const int tries = plan_.user_page_count == 0 ? kInlineTries : kInlineTriesWithCounters;
+  for (int i = 0; i < tries; ++i) {
+    if (InlineReader::Read(plan_, now)) return;
+    // Odd: we are a signal handler that came in the middle of a renewal. It is not ours to touch.
+    if ((plan_.base.version & 1) != 0) break;
+    RenewBase();
+  }
+  ReadWithoutBase(now);
+}
+
+void Source::RenewBase() noexcept {
+  detail::ClockBase& base = plan_.base;
+  base.version |= 1;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  const uint32_t epoch = LoadShared(plan_.page->lock);
+  if (clock_) RenewClock(epoch);
+  if (plan_.migration_index < kMaxEvents) {
+    const std::optional<uint64_t> migrations = migrations_.Update(*switch_ring_);
+    plan_.migrations = migrations.value_or(0);
+    if (!migrations) plan_.missing |= 1u << plan_.migration_index;
+  }
+  base.epoch = epoch;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  ++base.version;
+}
+
+// Takes the fastest of a few reads: the clock's value belongs to some moment within the read, and the shorter that
+// was, the better its middle is known.
+void Source::RenewClock(uint32_t epoch) noexcept {
+  uint64_t best = ~uint64_t{0};
+  for (int i = 0; i < kRenewTries; ++i) {
+    uint64_t time_ns = 0;
+    const uint64_t before = ReadTicks();
+    if (!ReadValue(clock_->fd(), time_ns)) break;
+    const uint64_t took = ReadTicks() - before;
+    if (took < best) {
+      best = took;
+      plan_.base.ticks = before + took / 2;
+      plan_.base.time_ns = time_ns;
+    }
+    if (took <= quick_read_ticks_) break;
+    if (LoadShared(plan_.page->lock) != epoch) break;
+  }
+  plan_.base.time_ns = std::max(plan_.base.time_ns, plan_.last_time_ns);
+}
+
+// Each inline number by itself, from the kernel where the base cannot serve: right, dearer, and said so.
+void Source::ReadWithoutBase(Snapshot& now) noexcept {
+  now.missing = plan_.missing;
+  now.epoch = LoadShared(plan_.page->lock);
+  now.cpu = __atomic_load_n(plan_.cpu, __ATOMIC_RELAXED);
+  for (size_t r = 0; r < plan_.ring_count; ++r) {
+    now.values[plan_.rings[r].index] = LoadShared(*plan_.rings[r].head) >> plan_.rings[r].shift;
+  }
+  if (plan_.clock_index < kMaxEvents) {
+    const uint32_t bit = 1u << plan_.clock_index;
+    now.fallback |= bit;
+    if (!ReadValue(clock_->fd(), now.values[plan_.clock_index])) now.missing |= bit;
+  }
+  if (plan_.migration_index < kMaxEvents) now.values[plan_.migration_index] = plan_.migrations;
+  ReadUserPagesOrMarkGroups(now);
+}
+
+// An event whose counter register cannot be read now has its number from the group: ReadGroups looks at `fallback`.
+void Source::ReadUserPagesOrMarkGroups(Snapshot& now) const noexcept {
+  for (size_t u = 0; u < plan_.user_page_count; ++u) {
+    const auto& [page, index] = plan_.user_pages[u];
+    UserCount count;
+    if (ReadUserCount(*page, count)) {
+      now.values[index] = count.value;
+      now.times[index] = {count.enabled_ns, count.running_ns};
+    } else {
+      now.fallback |= 1u << index;
+    }
+  }
+}
+
+void Source::ReadGroups(Snapshot& now) noexcept {
+  const uint32_t wanted = ~user_page_mask_ | now.fallback;
+  for (uint32_t left = timed_ & wanted; left != 0; left &= left - 1) {
+    const int i = __builtin_ctz(left);
+    now.values[i] = 0;
+    now.times[i] = {0, 0};
+  }
+  for (const PerfGroup& group : groups_) group.Read(wanted, now);
+}
+
+void Source::ReadUsage(Snapshot& now) const noexcept {
+  Usage usage;
+  if (!usage.Read()) {
+    now.missing |= usage_mask_;
+    return;
+  }
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    if ((usage_mask_ >> i & 1) != 0) now.values[i] = usage.value(slots_[i].usage_field);
+  }
+}
+
+absl::Status Source::SwitchGroups(unsigned long ioctl_request) const {
+  if (HasInlinePart() || usage_mask_ != 0) {
+    return absl::FailedPreconditionError(
+        "this set reads some events without the kernel, and those cannot be switched off: take differences of "
+        "snapshots, or open it with only_path = ReadPath::kGroupRead");
+  }
+  for (const PerfGroup& group : groups_) {
+    if (absl::Status status = group.Switch(ioctl_request); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace perfkit::count

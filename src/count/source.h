@@ -1,0 +1,78 @@
+// Everything behind a CounterSet: its events, each with its path, and the descriptors and mappings that they need.
+//
+//   Open (source_open.cc)   tries each event's paths from the cheapest on, then proves the inline ones (self_test.h)
+//   ReadFast (count.h)      when every event has an inline path and the thread was not switched since the last base
+//   ReadSlow (source.cc)    renews the base, then reads the groups and the usage
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "perfkit/counter.h"
+#include "src/count/perf_group.h"
+#include "src/count/switch_log.h"
+#include "src/count/usage.h"
+#include "src/open/live_ring.h"
+#include "src/sys/fork_registry.h"
+
+namespace perfkit::count {
+
+class Source {
+ public:
+  struct Slot {
+    EventConfig event;
+    ReadPath path = ReadPath::kGroupRead;
+    absl::Status reason;  // not OK: it has no number
+    Validity standing;    // what holds of every number of it
+    UsageField usage_field{};
+  };
+
+  Source(Target target, const CounterOptions& options);
+
+  // Fills `now` by whatever it takes. On the counted thread, or in a signal handler on it.
+  void ReadSlow(Snapshot& now) noexcept;
+
+  absl::Status SwitchGroups(unsigned long ioctl_request) const;
+
+  const std::vector<Slot>& slots() const { return slots_; }
+  detail::ReadPlan& plan() { return plan_; }
+  uint32_t timed() const { return timed_; }
+
+ private:
+  friend class SourceBuilder;
+
+  bool HasInlinePart() const { return plan_.page != nullptr; }
+  void ReadInlinePart(Snapshot& now) noexcept;
+  void RenewBase() noexcept;
+  void RenewClock(uint32_t epoch) noexcept;
+  void ReadWithoutBase(Snapshot& now) noexcept;
+  void ReadUserPagesOrMarkGroups(Snapshot& now) const noexcept;
+  void ReadGroups(Snapshot& now) noexcept;
+  void ReadUsage(Snapshot& now) const noexcept;
+  void LetGo() noexcept;
+
+  detail::ReadPlan plan_;
+  std::vector<Slot> slots_;
+  Target target_;
+  CounterOptions options_;
+  uint32_t timed_ = 0;             // bit i: event i is in a group
+  uint32_t user_page_mask_ = 0;    // of these, read from its register while it is in one
+  uint32_t usage_mask_ = 0;        // bit i: event i comes from getrusage
+  uint64_t quick_read_ticks_ = 0;  // a read of the clock within this was not interrupted
+
+  std::vector<PerfGroup> groups_;
+  std::vector<open::LiveRing> rings_;     // events of period 1
+  std::vector<sys::Mapping> user_pages_;  // of events that a group owns
+  std::optional<open::LiveRing> switch_ring_;
+  std::optional<open::LiveRing> clock_;
+  MigrationCounter migrations_;
+  bool gone_ = false;  // in the child of a fork
+
+  sys::ForkWatch fork_watch_;  // last: unregistered before anything else dies
+};
+
+}  // namespace perfkit::count

@@ -1,0 +1,369 @@
+// One attempt per event and path; a failed self-test starts the whole again without the paths that failed.
+#include "src/count/source_builder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "src/count/paths.h"
+#include "src/count/self_test.h"
+#include "src/count/tick_rate.h"
+#include "src/event/attr.h"
+#include "src/open/place.h"
+#include "src/sys/perf_error.h"
+#include "src/sys/rseq.h"
+
+namespace perfkit::count {
+namespace {
+
+using Groups = std::span<const std::vector<EventConfig>>;
+
+// Between two renewals the tick rate's error of some parts in a million adds up to less than 0.1 us.
+constexpr uint64_t kMaxAgeMs = 20;
+// A read(2) within 1 us was not interrupted.
+constexpr uint64_t kQuickReadsPerMs = 1000;
+
+bool IsInline(ReadPath path) { return path == ReadPath::kRing || path == ReadPath::kThreadClock; }
+
+absl::Status NoSuchPath(const std::string& asked, ReadPath path) {
+  return absl::UnavailableError(absl::StrFormat("%s: it cannot be read by %s", asked, ReadPathName(path)));
+}
+
+}  // namespace
+
+// Builds one Source; lives for the duration of Open.
+class SourceBuilder {
+ public:
+  // `banned`, bit i: the self-test found the inline paths of event i wrong.
+  SourceBuilder(Groups groups, const Target& target, const CounterOptions& options, uint32_t banned);
+
+  absl::StatusOr<std::unique_ptr<Source>> Build();
+
+ private:
+  void Place(size_t i, bool strict_group);
+  absl::Status Try(ReadPath path, size_t i, bool strict_group);
+  absl::Status OpenClock(size_t i);
+  absl::Status OpenMigrations(size_t i);
+  absl::Status OpenRing(size_t i);
+  absl::Status OpenPeriodOne(size_t i);
+  absl::Status OpenUsage(size_t i);
+  absl::Status OpenUserPage(size_t i, bool strict_group);
+  absl::Status OpenInGroup(size_t i, bool strict_group);
+  absl::Status AddPart(size_t i, size_t part, PerfGroup& group);
+  absl::Status NeedSwitchRing();
+  absl::Status ExplainKernelSide(size_t i, const absl::Status& status) const;
+  absl::Status RefuseSilentZero(const EventConfig& event) const;
+
+  open::OpenRequest RequestFor(size_t i) const;
+  void AddRingCount(const open::LiveRing& ring, uint8_t shift, size_t i);
+  void UsePage(const UserPage* page);
+  void Summarise();
+
+  Source::Slot& slot(size_t i) { return source_->slots_[i]; }
+  const EventConfig& event(size_t i) const { return source_->slots_[i].event; }
+  std::string Asked(size_t i) const {
+    return absl::StrFormat("event '%s' on %s", event(i).name, open::Describe(target_));
+  }
+
+  Groups groups_;
+  Target target_;
+  CounterOptions options_;
+  uint32_t banned_;
+  sys::Rights rights_ = sys::ReadRights();
+  std::unique_ptr<Source> source_;
+  bool detailed_switches_ = false;  // migrations are to be counted from switch records
+  size_t open_group_ = 0;           // the perf group that takes further events, as index + 1; 0: none yet
+};
+
+SourceBuilder::SourceBuilder(Groups groups, const Target& target, const CounterOptions& options, uint32_t banned)
+    : groups_(groups),
+      target_(target),
+      options_(options),
+      banned_(banned),
+      source_(std::make_unique<Source>(target, options)) {
+  for (const std::vector<EventConfig>& group : groups_) {
+    for (const EventConfig& event : group) {
+      source_->slots_.emplace_back().event = event;
+      const bool migrations = IsSoftware(event, sys::kSwCpuMigrations);
+      detailed_switches_ = detailed_switches_ || (migrations && (options.user_only || !rights_.may_count_kernel()));
+    }
+  }
+  if (target.kind == Target::Kind::kThisThread) source_->plan_.owner = ThreadAddress();
+  source_->plan_.cpu = sys::CurrentCpuWord();
+}
+
+absl::StatusOr<std::unique_ptr<Source>> SourceBuilder::Build() {
+  size_t i = 0;
+  for (const std::vector<EventConfig>& group : groups_) {
+    if (group.size() > 1) open_group_ = 0;
+    for (size_t k = 0; k < group.size(); ++k, ++i) {
+      Place(i, group.size() > 1 && !group[0].weak_group);
+      if (!slot(i).reason.ok() && options_.require_all) return slot(i).reason;
+    }
+    if (group.size() > 1) open_group_ = 0;
+  }
+  for (const PerfGroup& group : source_->groups_) {
+    if (target_.enable_on_exec) continue;  // off until then, and whole when it starts
+    if (absl::Status status = group.Settle(); !status.ok()) return status;
+  }
+  Summarise();
+  return std::move(source_);
+}
+
+// The first path that works. The reason kept for a failure is the first one: it belongs to the best path.
+void SourceBuilder::Place(size_t i, bool strict_group) {
+  absl::Status reason = RefuseSilentZero(event(i));
+  if (reason.ok()) {
+    reason = NoSuchPath(Asked(i), options_.only_path.value_or(ReadPath::kGroupRead));
+    bool tried = false;
+    for (const ReadPath path : PathsFor(event(i), target_)) {
+      if (options_.only_path && path != *options_.only_path) continue;
+      if (IsInline(path) && (banned_ >> i & 1) != 0) continue;
+      const absl::Status status = Try(path, i, strict_group);
+      if (status.ok()) {
+        slot(i).path = path;
+        return;
+      }
+      if (!tried) reason = status;
+      tried = true;
+    }
+  }
+  slot(i).reason = reason;
+  slot(i).standing.flags = Validity::kNotCounted;
+  source_->plan_.missing |= 1u << i;
+}
+
+absl::Status SourceBuilder::Try(ReadPath path, size_t i, bool strict_group) {
+  switch (path) {
+    case ReadPath::kUserPage: return OpenUserPage(i, strict_group);
+    case ReadPath::kRing: return OpenRing(i);
+    case ReadPath::kThreadClock: return IsSoftware(event(i), sys::kSwTaskClock) ? OpenClock(i) : OpenMigrations(i);
+    case ReadPath::kGroupRead: return OpenInGroup(i, strict_group);
+    case ReadPath::kUsage: return OpenUsage(i);
+  }
+  return absl::InternalError("no such path");
+}
+
+// An event that the kernel raises in its own code, asked for in user space only, would open and stay 0.
+absl::Status SourceBuilder::RefuseSilentZero(const EventConfig& event) const {
+  if (!event.kernel_side || !event.exclude_kernel) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrFormat("event '%s': the kernel raises it in its own code, so that in user space only it would count 0 "
+                      "for ever. Remedy: leave the modifier out.",
+                      event.name));
+}
+
+open::OpenRequest SourceBuilder::RequestFor(size_t i) const {
+  const EventConfig& wanted = event(i);
+  open::OpenRequest request;
+  request.attr = event::ToAttr(wanted, wanted.parts[0]);
+  request.may_narrow = !wanted.privilege_given && !wanted.kernel_side;
+  if (options_.user_only && request.may_narrow) request.attr.exclude_kernel = request.attr.exclude_hv = 1;
+  request.lower_precise = wanted.precise_max;
+  request.asked = Asked(i);
+  return request;
+}
+
+void SourceBuilder::UsePage(const UserPage* page) {
+  if (source_->plan_.page == nullptr) source_->plan_.page = page;
+}
+
+absl::Status SourceBuilder::OpenClock(size_t i) {
+  if (source_->clock_) return absl::InvalidArgumentError(Asked(i) + ": it is in the set already");
+  absl::StatusOr<open::LiveRing> clock = open::LiveRing::Open(RequestFor(i), 0, rights_);
+  if (!clock.ok()) return clock.status();
+  const TickRate rate = TickRateOf(*clock->page());
+  if (rate.ns_per_tick_q32 == 0) return absl::UnavailableError("this machine has no tick counter for user space");
+  detail::ReadPlan& plan = source_->plan_;
+  plan.ns_per_tick_q32 = rate.ns_per_tick_q32;
+  plan.max_age_ticks = rate.ticks_per_ms * kMaxAgeMs;
+  plan.clock_index = static_cast<uint8_t>(i);
+  source_->quick_read_ticks_ = rate.ticks_per_ms / kQuickReadsPerMs;
+  source_->clock_ = *std::move(clock);
+  plan.page = source_->clock_->page();
+  return absl::OkStatus();
+}
+
+absl::Status SourceBuilder::NeedSwitchRing() {
+  if (source_->switch_ring_) return absl::OkStatus();
+  absl::StatusOr<open::LiveRing> ring = OpenSwitchRing(detailed_switches_, rights_);
+  if (!ring.ok()) return ring.status();
+  source_->switch_ring_ = *std::move(ring);
+  UsePage(source_->switch_ring_->page());
+  return absl::OkStatus();
+}
+
+absl::Status SourceBuilder::OpenMigrations(size_t i) {
+  if (!detailed_switches_) return NoSuchPath(Asked(i), ReadPath::kThreadClock);
+  if (absl::Status status = NeedSwitchRing(); !status.ok()) return status;
+  source_->migrations_.Start(*source_->switch_ring_, *source_->plan_.cpu);
+  source_->plan_.migration_index = static_cast<uint8_t>(i);
+  return absl::OkStatus();
+}
+
+absl::Status SourceBuilder::OpenRing(size_t i) {
+  if (RingKindOf(event(i)) == RingKind::kPeriodOne) return OpenPeriodOne(i);
+  if (absl::Status status = NeedSwitchRing(); !status.ok()) return status;
+  AddRingCount(*source_->switch_ring_, detailed_switches_ ? kDetailedSwitchShift : kBareSwitchShift, i);
+  return absl::OkStatus();
+}
+
+absl::Status SourceBuilder::OpenPeriodOne(size_t i) {
+  constexpr uint8_t kEmptyRecordShift = 3;  // a sample without fields is its 8-byte header
+  if (detailed_switches_ && IsSoftware(event(i), sys::kSwCpuMigrations)) return NoSuchPath(Asked(i), ReadPath::kRing);
+  open::OpenRequest request = RequestFor(i);
+  request.attr.sample_period_or_freq = 1;
+  request.attr.watermark = 1;
+  request.attr.wakeup_events_or_watermark = ~0u;  // nobody polls: no wake-ups
+  absl::StatusOr<open::LiveRing> ring = open::LiveRing::Open(request, 1, rights_);
+  if (!ring.ok()) return ring.status();
+  if (ring->narrowed() || request.attr.exclude_kernel != 0) slot(i).standing.flags |= Validity::kUserOnly;
+  UsePage(ring->page());
+  AddRingCount(*ring, kEmptyRecordShift, i);
+  source_->rings_.push_back(*std::move(ring));
+  return absl::OkStatus();
+}
+
+void SourceBuilder::AddRingCount(const open::LiveRing& ring, uint8_t shift, size_t i) {
+  detail::ReadPlan& plan = source_->plan_;
+  plan.rings[plan.ring_count++] = {&ring.page()->data_head, shift, static_cast<uint8_t>(i)};
+}
+
+absl::Status SourceBuilder::OpenUsage(size_t i) {
+  const std::optional<UsageField> field = UsageFieldFor(event(i).parts[0].config);
+  Usage usage;
+  if (!field || !usage.Read()) return NoSuchPath(Asked(i), ReadPath::kUsage);
+  // getrusage counts user and kernel alike: it cannot stand in for a half.
+  if (event(i).privilege_given && event(i).exclude_kernel != event(i).exclude_user) {
+    return NoSuchPath(Asked(i), ReadPath::kUsage);
+  }
+  slot(i).usage_field = *field;
+  source_->usage_mask_ |= 1u << i;
+  return absl::OkStatus();
+}
+
+// PerfError's advice to ask for user space only is no help where user space alone would count 0.
+absl::Status SourceBuilder::ExplainKernelSide(size_t i, const absl::Status& status) const {
+  if (!event(i).kernel_side || !absl::IsPermissionDenied(status)) return status;
+  return absl::PermissionDeniedError(absl::StrFormat(
+      "%s: the kernel raises it in its own code, which this process may not watch (kernel.perf_event_paranoid is %s). "
+      "Remedy: lower kernel.perf_event_paranoid to 1 or grant CAP_PERFMON; on this thread, without only_path, perfkit "
+      "counts context-switches and cpu-migrations from switch records, which need no right.",
+      Asked(i), rights_.paranoid ? absl::StrFormat("%d", *rights_.paranoid) : "unreadable"));
+}
+
+absl::Status SourceBuilder::AddPart(size_t i, size_t part, PerfGroup& group) {
+  const Member member{&event(i), part, static_cast<uint8_t>(i)};
+  return ExplainKernelSide(i, group.Add(member, target_, options_.user_only, rights_));
+}
+
+// Into the open group if it fits there; else, unless the user wrote the group, into a new one.
+absl::Status SourceBuilder::OpenInGroup(size_t i, bool strict_group) {
+  std::vector<PerfGroup>& groups = source_->groups_;
+  absl::Status status = absl::UnavailableError("");
+  if (open_group_ != 0 && event(i).parts.size() == 1) {
+    status = AddPart(i, 0, groups[open_group_ - 1]);
+    if (!status.ok() && strict_group) return status;
+  }
+  if (!status.ok()) {
+    std::vector<PerfGroup> parts;
+    for (size_t part = 0; part < event(i).parts.size(); ++part) {
+      parts.emplace_back(source_->slots_.size() == 1);
+      if (status = AddPart(i, part, parts.back()); !status.ok()) return status;
+    }
+    for (PerfGroup& group : parts) groups.push_back(std::move(group));
+    if (parts.size() == 1) open_group_ = groups.size();
+  }
+  source_->timed_ |= 1u << i;
+  const PerfGroup& group = groups.back();
+  const bool user_only = group.narrowed(group.members().size() - 1) || event(i).exclude_kernel || options_.user_only;
+  if (user_only && !event(i).kernel_side) slot(i).standing.flags |= Validity::kUserOnly;
+  return absl::OkStatus();
+}
+
+// In a group like any other, with its page mapped besides: the register when it can be read, the group when not.
+absl::Status SourceBuilder::OpenUserPage(size_t i, bool strict_group) {
+  if (event(i).parts.size() != 1) return NoSuchPath(Asked(i), ReadPath::kUserPage);
+  if (absl::Status status = OpenInGroup(i, strict_group); !status.ok()) return status;
+  const PerfGroup& group = source_->groups_.back();
+  std::optional<sys::Mapping> page = sys::Mapping::ReadOnly(group.fd(group.members().size() - 1), sys::PageSize());
+  const auto* const user_page = page ? reinterpret_cast<const UserPage*>(page->data()) : nullptr;
+  if (user_page == nullptr || !user_page->can_read_counter()) {
+    // It is open and counts: by the group.
+    slot(i).path = ReadPath::kGroupRead;
+    return absl::OkStatus();
+  }
+  detail::ReadPlan& plan = source_->plan_;
+  UsePage(user_page);
+  plan.user_pages[plan.user_page_count++] = {user_page, static_cast<uint8_t>(i)};
+  source_->user_page_mask_ |= 1u << i;
+  source_->user_pages_.push_back(*std::move(page));
+  return absl::OkStatus();
+}
+
+void SourceBuilder::Summarise() {
+  detail::ReadPlan& plan = source_->plan_;
+  const bool needs_kernel = (source_->timed_ & ~source_->user_page_mask_) != 0 || source_->usage_mask_ != 0;
+  plan.all_fast = plan.page != nullptr && !needs_kernel;
+}
+
+namespace {
+
+absl::Status CheckSize(Groups groups) {
+  size_t events = 0;
+  for (const std::vector<EventConfig>& group : groups) events += group.size();
+  if (events == 0) return absl::InvalidArgumentError("a counter set needs at least one event");
+  if (events <= kMaxEvents) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrFormat("%d events were asked for in one set, which holds %d. Remedy: open "
+                      "several sets.",
+                      events, kMaxEvents));
+}
+
+// Threads of `target` that are there now and were not `before`: born while being attached. Such a one may have
+// inherited some events and not others, so the whole set has to be opened again.
+absl::StatusOr<bool> GainedThreads(const Target& target, const std::vector<open::Place>& before) {
+  const absl::StatusOr<std::vector<open::Place>> now = open::PlacesOf(target);
+  if (!now.ok()) return now.status();
+  return std::any_of(now->begin(), now->end(),
+                     [&](const open::Place& place) { return std::count(before.begin(), before.end(), place) == 0; });
+}
+
+bool HasManyThreads(const Target& target) {
+  return target.kind == Target::Kind::kAllThreads || target.kind == Target::Kind::kProcess;
+}
+
+// Until no thread was born meanwhile: events of threads that are there are opened, all others are inherited.
+absl::StatusOr<std::unique_ptr<Source>> BuildForThreads(Groups groups, const Target& target,
+                                                        const CounterOptions& options) {
+  constexpr int kTries = 16;
+  for (int i = 0; i < kTries; ++i) {
+    const absl::StatusOr<std::vector<open::Place>> before = open::PlacesOf(target);
+    if (!before.ok()) return before.status();
+    absl::StatusOr<std::unique_ptr<Source>> source = SourceBuilder(groups, target, options, 0).Build();
+    if (!source.ok()) return source;
+    const absl::StatusOr<bool> gained = GainedThreads(target, *before);
+    if (!gained.ok()) return gained.status();
+    if (!*gained) return source;
+  }
+  return absl::AbortedError(
+      absl::StrFormat("%s: threads kept starting while they were being attached, %d times over. "
+                      "Remedy: open the set before the threads start, or try again.",
+                      open::Describe(target), kTries));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Source>> BuildSource(Groups groups, const Target& target,
+                                                    const CounterOptions& options) {
+  if (absl::Status size = CheckSize(groups); !size.ok()) return size;
+  if (HasManyThreads(target)) return BuildForThreads(groups, target, options);
+  absl::StatusOr<std::unique_ptr<Source>> source = SourceBuilder(groups, target, options, 0).Build();
+  if (!source.ok() || !options.self_test || (*source)->plan().page == nullptr) return source;
+  const uint32_t failed = FailedSelfTest(**source);
+  if (failed == 0) return source;
+  source->reset();  // closes everything before it is opened once more
+  return SourceBuilder(groups, target, options, failed).Build();
+}
+
+}  // namespace perfkit::count

@@ -1,0 +1,359 @@
+// Counter sets on the live kernel, held against work of known cost and against getrusage.
+#include <dirent.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <catch2/catch.hpp>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "perfkit/counter.h"
+#include "perfkit/scope.h"
+#include "tests/support/as_user.h"
+#include "tests/support/work.h"
+
+namespace perfkit {
+namespace {
+
+using testing::AsOrdinaryUser;
+using testing::FreshPages;
+
+const std::vector<EventSpec> kFour = {event::kTaskClock, event::kPageFaults, event::kContextSwitches,
+                                      event::kCpuMigrations};
+
+CounterOptions Only(ReadPath path) {
+  CounterOptions options;
+  options.only_path = path;
+  return options;
+}
+
+size_t OpenDescriptors() {
+  size_t count = 0;
+  DIR* const folder = opendir("/proc/self/fd");
+  while (readdir(folder) != nullptr) ++count;
+  closedir(folder);
+  return count;
+}
+
+CounterSet MustOpen(std::span<const EventSpec> events, const CounterOptions& options = {}) {
+  absl::StatusOr<CounterSet> set = CounterSet::Open(events, Target::ThisThread(), options);
+  INFO(set.status().ToString());
+  REQUIRE(set.ok());
+  return *std::move(set);
+}
+
+TEST_CASE("four software events are read without the kernel", "[counter_set]") {
+  const CounterSet set = MustOpen(kFour);
+  REQUIRE(set.size() == 4);
+  CHECK(set.path(0) == ReadPath::kThreadClock);
+  CHECK(set.path(1) == ReadPath::kRing);
+  CHECK(set.path(2) == ReadPath::kRing);
+  CHECK(set.name(1) == "page-faults");
+}
+
+TEST_CASE("faults that the program takes equal the pages that it touches", "[counter_set]") {
+  FreshPages memory(4096);
+  const std::array events = {EventSpec(event::kPageFaults)};
+  for (const ReadPath path : {ReadPath::kRing, ReadPath::kGroupRead}) {
+    const CounterSet set = MustOpen(events, Only(path));
+    Snapshot begin, end;
+    set.Read(begin);  // the first read may fault in what it touches itself
+    for (const size_t pages : {0, 1, 7, 256, 3832}) {
+      memory.Forget();
+      set.Read(begin);
+      memory.Touch(0, pages);
+      set.Read(end);
+      const Count count = set.Difference(begin, end, 0);
+      CHECK(count.validity.counted());
+      CHECK(count.value == pages);
+      CHECK(count.coverage() == 1.0);
+    }
+  }
+}
+
+TEST_CASE("faults of an ordinary user are counted, and said to be the user's own", "[counter_set]") {
+  CHECK(AsOrdinaryUser([] {
+    FreshPages memory(100);
+    auto set = CounterSet::Open(kFour);
+    if (!set.ok()) return false;
+    Snapshot begin, end;
+    set->Read(begin);
+    set->Read(begin);
+    memory.Touch(0, 100);
+    set->Read(end);
+    const Count faults = set->Difference(begin, end, 1);
+    return faults.value == 100 && (geteuid() != testing::kNobody || faults.validity.has(Validity::kUserOnly));
+  }));
+}
+
+// Random work between snapshots; what the set says must be what getrusage says, each time.
+bool SwitchesAgree(int scopes) {
+  auto set = CounterSet::Open(kFour);
+  if (!set.ok()) return false;
+  std::mt19937 random(7);
+  int wrong = 0;
+  for (int i = 0; i < scopes; ++i) {
+    Snapshot begin, end;
+    uint64_t usage_before, usage_after;
+    // Another process may switch us between the two readings: then they are not of the same moment.
+    do {
+      set->Read(begin);
+      usage_before = testing::SwitchesByUsage();
+      set->Read(end);
+    } while (begin.epoch != end.epoch);
+    switch (random() % 64) {
+      case 0: testing::Sleep(1); break;
+      case 1: sched_yield(); break;
+      default: testing::Spin(random() % 300); break;
+    }
+    Snapshot check;
+    do {
+      set->Read(end);
+      usage_after = testing::SwitchesByUsage();
+      set->Read(check);
+    } while (end.epoch != check.epoch);
+    wrong += set->Difference(begin, end, 2).value != usage_after - usage_before;
+  }
+  return wrong == 0;
+}
+
+TEST_CASE("switches of 100,000 random scopes are getrusage's, exactly", "[counter_set]") {
+  CHECK(SwitchesAgree(100'000));
+}
+
+TEST_CASE("switches of an ordinary user are true, where perf's own event stays 0", "[counter_set]") {
+  CHECK(AsOrdinaryUser([] { return SwitchesAgree(20'000); }));
+}
+
+TEST_CASE("a scope without a switch says so, one with a switch does too", "[counter_set]") {
+  const CounterSet set = MustOpen(kFour);
+  Snapshot begin, end;
+  int quiet = 0;
+  for (int i = 0; i < 1000; ++i) {
+    set.Read(begin);
+    set.Read(end);
+    const Count switches = set.Difference(begin, end, 2);
+    if (!switches.validity.has(Validity::kSwitched)) {
+      CHECK(switches.value == 0);
+      ++quiet;
+    }
+  }
+  CHECK(quiet > 500);
+  set.Read(begin);
+  testing::Sleep(1000);
+  set.Read(end);
+  CHECK(set.Difference(begin, end, 2).value >= 1);
+  CHECK(set.Difference(begin, end, 2).validity.has(Validity::kSwitched));
+}
+
+bool MigrationsAreCounted() {
+  auto set = CounterSet::Open(kFour);
+  if (!set.ok()) return false;
+  cpu_set_t before;
+  sched_getaffinity(0, sizeof(before), &before);
+  if (CPU_COUNT(&before) < 2) return true;
+  bool exact = true;
+  const auto pin = [](int cpu) {
+    cpu_set_t only;
+    CPU_ZERO(&only);
+    CPU_SET(cpu, &only);
+    return sched_setaffinity(0, sizeof(only), &only) == 0;
+  };
+  pin(0);
+  Snapshot begin, end;
+  set->Read(begin);
+  for (int moves = 1; moves <= 20; ++moves) {
+    if (!pin(moves & 1)) return false;
+    set->Read(end);
+    exact = exact && set->Difference(begin, end, 3).value == static_cast<uint64_t>(moves);
+  }
+  exact = exact && !set->Difference(begin, end, 3).validity.has(Validity::kMigrated);  // 20 moves: back on CPU 0
+  sched_setaffinity(0, sizeof(before), &before);
+  return exact;
+}
+
+TEST_CASE("migrations are exact, for root and for an ordinary user", "[counter_set]") {
+  CHECK(MigrationsAreCounted());
+  CHECK(AsOrdinaryUser(MigrationsAreCounted));
+}
+
+TEST_CASE("the inline clock is the thread's task clock", "[counter_set]") {
+  const CounterSet fast = MustOpen(std::array{EventSpec(event::kTaskClock)});
+  const CounterSet slow = MustOpen(std::array{EventSpec(event::kTaskClock)}, Only(ReadPath::kGroupRead));
+  Snapshot fast_begin, fast_end, slow_begin, slow_end;
+  for (int i = 0; i < 50; ++i) {
+    slow.Read(slow_begin);
+    fast.Read(fast_begin);
+    testing::Spin(200'000);
+    if (i % 5 == 0) testing::Sleep(200'000);
+    fast.Read(fast_end);
+    slow.Read(slow_end);
+    const auto inner = static_cast<double>(fast.Difference(fast_begin, fast_end, 0).value);
+    const auto outer = static_cast<double>(slow.Difference(slow_begin, slow_end, 0).value);
+    CHECK(inner <= outer + 3'000);
+    CHECK(inner >= outer - 50'000);  // what the four reads and a switch cost
+  }
+}
+
+TEST_CASE("the inline clock never goes back", "[counter_set]") {
+  const CounterSet set = MustOpen(kFour);
+  Snapshot now;
+  uint64_t last = 0;
+  for (int i = 0; i < 300'000; ++i) {
+    set.Read(now);
+    REQUIRE(now.values[0] >= last);
+    last = now.values[0];
+    if (i % 5000 == 0) testing::Sleep(1);
+  }
+}
+
+TEST_CASE("every set of paths tells the same story", "[counter_set]") {
+  FreshPages memory(512);
+  const CounterSet inline_set = MustOpen(kFour);
+  const CounterSet group = MustOpen(kFour, Only(ReadPath::kGroupRead));
+  const std::array usable = {EventSpec(event::kTaskClock), EventSpec(event::kPageFaults),
+                             EventSpec(event::kContextSwitches)};
+  const CounterSet usage = MustOpen(usable, Only(ReadPath::kUsage));
+  CHECK(usage.path(1) == ReadPath::kUsage);
+  ScopeTotals totals[3];
+  {
+    CounterScope a(inline_set, totals[0]);
+    CounterScope b(group, totals[1]);
+    CounterScope c(usage, totals[2]);
+    memory.Touch(0, 512);
+    for (int i = 0; i < 10; ++i) testing::Sleep(1000);
+  }
+  CHECK(totals[0].count(inline_set, 1).value >= 512);
+  CHECK(totals[0].count(inline_set, 1).value <= 516);
+  CHECK(totals[1].count(group, 1).value >= 512);
+  CHECK(totals[1].count(group, 1).value <= 516);
+  CHECK(totals[2].count(usage, 1).value >= 512);
+  for (const auto& [set, total] : {std::pair(&inline_set, 0), std::pair(&group, 1), std::pair(&usage, 2)}) {
+    CHECK(totals[total].count(*set, 2).value >= 10);
+  }
+}
+
+TEST_CASE("another thread gets no number, and is told so", "[counter_set]") {
+  const CounterSet set = MustOpen(kFour);
+  Snapshot begin, end;
+  set.Read(begin);
+  std::thread([&] { set.Read(end); }).join();
+  const Count count = set.Difference(begin, end, 1);
+  CHECK_FALSE(count.validity.counted());
+  CHECK(count.validity.has(Validity::kOtherThread));
+  CHECK(count.scaled() == std::nullopt);
+  CHECK(count.coverage() == 0);
+}
+
+TEST_CASE("the child of a fork holds nothing and reads nothing", "[counter_set][fork]") {
+  const CounterSet fast = MustOpen(kFour);
+  const CounterSet slow = MustOpen(kFour, Only(ReadPath::kGroupRead));
+  const size_t before = OpenDescriptors();
+  const pid_t child = fork();
+  if (child == 0) {
+    bool fine = OpenDescriptors() < before;
+    for (const CounterSet* set : {&fast, &slow}) {
+      Snapshot begin, end;
+      set->Read(begin);
+      set->Read(end);
+      for (size_t i = 0; i < 4; ++i) fine = fine && !set->Difference(begin, end, i).validity.counted();
+    }
+    auto own = CounterSet::Open(kFour);
+    _exit(fine && own.ok() ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  Snapshot begin, end;
+  fast.Read(begin);
+  fast.Read(end);
+  CHECK(fast.Difference(begin, end, 1).validity.counted());
+}
+
+TEST_CASE("opening and closing leaks nothing", "[counter_set]") {
+  (void)MustOpen(kFour);
+  const size_t before = OpenDescriptors();
+  for (int i = 0; i < 50; ++i) {
+    CounterSet set = MustOpen(kFour);
+    CounterSet moved = std::move(set);
+    set = MustOpen(kFour, Only(ReadPath::kGroupRead));
+    moved = std::move(set);
+  }
+  CHECK(OpenDescriptors() == before);
+}
+
+TEST_CASE("what cannot be counted is refused, or kept as not counted with its reason", "[counter_set]") {
+  const auto refused = CounterSet::Open({"context-switches:u"});
+  REQUIRE_FALSE(refused.ok());
+  CHECK(absl::IsInvalidArgument(refused.status()));
+  CHECK(std::string(refused.status().message()).find("count 0 for ever") != std::string::npos);
+
+  CounterOptions lenient;
+  lenient.require_all = false;
+  const CounterSet set = MustOpen(std::array{EventSpec("context-switches:u"), EventSpec("page-faults")}, lenient);
+  CHECK_FALSE(set.reason(0).ok());
+  CHECK(set.reason(1).ok());
+  Snapshot begin, end;
+  set.Read(begin);
+  testing::Sleep(1);
+  set.Read(end);
+  CHECK(set.Difference(begin, end, 0).validity == Validity{Validity::kNotCounted});
+  CHECK(set.Difference(begin, end, 1).validity.counted());
+  CHECK(set.Difference(begin, end, 17).validity == Validity{Validity::kNotCounted});
+}
+
+TEST_CASE("an empty set and a set of too many are refused in words", "[counter_set]") {
+  CHECK(absl::IsInvalidArgument(CounterSet::Open({}).status()));
+  const std::vector<EventSpec> many(kMaxEvents + 1, EventSpec(event::kPageFaults));
+  const auto refused = CounterSet::Open(many);
+  CHECK(absl::IsInvalidArgument(refused.status()));
+  CHECK(std::string(refused.status().message()).find("17 events") != std::string::npos);
+}
+
+TEST_CASE("a lone event that needs the kernel is read plainly", "[counter_set]") {
+  const auto counter = Counter::Open(event::kCpuClock);
+  REQUIRE(counter.ok());
+  CHECK(counter->set().path(0) == ReadPath::kGroupRead);
+  testing::Spin(1'000'000);
+  Count count;
+  REQUIRE(counter->Read(count));
+  CHECK(count.value > 0);
+  CHECK(count.time_running_ns > 0);
+}
+
+TEST_CASE("targets: another thread, this process's threads, the system", "[counter_set][target]") {
+  SECTION("a thread that ended is not found") {
+    CHECK(absl::IsNotFound(Counter::Open(event::kPageFaults, Target::Thread(1 << 22)).status()));
+  }
+  SECTION("all threads, those born later included") {
+    const auto set = CounterSet::Open({event::kPageFaults}, Target::AllThreads());
+    REQUIRE(set.ok());
+    Snapshot begin, end;
+    set->Read(begin);
+    FreshPages memory(300);
+    std::thread([&] { memory.Touch(0, 300); }).join();
+    set->Read(end);
+    const Count count = set->Difference(begin, end, 0);
+    CHECK(count.value >= 300);
+    CHECK(count.value < 450);
+  }
+  SECTION("the whole system, where permitted") {
+    const auto set = CounterSet::Open({event::kContextSwitches}, Target::System());
+    if (geteuid() == 0) {
+      REQUIRE(set.ok());
+      Snapshot begin, end;
+      set->Read(begin);
+      for (int i = 0; i < 10; ++i) testing::Sleep(1000);
+      set->Read(end);
+      CHECK(set->Difference(begin, end, 0).value >= 10);
+    } else {
+      CHECK(absl::IsPermissionDenied(set.status()));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace perfkit

@@ -1,0 +1,31 @@
+// Runs a piece of a test as an ordinary user: that is what most users of perfkit are.
+#pragma once
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+namespace perfkit::testing {
+
+constexpr unsigned kNobody = 65534;
+
+// Runs `body` (returns true when all is well) in a child of this process, as uid 65534 when we are root. The child
+// inherits no perfkit state: open what you need inside. True when the child said so.
+template <class Body>
+bool AsOrdinaryUser(Body&& body) {
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (geteuid() == 0 && (setgid(kNobody) != 0 || setuid(kNobody) != 0)) _exit(2);
+    const bool fine = std::forward<Body>(body)();
+    std::fflush(nullptr);
+    _exit(fine ? 0 : 1);
+  }
+  int status = 0;
+  return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+}  // namespace perfkit::testing

@@ -1,0 +1,67 @@
+// Work whose cost is known: pages touched, sleeps taken, calls made, and the kernel's own books to hold counts against.
+#pragma once
+
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdint>
+
+namespace perfkit::testing {
+
+// Memory of `pages` fresh pages, none of them huge, that fault one by one when touched.
+class FreshPages {
+ public:
+  explicit FreshPages(size_t pages) : size_(pages * kPage) {
+    memory_ = static_cast<char*>(mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    madvise(memory_, size_, MADV_NOHUGEPAGE);
+  }
+  ~FreshPages() { munmap(memory_, size_); }
+  FreshPages(const FreshPages&) = delete;
+  FreshPages& operator=(const FreshPages&) = delete;
+
+  void Touch(size_t first, size_t count) {
+    for (size_t i = first; i < first + count; ++i) *static_cast<volatile char*>(memory_ + i * kPage) = 1;
+  }
+  // All pages fault again.
+  void Forget() { madvise(memory_, size_, MADV_DONTNEED); }
+
+  char* data() const { return memory_; }
+  size_t pages() const { return size_ / kPage; }
+
+ private:
+  static constexpr size_t kPage = 4096;
+  size_t size_;
+  char* memory_;
+};
+
+// A loop that the compiler keeps.
+inline uint64_t Spin(uint64_t rounds) {
+  uint64_t x = 1;
+  for (uint64_t i = 0; i < rounds; ++i) {
+    x = x * 6364136223846793005u + 1;
+    asm volatile("" : "+r"(x));
+  }
+  return x;
+}
+
+inline void Sleep(long ns) {
+  const timespec time{ns / 1'000'000'000, ns % 1'000'000'000};
+  nanosleep(&time, nullptr);
+}
+
+// Voluntary and involuntary switches of this thread so far.
+inline uint64_t SwitchesByUsage() {
+  rusage usage{};
+  getrusage(RUSAGE_THREAD, &usage);
+  return static_cast<uint64_t>(usage.ru_nvcsw + usage.ru_nivcsw);
+}
+
+inline uint64_t NowNs(clockid_t clock = CLOCK_MONOTONIC) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+}  // namespace perfkit::testing
