@@ -80,6 +80,7 @@ struct Snapshot {
   };
   std::array<uint64_t, kMaxEvents> values;
   std::array<Times, kMaxEvents> times;  // by event; only of events whose path can multiplex
+  uint64_t ticks;                       // ReadTicks() at the read, where the clock needed it anyway; else 0
   uint32_t epoch;                       // the user page's lock: equal epochs prove that no switch lies between
   uint32_t cpu;                         // where the thread ran; kNoCpu when unknown
   uint32_t missing;                     // bit i: event i has no number in this snapshot
@@ -201,7 +202,8 @@ inline bool ReadUserPages(const ReadPlan& plan, Snapshot& now) noexcept {
 
 // The thread's clock, extrapolated from its base. False when the base is too old.
 inline bool ReadClock(ReadPlan& plan, Snapshot& now) noexcept {
-  const uint64_t age = ReadTicks() - plan.base.ticks;
+  now.ticks = ReadTicks();
+  const uint64_t age = now.ticks - plan.base.ticks;
   if (age > plan.max_age_ticks) return false;
   const uint64_t time_ns = plan.base.time_ns + TicksToNs(plan, age);
   plan.last_time_ns = time_ns;
@@ -221,6 +223,7 @@ inline bool CounterReader::ReadFast(detail::ReadPlan& plan, Snapshot& now) noexc
     now.values[ring.index] = LoadShared(*ring.head) >> ring.shift;
   }
   if (plan.user_page_count != 0 && !detail::ReadUserPages(plan, now)) return false;
+  now.ticks = 0;
   if (plan.clock_index < kMaxEvents && !detail::ReadClock(plan, now)) return false;
   if (plan.migration_index < kMaxEvents) now.values[plan.migration_index] = plan.migrations;
   now.epoch = epoch;

@@ -55,10 +55,10 @@ class CounterSet : public CounterReader {
   CounterSet& operator=(CounterSet&&) noexcept;
   ~CounterSet();
 
-  std::string_view name(size_t i) const;   // as it was written
+  std::string_view name(size_t i) const;  // as it was written
   const EventConfig& event(size_t i) const;
-  ReadPath path(size_t i) const;           // how it is read; meaningless when not counted
-  absl::Status reason(size_t i) const;     // OK, or why event i has no number
+  ReadPath path(size_t i) const;        // how it is read; meaningless when not counted
+  absl::Status reason(size_t i) const;  // OK, or why event i has no number
 
   // Switch counting off and on without closing (one ioctl a group). While off an event still costs at every context
   // switch: destroy the set to pay nothing. Only sets that read by the kernel alone; others: FailedPrecondition.

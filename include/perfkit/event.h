@@ -42,8 +42,8 @@ struct EventConfig {
   // Modifiers.
   bool exclude_user = false, exclude_kernel = false, exclude_hv = false, exclude_host = false, exclude_guest = false;
   bool exclude_idle = false, pinned = false, exclusive = false, sample_read = false, weak_group = false;
-  uint8_t precise = 0;         // 0..3
-  bool precise_max = false;    // 'P': as precise as the PMU can
+  uint8_t precise = 0;           // 0..3
+  bool precise_max = false;      // 'P': as precise as the PMU can
   bool privilege_given = false;  // any of u k h was written: perfkit must not narrow the event further
 
   uint32_t breakpoint_kind = 0;  // HW_BREAKPOINT_*; 0: not a breakpoint

@@ -12,9 +12,9 @@ namespace perfkit {
 
 // Implicit from both, so that a call site reads {"cycles:u", event::kPageFaults}. Owns its text.
 struct EventSpec {
-  EventSpec(const char* text) : text(text) {}               // NOLINT(google-explicit-constructor)
-  EventSpec(std::string_view text) : text(text) {}          // NOLINT(google-explicit-constructor)
-  EventSpec(std::string text) : text(std::move(text)) {}    // NOLINT(google-explicit-constructor)
+  EventSpec(const char* text) : text(text) {}                        // NOLINT(google-explicit-constructor)
+  EventSpec(std::string_view text) : text(text) {}                   // NOLINT(google-explicit-constructor)
+  EventSpec(std::string text) : text(std::move(text)) {}             // NOLINT(google-explicit-constructor)
   EventSpec(const EventType& type) : text(type.name), type(type) {}  // NOLINT(google-explicit-constructor)
 
   std::string text;

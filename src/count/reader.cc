@@ -38,6 +38,7 @@ void CounterReader::ReadSlow(Snapshot& now) const noexcept {
   } else {
     now.missing = ~0u;
     now.fallback = 0;
+    now.ticks = 0;
     now.epoch = 0;
     now.cpu = Snapshot::kNoCpu;
     now.other_thread = false;

@@ -45,6 +45,7 @@ void Source::ReadSlow(Snapshot& now) noexcept {
   const uint32_t all = (uint32_t{1} << slots_.size()) - 1;
   now.missing = plan_.missing;
   now.fallback = 0;
+  now.ticks = 0;
   now.epoch = 0;
   now.cpu = Snapshot::kNoCpu;
   now.other_thread = target_.kind == Target::Kind::kThisThread && ThreadAddress() != plan_.owner;
@@ -107,6 +108,7 @@ void Source::RenewClock(uint32_t epoch) noexcept {
 // Each inline number by itself, from the kernel where the base cannot serve: right, dearer, and said so.
 void Source::ReadWithoutBase(Snapshot& now) noexcept {
   now.missing = plan_.missing;
+  now.ticks = 0;
   now.epoch = LoadShared(plan_.page->lock);
   now.cpu = __atomic_load_n(plan_.cpu, __ATOMIC_RELAXED);
   for (size_t r = 0; r < plan_.ring_count; ++r) {
