@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "perfkit/frame.h"
+
 namespace perfkit::count {
 
 // The rows of all histograms of one thread. All memory is taken, and touched, at construction: a page fault of ours
@@ -32,12 +34,6 @@ class RowPool {
  private:
   std::vector<Row> rows_;
   size_t next_ = 1;
-};
-
-// Percentiles of what was added, and the exact maximum. `count` 0: nothing was.
-struct Quantiles {
-  uint64_t p50 = 0, p95 = 0, p99 = 0, max = 0;
-  uint64_t count = 0;
 };
 
 // One distribution. Cheap to hold (a directory of 120 bytes), useless without the pool that it was filled from.

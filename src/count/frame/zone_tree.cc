@@ -1,0 +1,201 @@
+// The part of the zone tree that is not on the way of every zone: new nodes, dropped ones, the end of a frame.
+#include "src/count/frame/zone_tree.h"
+
+#include <algorithm>
+
+#include "src/base/scale.h"
+
+namespace perfkit::count {
+namespace {
+
+uint64_t ToNs(uint64_t ticks, uint64_t ns_per_tick_q32) {
+  __extension__ using Wide = unsigned __int128;
+  return static_cast<uint64_t>(Wide{ticks} * ns_per_tick_q32 >> 32);
+}
+
+// Rows of histograms for each zone: few counters spread over more than one or two powers of two.
+constexpr size_t kRowsPerZone = 8;
+
+}  // namespace
+
+void Sums::Merge(const Sums& other) {
+  calls += other.calls;
+  ticks += other.ticks;
+  missing |= other.missing;
+  for (size_t i = 0; i < kMaxEvents; ++i) {
+    values[i] += other.values[i];
+    times[i].enabled_ns += other.times[i].enabled_ns;
+    times[i].running_ns += other.times[i].running_ns;
+  }
+}
+
+void Sums::Subtract(const Sums& other) {
+  ticks -= other.ticks;
+  missing |= other.missing;
+  for (size_t i = 0; i < kMaxEvents; ++i) {
+    values[i] -= other.values[i];
+    times[i].enabled_ns -= other.times[i].enabled_ns;
+    times[i].running_ns -= other.times[i].running_ns;
+  }
+}
+
+ZoneTree::ZoneTree(const ZoneShape& shape)
+    : shape_(shape),
+      blocks_((std::min(shape.events, kMaxEvents) + 3) / 4),
+      stride_(1 + std::min(shape.events, kMaxEvents)),
+      max_depth_(static_cast<uint32_t>(shape.max_depth)),
+      nodes_(std::min<size_t>(shape.max_zones, UINT16_MAX - 1) + 1),
+      open_(shape.max_depth + 1),
+      touched_(nodes_.size()),
+      details_(nodes_.size()),
+      pool_(std::min<size_t>(nodes_.size() * kRowsPerZone, UINT16_MAX - 1)),
+      histograms_(nodes_.size() * stride_) {
+  Touch(kRoot);
+}
+
+void ZoneTree::AddRest(Sums& sums, const Snapshot& begin, const Snapshot& end) const {
+  for (uint32_t timed = shape_.timed; timed != 0; timed &= timed - 1) {
+    const size_t i = static_cast<size_t>(__builtin_ctz(timed));
+    sums.times[i].enabled_ns += end.times[i].enabled_ns - begin.times[i].enabled_ns;
+    sums.times[i].running_ns += end.times[i].running_ns - begin.times[i].running_ns;
+  }
+  sums.missing |= (begin.missing | end.missing) & ~shape_.never;
+}
+
+uint16_t ZoneTree::FindChild(uint16_t parent, ZoneId id) {
+  if (id.name == nullptr) return kRoot;
+  for (uint16_t child = nodes_[parent].first_child; child != kRoot; child = nodes_[child].next_sibling) {
+    if (nodes_[child].key == id.name) return nodes_[parent].last_child = child;
+  }
+  for (uint16_t child = nodes_[parent].first_child; child != kRoot; child = nodes_[child].next_sibling) {
+    if (std::strncmp(name(child), id.name, kNameBytes - 1) != 0) continue;
+    nodes_[child].key = id.name;  // the next one most likely comes from the same place
+    return nodes_[parent].last_child = child;
+  }
+  return AddChild(parent, id);
+}
+
+uint16_t ZoneTree::AddChild(uint16_t parent, ZoneId id) {
+  if (node_count_ == nodes_.size()) return kRoot;
+  const uint16_t child = static_cast<uint16_t>(node_count_++);
+  std::strncpy(details_[child].name.data(), id.name, kNameBytes - 1);
+  nodes_[child].key = id.name;
+  nodes_[child].parent = parent;
+  nodes_[child].next_sibling = nodes_[parent].first_child;
+  nodes_[parent].first_child = child;
+  return nodes_[parent].last_child = child;
+}
+
+void ZoneTree::Touch(uint16_t node) {
+  nodes_[node].touched = true;
+  touched_[touched_count_++] = node;
+}
+
+Snapshot* ZoneTree::Skip() {
+  ++skipped_;
+  ++dropped_;
+  return nullptr;
+}
+
+bool ZoneTree::DropLeave() {
+  if (skipped_ != 0) {
+    --skipped_;
+  } else {
+    ++mismatched_;
+  }
+  return true;
+}
+
+void ZoneTree::UnwindTo(uint32_t depth) {
+  while (this->depth() > depth) {
+    ++mismatched_;
+    if (!SkipLeave()) Leave();
+  }
+}
+
+void ZoneTree::Abandon(uint32_t depth) {
+  if (depth == 0 || depth > depth_) {
+    if (skipped_ != 0 && depth > depth_ && depth <= this->depth()) --skipped_;
+    return;
+  }
+  // Its children have sums within its interval, and it has none: what they have is the least that is true of it.
+  const uint16_t node = open_[depth].node;
+  Sums children;
+  for (uint16_t child = nodes_[node].first_child; child != kRoot; child = nodes_[child].next_sibling) {
+    children.Merge(nodes_[child].sums);
+  }
+  Sums& sums = nodes_[node].sums;
+  sums.ticks = std::max(sums.ticks, children.ticks);
+  for (size_t i = 0; i < shape_.events; ++i) sums.values[i] = std::max(sums.values[i], children.values[i]);
+  for (uint32_t d = depth; d < depth_; ++d) open_[d] = open_[d + 1];
+  --depth_;
+}
+
+void ZoneTree::CopyUsed(const Snapshot& from, Snapshot& to) const {
+  to.ticks = from.ticks;
+  to.missing = from.missing;
+  for (size_t i = 0; i < 4 * blocks_; ++i) to.values[i] = from.values[i];
+  if (shape_.timed != 0) to.times = from.times;
+}
+
+void ZoneTree::BeginFrame(const Snapshot& at) { CopyUsed(at, open_[0].begin); }
+
+const FrameRecord& ZoneTree::EndFrame(const Snapshot& at, uint64_t number, uint64_t ns_per_tick_q32) {
+  for (uint32_t d = 0; d <= depth_; ++d) {
+    Add(nodes_[open_[d].node].sums, open_[d].begin, at);
+    CopyUsed(at, open_[d].begin);
+  }
+  ++nodes_[kRoot].sums.calls;
+  for (size_t t = 0; t < touched_count_; ++t) {
+    nodes_[touched_[t]].touched = false;
+    CloseFrame(touched_[t], number, ns_per_tick_q32);
+  }
+  touched_count_ = 0;
+  for (uint32_t d = 0; d <= depth_; ++d) {
+    if (!nodes_[open_[d].node].touched) Touch(open_[d].node);
+  }
+  return details_[kRoot].last;
+}
+
+void ZoneTree::CloseFrame(uint16_t node, uint64_t number, uint64_t ns_per_tick_q32) {
+  Sums& sums = nodes_[node].sums;
+  Detail& detail = details_[node];
+  Histogram* const histograms = &histograms_[node * stride_];
+  detail.last.number = number;
+  detail.last.wall_ns = ToNs(sums.ticks, ns_per_tick_q32);
+  detail.last.missing = shape_.never | sums.missing;
+  ++detail.frames;
+  detail.total.calls += sums.calls;
+  detail.total.ticks += sums.ticks;
+  detail.total.missing |= sums.missing;
+  sums.calls = sums.ticks = sums.missing = 0;
+  histograms[0].Add(detail.last.wall_ns, pool_);
+  for (size_t i = 0; i < shape_.events; ++i) {
+    uint64_t value = sums.values[i];
+    detail.last.values[i] = value;
+    detail.total.values[i] += value;
+    sums.values[i] = 0;
+    if (((shape_.timed | detail.last.missing) >> i & 1) != 0) [[unlikely]] {
+      Snapshot::Times& times = sums.times[i];
+      detail.total.times[i].enabled_ns += times.enabled_ns;
+      detail.total.times[i].running_ns += times.running_ns;
+      const auto scaled = base::Scale(value, times.enabled_ns, times.running_ns);
+      times = {};
+      if (!scaled || (detail.last.missing >> i & 1) != 0) continue;
+      value = *scaled;
+    }
+    histograms[1 + i].Add(value, pool_);
+  }
+}
+
+void ZoneTree::DropFrame() {
+  for (size_t t = 0; t < touched_count_; ++t) {
+    nodes_[touched_[t]].sums = {};
+    nodes_[touched_[t]].touched = false;
+  }
+  touched_count_ = 0;
+  depth_ = skipped_ = 0;
+  Touch(kRoot);
+}
+
+}  // namespace perfkit::count

@@ -1,0 +1,176 @@
+// The zones of one thread: a tree of sums, and the stack of zones that are open now.
+//
+// Who reads counters is not its business: it hands out the place for a zone's first snapshot and takes the last one,
+// so that the arithmetic is tested without a kernel. A zone's sum goes to its own node only; a parent's sum contains
+// its children's because their snapshots lie within its own. So children + self = parent holds by construction.
+//
+//   nodes_[0] ── the frame itself              open_[0]  the frame, since the last Mark
+//     ├─ "physics" ── "solve"                  open_[1]  "physics", since it was entered (or since the last Mark)
+//     └─ "draw"                                open_[2]  "solve"    <- depth_
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "perfkit/frame.h"
+#include "src/count/frame/histogram.h"
+
+namespace perfkit::count {
+
+// Sums over intervals. Times only of events that can multiplex.
+struct Sums {
+  uint64_t calls = 0;
+  uint64_t ticks = 0;
+  std::array<uint64_t, kMaxEvents> values{};
+  std::array<Snapshot::Times, kMaxEvents> times{};
+  uint32_t missing = 0;
+
+  void Merge(const Sums& other);
+  void Subtract(const Sums& other);
+};
+
+// What a tree is built for. Fixed: no memory is taken later.
+struct ZoneShape {
+  size_t events = 0;
+  uint32_t timed = 0;  // bit i: event i has times of its own
+  uint32_t never = 0;  // bit i: event i is never counted, its place in a snapshot says nothing
+  size_t max_zones = 256;
+  size_t max_depth = 64;
+};
+
+// For one thread at a time.
+class ZoneTree {
+ public:
+  static constexpr size_t kNameBytes = 64;
+  static constexpr uint16_t kRoot = 0;
+
+  explicit ZoneTree(const ZoneShape& shape);
+
+  // Opens a zone below the innermost one: the place for its first snapshot, or nullptr when the zone is dropped
+  // (too deep, too many). Either way it has to be left.
+  Snapshot* Enter(ZoneId id) {
+    if (skipped_ != 0 || depth_ == max_depth_) [[unlikely]]
+      return Skip();
+    const uint16_t parent = open_[depth_].node;
+    uint16_t child = nodes_[parent].last_child;
+    if (nodes_[child].key != id.name) [[unlikely]]
+      child = FindChild(parent, id);
+    if (child == kRoot) [[unlikely]]
+      return Skip();
+    Node& node = nodes_[child];
+    if (!node.touched) [[unlikely]]
+      Touch(child);
+    Open& open = open_[++depth_];
+    open.node = child;
+    return &open.begin;
+  }
+
+  // Where the last snapshot of a zone is to be read to, unless SkipLeave() says that none is needed.
+  Snapshot& scratch() { return scratch_; }
+
+  // Leaves a zone that was dropped, or that never was; true when there is nothing to read.
+  bool SkipLeave() {
+    if (skipped_ == 0 && depth_ != 0) [[likely]]
+      return false;
+    return DropLeave();
+  }
+  // Leaves the innermost zone, at the snapshot in scratch().
+  void Leave() {
+    const Open& open = open_[depth_--];
+    Node& node = nodes_[open.node];
+    ++node.sums.calls;
+    Add(node.sums, open.begin, scratch_);
+  }
+
+  // Zones open now, dropped ones included: what Enter raises by one and Leave lowers by one.
+  uint32_t depth() const { return depth_ + skipped_; }
+  // Ends every zone deeper than `depth`, at the snapshot in scratch(): they were not left, and count as mismatched.
+  void UnwindTo(uint32_t depth);
+  // Takes the zone that is `depth`-th from the root out of the stack without a number: it was left elsewhere.
+  void Abandon(uint32_t depth);
+
+  // Starts a frame at `at`.
+  void BeginFrame(const Snapshot& at);
+  // Ends the frame at `at`, which is also the start of the next: splits what is open, adds the sums of the frame to
+  // the totals and to the histograms. `ns_per_tick_q32`: nanoseconds a tick in 2^-32. Returns the frame.
+  const FrameRecord& EndFrame(const Snapshot& at, uint64_t number, uint64_t ns_per_tick_q32);
+  // Forgets the frame that is under way and everything open in it.
+  void DropFrame();
+
+  // After EndFrame: nodes in the order in which they were first seen, parents before their children.
+  size_t size() const { return node_count_; }
+  const char* name(size_t node) const { return details_[node].name.data(); }
+  uint16_t parent(size_t node) const { return nodes_[node].parent; }
+  const Sums& total(size_t node) const { return details_[node].total; }
+  uint64_t frames(size_t node) const { return details_[node].frames; }
+  const FrameRecord& last(size_t node) const { return details_[node].last; }
+  // Per-frame values: index 0 is the wall in ns, 1 + i is event i.
+  const Histogram& histogram(size_t node, size_t which) const { return histograms_[node * stride_ + which]; }
+  const RowPool& pool() const { return pool_; }
+  const ZoneShape& shape() const { return shape_; }
+
+  uint64_t dropped() const { return dropped_; }
+  uint64_t mismatched() const { return mismatched_; }
+
+ private:
+  // What the hot path touches of a node, in the order in which it does.
+  struct Node {
+    const char* key = nullptr;
+    uint16_t parent = kRoot, last_child = kRoot, first_child = kRoot, next_sibling = kRoot;
+    bool touched = false;
+    Sums sums;  // of the frame under way
+  };
+  struct Detail {
+    std::array<char, kNameBytes> name{};
+    Sums total;
+    uint64_t frames = 0;
+    FrameRecord last;
+  };
+  struct Open {
+    uint16_t node = kRoot;
+    Snapshot begin{};
+  };
+
+  // Values of unused events are 0 in every snapshot of ours, so whole blocks of four are added without a test.
+  void Add(Sums& sums, const Snapshot& begin, const Snapshot& end) {
+    sums.ticks += end.ticks - begin.ticks;
+    for (size_t block = 0; block < blocks_; ++block) {
+      for (size_t i = 4 * block; i < 4 * block + 4; ++i) sums.values[i] += end.values[i] - begin.values[i];
+    }
+    if ((shape_.timed | ((begin.missing | end.missing) & ~shape_.never)) != 0) [[unlikely]]
+      AddRest(sums, begin, end);
+  }
+  void AddRest(Sums& sums, const Snapshot& begin, const Snapshot& end) const;
+
+  uint16_t FindChild(uint16_t parent, ZoneId id);
+  uint16_t AddChild(uint16_t parent, ZoneId id);
+  void Touch(uint16_t node);
+  Snapshot* Skip();
+  bool DropLeave();
+  void CopyUsed(const Snapshot& from, Snapshot& to) const;
+  void CloseFrame(uint16_t node, uint64_t number, uint64_t ns_per_tick_q32);
+
+  ZoneShape shape_;
+  size_t blocks_;
+  size_t stride_;  // histograms a node
+  uint32_t max_depth_;
+  uint32_t depth_ = 0;    // of open_
+  uint32_t skipped_ = 0;  // dropped zones that are open above it
+  std::vector<Node> nodes_;
+  std::vector<Open> open_;
+  Snapshot scratch_{};
+  size_t node_count_ = 1;
+  size_t touched_count_ = 0;
+  std::vector<uint16_t> touched_;
+  std::vector<Detail> details_;
+  RowPool pool_;
+  std::vector<Histogram> histograms_;
+  uint64_t dropped_ = 0;
+  uint64_t mismatched_ = 0;
+};
+
+}  // namespace perfkit::count
