@@ -28,7 +28,7 @@ struct CounterOptions {
   bool require_all = true;
   // Only this path: for tests, benchmarks, and those who trust nothing but read(2) (kGroupRead). An event that has
   // no such path is treated as one that cannot be counted.
-  std::optional<ReadPath> only_path;
+  std::optional<ReadPath> only_path{};
   // Count user space only, even where more is permitted: numbers that mean the same for every user.
   bool user_only = false;
   // Proves ring and clock reads against getrusage before they are trusted: one page fault and one sleep (about

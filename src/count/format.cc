@@ -4,15 +4,15 @@
 #include <vector>
 
 #include "src/count/table.h"
+#include "src/sys/perf_error.h"
 
 namespace perfkit {
 
 std::string FormatTable(const CounterSet& set, const ScopeTotals& total) {
   std::vector<count::TableRow> rows;
   for (size_t i = 0; i < set.size(); ++i) {
-    const absl::Status reason = set.reason(i);
-    rows.push_back({set.name(i), total.count(set, i), set.event(i).unit, set.event(i).scale,
-                    reason.ok() ? std::string() : std::string(reason.message())});
+    rows.push_back(
+        {set.name(i), total.count(set, i), set.event(i).unit, set.event(i).scale, sys::CauseOf(set.reason(i))});
   }
   return count::FormatRows(rows, 0);
 }

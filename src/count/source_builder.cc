@@ -147,10 +147,11 @@ absl::Status SourceBuilder::Try(ReadPath path, size_t i, bool strict_group) {
 // An event that the kernel raises in its own code, asked for in user space only, would open and stay 0.
 absl::Status SourceBuilder::RefuseSilentZero(const EventConfig& event) const {
   if (!event.kernel_side || !event.exclude_kernel) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrFormat("event '%s': the kernel raises it in its own code, so that in user space only it would count 0 "
-                      "for ever. Remedy: leave the modifier out.",
-                      event.name));
+  return sys::WithCause(absl::InvalidArgumentError(absl::StrFormat(
+                            "event '%s': the kernel raises it in its own code, so that in user space only it would "
+                            "count 0 for ever. Remedy: leave the modifier out.",
+                            event.name)),
+                        "raised in the kernel: would stay 0 in user space");
 }
 
 open::OpenRequest SourceBuilder::RequestFor(size_t i) const {
@@ -245,11 +246,12 @@ absl::Status SourceBuilder::OpenUsage(size_t i) {
 // PerfError's advice to ask for user space only is no help where user space alone would count 0.
 absl::Status SourceBuilder::ExplainKernelSide(size_t i, const absl::Status& status) const {
   if (!event(i).kernel_side || !absl::IsPermissionDenied(status)) return status;
-  return absl::PermissionDeniedError(absl::StrFormat(
+  const std::string message = absl::StrFormat(
       "%s: the kernel raises it in its own code, which this process may not watch (kernel.perf_event_paranoid is %s). "
       "Remedy: lower kernel.perf_event_paranoid to 1 or grant CAP_PERFMON; on this thread, without only_path, perfkit "
       "counts context-switches and cpu-migrations from switch records, which need no right.",
-      Asked(i), rights_.paranoid ? absl::StrFormat("%d", *rights_.paranoid) : "unreadable"));
+      Asked(i), rights_.paranoid ? absl::StrFormat("%d", *rights_.paranoid) : "unreadable");
+  return sys::WithCause(absl::PermissionDeniedError(message), "raised in the kernel, which may not be watched");
 }
 
 absl::Status SourceBuilder::AddPart(size_t i, size_t part, PerfGroup& group) {

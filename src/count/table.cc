@@ -50,7 +50,7 @@ void AppendRow(std::string* out, const Widths& widths, const TableRow& row, cons
   if (!comment.empty() || !worth.empty()) {
     absl::StrAppendFormat(&line, "  # %-*s", worth.empty() ? 0 : widths.comment, comment);
   }
-  if (!worth.empty()) absl::StrAppendFormat(&line, "  (%s)", worth);
+  if (!worth.empty()) absl::StrAppendFormat(&line, "%s(%s)", widths.comment == 0 ? "" : "  ", worth);
   line.erase(line.find_last_not_of(' ') + 1);
   *out += line + '\n';
 }

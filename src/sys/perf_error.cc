@@ -6,10 +6,15 @@
 
 #include <string>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/str_format.h"
+#include "absl/types/optional.h"
 
 namespace perfkit::sys {
 namespace {
+
+// Under this key a Status of ours carries its cause in a few words.
+constexpr char kCauseUrl[] = "perfkit/cause";
 
 using Code = absl::StatusCode;
 
@@ -27,7 +32,8 @@ constexpr Row kRows[] = {
      "ask for user space only (modifier ':u'), lower kernel.perf_event_paranoid, or grant CAP_PERFMON"},
     {PerfCall::kOpen, EPERM, Code::kPermissionDenied,
      "the kernel, or a container's seccomp filter, forbids it to this process",
-     "lower kernel.perf_event_paranoid, grant CAP_PERFMON, or allow perf_event_open in the container's seccomp profile"},
+     "lower kernel.perf_event_paranoid, grant CAP_PERFMON, or allow perf_event_open in the container's seccomp "
+     "profile"},
     {PerfCall::kOpen, ENOSYS, Code::kUnavailable, "this kernel or sandbox has no perf_event_open",
      "use a kernel with CONFIG_PERF_EVENTS, outside gVisor-like sandboxes"},
     {PerfCall::kOpen, ENOENT, Code::kUnavailable, "no counter unit of this machine has that event",
@@ -50,7 +56,8 @@ constexpr Row kRows[] = {
     {PerfCall::kOpen, ENOMEM, Code::kResourceExhausted, "the kernel has no memory for it", "watch fewer events"},
     {PerfCall::kOpen, ESRCH, Code::kNotFound, "that thread or process does not exist any more",
      "check the id; a thread that has ended cannot be watched"},
-    {PerfCall::kOpen, EBADF, Code::kInternal, "the group's leader is gone", "this is perfkit's fault: please report it"},
+    {PerfCall::kOpen, EBADF, Code::kInternal, "the group's leader is gone",
+     "this is perfkit's fault: please report it"},
     {PerfCall::kOpen, EOVERFLOW, Code::kInvalidArgument, "the stack depth is above kernel.perf_event_max_stack",
      "ask for fewer frames, or raise kernel.perf_event_max_stack"},
     {PerfCall::kMapRing, EPERM, Code::kResourceExhausted, "the memory that this user may lock is used up",
@@ -94,8 +101,19 @@ absl::Status PerfError(PerfCall call, int error, std::string_view asked, const R
   const Row* const row = Find(call, error);
   const std::string said = absl::StrFormat("%s: %s said \"%s\" (errno %d)", asked, Verb(call), strerror(error), error);
   if (row == nullptr) return absl::Status(absl::StatusCode::kInternal, said);
-  return absl::Status(
-      row->code, absl::StrFormat("%s: %s%s. Remedy: %s.", said, row->cause, Here(row->code, rights), row->remedy));
+  return WithCause(absl::Status(row->code, absl::StrFormat("%s: %s%s. Remedy: %s.", said, row->cause,
+                                                           Here(row->code, rights), row->remedy)),
+                   row->cause);
+}
+
+absl::Status WithCause(absl::Status status, std::string_view cause) {
+  status.SetPayload(kCauseUrl, absl::Cord(std::string(cause)));
+  return status;
+}
+
+std::string CauseOf(const absl::Status& status) {
+  const absl::optional<absl::Cord> cause = status.GetPayload(kCauseUrl);
+  return cause ? std::string(*cause) : std::string(status.message());
 }
 
 }  // namespace perfkit::sys

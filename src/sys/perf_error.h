@@ -1,6 +1,7 @@
 // What an errno of a perf call means, why it came here, and what to do about it: one table.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -15,5 +16,11 @@ enum class PerfCall { kOpen, kMapRing, kIoctl, kRead };
 // Codes: PermissionDenied for rights, Unavailable for what this machine or kernel has not, ResourceExhausted for
 // limits, NotFound for tasks that are gone, InvalidArgument for combinations that the kernel refuses, else Internal.
 absl::Status PerfError(PerfCall call, int error, std::string_view asked, const Rights& rights = ReadRights());
+
+// `status` with its cause in a few words beside the whole message, for tables that have no room for that.
+absl::Status WithCause(absl::Status status, std::string_view cause);
+
+// The cause in a few words; the whole message where none was given. "" for OK.
+std::string CauseOf(const absl::Status& status);
 
 }  // namespace perfkit::sys
