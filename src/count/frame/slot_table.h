@@ -1,0 +1,64 @@
+// Numbers that many threads publish and one thread adds up, with no lock, no system call and no interrupt.
+//
+// A slot belongs to one thread at a time and holds two copies of its words. The writer fills the copy that is not
+// current, then makes it current by raising the version; a reader that sees the same version before and after has
+// read one publication whole. So neither a writer that is preempted half-way nor a reader ever holds up the other.
+//
+// A thread that ends leaves its words where they are, and the slot's next owner counts on from them: what ended
+// threads did is in every later total, with nothing to move and so nothing to count twice.
+//
+//   slot:  [version][copy 0: missing, words...][copy 1: missing, words...]   cache-line aligned
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "perfkit/count.h"
+
+namespace perfkit::count {
+
+class SlotTable {
+ public:
+  // One word an event, two more for an event that can multiplex.
+  static constexpr size_t kMaxWords = 3 * kMaxEvents;
+  static constexpr uint32_t kNoSlot = ~0u;
+
+  SlotTable(size_t words, size_t slots);
+
+  // A free slot for the calling thread, or kNoSlot when all are taken. Then Release it, from any one thread.
+  uint32_t Claim();
+  void Release(uint32_t slot);
+  // The words that the slot's earlier owners left: what the new owner counts on from.
+  void Carry(uint32_t slot, std::span<uint64_t> words) const;
+
+  // Publishes `words`, in all, since ever. `missing` bits stay set for good. By the slot's owner only.
+  void Publish(uint32_t slot, std::span<const uint64_t> words, uint32_t missing) noexcept;
+
+  // Adds up all slots. False when a slot was rewritten faster than it could be read, which takes a writer that does
+  // nothing else: `sums` is then without that slot. Any thread.
+  bool Total(std::span<uint64_t> sums, uint32_t* missing) const noexcept;
+
+  size_t words() const { return words_; }
+  uint32_t claimed() const { return claimed_.load(std::memory_order_relaxed); }
+
+ private:
+  struct alignas(64) Line {
+    std::array<uint64_t, 8> words;
+  };
+  uint64_t* At(uint32_t slot) const { return lines_[slot * lines_per_slot_].words.data(); }
+  bool ReadSlot(uint32_t slot, uint64_t* out) const noexcept;
+
+  size_t words_;
+  size_t lines_per_slot_;
+  uint32_t slots_;
+  std::unique_ptr<Line[]> lines_;
+  std::unique_ptr<std::atomic<bool>[]> taken_;
+  std::atomic<uint32_t> used_{0};  // slots that were ever claimed
+  std::atomic<uint32_t> claimed_{0};
+};
+
+}  // namespace perfkit::count

@@ -1,0 +1,76 @@
+// The list behind thread bindings, and its end at the end of the thread.
+#include "src/count/frame/thread_binding.h"
+
+#include <utility>
+#include <vector>
+
+namespace perfkit::count {
+
+constinit thread_local BindingCache binding_cache __attribute__((tls_model("initial-exec"))) = {};
+
+namespace {
+
+struct Binding {
+  std::shared_ptr<Bindable> instance;
+  void* state;
+  ExitFunction at_exit;
+};
+
+// Readable after the list was destroyed: trivial, so it lives as long as the thread's memory.
+constinit thread_local bool exiting = false;
+
+struct BindingList {
+  std::vector<Binding> bindings;
+
+  ~BindingList() {
+    exiting = true;
+    binding_cache = {};
+    for (Binding& binding : bindings) End(binding);
+  }
+
+  static void End(Binding& binding) {
+    if (!binding.instance->closed()) binding.at_exit(*binding.instance, binding.state);
+  }
+};
+
+BindingList& List() {
+  thread_local BindingList list;
+  return list;
+}
+
+}  // namespace
+
+void* FindBindingSlow(const Bindable* instance) noexcept {
+  if (exiting) return nullptr;
+  for (const Binding& binding : List().bindings) {
+    if (binding.instance.get() != instance) continue;
+    binding_cache = {instance, binding.state};
+    return binding.state;
+  }
+  return nullptr;
+}
+
+bool Bind(std::shared_ptr<Bindable> instance, void* state, ExitFunction at_exit) {
+  if (exiting) return false;
+  std::vector<Binding>& bindings = List().bindings;
+  // A good moment to let go of instances that ended meanwhile.
+  std::erase_if(bindings, [](const Binding& binding) { return binding.instance->closed(); });
+  binding_cache = {instance.get(), state};
+  bindings.push_back({std::move(instance), state, at_exit});
+  return true;
+}
+
+void Unbind(const Bindable* instance, bool run_exit) {
+  if (exiting) return;
+  std::vector<Binding>& bindings = List().bindings;
+  for (size_t i = 0; i < bindings.size(); ++i) {
+    if (bindings[i].instance.get() != instance) continue;
+    Binding binding = std::move(bindings[i]);
+    bindings.erase(bindings.begin() + static_cast<ptrdiff_t>(i));
+    if (binding_cache.instance == instance) binding_cache = {};
+    if (run_exit) BindingList::End(binding);
+    return;
+  }
+}
+
+}  // namespace perfkit::count
