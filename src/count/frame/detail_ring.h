@@ -1,0 +1,51 @@
+// What the kernel did to a thread in a stretch of its two detail rings: switches with times, page faults with
+// addresses.
+//
+// Both rings overwrite and hold records of one size, 32 bytes, so every record is found by arithmetic: record n is at
+// (32 n) mod the ring's size, and what is more than one ring behind the head is gone, and counted as such.
+//
+//   switch ring: dummy event, context_switch, sample_id_all, sample_type TID|TIME|CPU
+//     [header 8][pid 4][tid 4][time 8][cpu 4][reserved 4]
+//   fault ring: page-faults, sample_period 1, sample_type IP|TIME|ADDR
+//     [header 8][ip 8][time 8][address 8]
+// Sources: perf_event_header and PERF_RECORD_SWITCH in include/uapi/linux/perf_event.h; the order of the fields is that
+// of perf_event__output_id_sample and perf_output_sample in kernel/events/core.c.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace perfkit::count {
+
+constexpr size_t kDetailRecordBytes = 32;
+
+// A view of a ring: its data (a power of two in size) and the word that the kernel moves. Ordinary memory will do.
+struct DetailRing {
+  std::span<const std::byte> data;
+  const uint64_t* head = nullptr;
+
+  bool known() const { return head != nullptr; }
+  // Where the next record will go; 0 without a ring.
+  uint64_t Head() const { return head != nullptr ? __atomic_load_n(head, __ATOMIC_ACQUIRE) : 0; }
+};
+
+struct SwitchTally {
+  uint64_t preemptions = 0, preempted_ns = 0;  // switched out although it could have run
+  uint64_t waits = 0, waited_ns = 0;
+  uint64_t migrations = 0;
+  bool at_least = false;  // some records were overwritten, or not of the expected kind
+};
+
+// Switches in [from, the head). For the thread that the ring is of: it runs, so the last record is a switch in.
+SwitchTally TallySwitches(const DetailRing& ring, uint64_t from);
+
+struct FaultTally {
+  uint64_t faults = 0;    // exact, whatever was overwritten
+  size_t addresses = 0;   // how many of the given places were filled
+  bool at_least = false;  // the addresses are not of the first faults
+};
+
+FaultTally TallyFaults(const DetailRing& ring, uint64_t from, std::span<uint64_t> addresses);
+
+}  // namespace perfkit::count

@@ -1,0 +1,123 @@
+// From the kernel's log of a frame to a sentence. No allocation: a hitch is bad enough.
+#include "src/count/frame/hitch_watch.h"
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+
+namespace perfkit::count {
+namespace {
+
+// Appends to a fixed array of characters, and stops at its end.
+class Sentence {
+ public:
+  explicit Sentence(std::span<char> out) : out_(out) {}
+
+  __attribute__((format(printf, 2, 3))) void Add(const char* format, ...) {
+    if (used_ + 1 >= out_.size()) return;
+    va_list arguments;
+    va_start(arguments, format);
+    const int wanted = std::vsnprintf(out_.data() + used_, out_.size() - used_, format, arguments);
+    va_end(arguments);
+    if (wanted > 0) used_ = std::min(used_ + static_cast<size_t>(wanted), out_.size() - 1);
+  }
+  // Milliseconds with two decimals, in integers: printf may allocate for floating point.
+  void AddMs(uint64_t ns) {
+    const uint64_t hundredths = (ns + 5'000) / 10'000;
+    Add("%llu.%02llu ms", static_cast<unsigned long long>(hundredths / 100),
+        static_cast<unsigned long long>(hundredths % 100));
+  }
+  void AddTimes(const char* what, uint64_t times, uint64_t ns, const char* prefix) {
+    if (times == 0) return;
+    Add("%s%s%s %llu time%s for ", first_ ? "" : "; ", what, prefix, static_cast<unsigned long long>(times),
+        times == 1 ? "" : "s");
+    AddMs(ns);
+    first_ = false;
+  }
+  void AddCount(uint64_t count, const char* what, const char* prefix) {
+    if (count == 0) return;
+    Add("%s%s%llu %s%s", first_ ? "" : "; ", prefix, static_cast<unsigned long long>(count), what,
+        count == 1 ? "" : "s");
+    first_ = false;
+  }
+  bool first() const { return first_; }
+
+ private:
+  std::span<char> out_;
+  size_t used_ = 0;
+  bool first_ = true;
+};
+
+uint64_t ExcessOf(const ZoneTree& tree, size_t node, uint64_t frame) {
+  if (tree.last(node).number != frame || tree.frames(node) == 0) return 0;
+  const uint64_t median = tree.histogram(node, 0).Quantile(0.5, tree.pool());
+  const uint64_t wall = tree.last(node).wall_ns;
+  return wall > median ? wall - median : 0;
+}
+
+}  // namespace
+
+WorstZone FindWorstZone(const ZoneTree& tree, uint64_t frame) {
+  WorstZone worst;
+  for (size_t node = 1; node < tree.size(); ++node) {
+    const uint64_t excess = ExcessOf(tree, node, frame);
+    if (excess > worst.excess_ns) worst = {node, excess};
+  }
+  // Children have higher indexes than their parents, so one pass walks down.
+  for (size_t node = worst.node + 1; worst.node != ZoneTree::kRoot && node < tree.size(); ++node) {
+    if (tree.parent(node) != worst.node) continue;
+    const uint64_t excess = ExcessOf(tree, node, frame);
+    if (2 * excess >= worst.excess_ns && excess > 0) worst = {node, excess};
+  }
+  return worst;
+}
+
+void WriteCause(Hitch* hitch) {
+  Sentence text(hitch->cause);
+  const char* const at_least = hitch->at_least ? "at least " : "";
+  const char* const at_least_after = hitch->at_least ? " at least" : "";
+  const bool preempted_more = hitch->preempted_ns >= hitch->waited_ns;
+  if (preempted_more) text.AddTimes("preempted", hitch->preemptions, hitch->preempted_ns, at_least_after);
+  text.AddTimes("waited", hitch->waits, hitch->waited_ns, at_least_after);
+  if (!preempted_more) text.AddTimes("preempted", hitch->preemptions, hitch->preempted_ns, at_least_after);
+  text.AddCount(hitch->faults, "page fault", "");
+  if (hitch->fault_address_count > 0) {
+    text.Add(", from 0x%llx on", static_cast<unsigned long long>(hitch->fault_addresses[0]));
+  }
+  text.AddCount(hitch->migrations, "migration", at_least);
+  const uint64_t away_ns = hitch->preempted_ns + hitch->waited_ns;
+  if (hitch->switches_known && hitch->wall_ns > away_ns && hitch->wall_ns - away_ns > hitch->budget_ns) {
+    text.Add(text.first() ? "ran " : "; ran ");
+    text.AddMs(hitch->wall_ns - away_ns);
+    text.Add(" itself");
+  } else if (text.first()) {
+    text.Add("the kernel does not tell");
+  }
+}
+
+const Hitch& HitchWatch::Explain(const FrameRecord& record, const ZoneTree& tree) {
+  Hitch& hitch = hitches_[count_++ % kKept];
+  hitch = {};
+  hitch.frame = record.number;
+  hitch.wall_ns = record.wall_ns;
+  hitch.budget_ns = budget_ns_;
+  hitch.switches_known = switches_.known();
+  hitch.faults_known = faults_.known();
+  const SwitchTally switches = TallySwitches(switches_, switches_from_);
+  hitch.preemptions = switches.preemptions;
+  hitch.preempted_ns = switches.preempted_ns;
+  hitch.waits = switches.waits;
+  hitch.waited_ns = switches.waited_ns;
+  hitch.migrations = switches.migrations;
+  const FaultTally faults = TallyFaults(faults_, faults_from_, hitch.fault_addresses);
+  hitch.faults = faults.faults;
+  hitch.fault_address_count = faults.addresses;
+  hitch.at_least = switches.at_least;
+  const WorstZone worst = FindWorstZone(tree, record.number);
+  if (worst.node != ZoneTree::kRoot) hitch.worst_zone = tree.name(worst.node);
+  hitch.worst_excess_ns = worst.excess_ns;
+  WriteCause(&hitch);
+  return hitch;
+}
+
+}  // namespace perfkit::count
