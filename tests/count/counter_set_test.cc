@@ -24,6 +24,9 @@ using testing::FreshPages;
 const std::vector<EventSpec> kFour = {event::kTaskClock, event::kPageFaults, event::kContextSwitches,
                                       event::kCpuMigrations};
 
+// What every user may read by the kernel: switches and migrations are raised in it.
+const std::vector<EventSpec> kByKernel = {event::kTaskClock, event::kPageFaults, event::kMinorFaults, event::kCpuClock};
+
 CounterOptions Only(ReadPath path) {
   CounterOptions options;
   options.only_path = path;
@@ -213,7 +216,7 @@ TEST_CASE("the inline clock never goes back", "[counter_set]") {
 TEST_CASE("every set of paths tells the same story", "[counter_set]") {
   FreshPages memory(512);
   const CounterSet inline_set = MustOpen(kFour);
-  const CounterSet group = MustOpen(kFour, Only(ReadPath::kGroupRead));
+  const CounterSet group = MustOpen(kByKernel, Only(ReadPath::kGroupRead));
   const std::array usable = {EventSpec(event::kTaskClock), EventSpec(event::kPageFaults),
                              EventSpec(event::kContextSwitches)};
   const CounterSet usage = MustOpen(usable, Only(ReadPath::kUsage));
@@ -231,9 +234,8 @@ TEST_CASE("every set of paths tells the same story", "[counter_set]") {
   CHECK(totals[1].count(group, 1).value >= 512);
   CHECK(totals[1].count(group, 1).value <= 516);
   CHECK(totals[2].count(usage, 1).value >= 512);
-  for (const auto& [set, total] : {std::pair(&inline_set, 0), std::pair(&group, 1), std::pair(&usage, 2)}) {
-    CHECK(totals[total].count(*set, 2).value >= 10);
-  }
+  CHECK(totals[0].count(inline_set, 2).value >= 10);
+  CHECK(totals[2].count(usage, 2).value >= 10);
 }
 
 TEST_CASE("another thread gets no number, and is told so", "[counter_set]") {
@@ -250,7 +252,7 @@ TEST_CASE("another thread gets no number, and is told so", "[counter_set]") {
 
 TEST_CASE("the child of a fork holds nothing and reads nothing", "[counter_set][fork]") {
   const CounterSet fast = MustOpen(kFour);
-  const CounterSet slow = MustOpen(kFour, Only(ReadPath::kGroupRead));
+  const CounterSet slow = MustOpen(kByKernel, Only(ReadPath::kGroupRead));
   const size_t before = OpenDescriptors();
   const pid_t child = fork();
   if (child == 0) {
@@ -279,7 +281,7 @@ TEST_CASE("opening and closing leaks nothing", "[counter_set]") {
   for (int i = 0; i < 50; ++i) {
     CounterSet set = MustOpen(kFour);
     CounterSet moved = std::move(set);
-    set = MustOpen(kFour, Only(ReadPath::kGroupRead));
+    set = MustOpen(kByKernel, Only(ReadPath::kGroupRead));
     moved = std::move(set);
   }
   CHECK(OpenDescriptors() == before);

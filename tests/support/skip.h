@@ -1,10 +1,9 @@
 // Skips for Catch2 v2: a test that cannot run here says why, and is counted.
 #pragma once
 
+#include <catch2/catch.hpp>
 #include <cstdio>
 #include <string>
-
-#include <catch2/catch.hpp>
 
 namespace perfkit::testing {
 
@@ -27,8 +26,8 @@ inline void Skip(const std::string& reason) {
 }  // namespace perfkit::testing
 
 // Leaves the test case. Only for a reason that a typed Status or a missing right gives, never for a failure.
-#define SKIP_TEST(reason)                \
-  do {                                   \
-    ::perfkit::testing::Skip(reason);    \
-    return;                              \
+#define SKIP_TEST(reason)             \
+  do {                                \
+    ::perfkit::testing::Skip(reason); \
+    return;                           \
   } while (false)

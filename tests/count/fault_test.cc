@@ -1,0 +1,226 @@
+// Counter sets when the kernel refuses: every call in turn, every error; scarce descriptors, locked memory, no perf.
+#include <errno.h>
+#include <sys/resource.h>
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "perfkit/counter.h"
+#include "tests/support/as_user.h"
+#include "tests/support/fake_kernel.h"
+#include "tests/support/work.h"
+
+namespace perfkit {
+namespace {
+
+using testing::Call;
+using testing::FakeKernel;
+using testing::FreshPages;
+
+const std::vector<EventSpec> kFour = {event::kTaskClock, event::kPageFaults, event::kContextSwitches,
+                                      event::kCpuMigrations};
+
+// What every user may read by the kernel: switches and migrations are raised in it.
+const std::vector<EventSpec> kByKernel = {event::kTaskClock, event::kPageFaults, event::kMinorFaults, event::kCpuClock};
+
+// Opens, counts 50 faults, closes. A number that is given must be the right one, whatever failed before.
+absl::Status CountFiftyFaults(std::span<const EventSpec> events, const CounterOptions& options) {
+  constexpr size_t kFaults = 1;
+  absl::StatusOr<CounterSet> set = CounterSet::Open(events, Target::ThisThread(), options);
+  if (!set.ok()) return set.status();
+  FreshPages memory(50);
+  Snapshot begin, end;
+  set->Read(begin);
+  set->Read(begin);
+  memory.Touch(0, 50);
+  set->Read(end);
+  const Count faults = set->Difference(begin, end, kFaults);
+  if (!faults.validity.counted()) return absl::UnavailableError("not counted, and says so");
+  // getrusage counts what the kernel faults in on the thread's behalf as well.
+  const bool usage = set->path(kFaults) == ReadPath::kUsage;
+  CHECK(faults.value >= 50);
+  CHECK(faults.value <= (usage ? 60u : 50u));
+  return absl::OkStatus();
+}
+
+TEST_CASE("any call may fail while a set is opened and read: a Status or a right number, and no leak", "[fault]") {
+  CounterOptions group;
+  group.only_path = ReadPath::kGroupRead;
+  const testing::SweepTally inline_tally = testing::SweepFaults([] { return CountFiftyFaults(kFour, {}); });
+  const testing::SweepTally group_tally = testing::SweepFaults([&] { return CountFiftyFaults(kByKernel, group); });
+  CHECK(inline_tally.calls > 20);
+  CHECK(group_tally.refused > 0);
+  CHECK(inline_tally.survived > inline_tally.refused);  // the ladder of paths catches most
+}
+
+TEST_CASE("where perf is forbidden altogether, getrusage still counts", "[fault]") {
+  for (const int error : {ENOSYS, EPERM, EACCES}) {
+    FakeKernel fake;
+    fake.FailAll(Call::kPerfEventOpen, error);
+    CounterOptions lenient;
+    lenient.require_all = false;
+    {
+      const auto set = CounterSet::Open(kFour, Target::ThisThread(), lenient);
+      REQUIRE(set.ok());
+      CHECK(set->path(0) == ReadPath::kUsage);
+      CHECK(set->path(1) == ReadPath::kUsage);
+      CHECK(set->path(2) == ReadPath::kUsage);
+      CHECK_FALSE(set->reason(3).ok());  // no kernel book of migrations
+      FreshPages memory(100);
+      Snapshot begin, end;
+      set->Read(begin);
+      memory.Touch(0, 100);
+      testing::Sleep(1000);
+      set->Read(end);
+      CHECK(set->Difference(begin, end, 0).value > 0);
+      CHECK(set->Difference(begin, end, 1).value >= 100);
+      CHECK(set->Difference(begin, end, 2).value >= 1);
+      CHECK(set->Difference(begin, end, 3).validity == Validity{Validity::kNotCounted});
+    }
+    CHECK(fake.Leaks() == "");
+  }
+}
+
+TEST_CASE("no locked memory left for rings: counted by the kernel, or by getrusage", "[fault]") {
+  FakeKernel fake;
+  fake.FailAll(Call::kMmap, EPERM);
+  const auto set = CounterSet::Open(kFour);
+  INFO(set.status().ToString());
+  if (geteuid() == 0) {
+    REQUIRE(set.ok());
+    for (size_t i = 0; i < 4; ++i) CHECK(set->path(i) == ReadPath::kGroupRead);
+  } else {
+    // Migrations need a ring or the right to watch the kernel.
+    CHECK_FALSE(set.ok());
+  }
+}
+
+TEST_CASE("switches of an ordinary user without a ring come from getrusage, not from an event that stays 0",
+          "[fault]") {
+  CHECK(testing::AsOrdinaryUser([] {
+    FakeKernel fake;
+    fake.FailAll(Call::kMmap, EPERM);
+    const auto set = CounterSet::Open({event::kContextSwitches});
+    if (!set.ok() || (geteuid() != 0 && set->path(0) != ReadPath::kUsage)) return false;
+    Snapshot begin, end;
+    set->Read(begin);
+    for (int i = 0; i < 10; ++i) testing::Sleep(1000);
+    set->Read(end);
+    return set->Difference(begin, end, 0).value >= 10;
+  }));
+}
+
+TEST_CASE("a process without descriptors is told so, by name and limit", "[fault]") {
+  CHECK(testing::AsOrdinaryUser([] {
+    const rlimit none{4, 4};
+    setrlimit(RLIMIT_NOFILE, &none);
+    CounterOptions group;
+    group.only_path = ReadPath::kGroupRead;
+    const auto set = CounterSet::Open({"cpu-clock", "task-clock", "page-faults"}, Target::ThisThread(), group);
+    const std::string text(set.status().message());
+    return absl::IsResourceExhausted(set.status()) && text.find("RLIMIT_NOFILE") != std::string::npos;
+  }));
+}
+
+TEST_CASE("real exhaustion of locked memory: numbers stay right when rings run out", "[fault]") {
+  CHECK(testing::AsOrdinaryUser([] {
+    const rlimit none{0, 0};
+    setrlimit(RLIMIT_MEMLOCK, &none);
+    std::vector<CounterSet> sets;
+    bool saw_fallback = false;
+    for (int i = 0; i < 400 && !saw_fallback; ++i) {
+      CounterOptions options;
+      options.self_test = i == 0;
+      auto set = CounterSet::Open({event::kPageFaults}, Target::ThisThread(), options);
+      if (!set.ok()) return false;
+      saw_fallback = set->path(0) != ReadPath::kRing;
+      sets.push_back(*std::move(set));
+    }
+    FreshPages memory(20);
+    Snapshot begin, end;
+    sets.back().Read(begin);
+    sets.back().Read(begin);
+    memory.Touch(0, 20);
+    sets.back().Read(end);
+    return saw_fallback && sets.back().Difference(begin, end, 0).value == 20;
+  }));
+}
+
+TEST_CASE("a ring that does not tell the truth is found out, and not used", "[fault]") {
+  FakeKernel fake;
+  // A kernel that maps rings whose heads never move.
+  fake.below().mmap = [](void* address, size_t size, int protection, int flags, int fd, off_t offset) {
+    if (fd < 0) return sys::kLinux.mmap(address, size, protection, flags, fd, offset);
+    return sys::kLinux.mmap(address, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  };
+  const auto set = CounterSet::Open({event::kPageFaults, event::kContextSwitches});
+  if (geteuid() != 0) {
+    REQUIRE(set.ok());
+    CHECK(set->path(0) == ReadPath::kGroupRead);
+    CHECK(set->path(1) == ReadPath::kUsage);
+    return;
+  }
+  REQUIRE(set.ok());
+  CHECK(set->path(0) == ReadPath::kGroupRead);
+  CHECK(set->path(1) == ReadPath::kGroupRead);
+}
+
+TEST_CASE("a group read that comes back short, or not at all, is no number", "[fault]") {
+  CounterOptions group;
+  group.only_path = ReadPath::kGroupRead;
+  FakeKernel fake;
+  const auto set = CounterSet::Open({event::kTaskClock, event::kPageFaults}, Target::ThisThread(), group);
+  REQUIRE(set.ok());
+  Snapshot begin, end;
+  set->Read(begin);
+  SECTION("0 bytes: a pinned group lost its counters") {
+    fake.below().read = [](int, void*, size_t) { return ssize_t{0}; };
+    set->Read(end);
+  }
+  SECTION("an error") {
+    fake.FailAll(Call::kRead, ECHILD);
+    set->Read(end);
+  }
+  SECTION("another number of members") {
+    fake.below().read = [](int fd, void* buffer, size_t size) {
+      const ssize_t got = sys::kLinux.read(fd, buffer, size);
+      static_cast<uint64_t*>(buffer)[0] = 1;
+      return got;
+    };
+    set->Read(end);
+  }
+  CHECK(set->Difference(begin, end, 0).validity == Validity{Validity::kNotCounted});
+  CHECK(set->Difference(begin, end, 1).validity == Validity{Validity::kNotCounted});
+  CHECK(set->Difference(begin, end, 1).value == 0);
+  CHECK(set->Difference(begin, end, 1).scaled() == std::nullopt);
+}
+
+TEST_CASE("a multiplexed group says how much of the time it saw", "[fault]") {
+  CounterOptions group;
+  group.only_path = ReadPath::kGroupRead;
+  FakeKernel fake;
+  const auto set = CounterSet::Open({event::kTaskClock, event::kPageFaults}, Target::ThisThread(), group);
+  REQUIRE(set.ok());
+  static uint64_t reads;
+  reads = 0;
+  // nr, enabled, running, two values: 1000 ns asked for, 250 on a counter.
+  fake.below().read = [](int, void* buffer, size_t size) {
+    const uint64_t n = reads++;
+    const uint64_t words[] = {2, 1000 * n, 250 * n, 77 * n, 10 * n};
+    REQUIRE(size == sizeof(words));
+    std::copy(std::begin(words), std::end(words), static_cast<uint64_t*>(buffer));
+    return static_cast<ssize_t>(sizeof(words));
+  };
+  Snapshot begin, end;
+  set->Read(begin);
+  set->Read(end);
+  const Count faults = set->Difference(begin, end, 1);
+  CHECK(faults.validity.has(Validity::kMultiplexed));
+  CHECK(faults.coverage() == 0.25);
+  CHECK(faults.value == 10);
+  CHECK(faults.scaled() == 40);
+}
+
+}  // namespace
+}  // namespace perfkit

@@ -1,0 +1,135 @@
+// The retry ladder against a scripted kernel: each rung is taken where it keeps the meaning, and nowhere else.
+#include "src/open/open_event.h"
+
+#include <errno.h>
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "src/sys/kernel.h"
+#include "tests/support/fake_kernel.h"
+
+namespace perfkit::open {
+namespace {
+
+using testing::FakeKernel;
+
+// What perf_event_open was asked, in order, and what it answers: 0 opens /dev/null.
+struct Script {
+  std::vector<int> answers;
+  std::vector<sys::PerfEventAttr> asked;
+};
+Script g_script;
+
+void Install(FakeKernel& fake, std::vector<int> answers) {
+  g_script = {std::move(answers), {}};
+  fake.below().perf_event_open = [](const sys::PerfEventAttr* attr, pid_t, int, int, unsigned long flags) {
+    REQUIRE((flags & sys::kOpenFdCloexec) != 0);
+    const size_t n = g_script.asked.size();
+    g_script.asked.push_back(*attr);
+    REQUIRE(n < g_script.answers.size());
+    errno = g_script.answers[n];
+    return errno == 0 ? sys::kLinux.open("/dev/null", 0) : -1;
+  };
+}
+
+constexpr sys::Rights kOrdinary{.paranoid = 2, .euid = 1000, .perfmon = false};
+
+TEST_CASE("what opens at once is opened as it was asked", "[open_event]") {
+  FakeKernel fake;
+  Install(fake, {0});
+  OpenRequest request;
+  request.attr.config = 7;
+  const auto opened = OpenEvent(request, kOrdinary);
+  REQUIRE(opened.ok());
+  CHECK_FALSE(opened->narrowed);
+  CHECK(g_script.asked[0].config == 7);
+  CHECK(g_script.asked[0].exclude_kernel == 0);
+  CHECK(g_script.asked[0].size == 64);
+}
+
+TEST_CASE("a refused kernel part is left out, and that is said", "[open_event]") {
+  for (const int error : {EACCES, EPERM}) {
+    FakeKernel fake;
+    Install(fake, {error, 0});
+    const auto opened = OpenEvent({}, kOrdinary);
+    REQUIRE(opened.ok());
+    CHECK(opened->narrowed);
+    CHECK(g_script.asked[1].exclude_kernel == 1);
+    CHECK(g_script.asked[1].exclude_hv == 1);
+  }
+}
+
+TEST_CASE("a kernel part that the user wrote is never left out", "[open_event]") {
+  FakeKernel fake;
+  Install(fake, {EACCES});
+  OpenRequest request;
+  request.may_narrow = false;
+  request.asked = "event 'cycles:k' on this thread";
+  const auto opened = OpenEvent(request, kOrdinary);
+  REQUIRE(absl::IsPermissionDenied(opened.status()));
+  const std::string text(opened.status().message());
+  CHECK(text.find("'cycles:k'") != std::string::npos);
+  CHECK(text.find("perf_event_paranoid is 2") != std::string::npos);
+  CHECK(text.find("uid 1000") != std::string::npos);
+  CHECK(text.find("Remedy") != std::string::npos);
+}
+
+TEST_CASE("rights that are missing even for user space end in an error, not in a loop", "[open_event]") {
+  FakeKernel fake;
+  Install(fake, {EACCES, EACCES});
+  CHECK(absl::IsPermissionDenied(OpenEvent({}, kOrdinary).status()));
+  CHECK(g_script.asked.size() == 2);
+}
+
+TEST_CASE("interruptions are retried, a bounded number of times", "[open_event]") {
+  FakeKernel fake;
+  Install(fake, {EINTR, EINTR, 0});
+  CHECK(OpenEvent({}, kOrdinary).ok());
+  Install(fake, std::vector<int>(16, EINTR));
+  CHECK_FALSE(OpenEvent({}, kOrdinary).ok());
+  CHECK(g_script.asked.size() == 16);
+}
+
+TEST_CASE("inherit_thread falls away on old kernels, and says that children are in", "[open_event]") {
+  FakeKernel fake;
+  Install(fake, {EINVAL, 0});
+  OpenRequest request;
+  request.attr.inherit = request.attr.inherit_thread = 1;
+  const auto opened = OpenEvent(request, kOrdinary);
+  REQUIRE(opened.ok());
+  CHECK(opened->with_children);
+  CHECK(g_script.asked[1].inherit == 1);
+  CHECK(g_script.asked[1].inherit_thread == 0);
+}
+
+TEST_CASE("as precise as can be goes down step by step; a precision that was named does not", "[open_event]") {
+  FakeKernel fake;
+  Install(fake, {EOPNOTSUPP, EOPNOTSUPP, 0});
+  OpenRequest request;
+  request.attr.precise_ip = 3;
+  request.lower_precise = true;
+  REQUIRE(OpenEvent(request, kOrdinary).ok());
+  CHECK(g_script.asked[2].precise_ip == 1);
+  Install(fake, {EOPNOTSUPP});
+  request.lower_precise = false;
+  CHECK(absl::IsUnavailable(OpenEvent(request, kOrdinary).status()));
+}
+
+TEST_CASE("each error keeps its kind", "[open_event]") {
+  FakeKernel fake;
+  const std::pair<int, absl::StatusCode> kKinds[] = {
+      {ENOENT, absl::StatusCode::kUnavailable},       {ESRCH, absl::StatusCode::kNotFound},
+      {EMFILE, absl::StatusCode::kResourceExhausted}, {ENOSPC, absl::StatusCode::kResourceExhausted},
+      {EINVAL, absl::StatusCode::kInvalidArgument},   {EBUSY, absl::StatusCode::kResourceExhausted},
+  };
+  for (const auto& [error, code] : kKinds) {
+    Install(fake, {error});
+    CHECK(OpenEvent({}, kOrdinary).status().code() == code);
+  }
+  CHECK(fake.Leaks() == "");
+}
+
+}  // namespace
+}  // namespace perfkit::open
