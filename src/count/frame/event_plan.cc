@@ -1,0 +1,66 @@
+// Resolving and opening, with every failure turned into a reason.
+#include "src/count/frame/event_plan.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_format.h"
+
+namespace perfkit::count {
+namespace {
+
+// Keeps the place of a name that means nothing. CounterSet refuses it before it opens anything: a kernel-side event
+// in user space only would count 0 for ever.
+EventConfig Placeholder(const EventSpec& spec) {
+  EventConfig config;
+  config.name = spec.text;
+  config.parts.emplace_back();
+  config.kernel_side = config.exclude_kernel = config.privilege_given = true;
+  return config;
+}
+
+}  // namespace
+
+EventPlan::EventPlan(std::span<const EventSpec> events, std::optional<ReadPath> only_path) : only_path_(only_path) {
+  for (const EventSpec& spec : events.first(std::min(events.size(), kMaxEvents))) {
+    absl::StatusOr<EventConfig> config = ResolveEvent(spec);
+    names_.push_back(spec.text);
+    reasons_.push_back(config.ok() ? "" : std::string(config.status().message()));
+    groups_.push_back({config.ok() ? *std::move(config) : Placeholder(spec)});
+  }
+}
+
+std::optional<CounterSet> EventPlan::Open(bool self_test, absl::Status* status) const {
+  if (groups_.empty()) return std::nullopt;
+  CounterOptions options;
+  options.require_all = false;
+  options.only_path = only_path_;
+  options.self_test = self_test;
+  absl::StatusOr<CounterSet> set = CounterSet::Open(groups_, Target::ThisThread(), options);
+  if (set.ok()) return *std::move(set);
+  *status = set.status();
+  return std::nullopt;
+}
+
+std::optional<CounterSet> EventPlan::OpenFirst() {
+  absl::Status status;
+  std::optional<CounterSet> set = Open(true, &status);
+  for (size_t i = 0; i < size(); ++i) {
+    const absl::Status reason = set ? set->reason(i) : status;
+    if (!reason.ok() && reasons_[i].empty()) reasons_[i] = std::string(reason.message());
+    standing_[i] = set ? set->standing(i) : Validity{Validity::kNotCounted};
+    if (!reasons_[i].empty()) never_ |= 1u << i;
+    if (!reason.ok()) continue;
+    paths_[i] = set->path(i);
+    // A cheaper path may have been refused by the self-test: later threads must not trust it untested.
+    if (paths_[i] == ReadPath::kGroupRead || paths_[i] == ReadPath::kUsage) test_each_ = !only_path_;
+  }
+  if (set) timed_ = set->timed();
+  return set;
+}
+
+std::optional<CounterSet> EventPlan::OpenNext() const {
+  absl::Status ignored;  // what another thread lacks is told by its snapshots
+  return Open(test_each_, &ignored);
+}
+
+}  // namespace perfkit::count

@@ -1,0 +1,135 @@
+// ThreadSlots: events on every thread, one slot each, folded at its end by leaving the numbers where they are.
+#include "perfkit/thread_slots.h"
+
+#include <mutex>
+#include <utility>
+
+#include "src/count/frame/event_plan.h"
+#include "src/count/frame/slot_writer.h"
+#include "src/count/frame/thread_binding.h"
+
+namespace perfkit {
+namespace count {
+namespace {
+
+// What one thread holds.
+struct SlotThread {
+  std::optional<CounterSet> set;
+  SlotWriter writer;
+  Snapshot now{};
+
+  void Read() {
+    if (set) {
+      set->Read(now);
+    } else {
+      now.missing = ~0u;
+    }
+  }
+};
+
+}  // namespace
+
+class SlotCore : public Bindable {
+ public:
+  SlotCore(std::vector<EventSpec> events, const ThreadSlots::Options& options) : plan(events, options.only_path) {
+    plan.OpenFirst();
+    words = SlotWriter::WordsFor(plan.size(), plan.timed());
+    table = std::make_shared<SlotTable>(words, options.max_threads);
+  }
+
+  SlotThread* Attach(const std::shared_ptr<SlotCore>& self) {
+    auto thread = std::make_unique<SlotThread>();
+    if (!thread->writer.Claim(table, plan.size(), plan.timed())) return Refuse();
+    thread->set = plan.OpenNext();
+    thread->Read();
+    thread->writer.StartAt(thread->now);
+    thread->writer.Publish(thread->now);
+    SlotThread* const state = thread.get();
+    if (!Bind(self, state, [](Bindable& core, void* ended) { static_cast<SlotCore&>(core).End(ended); })) {
+      thread->writer.Release();
+      return nullptr;
+    }
+    const std::lock_guard<std::mutex> lock(mutex);
+    threads.push_back(std::move(thread));
+    return state;
+  }
+
+  // The slot keeps the numbers; the events go. On the thread itself.
+  void End(void* state) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (closed()) return;
+    std::erase_if(threads, [state](const std::unique_ptr<SlotThread>& thread) {
+      if (thread.get() != state) return false;
+      thread->Read();
+      thread->writer.Publish(thread->now);
+      thread->writer.Release();
+      return true;
+    });
+  }
+
+  void Close() {
+    const std::lock_guard<std::mutex> lock(mutex);
+    MarkClosed();
+    threads.clear();
+  }
+
+  EventPlan plan;
+  size_t words = 0;
+  std::shared_ptr<SlotTable> table;
+  std::atomic<uint32_t> refused{0};
+
+ private:
+  SlotThread* Refuse() {
+    refused.fetch_add(1, std::memory_order_relaxed);  // a number for people: ordered with nothing
+    return nullptr;
+  }
+
+  std::mutex mutex;
+  std::vector<std::unique_ptr<SlotThread>> threads;
+};
+
+}  // namespace count
+
+ThreadSlots::ThreadSlots(std::vector<EventSpec> events, const Options& options)
+    : core_(std::make_shared<count::SlotCore>(std::move(events), options)) {}
+
+ThreadSlots::~ThreadSlots() {
+  core_->Close();
+  count::Unbind(core_.get(), false);
+}
+
+bool ThreadSlots::Attach() { return count::FindBinding(core_.get()) != nullptr || core_->Attach(core_) != nullptr; }
+
+void ThreadSlots::Publish() noexcept {
+  auto* thread = static_cast<count::SlotThread*>(count::FindBinding(core_.get()));
+  if (thread == nullptr) [[unlikely]]
+    thread = core_->Attach(core_);
+  if (thread == nullptr) return;
+  thread->Read();
+  thread->writer.Publish(thread->now);
+}
+
+void ThreadSlots::Total(SlotTotals& out) const noexcept {
+  std::array<uint64_t, count::SlotTable::kMaxWords> words;
+  const bool complete = core_->table->Total(std::span(words).first(core_->words), &out.missing);
+  if (!complete) out.missing = ~0u;
+  out.missing |= core_->plan.never();
+  out.threads = core_->table->claimed();
+  for (size_t i = 0; i < core_->plan.size(); ++i) out.values[i] = words[i];
+  size_t w = core_->plan.size();
+  for (uint32_t left = core_->plan.timed(); left != 0; left &= left - 1, w += 2) {
+    out.times[static_cast<size_t>(__builtin_ctz(left))] = {words[w], words[w + 1]};
+  }
+}
+
+Count ThreadSlots::count(const SlotTotals& totals, size_t i) const {
+  if (i >= size() || (totals.missing >> i & 1) != 0) return {};
+  const bool timed = (core_->plan.timed() >> i & 1) != 0;
+  return MakeCount(totals.values[i], timed ? totals.times[i] : Snapshot::Times{}, core_->plan.standing(i));
+}
+
+size_t ThreadSlots::size() const { return core_->plan.size(); }
+std::string_view ThreadSlots::reason(size_t i) const { return i < size() ? core_->plan.reason(i) : ""; }
+uint32_t ThreadSlots::refused() const { return core_->refused.load(std::memory_order_relaxed); }
+
+}  // namespace perfkit

@@ -1,0 +1,97 @@
+// ThreadSlots against work of known size, on threads that come and go.
+#include "perfkit/thread_slots.h"
+
+#include <catch2/catch.hpp>
+#include <memory>
+#include <thread>
+
+#include "tests/support/skip.h"
+#include "tests/support/work.h"
+
+namespace perfkit {
+namespace {
+
+void TouchPages(size_t pages) { testing::FreshPages(pages).Touch(0, pages); }
+
+TEST_CASE("thread slots: the total of threads that come and go is their work") {
+  ThreadSlots slots({"page-faults", "task-clock"});
+  if (!slots.reason(0).empty()) SKIP_TEST(std::string(slots.reason(0)));
+  constexpr size_t kRounds = 10, kThreads = 4, kPages = 200;
+  SlotTotals before, after;
+  uint64_t expected = 0;
+  slots.Total(before);
+  for (size_t round = 0; round < kRounds; ++round) {
+    std::vector<std::thread> threads;
+    for (size_t t = 0; t < kThreads; ++t) {
+      threads.emplace_back([&, t] {
+        slots.Attach();
+        TouchPages(kPages);
+        if (t % 2 == 0) slots.Publish();  // the others publish by ending
+        TouchPages(kPages);
+      });
+      expected += 2 * kPages;
+    }
+    for (std::thread& thread : threads) thread.join();
+    slots.Total(after);
+    const uint64_t faults = slots.count(after, 0).value;
+    CHECK(after.threads == 0);
+    // The end of a thread takes a few faults of its own.
+    CHECK(faults >= expected);
+    CHECK(faults <= expected + (round + 1) * kThreads * 40);
+  }
+  CHECK(slots.count(after, 1).value > 0);
+}
+
+TEST_CASE("thread slots: a living thread counts up to what it published") {
+  ThreadSlots slots({"page-faults"});
+  if (!slots.reason(0).empty()) SKIP_TEST(std::string(slots.reason(0)));
+  SlotTotals totals;
+  REQUIRE(slots.Attach());
+  slots.Publish();
+  slots.Total(totals);
+  const uint64_t before = totals.values[0];
+  TouchPages(100);
+  slots.Total(totals);
+  CHECK(totals.values[0] == before);
+  slots.Publish();
+  slots.Total(totals);
+  CHECK(totals.values[0] == before + 100);
+  CHECK(totals.threads == 1);
+}
+
+TEST_CASE("thread slots: more threads than slots are refused, and said so") {
+  ThreadSlots slots({"page-faults"}, {.max_threads = 1});
+  CHECK(slots.Attach());
+  std::thread([&] {
+    CHECK(!slots.Attach());
+    slots.Publish();
+  }).join();
+  CHECK(slots.refused() == 2);
+}
+
+TEST_CASE("thread slots: what cannot be counted has a reason, and is missing") {
+  ThreadSlots slots({"page-faults", "no-such-event"});
+  slots.Publish();
+  SlotTotals totals;
+  slots.Total(totals);
+  CHECK(std::string(slots.reason(1)).find("no-such-event") != std::string::npos);
+  CHECK(!slots.count(totals, 1).validity.counted());
+  CHECK(!slots.count(totals, 2).validity.counted());
+}
+
+TEST_CASE("thread slots: may end before its threads") {
+  auto slots = std::make_unique<ThreadSlots>(std::vector<EventSpec>{"page-faults"});
+  std::atomic<int> stage{0};
+  std::thread thread([&] {
+    slots->Publish();
+    stage.store(1);
+    while (stage.load() != 2) std::this_thread::yield();
+  });
+  while (stage.load() != 1) std::this_thread::yield();
+  slots.reset();
+  stage.store(2);
+  thread.join();
+}
+
+}  // namespace
+}  // namespace perfkit
