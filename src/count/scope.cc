@@ -22,10 +22,9 @@ Count ScopeTotals::count(const CounterReader& reader, size_t i) const noexcept {
   if (!standing.counted() || i >= kMaxEvents || (missing_ >> i & 1) != 0) return {.validity = kNone};
   // Nothing but strays: there is no number, and the reason is not that the event can't be counted.
   if (scopes_ == 0) return {.validity = strayed_ > 0 ? Validity{Validity::kOtherThread} : kNone};
-  Count count{values_[i], times_[i].enabled_ns, times_[i].running_ns, standing | shared_};
-  if (count.time_running_ns < count.time_enabled_ns) count.validity = count.validity | Validity{Validity::kMultiplexed};
-  if ((fallback_ >> i & 1) != 0) count.validity = count.validity | Validity{Validity::kFallback};
-  return count;
+  Validity validity = standing | shared_;
+  if ((fallback_ >> i & 1) != 0) validity.flags |= Validity::kFallback;
+  return MakeCount(values_[i], times_[i], validity);
 }
 
 }  // namespace perfkit

@@ -5,31 +5,20 @@
 #include <cstring>
 #include <optional>
 
+#include "src/count/switch_log.h"
 #include "src/sys/perf_abi.h"
 
 namespace perfkit::count {
 namespace {
 
-struct Header {
-  uint32_t type;
-  uint16_t misc, size;
-};
-
-// PERF_RECORD_SWITCH with the trailer TID|TIME|CPU.
-struct SwitchRecord {
-  Header header;
-  uint32_t pid, tid;
-  uint64_t time_ns;
-  uint32_t cpu, reserved;
-};
-static_assert(sizeof(SwitchRecord) == kDetailRecordBytes);
-
 // PERF_RECORD_SAMPLE with IP|TIME|ADDR.
 struct FaultRecord {
-  Header header;
+  uint32_t type;
+  uint16_t misc, size;
   uint64_t ip, time_ns, address;
 };
 static_assert(sizeof(FaultRecord) == kDetailRecordBytes);
+static_assert(sizeof(SwitchRecord) == kDetailRecordBytes);
 
 // The record at `position`, if it was still whole after it was copied.
 template <class Record>
@@ -37,7 +26,7 @@ std::optional<Record> RecordAt(const DetailRing& ring, uint64_t position, uint32
   Record record;
   std::memcpy(&record, ring.data.data() + position % ring.data.size(), sizeof(Record));
   if (ring.Head() - position > ring.data.size()) return std::nullopt;  // the kernel came round meanwhile
-  if (record.header.type != type || record.header.size != sizeof(Record)) return std::nullopt;
+  if (record.type != type || record.size != sizeof(Record)) return std::nullopt;
   return record;
 }
 
@@ -59,7 +48,7 @@ class SwitchPairs {
   void Add(const SwitchRecord& record, SwitchTally* tally) {
     if (cpu_ && *cpu_ != record.cpu) ++tally->migrations;
     cpu_ = record.cpu;
-    if ((record.header.misc & sys::kMiscSwitchOut) != 0) {
+    if (record.is_out()) {
       out_ = record;
       pending_ = true;
       return;
@@ -69,7 +58,7 @@ class SwitchPairs {
       return;
     }
     const uint64_t away_ns = record.time_ns > out_.time_ns ? record.time_ns - out_.time_ns : 0;
-    const bool preempted = (out_.header.misc & sys::kMiscSwitchOutPreempt) != 0;
+    const bool preempted = out_.is_preemption();
     ++(preempted ? tally->preemptions : tally->waits);
     (preempted ? tally->preempted_ns : tally->waited_ns) += away_ns;
     pending_ = false;
