@@ -3,8 +3,8 @@
 
 #include <utility>
 
+#include "src/count/build_source.h"
 #include "src/count/source.h"
-#include "src/count/source_builder.h"
 #include "src/sys/perf_abi.h"
 
 namespace perfkit {

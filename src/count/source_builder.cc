@@ -1,4 +1,4 @@
-// One attempt per event and path; a failed self-test starts the whole again without the paths that failed.
+// One attempt per event and path.
 #include "src/count/source_builder.h"
 
 #include <algorithm>
@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_format.h"
 #include "src/count/paths.h"
-#include "src/count/self_test.h"
 #include "src/count/tick_rate.h"
 #include "src/event/attr.h"
 #include "src/open/place.h"
@@ -16,8 +15,6 @@
 namespace perfkit::count {
 namespace {
 
-using Groups = std::span<const std::vector<EventConfig>>;
-
 // Between two renewals the tick rate's error of some parts in a million adds up to less than 0.1 us.
 constexpr uint64_t kMaxAgeMs = 20;
 // A read(2) within 1 us was not interrupted.
@@ -25,55 +22,28 @@ constexpr uint64_t kQuickReadsPerMs = 1000;
 
 bool IsInline(ReadPath path) { return path == ReadPath::kRing || path == ReadPath::kThreadClock; }
 
+// Whether reading the register pays: in a virtual machine it may trap, and then costs more than a system call.
+bool IsCheaperThanRead(const UserPage& page, int fd) {
+  constexpr int kRounds = 32;
+  uint64_t by_register = ~uint64_t{0}, by_kernel = ~uint64_t{0};
+  for (int i = 0; i < kRounds; ++i) {
+    UserCount count;
+    const uint64_t start = ReadTicks();
+    const bool readable = ReadUserCount(page, count);
+    const uint64_t middle = ReadTicks();
+    uint64_t words[3 + kMaxEvents];  // as many as a group of any size returns
+    const bool read = sys::kernel().read(fd, words, sizeof(words)) > 0;
+    if (readable) by_register = std::min(by_register, middle - start);
+    if (read) by_kernel = std::min(by_kernel, ReadTicks() - middle);
+  }
+  return by_register < by_kernel;
+}
+
 absl::Status NoSuchPath(const std::string& asked, ReadPath path) {
   return absl::UnavailableError(absl::StrFormat("%s: it cannot be read by %s", asked, ReadPathName(path)));
 }
 
 }  // namespace
-
-// Builds one Source; lives for the duration of Open.
-class SourceBuilder {
- public:
-  // `banned`, bit i: the self-test found the inline paths of event i wrong.
-  SourceBuilder(Groups groups, const Target& target, const CounterOptions& options, uint32_t banned);
-
-  absl::StatusOr<std::unique_ptr<Source>> Build();
-
- private:
-  void Place(size_t i, bool strict_group);
-  absl::Status Try(ReadPath path, size_t i, bool strict_group);
-  absl::Status OpenClock(size_t i);
-  absl::Status OpenMigrations(size_t i);
-  absl::Status OpenRing(size_t i);
-  absl::Status OpenPeriodOne(size_t i);
-  absl::Status OpenUsage(size_t i);
-  absl::Status OpenUserPage(size_t i, bool strict_group);
-  absl::Status OpenInGroup(size_t i, bool strict_group);
-  absl::Status AddPart(size_t i, size_t part, PerfGroup& group);
-  absl::Status NeedSwitchRing();
-  absl::Status ExplainKernelSide(size_t i, const absl::Status& status) const;
-  absl::Status RefuseSilentZero(const EventConfig& event) const;
-
-  open::OpenRequest RequestFor(size_t i) const;
-  void AddRingCount(const open::LiveRing& ring, uint8_t shift, size_t i);
-  void UsePage(const UserPage* page);
-  void Summarise();
-
-  Source::Slot& slot(size_t i) { return source_->slots_[i]; }
-  const EventConfig& event(size_t i) const { return source_->slots_[i].event; }
-  std::string Asked(size_t i) const {
-    return absl::StrFormat("event '%s' on %s", event(i).name, open::Describe(target_));
-  }
-
-  Groups groups_;
-  Target target_;
-  CounterOptions options_;
-  uint32_t banned_;
-  sys::Rights rights_ = sys::ReadRights();
-  std::unique_ptr<Source> source_;
-  bool detailed_switches_ = false;  // migrations are to be counted from switch records
-  size_t open_group_ = 0;           // the perf group that takes further events, as index + 1; 0: none yet
-};
 
 SourceBuilder::SourceBuilder(Groups groups, const Target& target, const CounterOptions& options, uint32_t banned)
     : groups_(groups),
@@ -290,7 +260,7 @@ absl::Status SourceBuilder::OpenUserPage(size_t i, bool strict_group) {
   const PerfGroup& group = source_->groups_.back();
   std::optional<sys::Mapping> page = sys::Mapping::ReadOnly(group.fd(group.members().size() - 1), sys::PageSize());
   const auto* const user_page = page ? reinterpret_cast<const UserPage*>(page->data()) : nullptr;
-  if (user_page == nullptr || !user_page->can_read_counter()) {
+  if (user_page == nullptr || !IsCheaperThanRead(*user_page, group.fd(group.members().size() - 1))) {
     // It is open and counts: by the group.
     slot(i).path = ReadPath::kGroupRead;
     return absl::OkStatus();
@@ -307,65 +277,6 @@ void SourceBuilder::Summarise() {
   detail::ReadPlan& plan = source_->plan_;
   const bool needs_kernel = (source_->timed_ & ~source_->user_page_mask_) != 0 || source_->usage_mask_ != 0;
   plan.all_fast = plan.page != nullptr && !needs_kernel;
-}
-
-namespace {
-
-absl::Status CheckSize(Groups groups) {
-  size_t events = 0;
-  for (const std::vector<EventConfig>& group : groups) events += group.size();
-  if (events == 0) return absl::InvalidArgumentError("a counter set needs at least one event");
-  if (events <= kMaxEvents) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrFormat("%d events were asked for in one set, which holds %d. Remedy: open "
-                      "several sets.",
-                      events, kMaxEvents));
-}
-
-// Threads of `target` that are there now and were not `before`: born while being attached. Such a one may have
-// inherited some events and not others, so the whole set has to be opened again.
-absl::StatusOr<bool> GainedThreads(const Target& target, const std::vector<open::Place>& before) {
-  const absl::StatusOr<std::vector<open::Place>> now = open::PlacesOf(target);
-  if (!now.ok()) return now.status();
-  return std::any_of(now->begin(), now->end(),
-                     [&](const open::Place& place) { return std::count(before.begin(), before.end(), place) == 0; });
-}
-
-bool HasManyThreads(const Target& target) {
-  return target.kind == Target::Kind::kAllThreads || target.kind == Target::Kind::kProcess;
-}
-
-// Until no thread was born meanwhile: events of threads that are there are opened, all others are inherited.
-absl::StatusOr<std::unique_ptr<Source>> BuildForThreads(Groups groups, const Target& target,
-                                                        const CounterOptions& options) {
-  constexpr int kTries = 16;
-  for (int i = 0; i < kTries; ++i) {
-    const absl::StatusOr<std::vector<open::Place>> before = open::PlacesOf(target);
-    if (!before.ok()) return before.status();
-    absl::StatusOr<std::unique_ptr<Source>> source = SourceBuilder(groups, target, options, 0).Build();
-    if (!source.ok()) return source;
-    const absl::StatusOr<bool> gained = GainedThreads(target, *before);
-    if (!gained.ok()) return gained.status();
-    if (!*gained) return source;
-  }
-  return absl::AbortedError(
-      absl::StrFormat("%s: threads kept starting while they were being attached, %d times over. "
-                      "Remedy: open the set before the threads start, or try again.",
-                      open::Describe(target), kTries));
-}
-
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<Source>> BuildSource(Groups groups, const Target& target,
-                                                    const CounterOptions& options) {
-  if (absl::Status size = CheckSize(groups); !size.ok()) return size;
-  if (HasManyThreads(target)) return BuildForThreads(groups, target, options);
-  absl::StatusOr<std::unique_ptr<Source>> source = SourceBuilder(groups, target, options, 0).Build();
-  if (!source.ok() || !options.self_test || (*source)->plan().page == nullptr) return source;
-  const uint32_t failed = FailedSelfTest(**source);
-  if (failed == 0) return source;
-  source->reset();  // closes everything before it is opened once more
-  return SourceBuilder(groups, target, options, failed).Build();
 }
 
 }  // namespace perfkit::count

@@ -1,16 +1,62 @@
-// Opens a Source: for each event the first path that works, then the proof of the inline ones.
+// Builds a Source: for each event the first path that works.
+//
+// One object for one attempt; it lives for the duration of Open, and leaves a Source or a Status.
 #pragma once
 
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "absl/strings/str_format.h"
 #include "src/count/source.h"
 
 namespace perfkit::count {
 
-// Errors: as CounterSet::Open.
-absl::StatusOr<std::unique_ptr<Source>> BuildSource(std::span<const std::vector<EventConfig>> groups,
-                                                    const Target& target, const CounterOptions& options);
+// Events as they were written: those of one inner vector are counted together.
+using Groups = std::span<const std::vector<EventConfig>>;
+
+class SourceBuilder {
+ public:
+  // `banned`, bit i: the self-test found the inline paths of event i wrong.
+  SourceBuilder(Groups groups, const Target& target, const CounterOptions& options, uint32_t banned);
+
+  absl::StatusOr<std::unique_ptr<Source>> Build();
+
+ private:
+  void Place(size_t i, bool strict_group);
+  absl::Status Try(ReadPath path, size_t i, bool strict_group);
+  absl::Status OpenClock(size_t i);
+  absl::Status OpenMigrations(size_t i);
+  absl::Status OpenRing(size_t i);
+  absl::Status OpenPeriodOne(size_t i);
+  absl::Status OpenUsage(size_t i);
+  absl::Status OpenUserPage(size_t i, bool strict_group);
+  absl::Status OpenInGroup(size_t i, bool strict_group);
+  absl::Status AddPart(size_t i, size_t part, PerfGroup& group);
+  absl::Status NeedSwitchRing();
+  absl::Status ExplainKernelSide(size_t i, const absl::Status& status) const;
+  absl::Status RefuseSilentZero(const EventConfig& event) const;
+
+  open::OpenRequest RequestFor(size_t i) const;
+  void AddRingCount(const open::LiveRing& ring, uint8_t shift, size_t i);
+  void UsePage(const UserPage* page);
+  void Summarise();
+
+  Source::Slot& slot(size_t i) { return source_->slots_[i]; }
+  const EventConfig& event(size_t i) const { return source_->slots_[i].event; }
+  std::string Asked(size_t i) const {
+    return absl::StrFormat("event '%s' on %s", event(i).name, open::Describe(target_));
+  }
+
+  Groups groups_;
+  Target target_;
+  CounterOptions options_;
+  uint32_t banned_;
+  sys::Rights rights_ = sys::ReadRights();
+  std::unique_ptr<Source> source_;
+  bool detailed_switches_ = false;  // migrations are to be counted from switch records
+  size_t open_group_ = 0;           // the perf group that takes further events, as index + 1; 0: none yet
+};
 
 }  // namespace perfkit::count

@@ -1,0 +1,70 @@
+// Two reasons to build twice: a self-test that found an inline path wrong, and threads born while being attached.
+#include "src/count/build_source.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_format.h"
+#include "src/count/self_test.h"
+#include "src/open/place.h"
+
+namespace perfkit::count {
+namespace {
+
+absl::Status CheckSize(Groups groups) {
+  size_t events = 0;
+  for (const std::vector<EventConfig>& group : groups) events += group.size();
+  if (events == 0) return absl::InvalidArgumentError("a counter set needs at least one event");
+  if (events <= kMaxEvents) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrFormat("%d events were asked for in one set, which holds %d. Remedy: open "
+                      "several sets.",
+                      events, kMaxEvents));
+}
+
+// Threads of `target` that are there now and were not `before`: born while being attached. Such a one may have
+// inherited some events and not others, so the whole set has to be opened again.
+absl::StatusOr<bool> GainedThreads(const Target& target, const std::vector<open::Place>& before) {
+  const absl::StatusOr<std::vector<open::Place>> now = open::PlacesOf(target);
+  if (!now.ok()) return now.status();
+  return std::any_of(now->begin(), now->end(),
+                     [&](const open::Place& place) { return std::count(before.begin(), before.end(), place) == 0; });
+}
+
+bool HasManyThreads(const Target& target) {
+  return target.kind == Target::Kind::kAllThreads || target.kind == Target::Kind::kProcess;
+}
+
+// Until no thread was born meanwhile: events of threads that are there are opened, all others are inherited.
+absl::StatusOr<std::unique_ptr<Source>> BuildForThreads(Groups groups, const Target& target,
+                                                        const CounterOptions& options) {
+  constexpr int kTries = 16;
+  for (int i = 0; i < kTries; ++i) {
+    const absl::StatusOr<std::vector<open::Place>> before = open::PlacesOf(target);
+    if (!before.ok()) return before.status();
+    absl::StatusOr<std::unique_ptr<Source>> source = SourceBuilder(groups, target, options, 0).Build();
+    if (!source.ok()) return source;
+    const absl::StatusOr<bool> gained = GainedThreads(target, *before);
+    if (!gained.ok()) return gained.status();
+    if (!*gained) return source;
+  }
+  return absl::AbortedError(
+      absl::StrFormat("%s: threads kept starting while they were being attached, %d times over. "
+                      "Remedy: open the set before the threads start, or try again.",
+                      open::Describe(target), kTries));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Source>> BuildSource(Groups groups, const Target& target,
+                                                    const CounterOptions& options) {
+  if (absl::Status size = CheckSize(groups); !size.ok()) return size;
+  if (HasManyThreads(target)) return BuildForThreads(groups, target, options);
+  absl::StatusOr<std::unique_ptr<Source>> source = SourceBuilder(groups, target, options, 0).Build();
+  if (!source.ok() || !options.self_test || (*source)->plan().page == nullptr) return source;
+  const uint32_t failed = FailedSelfTest(**source);
+  if (failed == 0) return source;
+  source->reset();  // closes everything before it is opened once more
+  return SourceBuilder(groups, target, options, failed).Build();
+}
+
+}  // namespace perfkit::count
