@@ -96,6 +96,10 @@ Count MakeCount(uint64_t value, Snapshot::Times times, Validity validity);
 
 namespace detail {
 
+// Backs ThreadSerial(): 0 until the thread is asked for the first time. Initial-exec: one load, also from a library.
+extern constinit thread_local uint64_t thread_serial __attribute__((tls_model("initial-exec")));
+uint64_t AssignThreadSerial() noexcept;
+
 // The thread's clock at a known tick. Rewritten by the owner thread only, now and then; `version` is odd meanwhile,
 // so that a signal handler on the same thread, which may read the set too, never uses a half-written one.
 struct ClockBase {
@@ -106,9 +110,11 @@ struct ClockBase {
 };
 
 // Everything that an inline read touches, at a stable address, in the order in which it is touched.
-// Owned by a CounterSet; in the child of a fork `owner` becomes 0 and no pointer is followed any more.
+// Owned by a CounterSet; in the child of a fork `owner` becomes kNobody and no pointer is followed any more.
 struct ReadPlan {
-  uintptr_t owner = 0;             // ThreadAddress() of the counted thread; 0: no inline read for this set
+  static constexpr uint64_t kNobody = ~uint64_t{0};  // no inline read for this set, or not any more
+
+  uint64_t owner = kNobody;        // ThreadSerial() of the counted thread
   const UserPage* page = nullptr;  // whose lock tells epochs apart
   const uint32_t* cpu = nullptr;   // the thread's rseq cpu_id, or a word that says kNoCpu
   bool all_fast = false;           // no event needs the kernel
@@ -141,6 +147,12 @@ inline uint64_t TicksToNs(const ReadPlan& plan, uint64_t ticks) noexcept {
 }
 
 }  // namespace detail
+
+// Names the calling thread: a number that no other thread of this process has, or ever had. (The address of its
+// control block would not do: a later thread may get the one of a thread that has ended.)
+inline uint64_t ThreadSerial() noexcept {
+  return detail::thread_serial != 0 ? detail::thread_serial : detail::AssignThreadSerial();
+}
 
 // The reading half of a CounterSet. For the thread that the set counts, and for signal handlers on that thread.
 class CounterReader {
@@ -214,7 +226,7 @@ inline bool ReadClock(ReadPlan& plan, Snapshot& now) noexcept {
 }  // namespace detail
 
 inline bool CounterReader::ReadFast(detail::ReadPlan& plan, Snapshot& now) noexcept {
-  if (ThreadAddress() != plan.owner) return false;
+  if (detail::thread_serial != plan.owner) return false;
   const uint32_t version = plan.base.version;
   const uint32_t epoch = LoadShared(plan.page->lock);
   if (epoch != plan.base.epoch) return false;

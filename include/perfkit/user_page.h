@@ -59,16 +59,6 @@ inline uint64_t ReadTicks() noexcept {
   return ticks;
 }
 
-// Names the calling thread by the address of its control block: one instruction, no call, no storage of ours.
-// Unique among living threads; a later thread may get a dead one's.
-inline uintptr_t ThreadAddress() noexcept {
-#if defined(__x86_64__) || defined(__aarch64__) || defined(__riscv)
-  return reinterpret_cast<uintptr_t>(__builtin_thread_pointer());
-#else
-  return 0;
-#endif
-}
-
 // `value` as a signed number of `width` bits (UserPage::pmc_width), widened to 64. A width of 0 (no PMU behind the
 // page) has no bits to keep: the result is 0. Widths above 64 count as 64.
 constexpr int64_t SignExtend(uint64_t value, unsigned width) {
@@ -108,15 +98,15 @@ inline uint64_t CounterRegister::ReadArmCounter(uint32_t n) noexcept {
     PERFKIT_ARM_COUNTER(0)
     PERFKIT_ARM_COUNTER(1)
     PERFKIT_ARM_COUNTER(2)
-    PERFKIT_ARM_COUNTER(3) PERFKIT_ARM_COUNTER(4) PERFKIT_ARM_COUNTER(5) PERFKIT_ARM_COUNTER(6) PERFKIT_ARM_COUNTER(7)
-        PERFKIT_ARM_COUNTER(8) PERFKIT_ARM_COUNTER(9) PERFKIT_ARM_COUNTER(10) PERFKIT_ARM_COUNTER(11)
-            PERFKIT_ARM_COUNTER(12) PERFKIT_ARM_COUNTER(13) PERFKIT_ARM_COUNTER(14) PERFKIT_ARM_COUNTER(15)
-                PERFKIT_ARM_COUNTER(16) PERFKIT_ARM_COUNTER(17) PERFKIT_ARM_COUNTER(18) PERFKIT_ARM_COUNTER(19)
-                    PERFKIT_ARM_COUNTER(20) PERFKIT_ARM_COUNTER(21) PERFKIT_ARM_COUNTER(22) PERFKIT_ARM_COUNTER(23)
-                        PERFKIT_ARM_COUNTER(24) PERFKIT_ARM_COUNTER(25) PERFKIT_ARM_COUNTER(26) PERFKIT_ARM_COUNTER(27)
-                            PERFKIT_ARM_COUNTER(28) PERFKIT_ARM_COUNTER(29) PERFKIT_ARM_COUNTER(30) case 31
-        : asm volatile("mrs %0, pmccntr_el0"
-                       : "=r"(value));
+    PERFKIT_ARM_COUNTER(3)
+    PERFKIT_ARM_COUNTER(4) PERFKIT_ARM_COUNTER(5) PERFKIT_ARM_COUNTER(6) PERFKIT_ARM_COUNTER(7) PERFKIT_ARM_COUNTER(8)
+        PERFKIT_ARM_COUNTER(9) PERFKIT_ARM_COUNTER(10) PERFKIT_ARM_COUNTER(11) PERFKIT_ARM_COUNTER(12)
+            PERFKIT_ARM_COUNTER(13) PERFKIT_ARM_COUNTER(14) PERFKIT_ARM_COUNTER(15) PERFKIT_ARM_COUNTER(16)
+                PERFKIT_ARM_COUNTER(17) PERFKIT_ARM_COUNTER(18) PERFKIT_ARM_COUNTER(19) PERFKIT_ARM_COUNTER(20)
+                    PERFKIT_ARM_COUNTER(21) PERFKIT_ARM_COUNTER(22) PERFKIT_ARM_COUNTER(23) PERFKIT_ARM_COUNTER(24)
+                        PERFKIT_ARM_COUNTER(25) PERFKIT_ARM_COUNTER(26) PERFKIT_ARM_COUNTER(27) PERFKIT_ARM_COUNTER(28)
+                            PERFKIT_ARM_COUNTER(29) PERFKIT_ARM_COUNTER(30) case 31 : asm volatile("mrs %0, pmccntr_el0"
+                                                                                                   : "=r"(value));
     break;
     default: break;
   }

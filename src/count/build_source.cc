@@ -60,7 +60,7 @@ absl::StatusOr<std::unique_ptr<Source>> BuildSource(Groups groups, const Target&
   if (absl::Status size = CheckSize(groups); !size.ok()) return size;
   if (HasManyThreads(target)) return BuildForThreads(groups, target, options);
   absl::StatusOr<std::unique_ptr<Source>> source = SourceBuilder(groups, target, options, 0).Build();
-  if (!source.ok() || !options.self_test || (*source)->plan().page == nullptr) return source;
+  if (!source.ok() || !options.self_test || !(*source)->HasInlinePart()) return source;
   const uint32_t failed = FailedSelfTest(**source);
   if (failed == 0) return source;
   source->reset();  // closes everything before it is opened once more

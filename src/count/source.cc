@@ -31,7 +31,7 @@ Source::Source(Target target, const CounterOptions& options)
 
 void Source::LetGo() noexcept {
   gone_ = true;
-  plan_.owner = 0;
+  plan_.owner = detail::ReadPlan::kNobody;
   plan_.page = nullptr;
   plan_.all_fast = false;
   for (PerfGroup& group : groups_) group.Close();
@@ -46,16 +46,24 @@ void Source::ReadSlow(Snapshot& now) noexcept {
   now.missing = plan_.missing;
   now.fallback = 0;
   now.ticks = 0;
-  now.epoch = 0;
+  now.epoch = --unknown_epoch_;  // equal to no other: without a page nothing is proven
   now.cpu = Snapshot::kNoCpu;
-  now.other_thread = target_.kind == Target::Kind::kThisThread && ThreadAddress() != plan_.owner;
+  now.other_thread = !gone_ && !IsCountedThread();
   if (gone_ || now.other_thread) {
     now.missing = all;
     return;
   }
+  if (plan_.page != nullptr) {
+    now.epoch = LoadShared(plan_.page->lock);
+    now.cpu = __atomic_load_n(plan_.cpu, __ATOMIC_RELAXED);
+  }
   if (HasInlinePart()) ReadInlinePart(now);
   if (!groups_.empty()) ReadGroups(now);
   if (usage_mask_ != 0) ReadUsage(now);
+}
+
+bool Source::IsCountedThread() const noexcept {
+  return target_.kind != Target::Kind::kThisThread || ThreadSerial() == plan_.owner;
 }
 
 void Source::ReadInlinePart(Snapshot& now) noexcept {

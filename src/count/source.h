@@ -40,12 +40,17 @@ class Source {
 
   const std::vector<Slot>& slots() const { return slots_; }
   detail::ReadPlan& plan() { return plan_; }
+  // Whether any event has a path that needs no system call.
+  bool HasInlinePart() const {
+    return plan_.ring_count != 0 || plan_.user_page_count != 0 || plan_.clock_index < kMaxEvents ||
+           plan_.migration_index < kMaxEvents;
+  }
   uint32_t timed() const { return timed_; }
 
  private:
   friend class SourceBuilder;
 
-  bool HasInlinePart() const { return plan_.page != nullptr; }
+  bool IsCountedThread() const noexcept;
   void ReadInlinePart(Snapshot& now) noexcept;
   void RenewBase() noexcept;
   void RenewClock(uint32_t epoch) noexcept;
@@ -70,6 +75,7 @@ class Source {
   std::optional<open::LiveRing> switch_ring_;
   std::optional<open::LiveRing> clock_;
   MigrationCounter migrations_;
+  uint32_t unknown_epoch_ = 0;
   bool gone_ = false;  // in the child of a fork
 
   sys::ForkWatch fork_watch_;  // last: unregistered before anything else dies

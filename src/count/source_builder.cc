@@ -39,6 +39,11 @@ bool IsCheaperThanRead(const UserPage& page, int fd) {
   return by_register < by_kernel;
 }
 
+// Clocks run on whatever is excluded, and what the kernel raises is never the user's.
+bool CanBeUserOnly(const EventConfig& event) {
+  return !event.kernel_side && !IsSoftware(event, sys::kSwTaskClock) && !IsSoftware(event, sys::kSwCpuClock);
+}
+
 absl::Status NoSuchPath(const std::string& asked, ReadPath path) {
   return absl::UnavailableError(absl::StrFormat("%s: it cannot be read by %s", asked, ReadPathName(path)));
 }
@@ -58,7 +63,7 @@ SourceBuilder::SourceBuilder(Groups groups, const Target& target, const CounterO
       detailed_switches_ = detailed_switches_ || (migrations && (options.user_only || !rights_.may_count_kernel()));
     }
   }
-  if (target.kind == Target::Kind::kThisThread) source_->plan_.owner = ThreadAddress();
+  if (IsThisThread()) source_->plan_.owner = ThreadSerial();
   source_->plan_.cpu = sys::CurrentCpuWord();
 }
 
@@ -76,6 +81,7 @@ absl::StatusOr<std::unique_ptr<Source>> SourceBuilder::Build() {
     if (target_.enable_on_exec) continue;  // off until then, and whole when it starts
     if (absl::Status status = group.Settle(); !status.ok()) return status;
   }
+  MapEpochPage();
   Summarise();
   return std::move(source_);
 }
@@ -249,7 +255,7 @@ absl::Status SourceBuilder::OpenInGroup(size_t i, bool strict_group) {
   source_->timed_ |= 1u << i;
   const PerfGroup& group = groups.back();
   const bool user_only = group.narrowed(group.members().size() - 1) || event(i).exclude_kernel || options_.user_only;
-  if (user_only && !event(i).kernel_side) slot(i).standing.flags |= Validity::kUserOnly;
+  if (user_only && CanBeUserOnly(event(i))) slot(i).standing.flags |= Validity::kUserOnly;
   return absl::OkStatus();
 }
 
@@ -271,6 +277,16 @@ absl::Status SourceBuilder::OpenUserPage(size_t i, bool strict_group) {
   source_->user_page_mask_ |= 1u << i;
   source_->user_pages_.push_back(*std::move(page));
   return absl::OkStatus();
+}
+
+// Without an inline event the leader's page still tells epochs apart: whether the thread was switched.
+// Only a comfort: where no page can be mapped, numbers are the same, and every one may have been switched.
+void SourceBuilder::MapEpochPage() {
+  if (source_->plan_.page != nullptr || !IsThisThread() || source_->groups_.empty()) return;
+  std::optional<sys::Mapping> page = sys::Mapping::ReadOnly(source_->groups_.front().fd(0), sys::PageSize());
+  if (!page) return;
+  UsePage(reinterpret_cast<const UserPage*>(page->data()));
+  source_->user_pages_.push_back(*std::move(page));
 }
 
 void SourceBuilder::Summarise() {

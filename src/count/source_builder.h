@@ -41,8 +41,10 @@ class SourceBuilder {
   open::OpenRequest RequestFor(size_t i) const;
   void AddRingCount(const open::LiveRing& ring, uint8_t shift, size_t i);
   void UsePage(const UserPage* page);
+  void MapEpochPage();
   void Summarise();
 
+  bool IsThisThread() const { return target_.kind == Target::Kind::kThisThread; }
   Source::Slot& slot(size_t i) { return source_->slots_[i]; }
   const EventConfig& event(size_t i) const { return source_->slots_[i].event; }
   std::string Asked(size_t i) const {

@@ -6,7 +6,9 @@
 
 #include <array>
 #include <catch2/catch.hpp>
+#include <optional>
 #include <random>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -248,6 +250,73 @@ TEST_CASE("another thread gets no number, and is told so", "[counter_set]") {
   CHECK(count.validity.has(Validity::kOtherThread));
   CHECK(count.scaled() == std::nullopt);
   CHECK(count.coverage() == 0);
+}
+
+TEST_CASE("a later thread at the same address is not taken for the one that was counted", "[counter_set]") {
+  // glibc gives a new thread the stack, and so the address, of one that has ended.
+  int reused = 0;
+  for (const auto& options : {CounterOptions{}, Only(ReadPath::kGroupRead), Only(ReadPath::kUsage)}) {
+    std::optional<CounterSet> set;
+    Snapshot begin, end;
+    void* first = nullptr;
+    void* second = nullptr;
+    std::thread([&] {
+      set = MustOpen(std::array{EventSpec(event::kTaskClock), EventSpec(event::kPageFaults)}, options);
+      set->Read(begin);
+      first = __builtin_thread_pointer();
+    }).join();
+    std::thread([&] {
+      set->Read(end);
+      second = __builtin_thread_pointer();
+    }).join();
+    reused += first == second;
+    CHECK(set->Difference(begin, end, 0).validity == Validity{Validity::kOtherThread});
+    CHECK(set->Difference(begin, end, 1).validity == Validity{Validity::kOtherThread});
+  }
+  CHECK(reused > 0);
+}
+
+TEST_CASE("serial numbers of threads are never given twice", "[counter_set]") {
+  std::set<uint64_t> seen;
+  for (int i = 0; i < 500; ++i) {
+    std::thread([&] {
+      CHECK(seen.insert(ThreadSerial()).second);
+      CHECK(ThreadSerial() == ThreadSerial());
+    }).join();
+  }
+  CHECK(seen.count(0) == 0);
+}
+
+TEST_CASE("a group read knows its epochs: unchanged proves that there was no switch", "[counter_set]") {
+  const CounterSet set = MustOpen(kByKernel, Only(ReadPath::kGroupRead));
+  Snapshot begin, end;
+  int quiet = 0;
+  for (int i = 0; i < 200; ++i) {
+    set.Read(begin);
+    set.Read(end);
+    quiet += !CounterReader::SharedValidity(begin, end).has(Validity::kSwitched);
+  }
+  CHECK(quiet > 100);
+  testing::Sleep(1000);
+  set.Read(end);
+  CHECK(CounterReader::SharedValidity(begin, end).has(Validity::kSwitched));
+}
+
+TEST_CASE("without a page nothing proves that there was no switch", "[counter_set]") {
+  const CounterSet set = MustOpen(std::array{EventSpec(event::kPageFaults)}, Only(ReadPath::kUsage));
+  Snapshot begin, end;
+  set.Read(begin);
+  set.Read(end);
+  CHECK(CounterReader::SharedValidity(begin, end).has(Validity::kSwitched));
+}
+
+TEST_CASE("a clock is never called user-only: it runs in the kernel too", "[counter_set]") {
+  CounterOptions options = Only(ReadPath::kGroupRead);
+  options.user_only = true;
+  const CounterSet set = MustOpen(kByKernel, options);
+  CHECK_FALSE(set.standing(0).has(Validity::kUserOnly));
+  CHECK(set.standing(1).has(Validity::kUserOnly));
+  CHECK_FALSE(set.standing(3).has(Validity::kUserOnly));
 }
 
 TEST_CASE("the child of a fork holds nothing and reads nothing", "[counter_set][fork]") {
