@@ -1,0 +1,32 @@
+// Opens, measures and maps a file.
+#include "src/sys/map_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "src/sys/fd.h"
+
+namespace perfkit::sys {
+
+absl::StatusOr<Mapping> MapFile(const std::string& path) {
+  // O_NONBLOCK: a pipe of that name must not keep us waiting for a writer.
+  const OwnedFd fd(kernel().open(path.c_str(), O_RDONLY | O_NONBLOCK));
+  if (!fd) return absl::ErrnoToStatus(errno, absl::StrFormat("cannot open %s", path));
+  struct stat info;
+  if (kernel().fstat(fd.get(), &info) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrFormat("cannot look at %s", path));
+  }
+  if (!S_ISREG(info.st_mode) || info.st_size <= 0) {
+    return absl::Status(absl::StatusCode::kInvalidArgument,
+                        absl::StrFormat("%s is %s", path, S_ISREG(info.st_mode) ? "empty" : "no regular file"));
+  }
+  std::optional<Mapping> mapping = Mapping::ReadOnly(fd.get(), static_cast<size_t>(info.st_size));
+  if (!mapping) return absl::ErrnoToStatus(errno, absl::StrFormat("cannot map %s", path));
+  return *std::move(mapping);
+}
+
+}  // namespace perfkit::sys
