@@ -44,6 +44,19 @@ void FillTableEvent(const TableEvent& event, const EventRoots& roots, EventConfi
     config.parts.push_back({.type = event.type.type, .config = event.type.config, .pmu = {}, .only_cpus = {}});
 }
 
+void FillType(const EventType& type, const EventRoots& roots, EventConfig& config) {
+  if (const TableEvent* const known = FindTableEvent(type)) return FillTableEvent(*known, roots, config);
+  // Of a tracepoint only the number is known: whether the kernel raises it in its own code is not, but most are.
+  config.kernel_side = type.type == sys::kTypeTracepoint;
+  config.parts.push_back({.type = type.type,
+                          .config = type.config,
+                          .config1 = type.config1,
+                          .config2 = type.config2,
+                          .config3 = 0,
+                          .pmu = {},
+                          .only_cpus = {}});
+}
+
 void FillRaw(uint64_t raw, const EventRoots& roots, EventConfig& config) {
   const std::vector<Pmu> cores = HybridCorePmus(roots);
   for (const Pmu& core : cores) config.parts.push_back(OnPmu(core, core.type, raw));

@@ -16,6 +16,9 @@ std::optional<uint64_t> ParseRaw(std::string_view name);
 // Fills in what a table event means here: parts (one for each core PMU on hybrid machines), unit, kernel_side.
 void FillTableEvent(const TableEvent& event, const EventRoots& roots, EventConfig& config);
 
+// Fills in what a type and configs mean here: as the table event when they are one, else as they stand.
+void FillType(const EventType& type, const EventRoots& roots, EventConfig& config);
+
 // Fills in a raw event of the core PMU; on hybrid machines one part for each core PMU, by its own type.
 void FillRaw(uint64_t raw, const EventRoots& roots, EventConfig& config);
 

@@ -35,8 +35,7 @@ std::string Printable(std::string_view text) {
 
 absl::Status ErrorAt(absl::StatusCode code, std::string_view whole, std::string_view piece, const std::string& wrong) {
   const size_t position = Position(whole, piece);
-  const bool worth_saying = position > 1 || (position == 1 && piece.size() < whole.size());
-  const std::string place = worth_saying ? absl::StrFormat(", character %d", position) : "";
+  const std::string place = position > 1 ? absl::StrFormat(", character %d", position) : "";
   return absl::Status(code, absl::StrFormat("event '%s'%s: %s", Printable(whole), place, wrong));
 }
 

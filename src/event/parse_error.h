@@ -11,7 +11,7 @@
 namespace perfkit::event {
 
 // InvalidArgument: "event 'cycles:q', character 8: <wrong>". `piece` should be a view into `whole`; the position is
-// left out when it is not (text of a sysfs file) or when it is the whole text.
+// left out when it is not (text of a sysfs file) or is its beginning.
 absl::Status WrongAt(std::string_view whole, std::string_view piece, const std::string& wrong);
 
 // NotFound, with the same beginning: well-formed, but this machine has no such thing.

@@ -1,43 +1,161 @@
 // Reads one event as people write it: tells the kinds apart and hands each to its own parser.
-#include "perfkit/event.h"
+//
+//   uprobe:… uretprobe:… mem:…      by their prefix; their slashes are their own
+//   pmu/terms/modifiers             by a slash
+//   group:name:modifiers            by a colon, unless what stands before it is an event by itself
+//   name:modifiers                  the generic table, rNNN, type:config, then any PMU's named event
+#include "src/event/parser.h"
+
+#include <optional>
+
+#include "absl/strings/str_format.h"
+#include "src/base/number.h"
 #include "src/base/text.h"
+#include "src/event/breakpoint.h"
 #include "src/event/event_table.h"
 #include "src/event/generic.h"
-#include "src/event/modifiers.h"
 #include "src/event/parse_error.h"
+#include "src/event/pmu_event.h"
+#include "src/event/probe.h"
+#include "src/event/split.h"
+#include "src/event/suggest.h"
+#include "src/event/term_list.h"
+#include "src/event/tracepoint.h"
+
+namespace perfkit::event {
+namespace {
+
+constexpr size_t kLongestEvent = 4096;
+
+using MaybeText = std::optional<std::string_view>;
+
+// What a parser needs to know and to say.
+struct Parsing {
+  std::string_view whole;
+  const EventRoots& roots;
+  EventConfig& config;
+  MaybeText& modifiers;
+};
+
+// A word that is an event without help from others. False when it is none.
+absl::StatusOr<bool> FillWord(const Parsing& at, std::string_view word) {
+  if (const TableEvent* const known = FindTableEvent(word)) {
+    FillTableEvent(*known, at.roots, at.config);
+    return true;
+  }
+  if (const std::optional<uint64_t> raw = ParseRaw(word)) {
+    FillRaw(*raw, at.roots, at.config);
+    return true;
+  }
+  return FillNamedEvent(at.whole, word, at.roots, at.config);
+}
+
+// "1:2", as perf takes it: any type and config.
+bool FillNumbers(const Parsing& at, std::string_view type_text, std::string_view rest) {
+  const auto [config_text, behind] = base::Cut(rest, ':');
+  const std::optional<uint64_t> type = base::ParsePrefixed(type_text), config = base::ParsePrefixed(config_text);
+  if (!type || *type > UINT32_MAX || !config) return false;
+  if (config_text.size() < rest.size()) at.modifiers = behind;
+  FillType({static_cast<uint32_t>(*type), *config, 0, 0, ""}, at.roots, at.config);
+  return true;
+}
+
+absl::Status FillColons(const Parsing& at, std::string_view first, std::string_view rest) {
+  const absl::StatusOr<bool> is_word = FillWord(at, first);
+  if (!is_word.ok()) return is_word.status();
+  if (*is_word) {
+    at.modifiers = rest;
+    return absl::OkStatus();
+  }
+  if (FillNumbers(at, first, rest)) return absl::OkStatus();
+  if (first.empty() || rest.empty() || (LooksLikeModifiers(rest) && !IsTracepointGroup(first, at.roots))) {
+    return UnknownEvent(at.whole, first, at.roots);
+  }
+  const auto [name, behind] = base::Cut(rest, ':');
+  if (name.size() < rest.size()) at.modifiers = behind;
+  return FillTracepoint(at.whole, first, name, at.roots, at.config);
+}
+
+// "cycles/name=work/": perf lets generic events have terms; to count, only their name says anything.
+absl::Status FillRenamed(const Parsing& at, std::string_view terms_text) {
+  const absl::StatusOr<std::vector<Term>> terms = SplitTerms(at.whole, terms_text);
+  if (!terms.ok()) return terms.status();
+  for (const Term& term : *terms) {
+    if (term.name != "name" || !term.value) {
+      return WrongAt(at.whole, term.name, "a generic event takes no terms but 'name=text'");
+    }
+    at.config.name = Printable(*term.value);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FillSlashes(const Parsing& at, const PmuText& text) {
+  at.modifiers = text.modifiers;
+  if (const TableEvent* const known = FindTableEvent(text.pmu)) {
+    FillTableEvent(*known, at.roots, at.config);
+    return FillRenamed(at, text.terms);
+  }
+  return FillPmuEvent(at.whole, text.pmu, text.terms, at.roots, at.config);
+}
+
+absl::Status Fill(const Parsing& at) {
+  const std::string_view text = at.whole;
+  if (text.starts_with(kEntryProbePrefix) || text.starts_with(kReturnProbePrefix)) {
+    return FillProbe(text, text, at.roots, at.config, at.modifiers);
+  }
+  if (text.starts_with(kBreakpointPrefix)) {
+    return FillBreakpoint(text, text.substr(kBreakpointPrefix.size()), at.config, at.modifiers);
+  }
+  const absl::StatusOr<std::optional<PmuText>> pmu = SplitPmuText(text);
+  if (!pmu.ok()) return pmu.status();
+  if (*pmu) return FillSlashes(at, **pmu);
+  const size_t comma = text.find(',');
+  if (comma != std::string_view::npos) {
+    return WrongAt(text, text.substr(comma), "',' separates events, and one event was asked for");
+  }
+  const size_t colon = text.find(':');
+  if (colon != std::string_view::npos) return FillColons(at, text.substr(0, colon), text.substr(colon + 1));
+  const absl::StatusOr<bool> is_word = FillWord(at, text);
+  if (!is_word.ok()) return is_word.status();
+  return *is_word ? absl::OkStatus() : UnknownEvent(text, text, at.roots);
+}
+
+absl::Status CheckText(std::string_view text) {
+  if (text.size() > kLongestEvent) {
+    return WrongAt(text, text, absl::StrFormat("longer than any event (%d characters)", text.size()));
+  }
+  const size_t brace = text.find_first_of("{}");
+  if (brace != std::string_view::npos) {
+    return WrongAt(text, text.substr(brace), "braces make a group, and one event was asked for");
+  }
+  const size_t odd = text.find('\0');
+  if (odd != std::string_view::npos) return WrongAt(text, text.substr(odd), "a NUL byte");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<EventConfig> ParseOne(std::string_view text, const Modifiers& group, const EventRoots& roots) {
+  text = base::Trim(text);
+  if (absl::Status checked = CheckText(text); !checked.ok()) return checked;
+  EventConfig config;
+  config.name = text;
+  MaybeText letters;
+  if (absl::Status filled = Fill({text, roots, config, letters}); !filled.ok()) return filled;
+  Modifiers modifiers = group;
+  if (letters) {
+    if (absl::Status added = AddModifiers(text, *letters, modifiers); !added.ok()) return added;
+  }
+  modifiers.ApplyTo(config);
+  return config;
+}
+
+}  // namespace perfkit::event
 
 namespace perfkit {
 
 absl::StatusOr<EventConfig> ParseEvent(std::string_view text, const EventRoots& roots) {
-  text = base::Trim(text);
-  const auto [name, letters] = base::Cut(text, ':');
-  EventConfig config;
-  config.name = text;
-  event::Modifiers modifiers;
-  if (name.size() < text.size()) {
-    if (absl::Status added = event::AddModifiers(text, letters, modifiers); !added.ok()) return added;
-  }
-  modifiers.ApplyTo(config);
-  if (const event::TableEvent* const found = event::FindTableEvent(name)) {
-    event::FillTableEvent(*found, roots, config);
-  } else if (const std::optional<uint64_t> raw = event::ParseRaw(name)) {
-    event::FillRaw(*raw, roots, config);
-  } else {
-    return event::WrongAt(text, name, "no event is called that");
-  }
-  return config;
-}
-
-absl::StatusOr<std::vector<std::vector<EventConfig>>> ParseEventList(std::string_view text, const EventRoots& roots) {
-  std::vector<std::vector<EventConfig>> events;
-  absl::Status status;
-  base::ForEachPiece(text, ',', [&](std::string_view piece) {
-    absl::StatusOr<EventConfig> config = ParseEvent(piece, roots);
-    if (config.ok()) events.push_back({*std::move(config)});
-    if (!config.ok() && status.ok()) status = config.status();
-  });
-  if (!status.ok()) return status;
-  return events;
+  return event::ParseOne(text, {}, roots);
 }
 
 }  // namespace perfkit

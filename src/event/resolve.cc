@@ -1,7 +1,6 @@
 // Events given as constants: checked against the table and completed.
 #include "absl/strings/str_format.h"
 #include "perfkit/event.h"
-#include "src/event/event_table.h"
 #include "src/event/generic.h"
 #include "src/sys/perf_abi.h"
 
@@ -22,19 +21,7 @@ absl::StatusOr<EventConfig> ResolveConstant(const EventType& type, const EventRo
                                         "say; write it as text: 'mem:0x601040/8:rw'",
                                         config.name));
   }
-  if (const event::TableEvent* const known = event::FindTableEvent(type)) {
-    event::FillTableEvent(*known, roots, config);
-    return config;
-  }
-  // Of a tracepoint only the number is known: whether the kernel raises it in its own code is not, but most are.
-  config.kernel_side = type.type == sys::kTypeTracepoint;
-  config.parts.push_back({.type = type.type,
-                          .config = type.config,
-                          .config1 = type.config1,
-                          .config2 = type.config2,
-                          .config3 = 0,
-                          .pmu = {},
-                          .only_cpus = {}});
+  event::FillType(type, roots, config);
   return config;
 }
 

@@ -1,0 +1,112 @@
+// Parses uprobes and finds their place; the kernel's side is its "uprobe" PMU (kernel/events/core.c, perf_uprobe).
+#include "src/event/probe.h"
+
+#include "absl/strings/str_format.h"
+#include "src/base/number.h"
+#include "src/base/text.h"
+#include "src/event/parse_error.h"
+#include "src/event/pmu.h"
+#include "src/event/probe_place.h"
+#include "src/sys/map_file.h"
+
+namespace perfkit::event {
+namespace {
+
+// What was written, as views into it.
+struct Place {
+  std::string_view file;
+  std::string_view symbol;  // "" when only an offset is given
+  uint64_t offset = 0;
+};
+
+absl::Status Restate(std::string_view whole, std::string_view piece, const absl::Status& status) {
+  return ErrorAt(status.code(), whole, piece, std::string(status.message()));
+}
+
+// Takes "+0x1234" off the end of `text`. Whether there was one: "libstdc++.so" has none.
+bool TakeOffset(std::string_view& text, uint64_t& offset) {
+  const size_t plus = text.rfind('+');
+  if (plus == std::string_view::npos) return false;
+  const std::optional<uint64_t> number = base::ParsePrefixed(text.substr(plus + 1));
+  if (!number) return false;
+  offset = *number;
+  text = text.substr(0, plus);
+  return true;
+}
+
+// Splits "file:symbol[+offset][:modifiers]" or "file+offset[:modifiers]". A colon in a folder's name is no separator.
+absl::StatusOr<Place> ParsePlace(std::string_view whole, std::string_view body,
+                                 std::optional<std::string_view>& modifiers) {
+  const size_t slash = body.rfind('/');
+  const size_t name_at = slash == std::string_view::npos ? 0 : slash + 1;
+  const size_t colon = body.find(':', name_at);
+  Place place{.file = body.substr(0, colon), .symbol = {}, .offset = 0};
+  std::string_view rest = colon == std::string_view::npos ? std::string_view() : body.substr(colon + 1);
+  if (TakeOffset(place.file, place.offset)) {
+    if (colon != std::string_view::npos) modifiers = rest;
+  } else {
+    place.symbol = rest.substr(0, rest.find(':'));
+    if (place.symbol.size() < rest.size()) modifiers = rest.substr(place.symbol.size() + 1);
+    TakeOffset(place.symbol, place.offset);
+    if (place.symbol.empty()) {
+      return WrongAt(whole, body.substr(body.size()),
+                     "which function? Write 'uprobe:file:symbol' or 'uprobe:file+0x1234'");
+    }
+  }
+  if (place.file.empty()) return WrongAt(whole, body, "which file? Write 'uprobe:file:symbol'");
+  return place;
+}
+
+// The probe's offset in its file, checked: the kernel would accept one in the middle of nowhere.
+absl::StatusOr<uint64_t> Locate(std::string_view whole, const Place& place, const std::string& path) {
+  const absl::StatusOr<sys::Mapping> file = sys::MapFile(path);
+  if (!file.ok()) return Restate(whole, place.file, file.status());
+  const absl::StatusOr<elf::Image> image = elf::Image::Parse(file->bytes());
+  if (!image.ok()) {
+    return WrongAt(whole, place.file, absl::StrFormat("%s is %s", path, std::string(image.status().message())));
+  }
+  if (place.symbol.empty()) {
+    if (place.offset < file->size()) return place.offset;
+    return WrongAt(whole, place.file, absl::StrFormat("offset 0x%x lies outside %s", place.offset, path));
+  }
+  const absl::StatusOr<uint64_t> code = FindCode(*image, place.symbol);
+  if (!code.ok()) return Restate(whole, place.symbol, code.status());
+  if (place.offset >= file->size() - *code) {
+    return WrongAt(whole, place.symbol, absl::StrFormat("offset 0x%x lies outside %s", place.offset, path));
+  }
+  return *code + place.offset;
+}
+
+}  // namespace
+
+absl::Status FillProbe(std::string_view whole, std::string_view text, const EventRoots& roots, EventConfig& config,
+                       std::optional<std::string_view>& modifiers) {
+  const bool at_return = text.starts_with(kReturnProbePrefix);
+  const std::string_view body = text.substr(at_return ? kReturnProbePrefix.size() : kEntryProbePrefix.size());
+  const absl::StatusOr<Place> place = ParsePlace(whole, body, modifiers);
+  if (!place.ok()) return place.status();
+  const bool is_path = place->file.find('/') != std::string_view::npos;
+  const absl::StatusOr<std::string> path =
+      is_path ? absl::StatusOr<std::string>(std::string(place->file)) : FindMappedFile(place->file, roots);
+  if (!path.ok()) return Restate(whole, place->file, path.status());
+  const absl::StatusOr<uint64_t> offset = Locate(whole, *place, *path);
+  if (!offset.ok()) return offset.status();
+  const absl::StatusOr<Pmu> pmu = LoadPmu(roots, "uprobe");
+  if (!pmu.ok()) {
+    return MissingAt(whole, text, "this kernel counts no uprobes (they came with Linux 4.17, CONFIG_UPROBE_EVENTS)");
+  }
+  // Without a format file, bit 0 as in every kernel so far.
+  const absl::StatusOr<BitField> retprobe = LoadFormat(*pmu, "retprobe");
+  const uint64_t bit = retprobe.ok() && retprobe->word == 0 ? Spread(*retprobe, 1).value_or(1) : 1;
+  config.probe_path = *path;
+  config.parts.push_back({.type = pmu->type,
+                          .config = at_return ? bit : 0,
+                          .config1 = 0,  // the path's address: ToAttr's business
+                          .config2 = *offset,
+                          .config3 = 0,
+                          .pmu = pmu->name,
+                          .only_cpus = {}});
+  return absl::OkStatus();
+}
+
+}  // namespace perfkit::event

@@ -1,0 +1,82 @@
+// Collects the names that there are and picks the nearest. Only ever runs when something was wrong.
+#include "src/event/suggest.h"
+
+#include <algorithm>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_format.h"
+#include "src/base/nearest.h"
+#include "src/event/event_table.h"
+#include "src/event/parse_error.h"
+#include "src/event/pmu.h"
+#include "src/event/tracepoint.h"
+
+namespace perfkit::event {
+namespace {
+
+constexpr size_t kMostListed = 8;
+
+// 'a', 'b', 'c'
+std::string Quoted(std::span<const std::string> names) {
+  std::string text;
+  for (const std::string& name : names) text += absl::StrFormat("%s'%s'", text.empty() ? "" : ", ", Printable(name));
+  return text;
+}
+
+// Every word that may stand alone as an event, and every PMU's and tracepoint's full name.
+std::vector<std::string> AllNames(std::string_view typed, const EventRoots& roots) {
+  std::vector<std::string> names;
+  for (const TableEvent& event : AllTableEvents()) {
+    names.emplace_back(event.type.name);
+    if (!event.aliases[0].empty()) names.emplace_back(event.aliases[0]);
+  }
+  for (const std::string& name : PmuNames(roots)) {
+    const absl::StatusOr<Pmu> pmu = LoadPmu(roots, name);
+    if (!pmu.ok()) continue;
+    names.push_back(name + "/");
+    for (const std::string& event : EventNames(*pmu)) names.push_back(name + "/" + event + "/");
+    for (const std::string& event : EventNames(*pmu)) names.push_back(event);
+  }
+  for (std::string& full : TracepointsNamed(typed, roots)) names.push_back(std::move(full));
+  return names;
+}
+
+// What perf's own tool answers without asking the kernel (tools/perf/util/tool_pmu.c).
+bool IsToolEvent(std::string_view name) {
+  return name == "duration_time" || name == "user_time" || name == "system_time";
+}
+
+}  // namespace
+
+std::string DidYouMean(std::string_view typed, std::span<const std::string> known) {
+  const std::vector<std::string> nearest = base::Nearest(typed, known);
+  return nearest.empty() ? "" : absl::StrFormat("; did you mean %s?", Quoted(nearest));
+}
+
+std::string DidYouMeanOr(std::string_view typed, std::span<const std::string> known, std::string_view there) {
+  const std::string nearest = DidYouMean(typed, known);
+  if (!nearest.empty() || known.empty()) return nearest;
+  const bool more = known.size() > kMostListed;
+  return absl::StrFormat("; %s %s%s", there, Quoted(known.subspan(0, std::min(known.size(), kMostListed))),
+                         more ? ", ..." : "");
+}
+
+absl::Status UnknownEvent(std::string_view whole, std::string_view name, const EventRoots& roots) {
+  if (name.empty()) return WrongAt(whole, name, "no event is named here");
+  if (IsToolEvent(name)) {
+    return WrongAt(whole, name,
+                   absl::StrFormat("'%s' is a clock of the perf tool, not an event; use 'task-clock'", name));
+  }
+  if (const absl::StatusOr<Pmu> pmu = LoadPmu(roots, name); pmu.ok()) {
+    const std::vector<std::string> events = EventNames(*pmu);
+    const std::string example = events.empty() ? "config=1" : events.front();
+    return WrongAt(whole, name,
+                   absl::StrFormat("'%s' is a PMU, not an event; write one of its events, as in '%s/%s/'", name, name,
+                                   Printable(example)));
+  }
+  return WrongAt(whole, name,
+                 absl::StrFormat("no event or PMU is called '%s'%s (list them with perfkit's list example)",
+                                 Printable(name), DidYouMean(name, AllNames(name, roots))));
+}
+
+}  // namespace perfkit::event

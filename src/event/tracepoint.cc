@@ -1,0 +1,146 @@
+// Looks tracepoints up in tracefs (Documentation/trace/events.rst).
+#include "src/event/tracepoint.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "absl/strings/str_format.h"
+#include "src/base/number.h"
+#include "src/base/text.h"
+#include "src/event/parse_error.h"
+#include "src/event/suggest.h"
+#include "src/sys/files.h"
+#include "src/sys/perf_abi.h"
+
+namespace perfkit::event {
+namespace {
+
+constexpr size_t kLargestIdFile = 4096;
+constexpr char kMount[] = "as root: mount -t tracefs tracefs /sys/kernel/tracing";
+constexpr char kNotMounted[] = "tracefs, where the kernel numbers its tracepoints, is not mounted";
+
+// Names become parts of a path.
+bool IsTracepointWord(std::string_view word) {
+  return !word.empty() && word.size() < 256 && word.front() != '.' &&
+         std::none_of(word.begin(), word.end(), [](char c) { return c == '/' || c == '\0'; });
+}
+
+// One line of /proc/mounts: device, place, kind, …; the place when it is tracefs, or holds it.
+std::optional<std::string> TracefsOfMount(std::string_view line) {
+  const auto [device, rest] = base::Cut(line, ' ');
+  const auto [place, options] = base::Cut(rest, ' ');
+  const std::string_view kind = base::Cut(options, ' ').first;
+  if (kind == "tracefs") return std::string(place);
+  // Before tracefs stood alone (4.1), and where only debugfs is mounted: debugfs mounts it when its folder is entered.
+  if (kind == "debugfs") return absl::StrFormat("%s/tracing", place);
+  return std::nullopt;
+}
+
+// Folders only: tracefs keeps switches (enable, filter) beside them.
+std::vector<std::string> Folders(const std::string& parent, const char* file_within) {
+  absl::StatusOr<std::vector<std::string>> names = sys::ListFolder(parent);
+  if (!names.ok()) return {};
+  std::erase_if(*names, [&](const std::string& name) {
+    return !sys::IsReadable(absl::StrFormat("%s/%s/%s", parent, name, file_within));
+  });
+  return *std::move(names);
+}
+
+absl::Status MayNotLook(std::string_view whole, std::string_view group, const std::string& path) {
+  return ErrorAt(
+      absl::StatusCode::kPermissionDenied, whole, group,
+      absl::StrFormat("%s: this user may not read it, so the tracepoint's number is not known. Remedy: run as "
+                      "root, or as root: mount -o remount,mode=755 /sys/kernel/tracing",
+                      path));
+}
+
+// The group is there or not: say which, and what is near.
+absl::Status NoSuchTracepoint(std::string_view whole, std::string_view group, std::string_view name,
+                              const std::string& tracefs, const EventRoots& roots) {
+  if (IsTracepointGroup(group, roots)) {
+    const std::vector<std::string> names = TracepointNames(tracefs, std::string(group));
+    return MissingAt(whole, name,
+                     absl::StrFormat("this kernel has no tracepoint '%s' in group '%s'%s", Printable(name), group,
+                                     DidYouMeanOr(name, names, "there are")));
+  }
+  const std::vector<std::string> elsewhere = TracepointsNamed(name, roots);
+  const std::string hint = elsewhere.empty() ? DidYouMean(group, TracepointGroups(tracefs))
+                                             : absl::StrFormat("; did you mean '%s'?", Printable(elsewhere.front()));
+  return MissingAt(
+      whole, group,
+      absl::StrFormat("no event, and this kernel has no tracepoint group, called '%s'%s", Printable(group), hint));
+}
+
+absl::StatusOr<std::string> MountedTracefs(const EventRoots& roots) {
+  const absl::StatusOr<std::string> mounts = sys::ReadFile(roots.proc + "/self/mounts");
+  std::optional<std::string> found;
+  if (mounts.ok()) {
+    base::ForEachPiece(*mounts, '\n', [&](std::string_view line) {
+      std::optional<std::string> place = TracefsOfMount(line);
+      if (place && (!found || line.find(" tracefs ") != std::string_view::npos)) found = std::move(place);
+    });
+  }
+  if (found) return *std::move(found);
+  return absl::Status(absl::StatusCode::kNotFound, absl::StrFormat("%s. Remedy: %s", kNotMounted, kMount));
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> TracefsFolder(const EventRoots& roots) {
+  if (!roots.tracefs.empty()) return roots.tracefs;
+  return MountedTracefs(roots);
+}
+
+bool IsTracepointGroup(std::string_view group, const EventRoots& roots) {
+  const absl::StatusOr<std::string> tracefs = TracefsFolder(roots);
+  return tracefs.ok() && IsTracepointWord(group) &&
+         sys::ListFolder(absl::StrFormat("%s/events/%s", *tracefs, group)).ok();
+}
+
+absl::Status FillTracepoint(std::string_view whole, std::string_view group, std::string_view name,
+                            const EventRoots& roots, EventConfig& config) {
+  if (name.find_first_of("*?") != std::string_view::npos || group.find_first_of("*?") != std::string_view::npos) {
+    return WrongAt(whole, group, "patterns stand for many events; name one ('sched:sched_switch')");
+  }
+  if (!IsTracepointWord(group) || !IsTracepointWord(name)) {
+    return WrongAt(whole, group, "a tracepoint is written 'group:name'");
+  }
+  const absl::StatusOr<std::string> tracefs = TracefsFolder(roots);
+  if (!tracefs.ok()) {
+    return ErrorAt(tracefs.status().code(), whole, group,
+                   absl::StrFormat("no event is called '%s'; if a tracepoint is meant: %s", Printable(group),
+                                   std::string(tracefs.status().message())));
+  }
+  const std::string path = absl::StrFormat("%s/events/%s/%s/id", *tracefs, group, name);
+  const absl::StatusOr<std::string> text = sys::ReadFile(path, kLargestIdFile);
+  if (absl::IsPermissionDenied(text.status())) return MayNotLook(whole, group, path);
+  if (absl::IsNotFound(text.status())) return NoSuchTracepoint(whole, group, name, *tracefs, roots);
+  const std::optional<uint64_t> id = text.ok() ? base::ParseNumber(base::Trim(*text)) : std::nullopt;
+  if (!id) {
+    return ErrorAt(absl::StatusCode::kFailedPrecondition, whole, group, absl::StrFormat("%s holds no number", path));
+  }
+  config.parts.push_back({.type = sys::kTypeTracepoint, .config = *id, .pmu = {}, .only_cpus = {}});
+  // All but the per-system-call ones carry kernel registers: with exclude_kernel they open and count 0. (Those have a
+  // way of their own, kernel/trace/trace_syscalls.c; raw_syscalls has not.)
+  config.kernel_side = group != "syscalls";
+  return absl::OkStatus();
+}
+
+std::vector<std::string> TracepointGroups(const std::string& tracefs) { return Folders(tracefs + "/events", "enable"); }
+
+std::vector<std::string> TracepointNames(const std::string& tracefs, const std::string& group) {
+  return Folders(absl::StrFormat("%s/events/%s", tracefs, group), "id");
+}
+
+std::vector<std::string> TracepointsNamed(std::string_view name, const EventRoots& roots) {
+  std::vector<std::string> found;
+  const absl::StatusOr<std::string> tracefs = TracefsFolder(roots);
+  if (!tracefs.ok() || !IsTracepointWord(name)) return found;
+  for (const std::string& group : TracepointGroups(*tracefs)) {
+    const bool here = sys::IsReadable(absl::StrFormat("%s/events/%s/%s/id", *tracefs, group, name));
+    if (here) found.push_back(absl::StrFormat("%s:%s", group, name));
+  }
+  return found;
+}
+
+}  // namespace perfkit::event
