@@ -24,15 +24,20 @@ class RowPool {
   static constexpr uint16_t kNone = 0;  // row 0 is never handed out
   using Row = std::array<uint32_t, kSteps>;
 
-  explicit RowPool(size_t rows) : rows_(rows + 1) {}
+  // `grows`: takes more memory when it is empty, for reports.
+  explicit RowPool(size_t rows, bool grows = false) : rows_(rows + 1), grows_(grows) {}
 
   // A row of zeros, or kNone when all are taken.
-  uint16_t Take() { return next_ < rows_.size() ? static_cast<uint16_t>(next_++) : kNone; }
+  uint16_t Take() {
+    if (next_ == rows_.size() && grows_ && next_ < UINT16_MAX) rows_.emplace_back();
+    return next_ < rows_.size() ? static_cast<uint16_t>(next_++) : kNone;
+  }
   Row& row(uint16_t index) { return rows_[index]; }
   const Row& row(uint16_t index) const { return rows_[index]; }
 
  private:
   std::vector<Row> rows_;
+  bool grows_;
   size_t next_ = 1;
 };
 

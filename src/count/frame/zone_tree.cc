@@ -106,18 +106,25 @@ bool ZoneTree::DropLeave() {
   return true;
 }
 
-void ZoneTree::UnwindTo(uint32_t depth) {
-  while (this->depth() > depth) {
-    ++mismatched_;
-    if (!SkipLeave()) Leave();
-  }
+uint32_t ZoneTree::DepthOf(uint64_t entry) const {
+  if (entry == 0) return 0;
+  uint32_t depth = depth_;
+  while (depth != 0 && open_[depth].entry != entry) --depth;
+  return depth;
 }
 
-void ZoneTree::Abandon(uint32_t depth) {
-  if (depth == 0 || depth > depth_) {
-    if (skipped_ != 0 && depth > depth_ && depth <= this->depth()) --skipped_;
-    return;
-  }
+bool ZoneTree::UnwindTo(uint64_t entry) {
+  const uint32_t depth = DepthOf(entry);
+  if (depth == 0) return false;
+  mismatched_ += skipped_ + (depth_ - depth);
+  skipped_ = 0;
+  while (depth_ > depth) Leave();
+  return true;
+}
+
+void ZoneTree::Abandon(uint64_t entry) {
+  const uint32_t depth = DepthOf(entry);
+  if (depth == 0) return;
   // Its children have sums within its interval, and it has none: what they have is the least that is true of it.
   const uint16_t node = open_[depth].node;
   Sums children;
@@ -151,6 +158,9 @@ const FrameRecord& ZoneTree::EndFrame(const Snapshot& at, uint64_t number, uint6
     CloseFrame(touched_[t], number, ns_per_tick_q32);
   }
   touched_count_ = 0;
+  closed_count_ = node_count_;
+  closed_dropped_ = dropped_;
+  closed_mismatched_ = mismatched_;
   for (uint32_t d = 0; d <= depth_; ++d) {
     if (!nodes_[open_[d].node].touched) Touch(open_[d].node);
   }

@@ -66,8 +66,14 @@ class ZoneTree {
       Touch(child);
     Open& open = open_[++depth_];
     open.node = child;
+    open.entry = ++last_entry_;
     return &open.begin;
   }
+
+  // Names one visit of one zone: what top_entry() is after Enter, and has to be before Leave. 0 for a dropped zone.
+  uint64_t top_entry() const { return skipped_ == 0 ? open_[depth_].entry : 0; }
+  // Makes the names of visits differ from those of other trees.
+  void SetEntryBase(uint64_t base) { last_entry_ = base; }
 
   // Where the last snapshot of a zone is to be read to, unless SkipLeave() says that none is needed.
   Snapshot& scratch() { return scratch_; }
@@ -88,10 +94,11 @@ class ZoneTree {
 
   // Zones open now, dropped ones included: what Enter raises by one and Leave lowers by one.
   uint32_t depth() const { return depth_ + skipped_; }
-  // Ends every zone deeper than `depth`, at the snapshot in scratch(): they were not left, and count as mismatched.
-  void UnwindTo(uint32_t depth);
-  // Takes the zone that is `depth`-th from the root out of the stack without a number: it was left elsewhere.
-  void Abandon(uint32_t depth);
+  // Ends every zone that was entered after `entry`, at the snapshot in scratch(): they were not left, and count as
+  // mismatched. False, and nothing ended, when `entry` is not open.
+  bool UnwindTo(uint64_t entry);
+  // Takes a visit out of the stack without a number: it was left elsewhere. Nothing happens when it is not open.
+  void Abandon(uint64_t entry);
 
   // Starts a frame at `at`.
   void BeginFrame(const Snapshot& at);
@@ -101,8 +108,9 @@ class ZoneTree {
   // Forgets the frame that is under way and everything open in it.
   void DropFrame();
 
-  // After EndFrame: nodes in the order in which they were first seen, parents before their children.
-  size_t size() const { return node_count_; }
+  // What EndFrame has closed, and nothing but EndFrame changes: safe to read while zones go on, if EndFrame is kept
+  // out. Nodes in the order in which they were first seen, parents before their children.
+  size_t size() const { return closed_count_; }
   const char* name(size_t node) const { return details_[node].name.data(); }
   uint16_t parent(size_t node) const { return nodes_[node].parent; }
   const Sums& total(size_t node) const { return details_[node].total; }
@@ -113,8 +121,8 @@ class ZoneTree {
   const RowPool& pool() const { return pool_; }
   const ZoneShape& shape() const { return shape_; }
 
-  uint64_t dropped() const { return dropped_; }
-  uint64_t mismatched() const { return mismatched_; }
+  uint64_t dropped() const { return closed_dropped_; }
+  uint64_t mismatched() const { return closed_mismatched_; }
 
  private:
   // What the hot path touches of a node, in the order in which it does.
@@ -132,6 +140,7 @@ class ZoneTree {
   };
   struct Open {
     uint16_t node = kRoot;
+    uint64_t entry = 0;
     Snapshot begin{};
   };
 
@@ -151,6 +160,7 @@ class ZoneTree {
   void Touch(uint16_t node);
   Snapshot* Skip();
   bool DropLeave();
+  uint32_t DepthOf(uint64_t entry) const;
   void CopyUsed(const Snapshot& from, Snapshot& to) const;
   void CloseFrame(uint16_t node, uint64_t number, uint64_t ns_per_tick_q32);
 
@@ -169,8 +179,12 @@ class ZoneTree {
   std::vector<Detail> details_;
   RowPool pool_;
   std::vector<Histogram> histograms_;
+  uint64_t last_entry_ = 0;
   uint64_t dropped_ = 0;
   uint64_t mismatched_ = 0;
+  size_t closed_count_ = 1;
+  uint64_t closed_dropped_ = 0;
+  uint64_t closed_mismatched_ = 0;
 };
 
 }  // namespace perfkit::count

@@ -168,6 +168,7 @@ TEST_CASE("zone tree: equal names at different addresses are one zone") {
     Enter(tree, reader, name->c_str());
     Leave(tree, reader);
   }
+  tree.EndFrame(reader.now(), 0, kOneNsATick);
   CHECK(tree.size() == 3);
   CHECK(std::string(tree.name(1)) == "same");
 }
@@ -180,6 +181,7 @@ TEST_CASE("zone tree: a name may die after its zone was seen") {
     Enter(tree, reader, name.c_str());
     Leave(tree, reader);
   }
+  tree.EndFrame(reader.now(), 0, kOneNsATick);
   CHECK(std::string(tree.name(1)) == std::string(ZoneTree::kNameBytes - 1, 'n'));
 }
 
@@ -192,11 +194,11 @@ TEST_CASE("zone tree: what is too deep or too many is dropped, counted, and stay
       reader.Work();
     }
     CHECK(tree.depth() == 10);
-    CHECK(tree.dropped() == 7);
     for (int i = 0; i < 10; ++i) Leave(tree, reader);
     CHECK(tree.depth() == 0);
-    CHECK(tree.mismatched() == 0);
     tree.EndFrame(reader.now(), 0, kOneNsATick);
+    CHECK(tree.dropped() == 7);
+    CHECK(tree.mismatched() == 0);
     CHECK(tree.size() == 4);
     CHECK(tree.total(1).ticks == tree.total(0).ticks);
     CheckLaw(tree);
@@ -212,16 +214,17 @@ TEST_CASE("zone tree: what is too deep or too many is dropped, counted, and stay
       Leave(tree, reader);
       Leave(tree, reader);
     }
-    CHECK(tree.size() == 5);
-    CHECK(tree.dropped() == 16);
     CHECK(tree.depth() == 0);
     tree.EndFrame(reader.now(), 0, kOneNsATick);
+    CHECK(tree.size() == 5);
+    CHECK(tree.dropped() == 16);
     CheckLaw(tree);
   }
   SECTION("without a name") {
     ZoneTree tree({.events = kEvents});
     Enter(tree, reader, nullptr);
     Leave(tree, reader);
+    tree.EndFrame(reader.now(), 0, kOneNsATick);
     CHECK(tree.dropped() == 1);
     CHECK(tree.size() == 1);
   }
@@ -231,18 +234,20 @@ TEST_CASE("zone tree: mismatched leaves are counted, and harm nothing") {
   MadeUpReader reader(5);
   ZoneTree tree({.events = kEvents});
   Leave(tree, reader);
-  CHECK(tree.mismatched() == 1);
   Enter(tree, reader, "outer");
-  const uint32_t inside_outer = tree.depth();
+  const uint64_t outer = tree.top_entry();
   Enter(tree, reader, "never left");
   Enter(tree, reader, "neither");
   reader.Work();
   reader.Read(tree.scratch());
-  tree.UnwindTo(inside_outer);
+  CHECK(!tree.UnwindTo(outer + 1000));
+  CHECK(!tree.UnwindTo(0));
+  REQUIRE(tree.UnwindTo(outer));
+  CHECK(tree.top_entry() == outer);
   Leave(tree, reader);
   CHECK(tree.depth() == 0);
-  CHECK(tree.mismatched() == 3);
   tree.EndFrame(reader.now(), 0, kOneNsATick);
+  CHECK(tree.mismatched() == 3);
   CHECK(tree.total(3).ticks == tree.total(0).ticks);
   CheckLaw(tree);
 }
@@ -252,7 +257,7 @@ TEST_CASE("zone tree: an abandoned zone has no number of its own") {
   ZoneTree tree({.events = kEvents});
   Enter(tree, reader, "outer");
   Enter(tree, reader, "strays");
-  const uint32_t strays = tree.depth();
+  const uint64_t strays = tree.top_entry();
   reader.Work();
   Enter(tree, reader, "child");
   reader.Work();
@@ -267,7 +272,7 @@ TEST_CASE("zone tree: an abandoned zone has no number of its own") {
   CHECK(tree.total(2).calls == 0);
   CheckLaw(tree);
   tree.Abandon(0);
-  tree.Abandon(7);
+  tree.Abandon(strays);
   CHECK(tree.depth() == 0);
 }
 

@@ -1,0 +1,55 @@
+// The cold half of a thread: opening, closing, frames' ends, strays.
+#include "src/count/frame/frame_thread.h"
+
+#include <utility>
+
+namespace perfkit::count {
+
+void FrameThread::Open(std::optional<CounterSet> opened) {
+  set_.reset();
+  if (opened) set_.emplace(*std::move(opened));
+  reader = set_ ? static_cast<const CounterReader&>(*set_) : CounterReader();
+  open_ = true;
+  ++opens;
+  Snapshot& now = tree.scratch();
+  Read(now);
+  tree.BeginFrame(now);
+  slot.StartAt(now);
+}
+
+void FrameThread::Close() {
+  reader = {};
+  set_.reset();
+  open_ = false;
+  ready = false;
+}
+
+void FrameThread::StepInside() noexcept {
+  for (;;) {
+    inside_.exchange(1, std::memory_order_seq_cst);               // pairs with TryVisit's load
+    if (attention_.load(std::memory_order_seq_cst) == 0) return;  // pairs with TryVisit's stores
+    inside_.store(0, std::memory_order_release);
+    const std::lock_guard<std::mutex> wait(mutex);  // until the visitor has gone
+  }
+}
+
+void FrameThread::Roll(uint64_t ns_per_tick_q32) {
+  if (!dirty) return;
+  dirty = false;
+  tree.EndFrame(tree.scratch(), frame, ns_per_tick_q32);
+}
+
+void FrameThread::NoteStray(uint64_t entry) {
+  const std::lock_guard<std::mutex> lock(strays_mutex_);
+  strays_.push_back(entry);
+  has_strays_.store(true, std::memory_order_relaxed);  // looked at with no order: the list has a lock of its own
+}
+
+void FrameThread::AbandonStrays() {
+  const std::lock_guard<std::mutex> lock(strays_mutex_);
+  has_strays_.store(false, std::memory_order_relaxed);
+  for (const uint64_t entry : strays_) tree.Abandon(entry);
+  strays_.clear();
+}
+
+}  // namespace perfkit::count

@@ -1,0 +1,40 @@
+// The last frames in a ring of fixed size.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "perfkit/frame.h"
+
+namespace perfkit::count {
+
+class History {
+ public:
+  explicit History(size_t frames) : ring_(std::bit_ceil(frames < 2 ? size_t{2} : frames)) {}
+
+  // Copies the values of the first `events` events: the others are 0 in the ring already.
+  void Push(const FrameRecord& record, size_t events) {
+    FrameRecord& place = ring_[end_++ & (ring_.size() - 1)];
+    place.number = record.number;
+    place.wall_ns = record.wall_ns;
+    place.missing = record.missing;
+    for (size_t i = 0; i < events; ++i) place.values[i] = record.values[i];
+  }
+  FrameHistory view() const {
+    return FrameHistory(ring_.data(), ring_.size() - 1, end_, end_ < ring_.size() ? end_ : ring_.size());
+  }
+  // The newest; a record that says that nothing was counted when there is none yet.
+  const FrameRecord& last() const { return ring_[(end_ - 1) & (ring_.size() - 1)]; }
+  void Clear() {
+    end_ = 0;
+    for (FrameRecord& record : ring_) record = {};
+  }
+
+ private:
+  std::vector<FrameRecord> ring_;
+  uint64_t end_ = 0;
+};
+
+}  // namespace perfkit::count
