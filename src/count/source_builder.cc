@@ -123,11 +123,10 @@ absl::Status SourceBuilder::Try(ReadPath path, size_t i, bool strict_group) {
 // An event that the kernel raises in its own code, asked for in user space only, would open and stay 0.
 absl::Status SourceBuilder::RefuseSilentZero(const EventConfig& event) const {
   if (!event.kernel_side || !event.exclude_kernel) return absl::OkStatus();
-  return sys::WithCause(absl::InvalidArgumentError(absl::StrFormat(
-                            "event '%s': the kernel raises it in its own code, so that in user space only it would "
-                            "count 0 for ever. Remedy: leave the modifier out.",
-                            event.name)),
-                        "raised in the kernel: would stay 0 in user space");
+  return absl::InvalidArgumentError(
+      absl::StrFormat("event '%s': the kernel raises it in its own code, so that in user space only it would "
+                      "count 0 for ever. Remedy: leave the modifier out.",
+                      event.name));
 }
 
 open::OpenRequest SourceBuilder::RequestFor(size_t i) const {
@@ -227,7 +226,7 @@ absl::Status SourceBuilder::ExplainKernelSide(size_t i, const absl::Status& stat
       "Remedy: lower kernel.perf_event_paranoid to 1 or grant CAP_PERFMON; on this thread, without only_path, perfkit "
       "counts context-switches and cpu-migrations from switch records, which need no right.",
       Asked(i), rights_.paranoid ? absl::StrFormat("%d", *rights_.paranoid) : "unreadable");
-  return sys::WithCause(absl::PermissionDeniedError(message), "raised in the kernel, which may not be watched");
+  return absl::PermissionDeniedError(message);
 }
 
 absl::Status SourceBuilder::AddPart(size_t i, size_t part, PerfGroup& group) {

@@ -6,15 +6,15 @@
 
 #include <string>
 
-#include "absl/strings/cord.h"
 #include "absl/strings/str_format.h"
-#include "absl/types/optional.h"
 
 namespace perfkit::sys {
 namespace {
 
-// Under this key a Status of ours carries its cause in a few words.
-constexpr char kCauseUrl[] = "perfkit/cause";
+// The joints of a message, by which CauseOf takes it apart again.
+constexpr std::string_view kSaid = " (errno ";
+constexpr std::string_view kHere = "; here: ";
+constexpr std::string_view kRemedy = ". Remedy: ";
 
 using Code = absl::StatusCode;
 
@@ -91,7 +91,7 @@ const char* Verb(PerfCall call) {
 std::string Here(Code code, const Rights& rights) {
   if (code != Code::kPermissionDenied) return "";
   const std::string level = rights.paranoid ? absl::StrFormat("is %d", *rights.paranoid) : "cannot be read";
-  return absl::StrFormat("; here: kernel.perf_event_paranoid %s, uid %d, %s CAP_PERFMON", level, rights.euid,
+  return absl::StrFormat("%skernel.perf_event_paranoid %s, uid %d, %s CAP_PERFMON", kHere, level, rights.euid,
                          rights.perfmon ? "with" : "without");
 }
 
@@ -99,21 +99,20 @@ std::string Here(Code code, const Rights& rights) {
 
 absl::Status PerfError(PerfCall call, int error, std::string_view asked, const Rights& rights) {
   const Row* const row = Find(call, error);
-  const std::string said = absl::StrFormat("%s: %s said \"%s\" (errno %d)", asked, Verb(call), strerror(error), error);
+  const std::string said = absl::StrFormat("%s: %s said \"%s\"%s%d)", asked, Verb(call), strerror(error), kSaid, error);
   if (row == nullptr) return absl::Status(absl::StatusCode::kInternal, said);
-  return WithCause(absl::Status(row->code, absl::StrFormat("%s: %s%s. Remedy: %s.", said, row->cause,
-                                                           Here(row->code, rights), row->remedy)),
-                   row->cause);
-}
-
-absl::Status WithCause(absl::Status status, std::string_view cause) {
-  status.SetPayload(kCauseUrl, absl::Cord(std::string(cause)));
-  return status;
+  return absl::Status(
+      row->code, absl::StrFormat("%s: %s%s%s%s.", said, row->cause, Here(row->code, rights), kRemedy, row->remedy));
 }
 
 std::string CauseOf(const absl::Status& status) {
-  const absl::optional<absl::Cord> cause = status.GetPayload(kCauseUrl);
-  return cause ? std::string(*cause) : std::string(status.message());
+  const absl::string_view whole = status.message();
+  std::string_view text(whole.data(), whole.size());
+  text = text.substr(0, text.find(kRemedy));
+  text = text.substr(0, text.find(kHere));
+  const size_t said = text.find(kSaid);
+  const size_t joint = text.find(": ", said == std::string_view::npos ? 0 : said);
+  return std::string(joint == std::string_view::npos ? text : text.substr(joint + 2));
 }
 
 }  // namespace perfkit::sys

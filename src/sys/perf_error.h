@@ -17,10 +17,8 @@ enum class PerfCall { kOpen, kMapRing, kIoctl, kRead };
 // limits, NotFound for tasks that are gone, InvalidArgument for combinations that the kernel refuses, else Internal.
 absl::Status PerfError(PerfCall call, int error, std::string_view asked, const Rights& rights = ReadRights());
 
-// `status` with its cause in a few words beside the whole message, for tables that have no room for that.
-absl::Status WithCause(absl::Status status, std::string_view cause);
-
-// The cause in a few words; the whole message where none was given. "" for OK.
+// The cause in a few words, for tables: what a message of the form "asked: cause. Remedy: ..." says in its middle,
+// without what the system said. "" for OK.
 std::string CauseOf(const absl::Status& status);
 
 }  // namespace perfkit::sys
