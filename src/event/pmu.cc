@@ -112,7 +112,8 @@ std::vector<Pmu> HybridCorePmus(const EventRoots& roots) {
   for (const std::string& name : PmuNames(roots)) {
     if (!sys::IsReadable(DevicesFolder(roots) + "/" + name + "/cpus")) continue;
     absl::StatusOr<Pmu> pmu = LoadPmu(roots, name);
-    if (pmu.ok() && pmu->core) cores.push_back(*std::move(pmu));
+    // A kind of core whose CPUs are all offline keeps its folder, with an empty list.
+    if (pmu.ok() && pmu->core && !pmu->cpus.empty()) cores.push_back(*std::move(pmu));
   }
   if (cores.size() < 2) cores.clear();
   return cores;

@@ -2,6 +2,7 @@
 #include "src/event/suggest.h"
 
 #include <algorithm>
+#include <set>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_format.h"
@@ -23,6 +24,13 @@ std::string Quoted(std::span<const std::string> names) {
   return text;
 }
 
+// Core PMUs of one machine share most names; the first of each stays in its place.
+std::vector<std::string> WithoutRepeats(std::vector<std::string> names) {
+  std::set<std::string> seen;
+  std::erase_if(names, [&](const std::string& name) { return !seen.insert(name).second; });
+  return names;
+}
+
 // Every word that may stand alone as an event, and every PMU's and tracepoint's full name.
 std::vector<std::string> AllNames(std::string_view typed, const EventRoots& roots) {
   std::vector<std::string> names;
@@ -38,7 +46,7 @@ std::vector<std::string> AllNames(std::string_view typed, const EventRoots& root
     for (const std::string& event : EventNames(*pmu)) names.push_back(event);
   }
   for (std::string& full : TracepointsNamed(typed, roots)) names.push_back(std::move(full));
-  return names;
+  return WithoutRepeats(std::move(names));
 }
 
 // What perf's own tool answers without asking the kernel (tools/perf/util/tool_pmu.c).

@@ -91,6 +91,8 @@ absl::StatusOr<std::string> TracefsFolder(const EventRoots& roots) {
   return MountedTracefs(roots);
 }
 
+bool IsKernelSideGroup(std::string_view group) { return group != "syscalls"; }
+
 bool IsTracepointGroup(std::string_view group, const EventRoots& roots) {
   const absl::StatusOr<std::string> tracefs = TracefsFolder(roots);
   return tracefs.ok() && IsTracepointWord(group) &&
@@ -120,9 +122,7 @@ absl::Status FillTracepoint(std::string_view whole, std::string_view group, std:
     return ErrorAt(absl::StatusCode::kFailedPrecondition, whole, group, absl::StrFormat("%s holds no number", path));
   }
   config.parts.push_back({.type = sys::kTypeTracepoint, .config = *id, .pmu = {}, .only_cpus = {}});
-  // All but the per-system-call ones carry kernel registers: with exclude_kernel they open and count 0. (Those have a
-  // way of their own, kernel/trace/trace_syscalls.c; raw_syscalls has not.)
-  config.kernel_side = group != "syscalls";
+  config.kernel_side = IsKernelSideGroup(group);
   return absl::OkStatus();
 }
 

@@ -16,6 +16,10 @@ absl::StatusOr<std::string> TracefsFolder(const EventRoots& roots);
 // Whether tracefs has such a group. False when it cannot be looked up.
 bool IsTracepointGroup(std::string_view group, const EventRoots& roots);
 
+// Whether the tracepoints of `group` are raised in kernel code: with exclude_kernel they open and count 0. All but the
+// per-system-call ones are (kernel/trace/trace_syscalls.c gives those user registers; raw_syscalls has no such way).
+bool IsKernelSideGroup(std::string_view group);
+
 // Fills in the tracepoint `group`:`name`, both views into `whole`. NotFound with the nearest ones, or when tracefs is
 // not mounted; PermissionDenied when this user may not look.
 absl::Status FillTracepoint(std::string_view whole, std::string_view group, std::string_view name,
