@@ -58,7 +58,7 @@ struct Quantiles {
 // One zone under one parent, over all frames so far: the sum over threads of the same name.
 struct ZoneStats {
   std::string name;    // "" for the frame itself, the root of its tree
-  std::string thread;  // the name given to AttachThread; "" for the thread that marks frames
+  std::string thread;  // the name given to AttachThread, else "workers"; "" for the thread that marks frames
   uint32_t depth = 0;  // 0: the frame itself
   size_t parent = 0;   // index in the list; its own for a root
   uint32_t threads = 0;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "src/count/frame/event_plan.h"
+#include "src/count/frame/slot_sum.h"
 #include "src/count/frame/slot_writer.h"
 #include "src/count/frame/thread_binding.h"
 
@@ -33,8 +34,7 @@ class SlotCore : public Bindable {
  public:
   SlotCore(std::vector<EventSpec> events, const ThreadSlots::Options& options) : plan(events, options.only_path) {
     plan.OpenFirst();
-    words = SlotWriter::WordsFor(plan.size(), plan.timed());
-    table = std::make_shared<SlotTable>(words, options.max_threads);
+    table = std::make_shared<SlotTable>(SlotWriter::WordsFor(plan.size(), plan.timed()), options.max_threads);
   }
 
   SlotThread* Attach(const std::shared_ptr<SlotCore>& self) {
@@ -74,7 +74,6 @@ class SlotCore : public Bindable {
   }
 
   EventPlan plan;
-  size_t words = 0;
   std::shared_ptr<SlotTable> table;
   std::atomic<uint32_t> refused{0};
 
@@ -109,18 +108,7 @@ void ThreadSlots::Publish() noexcept {
   thread->writer.Publish(thread->now);
 }
 
-void ThreadSlots::Total(SlotTotals& out) const noexcept {
-  std::array<uint64_t, count::SlotTable::kMaxWords> words;
-  const bool complete = core_->table->Total(std::span(words).first(core_->words), &out.missing);
-  if (!complete) out.missing = ~0u;
-  out.missing |= core_->plan.never();
-  out.threads = core_->table->claimed();
-  for (size_t i = 0; i < core_->plan.size(); ++i) out.values[i] = words[i];
-  size_t w = core_->plan.size();
-  for (uint32_t left = core_->plan.timed(); left != 0; left &= left - 1, w += 2) {
-    out.times[static_cast<size_t>(__builtin_ctz(left))] = {words[w], words[w + 1]};
-  }
-}
+void ThreadSlots::Total(SlotTotals& out) const noexcept { count::SumSlots(*core_->table, core_->plan, out); }
 
 Count ThreadSlots::count(const SlotTotals& totals, size_t i) const {
   if (i >= size() || (totals.missing >> i & 1) != 0) return {};

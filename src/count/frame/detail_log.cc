@@ -1,0 +1,50 @@
+// Opening the detail rings. What is refused is left out: a hitch without a cause is still a hitch.
+#include "src/count/frame/detail_log.h"
+
+#include <utility>
+
+#include "src/count/switch_log.h"
+
+namespace perfkit::count {
+namespace {
+
+constexpr uint32_t kFaultPages = 16;  // 2,048 faults of 32 bytes
+
+absl::StatusOr<open::LiveRing> OpenFaultRing(const sys::Rights& rights) {
+  open::OpenRequest request;
+  request.attr.type = sys::kTypeSoftware;
+  request.attr.config = sys::kSwPageFaults;
+  request.attr.sample_period_or_freq = 1;
+  request.attr.sample_type = sys::kSampleIp | sys::kSampleTime | sys::kSampleAddr;
+  request.attr.exclude_kernel = 1;  // everybody may ask, and a hitch's faults are the program's own
+  request.attr.exclude_hv = 1;
+  request.attr.watermark = 1;
+  request.attr.wakeup_events_or_watermark = ~0u;  // nobody polls: no wake-ups
+  request.asked = "the page faults of this thread, with addresses";
+  return open::LiveRing::Open(request, kFaultPages, rights);
+}
+
+}  // namespace
+
+void DetailLog::Open() {
+  const sys::Rights rights = sys::ReadRights();
+  if (absl::StatusOr<open::LiveRing> ring = OpenSwitchRing(true, rights); ring.ok()) switches_ = *std::move(ring);
+  if (absl::StatusOr<open::LiveRing> ring = OpenFaultRing(rights); ring.ok()) faults_ = *std::move(ring);
+}
+
+void DetailLog::Close() {
+  switches_.reset();
+  faults_.reset();
+}
+
+void DetailLog::LetGo() {
+  if (switches_) switches_->LetGo();
+  if (faults_) faults_->LetGo();
+}
+
+DetailRing DetailLog::View(const std::optional<open::LiveRing>& ring) {
+  if (!ring) return {};
+  return {ring->data(), &ring->page()->data_head};
+}
+
+}  // namespace perfkit::count

@@ -1,0 +1,55 @@
+// Marks of a secondary frame.
+#include "src/count/frame/frame_chain.h"
+
+namespace perfkit::count {
+
+bool FrameChain::Claim(FrameThread& thread) {
+  uint64_t owner = 0;
+  // Acquire: pairs with the release in Disown, so that the new owner sees what the last one left.
+  if (!owner_.compare_exchange_strong(owner, thread.serial, std::memory_order_acquire)) return owner == thread.serial;
+  opens_ = 0;
+  drives_tree_ = thread.is_worker && !thread.own_frames;
+  if (drives_tree_) {
+    thread.own_frames = true;
+  } else if (own_tree_ == nullptr) {
+    ZoneShape root_only = shape_;
+    root_only.max_zones = 0;
+    root_only.max_depth = 0;
+    own_tree_ = std::make_unique<ZoneTree>(root_only);
+  }
+  return true;
+}
+
+void FrameChain::Disown(const FrameThread& thread) {
+  uint64_t owner = thread.serial;
+  owner_.compare_exchange_strong(owner, 0, std::memory_order_release);  // pairs with Claim
+}
+
+void FrameChain::Mark(FrameThread& thread, uint64_t ns_per_tick_q32) {
+  ZoneTree& tree = drives_tree_ ? thread.tree : *own_tree_;
+  const Snapshot& now = thread.tree.scratch();
+  if (opens_ != thread.opens) {
+    opens_ = thread.opens;
+    if (drives_tree_) tree.EndFrame(now, number_, ns_per_tick_q32);  // what came before the first mark is no frame
+    tree.BeginFrame(now);
+    return;
+  }
+  const FrameRecord& record = tree.EndFrame(now, number_++, ns_per_tick_q32);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  history_.Push(record, shape_.events);
+}
+
+FrameRecord FrameChain::last() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return history_.last();
+}
+
+std::vector<FrameRecord> FrameChain::records() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const FrameHistory view = history_.view();
+  std::vector<FrameRecord> copy;
+  for (size_t i = 0; i < view.size(); ++i) copy.push_back(view[i]);
+  return copy;
+}
+
+}  // namespace perfkit::count

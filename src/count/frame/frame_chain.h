@@ -1,0 +1,47 @@
+// A chain of frames beside the main one: its own marks, numbers and history, on whichever thread marks it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "src/count/frame/frame_thread.h"
+#include "src/count/frame/history.h"
+
+namespace perfkit::count {
+
+class FrameChain {
+ public:
+  FrameChain(std::string name, const ZoneShape& shape, size_t history_frames)
+      : name_(std::move(name)), shape_(shape), history_(history_frames) {}
+
+  // Makes `thread` the owner if there is none. False when there is another.
+  bool Claim(FrameThread& thread);
+  // The owner has ended: the next thread that marks takes over.
+  void Disown(const FrameThread& thread);
+
+  // Ends a frame of the owner, whose counters are read into its tree's scratch; the first only starts one.
+  // On the owner, inside, with its mutex held.
+  void Mark(FrameThread& thread, uint64_t ns_per_tick_q32);
+
+  // Any thread.
+  FrameRecord last() const;
+  std::vector<FrameRecord> records() const;
+  const std::string& name() const { return name_; }
+
+ private:
+  const std::string name_;
+  ZoneShape shape_;
+  std::atomic<uint64_t> owner_{0};      // the owner's serial; 0: nobody
+  bool drives_tree_ = false;            // the frames of the owner's zones are these
+  uint32_t opens_ = 0;                  // the owner's count of opens when this frame started
+  std::unique_ptr<ZoneTree> own_tree_;  // a root without zones, where the owner's tree follows other frames
+  uint64_t number_ = 0;
+
+  mutable std::mutex mutex_;  // guards history_
+  History history_;
+};
+
+}  // namespace perfkit::count

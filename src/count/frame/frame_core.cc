@@ -1,0 +1,167 @@
+// The hot half of FrameCore: zones and marks.
+#include "src/count/frame/frame_core.h"
+
+namespace perfkit::count {
+
+void FrameCore::Mark() noexcept {
+  if (ThreadSerial() != main_serial_) [[unlikely]] {
+    foreign_marks_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  FrameThread& thread = *main_;
+  if (thread.has_strays()) [[unlikely]]
+    thread.AbandonStrays();
+  if (!thread.ready) [[unlikely]]
+    return PrepareMain();
+  Snapshot& now = thread.tree.scratch();
+  thread.Read(now);
+  const FrameRecord& record = thread.tree.EndFrame(now, next_frame_, ns_per_tick_q32_);
+  history_.Push(record, shape_.events);
+  frame_.store(++next_frame_, std::memory_order_relaxed);
+  if (watch_.IsHitch(record)) [[unlikely]]
+    ExplainHitch(record);
+  watch_.BeginFrame();
+}
+
+void FrameCore::ExplainHitch(const FrameRecord& record) noexcept {
+  const Hitch& hitch = watch_.Explain(record, main_->tree);
+  if (on_hitch) on_hitch(hitch);
+}
+
+void FrameCore::Enter(ZoneId id, Zone* zone) noexcept {
+  FrameThread* const thread = This();
+  if (thread == nullptr) [[unlikely]]
+    return;
+  if (!thread->ready && !Prepare(*thread)) [[unlikely]]
+    return;
+  if (thread->has_strays()) [[unlikely]]
+    thread->AbandonStrays();
+  Snapshot* const begin = thread->tree.Enter(id);
+  if (zone != nullptr) {
+    zone->core_ = this;
+    zone->thread_ = thread;
+    zone->entry_ = thread->tree.top_entry();
+  }
+  if (begin != nullptr) thread->Read(*begin);
+}
+
+void FrameCore::Leave(const Zone& zone) noexcept {
+  auto* const thread = static_cast<FrameThread*>(FindBinding(this));
+  if (thread != zone.thread_) [[unlikely]]
+    return LeaveElsewhere(zone.entry_);
+  if (thread->tree.top_entry() != zone.entry_) [[unlikely]]
+    return LeaveOutOfOrder(*thread, zone.entry_);
+  LeaveTop(*thread);
+}
+
+void FrameCore::LeaveTop(FrameThread& thread) noexcept {
+  if (!thread.tree.SkipLeave()) {
+    thread.Read(thread.tree.scratch());
+    thread.tree.Leave();
+  }
+  if (thread.is_worker && thread.tree.depth() == 0) LeaveOutermost(thread);
+}
+
+void FrameCore::LeaveInnermost() noexcept {
+  FrameThread* const thread = This();
+  // A worker that is not inside a zone has no right to its tree: step inside to count the mistake.
+  if (thread == nullptr || (!thread->ready && !Prepare(*thread))) return;
+  LeaveTop(*thread);
+}
+
+// Not the innermost: what was entered since was never left. Not there at all: counting was off in between.
+void FrameCore::LeaveOutOfOrder(FrameThread& thread, uint64_t entry) noexcept {
+  if (!thread.ready) return;
+  thread.Read(thread.tree.scratch());
+  if (thread.tree.UnwindTo(entry)) LeaveTop(thread);
+}
+
+// The thread on which it was entered takes it out of its stack when it next enters a zone or marks.
+void FrameCore::LeaveElsewhere(uint64_t entry) noexcept {
+  strayed_.fetch_add(1, std::memory_order_relaxed);
+  const uint64_t serial = FrameThread::SerialOf(entry);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (main_ != nullptr && main_->serial == serial) return main_->NoteStray(entry);
+  for (const std::unique_ptr<FrameThread>& worker : workers_) {
+    if (worker->serial == serial) worker->NoteStray(entry);
+  }
+}
+
+// Before the first zone of a frame on the marking thread, before every outermost zone on a worker.
+bool FrameCore::Prepare(FrameThread& thread) noexcept {
+  if (thread.is_worker) {
+    PrepareWorker(thread);
+  } else {
+    PrepareMain();
+  }
+  return thread.ready;
+}
+
+void FrameCore::PrepareMain() noexcept {
+  FrameThread& thread = *main_;
+  if (!thread.open()) {
+    thread.Open(plan_.OpenNext());
+    if (budget_ns_ != 0) log_.Open();
+  }
+  thread.Read(thread.tree.scratch());
+  thread.tree.BeginFrame(thread.tree.scratch());
+  watch_.Attach(log_.switches(), log_.faults());
+  thread.ready = true;
+}
+
+void FrameCore::PrepareWorker(FrameThread& thread) noexcept {
+  thread.StepInside();
+  const uint64_t frame = frame_.load(std::memory_order_relaxed);
+  if (!thread.open() || thread.frame != frame) {
+    const std::lock_guard<std::mutex> lock(thread.mutex);
+    if (!thread.own_frames) thread.Roll(ns_per_tick_q32_);
+    thread.frame = frame;
+    if (!thread.open()) thread.Open(plan_.OpenNext());
+  }
+  thread.dirty = true;
+  thread.ready = true;
+}
+
+void FrameCore::LeaveOutermost(FrameThread& thread) noexcept {
+  thread.Publish();
+  thread.ready = false;
+  thread.StepOutside();
+  // After StepOutside, in the order that frame_thread.h shows: SwitchOff either finds us outside, or is seen here.
+  if (enabled_.load(std::memory_order_seq_cst)) [[likely]]
+    return;
+  const std::lock_guard<std::mutex> lock(thread.mutex);
+  if (!thread.own_frames) thread.Roll(ns_per_tick_q32_);
+  thread.Close();
+}
+
+void FrameCore::Mark(FrameId id) noexcept {
+  if (id.index == 0) return Mark();
+  if (id.index >= chain_count_.load(std::memory_order_acquire)) return;  // pairs with DefineFrame's release
+  FrameChain& chain = *chains_[id.index];
+  FrameThread* const thread = This();
+  if (thread == nullptr) return;
+  const bool outermost = thread->is_worker && !thread->ready;
+  if (!thread->ready && !Prepare(*thread)) return;
+  if (chain.Claim(*thread)) {
+    thread->Read(thread->tree.scratch());
+    const std::lock_guard<std::mutex> lock(thread->mutex);
+    chain.Mark(*thread, ns_per_tick_q32_);
+  } else {
+    foreign_marks_.fetch_add(1, std::memory_order_relaxed);
+  }
+  if (outermost) LeaveOutermost(*thread);
+}
+
+}  // namespace perfkit::count
+
+// The hot members of FrameCounter: here, so that each is one call deep.
+namespace perfkit {
+
+void FrameCounter::MarkMain() noexcept { core_->Mark(); }
+void FrameCounter::MarkOther(FrameId id) noexcept { core_->Mark(id); }
+void FrameCounter::EnterZone(ZoneId id, Zone& zone) noexcept { core_->Enter(id, &zone); }
+void FrameCounter::LeaveZone(const Zone& zone) noexcept { zone.core_->Leave(zone); }
+void FrameCounter::EnterPlain(ZoneId id) noexcept { core_->Enter(id, nullptr); }
+void FrameCounter::LeavePlain() noexcept { core_->LeaveInnermost(); }
+
+}  // namespace perfkit

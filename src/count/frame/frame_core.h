@@ -1,0 +1,134 @@
+// The inside of a FrameCounter: its threads, its frames, and who may do what on which thread.
+//
+// Three kinds of access, and the data of each:
+//   the marking thread      its tree, the main history, hitches, on and off: no lock, nobody else looks
+//   a worker inside a zone  its own tree's frame under way: no lock (frame_thread.h says why)
+//   anything cold           the list of threads: `mutex_`; a worker's closed frames: the worker's own mutex
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "perfkit/frame_counter.h"
+#include "src/count/frame/detail_log.h"
+#include "src/count/frame/event_plan.h"
+#include "src/count/frame/frame_chain.h"
+#include "src/count/frame/frame_thread.h"
+#include "src/count/frame/history.h"
+#include "src/count/frame/hitch_watch.h"
+#include "src/count/frame/own_cost.h"
+#include "src/count/frame/slot_sum.h"
+#include "src/count/frame/thread_binding.h"
+#include "src/count/frame/zone_merge.h"
+#include "src/sys/fork_registry.h"
+
+namespace perfkit::count {
+
+class FrameCore : public Bindable {
+ public:
+  static constexpr size_t kMaxChains = 16;  // the main one is not stored
+  using Zone = FrameCounter::Zone;
+
+  FrameCore(const FrameOptions& options, std::atomic<bool>& enabled);
+  // Second half of construction: attaches the constructing thread.
+  void Start(const std::shared_ptr<FrameCore>& self);
+  // The FrameCounter dies: everything is given back but the shell that threads may still remember.
+  void Close();
+
+  // Hot paths; counting is switched on.
+  void Mark() noexcept;
+  void Mark(FrameId id) noexcept;
+  void Enter(ZoneId id, Zone* zone) noexcept;
+  void Leave(const Zone& zone) noexcept;
+  void LeaveInnermost() noexcept;
+
+  ZoneId DefineZone(std::string_view name);
+  FrameId DefineFrame(std::string_view name);
+  bool AttachNamed(std::string_view name);
+  void DetachThisThread() { Unbind(this, true); }
+  void SwitchOff();
+
+  // A group of threads with one name, merged. The marking thread's comes first.
+  struct Group {
+    std::string name;
+    uint32_t live = 0;
+    ZoneMerge zones;
+  };
+  std::vector<Group> Groups();
+  FrameStats Stats();
+
+  const EventPlan& plan() const { return plan_; }
+  const OwnCost& own_cost() const { return own_cost_; }
+  const HitchWatch& watch() const { return watch_; }
+  const History& history() const { return history_; }
+  const FrameChain* chain(FrameId id) const;
+  void Totals(SlotTotals& out) const noexcept { SumSlots(*slots_, plan_, out); }
+  bool MayCount() const { return !in_child_; }
+  uint64_t ns_per_tick_q32() const { return ns_per_tick_q32_; }
+  uint64_t budget_ns() const { return budget_ns_; }
+
+  std::function<void(const Hitch&)> on_hitch;
+
+ private:
+  FrameThread* This() noexcept {
+    void* const bound = FindBinding(this);
+    return bound != nullptr ? static_cast<FrameThread*>(bound) : Attach({});
+  }
+  FrameThread* Attach(std::string_view name) noexcept;
+  bool Prepare(FrameThread& thread) noexcept;
+  void PrepareMain() noexcept;
+  void PrepareWorker(FrameThread& thread) noexcept;
+  void LeaveTop(FrameThread& thread) noexcept;
+  void LeaveOutermost(FrameThread& thread) noexcept;
+  void LeaveOutOfOrder(FrameThread& thread, uint64_t entry) noexcept;
+  void LeaveElsewhere(uint64_t entry) noexcept;
+  void ExplainHitch(const FrameRecord& record) noexcept;
+  void EndThread(FrameThread& thread);
+  void Retire(FrameThread& thread);
+  Group& GroupNamed(std::vector<Group>& groups, const std::string& name) const;
+  void LetGo();
+
+  std::atomic<bool>& enabled_;
+  EventPlan plan_;
+  FrameOptions options_;
+  ZoneShape shape_;
+  uint64_t budget_ns_;
+  uint64_t ns_per_tick_q32_ = 0;
+  OwnCost own_cost_;
+  std::shared_ptr<SlotTable> slots_;
+  std::weak_ptr<FrameCore> self_;
+
+  // The marking thread's.
+  uint64_t main_serial_ = 0;
+  std::unique_ptr<FrameThread> main_;
+  History history_;
+  HitchWatch watch_;
+  DetailLog log_;
+  uint64_t next_frame_ = 0;
+
+  std::atomic<uint64_t> frame_{0};  // the main frame under way, for workers' sums: relaxed, a frame late does no harm
+  std::atomic<uint64_t> foreign_marks_{0}, strayed_{0};  // numbers for people: ordered with nothing
+  std::atomic<uint32_t> refused_{0};
+
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<FrameThread>> workers_;
+  std::vector<Group> retired_;
+  uint64_t retired_dropped_ = 0, retired_mismatched_ = 0;
+  uint64_t next_serial_ = 1;
+  std::deque<std::string> names_;
+  std::array<std::unique_ptr<FrameChain>, kMaxChains> chains_;
+  std::atomic<uint32_t> chain_count_{1};
+  bool in_child_ = false;  // of a fork: the others' locks may be held by threads that are not here
+
+  sys::ForkWatch fork_watch_;  // last: unregistered before anything else dies
+};
+
+}  // namespace perfkit::count

@@ -1,0 +1,222 @@
+// The cold half of FrameCore: set-up, threads that come and go, off, the sums for reports.
+#include <algorithm>
+
+#include "src/count/frame/frame_core.h"
+#include "src/count/tick_rate.h"
+
+namespace perfkit::count {
+
+FrameCore::FrameCore(const FrameOptions& options, std::atomic<bool>& enabled)
+    : enabled_(enabled),
+      plan_(options.events, options.only_path),
+      options_(options),
+      budget_ns_(options.hitch_budget.count() > 0 ? static_cast<uint64_t>(options.hitch_budget.count()) : 0),
+      history_(options.history_frames),
+      watch_(budget_ns_, {}, {}),
+      fork_watch_([](void* self) { static_cast<FrameCore*>(self)->LetGo(); }, this) {
+  ns_per_tick_q32_ = TickRateOf(UserPage{}).ns_per_tick_q32;
+  main_serial_ = ThreadSerial();
+}
+
+void FrameCore::Start(const std::shared_ptr<FrameCore>& self) {
+  self_ = self;
+  std::optional<CounterSet> set = plan_.OpenFirst();
+  shape_ = {.events = plan_.size(),
+            .timed = plan_.timed(),
+            .never = plan_.never(),
+            .max_zones = options_.max_zones,
+            .max_depth = options_.max_depth};
+  slots_ = std::make_shared<SlotTable>(SlotWriter::WordsFor(shape_.events, shape_.timed), options_.max_threads);
+  main_ = std::make_unique<FrameThread>(shape_, "", next_serial_++);
+  main_->is_worker = false;
+  main_->Open(std::move(set));
+  own_cost_ = MeasureOwnCost(*main_, ns_per_tick_q32_);
+  if (budget_ns_ != 0) log_.Open();
+  Bind(self, main_.get(), [](Bindable& core, void* thread) {
+    static_cast<FrameCore&>(core).EndThread(*static_cast<FrameThread*>(thread));
+  });
+}
+
+FrameThread* FrameCore::Attach(std::string_view name) noexcept {
+  const std::shared_ptr<FrameCore> self = self_.lock();
+  if (self == nullptr) return nullptr;
+  uint64_t serial;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    serial = next_serial_++;
+  }
+  auto thread = std::make_unique<FrameThread>(shape_, std::string(name.empty() ? "workers" : name), serial);
+  FrameThread* const attached = thread.get();
+  const bool has_slot = thread->slot.Claim(slots_, shape_.events, shape_.timed);
+  const bool bound = has_slot && Bind(self, attached, [](Bindable& core, void* ended) {
+                       static_cast<FrameCore&>(core).EndThread(*static_cast<FrameThread*>(ended));
+                     });
+  if (!bound) {
+    if (!has_slot) refused_.fetch_add(1, std::memory_order_relaxed);
+    thread->slot.Release();
+    return nullptr;
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  workers_.push_back(std::move(thread));
+  return attached;
+}
+
+bool FrameCore::AttachNamed(std::string_view name) {
+  if (FindBinding(this) != nullptr) return false;
+  FrameThread* const thread = Attach(name);
+  if (thread == nullptr) return false;
+  if (!enabled_.load(std::memory_order_relaxed)) return true;
+  PrepareWorker(*thread);
+  thread->dirty = false;  // attached, but nothing counted yet
+  LeaveOutermost(*thread);
+  return true;
+}
+
+// On the ending thread itself, or on one that unbinds.
+void FrameCore::EndThread(FrameThread& thread) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (closed()) return;
+  if (&thread == main_.get()) return thread.Close();  // nothing will be marked again, and everything can be asked for
+  for (uint32_t c = 1; c < chain_count_.load(std::memory_order_relaxed); ++c) chains_[c]->Disown(thread);
+  Retire(thread);
+  std::erase_if(workers_, [&](const std::unique_ptr<FrameThread>& worker) { return worker.get() == &thread; });
+}
+
+// Folds in what an ending thread has counted, open zones up to its last snapshot.
+void FrameCore::Retire(FrameThread& thread) {
+  const std::lock_guard<std::mutex> lock(thread.mutex);
+  if (thread.open()) {
+    thread.Read(thread.tree.scratch());
+    thread.Publish();
+    if (thread.dirty || thread.own_frames) thread.tree.EndFrame(thread.tree.scratch(), thread.frame, ns_per_tick_q32_);
+    thread.Close();
+  }
+  thread.slot.Release();
+  retired_dropped_ += thread.tree.dropped();
+  retired_mismatched_ += thread.tree.mismatched();
+  GroupNamed(retired_, thread.name).zones.Add(thread.tree);
+}
+
+void FrameCore::SwitchOff() {
+  enabled_.store(false, std::memory_order_seq_cst);  // pairs with the load in LeaveOutermost
+  if (main_ != nullptr) {
+    main_->tree.DropFrame();
+    main_->Close();
+  }
+  watch_.Detach();
+  log_.Close();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const std::unique_ptr<FrameThread>& worker : workers_) {
+    const std::lock_guard<std::mutex> thread_lock(worker->mutex);
+    worker->TryVisit([&] {
+      if (!worker->open()) return;
+      if (!worker->own_frames) worker->Roll(ns_per_tick_q32_);
+      worker->Close();
+    });
+  }
+}
+
+void FrameCore::Close() {
+  if (!in_child_) SwitchOff();
+  Unbind(this, false);
+  const std::unique_lock<std::mutex> lock = in_child_ ? std::unique_lock<std::mutex>() : std::unique_lock(mutex_);
+  MarkClosed();
+  workers_.clear();
+  retired_.clear();
+  main_.reset();
+  log_.Close();
+  on_hitch = nullptr;
+}
+
+// In the child of a fork. The sets let go by themselves.
+void FrameCore::LetGo() {
+  in_child_ = true;
+  enabled_.store(false, std::memory_order_relaxed);
+  history_.Clear();
+  watch_.Detach();
+  log_.LetGo();
+}
+
+ZoneId FrameCore::DefineZone(std::string_view name) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const std::string& known : names_) {
+    if (known == name) return {known.c_str()};
+  }
+  return {names_.emplace_back(name).c_str()};
+}
+
+FrameId FrameCore::DefineFrame(std::string_view name) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const uint32_t index = chain_count_.load(std::memory_order_relaxed);
+  if (index == kMaxChains) return {kMaxChains};
+  chains_[index] = std::make_unique<FrameChain>(std::string(name), shape_, options_.history_frames);
+  chain_count_.store(index + 1, std::memory_order_release);  // pairs with the acquire loads of chain_count_
+  return {index};
+}
+
+const FrameChain* FrameCore::chain(FrameId id) const {
+  const bool known = id.index != 0 && id.index < chain_count_.load(std::memory_order_acquire);
+  return known ? chains_[id.index].get() : nullptr;
+}
+
+FrameCore::Group& FrameCore::GroupNamed(std::vector<Group>& groups, const std::string& name) const {
+  for (Group& group : groups) {
+    if (group.name == name) return group;
+  }
+  return groups.emplace_back(Group{name, 0, ZoneMerge(shape_.events)});
+}
+
+std::vector<FrameCore::Group> FrameCore::Groups() {
+  std::vector<Group> all;
+  Group& marking = all.emplace_back(Group{"", 1, ZoneMerge(shape_.events)});
+  if (main_ != nullptr) marking.zones.Add(main_->tree);
+  if (in_child_) return all;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<Group> workers = retired_;
+  for (const std::unique_ptr<FrameThread>& worker : workers_) {
+    const std::lock_guard<std::mutex> thread_lock(worker->mutex);
+    if (!worker->own_frames) worker->TryVisit([&] { worker->Roll(ns_per_tick_q32_); });
+    Group& group = GroupNamed(workers, worker->name);
+    ++group.live;
+    group.zones.Add(worker->tree);
+  }
+  all.insert(all.end(), std::make_move_iterator(workers.begin()), std::make_move_iterator(workers.end()));
+  return all;
+}
+
+FrameStats FrameCore::Stats() {
+  FrameStats stats;
+  for (const Group& group : Groups()) {
+    for (size_t node = 0; node < group.zones.nodes().size(); ++node) {
+      const ZoneMerge::Node& zone = group.zones.nodes()[node];
+      if (node != 0) stats.zones += zone.total.calls;
+      for (const Histogram& histogram : zone.histograms) stats.unplaced += histogram.unplaced();
+    }
+  }
+  stats.frames = next_frame_;
+  stats.strayed = strayed_.load(std::memory_order_relaxed);
+  stats.foreign_marks = foreign_marks_.load(std::memory_order_relaxed);
+  stats.refused_threads = refused_.load(std::memory_order_relaxed);
+  stats.hitches = watch_.count();
+  if (main_ == nullptr) return stats;
+  stats.dropped = main_->tree.dropped();
+  stats.mismatched = main_->tree.mismatched();
+  const double wall_ns =
+      static_cast<double>(main_->tree.total(ZoneTree::kRoot).ticks) * static_cast<double>(ns_per_tick_q32_) * 0x1p-32;
+  const double cost_ns =
+      static_cast<double>(stats.zones) * own_cost_.zone_ns() + static_cast<double>(stats.frames) * own_cost_.mark_ns;
+  stats.overhead_fraction = wall_ns > 0 ? cost_ns / wall_ns : 0;
+  if (in_child_) return stats;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  stats.threads = 1 + static_cast<uint32_t>(workers_.size());
+  stats.dropped += retired_dropped_;
+  stats.mismatched += retired_mismatched_;
+  for (const std::unique_ptr<FrameThread>& worker : workers_) {
+    const std::lock_guard<std::mutex> thread_lock(worker->mutex);
+    stats.dropped += worker->tree.dropped();
+    stats.mismatched += worker->tree.mismatched();
+  }
+  return stats;
+}
+
+}  // namespace perfkit::count

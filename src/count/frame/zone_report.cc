@@ -1,0 +1,247 @@
+// The report: one row a zone, one table a counter, so that a column compares what is comparable.
+//
+//   wall, ms            calls      total       self        p50        p95        p99        max
+//   frame                 600   9,981.20     120.10      16.61      16.90      17.20      31.00
+//     physics             600   4,210.00      10.00       7.01       ...
+//
+// Our own cost is subtracted from totals and selfs here: a zone's own readings from itself, its children's from it too.
+#include "src/count/frame/zone_report.h"
+
+#include <algorithm>
+#include <array>
+
+#include "absl/strings/str_format.h"
+#include "perfkit/format.h"
+
+namespace perfkit::count {
+namespace {
+
+uint64_t ToNs(const FrameCore& core, uint64_t ticks) {
+  __extension__ using Wide = unsigned __int128;
+  return static_cast<uint64_t>(Wide{ticks} * core.ns_per_tick_q32() >> 32);
+}
+
+Count CountOf(const FrameCore& core, const Sums& sums, size_t i) {
+  const bool missing = ((core.plan().never() | sums.missing) >> i & 1) != 0;
+  return missing ? Count{} : MakeCount(sums.values[i], sums.times[i], core.plan().standing(i));
+}
+
+ZoneStats StatsOf(const FrameCore& core, const FrameCore::Group& group, size_t node) {
+  const ZoneMerge::Node& zone = group.zones.nodes()[node];
+  const Sums self = group.zones.Self(node);
+  ZoneStats stats;
+  stats.name = zone.name;
+  stats.thread = group.name;
+  stats.threads = zone.threads;
+  stats.calls = zone.total.calls;
+  stats.frames = zone.frames;
+  stats.wall_ns = ToNs(core, zone.total.ticks);
+  stats.self_wall_ns = ToNs(core, self.ticks);
+  stats.wall_quantiles = zone.histograms[0].Summary(group.zones.pool());
+  stats.last = zone.last;
+  for (size_t i = 0; i < core.plan().size(); ++i) {
+    stats.total[i] = CountOf(core, zone.total, i);
+    stats.self[i] = CountOf(core, self, i);
+    stats.quantiles[i] = zone.histograms[1 + i].Summary(group.zones.pool());
+  }
+  return stats;
+}
+
+// Appends `node` and what is below it. The depth of a tree is bounded by FrameOptions::max_depth.
+void AppendBelow(const FrameCore& core, const FrameCore::Group& group, size_t node, size_t parent, uint32_t depth,
+                 std::vector<ZoneStats>* out) {
+  const size_t place = out->size();
+  ZoneStats& stats = out->emplace_back(StatsOf(core, group, node));
+  stats.depth = depth;
+  stats.parent = depth == 0 ? place : parent;
+  for (size_t child = 1; child < group.zones.nodes().size(); ++child) {
+    if (group.zones.nodes()[child].parent == node) AppendBelow(core, group, child, place, depth + 1, out);
+  }
+}
+
+// One column of numbers of one counter (0 is the wall), for all zones: totals and selfs without our own cost.
+struct Adjusted {
+  double total = 0, self = 0;
+};
+
+class Adjuster {
+ public:
+  Adjuster(const std::vector<ZoneStats>& zones, const OwnCost& cost) : zones_(zones), cost_(cost) {
+    below_.resize(zones.size());
+    children_.resize(zones.size());
+    for (size_t z = zones.size(); z-- > 0;) {  // children come behind their parents
+      if (zones[z].parent == z) continue;
+      below_[zones[z].parent] += below_[z] + zones[z].calls;
+      children_[zones[z].parent] += zones[z].calls;
+    }
+  }
+
+  Adjusted For(size_t z, size_t which, double total, double self) const {
+    const double within = cost_.within[which], around = cost_.around[which];
+    const double own = zones_[z].parent == z ? 0 : within * static_cast<double>(zones_[z].calls);
+    const double below = (within + around) * static_cast<double>(below_[z]);
+    return {std::max(0.0, total - own - below), std::max(0.0, self - own - around * static_cast<double>(children_[z]))};
+  }
+
+ private:
+  const std::vector<ZoneStats>& zones_;
+  const OwnCost& cost_;
+  std::vector<uint64_t> below_, children_;  // calls of all zones below, and of those right below
+};
+
+constexpr double kNsPerMs = 1e6;
+
+// How the numbers of a table are written.
+struct Style {
+  bool is_time;
+  std::string Text(double value) const {
+    if (!is_time) return FormatNumber(static_cast<uint64_t>(value + 0.5));
+    const auto hundredths = static_cast<uint64_t>(value / kNsPerMs * 100 + 0.5);
+    return absl::StrFormat("%s.%02d", FormatNumber(hundredths / 100), hundredths % 100);
+  }
+};
+
+using Row = std::array<std::string, 8>;
+constexpr Row kHead = {"", "calls", "total", "self", "p50", "p95", "p99", "max"};
+
+std::string Label(const ZoneStats& zone) {
+  if (zone.depth > 0) return std::string(2 * zone.depth, ' ') + zone.name;
+  if (zone.thread.empty()) return "frame";
+  return absl::StrFormat("%s (%d thread%s)", zone.thread, zone.threads, zone.threads == 1 ? "" : "s");
+}
+
+void AppendTable(const std::vector<Row>& rows, std::string* out) {
+  std::array<size_t, 8> widths{};
+  for (const Row& row : rows) {
+    for (size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
+  }
+  for (const Row& row : rows) {
+    absl::StrAppendFormat(out, "%-*s", std::max<size_t>(widths[0], 24), row[0]);
+    for (size_t c = 1; c < row.size(); ++c) absl::StrAppendFormat(out, "  %*s", std::max<size_t>(widths[c], 8), row[c]);
+    out->append("\n");
+  }
+  out->append("\n");
+}
+
+Row RowOf(const ZoneStats& zone, const Adjusted& sums, const Quantiles& quantiles, const Style& style) {
+  Row row = {Label(zone), FormatNumber(zone.calls), style.Text(sums.total), style.Text(sums.self)};
+  const std::array<uint64_t, 4> values = {quantiles.p50, quantiles.p95, quantiles.p99, quantiles.max};
+  for (size_t q = 0; q < values.size(); ++q) {
+    row[4 + q] = quantiles.count > 0 ? style.Text(static_cast<double>(values[q])) : "n/a";
+  }
+  return row;
+}
+
+void AppendWall(const std::vector<ZoneStats>& zones, const Adjuster& adjuster, std::string* out) {
+  std::vector<Row> rows = {kHead};
+  rows[0][0] = "wall, ms";
+  for (size_t z = 0; z < zones.size(); ++z) {
+    const Adjusted sums =
+        adjuster.For(z, 0, static_cast<double>(zones[z].wall_ns), static_cast<double>(zones[z].self_wall_ns));
+    rows.push_back(RowOf(zones[z], sums, zones[z].wall_quantiles, {true}));
+  }
+  AppendTable(rows, out);
+}
+
+void AppendCounter(const FrameCore& core, const std::vector<ZoneStats>& zones, const Adjuster& adjuster, size_t i,
+                   std::string* out) {
+  const bool is_time = core.plan().unit(i) == "ns";
+  std::vector<Row> rows = {kHead};
+  rows[0][0] = std::string(core.plan().name(i)) + (is_time ? ", ms" : "");
+  if (core.plan().standing(i).has(Validity::kUserOnly)) rows[0][0] += " (user space only)";
+  if (zones[0].total[i].coverage() < 1 && zones[0].total[i].validity.counted()) {
+    absl::StrAppendFormat(&rows[0][0], " (%.0f %% coverage, scaled)", zones[0].total[i].coverage() * 100);
+  }
+  for (size_t z = 0; z < zones.size(); ++z) {
+    const std::optional<uint64_t> total = zones[z].total[i].scaled(), self = zones[z].self[i].scaled();
+    if (!total || !self) {
+      rows.push_back({Label(zones[z]), FormatNumber(zones[z].calls), "n/a", "n/a", "n/a", "n/a", "n/a", "n/a"});
+      continue;
+    }
+    const Adjusted sums = adjuster.For(z, 1 + i, static_cast<double>(*total), static_cast<double>(*self));
+    rows.push_back(RowOf(zones[z], sums, zones[z].quantiles[i], {is_time}));
+  }
+  AppendTable(rows, out);
+}
+
+void AppendHitches(const FrameCore& core, std::string* out) {
+  const HitchWatch& watch = core.watch();
+  if (watch.count() == 0) return;
+  absl::StrAppendFormat(out, "%s hitch%s over the budget of %s ms", FormatNumber(watch.count()),
+                        watch.count() == 1 ? "" : "es", Style{true}.Text(static_cast<double>(core.budget_ns())));
+  if (watch.count() > watch.kept()) absl::StrAppendFormat(out, ", the last %d", watch.kept());
+  *out += ":\n";
+  for (size_t h = 0; h < watch.kept(); ++h) {
+    const Hitch& hitch = watch[h];
+    absl::StrAppendFormat(out, "  frame %d: %s ms: %s", hitch.frame,
+                          Style{true}.Text(static_cast<double>(hitch.wall_ns)), hitch.cause);
+    if (*hitch.worst_zone != '\0') {
+      absl::StrAppendFormat(out, "; worst zone '%s', %s ms over its median", hitch.worst_zone,
+                            Style{true}.Text(static_cast<double>(hitch.worst_excess_ns)));
+    }
+    *out += '\n';
+  }
+  *out += '\n';
+}
+
+void AppendOwnCost(const FrameCore& core, const FrameStats& stats, std::string* out) {
+  const OwnCost& cost = core.own_cost();
+  absl::StrAppendFormat(out,
+                        "own cost: %.0f ns a zone (%.0f within, %.0f around), %.0f ns a mark: %.3f %% of the time; "
+                        "subtracted above from totals and selfs, to %.1f ns a zone\n",
+                        cost.zone_ns(), cost.within[0], cost.around[0], cost.mark_ns, stats.overhead_fraction * 100,
+                        cost.residue[0]);
+  constexpr double kTooMuch = 0.10;
+  if (stats.overhead_fraction > kTooMuch) {
+    absl::StrAppendFormat(out, "WARNING: counting takes %.0f %% of the time; use fewer zones, or coarser ones\n",
+                          stats.overhead_fraction * 100);
+  }
+}
+
+void AppendBooks(const FrameStats& stats, std::string* out) {
+  struct Book {
+    uint64_t number;
+    std::string_view what;
+  };
+  const std::array<Book, 6> books = {{
+      {stats.dropped, "zones dropped (too deep or too many: their time is in the parent)"},
+      {stats.mismatched, "zones left without having been entered, or never left"},
+      {stats.strayed, "zones ended on another thread (no number)"},
+      {stats.foreign_marks, "marks by a thread that the frame does not belong to (ignored)"},
+      {stats.refused_threads, "threads not counted (more than max_threads)"},
+      {stats.unplaced, "values in no percentile (histograms full)"},
+  }};
+  for (const Book& book : books) {
+    if (book.number > 0) absl::StrAppendFormat(out, "%s %s\n", FormatNumber(book.number), book.what);
+  }
+}
+
+}  // namespace
+
+void AppendStats(const FrameCore& core, const FrameCore::Group& group, std::vector<ZoneStats>* out) {
+  if (!group.zones.nodes().empty()) AppendBelow(core, group, 0, 0, 0, out);
+}
+
+std::string FormatReport(FrameCore& core) {
+  std::vector<ZoneStats> zones;
+  for (const FrameCore::Group& group : core.Groups()) AppendStats(core, group, &zones);
+  std::string out;
+  if (!zones.empty()) {
+    const Adjuster adjuster(zones, core.own_cost());
+    AppendWall(zones, adjuster, &out);
+    for (size_t i = 0; i < core.plan().size(); ++i) {
+      if (core.plan().reason(i).empty()) AppendCounter(core, zones, adjuster, i, &out);
+    }
+  }
+  for (size_t i = 0; i < core.plan().size(); ++i) {
+    if (core.plan().reason(i).empty()) continue;
+    absl::StrAppendFormat(&out, "not counted: %s: %s\n", core.plan().name(i), core.plan().reason(i));
+  }
+  AppendHitches(core, &out);
+  const FrameStats stats = core.Stats();
+  AppendBooks(stats, &out);
+  AppendOwnCost(core, stats, &out);
+  return out;
+}
+
+}  // namespace perfkit::count

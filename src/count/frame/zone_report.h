@@ -1,0 +1,18 @@
+// What a FrameCounter tells people: zones as data, and the whole as text.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "perfkit/frame.h"
+#include "src/count/frame/frame_core.h"
+
+namespace perfkit::count {
+
+// The zones of one group of threads, every parent before its children, children in the order of their first visit.
+void AppendStats(const FrameCore& core, const FrameCore::Group& group, std::vector<ZoneStats>* out);
+
+// One table for the wall and for each counter, then what was not counted, the hitches, and our own cost.
+std::string FormatReport(FrameCore& core);
+
+}  // namespace perfkit::count
