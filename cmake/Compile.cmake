@@ -1,0 +1,64 @@
+# How everything here is compiled: warnings, sanitizers, visibility, ccache.
+#
+# All of it is attached to our own targets, or set only when perfkit is the top-level project, so that a project that
+# adds perfkit as a subdirectory keeps its own flags.
+
+if(NOT CMAKE_SYSTEM_NAME STREQUAL "Linux")
+  message(FATAL_ERROR "perfkit reads counters of the Linux kernel; on ${CMAKE_SYSTEM_NAME} there is nothing to build")
+endif()
+
+if(PERFKIT_TOP_LEVEL)
+  set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+  if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+    set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Debug, Release, RelWithDebInfo or MinSizeRel" FORCE)
+  endif()
+  include(Ccache)
+endif()
+
+if(PERFKIT_SANITIZE)
+  set(sanitize -fsanitize=${PERFKIT_SANITIZE} -fno-omit-frame-pointer)
+  if(PERFKIT_SANITIZE MATCHES "undefined")
+    list(APPEND sanitize -fno-sanitize-recover=undefined)
+  endif()
+  add_compile_options(${sanitize})
+  add_link_options(${sanitize})
+endif()
+
+# perfkit_target(<target>): the language and the warnings of every target here.
+function(perfkit_target target)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic)
+  if(PERFKIT_WERROR)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+endfunction()
+
+# perfkit_library(<target>): the above, and what the libraries share. Of a shared library exactly the public names are
+# visible (perfkit.map); a static one hides them all, so that two libraries that each link perfkit don't share a copy.
+function(perfkit_library target)
+  perfkit_target(${target})
+  string(REPLACE "perfkit_" "" name ${target})
+  add_library(perfkit::${name} ALIAS ${target})
+  set_target_properties(
+    ${target}
+    PROPERTIES EXPORT_NAME ${name}
+               POSITION_INDEPENDENT_CODE ON
+               VERSION ${PROJECT_VERSION}
+               SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+  target_include_directories(
+    ${target}
+    PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+    PRIVATE ${PROJECT_SOURCE_DIR})
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL "SHARED_LIBRARY")
+    set(map ${PROJECT_SOURCE_DIR}/cmake/perfkit.map)
+    target_link_options(${target} PRIVATE -Wl,--version-script=${map} -Wl,-Bsymbolic-functions)
+    set_target_properties(${target} PROPERTIES LINK_DEPENDS ${map})
+  else()
+    set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  endif()
+  if(PERFKIT_PRECOMPILE)
+    target_precompile_headers(${target} PRIVATE <absl/status/statusor.h> <absl/strings/str_format.h> <string> <vector>)
+  endif()
+endfunction()

@@ -1,0 +1,74 @@
+# Installs the Debian packages that this build needs, when it is asked to: cmake -D PERFKIT_INSTALL_PACKAGES=ON, as the
+# presets do. Included before project(), because the generator's own program may be among them.
+#
+# The wish is taken out of the cache at once, so that a later plain configure, or a rebuild that configures again, never
+# installs anything. Nothing is asked of the network while all packages are there.
+if(NOT PERFKIT_INSTALL_PACKAGES)
+  unset(PERFKIT_INSTALL_PACKAGES CACHE)
+  return()
+endif()
+unset(PERFKIT_INSTALL_PACKAGES CACHE)
+unset(PERFKIT_INSTALL_PACKAGES)
+
+# What needs which packages. A line counts when its option is on; `always` is the core itself.
+set(PERFKIT_PACKAGES_FOR_always ninja-build pkg-config libabsl-dev libpfm4-dev)
+set(PERFKIT_PACKAGES_FOR_PERFKIT_BUILD_TESTS catch2 clang)
+set(PERFKIT_PACKAGES_FOR_PERFKIT_BUILD_EXAMPLES libbullet-dev libimgui-dev libsdl2-dev libtbb-dev)
+set(PERFKIT_PACKAGES_FOR_PERFKIT_BUILD_BENCH libbenchmark-dev libpapi-dev)
+
+# Sets `out` to those of the wanted packages that dpkg does not list as installed.
+function(perfkit_missing_packages out)
+  set(missing ${PERFKIT_PACKAGES_FOR_always})
+  foreach(option PERFKIT_BUILD_TESTS PERFKIT_BUILD_EXAMPLES PERFKIT_BUILD_BENCH)
+    if(${option})
+      list(APPEND missing ${PERFKIT_PACKAGES_FOR_${option}})
+    endif()
+  endforeach()
+  execute_process(COMMAND dpkg-query --show "--showformat=\${db:Status-Status} \${Package}\\n" ${missing}
+                  OUTPUT_VARIABLE known ERROR_QUIET)
+  string(REGEX MATCHALL "(^|\n)installed [^\n]+" installed "${known}")
+  list(TRANSFORM installed REPLACE "[\n]?installed " "")
+  list(REMOVE_ITEM missing ${installed})
+  set(${out} ${missing} PARENT_SCOPE)
+endfunction()
+
+# Runs one command of apt-get, by sudo where that is needed; stops with what to type by hand when it fails.
+function(perfkit_apt_get advice)
+  message(STATUS "Running: ${ARGN}")
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE failed)
+  if(failed)
+    message(FATAL_ERROR "This command failed (${failed}): ${ARGN}\nInstall the packages by hand, then start again:\n  ${advice}")
+  endif()
+endfunction()
+
+function(perfkit_install_packages)
+  find_program(dpkg dpkg-query NO_CACHE)
+  find_program(apt_get apt-get NO_CACHE)
+  if(NOT dpkg OR NOT apt_get)
+    message(WARNING "PERFKIT_INSTALL_PACKAGES knows Debian's packages only, and there is no apt-get here: install by hand "
+                    "what CMake reports as missing. cmake/InstallPackages.cmake has the list.")
+    return()
+  endif()
+  perfkit_missing_packages(missing)
+  if(NOT missing)
+    message(STATUS "All packages are installed")
+    return()
+  endif()
+  list(JOIN missing " " words)
+  set(advice "apt-get update && apt-get install --no-install-recommends ${words}")
+  execute_process(COMMAND id -u OUTPUT_VARIABLE uid OUTPUT_STRIP_TRAILING_WHITESPACE)
+  set(as_root "")
+  if(NOT uid EQUAL 0)
+    find_program(sudo sudo NO_CACHE)
+    if(NOT sudo)
+      message(FATAL_ERROR "Packages are missing, and this user is neither root nor has sudo. As root, run\n  ${advice}\n"
+                          "and start again.")
+    endif()
+    set(as_root ${sudo})
+  endif()
+  perfkit_apt_get("${advice}" ${as_root} apt-get update)
+  perfkit_apt_get("${advice}" ${as_root} env DEBIAN_FRONTEND=noninteractive apt-get install --yes
+                  --no-install-recommends ${missing})
+endfunction()
+
+perfkit_install_packages()

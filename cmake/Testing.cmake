@@ -1,0 +1,63 @@
+# How tests are registered: each runs under tests/runner/runner, which keeps its skips for the last test.
+#
+# Labels: unit (the programs of tests/<module>), nobody (the same as an ordinary user), heavy (campaigns, only on
+# demand), leg, consumer, compile, tidy. PERFKIT_LEG is set inside a leg; PERFKIT_TEST_MODULES narrows the unit tests.
+set(PERFKIT_NOBODY 65534)
+set(PERFKIT_SKIPS "${PROJECT_BINARY_DIR}/skips")
+file(REMOVE_RECURSE "${PERFKIT_SKIPS}")
+file(MAKE_DIRECTORY "${PERFKIT_SKIPS}")
+define_property(GLOBAL PROPERTY PERFKIT_TESTS BRIEF_DOCS "Every test, so that the last one can come last")
+
+foreach(tool runner tally)
+  add_executable(${tool} "${PROJECT_SOURCE_DIR}/tests/runner/${tool}.cc")
+  perfkit_target(${tool})
+endforeach()
+
+# perfkit_add_test(<name> COMMAND <program> <argument>... [LABELS ...] [UID <uid>] [PROPERTIES <key> <value>...])
+# The program prints "SKIPPED: test: reason" for what cannot run here, and returns 77 when that is all of it.
+function(perfkit_add_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "UID" "COMMAND;LABELS;PROPERTIES")
+  set(options --skips "${PERFKIT_SKIPS}/${name}.txt")
+  if(arg_UID)
+    list(APPEND options --uid ${arg_UID})
+  endif()
+  if(PERFKIT_SANITIZE STREQUAL "thread")
+    list(APPEND options --aslr off)
+  endif()
+  add_test(NAME ${name} COMMAND runner ${options} -- ${arg_COMMAND})
+  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 LABELS "${arg_LABELS}" ${arg_PROPERTIES})
+  set_property(GLOBAL APPEND PROPERTY PERFKIT_TESTS ${name})
+endfunction()
+
+# perfkit_unit_test(<module> SOURCES ... [LIBRARIES ...]): the program <module>_test, run as who we are and as nobody.
+# Its test cases tagged [.heavy] are a test of their own.
+function(perfkit_unit_test module)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
+  set(target ${module}_test)
+  add_executable(${target} ${arg_SOURCES})
+  perfkit_target(${target})
+  target_link_libraries(${target} PRIVATE perfkit_test_main ${arg_LIBRARIES})
+  perfkit_add_test(${target} COMMAND $<TARGET_FILE:${target}> LABELS unit)
+  perfkit_add_test(${target}@${PERFKIT_NOBODY} UID ${PERFKIT_NOBODY} COMMAND $<TARGET_FILE:${target}>
+                   LABELS unit nobody)
+  foreach(source IN LISTS arg_SOURCES)
+    file(STRINGS "${source}" heavy REGEX "\\[\\.heavy\\]" LIMIT_COUNT 1)
+    if(heavy)
+      perfkit_add_test(${target}.heavy COMMAND $<TARGET_FILE:${target}> [.heavy] LABELS heavy
+                       PROPERTIES TIMEOUT 3600)
+      break()
+    endif()
+  endforeach()
+endfunction()
+
+# The last test. It is named `skips`; the test preset shows what it prints.
+function(perfkit_skip_tally)
+  get_property(tests GLOBAL PROPERTY PERFKIT_TESTS)
+  get_property(legs GLOBAL PROPERTY PERFKIT_LEGS)
+  set(folders "main=${PERFKIT_SKIPS}")
+  foreach(leg IN LISTS legs)
+    list(APPEND folders "${leg}=${PROJECT_BINARY_DIR}/legs/${leg}/skips")
+  endforeach()
+  add_test(NAME skips COMMAND tally ${folders})
+  set_tests_properties(skips PROPERTIES DEPENDS "${tests}")
+endfunction()

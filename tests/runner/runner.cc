@@ -1,0 +1,145 @@
+// Runs one test program for CTest: copies its output, keeps its skips for the last test, and can do it as nobody.
+//
+//   runner --skips FILE [--uid UID] [--aslr off] -- PROGRAM ARGUMENT...
+//
+// CTest hides what a passed test prints, so each line "SKIPPED: test: reason" is also written to FILE, from where
+// tests/runner/tally.cc prints them all. --uid runs the program as that user, without groups or capabilities, because
+// most users of perfkit are no root and the kernel answers them differently. --aslr off is for ThreadSanitizer, whose
+// fixed shadow memory collides with the high-entropy layouts of newer kernels. The exit code is the program's own.
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <string>
+#include <string_view>
+
+namespace {
+
+constexpr int kSkipped = 77;
+
+struct Options {
+  const char* skips = nullptr;
+  uid_t uid = 0;  // 0: stay who we are
+  bool aslr = true;
+  char** program = nullptr;  // argv of the test, ends in nullptr
+};
+
+bool Parse(int argc, char** argv, Options& options) {
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string_view name = argv[i];
+    if (name == "--") {
+      options.program = argv + i + 1;
+      return options.skips != nullptr;
+    }
+    if (name == "--skips") options.skips = argv[i + 1];
+    if (name == "--aslr") options.aslr = std::string_view(argv[i + 1]) != "off";
+    if (name == "--uid") options.uid = static_cast<uid_t>(strtoul(argv[i + 1], nullptr, 10));
+  }
+  return false;
+}
+
+// Prints a skip of the whole test, and keeps it.
+int SkipAll(FILE* skips, const std::string& reason) {
+  for (FILE* out : {stdout, skips}) {
+    if (out != nullptr) fprintf(out, "SKIPPED: all tests: %s\n", reason.c_str());
+  }
+  return kSkipped;
+}
+
+// In the child: becomes `uid`, with no way back.
+bool BecomeUser(uid_t uid) {
+  return setgroups(0, nullptr) == 0 && setresgid(uid, uid, uid) == 0 && setresuid(uid, uid, uid) == 0;
+}
+
+[[noreturn]] void RunChild(const Options& options, int output) {
+  dup2(output, STDOUT_FILENO);
+  dup2(output, STDERR_FILENO);
+  if (options.uid != 0 && !BecomeUser(options.uid)) {
+    fprintf(stderr, "runner: cannot become user %u: %s\n", options.uid, strerror(errno));
+    _exit(1);
+  }
+  if (!options.aslr) personality(ADDR_NO_RANDOMIZE);  // where it is not allowed, the program says so itself
+  prctl(PR_SET_PDEATHSIG, SIGKILL);                   // after setresuid, which clears it
+  prctl(PR_SET_DUMPABLE, 1);  // setresuid clears this too; without it /proc/self belongs to root
+  execv(options.program[0], options.program);
+  fprintf(stderr, "runner: cannot run %s: %s\n", options.program[0], strerror(errno));
+  _exit(1);
+}
+
+// Copies `input` to stdout as it comes, and each whole line about a skip to `skips`.
+void CopyOutput(int input, FILE* skips) {
+  std::string line;
+  char buffer[4096];
+  ssize_t got;
+  while ((got = read(input, buffer, sizeof(buffer))) > 0 || (got < 0 && errno == EINTR)) {
+    if (got < 0) continue;
+    fwrite(buffer, 1, static_cast<size_t>(got), stdout);
+    fflush(stdout);
+    for (ssize_t i = 0; i < got; ++i) {
+      line += buffer[i];
+      if (buffer[i] != '\n') continue;
+      if (skips != nullptr && line.starts_with("SKIPPED: ")) fputs(line.c_str(), skips);
+      line.clear();
+    }
+  }
+}
+
+// Whether `uid` may reach and run `path`: every folder on the way must let others through.
+bool CanReach(uid_t uid, const char* path) {
+  const pid_t child = fork();
+  if (child == 0) _exit(BecomeUser(uid) && access(path, X_OK) == 0 ? 0 : 1);
+  int status = 1;
+  return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+}
+
+// The exit code of a program that ended with `status`, as a shell gives it.
+int ExitCode(int status) {
+  if (WIFEXITED(status)) return WEXITSTATUS(status);
+  printf("runner: killed by signal %d (%s)\n", WTERMSIG(status), strsignal(WTERMSIG(status)));
+  return 128 + WTERMSIG(status);
+}
+
+int Run(const Options& options, FILE* skips) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return 1;
+  const pid_t child = fork();
+  if (child == 0) RunChild(options, ends[1]);
+  close(ends[1]);
+  if (child < 0) return 1;
+  CopyOutput(ends[0], skips);
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) return 1;
+  }
+  return ExitCode(status);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  if (!Parse(argc, argv, options)) {
+    fprintf(stderr, "usage: runner --skips FILE [--uid UID] [--aslr off] -- PROGRAM ARGUMENT...\n");
+    return 1;
+  }
+  FILE* const skips = fopen(options.skips, "we");
+  if (skips == nullptr) fprintf(stderr, "runner: cannot keep skips in %s: %s\n", options.skips, strerror(errno));
+  int code;
+  if (options.uid != 0 && geteuid() != 0) {
+    code = SkipAll(skips, "needs root to become another user; this run is an ordinary user's already");
+  } else if (options.uid != 0 && !CanReach(options.uid, options.program[0])) {
+    code = SkipAll(skips, "user " + std::to_string(options.uid) + " cannot reach " + options.program[0]);
+  } else {
+    code = Run(options, skips);
+  }
+  if (skips != nullptr) fclose(skips);
+  return code;
+}
