@@ -29,6 +29,8 @@ function(perfkit_target target)
   target_compile_features(${target} PUBLIC cxx_std_20)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic)
+  # Options are structs that callers initialise by name, as far as they care.
+  target_compile_options(${target} PRIVATE -Wno-missing-field-initializers)
   if(PERFKIT_WERROR)
     target_compile_options(${target} PRIVATE -Werror)
   endif()
