@@ -50,7 +50,7 @@ void Modifiers::ApplyTo(EventConfig& config) const {
   config.exclude_hv = config.privilege_given && !hypervisor;
   const bool place_given = guest || host;
   config.exclude_host = place_given && !host;
-  config.exclude_guest = place_given ? !guest : config.privilege_given || precise > 0;
+  config.exclude_guest = place_given ? !guest : user || precise > 0;
   config.exclude_idle = not_idle;
   config.pinned = pinned;
   config.exclusive = exclusive;

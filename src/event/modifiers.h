@@ -17,8 +17,8 @@ struct Modifiers {
   int precise = 0;  // the number of p
   bool precise_max = false;
 
-  // Sets the flags that follow. As perf does, user-only, kernel-only and precise events leave guests out unless G is
-  // written too (tools/perf/util/parse-events.c, get_event_modifier).
+  // Sets the flags that follow. As perf does, u and precise events leave guests out unless G is written too
+  // (tools/perf/util/parse-events.c, get_event_modifier).
   void ApplyTo(EventConfig& config) const;
 };
 

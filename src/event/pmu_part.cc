@@ -102,12 +102,7 @@ absl::Status PmuPart::ApplyAlone(const Term& term) {
   const absl::StatusOr<BitField> field = LoadFormat(pmu_, term.name);
   if (absl::IsNotFound(field.status())) return ApplyGeneric(term);
   if (!field.ok()) return ErrorAt(field.status().code(), whole_, term.name, std::string(field.status().message()));
-  if (field->width() > 1) {
-    return WrongAt(whole_, term.name,
-                   absl::StrFormat("term '%s' of PMU '%s' has %d bits and needs a value: '%s=0x..'", term.name,
-                                   pmu_.name, field->width(), term.name));
-  }
-  return Put(term, *field, 1);
+  return PutFlag(term, *field);
 }
 
 absl::Status PmuPart::TakeEvent(const Term& term) {
@@ -145,7 +140,7 @@ absl::Status PmuPart::ApplyNamedTerm(const Term& inner) {
   if (RoleOf(inner) == Role::kField) return ApplyField(inner);
   if (RoleOf(inner) != Role::kAlone) return absl::OkStatus();  // a hint to samplers, such as period=
   const absl::StatusOr<BitField> field = LoadFormat(pmu_, inner.name);
-  if (field.ok()) return Put(inner, *field, 1);
+  if (field.ok()) return PutFlag(inner, *field);
   const absl::StatusOr<NamedEvent> named = LoadNamedEvent(pmu_, inner.name);
   if (!named.ok() || names_left_-- <= 0) return Unknown(inner);
   return ApplyNamed(inner, *named);
@@ -161,6 +156,14 @@ absl::Status PmuPart::ApplyGeneric(const Term& term) {
   if (absl::Status taken = TakeEvent(term); !taken.ok()) return taken;
   generic_ = known;
   return absl::OkStatus();
+}
+
+// A term without a value means 1, which says something of a flag only.
+absl::Status PmuPart::PutFlag(const Term& term, const BitField& field) {
+  if (field.width() == 1) return Put(term, field, 1);
+  return WrongAt(whole_, term.name,
+                 absl::StrFormat("term '%s' of PMU '%s' has %d bits and needs a value: '%s=0x..'", Printable(term.name),
+                                 pmu_.name, field.width(), Printable(term.name)));
 }
 
 absl::Status PmuPart::Put(const Term& term, const BitField& field, uint64_t value) {

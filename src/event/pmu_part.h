@@ -48,6 +48,7 @@ class PmuPart {
   absl::Status ApplyNamedTerm(const Term& inner);
   absl::Status TakeEvent(const Term& term);
   absl::Status ApplyGeneric(const Term& term);
+  absl::Status PutFlag(const Term& term, const BitField& field);
   absl::Status Put(const Term& term, const BitField& field, uint64_t value);
   absl::Status CheckDemands(std::span<const Term> terms) const;
   absl::Status Unknown(const Term& term) const;
