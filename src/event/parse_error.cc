@@ -9,6 +9,21 @@ namespace perfkit::event {
 namespace {
 
 constexpr size_t kLongestPrinted = 100;
+constexpr size_t kLongestMessage = 1500;
+
+// At most `most` bytes of `text`, in one line.
+std::string Escaped(std::string_view text, size_t most) {
+  std::string escaped;
+  for (const char c : text.substr(0, most)) {
+    if (c >= ' ' && c <= '~') {
+      escaped += c;
+    } else {
+      escaped += absl::StrFormat("\\x%02x", static_cast<unsigned char>(c));
+    }
+  }
+  if (text.size() > most) escaped += "...";
+  return escaped;
+}
 
 // 1 for the first character of `whole`; 0 when `piece` is no part of it.
 size_t Position(std::string_view whole, std::string_view piece) {
@@ -20,23 +35,14 @@ size_t Position(std::string_view whole, std::string_view piece) {
 
 }  // namespace
 
-std::string Printable(std::string_view text) {
-  std::string printable;
-  for (const char c : text.substr(0, kLongestPrinted)) {
-    if (c >= ' ' && c <= '~') {
-      printable += c;
-    } else {
-      printable += absl::StrFormat("\\x%02x", static_cast<unsigned char>(c));
-    }
-  }
-  if (text.size() > kLongestPrinted) printable += "...";
-  return printable;
-}
+std::string Printable(std::string_view text) { return Escaped(text, kLongestPrinted); }
 
 absl::Status ErrorAt(absl::StatusCode code, std::string_view whole, std::string_view piece, const std::string& wrong) {
   const size_t position = Position(whole, piece);
+  // `wrong` may quote paths and files of any bytes.
   const std::string place = position > 1 ? absl::StrFormat(", character %d", position) : "";
-  return absl::Status(code, absl::StrFormat("event '%s'%s: %s", Printable(whole), place, wrong));
+  return absl::Status(code,
+                      absl::StrFormat("event '%s'%s: %s", Printable(whole), place, Escaped(wrong, kLongestMessage)));
 }
 
 absl::Status WrongAt(std::string_view whole, std::string_view piece, const std::string& wrong) {
