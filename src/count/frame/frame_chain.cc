@@ -27,16 +27,18 @@ void FrameChain::Disown(const FrameThread& thread) {
 
 void FrameChain::Mark(FrameThread& thread, uint64_t ns_per_tick_q32) {
   ZoneTree& tree = drives_tree_ ? thread.tree : *own_tree_;
-  const Snapshot& now = thread.tree.scratch();
+  if (&tree != &thread.tree) tree.scratch() = thread.tree.scratch();
   if (opens_ != thread.opens) {
     opens_ = thread.opens;
-    if (drives_tree_) tree.EndFrame(now, number_, ns_per_tick_q32);  // what came before the first mark is no frame
-    tree.BeginFrame(now);
+    // What the owner's zones counted before its first mark belongs to no frame of this chain.
+    if (drives_tree_) tree.EndFrameAtScratch(number_, ns_per_tick_q32);
+    tree.BeginFrameAtScratch();
     return;
   }
-  const FrameRecord& record = tree.EndFrame(now, number_++, ns_per_tick_q32);
+  const FrameRecord& record = tree.EndFrameAtScratch(number_++, ns_per_tick_q32);
   const std::lock_guard<std::mutex> lock(mutex_);
-  history_.Push(record, shape_.events);
+  history_.next() = record;
+  history_.Push();
 }
 
 FrameRecord FrameChain::last() const {

@@ -13,10 +13,10 @@ void FrameCore::Mark() noexcept {
     thread.AbandonStrays();
   if (!thread.ready) [[unlikely]]
     return PrepareMain();
-  Snapshot& now = thread.tree.scratch();
-  thread.Read(now);
-  const FrameRecord& record = thread.tree.EndFrame(now, next_frame_, ns_per_tick_q32_);
-  history_.Push(record, shape_.events);
+  thread.Read(thread.tree.mark_place());
+  FrameRecord& record = history_.next();
+  thread.tree.EndFrame(next_frame_, ns_per_tick_q32_, record);
+  history_.Push();
   frame_.store(++next_frame_, std::memory_order_relaxed);
   if (watch_.IsHitch(record)) [[unlikely]]
     ExplainHitch(record);
@@ -103,8 +103,8 @@ void FrameCore::PrepareMain() noexcept {
     thread.Open(plan_.OpenNext());
     if (budget_ns_ != 0) log_.Open();
   }
-  thread.Read(thread.tree.scratch());
-  thread.tree.BeginFrame(thread.tree.scratch());
+  thread.Read(thread.tree.mark_place());
+  thread.tree.BeginFrame();
   watch_.Attach(log_.switches(), log_.faults());
   thread.ready = true;
 }

@@ -88,7 +88,7 @@ void FrameCore::Retire(FrameThread& thread) {
   if (thread.open()) {
     thread.Read(thread.tree.scratch());
     thread.Publish();
-    if (thread.dirty || thread.own_frames) thread.tree.EndFrame(thread.tree.scratch(), thread.frame, ns_per_tick_q32_);
+    if (thread.dirty || thread.own_frames) thread.tree.EndFrameAtScratch(thread.frame, ns_per_tick_q32_);
     thread.Close();
   }
   thread.slot.Release();
@@ -187,10 +187,10 @@ std::vector<FrameCore::Group> FrameCore::Groups() {
 FrameStats FrameCore::Stats() {
   FrameStats stats;
   for (const Group& group : Groups()) {
+    stats.unplaced += group.zones.unplaced();
     for (size_t node = 0; node < group.zones.nodes().size(); ++node) {
       const ZoneMerge::Node& zone = group.zones.nodes()[node];
       if (node != 0) stats.zones += zone.total.calls;
-      for (const Histogram& histogram : zone.histograms) stats.unplaced += histogram.unplaced();
     }
   }
   stats.frames = next_frame_;

@@ -13,7 +13,7 @@ void FrameThread::Open(std::optional<CounterSet> opened) {
   ++opens;
   Snapshot& now = tree.scratch();
   Read(now);
-  tree.BeginFrame(now);
+  tree.BeginFrameAtScratch();
   slot.StartAt(now);
 }
 
@@ -36,7 +36,7 @@ void FrameThread::StepInside() noexcept {
 void FrameThread::Roll(uint64_t ns_per_tick_q32) {
   if (!dirty) return;
   dirty = false;
-  tree.EndFrame(tree.scratch(), frame, ns_per_tick_q32);
+  tree.EndFrameAtScratch(frame, ns_per_tick_q32);
 }
 
 void FrameThread::NoteStray(uint64_t entry) {

@@ -6,26 +6,29 @@
 
 namespace perfkit::count {
 
+uint64_t Histogram::count(const RowPool& pool) const {
+  uint64_t sum = 0;
+  for (const uint16_t index : directory_) {
+    if (index == RowPool::kNone) continue;
+    for (const uint32_t step : pool.row(index)) sum += step;
+  }
+  return sum;
+}
+
 void Histogram::Merge(const Histogram& other, const RowPool& others_pool, RowPool& pool) {
-  count_ += other.count_;
   max_ = std::max(max_, other.max_);
-  unplaced_ += other.unplaced_;
   for (size_t row = 0; row < kRows; ++row) {
     if (other.directory_[row] == RowPool::kNone) continue;
-    const RowPool::Row& from = others_pool.row(other.directory_[row]);
     if (directory_[row] == RowPool::kNone) directory_[row] = pool.Take();
+    const std::span<const uint32_t> from = others_pool.row(other.directory_[row]);
     for (size_t step = 0; step < RowPool::kSteps; ++step) {
-      if (directory_[row] == RowPool::kNone) {
-        unplaced_ += from[step];
-      } else {
-        pool.row(directory_[row])[step] += from[step];
-      }
+      pool.cell(directory_[row] * RowPool::kSteps + step) += from[step];
     }
   }
 }
 
 uint64_t Histogram::Quantile(double fraction, const RowPool& pool) const {
-  const uint64_t placed = count_ - unplaced_;
+  const uint64_t placed = count(pool);
   if (placed == 0) return max_;
   // The nearest-rank definition: the value at rank ceil(fraction * n), counted from 1.
   const double wanted = std::ceil(fraction * static_cast<double>(placed));
@@ -33,8 +36,9 @@ uint64_t Histogram::Quantile(double fraction, const RowPool& pool) const {
   uint64_t seen = 0;
   for (size_t row = 0; row < kRows; ++row) {
     if (directory_[row] == RowPool::kNone) continue;
+    const std::span<const uint32_t> row_counts = pool.row(directory_[row]);
     for (size_t step = 0; step < RowPool::kSteps; ++step) {
-      seen += pool.row(directory_[row])[step];
+      seen += row_counts[step];
       if (seen >= rank) return std::min(TopOf(row, step), max_);
     }
   }
@@ -42,7 +46,7 @@ uint64_t Histogram::Quantile(double fraction, const RowPool& pool) const {
 }
 
 Quantiles Histogram::Summary(const RowPool& pool) const {
-  return {Quantile(0.50, pool), Quantile(0.95, pool), Quantile(0.99, pool), max_, count_};
+  return {Quantile(0.50, pool), Quantile(0.95, pool), Quantile(0.99, pool), max_, count(pool)};
 }
 
 }  // namespace perfkit::count

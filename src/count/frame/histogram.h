@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "perfkit/frame.h"
@@ -17,26 +18,31 @@
 namespace perfkit::count {
 
 // The rows of all histograms of one thread. All memory is taken, and touched, at construction: a page fault of ours
-// in a frame would be counted as the program's.
+// in a frame would be counted as the program's. Row 0 takes what finds no row any more, from all histograms.
 class RowPool {
  public:
   static constexpr size_t kSteps = 32;
-  static constexpr uint16_t kNone = 0;  // row 0 is never handed out
-  using Row = std::array<uint32_t, kSteps>;
+  static constexpr uint16_t kNone = 0;  // the row of what has none
 
   // `grows`: takes more memory when it is empty, for reports.
-  explicit RowPool(size_t rows, bool grows = false) : rows_(rows + 1), grows_(grows) {}
+  explicit RowPool(size_t rows, bool grows = false) : cells_((rows + 1) * kSteps), grows_(grows) {}
 
   // A row of zeros, or kNone when all are taken.
   uint16_t Take() {
-    if (next_ == rows_.size() && grows_ && next_ < UINT16_MAX) rows_.emplace_back();
-    return next_ < rows_.size() ? static_cast<uint16_t>(next_++) : kNone;
+    if (next_ * kSteps == cells_.size() && grows_ && next_ < UINT16_MAX) cells_.resize(cells_.size() + kSteps);
+    return next_ * kSteps < cells_.size() ? static_cast<uint16_t>(next_++) : kNone;
   }
-  Row& row(uint16_t index) { return rows_[index]; }
-  const Row& row(uint16_t index) const { return rows_[index]; }
+  uint32_t& cell(size_t index) { return cells_[index]; }
+  std::span<const uint32_t> row(uint16_t index) const { return std::span(cells_).subspan(index * kSteps, kSteps); }
+  // Values that found the pool empty: in the maxima, not in the quantiles.
+  uint64_t unplaced() const {
+    uint64_t sum = 0;
+    for (const uint32_t count : row(kNone)) sum += count;
+    return sum;
+  }
 
  private:
-  std::vector<Row> rows_;
+  std::vector<uint32_t> cells_;
   bool grows_;
   size_t next_ = 1;
 };
@@ -56,18 +62,14 @@ class Histogram {
     return row < 2 ? row * 32 + step : ((uint64_t{33} + step) << (row - 1)) - 1;
   }
 
+  // Most counters of most frames are what they were in the frame before: that costs one comparison.
   void Add(uint64_t value, RowPool& pool) {
-    const size_t row = RowOf(value);
-    uint16_t& index = directory_[row];
-    if (index == RowPool::kNone) [[unlikely]]
-      index = pool.Take();
-    ++count_;
-    if (value > max_) max_ = value;
-    if (index == RowPool::kNone) [[unlikely]] {
-      ++unplaced_;
-      return;
+    if (value != last_value_) {
+      last_value_ = value;
+      last_cell_ = CellOf(value, pool);
+      if (value > max_) max_ = value;
     }
-    ++pool.row(index)[StepOf(value, row)];
+    ++pool.cell(last_cell_);
   }
 
   // Adds another histogram, of another thread's pool perhaps.
@@ -77,16 +79,22 @@ class Histogram {
   uint64_t Quantile(double fraction, const RowPool& pool) const;
   Quantiles Summary(const RowPool& pool) const;
 
-  uint64_t count() const { return count_; }
+  // What was placed, by adding up what the rows say: for reports.
+  uint64_t count(const RowPool& pool) const;
   uint64_t max() const { return max_; }
-  // Values that found the pool empty: in count() and max(), not in the quantiles.
-  uint64_t unplaced() const { return unplaced_; }
 
  private:
+  uint32_t CellOf(uint64_t value, RowPool& pool) {
+    const size_t row = RowOf(value);
+    if (directory_[row] == RowPool::kNone) [[unlikely]]
+      directory_[row] = pool.Take();
+    return static_cast<uint32_t>(directory_[row] * RowPool::kSteps + StepOf(value, row));
+  }
+
   std::array<uint16_t, kRows> directory_{};
-  uint64_t count_ = 0;
+  uint32_t last_cell_ = 0;
+  uint64_t last_value_ = ~uint64_t{0};  // no difference of two counts comes near it
   uint64_t max_ = 0;
-  uint64_t unplaced_ = 0;
 };
 static_assert(Histogram::RowOf(~uint64_t{0}) == Histogram::kRows - 1);
 static_assert(Histogram::TopOf(Histogram::kRows - 1, 31) == ~uint64_t{0});

@@ -14,14 +14,9 @@ class History {
  public:
   explicit History(size_t frames) : ring_(std::bit_ceil(frames < 2 ? size_t{2} : frames)) {}
 
-  // Copies the values of the first `events` events: the others are 0 in the ring already.
-  void Push(const FrameRecord& record, size_t events) {
-    FrameRecord& place = ring_[end_++ & (ring_.size() - 1)];
-    place.number = record.number;
-    place.wall_ns = record.wall_ns;
-    place.missing = record.missing;
-    for (size_t i = 0; i < events; ++i) place.values[i] = record.values[i];
-  }
+  // The place of the next record: fill it, then Push().
+  FrameRecord& next() { return ring_[end_ & (ring_.size() - 1)]; }
+  void Push() { ++end_; }
   FrameHistory view() const {
     return FrameHistory(ring_.data(), ring_.size() - 1, end_, end_ < ring_.size() ? end_ : ring_.size());
   }

@@ -29,7 +29,7 @@ Round RunRound(FrameThread& thread, uint64_t ns_per_tick_q32, uint64_t number) {
   for (int i = 0; i < kZones; ++i) EmptyZone(thread);
   thread.Read(thread.tree.scratch());
   if (!thread.tree.SkipLeave()) thread.tree.Leave();
-  thread.tree.EndFrame(thread.tree.scratch(), number, ns_per_tick_q32);
+  thread.tree.EndFrameAtScratch(number, ns_per_tick_q32);
   Round round;
   if (thread.tree.size() < 3) return round;  // no room for zones at all
   const FrameRecord& outer = thread.tree.last(1);
@@ -68,11 +68,12 @@ Round RunRounds(FrameThread& thread, uint64_t ns_per_tick_q32) {
 
 double MeasureMark(FrameThread& thread, uint64_t ns_per_tick_q32) {
   std::array<double, kRounds> costs;
+  FrameRecord record;
   for (int r = 0; r < kRounds; ++r) {
     const uint64_t start = ReadTicks();
     for (int i = 0; i < kZones; ++i) {
-      thread.Read(thread.tree.scratch());
-      thread.tree.EndFrame(thread.tree.scratch(), static_cast<uint64_t>(i), ns_per_tick_q32);
+      thread.Read(thread.tree.mark_place());
+      thread.tree.EndFrame(static_cast<uint64_t>(i), ns_per_tick_q32, record);
     }
     costs[r] = static_cast<double>(ReadTicks() - start) / kZones * static_cast<double>(ns_per_tick_q32) * 0x1p-32;
   }

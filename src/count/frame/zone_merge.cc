@@ -15,6 +15,7 @@ size_t ZoneMerge::FindOrAdd(size_t parent, const char* name) {
 }
 
 void ZoneMerge::Add(const ZoneTree& tree) {
+  unplaced_ += tree.pool().unplaced();
   std::vector<size_t> place(tree.size(), 0);
   for (size_t from = 0; from < tree.size(); ++from) {
     const bool is_root = from == ZoneTree::kRoot;

@@ -31,6 +31,7 @@ class ZoneMerge {
 
   const std::vector<Node>& nodes() const { return nodes_; }  // parents before their children; the root is the first
   const RowPool& pool() const { return pool_; }
+  uint64_t unplaced() const { return unplaced_ + pool_.unplaced(); }  // values in no quantile
 
   // total - the totals of all children.
   Sums Self(size_t node) const;
@@ -40,6 +41,7 @@ class ZoneMerge {
 
   size_t events_;
   RowPool pool_;
+  uint64_t unplaced_ = 0;
   std::vector<Node> nodes_;
 };
 

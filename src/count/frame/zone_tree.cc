@@ -2,6 +2,7 @@
 #include "src/count/frame/zone_tree.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "src/base/scale.h"
 
@@ -50,7 +51,7 @@ ZoneTree::ZoneTree(const ZoneShape& shape)
       details_(nodes_.size()),
       pool_(std::min<size_t>(nodes_.size() * kRowsPerZone, UINT16_MAX - 1)),
       histograms_(nodes_.size() * stride_) {
-  Touch(kRoot);
+  root_last_ = &details_[kRoot].last;
 }
 
 void ZoneTree::AddRest(Sums& sums, const Snapshot& begin, const Snapshot& end) const {
@@ -142,60 +143,163 @@ void ZoneTree::CopyUsed(const Snapshot& from, Snapshot& to) const {
   to.ticks = from.ticks;
   to.missing = from.missing;
   for (size_t i = 0; i < 4 * blocks_; ++i) to.values[i] = from.values[i];
-  if (shape_.timed != 0) to.times = from.times;
+  for (uint32_t timed = shape_.timed; timed != 0; timed &= timed - 1) {
+    const size_t i = static_cast<size_t>(__builtin_ctz(timed));
+    to.times[i] = from.times[i];
+  }
 }
 
-void ZoneTree::BeginFrame(const Snapshot& at) { CopyUsed(at, open_[0].begin); }
+void ZoneTree::BeginFrameAtScratch() {
+  CopyUsed(scratch_, mark_place());
+  BeginFrame();
+}
 
-const FrameRecord& ZoneTree::EndFrame(const Snapshot& at, uint64_t number, uint64_t ns_per_tick_q32) {
-  for (uint32_t d = 0; d <= depth_; ++d) {
-    Add(nodes_[open_[d].node].sums, open_[d].begin, at);
-    CopyUsed(at, open_[d].begin);
-  }
-  ++nodes_[kRoot].sums.calls;
-  for (size_t t = 0; t < touched_count_; ++t) {
-    nodes_[touched_[t]].touched = false;
-    CloseFrame(touched_[t], number, ns_per_tick_q32);
-  }
-  touched_count_ = 0;
-  closed_count_ = node_count_;
-  closed_dropped_ = dropped_;
-  closed_mismatched_ = mismatched_;
-  for (uint32_t d = 0; d <= depth_; ++d) {
-    if (!nodes_[open_[d].node].touched) Touch(open_[d].node);
-  }
+const FrameRecord& ZoneTree::EndFrameAtScratch(uint64_t number, uint64_t ns_per_tick_q32) {
+  CopyUsed(scratch_, mark_place());
+  EndFrame(number, ns_per_tick_q32, details_[kRoot].last);
   return details_[kRoot].last;
 }
 
-void ZoneTree::CloseFrame(uint16_t node, uint64_t number, uint64_t ns_per_tick_q32) {
+void ZoneTree::BeginFrame() {
+  FoldRoot();
+  mark_ = 1 - mark_;
+  first_mark_ = marks_[mark_];
+}
+
+// What the marks so far say goes to root_before_: a new series of marks starts.
+void ZoneTree::FoldRoot() {
+  root_before_ = RootTotal();
+  root_missing_ = 0;
+  first_mark_ = marks_[mark_];
+}
+
+Sums ZoneTree::RootTotal() const {
+  Sums total = root_before_;
+  Sums since;
+  since.ticks = marks_[mark_].ticks - first_mark_.ticks;
+  for (size_t i = 0; i < shape_.events; ++i) since.values[i] = marks_[mark_].values[i] - first_mark_.values[i];
+  for (uint32_t timed = shape_.timed; timed != 0; timed &= timed - 1) {
+    const size_t i = static_cast<size_t>(__builtin_ctz(timed));
+    since.times[i].enabled_ns = marks_[mark_].times[i].enabled_ns - first_mark_.times[i].enabled_ns;
+    since.times[i].running_ns = marks_[mark_].times[i].running_ns - first_mark_.times[i].running_ns;
+  }
+  since.missing = root_missing_;
+  total.Merge(since);
+  total.calls = root_frames_;
+  return total;
+}
+
+void ZoneTree::EndFrame(uint64_t number, uint64_t ns_per_tick_q32, FrameRecord& record) {
+  const Snapshot& begin = marks_[mark_];
+  const Snapshot& at = mark_place();
+  mark_ = 1 - mark_;
+  ++root_frames_;
+  root_last_ = &record;
+  record.number = number;
+  AddRoot(begin, at, ns_per_tick_q32, record);
+  if (touched_count_ != 0 || dropped_ + mismatched_ != closed_dropped_ + closed_mismatched_) {
+    CloseZones(at, number, ns_per_tick_q32);
+  }
+}
+
+void ZoneTree::AddRoot(const Snapshot& begin, const Snapshot& at, uint64_t ns_per_tick_q32, FrameRecord& record) {
+  record.wall_ns = ToNs(at.ticks - begin.ticks, ns_per_tick_q32);
+  record.missing = shape_.never | begin.missing | at.missing;
+  for (size_t block = 0; block < blocks_; ++block) {
+    for (size_t i = 4 * block; i < 4 * block + 4; ++i) record.values[i] = at.values[i] - begin.values[i];
+  }
+  histograms_[0].Add(record.wall_ns, pool_);
+  uint64_t not_running = 0;  // of events that share a counter
+  for (uint32_t timed = shape_.timed; timed != 0; timed &= timed - 1) {
+    const size_t i = static_cast<size_t>(__builtin_ctz(timed));
+    not_running |=
+        (at.times[i].enabled_ns - begin.times[i].enabled_ns) ^ (at.times[i].running_ns - begin.times[i].running_ns);
+  }
+  if ((not_running | (record.missing & ~shape_.never)) != 0) [[unlikely]]
+    return AddRootScaled(begin, at, record);
+  for (size_t i = 0; i < shape_.events; ++i) {
+    if ((shape_.never >> i & 1) == 0) histograms_[1 + i].Add(record.values[i], pool_);
+  }
+}
+
+void ZoneTree::AddRootScaled(const Snapshot& begin, const Snapshot& at, const FrameRecord& record) {
+  root_missing_ |= record.missing & ~shape_.never;
+  for (size_t i = 0; i < shape_.events; ++i) {
+    if ((record.missing >> i & 1) != 0) continue;
+    std::optional<uint64_t> value = record.values[i];
+    if ((shape_.timed >> i & 1) != 0) {
+      value = base::Scale(*value, at.times[i].enabled_ns - begin.times[i].enabled_ns,
+                          at.times[i].running_ns - begin.times[i].running_ns);
+    }
+    if (value) histograms_[1 + i].Add(*value, pool_);
+  }
+}
+
+void ZoneTree::CloseZones(const Snapshot& at, uint64_t number, uint64_t ns_per_tick_q32) {
+  closed_count_ = node_count_;
+  closed_dropped_ = dropped_;
+  closed_mismatched_ = mismatched_;
+  if (depth_ != 0) SplitOpen(at);
+  for (size_t t = 0; t < touched_count_; ++t) {
+    nodes_[touched_[t]].touched = false;
+    CloseFrame(touched_[t], number, ns_per_tick_q32, details_[touched_[t]].last);
+  }
+  touched_count_ = 0;
+  for (uint32_t d = 1; d <= depth_; ++d) {
+    if (!nodes_[open_[d].node].touched) Touch(open_[d].node);
+  }
+}
+
+void ZoneTree::SplitOpen(const Snapshot& at) {
+  for (uint32_t d = 1; d <= depth_; ++d) {
+    Add(nodes_[open_[d].node].sums, open_[d].begin, at);
+    CopyUsed(at, open_[d].begin);
+  }
+}
+
+void ZoneTree::CloseFrame(uint16_t node, uint64_t number, uint64_t ns_per_tick_q32, FrameRecord& last) {
   Sums& sums = nodes_[node].sums;
   Detail& detail = details_[node];
-  Histogram* const histograms = &histograms_[node * stride_];
-  detail.last.number = number;
-  detail.last.wall_ns = ToNs(sums.ticks, ns_per_tick_q32);
-  detail.last.missing = shape_.never | sums.missing;
+  last.number = number;
+  last.wall_ns = ToNs(sums.ticks, ns_per_tick_q32);
+  last.missing = shape_.never | sums.missing;
   ++detail.frames;
   detail.total.calls += sums.calls;
   detail.total.ticks += sums.ticks;
   detail.total.missing |= sums.missing;
   sums.calls = sums.ticks = sums.missing = 0;
-  histograms[0].Add(detail.last.wall_ns, pool_);
-  for (size_t i = 0; i < shape_.events; ++i) {
-    uint64_t value = sums.values[i];
-    detail.last.values[i] = value;
-    detail.total.values[i] += value;
-    sums.values[i] = 0;
-    if (((shape_.timed | detail.last.missing) >> i & 1) != 0) [[unlikely]] {
-      Snapshot::Times& times = sums.times[i];
-      detail.total.times[i].enabled_ns += times.enabled_ns;
-      detail.total.times[i].running_ns += times.running_ns;
-      const auto scaled = base::Scale(value, times.enabled_ns, times.running_ns);
-      times = {};
-      if (!scaled || (detail.last.missing >> i & 1) != 0) continue;
-      value = *scaled;
+  for (size_t block = 0; block < blocks_; ++block) {
+    for (size_t i = 4 * block; i < 4 * block + 4; ++i) {
+      last.values[i] = sums.values[i];
+      detail.total.values[i] += sums.values[i];
+      sums.values[i] = 0;
     }
-    histograms[1 + i].Add(value, pool_);
   }
+  Histogram* const histograms = &histograms_[node * stride_];
+  histograms[0].Add(last.wall_ns, pool_);
+  const uint32_t special = shape_.timed | last.missing;
+  for (size_t i = 0; i < shape_.events; ++i) {
+    if ((special >> i & 1) != 0) {
+      AddToHistogram(node, i, last);
+    } else {
+      histograms[1 + i].Add(last.values[i], pool_);
+    }
+  }
+}
+
+// An event that may have been missed for a part of the frame, or for all of it.
+void ZoneTree::AddToHistogram(uint16_t node, size_t i, const FrameRecord& last) {
+  Snapshot::Times& times = nodes_[node].sums.times[i];
+  Snapshot::Times& total = details_[node].total.times[i];
+  const Snapshot::Times frame = times;
+  times = {};
+  total.enabled_ns += frame.enabled_ns;
+  total.running_ns += frame.running_ns;
+  if ((last.missing >> i & 1) != 0) return;
+  Histogram& histogram = histograms_[node * stride_ + 1 + i];
+  if (frame.enabled_ns == frame.running_ns && frame.enabled_ns != 0) return histogram.Add(last.values[i], pool_);
+  const auto scaled = base::Scale(last.values[i], frame.enabled_ns, frame.running_ns);
+  if (scaled) histogram.Add(*scaled, pool_);
 }
 
 void ZoneTree::DropFrame() {
@@ -205,7 +309,6 @@ void ZoneTree::DropFrame() {
   }
   touched_count_ = 0;
   depth_ = skipped_ = 0;
-  Touch(kRoot);
 }
 
 }  // namespace perfkit::count

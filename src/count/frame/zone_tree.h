@@ -4,7 +4,7 @@
 // so that the arithmetic is tested without a kernel. A zone's sum goes to its own node only; a parent's sum contains
 // its children's because their snapshots lie within its own. So children + self = parent holds by construction.
 //
-//   nodes_[0] ── the frame itself              open_[0]  the frame, since the last Mark
+//   nodes_[0] ── the frame itself              marks_    the frame, since the last Mark
 //     ├─ "physics" ── "solve"                  open_[1]  "physics", since it was entered (or since the last Mark)
 //     └─ "draw"                                open_[2]  "solve"    <- depth_
 #pragma once
@@ -100,11 +100,17 @@ class ZoneTree {
   // Takes a visit out of the stack without a number: it was left elsewhere. Nothing happens when it is not open.
   void Abandon(uint64_t entry);
 
-  // Starts a frame at `at`.
-  void BeginFrame(const Snapshot& at);
-  // Ends the frame at `at`, which is also the start of the next: splits what is open, adds the sums of the frame to
-  // the totals and to the histograms. `ns_per_tick_q32`: nanoseconds a tick in 2^-32. Returns the frame.
-  const FrameRecord& EndFrame(const Snapshot& at, uint64_t number, uint64_t ns_per_tick_q32);
+  // Where the snapshot that ends a frame is to be read to. It begins the next one, so there are two, in turns.
+  Snapshot& mark_place() { return marks_[1 - mark_]; }
+  // Starts a frame at the snapshot in mark_place().
+  void BeginFrame();
+  // Ends the frame at the snapshot in mark_place(), which is also the start of the next: splits what is open, adds the
+  // sums of the frame to the totals and to the histograms. `ns_per_tick_q32`: nanoseconds a tick in 2^-32. The frame
+  // itself is written to `record`, which last(kRoot) refers to from then on.
+  void EndFrame(uint64_t number, uint64_t ns_per_tick_q32, FrameRecord& record);
+  // The same at the snapshot in scratch(), with a record of the tree's own.
+  void BeginFrameAtScratch();
+  const FrameRecord& EndFrameAtScratch(uint64_t number, uint64_t ns_per_tick_q32);
   // Forgets the frame that is under way and everything open in it.
   void DropFrame();
 
@@ -113,9 +119,9 @@ class ZoneTree {
   size_t size() const { return closed_count_; }
   const char* name(size_t node) const { return details_[node].name.data(); }
   uint16_t parent(size_t node) const { return nodes_[node].parent; }
-  const Sums& total(size_t node) const { return details_[node].total; }
-  uint64_t frames(size_t node) const { return details_[node].frames; }
-  const FrameRecord& last(size_t node) const { return details_[node].last; }
+  Sums total(size_t node) const { return node == kRoot ? RootTotal() : details_[node].total; }
+  uint64_t frames(size_t node) const { return node == kRoot ? root_frames_ : details_[node].frames; }
+  const FrameRecord& last(size_t node) const { return node == kRoot ? *root_last_ : details_[node].last; }
   // Per-frame values: index 0 is the wall in ns, 1 + i is event i.
   const Histogram& histogram(size_t node, size_t which) const { return histograms_[node * stride_ + which]; }
   const RowPool& pool() const { return pool_; }
@@ -162,7 +168,14 @@ class ZoneTree {
   bool DropLeave();
   uint32_t DepthOf(uint64_t entry) const;
   void CopyUsed(const Snapshot& from, Snapshot& to) const;
-  void CloseFrame(uint16_t node, uint64_t number, uint64_t ns_per_tick_q32);
+  Sums RootTotal() const;
+  void FoldRoot();
+  void AddRoot(const Snapshot& begin, const Snapshot& at, uint64_t ns_per_tick_q32, FrameRecord& record);
+  void AddRootScaled(const Snapshot& begin, const Snapshot& at, const FrameRecord& record);
+  void CloseZones(const Snapshot& at, uint64_t number, uint64_t ns_per_tick_q32);
+  void SplitOpen(const Snapshot& at);
+  void CloseFrame(uint16_t node, uint64_t number, uint64_t ns_per_tick_q32, FrameRecord& last);
+  void AddToHistogram(uint16_t node, size_t i, const FrameRecord& last);
 
   ZoneShape shape_;
   size_t blocks_;
@@ -173,6 +186,14 @@ class ZoneTree {
   std::vector<Node> nodes_;
   std::vector<Open> open_;
   Snapshot scratch_{};
+  std::array<Snapshot, 2> marks_{};
+  size_t mark_ = 0;  // where the frame under way began
+  // The frame itself needs no sums: its marks follow on one another, so first and last tell all.
+  Snapshot first_mark_{};
+  Sums root_before_;  // of marks before first_mark_
+  uint32_t root_missing_ = 0;
+  uint64_t root_frames_ = 0;
+  const FrameRecord* root_last_;
   size_t node_count_ = 1;
   size_t touched_count_ = 0;
   std::vector<uint16_t> touched_;

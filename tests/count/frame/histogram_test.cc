@@ -20,8 +20,8 @@ void CheckAgainstExact(const std::vector<uint64_t>& values) {
   RowPool pool(64);
   Histogram histogram;
   for (const uint64_t value : values) histogram.Add(value, pool);
-  REQUIRE(histogram.unplaced() == 0);
-  REQUIRE(histogram.count() == values.size());
+  REQUIRE(pool.unplaced() == 0);
+  REQUIRE(histogram.count(pool) == values.size());
   CHECK(histogram.max() == *std::max_element(values.begin(), values.end()));
   for (const double fraction : {0.0, 0.01, 0.25, 0.5, 0.95, 0.99, 0.999, 1.0}) {
     const uint64_t exact = ExactQuantile(values, fraction);
@@ -92,26 +92,42 @@ TEST_CASE("histogram: a merged one equals one that saw everything") {
     all.Add(value, pool_all);
   }
   a.Merge(b, pool_b, pool_a);
-  CHECK(a.count() == all.count());
+  CHECK(a.count(pool_a) == all.count(pool_all));
   CHECK(a.max() == all.max());
   for (double fraction = 0; fraction <= 1; fraction += 0.01) {
     REQUIRE(a.Quantile(fraction, pool_a) == all.Quantile(fraction, pool_all));
   }
 }
 
+TEST_CASE("histogram: runs of one value count like any other") {
+  RowPool pool(8);
+  Histogram a, b;
+  for (const uint64_t value : {0, 0, 0, 7, 7, 0, 1000, 1000, 1000, 0}) {
+    a.Add(value, pool);
+    b.Add(value / 2, pool);  // between two adds of `a`, in the same pool
+  }
+  CHECK(a.count(pool) == 10);
+  CHECK(b.count(pool) == 10);
+  CHECK(a.Quantile(0.5, pool) == 0);
+  CHECK(a.Quantile(0.7, pool) == 7);
+  CHECK(a.max() == 1000);
+  CHECK(b.max() == 500);
+}
+
 TEST_CASE("histogram: an empty pool is counted, never overrun") {
   RowPool pool(2);
   Histogram histogram;
   for (uint64_t value = 1; value != 0; value <<= 1) histogram.Add(value, pool);  // 60 rows wanted, 2 there
-  CHECK(histogram.count() == 64);
+  CHECK(histogram.count(pool) == 6);  // rows 0 and 1 hold 1, 2, 4, 8, 16 and 32
+  CHECK(pool.unplaced() == 64 - 6);
   CHECK(histogram.max() == uint64_t{1} << 63);
-  CHECK(histogram.unplaced() == 64 - 6);  // rows 0 and 1 hold 1, 2, 4, 8, 16 and 32
   CHECK(histogram.Quantile(1.0, pool) == 32);
   RowPool merged_pool(1);
   Histogram merged;
   merged.Merge(histogram, pool, merged_pool);
-  CHECK(merged.count() == 64);
-  CHECK(merged.unplaced() == 64 - 5);
+  CHECK(merged.count(merged_pool) == 5);
+  CHECK(merged_pool.unplaced() == 1);
+  CHECK(merged.max() == histogram.max());
 }
 
 }  // namespace

@@ -167,7 +167,8 @@ class ScriptedFrames {
   }
   const FrameRecord& Mark(uint64_t idle_ns = 0) {
     now_.ticks += idle_ns;
-    return tree.EndFrame(now_, number_++, kOneNsATick);
+    tree.scratch() = now_;
+    return tree.EndFrameAtScratch(number_++, kOneNsATick);
   }
   ZoneTree tree{{.events = 1}};
 

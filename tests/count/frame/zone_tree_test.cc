@@ -64,6 +64,16 @@ void CheckLaw(const ZoneTree& tree) {
   }
 }
 
+const FrameRecord& EndFrame(ZoneTree& tree, const Snapshot& at, uint64_t number) {
+  tree.scratch() = at;
+  return tree.EndFrameAtScratch(number, kOneNsATick);
+}
+
+void BeginFrame(ZoneTree& tree, const Snapshot& at) {
+  tree.mark_place() = at;
+  tree.BeginFrame();
+}
+
 void Leave(ZoneTree& tree, const MadeUpReader& reader) {
   if (tree.SkipLeave()) return;
   reader.Read(tree.scratch());
@@ -83,7 +93,7 @@ TEST_CASE("zone tree: random zones and marks agree with the model, exactly") {
     Model model;
     Snapshot at{};
     reader.Read(at);
-    tree.BeginFrame(at);
+    BeginFrame(tree, at);
     uint64_t frames = 0;
     for (int step = 0; step < 4000; ++step) {
       const Snapshot before = reader.now();
@@ -100,13 +110,13 @@ TEST_CASE("zone tree: random zones and marks agree with the model, exactly") {
         Leave(tree, reader);
       } else if (what == 15) {
         reader.Read(at);
-        const FrameRecord& record = tree.EndFrame(at, frames, kOneNsATick);
+        const FrameRecord& record = EndFrame(tree, at, frames);
         REQUIRE(record.number == frames++);
         CheckLaw(tree);
       }
     }
     reader.Read(at);
-    tree.EndFrame(at, frames, kOneNsATick);
+    EndFrame(tree, at, frames);
     CheckLaw(tree);
     REQUIRE(tree.dropped() == 0);
     REQUIRE(tree.mismatched() == 0);
@@ -123,40 +133,40 @@ TEST_CASE("zone tree: a zone open across a mark is split at that snapshot") {
   ZoneTree tree({.events = kEvents});
   Snapshot start{}, mark{}, end{};
   reader.Read(start);
-  tree.BeginFrame(start);
+  BeginFrame(tree, start);
   Enter(tree, reader, "long");
   reader.Work();
   reader.Read(mark);
-  tree.EndFrame(mark, 0, kOneNsATick);
+  EndFrame(tree, mark, 0);
   CHECK(tree.last(1).values[0] == mark.values[0] - start.values[0]);
   CHECK(tree.last(1).wall_ns == mark.ticks - start.ticks);
   reader.Work();
   Leave(tree, reader);
   reader.Read(end);
-  tree.EndFrame(end, 1, kOneNsATick);
+  EndFrame(tree, end, 1);
   CHECK(tree.last(1).number == 1);
   CHECK(tree.last(1).values[0] == end.values[0] - mark.values[0]);
   CHECK(tree.total(1).calls == 1);
   CHECK(tree.frames(1) == 2);
-  CHECK(tree.histogram(1, 1).count() == 2);
+  CHECK(tree.histogram(1, 1).count(tree.pool()) == 2);
 }
 
 TEST_CASE("zone tree: only zones of the frame enter their histograms") {
   MadeUpReader reader(2);
   ZoneTree tree({.events = kEvents});
   Snapshot at{};
-  tree.BeginFrame(at);
+  BeginFrame(tree, at);
   for (uint64_t frame = 0; frame < 100; ++frame) {
     if (frame % 10 == 0) {
       Enter(tree, reader, "rare");
       Leave(tree, reader);
     }
     reader.Read(at);
-    tree.EndFrame(at, frame, kOneNsATick);
+    EndFrame(tree, at, frame);
   }
   CHECK(tree.frames(ZoneTree::kRoot) == 100);
   CHECK(tree.frames(1) == 10);
-  CHECK(tree.histogram(1, 0).count() == 10);
+  CHECK(tree.histogram(1, 0).count(tree.pool()) == 10);
   CHECK(tree.last(1).number == 90);
 }
 
@@ -168,7 +178,7 @@ TEST_CASE("zone tree: equal names at different addresses are one zone") {
     Enter(tree, reader, name->c_str());
     Leave(tree, reader);
   }
-  tree.EndFrame(reader.now(), 0, kOneNsATick);
+  EndFrame(tree, reader.now(), 0);
   CHECK(tree.size() == 3);
   CHECK(std::string(tree.name(1)) == "same");
 }
@@ -181,7 +191,7 @@ TEST_CASE("zone tree: a name may die after its zone was seen") {
     Enter(tree, reader, name.c_str());
     Leave(tree, reader);
   }
-  tree.EndFrame(reader.now(), 0, kOneNsATick);
+  EndFrame(tree, reader.now(), 0);
   CHECK(std::string(tree.name(1)) == std::string(ZoneTree::kNameBytes - 1, 'n'));
 }
 
@@ -196,7 +206,7 @@ TEST_CASE("zone tree: what is too deep or too many is dropped, counted, and stay
     CHECK(tree.depth() == 10);
     for (int i = 0; i < 10; ++i) Leave(tree, reader);
     CHECK(tree.depth() == 0);
-    tree.EndFrame(reader.now(), 0, kOneNsATick);
+    EndFrame(tree, reader.now(), 0);
     CHECK(tree.dropped() == 7);
     CHECK(tree.mismatched() == 0);
     CHECK(tree.size() == 4);
@@ -215,7 +225,7 @@ TEST_CASE("zone tree: what is too deep or too many is dropped, counted, and stay
       Leave(tree, reader);
     }
     CHECK(tree.depth() == 0);
-    tree.EndFrame(reader.now(), 0, kOneNsATick);
+    EndFrame(tree, reader.now(), 0);
     CHECK(tree.size() == 5);
     CHECK(tree.dropped() == 16);
     CheckLaw(tree);
@@ -224,7 +234,7 @@ TEST_CASE("zone tree: what is too deep or too many is dropped, counted, and stay
     ZoneTree tree({.events = kEvents});
     Enter(tree, reader, nullptr);
     Leave(tree, reader);
-    tree.EndFrame(reader.now(), 0, kOneNsATick);
+    EndFrame(tree, reader.now(), 0);
     CHECK(tree.dropped() == 1);
     CHECK(tree.size() == 1);
   }
@@ -246,7 +256,7 @@ TEST_CASE("zone tree: mismatched leaves are counted, and harm nothing") {
   CHECK(tree.top_entry() == outer);
   Leave(tree, reader);
   CHECK(tree.depth() == 0);
-  tree.EndFrame(reader.now(), 0, kOneNsATick);
+  EndFrame(tree, reader.now(), 0);
   CHECK(tree.mismatched() == 3);
   CHECK(tree.total(3).ticks == tree.total(0).ticks);
   CheckLaw(tree);
@@ -266,7 +276,7 @@ TEST_CASE("zone tree: an abandoned zone has no number of its own") {
   tree.Abandon(strays);
   CHECK(tree.depth() == 1);
   Leave(tree, reader);
-  tree.EndFrame(reader.now(), 0, kOneNsATick);
+  EndFrame(tree, reader.now(), 0);
   CHECK(tree.total(2).values[0] == tree.total(3).values[0]);
   CHECK(tree.total(2).ticks == tree.total(3).ticks);
   CHECK(tree.total(2).calls == 0);
@@ -279,49 +289,49 @@ TEST_CASE("zone tree: an abandoned zone has no number of its own") {
 TEST_CASE("zone tree: a hole is told in the record and kept out of the histogram") {
   ZoneTree tree({.events = 2, .never = 0b10});
   Snapshot at{};
-  tree.BeginFrame(at);
+  BeginFrame(tree, at);
   at.values[0] = 10;
-  tree.EndFrame(at, 0, kOneNsATick);
+  EndFrame(tree, at, 0);
   CHECK(tree.last(0).missing == 0b10);
   at.missing = 0b11;
-  tree.EndFrame(at, 1, kOneNsATick);
+  EndFrame(tree, at, 1);
   CHECK(tree.last(0).missing == 0b11);
   at.missing = 0b10;
   at.values[0] = 30;
-  tree.EndFrame(at, 2, kOneNsATick);  // begins at a snapshot with a hole
+  EndFrame(tree, at, 2);  // begins at a snapshot with a hole
   CHECK(tree.last(0).missing == 0b11);
-  tree.EndFrame(at, 3, kOneNsATick);
+  EndFrame(tree, at, 3);
   CHECK(tree.last(0).missing == 0b10);
-  CHECK(tree.histogram(0, 1).count() == 2);
-  CHECK(tree.histogram(0, 2).count() == 0);
-  CHECK(tree.histogram(0, 0).count() == 4);
+  CHECK(tree.histogram(0, 1).count(tree.pool()) == 2);
+  CHECK(tree.histogram(0, 2).count(tree.pool()) == 0);
+  CHECK(tree.histogram(0, 0).count(tree.pool()) == 4);
 }
 
 TEST_CASE("zone tree: multiplexed values enter the histogram scaled") {
   ZoneTree tree({.events = 1, .timed = 0b1});
   Snapshot at{};
-  tree.BeginFrame(at);
+  BeginFrame(tree, at);
   at.values[0] = 10;
   at.times[0] = {100, 50};
-  tree.EndFrame(at, 0, kOneNsATick);
+  EndFrame(tree, at, 0);
   CHECK(tree.histogram(0, 1).max() == 20);
   CHECK(tree.total(0).values[0] == 10);
   CHECK(tree.total(0).times[0].running_ns == 50);
   at.times[0] = {200, 50};  // not once on a counter: no estimate
-  tree.EndFrame(at, 1, kOneNsATick);
-  CHECK(tree.histogram(0, 1).count() == 1);
+  EndFrame(tree, at, 1);
+  CHECK(tree.histogram(0, 1).count(tree.pool()) == 1);
 }
 
 TEST_CASE("zone tree: a dropped frame leaves no trace") {
   MadeUpReader reader(7);
   ZoneTree tree({.events = kEvents});
-  tree.BeginFrame(reader.now());
+  BeginFrame(tree, reader.now());
   Enter(tree, reader, "zone");
   reader.Work();
   tree.DropFrame();
   CHECK(tree.depth() == 0);
-  tree.BeginFrame(reader.now());
-  tree.EndFrame(reader.now(), 0, kOneNsATick);
+  BeginFrame(tree, reader.now());
+  EndFrame(tree, reader.now(), 0);
   CHECK(tree.total(0).ticks == 0);
   CHECK(tree.total(1).ticks == 0);
   CHECK(tree.frames(1) == 0);
