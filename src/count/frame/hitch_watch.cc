@@ -50,8 +50,9 @@ class Sentence {
 
 uint64_t ExcessOf(const ZoneTree& tree, size_t node, uint64_t frame) {
   if (tree.last(node).number != frame || tree.frames(node) == 0) return 0;
-  const uint64_t median = tree.histogram(node, 0).Quantile(0.5, tree.pool());
   const uint64_t wall = tree.last(node).wall_ns;
+  // The first time that a zone is seen, its median is itself: all of it is new.
+  const uint64_t median = tree.frames(node) == 1 ? 0 : tree.histogram(node, 0).Quantile(0.5, tree.pool());
   return wall > median ? wall - median : 0;
 }
 

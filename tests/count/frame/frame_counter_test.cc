@@ -1,0 +1,467 @@
+// FrameCounter on the real kernel: frames, zones, threads, off and on, forks, and nothing allocated on the way.
+#include "perfkit/frame_counter.h"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <new>
+#include <numeric>
+#include <string>
+#include <thread>
+
+#include "tests/support/skip.h"
+#include "tests/support/work.h"
+
+namespace {
+// Counted for the whole program; read around the code in question, on one thread.
+thread_local uint64_t allocations = 0;
+}  // namespace
+
+void* operator new(size_t size) {
+  ++allocations;
+  if (void* const memory = std::malloc(size)) return memory;
+  std::abort();
+}
+void* operator new(size_t size, std::align_val_t alignment) {
+  ++allocations;
+  if (void* const memory = std::aligned_alloc(static_cast<size_t>(alignment), size)) return memory;
+  std::abort();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
+
+namespace perfkit {
+namespace {
+
+const std::vector<EventSpec> kEvents = {"task-clock", "page-faults", "context-switches"};
+constexpr size_t kClock = 0, kFaults = 1, kSwitches = 2;
+
+const ZoneStats* Find(const std::vector<ZoneStats>& zones, std::string_view name, std::string_view thread = "") {
+  for (const ZoneStats& zone : zones) {
+    if (zone.name == name && zone.thread == thread) return &zone;
+  }
+  return nullptr;
+}
+
+// children + self = parent, exactly, for the wall and every counter that has numbers.
+void CheckLaw(const std::vector<ZoneStats>& zones, size_t events) {
+  for (size_t z = 0; z < zones.size(); ++z) {
+    for (size_t i = 0; i < events; ++i) {
+      uint64_t sum = zones[z].self[i].value;
+      for (size_t c = 0; c < zones.size(); ++c) {
+        if (c != z && zones[c].parent == z) sum += zones[c].total[i].value;
+      }
+      REQUIRE(sum == zones[z].total[i].value);
+      REQUIRE(zones[z].self[i].value <= zones[z].total[i].value);
+    }
+  }
+}
+
+TEST_CASE("frames: faults of each zone and frame are the pages that it touched") {
+  FrameCounter frames({.events = kEvents});
+  if (!frames.reason(kFaults).empty()) SKIP_TEST(std::string(frames.reason(kFaults)));
+  testing::FreshPages pages(4096);
+  frames.Mark();
+  size_t next = 0;
+  for (uint64_t frame = 0; frame < 50; ++frame) {
+    {
+      PERFKIT_ZONE(frames, "load");
+      pages.Touch(next, frame % 7);
+      next += frame % 7;
+      {
+        PERFKIT_ZONE(frames, "decode");
+        pages.Touch(next, 3);
+        next += 3;
+      }
+    }
+    pages.Touch(next++, 1);
+    frames.Mark();
+    REQUIRE(frames.last().number == frame);
+    REQUIRE(frames.last().values[kFaults] == frame % 7 + 3 + 1);
+  }
+  const std::vector<ZoneStats> zones = frames.zones();
+  CheckLaw(zones, frames.size());
+  const ZoneStats* const load = Find(zones, "load");
+  const ZoneStats* const decode = Find(zones, "decode");
+  REQUIRE(load != nullptr);
+  REQUIRE(decode != nullptr);
+  CHECK(decode->total[kFaults].value == 150);
+  CHECK(decode->depth == 2);
+  CHECK(decode->calls == 50);
+  CHECK(decode->quantiles[kFaults].p50 == 3);
+  CHECK(decode->quantiles[kFaults].max == 3);
+  CHECK(load->self[kFaults].value == next - 150 - 50);
+  CHECK(load->quantiles[kFaults].max == 9);
+  CHECK(load->last.values[kFaults] == 49 % 7 + 3);
+  CHECK(zones[0].total[kFaults].value == next);
+  CHECK(frames.history().size() == 50);
+  CHECK(frames.history()[49].number == 49);
+  CHECK(frames.history()[0].number == 0);
+}
+
+TEST_CASE("frames: clocks of a frame agree with the clocks outside") {
+  FrameCounter frames({.events = kEvents});
+  if (!frames.reason(kClock).empty()) SKIP_TEST(std::string(frames.reason(kClock)));
+  frames.Mark();
+  const uint64_t wall = testing::NowNs(), cpu = testing::NowNs(CLOCK_THREAD_CPUTIME_ID);
+  testing::Spin(2'000'000);
+  testing::Sleep(5'000'000);
+  frames.Mark();
+  const double wall_ns = static_cast<double>(testing::NowNs() - wall);
+  const double cpu_ns = static_cast<double>(testing::NowNs(CLOCK_THREAD_CPUTIME_ID) - cpu);
+  CHECK(static_cast<double>(frames.last().wall_ns) == Approx(wall_ns).epsilon(0.01).margin(20e3));
+  // Task time includes what the hypervisor stole, and begins a little earlier at each switch.
+  CHECK(static_cast<double>(frames.last().values[kClock]) >= cpu_ns * 0.97 - 20e3);
+  CHECK(frames.last().values[kClock] <= frames.last().wall_ns + 1000);
+  CHECK(frames.last().values[kSwitches] >= 1);
+}
+
+TEST_CASE("frames: nothing is allocated once everything was seen") {
+  FrameCounter frames({.events = kEvents, .hitch_budget = std::chrono::nanoseconds(1)});
+  uint64_t hitches = 0;
+  frames.OnHitch([&hitches](const Hitch&) { ++hitches; });
+  const ZoneId made = frames.DefineZone("made at run time");
+  uint64_t before = 0;
+  for (int frame = 0; frame < 200; ++frame) {
+    if (frame == 2) before = allocations;
+    {
+      PERFKIT_ZONE(frames, "a");
+      const FrameCounter::Zone zone(frames, made);
+      frames.Enter({"engine"});
+      frames.Leave();
+    }
+    if (frame > 100) {
+      PERFKIT_ZONE(frames, "a zone that comes late");
+    }
+    frames.Mark();
+    (void)frames.last();
+  }
+  CHECK(allocations == before);
+  CHECK(hitches == 200);  // the first zone began the first frame
+}
+
+TEST_CASE("frames: what cannot be counted has a reason, and the rest counts") {
+  FrameCounter frames({.events = {"page-faults", "no-such-event", "instructions"}});
+  CHECK(std::string(frames.reason(1)).find("no-such-event") != std::string::npos);
+  frames.Mark();
+  { PERFKIT_ZONE(frames, "z"); }
+  frames.Mark();
+  CHECK((frames.last().missing >> 1 & 1) == 1);
+  CHECK(((frames.last().missing >> 2 & 1) == 1) == !frames.reason(2).empty());
+  const std::string report = frames.FormatZones();
+  INFO(report);
+  CHECK(report.find("not counted: no-such-event") != std::string::npos);
+  CHECK(!frames.zones()[0].total[1].validity.counted());
+  CHECK(frames.reason(99).empty());
+}
+
+TEST_CASE("frames: without any event there are still wall times") {
+  FrameCounter frames({});
+  frames.Mark();
+  {
+    PERFKIT_ZONE(frames, "sleep");
+    testing::Sleep(2'000'000);
+  }
+  frames.Mark();
+  CHECK(frames.last().wall_ns >= 2'000'000);
+  CHECK(Find(frames.zones(), "sleep")->wall_ns >= 2'000'000);
+}
+
+TEST_CASE("frames: only the thread that they belong to marks them") {
+  FrameCounter frames({.events = kEvents});
+  frames.Mark();
+  std::thread([&] { frames.Mark(); }).join();
+  frames.Mark();
+  CHECK(frames.Stats().frames == 1);
+  CHECK(frames.Stats().foreign_marks == 1);
+}
+
+TEST_CASE("frames: workers' zones are folded in, living or ended") {
+  FrameCounter frames({.events = kEvents});
+  if (!frames.reason(kFaults).empty()) SKIP_TEST(std::string(frames.reason(kFaults)));
+  frames.Mark();
+  constexpr size_t kThreads = 4, kJobs = 20, kPages = 5;
+  std::atomic<size_t> done{0};
+  std::atomic<bool> end{false};
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&] {
+      const auto attached = frames.AttachThread("job");
+      testing::FreshPages pages(kJobs * kPages);
+      for (size_t job = 0; job < kJobs; ++job) {
+        PERFKIT_ZONE(frames, "job zone");
+        PERFKIT_ZONE(frames, "inner");
+        pages.Touch(job * kPages, kPages);
+      }
+      ++done;
+      while (!end.load()) std::this_thread::yield();
+    });
+  }
+  while (done.load() < kThreads) {
+    frames.Mark();
+    std::this_thread::yield();
+  }
+  const auto check = [&] {
+    const std::vector<ZoneStats> zones = frames.zones();
+    CheckLaw(zones, frames.size());
+    const ZoneStats* const inner = Find(zones, "inner", "job");
+    REQUIRE(inner != nullptr);
+    CHECK(inner->total[kFaults].value == kThreads * kJobs * kPages);
+    CHECK(inner->calls == kThreads * kJobs);
+    CHECK(inner->threads == kThreads);
+  };
+  check();
+  CHECK(frames.Stats().threads == 1 + kThreads);
+  SlotTotals totals;
+  frames.WorkerTotals(totals);
+  CHECK(totals.values[kFaults] >= kThreads * kJobs * kPages);
+  CHECK(totals.threads == kThreads);
+  end.store(true);
+  for (std::thread& thread : threads) thread.join();
+  check();
+  CHECK(frames.Stats().threads == 1);
+}
+
+TEST_CASE("frames: threads that come and go while reports are made and counting is switched") {
+  FrameCounter frames({.events = {"page-faults"}, .max_zones = 16});
+  constexpr size_t kRounds = 30, kThreads = 3, kZones = 50;
+  for (size_t round = 0; round < kRounds; ++round) {
+    std::vector<std::thread> threads;
+    for (size_t t = 0; t < kThreads; ++t) {
+      threads.emplace_back([&] {
+        for (size_t zone = 0; zone < kZones; ++zone) {
+          PERFKIT_ZONE(frames, "work");
+          PERFKIT_ZONE(frames, "inner");
+          testing::Spin(100);
+        }
+      });
+    }
+    for (int i = 0; i < 5; ++i) {
+      frames.Mark();
+      CheckLaw(frames.zones(), frames.size());
+      if (round % 3 == 2) frames.SetEnabled(i % 2 == 0);
+    }
+    for (std::thread& thread : threads) thread.join();
+    frames.SetEnabled(true);
+  }
+  const std::vector<ZoneStats> zones = frames.zones();
+  CheckLaw(zones, frames.size());
+  const ZoneStats* const inner = Find(zones, "inner", "workers");
+  REQUIRE(inner != nullptr);
+  CHECK(inner->calls >= (kRounds - kRounds / 3) * kThreads * kZones);
+  CHECK(inner->calls <= kRounds * kThreads * kZones);
+  CHECK(frames.Stats().mismatched == 0);
+}
+
+size_t OpenDescriptors() {
+  size_t count = 0;
+  for (int fd = 0; fd < 1024; ++fd) count += fcntl(fd, F_GETFD) >= 0;
+  return count;
+}
+
+TEST_CASE("frames: off means that no event is open, and on counts again") {
+  const size_t before = OpenDescriptors();
+  FrameCounter frames({.events = kEvents, .hitch_budget = std::chrono::seconds(10)});
+  if (!frames.reason(kFaults).empty()) SKIP_TEST(std::string(frames.reason(kFaults)));
+  std::atomic<int> stage{0};
+  const auto wait_for = [&stage](int wanted) {
+    while (stage.load() != wanted) std::this_thread::yield();
+  };
+  std::thread worker([&] {
+    { PERFKIT_ZONE(frames, "w"); }
+    stage.store(1);
+    wait_for(2);
+    {
+      PERFKIT_ZONE(frames, "w");
+      stage.store(3);
+      wait_for(4);
+    }
+    stage.store(5);
+    wait_for(6);
+  });
+  frames.Mark();
+  wait_for(1);
+  CHECK(OpenDescriptors() > before);
+  frames.SetEnabled(false);  // the worker is outside: all goes at once
+  CHECK(OpenDescriptors() == before);
+  frames.Mark();
+  { PERFKIT_ZONE(frames, "nothing"); }
+  CHECK(frames.Stats().frames == 0);
+  frames.SetEnabled(true);
+  stage.store(2);
+  wait_for(3);
+  CHECK(OpenDescriptors() > before);
+  frames.SetEnabled(false);  // the worker is inside a zone: its events go when it leaves
+  stage.store(4);
+  wait_for(5);
+  CHECK(OpenDescriptors() == before);
+  stage.store(6);
+  worker.join();
+  frames.SetEnabled(true);
+  testing::FreshPages pages(10);
+  frames.Mark();
+  pages.Touch(0, 10);
+  frames.Mark();
+  CHECK(frames.last().values[kFaults] == 10);
+  CHECK(Find(frames.zones(), "w", "workers")->calls == 2);
+}
+
+TEST_CASE("frames: a zone may be open while counting is switched off and on") {
+  FrameCounter frames({.events = kEvents});
+  frames.Mark();
+  {
+    PERFKIT_ZONE(frames, "outer");
+    frames.SetEnabled(false);
+    frames.SetEnabled(true);
+    { PERFKIT_ZONE(frames, "inner"); }
+  }
+  frames.Mark();
+  CheckLaw(frames.zones(), frames.size());
+  CHECK(frames.Stats().mismatched == 0);
+  CHECK(Find(frames.zones(), "inner")->depth == 1);
+}
+
+TEST_CASE("frames: a zone that ends on another thread is strayed, and nobody else's") {
+  FrameCounter frames({.events = kEvents});
+  frames.Mark();
+  auto strays = std::make_unique<FrameCounter::Zone>(frames, ZoneId{"strays"});
+  std::thread([&] { strays.reset(); }).join();
+  { PERFKIT_ZONE(frames, "next"); }
+  frames.Mark();
+  CHECK(frames.Stats().strayed == 1);
+  const std::vector<ZoneStats> zones = frames.zones();
+  CheckLaw(zones, frames.size());
+  CHECK(Find(zones, "next")->depth == 1);  // not below the one that is gone
+  CHECK(Find(zones, "strays")->calls == 0);
+}
+
+TEST_CASE("frames: mismatched leaves are counted, on every thread") {
+  FrameCounter frames({.events = kEvents});
+  frames.Mark();
+  frames.Leave();
+  {
+    PERFKIT_ZONE(frames, "outer");
+    frames.Enter({"never left"});
+  }
+  frames.Mark();
+  std::thread([&] {
+    frames.Leave();
+    frames.Enter({"w"});
+    frames.Leave();
+    frames.Leave();
+  }).join();
+  CHECK(frames.Stats().mismatched == 4);
+  CheckLaw(frames.zones(), frames.size());
+}
+
+TEST_CASE("frames: a secondary frame belongs to the thread that marks it first") {
+  FrameCounter frames({.events = kEvents});
+  if (!frames.reason(kFaults).empty()) SKIP_TEST(std::string(frames.reason(kFaults)));
+  const FrameId audio = frames.DefineFrame("audio");
+  const FrameId simulation = frames.DefineFrame("simulation");
+  frames.Mark();
+  std::thread([&] {
+    testing::FreshPages pages(100);
+    frames.Mark(audio);
+    for (size_t i = 0; i < 10; ++i) {
+      PERFKIT_ZONE(frames, "mix");
+      pages.Touch(i * 10, i);
+      frames.Mark(audio);
+    }
+  }).join();
+  CHECK(frames.last(audio).number == 9);
+  CHECK(frames.last(audio).values[kFaults] == 9);
+  CHECK(frames.history(audio).size() == 10);
+  const ZoneStats* const mix = Find(frames.zones(), "mix", "workers");
+  REQUIRE(mix != nullptr);
+  CHECK(mix->quantiles[kFaults].max == 9);
+  CHECK(mix->total[kFaults].value >= 45);
+  // The main thread may mark one as well, beside its own frames.
+  testing::FreshPages pages(10);
+  frames.Mark(simulation);
+  pages.Touch(0, 4);
+  frames.Mark();
+  pages.Touch(4, 4);
+  frames.Mark(simulation);
+  CHECK(frames.last(simulation).values[kFaults] == 8);
+  CHECK(frames.last().values[kFaults] >= 4);
+  frames.Mark(FrameId{7});
+  CHECK(frames.last(FrameId{7}).missing == ~0u);
+  CheckLaw(frames.zones(), frames.size());
+}
+
+TEST_CASE("frames: the child of a fork counts nothing, and the parent goes on") {
+  FrameCounter frames({.events = kEvents, .hitch_budget = std::chrono::seconds(10)});
+  if (!frames.reason(kFaults).empty()) SKIP_TEST(std::string(frames.reason(kFaults)));
+  frames.Mark();
+  frames.Mark();
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    { PERFKIT_ZONE(frames, "z"); }
+    frames.Mark();
+    frames.SetEnabled(true);
+    const bool nothing = !frames.enabled() && frames.last().missing == ~0u && frames.history().size() == 0;
+    (void)frames.FormatZones();
+    _exit(nothing ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  testing::FreshPages pages(60);
+  for (size_t round = 0; round < 10; ++round) {  // the first ones also fault on what the fork made copy-on-write
+    frames.Mark();
+    pages.Touch(6 * round, 6);
+    frames.Mark();
+  }
+  CHECK(frames.last().values[kFaults] == 6);
+}
+
+TEST_CASE("frames: FrameCounter and its threads may end in any order") {
+  for (int round = 0; round < 3; ++round) {
+    auto frames = std::make_unique<FrameCounter>(FrameOptions{.events = {"page-faults"}});
+    std::atomic<int> stage{0};
+    std::thread thread([&] {
+      { PERFKIT_ZONE(*frames, "z"); }
+      stage.store(1);
+      while (stage.load() != 2) std::this_thread::yield();
+    });
+    while (stage.load() != 1) std::this_thread::yield();
+    if (round != 0) frames.reset();
+    stage.store(2);
+    thread.join();
+  }
+}
+
+TEST_CASE("frames: the report names everything") {
+  FrameCounter frames({.events = kEvents, .hitch_budget = std::chrono::milliseconds(5)});
+  frames.Mark();
+  for (int frame = 0; frame < 20; ++frame) {
+    PERFKIT_ZONE(frames, "physics");
+    {
+      PERFKIT_ZONE(frames, "solve");
+      testing::Spin(20'000);
+    }
+    if (frame == 15) testing::Sleep(8'000'000);
+    frames.Mark();
+  }
+  const std::string report = frames.FormatZones();
+  INFO(report);
+  for (const char* text : {"wall, ms", "frame", "  physics", "    solve", "p99", "hitch", "frame 15", "own cost"}) {
+    CHECK(report.find(text) != std::string::npos);
+  }
+  for (size_t at = 0; at < report.size();) {
+    const size_t end = report.find('\n', at);
+    REQUIRE(end != std::string::npos);
+    at = end + 1;
+  }
+}
+
+}  // namespace
+}  // namespace perfkit

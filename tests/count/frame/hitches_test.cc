@@ -1,0 +1,151 @@
+// Hitches made on purpose: each has to be told with its true cause.
+#include <sched.h>
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include "perfkit/frame_counter.h"
+#include "tests/support/skip.h"
+#include "tests/support/work.h"
+
+namespace perfkit {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Frames of nothing, so that medians are small; then one of `work`. Its hitch, and how many there were.
+template <class Work>
+Hitch HitchOf(FrameCounter& frames, Work&& work) {
+  Hitch last;
+  frames.OnHitch([&last](const Hitch& hitch) { last = hitch; });
+  frames.Mark();
+  for (int i = 0; i < 20; ++i) {
+    { PERFKIT_ZONE(frames, "usual"); }
+    { PERFKIT_ZONE(frames, "culprit"); }
+    frames.Mark();
+  }
+  {
+    PERFKIT_ZONE(frames, "usual");
+    PERFKIT_ZONE(frames, "culprit");  // below "usual" for the first time
+    work();
+  }
+  frames.Mark();
+  frames.OnHitch(nullptr);
+  return last;
+}
+
+TEST_CASE("hitches: a sleep is a wait") {
+  FrameCounter frames({.events = {"task-clock"}, .hitch_budget = 5ms});
+  const Hitch hitch = HitchOf(frames, [] { testing::Sleep(20'000'000); });
+  REQUIRE(hitch.wall_ns >= 20'000'000);
+  CHECK(hitch.budget_ns == 5'000'000);
+  CHECK(std::string(hitch.worst_zone) == "culprit");
+  CHECK(hitch.worst_excess_ns >= 19'000'000);
+  if (!hitch.switches_known) SKIP_TEST("no switch records here");
+  INFO(hitch.cause);
+  CHECK(hitch.waits >= 1);
+  CHECK(hitch.waited_ns >= 19'000'000);
+  CHECK(hitch.waited_ns <= hitch.wall_ns);
+  CHECK(std::string(hitch.cause).find("waited") != std::string::npos);
+  CHECK(!hitch.at_least);
+}
+
+TEST_CASE("hitches: a burst of page faults is told with addresses") {
+  FrameCounter frames({.events = {"page-faults"}, .hitch_budget = 1us});
+  testing::FreshPages pages(1000);
+  const Hitch hitch = HitchOf(frames, [&] { pages.Touch(0, 1000); });
+  if (!hitch.faults_known) SKIP_TEST("no fault records here");
+  INFO(hitch.cause);
+  CHECK(hitch.faults >= 1000);
+  CHECK(hitch.faults < 1020);
+  REQUIRE(hitch.fault_address_count == Hitch::kMaxAddresses);
+  const auto first = reinterpret_cast<uint64_t>(pages.data());
+  size_t inside = 0;
+  for (const uint64_t address : hitch.fault_addresses) inside += address >= first && address < first + 1000 * 4096;
+  CHECK(inside >= Hitch::kMaxAddresses - 4);
+  CHECK(std::string(hitch.cause).find("page faults, from 0x") != std::string::npos);
+}
+
+TEST_CASE("hitches: more faults than the ring holds are still all counted") {
+  FrameCounter frames({.events = {"page-faults"}, .hitch_budget = 1us});
+  testing::FreshPages pages(5000);
+  const Hitch hitch = HitchOf(frames, [&] { pages.Touch(0, 5000); });
+  if (!hitch.faults_known) SKIP_TEST("no fault records here");
+  CHECK(hitch.faults >= 5000);
+  CHECK(hitch.faults < 5040);
+}
+
+// Binds the calling thread to one CPU while it lives.
+class OnCpu {
+ public:
+  explicit OnCpu(int cpu) {
+    sched_getaffinity(0, sizeof(before_), &before_);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    bound = sched_setaffinity(0, sizeof(one), &one) == 0;
+  }
+  ~OnCpu() { sched_setaffinity(0, sizeof(before_), &before_); }
+  bool bound;
+
+ private:
+  cpu_set_t before_;
+};
+
+int FirstCpu() {
+  cpu_set_t allowed;
+  sched_getaffinity(0, sizeof(allowed), &allowed);
+  int cpu = 0;
+  while (!CPU_ISSET(cpu, &allowed)) ++cpu;
+  return cpu;
+}
+
+TEST_CASE("hitches: a competitor on the same CPU preempts") {
+  const int cpu = FirstCpu();
+  const OnCpu here(cpu);
+  if (!here.bound) SKIP_TEST("threads cannot be bound to a CPU here");
+  std::atomic<bool> stop{false};
+  std::thread competitor([&] {
+    const OnCpu same(cpu);
+    while (!stop.load(std::memory_order_relaxed)) testing::Spin(1000);
+  });
+  FrameCounter frames({.events = {"task-clock"}, .hitch_budget = 20ms});
+  const Hitch hitch = HitchOf(frames, [] {
+    const uint64_t until = testing::NowNs(CLOCK_THREAD_CPUTIME_ID) + 60'000'000;
+    while (testing::NowNs(CLOCK_THREAD_CPUTIME_ID) < until) testing::Spin(1000);
+  });
+  stop.store(true);
+  competitor.join();
+  if (!hitch.switches_known) SKIP_TEST("no switch records here");
+  INFO(hitch.cause);
+  CHECK(hitch.preemptions >= 1);
+  CHECK(hitch.preempted_ns >= 5'000'000);
+  CHECK(hitch.migrations == 0);
+  CHECK(hitch.preempted_ns > hitch.waited_ns);
+  CHECK(std::string(hitch.cause).starts_with("preempted"));
+}
+
+TEST_CASE("hitches: work is nobody's fault but its own") {
+  FrameCounter frames({.events = {"task-clock"}, .hitch_budget = 5ms});
+  const Hitch hitch = HitchOf(frames, [] {
+    const uint64_t until = testing::NowNs(CLOCK_THREAD_CPUTIME_ID) + 30'000'000;
+    while (testing::NowNs(CLOCK_THREAD_CPUTIME_ID) < until) testing::Spin(1000);
+  });
+  if (!hitch.switches_known) SKIP_TEST("no switch records here");
+  INFO(hitch.cause);
+  CHECK(std::string(hitch.cause).find("itself") != std::string::npos);
+  CHECK(hitch.wall_ns - hitch.preempted_ns - hitch.waited_ns >= 25'000'000);
+}
+
+TEST_CASE("hitches: without a budget there are none, and no ring is kept") {
+  FrameCounter frames({.events = {"task-clock"}});
+  const Hitch hitch = HitchOf(frames, [] { testing::Sleep(1'000'000); });
+  CHECK(hitch.wall_ns == 0);
+  CHECK(frames.hitches().empty());
+}
+
+}  // namespace
+}  // namespace perfkit
