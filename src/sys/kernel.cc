@@ -2,9 +2,11 @@
 #include "src/sys/kernel.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -25,6 +27,9 @@ int Nanosleep(const timespec* time) { return ::nanosleep(time, nullptr); }
 int Getrusage(int who, rusage* out) { return ::getrusage(static_cast<__rusage_who>(who), out); }
 
 int Getrlimit(int resource, rlimit* out) { return ::getrlimit(static_cast<__rlimit_resource>(resource), out); }
+
+// glibc declares a null check on it that a plain ::wait4 would carry into the table's type.
+pid_t Wait4(pid_t pid, int* status, int options, rusage* usage) { return ::wait4(pid, status, options, usage); }
 
 pid_t Gettid() { return static_cast<pid_t>(::syscall(SYS_gettid)); }
 
@@ -48,6 +53,10 @@ constinit const Kernel kLinux = {
     .gettid = Gettid,
     .getpid = ::getpid,
     .geteuid = ::geteuid,
+    .fork = ::fork,
+    .execvp = ::execvp,
+    .wait4 = Wait4,
+    .kill = ::kill,
 };
 
 namespace {

@@ -36,6 +36,10 @@ struct Kernel {
   pid_t (*gettid)();
   pid_t (*getpid)();
   uid_t (*geteuid)();
+  pid_t (*fork)();
+  int (*execvp)(const char* file, char* const arguments[]);
+  pid_t (*wait4)(pid_t pid, int* status, int options, rusage* usage);
+  int (*kill)(pid_t pid, int signal);
 };
 
 // The table in force. Never null. Any thread.

@@ -17,8 +17,8 @@ namespace {
 using sys::Kernel;
 
 constexpr std::array<const char*, static_cast<size_t>(Call::kCount)> kNames = {
-    "any",  "perf_event_open", "ioctl", "read",          "write",     "close",     "mmap",     "munmap",
-    "open", "fstat",           "pipe2", "clock_gettime", "nanosleep", "getrusage", "getrlimit"};
+    "any",   "perf_event_open", "ioctl",     "read",      "write",     "close", "mmap",   "munmap", "open", "fstat",
+    "pipe2", "clock_gettime",   "nanosleep", "getrusage", "getrlimit", "fork",  "execvp", "wait4",  "kill"};
 
 // A call after this many is a loop that never ends, not a sweep.
 constexpr uint64_t kLongestSweep = 100'000;
@@ -123,6 +123,10 @@ struct FakeCalls {
     table.nanosleep = Wrap<Call::kNanosleep, &Kernel::nanosleep>::Go;
     table.getrusage = Wrap<Call::kGetrusage, &Kernel::getrusage>::Go;
     table.getrlimit = Wrap<Call::kGetrlimit, &Kernel::getrlimit>::Go;
+    table.fork = Wrap<Call::kFork, &Kernel::fork>::Go;
+    table.execvp = Wrap<Call::kExec, &Kernel::execvp>::Go;
+    table.wait4 = Wrap<Call::kWait, &Kernel::wait4>::Go;
+    table.kill = Wrap<Call::kKill, &Kernel::kill>::Go;
     table.gettid = Gettid;
     table.getpid = Getpid;
     table.geteuid = Geteuid;

@@ -42,6 +42,10 @@ enum class Call : uint8_t {
   kNanosleep,
   kGetrusage,
   kGetrlimit,
+  kFork,
+  kExec,
+  kWait,
+  kKill,
   kCount,
 };
 const char* CallName(Call call);

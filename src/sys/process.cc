@@ -1,0 +1,99 @@
+// fork, exec and wait, with every interruption handled.
+#include "src/sys/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+
+namespace perfkit::sys {
+namespace {
+
+// What a shell's child exits with when there is nothing to run.
+constexpr int kExitNotRun = 127;
+
+// A call, repeated while signals interrupt it.
+template <class Call>
+auto Uninterrupted(Call&& call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+
+struct Pipe {
+  OwnedFd reader, writer;
+
+  bool Open() {
+    int fds[2];
+    if (kernel().pipe2(fds, O_CLOEXEC) != 0) return false;
+    reader = OwnedFd(fds[0]);
+    writer = OwnedFd(fds[1]);
+    return true;
+  }
+};
+
+// The child's life between fork and exec. Only calls that are safe after a fork of a process with threads.
+[[noreturn]] void RunChild(const Pipe& release, const Pipe& report, char* const argv[]) {
+  kernel().close(release.writer.get());  // so that the pipe ends when the parent does
+  char go;
+  const ssize_t got = Uninterrupted([&] { return kernel().read(release.reader.get(), &go, 1); });
+  if (got == 0) _exit(kExitNotRun);  // the parent let go without releasing
+  if (got == 1) kernel().execvp(argv[0], argv);
+  const int error = errno;
+  Uninterrupted([&] { return kernel().write(report.writer.get(), &error, sizeof(error)); });
+  _exit(kExitNotRun);
+}
+
+}  // namespace
+
+absl::StatusOr<HeldChild> HoldChild(std::span<const std::string> argv) {
+  if (argv.empty() || argv[0].empty()) return absl::InvalidArgumentError("there is no program to run");
+  std::vector<char*> arguments;  // made before the fork: a child of threads must not allocate
+  for (const std::string& argument : argv) arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  Pipe release, report;
+  if (!release.Open() || !report.Open()) {
+    return absl::ErrnoToStatus(errno, absl::StrFormat("cannot make a pipe to '%s'", argv[0]));
+  }
+  const pid_t pid = kernel().fork();
+  if (pid == 0) RunChild(release, report, arguments.data());
+  if (pid < 0) return absl::ErrnoToStatus(errno, absl::StrFormat("cannot fork a child for '%s'", argv[0]));
+  return HeldChild{.pid = pid,
+                   .release_reader = std::move(release.reader),
+                   .release = std::move(release.writer),
+                   .report = std::move(report.reader)};
+}
+
+int ReleaseChild(HeldChild& child) {
+  const char go = 1;
+  const ssize_t sent = Uninterrupted([&] { return kernel().write(child.release.get(), &go, 1); });
+  if (sent != 1) return errno;
+  child.release.Reset();
+  child.release_reader.Reset();
+  int error = 0;
+  const ssize_t got = Uninterrupted([&] { return kernel().read(child.report.get(), &error, sizeof(error)); });
+  const int read_error = errno;
+  child.report.Reset();
+  if (got < 0) return read_error;
+  return got == sizeof(error) ? error : 0;
+}
+
+absl::StatusOr<int> WaitFor(pid_t pid) {
+  int status = 0;
+  const pid_t got = Uninterrupted([&] { return kernel().wait4(pid, &status, 0, nullptr); });
+  if (got < 0) return absl::ErrnoToStatus(errno, absl::StrFormat("cannot wait for process %d", pid));
+  return status;
+}
+
+void KillAndReap(pid_t pid) {
+  kernel().kill(pid, SIGKILL);
+  WaitFor(pid).IgnoreError();
+}
+
+}  // namespace perfkit::sys

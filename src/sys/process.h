@@ -1,0 +1,41 @@
+// Child processes: one that waits between fork and exec until it is released, so that counters can be attached to it.
+//
+//   parent                                 child
+//   HoldChild: fork ────────────────────▶  waits for a byte on `release`
+//   (attach events to pid)
+//   ReleaseChild: writes the byte ──────▶  exec; the kernel closes `report` when that succeeds
+//   reads `report`: end, or an errno  ◀──  exec failed: writes the errno, exits
+#pragma once
+
+#include <sys/types.h>
+
+#include <span>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "src/sys/fd.h"
+
+namespace perfkit::sys {
+
+// A child that has not called exec yet. Kill and reap it, or release it and wait for it.
+struct HeldChild {
+  pid_t pid = -1;
+  OwnedFd release_reader;  // kept open here too, so that writing to a child that was killed raises no SIGPIPE
+  OwnedFd release;
+  OwnedFd report;
+};
+
+// Forks a child that will run `argv` (argv[0] looked up in PATH). InvalidArgument for an empty argv; ResourceExhausted
+// and the like by errno.
+absl::StatusOr<HeldChild> HoldChild(std::span<const std::string> argv);
+
+// Lets the child go on, and waits until its exec has succeeded or failed. Returns 0, or the errno of what failed.
+int ReleaseChild(HeldChild& child);
+
+// Waits until `pid` has ended; its wait status (WIFEXITED and so on). Errors by errno.
+absl::StatusOr<int> WaitFor(pid_t pid);
+
+// Ends a child by SIGKILL, and waits until it is gone.
+void KillAndReap(pid_t pid);
+
+}  // namespace perfkit::sys
