@@ -7,20 +7,17 @@
 
 #include "absl/strings/str_format.h"
 #include "src/base/cpu_list.h"
-#include "src/base/number.h"
+#include "src/proc/threads.h"
 #include "src/sys/files.h"
 
 namespace perfkit::open {
 namespace {
 
 absl::StatusOr<std::vector<Place>> ThreadsOf(int pid) {
-  const std::string folder = pid == 0 ? "/proc/self/task" : absl::StrFormat("/proc/%d/task", pid);
-  const auto names = sys::ListFolder(folder);
-  if (!names.ok()) return absl::NotFoundError(absl::StrFormat("there is no process %d", pid));
+  const absl::StatusOr<std::vector<pid_t>> threads = proc::ListThreads(pid);
+  if (!threads.ok()) return threads.status();
   std::vector<Place> places;
-  for (const std::string& name : *names) {
-    if (const auto tid = base::ParseNumber<pid_t>(name)) places.push_back({.pid = *tid});
-  }
+  for (const pid_t tid : *threads) places.push_back({.pid = tid});
   return places;
 }
 

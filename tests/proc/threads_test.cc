@@ -1,0 +1,65 @@
+// Thread lists, against threads that the test starts itself.
+#include "src/proc/threads.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <thread>
+#include <vector>
+
+#include "tests/support/as_user.h"
+
+namespace perfkit::proc {
+namespace {
+
+pid_t Tid() { return static_cast<pid_t>(syscall(SYS_gettid)); }
+
+TEST_CASE("names that are no thread ids are passed over", "[threads]") {
+  const std::vector<std::string> names = {
+      "12", "7", "", "-3", "0", "1x", " 4", "../../etc", "99999999999999", "007", "+5", "2147483647"};
+  CHECK(ParseTaskNames(names) == std::vector<pid_t>{7, 7, 12, 2147483647});
+  CHECK(ParseTaskNames({}).empty());
+}
+
+TEST_CASE("every thread of this process is listed, by number and as self", "[threads]") {
+  constexpr int kThreads = 5;
+  std::atomic<int> ready{0};
+  std::atomic<bool> done{false};
+  std::vector<pid_t> started(kThreads);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      started[static_cast<size_t>(i)] = Tid();
+      ++ready;
+      done.wait(false);
+    });
+  }
+  while (ready < kThreads) std::this_thread::yield();
+  started.push_back(Tid());
+  std::sort(started.begin(), started.end());
+  CHECK(ListThreads(0).value() == started);
+  CHECK(ListThreads(getpid()).value() == started);
+  done = true;
+  done.notify_all();
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_CASE("a process that is not there is named", "[threads]") {
+  const auto none = ListThreads(0x7ffffffe);
+  CHECK(absl::IsNotFound(none.status()));
+  CHECK(none.status().ToString().find("2147483646") != std::string::npos);
+  CHECK(absl::IsNotFound(ListThreads(-1).status()));
+}
+
+TEST_CASE("an ordinary user may list other users' threads", "[threads]") {
+  CHECK(testing::AsOrdinaryUser([] {
+    const auto threads = ListThreads(1);
+    return threads.ok() ? std::count(threads->begin(), threads->end(), 1) == 1 : absl::IsNotFound(threads.status());
+  }));
+}
+
+}  // namespace
+}  // namespace perfkit::proc
