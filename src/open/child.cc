@@ -1,0 +1,97 @@
+// The states of a child: held before exec, running, ended.
+#include "perfkit/child.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "src/sys/process.h"
+
+namespace perfkit {
+
+struct Child::State {
+  enum class Phase { kHeld, kRunning, kEnded, kNeverRan };
+
+  State(sys::HeldChild child, std::string name) : held(std::move(child)), program(std::move(name)) {}
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() {
+    if (phase == Phase::kHeld) sys::KillAndReap(held.pid);
+  }
+
+  sys::HeldChild held;
+  std::string program;
+  Phase phase = Phase::kHeld;
+  ExitStatus ended;
+};
+
+namespace {
+
+absl::Status CannotRun(const std::string& program, int error) {
+  const char* const remedy = error == ENOENT   ? ". Remedy: check its spelling and PATH, or give its whole path."
+                             : error == EACCES ? ". Remedy: make the file executable (chmod +x) for this user."
+                                               : ".";
+  const std::string text = absl::StrFormat("cannot run '%s': %s%s", program, strerror(error), remedy);
+  return absl::Status(absl::ErrnoToStatusCode(error), text);
+}
+
+ExitStatus Decode(int status) {
+  if (WIFSIGNALED(status)) return {.code = 0, .signal = WTERMSIG(status)};
+  return {.code = WEXITSTATUS(status), .signal = 0};
+}
+
+}  // namespace
+
+absl::StatusOr<Child> Child::Spawn(std::span<const std::string> argv) {
+  absl::StatusOr<sys::HeldChild> held = sys::HoldChild(argv);
+  if (!held.ok()) return held.status();
+  return Child(std::make_unique<State>(*std::move(held), argv[0]));
+}
+
+absl::StatusOr<Child> Child::Spawn(std::initializer_list<std::string> argv) {
+  return Spawn(std::span<const std::string>(argv.begin(), argv.size()));
+}
+
+Child::Child(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Child::Child(Child&&) noexcept = default;
+Child& Child::operator=(Child&&) noexcept = default;
+Child::~Child() = default;
+
+pid_t Child::pid() const { return state_->held.pid; }
+
+Target Child::target() const {
+  Target target = Target::Process(pid());
+  target.enable_on_exec = true;
+  return target;
+}
+
+absl::Status Child::Start() {
+  if (state_->phase != State::Phase::kHeld) {
+    return absl::FailedPreconditionError(absl::StrFormat("'%s' was started already", state_->program));
+  }
+  const int error = sys::ReleaseChild(state_->held);
+  if (error == 0) {
+    state_->phase = State::Phase::kRunning;
+    return absl::OkStatus();
+  }
+  sys::KillAndReap(pid());
+  state_->phase = State::Phase::kNeverRan;
+  return CannotRun(state_->program, error);
+}
+
+absl::StatusOr<ExitStatus> Child::Wait() {
+  if (state_->phase == State::Phase::kEnded) return state_->ended;
+  if (state_->phase != State::Phase::kRunning) {
+    return absl::FailedPreconditionError(absl::StrFormat("'%s' does not run: it was not started", state_->program));
+  }
+  const absl::StatusOr<int> status = sys::WaitFor(pid());
+  if (!status.ok()) return status.status();
+  state_->ended = Decode(*status);
+  state_->phase = State::Phase::kEnded;
+  return state_->ended;
+}
+
+}  // namespace perfkit
