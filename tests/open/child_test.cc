@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,7 @@ TEST_CASE("a child that a signal ended says which", "[child]") {
 }
 
 TEST_CASE("a program that cannot run is named, with the remedy", "[child]") {
+  setenv("PATH", "/usr/bin:/bin", 1);  // a folder that may not be searched would turn ENOENT into EACCES
   auto missing = Child::Spawn({"no-such-program-here"});
   REQUIRE(missing.ok());
   const absl::Status not_found = missing->Start();

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,7 @@ TEST_CASE("a held child is a copy of this process until it is released", "[proce
 }
 
 TEST_CASE("a failed exec is told by its errno", "[process]") {
+  setenv("PATH", "/usr/bin:/bin", 1);  // a folder that may not be searched would turn ENOENT into EACCES
   for (const auto& [program, error] : {std::pair{"/no/such/program", ENOENT}, std::pair{"no-such-program", ENOENT},
                                        std::pair{"/etc/passwd", EACCES}}) {
     absl::StatusOr<HeldChild> child = HoldChild(std::vector<std::string>{program});
