@@ -10,6 +10,7 @@
 namespace perfkit::elf {
 namespace {
 
+// One code for all that is not an ELF file, or is one no longer.
 absl::Status Damaged(const std::string& what) { return absl::Status(absl::StatusCode::kInvalidArgument, what); }
 
 // What is wrong with the first bytes, which say how all others are to be read.
@@ -31,6 +32,7 @@ absl::Status CheckIdent(base::Bytes bytes) {
   return absl::OkStatus();
 }
 
+// The file's layout to our own, which has no opinion on it.
 Segment FromHeader(const Elf64_Phdr& header) {
   return {.type = header.p_type,
           .flags = header.p_flags,
@@ -63,11 +65,13 @@ constexpr uint64_t kLongestName = 64 << 10;
 
 }  // namespace
 
+// A table whose last name never ends holds that name not at all.
 std::optional<std::string_view> NameAt(base::Bytes table, uint64_t offset) {
   if (offset >= table.size()) return std::nullopt;
   return base::TextAt(table.subspan(offset, std::min<uint64_t>(table.size() - offset, kLongestName)), 0);
 }
 
+// Headers of another size would have to be read by another layout; no linker makes them.
 absl::StatusOr<Image> Image::Parse(base::Bytes bytes) {
   if (absl::Status ident = CheckIdent(bytes); !ident.ok()) return ident;
   const auto header = base::ReadAt<Elf64_Ehdr>(bytes, 0);
@@ -101,6 +105,7 @@ void Image::CountSegments(uint64_t claimed) {
   segment_count_ = Fitting(bytes_, segments_at_, sizeof(Elf64_Phdr), claimed);
 }
 
+// Read afresh from the bytes each time: cheap, and nothing to keep in step.
 std::optional<Segment> Image::segment(uint32_t index) const {
   if (index >= segment_count_) return std::nullopt;
   const auto header = base::ReadAt<Elf64_Phdr>(bytes_, segments_at_ + uint64_t{index} * sizeof(Elf64_Phdr));
@@ -108,6 +113,7 @@ std::optional<Segment> Image::segment(uint32_t index) const {
   return FromHeader(*header);
 }
 
+// The name is looked up on the way; a file without names has sections all the same.
 std::optional<Section> Image::section(uint32_t index) const {
   if (index >= section_count_) return std::nullopt;
   const auto header = base::ReadAt<Elf64_Shdr>(bytes_, sections_at_ + uint64_t{index} * sizeof(Elf64_Shdr));
@@ -121,6 +127,7 @@ std::optional<Section> Image::section(uint32_t index) const {
   return section;
 }
 
+// Files have tens of sections: a walk will do.
 std::optional<Section> Image::FindSection(std::string_view name) const {
   for (uint32_t i = 0; i < section_count_; ++i) {
     const std::optional<Section> found = section(i);
@@ -137,6 +144,7 @@ std::optional<Section> Image::FindSectionOfType(uint32_t type) const {
   return std::nullopt;
 }
 
+// Sections of .bss take no room in the file, whatever their size says.
 std::optional<base::Bytes> Image::Contents(const Section& section) const {
   if (section.type == SHT_NOBITS) return std::nullopt;
   return base::Slice(bytes_, section.offset, section.size_bytes);
@@ -146,6 +154,7 @@ std::optional<base::Bytes> Image::Contents(const Segment& segment) const {
   return base::Slice(bytes_, segment.offset, segment.file_bytes);
 }
 
+// By segments, not sections: they are what the kernel maps, and stripped files have them too.
 std::optional<uint64_t> Image::FileOffset(uint64_t address, uint32_t flags) const {
   for (uint32_t i = 0; i < segment_count_; ++i) {
     const std::optional<Segment> load = segment(i);

@@ -16,6 +16,7 @@ std::string_view OwnerText(base::Bytes bytes) {
   return text.substr(0, text.find('\0'));
 }
 
+// An empty description identifies nothing.
 std::optional<base::Bytes> FindBuildId(base::Bytes notes, uint64_t alignment) {
   std::optional<base::Bytes> found;
   ForEachNote(notes, alignment, [&](const Note& note) {
@@ -27,6 +28,7 @@ std::optional<base::Bytes> FindBuildId(base::Bytes notes, uint64_t alignment) {
 
 }  // namespace
 
+// Sizes are 32 bits and positions 64, so that no sum here wraps; Slice judges the rest.
 void ForEachNote(base::Bytes bytes, uint64_t alignment, absl::FunctionRef<bool(const Note&)> visit) {
   alignment = alignment == 8 ? 8 : 4;
   uint64_t at = 0;
@@ -41,6 +43,7 @@ void ForEachNote(base::Bytes bytes, uint64_t alignment, absl::FunctionRef<bool(c
   }
 }
 
+// The segment first: it is what a running process has of the file.
 std::optional<base::Bytes> BuildId(const Image& image) {
   for (uint32_t i = 0; i < image.segment_count(); ++i) {
     const std::optional<Segment> segment = image.segment(i);
@@ -54,6 +57,7 @@ std::optional<base::Bytes> BuildId(const Image& image) {
   return notes ? FindBuildId(*notes, 4) : std::nullopt;
 }
 
+// Two digits a byte, no separators.
 std::string HexText(base::Bytes bytes) {
   std::string text;
   for (const std::byte byte : bytes) text += absl::StrFormat("%02x", static_cast<unsigned>(byte));

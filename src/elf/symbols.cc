@@ -18,6 +18,7 @@ std::string_view NameOf(const Elf64_Sym& entry, base::Bytes names) {
   return base::Cut(NameAt(names, entry.st_name).value_or(std::string_view()), '@').first;
 }
 
+// Nothing is judged: what a symbol is good for is its user's to say.
 Symbol FromEntry(const Elf64_Sym& entry, base::Bytes names) {
   return {.name = NameOf(entry, names),
           .address = entry.st_value,
@@ -36,6 +37,7 @@ base::Bytes VersionsOf(const Image& image, SymbolTable table) {
   return image.Contents(*section).value_or(base::Bytes());
 }
 
+// No version table, or one that is too short: no symbol is an old one.
 bool IsOldVersion(base::Bytes versions, uint64_t index) {
   const auto version = base::ReadAt<uint16_t>(versions, index * sizeof(uint16_t));
   return version && (*version & kVersionHidden) != 0;
@@ -43,6 +45,7 @@ bool IsOldVersion(base::Bytes versions, uint64_t index) {
 
 }  // namespace
 
+// The count is that of the bytes, never that of a header.
 bool ForEachSymbol(const Image& image, SymbolTable table, absl::FunctionRef<bool(const Symbol&)> visit) {
   const std::optional<Section> section =
       image.FindSectionOfType(table == SymbolTable::kStatic ? SHT_SYMTAB : SHT_DYNSYM);

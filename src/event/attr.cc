@@ -5,6 +5,8 @@
 
 namespace perfkit::event {
 
+// Field by field; the modifiers are the same bits under the same names. Nothing is decided here: what may not be asked
+// of this kernel or by this user is the opener's to find out.
 sys::PerfEventAttr ToAttr(const EventConfig& config, const EventConfig::Part& part) {
   sys::PerfEventAttr attr{};
   attr.type = part.type;

@@ -19,6 +19,8 @@ std::optional<uint64_t> ParseRange(std::string_view text) {
   return ~uint64_t{0} >> (63 - (*last - *first)) << *first;
 }
 
+// The word's number. Strict: "config0" and "config4" are no words, and a kernel that had more would need more code
+// here.
 std::optional<uint8_t> ParseWord(std::string_view text) {
   if (!text.starts_with("config")) return std::nullopt;
   text.remove_prefix(6);
@@ -34,6 +36,7 @@ int BitField::width() const { return std::popcount(mask); }
 
 uint64_t BitField::largest() const { return mask == 0 ? 0 : ~uint64_t{0} >> (64 - width()); }
 
+// A bit that is named twice has no one place for a value's bit to go to: refused, where perf takes it silently.
 std::optional<BitField> ParseBitField(std::string_view text) {
   const auto [word_text, ranges] = base::Cut(base::Trim(text), ':');
   const std::optional<uint8_t> word = ParseWord(word_text);
@@ -49,6 +52,8 @@ std::optional<BitField> ParseBitField(std::string_view text) {
   return field;
 }
 
+// As the pdep instruction does. perf cuts a value that is too large; a number that was not asked for is worse than
+// none.
 std::optional<uint64_t> Spread(const BitField& field, uint64_t value) {
   if (value > field.largest()) return std::nullopt;
   uint64_t bits = 0;

@@ -14,10 +14,12 @@ constexpr uint64_t kDefaultBytes = 4;
 constexpr uint64_t kExecuteBytes = sizeof(long);
 constexpr uint64_t kMostBytes = 8;
 
+// "rw" is an access and "u" a modifier: their letters do not overlap, so that one look tells them apart.
 bool IsAccess(std::string_view text) {
   return !text.empty() && text.find_first_not_of("rwx") == std::string_view::npos;
 }
 
+// Letters to HW_BREAKPOINT_* bits.
 absl::Status ParseAccess(std::string_view whole, std::string_view text, uint32_t& kind) {
   for (size_t i = 0; i < text.size(); ++i) {
     const uint32_t bit = text[i] == 'r' ? sys::kBreakRead : text[i] == 'w' ? sys::kBreakWrite : sys::kBreakExecute;
@@ -34,6 +36,7 @@ absl::Status ParseAccess(std::string_view whole, std::string_view text, uint32_t
 
 }  // namespace
 
+// Alignment is left to the kernel: CPUs differ, and its EINVAL comes with the address in the event's name.
 absl::Status FillBreakpoint(std::string_view whole, std::string_view body, EventConfig& config,
                             std::optional<std::string_view>& modifiers) {
   const auto [place, rest] = base::Cut(body, ':');

@@ -90,6 +90,8 @@ std::optional<size_t> TakeWord(std::string_view& rest, const std::array<Words, k
 
 }  // namespace
 
+// A cache comes first; then at most one operation and one result, in either order. Which combinations a CPU has is not
+// judged: perf refuses stores of instruction caches here, simpleperf lists them, the kernel knows.
 std::optional<uint64_t> ParseCacheName(std::string_view name) {
   if (name.ends_with('-')) return std::nullopt;
   const std::optional<size_t> cache = TakeWord(name, kCaches);
@@ -103,6 +105,7 @@ std::optional<uint64_t> ParseCacheName(std::string_view name) {
   return CacheConfig(*cache, op.value_or(0), result.value_or(0));
 }
 
+// By the words' indices, which are those of the kernel's enums.
 std::string_view CacheEventName(size_t cache, size_t op, size_t result) {
   return kNames[Index(cache, op, result)].view();
 }

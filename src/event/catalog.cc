@@ -12,6 +12,7 @@ namespace {
 
 using Visit = absl::FunctionRef<void(const KnownEvent&)>;
 
+// The table is the same everywhere; whether this CPU counts an event shows only when it is opened.
 void VisitTable(Visit visit) {
   for (const TableEvent& event : AllTableEvents()) {
     visit({.name = event.type.name,
@@ -24,6 +25,7 @@ void VisitTable(Visit visit) {
   }
 }
 
+// One bad file hides one event, not the others.
 void VisitPmu(const Pmu& pmu, Visit visit) {
   for (const std::string& event : EventNames(pmu)) {
     const absl::StatusOr<NamedEvent> named = LoadNamedEvent(pmu, event);
@@ -39,6 +41,7 @@ void VisitPmu(const Pmu& pmu, Visit visit) {
   }
 }
 
+// Thousands on a usual kernel: names are made one at a time and forgotten.
 void VisitTracepoints(const std::string& tracefs, Visit visit) {
   for (const std::string& group : TracepointGroups(tracefs)) {
     for (const std::string& event : TracepointNames(tracefs, group)) {

@@ -11,6 +11,7 @@ namespace {
 
 constexpr size_t kPlainCount = 22;
 
+// One maker for each kind of row, so that the rows below say only what sets them apart.
 constexpr TableEvent Hardware(const EventType& type, std::string_view alias = {}) {
   return {.type = type, .category = EventCategory::kHardware, .unit = {}, .aliases = {alias}};
 }
@@ -53,6 +54,7 @@ constexpr std::array<TableEvent, kPlainCount> kPlain = {
     KernelSide(kCgroupSwitches),
 };
 
+// The plain rows and, behind them, each cache with each operation and result.
 std::array<TableEvent, kPlainCount + kCacheEventCount> Build() {
   std::array<TableEvent, kPlainCount + kCacheEventCount> all;
   size_t next = 0;
@@ -69,6 +71,7 @@ std::array<TableEvent, kPlainCount + kCacheEventCount> Build() {
   return all;
 }
 
+// 64 rows: a walk is shorter than any index.
 const TableEvent* FindConfig(uint32_t type, uint64_t config) {
   for (const TableEvent& event : AllTableEvents()) {
     if (event.type.type == type && event.type.config == config) return &event;
@@ -83,6 +86,7 @@ std::span<const TableEvent> AllTableEvents() {
   return all;
 }
 
+// Plain names first: "branches" alone is the hardware event, and only with more behind it a cache.
 const TableEvent* FindTableEvent(std::string_view name) {
   if (name.empty()) return nullptr;
   for (const TableEvent& event : kPlain) {

@@ -11,6 +11,7 @@ namespace {
 // PERF_PMU_TYPE_SHIFT (include/uapi/linux/perf_event.h, 5.13): the PMU that a generic config is meant for.
 constexpr int kPmuTypeShift = 32;
 
+// A part that counts on one kind of core only; elsewhere it stands still, which is why its CPUs go with it.
 EventConfig::Part OnPmu(const Pmu& pmu, uint32_t type, uint64_t config) {
   EventConfig::Part part;
   part.type = type;
@@ -20,12 +21,14 @@ EventConfig::Part OnPmu(const Pmu& pmu, uint32_t type, uint64_t config) {
   return part;
 }
 
+// What a core PMU counts. Software events are the kernel's own: one for all cores.
 bool IsHardware(const TableEvent& event) {
   return event.category == EventCategory::kHardware || event.category == EventCategory::kCache;
 }
 
 }  // namespace
 
+// The digits are hexadecimal with or without 0x, as in CPU manuals.
 std::optional<uint64_t> ParseRaw(std::string_view name) {
   if (!name.starts_with('r')) return std::nullopt;
   name.remove_prefix(1);
@@ -33,6 +36,7 @@ std::optional<uint64_t> ParseRaw(std::string_view name) {
   return base::ParseNumber(name, 16);
 }
 
+// On hybrid machines a bare PERF_TYPE_HARDWARE counts one kind of core and gives 0 on the other.
 void FillTableEvent(const TableEvent& event, const EventRoots& roots, EventConfig& config) {
   config.unit = event.unit;
   config.kernel_side = event.kernel_side;
@@ -57,6 +61,7 @@ void FillType(const EventType& type, const EventRoots& roots, EventConfig& confi
                           .only_cpus = {}});
 }
 
+// A raw code means what the core that counts it takes it for; perf, too, asks every kind of core.
 void FillRaw(uint64_t raw, const EventRoots& roots, EventConfig& config) {
   const std::vector<Pmu> cores = HybridCorePmus(roots);
   for (const Pmu& core : cores) config.parts.push_back(OnPmu(core, core.type, raw));

@@ -12,6 +12,7 @@ namespace {
 
 constexpr size_t kLongestList = 64 << 10;
 
+// The group's letters are parsed once and handed to each member, which adds its own.
 absl::StatusOr<std::vector<EventConfig>> ParseElement(std::string_view whole, const event::ListElement& element,
                                                       const EventRoots& roots) {
   event::Modifiers modifiers;

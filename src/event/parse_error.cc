@@ -37,6 +37,7 @@ size_t Position(std::string_view whole, std::string_view piece) {
 
 std::string Printable(std::string_view text) { return Escaped(text, kLongestPrinted); }
 
+// One shape for every parser's errors: people learn where to look.
 absl::Status ErrorAt(absl::StatusCode code, std::string_view whole, std::string_view piece, const std::string& wrong) {
   const size_t position = Position(whole, piece);
   // `wrong` may quote paths and files of any bytes.

@@ -60,6 +60,8 @@ bool FillNumbers(const Parsing& at, std::string_view type_text, std::string_view
   return true;
 }
 
+// "name:modifiers", "type:config:modifiers" or "group:name:modifiers". What stands first decides: the letters of
+// modifiers could all be names.
 absl::Status FillColons(const Parsing& at, std::string_view first, std::string_view rest) {
   const absl::StatusOr<bool> is_word = FillWord(at, first);
   if (!is_word.ok()) return is_word.status();
@@ -89,6 +91,7 @@ absl::Status FillRenamed(const Parsing& at, std::string_view terms_text) {
   return absl::OkStatus();
 }
 
+// A generic event's name wins over a PMU's: no PMU is called like one.
 absl::Status FillSlashes(const Parsing& at, const PmuText& text) {
   at.modifiers = text.modifiers;
   if (const TableEvent* const known = FindTableEvent(text.pmu)) {
@@ -98,6 +101,7 @@ absl::Status FillSlashes(const Parsing& at, const PmuText& text) {
   return FillPmuEvent(at.whole, text.pmu, text.terms, at.roots, at.config);
 }
 
+// The order is the one in the picture above.
 absl::Status Fill(const Parsing& at) {
   const std::string_view text = at.whole;
   if (text.starts_with(kEntryProbePrefix) || text.starts_with(kReturnProbePrefix)) {
@@ -120,6 +124,7 @@ absl::Status Fill(const Parsing& at) {
   return *is_word ? absl::OkStatus() : UnknownEvent(text, text, at.roots);
 }
 
+// What no event can hold, said here once and not by every parser.
 absl::Status CheckText(std::string_view text) {
   if (text.size() > kLongestEvent) {
     return WrongAt(text, text, absl::StrFormat("longer than any event (%d characters)", text.size()));

@@ -18,6 +18,7 @@ namespace {
 // sysfs shows at most a page a file (fs/sysfs/file.c).
 constexpr size_t kLargestSysfsFile = 64 << 10;
 
+// /sys/devices has the same folders among others; this one has PMUs only.
 std::string DevicesFolder(const EventRoots& roots) { return roots.sysfs + "/bus/event_source/devices"; }
 
 // Names become parts of paths: nothing that leaves the folder, or that hides.
@@ -26,6 +27,7 @@ bool IsFileName(std::string_view name) {
          name.find('\0') == std::string_view::npos;
 }
 
+// The file is quoted: whoever sees the error can look, and report a kernel bug.
 absl::Status Nonsense(const std::string& path, std::string_view text, const char* what) {
   return absl::Status(absl::StatusCode::kFailedPrecondition,
                       absl::StrFormat("%s holds '%s', which is no %s", path, Printable(base::Trim(text)), what));
@@ -48,6 +50,8 @@ absl::StatusOr<bool> ReadCpus(const std::string& path, std::vector<int>& cpus) {
   return true;
 }
 
+// `cpus` makes a core PMU, `cpumask` an uncore one, as perf tells them apart; x86 with one kind of core has neither,
+// and calls its PMU "cpu".
 absl::Status ReadPlace(Pmu& pmu) {
   const absl::StatusOr<bool> has_cpus = ReadCpus(pmu.folder + "/cpus", pmu.cpus);
   if (!has_cpus.ok()) return has_cpus.status();
@@ -59,6 +63,7 @@ absl::Status ReadPlace(Pmu& pmu) {
   return absl::OkStatus();
 }
 
+// No folder is no names: most PMUs lack one or the other.
 std::vector<std::string> FileNames(const std::string& folder) {
   absl::StatusOr<std::vector<std::string>> names = sys::ListFolder(folder);
   if (!names.ok()) return {};
@@ -91,8 +96,10 @@ absl::StatusOr<double> ReadScale(const std::string& path) {
 
 }  // namespace
 
+// Links to folders; what they hold is looked at only when asked for.
 std::vector<std::string> PmuNames(const EventRoots& roots) { return FileNames(DevicesFolder(roots)); }
 
+// `type` is the file that every PMU has: without it there is no PMU of that name.
 absl::StatusOr<Pmu> LoadPmu(const EventRoots& roots, std::string_view name) {
   if (!IsFileName(name)) return absl::Status(absl::StatusCode::kNotFound, "not a PMU's name");
   Pmu pmu;
@@ -107,6 +114,7 @@ absl::StatusOr<Pmu> LoadPmu(const EventRoots& roots, std::string_view name) {
   return pmu;
 }
 
+// Asked for by every generic event, so it opens few files: `cpus` rules out all but core PMUs.
 std::vector<Pmu> HybridCorePmus(const EventRoots& roots) {
   std::vector<Pmu> cores;
   for (const std::string& name : PmuNames(roots)) {
@@ -119,6 +127,7 @@ std::vector<Pmu> HybridCorePmus(const EventRoots& roots) {
   return cores;
 }
 
+// Formats are matched to the letter, as in perf.
 absl::StatusOr<BitField> LoadFormat(const Pmu& pmu, std::string_view name) {
   if (!IsFileName(name)) return absl::Status(absl::StatusCode::kNotFound, "not a term's name");
   const std::string path = absl::StrFormat("%s/format/%s", pmu.folder, name);
@@ -129,6 +138,7 @@ absl::StatusOr<BitField> LoadFormat(const Pmu& pmu, std::string_view name) {
   return *field;
 }
 
+// The terms stay text: what they mean depends on the formats, which pmu_part.cc knows.
 absl::StatusOr<NamedEvent> LoadNamedEvent(const Pmu& pmu, std::string_view name) {
   if (!IsFileName(name)) return absl::Status(absl::StatusCode::kNotFound, "not an event's name");
   const std::string folder = pmu.folder + "/events";
@@ -143,8 +153,10 @@ absl::StatusOr<NamedEvent> LoadNamedEvent(const Pmu& pmu, std::string_view name)
   return event;
 }
 
+// For suggestions and listings.
 std::vector<std::string> FormatNames(const Pmu& pmu) { return FileNames(pmu.folder + "/format"); }
 
+// The kernel puts notes beside events as files with a suffix (Documentation/ABI, event_source-devices-events).
 std::vector<std::string> EventNames(const Pmu& pmu) {
   std::vector<std::string> names = FileNames(pmu.folder + "/events");
   std::erase_if(names, [](const std::string& name) {

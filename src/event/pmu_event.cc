@@ -30,6 +30,7 @@ bool IsInstance(std::string_view name, std::string_view written) {
          (name.starts_with(kUncore) && name.substr(kUncore.size()) == written);
 }
 
+// A wrong name and a machine without that PMU look the same from here: list what there is.
 absl::Status NoSuchPmu(std::string_view whole, std::string_view name, const EventRoots& roots) {
   return MissingAt(whole, name,
                    absl::StrFormat("this machine has no PMU called '%s' (%s/bus/event_source/devices)%s",
@@ -63,6 +64,7 @@ absl::Status CheckPmu(std::string_view whole, std::string_view name, const Pmu& 
   return absl::OkStatus();
 }
 
+// Parts are summed, so they must be in one unit.
 absl::Status AddPart(std::string_view whole, const PmuPart& part, EventConfig& config) {
   if (!config.parts.empty() && (config.scale != part.scale() || config.unit != part.unit())) {
     return ErrorAt(absl::StatusCode::kFailedPrecondition, whole, whole,
@@ -84,6 +86,7 @@ void AddMeaning(EventConfig& config) {
   if (known != nullptr && config.unit.empty()) config.unit = known->unit;
 }
 
+// The same terms on each PMU; each looks them up in its own formats.
 absl::Status FillOn(std::string_view whole, const std::vector<Pmu>& pmus, std::string_view terms_text,
                     const EventRoots& roots, EventConfig& config) {
   const absl::StatusOr<std::vector<Term>> terms = SplitTerms(whole, terms_text);
@@ -104,6 +107,7 @@ bool SameKind(const Pmu& a, const Pmu& b) { return (a.core && b.core) || KindOf(
 
 }  // namespace
 
+// All instances are of one kind, so that the first stands for them.
 absl::Status FillPmuEvent(std::string_view whole, std::string_view name, std::string_view terms,
                           const EventRoots& roots, EventConfig& config) {
   const absl::StatusOr<std::vector<Pmu>> pmus = FindPmus(whole, name, roots);
@@ -112,6 +116,7 @@ absl::Status FillPmuEvent(std::string_view whole, std::string_view name, std::st
   return FillOn(whole, *pmus, terms, roots, config);
 }
 
+// A bare name is looked for everywhere, as perf does; but perf would add up what has nothing in common.
 absl::StatusOr<bool> FillNamedEvent(std::string_view whole, std::string_view name, const EventRoots& roots,
                                     EventConfig& config) {
   std::vector<Pmu> having;

@@ -23,6 +23,7 @@ constexpr std::string_view kSamplingTerms[] = {
 // PERF_PMU_TYPE_SHIFT (include/uapi/linux/perf_event.h, 5.13): the PMU that a generic config is meant for.
 constexpr int kPmuTypeShift = 32;
 
+// Which config word a term names, if it names one.
 std::optional<size_t> WordIndex(std::string_view name) {
   const auto* const found = std::ranges::find(kWords, name);
   if (found == std::end(kWords)) return std::nullopt;
@@ -31,6 +32,7 @@ std::optional<size_t> WordIndex(std::string_view name) {
 
 }  // namespace
 
+// What a term is, by its name and by whether it has a value. Which fields there are is the PMU's business.
 PmuPart::Role PmuPart::RoleOf(const Term& term) {
   if (WordIndex(term.name)) return Role::kWord;
   if (term.name == "name") return Role::kName;
@@ -38,6 +40,7 @@ PmuPart::Role PmuPart::RoleOf(const Term& term) {
   return term.value ? Role::kField : Role::kAlone;
 }
 
+// Role by role, so that the order in which people write terms does not matter: words, then the event, then fields.
 absl::Status PmuPart::Apply(std::span<const Term> terms) {
   for (const Role role : {Role::kSampling, Role::kWord, Role::kName, Role::kAlone, Role::kField}) {
     for (const Term& term : terms) {
@@ -64,12 +67,14 @@ absl::Status PmuPart::Apply(std::span<const Term> terms) {
   return CheckDemands(terms);
 }
 
+// perf's `name` renames the event in its output; it names the EventConfig here.
 absl::Status PmuPart::ApplyName(const Term& term) {
   if (!term.value) return WrongAt(whole_, term.name, "term 'name' needs a value");
   given_name_ = *term.value;
   return absl::OkStatus();
 }
 
+// The way round the formats: no check but 64 bits.
 absl::Status PmuPart::ApplyWord(const Term& term) {
   if (!term.value) return WrongAt(whole_, term.name, absl::StrFormat("term '%s' needs a value", term.name));
   const absl::StatusOr<uint64_t> number = TermNumber(whole_, term);
@@ -78,6 +83,7 @@ absl::Status PmuPart::ApplyWord(const Term& term) {
   return absl::OkStatus();
 }
 
+// A value into the bits that the PMU's format names.
 absl::Status PmuPart::ApplyField(const Term& term) {
   const absl::StatusOr<BitField> field = LoadFormat(pmu_, term.name);
   if (absl::IsNotFound(field.status())) return Unknown(term);
@@ -105,6 +111,7 @@ absl::Status PmuPart::ApplyAlone(const Term& term) {
   return PutFlag(term, *field);
 }
 
+// Two events in one would OR their bits into a third that nobody asked for.
 absl::Status PmuPart::TakeEvent(const Term& term) {
   if (!event_given_.empty()) {
     return WrongAt(whole_, term.name,
@@ -131,6 +138,7 @@ absl::Status PmuPart::ApplyNamed(const Term& term, const NamedEvent& named) {
                                  Printable(named.terms)));
 }
 
+// As the user's terms, but a hint to samplers is passed over, and "?" is a demand.
 absl::Status PmuPart::ApplyNamedTerm(const Term& inner) {
   if (inner.value == "?") {
     demanded_.emplace_back(inner.name);
@@ -146,6 +154,7 @@ absl::Status PmuPart::ApplyNamedTerm(const Term& inner) {
   return ApplyNamed(inner, *named);
 }
 
+// "cpu_core/cycles/": perf takes generic names and raw codes on a core PMU, to say which kind of core.
 absl::Status PmuPart::ApplyGeneric(const Term& term) {
   if (const std::optional<uint64_t> raw = ParseRaw(term.name)) {
     words_[0] = *raw;
@@ -166,6 +175,7 @@ absl::Status PmuPart::PutFlag(const Term& term, const BitField& field) {
                                  pmu_.name, field.width(), Printable(term.name)));
 }
 
+// The last one written stands: the user's fields come behind the named event's.
 absl::Status PmuPart::Put(const Term& term, const BitField& field, uint64_t value) {
   const std::optional<uint64_t> bits = Spread(field, value);
   if (!bits) {
@@ -178,6 +188,7 @@ absl::Status PmuPart::Put(const Term& term, const BitField& field, uint64_t valu
   return absl::OkStatus();
 }
 
+// "core=?" of a file means that the event has no meaning until the user says which.
 absl::Status PmuPart::CheckDemands(std::span<const Term> terms) const {
   for (const std::string& demanded : demanded_) {
     const bool given = std::ranges::any_of(terms, [&](const Term& term) { return term.name == demanded; });
@@ -189,6 +200,7 @@ absl::Status PmuPart::CheckDemands(std::span<const Term> terms) const {
   return absl::OkStatus();
 }
 
+// A term with a value can only have been a format; one without may have been an event as well.
 absl::Status PmuPart::Unknown(const Term& term) const {
   std::vector<std::string> known = FormatNames(pmu_);
   if (!term.value) {
@@ -199,6 +211,7 @@ absl::Status PmuPart::Unknown(const Term& term) const {
                                  Printable(term.name), DidYouMeanOr(term.name, known, "it has")));
 }
 
+// Where a core PMU is one of several, its CPUs go with it, and a generic config names it.
 EventConfig::Part PmuPart::part() const {
   EventConfig::Part part;
   part.type = generic_ != nullptr ? generic_->type.type : pmu_.type;

@@ -19,6 +19,7 @@ struct Place {
   uint64_t offset = 0;
 };
 
+// A deeper floor's Status, with the event and the place in front.
 absl::Status Restate(std::string_view whole, std::string_view piece, const absl::Status& status) {
   return ErrorAt(status.code(), whole, piece, std::string(status.message()));
 }
@@ -79,6 +80,7 @@ absl::StatusOr<uint64_t> Locate(std::string_view whole, const Place& place, cons
 
 }  // namespace
 
+// The kernel keys probes by file and offset: a symbol is ours to look up.
 absl::Status FillProbe(std::string_view whole, std::string_view text, const EventRoots& roots, EventConfig& config,
                        std::optional<std::string_view>& modifiers) {
   const bool at_return = text.starts_with(kReturnProbePrefix);

@@ -18,6 +18,7 @@ namespace {
 
 using elf::SymbolTable;
 
+// Its callers know where in the event's text the symbol stands, and add it.
 absl::Status Refuse(absl::StatusCode code, const std::string& text) { return absl::Status(code, text); }
 
 // What a table has under one name.
@@ -31,6 +32,7 @@ struct Matches {
   const std::vector<uint64_t>& best() const { return current.empty() && !chosen_at_load ? old : current; }
 };
 
+// Aliases of one function are one place.
 void AddOnce(std::vector<uint64_t>& addresses, uint64_t address) {
   for (const uint64_t known : addresses) {
     if (known == address) return;
@@ -38,6 +40,7 @@ void AddOnce(std::vector<uint64_t>& addresses, uint64_t address) {
   addresses.push_back(address);
 }
 
+// The whole table: a second function of that name is what makes it ambiguous.
 Matches FindIn(const elf::Image& image, SymbolTable table, std::string_view name) {
   Matches matches;
   elf::ForEachSymbol(image, table, [&](const elf::Symbol& symbol) {
@@ -54,6 +57,7 @@ Matches FindIn(const elf::Image& image, SymbolTable table, std::string_view name
 
 constexpr size_t kMostCompared = 50'000;  // names; a browser has millions, and each costs microseconds
 
+// Defined functions only: imported ones are not in this file.
 absl::Status NoSuchSymbol(const elf::Image& image, std::string_view name) {
   std::vector<std::string> known;
   for (const SymbolTable table : {SymbolTable::kDynamic, SymbolTable::kStatic}) {
@@ -68,6 +72,7 @@ absl::Status NoSuchSymbol(const elf::Image& image, std::string_view name) {
   return Refuse(absl::StatusCode::kNotFound, absl::StrFormat("the file defines no '%s'%s", Printable(name), hint));
 }
 
+// Executable segments only: the kernel would plant a probe into data, where it changes a variable.
 absl::StatusOr<uint64_t> OffsetOf(const elf::Image& image, uint64_t address, std::string_view name) {
   const std::optional<uint64_t> offset = image.FileOffset(address, PF_X);
   if (offset) return *offset;
@@ -83,6 +88,7 @@ bool IsLibraryCalled(std::string_view base, std::string_view name) {
 
 }  // namespace
 
+// The dynamic table is what a library is used by; the static one has its private functions.
 absl::StatusOr<uint64_t> FindCode(const elf::Image& image, std::string_view symbol) {
   for (const SymbolTable table : {SymbolTable::kDynamic, SymbolTable::kStatic}) {
     const Matches matches = FindIn(image, table, symbol);
@@ -107,6 +113,7 @@ absl::StatusOr<uint64_t> FindCode(const elf::Image& image, std::string_view symb
   return NoSuchSymbol(image, symbol);
 }
 
+// The first mapping wins: the program itself comes before its libraries.
 absl::StatusOr<std::string> FindMappedFile(std::string_view name, const EventRoots& roots) {
   const absl::StatusOr<std::string> maps = sys::ReadFile(roots.proc + "/self/maps");
   if (!maps.ok()) return maps.status();

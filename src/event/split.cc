@@ -108,8 +108,10 @@ class ListSplitter {
 
 }  // namespace
 
+// Nothing is looked up here: a list is well-formed or not, on every machine.
 absl::StatusOr<std::vector<ListElement>> SplitList(std::string_view text) { return ListSplitter(text).Split(); }
 
+// The pieces are views into `text`, so that errors about them have a position.
 absl::StatusOr<std::optional<PmuText>> SplitPmuText(std::string_view text) {
   const size_t opening = text.find('/');
   if (opening == std::string_view::npos) return std::optional<PmuText>();

@@ -56,11 +56,13 @@ bool IsToolEvent(std::string_view name) {
 
 }  // namespace
 
+// An empty answer is common and fine: a far guess would mislead.
 std::string DidYouMean(std::string_view typed, std::span<const std::string> known) {
   const std::vector<std::string> nearest = base::Nearest(typed, known);
   return nearest.empty() ? "" : absl::StrFormat("; did you mean %s?", Quoted(nearest));
 }
 
+// Where there are few, listing them helps more than guessing.
 std::string DidYouMeanOr(std::string_view typed, std::span<const std::string> known, std::string_view there) {
   const std::string nearest = DidYouMean(typed, known);
   if (!nearest.empty() || known.empty()) return nearest;
@@ -69,6 +71,7 @@ std::string DidYouMeanOr(std::string_view typed, std::span<const std::string> kn
                          more ? ", ..." : "");
 }
 
+// What people type where an event belongs: a typo, a PMU's bare name, or a clock of the perf tool.
 absl::Status UnknownEvent(std::string_view whole, std::string_view name, const EventRoots& roots) {
   if (name.empty()) return WrongAt(whole, name, "no event is named here");
   if (IsToolEvent(name)) {

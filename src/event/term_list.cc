@@ -27,6 +27,7 @@ size_t EndOfTerm(std::string_view text) {
   return text.size();
 }
 
+// "name" or "name=value", blanks around either allowed.
 absl::StatusOr<Term> ParseTerm(std::string_view whole, std::string_view text) {
   const size_t equals = text.find('=');
   Term term{.name = base::Trim(text.substr(0, equals)), .value = {}};
@@ -43,6 +44,7 @@ absl::StatusOr<Term> ParseTerm(std::string_view whole, std::string_view text) {
 
 }  // namespace
 
+// A term that is written twice is refused: perf lets the last one win, silently.
 absl::StatusOr<std::vector<Term>> SplitTerms(std::string_view whole, std::string_view text) {
   std::vector<Term> terms;
   if (base::Trim(text).empty()) return terms;
@@ -62,6 +64,7 @@ absl::StatusOr<std::vector<Term>> SplitTerms(std::string_view whole, std::string
   }
 }
 
+// "-1" is the likeliest mistake, and has an answer of its own.
 absl::StatusOr<uint64_t> TermNumber(std::string_view whole, const Term& term) {
   const std::string_view text = *term.value;
   const std::optional<uint64_t> number = base::ParsePrefixed(text);

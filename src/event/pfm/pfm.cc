@@ -10,6 +10,7 @@
 namespace perfkit {
 namespace {
 
+// libpfm4's words, with the event in front.
 absl::Status PfmError(absl::StatusCode code, const std::string& text, const std::string& wrong) {
   return absl::Status(code, absl::StrFormat("event '%s' for libpfm4: %s", text, wrong));
 }
@@ -20,10 +21,12 @@ int Initialize() {
   return result;
 }
 
+// "Not supported" is about this machine, all else about the name.
 absl::StatusCode CodeOf(int result) {
   return result == PFM_ERR_NOTSUPP ? absl::StatusCode::kNotFound : absl::StatusCode::kInvalidArgument;
 }
 
+// libpfm4 fills in a whole attr; only what names and modifiers decide is taken over.
 EventConfig FromAttr(const std::string& name, const perf_event_attr& attr) {
   EventConfig config;
   config.name = name;
