@@ -14,17 +14,30 @@ void FrameCore::Mark() noexcept {
   if (!thread.ready) [[unlikely]]
     return PrepareMain();
   thread.Read(thread.tree.mark_place());
-  FrameRecord& record = history_.next();
-  thread.tree.EndFrame(next_frame_, ns_per_tick_q32_, record);
-  history_.Push();
+  const uint64_t ticks = thread.tree.EndFrame(next_frame_, ns_per_tick_q32_);
   frame_.store(++next_frame_, std::memory_order_relaxed);
-  if (watch_.IsHitch(record)) [[unlikely]]
-    ExplainHitch(record);
+  if (thread.tree.pending() == ZoneTree::kMaxPending) [[unlikely]]
+    Settle();
+  if (budget_ticks_ == 0) return;
+  if (ticks > budget_ticks_) [[unlikely]]
+    ExplainHitch();
   watch_.BeginFrame();
 }
 
-void FrameCore::ExplainHitch(const FrameRecord& record) noexcept {
-  const Hitch& hitch = watch_.Explain(record, main_->tree);
+void FrameCore::Settle() noexcept {
+  if (in_child_ || main_ == nullptr) return;
+  ZoneTree& tree = main_->tree;
+  for (size_t waiting = tree.pending(); waiting != 0; --waiting) {
+    FrameRecord& record = history_.next();
+    record.number = next_frame_ - waiting;
+    tree.Settle(ns_per_tick_q32_, record);
+    history_.Push();
+  }
+}
+
+void FrameCore::ExplainHitch() noexcept {
+  Settle();
+  const Hitch& hitch = watch_.Explain(history_.last(), main_->tree);
   if (on_hitch) on_hitch(hitch);
 }
 

@@ -68,7 +68,11 @@ class FrameCore : public Bindable {
   const EventPlan& plan() const { return plan_; }
   const OwnCost& own_cost() const { return own_cost_; }
   const HitchWatch& watch() const { return watch_; }
-  const History& history() const { return history_; }
+  // Up to the last mark: works off what Mark has left for later.
+  const History& history() {
+    Settle();
+    return history_;
+  }
   const FrameChain* chain(FrameId id) const;
   void Totals(SlotTotals& out) const noexcept { SumSlots(*slots_, plan_, out); }
   bool MayCount() const { return !in_child_; }
@@ -90,7 +94,8 @@ class FrameCore : public Bindable {
   void LeaveOutermost(FrameThread& thread) noexcept;
   void LeaveOutOfOrder(FrameThread& thread, uint64_t entry) noexcept;
   void LeaveElsewhere(uint64_t entry) noexcept;
-  void ExplainHitch(const FrameRecord& record) noexcept;
+  void Settle() noexcept;
+  void ExplainHitch() noexcept;
   void EndThread(FrameThread& thread);
   void Retire(FrameThread& thread);
   Group& GroupNamed(std::vector<Group>& groups, const std::string& name) const;
@@ -101,6 +106,7 @@ class FrameCore : public Bindable {
   FrameOptions options_;
   ZoneShape shape_;
   uint64_t budget_ns_;
+  uint64_t budget_ticks_ = 0;  // 0: no frame is a hitch
   uint64_t ns_per_tick_q32_ = 0;
   OwnCost own_cost_;
   std::shared_ptr<SlotTable> slots_;

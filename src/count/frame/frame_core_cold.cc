@@ -15,6 +15,10 @@ FrameCore::FrameCore(const FrameOptions& options, std::atomic<bool>& enabled)
       watch_(budget_ns_, {}, {}),
       fork_watch_([](void* self) { static_cast<FrameCore*>(self)->LetGo(); }, this) {
   ns_per_tick_q32_ = TickRateOf(UserPage{}).ns_per_tick_q32;
+  if (ns_per_tick_q32_ != 0) {
+    budget_ticks_ =
+        static_cast<uint64_t>(static_cast<double>(budget_ns_) / static_cast<double>(ns_per_tick_q32_) * 0x1p32);
+  }
   main_serial_ = ThreadSerial();
 }
 
@@ -100,6 +104,7 @@ void FrameCore::Retire(FrameThread& thread) {
 void FrameCore::SwitchOff() {
   enabled_.store(false, std::memory_order_seq_cst);  // pairs with the load in LeaveOutermost
   if (main_ != nullptr) {
+    Settle();
     main_->tree.DropFrame();
     main_->Close();
   }
@@ -167,6 +172,7 @@ FrameCore::Group& FrameCore::GroupNamed(std::vector<Group>& groups, const std::s
 }
 
 std::vector<FrameCore::Group> FrameCore::Groups() {
+  Settle();
   std::vector<Group> all;
   Group& marking = all.emplace_back(Group{"", 1, ZoneMerge(shape_.events)});
   if (main_ != nullptr) marking.zones.Add(main_->tree);

@@ -22,7 +22,7 @@ class HitchWatch {
     BeginFrame();
   }
 
-  bool IsHitch(const FrameRecord& record) const { return budget_ns_ != 0 && record.wall_ns > budget_ns_; }
+  bool IsHitch(uint64_t wall_ns) const { return wall_ns > budget_ns_ && budget_ns_ != 0; }
   // Remembers where the rings stand: what comes next belongs to the next frame.
   void BeginFrame() {
     switches_from_ = switches_.Head();

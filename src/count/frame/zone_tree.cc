@@ -47,6 +47,7 @@ ZoneTree::ZoneTree(const ZoneShape& shape)
       max_depth_(static_cast<uint32_t>(shape.max_depth)),
       nodes_(std::min<size_t>(shape.max_zones, UINT16_MAX - 1) + 1),
       open_(shape.max_depth + 1),
+      marks_(kMarks),
       touched_(nodes_.size()),
       details_(nodes_.size()),
       pool_(std::min<size_t>(nodes_.size() * kRowsPerZone, UINT16_MAX - 1)),
@@ -156,32 +157,31 @@ void ZoneTree::BeginFrameAtScratch() {
 
 const FrameRecord& ZoneTree::EndFrameAtScratch(uint64_t number, uint64_t ns_per_tick_q32) {
   CopyUsed(scratch_, mark_place());
-  EndFrame(number, ns_per_tick_q32, details_[kRoot].last);
-  return details_[kRoot].last;
-}
-
-void ZoneTree::BeginFrame() {
-  FoldRoot();
-  mark_ = 1 - mark_;
-  first_mark_ = marks_[mark_];
+  EndFrame(number, ns_per_tick_q32);
+  FrameRecord& record = details_[kRoot].last;
+  record.number = number;
+  Settle(ns_per_tick_q32, record);
+  return record;
 }
 
 // What the marks so far say goes to root_before_: a new series of marks starts.
-void ZoneTree::FoldRoot() {
+void ZoneTree::BeginFrame() {
   root_before_ = RootTotal();
   root_missing_ = 0;
-  first_mark_ = marks_[mark_];
+  settled_ = ++mark_;
+  first_mark_ = marks_[mark_ % kMarks];
 }
 
 Sums ZoneTree::RootTotal() const {
+  const Snapshot& last_mark = marks_[settled_ % kMarks];
   Sums total = root_before_;
   Sums since;
-  since.ticks = marks_[mark_].ticks - first_mark_.ticks;
-  for (size_t i = 0; i < shape_.events; ++i) since.values[i] = marks_[mark_].values[i] - first_mark_.values[i];
+  since.ticks = last_mark.ticks - first_mark_.ticks;
+  for (size_t i = 0; i < shape_.events; ++i) since.values[i] = last_mark.values[i] - first_mark_.values[i];
   for (uint32_t timed = shape_.timed; timed != 0; timed &= timed - 1) {
     const size_t i = static_cast<size_t>(__builtin_ctz(timed));
-    since.times[i].enabled_ns = marks_[mark_].times[i].enabled_ns - first_mark_.times[i].enabled_ns;
-    since.times[i].running_ns = marks_[mark_].times[i].running_ns - first_mark_.times[i].running_ns;
+    since.times[i].enabled_ns = last_mark.times[i].enabled_ns - first_mark_.times[i].enabled_ns;
+    since.times[i].running_ns = last_mark.times[i].running_ns - first_mark_.times[i].running_ns;
   }
   since.missing = root_missing_;
   total.Merge(since);
@@ -189,17 +189,12 @@ Sums ZoneTree::RootTotal() const {
   return total;
 }
 
-void ZoneTree::EndFrame(uint64_t number, uint64_t ns_per_tick_q32, FrameRecord& record) {
-  const Snapshot& begin = marks_[mark_];
-  const Snapshot& at = mark_place();
-  mark_ = 1 - mark_;
+void ZoneTree::Settle(uint64_t ns_per_tick_q32, FrameRecord& record) {
+  const Snapshot& begin = marks_[settled_ % kMarks];
+  const Snapshot& at = marks_[++settled_ % kMarks];
   ++root_frames_;
   root_last_ = &record;
-  record.number = number;
   AddRoot(begin, at, ns_per_tick_q32, record);
-  if (touched_count_ != 0 || dropped_ + mismatched_ != closed_dropped_ + closed_mismatched_) {
-    CloseZones(at, number, ns_per_tick_q32);
-  }
 }
 
 void ZoneTree::AddRoot(const Snapshot& begin, const Snapshot& at, uint64_t ns_per_tick_q32, FrameRecord& record) {

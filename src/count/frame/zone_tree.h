@@ -100,15 +100,31 @@ class ZoneTree {
   // Takes a visit out of the stack without a number: it was left elsewhere. Nothing happens when it is not open.
   void Abandon(uint64_t entry);
 
-  // Where the snapshot that ends a frame is to be read to. It begins the next one, so there are two, in turns.
-  Snapshot& mark_place() { return marks_[1 - mark_]; }
-  // Starts a frame at the snapshot in mark_place().
+  // Frames that may wait for Settle.
+  static constexpr size_t kMaxPending = 31;
+
+  // Where the snapshot that ends a frame is to be read to.
+  Snapshot& mark_place() { return marks_[(mark_ + 1) % kMarks]; }
+  // Starts a series of frames at the snapshot in mark_place(). Settle first.
   void BeginFrame();
-  // Ends the frame at the snapshot in mark_place(), which is also the start of the next: splits what is open, adds the
-  // sums of the frame to the totals and to the histograms. `ns_per_tick_q32`: nanoseconds a tick in 2^-32. The frame
-  // itself is written to `record`, which last(kRoot) refers to from then on.
-  void EndFrame(uint64_t number, uint64_t ns_per_tick_q32, FrameRecord& record);
-  // The same at the snapshot in scratch(), with a record of the tree's own.
+  // Ends the frame at the snapshot in mark_place(), which is also the start of the next: splits the zones that are
+  // open, adds the sums of the zones of this frame to the totals and to the histograms. Returns the frame's ticks. The
+  // frame itself is left for Settle, which costs less for many at once; at most kMaxPending may wait.
+  // `ns_per_tick_q32`: nanoseconds a tick in 2^-32.
+  uint64_t EndFrame(uint64_t number, uint64_t ns_per_tick_q32) {
+    const Snapshot& begin = marks_[mark_ % kMarks];
+    const Snapshot& at = marks_[++mark_ % kMarks];
+    if (touched_count_ != 0 || dropped_ + mismatched_ != closed_dropped_ + closed_mismatched_) {
+      CloseZones(at, number, ns_per_tick_q32);
+    }
+    return at.ticks - begin.ticks;
+  }
+  size_t pending() const { return mark_ - settled_; }
+  // Fills `record` from the oldest frame that waits, all but its number, and adds it to the frame's own histograms.
+  // last(kRoot) refers to `record` from then on.
+  void Settle(uint64_t ns_per_tick_q32, FrameRecord& record);
+
+  // Both at once at the snapshot in scratch(), with a record of the tree's own.
   void BeginFrameAtScratch();
   const FrameRecord& EndFrameAtScratch(uint64_t number, uint64_t ns_per_tick_q32);
   // Forgets the frame that is under way and everything open in it.
@@ -169,7 +185,6 @@ class ZoneTree {
   uint32_t DepthOf(uint64_t entry) const;
   void CopyUsed(const Snapshot& from, Snapshot& to) const;
   Sums RootTotal() const;
-  void FoldRoot();
   void AddRoot(const Snapshot& begin, const Snapshot& at, uint64_t ns_per_tick_q32, FrameRecord& record);
   void AddRootScaled(const Snapshot& begin, const Snapshot& at, const FrameRecord& record);
   void CloseZones(const Snapshot& at, uint64_t number, uint64_t ns_per_tick_q32);
@@ -186,13 +201,15 @@ class ZoneTree {
   std::vector<Node> nodes_;
   std::vector<Open> open_;
   Snapshot scratch_{};
-  std::array<Snapshot, 2> marks_{};
-  size_t mark_ = 0;  // where the frame under way began
+  static constexpr size_t kMarks = kMaxPending + 1;
+  std::vector<Snapshot> marks_;  // a ring: the start of every frame that waits, and of the one under way
+  size_t mark_ = 0;              // where the frame under way began
+  size_t settled_ = 0;           // where the oldest frame that waits began
   // The frame itself needs no sums: its marks follow on one another, so first and last tell all.
   Snapshot first_mark_{};
   Sums root_before_;  // of marks before first_mark_
   uint32_t root_missing_ = 0;
-  uint64_t root_frames_ = 0;
+  uint64_t root_frames_ = 0;  // settled
   const FrameRecord* root_last_;
   size_t node_count_ = 1;
   size_t touched_count_ = 0;

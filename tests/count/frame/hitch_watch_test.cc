@@ -190,9 +190,9 @@ TEST_CASE("worst zone: the deepest one that holds the excess") {
   for (int i = 0; i < 50; ++i) run(2000, 9000);
   HitchWatch watch(16'000, {}, {});
   const FrameRecord& usual = run(2000, 9000);
-  CHECK(!watch.IsHitch(usual));
+  CHECK(!watch.IsHitch(usual.wall_ns));
   const FrameRecord& slow = run(80'000, 9000);
-  REQUIRE(watch.IsHitch(slow));
+  REQUIRE(watch.IsHitch(slow.wall_ns));
   const Hitch& hitch = watch.Explain(slow, frames.tree);
   CHECK(std::string(hitch.worst_zone) == "solve");
   CHECK(hitch.worst_excess_ns >= 77'000);
@@ -217,7 +217,7 @@ TEST_CASE("hitches: only what the rings say of this frame, and only the last are
     switches.Switch(true, true, 100 * i, 0);
     switches.Switch(false, false, 100 * i + 7, 0);
     const FrameRecord& record = frames.Mark(1000);
-    REQUIRE(watch.IsHitch(record));
+    REQUIRE(watch.IsHitch(record.wall_ns));
     const Hitch& hitch = watch.Explain(record, frames.tree);
     watch.BeginFrame();
     REQUIRE(hitch.faults == 1);
@@ -229,7 +229,7 @@ TEST_CASE("hitches: only what the rings say of this frame, and only the last are
   CHECK(watch.kept() == HitchWatch::kKept);
   CHECK(watch[0].frame == 7);
   CHECK(watch[HitchWatch::kKept - 1].frame == HitchWatch::kKept + 6);
-  CHECK(!HitchWatch{}.IsHitch(FrameRecord{.wall_ns = ~uint64_t{0}}));
+  CHECK(!HitchWatch{}.IsHitch(~uint64_t{0}));
 }
 
 }  // namespace
