@@ -59,6 +59,8 @@ absl::StatusOr<std::vector<std::string>> ListFolder(const std::string& path) {
   return names;
 }
 
+bool Exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+
 bool IsReadable(const std::string& path) { return ::access(path.c_str(), R_OK) == 0; }
 
 }  // namespace perfkit::sys

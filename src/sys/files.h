@@ -19,6 +19,9 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, size_t most = kLar
 // The names in folder `path`, sorted, without "." and "..".
 absl::StatusOr<std::vector<std::string>> ListFolder(const std::string& path);
 
+// Whether `path` exists where this process can see it.
+bool Exists(const std::string& path);
+
 // Whether `path` exists and this process may read it.
 bool IsReadable(const std::string& path);
 

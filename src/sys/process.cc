@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +12,8 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "src/base/text.h"
+#include "src/sys/files.h"
 
 namespace perfkit::sys {
 namespace {
@@ -50,6 +53,17 @@ struct Pipe {
   _exit(kExitNotRun);
 }
 
+// Whether `program` is a path, or a file of that name is in a folder of PATH.
+bool IsSomewhere(const std::string& program) {
+  const char* const path = getenv("PATH");
+  if (path == nullptr || program.find('/') != std::string::npos) return true;
+  bool found = false;
+  base::ForEachPiece(path, ':', [&](std::string_view folder) {
+    found = found || Exists(absl::StrFormat("%s/%s", folder.empty() ? "." : folder, program));
+  });
+  return found;
+}
+
 }  // namespace
 
 absl::StatusOr<HeldChild> HoldChild(std::span<const std::string> argv) {
@@ -65,6 +79,7 @@ absl::StatusOr<HeldChild> HoldChild(std::span<const std::string> argv) {
   if (pid == 0) RunChild(release, report, arguments.data());
   if (pid < 0) return absl::ErrnoToStatus(errno, absl::StrFormat("cannot fork a child for '%s'", argv[0]));
   return HeldChild{.pid = pid,
+                   .program = argv[0],
                    .release_reader = std::move(release.reader),
                    .release = std::move(release.writer),
                    .report = std::move(report.reader)};
@@ -81,7 +96,8 @@ int ReleaseChild(HeldChild& child) {
   const int read_error = errno;
   child.report.Reset();
   if (got < 0) return read_error;
-  return got == sizeof(error) ? error : 0;
+  if (got != sizeof(error)) return 0;
+  return error == EACCES && !IsSomewhere(child.program) ? ENOENT : error;
 }
 
 absl::StatusOr<int> WaitFor(pid_t pid) {

@@ -20,6 +20,7 @@ namespace perfkit::sys {
 // A child that has not called exec yet. Kill and reap it, or release it and wait for it.
 struct HeldChild {
   pid_t pid = -1;
+  std::string program;
   OwnedFd release_reader;  // kept open here too, so that writing to a child that was killed raises no SIGPIPE
   OwnedFd release;
   OwnedFd report;
@@ -29,7 +30,8 @@ struct HeldChild {
 // and the like by errno.
 absl::StatusOr<HeldChild> HoldChild(std::span<const std::string> argv);
 
-// Lets the child go on, and waits until its exec has succeeded or failed. Returns 0, or the errno of what failed.
+// Lets the child go on, and waits until its exec has succeeded or failed. Returns 0, or the errno of what failed:
+// ENOENT also where execvp says EACCES only because a folder of PATH is closed to this user.
 int ReleaseChild(HeldChild& child);
 
 // Waits until `pid` has ended; its wait status (WIFEXITED and so on). Errors by errno.
