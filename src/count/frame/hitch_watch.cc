@@ -48,11 +48,14 @@ class Sentence {
   bool first_ = true;
 };
 
+// The median is over all frames: of a zone that most frames do without, it is 0. Only so does a level that is loaded
+// once, and has no other time to be compared with, count as the excess that it is.
 uint64_t ExcessOf(const ZoneTree& tree, size_t node, uint64_t frame) {
   if (tree.last(node).number != frame || tree.frames(node) == 0) return 0;
-  const uint64_t wall = tree.last(node).wall_ns;
   // The first time that a zone is seen, its median is itself: all of it is new.
-  const uint64_t median = tree.frames(node) == 1 ? 0 : tree.histogram(node, 0).Quantile(0.5, tree.pool());
+  const bool rare = tree.frames(node) == 1 || 2 * tree.frames(node) < tree.frames(ZoneTree::kRoot);
+  const uint64_t median = rare ? 0 : tree.histogram(node, 0).Quantile(0.5, tree.pool());
+  const uint64_t wall = tree.last(node).wall_ns;
   return wall > median ? wall - median : 0;
 }
 

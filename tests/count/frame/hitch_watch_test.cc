@@ -205,6 +205,20 @@ TEST_CASE("worst zone: the deepest one that holds the excess") {
   CHECK(watch.count() == 3);
 }
 
+TEST_CASE("worst zone: one that hardly any frame has exceeds by all that it took") {
+  ScriptedFrames frames;
+  for (int i = 0; i < 50; ++i) {
+    frames.Zone("draw", 9000);
+    frames.Mark();
+  }
+  HitchWatch watch(16'000, {}, {});
+  frames.Zone("load", 50'000);
+  frames.Zone("draw", 12'000);
+  const Hitch& hitch = watch.Explain(frames.Mark(), frames.tree);
+  CHECK(std::string(hitch.worst_zone) == "load");
+  CHECK(hitch.worst_excess_ns == 50'000);
+}
+
 TEST_CASE("hitches: only what the rings say of this frame, and only the last are kept") {
   MadeUpRing switches(64), faults(64);
   ScriptedFrames frames;
