@@ -1,0 +1,185 @@
+// Runs the demo, shorter than usual, and reads what it printed and drew.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+struct Run {
+  int exit_code = -1;
+  std::string output;
+};
+
+// Runs the demo with `arguments`; both of its streams.
+Run RunGame(const std::string& arguments) {
+  Run run;
+  FILE* pipe = popen((std::string(GAME_LOOP) + " " + arguments + " 2>&1").c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  std::array<char, 4096> buffer;
+  while (const size_t got = fread(buffer.data(), 1, buffer.size(), pipe)) run.output.append(buffer.data(), got);
+  const int status = pclose(pipe);
+  if (WIFEXITED(status)) run.exit_code = WEXITSTATUS(status);
+  return run;
+}
+
+// A folder of our own, gone at the end.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() { REQUIRE(mkdtemp(path_) != nullptr); }
+  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
+  std::string operator/(const char* name) const { return std::string(path_) + "/" + name; }
+
+ private:
+  char path_[32] = "/tmp/game_loop_XXXXXX";
+};
+
+// The first line that contains `text`; "" when none does.
+std::string LineWith(const std::string& output, const std::string& text) {
+  std::istringstream lines(output);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find(text) != std::string::npos) return line;
+  }
+  return "";
+}
+
+// The numbers at the end of a line of a table, thousands separators taken out.
+std::vector<double> NumbersOf(const std::string& line) {
+  std::vector<double> numbers;
+  std::istringstream words(line);
+  for (std::string word; words >> word;) {
+    std::erase(word, ',');
+    char* end;
+    const double number = std::strtod(word.c_str(), &end);
+    if (*end == '\0') numbers.push_back(number);
+  }
+  return numbers;
+}
+
+uint32_t Big32(const std::string& bytes, size_t at) {
+  uint32_t value = 0;
+  for (size_t i = 0; i < 4; ++i) value = value << 8 | static_cast<uint8_t>(bytes[at + i]);
+  return value;
+}
+
+// The pixels of a PNG whose deflate blocks are all stored, as the demo writes them; "" when anything is not as RFC
+// 1950, RFC 1951 and the PNG standard want it. Rows keep their filter byte.
+std::string StoredPixels(const std::string& png, uint32_t* width, uint32_t* height) {
+  if (png.size() < 60 || png.compare(0, 8, "\x89PNG\r\n\x1a\n") != 0 || png.compare(12, 4, "IHDR") != 0) return "";
+  *width = Big32(png, 16);
+  *height = Big32(png, 20);
+  const size_t data = 8 + 25;  // signature, IHDR
+  if (png.compare(data + 4, 4, "IDAT") != 0) return "";
+  const size_t end = data + 8 + Big32(png, data);
+  if (png.size() != end + 4 + 12 || png.compare(end + 8, 4, "IEND") != 0) return "";
+  std::string pixels;
+  bool last = false;
+  size_t at = data + 8 + 2;
+  while (!last && at + 5 <= end - 4) {
+    last = png[at] == 1;
+    const size_t size = static_cast<uint8_t>(png[at + 1]) | static_cast<size_t>(static_cast<uint8_t>(png[at + 2])) << 8;
+    if (at + 5 + size > end - 4) return "";
+    pixels.append(png, at + 5, size);
+    at += 5 + size;
+  }
+  return last && at == end - 4 ? pixels : "";
+}
+
+// The demo with fewer frames, run once for all the tests that look at it.
+struct Played {
+  TemporaryFolder folder;
+  std::string picture = folder / "hud.png";
+  Run run = RunGame("--frames 90 --picture " + picture);
+};
+const Played& Game() {
+  static const Played played;
+  return played;
+}
+
+}  // namespace
+
+TEST_CASE("game loop: zones") {
+  INFO(Game().run.output);
+  REQUIRE(Game().run.exit_code == 0);
+  const std::vector<double> frame = NumbersOf(LineWith(Game().run.output, "frame  "));
+  REQUIRE(frame.size() >= 7);  // calls, total, self, p50, p95, p99, max
+  CHECK(frame[0] == 90);
+  // Ours, and the ones that Bullet reports by itself, below ours.
+  for (const char* zone : {"  physics ", "    internalSingleStepSimulation ", "solveGroupCacheFriendlySetup ",
+                           "  particles ", "  draw scene ", "  draw HUD ", "  load level chunk "}) {
+    INFO(zone);
+    CHECK(!LineWith(Game().run.output, zone).empty());
+  }
+  CHECK(NumbersOf(LineWith(Game().run.output, "internalSingleStepSimulation"))[0] == 90);
+  CHECK(!LineWith(Game().run.output, "worker 1 ").empty());
+  CHECK(!LineWith(Game().run.output, "in the arena ").empty());
+}
+
+TEST_CASE("game loop: causes of the provoked hitches") {
+  INFO(Game().run.output);
+  const std::string chunk = LineWith(Game().run.output, "fresh memory. Seen: ");
+  CHECK(chunk.find("frame 30: touched 192 MiB") != std::string::npos);
+  CHECK(chunk.find("worst zone 'load level chunk'") != std::string::npos);
+  const size_t faults = chunk.find(" page faults");
+  REQUIRE(faults != std::string::npos);
+  const size_t number = chunk.find_last_of(' ', faults - 1);
+  CHECK(std::atoi(chunk.c_str() + number) >= 192 << 8);  // one for each page of 4 KiB
+  const std::string asset = LineWith(Game().run.output, "for an asset. Seen: ");
+  CHECK(asset.find("worst zone 'wait for asset'") != std::string::npos);
+  CHECK(asset.find("waited ") != std::string::npos);
+}
+
+TEST_CASE("game loop: what is missing is said once, and never a 0") {
+  INFO(Game().run.output);
+  const std::string missing = "No cycles and no IPC here";
+  const size_t first = Game().run.output.find(missing);
+  if (first == std::string::npos) {
+    CHECK(Game().run.output.find("\ncycles ") != std::string::npos);  // its table
+  } else {
+    CHECK(Game().run.output.find(missing, first + 1) == std::string::npos);
+    CHECK(Game().run.output.find("\ncycles  ") == std::string::npos);
+  }
+}
+
+TEST_CASE("game loop: picture") {
+  INFO(Game().run.output);
+  std::ifstream file(Game().picture, std::ios::binary);
+  const std::string png{std::istreambuf_iterator<char>(file), {}};
+  uint32_t width = 0, height = 0;
+  const std::string pixels = StoredPixels(png, &width, &height);
+  CHECK(width == 1600);
+  CHECK(height == 900);
+  REQUIRE(pixels.size() == size_t{height} * (1 + size_t{width} * 3));
+  std::set<std::string> colours;
+  for (uint32_t y = 0; y < height; y += 7) {
+    for (uint32_t x = 0; x < width; x += 7) colours.insert(pixels.substr(y * (1 + width * 3) + 1 + x * 3, 3));
+  }
+  CHECK(colours.size() > 500);
+}
+
+TEST_CASE("game loop: words that it does not know") {
+  const Run bad = RunGame("--frames none");
+  CHECK(bad.exit_code == 2);
+  CHECK(bad.output.find("--frames wants a number") != std::string::npos);
+  CHECK(RunGame("--wat").exit_code == 2);
+  const Run help = RunGame("--help");
+  CHECK(help.exit_code == 0);
+  CHECK(help.output.find("--picture PATH") != std::string::npos);
+}
+
+TEST_CASE("game loop: a picture that cannot be written is an error with its reason") {
+  const Run run = RunGame("--frames 2 --picture /no/such/folder/hud.png");
+  CHECK(run.exit_code == 1);
+  CHECK(run.output.find("cannot write /no/such/folder/hud.png: No such file") != std::string::npos);
+}
