@@ -1,6 +1,7 @@
 // Numbers as people read them: a table of counts with unit, coverage, metrics and, for what is missing, the reason.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "perfkit/counter.h"
@@ -9,8 +10,9 @@
 namespace perfkit {
 
 // One line an event: value (scaled where it was multiplexed, and then said so), unit, coverage, the metric that goes
-// with it (metrics.h), or "n/a" with its reason. Allocates; for reports, not for hot paths.
-std::string FormatTable(const CounterSet& set, const ScopeTotals& total);
+// with it (metrics.h), or "n/a" with its reason. `wall_ns` is how long it all took on the clock on the wall; with 0,
+// unknown, nothing is related to that. Allocates; for reports, not for hot paths.
+std::string FormatTable(const CounterSet& set, const ScopeTotals& total, uint64_t wall_ns = 0);
 
 // 1234567 -> "1,234,567".
 std::string FormatNumber(uint64_t value);
