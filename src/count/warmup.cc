@@ -1,0 +1,53 @@
+// Disabled events, held open.
+#include "perfkit/warmup.h"
+
+#include <utility>
+#include <vector>
+
+#include "perfkit/event.h"
+#include "src/event/attr.h"
+#include "src/open/open_event.h"
+#include "src/sys/fork_registry.h"
+
+namespace perfkit {
+
+struct Warmup::Held {
+  std::vector<open::OpenedEvent> events;
+  // In the child of a fork the descriptors are closed: they would keep the parent's events alive.
+  sys::ForkWatch fork_watch{[](void* self) { static_cast<Held*>(self)->events.clear(); }, this};
+};
+
+namespace {
+
+open::OpenRequest DisabledRequest(const EventConfig& event, const EventConfig::Part& part) {
+  open::OpenRequest request;
+  request.attr = event::ToAttr(event, part);
+  request.attr.disabled = 1;
+  request.asked = event.name;
+  request.lower_precise = event.precise_max;
+  return request;
+}
+
+}  // namespace
+
+Warmup::Warmup(std::span<const EventSpec> events) : held_(std::make_unique<Held>()) {
+  const sys::Rights rights = sys::ReadRights();
+  for (const EventSpec& spec : events) {
+    const absl::StatusOr<EventConfig> event = ResolveEvent(spec);
+    if (!event.ok()) continue;
+    for (const EventConfig::Part& part : event->parts) {
+      absl::StatusOr<open::OpenedEvent> opened = open::OpenEvent(DisabledRequest(*event, part), rights);
+      if (opened.ok()) held_->events.push_back(*std::move(opened));
+    }
+  }
+}
+
+Warmup::Warmup(Warmup&&) noexcept = default;
+Warmup& Warmup::operator=(Warmup&&) noexcept = default;
+Warmup::~Warmup() = default;
+
+void Warmup::Cooldown() noexcept { held_.reset(); }
+
+size_t Warmup::size() const { return held_ == nullptr ? 0 : held_->events.size(); }
+
+}  // namespace perfkit
