@@ -110,6 +110,13 @@ Options ParseOptions(int argc, char** argv) {
   return options;
 }
 
+bool CountsAnything(const perfkit::CounterSet& set) {
+  for (size_t i = 0; i < set.size(); ++i) {
+    if (set.reason(i).ok()) return true;
+  }
+  return false;
+}
+
 // One set a target; all have the same events, so their counts add up.
 std::vector<perfkit::CounterSet> OpenAll(const Options& options, std::vector<perfkit::Target> targets) {
   const auto events = perfkit::ParseEventList(options.events);
@@ -119,6 +126,7 @@ std::vector<perfkit::CounterSet> OpenAll(const Options& options, std::vector<per
     if (!options.inherit) target = target.WithoutInherit();
     auto set = perfkit::CounterSet::Open(*events, target, {.require_all = false});
     if (!set.ok()) Refuse(std::string(set.status().message()));
+    if (!CountsAnything(*set)) Refuse(std::string(set->reason(0).message()));
     sets.push_back(*std::move(set));
   }
   return sets;

@@ -1,5 +1,4 @@
 // Runs the demo, shorter than usual, and reads what it printed and drew.
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -15,24 +14,14 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/run.h"
+
 namespace {
 
-struct Run {
-  int exit_code = -1;
-  std::string output;
-};
+using perfkit::testing::Run;
 
-// Runs the demo with `arguments`; both of its streams.
-Run RunGame(const std::string& arguments) {
-  Run run;
-  FILE* pipe = popen((std::string(GAME_LOOP) + " " + arguments + " 2>&1").c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  std::array<char, 4096> buffer;
-  while (const size_t got = fread(buffer.data(), 1, buffer.size(), pipe)) run.output.append(buffer.data(), got);
-  const int status = pclose(pipe);
-  if (WIFEXITED(status)) run.exit_code = WEXITSTATUS(status);
-  return run;
-}
+// Runs the demo with `arguments`.
+Run RunGame(const std::string& arguments) { return perfkit::testing::RunCommand(GAME_LOOP " " + arguments); }
 
 // A folder of our own, gone at the end.
 class TemporaryFolder {

@@ -1,0 +1,28 @@
+// Runs a command line as a person would, and keeps what it printed.
+#pragma once
+
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <string>
+
+namespace perfkit::testing {
+
+struct Run {
+  int exit_code = -1;  // -1: it did not end by itself
+  std::string output;  // both of its streams
+};
+
+inline Run RunCommand(const std::string& command) {
+  Run run;
+  FILE* const pipe = popen((command + " 2>&1").c_str(), "r");
+  if (pipe == nullptr) return run;
+  std::array<char, 4096> buffer;
+  while (const size_t got = fread(buffer.data(), 1, buffer.size(), pipe)) run.output.append(buffer.data(), got);
+  const int status = pclose(pipe);
+  if (WIFEXITED(status)) run.exit_code = WEXITSTATUS(status);
+  return run;
+}
+
+}  // namespace perfkit::testing
