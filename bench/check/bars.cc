@@ -1,0 +1,61 @@
+// The table of bars, once: the checker, the document and the test read it from here.
+#include "bench/check/bars.h"
+
+#include <iterator>
+
+namespace bench {
+namespace {
+
+constexpr Bar kBars[] = {
+    {"Scope4/perfkit_group", "Scope4/raw_group", 1.03, "a scope by the kernel, to two raw reads"},
+    {"Scope4/perfkit_fast", "Scope4/raw_group", 0.035, "a scope without a system call, to the same"},
+    {"Scope4/perfkit_group", "Scope4/papi", 0.95, "a scope by the kernel, to PAPI's two reads"},
+    {"Frame/perfkit_mark", "Frame/raw_read", 1.05, "the end of a frame by the kernel, to one raw read"},
+    {"Frame/perfkit_mark_fast", "Frame/raw_read", 0.1, "the same without a system call"},
+    {"Zone/pair", "Scope4/raw_group", 1.05, "a zone by the kernel, to two raw reads"},
+    {"Zone/pair_fast", "Scope4/raw_group", 0.05, "the same without a system call"},
+    {"Zone/off", "Floor/relaxed_load", 3, "a zone that is switched off, to one relaxed load"},
+    {"Read1/perfkit", "Read1/raw", 1.05, "one event that needs the kernel, to one raw read"},
+    {"Threads256/inherited", "Threads256/raw", 0.25, "256 threads by one inherited group, to a group each"},
+    {"Threads256/slots", "Threads256/raw", 0.02, "256 threads by slots, to the same"},
+};
+
+constexpr const char* kNames[] = {
+    "Floor/getppid",
+    "Floor/relaxed_load",
+    "Scope4/raw_group",
+    "Scope4/perfkit_group",
+    "Scope4/perfkit_fast",
+    "Scope4/papi",
+    "Frame/raw_read",
+    "Frame/perfkit_mark",
+    "Frame/perfkit_mark_fast",
+    "Read1/raw",
+    "Read1/perfkit",
+    "Zone/pair",
+    "Zone/pair_fast",
+    "Zone/off",
+    "Threads256/inherited",
+    "Threads256/slots",
+    "Threads256/raw",
+    "Switch/none",
+    "Switch/fast4",
+    "Switch/group4",
+    "Switch/off",
+};
+
+}  // namespace
+
+std::span<const Bar> Bars() { return kBars; }
+std::span<const char* const> ContractNames() { return kNames; }
+
+std::vector<Judged> Judge(const Results& results) {
+  std::vector<Judged> judged;
+  for (const Bar& bar : kBars) {
+    const auto held = Median(results, bar.name), floor = Median(results, bar.floor);
+    judged.push_back({&bar, held && floor && *floor > 0 ? std::optional(*held / *floor) : std::nullopt});
+  }
+  return judged;
+}
+
+}  // namespace bench

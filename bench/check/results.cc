@@ -1,0 +1,86 @@
+// Google Benchmark prints one "key": value a line, so a reader of lines is all the JSON that is needed.
+#include "bench/check/results.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace bench {
+namespace {
+
+struct Line {
+  std::string_view key, value;
+};
+
+// `  "key": value,` with a string's quotes taken off.
+std::optional<Line> ParseLine(std::string_view line) {
+  const size_t open = line.find('"');
+  const size_t middle = line.find("\": ");
+  if (open == line.npos || middle == line.npos || middle <= open) return std::nullopt;
+  std::string_view value = line.substr(middle + 3);
+  if (value.ends_with(',')) value.remove_suffix(1);
+  if (value.size() >= 2 && value.front() == '"' && value.back() == '"') value = value.substr(1, value.size() - 2);
+  return Line{line.substr(open + 1, middle - open - 1), value};
+}
+
+double Quantile(std::vector<double> values, double q) {
+  const auto at = values.begin() + static_cast<ptrdiff_t>(q * static_cast<double>(values.size() - 1) + 0.5);
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
+// One entry of the array "benchmarks", as far as it has been read.
+struct Entry {
+  std::string name, error;
+  std::optional<double> ns;
+  bool iteration = false;
+
+  void Take(const Line& line) {
+    if (line.key == "run_name") name = line.value;
+    if (line.key == "run_type") iteration = line.value == "iteration";
+    if (line.key == "error_message") error = line.value;
+    if (line.key != "cpu_time") return;
+    double value = 0;
+    if (std::from_chars(line.value.data(), line.value.data() + line.value.size(), value).ec == std::errc()) ns = value;
+  }
+  void FinishInto(Results& results) const {
+    if (name.empty() || !iteration) return;
+    Case& measured = results[name];
+    if (!error.empty()) measured.error = error;
+    if (error.empty() && ns) measured.ns.push_back(*ns);
+  }
+};
+
+}  // namespace
+
+std::optional<double> Median(const Results& results, std::string_view name) {
+  const auto found = results.find(name);
+  if (found == results.end() || found->second.ns.empty()) return std::nullopt;
+  return Quantile(found->second.ns, 0.5);
+}
+
+double Spread(const Case& measured) {
+  if (measured.ns.empty()) return 0;
+  return (Quantile(measured.ns, 0.75) - Quantile(measured.ns, 0.25)) / Quantile(measured.ns, 0.5);
+}
+
+std::optional<Results> ParseResults(std::string_view json) {
+  const size_t start = json.find("\"benchmarks\": [");
+  if (start == json.npos) return std::nullopt;
+  json.remove_prefix(start);
+  Results results;
+  Entry entry;
+  while (!json.empty()) {
+    const size_t end = std::min(json.find('\n'), json.size());
+    const std::string_view line = json.substr(0, end);
+    if (line.find_first_not_of(" ") != line.npos && line[line.find_first_not_of(" ")] == '}') {
+      entry.FinishInto(results);
+      entry = {};
+    } else if (const auto parsed = ParseLine(line)) {
+      entry.Take(*parsed);
+    }
+    json.remove_prefix(std::min(end + 1, json.size()));
+  }
+  return results;
+}
+
+}  // namespace bench

@@ -1,0 +1,102 @@
+// The checker of the benchmark: what it reads, how it judges, and that no bar can hold by accident.
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "bench/check/bars.h"
+#include "bench/check/report.h"
+#include "bench/check/results.h"
+
+namespace {
+
+// Entries as Google Benchmark 1.7.1 prints them.
+std::string Entry(const std::string& name, const std::string& cpu_time, const std::string& type = "iteration") {
+  return "    {\n      \"name\": \"" + name + "\",\n      \"family_index\": 0,\n      \"run_name\": \"" + name +
+         "\",\n      \"run_type\": \"" + type + "\",\n      \"repetitions\": 3,\n      \"iterations\": 1000,\n" +
+         "      \"real_time\": 9.9e+05,\n      \"cpu_time\": " + cpu_time + ",\n      \"time_unit\": \"ns\"\n    },\n";
+}
+
+std::string Failed(const std::string& name) {
+  return "    {\n      \"run_name\": \"" + name +
+         "\",\n      \"run_type\": \"iteration\",\n      \"error_occurred\": true,\n"
+         "      \"error_message\": \"no such event\",\n      \"cpu_time\": 0.0000000000000000e+00\n    },\n";
+}
+
+std::string Json(const std::string& entries) {
+  return "{\n  \"context\": {\n    \"date\": \"today\",\n    \"caches\": [\n      {\n        \"type\": \"Data\"\n"
+         "      }\n    ]\n  },\n  \"benchmarks\": [\n" +
+         entries + "  ]\n}\n";
+}
+
+}  // namespace
+
+TEST_CASE("bars: the median over repetitions, by CPU time, aggregates left out") {
+  const auto results =
+      bench::ParseResults(Json(Entry("Read1/raw", "3.0e+02") + Entry("Read1/raw", "1.0e+02") +
+                               Entry("Read1/raw", "2.0e+02") + Entry("Read1/raw", "9.0e+09", "aggregate")));
+  REQUIRE(results);
+  CHECK(results->size() == 1);
+  CHECK(bench::Median(*results, "Read1/raw") == 200);
+  CHECK(!bench::Median(*results, "Read1/perfkit"));
+  CHECK(bench::Spread(results->at("Read1/raw")) == Approx(0.5).margin(0.5));
+}
+
+TEST_CASE("bars: a case that failed has a reason and no number") {
+  const auto results = bench::ParseResults(Json(Failed("Scope4/papi") + Entry("Scope4/perfkit_group", "1.0")));
+  REQUIRE(results);
+  CHECK(!bench::Median(*results, "Scope4/papi"));
+  CHECK(results->at("Scope4/papi").error == "no such event");
+  for (const bench::Judged& one : bench::Judge(*results)) {
+    CHECK(!one.ratio);
+    CHECK(!one.holds());
+  }
+}
+
+TEST_CASE("bars: what is no output of the benchmark is no result") {
+  CHECK(!bench::ParseResults(""));
+  CHECK(!bench::ParseResults("Segmentation fault"));
+  const auto empty = bench::ParseResults(Json(""));
+  REQUIRE(empty);
+  CHECK(empty->empty());
+  // Cut short anywhere: never a crash, never a number that was not there.
+  const std::string whole = Json(Entry("Read1/raw", "3.0e+02"));
+  for (size_t size = 0; size < whole.size(); ++size) {
+    const auto cut = bench::ParseResults(whole.substr(0, size));
+    if (cut && !cut->empty()) CHECK(bench::Median(*cut, "Read1/raw") == 300);
+  }
+}
+
+TEST_CASE("bars: each holds at its limit and not above, and compares names of the contract") {
+  for (const bench::Bar& bar : bench::Bars()) {
+    INFO(bar.name << " to " << bar.floor);
+    for (const char* name : {bar.name, bar.floor}) {
+      size_t found = 0;
+      for (const char* known : bench::ContractNames()) found += std::string(known) == name;
+      CHECK(found == 1);
+    }
+    bench::Results results;
+    results[bar.floor].ns = {1000};
+    for (const double over : {0.999, 1.001}) {
+      results[bar.name].ns = {1000 * bar.limit * over};
+      for (const bench::Judged& one : bench::Judge(results)) {
+        if (one.bar != &bar) continue;
+        REQUIRE(one.ratio);
+        CHECK(one.holds() == (over < 1));
+      }
+    }
+  }
+}
+
+TEST_CASE("bars: the page says what did not hold, and what was not measured") {
+  bench::Results results;
+  results["Read1/raw"].ns = {100};
+  results["Read1/perfkit"].ns = {200};
+  results["Scope4/papi"].error = "built without PAPI";
+  const std::vector<bench::Judged> judged = bench::Judge(results);
+  const std::string page = bench::FormatPage(results, judged, {.repetitions = 5, .min_seconds = 0.5});
+  CHECK(page.find("| `Read1/perfkit` | `Read1/raw` | 2.000 | 1.05 | NO |") != std::string::npos);
+  CHECK(page.find("| `Scope4/papi` | built without PAPI | |") != std::string::npos);
+  CHECK(page.find("not measured") != std::string::npos);
+  CHECK(page.find("5 repetitions of at least 0.5 s") != std::string::npos);
+  CHECK(page.find("| kernel | Linux ") != std::string::npos);
+  CHECK(bench::FormatBars(judged).find("NO") != std::string::npos);
+}
