@@ -14,16 +14,7 @@
 namespace perfkit::count {
 namespace {
 
-constexpr size_t kGroupHeader = 3;
 constexpr uint64_t kTimes = sys::kFormatTotalTimeEnabled | sys::kFormatTotalTimeRunning;
-
-ssize_t ReadWords(int fd, uint64_t* words, size_t count) noexcept {
-  ssize_t got;
-  do {
-    got = sys::kernel().read(fd, words, count * sizeof(uint64_t));
-  } while (got < 0 && errno == EINTR);
-  return got;
-}
 
 }  // namespace
 
@@ -121,31 +112,6 @@ absl::Status PerfGroup::Add(const Member& member, const Target& target, bool use
   member_mask_ |= 1u << member.index;
   narrowed_.push_back(narrowed);
   return absl::OkStatus();
-}
-
-void PerfGroup::ReadSite(const Site& site, uint32_t wanted, Snapshot& now) const noexcept {
-  // Plain: value, enabled, running. Group: nr, enabled, running, then a value a member.
-  std::array<uint64_t, kGroupHeader + kMaxEvents> words;
-  const size_t size = alone_ ? kGroupHeader : kGroupHeader + members_.size();
-  const ssize_t got = ReadWords(site.fds.front().get(), words.data(), size);
-  // 0 bytes: a pinned group lost its counters. Less than asked, or another number of members: not our group.
-  if (got != static_cast<ssize_t>(size * sizeof(uint64_t)) || (!alone_ && words[0] != members_.size())) {
-    now.missing |= wanted & member_mask_;
-    return;
-  }
-  const uint64_t* const values = alone_ ? &words[0] : &words[kGroupHeader];
-  for (size_t m = 0; m < members_.size(); ++m) {
-    const size_t i = members_[m];
-    if ((wanted >> i & 1) == 0) continue;
-    now.values[i] += values[m];
-    if (!extra_part_) now.times[i].enabled_ns += words[1];
-    now.times[i].running_ns += words[2];
-  }
-}
-
-void PerfGroup::Read(uint32_t wanted, Snapshot& now) const noexcept {
-  if ((wanted & member_mask_) == 0) return;
-  for (const Site& site : sites_) ReadSite(site, wanted, now);
 }
 
 absl::Status PerfGroup::Settle() const {

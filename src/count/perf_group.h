@@ -1,6 +1,9 @@
 // One perf group, opened at every place of a target, and read with one system call a place.
 #pragma once
 
+#include <errno.h>
+
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -11,6 +14,7 @@
 #include "perfkit/target.h"
 #include "src/open/open_event.h"
 #include "src/open/place.h"
+#include "src/sys/kernel.h"
 
 namespace perfkit::count {
 
@@ -76,5 +80,45 @@ class PerfGroup {
   bool extra_part_ = false;  // a hybrid event's second PMU: its enabled time is the first one's already
   bool alone_;
 };
+
+// Reading is inline for its price, not its size: after a system call the processor has forgotten where calls return to
+// (the kernel's guard against speculation), and each return that then follows costs some 20 cycles. A read is one
+// function that way, 2 % over the bare system call instead of 7 %.
+
+inline constexpr size_t kGroupHeader = 3;
+
+[[gnu::always_inline]] inline ssize_t ReadWords(int fd, uint64_t* words, size_t count) noexcept {
+  ssize_t got;
+  do {
+    got = sys::kernel().read(fd, words, count * sizeof(uint64_t));
+  } while (got < 0 && errno == EINTR);
+  return got;
+}
+
+[[gnu::always_inline]] inline void PerfGroup::ReadSite(const Site& site, uint32_t wanted,
+                                                       Snapshot& now) const noexcept {
+  // Plain: value, enabled, running. Group: nr, enabled, running, then a value a member.
+  std::array<uint64_t, kGroupHeader + kMaxEvents> words;
+  const size_t size = alone_ ? kGroupHeader : kGroupHeader + members_.size();
+  const ssize_t got = ReadWords(site.fds.front().get(), words.data(), size);
+  // 0 bytes: a pinned group lost its counters. Less than asked, or another number of members: not our group.
+  if (got != static_cast<ssize_t>(size * sizeof(uint64_t)) || (!alone_ && words[0] != members_.size())) {
+    now.missing |= wanted & member_mask_;
+    return;
+  }
+  const uint64_t* const values = alone_ ? &words[0] : &words[kGroupHeader];
+  for (size_t m = 0; m < members_.size(); ++m) {
+    const size_t i = members_[m];
+    if ((wanted >> i & 1) == 0) continue;
+    now.values[i] += values[m];
+    if (!extra_part_) now.times[i].enabled_ns += words[1];
+    now.times[i].running_ns += words[2];
+  }
+}
+
+[[gnu::always_inline]] inline void PerfGroup::Read(uint32_t wanted, Snapshot& now) const noexcept {
+  if ((wanted & member_mask_) == 0) return;
+  for (const Site& site : sites_) ReadSite(site, wanted, now);
+}
 
 }  // namespace perfkit::count

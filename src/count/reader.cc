@@ -1,9 +1,6 @@
 // What two snapshots say: the pure half of counting.
-#include <algorithm>
-
 #include "perfkit/count.h"
 #include "src/base/scale.h"
-#include "src/count/source.h"
 
 namespace perfkit {
 
@@ -30,19 +27,6 @@ Count MakeCount(uint64_t value, Snapshot::Times times, Validity validity) {
   if (times.enabled_ns > 0 && times.running_ns == 0) return {.validity = {Validity::kNotCounted}};
   if (times.running_ns < times.enabled_ns) validity.flags |= Validity::kMultiplexed;
   return {value, times.enabled_ns, times.running_ns, validity};
-}
-
-void CounterReader::ReadSlow(Snapshot& now) const noexcept {
-  if (source_ != nullptr) {
-    source_->ReadSlow(now);
-  } else {
-    now.missing = ~0u;
-    now.fallback = 0;
-    now.ticks = 0;
-    now.epoch = 0;
-    now.cpu = Snapshot::kNoCpu;
-    now.other_thread = false;
-  }
 }
 
 Count CounterReader::Difference(const Snapshot& begin, const Snapshot& end, size_t i) const noexcept {

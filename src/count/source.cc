@@ -179,3 +179,21 @@ absl::Status Source::SwitchGroups(unsigned long ioctl_request) const {
 }
 
 }  // namespace perfkit::count
+
+namespace perfkit {
+
+// Flat, and here rather than in reader.cc, for the reason that perf_group.h gives.
+[[gnu::flatten]] void CounterReader::ReadSlow(Snapshot& now) const noexcept {
+  if (source_ != nullptr) {
+    source_->ReadSlow(now);
+  } else {
+    now.missing = ~0u;
+    now.fallback = 0;
+    now.ticks = 0;
+    now.epoch = 0;
+    now.cpu = Snapshot::kNoCpu;
+    now.other_thread = false;
+  }
+}
+
+}  // namespace perfkit

@@ -1,6 +1,7 @@
 // The real system calls behind the table.
 #include "src/sys/kernel.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -16,6 +17,21 @@ namespace {
 
 int PerfEventOpen(const PerfEventAttr* attr, pid_t pid, int cpu, int group_fd, unsigned long flags) {
   return static_cast<int>(::syscall(SYS_perf_event_open, attr, pid, cpu, group_fd, flags));
+}
+
+// Not libc's: that one is a cancellation point, which nothing that is noexcept may be, and in a program with threads
+// pays for being one. errno is set as libc would.
+ssize_t Read(int fd, void* buffer, size_t size) {
+#if defined(__x86_64__)
+  ssize_t result = SYS_read;
+  asm volatile("syscall" : "+a"(result) : "D"(fd), "S"(buffer), "d"(size) : "rcx", "r11", "memory");
+  if (result >= 0) [[likely]]
+    return result;
+  errno = static_cast<int>(-result);
+  return -1;
+#else
+  return ::syscall(SYS_read, fd, buffer, size);
+#endif
 }
 
 int Ioctl(int fd, unsigned long request, unsigned long argument) { return ::ioctl(fd, request, argument); }
@@ -38,7 +54,7 @@ pid_t Gettid() { return static_cast<pid_t>(::syscall(SYS_gettid)); }
 constinit const Kernel kLinux = {
     .perf_event_open = PerfEventOpen,
     .ioctl = Ioctl,
-    .read = ::read,
+    .read = Read,
     .write = ::write,
     .close = ::close,
     .mmap = ::mmap,
