@@ -8,9 +8,6 @@
 namespace perfkit::event {
 namespace {
 
-// PERF_PMU_TYPE_SHIFT (include/uapi/linux/perf_event.h, 5.13): the PMU that a generic config is meant for.
-constexpr int kPmuTypeShift = 32;
-
 // A part that counts on one kind of core only; elsewhere it stands still, which is why its CPUs go with it.
 EventConfig::Part OnPmu(const Pmu& pmu, uint32_t type, uint64_t config) {
   EventConfig::Part part;

@@ -17,6 +17,9 @@
 
 namespace perfkit::event {
 
+// PERF_PMU_TYPE_SHIFT (include/uapi/linux/perf_event.h, 5.13): the PMU that a generic config is meant for.
+inline constexpr int kPmuTypeShift = 32;
+
 struct Pmu {
   std::string name;
   std::string folder;

@@ -20,9 +20,6 @@ constexpr std::string_view kSamplingTerms[] = {
     "max-stack",  "nr",         "inherit",         "no-inherit",   "overwrite",  "percore",
     "aux-output", "aux-action", "aux-sample-size", "no-overwrite", "metric-id",  "driver-config"};
 
-// PERF_PMU_TYPE_SHIFT (include/uapi/linux/perf_event.h, 5.13): the PMU that a generic config is meant for.
-constexpr int kPmuTypeShift = 32;
-
 // Which config word a term names, if it names one.
 std::optional<size_t> WordIndex(std::string_view name) {
   const auto* const found = std::ranges::find(kWords, name);
