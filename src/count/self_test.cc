@@ -1,7 +1,6 @@
 // One fault, one sleep, two snapshots.
 #include "src/count/self_test.h"
 
-#include <sys/mman.h>
 #include <time.h>
 
 #include "src/count/paths.h"
@@ -26,11 +25,10 @@ Books Take(Source& source) {
 
 // A page that nobody has touched yet, touched; then a sleep, which switches the thread off and on.
 bool FaultAndSleep() {
-  const size_t size = sys::PageSize();
-  void* const page = sys::kernel().mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (page == MAP_FAILED) return false;
-  *static_cast<volatile char*>(page) = 1;
-  sys::kernel().munmap(page, size);
+  std::optional<sys::Mapping> page = sys::Mapping::Anonymous(sys::PageSize());
+  if (!page) return false;
+  *reinterpret_cast<volatile char*>(page->data()) = 1;
+  page->Reset();
   const timespec shortest{0, 1};
   sys::kernel().nanosleep(&shortest);
   return true;

@@ -2,8 +2,8 @@
 #include "perfkit/child.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include <utility>
 
