@@ -24,9 +24,19 @@ function(perfkit_add_test name)
   if(PERFKIT_SANITIZE STREQUAL "thread")
     list(APPEND options --aslr off)
   endif()
-  add_test(NAME ${name} COMMAND runner ${options} -- ${arg_COMMAND})
+  list(POP_FRONT arg_COMMAND program)
+  if(TARGET ${program})
+    set(program $<TARGET_FILE:${program}>)
+  endif()
+  add_test(NAME ${name} COMMAND runner ${options} -- ${program} ${arg_COMMAND})
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 LABELS "${arg_LABELS}" ${arg_PROPERTIES})
   set_property(GLOBAL APPEND PROPERTY PERFKIT_TESTS ${name})
+endfunction()
+
+# perfkit_skipped_test(<name> <reason>): a test that cannot be here, so that nobody takes its absence for a pass.
+function(perfkit_skipped_test name reason)
+  perfkit_add_test(${name} COMMAND ${CMAKE_COMMAND} -E echo "SKIPPED: all tests: ${reason}")
+  set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "SKIPPED: all tests")
 endfunction()
 
 # perfkit_unit_test(<module> SOURCES ... [LIBRARIES ...]): the program <module>_test, run as who we are and as nobody.
@@ -37,13 +47,12 @@ function(perfkit_unit_test module)
   add_executable(${target} ${arg_SOURCES})
   perfkit_target(${target})
   target_link_libraries(${target} PRIVATE perfkit_test_main ${arg_LIBRARIES})
-  perfkit_add_test(${target} COMMAND $<TARGET_FILE:${target}> LABELS unit)
-  perfkit_add_test(${target}@${PERFKIT_NOBODY} UID ${PERFKIT_NOBODY} COMMAND $<TARGET_FILE:${target}>
-                   LABELS unit nobody)
+  perfkit_add_test(${target} COMMAND ${target} LABELS unit)
+  perfkit_add_test(${target}@${PERFKIT_NOBODY} UID ${PERFKIT_NOBODY} COMMAND ${target} LABELS unit nobody)
   foreach(source IN LISTS arg_SOURCES)
     file(STRINGS "${source}" heavy REGEX "\\[\\.heavy\\]" LIMIT_COUNT 1)
     if(heavy)
-      perfkit_add_test(${target}.heavy COMMAND $<TARGET_FILE:${target}> [.heavy] LABELS heavy
+      perfkit_add_test(${target}.heavy COMMAND ${target} [.heavy] LABELS heavy
                        PROPERTIES TIMEOUT 3600)
       break()
     endif()

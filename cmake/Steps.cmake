@@ -1,0 +1,20 @@
+# For tests that are scripts of commands: each is echoed, and the first that fails ends the test.
+cmake_minimum_required(VERSION 3.25)
+cmake_host_system_information(RESULT cores QUERY NUMBER_OF_LOGICAL_CORES)
+
+# step(<what it does> <command> <argument>...)
+function(step what)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE failed COMMAND_ECHO STDOUT)
+  if(failed)
+    message(FATAL_ERROR "cannot ${what} (${failed})")
+  endif()
+endfunction()
+
+# step_must_fail(<what it tries> <regex of what it must print> <command> <argument>...)
+function(step_must_fail what regex)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE failed COMMAND_ECHO STDOUT OUTPUT_VARIABLE out ERROR_VARIABLE out)
+  string(REGEX REPLACE "[ \n]+" " " out "${out}")  # CMake wraps its messages
+  if(NOT failed OR NOT out MATCHES "${regex}")
+    message(FATAL_ERROR "to ${what} must fail and say '${regex}'; it ended with ${failed} and said: ${out}")
+  endif()
+endfunction()

@@ -1,0 +1,41 @@
+# Compiles everything against an Abseil whose string_view, optional, any and variant are the standard ones, as Abseil
+# itself chooses for C++17 and later; Debian's has types of its own. A copy of its headers, with options.h patched.
+#   cmake -DCXX= -DSOURCE= -DBUILD= -DABSL= -P std_string_view.cmake
+file(REMOVE_RECURSE "${BUILD}")
+file(COPY "${ABSL}/absl" DESTINATION "${BUILD}/include")
+set(options "${BUILD}/include/absl/base/options.h")
+file(READ "${options}" text)
+string(REGEX REPLACE "(#define ABSL_OPTION_USE_STD_[A-Z_]+) [02]" "\\1 1" text "${text}")
+if(NOT text MATCHES "USE_STD_STRING_VIEW 1")
+  message(FATAL_ERROR "${options} is not as expected")
+endif()
+file(WRITE "${options}" "${text}")
+
+# A syntax check is enough to see whether the types fit, and one file a folder is many times faster than one a source.
+file(GLOB_RECURSE sources "${SOURCE}/src/*.cc" "${SOURCE}/tests/consumer/project/*.cc")
+list(FILTER sources EXCLUDE REGEX "/src/(event/pfm|unwind/dwarf|symbolize/dwarf|benchmark|testing)/")
+set(folders "")
+foreach(source IN LISTS sources)
+  cmake_path(GET source PARENT_PATH folder)
+  cmake_path(RELATIVE_PATH folder BASE_DIRECTORY "${SOURCE}")
+  string(REPLACE "/" "_" name "${folder}")
+  file(APPEND "${BUILD}/${name}.cc" "#include \"${source}\"\n")
+  list(APPEND folders "${name}")
+endforeach()
+list(REMOVE_DUPLICATES folders)
+foreach(name IN LISTS folders)
+  # -H: the patched options.h must be the one that is read, not a mixture.
+  execute_process(COMMAND ${CXX} -std=c++20 -fsyntax-only -H "-I${BUILD}/include" "-I${SOURCE}" "-I${SOURCE}/include"
+                          "${BUILD}/${name}.cc" RESULT_VARIABLE failed ERROR_VARIABLE out)
+  if(failed)
+    string(REGEX REPLACE "(^|\n)[.!x]+ [^\n]*" "" out "${out}")
+    message(SEND_ERROR "${name} does not compile with the standard string_view: ${out}")
+  elseif(out MATCHES "[.] ${ABSL}/absl")
+    message(FATAL_ERROR "${name} was compiled against the unpatched Abseil in ${ABSL}")
+  endif()
+endforeach()
+list(LENGTH folders count)
+message(STATUS "${count} folders compile against an Abseil of standard types")
+if(count LESS 5)
+  message(FATAL_ERROR "that is too few")
+endif()

@@ -1,0 +1,25 @@
+# Builds and runs the consumer: cmake -DHOW= -DBUILD= -DGENERATOR= and what project/CMakeLists.txt wants -P
+# From scratch each time, so that nothing of an earlier perfkit can help.
+include("${CMAKE_CURRENT_LIST_DIR}/../../cmake/Steps.cmake")
+
+file(REMOVE_RECURSE "${BUILD}")
+step(configure ${CMAKE_COMMAND} -S "${CMAKE_CURRENT_LIST_DIR}/project" -B "${BUILD}" -G "${GENERATOR}" "-DHOW=${HOW}"
+     "-DPERFKIT=${PERFKIT}" "-DCMAKE_PREFIX_PATH=${PREFIX}" "-DWANTED=${WANTED}" "-DCMAKE_CXX_FLAGS=${FLAGS}"
+     "-DBUILD_SHARED_LIBS=${SHARED}" "-DPERFKIT_NO_EXCEPTIONS=${NO_EXCEPTIONS}" -DPERFKIT_FAST_BUILD=ON
+     -DCMAKE_BUILD_TYPE=None)
+step(build ${CMAKE_COMMAND} --build "${BUILD}" --parallel ${cores})
+step(run "${BUILD}/consumer")
+
+# A shared perfkit exports what cmake/perfkit.map says, and no name of anybody else's.
+file(GLOB shared "${BUILD}/perfkit/libperfkit.so")
+if(shared)
+  find_program(nm nm REQUIRED)
+  execute_process(COMMAND ${nm} -DC --defined-only ${shared} OUTPUT_VARIABLE names COMMAND_ERROR_IS_FATAL ANY)
+  string(REGEX REPLACE "[;[]|]" "_" names "${names}")
+  string(REGEX MATCHALL "[^\n]+" names "${names}")
+  list(LENGTH names count)
+  list(FILTER names EXCLUDE REGEX " (typeinfo for |typeinfo name for |vtable for )?perfkit::([A-Z]|detail::)")
+  if(names OR count LESS 20)
+    message(FATAL_ERROR "libperfkit.so exports ${count} names, of which these are not perfkit's API: ${names}")
+  endif()
+endif()

@@ -1,0 +1,147 @@
+// The rules themselves: each finds what was planted, and nothing in what is right.
+#include "tests/tidy/rules.h"
+
+#include <catch2/catch.hpp>
+
+namespace perfkit::tidy {
+namespace {
+
+Tree One(std::string path, std::string text) { return {{std::move(path), std::move(text)}}; }
+
+std::vector<size_t> LinesOf(const Findings& findings) {
+  std::vector<size_t> lines;
+  for (const Finding& finding : findings) lines.push_back(finding.line);
+  return lines;
+}
+
+using Where = std::vector<size_t>;
+
+TEST_CASE("comments and literals are blank, and everything stays where it was", "[tidy]") {
+  CHECK(CodeOnly("a; // b\nc") == "a;     \nc");
+  CHECK(CodeOnly("a /* b\n */ c") == "a     \n    c");
+  CHECK(CodeOnly(R"(f("x\"y", 'z', 1'000);)") == R"(f(      ,    , 1'000);)");
+  CHECK(CodeOnly("R\"q(a)\" b)q\" c") == "             c");
+  CHECK(CodeOnly("\"never ends") == "           ");
+}
+
+TEST_CASE("a room includes lower floors only", "[tidy]") {
+  CHECK(CheckFloors(One("src/count/a.cc", "#include \"src/sys/fd.h\"\n#include \"src/count/b.h\"\n")).empty());
+  CHECK(LinesOf(CheckFloors(One("src/sys/a.cc", "\n#include \"src/count/b.h\"\n"))) == Where{2});
+  CHECK(LinesOf(CheckFloors(One("src/sys/a.h", "#include \"src/elf/image.h\"\n"))) == Where{1});
+  CHECK(LinesOf(CheckFloors(One("src/sys/a.h", "#  include \"src/attic/x.h\" // why\n"))) == Where{1});
+  CHECK(LinesOf(CheckFloors(One("src/attic/a.h", "\n"))) == Where{1});
+}
+
+TEST_CASE("users see nothing of src", "[tidy]") {
+  CHECK(CheckPublic(One("include/perfkit/a.h", "#include \"perfkit/b.h\"\n")).empty());
+  CHECK(LinesOf(CheckPublic(One("include/perfkit/a.h", "#include \"src/base/b.h\"\n"))) == Where{1});
+  CHECK(LinesOf(CheckPublic(One("examples/a.cc", "#include \"src/base/b.h\"\n"))) == Where{1});
+}
+
+TEST_CASE("a hot header reaches no Abseil, by no way", "[tidy]") {
+  Tree tree = {{"include/perfkit/count.h", "#include \"perfkit/b.h\"\n"},
+               {"include/perfkit/b.h", "#include \"perfkit/count.h\"\n#include <span>\n"}};
+  CHECK(CheckHotHeaders(tree).empty());
+  tree[1].text += "#include \"absl/status/status.h\"\n";
+  REQUIRE(CheckHotHeaders(tree).size() == 1);
+  CHECK(CheckHotHeaders(tree)[0].message.find("b.h -> absl/status/status.h") != std::string::npos);
+}
+
+TEST_CASE("only src/sys calls Linux", "[tidy]") {
+  const auto lines = [](const char* text) { return LinesOf(CheckSystemCalls(One("src/count/a.cc", text))); };
+  CHECK(lines("kernel().read(fd, b, 1);\nx->close();\nring::poll(1);\nreread(1);\n// mmap()\nf(\"::open(\");").empty());
+  CHECK(lines("bool open(int fd);\nvoid Source::read(Snapshot& now) {}\n").empty());
+  CHECK(lines("\n  ::open(path, 0);") == Where{2});
+  CHECK(lines("x = mmap(nullptr, 1);\nreturn read(fd);\nif (::ioctl (fd)) {}") == Where{1, 2, 3});
+  CHECK(lines("int x;\n#include <sys/mman.h>\n#include <time.h>\n") == Where{2});
+  CHECK(CheckSystemCalls(One("src/sys/a.cc", "::open(path, 0);\n#include <unistd.h>\n")).empty());
+}
+
+TEST_CASE("the core neither throws nor streams", "[tidy]") {
+  const auto lines = [](const char* text) { return LinesOf(CheckLanguage(One("src/count/a.cc", text))); };
+  CHECK(lines("// we throw nothing\nint entry_count;\n").empty());
+  CHECK(lines("throw 1;\n") == Where{1});
+  CHECK(lines("\nauto* p = dynamic_cast<A*>(q);\n") == Where{2});
+  CHECK(lines("#include <iostream>\n") == Where{1});
+}
+
+TEST_CASE("functions are found with their lengths", "[tidy]") {
+  const SourceFile file{"src/a.cc",
+                        "namespace a {\n"                   // 1
+                        "int F() { return 1; }\n"           // 2
+                        "struct S {\n"                      // 3
+                        "  S(int x)\n"                      // 4
+                        "      : x_{x}, y_(2) {\n"          // 5
+                        "    if (x) { x_ = 0; }\n"          // 6
+                        "  }\n"                             // 7
+                        "  int x_{0};\n"                    // 8
+                        "};\n"                              // 9
+                        "const S kTable[] = {{1}, {2}};\n"  // 10
+                        "#define OPEN {\n"                  // 11
+                        "auto G(S s) -> int {\n"            // 12
+                        "  auto l = [] {\n"                 // 13
+                        "    return '}';\n"                 // 14
+                        "  };\n"                            // 15
+                        "  return l();\n"                   // 16
+                        "}\n"                               // 17
+                        "}\n"};
+  const std::vector<Function> functions = Functions(file);
+  REQUIRE(functions.size() == 3);
+  CHECK((functions[0].line == 2 && functions[0].lines == 1));
+  CHECK((functions[1].line == 4 && functions[1].lines == 4));
+  CHECK((functions[2].line == 12 && functions[2].lines == 6));
+}
+
+std::string Repeat(const std::string& line, int times) {
+  std::string text;
+  while (times-- > 0) text += line;
+  return text;
+}
+
+TEST_CASE("files and functions have limits", "[tidy]") {
+  CHECK(CheckLengths(One("src/a.h", Repeat("int x;\n", 400))).empty());
+  CHECK(LinesOf(CheckLengths(One("src/a.h", Repeat("int x;\n", 401)))) == Where{1});
+  CHECK(CheckLengths(One("src/a.cc", "void F() {\n" + Repeat("f();\n", 58) + "}\n")).empty());
+  CHECK(LinesOf(CheckLengths(One("src/a.cc", "\nvoid F() {\n" + Repeat("f();\n", 59) + "}\n"))) == Where{2});
+  CHECK(CheckLengths(One("CMakeLists.txt", Repeat("#\n", 200))).empty());
+  CHECK(LinesOf(CheckLengths(One("CMakeLists.txt", Repeat("#\n", 201)))) == Where{1});
+  Tree headers;
+  for (int i = 0; i < 20; ++i) headers.push_back({"include/perfkit/" + std::to_string(i) + ".h", "\n"});
+  CHECK(CheckLengths(headers).empty());
+  headers.push_back({"include/perfkit/one_more.h", "\n"});
+  CHECK(CheckLengths(headers).size() == 1);
+}
+
+TEST_CASE("a file begins by saying what it is", "[tidy]") {
+  CHECK(CheckFirstLines(One("src/a.h", "// Counts what there is.\n")).empty());
+  CHECK(CheckFirstLines(One(".ci/run", "#!/bin/bash\n# Runs it.\n")).empty());
+  for (const char* text : {"#pragma once\n", "\n// Late.\n", "", "//\n"}) {
+    CHECK(LinesOf(CheckFirstLines(One("src/a.h", text))) == Where{1});
+  }
+  CHECK(LinesOf(CheckFirstLines(One("cmake/a.cmake", "set(a)\n"))) == Where{1});
+}
+
+TEST_CASE("some words are written nowhere", "[tidy]") {
+  CHECK(CheckWords(One("src/a.h", "class FrameCounter;\nstruct StackFrame;\n// the workload; class Frame\n")).empty());
+  CHECK(LinesOf(CheckWords(One("src/a.h", std::string("\nstruct Fra") + "me {};\n"))) == Where{2});
+  CHECK(LinesOf(CheckWords(One("docs/a.md", std::string("TO") + "DO later\n"))) == Where{1});
+  CHECK(LinesOf(CheckWords(One("cmake/a.cmake", std::string("set(a /wo") + "rk/main)\n"))) == Where{1});
+}
+
+TEST_CASE("C++ in documents is compiled somewhere", "[tidy]") {
+  Tree tree = {{"README.md", "Text\n\n  ```cpp\n  int x;\n\n  f(x);\n  ```\n\n```\nnot C++\n```\n"},
+               {"examples/a.cc", "void F() {\n      int x;\n      f(x);\n}\n"}};
+  CHECK(CheckSnippets(tree).empty());
+  tree[1].text = "int x;\ng();\nf(x);\n";
+  CHECK(LinesOf(CheckSnippets(tree)) == Where{3});
+}
+
+TEST_CASE("links in documents lead somewhere", "[tidy]") {
+  const std::string root = PERFKIT_TEST_DATA "/..";
+  CHECK(CheckLinks(One("README.md", "[a](tests/tidy/rules.h) [b](https://x.org/y) [c](#part)"), root).empty());
+  CHECK(CheckLinks(One("docs/a.md", "[a](../tests/tidy/rules.h#x)"), root).empty());
+  CHECK(LinesOf(CheckLinks(One("docs/a.md", "\n[a](tests/tidy/rules.h)"), root)) == Where{2});
+}
+
+}  // namespace
+}  // namespace perfkit::tidy

@@ -1,0 +1,168 @@
+// Reads the tree, and C++ as far as a lint has to: comments, literals, includes, function bodies.
+#include "tests/tidy/source.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <sstream>
+
+namespace perfkit::tidy {
+namespace {
+
+constexpr std::string_view kFolders[] = {".ci", "bench", "cmake", "docs", "examples", "include", "src", "tests"};
+constexpr std::string_view kEndings[] = {".cc", ".h", ".cmake", ".txt", ".md", ".in", ".map", "run"};
+
+bool IsOurs(const std::string& path) {
+  if (path.find("/golden/") != std::string::npos || path.find("/corpus/") != std::string::npos) return false;
+  return std::any_of(std::begin(kEndings), std::end(kEndings), [&](auto ending) { return path.ends_with(ending); });
+}
+
+SourceFile Load(const std::filesystem::path& root, const std::filesystem::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return {std::filesystem::relative(path, root).generic_string(), text.str()};
+}
+
+// Where the literal or comment that starts at `at` ends; `at` itself where neither does.
+size_t EndOfQuiet(std::string_view text, size_t at) {
+  const auto end_of = [&](std::string_view mark, size_t from) {
+    const size_t found = text.find(mark, from);
+    return found == std::string_view::npos ? text.size() : found + mark.size();
+  };
+  if (text.substr(at).starts_with("//")) return std::min(text.find('\n', at), text.size());
+  if (text.substr(at).starts_with("/*")) return end_of("*/", at + 2);
+  if (text.substr(at).starts_with("R\"")) {
+    const size_t open = std::min(text.find('(', at), text.size());
+    return end_of(")" + std::string(text.substr(at + 2, open - at - 2)) + "\"", open);
+  }
+  const bool digit_before = at > 0 && std::isxdigit(static_cast<unsigned char>(text[at - 1]));
+  if (text[at] != '"' && (text[at] != '\'' || digit_before)) return at;
+  size_t i = at + 1;
+  while (i < text.size() && text[i] != text[at] && text[i] != '\n') i += text[i] == '\\' ? 2 : 1;
+  return std::min(i + 1, text.size());
+}
+
+// Preprocessor lines as blanks: their braces need not match.
+std::string WithoutPreprocessor(std::string code) {
+  bool continued = false;
+  for (size_t at = 0; at < code.size();) {
+    const size_t end = std::min(code.find('\n', at), code.size());
+    const size_t first = code.find_first_not_of(' ', at);
+    const bool directive = continued || (first < end && code[first] == '#');
+    continued = directive && end > at && code[end - 1] == '\\';
+    if (directive) std::fill(code.begin() + at, code.begin() + end, ' ');
+    at = end + 1;
+  }
+  return code;
+}
+
+// What an opening brace after `head` (all since the last ; or brace) opens.
+enum class Brace { kScope, kFunction, kInitialiser };
+
+Brace Classify(std::string_view head) {
+  const size_t last = head.find_last_not_of(" \n");
+  const size_t parameters = head.find('(');
+  static const std::regex kScopeWord(R"(\b(namespace|class|struct|union|enum)\b)");
+  if (parameters == std::string_view::npos) {
+    return std::regex_search(head.begin(), head.end(), kScopeWord) ? Brace::kScope : Brace::kInitialiser;
+  }
+  // Foo::Foo(int a) : a_{a} {  the brace after a name, behind the colon, initialises a member.
+  static const std::regex kColon(R"(\)[^:()]*:[^:])");
+  const bool constructor = std::regex_search(head.begin(), head.end(), kColon);
+  const bool after_name = last != std::string_view::npos && (std::isalnum(static_cast<unsigned char>(head[last])) ||
+                                                             head[last] == '_' || head[last] == '>');
+  return constructor && after_name ? Brace::kInitialiser : Brace::kFunction;
+}
+
+size_t MatchingBrace(std::string_view code, size_t open) {
+  size_t depth = 0;
+  for (size_t i = open; i < code.size(); ++i) {
+    if (code[i] == '{') ++depth;
+    if (code[i] == '}' && --depth == 0) return i;
+  }
+  return code.size();
+}
+
+}  // namespace
+
+Tree LoadTree(const std::string& root) {
+  Tree tree;
+  for (const char* file : {"CMakeLists.txt", "README.md"}) {
+    if (std::filesystem::exists(root + "/" + file)) tree.push_back(Load(root, root + "/" + file));
+  }
+  for (const std::string_view folder : kFolders) {
+    const std::filesystem::path path = root + "/" + std::string(folder);
+    if (!std::filesystem::exists(path)) continue;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(path)) {
+      if (entry.is_regular_file() && IsOurs(entry.path().string())) tree.push_back(Load(root, entry.path()));
+    }
+  }
+  std::sort(tree.begin(), tree.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
+  return tree;
+}
+
+bool IsCpp(const SourceFile& file) { return file.path.ends_with(".cc") || file.path.ends_with(".h"); }
+
+bool IsIn(const SourceFile& file, std::string_view folder) {
+  return file.path.starts_with(folder) && file.path.substr(folder.size()).starts_with("/");
+}
+
+std::vector<std::string_view> Lines(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    lines.push_back(text.substr(0, end));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  return lines;
+}
+
+size_t LineAt(std::string_view text, size_t offset) {
+  return 1 + static_cast<size_t>(std::count(text.begin(), text.begin() + offset, '\n'));
+}
+
+std::string CodeOnly(std::string_view text) {
+  std::string code(text);
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = EndOfQuiet(text, at);
+    for (size_t i = at; i < end; ++i) code[i] = text[i] == '\n' ? '\n' : ' ';
+    at = std::max(end, at + 1);
+  }
+  return code;
+}
+
+std::vector<Include> Includes(const SourceFile& file) {
+  static const std::regex kInclude(R"(^\s*#\s*include\s*(["<][^">]+[">]).*)");
+  std::vector<Include> found;
+  size_t number = 0;
+  for (const std::string_view line : Lines(file.text)) {
+    ++number;
+    std::match_results<std::string_view::const_iterator> match;
+    if (std::regex_match(line.begin(), line.end(), match, kInclude)) found.push_back({number, match[1].str()});
+  }
+  return found;
+}
+
+std::vector<Function> Functions(const SourceFile& file) {
+  const std::string code = WithoutPreprocessor(CodeOnly(file.text));
+  std::vector<Function> found;
+  size_t head = 0;
+  for (size_t i = 0; i < code.size(); ++i) {
+    if (code[i] == ';' || code[i] == '}') head = i + 1;
+    if (code[i] != '{') continue;
+    const size_t start = std::min(code.find_first_not_of(" \n", head), i);
+    switch (Classify(std::string_view(code).substr(head, i - head))) {
+      case Brace::kScope: head = i + 1; break;
+      case Brace::kInitialiser: i = MatchingBrace(code, i); break;
+      case Brace::kFunction:
+        i = MatchingBrace(code, i);
+        found.push_back({LineAt(code, start), LineAt(code, std::min(i, code.size())) - LineAt(code, start) + 1});
+        head = i + 1;
+        break;
+    }
+  }
+  return found;
+}
+
+}  // namespace perfkit::tidy

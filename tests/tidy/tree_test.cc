@@ -1,0 +1,53 @@
+// The rules of the house, held against the house.
+#include <catch2/catch.hpp>
+#include <cstdio>
+
+#include "tests/tidy/rules.h"
+
+namespace perfkit::tidy {
+namespace {
+
+const std::string& Root() {
+  static const std::string root = PERFKIT_TEST_DATA "/..";
+  return root;
+}
+
+const Tree& House() {
+  static const Tree tree = LoadTree(Root());
+  return tree;
+}
+
+void Expect(const Findings& findings) {
+  for (const Finding& finding : findings) {
+    FAIL_CHECK(finding.path << ":" << finding.line << ": " << finding.message);
+  }
+  SUCCEED();
+}
+
+TEST_CASE("the tree was read", "[tidy]") {
+  size_t public_headers = 0, sources = 0;
+  for (const SourceFile& file : House()) {
+    public_headers += IsIn(file, "include/perfkit");
+    sources += IsIn(file, "src") && file.path.ends_with(".cc");
+  }
+  CHECK(public_headers >= 10);
+  CHECK(sources >= 30);
+}
+
+TEST_CASE("floors", "[tidy]") { Expect(CheckFloors(House())); }
+TEST_CASE("public headers and examples", "[tidy]") { Expect(CheckPublic(House())); }
+TEST_CASE("hot headers", "[tidy]") { Expect(CheckHotHeaders(House())); }
+TEST_CASE("system calls", "[tidy]") { Expect(CheckSystemCalls(House())); }
+TEST_CASE("language", "[tidy]") { Expect(CheckLanguage(House())); }
+TEST_CASE("first lines", "[tidy]") { Expect(CheckFirstLines(House())); }
+TEST_CASE("words", "[tidy]") { Expect(CheckWords(House())); }
+TEST_CASE("snippets", "[tidy]") { Expect(CheckSnippets(House())); }
+TEST_CASE("links", "[tidy]") { Expect(CheckLinks(House(), Root())); }
+
+TEST_CASE("lengths", "[tidy]") {
+  Expect(CheckLengths(House()));
+  std::fputs(DescribeShape(House()).c_str(), stdout);
+}
+
+}  // namespace
+}  // namespace perfkit::tidy
