@@ -102,7 +102,7 @@ struct Style {
 };
 
 using Row = std::array<std::string, 8>;
-constexpr Row kHead = {"", "calls", "total", "self", "p50", "p95", "p99", "max"};
+Row Head() { return {"", "calls", "total", "self", "p50", "p95", "p99", "max"}; }
 
 std::string Label(const ZoneStats& zone) {
   if (zone.depth > 0) return std::string(2 * zone.depth, ' ') + zone.name;
@@ -133,7 +133,7 @@ Row RowOf(const ZoneStats& zone, const Adjusted& sums, const Quantiles& quantile
 }
 
 void AppendWall(const std::vector<ZoneStats>& zones, const Adjuster& adjuster, std::string* out) {
-  std::vector<Row> rows = {kHead};
+  std::vector<Row> rows = {Head()};
   rows[0][0] = "wall, ms";
   for (size_t z = 0; z < zones.size(); ++z) {
     const Adjusted sums =
@@ -146,7 +146,7 @@ void AppendWall(const std::vector<ZoneStats>& zones, const Adjuster& adjuster, s
 void AppendCounter(const FrameCore& core, const std::vector<ZoneStats>& zones, const Adjuster& adjuster, size_t i,
                    std::string* out) {
   const bool is_time = core.plan().unit(i) == "ns";
-  std::vector<Row> rows = {kHead};
+  std::vector<Row> rows = {Head()};
   rows[0][0] = std::string(core.plan().name(i)) + (is_time ? ", ms" : "");
   if (core.plan().standing(i).has(Validity::kUserOnly)) rows[0][0] += " (user space only)";
   if (zones[0].total[i].coverage() < 1 && zones[0].total[i].validity.counted()) {

@@ -378,7 +378,8 @@ TEST_CASE("frames: a secondary frame belongs to the thread that marks it first")
   CHECK(frames.last(audio).number == 9);
   CHECK(testing::AreFaultsOf(frames.last(audio).values[kFaults], 9));
   CHECK(frames.history(audio).size() == 10);
-  const ZoneStats* const mix = Find(frames.zones(), "mix", "workers");
+  const std::vector<ZoneStats> mix_zones = frames.zones();
+  const ZoneStats* const mix = Find(mix_zones, "mix", "workers");
   REQUIRE(mix != nullptr);
   CHECK(testing::AreFaultsOf(mix->quantiles[kFaults].max, 9));
   CHECK(mix->total[kFaults].value >= 45);
