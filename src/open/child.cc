@@ -38,11 +38,6 @@ absl::Status CannotRun(const std::string& program, int error) {
   return absl::Status(absl::ErrnoToStatusCode(error), text);
 }
 
-ExitStatus Decode(int status) {
-  if (WIFSIGNALED(status)) return {.code = 0, .signal = WTERMSIG(status)};
-  return {.code = WEXITSTATUS(status), .signal = 0};
-}
-
 }  // namespace
 
 absl::StatusOr<Child> Child::Spawn(std::span<const std::string> argv) {
@@ -87,9 +82,9 @@ absl::StatusOr<ExitStatus> Child::Wait() {
   if (state_->phase != State::Phase::kRunning) {
     return absl::FailedPreconditionError(absl::StrFormat("'%s' does not run: it was not started", state_->program));
   }
-  const absl::StatusOr<int> status = sys::WaitFor(pid());
-  if (!status.ok()) return status.status();
-  state_->ended = Decode(*status);
+  const absl::StatusOr<sys::ProcessEnd> end = sys::WaitFor(pid());
+  if (!end.ok()) return end.status();
+  state_->ended = {.code = end->code, .signal = end->signal};
   state_->phase = State::Phase::kEnded;
   return state_->ended;
 }

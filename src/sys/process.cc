@@ -100,11 +100,12 @@ int ReleaseChild(HeldChild& child) {
   return error == EACCES && !IsSomewhere(child.program) ? ENOENT : error;
 }
 
-absl::StatusOr<int> WaitFor(pid_t pid) {
+absl::StatusOr<ProcessEnd> WaitFor(pid_t pid) {
   int status = 0;
   const pid_t got = Uninterrupted([&] { return kernel().wait4(pid, &status, 0, nullptr); });
   if (got < 0) return absl::ErrnoToStatus(errno, absl::StrFormat("cannot wait for process %d", pid));
-  return status;
+  if (WIFSIGNALED(status)) return ProcessEnd{.code = 0, .signal = WTERMSIG(status)};
+  return ProcessEnd{.code = WEXITSTATUS(status), .signal = 0};
 }
 
 void KillAndReap(pid_t pid) {

@@ -34,8 +34,14 @@ absl::StatusOr<HeldChild> HoldChild(std::span<const std::string> argv);
 // ENOENT also where execvp says EACCES only because a folder of PATH is closed to this user.
 int ReleaseChild(HeldChild& child);
 
-// Waits until `pid` has ended; its wait status (WIFEXITED and so on). Errors by errno.
-absl::StatusOr<int> WaitFor(pid_t pid);
+// How a process ended: by itself with a code, or by a signal (0: by itself).
+struct ProcessEnd {
+  int code = 0;
+  int signal = 0;
+};
+
+// Waits until `pid` has ended. Errors by errno.
+absl::StatusOr<ProcessEnd> WaitFor(pid_t pid);
 
 // Ends a child by SIGKILL, and waits until it is gone.
 void KillAndReap(pid_t pid);

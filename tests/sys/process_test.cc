@@ -34,10 +34,10 @@ TEST_CASE("a held child is a copy of this process until it is released", "[proce
   testing::Sleep(20'000'000);
   CHECK(CommandOf(child->pid) == CommandOf(getpid()));
   CHECK(ReleaseChild(*child) == 0);
-  const absl::StatusOr<int> status = WaitFor(child->pid);
-  REQUIRE(status.ok());
-  CHECK(WIFEXITED(*status));
-  CHECK(WEXITSTATUS(*status) == 7);
+  const absl::StatusOr<ProcessEnd> end = WaitFor(child->pid);
+  REQUIRE(end.ok());
+  CHECK(end->signal == 0);
+  CHECK(end->code == 7);
   CHECK_FALSE(IsThere(child->pid));
 }
 
@@ -48,9 +48,9 @@ TEST_CASE("a failed exec is told by its errno", "[process]") {
     absl::StatusOr<HeldChild> child = HoldChild(std::vector<std::string>{program});
     REQUIRE(child.ok());
     CHECK(ReleaseChild(*child) == error);
-    const absl::StatusOr<int> status = WaitFor(child->pid);
-    REQUIRE(status.ok());
-    CHECK(WEXITSTATUS(*status) == 127);
+    const absl::StatusOr<ProcessEnd> end = WaitFor(child->pid);
+    REQUIRE(end.ok());
+    CHECK(end->code == 127);
   }
 }
 
@@ -59,10 +59,10 @@ TEST_CASE("a child that is let go ends by itself", "[process]") {
   REQUIRE(child.ok());
   child->release.Reset();
   child->release_reader.Reset();
-  const absl::StatusOr<int> status = WaitFor(child->pid);
-  REQUIRE(status.ok());
-  CHECK(WIFEXITED(*status));
-  CHECK(WEXITSTATUS(*status) == 127);
+  const absl::StatusOr<ProcessEnd> end = WaitFor(child->pid);
+  REQUIRE(end.ok());
+  CHECK(end->signal == 0);
+  CHECK(end->code == 127);
 }
 
 TEST_CASE("a child that was killed while it was held does no harm", "[process]") {
@@ -70,10 +70,9 @@ TEST_CASE("a child that was killed while it was held does no harm", "[process]")
   REQUIRE(child.ok());
   REQUIRE(kill(child->pid, SIGKILL) == 0);
   CHECK(ReleaseChild(*child) == 0);  // no SIGPIPE here; its status tells what became of it
-  const absl::StatusOr<int> status = WaitFor(child->pid);
-  REQUIRE(status.ok());
-  CHECK(WIFSIGNALED(*status));
-  CHECK(WTERMSIG(*status) == SIGKILL);
+  const absl::StatusOr<ProcessEnd> end = WaitFor(child->pid);
+  REQUIRE(end.ok());
+  CHECK(end->signal == SIGKILL);
 }
 
 TEST_CASE("killing reaps", "[process]") {
