@@ -61,6 +61,13 @@ absl::StatusOr<std::vector<std::string>> ListFolder(const std::string& path) {
 
 bool Exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
+std::optional<uid_t> OwnerOf(const std::string& path) {
+  const OwnedFd fd(kernel().open(path.c_str(), O_PATH));
+  struct stat about;
+  if (!fd || kernel().fstat(fd.get(), &about) != 0) return std::nullopt;
+  return about.st_uid;
+}
+
 bool IsReadable(const std::string& path) { return ::access(path.c_str(), R_OK) == 0; }
 
 }  // namespace perfkit::sys

@@ -3,6 +3,9 @@
 // Such files have no useful size and may change or vanish between two calls: each is read whole, once, to a bound.
 #pragma once
 
+#include <sys/types.h>
+
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +24,9 @@ absl::StatusOr<std::vector<std::string>> ListFolder(const std::string& path);
 
 // Whether `path` exists where this process can see it.
 bool Exists(const std::string& path);
+
+// Whose `path` is; nothing when it cannot be looked at.
+std::optional<uid_t> OwnerOf(const std::string& path);
 
 // Whether `path` exists and this process may read it.
 bool IsReadable(const std::string& path);

@@ -49,7 +49,11 @@ enum SampleBit : uint64_t {
   kSampleTime = 1 << 2,
   kSampleAddr = 1 << 3,
   kSampleCpu = 1 << 7,
+  kSampleBranchStack = 1 << 11,
 };
+
+// perf_event_attr.branch_sample_type
+enum BranchBit : uint64_t { kBranchUser = 1 << 0, kBranchAny = 1 << 3 };
 
 // perf_event_header.type and .misc: the records that counting reads.
 constexpr uint32_t kRecordSample = 9;

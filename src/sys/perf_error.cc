@@ -90,9 +90,7 @@ const char* Verb(PerfCall call) {
 // "; here: perf_event_paranoid is 2, uid 1000, no CAP_PERFMON", for errors that rights explain.
 std::string Here(Code code, const Rights& rights) {
   if (code != Code::kPermissionDenied) return "";
-  const std::string level = rights.paranoid ? absl::StrFormat("is %d", *rights.paranoid) : "cannot be read";
-  return absl::StrFormat("%skernel.perf_event_paranoid %s, uid %d, %s CAP_PERFMON", kHere, level, rights.euid,
-                         rights.perfmon ? "with" : "without");
+  return std::string(kHere) + DescribeRights(rights);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Reads perf_event_paranoid and the effective capabilities from procfs.
 #include "src/sys/rights.h"
 
+#include "absl/strings/str_format.h"
 #include "src/base/number.h"
 #include "src/base/text.h"
 #include "src/sys/files.h"
@@ -36,6 +37,12 @@ bool HasPerfmon(const std::string& proc) {
 
 Rights ReadRights(const std::string& proc) {
   return {.paranoid = ReadParanoid(proc), .euid = kernel().geteuid(), .perfmon = HasPerfmon(proc)};
+}
+
+std::string DescribeRights(const Rights& rights) {
+  const std::string level = rights.paranoid ? absl::StrFormat("is %d", *rights.paranoid) : "cannot be read";
+  return absl::StrFormat("kernel.perf_event_paranoid %s, uid %d, %s CAP_PERFMON", level, rights.euid,
+                         rights.perfmon ? "with" : "without");
 }
 
 }  // namespace perfkit::sys

@@ -25,4 +25,7 @@ struct Rights {
 // Reads the knobs now. `proc` is where procfs is mounted (tests put a copy elsewhere).
 Rights ReadRights(const std::string& proc = "/proc");
 
+// "kernel.perf_event_paranoid is 2, uid 1000, without CAP_PERFMON".
+std::string DescribeRights(const Rights& rights);
+
 }  // namespace perfkit::sys
