@@ -27,6 +27,9 @@ enum class EventCategory : uint8_t {
   kCache,       // generic cache events, counted by the CPU
   kPmu,         // a named event of a PMU under sysfs
   kTracepoint,  // a static probe in the kernel
+  kRaw,         // a number that the core PMU's manual explains
+  kBreakpoint,  // an address in memory
+  kUprobe,      // a place in a program's code
 };
 
 namespace event {

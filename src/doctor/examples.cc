@@ -1,0 +1,38 @@
+// Makes the names.
+#include "src/doctor/examples.h"
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/strings/str_format.h"
+#include "src/doctor/own_code.h"
+#include "src/doctor/workload.h"
+
+namespace perfkit::doctor {
+namespace {
+
+// "Instructions retired" in each architecture's numbering: Intel SDM 3B, architectural events, and AMD PMCx0C0 agree;
+// Arm ARM D13, event 0x08, INST_RETIRED.
+#if defined(__x86_64__) || defined(__i386__)
+constexpr std::string_view kRawInstructions = "r00c0";
+#elif defined(__aarch64__)
+constexpr std::string_view kRawInstructions = "r0008";
+#else
+constexpr std::string_view kRawInstructions = "";
+#endif
+
+}  // namespace
+
+std::vector<Example> ExamplesHere(const Workload& workload) {
+  std::vector<Example> examples;
+  if (!kRawInstructions.empty()) examples.push_back({EventCategory::kRaw, "rNNN", std::string(kRawInstructions)});
+  examples.push_back({EventCategory::kBreakpoint, "mem:ADDRESS/LENGTH:rwx",
+                      absl::StrFormat("mem:0x%x/4:w", reinterpret_cast<uintptr_t>(workload.watched_word()))});
+  if (const std::optional<FilePlace> place = FilePlaceOf(Workload::ProbedFunction())) {
+    examples.push_back({EventCategory::kUprobe, "uprobe:FILE:SYMBOL or FILE+OFFSET",
+                        absl::StrFormat("uprobe:%s+0x%x", place->path, place->offset)});
+  }
+  return examples;
+}
+
+}  // namespace perfkit::doctor

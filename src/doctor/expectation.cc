@@ -1,0 +1,55 @@
+// The table of expectations.
+#include "src/doctor/expectation.h"
+
+namespace perfkit::doctor {
+namespace {
+
+struct Row {
+  std::string_view name;
+  Work work;
+};
+
+// Only what is certain. Caches beyond the first may hold all that the workload reads, a PMU may stall never or count
+// prefetches as nothing, and who knows what a machine's own events mean: these are not here.
+constexpr Row kRows[] = {
+    {"cycles", Work::kLoop},
+    {"instructions", Work::kLoop},
+    {"branches", Work::kLoop},
+    {"branch-misses", Work::kLoop},
+    {"bus-cycles", Work::kLoop},
+    {"ref-cycles", Work::kLoop},
+    {"cpu-clock", Work::kLoop},
+    {"task-clock", Work::kLoop},
+    {"page-faults", Work::kPages},
+    {"minor-faults", Work::kPages},
+    {"context-switches", Work::kSleep},
+    {"L1-dcache-loads", Work::kReads},
+    {"L1-dcache-load-misses", Work::kReads},
+    {"dTLB-loads", Work::kReads},
+    {"branch-loads", Work::kLoop},
+    {"branch-load-misses", Work::kLoop},
+    {"msr/tsc/", Work::kLoop},
+    {"sched:sched_switch", Work::kSleep},
+    {"raw_syscalls:sys_enter", Work::kCalls},
+    {"raw_syscalls:sys_exit", Work::kCalls},
+    {"syscalls:sys_enter_getpid", Work::kCalls},
+    {"syscalls:sys_exit_getpid", Work::kCalls},
+    {"exceptions:page_fault_user", Work::kPages},
+};
+
+}  // namespace
+
+Work WorkThatMoves(EventCategory category, std::string_view name) {
+  switch (category) {
+    case EventCategory::kRaw: return Work::kLoop;
+    case EventCategory::kBreakpoint: return Work::kWrites;
+    case EventCategory::kUprobe: return Work::kProbe;
+    default: break;
+  }
+  for (const Row& row : kRows) {
+    if (row.name == name) return row.work;
+  }
+  return Work::kNothing;
+}
+
+}  // namespace perfkit::doctor

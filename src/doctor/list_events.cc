@@ -1,0 +1,92 @@
+// Walks the catalog and tries each event; then one example each of what has no list.
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "perfkit/capabilities.h"
+#include "src/doctor/examples.h"
+#include "src/doctor/expectation.h"
+#include "src/doctor/try_event.h"
+#include "src/event/catalog.h"
+#include "src/sys/rights.h"
+
+namespace perfkit {
+namespace {
+
+using Visit = absl::FunctionRef<void(const EventInfo&)>;
+
+constexpr std::string_view kUsabilityNames[] = {"counts", "opens", "silent", "refused", "not tried"};
+
+// The catalog's views die with each visit, and opening in the midst of a walk through sysfs would hold its folders
+// open.
+struct Listed {
+  std::string name, alias, unit, group;
+  EventCategory category;
+};
+
+std::vector<Listed> CollectKnown(const EventRoots& roots) {
+  std::vector<Listed> all;
+  event::ForEachKnownEvent(roots, [&](const event::KnownEvent& known) {
+    all.push_back({std::string(known.name), std::string(known.alias), std::string(known.unit), std::string(known.group),
+                   known.category});
+  });
+  return all;
+}
+
+// A tracepoint that is not to be opened: whether it exists is ParseEvent's to say, rights are read.
+doctor::Verdict CheckTracepoint(const std::string& name, const EventRoots& roots, const sys::Rights& rights) {
+  doctor::Verdict verdict{.usability = Usability::kRefused, .usable = {}, .value = 0, .path = {}};
+  const absl::StatusOr<EventConfig> event = ParseEvent(name, roots);
+  if (!event.ok()) {
+    verdict.usable = event.status();
+  } else if (event->kernel_side && !rights.may_count_kernel()) {
+    verdict.usable = absl::PermissionDeniedError(absl::StrFormat(
+        "tracepoint '%s': it is raised in kernel code, which this user may not watch (%s). Remedy: lower "
+        "kernel.perf_event_paranoid to 1, or grant CAP_PERFMON.",
+        name, sys::DescribeRights(rights)));
+  } else {
+    verdict.usability = Usability::kNotTried;
+  }
+  return verdict;
+}
+
+EventInfo Describe(const Listed& event, doctor::Work moved_by, const doctor::Verdict& verdict) {
+  return {.name = event.name,
+          .alias = event.alias,
+          .category = event.category,
+          .unit = event.unit,
+          .group = event.group,
+          .moved_by = doctor::WorkName(moved_by),
+          .usability = verdict.usability,
+          .usable = verdict.usable,
+          .value = verdict.value,
+          .path = verdict.path};
+}
+
+}  // namespace
+
+std::string_view UsabilityName(Usability usability) { return kUsabilityNames[static_cast<size_t>(usability)]; }
+
+void ListEvents(Visit visit, const ListOptions& options) {
+  const sys::Rights rights = sys::ReadRights(options.roots.proc);
+  const std::vector<Listed> known = CollectKnown(options.roots);
+  doctor::Workload workload;
+  size_t tracepoints = 0, done = 0;
+  for (const Listed& event : known) tracepoints += event.category == EventCategory::kTracepoint ? 1 : 0;
+  for (const Listed& event : known) {
+    const doctor::Work moved_by = doctor::WorkThatMoves(event.category, event.name);
+    const bool is_tracepoint = event.category == EventCategory::kTracepoint;
+    if (is_tracepoint && options.probe_tracepoints && options.progress) options.progress(done++, tracepoints);
+    const bool look_only = is_tracepoint && !options.probe_tracepoints;
+    visit(Describe(event, moved_by,
+                   look_only ? CheckTracepoint(event.name, options.roots, rights)
+                             : doctor::TryEvent(event.name, moved_by, workload, options.roots)));
+  }
+  for (const doctor::Example& example : doctor::ExamplesHere(workload)) {
+    const Listed event{example.name, std::string(example.form), {}, {}, example.category};
+    const doctor::Work moved_by = doctor::WorkThatMoves(example.category, example.name);
+    visit(Describe(event, moved_by, doctor::TryEvent(example.name, moved_by, workload, options.roots)));
+  }
+}
+
+}  // namespace perfkit

@@ -1,0 +1,36 @@
+// Asks the loader: every loaded module's program headers say which bytes of its file lie where.
+#include "src/doctor/own_code.h"
+
+#include <link.h>
+
+namespace perfkit::doctor {
+namespace {
+
+struct Search {
+  uintptr_t address;
+  std::optional<FilePlace> found;
+};
+
+// A callback of dl_iterate_phdr: 1 stops the walk.
+int LookInModule(dl_phdr_info* module, size_t, void* argument) {
+  auto& search = *static_cast<Search*>(argument);
+  for (int i = 0; i < module->dlpi_phnum; ++i) {
+    const auto& header = module->dlpi_phdr[i];
+    const uintptr_t start = module->dlpi_addr + header.p_vaddr;
+    if (header.p_type != PT_LOAD || search.address < start || search.address - start >= header.p_filesz) continue;
+    const bool is_program = module->dlpi_name == nullptr || module->dlpi_name[0] == '\0';
+    search.found = {is_program ? "/proc/self/exe" : module->dlpi_name, search.address - start + header.p_offset};
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::optional<FilePlace> FilePlaceOf(const void* code) {
+  Search search{reinterpret_cast<uintptr_t>(code), std::nullopt};
+  dl_iterate_phdr(LookInModule, &search);
+  return search.found;
+}
+
+}  // namespace perfkit::doctor

@@ -1,0 +1,146 @@
+// Rings and what is made of them, limits, and what newer kernels can.
+#include <sys/resource.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "perfkit/event_type.h"
+#include "perfkit/format.h"
+#include "src/count/switch_log.h"
+#include "src/doctor/findings.h"
+#include "src/doctor/try_open.h"
+#include "src/open/live_ring.h"
+#include "src/sys/files.h"
+#include "src/sys/rseq.h"
+
+namespace perfkit::doctor {
+namespace {
+
+// A capability that came with a kernel: EINVAL is how an older one says that it does not know a bit.
+Finding SinceKernel(absl::Status status, std::string_view version, std::string_view found) {
+  if (status.ok()) return Finding::Present(std::string(found));
+  const bool unknown = absl::IsInvalidArgument(status) || absl::IsUnavailable(status);
+  return Finding::Missing(
+      std::move(status),
+      unknown ? absl::StrFormat("this kernel does not know it: it came with Linux %s", version) : "");
+}
+
+sys::PerfEventAttr Cycles() {
+  sys::PerfEventAttr attr{};
+  attr.type = event::kCycles.type;
+  attr.config = event::kCycles.config;
+  attr.sample_period_or_freq = 1'000'000;
+  attr.disabled = attr.exclude_kernel = attr.exclude_hv = 1;
+  return attr;
+}
+
+}  // namespace
+
+Finding ProbeSwitchRecords(Context& context) {
+  const absl::StatusOr<open::LiveRing> ring = count::OpenSwitchRing(false, context.rights);
+  if (!ring.ok()) return Finding::Missing(ring.status());
+  const uint64_t before = ring->head();
+  context.workload.Run();
+  const uint64_t switches = (ring->head() - before) >> count::kBareSwitchShift;
+  if (switches > 0) return Finding::Present(absl::StrFormat("%d of the probe's own", switches));
+  return Finding::Missing(absl::UnavailableError("the event opens, but a sleep left no record"),
+                          "a sleep left no record in the ring");
+}
+
+// Rings of falling size, held all at once: what fits of each power of two adds up to all that there is.
+Finding ProbeRingMemory(Context& context) {
+  constexpr uint32_t kLargestPages = 1 << 10;
+  constexpr size_t kMostPages = 1 << 12;
+  open::OpenRequest request;
+  request.attr = SoftwareAttr(sys::kSwDummy);
+  request.asked = "dummy:u on this thread";
+  std::vector<open::LiveRing> rings;
+  size_t pages = 0;
+  absl::Status last;
+  for (uint32_t data_pages = kLargestPages; data_pages > 0 && pages < kMostPages;) {
+    absl::StatusOr<open::LiveRing> ring = open::LiveRing::Open(request, data_pages, context.rights);
+    if (ring.ok()) {
+      rings.push_back(*std::move(ring));
+      pages += data_pages + 1;
+    } else {
+      last = ring.status();
+      data_pages /= 2;
+    }
+  }
+  if (pages == 0) return Finding::Missing(std::move(last));
+  return Finding::Present(absl::StrFormat("%s%s KiB: %s rings of the smallest size (2 pages)",
+                                          pages < kMostPages ? "" : "more than ",
+                                          FormatNumber(pages * sys::PageSize() / 1024), FormatNumber(pages / 2)));
+}
+
+Finding ProbeDescriptors(Context& context) {
+  constexpr uint64_t kFewest = 64;
+  rlimit limit{};
+  if (sys::kernel().getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+    return Finding::Missing(absl::InternalError("getrlimit failed"), "the limit cannot be read");
+  }
+  const auto open = sys::ListFolder(context.proc + "/self/fd");
+  const uint64_t used = open.ok() ? open->size() : 0;
+  const uint64_t left = limit.rlim_cur > used ? limit.rlim_cur - used : 0;
+  std::string text = absl::StrFormat("%s of %s left", FormatNumber(left), FormatNumber(limit.rlim_cur));
+  if (left >= kFewest) return Finding::Present(std::move(text));
+  return Finding::Missing(absl::ResourceExhaustedError(text), text);
+}
+
+Finding ProbeSigtrap(Context& context) {
+  sys::PerfEventAttr attr = SoftwareAttr(sys::kSwPageFaults);
+  attr.sample_period_or_freq = 1'000'000;
+  attr.disabled = attr.sigtrap = attr.remove_on_exec = 1;
+  return SinceKernel(TryToOpen(attr, {}, "a page-faults:u event with sigtrap", context.rights), "5.13",
+                     "accepted for this thread");
+}
+
+Finding ProbeInheritThread(Context& context) {
+  sys::PerfEventAttr attr = SoftwareAttr(sys::kSwDummy);
+  attr.inherit = attr.inherit_thread = 1;
+  return SinceKernel(TryToOpen(attr, {}, "a dummy:u event with inherit_thread", context.rights), "5.13",
+                     "accepted for this thread");
+}
+
+Finding ProbeFormatLost(Context& context) {
+  sys::PerfEventAttr attr = SoftwareAttr(sys::kSwDummy);
+  attr.read_format = sys::kFormatLost;
+  return SinceKernel(TryToOpen(attr, {}, "a dummy:u event with PERF_FORMAT_LOST", context.rights), "6.0",
+                     "accepted for this thread");
+}
+
+Finding ProbePreciseSampling(Context& context) {
+  if (!context.has_pmu) return NeedsPmu();
+  sys::PerfEventAttr attr = Cycles();
+  std::string best;
+  for (unsigned precise = 1; precise <= 3; ++precise) {
+    attr.precise_ip = precise & 3;
+    absl::Status status = TryToOpen(attr, {}, absl::StrFormat("cycles:u at precision %d", precise), context.rights);
+    if (status.ok()) {
+      best = absl::StrFormat("up to precise_ip %d", precise);
+    } else if (best.empty()) {
+      return Finding::Missing(std::move(status));
+    }
+  }
+  return Finding::Present(best);
+}
+
+Finding ProbeBranchStacks(Context& context) {
+  if (!context.has_pmu) return NeedsPmu();
+  sys::PerfEventAttr attr = Cycles();
+  attr.sample_type = sys::kSampleBranchStack;
+  attr.branch_sample_type = sys::kBranchUser | sys::kBranchAny;
+  absl::Status status = TryToOpen(attr, {}, "cycles:u with branch stacks", context.rights);
+  return status.ok() ? Finding::Present("all user branches") : Finding::Missing(std::move(status));
+}
+
+Finding ProbeRseq(Context&) {
+  constexpr uint32_t kUnregistered = ~0u;
+  const uint32_t cpu = __atomic_load_n(sys::CurrentCpuWord(), __ATOMIC_RELAXED);
+  if (cpu != kUnregistered) return Finding::Present(absl::StrFormat("this thread runs on CPU %d", cpu));
+  return Finding::Missing(absl::UnavailableError("no rseq area"), "the C library registers no rseq area");
+}
+
+}  // namespace perfkit::doctor

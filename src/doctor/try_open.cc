@@ -1,0 +1,31 @@
+// One OpenEvent.
+#include "src/doctor/try_open.h"
+
+#include <utility>
+
+namespace perfkit::doctor {
+
+absl::Status TryToOpen(const sys::PerfEventAttr& attr, const open::Place& place, std::string asked,
+                       const sys::Rights& rights) {
+  open::OpenRequest request;
+  request.attr = attr;
+  request.pid = place.pid;
+  request.cpu = place.cpu;
+  request.may_narrow = false;
+  request.asked = std::move(asked);
+  const absl::StatusOr<open::OpenedEvent> event = open::OpenEvent(request, rights);
+  // Without inherit_thread it is another event: OpenEvent's other way out, for old kernels, is a refusal here.
+  if (event.ok() && event->with_children)
+    return absl::UnavailableError(request.asked + ": this kernel does not know it");
+  return event.status();
+}
+
+sys::PerfEventAttr SoftwareAttr(uint64_t config, bool user_only) {
+  sys::PerfEventAttr attr{};
+  attr.type = sys::kTypeSoftware;
+  attr.config = config;
+  attr.exclude_kernel = attr.exclude_hv = user_only;
+  return attr;
+}
+
+}  // namespace perfkit::doctor

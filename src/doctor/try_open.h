@@ -1,0 +1,19 @@
+// Opens an event for a moment, just to see whether the kernel lets us.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "src/open/open_event.h"
+#include "src/open/place.h"
+
+namespace perfkit::doctor {
+
+// Opens exactly `attr` at `place`, with no rung of the retry ladder left to narrow it, and closes it.
+absl::Status TryToOpen(const sys::PerfEventAttr& attr, const open::Place& place, std::string asked,
+                       const sys::Rights& rights);
+
+// The attr of a software event, in user space only or not.
+sys::PerfEventAttr SoftwareAttr(uint64_t config, bool user_only = true);
+
+}  // namespace perfkit::doctor

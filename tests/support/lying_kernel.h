@@ -1,0 +1,29 @@
+// Kernels that are not the truth: hardware events that open and count nothing, or that count something else.
+#pragma once
+
+#include "tests/support/fake_kernel.h"
+
+namespace perfkit::testing {
+
+// Opens the software event kConfig wherever an event of a CPU's counters is asked for.
+template <uint64_t kConfig>
+int OpenSoftwareInstead(const sys::PerfEventAttr* attr, pid_t pid, int cpu, int group, unsigned long flags) {
+  sys::PerfEventAttr changed = *attr;
+  const bool of_a_cpu =
+      attr->type == sys::kTypeHardware || attr->type == sys::kTypeHwCache || attr->type == sys::kTypeRaw;
+  if (of_a_cpu) {
+    changed.type = sys::kTypeSoftware;
+    changed.config = kConfig;
+  }
+  return sys::kLinux.perf_event_open(&changed, pid, cpu, group, flags);
+}
+
+// What some virtual machines do: hardware events open, and stay 0.
+inline void MakeHardwareSilent(FakeKernel& fake) { fake.below().perf_event_open = OpenSoftwareInstead<sys::kSwDummy>; }
+
+// A machine whose hardware events all count: nanoseconds.
+inline void MakeHardwareCount(FakeKernel& fake) {
+  fake.below().perf_event_open = OpenSoftwareInstead<sys::kSwTaskClock>;
+}
+
+}  // namespace perfkit::testing
