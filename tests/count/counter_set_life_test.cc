@@ -1,0 +1,128 @@
+// The life of counter sets: opening, what is refused, targets, fork, and that nothing leaks.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <catch2/catch.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "perfkit/counter.h"
+#include "tests/count/sets.h"
+#include "tests/support/work.h"
+
+namespace perfkit {
+namespace {
+
+using testing::FreshPages;
+
+TEST_CASE("the child of a fork holds nothing and reads nothing", "[counter_set][fork]") {
+  const CounterSet fast = MustOpen(kFour);
+  const CounterSet slow = MustOpen(kByKernel, Only(ReadPath::kGroupRead));
+  const size_t before = OpenDescriptors();
+  const pid_t child = fork();
+  if (child == 0) {
+    bool fine = OpenDescriptors() < before;
+    for (const CounterSet* set : {&fast, &slow}) {
+      Snapshot begin, end;
+      set->Read(begin);
+      set->Read(end);
+      for (size_t i = 0; i < 4; ++i) fine = fine && !set->Difference(begin, end, i).validity.counted();
+    }
+    auto own = CounterSet::Open(kFour);
+    _exit(fine && own.ok() ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  Snapshot begin, end;
+  fast.Read(begin);
+  fast.Read(end);
+  CHECK(fast.Difference(begin, end, 1).validity.counted());
+}
+
+TEST_CASE("opening and closing leaks nothing", "[counter_set]") {
+  (void)MustOpen(kFour);
+  const size_t before = OpenDescriptors();
+  for (int i = 0; i < 50; ++i) {
+    CounterSet set = MustOpen(kFour);
+    CounterSet moved = std::move(set);
+    set = MustOpen(kByKernel, Only(ReadPath::kGroupRead));
+    moved = std::move(set);
+  }
+  CHECK(OpenDescriptors() == before);
+}
+
+TEST_CASE("what cannot be counted is refused, or kept as not counted with its reason", "[counter_set]") {
+  const auto refused = CounterSet::Open({"context-switches:u"});
+  REQUIRE_FALSE(refused.ok());
+  CHECK(absl::IsInvalidArgument(refused.status()));
+  CHECK(std::string(refused.status().message()).find("count 0 for ever") != std::string::npos);
+
+  CounterOptions lenient;
+  lenient.require_all = false;
+  const CounterSet set = MustOpen(std::array{EventSpec("context-switches:u"), EventSpec("page-faults")}, lenient);
+  CHECK_FALSE(set.reason(0).ok());
+  CHECK(set.reason(1).ok());
+  Snapshot begin, end;
+  set.Read(begin);
+  testing::Sleep(1);
+  set.Read(end);
+  CHECK(set.Difference(begin, end, 0).validity == Validity{Validity::kNotCounted});
+  CHECK(set.Difference(begin, end, 1).validity.counted());
+  CHECK(set.Difference(begin, end, 17).validity == Validity{Validity::kNotCounted});
+}
+
+TEST_CASE("an empty set and a set of too many are refused in words", "[counter_set]") {
+  CHECK(absl::IsInvalidArgument(CounterSet::Open({}).status()));
+  const std::vector<EventSpec> many(kMaxEvents + 1, EventSpec(event::kPageFaults));
+  const auto refused = CounterSet::Open(many);
+  CHECK(absl::IsInvalidArgument(refused.status()));
+  CHECK(std::string(refused.status().message()).find("17 events") != std::string::npos);
+}
+
+TEST_CASE("a lone event that needs the kernel is read plainly", "[counter_set]") {
+  const auto counter = Counter::Open(event::kCpuClock);
+  REQUIRE(counter.ok());
+  CHECK(counter->set().path(0) == ReadPath::kGroupRead);
+  testing::Spin(1'000'000);
+  Count count;
+  REQUIRE(counter->Read(count));
+  CHECK(count.value > 0);
+  CHECK(count.time_running_ns > 0);
+}
+
+TEST_CASE("targets: another thread, this process's threads, the system", "[counter_set][target]") {
+  SECTION("a thread that ended is not found") {
+    CHECK(absl::IsNotFound(Counter::Open(event::kPageFaults, Target::Thread(1 << 22)).status()));
+  }
+  SECTION("all threads, those born later included") {
+    const auto set = CounterSet::Open({event::kPageFaults}, Target::AllThreads());
+    REQUIRE(set.ok());
+    Snapshot begin, end;
+    set->Read(begin);
+    FreshPages memory(300);
+    std::thread([&] { memory.Touch(0, 300); }).join();
+    set->Read(end);
+    const Count count = set->Difference(begin, end, 0);
+    CHECK(count.value >= 300);
+    CHECK(count.value < 450);
+  }
+  SECTION("the whole system, where permitted") {
+    const auto set = CounterSet::Open({event::kContextSwitches}, Target::System());
+    if (geteuid() == 0) {
+      REQUIRE(set.ok());
+      Snapshot begin, end;
+      set->Read(begin);
+      for (int i = 0; i < 10; ++i) testing::Sleep(1000);
+      set->Read(end);
+      CHECK(set->Difference(begin, end, 0).value >= 10);
+    } else {
+      CHECK(absl::IsPermissionDenied(set.status()));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace perfkit

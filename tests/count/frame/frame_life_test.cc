@@ -1,0 +1,124 @@
+// The life of a FrameCounter: secondary frames, fork, the order of ends, and the report of it all.
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "perfkit/frame_counter.h"
+#include "tests/count/frame/zones.h"
+#include "tests/support/skip.h"
+#include "tests/support/work.h"
+
+namespace perfkit {
+namespace {
+
+TEST_CASE("frames: a secondary frame belongs to the thread that marks it first") {
+  FrameCounter frames({.events = kEvents});
+  if (!frames.reason(kFaults).empty()) SKIP_TEST(std::string(frames.reason(kFaults)));
+  const FrameId audio = frames.DefineFrame("audio");
+  const FrameId simulation = frames.DefineFrame("simulation");
+  frames.Mark();
+  std::thread([&] {
+    testing::FreshPages pages(100);
+    frames.Mark(audio);
+    for (size_t i = 0; i < 10; ++i) {
+      PERFKIT_ZONE(frames, "mix");
+      pages.Touch(i * 10, i);
+      frames.Mark(audio);
+    }
+  }).join();
+  CHECK(frames.last(audio).number == 9);
+  CHECK(testing::AreFaultsOf(frames.last(audio).values[kFaults], 9));
+  CHECK(frames.history(audio).size() == 10);
+  const std::vector<ZoneStats> mix_zones = frames.zones();
+  const ZoneStats* const mix = Find(mix_zones, "mix", "workers");
+  REQUIRE(mix != nullptr);
+  CHECK(testing::AreFaultsOf(mix->quantiles[kFaults].max, 9));
+  CHECK(mix->total[kFaults].value >= 45);
+  // The main thread may mark one as well, beside its own frames.
+  testing::FreshPages pages(10);
+  frames.Mark(simulation);
+  pages.Touch(0, 4);
+  frames.Mark();
+  pages.Touch(4, 4);
+  frames.Mark(simulation);
+  CHECK(testing::AreFaultsOf(frames.last(simulation).values[kFaults], 8));
+  CHECK(frames.last().values[kFaults] >= 4);
+  frames.Mark(FrameId{7});
+  CHECK(frames.last(FrameId{7}).missing == ~0u);
+  CheckLaw(frames.zones(), frames.size());
+}
+
+TEST_CASE("frames: the child of a fork counts nothing, and the parent goes on") {
+  FrameCounter frames({.events = kEvents, .hitch_budget = std::chrono::seconds(10)});
+  if (!frames.reason(kFaults).empty()) SKIP_TEST(std::string(frames.reason(kFaults)));
+  frames.Mark();
+  frames.Mark();
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    { PERFKIT_ZONE(frames, "z"); }
+    frames.Mark();
+    frames.SetEnabled(true);
+    const bool nothing = !frames.enabled() && frames.last().missing == ~0u && frames.history().size() == 0;
+    (void)frames.FormatZones();
+    _exit(nothing ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  testing::FreshPages pages(60);
+  for (size_t round = 0; round < 10; ++round) {  // the first ones also fault on what the fork made copy-on-write
+    frames.Mark();
+    pages.Touch(6 * round, 6);
+    frames.Mark();
+  }
+  CHECK(testing::AreFaultsOf(frames.last().values[kFaults], 6));
+}
+
+TEST_CASE("frames: FrameCounter and its threads may end in any order") {
+  for (int round = 0; round < 3; ++round) {
+    auto frames = std::make_unique<FrameCounter>(FrameOptions{.events = {"page-faults"}});
+    std::atomic<int> stage{0};
+    std::thread thread([&] {
+      { PERFKIT_ZONE(*frames, "z"); }
+      stage.store(1);
+      while (stage.load() != 2) std::this_thread::yield();
+    });
+    while (stage.load() != 1) std::this_thread::yield();
+    if (round != 0) frames.reset();
+    stage.store(2);
+    thread.join();
+  }
+}
+
+TEST_CASE("frames: the report names everything") {
+  FrameCounter frames({.events = kEvents, .hitch_budget = std::chrono::milliseconds(5)});
+  frames.Mark();
+  for (int frame = 0; frame < 20; ++frame) {
+    PERFKIT_ZONE(frames, "physics");
+    {
+      PERFKIT_ZONE(frames, "solve");
+      testing::Spin(20'000);
+    }
+    if (frame == 15) testing::Sleep(8'000'000);
+    frames.Mark();
+  }
+  const std::string report = frames.FormatZones();
+  INFO(report);
+  for (const char* text : {"wall, ms", "frame", "  physics", "    solve", "p99", "hitch", "frame 15", "own cost"}) {
+    CHECK(report.find(text) != std::string::npos);
+  }
+  for (size_t at = 0; at < report.size();) {
+    const size_t end = report.find('\n', at);
+    REQUIRE(end != std::string::npos);
+    at = end + 1;
+  }
+}
+
+}  // namespace
+}  // namespace perfkit
