@@ -9,8 +9,8 @@
 namespace perfkit::count {
 namespace {
 
-constexpr uint64_t kNsPerMs = 1'000'000;
-constexpr uint64_t kApartNs = 10 * kNsPerMs;
+constexpr uint64_t kMillisecondNs = 1'000'000;
+constexpr uint64_t kApartNs = 10 * kMillisecondNs;
 constexpr int kPairsEachEnd = 64;
 
 struct Pair {
@@ -43,7 +43,7 @@ TickRate FromRatio(uint64_t ns, uint64_t ticks) {
   if (ticks == 0 || ns == 0) return {};
   __extension__ using Wide = unsigned __int128;
   return {.ns_per_tick_q32 = static_cast<uint64_t>((Wide{ns} << 32) / ticks),
-          .ticks_per_ms = static_cast<uint64_t>(Wide{ticks} * kNsPerMs / ns)};
+          .ticks_per_ms = static_cast<uint64_t>(Wide{ticks} * kMillisecondNs / ns)};
 }
 
 TickRate Measure() {

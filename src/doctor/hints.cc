@@ -11,13 +11,13 @@ namespace perfkit::doctor {
 namespace {
 
 // A line of `path` has both words; or `key` is "" and the file only has to be there.
-struct Row {
+struct HintRow {
   const char* path;
   std::string_view key, value;
   const char* hint;
 };
 
-constexpr Row kRows[] = {
+constexpr HintRow kHintRows[] = {
     {"/proc/self/status", "Seccomp:", "2",
      "A seccomp filter holds this process: where a call is refused with EPERM although the rights permit it, the "
      "filter "
@@ -44,7 +44,7 @@ bool HasLine(std::string_view text, std::string_view key, std::string_view value
   return found;
 }
 
-bool Applies(const Row& row, const std::string& root) {
+bool Applies(const HintRow& row, const std::string& root) {
   if (row.key.empty()) return sys::Exists(root + row.path);
   const auto text = sys::ReadFile(root + row.path);
   return text.ok() && HasLine(*text, row.key, row.value);
@@ -54,7 +54,7 @@ bool Applies(const Row& row, const std::string& root) {
 
 std::vector<std::string> CollectHints(const std::string& root) {
   std::vector<std::string> hints;
-  for (const Row& row : kRows) {
+  for (const HintRow& row : kHintRows) {
     if (Applies(row, root)) hints.emplace_back(row.hint);
   }
   return hints;
