@@ -90,7 +90,7 @@ TEST_CASE("a lone event that needs the kernel is read plainly", "[counter_set]")
   Count count;
   REQUIRE(counter->Read(count));
   CHECK(count.value > 0);
-  CHECK(count.time_running_ns > 0);
+  CHECK(count.time_running_ns == count.time_enabled_ns);
 }
 
 TEST_CASE("targets: another thread, this process's threads, the system", "[counter_set][target]") {
@@ -107,7 +107,7 @@ TEST_CASE("targets: another thread, this process's threads, the system", "[count
     set->Read(end);
     const Count count = set->Difference(begin, end, 0);
     CHECK(count.value >= 300);
-    CHECK(count.value < 450);
+    CHECK(count.value < (testing::kSanitized ? 5000 : 450));
   }
   SECTION("the whole system, where permitted") {
     const auto set = CounterSet::Open({event::kContextSwitches}, Target::System());

@@ -20,6 +20,7 @@
 #include "tests/elf/elf_builder.h"
 #include "tests/support/event_roots.h"
 #include "tests/support/skip.h"
+#include "tests/support/work.h"
 
 namespace perfkit {
 namespace {
@@ -216,9 +217,7 @@ void Allocate() {
 }
 
 TEST_CASE("a uprobe on malloc counts its calls, one by one", "[probe][live]") {
-#if defined(__SANITIZE_ADDRESS__)
-  SKIP_TEST("malloc is the sanitizer's, not libc's");
-#endif
+  if (testing::kSanitized) SKIP_TEST("malloc is the sanitizer's, not libc's");
   if (!event::FindMappedFile("libc", {}).ok()) SKIP_TEST("no libc is mapped as a file of its own");
   const std::optional<uint64_t> entries = CountLive("uprobe:libc:malloc", Allocate);
   if (!entries) SKIP_TEST("uprobes need CAP_PERFMON, and a kernel that has them");

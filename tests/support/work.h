@@ -10,6 +10,13 @@
 
 namespace perfkit::testing {
 
+// A sanitizer's runtime has memory of its own to fault on, a thread of its own, and an allocator of its own.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
 // Memory of `pages` fresh pages, none of them huge, that fault one by one when touched.
 class FreshPages {
  public:
@@ -37,13 +44,9 @@ class FreshPages {
   char* memory_;
 };
 
-// Whether `faults` are those of touching `pages`. A sanitizer's runtime takes some for memory of its own, now and then.
+// Whether `faults` are those of touching `pages`. A sanitizer's runtime takes some of its own, now and then.
 inline bool AreFaultsOf(uint64_t faults, uint64_t pages) {
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-  return faults >= pages && faults <= pages + 100;
-#else
-  return faults == pages;
-#endif
+  return kSanitized ? faults >= pages && faults <= pages + 100 : faults == pages;
 }
 
 // A loop that the compiler keeps.

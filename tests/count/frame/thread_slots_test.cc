@@ -12,11 +12,7 @@ namespace perfkit {
 namespace {
 
 // Faults that the end of a thread takes; a sanitizer tears down its own state there as well.
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr size_t kEndFaults = 3000;
-#else
-constexpr size_t kEndFaults = 40;
-#endif
+constexpr size_t kEndFaults = testing::kSanitized ? 3000 : 40;
 
 void TouchPages(size_t pages) { testing::FreshPages(pages).Touch(0, pages); }
 
