@@ -4,7 +4,7 @@
 //
 //   caller ── CounterReader::Read(Snapshot&)
 //               ├─ all numbers have a path without a system call: loads and one tick, right here (ReadFast)
-//               └─ else: ReadSlow, in src/count/reader.cc, which calls the kernel
+//               └─ else: ReadSlow, in src/count/source.cc, which calls the kernel
 #pragma once
 
 #include <array>
@@ -54,7 +54,8 @@ struct Validity {
 };
 
 // One number with its worth. Times are of the event, not of the clock on the wall: how long it was asked for and how
-// long it was on a counter. Paths that cannot multiplex leave both 0, which means always.
+// long it was on a counter. Where nothing can multiplex (software events and tracepoints alone, and every path but
+// those of counter registers) both are 0, which means always.
 struct Count {
   uint64_t value = 0;
   uint64_t time_enabled_ns = 0;
@@ -73,26 +74,35 @@ struct Count {
 };
 
 // All numbers of a set at one moment. Only differences of two snapshots of the same set mean anything.
-// Left uninitialised on purpose: Read fills what the set has.
+// Left uninitialised on purpose: Read fills what the set has. What every read touches comes first: with four events
+// that is a cache line.
 struct Snapshot {
   struct Times {
     uint64_t enabled_ns, running_ns;
   };
+  uint64_t ticks;       // ReadTicks() at the read, where the clock needed it anyway; else 0
+  uint32_t epoch;       // the user page's lock: equal epochs prove that no switch lies between
+  uint32_t cpu;         // where the thread ran; kNoCpu when unknown
+  uint32_t missing;     // bit i: event i has no number in this snapshot
+  uint32_t fallback;    // bit i: event i was read by a dearer path than its own
+  bool other_thread;    // not read on the thread that the set counts
+  uint64_t group_size;  // what the kernel writes before the values of a group, which is so read in place
   std::array<uint64_t, kMaxEvents> values;
-  std::array<Times, kMaxEvents> times;  // by event; only of events whose path can multiplex
-  uint64_t ticks;                       // ReadTicks() at the read, where the clock needed it anyway; else 0
-  uint32_t epoch;                       // the user page's lock: equal epochs prove that no switch lies between
-  uint32_t cpu;                         // where the thread ran; kNoCpu when unknown
-  uint32_t missing;                     // bit i: event i has no number in this snapshot
-  uint32_t fallback;                    // bit i: event i was read by a dearer path than its own
-  bool other_thread;                    // not read on the thread that the set counts
+  std::array<Times, kMaxEvents> times;  // by event; only of events that can multiplex
 
   static constexpr uint32_t kNoCpu = ~0u;
 };
 
 // A Count from what two snapshots, or sums of them, differ in: adds kMultiplexed where the times say so, and turns what
 // never ran into not_counted.
-Count MakeCount(uint64_t value, Snapshot::Times times, Validity validity);
+inline Count MakeCount(uint64_t value, Snapshot::Times times, Validity validity) {
+  if (validity.has(Validity::kNotCounted)) return {.validity = {Validity::kNotCounted}};
+  if (validity.has(Validity::kOtherThread)) return {.validity = {Validity::kOtherThread}};
+  // Asked for, and never on a counter: there was nothing to see, which is not the same as seeing nothing.
+  if (times.enabled_ns > 0 && times.running_ns == 0) return {.validity = {Validity::kNotCounted}};
+  if (times.running_ns < times.enabled_ns) validity.flags |= Validity::kMultiplexed;
+  return {value, times.enabled_ns, times.running_ns, validity};
+}
 
 namespace detail {
 
@@ -246,6 +256,20 @@ inline bool CounterReader::ReadFast(detail::ReadPlan& plan, Snapshot& now) noexc
   std::atomic_signal_fence(std::memory_order_seq_cst);
   // Unchanged: neither a switch nor a signal handler that renewed the base came in between.
   return LoadShared(plan.page->lock) == epoch && plan.base.version == version && (version & 1) == 0;
+}
+
+inline Count CounterReader::Difference(const Snapshot& begin, const Snapshot& end, size_t i) const noexcept {
+  const bool missing = i >= size_ || ((begin.missing | end.missing) >> i & 1) != 0;
+  Validity validity = standing(i) | SharedValidity(begin, end);
+  if (((begin.fallback | end.fallback) >> i & 1) != 0) validity.flags |= Validity::kFallback;
+  // Told apart from "not counted": the events are there, the region was not one thread's.
+  if (missing && !validity.has(Validity::kOtherThread)) return {};
+  if (validity.has(Validity::kOtherThread)) return MakeCount(0, {}, validity);
+  Snapshot::Times times{};
+  if ((timed_ >> i & 1) != 0) {
+    times = {end.times[i].enabled_ns - begin.times[i].enabled_ns, end.times[i].running_ns - begin.times[i].running_ns};
+  }
+  return MakeCount(end.values[i] - begin.values[i], times, validity);
 }
 
 }  // namespace perfkit

@@ -1,6 +1,7 @@
 // The table of paths. Why each holds: docs/design.md, "each number by its cheapest truthful path".
 #include "src/count/paths.h"
 
+#include <algorithm>
 #include <array>
 
 #include "src/count/usage.h"
@@ -40,6 +41,13 @@ std::span<const ReadPath> SoftwarePaths(uint64_t config) {
 
 bool IsSoftware(const EventConfig& event, uint64_t config) {
   return event.parts.size() == 1 && event.parts[0].type == sys::kTypeSoftware && event.parts[0].config == config;
+}
+
+bool CanMultiplex(const EventConfig& event) {
+  const auto needs_no_counter = [](const EventConfig::Part& part) {
+    return part.type == sys::kTypeSoftware || part.type == sys::kTypeTracepoint;
+  };
+  return !std::ranges::all_of(event.parts, needs_no_counter);
 }
 
 RingKind RingKindOf(const EventConfig& event) {

@@ -21,6 +21,10 @@ enum class RingKind : uint8_t {
 };
 RingKind RingKindOf(const EventConfig& event);
 
+// Whether it may have to share a counter: whether time enabled and time running can differ. What the kernel counts in
+// its own code needs no counter, and is never off one.
+bool CanMultiplex(const EventConfig& event);
+
 // Whether `event` is the software event `config` (perf_event_attr.config of kTypeSoftware).
 bool IsSoftware(const EventConfig& event, uint64_t config);
 

@@ -14,7 +14,12 @@
 namespace perfkit::count {
 namespace {
 
-constexpr uint64_t kTimes = sys::kFormatTotalTimeEnabled | sys::kFormatTotalTimeRunning;
+uint64_t ReadFormat(GroupFormat format) {
+  uint64_t bits = format.alone ? 0 : uint64_t{sys::kFormatGroup};
+  if (format.times != GroupFormat::Times::kNone) bits |= sys::kFormatTotalTimeEnabled;
+  if (format.times == GroupFormat::Times::kBoth) bits |= sys::kFormatTotalTimeRunning;
+  return bits;
+}
 
 }  // namespace
 
@@ -23,9 +28,11 @@ PerfGroup& PerfGroup::operator=(PerfGroup&& other) noexcept {
   sites_ = std::move(other.sites_);
   members_ = std::move(other.members_);
   member_mask_ = other.member_mask_;
+  clock_ = other.clock_;
+  can_lose_counters_ = other.can_lose_counters_;
   narrowed_ = std::move(other.narrowed_);
   extra_part_ = other.extra_part_;
-  alone_ = other.alone_;
+  format_ = other.format_;
   return *this;
 }
 
@@ -42,7 +49,7 @@ absl::StatusOr<open::OpenedEvent> PerfGroup::OpenAt(const Site& site, const Memb
   const bool leads = site.fds.empty();
   open::OpenRequest request;
   request.attr = event::ToAttr(event, event.parts[member.part]);
-  request.attr.read_format = alone_ ? kTimes : kTimes | sys::kFormatGroup;
+  request.attr.read_format = ReadFormat(format_);
   request.attr.inherit = target.inherit && target.kind != Target::Kind::kThisThread;
   request.attr.inherit_thread = target.kind == Target::Kind::kAllThreads && target.inherit;
   request.attr.enable_on_exec = target.enable_on_exec && leads;
@@ -111,7 +118,16 @@ absl::Status PerfGroup::Add(const Member& member, const Target& target, bool use
   members_.push_back(member.index);
   member_mask_ |= 1u << member.index;
   narrowed_.push_back(narrowed);
+  can_lose_counters_ = can_lose_counters_ || member.event->pinned;
   return absl::OkStatus();
+}
+
+bool PerfGroup::AdoptClock(uint8_t index) {
+  if (format_.times == GroupFormat::Times::kNone || can_lose_counters_ || extra_part_ || clock_ < kMaxEvents)
+    return false;
+  clock_ = index;
+  member_mask_ |= 1u << index;
+  return true;
 }
 
 absl::Status PerfGroup::Settle() const {

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -14,7 +15,7 @@
 #include "perfkit/target.h"
 #include "src/open/open_event.h"
 #include "src/open/place.h"
-#include "src/sys/kernel.h"
+#include "src/sys/read.h"
 
 namespace perfkit::count {
 
@@ -25,11 +26,19 @@ struct Member {
   uint8_t index;  // of the event in its set
 };
 
+// How the kernel writes a group's numbers: PERF_FORMAT_*.
+struct GroupFormat {
+  enum class Times : uint8_t { kNone, kEnabled, kBoth };
+  bool alone = false;  // one member for good: without the number of members, which makes the read a quarter cheaper
+  Times times = Times::kBoth;  // enabled, running: only what can multiplex needs both
+
+  constexpr size_t time_words() const { return static_cast<size_t>(times); }
+};
+
 // Values of the same event at several places, or of several parts, add up. Opened running; closed siblings first.
 class PerfGroup {
  public:
-  // `alone`: it will have one member for good, and is read in the plain format, which is a quarter cheaper.
-  explicit PerfGroup(bool alone = false) : alone_(alone) {}
+  explicit PerfGroup(GroupFormat format = {}) : format_(format) {}
   PerfGroup(PerfGroup&&) = default;
   PerfGroup& operator=(PerfGroup&& other) noexcept;
   ~PerfGroup() { Close(); }
@@ -42,6 +51,11 @@ class PerfGroup {
   // has zeroed for them. One without a number here is set in `now.missing`.
   void Read(uint32_t wanted, Snapshot& now) const noexcept;
 
+  // Makes the group's time enabled the number of event `index`, which is the thread's task-clock: time enabled runs
+  // whenever the thread runs, on a counter or not, and is read with the members for nothing. On 6.18 the two differ by
+  // less than the time between their readings. False: the group has no such time, or could lose it.
+  bool AdoptClock(uint8_t index);
+
   // To be called once all members are in. A sibling that joined a running leader counts nothing until the group is next
   // scheduled in (seen on 6.18, software events): switching the leader off and on does that. With the group flag of
   // these ioctls it would not: siblings would again join one by one.
@@ -51,7 +65,10 @@ class PerfGroup {
   absl::Status Switch(unsigned long ioctl_request) const;
 
   bool empty() const { return members_.empty(); }
+  size_t places() const { return sites_.size(); }
+  GroupFormat format() const { return format_; }
   const std::vector<uint8_t>& members() const { return members_; }
+  uint8_t clock() const { return clock_; }
   // Whether any member counts user space only although more was asked.
   bool narrowed(size_t member) const { return narrowed_[member]; }
   // The descriptor of a member at the group's first place.
@@ -71,54 +88,62 @@ class PerfGroup {
                               std::vector<open::OpenedEvent>& opened);
   absl::StatusOr<open::OpenedEvent> OpenAt(const Site& site, const Member& member, const Target& target, bool user_only,
                                            const sys::Rights& rights) const;
-  void ReadSite(const Site& site, uint32_t wanted, Snapshot& now) const noexcept;
+  // Numbers of one place, as the kernel writes them.
+  struct Words;
+  bool ReadSite(const Site& site, Words& words) const noexcept;
 
   std::vector<Site> sites_;
   std::vector<uint8_t> members_;  // the events' indices in the set
-  uint32_t member_mask_ = 0;      // the same as bits
+  uint32_t member_mask_ = 0;      // the same as bits, and clock_
+  uint8_t clock_ = kMaxEvents;    // the event that is the time enabled; kMaxEvents: none
+  bool can_lose_counters_ = false;
   std::vector<bool> narrowed_;
   bool extra_part_ = false;  // a hybrid event's second PMU: its enabled time is the first one's already
-  bool alone_;
+  GroupFormat format_;
 };
 
-// Reading is inline for its price, not its size: after a system call the processor has forgotten where calls return to
-// (the kernel's guard against speculation), and each return that then follows costs some 20 cycles. A read is one
-// function that way, 2 % over the bare system call instead of 7 %.
+// Reading is inline for its price: see src/sys/read.h. A read is one function that way, and dearer than the bare system
+// call by 2 % instead of 7 %.
 
-inline constexpr size_t kGroupHeader = 3;
+// Plain: value, times. Group: number of members, times, then a value a member. Times: enabled, running.
+struct PerfGroup::Words {
+  std::array<uint64_t, 3 + kMaxEvents> all;
+  const uint64_t* values;
+  const uint64_t* times;
+};
 
-[[gnu::always_inline]] inline ssize_t ReadWords(int fd, uint64_t* words, size_t count) noexcept {
+// False when there is no number. 0 bytes: a pinned group lost its counters. Less than asked, or another number of
+// members: not our group.
+[[gnu::always_inline]] inline bool PerfGroup::ReadSite(const Site& site, Words& words) const noexcept {
+  const size_t count = members_.size() + (format_.alone ? 0 : 1) + format_.time_words();
+  const auto size = static_cast<ssize_t>(count * sizeof(uint64_t));
+  words.times = words.all.data() + 1;
+  words.values = words.all.data() + (format_.alone ? 0 : count - members_.size());
   ssize_t got;
   do {
-    got = sys::kernel().read(fd, words, count * sizeof(uint64_t));
+    got = sys::Read(site.fds.front().get(), words.all.data(), static_cast<size_t>(size));
   } while (got < 0 && errno == EINTR);
-  return got;
-}
-
-[[gnu::always_inline]] inline void PerfGroup::ReadSite(const Site& site, uint32_t wanted,
-                                                       Snapshot& now) const noexcept {
-  // Plain: value, enabled, running. Group: nr, enabled, running, then a value a member.
-  std::array<uint64_t, kGroupHeader + kMaxEvents> words;
-  const size_t size = alone_ ? kGroupHeader : kGroupHeader + members_.size();
-  const ssize_t got = ReadWords(site.fds.front().get(), words.data(), size);
-  // 0 bytes: a pinned group lost its counters. Less than asked, or another number of members: not our group.
-  if (got != static_cast<ssize_t>(size * sizeof(uint64_t)) || (!alone_ && words[0] != members_.size())) {
-    now.missing |= wanted & member_mask_;
-    return;
-  }
-  const uint64_t* const values = alone_ ? &words[0] : &words[kGroupHeader];
-  for (size_t m = 0; m < members_.size(); ++m) {
-    const size_t i = members_[m];
-    if ((wanted >> i & 1) == 0) continue;
-    now.values[i] += values[m];
-    if (!extra_part_) now.times[i].enabled_ns += words[1];
-    now.times[i].running_ns += words[2];
-  }
+  return got == size && (format_.alone || words.all[0] == members_.size());
 }
 
 [[gnu::always_inline]] inline void PerfGroup::Read(uint32_t wanted, Snapshot& now) const noexcept {
   if ((wanted & member_mask_) == 0) return;
-  for (const Site& site : sites_) ReadSite(site, wanted, now);
+  for (const Site& site : sites_) {
+    Words words;
+    if (!ReadSite(site, words)) {
+      now.missing |= wanted & member_mask_;
+      continue;
+    }
+    if (clock_ < kMaxEvents && (wanted >> clock_ & 1) != 0) now.values[clock_] += words.times[0];
+    for (size_t m = 0; m < members_.size(); ++m) {
+      const size_t i = members_[m];
+      if ((wanted >> i & 1) == 0) continue;
+      now.values[i] += words.values[m];
+      if (format_.times != GroupFormat::Times::kBoth) continue;
+      if (!extra_part_) now.times[i].enabled_ns += words.times[0];
+      now.times[i].running_ns += words.times[1];
+    }
+  }
 }
 
 }  // namespace perfkit::count

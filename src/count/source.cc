@@ -2,8 +2,9 @@
 #include "src/count/source.h"
 
 #include <algorithm>
+#include <cstddef>
 
-#include "src/sys/kernel.h"
+#include "src/sys/read.h"
 
 namespace perfkit::count {
 namespace {
@@ -60,6 +61,21 @@ void Source::ReadSlow(Snapshot& now) noexcept {
   if (HasInlinePart()) ReadInlinePart(now);
   if (!groups_.empty()) ReadGroups(now);
   if (usage_mask_ != 0) ReadUsage(now);
+}
+
+[[gnu::always_inline]] inline bool Source::ReadInPlace(Snapshot& now) const noexcept {
+  static_assert(offsetof(Snapshot, values) == offsetof(Snapshot, group_size) + sizeof(uint64_t));
+  if (in_place_.bytes < 0 || detail::thread_serial != plan_.owner) return false;
+  now.ticks = 0;
+  now.epoch = LoadShared(plan_.page->lock);
+  now.cpu = __atomic_load_n(plan_.cpu, __ATOMIC_RELAXED);
+  now.missing = 0;
+  now.fallback = 0;
+  now.other_thread = false;
+  now.group_size = in_place_.members;
+  void* const where = in_place_.members != 0 ? &now.group_size : now.values.data();
+  const ssize_t got = sys::Read(in_place_.fd, where, static_cast<size_t>(in_place_.bytes));
+  return got == in_place_.bytes && now.group_size == in_place_.members;
 }
 
 bool Source::IsCountedThread() const noexcept {
@@ -147,7 +163,7 @@ void Source::ReadUserPagesOrMarkGroups(Snapshot& now) const noexcept {
 
 void Source::ReadGroups(Snapshot& now) noexcept {
   const uint32_t wanted = ~user_page_mask_ | now.fallback;
-  for (uint32_t left = timed_ & wanted; left != 0; left &= left - 1) {
+  for (uint32_t left = grouped_ & wanted; left != 0; left &= left - 1) {
     const int i = __builtin_ctz(left);
     now.values[i] = 0;
     now.times[i] = {0, 0};
@@ -181,19 +197,26 @@ absl::Status Source::SwitchGroups(unsigned long ioctl_request) const {
 }  // namespace perfkit::count
 
 namespace perfkit {
+namespace {
 
-// Flat, and here rather than in reader.cc, for the reason that perf_group.h gives.
-[[gnu::flatten]] void CounterReader::ReadSlow(Snapshot& now) const noexcept {
-  if (source_ != nullptr) {
-    source_->ReadSlow(now);
-  } else {
-    now.missing = ~0u;
-    now.fallback = 0;
-    now.ticks = 0;
-    now.epoch = 0;
-    now.cpu = Snapshot::kNoCpu;
-    now.other_thread = false;
-  }
+// Flat for its price: src/sys/read.h.
+[[gnu::flatten, gnu::noinline]] void ReadAny(count::Source* source, Snapshot& now) noexcept {
+  if (source != nullptr) return source->ReadSlow(now);
+  now.missing = ~0u;
+  now.fallback = 0;
+  now.ticks = 0;
+  now.epoch = 0;
+  now.cpu = Snapshot::kNoCpu;
+  now.other_thread = false;
+}
+
+}  // namespace
+
+// Here rather than in reader.cc, for the same reason.
+void CounterReader::ReadSlow(Snapshot& now) const noexcept {
+  if (source_ != nullptr && source_->ReadInPlace(now)) [[likely]]
+    return;
+  ReadAny(source_, now);
 }
 
 }  // namespace perfkit

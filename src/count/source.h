@@ -35,6 +35,9 @@ class Source {
 
   // Fills `now` by whatever it takes. On the counted thread, or in a signal handler on it.
   void ReadSlow(Snapshot& now) noexcept;
+  // The same for the commonest set that needs the kernel: one group of events that cannot multiplex, on this thread.
+  // The kernel writes straight into `now`. False, and `now` unspecified, where that is not so or there was no number.
+  bool ReadInPlace(Snapshot& now) const noexcept;
 
   absl::Status SwitchGroups(unsigned long ioctl_request) const;
 
@@ -64,9 +67,16 @@ class Source {
   std::vector<Slot> slots_;
   Target target_;
   CounterOptions options_;
-  uint32_t timed_ = 0;             // bit i: event i is in a group
-  uint32_t user_page_mask_ = 0;    // of these, read from its register while it is in one
-  uint32_t usage_mask_ = 0;        // bit i: event i comes from getrusage
+  uint32_t grouped_ = 0;         // bit i: event i is in a group
+  uint32_t timed_ = 0;           // of these, those that can multiplex
+  uint32_t user_page_mask_ = 0;  // of these, read from its register while it is in one
+  uint32_t usage_mask_ = 0;      // bit i: event i comes from getrusage
+  struct InPlace {
+    int fd = -1;
+    uint64_t members = 0;  // what the kernel writes before the values; 0: nothing
+    ssize_t bytes = -1;    // -1: not in place
+  };
+  InPlace in_place_;
   uint64_t quick_read_ticks_ = 0;  // a read of the clock within this was not interrupted
 
   std::vector<PerfGroup> groups_;

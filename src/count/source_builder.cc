@@ -44,6 +44,10 @@ bool CanBeUserOnly(const EventConfig& event) {
   return !event.kernel_side && !IsSoftware(event, sys::kSwTaskClock) && !IsSoftware(event, sys::kSwCpuClock);
 }
 
+bool IsThreads(const Target& target) {
+  return target.kind != Target::Kind::kCpu && target.kind != Target::Kind::kSystem;
+}
+
 absl::Status NoSuchPath(const std::string& asked, ReadPath path) {
   return absl::UnavailableError(absl::StrFormat("%s: it cannot be read by %s", asked, ReadPathName(path)));
 }
@@ -61,8 +65,14 @@ SourceBuilder::SourceBuilder(Groups groups, const Target& target, const CounterO
       source_->slots_.emplace_back().event = event;
       const bool migrations = IsSoftware(event, sys::kSwCpuMigrations);
       detailed_switches_ = detailed_switches_ || (migrations && (options.user_only || !rights_.may_count_kernel()));
+      can_multiplex_ = can_multiplex_ || CanMultiplex(event);
+      if (IsSoftware(event, sys::kSwTaskClock) && IsThreads(target_)) clock_slot_ = source_->slots_.size() - 1;
     }
   }
+  if (source_->slots_.size() == 1) clock_slot_ = kNoSlot;
+  format_.alone = source_->slots_.size() - (clock_slot_ != kNoSlot ? 1 : 0) <= 1;
+  if (!can_multiplex_)
+    format_.times = clock_slot_ != kNoSlot ? GroupFormat::Times::kEnabled : GroupFormat::Times::kNone;
   if (IsThisThread()) source_->plan_.owner = ThreadSerial();
   source_->plan_.cpu = sys::CurrentCpuWord();
 }
@@ -72,10 +82,13 @@ absl::StatusOr<std::unique_ptr<Source>> SourceBuilder::Build() {
   for (const std::vector<EventConfig>& group : groups_) {
     if (group.size() > 1) open_group_ = 0;
     for (size_t k = 0; k < group.size(); ++k, ++i) {
-      Place(i, group.size() > 1 && !group[0].weak_group);
-      if (!slot(i).reason.ok() && options_.require_all) return slot(i).reason;
+      if (i == clock_slot_) continue;
+      if (absl::Status status = Place(i, group.size() > 1 && !group[0].weak_group); !status.ok()) return status;
     }
     if (group.size() > 1) open_group_ = 0;
+  }
+  if (clock_slot_ != kNoSlot) {  // last: it needs no event of its own where there is a group
+    if (absl::Status status = Place(clock_slot_, false); !status.ok()) return status;
   }
   for (const PerfGroup& group : source_->groups_) {
     if (target_.enable_on_exec) continue;  // off until then, and whole when it starts
@@ -83,11 +96,13 @@ absl::StatusOr<std::unique_ptr<Source>> SourceBuilder::Build() {
   }
   MapEpochPage();
   Summarise();
+  AllowReadInPlace();
   return std::move(source_);
 }
 
-// The first path that works. The reason kept for a failure is the first one: it belongs to the best path.
-void SourceBuilder::Place(size_t i, bool strict_group) {
+// The first path that works. The reason kept for a failure is the first one: it belongs to the best path. An error only
+// where the set has to be whole.
+absl::Status SourceBuilder::Place(size_t i, bool strict_group) {
   absl::Status reason = RefuseSilentZero(event(i));
   if (reason.ok()) {
     reason = NoSuchPath(Asked(i), options_.only_path.value_or(ReadPath::kGroupRead));
@@ -98,7 +113,7 @@ void SourceBuilder::Place(size_t i, bool strict_group) {
       const absl::Status status = Try(path, i, strict_group);
       if (status.ok()) {
         slot(i).path = path;
-        return;
+        return status;
       }
       if (!tried) reason = status;
       tried = true;
@@ -107,6 +122,7 @@ void SourceBuilder::Place(size_t i, bool strict_group) {
   slot(i).reason = reason;
   slot(i).standing.flags = Validity::kNotCounted;
   source_->plan_.missing |= 1u << i;
+  return options_.require_all ? reason : absl::OkStatus();
 }
 
 absl::Status SourceBuilder::Try(ReadPath path, size_t i, bool strict_group) {
@@ -236,6 +252,7 @@ absl::Status SourceBuilder::AddPart(size_t i, size_t part, PerfGroup& group) {
 
 // Into the open group if it fits there; else, unless the user wrote the group, into a new one.
 absl::Status SourceBuilder::OpenInGroup(size_t i, bool strict_group) {
+  if (i == clock_slot_ && AdoptClock(i)) return absl::OkStatus();
   std::vector<PerfGroup>& groups = source_->groups_;
   absl::Status status = absl::UnavailableError("");
   if (open_group_ != 0 && event(i).parts.size() == 1) {
@@ -245,17 +262,27 @@ absl::Status SourceBuilder::OpenInGroup(size_t i, bool strict_group) {
   if (!status.ok()) {
     std::vector<PerfGroup> parts;
     for (size_t part = 0; part < event(i).parts.size(); ++part) {
-      parts.emplace_back(source_->slots_.size() == 1);
+      parts.emplace_back(format_);
       if (status = AddPart(i, part, parts.back()); !status.ok()) return status;
     }
     for (PerfGroup& group : parts) groups.push_back(std::move(group));
     if (parts.size() == 1) open_group_ = groups.size();
   }
-  source_->timed_ |= 1u << i;
+  source_->grouped_ |= 1u << i;
+  if (can_multiplex_) source_->timed_ |= 1u << i;
   const PerfGroup& group = groups.back();
   const bool user_only = group.narrowed(group.members().size() - 1) || event(i).exclude_kernel || options_.user_only;
   if (user_only && CanBeUserOnly(event(i))) slot(i).standing.flags |= Validity::kUserOnly;
   return absl::OkStatus();
+}
+
+bool SourceBuilder::AdoptClock(size_t i) {
+  for (PerfGroup& group : source_->groups_) {
+    if (!group.AdoptClock(static_cast<uint8_t>(i))) continue;
+    source_->grouped_ |= 1u << i;
+    return true;
+  }
+  return false;
 }
 
 // In a group like any other, with its page mapped besides: the register when it can be read, the group when not.
@@ -290,8 +317,21 @@ void SourceBuilder::MapEpochPage() {
 
 void SourceBuilder::Summarise() {
   detail::ReadPlan& plan = source_->plan_;
-  const bool needs_kernel = (source_->timed_ & ~source_->user_page_mask_) != 0 || source_->usage_mask_ != 0;
+  const bool needs_kernel = (source_->grouped_ & ~source_->user_page_mask_) != 0 || source_->usage_mask_ != 0;
   plan.all_fast = plan.page != nullptr && !needs_kernel;
+}
+
+// One group of this thread, of events that cannot multiplex, whose numbers the kernel writes in the order of the set.
+void SourceBuilder::AllowReadInPlace() {
+  if (!IsThisThread() || source_->plan_.page == nullptr || source_->groups_.size() != 1) return;
+  const PerfGroup& group = source_->groups_.front();
+  std::vector<uint8_t> order = group.members();
+  if (group.format().time_words() == 1) order.insert(group.format().alone ? order.end() : order.begin(), group.clock());
+  const size_t size = source_->slots_.size();
+  if (can_multiplex_ || group.places() != 1 || order.size() != size || !std::ranges::is_sorted(order)) return;
+  const bool headed = !group.format().alone;
+  const auto bytes = static_cast<ssize_t>((size + (headed ? 1 : 0)) * sizeof(uint64_t));
+  source_->in_place_ = {group.fd(0), headed ? group.members().size() : 0, bytes};
 }
 
 }  // namespace perfkit::count

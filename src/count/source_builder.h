@@ -24,7 +24,7 @@ class SourceBuilder {
   absl::StatusOr<std::unique_ptr<Source>> Build();
 
  private:
-  void Place(size_t i, bool strict_group);
+  absl::Status Place(size_t i, bool strict_group);
   absl::Status Try(ReadPath path, size_t i, bool strict_group);
   absl::Status OpenClock(size_t i);
   absl::Status OpenMigrations(size_t i);
@@ -33,6 +33,7 @@ class SourceBuilder {
   absl::Status OpenUsage(size_t i);
   absl::Status OpenUserPage(size_t i, bool strict_group);
   absl::Status OpenInGroup(size_t i, bool strict_group);
+  bool AdoptClock(size_t i);
   absl::Status AddPart(size_t i, size_t part, PerfGroup& group);
   absl::Status NeedSwitchRing();
   absl::Status ExplainKernelSide(size_t i, const absl::Status& status) const;
@@ -43,6 +44,7 @@ class SourceBuilder {
   void UsePage(const UserPage* page);
   void MapEpochPage();
   void Summarise();
+  void AllowReadInPlace();
 
   bool IsThisThread() const { return target_.kind == Target::Kind::kThisThread; }
   Source::Slot& slot(size_t i) { return source_->slots_[i]; }
@@ -58,7 +60,11 @@ class SourceBuilder {
   sys::Rights rights_ = sys::ReadRights();
   std::unique_ptr<Source> source_;
   bool detailed_switches_ = false;  // migrations are to be counted from switch records
-  size_t open_group_ = 0;           // the perf group that takes further events, as index + 1; 0: none yet
+  bool can_multiplex_ = false;      // some event can: one group may hold them all, and its times are all members'
+  static constexpr size_t kNoSlot = ~size_t{0};
+  size_t clock_slot_ = kNoSlot;  // a task-clock that can be the time of a group
+  GroupFormat format_;
+  size_t open_group_ = 0;  // the perf group that takes further events, as index + 1; 0: none yet
 };
 
 }  // namespace perfkit::count

@@ -1,7 +1,6 @@
 // The real system calls behind the table.
 #include "src/sys/kernel.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -10,28 +9,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
+#include "src/sys/read.h"
 
 namespace perfkit::sys {
 namespace {
 
 int PerfEventOpen(const PerfEventAttr* attr, pid_t pid, int cpu, int group_fd, unsigned long flags) {
   return static_cast<int>(::syscall(SYS_perf_event_open, attr, pid, cpu, group_fd, flags));
-}
-
-// Not libc's: that one is a cancellation point, which nothing that is noexcept may be, and in a program with threads
-// pays for being one. errno is set as libc would.
-ssize_t Read(int fd, void* buffer, size_t size) {
-#if defined(__x86_64__)
-  ssize_t result = SYS_read;
-  asm volatile("syscall" : "+a"(result) : "D"(fd), "S"(buffer), "d"(size) : "rcx", "r11", "memory");
-  if (result >= 0) [[likely]]
-    return result;
-  errno = static_cast<int>(-result);
-  return -1;
-#else
-  return ::syscall(SYS_read, fd, buffer, size);
-#endif
 }
 
 int Ioctl(int fd, unsigned long request, unsigned long argument) { return ::ioctl(fd, request, argument); }
@@ -54,7 +38,7 @@ pid_t Gettid() { return static_cast<pid_t>(::syscall(SYS_gettid)); }
 constinit const Kernel kLinux = {
     .perf_event_open = PerfEventOpen,
     .ioctl = Ioctl,
-    .read = Read,
+    .read = ReadDirectly,
     .write = ::write,
     .close = ::close,
     .mmap = ::mmap,
@@ -75,13 +59,10 @@ constinit const Kernel kLinux = {
     .kill = ::kill,
 };
 
-namespace {
-constinit std::atomic<const Kernel*> g_kernel{&kLinux};
-}  // namespace
+constinit std::atomic<const Kernel*> detail::kernel_in_force{&kLinux};
 
-// Acquire pairs with the release in ExchangeKernel: whoever sees a fake table sees it filled in.
-const Kernel& kernel() { return *g_kernel.load(std::memory_order_acquire); }
-
-const Kernel* ExchangeKernel(const Kernel* table) { return g_kernel.exchange(table, std::memory_order_acq_rel); }
+const Kernel* ExchangeKernel(const Kernel* table) {
+  return detail::kernel_in_force.exchange(table, std::memory_order_acq_rel);
+}
 
 }  // namespace perfkit::sys

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -42,11 +43,16 @@ struct Kernel {
   int (*kill)(pid_t pid, int signal);
 };
 
-// The table in force. Never null. Any thread.
-const Kernel& kernel();
-
 // The real one: every member calls Linux.
 extern const Kernel kLinux;
+
+namespace detail {
+extern constinit std::atomic<const Kernel*> kernel_in_force;
+}
+
+// The table in force. Any thread. Acquire pairs with the release in ExchangeKernel: whoever sees a fake table sees it
+// filled in.
+inline const Kernel& kernel() { return *detail::kernel_in_force.load(std::memory_order_acquire); }
 
 // Puts `table` (which must outlive its use) in force and returns the one that was. For tests.
 const Kernel* ExchangeKernel(const Kernel* table);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "perfkit/counter.h"
+#include "tests/count/sets.h"
 #include "tests/support/as_user.h"
 #include "tests/support/fake_kernel.h"
 #include "tests/support/work.h"
@@ -17,12 +17,6 @@ namespace {
 using testing::Call;
 using testing::FakeKernel;
 using testing::FreshPages;
-
-const std::vector<EventSpec> kFour = {event::kTaskClock, event::kPageFaults, event::kContextSwitches,
-                                      event::kCpuMigrations};
-
-// What every user may read by the kernel: switches and migrations are raised in it.
-const std::vector<EventSpec> kByKernel = {event::kTaskClock, event::kPageFaults, event::kMinorFaults, event::kCpuClock};
 
 // Opens, counts 50 faults, closes. A number that is given must be the right one, whatever failed before.
 absl::Status CountFiftyFaults(std::span<const EventSpec> events, const CounterOptions& options) {
@@ -45,8 +39,7 @@ absl::Status CountFiftyFaults(std::span<const EventSpec> events, const CounterOp
 }
 
 TEST_CASE("any call may fail while a set is opened and read: a Status or a right number, and no leak", "[fault]") {
-  CounterOptions group;
-  group.only_path = ReadPath::kGroupRead;
+  const CounterOptions group = Only(ReadPath::kGroupRead);
   const testing::SweepTally inline_tally = testing::SweepFaults([] { return CountFiftyFaults(kFour, {}); });
   const testing::SweepTally group_tally = testing::SweepFaults([&] { return CountFiftyFaults(kByKernel, group); });
   CHECK(inline_tally.calls > 20);
@@ -115,8 +108,7 @@ TEST_CASE("a process without descriptors is told so, by name and limit", "[fault
   CHECK(testing::AsOrdinaryUser([] {
     const rlimit none{4, 4};
     setrlimit(RLIMIT_NOFILE, &none);
-    CounterOptions group;
-    group.only_path = ReadPath::kGroupRead;
+    const CounterOptions group = Only(ReadPath::kGroupRead);
     const auto set = CounterSet::Open({"cpu-clock", "task-clock", "page-faults"}, Target::ThisThread(), group);
     const std::string text(set.status().message());
     return absl::IsResourceExhausted(set.status()) && text.find("RLIMIT_NOFILE") != std::string::npos;
@@ -167,10 +159,10 @@ TEST_CASE("a ring that does not tell the truth is found out, and not used", "[fa
 }
 
 TEST_CASE("a group read that comes back short, or not at all, is no number", "[fault]") {
-  CounterOptions group;
-  group.only_path = ReadPath::kGroupRead;
+  const CounterOptions group = Only(ReadPath::kGroupRead);
   FakeKernel fake;
-  const auto set = CounterSet::Open({event::kTaskClock, event::kPageFaults}, Target::ThisThread(), group);
+  const auto set =
+      CounterSet::Open({event::kTaskClock, event::kPageFaults, event::kCpuClock}, Target::ThisThread(), group);
   REQUIRE(set.ok());
   Snapshot begin, end;
   set->Read(begin);
@@ -196,11 +188,25 @@ TEST_CASE("a group read that comes back short, or not at all, is no number", "[f
   CHECK(set->Difference(begin, end, 1).scaled() == std::nullopt);
 }
 
-TEST_CASE("a multiplexed group says how much of the time it saw", "[fault]") {
-  CounterOptions group;
-  group.only_path = ReadPath::kGroupRead;
+// A kernel that opens hardware events whatever the machine, and reads what the test says.
+void PretendHardware(FakeKernel& fake) {
+  fake.below().perf_event_open = [](const sys::PerfEventAttr* attr, pid_t pid, int cpu, int group,
+                                    unsigned long flags) {
+    sys::PerfEventAttr soft = *attr;
+    if (soft.type == sys::kTypeHardware) {
+      soft.type = sys::kTypeSoftware;
+      soft.config = sys::kSwDummy;
+    }
+    return sys::kLinux.perf_event_open(&soft, pid, cpu, group, flags);
+  };
+}
+
+TEST_CASE("a multiplexed group says how much of the time it saw, and its clock is whole", "[fault]") {
+  const CounterOptions group = Only(ReadPath::kGroupRead);
   FakeKernel fake;
-  const auto set = CounterSet::Open({event::kTaskClock, event::kPageFaults}, Target::ThisThread(), group);
+  PretendHardware(fake);
+  const auto set =
+      CounterSet::Open({event::kTaskClock, event::kInstructions, event::kPageFaults}, Target::ThisThread(), group);
   REQUIRE(set.ok());
   static uint64_t reads;
   reads = 0;
@@ -215,11 +221,15 @@ TEST_CASE("a multiplexed group says how much of the time it saw", "[fault]") {
   Snapshot begin, end;
   set->Read(begin);
   set->Read(end);
-  const Count faults = set->Difference(begin, end, 1);
+  const Count faults = set->Difference(begin, end, 2);
   CHECK(faults.validity.has(Validity::kMultiplexed));
   CHECK(faults.coverage() == 0.25);
   CHECK(faults.value == 10);
   CHECK(faults.scaled() == 40);
+  const Count clock = set->Difference(begin, end, 0);
+  CHECK(clock.value == 1000);
+  CHECK(clock.coverage() == 1);
+  CHECK_FALSE(clock.validity.has(Validity::kMultiplexed));
 }
 
 }  // namespace

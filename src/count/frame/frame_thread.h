@@ -38,8 +38,8 @@ class FrameThread {
   // The serial of the thread on which a zone was entered, from the name of the visit.
   static uint64_t SerialOf(uint64_t entry) { return entry >> kSerialShift; }
 
-  // Fills `now`, with the tick counter whatever the path.
-  void Read(Snapshot& now) const noexcept {
+  // Fills `now`, with the tick counter whatever the path. Inline for its price after a system call: src/sys/read.h.
+  [[gnu::always_inline]] void Read(Snapshot& now) const noexcept {
     now.ticks = 0;
     reader.Read(now);
     if (now.ticks == 0) now.ticks = ReadTicks();

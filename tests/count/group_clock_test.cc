@@ -1,0 +1,161 @@
+// The time of a group as its thread's task-clock: held against a task-clock event of its own, opened beside.
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <thread>
+#include <vector>
+
+#include "perfkit/child.h"
+#include "tests/count/sets.h"
+#include "tests/support/work.h"
+
+namespace perfkit {
+namespace {
+
+using testing::Sleep;
+using testing::Spin;
+
+// A set whose clock is its group's time, and a task-clock alone, which has an event of its own.
+struct Pair {
+  CounterSet with_group, alone;
+
+  static Pair Open(Target target, std::initializer_list<EventSpec> events) {
+    auto with_group = CounterSet::Open(events, target, Only(ReadPath::kGroupRead));
+    auto alone = CounterSet::Open({event::kTaskClock}, target, Only(ReadPath::kGroupRead));
+    REQUIRE(with_group.ok());
+    REQUIRE(alone.ok());
+    return {*std::move(with_group), *std::move(alone)};
+  }
+};
+
+struct Times {
+  double with_group, alone;
+};
+
+template <class Work>
+Times Clock(const Pair& pair, size_t index, Work&& work) {
+  Snapshot a, b, alone_a, alone_b;
+  pair.with_group.Read(a);
+  pair.alone.Read(alone_a);
+  work();
+  pair.with_group.Read(b);
+  pair.alone.Read(alone_b);
+  const Count by_group = pair.with_group.Difference(a, b, index);
+  const Count by_itself = pair.alone.Difference(alone_a, alone_b, 0);
+  CHECK(by_group.validity.counted());
+  CHECK(by_group.coverage() == 1);
+  CHECK(by_itself.value > 0);
+  return {static_cast<double>(by_group.value), static_cast<double>(by_itself.value)};
+}
+
+// Both pairs of reads take turns, so that they differ by what lies between two reads: the spread of a few
+// microseconds, or of a time slice where something came in between.
+void CheckSame(const Times& times) {
+  INFO(times.with_group << " ns by the group, " << times.alone << " ns by its own event");
+  CHECK(std::abs(times.with_group - times.alone) < (testing::kSanitized ? 20e6 : 5e6));
+}
+
+void WorkAndSleep() {
+  for (int i = 0; i < 50; ++i) {
+    Spin(300'000);
+    Sleep(100'000);
+  }
+}
+
+TEST_CASE("a group's time is the thread's task-clock, wherever it stands in the set", "[group_clock]") {
+  const std::initializer_list<EventSpec> orders[] = {
+      {event::kTaskClock, event::kPageFaults, event::kMinorFaults},
+      {event::kPageFaults, event::kTaskClock, event::kMinorFaults},
+      {event::kTaskClock, event::kPageFaults},
+      {event::kPageFaults, event::kTaskClock},
+  };
+  for (const auto& order : orders) {
+    const Pair pair = Pair::Open(Target::ThisThread(), order);
+    const size_t clock = pair.with_group.name(0) == "task-clock" ? 0 : 1;
+    const Times times = Clock(pair, clock, WorkAndSleep);
+    CheckSame(times);
+    CHECK(times.with_group > 1e6);
+
+    testing::FreshPages memory(100);
+    Snapshot begin, end;
+    pair.with_group.Read(begin);
+    memory.Touch(0, 100);
+    pair.with_group.Read(end);
+    CHECK(testing::AreFaultsOf(pair.with_group.Difference(begin, end, 1 - clock).value, 100));
+  }
+}
+
+TEST_CASE("a group's time stands still while its thread sleeps", "[group_clock]") {
+  const Pair pair = Pair::Open(Target::ThisThread(), {event::kTaskClock, event::kPageFaults});
+  const uint64_t wall = testing::NowNs();
+  const Times times = Clock(pair, 0, [] { Sleep(50'000'000); });
+  CHECK(testing::NowNs() - wall >= 50'000'000);
+  CHECK(times.with_group < 25e6);
+  CheckSame(times);
+}
+
+TEST_CASE("a group's time stands still while the set is switched off", "[group_clock]") {
+  Pair pair = Pair::Open(Target::ThisThread(), {event::kTaskClock, event::kPageFaults});
+  const Times times = Clock(pair, 0, [&] {
+    Spin(1'000'000);
+    REQUIRE(pair.with_group.Disable().ok());
+    REQUIRE(pair.alone.Disable().ok());
+    Spin(100'000'000);
+    REQUIRE(pair.with_group.Enable().ok());
+    REQUIRE(pair.alone.Enable().ok());
+  });
+  CheckSame(times);
+}
+
+TEST_CASE("group times of threads that come, go and stay add up", "[group_clock]") {
+  const Pair pair = Pair::Open(Target::AllThreads(), {event::kTaskClock, event::kPageFaults, event::kMinorFaults});
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> staying;
+  const Times times = Clock(pair, 0, [&] {
+    for (int i = 0; i < 2; ++i) staying.emplace_back([&] { stop.wait(false); });
+    for (int i = 0; i < 10; ++i) std::thread(WorkAndSleep).join();
+  });
+  stop = true;
+  stop.notify_all();
+  for (std::thread& thread : staying) thread.join();
+  CheckSame(times);
+  CHECK(times.with_group > 10e6);
+}
+
+TEST_CASE("another thread's group time is its task-clock", "[group_clock]") {
+  std::atomic<pid_t> tid{0};
+  std::atomic<bool> go{false}, done{false};
+  std::thread other([&] {
+    tid = gettid();
+    go.wait(false);
+    WorkAndSleep();
+    done = true;
+    done.notify_all();
+    go.wait(true);
+  });
+  while (tid == 0) std::this_thread::yield();
+  const Pair pair = Pair::Open(Target::Thread(tid), {event::kTaskClock, event::kPageFaults, event::kMinorFaults});
+  const Times times = Clock(pair, 0, [&] {
+    go = true;
+    go.notify_all();
+    done.wait(false);
+  });
+  go = false;
+  go.notify_all();
+  other.join();
+  CheckSame(times);
+}
+
+TEST_CASE("a child's group time begins with its exec", "[group_clock]") {
+  auto child = Child::Spawn({"sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"});
+  REQUIRE(child.ok());
+  const Pair pair = Pair::Open(child->target(), {event::kTaskClock, event::kPageFaults});
+  const Times times = Clock(pair, 0, [&] {
+    REQUIRE(child->Start().ok());
+    REQUIRE(child->Wait()->ok());
+  });
+  CHECK(times.with_group == Approx(times.alone).margin(0.1e6));
+}
+
+}  // namespace
+}  // namespace perfkit
