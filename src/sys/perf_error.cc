@@ -56,6 +56,7 @@ constexpr Row kRows[] = {
     {PerfCall::kOpen, ENOMEM, Code::kResourceExhausted, "the kernel has no memory for it", "watch fewer events"},
     {PerfCall::kOpen, ESRCH, Code::kNotFound, "that thread or process does not exist any more",
      "check the id; a thread that has ended cannot be watched"},
+    {PerfCall::kOpen, EINTR, Code::kUnavailable, "a signal came each time that it was tried", "try again"},
     {PerfCall::kOpen, EBADF, Code::kInternal, "the group's leader is gone",
      "this is perfkit's fault: please report it"},
     {PerfCall::kOpen, EOVERFLOW, Code::kInvalidArgument, "the stack depth is above kernel.perf_event_max_stack",

@@ -16,7 +16,8 @@ struct Run {
 
 inline Run RunCommand(const std::string& command) {
   Run run;
-  FILE* const pipe = popen((command + " 2>&1").c_str(), "r");
+  // In braces: the command may send its own streams elsewhere, and that must not undo ours.
+  FILE* const pipe = popen(("{ " + command + "\n} 2>&1").c_str(), "r");
   if (pipe == nullptr) return run;
   std::array<char, 4096> buffer;
   while (const size_t got = fread(buffer.data(), 1, buffer.size(), pipe)) run.output.append(buffer.data(), got);
