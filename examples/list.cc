@@ -1,66 +1,101 @@
-// list: every event that can be named here, by category, and whether it can be used: simpleperf list, with reasons.
+// list: every event that has a name here, by category, and whether it can be used: what `simpleperf list` prints.
 //
-//   list             all of them; events of tracefs are not opened one by one
-//   list cache pmu   these categories only
-#include <algorithm>
+//   list                          everything
+//   list hw sw                    hardware and software events
+//   list --probe tracepoint      opens each tracepoint too, which takes about a minute
 #include <cstdio>
+#include <cstring>
+#include <optional>
+#include <set>
 #include <string>
-#include <vector>
 
 #include "perfkit/capabilities.h"
+#include "perfkit/format.h"
 
 namespace {
 
+using perfkit::EventCategory;
+using perfkit::EventInfo;
+using perfkit::Usability;
+
 struct Heading {
-  perfkit::EventCategory category;
-  const char* word;
+  EventCategory category;
+  const char* key;  // on the command line, as simpleperf spells it
   const char* title;
 };
 
 constexpr Heading kHeadings[] = {
-    {perfkit::EventCategory::kHardware, "hw", "hardware events"},
-    {perfkit::EventCategory::kSoftware, "sw", "software events"},
-    {perfkit::EventCategory::kCache, "cache", "cache events"},
-    {perfkit::EventCategory::kPmu, "pmu", "events of counter units in sysfs"},
-    {perfkit::EventCategory::kTracepoint, "tracepoint", "tracepoints"},
+    {EventCategory::kHardware, "hw", "hardware events"},
+    {EventCategory::kSoftware, "sw", "software events"},
+    {EventCategory::kCache, "cache", "hw-cache events"},
+    {EventCategory::kPmu, "pmu", "pmu events"},
+    {EventCategory::kTracepoint, "tracepoint", "tracepoint events"},
+    {EventCategory::kRaw, "raw", "raw events provided by the cpu pmu"},
+    {EventCategory::kBreakpoint, "mem", "hardware breakpoints"},
+    {EventCategory::kUprobe, "uprobe", "probes of user code"},
 };
 
-const Heading* FindHeading(perfkit::EventCategory category) {
+constexpr char kUsage[] =
+    "usage: list [--probe] [hw] [sw] [cache] [pmu] [tracepoint] [raw] [mem] [uprobe]\n"
+    "  --probe   open and count each tracepoint too: about a minute\n";
+
+// What was found out about an event, in a few words.
+std::string Finding(const EventInfo& event) {
+  switch (event.usability) {
+    case Usability::kCounts: {
+      const std::string unit(event.unit);
+      return perfkit::FormatNumber(event.value) + (unit.empty() ? "" : " " + unit);
+    }
+    case Usability::kOpens: return "opened; nothing that was tried is sure to move it";
+    case Usability::kNotTried: return "exists, and may be opened";
+    case Usability::kSilent:
+    case Usability::kRefused: break;
+  }
+  return event.cause;
+}
+
+void Print(const EventInfo& event) {
+  std::string name(event.name);
+  if (!event.alias.empty()) name += " or " + std::string(event.alias);
+  printf("  %-48s %-9s  %s\n", name.c_str(), std::string(UsabilityName(event.usability)).c_str(),
+         Finding(event).c_str());
+}
+
+const Heading* Find(const char* key) {
   for (const Heading& heading : kHeadings) {
-    if (heading.category == category) return &heading;
+    if (strcmp(heading.key, key) == 0) return &heading;
   }
   return nullptr;
-}
-
-bool IsWanted(const std::vector<std::string>& words, const Heading* heading) {
-  if (words.empty()) return true;
-  for (const std::string& word : words) {
-    if (heading != nullptr && word == heading->word) return true;
-  }
-  return false;
-}
-
-// The cause alone, out of "asked: said (errno 2): cause. Remedy: ..."; the doctor example tells all of it.
-std::string Verdict(const perfkit::EventInfo& event) {
-  if (event.usable.ok()) return std::string(perfkit::UsabilityName(event.usability));
-  std::string reason(event.usable.message());
-  reason.resize(std::min(reason.find(". Remedy"), reason.size()));
-  if (const size_t said = reason.find("): "); said != std::string::npos) reason.erase(0, said + 3);
-  return "no: " + reason;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::vector<std::string> words(argv + 1, argv + argc);
-  const Heading* shown = nullptr;
-  perfkit::ListEvents([&](const perfkit::EventInfo& event) {
-    const Heading* const heading = FindHeading(event.category);
-    if (!IsWanted(words, heading)) return;
-    if (heading != shown || shown == nullptr) {
-      printf("%s%s:\n", shown == nullptr ? "" : "\n", heading == nullptr ? "forms of events" : heading->title);
-      shown = heading;
+  std::set<EventCategory> wanted;
+  perfkit::ListOptions options;
+  for (int i = 1; i < argc; ++i) {
+    const Heading* const heading = Find(argv[i]);
+    if (heading != nullptr) {
+      wanted.insert(heading->category);
+    } else if (strcmp(argv[i], "--probe") == 0) {
+      options.probe_tracepoints = true;
+    } else {
+      const bool help = strcmp(argv[i], "-h") == 0 || strcmp(argv[i], "--help") == 0;
+      if (!help) fprintf(stderr, "list: there is no category '%s'\n", argv[i]);
+      return fputs(kUsage, help ? stdout : stderr), help ? 0 : 2;
     }
-    printf("  %-36s %s\n", std::string(event.name).c_str(), Verdict(event).c_str());
-  });
+  }
+  options.categories.assign(wanted.begin(), wanted.end());
+  options.progress = [](size_t done, size_t all) { fprintf(stderr, "\rtracepoint %zu of %zu ", done + 1, all); };
+
+  std::optional<EventCategory> current;
+  perfkit::ListEvents(
+      [&](const EventInfo& event) {
+        if (current != event.category) {
+          printf("%sList of %s:\n", current ? "\n" : "", kHeadings[static_cast<size_t>(event.category)].title);
+        }
+        current = event.category;
+        Print(event);
+      },
+      options);
 }

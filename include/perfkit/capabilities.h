@@ -42,11 +42,14 @@ struct EventInfo {
   std::string_view moved_by;  // the piece of work that must move it: "page touches"; "" when none is sure to
   Usability usability = Usability::kNotTried;
   absl::Status usable;           // OK for kCounts, kOpens and kNotTried; else the reason, with its remedy
+  std::string cause;             // the reason in a few words, for tables; "" when usable
   uint64_t value = 0;            // what it counted of the work
   std::optional<ReadPath> path;  // how a set on this thread reads it; nothing when it was not opened
 };
 
 struct ListOptions {
+  // Only these; empty: all.
+  std::vector<EventCategory> categories{};
   // Open and count tracepoints too. There are thousands, and the kernel takes 36 ms for each: about a minute in all.
   bool probe_tracepoints = false;
   // Called before each tracepoint that is opened, with how many are done and how many there are.

@@ -1,4 +1,5 @@
 // Walks the catalog and tries each event; then one example each of what has no list.
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "src/doctor/expectation.h"
 #include "src/doctor/try_event.h"
 #include "src/event/catalog.h"
+#include "src/sys/perf_error.h"
 #include "src/sys/rights.h"
 
 namespace perfkit {
@@ -24,9 +26,15 @@ struct Listed {
   EventCategory category;
 };
 
-std::vector<Listed> CollectKnown(const EventRoots& roots) {
+bool IsWanted(const ListOptions& options, EventCategory category) {
+  const std::vector<EventCategory>& wanted = options.categories;
+  return wanted.empty() || std::find(wanted.begin(), wanted.end(), category) != wanted.end();
+}
+
+std::vector<Listed> CollectKnown(const ListOptions& options) {
   std::vector<Listed> all;
-  event::ForEachKnownEvent(roots, [&](const event::KnownEvent& known) {
+  event::ForEachKnownEvent(options.roots, [&](const event::KnownEvent& known) {
+    if (!IsWanted(options, known.category)) return;
     all.push_back({std::string(known.name), std::string(known.alias), std::string(known.unit), std::string(known.group),
                    known.category});
   });
@@ -59,6 +67,7 @@ EventInfo Describe(const Listed& event, doctor::Work moved_by, const doctor::Ver
           .moved_by = doctor::WorkName(moved_by),
           .usability = verdict.usability,
           .usable = verdict.usable,
+          .cause = sys::CauseOf(verdict.usable),
           .value = verdict.value,
           .path = verdict.path};
 }
@@ -69,7 +78,7 @@ std::string_view UsabilityName(Usability usability) { return kUsabilityNames[sta
 
 void ListEvents(Visit visit, const ListOptions& options) {
   const sys::Rights rights = sys::ReadRights(options.roots.proc);
-  const std::vector<Listed> known = CollectKnown(options.roots);
+  const std::vector<Listed> known = CollectKnown(options);
   doctor::Workload workload;
   size_t tracepoints = 0, done = 0;
   for (const Listed& event : known) tracepoints += event.category == EventCategory::kTracepoint ? 1 : 0;
@@ -83,6 +92,7 @@ void ListEvents(Visit visit, const ListOptions& options) {
                              : doctor::TryEvent(event.name, moved_by, workload, options.roots)));
   }
   for (const doctor::Example& example : doctor::ExamplesHere(workload)) {
+    if (!IsWanted(options, example.category)) continue;
     const Listed event{example.name, std::string(example.form), {}, {}, example.category};
     const doctor::Work moved_by = doctor::WorkThatMoves(example.category, example.name);
     visit(Describe(event, moved_by, doctor::TryEvent(example.name, moved_by, workload, options.roots)));
