@@ -24,6 +24,7 @@ class SourceBuilder {
   absl::StatusOr<std::unique_ptr<Source>> Build();
 
  private:
+  void ChooseFormat();
   absl::Status Place(size_t i, bool strict_group);
   absl::Status Try(ReadPath path, size_t i, bool strict_group);
   absl::Status OpenClock(size_t i);
@@ -39,6 +40,7 @@ class SourceBuilder {
   absl::Status ExplainKernelSide(size_t i, const absl::Status& status) const;
   absl::Status RefuseSilentZero(const EventConfig& event) const;
 
+  absl::Status NoSuchPath(size_t i, ReadPath path) const;
   open::OpenRequest RequestFor(size_t i) const;
   void AddRingCount(const open::LiveRing& ring, uint8_t shift, size_t i);
   void UsePage(const UserPage* page);
