@@ -50,6 +50,9 @@ scope, frame or zone. Each case opens its events itself and closes them at its e
 All cases run in one process, in random order; a number is the median over the repetitions of the CPU time of the
 measuring thread, so that what other programs take of the machine is not in it.
 
+How a read can cost less than the bare one: in perfkit's group the four are three events, as a group's own time is its
+thread's task-clock, and the kernel writes no times where nothing can multiplex.
+
 )";
 
 constexpr char kSwitches[] = R"(
