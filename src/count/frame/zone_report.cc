@@ -216,6 +216,25 @@ void AppendBooks(const FrameStats& stats, std::string* out) {
   }
 }
 
+// Events that lack for the same reason are told once. A reason begins with who was asked ("event 'cycles' on this
+// thread: "), which is what differs.
+void AppendNotCounted(const EventPlan& plan, std::string* out) {
+  std::vector<std::pair<std::string_view, std::string>> names_by_reason;
+  for (size_t i = 0; i < plan.size(); ++i) {
+    std::string_view reason = plan.reason(i);
+    if (reason.empty()) continue;
+    if (const size_t asked = reason.find(": "); asked != std::string_view::npos) reason.remove_prefix(asked + 2);
+    const auto known = std::ranges::find(names_by_reason, reason, [](const auto& entry) { return entry.first; });
+    if (known == names_by_reason.end()) {
+      names_by_reason.emplace_back(reason, plan.name(i));
+    } else {
+      absl::StrAppendFormat(&known->second, ", %s", plan.name(i));
+    }
+  }
+  for (const auto& [reason, names] : names_by_reason)
+    absl::StrAppendFormat(out, "not counted: %s: %s\n", names, reason);
+}
+
 }  // namespace
 
 void AppendStats(const FrameCore& core, const FrameCore::Group& group, std::vector<ZoneStats>* out) {
@@ -233,10 +252,7 @@ std::string FormatReport(FrameCore& core) {
       if (core.plan().reason(i).empty()) AppendCounter(core, zones, adjuster, i, &out);
     }
   }
-  for (size_t i = 0; i < core.plan().size(); ++i) {
-    if (core.plan().reason(i).empty()) continue;
-    absl::StrAppendFormat(&out, "not counted: %s: %s\n", core.plan().name(i), core.plan().reason(i));
-  }
+  AppendNotCounted(core.plan(), &out);
   AppendHitches(core, &out);
   const FrameStats stats = core.Stats();
   AppendBooks(stats, &out);

@@ -144,6 +144,17 @@ TEST_CASE("frames: what cannot be counted has a reason, and the rest counts") {
   CHECK(frames.reason(99).empty());
 }
 
+TEST_CASE("frames: what lacks for the same reason is told once") {
+  FrameCounter frames({.events = {"msr/nothing/", "page-faults", "msr/nothing/:u"}});
+  frames.Mark();
+  frames.Mark();
+  const std::string report = frames.FormatZones();
+  INFO(report);
+  const size_t told = report.find("not counted: msr/nothing/, msr/nothing/:u: ");
+  CHECK(told != std::string::npos);
+  CHECK(report.find("not counted", told + 1) == std::string::npos);
+}
+
 TEST_CASE("frames: without any event there are still wall times") {
   FrameCounter frames({});
   frames.Mark();
