@@ -76,6 +76,10 @@ absl::StatusOr<EventConfig> ParseEvent(std::string_view text, const EventRoots& 
 absl::StatusOr<std::vector<std::vector<EventConfig>>> ParseEventList(std::string_view text,
                                                                      const EventRoots& roots = {});
 
+// The elements of such a list as texts, each of which ParseEventList takes alone: so that one event that this machine
+// has not does not take the others with it. InvalidArgument where braces or commas make no sense.
+absl::StatusOr<std::vector<std::string>> SplitEventList(std::string_view text);
+
 // What an EventSpec stands for: its constant, checked and completed, or its parsed text.
 absl::StatusOr<EventConfig> ResolveEvent(const EventSpec& spec, const EventRoots& roots = {});
 

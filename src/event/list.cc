@@ -1,5 +1,4 @@
 // Reads lists of events and groups.
-#include "absl/strings/str_format.h"
 #include "perfkit/event.h"
 #include "src/base/text.h"
 #include "src/event/modifiers.h"
@@ -28,12 +27,37 @@ absl::StatusOr<std::vector<EventConfig>> ParseElement(std::string_view whole, co
   return events;
 }
 
+absl::StatusOr<std::vector<event::ListElement>> Elements(std::string_view text) {
+  if (text.size() > kLongestList) return event::WrongAt(text, text, "longer than any list of events");
+  return event::SplitList(text);
+}
+
+// An element as it was written: "a", "{a,b}:u".
+std::string TextOf(const event::ListElement& element) {
+  std::string text;
+  for (const std::string_view event : element.events) {
+    if (!text.empty()) text += ',';
+    text += event;
+  }
+  if (element.events.size() == 1 && !element.group_modifiers) return text;
+  text = '{' + text + '}';
+  if (element.group_modifiers) text += ':' + std::string(*element.group_modifiers);
+  return text;
+}
+
 }  // namespace
+
+absl::StatusOr<std::vector<std::string>> SplitEventList(std::string_view text) {
+  const absl::StatusOr<std::vector<event::ListElement>> elements = Elements(base::Trim(text));
+  if (!elements.ok()) return elements.status();
+  std::vector<std::string> texts;
+  for (const event::ListElement& element : *elements) texts.push_back(TextOf(element));
+  return texts;
+}
 
 absl::StatusOr<std::vector<std::vector<EventConfig>>> ParseEventList(std::string_view text, const EventRoots& roots) {
   text = base::Trim(text);
-  if (text.size() > kLongestList) return event::WrongAt(text, text, "longer than any list of events");
-  const absl::StatusOr<std::vector<event::ListElement>> elements = event::SplitList(text);
+  const absl::StatusOr<std::vector<event::ListElement>> elements = Elements(text);
   if (!elements.ok()) return elements.status();
   std::vector<std::vector<EventConfig>> events;
   for (const event::ListElement& element : *elements) {
