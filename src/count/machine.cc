@@ -1,0 +1,60 @@
+// What this machine can count, in a few words, for lines of reports that have no room for a whole Status.
+//
+// Hardware events fail for one reason above all: a virtual machine without a PMU. "No counter unit of this machine has
+// that event" is true there, but "no PMU" says that no other hardware event is worth trying either.
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "perfkit/format.h"
+#include "src/base/text.h"
+#include "src/event/pmu.h"
+#include "src/sys/files.h"
+#include "src/sys/perf_error.h"
+#include "src/sys/rights.h"
+
+namespace perfkit {
+namespace {
+
+// perf_event_attr.type of events that a core PMU counts: PERF_TYPE_HARDWARE, PERF_TYPE_HW_CACHE, PERF_TYPE_RAW.
+constexpr bool NeedsCorePmu(uint32_t type) { return type == 0 || type == 3 || type == 4; }
+
+// The names of the core PMUs, separated by '+'; "" when there is none.
+std::string CorePmus(const EventRoots& roots) {
+  std::string names;
+  for (const std::string& name : event::PmuNames(roots)) {
+    const absl::StatusOr<event::Pmu> pmu = event::LoadPmu(roots, name);
+    if (!pmu.ok() || !pmu->core) continue;
+    if (!names.empty()) names += '+';
+    names += name;
+  }
+  return names;
+}
+
+bool IsHardware(const EventConfig& event) {
+  for (const EventConfig::Part& part : event.parts) {
+    if (!NeedsCorePmu(part.type)) return false;
+  }
+  return !event.parts.empty();
+}
+
+}  // namespace
+
+std::string FormatReason(const EventConfig& event, const absl::Status& reason) {
+  if (reason.code() == absl::StatusCode::kUnavailable && IsHardware(event) && CorePmus({}).empty()) return "no PMU";
+  return sys::CauseOf(reason);
+}
+
+std::string FormatMachine(const EventRoots& roots) {
+  std::string line = "Linux";
+  const absl::StatusOr<std::string> release = sys::ReadFile(roots.proc + "/sys/kernel/osrelease");
+  if (release.ok()) absl::StrAppendFormat(&line, " %s", base::Trim(*release));
+  const std::string pmus = CorePmus(roots);
+  line += pmus.empty() ? ", no PMU" : ", PMU " + pmus;
+  const sys::Rights rights = sys::ReadRights(roots.proc);
+  if (rights.paranoid) absl::StrAppendFormat(&line, ", perf_event_paranoid %d", *rights.paranoid);
+  absl::StrAppendFormat(&line, ", uid %d%s", rights.euid, rights.perfmon ? " with CAP_PERFMON" : "");
+  return line;
+}
+
+}  // namespace perfkit
