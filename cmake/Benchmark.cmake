@@ -1,0 +1,37 @@
+# What perfkit::benchmark needs beyond an ordinary component: link options of its users, and the preloadable library.
+if(NOT TARGET perfkit_benchmark)
+  return()
+endif()
+
+# benchmark.h includes Google Benchmark's header; the library itself knows nothing of it.
+target_link_libraries(perfkit_benchmark INTERFACE benchmark::benchmark)
+
+# Calls of these members of benchmark::State go through src/benchmark/adapter/wrap.cc: pauses are left out of the counts, and a
+# benchmark's own label does not hide what could not be counted. SetLabel has two spellings, before and since 1.8.
+set(PERFKIT_WRAPPED
+    _ZN9benchmark5State11PauseTimingEv
+    _ZN9benchmark5State12ResumeTimingEv
+    _ZN9benchmark5State16StartKeepRunningEv
+    _ZN9benchmark5State17FinishKeepRunningEv
+    _ZN9benchmark5State8SetLabelEPKc
+    _ZN9benchmark5State8SetLabelERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE)
+foreach(name IN LISTS PERFKIT_WRAPPED)
+  target_link_options(perfkit_benchmark PUBLIC "LINKER:--wrap=${name}")
+endforeach()
+
+# LD_PRELOAD=libperfkit_benchmark_preload.so: counters in programs that link Google Benchmark dynamically and know nothing
+# of perfkit. It must not bring that library along, so it links the adapter's file, not its target.
+file(GLOB preload_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/benchmark/preload/*.cc")
+add_library(perfkit_benchmark_preload MODULE ${preload_sources})
+perfkit_target(perfkit_benchmark_preload)
+add_dependencies(perfkit_benchmark_preload perfkit_benchmark)
+set_target_properties(perfkit_benchmark_preload PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+target_include_directories(
+  perfkit_benchmark_preload
+  PRIVATE "${PROJECT_SOURCE_DIR}" $<TARGET_PROPERTY:benchmark::benchmark,INTERFACE_INCLUDE_DIRECTORIES>)
+target_link_libraries(perfkit_benchmark_preload PRIVATE $<TARGET_FILE:perfkit_benchmark> perfkit ${CMAKE_DL_LIBS})
+target_link_options(perfkit_benchmark_preload PRIVATE LINKER:--no-undefined LINKER:--exclude-libs,ALL
+                    LINKER:--wrap=_ZN9benchmark8internal17InitializeStreamsEv)
+if(PERFKIT_INSTALL)
+  install(TARGETS perfkit_benchmark_preload LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT perfkit)
+endif()

@@ -1,0 +1,173 @@
+// Counters in the tables of Google Benchmark (1.7.1 or newer), by one edit:
+//
+//   for (auto _ : perfkit::counted(state)) Parse(text);
+//
+//   Parse    812 ns   810 ns   863514 page-faults=0 cycles, instructions n/a (no PMU)
+//
+// Which counters: PERFKIT_COUNTERS=cycles,page-faults in the environment, or an argument of `counted`, or the flag
+// --perfkit_counters=... where PERFKIT_BENCHMARK_MAIN() takes the place of BENCHMARK_MAIN(). Numbers are of the loop
+// alone, an iteration, of all threads of a run; the empty loop's own cost is measured and taken off.
+// Link perfkit::benchmark: its link options show PauseTiming to perfkit. Where they are missing the head of the report
+// says that pauses are counted too, and a label that the benchmark sets hides the n/a of its row.
+#pragma once
+
+#include <benchmark/benchmark.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <initializer_list>
+#include <optional>
+#include <span>
+
+#include "perfkit/benchmark_region.h"
+
+namespace perfkit {
+
+// The loop of a benchmark, counted. Made by `counted`, used by range-for, gone with the loop; writes its columns into
+// the state's counters when it goes, so code behind the loop finds them there.
+class CountedLoop {
+ public:
+  // What `_` is: nothing, and no compiler minds that it is unused.
+  struct [[maybe_unused]] Value {};
+  struct End {};
+  class Iterator {
+   public:
+    Value operator*() const { return {}; }
+    Iterator& operator++() {
+      --left_;
+      return *this;
+    }
+    // The whole cost of a round: one subtraction and one jump, as in the benchmark library's own loop.
+    bool operator!=(End) const {
+      if (left_ != 0) [[likely]]
+        return true;
+      if (loop_ != nullptr) loop_->Finish();
+      return false;
+    }
+
+   private:
+    friend class CountedLoop;
+    Iterator(CountedLoop* loop, ::benchmark::IterationCount left) : loop_(loop), left_(left) {}
+    CountedLoop* loop_;  // null: the benchmark was skipped, and has already finished
+    ::benchmark::IterationCount left_;
+  };
+
+  CountedLoop(::benchmark::State& state, std::optional<std::span<const EventSpec>> events)
+      : state_(state), region_(&state, events, {.empty = RunEmpty}) {}
+  ~CountedLoop() {
+    const std::optional<BenchmarkRow> row = region_.Leave();
+    if (!row) return;
+    for (const BenchmarkColumn& column : row->columns) state_.counters[column.name] = column.value;
+    if (!row->label.empty()) state_.SetLabel(row->label);
+  }
+  CountedLoop(const CountedLoop&) = delete;
+  CountedLoop& operator=(const CountedLoop&) = delete;
+
+  // All iterations are one batch: the state's first KeepRunningBatch starts the clock, its second stops it. Both wait
+  // for the other threads of the run.
+  Iterator begin() {
+    if (!state_.KeepRunningBatch(state_.max_iterations)) return {nullptr, 0};
+    region_.Start();
+    return {this, state_.max_iterations};
+  }
+  End end() const { return {}; }
+
+ private:
+  void Finish() {
+    region_.Stop(state_.max_iterations);
+    state_.KeepRunningBatch(state_.max_iterations);
+  }
+
+  // A round's own cost, with the very code that the user's compiler makes of it: at -O0 it is ten times as much.
+  static void RunEmpty(int64_t rounds) {
+    for (Iterator i(nullptr, rounds); i != End(); ++i) asm volatile("");
+  }
+
+  ::benchmark::State& state_;
+  BenchmarkRegion region_;
+};
+
+// `state`'s loop, counted: the events that the environment or the command line names.
+inline CountedLoop counted(::benchmark::State& state) { return {state, std::nullopt}; }
+
+// These events, whatever the environment says: counted(state, {"page-faults", event::kInstructions}).
+inline CountedLoop counted(::benchmark::State& state, std::initializer_list<EventSpec> events) {
+  return {state, std::span<const EventSpec>(events.begin(), events.size())};
+}
+
+// The head of the report must be known before main runs anything, and the stock main calls nothing of ours. So it is
+// written by a static initialiser in the benchmark's own program: the only one of perfkit. PERFKIT_BENCHMARK_MAIN,
+// which reads flags first, switches it off.
+namespace detail {
+
+// What --wrap=State::PauseTiming calls the original. Null where the program is linked without it.
+[[gnu::weak]] void RealPauseTiming(::benchmark::State*) asm("__real__ZN9benchmark5State11PauseTimingEv");
+// Defined by PERFKIT_BENCHMARK_MAIN.
+extern "C" [[gnu::weak]] void perfkit_benchmark_own_main();
+
+// For src/benchmark/adapter/wrap.cc, which must not know the layout of a State: has this one's loop begun?
+extern "C" [[gnu::weak, gnu::used, gnu::visibility("default")]] bool perfkit_benchmark_begun(const void* state) {
+  return static_cast<const ::benchmark::State*>(state)->iterations() > 0;
+}
+
+// The stock main will refuse it, and cannot say what to do instead.
+inline void ExplainRefusedFlag() {
+  const std::string flag = BenchmarkArgument("--perfkit_");
+  if (flag.empty()) return;
+  std::fprintf(
+      stderr,
+      "perfkit: BENCHMARK_MAIN() does not know '%s': set PERFKIT_COUNTERS in the environment instead, or write "
+      "PERFKIT_BENCHMARK_MAIN() in its place\n",
+      flag.c_str());
+}
+
+inline bool AddBenchmarkContext() {
+  const BenchmarkContext context = DescribeBenchmarks(&RealPauseTiming != nullptr);
+  ::benchmark::AddCustomContext("perfkit", context.machine);
+  ::benchmark::AddCustomContext("perfkit_counters", context.counters);
+  ::benchmark::AddCustomContext("perfkit_pauses", context.pauses);
+  return true;
+}
+
+inline const bool benchmark_context_added =
+    &perfkit_benchmark_own_main == nullptr && (ExplainRefusedFlag(), AddBenchmarkContext());
+
+inline void PrintBenchmarkHelp() {
+  std::fputs(BenchmarkFlagsHelp(), stdout);
+  ::benchmark::PrintDefaultHelp();
+}
+
+// What 1.9.3's own main begins with; in older versions there is no such function, and this template is found.
+namespace older {
+template <class... Arguments>
+void MaybeReenterWithoutASLR(Arguments...) {}
+}  // namespace older
+inline void ReenterWithoutAslr(int argc, char** argv) {
+  using namespace ::benchmark;  // NOLINT: both, so that overload resolution may choose
+  using namespace older;        // NOLINT
+  MaybeReenterWithoutASLR(argc, argv);
+}
+
+inline int BenchmarkMain(int argc, char** argv) {
+  ReenterWithoutAslr(argc, argv);
+  const std::string wrong = TakeBenchmarkFlags(&argc, argv);
+  if (!wrong.empty()) {
+    std::fprintf(stderr, "%s\n", wrong.c_str());
+    return 1;
+  }
+  ::benchmark::Initialize(&argc, argv, PrintBenchmarkHelp);
+  if (::benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  AddBenchmarkContext();
+  ::benchmark::RunSpecifiedBenchmarks();
+  ::benchmark::Shutdown();
+  return 0;
+}
+
+}  // namespace detail
+}  // namespace perfkit
+
+// In the place of BENCHMARK_MAIN(): takes --perfkit_counters=LIST too, and refuses names that mean nothing.
+#define PERFKIT_BENCHMARK_MAIN()                                                           \
+  extern "C" void perfkit_benchmark_own_main() {}                                          \
+  int main(int argc, char** argv) { return ::perfkit::detail::BenchmarkMain(argc, argv); } \
+  int main(int, char**)

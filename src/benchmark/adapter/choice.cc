@@ -1,0 +1,89 @@
+// Each element of a list is parsed alone, so that each can be refused alone.
+#include "src/benchmark/adapter/choice.h"
+
+#include <utility>
+
+#include "perfkit/count.h"
+#include "perfkit/format.h"
+#include "src/sys/allocations.h"
+
+namespace perfkit::adapter {
+namespace {
+
+// Not an event of the kernel: somebody must stand in malloc's way (src/sys/allocations.h).
+constexpr std::string_view kAllocations = "allocations";
+
+size_t CountOf(const Choice& choice) {
+  size_t count = 0;
+  for (const auto& group : choice.groups) count += group.size();
+  return count;
+}
+
+void Refuse(Choice& choice, std::string_view name, std::string why_not) {
+  choice.wanted.push_back({std::string(name), std::move(why_not)});
+}
+
+void Refuse(Choice& choice, std::string_view name, const absl::Status& status) {
+  if (status.code() == absl::StatusCode::kInvalidArgument && choice.wrong.empty())
+    choice.wrong = std::string(status.message());
+  const std::string reason = FormatReason({}, status);
+  Refuse(choice, name, reason.substr(0, reason.find(" (")));  // it will stand in brackets itself
+}
+
+void AddGroup(Choice& choice, std::vector<EventConfig> group) {
+  const size_t first = CountOf(choice);
+  const bool fits = first + group.size() <= kMaxEvents;
+  for (size_t i = 0; i < group.size(); ++i) {
+    choice.wanted.push_back({group[i].name, fits ? "" : "more events than a set holds", first + i});
+  }
+  if (fits) choice.groups.push_back(std::move(group));
+}
+
+void AddAllocations(Choice& choice) {
+  if (sys::ThreadAllocations() == nullptr) {
+    return Refuse(choice, kAllocations, "this program does not wrap malloc");
+  }
+  choice.wanted.push_back({.name = std::string(kAllocations), .why_not = "", .source = Wanted::Source::kAllocations});
+}
+
+void AddElement(Choice& choice, const std::string& element) {
+  if (element == kAllocations) return AddAllocations(choice);
+  absl::StatusOr<std::vector<std::vector<EventConfig>>> groups = ParseEventList(element);
+  if (!groups.ok()) return Refuse(choice, element, groups.status());
+  for (std::vector<EventConfig>& group : *groups) AddGroup(choice, std::move(group));
+}
+
+void AddList(Choice& choice, std::string_view list) {
+  const absl::StatusOr<std::vector<std::string>> elements = SplitEventList(list);
+  if (!elements.ok()) return Refuse(choice, list, elements.status());
+  for (const std::string& element : *elements) AddElement(choice, element);
+}
+
+}  // namespace
+
+Choice Choose(std::string_view list) {
+  Choice choice;
+  AddList(choice, list);
+  return choice;
+}
+
+Choice Choose(std::span<const EventSpec> events) {
+  Choice choice;
+  for (const EventSpec& spec : events) {
+    if (!spec.type) {
+      AddList(choice, spec.text);
+      continue;
+    }
+    absl::StatusOr<EventConfig> event = ResolveEvent(spec);
+    if (!event.ok()) {
+      Refuse(choice, spec.text, event.status());
+      continue;
+    }
+    std::vector<EventConfig> group;
+    group.push_back(*std::move(event));
+    AddGroup(choice, std::move(group));
+  }
+  return choice;
+}
+
+}  // namespace perfkit::adapter

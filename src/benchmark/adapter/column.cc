@@ -1,0 +1,23 @@
+// Names and reasons, from what the set says about its events.
+#include "src/benchmark/adapter/column.h"
+
+#include "perfkit/format.h"
+
+namespace perfkit::adapter {
+
+std::string ColumnName(const EventConfig& event, Validity standing) {
+  std::string name = event.name;
+  if (standing.has(Validity::kUserOnly) && !event.privilege_given) name += ":u";
+  if (!event.unit.empty()) name += "[" + event.unit + "]";
+  return name;
+}
+
+std::string WhyNot(const CounterSet& set, size_t i, const Count& count) {
+  const std::string reason = FormatReason(set.event(i), set.reason(i));
+  if (!reason.empty()) return reason;
+  if (count.validity.has(Validity::kOtherThread)) return "began and ended on different threads";
+  if (count.validity.counted()) return "never was on a counter";
+  return "reading failed";
+}
+
+}  // namespace perfkit::adapter

@@ -1,0 +1,191 @@
+// One thread's counters around a loop.
+//
+// Two threads' worth of state lives beyond a region: the book in which the threads of a run add up, and, for each
+// thread, which region it is in, so that PauseTiming, which knows a State only, finds it.
+#include <algorithm>
+#include <utility>
+
+#include "perfkit/benchmark_region.h"
+#include "perfkit/counter.h"
+#include "perfkit/format.h"
+#include "perfkit/scope.h"
+#include "src/benchmark/adapter/choice.h"
+#include "src/benchmark/adapter/column.h"
+#include "src/benchmark/adapter/overhead.h"
+#include "src/benchmark/adapter/run_book.h"
+#include "src/sys/allocations.h"
+
+namespace perfkit {
+
+struct BenchmarkRegion::Impl {
+  using Tally = adapter::Tally;
+  using Wanted = adapter::Wanted;
+
+  Impl(const void* state, adapter::Choice chosen, const BenchmarkLoop& loop) : state(state), choice(std::move(chosen)) {
+    const std::string refused = OpenSet();
+    if (set) overhead = adapter::MeasureOverhead(*set, loop.empty);
+    for (const Wanted& wanted : choice.wanted) tallies.push_back(TallyOf(wanted, refused));
+  }
+
+  // Why there is no set; "".
+  std::string OpenSet() {
+    if (choice.groups.empty()) return "";
+    absl::StatusOr<CounterSet> opened = CounterSet::Open(choice.groups, Target::ThisThread(), {.require_all = false});
+    if (!opened.ok()) return FormatReason({}, opened.status());
+    set.emplace(*std::move(opened));
+    return "";
+  }
+
+  // All that is known before the loop: behind it the benchmark's timer runs on until the numbers are filled in.
+  Tally TallyOf(const Wanted& wanted, const std::string& refused) const {
+    if (!wanted.why_not.empty()) return {.name = wanted.name, .why_not = wanted.why_not};
+    if (wanted.source == Wanted::Source::kAllocations) return {.name = wanted.name, .why_not = ""};
+    if (!set) return {.name = wanted.name, .why_not = refused};
+    const size_t i = wanted.index;
+    if (!set->standing(i).counted()) return {.name = wanted.name, .why_not = adapter::WhyNot(*set, i, {})};
+    return {.name = adapter::ColumnName(set->event(i), set->standing(i)), .why_not = ""};
+  }
+
+  void Open() noexcept {
+    if (set) set->Read(begin);
+    if (allocated_now != nullptr) allocated_before = *allocated_now;
+    counting = true;
+  }
+
+  void Close() noexcept {
+    Snapshot end;
+    if (allocated_now != nullptr) allocated += *allocated_now - allocated_before;
+    if (set) set->Read(end);
+    counting = false;
+    ++segments;
+    if (set) total.Add(*set, begin, end);
+  }
+
+  void Fill(Tally& tally, const Wanted& wanted, int64_t iterations) const {
+    if (!tally.why_not.empty()) return;
+    if (wanted.source == Wanted::Source::kAllocations) {
+      tally.value = static_cast<double>(allocated);
+      return;
+    }
+    const size_t i = wanted.index;
+    const Count count = total.count(*set, i);
+    const std::optional<uint64_t> scaled = count.scaled();
+    if (!scaled || total.strayed() > 0) {
+      tally = {.name = wanted.name, .why_not = adapter::WhyNot(*set, i, count)};
+      return;
+    }
+    tally.value = overhead.Without(static_cast<double>(*scaled), i, segments, iterations) * set->event(i).scale;
+    tally.enabled_ns = count.time_enabled_ns;
+    tally.running_ns = count.time_running_ns;
+  }
+
+  const void* state;
+  adapter::Choice choice;
+  std::optional<CounterSet> set;
+  adapter::Overhead overhead;
+  std::vector<Tally> tallies;  // one for each that is wanted
+  ScopeTotals total;
+  Snapshot begin;
+  const uint64_t* const allocated_now = sys::ThreadAllocations();
+  uint64_t allocated_before = 0, allocated = 0;
+  uint64_t segments = 0;
+  bool started = false;   // between Start and Stop
+  bool counting = false;  // started, and not paused
+  bool arrived = false;   // in the book
+};
+
+namespace {
+
+// The run that is under way. Never destroyed: benchmarks may run while a program ends.
+adapter::RunBook& Book() {
+  static adapter::RunBook& book = *new adapter::RunBook;
+  return book;
+}
+
+// What the calling thread is in, and the note of what it was in last.
+struct ThreadPlace {
+  const void* region_state = nullptr;
+  void* region = nullptr;  // a BenchmarkRegion::Impl, whose name is private
+  const void* note_state = nullptr;
+  std::string note;
+
+  void ForgetNote() {
+    note_state = nullptr;
+    note.clear();
+  }
+};
+
+ThreadPlace& Place() {
+  thread_local ThreadPlace place;
+  return place;
+}
+
+}  // namespace
+
+BenchmarkRegion::BenchmarkRegion(const void* state, std::optional<std::span<const EventSpec>> events,
+                                 const BenchmarkLoop& loop)
+    : impl_(std::make_unique<Impl>(state, events ? adapter::Choose(*events) : adapter::Choose(BenchmarkCounters()),
+                                   loop)) {
+  Place().region_state = state;
+  Place().region = impl_.get();
+}
+
+BenchmarkRegion::~BenchmarkRegion() {
+  if (Place().region != impl_.get()) return;
+  Place().region_state = nullptr;
+  Place().region = nullptr;
+}
+
+void BenchmarkRegion::Start() noexcept {
+  impl_->started = true;
+  impl_->Open();
+}
+
+void BenchmarkRegion::Stop(int64_t iterations) noexcept {
+  if (!impl_->started) return;
+  if (impl_->counting) impl_->Close();
+  impl_->started = false;
+  impl_->arrived = true;
+  for (size_t i = 0; i < impl_->tallies.size(); ++i) {
+    impl_->Fill(impl_->tallies[i], impl_->choice.wanted[i], iterations);
+  }
+  Book().Arrive(iterations, std::move(impl_->tallies));
+}
+
+std::optional<BenchmarkRow> BenchmarkRegion::Leave() {
+  if (!std::exchange(impl_->arrived, false)) return std::nullopt;
+  BenchmarkRow row = Book().Leave();
+  Place().note_state = impl_->state;
+  Place().note = row.note;
+  return row;
+}
+
+void BenchmarkRegion::Pause(const void* state) noexcept {
+  if (Place().region == nullptr || Place().region_state != state) return;
+  Impl& impl = *static_cast<Impl*>(Place().region);
+  if (impl.counting) impl.Close();
+}
+
+void BenchmarkRegion::Resume(const void* state) noexcept {
+  if (Place().region == nullptr || Place().region_state != state) return;
+  Impl& impl = *static_cast<Impl*>(Place().region);
+  if (impl.started && !impl.counting) impl.Open();
+}
+
+void BenchmarkRegion::Begin() noexcept {
+  Place().ForgetNote();
+  Book().Begin();
+}
+
+void BenchmarkRegion::End() noexcept { Book().End(); }
+
+std::string BenchmarkRegion::LabelFor(const void* state, const std::string& label, bool begun) {
+  ThreadPlace& place = Place();
+  if (!begun) place.ForgetNote();
+  const bool noted = place.note_state == state && !place.note.empty();
+  if (noted && label.ends_with(place.note)) return label;  // a region's own
+  Book().SetLabel(label, begun);
+  return noted ? adapter::JoinLabel(label, place.note) : label;
+}
+
+}  // namespace perfkit

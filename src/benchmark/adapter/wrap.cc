@@ -1,0 +1,78 @@
+// What a program calls instead of State's own functions when it is linked with --wrap (cmake/Benchmark.cmake).
+//
+// The linker turns calls of PauseTiming into calls of __wrap_PauseTiming, and __real_PauseTiming into the original. In
+// a program that is linked without --wrap nobody calls these, and the originals, being weak, are null. Only calls from
+// outside the benchmark library are turned: those that it makes itself stay with it.
+#include <string>
+
+#include "perfkit/benchmark_region.h"
+
+// Itanium C++ ABI names. SetLabel takes a const char* up to 1.7, a std::string from 1.8 on.
+#define PERFKIT_PAUSE "_ZN9benchmark5State11PauseTimingEv"
+#define PERFKIT_RESUME "_ZN9benchmark5State12ResumeTimingEv"
+#define PERFKIT_START "_ZN9benchmark5State16StartKeepRunningEv"
+#define PERFKIT_FINISH "_ZN9benchmark5State17FinishKeepRunningEv"
+#define PERFKIT_LABEL_CHARS "_ZN9benchmark5State8SetLabelEPKc"
+#define PERFKIT_LABEL_STRING "_ZN9benchmark5State8SetLabelERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"
+
+// Defined by perfkit/benchmark.h, which knows what a State is.
+extern "C" [[gnu::weak]] bool perfkit_benchmark_begun(const void* state);
+
+namespace {
+
+std::string LabelFor(const void* state, const std::string& label) {
+  const bool begun = &perfkit_benchmark_begun != nullptr && perfkit_benchmark_begun(state);
+  return perfkit::BenchmarkRegion::LabelFor(state, label, begun);
+}
+
+}  // namespace
+
+// `state` is the object of the member function: its first argument in the Itanium ABI on every Linux.
+extern "C" {
+
+[[gnu::weak]] void perfkit_real_pause(void* state) asm("__real_" PERFKIT_PAUSE);
+[[gnu::weak]] void perfkit_real_resume(void* state) asm("__real_" PERFKIT_RESUME);
+[[gnu::weak]] void perfkit_real_start(void* state) asm("__real_" PERFKIT_START);
+[[gnu::weak]] void perfkit_real_finish(void* state) asm("__real_" PERFKIT_FINISH);
+[[gnu::weak]] void perfkit_real_label_chars(void* state, const char* label) asm("__real_" PERFKIT_LABEL_CHARS);
+[[gnu::weak]] void perfkit_real_label_string(void* state, const std::string& label) asm("__real_" PERFKIT_LABEL_STRING);
+
+[[gnu::visibility("default")]] void perfkit_wrap_pause(void* state) asm("__wrap_" PERFKIT_PAUSE);
+[[gnu::visibility("default")]] void perfkit_wrap_resume(void* state) asm("__wrap_" PERFKIT_RESUME);
+[[gnu::visibility("default")]] void perfkit_wrap_start(void* state) asm("__wrap_" PERFKIT_START);
+[[gnu::visibility("default")]] void perfkit_wrap_finish(void* state) asm("__wrap_" PERFKIT_FINISH);
+[[gnu::visibility("default")]] void perfkit_wrap_label_chars(void* state,
+                                                             const char* label) asm("__wrap_" PERFKIT_LABEL_CHARS);
+[[gnu::visibility("default")]] void perfkit_wrap_label_string(void* state, const std::string& label) asm(
+    "__wrap_" PERFKIT_LABEL_STRING);
+
+// Nearest to the loop: the timer's own work is on the other side of our reads.
+void perfkit_wrap_pause(void* state) {
+  perfkit::BenchmarkRegion::Pause(state);
+  perfkit_real_pause(state);
+}
+
+void perfkit_wrap_resume(void* state) {
+  perfkit_real_resume(state);
+  perfkit::BenchmarkRegion::Resume(state);
+}
+
+void perfkit_wrap_start(void* state) {
+  perfkit::BenchmarkRegion::Begin();
+  perfkit_real_start(state);
+}
+
+void perfkit_wrap_finish(void* state) {
+  perfkit_real_finish(state);
+  perfkit::BenchmarkRegion::End();
+}
+
+void perfkit_wrap_label_chars(void* state, const char* label) {
+  perfkit_real_label_chars(state, LabelFor(state, label).c_str());
+}
+
+void perfkit_wrap_label_string(void* state, const std::string& label) {
+  perfkit_real_label_string(state, LabelFor(state, label));
+}
+
+}  // extern "C"

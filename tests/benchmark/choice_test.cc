@@ -1,0 +1,119 @@
+// Names to a set: what is wrong or missing is told, and costs no other event its place.
+#include "src/benchmark/adapter/choice.h"
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+
+#include "perfkit/benchmark_region.h"
+#include "perfkit/count.h"
+#include "src/benchmark/adapter/column.h"
+
+namespace perfkit::adapter {
+namespace {
+
+using Catch::Matchers::Contains;
+
+TEST_CASE("events keep their order, groups stay together") {
+  const Choice choice = Choose("context-switches,{page-faults,task-clock},minor-faults");
+  REQUIRE(choice.wanted.size() == 4);
+  CHECK(choice.groups.size() == 3);
+  CHECK(choice.groups[1].size() == 2);
+  for (size_t i = 0; i < 4; ++i) {
+    CHECK(choice.wanted[i].index == i);
+    CHECK(choice.wanted[i].why_not.empty());
+  }
+  CHECK(choice.wrong.empty());
+}
+
+TEST_CASE("a name that means nothing is refused alone, and reported whole") {
+  const Choice choice = Choose("cylces,page-faults");
+  REQUIRE(choice.wanted.size() == 2);
+  CHECK(choice.wanted[0].name == "cylces");
+  CHECK_THAT(choice.wanted[0].why_not, Contains("cylces") && !Contains("("));
+  CHECK(choice.wanted[1].why_not.empty());
+  CHECK(choice.wanted[1].index == 0);
+  CHECK_THAT(choice.wrong, Contains("did you mean 'cycles'"));
+}
+
+TEST_CASE("constants and texts mix") {
+  const EventSpec specs[] = {event::kPageFaults, "minor-faults:u", "allocations", EventType{5, 0, 0, 0, "breakpoint"}};
+  const Choice choice = Choose(specs);
+  REQUIRE(choice.wanted.size() == 4);
+  CHECK(choice.wanted[0].why_not.empty());
+  CHECK(choice.wanted[1].index == 1);
+  CHECK(!choice.wanted[2].why_not.empty());
+  CHECK(!choice.wanted[3].why_not.empty());
+}
+
+TEST_CASE("what a set cannot hold is refused, not dropped") {
+  std::string list = "page-faults";
+  for (size_t i = 1; i < kMaxEvents + 2; ++i) list += ",page-faults";
+  const Choice choice = Choose(list);
+  REQUIRE(choice.wanted.size() == kMaxEvents + 2);
+  CHECK(choice.groups.size() == kMaxEvents);
+  CHECK(choice.wanted[kMaxEvents - 1].why_not.empty());
+  CHECK(!choice.wanted[kMaxEvents].why_not.empty());
+}
+
+TEST_CASE("hostile lists end in a reason") {
+  for (const char* list : {"", ",", "{", "page-faults,,", "\x01\xff", "cpu/", "a,{b,{c}}"}) {
+    CAPTURE(list);
+    const Choice choice = Choose(list);
+    CHECK(choice.groups.empty());
+    REQUIRE(choice.wanted.size() == 1);
+    CHECK(!choice.wanted[0].why_not.empty());
+    CHECK(!choice.wrong.empty());
+  }
+}
+
+TEST_CASE("a column's name tells unit and whose work it is") {
+  EventConfig event;
+  event.name = "page-faults";
+  CHECK(ColumnName(event, {}) == "page-faults");
+  CHECK(ColumnName(event, {Validity::kUserOnly}) == "page-faults:u");
+  event.privilege_given = true;
+  event.name = "page-faults:u";
+  CHECK(ColumnName(event, {Validity::kUserOnly}) == "page-faults:u");
+  event.unit = "ns";
+  CHECK(ColumnName(event, {}) == "page-faults:u[ns]");
+}
+
+TEST_CASE("flags are taken out of the command line, and the last one holds") {
+  char program[] = "program", first[] = "--perfkit_counters=cycles", other[] = "--benchmark_filter=x",
+       second[] = "--perfkit_counters=page-faults";
+  char* argv[] = {program, first, other, second, nullptr};
+  int argc = 4;
+  CHECK(TakeBenchmarkFlags(&argc, argv).empty());
+  CHECK(argc == 2);
+  CHECK(argv[1] == other);
+  CHECK(BenchmarkCounters() == "page-faults");
+  unsetenv("PERFKIT_COUNTERS");
+}
+
+TEST_CASE("a flag with a wrong name is an error, and no flag is none") {
+  char program[] = "program", wrong[] = "--perfkit_counters=cylces";
+  char* argv[] = {program, wrong, nullptr};
+  int argc = 2;
+  CHECK_THAT(TakeBenchmarkFlags(&argc, argv), Contains("did you mean 'cycles'"));
+  unsetenv("PERFKIT_COUNTERS");
+  CHECK(argc == 1);
+  CHECK(TakeBenchmarkFlags(&argc, argv).empty());
+  argc = 0;
+  CHECK(TakeBenchmarkFlags(&argc, argv).empty());
+  CHECK(BenchmarkCounters() == "instructions,cycles,page-faults");
+}
+
+TEST_CASE("the head of the report says what each event is worth") {
+  setenv("PERFKIT_COUNTERS", "page-faults,allocations,cylces", 1);
+  const BenchmarkContext context = DescribeBenchmarks(false);
+  unsetenv("PERFKIT_COUNTERS");
+  CHECK_THAT(context.counters, Contains("page-faults") && Contains(" by "));
+  CHECK_THAT(context.counters,
+             Contains("; allocations n/a (") && Contains("; cylces n/a (") && Contains("did you mean 'cycles'"));
+  CHECK_THAT(context.machine, Contains("Linux"));
+  CHECK_THAT(context.pauses, Contains("--wrap"));
+  CHECK(DescribeBenchmarks(true).pauses == "not counted");
+}
+
+}  // namespace
+}  // namespace perfkit::adapter

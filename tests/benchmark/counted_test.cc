@@ -1,0 +1,248 @@
+// Known work in benchmark loops, read from the library's own rows: no PMU needed.
+#include <catch2/catch.hpp>
+#include <cstdlib>
+
+#include "tests/benchmark/capture.h"
+#include "tests/support/fake_kernel.h"
+#include "tests/support/work.h"
+
+namespace perfkit {
+namespace {
+
+using Catch::Matchers::Contains;
+using Catch::Matchers::StartsWith;
+using testing::Column;
+using testing::FreshPages;
+using testing::Row;
+using testing::RunBenchmark;
+
+// Faults `pages` times a round, in whatever loop `loop` makes of the state.
+template <class Loop>
+void TouchIn(Loop&& loop, FreshPages& pages) {
+  for (auto _ : loop) {
+    pages.Touch(0, pages.pages());
+    pages.Forget();
+  }
+}
+
+void Warm(FreshPages& pages) {
+  pages.Touch(0, pages.pages());
+  pages.Forget();
+}
+
+TEST_CASE("a touch of 256 pages is 256 faults, at any number of threads") {
+  const int threads = GENERATE(1, 2, 3, 8, 64);
+  CAPTURE(threads);
+  const std::vector<Row> rows = RunBenchmark(
+      [](benchmark::State& state) {
+        FreshPages pages(256);
+        Warm(pages);
+        TouchIn(counted(state, {"page-faults"}), pages);
+      },
+      4, threads);
+  REQUIRE(rows.size() == 1);
+  CHECK(rows[0].iterations == 4 * threads);
+  CHECK(Column(rows[0], "page-faults") == 256);
+  CHECK(rows[0].report_label.empty());
+}
+
+TEST_CASE("threads that do different work are averaged over all rounds") {
+  const std::vector<Row> rows = RunBenchmark(
+      [](benchmark::State& state) {
+        FreshPages pages(16 * (1 + static_cast<size_t>(state.thread_index())));
+        Warm(pages);
+        TouchIn(counted(state, {"page-faults"}), pages);
+      },
+      8, 4);
+  REQUIRE(rows.size() == 1);
+  CHECK(Column(rows[0], "page-faults") == 16 * (1 + 2 + 3 + 4) / 4.0);
+}
+
+TEST_CASE("only the threads that are counted are divided by") {
+  const std::vector<Row> rows = RunBenchmark(
+      [](benchmark::State& state) {
+        FreshPages pages(16);
+        Warm(pages);
+        if (state.thread_index() == 0) {
+          TouchIn(state, pages);
+        } else {
+          TouchIn(counted(state, {"page-faults"}), pages);
+        }
+      },
+      8, 3);
+  REQUIRE(rows.size() == 1);
+  CHECK(Column(rows[0], "page-faults") == 16);
+}
+
+TEST_CASE("what happens while timing is paused is not counted") {
+  const std::vector<Row> rows = RunBenchmark(
+      [](benchmark::State& state) {
+        FreshPages pages(32), others(64);
+        Warm(pages);
+        for (auto _ : counted(state, {"page-faults"})) {
+          state.PauseTiming();
+          pages.Forget();
+          others.Touch(0, 64);
+          others.Forget();
+          state.ResumeTiming();
+          pages.Touch(0, 32);
+        }
+      },
+      16);
+  REQUIRE(rows.size() == 1);
+  CHECK(Column(rows[0], "page-faults") == 32);
+}
+
+TEST_CASE("an empty loop costs nothing: the loop's own part is taken off") {
+  const std::vector<Row> rows = RunBenchmark(
+      [](benchmark::State& state) {
+        for (auto _ : counted(state, {"page-faults", "task-clock", "context-switches"})) asm volatile("");
+      },
+      1 << 22);
+  REQUIRE(rows.size() == 1);
+  CHECK(Column(rows[0], "page-faults") == 0);
+  // Without calibration this is a tenth of the loop's own 0.3 ns or more; noise of the machine may add to it.
+  CHECK(Column(rows[0], "task-clock[ns]") >= 0);
+  CHECK(Column(rows[0], "task-clock[ns]") < 5);
+}
+
+TEST_CASE("what has no number has no column, and the label says why") {
+  const std::vector<Row> rows = RunBenchmark(
+      [](benchmark::State& state) {
+        for (auto _ : counted(state, {"page-faults", "allocations", "page-fualts"})) asm volatile("");
+      },
+      16);
+  REQUIRE(rows.size() == 1);
+  CHECK(rows[0].counters.size() == 1);
+  CHECK(Column(rows[0], "page-faults") == 0);
+  CHECK_THAT(rows[0].report_label, StartsWith("allocations n/a (") && Contains("; page-fualts n/a ("));
+}
+
+TEST_CASE("a benchmark's own label stands before what has no number") {
+  const auto body = [](benchmark::State& state) {
+    for (auto _ : counted(state, {"allocations"})) asm volatile("");
+    state.SetLabel("mine");
+  };
+  for (const int threads : {1, 4}) {
+    const std::vector<Row> rows = RunBenchmark(body, 16, threads);
+    REQUIRE(rows.size() == 1);
+    CHECK_THAT(rows[0].report_label, StartsWith("mine; allocations n/a ("));
+  }
+}
+
+TEST_CASE("a label from before the loop stands before what has no number, whichever thread set it") {
+  const int by = GENERATE(0, 1, 3);
+  const auto body = [by](benchmark::State& state) {
+    if (state.thread_index() == by) state.SetLabel("ahead");
+    for (auto _ : counted(state, {"allocatons"})) asm volatile("");
+  };
+  CHECK_THAT(RunBenchmark(body, 16, 4).at(0).report_label, StartsWith("ahead; allocatons n/a ("));
+}
+
+TEST_CASE("the label of one run does not stick to the next") {
+  const bool ahead = GENERATE(false, true), bare = GENERATE(false, true);
+  const auto labelled = [&](benchmark::State& state) {
+    if (ahead) state.SetLabel("mine");
+    if (bare) {
+      for (auto _ : state) asm volatile("");
+    } else {
+      for (auto _ : counted(state, {"allocatons"})) asm volatile("");
+    }
+    if (!ahead) state.SetLabel("mine");
+  };
+  RunBenchmark(labelled, 16, 2);
+  const auto other = [](benchmark::State& state) {
+    for (auto _ : counted(state, {"allocatons"})) asm volatile("");
+  };
+  CHECK_THAT(RunBenchmark(other, 16, 2).at(0).report_label, StartsWith("allocatons n/a ("));
+}
+
+TEST_CASE("the note of one run does not stick to the next") {
+  const bool ahead = GENERATE(false, true);
+  RunBenchmark(
+      [](benchmark::State& state) {
+        for (auto _ : counted(state, {"allocations"})) asm volatile("");
+      },
+      16);
+  const std::vector<Row> rows = RunBenchmark(
+      [ahead](benchmark::State& state) {
+        if (ahead) state.SetLabel("plain");
+        for (auto _ : state) asm volatile("");
+        if (!ahead) state.SetLabel("plain");
+      },
+      16);
+  REQUIRE(rows.size() == 1);
+  CHECK(rows[0].report_label == "plain");
+}
+
+TEST_CASE("repetitions keep their columns, and so do their aggregates") {
+  const std::vector<Row> rows = RunBenchmark(
+      [](benchmark::State& state) {
+        FreshPages pages(16);
+        Warm(pages);
+        TouchIn(counted(state, {"page-faults", "allocations"}), pages);
+      },
+      8, 2, 3);
+  REQUIRE(rows.size() == 3 + 4);  // mean, median, stddev, cv
+  for (const Row& row : rows) {
+    const bool spread = row.aggregate_name == "stddev" || row.aggregate_name == "cv";
+    CHECK(Column(row, "page-faults") == (spread ? 0 : 16));
+    CHECK_THAT(row.report_label, StartsWith("allocations n/a ("));
+  }
+}
+
+TEST_CASE("a benchmark that breaks off disturbs neither its threads nor the next run") {
+  const auto some_fail = [](benchmark::State& state) {
+    if (state.thread_index() == 1) state.SkipWithError("before the loop");
+    FreshPages pages(16);
+    Warm(pages);
+    for (auto _ : counted(state, {"page-faults"})) {
+      pages.Touch(0, 16);
+      pages.Forget();
+      if (state.thread_index() != 2) continue;
+      state.SkipWithError("in the loop");
+      break;
+    }
+  };
+  CHECK(RunBenchmark(some_fail, 8, 4).at(0).counters.empty());
+  const std::vector<Row> rows = RunBenchmark(
+      [](benchmark::State& state) {
+        FreshPages pages(16);
+        Warm(pages);
+        TouchIn(counted(state, {"page-faults"}), pages);
+      },
+      8, 4);
+  CHECK(Column(rows.at(0), "page-faults") == 16);
+}
+
+TEST_CASE("the environment says which counters, unless the loop does") {
+  setenv("PERFKIT_COUNTERS", "minor-faults,context-switches", 1);
+  const std::vector<Row> rows = RunBenchmark(
+      [](benchmark::State& state) {
+        FreshPages pages(16);
+        Warm(pages);
+        TouchIn(counted(state), pages);
+      },
+      8);
+  unsetenv("PERFKIT_COUNTERS");
+  CHECK(Column(rows.at(0), "minor-faults") == 16);
+  CHECK(Column(rows.at(0), "context-switches") >= 0);
+  CHECK(Column(rows.at(0), "page-faults") == -1);
+}
+
+TEST_CASE("where perf is forbidden, getrusage counts what it can and the rest says n/a") {
+  testing::FakeKernel fake;
+  fake.FailAll(testing::Call::kPerfEventOpen, EPERM);
+  const std::vector<Row> rows = RunBenchmark(
+      [](benchmark::State& state) {
+        FreshPages pages(16);
+        Warm(pages);
+        TouchIn(counted(state, {event::kPageFaults, event::kCycles}), pages);
+      },
+      8, 2);
+  CHECK(Column(rows.at(0), "page-faults") == 16);
+  CHECK_THAT(rows.at(0).report_label, StartsWith("cycles n/a ("));
+}
+
+}  // namespace
+}  // namespace perfkit

@@ -1,0 +1,137 @@
+// Sums over threads, and how worth becomes names: exact, scaled, missing.
+#include "src/benchmark/adapter/run_book.h"
+
+#include <catch2/catch.hpp>
+#include <map>
+#include <thread>
+
+namespace perfkit::adapter {
+namespace {
+
+using Columns = std::map<std::string, double>;
+
+Columns ColumnsOf(const BenchmarkRow& row) {
+  Columns columns;
+  for (const BenchmarkColumn& column : row.columns) columns[column.name] = column.value;
+  return columns;
+}
+
+TEST_CASE("an exact number keeps its plain name") {
+  const BenchmarkRow row = MakeRow({{.name = "page-faults", .why_not = "", .value = 512}}, 2, 1);
+  CHECK(ColumnsOf(row) == Columns{{"page-faults", 256}});
+  CHECK(row.note.empty());
+}
+
+TEST_CASE("a multiplexed number never has the plain name") {
+  const Tally tally{.name = "cycles", .why_not = "", .value = 1000, .enabled_ns = 100, .running_ns = 62};
+  const BenchmarkRow row = MakeRow({tally}, 10, 1);
+  CHECK(ColumnsOf(row) == Columns{{"cycles(scaled)", 100}, {"cycles(covered%)", 62}});
+}
+
+TEST_CASE("what is missing is named once for each reason, and has no column") {
+  const BenchmarkRow row = MakeRow({{.name = "cycles", .why_not = "no PMU"},
+                                    {.name = "page-faults", .why_not = "", .value = 4},
+                                    {.name = "allocations", .why_not = "nobody counts"},
+                                    {.name = "instructions", .why_not = "no PMU"}},
+                                   4, 1);
+  CHECK(ColumnsOf(row) == Columns{{"page-faults", 1}});
+  CHECK(row.note == "cycles, instructions n/a (no PMU); allocations n/a (nobody counts)");
+}
+
+TEST_CASE("no iteration, no number") {
+  const BenchmarkRow row = MakeRow({{.name = "page-faults", .why_not = "", .value = 4}}, 0, 1);
+  CHECK(row.columns.empty());
+  CHECK(row.note == "page-faults n/a (no iteration)");
+}
+
+TEST_CASE("the first to leave gets the sum, all get the note, and the book is empty afterwards") {
+  RunBook book;
+  const std::vector<Tally> tallies{{.name = "page-faults", .why_not = "", .value = 10},
+                                   {.name = "cycles", .why_not = "no PMU"}};
+  for (int run = 0; run < 2; ++run) {
+    book.Arrive(5, tallies);
+    book.Arrive(5, tallies);
+    const BenchmarkRow first = book.Leave();
+    const BenchmarkRow second = book.Leave();
+    CHECK(second.columns.empty());
+    CHECK(ColumnsOf(first) == Columns{{"page-faults", 2}});
+    CHECK(first.note == "cycles n/a (no PMU)");
+    CHECK(second.note == first.note);
+  }
+}
+
+TEST_CASE("a sum with a hole is no sum") {
+  RunBook book;
+  book.Arrive(1, {{.name = "page-faults", .why_not = "", .value = 10}});
+  SECTION("one thread could not count it") {
+    book.Arrive(1, {{.name = "page-faults", .why_not = "no descriptor left"}});
+    CHECK(book.Leave().note == "page-faults n/a (no descriptor left)");
+  }
+  SECTION("one thread did not ask for it") {
+    book.Arrive(1, {});
+    CHECK(book.Leave().note == "page-faults n/a (not counted on every thread)");
+  }
+  CHECK(book.Leave().columns.empty());
+}
+
+TEST_CASE("coverage of a run is that of all its threads' time") {
+  RunBook book;
+  book.Arrive(1, {{.name = "cycles", .why_not = "", .value = 10, .enabled_ns = 100, .running_ns = 100}});
+  book.Arrive(1, {{.name = "cycles", .why_not = "", .value = 30, .enabled_ns = 100, .running_ns = 50}});
+  CHECK(ColumnsOf(book.Leave()) == Columns{{"cycles(scaled)", 20}, {"cycles(covered%)", 75}});
+  book.Leave();
+}
+
+TEST_CASE("threads may arrive and leave in any order") {
+  RunBook book;
+  constexpr int kThreads = 16;
+  for (int run = 0; run < 50; ++run) {
+    std::vector<std::thread> threads;
+    for (int t = 0; t < kThreads; ++t) {
+      threads.emplace_back([&book, t] { book.Arrive(1, {{.name = "n", .why_not = "", .value = 1.0 * t}}); });
+    }
+    for (std::thread& thread : threads) thread.join();
+    threads.clear();
+    std::vector<BenchmarkRow> rows(kThreads);
+    for (int t = 0; t < kThreads; ++t) threads.emplace_back([&, t] { rows[static_cast<size_t>(t)] = book.Leave(); });
+    for (std::thread& thread : threads) thread.join();
+    size_t writers = 0;
+    for (const BenchmarkRow& row : rows) {
+      if (row.columns.empty()) continue;
+      ++writers;
+      CHECK(ColumnsOf(row) == Columns{{"n", 7.5}});
+    }
+    CHECK(writers == 1);
+  }
+}
+
+const std::vector<Tally> kMissing{{.name = "cycles", .why_not = "no PMU"}};
+
+TEST_CASE("a label from before the loop is kept, one of the last run is not") {
+  RunBook book;
+  book.SetLabel("ahead", false);
+  book.Begin();
+  book.SetLabel("by another thread", false);
+  book.Begin();
+  book.Arrive(1, kMissing);
+  book.Arrive(1, kMissing);
+  CHECK(book.Leave().label == "by another thread; cycles n/a (no PMU)");
+  CHECK(book.Leave().label.empty());  // one thread sets it
+  book.End();
+  book.End();
+  book.SetLabel("behind", true);
+  book.Begin();
+  book.Arrive(1, kMissing);
+  CHECK(book.Leave().label == "cycles n/a (no PMU)");
+}
+
+TEST_CASE("a run that misses nothing leaves the label alone") {
+  RunBook book;
+  book.SetLabel("mine", false);
+  book.Begin();
+  book.Arrive(1, {{.name = "page-faults", .why_not = "", .value = 1}});
+  CHECK(book.Leave().label.empty());
+}
+
+}  // namespace
+}  // namespace perfkit::adapter
