@@ -44,15 +44,24 @@ constexpr const char* kNames[] = {
     "Switch/off",
 };
 
+constexpr Bar kAdapterBars[] = {
+    {"Loop/counted", "Loop/bare", 1.01, "a round of a counted benchmark loop, to the library's own", 0},
+};
+
+constexpr const char* kAdapterNames[] = {"Loop/bare", "Loop/counted"};
+
 }  // namespace
 
 std::span<const Bar> Bars() { return kBars; }
+std::span<const Bar> AdapterBars() { return kAdapterBars; }
 std::span<const char* const> ContractNames() { return kNames; }
+std::span<const char* const> AdapterNames() { return kAdapterNames; }
 
-std::vector<Judged> Judge(const Results& results) {
+std::vector<Judged> Judge(const Results& results, std::span<const Bar> bars) {
   std::vector<Judged> judged;
-  for (const Bar& bar : kBars) {
-    const auto held = Median(results, bar.name), floor = Median(results, bar.floor);
+  for (const Bar& bar : bars) {
+    const auto held = QuantileOf(results, bar.name, bar.quantile);
+    const auto floor = QuantileOf(results, bar.floor, bar.quantile);
     judged.push_back({&bar, held && floor && *floor > 0 ? std::optional(*held / *floor) : std::nullopt});
   }
   return judged;

@@ -52,11 +52,13 @@ struct Entry {
 
 }  // namespace
 
-std::optional<double> Median(const Results& results, std::string_view name) {
+std::optional<double> QuantileOf(const Results& results, std::string_view name, double q) {
   const auto found = results.find(name);
   if (found == results.end() || found->second.ns.empty()) return std::nullopt;
-  return Quantile(found->second.ns, 0.5);
+  return Quantile(found->second.ns, q);
 }
+
+std::optional<double> Median(const Results& results, std::string_view name) { return QuantileOf(results, name, 0.5); }
 
 double Spread(const Case& measured) {
   if (measured.ns.empty()) return 0;

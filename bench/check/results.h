@@ -17,7 +17,8 @@ struct Case {
 
 using Results = std::map<std::string, Case, std::less<>>;
 
-// The median of a case; nothing when it was not measured.
+// Of the repetitions of a case, from 0 (the least) to 1; nothing when it was not measured.
+std::optional<double> QuantileOf(const Results& results, std::string_view name, double q);
 std::optional<double> Median(const Results& results, std::string_view name);
 // How far apart the middle half of the repetitions lies, as a part of the median.
 double Spread(const Case& measured);

@@ -36,6 +36,7 @@ TEST_CASE("bars: the median over repetitions, by CPU time, aggregates left out")
   REQUIRE(results);
   CHECK(results->size() == 1);
   CHECK(bench::Median(*results, "Read1/raw") == 200);
+  CHECK(bench::QuantileOf(*results, "Read1/raw", 0) == 100);
   CHECK(!bench::Median(*results, "Read1/perfkit"));
   CHECK(bench::Spread(results->at("Read1/raw")) == Approx(0.5).margin(0.5));
 }
@@ -66,18 +67,21 @@ TEST_CASE("bars: what is no output of the benchmark is no result") {
 }
 
 TEST_CASE("bars: each holds at its limit and not above, and compares names of the contract") {
-  for (const bench::Bar& bar : bench::Bars()) {
+  const bool adapter = GENERATE(false, true);
+  const auto bars = adapter ? bench::AdapterBars() : bench::Bars();
+  const auto names = adapter ? bench::AdapterNames() : bench::ContractNames();
+  for (const bench::Bar& bar : bars) {
     INFO(bar.name << " to " << bar.floor);
     for (const char* name : {bar.name, bar.floor}) {
       size_t found = 0;
-      for (const char* known : bench::ContractNames()) found += std::string(known) == name;
+      for (const char* known : names) found += std::string(known) == name;
       CHECK(found == 1);
     }
     bench::Results results;
     results[bar.floor].ns = {1000};
     for (const double over : {0.999, 1.001}) {
       results[bar.name].ns = {1000 * bar.limit * over};
-      for (const bench::Judged& one : bench::Judge(results)) {
+      for (const bench::Judged& one : bench::Judge(results, bars)) {
         if (one.bar != &bar) continue;
         REQUIRE(one.ratio);
         CHECK(one.holds() == (over < 1));

@@ -1,0 +1,34 @@
+// What `perfkit::counted` costs a round of a benchmark's loop: the same body in Google Benchmark's own loop and in
+// ours.
+//
+//   Loop/bare     for (auto _ : state)
+//   Loop/counted  for (auto _ : perfkit::counted(state, four software events))
+//
+// Run it with --benchmark_enable_random_interleaving, as check_bars does; the names are a contract.
+#include "perfkit/benchmark.h"
+
+namespace {
+
+// Eight multiplications, about 2 ns: long enough that where a loop of three instructions happens to lie in memory does
+// not decide, short enough that a call or a store a round would show.
+void Body() {
+  uint64_t x = 1;
+  for (int i = 0; i < 8; ++i) {
+    x *= 6364136223846793005u;
+    asm volatile("" : "+r"(x));
+  }
+}
+
+void Bare(benchmark::State& state) {
+  for (auto _ : state) Body();
+}
+BENCHMARK(Bare)->Name("Loop/bare");
+
+void Counted(benchmark::State& state) {
+  for (auto _ : perfkit::counted(state, {"task-clock", "page-faults", "context-switches", "cpu-migrations"})) Body();
+}
+BENCHMARK(Counted)->Name("Loop/counted");
+
+}  // namespace
+
+PERFKIT_BENCHMARK_MAIN();
