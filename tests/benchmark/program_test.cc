@@ -9,6 +9,7 @@
 
 #include "src/benchmark/preload/library.h"
 #include "tests/benchmark/json.h"
+#include "tests/support/skip.h"
 
 namespace perfkit {
 namespace {
@@ -58,6 +59,13 @@ double Number(const Leaves& leaves, const std::string& name, const std::string& 
   const auto found = leaves.find(PathOf(leaves, name) + '/' + key);
   return found == leaves.end() ? -1 : std::atof(found->second.c_str());
 }
+
+#ifdef PERFKIT_SANITIZED
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+constexpr char kLoadedFirst[] = "a sanitizer's library must be loaded before any other";
 
 const std::string kPreloaded = "LD_PRELOAD=" PERFKIT_PRELOAD " " PERFKIT_PLAIN;
 
@@ -151,6 +159,7 @@ TEST_CASE("without the link options pauses are counted, and the head says so") {
 }
 
 TEST_CASE("a program that nobody edited gets counters by preloading") {
+  if (kSanitized) SKIP_TEST(kLoadedFirst);
   const Leaves leaves = Json("PERFKIT_COUNTERS=page-faults,allocations " + kPreloaded);
   CHECK(Number(leaves, "RangeFor/iterations:16", "page-faults") == 256);
   CHECK(Number(leaves, "RangeFor/iterations:16/threads:8", "page-faults") == 256);
@@ -165,6 +174,7 @@ TEST_CASE("a program that nobody edited gets counters by preloading") {
 }
 
 TEST_CASE("repeated and aggregated reports of a preloaded program stay JSON") {
+  if (kSanitized) SKIP_TEST(kLoadedFirst);
   const Leaves leaves =
       Json("PERFKIT_COUNTERS=page-faults " + kPreloaded + " --benchmark_repetitions=3 --benchmark_filter=RangeFor");
   CHECK(Number(leaves, "RangeFor/iterations:16_mean", "page-faults") == 256);
@@ -172,6 +182,7 @@ TEST_CASE("repeated and aggregated reports of a preloaded program stay JSON") {
 }
 
 TEST_CASE("programs without the benchmark library do not notice the preload library") {
+  if (kSanitized) SKIP_TEST(kLoadedFirst);
   const Output output = Run("LD_PRELOAD=" PERFKIT_PRELOAD " /bin/echo fine 2>&1");
   CHECK(output.code == 0);
   CHECK(output.text == "fine\n");

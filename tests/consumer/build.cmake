@@ -9,6 +9,12 @@ step(configure ${CMAKE_COMMAND} -S "${CMAKE_CURRENT_LIST_DIR}/project" -B "${BUI
      -DCMAKE_BUILD_TYPE=None)
 step(build ${CMAKE_COMMAND} --build "${BUILD}" --parallel ${cores})
 step(run "${BUILD}/consumer")
+if(WANTED MATCHES "benchmark")
+  execute_process(COMMAND "${BUILD}/benchmark_consumer" OUTPUT_VARIABLE table COMMAND_ERROR_IS_FATAL ANY)
+  if(NOT table MATCHES "Touch[^\n]* page-faults(:u)?=256")
+    message(FATAL_ERROR "256 touched pages are not 256 faults in\n${table}")
+  endif()
+endif()
 
 # A shared perfkit exports what cmake/perfkit.map says, and no name of anybody else's.
 file(GLOB shared "${BUILD}/perfkit/libperfkit.so")
