@@ -31,6 +31,36 @@ int Getrlimit(int resource, rlimit* out) { return ::getrlimit(static_cast<__rlim
 // glibc declares a null check on it that a plain ::wait4 would carry into the table's type.
 pid_t Wait4(pid_t pid, int* status, int options, rusage* usage) { return ::wait4(pid, status, options, usage); }
 
+// The kernel's struct sigaction on x86-64 (arch/x86/include/uapi/asm/signal.h).
+struct KernelAction {
+  void* handler;
+  unsigned long flags;
+  void (*restorer)();
+  unsigned long mask;
+};
+
+// By libc, which adds the way back from a handler, and then once more past it: a sanitizer's sigaction would put a
+// handler of its own in front, which needs more of a thread than one that is just being born has.
+int Sigaction(int signal, const struct sigaction* action, struct sigaction* before) {
+  const int result = ::sigaction(signal, action, before);
+#if defined(__x86_64__)
+  KernelAction now{};
+  if (result != 0 || action == nullptr || ::syscall(SYS_rt_sigaction, signal, nullptr, &now, sizeof(now.mask)) != 0) {
+    return result;
+  }
+  now.handler = reinterpret_cast<void*>(action->sa_handler);
+  ::syscall(SYS_rt_sigaction, signal, &now, nullptr, sizeof(now.mask));
+#endif
+  return result;
+}
+
+int Sigprocmask(int how, const sigset_t* set, sigset_t* before) {
+  const int error = ::pthread_sigmask(how, set, before);
+  if (error == 0) return 0;
+  errno = error;
+  return -1;
+}
+
 pid_t Gettid() { return static_cast<pid_t>(::syscall(SYS_gettid)); }
 
 }  // namespace
@@ -50,6 +80,8 @@ constinit const Kernel kLinux = {
     .nanosleep = Nanosleep,
     .getrusage = Getrusage,
     .getrlimit = Getrlimit,
+    .sigaction = Sigaction,
+    .sigprocmask = Sigprocmask,
     .gettid = Gettid,
     .getpid = ::getpid,
     .geteuid = ::geteuid,

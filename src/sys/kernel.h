@@ -5,6 +5,7 @@
 // One of the three mutable globals of this library (docs/design.md): only tests ever change it.
 #pragma once
 
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -34,6 +35,8 @@ struct Kernel {
   int (*nanosleep)(const timespec* time);
   int (*getrusage)(int who, rusage* out);
   int (*getrlimit)(int resource, rlimit* out);
+  int (*sigaction)(int signal, const struct sigaction* action, struct sigaction* before);
+  int (*sigprocmask)(int how, const sigset_t* set, sigset_t* before);  // of the calling thread
   pid_t (*gettid)();
   pid_t (*getpid)();
   uid_t (*geteuid)();

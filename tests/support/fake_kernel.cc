@@ -17,8 +17,9 @@ namespace {
 using sys::Kernel;
 
 constexpr std::array<const char*, static_cast<size_t>(Call::kCount)> kNames = {
-    "any",   "perf_event_open", "ioctl",     "read",      "write",     "close", "mmap",   "munmap", "open", "fstat",
-    "pipe2", "clock_gettime",   "nanosleep", "getrusage", "getrlimit", "fork",  "execvp", "wait4",  "kill"};
+    "any",    "perf_event_open", "ioctl", "read",          "write",      "close",     "mmap",      "munmap",
+    "open",   "fstat",           "pipe2", "clock_gettime", "nanosleep",  "getrusage", "getrlimit", "fork",
+    "execvp", "wait4",           "kill",  "sigaction",     "sigprocmask"};
 
 // A call after this many is a loop that never ends, not a sweep.
 constexpr uint64_t kLongestSweep = 100'000;
@@ -127,6 +128,8 @@ struct FakeCalls {
     table.execvp = Wrap<Call::kExec, &Kernel::execvp>::Go;
     table.wait4 = Wrap<Call::kWait, &Kernel::wait4>::Go;
     table.kill = Wrap<Call::kKill, &Kernel::kill>::Go;
+    table.sigaction = Wrap<Call::kSigaction, &Kernel::sigaction>::Go;
+    table.sigprocmask = Wrap<Call::kSigprocmask, &Kernel::sigprocmask>::Go;
     table.gettid = Gettid;
     table.getpid = Getpid;
     table.geteuid = Geteuid;

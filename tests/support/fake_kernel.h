@@ -46,6 +46,8 @@ enum class Call : uint8_t {
   kExec,
   kWait,
   kKill,
+  kSigaction,
+  kSigprocmask,
   kCount,
 };
 const char* CallName(Call call);

@@ -1,0 +1,187 @@
+// A fixed table of claims, which a handler can read at any moment, and a chain to the handlers that were there.
+#include "src/sys/signals.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+
+#include <cstdint>
+
+#include "src/sys/kernel.h"
+
+namespace perfkit::sys {
+
+// Belongs to one thread while `thread` names it: its handler runs on that thread too, so the fields need no more order
+// than the compiler's: `thread` is written last.
+struct TrapClaim::Slot {
+  uintptr_t thread;  // ThisThread(); 0: free; 1: being filled
+  TrapHandler handler;
+  void* self;
+};
+
+namespace {
+
+constexpr uintptr_t kFree = 0, kFilling = 1;
+constexpr uintptr_t kTrapFlag = 0x100;  // EFLAGS.TF (Intel SDM vol. 1, 3.4.3)
+
+struct SignalTable {
+  TrapClaim::Slot slots[64];
+  // Handlers that were found in place, oldest first. Each entry is written once, before `previous` points to it.
+  struct sigaction found[8];
+  int found_count;
+  const struct sigaction* previous;  // whom to call for traps that nobody claims; null: not installed
+  const void* chained;               // registers of the trap that was last handed on
+  int births;                        // threads that are expected to trap once
+  pthread_mutex_t lock;              // of installing
+};
+constinit SignalTable g_signals{.slots = {},
+                                .found = {},
+                                .found_count = 0,
+                                .previous = nullptr,
+                                .chained = nullptr,
+                                .births = 0,
+                                .lock = PTHREAD_MUTEX_INITIALIZER};
+
+// Names a living thread by its control block: one instruction, and safe in a handler on a thread that is being born.
+PERFKIT_IN_HANDLER uintptr_t ThisThread() { return reinterpret_cast<uintptr_t>(__builtin_thread_pointer()); }
+
+PERFKIT_IN_HANDLER uintptr_t* FlagsOf(ucontext_t& registers) {
+#if defined(__x86_64__)
+  return reinterpret_cast<uintptr_t*>(&registers.uc_mcontext.gregs[REG_EFL]);
+#else
+  (void)registers;
+  return nullptr;
+#endif
+}
+
+// A thread that its parent cloned while it was single-stepped.
+PERFKIT_IN_HANDLER bool IsNewborn(const siginfo_t& info) {
+  if (info.si_code != TRAP_TRACE || __atomic_load_n(&g_signals.births, __ATOMIC_RELAXED) <= 0) return false;
+  return __atomic_fetch_sub(&g_signals.births, 1, __ATOMIC_RELAXED) > 0;
+}
+
+// What the kernel would do without a handler. A step that nobody wants is a leftover of one, and ends here.
+PERFKIT_IN_HANDLER void ActAsDefault(int signal, const siginfo_t& info, ucontext_t& registers, bool ignored) {
+  if (ignored && info.si_code <= 0) return;  // a user sent it; what the CPU raises can't be ignored
+  if (info.si_code == TRAP_TRACE && FlagsOf(registers) != nullptr) {
+    *FlagsOf(registers) &= ~kTrapFlag;
+    return;
+  }
+  struct sigaction act {};
+  act.sa_handler = SIG_DFL;
+  kernel().sigaction(signal, &act, nullptr);
+  ::raise(signal);  // it is blocked here, and ends the process when this handler returns
+}
+
+PERFKIT_IN_HANDLER void HandOn(int signal, siginfo_t* info, void* registers) {
+  const struct sigaction* next = __atomic_load_n(&g_signals.previous, __ATOMIC_ACQUIRE);
+  // Two owners that each took the other for "before": after one round it is the oldest one's.
+  if (__atomic_exchange_n(&g_signals.chained, registers, __ATOMIC_RELAXED) == registers) next = &g_signals.found[0];
+  if ((next->sa_flags & SA_SIGINFO) != 0) {
+    next->sa_sigaction(signal, info, registers);
+  } else if (next->sa_handler != SIG_DFL && next->sa_handler != SIG_IGN) {
+    next->sa_handler(signal);
+  } else {
+    ActAsDefault(signal, *info, *static_cast<ucontext_t*>(registers), next->sa_handler == SIG_IGN);
+  }
+  __atomic_store_n(&g_signals.chained, nullptr, __ATOMIC_RELAXED);
+}
+
+PERFKIT_IN_HANDLER void OnTrap(int signal, siginfo_t* info, void* context) {
+  ucontext_t& registers = *static_cast<ucontext_t*>(context);
+  const uintptr_t thread = ThisThread();
+  for (TrapClaim::Slot& slot : g_signals.slots) {
+    if (__atomic_load_n(&slot.thread, __ATOMIC_RELAXED) == thread && slot.handler(slot.self, *info, registers)) return;
+  }
+  if (IsNewborn(*info)) {
+    *FlagsOf(registers) &= ~kTrapFlag;
+    return;
+  }
+  const int error = errno;
+  HandOn(signal, info, context);
+  errno = error;
+}
+
+// The handler's code must outlive every trap: pins the library that it is in, so that dlclose does not unmap it.
+void PinThisLibrary() {
+  Dl_info self{};
+  if (::dladdr(reinterpret_cast<void*>(&OnTrap), &self) == 0 || self.dli_fname == nullptr) return;
+  ::dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);  // null for a program, which nobody unloads
+}
+
+bool SameHandler(const struct sigaction& a, const struct sigaction& b) {
+  return a.sa_sigaction == b.sa_sigaction && (a.sa_flags & SA_SIGINFO) == (b.sa_flags & SA_SIGINFO);
+}
+
+// Whom to call before us: its entry in `found`, new or known. Null when eight owners have come and gone.
+const struct sigaction* Remember(const struct sigaction& before) {
+  for (int i = 0; i < g_signals.found_count; ++i) {
+    if (SameHandler(g_signals.found[i], before)) return &g_signals.found[i];
+  }
+  if (g_signals.found_count == 8) return nullptr;
+  g_signals.found[g_signals.found_count] = before;
+  return &g_signals.found[g_signals.found_count++];
+}
+
+absl::Status SignalError(int error) { return absl::ErrnoToStatus(error, "cannot install a handler for SIGTRAP"); }
+
+absl::Status InstallLocked() {
+  struct sigaction now {};
+  if (kernel().sigaction(SIGTRAP, nullptr, &now) != 0) return SignalError(errno);
+  struct sigaction ours {};
+  ours.sa_sigaction = OnTrap;
+  // Where a thread has an alternate stack, stepping costs its own stack nothing. No SA_RESTART: traps interrupt no
+  // call.
+  ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  sigfillset(&ours.sa_mask);
+  if (SameHandler(now, ours)) return absl::OkStatus();
+  const struct sigaction* const before = Remember(now);
+  if (before == nullptr) {
+    return absl::Status(absl::StatusCode::kResourceExhausted,
+                        "SIGTRAP: eight other handlers have been put over perfkit's; it does not fight a ninth");
+  }
+  PinThisLibrary();
+  // Release pairs with the acquire in HandOn: whoever runs our handler sees whom to hand on to.
+  __atomic_store_n(&g_signals.previous, before, __ATOMIC_RELEASE);
+  if (kernel().sigaction(SIGTRAP, &ours, nullptr) != 0) return SignalError(errno);
+  return absl::OkStatus();
+}
+
+TrapClaim::Slot* TakeSlot() {
+  for (TrapClaim::Slot& slot : g_signals.slots) {
+    uintptr_t expected = kFree;
+    // Acquire pairs with the release in ~TrapClaim: the last owner is done with the slot.
+    if (__atomic_compare_exchange_n(&slot.thread, &expected, kFilling, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+      return &slot;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+absl::StatusOr<TrapClaim> TrapClaim::OfThisThread(TrapHandler handler, void* self) {
+  pthread_mutex_lock(&g_signals.lock);
+  const absl::Status installed = InstallLocked();
+  pthread_mutex_unlock(&g_signals.lock);
+  if (!installed.ok()) return installed;
+  Slot* const slot = TakeSlot();
+  if (slot == nullptr) {
+    return absl::Status(absl::StatusCode::kResourceExhausted, "SIGTRAP: 64 threads have claimed it already");
+  }
+  slot->handler = handler;
+  slot->self = self;
+  __atomic_signal_fence(__ATOMIC_RELEASE);
+  __atomic_store_n(&slot->thread, ThisThread(), __ATOMIC_RELAXED);
+  return TrapClaim(slot);
+}
+
+TrapClaim::~TrapClaim() {
+  if (slot_ == nullptr) return;
+  // Release pairs with the acquire in TakeSlot.
+  __atomic_store_n(&slot_->thread, kFree, __ATOMIC_RELEASE);
+}
+
+PERFKIT_IN_HANDLER void ExpectTrapOfNewThread() { __atomic_fetch_add(&g_signals.births, 1, __ATOMIC_RELAXED); }
+
+}  // namespace perfkit::sys

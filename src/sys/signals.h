@@ -1,0 +1,56 @@
+// The one owner of SIGTRAP: hands each trap to whoever claimed it, else to whoever handled traps before us.
+//
+// A signal has one handler a process, and perfkit is a guest there. So the handler is installed at the first claim and
+// stays: a trap may be under way on any thread, and to restore the default would kill the process.
+//
+//   trap ── claim of this thread says "mine"? ── yes: done
+//                      │ no
+//                      ├─ a thread that was born under the trap flag: the flag is cleared, that is all
+//                      ├─ a handler was there before us: it is called, as if we were not there
+//                      └─ none was: what the kernel would have done, which is to end the process
+//
+// One of the three mutable globals of this library (docs/design.md).
+#pragma once
+
+#include <signal.h>
+#include <ucontext.h>
+
+#include <utility>
+
+#include "absl/status/statusor.h"
+
+// What runs in the handler may have interrupted a sanitizer's own code, and must not call into it.
+#define PERFKIT_IN_HANDLER __attribute__((no_sanitize("address", "thread", "undefined")))
+
+namespace perfkit::sys {
+
+// Looks at a trap and the registers that it interrupted, which it may change. True: it was ours, all is done.
+// Runs in the signal handler, with all signals blocked: async-signal-safe calls only, none of them bound lazily.
+using TrapHandler = bool (*)(void* self, const siginfo_t& info, ucontext_t& registers);
+
+// While it lives, traps of the thread that made it go to its handler first. Moves, never copies; made and destroyed on
+// that thread.
+class TrapClaim {
+ public:
+  // ResourceExhausted: 64 claims are alive in this process. Else what sigaction said.
+  static absl::StatusOr<TrapClaim> OfThisThread(TrapHandler handler, void* self);
+
+  TrapClaim(TrapClaim&& other) noexcept : slot_(std::exchange(other.slot_, nullptr)) {}
+  TrapClaim& operator=(TrapClaim&& other) noexcept {
+    std::swap(slot_, other.slot_);
+    return *this;
+  }
+  ~TrapClaim();
+
+  struct Slot;
+
+ private:
+  explicit TrapClaim(Slot* slot) : slot_(slot) {}
+  Slot* slot_;
+};
+
+// Says that a thread is about to be born under the trap flag: one trap of a thread without claims is then taken as its
+// first. For handlers.
+void ExpectTrapOfNewThread();
+
+}  // namespace perfkit::sys
