@@ -110,6 +110,9 @@ TEST_CASE("files and functions have limits", "[tidy]") {
   CHECK(CheckLengths(headers).empty());
   headers.push_back({"include/perfkit/one_more.h", "\n"});
   CHECK(CheckLengths(headers).size() == 1);
+  // One that comes with a component is none of the core's.
+  headers.push_back({"CMakeLists.txt", "# root\nperfkit_component(x FOUND ON HEADERS one_more.h)\n"});
+  CHECK(CheckLengths(headers).empty());
 }
 
 TEST_CASE("a file begins by saying what it is", "[tidy]") {
