@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "src/base/in_handler.h"
 #include "src/sys/read.h"
 
 namespace perfkit::sys {
@@ -61,7 +62,7 @@ int Sigprocmask(int how, const sigset_t* set, sigset_t* before) {
   return -1;
 }
 
-pid_t Gettid() { return static_cast<pid_t>(::syscall(SYS_gettid)); }
+PERFKIT_IN_HANDLER pid_t Gettid() { return static_cast<pid_t>(::syscall(SYS_gettid)); }
 
 }  // namespace
 

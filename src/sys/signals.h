@@ -18,9 +18,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-
-// What runs in the handler may have interrupted a sanitizer's own code, and must not call into it.
-#define PERFKIT_IN_HANDLER __attribute__((no_sanitize("address", "thread", "undefined")))
+#include "src/base/in_handler.h"
 
 namespace perfkit::sys {
 
