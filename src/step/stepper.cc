@@ -1,0 +1,179 @@
+// Stepper: the duties around a stepped region, and the proof that it works here.
+#include "src/step/stepper.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+
+#include "absl/strings/str_format.h"
+#include "src/base/number.h"
+#include "src/base/text.h"
+#include "src/step/session.h"
+#include "src/sys/files.h"
+#include "src/sys/kernel.h"
+
+namespace perfkit::step {
+namespace {
+
+absl::Status Unavailable(std::string why) {
+  return absl::Status(absl::StatusCode::kUnavailable, "stepping instructions: " + why);
+}
+
+#if defined(__x86_64__)
+
+absl::Status Failed(std::string why) {
+  return absl::Status(absl::StatusCode::kFailedPrecondition, "stepping instructions: " + why);
+}
+
+absl::Status EndingStatus(Ending ending, const Session& session, uint64_t budget) {
+  switch (ending) {
+    case Ending::kNone: return absl::OkStatus();
+    case Ending::kBudget:
+      return absl::Status(absl::StatusCode::kResourceExhausted,
+                          absl::StrFormat("stepping instructions: the region takes more than the budget of %d steps "
+                                          "(%d of them were rounds of rep). Remedy: a smaller region, or a larger "
+                                          "budget at 2 to 8 us a step",
+                                          budget, session.count.rounds));
+    case Ending::kFlagLost: return Failed("the region cleared the CPU's trap flag, or left a signal handler by a jump");
+    case Ending::kHandler: return Failed("the region installs a handler for SIGTRAP, which stepping needs");
+    case Ending::kBareProcess:
+      return Failed(
+          "the region starts a process without signal handlers (CLONE_CLEAR_SIGHAND), which would die of "
+          "the trap flag that it inherits");
+  }
+  return absl::OkStatus();
+}
+
+// A debugger gets every SIGTRAP before the process does, and keeps it.
+absl::Status CheckNoDebugger() {
+  const auto text = sys::ReadFile("/proc/self/status");
+  if (!text.ok()) return absl::OkStatus();  // no procfs: nobody can tell
+  uint64_t tracer = 0;
+  base::ForEachPiece(*text, '\n', [&](std::string_view line) {
+    const auto [key, value] = base::Cut(line, ':');
+    if (key == "TracerPid") tracer = base::ParseNumber(base::Trim(value)).value_or(0);
+  });
+  if (tracer == 0) return absl::OkStatus();
+  return Failed(
+      absl::StrFormat("process %d debugs or traces this one, and takes SIGTRAP. Remedy: run without it", tracer));
+}
+
+// Opens SIGTRAP for the calling thread while it lives; `session` remembers what the region believes.
+class TrapOpen {
+ public:
+  explicit TrapOpen(Session& session) : session_(session) {
+    sigset_t trap = TrapOnly(), before;
+    sigemptyset(&before);
+    sys::kernel().sigprocmask(SIG_UNBLOCK, &trap, &before);
+    session_.trap_blocked = sigismember(&before, SIGTRAP) == 1;
+  }
+  ~TrapOpen() {
+    sigset_t trap = TrapOnly();
+    if (session_.trap_blocked) sys::kernel().sigprocmask(SIG_BLOCK, &trap, nullptr);
+  }
+  TrapOpen(const TrapOpen&) = delete;
+  TrapOpen& operator=(const TrapOpen&) = delete;
+
+ private:
+  static sigset_t TrapOnly() {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTRAP);
+    return set;
+  }
+  Session& session_;
+};
+
+// Steps `region` and leaves what came of it, nothing subtracted, in `session`.
+absl::Status Step(Session& session, void (*region)(void*), void* argument) {
+  session.ask_thread = sys::kernel().gettid;
+  session.thread = session.ask_thread();  // also binds what it calls
+  absl::StatusOr<sys::TrapClaim> claim = sys::TrapClaim::OfThisThread(OnStep, &session);
+  if (!claim.ok()) return claim.status();
+  const uint64_t budget = session.budget;
+  {
+    const TrapOpen open(session);
+    RunUnderTrapFlag(session, region, argument);
+  }
+  return EndingStatus(session.ending, session, budget);
+}
+
+// Regions of known length, all compiled alike, so that an empty one's prologue subtracts out.
+constexpr uint64_t kProofBudget = 1000;
+constexpr uint64_t kNops = 16;
+void Empty(void*) { asm volatile(""); }
+void Nops(void*) { asm volatile(".rept 16\n nop\n .endr"); }
+void AskPid(void*) {  // getpid is system call 39: three instructions and one of the kernel's
+  asm volatile("mov $39, %%eax\n syscall\n nop\n nop" ::: "rax", "rcx", "r11", "memory");
+}
+constexpr uint64_t kAskPidLength = 4;
+
+absl::StatusOr<uint64_t> RawLength(void (*region)(void*)) {
+  Session session;
+  session.budget = kProofBudget;
+  const absl::Status stepped = Step(session, region, nullptr);
+  if (!stepped.ok()) return stepped;
+  return session.count.instructions;
+}
+
+#endif
+
+}  // namespace
+
+#if defined(__x86_64__)
+
+absl::StatusOr<Stepper> Stepper::Open() {
+  if (absl::Status alone = CheckNoDebugger(); !alone.ok()) return alone;
+  uint64_t raw[3];
+  void (*const regions[])(void*) = {Empty, Nops, AskPid};
+  for (int i = 0; i < 3; ++i) {
+    absl::StatusOr<uint64_t> length = RawLength(regions[i]);
+    if (!length.ok()) return length.status();
+    raw[i] = *length;
+  }
+  if (raw[0] == 0) return Unavailable("the trap flag has no effect here; an emulator such as valgrind ignores it");
+  const uint64_t missing = raw[0] + kAskPidLength - raw[2];
+  if (raw[1] - raw[0] != kNops || missing > 1) {
+    return Unavailable(
+        absl::StrFormat("a region of %d instructions took %d steps, one of %d with a system call %d: "
+                        "something here loses traps",
+                        kNops, raw[1] - raw[0], kAskPidLength, raw[2] - raw[0]));
+  }
+  Stepper stepper;
+  stepper.constant_ = raw[0];
+  stepper.swallowed_ = missing;
+  return stepper;
+}
+
+absl::StatusOr<StepCount> Stepper::Run(void (*region)(void*), void* argument, const StepOptions& options) const {
+  if (options.watch.size() > kMaxWatched) {
+    return absl::Status(absl::StatusCode::kInvalidArgument,
+                        absl::StrFormat("stepping instructions: %d addresses to watch, and %d are the most",
+                                        options.watch.size(), kMaxWatched));
+  }
+  if (absl::Status alone = CheckNoDebugger(); !alone.ok()) return alone;
+  Session session;
+  session.budget = options.budget + constant_;
+  session.swallowed = swallowed_;
+  session.watch = options.watch.data();
+  session.watched = options.watch.size();
+  if (absl::Status stepped = Step(session, region, argument); !stepped.ok()) return stepped;
+  session.count.instructions -= constant_;
+  std::copy(std::begin(session.visits), std::end(session.visits), session.count.visits.begin());
+  return session.count;
+}
+
+#else
+
+absl::StatusOr<Stepper> Stepper::Open() { return Unavailable("x86-64 only; this CPU has no trap flag for users"); }
+
+absl::StatusOr<StepCount> Stepper::Run(void (*)(void*), void*, const StepOptions&) const {
+  return Unavailable("x86-64 only");
+}
+
+#endif
+
+}  // namespace perfkit::step

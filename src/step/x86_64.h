@@ -1,0 +1,60 @@
+// The little that stepping must know of x86-64: its flag, and how two kinds of instructions begin.
+//
+// The bytes are those that the CPU executes next, so each prefix is followed by mapped memory: reading one byte at a
+// time, and only behind what cannot end an instruction, never touches a page that the CPU would not.
+#pragma once
+
+#include <cstdint>
+
+#include "src/base/in_handler.h"
+
+namespace perfkit::step {
+
+constexpr uint64_t kTrapFlag = 0x100;  // EFLAGS.TF: a trap after each instruction (Intel SDM vol. 3, 17.3.1.4)
+
+// `syscall`: 0f 05.
+PERFKIT_IN_HANDLER constexpr bool IsSystemCall(const uint8_t* code) { return code[0] == 0x0f && code[1] == 0x05; }
+constexpr int kSystemCallSize = 2;
+
+PERFKIT_IN_HANDLER constexpr bool IsLegacyPrefix(uint8_t byte) {
+  switch (byte) {
+    case 0x26:
+    case 0x2e:
+    case 0x36:
+    case 0x3e:
+    case 0x64:
+    case 0x65:  // segments
+    case 0x66:
+    case 0x67:  // operand and address size
+    case 0xf0:
+    case 0xf2:
+    case 0xf3:  // lock, repne, rep
+      return true;
+    default: return false;
+  }
+}
+
+// ins outs (6c-6f), movs cmps (a4-a7), stos lods scas (aa-af).
+PERFKIT_IN_HANDLER constexpr bool IsStringOpcode(uint8_t byte) {
+  return (byte >= 0x6c && byte <= 0x6f) || (byte >= 0xa4 && byte <= 0xa7) || (byte >= 0xaa && byte <= 0xaf);
+}
+
+// A string instruction with `rep`: it traps after each of its rounds (Intel SDM vol. 2, REP). 14 prefixes at most, as
+// an instruction has 15 bytes.
+PERFKIT_IN_HANDLER constexpr bool IsRepeated(const uint8_t* code) {
+  bool rep = false;
+  for (int i = 0; i < 14 && IsLegacyPrefix(*code); ++i, ++code) rep |= *code == 0xf2 || *code == 0xf3;
+  if (!rep) return false;
+  if ((*code & 0xf0) == 0x40) ++code;  // REX
+  return IsStringOpcode(*code);
+}
+
+// Numbers of system calls (arch/x86/entry/syscalls/syscall_64.tbl); only src/sys makes any, but a region may.
+namespace number {
+inline constexpr int64_t kRtSigaction = 13, kRtSigprocmask = 14, kClone = 56, kFork = 57, kVfork = 58, kClone3 = 435;
+}  // namespace number
+
+// Flags of clone and clone3 (include/uapi/linux/sched.h): CLONE_SETTLS, which threads have; CLONE_CLEAR_SIGHAND.
+inline constexpr uint64_t kSetThreadStorage = 0x80000, kClearHandlers = uint64_t{1} << 32;
+
+}  // namespace perfkit::step

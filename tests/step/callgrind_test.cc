@@ -1,0 +1,82 @@
+// The stepper against an instruction counter that we did not write: valgrind's callgrind, on code without rep.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include "absl/strings/str_format.h"
+#include "src/step/stepper.h"
+#include "tests/support/skip.h"
+#include "tests/support/work.h"
+
+namespace {
+
+// Loops, calls, branches on data, divisions; no rep, no call into a library.
+volatile uint64_t g_seed = 42;
+[[gnu::noinline]] uint64_t Collatz(uint64_t n) {
+  uint64_t steps = 0;
+  for (; n != 1; ++steps) n = n % 2 == 0 ? n / 2 : 3 * n + 1;
+  return steps;
+}
+
+}  // namespace
+
+extern "C" [[gnu::noinline]] uint64_t perfkit_callgrind_probe() {
+  uint64_t sum = 0;
+  for (uint64_t i = 1; i <= g_seed; ++i) sum += Collatz(i) / (i + 1) + Collatz(g_seed + i);
+  return sum;
+}
+
+namespace perfkit::step {
+namespace {
+
+// What callgrind counts beyond the stepper: the probe's own `ret`, which an empty region has too.
+constexpr uint64_t kConstant = 1;
+
+TEST_CASE("callgrind's victim", "[.victim]") { CHECK(perfkit_callgrind_probe() != 0); }
+
+// Instructions of the probe as callgrind counts them; 0 when it did not run.
+uint64_t CallgrindCount() {
+  char out[] = "/tmp/perfkit-callgrind-XXXXXX";
+  close(mkstemp(out));
+  char self[4096] = {};
+  if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0) return 0;
+  const std::string command = absl::StrFormat(
+      "valgrind --tool=callgrind --toggle-collect=perfkit_callgrind_probe --callgrind-out-file=%s '%s' "
+      "\"callgrind's victim\" >/dev/null 2>&1",
+      out, self);
+  uint64_t total = 0;
+  if (std::system(command.c_str()) == 0) {
+    std::ifstream file(out);
+    for (std::string line; std::getline(file, line);) {
+      if (line.rfind("totals: ", 0) == 0) total = std::stoull(line.substr(8));
+    }
+  }
+  unlink(out);
+  return total;
+}
+
+TEST_CASE("callgrind counts the same, within the stated constant", "[stepper]") {
+  if (testing::kSanitized) SKIP_TEST("valgrind runs no program with a sanitizer");
+  if (std::system("valgrind --version >/dev/null 2>&1") != 0) SKIP_TEST("valgrind is not installed");
+  const auto stepper = Stepper::Open();
+  if (absl::IsUnavailable(stepper.status())) SKIP_TEST(stepper.status().ToString());
+  REQUIRE(stepper.ok());
+  // Compiled to one call or one jump: what is around the probe is the stub's, and measured by an empty twin.
+  const auto count = stepper->Run([](void*) { perfkit_callgrind_probe(); }, nullptr);
+  REQUIRE(count.ok());
+  const uint64_t callgrind = CallgrindCount();
+  INFO("stepper " << count->instructions << ", callgrind " << callgrind);
+  REQUIRE(callgrind > 1000);
+  const uint64_t apart =
+      callgrind > count->instructions ? callgrind - count->instructions : count->instructions - callgrind;
+  CHECK(apart <= kConstant + 4);  // 4: call, and the frame that a build without optimisation puts around it
+  CHECK(count->rounds == 0);
+}
+
+}  // namespace
+}  // namespace perfkit::step
