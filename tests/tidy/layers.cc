@@ -15,7 +15,7 @@ const std::map<std::string, int, std::less<>> kFloors = {
     {"event", 2},   {"proc", 2},      {"step", 2},  //
     {"open", 3},    {"unwind", 3},                  //
     {"count", 4},   {"symbolize", 4},               //
-    {"sample", 5},                                  //
+    {"sample", 5},  {"measure", 5},                 //
     {"session", 6}, {"doctor", 6},    {"benchmark", 6}, {"testing", 6},
 };
 

@@ -1,0 +1,42 @@
+// One frame of a FrameCounter around one run of a region.
+#include "src/measure/by_zone.h"
+
+#include "absl/strings/str_format.h"
+#include "perfkit/format.h"
+
+namespace perfkit::measure {
+namespace {
+
+// "    parse: page-faults 12, task-clock 3,400", indented as deep as the zone is.
+std::string Line(const FrameCounter& zones, const ZoneStats& zone) {
+  std::string line(2 * (zone.depth + 1), ' ');
+  line += (zone.name.empty() ? "the region" : zone.name) + ":";
+  const char* separator = " ";
+  for (size_t i = 0; i < zones.size(); ++i) {
+    const bool missing = (zone.last.missing >> i & 1) != 0;
+    absl::StrAppendFormat(&line, "%s%s %s", separator, zones.name(i),
+                          missing ? "n/a" : FormatNumber(zone.last.values[i]));
+    separator = ", ";
+  }
+  return line;
+}
+
+}  // namespace
+
+std::string CostByZone(FrameCounter& zones, const detail::Region& region) {
+  const bool was_on = zones.enabled();
+  zones.SetEnabled(true);
+  region.call(region.self);  // attaches this thread, and makes the zones known
+  zones.Mark();
+  if (!*region.threw) region.call(region.self);
+  zones.Mark();
+  const uint64_t frame = zones.last().number;
+  std::string text;
+  for (const ZoneStats& zone : zones.zones()) {
+    if (zone.thread.empty() && zone.last.number == frame) text += (text.empty() ? "" : "\n") + Line(zones, zone);
+  }
+  zones.SetEnabled(was_on);
+  return text;
+}
+
+}  // namespace perfkit::measure

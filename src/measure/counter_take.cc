@@ -1,0 +1,96 @@
+// Counting with perf: the PMU and the kernel's software events; a tracepoint for system calls; a breakpoint for calls
+// of one function; uprobes on the allocator's entries.
+#include <dlfcn.h>
+
+#include <memory>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "perfkit/counter.h"
+#include "src/measure/take.h"
+#include "src/sys/perf_abi.h"
+
+namespace perfkit::measure {
+namespace {
+
+using Parts = std::vector<std::vector<EventConfig>>;  // what is added up, each in a group of its own
+
+absl::Status AddParsed(std::string_view text, Parts& parts) {
+  absl::StatusOr<EventConfig> event = ParseEvent(text);
+  if (!event.ok()) return event.status();
+  parts.push_back({*std::move(event)});
+  return absl::OkStatus();
+}
+
+// One uprobe for each entry of the allocator, in whichever library provides malloc to this process.
+absl::Status AddAllocators(Parts& parts) {
+  for (const char* name : kAllocators) {
+    void* const entry = ::dlsym(RTLD_DEFAULT, name);
+    Dl_info where{};
+    if (entry == nullptr || ::dladdr(entry, &where) == 0 || where.dli_fname == nullptr) {
+      return absl::Status(absl::StatusCode::kUnavailable, absl::StrFormat("nobody knows which file has %s", name));
+    }
+    if (absl::Status added = AddParsed(absl::StrFormat("uprobe:%s:%s", where.dli_fname, name), parts); !added.ok()) {
+      return added;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AddParts(const EventType& event, Parts& parts) {
+  if (IsAllocations(event)) return AddAllocators(parts);
+  if (IsSyscalls(event)) return AddParsed("raw_syscalls:sys_enter", parts);
+  if (IsCalls(event)) return AddParsed(absl::StrFormat("mem:0x%x:x", event.config1), parts);
+  absl::StatusOr<EventConfig> resolved = ResolveEvent(event);
+  if (!resolved.ok()) return resolved.status();
+  parts.push_back({*std::move(resolved)});
+  return absl::OkStatus();
+}
+
+// "perf, ring", "perf, breakpoint, group read".
+std::string DescribePath(const EventType& event, const CounterSet& set) {
+  std::string_view kind = "";
+  if (IsAllocations(event)) kind = "uprobes, ";
+  if (IsSyscalls(event)) kind = "tracepoint, ";
+  if (IsCalls(event)) kind = "breakpoint, ";
+  const bool user_only = !IsSyscalls(event) && set.standing(0).has(Validity::kUserOnly);
+  return absl::StrFormat("perf, %s%s%s", kind, ReadPathName(set.path(0)), user_only ? ", user's own" : "");
+}
+
+absl::StatusOr<int64_t> TakeOnce(const CounterSet& set, Body body, void* self) {
+  Snapshot begin, end;
+  set.Read(begin);
+  body(self);
+  set.Read(end);
+  int64_t sum = 0;
+  for (size_t i = 0; i < set.size(); ++i) {
+    const Count count = set.Difference(begin, end, i);
+    if (!count.validity.counted()) {
+      return absl::Status(absl::StatusCode::kUnavailable, "the counter gave no number: it was not on the CPU");
+    }
+    if (count.coverage() < 1) {
+      return absl::Status(absl::StatusCode::kUnavailable,
+                          absl::StrFormat("it was counted for %.0f %% of the time only: somebody else uses the PMU",
+                                          100 * count.coverage()));
+    }
+    sum += static_cast<int64_t>(count.value);
+  }
+  return sum;
+}
+
+}  // namespace
+
+absl::StatusOr<Take> OpenCounterTake(const EventType& event) {
+  Parts parts;
+  if (absl::Status added = AddParts(event, parts); !added.ok()) return added;
+  // User space only, so that a number means the same to every user; the tracepoint is in the kernel.
+  absl::StatusOr<CounterSet> opened = CounterSet::Open(parts, Target::ThisThread(), {.user_only = !IsSyscalls(event)});
+  if (!opened.ok()) return opened.status();
+  auto set = std::make_shared<const CounterSet>(*std::move(opened));
+  std::string path = DescribePath(event, *set);
+  return Take{.take = [set = std::move(set)](Body body, void* self) { return TakeOnce(*set, body, self); },
+              .read_path = std::move(path),
+              .event_class = ClassOf(event)};
+}
+
+}  // namespace perfkit::measure

@@ -1,0 +1,55 @@
+// Counting with the stepper: instructions, the system calls among them, and visits of functions' entries.
+#include <dlfcn.h>
+
+#include <vector>
+
+#include "src/measure/take.h"
+#include "src/step/stepper.h"
+
+namespace perfkit::measure {
+namespace {
+
+// The entries of the allocator as this process has them. Aliases (memalign and aligned_alloc may be one) are one entry.
+std::vector<uintptr_t> AllocatorEntries() {
+  std::vector<uintptr_t> entries;
+  for (const char* name : kAllocators) {
+    const auto entry = reinterpret_cast<uintptr_t>(::dlsym(RTLD_DEFAULT, name));
+    bool known = entry == 0;
+    for (const uintptr_t other : entries) known |= other == entry;
+    if (!known) entries.push_back(entry);
+  }
+  return entries;
+}
+
+std::vector<uintptr_t> Watched(const EventType& event) {
+  if (IsAllocations(event)) return AllocatorEntries();
+  if (IsCalls(event)) return {event.config1};
+  return {};
+}
+
+uint64_t Pick(const EventType& event, const step::StepCount& count) {
+  if (event == event::kInstructions) return count.instructions;
+  if (IsSyscalls(event)) return count.system_calls;
+  uint64_t visits = 0;
+  for (const uint64_t n : count.visits) visits += n;
+  return visits;
+}
+
+}  // namespace
+
+absl::StatusOr<Take> OpenStepTake(const EventType& event, uint64_t budget) {
+  if (event.type != kMeasuredType && !(event == event::kInstructions)) {
+    return absl::Status(absl::StatusCode::kUnavailable, "the stepper counts instructions, calls and system calls only");
+  }
+  const absl::StatusOr<step::Stepper> stepper = step::Stepper::Open();
+  if (!stepper.ok()) return stepper.status();
+  const auto take = [event, budget, stepper = *stepper, watch = Watched(event)](Body body,
+                                                                                void* self) -> absl::StatusOr<int64_t> {
+    const absl::StatusOr<step::StepCount> count = stepper.Run(body, self, {.budget = budget, .watch = watch});
+    if (!count.ok()) return count.status();
+    return static_cast<int64_t>(Pick(event, *count));
+  };
+  return Take{.take = take, .read_path = "stepper", .event_class = EventClass::kExact, .once = true};
+}
+
+}  // namespace perfkit::measure

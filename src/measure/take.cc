@@ -1,0 +1,96 @@
+// The order of backends, and the proof that each has to give.
+#include "src/measure/take.h"
+
+#include <stdlib.h>
+
+#include <array>
+
+#include "absl/strings/str_format.h"
+#include "src/sys/kernel.h"
+
+namespace perfkit::measure {
+namespace {
+
+using enum Meter;
+
+constexpr std::array kPerfOnly = {kCounter};
+constexpr std::array kSteppable = {kCounter, kStepper};
+// Hooks first: who links them wants them, they cost a thousandth of a uprobe, and they need no right.
+constexpr std::array kAllocating = {kHooks, kCounter, kStepper};
+
+// Work of known cost: three allocations, three system calls.
+constexpr int64_t kProof = 3;
+
+void Allocate(void*) {
+  void* (*volatile allocate)(size_t) = ::malloc;  // volatile: else the compiler drops the pair
+  for (int i = 0; i < kProof; ++i) ::free(allocate(16));
+}
+
+void CallSystem(void*) {
+  // Not sys::kernel(): a table in front may be a test's, and count nothing.
+  for (int i = 0; i < kProof; ++i) sys::kLinux.gettid();
+}
+
+void Nothing(void*) {}
+
+// A loop of some instructions: a PMU that counts none of them is not there.
+void Spin(void*) {
+  for (int i = 0; i < 1000; ++i) asm volatile("");
+}
+
+absl::StatusOr<int64_t> Difference(const TakeFn& take, Body body) {
+  if (auto warm = take(body, nullptr); !warm.ok()) return warm;
+  const absl::StatusOr<int64_t> with = take(body, nullptr), without = take(Nothing, nullptr);
+  if (!with.ok()) return with;
+  if (!without.ok()) return without;
+  return *with - *without;
+}
+
+absl::Status Prove(Meter meter, const Take& take, const EventType& event) {
+  if (meter == kStepper && event == event::kInstructions) return absl::OkStatus();  // Stepper::Open has
+  const bool is_pmu = event == event::kInstructions || event == event::kCycles || event == event::kBranches;
+  if (!is_pmu && !IsAllocations(event) && !IsSyscalls(event)) return absl::OkStatus();
+  const absl::StatusOr<int64_t> seen = Difference(take.take, is_pmu                 ? Spin
+                                                             : IsAllocations(event) ? Allocate
+                                                                                    : CallSystem);
+  if (!seen.ok()) return seen.status();
+  if (is_pmu ? *seen > 0 : *seen == kProof) return absl::OkStatus();
+  return absl::Status(absl::StatusCode::kUnavailable,
+                      is_pmu ? "it opens here, and counts nothing"
+                             : absl::StrFormat("it counted %d of %d made as a proof", *seen, kProof));
+}
+
+absl::StatusOr<Take> Open(Meter meter, const EventType& event, const MeasureOptions& options) {
+  switch (meter) {
+    case kCounter: return OpenCounterTake(event);
+    case kHooks: return OpenHookTake(event);
+    case kStepper: return OpenStepTake(event, options.step_budget);
+  }
+  return absl::Status(absl::StatusCode::kInvalidArgument, "no such backend");
+}
+
+}  // namespace
+
+std::span<const Meter> MetersFor(const EventType& event) {
+  if (IsAllocations(event)) return kAllocating;
+  if (event.type == kMeasuredType || event == event::kInstructions) return kSteppable;
+  return kPerfOnly;
+}
+
+std::string_view MeterName(Meter meter) {
+  switch (meter) {
+    case kCounter: return "perf";
+    case kHooks: return "wrapped malloc";
+    case kStepper: return "stepper";
+  }
+  return "?";
+}
+
+absl::StatusOr<Take> OpenTake(Meter meter, const EventType& event, const MeasureOptions& options) {
+  absl::StatusOr<Take> take = Open(meter, event, options);
+  if (!take.ok()) return take;
+  if (absl::Status proven = Prove(meter, *take, event); !proven.ok()) return proven;
+  return take;
+}
+
+}  // namespace perfkit::measure

@@ -1,0 +1,269 @@
+// Measure on work of known cost, without a PMU, without hooks: pages, system calls, calls, instructions.
+#include "perfkit/measure.h"
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <stdexcept>
+
+#include "perfkit/frame_counter.h"
+#include "tests/support/fake_kernel.h"
+#include "tests/support/skip.h"
+#include "tests/support/work.h"
+
+namespace perfkit {
+namespace {
+
+using namespace event;
+
+// The one value that every repetition of an exact event must have.
+int64_t Exactly(const Measurement& m, const EventType& event) {
+  const Cost* const cost = m.Find(event);
+  REQUIRE(cost != nullptr);
+  INFO(cost->ToString());
+  REQUIRE(cost->measured());
+  for (const int64_t value : cost->values) CHECK(value == cost->value());
+  return cost->value();
+}
+
+#define SKIP_UNMEASURABLE(m, event) \
+  if (!(m).Find(event)->measured()) SKIP_TEST((m).Find(event)->unmeasurable)
+
+TEST_CASE("touching 1 MiB takes 256 page faults", "[measure]") {
+  testing::FreshPages memory(256);
+  const auto m = Measure({kPageFaults, kMinorFaults}, [&] {
+    memory.Forget();
+    memory.Touch(0, 256);
+  });
+  CHECK(Exactly(m, kPageFaults) == 256);
+  CHECK(Exactly(m, kMinorFaults) == 256);
+  CHECK(m.Find(kPageFaults)->event_class == EventClass::kExact);
+  CHECK(m.Find(kPageFaults)->values.size() == 5);
+  CHECK(m.Find(kPageFaults)->empty == 0);
+}
+
+TEST_CASE("nothing costs nothing", "[measure]") {
+  const auto m = Measure({kPageFaults, kInstructions, kSyscalls, kAllocations}, [] {});
+  for (const Cost& cost : m.costs) {
+    if (cost.measured()) CHECK(Exactly(m, cost.event) == 0);
+  }
+}
+
+#if defined(__x86_64__)
+
+void Loop500() { asm volatile("mov $500, %%ecx\n 1: dec %%ecx\n jnz 1b" ::: "ecx", "cc"); }
+
+TEST_CASE("an assembly loop of n instructions is n instructions", "[measure]") {
+  const auto m = Measure({kInstructions}, [] { Loop500(); }, {.only = Meter::kStepper});
+  SKIP_UNMEASURABLE(m, kInstructions);
+  // 1,001, and a call and return where the compiler does not inline it.
+  const int64_t extra = Exactly(m, kInstructions) - 1001;
+  CHECK((extra == 0 || extra == 2 || (extra > 0 && extra <= 12)));
+  CHECK(m.costs[0].read_path == "stepper");
+  CHECK(m.costs[0].event_class == EventClass::kExact);
+  const auto inlined = Measure({kInstructions}, [] { asm volatile(".rept 77\n nop\n .endr"); });
+  if (inlined.costs[0].read_path == "stepper") CHECK(Exactly(inlined, kInstructions) == 77);
+}
+
+#endif
+
+TEST_CASE("seven system calls are seven", "[measure]") {
+  const auto seven = [] {
+    for (int i = 0; i < 7; ++i) syscall(SYS_getppid);
+  };
+  for (const Meter meter : {Meter::kCounter, Meter::kStepper}) {
+    const auto m = Measure({kSyscalls}, seven, {.only = meter});
+    if (!m.costs[0].measured()) {
+      CHECK(m.costs[0].unmeasurable.find(meter == Meter::kCounter ? "perf: " : "stepper: ") == 0);
+      continue;
+    }
+    CHECK(Exactly(m, kSyscalls) == 7);
+  }
+}
+
+TEST_CASE("a hundred mallocs are a hundred, without hooks", "[measure]") {
+  void* (*volatile allocate)(size_t) = malloc;
+  const auto hundred = [&] {
+    for (int i = 0; i < 100; ++i) free(allocate(24));
+  };
+  for (const Meter meter : {Meter::kCounter, Meter::kStepper}) {
+    const auto m = Measure({kAllocations}, hundred, {.only = meter});
+    if (m.costs[0].measured()) CHECK(Exactly(m, kAllocations) == 100);
+  }
+  const auto hooks = Measure({kAllocations}, hundred, {.only = Meter::kHooks});
+  CHECK(hooks.costs[0].unmeasurable.find("testing_alloc") != std::string::npos);
+}
+
+[[gnu::noinline]] int Callee(int n) {
+  asm volatile("");
+  return n + 1;
+}
+
+TEST_CASE("calls of a function are counted", "[measure]") {
+  int (*volatile callee)(int) = Callee;
+  const auto event = Calls(Callee, "calls of Callee");
+  for (const Meter meter : {Meter::kCounter, Meter::kStepper}) {
+    const auto m = Measure({event},
+                           [&] {
+                             for (int i = 0; i < 12; ++i) callee(i);
+                           },
+                           {.only = meter});
+    if (m.costs[0].measured()) CHECK(Exactly(m, event) == 12);
+  }
+}
+
+TEST_CASE("an event that cannot be counted has a reason, and no number", "[measure]") {
+  testing::FakeKernel fake;
+  fake.FailAll(testing::Call::kPerfEventOpen, ENOENT);
+  const auto m = Measure({kCycles, kSyscalls}, [] {}, {.only = Meter::kCounter});
+  CHECK_FALSE(m.costs[0].measured());
+  CHECK(m.costs[0].values.empty());
+  CHECK(m.costs[0].ToString().find("cycles unmeasurable: perf: ") == 0);
+  const auto other = Measure({kCycles}, [] {}, {.only = Meter::kStepper});
+  CHECK(other.costs[0].unmeasurable == "the backend that was asked for does not count this event");
+}
+
+TEST_CASE("without perf, faults come from getrusage, and are named so", "[measure]") {
+  testing::FakeKernel fake;
+  fake.FailAll(testing::Call::kPerfEventOpen, EPERM);
+  testing::FreshPages memory(16);
+  const auto m = Measure({kPageFaults}, [&] {
+    memory.Forget();
+    memory.Touch(0, 16);
+  });
+  CHECK(Exactly(m, kPageFaults) == 16);
+  CHECK(m.costs[0].read_path.find("usage") != std::string::npos);
+}
+
+TEST_CASE("noisy events and clocks have an interval around the median", "[measure]") {
+  const auto m = Measure({kTaskClock, kContextSwitches}, [] { return testing::Spin(2000); });
+  const Cost& clock = *m.Find(kTaskClock);
+  REQUIRE(clock.measured());
+  CHECK(clock.event_class == EventClass::kTime);
+  CHECK(clock.interval().low <= static_cast<double>(clock.value()));
+  CHECK(clock.interval().high >= static_cast<double>(clock.value()));
+  CHECK(clock.value() > 500);
+  CHECK(m.Find(kContextSwitches)->event_class == EventClass::kNoisy);
+}
+
+TEST_CASE("repetitions with a context switch are dropped; a region that waits is kept, and said to wait", "[measure]") {
+  int turn = 0;
+  const auto sometimes = Measure({kTaskClock}, [&] {
+    if (++turn % 5 == 0) testing::Sleep(1000);
+  });
+  CHECK(sometimes.costs[0].dropped > 0);
+  CHECK_FALSE(sometimes.costs[0].switched);
+  const auto always = Measure({kPageFaults}, [] { testing::Sleep(1000); });
+  CHECK(always.costs[0].switched);
+  CHECK(always.costs[0].ToString().find("switched in each repetition") != std::string::npos);
+}
+
+TEST_CASE("an exception goes on to the caller, and the next measurement is whole", "[measure]") {
+  int calls = 0;
+  const auto thrower = [&] {
+    if (++calls == 3) throw std::runtime_error("third");
+  };
+  CHECK_THROWS_WITH(Measure({kPageFaults, kInstructions}, thrower), "third");
+  const auto always = []() -> int { throw std::logic_error("at once"); };
+  CHECK_THROWS_WITH(Measure({kInstructions}, always), "at once");
+  CHECK_THROWS_WITH(Compare(
+                        {kInstructions}, [] {}, always),
+                    "at once");
+  CHECK_THROWS_WITH(Scaling({kInstructions}, [&](uint64_t) { return always(); }, {1, 2}), "at once");
+  CHECK(Exactly(Measure({kPageFaults}, [] {}), kPageFaults) == 0);
+}
+
+TEST_CASE("an exception is thrown through a region that is stepped", "[measure]") {
+  int calls = 0;
+  const auto thrower = [&] {
+    if (++calls == 3) throw std::runtime_error("stepped");
+  };
+  const MeasureOptions stepped{.only = Meter::kStepper};
+  const auto m = Measure(
+      {kInstructions}, [] {}, stepped);
+  SKIP_UNMEASURABLE(m, kInstructions);
+  CHECK_THROWS_WITH(Measure({kInstructions, kSyscalls}, thrower, stepped), "stepped");
+  CHECK(Exactly(Measure(
+                    {kInstructions}, [] {}, stepped),
+                kInstructions) == 0);
+}
+
+TEST_CASE("zones are off while the region is measured, and tell what each costs after", "[measure]") {
+  FrameCounter frames({.events = {"page-faults"}});
+  testing::FreshPages memory(16);
+  bool on_while_measured = true;
+  const auto region = [&] {
+    on_while_measured &= frames.enabled();
+    memory.Forget();
+    PERFKIT_ZONE(frames, "outer");
+    memory.Touch(0, 4);
+    {
+      PERFKIT_ZONE(frames, "inner");
+      memory.Touch(4, 12);
+    }
+  };
+  const auto m = Measure({kPageFaults}, region, {.zones = &frames});
+  CHECK_FALSE(on_while_measured);
+  CHECK(frames.enabled());
+  CHECK(Exactly(m, kPageFaults) == 16);
+  INFO(m.ToString());
+  if (!testing::kSanitized) {
+    CHECK(m.by_zone == "  the region: page-faults 16\n    outer: page-faults 16\n      inner: page-faults 12");
+  }
+  CHECK(m.ToString().find("\nby zone, in one more run:\n  the region: page-faults ") != std::string::npos);
+  CHECK(Measure({kPageFaults}, region).by_zone.empty());
+}
+
+TEST_CASE("any call may fail while a region is measured: a reason, or the right number, and no leak", "[measure]") {
+  const auto tally = testing::SweepFaults([] {
+    testing::FreshPages memory(20);
+    const auto m = Measure({kPageFaults},
+                           [&] {
+                             memory.Forget();
+                             memory.Touch(0, 20);
+                           },
+                           {.repetitions = 2});
+    if (!m.costs[0].measured()) return absl::UnavailableError(m.costs[0].unmeasurable);
+    const int64_t faults = Exactly(m, kPageFaults);
+    CHECK(faults >= 20);
+    CHECK(faults <= (m.costs[0].read_path.find("usage") != std::string::npos ? 30 : 20));
+    return absl::OkStatus();
+  });
+  CHECK(tally.calls > 20);
+  CHECK(tally.survived > 0);
+}
+
+TEST_CASE("two regions are compared, and one is scaled", "[measure]") {
+  testing::FreshPages memory(64);
+  const auto touch = [&](uint64_t pages) {
+    memory.Forget();
+    memory.Touch(0, pages);
+  };
+  const auto compared = Compare(
+      {kPageFaults}, [&] { touch(16); }, [&] { touch(32); });
+  REQUIRE(compared.Ratio(kPageFaults).has_value());
+  CHECK(compared.Ratio(kPageFaults)->low == 0.5);
+  CHECK(compared.Ratio(kPageFaults)->high == 0.5);
+  CHECK_FALSE(compared.Ratio(kCycles).has_value());
+  CHECK(compared.ToString().find("ratio of page-faults: 0.5 to 0.5") != std::string::npos);
+
+  const auto scaled = Scaling({kPageFaults}, touch, {4, 16, 64});
+  REQUIRE(scaled.at.size() == 3);
+  for (size_t i = 0; i < 3; ++i) CHECK(Exactly(scaled.at[i], kPageFaults) == static_cast<int64_t>(scaled.sizes[i]));
+}
+
+TEST_CASE("an assertion of a short region by counters takes a few milliseconds", "[measure]") {
+  uint64_t least = ~uint64_t{0};
+  for (int i = 0; i < 10; ++i) {
+    const uint64_t start = testing::NowNs();
+    const auto m = Measure({kPageFaults}, [] { return testing::Spin(300); });
+    CHECK(m.costs[0].measured());
+    least = std::min(least, testing::NowNs() - start);
+  }
+  CHECK(least <= 5'000'000);
+}
+
+}  // namespace
+}  // namespace perfkit
