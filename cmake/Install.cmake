@@ -14,6 +14,10 @@ foreach(name core ${PERFKIT_COMPONENTS})
   install(EXPORT perfkit-${name} NAMESPACE perfkit:: DESTINATION "${PERFKIT_CMAKE_DIR}" COMPONENT perfkit)
 endforeach()
 
+# Part of component testing, but for each program to choose: it wraps malloc there.
+install(TARGETS perfkit_testing_alloc EXPORT perfkit-testing COMPONENT perfkit
+        OBJECTS DESTINATION "${CMAKE_INSTALL_LIBDIR}/perfkit")
+
 # Headers: those of a component that was not built stay out.
 set(absent ${PERFKIT_COMPONENT_HEADERS})
 foreach(name IN LISTS PERFKIT_COMPONENTS)

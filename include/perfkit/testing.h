@@ -1,0 +1,277 @@
+// Matchers that assert on what code costs, for Catch2 (v2, v3) and GoogleTest.
+//
+// Include the framework first: without one the linker misses perfkit::detail::Report.
+//
+//   using namespace perfkit;
+//   using namespace perfkit::event;
+//   auto m = Measure({kInstructions, kAllocations}, [&] { return table.find(42); });
+//   CHECK_THAT(m, Costs(UpTo(1'200), kInstructions) && Never(kAllocations));  // in GoogleTest: EXPECT_THAT
+//   CHECK_THAT(Compare({kInstructions}, new_fn, old_fn), UsesUpTo(0.9, kInstructions));
+//   CHECK_THAT(Scaling({kInstructions}, fn, {1 << 6, 1 << 8, 1 << 10}), GrowsNoFasterThan(kNLogN, kInstructions));
+//   CHECK_THAT(m, WithinBaseline("find42", 0.5_percent));
+//
+// A check ends in one of three ways: pass, fail, or unmeasurable with its reason (no PMU, no right, over the stepper's
+// budget, too noisy to tell). Unmeasurable is never green:
+//
+//   GoogleTest, Catch2 v3   the test is marked as skipped, with the reason, and goes on; a later failure fails it
+//   Catch2 v2               a warning, and a closing tally on standard error
+//   any                     a failure, with PERFKIT_REQUIRE=all or a list of events (instructions,allocations) in the
+//                           environment
+//
+// Machine-read reports carry the numbers: GoogleTest's XML as properties perfkit.<event>; Catch2's XML and JUnit in the
+// captured output.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <iostream>
+#include <limits>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "perfkit/measure.h"
+
+namespace perfkit {
+
+enum class Outcome : uint8_t { kPass, kFail, kUnmeasurable };
+
+// How a check ended, and why. `&&` and `||` know three outcomes (Kleene's logic): one that fails settles `&&`, one that
+// passes settles `||`; else what could not be measured decides. `!` swaps pass and fail, and keeps unmeasurable.
+struct Verdict {
+  Outcome outcome = Outcome::kPass;
+  std::string why;        // limit, numbers and read path; or the reason why there is no number
+  bool required = false;  // PERFKIT_REQUIRE names what could not be measured: then it counts as a failure
+};
+Verdict And(const Verdict& a, const Verdict& b);
+Verdict Not(const Verdict& verdict);
+inline Verdict operator&&(const Verdict& a, const Verdict& b) { return And(a, b); }
+inline Verdict operator!(const Verdict& verdict) { return Not(verdict); }
+inline Verdict operator||(const Verdict& a, const Verdict& b) { return !(!a && !b); }
+
+// How much something may cost. A plain number means exactly that.
+struct Limit {
+  template <std::integral T>
+  constexpr Limit(T exactly)  // NOLINT(google-explicit-constructor)
+      : low(static_cast<int64_t>(exactly)), high(static_cast<int64_t>(exactly)) {}
+  constexpr Limit(int64_t low, int64_t high) : low(low), high(high) {}
+
+  int64_t low, high;  // both allowed
+};
+constexpr Limit UpTo(int64_t most) { return {std::numeric_limits<int64_t>::min(), most}; }
+
+// An event whose limit holds on one machine: its host name, or what PERFKIT_MACHINE says in the environment.
+struct MachineEvent {
+  EventType event;
+  std::string_view machine;
+};
+constexpr MachineEvent On(std::string_view machine, const EventType& event) { return {event, machine}; }
+
+namespace detail {
+// Never defined. Called from a constant expression it stops the compiler, which then quotes its name.
+void FixedLimitOnNoisyEventNeedsAMachine_UseOn();
+}  // namespace detail
+
+// An event that may have a fixed limit: exact and near-exact ones as they are; noisy ones and clocks only with the name
+// of a machine. Checked by the compiler.
+struct LimitedEvent {
+  consteval LimitedEvent(const EventType& event) : event(event) {  // NOLINT(google-explicit-constructor)
+    const EventClass event_class = ClassOf(event);
+    if (event_class != EventClass::kExact && event_class != EventClass::kNearExact) {
+      detail::FixedLimitOnNoisyEventNeedsAMachine_UseOn();
+    }
+  }
+  LimitedEvent(const CallsEvent& event) : event(event) {}  // NOLINT(google-explicit-constructor)
+  LimitedEvent(const MachineEvent& event)                  // NOLINT(google-explicit-constructor)
+      : event(event.event), machine(event.machine) {}
+
+  EventType event;
+  std::string_view machine = "";  // "": any
+};
+
+// Parts of a hundred.
+struct Percent {
+  double value;
+};
+inline namespace literals {
+consteval Percent operator""_percent(long double value) { return {static_cast<double>(value)}; }
+consteval Percent operator""_percent(unsigned long long value) { return {static_cast<double>(value)}; }
+}  // namespace literals
+
+// How a cost may grow with the size n.
+enum class Growth : uint8_t { kConstant, kLogN, kN, kNLogN, kN2, kN3 };
+inline constexpr Growth kConstant = Growth::kConstant, kLogN = Growth::kLogN, kN = Growth::kN, kNLogN = Growth::kNLogN,
+                        kN2 = Growth::kN2, kN3 = Growth::kN3;
+
+// The verdicts that the matchers below give; for those who use no framework.
+Verdict JudgeCosts(const Measurement& measurement, const Limit& limit, const LimitedEvent& event);
+// The cost of the subject is up to `factor` times the reference's. Undecided where noise covers the limit.
+Verdict JudgeUses(const Comparison& comparison, double factor, const EventType& event);
+// The exponent that fits best, beyond what `growth` explains, is up to 0.05 (noisy events and clocks: 0.15).
+Verdict JudgeGrowth(const ScalingResult& result, Growth growth, const EventType& event);
+// Every event of the measurement against entry `name` of a JSON file, taken by the same backend (and for noisy events
+// on the same machine). PERFKIT_BASELINE_UPDATE=1 in the environment writes the entry instead.
+Verdict JudgeBaseline(const Measurement& measurement, std::string_view name, Percent tolerance,
+                      const std::string& file);
+
+namespace detail {
+
+// "perfkit.instructions" -> "1234", for reports.
+using Properties = std::vector<std::pair<std::string, std::string>>;
+Properties PropertiesOf(const Measurement& measurement);
+Properties PropertiesOf(const Comparison& comparison);
+Properties PropertiesOf(const ScalingResult& result);
+
+// Counts what could not be measured, for the tally that Catch2 v2 has no place for; printed when the program ends.
+void TallyUnmeasurable(const std::string& why);
+
+void SayToFramework(const Properties& properties);
+void SkipInFramework(const std::string& why);
+
+// What the framework is told, and whether the check counts as passed.
+bool Report(const Verdict& verdict, const Properties& properties);
+
+std::string PathBeside(const char* source_file);
+
+}  // namespace detail
+
+// A matcher for one kind of result: what Catch2 and GoogleTest ask of a matcher, without either's types.
+template <class Subject>
+class CostMatcher {
+ public:
+  using Judge = std::function<Verdict(const Subject&)>;
+  CostMatcher(std::string description, Judge judge) : description_(std::move(description)), judge_(std::move(judge)) {}
+
+  Verdict Check(const Subject& subject) const { return judge_(subject); }
+
+  friend CostMatcher operator&&(const CostMatcher& a, const CostMatcher& b) {
+    return {a.description_ + " and " + b.description_, [a, b](const Subject& s) { return a.Check(s) && b.Check(s); }};
+  }
+  friend CostMatcher operator||(const CostMatcher& a, const CostMatcher& b) {
+    return {"(" + a.description_ + " or " + b.description_ + ")",
+            [a, b](const Subject& s) { return a.Check(s) || b.Check(s); }};
+  }
+  friend CostMatcher operator!(const CostMatcher& a) {
+    return {"not (" + a.description_ + ")", [a](const Subject& s) { return !a.Check(s); }};
+  }
+
+  // Catch2.
+  bool match(const Subject& subject) const { return detail::Report(Check(subject), detail::PropertiesOf(subject)); }
+  std::string toString() const { return "\n" + description_; }
+
+  // GoogleTest.
+  using is_gtest_matcher = void;
+  bool MatchAndExplain(const Subject& subject, std::ostream* out) const {
+    const Verdict verdict = Check(subject);
+    if (out != nullptr) *out << verdict.why;
+    return detail::Report(verdict, detail::PropertiesOf(subject));
+  }
+  void DescribeTo(std::ostream* out) const { *out << description_; }
+  void DescribeNegationTo(std::ostream* out) const { *out << "not (" << description_ << ")"; }
+
+ private:
+  std::string description_;
+  Judge judge_;
+};
+
+namespace detail {
+std::string Describe(const Limit& limit, const LimitedEvent& event);
+std::string Describe(double factor, const EventType& event);
+std::string Describe(Growth growth, const EventType& event);
+std::string Describe(std::string_view baseline, Percent tolerance);
+}  // namespace detail
+
+// `event` costs what `limit` allows: UpTo(n), or exactly n.
+inline CostMatcher<Measurement> Costs(Limit limit, LimitedEvent event) {
+  return {detail::Describe(limit, event), [=](const Measurement& m) { return JudgeCosts(m, limit, event); }};
+}
+// `event` does not happen at all.
+inline CostMatcher<Measurement> Never(LimitedEvent event) { return Costs(0, event); }
+
+inline CostMatcher<Comparison> UsesUpTo(double factor, EventType event) {
+  return {detail::Describe(factor, event), [=](const Comparison& c) { return JudgeUses(c, factor, event); }};
+}
+
+inline CostMatcher<ScalingResult> GrowsNoFasterThan(Growth growth, EventType event) {
+  return {detail::Describe(growth, event), [=](const ScalingResult& r) { return JudgeGrowth(r, growth, event); }};
+}
+
+// The file is perfkit_baseline.json beside the calling source file, or what PERFKIT_BASELINE says in the environment.
+inline CostMatcher<Measurement> WithinBaseline(std::string name, Percent tolerance,
+                                               const char* source_file = __builtin_FILE()) {
+  std::string description = detail::Describe(name, tolerance);
+  return {std::move(description), [=, file = detail::PathBeside(source_file)](const Measurement& m) {
+            return JudgeBaseline(m, name, tolerance, file);
+          }};
+}
+
+inline std::ostream& operator<<(std::ostream& out, const Measurement& m) { return out << m.ToString(); }
+inline std::ostream& operator<<(std::ostream& out, const Comparison& c) { return out << c.ToString(); }
+inline std::ostream& operator<<(std::ostream& out, const ScalingResult& r) { return out << r.ToString(); }
+
+}  // namespace perfkit
+
+// How each framework is told: skips, and numbers in reports.
+#if defined(GTEST_TEST) || defined(INTERNAL_CATCH_TESTCASE)
+namespace perfkit::detail {
+
+#if defined(GTEST_TEST)
+
+// As properties of the running test: XML and JSON reports have them.
+inline void SayToFramework(const Properties& properties) {
+  for (const auto& [name, value] : properties) ::testing::Test::RecordProperty(name, value);
+}
+
+// What GTEST_SKIP() records, without its `return`: the check that failed later must still fail the test.
+inline void SkipInFramework(const std::string& why) {
+  GTEST_MESSAGE_("", ::testing::TestPartResult::kSkip) << "unmeasurable: " << why;
+}
+
+#else
+
+// Reporters for machines capture std::cout and put it into the report; on a terminal it would be noise.
+inline void SayToFramework(const Properties& properties) {
+#if defined(__cpp_rtti)
+  if (dynamic_cast<std::stringbuf*>(std::cout.rdbuf()) == nullptr) return;
+  for (const auto& [name, value] : properties) std::cout << name << "=" << value << "\n";
+#else
+  (void)properties;
+#endif
+}
+
+#if defined(CATCH_TEST_MACROS_HPP_INCLUDED)  // Catch2 v3
+
+// SKIP(), but the test goes on: what it throws may not leave a matcher, and a check that fails later must still fail
+// it.
+inline void SkipInFramework(const std::string& why) {
+  CATCH_TRY {
+    INTERNAL_CATCH_MSG("SKIP", Catch::ResultWas::ExplicitSkip, Catch::ResultDisposition::Normal,
+                       "unmeasurable: " << why);
+  }
+  CATCH_CATCH_ALL {}
+}
+
+#else  // Catch2 v2 has no skip
+
+inline void SkipInFramework(const std::string& why) {
+  INTERNAL_CATCH_MSG("WARN", Catch::ResultWas::Warning, Catch::ResultDisposition::ContinueOnFailure,
+                     "unmeasurable: " << why);
+  TallyUnmeasurable(why);
+}
+
+#endif
+#endif
+
+inline bool Report(const Verdict& verdict, const Properties& properties) {
+  SayToFramework(properties);
+  if (verdict.outcome != Outcome::kUnmeasurable) return verdict.outcome == Outcome::kPass;
+  if (verdict.required) return false;
+  SkipInFramework(verdict.why);
+  return true;
+}
+
+}  // namespace perfkit::detail
+#endif

@@ -1,0 +1,80 @@
+// A measurement against what was written down earlier.
+#include <cmath>
+#include <cstdlib>
+
+#include "absl/strings/str_format.h"
+#include "perfkit/testing.h"
+#include "src/testing/matchers/baseline_file.h"
+#include "src/testing/matchers/surroundings.h"
+
+namespace perfkit {
+namespace {
+
+using matchers::ByEvent;
+using matchers::Unmeasurable;
+
+// Numbers of different backends, and noisy numbers of different machines, say nothing about each other.
+std::string BackendOf(const Cost& cost) {
+  return cost.steady() ? cost.read_path : absl::StrFormat("%s @%s", cost.read_path, matchers::ThisMachine());
+}
+
+bool WantsUpdate() {
+  const char* const value = std::getenv("PERFKIT_BASELINE_UPDATE");
+  return value != nullptr && *value != '\0' && std::string_view(value) != "0";
+}
+
+Verdict Update(const Measurement& measurement, const std::string& name, const std::string& file) {
+  ByEvent entry;
+  Verdict verdict{Outcome::kPass, absl::StrFormat("baseline '%s' written to %s", name, file)};
+  for (const Cost& cost : measurement.costs) {
+    if (cost.measured()) entry[std::string(cost.event.name)][BackendOf(cost)] = cost.value();
+    if (!cost.measured()) verdict = verdict && Unmeasurable(cost.event, cost.unmeasurable);
+  }
+  const absl::Status written = matchers::UpdateBaseline(file, name, entry);
+  if (!written.ok()) return {Outcome::kFail, std::string(written.message())};
+  return verdict;
+}
+
+Verdict JudgeOne(const Cost& cost, const ByEvent& entry, std::string_view name, Percent tolerance) {
+  if (!cost.measured()) return Unmeasurable(cost.event, cost.unmeasurable);
+  const auto event = entry.find(std::string(cost.event.name));
+  const std::string backend = BackendOf(cost);
+  if (event == entry.end() || !event->second.contains(backend)) {
+    return Unmeasurable(cost.event, absl::StrFormat("baseline '%s' has no number by '%s'. Remedy: run once with "
+                                                    "PERFKIT_BASELINE_UPDATE=1",
+                                                    name, backend));
+  }
+  const auto was = static_cast<double>(event->second.at(backend));
+  const double margin = std::abs(was) * tolerance.value / 100;
+  const Interval now = cost.interval();
+  const std::string why =
+      absl::StrFormat("baseline '%s' is %.0f, within %g %%: %s", name, was, tolerance.value, cost.ToString());
+  if (now.low >= was - margin && now.high <= was + margin) return {Outcome::kPass, why};
+  if (cost.steady() || now.high < was - margin || now.low > was + margin) return {Outcome::kFail, why};
+  return Unmeasurable(cost.event, "too noisy to tell: " + why);
+}
+
+}  // namespace
+
+Verdict JudgeBaseline(const Measurement& measurement, std::string_view name, Percent tolerance,
+                      const std::string& file) {
+  if (WantsUpdate()) return Update(measurement, std::string(name), file);
+  const absl::StatusOr<matchers::Baselines> baselines = matchers::ReadBaselines(file);
+  if (!baselines.ok()) return {Outcome::kFail, std::string(baselines.status().message())};
+  const auto entry = baselines->find(std::string(name));
+  Verdict verdict{Outcome::kPass, absl::StrFormat("baseline '%s'", name)};
+  for (const Cost& cost : measurement.costs) {
+    verdict = verdict && JudgeOne(cost, entry == baselines->end() ? ByEvent{} : entry->second, name, tolerance);
+  }
+  return verdict;
+}
+
+std::string detail::PathBeside(const char* source_file) {
+  if (const char* const path = std::getenv("PERFKIT_BASELINE")) return path;
+  const std::string_view source = source_file;
+  const size_t slash = source.rfind('/');
+  const std::string folder(slash == std::string_view::npos ? "" : source.substr(0, slash + 1));
+  return folder + "perfkit_baseline.json";
+}
+
+}  // namespace perfkit

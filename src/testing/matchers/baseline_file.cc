@@ -1,0 +1,150 @@
+// A reader for three levels of JSON objects with numbers in them, and the writer.
+#include "src/testing/matchers/baseline_file.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "absl/strings/str_format.h"
+#include "src/measure/services.h"
+
+namespace perfkit::matchers {
+namespace {
+
+// Walks over the text once; every step is bounded by what is left of it.
+class Reader {
+ public:
+  explicit Reader(std::string_view text) : all_(text), left_(text) {}
+
+  // {"key": value, ...}, with `value(key)` reading what stands behind the colon.
+  template <class Value>
+  bool Object(Value value) {
+    if (!Take('{')) return false;
+    if (Take('}')) return true;
+    do {
+      std::string key;
+      if (!String(key) || !Take(':') || !value(key)) return false;
+    } while (Take(','));
+    return Take('}');
+  }
+
+  bool Number(int64_t& out) {
+    SkipBlanks();
+    const auto [stop, error] = std::from_chars(left_.data(), left_.data() + left_.size(), out);
+    if (error != std::errc{}) return false;
+    left_.remove_prefix(static_cast<size_t>(stop - left_.data()));
+    return true;
+  }
+
+  bool AtEnd() {
+    SkipBlanks();
+    return left_.empty();
+  }
+
+  int line() const {
+    int line = 1;
+    for (const char c : all_.substr(0, all_.size() - left_.size())) line += c == '\n';
+    return line;
+  }
+
+ private:
+  void SkipBlanks() { left_.remove_prefix(std::min(left_.find_first_not_of(" \t\r\n"), left_.size())); }
+
+  bool Take(char c) {
+    SkipBlanks();
+    if (left_.empty() || left_.front() != c) return false;
+    left_.remove_prefix(1);
+    return true;
+  }
+
+  // Of escapes only \" and \\, which is what the writer makes.
+  bool String(std::string& out) {
+    if (!Take('"')) return false;
+    while (!left_.empty()) {
+      char c = left_.front();
+      left_.remove_prefix(1);
+      if (c == '"') return true;
+      if (c == '\\') {
+        if (left_.empty() || (left_.front() != '"' && left_.front() != '\\')) return false;
+        c = left_.front();
+        left_.remove_prefix(1);
+      }
+      out += c;
+    }
+    return false;
+  }
+
+  std::string_view all_, left_;
+};
+
+std::string Quoted(const std::string& text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+  }
+  return quoted + "\"";
+}
+
+// The error of a reader, with the file's name in front.
+absl::StatusOr<Baselines> ParseNamed(const std::string& path, const std::string& text) {
+  absl::StatusOr<Baselines> baselines = ParseBaselines(text);
+  if (baselines.ok()) return baselines;
+  return absl::Status(baselines.status().code(), absl::StrFormat("%s: %s", path, baselines.status().message()));
+}
+
+}  // namespace
+
+absl::StatusOr<Baselines> ParseBaselines(std::string_view text) {
+  Baselines baselines;
+  Reader reader(text);
+  if (reader.AtEnd()) return baselines;
+  const auto backend = [&](ByBackend& into) {
+    return [&](const std::string& key) { return reader.Number(into[key]); };
+  };
+  const auto event = [&](ByEvent& into) {
+    return [&](const std::string& key) { return reader.Object(backend(into[key])); };
+  };
+  const bool fine = reader.Object([&](const std::string& key) { return reader.Object(event(baselines[key])); });
+  if (fine && reader.AtEnd()) return baselines;
+  return absl::Status(absl::StatusCode::kInvalidArgument,
+                      absl::StrFormat("line %d: not a baseline file; expected {\"name\": {\"event\": {\"backend\": "
+                                      "number}}}",
+                                      reader.line()));
+}
+
+std::string FormatBaselines(const Baselines& baselines) {
+  std::string text = "{";
+  for (const auto& [name, events] : baselines) {
+    absl::StrAppendFormat(&text, "%s\n  %s: {", text.size() == 1 ? "" : ",", Quoted(name));
+    for (auto event = events.begin(); event != events.end(); ++event) {
+      absl::StrAppendFormat(&text, "%s\n    %s: {", event == events.begin() ? "" : ",", Quoted(event->first));
+      for (auto number = event->second.begin(); number != event->second.end(); ++number) {
+        absl::StrAppendFormat(&text, "%s%s: %d", number == event->second.begin() ? "" : ", ", Quoted(number->first),
+                              number->second);
+      }
+      text += "}";
+    }
+    text += "\n  }";
+  }
+  return text + "\n}\n";
+}
+
+absl::StatusOr<Baselines> ReadBaselines(const std::string& path) {
+  const absl::StatusOr<std::string> text = detail::ReadTextFile(path);
+  if (absl::IsNotFound(text.status())) return Baselines{};
+  if (!text.ok()) return text.status();
+  return ParseNamed(path, *text);
+}
+
+absl::Status UpdateBaseline(const std::string& path, const std::string& name, const ByEvent& entry) {
+  return detail::EditTextFile(path, [&](const std::string& text) -> absl::StatusOr<std::string> {
+    absl::StatusOr<Baselines> baselines = ParseNamed(path, text);
+    if (!baselines.ok()) return baselines.status();  // what we cannot read we do not overwrite
+    for (const auto& [event, numbers] : entry) {
+      for (const auto& [backend, number] : numbers) (*baselines)[name][event][backend] = number;
+    }
+    return FormatBaselines(*baselines);
+  });
+}
+
+}  // namespace perfkit::matchers

@@ -1,0 +1,35 @@
+// Baselines as a small JSON file that people review and merge: names, events, backends, numbers.
+//
+//   {
+//     "find42": {
+//       "instructions": {"stepper": 1180},
+//       "cycles": {"perf, user page @build-7": 2400}
+//     }
+//   }
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace perfkit::matchers {
+
+using ByBackend = std::map<std::string, int64_t>;
+using ByEvent = std::map<std::string, ByBackend>;
+using Baselines = std::map<std::string, ByEvent>;
+
+// The reading of `text`: the shape above and nothing else. InvalidArgument names the line.
+absl::StatusOr<Baselines> ParseBaselines(std::string_view text);
+std::string FormatBaselines(const Baselines& baselines);
+
+// The file's baselines; none when there is no file.
+absl::StatusOr<Baselines> ReadBaselines(const std::string& path);
+
+// Replaces entry `name`, event by event and backend by backend, under a lock on the file: tests may run in parallel.
+absl::Status UpdateBaseline(const std::string& path, const std::string& name, const ByEvent& entry);
+
+}  // namespace perfkit::matchers

@@ -1,0 +1,174 @@
+// Costs against limits: of a region, of one region beside another, and of one region as it grows.
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_format.h"
+#include "perfkit/testing.h"
+#include "src/testing/matchers/surroundings.h"
+
+namespace perfkit {
+namespace {
+
+using detail::FormatSigned;
+using matchers::FindMeasured;
+using matchers::Unmeasurable;
+
+Verdict Decide(bool pass, const std::string& why) { return {pass ? Outcome::kPass : Outcome::kFail, why}; }
+
+std::string LimitText(const Limit& limit) {
+  if (limit.low == std::numeric_limits<int64_t>::min()) return "up to " + FormatSigned(limit.high);
+  if (limit.low == limit.high) return "exactly " + FormatSigned(limit.high);
+  return FormatSigned(limit.low) + " to " + FormatSigned(limit.high);
+}
+
+double Shape(Growth growth, double n) {
+  const double log = std::log2(std::max(n, 2.0));
+  switch (growth) {
+    case Growth::kConstant: return 1;
+    case Growth::kLogN: return log;
+    case Growth::kN: return n;
+    case Growth::kNLogN: return n * log;
+    case Growth::kN2: return n * n;
+    case Growth::kN3: return n * n * n;
+  }
+  return 1;
+}
+
+const char* GrowthName(Growth growth) {
+  switch (growth) {
+    case Growth::kConstant: return "a constant";
+    case Growth::kLogN: return "log n";
+    case Growth::kN: return "n";
+    case Growth::kNLogN: return "n log n";
+    case Growth::kN2: return "n^2";
+    case Growth::kN3: return "n^3";
+  }
+  return "?";
+}
+
+// The slope of y over x by least squares.
+double Slope(const std::vector<double>& x, const std::vector<double>& y) {
+  const auto n = static_cast<double>(x.size());
+  double sx = 0, sy = 0, sxx = 0, sxy = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    sx += x[i];
+    sy += y[i];
+    sxx += x[i] * x[i];
+    sxy += x[i] * y[i];
+  }
+  return (n * sxy - sx * sy) / (n * sxx - sx * sx);
+}
+
+// Sizes that span less than this tell n from n log n no better than noise does.
+constexpr uint64_t kLeastSpan = 4;
+
+}  // namespace
+
+Verdict JudgeCosts(const Measurement& measurement, const Limit& limit, const LimitedEvent& event) {
+  Verdict why_not;
+  const Cost* const cost = FindMeasured(measurement, event.event, why_not);
+  if (cost == nullptr) return why_not;
+  if (!event.machine.empty() && matchers::ThisMachine() != event.machine) {
+    return Unmeasurable(event.event, absl::StrFormat("the limit holds on machine %s, and this is %s", event.machine,
+                                                     matchers::ThisMachine()));
+  }
+  const Interval interval = cost->interval();
+  const auto low = static_cast<double>(limit.low), high = static_cast<double>(limit.high);
+  const std::string why = absl::StrFormat("limit %s: %s", LimitText(limit), cost->ToString());
+  if (interval.low >= low && interval.high <= high) return Decide(true, why);
+  const bool apart = interval.high < low || interval.low > high;
+  if (apart || cost->steady()) return Decide(false, why);
+  return Unmeasurable(event.event, absl::StrFormat("too noisy to tell: the median lies in %.0f to %.0f; %s",
+                                                   interval.low, interval.high, why));
+}
+
+Verdict JudgeUses(const Comparison& comparison, double factor, const EventType& event) {
+  Verdict why_not;
+  const Cost* const ours = FindMeasured(comparison.subject, event, why_not);
+  if (ours == nullptr) return why_not;
+  const Cost* const theirs = FindMeasured(comparison.reference, event, why_not);
+  if (theirs == nullptr) return why_not;
+  const std::string why =
+      absl::StrFormat("limit %g of the reference: %s, reference %s", factor, ours->ToString(), theirs->ToString());
+  const std::optional<Interval> ratio = comparison.Ratio(event);
+  if (!ratio) {
+    // The reference costs nothing, at least once: exact numbers can still be compared.
+    if (!ours->steady()) return Unmeasurable(event, "the reference costs too little for a ratio; " + why);
+    return Decide(ours->interval().high <= factor * theirs->interval().low, why);
+  }
+  if (ratio->high <= factor) return Decide(true, why);
+  if (ratio->low > factor || ours->steady()) return Decide(false, why);
+  return Unmeasurable(
+      event, absl::StrFormat("too noisy to tell: the ratio lies in %.3g to %.3g; %s", ratio->low, ratio->high, why));
+}
+
+Verdict JudgeGrowth(const ScalingResult& result, Growth growth, const EventType& event) {
+  std::vector<double> x, y;
+  double allowed = 0.05;
+  for (size_t i = 0; i < result.at.size(); ++i) {
+    Verdict why_not;
+    const Cost* const cost = FindMeasured(result.at[i], event, why_not);
+    if (cost == nullptr) return why_not;
+    if (!cost->steady()) allowed = 0.15;
+    const auto n = static_cast<double>(std::max<uint64_t>(result.sizes[i], 1));
+    x.push_back(std::log(n));
+    y.push_back(std::log(static_cast<double>(std::max<int64_t>(cost->value(), 1)) / Shape(growth, n)));
+  }
+  const auto [least, most] = std::minmax_element(result.sizes.begin(), result.sizes.end());
+  if (result.sizes.empty() || *most / std::max<uint64_t>(*least, 1) < kLeastSpan) {
+    return {Outcome::kFail,
+            absl::StrFormat("%s: the largest size must be %d times the smallest, or more", event.name, kLeastSpan)};
+  }
+  const double excess = Slope(x, y);
+  return Decide(excess <= allowed, absl::StrFormat("%s: grows as %s times n^%.3f (n^%.2f is allowed)\n%s", event.name,
+                                                   GrowthName(growth), excess, allowed, result.ToString()));
+}
+
+namespace detail {
+
+std::string Describe(const Limit& limit, const LimitedEvent& event) {
+  const std::string where = event.machine.empty() ? "" : absl::StrFormat(" on %s", event.machine);
+  return absl::StrFormat("costs %s %s%s", LimitText(limit), event.event.name, where);
+}
+std::string Describe(double factor, const EventType& event) {
+  return absl::StrFormat("uses up to %g of the reference's %s", factor, event.name);
+}
+std::string Describe(Growth growth, const EventType& event) {
+  return absl::StrFormat("%s grow no faster than %s", event.name, GrowthName(growth));
+}
+std::string Describe(std::string_view baseline, Percent tolerance) {
+  return absl::StrFormat("is within %g %% of baseline '%s'", tolerance.value, baseline);
+}
+
+Properties PropertiesOf(const Measurement& measurement) {
+  Properties properties;
+  for (const Cost& cost : measurement.costs) {
+    const std::string name(cost.event.name);
+    if (!cost.measured()) {
+      properties.emplace_back("perfkit." + name, "n/a: " + cost.unmeasurable);
+      continue;
+    }
+    properties.emplace_back("perfkit." + name, absl::StrFormat("%d", cost.value()));
+    properties.emplace_back("perfkit." + name + ".read_path", cost.read_path);
+  }
+  return properties;
+}
+
+Properties PropertiesOf(const Comparison& comparison) {
+  Properties properties = PropertiesOf(comparison.subject);
+  for (auto& [name, value] : PropertiesOf(comparison.reference)) properties.emplace_back(name + ".reference", value);
+  return properties;
+}
+
+Properties PropertiesOf(const ScalingResult& result) {
+  Properties properties;
+  for (size_t i = 0; i < result.at.size(); ++i) {
+    for (auto& [name, value] : PropertiesOf(result.at[i])) {
+      properties.emplace_back(absl::StrFormat("%s.n%d", name, result.sizes[i]), value);
+    }
+  }
+  return properties;
+}
+
+}  // namespace detail
+}  // namespace perfkit

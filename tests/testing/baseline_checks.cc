@@ -1,0 +1,161 @@
+// Baselines: the file as text, bad files, updates by many at once, and the verdicts.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "perfkit/testing.h"
+#include "src/testing/matchers/baseline_file.h"
+
+namespace perfkit {
+namespace {
+
+using namespace event;
+using matchers::Baselines;
+
+// A path in a folder of its own, gone at the end.
+class ScratchFile {
+ public:
+  ScratchFile() {
+    char name[] = "/tmp/perfkit-baseline-XXXXXX";
+    folder_ = mkdtemp(name);
+  }
+  ~ScratchFile() { std::filesystem::remove_all(folder_); }
+  std::string path() const { return folder_ + "/perfkit_baseline.json"; }
+  void Write(const std::string& text) const { std::ofstream(path()) << text; }
+  std::string Read() const {
+    std::ifstream file(path());
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+ private:
+  std::string folder_;
+};
+
+Measurement Of(const EventType& event, int64_t value) {
+  Cost cost;
+  cost.event = event;
+  cost.event_class = ClassOf(event);
+  cost.read_path = "stepper";
+  cost.values = {value};
+  return {{cost}};
+}
+
+TEST_CASE("what is written can be read again", "[baseline]") {
+  Baselines all;
+  all["find \"42\" \\ slow"]["instructions"]["stepper"] = 1180;
+  all["find42"]["instructions"] = {{"stepper", 1180}, {"perf, user page", -3}};
+  all["find42"]["allocations"]["wrapped malloc"] = 0;
+  const std::string text = matchers::FormatBaselines(all);
+  CHECK(*matchers::ParseBaselines(text) == all);
+  CHECK(matchers::FormatBaselines(*matchers::ParseBaselines(text)) == text);
+  CHECK(matchers::ParseBaselines("")->empty());
+  CHECK(matchers::ParseBaselines("{}")->empty());
+}
+
+TEST_CASE("a file that is none of ours is refused with its line", "[baseline]") {
+  for (const char* text : {"{", "[]", "{\"a\": 1}", "{\"a\": {\"b\": {\"c\": 1.5}}}",
+                           "{\"a\": {\"b\": {\"c\": \"1\"}}}", "{\"a\": {\"b\": {\"c\": 1}}} x", "{\"a",
+                           "{\"a\\n\": {}}", "{\"a\": {},}", "{\"a\": {\"b\": {\"c\": 99999999999999999999}}}"}) {
+    INFO(text);
+    CHECK(absl::IsInvalidArgument(matchers::ParseBaselines(text).status()));
+  }
+  CHECK(matchers::ParseBaselines("{\n\n 7").status().message().substr(0, 7) == "line 3:");
+}
+
+TEST_CASE("any bytes are read or refused", "[baseline]") {
+  std::mt19937 random(5);
+  const std::string valid = "{\"a\": {\"b\": {\"c\": 1, \"d\": 2}}, \"e\": {}}";
+  for (int i = 0; i < 5000; ++i) {
+    std::string text = valid;
+    for (int n = 0; n < 3; ++n)
+      text[random() % text.size()] = static_cast<char>(random() % 2 ? random() : "{}\":,\\ 1"[random() % 8]);
+    text.resize(random() % (text.size() + 1));
+    const auto parsed = matchers::ParseBaselines(text);
+    if (parsed.ok()) CHECK(matchers::ParseBaselines(matchers::FormatBaselines(*parsed)).ok());
+  }
+}
+
+TEST_CASE("an update writes, later runs compare", "[baseline]") {
+  const ScratchFile file;
+  const auto judge = [&](int64_t value) {
+    return JudgeBaseline(Of(kInstructions, value), "find42", 0.5_percent, file.path()).outcome;
+  };
+  CHECK(judge(1000) == Outcome::kUnmeasurable);
+  CHECK_FALSE(std::filesystem::exists(file.path()));
+  setenv("PERFKIT_BASELINE_UPDATE", "1", 1);
+  CHECK(judge(1000) == Outcome::kPass);
+  unsetenv("PERFKIT_BASELINE_UPDATE");
+  CHECK(file.Read() == "{\n  \"find42\": {\n    \"instructions\": {\"stepper\": 1000}\n  }\n}\n");
+  CHECK(judge(1000) == Outcome::kPass);
+  CHECK(judge(1005) == Outcome::kPass);
+  CHECK(judge(1006) == Outcome::kFail);
+  CHECK(judge(994) == Outcome::kFail);
+  // Another event, another backend: nothing to compare with.
+  CHECK(JudgeBaseline(Of(kAllocations, 1), "find42", 1_percent, file.path()).outcome == Outcome::kUnmeasurable);
+  Measurement by_pmu = Of(kInstructions, 1000);
+  by_pmu.costs[0].read_path = "perf, user page";
+  CHECK(JudgeBaseline(by_pmu, "find42", 1_percent, file.path()).outcome == Outcome::kUnmeasurable);
+}
+
+TEST_CASE("noisy numbers are kept by machine", "[baseline]") {
+  const ScratchFile file;
+  const auto judge = [&](const char* machine, const char* update) {
+    setenv("PERFKIT_MACHINE", machine, 1);
+    setenv("PERFKIT_BASELINE_UPDATE", update, 1);
+    const Outcome outcome = JudgeBaseline(Of(kCycles, 500), "x", 1_percent, file.path()).outcome;
+    unsetenv("PERFKIT_MACHINE");
+    unsetenv("PERFKIT_BASELINE_UPDATE");
+    return outcome;
+  };
+  CHECK(judge("a", "1") == Outcome::kPass);
+  CHECK(judge("a", "0") == Outcome::kPass);
+  CHECK(judge("b", "0") == Outcome::kUnmeasurable);
+}
+
+TEST_CASE("a broken file is a failure, and is not overwritten", "[baseline]") {
+  const ScratchFile file;
+  file.Write("<<<<<<< HEAD\n");
+  CHECK(JudgeBaseline(Of(kInstructions, 1), "x", 1_percent, file.path()).outcome == Outcome::kFail);
+  CHECK(absl::IsInvalidArgument(matchers::UpdateBaseline(file.path(), "x", {})));
+  CHECK(file.Read() == "<<<<<<< HEAD\n");
+  CHECK_FALSE(matchers::UpdateBaseline("/proc/no/such/folder.json", "x", {}).ok());
+}
+
+TEST_CASE("parallel updates lose nothing", "[baseline]") {
+  const ScratchFile file;
+  std::vector<pid_t> children;
+  for (int c = 0; c < 8; ++c) {
+    const pid_t child = fork();
+    if (child == 0) {
+      bool fine = true;
+      for (int i = 0; i < 20; ++i) {
+        const std::string name = std::to_string(c) + "/" + std::to_string(i);
+        fine &= matchers::UpdateBaseline(file.path(), name, {{"e", {{"b", i}}}}).ok();
+      }
+      _exit(fine ? 0 : 1);
+    }
+    children.push_back(child);
+  }
+  for (const pid_t child : children) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    CHECK(status == 0);
+  }
+  CHECK(matchers::ReadBaselines(file.path())->size() == 160);
+}
+
+TEST_CASE("the file lies beside the test that asks", "[baseline]") {
+  CHECK(detail::PathBeside("/src/tests/find_test.cc") == "/src/tests/perfkit_baseline.json");
+  CHECK(detail::PathBeside("find_test.cc") == "perfkit_baseline.json");
+  setenv("PERFKIT_BASELINE", "/elsewhere.json", 1);
+  CHECK(detail::PathBeside("/src/tests/find_test.cc") == "/elsewhere.json");
+  unsetenv("PERFKIT_BASELINE");
+}
+
+}  // namespace
+}  // namespace perfkit

@@ -1,0 +1,191 @@
+// Verdicts: three outcomes under all connectives, limits on every class, growth, ratios. On made-up measurements.
+#include <catch2/catch.hpp>
+#include <cstdlib>
+
+#include "perfkit/testing.h"
+
+namespace perfkit {
+namespace {
+
+using namespace event;
+
+constexpr Outcome kP = Outcome::kPass, kF = Outcome::kFail, kU = Outcome::kUnmeasurable;
+
+Cost Measured(const EventType& event, std::vector<int64_t> values) {
+  Cost cost;
+  cost.event = event;
+  cost.event_class = ClassOf(event);
+  cost.read_path = "made up";
+  cost.values = std::move(values);
+  return cost;
+}
+
+Cost Unmeasured(const EventType& event) {
+  Cost cost = Measured(event, {});
+  cost.unmeasurable = "no such luck";
+  return cost;
+}
+
+// Sets an environment variable for a scope.
+class Environment {
+ public:
+  Environment(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+  ~Environment() { unsetenv(name_); }
+
+ private:
+  const char* name_;
+};
+
+TEST_CASE("three outcomes under and, or, not", "[verdict]") {
+  const auto of = [](Outcome outcome) { return Verdict{outcome, "why"}; };
+  struct Row {
+    Outcome a, b, both, either;
+  };
+  // Kleene's strong logic of three values.
+  for (const Row& row : {Row{kP, kP, kP, kP}, Row{kP, kF, kF, kP}, Row{kP, kU, kU, kP}, Row{kF, kF, kF, kF},
+                         Row{kF, kU, kF, kU}, Row{kU, kU, kU, kU}}) {
+    CHECK((of(row.a) && of(row.b)).outcome == row.both);
+    CHECK((of(row.b) && of(row.a)).outcome == row.both);
+    CHECK((of(row.a) || of(row.b)).outcome == row.either);
+    CHECK((of(row.b) || of(row.a)).outcome == row.either);
+  }
+  CHECK((!of(kP)).outcome == kF);
+  CHECK((!of(kF)).outcome == kP);
+  CHECK((!of(kU)).outcome == kU);
+}
+
+TEST_CASE("what is required and unmeasurable stays required under every connective", "[verdict]") {
+  const Verdict required{kU, "why", true}, pass{kP, ""};
+  CHECK((!required).required);
+  CHECK((required && pass).required);
+  CHECK((!(pass && required)).required);
+}
+
+TEST_CASE("matchers combine as their verdicts do", "[verdict]") {
+  const Measurement m{{Measured(kAllocations, {3, 3}), Unmeasured(kInstructions)}};
+  CHECK((Costs(3, kAllocations) && Costs(UpTo(9), kInstructions)).Check(m).outcome == kU);
+  CHECK((Costs(2, kAllocations) && Costs(UpTo(9), kInstructions)).Check(m).outcome == kF);
+  CHECK((Costs(3, kAllocations) || Costs(UpTo(9), kInstructions)).Check(m).outcome == kP);
+  CHECK((!Costs(UpTo(9), kInstructions)).Check(m).outcome == kU);
+  CHECK((!Never(kAllocations)).Check(m).outcome == kP);
+  CHECK((Costs(UpTo(3), kAllocations) && !Never(kAllocations)).toString() ==
+        "\ncosts up to 3 allocations and not (costs exactly 0 allocations)");
+}
+
+TEST_CASE("limits on exact events hold for each repetition", "[judge]") {
+  const Measurement m{{Measured(kAllocations, {4, 5, 4})}};
+  CHECK(JudgeCosts(m, UpTo(5), kAllocations).outcome == kP);
+  CHECK(JudgeCosts(m, UpTo(4), kAllocations).outcome == kF);
+  CHECK(JudgeCosts(m, 4, kAllocations).outcome == kF);
+  CHECK(JudgeCosts(m, Limit(4, 5), kAllocations).outcome == kP);
+  const Verdict fail = JudgeCosts(m, UpTo(4), kAllocations);
+  CHECK(fail.why == "limit up to 4: allocations 4 (exact, made up; least 4, median 4, most 5 of 3)");
+}
+
+TEST_CASE("of a near-exact event the least repetition counts", "[judge]") {
+  const Measurement m{{Measured(kInstructions, {1300, 1200, 9000})}};
+  CHECK(JudgeCosts(m, UpTo(1200), kInstructions).outcome == kP);
+  CHECK(JudgeCosts(m, UpTo(1199), kInstructions).outcome == kF);
+}
+
+TEST_CASE("a noisy event has a limit on its machine only, and may be too noisy to tell", "[judge]") {
+  std::vector<int64_t> values;
+  for (int i = 0; i < 31; ++i) values.push_back(1000 + i);
+  const Measurement m{{Measured(kCycles, values)}};
+  const Environment here("PERFKIT_MACHINE", "build-7");
+  CHECK(JudgeCosts(m, UpTo(1030), On("build-7", kCycles)).outcome == kP);
+  CHECK(JudgeCosts(m, UpTo(1000), On("build-7", kCycles)).outcome == kF);
+  CHECK(JudgeCosts(m, UpTo(1015), On("build-7", kCycles)).outcome == kU);
+  const Verdict elsewhere = JudgeCosts(m, UpTo(1030), On("laptop", kCycles));
+  CHECK(elsewhere.outcome == kU);
+  CHECK(elsewhere.why == "cycles: the limit holds on machine laptop, and this is build-7");
+}
+
+TEST_CASE("an event that was not asked for is a mistake, not a skip", "[judge]") {
+  CHECK(JudgeCosts({}, UpTo(1), kAllocations).outcome == kF);
+  CHECK(JudgeUses({}, 1, kAllocations).outcome == kF);
+  CHECK(JudgeGrowth({{1, 8}, {{}, {}}}, kN, kAllocations).outcome == kF);
+}
+
+TEST_CASE("PERFKIT_REQUIRE makes unmeasurable a failure, by event or for all", "[judge]") {
+  const Measurement m{{Unmeasured(kInstructions)}};
+  const auto required = [&](const char* value) {
+    const Environment environment("PERFKIT_REQUIRE", value);
+    return JudgeCosts(m, UpTo(1), kInstructions).required;
+  };
+  CHECK(required("all"));
+  CHECK(required("instructions"));
+  CHECK(required("cycles,instructions"));
+  CHECK(required("instructions,cycles"));
+  CHECK_FALSE(required("cycles"));
+  CHECK_FALSE(required(""));
+  CHECK_FALSE(required("instruction"));
+  CHECK_FALSE(JudgeCosts(m, UpTo(1), kInstructions).required);
+}
+
+TEST_CASE("ratios of steady events are numbers, of noisy ones intervals over pairs", "[judge]") {
+  const Comparison exact{{{Measured(kAllocations, {9, 9})}}, {{Measured(kAllocations, {10, 10})}}};
+  CHECK(JudgeUses(exact, 0.9, kAllocations).outcome == kP);
+  CHECK(JudgeUses(exact, 0.89, kAllocations).outcome == kF);
+  // A slow drift hits both of a pair: the ratio does not care.
+  Comparison noisy{{{Measured(kCycles, {})}}, {{Measured(kCycles, {})}}};
+  for (int i = 0; i < 31; ++i) {
+    noisy.subject.costs[0].values.push_back((1000 + 50 * i) * 8 / 10);
+    noisy.reference.costs[0].values.push_back(1000 + 50 * i);
+  }
+  CHECK(JudgeUses(noisy, 0.81, kCycles).outcome == kP);
+  CHECK(JudgeUses(noisy, 0.7, kCycles).outcome == kF);
+  noisy.subject.costs[0].values[3] = 100'000;  // one outlier decides nothing
+  CHECK(JudgeUses(noisy, 0.81, kCycles).outcome == kP);
+  for (int i = 0; i < 31; i += 2) noisy.subject.costs[0].values[static_cast<size_t>(i)] *= 2;
+  CHECK(JudgeUses(noisy, 1, kCycles).outcome == kU);
+}
+
+TEST_CASE("a reference that costs nothing", "[judge]") {
+  const Comparison nothing{{{Measured(kAllocations, {0})}}, {{Measured(kAllocations, {0})}}};
+  CHECK(JudgeUses(nothing, 0.9, kAllocations).outcome == kP);
+  const Comparison something{{{Measured(kAllocations, {1})}}, {{Measured(kAllocations, {0})}}};
+  CHECK(JudgeUses(something, 100, kAllocations).outcome == kF);
+  const Comparison noisy{{{Measured(kCycles, {1})}}, {{Measured(kCycles, {0})}}};
+  CHECK(JudgeUses(noisy, 1, kCycles).outcome == kU);
+}
+
+// Costs of `cost(n)` at 2^10, 2^12, 2^14.
+template <class Fn>
+ScalingResult Grown(Fn cost) {
+  ScalingResult result;
+  for (const uint64_t n : {1 << 10, 1 << 12, 1 << 14}) {
+    result.sizes.push_back(n);
+    result.at.push_back({{Measured(kInstructions, {static_cast<int64_t>(cost(static_cast<double>(n)))})}});
+  }
+  return result;
+}
+
+TEST_CASE("growth is told from the next faster one", "[judge]") {
+  const auto judge = [](auto cost, Growth growth) { return JudgeGrowth(Grown(cost), growth, kInstructions).outcome; };
+  const auto log = [](double n) { return 20 + 10 * std::log2(n); };
+  const auto linear = [](double n) { return 500 + 3 * n; };
+  const auto sort = [](double n) { return n * std::log2(n) - 1.25 * n; };
+  const auto square = [](double n) { return n * n / 2 + n; };
+  CHECK(judge([](double) { return 77; }, kConstant) == kP);
+  CHECK(judge(log, kLogN) == kP);
+  CHECK(judge(log, kConstant) == kF);
+  CHECK(judge(linear, kN) == kP);
+  CHECK(judge(linear, kLogN) == kF);
+  CHECK(judge(sort, kNLogN) == kP);
+  CHECK(judge(sort, kN) == kF);
+  CHECK(judge(square, kN2) == kP);
+  CHECK(judge(square, kNLogN) == kF);
+  CHECK(judge([](double n) { return n * n * n / 100; }, kN3) == kP);
+  CHECK(judge([](double n) { return n * n * n / 100; }, kN2) == kF);
+}
+
+TEST_CASE("sizes that lie too close together are a mistake", "[judge]") {
+  ScalingResult result = Grown([](double n) { return n; });
+  result.sizes = {100, 101, 102};
+  CHECK(JudgeGrowth(result, kN, kInstructions).outcome == kF);
+  CHECK(JudgeGrowth({}, kN, kInstructions).outcome == kF);
+}
+
+}  // namespace
+}  // namespace perfkit

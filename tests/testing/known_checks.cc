@@ -1,0 +1,191 @@
+// Known answers, planted regressions, and no flake under load: what an assertion is worth.
+#include <malloc.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "perfkit/testing.h"
+#include "tests/support/skip.h"
+#include "tests/support/work.h"
+
+namespace perfkit {
+namespace {
+
+using namespace event;
+
+void* (*volatile g_allocate)(size_t) = malloc;
+
+// Frees what the compiler must believe was looked at: else it drops the allocation as well.
+void Free(void* memory) {
+  asm volatile("" ::"r"(memory) : "memory");
+  free(memory);
+}
+
+void Allocate(int n) {
+  for (int i = 0; i < n; ++i) free(g_allocate(16));
+}
+
+TEST_CASE("allocations by every entry, and by new, count once each", "[known]") {
+  int* volatile kept = nullptr;
+  const auto all = [&] {
+    void* memory = g_allocate(1);
+    memory = realloc(memory, 100);
+    Free(memory);
+    Free(calloc(3, 5));
+    Free(memalign(64, 10));
+    Free(aligned_alloc(64, 128));
+    if (posix_memalign(&memory, 64, 10) == 0) Free(memory);
+    kept = new int(7);
+    delete kept;
+    const auto owned = std::make_unique<int>(3);
+    asm volatile("" ::"r"(owned.get()) : "memory");
+    const std::vector<int> numbers(10, *owned);
+    return numbers[3];
+  };
+  const auto m = Measure({kAllocations}, all);
+  CHECK(m.costs[0].read_path == "wrapped malloc");
+  if (testing::kSanitized) {
+    CHECK(m.costs[0].value() >= 6);  // one of its entries does not call the hook
+  } else {
+    CHECK_THAT(m, Costs(9, kAllocations));
+  }
+}
+
+TEST_CASE("posix_memalign still refuses what it must", "[known]") {
+  if (testing::kSanitized) SKIP_TEST("the sanitizer's own posix_memalign ends the program");
+  void* memory = nullptr;
+  CHECK(posix_memalign(&memory, 3, 10) == EINVAL);
+  CHECK(posix_memalign(&memory, 4, 10) == EINVAL);
+}
+
+TEST_CASE("allocations of other threads are not ours", "[known]") {
+  std::atomic<bool> stop{false};
+  std::thread other([&] {
+    while (!stop) Allocate(1);
+  });
+  for (int i = 0; i < 20; ++i) CHECK_THAT(Measure({kAllocations}, [] { Allocate(5); }), Costs(5, kAllocations));
+  stop = true;
+  other.join();
+}
+
+#if defined(__x86_64__)
+template <int kRounds>
+void Loop() {
+  asm volatile("mov %0, %%ecx\n 1: dec %%ecx\n jnz 1b" ::"i"(kRounds) : "ecx", "cc");
+}
+#endif
+
+// Loads every CPU twice while it lives.
+class Load {
+ public:
+  Load() {
+    for (unsigned t = 0; t < 2 * std::thread::hardware_concurrency(); ++t) {
+      threads_.emplace_back([this] {
+        while (!stop_) testing::Spin(1000);
+      });
+    }
+  }
+  ~Load() {
+    stop_ = true;
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+ private:
+  std::atomic<bool> stop_{false};
+  std::vector<std::thread> threads_;
+};
+
+// Assertions on known answers that did not pass, of `rounds` times four.
+int Flakes(int rounds) {
+  const Load load;
+  testing::FreshPages memory(256);
+  int flakes = 0;
+  const auto expect = [&](const Verdict& verdict) {
+    if (verdict.outcome == Outcome::kPass) return;
+    UNSCOPED_INFO(verdict.why);
+    ++flakes;
+  };
+  for (int i = 0; i < rounds; ++i) {
+    const auto touch = [&] {
+      memory.Forget();
+      memory.Touch(0, 256);
+    };
+    expect(JudgeCosts(Measure({kPageFaults}, touch), 256, kPageFaults));
+    expect(JudgeCosts(Measure({kAllocations}, [] { Allocate(100); }), 100, kAllocations));
+#if defined(__x86_64__)
+    const MeasureOptions stepped{.only = Meter::kStepper};
+    const auto seven = [] {
+      asm volatile(".rept 7\n mov $39, %%eax\n syscall\n .endr" ::: "rax", "rcx", "r11", "memory");
+    };
+    const auto m = Measure({kInstructions, kSyscalls}, seven, stepped);
+    expect(JudgeCosts(m, 14, kInstructions));
+    expect(JudgeCosts(m, 7, kSyscalls));
+#endif
+  }
+  return flakes;
+}
+
+TEST_CASE("exact assertions do not flake under twice the machine's load", "[known]") { CHECK(Flakes(15) == 0); }
+
+TEST_CASE("exact assertions do not flake, 10,000 repetitions of each", "[.heavy]") { CHECK(Flakes(10'000) == 0); }
+
+TEST_CASE("one allocation more is caught each time", "[planted]") {
+  for (int i = 0; i < 100; ++i) {
+    CHECK(JudgeCosts(Measure({kAllocations}, [] { Allocate(100); }), UpTo(100), kAllocations).outcome ==
+          Outcome::kPass);
+    CHECK(JudgeCosts(Measure({kAllocations}, [] { Allocate(101); }), UpTo(100), kAllocations).outcome ==
+          Outcome::kFail);
+  }
+}
+
+#if defined(__x86_64__)
+TEST_CASE("one percent more instructions is caught each time", "[planted]") {
+  const MeasureOptions stepped{.only = Meter::kStepper};
+  const auto is = Measure(
+      {kInstructions}, [] { Loop<500>(); }, stepped);
+  if (!is.costs[0].measured()) SKIP_TEST(is.costs[0].unmeasurable);
+  const int64_t was = is.costs[0].value();
+  for (int i = 0; i < 50; ++i) {
+    const auto same = Measure(
+        {kInstructions}, [] { Loop<500>(); }, stepped);
+    const auto more = Measure(
+        {kInstructions}, [] { Loop<505>(); }, stepped);
+    CHECK(JudgeCosts(same, UpTo(was), kInstructions).outcome == Outcome::kPass);
+    CHECK(JudgeCosts(more, UpTo(was), kInstructions).outcome == Outcome::kFail);
+    const auto both = Compare(
+        {kInstructions}, [] { Loop<505>(); }, [] { Loop<500>(); }, stepped);
+    CHECK(JudgeUses(both, 1.0, kInstructions).outcome == Outcome::kFail);
+    CHECK(JudgeUses(both, 1.011, kInstructions).outcome == Outcome::kPass);
+  }
+}
+
+// An algorithm that is told from a faster one: linear search where a binary one was promised.
+TEST_CASE("growth of real code is told by stepped instructions", "[planted]") {
+  if (testing::kSanitized) SKIP_TEST("the sanitizer's own instructions would be counted too");
+  std::vector<int> sorted(1 << 12);
+  for (size_t i = 0; i < sorted.size(); ++i) sorted[i] = static_cast<int>(i);
+  const auto binary = [&](uint64_t n) {
+    return std::binary_search(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(n), -1);
+  };
+  const auto linear = [&](uint64_t n) {
+    return std::find(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(n), -1) - sorted.begin();
+  };
+  const MeasureOptions stepped{.only = Meter::kStepper};
+  const auto fast = Scaling({kInstructions}, binary, {1 << 8, 1 << 10, 1 << 12}, stepped);
+  if (!fast.at[0].costs[0].measured()) SKIP_TEST(fast.at[0].costs[0].unmeasurable);
+  const auto slow = Scaling({kInstructions}, linear, {1 << 8, 1 << 10, 1 << 12}, stepped);
+  CHECK_THAT(fast, GrowsNoFasterThan(kLogN, kInstructions));
+  CHECK_THAT(slow, GrowsNoFasterThan(kN, kInstructions));
+  CHECK(JudgeGrowth(slow, kLogN, kInstructions).outcome == Outcome::kFail);
+}
+#endif
+
+}  // namespace
+}  // namespace perfkit

@@ -1,0 +1,155 @@
+// How each framework ends: exit codes, words and reports of the sample programs, run as users run them.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "tests/support/skip.h"
+
+namespace perfkit {
+namespace {
+
+struct Run {
+  int code = -1;
+  std::string out;  // standard output and error
+  bool Says(const std::string& text) const { return out.find(text) != std::string::npos; }
+};
+
+Run Shell(const std::string& command) {
+  Run run;
+  FILE* const pipe = popen((command + " 2>&1").c_str(), "r");
+  std::array<char, 4096> buffer;
+  while (const size_t got = fread(buffer.data(), 1, buffer.size(), pipe)) run.out.append(buffer.data(), got);
+  const int status = pclose(pipe);
+  run.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return run;
+}
+
+Run Catch(const std::string& arguments, const std::string& environment = "") {
+  return Shell(environment + " " + PERFKIT_SAMPLES_CATCH2 + " " + arguments);
+}
+
+#define CHECK_SAYS(run, text) \
+  do {                        \
+    INFO((run).out);          \
+    CHECK((run).Says(text));  \
+  } while (false)
+
+TEST_CASE("Catch2 v2: pass and fail", "[outcomes]") {
+  CHECK(Catch("[pass]").code == 0);
+  const Run fail = Catch("[fail]");
+  CHECK(fail.code == 1);
+  // Limit, number, distribution and read path.
+  CHECK_SAYS(fail, "allocations 3 (exact, wrapped malloc; 5 times the same");
+  CHECK_SAYS(fail, "costs up to 2 allocations");
+  CHECK(Catch("[require]").code == 1);
+}
+
+TEST_CASE("Catch2 v2: unmeasurable warns and is tallied at the end, also under negation", "[outcomes]") {
+  const Run run = Catch("[unmeasurable]");
+  CHECK(run.code == 0);
+  CHECK_SAYS(run, "warning:");
+  CHECK_SAYS(run, "unmeasurable: task-clock: ");
+  CHECK_SAYS(run, "perfkit: 2 checks could not be measured, and are neither passed nor failed:");
+  CHECK_FALSE(Catch("[pass]").Says("could not be measured"));
+  CHECK(Catch("'[then fails]'").code == 1);
+}
+
+TEST_CASE("Catch2 v2: PERFKIT_REQUIRE fails", "[outcomes]") {
+  CHECK(Catch("[unmeasurable]", "PERFKIT_REQUIRE=all").code == 2);
+  CHECK(Catch("[unmeasurable]", "PERFKIT_REQUIRE=cycles,task-clock").code == 2);
+  CHECK(Catch("[unmeasurable]", "PERFKIT_REQUIRE=cycles").code == 0);
+  CHECK(Catch("[pass]", "PERFKIT_REQUIRE=all").code == 0);
+}
+
+TEST_CASE("Catch2 v2: JUnit and XML reports carry the numbers, a terminal does not", "[outcomes]") {
+  for (const char* reporter : {"junit", "xml"}) {
+    const Run run = Catch(std::string("[pass] -r ") + reporter);
+    CHECK_SAYS(run, "perfkit.allocations=3");
+    CHECK_SAYS(run, "perfkit.allocations.read_path=wrapped malloc");
+    CHECK_SAYS(run, "perfkit.allocations.n160=160");
+  }
+  CHECK_FALSE(Catch("[pass]").Says("perfkit.allocations"));
+}
+
+std::string ScratchPath() {
+  char name[] = "/tmp/perfkit-outcomes-XXXXXX";
+  close(mkstemp(name));
+  unlink(name);
+  return name;
+}
+
+void CheckBaseline(const std::string& program) {
+  const std::string path = ScratchPath();
+  const std::string with_file = "PERFKIT_BASELINE=" + path + " ";
+  CHECK_SAYS(Shell(with_file + program), "PERFKIT_BASELINE_UPDATE=1");
+  CHECK(Shell(with_file + "PERFKIT_BASELINE_UPDATE=1 " + program).code == 0);
+  CHECK_SAYS(Shell("cat " + path), "\"allocations\": {\"wrapped malloc\": 3}");
+  CHECK(Shell(with_file + "PERFKIT_REQUIRE=all " + program).code == 0);
+  Shell("sed -i 's/: 3}/: 2}/' " + path);
+  const Run changed = Shell(with_file + program);
+  CHECK(changed.code == 1);
+  CHECK_SAYS(changed, "allocations 3");
+  unlink(path.c_str());
+}
+
+TEST_CASE("Catch2 v2: a baseline is written on request, and holds", "[outcomes]") {
+  CheckBaseline(std::string(PERFKIT_SAMPLES_CATCH2) + " [baseline]");
+}
+
+#if defined(PERFKIT_SAMPLES_GTEST)
+
+Run Google(const std::string& filter, const std::string& environment = "", const std::string& more = "") {
+  return Shell(environment + " " + PERFKIT_SAMPLES_GTEST + " --gtest_filter=Samples." + filter + " " + more);
+}
+
+TEST_CASE("GoogleTest: pass and fail", "[outcomes]") {
+  CHECK(Google("Passes").code == 0);
+  const Run fail = Google("Fails*");
+  CHECK(fail.code == 1);
+  CHECK_SAYS(fail, "2 FAILED TESTS");
+  CHECK_SAYS(fail, "Expected: costs up to 2 allocations");
+  CHECK_SAYS(fail, "limit up to 2: allocations 3 (exact, wrapped malloc; 5 times the same");
+}
+
+TEST_CASE("GoogleTest: unmeasurable skips the test, and a later failure still fails it", "[outcomes]") {
+  const Run run = Google("Unmeasurable:Samples.UnmeasurableAndNegated");
+  CHECK(run.code == 0);
+  CHECK_SAYS(run, "[  SKIPPED ] 2 tests");
+  CHECK_SAYS(run, "unmeasurable: task-clock: ");
+  const Run both = Google("UnmeasurableThenFails");
+  CHECK(both.code == 1);
+  CHECK_SAYS(both, "1 FAILED TEST");
+}
+
+TEST_CASE("GoogleTest: PERFKIT_REQUIRE fails", "[outcomes]") {
+  CHECK(Google("Unmeasurable", "PERFKIT_REQUIRE=task-clock").code == 1);
+  CHECK(Google("UnmeasurableAndNegated", "PERFKIT_REQUIRE=all").code == 1);
+  CHECK(Google("Unmeasurable", "PERFKIT_REQUIRE=cycles").code == 0);
+}
+
+TEST_CASE("GoogleTest: the XML report carries the numbers", "[outcomes]") {
+  const std::string path = ScratchPath();
+  CHECK(Google("Passes", "", "--gtest_output=xml:" + path).code == 0);
+  const Run xml = Shell("cat " + path);
+  CHECK_SAYS(xml, "<property name=\"perfkit.allocations\" value=\"3\"/>");
+  CHECK_SAYS(xml, "<property name=\"perfkit.allocations.read_path\" value=\"wrapped malloc\"/>");
+  unlink(path.c_str());
+}
+
+TEST_CASE("GoogleTest: a baseline is written on request, and holds", "[outcomes]") {
+  CheckBaseline(std::string(PERFKIT_SAMPLES_GTEST) + " --gtest_filter=Samples.Baseline");
+}
+
+#else
+
+TEST_CASE("GoogleTest", "[outcomes]") { SKIP_TEST("GoogleTest with GoogleMock is not installed"); }
+
+#endif
+
+}  // namespace
+}  // namespace perfkit
