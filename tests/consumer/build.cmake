@@ -2,8 +2,11 @@
 # From scratch each time, so that nothing of an earlier perfkit can help.
 include("${CMAKE_CURRENT_LIST_DIR}/../../cmake/Steps.cmake")
 
+if(NOT PROJECT)
+  set(PROJECT project)
+endif()
 file(REMOVE_RECURSE "${BUILD}")
-step(configure ${CMAKE_COMMAND} -S "${CMAKE_CURRENT_LIST_DIR}/project" -B "${BUILD}" -G "${GENERATOR}" "-DHOW=${HOW}"
+step(configure ${CMAKE_COMMAND} -S "${CMAKE_CURRENT_LIST_DIR}/${PROJECT}" -B "${BUILD}" -G "${GENERATOR}" "-DHOW=${HOW}"
      "-DPERFKIT=${PERFKIT}" "-DCMAKE_PREFIX_PATH=${PREFIX}" "-DWANTED=${WANTED}" "-DCMAKE_CXX_FLAGS=${FLAGS}"
      "-DBUILD_SHARED_LIBS=${SHARED}" "-DPERFKIT_NO_EXCEPTIONS=${NO_EXCEPTIONS}" -DPERFKIT_FAST_BUILD=ON
      -DCMAKE_BUILD_TYPE=None)
