@@ -4,6 +4,7 @@
 //   Loop/bare     for (auto _ : state)
 //   Loop/counted  for (auto _ : perfkit::counted(state, four software events))
 //
+// The cases of perfkit::testing are in adapter/.
 // Run it with --benchmark_enable_random_interleaving, as check_bars does; the names are a contract.
 #include "perfkit/benchmark.h"
 

@@ -46,9 +46,13 @@ constexpr const char* kNames[] = {
 
 constexpr Bar kAdapterBars[] = {
     {"Loop/counted", "Loop/bare", 1.01, "a round of a counted benchmark loop, to the library's own", 0},
+    {"Assert/counters", "Assert/region", 5000, "an assertion by counters, to the microsecond that it is about"},
+    {"Step/measured", "Step/empty_handler", 1.2, "stepping, to an empty handler of the trap flag's signal", 0},
 };
 
-constexpr const char* kAdapterNames[] = {"Loop/bare", "Loop/counted"};
+constexpr const char* kAdapterNames[] = {
+    "Loop/bare", "Loop/counted", "Assert/region", "Assert/counters", "Step/empty_handler", "Step/measured",
+};
 
 }  // namespace
 
