@@ -95,6 +95,12 @@ inline CountedLoop counted(::benchmark::State& state, std::initializer_list<Even
   return {state, std::span<const EventSpec>(events.begin(), events.size())};
 }
 
+// The same as one text, as the environment spells it: counted(state, "cycles,page-faults").
+inline CountedLoop counted(::benchmark::State& state, const char* list) {
+  const EventSpec events[] = {list};
+  return {state, std::span<const EventSpec>(events)};
+}
+
 // The head of the report must be known before main runs anything, and the stock main calls nothing of ours. So it is
 // written by a static initialiser in the benchmark's own program: the only one of perfkit. PERFKIT_BENCHMARK_MAIN,
 // which reads flags first, switches it off.

@@ -12,6 +12,7 @@ namespace perfkit::adapter {
 namespace {
 
 using Catch::Matchers::Contains;
+using Catch::Matchers::EndsWith;
 
 TEST_CASE("events keep their order, groups stay together") {
   const Choice choice = Choose("context-switches,{page-faults,task-clock},minor-faults");
@@ -33,6 +34,14 @@ TEST_CASE("a name that means nothing is refused alone, and reported whole") {
   CHECK(choice.wanted[1].why_not.empty());
   CHECK(choice.wanted[1].index == 0);
   CHECK_THAT(choice.wrong, Contains("did you mean 'cycles'"));
+}
+
+TEST_CASE("whoever separates events by blanks is told of commas") {
+  for (const char* list : {"page-faults cycles", "page-faults;cycles"}) {
+    CHECK_THAT(Choose(list).wanted.at(0).why_not, Contains("commas separate events"));
+  }
+  CHECK_THAT(Choose("cylces").wanted.at(0).why_not, !Contains("commas"));
+  CHECK(Choose(" page-faults , minor-faults ").groups.size() == 2);
 }
 
 TEST_CASE("constants and texts mix") {
@@ -110,6 +119,7 @@ TEST_CASE("the head of the report says what each event is worth") {
   CHECK_THAT(context.counters, Contains("page-faults") && Contains(" by "));
   CHECK_THAT(context.counters,
              Contains("; allocations n/a (") && Contains("; cylces n/a (") && Contains("did you mean 'cycles'"));
+  CHECK_THAT(context.counters, EndsWith(" (list them with perfkit's list example)"));
   CHECK_THAT(context.machine, Contains("Linux"));
   CHECK_THAT(context.pauses, Contains("--wrap"));
   CHECK(DescribeBenchmarks(true).pauses == "not counted");

@@ -230,6 +230,24 @@ TEST_CASE("the environment says which counters, unless the loop does") {
   CHECK(Column(rows.at(0), "page-faults") == -1);
 }
 
+TEST_CASE("events may be given as a list or as one text") {
+  const auto columns = [](auto&&... events) {
+    return RunBenchmark(
+               [&](benchmark::State& state) {
+                 for (auto _ : counted(state, events...)) asm volatile("");
+               },
+               8)
+        .at(0)
+        .counters.size();
+  };
+  CHECK(columns("page-faults,minor-faults") == 2);
+  CHECK(columns(std::initializer_list<EventSpec>{"page-faults", event::kContextSwitches}) == 2);
+  const auto braces = [](benchmark::State& state) {
+    for (auto _ : counted(state, {"page-faults"})) asm volatile("");
+  };
+  CHECK(RunBenchmark(braces, 8).at(0).counters.size() == 1);
+}
+
 TEST_CASE("where perf is forbidden, getrusage counts what it can and the rest says n/a") {
   testing::FakeKernel fake;
   fake.FailAll(testing::Call::kPerfEventOpen, EPERM);

@@ -1,6 +1,7 @@
 // Each element of a list is parsed alone, so that each can be refused alone.
 #include "src/benchmark/adapter/choice.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "perfkit/count.h"
@@ -26,8 +27,10 @@ void Refuse(Choice& choice, std::string_view name, std::string why_not) {
 void Refuse(Choice& choice, std::string_view name, const absl::Status& status) {
   if (status.code() == absl::StatusCode::kInvalidArgument && choice.wrong.empty())
     choice.wrong = std::string(status.message());
-  const std::string reason = FormatReason({}, status);
-  Refuse(choice, name, reason.substr(0, reason.find(" (")));  // it will stand in brackets itself
+  std::string reason = FormatReason({}, status);
+  reason.erase(std::min(reason.find(" ("), reason.size()));  // it will stand in brackets itself
+  if (name.find_first_of(" ;") != name.npos) reason += "; commas separate events";
+  Refuse(choice, name, std::move(reason));
 }
 
 void AddGroup(Choice& choice, std::vector<EventConfig> group) {

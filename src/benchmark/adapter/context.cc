@@ -45,8 +45,8 @@ std::string DescribeCounters() {
   for (const adapter::Wanted& wanted : choice.wanted) {
     line += (line.empty() ? "" : "; ") + Describe(wanted, set ? &*set : nullptr, refused);
   }
-  if (!choice.wrong.empty()) line += ". " + choice.wrong;
-  return line;
+  // What the reasons leave out of the message stands in its brackets: where to look names up.
+  return line + choice.wrong.substr(std::min(choice.wrong.find(" ("), choice.wrong.size()));
 }
 
 }  // namespace
