@@ -1,5 +1,6 @@
 // Whole programs and what they print: JSON for tools, tables for people, and a program that nobody edited.
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <cstdio>
@@ -10,6 +11,7 @@
 #include "src/benchmark/preload/library.h"
 #include "tests/benchmark/json.h"
 #include "tests/support/skip.h"
+#include "tests/support/temp_folder.h"
 
 namespace perfkit {
 namespace {
@@ -92,6 +94,28 @@ TEST_CASE("JSON holds numbers for what was measured, and nothing for the rest") 
   CHECK_THAT(leaves.at("context/perfkit"), Contains("Linux"));
   CHECK_THAT(leaves.at("context/perfkit_counters"), Contains("allocations n/a ("));
   CHECK(leaves.at("context/perfkit_pauses") == "not counted");
+}
+
+// Google Benchmark's own tool on two of our reports. Of numpy and scipy it uses two functions; these do.
+TEST_CASE("compare.py compares reports whose counters differ") {
+  const std::string tool = "/usr/share/benchmark/compare.py";
+  if (access(tool.c_str(), R_OK) != 0 || Run("python3 -c 1 2>&1").code != 0) {
+    SKIP_TEST("python3 and libbenchmark-tools are not installed");
+  }
+  const testing::TempFolder folder;
+  folder.Write("/numpy.py", "class array(list):\n  def any(self): return len(self) > 0\n");
+  folder.Write("/scipy/__init__.py", "");
+  folder.Write("/scipy/stats.py",
+               "from numpy import array\ndef gmean(rows): return array(rows[0])\nmannwhitneyu = None\n");
+  const std::string old_report = folder.path() + "/old.json", new_report = folder.path() + "/new.json";
+  Json("PERFKIT_COUNTERS=page-faults,instructions " PERFKIT_COUNTED " --benchmark_out=" + old_report);
+  Json("PERFKIT_COUNTERS=minor-faults " PERFKIT_COUNTED " --benchmark_out=" + new_report);
+  const Output output = Run("PYTHONPATH=" + folder.path() + " PYTHONDONTWRITEBYTECODE=1 python3 " + tool +
+                            " --no-color benchmarks " + old_report + " " + new_report + " 2>&1");
+  CHECK(output.code == 0);
+  for (const char* name : {"\nTouch/iterations:16 ", "\nTouch/iterations:16/threads:4 ", "\nLabelled/iterations:16 "}) {
+    CHECK_THAT(output.text, Contains(name));
+  }
 }
 
 TEST_CASE("the table for people says n/a where there is no number") {
