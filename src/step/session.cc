@@ -3,8 +3,6 @@
 
 #if defined(__x86_64__)
 
-#include <x86gprintrin.h>
-
 #include <atomic>
 
 #include "src/step/x86_64.h"
@@ -122,10 +120,10 @@ PERFKIT_IN_HANDLER bool OnStep(void* self, const siginfo_t& info, ucontext_t& re
 // Not inlined: these are the same instructions for every region, and so subtract out.
 [[gnu::noinline]] void RunUnderTrapFlag(Session& session, void (*region)(void*), void* argument) {
   std::atomic_signal_fence(std::memory_order_seq_cst);  // the session is the handler's from here on
-  __writeeflags(__readeflags() | kTrapFlag);
+  __builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() | kTrapFlag);
   region(argument);
-  const bool lost = (__readeflags() & kTrapFlag) == 0;
-  __writeeflags(__readeflags() & ~kTrapFlag);
+  const bool lost = (__builtin_ia32_readeflags_u64() & kTrapFlag) == 0;
+  __builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() & ~kTrapFlag);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   if (lost && session.ending == Ending::kNone) session.ending = Ending::kFlagLost;
 }
