@@ -12,7 +12,7 @@ endif()
 file(WRITE "${options}" "${text}")
 
 # A syntax check is enough to see whether the types fit, and one file a folder is many times faster than one a source.
-file(GLOB_RECURSE sources "${SOURCE}/src/*.cc" "${SOURCE}/tests/consumer/project/*.cc")
+file(GLOB_RECURSE sources "${SOURCE}/src/*.cc" "${SOURCE}/tests/consumer/project/consumer.cc")
 list(FILTER sources EXCLUDE REGEX "/src/(event/pfm|unwind/dwarf|symbolize/dwarf|benchmark|testing)/")
 set(folders "")
 foreach(source IN LISTS sources)
