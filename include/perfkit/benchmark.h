@@ -18,6 +18,7 @@
 #include <initializer_list>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "perfkit/benchmark_region.h"
 
@@ -96,7 +97,7 @@ inline CountedLoop counted(::benchmark::State& state, std::initializer_list<Even
 }
 
 // The same as one text, as the environment spells it: counted(state, "cycles,page-faults").
-inline CountedLoop counted(::benchmark::State& state, const char* list) {
+inline CountedLoop counted(::benchmark::State& state, std::string_view list) {
   const EventSpec events[] = {list};
   return {state, std::span<const EventSpec>(events)};
 }
