@@ -32,6 +32,11 @@ target_include_directories(
 target_link_libraries(perfkit_benchmark_preload PRIVATE $<TARGET_FILE:perfkit_benchmark> perfkit ${CMAKE_DL_LIBS})
 target_link_options(perfkit_benchmark_preload PRIVATE LINKER:--no-undefined LINKER:--exclude-libs,ALL
                     LINKER:--wrap=_ZN9benchmark8internal17InitializeStreamsEv)
+
+# The same for `allocations`: wraps malloc, for the library above finds the count by name. Apart from it, since it would
+# stand in the way of another allocator that the program brings as a shared library.
+add_library(perfkit_malloc_preload MODULE "${PROJECT_SOURCE_DIR}/src/testing/alloc/hooks.cc")
+perfkit_target(perfkit_malloc_preload)
 if(PERFKIT_INSTALL)
-  install(TARGETS perfkit_benchmark_preload LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT perfkit)
+  install(TARGETS perfkit_benchmark_preload perfkit_malloc_preload LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT perfkit)
 endif()

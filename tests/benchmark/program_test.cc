@@ -124,9 +124,9 @@ TEST_CASE("the table for people says n/a where there is no number") {
   rows = std::regex_replace(rows, std::regex(" +[0-9]+(\\.[0-9]+)? ns"), " T ns");
   rows = std::regex_replace(rows, std::regex(" {2,}"), " ");
   CHECK_THAT(rows, Contains("\nTouch/iterations:16 T ns T ns 16 page-faults=256 "
-                            "allocations n/a (this program does not wrap malloc)\n"));
+                            "allocations n/a (this program does not link perfkit::testing_alloc)\n"));
   CHECK_THAT(rows, Contains("\nTouch/iterations:16/threads:4 T ns T ns 64 page-faults=256 "
-                            "allocations n/a (this program does not wrap malloc)\n"));
+                            "allocations n/a (this program does not link perfkit::testing_alloc)\n"));
   CHECK_THAT(rows, Contains("\nLabelled/iterations:16 T ns T ns 16 page-faults=0 mine; "
                             "allocatons n/a (no event or PMU is called 'allocatons')\n"));
 }
@@ -195,6 +195,15 @@ TEST_CASE("a program that nobody edited gets counters by preloading") {
   CHECK_THAT(leaves.at(PathOf(leaves, "RangeFor/iterations:16") + "/label"),
              Catch::Matchers::StartsWith("a label; allocations n/a ("));
   CHECK(leaves.at("context/perfkit_pauses") == "not counted");
+}
+
+TEST_CASE("a program that nobody edited gets its allocations counted by a second library") {
+  if (kSanitized) SKIP_TEST(kLoadedFirst);
+  const Leaves leaves =
+      Json("LD_PRELOAD='" PERFKIT_PRELOAD " " PERFKIT_MALLOC_PRELOAD "' PERFKIT_COUNTERS=allocations " PERFKIT_PLAIN);
+  CHECK(Number(leaves, "Allocates/iterations:16", "allocations") == 100);
+  CHECK(Number(leaves, "Allocates/iterations:16/threads:8", "allocations") == 100);
+  CHECK(Number(leaves, "Paused/iterations:16", "allocations") == 0);
 }
 
 TEST_CASE("repeated and aggregated reports of a preloaded program stay JSON") {
