@@ -7,7 +7,7 @@ namespace {
 
 void Grow(benchmark::State& state) {
   for (auto _ : perfkit::counted(state)) {
-    std::vector<char> bytes(8 << 20);  // does malloc give fresh pages each time?
+    std::vector<char> bytes(64 << 20);  // does malloc give fresh pages each time?
     benchmark::DoNotOptimize(bytes.data());
   }
 }
