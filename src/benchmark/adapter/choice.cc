@@ -44,7 +44,7 @@ void AddGroup(Choice& choice, std::vector<EventConfig> group) {
 
 void AddAllocations(Choice& choice) {
   if (sys::ThreadAllocations() == nullptr) {
-    return Refuse(choice, kAllocations, "this program does not link perfkit::testing_alloc");
+    return Refuse(choice, kAllocations, "link perfkit::testing_alloc, or preload libperfkit_malloc_preload.so");
   }
   choice.wanted.push_back({.name = std::string(kAllocations), .why_not = "", .source = Wanted::Source::kAllocations});
 }

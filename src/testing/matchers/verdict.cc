@@ -35,7 +35,7 @@ namespace {
 class Tally {
  public:
   ~Tally() {
-    std::fprintf(stderr, "perfkit: %d %s could not be measured, and are neither passed nor failed:\n%s", count_,
+    std::fprintf(stderr, "perfkit: %d %s could not be measured: neither passed nor failed\n%s", count_,
                  count_ == 1 ? "check" : "checks", reasons_.c_str());
   }
   void Add(const std::string& why) {
