@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "perfkit/benchmark.h"
+#include "tests/support/work.h"
 
 namespace perfkit::testing {
 
@@ -36,7 +37,7 @@ inline std::vector<Row> RunBenchmark(const std::function<void(::benchmark::State
 inline double Column(const Row& row, const std::string& event) {
   for (const char* worth : {"", ":u"}) {
     const auto found = row.counters.find(event + worth);
-    if (found != row.counters.end()) return found->second.value;
+    if (found != row.counters.end()) return FaultsAnIteration(found->second.value);
   }
   return -1;
 }

@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdint>
 
 namespace perfkit::testing {
@@ -48,6 +49,9 @@ class FreshPages {
 inline bool AreFaultsOf(uint64_t faults, uint64_t pages) {
   return kSanitized ? faults >= pages && faults <= pages + 100 : faults == pages;
 }
+
+// Faults an iteration, the same way: those of a sanitizer's runtime spread over many iterations.
+inline double FaultsAnIteration(double measured) { return kSanitized ? std::floor(measured) : measured; }
 
 // A loop that the compiler keeps.
 inline uint64_t Spin(uint64_t rounds) {
