@@ -1,5 +1,5 @@
 # Compiles every public header alone, twice included: cmake -DCXX= -DFLAGS= -DINCLUDE= -P headers.cmake
-file(GLOB headers RELATIVE "${INCLUDE}" "${INCLUDE}/perfkit/*.h")
+file(GLOB_RECURSE headers RELATIVE "${INCLUDE}" "${INCLUDE}/perfkit/*.h")
 list(LENGTH headers count)
 if(count LESS 10)
   message(FATAL_ERROR "only ${count} headers in ${INCLUDE}")
