@@ -1,0 +1,221 @@
+// The bodies of sample.h's templates and inline functions. Not for inclusion: sample.h brings it.
+#pragma once
+
+#include "perfkit/sample.h"
+
+namespace perfkit {
+namespace detail {
+
+// PERF_CONTEXT_*. kNone for addresses, and for marks that are newer than this list.
+inline ChainContext MarkOf(uint64_t word) noexcept {
+  constexpr uint64_t kLowestMark = -uint64_t{4095};  // PERF_CONTEXT_MAX
+  if (word < kLowestMark) [[likely]]
+    return ChainContext::kNone;
+  switch (static_cast<int64_t>(word)) {
+    case -32: return ChainContext::kHypervisor;
+    case -128: return ChainContext::kKernel;
+    case -512: return ChainContext::kUser;
+    case -640: return ChainContext::kUserDeferred;
+    case -2048: return ChainContext::kGuest;
+    case -2176: return ChainContext::kGuestKernel;
+    case -2560: return ChainContext::kGuestUser;
+  }
+  return ChainContext::kNone;
+}
+
+// The part that `words` begin with, after one of context `last`; takes it from `words`.
+inline ChainPart TakePart(Words& words, ChainContext last) noexcept {
+  ChainPart part;
+  size_t begin = 0;
+  if (const ChainContext mark = MarkOf(words[0]); mark > last) {
+    part.context = mark;
+    begin = 1;
+  }
+  size_t end = begin;
+  while (end < words.size() && MarkOf(words[end]) <= part.context) ++end;
+  part.pcs = words.subspan(begin, end - begin);
+  words = words.subspan(end, words.size() - end);
+  return part;
+}
+
+}  // namespace detail
+
+inline CallChain::Iterator& CallChain::Iterator::operator++() noexcept {
+  done_ = left_.empty();
+  if (!done_) part_ = detail::TakePart(left_, part_.context);
+  return *this;
+}
+
+inline std::optional<uint64_t> SampleLayout::WordOf(const RawRecord& record, Field field) const noexcept {
+  if (record.type == static_cast<uint32_t>(RecordType::kSample)) {
+    const size_t at = RawRecord::kHeaderSize + early_offset(field);
+    if (!has(field) || at + 8 > record.size) return std::nullopt;
+    return detail::Load<uint64_t>(record.data + at);
+  }
+  const size_t back = trailer_offset(field);
+  if (back == 0 || back + RawRecord::kHeaderSize > record.size) return std::nullopt;
+  return detail::Load<uint64_t>(record.data + record.size - back);
+}
+
+template <class Layout>
+template <size_t... kIndex>
+bool BasicSample<Layout>::FindFixed(std::index_sequence<kIndex...>) noexcept {
+  uint32_t at = layout().early_bytes();
+  const auto find = [&]<size_t kI>() {
+    constexpr size_t kField = detail::kFirstLate + kI;
+    if constexpr (Layout::get().has(static_cast<Field>(kField))) {
+      late_[kI] = static_cast<uint16_t>(at);
+      at = detail::EndOfField<detail::kFields[kField].shape>(body_, at, size_, layout().bits());
+      return at != detail::kNoEnd;
+    } else {
+      return true;
+    }
+  };
+  const bool fits = (find.template operator()<kIndex>() && ...);
+  end_ = static_cast<uint16_t>(at);
+  return fits;
+}
+
+template <class Layout>
+bool BasicSample<Layout>::FindLate() noexcept {
+  uint32_t at = layout().early_bytes();
+  for (uint32_t todo = layout().late_fields(); todo != 0; todo &= todo - 1) {
+    const auto field = static_cast<size_t>(std::countr_zero(todo));
+    late_[field - detail::kFirstLate] = static_cast<uint16_t>(at);
+    at = detail::EndOfField(detail::kFields[field].shape, body_, at, size_, layout().bits());
+    if (at == detail::kNoEnd) return false;
+  }
+  end_ = static_cast<uint16_t>(at);
+  return true;
+}
+
+template <class Layout>
+std::optional<BasicSample<Layout>> BasicSample<Layout>::ParseAs(const RawRecord& record, Layout layout) noexcept {
+  if (record.type != static_cast<uint32_t>(RecordType::kSample)) return std::nullopt;
+  BasicSample sample;
+  sample.layout_ = layout;
+  sample.body_ = record.data + RawRecord::kHeaderSize;
+  sample.misc_ = record.misc;
+  sample.size_ = static_cast<uint16_t>(record.size - RawRecord::kHeaderSize);
+  if (sample.size_ < sample.layout().early_bytes()) return std::nullopt;
+  bool fits;
+  if constexpr (std::is_same_v<Layout, detail::RuntimeLayout>) {
+    fits = sample.FindLate();
+  } else {
+    fits = sample.FindFixed(std::make_index_sequence<kFieldCount - detail::kFirstLate>());
+  }
+  if (!fits) return std::nullopt;
+  return sample;
+}
+
+template <class Layout>
+std::optional<ReadValues> BasicSample<Layout>::read() const noexcept {
+  if (!layout().has(Field::kRead)) return std::nullopt;
+  const std::byte* const at = At(Field::kRead);
+  const uint64_t format = layout().bits().read_format;
+  const size_t left = static_cast<size_t>(body_ + size_ - at) / 8;
+  return ReadValues::Parse(Words(at, left), format);
+}
+
+template <class Layout>
+CallChain BasicSample<Layout>::chain() const noexcept {
+  if (!layout().has(Field::kCallchain)) return CallChain();
+  const std::byte* const at = At(Field::kCallchain);
+  return CallChain(Words(at + 8, detail::Load<uint64_t>(at)));
+}
+
+template <class Layout>
+Bytes BasicSample<Layout>::raw() const noexcept {
+  if (!layout().has(Field::kRaw)) return {};
+  const std::byte* const at = At(Field::kRaw);
+  return {at + 4, detail::Load<uint32_t>(at)};
+}
+
+template <class Layout>
+BranchStack BasicSample<Layout>::branches() const noexcept {
+  if (!layout().has(Field::kBranchStack)) return {};
+  const std::byte* at = At(Field::kBranchStack);
+  const size_t count = detail::Load<uint64_t>(at);
+  at += 8;
+  BranchStack stack;
+  if ((layout().bits().branch_sample_type & kBranchHwIndex) != 0) {
+    stack.hw_index = detail::Load<uint64_t>(at);
+    at += 8;
+  }
+  stack.entries = {at, count * 24};
+  if ((layout().bits().branch_sample_type & kBranchCounters) != 0) stack.counters = Words(at + count * 24, count);
+  return stack;
+}
+
+template <class Layout>
+Registers BasicSample<Layout>::RegistersAt(Field field, uint64_t mask) const noexcept {
+  if (!layout().has(field)) return {};
+  const std::byte* const at = At(field);
+  const uint64_t abi = detail::Load<uint64_t>(at);
+  if (abi == 0) return {};
+  return {abi, mask, Words(at + 8, static_cast<size_t>(std::popcount(mask)))};
+}
+
+template <class Layout>
+UserStack BasicSample<Layout>::user_stack() const noexcept {
+  if (!layout().has(Field::kStackUser)) return {};
+  const std::byte* const at = At(Field::kStackUser);
+  const uint64_t reserved = detail::Load<uint64_t>(at);
+  if (reserved == 0) return {};
+  return {{at + 8, detail::Load<uint64_t>(at + 8 + reserved)}, reserved};
+}
+
+template <class Layout>
+Bytes BasicSample<Layout>::aux() const noexcept {
+  if (!layout().has(Field::kAux)) return {};
+  const std::byte* const at = At(Field::kAux);
+  return {at + 8, detail::Load<uint64_t>(at)};
+}
+
+namespace detail {
+
+template <class Record, class Visitor>
+bool HandOver(const RawRecord& record, const SampleLayout& layout, Visitor& visit) {
+  if constexpr (std::is_invocable_v<Visitor&, const Record&>) {
+    const std::optional<Record> parsed = Record::Parse(record, layout);
+    if (!parsed) return false;
+    visit(*parsed);
+  } else if constexpr (std::is_invocable_v<Visitor&, const RawRecord&>) {
+    visit(record);
+  }
+  return true;
+}
+
+}  // namespace detail
+
+template <class Visitor>
+bool Dispatch(const RawRecord& record, const SampleLayout& layout, Visitor&& visit) {
+  switch (static_cast<RecordType>(record.type)) {
+    case RecordType::kSample: return detail::HandOver<Sample>(record, layout, visit);
+    case RecordType::kMmap:
+    case RecordType::kMmap2: return detail::HandOver<MmapRecord>(record, layout, visit);
+    case RecordType::kLost: return detail::HandOver<LostRecord>(record, layout, visit);
+    case RecordType::kLostSamples: return detail::HandOver<LostSamplesRecord>(record, layout, visit);
+    case RecordType::kComm: return detail::HandOver<CommRecord>(record, layout, visit);
+    case RecordType::kFork: return detail::HandOver<ForkRecord>(record, layout, visit);
+    case RecordType::kExit: return detail::HandOver<ExitRecord>(record, layout, visit);
+    case RecordType::kThrottle:
+    case RecordType::kUnthrottle: return detail::HandOver<ThrottleRecord>(record, layout, visit);
+    case RecordType::kSwitch:
+    case RecordType::kSwitchCpuWide: return detail::HandOver<SwitchRecord>(record, layout, visit);
+    case RecordType::kRead: return detail::HandOver<ReadRecord>(record, layout, visit);
+    case RecordType::kAux: return detail::HandOver<AuxRecord>(record, layout, visit);
+    case RecordType::kItraceStart: return detail::HandOver<ItraceStartRecord>(record, layout, visit);
+    case RecordType::kAuxOutputHwId: return detail::HandOver<AuxOutputHwIdRecord>(record, layout, visit);
+    case RecordType::kNamespaces: return detail::HandOver<NamespacesRecord>(record, layout, visit);
+    case RecordType::kKsymbol: return detail::HandOver<KsymbolRecord>(record, layout, visit);
+    case RecordType::kBpfEvent: return detail::HandOver<BpfEventRecord>(record, layout, visit);
+    case RecordType::kCgroup: return detail::HandOver<CgroupRecord>(record, layout, visit);
+    case RecordType::kTextPoke: return detail::HandOver<TextPokeRecord>(record, layout, visit);
+    case RecordType::kCallchainDeferred: return detail::HandOver<CallchainDeferredRecord>(record, layout, visit);
+  }
+  if constexpr (std::is_invocable_v<Visitor&, const RawRecord&>) visit(record);
+  return true;
+}
+
+}  // namespace perfkit

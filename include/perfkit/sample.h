@@ -1,0 +1,381 @@
+// What a sample holds, as views into its bytes: nothing is copied, nothing allocates.
+//
+// Which fields a sample has is decided by its event's attr. A Sample finds them by a SampleLayout, at run time; a
+// FixedSample<bits> knows them when it is compiled, for programs that know what they ask for. Both have one interface.
+//
+// The order of the fields is that of perf_output_sample (kernel/events/core.c); the comment in the uapi header is
+// wrong.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "perfkit/detail/sample_fields.h"
+#include "perfkit/record.h"
+
+namespace perfkit {
+
+// A view of 64-bit words of any alignment.
+class Words {
+ public:
+  class Iterator {
+   public:
+    using value_type = uint64_t;
+    using difference_type = ptrdiff_t;
+    Iterator() = default;
+    explicit Iterator(const std::byte* at) : at_(at) {}
+    uint64_t operator*() const noexcept { return detail::Load<uint64_t>(at_); }
+    Iterator& operator++() noexcept { return at_ += 8, *this; }
+    Iterator operator++(int) noexcept { return Iterator(std::exchange(at_, at_ + 8)); }
+    friend bool operator==(Iterator, Iterator) = default;
+
+   private:
+    const std::byte* at_ = nullptr;
+  };
+
+  Words() = default;
+  // `count` words from `data` on.
+  Words(const std::byte* data, size_t count) noexcept : data_(data), size_(count) {}
+
+  size_t size() const noexcept { return size_; }
+  bool empty() const noexcept { return size_ == 0; }
+  uint64_t operator[](size_t i) const noexcept { return detail::Load<uint64_t>(data_ + 8 * i); }
+  Words subspan(size_t from, size_t count) const noexcept { return {data_ + 8 * from, count}; }
+  Bytes bytes() const noexcept { return {data_, 8 * size_}; }
+  Iterator begin() const noexcept { return Iterator(data_); }
+  Iterator end() const noexcept { return Iterator(data_ + 8 * size_); }
+
+ private:
+  const std::byte* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+// Who ran the code that a part of a call chain is in: PERF_CONTEXT_*. kUserDeferred: the part is not a chain but one
+// word, the cookie of the CallchainDeferredRecord that brings it.
+enum class ChainContext : uint8_t {
+  kNone,  // before the first mark
+  kHypervisor,
+  kKernel,
+  kUser,
+  kUserDeferred,
+  kGuest,
+  kGuestKernel,
+  kGuestUser,
+};
+struct ChainPart {
+  ChainContext context = ChainContext::kNone;
+  Words pcs;  // innermost first; all but a part's first are return addresses
+};
+
+// A call chain, which the kernel writes as one list with marks in it. A chain's parts come in the order of
+// ChainContext, each once, so a word that looks like a mark and does not lead forward is a (garbage) address: the
+// frame pointers that the kernel follows may lead anywhere.
+class CallChain {
+ public:
+  class Iterator {
+   public:
+    using value_type = ChainPart;
+    using difference_type = ptrdiff_t;
+    Iterator() = default;
+    explicit Iterator(Words words) noexcept : left_(words) { ++*this; }
+    const ChainPart& operator*() const noexcept { return part_; }
+    const ChainPart* operator->() const noexcept { return &part_; }
+    Iterator& operator++() noexcept;
+    void operator++(int) noexcept { ++*this; }
+    friend bool operator==(const Iterator& it, std::default_sentinel_t) noexcept { return it.done_; }
+
+   private:
+    Words left_;
+    ChainPart part_;
+    bool done_ = true;
+  };
+
+  CallChain() = default;
+  explicit CallChain(Words words) noexcept : words_(words) {}
+
+  // As written: marks and addresses.
+  Words words() const noexcept { return words_; }
+  // Its parts: for (const ChainPart& part : chain). Parts may be empty; there are at most eight.
+  Iterator begin() const noexcept { return Iterator(words_); }
+  std::default_sentinel_t end() const noexcept { return {}; }
+  // The part of that context; empty when there is none.
+  Words part(ChainContext context) const noexcept;
+
+ private:
+  Words words_;
+};
+
+// One taken branch: struct perf_branch_entry.
+struct Branch {
+  uint64_t from = 0, to = 0;
+  uint64_t flags = 0;
+
+  bool mispredicted() const noexcept { return Bits(0, 1) != 0; }
+  bool predicted() const noexcept { return Bits(1, 1) != 0; }  // neither: the hardware does not say
+  bool in_transaction() const noexcept { return Bits(2, 1) != 0; }
+  bool transaction_abort() const noexcept { return Bits(3, 1) != 0; }
+  uint16_t cycles() const noexcept { return static_cast<uint16_t>(Bits(4, 16)); }     // since the last one; 0: unknown
+  uint8_t type() const noexcept { return static_cast<uint8_t>(Bits(20, 4)); }         // PERF_BR_*
+  uint8_t speculation() const noexcept { return static_cast<uint8_t>(Bits(24, 2)); }  // PERF_BR_SPEC_*
+  uint8_t new_type() const noexcept { return static_cast<uint8_t>(Bits(26, 4)); }     // PERF_BR_NEW_*
+  uint8_t privilege() const noexcept { return static_cast<uint8_t>(Bits(30, 3)); }    // PERF_BR_PRIV_*
+
+ private:
+  uint64_t Bits(unsigned first, unsigned count) const noexcept { return flags >> first & ((1u << count) - 1); }
+};
+
+// The latest branches before the sample, newest first.
+struct BranchStack {
+  Bytes entries;
+  std::optional<uint64_t> hw_index;  // with kBranchHwIndex: where the newest is in the hardware's stack
+  Words counters;                    // with kBranchCounters: one word a branch
+
+  size_t size() const noexcept { return entries.size() / 24; }
+  bool empty() const noexcept { return entries.empty(); }
+  Branch operator[](size_t i) const noexcept {
+    const std::byte* const at = entries.data() + 24 * i;
+    return {detail::Load<uint64_t>(at), detail::Load<uint64_t>(at + 8), detail::Load<uint64_t>(at + 16)};
+  }
+};
+
+// The values of an event, or of its group, when the sample was taken: what read(2) would have given.
+class ReadValues {
+ public:
+  struct Value {
+    uint64_t value = 0;
+    std::optional<uint64_t> id, lost;
+  };
+
+  // The values at the beginning of `words`, what read(2) gave or a record holds; nothing when they do not fit.
+  static std::optional<ReadValues> Parse(Words words, uint64_t read_format) noexcept;
+
+  size_t size() const noexcept { return size_; }  // of the group; 1 without kReadGroup
+  std::optional<uint64_t> time_enabled_ns() const noexcept;
+  std::optional<uint64_t> time_running_ns() const noexcept;
+  Value operator[](size_t i) const noexcept;
+  // What they take in `words`.
+  size_t words() const noexcept { return words_.size(); }
+
+ private:
+  Words words_;
+  uint64_t format_ = 0;
+  size_t size_ = 0;
+};
+
+// The registers that attr.sample_regs_user or _intr asked for. None at all (abi 0) when there was no user code to have
+// them: a kernel thread.
+struct Registers {
+  uint64_t abi = 0;   // PERF_SAMPLE_REGS_ABI_*: 1 is 32-bit, 2 is 64-bit
+  uint64_t mask = 0;  // bit i: register i of the machine's perf_regs.h is here
+  Words values;       // those, in ascending order
+
+  std::optional<uint64_t> operator[](unsigned reg) const noexcept {
+    if (reg > 63 || (mask >> reg & 1) == 0 || values.empty()) return std::nullopt;
+    return values[static_cast<size_t>(std::popcount(mask & ((uint64_t{1} << reg) - 1)))];
+  }
+};
+
+// A copy of the stack, from the stack pointer upwards.
+struct UserStack {
+  Bytes bytes;            // what could be copied
+  uint64_t reserved = 0;  // the room that it takes in the record
+};
+
+struct TaskId {
+  uint32_t pid = 0, tid = 0;
+};
+
+// Where things are in the records of one event. A value without pointers; compute it once, keep it.
+class SampleLayout {
+ public:
+  constexpr SampleLayout() = default;
+  constexpr explicit SampleLayout(const AttrBits& bits) : bits_(bits) {
+    uint16_t at = 0;
+    for (size_t i = 0; i < kFieldCount; ++i) {
+      if ((bits.sample_type & detail::kFields[i].bits) == 0) continue;
+      fields_ |= uint32_t{1} << i;
+      if (i <= static_cast<size_t>(Field::kPeriod)) at_[i] = at, at += 8;
+    }
+    early_bytes_ = at;
+    if (!bits.sample_id_all) return;
+    for (size_t i = detail::kTrailer.size(); i-- > 0;) {
+      if (has(detail::kTrailer[i])) back_[static_cast<size_t>(detail::kTrailer[i])] = trailer_bytes_ += 8;
+    }
+  }
+
+  constexpr const AttrBits& bits() const { return bits_; }
+  constexpr bool has(Field field) const { return (fields_ >> static_cast<unsigned>(field) & 1) != 0; }
+
+  // When a record of any type was written, by the event's clock. Nothing when the layout or the record has no time.
+  std::optional<uint64_t> TimeOf(const RawRecord& record) const noexcept { return WordOf(record, Field::kTime); }
+  // The id of the event that wrote it: kSampleIdentifier's, which has one place for all layouts, or kSampleId's.
+  std::optional<uint64_t> IdOf(const RawRecord& record) const noexcept {
+    return WordOf(record, has(Field::kIdentifier) ? Field::kIdentifier : Field::kId);
+  }
+
+  // Where a field up to kPeriod begins in a sample's body, and the bytes of all of these.
+  constexpr uint16_t early_offset(Field field) const { return at_[static_cast<size_t>(field)]; }
+  constexpr uint16_t early_bytes() const { return early_bytes_; }
+  // The fields from kRead on: bit i is Field i.
+  constexpr uint32_t late_fields() const { return fields_ >> kEarly << kEarly; }
+  // How far before a record's end a field of the trailer begins, 0 when it is not there; and the whole trailer.
+  constexpr uint16_t trailer_offset(Field field) const { return back_[static_cast<size_t>(field)]; }
+  constexpr uint16_t trailer_bytes() const { return trailer_bytes_; }
+
+ private:
+  static constexpr size_t kEarly = static_cast<size_t>(Field::kRead);
+  std::optional<uint64_t> WordOf(const RawRecord& record, Field field) const noexcept;
+
+  AttrBits bits_;
+  uint32_t fields_ = 0;  // bit i: Field i
+  uint16_t early_bytes_ = 0;
+  uint16_t trailer_bytes_ = 0;
+  std::array<uint16_t, kEarly> at_{};
+  std::array<uint16_t, kEarly> back_{};
+};
+
+namespace detail {
+
+struct RuntimeLayout {
+  const SampleLayout* layout = nullptr;
+  const SampleLayout& get() const noexcept { return *layout; }
+};
+template <AttrBits kBits>
+struct FixedLayout {
+  static constexpr SampleLayout kLayout{kBits};
+  static constexpr const SampleLayout& get() noexcept { return kLayout; }
+};
+
+}  // namespace detail
+
+// One sample. A view: valid as long as the record and (of a Sample) the layout. Fields that the layout does not have
+// are nothing or empty. Every count in it has been checked against the record's bytes, once, by Parse.
+template <class Layout>
+class BasicSample {
+ public:
+  // Nothing when `record` is no sample, or not one of this layout: a field would reach past its end.
+  static std::optional<BasicSample> Parse(const RawRecord& record, const SampleLayout& layout) noexcept requires
+      std::is_same_v<Layout, detail::RuntimeLayout> {
+    return ParseAs(record, {&layout});
+  }
+  static std::optional<BasicSample> Parse(const RawRecord& record) noexcept
+      requires(!std::is_same_v<Layout, detail::RuntimeLayout>) {
+    return ParseAs(record, {});
+  }
+
+  CpuMode cpu_mode() const noexcept { return static_cast<CpuMode>(misc_ & kMiscCpuMode); }
+  bool exact_ip() const noexcept { return (misc_ & kMiscExactIp) != 0; }
+
+  std::optional<uint64_t> identifier() const noexcept { return Early(Field::kIdentifier); }
+  std::optional<uint64_t> ip() const noexcept { return Early(Field::kIp); }
+  std::optional<TaskId> task() const noexcept {
+    const std::optional<uint64_t> word = Early(Field::kTid);
+    if (!word) return std::nullopt;
+    return TaskId{static_cast<uint32_t>(*word), static_cast<uint32_t>(*word >> 32)};
+  }
+  std::optional<uint64_t> time_ns() const noexcept { return Early(Field::kTime); }
+  std::optional<uint64_t> address() const noexcept { return Early(Field::kAddr); }
+  std::optional<uint64_t> id() const noexcept { return Early(Field::kId); }
+  std::optional<uint64_t> stream_id() const noexcept { return Early(Field::kStreamId); }
+  std::optional<uint32_t> cpu() const noexcept {
+    const std::optional<uint64_t> word = Early(Field::kCpu);
+    return word ? std::optional(static_cast<uint32_t>(*word)) : std::nullopt;
+  }
+  // What the sample stands for: events, nanoseconds of a clock.
+  std::optional<uint64_t> period() const noexcept { return Early(Field::kPeriod); }
+
+  std::optional<ReadValues> read() const noexcept;
+  CallChain chain() const noexcept;
+  // A tracepoint's fields (src/ring/tracepoint_format.h knows them), padded to words.
+  Bytes raw() const noexcept;
+  BranchStack branches() const noexcept;
+  Registers user_registers() const noexcept { return RegistersAt(Field::kRegsUser, layout().bits().regs_user); }
+  Registers interrupt_registers() const noexcept { return RegistersAt(Field::kRegsIntr, layout().bits().regs_intr); }
+  UserStack user_stack() const noexcept;
+  // With kSampleWeightStruct three numbers: u32, u16, u16 from the lowest bit on (union perf_sample_weight).
+  std::optional<uint64_t> weight() const noexcept { return Late(Field::kWeight); }
+  std::optional<uint64_t> data_source() const noexcept { return Late(Field::kDataSrc); }  // union perf_mem_data_src
+  std::optional<uint64_t> transaction() const noexcept { return Late(Field::kTransaction); }
+  std::optional<uint64_t> physical_address() const noexcept { return Late(Field::kPhysAddr); }
+  std::optional<uint64_t> cgroup() const noexcept { return Late(Field::kCgroup); }
+  std::optional<uint64_t> data_page_bytes() const noexcept { return Late(Field::kDataPageSize); }
+  std::optional<uint64_t> code_page_bytes() const noexcept { return Late(Field::kCodePageSize); }
+  Bytes aux() const noexcept;
+  // What follows the last field that is known: padding, or what a newer kernel has added.
+  Bytes rest() const noexcept { return {body_ + end_, static_cast<size_t>(size_ - end_)}; }
+
+  const SampleLayout& layout() const noexcept { return layout_.get(); }
+
+ private:
+  static std::optional<BasicSample> ParseAs(const RawRecord& record, Layout layout) noexcept;
+  bool FindLate() noexcept;
+  template <size_t... kIndex>
+  bool FindFixed(std::index_sequence<kIndex...>) noexcept;
+
+  std::optional<uint64_t> Early(Field field) const noexcept {
+    if (!layout().has(field)) return std::nullopt;
+    return detail::Load<uint64_t>(body_ + layout().early_offset(field));
+  }
+  const std::byte* At(Field field) const noexcept {
+    return body_ + late_[static_cast<size_t>(field) - detail::kFirstLate];
+  }
+  std::optional<uint64_t> Late(Field field) const noexcept {
+    if (!layout().has(field)) return std::nullopt;
+    return detail::Load<uint64_t>(At(field));
+  }
+  Registers RegistersAt(Field field, uint64_t mask) const noexcept;
+
+  const std::byte* body_ = nullptr;
+  [[no_unique_address]] Layout layout_;
+  uint16_t misc_ = 0, size_ = 0, end_ = 0;
+  std::array<uint16_t, kFieldCount - detail::kFirstLate> late_;  // where; only of fields that the layout has
+};
+
+using Sample = BasicSample<detail::RuntimeLayout>;
+
+// A sample of an event that was opened with exactly these bits.
+template <AttrBits kBits>
+using FixedSample = BasicSample<detail::FixedLayout<kBits>>;
+
+// kRead: what an inherited event had counted when its task ended.
+struct ReadRecord {
+  uint32_t pid = 0, tid = 0;
+  ReadValues values;
+  SampleId who;
+
+  static std::optional<ReadRecord> Parse(const RawRecord& record, const SampleLayout& layout) noexcept;
+};
+
+// kCallchainDeferred: the user part of earlier samples of this thread whose chains end with this cookie.
+struct CallchainDeferredRecord {
+  uint64_t cookie = 0;
+  CallChain chain;
+  SampleId who;
+
+  static std::optional<CallchainDeferredRecord> Parse(const RawRecord& record, const SampleLayout& layout) noexcept;
+};
+
+// Parses `record` and calls `visit` with what it is: a Sample, or a struct of record.h, or (where `visit` takes no such
+// thing, and for types that are newer than this library) the RawRecord itself, or nothing at all. False when the
+// record's bytes do not hold what its type and the layout promise: then `visit` is not called.
+template <class Visitor>
+bool Dispatch(const RawRecord& record, const SampleLayout& layout, Visitor&& visit);
+
+// A visitor made of lambdas: Dispatch(record, layout, Overloaded{[](const Sample&) {…}, [](const LostRecord&) {…}}).
+// Add [](const auto&) {} only to say that all else is of no interest; without it that is so, too, and is not parsed.
+template <class... Functions>
+struct Overloaded : Functions... {
+  using Functions::operator()...;
+};
+template <class... Functions>
+Overloaded(Functions...) -> Overloaded<Functions...>;
+
+}  // namespace perfkit
+
+#include "perfkit/detail/sample_inline.h"

@@ -1,0 +1,89 @@
+// What parsers of records share: members taken from front to back, and the trailer at the end.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "perfkit/record.h"
+#include "perfkit/sample.h"
+#include "src/base/cursor.h"
+
+namespace perfkit::ring {
+
+// What a record says before its trailer, taken from front to back. Once something did not fit nothing does.
+class Members {
+ public:
+  Members(const RawRecord& record, const SampleLayout& layout) : left_(record.body()) {
+    ok_ = left_.size() >= layout.trailer_bytes();
+    if (ok_) left_ = left_.first(left_.size() - layout.trailer_bytes());
+  }
+
+  template <class T>
+  void Take(T& value) {
+    const std::optional<T> read = base::ReadAt<T>(left_, 0);
+    ok_ = ok_ && read.has_value();
+    if (!ok_) return;
+    value = *read;
+    left_ = left_.subspan(sizeof(T));
+  }
+  template <class... T>
+  void TakeAll(T&... values) {
+    (Take(values), ...);
+  }
+  void TakeBytes(Bytes& bytes, uint64_t size) {
+    const std::optional<Bytes> slice = base::Slice(left_, 0, size);
+    ok_ = ok_ && slice.has_value();
+    if (!ok_) return;
+    bytes = *slice;
+    left_ = left_.subspan(size);
+  }
+  void TakeList(Bytes& bytes, uint64_t count, size_t item) {
+    ok_ = ok_ && count <= left_.size() / item;
+    if (ok_) TakeBytes(bytes, count * item);
+  }
+  // A text fills what is left: it ends with a NUL, and padding follows.
+  void TakeText(std::string_view& text) {
+    const std::optional<std::string_view> read = base::TextAt(left_, 0);
+    ok_ = ok_ && read.has_value();
+    if (ok_) text = *read;
+  }
+  Words LeftWords() const { return {left_.data(), left_.size() / 8}; }
+  bool ok() const { return ok_; }
+
+ private:
+  Bytes left_;
+  bool ok_ = false;
+};
+
+inline bool Is(const RawRecord& record, RecordType type) { return record.type == static_cast<uint32_t>(type); }
+
+// The trailer lies at the end of the record, whatever comes before; Members has found that it fits.
+inline SampleId TrailerOf(const RawRecord& record, const SampleLayout& layout) {
+  const auto word = [&](Field field) -> std::optional<uint64_t> {
+    const size_t back = layout.trailer_offset(field);
+    if (back == 0) return std::nullopt;
+    return detail::Load<uint64_t>(record.data + record.size - back);
+  };
+  SampleId id;
+  if (const auto task = word(Field::kTid)) {
+    id.pid = static_cast<uint32_t>(*task);
+    id.tid = static_cast<uint32_t>(*task >> 32);
+  }
+  id.time_ns = word(Field::kTime);
+  id.id = word(Field::kId);
+  id.stream_id = word(Field::kStreamId);
+  if (const auto cpu = word(Field::kCpu)) id.cpu = static_cast<uint32_t>(*cpu);
+  id.identifier = word(Field::kIdentifier);
+  return id;
+}
+
+// `parsed` with its trailer, or nothing when its members did not fit.
+template <class Record>
+std::optional<Record> Finish(Record& parsed, const Members& members, const RawRecord& record,
+                             const SampleLayout& layout) {
+  if (!members.ok()) return std::nullopt;
+  parsed.who = TrailerOf(record, layout);
+  return parsed;
+}
+
+}  // namespace perfkit::ring

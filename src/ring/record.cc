@@ -1,0 +1,160 @@
+// Parses the records that are no samples: fixed members, then a text or a list, then the trailer.
+//
+// Layouts: enum perf_event_type in include/uapi/linux/perf_event.h, read member by member so that no struct of ours has
+// to have the kernel's padding.
+#include "perfkit/record.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+
+#include "src/ring/members.h"
+
+namespace perfkit {
+namespace {
+
+using ring::Finish;
+using ring::Is;
+using ring::Members;
+
+constexpr std::string_view kNames[] = {
+    "",
+    "MMAP",
+    "LOST",
+    "COMM",
+    "EXIT",
+    "THROTTLE",
+    "UNTHROTTLE",
+    "FORK",
+    "READ",
+    "SAMPLE",
+    "MMAP2",
+    "AUX",
+    "ITRACE_START",
+    "LOST_SAMPLES",
+    "SWITCH",
+    "SWITCH_CPU_WIDE",
+    "NAMESPACES",
+    "KSYMBOL",
+    "BPF_EVENT",
+    "CGROUP",
+    "TEXT_POKE",
+    "AUX_OUTPUT_HW_ID",
+    "CALLCHAIN_DEFERRED",
+};
+
+// MMAP2 says which file it is in one of two ways, in the same 24 bytes.
+void TakeFileIdentity(Members& members, bool by_build_id, MmapRecord& map) {
+  if (!by_build_id) {
+    members.TakeAll(map.device_major, map.device_minor, map.inode, map.inode_generation);
+    return;
+  }
+  constexpr uint8_t kRoom = 20;
+  uint8_t size = 0;
+  std::array<uint8_t, 3> reserved{};
+  Bytes room;
+  members.TakeAll(size, reserved);
+  members.TakeBytes(room, kRoom);
+  if (members.ok()) map.build_id = room.first(std::min(size, kRoom));
+}
+
+template <class Record>
+std::optional<Record> ParseTask(RecordType type, const RawRecord& record, const SampleLayout& layout) {
+  if (!Is(record, type)) return std::nullopt;
+  Record task;
+  Members members(record, layout);
+  members.TakeAll(task.pid, task.parent_pid, task.tid, task.parent_tid, task.time_ns);
+  return Finish(task, members, record, layout);
+}
+
+}  // namespace
+
+std::string_view RecordTypeName(uint32_t type) noexcept { return type < std::size(kNames) ? kNames[type] : ""; }
+
+std::optional<MmapRecord> MmapRecord::Parse(const RawRecord& record, const SampleLayout& layout) noexcept {
+  MmapRecord map;
+  map.mmap2 = Is(record, RecordType::kMmap2);
+  if (!map.mmap2 && !Is(record, RecordType::kMmap)) return std::nullopt;
+  map.data = (record.misc & kMiscMmapData) != 0;
+  Members members(record, layout);
+  members.TakeAll(map.pid, map.tid, map.address, map.length, map.file_offset);
+  if (map.mmap2) {
+    TakeFileIdentity(members, (record.misc & kMiscMmapBuildId) != 0, map);
+    members.TakeAll(map.protection, map.flags);
+  }
+  members.TakeText(map.name);
+  return Finish(map, members, record, layout);
+}
+
+std::optional<LostRecord> LostRecord::Parse(const RawRecord& record, const SampleLayout& layout) noexcept {
+  if (!Is(record, RecordType::kLost)) return std::nullopt;
+  LostRecord lost;
+  Members members(record, layout);
+  members.TakeAll(lost.id, lost.lost);
+  return Finish(lost, members, record, layout);
+}
+
+std::optional<LostSamplesRecord> LostSamplesRecord::Parse(const RawRecord& record,
+                                                          const SampleLayout& layout) noexcept {
+  if (!Is(record, RecordType::kLostSamples)) return std::nullopt;
+  LostSamplesRecord lost;
+  Members members(record, layout);
+  members.Take(lost.lost);
+  return Finish(lost, members, record, layout);
+}
+
+std::optional<CommRecord> CommRecord::Parse(const RawRecord& record, const SampleLayout& layout) noexcept {
+  if (!Is(record, RecordType::kComm)) return std::nullopt;
+  CommRecord comm;
+  comm.exec = (record.misc & kMiscCommExec) != 0;
+  Members members(record, layout);
+  members.TakeAll(comm.pid, comm.tid);
+  members.TakeText(comm.name);
+  return Finish(comm, members, record, layout);
+}
+
+std::optional<ForkRecord> ForkRecord::Parse(const RawRecord& record, const SampleLayout& layout) noexcept {
+  return ParseTask<ForkRecord>(RecordType::kFork, record, layout);
+}
+
+std::optional<ExitRecord> ExitRecord::Parse(const RawRecord& record, const SampleLayout& layout) noexcept {
+  return ParseTask<ExitRecord>(RecordType::kExit, record, layout);
+}
+
+std::optional<ThrottleRecord> ThrottleRecord::Parse(const RawRecord& record, const SampleLayout& layout) noexcept {
+  ThrottleRecord throttle;
+  throttle.throttled = Is(record, RecordType::kThrottle);
+  if (!throttle.throttled && !Is(record, RecordType::kUnthrottle)) return std::nullopt;
+  Members members(record, layout);
+  members.TakeAll(throttle.time_ns, throttle.id, throttle.stream_id);
+  return Finish(throttle, members, record, layout);
+}
+
+std::optional<SwitchRecord> SwitchRecord::Parse(const RawRecord& record, const SampleLayout& layout) noexcept {
+  const bool wide = Is(record, RecordType::kSwitchCpuWide);
+  if (!wide && !Is(record, RecordType::kSwitch)) return std::nullopt;
+  SwitchRecord change;
+  change.out = (record.misc & kMiscSwitchOut) != 0;
+  change.preempted = change.out && (record.misc & kMiscSwitchPreempted) != 0;
+  Members members(record, layout);
+  if (wide) {
+    uint32_t pid = 0, tid = 0;
+    members.TakeAll(pid, tid);
+    change.other_pid = pid;
+    change.other_tid = tid;
+  }
+  return Finish(change, members, record, layout);
+}
+
+std::optional<ReadRecord> ReadRecord::Parse(const RawRecord& record, const SampleLayout& layout) noexcept {
+  if (!Is(record, RecordType::kRead)) return std::nullopt;
+  ReadRecord read;
+  Members members(record, layout);
+  members.TakeAll(read.pid, read.tid);
+  const std::optional<ReadValues> values = ReadValues::Parse(members.LeftWords(), layout.bits().read_format);
+  if (!values) return std::nullopt;
+  read.values = *values;
+  return Finish(read, members, record, layout);
+}
+
+}  // namespace perfkit

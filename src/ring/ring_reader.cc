@@ -1,0 +1,137 @@
+// The cold half of reading a ring: where a batch begins and ends, and what is booked when bytes are no records.
+#include "perfkit/ring_reader.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace perfkit {
+namespace {
+
+constexpr size_t kLargestRecord = size_t{1} << 16;  // perf_event_header.size has 16 bits
+
+}  // namespace
+
+DrainStats& DrainStats::operator+=(const DrainStats& more) noexcept {
+  records += more.records;
+  bytes += more.bytes;
+  malformed += more.malformed;
+  malformed_bytes += more.malformed_bytes;
+  overwritten_bytes += more.overwritten_bytes;
+  skipped_bytes += more.skipped_bytes;
+  return *this;
+}
+
+RingReader::RingReader(const UserPage* page, UserPage* writable, Bytes data, RingMode mode) : mode_(mode) {
+  if (page == nullptr || data.size() < RawRecord::kHeaderSize || !std::has_single_bit(data.size())) return;
+  page_ = page;
+  writable_ = writable;
+  data_ = data;
+  if (writable != nullptr) tail_ = writable->data_tail;
+  // Not touched until a record wraps, so it costs address space alone.
+  scratch_ = std::make_unique_for_overwrite<std::byte[]>(std::min(data.size(), kLargestRecord));
+}
+
+bool RingReader::DropAll(uint64_t bytes, uint64_t head, DrainStats& books) noexcept {
+  books.malformed += 1;
+  books.malformed_bytes += bytes;
+  stats_ += books;
+  (stream() ? tail_ : seen_) = head;
+  if (stream()) PublishTail(head);
+  return false;
+}
+
+bool RingReader::Begin(DrainStats& books) noexcept {
+  if (!usable()) return false;
+  return stream() ? BeginStream(books) : BeginOverwrite(books);
+}
+
+bool RingReader::BeginStream(DrainStats& books) noexcept {
+  head_ = Head();
+  const uint64_t written = head_ - tail_;
+  // A writer that interrupted another publishes first, and the other then an older head (perf_output_put_handle): the
+  // head is behind for a moment, by less than the ring.
+  if (written == 0 || tail_ - head_ <= data_.size()) return false;
+  if (((head_ | tail_) & 7) != 0 || written > data_.size()) return DropAll(written, head_, books);
+  at_ = tail_;
+  to_ = head_;
+  return true;
+}
+
+// A backward ring begins at position 0 and goes down, so 0 - head is all that was ever written to it.
+bool RingReader::BeginOverwrite(DrainStats& books) noexcept {
+  head_ = Head();
+  const bool again = std::exchange(rewound_, false);
+  const uint64_t written = (again ? 0 : seen_) - head_;
+  if (written == 0 || uint64_t{0} - written <= data_.size()) return false;
+  if ((head_ & 7) != 0) return DropAll(written, head_, books);
+  clipped_ = written > data_.size();
+  if (clipped_ && !again) books.overwritten_bytes += written - data_.size();
+  at_ = head_;
+  to_ = head_ + std::min<uint64_t>(written, data_.size());
+  return true;
+}
+
+void RingReader::End(uint64_t at, bool broken, DrainStats& books) noexcept {
+  const uint64_t left = to_ - at;
+  if (broken) {
+    // The oldest record of a full backward ring has lost its end: that is no damage.
+    RawRecord record;
+    detail::ReadHeader(data_.data() + (at & (data_.size() - 1)), left, record);
+    const bool cut = clipped_ && record.size % 8 == 0 && record.size > left;
+    books.malformed += cut ? 0 : 1;
+    (cut ? books.overwritten_bytes : books.malformed_bytes) += left;
+  } else if (!stream()) {
+    books.skipped_bytes += left;
+  }
+  clipped_ = false;
+  stats_ += books;
+  if (stream()) {
+    tail_ = broken ? to_ : at;
+    PublishTail(tail_);
+  } else {
+    seen_ = head_;
+  }
+}
+
+// Release pairs with the kernel's control dependency on data_tail before it writes (perf_output_begin): our last look
+// at the bytes comes before their room is given back.
+void RingReader::PublishTail(uint64_t tail) noexcept {
+  __atomic_store_n(&writable_->data_tail, tail, __ATOMIC_RELEASE);
+}
+
+const std::byte* RingReader::Linearised(size_t at, size_t size) noexcept {
+  const size_t first = data_.size() - at;
+  std::memcpy(scratch_.get(), data_.data() + at, first);
+  std::memcpy(scratch_.get() + first, data_.data(), size - first);
+  return scratch_.get();
+}
+
+bool RingReader::Next(RawRecord& record) noexcept {
+  if (!in_batch_) {
+    batch_ = {};
+    broken_ = false;
+    in_batch_ = Begin(batch_);
+  }
+  if (!in_batch_ || broken_ || at_ == to_) return false;
+  if (!RecordAt(at_, to_ - at_, record)) {
+    broken_ = true;
+    return false;
+  }
+  at_ += record.size;
+  batch_.records += 1;
+  batch_.bytes += record.size;
+  return true;
+}
+
+DrainStats RingReader::Release() noexcept {
+  if (std::exchange(in_batch_, false)) End(at_, broken_, batch_);
+  return std::exchange(batch_, {});
+}
+
+bool LinearReader::Next(RawRecord& record) noexcept {
+  if (left_.size() < RawRecord::kHeaderSize || !detail::ReadHeader(left_.data(), left_.size(), record)) return false;
+  left_ = left_.subspan(record.size);
+  return true;
+}
+
+}  // namespace perfkit
