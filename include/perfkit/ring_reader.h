@@ -102,6 +102,16 @@ class RingReader {
   // Ends the batch: gives back the room of what Next has yielded; what it has not is the next batch's (in kStream).
   // The books of the batch; all 0 without one.
   DrainStats Release() noexcept;
+  // Within a batch of kStream: gives back the room of all records so far, whose views die, and goes on.
+  void GiveBack() noexcept {
+    if (in_batch_ && stream()) PublishTail(at_);
+  }
+  // Takes back the last Next: its record is the next one again, of this batch or, after Release, of another.
+  void PutBack(const RawRecord& last) noexcept {
+    at_ -= last.size;
+    batch_.records -= 1;
+    batch_.bytes -= last.size;
+  }
 
   // Whether the ring has anything to read. Ask before every wait: polling a ring's descriptor tells of new records
   // only, not of those that are there.
@@ -125,6 +135,7 @@ class RingReader {
   uint64_t Head() const noexcept { return LoadShared(page_->data_head); }
   // Finds what can be read now: [at_, to_). False when it is nothing, or nothing that makes sense.
   bool Begin(DrainStats& books) noexcept;
+  bool BeginPull() noexcept;
   bool BeginStream(DrainStats& books) noexcept;
   bool BeginOverwrite(DrainStats& books) noexcept;
   // Ends a batch that was read up to `at`: books what was left because it could not be read (`broken`) or was not
@@ -200,6 +211,19 @@ inline bool RingReader::RecordAt(uint64_t at, uint64_t left, RawRecord& record) 
     return false;
   if (place + record.size > data_.size()) [[unlikely]]
     record.data = Linearised(place, record.size);
+  return true;
+}
+
+inline bool RingReader::Next(RawRecord& record) noexcept {
+  if (!in_batch_ && !BeginPull()) return false;
+  if (at_ == to_ || broken_) return false;
+  if (!RecordAt(at_, to_ - at_, record)) [[unlikely]] {
+    broken_ = true;
+    return false;
+  }
+  at_ += record.size;
+  batch_.records += 1;
+  batch_.bytes += record.size;
   return true;
 }
 

@@ -264,6 +264,7 @@ class BasicSample {
       std::is_same_v<Layout, detail::RuntimeLayout> {
     return ParseAs(record, {&layout});
   }
+  static void Parse(const RawRecord& record, SampleLayout&& layout) = delete;  // must outlive the sample
   static std::optional<BasicSample> Parse(const RawRecord& record) noexcept
       requires(!std::is_same_v<Layout, detail::RuntimeLayout>) {
     return ParseAs(record, {});

@@ -106,21 +106,11 @@ const std::byte* RingReader::Linearised(size_t at, size_t size) noexcept {
   return scratch_.get();
 }
 
-bool RingReader::Next(RawRecord& record) noexcept {
-  if (!in_batch_) {
-    batch_ = {};
-    broken_ = false;
-    in_batch_ = Begin(batch_);
-  }
-  if (!in_batch_ || broken_ || at_ == to_) return false;
-  if (!RecordAt(at_, to_ - at_, record)) {
-    broken_ = true;
-    return false;
-  }
-  at_ += record.size;
-  batch_.records += 1;
-  batch_.bytes += record.size;
-  return true;
+bool RingReader::BeginPull() noexcept {
+  batch_ = {};
+  broken_ = false;
+  in_batch_ = Begin(batch_);
+  return in_batch_;
 }
 
 DrainStats RingReader::Release() noexcept {

@@ -4,10 +4,11 @@
 namespace perfkit {
 namespace {
 
-// The words before the first value.
-size_t WordsBefore(uint64_t read_format) {
-  return ((read_format & kReadGroup) != 0 ? 1 : 0) + detail::ReadTimeWords(read_format);
-}
+// struct read_format (include/uapi/linux/perf_event.h), in words: of a group the count, the times, and then value, id
+// and lost of each; of one event its value, the times, id and lost.
+constexpr size_t kFirstTime = 1;
+
+size_t FirstTail(uint64_t read_format) { return kFirstTime + detail::ReadTimeWords(read_format); }
 
 }  // namespace
 
@@ -18,11 +19,10 @@ Words CallChain::part(ChainContext context) const noexcept {
   return {};
 }
 
-// The layout of struct read_format (include/uapi/linux/perf_event.h); of a group the count comes first.
 std::optional<ReadValues> ReadValues::Parse(Words words, uint64_t read_format) noexcept {
   const bool group = (read_format & kReadGroup) != 0;
-  if (group && words.empty()) return std::nullopt;
-  const size_t before = WordsBefore(read_format);
+  if (words.empty()) return std::nullopt;
+  const size_t before = detail::ReadTimeWords(read_format) + (group ? 1 : 0);
   const size_t each = detail::ReadValueWords(read_format);
   const uint64_t count = group ? words[0] : 1;
   if (before > words.size() || count > (words.size() - before) / each) return std::nullopt;
@@ -35,20 +35,21 @@ std::optional<ReadValues> ReadValues::Parse(Words words, uint64_t read_format) n
 
 std::optional<uint64_t> ReadValues::time_enabled_ns() const noexcept {
   if ((format_ & kReadTimeEnabled) == 0) return std::nullopt;
-  return words_[WordsBefore(format_) - detail::ReadTimeWords(format_)];
+  return words_[kFirstTime];
 }
 
 std::optional<uint64_t> ReadValues::time_running_ns() const noexcept {
   if ((format_ & kReadTimeRunning) == 0) return std::nullopt;
-  return words_[WordsBefore(format_) - 1];
+  return words_[FirstTail(format_) - 1];
 }
 
 ReadValues::Value ReadValues::operator[](size_t i) const noexcept {
-  size_t at = WordsBefore(format_) + i * detail::ReadValueWords(format_);
+  const bool group = (format_ & kReadGroup) != 0;
+  size_t at = FirstTail(format_) + (group ? i * detail::ReadValueWords(format_) : 0);
   Value value;
-  value.value = words_[at];
-  if ((format_ & kReadId) != 0) value.id = words_[++at];
-  if ((format_ & kReadLost) != 0) value.lost = words_[++at];
+  value.value = group ? words_[at++] : words_[0];
+  if ((format_ & kReadId) != 0) value.id = words_[at++];
+  if ((format_ & kReadLost) != 0) value.lost = words_[at];
   return value;
 }
 
