@@ -18,6 +18,7 @@ namespace perfkit {
 namespace {
 
 using Catch::Matchers::Contains;
+using testing::kSanitized;
 using Leaves = testing::JsonReader::Leaves;
 
 struct Output {
