@@ -49,6 +49,16 @@ TEST_CASE("Catch2 v2: pass and fail", "[outcomes]") {
   CHECK(Catch("[require]").code == 1);
 }
 
+// What a failure says of the zones that the region has.
+void CheckZones(const Run& run) {
+  CHECK(run.code == 1);
+  CHECK_SAYS(run, "allocations 3 (exact, wrapped malloc");
+  CHECK_SAYS(run, "by zone, in one more run:");
+  CHECK_SAYS(run, "grow: page-faults ");
+}
+
+TEST_CASE("Catch2 v2: a failure tells the cost of each zone", "[outcomes]") { CheckZones(Catch("[zones]")); }
+
 TEST_CASE("Catch2 v2: unmeasurable warns and is tallied at the end, also under negation", "[outcomes]") {
   const Run run = Catch("[unmeasurable]");
   CHECK(run.code == 0);
@@ -109,12 +119,14 @@ Run Google(const std::string& filter, const std::string& environment = "", const
 
 TEST_CASE("GoogleTest: pass and fail", "[outcomes]") {
   CHECK(Google("Passes").code == 0);
-  const Run fail = Google("Fails*");
+  const Run fail = Google("Fails:Samples.FailsByAnAssertion");
   CHECK(fail.code == 1);
   CHECK_SAYS(fail, "2 FAILED TESTS");
   CHECK_SAYS(fail, "Expected: costs up to 2 allocations");
   CHECK_SAYS(fail, "limit up to 2: allocations 3 (exact, wrapped malloc; 5 times the same");
 }
+
+TEST_CASE("GoogleTest: a failure tells the cost of each zone", "[outcomes]") { CheckZones(Google("FailsAndHasZones")); }
 
 TEST_CASE("GoogleTest: unmeasurable skips the test, and a later failure still fails it", "[outcomes]") {
   const Run run = Google("Unmeasurable:Samples.UnmeasurableAndNegated");

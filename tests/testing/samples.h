@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 
+#include "perfkit/frame_counter.h"
 #include "perfkit/measure.h"
 
 namespace samples {
@@ -22,6 +23,16 @@ inline perfkit::Measurement Three() {
 inline perfkit::Measurement Never() {
   return perfkit::Measure({perfkit::event::kAllocations, perfkit::event::kTaskClock}, AllocateThree,
                           {.only = perfkit::Meter::kHooks});
+}
+
+// The same three in a zone, whose faults are told as well.
+inline perfkit::Measurement Zoned() {
+  static perfkit::FrameCounter frames({.events = {"page-faults"}});
+  const auto grow = [] {
+    PERFKIT_ZONE(frames, "grow");
+    AllocateThree();
+  };
+  return perfkit::Measure({perfkit::event::kAllocations}, grow, {.only = perfkit::Meter::kHooks, .zones = &frames});
 }
 
 }  // namespace samples

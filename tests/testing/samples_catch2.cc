@@ -24,6 +24,8 @@ TEST_CASE("passes", "[pass]") {
 
 TEST_CASE("fails", "[fail]") { CHECK_THAT(samples::Three(), Costs(UpTo(2), kAllocations)); }
 
+TEST_CASE("fails, and has zones", "[zones]") { CHECK_THAT(samples::Zoned(), Never(kAllocations)); }
+
 TEST_CASE("fails by a required match", "[require]") { REQUIRE_THAT(samples::Three(), Never(kAllocations)); }
 
 TEST_CASE("cannot be measured", "[unmeasurable]") {

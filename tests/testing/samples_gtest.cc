@@ -19,6 +19,8 @@ TEST(Samples, Passes) {
 
 TEST(Samples, Fails) { EXPECT_THAT(samples::Three(), Costs(UpTo(2), kAllocations)); }
 
+TEST(Samples, FailsAndHasZones) { EXPECT_THAT(samples::Zoned(), Never(kAllocations)); }
+
 TEST(Samples, FailsByAnAssertion) { ASSERT_THAT(samples::Three(), Never(kAllocations)); }
 
 TEST(Samples, Unmeasurable) {
