@@ -6,7 +6,7 @@
 //
 // The class of an event decides how it is taken and what may be asserted on it:
 //
-//   exact       faults, allocations, calls, system calls, stepped instructions    each repetition must agree
+//   exact       faults, allocations, calls, system calls, stepped instructions    each of 5 repetitions holds
 //   near-exact  instructions and branches of a PMU                                the least of 11 repetitions
 //   noisy       cycles, misses, switches                                          the median of 31, with its interval
 //   time        clocks                                                            the same; compare, don't limit

@@ -1,15 +1,14 @@
 // The stepper against an instruction counter that we did not write: valgrind's callgrind, on code without rep.
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <string>
 
 #include "absl/strings/str_format.h"
 #include "src/step/stepper.h"
+#include "tests/support/run.h"
 #include "tests/support/skip.h"
 #include "tests/support/work.h"
 
@@ -39,18 +38,23 @@ constexpr uint64_t kConstant = 1;
 
 TEST_CASE("callgrind's victim", "[.victim]") { CHECK(perfkit_callgrind_probe() != 0); }
 
+TEST_CASE("a stepper's victim", "[.victim]") { std::puts(Stepper::Open().status().ToString().c_str()); }
+
+// Runs a test case of this program under a tool of valgrind's.
+testing::Run UnderValgrind(const std::string& options, const std::string& test) {
+  char self[4096] = {};
+  if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0) return {};
+  return testing::RunCommand(absl::StrFormat("valgrind %s '%s' \"%s\"", options, self, test));
+}
+
 // Instructions of the probe as callgrind counts them; 0 when it did not run.
 uint64_t CallgrindCount() {
   char out[] = "/tmp/perfkit-callgrind-XXXXXX";
   close(mkstemp(out));
-  char self[4096] = {};
-  if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0) return 0;
-  const std::string command = absl::StrFormat(
-      "valgrind --tool=callgrind --toggle-collect=perfkit_callgrind_probe --callgrind-out-file=%s '%s' "
-      "\"callgrind's victim\" >/dev/null 2>&1",
-      out, self);
+  const std::string options =
+      absl::StrFormat("--tool=callgrind --toggle-collect=perfkit_callgrind_probe --callgrind-out-file=%s", out);
   uint64_t total = 0;
-  if (std::system(command.c_str()) == 0) {
+  if (UnderValgrind(options, "callgrind's victim").exit_code == 0) {
     std::ifstream file(out);
     for (std::string line; std::getline(file, line);) {
       if (line.rfind("totals: ", 0) == 0) total = std::stoull(line.substr(8));
@@ -60,9 +64,21 @@ uint64_t CallgrindCount() {
   return total;
 }
 
+// What keeps valgrind from running this program; "": nothing.
+std::string NoValgrind() {
+  if (testing::kSanitized) return "valgrind runs no program with a sanitizer";
+  return testing::RunCommand("valgrind --version").exit_code == 0 ? "" : "valgrind is not installed";
+}
+
+TEST_CASE("under valgrind, which has no trap flag, it says so", "[stepper]") {
+  if (const std::string why = NoValgrind(); !why.empty()) SKIP_TEST(why);
+  const testing::Run run = UnderValgrind("--tool=none", "a stepper's victim");
+  INFO(run.output);
+  CHECK(run.output.find("UNAVAILABLE: stepping instructions: the trap flag has no effect here") != std::string::npos);
+}
+
 TEST_CASE("callgrind counts the same, within the stated constant", "[stepper]") {
-  if (testing::kSanitized) SKIP_TEST("valgrind runs no program with a sanitizer");
-  if (std::system("valgrind --version >/dev/null 2>&1") != 0) SKIP_TEST("valgrind is not installed");
+  if (const std::string why = NoValgrind(); !why.empty()) SKIP_TEST(why);
   const auto stepper = Stepper::Open();
   if (absl::IsUnavailable(stepper.status())) SKIP_TEST(stepper.status().ToString());
   REQUIRE(stepper.ok());
