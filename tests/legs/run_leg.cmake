@@ -5,6 +5,7 @@
 # of one folder may use the same name for different things.
 include("${CMAKE_CURRENT_LIST_DIR}/../../cmake/Steps.cmake")
 
+string(REPLACE "|" ";" ARGUMENTS "${ARGUMENTS}")
 step(configure ${CMAKE_COMMAND} -S "${SOURCE}" -B "${BUILD}" -G "${GENERATOR}" -DPERFKIT_LEG=ON
      -DCMAKE_BUILD_TYPE=None "-DCMAKE_CXX_FLAGS=-O1 -g1" -DPERFKIT_FAST_BUILD=ON -DPERFKIT_BUILD_BENCH=OFF
      -DPERFKIT_BUILD_EXAMPLES=OFF -DPERFKIT_INSTALL=OFF ${ARGUMENTS})
