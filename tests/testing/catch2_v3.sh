@@ -68,6 +68,8 @@ expect 4 "unmeasurable: task-clock: " "[unmeasurable]"
 expect failed "1 failed" "[then fails]"
 expect failed "unmeasurable: task-clock: " "[then fails]"
 expect 0 "perfkit.allocations=3" "[pass]" -r junit
+expect 0 "perfkit.allocations=3" "[pass]" -r xml
+expect failed "by zone, in one more run:" "[zones]"
 PERFKIT_REQUIRE=all
 export PERFKIT_REQUIRE
 expect failed "unmeasurable" "[unmeasurable]"
