@@ -195,7 +195,7 @@ struct TaskId {
 class SampleLayout {
  public:
   constexpr SampleLayout() = default;
-  constexpr explicit SampleLayout(const AttrBits& bits) : bits_(bits) {
+  constexpr explicit SampleLayout(const AttrBits& bits) : bits_(bits), sizes_(bits) {
     uint16_t at = 0;
     for (size_t i = 0; i < kFieldCount; ++i) {
       if ((bits.sample_type & detail::kFields[i].bits) == 0) continue;
@@ -203,6 +203,8 @@ class SampleLayout {
       if (i <= static_cast<size_t>(Field::kPeriod)) at_[i] = at, at += 8;
     }
     early_bytes_ = at;
+    // Each of the others has a word at least, but for kRaw's half one.
+    least_bytes_ = at + 8 * std::popcount(late_fields()) - (has(Field::kRaw) ? 4 : 0);
     if (!bits.sample_id_all) return;
     for (size_t i = detail::kTrailer.size(); i-- > 0;) {
       if (has(detail::kTrailer[i])) back_[static_cast<size_t>(detail::kTrailer[i])] = trailer_bytes_ += 8;
@@ -222,19 +224,23 @@ class SampleLayout {
   // Where a field up to kPeriod begins in a sample's body, and the bytes of all of these.
   constexpr uint16_t early_offset(Field field) const { return at_[static_cast<size_t>(field)]; }
   constexpr uint16_t early_bytes() const { return early_bytes_; }
+  // What any sample has at least.
+  constexpr uint16_t least_bytes() const { return least_bytes_; }
   // The fields from kRead on: bit i is Field i.
   constexpr uint32_t late_fields() const { return fields_ >> kEarly << kEarly; }
   // How far before a record's end a field of the trailer begins, 0 when it is not there; and the whole trailer.
   constexpr uint16_t trailer_offset(Field field) const { return back_[static_cast<size_t>(field)]; }
   constexpr uint16_t trailer_bytes() const { return trailer_bytes_; }
+  constexpr const detail::FieldSizes& sizes() const { return sizes_; }
 
  private:
   static constexpr size_t kEarly = static_cast<size_t>(Field::kRead);
   std::optional<uint64_t> WordOf(const RawRecord& record, Field field) const noexcept;
 
   AttrBits bits_;
+  detail::FieldSizes sizes_;
   uint32_t fields_ = 0;  // bit i: Field i
-  uint16_t early_bytes_ = 0;
+  uint16_t early_bytes_ = 0, least_bytes_ = 0;
   uint16_t trailer_bytes_ = 0;
   std::array<uint16_t, kEarly> at_{};
   std::array<uint16_t, kEarly> back_{};
@@ -242,14 +248,22 @@ class SampleLayout {
 
 namespace detail {
 
+// Where a BasicSample has its layout from, and where it keeps the place of a field from kRead on: of all, or (when
+// it is known which there are) of those that there are.
 struct RuntimeLayout {
+  static constexpr size_t kLate = kFieldCount - kFirstLate;
   const SampleLayout* layout = nullptr;
   const SampleLayout& get() const noexcept { return *layout; }
+  static constexpr size_t LateIndex(Field field) noexcept { return static_cast<size_t>(field) - kFirstLate; }
 };
 template <AttrBits kBits>
 struct FixedLayout {
   static constexpr SampleLayout kLayout{kBits};
+  static constexpr size_t kLate = std::popcount(kLayout.late_fields());
   static constexpr const SampleLayout& get() noexcept { return kLayout; }
+  static constexpr size_t LateIndex(Field field) noexcept {
+    return std::popcount(kLayout.late_fields() & ((uint32_t{1} << static_cast<unsigned>(field)) - 1));
+  }
 };
 
 }  // namespace detail
@@ -262,12 +276,12 @@ class BasicSample {
   // Nothing when `record` is no sample, or not one of this layout: a field would reach past its end.
   static std::optional<BasicSample> Parse(const RawRecord& record, const SampleLayout& layout) noexcept requires
       std::is_same_v<Layout, detail::RuntimeLayout> {
-    return ParseAs(record, {&layout});
+    return ParseAs(record, Layout{&layout});
   }
   static void Parse(const RawRecord& record, SampleLayout&& layout) = delete;  // must outlive the sample
   static std::optional<BasicSample> Parse(const RawRecord& record) noexcept
       requires(!std::is_same_v<Layout, detail::RuntimeLayout>) {
-    return ParseAs(record, {});
+    return ParseAs(record, Layout{});
   }
 
   CpuMode cpu_mode() const noexcept { return static_cast<CpuMode>(misc_ & kMiscCpuMode); }
@@ -296,8 +310,12 @@ class BasicSample {
   // A tracepoint's fields (src/ring/tracepoint_format.h knows them), padded to words.
   Bytes raw() const noexcept;
   BranchStack branches() const noexcept;
-  Registers user_registers() const noexcept { return RegistersAt(Field::kRegsUser, layout().bits().regs_user); }
-  Registers interrupt_registers() const noexcept { return RegistersAt(Field::kRegsIntr, layout().bits().regs_intr); }
+  Registers user_registers() const noexcept {
+    return RegistersAt(Field::kRegsUser, layout().bits().regs_user, layout().sizes().user_registers);
+  }
+  Registers interrupt_registers() const noexcept {
+    return RegistersAt(Field::kRegsIntr, layout().bits().regs_intr, layout().sizes().intr_registers);
+  }
   UserStack user_stack() const noexcept;
   // With kSampleWeightStruct three numbers: u32, u16, u16 from the lowest bit on (union perf_sample_weight).
   std::optional<uint64_t> weight() const noexcept { return Late(Field::kWeight); }
@@ -314,35 +332,45 @@ class BasicSample {
   const SampleLayout& layout() const noexcept { return layout_.get(); }
 
  private:
+  struct Key {};
+
+ public:
+  // For Parse, which builds it in its place.
+  BasicSample(Key, const RawRecord& record, Layout layout) noexcept
+      : body_(record.data + RawRecord::kHeaderSize),
+        layout_(layout),
+        misc_(record.misc),
+        size_(static_cast<uint16_t>(record.size - RawRecord::kHeaderSize)),
+        end_(layout.get().early_bytes()) {}
+
+ private:
   static std::optional<BasicSample> ParseAs(const RawRecord& record, Layout layout) noexcept;
-  bool FindLate() noexcept;
+  bool FindLate(uint32_t size) noexcept;
   template <size_t... kIndex>
-  bool FindFixed(std::index_sequence<kIndex...>) noexcept;
+  bool FindFixed(uint32_t size, std::index_sequence<kIndex...>) noexcept;
 
   std::optional<uint64_t> Early(Field field) const noexcept {
     if (!layout().has(field)) return std::nullopt;
     return detail::Load<uint64_t>(body_ + layout().early_offset(field));
   }
-  const std::byte* At(Field field) const noexcept {
-    return body_ + late_[static_cast<size_t>(field) - detail::kFirstLate];
-  }
+  const std::byte* At(Field field) const noexcept { return body_ + late_[Layout::LateIndex(field)]; }
   std::optional<uint64_t> Late(Field field) const noexcept {
     if (!layout().has(field)) return std::nullopt;
     return detail::Load<uint64_t>(At(field));
   }
-  Registers RegistersAt(Field field, uint64_t mask) const noexcept;
+  Registers RegistersAt(Field field, uint64_t mask, uint32_t bytes) const noexcept;
 
-  const std::byte* body_ = nullptr;
+  const std::byte* body_;
   [[no_unique_address]] Layout layout_;
-  uint16_t misc_ = 0, size_ = 0, end_ = 0;
-  std::array<uint16_t, kFieldCount - detail::kFirstLate> late_;  // where; only of fields that the layout has
+  uint16_t misc_, size_, end_;
+  std::array<uint16_t, Layout::kLate> late_;  // where; of fields that the layout does not have, nothing
 };
 
 using Sample = BasicSample<detail::RuntimeLayout>;
 
-// A sample of an event that was opened with exactly these bits.
+// A sample of an event that was opened with exactly these bits. (No alias: gcc 12 dies of those in templates.)
 template <AttrBits kBits>
-using FixedSample = BasicSample<detail::FixedLayout<kBits>>;
+class FixedSample : public BasicSample<detail::FixedLayout<kBits>> {};
 
 // kRead: what an inherited event had counted when its task ended.
 struct ReadRecord {

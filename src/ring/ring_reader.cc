@@ -35,8 +35,11 @@ bool RingReader::DropAll(uint64_t bytes, uint64_t head, DrainStats& books) noexc
   books.malformed += 1;
   books.malformed_bytes += bytes;
   stats_ += books;
-  (stream() ? tail_ : seen_) = head;
-  if (stream()) PublishTail(head);
+  if (stream()) {
+    PublishTail(head);
+  } else {
+    seen_ = head;
+  }
   return false;
 }
 
@@ -86,8 +89,7 @@ void RingReader::End(uint64_t at, bool broken, DrainStats& books) noexcept {
   clipped_ = false;
   stats_ += books;
   if (stream()) {
-    tail_ = broken ? to_ : at;
-    PublishTail(tail_);
+    PublishTail(broken ? to_ : at);
   } else {
     seen_ = head_;
   }
@@ -96,7 +98,19 @@ void RingReader::End(uint64_t at, bool broken, DrainStats& books) noexcept {
 // Release pairs with the kernel's control dependency on data_tail before it writes (perf_output_begin): our last look
 // at the bytes comes before their room is given back.
 void RingReader::PublishTail(uint64_t tail) noexcept {
+  tail_ = tail;
   __atomic_store_n(&writable_->data_tail, tail, __ATOMIC_RELEASE);
+}
+
+RingReader::Stretch RingReader::NextStretch(uint64_t at) noexcept {
+  RawRecord first;
+  if (!RecordAt(at, to_ - at, first)) return {};
+  const size_t place = at & (data_.size() - 1);
+  // Alone where it was copied to.
+  if (place + first.size > data_.size()) return {first.data, first.data + first.size, first.data + first.size};
+  const size_t contiguous = std::min<uint64_t>(to_ - at, data_.size() - place);
+  const size_t quarter = std::max<size_t>(data_.size() / 4, RawRecord::kHeaderSize);
+  return {first.data, first.data + std::min(contiguous, quarter), first.data + contiguous};
 }
 
 const std::byte* RingReader::Linearised(size_t at, size_t size) noexcept {

@@ -66,15 +66,47 @@ constexpr uint32_t ReadValueWords(uint64_t format) {
   return 1 + ((format & kReadId) != 0 ? 1 : 0) + ((format & kReadLost) != 0 ? 1 : 0);
 }
 
-// Where the field at `at` ends that begins with a count of `item` bytes each and `extra` bytes besides.
+// What an attr makes of the sizes of fields, in bytes: worked out once for each layout.
+struct FieldSizes {
+  bool read_group = false;
+  uint32_t read_extra = 0, read_item = 0;      // besides the values, and of each value
+  uint32_t branch_extra = 0, branch_item = 0;  // after the count, and of each branch
+  uint32_t user_registers = 0, intr_registers = 0;
+
+  constexpr FieldSizes() = default;
+  constexpr explicit FieldSizes(const AttrBits& bits)
+      : read_group((bits.read_format & kReadGroup) != 0),
+        read_extra(8 * ReadTimeWords(bits.read_format)),
+        read_item(8 * ReadValueWords(bits.read_format)),
+        branch_extra((bits.branch_sample_type & kBranchHwIndex) != 0 ? 8 : 0),
+        branch_item((bits.branch_sample_type & kBranchCounters) != 0 ? 32 : 24),
+        user_registers(8 * static_cast<uint32_t>(std::popcount(bits.regs_user))),
+        intr_registers(8 * static_cast<uint32_t>(std::popcount(bits.regs_intr))) {}
+};
+
+// All of these: where the field ends that begins at `at`, kNoEnd when it does not fit; at <= size < 2^16.
+//
+// A count of `item` bytes each, and `extra` bytes besides.
 inline uint32_t EndOfList(const std::byte* body, uint32_t at, uint32_t size, uint32_t item, uint32_t extra) noexcept {
   if (size - at < 8 + extra) return kNoEnd;
   const uint64_t count = Load<uint64_t>(body + at);
-  if (count > (size - at - 8 - extra) / item) return kNoEnd;
+  const uint32_t left = size - at - 8 - extra;
+  // No product that could overflow: more items than bytes there cannot be.
+  if (count > left || count * item > left) return kNoEnd;
   return at + 8 + extra + static_cast<uint32_t>(count) * item;
 }
 
-// Where the stack at `at` ends. The copied size stands behind the reserved one, unless that is 0.
+// The same where the item is known, a power of two: one comparison less, in the commonest field of all.
+template <uint32_t kItem>
+inline uint32_t EndOfList(const std::byte* body, uint32_t at, uint32_t size) noexcept {
+  if (size - at < 8) return kNoEnd;
+  const uint64_t count = Load<uint64_t>(body + at);
+  if (count > (size - at - 8) / kItem) [[unlikely]]
+    return kNoEnd;
+  return at + 8 + static_cast<uint32_t>(count) * kItem;
+}
+
+// The copied size stands behind the reserved one, unless that is 0.
 inline uint32_t EndOfStack(const std::byte* body, uint32_t at, uint32_t size) noexcept {
   if (size - at < 8) return kNoEnd;
   const uint64_t reserved = Load<uint64_t>(body + at);
@@ -84,53 +116,35 @@ inline uint32_t EndOfStack(const std::byte* body, uint32_t at, uint32_t size) no
   return Load<uint64_t>(body + end - 8) <= reserved ? end : kNoEnd;
 }
 
-inline uint32_t EndOfRead(const std::byte* body, uint32_t at, uint32_t size, uint64_t format) noexcept {
-  const uint32_t times = 8 * ReadTimeWords(format), value = 8 * ReadValueWords(format);
-  if ((format & kReadGroup) != 0) return EndOfList(body, at, size, value, times);
-  return size - at < times + value ? kNoEnd : at + times + value;
+inline uint32_t EndOfRead(const std::byte* body, uint32_t at, uint32_t size, const FieldSizes& sizes) noexcept {
+  if (sizes.read_group) return EndOfList(body, at, size, sizes.read_item, sizes.read_extra);
+  return size - at < sizes.read_extra + sizes.read_item ? kNoEnd : at + sizes.read_extra + sizes.read_item;
 }
 
-inline uint32_t EndOfRegisters(const std::byte* body, uint32_t at, uint32_t size, uint64_t mask) noexcept {
+inline uint32_t EndOfRegisters(const std::byte* body, uint32_t at, uint32_t size, uint32_t bytes) noexcept {
   if (size - at < 8) return kNoEnd;
   if (Load<uint64_t>(body + at) == 0) return at + 8;
-  const uint32_t bytes = 8 + 8 * static_cast<uint32_t>(std::popcount(mask));
-  return size - at < bytes ? kNoEnd : at + bytes;
+  return size - at < 8 + bytes ? kNoEnd : at + 8 + bytes;
 }
 
-// Where the field that begins at `at` ends, kNoEnd when it does not fit: at <= size < 2^16.
-template <Shape kShape>
-inline uint32_t EndOfField(const std::byte* body, uint32_t at, uint32_t size, const AttrBits& bits) noexcept {
-  switch (kShape) {
-    case Shape::kWord: return size - at < 8 ? kNoEnd : at + 8;
-    case Shape::kRead: return EndOfRead(body, at, size, bits.read_format);
-    case Shape::kWords: return EndOfList(body, at, size, 8, 0);
-    case Shape::kBranches:
-      return EndOfList(body, at, size, (bits.branch_sample_type & kBranchCounters) != 0 ? 32 : 24,
-                       (bits.branch_sample_type & kBranchHwIndex) != 0 ? 8 : 0);
-    case Shape::kRegsUser: return EndOfRegisters(body, at, size, bits.regs_user);
-    case Shape::kRegsIntr: return EndOfRegisters(body, at, size, bits.regs_intr);
-    case Shape::kStack: return EndOfStack(body, at, size);
-    case Shape::kSized64: return EndOfList(body, at, size, 1, 0);
-    case Shape::kSized32:
-      if (size - at < 4 || Load<uint32_t>(body + at) > size - at - 4) return kNoEnd;
-      return at + 4 + Load<uint32_t>(body + at);
-  }
-  return kNoEnd;
+inline uint32_t EndOfSized32(const std::byte* body, uint32_t at, uint32_t size) noexcept {
+  if (size - at < 4) return kNoEnd;
+  const uint32_t bytes = Load<uint32_t>(body + at);
+  return bytes > size - at - 4 ? kNoEnd : at + 4 + bytes;
 }
 
-// The same, the shape known at run time only.
-inline uint32_t EndOfField(Shape shape, const std::byte* body, uint32_t at, uint32_t size,
-                           const AttrBits& bits) noexcept {
+__attribute__((always_inline)) inline uint32_t EndOfField(Shape shape, const std::byte* body, uint32_t at,
+                                                          uint32_t size, const FieldSizes& sizes) noexcept {
   switch (shape) {
-    case Shape::kWord: return EndOfField<Shape::kWord>(body, at, size, bits);
-    case Shape::kRead: return EndOfField<Shape::kRead>(body, at, size, bits);
-    case Shape::kWords: return EndOfField<Shape::kWords>(body, at, size, bits);
-    case Shape::kSized32: return EndOfField<Shape::kSized32>(body, at, size, bits);
-    case Shape::kBranches: return EndOfField<Shape::kBranches>(body, at, size, bits);
-    case Shape::kRegsUser: return EndOfField<Shape::kRegsUser>(body, at, size, bits);
-    case Shape::kStack: return EndOfField<Shape::kStack>(body, at, size, bits);
-    case Shape::kRegsIntr: return EndOfField<Shape::kRegsIntr>(body, at, size, bits);
-    case Shape::kSized64: return EndOfField<Shape::kSized64>(body, at, size, bits);
+    case Shape::kWord: return size - at < 8 ? kNoEnd : at + 8;
+    case Shape::kRead: return EndOfRead(body, at, size, sizes);
+    case Shape::kWords: return EndOfList<8>(body, at, size);
+    case Shape::kSized32: return EndOfSized32(body, at, size);
+    case Shape::kBranches: return EndOfList(body, at, size, sizes.branch_item, sizes.branch_extra);
+    case Shape::kRegsUser: return EndOfRegisters(body, at, size, sizes.user_registers);
+    case Shape::kStack: return EndOfStack(body, at, size);
+    case Shape::kRegsIntr: return EndOfRegisters(body, at, size, sizes.intr_registers);
+    case Shape::kSized64: return EndOfList<1>(body, at, size);
   }
   return kNoEnd;
 }

@@ -57,15 +57,17 @@ inline std::optional<uint64_t> SampleLayout::WordOf(const RawRecord& record, Fie
   return detail::Load<uint64_t>(record.data + record.size - back);
 }
 
+// Inlined whatever the compiler thinks of it: a few comparisons, unless it has to pass the sample through memory.
 template <class Layout>
 template <size_t... kIndex>
-bool BasicSample<Layout>::FindFixed(std::index_sequence<kIndex...>) noexcept {
+__attribute__((always_inline)) inline bool BasicSample<Layout>::FindFixed(uint32_t size,
+                                                                          std::index_sequence<kIndex...>) noexcept {
   uint32_t at = layout().early_bytes();
-  const auto find = [&]<size_t kI>() {
+  [[maybe_unused]] const auto find = [&]<size_t kI>() __attribute__((always_inline)) {
     constexpr size_t kField = detail::kFirstLate + kI;
     if constexpr (Layout::get().has(static_cast<Field>(kField))) {
-      late_[kI] = static_cast<uint16_t>(at);
-      at = detail::EndOfField<detail::kFields[kField].shape>(body_, at, size_, layout().bits());
+      late_[Layout::LateIndex(static_cast<Field>(kField))] = static_cast<uint16_t>(at);
+      at = detail::EndOfField(detail::kFields[kField].shape, body_, at, size, layout().sizes());
       return at != detail::kNoEnd;
     } else {
       return true;
@@ -77,12 +79,12 @@ bool BasicSample<Layout>::FindFixed(std::index_sequence<kIndex...>) noexcept {
 }
 
 template <class Layout>
-bool BasicSample<Layout>::FindLate() noexcept {
-  uint32_t at = layout().early_bytes();
+inline bool BasicSample<Layout>::FindLate(uint32_t size) noexcept {
+  uint32_t at = end_;
   for (uint32_t todo = layout().late_fields(); todo != 0; todo &= todo - 1) {
     const auto field = static_cast<size_t>(std::countr_zero(todo));
     late_[field - detail::kFirstLate] = static_cast<uint16_t>(at);
-    at = detail::EndOfField(detail::kFields[field].shape, body_, at, size_, layout().bits());
+    at = detail::EndOfField(detail::kFields[field].shape, body_, at, size, layout().sizes());
     if (at == detail::kNoEnd) return false;
   }
   end_ = static_cast<uint16_t>(at);
@@ -90,22 +92,22 @@ bool BasicSample<Layout>::FindLate() noexcept {
 }
 
 template <class Layout>
-std::optional<BasicSample<Layout>> BasicSample<Layout>::ParseAs(const RawRecord& record, Layout layout) noexcept {
-  if (record.type != static_cast<uint32_t>(RecordType::kSample)) return std::nullopt;
-  BasicSample sample;
-  sample.layout_ = layout;
-  sample.body_ = record.data + RawRecord::kHeaderSize;
-  sample.misc_ = record.misc;
-  sample.size_ = static_cast<uint16_t>(record.size - RawRecord::kHeaderSize);
-  if (sample.size_ < sample.layout().early_bytes()) return std::nullopt;
+inline std::optional<BasicSample<Layout>> BasicSample<Layout>::ParseAs(const RawRecord& record,
+                                                                       Layout layout) noexcept {
+  std::optional<BasicSample> parsed;  // the only thing returned, so that it is built where the caller wants it
+  const uint32_t size = record.size - RawRecord::kHeaderSize;
+  if (record.type != static_cast<uint32_t>(RecordType::kSample) || size < layout.get().least_bytes()) [[unlikely]]
+    return parsed;
+  parsed.emplace(Key(), record, layout);
   bool fits;
   if constexpr (std::is_same_v<Layout, detail::RuntimeLayout>) {
-    fits = sample.FindLate();
+    fits = parsed->FindLate(size);
   } else {
-    fits = sample.FindFixed(std::make_index_sequence<kFieldCount - detail::kFirstLate>());
+    fits = parsed->FindFixed(size, std::make_index_sequence<kFieldCount - detail::kFirstLate>());
   }
-  if (!fits) return std::nullopt;
-  return sample;
+  if (!fits) [[unlikely]]
+    parsed.reset();
+  return parsed;
 }
 
 template <class Layout>
@@ -148,12 +150,12 @@ BranchStack BasicSample<Layout>::branches() const noexcept {
 }
 
 template <class Layout>
-Registers BasicSample<Layout>::RegistersAt(Field field, uint64_t mask) const noexcept {
+Registers BasicSample<Layout>::RegistersAt(Field field, uint64_t mask, uint32_t bytes) const noexcept {
   if (!layout().has(field)) return {};
   const std::byte* const at = At(field);
   const uint64_t abi = detail::Load<uint64_t>(at);
   if (abi == 0) return {};
-  return {abi, mask, Words(at + 8, static_cast<size_t>(std::popcount(mask)))};
+  return {abi, mask, Words(at + 8, bytes / 8)};
 }
 
 template <class Layout>
