@@ -1,6 +1,6 @@
-// Runs count_bench, holds its cases to their bars, and writes docs/performance.md.
+// Runs the benchmarks, holds their cases to their bars, and writes docs/performance.md.
 //
-//   count_bench ── JSON ──> results.cc ──> bars.cc ──> report.cc ──> the terminal, docs/performance.md
+//   X_bench ── JSON ──> results.cc ──> bars.cc ──> report.cc ──> the terminal, docs/performance.md
 //
 // Exit code: 0 all bars hold, 1 one does not (or a name is missing), 2 it could not be found out.
 #include <absl/strings/str_format.h>
@@ -21,18 +21,18 @@
 namespace {
 
 constexpr char kUsage[] =
-    "usage: check_bars [--repetitions N] [--min-time SECONDS] [--write PAGE] [--names] [--adapter]\n"
+    "usage: check_bars [--only PROGRAM] [--repetitions N] [--min-time SECONDS] [--write PAGE] [--names]\n"
     "\n"
-    "Runs count_bench, which lies beside this program, and compares its cases with their bars.\n"
-    "--write    also writes the results as a page\n"
-    "--names    runs each case for a moment, only to see that all names of the contract are there\n"
-    "--adapter  runs adapter_bench instead; it has no page\n";
+    "Runs the benchmarks, which lie beside this program, and compares their cases with their bars.\n"
+    "--only   runs one of them: count_bench, ring_bench, adapter_bench\n"
+    "--write  also writes the results as a page: without any other option\n"
+    "--names  runs each case for a moment, only to see that all names of the contract are there\n";
 
 struct Options {
-  bench::Method method{.repetitions = 21, .min_seconds = 0.03};
+  bench::Method method;  // where it is not 0, in the place of a suite's own
+  std::string_view only;
   std::string page;
   bool names = false;
-  bool adapter = false;
 };
 
 template <class T>
@@ -50,20 +50,17 @@ bool ParseOptions(int argc, char** argv, Options* options) {
       options->method = {.repetitions = 1, .min_seconds = 1e-5};
       continue;
     }
-    if (word == "--adapter") {
-      // Two short cases and a bar of a hundredth: many small samples, so that a burst of other work hits both alike.
-      if (!options->names) options->method = {.repetitions = 801, .min_seconds = 0.002};
-      options->adapter = true;
-      continue;
-    }
     const bool known = (word == "--repetitions" && ParseNumber(value, &options->method.repetitions)) ||
                        (word == "--min-time" && ParseNumber(value, &options->method.min_seconds)) ||
-                       (word == "--write" && !value.empty());
+                       ((word == "--write" || word == "--only") && !value.empty());
     if (!known) return false;
     if (word == "--write") options->page = value;
+    if (word == "--only") options->only = value;
     ++i;
   }
-  return !(options->adapter && !options->page.empty());
+  // The page is of everything, each by its own method.
+  const bool usual = options->method.repetitions == 0 && options->method.min_seconds == 0 && options->only.empty();
+  return options->page.empty() || usual;
 }
 
 std::optional<bench::Results> RunBenchmark(const char* program, const bench::Method& method) {
@@ -96,21 +93,51 @@ bool AllThere(const bench::Results& results, std::span<const char* const> names)
   return all;
 }
 
-int Check(const Options& options) {
-  const char* const program = options.adapter ? "adapter_bench" : "count_bench";
-  const std::optional<bench::Results> results = RunBenchmark(program, options.method);
+// One suite: its results are added to `all`, its bars to `judged`. False: it did not run to its end.
+bool RunSuite(const bench::Suite& suite, const Options& options, bench::Results& all,
+              std::vector<bench::Judged>& judged, bool& all_there) {
+  bench::Method method = suite.method;
+  if (options.method.repetitions > 0) method.repetitions = options.method.repetitions;
+  if (options.method.min_seconds > 0) method.min_seconds = options.method.min_seconds;
+  std::optional<bench::Results> results = RunBenchmark(suite.program, method);
   if (!results) {
-    std::fprintf(stderr, "check_bars: %s did not run to its end\n", program);
+    std::fprintf(stderr, "check_bars: %s did not run to its end\n", suite.program);
+    return false;
+  }
+  all_there = AllThere(*results, suite.names) && all_there;
+  for (const bench::Judged& one : bench::Judge(*results, suite.bars)) judged.push_back(one);
+  all.merge(*results);
+  return true;
+}
+
+// Adapters are components, and may not have been built.
+bool IsBuilt(const char* program) {
+  return std::filesystem::exists(std::filesystem::read_symlink("/proc/self/exe").parent_path() / program);
+}
+
+int Check(const Options& options) {
+  bench::Results results;
+  std::vector<bench::Judged> judged;
+  bool all_there = true;
+  size_t programs = 0;
+  for (const bench::Suite& suite : bench::Suites()) {
+    if (!options.only.empty() && options.only != suite.program) continue;
+    if (!IsBuilt(suite.program)) {
+      std::printf("SKIPPED: %s: it was not built\n", suite.program);
+      continue;
+    }
+    ++programs;
+    if (!RunSuite(suite, options, results, judged, all_there)) return 2;
+  }
+  if (programs == 0) {
+    std::fprintf(stderr, "check_bars: there is no such benchmark to run\n%s", kUsage);
     return 2;
   }
-  const bool all_there = AllThere(*results, options.adapter ? bench::AdapterNames() : bench::ContractNames());
   if (options.names) return all_there ? 0 : 1;
-  const std::vector<bench::Judged> judged =
-      bench::Judge(*results, options.adapter ? bench::AdapterBars() : bench::Bars());
   std::fputs(bench::FormatBars(judged).c_str(), stdout);
   if (!options.page.empty()) {
     std::ofstream file(options.page);
-    if (!(file << bench::FormatPage(*results, judged, options.method)).flush()) {
+    if (!(file << bench::FormatPage(results, judged)).flush()) {
       std::fprintf(stderr, "check_bars: cannot write %s\n", options.page.c_str());
       return 2;
     }

@@ -6,7 +6,7 @@
 namespace bench {
 namespace {
 
-constexpr Bar kBars[] = {
+constexpr Bar kCountBars[] = {
     {"Scope4/perfkit_group", "Scope4/raw_group", 1.03, "a scope by the kernel, to two raw reads"},
     {"Scope4/perfkit_fast", "Scope4/raw_group", 0.035, "a scope without a system call, to the same"},
     {"Scope4/perfkit_group", "Scope4/papi", 0.95, "a scope by the kernel, to PAPI's two reads"},
@@ -20,7 +20,7 @@ constexpr Bar kBars[] = {
     {"Threads256/slots", "Threads256/raw", 0.02, "256 threads by slots, to the same"},
 };
 
-constexpr const char* kNames[] = {
+constexpr const char* kCountNames[] = {
     "Floor/getppid",
     "Floor/relaxed_load",
     "Scope4/raw_group",
@@ -44,6 +44,41 @@ constexpr const char* kNames[] = {
     "Switch/off",
 };
 
+constexpr Bar kRingBars[] = {
+    {"Decode40/perfkit_fixed", "Decode40/walk", 1.3, "a small sample by a fixed layout, to a walk over headers"},
+    {"Decode40/perfkit_runtime", "Decode40/walk", 3.2, "the same by a layout of run time"},
+    {"Decode40/perfkit_fixed", "Decode40/heap_sample", 0.125, "by a fixed layout, to objects on the heap"},
+    {"DecodeChain20/perfkit_fixed", "DecodeChain20/walk", 1.3, "a sample with a call chain of 20, fixed"},
+    {"DecodeChain20/perfkit_runtime", "DecodeChain20/walk", 3.2, "the same at run time"},
+    {"DecodeChain20/perfkit_fixed", "DecodeChain20/heap_sample", 0.125, "fixed, to objects on the heap"},
+    {"DecodeStack8K/perfkit_fixed", "DecodeStack8K/walk", 1.3, "a sample with 8 KiB of stack, fixed"},
+    {"DecodeStack8K/perfkit_runtime", "DecodeStack8K/walk", 3.2, "the same at run time"},
+    {"DecodeStack8K/perfkit_fixed", "DecodeStack8K/heap_sample", 0.125, "fixed, to objects on the heap"},
+    {"Merge8/perfkit", "Merge8/heap", 0.2, "8 rings in the order of time, to one heap"},
+    {"Merge64/perfkit", "Merge64/heap", 0.2, "64 rings in the order of time, to one heap"},
+};
+
+constexpr const char* kRingNames[] = {
+    "Decode40/walk",
+    "Decode40/perfkit_fixed",
+    "Decode40/perfkit_runtime",
+    "Decode40/heap_sample",
+    "DecodeChain20/walk",
+    "DecodeChain20/perfkit_fixed",
+    "DecodeChain20/perfkit_runtime",
+    "DecodeChain20/heap_sample",
+    "DecodeStack8K/walk",
+    "DecodeStack8K/perfkit_fixed",
+    "DecodeStack8K/perfkit_runtime",
+    "DecodeStack8K/heap_sample",
+    "Merge2/perfkit",
+    "Merge2/heap",
+    "Merge8/perfkit",
+    "Merge8/heap",
+    "Merge64/perfkit",
+    "Merge64/heap",
+};
+
 constexpr Bar kAdapterBars[] = {
     {"Loop/counted", "Loop/bare", 1.01, "a round of a counted benchmark loop, to the library's own", 0},
     {"Assert/counters", "Assert/region", 5000, "an assertion by counters, to the microsecond that it is about"},
@@ -54,12 +89,18 @@ constexpr const char* kAdapterNames[] = {
     "Loop/bare", "Loop/counted", "Assert/region", "Assert/counters", "Step/empty_handler", "Step/measured",
 };
 
+constexpr Method kUsual{.repetitions = 21, .min_seconds = 0.03};
+
+constexpr Suite kSuites[] = {
+    {"count_bench", kUsual, kCountBars, kCountNames},
+    {"ring_bench", kUsual, kRingBars, kRingNames},
+    // Short cases and a bar of a hundredth: many small samples, so that a burst of other work hits all alike.
+    {"adapter_bench", {.repetitions = 801, .min_seconds = 0.002}, kAdapterBars, kAdapterNames},
+};
+
 }  // namespace
 
-std::span<const Bar> Bars() { return kBars; }
-std::span<const Bar> AdapterBars() { return kAdapterBars; }
-std::span<const char* const> ContractNames() { return kNames; }
-std::span<const char* const> AdapterNames() { return kAdapterNames; }
+std::span<const Suite> Suites() { return kSuites; }
 
 std::vector<Judged> Judge(const Results& results, std::span<const Bar> bars) {
   std::vector<Judged> judged;

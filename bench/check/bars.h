@@ -19,18 +19,27 @@ struct Bar {
   // the least, which were not disturbed.
   double quantile = 0.5;
 };
-std::span<const Bar> Bars();
-std::span<const Bar> AdapterBars();  // of adapter_bench; all else here is of count_bench
 
-// Every name that a run must have: anyone may rely on them to compare with.
-std::span<const char* const> ContractNames();
-std::span<const char* const> AdapterNames();
+// How a run is made.
+struct Method {
+  int repetitions = 0;
+  double min_seconds = 0;  // of each
+};
+
+// One program of bench/, all in one run.
+struct Suite {
+  const char* program;
+  Method method;
+  std::span<const Bar> bars;
+  std::span<const char* const> names;  // every name that a run must have: anyone may rely on them to compare with
+};
+std::span<const Suite> Suites();
 
 struct Judged {
   const Bar* bar;
   std::optional<double> ratio;  // of the quantiles; nothing: one of the two was not measured
   bool holds() const { return ratio && *ratio <= bar->limit; }
 };
-std::vector<Judged> Judge(const Results& results, std::span<const Bar> bars = Bars());
+std::vector<Judged> Judge(const Results& results, std::span<const Bar> bars);
 
 }  // namespace bench

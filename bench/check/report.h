@@ -9,13 +9,8 @@
 
 namespace bench {
 
-// How the run was made.
-struct Method {
-  int repetitions = 0;
-  double min_seconds = 0;
-};
-
 std::string FormatBars(std::span<const Judged> judged);
-std::string FormatPage(const Results& results, std::span<const Judged> judged, const Method& method);
+// Of all suites: a suite that has no results was not run, and the page says so.
+std::string FormatPage(const Results& results, std::span<const Judged> judged);
 
 }  // namespace bench

@@ -46,7 +46,7 @@ TEST_CASE("bars: a case that failed has a reason and no number") {
   REQUIRE(results);
   CHECK(!bench::Median(*results, "Scope4/papi"));
   CHECK(results->at("Scope4/papi").error == "no such event");
-  for (const bench::Judged& one : bench::Judge(*results)) {
+  for (const bench::Judged& one : bench::Judge(*results, bench::Suites()[0].bars)) {
     CHECK(!one.ratio);
     CHECK(!one.holds());
   }
@@ -67,9 +67,10 @@ TEST_CASE("bars: what is no output of the benchmark is no result") {
 }
 
 TEST_CASE("bars: each holds at its limit and not above, and compares names of the contract") {
-  const bool adapter = GENERATE(false, true);
-  const auto bars = adapter ? bench::AdapterBars() : bench::Bars();
-  const auto names = adapter ? bench::AdapterNames() : bench::ContractNames();
+  const bench::Suite& suite = bench::Suites()[GENERATE(range(size_t{0}, bench::Suites().size()))];
+  INFO(suite.program);
+  const auto bars = suite.bars;
+  const auto names = suite.names;
   for (const bench::Bar& bar : bars) {
     INFO(bar.name << " to " << bar.floor);
     for (const char* name : {bar.name, bar.floor}) {
@@ -95,12 +96,12 @@ TEST_CASE("bars: the page says what did not hold, and what was not measured") {
   results["Read1/raw"].ns = {100};
   results["Read1/perfkit"].ns = {200};
   results["Scope4/papi"].error = "built without PAPI";
-  const std::vector<bench::Judged> judged = bench::Judge(results);
-  const std::string page = bench::FormatPage(results, judged, {.repetitions = 5, .min_seconds = 0.5});
+  const std::vector<bench::Judged> judged = bench::Judge(results, bench::Suites()[0].bars);
+  const std::string page = bench::FormatPage(results, judged);
   CHECK(page.find("| `Read1/perfkit` | `Read1/raw` | 2.000 | 1.05 | NO |") != std::string::npos);
   CHECK(page.find("| `Scope4/papi` | built without PAPI | |") != std::string::npos);
   CHECK(page.find("not measured") != std::string::npos);
-  CHECK(page.find("5 repetitions of at least 0.5 s") != std::string::npos);
+  CHECK(page.find("| `count_bench` | 21 | 0.03 s |") != std::string::npos);
   CHECK(page.find("| kernel | Linux ") != std::string::npos);
   CHECK(bench::FormatBars(judged).find("NO") != std::string::npos);
 }
