@@ -67,7 +67,10 @@ uint64_t CallgrindCount() {
 // What keeps valgrind from running this program; "": nothing.
 std::string NoValgrind() {
   if (testing::kSanitized) return "valgrind runs no program with a sanitizer";
-  return testing::RunCommand("valgrind --version").exit_code == 0 ? "" : "valgrind is not installed";
+  if (testing::RunCommand("valgrind --version").exit_code != 0) return "valgrind is not installed";
+  const testing::Run run = UnderValgrind("--tool=none", "a stepper's victim");
+  const bool reads = run.output.find("debuginfo reader") == std::string::npos;
+  return reads ? "" : "this valgrind cannot read the debug information of this compiler";
 }
 
 TEST_CASE("under valgrind, which has no trap flag, it says so", "[stepper]") {
