@@ -75,7 +75,10 @@ TEST_CASE("the clock of a busy command is its time", "[stat]") {
 }
 
 TEST_CASE("another process and its threads can be counted for a while", "[stat]") {
-  const Run run = RunCommand("sleep 5 >/dev/null 2>&1 & timeout 20 " STAT " -e page-faults,task-clock -d 0.1 -p $!; kill $!");
+  const Run run = RunCommand(
+      "sleep 60 >/dev/null 2>&1 & "
+      "until grep -q '(sleep) S' /proc/$!/stat; do :; done; "  // its start is over, and so are its faults
+      "timeout 20 " STAT " -e page-faults,task-clock -d 0.1 -p $!; kill $!");
   CHECK(NumberOf(run, "page-faults") == 0);
   CHECK(Says(run, "Total time"));
 }
