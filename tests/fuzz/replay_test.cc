@@ -7,10 +7,17 @@
 #include "tests/elf/elf_builder.h"
 #include "tests/fuzz/elf_fuzz.cc"
 #include "tests/fuzz/event_name_fuzz.cc"
+#include "tests/fuzz/record_fuzz.cc"
+#include "tests/fuzz/ring_fuzz.cc"
 #include "tests/fuzz/sysfs_fuzz.cc"
+#include "tests/fuzz/tracepoint_format_fuzz.cc"
+#include "tests/support/record_builder.h"
 
 namespace perfkit {
 namespace {
+
+// The bytes that all targets together are fed in a long run, at least.
+constexpr uint64_t kCampaignBytes = 120'000'000;
 
 using Target = int (*)(const uint8_t*, size_t);
 using Seeds = std::vector<std::string>;
@@ -34,20 +41,25 @@ void Mutate(std::string& text, const Seeds& seeds, std::mt19937& random) {
   }
 }
 
-void Replay(Target target, const Seeds& seeds, int rounds) {
-  std::mt19937 random(2026);
+// Stops after `rounds` mutations, or `least_bytes` fed to the target, whichever comes last. Gives the bytes.
+uint64_t Replay(Target target, const Seeds& seeds, int rounds, uint64_t least_bytes = 0, uint32_t seed_of_all = 2026) {
+  std::mt19937 random(seed_of_all);
+  uint64_t fed = 0;
   const auto run = [&](const std::string& text) {
     // A copy of exactly that size, so that a sanitizer sees the byte behind it.
     const std::vector<uint8_t> bytes(text.begin(), text.end());
-    CHECK(target(bytes.data(), bytes.size()) == 0);
+    if (target(bytes.data(), bytes.size()) != 0) FAIL("the target does not return 0");
+    fed += bytes.size();
   };
   run("");
   for (const std::string& seed : seeds) run(seed);
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < rounds || fed < least_bytes; ++round) {
     std::string text = seeds[random() % seeds.size()];
     for (unsigned changes = 1 + random() % 4; changes > 0; --changes) Mutate(text, seeds, random);
     run(text);
   }
+  CHECK(fed > 0);
+  return fed;
 }
 
 TEST_CASE("event names, fuzzed", "[fuzz]") {
@@ -116,6 +128,79 @@ TEST_CASE("ELF files, every 8 bytes of the program overwritten", "[fuzz]") {
       CHECK(FuzzElf(reinterpret_cast<const uint8_t*>(changed.data()), changed.size()) == 0);
     }
   }
+}
+
+// Records of many types, one behind the other, as an attr with every field would have them.
+std::string SomeRecords(const AttrBits& bits) {
+  using testing::RecordBuilder;
+  std::string records = testing::BuildSample(bits);
+  RecordBuilder map;
+  map.U32(1).U32(2).U64(3).U64(4).U64(5).U32(8).U32(9).U64(10).U64(11).U32(5).U32(2).Text("/bin/true");
+  records += map.Finish(RecordType::kMmap2);
+  records += map.Finish(RecordType::kMmap2, kMiscMmapBuildId);
+  records += RecordBuilder().U32(1).U32(2).Text("comm").Finish(RecordType::kComm);
+  records += RecordBuilder().U64(1).U64(2).Finish(RecordType::kLost);
+  records += RecordBuilder().U32(1).U32(2).U64(1).U64(3).U64(4).Finish(RecordType::kNamespaces);
+  records += RecordBuilder().U32(1).U32(2).U64(1).U64(3).U64(4).U64(5).U64(6).Finish(RecordType::kRead);
+  records += RecordBuilder().U64(1).U32(2).U16(3).U16(4).Text("symbol").Finish(RecordType::kKsymbol);
+  records += RecordBuilder().U64(1).U16(3).U16(5).Raw("12345678").Finish(RecordType::kTextPoke);
+  records += RecordBuilder().U64(1).U64(2).U64(-512).U64(4).Finish(RecordType::kCallchainDeferred);
+  return records + RecordBuilder().U64(1).Finish(77, 3);
+}
+
+// The attr in front, as FuzzRecord takes it.
+std::string RecordSeed(uint64_t sample_type, uint64_t read_format) {
+  AttrBits bits{.sample_type = sample_type, .read_format = read_format, .regs_user = 0xff, .regs_intr = 3};
+  std::string attr(32, '\0');
+  std::memcpy(attr.data(), &bits.sample_type, 4);
+  attr[4] = static_cast<char>(read_format);
+  std::memcpy(attr.data() + 8, &bits.regs_user, 8);
+  std::memcpy(attr.data() + 16, &bits.regs_intr, 8);
+  return attr + SomeRecords(bits);
+}
+
+Seeds RecordSeeds() {
+  return {RecordSeed((1 << 25) - 1, 31), RecordSeed(kSampleIp | kSampleTime | kSampleCallchain, 0),
+          RecordSeed(kSampleRegsUser | kSampleStackUser | kSampleRaw, 4),
+          RecordSeed(kSampleBranchStack | kSampleRead, 8)};
+}
+
+// Head, tail and how, then a ring of 512 or 1024 bytes.
+Seeds RingSeeds() {
+  Seeds seeds;
+  for (const uint64_t how : {0, 1, 2, 3}) {
+    for (const uint64_t tail : {uint64_t{0}, uint64_t{0} - 100 * 8, uint64_t{600}}) {
+      testing::RecordBuilder start;
+      start.U64((how & 1) != 0 ? uint64_t{0} - 512 : tail + 512).U64(tail).U32(~0u).U32(how);
+      std::string ring;
+      while (ring.size() < 1024) ring += testing::RecordBuilder().U64(ring.size()).U64(1).U64(2).Finish(9, 2);
+      seeds.push_back(start.bytes() + ring.substr(0, 1024));
+    }
+  }
+  return seeds;
+}
+
+Seeds FormatSeeds() {
+  return {std::string("name: x\nID: 7\nformat:\n\tfield:int a;\toffset:0;\tsize:4;\tsigned:1;\n"
+                      "\tfield:__data_loc char[] b;\toffset:4;\tsize:4;\tsigned:0;\n"
+                      "\tfield:__rel_loc u32[] c;\toffset:8;\tsize:4;\tsigned:0;\n"
+                      "\tfield:unsigned long d[2];\toffset:16;\tsize:16;\tsigned:0;\n") +
+          std::string(1, '\0') +
+          testing::RecordBuilder().U32(1).U32(4 << 16 | 32).U64(8 << 16 | 20).U64(1).U64(2).Raw("abc").bytes() +
+          std::string(9, '\0')};
+}
+
+TEST_CASE("rings, records and tracepoint formats, fuzzed", "[fuzz]") {
+  Replay(FuzzRing, RingSeeds(), 4000);
+  Replay(FuzzRecord, RecordSeeds(), 6000);
+  Replay(FuzzTracepointFormat, FormatSeeds(), 4000);
+}
+
+TEST_CASE("rings, records and tracepoint formats, fuzzed with 10^8 bytes and more", "[fuzz][.heavy]") {
+  uint64_t fed = Replay(FuzzRing, RingSeeds(), 0, kCampaignBytes / 3, 1);
+  fed += Replay(FuzzRecord, RecordSeeds(), 0, kCampaignBytes / 2, 2);
+  fed += Replay(FuzzTracepointFormat, FormatSeeds(), 0, kCampaignBytes / 6, 3);
+  CHECK(fed >= kCampaignBytes - 3);
 }
 
 }  // namespace
