@@ -36,7 +36,8 @@ void Allocate(int n) {
 
 TEST_CASE("allocations by every entry, and by new, count once each", "[known]") {
   const auto all = [&] {
-    void* memory = g_seen = g_allocate(1);
+    void* memory = g_allocate(1);
+    g_seen = memory;
     memory = realloc(g_seen, 100);
     Free(memory);
     Free(calloc(3, 5));
