@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "perfkit/ring_reader.h"
 
@@ -137,6 +138,41 @@ enum class Field : uint8_t {
 inline constexpr size_t kFieldCount = 24;
 
 class SampleLayout;  // sample.h
+
+// A view of 64-bit words of any alignment.
+class Words {
+ public:
+  class Iterator {
+   public:
+    using value_type = uint64_t;
+    using difference_type = ptrdiff_t;
+    Iterator() = default;
+    explicit Iterator(const std::byte* at) : at_(at) {}
+    uint64_t operator*() const noexcept { return detail::Load<uint64_t>(at_); }
+    Iterator& operator++() noexcept { return at_ += 8, *this; }
+    Iterator operator++(int) noexcept { return Iterator(std::exchange(at_, at_ + 8)); }
+    friend bool operator==(Iterator, Iterator) = default;
+
+   private:
+    const std::byte* at_ = nullptr;
+  };
+
+  Words() = default;
+  // `count` words from `data` on.
+  Words(const std::byte* data, size_t count) noexcept : data_(data), size_(count) {}
+
+  size_t size() const noexcept { return size_; }
+  bool empty() const noexcept { return size_ == 0; }
+  uint64_t operator[](size_t i) const noexcept { return detail::Load<uint64_t>(data_ + 8 * i); }
+  Words subspan(size_t from, size_t count) const noexcept { return {data_ + 8 * from, count}; }
+  Bytes bytes() const noexcept { return {data_, 8 * size_}; }
+  Iterator begin() const noexcept { return Iterator(data_); }
+  Iterator end() const noexcept { return Iterator(data_ + 8 * size_); }
+
+ private:
+  const std::byte* data_ = nullptr;
+  size_t size_ = 0;
+};
 
 // The trailer of every record but samples (attr.sample_id_all): what the attr's sample_type has of these.
 struct SampleId {

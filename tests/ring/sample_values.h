@@ -72,105 +72,89 @@ std::string Describe(const AnySample& sample) {
   return out;
 }
 
-// Writes what Describe says of a sample that was built from `values`, in the order of its fields.
-struct ExpectedWriter {
-  const AttrBits& bits;
-  const SampleValues& values;
-  std::string out;
+inline void AppendList(std::string& out, const char* name, bool there, const std::vector<uint64_t>& list) {
+  out += name;
+  for (size_t i = 0; there && i < list.size(); ++i) out += ',' + std::to_string(list[i]);
+  out += ' ';
+}
 
-  bool Has(uint64_t bit) const { return (bits.sample_type & bit) != 0; }
-
-  void Put(const char* name, bool there, uint64_t value) {
-    Append(out, name, there ? std::optional(value) : std::nullopt);
+inline void AppendExpectedRead(std::string& out, uint64_t format, bool there, const SampleValues& values) {
+  const size_t count = (format & kReadGroup) != 0 ? values.read_values.size() : 1;
+  const auto put = [&](const char* name, bool has, uint64_t value) {
+    Append(out, name, has ? std::optional(value) : std::nullopt);
+  };
+  put("read", there, count);
+  if (!there) return;
+  put("enabled", (format & kReadTimeEnabled) != 0, values.time_enabled);
+  put("running", (format & kReadTimeRunning) != 0, values.time_running);
+  for (size_t i = 0; i < count; ++i) {
+    put("value", true, values.read_values[i]);
+    put("id", (format & kReadId) != 0, 100 + i);
+    put("lost", (format & kReadLost) != 0, 200 + i);
   }
+}
 
-  void Words(const char* name, bool there, const std::vector<uint64_t>& list) {
-    out += name;
-    for (size_t i = 0; there && i < list.size(); ++i) out += ',' + std::to_string(list[i]);
-    out += ' ';
+inline void AppendExpectedBranches(std::string& out, const AttrBits& bits, const SampleValues& values) {
+  const bool there = (bits.sample_type & kSampleBranchStack) != 0;
+  const bool has_index = there && (bits.branch_sample_type & kBranchHwIndex) != 0;
+  Append(out, "hw_index", has_index ? std::optional(values.hw_index) : std::nullopt);
+  std::vector<uint64_t> counters;
+  for (size_t i = 0; there && i < values.branches.size(); ++i) {
+    Append(out, "from", values.branches[i].from);
+    Append(out, "to", values.branches[i].to);
+    Append(out, "flags", values.branches[i].flags);
+    counters.push_back(300 + i);
   }
+  AppendList(out, "counters", (bits.branch_sample_type & kBranchCounters) != 0, counters);
+}
 
-  static std::vector<uint64_t> Registers(uint64_t mask, uint64_t base) {
-    std::vector<uint64_t> list;
-    for (uint64_t i = 0; i < 64; ++i) {
-      if ((mask >> i & 1) != 0) list.push_back(base + i);
-    }
-    return list;
+// The registers of a mask, as AddRegisters writes them.
+inline std::vector<uint64_t> RegistersOf(uint64_t mask, uint64_t base) {
+  std::vector<uint64_t> list;
+  for (uint64_t i = 0; i < 64; ++i) {
+    if ((mask >> i & 1) != 0) list.push_back(base + i);
   }
-
-  void Identity() {
-    Put("identifier", Has(kSampleIdentifier), values.identifier);
-    Put("ip", Has(kSampleIp), values.ip);
-    Put("pid", Has(kSampleTid), values.pid);
-    Put("tid", Has(kSampleTid), values.tid);
-    Put("time", Has(kSampleTime), values.time);
-    Put("addr", Has(kSampleAddr), values.addr);
-    Put("id", Has(kSampleId), values.id);
-    Put("stream", Has(kSampleStreamId), values.stream_id);
-    Put("cpu", Has(kSampleCpu), values.cpu);
-    Put("period", Has(kSamplePeriod), values.period);
-  }
-
-  void Counters() {
-    const size_t count = (bits.read_format & kReadGroup) != 0 ? values.read_values.size() : 1;
-    Put("read", Has(kSampleRead), count);
-    if (!Has(kSampleRead)) return;
-    Put("enabled", (bits.read_format & kReadTimeEnabled) != 0, values.time_enabled);
-    Put("running", (bits.read_format & kReadTimeRunning) != 0, values.time_running);
-    for (size_t i = 0; i < count; ++i) {
-      Put("value", true, values.read_values[i]);
-      Put("id", (bits.read_format & kReadId) != 0, 100 + i);
-      Put("lost", (bits.read_format & kReadLost) != 0, 200 + i);
-    }
-  }
-
-  void Branches() {
-    const bool there = Has(kSampleBranchStack);
-    Put("hw_index", there && (bits.branch_sample_type & kBranchHwIndex) != 0, values.hw_index);
-    std::vector<uint64_t> counters;
-    for (size_t i = 0; there && i < values.branches.size(); ++i) {
-      Put("from", true, values.branches[i].from);
-      Put("to", true, values.branches[i].to);
-      Put("flags", true, values.branches[i].flags);
-      counters.push_back(300 + i);
-    }
-    Words("counters", (bits.branch_sample_type & kBranchCounters) != 0, counters);
-  }
-
-  void UserState() {
-    const bool user = Has(kSampleRegsUser) && values.user_abi != 0;
-    Words("user", user, Registers(bits.regs_user, 1000));
-    Put("user_abi", true, user ? values.user_abi : 0);
-    const bool stack = Has(kSampleStackUser) && !values.stack.empty();
-    out += "stack " + (stack ? values.stack.substr(0, values.stack_copied) : "") + ' ';
-    Put("reserved", true, stack ? values.stack.size() : 0);
-  }
-
-  void Memory() {
-    Put("weight", Has(kSampleWeight | kSampleWeightStruct), values.weight);
-    Put("data_src", Has(kSampleDataSrc), values.data_src);
-    Put("transaction", Has(kSampleTransaction), values.transaction);
-    Words("intr", Has(kSampleRegsIntr) && values.intr_abi != 0, Registers(bits.regs_intr, 2000));
-    Put("phys", Has(kSamplePhysAddr), values.phys_addr);
-    Put("cgroup", Has(kSampleCgroup), values.cgroup);
-    Put("data_page", Has(kSampleDataPageSize), values.data_page);
-    Put("code_page", Has(kSampleCodePageSize), values.code_page);
-  }
-};
+  return list;
+}
 
 // What Describe says of a sample that was built from `values`.
 inline std::string Expected(const AttrBits& bits, const SampleValues& values) {
-  ExpectedWriter writer{bits, values, ""};
-  writer.Identity();
-  writer.Counters();
-  writer.Words("chain", writer.Has(kSampleCallchain), values.chain);
-  writer.out += "raw " + (writer.Has(kSampleRaw) ? values.raw : "") + ' ';
-  writer.Branches();
-  writer.UserState();
-  writer.Memory();
-  writer.out += "aux " + (writer.Has(kSampleAux) ? values.aux : "") + ' ';
-  writer.Put("rest", true, 0);
-  return writer.out;
+  std::string out;
+  const auto has = [&](uint64_t bit) { return (bits.sample_type & bit) != 0; };
+  const auto put = [&](const char* name, bool there, uint64_t value) {
+    Append(out, name, there ? std::optional(value) : std::nullopt);
+  };
+  put("identifier", has(kSampleIdentifier), values.identifier);
+  put("ip", has(kSampleIp), values.ip);
+  put("pid", has(kSampleTid), values.pid);
+  put("tid", has(kSampleTid), values.tid);
+  put("time", has(kSampleTime), values.time);
+  put("addr", has(kSampleAddr), values.addr);
+  put("id", has(kSampleId), values.id);
+  put("stream", has(kSampleStreamId), values.stream_id);
+  put("cpu", has(kSampleCpu), values.cpu);
+  put("period", has(kSamplePeriod), values.period);
+  AppendExpectedRead(out, bits.read_format, has(kSampleRead), values);
+  AppendList(out, "chain", has(kSampleCallchain), values.chain);
+  out += "raw " + (has(kSampleRaw) ? values.raw : "") + ' ';
+  AppendExpectedBranches(out, bits, values);
+  const bool user = has(kSampleRegsUser) && values.user_abi != 0;
+  AppendList(out, "user", user, RegistersOf(bits.regs_user, 1000));
+  put("user_abi", true, user ? values.user_abi : 0);
+  const bool stack = has(kSampleStackUser) && !values.stack.empty();
+  out += "stack " + (stack ? values.stack.substr(0, values.stack_copied) : "") + ' ';
+  put("reserved", true, stack ? values.stack.size() : 0);
+  put("weight", has(kSampleWeight | kSampleWeightStruct), values.weight);
+  put("data_src", has(kSampleDataSrc), values.data_src);
+  put("transaction", has(kSampleTransaction), values.transaction);
+  AppendList(out, "intr", has(kSampleRegsIntr) && values.intr_abi != 0, RegistersOf(bits.regs_intr, 2000));
+  put("phys", has(kSamplePhysAddr), values.phys_addr);
+  put("cgroup", has(kSampleCgroup), values.cgroup);
+  put("data_page", has(kSampleDataPageSize), values.data_page);
+  put("code_page", has(kSampleCodePageSize), values.code_page);
+  out += "aux " + (has(kSampleAux) ? values.aux : "") + ' ';
+  put("rest", true, 0);
+  return out;
 }
 
 }  // namespace perfkit::testing
