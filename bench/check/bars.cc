@@ -95,7 +95,7 @@ constexpr Suite kSuites[] = {
     {"count_bench", kUsual, kCountBars, kCountNames},
     {"ring_bench", kUsual, kRingBars, kRingNames},
     // Short cases and a bar of a hundredth: many small samples, so that a burst of other work hits all alike.
-    {"adapter_bench", {.repetitions = 801, .min_seconds = 0.002}, kAdapterBars, kAdapterNames},
+    {"adapter_bench", {.repetitions = 61, .min_seconds = 0.005}, kAdapterBars, kAdapterNames},
 };
 
 }  // namespace
