@@ -1,8 +1,6 @@
 // Counting allocations with the wrapped malloc of perfkit::testing_alloc, where the program links it.
 #include "src/measure/take.h"
-
-// src/testing/alloc/hooks.cc. Weak: null where it is not linked.
-extern "C" const uint64_t* perfkit_thread_allocations() __attribute__((weak));
+#include "src/sys/allocations.h"
 
 namespace perfkit::measure {
 
@@ -10,13 +8,14 @@ absl::StatusOr<Take> OpenHookTake(const EventType& event) {
   if (!IsAllocations(event)) {
     return absl::Status(absl::StatusCode::kUnavailable, "the wrapped malloc counts allocations only");
   }
-  if (perfkit_thread_allocations == nullptr) {
+  if (sys::ThreadAllocations() == nullptr) {
     return absl::Status(absl::StatusCode::kUnavailable, "this program does not link perfkit::testing_alloc");
   }
   const auto take = [](Body body, void* self) -> absl::StatusOr<int64_t> {
-    const uint64_t before = *perfkit_thread_allocations();
+    const uint64_t* const allocations = sys::ThreadAllocations();
+    const uint64_t before = *allocations;
     body(self);
-    return static_cast<int64_t>(*perfkit_thread_allocations() - before);
+    return static_cast<int64_t>(*allocations - before);
   };
   return Take{.take = take, .read_path = "wrapped malloc", .event_class = EventClass::kExact};
 }
