@@ -64,7 +64,7 @@ TEST_CASE("where perf is forbidden altogether, getrusage still counts", "[fault]
       Snapshot begin, end;
       set->Read(begin);
       memory.Touch(0, 100);
-      testing::Sleep(1000);
+      testing::SwitchAway();
       set->Read(end);
       CHECK(set->Difference(begin, end, 0).value > 0);
       CHECK(set->Difference(begin, end, 1).value >= 100);
@@ -98,7 +98,7 @@ TEST_CASE("switches of an ordinary user without a ring come from getrusage, not 
     if (!set.ok() || (geteuid() != 0 && set->path(0) != ReadPath::kUsage)) return false;
     Snapshot begin, end;
     set->Read(begin);
-    for (int i = 0; i < 10; ++i) testing::Sleep(1000);
+    testing::SwitchAway(10);
     set->Read(end);
     return set->Difference(begin, end, 0).value >= 10;
   }));

@@ -75,6 +75,13 @@ inline uint64_t SwitchesByUsage() {
   return static_cast<uint64_t>(usage.ru_nvcsw + usage.ru_nivcsw);
 }
 
+// Leaves the CPU `times` times at least. A short sleep may be over before its thread has left the CPU, where a host or
+// another thread takes the CPU away in between: only the kernel's own books tell that there was a switch.
+inline void SwitchAway(int times = 1) {
+  const uint64_t enough = SwitchesByUsage() + static_cast<uint64_t>(times);
+  while (SwitchesByUsage() < enough) Sleep(1000);
+}
+
 inline uint64_t NowNs(clockid_t clock = CLOCK_MONOTONIC) {
   timespec now{};
   clock_gettime(clock, &now);
