@@ -90,6 +90,9 @@ constinit const Kernel kLinux = {
     .execvp = ::execvp,
     .wait4 = Wait4,
     .kill = ::kill,
+    .epoll_create1 = ::epoll_create1,
+    .epoll_ctl = ::epoll_ctl,
+    .epoll_wait = ::epoll_wait,
 };
 
 constinit std::atomic<const Kernel*> detail::kernel_in_force{&kLinux};

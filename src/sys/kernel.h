@@ -6,6 +6,7 @@
 #pragma once
 
 #include <signal.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -44,6 +45,9 @@ struct Kernel {
   int (*execvp)(const char* file, char* const arguments[]);
   pid_t (*wait4)(pid_t pid, int* status, int options, rusage* usage);
   int (*kill)(pid_t pid, int signal);
+  int (*epoll_create1)(int flags);
+  int (*epoll_ctl)(int epoll, int operation, int fd, epoll_event* event);
+  int (*epoll_wait)(int epoll, epoll_event* events, int most, int timeout_ms);
 };
 
 // The real one: every member calls Linux.

@@ -14,6 +14,12 @@ std::optional<Mapping> Mapping::ReadOnly(int fd, size_t size) {
   return Mapping(static_cast<std::byte*>(at), size);
 }
 
+std::optional<Mapping> Mapping::Shared(int fd, size_t size) {
+  void* const at = kernel().mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (at == MAP_FAILED) return std::nullopt;
+  return Mapping(static_cast<std::byte*>(at), size);
+}
+
 std::optional<Mapping> Mapping::Anonymous(size_t size) {
   void* const at = kernel().mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (at == MAP_FAILED) return std::nullopt;

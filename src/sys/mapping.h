@@ -32,6 +32,9 @@ class Mapping {
   // `size` bytes of `fd` from its start, shared and read-only. Nothing on failure: errno says why.
   static std::optional<Mapping> ReadOnly(int fd, size_t size);
 
+  // The same, writable: what is written there the kernel sees.
+  static std::optional<Mapping> Shared(int fd, size_t size);
+
   // `size` bytes of new memory, private and writable: zeros that nobody has touched yet. Nothing on failure.
   static std::optional<Mapping> Anonymous(size_t size);
 

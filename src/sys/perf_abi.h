@@ -68,6 +68,12 @@ constexpr unsigned long kOpenFdCloexec = 8;
 constexpr unsigned long kIocEnable = 0x2400;
 constexpr unsigned long kIocDisable = 0x2401;
 constexpr unsigned long kIocReset = 0x2403;
+constexpr unsigned long kIocSetOutput = 0x2405;  // the argument is the descriptor of the event that has the ring
+// These say their direction and the size of a word or pointer. _IOW('$', n), _IOR('$', 7).
+constexpr unsigned long kIocPeriod = 0x40082404;
+constexpr unsigned long kIocSetFilter = 0x40082406;
+constexpr unsigned long kIocId = 0x80082407;
+constexpr unsigned long kIocPauseOutput = 0x40042409;
 
 // HW_BREAKPOINT_*, for perf_event_attr.bp_type.
 enum BreakpointKind : uint32_t { kBreakRead = 1, kBreakWrite = 2, kBreakExecute = 4 };

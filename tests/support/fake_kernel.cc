@@ -17,9 +17,9 @@ namespace {
 using sys::Kernel;
 
 constexpr std::array<const char*, static_cast<size_t>(Call::kCount)> kNames = {
-    "any",    "perf_event_open", "ioctl", "read",          "write",      "close",     "mmap",      "munmap",
-    "open",   "fstat",           "pipe2", "clock_gettime", "nanosleep",  "getrusage", "getrlimit", "fork",
-    "execvp", "wait4",           "kill",  "sigaction",     "sigprocmask"};
+    "any",    "perf_event_open", "ioctl", "read",          "write",       "close",         "mmap",      "munmap",
+    "open",   "fstat",           "pipe2", "clock_gettime", "nanosleep",   "getrusage",     "getrlimit", "fork",
+    "execvp", "wait4",           "kill",  "sigaction",     "sigprocmask", "epoll_create1", "epoll_ctl", "epoll_wait"};
 
 // A call after this many is a loop that never ends, not a sweep.
 constexpr uint64_t kLongestSweep = 100'000;
@@ -83,6 +83,12 @@ struct FakeCalls {
     return 0;
   }
 
+  static int EpollCreate(int flags) {
+    const int fd = Wrap<Call::kEpollCreate, &Kernel::epoll_create1>::Go(flags);
+    fake().Opened(fd, Call::kEpollCreate);
+    return fd;
+  }
+
   // Reported after the work: see FailNth.
   static int Close(int fd) {
     const int result = fake().below_.close(fd);
@@ -130,6 +136,9 @@ struct FakeCalls {
     table.kill = Wrap<Call::kKill, &Kernel::kill>::Go;
     table.sigaction = Wrap<Call::kSigaction, &Kernel::sigaction>::Go;
     table.sigprocmask = Wrap<Call::kSigprocmask, &Kernel::sigprocmask>::Go;
+    table.epoll_create1 = EpollCreate;
+    table.epoll_ctl = Wrap<Call::kEpollCtl, &Kernel::epoll_ctl>::Go;
+    table.epoll_wait = Wrap<Call::kEpollWait, &Kernel::epoll_wait>::Go;
     table.gettid = Gettid;
     table.getpid = Getpid;
     table.geteuid = Geteuid;

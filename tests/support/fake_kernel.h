@@ -48,6 +48,9 @@ enum class Call : uint8_t {
   kKill,
   kSigaction,
   kSigprocmask,
+  kEpollCreate,
+  kEpollCtl,
+  kEpollWait,
   kCount,
 };
 const char* CallName(Call call);

@@ -39,7 +39,9 @@ static_assert(Same(kMiscSwitchOut, PERF_RECORD_MISC_SWITCH_OUT));
 static_assert(Same(kMiscSwitchOutPreempt, PERF_RECORD_MISC_SWITCH_OUT_PREEMPT));
 static_assert(Same(kOpenFdCloexec, PERF_FLAG_FD_CLOEXEC));
 static_assert(Same(kIocEnable, PERF_EVENT_IOC_ENABLE) && Same(kIocDisable, PERF_EVENT_IOC_DISABLE));
-static_assert(Same(kIocReset, PERF_EVENT_IOC_RESET));
+static_assert(Same(kIocReset, PERF_EVENT_IOC_RESET) && Same(kIocSetOutput, PERF_EVENT_IOC_SET_OUTPUT));
+static_assert(Same(kIocPeriod, PERF_EVENT_IOC_PERIOD) && Same(kIocSetFilter, PERF_EVENT_IOC_SET_FILTER));
+static_assert(Same(kIocId, PERF_EVENT_IOC_ID) && Same(kIocPauseOutput, PERF_EVENT_IOC_PAUSE_OUTPUT));
 static_assert(Same(kBreakRead, HW_BREAKPOINT_R) && Same(kBreakWrite, HW_BREAKPOINT_W));
 static_assert(Same(kBreakExecute, HW_BREAKPOINT_X));
 
