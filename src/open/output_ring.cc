@@ -1,0 +1,44 @@
+// Opens and maps anchors.
+#include "src/open/output_ring.h"
+
+#include <errno.h>
+
+#include <utility>
+
+#include "src/sys/perf_error.h"
+
+namespace perfkit::open {
+
+absl::StatusOr<OutputRing> OutputRing::Open(const OpenRequest& anchor, RingMode mode, size_t bytes,
+                                            const sys::Rights& rights) {
+  OpenRequest request = anchor;
+  request.attr.write_backward = mode == RingMode::kOverwrite;
+  absl::StatusOr<OpenedEvent> opened = OpenEvent(request, rights);
+  if (!opened.ok()) return opened.status();
+  OutputRing ring;
+  ring.anchor_ = *std::move(opened);
+  const size_t page_size = sys::PageSize();
+  std::optional<sys::Mapping> mapping = mode == RingMode::kStream
+                                            ? sys::Mapping::Shared(ring.fd(), page_size + bytes)
+                                            : sys::Mapping::ReadOnly(ring.fd(), page_size + bytes);
+  if (!mapping) return sys::PerfError(sys::PerfCall::kMapRing, errno, anchor.asked, rights);
+  ring.mapping_ = *std::move(mapping);
+  auto* const page = reinterpret_cast<UserPage*>(ring.mapping_.data());
+  const Bytes data = ring.mapping_.bytes().subspan(page_size);
+  ring.reader_ = mode == RingMode::kStream ? RingReader(page, data) : RingReader::Overwrite(page, data);
+  return ring;
+}
+
+absl::Status OutputRing::TakeOutputOf(int event_fd) const {
+  if (sys::kernel().ioctl(event_fd, sys::kIocSetOutput, static_cast<unsigned long>(fd())) == 0) {
+    return absl::OkStatus();
+  }
+  return sys::PerfError(sys::PerfCall::kIoctl, errno, "sending an event's records into a ring");
+}
+
+absl::Status OutputRing::Pause(bool pause) const {
+  if (sys::kernel().ioctl(fd(), sys::kIocPauseOutput, pause ? 1 : 0) == 0) return absl::OkStatus();
+  return sys::PerfError(sys::PerfCall::kIoctl, errno, "pausing a ring");
+}
+
+}  // namespace perfkit::open
