@@ -1,0 +1,206 @@
+// Samples: where events happen, as records in rings that this process reads itself.
+//
+//   auto sampler = perfkit::Sampler::Open({.events = {{"cpu-clock", perfkit::Frequency{1000}}},
+//                                          .stack = perfkit::CallStack::FramePointers()},
+//                                         perfkit::Target::AllThreads());
+//   sampler->Start();
+//   ...  // whenever sampler->poll_fd() is readable, or now and then:
+//   sampler->Drain([&](const perfkit::SamplerRecord& record) {
+//     perfkit::Dispatch(record, sampler->layout(), [](const perfkit::Sample& sample) { Use(*sample.ip()); });
+//   });
+//
+// Every sample is delivered, or it is in the books: delivered + duplicates + lost + paused = what the kernel counted,
+// for events of period 1, exactly, once the sampler has stopped and is drained.
+#pragma once
+
+#include <time.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "perfkit/event_spec.h"
+#include "perfkit/sample.h"
+#include "perfkit/target.h"
+
+namespace perfkit {
+
+namespace sample {
+class Core;
+}
+
+// A sample every so many events; of clocks, every so many nanoseconds.
+struct Period {
+  uint64_t events = 1;
+};
+// So many samples a second while the thread runs: the kernel chooses the period as it goes.
+struct Frequency {
+  uint64_t hz = 1000;
+};
+using SampleRate = std::variant<Period, Frequency>;
+
+// What a sample says about who called.
+struct CallStack {
+  enum class Kind : uint8_t { kNone, kFramePointers, kUserDump };
+  Kind kind = Kind::kNone;
+  uint16_t depth = 0;        // kFramePointers: at most so many calls; 0: kernel.perf_event_max_stack
+  uint32_t stack_bytes = 0;  // kUserDump: of the stack, a multiple of 8 below 64 KiB
+
+  static constexpr CallStack None() { return {}; }
+  // The kernel follows frame pointers: cheap, and wrong or short where code has none.
+  static constexpr CallStack FramePointers(uint16_t depth = 0) { return {Kind::kFramePointers, depth, 0}; }
+  // Registers and a copy of the stack, to be unwound by the reader.
+  static constexpr CallStack UserDump(uint32_t bytes) { return {Kind::kUserDump, 0, bytes}; }
+};
+
+// Which branches a branch stack holds: perf_event_attr.branch_sample_type.
+struct BranchFilter {
+  uint64_t bits = 0;
+};
+
+// An event that is sampled.
+struct SampledEvent {
+  EventSpec event;
+  SampleRate rate = Period{1};
+  // Counted with it, as one group: each sample holds their values (Sample::read), the event's own first.
+  std::vector<EventSpec> followers{};
+};
+
+struct SamplerOptions {
+  // Which ring a thread's samples go to. kPerCpu: one ring a CPU for all threads. kPerThread: one a thread; threads
+  // that are born later are found and joined at the next Drain, and what they did until then is missed.
+  enum class Rings : uint8_t { kPerCpu, kPerThread };
+
+  std::vector<SampledEvent> events{};
+  CallStack stack{};
+  std::optional<BranchFilter> branches{};
+  // Further fields that samples shall have, as SampleBits: kSampleAddr, kSampleCpu, kSampleWeight, kSampleDataSrc,
+  // kSamplePhysAddr, kSampleDataPageSize, kSampleCodePageSize, … IDENTIFIER, IP, TID and TIME are always there, PERIOD
+  // with a Frequency, RAW with tracepoints.
+  uint64_t fields = 0;
+  // User space only, even where more is permitted. Single events: the modifiers ":u" and ":k".
+  bool user_only = false;
+
+  // What is mapped, who starts, ends and is renamed: MMAP2, COMM, FORK and EXIT records, for unwinding and symbols.
+  bool side_band = false;
+  // SWITCH records: when each thread leaves its CPU, and comes back.
+  bool switches = false;
+
+  RingMode mode = RingMode::kStream;
+  Rings rings = Rings::kPerCpu;
+  // Of one ring: rounded up to a power of two. Where this user may not lock that much it is less: Sampler::ring_bytes.
+  size_t ring_bytes = 512 << 10;
+  // No more than this for all rings together: they shrink until it holds.
+  size_t memory_bytes = 64 << 20;
+  // poll_fd() wakes when a ring holds this; 0: a quarter of the ring.
+  uint32_t watermark_bytes = 0;
+  // Of the records' times. Rings are merged by it.
+  clockid_t clock_id = CLOCK_MONOTONIC;
+};
+
+// A record, and where it comes from.
+struct SamplerRecord : RawRecord {
+  static constexpr uint32_t kNoEvent = UINT32_MAX;
+  uint32_t event = kNoEvent;  // samples: which of SamplerOptions::events
+};
+
+// The books of one event, over all threads and CPUs. What a kernel filter drops is in none of them.
+struct EventBooks {
+  uint64_t counted = 0;     // the kernel's own count: events, or nanoseconds of a clock
+  uint64_t delivered = 0;   // samples that a visitor was given
+  uint64_t duplicates = 0;  // dropped here: the kernel had two events for a thread that was born while being attached
+  uint64_t lost = 0;        // the kernel had no room
+  uint64_t paused = 0;      // between Pause and Resume
+  uint64_t malformed = 0;   // samples that were not of the layout
+  uint64_t throttled = 0;   // times that the kernel stopped the event because it came too often
+  // Of clocks: the time that no sample stands for.
+  uint64_t unsampled_ns = 0;
+
+  uint64_t accounted() const { return delivered + duplicates + lost + paused + malformed; }
+};
+
+// A time in which records were lost: in ring `ring`, `lost` of them, between these times.
+struct LossInterval {
+  uint64_t from_ns = 0, to_ns = 0;
+  uint64_t lost = 0;
+  uint32_t ring = 0;
+};
+
+struct SamplerStats {
+  std::vector<EventBooks> events;    // as in SamplerOptions::events
+  std::vector<LossInterval> losses;  // the latest 256
+  uint64_t losses_forgotten = 0;     // intervals before those
+  // Kernels before 6.0 do not count losses by event: `lost` is what LOST records say, and more may be missing.
+  bool lost_is_lower_bound = false;
+  // Losses while a ring was full and losses while paused could not be told apart: they are in `lost`.
+  bool paused_is_lower_bound = false;
+  uint64_t side_band_lost = 0;   // records other than samples: what is mapped, or who runs, is not fully known
+  uint64_t malformed_bytes = 0;  // bytes in rings that were no records
+  uint64_t late = 0;             // delivered after a record of a later time, from another ring
+  uint64_t threads_missed = 0;   // Rings::kPerThread: times that newcomers could not be given rings
+  uint64_t own_cpu_ns = 0;       // what Drain and upkeep have taken of this process's time
+};
+
+// Samples of a target, in rings. For one thread at a time, any thread. Moves, never copies.
+//
+// Nothing runs in the background: rings fill until Drain empties them. After fork() the child's copy holds nothing,
+// drains nothing, and may be destroyed; the child may open its own.
+class Sampler {
+ public:
+  using Event = SampledEvent;
+  using Options = SamplerOptions;
+
+  // Opens all events on all of the target's threads and CPUs, stopped.
+  // Errors: those of CounterSet::Open; InvalidArgument also for options that contradict each other; ResourceExhausted
+  // when not even one page a ring can be locked, or when there are not enough descriptors (threads x CPUs x events):
+  // the message says how many.
+  static absl::StatusOr<Sampler> Open(const SamplerOptions& options, Target target = Target::ThisThread());
+
+  Sampler(Sampler&&) noexcept;
+  Sampler& operator=(Sampler&&) noexcept;
+  ~Sampler();
+
+  // Start and Stop switch the events (about 1 us each and event); Start also attaches threads that were born since
+  // Open. A stopped event still costs its thread a little at each switch: destroy the sampler to pay nothing.
+  absl::Status Start();
+  absl::Status Stop();
+  // Pause and Resume gate the rings alone: cheap enough for each iteration of a loop. Events go on counting, and what
+  // they would have written is `paused` in the books. Side-band records are not written either.
+  absl::Status Pause();
+  absl::Status Resume();
+  // From now on. A Period for an event that was opened with a Period, a Frequency for a Frequency.
+  absl::Status SetRate(size_t event, SampleRate rate);
+
+  // Readable when a ring has reached its watermark, for poll, epoll and their like. Owned by the sampler. Call Drain
+  // once before the first wait: it tells of new records, not of those that are there.
+  int poll_fd() const;
+
+  // Calls visit with the records of all rings in order of time, and gives their room back. While samples are being
+  // taken, the youngest 50 us stay in the rings if there are several of them, so that none is overtaken. Returns how
+  // many were given. Views die when visit returns. The visitor must not use the sampler, except layout().
+  size_t Drain(absl::FunctionRef<void(const SamplerRecord&)> visit);
+
+  // The layout of all records, of every event.
+  const SampleLayout& layout() const;
+  size_t ring_bytes() const;  // of one ring, after shrinking
+  size_t rings() const;       // how many
+  // OK, or why the rings are smaller than was asked for: which limit, and how it is raised.
+  const absl::Status& shrunk() const;
+  // Whether an event covers user space only although more was asked for: this user may not see the kernel.
+  bool narrowed(size_t event) const;
+
+  // Reads the kernel's counts: some system calls for each thread and CPU.
+  SamplerStats stats() const;
+
+ private:
+  explicit Sampler(std::unique_ptr<sample::Core> core);
+  std::unique_ptr<sample::Core> core_;
+};
+
+}  // namespace perfkit

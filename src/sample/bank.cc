@@ -1,0 +1,133 @@
+// Opens rings and attaches threads to them.
+#include "src/sample/bank.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "src/open/place.h"
+#include "src/sys/kernel.h"
+
+namespace perfkit::sample {
+
+absl::StatusOr<std::vector<int>> CpusOf(const Plan& plan) {
+  if (!plan.whole_cpus() && !plan.per_cpu_rings()) return std::vector<int>{-1};
+  const absl::StatusOr<std::vector<open::Place>> places =
+      open::PlacesOf(plan.whole_cpus() ? plan.target() : Target::System());
+  if (!places.ok()) return places.status();
+  std::vector<int> cpus;
+  for (const open::Place& place : *places) cpus.push_back(place.cpu);
+  return cpus;
+}
+
+absl::Status Bank::AddRing(const Plan& plan, pid_t tid, int cpu, size_t bytes) {
+  open::OpenRequest anchor = plan.AnchorRequest();
+  const uint32_t wanted = plan.options().watermark_bytes;
+  const size_t watermark = wanted != 0 ? std::min<size_t>(wanted, bytes) : bytes / 4;
+  anchor.attr.wakeup_events_or_watermark = static_cast<uint32_t>(watermark);
+  anchor.cpu = cpu;
+  // Of the main thread: whoever polls may be another tomorrow, and the owner must not end before.
+  anchor.pid = plan.per_cpu_rings() ? sys::kernel().getpid() : tid;
+  absl::StatusOr<open::OutputRing> ring = open::OutputRing::Open(anchor, plan.options().mode, bytes, plan.rights());
+  if (!ring.ok()) return ring.status();
+  rings.push_back(std::make_unique<RingSlot>(RingSlot{.ring = *std::move(ring), .tid = tid, .cpu = cpu}));
+  return absl::OkStatus();
+}
+
+// A thread that has ended meanwhile needs no ring.
+absl::Status Bank::AddRings(const Plan& plan, const std::vector<pid_t>& tids, const std::vector<int>& cpus,
+                            size_t bytes) {
+  absl::Status gone;
+  for (const pid_t tid : tids) {
+    for (const int cpu : cpus) {
+      const absl::Status status = AddRing(plan, tid, cpu, bytes);
+      if (!status.ok() && !absl::IsNotFound(status)) return status;
+      if (!status.ok()) gone = status;
+    }
+  }
+  return rings.empty() ? gone : absl::OkStatus();
+}
+
+// All rings have one size: whoever reads them is told one number.
+absl::Status Bank::OpenRings(const Plan& plan, const std::vector<pid_t>& tids, const std::vector<int>& cpus,
+                             size_t& bytes, absl::Status& shrunk) {
+  while (true) {
+    const absl::Status status = AddRings(plan, tids, cpus, bytes);
+    if (status.ok()) return status;
+    rings.clear();
+    if (!absl::IsResourceExhausted(status) || bytes <= sys::PageSize()) return status;
+    shrunk = status;
+    bytes /= 2;
+  }
+}
+
+absl::Status Bank::Attach(const Plan& plan, const Effort& effort, pid_t tid, size_t first_ring) {
+  const size_t before = leaves.size();
+  for (size_t i = first_ring; i < rings.size(); ++i) {
+    if (rings[i]->tid != RingSlot::kShared && rings[i]->tid != tid) continue;
+    const absl::Status status = AttachTo(plan, effort, tid, *rings[i]);
+    if (status.ok()) continue;
+    leaves.erase(leaves.begin() + static_cast<ptrdiff_t>(before), leaves.end());
+    return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Bank::AttachTo(const Plan& plan, const Effort& effort, pid_t tid, const RingSlot& slot) {
+  const LeafPlace place{tid, slot.cpu};
+  if (plan.needs_carrier()) {
+    absl::StatusOr<Leaf> carrier = OpenCarrier(plan, place, slot.ring);
+    if (!carrier.ok()) return carrier.status();
+    leaves.push_back(*std::move(carrier));
+  }
+  for (size_t i = 0; i < plan.events().size(); ++i) {
+    for (const size_t part : plan.PartsOn(i, slot.cpu)) {
+      absl::StatusOr<Leaf> leaf = OpenLeaf(plan, effort, static_cast<uint32_t>(i), part, place, slot.ring);
+      if (!leaf.ok()) return leaf.status();
+      leaves.push_back(*std::move(leaf));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Bank::SwitchThose(bool on, bool carriers) const {
+  for (const Leaf& leaf : leaves) {
+    if ((leaf.event == Leaf::kCarrier) != carriers) continue;
+    if (absl::Status status = leaf.Switch(on ? sys::kIocEnable : sys::kIocDisable); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Bank::SwitchCarriers(bool on) const { return SwitchThose(on, true); }
+
+// A thread that is born of one that had inherited its events, while these are being switched, takes the old state over
+// and may not be on the kernel's list yet: the second pass finds it there.
+absl::Status Bank::SwitchAll(bool on, bool inherited) const {
+  for (int pass = 0; pass < (inherited ? 2 : 1); ++pass) {
+    if (absl::Status status = SwitchThose(on, on); !status.ok()) return status;
+    if (absl::Status status = SwitchThose(on, !on); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Bank::Pause(bool pause) const {
+  for (const std::unique_ptr<RingSlot>& slot : rings) {
+    if (absl::Status status = slot->ring.Pause(pause); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+bool Bank::IsNearlyFull(size_t largest_record) const {
+  return std::any_of(rings.begin(), rings.end(), [&](const std::unique_ptr<RingSlot>& slot) {
+    return slot->ring.fill_bytes() + largest_record > slot->ring.reader().size_bytes();
+  });
+}
+
+void Bank::LetGo() {
+  for (Leaf& leaf : leaves) {
+    for (sys::OwnedFd& follower : leaf.followers) follower.Reset();
+    leaf.fd.Reset();
+  }
+  for (const std::unique_ptr<RingSlot>& slot : rings) slot->ring.LetGo();
+}
+
+}  // namespace perfkit::sample

@@ -1,0 +1,74 @@
+// The rings of a sampler and the events that write into them: one set for streaming, two that take turns for
+// overwriting.
+//
+//   kPerCpu      ring of CPU 0 <── events of thread A on CPU 0, of thread B on CPU 0, …     anchored on the main
+//   thread,
+//                ring of CPU 1 <── events of thread A on CPU 1, of thread B on CPU 1, …     which outlives the others
+//   one thread,  ring of A     <── events of A, on any CPU                                  anchored on that thread
+//   kPerThread   ring of B     <── events of B
+//   whole CPUs   ring of CPU 0 <── events of CPU 0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/sample/leaf.h"
+
+namespace perfkit::sample {
+
+// A ring and where it is.
+struct RingSlot {
+  static constexpr pid_t kShared = -1;
+
+  open::OutputRing ring;
+  pid_t tid = kShared;  // whose alone it is; kShared: of all threads that are attached
+  int cpu = -1;
+  uint64_t last_time_ns = 0;  // of the records read so far
+  // The last sample of each event, where duplicates are expected.
+  struct Last {
+    uint64_t time_ns = 0;
+    uint32_t tid = 0;
+    bool given = false;
+  };
+  std::vector<Last> last;
+  bool hung_up = false;  // its owner has ended: waiting for it would return at once, for ever
+};
+
+class Bank {
+ public:
+  // Opens the rings that are there from the start, each of `bytes`, or of less where this user may not lock that much:
+  // `bytes` is then what they are, and `shrunk` says why. Errors: ResourceExhausted when not even one page can be.
+  // One for each of `tids` on each of `cpus`.
+  absl::Status OpenRings(const Plan& plan, const std::vector<pid_t>& tids, const std::vector<int>& cpus, size_t& bytes,
+                         absl::Status& shrunk);
+  // Another ring, for one thread, or for a CPU that came online.
+  absl::Status AddRing(const Plan& plan, pid_t tid, int cpu, size_t bytes);
+
+  // Opens all events of thread `tid` (kShared: of whole CPUs) in all rings that are for it, from `first_ring` on.
+  // NotFound when the thread has ended meanwhile: then nothing of it is left.
+  absl::Status Attach(const Plan& plan, const Effort& effort, pid_t tid, size_t first_ring = 0);
+
+  // All events on or off: the side band is on before, and off after the others. `inherited`: threads may be born
+  // meanwhile.
+  absl::Status SwitchAll(bool on, bool inherited) const;
+  absl::Status SwitchCarriers(bool on) const;
+  absl::Status Pause(bool pause) const;
+  bool IsNearlyFull(size_t largest_record) const;
+
+  // In the child of a fork.
+  void LetGo();
+
+  std::vector<std::unique_ptr<RingSlot>> rings;
+  std::vector<Leaf> leaves;
+
+ private:
+  absl::Status AddRings(const Plan& plan, const std::vector<pid_t>& tids, const std::vector<int>& cpus, size_t bytes);
+  absl::Status AttachTo(const Plan& plan, const Effort& effort, pid_t tid, const RingSlot& slot);
+  absl::Status SwitchThose(bool on, bool carriers) const;
+};
+
+// The CPUs that have rings of their own: those online, that the target means. {-1} for rings of threads.
+absl::StatusOr<std::vector<int>> CpusOf(const Plan& plan);
+
+}  // namespace perfkit::sample

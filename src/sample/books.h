@@ -1,0 +1,50 @@
+// Where every sample went, by event; and when records were lost.
+//
+//   counted by the kernel = delivered + duplicates + lost + paused + malformed      (period 1; stopped and drained)
+//
+// `lost` is what the kernel says of each event (PERF_FORMAT_LOST), read as rarely as can be: reading costs a system
+// call for each thread and CPU, and LOST records tell when. The kernel counts what a paused ring is not given as lost,
+// too. The two are told apart by when they are read: a ring that never came near to being full has lost nothing else.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "perfkit/sampler.h"
+
+namespace perfkit::sample {
+
+class Books {
+ public:
+  explicit Books(size_t events) : events_(events), represented_ns_(events) {}
+
+  EventBooks& event(size_t i) { return events_[i]; }
+  const std::vector<EventBooks>& events() const { return events_; }
+
+  void Delivered(size_t event, uint64_t clock_period_ns) {
+    ++events_[event].delivered;
+    represented_ns_[event] += clock_period_ns;
+  }
+  uint64_t represented_ns(size_t event) const { return represented_ns_[event]; }
+
+  void AddLoss(const LossInterval& loss) { losses_[loss_count_++ % kLosses] = loss; }
+  // Oldest first.
+  std::vector<LossInterval> Losses() const;
+  uint64_t losses_forgotten() const { return loss_count_ > kLosses ? loss_count_ - kLosses : 0; }
+
+  // Further books that have no event.
+  uint64_t side_band_lost = 0;
+  uint64_t unknown = 0;  // samples with an id that nobody has
+  uint64_t late = 0, malformed_bytes = 0, own_cpu_ns = 0;
+  bool paused_is_lower_bound = false;
+
+ private:
+  static constexpr uint64_t kLosses = 256;
+  std::vector<EventBooks> events_;
+  std::vector<uint64_t> represented_ns_;  // of clocks: what the samples delivered stand for
+  std::array<LossInterval, kLosses> losses_{};
+  uint64_t loss_count_ = 0;
+};
+
+}  // namespace perfkit::sample

@@ -1,0 +1,179 @@
+// Opens a sampler: its rings, its threads, and what tells whose record is whose.
+#include "src/sample/core.h"
+
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "src/open/place.h"
+#include "src/sys/kernel.h"
+#include "src/sys/perf_error.h"
+
+namespace perfkit::sample {
+namespace {
+
+// Rounds of attaching those that were born during the last one.
+constexpr int kRounds = 64;
+
+Effort FullEffort(const Plan& plan) { return {.stack_bytes = plan.options().stack.stack_bytes, .slower = 1}; }
+
+absl::StatusOr<std::vector<pid_t>> ThreadsNow(const Plan& plan) {
+  if (plan.whole_cpus()) return std::vector<pid_t>{RingSlot::kShared};
+  if (plan.target().kind == Target::Kind::kThisThread) return std::vector<pid_t>{plan.target().id};
+  const absl::StatusOr<std::vector<open::Place>> places = open::PlacesOf(plan.target());
+  if (!places.ok()) return places.status();
+  std::vector<pid_t> tids;
+  for (const open::Place& place : *places) tids.push_back(place.pid);
+  return tids;
+}
+
+}  // namespace
+
+Core::Core(Plan plan)
+    : plan_(std::move(plan)),
+      effort_(FullEffort(plan_)),
+      books_(plan_.events().size()),
+      fork_watch_([](void* self) { static_cast<Core*>(self)->LetGo(); }, this) {}
+
+absl::StatusOr<std::unique_ptr<Core>> Core::Open(Plan plan) {
+  auto core = std::make_unique<Core>(std::move(plan));
+  if (absl::Status status = core->OpenAll(); !status.ok()) return status;
+  return core;
+}
+
+absl::Status Core::OpenAll() {
+  const absl::StatusOr<std::vector<int>> cpus = CpusOf(plan_);
+  if (!cpus.ok()) return cpus.status();
+  std::vector<pid_t> tids = {RingSlot::kShared};
+  if (!plan_.per_cpu_rings() && !plan_.whole_cpus()) {
+    absl::StatusOr<std::vector<pid_t>> threads = ThreadsNow(plan_);
+    if (!threads.ok()) return threads.status();
+    tids = *std::move(threads);
+  }
+  if (absl::Status status = ChooseSize(tids.size() * cpus->size()); !status.ok()) return status;
+  if (absl::Status status = bank_.OpenRings(plan_, tids, *cpus, ring_bytes_, shrunk_); !status.ok()) return status;
+  if (absl::Status status = AttachThreads(); !status.ok()) return status;
+  Index();
+  return OpenPoll();
+}
+
+absl::Status Core::ChooseSize(size_t rings) {
+  const size_t page = sys::PageSize();
+  ring_bytes_ = std::bit_ceil(std::max(plan_.options().ring_bytes, page));
+  const size_t most = plan_.options().memory_bytes;
+  while (ring_bytes_ > page && rings * ring_bytes_ > most) {
+    ring_bytes_ /= 2;
+    shrunk_ = absl::Status(
+        absl::StatusCode::kResourceExhausted,
+        absl::StrFormat("%d rings may have %d bytes together (SamplerOptions::memory_bytes)", rings, most));
+  }
+  if (rings * ring_bytes_ <= most) return absl::OkStatus();
+  return absl::Status(
+      absl::StatusCode::kResourceExhausted,
+      absl::StrFormat("%d rings of one page each are more than SamplerOptions::memory_bytes, %d. Remedy: "
+                      "raise it, or ask for one ring a CPU (Rings::kPerCpu).",
+                      rings, most));
+}
+
+// Until no thread was born meanwhile. Those that are born later inherit all there is.
+absl::Status Core::AttachThreads() {
+  for (int round = 0; round < kRounds; ++round) {
+    const absl::StatusOr<std::vector<pid_t>> threads = ThreadsNow(plan_);
+    if (!threads.ok()) return threads.status();
+    const size_t before = bank_.leaves.size();
+    bool any = false;
+    for (const pid_t tid : *threads) {
+      if (roster_.IsAttached(tid)) continue;
+      if (round > 0 && !any && plan_.per_cpu_rings() && plan_.target().inherit) {
+        // From here on threads may have two of a kind: FORK records have to say who is whose child.
+        roster_.ExpectDuplicates();
+        if (absl::Status status = bank_.SwitchCarriers(true); !status.ok()) return status;
+      }
+      any = true;
+      const absl::Status status = AttachOne(tid);
+      if (!status.ok() && !absl::IsNotFound(status)) return ExplainDescriptors(status, threads->size());
+      if (!status.ok() && threads->size() == 1) return status;
+    }
+    if (roster_.expects_duplicates() && bank_.leaves.size() != before) {
+      if (absl::Status status = bank_.SwitchCarriers(true); !status.ok()) return status;
+    }
+    if (!any) return absl::OkStatus();
+    if (!plan_.many_threads()) return absl::OkStatus();
+  }
+  return absl::AbortedError(absl::StrFormat(
+      "%s: threads kept starting while they were being attached, %d times over. Remedy: open the sampler before the "
+      "threads start, or try again.",
+      open::Describe(plan_.target()), kRounds));
+}
+
+absl::Status Core::AttachOne(pid_t tid) {
+  roster_.AddAttached(tid);  // also when it has ended by now
+  const bool has_ring = std::any_of(bank_.rings.begin(), bank_.rings.end(), [&](const std::unique_ptr<RingSlot>& slot) {
+    return slot->tid == RingSlot::kShared || slot->tid == tid;
+  });
+  if (!has_ring) {
+    if (absl::Status status = bank_.AddRing(plan_, tid, -1, ring_bytes_); !status.ok()) return status;
+  }
+  return bank_.Attach(plan_, effort_, tid);
+}
+
+absl::Status Core::ExplainDescriptors(const absl::Status& status, size_t threads) const {
+  if (!absl::IsResourceExhausted(status)) return status;
+  size_t each = plan_.needs_carrier() ? 1 : 0;
+  for (const PlannedEvent& event : plan_.events()) each += 1 + event.followers.size();
+  const size_t cpus = plan_.per_cpu_rings() ? bank_.rings.size() : 1;
+  return absl::Status(status.code(),
+                      absl::StrFormat("%s %d threads on %d CPUs with %d events each take %d descriptors.",
+                                      std::string(status.message()), threads, cpus, each, threads * cpus * each));
+}
+
+absl::Status Core::OpenPoll() {
+  epoll_ = sys::OwnedFd(sys::kernel().epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll_) return absl::ErrnoToStatus(errno, "cannot make a descriptor to wait on (epoll)");
+  for (const std::unique_ptr<RingSlot>& slot : bank_.rings) {
+    if (absl::Status status = Poll(*slot); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Core::Poll(const RingSlot& slot) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = slot.ring.fd();
+  if (sys::kernel().epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, slot.ring.fd(), &event) == 0) return absl::OkStatus();
+  return absl::ErrnoToStatus(errno, "cannot wait for a ring (epoll)");
+}
+
+void Core::Index() {
+  ids_.Clear();
+  writers_.clear();
+  for (const Leaf& leaf : bank_.leaves) {
+    ids_.Add(leaf.id, static_cast<uint32_t>(writers_.size()));
+    const uint64_t period = leaf.event == Leaf::kCarrier ? 0 : plan_.ClockPeriodNs(leaf.event, effort_);
+    writers_.push_back({leaf.event, leaf.tid, period});
+  }
+  stand_in_ = IdTable::kNone;
+  for (uint32_t i = 0; i < writers_.size(); ++i) {
+    if (writers_[i].event != Leaf::kCarrier && plan_.events()[writers_[i].event].shares_samples) stand_in_ = i;
+  }
+  merge_ = ring::TimeMerge();
+  for (const std::unique_ptr<RingSlot>& slot : bank_.rings) merge_.Add(slot->ring.reader());
+}
+
+bool Core::narrowed(size_t event) const {
+  return std::any_of(bank_.leaves.begin(), bank_.leaves.end(),
+                     [&](const Leaf& leaf) { return leaf.event == event && leaf.narrowed; });
+}
+
+// Closes and forgets: the child of a fork must not allocate or lock here.
+void Core::LetGo() {
+  gone_ = true;
+  running_ = false;
+  bank_.LetGo();
+  epoll_.Reset();
+}
+
+}  // namespace perfkit::sample

@@ -1,0 +1,85 @@
+// Settles what was lost, and sums the books up.
+#include <algorithm>
+#include <utility>
+
+#include "src/sample/core.h"
+
+namespace perfkit::sample {
+
+std::vector<LossInterval> Books::Losses() const {
+  std::vector<LossInterval> losses;
+  for (uint64_t i = losses_forgotten(); i < loss_count_; ++i) losses.push_back(losses_[i % kLosses]);
+  return losses;
+}
+
+// Kernels that do not count losses by event leave it to LOST records (TakeLoss).
+void Core::SettleLeaf(Leaf& leaf, uint64_t EventBooks::*into) {
+  const std::optional<LeafCount> now = leaf.Read(plan_.layout());
+  if (!now) return;
+  const uint64_t lost = now->lost - std::exchange(leaf.lost_settled, now->lost);
+  if (leaf.event == Leaf::kCarrier) {
+    books_.side_band_lost += lost;
+  } else {
+    books_.event(leaf.event).*into += lost;
+  }
+}
+
+void Core::SettleLosses(uint64_t EventBooks::*into) {
+  if (plan_.counts_lost()) {
+    for (Leaf& leaf : bank_.leaves) SettleLeaf(leaf, into);
+  }
+  full_since_ = false;
+  paused_since_ = false;
+}
+
+void Core::CloseBooks(Leaf& leaf) {
+  if (plan_.counts_lost()) SettleLeaf(leaf, paused_since_ ? &EventBooks::paused : &EventBooks::lost);
+  if (leaf.event == Leaf::kCarrier) return;
+  if (const auto last = leaf.Read(plan_.layout())) books_.event(leaf.event).counted += last->value;
+}
+
+// A drain empties the rings, so that they are as full now as they have been since the last one. While paused they are
+// what they were when Pause looked.
+void Core::SettleBeforeDrain() {
+  if (paused_) return;
+  full_since_ = full_since_ || bank_.IsNearlyFull(plan_.LargestRecord());
+  if (!paused_since_) return;
+  books_.paused_is_lower_bound = books_.paused_is_lower_bound || full_since_;
+  SettleLosses(full_since_ ? &EventBooks::lost : &EventBooks::paused);
+}
+
+void Core::SettleAtEnd() {
+  if (!paused_) return SettleBeforeDrain(), SettleLosses(&EventBooks::lost);
+  SettleLosses(&EventBooks::paused);
+  paused_since_ = true;  // it goes on
+}
+
+SamplerStats Core::Stats() {
+  SamplerStats stats;
+  if (gone_) return stats;
+  SettleAtEnd();
+  stats.events = books_.events();
+  for (const Leaf& leaf : bank_.leaves) {
+    if (leaf.event == Leaf::kCarrier) continue;
+    if (const auto now = leaf.Read(plan_.layout())) stats.events[leaf.event].counted += now->value;
+  }
+  for (size_t i = 0; i < stats.events.size(); ++i) {
+    EventBooks& event = stats.events[i];
+    const uint64_t period = plan_.ClockPeriodNs(i, effort_);
+    if (period == 0) continue;
+    const uint64_t sampled = books_.represented_ns(i) + period * (event.lost + event.paused);
+    event.unsampled_ns = event.counted - std::min(event.counted, sampled);
+  }
+  stats.losses = books_.Losses();
+  stats.losses_forgotten = books_.losses_forgotten();
+  stats.lost_is_lower_bound = !plan_.counts_lost();
+  stats.paused_is_lower_bound = books_.paused_is_lower_bound;
+  stats.side_band_lost = books_.side_band_lost;
+  stats.malformed_bytes = books_.malformed_bytes;
+  stats.late = books_.late;
+  stats.threads_missed = threads_missed_;
+  stats.own_cpu_ns = books_.own_cpu_ns;
+  return stats;
+}
+
+}  // namespace perfkit::sample

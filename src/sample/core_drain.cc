@@ -1,0 +1,170 @@
+// Reads the rings: each record to the visitor, or into the books.
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <array>
+
+#include "src/sample/core.h"
+#include "src/sys/kernel.h"
+
+namespace perfkit::sample {
+namespace {
+
+constexpr uint64_t kSecondNs = 1'000'000'000;
+
+uint64_t Now(clockid_t clock) {
+  timespec now{};
+  sys::kernel().clock_gettime(clock, &now);
+  return static_cast<uint64_t>(now.tv_sec) * kSecondNs + static_cast<uint64_t>(now.tv_nsec);
+}
+
+bool Is(const RawRecord& raw, RecordType type) { return raw.type == static_cast<uint32_t>(type); }
+
+// The record is long enough for it.
+uint32_t TidOf(const RawRecord& raw, const SampleLayout& layout) {
+  const std::byte* const task = Is(raw, RecordType::kSample) ? raw.body().data() + layout.early_offset(Field::kTid)
+                                                             : raw.data + raw.size - layout.trailer_offset(Field::kTid);
+  return detail::Load<uint32_t>(task + sizeof(uint32_t));  // pid, tid
+}
+
+}  // namespace
+
+size_t Core::Drain(Visit visit) {
+  if (gone_) return 0;
+  const uint64_t begun = Now(CLOCK_THREAD_CPUTIME_ID);
+  SettleBeforeDrain();
+  given_ = 0;
+  const size_t given = bank_.rings.size() == 1 ? DrainOne(visit) : DrainMany(visit);
+  if (given == 0) DropHungUp();
+  if (plan_.many_threads() && !plan_.per_cpu_rings()) FollowThreads();
+  books_.own_cpu_ns += Now(CLOCK_THREAD_CPUTIME_ID) - begun;
+  return given;
+}
+
+size_t Core::DrainOne(Visit visit) {
+  RingSlot& slot = *bank_.rings.front();
+  const DrainStats stats = slot.ring.reader().Drain([&](const RawRecord& raw) { Deliver(raw, slot, visit); });
+  books_.malformed_bytes += stats.malformed_bytes;
+  return given_;
+}
+
+size_t Core::DrainMany(Visit visit) {
+  const bool writing = running_ && !paused_;
+  const uint64_t horizon = writing ? Now(plan_.options().clock_id) - ring::kMergeWindowNs : UINT64_MAX;
+  const ring::MergeStats stats = merge_.Drain(
+      horizon, [&](const RawRecord& raw, size_t) { return plan_.layout().TimeOf(raw); },
+      [&](const RawRecord& raw, size_t ring) { Deliver(raw, *bank_.rings[ring], visit); });
+  books_.malformed_bytes += stats.rings.malformed_bytes;
+  books_.late += stats.late;
+  return given_;
+}
+
+void Core::Deliver(const RawRecord& raw, RingSlot& slot, Visit visit) {
+  const uint64_t time = plan_.layout().TimeOf(raw).value_or(slot.last_time_ns);
+  if (Is(raw, RecordType::kSample)) [[likely]] {
+    DeliverSample(raw, slot, time, visit);
+  } else {
+    DeliverOther(raw, slot, time, visit);
+  }
+  slot.last_time_ns = time;
+}
+
+// Whether the record's thread has `writer`'s events as its own.
+bool Core::Counts(const RawRecord& raw, const Writer& writer) {
+  if (!roster_.expects_duplicates()) return true;
+  return roster_.Counts(static_cast<pid_t>(TidOf(raw, plan_.layout())), writer.tid);
+}
+
+// Linux prepares a software event's sample once for all who sample it on that thread, id and all (do_perf_sw_event, 6.2
+// to 6.18 at least): of two of a kind both come under the id of the one that was served first. So where both come, at
+// one and the same time, one of them counts, whichever it is.
+bool Core::CountsOnce(const RawRecord& sample, const Writer& writer, RingSlot& slot, uint64_t time_ns) {
+  if (!roster_.expects_duplicates()) return true;
+  slot.last.resize(plan_.events().size());
+  RingSlot::Last& last = slot.last[writer.event];
+  const uint32_t tid = TidOf(sample, plan_.layout());
+  const bool twin = last.time_ns == time_ns && last.tid == tid;
+  const bool counts = twin ? !last.given : Counts(sample, writer);
+  last = {time_ns, tid, counts || (twin && last.given)};
+  return counts;
+}
+
+// Somebody else who samples the same software event on this thread may have been served first: then his id is on what
+// is in our ring. There only our events write.
+uint32_t Core::WriterOf(const RawRecord& sample) const {
+  const std::optional<uint64_t> id = plan_.layout().IdOf(sample);
+  const uint32_t found = id ? ids_.Find(*id) : IdTable::kNone;
+  return found != IdTable::kNone ? found : stand_in_;
+}
+
+void Core::DeliverSample(const RawRecord& raw, RingSlot& slot, uint64_t time_ns, Visit visit) {
+  const uint32_t found = WriterOf(raw);
+  if (found == IdTable::kNone) {
+    ++books_.unknown;
+    return;
+  }
+  const Writer& writer = writers_[found];
+  if (writer.event == Leaf::kCarrier) return;  // a dummy never samples
+  if (raw.body().size() < plan_.layout().early_bytes()) {
+    ++books_.event(writer.event).malformed;
+    return;
+  }
+  if (!CountsOnce(raw, writer, slot, time_ns)) {
+    ++books_.event(writer.event).duplicates;
+    return;
+  }
+  books_.Delivered(writer.event, writer.clock_period_ns);
+  ++given_;
+  visit(SamplerRecord{raw, writer.event});
+}
+
+void Core::DeliverOther(const RawRecord& raw, RingSlot& slot, uint64_t time_ns, Visit visit) {
+  const std::optional<uint64_t> id = plan_.layout().IdOf(raw);
+  const uint32_t found = id ? ids_.Find(*id) : IdTable::kNone;
+  const uint32_t event = found != IdTable::kNone ? writers_[found].event : SamplerRecord::kNoEvent;
+  if (Is(raw, RecordType::kLost)) {
+    TakeLoss(raw, slot, time_ns);
+  } else if (found != IdTable::kNone && raw.body().size() >= plan_.layout().trailer_bytes() &&
+             !Counts(raw, writers_[found])) {
+    return;
+  }
+  if (Is(raw, RecordType::kThrottle) && event != SamplerRecord::kNoEvent) ++books_.event(event).throttled;
+  if (Is(raw, RecordType::kFork) || Is(raw, RecordType::kExit)) {
+    TakeTask(raw);
+    if (!plan_.options().side_band) return;
+  }
+  ++given_;
+  visit(SamplerRecord{raw, event});
+}
+
+// The record says how many, and was written when there was room again. Whose they were it does not say.
+void Core::TakeLoss(const RawRecord& raw, const RingSlot& slot, uint64_t time_ns) {
+  const std::optional<LostRecord> lost = LostRecord::Parse(raw, plan_.layout());
+  if (!lost) return;
+  const auto ring = static_cast<uint32_t>(
+      std::find_if(bank_.rings.begin(), bank_.rings.end(), [&](const auto& other) { return other.get() == &slot; }) -
+      bank_.rings.begin());
+  books_.AddLoss({.from_ns = slot.last_time_ns, .to_ns = time_ns, .lost = lost->lost, .ring = ring});
+  if (plan_.counts_lost()) return;
+  const uint32_t found = ids_.Find(lost->id);
+  const uint32_t event = found != IdTable::kNone ? writers_[found].event : Leaf::kCarrier;
+  if (event == Leaf::kCarrier) {
+    books_.side_band_lost += lost->lost;
+  } else {
+    (paused_since_ ? books_.event(event).paused : books_.event(event).lost) += lost->lost;
+  }
+}
+
+// A ring whose owner has ended reports a hang-up at every wait. Looked for only when there was nothing to read.
+void Core::DropHungUp() {
+  std::array<epoll_event, 16> events;
+  const int ready = sys::kernel().epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
+  for (int i = 0; i < ready; ++i) {
+    if ((events[static_cast<size_t>(i)].events & EPOLLHUP) == 0) continue;
+    const int fd = events[static_cast<size_t>(i)].data.fd;
+    sys::kernel().epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+    for (const auto& slot : bank_.rings) slot->hung_up = slot->hung_up || slot->ring.fd() == fd;
+  }
+}
+
+}  // namespace perfkit::sample

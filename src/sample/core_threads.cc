@@ -1,0 +1,54 @@
+// Threads that come and go: whose child is whose, and rings for each of them where that is asked.
+#include <algorithm>
+#include <utility>
+
+#include "src/sample/core.h"
+
+namespace perfkit::sample {
+
+void Core::TakeTask(const RawRecord& raw) {
+  const bool follows = plan_.many_threads() && !plan_.per_cpu_rings();
+  if (!follows && !roster_.expects_duplicates()) return;
+  if (const auto fork = ForkRecord::Parse(raw, plan_.layout())) {
+    newcomers_ = true;
+    if (!follows) roster_.Born(static_cast<pid_t>(fork->tid), static_cast<pid_t>(fork->parent_tid));
+  }
+  if (const auto exit = ExitRecord::Parse(raw, plan_.layout())) {
+    const auto tid = static_cast<pid_t>(exit->tid);
+    if (!follows) return roster_.Ended(tid);
+    ending_.push_back(tid);
+  }
+}
+
+// A ring that the last drain found ended has been read once more since: nothing can be in it.
+void Core::FollowThreads() {
+  const bool changed = newcomers_ || !ended_.empty();
+  RetireEnded();
+  if (std::exchange(newcomers_, false) && !paused_) JoinNewcomers();
+  ended_ = std::exchange(ending_, {});
+  if (changed) Index();
+}
+
+void Core::JoinNewcomers() {
+  const size_t rings_before = bank_.rings.size(), leaves_before = bank_.leaves.size();
+  if (!AttachThreads().ok()) ++threads_missed_;
+  for (size_t i = rings_before; i < bank_.rings.size(); ++i) {
+    if (!Poll(*bank_.rings[i]).ok()) ++threads_missed_;
+  }
+  for (size_t i = leaves_before; i < bank_.leaves.size() && running_; ++i) {
+    if (!bank_.leaves[i].Switch(sys::kIocEnable).ok()) ++threads_missed_;
+  }
+}
+
+void Core::RetireEnded() {
+  const auto has_ended = [this](pid_t tid) { return std::count(ended_.begin(), ended_.end(), tid) != 0; };
+  for (Leaf& leaf : bank_.leaves) {
+    if (has_ended(leaf.tid)) CloseBooks(leaf);
+  }
+  std::erase_if(bank_.leaves, [&](const Leaf& leaf) { return has_ended(leaf.tid); });
+  std::erase_if(bank_.rings, [&](const std::unique_ptr<RingSlot>& slot) { return has_ended(slot->tid); });
+  for (const pid_t tid : ended_) roster_.Ended(tid);
+  ended_.clear();
+}
+
+}  // namespace perfkit::sample

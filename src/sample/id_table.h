@@ -1,0 +1,65 @@
+// From the id that a record carries to the event that wrote it: a flat hash table, read once a record.
+//
+// Ids are numbers that the kernel gives out in order, so neighbours differ in their low bits: multiplying by 2^64 / phi
+// spreads them (Knuth 6.4). Grows only when events are opened, never while records are read.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+namespace perfkit::sample {
+
+class IdTable {
+ public:
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  void Clear() {
+    slots_.clear();
+    size_ = 0;
+  }
+
+  // `id` must be new, and not 0: perf's ids begin at 1.
+  void Add(uint64_t id, uint32_t value) {
+    if (2 * ++size_ > slots_.size()) Grow();
+    Place(id, value);
+  }
+
+  // kNone when there is no such id.
+  uint32_t Find(uint64_t id) const {
+    if (slots_.empty()) return kNone;
+    for (size_t at = Home(id);; at = (at + 1) & (slots_.size() - 1)) {
+      if (slots_[at].id == id) return slots_[at].value;
+      if (slots_[at].id == 0) return kNone;
+    }
+  }
+
+ private:
+  struct Slot {
+    uint64_t id = 0;
+    uint32_t value = kNone;
+  };
+
+  size_t Home(uint64_t id) const { return (id * 0x9e37'79b9'7f4a'7c15) >> shift_; }
+
+  void Place(uint64_t id, uint32_t value) {
+    size_t at = Home(id);
+    while (slots_[at].id != 0) at = (at + 1) & (slots_.size() - 1);
+    slots_[at] = {id, value};
+  }
+
+  void Grow() {
+    std::vector<Slot> old(std::bit_ceil(4 * size_));
+    old.swap(slots_);
+    shift_ = 64 - std::countr_zero(slots_.size());
+    for (const Slot& slot : old) {
+      if (slot.id != 0) Place(slot.id, slot.value);
+    }
+  }
+
+  std::vector<Slot> slots_;  // a power of two; id 0 is free
+  size_t size_ = 0;
+  int shift_ = 63;
+};
+
+}  // namespace perfkit::sample

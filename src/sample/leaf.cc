@@ -1,0 +1,92 @@
+// Opens, reads and switches single events.
+#include "src/sample/leaf.h"
+
+#include <errno.h>
+
+#include <array>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "src/sys/perf_error.h"
+#include "src/sys/read.h"
+
+namespace perfkit::sample {
+namespace {
+
+absl::Status IoctlError(std::string_view what) { return sys::PerfError(sys::PerfCall::kIoctl, errno, what); }
+
+// Into the ring, and under a number that its records carry.
+absl::Status Connect(Leaf& leaf, const open::OutputRing& ring) {
+  if (absl::Status status = ring.TakeOutputOf(leaf.fd.get()); !status.ok()) return status;
+  if (sys::kernel().ioctl(leaf.fd.get(), sys::kIocId, reinterpret_cast<unsigned long>(&leaf.id)) != 0) {
+    return IoctlError("asking for an event's id");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OpenFollowers(const Plan& plan, const LeafPlace& place, Leaf& leaf) {
+  for (size_t i = 0; i < plan.events()[leaf.event].followers.size(); ++i) {
+    open::OpenRequest request = plan.FollowerRequest(leaf.event, i);
+    request.pid = place.tid;
+    request.cpu = place.cpu;
+    request.group_fd = leaf.fd.get();
+    absl::StatusOr<open::OpenedEvent> opened = open::OpenEvent(request, plan.rights());
+    if (!opened.ok()) return opened.status();
+    leaf.followers.push_back(std::move(opened->fd));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Leaf> OpenLeaf(const Plan& plan, const Effort& effort, uint32_t event, size_t part,
+                              const LeafPlace& place, const open::OutputRing& ring) {
+  open::OpenRequest request = plan.EventRequest(event, part, effort);
+  request.pid = place.tid;
+  request.cpu = place.cpu;
+  absl::StatusOr<open::OpenedEvent> opened = open::OpenEvent(request, plan.rights());
+  if (!opened.ok()) return opened.status();
+  Leaf leaf;
+  leaf.fd = std::move(opened->fd);
+  leaf.event = event;
+  leaf.tid = place.tid;
+  leaf.narrowed = opened->narrowed;
+  if (absl::Status status = OpenFollowers(plan, place, leaf); !status.ok()) return status;
+  if (absl::Status status = Connect(leaf, ring); !status.ok()) return status;
+  return leaf;
+}
+
+absl::StatusOr<Leaf> OpenCarrier(const Plan& plan, const LeafPlace& place, const open::OutputRing& ring) {
+  open::OpenRequest request = plan.CarrierRequest(true);
+  request.pid = place.tid;
+  request.cpu = place.cpu;
+  absl::StatusOr<open::OpenedEvent> opened = open::OpenEvent(request, plan.rights());
+  if (!opened.ok()) return opened.status();
+  Leaf leaf;
+  leaf.fd = std::move(opened->fd);
+  leaf.tid = place.tid;
+  if (absl::Status status = Connect(leaf, ring); !status.ok()) return status;
+  return leaf;
+}
+
+// A group's own event comes first.
+std::optional<LeafCount> Leaf::Read(const SampleLayout& layout) const {
+  constexpr size_t kMostWords = 256;
+  std::array<uint64_t, kMostWords> words;
+  const ssize_t got = sys::Read(fd.get(), words.data(), sizeof(words));
+  if (got <= 0) return std::nullopt;
+  uint64_t format = layout.bits().read_format;
+  if (event == kCarrier) format &= ~uint64_t{kReadGroup};
+  const auto* const bytes = reinterpret_cast<const std::byte*>(words.data());
+  const std::optional<ReadValues> values = ReadValues::Parse({bytes, static_cast<size_t>(got) / 8}, format);
+  if (!values || values->size() == 0) return std::nullopt;
+  const ReadValues::Value own = (*values)[0];
+  return LeafCount{own.value, own.lost.value_or(0)};
+}
+
+absl::Status Leaf::Switch(unsigned long request) const {
+  if (sys::kernel().ioctl(fd.get(), request, 0) == 0) return absl::OkStatus();
+  return IoctlError("switching an event on or off");
+}
+
+}  // namespace perfkit::sample

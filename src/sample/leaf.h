@@ -1,0 +1,47 @@
+// One perf event of a sampler: event `event` (or the side band) of thread `tid` on one CPU, with its followers.
+//
+// A sampler of T threads on C CPUs with E events has T x C x (E + 1) of them: their books are summed by event.
+#pragma once
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "src/open/output_ring.h"
+#include "src/sample/plan.h"
+
+namespace perfkit::sample {
+
+// What read(2) says of an event.
+struct LeafCount {
+  uint64_t value = 0;
+  uint64_t lost = 0;
+};
+
+struct Leaf {
+  static constexpr uint32_t kCarrier = SamplerRecord::kNoEvent;
+
+  sys::OwnedFd fd;
+  std::vector<sys::OwnedFd> followers;  // closed before their leader
+  uint64_t id = 0;
+  uint32_t event = kCarrier;
+  int tid = -1;  // whose it was opened for; those that inherit it write under its id
+  bool narrowed = false;
+  uint64_t lost_settled = 0;  // of its losses, those that are in the books
+
+  // Nothing when the kernel does not say.
+  std::optional<LeafCount> Read(const SampleLayout& layout) const;
+  absl::Status Switch(unsigned long request) const;
+};
+
+struct LeafPlace {
+  pid_t tid = 0;
+  int cpu = -1;
+};
+
+// Opens event `event` there, switched off, with its followers, and its output in `ring`.
+absl::StatusOr<Leaf> OpenLeaf(const Plan& plan, const Effort& effort, uint32_t event, size_t part,
+                              const LeafPlace& place, const open::OutputRing& ring);
+// The same for the side band.
+absl::StatusOr<Leaf> OpenCarrier(const Plan& plan, const LeafPlace& place, const open::OutputRing& ring);
+
+}  // namespace perfkit::sample

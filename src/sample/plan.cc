@@ -1,0 +1,289 @@
+// From options to attrs. Source of every field: include/uapi/linux/perf_event.h.
+#include "src/sample/plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "src/event/attr.h"
+#include "src/open/place.h"
+#include "src/sys/kernel.h"
+
+namespace perfkit::sample {
+namespace {
+
+// The registers of user space that a reader needs to unwind: arch/*/include/uapi/asm/perf_regs.h.
+#if defined(__x86_64__)
+constexpr uint64_t kUserRegisters = 0xff'0fff;  // AX … SS and R8 … R15, without DS, ES, FS, GS
+#elif defined(__aarch64__)
+constexpr uint64_t kUserRegisters = (uint64_t{1} << 33) - 1;  // X0 … X30, SP, PC
+#else
+constexpr uint64_t kUserRegisters = 0;
+#endif
+
+// The fields that have options of their own.
+constexpr uint64_t kByOption = kSampleCallchain | kSampleRegsUser | kSampleStackUser | kSampleBranchStack | kSampleRead;
+// The fields that records other than samples have: in their trailer.
+constexpr uint64_t kTrailer = kSampleIdentifier | kSampleTid | kSampleTime | kSampleId | kSampleStreamId | kSampleCpu;
+// perf_event_header.size has 16 bits, and the record's other fields must fit too.
+constexpr uint32_t kLargestStack = (1 << 16) - 4096;
+// The kernel's own floor for the timers of clocks (perf_swevent_init_hrtimer, perf_swevent_start_hrtimer).
+constexpr uint64_t kShortestClockNs = 10'000;
+constexpr uint64_t kSecondNs = 1'000'000'000;
+
+absl::Status Wrong(std::string text) { return absl::Status(absl::StatusCode::kInvalidArgument, std::move(text)); }
+
+bool IsClock(const EventConfig& config) {
+  const EventConfig::Part& part = config.parts.front();
+  return part.type == sys::kTypeSoftware && (part.config == sys::kSwCpuClock || part.config == sys::kSwTaskClock);
+}
+
+uint64_t RateOf(const SampleRate& rate) {
+  const Period* const period = std::get_if<Period>(&rate);
+  return period != nullptr ? period->events : std::get<Frequency>(rate).hz;
+}
+
+uint64_t ReadFormat(bool group, bool lost) {
+  uint64_t format = kReadId;
+  if (group) format |= kReadGroup;
+  if (lost) format |= kReadLost;
+  return format;
+}
+
+// Whether the kernel knows PERF_FORMAT_LOST (6.0): by trying.
+bool KernelCountsLost(const sys::Rights& rights) {
+  open::OpenRequest request;
+  request.attr.type = sys::kTypeSoftware;
+  request.attr.config = sys::kSwDummy;
+  request.attr.read_format = kReadLost;
+  request.attr.exclude_kernel = 1;
+  request.asked = "an event that counts what it loses";
+  return open::OpenEvent(request, rights).ok();
+}
+
+}  // namespace
+
+absl::StatusOr<Plan> Plan::Make(const SamplerOptions& options, const Target& target) {
+  Plan plan;
+  plan.options_ = options;
+  plan.target_ = target;
+  // By number, so that another thread may attach it again.
+  if (target.kind == Target::Kind::kThisThread) plan.target_.id = sys::kernel().gettid();
+  plan.rights_ = sys::ReadRights();
+  for (const SampledEvent& event : options.events) {
+    if (absl::Status status = plan.AddEvent(event); !status.ok()) return status;
+  }
+  if (absl::Status status = plan.CheckOptions(); !status.ok()) return status;
+  plan.counts_lost_ = KernelCountsLost(plan.rights_);
+  plan.ChooseLayout();
+  return plan;
+}
+
+absl::Status Plan::AddEvent(const SampledEvent& event) {
+  PlannedEvent planned;
+  absl::StatusOr<EventConfig> config = ResolveEvent(event.event);
+  if (!config.ok()) return config.status();
+  planned.config = *std::move(config);
+  for (const EventSpec& spec : event.followers) {
+    absl::StatusOr<EventConfig> follower = ResolveEvent(spec);
+    if (!follower.ok()) return follower.status();
+    planned.followers.push_back(*std::move(follower));
+  }
+  planned.rate = event.rate;
+  planned.clock = IsClock(planned.config);
+  planned.shares_samples = planned.config.parts.front().type == sys::kTypeSoftware && !planned.clock;
+  if (absl::Status twice = RefuseTwice(planned); !twice.ok()) return twice;
+  if (RateOf(event.rate) == 0) {
+    return Wrong(
+        absl::StrFormat("event '%s': a rate of 0 would never give a sample. Remedy: Period{1} or more, "
+                        "Frequency{1} or more.",
+                        planned.config.name));
+  }
+  if (planned.config.kernel_side && (planned.config.exclude_kernel || options_.user_only)) {
+    return Wrong(
+        absl::StrFormat("event '%s': the kernel raises it in its own code, so that in user space only it would never "
+                        "give a sample. Remedy: leave out the modifier, or user_only.",
+                        planned.config.name));
+  }
+  events_.push_back(std::move(planned));
+  return absl::OkStatus();
+}
+
+// Their samples would come under each other's ids (Core::CountsOnce).
+absl::Status Plan::RefuseTwice(const PlannedEvent& event) const {
+  const uint64_t config = event.config.parts.front().config;
+  const bool twice = std::any_of(events_.begin(), events_.end(), [&](const PlannedEvent& other) {
+    return other.shares_samples && event.shares_samples && other.config.parts.front().config == config;
+  });
+  if (!twice) return absl::OkStatus();
+  return Wrong(
+      absl::StrFormat("event '%s' is there twice: the kernel does not tell the samples of one software event "
+                      "from those of another of its kind. Remedy: once, at the shorter period.",
+                      event.config.name));
+}
+
+absl::Status Plan::CheckOptions() const {
+  if (events_.empty() && !options_.side_band && !options_.switches) {
+    return Wrong("a sampler needs at least one event, or side_band, or switches");
+  }
+  if ((options_.fields & kByOption) != 0) {
+    return Wrong(
+        "SamplerOptions::fields: stacks, registers, branches and values of groups have options of their own "
+        "(stack, branches, followers)");
+  }
+  const CallStack& stack = options_.stack;
+  if (stack.kind != CallStack::Kind::kUserDump) return absl::OkStatus();
+  if (stack.stack_bytes == 0 || stack.stack_bytes % 8 != 0 || stack.stack_bytes > kLargestStack) {
+    return Wrong(absl::StrFormat("a stack of %d bytes was asked for. Remedy: a multiple of 8, at most %d.",
+                                 stack.stack_bytes, kLargestStack));
+  }
+  return kUserRegisters != 0 ? absl::OkStatus()
+                             : absl::UnavailableError("perfkit knows no registers of this kind of machine");
+}
+
+void Plan::ChooseLayout() {
+  uint64_t type = options_.fields | kSampleIdentifier | kSampleIp | kSampleTid | kSampleTime;
+  if (options_.switches) type |= kSampleCpu;
+  for (const PlannedEvent& event : events_) {
+    if (std::holds_alternative<Frequency>(event.rate) && !event.clock) type |= kSamplePeriod;
+    if (event.config.parts.front().type == sys::kTypeTracepoint) type |= kSampleRaw;
+    any_followers_ = any_followers_ || !event.followers.empty();
+  }
+  if (any_followers_) type |= kSampleRead;
+  if (options_.branches) type |= kSampleBranchStack;
+  if (options_.stack.kind == CallStack::Kind::kFramePointers) type |= kSampleCallchain;
+  if (options_.stack.kind == CallStack::Kind::kUserDump) {
+    type |= kSampleRegsUser | kSampleStackUser;
+    bits_.regs_user = kUserRegisters;
+  }
+  bits_.sample_type = type;
+  bits_.read_format = ReadFormat(any_followers_, counts_lost_);
+  bits_.branch_sample_type = options_.branches ? options_.branches->bits : 0;
+  bits_.sample_id_all = true;
+  layout_ = SampleLayout(bits_);
+}
+
+bool Plan::many_threads() const {
+  switch (target_.kind) {
+    case Target::Kind::kAllThreads:
+    case Target::Kind::kProcess: return true;
+    case Target::Kind::kThread: return target_.inherit;
+    default: return false;
+  }
+}
+
+std::vector<size_t> Plan::PartsOn(size_t event, int cpu) const {
+  std::vector<size_t> parts;
+  const std::vector<EventConfig::Part>& all = events_[event].config.parts;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const std::vector<int>& cpus = all[i].only_cpus;
+    if (cpu < 0 || cpus.empty() || std::count(cpus.begin(), cpus.end(), cpu) != 0) parts.push_back(i);
+  }
+  return parts;
+}
+
+// What all attrs of a sampler have in common, so that they may share a ring and their records a layout.
+void Plan::FillShared(sys::PerfEventAttr& attr) const {
+  attr.sample_type = bits_.sample_type;
+  attr.read_format = bits_.read_format;
+  attr.sample_regs_user = bits_.regs_user;
+  attr.sample_id_all = 1;
+  attr.branch_sample_type = bits_.branch_sample_type;
+  attr.disabled = 1;
+  attr.use_clockid = 1;
+  attr.clockid = options_.clock_id;
+  attr.write_backward = options_.mode == RingMode::kOverwrite;
+  attr.watermark = 1;
+  attr.wakeup_events_or_watermark = ~0u;  // the ring's own counts: that of its anchor
+}
+
+void Plan::FillInheritance(sys::PerfEventAttr& attr) const {
+  attr.inherit = per_cpu_rings() && target_.inherit;
+  attr.inherit_thread = attr.inherit && target_.kind == Target::Kind::kAllThreads;
+}
+
+open::OpenRequest Plan::Request(const EventConfig& config, size_t part) const {
+  open::OpenRequest request;
+  request.attr = event::ToAttr(config, config.parts[part]);
+  request.may_narrow = !config.privilege_given && !config.kernel_side;
+  if (options_.user_only && request.may_narrow) request.attr.exclude_kernel = request.attr.exclude_hv = 1;
+  request.lower_precise = config.precise_max;
+  request.asked = absl::StrFormat("samples of event '%s' on %s", config.name, open::Describe(target_));
+  return request;
+}
+
+open::OpenRequest Plan::EventRequest(size_t event, size_t part, const Effort& effort) const {
+  const PlannedEvent& planned = events_[event];
+  open::OpenRequest request = Request(planned.config, part);
+  sys::PerfEventAttr& attr = request.attr;
+  FillShared(attr);
+  FillInheritance(attr);
+  attr.freq = std::holds_alternative<Frequency>(planned.rate);
+  attr.sample_period_or_freq = RateNow(event, effort);
+  attr.enable_on_exec = target_.enable_on_exec;
+  attr.sample_max_stack = options_.stack.depth;
+  attr.sample_stack_user = options_.stack.kind == CallStack::Kind::kUserDump ? effort.stack_bytes : 0;
+  return request;
+}
+
+open::OpenRequest Plan::FollowerRequest(size_t event, size_t follower) const {
+  open::OpenRequest request = Request(events_[event].followers[follower], 0);
+  FillInheritance(request.attr);
+  request.attr.read_format = bits_.read_format;
+  request.attr.sample_type = bits_.sample_type & (kSampleIdentifier | kSampleTid | kSampleRead);
+  request.attr.use_clockid = 1;
+  request.attr.clockid = options_.clock_id;  // a group has one clock
+  return request;
+}
+
+open::OpenRequest Plan::AnchorRequest() const {
+  open::OpenRequest request;
+  request.attr.type = sys::kTypeSoftware;
+  request.attr.config = sys::kSwDummy;
+  request.attr.exclude_kernel = request.attr.exclude_hv = 1;  // everybody may ask; the records come all the same
+  FillShared(request.attr);
+  // A dummy never samples; what its sample_type is for is the trailer of its records.
+  request.attr.sample_type &= kTrailer;
+  request.attr.branch_sample_type = request.attr.sample_regs_user = 0;
+  request.attr.read_format = ReadFormat(false, counts_lost_);
+  request.may_narrow = false;
+  request.asked = absl::StrFormat("a ring for the samples of %s", open::Describe(target_));
+  return request;
+}
+
+open::OpenRequest Plan::CarrierRequest(bool inherit) const {
+  open::OpenRequest request = AnchorRequest();
+  if (inherit) FillInheritance(request.attr);
+  request.attr.task = 1;  // who ends, and whose child is whose, the sampler itself has to know
+  request.attr.context_switch = options_.switches;
+  request.attr.comm = request.attr.comm_exec = request.attr.mmap = request.attr.mmap2 = options_.side_band;
+  request.attr.enable_on_exec = target_.enable_on_exec;
+  request.asked = absl::StrFormat("the side band of %s", open::Describe(target_));
+  return request;
+}
+
+uint64_t Plan::RateNow(size_t event, const Effort& effort) const {
+  const SampleRate& rate = events_[event].rate;
+  if (const Frequency* const frequency = std::get_if<Frequency>(&rate)) {
+    return std::max<uint64_t>(1, frequency->hz / effort.slower);
+  }
+  return std::get<Period>(rate).events * effort.slower;
+}
+
+uint64_t Plan::ClockPeriodNs(size_t event, const Effort& effort) const {
+  if (!events_[event].clock) return 0;
+  const uint64_t now = RateNow(event, effort);
+  const bool frequency = std::holds_alternative<Frequency>(events_[event].rate);
+  return std::max(kShortestClockNs, frequency ? kSecondNs / now : now);
+}
+
+// Samples: their words, chain (127 calls and 4 marks), branches (32, 3 words each), group and raw data; else a MMAP2
+// record with the longest path.
+size_t Plan::LargestRecord() const {
+  constexpr size_t kOther = 8 << 10;
+  const size_t depth =
+      options_.stack.kind == CallStack::Kind::kFramePointers ? std::max<size_t>(options_.stack.depth, 1024) : 0;
+  return kOther + 8 * depth + options_.stack.stack_bytes;
+}
+
+}  // namespace perfkit::sample

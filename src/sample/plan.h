@@ -1,0 +1,92 @@
+// What is to be sampled, settled: SamplerOptions against this machine, and the attr of every event that follows.
+//
+// All events of a sampler share one layout: sample_type, read_format and the rest are the union of what its events
+// need. So a record can be read without asking first whose it is, and one ring serves all.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "perfkit/event.h"
+#include "perfkit/sampler.h"
+#include "src/open/open_event.h"
+#include "src/sys/perf_abi.h"
+#include "src/sys/rights.h"
+
+namespace perfkit::sample {
+
+struct PlannedEvent {
+  EventConfig config;
+  std::vector<EventConfig> followers;
+  SampleRate rate;
+  bool clock = false;           // counts nanoseconds
+  bool shares_samples = false;  // a software event that is no clock: its ids may be another's (Core::WriterOf)
+};
+
+// What may change while a sampler runs.
+struct Effort {
+  uint32_t stack_bytes = 0;
+  uint32_t slower = 1;  // periods are multiplied by this, frequencies divided
+};
+
+class Plan {
+ public:
+  // Resolves events and checks what contradicts itself. Errors: those of ParseEvent, and InvalidArgument.
+  static absl::StatusOr<Plan> Make(const SamplerOptions& options, const Target& target);
+
+  const std::vector<PlannedEvent>& events() const { return events_; }
+  const SamplerOptions& options() const { return options_; }
+  const Target& target() const { return target_; }
+  const sys::Rights& rights() const { return rights_; }
+  const SampleLayout& layout() const { return layout_; }
+  // Whether this kernel counts losses by event.
+  bool counts_lost() const { return counts_lost_; }
+
+  // One event a thread (and CPU), rather than one for the thread wherever it runs.
+  bool many_threads() const;
+  bool per_cpu_rings() const { return many_threads() && options_.rings == SamplerOptions::Rings::kPerCpu; }
+  // Whether each thread and CPU has a dummy that carries the side band. Its own, so that what the side band loses is
+  // not among the losses of an event. Many threads always have one: FORK records tell whose events a thread has.
+  bool needs_carrier() const { return options_.side_band || options_.switches || many_threads(); }
+  bool whole_cpus() const { return target_.kind == Target::Kind::kCpu || target_.kind == Target::Kind::kSystem; }
+
+  // Which part of the event counts on `cpu` (-1: any), as an index; parts without CPUs of their own count everywhere.
+  std::vector<size_t> PartsOn(size_t event, int cpu) const;
+
+  // Requests without place: the caller fills in pid, cpu and group. All begin disabled.
+  open::OpenRequest EventRequest(size_t event, size_t part, const Effort& effort) const;
+  open::OpenRequest FollowerRequest(size_t event, size_t follower) const;
+  // The dummy that carries the side band. Without `inherit` it may be mapped.
+  open::OpenRequest CarrierRequest(bool inherit) const;
+  // A dummy that carries nothing, to map a ring on.
+  open::OpenRequest AnchorRequest() const;
+
+  // How often event `i` is sampled now: a period, or a frequency in Hz.
+  uint64_t RateNow(size_t event, const Effort& effort) const;
+  void SetRate(size_t event, SampleRate rate) { events_[event].rate = rate; }
+  // Of a clock: the nanoseconds that one sample stands for. 0 for others.
+  uint64_t ClockPeriodNs(size_t event, const Effort& effort) const;
+  // No record is longer than this: a ring with more room than that has lost none.
+  size_t LargestRecord() const;
+
+ private:
+  absl::Status AddEvent(const SampledEvent& event);
+  absl::Status RefuseTwice(const PlannedEvent& event) const;
+  absl::Status CheckOptions() const;
+  void ChooseLayout();
+  void FillShared(sys::PerfEventAttr& attr) const;
+  void FillInheritance(sys::PerfEventAttr& attr) const;
+  open::OpenRequest Request(const EventConfig& config, size_t part) const;
+
+  SamplerOptions options_;
+  Target target_;
+  sys::Rights rights_;
+  std::vector<PlannedEvent> events_;
+  AttrBits bits_;
+  SampleLayout layout_;
+  bool counts_lost_ = true;
+  bool any_followers_ = false;
+};
+
+}  // namespace perfkit::sample

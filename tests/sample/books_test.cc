@@ -1,0 +1,126 @@
+// The books: whatever the reader does, each event that the kernel counted is delivered, lost or paused.
+#include <random>
+
+#include "tests/sample/support.h"
+
+namespace perfkit {
+namespace {
+
+using testing::FreshPages;
+
+// Touches, drains and pauses at random, through a ring that is far too small now and then.
+class StalledRun {
+ public:
+  explicit StalledRun(uint32_t seed) : random_(seed) {}
+
+  void Go() {
+    SamplerOptions options = testing::FaultOptions(size_t{4096} << Below(4));
+    if (Below(2) == 0) options.events.push_back({.event = "minor-faults:u", .rate = Period{1}});
+    if (Below(4) == 0) options.stack = CallStack::UserDump(8 * (1 + Below(200)));
+    options.side_band = Below(3) == 0;
+    options.switches = Below(3) == 0;
+    auto sampler = Sampler::Open(options, Below(2) == 0 ? Target::ThisThread() : Target::AllThreads());
+    REQUIRE(sampler.ok());
+    REQUIRE(sampler->Start().ok());
+    for (uint32_t steps = 5 + Below(20); steps > 0; --steps) Step(*sampler);
+    REQUIRE(sampler->Resume().ok());
+    REQUIRE(sampler->Stop().ok());
+    testing::DrainAll(*sampler);
+    Check(sampler->stats());
+  }
+
+  uint64_t lost = 0, paused = 0, uncertain = 0;
+
+ private:
+  uint32_t Below(uint32_t n) { return static_cast<uint32_t>(random_() % n); }
+
+  void Step(Sampler& sampler) {
+    switch (Below(6)) {
+      case 0: REQUIRE(sampler.Pause().ok()); break;
+      case 1: REQUIRE(sampler.Resume().ok()); break;
+      case 2: testing::CountSamples(sampler); break;
+      default: memory_.Forget(); memory_.Touch(0, 1 + Below(static_cast<uint32_t>(memory_.pages())));
+    }
+  }
+
+  void Check(const SamplerStats& stats) {
+    testing::CheckBooksClose(stats);
+    CHECK_FALSE(stats.lost_is_lower_bound);
+    CHECK(stats.malformed_bytes == 0);
+    std::map<uint32_t, uint64_t> last;
+    for (const LossInterval& loss : stats.losses) {
+      CHECK(loss.lost > 0);
+      CHECK(loss.from_ns <= loss.to_ns);
+      CHECK(loss.from_ns >= last[loss.ring]);
+      last[loss.ring] = loss.to_ns;
+    }
+    for (const EventBooks& event : stats.events) lost += event.lost, paused += event.paused;
+    uncertain += stats.paused_is_lower_bound;
+  }
+
+  std::mt19937 random_;
+  FreshPages memory_{300};
+};
+
+void RunMany(uint32_t runs) {
+  uint64_t with_losses = 0, with_pauses = 0, uncertain = 0;
+  for (uint32_t seed = 1; seed <= runs; ++seed) {
+    INFO("run " << seed);
+    StalledRun run(seed);
+    run.Go();
+    with_losses += run.lost > 0;
+    with_pauses += run.paused > 0;
+    uncertain += run.uncertain;
+  }
+  INFO(with_losses << " with losses, " << with_pauses << " with pauses, " << uncertain << " uncertain");
+  CHECK(with_losses > runs / 5);  // the runs are of the kind that they are meant to be
+  CHECK(with_pauses > runs / 5);
+  CHECK(uncertain < runs * 2 / 3);
+}
+
+TEST_CASE("the books close, however the reader stalls", "[books]") { RunMany(60); }
+
+TEST_CASE("the books close in a thousand runs of stalled readers", "[.heavy]") { RunMany(1000); }
+
+TEST_CASE("a loss has the interval in which it was", "[books]") {
+  FreshPages memory(600);
+  auto sampler = Sampler::Open(testing::FaultOptions(4096));
+  REQUIRE(sampler.ok());
+  REQUIRE(sampler->Start().ok());
+  const uint64_t before = testing::NowNs();
+  memory.Touch(0, 500);
+  const uint64_t full = testing::NowNs();
+  testing::DrainAll(*sampler);
+  memory.Touch(500, 10);
+  REQUIRE(sampler->Stop().ok());
+  testing::DrainAll(*sampler);
+  const SamplerStats stats = sampler->stats();
+  testing::CheckBooksClose(stats);
+  REQUIRE(stats.losses.size() == 1);
+  CHECK(stats.losses[0].lost == stats.events[0].lost);
+  CHECK(stats.losses[0].from_ns >= before);
+  CHECK(stats.losses[0].from_ns <= full);
+  CHECK(stats.losses[0].to_ns >= full);
+}
+
+TEST_CASE("what a full ring lost and what a pause hid are told apart", "[books]") {
+  FreshPages memory(600);
+  auto sampler = Sampler::Open(testing::FaultOptions(16 << 10));
+  REQUIRE(sampler.ok());
+  REQUIRE(sampler->Start().ok());
+  memory.Touch(0, 500);  // more than fit
+  REQUIRE(sampler->Pause().ok());
+  memory.Touch(500, 50);
+  REQUIRE(sampler->Resume().ok());
+  memory.Touch(550, 50);
+  REQUIRE(sampler->Stop().ok());
+  testing::DrainAll(*sampler);
+  const SamplerStats stats = sampler->stats();
+  testing::CheckBooksClose(stats);
+  CHECK(testing::AreFaultsOf(stats.events[0].paused, 50));
+  CHECK(stats.events[0].lost > 50);
+  CHECK_FALSE(stats.paused_is_lower_bound);
+}
+
+}  // namespace
+}  // namespace perfkit

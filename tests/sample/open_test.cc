@@ -1,0 +1,163 @@
+// Opening a sampler: what is refused and in which words, limits, faults at every system call, forks.
+#include <errno.h>
+
+#include <string>
+
+#include "tests/sample/support.h"
+#include "tests/support/as_user.h"
+#include "tests/support/fake_kernel.h"
+
+namespace perfkit {
+namespace {
+
+using testing::FaultOptions;
+
+std::string Refused(const SamplerOptions& options) {
+  const auto sampler = Sampler::Open(options);
+  CHECK(absl::IsInvalidArgument(sampler.status()));
+  return std::string(sampler.status().message());
+}
+
+bool Has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+TEST_CASE("options that make no sense are refused with the reason", "[sampler_open]") {
+  SamplerOptions options;
+  CHECK(Has(Refused(options), "at least one event"));
+  options.events = {{.event = "no-such-event"}};
+  CHECK(Has(Refused(options), "no-such-event"));
+  options.events = {{.event = "cpu-clock", .rate = Frequency{0}}};
+  CHECK(Has(Refused(options), "rate of 0"));
+  options.events = {{.event = "context-switches:u"}};
+  CHECK(Has(Refused(options), "never give a sample"));
+  options.events = {{.event = "cpu-clock:u", .rate = Period{1'000'000}}};
+  options.stack = CallStack::UserDump(12);
+  CHECK(Has(Refused(options), "multiple of 8"));
+  options.stack = CallStack::UserDump(1 << 20);
+  CHECK(Has(Refused(options), "at most"));
+  options.stack = {};
+  options.fields = kSampleCallchain;
+  CHECK(Has(Refused(options), "options of their own"));
+  options.fields = 0;
+  options.events.push_back({.event = "page-faults:u"});
+  options.events.push_back({.event = "faults", .rate = Period{5}});
+  CHECK(Has(Refused(options), "twice"));
+  options.events[0].followers = {"nothing-like-it"};
+  CHECK(Has(Refused(options), "nothing-like-it"));
+}
+
+TEST_CASE("a thread that does not exist cannot be sampled", "[sampler_open]") {
+  CHECK(absl::IsNotFound(Sampler::Open(FaultOptions(), Target::Thread(0x3ffffffe)).status()));
+}
+
+TEST_CASE("without locked memory rings shrink, and say why", "[sampler_open]") {
+  testing::FakeKernel fake;
+  fake.below().mmap = [](void* at, size_t size, int protection, int flags, int fd, off_t offset) {
+    if (fd >= 0 && size > 9 * 4096) return errno = EPERM, MAP_FAILED;
+    return mmap(at, size, protection, flags, fd, offset);
+  };
+  {
+    const auto sampler = Sampler::Open(FaultOptions());
+    INFO(sampler.status());
+    REQUIRE(sampler.ok());
+    CHECK(sampler->ring_bytes() == 8 * 4096);
+    CHECK(absl::IsResourceExhausted(sampler->shrunk()));
+    CHECK(Has(std::string(sampler->shrunk().message()), "perf_event_mlock_kb"));
+    fake.FailAll(testing::Call::kMmap, EPERM);
+    CHECK(absl::IsResourceExhausted(Sampler::Open(FaultOptions()).status()));
+  }
+  CHECK(fake.Leaks() == "");
+}
+
+TEST_CASE("a ceiling on memory holds for all rings together", "[sampler_open]") {
+  SamplerOptions options = FaultOptions();
+  options.memory_bytes = 64 << 10;
+  const auto sampler = Sampler::Open(options);
+  REQUIRE(sampler.ok());
+  CHECK(sampler->ring_bytes() == 64 << 10);
+  CHECK(Has(std::string(sampler->shrunk().message()), "memory_bytes"));
+  options.memory_bytes = 100;
+  CHECK(absl::IsResourceExhausted(Sampler::Open(options).status()));
+  const auto odd = Sampler::Open(FaultOptions(5000));  // rounded up
+  REQUIRE(odd.ok());
+  CHECK(odd->ring_bytes() == 8192);
+  CHECK(odd->shrunk().ok());
+}
+
+TEST_CASE("without descriptors the message says how many are needed", "[sampler_open]") {
+  testing::FakeKernel fake;
+  fake.FailNth(5, EMFILE, testing::Call::kPerfEventOpen);
+  const auto sampler = Sampler::Open(FaultOptions(), Target::AllThreads());
+  CHECK(absl::IsResourceExhausted(sampler.status()));
+  INFO(sampler.status());
+  CHECK(Has(std::string(sampler.status().message()), "descriptors"));
+}
+
+TEST_CASE("a kernel that counts no losses gives lower bounds", "[sampler_open]") {
+  testing::FakeKernel fake;
+  fake.below().perf_event_open = [](const sys::PerfEventAttr* attr, pid_t pid, int cpu, int group,
+                                    unsigned long flags) {
+    if ((attr->read_format & kReadLost) != 0) return errno = EINVAL, -1;
+    return sys::kLinux.perf_event_open(attr, pid, cpu, group, flags);
+  };
+  testing::FreshPages memory(1000);
+  auto sampler = Sampler::Open(FaultOptions(4096));
+  REQUIRE(sampler.ok());
+  REQUIRE(sampler->Start().ok());
+  memory.Touch(0, 990);
+  testing::DrainAll(*sampler);
+  memory.Touch(990, 10);  // the first of these brings the LOST record
+  REQUIRE(sampler->Stop().ok());
+  testing::DrainAll(*sampler);
+  const SamplerStats stats = sampler->stats();
+  CHECK(stats.lost_is_lower_bound);
+  CHECK(stats.events[0].lost > 0);
+  CHECK(stats.events[0].accounted() <= stats.events[0].counted);
+}
+
+absl::Status UseOnce(const SamplerOptions& options, Target target) {
+  auto sampler = Sampler::Open(options, target);
+  if (!sampler.ok()) return sampler.status();
+  testing::FreshPages memory(8);
+  if (absl::Status status = sampler->Start(); !status.ok()) return status;
+  memory.Touch(0, 8);
+  sampler->Drain([](const SamplerRecord&) {});
+  if (absl::Status status = sampler->Pause(); !status.ok()) return status;
+  if (absl::Status status = sampler->Resume(); !status.ok()) return status;
+  sampler->Drain([](const SamplerRecord&) {});
+  return sampler->Stop();
+}
+
+TEST_CASE("whichever system call fails, there is a status and no leak", "[sampler_open]") {
+  SamplerOptions options = FaultOptions(8192);
+  options.side_band = true;
+  const testing::SweepTally one = testing::SweepFaults([&] { return UseOnce(options, Target::ThisThread()); });
+  CHECK(one.refused > 20);
+  const testing::SweepTally all = testing::SweepFaults([&] { return UseOnce(options, Target::AllThreads()); });
+  CHECK(all.refused > 20);
+}
+
+TEST_CASE("the child of a fork holds nothing and may have its own", "[sampler_open]") {
+  auto sampler = Sampler::Open(FaultOptions(), Target::AllThreads());
+  REQUIRE(sampler.ok());
+  REQUIRE(sampler->Start().ok());
+  testing::FreshPages memory(20);
+  memory.Touch(0, 10);
+  CHECK(testing::AsOrdinaryUser([&] {
+    bool fine = sampler->Drain([](const SamplerRecord&) {}) == 0;
+    fine = fine && absl::IsFailedPrecondition(sampler->Start()) && absl::IsFailedPrecondition(sampler->Stop());
+    fine = fine && absl::IsFailedPrecondition(sampler->Pause()) && sampler->stats().events.empty();
+    const Sampler dead = *std::move(sampler);  // and dies here
+    auto own = Sampler::Open(FaultOptions(8192), Target::AllThreads());
+    if (!own.ok() || !own->Start().ok()) return false;
+    testing::FreshPages more(30);
+    more.Touch(0, 30);
+    return fine && own->Stop().ok() && testing::CountSamples(*own)[0] >= 30;
+  }));
+  memory.Touch(10, 10);
+  REQUIRE(sampler->Stop().ok());
+  CHECK(testing::CountSamples(*sampler)[0] >= 20);
+  testing::CheckBooksClose(sampler->stats());  // without what the child did
+}
+
+}  // namespace
+}  // namespace perfkit
