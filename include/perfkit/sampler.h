@@ -19,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -62,6 +63,10 @@ struct CallStack {
 // Which branches a branch stack holds: perf_event_attr.branch_sample_type.
 struct BranchFilter {
   uint64_t bits = 0;
+
+  // "any,u", "any_call,ind_jmp": the words of `perf record -j` and `simpleperf record -j`. InvalidArgument: a word that
+  // is none of them, with all that are.
+  static absl::StatusOr<BranchFilter> Parse(std::string_view words);
 };
 
 // An event that is sampled.
@@ -70,7 +75,9 @@ struct SampledEvent {
   SampleRate rate = Period{1};
   // Counted with it, as one group: each sample holds their values (Sample::read), the event's own first.
   std::vector<EventSpec> followers{};
-};
+  // Of a tracepoint: which of its events pass, by its fields: "prev_pid == 0 && prev_comm ~ kworker*". The kernel drops
+  // the others before it counts them.
+  std::string filter{};
 
 struct SamplerOptions {
   // Which ring a thread's samples go to. kPerCpu: one ring a CPU for all threads. kPerThread: one a thread; threads

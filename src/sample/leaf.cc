@@ -37,6 +37,15 @@ absl::Status OpenFollowers(const Plan& plan, const LeafPlace& place, Leaf& leaf)
   return absl::OkStatus();
 }
 
+absl::Status SetFilter(const PlannedEvent& event, const Leaf& leaf) {
+  if (event.filter.empty()) return absl::OkStatus();
+  const auto text = reinterpret_cast<unsigned long>(event.filter.c_str());
+  if (sys::kernel().ioctl(leaf.fd.get(), sys::kIocSetFilter, text) == 0) return absl::OkStatus();
+  return absl::Status(absl::StatusCode::kInvalidArgument,
+                      absl::StrFormat("event '%s': the kernel refuses the filter '%s' (errno %d)", event.config.name,
+                                      event.filter, errno));
+}
+
 }  // namespace
 
 absl::StatusOr<Leaf> OpenLeaf(const Plan& plan, const Effort& effort, uint32_t event, size_t part,
@@ -51,6 +60,7 @@ absl::StatusOr<Leaf> OpenLeaf(const Plan& plan, const Effort& effort, uint32_t e
   leaf.event = event;
   leaf.tid = place.tid;
   leaf.narrowed = opened->narrowed;
+  if (absl::Status status = SetFilter(plan.events()[event], leaf); !status.ok()) return status;
   if (absl::Status status = OpenFollowers(plan, place, leaf); !status.ok()) return status;
   if (absl::Status status = Connect(leaf, ring); !status.ok()) return status;
   return leaf;

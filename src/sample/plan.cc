@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "src/event/attr.h"
 #include "src/open/place.h"
+#include "src/sample/filter.h"
 #include "src/sys/kernel.h"
 
 namespace perfkit::sample {
@@ -105,6 +106,9 @@ absl::Status Plan::AddEvent(const SampledEvent& event) {
                         "give a sample. Remedy: leave out the modifier, or user_only.",
                         planned.config.name));
   }
+  absl::StatusOr<std::string> filter = CheckFilter(planned.config, event.filter, {});
+  if (!filter.ok()) return filter.status();
+  planned.filter = *std::move(filter);
   events_.push_back(std::move(planned));
   return absl::OkStatus();
 }

@@ -20,6 +20,7 @@ struct PlannedEvent {
   EventConfig config;
   std::vector<EventConfig> followers;
   SampleRate rate;
+  std::string filter;           // checked: as the kernel wants it
   bool clock = false;           // counts nanoseconds
   bool shares_samples = false;  // a software event that is no clock: its ids may be another's (Core::WriterOf)
 };
