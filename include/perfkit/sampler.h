@@ -78,6 +78,7 @@ struct SampledEvent {
   // Of a tracepoint: which of its events pass, by its fields: "prev_pid == 0 && prev_comm ~ kworker*". The kernel drops
   // the others before it counts them.
   std::string filter{};
+};
 
 struct SamplerOptions {
   // Which ring a thread's samples go to. kPerCpu: one ring a CPU for all threads. kPerThread: one a thread; threads
@@ -94,9 +95,10 @@ struct SamplerOptions {
   // User space only, even where more is permitted. Single events: the modifiers ":u" and ":k".
   bool user_only = false;
 
-  // What is mapped, who starts, ends and is renamed: MMAP2, COMM, FORK and EXIT records, for unwinding and symbols.
+  // What is mapped, who starts, ends and is renamed: MMAP2, COMM, FORK and EXIT records, for unwinding and symbols. The
+  // first Drain behind Start delivers what was there at the start in the same words (SamplerRecord::synthesized).
   bool side_band = false;
-  // SWITCH records: when each thread leaves its CPU, and comes back.
+  // SWITCH records: when each thread leaves its CPU, and comes back (thread_times.h).
   bool switches = false;
 
   RingMode mode = RingMode::kStream;
@@ -115,6 +117,7 @@ struct SamplerOptions {
 struct SamplerRecord : RawRecord {
   static constexpr uint32_t kNoEvent = UINT32_MAX;
   uint32_t event = kNoEvent;  // samples: which of SamplerOptions::events
+  bool synthesized = false;   // not of the kernel: what was there when the sampler started
 };
 
 // The books of one event, over all threads and CPUs. What a kernel filter drops is in none of them.
@@ -147,11 +150,12 @@ struct SamplerStats {
   bool lost_is_lower_bound = false;
   // Losses while a ring was full and losses while paused could not be told apart: they are in `lost`.
   bool paused_is_lower_bound = false;
-  uint64_t side_band_lost = 0;   // records other than samples: what is mapped, or who runs, is not fully known
-  uint64_t malformed_bytes = 0;  // bytes in rings that were no records
-  uint64_t late = 0;             // delivered after a record of a later time, from another ring
-  uint64_t threads_missed = 0;   // Rings::kPerThread: times that newcomers could not be given rings
-  uint64_t own_cpu_ns = 0;       // what Drain and upkeep have taken of this process's time
+  uint64_t side_band_lost = 0;     // records other than samples: what is mapped, or who runs, is not fully known
+  uint64_t malformed_bytes = 0;    // bytes in rings that were no records
+  uint64_t overwritten_bytes = 0;  // RingMode::kOverwrite: written, and overwritten before a snapshot
+  uint64_t late = 0;               // delivered after a record of a later time, from another ring
+  uint64_t threads_missed = 0;     // Rings::kPerThread: times that newcomers could not be given rings
+  uint64_t own_cpu_ns = 0;         // what Drain and upkeep have taken of this process's time
 };
 
 // Samples of a target, in rings. For one thread at a time, any thread. Moves, never copies.
@@ -192,6 +196,14 @@ class Sampler {
   // taken, the youngest 50 us stay in the rings if there are several of them, so that none is overtaken. Returns how
   // many were given. Views die when visit returns. The visitor must not use the sampler, except layout().
   size_t Drain(absl::FunctionRef<void(const SamplerRecord&)> visit);
+
+  // RingMode::kOverwrite: a second ring takes over, and what the first one holds is for the next Drain, newest first,
+  // at leisure. Nothing falls between the two; where other threads are sampled both write for some microseconds: what
+  // happens from from_ns to to_ns (by SamplerOptions::clock_id) is in both. FailedPrecondition when not started.
+  struct Takeover {
+    uint64_t from_ns = 0, to_ns = 0;
+  };
+  absl::StatusOr<Takeover> Snapshot();
 
   // The layout of all records, of every event.
   const SampleLayout& layout() const;

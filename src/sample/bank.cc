@@ -29,7 +29,7 @@ absl::Status Bank::AddRing(const Plan& plan, pid_t tid, int cpu, size_t bytes) {
   anchor.pid = plan.per_cpu_rings() ? sys::kernel().getpid() : tid;
   absl::StatusOr<open::OutputRing> ring = open::OutputRing::Open(anchor, plan.options().mode, bytes, plan.rights());
   if (!ring.ok()) return ring.status();
-  rings.push_back(std::make_unique<RingSlot>(RingSlot{.ring = *std::move(ring), .tid = tid, .cpu = cpu}));
+  rings.push_back(std::make_unique<RingSlot>(RingSlot{.ring = *std::move(ring), .tid = tid, .cpu = cpu, .last = {}}));
   return absl::OkStatus();
 }
 
@@ -118,6 +118,7 @@ absl::Status Bank::Pause(bool pause) const {
 
 bool Bank::IsNearlyFull(size_t largest_record) const {
   return std::any_of(rings.begin(), rings.end(), [&](const std::unique_ptr<RingSlot>& slot) {
+    if (slot->ring.reader().mode() == RingMode::kOverwrite) return false;  // there is always room
     return slot->ring.fill_bytes() + largest_record > slot->ring.reader().size_bytes();
   });
 }

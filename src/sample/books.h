@@ -36,7 +36,7 @@ class Books {
   // Further books that have no event.
   uint64_t side_band_lost = 0;
   uint64_t unknown = 0;  // samples with an id that nobody has
-  uint64_t late = 0, malformed_bytes = 0, own_cpu_ns = 0;
+  uint64_t late = 0, malformed_bytes = 0, overwritten_bytes = 0, own_cpu_ns = 0;
   bool paused_is_lower_bound = false;
 
  private:

@@ -32,6 +32,12 @@ absl::StatusOr<std::vector<pid_t>> ThreadsNow(const Plan& plan) {
 
 }  // namespace
 
+uint64_t Now(clockid_t clock) {
+  timespec now{};
+  sys::kernel().clock_gettime(clock, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
 Core::Core(Plan plan)
     : plan_(std::move(plan)),
       effort_(FullEffort(plan_)),
@@ -53,8 +59,12 @@ absl::Status Core::OpenAll() {
     if (!threads.ok()) return threads.status();
     tids = *std::move(threads);
   }
-  if (absl::Status status = ChooseSize(tids.size() * cpus->size()); !status.ok()) return status;
+  const size_t banks = plan_.options().mode == RingMode::kOverwrite ? 2 : 1;
+  if (absl::Status status = ChooseSize(tids.size() * cpus->size() * banks); !status.ok()) return status;
   if (absl::Status status = bank_.OpenRings(plan_, tids, *cpus, ring_bytes_, shrunk_); !status.ok()) return status;
+  if (plan_.options().mode == RingMode::kOverwrite) {
+    if (absl::Status status = spare_.OpenRings(plan_, tids, *cpus, ring_bytes_, shrunk_); !status.ok()) return status;
+  }
   if (absl::Status status = AttachThreads(); !status.ok()) return status;
   Index();
   return OpenPoll();
@@ -117,7 +127,8 @@ absl::Status Core::AttachOne(pid_t tid) {
   if (!has_ring) {
     if (absl::Status status = bank_.AddRing(plan_, tid, -1, ring_bytes_); !status.ok()) return status;
   }
-  return bank_.Attach(plan_, effort_, tid);
+  if (absl::Status status = bank_.Attach(plan_, effort_, tid); !status.ok()) return status;
+  return spare_.Attach(plan_, effort_, tid);
 }
 
 absl::Status Core::ExplainDescriptors(const absl::Status& status, size_t threads) const {
@@ -150,11 +161,11 @@ absl::Status Core::Poll(const RingSlot& slot) {
 void Core::Index() {
   ids_.Clear();
   writers_.clear();
-  for (const Leaf& leaf : bank_.leaves) {
+  ForEachLeaf([this](const Leaf& leaf) {
     ids_.Add(leaf.id, static_cast<uint32_t>(writers_.size()));
     const uint64_t period = leaf.event == Leaf::kCarrier ? 0 : plan_.ClockPeriodNs(leaf.event, effort_);
     writers_.push_back({leaf.event, leaf.tid, period});
-  }
+  });
   stand_in_ = IdTable::kNone;
   for (uint32_t i = 0; i < writers_.size(); ++i) {
     if (writers_[i].event != Leaf::kCarrier && plan_.events()[writers_[i].event].shares_samples) stand_in_ = i;
@@ -173,6 +184,7 @@ void Core::LetGo() {
   gone_ = true;
   running_ = false;
   bank_.LetGo();
+  spare_.LetGo();
   epoll_.Reset();
 }
 

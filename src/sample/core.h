@@ -19,6 +19,9 @@ namespace perfkit::sample {
 
 using Visit = absl::FunctionRef<void(const SamplerRecord&)>;
 
+// By any clock.
+uint64_t Now(clockid_t clock);
+
 class Core {
  public:
   static absl::StatusOr<std::unique_ptr<Core>> Open(Plan plan);
@@ -30,6 +33,7 @@ class Core {
   absl::Status Resume();
   absl::Status SetRate(size_t event, SampleRate rate);
   size_t Drain(Visit visit);
+  absl::StatusOr<Sampler::Takeover> Snapshot();
   SamplerStats Stats();
 
   const Plan& plan() const { return plan_; }
@@ -60,8 +64,13 @@ class Core {
   absl::Status CheckHere() const;
   absl::Status ApplyRates();
 
+  void DeliverState(Visit visit);
   size_t DrainOne(Visit visit);
   size_t DrainMany(Visit visit);
+  size_t DrainOverwritten(Visit visit);
+  void DrainBackwards(Bank& bank, Visit visit);
+  template <class Each>
+  void ForEachLeaf(Each&& each);
   void Deliver(const RawRecord& raw, RingSlot& slot, Visit visit);
   void DeliverSample(const RawRecord& raw, RingSlot& slot, uint64_t time_ns, Visit visit);
   void DeliverOther(const RawRecord& raw, RingSlot& slot, uint64_t time_ns, Visit visit);
@@ -88,7 +97,8 @@ class Core {
 
   Plan plan_;
   Effort effort_;
-  Bank bank_;
+  Bank bank_;   // what is being written
+  Bank spare_;  // kOverwrite: what takes over at the next snapshot, or holds the last one
   IdTable ids_;
   std::vector<Writer> writers_;
   uint32_t stand_in_ = IdTable::kNone;  // of samples under an id that is not ours: who has written them
@@ -102,7 +112,9 @@ class Core {
   std::vector<pid_t> ending_;  // have ended in this drain: their rings may still hold something
   std::vector<pid_t> ended_;   // in the one before
   uint64_t threads_missed_ = 0;
-  size_t given_ = 0;  // records that the drain under way has handed out
+  std::vector<std::byte> state_;  // at the start, as records that are still to be delivered
+  bool snapshot_ = false;         // spare_ holds one that is to be drained
+  size_t given_ = 0;              // records that the drain under way has handed out
   bool running_ = false;
   bool paused_ = false;
   bool gone_ = false;          // in the child of a fork
@@ -110,5 +122,12 @@ class Core {
   bool full_since_ = false;    // since then: some may be real ones
   sys::ForkWatch fork_watch_;  // last: nobody may be told to let go of what is not there yet
 };
+
+// Of both banks.
+template <class Each>
+void Core::ForEachLeaf(Each&& each) {
+  for (Leaf& leaf : bank_.leaves) each(leaf);
+  for (Leaf& leaf : spare_.leaves) each(leaf);
+}
 
 }  // namespace perfkit::sample

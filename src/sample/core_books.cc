@@ -26,7 +26,7 @@ void Core::SettleLeaf(Leaf& leaf, uint64_t EventBooks::*into) {
 
 void Core::SettleLosses(uint64_t EventBooks::*into) {
   if (plan_.counts_lost()) {
-    for (Leaf& leaf : bank_.leaves) SettleLeaf(leaf, into);
+    ForEachLeaf([&](Leaf& leaf) { SettleLeaf(leaf, into); });
   }
   full_since_ = false;
   paused_since_ = false;
@@ -59,10 +59,10 @@ SamplerStats Core::Stats() {
   if (gone_) return stats;
   SettleAtEnd();
   stats.events = books_.events();
-  for (const Leaf& leaf : bank_.leaves) {
-    if (leaf.event == Leaf::kCarrier) continue;
+  ForEachLeaf([&](const Leaf& leaf) {
+    if (leaf.event == Leaf::kCarrier) return;
     if (const auto now = leaf.Read(plan_.layout())) stats.events[leaf.event].counted += now->value;
-  }
+  });
   for (size_t i = 0; i < stats.events.size(); ++i) {
     EventBooks& event = stats.events[i];
     const uint64_t period = plan_.ClockPeriodNs(i, effort_);
@@ -76,6 +76,7 @@ SamplerStats Core::Stats() {
   stats.paused_is_lower_bound = books_.paused_is_lower_bound;
   stats.side_band_lost = books_.side_band_lost;
   stats.malformed_bytes = books_.malformed_bytes;
+  stats.overwritten_bytes = books_.overwritten_bytes;
   stats.late = books_.late;
   stats.threads_missed = threads_missed_;
   stats.own_cpu_ns = books_.own_cpu_ns;

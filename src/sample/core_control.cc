@@ -1,10 +1,11 @@
 // Starts, stops, pauses; changes rates while running.
 #include <errno.h>
 
-#include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "src/sample/core.h"
+#include "src/sample/synthesis.h"
 #include "src/sys/kernel.h"
 #include "src/sys/perf_error.h"
 
@@ -19,7 +20,10 @@ absl::Status Core::CheckHere() const {
 absl::Status Core::Start() {
   if (absl::Status here = CheckHere(); !here.ok()) return here;
   running_ = true;
-  return bank_.SwitchAll(true, plan_.target().inherit);
+  const uint64_t begun = Now(plan_.options().clock_id);
+  if (absl::Status status = bank_.SwitchAll(true, plan_.target().inherit); !status.ok()) return status;
+  if (plan_.options().side_band) state_ = SynthesizeState(plan_, begun);
+  return absl::OkStatus();
 }
 
 absl::Status Core::Stop() {
@@ -65,19 +69,42 @@ absl::Status Core::SetRate(size_t event, SampleRate rate) {
 // The kernel turns the frequency of a clock into a period when it is opened, and takes only periods from then on
 // (perf_swevent_init_hrtimer).
 absl::Status Core::ApplyRates() {
-  for (size_t i = 0; i < bank_.leaves.size(); ++i) {
-    const Leaf& leaf = bank_.leaves[i];
-    if (leaf.event == Leaf::kCarrier) continue;
+  absl::Status failed;
+  ForEachLeaf([&](const Leaf& leaf) {
+    if (leaf.event == Leaf::kCarrier) return;
+    Writer& writer = writers_[ids_.Find(leaf.id)];
     const uint64_t clock_period = plan_.ClockPeriodNs(leaf.event, effort_);
     const uint64_t value = clock_period != 0 ? clock_period : plan_.RateNow(leaf.event, effort_);
-    const auto argument = reinterpret_cast<unsigned long>(&value);
-    if (sys::kernel().ioctl(leaf.fd.get(), sys::kIocPeriod, argument) != 0) {
-      return sys::PerfError(sys::PerfCall::kIoctl, errno,
-                            absl::StrFormat("changing the rate of event '%s'", plan_.events()[leaf.event].config.name));
+    if (sys::kernel().ioctl(leaf.fd.get(), sys::kIocPeriod, reinterpret_cast<unsigned long>(&value)) == 0) {
+      writer.clock_period_ns = clock_period;
+    } else {
+      failed =
+          sys::PerfError(sys::PerfCall::kIoctl, errno,
+                         absl::StrFormat("changing the rate of event '%s'", plan_.events()[leaf.event].config.name));
     }
-    writers_[i].clock_period_ns = clock_period;
+  });
+  return failed;
+}
+
+// To send a running event's records elsewhere takes the kernel an RCU grace period, 10 ms here. To switch one event off
+// and its twin, which writes elsewhere, on takes 2 us: so there are two of each. The thread that is here can do nothing
+// in between; others can, and are written by both for a moment.
+absl::StatusOr<Sampler::Takeover> Core::Snapshot() {
+  if (absl::Status here = CheckHere(); !here.ok()) return here;
+  if (plan_.options().mode != RingMode::kOverwrite || !running_) {
+    return absl::FailedPreconditionError("snapshots are of RingMode::kOverwrite, and of a sampler that was started");
   }
-  return absl::OkStatus();
+  const bool alone = plan_.target().kind == Target::Kind::kThisThread && plan_.target().id == sys::kernel().gettid();
+  const bool inherited = plan_.target().inherit;
+  Sampler::Takeover takeover{.from_ns = Now(plan_.options().clock_id), .to_ns = 0};
+  const absl::Status first = alone ? bank_.SwitchAll(false, false) : spare_.SwitchAll(true, inherited);
+  const absl::Status second = alone ? spare_.SwitchAll(true, false) : bank_.SwitchAll(false, inherited);
+  takeover.to_ns = Now(plan_.options().clock_id);
+  if (!first.ok()) return first;
+  if (!second.ok()) return second;
+  std::swap(bank_, spare_);
+  snapshot_ = true;
+  return takeover;
 }
 
 }  // namespace perfkit::sample

@@ -3,20 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "src/sample/core.h"
 #include "src/sys/kernel.h"
 
 namespace perfkit::sample {
 namespace {
-
-constexpr uint64_t kSecondNs = 1'000'000'000;
-
-uint64_t Now(clockid_t clock) {
-  timespec now{};
-  sys::kernel().clock_gettime(clock, &now);
-  return static_cast<uint64_t>(now.tv_sec) * kSecondNs + static_cast<uint64_t>(now.tv_nsec);
-}
 
 bool Is(const RawRecord& raw, RecordType type) { return raw.type == static_cast<uint32_t>(type); }
 
@@ -34,11 +27,19 @@ size_t Core::Drain(Visit visit) {
   const uint64_t begun = Now(CLOCK_THREAD_CPUTIME_ID);
   SettleBeforeDrain();
   given_ = 0;
-  const size_t given = bank_.rings.size() == 1 ? DrainOne(visit) : DrainMany(visit);
+  if (!state_.empty()) DeliverState(visit);
+  const bool stream = plan_.options().mode == RingMode::kStream;
+  const size_t given = !stream ? DrainOverwritten(visit) : bank_.rings.size() == 1 ? DrainOne(visit) : DrainMany(visit);
   if (given == 0) DropHungUp();
   if (plan_.many_threads() && !plan_.per_cpu_rings()) FollowThreads();
   books_.own_cpu_ns += Now(CLOCK_THREAD_CPUTIME_ID) - begun;
   return given;
+}
+
+void Core::DeliverState(Visit visit) {
+  LinearReader reader(state_);
+  for (RawRecord raw; reader.Next(raw); ++given_) visit(SamplerRecord{raw, SamplerRecord::kNoEvent, true});
+  state_.clear();
 }
 
 size_t Core::DrainOne(Visit visit) {
@@ -57,6 +58,21 @@ size_t Core::DrainMany(Visit visit) {
   books_.malformed_bytes += stats.rings.malformed_bytes;
   books_.late += stats.late;
   return given_;
+}
+
+// The snapshot, and what is still there when all is stopped.
+size_t Core::DrainOverwritten(Visit visit) {
+  if (std::exchange(snapshot_, false)) DrainBackwards(spare_, visit);
+  if (!running_) DrainBackwards(bank_, visit);
+  return given_;
+}
+
+void Core::DrainBackwards(Bank& bank, Visit visit) {
+  for (const std::unique_ptr<RingSlot>& slot : bank.rings) {
+    const DrainStats stats = slot->ring.reader().Drain([&](const RawRecord& raw) { Deliver(raw, *slot, visit); });
+    books_.malformed_bytes += stats.malformed_bytes;
+    books_.overwritten_bytes += stats.overwritten_bytes;
+  }
 }
 
 void Core::Deliver(const RawRecord& raw, RingSlot& slot, Visit visit) {
@@ -115,7 +131,7 @@ void Core::DeliverSample(const RawRecord& raw, RingSlot& slot, uint64_t time_ns,
   }
   books_.Delivered(writer.event, writer.clock_period_ns);
   ++given_;
-  visit(SamplerRecord{raw, writer.event});
+  visit(SamplerRecord{raw, writer.event, false});
 }
 
 void Core::DeliverOther(const RawRecord& raw, RingSlot& slot, uint64_t time_ns, Visit visit) {
@@ -134,7 +150,7 @@ void Core::DeliverOther(const RawRecord& raw, RingSlot& slot, uint64_t time_ns, 
     if (!plan_.options().side_band) return;
   }
   ++given_;
-  visit(SamplerRecord{raw, event});
+  visit(SamplerRecord{raw, event, false});
 }
 
 // The record says how many, and was written when there was room again. Whose they were it does not say.

@@ -1,0 +1,134 @@
+// Writes records in the kernel's layouts: include/uapi/linux/perf_event.h, enum perf_event_type.
+#include "src/sample/synthesis.h"
+
+#include <sys/mman.h>
+
+#include <cstring>
+#include <string>
+
+#include "absl/strings/str_format.h"
+#include "src/base/number.h"
+#include "src/base/text.h"
+#include "src/open/place.h"
+#include "src/proc/maps.h"
+#include "src/proc/threads.h"
+#include "src/sys/files.h"
+#include "src/sys/kernel.h"
+
+namespace perfkit::sample {
+namespace {
+
+// Appends records to `out`. A record is begun, filled, and ended, which adds its trailer and its size.
+class RecordWriter {
+ public:
+  RecordWriter(std::vector<std::byte>& out, const SampleLayout& layout, uint64_t time_ns)
+      : out_(out), layout_(layout), time_ns_(time_ns) {}
+
+  void Begin(RecordType type, uint16_t misc) {
+    begin_ = out_.size();
+    Put(static_cast<uint32_t>(type));
+    Put(misc);
+    Put(uint16_t{0});  // the size: End knows it
+  }
+  template <class T>
+  void Put(T value) {
+    const size_t at = out_.size();
+    out_.resize(at + sizeof(T));
+    std::memcpy(out_.data() + at, &value, sizeof(T));
+  }
+  // With its NUL, padded to a word.
+  void PutText(std::string_view text) {
+    const size_t at = out_.size();
+    out_.resize(at + (text.size() + 8) / 8 * 8);
+    std::memcpy(out_.data() + at, text.data(), text.size());
+  }
+  void End(uint32_t pid, uint32_t tid) {
+    for (const Field field :
+         {Field::kTid, Field::kTime, Field::kId, Field::kStreamId, Field::kCpu, Field::kIdentifier}) {
+      if (!layout_.has(field)) continue;
+      const uint64_t task = uint64_t{tid} << 32 | pid;
+      Put(field == Field::kTid ? task : field == Field::kTime ? time_ns_ : uint64_t{0});
+    }
+    const auto size = static_cast<uint16_t>(out_.size() - begin_);
+    std::memcpy(out_.data() + begin_ + 6, &size, sizeof(size));
+  }
+
+ private:
+  std::vector<std::byte>& out_;
+  const SampleLayout& layout_;
+  uint64_t time_ns_;
+  size_t begin_ = 0;
+};
+
+constexpr uint16_t kUserMode = static_cast<uint16_t>(CpuMode::kUser);
+constexpr size_t kLongestPath = 4096;
+
+// The process of a thread, by its status file.
+pid_t ProcessOf(pid_t tid) {
+  const absl::StatusOr<std::string> text = sys::ReadFile(absl::StrFormat("/proc/%d/status", tid));
+  pid_t pid = 0;
+  if (!text.ok()) return pid;
+  base::ForEachPiece(*text, '\n', [&](std::string_view line) {
+    const auto [key, value] = base::Cut(line, ':');
+    if (key == "Tgid") pid = base::ParseNumber<pid_t>(base::Trim(value)).value_or(0);
+  });
+  return pid;
+}
+
+void WriteThread(RecordWriter& writer, uint32_t pid, uint32_t tid, uint64_t time_ns) {
+  writer.Begin(RecordType::kFork, kUserMode);
+  for (const uint32_t id : {pid, pid, tid, pid}) writer.Put(id);  // pid, ppid, tid, ptid
+  writer.Put(time_ns);
+  writer.End(pid, tid);
+  const absl::StatusOr<std::string> name = sys::ReadFile(absl::StrFormat("/proc/%d/task/%d/comm", pid, tid));
+  if (!name.ok()) return;
+  writer.Begin(RecordType::kComm, kUserMode);
+  writer.Put(pid);
+  writer.Put(tid);
+  writer.PutText(base::Trim(*name));
+  writer.End(pid, tid);
+}
+
+// Only what can run, as the kernel without mmap_data.
+void WriteMap(RecordWriter& writer, uint32_t pid, const proc::MapLine& map) {
+  if (!map.executable || map.path.size() > kLongestPath) return;
+  writer.Begin(RecordType::kMmap2, kUserMode);
+  writer.Put(pid);
+  writer.Put(pid);
+  for (const uint64_t word : {map.begin, map.end - map.begin, map.file_offset}) writer.Put(word);
+  writer.Put(map.device_major);
+  writer.Put(map.device_minor);
+  writer.Put(map.inode);
+  writer.Put(uint64_t{0});  // its generation: nobody says
+  int protection = PROT_EXEC;
+  if (map.readable) protection |= PROT_READ;
+  if (map.writable) protection |= PROT_WRITE;
+  writer.Put(static_cast<uint32_t>(protection));
+  writer.Put(static_cast<uint32_t>(map.shared ? MAP_SHARED : MAP_PRIVATE));
+  writer.PutText(map.path.empty() ? "//anon" : map.path);
+  writer.End(pid, pid);
+}
+
+}  // namespace
+
+std::vector<std::byte> SynthesizeState(const Plan& plan, uint64_t time_ns) {
+  std::vector<std::byte> records;
+  if (plan.whole_cpus()) return records;
+  const Target& target = plan.target();
+  pid_t pid = sys::kernel().getpid();
+  if (target.kind == Target::Kind::kProcess) pid = target.id;
+  if (target.kind == Target::Kind::kThread) pid = ProcessOf(target.id);
+  const auto number = static_cast<uint32_t>(pid);
+  RecordWriter writer(records, plan.layout(), time_ns);
+  const absl::StatusOr<std::vector<pid_t>> threads = proc::ListThreads(pid);
+  if (pid <= 0 || !threads.ok()) return records;
+  for (const pid_t tid : *threads) WriteThread(writer, number, static_cast<uint32_t>(tid), time_ns);
+  const absl::StatusOr<std::string> maps = proc::ReadMaps(pid);
+  if (!maps.ok()) return records;
+  base::ForEachPiece(*maps, '\n', [&](std::string_view line) {
+    if (const std::optional<proc::MapLine> map = proc::ParseMapLine(line)) WriteMap(writer, number, *map);
+  });
+  return records;
+}
+
+}  // namespace perfkit::sample

@@ -1,0 +1,169 @@
+// The side band: what was there at the start, what changes later; and when threads ran and waited.
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
+#include <set>
+#include <string>
+#include <thread>
+
+#include "perfkit/thread_times.h"
+#include "tests/sample/support.h"
+
+namespace perfkit {
+namespace {
+
+SamplerOptions SideBand() {
+  SamplerOptions options;
+  options.side_band = true;
+  return options;
+}
+
+// What the records say, by the end.
+struct Told {
+  std::map<uint64_t, std::pair<uint64_t, std::string>> maps;  // by begin: end and name
+  std::map<uint32_t, std::string> names;
+  std::set<uint32_t> born, ended;
+  uint64_t synthesized = 0, others = 0;
+
+  bool Covers(uint64_t pc) const {
+    const auto behind = maps.upper_bound(pc);
+    return behind != maps.begin() && pc < std::prev(behind)->second.first;
+  }
+};
+
+void Listen(Sampler& sampler, Told& told) {
+  sampler.Drain([&](const SamplerRecord& record) {
+    told.synthesized += record.synthesized;
+    told.others += !record.synthesized;
+    const bool parsed = Dispatch(
+        record, sampler.layout(),
+        Overloaded{[&](const MmapRecord& map) {
+                     told.maps[map.address] = {map.address + map.length, std::string(map.name)};
+                     CHECK((map.mmap2 && map.who.time_ns.has_value() && map.pid == static_cast<uint32_t>(getpid())));
+                   },
+                   [&](const CommRecord& comm) { told.names[comm.tid] = comm.name; },
+                   [&](const ForkRecord& fork) { told.born.insert(fork.tid); },
+                   [&](const ExitRecord& exit) { told.ended.insert(exit.tid); }});
+    CHECK(parsed);
+  });
+}
+
+TEST_CASE("the state at the start comes first, in the kernel's words", "[side_band]") {
+  prctl(PR_SET_NAME, "before");
+  auto sampler = Sampler::Open(SideBand(), Target::AllThreads());
+  REQUIRE(sampler.ok());
+  REQUIRE(sampler->Start().ok());
+  Told told;
+  Listen(*sampler, told);
+  CHECK(told.synthesized > 3);
+  CHECK(told.Covers(reinterpret_cast<uint64_t>(&Listen)));
+  CHECK(told.Covers(reinterpret_cast<uint64_t>(&prctl)));
+  CHECK(told.born.count(static_cast<uint32_t>(gettid())) == 1);
+  CHECK(told.names[static_cast<uint32_t>(gettid())] == "before");
+}
+
+TEST_CASE("what changes later is told as it happens", "[side_band]") {
+  auto sampler = Sampler::Open(SideBand(), Target::AllThreads());
+  REQUIRE(sampler.ok());
+  REQUIRE(sampler->Start().ok());
+  Told told;
+  Listen(*sampler, told);
+  const size_t size = 1 << 16;
+  void* const code = mmap(nullptr, size, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(code != MAP_FAILED);
+  pid_t tid = 0;
+  std::thread([&] {
+    tid = gettid();
+    prctl(PR_SET_NAME, "renamed");
+  }).join();
+  prctl(PR_SET_NAME, "sample_test");
+  REQUIRE(sampler->Stop().ok());
+  Listen(*sampler, told);
+  munmap(code, size);
+  CHECK(told.others > 0);
+  CHECK(told.Covers(reinterpret_cast<uint64_t>(code) + size - 1));
+  CHECK(told.born.count(static_cast<uint32_t>(tid)) == 1);
+  CHECK(told.ended.count(static_cast<uint32_t>(tid)) == 1);
+  CHECK(told.names[static_cast<uint32_t>(tid)] == "renamed");
+  CHECK(told.names[static_cast<uint32_t>(gettid())] == "sample_test");
+  CHECK(sampler->stats().side_band_lost == 0);
+}
+
+TEST_CASE("on and off a CPU are all of a thread's time, and on is the CPU time that it took", "[side_band]") {
+  SamplerOptions options;
+  options.switches = true;
+  auto sampler = Sampler::Open(options, Target::AllThreads());
+  REQUIRE(sampler.ok());
+  REQUIRE(sampler->Start().ok());
+  uint64_t cpu_ns = 0, wall_ns = 0;
+  pid_t tid = 0;
+  ThreadTimes times;
+  const auto drain = [&] {
+    sampler->Drain([&](const SamplerRecord& record) { times.Add(record, sampler->layout()); });
+  };
+  std::thread worker([&] {
+    tid = gettid();
+    testing::Sleep(2'000'000);  // the first switch: known from here on
+    const uint64_t wall = testing::NowNs(), cpu = testing::NowNs(CLOCK_THREAD_CPUTIME_ID);
+    for (int i = 0; i < 20; ++i) {
+      testing::Spin(2'000'000);
+      testing::Sleep(2'000'000);
+    }
+    wall_ns = testing::NowNs() - wall;
+    cpu_ns = testing::NowNs(CLOCK_THREAD_CPUTIME_ID) - cpu;
+  });
+  worker.join();
+  REQUIRE(sampler->Stop().ok());
+  drain();
+  const std::optional<ThreadTime> time = times.Of(static_cast<uint32_t>(tid));
+  REQUIRE(time.has_value());
+  INFO("on " << time->on_ns << ", off " << time->off_ns << ", CPU " << cpu_ns << ", wall " << wall_ns);
+  // The thread's life is longer than what it measured: by its start, one sleep and its end.
+  CHECK(static_cast<double>(time->on_ns + time->off_ns) > 0.99 * static_cast<double>(wall_ns));
+  CHECK(time->off_ns > 40'000'000);
+  CHECK(static_cast<double>(time->on_ns) > 0.95 * static_cast<double>(cpu_ns));
+  CHECK(time->on_ns < cpu_ns + (wall_ns - cpu_ns) / 2 + 10'000'000);
+  CHECK(time->switches >= 21);
+  CHECK(time->preemptions <= time->switches);
+  CHECK(time->preempted_ns <= time->off_ns);
+}
+
+// A SWITCH record as a sampler with these options would get it.
+struct SwitchBytes {
+  uint32_t type = 14;
+  uint16_t misc, size = 48;
+  uint32_t pid = 1, tid;
+  uint64_t time_ns, cpu = 0, identifier = 7, padding = 0;
+
+  SwitchBytes(uint32_t tid, uint64_t time_ns, uint16_t misc) : misc(misc), size(40), tid(tid), time_ns(time_ns) {}
+  RawRecord raw() const { return {type, misc, size, reinterpret_cast<const std::byte*>(this)}; }
+};
+
+TEST_CASE("times add up exactly, and wrong order counts for nothing", "[side_band]") {
+  const SampleLayout layout(AttrBits{.sample_type = kSampleTid | kSampleTime | kSampleCpu | kSampleIdentifier,
+                                     .read_format = 0,
+                                     .branch_sample_type = 0,
+                                     .regs_user = 0,
+                                     .regs_intr = 0,
+                                     .sample_id_all = true});
+  ThreadTimes times;
+  const auto add = [&](uint64_t time_ns, uint16_t misc) { times.Add(SwitchBytes(5, time_ns, misc).raw(), layout); };
+  add(1000, 0);
+  add(1500, kMiscSwitchOut | kMiscSwitchPreempted);
+  add(1700, 0);
+  add(1600, kMiscSwitchOut);  // late: from 1700 on it is out all the same
+  add(2000, 0);
+  times.Until(2500);
+  const ThreadTime time = *times.Of(5);
+  CHECK(time.on_ns == 500 + 500);
+  CHECK(time.off_ns == 200 + 300);
+  CHECK(time.preempted_ns == 200);
+  CHECK(time.switches == 2);
+  CHECK(time.preemptions == 1);
+  CHECK(time.running);
+  CHECK_FALSE(times.Of(6).has_value());
+  CHECK(times.All().size() == 1);
+}
+
+}  // namespace
+}  // namespace perfkit

@@ -1,0 +1,104 @@
+// Overwriting rings: the latest records are there when asked for, and taking them stops nothing.
+#include <algorithm>
+#include <atomic>
+#include <set>
+#include <thread>
+
+#include "tests/sample/support.h"
+
+namespace perfkit {
+namespace {
+
+using testing::FreshPages;
+
+SamplerOptions Overwriting(size_t ring_bytes) {
+  SamplerOptions options = testing::FaultOptions(ring_bytes);
+  options.mode = RingMode::kOverwrite;
+  return options;
+}
+
+uint64_t PageOf(const FreshPages& memory, size_t i) { return (reinterpret_cast<uint64_t>(memory.data()) >> 12) + i; }
+
+std::vector<uint64_t> Pages(Sampler& sampler) {
+  std::vector<uint64_t> pages;
+  testing::ForEachSample(sampler,
+                         [&](const Sample& sample, const SamplerRecord&) { pages.push_back(*sample.address() >> 12); });
+  return pages;
+}
+
+TEST_CASE("a snapshot holds the newest records first, and the next one begins behind it", "[snapshot]") {
+  FreshPages memory(600);
+  auto sampler = Sampler::Open(Overwriting(64 << 10));
+  INFO(sampler.status());
+  REQUIRE(sampler.ok());
+  CHECK(absl::IsFailedPrecondition(sampler->Snapshot().status()));
+  REQUIRE(sampler->Start().ok());
+  std::multiset<uint64_t> seen;
+  for (size_t part = 0; part < 6; ++part) {
+    memory.Touch(100 * part, 100);
+    REQUIRE(sampler->Snapshot().ok());
+    const std::vector<uint64_t> pages = Pages(*sampler);
+    CHECK(pages.size() >= 100);
+    CHECK(std::find(pages.begin(), pages.end(), PageOf(memory, 100 * part)) >
+          std::find(pages.begin(), pages.end(), PageOf(memory, 100 * part + 99)));
+    seen.insert(pages.begin(), pages.end());
+  }
+  for (size_t i = 0; i < 600; ++i) CHECK(seen.count(PageOf(memory, i)) == 1);  // none missed, none twice
+  REQUIRE(sampler->Stop().ok());
+  testing::DrainAll(*sampler);
+  const SamplerStats stats = sampler->stats();
+  testing::CheckBooksClose(stats);
+  CHECK(stats.overwritten_bytes == 0);
+}
+
+TEST_CASE("a flight recorder keeps the latest, and says how much it has overwritten", "[snapshot]") {
+  FreshPages memory(3000);
+  auto sampler = Sampler::Open(Overwriting(8192));
+  REQUIRE(sampler.ok());
+  REQUIRE(sampler->Start().ok());
+  memory.Touch(0, 3000);
+  REQUIRE(sampler->Stop().ok());
+  const std::vector<uint64_t> pages = Pages(*sampler);
+  REQUIRE(pages.size() > 100);
+  CHECK(std::count(pages.begin(), pages.begin() + 20, PageOf(memory, 2999)) == 1);
+  CHECK(sampler->stats().overwritten_bytes > 3000 * 40 - 8192);
+  CHECK(sampler->stats().malformed_bytes == 0);
+  CHECK(sampler->stats().events[0].lost == 0);
+}
+
+TEST_CASE("other threads' records are missed by no snapshot", "[snapshot]") {
+  FreshPages memory(20'000);
+  std::atomic<bool> go{false}, done{false};
+  std::thread worker([&] {
+    while (!go) std::this_thread::yield();
+    memory.Touch(0, memory.pages());
+    done = true;
+  });
+  auto sampler = Sampler::Open(Overwriting(1 << 20), Target::AllThreads());
+  INFO(sampler.status());
+  REQUIRE(sampler.ok());
+  REQUIRE(sampler->Start().ok());
+  go = true;
+  std::set<uint64_t> seen;
+  const auto take = [&] {
+    const std::vector<uint64_t> pages = Pages(*sampler);
+    seen.insert(pages.begin(), pages.end());
+  };
+  while (!done) {
+    const auto takeover = sampler->Snapshot();
+    REQUIRE(takeover.ok());
+    CHECK(takeover->from_ns < takeover->to_ns);
+    take();
+    testing::Sleep(500'000);
+  }
+  worker.join();
+  REQUIRE(sampler->Stop().ok());
+  take();
+  size_t missed = 0;
+  for (size_t i = 0; i < memory.pages(); ++i) missed += seen.count(PageOf(memory, i)) == 0;
+  const SamplerStats stats = sampler->stats();
+  if (stats.overwritten_bytes == 0) CHECK(missed == 0);
+}
+
+}  // namespace
+}  // namespace perfkit
