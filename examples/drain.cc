@@ -1,0 +1,86 @@
+// Samples in the caller's own event loop: one epoll for a timer that is the program's, and for the sampler's rings.
+//
+//   drain [SECONDS]       samples all threads of this program, and says now and then how many samples came
+#include <absl/strings/str_format.h>
+#include <perfkit/sampler.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <thread>
+
+namespace {
+
+// What is sampled: a thread that computes.
+void Work(const std::atomic<bool>& stop) {
+  volatile double x = 1;
+  while (!stop) x = x * 1.0000001 + 1;
+}
+
+bool Watch(int epoll, int fd) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = fd;
+  return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+// Runs until the timer has ticked `ticks` times. Rings wake the loop when they hold enough; the rest is taken at a
+// tick.
+uint64_t Loop(perfkit::Sampler& sampler, int epoll, int timer, int ticks) {
+  uint64_t samples = 0;
+  const auto count = [&](const perfkit::SamplerRecord& record) {
+    perfkit::Dispatch(record, sampler.layout(), [&](const perfkit::Sample&) { ++samples; });
+  };
+  while (ticks > 0) {
+    epoll_event ready{};
+    if (epoll_wait(epoll, &ready, 1, -1) != 1) continue;  // a signal came
+    if (ready.data.fd == timer) {
+      uint64_t passed = 0;
+      if (read(timer, &passed, sizeof(passed)) == sizeof(passed)) ticks -= static_cast<int>(passed);
+    }
+    sampler.Drain(count);
+  }
+  return samples;
+}
+
+int Fail(const std::string& why) {
+  std::fprintf(stderr, "drain: %s\n", why.c_str());
+  return 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int ticks = 10 * (argc > 1 ? std::atoi(argv[1]) : 1);
+  std::atomic<bool> stop{false};
+  std::thread worker(Work, std::cref(stop));
+  auto sampler = perfkit::Sampler::Open(
+      {.events = {{.event = "cpu-clock:u", .rate = perfkit::Frequency{1000}}}, .watermark_bytes = 4096},
+      perfkit::Target::AllThreads());
+  int status = 1;
+  const int epoll = epoll_create1(EPOLL_CLOEXEC), timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+  const itimerspec tenth{{0, 100'000'000}, {0, 100'000'000}};
+  if (!sampler.ok()) {
+    status = Fail(sampler.status().ToString());
+  } else if (!Watch(epoll, sampler->poll_fd()) || !Watch(epoll, timer) ||
+             timerfd_settime(timer, 0, &tenth, nullptr) != 0) {
+    status = Fail("cannot wait");
+  } else if (const absl::Status started = sampler->Start(); !started.ok()) {
+    status = Fail(started.ToString());
+  } else {
+    const uint64_t samples = Loop(*sampler, epoll, timer, ticks);
+    const perfkit::SamplerStats stats = sampler->stats();
+    absl::PrintF("%d samples, %d lost, %.2f %% of a CPU to read them\n", samples, stats.events[0].lost,
+                 100 * static_cast<double>(stats.own_cpu_ns) / (1e8 * ticks));
+    status = 0;
+  }
+  stop = true;
+  worker.join();
+  close(timer);
+  close(epoll);
+  return status;
+}
