@@ -1,0 +1,80 @@
+// Tracepoints with filters, uprobes and breakpoints as sampled events: where this user may have them.
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+
+#include "absl/strings/str_format.h"
+#include "tests/sample/support.h"
+#include "tests/support/skip.h"
+
+namespace perfkit {
+namespace {
+
+// In a child with mounts of its own, tracefs among them: 0 fine, 1 not, 2 it cannot be mounted.
+template <class Body>
+int WithTracefs(Body&& body) {
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool mounted = unshare(CLONE_NEWNS) == 0 && mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+                         mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, nullptr) == 0;
+    _exit(!mounted ? 2 : body() ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+// Samples of an event while `work` runs, and whether the books close; nothing when it does not open.
+template <class Work>
+std::optional<uint64_t> SamplesOf(const SampledEvent& event, Work&& work) {
+  SamplerOptions options;
+  options.events = {event};
+  auto sampler = Sampler::Open(options);
+  if (!sampler.ok()) {
+    std::printf("%s\n", std::string(sampler.status().message()).c_str());
+    return std::nullopt;
+  }
+  if (!sampler->Start().ok()) return std::nullopt;
+  work();
+  if (!sampler->Stop().ok()) return std::nullopt;
+  const uint64_t samples = testing::CountSamples(*sampler)[0];
+  const EventBooks books = sampler->stats().events[0];
+  return books.accounted() == books.counted ? std::optional(samples) : std::nullopt;
+}
+
+TEST_CASE("a tracepoint's filter drops in the kernel what does not pass", "[live_events]") {
+  const int result = WithTracefs([] {
+    const auto calls = [] {
+      for (int fd = 1000; fd < 1100; ++fd) syscall(SYS_close, fd);
+    };
+    const auto some = SamplesOf({.event = "syscalls:sys_enter_close", .filter = "fd >= 1040 && fd < 1050"}, calls);
+    const auto all = SamplesOf({.event = "syscalls:sys_enter_close", .filter = ""}, calls);
+    const auto wrong = SamplesOf({.event = "syscalls:sys_enter_close", .filter = "fdd == 1"}, calls);
+    return some == 10u && all >= 100u && !wrong;
+  });
+  if (result == 2) SKIP_TEST("tracefs cannot be mounted here");
+  CHECK(result == 0);
+}
+
+__attribute__((noinline)) void Probed(volatile int* count) { *count = *count + 1; }
+
+TEST_CASE("a breakpoint gives a sample for each call", "[live_events]") {
+  if (testing::kSanitized) SKIP_TEST("a sanitizer's runtime may hold the breakpoints");
+  volatile int count = 0;
+  const std::string name = absl::StrFormat("mem:0x%x:x", reinterpret_cast<uintptr_t>(&Probed));
+  SamplerOptions options;
+  options.events = {{.event = name + ":u"}};
+  if (const auto probe = Sampler::Open(options); !probe.ok()) SKIP_TEST(std::string(probe.status().message()));
+  const auto samples = SamplesOf({.event = name + ":u"}, [&] {
+    for (int i = 0; i < 50; ++i) Probed(&count);
+  });
+  CHECK(samples == 50u);
+}
+
+}  // namespace
+}  // namespace perfkit
