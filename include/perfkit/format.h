@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "perfkit/counter.h"
 #include "perfkit/scope.h"
@@ -10,7 +13,7 @@
 namespace perfkit {
 
 // One line an event: value (scaled where it was multiplexed, and then said so), unit, coverage, the metric that goes
-// with it (metrics.h), or "n/a" with its reason. `wall_ns` is how long it all took on the clock on the wall; with 0,
+// with it (below), or "n/a" with its reason. `wall_ns` is how long it all took on the clock on the wall; with 0,
 // unknown, nothing is related to that. Allocates; for reports, not for hot paths.
 std::string FormatTable(const CounterSet& set, const ScopeTotals& total, uint64_t wall_ns = 0);
 
@@ -24,5 +27,30 @@ std::string FormatMachine(const EventRoots& roots = {});
 
 // 1234567 -> "1,234,567".
 std::string FormatNumber(uint64_t value);
+
+// Metrics, the comments that simpleperf stat and perf stat print behind a count, as values: instructions a cycle, clock
+// rate, miss ratios, rates a second, CPUs used. A metric needs every count that it is made of: where one was not
+// counted there is no metric, and where one was multiplexed its scaled value is taken and the lowest coverage is
+// carried along.
+
+// A count with the event's canonical name, as the input of a metric.
+struct NamedCount {
+  std::string_view name;
+  Count count;
+};
+
+// "1.84 instructions per cycle", with the coverage of its weakest part.
+struct Metric {
+  double value = 0;
+  std::string_view unit;
+  double coverage = 0;
+};
+
+// The metric that belongs behind `counts[i]`, from that count and the others. `wall_ns` is how long the region took on
+// the clock on the wall; 0: unknown, then nothing is related to it. Nothing where no metric applies.
+std::optional<Metric> MetricFor(std::span<const NamedCount> counts, size_t i, uint64_t wall_ns);
+
+// The metric as text: "1.84 insn/cycle", "0.93 CPUs used", "2.10 K/s".
+std::string FormatMetric(const Metric& metric);
 
 }  // namespace perfkit

@@ -5,12 +5,11 @@
 // and perf stat (tools/perf/util/stat-shadow.c). Where they differ: simpleperf prints cycles per instruction, perf
 // instructions per cycle; perf relates rates to CPU time, simpleperf to the time that the counter ran. Here a clock
 // rate is of CPU time when it was counted, all other rates of the clock on the wall.
-#include "perfkit/metrics.h"
-
 #include <algorithm>
 #include <array>
 
 #include "absl/strings/str_format.h"
+#include "perfkit/format.h"
 #include "src/base/scale.h"
 
 namespace perfkit {

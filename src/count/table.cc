@@ -9,7 +9,6 @@
 
 #include "absl/strings/str_format.h"
 #include "perfkit/format.h"
-#include "perfkit/metrics.h"
 #include "src/base/scale.h"
 
 namespace perfkit {

@@ -1,7 +1,6 @@
 // Opens a sampler: its rings, its threads, and what tells whose record is whose.
 #include "src/sample/core.h"
 
-#include <sys/epoll.h>
 
 #include <algorithm>
 #include <bit>

@@ -1,5 +1,4 @@
 // Reads the rings: each record to the visitor, or into the books.
-#include <sys/epoll.h>
 
 #include <algorithm>
 #include <array>

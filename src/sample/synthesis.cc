@@ -1,8 +1,6 @@
 // Writes records in the kernel's layouts: include/uapi/linux/perf_event.h, enum perf_event_type.
 #include "src/sample/synthesis.h"
 
-#include <sys/mman.h>
-
 #include <cstring>
 #include <string>
 
@@ -14,6 +12,7 @@
 #include "src/proc/threads.h"
 #include "src/sys/files.h"
 #include "src/sys/kernel.h"
+#include "src/sys/mapping.h"
 
 namespace perfkit::sample {
 namespace {

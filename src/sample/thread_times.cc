@@ -1,5 +1,5 @@
 // Adds up the times between a thread's switches.
-#include "perfkit/thread_times.h"
+#include "perfkit/sampler.h"
 
 namespace perfkit {
 

@@ -1,6 +1,8 @@
 // A memory mapping with one owner.
 #pragma once
 
+#include <sys/mman.h>
+
 #include <cstddef>
 #include <optional>
 #include <span>

@@ -1,8 +1,8 @@
 // Metrics against numbers that simpleperf and perf printed, and against what must not be computed.
-#include "perfkit/metrics.h"
-
 #include <catch2/catch.hpp>
 #include <vector>
+
+#include "perfkit/format.h"
 
 namespace perfkit {
 namespace {

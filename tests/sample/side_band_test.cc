@@ -6,7 +6,7 @@
 #include <string>
 #include <thread>
 
-#include "perfkit/thread_times.h"
+#include "perfkit/sampler.h"
 #include "tests/sample/support.h"
 
 namespace perfkit {
