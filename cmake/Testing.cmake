@@ -47,6 +47,9 @@ function(perfkit_unit_test module)
   add_executable(${target} ${arg_SOURCES})
   perfkit_target(${target})
   target_link_libraries(${target} PRIVATE perfkit_test_main ${arg_LIBRARIES})
+  if(PERFKIT_FAST_BUILD)
+    target_precompile_headers(${target} REUSE_FROM perfkit_test_main)
+  endif()
   perfkit_add_test(${target} COMMAND ${target} LABELS unit)
   # One at a time: what the kernel lets an ordinary user lock for rings, it counts by user.
   perfkit_add_test(${target}@${PERFKIT_NOBODY} UID ${PERFKIT_NOBODY} COMMAND ${target} LABELS unit nobody
