@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "perfkit/event_spec.h"
+#include "perfkit/event_type.h"
 
 namespace perfkit {
 

@@ -17,7 +17,6 @@
 #include "absl/status/statusor.h"
 #include "perfkit/count.h"
 #include "perfkit/event.h"
-#include "perfkit/event_spec.h"
 #include "perfkit/target.h"
 
 namespace perfkit {

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "perfkit/event_spec.h"
+#include "perfkit/event_type.h"
 
 namespace perfkit {
 

@@ -1,11 +1,14 @@
 // Events as constants: what the kernel calls (type, config), with the name that perf gives it.
 //
-// An EventType is a literal: compare it, switch on it, keep it in a table. It includes nothing that costs compile time.
+// An EventType is a literal: compare it, switch on it, keep it in a table. Nothing here costs much compile time.
 // Everything else that can be counted (sysfs PMUs, tracepoints, breakpoints, modifiers) is written as text: event.h.
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
 
 namespace perfkit {
 
@@ -18,6 +21,18 @@ struct EventType {
   std::string_view name;
 
   friend constexpr bool operator==(const EventType&, const EventType&) = default;
+};
+
+// What every Open takes for an event: text as perf spells it, or a constant. Implicit from both, so that a call site
+// reads {"cycles:u", event::kPageFaults}. Owns its text.
+struct EventSpec {
+  EventSpec(const char* text) : text(text) {}                        // NOLINT(google-explicit-constructor)
+  EventSpec(std::string_view text) : text(text) {}                   // NOLINT(google-explicit-constructor)
+  EventSpec(std::string text) : text(std::move(text)) {}             // NOLINT(google-explicit-constructor)
+  EventSpec(const EventType& type) : text(type.name), type(type) {}  // NOLINT(google-explicit-constructor)
+
+  std::string text;
+  std::optional<EventType> type;  // set: `text` is only its name, and is not parsed
 };
 
 // Where an event comes from: the headings under which events are listed.

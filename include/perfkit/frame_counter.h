@@ -22,7 +22,7 @@
 #include <string_view>
 #include <vector>
 
-#include "perfkit/event_spec.h"
+#include "perfkit/event_type.h"
 #include "perfkit/frame.h"
 #include "perfkit/thread_slots.h"
 

@@ -27,7 +27,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "perfkit/event_spec.h"
+#include "perfkit/event_type.h"
 #include "perfkit/sample.h"
 #include "perfkit/target.h"
 

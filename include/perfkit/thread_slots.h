@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "perfkit/count.h"
-#include "perfkit/event_spec.h"
+#include "perfkit/event_type.h"
 
 namespace perfkit {
 

@@ -14,7 +14,7 @@
 #include <memory>
 #include <span>
 
-#include "perfkit/event_spec.h"
+#include "perfkit/event_type.h"
 
 namespace perfkit {
 
