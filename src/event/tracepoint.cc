@@ -15,7 +15,7 @@
 namespace perfkit::event {
 namespace {
 
-constexpr size_t kLargestIdFile = 4096;
+constexpr size_t kLargestIdFile = 4096, kLargestFormatFile = 1 << 20;
 constexpr char kMount[] = "as root: mount -t tracefs tracefs /sys/kernel/tracing";
 constexpr char kNotMounted[] = "tracefs, where the kernel numbers its tracepoints, is not mounted";
 
@@ -132,6 +132,25 @@ absl::Status FillTracepoint(std::string_view whole, std::string_view group, std:
   return absl::OkStatus();
 }
 
+// "group:name", maybe with modifiers: what FillTracepoint took apart.
+absl::StatusOr<TracepointFormat> ReadFormat(const EventConfig& event, const EventRoots& roots) {
+  const auto [group, rest] = base::Cut(event.name, ':');
+  const std::string_view name = base::Cut(rest, ':').first;
+  if (event.parts.front().type != sys::kTypeTracepoint || !IsTracepointWord(group) || !IsTracepointWord(name)) {
+    return absl::Status(
+        absl::StatusCode::kInvalidArgument,
+        absl::StrFormat("event '%s' is not written as a tracepoint, 'group:name', so no format is known for it",
+                        Printable(event.name)));
+  }
+  const absl::StatusOr<std::string> tracefs = TracefsFolder(roots);
+  if (!tracefs.ok()) return tracefs.status();
+  const std::string path = absl::StrFormat("%s/events/%s/%s/format", *tracefs, group, name);
+  const absl::StatusOr<std::string> text = sys::ReadFile(path, kLargestFormatFile);
+  if (absl::IsPermissionDenied(text.status())) return MayNotLook(event.name, group, path);
+  if (!text.ok()) return text.status();
+  return TracepointFormat::Parse(*text);
+}
+
 // A group has `enable`, a tracepoint `id`.
 std::vector<std::string> TracepointGroups(const std::string& tracefs) { return Folders(tracefs + "/events", "enable"); }
 
@@ -152,3 +171,13 @@ std::vector<std::string> TracepointsNamed(std::string_view name, const EventRoot
 }
 
 }  // namespace perfkit::event
+
+namespace perfkit {
+
+absl::StatusOr<TracepointFormat> TracepointFormat::Of(const EventSpec& tracepoint, const EventRoots& roots) {
+  const absl::StatusOr<EventConfig> event = ResolveEvent(tracepoint, roots);
+  if (!event.ok()) return event.status();
+  return event::ReadFormat(*event, roots);
+}
+
+}  // namespace perfkit

@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "perfkit/event.h"
+#include "perfkit/tracepoint.h"
 
 namespace perfkit::event {
 
@@ -24,6 +25,10 @@ bool IsKernelSideGroup(std::string_view group);
 // not mounted; PermissionDenied when this user may not look.
 absl::Status FillTracepoint(std::string_view whole, std::string_view group, std::string_view name,
                             const EventRoots& roots, EventConfig& config);
+
+// The format file of an event that is one. InvalidArgument when it is none, or was written without its name; else as
+// FillTracepoint.
+absl::StatusOr<TracepointFormat> ReadFormat(const EventConfig& event, const EventRoots& roots);
 
 // Groups, and the names in one; sorted; empty when there are none to see.
 std::vector<std::string> TracepointGroups(const std::string& tracefs);

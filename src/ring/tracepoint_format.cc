@@ -1,5 +1,5 @@
 // Parses format files, and reads fields out of raw data.
-#include "src/ring/tracepoint_format.h"
+#include "perfkit/tracepoint.h"
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@
 #include "src/base/number.h"
 #include "src/base/text.h"
 
-namespace perfkit::ring {
+namespace perfkit {
 namespace {
 
 constexpr size_t kMostFields = 1024;
@@ -177,4 +177,4 @@ std::optional<std::string_view> TracepointField::Text(Bytes raw) const {
   return base::Cut(std::string_view(text, data->size()), '\0').first;
 }
 
-}  // namespace perfkit::ring
+}  // namespace perfkit

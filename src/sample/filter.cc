@@ -11,7 +11,6 @@
 #include "src/base/text.h"
 #include "src/event/suggest.h"
 #include "src/event/tracepoint.h"
-#include "src/sys/files.h"
 #include "src/sys/perf_abi.h"
 
 namespace perfkit::sample {
@@ -24,8 +23,7 @@ constexpr std::array<std::string_view, 8> kOperators = {"==", "!=", "<=", ">=", 
 // Walks through a filter and writes it again.
 class FilterParser {
  public:
-  FilterParser(const ring::TracepointFormat& format, std::string_view text)
-      : format_(format), whole_(text), left_(text) {}
+  FilterParser(const TracepointFormat& format, std::string_view text) : format_(format), whole_(text), left_(text) {}
 
   absl::StatusOr<std::string> Parse() {
     if (whole_.size() >= kLongestFilter) return Wrong("it is longer than the kernel takes");
@@ -76,7 +74,7 @@ class FilterParser {
     SkipBlanks();
     const size_t end = std::min(left_.find_first_of(" \t\n=!<>&~()|\"'"), left_.size());
     const std::string name(left_.substr(0, end));
-    const ring::TracepointField* const field = format_.Find(name);
+    const TracepointField* const field = format_.Find(name);
     if (field == nullptr) return NoSuchField(name);
     Take(left_.substr(0, end));
     SkipBlanks();
@@ -92,11 +90,11 @@ class FilterParser {
 
   absl::Status NoSuchField(const std::string& name) const {
     std::vector<std::string> names;
-    for (const ring::TracepointField& field : format_.fields()) names.push_back(field.name);
+    for (const TracepointField& field : format_.fields()) names.push_back(field.name);
     return Wrong(absl::StrFormat("there is no field '%s'%s", name, event::DidYouMeanOr(name, names, "there are")));
   }
 
-  absl::Status ParseValue(const ring::TracepointField& field, std::string_view op) {
+  absl::Status ParseValue(const TracepointField& field, std::string_view op) {
     SkipBlanks();
     const bool text_field = field.is_text || field.type.find("char *") != std::string::npos;
     if (text_field && op != "==" && op != "!=" && op != "~") return Wrong("texts are compared by == != or ~");
@@ -129,14 +127,14 @@ class FilterParser {
     return absl::OkStatus();
   }
 
-  const ring::TracepointFormat& format_;
+  const TracepointFormat& format_;
   std::string_view whole_, left_;
   std::string out_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::string> CheckFilter(const ring::TracepointFormat& format, std::string_view filter) {
+absl::StatusOr<std::string> CheckFilter(const TracepointFormat& format, std::string_view filter) {
   return FilterParser(format, filter).Parse();
 }
 
@@ -146,14 +144,7 @@ absl::StatusOr<std::string> CheckFilter(const EventConfig& event, std::string_vi
     return absl::Status(absl::StatusCode::kInvalidArgument,
                         absl::StrFormat("event '%s' has a filter, and only tracepoints can", event.name));
   }
-  const absl::StatusOr<std::string> folder = event::TracefsFolder(roots);
-  if (!folder.ok()) return folder.status();
-  // "group:name", maybe with modifiers.
-  const auto [group, rest] = base::Cut(event.name, ':');
-  const std::string_view name = base::Cut(rest, ':').first;
-  const auto text = sys::ReadFile(absl::StrFormat("%s/events/%s/%s/format", *folder, group, name));
-  if (!text.ok()) return text.status();
-  const absl::StatusOr<ring::TracepointFormat> format = ring::TracepointFormat::Parse(*text);
+  const absl::StatusOr<TracepointFormat> format = event::ReadFormat(event, roots);
   if (!format.ok()) return format.status();
   return CheckFilter(*format, filter);
 }

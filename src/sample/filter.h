@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "perfkit/event.h"
-#include "src/ring/tracepoint_format.h"
+#include "perfkit/tracepoint.h"
 
 namespace perfkit::sample {
 
@@ -20,6 +20,6 @@ namespace perfkit::sample {
 absl::StatusOr<std::string> CheckFilter(const EventConfig& event, std::string_view filter, const EventRoots& roots);
 
 // The same, for a format that is at hand.
-absl::StatusOr<std::string> CheckFilter(const ring::TracepointFormat& format, std::string_view filter);
+absl::StatusOr<std::string> CheckFilter(const TracepointFormat& format, std::string_view filter);
 
 }  // namespace perfkit::sample

@@ -1,7 +1,7 @@
 // Fuzzes the reader of tracepoint formats: a format file, a NUL, and the raw data of a sample.
 #include <algorithm>
 
-#include "src/ring/tracepoint_format.h"
+#include "perfkit/tracepoint.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace perfkit {
@@ -10,14 +10,14 @@ PERFKIT_FUZZ_TARGET(FuzzTracepointFormat) {
   const std::string_view all(reinterpret_cast<const char*>(data), size);
   const std::string_view text = all.substr(0, all.find('\0'));
   const Bytes raw = std::as_bytes(std::span(all)).subspan(std::min(text.size() + 1, size));
-  const auto format = ring::TracepointFormat::Parse(text);
+  const auto format = TracepointFormat::Parse(text);
   if (!format.ok()) {
     const std::string message(format.status().message());
     PERFKIT_FUZZ_CHECK(message.size() > 20 && message.size() < 1000);
     PERFKIT_FUZZ_CHECK(std::ranges::all_of(message, [](char c) { return c >= ' ' && c <= '~'; }));
     return 0;
   }
-  for (const ring::TracepointField& field : format->fields()) {
+  for (const TracepointField& field : format->fields()) {
     PERFKIT_FUZZ_CHECK(!field.name.empty() && !field.type.empty());
     const std::optional<Bytes> bytes = field.Data(raw);
     PERFKIT_FUZZ_CHECK(!bytes || bytes->size() <= raw.size());

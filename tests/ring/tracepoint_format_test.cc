@@ -1,11 +1,10 @@
 // Format files as kernels write them, and the raw data of their samples: numbers, texts, arrays, dynamic data.
-#include "src/ring/tracepoint_format.h"
-
 #include <catch2/catch.hpp>
 
+#include "perfkit/tracepoint.h"
 #include "tests/support/record_builder.h"
 
-namespace perfkit::ring {
+namespace perfkit {
 namespace {
 
 using Place = TracepointField::Place;
@@ -142,4 +141,4 @@ TEST_CASE("what is no format file is refused with the line", "[tracepoint]") {
 }
 
 }  // namespace
-}  // namespace perfkit::ring
+}  // namespace perfkit

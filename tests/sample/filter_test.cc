@@ -20,7 +20,7 @@ print fmt: "prev_comm=%s", REC->prev_comm
 )";
 
 absl::StatusOr<std::string> Check(std::string_view filter) {
-  const auto format = ring::TracepointFormat::Parse(kFormat);
+  const auto format = TracepointFormat::Parse(kFormat);
   REQUIRE(format.ok());
   return CheckFilter(*format, filter);
 }

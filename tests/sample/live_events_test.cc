@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "absl/strings/str_format.h"
+#include "perfkit/tracepoint.h"
 #include "tests/sample/support.h"
 #include "tests/support/skip.h"
 
@@ -45,6 +46,41 @@ std::optional<uint64_t> SamplesOf(const SampledEvent& event, Work&& work) {
   const uint64_t samples = testing::CountSamples(*sampler)[0];
   const EventBooks books = sampler->stats().events[0];
   return books.accounted() == books.counted ? std::optional(samples) : std::nullopt;
+}
+
+// The first arguments of this thread's close() from 1000 up, as the tracepoint's samples tell them.
+std::vector<uint64_t> FdsByTracepoint(int calls) {
+  std::vector<uint64_t> fds;
+  const auto format = TracepointFormat::Of("syscalls:sys_enter_close");
+  SamplerOptions options;
+  options.events = {{.event = "syscalls:sys_enter_close", .filter = "fd >= 1000"}};
+  auto sampler = Sampler::Open(options);
+  if (!format.ok() || format->Find("fd") == nullptr || !sampler.ok() || !sampler->Start().ok()) return fds;
+  for (int fd = 1000; fd < 1000 + calls; ++fd) syscall(SYS_close, fd);
+  sampler->Stop().IgnoreError();
+  sampler->Drain([&](const SamplerRecord& record) {
+    Dispatch(record, sampler->layout(),
+             [&](const Sample& sample) { fds.push_back(format->Find("fd")->Unsigned(sample.raw()).value_or(0)); });
+  });
+  return fds;
+}
+
+TEST_CASE("a tracepoint's samples hold the values of its fields", "[live_events]") {
+  const int result = WithTracefs([] {
+    const std::vector<uint64_t> fds = FdsByTracepoint(100);
+    bool same = fds.size() == 100;
+    for (size_t i = 0; i < fds.size(); ++i) same = same && fds[i] == 1000 + i;
+    return same;
+  });
+  if (result == 2) SKIP_TEST("tracefs cannot be mounted here");
+  CHECK(result == 0);
+}
+
+TEST_CASE("only a tracepoint has a format, and the answer says so", "[live_events]") {
+  const auto none = TracepointFormat::Of("page-faults");
+  CHECK(absl::IsInvalidArgument(none.status()));
+  CHECK(std::string(none.status().message()).find("'page-faults' is not written as a tracepoint") != std::string::npos);
+  CHECK(TracepointFormat::Of("syscalls:sys_enter_clos").status().code() != absl::StatusCode::kOk);
 }
 
 TEST_CASE("a tracepoint's filter drops in the kernel what does not pass", "[live_events]") {

@@ -4,6 +4,12 @@
 //   field:__data_loc char[] filename;	offset:8;	size:4;	signed:0;
 //
 // File and data are both taken for hostile: whatever they say, only the data's own bytes are read.
+//
+//   auto format = perfkit::TracepointFormat::Of("syscalls:sys_enter_openat");
+//   const perfkit::TracepointField* flags = format->Find("flags");
+//   ...  // in the visitor of samples of that event:
+//   flags->Unsigned(sample.raw())
+//
 // Source: kernel/trace/trace_events.c (f_show), include/trace/stages/ of the kernel for the two kinds of dynamic data.
 #pragma once
 
@@ -15,11 +21,13 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "perfkit/event.h"
 #include "perfkit/ring_reader.h"
 
-namespace perfkit::ring {
+namespace perfkit {
 
-// One field. All that reads data gives nothing where the data is too short for it.
+// One field. All that reads data gives nothing where the data is too short for it. `raw` is Sample::raw(): views of it
+// die with the sample.
 struct TracepointField {
   enum class Place : uint8_t {
     kStatic,    // at `offset`, `size` bytes
@@ -48,9 +56,12 @@ struct TracepointField {
   std::optional<std::string_view> Text(Bytes raw) const;
 };
 
-// Fields of one tracepoint.
+// Fields of one tracepoint. A value: read it once, ahead of the samples.
 class TracepointFormat {
  public:
+  // The format of "group:name". InvalidArgument: another kind of event. NotFound, PermissionDenied: as ParseEvent.
+  static absl::StatusOr<TracepointFormat> Of(const EventSpec& tracepoint, const EventRoots& roots = {});
+
   // Parses the text of a format file. InvalidArgument when it is none: with the line, and what is wrong with it.
   static absl::StatusOr<TracepointFormat> Parse(std::string_view text);
 
@@ -66,4 +77,4 @@ class TracepointFormat {
   std::vector<TracepointField> fields_;
 };
 
-}  // namespace perfkit::ring
+}  // namespace perfkit
