@@ -1,11 +1,10 @@
-// One fault, one sleep, two snapshots.
+// One fault, one switch, two snapshots.
 #include "src/count/self_test.h"
-
-#include <time.h>
 
 #include "src/count/paths.h"
 #include "src/count/usage.h"
 #include "src/sys/mapping.h"
+#include "src/sys/switches.h"
 
 namespace perfkit::count {
 namespace {
@@ -23,15 +22,14 @@ Books Take(Source& source) {
   return books;
 }
 
-// A page that nobody has touched yet, touched; then a sleep, which switches the thread off and on.
-bool FaultAndSleep() {
+// A page that nobody has touched yet, touched; then away from the CPU and back. A sleep that did not switch the thread
+// would be taken for a ring that does not move.
+bool FaultAndSwitch() {
   std::optional<sys::Mapping> page = sys::Mapping::Anonymous(sys::PageSize());
   if (!page) return false;
   *reinterpret_cast<volatile char*>(page->data()) = 1;
   page->Reset();
-  const timespec shortest{0, 1};
-  sys::kernel().nanosleep(&shortest);
-  return true;
+  return sys::SwitchAway();
 }
 
 uint64_t Gain(const Books& before, const Books& after, UsageField field) {
@@ -56,7 +54,7 @@ bool Plausible(const Source::Slot& slot, uint64_t gain, const Books& before, con
 
 uint32_t FailedSelfTest(Source& source) {
   const Books before = Take(source);
-  const bool worked = FaultAndSleep();
+  const bool worked = FaultAndSwitch();
   Books after;
   source.ReadSlow(after.snapshot);
   after.usage_known = after.usage.Read();

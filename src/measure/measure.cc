@@ -1,20 +1,14 @@
 // The repetitions: regions in turns, an empty one first, and what a context switch touched left out.
 #include "perfkit/measure.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 
 #include "absl/strings/str_format.h"
 #include "src/measure/by_zone.h"
 #include "src/measure/statistics.h"
 #include "src/measure/take.h"
-#include "src/sys/kernel.h"
 #include "src/sys/perf_error.h"
-
-#ifndef RUSAGE_THREAD
-#define RUSAGE_THREAD 1
-#endif
+#include "src/sys/switches.h"
 
 namespace perfkit::measure {
 namespace {
@@ -34,12 +28,6 @@ uint32_t DefaultRepetitions(EventClass event_class) {
   return 1;
 }
 
-// Context switches of this thread so far; the kernel's own count, which needs no permission.
-int64_t Switches() {
-  rusage usage{};
-  return sys::kernel().getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nvcsw + usage.ru_nivcsw : 0;
-}
-
 bool AnyThrew(std::span<const Region> regions) {
   return std::any_of(regions.begin(), regions.end(), [](const Region& region) { return *region.threw; });
 }
@@ -54,12 +42,12 @@ absl::StatusOr<Round> TakeRound(const Take& take, std::span<const Region> region
   Round round{std::vector<int64_t>(regions.size())};
   for (size_t i = 0; i < regions.size(); ++i) {
     const size_t r = backwards ? regions.size() - 1 - i : i;
-    const int64_t switches = Switches();
+    const std::optional<uint64_t> switches = sys::ThreadSwitches();
     const absl::StatusOr<int64_t> value =
         empty ? take.take(regions[r].empty, regions[r].empty_self) : take.take(regions[r].call, regions[r].self);
     if (!value.ok()) return value.status();
     if (*regions[r].threw) break;
-    round.switched |= Switches() != switches;
+    round.switched |= sys::ThreadSwitches() != switches;
     round.values[r] = *value;
   }
   return round;

@@ -8,7 +8,7 @@
 
 #include "tests/count/sets.h"
 #include "tests/support/as_user.h"
-#include "tests/support/fake_kernel.h"
+#include "tests/support/lying_kernel.h"
 #include "tests/support/work.h"
 
 namespace perfkit {
@@ -156,6 +156,15 @@ TEST_CASE("a ring that does not tell the truth is found out, and not used", "[fa
   REQUIRE(set.ok());
   CHECK(set->path(0) == ReadPath::kGroupRead);
   CHECK(set->path(1) == ReadPath::kGroupRead);
+}
+
+TEST_CASE("a ring is not blamed for a sleep that switched nobody", "[fault]") {
+  FakeKernel fake;
+  testing::MakeShortSleepsNone(fake);
+  const auto set = CounterSet::Open(kFour);
+  REQUIRE(set.ok());
+  CHECK(set->path(1) == ReadPath::kRing);
+  CHECK(set->path(2) == ReadPath::kRing);
 }
 
 TEST_CASE("a group read that comes back short, or not at all, is no number", "[fault]") {

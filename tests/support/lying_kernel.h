@@ -1,4 +1,5 @@
-// Kernels that are not the truth: hardware events that open and count nothing, or that count something else.
+// Kernels that are not the truth: hardware events that open and count nothing, or that count something else; sleeps
+// that are none.
 #pragma once
 
 #include "tests/support/fake_kernel.h"
@@ -24,6 +25,14 @@ inline void MakeHardwareSilent(FakeKernel& fake) { fake.below().perf_event_open 
 // A machine whose hardware events all count: nanoseconds.
 inline void MakeHardwareCount(FakeKernel& fake) {
   fake.below().perf_event_open = OpenSoftwareInstead<sys::kSwTaskClock>;
+}
+
+// A machine where sleeps of less than 0.2 ms are over before their thread has left the CPU: what happens now and then
+// when a hypervisor takes the CPU away between the start of the timer and the switch.
+inline void MakeShortSleepsNone(FakeKernel& fake) {
+  fake.below().nanosleep = [](const timespec* time) {
+    return time->tv_sec == 0 && time->tv_nsec < 200'000 ? 0 : sys::kLinux.nanosleep(time);
+  };
 }
 
 }  // namespace perfkit::testing
