@@ -6,6 +6,7 @@
 
 #include "src/sys/kernel.h"
 #include "src/sys/mapping.h"
+#include "src/sys/switches.h"
 
 namespace perfkit::doctor {
 namespace {
@@ -13,7 +14,6 @@ namespace {
 constexpr int kLoopRounds = 200'000;
 constexpr size_t kPages = 256;
 constexpr int kReads = 20'000;
-constexpr long kSleepNs = 100'000;
 constexpr int kCalls = 64;
 constexpr int kWrites = 64;
 constexpr int kProbes = 64;
@@ -64,8 +64,7 @@ void Workload::Run() {
   volatile uint64_t keep = Loop();
   static_cast<void>(keep);
   TouchAndReadPages();
-  const timespec nap{0, kSleepNs};
-  sys::kernel().nanosleep(&nap);
+  sys::SwitchAway();
   for (int i = 0; i < kCalls; ++i) sys::kernel().getpid();
   for (int i = 0; i < kWrites; ++i) watched_word_ = static_cast<uint32_t>(i);
   for (int i = 0; i < kProbes; ++i) ProbedFunctionBody();

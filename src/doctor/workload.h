@@ -12,7 +12,7 @@ enum class Work : uint8_t {
   kLoop,     // arithmetic with a branch that nobody can predict
   kPages,    // first touches of fresh pages
   kReads,    // reads of memory, all over these pages
-  kSleep,    // a sleep: one switch away and back
+  kSleep,    // a sleep: a switch away and back
   kCalls,    // system calls (getpid)
   kWrites,   // stores to the watched word
   kProbe,    // calls of the probed function

@@ -117,6 +117,13 @@ TEST_CASE("software events count the work that must move them, for everybody", "
   CHECK(testing::AsOrdinaryUser(SoftwareEventsCount));
 }
 
+TEST_CASE("a sleep that switches nobody is tried again before an event is called silent", "[list]") {
+  FakeKernel fake;
+  testing::MakeShortSleepsNone(fake);
+  CHECK(SoftwareEventsCount());
+  CHECK(ProbeCapabilities().has(CapabilityId::kSwitchRecords));
+}
+
 TEST_CASE("page faults: about the pages that were touched", "[list]") {
   CHECK(Find(List(NoTrees()), "page-faults").value >= 16);  // 256, or fewer where pages come in larger folios
 }
