@@ -5,7 +5,6 @@
 #include <sys/mount.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -16,6 +15,7 @@
 #include "src/event/attr.h"
 #include "src/sys/fd.h"
 #include "tests/support/skip.h"
+#include "tests/support/work.h"
 
 namespace perfkit {
 namespace {
@@ -33,12 +33,7 @@ std::optional<uint64_t> Count(const EventConfig& event, Work&& work) {
   return read_before && read_after ? std::optional(after - before) : std::nullopt;
 }
 
-void SleepTenTimes() {
-  for (int i = 0; i < 10; ++i) {
-    const timespec time{.tv_sec = 0, .tv_nsec = 100'000};
-    ::nanosleep(&time, nullptr);
-  }
-}
+void SwitchTenTimes() { testing::SwitchAway(10); }
 
 // The program itself takes these faults: with and without exclude_kernel they count.
 void TouchTenPages() {
@@ -52,8 +47,8 @@ TEST_CASE("context switches under exclude_kernel count 0, page faults do not", "
   const std::optional<uint64_t> faults = Count(*ParseEvent("page-faults:u"), TouchTenPages);
   if (!faults) SKIP_TEST("this process may not open perf events");
   CHECK(*faults >= 10);
-  CHECK(Count(*ParseEvent("context-switches:u"), SleepTenTimes) == 0u);
-  const std::optional<uint64_t> all = Count(*ParseEvent("context-switches"), SleepTenTimes);
+  CHECK(Count(*ParseEvent("context-switches:u"), SwitchTenTimes) == 0u);
+  const std::optional<uint64_t> all = Count(*ParseEvent("context-switches"), SwitchTenTimes);
   if (!all) SKIP_TEST("this process may not count what the kernel does");
   CHECK(*all >= 10);
 }
@@ -65,7 +60,7 @@ enum Found : int { kAsClaimed = 0, kMayNot = 77, kNoEvent = 1, kSwitchesCounted 
 Found ProbeTracepoints() {
   if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return kMayNot;
   if (::mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, nullptr) != 0 && errno != EBUSY) return kMayNot;
-  const auto sleeps = [] { SleepTenTimes(); };
+  const auto switching = [] { SwitchTenTimes(); };
   const auto calls = [] {
     for (int i = 0; i < 10; ++i) ::syscall(SYS_getppid);
   };
@@ -73,10 +68,10 @@ Found ProbeTracepoints() {
   const auto user_raw = ParseEvent("raw_syscalls:sys_enter:u"), user_calls = ParseEvent("syscalls:sys_enter_getppid:u");
   if (!user_switches.ok() || !switches.ok() || !user_raw.ok() || !user_calls.ok()) return kNoEvent;
   if (!switches->kernel_side || !user_raw->kernel_side || user_calls->kernel_side) return kNoEvent;
-  const std::optional<uint64_t> all = Count(*switches, sleeps);
+  const std::optional<uint64_t> all = Count(*switches, switching);
   if (!all) return kMayNot;
   if (*all < 10) return kSilent;
-  if (Count(*user_switches, sleeps) != 0u || Count(*user_raw, calls) != 0u) return kSwitchesCounted;
+  if (Count(*user_switches, switching) != 0u || Count(*user_raw, calls) != 0u) return kSwitchesCounted;
   return Count(*user_calls, calls) == 10u ? kAsClaimed : kSyscallsMissed;
 }
 
