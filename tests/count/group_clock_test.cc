@@ -30,29 +30,40 @@ struct Pair {
 
 struct Times {
   double with_group, alone;
+  double apart;  // the most that lies between what one saw and the other: the time of both pairs of reads, by the wall
 };
+
+// Nanoseconds that `work` takes, by the clock on the wall: what a hypervisor steals meanwhile is in it.
+template <class Work>
+double WallNs(Work&& work) {
+  const uint64_t begun = testing::NowNs();
+  work();
+  return static_cast<double>(testing::NowNs() - begun);
+}
 
 template <class Work>
 Times Clock(const Pair& pair, size_t index, Work&& work) {
   Snapshot a, b, alone_a, alone_b;
-  pair.with_group.Read(a);
-  pair.alone.Read(alone_a);
+  const auto read = [&](Snapshot& together, Snapshot& alone) {
+    pair.with_group.Read(together);
+    pair.alone.Read(alone);
+  };
+  double apart = WallNs([&] { read(a, alone_a); });
   work();
-  pair.with_group.Read(b);
-  pair.alone.Read(alone_b);
+  apart += WallNs([&] { read(b, alone_b); });
   const Count by_group = pair.with_group.Difference(a, b, index);
   const Count by_itself = pair.alone.Difference(alone_a, alone_b, 0);
   CHECK(by_group.validity.counted());
   CHECK(by_group.coverage() == 1);
   CHECK(by_itself.value > 0);
-  return {static_cast<double>(by_group.value), static_cast<double>(by_itself.value)};
+  return {static_cast<double>(by_group.value), static_cast<double>(by_itself.value), apart};
 }
 
-// Both pairs of reads take turns, so that they differ by what lies between two reads: the spread of a few
-// microseconds, or of a time slice where something came in between.
-void CheckSame(const Times& times) {
-  INFO(times.with_group << " ns by the group, " << times.alone << " ns by its own event");
-  CHECK(std::abs(times.with_group - times.alone) < (testing::kSanitized ? 20e6 : 5e6));
+// `threads`: so many may run while the sets are read.
+void CheckSame(const Times& times, int threads = 1) {
+  INFO(times.with_group << " ns by the group, " << times.alone << " ns by its own event, read " << times.apart
+                        << " ns apart");
+  CHECK(std::abs(times.with_group - times.alone) <= threads * times.apart + 10e3);
 }
 
 void WorkAndSleep() {
@@ -87,23 +98,29 @@ TEST_CASE("a group's time is the thread's task-clock, wherever it stands in the 
 
 TEST_CASE("a group's time stands still while its thread sleeps", "[group_clock]") {
   const Pair pair = Pair::Open(Target::ThisThread(), {event::kTaskClock, event::kPageFaults});
-  const uint64_t wall = testing::NowNs();
-  const Times times = Clock(pair, 0, [] { Sleep(50'000'000); });
-  CHECK(testing::NowNs() - wall >= 50'000'000);
-  CHECK(times.with_group < 25e6);
+  Times times{};
+  const double wall = WallNs([&] { times = Clock(pair, 0, [] { Sleep(200'000'000); }); });
+  CHECK(wall >= 200e6);
+  CHECK(times.with_group < 100e6);  // what was stolen just before the sleep counts: some milliseconds
   CheckSame(times);
 }
 
 TEST_CASE("a group's time stands still while the set is switched off", "[group_clock]") {
   Pair pair = Pair::Open(Target::ThisThread(), {event::kTaskClock, event::kPageFaults});
-  const Times times = Clock(pair, 0, [&] {
+  double switching = 0;
+  Times times = Clock(pair, 0, [&] {
     Spin(1'000'000);
-    REQUIRE(pair.with_group.Disable().ok());
-    REQUIRE(pair.alone.Disable().ok());
+    switching += WallNs([&] {
+      REQUIRE(pair.with_group.Disable().ok());
+      REQUIRE(pair.alone.Disable().ok());
+    });
     Spin(100'000'000);
-    REQUIRE(pair.with_group.Enable().ok());
-    REQUIRE(pair.alone.Enable().ok());
+    switching += WallNs([&] {
+      REQUIRE(pair.with_group.Enable().ok());
+      REQUIRE(pair.alone.Enable().ok());
+    });
   });
+  times.apart += switching;
   CheckSame(times);
 }
 
@@ -118,7 +135,7 @@ TEST_CASE("group times of threads that come, go and stay add up", "[group_clock]
   stop = true;
   stop.notify_all();
   for (std::thread& thread : staying) thread.join();
-  CheckSame(times);
+  CheckSame(times, 4);  // us, those that stay, and the last of the others, which may still be ending
   CHECK(times.with_group > 10e6);
 }
 
