@@ -75,6 +75,13 @@ inline uint64_t SwitchesByUsage() {
   return static_cast<uint64_t>(usage.ru_nvcsw + usage.ru_nivcsw);
 }
 
+// The involuntary ones among them: somebody else wanted the CPU.
+inline uint64_t PreemptionsByUsage() {
+  rusage usage{};
+  getrusage(RUSAGE_THREAD, &usage);
+  return static_cast<uint64_t>(usage.ru_nivcsw);
+}
+
 // Leaves the CPU `times` times at least. A short sleep may be over before its thread has left the CPU, where a host or
 // another thread takes the CPU away in between: only the kernel's own books tell that there was a switch.
 inline void SwitchAway(int times = 1) {

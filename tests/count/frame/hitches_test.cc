@@ -37,9 +37,23 @@ Hitch HitchOf(FrameCounter& frames, Work&& work) {
   return last;
 }
 
+// The same, again until nothing came in between: neither another thread, by the kernel's books, nor a hypervisor, whose
+// part is in the task-clock of a frame that has next to nothing to do. A CPU that is taken away just before a sleep
+// leaves less of it to wait for.
+template <class Idle>
+Hitch UndisturbedHitchOf(FrameCounter& frames, Idle&& idle) {
+  Hitch hitch;
+  for (int tries = 0; tries < 100; ++tries) {
+    const uint64_t before = testing::PreemptionsByUsage();
+    hitch = HitchOf(frames, idle);
+    if (testing::PreemptionsByUsage() == before && frames.last().values[0] < 500'000) break;
+  }
+  return hitch;
+}
+
 TEST_CASE("hitches: a sleep is a wait") {
   FrameCounter frames({.events = {"task-clock"}, .hitch_budget = 5ms});
-  const Hitch hitch = HitchOf(frames, [] { testing::Sleep(20'000'000); });
+  const Hitch hitch = UndisturbedHitchOf(frames, [] { testing::Sleep(20'000'000); });
   REQUIRE(hitch.wall_ns >= 20'000'000);
   CHECK(hitch.budget_ns == 5'000'000);
   CHECK(std::string(hitch.worst_zone) == "culprit");
@@ -107,11 +121,13 @@ TEST_CASE("hitches: a competitor on the same CPU preempts") {
   const int cpu = FirstCpu();
   const OnCpu here(cpu);
   if (!here.bound) SKIP_TEST("threads cannot be bound to a CPU here");
-  std::atomic<bool> stop{false};
+  std::atomic<bool> there{false}, stop{false};
   std::thread competitor([&] {
     const OnCpu same(cpu);
+    there = true;
     while (!stop.load(std::memory_order_relaxed)) testing::Spin(1000);
   });
+  while (!there) std::this_thread::yield();
   FrameCounter frames({.events = {"task-clock"}, .hitch_budget = 20ms});
   const Hitch hitch = HitchOf(frames, [] {
     const uint64_t until = testing::NowNs(CLOCK_THREAD_CPUTIME_ID) + 60'000'000;
