@@ -29,7 +29,9 @@ TEST_CASE("every thread of this process is listed, by number and as self", "[thr
   constexpr int kThreads = 5;
   std::atomic<int> ready{0};
   std::atomic<bool> done{false};
-  std::thread([] {}).join();  // a sanitizer starts a thread of its own with our first
+  pid_t first = 0;
+  std::thread([&first] { first = Tid(); }).join();  // a sanitizer starts a thread of its own with our first
+  testing::AwaitEnd(first);
   std::vector<pid_t> all = ListThreads(0).value();
   std::vector<pid_t> started(kThreads);
   std::vector<std::thread> threads;

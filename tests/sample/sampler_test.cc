@@ -183,6 +183,7 @@ TEST_CASE("another thread's samples wake whoever polls, and its end does not", "
   CHECK(samples >= 200);
   step = 3;
   worker.join();
+  testing::AwaitEnd(tid);
   testing::DrainAll(*sampler);
   CHECK_FALSE(IsReadable(sampler->poll_fd(), 20));
   REQUIRE(sampler->Stop().ok());

@@ -76,6 +76,7 @@ TEST_CASE("what changes later is told as it happens", "[side_band]") {
     tid = gettid();
     prctl(PR_SET_NAME, "renamed");
   }).join();
+  testing::AwaitEnd(tid);
   prctl(PR_SET_NAME, "sample_test");
   REQUIRE(sampler->Stop().ok());
   Listen(*sampler, told);

@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -87,6 +88,12 @@ inline uint64_t PreemptionsByUsage() {
 inline void SwitchAway(int times = 1) {
   const uint64_t enough = SwitchesByUsage() + static_cast<uint64_t>(times);
   while (SwitchesByUsage() < enough) Sleep(1000);
+}
+
+// Waits until the kernel has let go of this process's thread `tid`, perf's records of its end included. pthread_join is
+// back before that: the memory's end, which wakes it, comes first in a thread's exit.
+inline void AwaitEnd(pid_t tid) {
+  while (syscall(SYS_tgkill, getpid(), tid, 0) == 0) Sleep(100'000);
 }
 
 inline uint64_t NowNs(clockid_t clock = CLOCK_MONOTONIC) {
