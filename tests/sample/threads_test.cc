@@ -50,8 +50,10 @@ struct Worker {
     while (tid == 0) std::this_thread::yield();
   }
   void Run() {
-    tid = gettid();
-    while (!go) std::this_thread::sleep_for(std::chrono::microseconds(50));
+    const auto nap = [] { std::this_thread::sleep_for(std::chrono::microseconds(50)); };
+    nap();
+    tid = gettid();  // from here on it takes no faults of its own, which might be on their way while a ring is read
+    while (!go) nap();
     memory.Touch(0, memory.pages());
   }
   void Finish() {
