@@ -85,11 +85,22 @@ std::string StoredPixels(const std::string& png, uint32_t* width, uint32_t* heig
   return last && at == end - 4 ? pixels : "";
 }
 
-// The demo with fewer frames, run once for all the tests that look at it.
+// The demo with fewer frames; again where other programs had the CPU for longer than the frame waited for its asset (a
+// cause begins with what took longest): then another zone may well be the worst.
+Run PlayUndisturbed(const std::string& picture) {
+  Run run;
+  for (int tries = 0; tries < 5; ++tries) {
+    run = RunGame("--frames 90 --picture " + picture);
+    if (LineWith(run.output, "for an asset. Seen: ").find("': preempted ") == std::string::npos) break;
+  }
+  return run;
+}
+
+// Once for all the tests that look at it.
 struct Played {
   TemporaryFolder folder;
   std::string picture = folder / "hud.png";
-  Run run = RunGame("--frames 90 --picture " + picture);
+  Run run = PlayUndisturbed(picture);
 };
 const Played& Game() {
   static const Played played;
