@@ -13,7 +13,7 @@
 #include <optional>
 #include <string_view>
 
-#include "perfkit/user_page.h"
+#include "perfkit/detail/user_page.h"
 
 namespace perfkit {
 

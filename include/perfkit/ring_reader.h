@@ -20,7 +20,7 @@
 #include <span>
 #include <type_traits>
 
-#include "perfkit/user_page.h"
+#include "perfkit/detail/user_page.h"
 
 namespace perfkit {
 

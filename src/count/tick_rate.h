@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "perfkit/user_page.h"
+#include "perfkit/detail/user_page.h"
 
 namespace perfkit::count {
 

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "perfkit/detail/user_page.h"
 #include "perfkit/format.h"
-#include "perfkit/user_page.h"
 #include "src/base/text.h"
 #include "src/doctor/findings.h"
 #include "src/doctor/try_event.h"

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "perfkit/user_page.h"
+#include "perfkit/detail/user_page.h"
 #include "src/open/open_event.h"
 #include "src/sys/mapping.h"
 

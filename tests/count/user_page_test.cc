@@ -1,5 +1,5 @@
 // The user page: sign extension, the seqlock under a writer that never rests, times, and what is refused.
-#include "perfkit/user_page.h"
+#include "perfkit/detail/user_page.h"
 
 #include <catch2/catch.hpp>
 

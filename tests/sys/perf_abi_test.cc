@@ -8,8 +8,8 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 
+#include "perfkit/detail/user_page.h"
 #include "perfkit/event_type.h"
-#include "perfkit/user_page.h"
 
 namespace perfkit::sys {
 namespace {
