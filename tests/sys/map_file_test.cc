@@ -1,6 +1,8 @@
 // Mapped files against read ones, and what is no file to map.
 #include "src/sys/map_file.h"
 
+#include <sys/stat.h>
+
 #include <catch2/catch.hpp>
 #include <cstring>
 
@@ -16,6 +18,14 @@ TEST_CASE("a mapped file holds what a read one holds", "[map_file]") {
   REQUIRE(read.ok());
   REQUIRE(mapped->size() == read->size());
   CHECK(std::memcmp(mapped->data(), read->data(), read->size()) == 0);
+}
+
+TEST_CASE("a mapped file tells its number", "[map_file]") {
+  struct stat info;
+  REQUIRE(stat("/proc/self/exe", &info) == 0);
+  uint64_t inode = 0;
+  REQUIRE(MapFile("/proc/self/exe", &inode).ok());
+  CHECK(inode == info.st_ino);
 }
 
 TEST_CASE("what cannot be mapped says why", "[map_file]") {
