@@ -5,6 +5,7 @@
 #include "src/elf/notes.h"
 #include "src/elf/symbols.h"
 #include "src/event/probe_place.h"
+#include "src/symbolize/elf_functions.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace perfkit {
@@ -47,6 +48,19 @@ void VisitSymbols(const elf::Image& image) {
   }
 }
 
+// Names by address: never more than the file has room for, and each where it says.
+void VisitFunctions(const elf::Image& image) {
+  symbolize::SymbolTableBuilder builder(image.bytes().size());
+  symbolize::AddFunctions(image, builder);
+  symbolize::AddPltStubs(image, builder);
+  const symbolize::SymbolTable table = std::move(builder).Build();
+  PERFKIT_FUZZ_CHECK(table.size() <= image.bytes().size());
+  for (const uint64_t address : {uint64_t{0}, uint64_t{0x1010}, uint64_t{0x1024}, ~uint64_t{0}}) {
+    const auto found = table.Find(address);
+    PERFKIT_FUZZ_CHECK(!found || (found->begin <= address && !found->name.empty()));
+  }
+}
+
 }  // namespace
 
 PERFKIT_FUZZ_TARGET(FuzzElf) {
@@ -58,6 +72,7 @@ PERFKIT_FUZZ_TARGET(FuzzElf) {
   if (!image.ok()) return 0;
   VisitParts(*image);
   VisitSymbols(*image);
+  VisitFunctions(*image);
   Sum(elf::BuildId(*image).value_or(base::Bytes()));
   const absl::StatusOr<uint64_t> place = event::FindCode(*image, "main");
   PERFKIT_FUZZ_CHECK(!place.ok() || *place < size);

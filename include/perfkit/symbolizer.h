@@ -1,0 +1,109 @@
+// Names of code: which function, of which module, a program counter lies in.
+//
+//   perfkit::Symbolizer symbolizer;                     // with SamplerOptions::side_band
+//   sampler->Drain([&](const perfkit::SamplerRecord& record) {
+//     symbolizer.Add(record, sampler->layout());        // what is mapped where, as it changes
+//     perfkit::Dispatch(record, sampler->layout(), [&](const perfkit::Sample& sample) {
+//       ++counts[symbolizer.Locate(sample.task()->pid, *sample.ip(), sample.cpu_mode())];
+//     });
+//   });
+//   for (const auto& [place, count] : counts) Print(symbolizer.Name(place), count);
+//
+// Two steps, because a pc means something only as long as nothing else is mapped there, and names take files to read:
+// Locate at once, without files; Name whenever there is time.
+#pragma once
+
+#include <sys/types.h>
+
+#include <compare>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "perfkit/record.h"
+
+namespace perfkit {
+
+namespace symbolize {
+class Core;
+}
+
+// A place in a module, whatever the address at which a process has it mapped: also a key to count by. Of one
+// Symbolizer: another one numbers its modules in its own way.
+struct CodePlace {
+  uint32_t module = 0;
+  uint64_t offset = 0;  // in the module's file; of the kernel, of memory that is no file's, and of unknown code: the pc
+
+  friend auto operator<=>(const CodePlace&, const CodePlace&) = default;
+};
+
+// What is known of a place. Views live as long as the Symbolizer.
+struct Symbol {
+  std::string_view function;  // "" when it has no name: SymbolizedModule::status may say why
+  // A path; "[kernel]", a kernel module as "[nf_tables]", "[vdso]", "//anon" (code made at run time), "[heap]", …;
+  // "[unknown]" where nothing that we know of was mapped.
+  std::string_view module;
+  // From the function's begin. Without a function: the address in the module's file, as nm and addr2line count, or the
+  // pc where there is no file.
+  uint64_t offset = 0;
+  bool kernel = false;
+
+  bool named() const { return !function.empty(); }
+};
+
+// A module whose names were asked for.
+struct SymbolizedModule {
+  std::string name;
+  absl::Status status;     // OK, or why it has no names: what was asked, what is in the way, what would help
+  size_t symbols = 0;      // pieces of code with a name
+  std::string debug_file;  // the separate file that some of the names come from, if any
+};
+
+struct SymbolizerOptions {
+  bool demangle = true;  // C++ names as they are written
+  // Where separate debug files are; "": nowhere.
+  std::string debug_root = "/usr/lib/debug";
+  std::string proc = "/proc";
+};
+
+// Knows what processes have mapped, and the names in it. For one thread at a time. Moves, never copies.
+//
+// Reads each module's file once, when the first name in it is asked for (some ms; libraries of 100 MiB some 100), and
+// the kernel's names when the first name of the kernel is. Files are read as they are then: one that was replaced since
+// it ran is noticed and gives no names. Allocates as it learns; a place that was named before costs some ten ns.
+//
+// Not there yet: source lines and inlined calls, compressed symbols (.gnu_debugdata), names of code made at run time.
+class Symbolizer {
+ public:
+  explicit Symbolizer(SymbolizerOptions options = {});
+  Symbolizer(Symbolizer&&) noexcept;
+  Symbolizer& operator=(Symbolizer&&) noexcept;
+  ~Symbolizer();
+
+  // Takes MMAP, MMAP2, FORK, EXIT and COMM records, in order of time, and passes over all others. Whether it was one
+  // that can change what later pcs mean.
+  bool Add(const RawRecord& record, const SampleLayout& layout);
+
+  // What process `pid` has mapped now, instead of what was known of it. NotFound when there is none, PermissionDenied
+  // when it may not be looked at.
+  absl::Status AddProcess(pid_t pid);
+
+  // Where `pc` is, by what was mapped in process `pid` according to the latest record. `mode`: Sample::cpu_mode(), or
+  // that of the part of a call chain. Reads no file. Return addresses: look up the pc before it.
+  CodePlace Locate(uint32_t pid, uint64_t pc, CpuMode mode = CpuMode::kUser);
+  // Its name.
+  Symbol Name(CodePlace place);
+  // Both at once.
+  Symbol Resolve(uint32_t pid, uint64_t pc, CpuMode mode = CpuMode::kUser);
+
+  // All whose names were asked for, the kernel among them, by name.
+  std::vector<SymbolizedModule> Modules() const;
+
+ private:
+  std::unique_ptr<symbolize::Core> core_;
+};
+
+}  // namespace perfkit

@@ -1,0 +1,86 @@
+// Names of places: what was named before is remembered, by place and by pc.
+#include <algorithm>
+
+#include "src/symbolize/core.h"
+#include "src/symbolize/demangle.h"
+
+namespace perfkit::symbolize {
+namespace {
+
+constexpr uint32_t kKernelModule = 1;
+constexpr uint64_t kKernelEpoch = 1;
+// 4,096 pcs of 72 bytes: where programs spend their time is a few thousand pcs.
+constexpr size_t kMemos = 4096;
+// Then they are named anew.
+constexpr size_t kMostNames = 1 << 20;
+
+}  // namespace
+
+std::string_view Core::Readable(std::string_view name) {
+  if (!options_.demangle) return name;
+  const auto [found, is_new] = readable_.try_emplace(name.data());
+  if (is_new) found->second = Demangle(name);
+  return found->second;
+}
+
+Symbol Core::NameInKernel(uint64_t pc) {
+  Symbol symbol{.function = {}, .module = modules_[kKernelModule].name(), .offset = pc, .kernel = true};
+  kernel_names_.Load(options_.proc);
+  const std::optional<KernelNames::Found> found = kernel_names_.Find(pc);
+  if (!found) return symbol;
+  if (!found->module.empty()) symbol.module = found->module;
+  symbol.function = found->function;
+  symbol.offset = pc - found->begin;
+  return symbol;
+}
+
+Symbol Core::NameInModule(CodePlace place) {
+  Module& module = modules_[place.module];
+  Symbol symbol{.function = {}, .module = module.name(), .offset = place.offset, .kernel = false};
+  if (!module.is_file() && !module.is_vdso()) return symbol;
+  module.Load(options_.proc, options_.debug_root);
+  const std::optional<uint64_t> address = module.AddressOf(place.offset);
+  if (!address) return symbol;
+  symbol.offset = *address;
+  const std::optional<SymbolTable::Found> found = module.Find(*address);
+  if (!found) return symbol;
+  symbol.function = Readable(found->name);
+  symbol.offset = *address - found->begin;
+  return symbol;
+}
+
+const Symbol& Core::Name(CodePlace place) {
+  if (place.module >= modules_.size()) place.module = 0;
+  if (names_.size() >= kMostNames) names_.clear();
+  const auto [found, is_new] = names_.try_emplace(place);
+  if (is_new) found->second = place.module == kKernelModule ? NameInKernel(place.offset) : NameInModule(place);
+  return found->second;
+}
+
+const Symbol& Core::Resolve(uint32_t pid, uint64_t pc, CpuMode mode) {
+  const Process* const process = mode == CpuMode::kUser ? FindProcess(pid) : nullptr;
+  const bool kernel = mode == CpuMode::kKernel;
+  if (process == nullptr && !kernel) return Name(Locate(pid, pc, mode));
+  const uint64_t epoch = kernel ? kKernelEpoch : process->epoch;
+  if (memos_.empty()) memos_.resize(kMemos);
+  // Fibonacci hashing: the high bits of the product are the well mixed ones.
+  Memo& memo = memos_[(pc ^ epoch << 48) * 0x9e3779b97f4a7c15u >> 52];
+  if (memo.epoch == epoch && memo.pc == pc) return memo.symbol;
+  const Symbol symbol = Name(kernel ? CodePlace{kKernelModule, pc} : LocateIn(process, pc));
+  memo = {epoch, pc, symbol};
+  return memo.symbol;
+}
+
+std::vector<SymbolizedModule> Core::Modules() const {
+  std::vector<SymbolizedModule> modules;
+  if (kernel_names_.loaded()) {
+    modules.push_back({modules_[kKernelModule].name(), kernel_names_.status(), kernel_names_.symbols(), ""});
+  }
+  for (const Module& module : modules_) {
+    if (module.loaded()) modules.push_back({module.name(), module.status(), module.symbols(), module.debug_path()});
+  }
+  std::sort(modules.begin(), modules.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  return modules;
+}
+
+}  // namespace perfkit::symbolize

@@ -1,0 +1,86 @@
+// Tries the places of a debug file, nearest to certain first.
+#include "src/symbolize/debug_file.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "src/elf/notes.h"
+#include "src/sys/map_file.h"
+
+namespace perfkit::symbolize {
+namespace {
+
+// One step of the division for each byte value; 0xedb88320 is the polynomial, lowest power first.
+constexpr std::array<uint32_t, 256> kCrcSteps = [] {
+  std::array<uint32_t, 256> steps{};
+  for (uint32_t value = 0; value < 256; ++value) {
+    uint32_t rest = value;
+    for (int bit = 0; bit < 8; ++bit) rest = (rest >> 1) ^ ((rest & 1) != 0 ? 0xedb88320u : 0);
+    steps[value] = rest;
+  }
+  return steps;
+}();
+
+struct Link {
+  std::string_view name;
+  uint32_t checksum = 0;
+};
+
+// .gnu_debuglink: a name, padding to 4 bytes, a checksum. The name is a file's, not a path: a file that says otherwise
+// shall not choose what we open.
+std::optional<Link> LinkOf(const elf::Image& image) {
+  const std::optional<elf::Section> section = image.FindSection(".gnu_debuglink");
+  const std::optional<base::Bytes> contents = section ? image.Contents(*section) : std::nullopt;
+  const std::optional<std::string_view> name = contents ? base::TextAt(*contents, 0) : std::nullopt;
+  if (!name || name->empty() || name->find('/') != name->npos || *name == "." || *name == "..") return std::nullopt;
+  const auto checksum = base::ReadAt<uint32_t>(*contents, (name->size() + 4) / 4 * 4);
+  if (!checksum) return std::nullopt;
+  return Link{*name, *checksum};
+}
+
+bool SameBytes(base::Bytes a, base::Bytes b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
+
+// The file at `path` when it is of the same build.
+std::optional<DebugFile> TryFile(const std::string& path, std::optional<base::Bytes> build_id,
+                                 std::optional<uint32_t> checksum) {
+  absl::StatusOr<sys::Mapping> file = sys::MapFile(path);
+  if (!file.ok()) return std::nullopt;
+  const absl::StatusOr<elf::Image> image = elf::Image::Parse(file->bytes());
+  if (!image.ok()) return std::nullopt;
+  const std::optional<base::Bytes> theirs = elf::BuildId(*image);
+  const bool same = build_id && theirs ? SameBytes(*build_id, *theirs) : checksum && Crc32(file->bytes()) == *checksum;
+  if (!same) return std::nullopt;
+  return DebugFile{path, *std::move(file)};
+}
+
+}  // namespace
+
+uint32_t Crc32(base::Bytes bytes) {
+  uint32_t rest = ~0u;
+  for (const std::byte byte : bytes) rest = kCrcSteps[(rest ^ static_cast<uint32_t>(byte)) & 0xff] ^ (rest >> 8);
+  return ~rest;
+}
+
+std::optional<DebugFile> FindDebugFile(const elf::Image& image, const std::string& path, const std::string& root) {
+  const std::optional<base::Bytes> build_id = elf::BuildId(image);
+  if (!root.empty() && build_id && build_id->size() >= 2) {
+    const std::string hex = elf::HexText(*build_id);
+    auto found = TryFile(absl::StrFormat("%s/.build-id/%s/%s.debug", root, hex.substr(0, 2), hex.substr(2)), build_id,
+                         std::nullopt);
+    if (found) return found;
+  }
+  const std::optional<Link> link = LinkOf(image);
+  if (!link) return std::nullopt;
+  const std::string folder = path.substr(0, path.rfind('/') + 1), name(link->name);
+  std::vector<std::string> places = {folder + name, folder + ".debug/" + name};
+  if (!root.empty()) places.push_back(root + folder + name);
+  for (const std::string& place : places) {
+    if (auto found = TryFile(place, build_id, link->checksum)) return found;
+  }
+  return std::nullopt;
+}
+
+}  // namespace perfkit::symbolize

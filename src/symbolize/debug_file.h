@@ -1,0 +1,29 @@
+// Separate debug files: where distributions put the symbols that they strip from programs and libraries.
+//
+//   by build-id    ROOT/.build-id/ab/cdef….debug
+//   by debuglink   the name in .gnu_debuglink, beside the file, in .debug/ there, and in ROOT/folder/of/the/file/
+//
+// As gdb and perf look them up (GDB manual, "Debugging Information in Separate Files").
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "src/elf/image.h"
+#include "src/sys/mapping.h"
+
+namespace perfkit::symbolize {
+
+struct DebugFile {
+  std::string path;
+  sys::Mapping bytes;
+};
+
+// The debug file of `image`, which was read from `path`. One that belongs to another build is passed over: its build-id
+// must be the same, or (where there is none) its checksum must be what the debuglink says.
+std::optional<DebugFile> FindDebugFile(const elf::Image& image, const std::string& path, const std::string& root);
+
+// The checksum of .gnu_debuglink: CRC-32 of IEEE 802.3, as zlib's.
+uint32_t Crc32(base::Bytes bytes);
+
+}  // namespace perfkit::symbolize

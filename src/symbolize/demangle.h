@@ -1,0 +1,13 @@
+// Names as C++ programmers write them.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace perfkit::symbolize {
+
+// "_ZN4game4StepEv" -> "game::Step()"; what is no mangled name stays as it is, and so do names that are longer than
+// people's programs have them. A suffix of ours or of the linker ("@plt") is kept.
+std::string Demangle(std::string_view name);
+
+}  // namespace perfkit::symbolize

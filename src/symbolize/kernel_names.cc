@@ -1,0 +1,65 @@
+// Makes a table of /proc/kallsyms, which has no sizes: each function ends where the next one begins.
+#include "src/symbolize/kernel_names.h"
+
+#include "src/base/text.h"
+#include "src/proc/kallsyms.h"
+
+namespace perfkit::symbolize {
+namespace {
+
+constexpr uint64_t kPage = 4096;
+
+// nm's letters: lower case is local, but for the weak ones.
+Binding BindingOf(char type) {
+  if (type == 'w' || type == 'W') return Binding::kWeak;
+  return type == 'T' ? Binding::kGlobal : Binding::kLocal;
+}
+
+absl::Status Hidden() {
+  return absl::Status(absl::StatusCode::kFailedPrecondition,
+                      "the kernel has no names for this user: /proc/kallsyms holds zeros instead of addresses, because "
+                      "of kernel.kptr_restrict. Run as root, or have root run: sysctl kernel.kptr_restrict=0");
+}
+
+}  // namespace
+
+const absl::Status& KernelNames::Load(const std::string& proc) {
+  if (loaded_) return status_;
+  loaded_ = true;
+  const absl::StatusOr<std::string> text = proc::ReadKallsyms(proc);
+  status_ = text.ok() ? TakeSymbols(*text) : text.status();
+  return status_;
+}
+
+// The last function of the kernel, or of a module, ends a page later at the latest: nobody says where, and what follows
+// is somebody else's (as perf has it: tools/perf/util/symbol.c, symbols__fixup_end).
+absl::Status KernelNames::TakeSymbols(std::string_view text) {
+  SymbolTableBuilder builder(text.size());
+  std::string_view module;
+  uint64_t last = 0;
+  size_t code = 0;
+  const auto end_module = [&] { builder.AddBound((last / kPage + 2) * kPage); };
+  base::ForEachPiece(text, '\n', [&](std::string_view line) {
+    const std::optional<proc::KernelSymbol> symbol = proc::ParseKallsymsLine(line);
+    if (!symbol || !symbol->is_code()) return;
+    ++code;
+    if (symbol->address == 0) return;
+    if (symbol->module != module) end_module();
+    module = symbol->module;
+    last = symbol->address;
+    const auto size = static_cast<size_t>(line.data() + line.size() - symbol->name.data());
+    builder.Add({symbol->name.data(), size}, symbol->address, 0, BindingOf(symbol->type));
+  });
+  end_module();
+  table_ = std::move(builder).Build();
+  return code > 0 && table_.size() == 0 ? Hidden() : absl::OkStatus();
+}
+
+std::optional<KernelNames::Found> KernelNames::Find(uint64_t pc) const {
+  const std::optional<SymbolTable::Found> found = table_.Find(pc);
+  if (!found) return std::nullopt;
+  const auto [function, module] = base::Cut(found->name, '\t');
+  return Found{base::Trim(function), base::Trim(module), found->begin};
+}
+
+}  // namespace perfkit::symbolize

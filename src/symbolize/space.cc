@@ -1,0 +1,46 @@
+// A sorted list of ranges, where new ones cut old ones.
+#include "src/symbolize/space.h"
+
+#include <algorithm>
+
+namespace perfkit::symbolize {
+namespace {
+
+// The first range that ends behind `address`.
+template <class Ranges>
+auto FirstBehind(Ranges& ranges, uint64_t address) {
+  return std::upper_bound(ranges.begin(), ranges.end(), address,
+                          [](uint64_t at, const MappedRange& range) { return at < range.end; });
+}
+
+}  // namespace
+
+void Space::Unmap(uint64_t begin, uint64_t end) {
+  if (begin >= end) return;
+  auto first = FirstBehind(ranges_, begin);
+  if (first == ranges_.end() || first->begin >= end) return;
+  // What is left of the first and of the last one that is touched.
+  MappedRange left = *first;
+  left.end = begin;
+  auto last = first;
+  while (last != ranges_.end() && last->begin < end) ++last;
+  MappedRange right = *std::prev(last);
+  right.offset += end - right.begin;
+  right.begin = end;
+  first = ranges_.erase(first, last);
+  if (right.begin < right.end) first = ranges_.insert(first, right);
+  if (left.begin < left.end) ranges_.insert(first, left);
+}
+
+void Space::Map(const MappedRange& range) {
+  if (range.begin >= range.end) return;
+  Unmap(range.begin, range.end);
+  if (ranges_.size() < kMostRanges) ranges_.insert(FirstBehind(ranges_, range.begin), range);
+}
+
+const MappedRange* Space::Find(uint64_t address) const {
+  const auto found = FirstBehind(ranges_, address);
+  return found != ranges_.end() && found->begin <= address ? &*found : nullptr;
+}
+
+}  // namespace perfkit::symbolize

@@ -1,0 +1,114 @@
+// Sorts, chooses among aliases, and flattens.
+#include "src/symbolize/symbol_table.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace perfkit::symbolize {
+namespace {
+
+constexpr uint64_t kMostNameBytes = std::numeric_limits<uint32_t>::max();
+
+size_t Underscores(std::string_view name) { return std::min(name.find_first_not_of('_'), name.size()); }
+
+}  // namespace
+
+std::optional<SymbolTable::Found> SymbolTable::Find(uint64_t address) const {
+  const auto after = std::upper_bound(pieces_.begin(), pieces_.end(), address,
+                                      [](uint64_t at, const Piece& piece) { return at < piece.begin; });
+  if (after == pieces_.begin()) return std::nullopt;
+  const Piece& piece = *std::prev(after);
+  if (address >= piece.end) return std::nullopt;
+  return Found{std::string_view(names_).substr(piece.name_at, piece.name_size), piece.function_begin};
+}
+
+SymbolTableBuilder::SymbolTableBuilder(uint64_t most_name_bytes)
+    : most_name_bytes_(std::min(most_name_bytes, kMostNameBytes)) {}
+
+bool SymbolTableBuilder::Add(std::string_view name, uint64_t begin, uint64_t size, Binding binding) {
+  if (name.size() > most_name_bytes_ - names_.size()) return false;
+  if (name.empty() || size > std::numeric_limits<uint64_t>::max() - begin) return true;
+  entries_.push_back(
+      {begin, begin + size, static_cast<uint32_t>(names_.size()), static_cast<uint32_t>(name.size()), binding});
+  names_ += name;
+  return true;
+}
+
+// The rule of Linux's perf (tools/perf/util/symbol.c, choose_best_symbol), so that both tools say the same name: one
+// with a size, not a weak one, a global one, with fewer underscores in front, the longer one. Then by the alphabet, so
+// that the order of the tables decides nothing.
+bool SymbolTableBuilder::IsBetter(const Entry& a, const Entry& b) const {
+  const bool a_sized = a.end > a.begin, b_sized = b.end > b.begin;
+  if (a_sized != b_sized) return a_sized;
+  if (a.binding != b.binding) return a.binding > b.binding;
+  const std::string_view x = NameOf(a), y = NameOf(b);
+  if (Underscores(x) != Underscores(y)) return Underscores(x) < Underscores(y);
+  if (x.size() != y.size()) return x.size() > y.size();
+  return x < y;
+}
+
+// One entry for each address, under its best name and as long as the longest of them.
+void SymbolTableBuilder::MergeAliases() {
+  std::sort(entries_.begin(), entries_.end(),
+            [this](const Entry& a, const Entry& b) { return a.begin != b.begin ? a.begin < b.begin : IsBetter(a, b); });
+  size_t kept = 0;
+  for (const Entry& entry : entries_) {
+    if (kept > 0 && entries_[kept - 1].begin == entry.begin) {
+      entries_[kept - 1].end = std::max(entries_[kept - 1].end, entry.end);
+    } else {
+      entries_[kept++] = entry;
+    }
+  }
+  entries_.resize(kept);
+}
+
+// Entries of unknown size: labels inside a function that knows its size are no functions; others end where the next
+// thing begins.
+void SymbolTableBuilder::EndOpenOnes() {
+  std::sort(bounds_.begin(), bounds_.end());
+  uint64_t covered_to = 0;
+  size_t kept = 0;
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    Entry entry = entries_[i];
+    if (entry.end == entry.begin) {
+      if (entry.begin < covered_to) continue;
+      const auto bound = std::upper_bound(bounds_.begin(), bounds_.end(), entry.begin);
+      const uint64_t next = i + 1 < entries_.size() ? entries_[i + 1].begin : std::numeric_limits<uint64_t>::max();
+      if (bound == bounds_.end() && i + 1 == entries_.size()) continue;  // no end anywhere
+      entry.end = bound == bounds_.end() ? next : std::min(next, *bound);
+    } else {
+      covered_to = std::max(covered_to, entry.end);
+    }
+    entries_[kept++] = entry;
+  }
+  entries_.resize(kept);
+}
+
+// A stack of the entries that reach over the current address. Each entry is pushed once and popped once.
+SymbolTable SymbolTableBuilder::Build() && {
+  MergeAliases();
+  EndOpenOnes();
+  SymbolTable table;
+  std::vector<const Entry*> open;
+  uint64_t at = 0;
+  const auto emit_until = [&](uint64_t to) {
+    while (!open.empty() && at < to) {
+      const Entry& top = *open.back();
+      const uint64_t end = std::min(top.end, to);
+      if (at < end) table.pieces_.push_back({at, end, top.begin, top.name_at, top.name_size});
+      at = std::max(at, end);
+      if (top.end <= at) open.pop_back();
+    }
+  };
+  for (const Entry& entry : entries_) {
+    emit_until(entry.begin);
+    at = entry.begin;
+    open.push_back(&entry);
+  }
+  emit_until(std::numeric_limits<uint64_t>::max());
+  table.pieces_.shrink_to_fit();
+  table.names_ = std::move(names_);
+  return table;
+}
+
+}  // namespace perfkit::symbolize

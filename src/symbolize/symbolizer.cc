@@ -1,0 +1,22 @@
+// Symbolizer: the public face of a Core.
+#include "perfkit/symbolizer.h"
+
+#include <utility>
+
+#include "src/symbolize/core.h"
+
+namespace perfkit {
+
+Symbolizer::Symbolizer(SymbolizerOptions options) : core_(std::make_unique<symbolize::Core>(std::move(options))) {}
+Symbolizer::Symbolizer(Symbolizer&&) noexcept = default;
+Symbolizer& Symbolizer::operator=(Symbolizer&&) noexcept = default;
+Symbolizer::~Symbolizer() = default;
+
+bool Symbolizer::Add(const RawRecord& record, const SampleLayout& layout) { return core_->Add(record, layout); }
+absl::Status Symbolizer::AddProcess(pid_t pid) { return core_->AddProcess(pid); }
+CodePlace Symbolizer::Locate(uint32_t pid, uint64_t pc, CpuMode mode) { return core_->Locate(pid, pc, mode); }
+Symbol Symbolizer::Name(CodePlace place) { return core_->Name(place); }
+Symbol Symbolizer::Resolve(uint32_t pid, uint64_t pc, CpuMode mode) { return core_->Resolve(pid, pc, mode); }
+std::vector<SymbolizedModule> Symbolizer::Modules() const { return core_->Modules(); }
+
+}  // namespace perfkit
