@@ -24,7 +24,7 @@ constexpr char kUsage[] =
     "usage: check_bars [--only PROGRAM] [--repetitions N] [--min-time SECONDS] [--write PAGE] [--names]\n"
     "\n"
     "Runs the benchmarks, which lie beside this program, and compares their cases with their bars.\n"
-    "--only   runs one of them: count_bench, ring_bench, adapter_bench\n"
+    "--only   runs one of them: count_bench, ring_bench, sample_bench, adapter_bench\n"
     "--write  also writes the results as a page: without any other option\n"
     "--names  runs each case for a moment, only to see that all names of the contract are there\n";
 
@@ -63,12 +63,13 @@ bool ParseOptions(int argc, char** argv, Options* options) {
   return options->page.empty() || usual;
 }
 
-std::optional<bench::Results> RunBenchmark(const char* program, const bench::Method& method) {
+std::optional<bench::Results> RunBenchmark(const bench::Suite& suite, const bench::Method& method, bool full) {
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe");
   const std::string command = absl::StrFormat(
       "'%s' --benchmark_format=json --benchmark_enable_random_interleaving=true --benchmark_repetitions=%d "
-      "--benchmark_min_time=%g",
-      (self.parent_path() / program).string(), method.repetitions, method.min_seconds);
+      "--benchmark_min_time=%g %s",
+      (self.parent_path() / suite.program).string(), method.repetitions, method.min_seconds,
+      full ? suite.arguments : "");
   FILE* pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) return std::nullopt;
   std::string json;
@@ -99,7 +100,7 @@ bool RunSuite(const bench::Suite& suite, const Options& options, bench::Results&
   bench::Method method = suite.method;
   if (options.method.repetitions > 0) method.repetitions = options.method.repetitions;
   if (options.method.min_seconds > 0) method.min_seconds = options.method.min_seconds;
-  std::optional<bench::Results> results = RunBenchmark(suite.program, method);
+  std::optional<bench::Results> results = RunBenchmark(suite, method, !options.names);
   if (!results) {
     std::fprintf(stderr, "check_bars: %s did not run to its end\n", suite.program);
     return false;

@@ -1,4 +1,4 @@
-// The bars: how much a case of perfkit's may cost, as a multiple of another case in the same run.
+// The bars: how much a case of perfkit's may cost, as a multiple of another case in the same run, or in nanoseconds.
 #pragma once
 
 #include <optional>
@@ -12,9 +12,9 @@ namespace bench {
 
 struct Bar {
   const char* name;   // of the case that is held
-  const char* floor;  // of the case that it is compared with
-  double limit;
-  const char* what;  // in words
+  const char* floor;  // of the case that it is compared with; nullptr: with none
+  double limit;       // a ratio; without a floor nanoseconds
+  const char* what;   // in words
   // Which of the sorted repetitions are compared: the medians, or, where a limit near 1 meets a clock rate that jumps,
   // the least, which were not disturbed.
   double quantile = 0.5;
@@ -32,12 +32,13 @@ struct Suite {
   Method method;
   std::span<const Bar> bars;
   std::span<const char* const> names;  // every name that a run must have: anyone may rely on them to compare with
+  const char* arguments = "";          // of its own, in a full run
 };
 std::span<const Suite> Suites();
 
 struct Judged {
   const Bar* bar;
-  std::optional<double> ratio;  // of the quantiles; nothing: one of the two was not measured
+  std::optional<double> ratio;  // of the quantiles, or nanoseconds; nothing: one of the two was not measured
   bool holds() const { return ratio && *ratio <= bar->limit; }
 };
 std::vector<Judged> Judge(const Results& results, std::span<const Bar> bars);

@@ -16,6 +16,16 @@ std::string Nanoseconds(double ns) {
   return absl::StrFormat(ns < 100 ? "%.1f" : "%.0f", ns);
 }
 
+// A ratio with its limit, or nanoseconds.
+std::string Held(const Judged& one) {
+  if (!one.ratio) return "-";
+  return one.bar->floor != nullptr ? Ratio(*one.ratio) : Nanoseconds(*one.ratio) + " ns";
+}
+
+const char* FloorOf(const Bar& bar) { return bar.floor != nullptr ? bar.floor : "-"; }
+
+std::string Limit(const Bar& bar) { return absl::StrFormat(bar.floor != nullptr ? "%g" : "%g ns", bar.limit); }
+
 const char* Verdict(const Judged& judged) {
   if (!judged.ratio) return "not measured";
   return judged.holds() ? "yes" : "NO";
@@ -48,8 +58,10 @@ cmake --build build --target performance
 Four software events (task-clock, page-faults, context-switches, cpu-migrations) are counted in an otherwise empty
 scope, frame or zone. Each case opens its events itself and closes them at its end, so that none pays for another's.
 Of rings, a number is one record's: the ring lies in ordinary memory, on small pages, and is full. The walk steps from
-header to header, each held against what is left, and is what every reader of untrusted bytes must do. Of the adapters
-it is one round of a benchmark's loop, one assertion, or one instruction that is stepped.
+header to header, each held against what is left, and is what every reader of untrusted bytes must do. Of the sampler it is one
+pause and resumption, one snapshot (wall time), or the reader's share of one record that a thread has made the kernel
+write meanwhile. Of the adapters it is one round of a benchmark's loop, one assertion, or one instruction that is
+stepped.
 
 All cases of a program run in one process, in random order; a number is the median over the repetitions of the CPU time
 of the measuring thread, so that what other programs take of the machine is not in it.
@@ -74,10 +86,10 @@ seldom is cheaper with `CounterOptions::only_path = ReadPath::kGroupRead`. Off m
 }  // namespace
 
 std::string FormatBars(std::span<const Judged> judged) {
-  std::string text = absl::StrFormat("%-30s %-24s %8s %8s  %s\n", "case", "to", "ratio", "bar", "holds");
+  std::string text = absl::StrFormat("%-30s %-24s %9s %9s  %s\n", "case", "to", "ratio", "bar", "holds");
   for (const Judged& one : judged) {
-    absl::StrAppendFormat(&text, "%-30s %-24s %8s %8g  %s\n", one.bar->name, one.bar->floor,
-                          one.ratio ? Ratio(*one.ratio) : "-", one.bar->limit, Verdict(one));
+    absl::StrAppendFormat(&text, "%-30s %-24s %9s %9s  %s\n", one.bar->name, FloorOf(*one.bar), Held(one),
+                          Limit(*one.bar), Verdict(one));
   }
   return text;
 }
@@ -93,8 +105,8 @@ std::string FormatPage(const Results& results, std::span<const Judged> judged) {
   for (const auto& [what, value] : DescribeMachine()) absl::StrAppendFormat(&page, "| %s | %s |\n", what, value);
   page += "\n## The bars\n\n| what | case | to | ratio | bar | holds |\n|---|---|---|---|---|---|\n";
   for (const Judged& one : judged) {
-    absl::StrAppendFormat(&page, "| %s | `%s` | `%s` | %s | %g | %s |\n", one.bar->what, one.bar->name, one.bar->floor,
-                          one.ratio ? Ratio(*one.ratio) : "-", one.bar->limit, Verdict(one));
+    absl::StrAppendFormat(&page, "| %s | `%s` | `%s` | %s | %s | %s |\n", one.bar->what, one.bar->name,
+                          FloorOf(*one.bar), Held(one), Limit(*one.bar), Verdict(one));
   }
   page += kSwitches;
   page += SwitchRow("Switch/none", "nothing", results);

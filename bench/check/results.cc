@@ -28,17 +28,26 @@ double Quantile(std::vector<double> values, double q) {
   return *at;
 }
 
+// "Snapshot512K/iterations:5/manual_time": the case, and how it was run.
+constexpr std::string_view kManualTime = "/manual_time";
+std::string_view CaseOf(std::string_view run_name) {
+  for (const std::string_view how : {std::string_view("/iterations:"), std::string_view("/repeats:"), kManualTime}) {
+    run_name = run_name.substr(0, run_name.find(how));
+  }
+  return run_name;
+}
+
 // One entry of the array "benchmarks", as far as it has been read.
 struct Entry {
   std::string name, error;
   std::optional<double> ns;
-  bool iteration = false;
+  bool iteration = false, manual = false;
 
   void Take(const Line& line) {
-    if (line.key == "run_name") name = line.value;
+    if (line.key == "run_name") name = CaseOf(line.value), manual = line.value.ends_with(kManualTime);
     if (line.key == "run_type") iteration = line.value == "iteration";
     if (line.key == "error_message") error = line.value;
-    if (line.key != "cpu_time") return;
+    if (line.key != (manual ? "real_time" : "cpu_time")) return;
     double value = 0;
     if (std::from_chars(line.value.data(), line.value.data() + line.value.size(), value).ec == std::errc()) ns = value;
   }

@@ -9,7 +9,8 @@
 
 namespace bench {
 
-// CPU time of the measuring thread, not wall time: what other programs took of the machine meanwhile is not in it.
+// CPU time of the measuring thread, not wall time: what other programs took of the machine meanwhile is not in it. Of
+// cases that time themselves (UseManualTime): what they say.
 struct Case {
   std::vector<double> ns;  // one a repetition
   std::string error;       // why it has none

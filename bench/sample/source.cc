@@ -1,0 +1,80 @@
+// Makes records by page faults or system calls, at a steady rate.
+#include "bench/sample/source.h"
+
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+namespace bench {
+namespace {
+
+constexpr size_t kBurst = 1024;  // records: a millisecond of them
+constexpr size_t kPages = kBurst / 2, kPageBytes = 4096;
+
+std::vector<perfkit::SampledEvent> CallEvents() {
+  return {{.event = "syscalls:sys_enter_getppid"}, {.event = "syscalls:sys_exit_getppid"}};
+}
+
+std::vector<perfkit::SampledEvent> FaultEvents() { return {{.event = "page-faults:u"}, {.event = "minor-faults:u"}}; }
+
+}  // namespace
+
+double throughput_seconds = 0.3;
+
+double Seconds(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+void MountTracefs() {
+  if (geteuid() != 0 || unshare(CLONE_NEWNS) != 0) return;
+  if (mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return;
+  if (mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, nullptr) != 0) return;  // then it is done without
+}
+
+Source::Source() : events_(CallEvents()) {
+  perfkit::SamplerOptions options;
+  options.events = events_;
+  options.ring_bytes = 4096;
+  calls_ = perfkit::Sampler::Open(options).ok();
+  if (!calls_) events_ = FaultEvents();
+  memory_ = static_cast<char*>(
+      mmap(nullptr, kPages * kPageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  madvise(memory_, kPages * kPageBytes, MADV_NOHUGEPAGE);
+  thread_ = std::thread([this] { Run(); });
+  while (tid_ == 0) std::this_thread::yield();
+}
+
+void Source::Stop() {
+  stop_ = true;
+  if (!thread_.joinable()) return;
+  thread_.join();
+  munmap(memory_, kPages * kPageBytes);
+}
+
+// Read only: all pages become the one zero page, and nothing has to be cleared.
+void Source::Fault() {
+  madvise(memory_, kPages * kPageBytes, MADV_DONTNEED);
+  for (size_t i = 0; i < kPages; ++i) static_cast<void>(*static_cast<volatile char*>(memory_ + i * kPageBytes));
+}
+
+void Source::Call() {
+  for (size_t i = 0; i < kBurst / 2; ++i) syscall(SYS_getppid);
+}
+
+void Source::Run() {
+  tid_ = static_cast<pid_t>(syscall(SYS_gettid));
+  while (!go_ && !stop_) std::this_thread::yield();
+  const double begun = Seconds(CLOCK_MONOTONIC);
+  for (double made = 0; !stop_; made += kBurst) {
+    calls_ ? Call() : Fault();
+    const timespec pause{0, 50'000};
+    while (!stop_ && made > kRecordsPerSecond * (Seconds(CLOCK_MONOTONIC) - begun)) nanosleep(&pause, nullptr);
+  }
+}
+
+}  // namespace bench
