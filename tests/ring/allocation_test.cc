@@ -1,29 +1,15 @@
 // Nothing is allocated for a record: not by draining, pulling, parsing, dispatching or merging.
 #include <catch2/catch.hpp>
-#include <cstdlib>
 
 #include "src/ring/time_merge.h"
 #include "tests/ring/sample_values.h"
+#include "tests/support/counted_new.h"
 #include "tests/support/skip.h"
-
-namespace {
-// Counted for the whole program; read around the code in question, on one thread.
-thread_local uint64_t allocations_so_far = 0;
-}  // namespace
-
-// A sanitizer checks its own operator new against its own free: it is left alone, and the test is skipped.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-void* operator new(size_t size) {
-  ++allocations_so_far;
-  if (void* const memory = std::malloc(size)) return memory;
-  std::abort();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-#endif
 
 namespace perfkit {
 namespace {
+
+using testing::allocations_so_far;
 
 constexpr AttrBits kAll{.sample_type = (1 << 25) - 1,
                         .read_format = 31,
@@ -42,9 +28,7 @@ void Fill(testing::MemoryRing& ring) {
 }
 
 TEST_CASE("no record costs an allocation", "[ring][allocation]") {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  SKIP_TEST("a sanitizer owns operator new");
-#endif
+  if (!testing::kCountsNew) SKIP_TEST("a sanitizer owns operator new");
   testing::MemoryRing first(1 << 14, 1000), second(1 << 14);
   RingReader readers[] = {{&first.page(), first.data()}, {&second.page(), second.data()}};
   ring::TimeMerge merge;

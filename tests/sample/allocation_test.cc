@@ -1,0 +1,56 @@
+// Draining allocates nothing, once it has been done: not for a record, not for a drain, not for a loss.
+#include <string>
+#include <thread>
+
+#include "tests/sample/support.h"
+#include "tests/support/counted_new.h"
+#include "tests/support/skip.h"
+
+namespace perfkit {
+namespace {
+
+using testing::allocations_so_far;
+
+// What the drains of a sampler allocate after the first ones, while `pages` are touched between them; some get lost.
+uint64_t AllocatedByDraining(const SamplerOptions& options, Target target, uint64_t& records) {
+  auto sampler = Sampler::Open(options, target);
+  REQUIRE(sampler.ok());
+  REQUIRE(sampler->Start().ok());
+  testing::FreshPages memory(400);
+  uint64_t allocated = 0;
+  for (int round = 0; round < 20; ++round) {
+    memory.Forget();
+    memory.Touch(0, memory.pages());
+    testing::Sleep(200'000);
+    const uint64_t before = allocations_so_far;
+    const size_t given = sampler->Drain([](const SamplerRecord&) {});
+    if (round < 3) continue;
+    allocated += allocations_so_far - before;
+    records += given;
+  }
+  REQUIRE(sampler->Stop().ok());
+  return allocated;
+}
+
+TEST_CASE("a drain allocates nothing after the first", "[sampler][allocation]") {
+  if (!testing::kCountsNew) SKIP_TEST("a sanitizer owns operator new");
+  uint64_t records = 0;
+  SamplerOptions options = testing::FaultOptions(64 << 10);
+  options.switches = true;
+  CHECK(AllocatedByDraining(options, Target::ThisThread(), records) == 0);
+  CHECK(AllocatedByDraining(options, Target::AllThreads(), records) == 0);
+  options.rings = SamplerOptions::Rings::kPerThread;
+  std::thread other([] { testing::Sleep(1'000'000); });
+  CHECK(AllocatedByDraining(options, Target::AllThreads(), records) == 0);
+  other.join();
+  options = testing::FaultOptions(4096);  // most of them lost
+  CHECK(AllocatedByDraining(options, Target::ThisThread(), records) == 0);
+  CHECK(records > 10'000);
+  // The count counts.
+  const uint64_t before = allocations_so_far;
+  (void)std::string(1000, 'x');
+  CHECK(allocations_so_far > before);
+}
+
+}  // namespace
+}  // namespace perfkit
