@@ -110,6 +110,14 @@ struct SamplerOptions {
   size_t memory_bytes = 64 << 20;
   // poll_fd() wakes when a ring holds this; 0: a quarter of the ring.
   uint32_t watermark_bytes = 0;
+  // What sampling may cost, in CPUs: 0.01 is a hundredth of one. 0: whatever it costs, and nothing of what follows. Of
+  // each 100 ms or more between two calls of Drain, the cost is the CPU time of Drain, visitors included, and what the
+  // kernel is known to take for each sample (SamplerStats::kernel_cpu_ns, an estimate). Above the budget, or when
+  // samples are lost again and again, Drain gives up bytes of the stack, then the stack, then samples, and takes them
+  // back one by one when the cost has been less than a third of the budget for a while. Records keep their one layout:
+  // a shorter stack says so itself, and of periods EventBooks::represented keeps the sum. Every decision is in
+  // SamplerStats::decisions. Streaming rings only; for rings that overwrite nobody drains in time.
+  double cpu_budget = 0;
   // Of the records' times. Rings are merged by it.
   clockid_t clock_id = CLOCK_MONOTONIC;
 };
@@ -130,6 +138,9 @@ struct EventBooks {
   uint64_t paused = 0;      // between Pause and Resume
   uint64_t malformed = 0;   // samples that were not of the layout
   uint64_t throttled = 0;   // times that the kernel stopped the event because it came too often
+  // What the samples delivered stand for: each its period, in events, or in nanoseconds of a clock. 0 of events at a
+  // Frequency, other than clocks: their samples say it themselves (Sample::period).
+  uint64_t represented = 0;
   // Of clocks: the time that no sample stands for.
   uint64_t unsampled_ns = 0;
 
@@ -141,6 +152,25 @@ struct LossInterval {
   uint64_t from_ns = 0, to_ns = 0;
   uint64_t lost = 0;
   uint32_t ring = 0;
+};
+
+// What a sampler gave up, or took back, to keep its cost (SamplerOptions::cpu_budget).
+struct SamplerDecision {
+  enum class What : uint8_t {
+    kStackBytes,  // how much of the stack a sample has: bytes of a dump, or calls of a chain
+    kStack,       // whether it has any
+    kSamples,     // how many times fewer samples there are than was asked for
+  };
+  enum class Why : uint8_t {
+    kCost,  // above the budget
+    kLoss,  // samples were lost in one window after the other
+    kRoom,  // far below it for a while
+  };
+  What what = What::kSamples;
+  Why why = Why::kCost;
+  uint64_t from = 0, to = 0;        // bytes, calls, or times
+  double cost = 0;                  // in CPUs, in the window before
+  uint64_t from_ns = 0, to_ns = 0;  // when it was made, by clock_id: in between no event was counted
 };
 
 struct SamplerStats {
@@ -157,6 +187,10 @@ struct SamplerStats {
   uint64_t late = 0;               // delivered after a record of a later time, from another ring
   uint64_t threads_missed = 0;     // Rings::kPerThread: times that newcomers could not be given rings
   uint64_t own_cpu_ns = 0;         // what Drain and upkeep have taken of this process's time
+  uint64_t kernel_cpu_ns = 0;      // about what the kernel has taken to write samples: so much for each, as measured
+  std::vector<SamplerDecision> decisions;  // the latest 256
+  uint64_t decisions_forgotten = 0;        // those before
+  uint64_t decisions_refused = 0;          // could not be carried out: for want of descriptors, say
 };
 
 // Samples of a target, in rings. For one thread at a time, any thread. Moves, never copies.
@@ -186,7 +220,8 @@ class Sampler {
   // they would have written is `paused` in the books. Side-band records are not written either.
   absl::Status Pause();
   absl::Status Resume();
-  // From now on. A Period for an event that was opened with a Period, a Frequency for a Frequency.
+  // From now on; threads that were born since Start follow at the next Drain. A Period for an event that was opened
+  // with a Period, a Frequency for a Frequency.
   absl::Status SetRate(size_t event, SampleRate rate);
 
   // Readable when a ring has reached its watermark, for poll, epoll and their like. Owned by the sampler. Call Drain
@@ -209,7 +244,7 @@ class Sampler {
   // The layout of all records, of every event.
   const SampleLayout& layout() const;
   size_t ring_bytes() const;  // of one ring, after shrinking
-  size_t rings() const;       // how many
+  size_t rings() const;  // how many
   // OK, or why the rings are smaller than was asked for: which limit, and how it is raised.
   const absl::Status& shrunk() const;
   // Whether an event covers user space only although more was asked for: this user may not see the kernel.

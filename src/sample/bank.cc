@@ -60,11 +60,11 @@ absl::Status Bank::OpenRings(const Plan& plan, const std::vector<pid_t>& tids, c
   }
 }
 
-absl::Status Bank::Attach(const Plan& plan, const Effort& effort, pid_t tid, size_t first_ring) {
+absl::Status Bank::Attach(const Plan& plan, const Effort& effort, pid_t tid, bool carriers) {
   const size_t before = leaves.size();
-  for (size_t i = first_ring; i < rings.size(); ++i) {
-    if (rings[i]->tid != RingSlot::kShared && rings[i]->tid != tid) continue;
-    const absl::Status status = AttachTo(plan, effort, tid, *rings[i]);
+  for (const std::unique_ptr<RingSlot>& slot : rings) {
+    if (slot->tid != RingSlot::kShared && slot->tid != tid) continue;
+    const absl::Status status = AttachTo(plan, effort, tid, *slot, carriers);
     if (status.ok()) continue;
     leaves.erase(leaves.begin() + static_cast<ptrdiff_t>(before), leaves.end());
     return status;
@@ -72,9 +72,9 @@ absl::Status Bank::Attach(const Plan& plan, const Effort& effort, pid_t tid, siz
   return absl::OkStatus();
 }
 
-absl::Status Bank::AttachTo(const Plan& plan, const Effort& effort, pid_t tid, const RingSlot& slot) {
+absl::Status Bank::AttachTo(const Plan& plan, const Effort& effort, pid_t tid, const RingSlot& slot, bool carriers) {
   const LeafPlace place{tid, slot.cpu};
-  if (plan.needs_carrier()) {
+  if (carriers && plan.needs_carrier()) {
     absl::StatusOr<Leaf> carrier = OpenCarrier(plan, place, slot.ring);
     if (!carrier.ok()) return carrier.status();
     leaves.push_back(*std::move(carrier));
@@ -98,6 +98,13 @@ absl::Status Bank::SwitchThose(bool on, bool carriers) const {
 }
 
 absl::Status Bank::SwitchCarriers(bool on) const { return SwitchThose(on, true); }
+
+absl::Status Bank::SwitchEvents(bool on, bool inherited) const {
+  for (int pass = 0; pass < (inherited ? 2 : 1); ++pass) {
+    if (absl::Status status = SwitchThose(on, false); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
 
 // A thread that is born of one that had inherited its events, while these are being switched, takes the old state over
 // and may not be on the kernel's list yet: the second pass finds it there.
@@ -124,10 +131,7 @@ bool Bank::IsNearlyFull(size_t largest_record) const {
 }
 
 void Bank::LetGo() {
-  for (Leaf& leaf : leaves) {
-    for (sys::OwnedFd& follower : leaf.followers) follower.Reset();
-    leaf.fd.Reset();
-  }
+  for (Leaf& leaf : leaves) leaf.LetGo();
   for (const std::unique_ptr<RingSlot>& slot : rings) slot->ring.LetGo();
 }
 

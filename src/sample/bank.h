@@ -45,14 +45,16 @@ class Bank {
   // Another ring, for one thread, or for a CPU that came online.
   absl::Status AddRing(const Plan& plan, pid_t tid, int cpu, size_t bytes);
 
-  // Opens all events of thread `tid` (kShared: of whole CPUs) in all rings that are for it, from `first_ring` on.
+  // Opens all events of thread `tid` (kShared: of whole CPUs) in all rings that are for it.
   // NotFound when the thread has ended meanwhile: then nothing of it is left.
-  absl::Status Attach(const Plan& plan, const Effort& effort, pid_t tid, size_t first_ring = 0);
+  // `carriers`: with the side band.
+  absl::Status Attach(const Plan& plan, const Effort& effort, pid_t tid, bool carriers = true);
 
   // All events on or off: the side band is on before, and off after the others. `inherited`: threads may be born
   // meanwhile.
   absl::Status SwitchAll(bool on, bool inherited) const;
   absl::Status SwitchCarriers(bool on) const;
+  absl::Status SwitchEvents(bool on, bool inherited) const;
   absl::Status Pause(bool pause) const;
   bool IsNearlyFull(size_t largest_record) const;
 
@@ -64,7 +66,7 @@ class Bank {
 
  private:
   absl::Status AddRings(const Plan& plan, const std::vector<pid_t>& tids, const std::vector<int>& cpus, size_t bytes);
-  absl::Status AttachTo(const Plan& plan, const Effort& effort, pid_t tid, const RingSlot& slot);
+  absl::Status AttachTo(const Plan& plan, const Effort& effort, pid_t tid, const RingSlot& slot, bool carriers);
   absl::Status SwitchThose(bool on, bool carriers) const;
 };
 

@@ -17,34 +17,44 @@ namespace perfkit::sample {
 
 class Books {
  public:
-  explicit Books(size_t events) : events_(events), represented_ns_(events) {}
+  explicit Books(size_t events) : events_(events), missed_ns_(events) {}
 
   EventBooks& event(size_t i) { return events_[i]; }
   const std::vector<EventBooks>& events() const { return events_; }
 
-  void Delivered(size_t event, uint64_t clock_period_ns) {
+  void Delivered(size_t event, uint64_t represents) {
     ++events_[event].delivered;
-    represented_ns_[event] += clock_period_ns;
+    events_[event].represented += represents;
   }
-  uint64_t represented_ns(size_t event) const { return represented_ns_[event]; }
+  // Of clocks: samples that were taken, and not delivered.
+  void Missed(size_t event, uint64_t ns) { missed_ns_[event] += ns; }
+  uint64_t missed_ns(size_t event) const { return missed_ns_[event]; }
 
   void AddLoss(const LossInterval& loss) { losses_[loss_count_++ % kLosses] = loss; }
   // Oldest first.
   std::vector<LossInterval> Losses() const;
   uint64_t losses_forgotten() const { return loss_count_ > kLosses ? loss_count_ - kLosses : 0; }
 
+  void AddDecision(const SamplerDecision& decision) { decisions_[decision_count_++ % kLosses] = decision; }
+  std::vector<SamplerDecision> Decisions() const;
+  uint64_t decisions_forgotten() const { return decision_count_ > kLosses ? decision_count_ - kLosses : 0; }
+
   // Further books that have no event.
   uint64_t side_band_lost = 0;
   uint64_t unknown = 0;  // samples with an id that nobody has
-  uint64_t late = 0, malformed_bytes = 0, overwritten_bytes = 0, own_cpu_ns = 0;
+  uint64_t late = 0, malformed_bytes = 0, overwritten_bytes = 0, own_cpu_ns = 0, kernel_cpu_ns = 0;
+  uint64_t told_lost = 0;  // by LOST records: at once, though not all
+  uint64_t decisions_refused = 0;
   bool paused_is_lower_bound = false;
 
  private:
   static constexpr uint64_t kLosses = 256;
   std::vector<EventBooks> events_;
-  std::vector<uint64_t> represented_ns_;  // of clocks: what the samples delivered stand for
+  std::vector<uint64_t> missed_ns_;
   std::array<LossInterval, kLosses> losses_{};
   uint64_t loss_count_ = 0;
+  std::array<SamplerDecision, kLosses> decisions_{};
+  uint64_t decision_count_ = 0;
 };
 
 }  // namespace perfkit::sample

@@ -1,7 +1,6 @@
 // Opens a sampler: its rings, its threads, and what tells whose record is whose.
 #include "src/sample/core.h"
 
-
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -16,8 +15,6 @@ namespace {
 
 // Rounds of attaching those that were born during the last one.
 constexpr int kRounds = 64;
-
-Effort FullEffort(const Plan& plan) { return {.stack_bytes = plan.options().stack.stack_bytes, .slower = 1}; }
 
 absl::StatusOr<std::vector<pid_t>> ThreadsNow(const Plan& plan) {
   if (plan.whole_cpus()) return std::vector<pid_t>{RingSlot::kShared};
@@ -39,7 +36,8 @@ uint64_t Now(clockid_t clock) {
 
 Core::Core(Plan plan)
     : plan_(std::move(plan)),
-      effort_(FullEffort(plan_)),
+      ladder_(plan_.options().cpu_budget, plan_.FullEffort(), plan_.LeastStack()),
+      effort_(plan_.FullEffort()),
       books_(plan_.events().size()),
       fork_watch_([](void* self) { static_cast<Core*>(self)->LetGo(); }, this) {}
 
@@ -88,21 +86,22 @@ absl::Status Core::ChooseSize(size_t rings) {
 }
 
 // Until no thread was born meanwhile. Those that are born later inherit all there is.
-absl::Status Core::AttachThreads() {
+absl::Status Core::AttachThreads(bool carriers) {
   for (int round = 0; round < kRounds; ++round) {
     const absl::StatusOr<std::vector<pid_t>> threads = ThreadsNow(plan_);
     if (!threads.ok()) return threads.status();
     const size_t before = bank_.leaves.size();
     bool any = false;
     for (const pid_t tid : *threads) {
-      if (roster_.IsAttached(tid)) continue;
+      if (roster_.IsAttached(tid) || (!carriers && !HasRing(tid))) continue;
       if (round > 0 && !any && plan_.per_cpu_rings() && plan_.target().inherit) {
         // From here on threads may have two of a kind: FORK records have to say who is whose child.
         roster_.ExpectDuplicates();
+        if (carriers) side_roster_.ExpectDuplicates();
         if (absl::Status status = bank_.SwitchCarriers(true); !status.ok()) return status;
       }
       any = true;
-      const absl::Status status = AttachOne(tid);
+      const absl::Status status = AttachOne(tid, carriers);
       if (!status.ok() && !absl::IsNotFound(status)) return ExplainDescriptors(status, threads->size());
       if (!status.ok() && threads->size() == 1) return status;
     }
@@ -118,16 +117,20 @@ absl::Status Core::AttachThreads() {
       open::Describe(plan_.target()), kRounds));
 }
 
-absl::Status Core::AttachOne(pid_t tid) {
-  roster_.AddAttached(tid);  // also when it has ended by now
-  const bool has_ring = std::any_of(bank_.rings.begin(), bank_.rings.end(), [&](const std::unique_ptr<RingSlot>& slot) {
+bool Core::HasRing(pid_t tid) const {
+  return std::any_of(bank_.rings.begin(), bank_.rings.end(), [&](const std::unique_ptr<RingSlot>& slot) {
     return slot->tid == RingSlot::kShared || slot->tid == tid;
   });
-  if (!has_ring) {
+}
+
+absl::Status Core::AttachOne(pid_t tid, bool carriers) {
+  roster_.AddAttached(tid);  // also when it has ended by now
+  if (carriers) side_roster_.AddAttached(tid);
+  if (!HasRing(tid)) {
     if (absl::Status status = bank_.AddRing(plan_, tid, -1, ring_bytes_); !status.ok()) return status;
   }
-  if (absl::Status status = bank_.Attach(plan_, effort_, tid); !status.ok()) return status;
-  return spare_.Attach(plan_, effort_, tid);
+  if (absl::Status status = bank_.Attach(plan_, effort_, tid, carriers); !status.ok()) return status;
+  return spare_.Attach(plan_, effort_, tid, carriers);
 }
 
 absl::Status Core::ExplainDescriptors(const absl::Status& status, size_t threads) const {
@@ -162,11 +165,15 @@ void Core::Index() {
   writers_.clear();
   ForEachLeaf([this](const Leaf& leaf) {
     ids_.Add(leaf.id, static_cast<uint32_t>(writers_.size()));
-    const uint64_t period = leaf.event == Leaf::kCarrier ? 0 : plan_.ClockPeriodNs(leaf.event, effort_);
-    writers_.push_back({leaf.event, leaf.tid, period});
+    writers_.push_back(
+        {leaf.event, leaf.tid, leaf.event == Leaf::kCarrier ? 0 : plan_.Represents(leaf.event, effort_)});
   });
+  for (const Retired& retired : retired_) {
+    ids_.Add(retired.id, static_cast<uint32_t>(writers_.size()));
+    writers_.push_back(retired.writer);
+  }
   stand_in_ = IdTable::kNone;
-  for (uint32_t i = 0; i < writers_.size(); ++i) {
+  for (uint32_t i = 0; i < writers_.size() - retired_.size(); ++i) {
     if (writers_[i].event != Leaf::kCarrier && plan_.events()[writers_[i].event].shares_samples) stand_in_ = i;
   }
   merge_ = ring::TimeMerge();
@@ -184,6 +191,7 @@ void Core::LetGo() {
   running_ = false;
   bank_.LetGo();
   spare_.LetGo();
+  for (Leaf& leaf : fresh_) leaf.LetGo();
   epoll_.Reset();
 }
 

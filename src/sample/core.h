@@ -1,7 +1,7 @@
 // A sampler's inside: opens, switches, drains, keeps the books.
 //
 // core.cc opens and attaches; core_control.cc switches and pauses; core_drain.cc reads; core_threads.cc follows threads
-// that come and go; core_books.cc settles losses.
+// that come and go; core_books.cc settles losses; core_effort.cc keeps the cost within its budget.
 #pragma once
 
 #include <memory>
@@ -11,6 +11,7 @@
 #include "src/sample/bank.h"
 #include "src/sample/books.h"
 #include "src/sample/id_table.h"
+#include "src/sample/ladder.h"
 #include "src/sample/plan.h"
 #include "src/sample/roster.h"
 #include "src/sys/fork_registry.h"
@@ -48,13 +49,19 @@ class Core {
   struct Writer {
     uint32_t event = Leaf::kCarrier;
     pid_t tid = 0;
-    uint64_t clock_period_ns = 0;
+    uint64_t represents = 0;  // each of its samples
+  };
+  struct Retired {
+    uint64_t id = 0;
+    Writer writer;
   };
 
   absl::Status OpenAll();
   absl::Status ChooseSize(size_t rings);
-  absl::Status AttachThreads();
-  absl::Status AttachOne(pid_t tid);
+  // `carriers`: with the side band; else only threads that have rings.
+  absl::Status AttachThreads(bool carriers = true);
+  absl::Status AttachOne(pid_t tid, bool carriers);
+  bool HasRing(pid_t tid) const;
   absl::Status ExplainDescriptors(const absl::Status& status, size_t threads) const;
   absl::Status OpenPoll();
   absl::Status Poll(const RingSlot& slot);
@@ -65,12 +72,15 @@ class Core {
   absl::Status ApplyRates();
 
   void DeliverState(Visit visit);
-  size_t DrainOne(Visit visit);
-  size_t DrainMany(Visit visit);
-  size_t DrainOverwritten(Visit visit);
+  void DrainUntil(uint64_t horizon_ns, Visit visit);
+  void DrainOne(Visit visit);
+  void DrainMany(uint64_t horizon_ns, Visit visit);
+  void DrainOverwritten(Visit visit);
   void DrainBackwards(Bank& bank, Visit visit);
   template <class Each>
   void ForEachLeaf(Each&& each);
+  template <class Each>
+  void ForEachRoster(Each&& each);
   void Deliver(const RawRecord& raw, RingSlot& slot, Visit visit);
   void DeliverSample(const RawRecord& raw, RingSlot& slot, uint64_t time_ns, Visit visit);
   void DeliverOther(const RawRecord& raw, RingSlot& slot, uint64_t time_ns, Visit visit);
@@ -93,17 +103,35 @@ class Core {
   void SettleBeforeDrain();
   void SettleAtEnd();
 
+  // Behind each drain: is it too dear?
+  void Guard(Visit visit);
+  void BeginWindow();
+  void AddKernelCost();
+  void CarryOut(SamplerDecision& decision, Visit visit);
+  absl::Status Change(const Effort& effort, SamplerDecision& decision, Visit visit);
+  absl::Status OpenAnew(const Effort& effort);
+  void TakeOver(const Effort& effort);
+
   void LetGo();
 
   Plan plan_;
-  Effort effort_;
-  Bank bank_;   // what is being written
-  Bank spare_;  // kOverwrite: what takes over at the next snapshot, or holds the last one
+  Ladder ladder_;
+  Effort effort_;  // in force
+  Bank bank_;      // what is being written
+  Bank spare_;     // kOverwrite: what takes over at the next snapshot, or holds the last one
   IdTable ids_;
   std::vector<Writer> writers_;
   uint32_t stand_in_ = IdTable::kNone;  // of samples under an id that is not ours: who has written them
-  Roster roster_;
+  Roster roster_;                       // whose events are whose own
+  Roster side_roster_;                  // whose side band: events are opened anew now and then, the side band is not
   Books books_;
+  std::vector<Leaf> fresh_;  // opened anew, to take over
+  Roster fresh_roster_;
+  std::vector<Retired> retired_;  // what was taken over from last
+  bool rates_stale_ = false;      // threads that have inherited their events still go by the old rate
+  uint64_t window_begun_ns_ = 0, window_cpu_ns_ = 0, window_lost_ = 0;
+  std::vector<uint64_t> costed_;  // samples that are in kernel_cpu_ns, by event
+  uint64_t costed_lost_ = 0;
   ring::TimeMerge merge_;
   sys::OwnedFd epoll_;
   size_t ring_bytes_ = 0;
@@ -128,6 +156,14 @@ template <class Each>
 void Core::ForEachLeaf(Each&& each) {
   for (Leaf& leaf : bank_.leaves) each(leaf);
   for (Leaf& leaf : spare_.leaves) each(leaf);
+}
+
+// That of the events which are about to take over, too.
+template <class Each>
+void Core::ForEachRoster(Each&& each) {
+  each(roster_);
+  each(side_roster_);
+  if (!fresh_.empty()) each(fresh_roster_);
 }
 
 }  // namespace perfkit::sample

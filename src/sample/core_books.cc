@@ -12,6 +12,12 @@ std::vector<LossInterval> Books::Losses() const {
   return losses;
 }
 
+std::vector<SamplerDecision> Books::Decisions() const {
+  std::vector<SamplerDecision> decisions;
+  for (uint64_t i = decisions_forgotten(); i < decision_count_; ++i) decisions.push_back(decisions_[i % kLosses]);
+  return decisions;
+}
+
 // Kernels that do not count losses by event leave it to LOST records (TakeLoss).
 void Core::SettleLeaf(Leaf& leaf, uint64_t EventBooks::*into) {
   const std::optional<LeafCount> now = leaf.Read(plan_.layout());
@@ -21,6 +27,7 @@ void Core::SettleLeaf(Leaf& leaf, uint64_t EventBooks::*into) {
     books_.side_band_lost += lost;
   } else {
     books_.event(leaf.event).*into += lost;
+    books_.Missed(leaf.event, lost * plan_.ClockPeriodNs(leaf.event, effort_));
   }
 }
 
@@ -65,10 +72,8 @@ SamplerStats Core::Stats() {
   });
   for (size_t i = 0; i < stats.events.size(); ++i) {
     EventBooks& event = stats.events[i];
-    const uint64_t period = plan_.ClockPeriodNs(i, effort_);
-    if (period == 0) continue;
-    const uint64_t sampled = books_.represented_ns(i) + period * (event.lost + event.paused);
-    event.unsampled_ns = event.counted - std::min(event.counted, sampled);
+    if (!plan_.events()[i].clock) continue;
+    event.unsampled_ns = event.counted - std::min(event.counted, event.represented + books_.missed_ns(i));
   }
   stats.losses = books_.Losses();
   stats.losses_forgotten = books_.losses_forgotten();
@@ -80,6 +85,11 @@ SamplerStats Core::Stats() {
   stats.late = books_.late;
   stats.threads_missed = threads_missed_;
   stats.own_cpu_ns = books_.own_cpu_ns;
+  AddKernelCost();
+  stats.kernel_cpu_ns = books_.kernel_cpu_ns;
+  stats.decisions = books_.Decisions();
+  stats.decisions_forgotten = books_.decisions_forgotten();
+  stats.decisions_refused = books_.decisions_refused;
   return stats;
 }
 

@@ -22,6 +22,7 @@ absl::Status Core::Start() {
   running_ = true;
   const uint64_t begun = Now(plan_.options().clock_id);
   if (absl::Status status = bank_.SwitchAll(true, plan_.target().inherit); !status.ok()) return status;
+  BeginWindow();
   if (plan_.options().side_band) state_ = SynthesizeState(plan_, begun);
   return absl::OkStatus();
 }
@@ -63,6 +64,7 @@ absl::Status Core::SetRate(size_t event, SampleRate rate) {
         "neither may be 0");
   }
   plan_.SetRate(event, rate);
+  rates_stale_ = plan_.inherits();  // PERF_EVENT_IOC_PERIOD leaves out those who have inherited the event
   return ApplyRates();
 }
 
@@ -76,7 +78,7 @@ absl::Status Core::ApplyRates() {
     const uint64_t clock_period = plan_.ClockPeriodNs(leaf.event, effort_);
     const uint64_t value = clock_period != 0 ? clock_period : plan_.RateNow(leaf.event, effort_);
     if (sys::kernel().ioctl(leaf.fd.get(), sys::kIocPeriod, reinterpret_cast<unsigned long>(&value)) == 0) {
-      writer.clock_period_ns = clock_period;
+      writer.represents = plan_.Represents(leaf.event, effort_);
     } else {
       failed =
           sys::PerfError(sys::PerfCall::kIoctl, errno,

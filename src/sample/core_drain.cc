@@ -27,12 +27,22 @@ size_t Core::Drain(Visit visit) {
   SettleBeforeDrain();
   given_ = 0;
   if (!state_.empty()) DeliverState(visit);
-  const bool stream = plan_.options().mode == RingMode::kStream;
-  const size_t given = !stream ? DrainOverwritten(visit) : bank_.rings.size() == 1 ? DrainOne(visit) : DrainMany(visit);
-  if (given == 0) DropHungUp();
+  const bool writing = running_ && !paused_;
+  if (plan_.options().mode != RingMode::kStream) {
+    DrainOverwritten(visit);
+  } else {
+    DrainUntil(writing ? Now(plan_.options().clock_id) - ring::kMergeWindowNs : UINT64_MAX, visit);
+  }
+  if (given_ == 0) DropHungUp();
   if (plan_.many_threads() && !plan_.per_cpu_rings()) FollowThreads();
   books_.own_cpu_ns += Now(CLOCK_THREAD_CPUTIME_ID) - begun;
-  return given;
+  Guard(visit);
+  return given_;
+}
+
+// One ring is in order as it is.
+void Core::DrainUntil(uint64_t horizon_ns, Visit visit) {
+  bank_.rings.size() == 1 ? DrainOne(visit) : DrainMany(horizon_ns, visit);
 }
 
 void Core::DeliverState(Visit visit) {
@@ -41,29 +51,24 @@ void Core::DeliverState(Visit visit) {
   state_.clear();
 }
 
-size_t Core::DrainOne(Visit visit) {
+void Core::DrainOne(Visit visit) {
   RingSlot& slot = *bank_.rings.front();
   const DrainStats stats = slot.ring.reader().Drain([&](const RawRecord& raw) { Deliver(raw, slot, visit); });
   books_.malformed_bytes += stats.malformed_bytes;
-  return given_;
 }
 
-size_t Core::DrainMany(Visit visit) {
-  const bool writing = running_ && !paused_;
-  const uint64_t horizon = writing ? Now(plan_.options().clock_id) - ring::kMergeWindowNs : UINT64_MAX;
+void Core::DrainMany(uint64_t horizon_ns, Visit visit) {
   const ring::MergeStats stats = merge_.Drain(
-      horizon, [&](const RawRecord& raw, size_t) { return plan_.layout().TimeOf(raw); },
+      horizon_ns, [&](const RawRecord& raw, size_t) { return plan_.layout().TimeOf(raw); },
       [&](const RawRecord& raw, size_t ring) { Deliver(raw, *bank_.rings[ring], visit); });
   books_.malformed_bytes += stats.rings.malformed_bytes;
   books_.late += stats.late;
-  return given_;
 }
 
 // The snapshot, and what is still there when all is stopped.
-size_t Core::DrainOverwritten(Visit visit) {
+void Core::DrainOverwritten(Visit visit) {
   if (std::exchange(snapshot_, false)) DrainBackwards(spare_, visit);
   if (!running_) DrainBackwards(bank_, visit);
-  return given_;
 }
 
 void Core::DrainBackwards(Bank& bank, Visit visit) {
@@ -86,8 +91,9 @@ void Core::Deliver(const RawRecord& raw, RingSlot& slot, Visit visit) {
 
 // Whether the record's thread has `writer`'s events as its own.
 bool Core::Counts(const RawRecord& raw, const Writer& writer) {
-  if (!roster_.expects_duplicates()) return true;
-  return roster_.Counts(static_cast<pid_t>(TidOf(raw, plan_.layout())), writer.tid);
+  Roster& roster = writer.event == Leaf::kCarrier ? side_roster_ : roster_;
+  if (!roster.expects_duplicates()) return true;
+  return roster.Counts(static_cast<pid_t>(TidOf(raw, plan_.layout())), writer.tid);
 }
 
 // Linux prepares a software event's sample once for all who sample it on that thread, id and all (do_perf_sw_event, 6.2
@@ -128,7 +134,7 @@ void Core::DeliverSample(const RawRecord& raw, RingSlot& slot, uint64_t time_ns,
     ++books_.event(writer.event).duplicates;
     return;
   }
-  books_.Delivered(writer.event, writer.clock_period_ns);
+  books_.Delivered(writer.event, writer.represents);
   ++given_;
   visit(SamplerRecord{raw, writer.event, false});
 }
@@ -160,6 +166,7 @@ void Core::TakeLoss(const RawRecord& raw, const RingSlot& slot, uint64_t time_ns
       std::find_if(bank_.rings.begin(), bank_.rings.end(), [&](const auto& other) { return other.get() == &slot; }) -
       bank_.rings.begin());
   books_.AddLoss({.from_ns = slot.last_time_ns, .to_ns = time_ns, .lost = lost->lost, .ring = ring});
+  books_.told_lost += lost->lost;
   if (plan_.counts_lost()) return;
   const uint32_t found = ids_.Find(lost->id);
   const uint32_t event = found != IdTable::kNone ? writers_[found].event : Leaf::kCarrier;
@@ -167,6 +174,7 @@ void Core::TakeLoss(const RawRecord& raw, const RingSlot& slot, uint64_t time_ns
     books_.side_band_lost += lost->lost;
   } else {
     (paused_since_ ? books_.event(event).paused : books_.event(event).lost) += lost->lost;
+    books_.Missed(event, lost->lost * plan_.ClockPeriodNs(event, effort_));
   }
 }
 

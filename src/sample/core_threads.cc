@@ -8,14 +8,17 @@ namespace perfkit::sample {
 
 void Core::TakeTask(const RawRecord& raw) {
   const bool follows = plan_.many_threads() && !plan_.per_cpu_rings();
-  if (!follows && !roster_.expects_duplicates()) return;
+  const bool duplicates = roster_.expects_duplicates() || side_roster_.expects_duplicates() || !fresh_.empty();
+  if (!follows && !duplicates) return;
   if (const auto fork = ForkRecord::Parse(raw, plan_.layout())) {
     newcomers_ = true;
-    if (!follows) roster_.Born(static_cast<pid_t>(fork->tid), static_cast<pid_t>(fork->parent_tid));
+    ForEachRoster([&](Roster& roster) {
+      if (!follows) roster.Born(static_cast<pid_t>(fork->tid), static_cast<pid_t>(fork->parent_tid));
+    });
   }
   if (const auto exit = ExitRecord::Parse(raw, plan_.layout())) {
     const auto tid = static_cast<pid_t>(exit->tid);
-    if (!follows) return roster_.Ended(tid);
+    if (!follows) return ForEachRoster([&](Roster& roster) { roster.Ended(tid); });
     ending_.push_back(tid);
   }
 }
@@ -47,7 +50,7 @@ void Core::RetireEnded() {
   }
   std::erase_if(bank_.leaves, [&](const Leaf& leaf) { return has_ended(leaf.tid); });
   std::erase_if(bank_.rings, [&](const std::unique_ptr<RingSlot>& slot) { return has_ended(slot->tid); });
-  for (const pid_t tid : ended_) roster_.Ended(tid);
+  for (const pid_t tid : ended_) ForEachRoster([&](Roster& roster) { roster.Ended(tid); });
   ended_.clear();
 }
 

@@ -31,6 +31,11 @@ struct Leaf {
   // Nothing when the kernel does not say.
   std::optional<LeafCount> Read(const SampleLayout& layout) const;
   absl::Status Switch(unsigned long request) const;
+  // In the child of a fork.
+  void LetGo() {
+    for (sys::OwnedFd& follower : followers) follower.Reset();
+    fd.Reset();
+  }
 };
 
 struct LeafPlace {

@@ -11,6 +11,7 @@
 #include "perfkit/event.h"
 #include "perfkit/sampler.h"
 #include "src/open/open_event.h"
+#include "src/sample/ladder.h"
 #include "src/sys/perf_abi.h"
 #include "src/sys/rights.h"
 
@@ -23,12 +24,6 @@ struct PlannedEvent {
   std::string filter;           // checked: as the kernel wants it
   bool clock = false;           // counts nanoseconds
   bool shares_samples = false;  // a software event that is no clock: its ids may be another's (Core::WriterOf)
-};
-
-// What may change while a sampler runs.
-struct Effort {
-  uint32_t stack_bytes = 0;
-  uint32_t slower = 1;  // periods are multiplied by this, frequencies divided
 };
 
 class Plan {
@@ -68,6 +63,15 @@ class Plan {
   void SetRate(size_t event, SampleRate rate) { events_[event].rate = rate; }
   // Of a clock: the nanoseconds that one sample stands for. 0 for others.
   uint64_t ClockPeriodNs(size_t event, const Effort& effort) const;
+  // What a sample stands for: its period, of clocks in nanoseconds. 0: it says so itself.
+  uint64_t Represents(size_t event, const Effort& effort) const;
+  // All that was asked for; and below which length a stack is not worth taking.
+  Effort FullEffort() const;
+  uint32_t LeastStack() const;
+  // About what the kernel takes for a sample.
+  uint64_t SampleCostNs(size_t event, const Effort& effort) const;
+  // Whether threads are sampled by what they have inherited.
+  bool inherits() const { return per_cpu_rings() && target_.inherit; }
   // No record is longer than this: a ring with more room than that has lost none.
   size_t LargestRecord() const;
 
@@ -78,6 +82,7 @@ class Plan {
   void ChooseLayout();
   void FillShared(sys::PerfEventAttr& attr) const;
   void FillInheritance(sys::PerfEventAttr& attr) const;
+  void ApplyStack(sys::PerfEventAttr& attr, const Effort& effort) const;
   open::OpenRequest Request(const EventConfig& config, size_t part) const;
 
   SamplerOptions options_;

@@ -1,0 +1,112 @@
+// Keeps a sampler's cost within its budget: measures windows of time, and carries out what the ladder decides.
+//
+// What a sample holds is fixed when its event is opened, and threads that have inherited an event keep its period. So a
+// change opens the events anew: beside the old ones, switched off, which takes long; then, in some microseconds, the
+// old ones are switched off, the rings emptied of what they wrote, their counts put into the books, and the new ones
+// switched on. The side band has events of its own, and goes on meanwhile.
+#include <utility>
+
+#include "src/sample/core.h"
+
+namespace perfkit::sample {
+
+void Core::AddKernelCost() {
+  costed_.resize(plan_.events().size());
+  for (size_t i = 0; i < costed_.size(); ++i) {
+    const EventBooks& event = books_.event(i);
+    const uint64_t taken = event.delivered + event.duplicates + event.malformed;
+    books_.kernel_cpu_ns += (taken - std::exchange(costed_[i], taken)) * plan_.SampleCostNs(i, effort_);
+  }
+  const uint64_t lost = books_.told_lost - std::exchange(costed_lost_, books_.told_lost);
+  if (!plan_.events().empty()) books_.kernel_cpu_ns += lost * plan_.SampleCostNs(0, effort_);
+}
+
+void Core::BeginWindow() {
+  window_begun_ns_ = Now(CLOCK_MONOTONIC);
+  window_cpu_ns_ = books_.own_cpu_ns + books_.kernel_cpu_ns;
+  window_lost_ = books_.told_lost;
+}
+
+void Core::Guard(Visit visit) {
+  if (!running_ || paused_) return;
+  if (std::exchange(rates_stale_, false)) {
+    SamplerDecision unasked;
+    if (!Change(effort_, unasked, visit).ok()) ++books_.decisions_refused;
+  }
+  if (!ladder_.guards()) return;
+  const uint64_t now = Now(CLOCK_MONOTONIC);
+  if (now - window_begun_ns_ < Ladder::kWindowNs) return;
+  AddKernelCost();
+  std::optional<SamplerDecision> decision =
+      ladder_.Judge({.wall_ns = now - window_begun_ns_,
+                     .cpu_ns = books_.own_cpu_ns + books_.kernel_cpu_ns - window_cpu_ns_,
+                     .lost = books_.told_lost - window_lost_});
+  if (decision) CarryOut(*decision, visit);
+  BeginWindow();  // behind it: what a decision costs must not lead to the next
+}
+
+void Core::CarryOut(SamplerDecision& decision, Visit visit) {
+  const uint64_t begun = Now(CLOCK_THREAD_CPUTIME_ID);
+  if (Change(ladder_.effort(), decision, visit).ok()) {
+    books_.AddDecision(decision);
+  } else {
+    ++books_.decisions_refused;
+    ladder_.Refused(decision);
+  }
+  books_.own_cpu_ns += Now(CLOCK_THREAD_CPUTIME_ID) - begun;
+}
+
+// While the new events are opened the old ones still run.
+absl::Status Core::Change(const Effort& effort, SamplerDecision& decision, Visit visit) {
+  const bool anew = effort.stack != effort_.stack || plan_.inherits();
+  if (anew) {
+    if (absl::Status status = OpenAnew(effort); !status.ok()) return status;
+  }
+  decision.from_ns = Now(plan_.options().clock_id);
+  absl::Status status = bank_.SwitchEvents(false, plan_.inherits());
+  DrainUntil(Now(plan_.options().clock_id), visit);
+  AddKernelCost();
+  const Effort before = effort_;
+  if (anew) {
+    TakeOver(effort);
+  } else if (absl::Status rates = (effort_ = effort, ApplyRates()); !rates.ok()) {
+    status = rates;
+    effort_ = before;
+    (void)ApplyRates();  // as far as it goes: what failed is what is reported
+  }
+  const absl::Status on = bank_.SwitchEvents(true, plan_.inherits());
+  decision.to_ns = Now(plan_.options().clock_id);
+  return status.ok() ? on : status;
+}
+
+// Of all threads that there are: those that had inherited their events get their own. Rings for one thread each are
+// for those that have one; FollowThreads joins the others.
+absl::Status Core::OpenAnew(const Effort& effort) {
+  std::vector<Leaf> old = std::exchange(bank_.leaves, {});
+  Roster before = std::exchange(roster_, Roster());
+  const Effort in_force = std::exchange(effort_, effort);
+  const absl::Status status = AttachThreads(false);
+  effort_ = in_force;
+  fresh_ = std::exchange(bank_.leaves, std::move(old));
+  fresh_roster_ = std::exchange(roster_, std::move(before));
+  if (!status.ok()) fresh_.clear();
+  return status;
+}
+
+// A record that was being written when its event was switched off may still come: under an id that is known.
+void Core::TakeOver(const Effort& effort) {
+  retired_.clear();
+  for (Leaf& leaf : bank_.leaves) {
+    if (leaf.event == Leaf::kCarrier) continue;
+    CloseBooks(leaf);
+    if (const uint32_t at = ids_.Find(leaf.id); at != IdTable::kNone) retired_.push_back({leaf.id, writers_[at]});
+  }
+  std::erase_if(bank_.leaves, [](const Leaf& leaf) { return leaf.event != Leaf::kCarrier; });
+  for (Leaf& leaf : fresh_) bank_.leaves.push_back(std::move(leaf));
+  fresh_.clear();
+  roster_ = std::exchange(fresh_roster_, Roster());
+  effort_ = effort;
+  Index();
+}
+
+}  // namespace perfkit::sample

@@ -1,0 +1,66 @@
+// Judges windows.
+#include "src/sample/ladder.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace perfkit::sample {
+
+using What = SamplerDecision::What;
+using Why = SamplerDecision::Why;
+
+std::optional<SamplerDecision> Ladder::Judge(const Window& window) {
+  if (!guards() || window.wall_ns == 0) return std::nullopt;
+  if (since_climb_ != UINT32_MAX) ++since_climb_;
+  const double cost = static_cast<double>(window.cpu_ns) / static_cast<double>(window.wall_ns);
+  if (cost > budget_) return Down(Why::kCost, cost, cost / budget_);
+  lossy_ = window.lost > 0 ? lossy_ + 1 : 0;
+  if (lossy_ >= kLossyWindows) return Down(Why::kLoss, cost, 2);
+  const bool room = window.lost == 0 && cost * kRoom < budget_;
+  calm_ = room ? calm_ + 1 : 0;
+  return now_ != full_ && calm_ >= patience_ ? Up(cost) : std::nullopt;
+}
+
+SamplerDecision Ladder::Take(What what, Why why, double cost, uint32_t to) {
+  uint32_t& rung = what == What::kSamples ? now_.slower : now_.stack;
+  SamplerDecision decision{.what = what, .why = why, .from = rung, .to = to, .cost = cost};
+  rung = to;
+  return decision;
+}
+
+// A rung up that had to be taken back was one too many: the next waits longer.
+std::optional<SamplerDecision> Ladder::Down(Why why, double cost, double factor) {
+  lossy_ = calm_ = 0;
+  if (since_climb_ <= patience_) patience_ = std::min(2 * patience_, kMostPatience);
+  since_climb_ = UINT32_MAX;
+  const uint32_t times = std::bit_ceil(static_cast<uint32_t>(std::ceil(std::min<double>(factor, kMostAtOnce))));
+  if (now_.stack > least_stack_ && !stack_stuck_) {
+    return Take(What::kStackBytes, why, cost, std::max(least_stack_, now_.stack / times / 8 * 8));
+  }
+  if (now_.stack > 0 && !stack_stuck_) return Take(What::kStack, why, cost, 0);
+  if (now_.slower >= kSlowest) return std::nullopt;
+  return Take(What::kSamples, why, cost, std::min(now_.slower * times, kSlowest));
+}
+
+std::optional<SamplerDecision> Ladder::Up(double cost) {
+  calm_ = 0;
+  if (since_climb_ != UINT32_MAX) patience_ = kPatience;  // the last one has held
+  since_climb_ = 0;
+  if (now_.slower > 1) return Take(What::kSamples, Why::kRoom, cost, now_.slower / 2);
+  if (stack_stuck_) return std::nullopt;
+  if (now_.stack == 0) return Take(What::kStack, Why::kRoom, cost, std::min(least_stack_, full_.stack));
+  return Take(What::kStackBytes, Why::kRoom, cost, std::min(2 * now_.stack, full_.stack));
+}
+
+void Ladder::Refused(const SamplerDecision& decision) {
+  const auto before = static_cast<uint32_t>(decision.from);
+  if (decision.what == What::kSamples) {
+    now_.slower = before;
+  } else {
+    now_.stack = before;
+    stack_stuck_ = true;
+  }
+}
+
+}  // namespace perfkit::sample
