@@ -243,7 +243,8 @@ class Sampler {
 
   // The layout of all records, of every event.
   const SampleLayout& layout() const;
-  size_t ring_bytes() const;  // of one ring, after shrinking
+  // Of one ring, after shrinking; with Rings::kPerThread those of late threads may be smaller.
+  size_t ring_bytes() const;
   size_t rings() const;  // how many
   // OK, or why the rings are smaller than was asked for: which limit, and how it is raised.
   const absl::Status& shrunk() const;

@@ -123,11 +123,26 @@ bool Core::HasRing(pid_t tid) const {
   });
 }
 
+// For a thread that comes later: as large as the others, or as what is left of the memory.
+absl::Status Core::AddLateRing(pid_t tid) {
+  size_t used = 0;
+  for (const std::unique_ptr<RingSlot>& slot : bank_.rings) used += slot->ring.reader().size_bytes();
+  const size_t most = plan_.options().memory_bytes;
+  absl::Status status(absl::StatusCode::kResourceExhausted,
+                      absl::StrFormat("rings take %d bytes (SamplerOptions::memory_bytes)", used));
+  for (size_t bytes = std::min(ring_bytes_, std::bit_floor(most - std::min(most, used))); bytes >= sys::PageSize();
+       bytes /= 2) {
+    status = bank_.AddRing(plan_, tid, -1, bytes);
+    if (!absl::IsResourceExhausted(status)) return status;
+  }
+  return status;
+}
+
 absl::Status Core::AttachOne(pid_t tid, bool carriers) {
   roster_.AddAttached(tid);  // also when it has ended by now
   if (carriers) side_roster_.AddAttached(tid);
   if (!HasRing(tid)) {
-    if (absl::Status status = bank_.AddRing(plan_, tid, -1, ring_bytes_); !status.ok()) return status;
+    if (absl::Status status = AddLateRing(tid); !status.ok()) return status;
   }
   if (absl::Status status = bank_.Attach(plan_, effort_, tid, carriers); !status.ok()) return status;
   return spare_.Attach(plan_, effort_, tid, carriers);
@@ -138,9 +153,12 @@ absl::Status Core::ExplainDescriptors(const absl::Status& status, size_t threads
   size_t each = plan_.needs_carrier() ? 1 : 0;
   for (const PlannedEvent& event : plan_.events()) each += 1 + event.followers.size();
   const size_t cpus = plan_.per_cpu_rings() ? bank_.rings.size() : 1;
-  return absl::Status(status.code(),
-                      absl::StrFormat("%s %d threads on %d CPUs with %d events each take %d descriptors.",
-                                      std::string(status.message()), threads, cpus, each, threads * cpus * each));
+  rlimit limit{};
+  sys::kernel().getrlimit(RLIMIT_NOFILE, &limit);
+  return absl::Status(
+      status.code(),
+      absl::StrFormat("%s %d threads on %d CPUs with %d events each take %d descriptors; the limit is %d (ulimit -n).",
+                      std::string(status.message()), threads, cpus, each, threads * cpus * each, limit.rlim_cur));
 }
 
 absl::Status Core::OpenPoll() {

@@ -62,6 +62,7 @@ class Core {
   absl::Status AttachThreads(bool carriers = true);
   absl::Status AttachOne(pid_t tid, bool carriers);
   bool HasRing(pid_t tid) const;
+  absl::Status AddLateRing(pid_t tid);
   absl::Status ExplainDescriptors(const absl::Status& status, size_t threads) const;
   absl::Status OpenPoll();
   absl::Status Poll(const RingSlot& slot);

@@ -1,7 +1,10 @@
 // Opening a sampler: what is refused and in which words, limits, faults at every system call, forks.
 #include <errno.h>
 
+#include <atomic>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "tests/sample/support.h"
 #include "tests/support/as_user.h"
@@ -43,6 +46,34 @@ TEST_CASE("options that make no sense are refused with the reason", "[sampler_op
   CHECK(Has(Refused(options), "twice"));
   options.events[0].followers = {"nothing-like-it"};
   CHECK(Has(Refused(options), "nothing-like-it"));
+}
+
+// All rings together, those of threads that are born later too.
+TEST_CASE("the ceiling on memory holds for rings of threads, late ones too", "[sampler_open]") {
+  SamplerOptions options = FaultOptions(16 << 10);
+  options.rings = SamplerOptions::Rings::kPerThread;
+  options.memory_bytes = 40 << 10;  // two rings, half a one, and then none
+  auto sampler = Sampler::Open(options, Target::AllThreads());
+  INFO(sampler.status());
+  REQUIRE(sampler.ok());
+  REQUIRE(sampler->Start().ok());
+  std::atomic<bool> end{false};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 5; ++i)
+    threads.emplace_back([&] {
+      while (!end) testing::Sleep(200'000);
+    });
+  for (int i = 0; i < 3; ++i) {
+    testing::DrainAll(*sampler);
+    CHECK(sampler->rings() <= 3);
+  }
+  CHECK(sampler->rings() >= 2);
+  CHECK(sampler->stats().threads_missed > 0);
+  end = true;
+  for (std::thread& thread : threads) thread.join();
+  REQUIRE(sampler->Stop().ok());
+  testing::DrainAll(*sampler);
+  testing::CheckBooksClose(sampler->stats());
 }
 
 TEST_CASE("a thread that does not exist cannot be sampled", "[sampler_open]") {
@@ -90,6 +121,14 @@ TEST_CASE("without descriptors the message says how many are needed", "[sampler_
   CHECK(absl::IsResourceExhausted(sampler.status()));
   INFO(sampler.status());
   CHECK(Has(std::string(sampler.status().message()), "descriptors"));
+  fake.below().getrlimit = [](int resource, rlimit* out) {
+    CHECK(resource == RLIMIT_NOFILE);
+    *out = {123, 456};
+    return 0;
+  };
+  fake.FailNth(5, EMFILE, testing::Call::kPerfEventOpen);
+  const auto again = Sampler::Open(FaultOptions(), Target::AllThreads());
+  CHECK(Has(std::string(again.status().message()), "the limit is 123"));
 }
 
 TEST_CASE("a kernel that counts no losses gives lower bounds", "[sampler_open]") {
