@@ -36,6 +36,14 @@ constexpr uint64_t kSecondNs = 1'000'000'000;
 
 absl::Status Wrong(std::string text) { return absl::Status(absl::StatusCode::kInvalidArgument, std::move(text)); }
 
+// Fields that only a hardware event fills: of others they would be 0, which is no value.
+constexpr uint64_t kOfHardware = kSampleWeight | kSampleWeightStruct | kSampleDataSrc | kSampleTransaction;
+
+bool IsHardware(const EventConfig& config) {
+  const uint32_t type = config.parts.front().type;
+  return type != sys::kTypeSoftware && type != sys::kTypeTracepoint && type != sys::kTypeBreakpoint;
+}
+
 bool IsClock(const EventConfig& config) {
   const EventConfig::Part& part = config.parts.front();
   return part.type == sys::kTypeSoftware && (part.config == sys::kSwCpuClock || part.config == sys::kSwTaskClock);
@@ -128,7 +136,27 @@ absl::Status Plan::RefuseTwice(const PlannedEvent& event) const {
                       event.config.name));
 }
 
+// What no event of these could give.
+absl::Status Plan::CheckHardware() const {
+  const bool any =
+      std::any_of(events_.begin(), events_.end(), [](const PlannedEvent& event) { return IsHardware(event.config); });
+  if (any) return absl::OkStatus();
+  if (options_.branches) {
+    return Wrong(
+        "branch stacks come from a hardware event's counter, and there is none among the events. Remedy: "
+        "\"cycles\", where the machine has a counter unit; or stacks (SamplerOptions::stack)");
+  }
+  if ((options_.fields & kOfHardware) != 0) {
+    return Wrong(
+        "weight, data source and transaction come from hardware events that follow memory accesses, and there "
+        "is none among the events: they would all be 0. Remedy: such an event (\"mem-loads\"); of page faults "
+        "the address (kSampleAddr)");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Plan::CheckOptions() const {
+  if (absl::Status hardware = CheckHardware(); !hardware.ok()) return hardware;
   if (events_.empty() && !options_.side_band && !options_.switches) {
     return Wrong("a sampler needs at least one event, or side_band, or switches");
   }

@@ -79,6 +79,7 @@ class Plan {
   absl::Status AddEvent(const SampledEvent& event);
   absl::Status RefuseTwice(const PlannedEvent& event) const;
   absl::Status CheckOptions() const;
+  absl::Status CheckHardware() const;
   void ChooseLayout();
   void FillShared(sys::PerfEventAttr& attr) const;
   void FillInheritance(sys::PerfEventAttr& attr) const;

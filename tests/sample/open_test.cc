@@ -48,6 +48,44 @@ TEST_CASE("options that make no sense are refused with the reason", "[sampler_op
   CHECK(Has(Refused(options), "nothing-like-it"));
 }
 
+TEST_CASE("what only hardware events give is refused without one, not given as 0", "[sampler_open]") {
+  SamplerOptions options = FaultOptions();
+  options.branches = BranchFilter::Parse("any,u").value();
+  CHECK(Has(Refused(options), "branch stacks come from a hardware event"));
+  options.branches.reset();
+  for (const uint64_t field : {kSampleWeight, kSampleWeightStruct, kSampleDataSrc, kSampleTransaction}) {
+    options.fields = field;
+    CHECK(Has(Refused(options), "they would all be 0"));
+  }
+  options.fields = kSampleAddr | kSampleCpu;
+  CHECK(Sampler::Open(options).ok());
+}
+
+// Each clock that the kernel knows for records; others are refused by the kernel, and the message says what was asked.
+TEST_CASE("clocks are those of the kernel, others are refused", "[sampler_open]") {
+  for (const clockid_t clock : {CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_REALTIME, CLOCK_BOOTTIME, CLOCK_TAI}) {
+    SamplerOptions options = FaultOptions(8192);
+    options.clock_id = clock;
+    auto sampler = Sampler::Open(options);
+    INFO(sampler.status());
+    REQUIRE(sampler.ok());
+    REQUIRE(sampler->Start().ok());
+    testing::FreshPages memory(4);
+    const uint64_t before = testing::NowNs(clock);
+    memory.Touch(0, 4);
+    const uint64_t behind = testing::NowNs(clock);
+    REQUIRE(sampler->Stop().ok());
+    int inside = 0;
+    testing::ForEachSample(*sampler, [&](const Sample& sample, const SamplerRecord&) {
+      inside += *sample.time_ns() >= before && *sample.time_ns() <= behind;
+    });
+    CHECK(inside >= 4);
+  }
+  SamplerOptions options = FaultOptions(8192);
+  options.clock_id = CLOCK_THREAD_CPUTIME_ID;
+  CHECK(absl::IsInvalidArgument(Sampler::Open(options).status()));
+}
+
 // All rings together, those of threads that are born later too.
 TEST_CASE("the ceiling on memory holds for rings of threads, late ones too", "[sampler_open]") {
   SamplerOptions options = FaultOptions(16 << 10);
