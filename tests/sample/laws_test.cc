@@ -1,0 +1,186 @@
+// Laws that numbers of different origin must obey: the kernel's switches against the kernel's clocks, a clock's samples
+// against the time that passed, losses against what is known to have been lost.
+#include <fcntl.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cmath>
+#include <thread>
+#include <vector>
+
+#include "tests/sample/support.h"
+
+namespace perfkit {
+namespace {
+
+using testing::NowNs;
+
+// What one thread has by all clocks there are.
+struct Clocks {
+  uint64_t wall_ns = 0, cpu_ns = 0, switches = 0, preemptions = 0;
+
+  static Clocks Now() {
+    rusage usage{};
+    getrusage(RUSAGE_THREAD, &usage);
+    const auto voluntary = static_cast<uint64_t>(usage.ru_nvcsw), others = static_cast<uint64_t>(usage.ru_nivcsw);
+    return {NowNs(), NowNs(CLOCK_THREAD_CPUTIME_ID), voluntary + others, others};
+  }
+};
+
+// A thread that computes, sleeps and gives way, between two looks at the clocks.
+struct Worker {
+  pid_t tid = 0;
+  Clocks before, behind;
+
+  void Run() {
+    tid = gettid();
+    testing::SwitchAway();  // known from here on
+    before = Clocks::Now();
+    for (int i = 0; i < 30; ++i) {
+      testing::Spin(4'000'000);
+      testing::Sleep(1'000'000);
+    }
+    behind = Clocks::Now();
+  }
+};
+
+// What SWITCH records say of a thread between two times.
+ThreadTime Between(const std::vector<std::byte>& records, const SampleLayout& layout, const Worker& worker) {
+  ThreadTimes first, all;
+  LinearReader reader(records);
+  for (RawRecord record; reader.Next(record);) {
+    const uint64_t time = layout.TimeOf(record).value_or(UINT64_MAX);
+    if (time <= worker.before.wall_ns) first.Add(record, layout);
+    if (time <= worker.behind.wall_ns) all.Add(record, layout);
+  }
+  first.Until(worker.before.wall_ns);
+  all.Until(worker.behind.wall_ns);
+  const ThreadTime a = *first.Of(static_cast<uint32_t>(worker.tid)), b = *all.Of(static_cast<uint32_t>(worker.tid));
+  return {a.tid,
+          b.on_ns - a.on_ns,
+          b.off_ns - a.off_ns,
+          b.preempted_ns - a.preempted_ns,
+          b.switches - a.switches,
+          b.preemptions - a.preemptions,
+          b.running};
+}
+
+// On and off are the wall time exactly, as the sum is made so; what can be wrong is where one ends and the other
+// begins, and that is held against the kernel's own account of CPU time. A host that takes the CPU away is in ours, not
+// in that.
+bool OnIsCpuTime(double tolerance) {
+  SamplerOptions options;
+  options.switches = true;
+  auto sampler = Sampler::Open(options, Target::AllThreads());
+  if (!sampler.ok() || !sampler->Start().ok()) return false;
+  Worker worker;
+  std::thread([&] { worker.Run(); }).join();
+  if (!sampler->Stop().ok()) return false;
+  std::vector<std::byte> records;
+  sampler->Drain(
+      [&](const SamplerRecord& record) { records.insert(records.end(), record.data, record.data + record.size); });
+  const ThreadTime time = Between(records, sampler->layout(), worker);
+  const auto wall = static_cast<double>(worker.behind.wall_ns - worker.before.wall_ns);
+  const auto cpu = static_cast<double>(worker.behind.cpu_ns - worker.before.cpu_ns);
+  INFO("on " << time.on_ns << ", off " << time.off_ns << ", wall " << wall << ", CPU " << cpu);
+  if (time.on_ns + time.off_ns != worker.behind.wall_ns - worker.before.wall_ns) return false;
+  if (time.switches != worker.behind.switches - worker.before.switches) return false;
+  if (time.preemptions != worker.behind.preemptions - worker.before.preemptions) return false;
+  if (time.preempted_ns > time.off_ns || sampler->stats().side_band_lost != 0) return false;
+  return std::abs(static_cast<double>(time.on_ns) - cpu) < tolerance * wall;
+}
+
+bool OnIsCpuTimeOnce() {
+  for (int attempt = 0; attempt < 20; ++attempt) {
+    if (OnIsCpuTime(0.01)) return true;
+  }
+  return false;
+}
+
+TEST_CASE("on and off are the wall time, on is the CPU time within 1 %, switches are getrusage's", "[laws]") {
+  CHECK(OnIsCpuTimeOnce());
+}
+
+// The time of a clock that is not represented by samples is what it was asked not to see.
+EventBooks ClockOver(void (*work)()) {
+  SamplerOptions options;
+  options.events = {{.event = "cpu-clock:u", .rate = Period{100'000}}};
+  auto sampler = Sampler::Open(options);
+  REQUIRE(sampler.ok());
+  REQUIRE(sampler->Start().ok());
+  work();
+  REQUIRE(sampler->Stop().ok());
+  testing::DrainAll(*sampler);
+  const EventBooks books = sampler->stats().events[0];
+  CHECK(books.represented == 100'000 * books.delivered);
+  CHECK(books.unsampled_ns == books.counted - std::min(books.counted, books.represented + 100'000 * books.lost));
+  return books;
+}
+
+TEST_CASE("a clock in user space has samples for user time, and says how much else there was", "[laws]") {
+  const EventBooks user = ClockOver([] { testing::Spin(100'000'000); });
+  const EventBooks kernel = ClockOver([] {
+    std::vector<char> buffer(1 << 20);
+    const int zeros = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+    for (int i = 0; i < 400; ++i) CHECK(read(zeros, buffer.data(), buffer.size()) > 0);
+    close(zeros);
+  });
+  INFO("user " << user.unsampled_ns << " of " << user.counted << ", kernel " << kernel.unsampled_ns << " of "
+               << kernel.counted);
+  CHECK(user.unsampled_ns < user.counted / 2);
+  CHECK(kernel.unsampled_ns > kernel.counted / 2);
+}
+
+TEST_CASE("each loss lies in an interval, and each interval has lost what it says", "[laws]") {
+  if (testing::kSanitized) return;              // its runtime faults in between, on pages that nobody knows
+  constexpr size_t kPages = 3000, kOthers = 8;  // the test's own first touches, of pages that it does not list
+  testing::FreshPages memory(kPages);
+  std::vector<uint64_t> before(kPages), behind(kPages);
+  std::vector<bool> seen(kPages);
+  for (size_t i = 0; i < kPages; ++i) before[i] = behind[i] = 0;
+  auto sampler = Sampler::Open(testing::FaultOptions(8192));
+  REQUIRE(sampler.ok());
+  const auto drain = [&] {
+    testing::ForEachSample(*sampler, [&](const Sample& sample, const SamplerRecord&) {
+      const uint64_t page = (*sample.address() - reinterpret_cast<uint64_t>(memory.data())) >> 12;
+      if (page < kPages) seen[page] = true;
+    });
+  };
+  drain();
+  REQUIRE(sampler->Start().ok());
+  for (size_t i = 0; i < kPages; ++i) {
+    before[i] = NowNs();
+    memory.Touch(i, 1);
+    behind[i] = NowNs();
+    if (i % 500 == 499) drain();
+  }
+  REQUIRE(sampler->Stop().ok());
+  drain();
+  const SamplerStats stats = sampler->stats();
+  testing::CheckBooksClose(stats);
+  std::vector<uint64_t> missing(stats.losses.size());
+  uint64_t outside = 0;
+  for (size_t i = 0; i < kPages; ++i) {
+    if (seen[i]) continue;
+    const auto lies = [&](const LossInterval& loss) { return before[i] <= loss.to_ns && behind[i] >= loss.from_ns; };
+    const auto found = std::find_if(stats.losses.begin(), stats.losses.end(), lies);
+    if (found == stats.losses.end()) {
+      ++outside;
+    } else {
+      ++missing[static_cast<size_t>(found - stats.losses.begin())];
+    }
+  }
+  CHECK(stats.losses.size() >= 4);
+  uint64_t told = 0;
+  for (size_t i = 0; i < missing.size(); ++i) {
+    CHECK(missing[i] <= stats.losses[i].lost);
+    CHECK(missing[i] + kOthers >= stats.losses[i].lost);
+    told += stats.losses[i].lost;
+  }
+  // What is lost last has no record behind it that could tell; the kernel's count has it.
+  CHECK(outside <= stats.events[0].lost - told);
+  CHECK(outside + kOthers >= stats.events[0].lost - told);
+}
+
+}  // namespace
+}  // namespace perfkit
