@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include <array>
 #include <cstdlib>
 
 #include "absl/strings/str_format.h"
@@ -95,6 +96,26 @@ TEST_CASE("a tracepoint's filter drops in the kernel what does not pass", "[live
   });
   if (result == 2) SKIP_TEST("tracefs cannot be mounted here");
   CHECK(result == 0);
+}
+
+// Found by its name, in this program's own symbols.
+extern "C" __attribute__((noinline, used)) int perfkit_test_probed_by_uprobe(volatile int* count) {
+  *count = *count + 1;
+  return *count;
+}
+
+TEST_CASE("a uprobe gives a sample for each call of a function", "[live_events]") {
+  std::array<char, 4096> path{};
+  REQUIRE(readlink("/proc/self/exe", path.data(), path.size() - 1) > 0);
+  const std::string name = absl::StrFormat("uprobe:%s:perfkit_test_probed_by_uprobe", path.data());
+  SamplerOptions options;
+  options.events = {{.event = name}};
+  if (const auto probe = Sampler::Open(options); !probe.ok()) SKIP_TEST(std::string(probe.status().message()));
+  volatile int count = 0;
+  const auto samples = SamplesOf({.event = name}, [&] {
+    for (int i = 0; i < 20; ++i) perfkit_test_probed_by_uprobe(&count);
+  });
+  CHECK(samples == 20u);
 }
 
 __attribute__((noinline)) void Probed(volatile int* count) { *count = *count + 1; }
