@@ -34,9 +34,10 @@ class Core;
 // A place in a module, whatever the address at which a process has it mapped: also a key to count by. Of one
 // Symbolizer: another one numbers its modules in its own way.
 struct CodePlace {
-  uint32_t module = 0;
+  uint32_t module = 0;  // 0: nobody knows what was there
   uint64_t offset = 0;  // in the module's file; of the kernel, of memory that is no file's, and of unknown code: the pc
 
+  bool known() const { return module != 0; }
   friend auto operator<=>(const CodePlace&, const CodePlace&) = default;
 };
 
