@@ -14,7 +14,8 @@ unset(PERFKIT_INSTALL_PACKAGES)
 set(PERFKIT_PACKAGES_FOR_always ninja-build pkg-config libabsl-dev libpfm4-dev)
 set(PERFKIT_PACKAGES_FOR_PERFKIT_BUILD_TESTS catch2 clang libbenchmark-dev libbenchmark-tools libgmock-dev libgtest-dev
     linux-perf python3 valgrind)
-set(PERFKIT_PACKAGES_FOR_PERFKIT_BUILD_EXAMPLES fonts-dejavu-core libbullet-dev libimgui-dev libsdl2-dev libtbb-dev)
+set(PERFKIT_PACKAGES_FOR_PERFKIT_BUILD_EXAMPLES fonts-dejavu-core libbullet-dev libimgui-dev libsdl2-dev libtbb-dev
+    libzstd-dev)
 set(PERFKIT_PACKAGES_FOR_PERFKIT_BUILD_BENCH libbenchmark-dev libpapi-dev)
 
 # Sets `out` to those of the wanted packages that dpkg does not list as installed.

@@ -1,0 +1,220 @@
+// One table of options; each sets its member of Options.
+#include "options.h"
+
+#include <perfkit/event.h>
+
+#include <algorithm>
+#include <charconv>
+#include <span>
+#include <string_view>
+
+namespace record {
+
+const char kUsage[] =
+    "usage: record [options] [command [arguments]]\n"
+    "\n"
+    "Samples a command, processes, threads, CPUs or the system, and prints the hottest functions by self time.\n"
+    "Without any of these it samples itself: all of its threads, while they compress this machine's headers by zstd.\n"
+    "\n"
+    "  -e LIST              events, separated by commas (default: cpu-clock); any that perf knows, with :u and :k\n"
+    "  -f HZ                so many samples a second of each thread (default: 1000)\n"
+    "  -c N                 a sample every N events instead; of clocks, every N nanoseconds\n"
+    "  -a                   the whole system\n"
+    "      --cpu LIST       these CPUs: 0-3,5\n"
+    "  -p LIST              these processes, with their children\n"
+    "  -t LIST              these threads\n"
+    "  -b                   the taken branches before each sample: -j any\n"
+    "  -j FILTER            of these kinds only: any, any_call, any_ret, ind_call, cond, u, k, ...\n"
+    "      --call-graph HOW fp (frame pointers), dwarf[,BYTES] (registers and stack), or no\n"
+    "  -g                   --call-graph dwarf\n"
+    "  -m PAGES             of each ring, a power of two (default: 128)\n"
+    "      --no-inherit     not the threads and children that start later\n"
+    "      --duration S     for S seconds\n"
+    "      --by-thread      a table for each thread\n"
+    "      --top N          so many functions (default: 25)\n"
+    "      --no-demangle    names as the linker has them\n"
+    "      --workers N      threads that compress (default: one a CPU)\n"
+    "  -h, --help           this\n";
+
+namespace {
+
+constexpr uint16_t kDefaultStackBytes = 8192;
+
+template <class T>
+bool ParseNumber(std::string_view text, T least, T* out) {
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, *out);
+  return error == std::errc() && stop == end && *out >= least;
+}
+
+template <class Visitor>
+bool ForEachWord(std::string_view list, Visitor visit) {
+  for (size_t comma = 0; comma != list.npos; list.remove_prefix(std::min(comma, list.size() - 1) + 1)) {
+    comma = list.find(',');
+    if (!visit(list.substr(0, comma))) return false;
+    if (comma == list.npos) return true;
+  }
+  return false;
+}
+
+// "1,2,3", and for CPUs also "0-3".
+bool ParseList(std::string_view list, bool ranges, std::vector<int>* out) {
+  return ForEachWord(list, [&](std::string_view word) {
+    const size_t dash = ranges ? word.find('-') : word.npos;
+    int first = 0, last = 0;
+    if (!ParseNumber(word.substr(0, dash), 0, &first)) return false;
+    last = first;
+    if (dash != word.npos && !ParseNumber(word.substr(dash + 1), first, &last)) return false;
+    if (last - first > 4096) return false;
+    for (int i = first; i <= last; ++i) out->push_back(i);
+    return true;
+  });
+}
+
+// Events may have commas of their own: between slashes, and in braces.
+bool ParseEvents(std::string_view text, Options* options) {
+  const auto events = perfkit::SplitEventList(text);
+  if (!events.ok() || events->empty()) return false;
+  options->events.insert(options->events.end(), events->begin(), events->end());
+  return true;
+}
+
+bool ParseCallGraph(std::string_view text, Options* options) {
+  const std::string_view kind = text.substr(0, text.find(','));
+  uint32_t bytes = kDefaultStackBytes;
+  if (kind.size() < text.size() && !ParseNumber(text.substr(kind.size() + 1), 8u, &bytes)) return false;
+  if (kind == "dwarf") options->stack = perfkit::CallStack::UserDump(bytes);
+  if (kind == "fp" && kind == text) options->stack = perfkit::CallStack::FramePointers();
+  if (kind == "no" && kind == text) options->stack = perfkit::CallStack::None();
+  return kind == "dwarf" || (kind == text && (kind == "fp" || kind == "no"));
+}
+
+bool ParseBranches(std::string_view text, Options* options) {
+  const auto filter = perfkit::BranchFilter::Parse(text);
+  if (filter.ok()) options->branches = *filter;
+  return filter.ok();
+}
+
+bool ParsePages(std::string_view text, Options* options) {
+  return ParseNumber<size_t>(text, 1, &options->ring_pages) && (options->ring_pages & (options->ring_pages - 1)) == 0 &&
+         options->ring_pages <= size_t{1} << 20;
+}
+
+bool ParseSeconds(std::string_view text, Options* options) {
+  double seconds = 0;
+  if (!ParseNumber(text, 0.001, &seconds) || seconds > 1e6) return false;
+  options->seconds = seconds;
+  return true;
+}
+
+template <class Rate>
+bool ParseRate(std::string_view text, Options* options) {
+  uint64_t number = 0;
+  if (!ParseNumber<uint64_t>(text, 1, &number)) return false;
+  options->rate = Rate{number};
+  return true;
+}
+
+// An option: its names, what its value must be (nullptr: it has none), and what it does. False: not such a value.
+struct Known {
+  std::string_view name, other_name;
+  const char* value;
+  bool (*set)(std::string_view value, Options* options);
+};
+
+using V = std::string_view;
+using O = Options;
+constexpr Known kOptions[] = {
+    {"-e", "--event", "events, separated by commas", [](V v, O* o) { return ParseEvents(v, o); }},
+    {"-f", "-F", "a number of samples a second", [](V v, O* o) { return ParseRate<perfkit::Frequency>(v, o); }},
+    {"-c", "--count", "a number of events", [](V v, O* o) { return ParseRate<perfkit::Period>(v, o); }},
+    {"-a", "--all", nullptr, [](V, O* o) { return o->whole_system = true; }},
+    {"--cpu", "-C", "a list of CPUs, such as 0-3,5", [](V v, O* o) { return ParseList(v, true, &o->cpus); }},
+    {"-p", "--pid", "a list of process ids", [](V v, O* o) { return ParseList(v, false, &o->processes); }},
+    {"-t", "--tid", "a list of thread ids", [](V v, O* o) { return ParseList(v, false, &o->threads); }},
+    {"-b", "--branch-any", nullptr, [](V, O* o) { return ParseBranches("any", o); }},
+    {"-j", "--branch-filter", "kinds of branches, such as any_call,u", ParseBranches},
+    {"--call-graph", "", "fp, dwarf, dwarf,BYTES or no", ParseCallGraph},
+    {"-g", "", nullptr, [](V, O* o) { return ParseCallGraph("dwarf", o); }},
+    {"-m", "--mmap-pages", "a power of two", ParsePages},
+    {"--no-inherit", "", nullptr, [](V, O* o) { return o->inherit = false, true; }},
+    {"--duration", "-d", "a number of seconds", ParseSeconds},
+    {"--by-thread", "", nullptr, [](V, O* o) { return o->by_thread = true; }},
+    {"--top", "-n", "a number of functions", [](V v, O* o) { return ParseNumber<size_t>(v, 1, &o->top); }},
+    {"--no-demangle", "", nullptr, [](V, O* o) { return o->demangle = false, true; }},
+    {"--workers", "", "a number of threads", [](V v, O* o) { return ParseNumber(v, 1, &o->workers); }},
+    {"-h", "--help", nullptr, [](V, O* o) { return o->help = true; }},
+};
+
+// Letters that differ, or are too many: enough to find what was meant among twenty words.
+size_t Distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = row[0]++;
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({row[j] + 1, row[j + 1] + 1, replaced});
+    }
+  }
+  return row[b.size()];
+}
+
+std::string Unknown(std::string_view word) {
+  std::string_view nearest = kOptions[0].name;
+  for (const Known& known : kOptions) {
+    for (const std::string_view name : {known.name, known.other_name}) {
+      if (!name.empty() && Distance(word, name) < Distance(word, nearest)) nearest = name;
+    }
+  }
+  return "unknown option '" + std::string(word) + "'; did you mean '" + std::string(nearest) + "'?";
+}
+
+const Known* Find(std::string_view name) {
+  for (const Known& known : kOptions) {
+    if (known.name == name || (!known.other_name.empty() && known.other_name == name)) return &known;
+  }
+  return nullptr;
+}
+
+// What contradicts itself.
+std::string Check(const Options& options, bool has_frequency, bool has_period) {
+  if (has_frequency && has_period) return "-f and -c exclude each other: samples come by time, or by events";
+  const bool cpus = options.whole_system || !options.cpus.empty();
+  const bool tasks = !options.processes.empty() || !options.threads.empty();
+  if (cpus && tasks) return "-a and --cpu sample whole CPUs, -p and -t tasks: say one of them";
+  if (!options.command.empty() && tasks) return "a command excludes -p and -t";
+  return "";
+}
+
+}  // namespace
+
+bool ParseOptions(int argc, char** argv, Options* options, std::string* error) {
+  const std::span<char*> words(argv, static_cast<size_t>(argc));
+  bool has_frequency = false, has_period = false;
+  size_t i = 1;
+  for (; i < words.size() && words[i][0] == '-' && words[i] != std::string_view("--"); ++i) {
+    std::string_view word = words[i], value;
+    const Known* known = Find(word);
+    const size_t equals = word.starts_with("--") ? word.find('=') : word.npos;
+    if (known == nullptr && equals != word.npos) known = Find(word.substr(0, equals));
+    if (known == nullptr) return *error = Unknown(word.substr(0, equals)), false;
+    const bool has_value = equals != word.npos || (known->value != nullptr && i + 1 < words.size());
+    if (known->value != nullptr && has_value) value = equals != word.npos ? word.substr(equals + 1) : words[++i];
+    if (known->value == nullptr && equals != word.npos)
+      return *error = std::string(known->name) + " takes no value", false;
+    if ((known->value != nullptr && !has_value) || !known->set(value, options)) {
+      *error = std::string(known->name) + " wants " + known->value + ", not '" + std::string(value) + "'";
+      return false;
+    }
+    has_frequency |= known->name == "-f";
+    has_period |= known->name == "-c";
+  }
+  if (i < words.size() && words[i] == std::string_view("--")) ++i;
+  options->command.assign(words.begin() + static_cast<ptrdiff_t>(i), words.end());
+  *error = Check(*options, has_frequency, has_period);
+  return error->empty();
+}
+
+}  // namespace record
