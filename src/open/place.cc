@@ -21,16 +21,17 @@ absl::StatusOr<std::vector<Place>> ThreadsOf(int pid) {
   return places;
 }
 
-absl::StatusOr<std::vector<int>> OnlineCpus() {
-  const auto text = sys::ReadFile("/sys/devices/system/cpu/online");
+// Documentation/ABI/testing/sysfs-devices-system-cpu: `online`, `present`.
+absl::StatusOr<std::vector<int>> CpusThatAre(std::string_view state) {
+  const auto text = sys::ReadFile(absl::StrFormat("/sys/devices/system/cpu/%s", state));
   if (!text.ok()) return text.status();
   std::optional<std::vector<int>> cpus = base::ParseCpuList(*text);
-  if (!cpus || cpus->empty()) return absl::UnavailableError("sysfs does not say which CPUs are online");
-  return *std::move(cpus);
+  if (cpus && !cpus->empty()) return *std::move(cpus);
+  return absl::UnavailableError(absl::StrFormat("sysfs does not say which CPUs are %s", state));
 }
 
 absl::StatusOr<std::vector<Place>> Cpus(const Target& target, const std::vector<int>& only_cpus) {
-  const auto online = OnlineCpus();
+  const auto online = CpusThatAre("online");
   if (!online.ok()) return online.status();
   std::vector<Place> places;
   for (const int cpu : *online) {
@@ -55,6 +56,8 @@ absl::StatusOr<std::vector<Place>> PlacesOf(const Target& target, const std::vec
   }
   return absl::InvalidArgumentError("no such kind of target");
 }
+
+absl::StatusOr<std::vector<int>> PresentCpus() { return CpusThatAre("present"); }
 
 std::string Describe(const Target& target) {
   switch (target.kind) {

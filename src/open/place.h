@@ -21,6 +21,9 @@ struct Place {
 // PMU's one CPU a package). NotFound when the task or CPU does not exist.
 absl::StatusOr<std::vector<Place>> PlacesOf(const Target& target, const std::vector<int>& only_cpus = {});
 
+// Those that the machine has, online or not.
+absl::StatusOr<std::vector<int>> PresentCpus();
+
 // "this thread", "thread 12", "CPU 3": for messages.
 std::string Describe(const Target& target);
 

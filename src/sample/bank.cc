@@ -11,8 +11,8 @@ namespace perfkit::sample {
 
 absl::StatusOr<std::vector<int>> CpusOf(const Plan& plan) {
   if (!plan.whole_cpus() && !plan.per_cpu_rings()) return std::vector<int>{-1};
-  const absl::StatusOr<std::vector<open::Place>> places =
-      open::PlacesOf(plan.whole_cpus() ? plan.target() : Target::System());
+  if (!plan.whole_cpus()) return open::PresentCpus();
+  const absl::StatusOr<std::vector<open::Place>> places = open::PlacesOf(plan.target());
   if (!places.ok()) return places.status();
   std::vector<int> cpus;
   for (const open::Place& place : *places) cpus.push_back(place.cpu);

@@ -70,7 +70,9 @@ class Bank {
   absl::Status SwitchThose(bool on, bool carriers) const;
 };
 
-// The CPUs that have rings of their own: those online, that the target means. {-1} for rings of threads.
+// The CPUs that have rings of their own. For all threads those present: a thread's event opens on a CPU that is
+// offline, and counts there when it comes online. For whole CPUs those of the target that are online. {-1} for rings of
+// threads.
 absl::StatusOr<std::vector<int>> CpusOf(const Plan& plan);
 
 }  // namespace perfkit::sample
