@@ -36,7 +36,7 @@ TEST_CASE("code is taken, data, imports and marks are not", "[elf_functions]") {
   const Elf64_Shdr code{.sh_type = SHT_PROGBITS, .sh_flags = SHF_EXECINSTR, .sh_addr = 0x1000, .sh_size = 0x100};
   const uint16_t text = builder.AddSection(".text", code, std::string(0x100, '\x90'));
   const uint16_t data = builder.AddSection(".data", {.sh_type = SHT_PROGBITS, .sh_addr = 0x3000}, "12345678");
-  const std::string names = std::string("\0func\0ifunc\0label\0.L1\0$x\0data\0import\0abs\0v@@V1\0", 49);
+  const std::string names = std::string("\0func\0ifunc\0label\0.L1\0$x\0data\0import\0abs\0v@@V1\0", 47);
   const auto at = [&](const char* name) { return static_cast<uint32_t>(names.find(std::string("\0", 1) + name) + 1); };
   builder.AddSection(
       ".symtab", {.sh_type = SHT_SYMTAB, .sh_link = 4, .sh_entsize = sizeof(Elf64_Sym)},

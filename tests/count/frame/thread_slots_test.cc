@@ -47,18 +47,20 @@ TEST_CASE("thread slots: the total of threads that come and go is their work") {
 TEST_CASE("thread slots: a living thread counts up to what it published") {
   ThreadSlots slots({"page-faults"});
   if (!slots.reason(0).empty()) SKIP_TEST(std::string(slots.reason(0)));
-  SlotTotals totals;
   REQUIRE(slots.Attach());
-  slots.Publish();
-  slots.Total(totals);
-  const uint64_t before = totals.values[0];
-  TouchPages(100);
-  slots.Total(totals);
-  CHECK(totals.values[0] == before);
-  slots.Publish();
-  slots.Total(totals);
-  CHECK(testing::AreFaultsOf(totals.values[0] - before, 100));
-  CHECK(totals.threads == 1);
+  SlotTotals before, unpublished, after;
+  // Twice, and checked behind the end: code that runs for the first time may take a fault of its own.
+  for (int round = 0; round < 2; ++round) {
+    slots.Publish();
+    slots.Total(before);
+    TouchPages(100);
+    slots.Total(unpublished);
+    slots.Publish();
+    slots.Total(after);
+  }
+  CHECK(unpublished.values[0] == before.values[0]);
+  CHECK(testing::AreFaultsOf(after.values[0] - before.values[0], 100));
+  CHECK(after.threads == 1);
 }
 
 TEST_CASE("thread slots: more threads than slots are refused, and said so") {
