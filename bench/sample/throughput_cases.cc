@@ -3,6 +3,7 @@
 // so that 3 % are 30 ns. A run that loses a record, or whose books do not close, is no result.
 #include <benchmark/benchmark.h>
 #include <poll.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <string>
@@ -18,7 +19,15 @@ struct Tally {
   double cpu_s = 0, wall_s = 0;
 };
 
+// At a million records a second the ring holds 8 ms. Whoever reads that much asks to run when there is something to
+// read, as far as the system permits: other programs' slices last as long.
+void RunFirst() {
+  constexpr int kFirst = -20;
+  setpriority(PRIO_PROCESS, 0, kFirst);  // of this thread; ordinary users stay as they are
+}
+
 Tally Read(perfkit::Sampler& sampler, double seconds) {
+  RunFirst();
   Tally tally;
   const auto visit = [&](const perfkit::SamplerRecord& record) { tally.bytes += record.size; };
   const double begun = Seconds(CLOCK_MONOTONIC), cpu = Seconds(CLOCK_THREAD_CPUTIME_ID);
