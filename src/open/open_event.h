@@ -2,9 +2,9 @@
 //
 // The ladder, from what was asked downwards; each rung only where it does not change the meaning, or says that it did:
 //   EINTR                                   again, a bounded number of times
-//   EACCES, EPERM                           without the kernel's part (exclude_kernel), unless the user wrote who
-//   counts EINVAL with inherit_thread              without it, on kernels before 5.13 EOPNOTSUPP with "as precise as
-//   can be"  one step less precise
+//   EACCES, EPERM                           without the kernel's part (exclude_kernel), unless the user said whose
+//   EINVAL with inherit_thread              without it, on kernels before 5.13
+//   EOPNOTSUPP, "as precise as can be"      one step less precise
 #pragma once
 
 #include <string>

@@ -1,10 +1,9 @@
 // The rings of a sampler and the events that write into them: one set for streaming, two that take turns for
 // overwriting.
 //
-//   kPerCpu      ring of CPU 0 <── events of thread A on CPU 0, of thread B on CPU 0, …     anchored on the main
-//   thread,
-//                ring of CPU 1 <── events of thread A on CPU 1, of thread B on CPU 1, …     which outlives the others
-//   one thread,  ring of A     <── events of A, on any CPU                                  anchored on that thread
+//   kPerCpu      ring of CPU 0 <── events of A on CPU 0, of B on CPU 0, …    anchored on the main thread,
+//                ring of CPU 1 <── events of A on CPU 1, of B on CPU 1, …    which outlives the others
+//   one thread,  ring of A     <── events of A, on any CPU                   anchored on that thread
 //   kPerThread   ring of B     <── events of B
 //   whole CPUs   ring of CPU 0 <── events of CPU 0
 #pragma once
