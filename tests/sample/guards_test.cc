@@ -113,6 +113,8 @@ TEST_CASE("calls of a chain are given up, and come back when there is room", "[g
   const auto visit = [&](const SamplerRecord& record) {
     const auto sample = Sample::Parse(record, sampler->layout());
     REQUIRE(sample.has_value());
+    // Code that runs for the first time faults, too.
+    if (*sample->address() - reinterpret_cast<uint64_t>(memory.data()) >= memory.pages() * 4096) return;
     (sample->chain().part(ChainContext::kUser).empty() ? empty : others) += 1;
   };
   for (int i = 0; i < 2; ++i) pressed.Window(*sampler, 0.15, memory, visit);

@@ -17,12 +17,13 @@ inline thread_local uint64_t allocations_so_far = 0;
 
 }  // namespace perfkit::testing
 
+// Not inlined: the compiler would take the free in one for a mismatch with the other.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-void* operator new(size_t size) {
+[[gnu::noinline]] void* operator new(size_t size) {
   ++perfkit::testing::allocations_so_far;
   if (void* const memory = std::malloc(size)) return memory;
   std::abort();
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 #endif
