@@ -1,4 +1,5 @@
 // Draining allocates nothing, once it has been done: not for a record, not for a drain, not for a loss.
+#include <latch>
 #include <string>
 #include <thread>
 
@@ -40,8 +41,10 @@ TEST_CASE("a drain allocates nothing after the first", "[sampler][allocation]") 
   CHECK(AllocatedByDraining(options, Target::ThisThread(), records) == 0);
   CHECK(AllocatedByDraining(options, Target::AllThreads(), records) == 0);
   options.rings = SamplerOptions::Rings::kPerThread;
-  std::thread other([] { testing::Sleep(1'000'000); });
+  std::latch drained(1);  // a thread that ends in between is news, and may cost memory
+  std::thread other([&] { drained.wait(); });
   CHECK(AllocatedByDraining(options, Target::AllThreads(), records) == 0);
+  drained.count_down();
   other.join();
   options = testing::FaultOptions(4096);  // most of them lost
   CHECK(AllocatedByDraining(options, Target::ThisThread(), records) == 0);
