@@ -96,7 +96,7 @@ constexpr Bar kSampleBars[] = {
 };
 
 constexpr const char* kSampleNames[] = {
-    "Gate/getppid", "Gate/pair", "Snapshot512K", "Throughput/1Mps", "Throughput/merged",
+    "Gate/getppid", "Gate/pair", "Snapshot512K", "Throughput/1Mps", "Throughput/apart", "Throughput/merged",
 };
 
 constexpr Method kUsual{.repetitions = 21, .min_seconds = 0.03};

@@ -32,13 +32,29 @@ double Seconds(clockid_t clock) {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
+int AllowedCpu(int index) {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return -1;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &allowed) && index-- == 0) return cpu;
+  }
+  return -1;
+}
+
+void StayOn(int cpu) {
+  cpu_set_t only;
+  CPU_ZERO(&only);
+  CPU_SET(cpu, &only);
+  sched_setaffinity(0, sizeof(only), &only);  // of this thread
+}
+
 void MountTracefs() {
   if (geteuid() != 0 || unshare(CLONE_NEWNS) != 0) return;
   if (mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return;
   if (mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, nullptr) != 0) return;  // then it is done without
 }
 
-Source::Source() : events_(CallEvents()) {
+Source::Source(int cpu) : events_(CallEvents()) {
   perfkit::SamplerOptions options;
   options.events = events_;
   options.ring_bytes = 4096;
@@ -47,7 +63,7 @@ Source::Source() : events_(CallEvents()) {
   memory_ = static_cast<char*>(
       mmap(nullptr, kPages * kPageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   madvise(memory_, kPages * kPageBytes, MADV_NOHUGEPAGE);
-  thread_ = std::thread([this] { Run(); });
+  thread_ = std::thread([this, cpu] { Run(cpu); });
   while (tid_ == 0) std::this_thread::yield();
 }
 
@@ -68,7 +84,8 @@ void Source::Call() {
   for (size_t i = 0; i < kBurst / 2; ++i) syscall(SYS_getppid);
 }
 
-void Source::Run() {
+void Source::Run(int cpu) {
+  if (cpu >= 0) StayOn(cpu);
   tid_ = static_cast<pid_t>(syscall(SYS_gettid));
   while (!go_ && !stop_) std::this_thread::yield();
   constexpr timespec kPause{0, 50'000};

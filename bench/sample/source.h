@@ -16,12 +16,17 @@ namespace bench {
 
 double Seconds(clockid_t clock);
 
+// The CPU that is the `index`th of those that this process may run on, -1 if there are not that many; and to stay
+// there.
+int AllowedCpu(int index);
+void StayOn(int cpu);
+
 class Source {
  public:
   static constexpr double kRecordsPerSecond = 1e6;
 
-  // Not before Go.
-  Source();
+  // Not before Go. On `cpu`, if it is one.
+  explicit Source(int cpu = -1);
   ~Source() { Stop(); }
   void Go() { go_ = true; }
   void Stop();
@@ -32,7 +37,7 @@ class Source {
   const char* what() const { return calls_ ? "entries and exits of a system call" : "page faults, by two events"; }
 
  private:
-  void Run();
+  void Run(int cpu);
   // Makes kBurst records.
   void Fault();
   void Call();
