@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <iterator>
 #include <optional>
+#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -160,16 +161,17 @@ struct TaskId {
 class SampleLayout {
  public:
   constexpr SampleLayout() = default;
-  constexpr explicit SampleLayout(const AttrBits& bits) : bits_(bits), sizes_(bits) {
-    uint16_t at = 0;
+  constexpr explicit SampleLayout(const AttrBits& bits) : bits_(bits) {
     for (size_t i = 0; i < kFieldCount; ++i) {
       if ((bits.sample_type & detail::kFields[i].bits) == 0) continue;
       fields_ |= uint32_t{1} << i;
-      if (i <= static_cast<size_t>(Field::kPeriod)) at_[i] = at, at += 8;
+      if (i < kEarly) {
+        at_[i] = early_bytes_, early_bytes_ += 8, least_bytes_ += 8;
+      } else {
+        steps_[late_count_] = detail::StepOf(static_cast<Field>(i), bits);
+        least_bytes_ += steps_[late_count_++].least;
+      }
     }
-    early_bytes_ = at;
-    // Each of the others has a word at least, but for kRaw's half one.
-    least_bytes_ = at + 8 * std::popcount(late_fields()) - (has(Field::kRaw) ? 4 : 0);
     if (!bits.sample_id_all) return;
     for (size_t i = detail::kTrailer.size(); i-- > 0;) {
       if (has(detail::kTrailer[i])) back_[static_cast<size_t>(detail::kTrailer[i])] = trailer_bytes_ += 8;
@@ -196,17 +198,19 @@ class SampleLayout {
   // How far before a record's end a field of the trailer begins, 0 when it is not there; and the whole trailer.
   constexpr uint16_t trailer_offset(Field field) const { return back_[static_cast<size_t>(field)]; }
   constexpr uint16_t trailer_bytes() const { return trailer_bytes_; }
-  constexpr const detail::FieldSizes& sizes() const { return sizes_; }
+  // The fields from kRead on, in their order.
+  constexpr std::span<const detail::Step> late_steps() const { return {steps_.data(), late_count_}; }
 
  private:
   static constexpr size_t kEarly = static_cast<size_t>(Field::kRead);
   std::optional<uint64_t> WordOf(const RawRecord& record, Field field) const noexcept;
 
   AttrBits bits_;
-  detail::FieldSizes sizes_;
   uint32_t fields_ = 0;  // bit i: Field i
   uint16_t early_bytes_ = 0, least_bytes_ = 0;
   uint16_t trailer_bytes_ = 0;
+  uint16_t late_count_ = 0;
+  std::array<detail::Step, kFieldCount - kEarly> steps_{};
   std::array<uint16_t, kEarly> at_{};
   std::array<uint16_t, kEarly> back_{};
 };
@@ -275,12 +279,8 @@ class BasicSample {
   // A tracepoint's fields (src/ring/tracepoint_format.h knows them), padded to words.
   Bytes raw() const noexcept;
   BranchStack branches() const noexcept;
-  Registers user_registers() const noexcept {
-    return RegistersAt(Field::kRegsUser, layout().bits().regs_user, layout().sizes().user_registers);
-  }
-  Registers interrupt_registers() const noexcept {
-    return RegistersAt(Field::kRegsIntr, layout().bits().regs_intr, layout().sizes().intr_registers);
-  }
+  Registers user_registers() const noexcept { return RegistersAt(Field::kRegsUser, layout().bits().regs_user); }
+  Registers interrupt_registers() const noexcept { return RegistersAt(Field::kRegsIntr, layout().bits().regs_intr); }
   UserStack user_stack() const noexcept;
   // With kSampleWeightStruct three numbers: u32, u16, u16 from the lowest bit on (union perf_sample_weight).
   std::optional<uint64_t> weight() const noexcept { return Late(Field::kWeight); }
@@ -310,9 +310,10 @@ class BasicSample {
 
  private:
   static std::optional<BasicSample> ParseAs(const RawRecord& record, Layout layout) noexcept;
-  bool FindLate(uint32_t size) noexcept;
+  // Both find the late fields, where the record has `spare` bytes besides what they have at least.
+  bool FindLate(uint32_t spare) noexcept;
   template <size_t... kIndex>
-  bool FindFixed(uint32_t size, std::index_sequence<kIndex...>) noexcept;
+  bool FindFixed(uint32_t spare, std::index_sequence<kIndex...>) noexcept;
 
   std::optional<uint64_t> Early(Field field) const noexcept {
     if (!layout().has(field)) return std::nullopt;
@@ -323,7 +324,7 @@ class BasicSample {
     if (!layout().has(field)) return std::nullopt;
     return detail::Load<uint64_t>(At(field));
   }
-  Registers RegistersAt(Field field, uint64_t mask, uint32_t bytes) const noexcept;
+  Registers RegistersAt(Field field, uint64_t mask) const noexcept;
 
   const std::byte* body_;
   [[no_unique_address]] Layout layout_;

@@ -13,41 +13,37 @@
 
 namespace perfkit::detail {
 
-// How a field is written. kWord: 8 bytes. kWords: u64 n, n words. kSized32, kSized64: a size, so many bytes.
-enum class Shape : uint8_t { kWord, kRead, kWords, kSized32, kBranches, kRegsUser, kStack, kRegsIntr, kSized64 };
-
 struct FieldRow {
   uint64_t bits;  // of sample_type; any of them means that it is there
-  Shape shape;
   std::string_view name;
 };
 
 // THE table of fields, by Field.
 inline constexpr std::array<FieldRow, kFieldCount> kFields = {{
-    {kSampleIdentifier, Shape::kWord, "identifier"},
-    {kSampleIp, Shape::kWord, "ip"},
-    {kSampleTid, Shape::kWord, "tid"},
-    {kSampleTime, Shape::kWord, "time"},
-    {kSampleAddr, Shape::kWord, "addr"},
-    {kSampleId, Shape::kWord, "id"},
-    {kSampleStreamId, Shape::kWord, "stream_id"},
-    {kSampleCpu, Shape::kWord, "cpu"},
-    {kSamplePeriod, Shape::kWord, "period"},
-    {kSampleRead, Shape::kRead, "read"},
-    {kSampleCallchain, Shape::kWords, "callchain"},
-    {kSampleRaw, Shape::kSized32, "raw"},
-    {kSampleBranchStack, Shape::kBranches, "branch_stack"},
-    {kSampleRegsUser, Shape::kRegsUser, "regs_user"},
-    {kSampleStackUser, Shape::kStack, "stack_user"},
-    {kSampleWeight | kSampleWeightStruct, Shape::kWord, "weight"},
-    {kSampleDataSrc, Shape::kWord, "data_src"},
-    {kSampleTransaction, Shape::kWord, "transaction"},
-    {kSampleRegsIntr, Shape::kRegsIntr, "regs_intr"},
-    {kSamplePhysAddr, Shape::kWord, "phys_addr"},
-    {kSampleCgroup, Shape::kWord, "cgroup"},
-    {kSampleDataPageSize, Shape::kWord, "data_page_size"},
-    {kSampleCodePageSize, Shape::kWord, "code_page_size"},
-    {kSampleAux, Shape::kSized64, "aux"},
+    {kSampleIdentifier, "identifier"},
+    {kSampleIp, "ip"},
+    {kSampleTid, "tid"},
+    {kSampleTime, "time"},
+    {kSampleAddr, "addr"},
+    {kSampleId, "id"},
+    {kSampleStreamId, "stream_id"},
+    {kSampleCpu, "cpu"},
+    {kSamplePeriod, "period"},
+    {kSampleRead, "read"},
+    {kSampleCallchain, "callchain"},
+    {kSampleRaw, "raw"},
+    {kSampleBranchStack, "branch_stack"},
+    {kSampleRegsUser, "regs_user"},
+    {kSampleStackUser, "stack_user"},
+    {kSampleWeight | kSampleWeightStruct, "weight"},
+    {kSampleDataSrc, "data_src"},
+    {kSampleTransaction, "transaction"},
+    {kSampleRegsIntr, "regs_intr"},
+    {kSamplePhysAddr, "phys_addr"},
+    {kSampleCgroup, "cgroup"},
+    {kSampleDataPageSize, "data_page_size"},
+    {kSampleCodePageSize, "code_page_size"},
+    {kSampleAux, "aux"},
 }};
 
 constexpr uint64_t FieldBit(Field field) { return uint64_t{1} << static_cast<unsigned>(field); }
@@ -56,7 +52,6 @@ inline constexpr std::array<Field, 6> kTrailer = {Field::kTid,      Field::kTime
                                                   Field::kStreamId, Field::kCpu,  Field::kIdentifier};
 
 inline constexpr size_t kFirstLate = static_cast<size_t>(Field::kRead);
-inline constexpr uint32_t kNoEnd = 0;
 
 // The words of READ before its values, and of each value.
 constexpr uint32_t ReadTimeWords(uint64_t format) {
@@ -66,87 +61,82 @@ constexpr uint32_t ReadValueWords(uint64_t format) {
   return 1 + ((format & kReadId) != 0 ? 1 : 0) + ((format & kReadLost) != 0 ? 1 : 0);
 }
 
-// What an attr makes of the sizes of fields, in bytes: worked out once for each layout.
-struct FieldSizes {
-  bool read_group = false;
-  uint32_t read_extra = 0, read_item = 0;      // besides the values, and of each value
-  uint32_t branch_extra = 0, branch_item = 0;  // after the count, and of each branch
-  uint32_t user_registers = 0, intr_registers = 0;
+// How a field from kRead on is written. kFixed: always the same. kWords: u64 n, n words. kList: u64 n, n times `more`
+// bytes, and a fixed number besides. kSized32: u32 n, n bytes. kRegisters: u64 abi and, unless it is 0, `more` bytes.
+// kStack: u64 n and, unless it is 0, n bytes and the u64 that says how many of them were copied.
+enum class Shape : uint8_t { kFixed, kWords, kList, kSized32, kRegisters, kStack };
 
-  constexpr FieldSizes() = default;
-  constexpr explicit FieldSizes(const AttrBits& bits)
-      : read_group((bits.read_format & kReadGroup) != 0),
-        read_extra(8 * ReadTimeWords(bits.read_format)),
-        read_item(8 * ReadValueWords(bits.read_format)),
-        branch_extra((bits.branch_sample_type & kBranchHwIndex) != 0 ? 8 : 0),
-        branch_item((bits.branch_sample_type & kBranchCounters) != 0 ? 32 : 24),
-        user_registers(8 * static_cast<uint32_t>(std::popcount(bits.regs_user))),
-        intr_registers(8 * static_cast<uint32_t>(std::popcount(bits.regs_intr))) {}
+// A field as one layout has it: a step on the way from kRead to the end. Sizes in bytes.
+struct Step {
+  Field field = Field::kRead;
+  Shape shape = Shape::kFixed;
+  uint16_t least = 8;  // whatever its counts say
+  uint32_t more = 0;
 };
 
-// All of these: where the field ends that begins at `at`, kNoEnd when it does not fit; at <= size < 2^16.
-//
-// A count of `item` bytes each, and `extra` bytes besides.
-inline uint32_t EndOfList(const std::byte* body, uint32_t at, uint32_t size, uint32_t item, uint32_t extra) noexcept {
-  if (size - at < 8 + extra) return kNoEnd;
-  const uint64_t count = Load<uint64_t>(body + at);
-  const uint32_t left = size - at - 8 - extra;
-  // No product that could overflow: more items than bytes there cannot be.
-  if (count > left || count * item > left) return kNoEnd;
-  return at + 8 + extra + static_cast<uint32_t>(count) * item;
-}
+constexpr uint32_t RegisterBytes(uint64_t mask) { return 8 * static_cast<uint32_t>(std::popcount(mask)); }
 
-// The same where the item is known, a power of two: one comparison less, in the commonest field of all.
-template <uint32_t kItem>
-inline uint32_t EndOfList(const std::byte* body, uint32_t at, uint32_t size) noexcept {
-  if (size - at < 8) return kNoEnd;
-  const uint64_t count = Load<uint64_t>(body + at);
-  if (count > (size - at - 8) / kItem) [[unlikely]]
-    return kNoEnd;
-  return at + 8 + static_cast<uint32_t>(count) * kItem;
-}
-
-// The copied size stands behind the reserved one, unless that is 0.
-inline uint32_t EndOfStack(const std::byte* body, uint32_t at, uint32_t size) noexcept {
-  if (size - at < 8) return kNoEnd;
-  const uint64_t reserved = Load<uint64_t>(body + at);
-  if (reserved == 0) return at + 8;
-  if (size - at < 16 || reserved > size - at - 16) return kNoEnd;
-  const uint32_t end = at + 16 + static_cast<uint32_t>(reserved);
-  return Load<uint64_t>(body + end - 8) <= reserved ? end : kNoEnd;
-}
-
-inline uint32_t EndOfRead(const std::byte* body, uint32_t at, uint32_t size, const FieldSizes& sizes) noexcept {
-  if (sizes.read_group) return EndOfList(body, at, size, sizes.read_item, sizes.read_extra);
-  return size - at < sizes.read_extra + sizes.read_item ? kNoEnd : at + sizes.read_extra + sizes.read_item;
-}
-
-inline uint32_t EndOfRegisters(const std::byte* body, uint32_t at, uint32_t size, uint32_t bytes) noexcept {
-  if (size - at < 8) return kNoEnd;
-  if (Load<uint64_t>(body + at) == 0) return at + 8;
-  return size - at < 8 + bytes ? kNoEnd : at + 8 + bytes;
-}
-
-inline uint32_t EndOfSized32(const std::byte* body, uint32_t at, uint32_t size) noexcept {
-  if (size - at < 4) return kNoEnd;
-  const uint32_t bytes = Load<uint32_t>(body + at);
-  return bytes > size - at - 4 ? kNoEnd : at + 4 + bytes;
-}
-
-__attribute__((always_inline)) inline uint32_t EndOfField(Shape shape, const std::byte* body, uint32_t at,
-                                                          uint32_t size, const FieldSizes& sizes) noexcept {
-  switch (shape) {
-    case Shape::kWord: return size - at < 8 ? kNoEnd : at + 8;
-    case Shape::kRead: return EndOfRead(body, at, size, sizes);
-    case Shape::kWords: return EndOfList<8>(body, at, size);
-    case Shape::kSized32: return EndOfSized32(body, at, size);
-    case Shape::kBranches: return EndOfList(body, at, size, sizes.branch_item, sizes.branch_extra);
-    case Shape::kRegsUser: return EndOfRegisters(body, at, size, sizes.user_registers);
-    case Shape::kStack: return EndOfStack(body, at, size);
-    case Shape::kRegsIntr: return EndOfRegisters(body, at, size, sizes.intr_registers);
-    case Shape::kSized64: return EndOfList<1>(body, at, size);
+constexpr Step StepOf(Field field, const AttrBits& bits) {
+  const auto times = static_cast<uint16_t>(8 * ReadTimeWords(bits.read_format));
+  const auto value = static_cast<uint16_t>(8 * ReadValueWords(bits.read_format));
+  const uint16_t hw_index = (bits.branch_sample_type & kBranchHwIndex) != 0 ? 8 : 0;
+  const uint32_t branch = (bits.branch_sample_type & kBranchCounters) != 0 ? 32 : 24;
+  switch (field) {
+    case Field::kRead:
+      if ((bits.read_format & kReadGroup) != 0) return {field, Shape::kList, static_cast<uint16_t>(8 + times), value};
+      return {field, Shape::kFixed, static_cast<uint16_t>(times + value)};
+    case Field::kCallchain: return {field, Shape::kWords};
+    case Field::kRaw: return {field, Shape::kSized32, 4};
+    case Field::kBranchStack: return {field, Shape::kList, static_cast<uint16_t>(8 + hw_index), branch};
+    case Field::kRegsUser: return {field, Shape::kRegisters, 8, RegisterBytes(bits.regs_user)};
+    case Field::kStackUser: return {field, Shape::kStack};
+    case Field::kRegsIntr: return {field, Shape::kRegisters, 8, RegisterBytes(bits.regs_intr)};
+    case Field::kAux: return {field, Shape::kList, 8, 1};
+    default: return {field};
   }
-  return kNoEnd;
+}
+
+// Goes on from the beginning of a field, `at`, to its end. `spare`: the bytes that the record has besides what all its
+// fields have at least, so that nothing but counts has to be held against it. False when the field does not fit.
+__attribute__((always_inline)) inline bool Skip(const Step& step, const std::byte* body, uint32_t& at,
+                                                uint32_t& spare) noexcept {
+  const std::byte* const from = body + at;
+  uint64_t bytes = 0;  // besides the least
+  at += step.least;
+  switch (step.shape) {
+    case Shape::kFixed: return true;
+    case Shape::kWords:
+      bytes = Load<uint64_t>(from);
+      if (bytes > spare / 8) return false;
+      bytes *= 8;
+      break;
+    case Shape::kList:
+      bytes = Load<uint64_t>(from);
+      if (bytes > spare) return false;  // so that the product cannot overflow
+      bytes *= step.more;
+      if (bytes > spare) return false;
+      break;
+    case Shape::kSized32:
+      bytes = Load<uint32_t>(from);
+      if (bytes > spare) return false;
+      break;
+    case Shape::kRegisters:
+      if (Load<uint64_t>(from) == 0) return true;
+      bytes = step.more;
+      if (bytes > spare) return false;
+      break;
+    case Shape::kStack: {
+      const uint64_t reserved = Load<uint64_t>(from);
+      if (reserved == 0) return true;
+      if (reserved > spare || reserved + 8 > spare) return false;
+      bytes = reserved + 8;
+      if (Load<uint64_t>(from + bytes) > reserved) return false;
+      break;
+    }
+  }
+  at += static_cast<uint32_t>(bytes);
+  spare -= static_cast<uint32_t>(bytes);
+  return true;
 }
 
 }  // namespace perfkit::detail

@@ -60,32 +60,26 @@ inline std::optional<uint64_t> SampleLayout::WordOf(const RawRecord& record, Fie
 // Inlined whatever the compiler thinks of it: a few comparisons, unless it has to pass the sample through memory.
 template <class Layout>
 template <size_t... kIndex>
-__attribute__((always_inline)) inline bool BasicSample<Layout>::FindFixed(uint32_t size,
+__attribute__((always_inline)) inline bool BasicSample<Layout>::FindFixed(uint32_t spare,
                                                                           std::index_sequence<kIndex...>) noexcept {
   uint32_t at = layout().early_bytes();
-  [[maybe_unused]] const auto find = [&]<size_t kI>() __attribute__((always_inline)) {
-    constexpr size_t kField = detail::kFirstLate + kI;
-    if constexpr (Layout::get().has(static_cast<Field>(kField))) {
-      late_[Layout::LateIndex(static_cast<Field>(kField))] = static_cast<uint16_t>(at);
-      at = detail::EndOfField(detail::kFields[kField].shape, body_, at, size, layout().sizes());
-      return at != detail::kNoEnd;
-    } else {
-      return true;
-    }
+  [[maybe_unused]] const auto skip = [&]<size_t kI>() __attribute__((always_inline)) {
+    static constexpr detail::Step kStep = Layout::get().late_steps()[kI];
+    late_[kI] = static_cast<uint16_t>(at);
+    return detail::Skip(kStep, body_, at, spare);
   };
-  const bool fits = (find.template operator()<kIndex>() && ...);
+  const bool fits = (skip.template operator()<kIndex>() && ...);
   end_ = static_cast<uint16_t>(at);
   return fits;
 }
 
 template <class Layout>
-inline bool BasicSample<Layout>::FindLate(uint32_t size) noexcept {
+inline bool BasicSample<Layout>::FindLate(uint32_t spare) noexcept {
   uint32_t at = end_;
-  for (uint32_t todo = layout().late_fields(); todo != 0; todo &= todo - 1) {
-    const auto field = static_cast<size_t>(std::countr_zero(todo));
-    late_[field - detail::kFirstLate] = static_cast<uint16_t>(at);
-    at = detail::EndOfField(detail::kFields[field].shape, body_, at, size, layout().sizes());
-    if (at == detail::kNoEnd) return false;
+  for (const detail::Step& step : layout().late_steps()) {
+    late_[Layout::LateIndex(step.field)] = static_cast<uint16_t>(at);
+    if (!detail::Skip(step, body_, at, spare)) [[unlikely]]
+      return false;
   }
   end_ = static_cast<uint16_t>(at);
   return true;
@@ -94,16 +88,15 @@ inline bool BasicSample<Layout>::FindLate(uint32_t size) noexcept {
 template <class Layout>
 inline std::optional<BasicSample<Layout>> BasicSample<Layout>::ParseAs(const RawRecord& record,
                                                                        Layout layout) noexcept {
-  std::optional<BasicSample> parsed;  // the only thing returned, so that it is built where the caller wants it
-  const uint32_t size = record.size - RawRecord::kHeaderSize;
-  if (record.type != static_cast<uint32_t>(RecordType::kSample) || size < layout.get().least_bytes()) [[unlikely]]
-    return parsed;
-  parsed.emplace(Key(), record, layout);
-  bool fits;
+  // The only thing returned, so that it is built where the caller wants it; full from the start, as an empty one is
+  // cleared before it is filled.
+  std::optional<BasicSample> parsed(std::in_place, Key(), record, layout);
+  const uint32_t size = record.size - RawRecord::kHeaderSize, least = layout.get().least_bytes();
+  bool fits = record.type == static_cast<uint32_t>(RecordType::kSample) && size >= least;
   if constexpr (std::is_same_v<Layout, detail::RuntimeLayout>) {
-    fits = parsed->FindLate(size);
+    fits = fits && (layout.get().late_fields() == 0 || parsed->FindLate(size - least));
   } else {
-    fits = parsed->FindFixed(size, std::make_index_sequence<kFieldCount - detail::kFirstLate>());
+    fits = fits && parsed->FindFixed(size - least, std::make_index_sequence<Layout::kLate>());
   }
   if (!fits) [[unlikely]]
     parsed.reset();
@@ -150,12 +143,12 @@ BranchStack BasicSample<Layout>::branches() const noexcept {
 }
 
 template <class Layout>
-Registers BasicSample<Layout>::RegistersAt(Field field, uint64_t mask, uint32_t bytes) const noexcept {
+Registers BasicSample<Layout>::RegistersAt(Field field, uint64_t mask) const noexcept {
   if (!layout().has(field)) return {};
   const std::byte* const at = At(field);
   const uint64_t abi = detail::Load<uint64_t>(at);
   if (abi == 0) return {};
-  return {abi, mask, Words(at + 8, bytes / 8)};
+  return {abi, mask, Words(at + 8, static_cast<size_t>(std::popcount(mask)))};
 }
 
 template <class Layout>
