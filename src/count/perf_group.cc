@@ -61,6 +61,7 @@ absl::StatusOr<open::OpenedEvent> PerfGroup::OpenAt(const Site& site, const Memb
   request.group_fd = leads ? -1 : site.fds.front().get();
   request.may_narrow = !event.privilege_given && !event.kernel_side;
   request.lower_precise = event.precise_max;
+  request.wished_config1 = member.wished_config1;
   request.asked = absl::StrFormat("event '%s' on %s", event.name, open::Describe(target));
   return open::OpenEvent(request, rights);
 }

@@ -22,8 +22,9 @@ namespace perfkit::count {
 // An event of a set, on its way into a group.
 struct Member {
   const EventConfig* event;
-  size_t part;    // of event->parts: hybrid CPUs have one a core PMU, each in a group of its own
-  uint8_t index;  // of the event in its set
+  size_t part;                  // of event->parts: hybrid CPUs have one a core PMU, each in a group of its own
+  uint8_t index;                // of the event in its set
+  uint64_t wished_config1 = 0;  // see OpenRequest
 };
 
 // How the kernel writes a group's numbers: PERF_FORMAT_*.

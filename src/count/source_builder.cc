@@ -82,11 +82,9 @@ absl::Status SourceBuilder::Place(size_t i, bool strict_group) {
     for (const ReadPath path : PathsFor(event(i), target_)) {
       if (options_.only_path && path != *options_.only_path) continue;
       if (IsInline(path) && (banned_ >> i & 1) != 0) continue;
+      slot(i).path = path;  // which Try may still change to a dearer one
       const absl::Status status = Try(path, i, strict_group);
-      if (status.ok()) {
-        slot(i).path = path;
-        return status;
-      }
+      if (status.ok()) return status;
       if (!tried) reason = status;
       tried = true;
     }

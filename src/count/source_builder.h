@@ -33,9 +33,10 @@ class SourceBuilder {
   absl::Status OpenPeriodOne(size_t i);
   absl::Status OpenUsage(size_t i);
   absl::Status OpenUserPage(size_t i, bool strict_group);
-  absl::Status OpenInGroup(size_t i, bool strict_group);
+  absl::Status OpenInGroup(size_t i, bool strict_group, uint64_t wished_config1 = 0);
   bool AdoptClock(size_t i);
-  absl::Status AddPart(size_t i, size_t part, PerfGroup& group);
+  absl::Status AddPart(const Member& member, PerfGroup& group);
+  const PerfGroup& GroupOf(size_t i) const;
   absl::Status NeedSwitchRing();
   absl::Status ExplainKernelSide(size_t i, const absl::Status& status) const;
   absl::Status RefuseSilentZero(const EventConfig& event) const;

@@ -26,6 +26,7 @@ int TryOpen(const OpenRequest& request, const sys::PerfEventAttr& attr) {
 
 absl::StatusOr<OpenedEvent> OpenEvent(const OpenRequest& request, const sys::Rights& rights) {
   sys::PerfEventAttr attr = request.attr;
+  attr.config1 |= request.wished_config1;
   OpenedEvent opened;
   while (true) {
     attr.size = sys::AttrSize(attr);
@@ -40,6 +41,8 @@ absl::StatusOr<OpenedEvent> OpenEvent(const OpenRequest& request, const sys::Rig
       opened.with_children = true;
     } else if (error == EOPNOTSUPP && request.lower_precise && attr.precise_ip > 0) {
       --attr.precise_ip;
+    } else if ((error == EINVAL || error == EOPNOTSUPP) && attr.config1 != request.attr.config1) {
+      attr.config1 = request.attr.config1;
     } else {
       return sys::PerfError(sys::PerfCall::kOpen, error, request.asked, rights);
     }

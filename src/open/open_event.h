@@ -5,6 +5,7 @@
 //   EACCES, EPERM                           without the kernel's part (exclude_kernel), unless the user said whose
 //   EINVAL with inherit_thread              without it, on kernels before 5.13
 //   EOPNOTSUPP, "as precise as can be"      one step less precise
+//   EINVAL, EOPNOTSUPP with wished bits     without them
 #pragma once
 
 #include <string>
@@ -21,9 +22,10 @@ struct OpenRequest {
   pid_t pid = 0;  // 0: the calling thread; -1: every task (with cpu)
   int cpu = -1;
   int group_fd = -1;
-  bool may_narrow = true;      // whether the kernel's part may be left out when it is not permitted
-  bool lower_precise = false;  // whether precise_ip is only the most that is wished for
-  std::string asked;           // for messages, in the user's words
+  bool may_narrow = true;       // whether the kernel's part may be left out when it is not permitted
+  bool lower_precise = false;   // whether precise_ip is only the most that is wished for
+  uint64_t wished_config1 = 0;  // bits of config1 to add where the PMU takes them: they change how, not what, it counts
+  std::string asked;            // for messages, in the user's words
 };
 
 struct OpenedEvent {

@@ -76,6 +76,24 @@ TEST_CASE("a kernel part that the user wrote is never left out", "[open_event]")
   CHECK(text.find("Remedy") != std::string::npos);
 }
 
+TEST_CASE("wished bits of config1 are added, and left out where they are refused", "[open_event]") {
+  OpenRequest request;
+  request.attr.config1 = 1;
+  request.wished_config1 = 2;
+  FakeKernel fake;
+  Install(fake, {0});
+  REQUIRE(OpenEvent(request, kOrdinary).ok());
+  CHECK(g_script.asked[0].config1 == 3);
+  for (const int error : {EINVAL, EOPNOTSUPP}) {
+    Install(fake, {error, 0});
+    REQUIRE(OpenEvent(request, kOrdinary).ok());
+    REQUIRE(g_script.asked.size() == 2);
+    CHECK(g_script.asked[1].config1 == 1);
+    Install(fake, {error, error});
+    CHECK_FALSE(OpenEvent(request, kOrdinary).ok());
+  }
+}
+
 TEST_CASE("rights that are missing even for user space end in an error, not in a loop", "[open_event]") {
   FakeKernel fake;
   Install(fake, {EACCES, EACCES});
