@@ -18,7 +18,7 @@ void FrameCore::Mark() noexcept {
   frame_.store(++next_frame_, std::memory_order_relaxed);
   if (thread.tree.pending() == ZoneTree::kMaxPending) [[unlikely]]
     Settle();
-  if (budget_ticks_ == 0) return;
+  if (budget_ns_ == 0) return;  // not in ticks: a budget below one of them is one too
   if (ticks > budget_ticks_) [[unlikely]]
     ExplainHitch();
   watch_.BeginFrame();

@@ -106,7 +106,7 @@ class FrameCore : public Bindable {
   FrameOptions options_;
   ZoneShape shape_;
   uint64_t budget_ns_;
-  uint64_t budget_ticks_ = 0;  // 0: no frame is a hitch
+  uint64_t budget_ticks_ = 0;  // budget_ns_, rounded down
   uint64_t ns_per_tick_q32_ = 0;
   OwnCost own_cost_;
   std::shared_ptr<SlotTable> slots_;
