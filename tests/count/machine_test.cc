@@ -52,7 +52,7 @@ TEST_CASE("a machine that shows nothing is described by what is known") {
 }
 
 TEST_CASE("core PMUs of other machines are named") {
-  const std::string golden = std::string(PERFKIT_TEST_DATA) + "/golden/sysfs/";
+  const std::string golden = PERFKIT_TEST_DATA "/golden/sysfs/";
   const auto machine = [&](const char* name) { return FormatMachine({.sysfs = golden + name}); };
   CHECK_THAT(machine("intel_alderlake"), Contains(", PMU cpu_atom+cpu_core"));
   CHECK_THAT(machine("arm_rk3399"), Contains(", PMU armv8_cortex_a53+armv8_cortex_a72"));

@@ -77,6 +77,7 @@ TEST_CASE("frames: the child of a fork counts nothing, and the parent goes on") 
     pages.Touch(6 * round, 6);
     frames.Mark();
   }
+  INFO(frames.last().values[kFaults] << " faults");
   CHECK(testing::AreFaultsOf(frames.last().values[kFaults], 6));
 }
 

@@ -37,7 +37,7 @@ void CheckAgainstExact(const std::vector<uint64_t>& values) {
   }
 }
 
-TEST_CASE("histogram: every value lies in its own step") {
+TEST_CASE("histogram: every value lies in its own step", "[slow]") {
   std::mt19937_64 random(1);
   for (int i = 0; i < 200'000; ++i) {
     const uint64_t value = random() >> (random() % 64);

@@ -84,7 +84,7 @@ void Enter(ZoneTree& tree, const MadeUpReader& reader, const char* name) {
   if (Snapshot* begin = tree.Enter({name})) reader.Read(*begin);
 }
 
-TEST_CASE("zone tree: random zones and marks agree with the model, exactly") {
+TEST_CASE("zone tree: random zones and marks agree with the model, exactly", "[slow]") {
   const std::vector<const char*> names = {"physics", "solve", "draw", "audio", "net"};
   for (uint64_t seed = 0; seed < 40; ++seed) {
     std::mt19937_64 random(seed);
