@@ -1,12 +1,14 @@
 # How tests are registered: each runs under tests/runner/runner, which keeps its skips for the last test.
 #
 # Labels: unit (the programs of tests/<module>), nobody (the same as an ordinary user), heavy (campaigns, only on
-# demand), leg, consumer, compile, tidy. PERFKIT_LEG is set inside a leg; PERFKIT_TEST_MODULES narrows the unit tests.
+# demand), leg, pmu (in an emulated machine), consumer, compile, tidy. PERFKIT_LEG is set inside a leg;
+# PERFKIT_TEST_MODULES narrows the unit tests.
 set(PERFKIT_NOBODY 65534)
 set(PERFKIT_SKIPS "${PROJECT_BINARY_DIR}/skips")
 file(REMOVE_RECURSE "${PERFKIT_SKIPS}")
 file(MAKE_DIRECTORY "${PERFKIT_SKIPS}")
 define_property(GLOBAL PROPERTY PERFKIT_TESTS BRIEF_DOCS "Every test, so that the last one can come last")
+define_property(GLOBAL PROPERTY PERFKIT_TEST_PROGRAMS BRIEF_DOCS "The programs of perfkit_unit_test")
 
 foreach(tool runner tally)
   add_executable(${tool} "${PROJECT_SOURCE_DIR}/tests/runner/${tool}.cc")
@@ -45,6 +47,7 @@ function(perfkit_unit_test module)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
   set(target ${module}_test)
   add_executable(${target} ${arg_SOURCES})
+  set_property(GLOBAL APPEND PROPERTY PERFKIT_TEST_PROGRAMS ${target})
   perfkit_target(${target})
   target_link_libraries(${target} PRIVATE perfkit_test_main ${arg_LIBRARIES})
   if(PERFKIT_FAST_BUILD)

@@ -98,7 +98,7 @@ bool SwitchesAgree(int scopes) {
   return wrong == 0;
 }
 
-TEST_CASE("switches of 100,000 random scopes are getrusage's, exactly", "[counter_set]") {
+TEST_CASE("switches of 100,000 random scopes are getrusage's, exactly", "[counter_set][slow]") {
   CHECK(SwitchesAgree(100'000));
 }
 

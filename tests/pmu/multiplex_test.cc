@@ -1,0 +1,95 @@
+// More events than counters: what is known is said, and scaled; what can never run is refused.
+#include <catch2/catch.hpp>
+
+#include "tests/pmu/pmu.h"
+
+namespace perfkit {
+namespace {
+
+using testing::kLoopInstructions;
+using testing::Loop;
+
+// The emulated machine has six counters, and one for cycles.
+constexpr size_t kTooMany = 10;
+
+std::vector<EventSpec> Many(std::string_view event, size_t count) { return std::vector<EventSpec>(count, event); }
+
+// Scaling takes what an event saw for what it would have seen. The clock that it scales by also runs in the kernel,
+// where these events count nothing: the faster the machine, the less that is.
+TEST_CASE("more events than counters share them, and their numbers scale to the truth", "[scaling]") {
+  NEED_EXACT_PMU();
+  // An instruction a cycle of 1 ns: a second.
+  const uint64_t kRounds = 1'000'000'000 / testing::CyclesPerInstruction() / kLoopInstructions;
+  for (const bool inline_reads : {false, true}) {
+    CAPTURE(inline_reads);
+    const CounterSet set =
+        MustOpen(Many("instructions:u", kTooMany), inline_reads ? CounterOptions{} : Only(ReadPath::kGroupRead));
+    Snapshot begin, end;
+    set.Read(begin);
+    Loop(kRounds);
+    set.Read(end);
+    double coverage = 0;
+    int fallbacks = 0;
+    for (size_t i = 0; i < kTooMany; ++i) {
+      const Count count = set.Difference(begin, end, i);
+      INFO("event " << i << ": " << count.value << " in " << count.time_running_ns << " of " << count.time_enabled_ns
+                    << " ns");
+      REQUIRE(count.validity.counted());
+      CHECK(count.validity.has(Validity::kMultiplexed));
+      CHECK(count.coverage() < 0.9);
+      CHECK(count.coverage() > 0.3);
+      REQUIRE(count.scaled().has_value());
+      CHECK(static_cast<double>(*count.scaled()) ==
+            Approx(static_cast<double>(kRounds * kLoopInstructions)).epsilon(0.02));
+      coverage += count.coverage();
+      fallbacks += count.validity.has(Validity::kFallback) ? 1 : 0;
+    }
+    printf("%zu events on %.2f counters\n", kTooMany, coverage);
+    // Some are not on a counter at the moment of a read, and have to be asked for.
+    if (inline_reads && testing::WhyNoUserReads().empty()) CHECK(fallbacks > 0);
+  }
+}
+
+TEST_CASE("a group that can never fit is refused when it is opened", "[exact]") {
+  NEED_EXACT_PMU();
+  std::string list = "{";
+  for (size_t i = 0; i < kTooMany; ++i) list += std::string(i == 0 ? "" : ",") + "instructions";
+  const auto groups = ParseEventList(list + "}:u");
+  REQUIRE(groups.ok());
+  const auto set = CounterSet::Open(*groups);
+  REQUIRE_FALSE(set.ok());
+  INFO(set.status().ToString());
+  CHECK(absl::IsInvalidArgument(set.status()));
+  CHECK(set.status().message().find("instructions") != std::string_view::npos);
+}
+
+TEST_CASE("pinned events that have lost their counters are not counted", "[exact]") {
+  NEED_EXACT_PMU();
+  std::vector<CounterSet> sets;
+  for (size_t i = 0; i < kTooMany; ++i) {
+    absl::StatusOr<CounterSet> set = CounterSet::Open({"instructions:uD"});
+    INFO(set.status().ToString());
+    REQUIRE(set.ok());
+    sets.push_back(*std::move(set));
+  }
+  std::vector<Snapshot> begin(kTooMany), end(kTooMany);
+  for (size_t i = 0; i < kTooMany; ++i) sets[i].Read(begin[i]);
+  Loop(1'000'000);
+  for (size_t i = 0; i < kTooMany; ++i) sets[i].Read(end[i]);
+  size_t counted = 0;
+  for (size_t i = 0; i < kTooMany; ++i) {
+    const Count count = sets[i].Difference(begin[i], end[i], 0);
+    if (!count.validity.counted()) {
+      CHECK(count.value == 0);
+      continue;
+    }
+    ++counted;
+    CHECK(count.coverage() == 1);
+    CHECK(count.value >= 1'000'000 * kLoopInstructions);
+  }
+  CHECK(counted >= 4);
+  CHECK(counted < kTooMany);
+}
+
+}  // namespace
+}  // namespace perfkit
