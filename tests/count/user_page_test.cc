@@ -1,10 +1,15 @@
-// The user page: sign extension, the seqlock under a writer that never rests, times, and what is refused.
+// The user page: registers of every width, the laps of a counter, times, and what is refused.
 #include "perfkit/detail/user_page.h"
 
 #include <catch2/catch.hpp>
 
+#include "tests/count/fake_page.h"
+
 namespace perfkit {
 namespace {
+
+using testing::PageWithCounter;
+using testing::ReadWith;
 
 TEST_CASE("sign extension keeps the low bits and repeats the highest", "[user_page]") {
   STATIC_REQUIRE(SignExtend(0xdead, 0) == 0);
@@ -16,16 +21,26 @@ TEST_CASE("sign extension keeps the low bits and repeats the highest", "[user_pa
   STATIC_REQUIRE(SignExtend(~0ull >> 1, 200) == INT64_MAX);
 }
 
-constexpr uint64_t kCanRead = 1 << 2;
-constexpr uint64_t kHasTime = 1 << 3;
+// What two's complement says, by plain arithmetic in numbers that are wide enough.
+int64_t ByArithmetic(uint64_t value, unsigned width) {
+  __extension__ using Wide = __int128;
+  const Wide lap = Wide{1} << width;
+  const Wide rest = Wide{value} % lap;
+  return static_cast<int64_t>(rest < lap / 2 ? rest : rest - lap);
+}
 
-UserPage PageWithCounter(uint32_t index, uint16_t width) {
-  UserPage page{};
-  page.lock = 2;
-  page.index = index;
-  page.pmc_width = width;
-  page.capabilities = kCanRead;
-  return page;
+TEST_CASE("sign extension holds for every width, at its edges and beyond", "[user_page]") {
+  for (unsigned width = 1; width <= 64; ++width) {
+    CAPTURE(width);
+    const uint64_t half = uint64_t{1} << (width - 1), all = half | (half - 1);
+    for (const uint64_t low : {uint64_t{0}, uint64_t{1}, half - 1, half, half + 1, all - 1, all}) {
+      CHECK(SignExtend(low & all, width) == ByArithmetic(low & all, width));
+      CHECK(SignExtend(low | ~all, width) == ByArithmetic(low & all, width));  // what lies above does not count
+    }
+    CHECK(SignExtend(half, width) < 0);
+    CHECK(SignExtend(half - 1, width) >= 0);
+    CHECK(SignExtend(all, width) == -1);
+  }
 }
 
 TEST_CASE("a user count is the offset plus the sign-extended register", "[user_page]") {
@@ -40,6 +55,8 @@ TEST_CASE("a user count is the offset plus the sign-extended register", "[user_p
       {48, 1'000'000, 0xffff'ffff'fff0, 1'000'000 - 16},  // counts up from a negative start
       {32, 0x8000'0000, 0x8000'0001, 1},
       {64, 7, 35, 42},
+      {64, -7, 35, 28},
+      {48, -1, 0, ~0ull},  // an event whose count went round at 2^64
       {0, 9, 1234, 9},
   };
   for (const Case& c : kCases) {
@@ -47,66 +64,189 @@ TEST_CASE("a user count is the offset plus the sign-extended register", "[user_p
     page.offset = c.offset;
     UserCount count;
     uint32_t asked = 0;
-    REQUIRE(ReadUserCount(page, count, [&](uint32_t n) { return asked = n, c.raw; }));
+    REQUIRE(ReadWith(page, count, [&](uint32_t n) { return asked = n, c.raw; }));
     CHECK(asked == 2);
     CHECK(count.value == c.value);
   }
 }
 
-TEST_CASE("fixed counters keep bit 30 in the register number", "[user_page]") {
-  const UserPage page = PageWithCounter((1u << 30) + 1, 48);
-  UserCount count;
-  uint32_t asked = 0;
-  REQUIRE(ReadUserCount(page, count, [&](uint32_t n) { return asked = n, uint64_t{0}; }));
-  CHECK(asked == 1u << 30);
+// One counter and its page in the hands of a kernel: it starts half a lap below 0, is added up when it overflows, and
+// its page written (x86_perf_event_set_period, x86_perf_event_update, perf_event_update_userpage).
+class CounterModel {
+ public:
+  CounterModel(unsigned width, uint64_t before) : page_(PageWithCounter(1, static_cast<uint16_t>(width))) {
+    all_ = width == 64 ? ~uint64_t{0} : (uint64_t{1} << width) - 1;
+    sum_ = truth_ = before;
+    Start();
+  }
+
+  const UserPage& page() const { return page_; }
+  uint64_t truth() const { return truth_; }
+  uint64_t raw() const { return raw_; }
+  uint64_t to_overflow() const { return (0 - raw_) & all_; }
+
+  void Count(uint64_t events) {
+    raw_ = (raw_ + events) & all_;
+    truth_ += events;
+  }
+
+  void TakeOverflow() {
+    sum_ += (raw_ - start_) & all_;
+    Start();
+  }
+
+ private:
+  void Start() {
+    start_ = 0 - (all_ / 2 + 1);
+    raw_ = start_ & all_;
+    page_.offset = static_cast<int64_t>(sum_ - start_);
+    page_.lock += 2;
+  }
+
+  UserPage page_;
+  uint64_t all_, sum_, truth_, start_ = 0, raw_ = 0;
+};
+
+TEST_CASE("laps of registers of every width are neither lost nor counted twice", "[user_page]") {
+  for (unsigned width = 1; width <= 64; ++width) {
+    for (const uint64_t before : {uint64_t{0}, uint64_t{1} << 32, ~uint64_t{0} - 3}) {
+      CAPTURE(width, before);
+      CounterModel model(width, before);
+      const auto read = [&] {
+        UserCount count;
+        REQUIRE(ReadWith(model.page(), count, [&](uint32_t n) { return n == 0 ? model.raw() : 0xbad; }));
+        return count.value;
+      };
+      const uint64_t half = uint64_t{1} << (width - 1);
+      for (int lap = 0; lap < 3; ++lap) {
+        CHECK(read() == model.truth());
+        model.Count(half / 2);
+        CHECK(read() == model.truth());
+        model.Count(model.to_overflow() - 1);  // the last number below 0
+        CHECK(read() == model.truth());
+        if (width > 1) model.Count(1);  // over, and the kernel does not know yet
+        CHECK(read() == model.truth());
+        model.Count(half - 1);  // as long as that may take
+        CHECK(read() == model.truth());
+        model.TakeOverflow();
+      }
+    }
+  }
+}
+
+TEST_CASE("every register number reaches the machine as the page has it, less one", "[user_page]") {
+  // x86: fixed counters carry bit 30, metrics bit 29. arm64: the cycle counter is 31.
+  for (const uint32_t n : {0u, 1u, 7u, 31u, 1u << 29, 1u << 30, (1u << 30) + 3, 0xffff'fffeu}) {
+    const UserPage page = PageWithCounter(n + 1, 48);
+    UserCount count;
+    uint32_t asked = ~0u;
+    REQUIRE(ReadWith(page, count, [&](uint32_t m) { return asked = m, uint64_t{0}; }));
+    CHECK(asked == n);
+  }
 }
 
 TEST_CASE("what is not on a counter, or may not be read, has no user count", "[user_page]") {
   UserCount count;
-  const auto never = [](uint32_t) -> uint64_t {
-    FAIL("touched a register");
-    return 0;
-  };
+  int touched = 0;
+  const auto never = [&](uint32_t) { return ++touched, uint64_t{0}; };
   UserPage page = PageWithCounter(0, 48);
-  CHECK_FALSE(ReadUserCount(page, count, never));
+  CHECK_FALSE(ReadWith(page, count, never));
   page = PageWithCounter(1, 48);
+  page.capabilities = ~UserPage::kCanReadCounter;  // times and all: but no register
+  CHECK_FALSE(ReadWith(page, count, never));
   page.capabilities = 0;
-  CHECK_FALSE(ReadUserCount(page, count, never));
+  CHECK_FALSE(ReadWith(page, count, never));
+  CHECK(touched == 0);
 }
 
-TEST_CASE("a reading torn by the kernel is taken again, and given up after a bound", "[user_page]") {
-  UserPage page = PageWithCounter(1, 48);
+struct NoRegisters : PageAccess {
+  static constexpr bool kHasRegisters = false;
+};
+
+TEST_CASE("where there is no instruction for it, no page makes a register readable", "[user_page]") {
   UserCount count;
-  int reads = 0;
-  const auto tear_twice = [&](uint32_t) -> uint64_t {
-    if (++reads <= 2) {
-      page.lock += 2;
-      page.offset += 100;  // the kernel folded the register into the offset
-    }
-    return 1;
-  };
-  REQUIRE(ReadUserCount(page, count, tear_twice));
-  CHECK(reads == 3);
-  CHECK(count.value == 201);
-  CHECK_FALSE(ReadUserCount(page, count, [&](uint32_t) -> uint64_t { return page.lock += 2; }));
+  CHECK_FALSE(ReadUserCount(PageWithCounter(1, 64), count, NoRegisters{}));
+}
+
+// The conversion of a page at `ticks`.
+uint64_t NsAt(const UserPage& page, uint64_t ticks) {
+  const auto read = [](uint32_t) { return uint64_t{0}; };
+  return NsSinceUpdate(page, page.capabilities, testing::FakeMachine<decltype(read)>{{}, read, ticks});
 }
 
 TEST_CASE("times advance by the page's own conversion", "[user_page]") {
   UserPage page = PageWithCounter(1, 48);
-  page.capabilities = kCanRead | kHasTime;
+  page.capabilities |= UserPage::kCanTellTime;
   page.time_shift = 10;
   page.time_mult = 512;  // half a nanosecond a tick
-  CHECK(NsSinceUpdate(page, 0) == 0);
-  CHECK(NsSinceUpdate(page, 4096) == 2048);
-  CHECK(NsSinceUpdate(page, 4098) == 2049);
+  CHECK(NsAt(page, 0) == 0);
+  CHECK(NsAt(page, 4096) == 2048);
+  CHECK(NsAt(page, 4098) == 2049);
   page.time_offset = static_cast<uint64_t>(-48);
-  CHECK(NsSinceUpdate(page, 4096) == 2000);
-  page.capabilities |= 1 << 5;  // cap_user_time_short
+  CHECK(NsAt(page, 4096) == 2000);
+  page.capabilities |= UserPage::kShortTicks;
   page.time_cycles = 4000;
   page.time_mask = 0xff;
-  CHECK(NsSinceUpdate(page, 4096 + (1 << 20)) == 2000);
-  page.capabilities = kCanRead;
-  CHECK(NsSinceUpdate(page, 4096) == 0);
+  CHECK(NsAt(page, 4096 + (1 << 20)) == 2000);
+  page.capabilities = UserPage::kCanReadCounter;
+  CHECK(NsAt(page, 4096) == 0);
+}
+
+// The uapi header's own words, in 128 bits where it says 64: shifts of more than 32 need them.
+uint64_t ByHeader(uint64_t ticks, uint16_t shift, uint32_t mult) {
+  __extension__ using Wide = unsigned __int128;
+  const Wide quotient = ticks >> shift, rest = ticks & ((Wide{1} << shift) - 1);
+  return static_cast<uint64_t>(quotient * mult + ((rest * mult) >> shift));
+}
+
+TEST_CASE("the conversion holds at the edges of shift, multiplier and ticks", "[user_page]") {
+  UserPage page = PageWithCounter(1, 48);
+  page.capabilities |= UserPage::kCanTellTime;
+  for (uint16_t shift = 0; shift < 64; ++shift) {
+    for (const uint32_t mult : {0u, 1u, 0x7fff'ffffu, 0x8000'0000u, 0xffff'ffffu}) {
+      for (const uint64_t ticks : {uint64_t{0}, uint64_t{1}, uint64_t{0xffff'ffff}, uint64_t{1} << 32, ~uint64_t{0}}) {
+        CAPTURE(shift, mult, ticks);
+        page.time_shift = shift;
+        page.time_mult = mult;
+        page.time_offset = 0;
+        CHECK(NsAt(page, ticks) == ByHeader(ticks, shift, mult));
+        page.time_offset = ~uint64_t{0};  // -1: the kernel's are often negative
+        CHECK(NsAt(page, ticks) == ByHeader(ticks, shift, mult) - 1);
+      }
+    }
+  }
+  page.time_shift = 64 + 3;  // none that a kernel writes; nothing undefined happens
+  page.time_mult = 8;
+  page.time_offset = 0;
+  CHECK(NsAt(page, 5) == 5);
+}
+
+TEST_CASE("a tick counter of few bits may have gone round since the page was written", "[user_page]") {
+  UserPage page = PageWithCounter(1, 48);
+  page.capabilities |= UserPage::kCanTellTime;
+  page.time_mult = 1;
+  page.time_cycles = 0x1'00ff'ffff'fffe;  // 56 bits are counted: arm64
+  page.time_mask = (uint64_t{1} << 56) - 1;
+  const uint64_t ticks = 0x00ff'ffff'ffff'ffff & (page.time_cycles + 10);
+  CHECK(NsAt(page, ticks) == ticks);
+  page.capabilities |= UserPage::kShortTicks;
+  CHECK(NsAt(page, ticks) == page.time_cycles + 10);
+  page.time_cycles = (uint64_t{5} << 56) - 4;  // the next tick but three takes the lap
+  CHECK(NsAt(page, 6) == page.time_cycles + 10);
+  CHECK(NsAt(page, (uint64_t{1} << 56) - 4) == page.time_cycles);
+}
+
+TEST_CASE("both times of a reading advance by as much", "[user_page]") {
+  UserPage page = PageWithCounter(1, 48);
+  page.capabilities |= UserPage::kCanTellTime;
+  page.time_mult = 1;
+  page.time_enabled = 1000;
+  page.time_running = 600;
+  UserCount count;
+  REQUIRE(ReadWith(
+      page, count, [](uint32_t) { return uint64_t{0}; }, 50));
+  CHECK(count.enabled_ns == 1050);
+  CHECK(count.running_ns == 650);
 }
 
 }  // namespace

@@ -30,8 +30,11 @@ struct UserPage {
   uint64_t data_head, data_tail, data_offset, data_size;
   uint64_t aux_head, aux_tail, aux_offset, aux_size;
 
-  bool can_read_counter() const { return (capabilities >> 2 & 1) != 0; }  // cap_user_rdpmc
-  bool has_time() const { return (capabilities >> 3 & 1) != 0; }          // cap_user_time
+  // Bits of `capabilities`: cap_user_rdpmc, cap_user_time, cap_user_time_short.
+  static constexpr uint64_t kCanReadCounter = 1 << 2, kCanTellTime = 1 << 3, kShortTicks = 1 << 5;
+
+  bool can_read_counter() const { return (capabilities & kCanReadCounter) != 0; }
+  bool has_time() const { return (capabilities & kCanTellTime) != 0; }
 };
 static_assert(offsetof(UserPage, lock) == 8);
 static_assert(offsetof(UserPage, time_cycles) == 80);
@@ -43,6 +46,13 @@ template <class T>
 inline T LoadShared(const T& word) noexcept {
   return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
 }
+
+// Whether what is below can read ticks and counter registers on this architecture. Elsewhere the kernel is asked.
+#if defined(__x86_64__) || defined(__aarch64__)
+inline constexpr bool kHasTicks = true, kHasCounterRegisters = true;
+#else
+inline constexpr bool kHasTicks = false, kHasCounterRegisters = false;
+#endif
 
 // The machine's tick counter: rdtsc, cntvct_el0. Constant rate on every CPU that perf's own user page supports.
 // No serialising: a reader only needs it not to move over the seqlock, which the compiler barrier ensures.
@@ -69,51 +79,54 @@ constexpr int64_t SignExtend(uint64_t value, unsigned width) {
 }
 
 // Reads counter register `n` of this CPU. The page says which n, and whether user space may at all.
-struct CounterRegister {
-  uint64_t operator()(uint32_t n) const noexcept {
 #if defined(__x86_64__)
-    return __rdpmc(static_cast<int>(n));  // fixed counters carry bit 30 in n
+inline uint64_t ReadCounterRegister(uint32_t n) noexcept {
+  return __rdpmc(static_cast<int>(n));  // fixed counters carry bit 30 in n
+}
 #elif defined(__aarch64__)
-    return ReadArmCounter(n);
-#else
-    (void)n;
-    return 0;
-#endif
-  }
-
- private:
-#if defined(__aarch64__)
-  static uint64_t ReadArmCounter(uint32_t n) noexcept;
-#endif
-};
-
-#if defined(__aarch64__)
 // PMEVCNTR0_EL0..PMEVCNTR30_EL0 have no indexed form; 31 is the cycle counter (drivers/perf/arm_pmuv3.c,
-// ARMV8_PMU_CYCLE_IDX). Reading through PMSELR_EL0 would need a write that may be preempted: hence the table.
-inline uint64_t CounterRegister::ReadArmCounter(uint32_t n) noexcept {
+// ARMV8_PMU_CYCLE_IDX). Reading through PMSELR_EL0 would need a write that may be preempted: hence the table. Each
+// name is made from its number, so that no two can be swapped (tests/compile/arm_counters.cmake).
+inline uint64_t ReadCounterRegister(uint32_t n) noexcept {
   uint64_t value = 0;
-#define PERFKIT_ARM_COUNTER(k) \
-  case k: asm volatile("mrs %0, pmevcntr" #k "_el0" : "=r"(value)); break;
+// clang-format off
+#define PERFKIT_COUNTER(k) case k: asm volatile("mrs %0, pmevcntr" #k "_el0" : "=r"(value)); break;
+#define PERFKIT_COUNTERS(a, b, c, d) PERFKIT_COUNTER(a) PERFKIT_COUNTER(b) PERFKIT_COUNTER(c) PERFKIT_COUNTER(d)
   switch (n) {
-    PERFKIT_ARM_COUNTER(0)
-    PERFKIT_ARM_COUNTER(1)
-    PERFKIT_ARM_COUNTER(2)
-    PERFKIT_ARM_COUNTER(3)
-    PERFKIT_ARM_COUNTER(4) PERFKIT_ARM_COUNTER(5) PERFKIT_ARM_COUNTER(6) PERFKIT_ARM_COUNTER(7) PERFKIT_ARM_COUNTER(8)
-        PERFKIT_ARM_COUNTER(9) PERFKIT_ARM_COUNTER(10) PERFKIT_ARM_COUNTER(11) PERFKIT_ARM_COUNTER(12)
-            PERFKIT_ARM_COUNTER(13) PERFKIT_ARM_COUNTER(14) PERFKIT_ARM_COUNTER(15) PERFKIT_ARM_COUNTER(16)
-                PERFKIT_ARM_COUNTER(17) PERFKIT_ARM_COUNTER(18) PERFKIT_ARM_COUNTER(19) PERFKIT_ARM_COUNTER(20)
-                    PERFKIT_ARM_COUNTER(21) PERFKIT_ARM_COUNTER(22) PERFKIT_ARM_COUNTER(23) PERFKIT_ARM_COUNTER(24)
-                        PERFKIT_ARM_COUNTER(25) PERFKIT_ARM_COUNTER(26) PERFKIT_ARM_COUNTER(27) PERFKIT_ARM_COUNTER(28)
-                            PERFKIT_ARM_COUNTER(29) PERFKIT_ARM_COUNTER(30) case 31 : asm volatile("mrs %0, pmccntr_el0"
-                                                                                                   : "=r"(value));
-    break;
+    PERFKIT_COUNTERS(0, 1, 2, 3)
+    PERFKIT_COUNTERS(4, 5, 6, 7)
+    PERFKIT_COUNTERS(8, 9, 10, 11)
+    PERFKIT_COUNTERS(12, 13, 14, 15)
+    PERFKIT_COUNTERS(16, 17, 18, 19)
+    PERFKIT_COUNTERS(20, 21, 22, 23)
+    PERFKIT_COUNTERS(24, 25, 26, 27)
+    PERFKIT_COUNTER(28)
+    PERFKIT_COUNTER(29)
+    PERFKIT_COUNTER(30)
+    case 31: asm volatile("mrs %0, pmccntr_el0" : "=r"(value)); break;
     default: break;
   }
-#undef PERFKIT_ARM_COUNTER
+#undef PERFKIT_COUNTERS
+#undef PERFKIT_COUNTER
+  // clang-format on
   return value;
 }
+#else
+inline uint64_t ReadCounterRegister(uint32_t) noexcept { return 0; }  // never asked: kHasCounterRegisters
 #endif
+
+// How a reader gets at the page and the machine. Tests put another in its place, whose page changes between any two of
+// these calls.
+struct PageAccess {
+  static constexpr bool kHasRegisters = kHasCounterRegisters;
+  static uint32_t Lock(const UserPage& page) noexcept { return LoadShared(page.lock); }
+  template <class T>
+  static T Load(const T& word) noexcept {
+    return __atomic_load_n(&word, __ATOMIC_RELAXED);
+  }
+  static uint64_t Ticks() noexcept { return ReadTicks(); }
+  static uint64_t Register(uint32_t n) noexcept { return ReadCounterRegister(n); }
+};
 
 // A counter and its two times, as one consistent reading.
 struct UserCount {
@@ -121,32 +134,42 @@ struct UserCount {
 };
 
 // Nanoseconds that have passed since the kernel last wrote the page's times; 0 where the page cannot tell.
-// The formula of the uapi header, time_cycles and time_mask (cap_user_time_short) included.
-inline uint64_t NsSinceUpdate(const UserPage& page, uint64_t ticks) noexcept {
-  if (!page.has_time()) return 0;
-  if ((page.capabilities >> 5 & 1) != 0) ticks = page.time_cycles + ((ticks - page.time_cycles) & page.time_mask);
-  const unsigned shift = page.time_shift & 63;
-  const uint64_t quotient = ticks >> shift;
-  const uint64_t rest = ticks & ((uint64_t{1} << shift) - 1);
-  return page.time_offset + quotient * page.time_mult + ((rest * page.time_mult) >> shift);
+// The formula of the uapi header, time_cycles and time_mask (cap_user_time_short) included. Its quotient and rest,
+// which keep the product within 64 bits, are a product of 128 here: the same number, right for every shift below 64.
+template <class Access = PageAccess>
+uint64_t NsSinceUpdate(const UserPage& page, uint64_t capabilities, Access access = {}) noexcept {
+  if ((capabilities & UserPage::kCanTellTime) == 0) return 0;
+  uint64_t ticks = access.Ticks();
+  if ((capabilities & UserPage::kShortTicks) != 0) {
+    const uint64_t cycles = access.Load(page.time_cycles);
+    ticks = cycles + ((ticks - cycles) & access.Load(page.time_mask));
+  }
+  __extension__ using Wide = unsigned __int128;
+  const Wide scaled = Wide{ticks} * access.Load(page.time_mult);
+  return access.Load(page.time_offset) + static_cast<uint64_t>(scaled >> (access.Load(page.time_shift) & 63));
 }
 
 // Reads the event behind `page` without a system call. False when it is not on a counter now (index 0), when user
-// space may not read counters, or when the kernel kept writing: then only read(2) knows.
-template <class Register = CounterRegister>
-bool ReadUserCount(const UserPage& page, UserCount& out, Register read_register = {}) noexcept {
+// space may not read counters, or when the kernel kept writing: then only read(2) knows, and `out` is unspecified.
+//
+// An odd lock is seen when another CPU writes: an ioctl or an mmap of another thread. Updates of this CPU come whole.
+template <class Access = PageAccess>
+bool ReadUserCount(const UserPage& page, UserCount& out, Access access = {}) noexcept {
   constexpr int kTries = 64;
+  if (!Access::kHasRegisters) return false;
   for (int i = 0; i < kTries; ++i) {
-    const uint32_t lock = LoadShared(page.lock);
-    const uint32_t index = __atomic_load_n(&page.index, __ATOMIC_RELAXED);
-    if (index == 0 || !page.can_read_counter()) return false;
-    const uint64_t since = NsSinceUpdate(page, page.has_time() ? ReadTicks() : 0);
-    out.enabled_ns = __atomic_load_n(&page.time_enabled, __ATOMIC_RELAXED) + since;
-    out.running_ns = __atomic_load_n(&page.time_running, __ATOMIC_RELAXED) + since;
-    const int64_t counted = SignExtend(read_register(index - 1), page.pmc_width);
-    out.value = static_cast<uint64_t>(__atomic_load_n(&page.offset, __ATOMIC_RELAXED)) + static_cast<uint64_t>(counted);
+    const uint32_t lock = access.Lock(page);
+    if ((lock & 1) != 0) continue;
+    const uint32_t index = access.Load(page.index);
+    const uint64_t capabilities = access.Load(page.capabilities);
+    if (index == 0 || (capabilities & UserPage::kCanReadCounter) == 0) return false;
+    const uint64_t since = NsSinceUpdate(page, capabilities, access);
+    out.enabled_ns = access.Load(page.time_enabled) + since;
+    out.running_ns = access.Load(page.time_running) + since;
+    const int64_t counted = SignExtend(access.Register(index - 1), access.Load(page.pmc_width));
+    out.value = static_cast<uint64_t>(access.Load(page.offset)) + static_cast<uint64_t>(counted);
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (LoadShared(page.lock) == lock) return true;
+    if (access.Lock(page) == lock) return true;
   }
   return false;
 }
