@@ -89,7 +89,7 @@ TEST_CASE("a sample has the registers of its place", "[sampling]") {
   options.stack = CallStack::UserDump(512);
   Sampler sampler = Sampled(options);
   uint64_t samples = 0;
-  ForEachSample(sampler, [&](const Sample& sample, const SamplerRecord&) {
+  ForEachSample(sampler, [&]([[maybe_unused]] const Sample& sample, const SamplerRecord&) {
     ++samples;
 #if defined(__aarch64__)
     constexpr size_t kSp = 31, kPc = 32;  // arch/arm64/include/uapi/asm/perf_regs.h
