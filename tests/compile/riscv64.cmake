@@ -1,0 +1,36 @@
+# Compiles the library for riscv64 without warnings; nothing is linked or run. Counters go through read(2) there.
+#   cmake -DCXX= -DSOURCE= -DBUILD= -DABSL= -P riscv64.cmake
+#
+# Debian has no Abseil for riscv64 that one could count on: its headers are the same ones on every architecture, so this
+# machine's serve. They come by a link from a folder of their own, with nothing else of this machine in it.
+file(REMOVE_RECURSE "${BUILD}")
+file(MAKE_DIRECTORY "${BUILD}/include")
+file(CREATE_LINK "${ABSL}/absl" "${BUILD}/include/absl" SYMBOLIC)
+set(flags -std=c++20 -O1 -Wall -Wextra -Wpedantic -Werror -Wno-missing-field-initializers -isystem "${BUILD}/include"
+          "-I${SOURCE}" "-I${SOURCE}/include")
+
+# One file a folder, as a fast build does, is many times faster; hence no warning of unnamed namespaces in headers.
+list(APPEND flags -Wno-subobject-linkage)
+file(GLOB_RECURSE sources "${SOURCE}/src/*.cc")
+list(FILTER sources EXCLUDE REGEX "/src/(event/pfm|unwind/dwarf|symbolize/dwarf|benchmark)/")
+set(folders "")
+foreach(source IN LISTS sources)
+  cmake_path(GET source PARENT_PATH folder)
+  cmake_path(RELATIVE_PATH folder BASE_DIRECTORY "${SOURCE}")
+  string(REPLACE "/" "_" name "${folder}")
+  file(APPEND "${BUILD}/${name}.cc" "#include \"${source}\"\n")
+  list(APPEND folders "${name}")
+endforeach()
+list(REMOVE_DUPLICATES folders)
+list(LENGTH folders count)
+if(count LESS 15)
+  message(FATAL_ERROR "only ${count} folders in ${SOURCE}/src")
+endif()
+file(WRITE "${BUILD}/by_read.cc" "#include \"perfkit/count.h\"\nstatic_assert(!perfkit::PageAccess::kHasRegisters);\n")
+foreach(name IN LISTS folders ITEMS by_read)
+  execute_process(COMMAND ${CXX} ${flags} -c "${BUILD}/${name}.cc" -o "${BUILD}/${name}.o" RESULT_VARIABLE failed)
+  if(failed)
+    message(SEND_ERROR "${name} does not compile for riscv64")
+  endif()
+endforeach()
+message(STATUS "${count} folders compile for riscv64")
