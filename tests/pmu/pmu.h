@@ -37,6 +37,10 @@ inline uint64_t CyclesPerInstruction() {
 #define NEED_EXACT_PMU() \
   NEED_PMU();            \
   if (::perfkit::testing::CyclesPerInstruction() == 0) SKIP_TEST("only an emulated PMU is exact")
+// For whatever machine it is.
+#define NEED_REGISTERS() \
+  NEED_PMU();            \
+  if (const std::string why = ::perfkit::testing::WhyNoUserReads(); !why.empty()) SKIP_TEST(why)
 #define NEED_USER_READS() \
   NEED_EXACT_PMU();       \
   if (const std::string why = ::perfkit::testing::WhyNoUserReads(); !why.empty()) SKIP_TEST(why)

@@ -4,65 +4,17 @@
 #include <catch2/catch.hpp>
 #include <optional>
 
-#include "src/event/attr.h"
-#include "src/open/live_ring.h"
-#include "src/sys/files.h"
-#include "tests/pmu/pmu.h"
+#include "tests/pmu/pages.h"
 
 namespace perfkit {
 namespace {
 
+using testing::ByRegister;
+using testing::Compare;
+using testing::Disagreements;
 using testing::kLoopInstructions;
 using testing::Loop;
-
-// An event of this thread with its page, as its text asks for it.
-open::LiveRing OpenPage(const std::string& text) {
-  const absl::StatusOr<EventConfig> event = ParseEvent(text);
-  INFO(event.status().ToString());
-  REQUIRE(event.ok());
-  open::OpenRequest request;
-  request.attr = event::ToAttr(*event, event->parts.front());
-  request.may_narrow = false;
-  request.asked = text;
-  absl::StatusOr<open::LiveRing> ring = open::LiveRing::Open(request, 0, sys::ReadRights());
-  INFO(ring.status().ToString());
-  REQUIRE(ring.ok());
-  return *std::move(ring);
-}
-
-uint64_t ByKernel(const open::LiveRing& ring) {
-  uint64_t value = 0;
-  REQUIRE(read(ring.fd(), &value, sizeof(value)) == sizeof(value));
-  return value;
-}
-
-std::optional<uint64_t> ByRegister(const open::LiveRing& ring) {
-  UserCount count;
-  if (!ReadUserCount(*ring.page(), count)) return std::nullopt;
-  return count.value;
-}
-
-// Register, kernel, register: each must lie between its neighbours. How many did not, or could not be read.
-struct Disagreements {
-  int wrong = 0, unreadable = 0;
-};
-Disagreements Compare(const open::LiveRing& ring, int times, uint64_t rounds) {
-  Disagreements found;
-  uint64_t last = 0;
-  for (int i = 0; i < times; ++i) {
-    Loop(rounds);
-    const std::optional<uint64_t> before = ByRegister(ring);
-    const uint64_t kernel = ByKernel(ring);
-    const std::optional<uint64_t> after = ByRegister(ring);
-    if (!before || !after) {
-      ++found.unreadable;
-      continue;
-    }
-    if (*before < last || kernel < *before || *after < kernel) ++found.wrong;
-    last = *after;
-  }
-  return found;
-}
+using testing::OpenPage;
 
 TEST_CASE("registers and read(2) agree, 100,000 times", "[exact]") {
   NEED_USER_READS();
