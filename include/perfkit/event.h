@@ -34,6 +34,10 @@ struct EventConfig {
     uint64_t config3 = 0;
     std::string pmu;             // the sysfs name, for messages; "" for generic events
     std::vector<int> only_cpus;  // a core PMU's CPUs, or where an uncore PMU must be opened; empty: any
+    // Of a generic event on one kind of core: the same as an event of that core's own PMU, for kernels that take no
+    // PMU's number in a generic event (arm64 up to 6.1 at least). Type 0: the PMU names none.
+    uint32_t own_type = 0;
+    uint64_t own_config = 0;
   };
 
   std::string name;  // as it was written

@@ -2,6 +2,7 @@
 #include "src/event/generic.h"
 
 #include "src/base/number.h"
+#include "src/event/own_event.h"
 #include "src/event/pmu.h"
 #include "src/sys/perf_abi.h"
 
@@ -40,6 +41,7 @@ void FillTableEvent(const TableEvent& event, const EventRoots& roots, EventConfi
   const std::vector<Pmu> cores = IsHardware(event) ? HybridCorePmus(roots) : std::vector<Pmu>();
   for (const Pmu& core : cores) {
     config.parts.push_back(OnPmu(core, event.type.type, event.type.config | uint64_t{core.type} << kPmuTypeShift));
+    FillOwnEvent(core, event.type.type, event.type.config, config.parts.back());
   }
   if (cores.empty())
     config.parts.push_back({.type = event.type.type, .config = event.type.config, .pmu = {}, .only_cpus = {}});

@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "src/event/event_table.h"
 #include "src/event/generic.h"
+#include "src/event/own_event.h"
 #include "src/event/parse_error.h"
 #include "src/event/suggest.h"
 
@@ -213,7 +214,10 @@ EventConfig::Part PmuPart::part() const {
   EventConfig::Part part;
   part.type = generic_ != nullptr ? generic_->type.type : pmu_.type;
   part.config = generic_ != nullptr ? generic_->type.config : words_[0];
-  if (generic_ != nullptr && hybrid_) part.config |= uint64_t{pmu_.type} << kPmuTypeShift;
+  if (generic_ != nullptr && hybrid_) {
+    part.config |= uint64_t{pmu_.type} << kPmuTypeShift;
+    FillOwnEvent(pmu_, generic_->type.type, generic_->type.config, part);
+  }
   part.config1 = words_[1];
   part.config2 = words_[2];
   part.config3 = words_[3];

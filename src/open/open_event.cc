@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "src/event/attr.h"
 #include "src/sys/kernel.h"
 #include "src/sys/perf_error.h"
 
@@ -22,7 +23,26 @@ int TryOpen(const OpenRequest& request, const sys::PerfEventAttr& attr) {
   return fd;
 }
 
+// Whether what is asked was a generic event of one kind of core and is now that PMU's own.
+bool TakeOwn(const OpenRequest& request, int error, sys::PerfEventAttr& attr) {
+  if (request.own_type == 0 || attr.type == request.own_type || (error != EINVAL && error != ENOENT)) return false;
+  attr.type = request.own_type;
+  attr.config = request.own_config;
+  attr.config1 = request.attr.config1 | request.wished_config1;
+  return true;
+}
+
 }  // namespace
+
+OpenRequest RequestFor(const EventConfig& event, size_t part) {
+  OpenRequest request;
+  request.attr = event::ToAttr(event, event.parts[part]);
+  request.may_narrow = !event.privilege_given && !event.kernel_side;
+  request.lower_precise = event.precise_max;
+  request.own_type = event.parts[part].own_type;
+  request.own_config = event.parts[part].own_config;
+  return request;
+}
 
 absl::StatusOr<OpenedEvent> OpenEvent(const OpenRequest& request, const sys::Rights& rights) {
   sys::PerfEventAttr attr = request.attr;
@@ -43,7 +63,7 @@ absl::StatusOr<OpenedEvent> OpenEvent(const OpenRequest& request, const sys::Rig
       --attr.precise_ip;
     } else if ((error == EINVAL || error == EOPNOTSUPP) && attr.config1 != request.attr.config1) {
       attr.config1 = request.attr.config1;
-    } else {
+    } else if (!TakeOwn(request, error, attr)) {
       return sys::PerfError(sys::PerfCall::kOpen, error, request.asked, rights);
     }
   }

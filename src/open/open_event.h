@@ -6,11 +6,14 @@
 //   EINVAL with inherit_thread              without it, on kernels before 5.13
 //   EOPNOTSUPP, "as precise as can be"      one step less precise
 //   EINVAL, EOPNOTSUPP with wished bits     without them
+//   EINVAL, ENOENT for one kind of core     the same by the code that its PMU has for it
+//   (EventConfig::Part::own_config)
 #pragma once
 
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "perfkit/event.h"
 #include "src/sys/fd.h"
 #include "src/sys/perf_abi.h"
 #include "src/sys/rights.h"
@@ -25,8 +28,15 @@ struct OpenRequest {
   bool may_narrow = true;       // whether the kernel's part may be left out when it is not permitted
   bool lower_precise = false;   // whether precise_ip is only the most that is wished for
   uint64_t wished_config1 = 0;  // bits of config1 to add where the PMU takes them: they change how, not what, it counts
-  std::string asked;            // for messages, in the user's words
+  // The same event as its PMU itself calls it; a type of 0: it has no such name.
+  uint32_t own_type = 0;
+  uint64_t own_config = 0;
+  std::string asked;  // for messages, in the user's words
 };
+
+// A request for one part of `event`, with what its modifiers allow. What it is asked for, where, and how it is read is
+// the caller's to add. `event` must outlive the request (event::ToAttr).
+OpenRequest RequestFor(const EventConfig& event, size_t part);
 
 struct OpenedEvent {
   sys::OwnedFd fd;

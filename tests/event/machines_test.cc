@@ -58,6 +58,32 @@ TEST_CASE("on hybrid machines a generic event has one part for each core PMU", "
   CHECK(Parts("r1c2", kIntel) == "cpu_atom a:1c2; cpu_core 4:1c2");
 }
 
+// "type:config" of what each part's own PMU calls the event; "-" where it does not.
+std::string OwnParts(std::string_view text, const std::string& machine) {
+  std::string all;
+  for (const EventConfig::Part& part : Parse(text, machine).parts) {
+    char own[64] = "-";
+    if (part.own_type != 0) {
+      std::snprintf(own, sizeof(own), "%x:%llx", part.own_type, static_cast<unsigned long long>(part.own_config));
+    }
+    all += (all.empty() ? "" : "; ") + std::string(own);
+  }
+  return all;
+}
+
+TEST_CASE("arm64's PMUs have names of their own for generic events", "[hybrid]") {
+  CHECK(OwnParts("cycles", kArm) == "7:11; 8:11");
+  CHECK(OwnParts("instructions:u", kArm) == "7:8; 8:8");
+  CHECK(OwnParts("cache-misses", kArm) == "7:3; 8:3");
+  CHECK(OwnParts("branch-misses", kArm) == "7:10; 8:10");
+  CHECK(OwnParts("armv8_cortex_a72/instructions/", kArm) == "8:8");
+  CHECK(OwnParts("LLC-load-misses", kArm) == "-; -");
+  CHECK(OwnParts("page-faults", kArm) == "-");
+  for (const char* text : {"cycles", "instructions", "cpu_core/cycles/"}) {
+    CHECK(OwnParts(text, kIntel).find(':') == std::string::npos);
+  }
+}
+
 TEST_CASE("software events are one part on every machine", "[hybrid]") {
   for (const char* machine : {kIntel, kAmd, kArm, kVm}) {
     CHECK(Parts("page-faults", machine) == " 1:2");

@@ -94,6 +94,30 @@ TEST_CASE("wished bits of config1 are added, and left out where they are refused
   }
 }
 
+TEST_CASE("a kernel that takes no PMU's number in a generic event is asked for that PMU's own", "[open_event]") {
+  OpenRequest request;
+  request.attr.config = uint64_t{7} << 32 | 1;
+  request.attr.config1 = 1;
+  request.wished_config1 = 2;
+  request.own_type = 7;
+  request.own_config = 8;
+  FakeKernel fake;
+  for (const int error : {EINVAL, ENOENT}) {
+    const bool wish_first = error == EINVAL;
+    Install(fake, wish_first ? std::vector<int>{error, error, 0} : std::vector<int>{error, 0});
+    REQUIRE(OpenEvent(request, kOrdinary).ok());
+    CHECK(g_script.asked[0].config == (uint64_t{7} << 32 | 1));
+    CHECK(g_script.asked.back().type == 7);
+    CHECK(g_script.asked.back().config == 8);
+    CHECK(g_script.asked.back().config1 == 3);
+  }
+  Install(fake, {ENOENT, EINVAL, EINVAL});
+  CHECK(absl::IsInvalidArgument(OpenEvent(request, kOrdinary).status()));
+  request.own_type = 0;
+  Install(fake, {ENOENT});
+  CHECK_FALSE(OpenEvent(request, kOrdinary).ok());
+}
+
 TEST_CASE("rights that are missing even for user space end in an error, not in a loop", "[open_event]") {
   FakeKernel fake;
   Install(fake, {EACCES, EACCES});
