@@ -24,9 +24,9 @@ absl::Status Connect(Leaf& leaf, const open::OutputRing& ring) {
   return absl::OkStatus();
 }
 
-absl::Status OpenFollowers(const Plan& plan, const LeafPlace& place, Leaf& leaf) {
+absl::Status OpenFollowers(const Plan& plan, size_t part, const LeafPlace& place, Leaf& leaf) {
   for (size_t i = 0; i < plan.events()[leaf.event].followers.size(); ++i) {
-    open::OpenRequest request = plan.FollowerRequest(leaf.event, i);
+    open::OpenRequest request = plan.FollowerRequest(leaf.event, part, i);
     request.pid = place.tid;
     request.cpu = place.cpu;
     request.group_fd = leaf.fd.get();
@@ -61,7 +61,7 @@ absl::StatusOr<Leaf> OpenLeaf(const Plan& plan, const Effort& effort, uint32_t e
   leaf.tid = place.tid;
   leaf.narrowed = opened->narrowed;
   if (absl::Status status = SetFilter(plan.events()[event], leaf); !status.ok()) return status;
-  if (absl::Status status = OpenFollowers(plan, place, leaf); !status.ok()) return status;
+  if (absl::Status status = OpenFollowers(plan, part, place, leaf); !status.ok()) return status;
   if (absl::Status status = Connect(leaf, ring); !status.ok()) return status;
   return leaf;
 }

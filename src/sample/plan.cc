@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "src/event/attr.h"
 #include "src/open/place.h"
 #include "src/sample/filter.h"
 #include "src/sys/kernel.h"
@@ -242,11 +241,8 @@ void Plan::FillInheritance(sys::PerfEventAttr& attr) const {
 }
 
 open::OpenRequest Plan::Request(const EventConfig& config, size_t part) const {
-  open::OpenRequest request;
-  request.attr = event::ToAttr(config, config.parts[part]);
-  request.may_narrow = !config.privilege_given && !config.kernel_side;
+  open::OpenRequest request = open::RequestFor(config, part);
   if (options_.user_only && request.may_narrow) request.attr.exclude_kernel = request.attr.exclude_hv = 1;
-  request.lower_precise = config.precise_max;
   request.asked = absl::StrFormat("samples of event '%s' on %s", config.name, open::Describe(target_));
   return request;
 }
@@ -273,8 +269,12 @@ open::OpenRequest Plan::EventRequest(size_t event, size_t part, const Effort& ef
   return request;
 }
 
-open::OpenRequest Plan::FollowerRequest(size_t event, size_t follower) const {
-  open::OpenRequest request = Request(events_[event].followers[follower], 0);
+// A group counts on one kind of core: of a follower that has a part for each, the one for the leader's.
+open::OpenRequest Plan::FollowerRequest(size_t event, size_t part, size_t follower) const {
+  const EventConfig& config = events_[event].followers[follower];
+  const std::vector<int>& cpus = events_[event].config.parts[part].only_cpus;
+  const auto same = std::ranges::find(config.parts, cpus, &EventConfig::Part::only_cpus);
+  open::OpenRequest request = Request(config, same == config.parts.end() ? 0 : same - config.parts.begin());
   FillInheritance(request.attr);
   request.attr.read_format = bits_.read_format;
   request.attr.sample_type = bits_.sample_type & (kSampleIdentifier | kSampleTid | kSampleRead);

@@ -52,7 +52,7 @@ class Plan {
 
   // Requests without place: the caller fills in pid, cpu and group. All begin disabled.
   open::OpenRequest EventRequest(size_t event, size_t part, const Effort& effort) const;
-  open::OpenRequest FollowerRequest(size_t event, size_t follower) const;
+  open::OpenRequest FollowerRequest(size_t event, size_t part, size_t follower) const;
   // The dummy that carries the side band. Without `inherit` it may be mapped.
   open::OpenRequest CarrierRequest(bool inherit) const;
   // A dummy that carries nothing, to map a ring on.
