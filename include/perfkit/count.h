@@ -44,6 +44,7 @@ struct Validity {
     kUserOnly = 16,     // the kernel's work on the thread's behalf is not in it
     kFallback = 32,     // read by a dearer path than the one chosen
     kOtherThread = 64,  // began and ended on different threads: no number
+    kSomeCpus = 128,    // counts on one kind of core only: what the thread did on others is neither in it nor estimated
   };
   uint8_t flags = 0;
 
@@ -69,7 +70,8 @@ struct Count {
     return static_cast<double>(time_running_ns) / static_cast<double>(time_enabled_ns);
   }
   // The estimate for the whole time: value * enabled / running in 128 bits. Equal to `value` at full coverage;
-  // nothing when it was not counted or never ran.
+  // nothing when it was not counted or never ran, or when it counts on some CPUs only and the thread was not always
+  // there: that time is not the event's.
   std::optional<uint64_t> scaled() const;
 };
 

@@ -101,6 +101,7 @@ const NamedCount* FindClock(std::span<const NamedCount> counts, std::string_view
 std::optional<double> Estimate(const Count& count) {
   if (!count.validity.counted()) return std::nullopt;
   if (count.time_enabled_ns == 0) return static_cast<double>(count.value);  // a path that cannot multiplex
+  if (count.validity.has(Validity::kSomeCpus)) return static_cast<double>(count.value);
   const std::optional<uint64_t> scaled = base::Scale(count.value, count.time_enabled_ns, count.time_running_ns);
   if (!scaled) return std::nullopt;
   return static_cast<double>(*scaled);

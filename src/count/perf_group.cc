@@ -7,7 +7,6 @@
 #include <array>
 
 #include "absl/strings/str_format.h"
-#include "src/event/attr.h"
 #include "src/sys/kernel.h"
 #include "src/sys/perf_error.h"
 
@@ -31,7 +30,8 @@ PerfGroup& PerfGroup::operator=(PerfGroup&& other) noexcept {
   clock_ = other.clock_;
   can_lose_counters_ = other.can_lose_counters_;
   narrowed_ = std::move(other.narrowed_);
-  extra_part_ = other.extra_part_;
+  repeated_ = other.repeated_;
+  only_cpus_ = std::move(other.only_cpus_);
   format_ = other.format_;
   return *this;
 }
@@ -47,8 +47,7 @@ absl::StatusOr<open::OpenedEvent> PerfGroup::OpenAt(const Site& site, const Memb
                                                     bool user_only, const sys::Rights& rights) const {
   const EventConfig& event = *member.event;
   const bool leads = site.fds.empty();
-  open::OpenRequest request;
-  request.attr = event::ToAttr(event, event.parts[member.part]);
+  open::OpenRequest request = open::RequestFor(event, member.part);
   request.attr.read_format = ReadFormat(format_);
   request.attr.inherit = target.inherit && target.kind != Target::Kind::kThisThread;
   request.attr.inherit_thread = target.kind == Target::Kind::kAllThreads && target.inherit;
@@ -59,8 +58,6 @@ absl::StatusOr<open::OpenedEvent> PerfGroup::OpenAt(const Site& site, const Memb
   request.pid = site.place.pid;
   request.cpu = site.place.cpu;
   request.group_fd = leads ? -1 : site.fds.front().get();
-  request.may_narrow = !event.privilege_given && !event.kernel_side;
-  request.lower_precise = event.precise_max;
   request.wished_config1 = member.wished_config1;
   request.asked = absl::StrFormat("event '%s' on %s", event.name, open::Describe(target));
   return open::OpenEvent(request, rights);
@@ -76,7 +73,7 @@ absl::Status PerfGroup::FindPlaces(const Member& member, const Target& target) {
         event.name, open::Describe(target)));
   }
   for (const open::Place& place : *places) sites_.push_back({place, {}});
-  extra_part_ = member.part > 0;
+  only_cpus_ = event.parts[member.part].only_cpus;
   return absl::OkStatus();
 }
 
@@ -118,14 +115,22 @@ absl::Status PerfGroup::Add(const Member& member, const Target& target, bool use
   std::erase_if(sites_, [](const Site& site) { return site.fds.empty(); });
   members_.push_back(member.index);
   member_mask_ |= 1u << member.index;
+  if (member.again && sites_.front().place.cpu < 0) repeated_ |= 1u << member.index;
   narrowed_.push_back(narrowed);
   can_lose_counters_ = can_lose_counters_ || member.event->pinned;
   return absl::OkStatus();
 }
 
+void PerfGroup::RemoveLast() noexcept {
+  for (Site& site : sites_) site.fds.pop_back();
+  member_mask_ &= ~(1u << members_.back());
+  repeated_ &= ~(1u << members_.back());
+  members_.pop_back();
+  narrowed_.pop_back();
+}
+
 bool PerfGroup::AdoptClock(uint8_t index) {
-  if (format_.times == GroupFormat::Times::kNone || can_lose_counters_ || extra_part_ || clock_ < kMaxEvents)
-    return false;
+  if (format_.times == GroupFormat::Times::kNone || can_lose_counters_ || clock_ < kMaxEvents) return false;
   clock_ = index;
   member_mask_ |= 1u << index;
   return true;

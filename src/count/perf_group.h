@@ -25,6 +25,7 @@ struct Member {
   size_t part;                  // of event->parts: hybrid CPUs have one a core PMU, each in a group of its own
   uint8_t index;                // of the event in its set
   uint64_t wished_config1 = 0;  // see OpenRequest
+  bool again = false;           // it is in another group of the same threads already
 };
 
 // How the kernel writes a group's numbers: PERF_FORMAT_*.
@@ -48,6 +49,9 @@ class PerfGroup {
   // in a group that has members already, InvalidArgument can mean that it does not fit.
   absl::Status Add(const Member& member, const Target& target, bool user_only, const sys::Rights& rights);
 
+  // Takes the member that was added last out again.
+  void RemoveLast() noexcept;
+
   // Adds what the members in `wanted` (bit i: event i) have counted to `now.values` and `now.times`, which the caller
   // has zeroed for them. One without a number here is set in `now.missing`.
   void Read(uint32_t wanted, Snapshot& now) const noexcept;
@@ -67,6 +71,8 @@ class PerfGroup {
 
   bool empty() const { return members_.empty(); }
   size_t places() const { return sites_.size(); }
+  // Where its leader counts, and so all members: a kind of core's CPUs; empty: anywhere.
+  const std::vector<int>& only_cpus() const { return only_cpus_; }
   GroupFormat format() const { return format_; }
   const std::vector<uint8_t>& members() const { return members_; }
   uint8_t clock() const { return clock_; }
@@ -99,7 +105,10 @@ class PerfGroup {
   uint8_t clock_ = kMaxEvents;    // the event that is the time enabled; kMaxEvents: none
   bool can_lose_counters_ = false;
   std::vector<bool> narrowed_;
-  bool extra_part_ = false;  // a hybrid event's second PMU: its enabled time is the first one's already
+  // Bit i: event i is in another group, too, and its enabled time is counted there: both run while the thread runs. Not
+  // for CPUs, of which each part has others.
+  uint32_t repeated_ = 0;
+  std::vector<int> only_cpus_;
   GroupFormat format_;
 };
 
@@ -141,7 +150,7 @@ struct PerfGroup::Words {
       if ((wanted >> i & 1) == 0) continue;
       now.values[i] += words.values[m];
       if (format_.times != GroupFormat::Times::kBoth) continue;
-      if (!extra_part_) now.times[i].enabled_ns += words.times[0];
+      if ((repeated_ >> i & 1) == 0) now.times[i].enabled_ns += words.times[0];
       now.times[i].running_ns += words.times[1];
     }
   }

@@ -17,6 +17,7 @@ std::string_view ReadPathName(ReadPath path) {
 
 std::optional<uint64_t> Count::scaled() const {
   if (!validity.counted()) return std::nullopt;
+  if (validity.has(Validity::kSomeCpus) && coverage() < 1) return std::nullopt;
   return base::Scale(value, time_enabled_ns, time_running_ns);
 }
 

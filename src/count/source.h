@@ -5,6 +5,7 @@
 //   ReadSlow (source.cc)    renews the base, then reads the groups and the usage
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <span>
@@ -60,6 +61,8 @@ class Source {
   void ReadWithoutBase(Snapshot& now) noexcept;
   void ReadUserPagesOrMarkGroups(Snapshot& now) const noexcept;
   void ReadGroups(Snapshot& now) noexcept;
+  void BeginTimes() noexcept;
+  void SettleTimes(Snapshot& now) noexcept;
   void ReadUsage(Snapshot& now) const noexcept;
   void LetGo() noexcept;
 
@@ -69,6 +72,7 @@ class Source {
   CounterOptions options_;
   uint32_t grouped_ = 0;         // bit i: event i is in a group
   uint32_t timed_ = 0;           // of these, those that can multiplex
+  uint32_t split_ = 0;           // of these, those that a thread has one of for each kind of core
   uint32_t user_page_mask_ = 0;  // of these, read from its register while it is in one
   uint32_t usage_mask_ = 0;      // bit i: event i comes from getrusage
   struct InPlace {
@@ -77,7 +81,8 @@ class Source {
     ssize_t bytes = -1;    // -1: not in place
   };
   InPlace in_place_;
-  uint64_t quick_read_ticks_ = 0;  // a read of the clock within this was not interrupted
+  std::array<int64_t, kMaxEvents> missed_ns_{};  // of split events: how long on no counter so far
+  uint64_t quick_read_ticks_ = 0;                // a read of the clock within this was not interrupted
 
   std::vector<PerfGroup> groups_;
   std::vector<open::LiveRing> rings_;     // events of period 1

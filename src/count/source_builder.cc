@@ -6,17 +6,12 @@
 
 #include "absl/strings/str_format.h"
 #include "src/count/paths.h"
-#include "src/event/attr.h"
 #include "src/sys/rseq.h"
 
 namespace perfkit::count {
 namespace {
 
 bool IsInline(ReadPath path) { return path == ReadPath::kRing || path == ReadPath::kThreadClock; }
-
-bool IsThreads(const Target& target) {
-  return target.kind != Target::Kind::kCpu && target.kind != Target::Kind::kSystem;
-}
 
 }  // namespace
 
@@ -32,7 +27,7 @@ SourceBuilder::SourceBuilder(Groups groups, const Target& target, const CounterO
       const bool migrations = IsSoftware(event, sys::kSwCpuMigrations);
       detailed_switches_ = detailed_switches_ || (migrations && (options.user_only || !rights_.may_count_kernel()));
       can_multiplex_ = can_multiplex_ || CanMultiplex(event);
-      if (IsSoftware(event, sys::kSwTaskClock) && IsThreads(target_)) clock_slot_ = source_->slots_.size() - 1;
+      if (IsSoftware(event, sys::kSwTaskClock) && CountsThreads()) clock_slot_ = source_->slots_.size() - 1;
     }
   }
   ChooseFormat();
@@ -52,12 +47,12 @@ void SourceBuilder::ChooseFormat() {
 absl::StatusOr<std::unique_ptr<Source>> SourceBuilder::Build() {
   size_t i = 0;
   for (const std::vector<EventConfig>& group : groups_) {
-    if (group.size() > 1) open_group_ = 0;
+    if (group.size() > 1) open_groups_.clear();
     for (size_t k = 0; k < group.size(); ++k, ++i) {
       if (i == clock_slot_) continue;
       if (absl::Status status = Place(i, group.size() > 1 && !group[0].weak_group); !status.ok()) return status;
     }
-    if (group.size() > 1) open_group_ = 0;
+    if (group.size() > 1) open_groups_.clear();
   }
   if (clock_slot_ != kNoSlot) {  // last: it needs no event of its own where there is a group
     if (absl::Status status = Place(clock_slot_, false); !status.ok()) return status;
@@ -66,6 +61,7 @@ absl::StatusOr<std::unique_ptr<Source>> SourceBuilder::Build() {
     if (target_.enable_on_exec) continue;  // off until then, and whole when it starts
     if (absl::Status status = group.Settle(); !status.ok()) return status;
   }
+  source_->BeginTimes();
   MapEpochPage();
   Summarise();
   AllowReadInPlace();
@@ -117,11 +113,8 @@ absl::Status SourceBuilder::RefuseSilentZero(const EventConfig& event) const {
 
 open::OpenRequest SourceBuilder::RequestFor(size_t i) const {
   const EventConfig& wanted = event(i);
-  open::OpenRequest request;
-  request.attr = event::ToAttr(wanted, wanted.parts[0]);
-  request.may_narrow = !wanted.privilege_given && !wanted.kernel_side;
+  open::OpenRequest request = open::RequestFor(wanted, 0);
   if (options_.user_only && request.may_narrow) request.attr.exclude_kernel = request.attr.exclude_hv = 1;
-  request.lower_precise = wanted.precise_max;
   request.asked = Asked(i);
   return request;
 }

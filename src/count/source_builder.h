@@ -36,6 +36,15 @@ class SourceBuilder {
   absl::Status OpenInGroup(size_t i, bool strict_group, uint64_t wished_config1 = 0);
   bool AdoptClock(size_t i);
   absl::Status AddPart(const Member& member, PerfGroup& group);
+  // A part of an event, and the open group that it belongs into, as an index of Source::groups_.
+  struct Seat {
+    size_t part, group;
+  };
+  std::vector<size_t> PartsHere(size_t i) const;
+  std::vector<Seat> SeatsFor(size_t i, bool strict_group) const;
+  absl::Status Join(size_t i, bool strict_group, uint64_t wished_config1);
+  absl::Status OpenNewGroups(size_t i, uint64_t wished_config1);
+  void TellWhatIsLeftOut(size_t i);
   const PerfGroup& GroupOf(size_t i) const;
   absl::Status NeedSwitchRing();
   absl::Status ExplainKernelSide(size_t i, const absl::Status& status) const;
@@ -50,6 +59,7 @@ class SourceBuilder {
   void AllowReadInPlace();
 
   bool IsThisThread() const { return target_.kind == Target::Kind::kThisThread; }
+  bool CountsThreads() const { return target_.kind != Target::Kind::kCpu && target_.kind != Target::Kind::kSystem; }
   Source::Slot& slot(size_t i) { return source_->slots_[i]; }
   const EventConfig& event(size_t i) const { return source_->slots_[i].event; }
   std::string Asked(size_t i) const {
@@ -67,7 +77,7 @@ class SourceBuilder {
   static constexpr size_t kNoSlot = ~size_t{0};
   size_t clock_slot_ = kNoSlot;  // a task-clock that can be the time of a group
   GroupFormat format_;
-  size_t open_group_ = 0;  // the perf group that takes further events, as index + 1; 0: none yet
+  std::vector<size_t> open_groups_;  // of Source::groups_, those that take further events: one for each set of CPUs
 };
 
 }  // namespace perfkit::count

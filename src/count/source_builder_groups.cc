@@ -48,6 +48,15 @@ bool CanBeUserOnly(const EventConfig& event) {
   return !event.kernel_side && !IsSoftware(event, sys::kSwTaskClock) && !IsSoftware(event, sys::kSwCpuClock);
 }
 
+// Whether there is a part for each of `cpus`.
+bool CountsOnAll(const EventConfig& event, const std::vector<int>& cpus) {
+  return std::ranges::all_of(cpus, [&](int cpu) {
+    return std::ranges::any_of(event.parts, [&](const EventConfig::Part& part) {
+      return part.only_cpus.empty() || std::ranges::find(part.only_cpus, cpu) != part.only_cpus.end();
+    });
+  });
+}
+
 }  // namespace
 
 // PerfError's advice to ask for user space only is no help where user space alone would count 0.
@@ -71,31 +80,97 @@ const PerfGroup& SourceBuilder::GroupOf(size_t i) const {
   return *std::ranges::find_if(source_->groups_, has);
 }
 
-// Into the open group if it fits there; else, unless the user wrote the group, into a new one.
+// The parts of event `i` that its target can have: a kind of core may have no CPU there, or none that is online. All
+// of them where none has, so that opening says why.
+std::vector<size_t> SourceBuilder::PartsHere(size_t i) const {
+  const std::vector<EventConfig::Part>& parts = event(i).parts;
+  std::vector<size_t> all, here;
+  for (size_t part = 0; part < parts.size(); ++part) {
+    all.push_back(part);
+    if (parts.size() == 1 || !absl::IsNotFound(open::PlacesOf(target_, parts[part].only_cpus).status())) {
+      here.push_back(part);
+    }
+  }
+  return here.empty() ? all : here;
+}
+
+// One for each part of event `i`, in the group for its CPUs; none where any has no such group. What counts anywhere can
+// be in a user's group once for each kind of core: only one of them runs at a time. Groups that perfkit made up it
+// stays out of, because it would stand still on the other cores.
+std::vector<SourceBuilder::Seat> SourceBuilder::SeatsFor(size_t i, bool strict_group) const {
+  std::vector<Seat> seats;
+  const std::vector<size_t> parts = PartsHere(i);
+  for (const size_t group : open_groups_) {
+    for (const size_t part : parts) {
+      if (source_->groups_[group].only_cpus() == event(i).parts[part].only_cpus) seats.push_back({part, group});
+    }
+  }
+  if (seats.size() == parts.size()) return seats;
+  seats.clear();
+  const bool anywhere = parts.size() == 1 && event(i).parts[parts[0]].only_cpus.empty();
+  if (!strict_group || !anywhere) return seats;
+  for (const size_t group : open_groups_) seats.push_back({parts[0], group});
+  return seats;
+}
+
+// Into the open groups: with all its parts, or not at all.
+absl::Status SourceBuilder::Join(size_t i, bool strict_group, uint64_t wished_config1) {
+  const std::vector<Seat> seats = SeatsFor(i, strict_group);
+  if (seats.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("%s: it does not count on the same CPUs as the group that it is written in. Remedy: events of "
+                        "one kind of core only, or generic ones, before events that the kernel itself counts.",
+                        Asked(i)));
+  }
+  for (size_t k = 0; k < seats.size(); ++k) {
+    const Member member{&event(i), seats[k].part, static_cast<uint8_t>(i), wished_config1, k > 0};
+    const absl::Status status = AddPart(member, source_->groups_[seats[k].group]);
+    if (status.ok()) continue;
+    while (k-- > 0) source_->groups_[seats[k].group].RemoveLast();
+    return status;
+  }
+  return absl::OkStatus();
+}
+
+// One for each part, which from now on take further events for their CPUs.
+absl::Status SourceBuilder::OpenNewGroups(size_t i, uint64_t wished_config1) {
+  std::vector<PerfGroup> opened;
+  for (const size_t part : PartsHere(i)) {
+    opened.emplace_back(format_);
+    const Member member{&event(i), part, static_cast<uint8_t>(i), wished_config1, opened.size() > 1};
+    if (absl::Status status = AddPart(member, opened.back()); !status.ok()) return status;
+  }
+  for (PerfGroup& group : opened) {
+    std::erase_if(open_groups_, [&](size_t open) { return source_->groups_[open].only_cpus() == group.only_cpus(); });
+    open_groups_.push_back(source_->groups_.size());
+    source_->groups_.push_back(std::move(group));
+  }
+  return absl::OkStatus();
+}
+
+// Into the open groups if it fits there; else, unless the user wrote the group, into new ones.
 absl::Status SourceBuilder::OpenInGroup(size_t i, bool strict_group, uint64_t wished_config1) {
   if (i == clock_slot_ && AdoptClock(i)) return absl::OkStatus();
-  std::vector<PerfGroup>& groups = source_->groups_;
-  absl::Status status = absl::UnavailableError("");
-  if (open_group_ != 0 && event(i).parts.size() == 1) {
-    status = AddPart({&event(i), 0, static_cast<uint8_t>(i), wished_config1}, groups[open_group_ - 1]);
-    if (!status.ok() && strict_group) return status;
-  }
-  if (!status.ok()) {
-    std::vector<PerfGroup> parts;
-    for (size_t part = 0; part < event(i).parts.size(); ++part) {
-      parts.emplace_back(format_);
-      const Member member{&event(i), part, static_cast<uint8_t>(i), wished_config1};
-      if (status = AddPart(member, parts.back()); !status.ok()) return status;
-    }
-    for (PerfGroup& group : parts) groups.push_back(std::move(group));
-    if (parts.size() == 1) open_group_ = groups.size();
-  }
+  absl::Status status = open_groups_.empty() ? absl::UnavailableError("") : Join(i, strict_group, wished_config1);
+  if (!status.ok() && strict_group && !open_groups_.empty()) return status;
+  if (!status.ok()) status = OpenNewGroups(i, wished_config1);
+  if (!status.ok()) return status;
   source_->grouped_ |= 1u << i;
   if (can_multiplex_) source_->timed_ |= 1u << i;
+  TellWhatIsLeftOut(i);
+  return absl::OkStatus();
+}
+
+// What no number of this event will have in it: the kernel's part, or what a thread does on other kinds of core.
+void SourceBuilder::TellWhatIsLeftOut(size_t i) {
   const PerfGroup& group = GroupOf(i);
   const bool user_only = group.narrowed(group.members().size() - 1) || event(i).exclude_kernel || options_.user_only;
   if (user_only && CanBeUserOnly(event(i))) slot(i).standing.flags |= Validity::kUserOnly;
-  return absl::OkStatus();
+  if (!CountsThreads() || event(i).cpu_wide_only) return;
+  const auto has = [i](const PerfGroup& group) { return std::ranges::count(group.members(), i) != 0; };
+  if (std::ranges::count_if(source_->groups_, has) > 1) source_->split_ |= 1u << i;
+  const absl::StatusOr<std::vector<int>> present = open::PresentCpus();
+  if (present.ok() && !CountsOnAll(event(i), *present)) slot(i).standing.flags |= Validity::kSomeCpus;
 }
 
 bool SourceBuilder::AdoptClock(size_t i) {

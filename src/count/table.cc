@@ -9,7 +9,6 @@
 
 #include "absl/strings/str_format.h"
 #include "perfkit/format.h"
-#include "src/base/scale.h"
 
 namespace perfkit {
 namespace count {
@@ -58,17 +57,18 @@ void AppendRow(std::string* out, const Widths& widths, const TableRow& row, cons
 
 std::string FormatValue(const TableRow& row) {
   if (!Numbered(row.count)) return "n/a";
-  const uint64_t value =
-      base::Scale(row.count.value, row.count.time_enabled_ns, row.count.time_running_ns).value_or(row.count.value);
+  const uint64_t value = row.count.scaled().value_or(row.count.value);
   if (row.scale == 1) return FormatNumber(value);
   return absl::StrFormat("%.2f", static_cast<double>(value) * row.scale);
 }
 
 std::string FormatWorth(const Count& count) {
   std::string worth;
+  const bool some_cpus = count.validity.has(Validity::kSomeCpus);
   if (count.coverage() < 1) {
-    AppendWorth(&worth, absl::StrFormat("%.0f %% coverage, scaled", count.coverage() * 100));
+    AppendWorth(&worth, absl::StrFormat("%.0f %% coverage, %sscaled", count.coverage() * 100, some_cpus ? "not " : ""));
   }
+  if (some_cpus) AppendWorth(&worth, "on one kind of core only");
   if (count.validity.has(Validity::kUserOnly)) AppendWorth(&worth, "user space only");
   if (count.validity.has(Validity::kFallback)) AppendWorth(&worth, "read by a slower path");
   return worth;
