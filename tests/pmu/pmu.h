@@ -21,8 +21,8 @@ inline std::string WhyNoPmu() {
 }
 
 // "" when this thread's counters can be read in user space, else why not: arm64 can since Linux 5.17.
-inline std::string WhyNoUserReads() {
-  const auto set = CounterSet::Open({"instructions:u"}, Target::ThisThread(), Only(ReadPath::kUserPage));
+inline std::string WhyNoUserReads(const EventSpec& event = "instructions:u") {
+  const auto set = CounterSet::Open({event}, Target::ThisThread(), Only(ReadPath::kUserPage));
   return set.ok() ? "" : std::string(set.status().message());
 }
 
