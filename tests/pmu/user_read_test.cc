@@ -1,6 +1,4 @@
 // Counter registers read in user space: widths, laps, agreement with the kernel, and what happens without them.
-#include <sched.h>
-
 #include <catch2/catch.hpp>
 #include <optional>
 
@@ -9,6 +7,7 @@
 namespace perfkit {
 namespace {
 
+using testing::ByKernel;
 using testing::ByRegister;
 using testing::Compare;
 using testing::Disagreements;
@@ -16,13 +15,21 @@ using testing::kLoopInstructions;
 using testing::Loop;
 using testing::OpenPage;
 
+// A counter, and the one of cycles; where that one may have 64 bits, with these as well.
+#if defined(__aarch64__)
+constexpr std::string_view kAllWidths[] = {"instructions:u", "cycles:u", "armv8_pmuv3/cpu_cycles,long=1/u"};
+#else
+constexpr std::string_view kAllWidths[] = {"instructions:u", "cycles:u"};
+#endif
+
 TEST_CASE("registers and read(2) agree, 100,000 times", "[exact]") {
   NEED_USER_READS();
 #if defined(__aarch64__)
-  for (const char* const event : {"armv8_pmuv3/inst_retired,rdpmc=1/u", "armv8_pmuv3/cpu_cycles,rdpmc=1/u"}) {
+  for (const char* const event : {"armv8_pmuv3/inst_retired,rdpmc=1/u", "armv8_pmuv3/cpu_cycles,rdpmc=1/u",
+                                  "armv8_pmuv3/cpu_cycles,rdpmc=1,long=1/u"}) {
     CAPTURE(event);
     const open::LiveRing ring = OpenPage(event);
-    const Disagreements found = Compare(ring, 50'000, 10);
+    const Disagreements found = Compare(ring, 35'000, 10);
     CHECK(found.wrong == 0);
     CHECK(found.unreadable == 0);
   }
@@ -49,8 +56,6 @@ TEST_CASE("the long cycle counter has 64 bits", "[exact]") {
   const open::LiveRing wide = OpenPage("armv8_pmuv3/cpu_cycles,rdpmc=1,long=1/u");
   CHECK(wide.page()->index == kCycleIndex);
   CHECK(wide.page()->pmc_width == 64);
-  const Disagreements found = Compare(wide, 1000, 10);
-  CHECK(found.wrong + found.unreadable == 0);
 }
 
 TEST_CASE("an event that does not ask gets no register", "[exact]") {
@@ -60,36 +65,39 @@ TEST_CASE("an event that does not ask gets no register", "[exact]") {
   CHECK_FALSE(ByRegister(ring).has_value());
 }
 
-// With 16 cycles an instruction, 2^32 are soon over. Two events of cycles: one has the cycle counter, one a
-// programmable counter, and both are read as 32 bits, so that the kernel has to add up their laps.
-TEST_CASE("32-bit registers go round at 2^32, and nothing is lost or gained", "[exact]") {
+// With 64 cycles an instruction, 2^32 are soon over. Two events of cycles: one has the cycle counter, one a
+// programmable counter. At first both are read as 32 bits, so that the kernel has to add up their laps; then one
+// has 64.
+TEST_CASE("32-bit registers go round at 2^32, 64-bit ones do not, and nothing is lost or gained", "[sampling]") {
   NEED_USER_READS();
-  const open::LiveRing cycles = OpenPage("armv8_pmuv3/cpu_cycles,rdpmc=1/u");
-  const open::LiveRing other = OpenPage("armv8_pmuv3/cpu_cycles,rdpmc=1/u");
-  REQUIRE(cycles.page()->index == kCycleIndex);
-  REQUIRE(other.page()->index != kCycleIndex);
-  const uint64_t per = testing::CyclesPerInstruction();
-  constexpr uint64_t kSlice = 2'000'000;  // rounds
-  const std::optional<uint64_t> start = ByRegister(cycles), start_other = ByRegister(other);
-  REQUIRE((start && start_other));
-  uint64_t rounds = 0;
-  while (rounds * kLoopInstructions * per < (uint64_t{1} << 32) + (uint64_t{1} << 30)) {
-    Loop(kSlice);
-    rounds += kSlice;
-    const Disagreements found = Compare(cycles, 10, 10), found_other = Compare(other, 10, 10);
-    CHECK(found.wrong + found.unreadable + found_other.wrong + found_other.unreadable == 0);
-    const auto truth = static_cast<double>(rounds * kLoopInstructions * per);
-    // The comparisons cost something, too.
-    CHECK(static_cast<double>(*ByRegister(cycles) - *start) == Approx(truth).epsilon(0.02));
-    CHECK(static_cast<double>(*ByRegister(other) - *start_other) == Approx(truth).epsilon(0.02));
+  for (const std::string width : {"", ",long=1"}) {
+    const open::LiveRing cycles = OpenPage("armv8_pmuv3/cpu_cycles,rdpmc=1" + width + "/u");
+    const open::LiveRing other = OpenPage("armv8_pmuv3/cpu_cycles,rdpmc=1/u");
+    REQUIRE(cycles.page()->index == kCycleIndex);
+    REQUIRE(other.page()->index != kCycleIndex);
+    const uint64_t per = testing::CyclesPerInstruction();
+    constexpr uint64_t kSlice = 1'000'000;  // rounds
+    const std::optional<uint64_t> start = ByRegister(cycles), start_other = ByRegister(other);
+    REQUIRE((start && start_other));
+    uint64_t rounds = 0;
+    while (rounds * kLoopInstructions * per < (uint64_t{1} << 32) + (uint64_t{1} << 30)) {
+      Loop(kSlice);
+      rounds += kSlice;
+      const Disagreements found = Compare(cycles, 10, 10), found_other = Compare(other, 10, 10);
+      CHECK(found.wrong + found.unreadable + found_other.wrong + found_other.unreadable == 0);
+      const auto truth = static_cast<double>(rounds * kLoopInstructions * per);
+      // The comparisons cost something, too.
+      CHECK(static_cast<double>(*ByRegister(cycles) - *start) == Approx(truth).epsilon(0.02));
+      CHECK(static_cast<double>(*ByRegister(other) - *start_other) == Approx(truth).epsilon(0.02));
+    }
   }
 }
 #endif
 
 TEST_CASE("a register is cheaper than a read by far", "[exact]") {
   NEED_USER_READS();
-  const auto cost = [](ReadPath path) {
-    const CounterSet set = MustOpen(std::array{EventSpec("instructions:u")}, Only(path));
+  const auto cost = [](std::string_view event, ReadPath path) {
+    const CounterSet set = MustOpen(std::array{EventSpec(event)}, Only(path));
     REQUIRE(set.path(0) == path);
     Snapshot now;
     set.Read(now);
@@ -101,9 +109,12 @@ TEST_CASE("a register is cheaper than a read by far", "[exact]") {
     }
     return static_cast<double>(best);
   };
-  const double ratio = cost(ReadPath::kGroupRead) / cost(ReadPath::kUserPage);
-  printf("a read(2) takes as many instructions as %.1f reads of a register\n", ratio);
-  CHECK(ratio > 3);
+  for (const std::string_view event : kAllWidths) {
+    const double ratio = cost(event, ReadPath::kGroupRead) / cost(event, ReadPath::kUserPage);
+    printf("%.*s: a read(2) takes as many instructions as %.1f reads of a register\n", static_cast<int>(event.size()),
+           event.data(), ratio);
+    CHECK(ratio > 3);
+  }
 }
 
 TEST_CASE("a set that dies leaves the registers of others alone", "[exact]") {
@@ -160,30 +171,6 @@ TEST_CASE("where user space may not read registers, the kernel is asked", "[exac
   CHECK(set.Difference(begin, end, 0).value >= 1000 * kLoopInstructions);
   CHECK(set.Difference(begin, end, 0).value < 1000 * kLoopInstructions + 1000);
 #endif
-}
-
-TEST_CASE("numbers stay right when the thread moves between CPUs", "[cpus]") {
-  NEED_USER_READS();
-  const CounterSet set = MustOpen(std::array{EventSpec("instructions:u"), EventSpec("cycles:u")});
-  REQUIRE(set.path(0) == ReadPath::kUserPage);
-  int moved = 0;
-  for (int i = 0; i < 200; ++i) {
-    cpu_set_t cpu;
-    CPU_ZERO(&cpu);
-    CPU_SET(i % 2, &cpu);
-    Snapshot begin, end;
-    set.Read(begin);
-    Loop(500);
-    REQUIRE(sched_setaffinity(0, sizeof(cpu), &cpu) == 0);
-    Loop(500);
-    set.Read(end);
-    const Count count = set.Difference(begin, end, 0);
-    if (count.validity.has(Validity::kMigrated)) ++moved;
-    CHECK(count.value >= 1000 * kLoopInstructions);
-    CHECK(count.value < 1000 * kLoopInstructions + 5000);
-    CHECK(count.coverage() == 1);
-  }
-  CHECK(moved >= 198);
 }
 
 }  // namespace
