@@ -29,6 +29,7 @@ PerfGroup& PerfGroup::operator=(PerfGroup&& other) noexcept {
   member_mask_ = other.member_mask_;
   clock_ = other.clock_;
   can_lose_counters_ = other.can_lose_counters_;
+  stopped_ = other.stopped_;
   narrowed_ = std::move(other.narrowed_);
   repeated_ = other.repeated_;
   only_cpus_ = std::move(other.only_cpus_);
@@ -136,14 +137,16 @@ bool PerfGroup::AdoptClock(uint8_t index) {
   return true;
 }
 
-absl::Status PerfGroup::Settle() const {
+absl::Status PerfGroup::Settle() {
   if (members_.size() < 2) return absl::OkStatus();
   const absl::Status off = Switch(sys::kIocDisable);
   return off.ok() ? Switch(sys::kIocEnable) : off;
 }
 
-absl::Status PerfGroup::Switch(unsigned long ioctl_request) const {
-  for (const Site& site : sites_) {
+absl::Status PerfGroup::Switch(unsigned long ioctl_request) {
+  stopped_ = ioctl_request == sys::kIocDisable;
+  for (Site& site : sites_) {
+    site.last_enabled_ns = 0;
     if (sys::kernel().ioctl(site.fds.front().get(), ioctl_request, 0) != 0) {
       return sys::PerfError(sys::PerfCall::kIoctl, errno, "switching a group on or off");
     }

@@ -54,7 +54,7 @@ class PerfGroup {
 
   // Adds what the members in `wanted` (bit i: event i) have counted to `now.values` and `now.times`, which the caller
   // has zeroed for them. One without a number here is set in `now.missing`.
-  void Read(uint32_t wanted, Snapshot& now) const noexcept;
+  void Read(uint32_t wanted, Snapshot& now) noexcept;
 
   // Makes the group's time enabled the number of event `index`, which is the thread's task-clock: time enabled runs
   // whenever the thread runs, on a counter or not, and is read with the members for nothing. On 6.18 the two differ by
@@ -64,10 +64,10 @@ class PerfGroup {
   // To be called once all members are in. A sibling that joined a running leader counts nothing until the group is next
   // scheduled in (seen on 6.18, software events): switching the leader off and on does that. With the group flag of
   // these ioctls it would not: siblings would again join one by one.
-  absl::Status Settle() const;
+  absl::Status Settle();
 
   // Switches the leader, and so the group, off or on: kIocDisable, kIocEnable.
-  absl::Status Switch(unsigned long ioctl_request) const;
+  absl::Status Switch(unsigned long ioctl_request);
 
   bool empty() const { return members_.empty(); }
   size_t places() const { return sites_.size(); }
@@ -88,6 +88,7 @@ class PerfGroup {
   struct Site {
     open::Place place;
     std::vector<sys::OwnedFd> fds;  // leader first
+    uint64_t last_enabled_ns = 0;   // of a CPU: of the read before
   };
 
   absl::Status FindPlaces(const Member& member, const Target& target);
@@ -98,12 +99,14 @@ class PerfGroup {
   // Numbers of one place, as the kernel writes them.
   struct Words;
   bool ReadSite(const Site& site, Words& words) const noexcept;
+  bool HasEnded(Site& site, const Words& words) const noexcept;
 
   std::vector<Site> sites_;
   std::vector<uint8_t> members_;  // the events' indices in the set
   uint32_t member_mask_ = 0;      // the same as bits, and clock_
   uint8_t clock_ = kMaxEvents;    // the event that is the time enabled; kMaxEvents: none
   bool can_lose_counters_ = false;
+  bool stopped_ = false;  // by Switch
   std::vector<bool> narrowed_;
   // Bit i: event i is in another group, too, and its enabled time is counted there: both run while the thread runs. Not
   // for CPUs, of which each part has others.
@@ -136,11 +139,20 @@ struct PerfGroup::Words {
   return got == size && (format_.alone || words.all[0] == members_.size());
 }
 
-[[gnu::always_inline]] inline void PerfGroup::Read(uint32_t wanted, Snapshot& now) const noexcept {
+// Time enabled of a CPU's event always moves on, until the CPU goes offline: then the kernel ends its events for good,
+// and their numbers stand still even when it comes back. That is no count of 0.
+[[gnu::always_inline]] inline bool PerfGroup::HasEnded(Site& site, const Words& words) const noexcept {
+  if (site.place.cpu < 0 || stopped_) return false;
+  const uint64_t before = site.last_enabled_ns;
+  site.last_enabled_ns = words.times[0];
+  return before != 0 && before == words.times[0];
+}
+
+[[gnu::always_inline]] inline void PerfGroup::Read(uint32_t wanted, Snapshot& now) noexcept {
   if ((wanted & member_mask_) == 0) return;
-  for (const Site& site : sites_) {
+  for (Site& site : sites_) {
     Words words;
-    if (!ReadSite(site, words)) {
+    if (!ReadSite(site, words) || HasEnded(site, words)) {
       now.missing |= wanted & member_mask_;
       continue;
     }

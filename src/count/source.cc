@@ -168,7 +168,7 @@ void Source::ReadGroups(Snapshot& now) noexcept {
     now.values[i] = 0;
     now.times[i] = {0, 0};
   }
-  for (const PerfGroup& group : groups_) group.Read(wanted, now);
+  for (PerfGroup& group : groups_) group.Read(wanted, now);
   if (split_ != 0) SettleTimes(now);
 }
 
@@ -177,8 +177,8 @@ void Source::ReadGroups(Snapshot& now) noexcept {
 void Source::BeginTimes() noexcept {
   if (split_ == 0) return;
   Snapshot early{}, late{};
-  for (const PerfGroup& group : groups_) group.Read(split_, early);
-  for (const PerfGroup& group : groups_) group.Read(split_, late);
+  for (PerfGroup& group : groups_) group.Read(split_, early);
+  for (PerfGroup& group : groups_) group.Read(split_, late);
   for (size_t i = 0; i < slots_.size(); ++i) {
     missed_ns_[i] = static_cast<int64_t>(late.times[i].enabled_ns - early.times[i].running_ns);
   }
@@ -208,13 +208,13 @@ void Source::ReadUsage(Snapshot& now) const noexcept {
   }
 }
 
-absl::Status Source::SwitchGroups(unsigned long ioctl_request) const {
+absl::Status Source::SwitchGroups(unsigned long ioctl_request) {
   if (HasInlinePart() || usage_mask_ != 0) {
     return absl::FailedPreconditionError(
         "this set reads some events without the kernel, and those cannot be switched off: take differences of "
         "snapshots, or open it with only_path = ReadPath::kGroupRead");
   }
-  for (const PerfGroup& group : groups_) {
+  for (PerfGroup& group : groups_) {
     if (absl::Status status = group.Switch(ioctl_request); !status.ok()) return status;
   }
   return absl::OkStatus();

@@ -40,7 +40,7 @@ class Source {
   // The kernel writes straight into `now`. False, and `now` unspecified, where that is not so or there was no number.
   bool ReadInPlace(Snapshot& now) const noexcept;
 
-  absl::Status SwitchGroups(unsigned long ioctl_request) const;
+  absl::Status SwitchGroups(unsigned long ioctl_request);
 
   const std::vector<Slot>& slots() const { return slots_; }
   detail::ReadPlan& plan() { return plan_; }

@@ -41,7 +41,9 @@ void SourceBuilder::ChooseFormat() {
   if (size == 1) clock_slot_ = kNoSlot;
   const bool clock = clock_slot_ != kNoSlot;
   format_.alone = size - (clock ? 1 : 0) <= 1;
-  if (!can_multiplex_) format_.times = clock ? GroupFormat::Times::kEnabled : GroupFormat::Times::kNone;
+  // Of CPUs the times also tell whether they are still counted (PerfGroup::HasEnded).
+  if (!can_multiplex_ && CountsThreads())
+    format_.times = clock ? GroupFormat::Times::kEnabled : GroupFormat::Times::kNone;
 }
 
 absl::StatusOr<std::unique_ptr<Source>> SourceBuilder::Build() {
@@ -57,7 +59,7 @@ absl::StatusOr<std::unique_ptr<Source>> SourceBuilder::Build() {
   if (clock_slot_ != kNoSlot) {  // last: it needs no event of its own where there is a group
     if (absl::Status status = Place(clock_slot_, false); !status.ok()) return status;
   }
-  for (const PerfGroup& group : source_->groups_) {
+  for (PerfGroup& group : source_->groups_) {
     if (target_.enable_on_exec) continue;  // off until then, and whole when it starts
     if (absl::Status status = group.Settle(); !status.ok()) return status;
   }

@@ -37,12 +37,14 @@ struct FakeMachine {
   int kind = 0;                     // where the thread is
   uint64_t share = 1;               // a counter has each event for one share-th of the time
   uint64_t read_ns = 100;           // for a read, which grows and shrinks
+  bool offline = false;             // CPUs stand still
   int refuse = 0;                   // the n-th event to be opened does not fit; 0: all do
 };
 FakeMachine g_machine;
 
 void Pass(uint64_t ns) {
   for (auto& [fd, event] : g_machine.events) {
+    if (g_machine.offline && event.cpu >= 0) continue;
     const bool here = event.cpu >= 0 || event.kind == kNowhere || event.kind == g_machine.kind;
     event.enabled += ns;
     event.running += here ? ns / g_machine.share : 0;
@@ -294,6 +296,36 @@ TEST_CASE("whole CPUs have the parts of their own cores, each with its own time"
   CHECK(count.coverage() == Approx(0.5).epsilon(0.01));
   CHECK(static_cast<double>(*count.scaled()) == Approx(2e7).epsilon(0.01));
   CHECK_FALSE(count.validity.has(Validity::kSomeCpus));
+}
+
+TEST_CASE("a CPU that went offline has no more numbers, and is not 0", "[hotplug]") {
+  FakeKernel fake;
+  Pretend(fake);
+  for (const EventGroups& groups : {EventGroups{{OfKind(0)}}, EventGroups{{AlignmentFaults()}}}) {
+    g_machine.offline = false;
+    auto set = OpenByRead(groups, Target::Cpu(0));
+    REQUIRE(set.ok());
+    std::array<Snapshot, 4> at;
+    set->Read(at[0]);
+    Pass(1000);
+    set->Read(at[1]);
+    CHECK(set->Difference(at[0], at[1], 0).value >= 1000);
+    g_machine.offline = true;
+    set->Read(at[2]);
+    CHECK_FALSE(set->Difference(at[1], at[2], 0).validity.counted());
+    // Switched off by us it stands still, too, and that is 0.
+    g_machine.offline = false;
+    REQUIRE(set->Disable().ok());
+    g_machine.offline = true;
+    set->Read(at[2]);
+    set->Read(at[3]);
+    CHECK(set->Difference(at[2], at[3], 0).value == 0);
+    CHECK(set->Difference(at[1], at[3], 0).validity.counted());
+    g_machine.offline = false;
+    REQUIRE(set->Enable().ok());
+    set->Read(at[3]);
+    CHECK(set->Difference(at[1], at[3], 0).validity.counted());
+  }
 }
 
 }  // namespace
