@@ -24,10 +24,6 @@ using testing::Loop;
 constexpr int kLittle = 0, kOtherLittle = 1, kBig = 2, kOtherBig = 3;
 constexpr uint64_t kRounds = 500'000;
 constexpr uint64_t kInstructions = kRounds * kLoopInstructions;
-// For each loop. An emulated machine of several CPUs is not exact: QEMU runs them in turns, and of each turn that an
-// interrupt cuts short some 10,000 instructions too many are counted. A count of half or none is far below.
-constexpr uint64_t kMostOverhead = kInstructions / 10;
-
 // This thread on one CPU only; anywhere again when it dies.
 class OnCpu {
  public:
@@ -49,28 +45,22 @@ class OnCpu {
   cpu_set_t before_ = Current();
 };
 
-// The first loop after a boot has been seen to take, and count, several times its own.
-void WarmUp() {
-  OnCpu here(kLittle);
-  for (const int cpu : {kLittle, kOtherLittle, kBig, kOtherBig}) {
-    here.Move(cpu);
-    Loop(kRounds);
-  }
-}
+#define NEED_HYBRID() \
+  NEED_EXACT_PMU();   \
+  if (event::HybridCorePmus({}).size() != 2) SKIP_TEST("this machine has not two kinds of core")
 
-#define NEED_HYBRID()                                                                             \
-  NEED_EXACT_PMU();                                                                               \
-  if (event::HybridCorePmus({}).size() != 2) SKIP_TEST("this machine has not two kinds of core"); \
-  WarmUp()
-
-void CheckExact(const Count& count, uint64_t loops, uint64_t per_instruction = 1) {
-  INFO(count.value << " in " << count.time_running_ns << " of " << count.time_enabled_ns << " ns");
+// A count of at least so many loops, and of no more than the machine's clock had time for since `start_ns`. Not exact:
+// where it has several CPUs, QEMU counts to each what the others do meanwhile.
+void CheckWhole(const Count& count, uint64_t loops, uint64_t start_ns, uint64_t per_instruction = 1) {
+  const uint64_t time_ns = testing::NowNs() - start_ns;
+  INFO(count.value << " in " << count.time_running_ns << " of " << count.time_enabled_ns << " ns, " << time_ns);
   CHECK(count.validity.counted());
   CHECK_FALSE(count.validity.has(Validity::kMultiplexed));
   CHECK(count.coverage() == 1);
   CHECK(count.scaled() == count.value);
   CHECK(count.value >= loops * kInstructions * per_instruction);
-  CHECK(count.value < loops * (kInstructions + kMostOverhead) * per_instruction);
+  CHECK(count.value * testing::CyclesPerInstruction() / per_instruction <= time_ns);
+  CHECK(count.time_running_ns <= time_ns);
 }
 
 CounterSet MustOpenAt(std::string_view events, Target target) {
@@ -96,11 +86,12 @@ TEST_CASE("a generic event counts on every kind of core", "[hybrid]") {
       CAPTURE(cpu);
       here.Move(cpu);
       Snapshot begin, end;
+      const uint64_t start = testing::NowNs();
       set.Read(begin);
       Loop(kRounds);
       set.Read(end);
-      CheckExact(set.Difference(begin, end, 0), 1);
-      CheckExact(set.Difference(begin, end, 1), 1, testing::CyclesPerInstruction());
+      CheckWhole(set.Difference(begin, end, 0), 1, start);
+      CheckWhole(set.Difference(begin, end, 1), 1, start, testing::CyclesPerInstruction());
     }
   }
 }
@@ -112,6 +103,7 @@ TEST_CASE("a count is whole when the thread moves from one kind of core to the o
   int migrated = 0;
   for (int i = 0; i < 40; ++i) {
     Snapshot begin, end;
+    const uint64_t start = testing::NowNs();
     set.Read(begin);
     Loop(kRounds);
     here.Move((i * 3 + 2) % 4);
@@ -121,8 +113,8 @@ TEST_CASE("a count is whole when the thread moves from one kind of core to the o
     set.Read(end);
     const Count count = set.Difference(begin, end, 0);
     migrated += count.validity.has(Validity::kMigrated) ? 1 : 0;
-    CheckExact(count, 3);
-    CheckExact(set.Difference(begin, end, 1), 3, testing::CyclesPerInstruction());
+    CheckWhole(count, 3, start);
+    CheckWhole(set.Difference(begin, end, 1), 3, start, testing::CyclesPerInstruction());
   }
   CHECK(migrated > 20);
 }
@@ -136,15 +128,17 @@ TEST_CASE("frames and other threads' counts are whole, too", "[hybrid]") {
   const CounterSet set = MustOpenAt("instructions:u,page-faults", Target::Thread(gettid()));
   for (const int cpu : {kLittle, kOtherBig, kBig, kOtherLittle}) {
     Snapshot begin, end;
+    const uint64_t start = testing::NowNs();
     set.Read(begin);
+    frames.Mark();
     Loop(kRounds);
     here.Move(cpu);
     Loop(kRounds);
-    set.Read(end);
-    CheckExact(set.Difference(begin, end, 0), 2);
     frames.Mark();
+    set.Read(end);
+    CheckWhole(set.Difference(begin, end, 0), 2, start);
     CHECK(frames.last().values[0] >= 2 * kInstructions);
-    CHECK(frames.last().values[0] < 3 * kInstructions);
+    CHECK(frames.last().values[0] <= set.Difference(begin, end, 0).value);
   }
 }
 
@@ -159,6 +153,7 @@ TEST_CASE("an event of one kind of core counts there, and says that this is not 
     const CounterSet set = MustOpen(events, options);
     for (const size_t i : {0, 1}) CHECK(set.standing(i).has(Validity::kSomeCpus));
     Snapshot begin, middle, end;
+    const uint64_t start = testing::NowNs();
     set.Read(begin);
     Loop(kRounds);
     set.Read(middle);
@@ -166,16 +161,16 @@ TEST_CASE("an event of one kind of core counts there, and says that this is not 
     Loop(2 * kRounds);
     set.Read(end);
     const Count little = set.Difference(begin, end, 0), big = set.Difference(begin, end, 1);
+    const Count all = set.Difference(begin, end, 2);
+    CheckWhole(all, 3, start);
     for (const auto& [count, loops] : {std::pair(little, 1), std::pair(big, 2)}) {
       CHECK(count.value >= loops * kInstructions);
-      CHECK(count.value < loops * (kInstructions + kMostOverhead));
       CHECK(count.validity.has(Validity::kMultiplexed));
       CHECK(count.validity.has(Validity::kSomeCpus));
       CHECK_FALSE(count.scaled().has_value());
     }
-    CHECK(little.coverage() == Approx(1 / 3.0).epsilon(0.1));
-    CHECK(big.coverage() == Approx(2 / 3.0).epsilon(0.1));
-    CheckExact(set.Difference(begin, end, 2), 3);
+    CHECK(little.value + big.value == Approx(static_cast<double>(all.value)).epsilon(0.02));
+    CHECK(little.coverage() + big.coverage() == Approx(1).epsilon(0.02));
     // On its own core only it is a count like any other; never there, it is none.
     CHECK(set.Difference(begin, middle, 0).coverage() == 1);
     CHECK(set.Difference(begin, middle, 0).scaled() == set.Difference(begin, middle, 0).value);
@@ -189,6 +184,7 @@ TEST_CASE("a register is read on the core that has it, and the kernel is asked o
   if (const std::string why = testing::WhyNoUserReads("armv8_cortex_a53/inst_retired/u"); !why.empty()) SKIP_TEST(why);
   const CounterSet set = MustOpen(std::array{EventSpec("armv8_cortex_a53/inst_retired/u")}, Only(ReadPath::kUserPage));
   Snapshot begin, end;
+  const uint64_t start = testing::NowNs();
   set.Read(begin);
   CHECK(begin.fallback == 0);
   for (int i = 0; i < 50; ++i) {
@@ -203,7 +199,8 @@ TEST_CASE("a register is read on the core that has it, and the kernel is asked o
   CHECK(end.fallback == 0);
   const Count count = set.Difference(begin, end, 0);
   CHECK(count.value >= 5 * kInstructions);
-  CHECK(count.value < 6 * (kInstructions + kMostOverhead));
+  CHECK(count.value * testing::CyclesPerInstruction() <=
+        (testing::NowNs() - start) / 3 * 2);  // half of it was elsewhere
 }
 
 TEST_CASE("a group is one for each kind of core, and its events stay together", "[hybrid]") {
@@ -216,13 +213,14 @@ TEST_CASE("a group is one for each kind of core, and its events stay together", 
     CHECK(OpenDescriptors() == before + 4);
   }
   Snapshot begin, end;
+  const uint64_t start = testing::NowNs();
   set.Read(begin);
   Loop(kRounds);
   here.Move(kBig);
   Loop(kRounds);
   set.Read(end);
   const Count instructions = set.Difference(begin, end, 0), cycles = set.Difference(begin, end, 1);
-  CheckExact(instructions, 2);
+  CheckWhole(instructions, 2, start);
   CHECK(cycles.time_running_ns == instructions.time_running_ns);
   CHECK(static_cast<double>(cycles.value) / static_cast<double>(instructions.value) ==
         Approx(static_cast<double>(testing::CyclesPerInstruction())).epsilon(0.01));
@@ -253,17 +251,21 @@ TEST_CASE("more events than counters scale to the truth on both kinds of core", 
   const CounterSet set = MustOpen(std::vector<EventSpec>(kMany, "instructions:u"), Only(ReadPath::kGroupRead));
   Snapshot begin, end;
   constexpr uint64_t kLong = 12 * kRounds;
+  const uint64_t start = testing::NowNs();
   set.Read(begin);
   Loop(kLong);
   here.Move(kBig);
   Loop(kLong);
   set.Read(end);
+  const auto time = static_cast<double>(testing::NowNs() - start);
   for (size_t i = 0; i < kMany; ++i) {
     const Count count = set.Difference(begin, end, i);
     INFO("event " << i << ": " << count.value << " in " << count.time_running_ns << " of " << count.time_enabled_ns);
     CHECK(count.validity.has(Validity::kMultiplexed));
     REQUIRE(count.scaled().has_value());
-    CHECK(static_cast<double>(*count.scaled()) == Approx(2.0 * kLong * kLoopInstructions).epsilon(0.1));
+    const auto scaled = static_cast<double>(*count.scaled());
+    CHECK(scaled >= 0.9 * 2 * kLong * kLoopInstructions);
+    CHECK(scaled * static_cast<double>(testing::CyclesPerInstruction()) <= 1.1 * time);
   }
 }
 
@@ -276,14 +278,15 @@ TEST_CASE("a CPU and the whole system have the events of their cores", "[hybrid]
     const CounterSet other = MustOpenAt("instructions:u", Target::Cpu((cpu + 2) % 4));
     const CounterSet all = MustOpenAt("instructions:u,armv8_cortex_a72/inst_retired/u", Target::System());
     std::array<Snapshot, 3> begin, end;
+    const uint64_t start = testing::NowNs();
     one.Read(begin[0]), other.Read(begin[1]), all.Read(begin[2]);
     Loop(kRounds);
     one.Read(end[0]), other.Read(end[1]), all.Read(end[2]);
-    CheckExact(one.Difference(begin[0], end[0], 0), 1);
-    CHECK(other.Difference(begin[1], end[1], 0).value < kMostOverhead);
+    CheckWhole(one.Difference(begin[0], end[0], 0), 1, start);
+    CHECK(other.Difference(begin[1], end[1], 0).value < kInstructions / 10);
     const Count system = all.Difference(begin[2], end[2], 0), big = all.Difference(begin[2], end[2], 1);
-    CheckExact(system, 1);
-    // Four CPUs, each for as long as the reading took, on a counter throughout.
+    CHECK(system.value >= kInstructions);
+    CHECK(system.coverage() == 1);
     CHECK(system.time_enabled_ns == Approx(static_cast<double>(system.time_running_ns)).epsilon(0.001));
     CHECK((big.value >= kInstructions) == (cpu == kBig));
     CHECK(big.coverage() == 1);
@@ -291,8 +294,8 @@ TEST_CASE("a CPU and the whole system have the events of their cores", "[hybrid]
 }
 
 // CPU of each sample, as a histogram.
-std::map<uint32_t, int> SampledCpus(Sampler& sampler) {
-  std::map<uint32_t, int> seen;
+std::map<uint32_t, uint64_t> SampledCpus(Sampler& sampler) {
+  std::map<uint32_t, uint64_t> seen;
   ForEachSample(sampler, [&](const Sample& sample, const SamplerRecord&) { ++seen[*sample.cpu()]; });
   return seen;
 }
@@ -316,16 +319,19 @@ TEST_CASE("a sampler has samples of both kinds of core", "[hybrid]") {
       Loop(kRounds);
     }
     REQUIRE(sampler->Stop().ok());
-    std::map<uint32_t, int> seen = SampledCpus(*sampler);
+    std::map<uint32_t, uint64_t> seen = SampledCpus(*sampler);
+    uint64_t all = 0;
     for (const uint32_t cpu : {0u, 1u, 2u, 3u}) {
       CAPTURE(cpu);
       CHECK(seen[cpu] >= 98);  // of 100: what a counter has begun when the thread moves, it ends when it is back
-      CHECK(seen[cpu] <= 112);
+      all += seen[cpu];
     }
     const EventBooks books = sampler->stats().events[0];
     CHECK(books.lost == 0);
     CHECK(books.counted >= 4 * kInstructions * testing::CyclesPerInstruction());
-    CHECK(books.counted < 4 * (kInstructions + 2 * kMostOverhead) * testing::CyclesPerInstruction());
+    CHECK(all == books.delivered);
+    CHECK(all + 8 >= books.counted / period);
+    CHECK(all <= books.counted / period + 8);
   }
 }
 
