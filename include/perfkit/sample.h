@@ -153,6 +153,18 @@ struct UserStack {
   uint64_t reserved = 0;  // the room that it takes in the record
 };
 
+namespace detail {
+// The link register's place in the user registers that are asked for: arch/arm64/include/uapi/asm/perf_regs.h.
+#if defined(__aarch64__)
+inline constexpr std::optional<unsigned> kLinkRegister = 30;
+#else
+inline constexpr std::optional<unsigned> kLinkRegister;
+#endif
+
+// BasicSample::leaf_caller, of these user pcs and the link register.
+std::optional<uint64_t> LeafCaller(Words pcs, uint64_t link) noexcept;
+}  // namespace detail
+
 struct TaskId {
   uint32_t pid = 0, tid = 0;
 };
@@ -276,6 +288,13 @@ class BasicSample {
 
   std::optional<ReadValues> read() const noexcept;
   CallChain chain() const noexcept;
+  // arm64, with CallStack::FramePointers: a return address that the chain's user part lacks between its first pc and
+  // its second. The kernel follows frame records; where a function has none (a leaf), not yet, or no longer, only the
+  // link register knows its caller. Nothing where the chain has that caller, and on other machines.
+  //
+  // It is the caller unless it lies in the function of the first pc itself: that one then has its frame record and has
+  // called others since, and the register holds where the last one of them returned to. Who asks for names knows.
+  std::optional<uint64_t> leaf_caller() const noexcept;
   // A tracepoint's fields (src/ring/tracepoint_format.h knows them), padded to words.
   Bytes raw() const noexcept;
   BranchStack branches() const noexcept;

@@ -55,7 +55,8 @@ struct CallStack {
   uint32_t stack_bytes = 0;  // kUserDump: of the stack, a multiple of 8 below 64 KiB
 
   static constexpr CallStack None() { return {}; }
-  // The kernel follows frame pointers: cheap, and wrong or short where code has none.
+  // The kernel follows frame pointers: cheap, and wrong or short where code has none. arm64: without the caller of a
+  // leaf, which Sample::leaf_caller has.
   static constexpr CallStack FramePointers(uint16_t depth = 0) { return {Kind::kFramePointers, depth, 0}; }
   // Registers and a copy of the stack, to be unwound by the reader.
   static constexpr CallStack UserDump(uint32_t bytes) { return {Kind::kUserDump, 0, bytes}; }

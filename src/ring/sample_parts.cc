@@ -19,6 +19,15 @@ Words CallChain::part(ChainContext context) const noexcept {
   return {};
 }
 
+// The register is as the code left it, signed where return addresses are (pointer authentication), while the kernel has
+// taken the signatures off its chain. User code lies below 2^48: more is given only to those who ask mmap for it.
+std::optional<uint64_t> detail::LeafCaller(Words pcs, uint64_t link) noexcept {
+  constexpr uint64_t kAddress = (uint64_t{1} << 48) - 1;
+  link &= kAddress;
+  if (pcs.empty() || link == 0 || (pcs.size() > 1 && pcs[1] == link)) return std::nullopt;
+  return link;
+}
+
 std::optional<ReadValues> ReadValues::Parse(Words words, uint64_t read_format) noexcept {
   const bool group = (read_format & kReadGroup) != 0;
   if (words.empty()) return std::nullopt;

@@ -21,6 +21,9 @@ constexpr uint64_t kUserRegisters = (uint64_t{1} << 33) - 1;  // X0 … X30, SP,
 constexpr uint64_t kUserRegisters = 0;
 #endif
 
+// What a chain by frame pointers lacks: Sample::leaf_caller.
+constexpr uint64_t kChainRegisters = detail::kLinkRegister ? uint64_t{1} << *detail::kLinkRegister : 0;
+
 // The fields that have options of their own.
 constexpr uint64_t kByOption = kSampleCallchain | kSampleRegsUser | kSampleStackUser | kSampleBranchStack | kSampleRead;
 // The fields that records other than samples have: in their trailer.
@@ -189,7 +192,11 @@ void Plan::ChooseLayout() {
   }
   if (any_followers_) type |= kSampleRead;
   if (options_.branches) type |= kSampleBranchStack;
-  if (options_.stack.kind == CallStack::Kind::kFramePointers) type |= kSampleCallchain;
+  if (options_.stack.kind == CallStack::Kind::kFramePointers) {
+    type |= kSampleCallchain;
+    if (kChainRegisters != 0) type |= kSampleRegsUser;
+    bits_.regs_user = kChainRegisters;
+  }
   if (options_.stack.kind == CallStack::Kind::kUserDump) {
     type |= kSampleRegsUser | kSampleStackUser;
     bits_.regs_user = kUserRegisters;

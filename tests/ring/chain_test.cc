@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "perfkit/sample.h"
+#include "tests/support/record_builder.h"
 
 namespace perfkit {
 namespace {
@@ -48,6 +49,47 @@ TEST_CASE("garbage that looks like a mark is an address", "[chain][corrupt]") {
         std::vector<Part>{{ChainContext::kUser, {1, Mark(-128), 2, Mark(-512), 3}}});
   CHECK(Split({Mark(-512), Mark(-4095), Mark(-1), 3}) ==
         std::vector<Part>{{ChainContext::kUser, {Mark(-4095), Mark(-1), 3}}});
+}
+
+// arm64: a leaf has no frame record for the kernel to follow.
+TEST_CASE("the link register has the leaf's caller, unless the chain has it", "[chain]") {
+  const uint64_t words[] = {0x1000, 0x2000, 0x3000};
+  const Words pcs(reinterpret_cast<const std::byte*>(words), 3);
+  CHECK(detail::LeafCaller(pcs, 0x1800) == 0x1800);
+  CHECK(detail::LeafCaller(pcs, 0x3000) == 0x3000);  // recursion: only the next one can be the same
+  CHECK_FALSE(detail::LeafCaller(pcs, 0x2000));
+  CHECK_FALSE(detail::LeafCaller(pcs, 0));
+  CHECK_FALSE(detail::LeafCaller(Words(), 0x1800));
+  CHECK(detail::LeafCaller(pcs.subspan(0, 1), 0x2000) == 0x2000);
+  // Signed, as code with pointer authentication has it.
+  CHECK(detail::LeafCaller(pcs, 0x0035'0000'0000'1800) == 0x1800);
+  CHECK_FALSE(detail::LeafCaller(pcs, 0xab35'0000'0000'2000));
+}
+
+TEST_CASE("a sample has the leaf's caller where the machine has such a register", "[chain]") {
+  using testing::SampleValues;
+  constexpr uint64_t kLinkValue = 1030;  // BuildSample
+  const auto leaf_caller = [](const AttrBits& bits, const SampleValues& values) {
+    const std::string bytes = testing::BuildSample(bits, values);
+    const RawRecord record = testing::AsRecord(bytes);
+    const SampleLayout layout(bits);
+    return Sample::Parse(record, layout)->leaf_caller();
+  };
+  AttrBits bits{.sample_type = kSampleIp | kSampleCallchain | kSampleRegsUser, .regs_user = uint64_t{1} << 30};
+  if (!detail::kLinkRegister) {
+    CHECK_FALSE(leaf_caller(bits, {}));
+    return;
+  }
+  CHECK(leaf_caller(bits, {}) == kLinkValue);
+  CHECK_FALSE(leaf_caller(bits, {.user_abi = 0}));                  // a kernel thread's
+  CHECK_FALSE(leaf_caller(bits, {.user_abi = 1}));                  // a 32-bit program's
+  CHECK_FALSE(leaf_caller(bits, {.chain = {~uint64_t{127}, 10}}));  // of the kernel only
+  CHECK_FALSE(leaf_caller(bits, {.chain = {~uint64_t{511}, 0x1000, kLinkValue}}));
+  bits.regs_user = 1;
+  CHECK_FALSE(leaf_caller(bits, {}));
+  bits.sample_type = kSampleIp | kSampleRegsUser;
+  bits.regs_user = uint64_t{1} << 30;
+  CHECK_FALSE(leaf_caller(bits, {}));
 }
 
 TEST_CASE("a part is found by its context", "[chain]") {

@@ -152,6 +152,16 @@ Registers BasicSample<Layout>::RegistersAt(Field field, uint64_t mask) const noe
 }
 
 template <class Layout>
+std::optional<uint64_t> BasicSample<Layout>::leaf_caller() const noexcept {
+  constexpr uint64_t k64Bit = 2;  // PERF_SAMPLE_REGS_ABI_64
+  if (!detail::kLinkRegister || !layout().has(Field::kCallchain)) return std::nullopt;
+  const Registers registers = user_registers();
+  const std::optional<uint64_t> link = registers[*detail::kLinkRegister];
+  if (registers.abi != k64Bit || !link) return std::nullopt;
+  return detail::LeafCaller(chain().part(ChainContext::kUser), *link);
+}
+
+template <class Layout>
 UserStack BasicSample<Layout>::user_stack() const noexcept {
   if (!layout().has(Field::kStackUser)) return {};
   const std::byte* const at = At(Field::kStackUser);
