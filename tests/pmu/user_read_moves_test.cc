@@ -22,7 +22,7 @@ using testing::Loop;
 using testing::OpenPage;
 
 // The emulated machine has six counters, and one for cycles.
-constexpr size_t kCounters = 6;
+constexpr size_t kProgrammable = 6;
 constexpr uint64_t kRounds = 100'000;
 // Switching seven events on or off, and some reads.
 constexpr uint64_t kSomeCalls = 20'000;
@@ -67,8 +67,8 @@ TEST_CASE("an event that has lost its register is read by the kernel, which is s
   };
   const uint64_t per = testing::CyclesPerInstruction();
   const Case kCases[] = {
-      {"instructions:u", "instructions:uD", kCounters, 1},
-      {"cycles:u", "cycles:uD", kCounters + 1, per},
+      {"instructions:u", "instructions:uD", kProgrammable, 1},
+      {"cycles:u", "cycles:uD", kProgrammable + 1, per},
       // 64 bits: there is one counter for it, which others may have, too.
       {"armv8_pmuv3/cpu_cycles,long=1/u", "cycles:uD", 1, per},
   };
@@ -113,7 +113,7 @@ TEST_CASE("where more pages are read than there are counters, a register is righ
   NEED_USER_READS();
   constexpr int kTimes = 50;
   std::vector<open::LiveRing> pages;
-  for (size_t i = 0; i < kCounters + 4; ++i) pages.push_back(OpenPage("armv8_pmuv3/inst_retired,rdpmc=1/u"));
+  for (size_t i = 0; i < kProgrammable + 4; ++i) pages.push_back(OpenPage("armv8_pmuv3/inst_retired,rdpmc=1/u"));
   int unreadable = 0, readable = 0;
   for (const open::LiveRing& page : pages) {
     const Disagreements found = Compare(page, kTimes, kRounds / kTimes);
