@@ -62,6 +62,9 @@ absl::Status Core::OpenAll() {
   if (plan_.options().mode == RingMode::kOverwrite) {
     if (absl::Status status = spare_.OpenRings(plan_, tids, *cpus, ring_bytes_, shrunk_); !status.ok()) return status;
   }
+  for (uint32_t event = 0; event < plan_.events().size(); ++event) {
+    if (absl::Status status = CheckFits(plan_, event); !status.ok()) return status;
+  }
   if (absl::Status status = AttachThreads(); !status.ok()) return status;
   Index();
   return OpenPoll();

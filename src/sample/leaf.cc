@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "src/open/place.h"
 #include "src/sys/perf_error.h"
 #include "src/sys/read.h"
 
@@ -64,6 +65,34 @@ absl::StatusOr<Leaf> OpenLeaf(const Plan& plan, const Effort& effort, uint32_t e
   if (absl::Status status = OpenFollowers(plan, part, place, leaf); !status.ok()) return status;
   if (absl::Status status = Connect(leaf, ring); !status.ok()) return status;
   return leaf;
+}
+
+// The kernel holds a group against the counters that there are, but leaves out what is switched off (arm64:
+// validate_event in drivers/perf/arm_pmu.c): a sampler's group that is too large by its first event would open, and
+// never run. So it is tried once as a group that is switched on, and samples nothing. Any thread will do: ours.
+absl::Status CheckFits(const Plan& plan, uint32_t event) {
+  const EventConfig& config = plan.events()[event].config;
+  if (plan.events()[event].followers.empty()) return absl::OkStatus();
+  for (size_t part = 0; part < config.parts.size(); ++part) {
+    LeafPlace place;
+    if (plan.whole_cpus()) {
+      const auto places = open::PlacesOf(plan.target(), config.parts[part].only_cpus);
+      if (!places.ok()) return places.status();
+      place = {places->front().pid, places->front().cpu};
+    }
+    open::OpenRequest request = plan.EventRequest(event, part, plan.FullEffort());
+    request.attr.disabled = request.attr.enable_on_exec = request.attr.freq = 0;
+    request.attr.sample_period_or_freq = 0;
+    request.pid = place.tid;
+    request.cpu = place.cpu;
+    absl::StatusOr<open::OpenedEvent> opened = open::OpenEvent(request, plan.rights());
+    if (!opened.ok()) return opened.status();
+    Leaf trial;
+    trial.fd = std::move(opened->fd);
+    trial.event = event;
+    if (absl::Status status = OpenFollowers(plan, part, place, trial); !status.ok()) return status;
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Leaf> OpenCarrier(const Plan& plan, const LeafPlace& place, const open::OutputRing& ring) {

@@ -46,7 +46,9 @@ struct LeafPlace {
 // Opens event `event` there, switched off, with its followers, and its output in `ring`.
 absl::StatusOr<Leaf> OpenLeaf(const Plan& plan, const Effort& effort, uint32_t event, size_t part,
                               const LeafPlace& place, const open::OutputRing& ring);
-// The same for the side band.
+// Whether event `event` and its followers can ever run together. InvalidArgument when not.
+absl::Status CheckFits(const Plan& plan, uint32_t event);
+// The same as OpenLeaf for the side band.
 absl::StatusOr<Leaf> OpenCarrier(const Plan& plan, const LeafPlace& place, const open::OutputRing& ring);
 
 }  // namespace perfkit::sample

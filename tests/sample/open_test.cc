@@ -23,6 +23,23 @@ std::string Refused(const SamplerOptions& options) {
 
 bool Has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
+// As arm64's does: a group that is too large by its first event is refused only when that one is switched on.
+TEST_CASE("a group is tried switched on, so that one that can never run is refused", "[sampler_open]") {
+  testing::FakeKernel fake;
+  fake.below().perf_event_open = [](const sys::PerfEventAttr* attr, pid_t pid, int cpu, int group,
+                                    unsigned long flags) {
+    static bool leader_is_on = false;
+    if (group < 0) leader_is_on = attr->disabled == 0 && attr->read_format != kReadLost;
+    if (group < 0 || !leader_is_on) return sys::kLinux.perf_event_open(attr, pid, cpu, group, flags);
+    errno = EINVAL;
+    return -1;
+  };
+  SamplerOptions options = FaultOptions();
+  CHECK(Sampler::Open(options).ok());
+  options.events[0].followers = {"cpu-clock"};
+  CHECK(Has(Refused(options), "too many events for one group"));
+}
+
 TEST_CASE("options that make no sense are refused with the reason", "[sampler_open]") {
   SamplerOptions options;
   CHECK(Has(Refused(options), "at least one event"));
