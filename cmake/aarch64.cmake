@@ -3,7 +3,7 @@
 #   cmake -S . -B build/aarch64 --toolchain cmake/aarch64.cmake -DPERFKIT_ARM_ROOT=<folder>
 #
 # <folder> holds what the compiler does not bring along: Abseil (and Catch2 for the tests) of arm64, unpacked from their
-# packages. The build of the tests' machine makes such a folder (tests/machine/fetch.cmake).
+# packages. The build of the tests' machine makes such a folder (tests/machine/fetch.sh).
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
