@@ -46,7 +46,7 @@ TickRate FromRatio(uint64_t ns, uint64_t ticks) {
           .ticks_per_ms = static_cast<uint64_t>(Wide{ticks} * kMillisecondNs / ns)};
 }
 
-// Where nothing tells the rate: x86-64 without a page that does.
+// Where nothing tells the rate: x86-64 and riscv64 without a page that does.
 [[maybe_unused]] TickRate Measure() {
   const Pair first = FastestPair();
   while (RawNs() - first.ns < kApartNs) {
@@ -74,10 +74,8 @@ TickRate TickRateOf(const UserPage& page) {
   }
 #if defined(__aarch64__)
   static const TickRate rate = Architected();
-#elif defined(__x86_64__)
-  static const TickRate rate = Measure();
 #else
-  static const TickRate rate;
+  static const TickRate rate = Measure();
 #endif
   return rate;
 }

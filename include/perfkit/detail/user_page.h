@@ -50,11 +50,14 @@ inline T LoadShared(const T& word) noexcept {
 // Whether what is below can read ticks and counter registers on this architecture. Elsewhere the kernel is asked.
 #if defined(__x86_64__) || defined(__aarch64__)
 inline constexpr bool kHasTicks = true, kHasCounterRegisters = true;
+#elif defined(__riscv) && __riscv_xlen == 64
+inline constexpr bool kHasTicks = true, kHasCounterRegisters = false;
 #else
 inline constexpr bool kHasTicks = false, kHasCounterRegisters = false;
 #endif
 
-// The machine's tick counter: rdtsc, cntvct_el0. Constant rate on every CPU that perf's own user page supports.
+// The machine's tick counter: rdtsc, cntvct_el0, the CSR time. Constant rate on every CPU that perf's own user page
+// supports.
 // No serialising: a reader only needs it not to move over the seqlock, which the compiler barrier ensures.
 inline uint64_t ReadTicks() noexcept {
 #if defined(__x86_64__)
@@ -62,6 +65,9 @@ inline uint64_t ReadTicks() noexcept {
 #elif defined(__aarch64__)
   uint64_t ticks;
   asm volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+#elif defined(__riscv) && __riscv_xlen == 64
+  uint64_t ticks;
+  asm volatile("rdtime %0" : "=r"(ticks));
 #else
   const uint64_t ticks = 0;
 #endif
