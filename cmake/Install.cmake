@@ -38,7 +38,7 @@ configure_package_config_file(cmake/perfkitConfig.cmake.in "${PROJECT_BINARY_DIR
 # Below 1.0 a minor version may change the API (SemVer, 4).
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/perfkitConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/perfkitConfig.cmake" "${PROJECT_BINARY_DIR}/perfkitConfigVersion.cmake"
-              cmake/FindPfm.cmake
+              cmake/FindLibdw.cmake cmake/FindPfm.cmake
         DESTINATION "${PERFKIT_CMAKE_DIR}" COMPONENT perfkit)
 
 # pkg-config: paths relative to the file itself, so that the tree can be moved.
