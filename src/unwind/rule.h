@@ -20,7 +20,7 @@ enum class RuleKind : uint8_t {
   kFp,      // CFA = fp + offset
   kRoot,    // has no caller: its return address is undefined
   kPlt,     // x86-64's lazy PLT: CFA = sp + 8, and 8 more from the byte `offset` of the 16-byte entry on
-  kSignal,  // the registers of what was interrupted are in the ucontext at sp
+  kSignal,  // the registers of what was interrupted are in the ucontext at sp + offset
   kSlow,    // anything else: expressions, a CFA in another register, a register in a register
 };
 
