@@ -32,13 +32,13 @@ class Cfi {
   Cfi(Cfi&&) noexcept;
   Cfi& operator=(Cfi&&) noexcept;
 
-  // Allocates only when a function is met for the first time, and never more than the module's own size in all.
+  // Allocates only when a function is met for the first time, and no more in all than a dozen times the section's size.
   Rule At(uint64_t address);
 
   // The whole row at `address`; false where there is none. Kept nowhere: a microsecond each time.
   bool Full(uint64_t address, FullRow& row);
 
-  // Every change of rule in the module, by address, rising: from `address` on, to the next one, `rule` holds. Places
+  // Where rules change in the module, by address, rising: from `address` on, to the next one, `rule` holds. Places
   // that nothing covers are kNone. `visit` returns false to stop.
   void ForEachRow(absl::FunctionRef<bool(uint64_t address, const Rule& rule)> visit);
 

@@ -1,0 +1,136 @@
+// One module's call frame information: .eh_frame first, then .debug_frame.
+#include "src/unwind/dwarf/cfi.h"
+
+#include <elf.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "src/unwind/dwarf/cfi_sections.h"
+#include "src/unwind/dwarf/rule_rows.h"
+
+namespace perfkit::unwind {
+namespace {
+
+using Reach = RuleRows::Reach;
+
+std::optional<MachineRegisters> MachineOf(const elf::Image& image) {
+  if (image.machine() == EM_X86_64) return kX86Registers;
+  if (image.machine() == EM_AARCH64) return kArmRegisters;
+  return std::nullopt;
+}
+
+bool HasDebugFrame(const elf::Image& image) {
+  const std::optional<elf::Section> section = image.FindSection(".debug_frame");
+  return section && image.Contents(*section).has_value();
+}
+
+// A change of rule of one section, and how good it is: what covers a place, what pads it, nothing.
+struct Change {
+  uint64_t address;
+  Rule rule;
+  int rank;
+};
+
+std::vector<Change> ChangesOf(RuleRows& rows) {
+  std::vector<Change> changes;
+  rows.ForEach([&](uint64_t address, const Rule& rule, bool padded) {
+    changes.push_back({address, rule, rule.kind == RuleKind::kNone ? 0 : padded ? 1 : 2});
+    return true;
+  });
+  return changes;
+}
+
+}  // namespace
+
+struct Cfi::Parts {
+  // .debug_frame is read when it is first needed: it may have to be unpacked.
+  RuleRows* Debug();
+  template <class T>
+  bool Try(const T& ask);
+
+  MachineRegisters machine;
+  elf::Image module;
+  std::optional<elf::Image> debug_file;
+  std::optional<RuleRows> eh;
+  std::optional<RuleRows> debug;
+  bool debug_pending = false;
+  std::vector<std::byte> storage;
+};
+
+RuleRows* Cfi::Parts::Debug() {
+  if (debug_pending) {
+    debug_pending = false;
+    const elf::Image* const holder = HasDebugFrame(module) ? &module : &*debug_file;
+    if (const auto section = FindDebugFrame(*holder, storage)) debug.emplace(holder->bytes(), *section, machine);
+  }
+  return debug ? &*debug : nullptr;
+}
+
+// Asks for what covers the place, in both sections, then for what pads it.
+template <class T>
+bool Cfi::Parts::Try(const T& ask) {
+  for (const Reach reach : {Reach::kExact, Reach::kPadded}) {
+    if (eh && ask(*eh, reach)) return true;
+    RuleRows* const other = Debug();
+    if (other != nullptr && ask(*other, reach)) return true;
+  }
+  return false;
+}
+
+Cfi::Cfi(const elf::Image& module, std::optional<elf::Image> debug_file) {
+  const std::optional<MachineRegisters> machine = MachineOf(module);
+  if (!machine) return;
+  const std::optional<CfiSection> eh = FindEhFrame(module);
+  const bool has_debug = HasDebugFrame(module) || (debug_file && HasDebugFrame(*debug_file));
+  if (!eh && !has_debug) return;
+  parts_ = std::unique_ptr<Parts>(new Parts{*machine, module, debug_file, {}, {}, has_debug, {}});
+  if (eh) parts_->eh.emplace(module.bytes(), *eh, *machine);
+}
+
+Cfi::~Cfi() = default;
+Cfi::Cfi(Cfi&&) noexcept = default;
+Cfi& Cfi::operator=(Cfi&&) noexcept = default;
+
+Rule Cfi::At(uint64_t address) {
+  Rule rule;
+  if (parts_ == nullptr) return rule;
+  parts_->Try([&](RuleRows& rows, Reach reach) {
+    rule = rows.At(address, reach);
+    return rule.kind != RuleKind::kNone;
+  });
+  return rule;
+}
+
+bool Cfi::Full(uint64_t address, FullRow& row) {
+  if (parts_ == nullptr) return false;
+  return parts_->Try([&](RuleRows& rows, Reach reach) { return rows.Full(address, reach, row); });
+}
+
+// Nearly always there is one section, told as it is.
+void Cfi::ForEachRow(absl::FunctionRef<bool(uint64_t address, const Rule& rule)> visit) {
+  if (parts_ == nullptr) return;
+  RuleRows* const debug = parts_->Debug();
+  if (debug == nullptr || !parts_->eh) {
+    RuleRows* const only = parts_->eh ? &*parts_->eh : debug;
+    if (only != nullptr) only->ForEach([&](uint64_t address, const Rule& rule, bool) { return visit(address, rule); });
+    return;
+  }
+  const std::vector<Change> first = ChangesOf(*parts_->eh), second = ChangesOf(*debug);
+  Change a{}, b{};
+  for (size_t i = 0, j = 0; i < first.size() || j < second.size();) {
+    const uint64_t next =
+        std::min(i < first.size() ? first[i].address : UINT64_MAX, j < second.size() ? second[j].address : UINT64_MAX);
+    while (i < first.size() && first[i].address == next) a = first[i++];
+    while (j < second.size() && second[j].address == next) b = second[j++];
+    if (!visit(next, a.rank >= b.rank ? a.rule : b.rule)) return;
+  }
+}
+
+size_t Cfi::heap_bytes() const {
+  if (parts_ == nullptr) return 0;
+  return sizeof(Parts) + parts_->storage.capacity() + (parts_->eh ? parts_->eh->heap_bytes() : 0) +
+         (parts_->debug ? parts_->debug->heap_bytes() : 0);
+}
+
+}  // namespace perfkit::unwind

@@ -1,0 +1,21 @@
+// From a whole row of call frame information to the eight bytes that nearly always say the same.
+#pragma once
+
+#include "src/unwind/dwarf/full_row.h"
+#include "src/unwind/rule.h"
+
+namespace perfkit::unwind {
+
+// Numbers of registers in DWARF: psABI x86-64, figure 3.36; DWARF for the Arm 64-bit Architecture, table 1.
+struct MachineRegisters {
+  uint32_t fp = 0;
+  uint32_t sp = 0;
+  uint32_t return_address = 0;
+  bool is_arm = false;
+};
+inline constexpr MachineRegisters kX86Registers{.fp = 6, .sp = 7, .return_address = 16};
+inline constexpr MachineRegisters kArmRegisters{.fp = 29, .sp = 31, .return_address = 30, .is_arm = true};
+
+Rule RuleOf(const FullRow& row, const MachineRegisters& machine);
+
+}  // namespace perfkit::unwind

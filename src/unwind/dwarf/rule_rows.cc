@@ -1,0 +1,171 @@
+// Works out rows, keeps them, and searches them.
+#include "src/unwind/dwarf/rule_rows.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace perfkit::unwind {
+namespace {
+
+// How far back to look for code that covers an address when the nearest does not: behind FDEs of no length, and behind
+// one inside another. More are not found one behind the other in files that linkers make.
+constexpr size_t kLookBack = 8;
+// What is kept at most, in bytes for each byte of the section. Honest files need half of it; those in which one record
+// lies in another could make rows without end.
+constexpr size_t kMostHeap = 12;
+// How often each byte of the section is run at most when all rows are asked for, on average.
+constexpr size_t kMostRuns = 4;
+
+// The rows of an FDE as rules: visit(begin, rule) where the rule changes. What is damaged is kNone.
+template <class T>
+void ForEachRule(CfiRecords& records, const Fde& fde, const MachineRegisters& machine, const T& visit) {
+  uint64_t reached = fde.begin;
+  Rule last;
+  const auto add = [&](uint64_t begin, const Rule& rule) {
+    if (begin == fde.begin || rule != last) visit(begin, rule);
+    last = rule;
+  };
+  records.Run(fde, [&](uint64_t begin, uint64_t end, const FullRow& row) {
+    add(begin, RuleOf(row, machine));
+    reached = end;
+    return true;
+  });
+  if (reached < fde.end) add(reached, Rule());
+}
+
+}  // namespace
+
+RuleRows::RuleRows(base::Bytes ident, const CfiSection& section, const MachineRegisters& machine)
+    : machine_(machine), records_(ident, section), index_(records_, !section.is_eh) {}
+
+Rule RuleRows::At(uint64_t address, Reach reach) {
+  if (last_ < functions_.size()) {
+    const Function& function = functions_[last_];
+    if (address >= function.begin && address < function.end) return RuleIn(function, address);
+  }
+  const Function* const function = Find(address, reach);
+  return function == nullptr ? Rule() : RuleIn(*function, std::min(address, function->end - 1));
+}
+
+bool RuleRows::Full(uint64_t address, Reach reach, FullRow& row) {
+  const Function* const function = Find(address, reach);
+  Fde fde;
+  if (function == nullptr || !records_.FdeAt(index_.OffsetOf(function->slot), fde)) return false;
+  const uint64_t place = std::min(address, function->end - 1);
+  bool found = false;
+  records_.Run(fde, [&](uint64_t, uint64_t end, const FullRow& at) {
+    if (place >= end) return true;
+    row = at;
+    found = true;
+    return false;
+  });
+  return found && row.cfa.how != Recovery::kUnspecified;
+}
+
+const RuleRows::Function* RuleRows::Find(uint64_t address, Reach reach) {
+  const size_t count = index_.CountUpTo(address);
+  const size_t least = count < kLookBack ? 0 : count - kLookBack;
+  for (size_t slot = count; slot-- > least;) {
+    const Function& function = FunctionIn(slot);
+    if (address < function.begin || function.begin == function.end) continue;
+    if (address < function.end || (reach == Reach::kPadded && address - function.end < kPadding)) {
+      last_ = static_cast<uint32_t>(&function - functions_.data());
+      return &function;
+    }
+  }
+  return nullptr;
+}
+
+const RuleRows::Function& RuleRows::FunctionIn(size_t slot) {
+  if (functions_.size() * 2 >= buckets_.size()) Grow();
+  uint32_t& bucket = Bucket(static_cast<uint32_t>(slot));
+  if (bucket != 0) return functions_[bucket - 1];
+  if (heap_bytes() > kMostHeap * records_.section().bytes.size() + (size_t{64} << 10)) {
+    Forget();
+    return FunctionIn(slot);
+  }
+  bucket = static_cast<uint32_t>(functions_.size() + 1);
+  return Decode(slot);
+}
+
+const RuleRows::Function& RuleRows::Decode(size_t slot) {
+  Function& function = functions_.emplace_back(
+      Function{.begin = 0, .end = 0, .slot = static_cast<uint32_t>(slot), .first = 0, .rows = 0});
+  Fde fde;
+  if (!records_.FdeAt(index_.OffsetOf(slot), fde)) return function;
+  if (fde.end - fde.begin > std::numeric_limits<uint32_t>::max()) return function;
+  function.begin = fde.begin;
+  function.end = fde.end;
+  function.first = static_cast<uint32_t>(rules_.size());
+  if (fde.begin == fde.end) return function;
+  ForEachRule(records_, fde, machine_, [&](uint64_t begin, const Rule& rule) {
+    starts_.push_back(static_cast<uint32_t>(begin - fde.begin));
+    rules_.push_back(rule);
+  });
+  function.rows = static_cast<uint32_t>(rules_.size() - function.first);
+  return function;
+}
+
+// The slot's own bucket, or the empty one where it belongs. There always is one: half of them are empty.
+uint32_t& RuleRows::Bucket(uint32_t slot) {
+  const size_t mask = buckets_.size() - 1;
+  size_t at = (slot * 0x9e3779b1u >> 8) & mask;
+  while (buckets_[at] != 0 && functions_[buckets_[at] - 1].slot != slot) at = (at + 1) & mask;
+  return buckets_[at];
+}
+
+void RuleRows::Grow() {
+  buckets_.assign(std::max<size_t>(16, buckets_.size() * 2), 0);
+  for (uint32_t i = 0; i < functions_.size(); ++i) Bucket(functions_[i].slot) = i + 1;
+}
+
+void RuleRows::Forget() {
+  for (std::vector<uint32_t>* part : {&starts_, &buckets_}) *part = {};
+  rules_ = {};
+  functions_ = {};
+  last_ = 0;
+}
+
+// The last row that begins at or before. The first begins with the function.
+Rule RuleRows::RuleIn(const Function& function, uint64_t address) const {
+  const auto wanted = static_cast<uint32_t>(address - function.begin);
+  const auto first = starts_.begin() + function.first;
+  const auto after = std::upper_bound(first, first + function.rows, wanted);
+  return rules_[static_cast<size_t>(after - starts_.begin()) - 1];
+}
+
+// A function's rows are told when the next one is known, which may begin before this one ends.
+void RuleRows::ForEach(Visit visit) {
+  std::vector<std::pair<uint64_t, Rule>> rows;
+  uint64_t end = 0;
+  const auto tell = [&](uint64_t next) {
+    bool more = true;
+    for (size_t i = 0; more && i < rows.size() && rows[i].first < next; ++i) {
+      more = visit(rows[i].first, rows[i].second, false);
+    }
+    if (more && !rows.empty() && end < next) more = visit(end, rows.back().second, true);
+    if (more && !rows.empty() && next - end > kPadding && end < next) more = visit(end + kPadding, Rule(), false);
+    rows.clear();
+    return more;
+  };
+  size_t budget = kMostRuns * records_.section().bytes.size();
+  Fde fde;
+  for (size_t slot = 0; slot < index_.size(); ++slot) {
+    if (!records_.FdeAt(index_.OffsetOf(slot), fde) || fde.begin == fde.end || fde.program.size() > budget) continue;
+    if (fde.end - fde.begin > std::numeric_limits<uint32_t>::max()) continue;
+    if (!rows.empty() && fde.begin < rows.front().first) continue;
+    if (!rows.empty() && fde.begin == rows.front().first) rows.clear();  // the later one counts, as in a look-up
+    if (!tell(fde.begin)) return;
+    budget -= fde.program.size();
+    end = fde.end;
+    ForEachRule(records_, fde, machine_, [&](uint64_t begin, const Rule& rule) { rows.emplace_back(begin, rule); });
+  }
+  tell(std::numeric_limits<uint64_t>::max());
+}
+
+size_t RuleRows::heap_bytes() const {
+  return index_.heap_bytes() + functions_.capacity() * sizeof(Function) + rules_.capacity() * sizeof(Rule) +
+         (starts_.capacity() + buckets_.capacity()) * sizeof(uint32_t);
+}
+
+}  // namespace perfkit::unwind

@@ -1,0 +1,64 @@
+// The rules of one section of call frame information, worked out a function at a time and kept.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "src/unwind/dwarf/cfi_records.h"
+#include "src/unwind/dwarf/fde_index.h"
+#include "src/unwind/dwarf/row_rule.h"
+
+namespace perfkit::unwind {
+
+// One thread at a time.
+class RuleRows {
+ public:
+  // Functions are padded to 16 bytes. What is behind one, and in no other, still belongs to it: no linker says so, but
+  // libdw and others take it so.
+  static constexpr uint64_t kPadding = 15;
+
+  enum class Reach : uint8_t { kExact, kPadded };
+
+  RuleRows(base::Bytes ident, const CfiSection& section, const MachineRegisters& machine);
+
+  // kNone where nothing covers `address`.
+  Rule At(uint64_t address, Reach reach);
+  bool Full(uint64_t address, Reach reach, FullRow& row);
+
+  // Every change of rule, by address, rising; `padded`: `rule` is that of the code before. False from `visit` stops.
+  using Visit = absl::FunctionRef<bool(uint64_t address, const Rule& rule, bool padded)>;
+  void ForEach(Visit visit);
+
+  size_t heap_bytes() const;
+
+ private:
+  // A function's rows in starts_ and rules_.
+  struct Function {
+    uint64_t begin;
+    uint64_t end;  // begin: damaged, or of no length
+    uint32_t slot;
+    uint32_t first;
+    uint32_t rows;
+  };
+
+  const Function* Find(uint64_t address, Reach reach);
+  const Function& FunctionIn(size_t slot);
+  const Function& Decode(size_t slot);
+  uint32_t& Bucket(uint32_t slot);
+  void Forget();
+  void Grow();
+  Rule RuleIn(const Function& function, uint64_t address) const;
+
+  MachineRegisters machine_;
+  CfiRecords records_;
+  FdeIndex index_;
+  std::vector<uint32_t> starts_;  // from the function's begin
+  std::vector<Rule> rules_;
+  std::vector<Function> functions_;
+  std::vector<uint32_t> buckets_;  // by a hash of the slot: 1 + index of functions_
+  uint32_t last_ = 0;              // where the last look-up was; the next one is often there too
+};
+
+}  // namespace perfkit::unwind

@@ -1,0 +1,138 @@
+// Rules and whole rows are what libdw says, at every pc of real libraries.
+#include "tests/unwind/dwarf/oracle.h"
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "src/unwind/dwarf/cfi.h"
+#include "src/unwind/dwarf/frozen_table.h"
+#include "tests/elf/elf_builder.h"
+#include "tests/support/skip.h"
+#include "tests/support/work.h"
+
+namespace perfkit {
+namespace {
+
+using unwind::Rule;
+using unwind::RuleKind;
+
+std::string ReadAll(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+// How far the two agree.
+struct Agreement {
+  uint64_t pcs = 0;      // that libdw knows
+  uint64_t wrong = 0;    // of these, with another rule, or another row
+  uint64_t padding = 0;  // that libdw does not know, at most 15 bytes behind some that it does
+  uint64_t made_up = 0;  // that only perfkit knows otherwise
+  uint64_t frozen = 0;   // where the frozen table says something else
+  uint64_t slow = 0;     // that no rule fits
+  uint64_t changes = 0;  // of rule
+  std::string first;     // what was wrong first
+
+  void Wrong(uint64_t pc, const std::string& what) {
+    if (wrong++ > 0) return;
+    char text[40];
+    snprintf(text, sizeof(text), "%#llx: ", static_cast<unsigned long long>(pc));
+    first = text + what;
+  }
+};
+
+// All that can be known of one pc.
+void Compare(const testing::Oracle& oracle, unwind::Cfi& cfi, uint64_t pc, bool whole, Agreement& agreement) {
+  const Rule rule = cfi.At(pc);
+  const testing::Oracle::Row row = oracle.At(pc);
+  if (row == nullptr) return;
+  ++agreement.pcs;
+  agreement.slow += rule.kind == RuleKind::kSlow;
+  const Rule expected = oracle.RuleOf(row.get());
+  if (rule != expected) {
+    agreement.Wrong(pc, "kind " + std::to_string(int(rule.kind)) + ", libdw: " + std::to_string(int(expected.kind)));
+  }
+  unwind::FullRow full;
+  if (!whole) return;
+  const std::string different = cfi.Full(pc, full) ? oracle.Differs(row.get(), full) : "no row";
+  if (!different.empty()) agreement.Wrong(pc, different);
+}
+
+// Every `step`th pc from the first to the last that either may know; whole rows where rules change, and at some others.
+Agreement CompareAll(const std::string& image, uint64_t step) {
+  const testing::Oracle oracle(image);
+  REQUIRE(oracle.ok());
+  unwind::Cfi cfi(*elf::Image::Parse(testing::BytesOf(image)));
+  const unwind::FrozenTable frozen(cfi);
+  uint64_t begin = UINT64_MAX, end = 0, covered = 0;
+  cfi.ForEachRow([&](uint64_t address, const Rule&) {
+    begin = std::min(begin, address);
+    end = std::max(end, address);
+    return true;
+  });
+  Agreement agreement;
+  Rule last;
+  for (uint64_t pc = begin; pc < end + 32; pc += step) {
+    const Rule rule = cfi.At(pc);
+    agreement.frozen += frozen.At(pc) != rule;
+    agreement.changes += rule != last;
+    const uint64_t known = agreement.pcs;
+    Compare(oracle, cfi, pc, rule != last || pc % 64 == 0, agreement);
+    if (agreement.pcs > known) {
+      covered = pc;
+    } else if (rule.kind != RuleKind::kNone) {
+      ++(pc - covered < 15 + step ? agreement.padding : agreement.made_up);
+    }
+    last = rule;
+  }
+  return agreement;
+}
+
+void CheckAgreement(const std::string& path, uint64_t step, uint64_t least_pcs) {
+  const Agreement agreement = CompareAll(ReadAll(path), step);
+  INFO(path << ": first difference: " << agreement.first);
+  CHECK(agreement.wrong == 0);
+  CHECK(agreement.made_up == 0);
+  CHECK(agreement.frozen == 0);
+  CHECK(agreement.pcs > least_pcs);
+  CHECK(agreement.slow < agreement.pcs / 1000);
+  std::printf("%s: %llu pcs and %llu changes of rule as libdw says, %llu in padding, %llu slow\n", path.c_str(),
+              static_cast<unsigned long long>(agreement.pcs), static_cast<unsigned long long>(agreement.changes),
+              static_cast<unsigned long long>(agreement.padding), static_cast<unsigned long long>(agreement.slow));
+}
+
+// A sanitizer makes a look-up ten times as dear. 3 meets every row of more than two bytes.
+constexpr uint64_t kStep = testing::kSanitized ? 3 : 1;
+
+TEST_CASE("every pc of the C and C++ libraries has the rule that libdw gives it") {
+  for (const char* const name : {"libc.so.6", "libstdc++.so.6"}) {
+    const std::string path = testing::PathOfLibrary(name);
+    REQUIRE(!path.empty());
+    CheckAgreement(path, kStep, 900'000 / kStep);
+  }
+}
+
+TEST_CASE("every instruction of aarch64's C and C++ libraries has the rule that libdw gives it") {
+  for (const char* const name : {"libc.so.6", "libstdc++.so.6"}) {
+    const std::string path = std::string("/usr/aarch64-linux-gnu/lib/") + name;
+    if (!std::filesystem::exists(path)) SKIP_TEST("no " + path + ": install g++-aarch64-linux-gnu");
+    CheckAgreement(path, 4, 200'000);
+  }
+}
+
+TEST_CASE("every pc of large programs has the rule that libdw gives it", "[.heavy]") {
+  int seen = 0;
+  for (const char* const path :
+       {"/usr/lib/gcc/x86_64-linux-gnu/12/cc1plus", "/usr/lib/x86_64-linux-gnu/libLLVM-14.so.1"}) {
+    if (!std::filesystem::exists(path)) continue;
+    CheckAgreement(path, 1, 10'000'000);
+    ++seen;
+  }
+  if (seen == 0) SKIP_TEST("neither GCC's cc1plus nor libLLVM is where Debian has them");
+}
+
+}  // namespace
+}  // namespace perfkit
