@@ -1,87 +1,66 @@
-// Builds and searches flat tables.
+// Searches flat tables.
 #include "src/unwind/dwarf/frozen_table.h"
 
-#include <array>
-#include <bit>
+#include <cstring>
 #include <limits>
-#include <unordered_map>
+
+#include "src/unwind/dwarf/frozen_builder.h"
 
 namespace perfkit::unwind {
 namespace {
 
-// Numbers rules. Neighbours use the same few, so that most are found without a search.
-class Interner {
- public:
-  explicit Interner(std::vector<Rule>& rules) : rules_(rules) {}
-
-  uint16_t Number(const Rule& rule) {
-    const auto bits = std::bit_cast<uint64_t>(rule);
-    Recent& recent = recent_[bits * 0x9e3779b97f4a7c15u >> 56];
-    if (recent.used && recent.bits == bits) return recent.number;
-    recent = {bits, Search(rule, bits), true};
-    return recent.number;
-  }
-
- private:
-  struct Recent {
-    uint64_t bits = 0;
-    uint16_t number = 0;
-    bool used = false;
-  };
-
-  // The last number is kept for all that find no room.
-  uint16_t Search(const Rule& rule, uint64_t bits) {
-    const auto found = numbers_.find(bits);
-    if (found != numbers_.end()) return found->second;
-    const bool full = rules_.size() >= std::numeric_limits<uint16_t>::max();
-    if (full && rules_.size() > std::numeric_limits<uint16_t>::max()) return std::numeric_limits<uint16_t>::max();
-    rules_.push_back(full ? Rule{.kind = RuleKind::kSlow} : rule);
-    const auto number = static_cast<uint16_t>(rules_.size() - 1);
-    if (!full) numbers_.emplace(bits, number);
-    return number;
-  }
-
-  std::vector<Rule>& rules_;
-  std::unordered_map<uint64_t, uint16_t> numbers_;
-  std::array<Recent, 256> recent_;
-};
+// The lower bytes of a little-endian number. Lines have as many bytes left as a code has operands.
+uint32_t ReadLow(const uint8_t* from, size_t size) {
+  uint32_t value = 0;
+  std::memcpy(&value, from, size);
+  return value;
+}
 
 }  // namespace
 
 FrozenTable::FrozenTable(Cfi& cfi) {
-  Interner interner(rules_);
-  cfi.ForEachRow([&](uint64_t address, const Rule& rule) {
-    if (offsets_.empty()) base_ = address;
-    const uint64_t offset = address - base_;
-    const bool beyond = offset > std::numeric_limits<uint32_t>::max();
-    const uint16_t number = interner.Number(beyond ? Rule() : rule);
-    if (offsets_.empty() || number != indices_.back()) {
-      offsets_.push_back(beyond ? std::numeric_limits<uint32_t>::max() : static_cast<uint32_t>(offset));
-      indices_.push_back(number);
-    }
-    return !beyond;
-  });
-  offsets_.shrink_to_fit();
-  indices_.shrink_to_fit();
-  rules_.shrink_to_fit();
+  FrozenBuilder builder;
+  cfi.ForEachRow([&](uint64_t address, const Rule& rule) { return builder.Add(address, rule); });
+  builder.Build(*this);
 }
 
 // Halves what is left without asking where it is: the compiler makes a conditional move of it.
 Rule FrozenTable::At(uint64_t address) const {
-  const uint64_t offset = address - base_;
-  if (offsets_.empty() || address < base_ || offset > std::numeric_limits<uint32_t>::max()) return {};
-  const uint32_t* first = offsets_.data();
-  for (size_t left = offsets_.size(); left > 1;) {
+  const uint64_t wanted = address - base_;
+  if (starts_.empty() || address < base_ || wanted > std::numeric_limits<uint32_t>::max()) return {};
+  const uint32_t* first = starts_.data();
+  for (size_t left = starts_.size(); left > 1;) {
     const size_t half = left / 2;
-    first += first[half] <= offset ? half : 0;
+    first += first[half] <= wanted ? half : 0;
     left -= half;
   }
-  return rules_[indices_[static_cast<size_t>(first - offsets_.data())]];
+  const Line& line = lines_[static_cast<size_t>(first - starts_.data())];
+  Rule rule = rules_[line.rule];
+  uint64_t at = *first;
+  for (size_t i = 0; i < kLineCodes;) {
+    const unsigned code = line.codes[i++];
+    if (code < kEscapes) {
+      const Step step = steps_[code];
+      if ((at += step.delta) > wanted) break;
+      if (code < relative_) {
+        rule.offset += static_cast<int16_t>(step.what);
+      } else {
+        rule = rules_[step.what];
+      }
+      continue;
+    }
+    if (code == kEnd) break;
+    const size_t delta_size = size_t{1} << ((code - kEscapes) / 2), rule_size = 1 + (code - kEscapes) % 2;
+    if ((at += ReadLow(line.codes + i, delta_size)) > wanted) break;
+    rule = rules_[ReadLow(line.codes + i + delta_size, rule_size)];
+    i += delta_size + rule_size;
+  }
+  return rule;
 }
 
 size_t FrozenTable::bytes() const {
-  return sizeof(*this) + offsets_.capacity() * sizeof(uint32_t) + indices_.capacity() * sizeof(uint16_t) +
-         rules_.capacity() * sizeof(Rule);
+  return sizeof(*this) + starts_.capacity() * sizeof(uint32_t) + lines_.capacity() * sizeof(Line) +
+         steps_.capacity() * sizeof(Step) + rules_.capacity() * sizeof(Rule);
 }
 
 }  // namespace perfkit::unwind
