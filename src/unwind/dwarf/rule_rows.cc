@@ -39,10 +39,6 @@ RuleRows::RuleRows(base::Bytes ident, const CfiSection& section, const MachineRe
     : machine_(machine), records_(ident, section), index_(records_, !section.is_eh) {}
 
 Rule RuleRows::At(uint64_t address, Reach reach) {
-  if (last_ < functions_.size()) {
-    const Function& function = functions_[last_];
-    if (address >= function.begin && address < function.end) return RuleIn(function, address);
-  }
   const Function* const function = Find(address, reach);
   return function == nullptr ? Rule() : RuleIn(*function, std::min(address, function->end - 1));
 }
@@ -68,10 +64,7 @@ const RuleRows::Function* RuleRows::Find(uint64_t address, Reach reach) {
   for (size_t slot = count; slot-- > least;) {
     const Function& function = FunctionIn(slot);
     if (address < function.begin || function.begin == function.end) continue;
-    if (address < function.end || (reach == Reach::kPadded && address - function.end < kPadding)) {
-      last_ = static_cast<uint32_t>(&function - functions_.data());
-      return &function;
-    }
+    if (address < function.end || (reach == Reach::kPadded && address - function.end < kPadding)) return &function;
   }
   return nullptr;
 }
@@ -123,7 +116,6 @@ void RuleRows::Forget() {
   for (std::vector<uint32_t>* part : {&starts_, &buckets_}) *part = {};
   rules_ = {};
   functions_ = {};
-  last_ = 0;
 }
 
 // The last row that begins at or before. The first begins with the function.

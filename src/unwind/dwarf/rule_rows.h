@@ -58,7 +58,6 @@ class RuleRows {
   std::vector<Rule> rules_;
   std::vector<Function> functions_;
   std::vector<uint32_t> buckets_;  // by a hash of the slot: 1 + index of functions_
-  uint32_t last_ = 0;              // where the last look-up was; the next one is often there too
 };
 
 }  // namespace perfkit::unwind
