@@ -159,7 +159,8 @@ inline unwind::Rule Oracle::RuleOf(Dwarf_Frame* row) const {
     rule.flags |= Rule::kReturnAtSlot;
     rule.slot = static_cast<int16_t>(pc_at / 8);
   }
-  return offset == rule.offset && fp_at % 8 == 0 && pc_at % 8 == 0 ? rule : slow;
+  const int64_t slot_at = fp_saved ? fp_at : (rule.flags & Rule::kReturnAtSlot) != 0 ? pc_at : 0;
+  return offset == rule.offset && slot_at == int64_t{rule.slot} * 8 ? rule : slow;
 }
 
 inline std::string Oracle::Differs(Dwarf_Frame* row, const unwind::FullRow& full) const {
