@@ -1,8 +1,7 @@
-// What is mapped where: takes records, and locates pcs.
+// Locates pcs, and opens modules.
 #include "src/symbolize/core.h"
 
-#include "absl/strings/str_format.h"
-#include "src/base/text.h"
+#include <utility>
 
 namespace perfkit::symbolize {
 namespace {
@@ -10,13 +9,6 @@ namespace {
 // Modules that are none, in the order of their numbers.
 enum : uint32_t { kUnknown, kKernel, kHypervisor, kGuestKernel, kGuestUser };
 constexpr const char* kNoModules[] = {"[unknown]", "[kernel]", "[hypervisor]", "[guest.kernel]", "[guest.user]"};
-
-// More than any system runs; then pcs in further ones stay unknown.
-constexpr size_t kMostModules = 64 << 10;
-// Samples of a process may come after its end, from another ring: so many of the dead are remembered.
-constexpr size_t kMostDead = 1024;
-
-std::string KeyOf(const ModuleId& id) { return absl::StrFormat("%s\n%d\n", id.path, id.inode) + id.build_id; }
 
 uint32_t NoModuleOf(CpuMode mode) {
   switch (mode) {
@@ -30,108 +22,23 @@ uint32_t NoModuleOf(CpuMode mode) {
 
 }  // namespace
 
-Core::Core(SymbolizerOptions options) : options_(std::move(options)) {
-  for (const char* name : kNoModules) modules_.emplace_back(ModuleId{name, 0, "", 0});
-}
+Core::Core(SymbolizerOptions options) : options_(std::move(options)), processes_(options_.proc, kNoModules) {}
 
-bool Core::Add(const RawRecord& record, const SampleLayout& layout) {
-  bool changes = false;
-  Dispatch(record, layout,
-           Overloaded{[&](const MmapRecord& map) { OnMmap(map), changes = true; },
-                      [&](const ForkRecord& fork) { OnFork(fork), changes = fork.pid != fork.parent_pid; },
-                      [&](const ExitRecord& exit) { OnExit(exit); },
-                      [&](const CommRecord& comm) {
-                        if (comm.exec) ProcessOf(comm.pid).space.Clear(), changes = true;
-                      }});
-  return changes;
-}
-
-// Data over what was code: no code is there any more.
-void Core::OnMmap(const MmapRecord& map) {
-  if (map.length > UINT64_MAX - map.address) return;
-  Space& space = ProcessOf(map.pid).space;
-  const uint64_t end = map.address + map.length;
-  if (map.data) return space.Unmap(map.address, end);
-  std::string build_id(reinterpret_cast<const char*>(map.build_id.data()), map.build_id.size());
-  const uint32_t module =
-      ModuleOf({std::string(map.name), map.inode, std::move(build_id), static_cast<pid_t>(map.pid)});
-  space.Map({map.address, end, modules_[module].OffsetOf(map.address, map.file_offset), module});
-}
-
-// A new process has what its parent had; a thread has what its process has.
-void Core::OnFork(const ForkRecord& fork) {
-  if (fork.pid == fork.parent_pid) return;
-  const Process* const parent = FindProcess(fork.parent_pid);
-  const Space space = parent == nullptr ? Space() : parent->space;
-  ProcessOf(fork.pid).space = space;
-}
-
-// Its first thread's end is not yet the process's, whose other threads may live on: it is forgotten after others.
-void Core::OnExit(const ExitRecord& exit) {
-  if (exit.pid != exit.tid) return;
-  const Process* const process = FindProcess(exit.pid);
-  if (process == nullptr) return;
-  dead_.emplace_back(exit.pid, process->epoch);
-  if (dead_.size() <= kMostDead) return;
-  const auto [pid, epoch] = dead_.front();
-  dead_.pop_front();
-  const Process* const oldest = FindProcess(pid);
-  if (oldest != nullptr && oldest->epoch == epoch) Forget(pid);
-}
-
-void Core::Forget(uint32_t pid) {
-  last_ = nullptr;
-  processes_.erase(pid);
-}
-
-// To be changed, which makes what was remembered of it void.
-Core::Process& Core::ProcessOf(uint32_t pid) {
-  Process& process = processes_[pid];
-  process.epoch = ++epochs_;
-  last_ = nullptr;
-  return process;
-}
-
-const Core::Process* Core::FindProcess(uint32_t pid) {
-  if (last_ != nullptr && last_pid_ == pid) return last_;
-  const auto found = processes_.find(pid);
-  if (found == processes_.end()) return nullptr;
-  last_pid_ = pid;
-  return last_ = &found->second;
-}
-
-uint32_t Core::ModuleOf(ModuleId id) {
-  const auto [found, is_new] = module_index_.try_emplace(KeyOf(id), static_cast<uint32_t>(modules_.size()));
-  if (!is_new) return found->second;
-  if (modules_.size() >= kMostModules) return found->second = kUnknown;
-  modules_.emplace_back(std::move(id));
-  return found->second;
-}
-
-absl::Status Core::AddProcess(pid_t pid) {
-  const absl::StatusOr<std::string> maps = proc::ReadMaps(pid, options_.proc);
-  if (!maps.ok()) return maps.status();
-  Space& space = ProcessOf(static_cast<uint32_t>(pid)).space;
-  space.Clear();
-  base::ForEachPiece(*maps, '\n', [&](std::string_view line) {
-    const std::optional<proc::MapLine> map = proc::ParseMapLine(line);
-    if (!map || !map->executable) return;
-    const std::string_view path = map->path.empty() ? "//anon" : map->path;
-    const uint32_t module = ModuleOf({std::string(path), map->inode, "", pid});
-    space.Map({map->begin, map->end, modules_[module].OffsetOf(map->begin, map->file_offset), module});
-  });
-  return absl::OkStatus();
+// Modules are numbered as they are mapped; they are made here when one is asked for.
+Module& Core::ModuleAt(uint32_t number) {
+  while (modules_.size() <= number) modules_.emplace_back(processes_.modules()[modules_.size()]);
+  return modules_[number];
 }
 
 CodePlace Core::LocateIn(const Process* process, uint64_t pc) const {
-  const MappedRange* const range = process == nullptr ? nullptr : process->space.Find(pc);
+  const proc::MappedRange* const range = process == nullptr ? nullptr : process->space.Find(pc);
   if (range == nullptr) return {kUnknown, pc};
   return {range->module, range->offset + (pc - range->begin)};
 }
 
 CodePlace Core::Locate(uint32_t pid, uint64_t pc, CpuMode mode) {
   if (mode != CpuMode::kUser) return {NoModuleOf(mode), pc};
-  return LocateIn(FindProcess(pid), pc);
+  return LocateIn(processes_.Find(pid), pc);
 }
 
 }  // namespace perfkit::symbolize

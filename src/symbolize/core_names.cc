@@ -24,7 +24,7 @@ std::string_view Core::Readable(std::string_view name) {
 }
 
 Symbol Core::NameInKernel(uint64_t pc) {
-  Symbol symbol{.function = {}, .module = modules_[kKernelModule].name(), .offset = pc, .kernel = true};
+  Symbol symbol{.function = {}, .module = ModuleAt(kKernelModule).name(), .offset = pc, .kernel = true};
   kernel_names_.Load(options_.proc);
   const std::optional<KernelNames::Found> found = kernel_names_.Find(pc);
   if (!found) return symbol;
@@ -35,9 +35,9 @@ Symbol Core::NameInKernel(uint64_t pc) {
 }
 
 Symbol Core::NameInModule(CodePlace place) {
-  Module& module = modules_[place.module];
+  Module& module = ModuleAt(place.module);
   Symbol symbol{.function = {}, .module = module.name(), .offset = place.offset, .kernel = false};
-  if (!module.is_file() && !module.is_vdso()) return symbol;
+  if (!module.has_file()) return symbol;
   module.Load(options_.proc, options_.debug_root);
   const std::optional<uint64_t> address = module.AddressOf(place.offset);
   if (!address) return symbol;
@@ -50,7 +50,7 @@ Symbol Core::NameInModule(CodePlace place) {
 }
 
 const Symbol& Core::Name(CodePlace place) {
-  if (place.module >= modules_.size()) place.module = 0;
+  if (place.module >= processes_.modules().size()) place.module = 0;
   if (names_.size() >= kMostNames) names_.clear();
   const auto [found, is_new] = names_.try_emplace(place);
   if (is_new) found->second = place.module == kKernelModule ? NameInKernel(place.offset) : NameInModule(place);
@@ -58,7 +58,7 @@ const Symbol& Core::Name(CodePlace place) {
 }
 
 const Symbol& Core::Resolve(uint32_t pid, uint64_t pc, CpuMode mode) {
-  const Process* const process = mode == CpuMode::kUser ? FindProcess(pid) : nullptr;
+  const Process* const process = mode == CpuMode::kUser ? processes_.Find(pid) : nullptr;
   const bool kernel = mode == CpuMode::kKernel;
   if (process == nullptr && !kernel) return Name(Locate(pid, pc, mode));
   const uint64_t epoch = kernel ? kKernelEpoch : process->epoch;

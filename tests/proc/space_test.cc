@@ -1,11 +1,11 @@
 // What a process has mapped, against an array with one element an address.
-#include "src/symbolize/space.h"
+#include "src/proc/space.h"
 
 #include <array>
 #include <catch2/catch.hpp>
 #include <random>
 
-namespace perfkit::symbolize {
+namespace perfkit::proc {
 namespace {
 
 TEST_CASE("a new mapping takes the place of what was there", "[space]") {
@@ -71,4 +71,4 @@ TEST_CASE("random mappings are found where they are", "[space]") {
 }
 
 }  // namespace
-}  // namespace perfkit::symbolize
+}  // namespace perfkit::proc

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace perfkit::symbolize {
+namespace perfkit::proc {
 
 // A piece of memory that holds a piece of a module.
 struct MappedRange {
@@ -35,4 +35,4 @@ class Space {
   std::vector<MappedRange> ranges_;  // in rising order, none over another
 };
 
-}  // namespace perfkit::symbolize
+}  // namespace perfkit::proc

@@ -1,9 +1,9 @@
 // A sorted list of ranges, where new ones cut old ones.
-#include "src/symbolize/space.h"
+#include "src/proc/space.h"
 
 #include <algorithm>
 
-namespace perfkit::symbolize {
+namespace perfkit::proc {
 namespace {
 
 // The first range that ends behind `address`.
@@ -43,4 +43,4 @@ const MappedRange* Space::Find(uint64_t address) const {
   return found != ranges_.end() && found->begin <= address ? &*found : nullptr;
 }
 
-}  // namespace perfkit::symbolize
+}  // namespace perfkit::proc

@@ -1,0 +1,86 @@
+// What processes have mapped, by hand-made records; names and edges are the Symbolizer's tests, in tests/symbolize.
+#include "src/proc/processes.h"
+
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+
+#include "tests/support/record_builder.h"
+
+namespace perfkit::proc {
+namespace {
+
+using testing::RecordBuilder;
+
+constexpr const char* kNone[] = {"[unknown]"};
+
+bool Feed(Processes& processes, const std::string& bytes) {
+  static const SampleLayout layout{AttrBits{}};
+  LinearReader reader(std::as_bytes(std::span(bytes)));
+  RawRecord record;
+  return reader.Next(record) && processes.Add(record, layout);
+}
+
+std::string Map(uint32_t pid, uint64_t address, uint64_t length, uint64_t offset, const char* name, uint64_t inode) {
+  RecordBuilder record;
+  record.U32(pid).U32(pid).U64(address).U64(length).U64(offset);
+  record.U32(8).U32(1).U64(inode).U64(0).U32(5).U32(2).Text(name);
+  return record.Finish(RecordType::kMmap2, 2);
+}
+
+std::string Task(RecordType type, uint32_t pid, uint32_t parent) {
+  return RecordBuilder().U32(pid).U32(parent).U32(pid).U32(parent).U64(1).Finish(type, 2);
+}
+
+TEST_CASE("every change of what a process has mapped has an epoch of its own", "[processes]") {
+  Processes processes("/proc", kNone);
+  CHECK(processes.Find(7) == nullptr);
+  CHECK(Feed(processes, Map(7, 0x1000, 0x1000, 0, "/a", 5)));
+  const uint64_t first = processes.Find(7)->epoch;
+  CHECK(Feed(processes, Map(8, 0x1000, 0x1000, 0, "/a", 5)));
+  CHECK(processes.Find(7)->epoch == first);
+  CHECK(processes.Find(8)->epoch != first);
+  CHECK(Feed(processes, Map(7, 0x5000, 0x1000, 0, "/b", 6)));
+  CHECK(processes.Find(7)->epoch != first);
+  CHECK(processes.Find(7)->epoch != processes.Find(8)->epoch);
+}
+
+TEST_CASE("a file that two processes have mapped is one module; another file of that name is another", "[processes]") {
+  Processes processes("/proc", kNone);
+  Feed(processes, Map(7, 0x1000, 0x1000, 0x3000, "/a", 5));
+  Feed(processes, Map(8, 0x9000, 0x1000, 0x3000, "/a", 5));
+  Feed(processes, Map(8, 0x20000, 0x1000, 0, "/a", 6));
+  const MappedRange* const one = processes.Find(7)->space.Find(0x1010);
+  const MappedRange* const two = processes.Find(8)->space.Find(0x9010);
+  REQUIRE((one != nullptr && two != nullptr));
+  CHECK(one->module == two->module);
+  CHECK(one->offset == 0x3000);
+  CHECK(processes.Find(8)->space.Find(0x20000)->module != one->module);
+  CHECK(processes.modules()[one->module].path == "/a");
+  CHECK(processes.modules().size() == 3);
+}
+
+TEST_CASE("a child has what its parent had, and exec takes it all away", "[processes]") {
+  Processes processes("/proc", kNone);
+  Feed(processes, Map(7, 0x1000, 0x1000, 0, "/a", 5));
+  CHECK(Feed(processes, Task(RecordType::kFork, 8, 7)));
+  CHECK_FALSE(Feed(processes, Task(RecordType::kFork, 8, 8)));  // a thread
+  REQUIRE(processes.Find(8)->space.Find(0x1000) != nullptr);
+  const std::string exec = RecordBuilder().U32(8).U32(8).Text("new").Finish(RecordType::kComm, kMiscCommExec);
+  CHECK(Feed(processes, exec));
+  CHECK(processes.Find(8)->space.Find(0x1000) == nullptr);
+  CHECK(processes.Find(7)->space.Find(0x1000) != nullptr);
+}
+
+TEST_CASE("this process has its own code, and no other process has its number", "[processes]") {
+  Processes processes("/proc", kNone);
+  REQUIRE(processes.AddProcess(getpid()).ok());
+  const auto here = reinterpret_cast<uint64_t>(&Feed);
+  const MappedRange* const range = processes.Find(static_cast<uint32_t>(getpid()))->space.Find(here);
+  REQUIRE(range != nullptr);
+  CHECK(processes.modules()[range->module].is_file());
+  CHECK(absl::IsNotFound(processes.AddProcess(0x7ffffff)));
+}
+
+}  // namespace
+}  // namespace perfkit::proc
