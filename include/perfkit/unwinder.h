@@ -40,7 +40,7 @@ enum class StackEnd : uint8_t {
   kUnreadable,   // the caller would have to be where no stack is: damaged, or the memory was not there
   kNoProgress,   // the caller's frame would not lie above its callee's: damaged
   kLimit,        // there are more frames than there was room for
-  kNoStack,      // the sample holds registers and no stack: its one frame is the interrupted code
+  kNoStack,      // no byte of the stack was copied: it was not asked for, or not in memory; one frame
   kNoRegisters,  // the sample holds no registers of 64-bit user code (a kernel thread has none): no frame at all
 };
 // "root", "truncated", …

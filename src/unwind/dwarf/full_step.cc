@@ -1,0 +1,124 @@
+// Recovers each register as its recipe says: DWARF 5, 6.4.1 and 6.4.3.
+#include "src/unwind/dwarf/full_step.h"
+
+#include "src/unwind/dwarf/expression.h"
+
+namespace perfkit::unwind {
+namespace {
+
+// One frame's step: what was, and what reads of it found.
+template <class Machine>
+class FullStepper {
+ public:
+  FullStepper(const FullRow& row, const StackBytes& stack, uint64_t bias, const FullRegisters& callee)
+      : row_(row), stack_(stack), callee_(callee), bias_(bias) {}
+
+  bool Run(FullRegisters& caller, StackEnd& why) {
+    const unsigned column = row_.return_register < FullRow::kRegisters ? row_.return_register : Machine::kPc;
+    const Recipe comes_back = row_.Of(column);
+    if (comes_back.how == Recovery::kUndefined) return why = StackEnd::kRoot, false;
+    cfa_ = Cfa();
+    if (!cfa_) return why = why_, false;
+    for (unsigned i = 0; i < Machine::kRegisters; ++i) caller.Set(i, Recover(i, row_.Of(i)));
+    std::optional<uint64_t> pc = column == Machine::kPc ? caller.Get(column) : Recover(column, comes_back);
+    // What nobody saved is still in its register, which the next call takes: only the innermost frame's is good.
+    if (comes_back.how == Recovery::kUnspecified && callee_.interrupted && Machine::kLinkRegister) {
+      pc = callee_.Get(column);
+    }
+    if (!pc) return why = why_, false;
+    if (row_.Of(Machine::kSp).how == Recovery::kUnspecified) caller.Set(Machine::kSp, cfa_);
+    caller.Set(Machine::kPc, Machine::CodeAddress(*pc));
+    caller.interrupted = row_.signal_frame;
+    const bool in_memory = comes_back.how == Recovery::kAtOffset || comes_back.how == Recovery::kAtExpression;
+    return Progresses(caller, !in_memory, why);
+  }
+
+ private:
+  // `in_register`: the return address is; then the innermost frame may take no stack.
+  bool Progresses(const FullRegisters& caller, bool in_register, StackEnd& why) const {
+    if (row_.signal_frame) return true;
+    const uint64_t below = callee_.ValueOr0(Machine::kSp), sp = caller.ValueOr0(Machine::kSp);
+    const bool may_stay = in_register && callee_.interrupted;
+    if (sp < below || (sp == below && !may_stay)) return why = StackEnd::kNoProgress, false;
+    return !IsZeroCaller(StateOf<Machine>(caller)) || (why = StackEnd::kRoot, false);
+  }
+
+  std::optional<uint64_t> Cfa() {
+    switch (row_.cfa.how) {
+      case Recovery::kRegister: {
+        const std::optional<uint64_t> base = callee_.Get(row_.cfa.number);
+        return base ? std::optional(*base + static_cast<uint64_t>(row_.cfa.value)) : std::nullopt;
+      }
+      case Recovery::kExpression: return Evaluated(row_.cfa, std::nullopt);
+      default: return std::nullopt;
+    }
+  }
+
+  std::optional<uint64_t> Recover(unsigned number, const Recipe& recipe) {
+    const auto value = static_cast<uint64_t>(recipe.value);
+    switch (recipe.how) {
+      case Recovery::kUnspecified: return (Machine::kPreserved >> number & 1) != 0 ? callee_.Get(number) : std::nullopt;
+      case Recovery::kUndefined: return std::nullopt;
+      case Recovery::kSame: return callee_.Get(number);
+      case Recovery::kAtOffset: return Saved(number, *cfa_ + value);
+      case Recovery::kOffset: return *cfa_ + value;
+      case Recovery::kRegister: return callee_.Get(recipe.number);
+      case Recovery::kAtExpression: {
+        if (IsTakenBack(recipe)) return callee_.Get(number);
+        const std::optional<uint64_t> address = Evaluated(recipe, cfa_);
+        return address ? Saved(number, *address) : std::nullopt;
+      }
+      case Recovery::kExpression: return Evaluated(recipe, cfa_);
+    }
+    return std::nullopt;
+  }
+
+  // A realigned stack's frame is found by fp, and so is what it saved (g++ writes such expressions). Where the CFA is
+  // not, fp has not been set yet, or was taken back with the others; g++ goes on to say that they were saved.
+  bool IsTakenBack(const Recipe& recipe) const {
+    constexpr uint8_t kByFp = 0x70 + Machine::kFp;  // DW_OP_breg6, DW_OP_breg29
+    const std::optional<uint8_t> operation = base::ReadAt<uint8_t>(row_.Expression(recipe), 0);
+    const bool cfa_by_fp = row_.cfa.how != Recovery::kRegister || row_.cfa.number == Machine::kFp;
+    return callee_.interrupted && !cfa_by_fp && operation == kByFp;
+  }
+
+  // Below sp nothing is saved any more: an epilogue that has taken the register back (step.h).
+  std::optional<uint64_t> Saved(unsigned number, uint64_t address) {
+    if (callee_.interrupted && address < callee_.ValueOr0(Machine::kSp)) return callee_.Get(number);
+    return Word(address, 8);
+  }
+
+  std::optional<uint64_t> Word(uint64_t address, unsigned size) {
+    const std::optional<uint64_t> word = stack_.ReadPart(address, size);
+    if (!word) why_ = stack_.Missing(address, callee_.interrupted && !stack_.Holds(callee_.ValueOr0(Machine::kSp)));
+    return word;
+  }
+
+  std::optional<uint64_t> Evaluated(const Recipe& recipe, std::optional<uint64_t> initial) {
+    const auto memory = [this](uint64_t address, unsigned size) { return Word(address, size); };
+    const auto reg = [this](uint64_t number) { return callee_.Get(number); };
+    return Evaluate(row_.Expression(recipe), initial, {.memory = memory, .reg = reg, .cfa = cfa_, .bias = bias_});
+  }
+
+  const FullRow& row_;
+  const StackBytes& stack_;
+  const FullRegisters& callee_;
+  const uint64_t bias_;
+  std::optional<uint64_t> cfa_;
+  StackEnd why_ = StackEnd::kUnreadable;
+};
+
+}  // namespace
+
+template <class Machine>
+bool FullStep(const FullRow& row, const StackBytes& stack, uint64_t bias, FullRegisters& registers, StackEnd& why) {
+  FullRegisters caller;
+  if (!FullStepper<Machine>(row, stack, bias, registers).Run(caller, why)) return false;
+  registers = caller;
+  return true;
+}
+
+template bool FullStep<X86_64>(const FullRow&, const StackBytes&, uint64_t, FullRegisters&, StackEnd&);
+template bool FullStep<Aarch64>(const FullRow&, const StackBytes&, uint64_t, FullRegisters&, StackEnd&);
+
+}  // namespace perfkit::unwind
