@@ -64,7 +64,6 @@ class FullStepper {
       case Recovery::kOffset: return *cfa_ + value;
       case Recovery::kRegister: return callee_.Get(recipe.number);
       case Recovery::kAtExpression: {
-        if (IsTakenBack(recipe)) return callee_.Get(number);
         const std::optional<uint64_t> address = Evaluated(recipe, cfa_);
         return address ? Saved(number, *address) : std::nullopt;
       }
@@ -73,18 +72,12 @@ class FullStepper {
     return std::nullopt;
   }
 
-  // A realigned stack's frame is found by fp, and so is what it saved (g++ writes such expressions). Where the CFA is
-  // not, fp has not been set yet, or was taken back with the others; g++ goes on to say that they were saved.
-  bool IsTakenBack(const Recipe& recipe) const {
-    constexpr uint8_t kByFp = 0x70 + Machine::kFp;  // DW_OP_breg6, DW_OP_breg29
-    const std::optional<uint8_t> operation = base::ReadAt<uint8_t>(row_.Expression(recipe), 0);
-    const bool cfa_by_fp = row_.cfa.how != Recovery::kRegister || row_.cfa.number == Machine::kFp;
-    return callee_.interrupted && !cfa_by_fp && operation == kByFp;
-  }
-
-  // Below sp nothing is saved any more: an epilogue that has taken the register back (step.h).
+  // What the innermost frame has saved lies between its sp and its CFA. Elsewhere: an epilogue has taken the register
+  // back already. Its slot is below sp; or it is found by fp (as g++ writes of frames that realign the stack), and fp
+  // is the caller's again, which points above.
   std::optional<uint64_t> Saved(unsigned number, uint64_t address) {
-    if (callee_.interrupted && address < callee_.ValueOr0(Machine::kSp)) return callee_.Get(number);
+    const bool outside = address < callee_.ValueOr0(Machine::kSp) || address >= *cfa_;
+    if (callee_.interrupted && !row_.signal_frame && outside) return callee_.Get(number);
     return Word(address, 8);
   }
 

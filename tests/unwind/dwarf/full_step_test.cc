@@ -140,7 +140,7 @@ TEST_CASE("an epilogue of the innermost frame has taken back what lies below sp"
   CHECK_FALSE(StepFully(row, OrdinaryStack(), registers).registers.Get(3).has_value());
 }
 
-TEST_CASE("what a realigned frame saved is taken back where its CFA does not go by fp", "[full_step]") {
+TEST_CASE("what a realigned frame saved is taken back where fp points above its CFA", "[full_step]") {
   constexpr uint8_t kSection[] = {0x76, 0x00};  // DW_OP_breg6 0
   FullRow row = OrdinaryRow();
   row.section = std::as_bytes(std::span(kSection));
@@ -149,6 +149,9 @@ TEST_CASE("what a realigned frame saved is taken back where its CFA does not go 
   FullRegisters registers = RegistersWithFp(kFullStack + 64);
   registers.interrupted = true;
   CHECK(StepFully(row, stack, registers).registers.Get(X86_64::kFp) == kFullStack + 64);
+  registers.Set(X86_64::kFp, kFullStack + 16);
+  CHECK(StepFully(row, stack, registers).registers.Get(X86_64::kFp) == 0x7777);
+  registers = RegistersWithFp(kFullStack + 64);
   registers.interrupted = false;
   CHECK(StepFully(row, stack, registers).registers.Get(X86_64::kFp) == 0xbad);
 }
