@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "src/base/flatten.h"
+
 namespace perfkit::symbolize {
 namespace {
 
@@ -84,28 +86,13 @@ void SymbolTableBuilder::EndOpenOnes() {
   entries_.resize(kept);
 }
 
-// A stack of the entries that reach over the current address. Each entry is pushed once and popped once.
 SymbolTable SymbolTableBuilder::Build() && {
   MergeAliases();
   EndOpenOnes();
   SymbolTable table;
-  std::vector<const Entry*> open;
-  uint64_t at = 0;
-  const auto emit_until = [&](uint64_t to) {
-    while (!open.empty() && at < to) {
-      const Entry& top = *open.back();
-      const uint64_t end = std::min(top.end, to);
-      if (at < end) table.pieces_.push_back({at, end, top.begin, top.name_at, top.name_size});
-      at = std::max(at, end);
-      if (top.end <= at) open.pop_back();
-    }
-  };
-  for (const Entry& entry : entries_) {
-    emit_until(entry.begin);
-    at = entry.begin;
-    open.push_back(&entry);
-  }
-  emit_until(std::numeric_limits<uint64_t>::max());
+  base::Flatten(entries_, [&](uint64_t begin, uint64_t end, const Entry& entry) {
+    table.pieces_.push_back({begin, end, entry.begin, entry.name_at, entry.name_size});
+  });
   table.pieces_.shrink_to_fit();
   table.names_ = std::move(names_);
   return table;

@@ -1,0 +1,85 @@
+// Ranges that lie over each other, made into pieces that do not, so that one binary search finds what is at an address.
+//
+//   f  [----------------)            f f g g h g f f
+//   g      [-------)         ─>      what begins last is on top
+//   h          [-)
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace perfkit::base {
+
+// Calls `emit(begin, end, entry)` for each piece in rising order. `sorted`: things with `begin` and `end`, by begin; of
+// two that begin alike the later one is on top. A stack of the entries that reach over the current address: each is
+// pushed once and popped once.
+template <class Entry, class Emit>
+void Flatten(const std::vector<Entry>& sorted, Emit&& emit) {
+  std::vector<const Entry*> open;
+  uint64_t at = 0;
+  const auto emit_until = [&](uint64_t to) {
+    while (!open.empty() && at < to) {
+      const Entry& top = *open.back();
+      const uint64_t end = std::min<uint64_t>(top.end, to);
+      if (at < end) emit(at, end, top);
+      at = std::max(at, end);
+      if (top.end <= at) open.pop_back();
+    }
+  };
+  for (const Entry& entry : sorted) {
+    emit_until(entry.begin);
+    at = entry.begin;
+    open.push_back(&entry);
+  }
+  emit_until(std::numeric_limits<uint64_t>::max());
+}
+
+// Which of numbered things an address lies in. Immutable once built; any thread.
+class FlatRanges {
+ public:
+  struct Range {
+    uint64_t begin = 0, end = 0;
+    uint32_t id = 0;
+  };
+  static constexpr uint32_t kNone = ~0u;
+
+  void Add(uint64_t begin, uint64_t end, uint32_t id) {
+    if (begin < end) ranges_.push_back({begin, end, id});
+  }
+
+  // After the last Add. Of ranges that begin alike the shorter one is on top, of equal ones that of the greater number.
+  void Build() {
+    std::sort(ranges_.begin(), ranges_.end(), [](const Range& a, const Range& b) {
+      if (a.begin != b.begin) return a.begin < b.begin;
+      return a.end != b.end ? a.end > b.end : a.id < b.id;
+    });
+    std::vector<Range> pieces;
+    Flatten(ranges_, [&](uint64_t begin, uint64_t end, const Range& range) {
+      const bool goes_on = !pieces.empty() && pieces.back().end == begin && pieces.back().id == range.id;
+      if (goes_on) {
+        pieces.back().end = end;
+      } else {
+        pieces.push_back({begin, end, range.id});
+      }
+    });
+    pieces.shrink_to_fit();
+    ranges_ = std::move(pieces);
+  }
+
+  uint32_t Find(uint64_t address) const {
+    const auto after = std::upper_bound(ranges_.begin(), ranges_.end(), address,
+                                        [](uint64_t at, const Range& range) { return at < range.begin; });
+    if (after == ranges_.begin() || address >= std::prev(after)->end) return kNone;
+    return std::prev(after)->id;
+  }
+
+  size_t bytes() const { return ranges_.capacity() * sizeof(Range); }
+  const std::vector<Range>& ranges() const { return ranges_; }
+
+ private:
+  std::vector<Range> ranges_;
+};
+
+}  // namespace perfkit::base
