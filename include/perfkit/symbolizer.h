@@ -18,10 +18,12 @@
 #include <compare>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "perfkit/record.h"
 
@@ -29,7 +31,8 @@ namespace perfkit {
 
 namespace symbolize {
 class Core;
-}
+class LineSource;
+}  // namespace symbolize
 
 // A place in a module, whatever the address at which a process has it mapped: also a key to count by. Of one
 // Symbolizer: another one numbers its modules in its own way.
@@ -55,10 +58,30 @@ struct Symbol {
   bool named() const { return !function.empty(); }
 };
 
+// One call at a place: the function itself, or one that the compiler inlined there.
+struct SourceFrame {
+  std::string_view function;  // "" when it has no name
+  std::string_view file;      // as the compiler was given it, below the folder that it ran in; "" when nobody knows
+  uint32_t line = 0;          // 0: of no line, or nobody knows
+  uint32_t column = 0;        // in bytes from 1; 0: nobody knows
+  bool inlined = false;       // into the next one, which calls it there
+};
+
+// One of many places, see Symbolizer::ResolveAll. The frames are gone when the visitor returns.
+struct ResolvedPlace {
+  size_t index = 0;  // in the list that was given
+  Symbol symbol;
+  std::span<const SourceFrame> frames;
+  size_t done = 0;  // how many are, with this one: progress
+};
+
 // A module whose names were asked for.
 struct SymbolizedModule {
   std::string name;
-  absl::Status status;     // OK, or why it has no names: what was asked, what is in the way, what would help
+  // OK, or why it has no names, or few: what was asked, what is in the way, what would help.
+  absl::Status status;
+  // The same of source lines and inlined calls. OK as long as nobody asks for them.
+  absl::Status lines;
   size_t symbols = 0;      // pieces of code with a name
   std::string debug_file;  // the separate file that some of the names come from, if any
 };
@@ -68,6 +91,10 @@ struct SymbolizerOptions {
   // Where separate debug files are; "": nowhere.
   std::string debug_root = "/usr/lib/debug";
   std::string proc = "/proc";
+  // Reads source lines and inlined calls: perfkit::DwarfLines (dwarf_lines.h, component perfkit::dwarf), or nullptr.
+  std::unique_ptr<symbolize::LineSource> (*lines)(size_t cache_bytes) = nullptr;
+  // How much may be kept of what was decoded of debug information, in all modules together.
+  size_t lines_cache_bytes = 64 << 20;
 };
 
 // Knows what processes have mapped, and the names in it. For one thread at a time. Moves, never copies.
@@ -76,7 +103,7 @@ struct SymbolizerOptions {
 // the kernel's names when the first name of the kernel is. Files are read as they are then: one that was replaced since
 // it ran is noticed and gives no names. Allocates as it learns; a place that was named before costs some ten ns.
 //
-// Not there yet: source lines and inlined calls, compressed symbols (.gnu_debugdata), names of code made at run time.
+// Not there yet: names of code made at run time, debug files from a server (debuginfod).
 class Symbolizer {
  public:
   explicit Symbolizer(SymbolizerOptions options = {});
@@ -99,6 +126,16 @@ class Symbolizer {
   Symbol Name(CodePlace place);
   // Both at once.
   Symbol Resolve(uint32_t pid, uint64_t pc, CpuMode mode = CpuMode::kUser);
+
+  // The calls at a place: what was inlined there, the innermost first, and the function itself last. Never empty:
+  // without debug information it is what Name says, and SymbolizedModule::lines says why. The frames are valid until
+  // the next call of this Symbolizer, the texts as long as it lives. The first one in a module reads its units' ranges,
+  // each first one in a unit decodes that (some ms for a large one); then some 100 ns.
+  std::span<const SourceFrame> Inlined(CodePlace place);
+
+  // Both of many places: module by module and in the order of their code, so that each unit is decoded once, however
+  // little of it may be kept. `visit` gets one after the other and may stop by returning false; whether it never did.
+  bool ResolveAll(std::span<const CodePlace> places, absl::FunctionRef<bool(const ResolvedPlace&)> visit);
 
   // All whose names were asked for, the kernel among them, by name.
   std::vector<SymbolizedModule> Modules() const;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <deque>
+#include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -10,6 +12,7 @@
 #include "perfkit/symbolizer.h"
 #include "src/proc/processes.h"
 #include "src/symbolize/kernel_names.h"
+#include "src/symbolize/line_source.h"
 #include "src/symbolize/module.h"
 
 namespace perfkit::symbolize {
@@ -23,6 +26,8 @@ class Core {
   CodePlace Locate(uint32_t pid, uint64_t pc, CpuMode mode);
   const Symbol& Name(CodePlace place);
   const Symbol& Resolve(uint32_t pid, uint64_t pc, CpuMode mode);
+  std::span<const SourceFrame> Inlined(CodePlace place);
+  bool ResolveAll(std::span<const CodePlace> places, absl::FunctionRef<bool(const ResolvedPlace&)> visit);
   std::vector<SymbolizedModule> Modules() const;
 
  private:
@@ -47,10 +52,13 @@ class Core {
   const SymbolizerOptions options_;
   proc::Processes processes_;
   std::deque<Module> modules_;  // by number, as far as they were asked for; the first are what CodePlaces of none say
+  const std::unique_ptr<LineSource> lines_;  // looks at the modules' bytes
   KernelNames kernel_names_;
   std::unordered_map<CodePlace, Symbol, PlaceHash> names_;
   std::unordered_map<const char*, std::string> readable_;  // demangled, by where the mangled name is
   std::vector<Memo> memos_;
+  std::vector<SourceCall> calls_;    // of the place that was asked for last
+  std::vector<SourceFrame> frames_;  // the same as it was answered
 };
 
 }  // namespace perfkit::symbolize

@@ -38,7 +38,7 @@ Symbol Core::NameInModule(CodePlace place) {
   Module& module = ModuleAt(place.module);
   Symbol symbol{.function = {}, .module = module.name(), .offset = place.offset, .kernel = false};
   if (!module.has_file()) return symbol;
-  module.Load(options_.proc, options_.debug_root);
+  module.Load(options_, lines_.get());
   const std::optional<uint64_t> address = module.AddressOf(place.offset);
   if (!address) return symbol;
   symbol.offset = *address;
@@ -74,10 +74,16 @@ const Symbol& Core::Resolve(uint32_t pid, uint64_t pc, CpuMode mode) {
 std::vector<SymbolizedModule> Core::Modules() const {
   std::vector<SymbolizedModule> modules;
   if (kernel_names_.loaded()) {
-    modules.push_back({modules_[kKernelModule].name(), kernel_names_.status(), kernel_names_.symbols(), ""});
+    modules.push_back(
+        {.name = modules_[kKernelModule].name(), .status = kernel_names_.status(), .symbols = kernel_names_.symbols()});
   }
   for (const Module& module : modules_) {
-    if (module.loaded()) modules.push_back({module.name(), module.status(), module.symbols(), module.debug_path()});
+    if (!module.loaded()) continue;
+    modules.push_back({.name = module.name(),
+                       .status = module.status(),
+                       .lines = module.lines_status(),
+                       .symbols = module.symbols(),
+                       .debug_file = module.debug_path()});
   }
   std::sort(modules.begin(), modules.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   return modules;

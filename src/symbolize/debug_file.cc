@@ -56,7 +56,47 @@ std::optional<DebugFile> TryFile(const std::string& path, std::optional<base::By
   return DebugFile{path, *std::move(file)};
 }
 
+// ROOT/.build-id/ab/cdef….debug
+std::string PathByBuildId(base::Bytes build_id, const std::string& root) {
+  const std::string hex = elf::HexText(build_id);
+  return absl::StrFormat("%s/.build-id/%s/%s.debug", root, hex.substr(0, 2), hex.substr(2));
+}
+
+// .gnu_debugaltlink: a name, then the build-id without padding.
+struct SharedLink {
+  std::string_view name;
+  base::Bytes build_id;
+};
+std::optional<SharedLink> SharedLinkOf(const elf::Image& image) {
+  const std::optional<elf::Section> section = image.FindSection(".gnu_debugaltlink");
+  const std::optional<base::Bytes> contents = section ? image.Contents(*section) : std::nullopt;
+  const std::optional<std::string_view> name = contents ? base::TextAt(*contents, 0) : std::nullopt;
+  if (!name || name->empty() || contents->size() < name->size() + 3) return std::nullopt;
+  return SharedLink{*name, contents->subspan(name->size() + 1)};
+}
+
 }  // namespace
+
+std::optional<std::string> SharedDebugFileName(const elf::Image& image) {
+  const std::optional<SharedLink> link = SharedLinkOf(image);
+  return link ? std::optional<std::string>(link->name) : std::nullopt;
+}
+
+// Debian's links are paths, absolute or from where the debug file is. Another file than the one that is meant is opened
+// at most, never used.
+std::optional<DebugFile> FindSharedDebugFile(const elf::Image& image, const std::string& path,
+                                             const std::string& root) {
+  const std::optional<SharedLink> link = SharedLinkOf(image);
+  if (!link) return std::nullopt;
+  const std::string name(link->name), folder = path.substr(0, path.rfind('/') + 1);
+  std::vector<std::string> places = {name.starts_with('/') ? name : folder + name};
+  if (!root.empty()) places.push_back(PathByBuildId(link->build_id, root));
+  if (!root.empty()) places.push_back(root + "/.dwz/" + name.substr(name.rfind('/') + 1));
+  for (const std::string& place : places) {
+    if (auto found = TryFile(place, link->build_id, std::nullopt)) return found;
+  }
+  return std::nullopt;
+}
 
 uint32_t Crc32(base::Bytes bytes) {
   uint32_t rest = ~0u;
@@ -67,10 +107,7 @@ uint32_t Crc32(base::Bytes bytes) {
 std::optional<DebugFile> FindDebugFile(const elf::Image& image, const std::string& path, const std::string& root) {
   const std::optional<base::Bytes> build_id = elf::BuildId(image);
   if (!root.empty() && build_id && build_id->size() >= 2) {
-    const std::string hex = elf::HexText(*build_id);
-    auto found = TryFile(absl::StrFormat("%s/.build-id/%s/%s.debug", root, hex.substr(0, 2), hex.substr(2)), build_id,
-                         std::nullopt);
-    if (found) return found;
+    if (auto found = TryFile(PathByBuildId(*build_id, root), build_id, std::nullopt)) return found;
   }
   const std::optional<Link> link = LinkOf(image);
   if (!link) return std::nullopt;

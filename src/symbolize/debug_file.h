@@ -23,6 +23,11 @@ struct DebugFile {
 // must be the same, or (where there is none) its checksum must be what the debuglink says.
 std::optional<DebugFile> FindDebugFile(const elf::Image& image, const std::string& path, const std::string& root);
 
+// What several debug files have in common dwz puts into a file of its own, which .gnu_debugaltlink names ("DWZ" in
+// GDB's manual): that name, and the file, when one is here whose build-id is the one that the link says.
+std::optional<std::string> SharedDebugFileName(const elf::Image& image);
+std::optional<DebugFile> FindSharedDebugFile(const elf::Image& image, const std::string& path, const std::string& root);
+
 // The checksum of .gnu_debuglink: CRC-32 of IEEE 802.3, as zlib's.
 uint32_t Crc32(base::Bytes bytes);
 

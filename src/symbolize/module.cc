@@ -1,38 +1,73 @@
-// Takes the symbols of a module's file and of its separate debug file; then lets go of them.
+// Takes the symbols of a module's file and of its separate debug file.
 #include "src/symbolize/module.h"
 
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "src/symbolize/debug_file.h"
+#include "absl/strings/str_format.h"
 #include "src/symbolize/elf_functions.h"
 
 namespace perfkit::symbolize {
+namespace {
 
-const absl::Status& Module::Load(const std::string& proc, const std::string& debug_root) {
+absl::StatusOr<std::string> UnpackMini(base::Bytes packed, LineSource* lines) {
+  if (lines != nullptr) return lines->UnpackMini(packed);
+  return absl::Status(absl::StatusCode::kUnimplemented,
+                      "the component perfkit::dwarf unpacks them: SymbolizerOptions{.lines = perfkit::DwarfLines}");
+}
+
+absl::Status OnlyExported(const std::string& path, const absl::Status& why) {
+  return absl::Status(
+      why.ok() ? absl::StatusCode::kInvalidArgument : why.code(),
+      absl::StrFormat("%s has only the names that it exports: the others are packed in .gnu_debugdata; %s", path,
+                      why.ok() ? "no ELF file is in there" : std::string(why.message())));
+}
+
+}  // namespace
+
+const absl::Status& Module::Load(const SymbolizerOptions& options, LineSource* lines) {
   if (loaded_) return status_;
   loaded_ = true;
-  const absl::StatusOr<proc::ModuleFile> file = proc::ModuleFile::Open(id_, proc);
+  absl::StatusOr<proc::ModuleFile> file = proc::ModuleFile::Open(id_, options.proc);
   if (!file.ok()) return status_ = file.status();
   const elf::Image& image = file->image();
   // The vDSO is the kernel's: no package has its debug file.
-  const std::optional<DebugFile> debug =
-      id_.is_file() ? FindDebugFile(image, id_.path, debug_root) : std::optional<DebugFile>();
-  if (!debug) return TakeSymbols(image, nullptr), status_;
-  debug_path_ = debug->path;
-  const absl::StatusOr<elf::Image> debug_image = elf::Image::Parse(debug->bytes.bytes());
-  TakeSymbols(image, debug_image.ok() ? &*debug_image : nullptr);
+  std::optional<DebugFile> debug =
+      id_.is_file() ? FindDebugFile(image, id_.path, options.debug_root) : std::optional<DebugFile>();
+  std::optional<elf::Image> debug_image;
+  if (debug) {
+    debug_path_ = debug->path;
+    if (auto parsed = elf::Image::Parse(debug->bytes.bytes()); parsed.ok()) debug_image = *parsed;
+  }
+  status_ = TakeSymbols(image, debug_image ? &*debug_image : nullptr, lines);
+  if (lines != nullptr && id_.is_file()) {
+    file_ = *std::move(file);
+    debug_ = std::move(debug);
+  }
   return status_;
 }
 
-// Names take no more room than the files that they are from.
-void Module::TakeSymbols(const elf::Image& image, const elf::Image* debug) {
+// Names take no more room than the files that they are from. Fedora's files have the names of their private functions
+// packed in a file of its own ("MiniDebugInfo" in GDB's manual).
+absl::Status Module::TakeSymbols(const elf::Image& image, const elf::Image* debug, LineSource* lines) {
   code_ = proc::LoadedCode(image);
-  SymbolTableBuilder builder(image.bytes().size() + (debug == nullptr ? 0 : debug->bytes().size()));
+  std::string unpacked;
+  std::optional<elf::Image> mini;
+  absl::Status status;
+  const std::optional<elf::Section> packed = image.FindSection(".gnu_debugdata");
+  if (packed && debug == nullptr && !image.FindSection(".symtab")) {
+    absl::StatusOr<std::string> file = UnpackMini(image.Contents(*packed).value_or(base::Bytes()), lines);
+    if (file.ok()) unpacked = *std::move(file);
+    if (auto parsed = elf::Image::Parse(std::as_bytes(std::span(unpacked))); parsed.ok()) mini = *parsed;
+    status = mini ? absl::OkStatus() : OnlyExported(name(), file.status());
+  }
+  SymbolTableBuilder builder(image.bytes().size() + unpacked.size() + (debug == nullptr ? 0 : debug->bytes().size()));
   AddFunctions(image, builder);
   if (debug != nullptr) AddFunctions(*debug, builder);
+  if (mini) AddFunctions(*mini, builder);
   AddPltStubs(image, builder);
   table_ = std::move(builder).Build();
+  return status;
 }
 
 }  // namespace perfkit::symbolize

@@ -8,8 +8,11 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "perfkit/symbolizer.h"
 #include "src/elf/image.h"
 #include "src/proc/module_file.h"
+#include "src/symbolize/debug_file.h"
+#include "src/symbolize/line_source.h"
 #include "src/symbolize/symbol_table.h"
 
 namespace perfkit::symbolize {
@@ -22,25 +25,35 @@ class Module {
   const std::string& name() const { return id_.path; }
   bool has_file() const { return id_.is_file() || id_.is_vdso(); }
 
-  // Reads the file, once; every later call gives the same answer. `proc` and `debug_root` are folders, as in
-  // SymbolizerOptions. What proc::ModuleFile::Open says when that cannot be done.
-  const absl::Status& Load(const std::string& proc, const std::string& debug_root);
+  // Reads the file, once; every later call gives the same answer. What proc::ModuleFile::Open says when that cannot be
+  // done. With `lines` the file is kept for that, and symbols that are packed are unpacked by it.
+  const absl::Status& Load(const SymbolizerOptions& options, LineSource* lines);
   bool loaded() const { return loaded_; }
   const absl::Status& status() const { return status_; }
   const std::string& debug_path() const { return debug_path_; }
   size_t symbols() const { return table_.size(); }
+
+  // After Load: opens it in `lines`, under the number that the caller has for it, once.
+  const absl::Status& OpenLines(const SymbolizerOptions& options, LineSource* lines, uint32_t number);
+  const absl::Status& lines_status() const { return lines_status_; }
 
   // After Load. Where the byte at `offset` of the file is loaded, before relocation; nothing when that is no code.
   std::optional<uint64_t> AddressOf(uint64_t offset) const { return code_.AddressOf(offset); }
   std::optional<SymbolTable::Found> Find(uint64_t address) const { return table_.Find(address); }
 
  private:
-  void TakeSymbols(const elf::Image& image, const elf::Image* debug);
+  absl::Status TakeSymbols(const elf::Image& image, const elf::Image* debug, LineSource* lines);
+  absl::Status OpenSections(const SymbolizerOptions& options, LineSource& lines, uint32_t number);
 
   proc::ModuleId id_;
   bool loaded_ = false;
   absl::Status status_;
   std::string debug_path_;
+  bool lines_opened_ = false;
+  absl::Status lines_status_;
+  // What a LineSource looks at: the file, its separate debug file, and what that has in common with others.
+  std::optional<proc::ModuleFile> file_;
+  std::optional<DebugFile> debug_, shared_;
   proc::LoadedCode code_;
   SymbolTable table_;
 };

@@ -1,0 +1,44 @@
+// The component's side of the door: a LineSource of modules that share one cache.
+#include "perfkit/dwarf_lines.h"
+
+#include <unordered_map>
+
+#include "src/symbolize/dwarf/module_lines.h"
+
+namespace perfkit {
+namespace {
+
+using symbolize::DebugSection;
+
+class DwarfSource final : public symbolize::LineSource {
+ public:
+  explicit DwarfSource(size_t cache_bytes) : cache_(cache_bytes) {}
+
+  absl::Status Open(uint32_t module, const std::vector<DebugSection>& sections,
+                    const std::vector<DebugSection>& shared) override {
+    auto lines = std::make_unique<symbolize::dwarf::ModuleLines>(sections, shared, cache_, texts_);
+    absl::Status status = lines->status();
+    if (status.ok()) modules_[module] = std::move(lines);
+    return status;
+  }
+
+  void Find(uint32_t module, uint64_t address, std::vector<symbolize::SourceCall>& calls) override {
+    const auto found = modules_.find(module);
+    if (found != modules_.end()) found->second->Find(address, calls);
+  }
+
+  absl::StatusOr<std::string> UnpackMini(base::Bytes packed) override { return symbolize::dwarf::UnpackMini(packed); }
+
+ private:
+  symbolize::dwarf::UnitCache cache_;
+  symbolize::dwarf::Texts texts_;
+  std::unordered_map<uint32_t, std::unique_ptr<symbolize::dwarf::ModuleLines>> modules_;
+};
+
+}  // namespace
+
+std::unique_ptr<symbolize::LineSource> DwarfLines(size_t cache_bytes) {
+  return std::make_unique<DwarfSource>(cache_bytes);
+}
+
+}  // namespace perfkit

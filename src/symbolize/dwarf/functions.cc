@@ -1,0 +1,113 @@
+// Walks a unit's entries with a count of levels instead of recursion, however deep they are nested.
+#include "src/symbolize/dwarf/functions.h"
+
+#include <dwarf.h>
+
+#include "src/symbolize/dwarf/ranges.h"
+
+namespace perfkit::symbolize::dwarf {
+namespace {
+
+// Entries that have children, among which no function is.
+bool HoldsNoCode(uint16_t tag) {
+  switch (tag) {
+    case DW_TAG_enumeration_type:
+    case DW_TAG_subroutine_type:
+    case DW_TAG_array_type:
+    case DW_TAG_GNU_formal_parameter_pack:
+    case DW_TAG_GNU_template_parameter_pack:
+    case DW_TAG_call_site:
+    case DW_TAG_GNU_call_site: return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+// Functions are in namespaces, in classes, in other functions (Fortran, Ada, GNU C) and in abstract ones: every entry
+// is looked at, and only those of functions are read. Compilers say where the next sibling is, so that what holds no
+// code is passed over at once; where they do not, it is walked through.
+FunctionIndex::FunctionIndex(const Unit& unit) {
+  RangeBudget budget(unit);
+  Reader reader = unit.At(unit.header().entries_at);
+  Entry entry;
+  for (int64_t level = 0;;) {
+    const Reader before = reader;
+    if (!unit.Skip(reader, entry)) break;
+    if (entry.abbrev == nullptr) {
+      if (--level <= 0) break;
+      continue;
+    }
+    const uint16_t tag = entry.abbrev->tag;
+    const bool pass_over = entry.abbrev->children && entry.abbrev->sibling && HoldsNoCode(tag);
+    if (tag == DW_TAG_subprogram || pass_over) {
+      reader = before;
+      unit.Read(reader, entry);
+    }
+    if (tag == DW_TAG_subprogram) {
+      const auto id = static_cast<uint32_t>(functions_.size());
+      bool has_code = false;
+      ForEachRange(unit, entry, budget, [&](uint64_t begin, uint64_t end) {
+        ranges_.Add(begin, end, id);
+        return has_code = true;
+      });
+      if (has_code) functions_.push_back({entry.at, {}, nullptr});
+    }
+    if (pass_over && entry.sibling.kind == Value::Kind::kEntry && entry.sibling.number > entry.after) {
+      reader = unit.At(entry.sibling.number);
+    } else if (entry.abbrev->children) {
+      ++level;
+    } else if (level == 0) {
+      break;
+    }
+  }
+  functions_.shrink_to_fit();
+  ranges_.Build();
+}
+
+void InlineTree::Add(const Unit& unit, const Entry& entry, uint32_t parent, RangeBudget& budget) {
+  const auto id = static_cast<uint32_t>(nodes_.size());
+  nodes_.push_back({entry.at,
+                    parent,
+                    static_cast<uint32_t>(entry.file.number),
+                    static_cast<uint32_t>(entry.line.number),
+                    static_cast<uint32_t>(entry.column.number),
+                    {}});
+  ForEachRange(unit, entry, budget, [&](uint64_t begin, uint64_t end) {
+    ranges_.Add(begin, end, id);
+    return true;
+  });
+}
+
+// `inside`: by level, into which call what is found there was inlined.
+InlineTree::InlineTree(const Unit& unit, uint64_t at) {
+  RangeBudget budget(unit);
+  Reader reader = unit.At(at);
+  Entry entry;
+  std::vector<uint32_t> inside;
+  while (true) {
+    const Reader before = reader;
+    if (!unit.Skip(reader, entry)) break;
+    if (entry.abbrev == nullptr) {
+      if (inside.size() <= 1) break;
+      inside.pop_back();
+      continue;
+    }
+    uint32_t parent = inside.empty() ? kNone : inside.back();
+    if (entry.abbrev->tag == DW_TAG_inlined_subroutine) {
+      reader = before;
+      unit.Read(reader, entry);
+      Add(unit, entry, parent, budget);
+      parent = static_cast<uint32_t>(nodes_.size() - 1);
+    }
+    if (entry.abbrev->children) {
+      inside.push_back(parent);
+    } else if (inside.empty()) {
+      break;
+    }
+  }
+  nodes_.shrink_to_fit();
+  ranges_.Build();
+}
+
+}  // namespace perfkit::symbolize::dwarf

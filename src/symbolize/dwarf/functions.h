@@ -1,0 +1,69 @@
+// The functions of one unit by address, and the calls that were inlined into each.
+//
+//   FunctionIndex   pc ─> function      made once a unit, in one pass over its entries
+//   InlineTree      pc ─> inlined call ─> the one that it was inlined into ─> …     made when a function is asked for
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "src/base/flatten.h"
+#include "src/symbolize/dwarf/unit.h"
+
+namespace perfkit::symbolize::dwarf {
+
+// A function's name, looked up when it is first asked for.
+struct CallName {
+  std::string_view text;
+  bool linkage = false, known = false;
+};
+
+class InlineTree {
+ public:
+  static constexpr uint32_t kNone = ~0u;
+  struct Node {
+    uint64_t entry = 0;                       // where in .debug_info
+    uint32_t parent = kNone;                  // into which it was inlined; kNone: into the function
+    uint32_t file = 0, line = 0, column = 0;  // where it is called; `file`: as the unit's line table counts
+    CallName name;
+  };
+
+  // Of the function at `entry`.
+  InlineTree(const Unit& unit, uint64_t entry);
+
+  // The innermost call there, or kNone.
+  uint32_t Find(uint64_t address) const { return ranges_.Find(address); }
+  Node& node(uint32_t index) { return nodes_[index]; }
+  size_t bytes() const { return sizeof(*this) + ranges_.bytes() + nodes_.capacity() * sizeof(Node); }
+
+ private:
+  void Add(const Unit& unit, const Entry& entry, uint32_t parent, struct RangeBudget& budget);
+
+  base::FlatRanges ranges_;
+  std::vector<Node> nodes_;
+};
+
+class FunctionIndex {
+ public:
+  static constexpr uint32_t kNone = ~0u;
+  struct Function {
+    uint64_t entry = 0;
+    CallName name;
+    std::unique_ptr<InlineTree> inlined;  // nullptr: nobody has asked yet
+  };
+
+  explicit FunctionIndex(const Unit& unit);
+
+  uint32_t Find(uint64_t address) const { return ranges_.Find(address); }
+  Function& function(uint32_t index) { return functions_[index]; }
+  size_t size() const { return functions_.size(); }
+  size_t bytes() const { return ranges_.bytes() + functions_.capacity() * sizeof(Function); }
+
+ private:
+  base::FlatRanges ranges_;
+  std::vector<Function> functions_;
+};
+
+}  // namespace perfkit::symbolize::dwarf

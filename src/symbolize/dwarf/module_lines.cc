@@ -1,0 +1,158 @@
+// Puts units, functions, inlined calls and rows together.
+#include "src/symbolize/dwarf/module_lines.h"
+
+#include <utility>
+
+namespace perfkit::symbolize::dwarf {
+namespace {
+
+// An inlined call has an abstract origin, that may have a specification, in another unit or file. Longer chains than
+// this go round in a circle.
+constexpr int kMostOrigins = 16;
+
+}  // namespace
+
+ModuleLines::ModuleLines(const std::vector<DebugSection>& sections, const std::vector<DebugSection>& shared,
+                         UnitCache& cache, Texts& texts)
+    : cache_(cache), texts_(texts), main_{.info = DebugInfo(sections)}, shared_{.info = DebugInfo(shared)} {}
+
+absl::Status ModuleLines::status() const {
+  const Sections& sections = main_.info.sections;
+  if (!sections.status.ok()) return sections.status;
+  if (!shared_.info.sections.status.ok()) return shared_.info.sections.status;
+  if (!sections.info.empty() && !sections.abbrev.empty()) return absl::OkStatus();
+  return absl::Status(absl::StatusCode::kNotFound, "there is no debug information in it");
+}
+
+void ModuleLines::File::FindUnits() {
+  if (std::exchange(units_found, true)) return;
+  info.FindUnits();
+  loaded.resize(info.units.size());
+}
+
+// Many units of a file that dwz or a linker made share one table.
+std::shared_ptr<const AbbrevTable> ModuleLines::AbbrevsOf(File& file, const UnitHeader& header, size_t& bytes) {
+  std::weak_ptr<const AbbrevTable>& known = file.abbrevs[header.abbrevs_at];
+  std::shared_ptr<const AbbrevTable> table = known.lock();
+  if (table != nullptr && table->format() == header.format) return table;
+  table = std::make_shared<AbbrevTable>(file.info.sections.abbrev, header.abbrevs_at, header.format);
+  bytes += table->bytes();
+  known = table;
+  return table;
+}
+
+LoadedUnit* ModuleLines::Load(File& file, size_t index) {
+  if (index >= file.loaded.size()) return nullptr;
+  LoadedUnit*& slot = file.loaded[index];
+  if (slot != nullptr) {
+    cache_.Use(*slot);
+    return slot;
+  }
+  const UnitHeader& header = file.info.units[index];
+  size_t bytes = 0;
+  auto abbrevs = AbbrevsOf(file, header, bytes);
+  return cache_.Add(Unit(file.info, &shared_.info, header, std::move(abbrevs)), bytes, slot);
+}
+
+FunctionIndex& ModuleLines::FunctionsOf(LoadedUnit& loaded) {
+  if (!loaded.functions) {
+    loaded.functions.emplace(loaded.unit);
+    cache_.Use(loaded, loaded.functions->bytes());
+  }
+  return *loaded.functions;
+}
+
+LineTable& ModuleLines::LinesOf(LoadedUnit& loaded) {
+  if (!loaded.lines) {
+    loaded.lines.emplace(loaded.unit);
+    cache_.Use(loaded, loaded.lines->bytes());
+  }
+  return *loaded.lines;
+}
+
+InlineTree& ModuleLines::InlinedIn(LoadedUnit& loaded, FunctionIndex::Function& function) {
+  if (function.inlined == nullptr) {
+    function.inlined = std::make_unique<InlineTree>(loaded.unit, function.entry);
+    cache_.Use(loaded, function.inlined->bytes());
+  }
+  return *function.inlined;
+}
+
+// The first linkage name on the way; else the first name.
+const CallName& ModuleLines::NameOf(const LoadedUnit& loaded, uint64_t at, CallName& name) {
+  if (std::exchange(name.known, true)) return name;
+  const Unit* unit = &loaded.unit;
+  for (int i = 0; i < kMostOrigins; ++i) {
+    Reader reader = unit->At(at);
+    Entry entry;
+    if (!unit->Read(reader, entry) || entry.abbrev == nullptr) return name;
+    if (entry.linkage_name.known()) {
+      name.text = unit->Text(entry.linkage_name);
+      name.linkage = true;
+      return name;
+    }
+    if (name.text.empty()) name.text = unit->Text(entry.name);
+    at = entry.origin.number;
+    if (entry.origin.kind == Value::Kind::kEntry && at >= unit->header().at && at < unit->header().end) continue;
+    const bool in_shared = entry.origin.kind == Value::Kind::kSharedEntry;
+    if (!in_shared && entry.origin.kind != Value::Kind::kEntry) return name;
+    File& file = in_shared || &unit->sections() == &shared_.info.sections ? shared_ : main_;
+    file.FindUnits();
+    const LoadedUnit* const other = Load(file, file.info.UnitAt(at));
+    if (other == nullptr) return name;
+    unit = &other->unit;
+  }
+  return name;
+}
+
+std::string_view ModuleLines::PathOf(LoadedUnit& loaded, uint64_t file) {
+  constexpr uint64_t kMostFiles = 1 << 16;
+  if (file >= kMostFiles) return {};
+  if (file >= loaded.paths.size()) {
+    const size_t before = loaded.paths.capacity();
+    loaded.paths.resize(file + 1);
+    cache_.Use(loaded, (loaded.paths.capacity() - before) * sizeof(loaded.paths[0]));
+  }
+  std::optional<std::string_view>& path = loaded.paths[file];
+  if (!path) path = texts_.Keep(LinesOf(loaded).PathOf(file));
+  return *path;
+}
+
+void ModuleLines::Find(uint64_t address, std::vector<SourceCall>& calls) {
+  cache_.Trim();
+  if (!std::exchange(indexed_, true)) {
+    main_.FindUnits();
+    units_ = IndexUnits(main_.info, &shared_.info);
+  }
+  LoadedUnit* const loaded = Load(main_, units_.Find(address));
+  if (loaded == nullptr) return;
+  SourceCall call;
+  if (const LineTable::Row* const row = LinesOf(*loaded).Find(address)) {
+    call.file = PathOf(*loaded, row->file);
+    call.line = row->line;
+    call.column = row->column;
+  }
+  FunctionIndex& functions = FunctionsOf(*loaded);
+  const uint32_t index = functions.Find(address);
+  if (index == FunctionIndex::kNone) {
+    if (!call.file.empty()) calls.push_back(call);
+    return;
+  }
+  const auto push = [&](uint64_t entry, CallName& name) {
+    NameOf(*loaded, entry, name);
+    call.function = name.text;
+    call.linkage = name.linkage;
+    calls.push_back(call);
+  };
+  FunctionIndex::Function& function = functions.function(index);
+  InlineTree& inlined = InlinedIn(*loaded, function);
+  for (uint32_t i = inlined.Find(address); i != InlineTree::kNone;) {
+    InlineTree::Node& node = inlined.node(i);
+    push(node.entry, node.name);
+    call = {.file = PathOf(*loaded, node.file), .line = node.line, .column = node.column};
+    i = node.parent;
+  }
+  push(function.entry, function.name);
+}
+
+}  // namespace perfkit::symbolize::dwarf

@@ -1,0 +1,113 @@
+// A cursor over DWARF sections: what lies outside reads as 0 and leaves the reader at its end, not ok, so that a loop
+// over a damaged section ends and a parser checks once.
+//
+// LEB128, DWARF 5, 7.6: seven bits a byte, the lowest first, the top bit set on all but the last.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "src/base/cursor.h"
+
+namespace perfkit::symbolize::dwarf {
+
+class Reader {
+ public:
+  explicit Reader(base::Bytes bytes, uint64_t at = 0) : bytes_(bytes), at_(at) {
+    if (at > bytes.size()) Fail();
+  }
+
+  bool ok() const { return ok_; }
+  bool done() const { return at_ >= bytes_.size(); }
+  uint64_t at() const { return at_; }
+  // What is behind `end` is not there any more.
+  void EndAt(uint64_t end) {
+    if (end < bytes_.size()) bytes_ = bytes_.first(end);
+    if (at_ > bytes_.size()) Fail();
+  }
+
+  template <class T>
+  T Fixed() {
+    T value{};
+    if (sizeof(T) > bytes_.size() - at_) return Fail(), value;
+    std::memcpy(&value, bytes_.data() + at_, sizeof(T));
+    at_ += sizeof(T);
+    return value;
+  }
+  uint8_t U8() { return Fixed<uint8_t>(); }
+  uint16_t U16() { return Fixed<uint16_t>(); }
+  uint32_t U32() { return Fixed<uint32_t>(); }
+  uint64_t U64() { return Fixed<uint64_t>(); }
+
+  // A number of 1, 2, 3, 4 or 8 bytes.
+  uint64_t Sized(uint32_t size) {
+    switch (size) {
+      case 1: return U8();
+      case 2: return U16();
+      case 3: {
+        const uint64_t low = U16();
+        return low | uint64_t{U8()} << 16;
+      }
+      case 4: return U32();
+      case 8: return U64();
+      default: return Fail(), 0;
+    }
+  }
+
+  uint64_t Uleb() {
+    if (at_ < bytes_.size() && static_cast<uint8_t>(bytes_[at_]) < 0x80) return static_cast<uint8_t>(bytes_[at_++]);
+    uint64_t value = 0;
+    for (uint32_t shift = 0; at_ < bytes_.size(); shift += 7) {
+      const auto byte = static_cast<uint8_t>(bytes_[at_++]);
+      if (shift < 64) value |= uint64_t{byte & 0x7fu} << shift;
+      if (byte < 0x80) return value;
+    }
+    return Fail(), 0;
+  }
+
+  int64_t Sleb() {
+    uint64_t value = 0;
+    for (uint32_t shift = 0; at_ < bytes_.size();) {
+      const auto byte = static_cast<uint8_t>(bytes_[at_++]);
+      if (shift < 64) value |= uint64_t{byte & 0x7fu} << shift;
+      shift += 7;
+      if (byte >= 0x80) continue;
+      if (shift < 64 && (byte & 0x40) != 0) value |= ~uint64_t{0} << shift;
+      return static_cast<int64_t>(value);
+    }
+    return Fail(), 0;
+  }
+
+  void Skip(uint64_t size) {
+    if (size > bytes_.size() - at_) return Fail();
+    at_ += size;
+  }
+
+  // NUL-terminated.
+  std::string_view Text() {
+    const auto text = base::TextAt(bytes_, at_);
+    if (!text) return Fail(), std::string_view();
+    at_ += text->size() + 1;
+    return *text;
+  }
+
+  // The length that begins each unit (DWARF 5, 7.4): 4 bytes, or 0xffffffff and 8. Says how long offsets are.
+  uint64_t InitialLength(uint32_t* offset_bytes) {
+    const uint64_t length = U32();
+    *offset_bytes = length == 0xffffffff ? 8 : 4;
+    return length == 0xffffffff ? U64() : length;
+  }
+
+ private:
+  void Fail() {
+    ok_ = false;
+    at_ = bytes_.size();
+  }
+
+  base::Bytes bytes_;
+  uint64_t at_;
+  bool ok_ = true;
+};
+
+}  // namespace perfkit::symbolize::dwarf

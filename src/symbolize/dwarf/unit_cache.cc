@@ -1,0 +1,33 @@
+// Counts bytes, and sorts by last use when there are too many.
+#include "src/symbolize/dwarf/unit_cache.h"
+
+#include <algorithm>
+
+namespace perfkit::symbolize::dwarf {
+
+LoadedUnit* UnitCache::Add(Unit unit, size_t bytes, LoadedUnit*& slot) {
+  held_.push_back(std::make_unique<Held>(std::move(unit), &slot));
+  slot = held_.back().get();
+  Use(*slot, sizeof(Held) + bytes);
+  return slot;
+}
+
+void UnitCache::Use(LoadedUnit& unit, size_t more_bytes) {
+  auto& held = static_cast<Held&>(unit);
+  held.used = ++uses_;
+  held.bytes += more_bytes;
+  bytes_ += more_bytes;
+}
+
+// To three quarters, so that the next unit does not make all of this happen again.
+void UnitCache::Trim() {
+  if (bytes_ <= most_bytes_) return;
+  std::sort(held_.begin(), held_.end(), [](const auto& a, const auto& b) { return a->used > b->used; });
+  while (held_.size() > 1 && bytes_ > most_bytes_ / 4 * 3) {
+    bytes_ -= held_.back()->bytes;
+    *held_.back()->slot = nullptr;
+    held_.pop_back();
+  }
+}
+
+}  // namespace perfkit::symbolize::dwarf

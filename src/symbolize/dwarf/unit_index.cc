@@ -1,0 +1,59 @@
+// GCC writes .debug_aranges for each unit with code, clang for none: each unit that is not in it is asked itself, which
+// reads one entry of it.
+#include "src/symbolize/dwarf/unit_index.h"
+
+#include <dwarf.h>
+
+#include "src/symbolize/dwarf/ranges.h"
+
+namespace perfkit::symbolize::dwarf {
+namespace {
+
+// One set of .debug_aranges (DWARF 5, 6.1.2): a unit, then pairs of address and length, aligned to the size of a pair.
+// Which unit it is of; units.size() when of none.
+size_t ReadSet(const DebugInfo& info, Reader& reader, base::FlatRanges& ranges) {
+  const uint64_t set_at = reader.at();
+  uint32_t offset_bytes = 0;
+  const uint64_t length = reader.InitialLength(&offset_bytes);
+  Reader set = reader;
+  reader.Skip(length);
+  if (!reader.ok()) return info.units.size();
+  set.EndAt(reader.at());
+  const uint16_t version = set.U16();
+  const uint64_t unit_at = set.Sized(offset_bytes);
+  const uint8_t address_bytes = set.U8(), selector_bytes = set.U8();
+  const size_t unit = info.UnitAt(unit_at);
+  if (version != 2 || address_bytes != 8 || selector_bytes != 0 || unit == info.units.size()) return info.units.size();
+  set.Skip((16 - (set.at() - set_at) % 16) % 16);
+  while (!set.done()) {
+    const uint64_t begin = set.U64(), size = set.U64();
+    if (!set.ok() || (begin == 0 && size == 0)) break;
+    if (begin != 0 && size <= ~begin) ranges.Add(begin, begin + size, static_cast<uint32_t>(unit));
+  }
+  return unit;
+}
+
+}  // namespace
+
+base::FlatRanges IndexUnits(const DebugInfo& info, const DebugInfo* shared) {
+  base::FlatRanges ranges;
+  std::vector<bool> listed(info.units.size() + 1);
+  for (Reader reader(info.sections.aranges); !reader.done();) listed[ReadSet(info, reader, ranges)] = true;
+  for (size_t i = 0; i < info.units.size(); ++i) {
+    const UnitHeader& header = info.units[i];
+    if (listed[i] || (header.type != DW_UT_compile && header.type != DW_UT_skeleton)) continue;
+    // Of its abbreviations those up to its first entry's.
+    const uint64_t code = Reader(info.sections.info, header.entries_at).Uleb();
+    const Unit unit(info, shared, header,
+                    std::make_shared<AbbrevTable>(info.sections.abbrev, header.abbrevs_at, header.format, code));
+    RangeBudget budget(unit);
+    ForEachRange(unit, unit.root(), budget, [&](uint64_t begin, uint64_t end) {
+      ranges.Add(begin, end, static_cast<uint32_t>(i));
+      return true;
+    });
+  }
+  ranges.Build();
+  return ranges;
+}
+
+}  // namespace perfkit::symbolize::dwarf
