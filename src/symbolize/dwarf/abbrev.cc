@@ -47,7 +47,7 @@ uint32_t FormBytes(uint16_t form, Format format) {
   }
 }
 
-AbbrevTable::AbbrevTable(base::Bytes section, uint64_t at, Format format, uint64_t last) : format_(format) {
+AbbrevTable::AbbrevTable(base::Bytes section, uint64_t at, Format format) : format_(format) {
   Reader reader(section, at);
   while (const uint64_t code = reader.Uleb()) {
     Abbrev abbrev{.tag = static_cast<uint16_t>(reader.Uleb()),
@@ -70,8 +70,8 @@ AbbrevTable::AbbrevTable(base::Bytes section, uint64_t at, Format format, uint64
     } else {
       sparse_.push_back({code, abbrev});
     }
-    if (code == last) break;
   }
+  section_bytes_ = reader.at() - std::min<uint64_t>(at, reader.at());
   specs_.shrink_to_fit();
   dense_.shrink_to_fit();
   std::stable_sort(sparse_.begin(), sparse_.end(), [](const Sparse& a, const Sparse& b) { return a.code < b.code; });

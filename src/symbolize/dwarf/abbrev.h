@@ -34,13 +34,13 @@ struct Abbrev {
 class AbbrevTable {
  public:
   AbbrevTable() = default;
-  // Reads no further than to `last`, where only that one is wanted.
-  AbbrevTable(base::Bytes section, uint64_t at, Format format, uint64_t last = ~uint64_t{0});
+  AbbrevTable(base::Bytes section, uint64_t at, Format format);
 
   // nullptr when there is none of this number.
   const Abbrev* Find(uint64_t code) const;
   const AttributeSpec* attributes(const Abbrev& abbrev) const { return specs_.data() + abbrev.first; }
   Format format() const { return format_; }
+  uint64_t section_bytes() const { return section_bytes_; }  // that it was read from
   size_t bytes() const;
 
  private:
@@ -52,6 +52,7 @@ class AbbrevTable {
   std::vector<Sparse> sparse_;
   std::vector<AttributeSpec> specs_;
   Format format_;
+  uint64_t section_bytes_ = 0;
 };
 
 // Bytes of a value of this form; Abbrev::kVaries when the value says so itself, or the form is unknown.

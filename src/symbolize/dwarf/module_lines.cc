@@ -9,6 +9,8 @@ namespace {
 // An inlined call has an abstract origin, that may have a specification, in another unit or file. Longer chains than
 // this go round in a circle.
 constexpr int kMostOrigins = 16;
+// Compilers inline to a depth of tens.
+constexpr size_t kMostCalls = 1000;
 
 }  // namespace
 
@@ -146,7 +148,7 @@ void ModuleLines::Find(uint64_t address, std::vector<SourceCall>& calls) {
   };
   FunctionIndex::Function& function = functions.function(index);
   InlineTree& inlined = InlinedIn(*loaded, function);
-  for (uint32_t i = inlined.Find(address); i != InlineTree::kNone;) {
+  for (uint32_t i = inlined.Find(address); i != InlineTree::kNone && calls.size() < kMostCalls;) {
     InlineTree::Node& node = inlined.node(i);
     push(node.entry, node.name);
     call = {.file = PathOf(*loaded, node.file), .line = node.line, .column = node.column};

@@ -8,6 +8,9 @@
 namespace perfkit::symbolize::dwarf {
 namespace {
 
+// Longer ones count as damaged: whoever keeps texts that overlap shall not need a square of their size.
+constexpr size_t kLongestText = 64 << 10;
+
 // DWARF 5, 7.5.1: the type comes before the abbreviations, and some types have fields of their own.
 bool ReadHeader(Reader& reader, UnitHeader& header) {
   header.at = reader.at();
@@ -164,7 +167,8 @@ std::string_view Unit::Text(const Value& value) const {
     case Value::Kind::kSharedStr: section = shared_ == nullptr ? base::Bytes() : shared_->sections.str; break;
     default: return {};
   }
-  return base::TextAt(section, at).value_or(std::string_view());
+  const std::string_view text = base::TextAt(section, at).value_or(std::string_view());
+  return text.size() <= kLongestText ? text : std::string_view();
 }
 
 std::optional<uint64_t> Unit::RangeList(const Value& value) const {

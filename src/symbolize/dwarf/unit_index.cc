@@ -4,6 +4,9 @@
 
 #include <dwarf.h>
 
+#include <memory>
+#include <unordered_map>
+
 #include "src/symbolize/dwarf/ranges.h"
 
 namespace perfkit::symbolize::dwarf {
@@ -33,19 +36,41 @@ size_t ReadSet(const DebugInfo& info, Reader& reader, base::FlatRanges& ranges) 
   return unit;
 }
 
+// Tables of abbreviations, each read once. No two of them overlap, so that those of an honest file are no more than its
+// section; a damaged one, where each unit begins at another place of the same table, is given up soon.
+class Tables {
+ public:
+  explicit Tables(base::Bytes section) : section_(section), budget_(2 * section.size()) {}
+
+  // nullptr when that was too much.
+  std::shared_ptr<const AbbrevTable> Find(const UnitHeader& header) {
+    std::shared_ptr<const AbbrevTable>& table = tables_[header.abbrevs_at];
+    if (table != nullptr && table->format() == header.format) return table;
+    auto read = std::make_shared<AbbrevTable>(section_, header.abbrevs_at, header.format);
+    if (read->section_bytes() > budget_) return nullptr;
+    budget_ -= read->section_bytes();
+    return table = std::move(read);
+  }
+
+ private:
+  base::Bytes section_;
+  uint64_t budget_;
+  std::unordered_map<uint64_t, std::shared_ptr<const AbbrevTable>> tables_;
+};
+
 }  // namespace
 
 base::FlatRanges IndexUnits(const DebugInfo& info, const DebugInfo* shared) {
   base::FlatRanges ranges;
   std::vector<bool> listed(info.units.size() + 1);
   for (Reader reader(info.sections.aranges); !reader.done();) listed[ReadSet(info, reader, ranges)] = true;
+  Tables tables(info.sections.abbrev);
   for (size_t i = 0; i < info.units.size(); ++i) {
     const UnitHeader& header = info.units[i];
     if (listed[i] || (header.type != DW_UT_compile && header.type != DW_UT_skeleton)) continue;
-    // Of its abbreviations those up to its first entry's.
-    const uint64_t code = Reader(info.sections.info, header.entries_at).Uleb();
-    const Unit unit(info, shared, header,
-                    std::make_shared<AbbrevTable>(info.sections.abbrev, header.abbrevs_at, header.format, code));
+    auto abbrevs = tables.Find(header);
+    if (abbrevs == nullptr) break;
+    const Unit unit(info, shared, header, std::move(abbrevs));
     RangeBudget budget(unit);
     ForEachRange(unit, unit.root(), budget, [&](uint64_t begin, uint64_t end) {
       ranges.Add(begin, end, static_cast<uint32_t>(i));

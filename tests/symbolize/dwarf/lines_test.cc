@@ -1,6 +1,4 @@
 // Calls at thousands of places, as addr2line has them, whoever made the file and however it was packed.
-#include <unistd.h>
-
 #include <catch2/catch.hpp>
 
 #include "tests/support/work.h"
@@ -12,6 +10,7 @@ namespace {
 using testing::Agreement;
 using testing::HoldToOthers;
 using testing::RunCommand;
+using testing::SelfPath;
 using testing::TempFolder;
 
 // Templates inside each other, lambdas, cold paths, static and external functions.
@@ -104,12 +103,6 @@ TEST_CASE("calls are found in a separate debug file", "[lines]") {
                  " && objcopy --add-gnu-debuglink=program.debug program")
           .exit_code == 0);
   CheckAgreement(HoldToOthers(path, 1000, full));
-}
-
-std::string SelfPath() {
-  char path[4096];
-  const ssize_t size = readlink("/proc/self/exe", path, sizeof(path));
-  return size > 0 ? std::string(path, static_cast<size_t>(size)) : "";
 }
 
 TEST_CASE("calls in this very program are as addr2line has them", "[lines]") {

@@ -1,6 +1,8 @@
 // Calls as binutils' addr2line has them, to compare ours with; and places in the code of a file.
 #pragma once
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <random>
 #include <sstream>
@@ -20,6 +22,13 @@ inline std::string Text(const Calls& calls) {
   std::string text;
   for (const Call& call : calls) text += absl::StrFormat("  %s at %s:%d\n", call.function, call.file, call.line);
   return text;
+}
+
+// This very program.
+inline std::string SelfPath() {
+  char path[4096];
+  const ssize_t size = readlink("/proc/self/exe", path, sizeof(path));
+  return size > 0 ? std::string(path, static_cast<size_t>(size)) : "";
 }
 
 // `count` addresses in functions that nm knows in `path`, evenly strewn over their bytes; the same ones each time.
