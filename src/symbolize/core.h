@@ -37,6 +37,11 @@ class Core {
     uint64_t epoch = 0, pc = 0;
     Symbol symbol;
   };
+  // The calls at one place, in the place where its hash puts it.
+  struct CallsMemo {
+    CodePlace place;
+    std::vector<SourceFrame> frames;  // none: nothing is here yet
+  };
   struct PlaceHash {
     size_t operator()(const CodePlace& place) const noexcept {
       return static_cast<size_t>((place.offset ^ uint64_t{place.module} << 40) * 0x9e3779b97f4a7c15u >> 16);
@@ -48,6 +53,7 @@ class Core {
   Symbol NameInKernel(uint64_t pc);
   Symbol NameInModule(CodePlace place);
   std::string_view Readable(std::string_view name);
+  void FindCalls(CodePlace place, std::vector<SourceFrame>& frames);
 
   const SymbolizerOptions options_;
   proc::Processes processes_;
@@ -57,8 +63,8 @@ class Core {
   std::unordered_map<CodePlace, Symbol, PlaceHash> names_;
   std::unordered_map<const char*, std::string> readable_;  // demangled, by where the mangled name is
   std::vector<Memo> memos_;
-  std::vector<SourceCall> calls_;    // of the place that was asked for last
-  std::vector<SourceFrame> frames_;  // the same as it was answered
+  std::vector<CallsMemo> calls_memos_;
+  std::vector<SourceCall> calls_;  // of the place that was asked for last
 };
 
 }  // namespace perfkit::symbolize

@@ -6,14 +6,20 @@
 
 namespace perfkit::symbolize {
 
+namespace {
+
+// 8,192 places, of 40 bytes and 48 a call: twice what a profile of a large program has.
+constexpr size_t kCallsMemoBits = 13;
+
+}  // namespace
+
 // The function's own name is the symbol's, unless debug information has the whole of it: that of "f(int) [clone .cold]"
 // is f(int), of which it is a piece.
-std::span<const SourceFrame> Core::Inlined(CodePlace place) {
+void Core::FindCalls(CodePlace place, std::vector<SourceFrame>& frames) {
   const Symbol symbol = Name(place);
   calls_.clear();
-  frames_.clear();
-  if (place.module < processes_.modules().size() && ModuleAt(place.module).loaded()) {
-    Module& module = ModuleAt(place.module);
+  frames.clear();
+  if (Module& module = ModuleAt(place.module); module.loaded()) {
     module.OpenLines(options_, lines_.get(), place.module);
     const std::optional<uint64_t> address = module.AddressOf(place.offset);
     if (address && lines_ != nullptr) lines_->Find(place.module, *address, calls_);
@@ -22,10 +28,21 @@ std::span<const SourceFrame> Core::Inlined(CodePlace place) {
     const bool inlined = &call != &calls_.back();
     std::string_view function = call.linkage ? Readable(call.function) : call.function;
     if (!inlined && !call.linkage && symbol.named()) function = symbol.function;
-    frames_.push_back({function, call.file, call.line, call.column, inlined});
+    frames.push_back({function, call.file, call.line, call.column, inlined});
   }
-  if (frames_.empty()) frames_.push_back({.function = symbol.function});
-  return frames_;
+  if (frames.empty()) frames.push_back({.function = symbol.function});
+}
+
+std::span<const SourceFrame> Core::Inlined(CodePlace place) {
+  if (place.module >= processes_.modules().size()) place.module = 0;  // of no module yet, as Name has it
+  if (calls_memos_.empty()) calls_memos_.resize(size_t{1} << kCallsMemoBits);
+  CallsMemo& memo =
+      calls_memos_[(place.offset ^ uint64_t{place.module} << 40) * 0x9e3779b97f4a7c15u >> (64 - kCallsMemoBits)];
+  if (memo.place != place || memo.frames.empty()) {
+    FindCalls(place, memo.frames);
+    memo.place = place;
+  }
+  return memo.frames;
 }
 
 bool Core::ResolveAll(std::span<const CodePlace> places, absl::FunctionRef<bool(const ResolvedPlace&)> visit) {

@@ -60,6 +60,7 @@ AbbrevTable::AbbrevTable(base::Bytes section, uint64_t at, Format format) : form
       specs_.push_back(spec);
       ++abbrev.count;
       abbrev.sibling = abbrev.sibling || spec.attribute == DW_AT_sibling;
+      abbrev.code = abbrev.code || spec.attribute == DW_AT_low_pc || spec.attribute == DW_AT_ranges;
       const uint32_t bytes = FormBytes(spec.form, format);
       abbrev.bytes =
           bytes == Abbrev::kVaries || abbrev.bytes == Abbrev::kVaries ? Abbrev::kVaries : abbrev.bytes + bytes;

@@ -26,6 +26,7 @@ struct Abbrev {
   uint16_t tag = 0;  // DW_TAG_; 0: there is no such abbreviation
   bool children = false;
   bool sibling = false;           // one attribute says where the next entry of this level is
+  bool code = false;              // one says where code is
   uint32_t first = 0, count = 0;  // its attributes, in the table's list
   uint32_t bytes = 0;             // of all of its attributes, or kVaries
 };

@@ -25,8 +25,8 @@ bool HoldsNoCode(uint16_t tag) {
 }  // namespace
 
 // Functions are in namespaces, in classes, in other functions (Fortran, Ada, GNU C) and in abstract ones: every entry
-// is looked at, and only those of functions are read. Compilers say where the next sibling is, so that what holds no
-// code is passed over at once; where they do not, it is walked through.
+// is looked at, and only those of functions with code are read. Compilers say where the next sibling is, so that what
+// holds no code is passed over at once; where they do not, it is walked through.
 FunctionIndex::FunctionIndex(const Unit& unit) {
   RangeBudget budget(unit);
   Reader reader = unit.At(unit.header().entries_at);
@@ -38,13 +38,13 @@ FunctionIndex::FunctionIndex(const Unit& unit) {
       if (--level <= 0) break;
       continue;
     }
-    const uint16_t tag = entry.abbrev->tag;
-    const bool pass_over = entry.abbrev->children && entry.abbrev->sibling && HoldsNoCode(tag);
-    if (tag == DW_TAG_subprogram || pass_over) {
+    const bool function = entry.abbrev->tag == DW_TAG_subprogram && entry.abbrev->code;
+    const bool pass_over = entry.abbrev->children && entry.abbrev->sibling && HoldsNoCode(entry.abbrev->tag);
+    if (function || pass_over) {
       reader = before;
       unit.Read(reader, entry);
     }
-    if (tag == DW_TAG_subprogram) {
+    if (function) {
       const auto id = static_cast<uint32_t>(functions_.size());
       bool has_code = false;
       ForEachRange(unit, entry, budget, [&](uint64_t begin, uint64_t end) {
