@@ -15,8 +15,8 @@ set(PERFKIT_PACKAGES_FOR_always ninja-build pkg-config libabsl-dev libdw-dev lib
 set(PERFKIT_PACKAGES_FOR_PERFKIT_BUILD_TESTS catch2 clang cpio device-tree-compiler g++-aarch64-linux-gnu
     g++-riscv64-linux-gnu libbenchmark-dev libbenchmark-tools libgmock-dev libgtest-dev linux-perf python3
     qemu-system-arm valgrind)
-set(PERFKIT_PACKAGES_FOR_PERFKIT_BUILD_EXAMPLES fonts-dejavu-core libbullet-dev libimgui-dev libsdl2-dev libtbb-dev
-    libzstd-dev)
+set(PERFKIT_PACKAGES_FOR_PERFKIT_BUILD_EXAMPLES fonts-dejavu-core libbullet-dev libimgui-dev libsdl2-dev libsqlite3-dev
+    libtbb-dev libzstd-dev)
 set(PERFKIT_PACKAGES_FOR_PERFKIT_BUILD_BENCH libbenchmark-dev libpapi-dev)
 
 # Sets `out` to those of the wanted packages that dpkg does not list as installed.
