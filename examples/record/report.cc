@@ -84,7 +84,7 @@ void PrintBooks(const Options& options, const std::vector<perfkit::SamplerStats>
 
 void PrintExtras(const Options& options, const std::vector<perfkit::SamplerStats>& stats, const Profile& profile) {
   if (options.stack.kind == perfkit::CallStack::Kind::kUserDump) {
-    absl::PrintF("stacks: %.1f KiB of them came with %d samples; they are counted here, and not unwound yet\n",
+    absl::PrintF("stacks: %.1f KiB of them came with %d samples; they are counted here, and not unwound\n",
                  static_cast<double>(profile.stack_bytes()) / 1024, profile.samples());
   } else if (options.stack.kind == perfkit::CallStack::Kind::kFramePointers) {
     absl::PrintF("stacks: %d of %d samples have a call chain by frame pointers; they are counted here, not shown\n",

@@ -81,7 +81,7 @@ TEST_CASE("record names what its own threads do, in zstd and in the kernel", "[r
 }
 
 TEST_CASE("stacks come as asked, and are counted", "[record]") {
-  CHECK(Says(Record("--duration 1 -e cpu-clock:u --call-graph dwarf,1024"), "and not unwound yet"));
+  CHECK(Says(Record("--duration 1 -e cpu-clock:u --call-graph dwarf,1024"), "and not unwound"));
   CHECK(Says(Record("--duration 1 -e cpu-clock:u --call-graph fp -f 500 -m 64"), "by frame pointers"));
   CHECK_FALSE(Says(Record("--duration 1 -e cpu-clock:u --call-graph no"), "stacks"));
 }
