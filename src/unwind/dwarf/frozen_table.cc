@@ -1,7 +1,6 @@
 // Searches flat tables.
 #include "src/unwind/dwarf/frozen_table.h"
 
-#include <cstring>
 #include <limits>
 
 #include "src/unwind/dwarf/frozen_builder.h"
@@ -9,10 +8,12 @@
 namespace perfkit::unwind {
 namespace {
 
-// The lower bytes of a little-endian number. Lines have as many bytes left as a code has operands.
+// A little-endian number of 1, 2 or 4 bytes. No memcpy: one of a size that is not known is a call, and in a signal
+// handler a first call of a shared library's function may have to find it first.
 uint32_t ReadLow(const uint8_t* from, size_t size) {
-  uint32_t value = 0;
-  std::memcpy(&value, from, size);
+  uint32_t value = from[0];
+  if (size > 1) value |= uint32_t{from[1]} << 8;
+  if (size > 2) value |= uint32_t{from[2]} << 16 | uint32_t{from[3]} << 24;
   return value;
 }
 
@@ -34,27 +35,39 @@ Rule FrozenTable::At(uint64_t address) const {
     first += first[half] <= wanted ? half : 0;
     left -= half;
   }
-  const Line& line = lines_[static_cast<size_t>(first - starts_.data())];
-  Rule rule = rules_[line.rule];
-  uint64_t at = *first;
-  for (size_t i = 0; i < kLineCodes;) {
-    const unsigned code = line.codes[i++];
+  return RuleIn(lines_[static_cast<size_t>(first - starts_.data())], wanted - *first);
+}
+
+// Sums up deltas to find the row, which is quick; then its rule, from the last one that is given by its number on.
+// Behind that there are relative steps only.
+Rule FrozenTable::RuleIn(const Line& line, uint64_t wanted) const {
+  uint64_t at = 0;
+  size_t i = 0, behind = 0, number_at = kLineCodes, number_size = 0;
+  while (i < kLineCodes) {
+    const unsigned code = line.codes[i];
+    size_t next = i + 1, escaped = 0;
     if (code < kEscapes) {
-      const Step step = steps_[code];
-      if ((at += step.delta) > wanted) break;
-      if (code < relative_) {
-        rule.offset += static_cast<int16_t>(step.what);
-      } else {
-        rule = rules_[step.what];
-      }
-      continue;
+      at += steps_[code].delta;
+    } else {
+      if (code == kEnd) break;
+      const size_t delta_size = size_t{1} << ((code - kEscapes) / 2);
+      escaped = 1 + (code - kEscapes) % 2;
+      at += ReadLow(line.codes + i + 1, delta_size);
+      next += delta_size + escaped;
     }
-    if (code == kEnd) break;
-    const size_t delta_size = size_t{1} << ((code - kEscapes) / 2), rule_size = 1 + (code - kEscapes) % 2;
-    if ((at += ReadLow(line.codes + i, delta_size)) > wanted) break;
-    rule = rules_[ReadLow(line.codes + i + delta_size, rule_size)];
-    i += delta_size + rule_size;
+    if (at > wanted) break;
+    const bool is_number = code >= relative_;
+    number_at = is_number ? next - escaped : number_at;
+    number_size = is_number ? escaped : number_size;
+    behind = is_number ? next : behind;
+    i = next;
   }
+  uint32_t number = line.rule;
+  if (behind != 0) {
+    number = number_size == 0 ? steps_[line.codes[number_at - 1]].what : ReadLow(line.codes + number_at, number_size);
+  }
+  Rule rule = rules_[number];
+  for (; behind < i; ++behind) rule.offset += static_cast<int16_t>(steps_[line.codes[behind]].what);
   return rule;
 }
 

@@ -48,6 +48,9 @@ class FrozenTable {
   };
   static_assert(sizeof(Line) == 64);
 
+  // `wanted`: counted from the line's first row.
+  Rule RuleIn(const Line& line, uint64_t wanted) const;
+
   uint64_t base_ = 0;  // the first row's address
   size_t rows_ = 0;
   unsigned relative_ = 0;         // codes below are relative steps
