@@ -44,7 +44,8 @@ std::vector<Change> ChangesOf(RuleRows& rows) {
 }  // namespace
 
 struct Cfi::Parts {
-  // .debug_frame is read when it is first needed: it may have to be unpacked.
+  // Each is read when it is first needed: .eh_frame may have to be indexed, .debug_frame unpacked.
+  RuleRows* Eh();
   RuleRows* Debug();
   template <class T>
   bool Try(const T& ask);
@@ -52,11 +53,20 @@ struct Cfi::Parts {
   MachineRegisters machine;
   elf::Image module;
   std::optional<elf::Image> debug_file;
+  std::optional<CfiSection> eh_pending;
   std::optional<RuleRows> eh;
   std::optional<RuleRows> debug;
   bool debug_pending = false;
   std::vector<std::byte> storage;
 };
+
+RuleRows* Cfi::Parts::Eh() {
+  if (eh_pending) {
+    eh.emplace(module.bytes(), *eh_pending, machine);
+    eh_pending.reset();
+  }
+  return eh ? &*eh : nullptr;
+}
 
 RuleRows* Cfi::Parts::Debug() {
   if (debug_pending) {
@@ -71,9 +81,10 @@ RuleRows* Cfi::Parts::Debug() {
 template <class T>
 bool Cfi::Parts::Try(const T& ask) {
   for (const Reach reach : {Reach::kExact, Reach::kPadded}) {
-    if (eh && ask(*eh, reach)) return true;
-    RuleRows* const other = Debug();
-    if (other != nullptr && ask(*other, reach)) return true;
+    for (RuleRows* (Parts::*const part)() : {&Parts::Eh, &Parts::Debug}) {
+      RuleRows* const rows = (this->*part)();
+      if (rows != nullptr && ask(*rows, reach)) return true;
+    }
   }
   return false;
 }
@@ -84,8 +95,7 @@ Cfi::Cfi(const elf::Image& module, std::optional<elf::Image> debug_file) {
   const std::optional<CfiSection> eh = FindEhFrame(module);
   const bool has_debug = HasDebugFrame(module) || (debug_file && HasDebugFrame(*debug_file));
   if (!eh && !has_debug) return;
-  parts_ = std::unique_ptr<Parts>(new Parts{*machine, module, debug_file, {}, {}, has_debug, {}});
-  if (eh) parts_->eh.emplace(module.bytes(), *eh, *machine);
+  parts_ = std::unique_ptr<Parts>(new Parts{*machine, module, debug_file, eh, {}, {}, has_debug, {}});
 }
 
 Cfi::~Cfi() = default;
@@ -110,13 +120,14 @@ bool Cfi::Full(uint64_t address, FullRow& row) {
 // Nearly always there is one section, told as it is.
 void Cfi::ForEachRow(absl::FunctionRef<bool(uint64_t address, const Rule& rule)> visit) {
   if (parts_ == nullptr) return;
+  RuleRows* const eh = parts_->Eh();
   RuleRows* const debug = parts_->Debug();
-  if (debug == nullptr || !parts_->eh) {
-    RuleRows* const only = parts_->eh ? &*parts_->eh : debug;
+  if (eh == nullptr || debug == nullptr) {
+    RuleRows* const only = eh != nullptr ? eh : debug;
     if (only != nullptr) only->ForEach([&](uint64_t address, const Rule& rule, bool) { return visit(address, rule); });
     return;
   }
-  const std::vector<Change> first = ChangesOf(*parts_->eh), second = ChangesOf(*debug);
+  const std::vector<Change> first = ChangesOf(*eh), second = ChangesOf(*debug);
   Change a{}, b{};
   for (size_t i = 0, j = 0; i < first.size() || j < second.size();) {
     const uint64_t next =

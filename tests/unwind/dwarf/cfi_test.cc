@@ -316,6 +316,15 @@ TEST_CASE("whole rows say where every register is") {
   CHECK_FALSE(loaded.cfi->Full(0x2000, row));
 }
 
+TEST_CASE("what nobody asks about is not read") {
+  const std::string file = Module(TwoFunctions(), {.header = false});
+  Cfi cfi(*elf::Image::Parse(testing::BytesOf(file)));
+  const size_t before = cfi.heap_bytes();
+  cfi.At(0x1000);
+  CHECK(before < 4096);
+  CHECK(cfi.heap_bytes() > before);
+}
+
 TEST_CASE("look-ups allocate when a function is met first, and not again") {
   Loaded loaded(Module(TwoFunctions()));
   loaded.At(0x1000);
