@@ -99,12 +99,27 @@ constexpr const char* kSampleNames[] = {
     "Gate/getppid", "Gate/pair", "Snapshot512K", "Throughput/1Mps", "Throughput/apart", "Throughput/merged",
 };
 
+constexpr Bar kSymbolizeBars[] = {
+    {"Symbol/name", "Symbol/dwfl_addrinfo", 0.0005, "the name of a place that is new, to dwfl_module_addrinfo"},
+    {"Symbol/memo", "Symbol/dwfl_addrinfo", 0.0001, "the name of one that was named before, to the same"},
+    {"Symbol/inline", "Symbol/dwarf_getscopes", 0.0005,
+     "inlined calls and lines once more, to dwarf_getscopes and a line"},
+    {"Symbol/inline_cold", "Symbol/dwarf_getscopes", 0.025,
+     "the same for the first time, files opened and units decoded"},
+};
+
+constexpr const char* kSymbolizeNames[] = {
+    "Symbol/name",        "Symbol/memo",          "Symbol/inline",
+    "Symbol/inline_cold", "Symbol/dwfl_addrinfo", "Symbol/dwarf_getscopes",
+};
+
 constexpr Method kUsual{.repetitions = 21, .min_seconds = 0.03};
 
 constexpr Suite kSuites[] = {
     {"count_bench", kUsual, kCountBars, kCountNames},
     {"ring_bench", kUsual, kRingBars, kRingNames},
     {"sample_bench", {.repetitions = 11, .min_seconds = 0.03}, kSampleBars, kSampleNames, "--throughput_seconds=60"},
+    {"symbolize_bench", {.repetitions = 11, .min_seconds = 0.03}, kSymbolizeBars, kSymbolizeNames},
     // Short cases and a bar of a hundredth: many small samples, so that a burst of other work hits all alike.
     {"adapter_bench", {.repetitions = 61, .min_seconds = 0.005}, kAdapterBars, kAdapterNames},
 };

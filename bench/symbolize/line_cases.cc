@@ -1,0 +1,94 @@
+// Source lines and inlined calls in this very program: C++ as people write it, with a unit of debug information for
+// each file. "Cold" is all of it from nothing: files found, symbols sorted, units decoded.
+#include <benchmark/benchmark.h>
+#include <elfutils/libdw.h>
+#include <fcntl.h>
+#include <perfkit/dwarf_lines.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "bench/symbolize/code.h"
+
+namespace bench {
+namespace {
+
+perfkit::Symbolizer WithLines() {
+  perfkit::Symbolizer symbolizer({.demangle = false, .lines = perfkit::DwarfLines});
+  if (!symbolizer.AddProcess(getpid()).ok()) std::abort();
+  return symbolizer;
+}
+
+// Places with a line: there are libraries in this program that were compiled without -g.
+const std::vector<uint64_t>& Places() {
+  static const std::vector<uint64_t> places = [] {
+    perfkit::Symbolizer symbolizer = WithLines();
+    std::vector<uint64_t> found;
+    for (uint64_t i = 0; found.size() < kPlaces && i < 100 * kPlaces; ++i) {
+      const uint64_t pc = PlaceIn(ThisProgram(), i);
+      const auto frames = symbolizer.Inlined(symbolizer.Locate(static_cast<uint32_t>(getpid()), pc));
+      if (frames[0].line > 0 && !frames[0].function.empty()) found.push_back(pc);
+    }
+    return found;
+  }();
+  return places;
+}
+
+constexpr char kNoLines[] = "this program was compiled without -g";
+
+size_t Ask(perfkit::Symbolizer& symbolizer, uint64_t pc) {
+  return symbolizer.Inlined(symbolizer.Locate(static_cast<uint32_t>(getpid()), pc)).size();
+}
+
+void Inline(benchmark::State& state) {
+  const std::vector<uint64_t>& places = Places();
+  if (places.empty()) return state.SkipWithError(kNoLines);
+  perfkit::Symbolizer symbolizer = WithLines();
+  for (const uint64_t pc : places) Ask(symbolizer, pc);
+  size_t i = 0, frames = 0;
+  for (auto _ : state) {
+    frames += Ask(symbolizer, places[i]);
+    i = i + 1 < places.size() ? i + 1 : 0;
+  }
+  benchmark::DoNotOptimize(frames);
+}
+BENCHMARK(Inline)->Name("Symbol/inline");
+
+void InlineCold(benchmark::State& state) {
+  const std::vector<uint64_t>& places = Places();
+  if (places.empty()) return state.SkipWithError(kNoLines);
+  size_t frames = 0;
+  while (state.KeepRunningBatch(static_cast<benchmark::IterationCount>(places.size()))) {
+    perfkit::Symbolizer symbolizer = WithLines();
+    for (const uint64_t pc : places) frames += Ask(symbolizer, pc);
+  }
+  benchmark::DoNotOptimize(frames);
+}
+BENCHMARK(InlineCold)->Name("Symbol/inline_cold");
+
+// The unit, the entries around the pc, and the line, all of it asked for before: without the names, and without a
+// second look for how inlined calls are nested.
+void DwarfGetscopes(benchmark::State& state) {
+  const std::vector<uint64_t>& places = Places();
+  if (places.empty()) return state.SkipWithError(kNoLines);
+  const int fd = open(ThisProgram().path.c_str(), O_RDONLY | O_CLOEXEC);
+  Dwarf* const dwarf = dwarf_begin(fd, DWARF_C_READ);
+  size_t i = 0, known = 0;
+  const auto ask = [&](uint64_t address) {
+    Dwarf_Die unit, *scopes = nullptr;
+    if (dwarf_addrdie(dwarf, address, &unit) == nullptr) return;
+    known += dwarf_getscopes(&unit, address, &scopes) > 0 && dwarf_getsrc_die(&unit, address) != nullptr;
+    free(scopes);
+  };
+  for (auto _ : state) {
+    ask(places[i] - ThisProgram().bias);
+    i = i + 1 < places.size() ? i + 1 : 0;
+  }
+  if (known == 0 && i > 100) state.SkipWithError("libdw finds nothing");
+  dwarf_end(dwarf);
+  close(fd);
+}
+BENCHMARK(DwarfGetscopes)->Name("Symbol/dwarf_getscopes");
+
+}  // namespace
+}  // namespace bench
