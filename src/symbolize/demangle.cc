@@ -1,4 +1,4 @@
-// Asks the C++ runtime (Itanium C++ ABI, 3.4), which Rust's older mangling also follows.
+// Asks the C++ runtime (Itanium C++ ABI, 3.4), but for Rust's names, of which the older ones look like C++'s.
 #include "src/symbolize/demangle.h"
 
 #include <cxxabi.h>
@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "src/base/text.h"
+#include "src/symbolize/rust_demangle.h"
 
 namespace perfkit::symbolize {
 namespace {
@@ -36,6 +37,9 @@ uint64_t MostReadableBytes(std::string_view name) {
 
 std::string Demangle(std::string_view name) {
   const std::string mangled(base::Cut(name, '@').first);
+  if (std::optional<std::string> rust = DemangleRust(mangled)) {
+    return *std::move(rust) + std::string(name.substr(mangled.size()));
+  }
   if (!mangled.starts_with("_Z") || MostReadableBytes(mangled) > kMostReadableBytes) return std::string(name);
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status),
