@@ -85,20 +85,22 @@ template <class Machine>
 bool Step(const Rule& rule, const StackBytes& stack, WalkState& at, StackEnd& why) {
   const auto offset = static_cast<uint64_t>(int64_t{rule.offset});
   bool stepped = false;
-  switch (rule.kind) {
-    case RuleKind::kSp:
-      // Of aarch64 a chain of frame pointers does not tell sp.
-      stepped = Machine::kLinkRegister && at.guess ? detail::FollowFramePointer<Machine>(stack, at, why)
-                                                   : detail::LeaveFrame<Machine>(rule, at.sp + offset, stack, at, why);
-      break;
-    case RuleKind::kFp: stepped = detail::LeaveFrame<Machine>(rule, at.fp + offset, stack, at, why); break;
-    case RuleKind::kPlt:
-      stepped = detail::LeaveFrame<Machine>(rule, at.sp + 8 + (at.pc % 16 >= offset ? 8 : 0), stack, at, why);
-      break;
-    case RuleKind::kSignal: stepped = detail::LeaveSignal<Machine>(rule, stack, at, why); break;
-    case RuleKind::kNone: stepped = detail::FollowFramePointer<Machine>(stack, at, why); break;
-    case RuleKind::kRoot: why = StackEnd::kRoot; break;
-    case RuleKind::kSlow: why = StackEnd::kNoInfo; break;
+  // The two that nearly all code has share one path: which of them comes next no processor can foresee.
+  if (rule.kind <= RuleKind::kFp && rule.kind >= RuleKind::kSp) [[likely]] {
+    const bool by_sp = rule.kind == RuleKind::kSp;
+    // Of aarch64 a chain of frame pointers does not tell sp.
+    if (Machine::kLinkRegister && at.guess && by_sp) return detail::FollowFramePointer<Machine>(stack, at, why);
+    stepped = detail::LeaveFrame<Machine>(rule, (by_sp ? at.sp : at.fp) + offset, stack, at, why);
+  } else {
+    switch (rule.kind) {
+      case RuleKind::kPlt:
+        stepped = detail::LeaveFrame<Machine>(rule, at.sp + 8 + (at.pc % 16 >= offset ? 8 : 0), stack, at, why);
+        break;
+      case RuleKind::kSignal: stepped = detail::LeaveSignal<Machine>(rule, stack, at, why); break;
+      case RuleKind::kNone: stepped = detail::FollowFramePointer<Machine>(stack, at, why); break;
+      case RuleKind::kRoot: why = StackEnd::kRoot; break;
+      default: why = StackEnd::kNoInfo; break;
+    }
   }
   // What starts a thread without information of its own leaves zeros where a caller would be (AMD64 ABI, 3.4.1).
   if (stepped && IsZeroCaller(at)) return why = StackEnd::kRoot, false;

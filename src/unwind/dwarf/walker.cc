@@ -35,7 +35,7 @@ bool Walker::Begin(const Sample& sample, std::span<StackFrame> frames, Walk& wal
   walk.sampled = sample.user_registers();
   walk.frames = frames;
   walk.found = {};
-  walk.full_at = kNotYet;
+  walk.full.reset();
   const std::optional<uint64_t> pc = walk.sampled[Machine::kPerf[Machine::kPc]];
   const std::optional<uint64_t> sp = walk.sampled[Machine::kPerf[Machine::kSp]];
   const std::optional<TaskId> task = sample.task();

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -44,10 +45,9 @@ class Walker {
     const Process* process = nullptr;
     uint32_t generation = 0;
     Registers sampled;
-    FullRegisters full;  // of frame `full_at`, once a frame has needed them
-    uint32_t full_at = kNotYet;
+    std::optional<FullRegisters> full;  // of frame `full_at`, once a frame has needed them
+    uint32_t full_at = 0;
   };
-  static constexpr uint32_t kNotYet = UINT32_MAX;
 
   struct Generation {
     uint64_t epoch = proc::Processes::kNoEpoch;

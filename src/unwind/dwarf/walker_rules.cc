@@ -59,18 +59,18 @@ bool Walker::RuleAt(const Process* process, uint32_t generation, uint64_t addres
 // them.
 bool Walker::SlowStep(Walk& walk, StackEnd& why) {
   ++stats_.slow_frames;
-  if (walk.full_at == kNotYet) {
+  if (!walk.full) {
     walk.full = FromSample<Machine>(walk.sampled);
     walk.full_at = 0;
   }
   const uint32_t here = walk.found.frames - 1;
   for (; walk.full_at < here; ++walk.full_at) {
-    if (!StepAll(walk, walk.full, why)) return why = StackEnd::kNoInfo, false;
-    if (walk.full.ValueOr0(Machine::kPc) != walk.frames[walk.full_at + 1].pc) return why = StackEnd::kNoInfo, false;
+    if (!StepAll(walk, *walk.full, why)) return why = StackEnd::kNoInfo, false;
+    if (walk.full->ValueOr0(Machine::kPc) != walk.frames[walk.full_at + 1].pc) return why = StackEnd::kNoInfo, false;
   }
-  if (!StepAll(walk, walk.full, why)) return false;
+  if (!StepAll(walk, *walk.full, why)) return false;
   ++walk.full_at;
-  walk.at = StateOf<Machine>(walk.full);
+  walk.at = StateOf<Machine>(*walk.full);
   return true;
 }
 
