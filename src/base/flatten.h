@@ -49,11 +49,15 @@ class FlatRanges {
     if (begin < end) ranges_.push_back({begin, end, id});
   }
 
-  // After the last Add. Of ranges that begin alike the shorter one is on top, of equal ones that of the greater number.
-  void Build() {
-    std::sort(ranges_.begin(), ranges_.end(), [](const Range& a, const Range& b) {
+  // Which of equal ranges is on top, by its number.
+  enum class Ties : uint8_t { kGreatest, kLeast };
+
+  // After the last Add. Of ranges that begin alike the shorter one is on top.
+  void Build(Ties ties = Ties::kGreatest) {
+    std::sort(ranges_.begin(), ranges_.end(), [ties](const Range& a, const Range& b) {
       if (a.begin != b.begin) return a.begin < b.begin;
-      return a.end != b.end ? a.end > b.end : a.id < b.id;
+      if (a.end != b.end) return a.end > b.end;
+      return ties == Ties::kGreatest ? a.id < b.id : a.id > b.id;
     });
     std::vector<Range> pieces;
     Flatten(ranges_, [&](uint64_t begin, uint64_t end, const Range& range) {

@@ -43,6 +43,11 @@ TEST_CASE("of ranges that begin alike the shorter one is on top, of equal ones t
   CHECK(ranges.Find(10) == 5);
   CHECK(ranges.Find(20) == 6);
   CHECK(ranges.Find(45) == 8);
+  FlatRanges least;
+  least.Add(40, 50, 7);
+  least.Add(40, 50, 8);
+  least.Build(FlatRanges::Ties::kLeast);
+  CHECK(least.Find(45) == 7);
 }
 
 TEST_CASE("no ranges hold nothing, and the last address is none's end", "[flatten]") {

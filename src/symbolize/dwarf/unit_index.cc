@@ -77,7 +77,9 @@ base::FlatRanges IndexUnits(const DebugInfo& info, const DebugInfo* shared) {
       return true;
     });
   }
-  ranges.Build();
+  // Of a function that many files define (templates, inline ones) the linker keeps the first copy, and says of the
+  // others that they are there, too: only the first unit tells what was compiled there.
+  ranges.Build(base::FlatRanges::Ties::kLeast);
   return ranges;
 }
 
