@@ -102,10 +102,6 @@ constexpr const char* kSampleNames[] = {
 constexpr Bar kSymbolizeBars[] = {
     {"Symbol/name", "Symbol/dwfl_addrinfo", 0.0005, "the name of a place that is new, to dwfl_module_addrinfo"},
     {"Symbol/memo", "Symbol/dwfl_addrinfo", 0.0001, "the name of one that was named before, to the same"},
-    {"Symbol/inline", "Symbol/dwarf_getscopes", 0.0005,
-     "inlined calls and lines once more, to dwarf_getscopes and a line"},
-    {"Symbol/inline_cold", "Symbol/dwarf_getscopes", 0.025,
-     "the same for the first time, files opened and units decoded"},
 };
 
 constexpr const char* kSymbolizeNames[] = {

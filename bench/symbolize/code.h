@@ -25,5 +25,7 @@ inline uint64_t PlaceIn(const Code& code, uint64_t i) {
 
 // How many different places a profile has: of 122,442 frames sampled in clang 2,733.
 constexpr size_t kPlaces = 2733;
+// More than a Symbolizer remembers the calls at (8,192).
+constexpr size_t kManyPlaces = 40'000;
 
 }  // namespace bench
