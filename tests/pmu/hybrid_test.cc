@@ -59,7 +59,7 @@ void CheckWhole(const Count& count, uint64_t loops, uint64_t start_ns, uint64_t 
   CHECK(count.coverage() == 1);
   CHECK(count.scaled() == count.value);
   CHECK(count.value >= loops * kInstructions * per_instruction);
-  CHECK(count.value * testing::CyclesPerInstruction() / per_instruction <= time_ns);
+  CHECK(testing::ClockAllows(count.value, start_ns, per_instruction));
   CHECK(count.time_running_ns <= time_ns);
 }
 
@@ -330,7 +330,8 @@ TEST_CASE("a sampler has samples of both kinds of core", "[hybrid]") {
     CHECK(books.lost == 0);
     CHECK(books.counted >= 4 * kInstructions * testing::CyclesPerInstruction());
     CHECK(all == books.delivered);
-    CHECK(all + 8 >= books.counted / period);
+    // An overflow that is noticed more than a period late stands for two: the machine runs beside others.
+    CHECK(100 * all >= 95 * (books.counted / period));
     CHECK(all <= books.counted / period + 8);
   }
 }

@@ -11,6 +11,7 @@
 #include "perfkit/counter.h"
 #include "tests/count/sets.h"
 #include "tests/support/skip.h"
+#include "tests/support/work.h"
 
 namespace perfkit::testing {
 
@@ -30,6 +31,12 @@ inline std::string WhyNoUserReads(const EventSpec& event = "instructions:u") {
 inline uint64_t CyclesPerInstruction() {
   const char* const text = getenv("PERFKIT_CYCLES_PER_INSTRUCTION");
   return text == nullptr ? 0 : strtoull(text, nullptr, 10);
+}
+
+// Whether the machine's clock had time for a count since `start_ns`. Where it has several CPUs, QEMU counts to each
+// what the others do meanwhile: no more than this can be said of every count.
+inline bool ClockAllows(uint64_t count, uint64_t start_ns, uint64_t per_instruction = 1) {
+  return count * CyclesPerInstruction() / per_instruction <= NowNs() - start_ns;
 }
 
 #define NEED_PMU() \

