@@ -96,6 +96,7 @@ class FrameCore : public Bindable {
   void LeaveElsewhere(uint64_t entry) noexcept;
   void Settle() noexcept;
   void ExplainHitch() noexcept;
+  void CloseMain();
   void EndThread(FrameThread& thread);
   void Retire(FrameThread& thread);
   Group& GroupNamed(std::vector<Group>& groups, const std::string& name) const;

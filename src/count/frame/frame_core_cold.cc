@@ -80,7 +80,7 @@ bool FrameCore::AttachNamed(std::string_view name) {
 void FrameCore::EndThread(FrameThread& thread) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (closed()) return;
-  if (&thread == main_.get()) return thread.Close();  // nothing will be marked again, and everything can be asked for
+  if (&thread == main_.get()) return CloseMain();  // nothing will be marked again, and everything can be asked for
   for (uint32_t c = 1; c < chain_count_.load(std::memory_order_relaxed); ++c) chains_[c]->Disown(thread);
   Retire(thread);
   std::erase_if(workers_, [&](const std::unique_ptr<FrameThread>& worker) { return worker.get() == &thread; });
@@ -101,12 +101,17 @@ void FrameCore::Retire(FrameThread& thread) {
   GroupNamed(retired_, thread.name).zones.Add(thread.tree);
 }
 
+void FrameCore::CloseMain() {
+  main_->ready = false;
+  main_->Close();
+}
+
 void FrameCore::SwitchOff() {
   enabled_.store(false, std::memory_order_seq_cst);  // pairs with the load in LeaveOutermost
   if (main_ != nullptr) {
     Settle();
     main_->tree.DropFrame();
-    main_->Close();
+    CloseMain();
   }
   watch_.Detach();
   log_.Close();

@@ -21,7 +21,6 @@ void FrameThread::Close() {
   reader = {};
   set_.reset();
   open_ = false;
-  ready = false;
 }
 
 void FrameThread::StepInside() noexcept {

@@ -79,7 +79,7 @@ class FrameThread {
 
   CounterReader reader;
   ZoneTree tree;
-  bool ready = false;       // zones may be entered without asking
+  bool ready = false;       // zones may be entered without asking: the owner's word, never a visitor's
   bool is_worker = true;    // not the thread that marks the main frame
   bool own_frames = false;  // a frame of its own drives the tree
   uint32_t opens = 0;       // how often its events were opened: what was read before the last time is no base
