@@ -10,6 +10,8 @@
 #include <limits>
 #include <vector>
 
+#include "src/base/last_at.h"
+
 namespace perfkit::base {
 
 // Calls `emit(begin, end, entry)` for each piece in rising order. `sorted`: things with `begin` and `end`, by begin; of
@@ -73,10 +75,9 @@ class FlatRanges {
   }
 
   uint32_t Find(uint64_t address) const {
-    const auto after = std::upper_bound(ranges_.begin(), ranges_.end(), address,
-                                        [](uint64_t at, const Range& range) { return at < range.begin; });
-    if (after == ranges_.begin() || address >= std::prev(after)->end) return kNone;
-    return std::prev(after)->id;
+    const Range* const found =
+        LastAt(ranges_.data(), ranges_.size(), address, [](const Range& range) { return range.begin; });
+    return found != nullptr && address < found->end ? found->id : kNone;
   }
 
   size_t bytes() const { return ranges_.capacity() * sizeof(Range); }

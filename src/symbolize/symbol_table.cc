@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "src/base/flatten.h"
+#include "src/base/last_at.h"
 
 namespace perfkit::symbolize {
 namespace {
@@ -16,12 +17,10 @@ size_t Underscores(std::string_view name) { return std::min(name.find_first_not_
 }  // namespace
 
 std::optional<SymbolTable::Found> SymbolTable::Find(uint64_t address) const {
-  const auto after = std::upper_bound(pieces_.begin(), pieces_.end(), address,
-                                      [](uint64_t at, const Piece& piece) { return at < piece.begin; });
-  if (after == pieces_.begin()) return std::nullopt;
-  const Piece& piece = *std::prev(after);
-  if (address >= piece.end) return std::nullopt;
-  return Found{std::string_view(names_).substr(piece.name_at, piece.name_size), piece.function_begin};
+  const Piece* const piece =
+      base::LastAt(pieces_.data(), pieces_.size(), address, [](const Piece& each) { return each.begin; });
+  if (piece == nullptr || address >= piece->end) return std::nullopt;
+  return Found{std::string_view(names_).substr(piece->name_at, piece->name_size), piece->function_begin};
 }
 
 SymbolTableBuilder::SymbolTableBuilder(uint64_t most_name_bytes)

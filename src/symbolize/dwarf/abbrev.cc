@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "src/symbolize/dwarf/reader.h"
+#include "src/base/dwarf_reader.h"
 
 namespace perfkit::symbolize::dwarf {
 
@@ -48,7 +48,7 @@ uint32_t FormBytes(uint16_t form, Format format) {
 }
 
 AbbrevTable::AbbrevTable(base::Bytes section, uint64_t at, Format format) : format_(format) {
-  Reader reader(section, at);
+  base::DwarfReader reader(section, at);
   while (const uint64_t code = reader.Uleb()) {
     Abbrev abbrev{.tag = static_cast<uint16_t>(reader.Uleb()),
                   .children = reader.U8() != 0,

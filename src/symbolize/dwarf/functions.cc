@@ -29,10 +29,10 @@ bool HoldsNoCode(uint16_t tag) {
 // holds no code is passed over at once; where they do not, it is walked through.
 FunctionIndex::FunctionIndex(const Unit& unit) {
   RangeBudget budget(unit);
-  Reader reader = unit.At(unit.header().entries_at);
+  base::DwarfReader reader = unit.At(unit.header().entries_at);
   Entry entry;
   for (int64_t level = 0;;) {
-    const Reader before = reader;
+    const base::DwarfReader before = reader;
     if (!unit.Skip(reader, entry)) break;
     if (entry.abbrev == nullptr) {
       if (--level <= 0) break;
@@ -82,11 +82,11 @@ void InlineTree::Add(const Unit& unit, const Entry& entry, uint32_t parent, Rang
 // `inside`: by level, into which call what is found there was inlined.
 InlineTree::InlineTree(const Unit& unit, uint64_t at) {
   RangeBudget budget(unit);
-  Reader reader = unit.At(at);
+  base::DwarfReader reader = unit.At(at);
   Entry entry;
   std::vector<uint32_t> inside;
   while (true) {
-    const Reader before = reader;
+    const base::DwarfReader before = reader;
     if (!unit.Skip(reader, entry)) break;
     if (entry.abbrev == nullptr) {
       if (inside.size() <= 1) break;

@@ -58,6 +58,10 @@ class FunctionIndex {
 
   uint32_t Find(uint64_t address) const { return ranges_.Find(address); }
   Function& function(uint32_t index) { return functions_[index]; }
+  void Prefetch(uint32_t index) const {
+    __builtin_prefetch(&functions_[index]);
+    __builtin_prefetch(functions_[index].inlined.get());
+  }
   size_t size() const { return functions_.size(); }
   size_t bytes() const { return ranges_.bytes() + functions_.capacity() * sizeof(Function); }
 

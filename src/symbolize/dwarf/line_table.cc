@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "src/base/last_at.h"
+
 namespace perfkit::symbolize::dwarf {
 
 struct LineTable::Header {
@@ -39,7 +41,7 @@ void Advance(State& state, uint64_t operations, uint8_t instruction_bytes, uint8
 
 LineTable::LineTable(const Unit& unit) : comp_dir_(unit.Text(unit.root().comp_dir)) {
   if (unit.root().line_program.kind != Value::Kind::kNumber) return;
-  Reader reader(unit.sections().line, unit.root().line_program.number);
+  base::DwarfReader reader(unit.sections().line, unit.root().line_program.number);
   Header header;
   if (ReadHeader(unit, reader, header)) Run(reader, header);
   rows_.shrink_to_fit();
@@ -48,7 +50,7 @@ LineTable::LineTable(const Unit& unit) : comp_dir_(unit.Text(unit.root().comp_di
 }
 
 // DWARF 5, 6.2.4. Leaves the reader at the program, with the end of this table as its end.
-bool LineTable::ReadHeader(const Unit& unit, Reader& reader, Header& header) {
+bool LineTable::ReadHeader(const Unit& unit, base::DwarfReader& reader, Header& header) {
   uint32_t offset_bytes = 0;
   const uint64_t length = reader.InitialLength(&offset_bytes);
   if (!reader.ok() || length > unit.sections().line.size()) return false;
@@ -60,7 +62,7 @@ bool LineTable::ReadHeader(const Unit& unit, Reader& reader, Header& header) {
     reader.U8();  // of a segment's selector, which no machine of ours has
   }
   const uint64_t header_bytes = reader.Sized(offset_bytes);
-  Reader program = reader;
+  base::DwarfReader program = reader;
   program.Skip(header_bytes);
   header.min_instruction_bytes = reader.U8();
   if (version_ >= 4) header.most_operations = reader.U8();
@@ -82,7 +84,7 @@ bool LineTable::ReadHeader(const Unit& unit, Reader& reader, Header& header) {
 }
 
 // Before version 5: numbered from 1; folder 0 is where the compiler ran.
-void LineTable::ReadOldLists(Reader& reader) {
+void LineTable::ReadOldLists(base::DwarfReader& reader) {
   folders_.emplace_back();
   for (std::string_view folder = reader.Text(); !folder.empty(); folder = reader.Text()) folders_.push_back(folder);
   files_.emplace_back();
@@ -94,7 +96,7 @@ void LineTable::ReadOldLists(Reader& reader) {
 }
 
 // Since version 5: the entries' format, then the entries, from 0.
-void LineTable::ReadList(const Unit& unit, Reader& reader, Format format, bool files) {
+void LineTable::ReadList(const Unit& unit, base::DwarfReader& reader, Format format, bool files) {
   AttributeSpec formats[256];
   const int count = reader.U8();
   for (int i = 0; i < count; ++i) {
@@ -124,7 +126,7 @@ void LineTable::ReadList(const Unit& unit, Reader& reader, Format format, bool f
 }
 
 // A row takes a byte of the program at least, so that these bound the rows.
-void LineTable::Run(Reader& reader, const Header& header) {
+void LineTable::Run(base::DwarfReader& reader, const Header& header) {
   State state;
   size_t first = 0;
   const auto add_row = [&] {
@@ -135,7 +137,7 @@ void LineTable::Run(Reader& reader, const Header& header) {
   const auto advance = [&](uint64_t by) { Advance(state, by, header.min_instruction_bytes, header.most_operations); };
   const auto extended = [&] {
     const uint64_t length = reader.Uleb();
-    Reader inside = reader;
+    base::DwarfReader inside = reader;
     reader.Skip(length);
     const uint8_t opcode = length == 0 ? 0 : inside.U8();
     if (opcode == DW_LNE_set_address) {
@@ -195,11 +197,9 @@ void LineTable::EndSequence(size_t first, uint64_t end) {
 const LineTable::Row* LineTable::Find(uint64_t address) const {
   const uint32_t index = ranges_.Find(address);
   if (index == base::FlatRanges::kNone) return nullptr;
-  const Row* const first = rows_.data() + sequences_[index].first;
-  const Row* const last = rows_.data() + sequences_[index].last;
-  const Row* const after =
-      std::upper_bound(first, last, address, [](uint64_t at, const Row& row) { return at < row.address; });
-  return after == first ? nullptr : after - 1;
+  const Sequence& sequence = sequences_[index];
+  return base::LastAt(rows_.data() + sequence.first, sequence.last - sequence.first, address,
+                      [](const Row& row) { return row.address; });
 }
 
 std::string LineTable::PathOf(uint64_t number) const {

@@ -45,10 +45,10 @@ class LineTable {
   };
   struct Header;
 
-  bool ReadHeader(const Unit& unit, Reader& reader, Header& header);
-  void ReadOldLists(Reader& reader);
-  void ReadList(const Unit& unit, Reader& reader, Format format, bool files);
-  void Run(Reader& reader, const Header& header);
+  bool ReadHeader(const Unit& unit, base::DwarfReader& reader, Header& header);
+  void ReadOldLists(base::DwarfReader& reader);
+  void ReadList(const Unit& unit, base::DwarfReader& reader, Format format, bool files);
+  void Run(base::DwarfReader& reader, const Header& header);
   void EndSequence(size_t first, uint64_t end);
 
   uint16_t version_ = 0;

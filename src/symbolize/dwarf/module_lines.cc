@@ -82,10 +82,11 @@ InlineTree& ModuleLines::InlinedIn(LoadedUnit& loaded, FunctionIndex::Function& 
 
 // The first linkage name on the way; else the first name.
 const CallName& ModuleLines::NameOf(const LoadedUnit& loaded, uint64_t at, CallName& name) {
-  if (std::exchange(name.known, true)) return name;
+  if (name.known) return name;  // read only: names are found once, and read again and again
+  name.known = true;
   const Unit* unit = &loaded.unit;
   for (int i = 0; i < kMostOrigins; ++i) {
-    Reader reader = unit->At(at);
+    base::DwarfReader reader = unit->At(at);
     Entry entry;
     if (!unit->Read(reader, entry) || entry.abbrev == nullptr) return name;
     if (entry.linkage_name.known()) {
@@ -128,14 +129,15 @@ void ModuleLines::Find(uint64_t address, std::vector<SourceCall>& calls) {
   }
   LoadedUnit* const loaded = Load(main_, units_.Find(address));
   if (loaded == nullptr) return;
+  FunctionIndex& functions = FunctionsOf(*loaded);
+  const uint32_t index = functions.Find(address);
+  if (index != FunctionIndex::kNone) functions.Prefetch(index);  // comes while the line is looked for
   SourceCall call;
   if (const LineTable::Row* const row = LinesOf(*loaded).Find(address)) {
     call.file = PathOf(*loaded, row->file);
     call.line = row->line;
     call.column = row->column;
   }
-  FunctionIndex& functions = FunctionsOf(*loaded);
-  const uint32_t index = functions.Find(address);
   if (index == FunctionIndex::kNone) {
     if (!call.file.empty()) calls.push_back(call);
     return;

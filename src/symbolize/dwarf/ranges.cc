@@ -12,7 +12,7 @@ bool Give(uint64_t begin, uint64_t end, Visit visit) { return begin == 0 || begi
 
 // Pairs, counted from a base that a pair may set: its first number is then all ones. A pair of zeros ends the list.
 void ReadPairs(const Unit& unit, uint64_t at, RangeBudget& budget, Visit visit) {
-  Reader reader(unit.sections().ranges, at);
+  base::DwarfReader reader(unit.sections().ranges, at);
   uint64_t base = unit.low_pc();
   while (reader.ok() && budget.left > 0) {
     --budget.left;
@@ -31,7 +31,7 @@ struct Pair {
 };
 
 // One entry of a list: what range it is; an empty one when it only sets the base.
-Pair ReadListEntry(const Unit& unit, uint8_t kind, Reader& reader, uint64_t& base) {
+Pair ReadListEntry(const Unit& unit, uint8_t kind, base::DwarfReader& reader, uint64_t& base) {
   switch (kind) {
     case DW_RLE_base_addressx: return base = unit.Address(reader.Uleb()), Pair{};
     case DW_RLE_base_address: return base = reader.U64(), Pair{};
@@ -60,7 +60,7 @@ Pair ReadListEntry(const Unit& unit, uint8_t kind, Reader& reader, uint64_t& bas
 }
 
 void ReadList(const Unit& unit, uint64_t at, RangeBudget& budget, Visit visit) {
-  Reader reader(unit.sections().rnglists, at);
+  base::DwarfReader reader(unit.sections().rnglists, at);
   uint64_t base = unit.low_pc();
   while (const uint8_t kind = reader.U8()) {
     if (budget.left-- == 0) return static_cast<void>(budget.left = 0);

@@ -1,7 +1,7 @@
 // The sections of a file that debug information is in, unpacked.
 #pragma once
 
-#include <memory>
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -14,15 +14,15 @@ namespace perfkit::symbolize::dwarf {
 // Views of the caller's bytes, or of what was unpacked, which it holds. Any thread.
 struct Sections {
   base::Bytes info, abbrev, line, str, line_str, str_offsets, addr, ranges, rnglists, aranges;
-  std::vector<std::unique_ptr<std::string>> unpacked;
+  std::vector<std::vector<std::byte>> unpacked;
   absl::Status status;  // what could not be unpacked
+
+  Sections() = default;
+  Sections(Sections&&) = default;  // and no copies: their views would be of the original's bytes
+  Sections& operator=(Sections&&) = default;
 
   static Sections From(const std::vector<DebugSection>& sections);
 };
-
-// What is packed in `section`, whose bytes begin with an Elf64_Chdr (SHF_COMPRESSED) or, by its name .zdebug_…, with
-// "ZLIB" and the size. Unimplemented for a method that libelf does not know; InvalidArgument when damaged.
-absl::StatusOr<std::unique_ptr<std::string>> Unpack(const DebugSection& section);
 
 // The ELF file in .gnu_debugdata.
 absl::StatusOr<std::string> UnpackMini(base::Bytes packed);

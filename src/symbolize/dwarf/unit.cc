@@ -12,12 +12,12 @@ namespace {
 constexpr size_t kLongestText = 64 << 10;
 
 // DWARF 5, 7.5.1: the type comes before the abbreviations, and some types have fields of their own.
-bool ReadHeader(Reader& reader, UnitHeader& header) {
+bool ReadHeader(base::DwarfReader& reader, UnitHeader& header) {
   header.at = reader.at();
   uint32_t offset_bytes = 0;
   const uint64_t length = reader.InitialLength(&offset_bytes);
   const uint64_t begin = reader.at();
-  Reader rest = reader;
+  base::DwarfReader rest = reader;
   reader.Skip(length);
   if (!reader.ok()) return false;
   header.end = begin + length;
@@ -68,7 +68,7 @@ Value* Wanted(uint16_t attribute, Entry& entry) {
 
 void DebugInfo::FindUnits() {
   if (!units.empty()) return;
-  Reader reader(sections.info);
+  base::DwarfReader reader(sections.info);
   for (UnitHeader header; !reader.done() && ReadHeader(reader, header); header = {}) {
     const bool known = header.format.version >= 2 && header.format.version <= 5 && header.format.address_bytes == 8;
     if (known && header.entries_at <= header.end) units.push_back(header);
@@ -89,7 +89,7 @@ Unit::Unit(const DebugInfo& info, const DebugInfo* shared, const UnitHeader& hea
   const bool wide = header.format.offset_bytes == 8;
   str_offsets_base_ = addr_base_ = wide ? 16 : 8;
   ranges_base_ = header.format.version < 5 ? 0 : wide ? 20 : 12;
-  Reader reader = At(header.entries_at);
+  base::DwarfReader reader = At(header.entries_at);
   if (!Read(reader, root_)) return;
   if (root_.str_offsets_base.known()) str_offsets_base_ = root_.str_offsets_base.number;
   if (root_.addr_base.known()) addr_base_ = root_.addr_base.number;
@@ -98,13 +98,13 @@ Unit::Unit(const DebugInfo& info, const DebugInfo* shared, const UnitHeader& hea
   Read(reader, root_);
 }
 
-Reader Unit::At(uint64_t at) const {
-  Reader reader(sections().info, at);
+base::DwarfReader Unit::At(uint64_t at) const {
+  base::DwarfReader reader(sections().info, at);
   reader.EndAt(header_.end);
   return reader;
 }
 
-bool Unit::Skip(Reader& reader, Entry& entry) const {
+bool Unit::Skip(base::DwarfReader& reader, Entry& entry) const {
   entry.at = reader.at();
   entry.abbrev = nullptr;
   if (reader.done()) return false;
@@ -122,7 +122,7 @@ bool Unit::Skip(Reader& reader, Entry& entry) const {
   return reader.ok();
 }
 
-bool Unit::Read(Reader& reader, Entry& entry) const {
+bool Unit::Read(base::DwarfReader& reader, Entry& entry) const {
   entry = Entry();
   entry.at = reader.at();
   if (reader.done()) return false;
@@ -151,7 +151,7 @@ uint64_t Unit::Address(uint64_t index) const {
 uint64_t Unit::Indexed(base::Bytes table, uint64_t base, uint64_t index) const {
   const uint32_t size = header_.format.offset_bytes;
   if (index > table.size() / size) return ~uint64_t{0};
-  Reader reader(table, base + index * size);
+  base::DwarfReader reader(table, base + index * size);
   const uint64_t at = reader.Sized(size);
   return reader.ok() ? at : ~uint64_t{0};
 }
@@ -178,7 +178,7 @@ std::optional<uint64_t> Unit::RangeList(const Value& value) const {
 }
 
 // DWARF 5, 7.5.5. References within the unit count from its header.
-Value Unit::ReadValue(const AttributeSpec& spec, Reader& reader, Format format) const {
+Value Unit::ReadValue(const AttributeSpec& spec, base::DwarfReader& reader, Format format) const {
   using Kind = Value::Kind;
   const uint32_t bytes = FormBytes(spec.form, format);
   switch (spec.form) {
@@ -233,7 +233,7 @@ Value Unit::ReadValue(const AttributeSpec& spec, Reader& reader, Format format) 
   }
 }
 
-void Unit::SkipValue(const AttributeSpec& spec, Reader& reader) const {
+void Unit::SkipValue(const AttributeSpec& spec, base::DwarfReader& reader) const {
   const uint32_t bytes = FormBytes(spec.form, header_.format);
   if (bytes != Abbrev::kVaries) return reader.Skip(bytes);
   switch (spec.form) {

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "src/base/dwarf_reader.h"
 #include "src/symbolize/dwarf/abbrev.h"
-#include "src/symbolize/dwarf/reader.h"
 #include "src/symbolize/dwarf/sections.h"
 
 namespace perfkit::symbolize::dwarf {
@@ -77,11 +77,11 @@ class Unit {
   uint64_t low_pc() const { return root_.low.kind == Value::Kind::kAddress ? root_.low.number : 0; }
 
   // The entry at the reader's place, which is moved behind it. False at the unit's end, or where nothing can be read.
-  bool Read(Reader& reader, Entry& entry) const;
+  bool Read(base::DwarfReader& reader, Entry& entry) const;
   // The same without its attributes.
-  bool Skip(Reader& reader, Entry& entry) const;
+  bool Skip(base::DwarfReader& reader, Entry& entry) const;
   // A reader of this unit's entries.
-  Reader At(uint64_t at) const;
+  base::DwarfReader At(uint64_t at) const;
 
   // "" when the value is no text.
   std::string_view Text(const Value& value) const;
@@ -91,10 +91,10 @@ class Unit {
   std::optional<uint64_t> RangeList(const Value& value) const;
 
   // One value, wherever the reader reads, and as numbers are written there. A kText is in that section.
-  Value ReadValue(const AttributeSpec& spec, Reader& reader, Format format) const;
+  Value ReadValue(const AttributeSpec& spec, base::DwarfReader& reader, Format format) const;
 
  private:
-  void SkipValue(const AttributeSpec& spec, Reader& reader) const;
+  void SkipValue(const AttributeSpec& spec, base::DwarfReader& reader) const;
   uint64_t Indexed(base::Bytes table, uint64_t base, uint64_t index) const;
 
   const DebugInfo* info_;

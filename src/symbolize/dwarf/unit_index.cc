@@ -14,11 +14,11 @@ namespace {
 
 // One set of .debug_aranges (DWARF 5, 6.1.2): a unit, then pairs of address and length, aligned to the size of a pair.
 // Which unit it is of; units.size() when of none.
-size_t ReadSet(const DebugInfo& info, Reader& reader, base::FlatRanges& ranges) {
+size_t ReadSet(const DebugInfo& info, base::DwarfReader& reader, base::FlatRanges& ranges) {
   const uint64_t set_at = reader.at();
   uint32_t offset_bytes = 0;
   const uint64_t length = reader.InitialLength(&offset_bytes);
-  Reader set = reader;
+  base::DwarfReader set = reader;
   reader.Skip(length);
   if (!reader.ok()) return info.units.size();
   set.EndAt(reader.at());
@@ -63,7 +63,7 @@ class Tables {
 base::FlatRanges IndexUnits(const DebugInfo& info, const DebugInfo* shared) {
   base::FlatRanges ranges;
   std::vector<bool> listed(info.units.size() + 1);
-  for (Reader reader(info.sections.aranges); !reader.done();) listed[ReadSet(info, reader, ranges)] = true;
+  for (base::DwarfReader reader(info.sections.aranges); !reader.done();) listed[ReadSet(info, reader, ranges)] = true;
   Tables tables(info.sections.abbrev);
   for (size_t i = 0; i < info.units.size(); ++i) {
     const UnitHeader& header = info.units[i];

@@ -20,11 +20,6 @@ std::optional<MachineRegisters> MachineOf(const elf::Image& image) {
   return std::nullopt;
 }
 
-bool HasDebugFrame(const elf::Image& image) {
-  const std::optional<elf::Section> section = image.FindSection(".debug_frame");
-  return section && image.Contents(*section).has_value();
-}
-
 // A change of rule of one section, and how good it is: what covers a place, what pads it, nothing.
 struct Change {
   uint64_t address;
@@ -32,9 +27,9 @@ struct Change {
   int rank;
 };
 
-std::vector<Change> ChangesOf(RuleRows& rows) {
+std::vector<Change> ChangesOf(RuleRows& rows, RuleRows::AsRule as) {
   std::vector<Change> changes;
-  rows.ForEach([&](uint64_t address, const Rule& rule, bool padded) {
+  rows.ForEach(as, [&](uint64_t address, const Rule& rule, bool padded) {
     changes.push_back({address, rule, rule.kind == RuleKind::kNone ? 0 : padded ? 1 : 2});
     return true;
   });
@@ -117,17 +112,30 @@ bool Cfi::Full(uint64_t address, FullRow& row) {
   return parts_->Try([&](RuleRows& rows, Reach reach) { return rows.Full(address, reach, row); });
 }
 
+std::optional<uint64_t> Cfi::FunctionAt(uint64_t address) {
+  std::optional<uint64_t> begin;
+  if (parts_ == nullptr) return begin;
+  parts_->Try([&](RuleRows& rows, Reach reach) { return (begin = rows.FunctionAt(address, reach)).has_value(); });
+  return begin;
+}
+
+void Cfi::ForEachRow(VisitRow visit) {
+  if (parts_ == nullptr) return;
+  ForEachRow([this](const FullRow& row) { return RuleOf(row, parts_->machine); }, visit);
+}
+
 // Nearly always there is one section, told as it is.
-void Cfi::ForEachRow(absl::FunctionRef<bool(uint64_t address, const Rule& rule)> visit) {
+void Cfi::ForEachRow(absl::FunctionRef<Rule(const FullRow& row)> as, VisitRow visit) {
   if (parts_ == nullptr) return;
   RuleRows* const eh = parts_->Eh();
   RuleRows* const debug = parts_->Debug();
   if (eh == nullptr || debug == nullptr) {
     RuleRows* const only = eh != nullptr ? eh : debug;
-    if (only != nullptr) only->ForEach([&](uint64_t address, const Rule& rule, bool) { return visit(address, rule); });
+    if (only != nullptr)
+      only->ForEach(as, [&](uint64_t address, const Rule& rule, bool) { return visit(address, rule); });
     return;
   }
-  const std::vector<Change> first = ChangesOf(*eh), second = ChangesOf(*debug);
+  const std::vector<Change> first = ChangesOf(*eh, as), second = ChangesOf(*debug, as);
   Change a{}, b{};
   for (size_t i = 0, j = 0; i < first.size() || j < second.size();) {
     const uint64_t next =

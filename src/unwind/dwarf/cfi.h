@@ -38,9 +38,16 @@ class Cfi {
   // The whole row at `address`; false where there is none. Kept nowhere: a microsecond each time.
   bool Full(uint64_t address, FullRow& row);
 
+  // Where the function begins that `address` is in; nothing where no information covers it.
+  std::optional<uint64_t> FunctionAt(uint64_t address);
+
   // Where rules change in the module, by address, rising: from `address` on, to the next one, `rule` holds. Places
   // that nothing covers are kNone. `visit` returns false to stop.
-  void ForEachRow(absl::FunctionRef<bool(uint64_t address, const Rule& rule)> visit);
+  using VisitRow = absl::FunctionRef<bool(uint64_t address, const Rule& rule)>;
+  void ForEachRow(VisitRow visit);
+
+  // The same where `as` says what is kept of a row: kNone only of those that say nothing.
+  void ForEachRow(absl::FunctionRef<Rule(const FullRow& row)> as, VisitRow visit);
 
   size_t heap_bytes() const;
 

@@ -23,7 +23,7 @@ bool CfiProgram::RunInitial(Cie& cie) {
   cie_ = &cie;
   initial_ = true;
   row_ = cie.initial;
-  reader_ = ByteReader(cie.program);
+  reader_ = base::DwarfReader(cie.program);
   visit_ = nullptr;
   if (!Loop()) return false;
   cie.initial = row_;
@@ -34,7 +34,7 @@ bool CfiProgram::Run(const Fde& fde, Visit visit) {
   cie_ = fde.cie;
   initial_ = false;
   row_ = fde.cie->initial;
-  reader_ = ByteReader(fde.program);
+  reader_ = base::DwarfReader(fde.program);
   visit_ = &visit;
   location_ = fde.begin;
   end_ = fde.end;
@@ -47,7 +47,7 @@ bool CfiProgram::Loop() {
   remembered_.clear();
   stopped_ = false;
   while (!reader_.done() && !stopped_) {
-    if (!Step(reader_.Fixed<uint8_t>()) || reader_.failed()) return false;
+    if (!Step(reader_.Fixed<uint8_t>()) || !reader_.ok()) return false;
   }
   return true;
 }
@@ -195,7 +195,7 @@ bool CfiProgram::Restore(uint64_t number) {
 
 bool CfiProgram::ReadExpression(Recipe& recipe) {
   const base::Bytes block = reader_.Block(reader_.Uleb());
-  if (reader_.failed() || block.size() > std::numeric_limits<uint32_t>::max()) return false;
+  if (!reader_.ok() || block.size() > std::numeric_limits<uint32_t>::max()) return false;
   recipe.value = block.empty() ? 0 : block.data() - section_.bytes.data();
   recipe.number = static_cast<uint32_t>(block.size());
   return true;

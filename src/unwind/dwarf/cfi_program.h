@@ -60,7 +60,7 @@ class CfiProgram {
   int64_t Scaled(uint64_t factor) const;
 
   const CfiSection& section_;
-  ByteReader reader_;
+  base::DwarfReader reader_;
   const Cie* cie_ = nullptr;
   bool initial_ = false;          // running a CIE's
   const Visit* visit_ = nullptr;  // nothing while a CIE's program runs

@@ -22,7 +22,7 @@ base::Bytes Between(const uint8_t* begin, const uint8_t* end) {
 }
 
 // Where a personality routine is: of no use here, but in the way.
-bool SkipPersonality(ByteReader& data, const CfiSection& section) {
+bool SkipPersonality(base::DwarfReader& data, const CfiSection& section) {
   const auto encoding = data.Fixed<uint8_t>();
   return ReadPointer(data, encoding & 0x0f, section).has_value();
 }
@@ -34,7 +34,7 @@ bool ReadAugmentation(const Dwarf_CIE& from, const CfiSection& section, Cie& cie
   if (*letter == '\0' || std::string_view(letter) == "eh") return true;
   if (*letter != 'z') return false;
   cie.sized_augmentation = true;
-  ByteReader data(Between(from.augmentation_data, from.augmentation_data + from.augmentation_data_size));
+  base::DwarfReader data(Between(from.augmentation_data, from.augmentation_data + from.augmentation_data_size));
   while (*++letter != '\0') {
     switch (*letter) {
       case 'L': data.Fixed<uint8_t>(); break;
@@ -45,10 +45,10 @@ bool ReadAugmentation(const Dwarf_CIE& from, const CfiSection& section, Cie& cie
       case 'S': cie.initial.signal_frame = true; break;
       case 'B':
       case 'G': break;
-      default: return !data.failed();
+      default: return data.ok();
     }
   }
-  return !data.failed();
+  return data.ok();
 }
 
 }  // namespace
@@ -90,15 +90,15 @@ bool CfiRecords::ToFde(const Record& record, Fde& fde) {
   const Dwarf_FDE& from = record.entry.fde;
   fde.cie = CieAt(from.CIE_pointer);
   if (fde.cie == nullptr) return false;
-  ByteReader reader(Between(from.start, from.end));
+  base::DwarfReader reader(Between(from.start, from.end));
   const std::optional<uint64_t> begin = ReadPointer(reader, fde.cie->pointer_encoding, section_);
   const std::optional<uint64_t> length = ReadPointer(reader, fde.cie->pointer_encoding & 0x07, section_);
   if (!begin || !length || *begin + *length < *begin) return false;
   fde.begin = *begin;
   fde.end = *begin + *length;
   if (fde.cie->sized_augmentation) reader.Block(reader.Uleb());
-  fde.program = Between(reinterpret_cast<const uint8_t*>(reader.at()), from.end);
-  return !reader.failed();
+  fde.program = reader.rest();
+  return reader.ok();
 }
 
 const Cie* CfiRecords::CieAt(uint64_t offset) {

@@ -11,6 +11,9 @@
 namespace perfkit::unwind {
 namespace {
 
+constexpr char kOldName[] = ".zdebug_frame";                // packed as GNU tools did once
+constexpr uint64_t kMostUnpackedBytes = uint64_t{1} << 30;  // no module's .debug_frame is larger
+
 // What the file holds from what is loaded at `address` to the end of that segment; nothing when that is not loaded.
 base::Bytes LoadedFrom(const elf::Image& image, uint64_t address) {
   for (uint32_t i = 0; i < image.segment_count(); ++i) {
@@ -45,7 +48,7 @@ std::optional<CfiSection> FindByHeader(const elf::Image& image) {
   const std::optional<elf::Segment> segment = FindHeaderSegment(image);
   const std::optional<base::Bytes> header = segment ? image.Contents(*segment) : std::nullopt;
   if (!header || header->size() < 4 || header->front() != std::byte{1}) return std::nullopt;
-  ByteReader reader(header->subspan(4));
+  base::DwarfReader reader(header->subspan(4));
   const auto address =
       ReadPointerAt(reader, static_cast<uint8_t>((*header)[1]), segment->address + 4, segment->address);
   if (!address) return std::nullopt;
@@ -59,7 +62,7 @@ std::optional<CfiSection> FindByHeader(const elf::Image& image) {
   return found;
 }
 
-std::optional<uint64_t> ReadNumber(ByteReader& reader, uint8_t format) {
+std::optional<uint64_t> ReadNumber(base::DwarfReader& reader, uint8_t format) {
   switch (format) {
     case DW_EH_PE_absptr:
     case DW_EH_PE_udata8:
@@ -74,6 +77,11 @@ std::optional<uint64_t> ReadNumber(ByteReader& reader, uint8_t format) {
   }
 }
 
+std::optional<elf::Section> FindDebugSection(const elf::Image& image) {
+  const std::optional<elf::Section> section = image.FindSection(".debug_frame");
+  return section ? section : image.FindSection(kOldName);
+}
+
 }  // namespace
 
 std::optional<CfiSection> FindEhFrame(const elf::Image& image) {
@@ -84,24 +92,33 @@ std::optional<CfiSection> FindEhFrame(const elf::Image& image) {
   return CfiSection{.bytes = *bytes, .address = section->address, .is_eh = true, .header = {}};
 }
 
+bool HasDebugFrame(const elf::Image& image) {
+  const std::optional<elf::Section> section = FindDebugSection(image);
+  return section && image.Contents(*section).has_value();
+}
+
 std::optional<CfiSection> FindDebugFrame(const elf::Image& image, std::vector<std::byte>& storage) {
-  const std::optional<elf::Section> section = image.FindSection(".debug_frame");
+  const std::optional<elf::Section> section = FindDebugSection(image);
   const std::optional<base::Bytes> bytes = section ? image.Contents(*section) : std::nullopt;
   if (!bytes || bytes->empty()) return std::nullopt;
-  if ((section->flags & SHF_COMPRESSED) == 0) return CfiSection{.bytes = *bytes, .header = {}};
-  storage = Inflate(*bytes);
-  if (storage.empty()) return std::nullopt;
+  const bool old_way = section->name == kOldName;
+  if (!old_way && (section->flags & SHF_COMPRESSED) == 0) return CfiSection{.bytes = *bytes, .header = {}};
+  const Packing packing = old_way ? Packing::kGnu : Packing::kHeader;
+  absl::StatusOr<std::vector<std::byte>> unpacked = Inflate(*bytes, packing, kMostUnpackedBytes);
+  if (!unpacked.ok() || unpacked->empty()) return std::nullopt;
+  storage = *std::move(unpacked);
   return CfiSection{.bytes = storage, .header = {}};
 }
 
-std::optional<uint64_t> ReadPointer(ByteReader& reader, uint8_t encoding, const CfiSection& section) {
-  const uint64_t place = section.address + static_cast<uint64_t>(reader.at() - section.bytes.data());
+std::optional<uint64_t> ReadPointer(base::DwarfReader& reader, uint8_t encoding, const CfiSection& section) {
+  const uint64_t place = section.address + static_cast<uint64_t>(reader.rest().data() - section.bytes.data());
   return ReadPointerAt(reader, encoding, place, section.header_address);
 }
 
-std::optional<uint64_t> ReadPointerAt(ByteReader& reader, uint8_t encoding, uint64_t address, uint64_t data_base) {
+std::optional<uint64_t> ReadPointerAt(base::DwarfReader& reader, uint8_t encoding, uint64_t address,
+                                      uint64_t data_base) {
   const std::optional<uint64_t> number = ReadNumber(reader, encoding & 0x0f);
-  if (!number || reader.failed()) return std::nullopt;
+  if (!number || !reader.ok()) return std::nullopt;
   switch (encoding & 0xf0) {
     case 0: return *number;
     case DW_EH_PE_pcrel: return *number + address;

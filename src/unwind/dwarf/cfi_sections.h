@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "src/base/dwarf_reader.h"
 #include "src/elf/image.h"
-#include "src/unwind/dwarf/byte_reader.h"
 
 namespace perfkit::unwind {
 
@@ -23,14 +23,17 @@ struct CfiSection {
 // order of sections; by the section's name for files without it.
 std::optional<CfiSection> FindEhFrame(const elf::Image& image);
 
+// Whether there is something to be found by the next one, in whatever form.
+bool HasDebugFrame(const elf::Image& image);
 // `storage` gets the bytes where the file has them compressed, and must live as long as the result is used.
 std::optional<CfiSection> FindDebugFrame(const elf::Image& image, std::vector<std::byte>& storage);
 
 // A pointer in one of the encodings of the Linux Standard Base (Core 5.0, 10.5: DW_EH_PE_*). Nothing for those that no
 // linker writes into records of code: relative to the text, to the function, aligned, or indirect.
-std::optional<uint64_t> ReadPointer(ByteReader& reader, uint8_t encoding, const CfiSection& section);
+std::optional<uint64_t> ReadPointer(base::DwarfReader& reader, uint8_t encoding, const CfiSection& section);
 
 // The same for a pointer that lies elsewhere: at `address`.
-std::optional<uint64_t> ReadPointerAt(ByteReader& reader, uint8_t encoding, uint64_t address, uint64_t data_base);
+std::optional<uint64_t> ReadPointerAt(base::DwarfReader& reader, uint8_t encoding, uint64_t address,
+                                      uint64_t data_base);
 
 }  // namespace perfkit::unwind

@@ -35,6 +35,12 @@ class CodeModule {
     return found && cfi_->Full(address = *found, row);
   }
 
+  // Where in the file's own address space the function begins that the place is in.
+  std::optional<uint64_t> FunctionAt(uint64_t offset) {
+    const std::optional<uint64_t> address = code_.AddressOf(offset);
+    return address ? cfi_->FunctionAt(*address) : std::nullopt;
+  }
+
   size_t heap_bytes() const { return sizeof(*this) + (cfi_ ? cfi_->heap_bytes() : 0); }
 
  private:

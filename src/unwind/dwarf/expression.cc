@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "src/unwind/dwarf/byte_reader.h"
+#include "src/base/dwarf_reader.h"
 
 namespace perfkit::unwind {
 namespace {
@@ -23,7 +23,7 @@ class Evaluator {
   std::optional<uint64_t> Run(std::optional<uint64_t> initial) {
     if (initial) Push(*initial);
     for (int steps = 0; !reader_.done(); ++steps) {
-      if (steps == kMostSteps || !Step(reader_.Fixed<uint8_t>()) || reader_.failed()) return std::nullopt;
+      if (steps == kMostSteps || !Step(reader_.Fixed<uint8_t>()) || !reader_.ok()) return std::nullopt;
     }
     if (depth_ == 0) return std::nullopt;
     return stack_[depth_ - 1];
@@ -52,7 +52,7 @@ class Evaluator {
   uint64_t& Top(size_t below = 0) { return stack_[depth_ - 1 - below]; }
 
   base::Bytes expression_;
-  ByteReader reader_;
+  base::DwarfReader reader_;
   const ExpressionWorld& world_;
   size_t depth_ = 0;
   std::array<uint64_t, kDeepest> stack_;
@@ -175,14 +175,14 @@ bool Evaluator::StepJump(uint8_t op) {
   const auto distance = reader_.Fixed<int16_t>();
   if (op == DW_OP_bra && !Has(1)) return false;
   if (op == DW_OP_bra && Pop() == 0) return true;
-  const int64_t target = reader_.at() - expression_.data() + distance;
-  if (reader_.failed() || target < 0 || target > static_cast<int64_t>(expression_.size())) return false;
-  reader_ = ByteReader(expression_.subspan(static_cast<size_t>(target)));
+  const int64_t target = static_cast<int64_t>(reader_.at()) + distance;
+  if (!reader_.ok() || target < 0 || target > static_cast<int64_t>(expression_.size())) return false;
+  reader_ = base::DwarfReader(expression_, static_cast<uint64_t>(target));
   return true;
 }
 
 bool Evaluator::PushRegister(uint64_t number, int64_t offset) {
-  if (reader_.failed()) return false;
+  if (!reader_.ok()) return false;
   const std::optional<uint64_t> value = world_.reg(number);
   return value && Push(*value + static_cast<uint64_t>(offset));
 }

@@ -37,13 +37,13 @@ bool FdeIndex::UseHeader(const CfiSection& section) {
       header[3] != std::byte{DW_EH_PE_datarel | DW_EH_PE_sdata4}) {
     return false;
   }
-  ByteReader reader(header.subspan(4));
+  base::DwarfReader reader(header.subspan(4));
   if (!ReadPointerAt(reader, static_cast<uint8_t>(header[1]), 0, 0)) return false;
   count_ = reader.Fixed<uint32_t>();
   table_ = reader.Block(count_ * sizeof(Pair));
   header_address_ = section.header_address;
   section_address_ = section.address;
-  if (!reader.failed() && count_ > 0 && IsSorted()) return true;
+  if (reader.ok() && count_ > 0 && IsSorted()) return true;
   table_ = {};
   count_ = 0;
   return false;

@@ -1,8 +1,10 @@
 // Searches flat tables.
 #include "src/unwind/dwarf/frozen_table.h"
 
+#include <algorithm>
 #include <limits>
 
+#include "src/base/last_at.h"
 #include "src/unwind/dwarf/frozen_builder.h"
 
 namespace perfkit::unwind {
@@ -25,16 +27,12 @@ FrozenTable::FrozenTable(Cfi& cfi) {
   builder.Build(*this);
 }
 
-// Halves what is left without asking where it is: the compiler makes a conditional move of it.
 Rule FrozenTable::At(uint64_t address) const {
   const uint64_t wanted = address - base_;
-  if (starts_.empty() || address < base_ || wanted > std::numeric_limits<uint32_t>::max()) return {};
-  const uint32_t* first = starts_.data();
-  for (size_t left = starts_.size(); left > 1;) {
-    const size_t half = left / 2;
-    first += first[half] <= wanted ? half : 0;
-    left -= half;
-  }
+  if (address < base_ || wanted > std::numeric_limits<uint32_t>::max()) return {};
+  const uint32_t* const first =
+      base::LastAt(starts_.data(), starts_.size(), wanted, [](uint32_t start) { return start; });
+  if (first == nullptr) return {};
   return RuleIn(lines_[static_cast<size_t>(first - starts_.data())], wanted - *first);
 }
 
@@ -69,6 +67,10 @@ Rule FrozenTable::RuleIn(const Line& line, uint64_t wanted) const {
   Rule rule = rules_[number];
   for (; behind < i; ++behind) rule.offset += static_cast<int16_t>(steps_[line.codes[behind]].what);
   return rule;
+}
+
+bool FrozenTable::HasSlow() const {
+  return std::any_of(rules_.begin(), rules_.end(), [](const Rule& rule) { return rule.kind == RuleKind::kSlow; });
 }
 
 size_t FrozenTable::bytes() const {

@@ -27,6 +27,7 @@ class FrozenTable {
   // What Cfi::At says. No allocation, no lock; at most 62 steps after a search that has no branch to mispredict.
   Rule At(uint64_t address) const;
 
+  bool HasSlow() const;  // whether there are places that are kSlow
   size_t rows() const { return rows_; }
   size_t bytes() const;  // of memory
 

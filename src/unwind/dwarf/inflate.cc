@@ -4,22 +4,27 @@
 #include <libelf.h>
 
 #include <memory>
+#include <optional>
 
 namespace perfkit::unwind {
 namespace {
 
 // Deflate makes at most 1,032 bytes of one (zlib's technical details): who claims more lies, and libelf would allocate
-// what is claimed. More than a GiB is nothing that a module of ours has.
-constexpr uint64_t kMostRatio = 1032, kMostBytes = uint64_t{1} << 30;
+// what is claimed.
+constexpr uint64_t kMostRatio = 1032;
 
-bool IsHonest(base::Bytes section) {
-  const auto header = base::ReadAt<Elf64_Chdr>(section, 0);
-  return header && header->ch_size <= kMostBytes && header->ch_size / kMostRatio <= section.size();
+std::optional<uint64_t> UnpackedSize(base::Bytes section, Packing packing) {
+  if (packing == Packing::kHeader) {
+    const auto header = base::ReadAt<Elf64_Chdr>(section, 0);
+    return header ? std::optional(header->ch_size) : std::nullopt;
+  }
+  const auto size = base::ReadAt<uint64_t>(section, 4);
+  return size ? std::optional(__builtin_bswap64(*size)) : std::nullopt;
 }
 
 // A file of that one section: libelf unpacks sections of files, and writes to headers of files that it finds in memory,
 // so that it cannot be given the module itself.
-std::vector<char> MakeFile(base::Bytes section) {
+std::vector<char> MakeFile(base::Bytes section, Packing packing) {
   Elf64_Ehdr file{};
   std::memcpy(file.e_ident, ELFMAG, SELFMAG);
   file.e_ident[EI_CLASS] = ELFCLASS64;
@@ -33,7 +38,7 @@ std::vector<char> MakeFile(base::Bytes section) {
   file.e_shnum = 2;
   Elf64_Shdr headers[2]{};
   headers[1].sh_type = SHT_PROGBITS;
-  headers[1].sh_flags = SHF_COMPRESSED;
+  headers[1].sh_flags = packing == Packing::kHeader ? SHF_COMPRESSED : 0;
   headers[1].sh_offset = sizeof(file) + sizeof(headers);
   headers[1].sh_size = section.size();
   headers[1].sh_addralign = alignof(Elf64_Chdr);
@@ -44,18 +49,27 @@ std::vector<char> MakeFile(base::Bytes section) {
   return bytes;
 }
 
+absl::Status Damaged(const char* what) { return absl::Status(absl::StatusCode::kInvalidArgument, what); }
+
 }  // namespace
 
-std::vector<std::byte> Inflate(base::Bytes section) {
-  if (!IsHonest(section) || elf_version(EV_CURRENT) == EV_NONE) return {};
-  std::vector<char> file = MakeFile(section);
+absl::StatusOr<std::vector<std::byte>> Inflate(base::Bytes section, Packing packing, uint64_t most_bytes) {
+  const std::optional<uint64_t> size = UnpackedSize(section, packing);
+  if (!size || *size > most_bytes || *size / kMostRatio > section.size()) {
+    return Damaged("says that more is packed in it than can be");
+  }
+  if (elf_version(EV_CURRENT) == EV_NONE) return Damaged("cannot be unpacked by a libelf as old as this one");
+  std::vector<char> file = MakeFile(section, packing);
   const std::unique_ptr<Elf, int (*)(Elf*)> elf(elf_memory(file.data(), file.size()), elf_end);
   Elf_Scn* const part = elf ? elf_getscn(elf.get(), 1) : nullptr;
-  if (part == nullptr || elf_compress(part, 0, 0) < 0) return {};
-  const Elf_Data* const data = elf_getdata(part, nullptr);
-  if (data == nullptr || data->d_buf == nullptr) return {};
+  if (part == nullptr) return Damaged("cannot be unpacked");
+  const int done = packing == Packing::kHeader ? elf_compress(part, 0, 0) : elf_compress_gnu(part, 0, 0);
+  const Elf_Data* const data = done < 0 ? nullptr : elf_rawdata(part, nullptr);
+  if (data == nullptr || data->d_buf == nullptr || data->d_size != *size) {
+    return Damaged("is packed in a way that libelf does not unpack (zlib it does, zstd it may not)");
+  }
   const auto* const bytes = static_cast<const std::byte*>(data->d_buf);
-  return {bytes, bytes + data->d_size};
+  return std::vector<std::byte>(bytes, bytes + data->d_size);
 }
 
 }  // namespace perfkit::unwind

@@ -1,15 +1,22 @@
-// Unpacks compressed sections (SHF_COMPRESSED: gABI, "Section Compression").
+// Unpacks compressed sections, as the gABI says ("Section Compression") and as GNU tools did before.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "src/base/cursor.h"
 
 namespace perfkit::unwind {
 
-// What an Elf64_Chdr and the compressed bytes behind it hold, by libelf. Nothing when they are damaged, when libelf
-// does not know the method, or when they claim to hold more than such bytes can.
-std::vector<std::byte> Inflate(base::Bytes section);
+enum class Packing : uint8_t {
+  kHeader,  // SHF_COMPRESSED: an Elf64_Chdr and the compressed bytes
+  kGnu,     // in sections named .zdebug_…: "ZLIB", the size with its highest byte first, and the compressed bytes
+};
+
+// What `section` holds, by libelf. InvalidArgument ("says that …", "is packed …": of the section) when it is damaged,
+// of a method that libelf does not know, or claims to hold more than `most_bytes`, or more than such bytes can.
+absl::StatusOr<std::vector<std::byte>> Inflate(base::Bytes section, Packing packing, uint64_t most_bytes);
 
 }  // namespace perfkit::unwind

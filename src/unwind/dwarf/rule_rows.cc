@@ -18,7 +18,7 @@ constexpr size_t kMostRuns = 4;
 
 // The rows of an FDE as rules: visit(begin, rule) where the rule changes. What is damaged is kNone.
 template <class T>
-void ForEachRule(CfiRecords& records, const Fde& fde, const MachineRegisters& machine, const T& visit) {
+void ForEachRule(CfiRecords& records, const Fde& fde, RuleRows::AsRule as, const T& visit) {
   uint64_t reached = fde.begin;
   Rule last;
   const auto add = [&](uint64_t begin, const Rule& rule) {
@@ -26,7 +26,7 @@ void ForEachRule(CfiRecords& records, const Fde& fde, const MachineRegisters& ma
     last = rule;
   };
   records.Run(fde, [&](uint64_t begin, uint64_t end, const FullRow& row) {
-    add(begin, RuleOf(row, machine));
+    add(begin, as(row));
     reached = end;
     return true;
   });
@@ -56,6 +56,11 @@ bool RuleRows::Full(uint64_t address, Reach reach, FullRow& row) {
     return false;
   });
   return found && row.cfa.how != Recovery::kUnspecified;
+}
+
+std::optional<uint64_t> RuleRows::FunctionAt(uint64_t address, Reach reach) {
+  const Function* const function = Find(address, reach);
+  return function == nullptr ? std::nullopt : std::optional(function->begin);
 }
 
 const RuleRows::Function* RuleRows::Find(uint64_t address, Reach reach) {
@@ -91,7 +96,8 @@ const RuleRows::Function& RuleRows::Decode(size_t slot) {
   function.end = fde.end;
   function.first = static_cast<uint32_t>(rules_.size());
   if (fde.begin == fde.end) return function;
-  ForEachRule(records_, fde, machine_, [&](uint64_t begin, const Rule& rule) {
+  const auto as = [this](const FullRow& row) { return RuleOf(row, machine_); };
+  ForEachRule(records_, fde, as, [&](uint64_t begin, const Rule& rule) {
     starts_.push_back(static_cast<uint32_t>(begin - fde.begin));
     rules_.push_back(rule);
   });
@@ -127,7 +133,7 @@ Rule RuleRows::RuleIn(const Function& function, uint64_t address) const {
 }
 
 // A function's rows are told when the next one is known, which may begin before this one ends.
-void RuleRows::ForEach(Visit visit) {
+void RuleRows::ForEach(AsRule as, Visit visit) {
   std::vector<std::pair<uint64_t, Rule>> rows;
   uint64_t end = 0;
   const auto tell = [&](uint64_t next) {
@@ -150,7 +156,7 @@ void RuleRows::ForEach(Visit visit) {
     if (!tell(fde.begin)) return;
     budget -= fde.program.size();
     end = fde.end;
-    ForEachRule(records_, fde, machine_, [&](uint64_t begin, const Rule& rule) { rows.emplace_back(begin, rule); });
+    ForEachRule(records_, fde, as, [&](uint64_t begin, const Rule& rule) { rows.emplace_back(begin, rule); });
   }
   tell(std::numeric_limits<uint64_t>::max());
 }

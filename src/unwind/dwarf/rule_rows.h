@@ -26,10 +26,14 @@ class RuleRows {
   // kNone where nothing covers `address`.
   Rule At(uint64_t address, Reach reach);
   bool Full(uint64_t address, Reach reach, FullRow& row);
+  // Where the function begins that `address` is in; nothing where none is.
+  std::optional<uint64_t> FunctionAt(uint64_t address, Reach reach);
 
   // Every change of rule, by address, rising; `padded`: `rule` is that of the code before. False from `visit` stops.
+  // `as` makes rules of rows.
   using Visit = absl::FunctionRef<bool(uint64_t address, const Rule& rule, bool padded)>;
-  void ForEach(Visit visit);
+  using AsRule = absl::FunctionRef<Rule(const FullRow& row)>;
+  void ForEach(AsRule as, Visit visit);
 
   size_t heap_bytes() const;
 

@@ -157,9 +157,9 @@ TEST_CASE("relative pointers count from where they stand") {
 }
 
 // A module without .eh_frame, and with .debug_frame.
-std::string DebugModule(const std::string& bytes, uint64_t flags = 0) {
+std::string DebugModule(const std::string& bytes, uint64_t flags = 0, const char* name = ".debug_frame") {
   testing::ElfBuilder builder;
-  builder.AddSection(".debug_frame", {.sh_type = SHT_PROGBITS, .sh_flags = flags}, bytes);
+  builder.AddSection(name, {.sh_type = SHT_PROGBITS, .sh_flags = flags}, bytes);
   return builder.Build();
 }
 
@@ -171,25 +171,40 @@ Records DebugRecords() {
   return records;
 }
 
-// The first bytes are a header, then one stored block: deflate without deflating (RFC 1950, 1951).
-std::string Packed(const std::string& bytes) {
+// What Packed adds behind: libelf takes nothing that has grown.
+constexpr size_t kPadding = 259;
+
+// A stored block: deflate without deflating; and one of fixed codes for a zero, 258 more, and the end (RFC 1950, 1951).
+std::string Deflated(const std::string& bytes) {
   uint32_t a = 1, b = 0;
-  for (const char byte : bytes) {
+  for (const char byte : bytes + std::string(kPadding, '\0')) {
     a = (a + static_cast<uint8_t>(byte)) % 65521;
     b = (b + a) % 65521;
   }
   const auto size = static_cast<uint16_t>(bytes.size());
   const uint32_t sum = __builtin_bswap32(b << 16 | a);
-  const Elf64_Chdr header{.ch_type = ELFCOMPRESS_ZLIB, .ch_reserved = 0, .ch_size = bytes.size(), .ch_addralign = 1};
-  return Raw(header) + Ops({0x78, 0x01, 0x01}) + Raw(size) + Raw(static_cast<uint16_t>(~size)) + bytes + Raw(sum);
+  return Ops({0x78, 0x01, 0x00}) + Raw(size) + Raw(static_cast<uint16_t>(~size)) + bytes + Ops({0x63, 0x18, 0x05, 0}) +
+         Raw(sum);
+}
+
+std::string Packed(const std::string& bytes) {
+  const Elf64_Chdr header{
+      .ch_type = ELFCOMPRESS_ZLIB, .ch_reserved = 0, .ch_size = bytes.size() + kPadding, .ch_addralign = 1};
+  return Raw(header) + Deflated(bytes);
+}
+
+// As GNU tools did before, in .zdebug_frame.
+std::string PackedTheOldWay(const std::string& bytes) {
+  return "ZLIB" + Raw(__builtin_bswap64(uint64_t{bytes.size() + kPadding})) + Deflated(bytes);
 }
 
 TEST_CASE(".debug_frame serves where there is no .eh_frame: plain, compressed, or in a file of its own") {
   const std::string bytes = DebugRecords().bytes();
-  const std::string plain = DebugModule(bytes), packed = DebugModule(Packed(bytes), SHF_COMPRESSED);
+  const std::string plain = DebugModule(bytes), packed = DebugModule(Packed(bytes), SHF_COMPRESSED),
+                    old_way = DebugModule(PackedTheOldWay(bytes), 0, ".zdebug_frame");
   const std::string stripped = testing::ElfBuilder().Build();
-  const std::pair<std::string, std::string> files[] = {
-      {plain, ""}, {packed, ""}, {stripped, plain}, {stripped, packed}};
+  const std::pair<std::string, std::string> files[] = {{plain, ""},       {packed, ""},       {old_way, ""},
+                                                       {stripped, plain}, {stripped, packed}, {stripped, old_way}};
   for (const auto& [module, debug] : files) {
     Loaded loaded(module, debug);
     CHECK(loaded.At(0x1000) == Sp(8));
@@ -211,6 +226,7 @@ TEST_CASE("a section that lies about what it unpacks to has no information") {
   packed[0] = 9;  // a method that nobody knows
   CHECK(Loaded(DebugModule(packed, SHF_COMPRESSED)).At(0x1000) == kNothing);
   CHECK(Loaded(DebugModule("x", SHF_COMPRESSED)).At(0x1000) == kNothing);
+  CHECK(Loaded(DebugModule("ZLIB", 0, ".zdebug_frame")).At(0x1000) == kNothing);
 }
 
 TEST_CASE(".debug_frame fills what .eh_frame leaves open, and comes before padding") {
@@ -258,40 +274,7 @@ TEST_CASE("what a damaged program said before the damage stands") {
 TEST_CASE("whole rows say where every register is") {
   Records records;
   records.Cie();
-  records.Fde(0x1000, 0x40,
-              Ops({DW_CFA_def_cfa_expression,
-                   2,
-                   DW_OP_breg10,
-                   0,
-                   DW_CFA_offset | 3,
-                   4,
-                   DW_CFA_register,
-                   12,
-                   13,
-                   DW_CFA_val_offset,
-                   14,
-                   2,
-                   DW_CFA_same_value,
-                   15,
-                   DW_CFA_undefined,
-                   0,
-                   DW_CFA_expression,
-                   6,
-                   2,
-                   DW_OP_breg5,
-                   0x70,
-                   DW_CFA_val_expression,
-                   1,
-                   1,
-                   DW_OP_lit7,
-                   DW_CFA_offset_extended_sf,
-                   2,
-                   0x7f,
-                   DW_CFA_offset_extended,
-                   40,
-                   1,
-                   DW_CFA_GNU_args_size,
-                   16}));
+  records.Fde(0x1000, 0x40, testing::kEveryRecipe);
   Loaded loaded(Module(records));
   CHECK(loaded.At(0x1000).kind == RuleKind::kSlow);
   unwind::FullRow row;

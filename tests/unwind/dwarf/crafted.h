@@ -41,6 +41,19 @@ inline std::string Ops(std::initializer_list<int> bytes) {
 inline const std::string kX86Start = Ops({DW_CFA_def_cfa, 7, 8, DW_CFA_offset | 16, 1});
 inline const std::string kArmStart = Ops({DW_CFA_def_cfa, 31, 0});
 
+// All that a program can say of where the CFA and registers are.
+inline const std::string kEveryRecipe = Ops({DW_CFA_def_cfa_expression, 2, DW_OP_breg10, 0}) +  //
+                                        Ops({DW_CFA_offset | 3, 4}) +                           //
+                                        Ops({DW_CFA_register, 12, 13}) +                        //
+                                        Ops({DW_CFA_val_offset, 14, 2}) +                       //
+                                        Ops({DW_CFA_same_value, 15}) +                          //
+                                        Ops({DW_CFA_undefined, 0}) +                            //
+                                        Ops({DW_CFA_expression, 6, 2, DW_OP_breg5, 0x70}) +     //
+                                        Ops({DW_CFA_val_expression, 1, 1, DW_OP_lit7}) +        //
+                                        Ops({DW_CFA_offset_extended_sf, 2, 0x7f}) +             //
+                                        Ops({DW_CFA_offset_extended, 40, 1}) +                  //
+                                        Ops({DW_CFA_GNU_args_size, 16});
+
 // A section of records, as .eh_frame has them (addresses are absolute in 8 bytes unless `encoding` says otherwise) or
 // as .debug_frame does.
 class Records {

@@ -1,7 +1,8 @@
-// A cursor over DWARF sections: what lies outside reads as 0 and leaves the reader at its end, not ok, so that a loop
-// over a damaged section ends and a parser checks once.
+// Reads the numbers of DWARF, one behind the other, from bytes that nobody vouches for.
 //
-// LEB128, DWARF 5, 7.6: seven bits a byte, the lowest first, the top bit set on all but the last.
+// A read that would reach past the end gives nothing (0, an empty text), moves to the end and is remembered: a loop
+// over such a reader ends, and asks once, afterwards, whether all was well. That is less to write, and faster, than an
+// optional for each operand.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +11,19 @@
 
 #include "src/base/cursor.h"
 
-namespace perfkit::symbolize::dwarf {
+namespace perfkit::base {
 
-class Reader {
+class DwarfReader {
  public:
-  explicit Reader(base::Bytes bytes, uint64_t at = 0) : bytes_(bytes), at_(at) {
+  explicit DwarfReader(Bytes bytes, uint64_t at = 0) : bytes_(bytes), at_(at) {
     if (at > bytes.size()) Fail();
   }
 
   bool ok() const { return ok_; }
   bool done() const { return at_ >= bytes_.size(); }
   uint64_t at() const { return at_; }
+  // What has not been read yet.
+  Bytes rest() const { return bytes_.subspan(at_); }
   // What is behind `end` is not there any more.
   void EndAt(uint64_t end) {
     if (end < bytes_.size()) bytes_ = bytes_.first(end);
@@ -55,30 +58,25 @@ class Reader {
     }
   }
 
+  // LEB128 (DWARF 5, 7.6): seven bits a byte, the lowest first, the top bit set on all but the last. Bits above the
+  // 64th are read and dropped.
   uint64_t Uleb() {
     if (at_ < bytes_.size() && static_cast<uint8_t>(bytes_[at_]) < 0x80) return static_cast<uint8_t>(bytes_[at_++]);
-    uint64_t value = 0;
-    for (uint32_t shift = 0; at_ < bytes_.size(); shift += 7) {
-      const auto byte = static_cast<uint8_t>(bytes_[at_++]);
-      if (shift < 64) value |= uint64_t{byte & 0x7fu} << shift;
-      if (byte < 0x80) return value;
-    }
-    return Fail(), 0;
+    uint64_t bits = 0;
+    return Leb(bits);
   }
-
   int64_t Sleb() {
-    uint64_t value = 0;
-    for (uint32_t shift = 0; at_ < bytes_.size();) {
-      const auto byte = static_cast<uint8_t>(bytes_[at_++]);
-      if (shift < 64) value |= uint64_t{byte & 0x7fu} << shift;
-      shift += 7;
-      if (byte >= 0x80) continue;
-      if (shift < 64 && (byte & 0x40) != 0) value |= ~uint64_t{0} << shift;
-      return static_cast<int64_t>(value);
-    }
-    return Fail(), 0;
+    uint64_t bits = 0;
+    uint64_t value = Leb(bits);
+    if (bits < 64 && (value >> (bits - 1) & 1) != 0) value |= ~uint64_t{0} << bits;
+    return static_cast<int64_t>(value);
   }
 
+  Bytes Block(uint64_t size) {
+    const uint64_t begin = at_;
+    Skip(size);
+    return ok_ ? bytes_.subspan(begin, size) : Bytes();
+  }
   void Skip(uint64_t size) {
     if (size > bytes_.size() - at_) return Fail();
     at_ += size;
@@ -86,7 +84,7 @@ class Reader {
 
   // NUL-terminated.
   std::string_view Text() {
-    const auto text = base::TextAt(bytes_, at_);
+    const auto text = TextAt(bytes_, at_);
     if (!text) return Fail(), std::string_view();
     at_ += text->size() + 1;
     return *text;
@@ -105,9 +103,22 @@ class Reader {
     at_ = bytes_.size();
   }
 
-  base::Bytes bytes_;
+  // `bits`: how many the number has, at least 7; of one that ends too early 64 or more, for a sign that is not there.
+  uint64_t Leb(uint64_t& bits) {
+    uint64_t value = 0;
+    for (bits = 0; at_ < bytes_.size();) {
+      const auto byte = static_cast<uint8_t>(bytes_[at_++]);
+      if (bits < 64) value |= uint64_t{byte & 0x7fu} << bits;
+      bits += 7;
+      if (byte < 0x80) return value;
+    }
+    bits = 64;
+    return Fail(), 0;
+  }
+
+  Bytes bytes_;
   uint64_t at_;
   bool ok_ = true;
 };
 
-}  // namespace perfkit::symbolize::dwarf
+}  // namespace perfkit::base
