@@ -8,6 +8,8 @@
 #include "tests/elf/elf_builder.h"
 #include "tests/fuzz/elf_fuzz.cc"
 #include "tests/fuzz/event_name_fuzz.cc"
+#include "tests/fuzz/kallsyms_fuzz.cc"
+#include "tests/fuzz/maps_fuzz.cc"
 #include "tests/fuzz/record_fuzz.cc"
 #include "tests/fuzz/ring_fuzz.cc"
 #include "tests/fuzz/sysfs_fuzz.cc"
@@ -53,6 +55,25 @@ TEST_CASE("sysfs files, fuzzed", "[fuzz]") {
           "\10"
           "e,event=?\n"},
          3000);
+}
+
+TEST_CASE("maps of processes, fuzzed", "[fuzz]") {
+  Replay(FuzzMaps,
+         {"7f00-8f00 r-xp 00001000 fd:01 1234    /usr/lib/x.so\n8f00-9000 rw-p 00000000 00:00 0\n",
+          "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0 [vsyscall]\n"
+          "7ffe1000-7ffe3000 r-xp 00000000 00:00 0 [vdso]\n",
+          "1000-3000 r-xp 00002000 08:01 5 /a b (deleted)\n2000-2800 rwxs 00002000 08:01 5 /a b\n",
+          "0-ffffffffffffffff r-xp ffffffffffffffff ffffffff:ffffffff 18446744073709551615 /x\n"},
+         4000);
+}
+
+TEST_CASE("kernel symbols, fuzzed", "[fuzz]") {
+  Replay(FuzzKallsyms,
+         {"ffffffff81000000 T _stext\nffffffff81000000 t startup_64\nffffffff81000100 W weak\n"
+          "ffffffff82000000 D data\n",
+          "ffffffffc0000000 t nft_do_chain\t[nf_tables]\nffffffffc0001000 t b\t[bpf]\n",
+          "0000000000000000 T _stext\n0000000000000000 t other\n", "ffffffffffffffff T last\n"},
+         4000);
 }
 
 // A program with a bit of everything that the reader knows.
