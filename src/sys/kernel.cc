@@ -23,6 +23,8 @@ int Ioctl(int fd, unsigned long request, unsigned long argument) { return ::ioct
 
 int Open(const char* path, int flags) { return ::open(path, flags | O_CLOEXEC); }
 
+int Fcntl(int fd, int command, unsigned long argument) { return ::fcntl(fd, command, argument); }
+
 int Nanosleep(const timespec* time) { return ::nanosleep(time, nullptr); }
 
 int Getrusage(int who, rusage* out) { return ::getrusage(static_cast<__rusage_who>(who), out); }
@@ -40,6 +42,10 @@ struct KernelAction {
   unsigned long mask;
 };
 
+// Signals that a full sigset_t does not have: SIGKILL and SIGSTOP, which cannot be blocked, and 32 to 34, of which libc
+// keeps two or three for its own threads.
+constexpr unsigned long kUnnamed = 1ul << (SIGKILL - 1) | 1ul << (SIGSTOP - 1) | 7ul << 31;
+
 // By libc, which adds the way back from a handler, and then once more past it: a sanitizer's sigaction would put a
 // handler of its own in front, which needs more of a thread than one that is just being born has.
 int Sigaction(int signal, const struct sigaction* action, struct sigaction* before) {
@@ -50,6 +56,8 @@ int Sigaction(int signal, const struct sigaction* action, struct sigaction* befo
     return result;
   }
   now.handler = reinterpret_cast<void*>(action->sa_handler);
+  // Whoever blocks all that libc lets him name means all: what libc keeps to itself cancels threads.
+  if ((now.mask | kUnnamed) == ~0ul) now.mask = ~0ul;
   ::syscall(SYS_rt_sigaction, signal, &now, nullptr, sizeof(now.mask));
 #endif
   return result;
@@ -76,6 +84,7 @@ constinit const Kernel kLinux = {
     .munmap = ::munmap,
     .open = Open,
     .fstat = ::fstat,
+    .fcntl = Fcntl,
     .pipe2 = ::pipe2,
     .clock_gettime = ::clock_gettime,
     .nanosleep = Nanosleep,

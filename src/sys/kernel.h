@@ -31,6 +31,7 @@ struct Kernel {
   int (*munmap)(void* address, size_t size);
   int (*open)(const char* path, int flags);
   int (*fstat)(int fd, struct stat* out);
+  int (*fcntl)(int fd, int command, unsigned long argument);
   int (*pipe2)(int fds[2], int flags);
   int (*clock_gettime)(clockid_t clock, timespec* out);
   int (*nanosleep)(const timespec* time);

@@ -115,6 +115,19 @@ static_assert(offsetof(PerfEventAttr, config1) == 56);
 static_assert(offsetof(PerfEventAttr, clockid) == 92);
 static_assert(offsetof(PerfEventAttr, sig_data) == 120);
 
+// What siginfo_t says of a sampled event's SIGTRAP (attr.sigtrap), on 64-bit machines.
+// Source: include/uapi/asm-generic/siginfo.h, _sigfault._perf.
+struct SampleSignal {
+  int32_t signal, error, code, padding;
+  uint64_t address;
+  uint64_t data;  // attr.sig_data
+  uint32_t type;  // attr.type
+  uint32_t flags;
+};
+static_assert(offsetof(SampleSignal, data) == 24);
+constexpr int kTrapPerf = 6;                 // si_code
+constexpr uint32_t kTrapPerfAsync = 1 << 0;  // it was blocked when the sample was taken
+
 // The smallest published attr size (PERF_ATTR_SIZE_VER0..8) that holds every non-zero byte of `attr`.
 // A kernel refuses (E2BIG) sizes that it does not know only when the excess is not zero, but some sandboxes refuse
 // them always; asking for no more than is used works on all.

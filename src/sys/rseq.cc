@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include "src/base/in_handler.h"
+
 // glibc >= 2.35 exports these (man rseq(2) has the layout); weak, so that older ones and musl link too.
 extern "C" {
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
@@ -11,7 +13,7 @@ extern const unsigned int __rseq_size __attribute__((weak));
 
 namespace perfkit::sys {
 
-const uint32_t* CurrentCpuWord() {
+PERFKIT_IN_HANDLER const uint32_t* CurrentCpuWord() {
   static constexpr uint32_t kUnknown = ~0u;
 #if defined(__x86_64__) || defined(__aarch64__) || defined(__riscv)
   if (&__rseq_offset == nullptr || &__rseq_size == nullptr || __rseq_size == 0) return &kUnknown;

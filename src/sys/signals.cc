@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "src/sys/kernel.h"
+#include "src/sys/sample_signals.h"
 
 namespace perfkit::sys {
 
@@ -21,7 +22,7 @@ struct TrapClaim::Slot {
 
 namespace {
 
-constexpr uintptr_t kFree = 0, kFilling = 1;
+constexpr uintptr_t kNobody = 0, kBeingFilled = 1;
 constexpr uintptr_t kTrapFlag = 0x100;  // EFLAGS.TF (Intel SDM vol. 1, 3.4.3)
 
 struct SignalTable {
@@ -89,6 +90,11 @@ PERFKIT_IN_HANDLER void HandOn(int signal, siginfo_t* info, void* registers) {
 
 PERFKIT_IN_HANDLER void OnTrap(int signal, siginfo_t* info, void* context) {
   ucontext_t& registers = *static_cast<ucontext_t*>(context);
+  const int error = errno;
+  if (TakeSampleSignal(*info, registers)) {
+    errno = error;
+    return;
+  }
   const uintptr_t thread = ThisThread();
   for (TrapClaim::Slot& slot : g_signals.slots) {
     if (__atomic_load_n(&slot.thread, __ATOMIC_RELAXED) == thread && slot.handler(slot.self, *info, registers)) return;
@@ -97,7 +103,6 @@ PERFKIT_IN_HANDLER void OnTrap(int signal, siginfo_t* info, void* context) {
     *FlagsOf(registers) &= ~kTrapFlag;
     return;
   }
-  const int error = errno;
   HandOn(signal, info, context);
   errno = error;
 }
@@ -149,9 +154,9 @@ absl::Status InstallLocked() {
 
 TrapClaim::Slot* TakeSlot() {
   for (TrapClaim::Slot& slot : g_signals.slots) {
-    uintptr_t expected = kFree;
+    uintptr_t expected = kNobody;
     // Acquire pairs with the release in ~TrapClaim: the last owner is done with the slot.
-    if (__atomic_compare_exchange_n(&slot.thread, &expected, kFilling, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+    if (__atomic_compare_exchange_n(&slot.thread, &expected, kBeingFilled, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
       return &slot;
     }
   }
@@ -160,11 +165,15 @@ TrapClaim::Slot* TakeSlot() {
 
 }  // namespace
 
-absl::StatusOr<TrapClaim> TrapClaim::OfThisThread(TrapHandler handler, void* self) {
+absl::Status InstallTrapHandler() {
   pthread_mutex_lock(&g_signals.lock);
-  const absl::Status installed = InstallLocked();
+  absl::Status installed = InstallLocked();
   pthread_mutex_unlock(&g_signals.lock);
-  if (!installed.ok()) return installed;
+  return installed;
+}
+
+absl::StatusOr<TrapClaim> TrapClaim::OfThisThread(TrapHandler handler, void* self) {
+  if (absl::Status installed = InstallTrapHandler(); !installed.ok()) return installed;
   Slot* const slot = TakeSlot();
   if (slot == nullptr) {
     return absl::Status(absl::StatusCode::kResourceExhausted, "SIGTRAP: 64 threads have claimed it already");
@@ -179,7 +188,7 @@ absl::StatusOr<TrapClaim> TrapClaim::OfThisThread(TrapHandler handler, void* sel
 TrapClaim::~TrapClaim() {
   if (slot_ == nullptr) return;
   // Release pairs with the acquire in TakeSlot.
-  __atomic_store_n(&slot_->thread, kFree, __ATOMIC_RELEASE);
+  __atomic_store_n(&slot_->thread, kNobody, __ATOMIC_RELEASE);
 }
 
 PERFKIT_IN_HANDLER void ExpectTrapOfNewThread() { __atomic_fetch_add(&g_signals.births, 1, __ATOMIC_RELAXED); }

@@ -3,13 +3,15 @@
 // A signal has one handler a process, and perfkit is a guest there. So the handler is installed at the first claim and
 // stays: a trap may be under way on any thread, and to restore the default would kill the process.
 //
-//   trap ── claim of this thread says "mine"? ── yes: done
+//   trap ── a sample of an event of ours? ────── yes: to its sampler (sample_signals.h)
+//                      │ no
+//           claim of this thread says "mine"? ── yes: done
 //                      │ no
 //                      ├─ a thread that was born under the trap flag: the flag is cleared, that is all
 //                      ├─ a handler was there before us: it is called, as if we were not there
 //                      └─ none was: what the kernel would have done, which is to end the process
 //
-// One of the three mutable globals of this library (docs/design.md).
+// With the table of sample_signals.h it is one of the three mutable globals of this library (docs/design.md).
 #pragma once
 
 #include <signal.h>
@@ -17,6 +19,7 @@
 
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "src/base/in_handler.h"
 
@@ -46,6 +49,10 @@ class TrapClaim {
   explicit TrapClaim(Slot* slot) : slot_(slot) {}
   Slot* slot_;
 };
+
+// Puts our handler in place, where it stays. ResourceExhausted: eight others have been put over it. Else what sigaction
+// said. Any thread.
+absl::Status InstallTrapHandler();
 
 // Says that a thread is about to be born under the trap flag: one trap of a thread without claims is then taken as its
 // first. For handlers.

@@ -37,6 +37,7 @@ enum class Call : uint8_t {
   kMunmap,
   kOpen,
   kFstat,
+  kFcntl,
   kPipe,
   kClockGettime,
   kNanosleep,

@@ -19,6 +19,13 @@ inline constexpr bool kSanitized = true;
 inline constexpr bool kSanitized = false;
 #endif
 
+// ThreadSanitizer sees nothing of code that runs in handlers, its atomics neither: src/base/in_handler.h.
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool kHandlersUnseen = true;
+#else
+inline constexpr bool kHandlersUnseen = false;
+#endif
+
 // Memory of `pages` fresh pages, none of them huge, that fault one by one when touched.
 class FreshPages {
  public:

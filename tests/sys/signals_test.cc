@@ -2,30 +2,17 @@
 // that starts from the handler it wants, as the dispatcher never lets go of the signal.
 #include "src/sys/signals.h"
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <catch2/catch.hpp>
 #include <thread>
 #include <vector>
 
 #include "tests/support/fake_kernel.h"
+#include "tests/sys/in_child.h"
 
 namespace perfkit::sys {
 namespace {
 
-// How a child ends that runs `body` (true: exit 0). Signals count from 1000.
-template <class Body>
-int InChild(Body body) {
-  const pid_t child = fork();
-  if (child == 0) {
-    signal(SIGTRAP, SIG_DFL);
-    _exit(body() ? 0 : 1);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFSIGNALED(status) ? 1000 + WTERMSIG(status) : WEXITSTATUS(status);
-}
+using testing::InChild;
 
 struct Tally {
   int seen = 0;

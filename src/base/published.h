@@ -1,0 +1,105 @@
+// A value that signal handlers read while it is replaced: who reads never waits, and what was replaced is kept until
+// nobody can still be reading it.
+//
+//   Publish: current ──> new                 old ──> waiting ──> draining ──> freed
+//   readers of phase 0  ███ ██               Collect moves them on: it switches the phase, so that who comes later is
+//   readers of phase 1        ███ █          counted elsewhere, and frees when the old phase has none left.
+//
+// That is how sleepable RCU counts (McKenney, "Sleepable RCU", LWN 202847), without its waiting: a phase is only
+// switched to one that has no readers, so who read its number long ago is either seen there, or has not looked at the
+// value yet.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "src/base/in_handler.h"
+
+namespace perfkit::base {
+
+// Readers: any thread, any number, handlers too, also several on one thread, one inside another. All else: one thread
+// at a time. No reader may be left when this ends. A reader that never leaves, because a longjmp led past it, keeps
+// memory; so does one that a fork of another thread has cut off.
+template <class T>
+class Published {
+ public:
+  explicit Published(std::unique_ptr<const T> first) : current_(first.release()) {}
+  ~Published() { delete current_.load(); }
+  Published(const Published&) = delete;
+  Published& operator=(const Published&) = delete;
+
+  // While it lives, the value stays.
+  class Reader {
+   public:
+    PERFKIT_IN_HANDLER explicit Reader(Published& of) : slot_(of.SlotOfThisThread()) {
+      slot_.fetch_add(1, std::memory_order_seq_cst);
+      value_ = of.current_.load(std::memory_order_seq_cst);
+    }
+    PERFKIT_IN_HANDLER ~Reader() { slot_.fetch_sub(1, std::memory_order_release); }
+    Reader(const Reader&) = delete;
+    Reader& operator=(const Reader&) = delete;
+
+    const T& operator*() const { return *value_; }
+
+   private:
+    std::atomic<uint32_t>& slot_;
+    const T* value_;
+  };
+
+  const T& value() const { return *current_.load(std::memory_order_relaxed); }
+
+  void Publish(std::unique_ptr<const T> next) {
+    waiting_.emplace_back(current_.exchange(next.release(), std::memory_order_seq_cst));
+    Collect();
+  }
+
+  // Frees what can be. Called now and then; never waits.
+  void Collect() {
+    for (int i = 0; i < 2; ++i) {
+      const uint32_t phase = phase_.load(std::memory_order_relaxed);
+      if (HasReaders(1 - phase)) return;
+      draining_.clear();
+      if (waiting_.empty()) return;
+      draining_ = std::exchange(waiting_, {});
+      phase_.store(1 - phase, std::memory_order_seq_cst);
+    }
+  }
+
+  // Those that were replaced and are still there.
+  template <class Visit>
+  void ForEachOld(Visit visit) const {
+    for (const auto* const list : {&waiting_, &draining_}) {
+      for (const std::unique_ptr<const T>& old : *list) visit(*old);
+    }
+  }
+
+ private:
+  // Threads count in slots of their own, mostly: by where their stack is.
+  static constexpr size_t kSlots = 16;
+  struct alignas(64) Slot {
+    std::atomic<uint32_t> readers{0};
+  };
+
+  PERFKIT_IN_HANDLER std::atomic<uint32_t>& SlotOfThisThread() {
+    const auto stack = reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) >> 16;
+    return slots_[phase_.load(std::memory_order_relaxed)][stack * 0x9e3779b97f4a7c15u >> 60].readers;
+  }
+
+  bool HasReaders(uint32_t phase) const {
+    for (const Slot& slot : slots_[phase]) {
+      if (slot.readers.load(std::memory_order_seq_cst) != 0) return true;
+    }
+    return false;
+  }
+
+  std::atomic<const T*> current_;
+  std::atomic<uint32_t> phase_{0};
+  Slot slots_[2][kSlots];
+  std::vector<std::unique_ptr<const T>> waiting_, draining_;
+};
+
+}  // namespace perfkit::base

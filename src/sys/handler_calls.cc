@@ -1,0 +1,30 @@
+// System calls of handlers.
+#include "src/sys/handler_calls.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "src/base/in_handler.h"
+
+namespace perfkit::sys {
+namespace {
+
+PERFKIT_IN_HANDLER int Read(clockid_t clock, timespec* now) {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  return static_cast<int>(::syscall(SYS_clock_gettime, clock, now));
+#else
+  return ::clock_gettime(clock, now);
+#endif
+}
+
+}  // namespace
+
+PERFKIT_IN_HANDLER pid_t HandlerTid() { return static_cast<pid_t>(::syscall(SYS_gettid)); }
+
+PERFKIT_IN_HANDLER uint64_t HandlerNow(clockid_t clock) {
+  timespec now;
+  if (Read(clock, &now) != 0) return 0;
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+}  // namespace perfkit::sys

@@ -1,0 +1,170 @@
+// A fixed table of claims, which a handler can read at any moment.
+#include "src/sys/sample_signals.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include <new>
+
+#include "src/sys/kernel.h"
+#include "src/sys/signals.h"
+
+namespace perfkit::sys {
+
+// `state` is one of the states below, and the epoch.
+struct SampleClaim::Slot {
+  uint32_t state;
+  uint32_t under_way;  // calls of the handler
+  SampleHandler handler;
+  void* self;
+};
+
+namespace {
+
+constexpr uint32_t kNoClaim = 0u << 30, kClaiming = 1u << 30, kClaimed = 2u << 30, kStuckClaim = 3u << 30;
+constexpr uint32_t kEpochs = 1 << 12;
+constexpr uint32_t kClaims = 16;
+
+constexpr int kDescriptorsAPage = 1 << 10;
+
+struct SampleTable {
+  SampleClaim::Slot slots[kClaims];
+  uint64_t late;
+  // What SignalBy was given, by descriptor; a page is made when the first of it is needed, and stays. A descriptor that
+  // was closed is left there: no signal comes of it until it is given again.
+  uint64_t* by_descriptor[SampleClaim::kMostDescriptors / kDescriptorsAPage];
+  bool any_descriptor;
+};
+constinit SampleTable g_samples{};
+
+// Names this copy of perfkit among others in the process, and no pointer looks like it: two copies lie some pages
+// apart.
+PERFKIT_IN_HANDLER uint64_t ThisCopy() { return 0x8000 | (reinterpret_cast<uintptr_t>(&g_samples) >> 12 & 0x7fff); }
+
+constexpr uint32_t EpochOf(uint32_t state) { return state & (kEpochs - 1); }
+
+SampleClaim::Slot* TakeClaim(uint32_t& epoch) {
+  for (SampleClaim::Slot& slot : g_samples.slots) {
+    uint32_t state = __atomic_load_n(&slot.state, __ATOMIC_RELAXED);
+    epoch = (EpochOf(state) + 1) % kEpochs;
+    if ((state & kStuckClaim) != kNoClaim) continue;
+    // Acquire pairs with the release in End: the last owner is done with the slot.
+    if (__atomic_compare_exchange_n(&slot.state, &state, kClaiming | epoch, false, __ATOMIC_ACQUIRE,
+                                    __ATOMIC_RELAXED)) {
+      return &slot;
+    }
+  }
+  return nullptr;
+}
+
+// What a signal says whose it is. 0: it is no sample's.
+PERFKIT_IN_HANDLER uint64_t DataOf(const siginfo_t& info, bool& stale) {
+  stale = false;
+  if (info.si_code == kTrapPerf) {
+    const auto* const fields = reinterpret_cast<const SampleSignal*>(&info);
+    stale = (fields->flags & kTrapPerfAsync) != 0;
+    return fields->data;
+  }
+  if (info.si_code != SI_SIGIO || info.si_fd < 0 || info.si_fd >= SampleClaim::kMostDescriptors) return 0;
+  const uint64_t* const page =
+      __atomic_load_n(&g_samples.by_descriptor[info.si_fd / kDescriptorsAPage], __ATOMIC_ACQUIRE);
+  return page == nullptr ? 0 : __atomic_load_n(&page[info.si_fd % kDescriptorsAPage], __ATOMIC_RELAXED);
+}
+
+// A descriptor's signal for whose siginfo the kernel had no room (RLIMIT_SIGPENDING): it comes as from nobody, and
+// would end the process if nobody took it.
+PERFKIT_IN_HANDLER bool IsBare(const siginfo_t& info) {
+  return info.si_code == SI_USER && info.si_pid == 0 && __atomic_load_n(&g_samples.any_descriptor, __ATOMIC_RELAXED);
+}
+
+}  // namespace
+
+absl::StatusOr<SampleClaim> SampleClaim::OfProcess(SampleHandler handler, void* self) {
+  if (absl::Status installed = InstallTrapHandler(); !installed.ok()) return installed;
+  uint32_t epoch = 0;
+  Slot* const slot = TakeClaim(epoch);
+  if (slot == nullptr) {
+    return absl::Status(absl::StatusCode::kResourceExhausted, "SIGTRAP: 16 samplers have claimed its signals already");
+  }
+  slot->handler = handler;
+  slot->self = self;
+  // Release pairs with the load in TakeSampleSignal: whoever finds it open finds whom to call.
+  __atomic_store_n(&slot->state, kClaimed | epoch, __ATOMIC_RELEASE);
+  const auto index = static_cast<uint64_t>(slot - g_samples.slots);
+  return SampleClaim(slot, ThisCopy() << 48 | (index * kEpochs + epoch) << 32);
+}
+
+// The handler announces itself and then looks whether the claim is open; here it is closed first, and then looked who
+// has announced himself. Both in the one order of all sequentially consistent accesses: one of the two sees the other.
+bool SampleClaim::End() {
+  Slot* const slot = std::exchange(slot_, nullptr);
+  if (slot == nullptr) return true;
+  const uint32_t epoch = EpochOf(slot->state);
+  __atomic_store_n(&slot->state, kClaiming | epoch, __ATOMIC_SEQ_CST);
+  for (int i = 0; i < 10'000; ++i) {
+    if (__atomic_load_n(&slot->under_way, __ATOMIC_SEQ_CST) == 0) {
+      // Release pairs with the acquire in TakeClaim.
+      __atomic_store_n(&slot->state, kNoClaim | epoch, __ATOMIC_RELEASE);
+      return true;
+    }
+    const timespec pause{0, 100'000};
+    kernel().nanosleep(&pause);
+  }
+  __atomic_store_n(&slot->state, kStuckClaim | epoch, __ATOMIC_RELEASE);
+  return false;
+}
+
+void SampleClaim::LetGo() {
+  Slot* const slot = std::exchange(slot_, nullptr);
+  if (slot == nullptr) return;
+  slot->under_way = 0;
+  __atomic_store_n(&slot->state, kNoClaim | EpochOf(slot->state), __ATOMIC_RELEASE);
+}
+
+absl::Status SampleClaim::SignalBy(int fd, pid_t tid, uint64_t data) {
+  if (fd >= kMostDescriptors) return absl::ResourceExhaustedError("too many descriptors for signals of samples");
+  uint64_t*& page = g_samples.by_descriptor[fd / kDescriptorsAPage];
+  uint64_t* found = __atomic_load_n(&page, __ATOMIC_ACQUIRE);
+  if (found == nullptr) {
+    uint64_t* const made = new (std::nothrow) uint64_t[kDescriptorsAPage]();
+    if (made == nullptr) return absl::ResourceExhaustedError("no memory for signals of samples");
+    // Release pairs with the acquire in DataOf: whoever finds the page finds it filled with zeros.
+    if (__atomic_compare_exchange_n(&page, &found, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+      found = made;
+    } else {
+      delete[] made;
+    }
+  }
+  __atomic_store_n(&found[fd % kDescriptorsAPage], data, __ATOMIC_RELAXED);
+  __atomic_store_n(&g_samples.any_descriptor, true, __ATOMIC_RELAXED);  // stays, as signals may be under way
+  const f_owner_ex owner{F_OWNER_TID, tid};
+  const bool sends = kernel().fcntl(fd, F_SETOWN_EX, reinterpret_cast<unsigned long>(&owner)) == 0 &&
+                     kernel().fcntl(fd, F_SETSIG, SIGTRAP) == 0 && kernel().fcntl(fd, F_SETFL, O_ASYNC) == 0;
+  if (sends) return absl::OkStatus();
+  return absl::ErrnoToStatus(errno, "having an event's descriptor signal its samples (F_SETOWN_EX, F_SETSIG, O_ASYNC)");
+}
+
+uint64_t LateSampleSignals() { return __atomic_load_n(&g_samples.late, __ATOMIC_RELAXED); }
+
+PERFKIT_IN_HANDLER bool TakeSampleSignal(const siginfo_t& info, const ucontext_t& registers) {
+  if (IsBare(info)) {
+    __atomic_add_fetch(&g_samples.late, 1, __ATOMIC_RELAXED);
+    return true;
+  }
+  bool stale = false;
+  const uint64_t data = DataOf(info, stale);
+  if (data >> 48 != ThisCopy()) return false;
+  const uint32_t claim = data >> 32 & 0xffff;
+  SampleClaim::Slot& slot = g_samples.slots[claim / kEpochs];
+  __atomic_add_fetch(&slot.under_way, 1, __ATOMIC_SEQ_CST);  // pairs with End
+  if (__atomic_load_n(&slot.state, __ATOMIC_SEQ_CST) == (kClaimed | claim % kEpochs)) {
+    slot.handler(slot.self, static_cast<uint32_t>(data), stale, registers);
+  } else {
+    __atomic_add_fetch(&g_samples.late, 1, __ATOMIC_RELAXED);
+  }
+  // Release: what the handler has used may go. Pairs with End.
+  __atomic_sub_fetch(&slot.under_way, 1, __ATOMIC_RELEASE);
+  return true;
+}
+
+}  // namespace perfkit::sys
