@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "src/count/self_test.h"
 #include "src/open/place.h"
+#include "src/sys/fork_registry.h"
 
 namespace perfkit::count {
 namespace {
@@ -58,6 +59,7 @@ absl::StatusOr<std::unique_ptr<Source>> BuildForThreads(Groups groups, const Tar
 absl::StatusOr<std::unique_ptr<Source>> BuildSource(Groups groups, const Target& target,
                                                     const CounterOptions& options) {
   if (absl::Status size = CheckSize(groups); !size.ok()) return size;
+  const sys::NoFork whole;
   if (HasManyThreads(target)) return BuildForThreads(groups, target, options);
   absl::StatusOr<std::unique_ptr<Source>> source = SourceBuilder(groups, target, options, 0).Build();
   if (!source.ok() || !options.self_test || !(*source)->HasInlinePart()) return source;

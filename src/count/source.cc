@@ -30,6 +30,16 @@ bool ReadValue(int fd, uint64_t& value) noexcept {
 Source::Source(Target target, const CounterOptions& options)
     : target_(target), options_(options), fork_watch_([](void* self) { static_cast<Source*>(self)->LetGo(); }, this) {}
 
+// In the opposite order of their making.
+Source::~Source() {
+  const sys::NoFork whole;
+  clock_.reset();
+  switch_ring_.reset();
+  user_pages_.clear();
+  rings_.clear();
+  groups_.clear();
+}
+
 void Source::LetGo() noexcept {
   gone_ = true;
   plan_.owner = detail::ReadPlan::kNobody;

@@ -33,6 +33,7 @@ class Source {
   };
 
   Source(Target target, const CounterOptions& options);
+  ~Source();
 
   // Fills `now` by whatever it takes. On the counted thread, or in a signal handler on it.
   void ReadSlow(Snapshot& now) noexcept;
@@ -93,7 +94,7 @@ class Source {
   uint32_t unknown_epoch_ = 0;
   bool gone_ = false;  // in the child of a fork
 
-  sys::ForkWatch fork_watch_;  // last: unregistered before anything else dies
+  sys::ForkWatch fork_watch_;  // last: nobody may be told to let go of what is not there yet
 };
 
 }  // namespace perfkit::count

@@ -1,12 +1,17 @@
-// A linked list under a lock that is held across fork, so that the child sees it whole.
+// A linked list under a lock that is held across fork, so that the child sees it whole. Who forks waits with it until
+// there is no NoFork.
 #include "src/sys/fork_registry.h"
 
 #include <pthread.h>
+
+#include <cstdint>
 
 namespace perfkit::sys {
 
 struct ForkRegistry {
   pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  pthread_cond_t none_left = PTHREAD_COND_INITIALIZER;
+  uint64_t no_forks = 0;  // alive
   pthread_once_t once = PTHREAD_ONCE_INIT;
   ForkWatch* first = nullptr;
 
@@ -34,12 +39,17 @@ namespace {
 
 constinit ForkRegistry g_registry;
 
-void Prepare() { pthread_mutex_lock(&g_registry.lock); }
+void Prepare() {
+  pthread_mutex_lock(&g_registry.lock);
+  while (g_registry.no_forks != 0) pthread_cond_wait(&g_registry.none_left, &g_registry.lock);
+}
+
 void InParent() { pthread_mutex_unlock(&g_registry.lock); }
 
+// The forking thread took the lock in Prepare and is the only one here: another that was waiting to fork is not.
 void InChild() {
   g_registry.TellAll();
-  // The forking thread took the lock in Prepare and is the only one here.
+  g_registry.none_left = PTHREAD_COND_INITIALIZER;
   pthread_mutex_unlock(&g_registry.lock);
 }
 
@@ -53,5 +63,18 @@ ForkWatch::ForkWatch(void (*let_go)(void*), void* owner) : let_go_(let_go), owne
 }
 
 ForkWatch::~ForkWatch() { g_registry.Remove(this); }
+
+NoFork::NoFork() {
+  pthread_once(&g_registry.once, Install);
+  pthread_mutex_lock(&g_registry.lock);
+  ++g_registry.no_forks;
+  pthread_mutex_unlock(&g_registry.lock);
+}
+
+NoFork::~NoFork() {
+  pthread_mutex_lock(&g_registry.lock);
+  if (--g_registry.no_forks == 0) pthread_cond_broadcast(&g_registry.none_left);
+  pthread_mutex_unlock(&g_registry.lock);
+}
 
 }  // namespace perfkit::sys

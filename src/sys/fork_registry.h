@@ -2,8 +2,8 @@
 //
 // The kernel does not copy event mappings into a child, and an inherited descriptor still counts the parent: a child
 // that read its parent's set would crash or lie. So every owner of events registers here, and the child's copy is told
-// to let go before fork() returns there. (vfork, clone and raw fork system calls run no handlers: their children must
-// not touch perfkit before exec.)
+// to let go before fork() returns there. What another thread is in the middle of changing cannot be let go of: NoFork.
+// (vfork, clone and raw fork system calls run no handlers: their children must not touch perfkit before exec.)
 // One of the three mutable globals of this library (docs/design.md).
 #pragma once
 
@@ -27,6 +27,17 @@ class ForkWatch {
   void* owner_;
   ForkWatch* next_ = nullptr;
   ForkWatch* previous_ = nullptr;
+};
+
+// While one lives, fork() waits: for whoever opens or closes events, or changes what a let_go looks at. So a child's
+// copy is whole, and holds no descriptor that nobody knows of. Any thread, any number at once, also one within another;
+// some milliseconds at most. The thread that has one must not fork.
+class NoFork {
+ public:
+  NoFork();
+  ~NoFork();
+  NoFork(const NoFork&) = delete;
+  NoFork& operator=(const NoFork&) = delete;
 };
 
 }  // namespace perfkit::sys

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "src/count/switch_log.h"
+#include "src/sys/fork_registry.h"
 
 namespace perfkit::count {
 namespace {
@@ -27,12 +28,14 @@ absl::StatusOr<open::LiveRing> OpenFaultRing(const sys::Rights& rights) {
 }  // namespace
 
 void DetailLog::Open() {
+  const sys::NoFork whole;
   const sys::Rights rights = sys::ReadRights();
   if (absl::StatusOr<open::LiveRing> ring = OpenSwitchRing(true, rights); ring.ok()) switches_ = *std::move(ring);
   if (absl::StatusOr<open::LiveRing> ring = OpenFaultRing(rights); ring.ok()) faults_ = *std::move(ring);
 }
 
 void DetailLog::Close() {
+  const sys::NoFork whole;
   switches_.reset();
   faults_.reset();
 }
