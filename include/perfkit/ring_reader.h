@@ -104,16 +104,13 @@ class RingReader {
   // Ends the batch: gives back the room of what Next has yielded; what it has not is the next batch's (in kStream).
   // The books of the batch; all 0 without one.
   DrainStats Release() noexcept;
-  // Within a batch of kStream: gives back the room of all records so far, whose views die, and goes on.
-  void GiveBack() noexcept {
-    if (in_batch_ && stream()) PublishTail(at_);
+  // Within a batch of kStream: gives back the room of all records so far but the last `kept` bytes of them, whose views
+  // live on.
+  void GiveBack(uint64_t kept = 0) noexcept {
+    if (in_batch_ && stream()) PublishTail(NextAt() - kept);
   }
   // Takes back the last Next: its record is the next one again, of this batch or, after Release, of another.
-  void PutBack(const RawRecord& last) noexcept {
-    at_ -= last.size;
-    batch_.records -= 1;
-    batch_.bytes -= last.size;
-  }
+  void PutBack(const RawRecord& last) noexcept;
 
   // Whether the ring has anything to read. Ask before every wait: polling a ring's descriptor tells of new records
   // only, not of those that are there.
@@ -137,7 +134,10 @@ class RingReader {
   uint64_t Head() const noexcept { return LoadShared(page_->data_head); }
   // Finds what can be read now: [at_, to_). False when it is nothing, or nothing that makes sense.
   bool Begin(DrainStats& books) noexcept;
-  bool BeginPull() noexcept;
+  // Next at the beginning and the end of a batch, and where the ring turns.
+  bool NextTurn(RawRecord& record) noexcept;
+  void GoTo(uint64_t at) noexcept;
+  uint64_t NextAt() const noexcept { return turn_ + static_cast<uint64_t>(next_ - data_.data()); }
   bool BeginStream(DrainStats& books) noexcept;
   bool BeginOverwrite(DrainStats& books) noexcept;
   // Ends a batch that was read up to `at`: books what was left because it could not be read (`broken`) or was not
@@ -169,8 +169,12 @@ class RingReader {
   uint64_t tail_ = 0;         // kStream: read up to here
   uint64_t seen_ = 0;         // kOverwrite: the head at the last drain
   uint64_t head_ = 0;         // when the batch began
-  uint64_t at_ = 0, to_ = 0;  // the batch: what of it is left
-  DrainStats batch_;          // of Next
+  uint64_t at_ = 0, to_ = 0;  // the batch
+  // Of Next: where the next record is, how far the ring goes on from there without a turn, and the position of the
+  // ring's first byte in this turn. Between batches and behind what is no record it goes nowhere.
+  const std::byte *next_ = nullptr, *end_ = nullptr;
+  uint64_t turn_ = 0;
+  DrainStats batch_;
   // A record that wraps is copied here: one a batch at most, since a batch is no longer than the ring.
   std::unique_ptr<std::byte[]> scratch_;
   DrainStats stats_;
@@ -227,15 +231,11 @@ inline bool RingReader::RecordAt(uint64_t at, uint64_t left, RawRecord& record) 
 }
 
 inline bool RingReader::Next(RawRecord& record) noexcept {
-  if (!in_batch_ && !BeginPull()) return false;
-  if (at_ == to_ || broken_) return false;
-  if (!RecordAt(at_, to_ - at_, record)) [[unlikely]] {
-    broken_ = true;
-    return false;
+  if (next_ == end_ || !detail::ReadHeader(next_, static_cast<uint64_t>(end_ - next_), record)) [[unlikely]] {
+    return NextTurn(record);
   }
-  at_ += record.size;
+  next_ += record.size;
   batch_.records += 1;
-  batch_.bytes += record.size;
   return true;
 }
 

@@ -120,15 +120,42 @@ const std::byte* RingReader::Linearised(size_t at, size_t size) noexcept {
   return scratch_.get();
 }
 
-bool RingReader::BeginPull() noexcept {
-  batch_ = {};
+void RingReader::GoTo(uint64_t at) noexcept {
+  const size_t place = at & (data_.size() - 1);
+  next_ = data_.data() + place;
+  end_ = next_ + std::min<uint64_t>(to_ - at, data_.size() - place);
+  turn_ = at - place;
+}
+
+bool RingReader::NextTurn(RawRecord& record) noexcept {
+  if (!in_batch_) {
+    batch_ = {};
+    broken_ = false;
+    in_batch_ = Begin(batch_);
+    if (!in_batch_) return false;
+    GoTo(at_);
+  }
+  const uint64_t at = NextAt();
+  if (broken_ || at == to_) return false;
+  broken_ = !RecordAt(at, to_ - at, record);
+  if (broken_) return end_ = next_, false;
+  GoTo(at + record.size);
+  batch_.records += 1;
+  return true;
+}
+
+void RingReader::PutBack(const RawRecord& last) noexcept {
+  GoTo(NextAt() - last.size);
   broken_ = false;
-  in_batch_ = Begin(batch_);
-  return in_batch_;
+  batch_.records -= 1;
 }
 
 DrainStats RingReader::Release() noexcept {
-  if (std::exchange(in_batch_, false)) End(at_, broken_, batch_);
+  if (std::exchange(in_batch_, false)) {
+    batch_.bytes = NextAt() - at_;
+    End(NextAt(), broken_, batch_);
+    end_ = next_;
+  }
   return std::exchange(batch_, {});
 }
 

@@ -6,33 +6,42 @@
 namespace perfkit::ring {
 
 void TimeMerge::Add(RingReader& ring) {
-  fronts_.push_back({.reader = &ring, .record = {}});
+  fronts_.push_back({.reader = &ring, .records = {}});
   leaves_ = std::max<size_t>(2, std::bit_ceil(fronts_.size()));
-  losers_.assign(leaves_, Player());
-  winners_.assign(2 * leaves_, Player());
+  losers_.assign(leaves_, kNothing);
+  winners_.assign(2 * leaves_, kNothing);
 }
 
-// Bottom up: the winner of each match plays on, the loser stays.
+// All anew, around the earliest of all: bottom up, the winner of each match plays on, the loser stays.
 TimeMerge::Player TimeMerge::PlayAll() {
+  uint64_t earliest = UINT64_MAX;
+  for (Front& front : fronts_) earliest = front.first != kNothing ? std::min(earliest, front.Time(0)) : earliest;
+  // Half of what can be told apart is for records that appear late.
+  origin_ = earliest - std::min(earliest, kBehind / 2);
+  for (size_t ring = 0; ring < fronts_.size(); ++ring) {
+    Front& front = fronts_[ring];
+    if (front.first != kNothing) front.first = PlayerOf(front.Time(0), ring);
+    if (front.second != kNothing) front.second = PlayerOf(front.Time(1), ring);
+    winners_[leaves_ + ring] = front.first;
+  }
   for (size_t match = leaves_ - 1; match > 0; --match) {
-    const Player left = winners_[2 * match], right = winners_[2 * match + 1];
-    const bool left_wins = left.key <= right.key;
-    winners_[match] = left_wins ? left : right;
-    losers_[match] = left_wins ? right : left;
+    const auto [winner, loser] = std::minmax(winners_[2 * match], winners_[2 * match + 1]);
+    winners_[match] = winner;
+    losers_[match] = loser;
   }
   return winners_[1];
 }
 
-// The winner and every loser may have a front that was not given out: the rings keep it for the next drain.
-void TimeMerge::End(Player winner, MergeStats& stats) {
-  losers_[0] = winner;
-  for (const Player& player : losers_) {
-    if (player.key == kNothing) continue;
-    Front& front = fronts_[player.ring];
-    front.reader->PutBack(front.record);
-    stats.held = true;
+// Fronts that were not given out are for the next drain: the rings keep them.
+void TimeMerge::End(MergeStats& stats) {
+  for (Front& front : fronts_) {
+    if (front.second != kNothing) front.reader->PutBack(front.Record(1));
+    if (front.first != kNothing) front.reader->PutBack(front.Record(0));
+    stats.held |= front.first != kNothing;
+    front.first = front.second = kNothing;
+    front.Time(1) = front.Time(0);
+    stats.rings += front.reader->Release();
   }
-  for (Front& front : fronts_) stats.rings += front.reader->Release();
 }
 
 }  // namespace perfkit::ring

@@ -1,12 +1,15 @@
 // Reads many rings as one, in the order of time.
 //
 // Each ring is nearly in order by itself, so only the front records of all rings compete: a tournament of losers (Knuth
-// 5.4.1) of which a new front replays one path, log2(rings) comparisons without a branch to guess.
+// 5.4.1) of which a new front replays one path: log2(rings) matches without a branch to guess.
 //
 //                 winner
-//            loser of the final           a node keeps who lost there: (time, ring)
+//            loser of the final           a node keeps who lost there
 //        loser        loser
 //      ring 0 1     ring 2 3              the front record of each ring, still in the ring
+//
+// A player is one number, its time above its ring, so that a match is a minimum and a maximum. What is left for the
+// time reaches some hours around an origin; records further away than that move the origin when it is their turn.
 //
 // A record may appear in its ring a little after a later one has appeared in another (the kernel takes its time first,
 // and publishes then), so only what is older than a horizon is given out; the rest stays in the rings.
@@ -44,56 +47,83 @@ class TimeMerge {
   MergeStats Drain(uint64_t horizon_ns, TimeOf&& time_of, Visitor&& visit);
 
  private:
-  // By time; a ring without records comes last of all.
-  struct Player {
-    uint64_t key = kNothing;
-    uint64_t ring = 0;
-  };
+  // From high bits to low ones: nanoseconds since `origin_`, and the ring. What is too far from the origin, on either
+  // side, has that side's last number, and is told apart when it wins.
+  using Player = uint64_t;
+  static constexpr unsigned kRingBits = 20;
+  static constexpr uint64_t kBefore = 0, kBehind = (uint64_t{1} << (64 - kRingBits)) - 2;
+  static constexpr Player kNothing = UINT64_MAX;  // a ring without records comes last of all
+
+  // The first two records of a ring. The second is read while the first still waits, so that no match waits for memory.
+  // They take turns in two places: what has just been written in parts is slow to copy as a whole.
   struct Front {
     RingReader* reader = nullptr;
-    RawRecord record;
-    uint64_t key = 0;    // the time of `record`, or of one before it
-    uint64_t given = 0;  // records, to give room back now and then
+    Player first = kNothing, second = kNothing;
+    size_t place = 0;  // of the first
+    RawRecord records[2];
+    uint64_t times[2] = {};  // a record without one has that of the one before it
+
+    RawRecord& Record(size_t number) { return records[place ^ number]; }
+    uint64_t& Time(size_t number) { return times[place ^ number]; }
+    // Gives back the room of what was given out.
+    void GiveBack() { reader->GiveBack(first == kNothing ? 0 : Record(0).size); }
   };
-  static constexpr uint64_t kNothing = UINT64_MAX;
-  static constexpr uint64_t kLatest = kNothing - 1;
   static constexpr uint64_t kGiveBackEvery = 64;
   static constexpr size_t kPrefetchBytes = 256;
 
+  // Nothing, too.
+  static bool IsFar(Player player) { return player - (Player{1} << kRingBits) >= (kBehind - 1) << kRingBits; }
+  Player PlayerOf(uint64_t time, size_t ring) const;
   template <class TimeOf>
   Player Advance(size_t ring, TimeOf& time_of);
   Player PlayAll();
-  Player Replay(Player player);
-  void End(Player winner, MergeStats& stats);
+  Player Replay(Player player, size_t ring);
+  void End(MergeStats& stats);
 
   std::vector<Front> fronts_;
   std::vector<Player> losers_;   // [1, leaves_): of the matches; ring i plays first at (leaves_ + i) / 2
-  std::vector<Player> winners_;  // [1, 2 * leaves_): of the first round through the tree
+  std::vector<Player> winners_;  // [1, 2 * leaves_): of a round of all through the tree
   size_t leaves_ = 0;            // a power of two, at least 2
-  uint64_t last_key_ = 0;        // given out
+  uint64_t origin_ = 0;
+  uint64_t last_time_ = 0;  // given out
+  uint64_t advances_ = 0;
 };
 
-// The next front of a ring, as a player.
+inline TimeMerge::Player TimeMerge::PlayerOf(uint64_t time, size_t ring) const {
+  uint64_t since = time - origin_;
+  if (since >= kBehind) [[unlikely]]
+    since = time < origin_ ? kBefore : kBehind;
+  return since << kRingBits | ring;
+}
+
+// The second record of a ring becomes its first, which is returned, and the one behind it its second.
 template <class TimeOf>
 inline TimeMerge::Player TimeMerge::Advance(size_t ring, TimeOf& time_of) {
   Front& front = fronts_[ring];
-  if (++front.given % kGiveBackEvery == 0) front.reader->GiveBack();
-  if (!front.reader->Next(front.record)) return {kNothing, ring};
-  // So many rings at once are more than the hardware foresees. (Beyond the ring's end nothing happens.)
-  __builtin_prefetch(front.record.data + kPrefetchBytes);
-  const std::optional<uint64_t> time = time_of(front.record, ring);
-  if (time) front.key = std::min(*time, kLatest);
-  return {front.key, ring};
+  front.place ^= 1;
+  front.first = front.second;
+  if (++advances_ % kGiveBackEvery == 0) [[unlikely]]
+    front.GiveBack();
+  RawRecord& record = front.Record(1);
+  uint64_t time = front.Time(0);
+  front.second = kNothing;
+  if (front.reader->Next(record)) [[likely]] {
+    // So many rings at once are more than the hardware foresees. (Beyond the ring's end nothing happens.)
+    __builtin_prefetch(record.data + kPrefetchBytes);
+    time = time_of(record, ring).value_or(time);
+    front.second = PlayerOf(time, ring);
+  }
+  front.Time(1) = time;
+  return front.first;
 }
 
-// From the ring's leaf to the root: who loses stays. Masks instead of branches: who wins is anybody's guess.
-inline TimeMerge::Player TimeMerge::Replay(Player player) {
-  for (size_t match = (leaves_ + player.ring) / 2; match > 0; match /= 2) {
+// From the ring's leaf to the root: who loses stays. A mask instead of a branch: who wins is anybody's guess.
+inline TimeMerge::Player TimeMerge::Replay(Player player, size_t ring) {
+  for (size_t match = (leaves_ + ring) / 2; match > 0; match /= 2) {
     Player& loser = losers_[match];
-    const uint64_t swap = uint64_t{0} - static_cast<uint64_t>(loser.key < player.key);
-    const uint64_t key = (loser.key ^ player.key) & swap, ring = (loser.ring ^ player.ring) & swap;
-    loser = {loser.key ^ key, loser.ring ^ ring};
-    player = {player.key ^ key, player.ring ^ ring};
+    const Player less = (player - loser) & (uint64_t{0} - static_cast<uint64_t>(loser < player));
+    loser += less;
+    player -= less;
   }
   return player;
 }
@@ -102,16 +132,22 @@ template <class TimeOf, class Visitor>
 MergeStats TimeMerge::Drain(uint64_t horizon_ns, TimeOf&& time_of, Visitor&& visit) {
   MergeStats stats;
   if (fronts_.empty()) return stats;
-  for (size_t i = 0; i < fronts_.size(); ++i) winners_[leaves_ + i] = Advance(i, time_of);
-  Player winner = PlayAll();
-  const uint64_t last = std::min(horizon_ns, kLatest);
-  while (winner.key <= last) {
-    stats.late += winner.key < last_key_ ? 1 : 0;
-    last_key_ = std::max(last_key_, winner.key);
-    visit(static_cast<const RawRecord&>(fronts_[winner.ring].record), static_cast<size_t>(winner.ring));
-    winner = Replay(Advance(winner.ring, time_of));
+  for (size_t ring = 0; ring < fronts_.size(); ++ring) Advance(ring, time_of), Advance(ring, time_of);
+  for (Player winner = PlayAll();;) {
+    if (IsFar(winner)) [[unlikely]] {
+      if (winner == kNothing) break;
+      winner = PlayAll();
+    }
+    const size_t ring = winner & ((Player{1} << kRingBits) - 1);
+    Front& front = fronts_[ring];
+    const uint64_t time = front.Time(0);
+    if (time > horizon_ns) break;
+    stats.late += time < last_time_ ? 1 : 0;
+    last_time_ = std::max(last_time_, time);
+    visit(static_cast<const RawRecord&>(front.Record(0)), ring);
+    winner = Replay(Advance(ring, time_of), ring);
   }
-  End(winner, stats);
+  End(stats);
   return stats;
 }
 

@@ -153,6 +153,41 @@ TEST_CASE("what was pulled can be put back, and room can be given back within a 
   CHECK(reader.stats().bytes == 64);
 }
 
+TEST_CASE("what is put back is the next one, wherever the ring turns", "[ring]") {
+  for (uint64_t offset = 0; offset < 256; offset += 8) {
+    MemoryRing ring(256, offset);
+    RingReader reader(&ring.page(), ring.data());
+    for (uint64_t i = 0; i < 8; ++i) REQUIRE(ring.Write(Numbered(2, i)));
+    RawRecord record;
+    for (uint64_t i = 0; i < 8; ++i) {
+      for (int again = 0; again < 2; ++again) {
+        REQUIRE(reader.Next(record));
+        CHECK(detail::Load<uint64_t>(record.body().data()) == i);
+        if (again == 0) reader.PutBack(record);
+      }
+    }
+    CHECK(!reader.Next(record));
+    CHECK(reader.Release().records == 8);
+    CHECK(ring.page().data_tail == offset + 8 * 24);
+  }
+}
+
+TEST_CASE("what is put back before damage is not booked as damaged", "[ring][corrupt]") {
+  MemoryRing ring(256);
+  RingReader reader(&ring.page(), ring.data());
+  for (uint64_t i = 0; i < 3; ++i) REQUIRE(ring.Write(Numbered(1, i)));
+  ring.Put(16 + 6, std::string(2, '\0'));  // the size of the second
+  RawRecord record, none;
+  REQUIRE(reader.Next(record));
+  CHECK(!reader.Next(none));
+  reader.PutBack(record);
+  CHECK(reader.Release().malformed_bytes == 0);
+  CHECK(ring.page().data_tail == 0);
+  const DrainStats drained = reader.Drain([](const RawRecord&) {});
+  CHECK(drained.records == 1);
+  CHECK(drained.malformed_bytes == 32);
+}
+
 TEST_CASE("a batch of pulls does not see what is written meanwhile; the next one does", "[ring]") {
   MemoryRing ring(256);
   RingReader reader(&ring.page(), ring.data());

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <deque>
+#include <functional>
 #include <random>
 
 #include "perfkit/sample.h"
@@ -38,13 +39,15 @@ class Rings {
     for (size_t i = 0; i < padding; ++i) builder.U64(0);
     return rings_[stamp.ring].Write(builder.Finish(RecordType::kSample));
   }
-  std::vector<Stamp> Drain(uint64_t horizon, MergeStats* stats = nullptr) {
+  std::vector<Stamp> Drain(
+      uint64_t horizon, MergeStats* stats = nullptr, const std::function<void(size_t ring)>& look = [](size_t) {}) {
     std::vector<Stamp> out;
     const auto time_of = [](const RawRecord& record, size_t) -> std::optional<uint64_t> {
       const uint64_t time = detail::Load<uint64_t>(record.data + 8);
       return time == 0 ? std::nullopt : std::optional(time);
     };
     const MergeStats got = merge_.Drain(horizon, time_of, [&](const RawRecord& record, size_t ring) {
+      look(ring);
       out.push_back({detail::Load<uint64_t>(record.data + 8), ring, detail::Load<uint64_t>(record.data + 16)});
     });
     CHECK(got.rings.records == out.size());
@@ -129,6 +132,86 @@ TEST_CASE("records without a time follow the one before them; times at the end o
   std::vector<uint64_t> order;
   for (const Stamp& stamp : rings.Drain(UINT64_MAX)) order.push_back(stamp.number);
   CHECK(order == std::vector<uint64_t>{4, 1, 2, 5, 3});
+}
+
+// The merge keeps times as the distance from an origin, in fewer bits than a time has.
+TEST_CASE("times may be as far from each other as numbers can be", "[merge]") {
+  std::mt19937_64 random(3);
+  for (const uint64_t step : {uint64_t{1} << 20, uint64_t{1} << 42, uint64_t{1} << 44, uint64_t{1} << 58}) {
+    Rings rings(5);
+    std::vector<uint64_t> written, read;
+    for (size_t ring = 0; ring < 5; ++ring) {
+      std::vector<uint64_t> times;
+      for (int i = 0; i < 30; ++i) times.push_back(1 + random() % (step * 32 - 1));
+      if (ring == 0) times.push_back(UINT64_MAX);
+      std::sort(times.begin(), times.end());
+      for (const uint64_t time : times) REQUIRE(rings.Write({time, ring, 0}));
+      written.insert(written.end(), times.begin(), times.end());
+    }
+    std::sort(written.begin(), written.end());
+    const uint64_t middle = written[written.size() / 2];
+    MergeStats stats;
+    for (const uint64_t horizon : {middle, UINT64_MAX}) {
+      for (const Stamp& stamp : rings.Drain(horizon, &stats)) read.push_back(stamp.time);
+      CHECK(stats.late == 0);
+      CHECK(read.back() == std::min(horizon, written.back()));
+    }
+    CHECK(read == written);
+  }
+}
+
+TEST_CASE("a ring in disorder, by any distance, loses nothing and is counted as late", "[merge]") {
+  Rings rings(2);
+  const uint64_t far = uint64_t{1} << 60;
+  for (const uint64_t time : {far, uint64_t{5}, far + 1, uint64_t{6}}) REQUIRE(rings.Write({time, 0, 0}));
+  for (const uint64_t time : {uint64_t{4}, far + 2}) REQUIRE(rings.Write({time, 1, 0}));
+  std::vector<uint64_t> read;
+  MergeStats stats;
+  for (const Stamp& stamp : rings.Drain(UINT64_MAX, &stats)) read.push_back(stamp.time);
+  CHECK(read == std::vector<uint64_t>{4, far, 5, far + 1, 6, far + 2});
+  CHECK(stats.late == 2);
+}
+
+TEST_CASE("a record without a time, first of a drain, follows the one that was given out last", "[merge]") {
+  Rings rings(2);
+  REQUIRE(rings.Write({50, 0, 1}));
+  REQUIRE(rings.Write({70, 0, 2}));
+  REQUIRE(rings.Write({0, 0, 3}));
+  REQUIRE(rings.Write({90, 0, 4}));
+  CHECK(rings.Drain(60).size() == 1);
+  CHECK(rings.Drain(80).size() == 2);
+  REQUIRE(rings.Write({80, 1, 5}));
+  REQUIRE(rings.Write({0, 0, 6}));
+  std::vector<uint64_t> order;
+  for (const Stamp& stamp : rings.Drain(UINT64_MAX)) order.push_back(stamp.number);
+  CHECK(order == std::vector<uint64_t>{5, 4, 6});
+  REQUIRE(rings.Write({85, 1, 7}));
+  REQUIRE(rings.Write({0, 0, 8}));
+  order.clear();
+  for (const Stamp& stamp : rings.Drain(UINT64_MAX)) order.push_back(stamp.number);
+  CHECK(order == std::vector<uint64_t>{7, 8});
+}
+
+TEST_CASE("room is given back meanwhile, but never that of what was not given out", "[merge]") {
+  constexpr uint64_t kRecord = 24;
+  Rings rings(2);
+  uint64_t given[2] = {}, behind[2] = {}, start[2] = {};
+  for (const size_t ring : {0, 1}) start[ring] = rings.ring(ring).page().data_tail;
+  for (uint64_t i = 1; i <= 1000; ++i) REQUIRE(rings.Write({i, i * i % 3 == 0, i}));
+  const auto look = [&](size_t visited) {
+    for (const size_t ring : {0, 1}) {
+      const uint64_t back = (rings.ring(ring).page().data_tail - start[ring]) / kRecord;
+      // The one that is being visited is still there.
+      REQUIRE(back <= given[ring]);
+      behind[ring] = std::max(behind[ring], given[ring] - back);
+    }
+    ++given[visited];
+  };
+  CHECK(rings.Drain(900, nullptr, look).size() == 900);
+  for (const size_t ring : {0, 1}) {
+    CHECK(behind[ring] < 400);
+    CHECK(rings.ring(ring).page().data_tail - start[ring] == given[ring] * kRecord);
+  }
 }
 
 TEST_CASE("a damaged ring does not stop the others", "[merge][corrupt]") {
