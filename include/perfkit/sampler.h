@@ -128,6 +128,7 @@ struct SamplerRecord : RawRecord {
   static constexpr uint32_t kNoEvent = UINT32_MAX;
   uint32_t event = kNoEvent;  // samples: which of SamplerOptions::events
   bool synthesized = false;   // not of the kernel: what was there when the sampler started
+  bool full_stack = false;    // a sample that was taken for its long stack: what shorter ones are completed from
 };
 
 // The books of one event, over all threads and CPUs. What a kernel filter drops is in none of them.

@@ -39,8 +39,8 @@ FullRegisters FromSample(const Registers& sampled) {
 }
 
 // Those that a signal's ucontext at `context` holds.
-template <class Machine>
-FullRegisters FromContext(const StackBytes& stack, uint64_t context) {
+template <class Machine, class Stack>
+FullRegisters FromContext(const Stack& stack, uint64_t context) {
   FullRegisters registers;
   for (unsigned i = 0; i < Machine::kRegisters; ++i) {
     registers.Set(i, stack.ReadPart(context + Machine::kContext[i], 8));

@@ -10,19 +10,30 @@
 
 namespace perfkit::unwind {
 
+// Brings near what is `offset` bytes behind `from`. Nothing is read, so that it may be anywhere.
+inline void PrefetchAt(const std::byte* from, uint64_t offset) {
+  __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(from) + offset));
+}
+
 // What was at [begin, begin + size).
 class StackBytes {
  public:
   StackBytes() = default;
-  StackBytes(uint64_t begin, base::Bytes bytes) : data_(bytes.data()), begin_(begin), size_(bytes.size()) {}
+  StackBytes(uint64_t begin, base::Bytes bytes)
+      : data_(bytes.data()),
+        begin_(begin),
+        size_(bytes.size()),
+        words_(size_ < sizeof(uint64_t) ? 0 : size_ - sizeof(uint64_t) + 1) {}
 
   // The word at `address`. False: not, or not wholly, among the bytes.
   bool Read(uint64_t address, uint64_t& word) const {
     const uint64_t at = address - begin_;  // below begin_: huge
-    if (size_ < sizeof(word) || at > size_ - sizeof(word)) return false;
+    if (at >= words_) return false;
     std::memcpy(&word, data_ + at, sizeof(word));
     return true;
   }
+
+  void Prefetch(uint64_t address) const { PrefetchAt(data_, address - begin_); }
 
   // The 1 to 8 bytes at `address`, as a little-endian number.
   std::optional<uint64_t> ReadPart(uint64_t address, unsigned size) const {
@@ -52,6 +63,7 @@ class StackBytes {
 
   const std::byte* data_ = nullptr;
   uint64_t begin_ = 0, size_ = 0;
+  uint64_t words_ = 0;  // how many bytes a whole word begins at
 };
 
 }  // namespace perfkit::unwind

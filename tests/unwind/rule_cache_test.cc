@@ -2,6 +2,7 @@
 #include "src/unwind/rule_cache.h"
 
 #include <catch2/catch.hpp>
+#include <memory>
 #include <random>
 #include <unordered_map>
 
@@ -45,6 +46,53 @@ TEST_CASE("whatever was put, nothing else is found", "[rule_cache]") {
     }
   }
   CHECK(found > 1000);
+}
+
+TEST_CASE("two of one set are kept, and the older one goes for a third", "[rule_cache]") {
+  // Which keys share a set is the cache's affair: of many each finds itself right behind its Put, and so does the one
+  // before, whatever set it is in.
+  const auto cache = std::make_unique<RuleCache>();
+  size_t third = 0;
+  for (uint64_t i = 2; i < 20000; ++i) {
+    const auto key = [](uint64_t number) { return RuleCache::KeyOf(0x401000 + number * 5, 1); };
+    cache->Put(key(i), RuleOf(i));
+    for (const uint64_t known : {i, i - 1}) {
+      if (known < 2) continue;
+      const Rule* const rule = cache->Find(key(known));
+      REQUIRE(rule != nullptr);
+      REQUIRE(*rule == RuleOf(known));
+    }
+    third += cache->Find(key(i / 2)) == nullptr;
+  }
+  CHECK(third > 1000);
+}
+
+TEST_CASE("whoever was called by whom the last time, the caller that is asked for is found", "[rule_cache]") {
+  const auto cache = std::make_unique<RuleCache>();
+  std::unordered_map<uint64_t, uint64_t> put;
+  std::mt19937_64 random(7);
+  RuleCache::Slot slot = 0;
+  size_t found = 0;
+  for (int i = 0; i < 100000; ++i) {
+    // Of few callers, so that guesses are right, and wrong, and of entries that have gone.
+    const uint64_t key = RuleCache::KeyOf(0x401000 + random() % 4 + (random() % 64 == 0 ? random() % 8192 : 0), 1);
+    const RuleCache::Slot before = slot;
+    const Rule* const plain = cache->Find(key);
+    const Rule* const rule = cache->FindCaller(key, slot);
+    REQUIRE(rule == plain);
+    if (rule != nullptr) {
+      REQUIRE(*rule == RuleOf(put.at(key)));
+      RuleCache::Slot at = 0;
+      REQUIRE(cache->Find(key, at) == rule);
+      REQUIRE(slot == at);
+      ++found;
+    } else {
+      REQUIRE(slot == before);
+      put[key] = random() % 1000;
+      cache->Put(key, RuleOf(put[key]));
+    }
+  }
+  CHECK(found > 90000);
 }
 
 }  // namespace

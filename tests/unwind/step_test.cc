@@ -167,9 +167,17 @@ TEST_CASE("without information a chain of frame pointers is followed, and marked
   CHECK(why(kStack + 17) == StackEnd::kNoInfo);  // not aligned
   CHECK(why(0) == StackEnd::kNoInfo);
   CHECK(why(stack.end() - 8) == StackEnd::kNoInfo);  // outside
-  CHECK(StepOnce<X86_64>(none, HandStack(kStack, 8).Put(kStack + 16, kStack + 16).bytes(),
-                         At(1, kStack, kStack + 16, true))
-            .why == StackEnd::kNoInfo);  // leads to itself
+}
+
+TEST_CASE("without information a caller may have no frame pointer: what it has there leads nowhere", "[step]") {
+  for (const uint64_t other : {uint64_t{0x5555'1230}, kStack + 16}) {  // some object's address; this very frame's
+    const HandStack stack = HandStack(kStack, 16).Put(kStack + 16, other).Put(kStack + 24, 0x401111);
+    const Outcome next = StepOnce<X86_64>(Rule(), stack.bytes(), At(1, kStack, kStack + 16, true));
+    REQUIRE(next.stepped);
+    CHECK(next.at.pc == 0x401111);
+    CHECK(next.at.sp == kStack + 32);
+    CHECK(StepOnce<X86_64>(Rule(), stack.bytes(), next.at).why == StackEnd::kNoInfo);
+  }
 }
 
 TEST_CASE("aarch64: the return address is in lr, behind fp, or alone", "[step]") {
@@ -281,6 +289,42 @@ TEST_CASE("random rules over random stacks end, and read nothing outside", "[ste
     }
     REQUIRE(steps < 1000);
   }
+}
+
+// The short way against the one above: where it goes at all, it goes to the same place.
+template <class Machine>
+void CompareUsual() {
+  std::mt19937_64 random(19);
+  size_t left = 0, stayed = 0;
+  for (int round = 0; round < 100000; ++round) {
+    HandStack stack(kStack, 16);
+    for (uint64_t at = kStack; at < stack.end(); at += 8) stack.Put(at, random() % 8 == 0 ? 0 : random());
+    const auto near = [&] { return kStack + 8 * (random() % 20) - 16; };
+    const Rule rule{static_cast<int32_t>(8 * (random() % 16)), static_cast<int16_t>(random() % 8 - 6),
+                    static_cast<RuleKind>(random() % 4), static_cast<uint8_t>(random() % 3)};
+    WalkState at = At(random(), near(), near(), random() % 2 == 0);
+    at.lr = random();
+    if (!UsualFrame<Machine>::Is(rule)) continue;
+    const UsualFrame<Machine> usual(rule, at);
+    const Outcome expected = StepOnce<Machine>(rule, stack.bytes(), at);
+    const WalkState before = at;
+    const bool leaves = usual.KnowsFp(at) && usual.Leave(stack.bytes(), at);
+    if (leaves) REQUIRE(expected.stepped);
+    const WalkState& wanted = leaves ? expected.at : before;
+    REQUIRE(at.pc == wanted.pc);
+    REQUIRE(at.sp == wanted.sp);
+    REQUIRE(at.fp == wanted.fp);
+    REQUIRE(at.interrupted == wanted.interrupted);
+    REQUIRE(at.guess == wanted.guess);
+    ++(leaves ? left : stayed);
+  }
+  CHECK(left > 1000);
+  CHECK(stayed > 1000);
+}
+
+TEST_CASE("the usual frames are left for the same caller by the short way, or not at all", "[step]") {
+  CompareUsual<X86_64>();
+  CompareUsual<Aarch64>();
 }
 
 }  // namespace

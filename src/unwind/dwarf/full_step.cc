@@ -2,15 +2,16 @@
 #include "src/unwind/dwarf/full_step.h"
 
 #include "src/unwind/dwarf/expression.h"
+#include "src/unwind/live_stack.h"
 
 namespace perfkit::unwind {
 namespace {
 
 // One frame's step: what was, and what reads of it found.
-template <class Machine>
+template <class Machine, class Stack>
 class FullStepper {
  public:
-  FullStepper(const FullRow& row, const StackBytes& stack, uint64_t bias, const FullRegisters& callee)
+  FullStepper(const FullRow& row, const Stack& stack, uint64_t bias, const FullRegisters& callee)
       : row_(row), stack_(stack), callee_(callee), bias_(bias) {}
 
   bool Run(FullRegisters& caller, StackEnd& why) {
@@ -94,7 +95,7 @@ class FullStepper {
   }
 
   const FullRow& row_;
-  const StackBytes& stack_;
+  const Stack& stack_;
   const FullRegisters& callee_;
   const uint64_t bias_;
   std::optional<uint64_t> cfa_;
@@ -103,15 +104,16 @@ class FullStepper {
 
 }  // namespace
 
-template <class Machine>
-bool FullStep(const FullRow& row, const StackBytes& stack, uint64_t bias, FullRegisters& registers, StackEnd& why) {
+template <class Machine, class Stack>
+bool FullStep(const FullRow& row, const Stack& stack, uint64_t bias, FullRegisters& registers, StackEnd& why) {
   FullRegisters caller;
-  if (!FullStepper<Machine>(row, stack, bias, registers).Run(caller, why)) return false;
+  if (!FullStepper<Machine, Stack>(row, stack, bias, registers).Run(caller, why)) return false;
   registers = caller;
   return true;
 }
 
 template bool FullStep<X86_64>(const FullRow&, const StackBytes&, uint64_t, FullRegisters&, StackEnd&);
 template bool FullStep<Aarch64>(const FullRow&, const StackBytes&, uint64_t, FullRegisters&, StackEnd&);
+template bool FullStep<ThisMachine>(const FullRow&, const LiveStack&, uint64_t, FullRegisters&, StackEnd&);
 
 }  // namespace perfkit::unwind

@@ -9,7 +9,7 @@
 namespace perfkit::unwind {
 
 // Makes `registers` the caller's. False: there is none, and `why` says why. `bias`: where the module's address 0 is.
-template <class Machine>
-bool FullStep(const FullRow& row, const StackBytes& stack, uint64_t bias, FullRegisters& registers, StackEnd& why);
+template <class Machine, class Stack>
+bool FullStep(const FullRow& row, const Stack& stack, uint64_t bias, FullRegisters& registers, StackEnd& why);
 
 }  // namespace perfkit::unwind

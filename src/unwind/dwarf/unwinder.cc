@@ -1,6 +1,8 @@
 // Unwinder: the public face of a Walker.
 #include "perfkit/unwinder.h"
 
+#include <algorithm>
+
 #include "src/unwind/dwarf/walker.h"
 
 namespace perfkit {
@@ -10,6 +12,25 @@ std::string_view StackEndName(StackEnd end) {
                                          "no progress", "limit",     "no stack",   "no registers"};
   const auto index = static_cast<size_t>(end);
   return index < std::size(kNames) ? kNames[index] : "";
+}
+
+// Half of what was counted is forgotten when it is twice as much as is needed.
+void StackUse::Add(const UnwoundStack& stack) {
+  constexpr uint32_t kMany = 4096;
+  const size_t kib = (uint64_t{stack.stack_bytes} + 1023) / 1024;
+  ++counts_[stack.end == StackEnd::kTruncated ? kMost : std::min(kib, kMost)];
+  if (++total_ < kMany) return;
+  total_ = 0;
+  for (uint32_t& count : counts_) total_ += count /= 2;
+}
+
+uint32_t StackUse::BytesFor(double share) const {
+  double left = share * total_;
+  for (size_t kib = 0; kib <= kMost; ++kib) {
+    left -= counts_[kib];
+    if (left <= 0 && total_ > 0) return static_cast<uint32_t>(std::max<size_t>(kib, 1) << 10);
+  }
+  return total_ == 0 ? 0 : kMost << 10;
 }
 
 Unwinder::Unwinder(UnwinderOptions options) : walker_(std::make_unique<unwind::Walker>(options)) {}

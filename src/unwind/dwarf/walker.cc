@@ -1,7 +1,9 @@
-// Walks stacks: one, or eight in turn.
+// Walks stacks: one, or many in turns.
 #include "src/unwind/dwarf/walker.h"
 
 #include <algorithm>
+#include <bit>
+#include <utility>
 
 namespace perfkit::unwind {
 namespace {
@@ -9,99 +11,183 @@ namespace {
 constexpr const char* kNoModules[] = {"[unknown]"};
 constexpr uint64_t kAbi64 = 2;  // PERF_SAMPLE_REGS_ABI_64
 
-uint64_t CodeOf(const WalkState& at) { return at.pc - (at.interrupted ? 0 : 1); }
+constexpr size_t kLanes = 32;
+constexpr uint64_t kShallow = 2048;  // bytes
+// How many samples ahead memory is asked for what is read first.
+constexpr size_t kAhead = 4;
+
+// What Begin reads of a sample, and the stack up to `extent`: lines in a row cost little.
+void PrefetchHead(const Sample& sample, uint64_t extent) {
+  const std::byte* const at = sample.user_registers().values.bytes().data();
+  for (uint64_t offset = 0; offset < 256 + extent; offset += 64) PrefetchAt(at, offset);
+}
+// Behind the room for the stack: how much of it was copied.
+void PrefetchTail(const Sample& sample) {
+  const UserStack stack = sample.user_stack();
+  PrefetchAt(stack.bytes.data(), stack.reserved);
+}
 
 }  // namespace
 
-Walker::Walker(const UnwinderOptions& options) : proc_(options.proc), processes_(options.proc, kNoModules) {}
+Walker::Walker(const UnwinderOptions& options)
+    : proc_(options.proc), processes_(options.proc, kNoModules), lanes_(kLanes) {
+  if (options.join_bytes > 0) joins_ = std::make_unique<JoinMemory>(options.join_bytes);
+}
 
-bool Walker::End(Walk& walk, StackEnd end) {
-  walk.found.end = end;
+// What a walk asks of the process that it is in.
+struct Walker::Code {
+  bool RuleAt(uint64_t address, Rule& rule) { return walker.RuleAt(walk.process, walk.generation, address, rule); }
+  bool RowAt(uint64_t address, FullRow& row, uint64_t& bias) {
+    return walker.ReadRow(walk.process, address, row, bias);
+  }
+  FullRegisters Innermost() { return FromSample<Machine>(walk.sample->user_registers()); }
+
+  Walker& walker;
+  Walk& walk;
+};
+
+// A walk that is over.
+bool Walker::Count(Walk& walk) {
+  if (walk.found.end != StackEnd::kNoRegisters) walk.found.stack_bytes = BytesBetween(walk.begin, walk.at.sp);
+  extent_ = (7 * extent_ + std::min<uint64_t>(walk.found.stack_bytes, UINT16_MAX)) / 8;
   ++stats_.stacks;
   stats_.frames += walk.found.frames;
+  stats_.slow_frames += walk.slow;
   return false;
 }
 
-// The frame that the walk has come to is one of the stack.
-bool Walker::Push(Walk& walk) {
-  if (walk.found.frames == walk.frames.size()) return End(walk, StackEnd::kLimit);
-  walk.frames[walk.found.frames++] = {walk.at.pc, !walk.at.interrupted, walk.at.guess};
-  walk.found.guesses += walk.at.guess;
-  return true;
+Walker::Places Walker::PlacesOf(uint64_t mask) {
+  const auto place = [&](unsigned number) {
+    const uint64_t bit = uint64_t{1} << Machine::kPerf[number];
+    return static_cast<uint8_t>((mask & bit) != 0 ? std::popcount(mask & (bit - 1)) : Places::kNowhere);
+  };
+  return {mask, place(Machine::kPc), place(Machine::kSp), place(Machine::kFp),
+          Machine::kLinkRegister ? place(Machine::kLr) : Places::kNowhere};
 }
 
 // False: it is over before it has begun.
 bool Walker::Begin(const Sample& sample, std::span<StackFrame> frames, Walk& walk) {
-  walk.sampled = sample.user_registers();
+  const Registers sampled = sample.user_registers();
+  walk.sample = &sample;
   walk.frames = frames;
   walk.found = {};
   walk.full.reset();
-  const std::optional<uint64_t> pc = walk.sampled[Machine::kPerf[Machine::kPc]];
-  const std::optional<uint64_t> sp = walk.sampled[Machine::kPerf[Machine::kSp]];
+  walk.slow = 0;
+  if (sampled.mask != places_.mask) places_ = PlacesOf(sampled.mask);
   const std::optional<TaskId> task = sample.task();
-  if (walk.sampled.abi != kAbi64 || !pc || !sp || !task) return End(walk, StackEnd::kNoRegisters);
-  walk.at = {.pc = *pc, .sp = *sp, .fp = walk.sampled[Machine::kPerf[Machine::kFp]].value_or(0)};
-  if (Machine::kLinkRegister) walk.at.lr = walk.sampled[Machine::kPerf[Machine::kLr]].value_or(0);
-  walk.stack = StackBytes(*sp, sample.user_stack().bytes);
+  if (sampled.abi != kAbi64 || places_.pc == Places::kNowhere || places_.sp == Places::kNowhere || !task) {
+    return walk.End(StackEnd::kNoRegisters), Count(walk);
+  }
+  const auto value = [&](uint8_t place) { return place == Places::kNowhere ? 0 : sampled.values[place]; };
+  const uint64_t sp = value(places_.sp);
+  walk.at = {.pc = value(places_.pc), .sp = sp, .fp = value(places_.fp), .lr = value(places_.lr)};
+  walk.begin = sp;
+  walk.stack = StackBytes(sp, sample.user_stack().bytes);
   walk.process = processes_.Find(task->pid);
   walk.generation = GenerationOf(walk.process);
   return true;
 }
 
-// The frame that the walk has come to is taken, if code is there; then to its caller. False: the walk is over.
+// False: the walk is over.
 bool Walker::Advance(Walk& walk) {
-  Rule rule;
-  const bool mapped = RuleAt(walk.process, walk.generation, CodeOf(walk.at), rule);
-  // What looked like a frame pointer was none.
-  if (!mapped && walk.at.guess) return End(walk, StackEnd::kNoInfo);
-  if ((mapped || walk.found.frames == 0) && !Push(walk)) return false;
-  if (!mapped) return End(walk, StackEnd::kNoMapping);
-  if (walk.stack.empty()) return End(walk, StackEnd::kNoStack);
-  StackEnd why = StackEnd::kNoInfo;
-  const bool stepped =
-      rule.kind == RuleKind::kSlow ? SlowStep(walk, why) : Step<Machine>(rule, walk.stack, walk.at, why);
-  return stepped || End(walk, why);
+  Code code{*this, walk};
+  return unwind::Advance<Machine>(walk, code) || Count(walk);
+}
+
+UsualWalk Walker::Take(const Walk& walk) {
+  return {walk.at, walk.stack, walk.frames, walk.found.frames, walk.generation};
+}
+
+void Walker::Give(const UsualWalk& usual, Walk& walk) {
+  const uint32_t more = usual.found() - walk.found.frames;
+  stats_.rule_lookups += more;
+  stats_.cache_hits += more;
+  walk.found.frames = usual.found();
+  walk.at = usual.at();
 }
 
 UnwoundStack Walker::Unwind(const Sample& sample, std::span<StackFrame> frames) {
-  Walk walk;
+  return joins_ != nullptr ? UnwindAndJoin(sample, frames) : UnwindOne(sample, frames);
+}
+
+UnwoundStack Walker::UnwindOne(const Sample& sample, std::span<StackFrame> frames) {
+  Walk& walk = lanes_[0].walk;
   if (!Begin(sample, frames, walk)) return walk.found;
-  while (Advance(walk)) {
-  }
+  do {
+    UsualWalk usual = Take(walk);
+    if (!usual.Start(cache_)) continue;
+    while (usual.Leave() && usual.Ask(cache_)) {
+    }
+    Give(usual, walk);
+  } while (Advance(walk));
   return walk.found;
 }
 
+// False: the walk is over.
+bool Walker::Turn(Lane& lane) {
+  lane.asked = lane.asked && lane.usual.Leave() && lane.usual.Ask(cache_);
+  if (!lane.asked) [[unlikely]] {
+    Give(lane.usual, lane.walk);
+    if (!Advance(lane.walk)) return false;
+    lane.usual = Take(lane.walk);
+    lane.asked = lane.usual.Start(cache_);
+  }
+  lane.usual.Prefetch();
+  return true;
+}
+
 void Walker::Unwind(std::span<const Sample> samples, std::span<StackFrame> frames, std::span<UnwoundStack> stacks) {
-  constexpr size_t kLanes = 8;
-  const size_t count = std::min(samples.size(), stacks.size());
   const size_t room = samples.empty() ? 0 : frames.size() / samples.size();
-  std::array<Walk, kLanes> walks;
-  std::array<size_t, kLanes> sample_of{};
+  samples = samples.first(std::min(samples.size(), stacks.size()));
+  if (joins_ != nullptr) {  // each may need the one before
+    for (size_t i = 0; i < samples.size(); ++i) stacks[i] = UnwindAndJoin(samples[i], frames.subspan(i * room, room));
+  } else if (extent_ <= kShallow) {
+    UnwindShallow(samples, room, frames, stacks);
+  } else {
+    UnwindInTurns(samples, room, frames, stacks);
+  }
+}
+
+// All of a stack is brought near some samples before it is walked.
+void Walker::UnwindShallow(std::span<const Sample> samples, size_t room, std::span<StackFrame> frames,
+                           std::span<UnwoundStack> stacks) {
+  for (size_t i = 0; i < samples.size(); ++i) {
+    if (i + 2 * kAhead < samples.size()) PrefetchHead(samples[i + 2 * kAhead], std::min(extent_, kShallow));
+    if (i + kAhead < samples.size()) PrefetchTail(samples[i + kAhead]);
+    stacks[i] = UnwindOne(samples[i], frames.subspan(i * room, room));
+  }
+}
+
+// Of deep stacks each turn brings near what the next one reads.
+void Walker::UnwindInTurns(std::span<const Sample> samples, size_t room, std::span<StackFrame> frames,
+                           std::span<UnwoundStack> stacks) {
   size_t next = 0, lanes = 0;
   // The lane gets the next sample that can be walked; false when there is none.
-  const auto refill = [&](size_t lane) {
-    for (; next < count; ++next) {
-      sample_of[lane] = next;
-      const bool more = Begin(samples[next], frames.subspan(next * room, room), walks[lane]);
-      if (more) return ++next, true;
-      stacks[next] = walks[lane].found;
+  const auto refill = [&](Lane& lane) {
+    for (; next < samples.size(); ++next) {
+      if (next + 2 * kAhead < samples.size()) PrefetchHead(samples[next + 2 * kAhead], 0);
+      if (next + kAhead < samples.size()) PrefetchTail(samples[next + kAhead]);
+      lane.sample = next;
+      if (Begin(samples[next], frames.subspan(next * room, room), lane.walk)) {
+        lane.usual = Take(lane.walk);
+        lane.asked = lane.usual.Start(cache_);
+        lane.usual.Prefetch();
+        return ++next, true;
+      }
+      stacks[next] = lane.walk.found;
     }
     return false;
   };
-  while (lanes < kLanes && refill(lanes)) ++lanes;
+  while (lanes < kLanes && refill(lanes_[lanes])) ++lanes;
   while (lanes > 0) {
-    for (size_t lane = 0; lane < lanes; ++lane) {
-      Walk& walk = walks[lane];
-      if (Advance(walk)) {
-        cache_.Prefetch(RuleCache::KeyOf(CodeOf(walk.at), walk.generation));
+    for (size_t i = 0; i < lanes; ++i) {
+      Lane& lane = lanes_[i];
+      if (Turn(lane)) [[likely]]
         continue;
-      }
-      stacks[sample_of[lane]] = walk.found;
+      stacks[lane.sample] = lane.walk.found;
       if (refill(lane)) continue;
-      --lanes;
-      std::swap(walks[lane], walks[lanes]);
-      std::swap(sample_of[lane], sample_of[lanes]);
-      --lane;
+      std::swap(lane, lanes_[--lanes]);
+      --i;
     }
   }
 }

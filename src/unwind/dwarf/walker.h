@@ -2,12 +2,11 @@
 //
 //   pc ──cache──> Rule ──Step──> next (pc, sp, fp)              nearly always
 //      └─miss──> mapping ──> module ──> Cfi ──> Rule            once for each pc
-//                             kSlow: all registers, from the innermost frame on again
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,9 +14,10 @@
 #include "perfkit/unwinder.h"
 #include "src/proc/processes.h"
 #include "src/unwind/dwarf/code_module.h"
-#include "src/unwind/full_registers.h"
+#include "src/unwind/dwarf/join_memory.h"
+#include "src/unwind/dwarf/stack_walk.h"
 #include "src/unwind/rule_cache.h"
-#include "src/unwind/step.h"
+#include "src/unwind/usual_walk.h"
 
 namespace perfkit::unwind {
 
@@ -27,7 +27,10 @@ class Walker {
 
   explicit Walker(const UnwinderOptions& options);
 
-  bool Add(const RawRecord& record, const SampleLayout& layout) { return processes_.Add(record, layout); }
+  bool Add(const RawRecord& record, const SampleLayout& layout) {
+    if (joins_ != nullptr) joins_->Add(record, layout);
+    return processes_.Add(record, layout);
+  }
   absl::Status AddProcess(pid_t pid) { return processes_.AddProcess(pid); }
   UnwoundStack Unwind(const Sample& sample, std::span<StackFrame> frames);
   void Unwind(std::span<const Sample> samples, std::span<StackFrame> frames, std::span<UnwoundStack> stacks);
@@ -37,16 +40,27 @@ class Walker {
   using Process = proc::Processes::Process;
 
   // A stack under way.
-  struct Walk {
-    WalkState at;
-    StackBytes stack;
-    std::span<StackFrame> frames;
-    UnwoundStack found;
+  struct Walk : StackWalk<StackBytes> {
+    uint64_t begin = 0;  // of the stack
     const Process* process = nullptr;
     uint32_t generation = 0;
-    Registers sampled;
-    std::optional<FullRegisters> full;  // of frame `full_at`, once a frame has needed them
-    uint32_t full_at = 0;
+    const Sample* sample = nullptr;
+  };
+  struct Code;
+
+  // Where a walk's first registers are among the values of samples that have those of `mask`.
+  struct Places {
+    static constexpr uint8_t kNowhere = 0xff;
+
+    uint64_t mask = 0;
+    uint8_t pc = kNowhere, sp = kNowhere, fp = kNowhere, lr = kNowhere;
+  };
+  // One of several walks that go on in turns.
+  struct Lane {
+    Walk walk;
+    UsualWalk usual;
+    bool asked = false;  // whether `usual` knows what to read next
+    size_t sample = 0;   // which of them
   };
 
   struct Generation {
@@ -58,17 +72,32 @@ class Walker {
     uint64_t offset;
   };
 
+  static Places PlacesOf(uint64_t mask);
+  static uint32_t BytesBetween(uint64_t begin, uint64_t end) {
+    return static_cast<uint32_t>(std::min<uint64_t>(end - begin, UINT32_MAX));
+  }
   bool Begin(const Sample& sample, std::span<StackFrame> frames, Walk& walk);
+  static UsualWalk Take(const Walk& walk);
+  void Give(const UsualWalk& usual, Walk& walk);
+  UnwoundStack UnwindOne(const Sample& sample, std::span<StackFrame> frames);
+  void UnwindShallow(std::span<const Sample> samples, size_t room, std::span<StackFrame> frames,
+                     std::span<UnwoundStack> stacks);
+  void UnwindInTurns(std::span<const Sample> samples, size_t room, std::span<StackFrame> frames,
+                     std::span<UnwoundStack> stacks);
+  bool Turn(Lane& lane);
   bool Advance(Walk& walk);
-  bool Push(Walk& walk);
-  bool End(Walk& walk, StackEnd end);
+  bool Count(Walk& walk);
 
   bool RuleAt(const Process* process, uint32_t generation, uint64_t address, Rule& rule);
   bool ReadRule(const Process* process, uint64_t address, Rule& rule);
   bool Locate(const Process* process, uint64_t address, Place& place);
-  bool SlowStep(Walk& walk, StackEnd& why);
-  bool StepAll(const Walk& walk, FullRegisters& registers, StackEnd& why);
-  bool StepByRow(const Walk& walk, uint64_t address, FullRegisters& registers, StackEnd& why);
+  bool ReadRow(const Process* process, uint64_t address, FullRow& row, uint64_t& bias);
+
+  // walker_join.cc: stacks that may be completed by earlier ones.
+  UnwoundStack UnwindAndJoin(const Sample& sample, std::span<StackFrame> frames);
+  void Join(TaskId task, Walk& walk);
+  uint64_t CfaOf(const Walk& walk, const WalkState& at);
+  bool InOneFunction(const Process* process, uint64_t one, uint64_t other);
 
   uint32_t GenerationOf(const Process* process);
   CodeModule& ModuleAt(uint32_t number);
@@ -76,10 +105,16 @@ class Walker {
   const std::string proc_;
   proc::Processes processes_;
   std::vector<std::unique_ptr<CodeModule>> modules_;  // by number; those that were met
+  std::vector<Lane> lanes_;                           // the first also for walks that go on alone
+  Places places_;                                     // of the latest sample
+  uint64_t extent_ = UINT16_MAX;                      // how many bytes of stack frames lie in, of late
   RuleCache cache_;
   std::array<Generation, 64> generations_{};  // by epoch, the latest
   uint32_t last_generation_ = 0;
   UnwinderStats stats_;
+  std::unique_ptr<JoinMemory> joins_;  // none: stacks stay as they are
+  std::vector<KnownCall> calls_;       // of the stack under way
+  uint64_t least_dump_ = UINT64_MAX;   // the shortest that was asked for so far
 };
 
 }  // namespace perfkit::unwind

@@ -1,7 +1,4 @@
-// Where a walk's rules come from, and the frames that no rule is enough for.
-#include <algorithm>
-
-#include "src/unwind/dwarf/full_step.h"
+// Where a walk's rules and rows come from.
 #include "src/unwind/dwarf/walker.h"
 
 namespace perfkit::unwind {
@@ -55,52 +52,17 @@ bool Walker::RuleAt(const Process* process, uint32_t generation, uint64_t addres
   return true;
 }
 
-// The walk has kept four registers; the others are found again, from the innermost frame on or the last one that needed
-// them.
-bool Walker::SlowStep(Walk& walk, StackEnd& why) {
-  ++stats_.slow_frames;
-  if (!walk.full) {
-    walk.full = FromSample<Machine>(walk.sampled);
-    walk.full_at = 0;
-  }
-  const uint32_t here = walk.found.frames - 1;
-  for (; walk.full_at < here; ++walk.full_at) {
-    if (!StepAll(walk, *walk.full, why)) return why = StackEnd::kNoInfo, false;
-    if (walk.full->ValueOr0(Machine::kPc) != walk.frames[walk.full_at + 1].pc) return why = StackEnd::kNoInfo, false;
-  }
-  if (!StepAll(walk, *walk.full, why)) return false;
-  ++walk.full_at;
-  walk.at = StateOf<Machine>(*walk.full);
-  return true;
-}
-
-bool Walker::StepAll(const Walk& walk, FullRegisters& registers, StackEnd& why) {
-  WalkState at = StateOf<Machine>(registers);
-  const uint64_t address = at.pc - (at.interrupted ? 0 : 1);
-  Rule rule;
-  if (!RuleAt(walk.process, walk.generation, address, rule)) return why = StackEnd::kNoMapping, false;
-  if (rule.kind != RuleKind::kNone && rule.kind != RuleKind::kSignal) {
-    return StepByRow(walk, address, registers, why);
-  }
-  // Of a guess only what was followed is known; of a signal's frame all is in one place.
-  const uint64_t context = at.sp + static_cast<uint64_t>(int64_t{rule.offset});
-  if (!Step<Machine>(rule, walk.stack, at, why)) return false;
-  registers = rule.kind == RuleKind::kSignal ? FromContext<Machine>(walk.stack, context) : FromState<Machine>(at);
-  return true;
-}
-
-bool Walker::StepByRow(const Walk& walk, uint64_t address, FullRegisters& registers, StackEnd& why) {
+bool Walker::ReadRow(const Process* process, uint64_t address, FullRow& row, uint64_t& bias) {
   Place place;
-  FullRow row;
   uint64_t in_module = 0;
-  if (!Locate(walk.process, address, place) || !place.module->Full(place.offset, row, in_module)) {
-    return why = StackEnd::kNoInfo, false;
-  }
-  return FullStep<Machine>(row, walk.stack, address - in_module, registers, why);
+  if (!Locate(process, address, place) || !place.module->Full(place.offset, row, in_module)) return false;
+  bias = address - in_module;
+  return true;
 }
 
 UnwinderStats Walker::stats() const {
   UnwinderStats stats = stats_;
+  stats.join_bytes = joins_ == nullptr ? 0 : joins_->heap_bytes();
   for (const std::unique_ptr<CodeModule>& module : modules_) {
     if (module == nullptr) continue;
     ++(module->status().ok() ? stats.modules : stats.unreadable_modules);

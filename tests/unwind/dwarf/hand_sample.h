@@ -42,7 +42,8 @@ class HandSample {
   HandSample(const HandSample&) = delete;
   HandSample& operator=(const HandSample&) = delete;
 
-  Sample sample() const { return *Sample::Parse(AsRecord(bytes_), Layout()); }
+  RawRecord record() const { return AsRecord(bytes_); }
+  Sample sample() const { return *Sample::Parse(record(), Layout()); }
 
  private:
   static const SampleLayout& Layout() {

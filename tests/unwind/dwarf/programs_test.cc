@@ -1,5 +1,4 @@
 // Stacks of programs that we did not build, against libdwfl's on the same registers and bytes: never a wrong prefix.
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -7,12 +6,10 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
-#include "perfkit/child.h"
-#include "perfkit/sampler.h"
 #include "tests/support/skip.h"
-#include "tests/support/work.h"
 #include "tests/unwind/dwarf/dwfl_oracle.h"
 #include "tests/unwind/dwarf/hand_sample.h"
+#include "tests/unwind/dwarf/sampled_program.h"
 
 namespace perfkit {
 namespace {
@@ -25,56 +22,12 @@ std::string Describe(const std::vector<StackFrame>& frames) {
   return text;
 }
 
-// A program that runs until this dies, and samples of it.
-class SampledProgram {
- public:
-  explicit SampledProgram(const std::vector<std::string>& command) {
-    SamplerOptions options;
-    options.events = {{.event = "task-clock:u", .rate = Period{500'000}}};
-    options.stack = CallStack::UserDump(32 << 10);
-    options.side_band = true;
-    child_ = Child::Spawn(command);
-    REQUIRE(child_.ok());
-    sampler_ = Sampler::Open(options, child_->target());
-    INFO(sampler_.status());
-    REQUIRE(sampler_.ok());
-    REQUIRE(sampler_->Start().ok());
-    REQUIRE(child_->Start().ok());
-    for (int i = 0; i < 20000 && samples_ < kEnough; ++i) {
-      testing::Sleep(2'000'000);
-      Drain();
-    }
-  }
-  ~SampledProgram() {
-    if (!child_.ok()) return;
-    kill(child_->pid(), SIGKILL);
-    (void)child_->Wait();
-  }
-
-  pid_t pid() const { return child_->pid(); }
-  const SampleLayout& layout() const { return sampler_->layout(); }
-  const std::vector<std::string>& records() const { return records_; }
-
- private:
-  void Drain() {
-    sampler_->Drain([&](const SamplerRecord& record) {
-      samples_ += record.type == static_cast<uint32_t>(RecordType::kSample);
-      records_.emplace_back(reinterpret_cast<const char*>(record.data), record.size);
-    });
-  }
-
-  absl::StatusOr<Child> child_ = absl::UnknownError("not spawned");
-  absl::StatusOr<Sampler> sampler_ = absl::UnknownError("not opened");
-  std::vector<std::string> records_;
-  size_t samples_ = 0;
-};
-
 struct Comparison {
   size_t samples = 0, same = 0, longer = 0, shorter = 0, complete = 0;
   std::vector<std::string> wrong;
 };
 
-Comparison Compare(const SampledProgram& program) {
+Comparison Compare(const testing::SampledProgram& program) {
   testing::DwflOracle oracle(program.pid());
   REQUIRE(oracle.ok());
   Unwinder unwinder;
@@ -109,7 +62,7 @@ void CheckProgram(const std::string& name, const std::vector<std::string>& comma
     WARN("no " << command[0] << " here");
     return;
   }
-  const SampledProgram program(command);
+  const testing::SampledProgram program(command, CallStack::UserDump(32 << 10), 500'000, kEnough);
   const Comparison result = Compare(program);
   std::printf("%s: %zu samples, %zu complete, %zu same as libdwfl's, %zu longer, %zu shorter\n", name.c_str(),
               result.samples, result.complete, result.same, result.longer, result.shorter);

@@ -1,7 +1,9 @@
-// A program that keeps a shadow of its own stack (-finstrument-functions), for a test that stops at every instruction.
+// A program that keeps a shadow of its own stack (-finstrument-functions), for tests that stop at every instruction.
 //
-// Compiled by the test, with several compilers and options (stepped_test.cc). Functions come in the shapes that make
-// unwinding hard: alloca, realigned stacks, recursion, calls through a lazy PLT, throws, signal handlers.
+// Compiled by the tests, with several compilers and options: as a program that is traced (stepped_test.cc), and as a
+// library whose stack is walked by the thread itself, in the handler of each trap (live_stepped_test.cc). Functions
+// come in the shapes that make unwinding hard: alloca, realigned stacks, recursion, calls through a lazy PLT, throws,
+// signal handlers.
 #include <alloca.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -85,8 +87,11 @@ CALL int Catching() {
 CALL int Catching() { return 0; }
 #endif
 
-// Behind the ud2 that raised it.
+// Behind the ud2 that raised it. Who traces steps on; in a handler the trap flag has to be set again.
 CALL void OnSignal(int, siginfo_t*, void* context) {
+#ifdef AS_LIBRARY
+  asm volatile("int3");
+#endif
   static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP] += 2;
   sink = Recursion(2);
 }
@@ -96,7 +101,7 @@ CALL int Interrupted() {
   return Leaf(2);
 }
 
-alignas(16) char other_stack[16 << 10];
+alignas(16) char other_stack[64 << 10];
 
 CALL int Signalled(int flags) {
   const stack_t stack = {other_stack, 0, sizeof(other_stack)};
@@ -116,6 +121,10 @@ CALL int Body() {
 
 }  // namespace
 
+#ifdef AS_LIBRARY
+#define main RunShadowed
+extern "C" int RunShadowed();
+#endif
 __attribute__((no_instrument_function)) int main() {
   shadow.state = 1;
   asm volatile("int3" ::"D"(&shadow));

@@ -204,6 +204,29 @@ TEST_CASE("a stack has no more frames than there is room for", "[unwinder]") {
   CHECK(limited > 0);
 }
 
+// Of deep stacks all go on in turns; where they have been shallow for a while, or cut short, it is one after the other.
+TEST_CASE("a batch finds what single walks do, whatever it has learned of stacks before", "[unwinder]") {
+  const Recorded recorded = RecordThisProgram();
+  const std::vector<Sample> samples = recorded.samples();
+  REQUIRE(samples.size() >= 100);
+  Unwinder alone, in_batches;
+  recorded.Feed(alone);
+  recorded.Feed(in_batches);
+  for (const size_t room : {200, 2, 2, 1, 200, 3, 3}) {
+    std::vector<StackFrame> frames(room), all(samples.size() * room);
+    std::vector<UnwoundStack> stacks(samples.size());
+    in_batches.Unwind(samples, all, stacks);
+    for (size_t i = 0; i < samples.size(); ++i) {
+      const UnwoundStack stack = alone.Unwind(samples[i], frames);
+      INFO("room " << room << ", sample " << i);
+      REQUIRE(stacks[i] == stack);
+      REQUIRE(std::equal(frames.begin(), frames.begin() + stack.frames, all.begin() + static_cast<long>(i * room)));
+    }
+  }
+  CHECK(in_batches.stats().stacks == alone.stats().stacks);
+  CHECK(in_batches.stats().frames == alone.stats().frames);
+}
+
 TEST_CASE("hostile registers and stacks end within the room for frames", "[unwinder]") {
   Unwinder unwinder;
   REQUIRE(unwinder.AddProcess(getpid()).ok());

@@ -1,0 +1,162 @@
+// Makes tables of what is loaded, and publishes them.
+#include "src/unwind/dwarf/live_tables.h"
+
+#include <link.h>
+#include <sys/auxv.h>
+
+#include <exception>
+#include <set>
+
+#include "src/base/text.h"
+#include "src/proc/maps.h"
+#include "src/proc/module_file.h"
+#include "src/sys/kernel.h"
+#include "src/unwind/dwarf/cfi.h"
+
+namespace perfkit::unwind {
+namespace {
+
+using Machine = ThisMachine;
+
+constexpr MachineRegisters kTheseRegisters = Machine::kLinkRegister ? kArmRegisters : kX86Registers;
+// Copies of .eh_frame at a time, while the linker waits; clang's is 10 MiB.
+constexpr size_t kMostCopied = size_t{16} << 20;
+// A program that loads and unloads modules faster than their tables can be made is left for the next time.
+constexpr int kMostRounds = 64;
+constexpr unsigned kMostPatience = 1023;
+
+bool HasCode(const LoadedModule& module, uint64_t address) {
+  return std::any_of(module.code.begin(), module.code.end(),
+                     [&](const auto& range) { return address - range.begin < range.end - range.begin; });
+}
+
+// The program, the linker, the vDSO, and the libraries that this needs itself. Others may be unloaded.
+bool Stays(const LoadedModule& module) {
+  const uint64_t own[] = {getauxval(AT_ENTRY), reinterpret_cast<uint64_t>(&LookAtLoaded),
+                          reinterpret_cast<uint64_t>(&dl_iterate_phdr), reinterpret_cast<uint64_t>(&std::terminate)};
+  const bool holds = std::any_of(std::begin(own), std::end(own), [&](uint64_t at) { return HasCode(module, at); });
+  const uint64_t bias = module.bias;
+  return holds || (bias != 0 && (bias == getauxval(AT_BASE) || bias == getauxval(AT_SYSINFO_EHDR)));
+}
+
+void Freeze(Cfi cfi, LiveModule& module) {
+  module.rules = FrozenTable(cfi);
+  if (module.rules.HasSlow()) module.rows = FrozenRows(cfi, kTheseRegisters, Machine::kPreserved);
+}
+
+std::shared_ptr<const LiveModule> Make(const LoadedModule& loaded) {
+  auto module = std::make_shared<LiveModule>();
+  module->identity = loaded.identity;
+  module->bias = loaded.bias;
+  module->mark = loaded.mark;
+  module->stays = Stays(loaded);
+  const absl::StatusOr<elf::Image> image = elf::Image::Parse(loaded.image);
+  if (image.ok()) Freeze(Cfi(*image), *module);
+  if (module->rules.rows() != 0 || loaded.build_id.empty()) return module;
+  // .debug_frame is in the file only.
+  const std::string path = loaded.path.empty() ? "/proc/self/exe" : loaded.path;
+  const auto file = proc::ModuleFile::Open({.path = path, .build_id = loaded.build_id}, "/proc");
+  if (file.ok()) Freeze(Cfi(file->image()), *module);
+  return module;
+}
+
+std::shared_ptr<const LiveModule> FindSame(const std::vector<std::shared_ptr<const LiveModule>>& modules,
+                                           const LoadedModule& loaded) {
+  for (const auto& module : modules) {
+    if (module->bias == loaded.bias && module->identity == loaded.identity) return module;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+LiveTables::LiveTables() : map_(std::make_unique<LiveMap>()) {}
+
+absl::Status LiveTables::Maintain() {
+  const bool same_code = !FindOtherCode();
+  if (same_code && CountLoaded() == counts_) return map_.Collect(), absl::OkStatus();
+  Modules made;
+  for (int round = 0; round < kMostRounds; ++round) {
+    if (Renew(made)) return absl::OkStatus();
+  }
+  return absl::Status(absl::StatusCode::kUnavailable,
+                      "modules come and go faster than their call frame information can be read: call Maintain again");
+}
+
+// False: more modules are there than could be copied at once. Those that were are in `made`.
+bool LiveTables::Renew(Modules& made) {
+  const auto find = [&](const LoadedModule& loaded) {
+    const auto found = FindSame(map_.value().modules, loaded);
+    return found != nullptr ? found : FindSame(made, loaded);
+  };
+  const LoadedModules loaded =
+      LookAtLoaded([&](const LoadedModule& module) { return find(module) == nullptr; }, kMostCopied);
+  auto map = std::make_unique<LiveMap>();
+  for (const LoadedModule& each : loaded.modules) {
+    std::shared_ptr<const LiveModule> module = find(each);
+    if (module == nullptr && each.image.empty() && !loaded.whole) continue;
+    if (module == nullptr) module = made.emplace_back(Make(each));
+    for (const LoadedModule::Range& range : each.code) map->ranges.push_back({range.begin, range.end, module.get()});
+    map->modules.push_back(std::move(module));
+  }
+  if (!loaded.whole) return false;
+  AddOtherCode(*map);
+  std::sort(map->ranges.begin(), map->ranges.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
+  map_.Publish(std::move(map));
+  changes_ += counts_ != loaded.counts;
+  counts_ = loaded.counts;
+  return true;
+}
+
+// True: there are other executable mappings than when it was last looked. Looks only if a walk has come to code that is
+// not known, and less and less often if that is to be found nowhere: damaged stacks lead anywhere.
+bool LiveTables::FindOtherCode() {
+  if (!unknown_code_.load(std::memory_order_relaxed)) return false;
+  if (patience_ > 0) return --patience_, false;
+  unknown_code_.store(false, std::memory_order_relaxed);
+  const absl::StatusOr<std::string> maps = proc::ReadMaps(sys::kernel().getpid());
+  if (!maps.ok()) return false;
+  std::vector<LiveMap::Range> found;
+  base::ForEachPiece(*maps, '\n', [&](std::string_view line) {
+    const std::optional<proc::MapLine> map = proc::ParseMapLine(line);
+    if (map && map->executable) found.push_back({map->begin, map->end});
+  });
+  const bool changed = found != executable_;
+  patience_ = last_patience_ = changed ? 0 : std::min(kMostPatience, 2 * last_patience_ + 1);
+  executable_ = std::move(found);
+  return changed;
+}
+
+// What no module covers a part of.
+void LiveTables::AddOtherCode(LiveMap& map) const {
+  const size_t modules = map.ranges.size();
+  for (const LiveMap::Range& other : executable_) {
+    const auto end = map.ranges.begin() + static_cast<ptrdiff_t>(modules);
+    const bool covered = std::any_of(map.ranges.begin(), end, [&](const LiveMap::Range& range) {
+      return range.begin < other.end && other.begin < range.end;
+    });
+    if (!covered) map.ranges.push_back(other);
+  }
+}
+
+LiveStats LiveTables::stats() const {
+  LiveStats stats;
+  std::set<const LiveModule*> counted;
+  const auto count = [&](const LiveMap& map) {
+    size_t fresh = 0;
+    for (const auto& module : map.modules) {
+      if (!counted.insert(module.get()).second) continue;
+      ++fresh;
+      stats.table_bytes += module->bytes();
+    }
+    stats.table_bytes += LiveCache::kBytes + map.ranges.capacity() * sizeof(LiveMap::Range);
+    return fresh;
+  };
+  stats.modules = count(map_.value());
+  for (const auto& module : map_.value().modules) stats.bare += module->rules.rows() == 0;
+  map_.ForEachOld([&](const LiveMap& old) { stats.retired += count(old); });
+  stats.changes = changes_;
+  return stats;
+}
+
+}  // namespace perfkit::unwind

@@ -1,0 +1,52 @@
+// Walks the stack of the thread that it runs on, in a signal handler too, over tables of all code that is loaded.
+//
+//   Maintain ── dl_iterate_phdr's counters moved? ──> copies of .eh_frame ──Cfi──> FrozenTable ──> a new LiveMap
+//                                                                                                      │ published
+//   Walk, in a handler: pc ──> LiveMap ──> module, still there? ──> FrozenTable ──> Rule ──Step──> …   <┘
+//
+// What a walk cannot know is code that came since Maintain: it ends there (kNoMapping). The next Maintain looks for it
+// among the modules, then among all that the process has mapped: through code that no module holds, as just-in-time
+// compilers make it, frame pointers are followed, as guesses.
+//
+// A module that was unloaded since, and whose place another one has taken, is told by its mark, and its rules are not
+// applied to what is there now: the walk ends there, too. A mark that is right stays so for the walk, for whoever is on
+// a stack that will be returned to is loaded.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "src/base/published.h"
+#include "src/unwind/dwarf/live_map.h"
+#include "src/unwind/full_registers.h"
+#include "src/unwind/live_walker.h"
+
+namespace perfkit::unwind {
+
+class LiveTables final : public LiveWalker {
+ public:
+  LiveTables();
+
+  absl::Status Maintain() override;
+  UnwoundStack Walk(const ucontext_t& interrupted, std::span<StackFrame> frames) noexcept override;
+  LiveStats stats() const override;
+
+  // From a frame of this thread with these registers on. `skip`: leaves the first frame out.
+  UnwoundStack WalkFrom(const FullRegisters& registers, bool skip, std::span<StackFrame> frames) noexcept;
+
+ private:
+  using Modules = std::vector<std::shared_ptr<const LiveModule>>;
+
+  bool Renew(Modules& made);
+  bool FindOtherCode();
+  void AddOtherCode(LiveMap& map) const;
+
+  base::Published<LiveMap> map_;
+  LinkerCounts counts_;
+  std::atomic<bool> unknown_code_{false};      // a walk has come to some
+  std::vector<LiveMap::Range> executable_;     // all mappings, when it was last looked
+  unsigned patience_ = 0, last_patience_ = 0;  // calls for which nobody looks: what was met is nowhere
+  uint64_t changes_ = 0;
+};
+
+}  // namespace perfkit::unwind

@@ -1,0 +1,141 @@
+// The walk itself: all that runs in a signal handler.
+#include <algorithm>
+#include <array>
+
+#include "src/unwind/dwarf/live_tables.h"
+#include "src/unwind/dwarf/stack_walk.h"
+#include "src/unwind/live_stack.h"
+
+namespace perfkit::unwind {
+namespace {
+
+using Machine = ThisMachine;
+
+// What a walk asks of a map.
+class LiveCode {
+ public:
+  LiveCode(const LiveMap& map, const FullRegisters& innermost) : map_(map), innermost_(innermost) {}
+
+  bool RuleAt(uint64_t address, Rule& rule) {
+    const bool known = map_.cache.Find(address, rule);
+    if (known && (rule.flags & kMayGo) == 0) return true;
+    if (!Find(address)) return false;
+    if (known) return true;
+    if (range_->module == nullptr) return rule = Rule(), true;
+    const LiveModule& module = *range_->module;
+    rule = module.rules.At(address - module.bias);
+    if (!module.stays) rule.flags |= kMayGo;
+    if (address != 0) map_.cache.Put(address, rule);
+    return true;
+  }
+
+  // The same of nearly all places: remembered, and one of the two usual rules. False: RuleAt knows.
+  bool UsualRuleAt(uint64_t address, Rule& rule) const {
+    if (!map_.cache.Find(address, rule)) return false;
+    if ((rule.flags & kMayGo) != 0) {
+      if (!IsInRange(address)) return false;
+      rule.flags &= static_cast<uint8_t>(~kMayGo);
+    }
+    return UsualFrame<Machine>::Is(rule);
+  }
+
+  bool RowAt(uint64_t address, FullRow& row, uint64_t& bias) {
+    if (!Find(address) || range_->module == nullptr) return false;
+    bias = range_->module->bias;
+    return range_->module->rows.At(address - bias, row);
+  }
+
+  FullRegisters Innermost() const { return innermost_; }
+
+ private:
+  // In a rule that is remembered: its module may have been unloaded.
+  static constexpr uint8_t kMayGo = 1 << 7;
+
+  // The last that was found, and is there.
+  bool IsInRange(uint64_t address) const {
+    return range_ != nullptr && address - range_->begin < range_->end - range_->begin;
+  }
+
+  bool Find(uint64_t address) {
+    if (IsInRange(address)) return true;
+    const LiveMap::Range* const found = map_.Find(address);
+    if (found == nullptr || !IsThere(found->module)) return false;
+    range_ = found;
+    return true;
+  }
+
+  // Each module is asked once, as long as a stack leads through few.
+  bool IsThere(const LiveModule* module) {
+    if (module == nullptr) return true;
+    for (const LiveModule* const seen : seen_) {
+      if (seen == module) return true;
+    }
+    if (!module->IsThere()) return false;
+    seen_[next_++ % seen_.size()] = module;
+    return true;
+  }
+
+  const LiveMap& map_;
+  const FullRegisters& innermost_;
+  const LiveMap::Range* range_ = nullptr;
+  std::array<const LiveModule*, 8> seen_{};
+  size_t next_ = 0;
+};
+
+// The frames that nearly all stacks are made of, in few instructions. Stops before whatever else there is.
+void FollowUsual(StackWalk<LiveStack>& walk, const LiveCode& code) {
+  WalkState at = walk.at;
+  StackFrame* const frames = walk.frames.data();
+  const auto room = static_cast<uint32_t>(walk.frames.size());
+  uint32_t n = walk.found.frames;
+  Rule rule;
+  while (n < room && !at.guess && code.UsualRuleAt(CodeOf(at), rule)) {
+    const UsualFrame<Machine> next(rule, at);
+    const uint64_t sp = at.sp;
+    const StackFrame frame{at.pc, !at.interrupted, false};
+    if (!next.KnowsFp(at) || !next.Leave(walk.stack, at)) break;
+    frames[n++] = frame;
+    walk.stack.Settle(sp);
+  }
+  walk.at = at;
+  walk.found.frames = n;
+}
+
+// A thread's stacks are alike: the rules of its last one are brought near, all at once, before each is waited for.
+void PrefetchRules(const LiveCache& cache, std::span<const StackFrame> last) {
+  constexpr size_t kMost = 48;
+  for (const StackFrame& frame : last.first(std::min(kMost, last.size()))) {
+    if (frame.pc == 0) return;
+    cache.Prefetch(frame.code());
+  }
+}
+
+}  // namespace
+
+UnwoundStack LiveTables::Walk(const ucontext_t& interrupted, std::span<StackFrame> frames) noexcept {
+  const auto at = reinterpret_cast<uint64_t>(&interrupted);
+  const StackBytes context(at, std::as_bytes(std::span(&interrupted, 1)));
+  return WalkFrom(FromContext<Machine>(context, at), false, frames);
+}
+
+UnwoundStack LiveTables::WalkFrom(const FullRegisters& registers, bool skip, std::span<StackFrame> frames) noexcept {
+  const base::Published<LiveMap>::Reader map(map_);
+  PrefetchRules((*map).cache, frames);
+  FullRegisters innermost = registers;
+  LiveCode code(*map, innermost);
+  StackWalk<LiveStack> walk{.at = {}, .stack = LiveStack(innermost.ValueOr0(Machine::kSp)), .frames = frames};
+  StackEnd why = StackEnd::kNoInfo;
+  if (skip && !detail::StepAll<Machine>(walk.stack, code, innermost, why)) return {.end = why};
+  walk.at = StateOf<Machine>(innermost);
+  for (;;) {
+    FollowUsual(walk, code);
+    const uint64_t sp = walk.at.sp;
+    const bool guess = walk.at.guess;
+    if (!Advance<Machine>(walk, code)) break;
+    if (!guess) walk.stack.Settle(sp);
+  }
+  if (walk.found.end == StackEnd::kNoMapping) unknown_code_.store(true, std::memory_order_relaxed);
+  return walk.found;
+}
+
+}  // namespace perfkit::unwind

@@ -1,0 +1,51 @@
+// The inside of an UnwindQueue: what goes into the ring, and the loop of the thread that unwinds.
+#pragma once
+
+#include <atomic>
+#include <vector>
+
+#include "perfkit/unwinder.h"
+#include "src/unwind/dwarf/record_queue.h"
+
+namespace perfkit::unwind {
+
+class UnwindLoop {
+ public:
+  UnwindLoop(const SampleLayout& layout, const UnwindQueueOptions& options);
+
+  bool Push(const SamplerRecord& record);
+  void Run(Unwinder& unwinder, UnwindQueue::Visit visit);
+  void End(bool at_once);
+  UnwindQueueStats stats() const;
+
+ private:
+  enum State : uint8_t { kOpen, kFinishing, kStopped };
+  // As many as an Unwinder walks in turn, twice over.
+  static constexpr size_t kBatch = 16;
+
+  // A sample that waits to be unwound with others.
+  struct Waiting {
+    SamplerRecord record;
+    Sample sample;
+  };
+
+  bool TakeBatch(Unwinder& unwinder);
+  void UnwindBatch(Unwinder& unwinder, UnwindQueue::Visit visit);
+  State state() const { return state_.load(std::memory_order_acquire); }
+
+  const SampleLayout layout_;
+  const size_t most_frames_;
+  RecordQueue queue_;
+  std::atomic<State> state_{kOpen};
+  uint64_t position_ = 0;  // of the taker
+  std::vector<Waiting> batch_;
+  std::vector<Sample> samples_;
+  std::vector<StackFrame> frames_;
+  std::vector<UnwoundStack> stacks_;
+  // Each is written by one of the two threads.
+  std::atomic<uint64_t> pushed_{0}, no_room_{0}, others_lost_{0}, most_bytes_{0};
+  std::atomic<uint64_t> unwound_{0}, malformed_{0};
+  std::atomic<bool> ended_{false};
+};
+
+}  // namespace perfkit::unwind

@@ -1,0 +1,67 @@
+// Walks stacks one by one, remembers the whole ones, and completes from them what was cut off.
+#include <algorithm>
+
+#include "src/unwind/dwarf/walker.h"
+
+namespace perfkit::unwind {
+
+// Where the frame's caller begins, of rules that say so at once. Of aarch64 a chain of frame pointers does not tell sp.
+uint64_t Walker::CfaOf(const Walk& walk, const WalkState& at) {
+  Rule rule;
+  if (!RuleAt(walk.process, walk.generation, at.pc - (at.interrupted ? 0 : 1), rule)) return KnownCall::kNoCfa;
+  const auto offset = static_cast<uint64_t>(int64_t{rule.offset});
+  if (rule.kind == RuleKind::kSp && !(Machine::kLinkRegister && at.guess)) return at.sp + offset;
+  return rule.kind == RuleKind::kFp ? at.fp + offset : KnownCall::kNoCfa;
+}
+
+// Of code without information nobody knows where functions begin.
+bool Walker::InOneFunction(const Process* process, uint64_t one, uint64_t other) {
+  Place a, b;
+  if (!Locate(process, one, a) || !Locate(process, other, b) || a.module != b.module) return false;
+  const std::optional<uint64_t> begin = a.module->FunctionAt(a.offset);
+  return begin && begin == b.module->FunctionAt(b.offset);
+}
+
+UnwoundStack Walker::UnwindAndJoin(const Sample& sample, std::span<StackFrame> frames) {
+  Walk walk;
+  calls_.clear();
+  if (!Begin(sample, frames, walk)) return walk.found;
+  WalkState last;
+  for (bool more = true; more;) {
+    last = walk.at;
+    more = Advance(walk);
+    if (walk.found.frames == calls_.size()) break;  // nothing is there
+    calls_.push_back({walk.frames[calls_.size()], more ? walk.at.sp : KnownCall::kNoCfa});
+  }
+  const TaskId task = *sample.task();
+  least_dump_ = std::min<uint64_t>(least_dump_, sample.user_stack().reserved);
+  if (walk.found.end == StackEnd::kTruncated) {
+    calls_.back().cfa = CfaOf(walk, last);
+    Join(task, walk);
+  }
+  // What the shortest dumps hold completes nothing.
+  if (walk.found.complete() && last.sp - walk.begin > least_dump_) joins_->Remember(task, calls_);
+  return walk.found;
+}
+
+void Walker::Join(TaskId task, Walk& walk) {
+  if (calls_.back().cfa == KnownCall::kNoCfa) return;
+  const std::span<const KnownCall> outside =
+      joins_->Find(task, calls_, [&](uint64_t one, uint64_t other) { return InOneFunction(walk.process, one, other); });
+  if (outside.empty()) return;
+  const size_t room = walk.frames.size() - walk.found.frames;
+  const size_t taken = std::min(room, outside.size());
+  for (const KnownCall& call : outside.first(taken)) {
+    StackFrame& frame = walk.frames[walk.found.frames++] = call.frame;
+    frame.is_joined = true;
+    walk.found.guesses += frame.is_guess;
+    calls_.push_back({frame, call.cfa});
+  }
+  walk.found.joined = static_cast<uint32_t>(taken);
+  walk.found.stack_bytes = BytesBetween(walk.begin, calls_[calls_.size() - 2].cfa);
+  walk.found.end = taken < outside.size() ? StackEnd::kLimit : StackEnd::kRoot;
+  ++stats_.joined_stacks;
+  stats_.frames += taken;
+}
+
+}  // namespace perfkit::unwind
