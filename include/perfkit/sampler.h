@@ -20,7 +20,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <unordered_map>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -36,6 +38,11 @@ namespace perfkit {
 namespace sample {
 class Core;
 }
+namespace unwind {
+class LiveWalker;
+}
+struct StackFrame;  // unwinder.h has both
+enum class StackEnd : uint8_t;
 
 // A sample every so many events; of clocks, every so many nanoseconds.
 struct Period {
@@ -47,19 +54,37 @@ struct Frequency {
 };
 using SampleRate = std::variant<Period, Frequency>;
 
+// Beside the short dumps of CallStack::UserDump a full one every so many samples, as a sample of its own
+// (SamplerRecord::full_stack): what an Unwinder completes the short ones from (UnwinderOptions::join_bytes).
+struct FullDumps {
+  uint32_t every = 0;         // 0: none
+  uint32_t bytes = 32 << 10;  // of the stack, a multiple of 8 below 64 KiB
+};
+
 // What a sample says about who called.
 struct CallStack {
-  enum class Kind : uint8_t { kNone, kFramePointers, kUserDump };
+  enum class Kind : uint8_t { kNone, kFramePointers, kUserDump, kLive };
   Kind kind = Kind::kNone;
-  uint16_t depth = 0;        // kFramePointers: at most so many calls; 0: kernel.perf_event_max_stack
+  uint16_t depth = 0;        // at most so many calls; 0: kernel.perf_event_max_stack; of kLive 512
   uint32_t stack_bytes = 0;  // kUserDump: of the stack, a multiple of 8 below 64 KiB
+  FullDumps full{};          // kUserDump
+  std::unique_ptr<unwind::LiveWalker> (*stacks)() = nullptr;  // kLive
 
   static constexpr CallStack None() { return {}; }
   // The kernel follows frame pointers: cheap, and wrong or short where code has none. arm64: without the caller of a
   // leaf, which Sample::leaf_caller has.
   static constexpr CallStack FramePointers(uint16_t depth = 0) { return {Kind::kFramePointers, depth, 0}; }
-  // Registers and a copy of the stack, to be unwound by the reader.
-  static constexpr CallStack UserDump(uint32_t bytes) { return {Kind::kUserDump, 0, bytes}; }
+  // Registers and a copy of the stack, to be unwound by the reader. UserDump(6 << 10, {.every = 16}) takes a quarter of
+  // what UserDump(32 << 10) takes, and completes nearly as many stacks (docs/sampling.md). Each event is opened twice
+  // for that, so that events of hardware take two counters; events that the kernel counts in software, other than
+  // clocks, tracepoints and breakpoints, cannot be.
+  static constexpr CallStack UserDump(uint32_t bytes, FullDumps full = {}) { return {Kind::kUserDump, 0, bytes, full}; }
+  // The sampled thread walks its own stack, in a signal that its sample sends: whole, and without a copy. Of threads of
+  // this process only. `stacks`: perfkit::LiveStacks (component perfkit::dwarf). Stacks are records of their own:
+  // LiveStack. Before Linux 5.13 with Rings::kPerThread, whatever was asked, and of samples in user space only.
+  static constexpr CallStack Live(std::unique_ptr<unwind::LiveWalker> (*stacks)(), uint16_t depth = 0) {
+    return {Kind::kLive, depth, 0, {}, stacks};
+  }
 };
 
 // Which branches a branch stack holds: perf_event_attr.branch_sample_type.
@@ -128,7 +153,51 @@ struct SamplerRecord : RawRecord {
   static constexpr uint32_t kNoEvent = UINT32_MAX;
   uint32_t event = kNoEvent;  // samples: which of SamplerOptions::events
   bool synthesized = false;   // not of the kernel: what was there when the sampler started
-  bool full_stack = false;    // a sample that was taken for its long stack: what shorter ones are completed from
+  bool full_stack = false;    // a sample beside the event's own ones, for its stack alone: FullDumps
+};
+
+// Who had called, when a thread was sampled: with CallStack::Live. A view, as long-lived as its record.
+//
+// It is the stack of its thread's latest sample of that event before it. Where that was taken in user space, it is the
+// one of them whose ip is the stack's first pc: a later one may have been taken in the signal's handler already.
+// Samples that were taken in the kernel during one and the same call of it have one stack together.
+struct LiveStack {
+  uint32_t event = SamplerRecord::kNoEvent;
+  uint32_t pid = 0, tid = 0;
+  uint64_t time_ns = 0;  // when the walk began: some microseconds behind the sample
+  StackEnd end{};        // whether it is whole
+  uint32_t guesses = 0;  // frames that nothing vouches for
+  Words pcs;             // innermost first
+
+  size_t size() const { return pcs.size(); }
+  // Frame i, i < size().
+  StackFrame operator[](size_t i) const noexcept;
+  // As many as there is room for; how many.
+  size_t CopyTo(std::span<StackFrame> frames) const noexcept;
+
+  // Nothing when `record` is no live stack.
+  static std::optional<LiveStack> Parse(const RawRecord& record, const SampleLayout& layout) noexcept;
+  Words marks;  // 2 bits a frame: see live_stack.cc
+};
+
+// Where each sample's stack went, with CallStack::Live: accounted() is the event's delivered + duplicates + lost +
+// paused + malformed.
+struct StackBooks {
+  uint64_t delivered = 0;   // LiveStacks that a visitor was given
+  uint64_t duplicates = 0;  // as those of samples
+  uint64_t stale = 0;       // the thread had blocked SIGTRAP, or was in the handler, and had gone on since the sample
+  uint64_t budget = 0;      // the last walk took so long that this one would have slowed the thread down too much
+  uint64_t no_ring = 0;     // there were more threads at once than rings (SamplerOptions::memory_bytes)
+  uint64_t ring_full = 0;   // Drain came too late
+  uint64_t paused = 0;      // between Pause and Resume
+  uint64_t given_up = 0;    // while SamplerOptions::cpu_budget was too small for any
+  // The kernel sent no signal of its own for it, or has not yet: samples during one call of the kernel or in one
+  // interrupt (which came late), and all while the thread has SIGTRAP blocked, share one. So do several events at once;
+  // and a thread that ends gets none.
+  uint64_t unsignalled = 0;
+
+  uint64_t skipped() const { return stale + budget + no_ring + ring_full + paused + given_up + unsignalled; }
+  uint64_t accounted() const { return delivered + duplicates + skipped(); }
 };
 
 // The books of one event, over all threads and CPUs. What a kernel filter drops is in none of them.
@@ -145,6 +214,7 @@ struct EventBooks {
   uint64_t represented = 0;
   // Of clocks: the time that no sample stands for.
   uint64_t unsampled_ns = 0;
+  StackBooks stacks;  // with CallStack::Live
 
   uint64_t accounted() const { return delivered + duplicates + lost + paused + malformed; }
 };
@@ -177,6 +247,7 @@ struct SamplerDecision {
 
 struct SamplerStats {
   std::vector<EventBooks> events;    // as in SamplerOptions::events
+  std::vector<EventBooks> full;      // the same of the samples that are taken beside them; empty without FullDumps
   std::vector<LossInterval> losses;  // the latest 256
   uint64_t losses_forgotten = 0;     // intervals before those
   // Kernels before 6.0 do not count losses by event: `lost` is what LOST records say, and more may be missing.
@@ -188,8 +259,10 @@ struct SamplerStats {
   uint64_t overwritten_bytes = 0;  // RingMode::kOverwrite: written, and overwritten before a snapshot
   uint64_t late = 0;               // delivered after a record of a later time, from another ring
   uint64_t threads_missed = 0;     // Rings::kPerThread: times that newcomers could not be given rings
-  uint64_t own_cpu_ns = 0;         // what Drain and upkeep have taken of this process's time
-  uint64_t kernel_cpu_ns = 0;      // about what the kernel has taken to write samples: so much for each, as measured
+  // What Drain, upkeep and walks of live stacks have taken of this process's CPU time. A thread's first walk of more
+  // than 50 us is not in it, for it may have waited for its CPU; those after it are measured.
+  uint64_t own_cpu_ns = 0;
+  uint64_t kernel_cpu_ns = 0;  // about what the kernel has taken to write samples: so much for each, as measured
   std::vector<SamplerDecision> decisions;  // the latest 256
   uint64_t decisions_forgotten = 0;        // those before
   uint64_t decisions_refused = 0;          // could not be carried out: for want of descriptors, say
@@ -226,6 +299,11 @@ class Sampler {
   // with a Period, a Frequency for a Frequency.
   absl::Status SetRate(size_t event, SampleRate rate);
 
+  // Of CallStack::UserDump: how much of the stack is copied, from a call of Drain on that comes while the sampler runs.
+  // It opens all events anew, as a decision does (cpu_budget), and takes back what was given up. InvalidArgument for
+  // what UserDump would not take; FailedPrecondition when there are no dumps, or rings overwrite.
+  absl::Status SetStackBytes(uint32_t bytes);
+
   // Readable when a ring has reached its watermark, for poll, epoll and their like. Owned by the sampler. Call Drain
   // once before the first wait: it tells of new records, not of those that are there.
   int poll_fd() const;
@@ -260,6 +338,19 @@ class Sampler {
   explicit Sampler(std::unique_ptr<sample::Core> core);
   std::unique_ptr<sample::Core> core_;
 };
+
+// Dispatch of sample.h, with the event: a visitor may also take a LiveStack.
+template <class Visitor>
+bool Dispatch(const SamplerRecord& record, const SampleLayout& layout, Visitor&& visit) {
+  if constexpr (std::is_invocable_v<Visitor&, const LiveStack&>) {
+    if (std::optional<LiveStack> stack = LiveStack::Parse(record, layout)) {
+      stack->event = record.event;
+      visit(std::as_const(*stack));
+      return true;
+    }
+  }
+  return Dispatch(static_cast<const RawRecord&>(record), layout, std::forward<Visitor>(visit));
+}
 
 // When threads ran and when they waited: off-CPU time, for every user.
 //

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "src/open/place.h"
+#include "src/sample/stack_rings.h"
 #include "src/sys/kernel.h"
 
 namespace perfkit::sample {
@@ -22,7 +23,8 @@ absl::StatusOr<std::vector<int>> CpusOf(const Plan& plan) {
 absl::Status Bank::AddRing(const Plan& plan, pid_t tid, int cpu, size_t bytes) {
   open::OpenRequest anchor = plan.AnchorRequest();
   const uint32_t wanted = plan.options().watermark_bytes;
-  const size_t watermark = wanted != 0 ? std::min<size_t>(wanted, bytes) : bytes / 4;
+  const size_t usual = plan.live() ? std::min(bytes / 4, StackRings::kWatermarkBytes) : bytes / 4;
+  const size_t watermark = wanted != 0 ? std::min<size_t>(wanted, bytes) : usual;
   anchor.attr.wakeup_events_or_watermark = static_cast<uint32_t>(watermark);
   anchor.cpu = cpu;
   // Of the main thread: whoever polls may be another tomorrow, and the owner must not end before.

@@ -41,6 +41,16 @@ Core::Core(Plan plan)
       books_(plan_.events().size()),
       fork_watch_([](void* self) { static_cast<Core*>(self)->LetGo(); }, this) {}
 
+Core::~Core() {
+  const sys::NoFork whole;
+  epoll_.Reset();
+  fresh_.clear();
+  for (Bank* const bank : {&spare_, &bank_}) {
+    bank->leaves.clear();
+    bank->rings.clear();
+  }
+}
+
 absl::StatusOr<std::unique_ptr<Core>> Core::Open(Plan plan) {
   auto core = std::make_unique<Core>(std::move(plan));
   if (absl::Status status = core->OpenAll(); !status.ok()) return status;
@@ -57,6 +67,7 @@ absl::Status Core::OpenAll() {
     tids = *std::move(threads);
   }
   const size_t banks = plan_.options().mode == RingMode::kOverwrite ? 2 : 1;
+  if (absl::Status status = OpenLive(); !status.ok()) return status;
   if (absl::Status status = ChooseSize(tids.size() * cpus->size() * banks); !status.ok()) return status;
   if (absl::Status status = bank_.OpenRings(plan_, tids, *cpus, ring_bytes_, shrunk_); !status.ok()) return status;
   if (plan_.options().mode == RingMode::kOverwrite) {
@@ -73,7 +84,7 @@ absl::Status Core::OpenAll() {
 absl::Status Core::ChooseSize(size_t rings) {
   const size_t page = sys::PageSize();
   ring_bytes_ = std::bit_ceil(std::max(plan_.options().ring_bytes, page));
-  const size_t most = plan_.options().memory_bytes;
+  const size_t most = RingMemory();
   while (ring_bytes_ > page && rings * ring_bytes_ > most) {
     ring_bytes_ /= 2;
     shrunk_ = absl::Status(
@@ -130,7 +141,7 @@ bool Core::HasRing(pid_t tid) const {
 absl::Status Core::AddLateRing(pid_t tid) {
   size_t used = 0;
   for (const std::unique_ptr<RingSlot>& slot : bank_.rings) used += slot->ring.reader().size_bytes();
-  const size_t most = plan_.options().memory_bytes;
+  const size_t most = RingMemory();
   absl::Status status(absl::StatusCode::kResourceExhausted,
                       absl::StrFormat("rings take %d bytes (SamplerOptions::memory_bytes)", used));
   for (size_t bytes = std::min(ring_bytes_, std::bit_floor(most - std::min(most, used))); bytes >= sys::PageSize();
@@ -187,7 +198,7 @@ void Core::Index() {
   ForEachLeaf([this](const Leaf& leaf) {
     ids_.Add(leaf.id, static_cast<uint32_t>(writers_.size()));
     writers_.push_back(
-        {leaf.event, leaf.tid, leaf.event == Leaf::kCarrier ? 0 : plan_.Represents(leaf.event, effort_)});
+        {leaf.event, leaf.tid, leaf.event == Leaf::kCarrier ? 0 : plan_.Represents(leaf.event, effort_), leaf.id});
   });
   for (const Retired& retired : retired_) {
     ids_.Add(retired.id, static_cast<uint32_t>(writers_.size()));
@@ -199,6 +210,7 @@ void Core::Index() {
   }
   merge_ = ring::TimeMerge();
   for (const std::unique_ptr<RingSlot>& slot : bank_.rings) merge_.Add(slot->ring.reader());
+  if (taker_ != nullptr) IndexStacks();
 }
 
 bool Core::narrowed(size_t event) const {
@@ -213,6 +225,7 @@ void Core::LetGo() {
   bank_.LetGo();
   spare_.LetGo();
   for (Leaf& leaf : fresh_) leaf.LetGo();
+  if (taker_ != nullptr) taker_->LetGo();
   epoll_.Reset();
 }
 

@@ -1,10 +1,12 @@
 // A sampler's inside: opens, switches, drains, keeps the books.
 //
 // core.cc opens and attaches; core_control.cc switches and pauses; core_drain.cc reads; core_threads.cc follows threads
-// that come and go; core_books.cc settles losses; core_effort.cc keeps the cost within its budget.
+// that come and go; core_books.cc settles losses; core_effort.cc keeps the cost within its budget; core_live.cc has
+// stacks that threads walk themselves.
 #pragma once
 
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "src/ring/time_merge.h"
@@ -14,6 +16,7 @@
 #include "src/sample/ladder.h"
 #include "src/sample/plan.h"
 #include "src/sample/roster.h"
+#include "src/sample/stack_taker.h"
 #include "src/sys/fork_registry.h"
 
 namespace perfkit::sample {
@@ -27,12 +30,14 @@ class Core {
  public:
   static absl::StatusOr<std::unique_ptr<Core>> Open(Plan plan);
   explicit Core(Plan plan);
+  ~Core();
 
   absl::Status Start();
   absl::Status Stop();
   absl::Status Pause();
   absl::Status Resume();
   absl::Status SetRate(size_t event, SampleRate rate);
+  absl::Status SetStackBytes(uint32_t bytes);
   size_t Drain(Visit visit);
   absl::StatusOr<Sampler::Takeover> Snapshot();
   SamplerStats Stats();
@@ -50,6 +55,7 @@ class Core {
     uint32_t event = Leaf::kCarrier;
     pid_t tid = 0;
     uint64_t represents = 0;  // each of its samples
+    uint64_t id = 0;
   };
   struct Retired {
     uint64_t id = 0;
@@ -57,6 +63,10 @@ class Core {
   };
 
   absl::Status OpenAll();
+  absl::Status OpenLive();
+  // Of all rings of the kernel's together, and of our own.
+  size_t RingMemory() const;
+  absl::StatusOr<StackRings::Shape> ShapeOfStacks() const;
   absl::Status ChooseSize(size_t rings);
   // `carriers`: with the side band; else only threads that have rings.
   absl::Status AttachThreads(bool carriers = true);
@@ -85,6 +95,14 @@ class Core {
   void Deliver(const RawRecord& raw, RingSlot& slot, Visit visit);
   void DeliverSample(const RawRecord& raw, RingSlot& slot, uint64_t time_ns, Visit visit);
   void DeliverOther(const RawRecord& raw, RingSlot& slot, uint64_t time_ns, Visit visit);
+  SamplerRecord ToPublic(const RawRecord& raw, uint32_t event) const;
+  void DeliverStack(const RawRecord& raw, Visit visit);
+  // Up to when all has been written. What handlers are still at is not.
+  uint64_t Horizon() const;
+  void IndexStacks();
+  bool IsOfLastSample(const RawRecord& raw, uint32_t number) const;
+  void GiveBackStackRings();
+  void FillStackBooks(size_t event, EventBooks& books) const;
   void TakeTask(const RawRecord& raw);
   // Rings::kPerThread: rings for threads that were born, none for those that have ended.
   void FollowThreads();
@@ -106,9 +124,11 @@ class Core {
 
   // Behind each drain: is it too dear?
   void Guard(Visit visit);
+  void AdoptStack(Visit visit);
   void BeginWindow();
   void AddKernelCost();
   void CarryOut(SamplerDecision& decision, Visit visit);
+  bool NeedsAnew(const Effort& effort) const;
   absl::Status Change(const Effort& effort, SamplerDecision& decision, Visit visit);
   absl::Status OpenAnew(const Effort& effort);
   void TakeOver(const Effort& effort);
@@ -117,9 +137,16 @@ class Core {
 
   Plan plan_;
   Ladder ladder_;
-  Effort effort_;  // in force
-  Bank bank_;      // what is being written
-  Bank spare_;     // kOverwrite: what takes over at the next snapshot, or holds the last one
+  Effort effort_;            // in force
+  StackTaker::Owner taker_;  // of live stacks; ends behind the events that send signals
+  IdTable numbers_;          // of signals: to writers
+  uint64_t without_ring_ = 0;
+  // Where signals do not say that they are stale: where the last sample was, by the number of its signal, and how many
+  // stacks were of threads that had gone on since, by event.
+  std::unordered_map<uint32_t, uint64_t> last_ips_;
+  std::vector<uint64_t> gone_on_;
+  Bank bank_;   // what is being written
+  Bank spare_;  // kOverwrite: what takes over at the next snapshot, or holds the last one
   IdTable ids_;
   std::vector<Writer> writers_;
   uint32_t stand_in_ = IdTable::kNone;  // of samples under an id that is not ours: who has written them
@@ -129,6 +156,7 @@ class Core {
   std::vector<Leaf> fresh_;  // opened anew, to take over
   Roster fresh_roster_;
   std::vector<Retired> retired_;  // what was taken over from last
+  uint32_t wanted_stack_ = 0;     // bytes of a dump, when that is to change
   bool rates_stale_ = false;      // threads that have inherited their events still go by the old rate
   uint64_t window_begun_ns_ = 0, window_cpu_ns_ = 0, window_lost_ = 0;
   std::vector<uint64_t> costed_;  // samples that are in kernel_cpu_ns, by event

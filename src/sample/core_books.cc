@@ -27,6 +27,7 @@ void Core::SettleLeaf(Leaf& leaf, uint64_t EventBooks::*into) {
     books_.side_band_lost += lost;
   } else {
     books_.event(leaf.event).*into += lost;
+    if (taker_ != nullptr && effort_.stack == 0) books_.event(leaf.event).stacks.given_up += lost;
     books_.Missed(leaf.event, lost * plan_.ClockPeriodNs(leaf.event, effort_));
   }
 }
@@ -72,9 +73,13 @@ SamplerStats Core::Stats() {
   });
   for (size_t i = 0; i < stats.events.size(); ++i) {
     EventBooks& event = stats.events[i];
+    if (taker_ != nullptr) FillStackBooks(i, event);
     if (!plan_.events()[i].clock) continue;
     event.unsampled_ns = event.counted - std::min(event.counted, event.represented + books_.missed_ns(i));
   }
+  const auto asked = stats.events.begin() + static_cast<ptrdiff_t>(plan_.asked());
+  stats.full.assign(asked, stats.events.end());
+  stats.events.erase(asked, stats.events.end());
   stats.losses = books_.Losses();
   stats.losses_forgotten = books_.losses_forgotten();
   stats.lost_is_lower_bound = !plan_.counts_lost();
@@ -84,8 +89,8 @@ SamplerStats Core::Stats() {
   stats.overwritten_bytes = books_.overwritten_bytes;
   stats.late = books_.late;
   stats.threads_missed = threads_missed_;
-  stats.own_cpu_ns = books_.own_cpu_ns;
   AddKernelCost();
+  stats.own_cpu_ns = books_.own_cpu_ns;
   stats.kernel_cpu_ns = books_.kernel_cpu_ns;
   stats.decisions = books_.Decisions();
   stats.decisions_forgotten = books_.decisions_forgotten();

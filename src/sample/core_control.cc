@@ -20,6 +20,7 @@ absl::Status Core::CheckHere() const {
 absl::Status Core::Start() {
   if (absl::Status here = CheckHere(); !here.ok()) return here;
   running_ = true;
+  if (taker_ != nullptr) (void)taker_->Maintain();  // what it does not know ends walks, which say so
   const uint64_t begun = Now(plan_.options().clock_id);
   if (absl::Status status = bank_.SwitchAll(true, plan_.target().inherit); !status.ok()) return status;
   BeginWindow();
@@ -40,6 +41,7 @@ absl::Status Core::Pause() {
   full_since_ = full_since_ || bank_.IsNearlyFull(plan_.LargestRecord());
   if (full_since_ && !paused_since_) SettleLosses(&EventBooks::lost);
   paused_ = paused_since_ = true;
+  if (taker_ != nullptr) taker_->Pause(true);
   return bank_.Pause(true);
 }
 
@@ -49,12 +51,13 @@ absl::Status Core::Resume() {
   // With a full ring the next loss may come at once: what the pause took has to be known before.
   if (bank_.IsNearlyFull(plan_.LargestRecord()) && !full_since_) SettleLosses(&EventBooks::paused);
   paused_ = false;
+  if (taker_ != nullptr) taker_->Pause(false);
   return bank_.Pause(false);
 }
 
 absl::Status Core::SetRate(size_t event, SampleRate rate) {
   if (absl::Status here = CheckHere(); !here.ok()) return here;
-  if (event >= plan_.events().size()) return absl::InvalidArgumentError("there is no event of that number");
+  if (event >= plan_.asked()) return absl::InvalidArgumentError("there is no event of that number");
   const bool same_kind = rate.index() == plan_.events()[event].rate.index();
   const uint64_t value =
       std::holds_alternative<Period>(rate) ? std::get<Period>(rate).events : std::get<Frequency>(rate).hz;
@@ -104,6 +107,7 @@ absl::StatusOr<Sampler::Takeover> Core::Snapshot() {
   takeover.to_ns = Now(plan_.options().clock_id);
   if (!first.ok()) return first;
   if (!second.ok()) return second;
+  const sys::NoFork whole;
   std::swap(bank_, spare_);
   snapshot_ = true;
   return takeover;

@@ -4,13 +4,14 @@
 #include <array>
 #include <utility>
 
+#include "src/ring/members.h"
 #include "src/sample/core.h"
 #include "src/sys/kernel.h"
 
 namespace perfkit::sample {
 namespace {
 
-bool Is(const RawRecord& raw, RecordType type) { return raw.type == static_cast<uint32_t>(type); }
+using ring::Is;
 
 // The record is long enough for it.
 uint32_t TidOf(const RawRecord& raw, const SampleLayout& layout) {
@@ -24,6 +25,7 @@ uint32_t TidOf(const RawRecord& raw, const SampleLayout& layout) {
 size_t Core::Drain(Visit visit) {
   if (gone_) return 0;
   const uint64_t begun = Now(CLOCK_THREAD_CPUTIME_ID);
+  if (taker_ != nullptr && running_) (void)taker_->Maintain();
   SettleBeforeDrain();
   given_ = 0;
   if (!state_.empty()) DeliverState(visit);
@@ -31,8 +33,9 @@ size_t Core::Drain(Visit visit) {
   if (plan_.options().mode != RingMode::kStream) {
     DrainOverwritten(visit);
   } else {
-    DrainUntil(writing ? Now(plan_.options().clock_id) - ring::kMergeWindowNs : UINT64_MAX, visit);
+    DrainUntil(writing ? Horizon() : UINT64_MAX, visit);
   }
+  if (taker_ != nullptr) GiveBackStackRings();
   if (given_ == 0) DropHungUp();
   if (plan_.many_threads() && !plan_.per_cpu_rings()) FollowThreads();
   books_.own_cpu_ns += Now(CLOCK_THREAD_CPUTIME_ID) - begun;
@@ -42,7 +45,7 @@ size_t Core::Drain(Visit visit) {
 
 // One ring is in order as it is.
 void Core::DrainUntil(uint64_t horizon_ns, Visit visit) {
-  bank_.rings.size() == 1 ? DrainOne(visit) : DrainMany(horizon_ns, visit);
+  bank_.rings.size() == 1 && taker_ == nullptr ? DrainOne(visit) : DrainMany(horizon_ns, visit);
 }
 
 void Core::DeliverState(Visit visit) {
@@ -60,7 +63,9 @@ void Core::DrainOne(Visit visit) {
 void Core::DrainMany(uint64_t horizon_ns, Visit visit) {
   const ring::MergeStats stats = merge_.Drain(
       horizon_ns, [&](const RawRecord& raw, size_t) { return plan_.layout().TimeOf(raw); },
-      [&](const RawRecord& raw, size_t ring) { Deliver(raw, *bank_.rings[ring], visit); });
+      [&](const RawRecord& raw, size_t ring) {
+        ring < bank_.rings.size() ? Deliver(raw, *bank_.rings[ring], visit) : DeliverStack(raw, visit);
+      });
   books_.malformed_bytes += stats.rings.malformed_bytes;
   books_.late += stats.late;
 }
@@ -118,6 +123,12 @@ uint32_t Core::WriterOf(const RawRecord& sample) const {
   return found != IdTable::kNone ? found : stand_in_;
 }
 
+SamplerRecord Core::ToPublic(const RawRecord& raw, uint32_t event) const {
+  const auto asked = static_cast<uint32_t>(plan_.asked());
+  const bool full = event >= asked && event != SamplerRecord::kNoEvent;
+  return {raw, full ? event - asked : event, false, full};
+}
+
 void Core::DeliverSample(const RawRecord& raw, RingSlot& slot, uint64_t time_ns, Visit visit) {
   const uint32_t found = WriterOf(raw);
   if (found == IdTable::kNone) {
@@ -126,9 +137,14 @@ void Core::DeliverSample(const RawRecord& raw, RingSlot& slot, uint64_t time_ns,
   }
   const Writer& writer = writers_[found];
   if (writer.event == Leaf::kCarrier) return;  // a dummy never samples
+  if (taker_ != nullptr && effort_.stack == 0) ++books_.event(writer.event).stacks.given_up;
   if (raw.body().size() < plan_.layout().early_bytes()) {
     ++books_.event(writer.event).malformed;
     return;
+  }
+  if (plan_.signals_by_descriptor()) {
+    last_ips_[SignalNumber::Of(writer.event, writer.tid)] =
+        detail::Load<uint64_t>(raw.body().data() + plan_.layout().early_offset(Field::kIp));
   }
   if (!CountsOnce(raw, writer, slot, time_ns)) {
     ++books_.event(writer.event).duplicates;
@@ -136,7 +152,7 @@ void Core::DeliverSample(const RawRecord& raw, RingSlot& slot, uint64_t time_ns,
   }
   books_.Delivered(writer.event, writer.represents);
   ++given_;
-  visit(SamplerRecord{raw, writer.event, false});
+  visit(ToPublic(raw, writer.event));
 }
 
 void Core::DeliverOther(const RawRecord& raw, RingSlot& slot, uint64_t time_ns, Visit visit) {
@@ -152,10 +168,15 @@ void Core::DeliverOther(const RawRecord& raw, RingSlot& slot, uint64_t time_ns, 
   if (Is(raw, RecordType::kThrottle) && event != SamplerRecord::kNoEvent) ++books_.event(event).throttled;
   if (Is(raw, RecordType::kFork) || Is(raw, RecordType::kExit)) {
     TakeTask(raw);
+    if (taker_ != nullptr && Is(raw, RecordType::kExit)) {
+      if (const auto exit = ExitRecord::Parse(raw, plan_.layout())) {
+        taker_->rings().Ended(static_cast<pid_t>(exit->tid));
+      }
+    }
     if (!plan_.options().side_band) return;
   }
   ++given_;
-  visit(SamplerRecord{raw, event, false});
+  visit(ToPublic(raw, event));
 }
 
 // The record says how many, and was written when there was room again. Whose they were it does not say.

@@ -18,6 +18,7 @@ void Core::AddKernelCost() {
     books_.kernel_cpu_ns += (taken - std::exchange(costed_[i], taken)) * plan_.SampleCostNs(i, effort_);
   }
   const uint64_t lost = books_.told_lost - std::exchange(costed_lost_, books_.told_lost);
+  if (taker_ != nullptr) books_.own_cpu_ns += taker_->rings().TakeHandlerNs();
   if (!plan_.events().empty()) books_.kernel_cpu_ns += lost * plan_.SampleCostNs(0, effort_);
 }
 
@@ -29,6 +30,7 @@ void Core::BeginWindow() {
 
 void Core::Guard(Visit visit) {
   if (!running_ || paused_) return;
+  AdoptStack(visit);
   if (std::exchange(rates_stale_, false)) {
     SamplerDecision unasked;
     if (!Change(effort_, unasked, visit).ok()) ++books_.decisions_refused;
@@ -56,9 +58,16 @@ void Core::CarryOut(SamplerDecision& decision, Visit visit) {
   books_.own_cpu_ns += Now(CLOCK_THREAD_CPUTIME_ID) - begun;
 }
 
+// A live stack is made shorter by its handler: the events stay.
+bool Core::NeedsAnew(const Effort& effort) const {
+  const bool shorter = effort.stack != effort_.stack && effort.slower == effort_.slower;
+  if (taker_ != nullptr && shorter && effort.stack != 0 && effort_.stack != 0) return false;
+  return effort.stack != effort_.stack || plan_.inherits();
+}
+
 // While the new events are opened the old ones still run.
 absl::Status Core::Change(const Effort& effort, SamplerDecision& decision, Visit visit) {
-  const bool anew = effort.stack != effort_.stack || plan_.inherits();
+  const bool anew = NeedsAnew(effort);
   if (anew) {
     if (absl::Status status = OpenAnew(effort); !status.ok()) return status;
   }
@@ -74,6 +83,7 @@ absl::Status Core::Change(const Effort& effort, SamplerDecision& decision, Visit
     effort_ = before;
     (void)ApplyRates();  // as far as it goes: what failed is what is reported
   }
+  if (taker_ != nullptr && effort_.stack != 0) taker_->Limit(effort_.stack);
   const absl::Status on = bank_.SwitchEvents(true, plan_.inherits());
   decision.to_ns = Now(plan_.options().clock_id);
   return status.ok() ? on : status;
@@ -82,6 +92,7 @@ absl::Status Core::Change(const Effort& effort, SamplerDecision& decision, Visit
 // Of all threads that there are: those that had inherited their events get their own. Rings for one thread each are
 // for those that have one; FollowThreads joins the others.
 absl::Status Core::OpenAnew(const Effort& effort) {
+  const sys::NoFork whole;
   std::vector<Leaf> old = std::exchange(bank_.leaves, {});
   Roster before = std::exchange(roster_, Roster());
   const Effort in_force = std::exchange(effort_, effort);
@@ -95,6 +106,7 @@ absl::Status Core::OpenAnew(const Effort& effort) {
 
 // A record that was being written when its event was switched off may still come: under an id that is known.
 void Core::TakeOver(const Effort& effort) {
+  const sys::NoFork whole;
   retired_.clear();
   for (Leaf& leaf : bank_.leaves) {
     if (leaf.event == Leaf::kCarrier) continue;

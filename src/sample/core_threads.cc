@@ -26,8 +26,11 @@ void Core::TakeTask(const RawRecord& raw) {
 // A ring that the last drain found ended has been read once more since: nothing can be in it.
 void Core::FollowThreads() {
   const bool changed = newcomers_ || !ended_.empty();
-  RetireEnded();
-  if (std::exchange(newcomers_, false) && !paused_) JoinNewcomers();
+  if (changed) {
+    const sys::NoFork whole;
+    RetireEnded();
+    if (std::exchange(newcomers_, false) && !paused_) JoinNewcomers();
+  }
   ended_ = std::exchange(ending_, {});
   if (changed) Index();
 }
@@ -51,6 +54,7 @@ void Core::RetireEnded() {
   std::erase_if(bank_.leaves, [&](const Leaf& leaf) { return has_ended(leaf.tid); });
   std::erase_if(bank_.rings, [&](const std::unique_ptr<RingSlot>& slot) { return has_ended(slot->tid); });
   for (const pid_t tid : ended_) ForEachRoster([&](Roster& roster) { roster.Ended(tid); });
+  std::erase_if(last_ips_, [&](const auto& last) { return has_ended(SignalNumber::OwnerOf(last.first)); });
   ended_.clear();
 }
 

@@ -10,6 +10,7 @@
 #include "src/open/place.h"
 #include "src/sys/perf_error.h"
 #include "src/sys/read.h"
+#include "src/sys/sample_signals.h"
 
 namespace perfkit::sample {
 namespace {
@@ -25,13 +26,17 @@ absl::Status Connect(Leaf& leaf, const open::OutputRing& ring) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<open::OpenedEvent> OpenAt(const LeafPlace& place, open::OpenRequest request, const Plan& plan) {
+  request.pid = place.tid;
+  request.cpu = place.cpu;
+  return open::OpenEvent(request, plan.rights());
+}
+
 absl::Status OpenFollowers(const Plan& plan, size_t part, const LeafPlace& place, Leaf& leaf) {
   for (size_t i = 0; i < plan.events()[leaf.event].followers.size(); ++i) {
     open::OpenRequest request = plan.FollowerRequest(leaf.event, part, i);
-    request.pid = place.tid;
-    request.cpu = place.cpu;
     request.group_fd = leaf.fd.get();
-    absl::StatusOr<open::OpenedEvent> opened = open::OpenEvent(request, plan.rights());
+    absl::StatusOr<open::OpenedEvent> opened = OpenAt(place, request, plan);
     if (!opened.ok()) return opened.status();
     leaf.followers.push_back(std::move(opened->fd));
   }
@@ -52,9 +57,8 @@ absl::Status SetFilter(const PlannedEvent& event, const Leaf& leaf) {
 absl::StatusOr<Leaf> OpenLeaf(const Plan& plan, const Effort& effort, uint32_t event, size_t part,
                               const LeafPlace& place, const open::OutputRing& ring) {
   open::OpenRequest request = plan.EventRequest(event, part, effort);
-  request.pid = place.tid;
-  request.cpu = place.cpu;
-  absl::StatusOr<open::OpenedEvent> opened = open::OpenEvent(request, plan.rights());
+  if (request.attr.sigtrap != 0) request.attr.sig_data = plan.SigData(event, place.tid);
+  absl::StatusOr<open::OpenedEvent> opened = OpenAt(place, std::move(request), plan);
   if (!opened.ok()) return opened.status();
   Leaf leaf;
   leaf.fd = std::move(opened->fd);
@@ -64,6 +68,10 @@ absl::StatusOr<Leaf> OpenLeaf(const Plan& plan, const Effort& effort, uint32_t e
   if (absl::Status status = SetFilter(plan.events()[event], leaf); !status.ok()) return status;
   if (absl::Status status = OpenFollowers(plan, part, place, leaf); !status.ok()) return status;
   if (absl::Status status = Connect(leaf, ring); !status.ok()) return status;
+  if (plan.signals_by_descriptor() && effort.stack != 0) {
+    const absl::Status status = sys::SampleClaim::SignalBy(leaf.fd.get(), place.tid, plan.SigData(event, place.tid));
+    if (!status.ok()) return status;
+  }
   return leaf;
 }
 
@@ -81,11 +89,9 @@ absl::Status CheckFits(const Plan& plan, uint32_t event) {
       place = {places->front().pid, places->front().cpu};
     }
     open::OpenRequest request = plan.EventRequest(event, part, plan.FullEffort());
-    request.attr.disabled = request.attr.enable_on_exec = request.attr.freq = 0;
+    request.attr.disabled = request.attr.enable_on_exec = request.attr.freq = request.attr.sigtrap = 0;
     request.attr.sample_period_or_freq = 0;
-    request.pid = place.tid;
-    request.cpu = place.cpu;
-    absl::StatusOr<open::OpenedEvent> opened = open::OpenEvent(request, plan.rights());
+    absl::StatusOr<open::OpenedEvent> opened = OpenAt(place, request, plan);
     if (!opened.ok()) return opened.status();
     Leaf trial;
     trial.fd = std::move(opened->fd);
@@ -96,10 +102,7 @@ absl::Status CheckFits(const Plan& plan, uint32_t event) {
 }
 
 absl::StatusOr<Leaf> OpenCarrier(const Plan& plan, const LeafPlace& place, const open::OutputRing& ring) {
-  open::OpenRequest request = plan.CarrierRequest(true);
-  request.pid = place.tid;
-  request.cpu = place.cpu;
-  absl::StatusOr<open::OpenedEvent> opened = open::OpenEvent(request, plan.rights());
+  absl::StatusOr<open::OpenedEvent> opened = OpenAt(place, plan.CarrierRequest(true), plan);
   if (!opened.ok()) return opened.status();
   Leaf leaf;
   leaf.fd = std::move(opened->fd);

@@ -12,28 +12,12 @@
 namespace perfkit::sample {
 namespace {
 
-// The registers of user space that a reader needs to unwind: arch/*/include/uapi/asm/perf_regs.h.
-#if defined(__x86_64__)
-constexpr uint64_t kUserRegisters = 0xff'0fff;  // AX … SS and R8 … R15, without DS, ES, FS, GS
-#elif defined(__aarch64__)
-constexpr uint64_t kUserRegisters = (uint64_t{1} << 33) - 1;  // X0 … X30, SP, PC
-#else
-constexpr uint64_t kUserRegisters = 0;
-#endif
-
-// What a chain by frame pointers lacks: Sample::leaf_caller.
-constexpr uint64_t kChainRegisters = detail::kLinkRegister ? uint64_t{1} << *detail::kLinkRegister : 0;
-
 // The fields that have options of their own.
 constexpr uint64_t kByOption = kSampleCallchain | kSampleRegsUser | kSampleStackUser | kSampleBranchStack | kSampleRead;
 // The fields that records other than samples have: in their trailer.
 constexpr uint64_t kTrailer = kSampleIdentifier | kSampleTid | kSampleTime | kSampleId | kSampleStreamId | kSampleCpu;
-// perf_event_header.size has 16 bits, and the record's other fields must fit too.
-constexpr uint32_t kLargestStack = (1 << 16) - 4096;
 // The kernel's own floor for the timers of clocks (perf_swevent_init_hrtimer, perf_swevent_start_hrtimer).
 constexpr uint64_t kShortestClockNs = 10'000;
-// kernel.perf_event_max_stack, as it comes.
-constexpr uint32_t kUsualDepth = 127;
 constexpr uint64_t kSecondNs = 1'000'000'000;
 
 absl::Status Wrong(std::string text) { return absl::Status(absl::StatusCode::kInvalidArgument, std::move(text)); }
@@ -87,6 +71,8 @@ absl::StatusOr<Plan> Plan::Make(const SamplerOptions& options, const Target& tar
     if (absl::Status status = plan.AddEvent(event); !status.ok()) return status;
   }
   if (absl::Status status = plan.CheckOptions(); !status.ok()) return status;
+  if (absl::Status status = plan.ChooseSignals(); !status.ok()) return status;
+  if (absl::Status status = plan.AddFullDumps(); !status.ok()) return status;
   plan.counts_lost_ = KernelCountsLost(plan.rights_);
   plan.ChooseLayout();
   return plan;
@@ -172,14 +158,7 @@ absl::Status Plan::CheckOptions() const {
     return Wrong(
         "SamplerOptions::cpu_budget: rings that overwrite are drained now and then only, too late to keep one");
   }
-  const CallStack& stack = options_.stack;
-  if (stack.kind != CallStack::Kind::kUserDump) return absl::OkStatus();
-  if (stack.stack_bytes == 0 || stack.stack_bytes % 8 != 0 || stack.stack_bytes > kLargestStack) {
-    return Wrong(absl::StrFormat("a stack of %d bytes was asked for. Remedy: a multiple of 8, at most %d.",
-                                 stack.stack_bytes, kLargestStack));
-  }
-  return kUserRegisters != 0 ? absl::OkStatus()
-                             : absl::UnavailableError("perfkit knows no registers of this kind of machine");
+  return CheckStack();
 }
 
 void Plan::ChooseLayout() {
@@ -192,15 +171,7 @@ void Plan::ChooseLayout() {
   }
   if (any_followers_) type |= kSampleRead;
   if (options_.branches) type |= kSampleBranchStack;
-  if (options_.stack.kind == CallStack::Kind::kFramePointers) {
-    type |= kSampleCallchain;
-    if (kChainRegisters != 0) type |= kSampleRegsUser;
-    bits_.regs_user = kChainRegisters;
-  }
-  if (options_.stack.kind == CallStack::Kind::kUserDump) {
-    type |= kSampleRegsUser | kSampleStackUser;
-    bits_.regs_user = kUserRegisters;
-  }
+  type |= StackFields();
   bits_.sample_type = type;
   bits_.read_format = ReadFormat(any_followers_, counts_lost_);
   bits_.branch_sample_type = options_.branches ? options_.branches->bits : 0;
@@ -244,7 +215,7 @@ void Plan::FillShared(sys::PerfEventAttr& attr) const {
 
 void Plan::FillInheritance(sys::PerfEventAttr& attr) const {
   attr.inherit = inherits();
-  attr.inherit_thread = attr.inherit && target_.kind == Target::Kind::kAllThreads;
+  attr.inherit_thread = attr.inherit && (live() || target_.kind == Target::Kind::kAllThreads);
 }
 
 open::OpenRequest Plan::Request(const EventConfig& config, size_t part) const {
@@ -252,15 +223,6 @@ open::OpenRequest Plan::Request(const EventConfig& config, size_t part) const {
   if (options_.user_only && request.may_narrow) request.attr.exclude_kernel = request.attr.exclude_hv = 1;
   request.asked = absl::StrFormat("samples of event '%s' on %s", config.name, open::Describe(target_));
   return request;
-}
-
-// Whatever the effort, a sample has the same fields: a dump of no bytes, a chain of no calls.
-void Plan::ApplyStack(sys::PerfEventAttr& attr, const Effort& effort) const {
-  if (options_.stack.kind == CallStack::Kind::kUserDump) attr.sample_stack_user = effort.stack;
-  if (options_.stack.kind != CallStack::Kind::kFramePointers) return;
-  attr.sample_max_stack =
-      effort.stack == FullEffort().stack ? options_.stack.depth : static_cast<uint16_t>(effort.stack);
-  attr.exclude_callchain_kernel = attr.exclude_callchain_user = effort.stack == 0;
 }
 
 open::OpenRequest Plan::EventRequest(size_t event, size_t part, const Effort& effort) const {
@@ -272,7 +234,7 @@ open::OpenRequest Plan::EventRequest(size_t event, size_t part, const Effort& ef
   attr.freq = std::holds_alternative<Frequency>(planned.rate);
   attr.sample_period_or_freq = RateNow(event, effort);
   attr.enable_on_exec = target_.enable_on_exec;
-  ApplyStack(attr, effort);
+  ApplyStack(attr, planned, effort);
   return request;
 }
 
@@ -336,35 +298,14 @@ uint64_t Plan::Represents(size_t event, const Effort& effort) const {
   return std::holds_alternative<Period>(events_[event].rate) ? RateNow(event, effort) : 0;
 }
 
-Effort Plan::FullEffort() const {
-  const CallStack& stack = options_.stack;
-  switch (stack.kind) {
-    case CallStack::Kind::kNone: return {};
-    case CallStack::Kind::kFramePointers: return {.stack = stack.depth != 0 ? stack.depth : kUsualDepth};
-    case CallStack::Kind::kUserDump: return {.stack = stack.stack_bytes};
-  }
-  return {};
-}
-
-uint32_t Plan::LeastStack() const { return options_.stack.kind == CallStack::Kind::kUserDump ? 512 : 8; }
-
-// Measured on a virtual machine, Linux 6.18 (docs/sampling.md): a sample of a clock costs its interrupt too.
-uint64_t Plan::SampleCostNs(size_t event, const Effort& effort) const {
-  constexpr uint64_t kInterruptNs = 4500, kInlineNs = 600, kCallNs = 60, kBytesANs = 5;
-  const uint32_t type = events_[event].config.parts.front().type;
-  const bool in_line = events_[event].shares_samples || type == sys::kTypeTracepoint || type == sys::kTypeBreakpoint;
-  const uint64_t sample = in_line ? kInlineNs : kInterruptNs;
-  if (options_.stack.kind == CallStack::Kind::kUserDump) return sample + effort.stack / kBytesANs;
-  return sample + effort.stack * kCallNs;
-}
-
 // Samples: their words, chain (127 calls and 4 marks), branches (32, 3 words each), group and raw data; else a MMAP2
 // record with the longest path.
 size_t Plan::LargestRecord() const {
   constexpr size_t kOther = 8 << 10;
   const size_t depth =
       options_.stack.kind == CallStack::Kind::kFramePointers ? std::max<size_t>(options_.stack.depth, 1024) : 0;
-  return kOther + 8 * depth + options_.stack.stack_bytes;
+  const uint32_t full = options_.stack.full.every > 0 ? options_.stack.full.bytes : 0;
+  return kOther + 8 * depth + std::max(options_.stack.stack_bytes, full);
 }
 
 }  // namespace perfkit::sample

@@ -17,6 +17,21 @@
 
 namespace perfkit::sample {
 
+// perf_event_header.size has 16 bits, and the record's other fields must fit too.
+inline constexpr uint32_t kLargestStack = (1 << 16) - 4096;
+// What the event of a sample's signal is called: its place among the sampler's events, and the thread that it was
+// opened for.
+struct SignalNumber {
+  static constexpr unsigned kTidBits = 22;  // PID_MAX_LIMIT, include/linux/threads.h
+  static constexpr uint32_t kMostEvents = 1 << (32 - kTidBits);
+
+  static constexpr uint32_t Of(uint32_t event, pid_t owner) {
+    return event << kTidBits | (static_cast<uint32_t>(owner) & ((1u << kTidBits) - 1));
+  }
+  static constexpr uint32_t EventOf(uint32_t number) { return number >> kTidBits; }
+  static constexpr pid_t OwnerOf(uint32_t number) { return static_cast<pid_t>(number & ((1u << kTidBits) - 1)); }
+};
+
 struct PlannedEvent {
   EventConfig config;
   std::vector<EventConfig> followers;
@@ -24,6 +39,7 @@ struct PlannedEvent {
   std::string filter;           // checked: as the kernel wants it
   bool clock = false;           // counts nanoseconds
   bool shares_samples = false;  // a software event that is no clock: its ids may be another's (Core::WriterOf)
+  bool full_stack = false;      // taken beside another one, for FullDumps
 };
 
 class Plan {
@@ -31,11 +47,20 @@ class Plan {
   // Resolves events and checks what contradicts itself. Errors: those of ParseEvent, and InvalidArgument.
   static absl::StatusOr<Plan> Make(const SamplerOptions& options, const Target& target);
 
+  // Those that were asked for; then, with FullDumps, for each of them the one that is taken beside it.
   const std::vector<PlannedEvent>& events() const { return events_; }
+  size_t asked() const { return options_.events.size(); }
   const SamplerOptions& options() const { return options_; }
   const Target& target() const { return target_; }
   const sys::Rights& rights() const { return rights_; }
   const SampleLayout& layout() const { return layout_; }
+  // Whether threads walk their own stacks, in the signals of their samples.
+  bool live() const { return options_.stack.kind == CallStack::Kind::kLive; }
+  // attr.sig_data of all events, but for their numbers (SignalNumber).
+  void SetSignals(uint64_t sig_data) { sig_data_ = sig_data; }
+  uint64_t SigData(uint32_t event, pid_t owner) const { return sig_data_ | SignalNumber::Of(event, owner); }
+  // Whether samples signal by their descriptors, for attr.sigtrap is not there: each thread has its own.
+  bool signals_by_descriptor() const { return by_descriptor_; }
   // Whether this kernel counts losses by event.
   bool counts_lost() const { return counts_lost_; }
 
@@ -60,7 +85,9 @@ class Plan {
 
   // How often event `i` is sampled now: a period, or a frequency in Hz.
   uint64_t RateNow(size_t event, const Effort& effort) const;
-  void SetRate(size_t event, SampleRate rate) { events_[event].rate = rate; }
+  void SetRate(size_t event, SampleRate rate);
+  // Of dumps. When it is refused nothing has changed.
+  absl::Status SetStackBytes(uint32_t bytes);
   // Of a clock: the nanoseconds that one sample stands for. 0 for others.
   uint64_t ClockPeriodNs(size_t event, const Effort& effort) const;
   // What a sample stands for: its period, of clocks in nanoseconds. 0: it says so itself.
@@ -80,10 +107,19 @@ class Plan {
   absl::Status RefuseTwice(const PlannedEvent& event) const;
   absl::Status CheckOptions() const;
   absl::Status CheckHardware() const;
+  absl::Status CheckFullDumps() const;
+  absl::Status AddFullDumps();
+  // Of a sample: bytes of a dump, or calls of a chain.
+  uint32_t StackOf(const PlannedEvent& event, const Effort& effort) const;
+  absl::Status CheckStack() const;
+  absl::Status CheckLive() const;
+  absl::Status ChooseSignals();
+  bool IsOwnThread() const;
+  uint64_t StackFields();
   void ChooseLayout();
   void FillShared(sys::PerfEventAttr& attr) const;
   void FillInheritance(sys::PerfEventAttr& attr) const;
-  void ApplyStack(sys::PerfEventAttr& attr, const Effort& effort) const;
+  void ApplyStack(sys::PerfEventAttr& attr, const PlannedEvent& event, const Effort& effort) const;
   open::OpenRequest Request(const EventConfig& config, size_t part) const;
 
   SamplerOptions options_;
@@ -94,6 +130,8 @@ class Plan {
   SampleLayout layout_;
   bool counts_lost_ = true;
   bool any_followers_ = false;
+  uint64_t sig_data_ = 0;
+  bool by_descriptor_ = false;
 };
 
 }  // namespace perfkit::sample

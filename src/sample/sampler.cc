@@ -13,6 +13,7 @@ Sampler& Sampler::operator=(Sampler&&) noexcept = default;
 Sampler::~Sampler() = default;
 
 absl::StatusOr<Sampler> Sampler::Open(const SamplerOptions& options, Target target) {
+  const sys::NoFork whole;
   absl::StatusOr<sample::Plan> plan = sample::Plan::Make(options, target);
   if (!plan.ok()) return plan.status();
   absl::StatusOr<std::unique_ptr<sample::Core>> core = sample::Core::Open(*std::move(plan));
@@ -24,6 +25,7 @@ absl::Status Sampler::Start() { return core_->Start(); }
 absl::Status Sampler::Stop() { return core_->Stop(); }
 absl::Status Sampler::Pause() { return core_->Pause(); }
 absl::Status Sampler::Resume() { return core_->Resume(); }
+absl::Status Sampler::SetStackBytes(uint32_t bytes) { return core_->SetStackBytes(bytes); }
 absl::Status Sampler::SetRate(size_t event, SampleRate rate) { return core_->SetRate(event, rate); }
 int Sampler::poll_fd() const { return core_->poll_fd(); }
 size_t Sampler::Drain(absl::FunctionRef<void(const SamplerRecord&)> visit) { return core_->Drain(visit); }

@@ -3,6 +3,7 @@
 #include <string>
 #include <thread>
 
+#include "tests/sample/live_support.h"
 #include "tests/sample/support.h"
 #include "tests/support/counted_new.h"
 #include "tests/support/skip.h"
@@ -46,6 +47,10 @@ TEST_CASE("a drain allocates nothing after the first", "[sampler][allocation]") 
   CHECK(AllocatedByDraining(options, Target::AllThreads(), records) == 0);
   drained.count_down();
   other.join();
+  options = testing::LiveOptions(10'000);
+  options.events.push_back({.event = "page-faults:u", .rate = Period{1}});
+  CHECK(AllocatedByDraining(options, Target::ThisThread(), records) == 0);
+  CHECK(AllocatedByDraining(options, Target::AllThreads(), records) == 0);
   options = testing::FaultOptions(4096);  // most of them lost
   CHECK(AllocatedByDraining(options, Target::ThisThread(), records) == 0);
   CHECK(records > 10'000);

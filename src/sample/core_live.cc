@@ -1,0 +1,122 @@
+// Live stacks: the threads' own rings beside the kernel's, read as one with them.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "src/proc/threads.h"
+#include "src/sample/core.h"
+#include "src/sample/live_record.h"
+
+namespace perfkit::sample {
+
+size_t Core::RingMemory() const { return plan_.options().memory_bytes / (plan_.live() ? 2 : 1); }
+
+// A ring for each thread that there is, and for as many more. Rings become smaller before they become fewer.
+absl::StatusOr<StackRings::Shape> Core::ShapeOfStacks() const {
+  constexpr size_t kLeastRings = 64, kTrailerBytes = 8 * detail::kTrailer.size();
+  const uint32_t depth = plan_.FullEffort().stack;
+  const size_t least = std::max(StackRings::kLeastBytes, std::bit_ceil(2 * LiveRecord::Bytes(depth, kTrailerBytes)));
+  StackRings::Shape shape{.rings = 2, .ring_bytes = StackRings::kUsualBytes, .depth = depth};
+  if (plan_.many_threads()) {
+    const absl::StatusOr<std::vector<pid_t>> threads = proc::ListThreads(0);
+    if (!threads.ok()) return threads.status();
+    shape.rings = std::bit_ceil(std::max(kLeastRings, 2 * threads->size()));
+  }
+  const size_t most = RingMemory();
+  while (shape.rings * shape.ring_bytes > most && shape.ring_bytes > least) shape.ring_bytes /= 2;
+  while (shape.rings * shape.ring_bytes > most && shape.rings > 2) shape.rings /= 2;
+  if (shape.rings * shape.ring_bytes <= most) return shape;
+  return absl::Status(absl::StatusCode::kResourceExhausted,
+                      absl::StrFormat("rings for live stacks of %d calls take %d bytes at least, half of "
+                                      "SamplerOptions::memory_bytes is %d. Remedy: raise it, or ask for fewer calls.",
+                                      depth, shape.rings * shape.ring_bytes, most));
+}
+
+absl::Status Core::OpenLive() {
+  if (!plan_.live()) return absl::OkStatus();
+  absl::StatusOr<StackRings::Shape> shape = ShapeOfStacks();
+  if (!shape.ok()) return shape.status();
+  std::unique_ptr<unwind::LiveWalker> walker = plan_.options().stack.stacks();
+  if (walker == nullptr) return absl::InvalidArgumentError("who was to walk live stacks is not there");
+  if (absl::Status status = walker->Maintain(); !status.ok()) return status;
+  absl::StatusOr<StackTaker::Owner> taker =
+      StackTaker::Make(std::move(walker), {plan_.options().clock_id, plan_.events().size(), plan_.layout(), *shape});
+  if (!taker.ok()) return taker.status();
+  taker_ = *std::move(taker);
+  gone_on_.resize(plan_.events().size());
+  plan_.SetSignals(taker_->SigData());
+  return absl::OkStatus();
+}
+
+// Signals say for which thread their event was opened, not on which CPU: the first of those stands for all.
+void Core::IndexStacks() {
+  numbers_.Clear();
+  for (uint32_t i = 0; i < writers_.size(); ++i) {
+    if (writers_[i].event == Leaf::kCarrier) continue;
+    const uint32_t number = SignalNumber::Of(writers_[i].event, writers_[i].tid);
+    if (numbers_.Find(number) == IdTable::kNone) numbers_.Add(number, i);
+  }
+  for (RingReader& reader : taker_->rings().readers()) merge_.Add(reader);
+}
+
+// A record carries the time when its walk began, so that it comes before what the thread did later; it is there only
+// when the walk has ended. A handler says that it is at work before it reads that time: whoever saw none at work will
+// find no record from before.
+uint64_t Core::Horizon() const {
+  const uint64_t now = Now(plan_.options().clock_id);
+  const uint64_t written = now - ring::kMergeWindowNs;
+  return taker_ == nullptr ? written : std::min(written, taker_->rings().OldestUnderWay(now) - 1);
+}
+
+void Core::DeliverStack(const RawRecord& raw, Visit visit) {
+  const auto number = static_cast<uint32_t>(plan_.layout().IdOf(raw).value_or(0));
+  const uint32_t event = SignalNumber::EventOf(number);
+  if (event >= plan_.events().size()) return;
+  const uint32_t found = numbers_.Find(number);
+  const uint64_t id = found != IdTable::kNone ? writers_[found].id : 0;
+  for (const Field field : {Field::kId, Field::kStreamId, Field::kIdentifier}) {
+    const size_t back = plan_.layout().trailer_offset(field);
+    if (back != 0) std::memcpy(StackRings::Writable(raw) + raw.size - back, &id, sizeof(id));
+  }
+  if (found != IdTable::kNone && !Counts(raw, writers_[found])) {
+    ++books_.event(event).stacks.duplicates;
+    return;
+  }
+  if (plan_.signals_by_descriptor() && !IsOfLastSample(raw, number)) {
+    ++gone_on_[event];
+    return;
+  }
+  ++books_.event(event).stacks.delivered;
+  ++given_;
+  visit(SamplerRecord{raw, event, false});
+}
+
+// A signal by a descriptor does not say that the thread has gone on since the sample; where the stack begins does.
+bool Core::IsOfLastSample(const RawRecord& raw, uint32_t number) const {
+  const std::optional<LiveStack> stack = LiveStack::Parse(raw, plan_.layout());
+  const auto last = last_ips_.find(number);
+  return stack && stack->size() > 0 && last != last_ips_.end() && stack->pcs[0] == last->second;
+}
+
+void Core::GiveBackStackRings() {
+  uint64_t without = 0;
+  for (size_t i = 0; i < plan_.events().size(); ++i) without += taker_->skipped(i, StackSkip::kNoRing);
+  const bool scarce = without != std::exchange(without_ring_, without);
+  taker_->rings().GiveBack(scarce, Now(plan_.options().clock_id));
+}
+
+// What nobody signalled is what is left: no handler has seen it.
+void Core::FillStackBooks(size_t event, EventBooks& books) const {
+  StackBooks& stacks = books.stacks;
+  stacks.stale = taker_->skipped(event, StackSkip::kStale) + gone_on_[event];
+  stacks.budget = taker_->skipped(event, StackSkip::kBudget);
+  stacks.no_ring = taker_->skipped(event, StackSkip::kNoRing);
+  stacks.ring_full = taker_->skipped(event, StackSkip::kRingFull);
+  stacks.paused = taker_->skipped(event, StackSkip::kPaused);
+  const uint64_t taken = books.accounted();
+  stacks.unsignalled = taken - std::min(taken, stacks.accounted());
+}
+
+}  // namespace perfkit::sample

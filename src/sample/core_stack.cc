@@ -1,0 +1,30 @@
+// Changes how long dumps are, while they are being taken.
+#include <utility>
+
+#include "src/sample/core.h"
+
+namespace perfkit::sample {
+
+// Whoever asks may be in no position to take the records that the old events have written: Drain is.
+absl::Status Core::SetStackBytes(uint32_t bytes) {
+  if (absl::Status here = CheckHere(); !here.ok()) return here;
+  Plan trial = plan_;
+  if (absl::Status status = trial.SetStackBytes(bytes); !status.ok()) return status;
+  wanted_stack_ = bytes == plan_.options().stack.stack_bytes ? 0 : bytes;
+  return absl::OkStatus();
+}
+
+// What the ladder had given up was of another length: it begins at the top again.
+void Core::AdoptStack(Visit visit) {
+  const uint32_t wanted = std::exchange(wanted_stack_, 0), before = plan_.options().stack.stack_bytes;
+  if (wanted == 0) return;
+  SamplerDecision unasked;
+  if (plan_.SetStackBytes(wanted).ok() && Change(plan_.FullEffort(), unasked, visit).ok()) {
+    ladder_ = Ladder(plan_.options().cpu_budget, plan_.FullEffort(), plan_.LeastStack());
+    return BeginWindow();
+  }
+  ++books_.decisions_refused;
+  (void)plan_.SetStackBytes(before);  // as it was, and so it is right
+}
+
+}  // namespace perfkit::sample

@@ -1,0 +1,86 @@
+// Full dumps beside short ones. How many bytes of the stack a sample has is fixed when its event is opened, so each
+// event is opened twice: as asked, and so many times rarer with the full dump. What the second one samples is in books
+// of its own, and stands for nothing in a profile.
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "src/sample/plan.h"
+
+namespace perfkit::sample {
+namespace {
+
+// perf_event_attr.sample_period may not have the highest bit set.
+constexpr uint64_t kLongestPeriod = std::numeric_limits<int64_t>::max();
+
+SampleRate Rarer(const SampleRate& rate, uint32_t times) {
+  if (const Frequency* const frequency = std::get_if<Frequency>(&rate)) {
+    return Frequency{std::max<uint64_t>(1, frequency->hz / times)};
+  }
+  const uint64_t events = std::get<Period>(rate).events;
+  return Period{events > kLongestPeriod / times ? kLongestPeriod : events * times};
+}
+
+}  // namespace
+
+absl::Status Plan::CheckFullDumps() const {
+  const CallStack& stack = options_.stack;
+  if (stack.full.every == 0 || (stack.kind == CallStack::Kind::kUserDump && stack.full.bytes > stack.stack_bytes &&
+                                stack.full.bytes % 8 == 0 && stack.full.bytes <= kLargestStack)) {
+    return absl::OkStatus();
+  }
+  return absl::Status(absl::StatusCode::kInvalidArgument,
+                      absl::StrFormat("full dumps of %d bytes beside those of %d. Remedy: CallStack::UserDump, and a "
+                                      "multiple of 8 that is more than that, at most %d.",
+                                      stack.full.bytes, stack.stack_bytes, kLargestStack));
+}
+
+// Linux prepares a software event's sample once for all who sample it there, its stack included (do_perf_sw_event).
+absl::Status Plan::AddFullDumps() {
+  const CallStack& stack = options_.stack;
+  if (stack.full.every == 0) return absl::OkStatus();
+  if (absl::Status status = CheckFullDumps(); !status.ok()) return status;
+  for (size_t i = 0; i < asked(); ++i) {
+    PlannedEvent beside = events_[i];
+    if (beside.shares_samples) {
+      return absl::Status(
+          absl::StatusCode::kInvalidArgument,
+          absl::StrFormat("event '%s': the kernel gives two of a kind one and the same stack, so that none can "
+                          "be full. Remedy: no FullDumps, or a clock.",
+                          beside.config.name));
+    }
+    beside.full_stack = true;
+    beside.followers.clear();
+    beside.rate = Rarer(beside.rate, stack.full.every);
+    events_.push_back(std::move(beside));
+  }
+  return absl::OkStatus();
+}
+
+void Plan::SetRate(size_t event, SampleRate rate) {
+  events_[event].rate = rate;
+  if (events_.size() > asked()) events_[event + asked()].rate = Rarer(rate, options_.stack.full.every);
+}
+
+absl::Status Plan::SetStackBytes(uint32_t bytes) {
+  if (options_.stack.kind != CallStack::Kind::kUserDump || options_.mode == RingMode::kOverwrite) {
+    return absl::FailedPreconditionError(
+        "the length of dumps can be changed of a sampler that was opened with CallStack::UserDump, and whose rings do "
+        "not overwrite");
+  }
+  const uint32_t before = std::exchange(options_.stack.stack_bytes, bytes);
+  absl::Status status = CheckOptions();
+  if (status.ok()) status = CheckFullDumps();
+  if (!status.ok()) options_.stack.stack_bytes = before;
+  return status;
+}
+
+// A full dump gives up as large a part of itself as the others do.
+uint32_t Plan::StackOf(const PlannedEvent& event, const Effort& effort) const {
+  if (!event.full_stack) return effort.stack;
+  const uint64_t bytes = uint64_t{options_.stack.full.bytes} * effort.stack / options_.stack.stack_bytes;
+  return static_cast<uint32_t>(bytes / 8 * 8);
+}
+
+}  // namespace perfkit::sample

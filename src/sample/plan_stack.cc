@@ -1,0 +1,158 @@
+// What samples say of who called: what each kind of stack needs, what it costs, and what of it can be given up.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "src/open/place.h"
+#include "src/proc/threads.h"
+#include "src/sample/plan.h"
+
+namespace perfkit::sample {
+namespace {
+
+using Kind = CallStack::Kind;
+
+// The registers of user space that a reader needs to unwind: arch/*/include/uapi/asm/perf_regs.h.
+#if defined(__x86_64__)
+constexpr uint64_t kUserRegisters = 0xff'0fff;  // AX … SS and R8 … R15, without DS, ES, FS, GS
+#elif defined(__aarch64__)
+constexpr uint64_t kUserRegisters = (uint64_t{1} << 33) - 1;  // X0 … X30, SP, PC
+#else
+constexpr uint64_t kUserRegisters = 0;
+#endif
+
+// What a chain by frame pointers lacks: Sample::leaf_caller.
+constexpr uint64_t kChainRegisters = detail::kLinkRegister ? uint64_t{1} << *detail::kLinkRegister : 0;
+
+constexpr uint16_t kDeepestLive = 2048;
+// kernel.perf_event_max_stack, as it comes; and what a live stack has room for when nobody says.
+constexpr uint32_t kUsualDepth = 127, kUsualLiveDepth = 512;
+
+absl::Status Refuse(std::string text) { return absl::Status(absl::StatusCode::kInvalidArgument, std::move(text)); }
+
+// Whether the kernel knows attr.sigtrap (5.13): by trying.
+bool KnowsSigtrap(const sys::Rights& rights) {
+  open::OpenRequest request;
+  request.attr.type = sys::kTypeSoftware;
+  request.attr.config = sys::kSwDummy;
+  request.attr.exclude_kernel = 1;
+  request.attr.disabled = request.attr.remove_on_exec = request.attr.sigtrap = 1;
+  request.asked = "an event that signals its samples";
+  return !absl::IsInvalidArgument(open::OpenEvent(request, rights).status());
+}
+
+}  // namespace
+
+uint64_t Plan::StackFields() {
+  switch (options_.stack.kind) {
+    case Kind::kNone:
+    case Kind::kLive: return 0;
+    case Kind::kFramePointers:
+      bits_.regs_user = kChainRegisters;
+      return kSampleCallchain | (kChainRegisters != 0 ? uint64_t{kSampleRegsUser} : 0);
+    case Kind::kUserDump: bits_.regs_user = kUserRegisters; return kSampleRegsUser | kSampleStackUser;
+  }
+  return 0;
+}
+
+absl::Status Plan::CheckStack() const {
+  const CallStack& stack = options_.stack;
+  if (stack.kind == Kind::kLive) return CheckLive();
+  if (stack.kind != Kind::kUserDump) return absl::OkStatus();
+  if (stack.stack_bytes == 0 || stack.stack_bytes % 8 != 0 || stack.stack_bytes > kLargestStack) {
+    return Refuse(absl::StrFormat("a stack of %d bytes was asked for. Remedy: a multiple of 8, at most %d.",
+                                  stack.stack_bytes, kLargestStack));
+  }
+  return kUserRegisters != 0 ? absl::OkStatus()
+                             : absl::UnavailableError("perfkit knows no registers of this kind of machine");
+}
+
+bool Plan::IsOwnThread() const {
+  if (target_.kind == Target::Kind::kThisThread || target_.kind == Target::Kind::kAllThreads) return true;
+  if (target_.kind != Target::Kind::kThread) return false;
+  const absl::StatusOr<std::vector<pid_t>> own = proc::ListThreads(0);
+  return own.ok() && std::count(own->begin(), own->end(), target_.id) != 0;
+}
+
+absl::Status Plan::CheckLive() const {
+  const CallStack& stack = options_.stack;
+  if (stack.stacks == nullptr) {
+    return Refuse("live stacks need who walks them. Remedy: CallStack::Live(perfkit::LiveStacks), of perfkit::dwarf");
+  }
+  if (stack.depth > kDeepestLive) {
+    return Refuse(
+        absl::StrFormat("live stacks of %d calls were asked for. Remedy: at most %d.", stack.depth, kDeepestLive));
+  }
+  if (!IsOwnThread()) {
+    return Refuse(
+        absl::StrFormat("live stacks of %s: only own threads can walk their stacks. Remedy: "
+                        "Target::AllThreads(), or CallStack::UserDump",
+                        open::Describe(target_)));
+  }
+  if (options_.mode != RingMode::kStream) return Refuse("live stacks are of RingMode::kStream");
+  if (events_.size() > SignalNumber::kMostEvents) {
+    return Refuse(absl::StrFormat("live stacks of %d events were asked for. Remedy: at most %d.", events_.size(),
+                                  SignalNumber::kMostEvents));
+  }
+  return absl::OkStatus();
+}
+
+// Before sigtrap a descriptor sends the signal (F_SETSIG). That of an inherited event would go to the thread that it
+// was opened for, so that each thread needs an event of its own; and one of a sample in the kernel would interrupt the
+// system call, even where SA_RESTART should not let it.
+absl::Status Plan::ChooseSignals() {
+  if (!live() || KnowsSigtrap(rights_)) return absl::OkStatus();
+  const bool user_only = options_.user_only || std::ranges::all_of(events_, [](const PlannedEvent& event) {
+                           return event.config.exclude_kernel;
+                         });
+  if (!user_only) {
+    return Refuse(
+        "live stacks of samples in the kernel need Linux 5.13 (perf_event_attr.sigtrap): before it their signals "
+        "interrupt system calls. Remedy: SamplerOptions::user_only, or CallStack::UserDump");
+  }
+  by_descriptor_ = true;
+  options_.rings = SamplerOptions::Rings::kPerThread;
+  return absl::OkStatus();
+}
+
+// Whatever the effort, a sample has the same fields: a dump of no bytes, a chain of no calls. Of live stacks it is the
+// handler that knows how many frames they have.
+void Plan::ApplyStack(sys::PerfEventAttr& attr, const PlannedEvent& event, const Effort& effort) const {
+  switch (options_.stack.kind) {
+    case Kind::kNone: return;
+    case Kind::kUserDump: attr.sample_stack_user = StackOf(event, effort); return;
+    case Kind::kLive: attr.sigtrap = attr.remove_on_exec = effort.stack != 0 && !by_descriptor_; return;
+    case Kind::kFramePointers:
+      attr.sample_max_stack =
+          effort.stack == FullEffort().stack ? options_.stack.depth : static_cast<uint16_t>(effort.stack);
+      attr.exclude_callchain_kernel = attr.exclude_callchain_user = effort.stack == 0;
+  }
+}
+
+Effort Plan::FullEffort() const {
+  const CallStack& stack = options_.stack;
+  switch (stack.kind) {
+    case Kind::kNone: return {};
+    case Kind::kFramePointers: return {.stack = stack.depth != 0 ? stack.depth : kUsualDepth};
+    case Kind::kUserDump: return {.stack = stack.stack_bytes};
+    case Kind::kLive: return {.stack = stack.depth != 0 ? stack.depth : kUsualLiveDepth};
+  }
+  return {};
+}
+
+uint32_t Plan::LeastStack() const { return options_.stack.kind == Kind::kUserDump ? 512 : 8; }
+
+// Measured on a virtual machine, Linux 6.18 (docs/sampling.md): a sample of a clock costs its interrupt too. What walks
+// of live stacks take is measured as they are made (Core::AddKernelCost).
+uint64_t Plan::SampleCostNs(size_t event, const Effort& effort) const {
+  constexpr uint64_t kInterruptNs = 4500, kInlineNs = 600, kCallNs = 60, kBytesANs = 5, kSignalNs = 1500;
+  const uint32_t type = events_[event].config.parts.front().type;
+  const bool in_line = events_[event].shares_samples || type == sys::kTypeTracepoint || type == sys::kTypeBreakpoint;
+  const uint64_t sample = in_line ? kInlineNs : kInterruptNs;
+  if (options_.stack.kind == Kind::kUserDump) return sample + StackOf(events_[event], effort) / kBytesANs;
+  if (live()) return sample + (effort.stack != 0 ? kSignalNs : 0);
+  return sample + effort.stack * kCallNs;
+}
+
+}  // namespace perfkit::sample

@@ -1,0 +1,166 @@
+// Finds, claims and gives back rings.
+#include "src/sample/stack_rings.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "src/sys/own_memory.h"
+
+namespace perfkit::sample {
+namespace {
+
+// Of keys_: nobody has had it; was given back; is being given back.
+constexpr uint32_t kNever = 0, kGivenBack = UINT32_MAX, kClosing = UINT32_MAX - 1;
+constexpr size_t kNone = SIZE_MAX;
+constexpr uint64_t kLongNs = 1'000'000'000;
+
+size_t RoundUp(size_t bytes) { return (bytes + sys::kLeastPage - 1) / sys::kLeastPage * sys::kLeastPage; }
+
+PERFKIT_IN_HANDLER bool Exchange(uint32_t& key, uint32_t from, uint32_t to) {
+  return __atomic_compare_exchange_n(&key, &from, to, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+}
+
+}  // namespace
+
+std::optional<StackRings> StackRings::Make(const Shape& shape) {
+  const size_t keys = RoundUp(shape.rings * sizeof(uint32_t)), rings = RoundUp(shape.rings * sizeof(StackRing));
+  const size_t frames = shape.rings * RoundUp(shape.depth * sizeof(StackFrame));
+  std::optional<sys::Mapping> memory = sys::Mapping::Anonymous(keys + rings + frames + shape.rings * shape.ring_bytes);
+  if (!memory) return std::nullopt;
+  StackRings made;
+  made.shape_ = shape;
+  made.memory_ = *std::move(memory);
+  std::byte* const base = made.memory_.data();
+  made.keys_ = reinterpret_cast<uint32_t*>(base);
+  made.rings_ = reinterpret_cast<StackRing*>(base + keys);
+  for (size_t i = 0; i < shape.rings; ++i) {
+    StackRing& ring = made.rings_[i];
+    ring.frames = reinterpret_cast<StackFrame*>(base + keys + rings + i * (frames / shape.rings));
+    ring.room = {ring.frames, shape.depth};
+    ring.data = base + keys + rings + frames + i * shape.ring_bytes;
+    made.readers_.emplace_back(&ring.page, Bytes(ring.data, shape.ring_bytes));
+  }
+  return made;
+}
+
+// From the thread's home on, as far as anybody has ever gone; the first that is free is claimed.
+PERFKIT_IN_HANDLER size_t StackRings::FindOrClaim(uint32_t tid) {
+  const size_t mask = shape_.rings - 1;
+  const size_t home = tid * 0x9e37'79b9u >> 7;
+  while (true) {
+    size_t free = kNone;
+    for (size_t i = 0; i <= mask; ++i) {
+      const size_t at = (home + i) & mask;
+      const uint32_t key = __atomic_load_n(&keys_[at], __ATOMIC_RELAXED);
+      if (key == tid) return at;
+      if (free == kNone && (key == kNever || key == kGivenBack)) free = at;
+      if (key == kNever) break;
+    }
+    if (free == kNone) return kNone;
+    uint32_t expected = __atomic_load_n(&keys_[free], __ATOMIC_RELAXED);
+    // Acquire pairs with the release in TryGiveBack: what its last thread wrote was read.
+    if ((expected == kNever || expected == kGivenBack) && Exchange(keys_[free], expected, tid)) return free;
+  }
+}
+
+// The ring is announced as in use, and then looked at whether it is this thread's still; TryGiveBack takes it away
+// first, and then looks whether it is in use. All in one order: one of the two sees the other.
+PERFKIT_IN_HANDLER StackRing* StackRings::Enter(pid_t tid, uint64_t now_ns, bool& nested) {
+  const auto key = static_cast<uint32_t>(tid);
+  nested = false;
+  while (true) {
+    const size_t at = FindOrClaim(key);
+    if (at == kNone) return nullptr;
+    StackRing& ring = rings_[at];
+    // A handler that somebody left by longjmp, long ago, is none.
+    nested = ring.begun_ns != 0 && now_ns - ring.begun_ns < kLongNs;
+    if (nested) return &ring;
+    __atomic_store_n(&ring.begun_ns, now_ns, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&keys_[at], __ATOMIC_SEQ_CST) == key) {
+      ring.tid = key;
+      return &ring;
+    }
+    __atomic_store_n(&ring.begun_ns, 0, __ATOMIC_RELEASE);
+  }
+}
+
+// Release pairs with the acquire in OldestUnderWay: whoever sees that it has ended sees what it has published.
+PERFKIT_IN_HANDLER void StackRings::Leave(StackRing& ring) { __atomic_store_n(&ring.begun_ns, 0, __ATOMIC_RELEASE); }
+
+// Acquire pairs with the release of data_tail (RingReader::PublishTail): what lay there was read.
+PERFKIT_IN_HANDLER bool StackRings::HasRoom(const StackRing& ring, size_t bytes) const {
+  return ring.page.data_head - __atomic_load_n(&ring.page.data_tail, __ATOMIC_ACQUIRE) + bytes <= shape_.ring_bytes;
+}
+
+// Release pairs with the acquire of data_head in RingReader: the record is there.
+PERFKIT_IN_HANDLER void StackRings::Publish(StackRing& ring, uint64_t head) {
+  __atomic_store_n(&ring.page.data_head, head, __ATOMIC_RELEASE);
+}
+
+uint64_t StackRings::OldestUnderWay(uint64_t now_ns) const {
+  uint64_t oldest = UINT64_MAX;
+  for (size_t i = 0; i < shape_.rings; ++i) {
+    if (__atomic_load_n(&keys_[i], __ATOMIC_RELAXED) == kNever) continue;
+    const uint64_t begun = __atomic_load_n(&rings_[i].begun_ns, __ATOMIC_ACQUIRE);
+    if (begun != 0 && now_ns - begun < kLongNs) oldest = std::min(oldest, begun);
+  }
+  return oldest;
+}
+
+void StackRings::Ended(pid_t tid) {
+  for (size_t i = 0; i < shape_.rings; ++i) {
+    if (__atomic_load_n(&keys_[i], __ATOMIC_RELAXED) != static_cast<uint32_t>(tid)) continue;
+    rings_[i].ended = any_ended_ = true;
+  }
+}
+
+bool StackRings::TryGiveBack(size_t i) {
+  StackRing& ring = rings_[i];
+  const uint32_t key = __atomic_load_n(&keys_[i], __ATOMIC_RELAXED);
+  if (key == kNever || key == kGivenBack || !Exchange(keys_[i], key, kClosing)) return false;
+  const bool in_use = __atomic_load_n(&ring.begun_ns, __ATOMIC_SEQ_CST) != 0;
+  const bool empty = LoadShared(ring.page.data_head) == ring.page.data_tail;
+  if (!in_use && empty) {
+    ring.ended = false;
+    ring.rest_until_ns = ring.watched = 0;
+  }
+  __atomic_store_n(&keys_[i], in_use || !empty ? key : kGivenBack, __ATOMIC_RELEASE);
+  return !in_use && empty;
+}
+
+void StackRings::GiveBack(bool scarce, uint64_t now_ns) {
+  if (!any_ended_ && !scarce) return;
+  any_ended_ = false;
+  for (size_t i = 0; i < shape_.rings; ++i) {
+    StackRing& ring = rings_[i];
+    // rest_until_ns is when its last walk was over, or later.
+    const bool idle = scarce && now_ns - ring.rest_until_ns > kLongNs && ring.rest_until_ns < now_ns;
+    if ((ring.ended || idle) && !TryGiveBack(i)) any_ended_ = any_ended_ || ring.ended;
+  }
+}
+
+// The number alone changes, and is one word.
+void StackRings::Limit(uint32_t frames) {
+  for (size_t i = 0; i < shape_.rings; ++i) rings_[i].room = {rings_[i].frames, std::min(frames, shape_.depth)};
+}
+
+size_t StackRings::taken() const {
+  size_t taken = 0;
+  for (size_t i = 0; i < shape_.rings; ++i) {
+    const uint32_t key = __atomic_load_n(&keys_[i], __ATOMIC_RELAXED);
+    taken += key != kNever && key != kGivenBack;
+  }
+  return taken;
+}
+
+uint64_t StackRings::TakeHandlerNs() {
+  uint64_t taken = 0;
+  for (size_t i = 0; i < shape_.rings; ++i) {
+    if (__atomic_load_n(&keys_[i], __ATOMIC_RELAXED) == kNever) continue;
+    const uint64_t now = __atomic_load_n(&rings_[i].handler_ns, __ATOMIC_RELAXED);
+    taken += now - std::exchange(rings_[i].handler_ns_seen, now);
+  }
+  return taken;
+}
+
+}  // namespace perfkit::sample

@@ -1,0 +1,155 @@
+// The handler, from the signal to the record. Nothing here allocates, locks or waits.
+#include "src/sample/stack_taker.h"
+
+#include <errno.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "src/sample/live_record.h"
+#include "src/sys/handler_calls.h"
+#include "src/sys/kernel.h"
+#include "src/sys/rseq.h"
+
+namespace perfkit::sample {
+namespace {
+
+constexpr uint32_t kWatchedWalks = 16;
+constexpr uint64_t kLongestRestNs = 1'000'000'000;
+
+// Writes words into a ring, one behind the other.
+struct WordWriter {
+  std::byte* data;
+  uint64_t mask, at;
+
+  PERFKIT_IN_HANDLER void Put(uint64_t word) {
+    *reinterpret_cast<uint64_t*>(data + (at & mask)) = word;
+    at += sizeof(word);
+  }
+};
+
+PERFKIT_IN_HANDLER void PutFrames(WordWriter& out, const UnwoundStack& stack, const StackFrame* frames) {
+  for (size_t i = 0; i < stack.frames; ++i) out.Put(frames[i].pc);
+  out.Put(LiveRecord::State(static_cast<uint8_t>(stack.end), stack.guesses));
+  for (size_t i = 0; i < stack.frames;) {
+    uint64_t marks = 0;
+    for (unsigned shift = 0; shift < 64 && i < stack.frames; shift += 2, ++i) {
+      if (frames[i].is_return_address) marks |= LiveRecord::kReturnAddress << shift;
+      if (frames[i].is_guess) marks |= LiveRecord::kGuess << shift;
+    }
+    out.Put(marks);
+  }
+}
+
+}  // namespace
+
+StackTaker::StackTaker(unwind::LiveWalker* walker, const Options& options, StackRings rings)
+    : walker_(walker),
+      clock_(options.clock),
+      events_(static_cast<uint32_t>(options.events)),
+      pid_(static_cast<uint32_t>(sys::kernel().getpid())),
+      rings_(std::move(rings)),
+      skipped_owned_(std::make_unique<uint64_t[]>(options.events * kStackSkips)),
+      skipped_(skipped_owned_.get()) {
+  for (const Field field : detail::kTrailer) {
+    if (options.layout.has(field)) trailer_[trailer_fields_++] = field;
+  }
+}
+
+absl::StatusOr<StackTaker::Owner> StackTaker::Make(std::unique_ptr<unwind::LiveWalker> walker, const Options& options) {
+  std::optional<StackRings> rings = StackRings::Make(options.shape);
+  if (!rings) return absl::ErrnoToStatus(errno, "no memory for rings of live stacks");
+  Owner taker(new StackTaker(walker.get(), options, *std::move(rings)));
+  taker->owned_walker_ = std::move(walker);
+  absl::StatusOr<sys::SampleClaim> claim = sys::SampleClaim::OfProcess(&StackTaker::OnSample, taker.get());
+  if (!claim.ok()) return claim.status();
+  taker->claim_ = *std::move(claim);
+  return taker;
+}
+
+void StackTaker::Ending::operator()(StackTaker* taker) const {
+  if (!taker->claim_ || taker->claim_->End()) delete taker;
+}
+
+void StackTaker::Pause(bool pause) { __atomic_store_n(&paused_, pause ? 1 : 0, __ATOMIC_RELAXED); }
+
+uint64_t StackTaker::skipped(size_t event, StackSkip why) const {
+  return __atomic_load_n(&skipped_[event * kStackSkips + static_cast<size_t>(why)], __ATOMIC_RELAXED);
+}
+
+PERFKIT_IN_HANDLER void StackTaker::Skip(uint32_t number, StackSkip why) {
+  const uint32_t event = SignalNumber::EventOf(number);
+  if (event >= events_) return;
+  __atomic_add_fetch(skipped_ + event * kStackSkips + static_cast<size_t>(why), 1, __ATOMIC_RELAXED);
+}
+
+PERFKIT_IN_HANDLER void StackTaker::OnSample(void* self, uint32_t number, bool stale, const ucontext_t& registers) {
+  auto& taker = *static_cast<StackTaker*>(self);
+  if (stale) return taker.Skip(number, StackSkip::kStale);
+  if (__atomic_load_n(&taker.paused_, __ATOMIC_RELAXED) != 0) return taker.Skip(number, StackSkip::kPaused);
+  bool nested = false;
+  StackRing* const ring = taker.rings_.Enter(sys::HandlerTid(), sys::HandlerNow(taker.clock_), nested);
+  if (ring == nullptr) return taker.Skip(number, StackSkip::kNoRing);
+  if (nested) return taker.Skip(number, StackSkip::kStale);
+  taker.Take(*ring, number, registers);
+  taker.rings_.Leave(*ring);
+}
+
+// A clock that was set back does not stop the thread's stacks.
+PERFKIT_IN_HANDLER bool StackTaker::Rests(const StackRing& ring, uint64_t cpu_ns) const {
+  if (ring.watched != 0) return cpu_ns < ring.rest_until_cpu_ns;
+  return ring.time_ns < ring.rest_until_ns && ring.rest_until_ns - ring.time_ns < kLongestRestNs;
+}
+
+PERFKIT_IN_HANDLER void StackTaker::Take(StackRing& ring, uint32_t number, const ucontext_t& registers) {
+  ring.time_ns = sys::HandlerNow(clock_);
+  const uint64_t cpu = ring.watched != 0 ? sys::HandlerNow(CLOCK_THREAD_CPUTIME_ID) : 0;
+  if (Rests(ring, cpu)) return Skip(number, StackSkip::kBudget);
+  const size_t trailer_bytes = 8 * trailer_fields_;
+  if (!rings_.HasRoom(ring, LiveRecord::Bytes(1, trailer_bytes))) return Skip(number, StackSkip::kRingFull);
+  UnwoundStack stack = walker_->Walk(registers, ring.room);
+  if (stack.frames > rings_.shape().depth) stack.frames = rings_.shape().depth;
+  if (rings_.HasRoom(ring, LiveRecord::Bytes(stack.frames, trailer_bytes))) {
+    Write(ring, number, stack);
+  } else {
+    Skip(number, StackSkip::kRingFull);
+  }
+  Account(ring, cpu);
+}
+
+PERFKIT_IN_HANDLER void StackTaker::Account(StackRing& ring, uint64_t cpu_ns) {
+  const uint64_t now = sys::HandlerNow(clock_);
+  uint64_t took = now - ring.time_ns;
+  if (ring.watched != 0) {
+    const uint64_t cpu_now = sys::HandlerNow(CLOCK_THREAD_CPUTIME_ID);
+    took = cpu_now - cpu_ns;
+    ring.watched = took > kLongWalkNs ? kWatchedWalks : ring.watched - 1;
+    ring.rest_until_cpu_ns = cpu_now + kRest * took;
+  } else if (took > kLongWalkNs) {
+    ring.watched = kWatchedWalks;  // on its CPU or not, nobody knows
+    ring.rest_until_cpu_ns = took = 0;
+  }
+  ring.rest_until_ns = now + kRest * took;
+  __atomic_store_n(&ring.handler_ns, ring.handler_ns + took, __ATOMIC_RELAXED);
+}
+
+PERFKIT_IN_HANDLER void StackTaker::Write(StackRing& ring, uint32_t number, const UnwoundStack& stack) {
+  WordWriter out{ring.data, rings_.shape().ring_bytes - 1, ring.page.data_head};
+  const uint64_t bytes = LiveRecord::Bytes(stack.frames, 8 * trailer_fields_);
+  out.Put(bytes << 48 | uint64_t{LiveRecord::kMisc} << 32 | static_cast<uint32_t>(RecordType::kCallchainDeferred));
+  out.Put(uint64_t{ring.tid} << 40 | (++ring.written & ((uint64_t{1} << 40) - 1)));  // the cookie: each has its own
+  out.Put(stack.frames + 1);
+  out.Put(LiveRecord::kUserContext);
+  PutFrames(out, stack, ring.frames);
+  for (uint32_t i = 0; i < trailer_fields_; ++i) {
+    switch (trailer_[i]) {
+      case Field::kTid: out.Put(uint64_t{ring.tid} << 32 | pid_); break;
+      case Field::kTime: out.Put(ring.time_ns); break;
+      case Field::kCpu: out.Put(*sys::CurrentCpuWord()); break;
+      default: out.Put(number); break;  // an id: whoever reads it knows which (Core::DeliverStack)
+    }
+  }
+  StackRings::Publish(ring, out.at);
+}
+
+}  // namespace perfkit::sample

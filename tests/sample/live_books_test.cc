@@ -1,0 +1,236 @@
+// Where each sample's stack went: the books of live stacks close, whatever became of them.
+#include <signal.h>
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+
+#include "tests/sample/live_support.h"
+#include "tests/support/skip.h"
+
+namespace perfkit {
+namespace {
+
+using testing::CheckStackBooks;
+using testing::DrainAll;
+using testing::DrainFor;
+using testing::FlatWalker;
+using testing::LiveOptions;
+using testing::LiveTally;
+using testing::Spinners;
+
+// Whether SIGTRAP is blocked on a thread of this process. One that has ended blocks nothing.
+bool BlocksTrap(uint32_t tid) {
+  std::ifstream status("/proc/self/task/" + std::to_string(tid) + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("SigBlk:")) return (std::stoull(line.substr(7), nullptr, 16) >> (SIGTRAP - 1) & 1) != 0;
+  }
+  return false;
+}
+
+// The samples of threads that no signal reaches: ThreadSanitizer has one of its own.
+uint64_t SamplesOfDeafThreads(const LiveTally& tally) {
+  uint64_t samples = 0;
+  for (const auto& [tid, count] : tally.by_thread) samples += BlocksTrap(tid) ? count : 0;
+  return samples;
+}
+
+// Eight threads that never block a signal, all the time: each sample signals its own thread, once.
+void CheckEachHasItsStack(uint64_t hz) {
+  Spinners spinners(8);
+  auto sampler = Sampler::Open(LiveOptions(hz), Target::AllThreads());
+  REQUIRE(sampler.ok());
+  REQUIRE(sampler->Start().ok());
+  LiveTally tally;
+  DrainFor(*sampler, tally, 400'000'000);
+  REQUIRE(sampler->Stop().ok());
+  spinners.Stop();
+  testing::DrainRest(*sampler, tally);
+  const EventBooks books = CheckStackBooks(*sampler);
+  INFO("samples " << tally.samples << ", stacks " << tally.stacks << ", paired " << tally.paired << ", orphans "
+                  << tally.orphans << ", stale " << books.stacks.stale << ", lost " << books.lost << ", budget "
+                  << books.stacks.budget << ", ring full " << books.stacks.ring_full);
+  CHECK(tally.samples == books.delivered);
+  CHECK(tally.stacks == books.stacks.delivered);
+  // Within a handler SIGTRAP is blocked: of several samples there one is stale, and the others are not heard of.
+  CHECK(books.stacks.unsignalled <= 20 * books.stacks.stale + tally.twins + SamplesOfDeafThreads(tally));
+  CHECK(books.stacks.no_ring == 0);
+  CHECK(tally.samples > hz / 100);
+  CHECK(tally.early == 0);
+  CHECK(tally.disorder == sampler->stats().late);
+  // A sample from within the handler may come between a sample and its stack.
+  CHECK(tally.orphans <= books.lost + books.stacks.stale + tally.disorder);
+  CHECK(tally.paired + tally.orphans == tally.stacks);
+}
+
+TEST_CASE("every sample of eight threads has its stack, at 1 kHz and at 10", "[live][laws]") {
+  CheckEachHasItsStack(1000);
+  CheckEachHasItsStack(10'000);
+}
+
+// Threads that are born and end under way.
+void TurnOver(uint64_t ns) {
+  const uint64_t until = testing::NowNs() + ns;
+  while (testing::NowNs() < until) {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 8; ++i) threads.emplace_back([] { testing::Spin(1'500'000); });
+    for (std::thread& thread : threads) thread.join();
+  }
+}
+
+void CheckTurnOver(uint64_t hz, bool user_only) {
+  SamplerOptions options = LiveOptions(hz);
+  options.user_only = user_only;
+  auto sampler = Sampler::Open(options, Target::AllThreads());
+  REQUIRE(sampler.ok());
+  REQUIRE(sampler->Start().ok());
+  LiveTally tally;
+  std::thread churn([] { TurnOver(500'000'000); });
+  DrainFor(*sampler, tally, 500'000'000);
+  churn.join();
+  REQUIRE(sampler->Stop().ok());
+  testing::DrainRest(*sampler, tally);
+  const EventBooks books = CheckStackBooks(*sampler);
+  INFO("samples " << tally.samples << ", stacks " << tally.stacks << ", orphans " << tally.orphans << ", in kernel "
+                  << tally.in_kernel << ", unsignalled " << books.stacks.unsignalled << ", no ring "
+                  << books.stacks.no_ring << ", lost " << books.lost);
+  CHECK(tally.stacks == books.stacks.delivered);
+  CHECK(tally.stacks > 0);
+  CHECK(tally.early == 0);
+  CHECK(20 * books.stacks.no_ring <= tally.stacks);  // rings are given back, as soon as a drain knows of an end
+  if (user_only) CHECK(tally.in_kernel == 0);
+}
+
+TEST_CASE("the books of stacks close while threads come and go", "[live][laws]") {
+  CheckTurnOver(1000, true);
+  CheckTurnOver(10'000, true);
+}
+
+TEST_CASE("the books of stacks close when the kernel is sampled as well", "[live][laws]") {
+  auto trial = Sampler::Open({.events = {{.event = "cpu-clock"}}});
+  REQUIRE(trial.ok());
+  if (trial->narrowed(0)) SKIP_TEST("this user may not sample the kernel");
+  CheckTurnOver(1000, false);
+  CheckTurnOver(10'000, false);
+}
+
+// This thread, sampled while `work` runs; then all is read.
+EventBooks OfThisThread(SamplerOptions options, absl::FunctionRef<void(Sampler&)> work) {
+  auto sampler = Sampler::Open(options);
+  REQUIRE(sampler.ok());
+  REQUIRE(sampler->Start().ok());
+  work(*sampler);
+  REQUIRE(sampler->Stop().ok());
+  DrainAll(*sampler);
+  return CheckStackBooks(*sampler);
+}
+
+void SpinFor(uint64_t cpu_ns) {
+  const uint64_t until = testing::NowNs(CLOCK_THREAD_CPUTIME_ID) + cpu_ns;
+  while (testing::NowNs(CLOCK_THREAD_CPUTIME_ID) < until) testing::Spin(1000);
+}
+
+TEST_CASE("a thread that has SIGTRAP blocked gets one signal, which is stale", "[live]") {
+  const EventBooks books = OfThisThread(LiveOptions(1000), [](Sampler&) {
+    sigset_t trap;
+    sigemptyset(&trap);
+    sigaddset(&trap, SIGTRAP);
+    SpinFor(20'000'000);
+    pthread_sigmask(SIG_BLOCK, &trap, nullptr);
+    SpinFor(50'000'000);
+    pthread_sigmask(SIG_UNBLOCK, &trap, nullptr);
+    SpinFor(20'000'000);
+  });
+  CHECK(books.stacks.stale >= 1);
+  CHECK(books.stacks.unsignalled >= 20);
+  CHECK(books.stacks.delivered >= 10);
+}
+
+TEST_CASE("stacks that nobody drains are counted when their ring is full", "[live]") {
+  SamplerOptions options = LiveOptions(10'000);
+  options.memory_bytes = 128 << 10;  // half of it for two rings of stacks
+  options.stack.depth = 64;
+  options.ring_bytes = 64 << 10;
+  const EventBooks books = OfThisThread(options, [](Sampler&) { SpinFor(300'000'000); });
+  CHECK(books.stacks.ring_full > 0);
+  CHECK(books.stacks.delivered > 100);
+}
+
+TEST_CASE("threads without a ring are counted", "[live]") {
+  Spinners spinners(8);
+  SamplerOptions options = LiveOptions(1000);
+  options.memory_bytes = 160 << 10;
+  options.stack.depth = 64;
+  auto sampler = Sampler::Open(options, Target::AllThreads());
+  INFO(sampler.status().ToString());
+  REQUIRE(sampler.ok());
+  REQUIRE(sampler->Start().ok());
+  LiveTally tally;
+  DrainFor(*sampler, tally, 200'000'000);
+  REQUIRE(sampler->Stop().ok());
+  spinners.Stop();
+  testing::DrainRest(*sampler, tally);
+  const EventBooks books = CheckStackBooks(*sampler);
+  CHECK(books.stacks.no_ring > 0);
+  CHECK(books.stacks.delivered > 0);
+}
+
+TEST_CASE("stacks of a paused sampler are paused", "[live]") {
+  const EventBooks books = OfThisThread(LiveOptions(1000), [](Sampler& sampler) {
+    SpinFor(20'000'000);
+    CHECK(sampler.Pause().ok());
+    SpinFor(50'000'000);
+    CHECK(sampler.Resume().ok());
+    SpinFor(20'000'000);
+  });
+  CHECK(books.stacks.paused >= 20);
+  CHECK(books.paused >= 20);
+  CHECK(books.stacks.delivered >= 10);
+}
+
+// Takes longer than the time to the next sample.
+template <uint64_t kNs>
+class SlowWalker : public FlatWalker {
+ public:
+  PERFKIT_IN_HANDLER UnwoundStack Walk(const ucontext_t& context, std::span<StackFrame> frames) noexcept override {
+    const uint64_t until = Cpu() + kNs;
+    while (Cpu() < until) {
+    }
+    return FlatWalker::Walk(context, frames);
+  }
+  static std::unique_ptr<unwind::LiveWalker> Make() { return std::make_unique<SlowWalker>(); }
+
+ private:
+  PERFKIT_IN_HANDLER static uint64_t Cpu() {
+    timespec now{};
+    syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+  }
+};
+
+// How much longer a piece of work takes under walks that are slower than the period, in the thread's own time.
+double SlowedDown() {
+  const auto cpu_of_work = [] {
+    const uint64_t begun = testing::NowNs(CLOCK_THREAD_CPUTIME_ID);
+    testing::Spin(100'000'000);
+    return static_cast<double>(testing::NowNs(CLOCK_THREAD_CPUTIME_ID) - begun);
+  };
+  const double alone = cpu_of_work();
+  double sampled = 0;
+  const EventBooks books =
+      OfThisThread(LiveOptions(10'000, SlowWalker<150'000>::Make), [&](Sampler&) { sampled = cpu_of_work(); });
+  CHECK(books.stacks.budget > 0);
+  CHECK(books.stacks.delivered > 0);
+  return sampled / alone;
+}
+
+TEST_CASE("a walk that is slower than the period leaves the thread most of its time", "[live]") {
+  if (testing::kSanitized) SKIP_TEST("a sanitizer makes everything slow");
+  // Without a budget it would never end. A busy machine may slow one of the two down by itself.
+  double least = SlowedDown();
+  for (int i = 0; i < 4 && least >= 2; ++i) least = std::min(least, SlowedDown());
+  CHECK(least < 2);
+}
+
+}  // namespace
+}  // namespace perfkit

@@ -1,0 +1,212 @@
+// What the tests of live stacks share: walkers without tables, threads to be sampled, and a tally of what a drain gave.
+#pragma once
+
+#include <sys/uio.h>
+#include <ucontext.h>
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <map>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "perfkit/sampler.h"
+#include "perfkit/unwinder.h"
+#include "src/base/in_handler.h"
+#include "src/unwind/live_walker.h"
+#include "tests/sample/support.h"
+
+namespace perfkit::testing {
+
+struct Interrupted {
+  uint64_t pc = 0, fp = 0, sp = 0;
+
+  PERFKIT_IN_HANDLER static Interrupted Of(const ucontext_t& context) {
+#if defined(__x86_64__)
+    const auto& registers = context.uc_mcontext.gregs;
+    return {static_cast<uint64_t>(registers[REG_RIP]), static_cast<uint64_t>(registers[REG_RBP]),
+            static_cast<uint64_t>(registers[REG_RSP])};
+#elif defined(__aarch64__)
+    return {context.uc_mcontext.pc, context.uc_mcontext.regs[29], context.uc_mcontext.sp};
+#endif
+  }
+};
+
+// The two words of a span: its members are functions, which a sanitizer sees, and must not where a thread is being
+// born.
+struct Room {
+  StackFrame* first;
+  size_t size;
+
+  PERFKIT_IN_HANDLER static Room Of(const std::span<StackFrame>& frames) {
+    static_assert(sizeof(frames) == sizeof(Room));
+    Room room;
+    __builtin_memcpy(&room, &frames, sizeof(room));
+    return room;
+  }
+};
+
+// Knows the interrupted frame only.
+class FlatWalker : public unwind::LiveWalker {
+ public:
+  absl::Status Maintain() override { return absl::OkStatus(); }
+  PERFKIT_IN_HANDLER UnwoundStack Walk(const ucontext_t& context, std::span<StackFrame> frames) noexcept override {
+    StackFrame* const first = Room::Of(frames).first;
+    first->pc = Interrupted::Of(context).pc;
+    first->is_return_address = first->is_guess = false;
+    return {.frames = 1, .guesses = 0, .end = StackEnd::kRoot};
+  }
+  LiveStats stats() const override { return {}; }
+
+  static std::unique_ptr<unwind::LiveWalker> Make() { return std::make_unique<FlatWalker>(); }
+};
+
+// Follows frame pointers, wherever they may lead: the kernel reads for it.
+class FrameWalker : public FlatWalker {
+ public:
+  PERFKIT_IN_HANDLER UnwoundStack Walk(const ucontext_t& context, std::span<StackFrame> frames) noexcept override {
+    const Interrupted at = Interrupted::Of(context);
+    const Room room = Room::Of(frames);
+    StackFrame* const out = room.first;
+    const auto most = static_cast<uint32_t>(room.size);
+    out[0].pc = at.pc;
+    out[0].is_return_address = out[0].is_guess = false;
+    uint64_t fp = at.fp, record[2];
+    uint32_t n = 1;
+    for (; n < most && Read(fp, record); ++n) {
+      out[n].pc = record[1];
+      out[n].is_return_address = out[n].is_guess = true;
+      if (record[0] <= fp || record[1] == 0) return {.frames = n, .guesses = n - 1, .end = StackEnd::kRoot};
+      fp = record[0];
+    }
+    return {.frames = n, .guesses = n - 1, .end = n == most ? StackEnd::kLimit : StackEnd::kUnreadable};
+  }
+
+  static std::unique_ptr<unwind::LiveWalker> Make() { return std::make_unique<FrameWalker>(); }
+
+ private:
+  PERFKIT_IN_HANDLER static bool Read(uint64_t address, uint64_t (&record)[2]) {
+    iovec to{record, sizeof(record)}, from{reinterpret_cast<void*>(address), sizeof(record)};
+    return syscall(SYS_process_vm_readv, getpid(), &to, 1, &from, 1, 0) == sizeof(record);
+  }
+};
+
+inline SamplerOptions LiveOptions(uint64_t hz, std::unique_ptr<unwind::LiveWalker> (*stacks)() = FlatWalker::Make) {
+  SamplerOptions options;
+  options.events = {{.event = "cpu-clock", .rate = Frequency{hz}}};
+  options.user_only = true;
+  options.stack = CallStack::Live(stacks);
+  return options;
+}
+
+// Threads that compute until they are stopped. All of them have begun: until then libc has their signals blocked.
+class Spinners {
+ public:
+  explicit Spinners(int count) {
+    for (int i = 0; i < count; ++i) {
+      threads_.emplace_back([this] {
+        ++begun_;
+        while (!stop_) Spin(2000);
+      });
+    }
+    while (begun_ < count) Sleep(100'000);
+  }
+  ~Spinners() { Stop(); }
+  void Stop() {
+    stop_ = true;
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+
+ private:
+  std::atomic<int> begun_{0};
+  std::atomic<bool> stop_{false};
+  std::vector<std::thread> threads_;
+};
+
+// Samples and stacks as they came, and which belong together.
+struct LiveTally {
+  struct Last {
+    uint64_t ip = 0, time_ns = 0;
+    bool user = false, has_stack = true;
+  };
+  uint64_t samples = 0, stacks = 0;
+  uint64_t paired = 0;     // stacks that are of the sample before them, by event, thread and pc
+  uint64_t in_kernel = 0;  // that are of samples of the kernel's part
+  uint64_t orphans = 0;    // whose sample was lost, or came from within the handler
+  uint64_t twins = 0;      // samples of one interrupt: it came late, the next one was due, and one signal is for both
+  uint64_t early = 0;      // whose time is before their sample's
+  uint64_t disorder = 0;   // records of an earlier time than the one before
+  uint64_t last_time_ns = 0;
+  std::map<std::pair<uint32_t, uint32_t>, Last> last;  // by event and thread
+  std::map<uint32_t, uint64_t> by_thread;              // samples
+
+  void Take(const SamplerRecord& record, const SampleLayout& layout) {
+    const uint64_t time = layout.TimeOf(record).value_or(last_time_ns);
+    disorder += time < last_time_ns;
+    last_time_ns = time;
+    const bool fine = Dispatch(record, layout,
+                               Overloaded{[&](const Sample& sample) { TakeSample(record.event, sample); },
+                                          [&](const LiveStack& stack) { TakeStack(stack); }});
+    CHECK(fine);
+  }
+
+  void TakeSample(uint32_t event, const Sample& sample) {
+    constexpr uint64_t kTwinNs = 50'000;  // no test here has a shorter period
+    ++samples;
+    ++by_thread[sample.task()->tid];
+    Last& of = last[{event, sample.task()->tid}];
+    const Last now{*sample.ip(), *sample.time_ns(), sample.cpu_mode() == CpuMode::kUser, false};
+    twins += !of.has_stack && of.ip == now.ip && now.time_ns - of.time_ns < kTwinNs;
+    of = now;
+  }
+
+  void TakeStack(const LiveStack& stack) {
+    ++stacks;
+    CHECK(stack.pid == static_cast<uint32_t>(getpid()));
+    REQUIRE(stack.size() > 0);
+    Last& of = last[{stack.event, stack.tid}];
+    early += stack.time_ns < of.time_ns;
+    if (of.has_stack || (of.user && of.ip != stack[0].pc)) {
+      ++orphans;
+    } else {
+      of.user ? ++paired : ++in_kernel;
+    }
+    of.has_stack = true;
+  }
+};
+
+inline size_t DrainInto(Sampler& sampler, LiveTally& tally) {
+  return sampler.Drain([&](const SamplerRecord& record) { tally.Take(record, sampler.layout()); });
+}
+
+// Drains now and then for a while.
+inline void DrainFor(Sampler& sampler, LiveTally& tally, uint64_t ns) {
+  const uint64_t until = NowNs() + ns;
+  while (NowNs() < until) {
+    Sleep(5'000'000);
+    DrainInto(sampler, tally);
+  }
+}
+
+// All that is left, once the sampler has stopped.
+inline void DrainRest(Sampler& sampler, LiveTally& tally) {
+  while (DrainInto(sampler, tally) > 0) {
+  }
+}
+
+// Each sample that the kernel took is delivered, or in the books; so is the stack of each.
+inline EventBooks CheckStackBooks(Sampler& sampler, size_t event = 0) {
+  const EventBooks books = sampler.stats().events[event];
+  const StackBooks& stacks = books.stacks;
+  INFO("samples " << books.delivered << ", lost " << books.lost << ", duplicates " << books.duplicates << ", paused "
+                  << books.paused << "; stacks " << stacks.delivered << ", duplicates " << stacks.duplicates
+                  << ", stale " << stacks.stale << ", budget " << stacks.budget << ", no ring " << stacks.no_ring
+                  << ", ring full " << stacks.ring_full << ", paused " << stacks.paused << ", given up "
+                  << stacks.given_up << ", unsignalled " << stacks.unsignalled);
+  CHECK(stacks.accounted() == books.accounted());
+  return books;
+}
+
+}  // namespace perfkit::testing

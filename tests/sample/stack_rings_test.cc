@@ -1,0 +1,181 @@
+// The threads' own rings: found, claimed and given back by many at once.
+#include "src/sample/stack_rings.h"
+
+#include <catch2/catch.hpp>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "src/sample/live_record.h"
+#include "tests/support/work.h"
+
+namespace perfkit::sample {
+namespace {
+
+StackRings MakeRings(size_t rings, size_t bytes = 4096) {
+  std::optional<StackRings> made = StackRings::Make({.rings = rings, .ring_bytes = bytes, .depth = 8});
+  REQUIRE(made.has_value());
+  return *std::move(made);
+}
+
+// A record of `words` words behind its header. As a handler, which no sanitizer sees.
+PERFKIT_IN_HANDLER void PutRecord(StackRing& ring, const StackRings& rings, uint16_t words, uint64_t first) {
+  uint64_t at = ring.page.data_head;
+  const uint64_t mask = rings.shape().ring_bytes - 1;
+  for (uint16_t i = 0; i <= words; ++i, at += 8) {
+    *reinterpret_cast<uint64_t*>(ring.data + (at & mask)) = i == 0 ? uint64_t{8u * (words + 1u)} << 48 | 22 : first + i;
+  }
+  ring.rest_until_ns = 1;
+  StackRings::Publish(ring, at);
+}
+
+StackRing* Enter(StackRings& rings, pid_t tid, uint64_t now = 1) {
+  bool nested = false;
+  StackRing* const ring = rings.Enter(tid, now, nested);
+  CHECK_FALSE(nested);
+  return ring;
+}
+
+TEST_CASE("a thread finds its ring again, and the last one finds none", "[live][rings]") {
+  StackRings rings = MakeRings(8);
+  std::set<StackRing*> mine;
+  for (pid_t tid = 100; tid < 108; ++tid) {
+    StackRing* const ring = Enter(rings, tid);
+    REQUIRE(ring != nullptr);
+    CHECK(mine.insert(ring).second);
+    rings.Leave(*ring);
+    CHECK(Enter(rings, tid) == ring);
+    rings.Leave(*ring);
+  }
+  CHECK(rings.taken() == 8);
+  CHECK(Enter(rings, 108) == nullptr);
+  rings.Ended(103);
+  rings.GiveBack(false, 2);
+  CHECK(rings.taken() == 7);
+  CHECK(Enter(rings, 108) != nullptr);
+}
+
+TEST_CASE("a ring that is in use, or not yet read, is not given back", "[live][rings]") {
+  StackRings rings = MakeRings(2);
+  StackRing* const ring = Enter(rings, 100);
+  rings.Ended(100);
+  rings.GiveBack(false, 2);
+  CHECK(rings.taken() == 1);
+  PutRecord(*ring, rings, 3, 7);
+  rings.Leave(*ring);
+  rings.GiveBack(false, 2);
+  CHECK(rings.taken() == 1);
+  uint64_t records = 0;
+  for (RingReader& reader : rings.readers()) {
+    records += reader.Drain([](const RawRecord& record) { CHECK(record.size == 32); }).records;
+  }
+  CHECK(records == 1);
+  rings.GiveBack(false, 2);
+  CHECK(rings.taken() == 0);
+}
+
+TEST_CASE("where rings are scarce, those that nobody used for a second are given back", "[live][rings]") {
+  constexpr uint64_t kSecond = 1'000'000'000;
+  StackRings rings = MakeRings(2);
+  StackRing* const old = Enter(rings, 100, kSecond);
+  old->rest_until_ns = kSecond;
+  rings.Leave(*old);
+  StackRing* const young = Enter(rings, 101, 2 * kSecond);
+  young->rest_until_ns = 5 * kSecond / 2;
+  rings.Leave(*young);
+  rings.GiveBack(false, 3 * kSecond);
+  CHECK(rings.taken() == 2);
+  rings.GiveBack(true, 3 * kSecond);
+  CHECK(rings.taken() == 1);
+  CHECK(Enter(rings, 101) == young);
+}
+
+TEST_CASE("a handler within a handler is told, and one that was left long ago is none", "[live][rings]") {
+  StackRings rings = MakeRings(2);
+  bool nested = false;
+  StackRing* const ring = rings.Enter(100, 1000, nested);
+  CHECK(rings.Enter(100, 2000, nested) == ring);
+  CHECK(nested);
+  CHECK(rings.OldestUnderWay(2000) == 1000);
+  CHECK(rings.Enter(100, 2'000'000'000, nested) == ring);
+  CHECK_FALSE(nested);
+  rings.Leave(*ring);
+  CHECK(rings.OldestUnderWay(2'000'000'000) == UINT64_MAX);
+}
+
+TEST_CASE("there is room for what the reader has read", "[live][rings]") {
+  StackRings rings = MakeRings(2, 4096);
+  StackRing* const ring = Enter(rings, 100);
+  for (uint64_t i = 0; i < 128; ++i) {
+    CHECK(rings.HasRoom(*ring, 32));
+    PutRecord(*ring, rings, 3, i);
+  }
+  CHECK_FALSE(rings.HasRoom(*ring, 8));
+  for (RingReader& reader : rings.readers()) reader.Drain([](const RawRecord&) {});
+  CHECK(rings.HasRoom(*ring, 4096));
+  CHECK_FALSE(rings.HasRoom(*ring, 4104));
+}
+
+TEST_CASE("what a handler took is told once", "[live][rings]") {
+  StackRings rings = MakeRings(2);
+  Enter(rings, 100)->handler_ns = 5;
+  Enter(rings, 101)->handler_ns = 6;
+  CHECK(rings.TakeHandlerNs() == 11);
+  CHECK(rings.TakeHandlerNs() == 0);
+}
+
+// Writers come and go under numbers that are used again, a reader drains and gives back: nothing is lost, nothing is
+// read twice, and each thread's records come in order.
+TEST_CASE("rings are claimed and given back while others write", "[live][rings]") {
+  constexpr int kThreads = 4, kRecords = 20'000;
+  StackRings rings = MakeRings(8);
+  std::atomic<int> running{kThreads};
+  std::atomic<uint64_t> written{0}, refused{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < kRecords; ++i) {
+        bool nested = false;
+        // Of four threads each has 16 numbers of its own.
+        StackRing* const ring = rings.Enter(1000 + t + 4 * (i / 100 % 16), testing::NowNs(), nested);
+        if (ring == nullptr || nested || !rings.HasRoom(*ring, 24)) {
+          ++refused;
+        } else {
+          PutRecord(*ring, rings, 2, static_cast<uint64_t>(t) << 32 | static_cast<uint64_t>(i));
+          ++written;
+        }
+        if (ring != nullptr && !nested) rings.Leave(*ring);
+        if (ring == nullptr) std::this_thread::yield();
+      }
+      --running;
+    });
+  }
+  uint64_t read = 0, wrong = 0;
+  std::mt19937 random(1);
+  std::vector<std::set<uint64_t>> seen(kThreads);
+  const auto drain = [&] {
+    for (RingReader& reader : rings.readers()) {
+      const DrainStats stats = reader.Drain([&](const RawRecord& record) {
+        const uint64_t word = detail::Load<uint64_t>(record.data + 8) - 1;
+        wrong += detail::Load<uint64_t>(record.data + 16) != word + 2;
+        wrong += !seen[word >> 32].insert(word & 0xffff'ffff).second;
+        ++read;
+      });
+      wrong += stats.malformed;
+    }
+    for (pid_t tid = 1000; tid < 1064; ++tid) {
+      if (random() % 4 == 0) rings.Ended(tid);
+    }
+    rings.GiveBack(true, 3'000'000'000'000'000'000);
+  };
+  while (running > 0) drain();
+  for (std::thread& thread : threads) thread.join();
+  drain();
+  CHECK(wrong == 0);
+  CHECK(read == written);
+  CHECK(written + refused == uint64_t{kThreads} * kRecords);
+  CHECK(written > 1000);
+}
+
+}  // namespace
+}  // namespace perfkit::sample

@@ -1,0 +1,282 @@
+// Stacks that were cut off, completed by earlier ones of the thread: against the whole of the very same stacks.
+#include <unistd.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "perfkit/unwinder.h"
+#include "src/unwind/dwarf/join_memory.h"
+#include "tests/support/allocations.h"
+#include "tests/support/record_builder.h"
+#include "tests/unwind/dwarf/hand_sample.h"
+#include "tests/unwind/dwarf/sampled_program.h"
+
+namespace perfkit {
+namespace {
+
+constexpr uint32_t kWhole = 60 << 10, kFull = 32 << 10;
+
+// `record`, as it were if `most` bytes of the stack had been asked for. The stack is the last field. The kernel leaves
+// less room where the end of all addresses is nearer, as it is to a shallow stack without address randomization.
+std::string CutStack(const std::string& record, const SampleLayout& layout, uint64_t most) {
+  const UserStack whole = Sample::Parse(testing::AsRecord(record), layout)->user_stack();
+  const uint64_t bytes = std::min(most, whole.reserved);
+  const auto* const data = reinterpret_cast<const char*>(whole.bytes.data());
+  testing::RecordBuilder cut;
+  cut.Raw(std::string_view(record).substr(8, static_cast<size_t>(data - record.data()) - 16)).U64(bytes);
+  cut.Raw({data, bytes}).U64(std::min<uint64_t>(bytes, whole.bytes.size()));
+  return cut.Finish(RecordType::kSample, testing::AsRecord(record).misc);
+}
+
+struct Joined {
+  size_t samples = 0, alone = 0, joined = 0, complete = 0, wrong = 0;
+  double bytes = 0;  // of those that full dumps of all would have taken
+
+  void Print(const std::string& name, uint32_t dump, int every) const {
+    std::printf(
+        "%s: dumps of %u bytes, every %dth of %u: %.1f %% of the bytes; %zu samples, complete %.2f %%, alone %.2f %%, "
+        "joined %zu, wrong %zu (%.3f %%)\n",
+        name.c_str(), dump, every, kFull, 100 * bytes, samples, Share(complete), Share(alone), joined, wrong,
+        Share(wrong));
+  }
+  double Share(size_t part) const { return 100.0 * static_cast<double>(part) / static_cast<double>(samples); }
+};
+
+// What is found of stacks whose dumps are cut to `dump` bytes, and to kFull each `every`th time.
+Joined JoinCut(const testing::SampledProgram& program, uint32_t dump, int every) {
+  Unwinder truth, unwinder({.join_bytes = 8 << 20});
+  Joined result;
+  double bytes = 0;
+  int turn = 0;
+  std::vector<StackFrame> whole(1000), found(1000);
+  for (const std::string& text : program.records()) {
+    const RawRecord record = testing::AsRecord(text);
+    truth.Add(record, program.layout());
+    unwinder.Add(record, program.layout());
+    const std::optional<Sample> sample = Sample::Parse(record, program.layout());
+    if (!sample || sample->user_registers().abi == 0 || sample->user_stack().reserved == 0) continue;
+    const bool full = turn++ % every == 0;
+    const std::string cut = CutStack(text, program.layout(), full ? kFull : dump);
+    const UnwoundStack stack = unwinder.Unwind(*Sample::Parse(testing::AsRecord(cut), program.layout()), found);
+    bytes += full ? kFull : dump;
+    if (full) continue;
+    const UnwoundStack all = truth.Unwind(*sample, whole);
+    ++result.samples;
+    result.alone += stack.complete() && stack.joined == 0;
+    result.complete += stack.complete();
+    result.joined += stack.joined > 0;
+    // What is beyond the end of the whole dump nobody can hold against it.
+    bool same = !stack.complete() || !all.complete() || stack.frames == all.frames;
+    for (uint32_t i = 0; i < std::min(stack.frames, all.frames); ++i) same = same && found[i].pc == whole[i].pc;
+    result.wrong += !same;
+  }
+  result.bytes = bytes / (static_cast<double>(turn) * kFull);
+  return result;
+}
+
+// A stack of 6 KiB, and of 32 KiB every 16th time: what docs/sampling.md advises.
+constexpr uint32_t kDump = 6 << 10;
+constexpr int kEvery = 16;
+
+struct Program {
+  std::string name;
+  std::vector<std::string> command;
+};
+
+// Python's own calls of Python take no stack since 3.11; those by way of C do.
+std::vector<Program> Programs() {
+  const std::string python =
+      "import re, functools\n"
+      "def work(): return len(re.sub('a+', lambda m: str(len(m.group(0))), 'aab' * 50)) + len(sorted(range(100), "
+      "key=lambda x: -x))\n"
+      "def dive(n): return work() if n == 0 else functools.reduce(lambda a, b: a + dive(n - 1), [1], 0)\n"
+      "while True:\n"
+      "  for n in range(10, 60): dive(n)\n";
+  const std::string sql =
+      "with recursive c(x) as (select 1 union all select x + 1 from c) "
+      "select sum(x * length(printf('%d', x))) from c where x like '%7%';";
+  std::vector<Program> programs;
+  for (Program program : {Program{"python3", {"/usr/bin/python3", "-c", python}},
+                          Program{"sqlite3", {"/usr/bin/sqlite3", ":memory:", sql}}}) {
+    if (access(program.command[0].c_str(), X_OK) == 0) {
+      programs.push_back(std::move(program));
+    } else {
+      WARN("no " << program.command[0] << " here");
+    }
+  }
+  return programs;
+}
+
+Joined Measure(const Program& program, size_t enough) {
+  const testing::SampledProgram sampled(program.command, CallStack::UserDump(kWhole), 1'000'000, enough);
+  const Joined result = JoinCut(sampled, kDump, kEvery);
+  result.Print(program.name, kDump, kEvery);
+  CHECK(result.samples >= enough * 9 / 10);
+  CHECK(result.bytes <= 0.30);
+  CHECK(result.joined >= result.samples / 2);
+  return result;
+}
+
+// Of a thousand samples more are the first of their kind than of ten thousand: which those are is chance.
+constexpr size_t kLeastPercent = 80;
+
+TEST_CASE("stacks that were cut off are completed, by what was outside of them in truth", "[join]") {
+  for (const Program& program : Programs()) {
+    const Joined result = Measure(program, 1200);
+    CHECK(result.Share(result.complete) >= kLeastPercent);
+    CHECK(result.Share(result.wrong) <= 0.5);
+  }
+}
+
+TEST_CASE("of many stacks that were cut off 98 % are completed, one in a thousand wrongly", "[.heavy]") {
+  for (const Program& program : Programs()) {
+    const Joined result = Measure(program, 10'000);
+    CHECK(result.Share(result.complete) >= 98);
+    CHECK(result.Share(result.wrong) <= 0.1);
+  }
+}
+
+TEST_CASE("a sampler with full dumps gives what joining needs, live", "[join]") {
+  for (const Program& program : Programs()) {
+    const testing::SampledProgram sampled(program.command, CallStack::UserDump(kDump, {.every = kEvery}), 1'000'000,
+                                          1500);
+    Unwinder unwinder({.join_bytes = 4 << 20}), alone;
+    size_t samples = 0, complete = 0, complete_alone = 0, full = 0, bytes = 0;
+    std::vector<StackFrame> frames(1000), frames_alone(1000);
+    std::vector<Sample> views;
+    for (const std::string& text : sampled.records()) {
+      const RawRecord record = testing::AsRecord(text);
+      unwinder.Add(record, sampled.layout());
+      alone.Add(record, sampled.layout());
+      const std::optional<Sample> sample = Sample::Parse(record, sampled.layout());
+      if (!sample || sample->user_registers().abi == 0) continue;
+      const UnwoundStack stack = unwinder.Unwind(*sample, frames), own = alone.Unwind(*sample, frames_alone);
+      bytes += sample->user_stack().reserved;
+      full += sample->user_stack().reserved > kDump;
+      samples += sample->user_stack().reserved == kDump;
+      complete += stack.complete() && sample->user_stack().reserved == kDump;
+      complete_alone += own.complete() && sample->user_stack().reserved == kDump;
+      if (stack.joined > 1) {
+        const UnwoundStack few = unwinder.Unwind(*sample, std::span(frames).first(own.frames + 1));
+        REQUIRE((few.frames == own.frames + 1 && few.joined == 1 && few.end == StackEnd::kLimit));
+      }
+      views.push_back(*sample);
+      // What is in the sample's own copy stays as it was; all else is marked.
+      REQUIRE(stack.frames - stack.joined == own.frames);
+      REQUIRE(own.joined == 0);
+      for (uint32_t i = 0; i < stack.frames; ++i) {
+        REQUIRE(frames[i].is_joined == (i >= own.frames));
+        if (i < own.frames) REQUIRE(frames[i] == frames_alone[i]);
+      }
+    }
+    const double share = static_cast<double>(bytes) / static_cast<double>(samples * kFull);
+    std::printf("%s, live: %zu samples and %zu full ones in %.1f %% of the bytes: %zu complete, %zu alone\n",
+                program.name.c_str(), samples, full, 100 * share, complete, complete_alone);
+    CHECK(full >= samples / kEvery / 2);
+    CHECK(share <= 0.30);
+    CHECK(complete >= samples * kLeastPercent / 100);
+    CHECK(complete_alone <= samples / 2);
+    CHECK(unwinder.stats().joined_stacks >= complete - complete_alone);
+    CHECK(unwinder.stats().join_bytes <= 4 << 20);
+    CHECK(unwinder.stats().join_bytes > 0);
+    CHECK(alone.stats().join_bytes == 0);
+
+    // Each place for a stack has had the longest when all have come to each.
+    uint64_t allocations = 0;
+    for (size_t round = 0; round <= unwind::JoinMemory::kStacks; ++round) {
+      allocations = testing::allocations_so_far;
+      for (const Sample& view : views) unwinder.Unwind(view, frames);
+    }
+    if (testing::kCountsNew) CHECK(testing::allocations_so_far == allocations);
+  }
+}
+
+TEST_CASE("a stack says how many bytes of it are needed, not one word less", "[join]") {
+  for (const Program& program : Programs()) {
+    const testing::SampledProgram sampled(program.command, CallStack::UserDump(kWhole), 1'000'000, 300);
+    Unwinder unwinder;
+    std::vector<StackFrame> whole(1000), cut(1000);
+    StackUse use;
+    std::vector<uint32_t> needed;
+    for (const std::string& text : sampled.records()) {
+      const RawRecord record = testing::AsRecord(text);
+      unwinder.Add(record, sampled.layout());
+      const std::optional<Sample> sample = Sample::Parse(record, sampled.layout());
+      if (!sample || sample->user_registers().abi == 0) continue;
+      const UnwoundStack stack = unwinder.Unwind(*sample, whole);
+      if (!stack.complete() || stack.stack_bytes == 0) continue;
+      const auto again = [&](uint32_t bytes) {
+        const std::string shorter = CutStack(text, sampled.layout(), bytes);
+        return unwinder.Unwind(*Sample::Parse(testing::AsRecord(shorter), sampled.layout()), cut);
+      };
+      REQUIRE(again(stack.stack_bytes) == stack);
+      REQUIRE(std::equal(cut.begin(), cut.begin() + stack.frames, whole.begin()));
+      REQUIRE(again(stack.stack_bytes - 8).end == (stack.stack_bytes == 8 ? StackEnd::kNoStack : StackEnd::kTruncated));
+      use.Add(stack);
+      needed.push_back(stack.stack_bytes);
+    }
+    REQUIRE(needed.size() >= 200);
+    std::sort(needed.begin(), needed.end());
+    for (const double share : {0.5, 0.9, 1.0}) {
+      const uint32_t least = needed[static_cast<size_t>(share * static_cast<double>(needed.size() - 1))];
+      const uint32_t bytes = use.BytesFor(share);
+      CHECK((bytes % 1024 == 0 && bytes >= least && bytes < least + 2048));
+    }
+  }
+}
+
+TEST_CASE("the use of stacks follows the latest ones, and those that were cut off ask for all there is", "[join]") {
+  StackUse use;
+  CHECK(use.BytesFor(0.99) == 0);
+  const auto add = [&](size_t count, StackEnd end, uint32_t bytes) {
+    for (size_t i = 0; i < count; ++i) use.Add({.frames = 1, .end = end, .stack_bytes = bytes});
+  };
+  add(99, StackEnd::kRoot, 3000);
+  CHECK((use.BytesFor(0) == 1024 && use.BytesFor(0.5) == 3072 && use.BytesFor(1) == 3072));
+  add(1, StackEnd::kTruncated, 3000);
+  CHECK((use.BytesFor(0.99) == 3072 && use.BytesFor(0.995) == kWhole && use.BytesFor(2) == kWhole));
+  add(10'000, StackEnd::kRoot, 9 << 10);
+  CHECK((use.BytesFor(0.1) == 9 << 10 && use.BytesFor(0.999) == 9 << 10));
+  add(20'000, StackEnd::kRoot, UINT32_MAX);
+  CHECK(use.BytesFor(0.5) == kWhole);
+}
+
+TEST_CASE("hostile stacks join with hostile stacks within the room for frames and memory", "[join]") {
+  constexpr size_t kMemory = 64 << 10;
+  Unwinder unwinder({.join_bytes = kMemory});
+  REQUIRE(unwinder.AddProcess(getpid()).ok());
+  std::mt19937_64 random(7);
+  const uint64_t codes[] = {reinterpret_cast<uint64_t>(&qsort), reinterpret_cast<uint64_t>(&Programs),
+                            reinterpret_cast<uint64_t>(&snprintf)};
+  const auto word = [&]() -> uint64_t {
+    return random() % 3 == 0 ? 0x7000 + random() % 4096 : codes[random() % std::size(codes)] + random() % 3000;
+  };
+  std::vector<StackFrame> frames(40);
+  size_t joined = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    std::string stack(random() % 4 == 0 ? 4096 : 8 * (random() % 40), '\0');
+    for (size_t at = 0; at < stack.size(); at += 8) {
+      const uint64_t value = random() % 8 == 0 ? 0 : word();
+      std::memcpy(stack.data() + at, &value, 8);
+    }
+    const testing::HandSample sample(static_cast<uint32_t>(getpid()),
+                                     testing::RegistersOf(word(), 0x7000 + 8 * (random() % 16), word()), stack);
+    const UnwoundStack found = unwinder.Unwind(sample.sample(), frames);
+    REQUIRE(found.frames <= frames.size());
+    REQUIRE(found.joined <= found.frames);
+    for (uint32_t k = 0; k < found.frames; ++k) REQUIRE(frames[k].is_joined == (k >= found.frames - found.joined));
+    joined += found.joined > 0;
+  }
+  CHECK(unwinder.stats().join_bytes <= kMemory);
+  CHECK(unwinder.stats().joined_stacks == joined);
+  std::printf("%zu joined of 20000 random stacks\n", joined);
+}
+
+}  // namespace
+}  // namespace perfkit
