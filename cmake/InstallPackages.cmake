@@ -13,8 +13,8 @@ unset(PERFKIT_INSTALL_PACKAGES)
 # What needs which packages. A line counts when its option is on; `always` is the core itself.
 set(PERFKIT_PACKAGES_FOR_always ninja-build pkg-config libabsl-dev libdw-dev libpfm4-dev)
 set(PERFKIT_PACKAGES_FOR_PERFKIT_BUILD_TESTS catch2 clang cpio device-tree-compiler g++-aarch64-linux-gnu
-    g++-riscv64-linux-gnu libbenchmark-dev libbenchmark-tools libgmock-dev libgtest-dev linux-perf python3
-    qemu-system-arm valgrind)
+    g++-riscv64-linux-gnu libbenchmark-dev libbenchmark-tools libdebuginfod1 libgmock-dev libgtest-dev linux-perf
+    python3 qemu-system-arm valgrind)
 set(PERFKIT_PACKAGES_FOR_PERFKIT_BUILD_EXAMPLES fonts-dejavu-core libbullet-dev libimgui-dev libsdl2-dev libsqlite3-dev
     libtbb-dev libzstd-dev)
 set(PERFKIT_PACKAGES_FOR_PERFKIT_BUILD_BENCH libbenchmark-dev libpapi-dev)

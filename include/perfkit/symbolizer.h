@@ -31,6 +31,7 @@ namespace perfkit {
 
 namespace symbolize {
 class Core;
+class DebugFetcher;
 class LineSource;
 }  // namespace symbolize
 
@@ -93,6 +94,9 @@ struct SymbolizerOptions {
   std::string proc = "/proc";
   // Reads source lines and inlined calls: perfkit::DwarfLines (dwarf_lines.h, component perfkit::dwarf), or nullptr.
   std::unique_ptr<symbolize::LineSource> (*lines)(size_t cache_bytes) = nullptr;
+  // Asks servers for separate debug files that are not here, which may take seconds: perfkit::Debuginfod (debuginfod.h,
+  // component perfkit::dwarf), or nullptr: nobody is asked.
+  std::unique_ptr<symbolize::DebugFetcher> (*fetch)() = nullptr;
   // How much may be kept of what was decoded of debug information, in all modules together.
   size_t lines_cache_bytes = 64 << 20;
 };
@@ -103,7 +107,7 @@ struct SymbolizerOptions {
 // the kernel's names when the first name of the kernel is. Files are read as they are then: one that was replaced since
 // it ran is noticed and gives no names. Allocates as it learns; a place that was named before costs some ten ns.
 //
-// Not there yet: names of code made at run time, debug files from a server (debuginfod).
+// Not there yet: names of code made at run time.
 class Symbolizer {
  public:
   explicit Symbolizer(SymbolizerOptions options = {});

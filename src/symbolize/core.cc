@@ -25,7 +25,8 @@ uint32_t NoModuleOf(CpuMode mode) {
 Core::Core(SymbolizerOptions options)
     : options_(std::move(options)),
       processes_(options_.proc, kNoModules),
-      lines_(options_.lines == nullptr ? nullptr : options_.lines(options_.lines_cache_bytes)) {}
+      lines_(options_.lines == nullptr ? nullptr : options_.lines(options_.lines_cache_bytes)),
+      fetcher_(options_.fetch == nullptr ? nullptr : options_.fetch()) {}
 
 // Modules are numbered as they are mapped; they are made here when one is asked for.
 Module& Core::ModuleAt(uint32_t number) {

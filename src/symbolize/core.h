@@ -49,6 +49,7 @@ class Core {
   };
 
   CodePlace LocateIn(const Process* process, uint64_t pc) const;
+  Helpers helpers() const { return {lines_.get(), fetcher_.get()}; }
   Module& ModuleAt(uint32_t number);
   Symbol NameInKernel(uint64_t pc);
   Symbol NameInModule(CodePlace place);
@@ -59,6 +60,7 @@ class Core {
   proc::Processes processes_;
   std::deque<Module> modules_;  // by number, as far as they were asked for; the first are what CodePlaces of none say
   const std::unique_ptr<LineSource> lines_;  // looks at the modules' bytes
+  const std::unique_ptr<DebugFetcher> fetcher_;
   KernelNames kernel_names_;
   std::unordered_map<CodePlace, Symbol, PlaceHash> names_;
   std::unordered_map<const char*, std::string> readable_;  // demangled, by where the mangled name is

@@ -38,7 +38,7 @@ Symbol Core::NameInModule(CodePlace place) {
   Module& module = ModuleAt(place.module);
   Symbol symbol{.function = {}, .module = module.name(), .offset = place.offset, .kernel = false};
   if (!module.has_file()) return symbol;
-  module.Load(options_, lines_.get());
+  module.Load(options_, helpers());
   const std::optional<uint64_t> address = module.AddressOf(place.offset);
   if (!address) return symbol;
   symbol.offset = *address;

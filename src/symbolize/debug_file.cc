@@ -75,7 +75,25 @@ std::optional<SharedLink> SharedLinkOf(const elf::Image& image) {
   return SharedLink{*name, contents->subspan(name->size() + 1)};
 }
 
+absl::StatusOr<DebugFile> FetchById(std::optional<base::Bytes> build_id, DebugFetcher& fetcher) {
+  if (!build_id || build_id->empty()) return absl::NotFoundError("without a build-id nobody can be asked for it");
+  const absl::StatusOr<std::string> path = fetcher.Fetch(*build_id);
+  if (!path.ok()) return path.status();
+  std::optional<DebugFile> file = TryFile(*path, build_id, std::nullopt);
+  if (!file) return absl::NotFoundError(absl::StrFormat("%s was fetched, and is of another build", *path));
+  return *std::move(file);
+}
+
 }  // namespace
+
+absl::StatusOr<DebugFile> FetchDebugFile(const elf::Image& image, DebugFetcher& fetcher) {
+  return FetchById(elf::BuildId(image), fetcher);
+}
+
+absl::StatusOr<DebugFile> FetchSharedDebugFile(const elf::Image& image, DebugFetcher& fetcher) {
+  const std::optional<SharedLink> link = SharedLinkOf(image);
+  return FetchById(link ? std::optional(link->build_id) : std::nullopt, fetcher);
+}
 
 std::optional<std::string> SharedDebugFileName(const elf::Image& image) {
   const std::optional<SharedLink> link = SharedLinkOf(image);

@@ -9,7 +9,9 @@
 #include <optional>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "src/elf/image.h"
+#include "src/symbolize/debug_fetcher.h"
 #include "src/sys/mapping.h"
 
 namespace perfkit::symbolize {
@@ -23,10 +25,15 @@ struct DebugFile {
 // must be the same, or (where there is none) its checksum must be what the debuglink says.
 std::optional<DebugFile> FindDebugFile(const elf::Image& image, const std::string& path, const std::string& root);
 
+// The debug file of the same build as `image` from elsewhere. NotFound when `image` has no build-id, or what came is of
+// another build; the errors of DebugFetcher::Fetch.
+absl::StatusOr<DebugFile> FetchDebugFile(const elf::Image& image, DebugFetcher& fetcher);
+
 // What several debug files have in common dwz puts into a file of its own, which .gnu_debugaltlink names ("DWZ" in
 // GDB's manual): that name, and the file, when one is here whose build-id is the one that the link says.
 std::optional<std::string> SharedDebugFileName(const elf::Image& image);
 std::optional<DebugFile> FindSharedDebugFile(const elf::Image& image, const std::string& path, const std::string& root);
+absl::StatusOr<DebugFile> FetchSharedDebugFile(const elf::Image& image, DebugFetcher& fetcher);
 
 // The checksum of .gnu_debuglink: CRC-32 of IEEE 802.3, as zlib's.
 uint32_t Crc32(base::Bytes bytes);

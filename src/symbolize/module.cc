@@ -25,22 +25,34 @@ absl::Status OnlyExported(const std::string& path, const absl::Status& why) {
 
 }  // namespace
 
-const absl::Status& Module::Load(const SymbolizerOptions& options, LineSource* lines) {
+// The vDSO is the kernel's: no package has its debug file. Nobody far away is asked for what the file has itself.
+std::optional<DebugFile> Module::GetDebugFile(const elf::Image& image, const SymbolizerOptions& options,
+                                              const Helpers& helpers) {
+  if (!id_.is_file()) return std::nullopt;
+  std::optional<DebugFile> here = FindDebugFile(image, id_.path, options.debug_root);
+  const bool has_lines = image.FindSection(".debug_info") || image.FindSection(".zdebug_info");
+  const bool has_all = image.FindSection(".symtab") && (has_lines || helpers.lines == nullptr);
+  if (here || has_all || helpers.fetcher == nullptr) return here;
+  absl::StatusOr<DebugFile> fetched = FetchDebugFile(image, *helpers.fetcher);
+  if (fetched.ok()) return *std::move(fetched);
+  fetched_ = fetched.status();
+  return std::nullopt;
+}
+
+const absl::Status& Module::Load(const SymbolizerOptions& options, const Helpers& helpers) {
   if (loaded_) return status_;
   loaded_ = true;
   absl::StatusOr<proc::ModuleFile> file = proc::ModuleFile::Open(id_, options.proc);
   if (!file.ok()) return status_ = file.status();
   const elf::Image& image = file->image();
-  // The vDSO is the kernel's: no package has its debug file.
-  std::optional<DebugFile> debug =
-      id_.is_file() ? FindDebugFile(image, id_.path, options.debug_root) : std::optional<DebugFile>();
+  std::optional<DebugFile> debug = GetDebugFile(image, options, helpers);
   std::optional<elf::Image> debug_image;
   if (debug) {
     debug_path_ = debug->path;
     if (auto parsed = elf::Image::Parse(debug->bytes.bytes()); parsed.ok()) debug_image = *parsed;
   }
-  status_ = TakeSymbols(image, debug_image ? &*debug_image : nullptr, lines);
-  if (lines != nullptr && id_.is_file()) {
+  status_ = TakeSymbols(image, debug_image ? &*debug_image : nullptr, helpers.lines);
+  if (helpers.lines != nullptr && id_.is_file()) {
     file_ = *std::move(file);
     debug_ = std::move(debug);
   }

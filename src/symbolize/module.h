@@ -17,6 +17,12 @@
 
 namespace perfkit::symbolize {
 
+// Who does what the core does not; each may be null.
+struct Helpers {
+  LineSource* lines = nullptr;
+  DebugFetcher* fetcher = nullptr;
+};
+
 // Code that no file holds has no names, but for the vDSO's.
 class Module {
  public:
@@ -26,15 +32,15 @@ class Module {
   bool has_file() const { return id_.is_file() || id_.is_vdso(); }
 
   // Reads the file, once; every later call gives the same answer. What proc::ModuleFile::Open says when that cannot be
-  // done. With `lines` the file is kept for that, and symbols that are packed are unpacked by it.
-  const absl::Status& Load(const SymbolizerOptions& options, LineSource* lines);
+  // done. For `lines` the file is kept; it unpacks symbols that are packed, and `fetcher` gets what is not here.
+  const absl::Status& Load(const SymbolizerOptions& options, const Helpers& helpers);
   bool loaded() const { return loaded_; }
   const absl::Status& status() const { return status_; }
   const std::string& debug_path() const { return debug_path_; }
   size_t symbols() const { return table_.size(); }
 
-  // After Load: opens it in `lines`, under the number that the caller has for it, once.
-  const absl::Status& OpenLines(const SymbolizerOptions& options, LineSource* lines, uint32_t number);
+  // After Load: opens it in helpers.lines, under the number that the caller has for it, once.
+  const absl::Status& OpenLines(const SymbolizerOptions& options, const Helpers& helpers, uint32_t number);
   const absl::Status& lines_status() const { return lines_status_; }
 
   // After Load. Where the byte at `offset` of the file is loaded, before relocation; nothing when that is no code.
@@ -43,12 +49,15 @@ class Module {
 
  private:
   absl::Status TakeSymbols(const elf::Image& image, const elf::Image* debug, LineSource* lines);
-  absl::Status OpenSections(const SymbolizerOptions& options, LineSource& lines, uint32_t number);
+  std::optional<DebugFile> GetDebugFile(const elf::Image& image, const SymbolizerOptions& options,
+                                        const Helpers& helpers);
+  absl::Status OpenSections(const SymbolizerOptions& options, const Helpers& helpers, uint32_t number);
 
   proc::ModuleId id_;
   bool loaded_ = false;
   absl::Status status_;
   std::string debug_path_;
+  absl::Status fetched_;  // why there is no debug file from elsewhere; OK where nobody was asked
   bool lines_opened_ = false;
   absl::Status lines_status_;
   // What a LineSource looks at: the file, its separate debug file, and what that has in common with others.

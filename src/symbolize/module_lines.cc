@@ -29,11 +29,16 @@ bool HasEntries(const std::vector<DebugSection>& sections) {
 }
 
 // What a person can do about it, wherever they are.
-absl::Status NoDebugInformation(const std::string& path, const elf::Image& image, const std::string& root) {
+absl::Status NoDebugInformation(const std::string& path, const elf::Image& image, const std::string& root,
+                                const absl::Status& fetched) {
   const base::Bytes id = elf::BuildId(image).value_or(base::Bytes());
   std::string places = root.empty() ? std::string() : " below " + root;
-  if (!id.empty())
-    places += absl::StrFormat(" (build-id %s: `debuginfod-find debuginfo` fetches it)", elf::HexText(id));
+  if (!fetched.ok()) {
+    places += absl::StrFormat(" (%s)", fetched.message());
+  } else if (!id.empty()) {
+    places += absl::StrFormat(" (build-id %s: SymbolizerOptions{.fetch = perfkit::Debuginfod} asks servers for it)",
+                              elf::HexText(id));
+  }
   return absl::Status(absl::StatusCode::kNotFound,
                       absl::StrFormat("%s has no debug information: compile it with -g, or install its separate debug "
                                       "file%s (Debian: PACKAGE-dbgsym, named by find-dbgsym-packages)",
@@ -42,9 +47,9 @@ absl::Status NoDebugInformation(const std::string& path, const elf::Image& image
 
 }  // namespace
 
-const absl::Status& Module::OpenLines(const SymbolizerOptions& options, LineSource* lines, uint32_t number) {
+const absl::Status& Module::OpenLines(const SymbolizerOptions& options, const Helpers& helpers, uint32_t number) {
   if (std::exchange(lines_opened_, true)) return lines_status_;
-  if (lines == nullptr) {
+  if (helpers.lines == nullptr) {
     lines_status_ =
         absl::Status(absl::StatusCode::kUnimplemented,
                      "source lines and inlined calls are read by the component perfkit::dwarf: link it, and "
@@ -52,13 +57,13 @@ const absl::Status& Module::OpenLines(const SymbolizerOptions& options, LineSour
   } else if (!file_) {
     lines_status_ = status_.ok() ? absl::NotFoundError("code of no file has no lines") : status_;
   } else {
-    lines_status_ = OpenSections(options, *lines, number);
+    lines_status_ = OpenSections(options, helpers, number);
   }
   return lines_status_;
 }
 
 // The separate file has them all where there is one, and else the file itself may.
-absl::Status Module::OpenSections(const SymbolizerOptions& options, LineSource& lines, uint32_t number) {
+absl::Status Module::OpenSections(const SymbolizerOptions& options, const Helpers& helpers, uint32_t number) {
   const elf::Image& image = file_->image();
   std::vector<DebugSection> sections = DebugSections(image), shared;
   elf::Image with_lines = image;
@@ -71,14 +76,18 @@ absl::Status Module::OpenSections(const SymbolizerOptions& options, LineSource& 
       path = debug_->path;
     }
   }
-  if (!HasEntries(sections)) return NoDebugInformation(id_.path, image, options.debug_root);
+  if (!HasEntries(sections)) return NoDebugInformation(id_.path, image, options.debug_root, fetched_);
   const std::optional<std::string> shared_name = SharedDebugFileName(with_lines);
   if (shared_name) {
     shared_ = FindSharedDebugFile(with_lines, path, options.debug_root);
+    if (!shared_ && helpers.fetcher != nullptr) {
+      absl::StatusOr<DebugFile> far = FetchSharedDebugFile(with_lines, *helpers.fetcher);
+      if (far.ok()) shared_ = *std::move(far);
+    }
     const auto parsed = elf::Image::Parse(shared_ ? shared_->bytes.bytes() : base::Bytes());
     if (parsed.ok()) shared = DebugSections(*parsed);
   }
-  absl::Status opened = lines.Open(number, sections, shared);
+  absl::Status opened = helpers.lines->Open(number, sections, shared);
   if (!opened.ok()) {
     return absl::Status(opened.code(), absl::StrFormat("lines of %s: %s", path, std::string(opened.message())));
   }

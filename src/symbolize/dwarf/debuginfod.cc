@@ -1,0 +1,97 @@
+// Asks debuginfod servers by elfutils' client, which is loaded when it is needed: most programs never do.
+#include "perfkit/debuginfod.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include <string>
+
+#include "absl/strings/str_format.h"
+#include "src/elf/notes.h"
+#include "src/symbolize/debug_fetcher.h"
+#include "src/sys/fd.h"
+
+namespace perfkit::symbolize::dwarf {
+namespace {
+
+// elfutils' debuginfod.h: the client is opaque, an id is bytes and their number, and what is returned is a descriptor
+// or minus an errno.
+struct Client {
+  void* (*begin)() = nullptr;
+  int (*find_debuginfo)(void* client, const unsigned char* build_id, int bytes, char** path) = nullptr;
+  void (*end)(void* client) = nullptr;
+
+  bool complete() const { return begin != nullptr && find_debuginfo != nullptr && end != nullptr; }
+};
+
+template <class Function>
+void Find(void* library, const char* name, Function*& function) {
+  function = reinterpret_cast<Function*>(dlsym(library, name));
+}
+
+// Stays loaded: what it uses for HTTP keeps threads and handlers of its own.
+Client LoadClient() {
+  Client client;
+  void* const library = dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (library == nullptr) return client;
+  Find(library, "debuginfod_begin", client.begin);
+  Find(library, "debuginfod_find_debuginfo", client.find_debuginfo);
+  Find(library, "debuginfod_end", client.end);
+  return client;
+}
+
+class Fetcher : public DebugFetcher {
+ public:
+  ~Fetcher() override {
+    if (session_ != nullptr) client_.end(session_);
+  }
+
+  absl::StatusOr<std::string> Fetch(base::Bytes build_id) override {
+    if (absl::Status status = Begin(); !status.ok()) return status;
+    char* path = nullptr;
+    const auto* const id = reinterpret_cast<const unsigned char*>(build_id.data());
+    const int found = client_.find_debuginfo(session_, id, static_cast<int>(build_id.size()), &path);
+    if (found < 0) return Explain(-found, build_id);
+    const sys::OwnedFd file(found);  // read by its path, as all files are
+    std::string result(path);
+    free(path);
+    return result;
+  }
+
+ private:
+  absl::Status Begin() {
+    const char* const urls = getenv("DEBUGINFOD_URLS");
+    if (urls == nullptr || *urls == '\0') {
+      return absl::FailedPreconditionError(
+          "debuginfod: DEBUGINFOD_URLS names no server (Debian's: https://debuginfod.debian.net)");
+    }
+    if (session_ != nullptr) return absl::OkStatus();
+    client_ = LoadClient();
+    if (!client_.complete()) {
+      return absl::UnavailableError("debuginfod: libdebuginfod.so.1 cannot be loaded (Debian: libdebuginfod1)");
+    }
+    session_ = client_.begin();
+    if (session_ == nullptr) return absl::ResourceExhaustedError("debuginfod: its client cannot begin");
+    return absl::OkStatus();
+  }
+
+  static absl::Status Explain(int error, base::Bytes build_id) {
+    const std::string asked =
+        absl::StrFormat("debuginfod: asking %s for build-id %s", getenv("DEBUGINFOD_URLS"), elf::HexText(build_id));
+    if (error == ENOENT) return absl::NotFoundError(asked + ": none of them has it");
+    return absl::ErrnoToStatus(error, asked);
+  }
+
+  Client client_;
+  void* session_ = nullptr;
+};
+
+}  // namespace
+}  // namespace perfkit::symbolize::dwarf
+
+namespace perfkit {
+
+std::unique_ptr<symbolize::DebugFetcher> Debuginfod() { return std::make_unique<symbolize::dwarf::Fetcher>(); }
+
+}  // namespace perfkit
