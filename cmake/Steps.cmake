@@ -10,6 +10,15 @@ function(step what)
   endif()
 endfunction()
 
+# quiet_step(<what it does> <command> <argument>...): what it printed is shown if it fails, for nobody reads it otherwise.
+function(quiet_step what)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE failed COMMAND_ECHO STDOUT OUTPUT_VARIABLE out ERROR_VARIABLE out)
+  if(failed)
+    message("${out}")
+    message(FATAL_ERROR "cannot ${what} (${failed})")
+  endif()
+endfunction()
+
 # step_must_fail(<what it tries> <regex of what it must print> <command> <argument>...)
 function(step_must_fail what regex)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE failed COMMAND_ECHO STDOUT OUTPUT_VARIABLE out ERROR_VARIABLE out)

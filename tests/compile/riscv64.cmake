@@ -3,25 +3,16 @@
 #
 # Debian has no Abseil for riscv64 that one could count on: its headers are the same ones on every architecture, so this
 # machine's serve. They come by a link from a folder of their own, with nothing else of this machine in it.
+include("${CMAKE_CURRENT_LIST_DIR}/Folders.cmake")
 file(REMOVE_RECURSE "${BUILD}")
 file(MAKE_DIRECTORY "${BUILD}/include")
 file(CREATE_LINK "${ABSL}/absl" "${BUILD}/include/absl" SYMBOLIC)
 set(flags -std=c++20 -O1 -Wall -Wextra -Wpedantic -Werror -Wno-missing-field-initializers -isystem "${BUILD}/include"
           "-I${SOURCE}" "-I${SOURCE}/include")
 
-# One file a folder, as a fast build does, is many times faster; hence no warning of unnamed namespaces in headers.
-list(APPEND flags -Wno-subobject-linkage)
-file(GLOB_RECURSE sources "${SOURCE}/src/*.cc")
-list(FILTER sources EXCLUDE REGEX "/src/(event/pfm|unwind/dwarf|symbolize/dwarf|benchmark)/")
-set(folders "")
-foreach(source IN LISTS sources)
-  cmake_path(GET source PARENT_PATH folder)
-  cmake_path(RELATIVE_PATH folder BASE_DIRECTORY "${SOURCE}")
-  string(REPLACE "/" "_" name "${folder}")
-  file(APPEND "${BUILD}/${name}.cc" "#include \"${source}\"\n")
-  list(APPEND folders "${name}")
-endforeach()
-list(REMOVE_DUPLICATES folders)
+list(APPEND flags -Wno-subobject-linkage)  # a folder's unnamed namespaces look like those of a header
+file(GLOB_RECURSE testing "${SOURCE}/src/testing/*.cc")  # the one component that needs nothing
+folder_sources(folders "${SOURCE}" "${BUILD}" ${testing})
 list(LENGTH folders count)
 if(count LESS 15)
   message(FATAL_ERROR "only ${count} folders in ${SOURCE}/src")

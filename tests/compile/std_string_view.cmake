@@ -1,6 +1,7 @@
 # Compiles everything against an Abseil whose string_view, optional, any and variant are the standard ones, as Abseil
 # itself chooses for C++17 and later; Debian's has types of its own. A copy of its headers, with options.h patched.
 #   cmake -DCXX= -DSOURCE= -DBUILD= -DABSL= -P std_string_view.cmake
+include("${CMAKE_CURRENT_LIST_DIR}/Folders.cmake")
 file(REMOVE_RECURSE "${BUILD}")
 file(COPY "${ABSL}/absl" DESTINATION "${BUILD}/include")
 set(options "${BUILD}/include/absl/base/options.h")
@@ -11,19 +12,9 @@ if(NOT text MATCHES "USE_STD_STRING_VIEW 1")
 endif()
 file(WRITE "${options}" "${text}")
 
-# A syntax check is enough to see whether the types fit, and one file a folder is many times faster than one a source.
-file(GLOB_RECURSE sources "${SOURCE}/src/*.cc" "${SOURCE}/tests/consumer/project/consumer.cc")
-list(FILTER sources EXCLUDE REGEX "/src/(event/pfm|unwind/dwarf|symbolize/dwarf|benchmark|testing)/")
-set(folders "")
-foreach(source IN LISTS sources)
-  cmake_path(GET source PARENT_PATH folder)
-  cmake_path(RELATIVE_PATH folder BASE_DIRECTORY "${SOURCE}")
-  string(REPLACE "/" "_" name "${folder}")
-  file(APPEND "${BUILD}/${name}.cc" "#include \"${source}\"\n")
-  list(APPEND folders "${name}")
-endforeach()
-list(REMOVE_DUPLICATES folders)
+folder_sources(folders "${SOURCE}" "${BUILD}" "${SOURCE}/tests/consumer/project/consumer.cc")
 foreach(name IN LISTS folders)
+  # A syntax check is enough to see whether the types fit.
   # -H: the patched options.h must be the one that is read, not a mixture.
   execute_process(COMMAND ${CXX} -std=c++20 -fsyntax-only -H "-I${BUILD}/include" "-I${SOURCE}" "-I${SOURCE}/include"
                           "${BUILD}/${name}.cc" RESULT_VARIABLE failed ERROR_VARIABLE out)

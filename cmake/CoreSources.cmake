@@ -1,0 +1,12 @@
+# perfkit_core_sources(<variable> <folder of the project> [CONFIGURE_DEPENDS])
+#
+# The sources of the core: all in src/ that belong to no optional component. Also for scripts that compile the core in
+# other ways (tests/compile).
+set(PERFKIT_COMPONENT_FOLDERS event/pfm unwind/dwarf symbolize/dwarf benchmark testing)
+
+function(perfkit_core_sources variable project)
+  file(GLOB_RECURSE sources ${ARGN} "${project}/src/*.cc")
+  list(JOIN PERFKIT_COMPONENT_FOLDERS "|" folders)
+  list(FILTER sources EXCLUDE REGEX "/src/(${folders})/")
+  set(${variable} "${sources}" PARENT_SCOPE)
+endfunction()
