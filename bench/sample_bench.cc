@@ -1,6 +1,7 @@
 // What a sampler costs those who run it. The names of the cases are a contract.
 //
 //   gate_cases.cc         pausing and resuming, to one getppid; taking a snapshot
+//   live_cases.cc         what the sampled thread pays for a sample, by the kind of its stack
 //   throughput_cases.cc   the reader's CPU time for each record, from the kernel to the visitor
 //
 //   --throughput_seconds=60   how long these run; 0.3 without it

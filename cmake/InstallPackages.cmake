@@ -17,7 +17,8 @@ set(PERFKIT_PACKAGES_FOR_PERFKIT_BUILD_TESTS catch2 clang cpio device-tree-compi
     python3 qemu-system-arm valgrind)
 set(PERFKIT_PACKAGES_FOR_PERFKIT_BUILD_EXAMPLES fonts-dejavu-core libbullet-dev libimgui-dev libsdl2-dev libsqlite3-dev
     libtbb-dev libzstd-dev)
-set(PERFKIT_PACKAGES_FOR_PERFKIT_BUILD_BENCH libbenchmark-dev libpapi-dev)
+set(PERFKIT_PACKAGES_FOR_PERFKIT_BUILD_BENCH clang g++ libbenchmark-dev libpapi-dev libsqlite3-dev libunwind-dev perl
+    python3 sqlite3 xz-utils)
 
 # Sets `out` to those of the wanted packages that dpkg does not list as installed.
 function(perfkit_missing_packages out)

@@ -1,7 +1,8 @@
 // The table of bars, once: the checker, the document and the test read it from here.
 #include "bench/check/bars.h"
 
-#include <iterator>
+#include <algorithm>
+#include <cmath>
 
 namespace bench {
 namespace {
@@ -93,20 +94,82 @@ constexpr Bar kSampleBars[] = {
     {"Gate/pair", "Gate/getppid", 5, "pausing and resuming a running sampler, to one getppid"},
     {"Snapshot512K", nullptr, 50'000, "a snapshot of 512 KiB: the switch, wall time"},
     {"Throughput/1Mps", nullptr, 30, "the reader's CPU time a record at 1 M/s, none lost: 30 ns are 3 % of a core"},
+    {"Live/handler", "Live/dump16k", 1, "a live stack, to the sampled thread: to a copy of 16 KiB of it"},
+    {.name = "Live/handler",
+     .floor = nullptr,
+     .limit = 0.001,
+     .what = "live stacks that do not reach their root, of all",
+     .counter = "cut"},
 };
 
 constexpr const char* kSampleNames[] = {
-    "Gate/getppid", "Gate/pair", "Snapshot512K", "Throughput/1Mps", "Throughput/apart", "Throughput/merged",
+    "Gate/getppid",      "Gate/pair", "Snapshot512K", "Throughput/1Mps", "Throughput/apart",
+    "Throughput/merged", "Live/none", "Live/dump16k", "Live/signal",     "Live/handler",
 };
 
 constexpr Bar kSymbolizeBars[] = {
     {"Symbol/name", "Symbol/dwfl_addrinfo", 0.0005, "the name of a place that is new, to dwfl_module_addrinfo"},
     {"Symbol/memo", "Symbol/dwfl_addrinfo", 0.0001, "the name of one that was named before, to the same"},
+    {"Symbol/inline", "Symbol/dwarf_getscopes", 0.0005, "inlined calls and lines of a place that is new, to libdw's"},
+    {"Symbol/inline_cold", "Symbol/dwarf_getscopes", 0.025, "the same, when nothing has been read yet"},
 };
 
 constexpr const char* kSymbolizeNames[] = {
     "Symbol/name",        "Symbol/memo",          "Symbol/inline",
     "Symbol/inline_cold", "Symbol/dwfl_addrinfo", "Symbol/dwarf_getscopes",
+};
+
+constexpr Bar kUnwindBars[] = {
+    {"Unwind/*/perfkit", "Unwind/*/libdwfl", 1.0 / 80, "a stack again and again, to libdwfl"},
+    {"Unwind/*/perfkit", "Unwind/*/libunwind", 1.0 / 50, "the same, to libunwind"},
+    {"Stream/*/perfkit_batch", "Stream/*/libdwfl", 1.0 / 30, "stacks in the order in which they came, in batches"},
+    {"Cold/clang/perfkit_batch", "Cold/clang/libdwfl", 0.1, "the first 2,500 stacks of a compiler, everything new"},
+    {.name = "Cold/clang/perfkit_batch",
+     .floor = nullptr,
+     .limit = 2 << 20,
+     .what = "the heap that this takes",
+     .counter = "heap_bytes"},
+    {.name = "Unwind/*/perfkit", .floor = nullptr, .limit = 0, .what = "allocations a stack", .counter = "allocations"},
+    {.name = "Stream/*/perfkit_batch",
+     .floor = nullptr,
+     .limit = 0,
+     .what = "the same in batches",
+     .counter = "allocations"},
+    {.name = "Join/sqlite3_short",
+     .floor = nullptr,
+     .limit = 0.02,
+     .what = "short dumps that joining leaves incomplete, of SQLite's",
+     .counter = "incomplete"},
+    {.name = "Join/python3_short",
+     .floor = nullptr,
+     .limit = 0.02,
+     .what = "the same of Python's",
+     .counter = "incomplete"},
+    {.name = "Join/sqlite3_short",
+     .floor = nullptr,
+     .limit = 0.3,
+     .what = "the bytes that this takes, of dumps of 32 KiB",
+     .counter = "bytes"},
+    {.name = "Join/python3_short", .floor = nullptr, .limit = 0.3, .what = "the same of Python's", .counter = "bytes"},
+};
+
+constexpr const char* kUnwindNames[] = {
+    "Unwind/sqlite3/perfkit", "Unwind/sqlite3/perfkit_batch", "Unwind/sqlite3/libdwfl", "Unwind/sqlite3/libunwind",
+    "Stream/sqlite3/perfkit", "Stream/sqlite3/perfkit_batch", "Stream/sqlite3/libdwfl", "Stream/sqlite3/libunwind",
+    "Unwind/python3/perfkit", "Unwind/python3/perfkit_batch", "Unwind/python3/libdwfl", "Unwind/python3/libunwind",
+    "Stream/python3/perfkit", "Stream/python3/perfkit_batch", "Stream/python3/libdwfl", "Stream/python3/libunwind",
+    "Unwind/cc1plus/perfkit", "Unwind/cc1plus/perfkit_batch", "Unwind/cc1plus/libdwfl", "Unwind/cc1plus/libunwind",
+    "Stream/cc1plus/perfkit", "Stream/cc1plus/perfkit_batch", "Stream/cc1plus/libdwfl", "Stream/cc1plus/libunwind",
+    "Unwind/clang/perfkit",   "Unwind/clang/perfkit_batch",   "Unwind/clang/libdwfl",   "Unwind/clang/libunwind",
+    "Stream/clang/perfkit",   "Stream/clang/perfkit_batch",   "Stream/clang/libdwfl",   "Stream/clang/libunwind",
+    "Unwind/xz/perfkit",      "Unwind/xz/perfkit_batch",      "Unwind/xz/libdwfl",      "Unwind/xz/libunwind",
+    "Stream/xz/perfkit",      "Stream/xz/perfkit_batch",      "Stream/xz/libdwfl",      "Stream/xz/libunwind",
+    "Unwind/perl/perfkit",    "Unwind/perl/perfkit_batch",    "Unwind/perl/libdwfl",    "Unwind/perl/libunwind",
+    "Stream/perl/perfkit",    "Stream/perl/perfkit_batch",    "Stream/perl/libdwfl",    "Stream/perl/libunwind",
+    "Unwind/cmake/perfkit",   "Unwind/cmake/perfkit_batch",   "Unwind/cmake/libdwfl",   "Unwind/cmake/libunwind",
+    "Stream/cmake/perfkit",   "Stream/cmake/perfkit_batch",   "Stream/cmake/libdwfl",   "Stream/cmake/libunwind",
+    "Cold/clang/perfkit",     "Cold/clang/perfkit_batch",     "Cold/clang/libdwfl",     "Cold/clang/libunwind",
+    "Join/sqlite3_short",     "Join/python3_short",
 };
 
 constexpr Method kUsual{.repetitions = 21, .min_seconds = 0.03};
@@ -116,20 +179,59 @@ constexpr Suite kSuites[] = {
     {"ring_bench", kUsual, kRingBars, kRingNames},
     {"sample_bench", {.repetitions = 11, .min_seconds = 0.03}, kSampleBars, kSampleNames, "--throughput_seconds=60"},
     {"symbolize_bench", {.repetitions = 11, .min_seconds = 0.03}, kSymbolizeBars, kSymbolizeNames},
+    {"unwind_bench", {.repetitions = 11, .min_seconds = 0.03}, kUnwindBars, kUnwindNames},
     // Short cases and a bar of a hundredth: many small samples, so that a burst of other work hits all alike.
     {"adapter_bench", {.repetitions = 61, .min_seconds = 0.005}, kAdapterBars, kAdapterNames},
 };
+
+// What is held of one case; nothing: it was not measured.
+std::optional<double> Held(const Results& results, std::string_view name, const Bar& bar) {
+  if (bar.counter != nullptr) return CounterOf(results, name, bar.counter);
+  const auto held = QuantileOf(results, name, bar.quantile);
+  if (bar.floor == nullptr || !held) return held;
+  const std::string_view pattern = bar.name;
+  const size_t before = pattern.find('*');
+  std::string floor = bar.floor;
+  if (before != pattern.npos) {
+    floor.replace(floor.find('*'), 1, name.substr(before, name.size() - (pattern.size() - 1)));
+  }
+  const auto to = QuantileOf(results, floor, bar.quantile);
+  return to && *to > 0 ? std::optional(*held / *to) : std::nullopt;
+}
+
+// Of all workloads that were there: one that was measured on one side only makes the bar unmeasured.
+std::optional<double> HeldOfAll(const Results& results, const Bar& bar) {
+  size_t workloads = 0;
+  double logarithms = 0, most = 0;
+  for (const auto& [name, measured] : results) {
+    if (!Matches(bar.name, name) || measured.ns.empty()) continue;
+    const std::optional<double> held = Held(results, name, bar);
+    if (!held) return std::nullopt;
+    ++workloads;
+    logarithms += std::log(*held);
+    most = std::max(most, *held);
+  }
+  if (workloads < kLeastWorkloads) return std::nullopt;
+  return bar.counter != nullptr ? most : std::exp(logarithms / static_cast<double>(workloads));
+}
 
 }  // namespace
 
 std::span<const Suite> Suites() { return kSuites; }
 
+bool Matches(std::string_view pattern, std::string_view name) {
+  const size_t star = pattern.find('*');
+  if (star == pattern.npos) return name == pattern;
+  const std::string_view before = pattern.substr(0, star), after = pattern.substr(star + 1);
+  return name.size() > before.size() + after.size() && name.starts_with(before) && name.ends_with(after) &&
+         name.find('/', star) == name.size() - after.size();
+}
+
 std::vector<Judged> Judge(const Results& results, std::span<const Bar> bars) {
   std::vector<Judged> judged;
   for (const Bar& bar : bars) {
-    const auto held = QuantileOf(results, bar.name, bar.quantile);
-    const auto floor = bar.floor == nullptr ? std::optional(1.0) : QuantileOf(results, bar.floor, bar.quantile);
-    judged.push_back({&bar, held && floor && *floor > 0 ? std::optional(*held / *floor) : std::nullopt});
+    const bool of_all = std::string_view(bar.name).find('*') != std::string_view::npos;
+    judged.push_back({&bar, of_all ? HeldOfAll(results, bar) : Held(results, bar.name, bar)});
   }
   return judged;
 }

@@ -40,22 +40,26 @@ std::string_view CaseOf(std::string_view run_name) {
 // One entry of the array "benchmarks", as far as it has been read.
 struct Entry {
   std::string name, error;
-  std::optional<double> ns;
+  std::map<std::string, double, std::less<>> numbers;
   bool iteration = false, manual = false;
 
   void Take(const Line& line) {
     if (line.key == "run_name") name = CaseOf(line.value), manual = line.value.ends_with(kManualTime);
     if (line.key == "run_type") iteration = line.value == "iteration";
     if (line.key == "error_message") error = line.value;
-    if (line.key != (manual ? "real_time" : "cpu_time")) return;
     double value = 0;
-    if (std::from_chars(line.value.data(), line.value.data() + line.value.size(), value).ec == std::errc()) ns = value;
+    const char* const end = line.value.data() + line.value.size();
+    const auto [parsed, failed] = std::from_chars(line.value.data(), end, value);
+    if (failed == std::errc() && parsed == end) numbers.emplace(line.key, value);
   }
   void FinishInto(Results& results) const {
     if (name.empty() || !iteration) return;
     Case& measured = results[name];
+    const auto time = numbers.find(manual ? "real_time" : "cpu_time");
     if (!error.empty()) measured.error = error;
-    if (error.empty() && ns) measured.ns.push_back(*ns);
+    if (!error.empty() || time == numbers.end()) return;
+    measured.ns.push_back(time->second);
+    for (const auto& [key, value] : numbers) measured.counters[key].push_back(value);
   }
 };
 
@@ -68,6 +72,14 @@ std::optional<double> QuantileOf(const Results& results, std::string_view name, 
 }
 
 std::optional<double> Median(const Results& results, std::string_view name) { return QuantileOf(results, name, 0.5); }
+
+std::optional<double> CounterOf(const Results& results, std::string_view name, std::string_view counter) {
+  const auto found = results.find(name);
+  if (found == results.end()) return std::nullopt;
+  const auto values = found->second.counters.find(counter);
+  if (values == found->second.counters.end()) return std::nullopt;
+  return Quantile(values->second, 0.5);
+}
 
 double Spread(const Case& measured) {
   if (measured.ns.empty()) return 0;

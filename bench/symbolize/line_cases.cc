@@ -15,9 +15,15 @@
 namespace bench {
 namespace {
 
+// Asked for once: a system call for each place would be a part of what is measured.
+uint32_t ThisPid() {
+  static const auto pid = static_cast<uint32_t>(getpid());
+  return pid;
+}
+
 perfkit::Symbolizer WithLines() {
   perfkit::Symbolizer symbolizer({.demangle = false, .lines = perfkit::DwarfLines});
-  if (!symbolizer.AddProcess(getpid()).ok()) std::abort();
+  if (!symbolizer.AddProcess(static_cast<pid_t>(ThisPid())).ok()) std::abort();
   return symbolizer;
 }
 
@@ -29,7 +35,7 @@ const std::vector<uint64_t>& ManyPlaces() {
     std::vector<uint64_t> found;
     for (uint64_t i = 0; found.size() < kManyPlaces && i < 100 * kManyPlaces; ++i) {
       const uint64_t pc = PlaceIn(ThisProgram(), i);
-      const auto frames = symbolizer.Inlined(symbolizer.Locate(static_cast<uint32_t>(getpid()), pc));
+      const auto frames = symbolizer.Inlined(symbolizer.Locate(ThisPid(), pc));
       if (frames[0].line > 0 && !frames[0].function.empty()) found.push_back(pc);
     }
     return found;
@@ -46,7 +52,7 @@ const std::vector<uint64_t>& Places() {
 constexpr char kNoLines[] = "this program was compiled without -g";
 
 size_t Ask(perfkit::Symbolizer& symbolizer, uint64_t pc) {
-  return symbolizer.Inlined(symbolizer.Locate(static_cast<uint32_t>(getpid()), pc)).size();
+  return symbolizer.Inlined(symbolizer.Locate(ThisPid(), pc)).size();
 }
 
 // Units are decoded, places are not remembered: there are more of them than the Symbolizer keeps the calls of.

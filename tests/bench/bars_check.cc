@@ -76,6 +76,64 @@ TEST_CASE("bars: what is no output of the benchmark is no result") {
   }
 }
 
+TEST_CASE("bars: a case's counters are read beside its time") {
+  std::string entry = Entry("Unwind/xz/perfkit", "3.0e+02");
+  entry.insert(entry.find("      \"time_unit\""), "      \"allocations\": 2.5e-01,\n      \"label\": \"12 x\",\n");
+  const auto results = bench::ParseResults(Json(entry));
+  REQUIRE(results);
+  CHECK(bench::Median(*results, "Unwind/xz/perfkit") == 300);
+  CHECK(bench::CounterOf(*results, "Unwind/xz/perfkit", "allocations") == 0.25);
+  CHECK(!bench::CounterOf(*results, "Unwind/xz/perfkit", "label"));
+  CHECK(!bench::CounterOf(*results, "Unwind/xz/libdwfl", "allocations"));
+}
+
+TEST_CASE("bars: a star is one word, and never none") {
+  CHECK(bench::Matches("Unwind/*/perfkit", "Unwind/xz/perfkit"));
+  CHECK(!bench::Matches("Unwind/*/perfkit", "Unwind/xz/perfkit_batch"));
+  CHECK(!bench::Matches("Unwind/*/perfkit", "Stream/xz/perfkit"));
+  CHECK(!bench::Matches("Unwind/*/perfkit", "Unwind//perfkit"));
+  CHECK(!bench::Matches("Unwind/*/perfkit", "Unwind/perfkit"));
+  CHECK(!bench::Matches("Unwind/*/perfkit", "Unwind/a/b/perfkit"));
+  CHECK(bench::Matches("Gate/pair", "Gate/pair"));
+  CHECK(!bench::Matches("Gate/pair", "Gate/pairs"));
+}
+
+namespace {
+
+// As many workloads as a bar of all needs; the names of all bars' cases in one of them.
+std::string In(const char* pattern, size_t workload) {
+  std::string name = pattern;
+  if (const size_t star = name.find('*'); star != name.npos) name.replace(star, 1, "w" + std::to_string(workload));
+  return name;
+}
+
+}  // namespace
+
+TEST_CASE("bars: of all workloads the geometric mean, or the largest counter, or nothing where one is missing") {
+  const bench::Bar time{"Unwind/*/perfkit", "Unwind/*/libdwfl", 0.5, "time"};
+  const bench::Bar counter{
+      .name = "Unwind/*/perfkit", .floor = nullptr, .limit = 0, .what = "allocations", .counter = "allocations"};
+  const std::vector<bench::Bar> bars = {time, counter};
+  bench::Results results;
+  for (size_t i = 0; i < bench::kLeastWorkloads; ++i) {
+    CHECK(!bench::Judge(results, bars)[0].ratio);
+    CHECK(!bench::Judge(results, bars)[1].ratio);
+    bench::Case& held = results[In(time.name, i)];
+    held.ns = {i == 0 ? 32.0 : 1.0};
+    held.counters["allocations"] = {i == 1 ? 3.0 : 0.0};
+    results[In(time.floor, i)].ns = {1};
+  }
+  CHECK(bench::Judge(results, bars)[0].ratio == Approx(2));  // the fifth root of 32
+  CHECK(bench::Judge(results, bars)[1].ratio == 3);
+  // A workload that is not there at all is no matter; a peer that is not, is.
+  results[In(time.name, 9)].error = "not captured";
+  CHECK(bench::Judge(results, bars)[0].ratio == Approx(2));
+  results[In(time.floor, 0)] = {};
+  CHECK(!bench::Judge(results, bars)[0].ratio);
+  results[In(time.name, 0)].counters.clear();
+  CHECK(!bench::Judge(results, bars)[1].ratio);
+}
+
 TEST_CASE("bars: each holds at its limit and not above, and compares names of the contract") {
   const bench::Suite& suite = bench::Suites()[GENERATE(range(size_t{0}, bench::Suites().size()))];
   INFO(suite.program);
@@ -83,21 +141,28 @@ TEST_CASE("bars: each holds at its limit and not above, and compares names of th
   const auto names = suite.names;
   for (const bench::Bar& bar : bars) {
     INFO(bar.name << " to " << (bar.floor != nullptr ? bar.floor : "nothing"));
+    const bool of_all = std::string(bar.name).find('*') != std::string::npos;
     for (const char* name : {bar.name, bar.floor}) {
       if (name == nullptr) continue;
       size_t found = 0;
-      for (const char* known : names) found += std::string(known) == name;
-      CHECK(found == 1);
+      for (const char* known : names) found += bench::Matches(name, known);
+      CHECK(found >= (of_all ? bench::kLeastWorkloads : 1));
+      if (!of_all) CHECK(found == 1);
     }
-    bench::Results results;
-    const double floor = bar.floor != nullptr ? 1000 : 1;
-    if (bar.floor != nullptr) results[bar.floor].ns = {floor};
-    for (const double over : {0.999, 1.001}) {
-      results[bar.name].ns = {floor * bar.limit * over};
+    CHECK((bar.counter == nullptr || bar.floor == nullptr));
+    for (const bool above : {false, true}) {
+      bench::Results results;
+      const double floor = bar.floor != nullptr ? 1000 : 1;
+      const double value = floor * (bar.limit == 0 ? above * 0.001 : bar.limit * (above ? 1.001 : 0.999));
+      for (size_t i = 0; i < bench::kLeastWorkloads; ++i) {
+        if (bar.floor != nullptr) results[In(bar.floor, i)].ns = {floor};
+        results[In(bar.name, i)].ns = {value};
+        if (bar.counter != nullptr) results[In(bar.name, i)].counters[bar.counter] = {value};
+      }
       for (const bench::Judged& one : bench::Judge(results, bars)) {
         if (one.bar != &bar) continue;
         REQUIRE(one.ratio);
-        CHECK(one.holds() == (over < 1));
+        CHECK(one.holds() == !above);
       }
     }
   }

@@ -1,0 +1,152 @@
+// What a sample costs the thread that is sampled, in its own CPU time, at 1 kHz: with no stack, with a copy of 16 KiB
+// of it, with the signal of a live one, whose walker finds the interrupted frame only, and with the live one itself.
+//
+// On a thread of its own, as workers are: the kernel copies what lies above sp until nothing is mapped there, and above
+// the frames of a main thread that is soon, so that its dump of 16 KiB is one of 5.
+#include <benchmark/benchmark.h>
+#include <ucontext.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
+#include <memory>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "bench/sample/live_work.h"
+#include "bench/sample/source.h"
+#include "perfkit/sampler.h"
+#include "src/unwind/live_walker.h"
+
+namespace bench {
+namespace {
+
+class FlatWalker : public perfkit::unwind::LiveWalker {
+ public:
+  absl::Status Maintain() override { return absl::OkStatus(); }
+  perfkit::UnwoundStack Walk(const ucontext_t& context, std::span<perfkit::StackFrame> frames) noexcept override {
+#if defined(__x86_64__)
+    frames[0].pc = static_cast<uint64_t>(context.uc_mcontext.gregs[REG_RIP]);
+#elif defined(__aarch64__)
+    frames[0].pc = context.uc_mcontext.pc;
+#endif
+    return {.frames = 1, .end = perfkit::StackEnd::kRoot};
+  }
+  perfkit::LiveStats stats() const override { return {}; }
+  static std::unique_ptr<perfkit::unwind::LiveWalker> Make() { return std::make_unique<FlatWalker>(); }
+};
+
+double CpuSeconds(void (*run)()) {
+  const double begun = Seconds(CLOCK_THREAD_CPUTIME_ID);
+  run();
+  return Seconds(CLOCK_THREAD_CPUTIME_ID) - begun;
+}
+
+// Of the middle 60 of 100: the mean, for rounds have different numbers of samples.
+double MeanOfMost(std::vector<double>& values) {
+  std::sort(values.begin(), values.end());
+  const auto cut = static_cast<std::ptrdiff_t>(values.size() / 5);
+  const double sum = std::accumulate(values.begin() + cut, values.end() - cut, 0.0);
+  return sum / static_cast<double>(std::ssize(values) - 2 * cut);
+}
+
+// One sampler, and what it has taken.
+class Priced {
+ public:
+  explicit Priced(const perfkit::CallStack& stack) {
+    perfkit::SamplerOptions options;
+    options.events = {{.event = "cpu-clock", .rate = perfkit::Frequency{1000}}};
+    options.user_only = true;
+    options.stack = stack;
+    sampler_ = perfkit::Sampler::Open(options);
+  }
+  absl::Status status() const { return sampler_.status(); }
+
+  // Seconds that a sample costs. A round between two without samples, many times.
+  double CostOf(const LiveWork& work) {
+    constexpr int kRounds = 110;
+    std::vector<double> more;
+    const uint64_t before = taken();
+    double last = CpuSeconds(work.run);
+    for (int round = 0; round < kRounds; ++round) {
+      if (!sampler_->Start().ok()) std::abort();
+      const double with = CpuSeconds(work.run);
+      if (!sampler_->Stop().ok()) std::abort();
+      Drain();
+      (void)CpuSeconds(work.run);  // what Drain has done to the caches is nobody's
+      const double next = CpuSeconds(work.run);
+      more.push_back(with - (last + next) / 2);
+      last = next;
+    }
+    return MeanOfMost(more) * kRounds / std::max<double>(1, static_cast<double>(taken() - before));
+  }
+
+  perfkit::EventBooks books() const { return sampler_->stats().events[0]; }
+  uint64_t whole() const { return whole_; }
+  uint64_t copied_bytes() const { return copied_bytes_; }
+
+ private:
+  void Drain() {
+    sampler_->Drain([&](const perfkit::SamplerRecord& record) {
+      if (const auto stack = perfkit::LiveStack::Parse(record, sampler_->layout())) {
+        whole_ += stack->end == perfkit::StackEnd::kRoot ? 1 : 0;
+      } else if (const auto sample = perfkit::Sample::Parse(record, sampler_->layout())) {
+        copied_bytes_ += sample->user_stack().bytes.size();
+      }
+    });
+  }
+  uint64_t taken() const { return books().accounted(); }
+
+  absl::StatusOr<perfkit::Sampler> sampler_ = absl::UnknownError("not opened");
+  uint64_t whole_ = 0, copied_bytes_ = 0;
+};
+
+// What a sample costs this thread, the mean over all works; and of live stacks, how many are cut short.
+void SampleHere(benchmark::State& state, const perfkit::CallStack& stack) {
+  Priced priced(stack);
+  if (!priced.status().ok()) return state.SkipWithError(std::string(priced.status().message()).c_str());
+  for (auto _ : state) {
+    double sum = 0;
+    for (const LiveWork& work : LiveWorks()) {
+      const double cost = priced.CostOf(work);
+      state.counters[work.name] = 1e9 * cost;
+      sum += cost;
+    }
+    state.SetIterationTime(std::max(1e-9, sum / static_cast<double>(LiveWorks().size())));
+  }
+  const perfkit::EventBooks books = priced.books();
+  const auto stacks = static_cast<double>(books.stacks.delivered), whole = static_cast<double>(priced.whole());
+  state.counters["samples"] = static_cast<double>(books.accounted());
+  state.counters["lost"] = static_cast<double>(books.lost);
+  state.counters["copied"] = static_cast<double>(priced.copied_bytes()) / std::max<double>(1, books.delivered);
+  if (stack.kind != perfkit::CallStack::Kind::kLive) return;
+  if (books.stacks.accounted() != books.accounted()) state.SkipWithError("the books do not close");
+  state.counters["stacks"] = stacks;
+  state.counters["cut"] = stacks == 0 ? 1 : (stacks - whole) / stacks;
+}
+
+void SampledThread(benchmark::State& state, const perfkit::CallStack& stack) {
+  std::thread([&] { SampleHere(state, stack); }).join();
+}
+BENCHMARK_CAPTURE(SampledThread, none, perfkit::CallStack::None())->Name("Live/none")->UseManualTime()->Iterations(1);
+BENCHMARK_CAPTURE(SampledThread, dump, perfkit::CallStack::UserDump(16 << 10))
+    ->Name("Live/dump16k")
+    ->UseManualTime()
+    ->Iterations(1);
+BENCHMARK_CAPTURE(SampledThread, signal, perfkit::CallStack::Live(FlatWalker::Make))
+    ->Name("Live/signal")
+    ->UseManualTime()
+    ->Iterations(1);
+#if PERFKIT_BENCH_DWARF
+BENCHMARK_CAPTURE(SampledThread, live, perfkit::CallStack::Live(perfkit::LiveStacks))
+    ->Name("Live/handler")
+    ->UseManualTime()
+    ->Iterations(1);
+#else
+void NobodyWalks(benchmark::State& state) { state.SkipWithError("live stacks need the component perfkit::dwarf"); }
+BENCHMARK(NobodyWalks)->Name("Live/handler");
+#endif
+
+}  // namespace
+}  // namespace bench

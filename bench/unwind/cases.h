@@ -1,0 +1,9 @@
+// The cases, one for each workload and contender.
+#pragma once
+
+namespace bench {
+
+void RegisterUnwindCases();
+void RegisterJoinCases();
+
+}  // namespace bench

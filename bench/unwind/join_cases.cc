@@ -1,0 +1,64 @@
+// Stacks that were cut off, completed by what earlier ones of the thread had outside of them: how many are whole then,
+// and in how many bytes, of what full dumps of all would have taken. A round is the whole run, from nothing. How many
+// are completed wrongly needs the whole of the very same stacks: unwind_dwarf_test.
+#include <absl/strings/str_format.h>
+#include <benchmark/benchmark.h>
+
+#include <vector>
+
+#include "bench/unwind/capture_file.h"
+#include "bench/unwind/cases.h"
+#include "bench/unwind/workloads.h"
+#include "perfkit/unwinder.h"
+
+namespace bench {
+namespace {
+
+struct Completed {
+  size_t stacks = 0, whole = 0;  // of the short ones
+  uint64_t bytes = 0;            // of all
+
+  double incomplete() const { return 1 - static_cast<double>(whole) / static_cast<double>(stacks); }
+  double of_full_dumps() const { return static_cast<double>(bytes) / (static_cast<double>(stacks) * kStackBytes); }
+};
+
+Completed Complete(const Capture& capture) {
+  constexpr size_t kMemory = 8 << 20, kFrames = 1000;
+  perfkit::Unwinder unwinder({.join_bytes = kMemory});
+  std::vector<perfkit::StackFrame> frames(kFrames);
+  Completed completed;
+  for (const perfkit::RawRecord& record : capture.records()) {
+    unwinder.Add(record, capture.layout());
+    const auto sample = perfkit::Sample::Parse(record, capture.layout());
+    if (!sample || sample->user_registers().abi == 0) continue;
+    const perfkit::UnwoundStack stack = unwinder.Unwind(*sample, frames);
+    const uint64_t reserved = sample->user_stack().reserved;
+    completed.bytes += reserved;
+    if (reserved > kShortBytes) continue;
+    ++completed.stacks;
+    completed.whole += stack.complete() ? 1 : 0;
+  }
+  return completed;
+}
+
+void Join(benchmark::State& state, const Workload& workload) {
+  const auto capture = Capture::Load(CapturePath(workload));
+  if (!capture.ok()) return state.SkipWithError("not captured here: unwind_capture does that");
+  Completed completed;
+  for (auto _ : state) completed = Complete(**capture);
+  if (completed.stacks == 0) return state.SkipWithError("there is no stack in it");
+  state.counters["incomplete"] = completed.incomplete();
+  state.counters["bytes"] = completed.of_full_dumps();
+  state.counters["stacks"] = static_cast<double>(completed.stacks);
+}
+
+}  // namespace
+
+void RegisterJoinCases() {
+  for (const Workload& workload : JoinedWorkloads()) {
+    benchmark::RegisterBenchmark(absl::StrFormat("Join/%s", workload.name).c_str(),
+                                 [&](benchmark::State& state) { Join(state, workload); });
+  }
+}
+
+}  // namespace bench

@@ -1,0 +1,138 @@
+// libunwind, for another process: what it reads comes from the sample and from mapped files; what it has worked out it
+// keeps.
+#include <libunwind.h>
+
+#include "bench/unwind/contender.h"
+#include "bench/unwind/mapped_module.h"
+#include "bench/unwind/sampled_thread.h"
+
+// Exported by libunwind-<machine>, and in none of its headers: perf declares it likewise
+// (tools/perf/util/unwind-libunwind-local.c).
+#define search_unwind_table UNW_OBJ(dwarf_search_unwind_table)
+extern "C" int search_unwind_table(unw_addr_space_t space, unw_word_t ip, unw_dyn_info_t* table, unw_proc_info_t* info,
+                                   int need_unwind_info, void* argument);
+
+namespace bench {
+namespace {
+
+class LibunwindContender : public OneByOne {
+ public:
+  explicit LibunwindContender(const Capture& capture)
+      : modules_(ModulesOf(capture)), space_(unw_create_addr_space(&accessors_, 0), unw_destroy_addr_space) {
+    for (const MappedModule& module : modules_) {
+      places_.push_back({module.begin(), module.end(), &module, TableOf(module)});
+    }
+    unw_set_caching_policy(space_.get(), UNW_CACHE_GLOBAL);
+    unw_set_cache_size(space_.get(), kCachedRows, 0);
+  }
+
+  std::string error() const override { return space_ != nullptr ? "" : "libunwind makes no address space"; }
+
+ protected:
+  size_t One(const perfkit::Sample& sample) override {
+    thread_.Take(sample);
+    unw_cursor_t cursor;
+    if (unw_init_remote(&cursor, space_.get(), this) != 0) return 0;
+    size_t frames = 0;
+    do {
+      unw_word_t pc = 0;
+      if (unw_get_reg(&cursor, UNW_REG_IP, &pc) != 0 || pc == 0) break;
+      pcs_[frames++] = pc;
+    } while (frames < kMostFrames && unw_step(&cursor) > 0);
+    return frames;
+  }
+
+ private:
+  static constexpr size_t kCachedRows = 8192;  // it has 128 unless told
+
+  static int FindProcInfo(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t* info, int need_unwind_info,
+                          void* into) {
+    const Place* const place = static_cast<LibunwindContender*>(into)->PlaceOf(ip);
+    if (place == nullptr || place->table.u.rti.table_len == 0) return -UNW_ENOINFO;
+    unw_dyn_info_t table = place->table;
+    return search_unwind_table(space, ip, &table, info, need_unwind_info, into);
+  }
+  static int AccessMemory(unw_addr_space_t, unw_word_t address, unw_word_t* word, int write, void* into) {
+    auto& self = *static_cast<LibunwindContender*>(into);
+    uint64_t value = 0;
+    if (write != 0) return -UNW_EINVAL;
+    if (!self.thread_.Read(address, value)) {
+      const Place* const place = self.PlaceOf(address);
+      const std::span<const std::byte> bytes =
+          place == nullptr ? std::span<const std::byte>() : place->module->At(address);
+      if (bytes.size() < sizeof(value)) return -UNW_EINVAL;
+      std::memcpy(&value, bytes.data(), sizeof(value));
+    }
+    *word = value;
+    return 0;
+  }
+  static int AccessRegister(unw_addr_space_t, unw_regnum_t number, unw_word_t* word, int write, void* into) {
+    const SampledThread& thread = static_cast<LibunwindContender*>(into)->thread_;
+    // Its numbers are DWARF's, on both machines.
+    if (write != 0 || number < 0 || static_cast<size_t>(number) >= thread.registers.size()) return -UNW_EBADREG;
+    *word = thread.registers[static_cast<size_t>(number)];
+    return 0;
+  }
+  static void PutUnwindInfo(unw_addr_space_t, unw_proc_info_t*, void*) {}
+  static int NoDynamicInfo(unw_addr_space_t, unw_word_t*, void*) { return -UNW_ENOINFO; }
+  static int NoFloat(unw_addr_space_t, unw_regnum_t, unw_fpreg_t*, int, void*) { return -UNW_EBADREG; }
+  static int NoResume(unw_addr_space_t, unw_cursor_t*, void*) { return -UNW_EINVAL; }
+  static int NoName(unw_addr_space_t, unw_word_t, char*, size_t, unw_word_t*, void*) { return -UNW_EINVAL; }
+
+  struct Place {
+    uint64_t begin, end;
+    const MappedModule* module;
+    unw_dyn_info_t table;  // the linker's search table; of no length: there is none
+  };
+
+  // The last one is asked first: a table's words are read one after the other.
+  const Place* PlaceOf(uint64_t address) {
+    if (last_ != nullptr && address >= last_->begin && address < last_->end) return last_;
+    const auto after = std::upper_bound(places_.begin(), places_.end(), address,
+                                        [](uint64_t wanted, const Place& place) { return wanted < place.begin; });
+    if (after == places_.begin() || address >= (after - 1)->end) return nullptr;
+    return last_ = &*(after - 1);
+  }
+
+  // Version 1, pointers of four bytes, and behind the count a table of pairs of them: what linkers write.
+  static unw_dyn_info_t TableOf(const MappedModule& module) {
+    constexpr size_t kCountAt = 8, kPairsAt = 12, kPairBytes = 8;
+    unw_dyn_info_t table{};
+    table.format = UNW_INFO_FORMAT_REMOTE_TABLE;
+    table.start_ip = module.begin();
+    table.end_ip = module.end();
+    for (const GElf_Phdr& segment : module.segments) {
+      const uint64_t header = module.bias + segment.p_vaddr;
+      const std::span<const std::byte> bytes = module.At(header);
+      if (segment.p_type != PT_GNU_EH_FRAME || bytes.size() < kPairsAt) continue;
+      uint32_t count = 0;
+      std::memcpy(&count, bytes.data() + kCountAt, sizeof(count));
+      table.u.rti.segbase = header;
+      table.u.rti.table_data = header + kPairsAt;
+      table.u.rti.table_len = count * kPairBytes / sizeof(unw_word_t);
+    }
+    return table;
+  }
+
+  unw_accessors_t accessors_{.find_proc_info = FindProcInfo,
+                             .put_unwind_info = PutUnwindInfo,
+                             .get_dyn_info_list_addr = NoDynamicInfo,
+                             .access_mem = AccessMemory,
+                             .access_reg = AccessRegister,
+                             .access_fpreg = NoFloat,
+                             .resume = NoResume,
+                             .get_proc_name = NoName};
+  const std::vector<MappedModule> modules_;
+  std::vector<Place> places_;
+  const Place* last_ = nullptr;
+  const std::unique_ptr<std::remove_pointer_t<unw_addr_space_t>, void (*)(unw_addr_space_t)> space_;
+  SampledThread thread_;
+};
+
+}  // namespace
+
+std::unique_ptr<Contender> MakeLibunwind(const Capture& capture) {
+  return std::make_unique<LibunwindContender>(capture);
+}
+
+}  // namespace bench

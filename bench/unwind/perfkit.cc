@@ -1,0 +1,82 @@
+// perfkit, as a program uses it: all that the records say is added, then samples are unwound, one at a time or many.
+#include <algorithm>
+
+#include "bench/unwind/contender.h"
+#include "perfkit/unwinder.h"
+
+namespace bench {
+namespace {
+
+class Perfkit : public Contender {
+ public:
+  // `batch`: how many samples are given at once; what a reader has of a ring that is drained a few times a second.
+  Perfkit(const Capture& capture, size_t batch) : batch_(batch), frames_(batch * kMostFrames), stacks_(batch) {
+    for (const perfkit::RawRecord& record : capture.records()) unwinder_.Add(record, capture.layout());
+  }
+
+  size_t Unwind(std::span<const perfkit::Sample> samples) override {
+    size_t frames = 0;
+    ForEachBatch(samples, [&](size_t count) {
+      for (size_t i = 0; i < count; ++i) frames += stacks_[i].frames;
+    });
+    return frames;
+  }
+  std::vector<Pcs> Find(std::span<const perfkit::Sample> samples) override {
+    std::vector<Pcs> found;
+    ForEachBatch(samples, [&](size_t count) {
+      for (size_t i = 0; i < count; ++i) {
+        Pcs& pcs = found.emplace_back();
+        const std::span room = std::span(frames_).subspan(i * (frames_.size() / count));
+        for (const perfkit::StackFrame& frame : room.first(stacks_[i].frames)) pcs.push_back(frame.pc);
+      }
+    });
+    return found;
+  }
+
+ private:
+  template <class T>
+  void ForEachBatch(std::span<const perfkit::Sample> samples, const T& visit) {
+    for (; !samples.empty(); samples = samples.subspan(std::min(batch_, samples.size()))) {
+      const auto now = samples.first(std::min(batch_, samples.size()));
+      if (batch_ == 1) {
+        stacks_[0] = unwinder_.Unwind(now[0], frames_);
+      } else {
+        unwinder_.Unwind(now, frames_, stacks_);
+      }
+      visit(now.size());
+    }
+  }
+
+  const size_t batch_;
+  perfkit::Unwinder unwinder_;
+  std::vector<perfkit::StackFrame> frames_;
+  std::vector<perfkit::UnwoundStack> stacks_;
+};
+
+// A peer that this was built without.
+class Missing : public Contender {
+ public:
+  explicit Missing(const char* what) : what_(what) {}
+  std::string error() const override { return what_; }
+  size_t Unwind(std::span<const perfkit::Sample>) override { return 0; }
+  std::vector<Pcs> Find(std::span<const perfkit::Sample>) override { return {}; }
+
+ private:
+  const char* const what_;
+};
+
+}  // namespace
+
+#if !defined(PERFKIT_BENCH_LIBUNWIND)
+std::unique_ptr<Contender> MakeLibunwind(const Capture&) {
+  return std::make_unique<Missing>("built without libunwind");
+}
+#endif
+
+std::unique_ptr<Contender> MakeContender(std::string_view name, const Capture& capture) {
+  if (name == "libdwfl") return MakeDwfl(capture);
+  if (name == "libunwind") return MakeLibunwind(capture);
+  return std::make_unique<Perfkit>(capture, name == "perfkit_batch" ? 64 : 1);
+}
+
+}  // namespace bench
