@@ -146,12 +146,12 @@ class RingReader {
   // Drops all of [at, to): the positions make no sense.
   bool DropAll(uint64_t bytes, uint64_t head, DrainStats& books) noexcept;
   void PublishTail(uint64_t tail) noexcept;
-  // A part of the batch that is contiguous in memory up to `end`, and what may be visited of it before its room is
-  // given back: a slow visitor must not hold the whole ring. Null when there is no record at `at`.
+  // A part of the batch that is contiguous in memory, at most a quarter of the ring: a slow visitor must not hold all
+  // of it until its room is given back. The first record is whole. Null when there is no record at `at`.
   struct Stretch {
-    const std::byte *begin, *stop, *end;
+    const std::byte *begin, *end;
   };
-  static constexpr size_t kPrefetchBytes = 512;
+  static constexpr size_t kPrefetchRecords = 4;
   Stretch NextStretch(uint64_t at) noexcept;
   template <class Visitor>
   static const std::byte* VisitSpan(const Stretch& stretch, Visitor& visit, uint64_t& budget, bool& more);
@@ -197,16 +197,18 @@ class LinearReader {
 
 namespace detail {
 
-// The header at `from`; false when it is none for a record of at most `left` bytes. `left` is at least 8.
-inline bool ReadHeader(const std::byte* from, uint64_t left, RawRecord& record) noexcept {
+// The header at `from`, which lies before `end`; false when it is none of a record that ends there or before.
+inline bool ReadHeader(const std::byte* from, const std::byte* end, RawRecord& record) noexcept {
   static_assert(std::endian::native == std::endian::little, "perfkit knows little-endian machines only");
   const uint64_t word = Load<uint64_t>(from);  // u32 type, u16 misc, u16 size: one load
   record.type = static_cast<uint32_t>(word);
   record.misc = static_cast<uint16_t>(word >> 32);
   record.size = static_cast<uint16_t>(word >> 48);
   record.data = from;
-  // 8 <= size <= left, in one comparison.
-  return record.size % 8 == 0 && uint64_t{record.size} - RawRecord::kHeaderSize <= left - RawRecord::kHeaderSize;
+  // A multiple of 8 from 8 on, in one comparison: what is none becomes huge.
+  constexpr uint64_t kMost = (1 << 16) / 8;
+  return std::rotr(uint64_t{record.size} - RawRecord::kHeaderSize, 3) < kMost &&
+         record.size <= static_cast<uint64_t>(end - from);
 }
 
 template <class Visitor>
@@ -223,7 +225,7 @@ inline bool Visit(Visitor& visit, const RawRecord& record) {
 
 inline bool RingReader::RecordAt(uint64_t at, uint64_t left, RawRecord& record) noexcept {
   const size_t place = at & (data_.size() - 1);
-  if (!detail::ReadHeader(data_.data() + place, left, record)) [[unlikely]]
+  if (!detail::ReadHeader(data_.data() + place, data_.data() + place + left, record)) [[unlikely]]
     return false;
   if (place + record.size > data_.size()) [[unlikely]]
     record.data = Linearised(place, record.size);
@@ -231,7 +233,7 @@ inline bool RingReader::RecordAt(uint64_t at, uint64_t left, RawRecord& record) 
 }
 
 inline bool RingReader::Next(RawRecord& record) noexcept {
-  if (next_ == end_ || !detail::ReadHeader(next_, static_cast<uint64_t>(end_ - next_), record)) [[unlikely]] {
+  if (next_ == end_ || !detail::ReadHeader(next_, end_, record)) [[unlikely]] {
     return NextTurn(record);
   }
   next_ += record.size;
@@ -239,15 +241,14 @@ inline bool RingReader::Next(RawRecord& record) noexcept {
   return true;
 }
 
-// Visits the records that begin before `stretch.stop`. Ends at the first that is not all there: it wraps, or is none.
+// Ends at the first record that is not all in the stretch: it goes on behind it, wraps, or is none.
 template <class Visitor>
 inline const std::byte* RingReader::VisitSpan(const Stretch& stretch, Visitor& visit, uint64_t& budget, bool& more) {
   const std::byte* at = stretch.begin;
   RawRecord record;
-  while (at < stretch.stop && more && budget != 0 &&
-         detail::ReadHeader(at, static_cast<uint64_t>(stretch.end - at), record)) {
-    // Records of hundreds of bytes are read in their first lines, a step that the hardware does not foresee.
-    __builtin_prefetch(at + kPrefetchBytes);
+  while (at != stretch.end && more && budget != 0 && detail::ReadHeader(at, stretch.end, record)) {
+    // Most records are as long as those before them: a step that the hardware does not foresee.
+    __builtin_prefetch(at + kPrefetchRecords * record.size);
     at += record.size;
     --budget;
     more = detail::Visit(visit, record);

@@ -79,7 +79,8 @@ void RingReader::End(uint64_t at, bool broken, DrainStats& books) noexcept {
   if (broken) {
     // The oldest record of a full backward ring has lost its end: that is no damage.
     RawRecord record;
-    detail::ReadHeader(data_.data() + (at & (data_.size() - 1)), left, record);
+    const std::byte* const from = data_.data() + (at & (data_.size() - 1));
+    detail::ReadHeader(from, from + left, record);
     const bool cut = clipped_ && record.size % 8 == 0 && record.size > left;
     books.malformed += cut ? 0 : 1;
     (cut ? books.overwritten_bytes : books.malformed_bytes) += left;
@@ -107,10 +108,9 @@ RingReader::Stretch RingReader::NextStretch(uint64_t at) noexcept {
   if (!RecordAt(at, to_ - at, first)) return {};
   const size_t place = at & (data_.size() - 1);
   // Alone where it was copied to.
-  if (place + first.size > data_.size()) return {first.data, first.data + first.size, first.data + first.size};
+  if (place + first.size > data_.size()) return {first.data, first.data + first.size};
   const size_t contiguous = std::min<uint64_t>(to_ - at, data_.size() - place);
-  const size_t quarter = std::max<size_t>(data_.size() / 4, RawRecord::kHeaderSize);
-  return {first.data, first.data + std::min(contiguous, quarter), first.data + contiguous};
+  return {first.data, first.data + std::min<uint64_t>(contiguous, std::max<uint64_t>(data_.size() / 4, first.size))};
 }
 
 const std::byte* RingReader::Linearised(size_t at, size_t size) noexcept {
@@ -160,7 +160,8 @@ DrainStats RingReader::Release() noexcept {
 }
 
 bool LinearReader::Next(RawRecord& record) noexcept {
-  if (left_.size() < RawRecord::kHeaderSize || !detail::ReadHeader(left_.data(), left_.size(), record)) return false;
+  const std::byte* const from = left_.data();
+  if (left_.size() < RawRecord::kHeaderSize || !detail::ReadHeader(from, from + left_.size(), record)) return false;
   left_ = left_.subspan(record.size);
   return true;
 }
