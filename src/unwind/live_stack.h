@@ -2,7 +2,7 @@
 //
 // What lies above sp is the thread's for as long as this runs, but nobody says how far up: the top of a stack is known
 // to whoever made it, and a list of mappings is old as soon as it is made. So each page is asked for once, when the
-// first word of it is read, from sp on upwards.
+// first word of it is read, from sp on upwards; but for a stack that is known to be there while its thread runs.
 //
 //   begin_ (sp's page)          end_
 //      ├────── known ────────────┤── asked for when needed, up to kNear ──┤── copied by the kernel ── …
@@ -23,7 +23,8 @@ namespace perfkit::unwind {
 // The same as StackBytes. For one walk.
 class LiveStack {
  public:
-  explicit LiveStack(uint64_t sp) : begin_(PageOf(sp)), end_(begin_) {}
+  // `end`: up to where all is known to be there, if it is.
+  explicit LiveStack(uint64_t sp, uint64_t end = 0) : begin_(PageOf(sp)), end_(end > sp ? end : begin_) {}
 
   PERFKIT_IN_HANDLER bool Read(uint64_t address, uint64_t& word) const {
     if (!IsKnown(address, sizeof(word)) && !Extend(address, sizeof(word))) [[unlikely]]

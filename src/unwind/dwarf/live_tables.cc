@@ -23,7 +23,6 @@ constexpr MachineRegisters kTheseRegisters = Machine::kLinkRegister ? kArmRegist
 constexpr size_t kMostCopied = size_t{16} << 20;
 // A program that loads and unloads modules faster than their tables can be made is left for the next time.
 constexpr int kMostRounds = 64;
-constexpr unsigned kMostPatience = 1023;
 
 bool HasCode(const LoadedModule& module, uint64_t address) {
   return std::any_of(module.code.begin(), module.code.end(),
@@ -73,6 +72,7 @@ std::shared_ptr<const LiveModule> FindSame(const std::vector<std::shared_ptr<con
 LiveTables::LiveTables() : map_(std::make_unique<LiveMap>()) {}
 
 absl::Status LiveTables::Maintain() {
+  FindStacks();
   const bool same_code = !FindOtherCode();
   if (same_code && CountLoaded() == counts_) return map_.Collect(), absl::OkStatus();
   Modules made;
@@ -108,12 +108,18 @@ bool LiveTables::Renew(Modules& made) {
   return true;
 }
 
+// Whoever calls this is likely to walk, too.
+void LiveTables::FindStacks() {
+  (void)stacks_.EndAbove(reinterpret_cast<uint64_t>(__builtin_frame_address(0)));
+  if (!stacks_.Wants()) return;
+  const absl::StatusOr<std::string> maps = proc::ReadMaps(sys::kernel().getpid());
+  if (maps.ok()) stacks_.Learn(*maps);
+}
+
 // True: there are other executable mappings than when it was last looked. Looks only if a walk has come to code that is
 // not known, and less and less often if that is to be found nowhere: damaged stacks lead anywhere.
 bool LiveTables::FindOtherCode() {
-  if (!unknown_code_.load(std::memory_order_relaxed)) return false;
-  if (patience_ > 0) return --patience_, false;
-  unknown_code_.store(false, std::memory_order_relaxed);
+  if (!patience_.IsOver(unknown_code_)) return false;
   const absl::StatusOr<std::string> maps = proc::ReadMaps(sys::kernel().getpid());
   if (!maps.ok()) return false;
   std::vector<LiveMap::Range> found;
@@ -122,7 +128,7 @@ bool LiveTables::FindOtherCode() {
     if (map && map->executable) found.push_back({map->begin, map->end});
   });
   const bool changed = found != executable_;
-  patience_ = last_patience_ = changed ? 0 : std::min(kMostPatience, 2 * last_patience_ + 1);
+  patience_.Found(changed);
   executable_ = std::move(found);
   return changed;
 }

@@ -18,6 +18,8 @@
 
 #include "src/base/published.h"
 #include "src/unwind/dwarf/live_map.h"
+#include "src/unwind/dwarf/own_stacks.h"
+#include "src/unwind/dwarf/patience.h"
 #include "src/unwind/full_registers.h"
 #include "src/unwind/live_walker.h"
 
@@ -38,14 +40,16 @@ class LiveTables final : public LiveWalker {
   using Modules = std::vector<std::shared_ptr<const LiveModule>>;
 
   bool Renew(Modules& made);
+  void FindStacks();
   bool FindOtherCode();
   void AddOtherCode(LiveMap& map) const;
 
   base::Published<LiveMap> map_;
   LinkerCounts counts_;
-  std::atomic<bool> unknown_code_{false};      // a walk has come to some
-  std::vector<LiveMap::Range> executable_;     // all mappings, when it was last looked
-  unsigned patience_ = 0, last_patience_ = 0;  // calls for which nobody looks: what was met is nowhere
+  OwnStacks stacks_;
+  std::atomic<bool> unknown_code_{false};   // a walk has come to some
+  std::vector<LiveMap::Range> executable_;  // all mappings, when it was last looked
+  Patience patience_;
   uint64_t changes_ = 0;
 };
 

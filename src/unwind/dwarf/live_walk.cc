@@ -123,16 +123,17 @@ UnwoundStack LiveTables::WalkFrom(const FullRegisters& registers, bool skip, std
   PrefetchRules((*map).cache, frames);
   FullRegisters innermost = registers;
   LiveCode code(*map, innermost);
-  StackWalk<LiveStack> walk{.at = {}, .stack = LiveStack(innermost.ValueOr0(Machine::kSp)), .frames = frames};
+  const uint64_t sp = innermost.ValueOr0(Machine::kSp);
+  StackWalk<LiveStack> walk{.at = {}, .stack = LiveStack(sp, stacks_.EndAbove(sp)), .frames = frames};
   StackEnd why = StackEnd::kNoInfo;
   if (skip && !detail::StepAll<Machine>(walk.stack, code, innermost, why)) return {.end = why};
   walk.at = StateOf<Machine>(innermost);
   for (;;) {
     FollowUsual(walk, code);
-    const uint64_t sp = walk.at.sp;
+    const uint64_t frame_sp = walk.at.sp;
     const bool guess = walk.at.guess;
     if (!Advance<Machine>(walk, code)) break;
-    if (!guess) walk.stack.Settle(sp);
+    if (!guess) walk.stack.Settle(frame_sp);
   }
   if (walk.found.end == StackEnd::kNoMapping) unknown_code_.store(true, std::memory_order_relaxed);
   return walk.found;

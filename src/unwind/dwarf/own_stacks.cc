@@ -1,0 +1,86 @@
+// Finds the stacks of threads among the mappings of the process.
+#include "src/unwind/dwarf/own_stacks.h"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "src/base/last_at.h"
+#include "src/base/text.h"
+#include "src/proc/maps.h"
+#include "src/sys/own_memory.h"
+
+namespace perfkit::unwind {
+namespace {
+
+struct Mapping {
+  uint64_t begin, end;
+  bool is_main_stack;
+  bool is_guarded;  // by one below it that nobody may touch
+};
+
+// By address, as the kernel lists them.
+std::vector<Mapping> ReadableMappings(std::string_view maps) {
+  std::vector<Mapping> found;
+  uint64_t guard_end = 0;
+  base::ForEachPiece(maps, '\n', [&](std::string_view line) {
+    const std::optional<proc::MapLine> map = proc::ParseMapLine(line);
+    if (!map) return;
+    if (map->readable) found.push_back({map->begin, map->end, map->path == "[stack]", map->begin == guard_end});
+    guard_end = map->readable || map->writable || map->executable ? 0 : map->end;
+  });
+  return found;
+}
+
+// The end of the stack that `sp` is on, of the thread with that control block; 0 when it is not the thread's own.
+uint64_t EndOfStack(const Mapping& map, uint64_t sp, uint64_t thread, bool is_main) {
+  if (sp < map.begin || sp >= map.end) return 0;
+  if (is_main) return map.is_main_stack ? map.end : 0;
+  if (!map.is_guarded || thread < sp || thread >= map.end) return 0;
+  return std::min(map.end, (thread & ~(sys::kLeastPage - 1)) + sys::kLeastPage);
+}
+
+PERFKIT_IN_HANDLER bool IsMainThread() {
+  return sys::detail::CallKernel(SYS_gettid, 0, 0, 0, 0) == sys::detail::CallKernel(SYS_getpid, 0, 0, 0, 0);
+}
+
+}  // namespace
+
+// Acquire pairs with the releases in Learn: whoever finds his thread twice has found what belongs to it in between.
+PERFKIT_IN_HANDLER uint64_t OwnStacks::EndAbove(uint64_t sp) {
+  const auto thread = reinterpret_cast<uint64_t>(__builtin_thread_pointer());
+  Slot& slot = slots_[thread * 0x9e3779b97f4a7c15u >> (64 - kBits)];
+  if (slot.thread.load(std::memory_order_acquire) == thread) {
+    const uint64_t begin = slot.begin.load(std::memory_order_acquire), end = slot.end.load(std::memory_order_acquire);
+    if (sp - begin < end - begin && slot.thread.load(std::memory_order_relaxed) == thread) return end;
+  }
+  if (slot.wish_thread.load(std::memory_order_relaxed) == thread) return 0;
+  slot.wish_sp.store(sp, std::memory_order_relaxed);
+  slot.wish_is_main.store(IsMainThread(), std::memory_order_relaxed);
+  // Release pairs with the acquire in Learn: the wish is whole, unless two threads have made theirs at once, and then
+  // it names one thread's stack and another's block, which no guarded mapping has both.
+  slot.wish_thread.store(thread, std::memory_order_release);
+  wished_.store(true, std::memory_order_relaxed);
+  return 0;
+}
+
+void OwnStacks::Learn(std::string_view maps) {
+  const std::vector<Mapping> mappings = ReadableMappings(maps);
+  bool any = false;
+  for (Slot& slot : slots_) {
+    const uint64_t thread = slot.wish_thread.exchange(0, std::memory_order_acquire);
+    const uint64_t sp = slot.wish_sp.load(std::memory_order_relaxed);
+    const Mapping* const map =
+        base::LastAt(mappings.data(), mappings.size(), sp, [](const Mapping& each) { return each.begin; });
+    const uint64_t end = thread == 0 || map == nullptr ? 0 : EndOfStack(*map, sp, thread, slot.wish_is_main);
+    if (end == 0) continue;
+    any = true;
+    slot.thread.store(0, std::memory_order_release);
+    slot.begin.store(map->begin, std::memory_order_release);
+    slot.end.store(end, std::memory_order_release);
+    slot.thread.store(thread, std::memory_order_release);
+  }
+  patience_.Found(any);
+}
+
+}  // namespace perfkit::unwind

@@ -1,0 +1,45 @@
+// Up to where memory is a thread's own stack, so that a walk need not ask the kernel for each page of it.
+//
+//   a walk, in a handler: EndAbove(sp) ── not known ──> a wish ──┐
+//   Maintain: /proc/self/maps: does one mapping hold sp and the thread's control block? <┘
+//
+// glibc and musl keep a thread's control block above its stack, in the same mapping, which stays as long as the thread
+// runs; a guard page ends it below. The main thread's stack is the mapping that the kernel calls [stack]. Of stacks
+// that a program switches to by itself (fibers, a handler's own) nobody knows for how long they stay: there walks ask.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "src/base/in_handler.h"
+#include "src/unwind/dwarf/patience.h"
+
+namespace perfkit::unwind {
+
+class OwnStacks {
+ public:
+  // For handlers. All of [sp, end) is the calling thread's stack for as long as it runs. 0: that is not known, yet.
+  PERFKIT_IN_HANDLER uint64_t EndAbove(uint64_t sp);
+
+  // Whether it is time to read /proc/self/maps, for handlers have asked; then Learn from its text. One thread at a
+  // time.
+  bool Wants() { return patience_.IsOver(wished_); }
+  void Learn(std::string_view maps);
+
+ private:
+  // Of the threads whose control blocks fall here, by hash, the one that asked last.
+  struct Slot {
+    std::atomic<uint64_t> thread{0}, begin{0}, end{0};
+    std::atomic<uint64_t> wish_thread{0}, wish_sp{0};
+    std::atomic<bool> wish_is_main{false};
+  };
+  static constexpr unsigned kBits = 8;
+
+  Slot slots_[size_t{1} << kBits];
+  std::atomic<bool> wished_{false};
+  Patience patience_;
+};
+
+}  // namespace perfkit::unwind
