@@ -1,5 +1,6 @@
 // What a sample costs the thread that is sampled, in its own CPU time, at 1 kHz: with no stack, with a copy of 16 KiB
-// of it, with the signal of a live one, whose walker finds the interrupted frame only, and with the live one itself.
+// of it, with the kernel's signal and a handler that only counts it (bare_signal.h, without perfkit: the floor of all
+// that a live stack can cost), with a live one whose walker finds the interrupted frame only, and with the live one.
 //
 // On a thread of its own, as workers are: the kernel copies what lies above sp until nothing is mapped there, and above
 // the frames of a main thread that is soon, so that its dump of 16 KiB is one of 5.
@@ -14,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "bench/sample/bare_signal.h"
 #include "bench/sample/live_work.h"
 #include "bench/sample/source.h"
 #include "perfkit/sampler.h"
@@ -51,10 +53,43 @@ double MeanOfMost(std::vector<double>& values) {
   return sum / static_cast<double>(std::ssize(values) - 2 * cut);
 }
 
+// Seconds that a sample costs of what `priced` takes. A round between two without samples, many times.
+template <class Priced>
+double CostOf(Priced& priced, const LiveWork& work) {
+  constexpr int kRounds = 110;
+  std::vector<double> more;
+  const uint64_t before = priced.taken();
+  double last = CpuSeconds(work.run);
+  for (int round = 0; round < kRounds; ++round) {
+    if (!priced.Start()) std::abort();
+    const double with = CpuSeconds(work.run);
+    if (!priced.Stop()) std::abort();
+    (void)CpuSeconds(work.run);  // what has been done to the caches meanwhile is nobody's
+    const double next = CpuSeconds(work.run);
+    more.push_back(with - (last + next) / 2);
+    last = next;
+  }
+  return MeanOfMost(more) * kRounds / std::max<double>(1, static_cast<double>(priced.taken() - before));
+}
+
+// The mean over all works.
+template <class Priced>
+void PriceAll(benchmark::State& state, Priced& priced) {
+  for (auto _ : state) {
+    double sum = 0;
+    for (const LiveWork& work : LiveWorks()) {
+      const double cost = CostOf(priced, work);
+      state.counters[work.name] = 1e9 * cost;
+      sum += cost;
+    }
+    state.SetIterationTime(std::max(1e-9, sum / static_cast<double>(LiveWorks().size())));
+  }
+}
+
 // One sampler, and what it has taken.
-class Priced {
+class PricedSampler {
  public:
-  explicit Priced(const perfkit::CallStack& stack) {
+  explicit PricedSampler(const perfkit::CallStack& stack) {
     perfkit::SamplerOptions options;
     options.events = {{.event = "cpu-clock", .rate = perfkit::Frequency{1000}}};
     options.user_only = true;
@@ -63,31 +98,9 @@ class Priced {
   }
   absl::Status status() const { return sampler_.status(); }
 
-  // Seconds that a sample costs. A round between two without samples, many times.
-  double CostOf(const LiveWork& work) {
-    constexpr int kRounds = 110;
-    std::vector<double> more;
-    const uint64_t before = taken();
-    double last = CpuSeconds(work.run);
-    for (int round = 0; round < kRounds; ++round) {
-      if (!sampler_->Start().ok()) std::abort();
-      const double with = CpuSeconds(work.run);
-      if (!sampler_->Stop().ok()) std::abort();
-      Drain();
-      (void)CpuSeconds(work.run);  // what Drain has done to the caches is nobody's
-      const double next = CpuSeconds(work.run);
-      more.push_back(with - (last + next) / 2);
-      last = next;
-    }
-    return MeanOfMost(more) * kRounds / std::max<double>(1, static_cast<double>(taken() - before));
-  }
-
-  perfkit::EventBooks books() const { return sampler_->stats().events[0]; }
-  uint64_t whole() const { return whole_; }
-  uint64_t copied_bytes() const { return copied_bytes_; }
-
- private:
-  void Drain() {
+  bool Start() { return sampler_->Start().ok(); }
+  bool Stop() {
+    const bool stopped = sampler_->Stop().ok();
     sampler_->Drain([&](const perfkit::SamplerRecord& record) {
       if (const auto stack = perfkit::LiveStack::Parse(record, sampler_->layout())) {
         whole_ += stack->end == perfkit::StackEnd::kRoot ? 1 : 0;
@@ -95,26 +108,24 @@ class Priced {
         copied_bytes_ += sample->user_stack().bytes.size();
       }
     });
+    return stopped;
   }
   uint64_t taken() const { return books().accounted(); }
 
+  perfkit::EventBooks books() const { return sampler_->stats().events[0]; }
+  uint64_t whole() const { return whole_; }
+  uint64_t copied_bytes() const { return copied_bytes_; }
+
+ private:
   absl::StatusOr<perfkit::Sampler> sampler_ = absl::UnknownError("not opened");
   uint64_t whole_ = 0, copied_bytes_ = 0;
 };
 
-// What a sample costs this thread, the mean over all works; and of live stacks, how many are cut short.
+// What a sample costs this thread; and of live stacks, how many are cut short.
 void SampleHere(benchmark::State& state, const perfkit::CallStack& stack) {
-  Priced priced(stack);
+  PricedSampler priced(stack);
   if (!priced.status().ok()) return state.SkipWithError(std::string(priced.status().message()).c_str());
-  for (auto _ : state) {
-    double sum = 0;
-    for (const LiveWork& work : LiveWorks()) {
-      const double cost = priced.CostOf(work);
-      state.counters[work.name] = 1e9 * cost;
-      sum += cost;
-    }
-    state.SetIterationTime(std::max(1e-9, sum / static_cast<double>(LiveWorks().size())));
-  }
+  PriceAll(state, priced);
   const perfkit::EventBooks books = priced.books();
   const auto stacks = static_cast<double>(books.stacks.delivered), whole = static_cast<double>(priced.whole());
   state.counters["samples"] = static_cast<double>(books.accounted());
@@ -134,6 +145,14 @@ BENCHMARK_CAPTURE(SampledThread, dump, perfkit::CallStack::UserDump(16 << 10))
     ->Name("Live/dump16k")
     ->UseManualTime()
     ->Iterations(1);
+void BareSignals(benchmark::State& state) {
+  std::thread([&] {
+    BareSignal bare;
+    if (!bare.opened()) return state.SkipWithError("this kernel has no attr.sigtrap");
+    PriceAll(state, bare);
+  }).join();
+}
+BENCHMARK(BareSignals)->Name("Live/bare_signal")->UseManualTime()->Iterations(1);
 BENCHMARK_CAPTURE(SampledThread, signal, perfkit::CallStack::Live(FlatWalker::Make))
     ->Name("Live/signal")
     ->UseManualTime()
