@@ -103,8 +103,8 @@ constexpr Bar kSampleBars[] = {
 };
 
 constexpr const char* kSampleNames[] = {
-    "Gate/getppid",      "Gate/pair", "Snapshot512K", "Throughput/1Mps", "Throughput/apart",
-    "Throughput/merged", "Live/none", "Live/dump16k", "Live/signal",     "Live/handler",
+    "Gate/getppid", "Gate/pair",    "Snapshot512K",     "Throughput/1Mps", "Throughput/apart", "Throughput/merged",
+    "Live/none",    "Live/dump16k", "Live/bare_signal", "Live/signal",     "Live/handler",
 };
 
 constexpr Bar kSymbolizeBars[] = {
