@@ -259,7 +259,8 @@ TEST_CASE("claims come and go while samples arrive on many threads", "[signals][
             });
           }
           uint64_t seen = 0;
-          for (int i = 0; i < 500; ++i) {
+          // 500 claims take less than a millisecond where no thread has begun yet.
+          for (int i = 0; i < 500 || sent < 1'000; ++i) {
             auto tally = std::make_unique<SampleTally>();
             auto claim = SampleClaim::OfProcess(SampleTally::Take, tally.get());
             data = claim->SigData(0);
@@ -269,7 +270,9 @@ TEST_CASE("claims come and go while samples arrive on many threads", "[signals][
           }
           stop = true;
           for (std::thread& thread : threads) thread.join();
-          return seen + LateSampleSignals() == sent && sent > 0;
+          const uint64_t late = LateSampleSignals();
+          if (seen + late == sent) return true;
+          return dprintf(STDERR_FILENO, "%lu seen and %lu late of %lu\n", seen, late, sent.load()) < 0;
         }) == 0);
 }
 
