@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "src/base/in_handler.h"
+#include "src/base/mix.h"
 
 namespace perfkit::base {
 
@@ -86,7 +87,7 @@ class Published {
 
   PERFKIT_IN_HANDLER std::atomic<uint32_t>& SlotOfThisThread() {
     const auto stack = reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) >> 16;
-    return slots_[phase_.load(std::memory_order_relaxed)][stack * 0x9e3779b97f4a7c15u >> 60].readers;
+    return slots_[phase_.load(std::memory_order_relaxed)][base::Mix(stack) >> 60].readers;
   }
 
   bool HasReaders(uint32_t phase) const {

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "src/base/mix.h"
+
 namespace perfkit::sample {
 
 class IdTable {
@@ -40,7 +42,7 @@ class IdTable {
     uint32_t value = kNone;
   };
 
-  size_t Home(uint64_t id) const { return (id * 0x9e37'79b9'7f4a'7c15) >> shift_; }
+  size_t Home(uint64_t id) const { return base::Mix(id) >> shift_; }
 
   void Place(uint64_t id, uint32_t value) {
     size_t at = Home(id);

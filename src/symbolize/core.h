@@ -10,6 +10,7 @@
 
 #include "perfkit/sample.h"
 #include "perfkit/symbolizer.h"
+#include "src/base/mix.h"
 #include "src/proc/processes.h"
 #include "src/symbolize/kernel_names.h"
 #include "src/symbolize/line_source.h"
@@ -44,7 +45,7 @@ class Core {
   };
   struct PlaceHash {
     size_t operator()(const CodePlace& place) const noexcept {
-      return static_cast<size_t>((place.offset ^ uint64_t{place.module} << 40) * 0x9e3779b97f4a7c15u >> 16);
+      return static_cast<size_t>(base::Mix(place.offset ^ uint64_t{place.module} << 40) >> 16);
     }
   };
 

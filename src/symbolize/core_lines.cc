@@ -38,8 +38,7 @@ void Core::FindCalls(CodePlace place, std::vector<SourceFrame>& frames) {
 std::span<const SourceFrame> Core::Inlined(CodePlace place) {
   if (place.module >= processes_.modules().size()) place.module = 0;  // of no module yet, as Name has it
   if (calls_memos_.empty()) calls_memos_.resize(size_t{1} << kCallsMemoBits);
-  CallsMemo& memo =
-      calls_memos_[(place.offset ^ uint64_t{place.module} << 40) * 0x9e3779b97f4a7c15u >> (64 - kCallsMemoBits)];
+  CallsMemo& memo = calls_memos_[base::Mix(place.offset ^ uint64_t{place.module} << 40) >> (64 - kCallsMemoBits)];
   if (memo.place != place || memo.frames.empty()) {
     __builtin_prefetch(memo.frames.data(), 1);  // is written when all is found
     FindCalls(place, memo.frames);

@@ -1,6 +1,7 @@
 // Names of places: what was named before is remembered, by place and by pc.
 #include <algorithm>
 
+#include "src/base/mix.h"
 #include "src/symbolize/core.h"
 #include "src/symbolize/demangle.h"
 
@@ -63,8 +64,7 @@ const Symbol& Core::Resolve(uint32_t pid, uint64_t pc, CpuMode mode) {
   if (process == nullptr && !kernel) return Name(Locate(pid, pc, mode));
   const uint64_t epoch = kernel ? kKernelEpoch : process->epoch;
   if (memos_.empty()) memos_.resize(kMemos);
-  // Fibonacci hashing: the high bits of the product are the well mixed ones.
-  Memo& memo = memos_[(pc ^ epoch << 48) * 0x9e3779b97f4a7c15u >> 52];
+  Memo& memo = memos_[base::Mix(pc ^ epoch << 48) >> 52];
   if (memo.epoch == epoch && memo.pc == pc) return memo.symbol;
   const Symbol symbol = Name(kernel ? CodePlace{kKernelModule, pc} : LocateIn(process, pc));
   memo = {epoch, pc, symbol};

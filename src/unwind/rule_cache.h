@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "src/base/mix.h"
 #include "src/unwind/rule.h"
 
 namespace perfkit::unwind {
@@ -67,8 +68,7 @@ class RuleCache {
   void Clear() { entries_.fill({}); }
 
  private:
-  // Fibonacci hashing: the high bits of the product are the well mixed ones.
-  static constexpr size_t FirstOf(uint64_t key) { return (key * 0x9e3779b97f4a7c15u >> (64 - kBits)) & ~size_t{1}; }
+  static constexpr size_t FirstOf(uint64_t key) { return (base::Mix(key) >> (64 - kBits)) & ~size_t{1}; }
 
   bool Search(uint64_t key, Slot& slot) const {
     const size_t first = FirstOf(key);

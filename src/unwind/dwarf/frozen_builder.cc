@@ -7,6 +7,8 @@
 #include <limits>
 #include <numeric>
 
+#include "src/base/mix.h"
+
 namespace perfkit::unwind {
 namespace {
 
@@ -18,7 +20,7 @@ constexpr size_t kBuckets = kSample * 4;  // a row counts for two steps; half ar
 constexpr uint64_t kUsed = uint64_t{1} << 40, kRelative = uint64_t{1} << 39;
 constexpr size_t kLongestRow = 7;  // code, 4 bytes of delta, 2 of rule
 
-size_t Hash(uint64_t bits) { return static_cast<size_t>(bits * 0x9e3779b97f4a7c15u >> 40); }
+size_t Hash(uint64_t bits) { return static_cast<size_t>(base::Mix(bits) >> 40); }
 
 // A rule as a number: its offset is the lower half.
 uint64_t Bits(const Rule& rule) { return std::bit_cast<uint64_t>(rule); }

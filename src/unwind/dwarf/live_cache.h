@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "src/base/mix.h"
 #include "src/unwind/rule.h"
 
 namespace perfkit::unwind {
@@ -45,8 +46,7 @@ class LiveCache {
   };
   static_assert(sizeof(Entry) == 16);
 
-  // Fibonacci hashing: the high bits of the product are the well mixed ones.
-  static constexpr size_t IndexOf(uint64_t address) { return address * 0x9e3779b97f4a7c15u >> (64 - kBits); }
+  static constexpr size_t IndexOf(uint64_t address) { return base::Mix(address) >> (64 - kBits); }
 
   std::unique_ptr<Entry[]> entries_;
 };

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "src/base/dwarf_reader.h"
+#include "src/base/mix.h"
 #include "src/elf/notes.h"
 #include "src/unwind/dwarf/cfi_sections.h"
 
@@ -87,7 +88,7 @@ uint64_t HashOf(base::Bytes bytes, uint64_t hash) {
   for (uint64_t at = 0; at < bytes.size(); at += sizeof(uint64_t)) {
     uint64_t word = 0;
     std::memcpy(&word, bytes.data() + at, std::min(sizeof(word), bytes.size() - at));
-    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+    hash = base::Mix(hash ^ word);
     hash ^= hash >> 29;
   }
   return hash;
