@@ -56,6 +56,9 @@ PERFKIT_IN_HANDLER inline long CallKernel(long number, long a, long b, long c, l
 // Pages are a multiple of this.
 inline constexpr uint64_t kLeastPage = 4096;
 
+// Where the page begins that `address` is in.
+PERFKIT_IN_HANDLER constexpr uint64_t PageOf(uint64_t address) { return address & ~(kLeastPage - 1); }
+
 // Whether all of the page at `page`, a multiple of kLeastPage, can be read now. 0.1 us, where process_vm_readv, pread
 // of /proc/self/mem and mincore take 1.1 to 2 us: the kernel reads a signal mask from there, says EFAULT if it cannot,
 // and only then that nothing is known by that `how` (kernel/signal.c, rt_sigprocmask). Takes no lock that others wait
@@ -72,6 +75,11 @@ PERFKIT_IN_HANDLER inline uint64_t WordAt(uint64_t address) {
     uint64_t value;
   };
   return reinterpret_cast<const Word*>(address)->value;
+}
+
+// Whether the calling thread is the one that the process began with.
+PERFKIT_IN_HANDLER inline bool IsMainThread() {
+  return detail::CallKernel(SYS_gettid, 0, 0, 0, 0) == detail::CallKernel(SYS_getpid, 0, 0, 0, 0);
 }
 
 // Copies what cannot be relied on to stay where it is: 2 us. False: not all of it was there, or it is not permitted.

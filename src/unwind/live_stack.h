@@ -24,7 +24,7 @@ namespace perfkit::unwind {
 class LiveStack {
  public:
   // `end`: up to where all is known to be there, if it is.
-  explicit LiveStack(uint64_t sp, uint64_t end = 0) : begin_(PageOf(sp)), end_(end > sp ? end : begin_) {}
+  explicit LiveStack(uint64_t sp, uint64_t end = 0) : begin_(sys::PageOf(sp)), end_(end > sp ? end : begin_) {}
 
   PERFKIT_IN_HANDLER bool Read(uint64_t address, uint64_t& word) const {
     if (!IsKnown(address, sizeof(word)) && !Extend(address, sizeof(word))) [[unlikely]]
@@ -45,7 +45,7 @@ class LiveStack {
 
   // The walk has found a frame at `sp`, by rules that vouch for it: the stack goes on from there.
   void Settle(uint64_t sp) {
-    if (!IsNear(sp)) begin_ = end_ = PageOf(sp);
+    if (!IsNear(sp)) begin_ = end_ = sys::PageOf(sp);
   }
 
   StackEnd Missing(uint64_t, bool) const { return StackEnd::kUnreadable; }
@@ -54,8 +54,6 @@ class LiveStack {
 
  private:
   static constexpr uint64_t kNear = 16 * sys::kLeastPage;
-
-  static uint64_t PageOf(uint64_t address) { return address & ~(sys::kLeastPage - 1); }
 
   bool IsKnown(uint64_t address, unsigned size) const {
     const uint64_t at = address - begin_, known = end_ - begin_;

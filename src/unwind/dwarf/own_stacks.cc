@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "src/base/last_at.h"
+#include "src/base/mix.h"
 #include "src/base/text.h"
 #include "src/proc/maps.h"
 #include "src/sys/own_memory.h"
@@ -37,11 +38,7 @@ uint64_t EndOfStack(const Mapping& map, uint64_t sp, uint64_t thread, bool is_ma
   if (sp < map.begin || sp >= map.end) return 0;
   if (is_main) return map.is_main_stack ? map.end : 0;
   if (!map.is_guarded || thread < sp || thread >= map.end) return 0;
-  return std::min(map.end, (thread & ~(sys::kLeastPage - 1)) + sys::kLeastPage);
-}
-
-PERFKIT_IN_HANDLER bool IsMainThread() {
-  return sys::detail::CallKernel(SYS_gettid, 0, 0, 0, 0) == sys::detail::CallKernel(SYS_getpid, 0, 0, 0, 0);
+  return std::min(map.end, sys::PageOf(thread) + sys::kLeastPage);
 }
 
 }  // namespace
@@ -49,17 +46,16 @@ PERFKIT_IN_HANDLER bool IsMainThread() {
 // Acquire pairs with the releases in Learn: whoever finds his thread twice has found what belongs to it in between.
 PERFKIT_IN_HANDLER uint64_t OwnStacks::EndAbove(uint64_t sp) {
   const auto thread = reinterpret_cast<uint64_t>(__builtin_thread_pointer());
-  Slot& slot = slots_[thread * 0x9e3779b97f4a7c15u >> (64 - kBits)];
+  Slot& slot = slots_[base::Mix(thread) >> (64 - kBits)];
   if (slot.thread.load(std::memory_order_acquire) == thread) {
     const uint64_t begin = slot.begin.load(std::memory_order_acquire), end = slot.end.load(std::memory_order_acquire);
     if (sp - begin < end - begin && slot.thread.load(std::memory_order_relaxed) == thread) return end;
   }
-  if (slot.wish_thread.load(std::memory_order_relaxed) == thread) return 0;
+  if ((slot.wish.load(std::memory_order_relaxed) & ~kMain) == thread) return 0;
   slot.wish_sp.store(sp, std::memory_order_relaxed);
-  slot.wish_is_main.store(IsMainThread(), std::memory_order_relaxed);
   // Release pairs with the acquire in Learn: the wish is whole, unless two threads have made theirs at once, and then
   // it names one thread's stack and another's block, which no guarded mapping has both.
-  slot.wish_thread.store(thread, std::memory_order_release);
+  slot.wish.store(thread | (sys::IsMainThread() ? kMain : 0), std::memory_order_release);
   wished_.store(true, std::memory_order_relaxed);
   return 0;
 }
@@ -68,11 +64,11 @@ void OwnStacks::Learn(std::string_view maps) {
   const std::vector<Mapping> mappings = ReadableMappings(maps);
   bool any = false;
   for (Slot& slot : slots_) {
-    const uint64_t thread = slot.wish_thread.exchange(0, std::memory_order_acquire);
+    const uint64_t wish = slot.wish.exchange(0, std::memory_order_acquire), thread = wish & ~kMain;
     const uint64_t sp = slot.wish_sp.load(std::memory_order_relaxed);
     const Mapping* const map =
         base::LastAt(mappings.data(), mappings.size(), sp, [](const Mapping& each) { return each.begin; });
-    const uint64_t end = thread == 0 || map == nullptr ? 0 : EndOfStack(*map, sp, thread, slot.wish_is_main);
+    const uint64_t end = thread == 0 || map == nullptr ? 0 : EndOfStack(*map, sp, thread, wish != thread);
     if (end == 0) continue;
     any = true;
     slot.thread.store(0, std::memory_order_release);

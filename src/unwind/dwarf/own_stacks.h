@@ -32,10 +32,10 @@ class OwnStacks {
   // Of the threads whose control blocks fall here, by hash, the one that asked last.
   struct Slot {
     std::atomic<uint64_t> thread{0}, begin{0}, end{0};
-    std::atomic<uint64_t> wish_thread{0}, wish_sp{0};
-    std::atomic<bool> wish_is_main{false};
+    std::atomic<uint64_t> wish{0}, wish_sp{0};  // who asks, kMain or 0 with it; and of which stack
   };
   static constexpr unsigned kBits = 8;
+  static constexpr uint64_t kMain = 1;  // control blocks are aligned
 
   Slot slots_[size_t{1} << kBits];
   std::atomic<bool> wished_{false};

@@ -28,7 +28,7 @@ std::string Maps() {
 // Pages from this frame to `end` that cannot be read.
 int Holes(uint64_t end) {
   int holes = 0;
-  for (uint64_t page = Here() & ~(sys::kLeastPage - 1); page < end; page += sys::kLeastPage) {
+  for (uint64_t page = sys::PageOf(Here()); page < end; page += sys::kLeastPage) {
     holes += sys::CanRead(page) ? 0 : 1;
   }
   return holes;
