@@ -8,7 +8,7 @@ namespace perfkit::unwind {
 // Where the frame's caller begins, of rules that say so at once. Of aarch64 a chain of frame pointers does not tell sp.
 uint64_t Walker::CfaOf(const Walk& walk, const WalkState& at) {
   Rule rule;
-  if (!RuleAt(walk.process, walk.generation, at.pc - (at.interrupted ? 0 : 1), rule)) return KnownCall::kNoCfa;
+  if (!RuleAt(walk.process, walk.generation, CodeOf(at), rule)) return KnownCall::kNoCfa;
   const auto offset = static_cast<uint64_t>(int64_t{rule.offset});
   if (rule.kind == RuleKind::kSp && !(Machine::kLinkRegister && at.guess)) return at.sp + offset;
   return rule.kind == RuleKind::kFp ? at.fp + offset : KnownCall::kNoCfa;
