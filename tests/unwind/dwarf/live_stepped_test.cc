@@ -20,6 +20,7 @@
 #include "tests/support/temp_folder.h"
 #include "tests/support/work.h"
 #include "tests/unwind/dwarf/live_text.h"
+#include "tests/unwind/dwarf/shadowed_builds.h"
 
 namespace perfkit {
 namespace {
@@ -185,14 +186,7 @@ TEST_CASE("the live stack is the shadow's at every instruction", "[live][stepped
   if (testing::kSanitized) SKIP_TEST("each trap would run a sanitizer's code, and be taken in it");
   if (testing::RunCommand("g++ --version").exit_code != 0) SKIP_TEST("no g++ here");
   CheckLive("g++", "-O2 -DWITH_THROW");
-  const bool clang = testing::RunCommand("clang++ --version").exit_code == 0;
-  for (const char* level : {"-O0", "-O2", "-O3"}) {
-    for (const char* pointers : {"-fomit-frame-pointer", "-fno-omit-frame-pointer"}) {
-      const std::string options = std::string(level) + " " + pointers;
-      CheckLive("g++", options);
-      if (clang) CheckLive("clang++", options);
-    }
-  }
+  testing::ForEachShadowedBuild(CheckLive);
 }
 
 #endif

@@ -13,6 +13,7 @@
 #include "tests/support/temp_folder.h"
 #include "tests/support/work.h"
 #include "tests/unwind/dwarf/hand_sample.h"
+#include "tests/unwind/dwarf/shadowed_builds.h"
 #include "tests/unwind/dwarf/stepper.h"
 
 namespace perfkit {
@@ -190,14 +191,7 @@ TEST_CASE("the stack is the shadow's at every instruction", "[stepped]") {
   if (testing::RunCommand("g++ --version").exit_code != 0) SKIP_TEST("no g++ here");
   CheckEveryInstruction("g++", "-O2 -DWITH_THROW");
   if (testing::kSanitized) return;  // the rest is the same, slower
-  const bool clang = testing::RunCommand("clang++ --version").exit_code == 0;
-  for (const char* level : {"-O0", "-O2", "-O3"}) {
-    for (const char* pointers : {"-fomit-frame-pointer", "-fno-omit-frame-pointer"}) {
-      const std::string options = std::string(level) + " " + pointers;
-      CheckEveryInstruction("g++", options);
-      if (clang) CheckEveryInstruction("clang++", options);
-    }
-  }
+  testing::ForEachShadowedBuild(CheckEveryInstruction);
 }
 
 #endif
