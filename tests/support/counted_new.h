@@ -1,18 +1,31 @@
 // Counts what a thread allocates with new: for one file of a test program, as it replaces the program's operator new.
 #pragma once
 
+#include <malloc.h>
+
 #include <cstddef>
 #include <cstdlib>
+#include <new>
 
 #include "tests/support/allocations.h"
 
 // Not inlined: the compiler would take the free in one for a mismatch with the other.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-[[gnu::noinline]] void* operator new(size_t size) {
+[[gnu::noinline]] void* operator new(size_t size, std::align_val_t alignment) {
   ++perfkit::testing::allocations_so_far;
-  if (void* const memory = std::malloc(size)) return memory;
-  std::abort();
+  void* memory = nullptr;
+  if (posix_memalign(&memory, static_cast<size_t>(alignment), size) != 0) std::abort();
+  perfkit::testing::bytes_held += static_cast<int64_t>(malloc_usable_size(memory));
+  return memory;
 }
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void* operator new(size_t size) {
+  return operator new(size, std::align_val_t(__STDCPP_DEFAULT_NEW_ALIGNMENT__));
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
+  perfkit::testing::bytes_held -= static_cast<int64_t>(malloc_usable_size(memory));
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { operator delete(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept { operator delete(memory); }
+[[gnu::noinline]] void operator delete(void* memory, size_t, std::align_val_t) noexcept { operator delete(memory); }
 #endif

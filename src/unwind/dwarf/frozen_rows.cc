@@ -101,8 +101,8 @@ bool FrozenRows::At(uint64_t address, FullRow& row) const {
   return row.cfa.how != Recovery::kUnspecified;
 }
 
-size_t FrozenRows::bytes() const {
-  return places_.bytes() + rows_.capacity() * sizeof(Kept) + registers_.capacity() * sizeof(Register) +
+size_t FrozenRows::heap_bytes() const {
+  return places_.heap_bytes() + rows_.capacity() * sizeof(Kept) + registers_.capacity() * sizeof(Register) +
          expressions_.capacity();
 }
 

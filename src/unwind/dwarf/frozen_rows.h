@@ -25,7 +25,7 @@ class FrozenRows {
   // What Cfi::Full says, where it is kept. False elsewhere.
   bool At(uint64_t address, FullRow& row) const;
 
-  size_t bytes() const;  // of memory
+  size_t heap_bytes() const;
 
  private:
   // A row without its registers of which nothing is said; these are first_ … first_ + count.

@@ -73,9 +73,9 @@ bool FrozenTable::HasSlow() const {
   return std::any_of(rules_.begin(), rules_.end(), [](const Rule& rule) { return rule.kind == RuleKind::kSlow; });
 }
 
-size_t FrozenTable::bytes() const {
-  return sizeof(*this) + starts_.capacity() * sizeof(uint32_t) + lines_.capacity() * sizeof(Line) +
-         steps_.capacity() * sizeof(Step) + rules_.capacity() * sizeof(Rule);
+size_t FrozenTable::heap_bytes() const {
+  return starts_.capacity() * sizeof(uint32_t) + lines_.capacity() * sizeof(Line) + steps_.capacity() * sizeof(Step) +
+         rules_.capacity() * sizeof(Rule);
 }
 
 }  // namespace perfkit::unwind

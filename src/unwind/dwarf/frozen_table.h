@@ -29,7 +29,7 @@ class FrozenTable {
 
   bool HasSlow() const;  // whether there are places that are kSlow
   size_t rows() const { return rows_; }
-  size_t bytes() const;  // of memory
+  size_t heap_bytes() const;
 
  private:
   friend class FrozenBuilder;

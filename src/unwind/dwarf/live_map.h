@@ -28,14 +28,13 @@ struct LiveModule {
   // Whether this is what is loaded there now. What was unloaded since the map was made, so that it could be something
   // else, is found out here: 0.1 us.
   PERFKIT_IN_HANDLER bool IsThere() const {
-    constexpr uint64_t kPage = ~(sys::kLeastPage - 1);
     if (stays || mark.address == 0) return true;  // what has no mark has no rules either
-    const uint64_t first = mark.address & kPage, last = (mark.address + ModuleMark::kBytes - 1) & kPage;
+    const uint64_t first = sys::PageOf(mark.address), last = sys::PageOf(mark.address + ModuleMark::kBytes - 1);
     if (!sys::CanRead(first) || (last != first && !sys::CanRead(last))) return false;
     return sys::WordAt(mark.address) == mark.words[0] && sys::WordAt(mark.address + 8) == mark.words[1];
   }
 
-  size_t bytes() const { return sizeof(*this) + rules.bytes() + rows.bytes(); }
+  size_t bytes() const { return sizeof(*this) + identity.capacity() + rules.heap_bytes() + rows.heap_bytes(); }
 };
 
 // Does not change once published, but for what is remembered of it.
@@ -52,6 +51,12 @@ struct LiveMap {
     const Range* const found =
         base::LastAt(ranges.data(), ranges.size(), address, [](const Range& range) { return range.begin; });
     return found != nullptr && address < found->end ? found : nullptr;
+  }
+
+  // Without its modules, which other maps may share.
+  size_t bytes() const {
+    return sizeof(*this) + LiveCache::kBytes + ranges.capacity() * sizeof(ranges[0]) +
+           modules.capacity() * sizeof(modules[0]);
   }
 
   std::vector<Range> ranges;  // by begin

@@ -146,7 +146,7 @@ void LiveTables::AddOtherCode(LiveMap& map) const {
 }
 
 LiveStats LiveTables::stats() const {
-  LiveStats stats;
+  LiveStats stats{.table_bytes = sizeof(*this) + executable_.capacity() * sizeof(executable_[0])};
   std::set<const LiveModule*> counted;
   const auto count = [&](const LiveMap& map) {
     size_t fresh = 0;
@@ -155,7 +155,7 @@ LiveStats LiveTables::stats() const {
       ++fresh;
       stats.table_bytes += module->bytes();
     }
-    stats.table_bytes += LiveCache::kBytes + map.ranges.capacity() * sizeof(LiveMap::Range);
+    stats.table_bytes += map.bytes();
     return fresh;
   };
   stats.modules = count(map_.value());

@@ -134,7 +134,7 @@ TEST_CASE("rows of the libraries that every program has are the records'") {
     Cfi cfi(*elf::Image::Parse(testing::BytesOf(file)));
     const FrozenRows frozen = Freeze(cfi);
     const Agreement found = Compare(cfi, frozen);
-    INFO(name << ": " << found.rows << " rows, " << found.slow << " slow, " << frozen.bytes() << " bytes");
+    INFO(name << ": " << found.rows << " rows, " << found.slow << " slow, " << frozen.heap_bytes() << " bytes");
     CHECK(found.rows > 1000);
     CHECK(found.slow_kept == found.slow);
     CHECK(found.different == 0);

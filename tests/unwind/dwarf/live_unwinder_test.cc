@@ -16,6 +16,7 @@
 #include "perfkit/unwinder.h"
 #include "src/unwind/live_walker.h"
 #include "src/unwind/machine.h"
+#include "tests/support/allocations.h"
 #include "tests/support/skip.h"
 #include "tests/support/work.h"
 
@@ -139,6 +140,16 @@ TEST_CASE_METHOD(LiveFixture, "errno is kept", "[live]") {
   errno = 77;
   (void)unwinder().CurrentStack(frames);
   CHECK(errno == 77);
+}
+
+TEST_CASE("the heap that tables are said to take is what they take", "[live]") {
+  if (!testing::kCountsNew) SKIP_TEST("the sanitizer's own operator new is left alone");
+  const int64_t before = testing::bytes_held;
+  const LiveUnwinder fresh;
+  const auto taken = static_cast<size_t>(testing::bytes_held - before), said = fresh.stats().table_bytes;
+  INFO(said << " of " << taken << " bytes");
+  CHECK(said <= taken);
+  CHECK(100 * said >= 98 * taken);  // the allocator rounds up
 }
 
 TEST_CASE("nothing is known before Maintain, and all after it", "[live]") {
