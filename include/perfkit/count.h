@@ -150,7 +150,7 @@ struct ReadPlan {
     uint8_t index;
   };
   std::array<Counter, kMaxEvents> user_pages{};
-  uint64_t last_time_ns = 0;  // the highest clock value given out: a new base never goes below it
+  uint64_t last_time_ns = 0;  // the last clock value given out: a new base never goes below it
 };
 
 inline uint64_t TicksToNs(const ReadPlan& plan, uint64_t ticks) noexcept {
@@ -229,9 +229,7 @@ inline bool ReadClock(ReadPlan& plan, Snapshot& now) noexcept {
   now.ticks = ReadTicks();
   const uint64_t age = now.ticks - plan.base.ticks;
   if (age > plan.max_age_ticks) return false;
-  const uint64_t time_ns = plan.base.time_ns + TicksToNs(plan, age);
-  plan.last_time_ns = time_ns;
-  now.values[plan.clock_index] = time_ns;
+  now.values[plan.clock_index] = plan.base.time_ns + TicksToNs(plan, age);
   return true;
 }
 
@@ -256,8 +254,11 @@ inline bool CounterReader::ReadFast(detail::ReadPlan& plan, Snapshot& now) noexc
   now.fallback = 0;
   now.other_thread = false;
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  // Unchanged: neither a switch nor a signal handler that renewed the base came in between.
-  return LoadShared(plan.page->lock) == epoch && plan.base.version == version && (version & 1) == 0;
+  // Unchanged: neither a switch nor a signal handler that renewed the base came in between. Else the ticks may hold
+  // time off the CPU, and the clock is not given out.
+  const bool whole = LoadShared(plan.page->lock) == epoch && plan.base.version == version && (version & 1) == 0;
+  if (whole && plan.clock_index < kMaxEvents) plan.last_time_ns = now.values[plan.clock_index];
+  return whole;
 }
 
 inline Count CounterReader::Difference(const Snapshot& begin, const Snapshot& end, size_t i) const noexcept {

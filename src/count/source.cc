@@ -71,6 +71,8 @@ void Source::ReadSlow(Snapshot& now) noexcept {
   if (HasInlinePart()) ReadInlinePart(now);
   if (!groups_.empty()) ReadGroups(now);
   if (usage_mask_ != 0) ReadUsage(now);
+  // Switched meanwhile: no one epoch is that of all the numbers.
+  if (plan_.page != nullptr && LoadShared(plan_.page->lock) != now.epoch) now.epoch = --unknown_epoch_;
 }
 
 [[gnu::always_inline]] inline bool Source::ReadInPlace(Snapshot& now) const noexcept {
@@ -85,7 +87,9 @@ void Source::ReadSlow(Snapshot& now) noexcept {
   now.group_size = in_place_.members;
   void* const where = in_place_.members != 0 ? &now.group_size : now.values.data();
   const ssize_t got = sys::Read(in_place_.fd, where, static_cast<size_t>(in_place_.bytes));
-  return got == in_place_.bytes && now.group_size == in_place_.members;
+  // Else the thread was switched before the kernel looked, and the epoch is not that of the numbers.
+  const bool same_epoch = LoadShared(plan_.page->lock) == now.epoch;
+  return got == in_place_.bytes && now.group_size == in_place_.members && same_epoch;
 }
 
 bool Source::IsCountedThread() const noexcept {

@@ -1,0 +1,119 @@
+// Epochs: switches of threads in the middle of a read, made up and real ones.
+#include <signal.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <array>
+#include <catch2/catch.hpp>
+#include <utility>
+
+#include "perfkit/count.h"
+#include "tests/count/sets.h"
+#include "tests/support/fake_kernel.h"
+#include "tests/support/skip.h"
+
+namespace perfkit {
+namespace {
+
+struct Reader : CounterReader {
+  using CounterReader::ReadFast;
+};
+
+// The thread's cpu number, on a page of its own: who takes the page away is called when it is read, which is after the
+// ticks and before the last look at the lock.
+struct GuardedCpu {
+  GuardedCpu() {
+    page = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(page != MAP_FAILED);
+  }
+  ~GuardedCpu() { munmap(page, kBytes); }
+
+  static constexpr size_t kBytes = 4096;
+  void* page = nullptr;
+};
+
+UserPage g_user_page;
+void* g_guard = nullptr;
+
+// What the kernel does to the user page when the thread is switched out and in.
+void Switch(int) {
+  g_user_page.lock += 2;
+  mprotect(g_guard, GuardedCpu::kBytes, PROT_READ | PROT_WRITE);
+}
+
+detail::ReadPlan PlanOfClock(const GuardedCpu& cpu) {
+  g_user_page.lock = 2;
+  detail::ReadPlan plan;
+  plan.owner = ThreadSerial();
+  plan.page = &g_user_page;
+  plan.cpu = static_cast<const uint32_t*>(cpu.page);
+  plan.all_fast = true;
+  plan.clock_index = 0;
+  plan.base = {.version = 2, .epoch = 2, .ticks = ReadTicks(), .time_ns = 1'000'000};
+  plan.max_age_ticks = ~uint64_t{0};
+  plan.ns_per_tick_q32 = uint64_t{1} << 32;
+  return plan;
+}
+
+TEST_CASE("a clock that was read across a switch is not given out, nor does a later one rest on it", "[epoch]") {
+  const GuardedCpu cpu;
+  detail::ReadPlan plan = PlanOfClock(cpu);
+  Snapshot now;
+  REQUIRE(Reader::ReadFast(plan, now));
+  CHECK(now.values[0] > 1'000'000);
+  const uint64_t given_out = now.values[0];
+  CHECK(plan.last_time_ns == given_out);
+
+  struct sigaction before, handler{};
+  handler.sa_handler = Switch;
+  sigaction(SIGSEGV, &handler, &before);
+  g_guard = cpu.page;
+  REQUIRE(mprotect(cpu.page, GuardedCpu::kBytes, PROT_NONE) == 0);
+  CHECK(!Reader::ReadFast(plan, now));
+  sigaction(SIGSEGV, &before, nullptr);
+  CHECK(g_user_page.lock == 4);
+  CHECK(plan.last_time_ns == given_out);
+}
+
+// How often reads go to sleep before the kernel looks.
+int g_sleeps = 0;
+
+ssize_t SleepAndRead(int fd, void* buffer, size_t size) {
+  if (g_sleeps > 0) {
+    --g_sleeps;
+    const timespec pause{0, 1'000'000};
+    sys::kLinux.nanosleep(&pause);
+  }
+  return sys::kLinux.read(fd, buffer, size);
+}
+
+TEST_CASE("numbers that are read behind a switch do not belong to the epoch before it", "[epoch][root]") {
+  if (geteuid() != 0) SKIP_TEST("switches are counted in the kernel, which takes root");
+  testing::FakeKernel fake;
+  fake.below().read = SleepAndRead;
+  const CounterSet set = MustOpen(std::array{EventSpec(event::kContextSwitches)}, Only(ReadPath::kGroupRead));
+  for (const int sleeps : {1, 100}) {
+    int unswitched = 0;
+    for (int i = 0; i < 20; ++i) {
+      Snapshot begin, between, end;
+      g_sleeps = 0;
+      set.Read(begin);
+      g_sleeps = sleeps;
+      set.Read(between);
+      g_sleeps = 0;
+      set.Read(end);
+      for (const auto& [from, to] : {std::pair(&begin, &between), std::pair(&between, &end)}) {
+        const Count count = set.Difference(*from, *to, 0);
+        if (count.value != 0) CHECK(count.validity.has(Validity::kSwitched));
+        unswitched += !count.validity.has(Validity::kSwitched);
+      }
+      CHECK(set.Difference(begin, between, 0).value >= 1);
+    }
+    CAPTURE(sleeps, unswitched);
+    CHECK((unswitched > 0) == (sleeps == 1));  // the second look, where it is quick, is whole again
+  }
+}
+
+}  // namespace
+}  // namespace perfkit
