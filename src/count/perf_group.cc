@@ -78,8 +78,8 @@ absl::Status PerfGroup::FindPlaces(const Member& member, const Target& target) {
   return absl::OkStatus();
 }
 
-// Fills `opened` with one event a site. A thread that ended while a new group was being attached to many leaves an
-// empty one: all others are still whole.
+// Fills `opened` with one event a site. A thread that ended while the group was being attached to many leaves an empty
+// one: all others are still whole.
 absl::Status PerfGroup::OpenEverywhere(const Member& member, const Target& target, bool user_only,
                                        const sys::Rights& rights, std::vector<open::OpenedEvent>& opened) {
   absl::Status gone;
@@ -89,7 +89,7 @@ absl::Status PerfGroup::OpenEverywhere(const Member& member, const Target& targe
     if (event.ok()) {
       opened.push_back(*std::move(event));
       any = true;
-    } else if (absl::IsNotFound(event.status()) && members_.empty()) {
+    } else if (absl::IsNotFound(event.status()) && site.place.cpu < 0) {
       opened.emplace_back();
       gone = event.status();
     } else {
@@ -111,7 +111,11 @@ absl::Status PerfGroup::Add(const Member& member, const Target& target, bool use
   bool narrowed = false;
   for (size_t i = 0; i < opened.size(); ++i) {
     narrowed = narrowed || opened[i].narrowed;
-    if (opened[i].fd) sites_[i].fds.push_back(std::move(opened[i].fd));
+    if (opened[i].fd) {
+      sites_[i].fds.push_back(std::move(opened[i].fd));
+    } else {
+      while (!sites_[i].fds.empty()) sites_[i].fds.pop_back();  // the leader last, as always
+    }
   }
   std::erase_if(sites_, [](const Site& site) { return site.fds.empty(); });
   members_.push_back(member.index);

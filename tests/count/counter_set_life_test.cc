@@ -1,8 +1,10 @@
 // The life of counter sets: opening, what is refused, targets, fork, and that nothing leaks.
+#include <errno.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <string>
 #include <thread>
@@ -10,6 +12,7 @@
 
 #include "perfkit/counter.h"
 #include "tests/count/sets.h"
+#include "tests/support/fake_kernel.h"
 #include "tests/support/work.h"
 
 namespace perfkit {
@@ -91,6 +94,49 @@ TEST_CASE("a lone event that needs the kernel is read plainly", "[counter_set]")
   REQUIRE(counter->Read(count));
   CHECK(count.value > 0);
   CHECK(count.time_running_ns == count.time_enabled_ns);
+}
+
+pid_t g_ending = 0;
+
+// For members of groups thread g_ending is gone; for leaders it was still there.
+int OpenAsItEnds(const sys::PerfEventAttr* attr, pid_t pid, int cpu, int group, unsigned long flags) {
+  if (pid == g_ending && group != -1) return errno = ESRCH, -1;
+  return sys::kLinux.perf_event_open(attr, pid, cpu, group, flags);
+}
+
+TEST_CASE("a thread that ends while a group is attached to all is left out", "[counter_set][target]") {
+  std::atomic<bool> stop{false};
+  std::atomic<pid_t> tid{0};
+  std::thread ending([&] {
+    tid = gettid();
+    tid.notify_all();
+    stop.wait(false);
+  });
+  tid.wait(0);
+  g_ending = tid;
+  testing::FakeKernel fake;
+  fake.below().perf_event_open = OpenAsItEnds;
+  const auto groups = ParseEventList("{page-faults,minor-faults}");
+  REQUIRE(groups.ok());
+  {
+    const auto set = CounterSet::Open(*groups, Target::AllThreads());
+    INFO(set.status().ToString());
+    CHECK(set.ok());
+    FreshPages memory(100);
+    Snapshot begin, end;
+    if (set.ok()) {
+      set->Read(begin);
+      memory.Touch(0, 100);
+      set->Read(end);
+      CHECK(set->Difference(begin, end, 0).value >= 100);
+      CHECK(set->Difference(begin, end, 1).value >= 100);
+    }
+    CHECK(absl::IsNotFound(CounterSet::Open(*groups, Target::Thread(g_ending)).status()));
+  }
+  CHECK(fake.Leaks() == "");
+  stop = true;
+  stop.notify_all();
+  ending.join();
 }
 
 TEST_CASE("targets: another thread, this process's threads, the system", "[counter_set][target]") {
