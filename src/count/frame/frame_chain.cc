@@ -10,6 +10,7 @@ bool FrameChain::Claim(FrameThread& thread) {
   opens_ = 0;
   drives_tree_ = thread.is_worker && !thread.own_frames;
   if (drives_tree_) {
+    const std::lock_guard<std::mutex> lock(thread.mutex);  // reports look at it
     thread.own_frames = true;
   } else if (own_tree_ == nullptr) {
     ZoneShape root_only = shape_;

@@ -17,7 +17,7 @@ class FrameChain {
   FrameChain(std::string name, const ZoneShape& shape, size_t history_frames)
       : name_(std::move(name)), shape_(shape), history_(history_frames) {}
 
-  // Makes `thread` the owner if there is none. False when there is another.
+  // Makes `thread` the owner if there is none. False when there is another. On the owner, without its mutex.
   bool Claim(FrameThread& thread);
   // The owner has ended: the next thread that marks takes over.
   void Disown(const FrameThread& thread);

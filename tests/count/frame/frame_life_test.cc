@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <string>
 #include <thread>
@@ -52,6 +53,24 @@ TEST_CASE("frames: a secondary frame belongs to the thread that marks it first")
   frames.Mark(FrameId{7});
   CHECK(frames.last(FrameId{7}).missing == ~0u);
   CheckLaw(frames.zones(), frames.size());
+}
+
+TEST_CASE("frames: reports may be asked for while threads mark their first frames") {
+  FrameCounter frames({.events = kEvents});
+  const FrameId audio = frames.DefineFrame("audio");
+  frames.Mark();
+  std::atomic<bool> done{false};
+  std::thread audios([&] {
+    for (int i = 0; i < 50; ++i) {
+      std::thread([&] {
+        for (int j = 0; j < 3; ++j) frames.Mark(audio);
+      }).join();
+    }
+    done = true;
+  });
+  while (!done) CHECK(!frames.zones().empty());
+  audios.join();
+  CHECK(frames.history(audio).size() == 50 * 2);
 }
 
 TEST_CASE("frames: the child of a fork counts nothing, and the parent goes on") {
