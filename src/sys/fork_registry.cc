@@ -1,17 +1,23 @@
 // A linked list under a lock that is held across fork, so that the child sees it whole. Who forks waits with it until
-// there is no NoFork.
+// there is no NoFork, and who wants one meanwhile gives way: else two threads that open and close all the time would
+// keep a third from forking. Only so long, as he may be who a NoFork waits for.
 #include "src/sys/fork_registry.h"
 
 #include <pthread.h>
+#include <time.h>
 
 #include <cstdint>
+
+#include "src/sys/kernel.h"
 
 namespace perfkit::sys {
 
 struct ForkRegistry {
   pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   pthread_cond_t none_left = PTHREAD_COND_INITIALIZER;
+  pthread_cond_t forked = PTHREAD_COND_INITIALIZER;
   uint64_t no_forks = 0;  // alive
+  uint64_t waiting = 0;   // to fork
   pthread_once_t once = PTHREAD_ONCE_INIT;
   ForkWatch* first = nullptr;
 
@@ -37,23 +43,45 @@ struct ForkRegistry {
 
 namespace {
 
+constexpr long kGiveWayNs = 20'000'000;
+
 constinit ForkRegistry g_registry;
+constinit thread_local unsigned t_no_forks = 0;  // of this thread, one within another
 
 void Prepare() {
   pthread_mutex_lock(&g_registry.lock);
+  ++g_registry.waiting;
   while (g_registry.no_forks != 0) pthread_cond_wait(&g_registry.none_left, &g_registry.lock);
+  --g_registry.waiting;
 }
 
-void InParent() { pthread_mutex_unlock(&g_registry.lock); }
+void InParent() {
+  pthread_cond_broadcast(&g_registry.forked);
+  pthread_mutex_unlock(&g_registry.lock);
+}
 
 // The forking thread took the lock in Prepare and is the only one here: another that was waiting to fork is not.
 void InChild() {
   g_registry.TellAll();
-  g_registry.none_left = PTHREAD_COND_INITIALIZER;
+  g_registry.none_left = g_registry.forked = PTHREAD_COND_INITIALIZER;
+  g_registry.waiting = 0;
   pthread_mutex_unlock(&g_registry.lock);
 }
 
 void Install() { pthread_atfork(Prepare, InParent, InChild); }
+
+// With the lock held: until nobody waits to fork, or for kGiveWayNs.
+void GiveWay() {
+  if (g_registry.waiting == 0) return;
+  timespec until{};
+  kernel().clock_gettime(CLOCK_MONOTONIC, &until);
+  until.tv_nsec += kGiveWayNs;
+  until.tv_sec += until.tv_nsec / 1'000'000'000;
+  until.tv_nsec %= 1'000'000'000;
+  while (g_registry.waiting != 0 &&
+         pthread_cond_clockwait(&g_registry.forked, &g_registry.lock, CLOCK_MONOTONIC, &until) == 0) {
+  }
+}
 
 }  // namespace
 
@@ -67,12 +95,14 @@ ForkWatch::~ForkWatch() { g_registry.Remove(this); }
 NoFork::NoFork() {
   pthread_once(&g_registry.once, Install);
   pthread_mutex_lock(&g_registry.lock);
+  if (t_no_forks++ == 0) GiveWay();
   ++g_registry.no_forks;
   pthread_mutex_unlock(&g_registry.lock);
 }
 
 NoFork::~NoFork() {
   pthread_mutex_lock(&g_registry.lock);
+  --t_no_forks;
   if (--g_registry.no_forks == 0) pthread_cond_broadcast(&g_registry.none_left);
   pthread_mutex_unlock(&g_registry.lock);
 }

@@ -1,0 +1,70 @@
+// Forks wait for those who open and close, and these give way.
+#include "src/sys/fork_registry.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <thread>
+#include <vector>
+
+#include "tests/support/skip.h"
+#include "tests/support/work.h"
+
+namespace perfkit::sys {
+namespace {
+
+TEST_CASE("threads that never leave a gap between them let others fork", "[fork]") {
+  if (testing::kSanitized) SKIP_TEST("sanitizers do not stand forks among threads");
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&, i] {
+      testing::Sleep(i * 1'000'000L);
+      while (!stop) {
+        const NoFork outer;
+        const NoFork inner;
+        testing::Sleep(4'000'000);
+      }
+    });
+  }
+  std::thread watch([&] {  // so that this ends if they do not
+    for (int i = 0; i < 200 && !stop; ++i) testing::Sleep(100'000'000);
+    stop = true;
+  });
+  for (int i = 0; i < 20; ++i) {
+    const pid_t child = fork();
+    if (child == 0) _exit(0);
+    waitpid(child, nullptr, 0);
+    testing::Sleep(5'000'000);
+  }
+  CHECK(!stop);
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  watch.join();
+}
+
+TEST_CASE("whoever gives way to a fork does so for a while only", "[fork]") {
+  if (testing::kSanitized) SKIP_TEST("sanitizers do not stand forks among threads");
+  std::atomic<bool> forking{false};
+  std::thread forker;
+  {
+    const NoFork first;
+    forker = std::thread([&] {
+      forking = true;
+      const pid_t child = fork();
+      if (child == 0) _exit(0);
+      waitpid(child, nullptr, 0);
+    });
+    while (!forking) std::this_thread::yield();
+    testing::Sleep(10'000'000);
+    const uint64_t begin = testing::NowNs();
+    std::thread([] { const NoFork second; }).join();  // what the first waits for
+    CHECK(testing::NowNs() - begin < 10'000'000'000);
+  }
+  forker.join();
+}
+
+}  // namespace
+}  // namespace perfkit::sys
