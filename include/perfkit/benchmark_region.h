@@ -85,10 +85,12 @@ class BenchmarkRegion {
   // FinishKeepRunning. What was noted of the run before is over.
   static void Begin() noexcept;
   static void End() noexcept;
-  // What to set as label when the benchmark sets `label`. A row has one label, which is also where the note must stand:
-  // a label from before the loop is kept for BenchmarkRow::label, one from behind it gets the note of the loop.
-  // `begun`: the state's loop has begun. States of successive runs lie at one address, so that only they can tell.
-  static std::string LabelFor(const void* state, const std::string& label, bool begun);
+  // Calls `set` with `state` and what to set as label when the benchmark, or its region, sets `label`. A row has one
+  // label, which is also where the note must stand: a label from before the loop is kept for BenchmarkRow::label, one
+  // from behind it gets the note of the loop. One thread at a time, as the last label that is set stays. `begun`: the
+  // state's loop has begun. States of successive runs lie at one address, so that only they can tell.
+  static void SetLabel(void* state, const std::string& label, bool begun,
+                       void (*set)(void* state, const std::string& label));
 
  private:
   struct Impl;

@@ -107,11 +107,29 @@ TEST_CASE("threads may arrive and leave in any order") {
 
 const std::vector<Tally> kMissing{{.name = "cycles", .why_not = "no PMU"}};
 
+void SetLabel(RunBook& book, const std::string& label, bool begun) {
+  book.SetLabel(&label, "", begun, [](const std::string&) {});
+}
+
+TEST_CASE("a label that a thread sets first is not lost to the note of another that is late") {
+  RunBook book;
+  for (int i = 0; i < 2; ++i) book.Arrive(1, {{.name = "cycles", .why_not = "no PMU"}});
+  const std::string note = book.Leave().note;
+  CHECK(note == "cycles n/a (no PMU)");
+  std::string set;
+  const auto take = [&](const std::string& text) { set = text; };
+  const std::string label = "mine";
+  book.SetLabel(&label, note, true, take);
+  CHECK(set == "mine; " + note);
+  book.SetLabel(nullptr, note, true, take);
+  CHECK(set == "mine; " + note);
+}
+
 TEST_CASE("a label from before the loop is kept, one of the last run is not") {
   RunBook book;
-  book.SetLabel("ahead", false);
+  SetLabel(book, "ahead", false);
   book.Begin();
-  book.SetLabel("by another thread", false);
+  SetLabel(book, "by another thread", false);
   book.Begin();
   book.Arrive(1, kMissing);
   book.Arrive(1, kMissing);
@@ -119,7 +137,7 @@ TEST_CASE("a label from before the loop is kept, one of the last run is not") {
   CHECK(book.Leave().label.empty());  // one thread sets it
   book.End();
   book.End();
-  book.SetLabel("behind", true);
+  SetLabel(book, "behind", true);
   book.Begin();
   book.Arrive(1, kMissing);
   CHECK(book.Leave().label == "cycles n/a (no PMU)");
@@ -127,7 +145,7 @@ TEST_CASE("a label from before the loop is kept, one of the last run is not") {
 
 TEST_CASE("a run that misses nothing leaves the label alone") {
   RunBook book;
-  book.SetLabel("mine", false);
+  SetLabel(book, "mine", false);
   book.Begin();
   book.Arrive(1, {{.name = "page-faults", .why_not = "", .value = 1}});
   CHECK(book.Leave().label.empty());

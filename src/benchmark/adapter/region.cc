@@ -179,13 +179,14 @@ void BenchmarkRegion::Begin() noexcept {
 
 void BenchmarkRegion::End() noexcept { Book().End(); }
 
-std::string BenchmarkRegion::LabelFor(const void* state, const std::string& label, bool begun) {
+void BenchmarkRegion::SetLabel(void* state, const std::string& label, bool begun,
+                               void (*set)(void* state, const std::string& label)) {
   ThreadPlace& place = Place();
   if (!begun) place.ForgetNote();
   const bool noted = place.note_state == state && !place.note.empty();
-  if (noted && label.ends_with(place.note)) return label;  // a region's own
-  Book().SetLabel(label, begun);
-  return noted ? adapter::JoinLabel(label, place.note) : label;
+  const bool own = noted && label.ends_with(place.note);  // a region's
+  Book().SetLabel(own ? nullptr : &label, noted ? place.note : "", begun,
+                  [&](const std::string& text) { set(state, text); });
 }
 
 }  // namespace perfkit

@@ -115,10 +115,13 @@ void RunBook::End() {
   ahead_ = false;
 }
 
-void RunBook::SetLabel(const std::string& label, bool begun) {
+// `set` under the lock: what was put together last must be what is set last.
+void RunBook::SetLabel(const std::string* label, const std::string& note, bool begun,
+                       absl::FunctionRef<void(const std::string&)> set) {
   const std::lock_guard lock(mutex_);
-  label_ = label;
+  if (label != nullptr) label_ = *label;
   if (!begun) ahead_ = true;
+  set(JoinLabel(label_, note));
 }
 
 }  // namespace perfkit::adapter

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "perfkit/benchmark_region.h"
 
 namespace perfkit::adapter {
@@ -48,8 +49,9 @@ class RunBook {
   // A thread begins its loop, or has ended it.
   void Begin();
   void End();
-  // A thread sets the row's label. `begun`: in or behind its loop.
-  void SetLabel(const std::string& label, bool begun);
+  // A thread sets the row's label; null: as it is. Calls `set` with it and the note. `begun`: in or behind its loop.
+  void SetLabel(const std::string* label, const std::string& note, bool begun,
+                absl::FunctionRef<void(const std::string&)> set);
 
  private:
   std::mutex mutex_;

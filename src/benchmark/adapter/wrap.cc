@@ -20,9 +20,9 @@ extern "C" [[gnu::weak]] bool perfkit_benchmark_begun(const void* state);
 
 namespace {
 
-std::string LabelFor(const void* state, const std::string& label) {
+void SetLabel(void* state, const std::string& label, void (*set)(void* state, const std::string& label)) {
   const bool begun = &perfkit_benchmark_begun != nullptr && perfkit_benchmark_begun(state);
-  return perfkit::BenchmarkRegion::LabelFor(state, label, begun);
+  perfkit::BenchmarkRegion::SetLabel(state, label, begun, set);
 }
 
 }  // namespace
@@ -68,11 +68,11 @@ void perfkit_wrap_finish(void* state) {
 }
 
 void perfkit_wrap_label_chars(void* state, const char* label) {
-  perfkit_real_label_chars(state, LabelFor(state, label).c_str());
+  SetLabel(state, label, [](void* of, const std::string& text) { perfkit_real_label_chars(of, text.c_str()); });
 }
 
 void perfkit_wrap_label_string(void* state, const std::string& label) {
-  perfkit_real_label_string(state, LabelFor(state, label));
+  SetLabel(state, label, [](void* of, const std::string& text) { perfkit_real_label_string(of, text); });
 }
 
 }  // extern "C"

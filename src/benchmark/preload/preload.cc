@@ -51,8 +51,9 @@ std::unique_ptr<BenchmarkRegion>& Region() {
 // A range-for does not tell its progress, so that iterations() is 0 before the end; it always runs all of them.
 int64_t Iterations(const State& state) { return state.iterations() > 0 ? state.iterations() : state.max_iterations; }
 
-std::string LabelFor(const State* state, const std::string& label) {
-  return ProgramLibrary().served() ? BenchmarkRegion::LabelFor(state, label, state->iterations() > 0) : label;
+void SetLabel(State* state, const std::string& label, void (*set)(void* state, const std::string& label)) {
+  if (!ProgramLibrary().served()) return set(state, label);
+  BenchmarkRegion::SetLabel(state, label, state->iterations() > 0, set);
 }
 
 void Report(State* state) {
@@ -60,7 +61,8 @@ void Report(State* state) {
   Region().reset();
   if (!row) return;
   for (const perfkit::BenchmarkColumn& column : row->columns) state->counters[column.name] = column.value;
-  if (!row->label.empty()) perfkit::preload::SetLabel(state, row->label);
+  if (row->label.empty()) return;
+  SetLabel(state, row->label, perfkit::preload::SetLabel);
 }
 
 // The head of the report, before main; or why there will be none. Most programs that a preloaded shell starts are no
@@ -131,12 +133,12 @@ void perfkit_resume(State* state) {
 
 void perfkit_label_chars(State* state, const char* label) {
   static auto* const next = Next<void(State*, const char*)>(PERFKIT_LABEL_CHARS);
-  next(state, LabelFor(state, label).c_str());
+  SetLabel(state, label, [](void* of, const std::string& text) { next(static_cast<State*>(of), text.c_str()); });
 }
 
 void perfkit_label_string(State* state, const std::string& label) {
   static auto* const next = Next<void(State*, const std::string&)>(PERFKIT_LABEL_STRING);
-  next(state, LabelFor(state, label));
+  SetLabel(state, label, [](void* of, const std::string& text) { next(static_cast<State*>(of), text); });
 }
 
 }  // extern "C"
