@@ -70,8 +70,9 @@ function(perfkit_install_packages)
     endif()
     set(as_root ${sudo})
   endif()
-  perfkit_apt_get("${advice}" ${as_root} apt-get update)
-  perfkit_apt_get("${advice}" ${as_root} env DEBIAN_FRONTEND=noninteractive apt-get install --yes
+  set(patient -o Acquire::Retries=3 -o Acquire::http::Timeout=30)
+  perfkit_apt_get("${advice}" ${as_root} apt-get ${patient} update)
+  perfkit_apt_get("${advice}" ${as_root} env DEBIAN_FRONTEND=noninteractive apt-get ${patient} install --yes
                   --no-install-recommends ${missing})
 endfunction()
 

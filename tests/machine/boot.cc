@@ -5,7 +5,7 @@
 // QEMU's standard output is the results channel of tests/machine/init.cc. FOLDER gets PROGRAM.txt (what it printed) and
 // PROGRAM.code (its exit code); tests/machine/result.cc makes a test of these. A machine that is not done in time is
 // killed, and the end of its console, which QEMU writes to FILE, is printed and put into FOLDER/report. SECONDS are of
-// QEMU's own CPU time, and five times as long on the clock, since other tests run beside it. Exit code 0: the programs'
+// QEMU's own CPU time, and twice as long on the clock, since other tests run beside it. Exit code 0: the programs'
 // results tell all that there is to tell, a program that did not end included; 1: the machine failed between two of
 // them. Where a FILE exists, something that the machine is made of could not be had: FILE says what, and so do all
 // results.
@@ -170,7 +170,7 @@ int Boot(const Options& options) {
   Results results(options.results);
   const pid_t child = Start(options, ends[1]);
   close(ends[1]);
-  const bool ended = child > 0 && ReadAll(ends[0], start, 5 * options.limit_s, results);
+  const bool ended = child > 0 && ReadAll(ends[0], start, 2 * options.limit_s, results);
   if (!ended && child > 0) kill(child, SIGKILL);
   int status = 0;
   if (child > 0) waitpid(child, &status, 0);

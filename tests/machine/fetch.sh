@@ -45,7 +45,7 @@ EOF
     printf 'Dir::Etc::sourcelist "%s";\nDir::Etc::sourceparts "/dev/null";\n' "$state/sources.list" >>"$state/apt.conf"
   fi
   export APT_CONFIG=$state/apt.conf
-  apt-get -q update >"$log.update" 2>&1
+  timeout 120 apt-get -q update >"$log.update" 2>&1
 }
 
 # The mirror that the host takes Debian itself from.
@@ -60,7 +60,7 @@ unpack() {  # DEB FOLDER
 
 fetch_root() {
   apt-get -q -y --print-uris install $packages 2>"$log" | sed -n "s/^'[^']*' \([^ ]*\) .*/\1/p" >"$cache/root.list"
-  apt-get -q -y --download-only install $packages >"$log" 2>&1 || return 1
+  timeout 300 apt-get -q -y --download-only install $packages >"$log" 2>&1 || return 1
   rm -rf "$cache/root.new"
   mkdir "$cache/root.new"
   while read -r deb; do unpack "$cache/debs/$deb" "$cache/root.new"; done <"$cache/root.list"
@@ -76,7 +76,7 @@ fetch_kernel() {  # NAME SUITE
   package=$(apt-cache depends linux-image-cloud-arm64 | sed -n 's/.*Depends: \(linux-image-[^ ]*\).*/\1/p' | head -n 1)
   rm -rf "$cache/$1.new"
   mkdir -p "$cache/$1.new"
-  (cd "$cache/$1.new" && apt-get -q download "$package") >"$log" 2>&1 || return 1
+  (cd "$cache/$1.new" && timeout 150 apt-get -q download "$package") >"$log" 2>&1 || return 1
   unpack "$cache/$1.new/"*.deb "$cache/$1.new" && mv "$cache/$1.new/boot/"vmlinuz-* "$cache/$1.new/vmlinuz"
   echo "$package" >"$cache/$1.new/package"
   rm -rf "$cache/$1.new/"{lib,usr,*.deb} "$cache/$1"
