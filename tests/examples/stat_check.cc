@@ -1,4 +1,5 @@
 // Runs stat as anyone would, and holds its numbers against perf's and its words against what was asked.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <sstream>
@@ -59,10 +60,14 @@ TEST_CASE("nothing to count, and numbers that are none, are refused", "[stat]") 
 
 TEST_CASE("stat and perf stat count the same faults of the same program", "[stat]") {
   const std::string program = "ls -R /usr/include/c++";
-  const Run perf = RunCommand("perf stat -x, -e page-faults:u " + program + " 2>&1 >/dev/null");
-  const double theirs = std::atof(perf.output.c_str());
-  if (perf.exit_code != 0 || theirs <= 0) SKIP_TEST("perf is not here: " + perf.output.substr(0, 80));
-  const double ours = NumberOf(Stat("-e page-faults:u " + program + " 2>&1 | tail -4"), "page-faults:u");
+  // In turns, and the least of each: pages that are not in memory yet are mapped one by one.
+  double theirs = 1e9, ours = 1e9;
+  for (int i = 0; i < 3; ++i) {
+    const Run perf = RunCommand("perf stat -x, -e page-faults:u " + program + " 2>&1 >/dev/null");
+    theirs = std::min(theirs, std::atof(perf.output.c_str()));
+    if (perf.exit_code != 0 || theirs <= 0) SKIP_TEST("perf is not here: " + perf.output.substr(0, 80));
+    ours = std::min(ours, NumberOf(Stat("-e page-faults:u " + program + " 2>&1 | tail -4"), "page-faults:u"));
+  }
   CHECK(ours == Approx(theirs).epsilon(0.1));  // the loader places things anew each time
 }
 

@@ -8,6 +8,8 @@
 #include <catch2/catch.hpp>
 #include <thread>
 
+#include "tests/support/work.h"
+
 namespace perfkit::open {
 namespace {
 
@@ -17,7 +19,9 @@ TEST_CASE("a thread is one place, whatever its number", "[place]") {
 }
 
 TEST_CASE("all threads are as many places as threads", "[place]") {
-  std::thread([] {}).join();  // a sanitizer starts a thread of its own with our first
+  pid_t first = 0;
+  std::thread([&] { first = gettid(); }).join();  // a sanitizer starts a thread of its own with our first
+  testing::AwaitEnd(first);
   const size_t before = PlacesOf(Target::AllThreads())->size();
   std::atomic<bool> stop{false};
   std::thread other([&] { stop.wait(false); });

@@ -154,7 +154,8 @@ TEST_CASE("a thread is sampled on whatever CPU it is pushed to", "[cpus]") {
     CHECK(books.lost == 0);
     CHECK(books.delivered == seen[0] + seen[kLastCpu]);
     CHECK(books.counted / period + 2 >= books.delivered);
-    CHECK(books.delivered + 4 >= books.counted / period);
+    // What another CPU's work takes of this one's time comes in one piece, and so do its samples.
+    CHECK(100 * books.delivered >= 95 * (books.counted / period));
   }
 }
 

@@ -89,7 +89,8 @@ TEST_CASE("a stack is given up in steps, then samples, each dated; records say w
     const SamplerDecision& decision = stats.decisions[i];
     CHECK((decision.what == what[i] && decision.from == expected[i][0] && decision.to == expected[i][1]));
     CHECK(decision.why == SamplerDecision::Why::kCost);
-    CHECK(decision.cost > 0.14);
+    CHECK(decision.cost > 0.1);
+    CHECK(decision.cost <= 0.16);
     CHECK(decision.from_ns > last);
     CHECK(decision.to_ns > decision.from_ns);
     last = decision.to_ns;
@@ -242,16 +243,17 @@ TEST_CASE("a rate that is set reaches threads that have inherited their events, 
       of_thread.Touch(0, 400);
     });
     while (step < 1) testing::Sleep(100'000);
-    testing::DrainAll(*sampler);
+    do {
+      testing::DrainAll(*sampler);  // has joined it, where that takes a ring of its own
+    } while (rings == SamplerOptions::Rings::kPerThread && sampler->rings() < 2);
     REQUIRE(sampler->SetRate(0, Period{10}).ok());
     testing::DrainAll(*sampler);
     step = 2;
     inheritor.join();
+    REQUIRE(sampler->Stop().ok());  // else the last drain leaves what is younger than 50 us
     const uint64_t samples = testing::CountSamples(*sampler)[0];
     CHECK(samples >= 36);
     CHECK(samples <= (testing::kSanitized ? 100u : 50u));
-    REQUIRE(sampler->Stop().ok());
-    testing::DrainAll(*sampler);
     CHECK(sampler->stats().decisions_refused == 0);
   }
 }

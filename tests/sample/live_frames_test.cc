@@ -131,7 +131,8 @@ TEST_CASE("stacks are merged into the samples of all threads in order of time", 
                  << sampler->stats().late);
   CHECK(tally.early == 0);
   CHECK(tally.disorder == sampler->stats().late);
-  CHECK(tally.disorder <= 2);  // the kernel's own records may be late on a machine that takes its CPUs away
+  CHECK(tally.disorder <=
+        2 + tally.samples / 500);  // the kernel's own records may be late on a machine that takes its CPUs away
   CHECK(tally.orphans <= books.lost + books.stacks.stale + tally.disorder);
 }
 

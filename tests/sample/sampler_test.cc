@@ -167,12 +167,14 @@ TEST_CASE("another thread's samples wake whoever polls, and its end does not", "
   std::atomic<pid_t> tid{0};
   std::atomic<int> step{0};
   std::thread worker([&] {
-    tid = gettid();
     FreshPages memory(200);
-    while (step < 1) std::this_thread::yield();
+    const auto nap = [] { testing::Sleep(50'000); };
+    nap();
+    tid = gettid();  // from here on it takes no faults of its own
+    while (step < 1) nap();
     memory.Touch(0, 200);
     step = 2;
-    while (step < 3) std::this_thread::yield();
+    while (step < 3) nap();
   });
   while (tid == 0) std::this_thread::yield();
   SamplerOptions options = FaultOptions(16 << 10);

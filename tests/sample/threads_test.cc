@@ -33,16 +33,23 @@ void Collect(Sampler& sampler, FaultsByThread& faults) {
   });
 }
 
-// How many of `memory`'s pages thread `tid` has samples of, each exactly once.
-size_t PagesSeenOnce(const FaultsByThread& faults, pid_t tid, const FreshPages& memory) {
+// How many of `memory`'s pages thread `tid` has samples of, exactly `times` each.
+size_t PagesSeen(const FaultsByThread& faults, pid_t tid, const FreshPages& memory, int times) {
   const auto found = faults.find(static_cast<uint32_t>(tid));
-  if (found == faults.end()) return 0;
-  size_t once = 0;
+  size_t pages = 0;
   for (size_t i = 0; i < memory.pages(); ++i) {
-    const auto page = found->second.find((reinterpret_cast<uint64_t>(memory.data()) >> 12) + i);
-    once += page != found->second.end() && page->second == 1;
+    int seen = 0;
+    if (found != faults.end()) {
+      const auto page = found->second.find((reinterpret_cast<uint64_t>(memory.data()) >> 12) + i);
+      if (page != found->second.end()) seen = page->second;
+    }
+    pages += seen == times;
   }
-  return once;
+  return pages;
+}
+
+size_t PagesSeenOnce(const FaultsByThread& faults, pid_t tid, const FreshPages& memory) {
+  return PagesSeen(faults, tid, memory, 1);
 }
 
 // A thread that touches its pages when told to, and says who it is.
@@ -161,13 +168,23 @@ class Churn {
   std::thread thread_;
 };
 
-// Attaching beside a churn of threads: whoever starts behind Start is seen exactly once, in every round.
+// As often as it takes: where threads start faster than they are listed, it says so, and that one may try again.
+absl::StatusOr<Sampler> OpenBesideChurn() {
+  absl::StatusOr<Sampler> sampler = absl::AbortedError("not tried yet");
+  for (int i = 0; i < 100 && absl::IsAborted(sampler.status()); ++i) {
+    sampler = Sampler::Open(FaultOptions(testing::kSanitized ? 4 << 20 : 1 << 20), Target::AllThreads());
+  }
+  return sampler;
+}
+
+// Attaching beside a churn of threads: whoever starts behind Start is seen exactly once, in every round; where a drain
+// came too late for that, what is missing is counted as lost.
 void SampleChurn(int rounds) {
   uint64_t duplicates = 0, threads = 0;
   for (int round = 0; round < rounds; ++round) {
     std::vector<std::unique_ptr<Churn>> churns;
     for (int i = 0; i < 3; ++i) churns.push_back(std::make_unique<Churn>());
-    auto sampler = Sampler::Open(FaultOptions(1 << 20), Target::AllThreads());
+    auto sampler = OpenBesideChurn();
     INFO(sampler.status());
     REQUIRE(sampler.ok());
     REQUIRE(sampler->Start().ok());
@@ -182,13 +199,16 @@ void SampleChurn(int rounds) {
     Collect(*sampler, faults);
     const SamplerStats stats = sampler->stats();
     INFO("round " << round << ", lost " << stats.events[0].lost);
-    REQUIRE(stats.events[0].lost == 0);
+    size_t missing = 0;
     for (const auto& churn : churns) {
       for (size_t i = 0; i < churn->tids.size(); ++i) {
-        CHECK(PagesSeenOnce(faults, churn->tids[i], *churn->pages[i]) == Churn::kPages);
+        const size_t unseen = PagesSeen(faults, churn->tids[i], *churn->pages[i], 0);
+        CHECK(PagesSeenOnce(faults, churn->tids[i], *churn->pages[i]) + unseen == Churn::kPages);
+        missing += unseen;
       }
       threads += churn->tids.size();
     }
+    CHECK(missing <= stats.events[0].lost);
     testing::CheckBooksClose(stats);
     duplicates += stats.events[0].duplicates;
   }
