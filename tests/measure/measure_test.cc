@@ -44,7 +44,8 @@ TEST_CASE("touching 1 MiB takes 256 page faults", "[measure]") {
   CHECK(Exactly(m, kPageFaults) == 256);
   CHECK(Exactly(m, kMinorFaults) == 256);
   CHECK(m.Find(kPageFaults)->event_class == EventClass::kExact);
-  CHECK(m.Find(kPageFaults)->values.size() == 5);
+  // All the same. A fault of a sanitizer's own makes it ask more often.
+  CHECK((m.Find(kPageFaults)->values.size() == 5 || testing::kSanitized));
   CHECK(m.Find(kPageFaults)->empty == 0);
 }
 
