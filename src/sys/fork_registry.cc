@@ -15,9 +15,9 @@ namespace perfkit::sys {
 struct ForkRegistry {
   pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   pthread_cond_t none_left = PTHREAD_COND_INITIALIZER;
-  pthread_cond_t forked = PTHREAD_COND_INITIALIZER;
-  uint64_t no_forks = 0;  // alive
-  uint64_t waiting = 0;   // to fork
+  pthread_cond_t forked = PTHREAD_COND_INITIALIZER;  // of another clock: Install and InChild make it anew
+  uint64_t no_forks = 0;                             // alive
+  uint64_t waiting = 0;                              // to fork
   pthread_once_t once = PTHREAD_ONCE_INIT;
   ForkWatch* first = nullptr;
 
@@ -45,10 +45,21 @@ namespace {
 
 constexpr long kGiveWayNs = 20'000'000;
 
+// A thread that waits here must not be cancelled: the lock would stay held.
+class Uncancelled {
+ public:
+  Uncancelled() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+  ~Uncancelled() { pthread_setcancelstate(before_, nullptr); }
+
+ private:
+  int before_ = 0;
+};
+
 constinit ForkRegistry g_registry;
 constinit thread_local unsigned t_no_forks = 0;  // of this thread, one within another
 
 void Prepare() {
+  const Uncancelled uncancelled;
   pthread_mutex_lock(&g_registry.lock);
   ++g_registry.waiting;
   while (g_registry.no_forks != 0) pthread_cond_wait(&g_registry.none_left, &g_registry.lock);
@@ -60,26 +71,39 @@ void InParent() {
   pthread_mutex_unlock(&g_registry.lock);
 }
 
+// On a clock that nobody sets back.
+void MakeForked() {
+  pthread_condattr_t monotonic;
+  pthread_condattr_init(&monotonic);
+  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+  pthread_cond_init(&g_registry.forked, &monotonic);
+  pthread_condattr_destroy(&monotonic);
+}
+
 // The forking thread took the lock in Prepare and is the only one here: another that was waiting to fork is not.
 void InChild() {
   g_registry.TellAll();
-  g_registry.none_left = g_registry.forked = PTHREAD_COND_INITIALIZER;
+  g_registry.none_left = PTHREAD_COND_INITIALIZER;
+  MakeForked();
   g_registry.waiting = 0;
   pthread_mutex_unlock(&g_registry.lock);
 }
 
-void Install() { pthread_atfork(Prepare, InParent, InChild); }
+void Install() {
+  MakeForked();
+  pthread_atfork(Prepare, InParent, InChild);
+}
 
 // With the lock held: until nobody waits to fork, or for kGiveWayNs.
 void GiveWay() {
   if (g_registry.waiting == 0) return;
+  const Uncancelled uncancelled;
   timespec until{};
-  kernel().clock_gettime(CLOCK_MONOTONIC, &until);
+  kLinux.clock_gettime(CLOCK_MONOTONIC, &until);  // the wait is by that clock, whatever a test makes of time
   until.tv_nsec += kGiveWayNs;
   until.tv_sec += until.tv_nsec / 1'000'000'000;
   until.tv_nsec %= 1'000'000'000;
-  while (g_registry.waiting != 0 &&
-         pthread_cond_clockwait(&g_registry.forked, &g_registry.lock, CLOCK_MONOTONIC, &until) == 0) {
+  while (g_registry.waiting != 0 && pthread_cond_timedwait(&g_registry.forked, &g_registry.lock, &until) == 0) {
   }
 }
 

@@ -31,8 +31,8 @@ class ForkWatch {
 
 // While one lives, fork() waits: for whoever opens or closes events, or changes what a let_go looks at. So a child's
 // copy is whole, and holds no descriptor that nobody knows of. Any thread, any number at once, also one within another;
-// some milliseconds at most. The thread that has one must not fork. Where somebody waits to fork, a thread's first one
-// lets him: 20 ms at most.
+// some milliseconds at most. The thread that has one must not fork. Where somebody waits to fork, a thread that has
+// none yet lets him, for 20 ms at most: have one around many.
 class NoFork {
  public:
   NoFork();

@@ -107,6 +107,7 @@ void FrameCore::CloseMain() {
 }
 
 void FrameCore::SwitchOff() {
+  const sys::NoFork whole;
   enabled_.store(false, std::memory_order_seq_cst);  // pairs with the load in LeaveOutermost
   if (main_ != nullptr) {
     Settle();
