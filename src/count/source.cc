@@ -71,8 +71,10 @@ void Source::ReadSlow(Snapshot& now) noexcept {
   if (HasInlinePart()) ReadInlinePart(now);
   if (!groups_.empty()) ReadGroups(now);
   if (usage_mask_ != 0) ReadUsage(now);
+  if (plan_.page == nullptr || LoadShared(plan_.page->lock) == now.epoch) return;
   // Switched meanwhile: no one epoch is that of all the numbers.
-  if (plan_.page != nullptr && LoadShared(plan_.page->lock) != now.epoch) now.epoch = --unknown_epoch_;
+  now.epoch = --unknown_epoch_;
+  now.cpu = __atomic_load_n(plan_.cpu, __ATOMIC_RELAXED);
 }
 
 [[gnu::always_inline]] inline bool Source::ReadInPlace(Snapshot& now) const noexcept {
