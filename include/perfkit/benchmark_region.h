@@ -87,8 +87,9 @@ class BenchmarkRegion {
   static void End() noexcept;
   // Calls `set` with `state` and what to set as label when the benchmark, or its region, sets `label`. A row has one
   // label, which is also where the note must stand: a label from before the loop is kept for BenchmarkRow::label, one
-  // from behind it gets the note of the loop. One thread at a time, as the last label that is set stays. `begun`: the
-  // state's loop has begun. States of successive runs lie at one address, so that only they can tell.
+  // from behind it gets the note of the loop. One thread at a time, as the last label that is set stays: `set` must not
+  // come back here. `begun`: the state's loop has begun. States of successive runs lie at one address, so that only
+  // they can tell.
   static void SetLabel(void* state, const std::string& label, bool begun,
                        void (*set)(void* state, const std::string& label));
 

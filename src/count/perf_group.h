@@ -45,8 +45,9 @@ class PerfGroup {
   PerfGroup& operator=(PerfGroup&& other) noexcept;
   ~PerfGroup() { Close(); }
 
-  // Adds `member` at all places of the group's target; the first one becomes the leader. On error nothing is added:
-  // in a group that has members already, InvalidArgument can mean that it does not fit.
+  // Adds `member` at all places of the group's target; the first one becomes the leader. Places whose thread has ended
+  // are left out from then on. On error nothing is added: in a group that has members already, InvalidArgument can mean
+  // that it does not fit.
   absl::Status Add(const Member& member, const Target& target, bool user_only, const sys::Rights& rights);
 
   // Takes the member that was added last out again.

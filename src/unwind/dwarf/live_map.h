@@ -34,7 +34,7 @@ struct LiveModule {
     return sys::WordAt(mark.address) == mark.words[0] && sys::WordAt(mark.address + 8) == mark.words[1];
   }
 
-  size_t bytes() const { return sizeof(*this) + identity.capacity() + rules.heap_bytes() + rows.heap_bytes(); }
+  size_t bytes() const { return sizeof(*this) + rules.heap_bytes() + rows.heap_bytes(); }
 };
 
 // Does not change once published, but for what is remembered of it.

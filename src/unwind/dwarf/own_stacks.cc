@@ -53,8 +53,8 @@ PERFKIT_IN_HANDLER uint64_t OwnStacks::EndAbove(uint64_t sp) {
   }
   if ((slot.wish.load(std::memory_order_relaxed) & ~kMain) == thread) return 0;
   slot.wish_sp.store(sp, std::memory_order_relaxed);
-  // Release pairs with the acquire in Learn: the wish is whole, unless two threads have made theirs at once, and then
-  // it names one thread's stack and another's block, which no guarded mapping has both.
+  // Release pairs with the acquire in Learn: the wish is whole, unless two threads have made theirs at once. Then it
+  // names one thread's stack and another's block, and both are in no guarded mapping, nor is the stack the main one.
   slot.wish.store(thread | (sys::IsMainThread() ? kMain : 0), std::memory_order_release);
   wished_.store(true, std::memory_order_relaxed);
   return 0;
