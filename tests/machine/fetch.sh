@@ -15,7 +15,9 @@ host_suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
 
 # give_up FILE WHAT: says why. What apt could not reach comes first: the rest follows from it.
 give_up() {
-  echo "$2: $( (grep -m 1 'Failed to fetch' "$log.update" || tail -n 1 "$log") | tr -d '\r')" | tee "$1"
+  local why
+  why=$( (grep -m 1 'Failed to fetch' "$log.update" || tail -n 1 "$log") | tr -d '\r')
+  echo "$2: ${why:-the mirror does not answer in time}" | tee "$1"
 }
 
 # configure NAME [SOURCES]: apt with lists of its own; with SOURCES, these instead of the host's.
@@ -45,7 +47,7 @@ EOF
     printf 'Dir::Etc::sourcelist "%s";\nDir::Etc::sourceparts "/dev/null";\n' "$state/sources.list" >>"$state/apt.conf"
   fi
   export APT_CONFIG=$state/apt.conf
-  timeout 120 apt-get -q update >"$log.update" 2>&1
+  timeout 90 apt-get -q update >"$log.update" 2>&1
 }
 
 # The mirror that the host takes Debian itself from.

@@ -60,6 +60,7 @@ void CheckPeriods(const SamplerStats& stats, uint64_t events, uint64_t longest) 
 }
 
 TEST_CASE("a stack is given up in steps, then samples, each dated; records say what they have", "[guards]") {
+  const uint64_t began = testing::NowNs();
   Pressed pressed;
   FreshPages memory(64);
   SamplerOptions options = testing::FaultOptions();
@@ -89,7 +90,7 @@ TEST_CASE("a stack is given up in steps, then samples, each dated; records say w
     const SamplerDecision& decision = stats.decisions[i];
     CHECK((decision.what == what[i] && decision.from == expected[i][0] && decision.to == expected[i][1]));
     CHECK(decision.why == SamplerDecision::Why::kCost);
-    CHECK(decision.cost > 0.1);
+    CHECK(decision.cost > 0.15 * 1e9 / (1e9 + static_cast<double>(testing::NowNs() - began)) - 0.005);
     CHECK(decision.cost <= 0.16);
     CHECK(decision.from_ns > last);
     CHECK(decision.to_ns > decision.from_ns);
@@ -243,9 +244,11 @@ TEST_CASE("a rate that is set reaches threads that have inherited their events, 
       of_thread.Touch(0, 400);
     });
     while (step < 1) testing::Sleep(100'000);
-    do {
-      testing::DrainAll(*sampler);  // has joined it, where that takes a ring of its own
-    } while (rings == SamplerOptions::Rings::kPerThread && sampler->rings() < 2);
+    const size_t enough = rings == SamplerOptions::Rings::kPerThread ? 2 : 1;
+    for (int i = 0; i < 1000 && (i == 0 || sampler->rings() < enough); ++i) {
+      testing::DrainAll(*sampler);  // joins it, where that takes a ring of its own
+    }
+    REQUIRE(sampler->rings() >= enough);
     REQUIRE(sampler->SetRate(0, Period{10}).ok());
     testing::DrainAll(*sampler);
     step = 2;

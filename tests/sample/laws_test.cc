@@ -84,7 +84,7 @@ bool OnIsCpuTime(double tolerance) {
   if (!sampler.ok() || !sampler->Start().ok()) return false;
   Worker worker;
   std::thread([&] { worker.Run(); }).join();
-  if (!sampler->Stop().ok()) return false;
+  if (!sampler->Stop().ok() || worker.behind.wall_ns == 0) return false;
   std::vector<std::byte> records;
   sampler->Drain(
       [&](const SamplerRecord& record) { records.insert(records.end(), record.data, record.data + record.size); });

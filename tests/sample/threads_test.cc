@@ -181,6 +181,7 @@ absl::StatusOr<Sampler> OpenBesideChurn() {
 // came too late for that, what is missing is counted as lost.
 void SampleChurn(int rounds) {
   uint64_t duplicates = 0, threads = 0;
+  int whole = 0;
   for (int round = 0; round < rounds; ++round) {
     std::vector<std::unique_ptr<Churn>> churns;
     for (int i = 0; i < 3; ++i) churns.push_back(std::make_unique<Churn>());
@@ -209,11 +210,13 @@ void SampleChurn(int rounds) {
       threads += churn->tids.size();
     }
     CHECK(missing <= stats.events[0].lost);
+    whole += missing == 0;
     testing::CheckBooksClose(stats);
     duplicates += stats.events[0].duplicates;
   }
   std::printf("churn: %d rounds, %lu threads, %lu duplicates dropped\n", rounds, threads, duplicates);
   CHECK(threads > 0);
+  CHECK(2 * whole > rounds);
 }
 
 // Between the events of P's first CPU and those of its second P starts N, and N, later, starts M: N and M have two of a

@@ -37,7 +37,8 @@ END
   APT_CONFIG="$scratch/apt/apt.conf"
   export APT_CONFIG
   timeout 90 apt-get update -qq >"$scratch/out" 2>&1 || skip "the lists of bookworm-backports cannot be fetched"
-  (cd "$scratch" && timeout 60 apt-get download -qq libcatch2-dev >"$scratch/out" 2>&1) || skip "bookworm-backports has no libcatch2-dev for us"
+  (cd "$scratch" && timeout 60 apt-get download -qq libcatch2-dev >"$scratch/out" 2>&1) ||
+    skip "bookworm-backports has no libcatch2-dev for us"
   dpkg-deb -x "$scratch"/libcatch2-dev_3*.deb "$scratch/root" 2>"$scratch/out" || skip "bookworm-backports' libcatch2-dev is not v3"
   unset APT_CONFIG
 }
