@@ -1,4 +1,5 @@
 // Epochs: switches of threads in the middle of a read, made up and real ones.
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -113,6 +114,32 @@ TEST_CASE("numbers that are read behind a switch do not belong to the epoch befo
     CAPTURE(sleeps, unswitched);
     CHECK((unswitched > 0) == (sleeps == 1));  // the second look, where it is quick, is whole again
   }
+}
+
+// To the other of two CPUs, before the kernel looks.
+ssize_t MoveAndRead(int fd, void* buffer, size_t size) {
+  cpu_set_t other;
+  CPU_ZERO(&other);
+  CPU_SET(sched_getcpu() == 0 ? 1 : 0, &other);
+  sched_setaffinity(0, sizeof(other), &other);
+  return sys::kLinux.read(fd, buffer, size);
+}
+
+TEST_CASE("a read that was moved says where its thread is, not where it was", "[epoch]") {
+  cpu_set_t before;
+  sched_getaffinity(0, sizeof(before), &before);
+  if (!CPU_ISSET(0, &before) || !CPU_ISSET(1, &before)) SKIP_TEST("this takes two CPUs");
+  testing::FakeKernel fake;
+  const CounterSet set = MustOpen(std::array{EventSpec(event::kCpuClock)}, Only(ReadPath::kGroupRead));
+  Snapshot now;
+  set.Read(now);
+  if (now.cpu == Snapshot::kNoCpu) SKIP_TEST("the C library does not tell the CPU (rseq)");
+  fake.below().read = MoveAndRead;
+  for (int i = 0; i < 20; ++i) {
+    set.Read(now);
+    CHECK(now.cpu == static_cast<uint32_t>(sched_getcpu()));  // pinned there by the read
+  }
+  sched_setaffinity(0, sizeof(before), &before);
 }
 
 }  // namespace
