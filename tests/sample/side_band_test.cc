@@ -135,7 +135,7 @@ TEST_CASE("on and off a CPU are all of a thread's time, and on is the CPU time t
   const auto clock = static_cast<double>(clock_ns), wall = static_cast<double>(wall_ns);
   CHECK(on + off > 0.99 * wall);
   CHECK(off > 0.99 * (wall - clock));
-  CHECK(on > 0.9 * clock);  // less the time that a hypervisor takes between a clock's start and its record
+  CHECK(on > 0.95 * clock);
   CHECK(on < clock + (wall - clock) / 2 + 10e6);
   CHECK(time->switches > switches);
   CHECK(time->preemptions <= time->switches);
