@@ -120,9 +120,9 @@ std::string ProgramModule(const std::string& program, bool arm) {
   return builder.Build();
 }
 
-TEST_CASE("random programs mean what libdw makes of them, at every pc") {
+void CheckRandomPrograms(uint32_t programs) {
   uint64_t pcs = 0, slow = 0;
-  for (uint32_t seed = 0; seed < 1000; ++seed) {
+  for (uint32_t seed = 0; seed < programs; ++seed) {
     const bool arm = seed % 2 == 1;
     const std::string program = ProgramWriter(seed, arm).Write(5 + seed % 60), file = ProgramModule(program, arm);
     const testing::Oracle oracle(file, true);
@@ -140,8 +140,13 @@ TEST_CASE("random programs mean what libdw makes of them, at every pc") {
       ++pcs;
     }
   }
-  CHECK(pcs == 1000 * kLength);
+  CHECK(pcs == programs * kLength);
   CHECK(slow < pcs * 95 / 100);  // else rules would not be compared
+}
+
+TEST_CASE("random programs mean what libdw makes of them, at every pc") { CheckRandomPrograms(300); }
+TEST_CASE("many random programs mean what libdw makes of them, at every pc", "[.heavy]") {
+  CheckRandomPrograms(10'000);
 }
 
 // The rows of a program as their places, "!" when it is damaged.

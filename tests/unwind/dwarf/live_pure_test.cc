@@ -10,6 +10,7 @@
 #include <array>
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <thread>
 
 #include "perfkit/unwinder.h"
 #include "tests/support/run.h"
@@ -78,7 +79,7 @@ void OnPureTrap(int, siginfo_t*, void* context) {
   bool on = !run.over;
   if (run.walking) {
     on = run.OnStep(pc);
-  } else if (on && run.traps++ % 300 == 0) {
+  } else if (on && run.traps++ % 450 == 0) {
     run.WalkStepped(context, pc);
   }
   registers[REG_EFL] = on ? registers[REG_EFL] | kStepping : registers[REG_EFL] & ~kStepping;
@@ -106,10 +107,14 @@ TEST_CASE("a walk executes its own code only", "[live][pure]") {
   action.sa_sigaction = OnPureTrap;
   action.sa_flags = SA_SIGINFO | SA_NODEFER;
   sigaction(SIGTRAP, &action, &before);
-  asm volatile("int3" ::: "memory");
-  const int sum = lazy("B");
-  run.over = true;
-  asm volatile("int3" ::: "memory");
+  int sum = 0;
+  // On a thread of its own the stacks are short, and each step of a walk is a signal.
+  std::thread([&] {
+    asm volatile("int3" ::: "memory");
+    sum = lazy("B");
+    run.over = true;
+    asm volatile("int3" ::: "memory");
+  }).join();
   sigaction(SIGTRAP, &before, nullptr);
   dlclose(handle);
   CHECK(sum == 1);

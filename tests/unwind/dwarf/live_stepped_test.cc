@@ -185,7 +185,12 @@ void CheckLive(const std::string& compiler, const std::string& options) {
 TEST_CASE("the live stack is the shadow's at every instruction", "[live][stepped]") {
   if (testing::kSanitized) SKIP_TEST("each trap would run a sanitizer's code, and be taken in it");
   if (testing::RunCommand("g++ --version").exit_code != 0) SKIP_TEST("no g++ here");
-  CheckLive("g++", "-O2 -DWITH_THROW");
+  CheckLive("g++", "-O0 -fno-omit-frame-pointer -DWITH_THROW");
+}
+
+TEST_CASE("the live stack is the shadow's at every instruction, however it is compiled", "[.heavy]") {
+  if (testing::kSanitized) SKIP_TEST("each trap would run a sanitizer's code, and be taken in it");
+  if (testing::RunCommand("g++ --version").exit_code != 0) SKIP_TEST("no g++ here");
   testing::ForEachShadowedBuild(CheckLive);
 }
 

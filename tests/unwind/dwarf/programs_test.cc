@@ -62,7 +62,7 @@ void CheckProgram(const std::string& name, const std::vector<std::string>& comma
     WARN("no " << command[0] << " here");
     return;
   }
-  const testing::SampledProgram program(command, CallStack::UserDump(32 << 10), 500'000, kEnough);
+  const testing::SampledProgram program(command, CallStack::UserDump(32 << 10), 250'000, kEnough);
   const Comparison result = Compare(program);
   std::printf("%s: %zu samples, %zu complete, %zu same as libdwfl's, %zu longer, %zu shorter\n", name.c_str(),
               result.samples, result.complete, result.same, result.longer, result.shorter);

@@ -190,7 +190,10 @@ void CheckEveryInstruction(const std::string& compiler, const std::string& optio
 TEST_CASE("the stack is the shadow's at every instruction", "[stepped]") {
   if (testing::RunCommand("g++ --version").exit_code != 0) SKIP_TEST("no g++ here");
   CheckEveryInstruction("g++", "-O2 -DWITH_THROW");
-  if (testing::kSanitized) return;  // the rest is the same, slower
+}
+
+TEST_CASE("the stack is the shadow's at every instruction, however it is compiled", "[.heavy]") {
+  if (testing::RunCommand("g++ --version").exit_code != 0) SKIP_TEST("no g++ here");
   testing::ForEachShadowedBuild(CheckEveryInstruction);
 }
 
