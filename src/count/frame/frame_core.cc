@@ -72,6 +72,8 @@ void FrameCore::LeaveTop(FrameThread& thread) noexcept {
     thread.Read(thread.tree.scratch());
     thread.tree.Leave();
   }
+  if (thread.has_strays()) [[unlikely]]
+    thread.AbandonStrays();
   if (thread.is_worker && thread.tree.depth() == 0) LeaveOutermost(thread);
 }
 
@@ -79,12 +81,15 @@ void FrameCore::LeaveInnermost() noexcept {
   FrameThread* const thread = This();
   // A worker that is not inside a zone has no right to its tree: step inside to count the mistake.
   if (thread == nullptr || (!thread->ready && !Prepare(*thread))) return;
+  if (thread->has_strays()) thread->AbandonStrays();
   LeaveTop(*thread);
 }
 
-// Not the innermost: what was entered since was never left. Not there at all: counting was off in between.
+// Not the innermost: what was entered since was left on another thread, or never. Not there at all: counting was off in
+// between.
 void FrameCore::LeaveOutOfOrder(FrameThread& thread, uint64_t entry) noexcept {
   if (!thread.ready) return;
+  if (thread.has_strays()) thread.AbandonStrays();
   thread.Read(thread.tree.scratch());
   if (thread.tree.UnwindTo(entry)) LeaveTop(thread);
 }
@@ -155,6 +160,7 @@ void FrameCore::Mark(FrameId id) noexcept {
   if (thread == nullptr) return;
   const bool outermost = thread->is_worker && !thread->ready;
   if (!thread->ready && !Prepare(*thread)) return;
+  if (thread->has_strays()) thread->AbandonStrays();
   if (chain.Claim(*thread)) {
     thread->Read(thread->tree.scratch());
     const std::lock_guard<std::mutex> lock(thread->mutex);

@@ -90,6 +90,7 @@ void FrameCore::EndThread(FrameThread& thread) {
 void FrameCore::Retire(FrameThread& thread) {
   const std::lock_guard<std::mutex> lock(thread.mutex);
   if (thread.open()) {
+    if (thread.has_strays()) thread.AbandonStrays();
     thread.Read(thread.tree.scratch());
     thread.Publish();
     if (thread.dirty || thread.own_frames) thread.tree.EndFrameAtScratch(thread.frame, ns_per_tick_q32_);

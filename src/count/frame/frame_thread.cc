@@ -46,9 +46,9 @@ void FrameThread::NoteStray(uint64_t entry) {
 
 void FrameThread::AbandonStrays() {
   const std::lock_guard<std::mutex> lock(strays_mutex_);
-  has_strays_.store(false, std::memory_order_relaxed);
   for (const uint64_t entry : strays_) tree.Abandon(entry);
   strays_.clear();
+  has_strays_.store(!tree.PopAbandoned(), std::memory_order_relaxed);
 }
 
 }  // namespace perfkit::count

@@ -74,6 +74,7 @@ class FrameThread {
 
   // Zones that were left on other threads: noted there, taken out of the stack here.
   void NoteStray(uint64_t entry);  // any thread
+  // True while such a zone is noted, or still on the stack below its open children.
   bool has_strays() const { return has_strays_.load(std::memory_order_relaxed); }
   void AbandonStrays();  // the owner
 

@@ -26,6 +26,15 @@ Count CountOf(const FrameCore& core, const Sums& sums, size_t i) {
   return missing ? Count{} : MakeCount(sums.values[i], sums.times[i], core.plan().standing(i));
 }
 
+// In nanoseconds, so that self + children = total exactly: each number is rounded down from ticks by itself.
+uint64_t ChildrenWallNs(const FrameCore& core, const FrameCore::Group& group, size_t node) {
+  uint64_t sum = 0;
+  for (size_t child = 1; child < group.zones.nodes().size(); ++child) {
+    if (group.zones.nodes()[child].parent == node) sum += ToNs(core, group.zones.nodes()[child].total.ticks);
+  }
+  return sum;
+}
+
 ZoneStats StatsOf(const FrameCore& core, const FrameCore::Group& group, size_t node) {
   const ZoneMerge::Node& zone = group.zones.nodes()[node];
   const Sums self = group.zones.Self(node);
@@ -36,7 +45,7 @@ ZoneStats StatsOf(const FrameCore& core, const FrameCore::Group& group, size_t n
   stats.calls = zone.total.calls;
   stats.frames = zone.frames;
   stats.wall_ns = ToNs(core, zone.total.ticks);
-  stats.self_wall_ns = ToNs(core, self.ticks);
+  stats.self_wall_ns = stats.wall_ns - ChildrenWallNs(core, group, node);
   stats.wall_quantiles = zone.histograms[0].Summary(group.zones.pool());
   stats.last = zone.last;
   for (size_t i = 0; i < core.plan().size(); ++i) {

@@ -17,6 +17,9 @@ uint64_t ToNs(uint64_t ticks, uint64_t ns_per_tick_q32) {
 // Rows of histograms for each zone: few counters spread over more than one or two powers of two.
 constexpr size_t kRowsPerZone = 8;
 
+// Reserved for the names of zones: most are shorter.
+constexpr size_t kNameBytesPerZone = 64;
+
 }  // namespace
 
 void Sums::Merge(const Sums& other) {
@@ -50,6 +53,7 @@ ZoneTree::ZoneTree(const ZoneShape& shape)
       marks_(kMarks),
       touched_(nodes_.size()),
       details_(nodes_.size()),
+      names_(nodes_.size() * kNameBytesPerZone),
       pool_(std::min<size_t>(nodes_.size() * kRowsPerZone, UINT16_MAX - 1)),
       histograms_(nodes_.size() * stride_) {
   root_last_ = &details_[kRoot].last;
@@ -70,7 +74,7 @@ uint16_t ZoneTree::FindChild(uint16_t parent, ZoneId id) {
     if (nodes_[child].key == id.name) return nodes_[parent].last_child = child;
   }
   for (uint16_t child = nodes_[parent].first_child; child != kRoot; child = nodes_[child].next_sibling) {
-    if (std::strncmp(name(child), id.name, kNameBytes - 1) != 0) continue;
+    if (std::strcmp(name(child), id.name) != 0) continue;
     nodes_[child].key = id.name;  // the next one most likely comes from the same place
     return nodes_[parent].last_child = child;
   }
@@ -80,7 +84,7 @@ uint16_t ZoneTree::FindChild(uint16_t parent, ZoneId id) {
 uint16_t ZoneTree::AddChild(uint16_t parent, ZoneId id) {
   if (node_count_ == nodes_.size()) return kRoot;
   const uint16_t child = static_cast<uint16_t>(node_count_++);
-  std::strncpy(details_[child].name.data(), id.name, kNameBytes - 1);
+  details_[child].name = names_.Copy(id.name);
   nodes_[child].key = id.name;
   nodes_[child].parent = parent;
   nodes_[child].next_sibling = nodes_[parent].first_child;
@@ -118,26 +122,49 @@ uint32_t ZoneTree::DepthOf(uint64_t entry) const {
 bool ZoneTree::UnwindTo(uint64_t entry) {
   const uint32_t depth = DepthOf(entry);
   if (depth == 0) return false;
-  mismatched_ += skipped_ + (depth_ - depth);
+  mismatched_ += skipped_;
   skipped_ = 0;
-  while (depth_ > depth) Leave();
+  while (depth_ > depth) {
+    if (open_[depth_].abandoned) {
+      PopAbandoned();
+    } else {
+      ++mismatched_;
+      Leave();
+    }
+  }
   return true;
 }
 
 void ZoneTree::Abandon(uint64_t entry) {
   const uint32_t depth = DepthOf(entry);
   if (depth == 0) return;
-  // Its children have sums within its interval, and it has none: what they have is the least that is true of it.
-  const uint16_t node = open_[depth].node;
+  abandoned_ += open_[depth].abandoned ? 0 : 1;
+  open_[depth].abandoned = true;
+  PopAbandoned();
+}
+
+bool ZoneTree::PopAbandoned() {
+  for (; skipped_ == 0 && open_[depth_].abandoned; --depth_, --abandoned_) {
+    RaiseToChildren(open_[depth_].node);
+    open_[depth_].abandoned = false;
+  }
+  return abandoned_ == 0;
+}
+
+// The least that is true of a zone that has no number of its own: the sums of its children lie within its interval.
+void ZoneTree::RaiseToChildren(uint16_t node) {
   Sums children;
   for (uint16_t child = nodes_[node].first_child; child != kRoot; child = nodes_[child].next_sibling) {
     children.Merge(nodes_[child].sums);
   }
   Sums& sums = nodes_[node].sums;
   sums.ticks = std::max(sums.ticks, children.ticks);
-  for (size_t i = 0; i < shape_.events; ++i) sums.values[i] = std::max(sums.values[i], children.values[i]);
-  for (uint32_t d = depth; d < depth_; ++d) open_[d] = open_[d + 1];
-  --depth_;
+  sums.missing |= children.missing;
+  for (size_t i = 0; i < shape_.events; ++i) {
+    sums.values[i] = std::max(sums.values[i], children.values[i]);
+    sums.times[i].enabled_ns = std::max(sums.times[i].enabled_ns, children.times[i].enabled_ns);
+    sums.times[i].running_ns = std::max(sums.times[i].running_ns, children.times[i].running_ns);
+  }
 }
 
 void ZoneTree::CopyUsed(const Snapshot& from, Snapshot& to) const {
@@ -246,8 +273,12 @@ void ZoneTree::CloseZones(const Snapshot& at, uint64_t number, uint64_t ns_per_t
 }
 
 void ZoneTree::SplitOpen(const Snapshot& at) {
-  for (uint32_t d = 1; d <= depth_; ++d) {
-    Add(nodes_[open_[d].node].sums, open_[d].begin, at);
+  for (uint32_t d = depth_; d != 0; --d) {  // children first, for RaiseToChildren
+    if (open_[d].abandoned) {
+      RaiseToChildren(open_[d].node);
+    } else {
+      Add(nodes_[open_[d].node].sums, open_[d].begin, at);
+    }
     CopyUsed(at, open_[d].begin);
   }
 }
@@ -303,7 +334,8 @@ void ZoneTree::DropFrame() {
     nodes_[touched_[t]].touched = false;
   }
   touched_count_ = 0;
-  depth_ = skipped_ = 0;
+  for (uint32_t d = 1; d <= depth_; ++d) open_[d].abandoned = false;
+  depth_ = skipped_ = abandoned_ = 0;
 }
 
 }  // namespace perfkit::count

@@ -18,6 +18,7 @@
 
 #include "perfkit/frame.h"
 #include "src/count/frame/histogram.h"
+#include "src/count/frame/name_arena.h"
 
 namespace perfkit::count {
 
@@ -45,7 +46,6 @@ struct ZoneShape {
 // For one thread at a time.
 class ZoneTree {
  public:
-  static constexpr size_t kNameBytes = 64;
   static constexpr uint16_t kRoot = 0;
 
   explicit ZoneTree(const ZoneShape& shape);
@@ -97,8 +97,12 @@ class ZoneTree {
   // Ends every zone that was entered after `entry`, at the snapshot in scratch(): they were not left, and count as
   // mismatched. False, and nothing ended, when `entry` is not open.
   bool UnwindTo(uint64_t entry);
-  // Takes a visit out of the stack without a number: it was left elsewhere. Nothing happens when it is not open.
+  // Takes back a visit that was left elsewhere: it has no number of its own. Its zone has at least what the zones below
+  // it have, so a visit with an open child stays on the stack until PopAbandoned after that child was left. Does
+  // nothing if `entry` is not open.
   void Abandon(uint64_t entry);
+  // Removes abandoned visits from the top of the stack. Returns false if some stay, below open children.
+  bool PopAbandoned();
 
   // Frames that may wait for Settle.
   static constexpr size_t kMaxPending = 31;
@@ -133,7 +137,7 @@ class ZoneTree {
   // What EndFrame has closed, and nothing but EndFrame changes: safe to read while zones go on, if EndFrame is kept
   // out. Nodes in the order in which they were first seen, parents before their children.
   size_t size() const { return closed_count_; }
-  const char* name(size_t node) const { return details_[node].name.data(); }
+  const char* name(size_t node) const { return details_[node].name; }
   uint16_t parent(size_t node) const { return nodes_[node].parent; }
   Sums total(size_t node) const { return node == kRoot ? RootTotal() : details_[node].total; }
   uint64_t frames(size_t node) const { return node == kRoot ? root_frames_ : details_[node].frames; }
@@ -155,13 +159,14 @@ class ZoneTree {
     Sums sums;  // of the frame under way
   };
   struct Detail {
-    std::array<char, kNameBytes> name{};
+    const char* name = "";  // in names_
     Sums total;
     uint64_t frames = 0;
     FrameRecord last;
   };
   struct Open {
     uint16_t node = kRoot;
+    bool abandoned = false;
     uint64_t entry = 0;
     Snapshot begin{};
   };
@@ -183,6 +188,7 @@ class ZoneTree {
   Snapshot* Skip();
   bool DropLeave();
   uint32_t DepthOf(uint64_t entry) const;
+  void RaiseToChildren(uint16_t node);
   void CopyUsed(const Snapshot& from, Snapshot& to) const;
   Sums RootTotal() const;
   void AddRoot(const Snapshot& begin, const Snapshot& at, uint64_t ns_per_tick_q32, FrameRecord& record);
@@ -215,6 +221,8 @@ class ZoneTree {
   size_t touched_count_ = 0;
   std::vector<uint16_t> touched_;
   std::vector<Detail> details_;
+  NameArena names_;
+  uint32_t abandoned_ = 0;  // visits on the stack that were left elsewhere
   RowPool pool_;
   std::vector<Histogram> histograms_;
   uint64_t last_entry_ = 0;

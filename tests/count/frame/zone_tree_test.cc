@@ -7,27 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "tests/count/frame/made_up_reader.h"
+
 namespace perfkit::count {
 namespace {
-
-constexpr size_t kEvents = 5;
-constexpr uint64_t kOneNsATick = uint64_t{1} << 32;
-
-// A clock and counters that the test moves.
-class MadeUpReader {
- public:
-  explicit MadeUpReader(uint64_t seed) : random_(seed) { now_.values.fill(0); }
-  void Work() {
-    now_.ticks += random_() % 1000;
-    for (size_t i = 0; i < kEvents; ++i) now_.values[i] += random_() % (10 << i);
-  }
-  void Read(Snapshot& out) const { out = now_; }
-  const Snapshot& now() const { return now_; }
-
- private:
-  std::mt19937_64 random_;
-  Snapshot now_{};
-};
 
 // Each path of zones has a sum; every piece of work is added to every path that is open when it is done.
 class Model {
@@ -46,23 +29,6 @@ class Model {
  private:
   std::vector<std::string> open_{""};
 };
-
-std::string PathOf(const ZoneTree& tree, size_t node) {
-  if (node == ZoneTree::kRoot) return "";
-  return PathOf(tree, tree.parent(node)) + "/" + tree.name(node);
-}
-
-void CheckLaw(const ZoneTree& tree) {
-  for (size_t node = 0; node < tree.size(); ++node) {
-    Sums children;
-    for (size_t child = 1; child < tree.size(); ++child) {
-      if (tree.parent(child) == node) children.Merge(tree.total(child));
-    }
-    // self = total - children has to be a number, not a wrapped one.
-    REQUIRE(children.ticks <= tree.total(node).ticks);
-    for (size_t i = 0; i < kEvents; ++i) REQUIRE(children.values[i] <= tree.total(node).values[i]);
-  }
-}
 
 const FrameRecord& EndFrame(ZoneTree& tree, const Snapshot& at, uint64_t number) {
   tree.scratch() = at;
@@ -192,7 +158,25 @@ TEST_CASE("zone tree: a name may die after its zone was seen") {
     Leave(tree, reader);
   }
   EndFrame(tree, reader.now(), 0);
-  CHECK(std::string(tree.name(1)) == std::string(ZoneTree::kNameBytes - 1, 'n'));
+  CHECK(std::string(tree.name(1)) == std::string(200, 'n'));
+}
+
+TEST_CASE("zone tree: names that differ only at their end are zones of their own") {
+  MadeUpReader reader(3);
+  ZoneTree tree({.events = kEvents, .max_zones = 600});
+  constexpr size_t kLongest = 300;
+  std::vector<std::string> names;
+  for (size_t size = 1; size <= kLongest; ++size) {
+    names.push_back(std::string(size - 1, 'n') + "a");
+    names.push_back(std::string(size - 1, 'n') + "b");
+  }
+  for (const std::string& name : names) {
+    Enter(tree, reader, name.c_str());
+    Leave(tree, reader);
+  }
+  EndFrame(tree, reader.now(), 0);
+  REQUIRE(tree.size() == 1 + names.size());
+  for (size_t node = 1; node < tree.size(); ++node) REQUIRE(tree.name(node) == names[node - 1]);
 }
 
 TEST_CASE("zone tree: what is too deep or too many is dropped, counted, and stays in the parent") {

@@ -22,6 +22,12 @@ inline const ZoneStats* Find(const std::vector<ZoneStats>& zones, std::string_vi
 // children + self = parent, exactly, for the wall and every counter that has numbers.
 inline void CheckLaw(const std::vector<ZoneStats>& zones, size_t events) {
   for (size_t z = 0; z < zones.size(); ++z) {
+    uint64_t wall_ns = zones[z].self_wall_ns;
+    for (size_t c = 0; c < zones.size(); ++c) {
+      if (c != z && zones[c].parent == z) wall_ns += zones[c].wall_ns;
+    }
+    REQUIRE(wall_ns == zones[z].wall_ns);
+    REQUIRE(zones[z].self_wall_ns <= zones[z].wall_ns);
     for (size_t i = 0; i < events; ++i) {
       uint64_t sum = zones[z].self[i].value;
       for (size_t c = 0; c < zones.size(); ++c) {

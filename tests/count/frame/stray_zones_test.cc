@@ -1,0 +1,184 @@
+// Zones that are left on another thread than entered on: they have no number, and nobody else's is wrong for it.
+#include <catch2/catch.hpp>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "perfkit/frame_counter.h"
+#include "src/count/frame/zone_tree.h"
+#include "tests/count/frame/made_up_reader.h"
+#include "tests/count/frame/zones.h"
+#include "tests/support/work.h"
+
+namespace perfkit {
+namespace count {
+namespace {
+
+// Zones of which some are left on another thread, at any time: each open one with its path and its name in the tree.
+class StrayingZones {
+ public:
+  explicit StrayingZones(uint64_t seed) : reader_(seed) {
+    tree.scratch() = reader_.now();
+    tree.BeginFrameAtScratch();
+  }
+  void Work() {
+    const Snapshot before = reader_.now();
+    reader_.Work();
+    for (const Visit& visit : open_) {
+      for (size_t i = 0; i < kEvents; ++i) most[visit.path].values[i] += reader_.now().values[i] - before.values[i];
+    }
+  }
+  void Enter(const char* name) {
+    if (open_.size() == 4) return;
+    Snapshot* const begin = tree.Enter({name});
+    REQUIRE(begin != nullptr);
+    *begin = reader_.now();
+    begin->times.fill({reader_.now().values[0], reader_.now().values[0]});
+    open_.push_back({(open_.empty() ? "" : open_.back().path) + "/" + name, tree.top_entry()});
+  }
+  void Leave() {
+    if (open_.empty()) return;
+    Now();
+    REQUIRE(!tree.SkipLeave());
+    tree.Leave();
+    open_.pop_back();
+    tree.PopAbandoned();
+    PopStrayed();
+  }
+  void Stray(size_t which) {
+    if (open_.empty()) return;
+    Visit& visit = open_[which % open_.size()];
+    if (!visit.strayed) strayed[visit.path] = visit.strayed = true;
+    tree.Abandon(visit.entry);
+    PopStrayed();
+  }
+  void Mark() {
+    Now();
+    tree.EndFrameAtScratch(0, kOneNsATick);
+  }
+  size_t depth() const { return open_.size(); }
+
+  ZoneTree tree{{.events = kEvents, .timed = 1}};
+  std::map<std::string, Sums> most;  // what each path had if it never strayed
+  std::map<std::string, bool> strayed;
+
+ private:
+  struct Visit {
+    std::string path;
+    uint64_t entry;
+    bool strayed = false;
+  };
+  void Now() {
+    tree.scratch() = reader_.now();
+    tree.scratch().times.fill({reader_.now().values[0], reader_.now().values[0]});
+  }
+  void PopStrayed() {
+    while (!open_.empty() && open_.back().strayed) open_.pop_back();
+  }
+
+  MadeUpReader reader_;
+  std::vector<Visit> open_;
+};
+
+TEST_CASE("zone tree: zones left elsewhere at any time take no more than was theirs, and the others lose nothing") {
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    std::mt19937_64 random(seed);
+    StrayingZones zones(seed + 1000);
+    for (int step = 0; step < 600; ++step) {
+      zones.Work();
+      const uint64_t what = random() % 16;
+      if (what < 7) zones.Enter(random() % 2 == 0 ? "a" : "b");
+      if (what >= 7 && what < 12) zones.Leave();
+      if (what == 12) zones.Stray(random());
+      if (what == 13) zones.Mark();
+      REQUIRE(zones.tree.depth() == zones.depth());
+    }
+    zones.Mark();
+    CheckLaw(zones.tree);
+    for (size_t node = 1; node < zones.tree.size(); ++node) {
+      const std::string path = PathOf(zones.tree, node);
+      const Sums total = zones.tree.total(node);
+      for (size_t i = 0; i < kEvents; ++i) {
+        REQUIRE(total.values[i] <= zones.most[path].values[i]);
+        if (!zones.strayed[path]) REQUIRE(total.values[i] == zones.most[path].values[i]);
+      }
+      REQUIRE(total.times[0].running_ns == total.values[0]);
+    }
+    REQUIRE(zones.tree.mismatched() == 0);
+  }
+}
+
+}  // namespace
+}  // namespace count
+
+namespace {
+
+TEST_CASE("frames: a zone that ends on another thread is strayed, and nobody else's") {
+  FrameCounter frames({.events = kEvents});
+  frames.Mark();
+  auto strays = std::make_unique<FrameCounter::Zone>(frames, ZoneId{"strays"});
+  std::thread([&] { strays.reset(); }).join();
+  { PERFKIT_ZONE(frames, "next"); }
+  frames.Mark();
+  CHECK(frames.Stats().strayed == 1);
+  const std::vector<ZoneStats> zones = frames.zones();
+  CheckLaw(zones, frames.size());
+  CHECK(Find(zones, "next")->depth == 1);  // not below the one that is gone
+  CHECK(Find(zones, "strays")->calls == 0);
+}
+
+// A zone that is entered on this thread and left on another, while a zone below it is open here.
+void StrayBelowOpenChild(FrameCounter& frames, bool mark) {
+  auto strays = std::make_unique<FrameCounter::Zone>(frames, ZoneId{"strays"});
+  {
+    PERFKIT_ZONE(frames, "child");
+    testing::Spin(1000);
+    std::thread([&] { strays.reset(); }).join();
+    { PERFKIT_ZONE(frames, "grandchild"); }
+    if (mark) frames.Mark();
+    testing::Spin(1000);
+  }
+  { PERFKIT_ZONE(frames, "next"); }
+}
+
+TEST_CASE("frames: a zone that ends on another thread while its child is open leaves the sums whole") {
+  FrameCounter frames({.events = kEvents});
+  frames.Mark();
+  const bool mark = GENERATE(false, true);
+  SECTION("on the marking thread") {
+    {
+      PERFKIT_ZONE(frames, "outer");
+      StrayBelowOpenChild(frames, mark);
+    }
+    frames.Mark();
+    CHECK(Find(frames.zones(), "next")->depth == 2);
+  }
+  SECTION("outermost on a worker, which ends after it") {
+    std::thread([&] { StrayBelowOpenChild(frames, false); }).join();
+    CHECK(Find(frames.zones(), "next", "workers")->depth == 1);
+  }
+  CHECK(frames.Stats().strayed == 1);
+  CHECK(frames.Stats().mismatched == 0);
+  CheckLaw(frames.zones(), frames.size());
+}
+
+TEST_CASE("frames: a zone that ends on another thread does not make its parent mismatched") {
+  FrameCounter frames({.events = kEvents});
+  frames.Mark();
+  {
+    PERFKIT_ZONE(frames, "outer");
+    auto strays = std::make_unique<FrameCounter::Zone>(frames, ZoneId{"strays"});
+    std::thread([&] { strays.reset(); }).join();
+  }
+  frames.Mark();
+  CHECK(frames.Stats().strayed == 1);
+  CHECK(frames.Stats().mismatched == 0);
+  CHECK(Find(frames.zones(), "strays")->calls == 0);
+  CheckLaw(frames.zones(), frames.size());
+}
+
+}  // namespace
+}  // namespace perfkit
