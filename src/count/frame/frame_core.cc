@@ -38,7 +38,8 @@ void FrameCore::Settle() noexcept {
 void FrameCore::ExplainHitch() noexcept {
   Settle();
   const Hitch& hitch = watch_.Explain(history_.last(), main_->tree);
-  if (on_hitch) on_hitch(hitch);
+  const auto callback = on_hitch_;  // shared: it may replace itself while it runs
+  if (callback != nullptr && *callback) (*callback)(hitch);
 }
 
 void FrameCore::Enter(ZoneId id, Zone* zone) noexcept {

@@ -79,7 +79,9 @@ class FrameCore : public Bindable {
   uint64_t ns_per_tick_q32() const { return ns_per_tick_q32_; }
   uint64_t budget_ns() const { return budget_ns_; }
 
-  std::function<void(const Hitch&)> on_hitch;
+  void SetOnHitch(std::function<void(const Hitch&)> callback) {
+    on_hitch_ = std::make_shared<const std::function<void(const Hitch&)>>(std::move(callback));
+  }
 
  private:
   FrameThread* This() noexcept {
@@ -119,6 +121,7 @@ class FrameCore : public Bindable {
   History history_;
   HitchWatch watch_;
   DetailLog log_;
+  std::shared_ptr<const std::function<void(const Hitch&)>> on_hitch_;
   uint64_t next_frame_ = 0;
 
   std::atomic<uint64_t> frame_{0};  // the main frame under way, for workers' sums: relaxed, a frame late does no harm

@@ -137,7 +137,7 @@ void FrameCore::Close() {
   retired_.clear();
   main_.reset();
   log_.Close();
-  on_hitch = nullptr;
+  on_hitch_ = nullptr;
 }
 
 // In the child of a fork. The sets let go by themselves.

@@ -25,7 +25,7 @@ FrameCounter::AttachedThread::~AttachedThread() {
   if (core_ != nullptr) core_->DetachThisThread();
 }
 
-void FrameCounter::OnHitch(std::function<void(const Hitch&)> callback) { core_->on_hitch = std::move(callback); }
+void FrameCounter::OnHitch(std::function<void(const Hitch&)> callback) { core_->SetOnHitch(std::move(callback)); }
 
 void FrameCounter::SetEnabled(bool enabled) {
   if (enabled == this->enabled()) return;

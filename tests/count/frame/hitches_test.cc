@@ -4,6 +4,7 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <memory>
 #include <string>
 #include <thread>
 
@@ -154,6 +155,25 @@ TEST_CASE("hitches: work is nobody's fault but its own") {
   INFO(hitch.cause);
   CHECK(std::string(hitch.cause).find("itself") != std::string::npos);
   CHECK(hitch.wall_ns - hitch.preempted_ns - hitch.waited_ns >= 25'000'000);
+}
+
+TEST_CASE("hitches: a callback may replace itself while it runs") {
+  FrameCounter frames({.events = {"task-clock"}, .hitch_budget = 1ns});
+  int first = 0, second = 0;
+  bool lived = false;
+  {
+    const auto owned = std::make_shared<int>(0);
+    frames.OnHitch([&, owned](const Hitch&) {
+      const std::weak_ptr<int> watched = owned;
+      frames.OnHitch([&](const Hitch&) { ++second; });
+      lived = !watched.expired();
+      ++first;
+    });
+  }
+  for (int i = 0; i < 4; ++i) frames.Mark();
+  CHECK(lived);
+  CHECK(first == 1);
+  CHECK(second == 2);
 }
 
 TEST_CASE("hitches: without a budget there are none, and no ring is kept") {
