@@ -98,7 +98,9 @@ void FrameCore::LeaveOutOfOrder(FrameThread& thread, uint64_t entry) noexcept {
 // The thread on which it was entered takes it out of its stack when it next enters a zone or marks.
 void FrameCore::LeaveElsewhere(uint64_t entry) noexcept {
   strayed_.fetch_add(1, std::memory_order_relaxed);
+  if (in_child_) return;
   const uint64_t serial = FrameThread::SerialOf(entry);
+  const sys::NoFork whole;
   const std::lock_guard<std::mutex> lock(mutex_);
   if (main_ != nullptr && main_->serial == serial) return main_->NoteStray(entry);
   for (const std::unique_ptr<FrameThread>& worker : workers_) {
@@ -148,6 +150,7 @@ void FrameCore::LeaveOutermost(FrameThread& thread) noexcept {
   // After StepOutside, in the order that frame_thread.h shows: SwitchOff either finds us outside, or is seen here.
   if (enabled_.load(std::memory_order_seq_cst)) [[likely]]
     return;
+  if (in_child_) return;
   const std::lock_guard<std::mutex> lock(thread.mutex);
   if (!thread.own_frames) thread.Roll(ns_per_tick_q32_);
   thread.Close();

@@ -4,6 +4,9 @@
 //   the marking thread      its tree, the main history, hitches, on and off: no lock, nobody else looks
 //   a worker inside a zone  its own tree's frame under way: no lock (frame_thread.h says why)
 //   anything cold           the list of threads: `mutex_`; a worker's closed frames: the worker's own mutex
+//
+// In the child of a fork other threads' locks may be held for ever, so nothing locks there: each way to a lock asks
+// `in_child_` first. What is destroyed there nonetheless (lists of threads, of names) changes under a NoFork only.
 #pragma once
 
 #include <array>
@@ -136,7 +139,7 @@ class FrameCore : public Bindable {
   std::deque<std::string> names_;
   std::array<std::unique_ptr<FrameChain>, kMaxChains> chains_;
   std::atomic<uint32_t> chain_count_{1};
-  bool in_child_ = false;  // of a fork: the others' locks may be held by threads that are not here
+  bool in_child_ = false;  // of a fork
 
   sys::ForkWatch fork_watch_;  // last: unregistered before anything else dies
 };

@@ -43,7 +43,8 @@ void FrameCore::Start(const std::shared_ptr<FrameCore>& self) {
 
 FrameThread* FrameCore::Attach(std::string_view name) noexcept {
   const std::shared_ptr<FrameCore> self = self_.lock();
-  if (self == nullptr) return nullptr;
+  if (self == nullptr || in_child_) return nullptr;
+  const sys::NoFork whole;
   uint64_t serial;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -78,6 +79,8 @@ bool FrameCore::AttachNamed(std::string_view name) {
 
 // On the ending thread itself, or on one that unbinds.
 void FrameCore::EndThread(FrameThread& thread) {
+  if (in_child_) return;
+  const sys::NoFork whole;
   const std::lock_guard<std::mutex> lock(mutex_);
   if (closed()) return;
   if (&thread == main_.get()) return CloseMain();  // nothing will be marked again, and everything can be asked for
@@ -150,6 +153,8 @@ void FrameCore::LetGo() {
 }
 
 ZoneId FrameCore::DefineZone(std::string_view name) {
+  if (in_child_) return {};
+  const sys::NoFork whole;
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const std::string& known : names_) {
     if (known == name) return {known.c_str()};
@@ -158,6 +163,8 @@ ZoneId FrameCore::DefineZone(std::string_view name) {
 }
 
 FrameId FrameCore::DefineFrame(std::string_view name) {
+  if (in_child_) return {kMaxChains};
+  const sys::NoFork whole;
   const std::lock_guard<std::mutex> lock(mutex_);
   const uint32_t index = chain_count_.load(std::memory_order_relaxed);
   if (index == kMaxChains) return {kMaxChains};
@@ -167,7 +174,7 @@ FrameId FrameCore::DefineFrame(std::string_view name) {
 }
 
 const FrameChain* FrameCore::chain(FrameId id) const {
-  const bool known = id.index != 0 && id.index < chain_count_.load(std::memory_order_acquire);
+  const bool known = !in_child_ && id.index != 0 && id.index < chain_count_.load(std::memory_order_acquire);
   return known ? chains_[id.index].get() : nullptr;
 }
 

@@ -8,6 +8,7 @@
 #include "src/count/frame/slot_sum.h"
 #include "src/count/frame/slot_writer.h"
 #include "src/count/frame/thread_binding.h"
+#include "src/sys/fork_registry.h"
 
 namespace perfkit {
 namespace count {
@@ -38,6 +39,8 @@ class SlotCore : public Bindable {
   }
 
   SlotThread* Attach(const std::shared_ptr<SlotCore>& self) {
+    if (in_child) return nullptr;
+    const sys::NoFork whole;
     auto thread = std::make_unique<SlotThread>();
     if (!thread->writer.Claim(table, plan.size(), plan.timed())) return Refuse();
     thread->set = plan.OpenNext();
@@ -56,6 +59,8 @@ class SlotCore : public Bindable {
 
   // The slot keeps the numbers; the events go. On the thread itself.
   void End(void* state) {
+    if (in_child) return;
+    const sys::NoFork whole;
     const std::lock_guard<std::mutex> lock(mutex);
     if (closed()) return;
     std::erase_if(threads, [state](const std::unique_ptr<SlotThread>& thread) {
@@ -68,7 +73,7 @@ class SlotCore : public Bindable {
   }
 
   void Close() {
-    const std::lock_guard<std::mutex> lock(mutex);
+    const auto lock = in_child ? std::unique_lock<std::mutex>() : std::unique_lock(mutex);
     MarkClosed();
     threads.clear();
   }
@@ -84,7 +89,9 @@ class SlotCore : public Bindable {
   }
 
   std::mutex mutex;
-  std::vector<std::unique_ptr<SlotThread>> threads;
+  std::vector<std::unique_ptr<SlotThread>> threads;  // changes under a NoFork: a child destroys its copy
+  bool in_child = false;                             // of a fork: the mutex may be held by a thread that is not here
+  sys::ForkWatch fork_watch{[](void* self) { static_cast<SlotCore*>(self)->in_child = true; }, this};  // last
 };
 
 }  // namespace count

@@ -1,0 +1,113 @@
+// Children of a fork among threads that hold the locks of a FrameCounter or a ThreadSlots: each comes to its end.
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "perfkit/frame_counter.h"
+#include "perfkit/thread_slots.h"
+#include "tests/count/frame/zones.h"
+#include "tests/support/skip.h"
+#include "tests/support/work.h"
+
+namespace perfkit {
+namespace {
+
+// A child that hangs is ended by this, far later than any machine needs.
+constexpr unsigned kHungSeconds = 100;
+
+// Forks `forks` times while `meanwhile` runs on another thread, over and over. The child runs `child`, and then ends
+// its thread as exit() does, so on a std::thread. Returns the number of children that did not come to their end; stops
+// at the first.
+template <class Meanwhile, class Child>
+int HungChildren(int forks, Meanwhile&& meanwhile, Child&& child) {
+  std::atomic<bool> stop{false};
+  // Not on the stack, which the end of the child's thread unwinds.
+  auto* const other = new std::thread([&] {
+    while (!stop) meanwhile();
+  });
+  int hung = 0;
+  for (int i = 0; i < forks && hung == 0; ++i) {
+    fflush(nullptr);  // the child's end writes what is left
+    const pid_t pid = fork();
+    if (pid == 0) {
+      alarm(kHungSeconds);
+      child();
+      pthread_exit(nullptr);  // the only thread: the process ends with it
+    }
+    int status = -1;
+    hung += waitpid(pid, &status, 0) != pid || !WIFEXITED(status);
+  }
+  stop = true;
+  other->join();
+  delete other;
+  return hung;
+}
+
+TEST_CASE("frames: a worker's child leaves its zones and ends, whoever made a report at the fork", "[fork]") {
+  if (testing::kSanitized) SKIP_TEST("sanitizers do not stand forks among threads");
+  FrameCounter frames({.events = {"page-faults"}, .max_zones = 2000});
+  const FrameId audio = frames.DefineFrame("audio");
+  frames.Mark();
+  int hung = -1;
+  std::thread([&] {
+    // So many zones that a report holds the locks nearly all the time.
+    for (int zone = 0; zone < 1000; ++zone) {
+      const FrameCounter::Zone many(frames, frames.DefineZone(std::to_string(zone)));
+    }
+    hung = HungChildren(
+        20, [&] { (void)frames.Stats(); },
+        [&] {
+          { const FrameCounter::Zone zone(frames, {"entered in the child"}); }
+          frames.Mark(audio);
+          (void)frames.history(audio);
+          (void)frames.DefineZone("defined in the child");
+          (void)frames.DefineFrame("marked in the child");
+          (void)frames.AttachThread("attached in the child");
+          (void)frames.FormatZones();
+        });
+  }).join();
+  CHECK(hung == 0);
+}
+
+TEST_CASE("frames: a worker's child leaves the zone that was open at the fork", "[fork]") {
+  if (testing::kSanitized) SKIP_TEST("sanitizers do not stand forks among threads");
+  FrameCounter frames({.events = {"page-faults"}, .max_zones = 2000});
+  frames.Mark();
+  int hung = -1;
+  std::thread([&] {
+    for (int zone = 0; zone < 1000; ++zone) {
+      const FrameCounter::Zone many(frames, frames.DefineZone(std::to_string(zone)));
+    }
+    auto open = std::make_unique<FrameCounter::Zone>(frames, ZoneId{"open at the fork"});
+    hung = HungChildren(
+        20, [&] { (void)frames.Stats(); }, [&] { open.reset(); });
+  }).join();
+  CHECK(hung == 0);
+}
+
+TEST_CASE("thread slots: children end, whichever thread came or went at the fork", "[fork]") {
+  if (testing::kSanitized) SKIP_TEST("sanitizers do not stand forks among threads");
+  ThreadSlots slots({"page-faults", "task-clock"});
+  const auto publish_on_a_new_thread = [&] { std::thread([&] { slots.Publish(); }).join(); };
+  int hung = -1;
+  std::thread([&] {
+    slots.Publish();
+    hung = HungChildren(200, publish_on_a_new_thread, [&] {
+      slots.Publish();
+      SlotTotals totals;
+      slots.Total(totals);
+    });
+  }).join();
+  CHECK(hung == 0);
+}
+
+}  // namespace
+}  // namespace perfkit
