@@ -339,7 +339,7 @@ TEST_CASE("frames: a zone may be open while counting is switched off and on") {
   CHECK(Find(frames.zones(), "inner")->depth == 1);
 }
 
-TEST_CASE("frames: long names that agree at their beginning are zones of their own, also merged from threads") {
+TEST_CASE("frames: long names that agree at their beginning are zones of their own") {
   FrameCounter frames({.events = kEvents});
   const std::string name(100, 'n');
   const ZoneId first = frames.DefineZone(name + "1"), second = frames.DefineZone(name + "2");

@@ -51,7 +51,7 @@ int HungChildren(int forks, Meanwhile&& meanwhile, Child&& child) {
   return hung;
 }
 
-TEST_CASE("frames: a worker's child leaves its zones and ends, whoever made a report at the fork", "[fork]") {
+TEST_CASE("frames: a worker's child ends while a report holds the locks", "[fork]") {
   if (testing::kSanitized) SKIP_TEST("sanitizers do not stand forks among threads");
   FrameCounter frames({.events = {"page-faults"}, .max_zones = 2000});
   const FrameId audio = frames.DefineFrame("audio");
@@ -93,7 +93,7 @@ TEST_CASE("frames: a worker's child leaves the zone that was open at the fork", 
   CHECK(hung == 0);
 }
 
-TEST_CASE("thread slots: children end, whichever thread came or went at the fork", "[fork]") {
+TEST_CASE("thread slots: children end while other threads come and go", "[fork]") {
   if (testing::kSanitized) SKIP_TEST("sanitizers do not stand forks among threads");
   ThreadSlots slots({"page-faults", "task-clock"});
   const auto publish_on_a_new_thread = [&] { std::thread([&] { slots.Publish(); }).join(); };

@@ -83,7 +83,7 @@ class StrayingZones {
   std::vector<Visit> open_;
 };
 
-TEST_CASE("zone tree: zones left elsewhere at any time take no more than was theirs, and the others lose nothing") {
+TEST_CASE("zone tree: zones left elsewhere take no more than was theirs and the others lose nothing") {
   for (uint64_t seed = 0; seed < 60; ++seed) {
     std::mt19937_64 random(seed);
     StrayingZones zones(seed + 1000);
