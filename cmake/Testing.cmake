@@ -1,9 +1,8 @@
 # How tests are registered: each runs under tests/runner/runner, which keeps its skips for the last test.
 #
-# Labels: unit (the programs of tests/<module>), nobody (the same as an ordinary user), heavy (campaigns, only on
+# Labels: unit (the programs of tests/<module>), user (the same as an ordinary user), heavy (campaigns, only on
 # demand), leg, pmu (in an emulated machine), consumer, compile, tidy. PERFKIT_LEG is set inside a leg;
 # PERFKIT_TEST_MODULES narrows the unit tests.
-set(PERFKIT_NOBODY 65534)
 set(PERFKIT_SKIPS "${PROJECT_BINARY_DIR}/skips")
 file(REMOVE_RECURSE "${PERFKIT_SKIPS}")
 file(MAKE_DIRECTORY "${PERFKIT_SKIPS}")
@@ -15,13 +14,13 @@ foreach(tool runner tally)
   perfkit_target(${tool})
 endforeach()
 
-# perfkit_add_test(<name> COMMAND <program> <argument>... [LABELS ...] [UID <uid>] [PROPERTIES <key> <value>...])
+# perfkit_add_test(<name> COMMAND <program> <argument>... [LABELS ...] [ORDINARY_USER] [PROPERTIES <key> <value>...])
 # The program prints "SKIPPED: test: reason" for what cannot run here, and returns 77 when that is all of it.
 function(perfkit_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "UID" "COMMAND;LABELS;PROPERTIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ORDINARY_USER" "" "COMMAND;LABELS;PROPERTIES")
   set(options --skips "${PERFKIT_SKIPS}/${name}.txt")
-  if(arg_UID)
-    list(APPEND options --uid ${arg_UID})
+  if(arg_ORDINARY_USER)
+    list(APPEND options --user ordinary)
   endif()
   if(PERFKIT_SANITIZE STREQUAL "thread")
     list(APPEND options --aslr off)
@@ -54,9 +53,7 @@ function(perfkit_unit_test module)
     target_precompile_headers(${target} REUSE_FROM perfkit_test_main)
   endif()
   perfkit_add_test(${target} COMMAND ${target} LABELS unit)
-  # One at a time: what the kernel lets an ordinary user lock for rings, it counts by user.
-  perfkit_add_test(${target}@${PERFKIT_NOBODY} UID ${PERFKIT_NOBODY} COMMAND ${target} LABELS unit nobody
-                   PROPERTIES RESOURCE_LOCK locked_memory)
+  perfkit_add_test(${target}@user ORDINARY_USER COMMAND ${target} LABELS unit user)
   foreach(source IN LISTS arg_SOURCES)
     file(STRINGS "${source}" heavy REGEX "\\[\\.heavy\\]" LIMIT_COUNT 1)
     if(heavy)

@@ -64,7 +64,7 @@ TEST_CASE("faults of an ordinary user are counted, and said to be the user's own
     set->Read(end);
     const Count faults = set->Difference(begin, end, 1);
     return testing::AreFaultsOf(faults.value, 100) &&
-           (geteuid() != testing::kNobody || faults.validity.has(Validity::kUserOnly));
+           (geteuid() != testing::OrdinaryUid() || faults.validity.has(Validity::kUserOnly));
   }));
 }
 

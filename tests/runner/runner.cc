@@ -1,10 +1,11 @@
 // Runs one test program for CTest: copies its output, keeps its skips for the last test, and can do it as nobody.
 //
-//   runner --skips FILE [--uid UID] [--aslr off] -- PROGRAM ARGUMENT...
+//   runner --skips FILE [--user ordinary] [--aslr off] -- PROGRAM ARGUMENT...
 //
 // CTest hides what a passed test prints, so each line "SKIPPED: test: reason" is also written to FILE, from where
-// tests/runner/tally.cc prints them all. --uid runs the program as that user, without groups or capabilities, because
-// most users of perfkit are no root and the kernel answers them differently. --aslr off is for ThreadSanitizer, whose
+// tests/runner/tally.cc prints them all. With --user ordinary, the program has no groups and no capabilities, because
+// most users of perfkit are no root and the kernel answers them differently. Each such run has a user ID of its own: the
+// kernel accounts locked memory by user, and what one test locks must not decide another. --aslr off is for ThreadSanitizer, whose
 // fixed shadow memory collides with the high-entropy layouts of newer kernels. The exit code is the program's own.
 #include <errno.h>
 #include <fcntl.h>
@@ -41,7 +42,7 @@ bool Parse(int argc, char** argv, Options& options) {
     }
     if (name == "--skips") options.skips = argv[i + 1];
     if (name == "--aslr") options.aslr = std::string_view(argv[i + 1]) != "off";
-    if (name == "--uid") options.uid = static_cast<uid_t>(strtoul(argv[i + 1], nullptr, 10));
+    if (name == "--user") options.uid = 1'000'000 + static_cast<uid_t>(getpid());
   }
   return false;
 }
@@ -127,7 +128,7 @@ int Run(const Options& options, FILE* skips) {
 int main(int argc, char** argv) {
   Options options;
   if (!Parse(argc, argv, options)) {
-    fprintf(stderr, "usage: runner --skips FILE [--uid UID] [--aslr off] -- PROGRAM ARGUMENT...\n");
+    fprintf(stderr, "usage: runner --skips FILE [--user ordinary] [--aslr off] -- PROGRAM ARGUMENT...\n");
     return 1;
   }
   FILE* const skips = fopen(options.skips, "we");

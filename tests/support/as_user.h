@@ -10,16 +10,18 @@
 
 namespace perfkit::testing {
 
-constexpr unsigned kNobody = 65534;
+// A user of this process alone: the kernel accounts the memory that rings lock by user, whoever else runs tests here.
+inline uid_t OrdinaryUid() { return 1'000'000 + static_cast<uid_t>(getpid()); }
 
-// Runs `body` (returns true when all is well) in a child of this process, as uid 65534 when we are root. The child
-// inherits no perfkit state: open what you need inside. True when the child said so.
+// Runs `body` (returns true when all is well) in a child of this process, as an ordinary user when we are root. The
+// child inherits no perfkit state: open what you need inside. Returns true if the child said so.
 template <class Body>
 bool AsOrdinaryUser(Body&& body) {
   std::fflush(nullptr);
   const pid_t child = fork();
   if (child == 0) {
-    if (geteuid() == 0 && (setgid(kNobody) != 0 || setuid(kNobody) != 0)) _exit(2);
+    const uid_t uid = OrdinaryUid();
+    if (geteuid() == 0 && (setgid(uid) != 0 || setuid(uid) != 0)) _exit(2);
     const bool fine = std::forward<Body>(body)();
     std::fflush(nullptr);
     _exit(fine ? 0 : 1);
