@@ -12,7 +12,7 @@ namespace {
 using testing::GoldenRoots;
 using Events = std::vector<std::vector<EventConfig>>;
 
-Events Parse(std::string_view text, const char* machine = "amd_zen3") {
+Events ParseList(std::string_view text, const char* machine = "amd_zen3") {
   absl::StatusOr<Events> events = ParseEventList(text, GoldenRoots(machine));
   INFO(std::string(text) << ": " << events.status().ToString());
   REQUIRE(events.ok());
@@ -22,7 +22,7 @@ Events Parse(std::string_view text, const char* machine = "amd_zen3") {
 // "[a b] [c]": the names, by group.
 std::string Shape(std::string_view text) {
   std::string shape;
-  for (const std::vector<EventConfig>& group : Parse(text)) {
+  for (const std::vector<EventConfig>& group : ParseList(text)) {
     shape += shape.empty() ? "[" : " [";
     for (const EventConfig& event : group) shape += (shape.back() == '[' ? "" : " ") + event.name;
     shape += "]";
@@ -30,7 +30,7 @@ std::string Shape(std::string_view text) {
   return shape;
 }
 
-std::string Refusal(std::string_view text) {
+std::string RefusalOfList(std::string_view text) {
   const absl::StatusOr<Events> events = ParseEventList(text, GoldenRoots("amd_zen3"));
   return events.ok() ? "parsed" : std::string(events.status().message());
 }
@@ -55,34 +55,34 @@ TEST_CASE("slashes of breakpoints and paths enclose nothing", "[list]") {
 }
 
 TEST_CASE("group modifiers are added to each member's own", "[list]") {
-  const Events events = Parse("{cycles:u,instructions}:k");
+  const Events events = ParseList("{cycles:u,instructions}:k");
   CHECK_FALSE(events[0][0].exclude_user);
   CHECK_FALSE(events[0][0].exclude_kernel);
   CHECK(events[0][1].exclude_user);
   CHECK_FALSE(events[0][1].exclude_kernel);
-  CHECK(Parse("{cycles:p,instructions}:pp")[0][0].precise == 3);
-  CHECK(Parse("{cycles}:W")[0][0].weak_group);
+  CHECK(ParseList("{cycles:p,instructions}:pp")[0][0].precise == 3);
+  CHECK(ParseList("{cycles}:W")[0][0].weak_group);
 }
 
 TEST_CASE("misplaced punctuation is pointed at", "[list]") {
-  CHECK(Refusal("") == "event '': an event is missing here");
-  CHECK(Refusal("cs,") == "event 'cs,', character 4: an event is missing here");
-  CHECK(Refusal("cs,,cs") == "event 'cs,,cs', character 4: an event is missing here");
-  CHECK(Refusal("{}") == "event '{}', character 2: an event is missing here");
-  CHECK(Refusal("cs,{cs") == "event 'cs,{cs', character 4: a '{' without its '}'");
-  CHECK(Refusal("cs}") == "event 'cs}', character 3: a '}' that has no business here");
-  CHECK(Refusal("{cs}x") == "event '{cs}x', character 5: a 'x' that has no business here");
-  CHECK(Refusal("{cs,{cs}}") == "event '{cs,{cs}}', character 5: groups hold events, not groups");
-  CHECK(Refusal("cs{cs}") == "event 'cs{cs}', character 3: a '{' that has no business here");
+  CHECK(RefusalOfList("") == "event '': an event is missing here");
+  CHECK(RefusalOfList("cs,") == "event 'cs,', character 4: an event is missing here");
+  CHECK(RefusalOfList("cs,,cs") == "event 'cs,,cs', character 4: an event is missing here");
+  CHECK(RefusalOfList("{}") == "event '{}', character 2: an event is missing here");
+  CHECK(RefusalOfList("cs,{cs") == "event 'cs,{cs', character 4: a '{' without its '}'");
+  CHECK(RefusalOfList("cs}") == "event 'cs}', character 3: a '}' that has no business here");
+  CHECK(RefusalOfList("{cs}x") == "event '{cs}x', character 5: a 'x' that has no business here");
+  CHECK(RefusalOfList("{cs,{cs}}") == "event '{cs,{cs}}', character 5: groups hold events, not groups");
+  CHECK(RefusalOfList("cs{cs}") == "event 'cs{cs}', character 3: a '{' that has no business here");
 }
 
 TEST_CASE("errors name the event and its own place", "[list]") {
-  CHECK(Refusal("cs,cylces:u,faults").starts_with("event 'cylces:u': no event or PMU is called 'cylces'"));
-  CHECK(Refusal("cs,faults:q").starts_with("event 'faults:q', character 8: 'q' is no modifier"));
-  CHECK(Refusal("{cs,faults}:q").starts_with("event '{cs,faults}:q', character 13: 'q' is no modifier"));
-  CHECK(Refusal("{cs:ppp}:p").starts_with("event 'cs:ppp', character 6: more than three 'p'"));
-  CHECK(Refusal("cpu/event=1,cs").find("a '/' without the one") != std::string::npos);
-  CHECK(Refusal(std::string(1 << 20, ',')).ends_with("longer than any list of events"));
+  CHECK(RefusalOfList("cs,cylces:u,faults").starts_with("event 'cylces:u': no event or PMU is called 'cylces'"));
+  CHECK(RefusalOfList("cs,faults:q").starts_with("event 'faults:q', character 8: 'q' is no modifier"));
+  CHECK(RefusalOfList("{cs,faults}:q").starts_with("event '{cs,faults}:q', character 13: 'q' is no modifier"));
+  CHECK(RefusalOfList("{cs:ppp}:p").starts_with("event 'cs:ppp', character 6: more than three 'p'"));
+  CHECK(RefusalOfList("cpu/event=1,cs").find("a '/' without the one") != std::string::npos);
+  CHECK(RefusalOfList(std::string(1 << 20, ',')).ends_with("longer than any list of events"));
 }
 
 }  // namespace

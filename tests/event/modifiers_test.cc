@@ -23,7 +23,7 @@ EventConfig With(std::string_view letters) {
   return config;
 }
 
-std::string Refusal(std::string_view letters) {
+std::string RefusalOfLetters(std::string_view letters) {
   Modifiers modifiers;
   return std::string(AddModifiers(letters, letters, modifiers).message());
 }
@@ -77,14 +77,15 @@ TEST_CASE("the other letters are flags", "[modifiers]") {
 
 TEST_CASE("bad modifiers are pointed at", "[modifiers]") {
   const std::string all = "; modifiers are u k h G H I p pp ppp P D S W e";
-  CHECK(Refusal("uq") == "event 'uq', character 2: 'q' is no modifier" + all);
-  CHECK(Refusal("") == "event '': nothing behind the ':'" + all);
-  CHECK(Refusal("uku") == "event 'uku', character 3: modifier 'u' is written twice");
-  CHECK(Refusal("pppp") == "event 'pppp', character 4: more than three 'p': ppp is the most precise");
-  CHECK(Refusal("pP") == "event 'pP', character 2: 'P' beside 'p': P already asks for the most precise");
-  CHECK(Refusal("Pp") == "event 'Pp', character 2: 'p' beside 'P': P already asks for the most precise");
-  CHECK(Refusal("ub") == "event 'ub', character 2: modifier 'b' counts with BPF programs, which perfkit does not do");
-  CHECK(Refusal("u ") == "event 'u ', character 2: ' ' is no modifier" + all);
+  CHECK(RefusalOfLetters("uq") == "event 'uq', character 2: 'q' is no modifier" + all);
+  CHECK(RefusalOfLetters("") == "event '': nothing behind the ':'" + all);
+  CHECK(RefusalOfLetters("uku") == "event 'uku', character 3: modifier 'u' is written twice");
+  CHECK(RefusalOfLetters("pppp") == "event 'pppp', character 4: more than three 'p': ppp is the most precise");
+  CHECK(RefusalOfLetters("pP") == "event 'pP', character 2: 'P' beside 'p': P already asks for the most precise");
+  CHECK(RefusalOfLetters("Pp") == "event 'Pp', character 2: 'p' beside 'P': P already asks for the most precise");
+  CHECK(RefusalOfLetters("ub") ==
+        "event 'ub', character 2: modifier 'b' counts with BPF programs, which perfkit does not do");
+  CHECK(RefusalOfLetters("u ") == "event 'u ', character 2: ' ' is no modifier" + all);
 }
 
 TEST_CASE("what looks like modifiers is told from names", "[modifiers]") {

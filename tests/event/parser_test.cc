@@ -12,17 +12,16 @@ namespace {
 
 using testing::GoldenRoots;
 using testing::RefusalOf;
-
-EventRoots Vm() { return GoldenRoots("kvm_no_pmu"); }
+using testing::VmRoots;
 
 EventConfig Parse(std::string_view text) {
-  absl::StatusOr<EventConfig> event = ParseEvent(text, Vm());
+  absl::StatusOr<EventConfig> event = ParseEvent(text, VmRoots());
   INFO(std::string(text) << ": " << event.status().ToString());
   REQUIRE(event.ok());
   return *std::move(event);
 }
 
-std::string Refusal(std::string_view text) { return RefusalOf(text, Vm()); }
+std::string Refusal(std::string_view text) { return RefusalOf(text, VmRoots()); }
 
 TEST_CASE("generic events know their unit and their side", "[parser]") {
   CHECK(Parse("task-clock").unit == "ns");
@@ -96,7 +95,7 @@ TEST_CASE("tracepoints that are not there are answered with near ones", "[parser
 }
 
 TEST_CASE("without tracefs a tracepoint's error says how to mount it", "[parser][tracepoint]") {
-  EventRoots roots = Vm();
+  EventRoots roots = VmRoots();
   roots.tracefs.clear();
   roots.proc = "/nonexistent";
   CHECK(RefusalOf("sched:sched_switch", roots) ==
@@ -124,16 +123,16 @@ TEST_CASE("wrong names are answered with near ones", "[parser][errors]") {
         "event 'duration_time': 'duration_time' is a clock of the perf tool, not an event; use 'task-clock'");
   CHECK(Refusal("") == "event '': no event is named here");
   CHECK(Refusal(":u") == "event ':u': no event is named here");
-  CHECK(absl::IsInvalidArgument(ParseEvent("cylces", Vm()).status()));
+  CHECK(absl::IsInvalidArgument(ParseEvent("cylces", VmRoots()).status()));
 }
 
 TEST_CASE("wrong PMUs and terms are answered with near ones", "[parser][errors]") {
-  const std::string folder = Vm().sysfs + "/bus/event_source/devices";
+  const std::string folder = VmRoots().sysfs + "/bus/event_source/devices";
   CHECK(Refusal("mrs/tsc/") ==
         "event 'mrs/tsc/': this machine has no PMU called 'mrs' (" + folder + "); did you mean 'msr'?");
   CHECK(Refusal("cpu/cycles/") == "event 'cpu/cycles/': this machine has no PMU called 'cpu' (" + folder +
                                       "); it has 'breakpoint', 'msr', 'software', 'tracepoint', 'uprobe'");
-  CHECK(absl::IsNotFound(ParseEvent("cpu/cycles/", Vm()).status()));
+  CHECK(absl::IsNotFound(ParseEvent("cpu/cycles/", VmRoots()).status()));
   CHECK(Refusal("msr/tsk/") ==
         "event 'msr/tsk/', character 5: PMU 'msr' has no event or term 'tsk'; did you mean 'tsc'?");
   CHECK(Refusal("msr/evnt=1/") ==
@@ -212,12 +211,12 @@ TEST_CASE("constants resolve as their names do", "[resolve]") {
 }
 
 TEST_CASE("a constant of one's own is taken as it stands", "[resolve]") {
-  const absl::StatusOr<EventConfig> own = ResolveEvent(EventType{4, 0x1c0, 7, 8, ""}, Vm());
+  const absl::StatusOr<EventConfig> own = ResolveEvent(EventType{4, 0x1c0, 7, 8, ""}, VmRoots());
   REQUIRE(own.ok());
   CHECK(own->name == "4:0x1c0");
   CHECK((own->parts[0].config1 == 7 && own->parts[0].config2 == 8 && !own->kernel_side));
-  CHECK(ResolveEvent(EventType{2, 372, 0, 0, "switches"}, Vm())->kernel_side);
-  CHECK(ResolveEvent(EventType{5, 0, 0, 0, "mine"}, Vm()).status().message() ==
+  CHECK(ResolveEvent(EventType{2, 372, 0, 0, "switches"}, VmRoots())->kernel_side);
+  CHECK(ResolveEvent(EventType{5, 0, 0, 0, "mine"}, VmRoots()).status().message() ==
         "event 'mine': a breakpoint has an address and a kind, which a constant cannot say; write it as text: "
         "'mem:0x601040/8:rw'");
 }

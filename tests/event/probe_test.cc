@@ -30,8 +30,7 @@ using testing::ElfBuilder;
 using testing::GoldenRoots;
 using testing::RefusalOf;
 using testing::SymbolBytes;
-
-EventRoots Vm() { return GoldenRoots("kvm_no_pmu"); }
+using testing::VmRoots;
 
 // Code at 0x1000, loaded from file offset 0x400: two functions, one of them twice, a variable, an IFUNC.
 std::string MakeProgram(uint16_t type) {
@@ -80,7 +79,7 @@ class File {
 
 // The refusal, with the file's path as F.
 std::string Refusal(const std::string& before, const File& file, const std::string& behind) {
-  std::string message = RefusalOf(before + file.path() + behind, Vm());
+  std::string message = RefusalOf(before + file.path() + behind, VmRoots());
   for (size_t at = message.find(file.path()); at != message.npos; at = message.find(file.path())) {
     message.replace(at, file.path().size(), "F");
   }
@@ -90,12 +89,12 @@ std::string Refusal(const std::string& before, const File& file, const std::stri
 TEST_CASE("a symbol's place is its offset in the file", "[probe]") {
   for (const uint16_t type : {ET_DYN, ET_EXEC}) {
     const File file(MakeProgram(type));
-    const absl::StatusOr<EventConfig> entry = ParseEvent("uprobe:" + file.path() + ":main:u", Vm());
+    const absl::StatusOr<EventConfig> entry = ParseEvent("uprobe:" + file.path() + ":main:u", VmRoots());
     REQUIRE(entry.ok());
     CHECK(entry->probe_path == file.path());
     CHECK((entry->parts[0].type == 8 && entry->parts[0].config == 0 && entry->parts[0].config2 == 0x410));
     CHECK((entry->exclude_kernel && !entry->kernel_side));
-    const absl::StatusOr<EventConfig> leave = ParseEvent("uretprobe:" + file.path() + ":main+0x4", Vm());
+    const absl::StatusOr<EventConfig> leave = ParseEvent("uretprobe:" + file.path() + ":main+0x4", VmRoots());
     REQUIRE(leave.ok());
     CHECK((leave->parts[0].config == 1 && leave->parts[0].config2 == 0x414));
   }
@@ -103,8 +102,8 @@ TEST_CASE("a symbol's place is its offset in the file", "[probe]") {
 
 TEST_CASE("an offset is taken as it stands", "[probe]") {
   const File file(MakeProgram(ET_DYN));
-  CHECK(ParseEvent("uprobe:" + file.path() + "+0x41c:k", Vm())->parts[0].config2 == 0x41c);
-  CHECK(ParseEvent("uprobe:" + file.path() + "+1052", Vm())->parts[0].config2 == 1052);
+  CHECK(ParseEvent("uprobe:" + file.path() + "+0x41c:k", VmRoots())->parts[0].config2 == 0x41c);
+  CHECK(ParseEvent("uprobe:" + file.path() + "+1052", VmRoots())->parts[0].config2 == 1052);
   CHECK(Refusal("uprobe:", file, "+0x7fffffff").ends_with("offset 0x7fffffff lies outside F"));
   CHECK(Refusal("uprobe:", file, ":main+0x7fffffff").ends_with("offset 0x7fffffff lies outside F"));
 }
@@ -136,10 +135,11 @@ TEST_CASE("files that cannot be probed say why", "[probe]") {
   std::string narrow = MakeProgram(ET_DYN);
   narrow[EI_CLASS] = ELFCLASS32;
   CHECK(Refusal("uprobe:", File(narrow), ":main").ends_with("F is a 32-bit ELF file: perfkit reads 64-bit ones"));
-  CHECK(RefusalOf("uprobe:/no/such/file:main", Vm())
+  CHECK(RefusalOf("uprobe:/no/such/file:main", VmRoots())
             .starts_with("event 'uprobe:/no/such/file:main', character 8: cannot open /no/such/file"));
-  CHECK(RefusalOf("uprobe:/tmp:main", Vm()) == "event 'uprobe:/tmp:main', character 8: /tmp is no regular file");
-  CHECK(RefusalOf("uprobe::main", Vm()) == "event 'uprobe::main', character 8: which file? Write 'uprobe:file:symbol'");
+  CHECK(RefusalOf("uprobe:/tmp:main", VmRoots()) == "event 'uprobe:/tmp:main', character 8: /tmp is no regular file");
+  CHECK(RefusalOf("uprobe::main", VmRoots()) ==
+        "event 'uprobe::main', character 8: which file? Write 'uprobe:file:symbol'");
   EventRoots old_kernel = GoldenRoots("no_such_machine");
   const File file(MakeProgram(ET_DYN));
   CHECK(RefusalOf("uprobe:" + file.path() + ":main", old_kernel)
@@ -154,7 +154,7 @@ TEST_CASE("a bare name is a file that this process has mapped", "[probe]") {
                                         "7f10-7f11 r-xp 0 fe:00 1    /usr/lib/libcrypt.so.1\n"
                                         "7f20-7f21 r--p 0 fe:00 2    /usr/lib/my libs/libc.so.6\n"
                                         "7f30-7f31 r--p 0 fe:00 3    /usr/lib/libz-1.2.so\n";
-  EventRoots roots = Vm();
+  EventRoots roots = VmRoots();
   roots.proc = proc;
   CHECK(*event::FindMappedFile("libc", roots) == "/usr/lib/my libs/libc.so.6");
   CHECK(*event::FindMappedFile("libc.so.6", roots) == "/usr/lib/my libs/libc.so.6");

@@ -136,7 +136,7 @@ TEST_CASE("a clock in user space has samples for user time, and says how much el
   }
   const EventBooks kernel = ClockOver([] {
     std::vector<char> buffer(1 << 20);
-    const int zeros = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+    const int zeros = ::open("/dev/zero", O_RDONLY | O_CLOEXEC);
     // Not by read(): a sanitizer's runtime marks each byte of the buffer, in user space.
     for (int i = 0; i < 400; ++i) CHECK(syscall(SYS_read, zeros, buffer.data(), buffer.size()) > 0);
     close(zeros);

@@ -53,8 +53,8 @@ size_t PagesSeenOnce(const FaultsByThread& faults, pid_t tid, const FreshPages& 
 }
 
 // A thread that touches its pages when told to, and says who it is.
-struct Worker {
-  explicit Worker(size_t pages) : memory(pages), thread([this] { Run(); }) {
+struct PageToucher {
+  explicit PageToucher(size_t pages) : memory(pages), thread([this] { Run(); }) {
     while (tid == 0) std::this_thread::yield();
   }
   void Run() {
@@ -68,7 +68,7 @@ struct Worker {
     go = true;
     if (thread.joinable()) thread.join();
   }
-  ~Worker() { Finish(); }
+  ~PageToucher() { Finish(); }
 
   FreshPages memory;
   std::atomic<pid_t> tid{0};
@@ -81,15 +81,15 @@ void CheckAllThreads(SamplerOptions::Rings rings) {
   SamplerOptions options = FaultOptions(testing::kSanitized ? 512 << 10 : 64 << 10);
   options.rings = rings;
   options.fields |= kSampleCpu;
-  std::vector<std::unique_ptr<Worker>> workers;
-  for (int i = 0; i < 4; ++i) workers.push_back(std::make_unique<Worker>(50));
+  std::vector<std::unique_ptr<PageToucher>> workers;
+  for (int i = 0; i < 4; ++i) workers.push_back(std::make_unique<PageToucher>(50));
   auto sampler = Sampler::Open(options, Target::AllThreads());
   INFO(sampler.status());
   REQUIRE(sampler.ok());
   REQUIRE(sampler->Start().ok());
   FaultsByThread faults;
   for (int i = 0; i < 4; ++i) {
-    workers.push_back(std::make_unique<Worker>(50));
+    workers.push_back(std::make_unique<PageToucher>(50));
     Collect(*sampler, faults);  // joins the late one to a ring of its own, where that is asked
   }
   for (const auto& worker : workers) {

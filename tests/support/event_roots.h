@@ -13,6 +13,9 @@ inline EventRoots GoldenRoots(const std::string& machine) {
   return {.sysfs = golden + "/sysfs/" + machine, .tracefs = golden + "/tracefs", .proc = "/proc"};
 }
 
+// A virtual machine without a PMU.
+inline EventRoots VmRoots() { return GoldenRoots("kvm_no_pmu"); }
+
 // The error text of an event that must be refused; "parsed" when it is not.
 inline std::string RefusalOf(std::string_view text, const EventRoots& roots) {
   const absl::StatusOr<EventConfig> event = ParseEvent(text, roots);

@@ -8,12 +8,12 @@
 namespace perfkit::sys {
 namespace {
 
-constexpr Rights kOrdinary{.paranoid = 2, .euid = 1000, .perfmon = false};
+constexpr Rights kUser{.paranoid = 2, .euid = 1000, .perfmon = false};
 
 TEST_CASE("the cause stands alone, without what was asked, what was said, and the remedy", "[perf_error]") {
-  CHECK(CauseOf(PerfError(PerfCall::kOpen, ENOENT, "event 'cycles' on this thread", kOrdinary)) ==
+  CHECK(CauseOf(PerfError(PerfCall::kOpen, ENOENT, "event 'cycles' on this thread", kUser)) ==
         "no counter unit of this machine has that event");
-  CHECK(CauseOf(PerfError(PerfCall::kOpen, EACCES, "event 'cycles:k' on CPU 3", kOrdinary)) ==
+  CHECK(CauseOf(PerfError(PerfCall::kOpen, EACCES, "event 'cycles:k' on CPU 3", kUser)) ==
         "this process may not watch that much");
   CHECK(CauseOf(absl::NotFoundError("event 'x': no such thing. Remedy: another")) == "no such thing");
 }
@@ -21,7 +21,7 @@ TEST_CASE("the cause stands alone, without what was asked, what was said, and th
 TEST_CASE("a message without joints is its own cause, and success has none", "[perf_error]") {
   CHECK(CauseOf(absl::InternalError("just so")) == "just so");
   CHECK(CauseOf(absl::OkStatus()).empty());
-  const std::string unknown = CauseOf(PerfError(PerfCall::kOpen, 4095, "event 'x' on this thread", kOrdinary));
+  const std::string unknown = CauseOf(PerfError(PerfCall::kOpen, 4095, "event 'x' on this thread", kUser));
   CHECK(unknown.find("4095") != std::string::npos);
 }
 

@@ -9,37 +9,14 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <cstdlib>
-#include <new>
 #include <numeric>
 #include <string>
 #include <thread>
 
 #include "tests/count/frame/zones.h"
+#include "tests/support/counted_new.h"
 #include "tests/support/skip.h"
 #include "tests/support/work.h"
-
-namespace {
-// Counted for the whole program; read around the code in question, on one thread.
-thread_local uint64_t allocations = 0;
-}  // namespace
-
-// A sanitizer checks its own operator new against its own free: it is left alone, and the test is skipped.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-void* operator new(size_t size) {
-  ++allocations;
-  if (void* const memory = std::malloc(size)) return memory;
-  std::abort();
-}
-void* operator new(size_t size, std::align_val_t alignment) {
-  ++allocations;
-  if (void* const memory = std::aligned_alloc(static_cast<size_t>(alignment), size)) return memory;
-  std::abort();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
-#endif
 
 namespace perfkit {
 namespace {
@@ -127,7 +104,7 @@ TEST_CASE("frames: nothing is allocated once everything was seen") {
   const ZoneId made = frames.DefineZone("made at run time");
   uint64_t before = 0;
   for (int frame = 0; frame < 200; ++frame) {
-    if (frame == 2) before = allocations;
+    if (frame == 2) before = testing::allocations_so_far;
     {
       PERFKIT_ZONE(frames, "a");
       const FrameCounter::Zone zone(frames, made);
@@ -140,7 +117,7 @@ TEST_CASE("frames: nothing is allocated once everything was seen") {
     frames.Mark();
     (void)frames.last();
   }
-  CHECK(allocations == before);
+  CHECK(testing::allocations_so_far == before);
   CHECK(hitches == 200);  // the first zone began the first frame
 }
 

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "src/sys/perf_abi.h"
+#include "tests/count/frame/made_up_reader.h"
 
 namespace perfkit::count {
 namespace {
 
-constexpr uint64_t kOneNsATick = uint64_t{1} << 32;
 
 // A ring that the test writes as the kernel would.
 class MadeUpRing {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/count/frame/made_up_reader.h"
+#include "tests/count/frame/zones.h"
 
 namespace perfkit::count {
 namespace {

@@ -22,7 +22,7 @@ using testing::RunCommand;
 using testing::TempFolder;
 
 constexpr uint64_t kBias = 0x10000000;
-constexpr char kProgram[] =
+constexpr char kFetchedProgram[] =
     "__attribute__((noinline)) static int hidden(int x) { return x * 3 + 1; }\n"
     "int main(int argc, char** argv) { return hidden(argc) + hidden(argc + 1); }\n";
 
@@ -47,7 +47,7 @@ struct Stripped {
 std::optional<Stripped> MakeStripped(const TempFolder& folder) {
   const std::string full = folder.path() + "/full";
   Stripped made{.path = folder.path() + "/program"};
-  if (!Compile("c++ -g -O1 -Wl,--build-id", kProgram, full)) return std::nullopt;
+  if (!Compile("c++ -g -O1 -Wl,--build-id", kFetchedProgram, full)) return std::nullopt;
   made.address = std::strtoull(RunCommand("nm " + full + " | grep hidden").output.c_str(), nullptr, 16);
   const absl::StatusOr<sys::Mapping> file = sys::MapFile(full);
   REQUIRE(file.ok());

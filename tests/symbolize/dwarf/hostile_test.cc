@@ -17,7 +17,7 @@ using testing::RunCommand;
 using testing::TempFolder;
 
 // Small, with what there is of forms: ranges in pieces, inlined calls in each other, specifications, declarations.
-constexpr char kProgram[] = R"(
+constexpr char kHostileProgram[] = R"(
 struct Pair { int a, b; int Sum() const; template <class T> T As() const { return T(a) * T(b); } };
 static inline int Half(int x) { if (x > 1000) __builtin_abort(); return x / 2; }
 static inline int Quarter(int x) { return Half(Half(x)) + (x > 77 ? Half(x + 3) : 1); }
@@ -96,7 +96,7 @@ void Damage(Section& section, std::mt19937_64& random) {
 
 void DamageAll(const std::string& compiler, int times) {
   const TempFolder folder;
-  folder.Write("/program.cc", kProgram);
+  folder.Write("/program.cc", kHostileProgram);
   const std::string path = folder.path() + "/program";
   if (RunCommand("cd " + folder.path() + " && " + compiler + " -O2 program.cc -o program").exit_code != 0) return;
   const std::vector<Section> whole = SectionsOf(path);

@@ -14,7 +14,7 @@ using testing::SelfPath;
 using testing::TempFolder;
 
 // Templates inside each other, lambdas, cold paths, static and external functions.
-constexpr char kProgram[] = R"(
+constexpr char kLinesProgram[] = R"(
 #include <algorithm>
 #include <map>
 #include <string>
@@ -48,7 +48,7 @@ int main(int argc, char** argv) {
 
 // Whether it could be made: not every machine has every compiler.
 bool Make(const std::string& compiler, const TempFolder& folder, const std::string& name) {
-  folder.Write("/program.cc", kProgram);
+  folder.Write("/program.cc", kLinesProgram);
   return RunCommand("cd " + folder.path() + " && " + compiler + " -std=c++17 -O2 program.cc -o " + name).exit_code == 0;
 }
 

@@ -25,7 +25,7 @@ std::string ReadAll(const std::string& path) {
 }
 
 // How far the two agree.
-struct Agreement {
+struct RuleAgreement {
   uint64_t pcs = 0;      // that libdw knows
   uint64_t wrong = 0;    // of these, with another rule, or another row
   uint64_t padding = 0;  // that libdw does not know, at most 15 bytes behind some that it does
@@ -44,7 +44,7 @@ struct Agreement {
 };
 
 // All that can be known of one pc.
-void Compare(const testing::Oracle& oracle, unwind::Cfi& cfi, uint64_t pc, bool whole, Agreement& agreement) {
+void Compare(const testing::Oracle& oracle, unwind::Cfi& cfi, uint64_t pc, bool whole, RuleAgreement& agreement) {
   const Rule rule = cfi.At(pc);
   const testing::Oracle::Row row = oracle.At(pc);
   if (row == nullptr) return;
@@ -70,7 +70,7 @@ struct Coverage {
 };
 
 // From the first to the last pc that either may know; whole rows where rules change, and at some others.
-Agreement CompareAll(const std::string& image, Coverage coverage) {
+RuleAgreement CompareAll(const std::string& image, Coverage coverage) {
   const testing::Oracle oracle(image);
   REQUIRE(oracle.ok());
   unwind::Cfi cfi(*elf::Image::Parse(testing::BytesOf(image)));
@@ -81,7 +81,7 @@ Agreement CompareAll(const std::string& image, Coverage coverage) {
     end = std::max(end, address);
     return true;
   });
-  Agreement agreement;
+  RuleAgreement agreement;
   Rule last;
   for (uint64_t pc = begin; pc < end + 32; pc += coverage.step) {
     if (!coverage.Has(pc)) {
@@ -104,7 +104,7 @@ Agreement CompareAll(const std::string& image, Coverage coverage) {
 }
 
 void CheckAgreement(const std::string& path, const std::string& image, Coverage coverage, uint64_t least_pcs) {
-  const Agreement agreement = CompareAll(image, coverage);
+  const RuleAgreement agreement = CompareAll(image, coverage);
   INFO(path << ": first difference: " << agreement.first);
   CHECK(agreement.wrong == 0);
   CHECK(agreement.made_up == 0);
