@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "perfkit/counter.h"
 #include "perfkit/scope.h"
@@ -16,6 +17,21 @@ namespace perfkit {
 // with it (below), or "n/a" with its reason. `wall_ns` is how long it all took on the clock on the wall; with 0,
 // unknown, nothing is related to that. Allocates; for reports, not for hot paths.
 std::string FormatTable(const CounterSet& set, const ScopeTotals& total, uint64_t wall_ns = 0);
+
+// A line of such a table. Those of a set come from TableRows; sums over several sets, or means of several runs, are
+// filled in by hand.
+struct TableRow {
+  std::string name{};
+  Count count{};
+  std::string unit{};    // "" for plain events
+  double scale = 1;      // what one count stands for, in `unit`
+  std::string reason{};  // why there is no number
+  std::string note{};    // printed at the end of the line, in brackets
+};
+std::vector<TableRow> TableRows(const CounterSet& set, const ScopeTotals& total);
+
+// The table of `rows`; `wall_ns` as in FormatTable.
+std::string FormatRows(std::span<const TableRow> rows, uint64_t wall_ns = 0);
 
 // Why `event` has no number, in a few words, from the Status that CounterSet::reason or Open gave: "no PMU", "this
 // process may not watch that much". "" for OK. For tables; the Status itself says more, and the remedy. May read sysfs.

@@ -49,6 +49,7 @@ void AppendRow(std::string* out, const Widths& widths, const TableRow& row, cons
     absl::StrAppendFormat(&line, "  # %-*s", worth.empty() ? 0 : widths.comment, comment);
   }
   if (!worth.empty()) absl::StrAppendFormat(&line, "%s(%s)", widths.comment == 0 ? "" : "  ", worth);
+  if (!row.note.empty()) absl::StrAppendFormat(&line, "  (%s)", row.note);
   line.erase(line.find_last_not_of(' ') + 1);
   *out += line + '\n';
 }
@@ -74,24 +75,24 @@ std::string FormatWorth(const Count& count) {
   return worth;
 }
 
+}  // namespace count
+
 std::string FormatRows(std::span<const TableRow> rows, uint64_t wall_ns) {
   std::vector<NamedCount> named;
   for (const TableRow& row : rows) named.push_back({row.name, row.count});
   std::vector<std::string> comments;
-  Widths widths;
+  count::Widths widths;
   for (size_t i = 0; i < rows.size(); ++i) {
-    comments.push_back(Comment(named, rows[i], i, wall_ns));
-    widths.value = std::max(widths.value, FormatValue(rows[i]).size());
+    comments.push_back(count::Comment(named, rows[i], i, wall_ns));
+    widths.value = std::max(widths.value, count::FormatValue(rows[i]).size());
     widths.unit = std::max(widths.unit, rows[i].unit.size());
     widths.name = std::max(widths.name, std::min<size_t>(rows[i].name.size(), 40));
-    if (Numbered(rows[i].count)) widths.comment = std::max(widths.comment, comments[i].size());
+    if (count::Numbered(rows[i].count)) widths.comment = std::max(widths.comment, comments[i].size());
   }
   std::string out;
-  for (size_t i = 0; i < rows.size(); ++i) AppendRow(&out, widths, rows[i], comments[i]);
+  for (size_t i = 0; i < rows.size(); ++i) count::AppendRow(&out, widths, rows[i], comments[i]);
   return out;
 }
-
-}  // namespace count
 
 std::string FormatNumber(uint64_t value) {
   std::string digits = std::to_string(value);

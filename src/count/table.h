@@ -1,25 +1,11 @@
-// A table of counts as text, from rows that anyone may fill: the part of format.h that needs no open set.
+// The cells of a table of counts.
 #pragma once
 
-#include <cstdint>
-#include <span>
 #include <string>
-#include <string_view>
 
-#include "perfkit/count.h"
+#include "perfkit/format.h"
 
 namespace perfkit::count {
-
-struct TableRow {
-  std::string_view name;
-  Count count;
-  std::string_view unit;  // "" for plain events
-  double scale = 1;       // what one count stands for, in `unit` (sysfs .scale)
-  std::string reason;     // why there is no number
-};
-
-// One line a row: value, unit, name, metric, worth. `wall_ns` 0: unknown, then no rates by the clock on the wall.
-std::string FormatRows(std::span<const TableRow> rows, uint64_t wall_ns);
 
 // The number alone, as it stands in the first column: scaled when multiplexed, "n/a" when there is none.
 std::string FormatValue(const TableRow& row);

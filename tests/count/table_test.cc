@@ -47,11 +47,20 @@ TEST_CASE("format: no number is never a 0") {
 }
 
 TEST_CASE("format: a hostile name stays one line and does not push the table away") {
-  const std::vector<TableRow> rows = {{std::string_view("short"), Counted(1), "", 1, ""}};
+  const std::vector<TableRow> rows = {{"short", Counted(1), "", 1, ""}};
   const std::string long_name(1000, 'x');
   const std::vector<TableRow> both = {rows[0], {long_name, Counted(2), "", 1, ""}};
   const std::string text = FormatRows(both, 0);
   CHECK(text.substr(0, text.find('\n')) == "           1   short");
+}
+
+TEST_CASE("format: a note ends its line") {
+  const std::vector<TableRow> rows = {
+      {.name = "page-faults", .count = Counted(12, Validity::kUserOnly), .note = "+- 0.5 %"},
+      {.name = "dummy", .count = Counted(0), .note = "+- 0 %"}};
+  CHECK(FormatRows(rows, 0) ==
+        "          12   page-faults       # (user space only)  (+- 0.5 %)\n"
+        "           0   dummy             (+- 0 %)\n");
 }
 
 TEST_CASE("format: an empty table is empty") { CHECK(FormatRows({}, 0).empty()); }
