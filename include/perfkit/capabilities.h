@@ -58,9 +58,10 @@ struct ListOptions {
 };
 
 // Calls `visit` with each event that has a name here, in the order of EventCategory, and with one example each of raw
-// events, breakpoints and uprobes. Every event is opened on this thread (those that count a place: on the CPUs) and has
-// to count a workload of about 1 ms: a loop, page touches, memory reads, a sleep, system calls. Takes 0.1 s without
-// tracepoints on a machine without a PMU, about 1 ms more for each PMU event.
+// events, breakpoints and uprobes; where tracefs is out of reach, also of tracepoints, with the reason. Every event is
+// opened on this thread (those that count a place: on the CPUs) and has to count a workload of about 1 ms: a loop, page
+// touches, memory reads, a sleep, system calls. Takes 0.1 s without tracepoints on a machine without a PMU, about 1 ms
+// more for each PMU event.
 void ListEvents(absl::FunctionRef<void(const EventInfo&)> visit, const ListOptions& options = {});
 
 // What can be asked for. The order is the order of reports: what others need comes first.

@@ -31,13 +31,21 @@ bool IsWanted(const ListOptions& options, EventCategory category) {
   return wanted.empty() || std::find(wanted.begin(), wanted.end(), category) != wanted.end();
 }
 
+// Where tracefs is out of reach no tracepoint is known: one that every kernel has tells why.
+constexpr std::string_view kTracepointEverywhere = "sched:sched_switch";
+
 std::vector<Listed> CollectKnown(const ListOptions& options) {
   std::vector<Listed> all;
+  bool has_tracepoints = false;
   event::ForEachKnownEvent(options.roots, [&](const event::KnownEvent& known) {
     if (!IsWanted(options, known.category)) return;
     all.push_back({std::string(known.name), std::string(known.alias), std::string(known.unit), std::string(known.group),
                    known.category});
+    has_tracepoints |= known.category == EventCategory::kTracepoint;
   });
+  if (!has_tracepoints && IsWanted(options, EventCategory::kTracepoint)) {
+    all.push_back({std::string(kTracepointEverywhere), "GROUP:NAME", {}, "sched", EventCategory::kTracepoint});
+  }
   return all;
 }
 

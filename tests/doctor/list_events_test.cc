@@ -174,6 +174,19 @@ TEST_CASE("another machine's PMU events are listed, each with its verdict", "[li
   CHECK(tracepoints == 11);
 }
 
+TEST_CASE("tracepoints that cannot be looked up are listed as one, with the reason", "[list]") {
+  size_t tracepoints = 0;
+  for (const Seen& seen : List(NoTrees())) {
+    if (seen.category != EventCategory::kTracepoint) continue;
+    ++tracepoints;
+    CHECK(seen.usability == Usability::kRefused);
+    CHECK_FALSE(seen.usable.ok());
+  }
+  CHECK(tracepoints == 1);
+  const ListOptions others = {.categories = {EventCategory::kSoftware}, .roots = NoTrees().roots};
+  for (const Seen& seen : List(others)) CHECK(seen.category == EventCategory::kSoftware);
+}
+
 TEST_CASE("probing tracepoints tells how far it is", "[list]") {
   ListOptions options = NoTrees();
   options.roots.tracefs = testing::GoldenRoots("intel_alderlake").tracefs;
