@@ -5,13 +5,13 @@
 //   record -a --duration 2                       the whole system
 #include <perfkit/child.h>
 #include <poll.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <functional>
 #include <optional>
 #include <string>
 #include <thread>
@@ -20,6 +20,8 @@
 #include "options.h"
 #include "profile.h"
 #include "report.h"
+#include "tool/targets.h"
+#include "tool/task_watch.h"
 
 namespace {
 
@@ -39,17 +41,12 @@ std::string TextOf(const absl::Status& status) { return std::string(status.messa
 
 double Since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-std::vector<perfkit::Target> Targets(const record::Options& options, const std::optional<perfkit::Child>& child) {
-  using perfkit::Target;
-  std::vector<Target> targets;
-  for (const int cpu : options.cpus) targets.push_back(Target::Cpu(cpu));
-  if (options.whole_system && targets.empty()) targets.push_back(Target::System());
-  for (const int pid : options.processes) targets.push_back(Target::Process(pid));
-  for (const int tid : options.threads) targets.push_back(Target::Thread(tid));
-  if (targets.empty()) targets.push_back(child ? child->target() : Target::AllThreads());
-  if (!options.inherit) {
-    for (Target& target : targets) target = target.WithoutInherit();
-  }
+absl::StatusOr<std::vector<perfkit::Target>> Targets(const record::Options& options,
+                                                     const std::optional<perfkit::Child>& child) {
+  auto targets = tool::MakeTargets(options.names, options.inherit);
+  if (!targets.ok() || !targets->empty()) return targets;
+  const perfkit::Target own = child ? child->target() : perfkit::Target::AllThreads();
+  targets->push_back(options.inherit ? own : own.WithoutInherit());
   return targets;
 }
 
@@ -86,40 +83,39 @@ class ProgressLine {
   bool shown_ = isatty(STDERR_FILENO) == 1;
 };
 
-// Whether the command has ended; it becomes a zombie that somebody else's wait has not taken yet.
-bool HasEnded(pid_t pid) {
-  siginfo_t info{};
-  return waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == pid;
-}
-
-// Empties the rings until it is over. Returns how long that took.
-double Loop(const record::Options& options, std::vector<perfkit::Sampler>& samplers, record::Profile& profile,
-            const std::optional<perfkit::Child>& child, const record::Progress& work) {
+// Empties the rings until it is over.
+record::Durations Loop(const record::Options& options, std::vector<perfkit::Sampler>& samplers,
+                       record::Profile& profile, const std::function<bool()>& is_over, const record::Progress& work) {
   const Clock::time_point start = Clock::now();
   const double limit = options.seconds.value_or(options.demo() ? kDemoSeconds : 1e9);
   ProgressLine line;
   std::vector<pollfd> ready;
   for (const perfkit::Sampler& sampler : samplers) ready.push_back({sampler.poll_fd(), POLLIN, 0});
-  while (g_interrupted == 0 && Since(start) < limit && !(child && HasEnded(child->pid()))) {
+  while (g_interrupted == 0 && Since(start) < limit && !is_over()) {
     poll(ready.data(), ready.size(), kWaitMs);
     for (perfkit::Sampler& sampler : samplers) {
       sampler.Drain([&](const perfkit::SamplerRecord& record) { profile.Take(record, sampler.layout()); });
     }
     line.Show(Since(start), profile.samples(), work.bytes_in.load(std::memory_order_relaxed));
   }
-  const double seconds = Since(start);
+  record::Durations durations;
+  durations.sampled_s = Since(start);
   for (perfkit::Sampler& sampler : samplers) {
     if (const absl::Status stopped = sampler.Stop(); !stopped.ok()) Fail(TextOf(stopped));
     sampler.Drain([&](const perfkit::SamplerRecord& record) { profile.Take(record, sampler.layout()); });
   }
   line.Clear();
-  return seconds;
+  durations.read_s = Since(start);
+  return durations;
 }
 
 // Starts what is sampled, samples it, reports. The code to exit with.
 int Run(const record::Options& options, std::optional<perfkit::Child>& child, record::Progress& work) {
-  const bool samples_child = child && !options.whole_system && options.cpus.empty();
-  auto samplers = OpenAll(options, Targets(options, child));
+  const bool samples_child = child && options.names.empty();
+  const auto targets = Targets(options, child);
+  if (!targets.ok()) return Fail(TextOf(targets.status()));
+  const tool::TaskWatch watch(*targets);
+  auto samplers = OpenAll(options, *targets);
   if (!samplers.ok()) return Fail(TextOf(samplers.status()));
   for (perfkit::Sampler& sampler : *samplers) {
     if (samples_child) break;  // its exec switches the events on
@@ -131,10 +127,11 @@ int Run(const record::Options& options, std::optional<perfkit::Child>& child, re
     if (!started.ok()) return Fail(TextOf(started), absl::IsNotFound(started) ? 127 : 126);
   }
   record::Profile profile(options.events.size(), options.rate, options.demangle);
-  const double seconds = Loop(options, *samplers, profile, child, work);
-  record::Report(options, *samplers, profile, seconds);
+  const auto is_over = [&] { return child ? tool::HasEnded(child->pid()) : watch.AllEnded(); };
+  const record::Durations durations = Loop(options, *samplers, profile, is_over, work);
+  record::Report(options, *samplers, profile, durations);
   if (!child) return 0;
-  if (!HasEnded(child->pid())) kill(child->pid(), SIGTERM);
+  if (!tool::HasEnded(child->pid())) kill(child->pid(), SIGTERM);
   const auto ended = child->Wait();
   return ended.ok() ? ended->shell_code() : 1;
 }

@@ -4,7 +4,6 @@
 #include <perfkit/event.h>
 
 #include <algorithm>
-#include <charconv>
 #include <span>
 #include <string_view>
 
@@ -14,6 +13,7 @@ const char kUsage[] =
     "usage: record [options] [command [arguments]]\n"
     "\n"
     "Samples a command, processes, threads, CPUs or the system, and prints the hottest functions by self time.\n"
+    "With -a, --cpu, -p or -t a command only says how long.\n"
     "Without any of these it samples itself: all of its threads, while they compress this machine's headers by zstd.\n"
     "\n"
     "  -e LIST              events, separated by commas (default: cpu-clock); any that perf knows, with :u and :k\n"
@@ -21,8 +21,8 @@ const char kUsage[] =
     "  -c N                 a sample every N events instead; of clocks, every N nanoseconds\n"
     "  -a                   the whole system\n"
     "      --cpu LIST       these CPUs: 0-3,5\n"
-    "  -p LIST              these processes, with their children\n"
-    "  -t LIST              these threads\n"
+    "  -p LIST              these processes, with their children, until they end\n"
+    "  -t LIST              these threads, until they end\n"
     "  -b                   the taken branches before each sample: -j any\n"
     "  -j FILTER            of these kinds only: any, any_call, any_ret, ind_call, cond, u, k, ...\n"
     "      --call-graph HOW fp (frame pointers), dwarf[,BYTES] (registers and stack), or no\n"
@@ -38,38 +38,9 @@ const char kUsage[] =
 
 namespace {
 
+using tool::ParseNumber;
+
 constexpr uint16_t kDefaultStackBytes = 8192;
-
-template <class T>
-bool ParseNumber(std::string_view text, T least, T* out) {
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, *out);
-  return error == std::errc() && stop == end && *out >= least;
-}
-
-template <class Visitor>
-bool ForEachWord(std::string_view list, Visitor visit) {
-  for (size_t comma = 0; comma != list.npos; list.remove_prefix(std::min(comma, list.size() - 1) + 1)) {
-    comma = list.find(',');
-    if (!visit(list.substr(0, comma))) return false;
-    if (comma == list.npos) return true;
-  }
-  return false;
-}
-
-// "1,2,3", and for CPUs also "0-3".
-bool ParseList(std::string_view list, bool ranges, std::vector<int>* out) {
-  return ForEachWord(list, [&](std::string_view word) {
-    const size_t dash = ranges ? word.find('-') : word.npos;
-    int first = 0, last = 0;
-    if (!ParseNumber(word.substr(0, dash), 0, &first)) return false;
-    last = first;
-    if (dash != word.npos && !ParseNumber(word.substr(dash + 1), first, &last)) return false;
-    if (last - first > 4096) return false;
-    for (int i = first; i <= last; ++i) out->push_back(i);
-    return true;
-  });
-}
 
 // Events may have commas of their own: between slashes, and in braces.
 bool ParseEvents(std::string_view text, Options* options) {
@@ -100,13 +71,6 @@ bool ParsePages(std::string_view text, Options* options) {
          options->ring_pages <= size_t{1} << 20;
 }
 
-bool ParseSeconds(std::string_view text, Options* options) {
-  double seconds = 0;
-  if (!ParseNumber(text, 0.001, &seconds) || seconds > 1e6) return false;
-  options->seconds = seconds;
-  return true;
-}
-
 template <class Rate>
 bool ParseRate(std::string_view text, Options* options) {
   uint64_t number = 0;
@@ -128,17 +92,17 @@ constexpr Known kOptions[] = {
     {"-e", "--event", "events, separated by commas", [](V v, O* o) { return ParseEvents(v, o); }},
     {"-f", "-F", "a number of samples a second", [](V v, O* o) { return ParseRate<perfkit::Frequency>(v, o); }},
     {"-c", "--count", "a number of events", [](V v, O* o) { return ParseRate<perfkit::Period>(v, o); }},
-    {"-a", "--all", nullptr, [](V, O* o) { return o->whole_system = true; }},
-    {"--cpu", "-C", "a list of CPUs, such as 0-3,5", [](V v, O* o) { return ParseList(v, true, &o->cpus); }},
-    {"-p", "--pid", "a list of process ids", [](V v, O* o) { return ParseList(v, false, &o->processes); }},
-    {"-t", "--tid", "a list of thread ids", [](V v, O* o) { return ParseList(v, false, &o->threads); }},
+    {"-a", "--all", nullptr, [](V, O* o) { return o->names.whole_system = true; }},
+    {"--cpu", "-C", "a list of CPUs, such as 0-3,5", [](V v, O* o) { return tool::ParseCpus(v, &o->names.cpus); }},
+    {"-p", "--pid", "a list of process ids", [](V v, O* o) { return tool::ParseIds(v, &o->names.processes); }},
+    {"-t", "--tid", "a list of thread ids", [](V v, O* o) { return tool::ParseIds(v, &o->names.threads); }},
     {"-b", "--branch-any", nullptr, [](V, O* o) { return ParseBranches("any", o); }},
     {"-j", "--branch-filter", "kinds of branches, such as any_call,u", ParseBranches},
     {"--call-graph", "", "fp, dwarf, dwarf,BYTES or no", ParseCallGraph},
     {"-g", "", nullptr, [](V, O* o) { return ParseCallGraph("dwarf", o); }},
     {"-m", "--mmap-pages", "a power of two", ParsePages},
     {"--no-inherit", "", nullptr, [](V, O* o) { return o->inherit = false, true; }},
-    {"--duration", "-d", "a number of seconds", ParseSeconds},
+    {"--duration", "-d", "a number of seconds", [](V v, O* o) { return tool::ParseSeconds(v, &o->seconds); }},
     {"--by-thread", "", nullptr, [](V, O* o) { return o->by_thread = true; }},
     {"--top", "-n", "a number of functions", [](V v, O* o) { return ParseNumber<size_t>(v, 1, &o->top); }},
     {"--no-demangle", "", nullptr, [](V, O* o) { return o->demangle = false, true; }},
@@ -178,16 +142,6 @@ const Known* Find(std::string_view name) {
   return nullptr;
 }
 
-// What contradicts itself.
-std::string Check(const Options& options, bool has_frequency, bool has_period) {
-  if (has_frequency && has_period) return "-f and -c exclude each other: samples come by time, or by events";
-  const bool cpus = options.whole_system || !options.cpus.empty();
-  const bool tasks = !options.processes.empty() || !options.threads.empty();
-  if (cpus && tasks) return "-a and --cpu sample whole CPUs, -p and -t tasks: say one of them";
-  if (!options.command.empty() && tasks) return "a command excludes -p and -t";
-  return "";
-}
-
 }  // namespace
 
 bool ParseOptions(int argc, char** argv, Options* options, std::string* error) {
@@ -213,7 +167,7 @@ bool ParseOptions(int argc, char** argv, Options* options, std::string* error) {
   }
   if (i < words.size() && words[i] == std::string_view("--")) ++i;
   options->command.assign(words.begin() + static_cast<ptrdiff_t>(i), words.end());
-  *error = Check(*options, has_frequency, has_period);
+  if (has_frequency && has_period) *error = "-f and -c exclude each other: samples come by time, or by events";
   return error->empty();
 }
 

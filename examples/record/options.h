@@ -7,21 +7,20 @@
 #include <string>
 #include <vector>
 
+#include "tool/targets.h"
+
 namespace record {
 
 struct Options {
   std::vector<std::string> events;  // -e; empty: cpu-clock
   perfkit::SampleRate rate = perfkit::Frequency{1000};
-  bool whole_system = false;   // -a
-  std::vector<int> cpus;       // --cpu
-  std::vector<int> processes;  // -p
-  std::vector<int> threads;    // -t
+  tool::TargetNames names;  // -a --cpu -p -t
   std::vector<std::string> command;
   std::optional<perfkit::BranchFilter> branches;
   perfkit::CallStack stack;
   size_t ring_pages = 128;
   bool inherit = true;
-  std::optional<double> seconds;  // nothing: until the command ends, or Ctrl-C; of the demo 4
+  std::optional<double> seconds;  // nothing: until the command or the target ends, or Ctrl-C; of the demo 4
   // Of the report.
   bool by_thread = false;
   bool demangle = true;
@@ -31,7 +30,7 @@ struct Options {
   bool help = false;
 
   // Nobody else was named: record samples itself, compressing.
-  bool demo() const { return !whole_system && cpus.empty() && processes.empty() && threads.empty() && command.empty(); }
+  bool demo() const { return names.empty() && command.empty(); }
 };
 
 // What --help prints.

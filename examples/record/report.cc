@@ -112,13 +112,14 @@ void PrintUnnamed(const Profile& profile) {
 
 }  // namespace
 
-void Report(const Options& options, const std::vector<perfkit::Sampler>& samplers, Profile& profile, double seconds) {
+void Report(const Options& options, const std::vector<perfkit::Sampler>& samplers, Profile& profile,
+            const Durations& durations) {
   std::vector<perfkit::SamplerStats> stats;
   for (const perfkit::Sampler& sampler : samplers) stats.push_back(sampler.stats());
   for (size_t i = 0; i < options.events.size(); ++i) {
     const bool narrowed = std::any_of(samplers.begin(), samplers.end(), [&](const auto& s) { return s.narrowed(i); });
     absl::PrintF("%s%s, %.2f s, %d samples\n", options.events[i],
-                 narrowed ? " (user space only: this user may not see the kernel)" : "", seconds,
+                 narrowed ? " (user space only: this user may not see the kernel)" : "", durations.sampled_s,
                  profile.Total(i, 0).samples);
     if (!options.by_thread) PrintTable(profile, i, 0, options.top);
     for (const uint32_t tid : options.by_thread ? profile.Threads(i) : std::vector<uint32_t>()) {
@@ -132,8 +133,8 @@ void Report(const Options& options, const std::vector<perfkit::Sampler>& sampler
   PrintUnnamed(profile);
   const uint64_t own_ns = std::accumulate(stats.begin(), stats.end(), uint64_t{0},
                                           [](uint64_t sum, const auto& one) { return sum + one.own_cpu_ns; });
-  absl::PrintF("own cost: %.2f %% of a CPU to read the rings (%.1f ms)\n", static_cast<double>(own_ns) / 1e7 / seconds,
-               static_cast<double>(own_ns) / 1e6);
+  absl::PrintF("own cost: %.2f %% of a CPU to read the rings (%.1f ms)\n",
+               static_cast<double>(own_ns) / 1e7 / durations.read_s, static_cast<double>(own_ns) / 1e6);
 }
 
 }  // namespace record

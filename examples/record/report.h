@@ -10,7 +10,13 @@
 
 namespace record {
 
-// Prints to stdout. `samplers` have stopped and are drained; `seconds` went by while they ran.
-void Report(const Options& options, const std::vector<perfkit::Sampler>& samplers, Profile& profile, double seconds);
+struct Durations {
+  double sampled_s = 0;  // while the events were on
+  double read_s = 0;     // until the rings were empty: after a short run most of the reading is still to be done
+};
+
+// Prints to stdout. `samplers` have stopped and are drained.
+void Report(const Options& options, const std::vector<perfkit::Sampler>& samplers, Profile& profile,
+            const Durations& durations);
 
 }  // namespace record

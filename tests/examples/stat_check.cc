@@ -1,12 +1,19 @@
 // Runs stat as anyone would, and holds its numbers against perf's and its words against what was asked.
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <csignal>
 #include <cstdlib>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "tests/support/run.h"
 #include "tests/support/skip.h"
+#include "tests/support/temp_folder.h"
 
 namespace {
 
@@ -52,7 +59,13 @@ TEST_CASE("a wrong name is answered with the nearest real one", "[stat]") {
 
 TEST_CASE("nothing to count, and numbers that are none, are refused", "[stat]") {
   CHECK(Stat("").exit_code == 2);
-  CHECK(Stat("-p 12,x").exit_code == 2);
+  for (const char* arguments : {"-p 12,x", "-t ,", "--cpu 3-1", "-d abc", "-d 0", "-d -1", "-d nan", "-I 0", "-I abc",
+                                "-r 0", "-r x", "-x ''"}) {
+    const Run run = Stat(std::string(arguments) + " -e page-faults true");
+    INFO(arguments << ": " << run.output);
+    CHECK(run.exit_code == 2);
+    CHECK(Says(run, " wants "));
+  }
   CHECK(Stat("--no-such-option").exit_code == 2);
   CHECK(Stat("-t 4194303 -e page-faults -d 1").exit_code == 2);  // no such thread
   CHECK(Stat("--help").exit_code == 0);
@@ -86,6 +99,179 @@ TEST_CASE("another process and its threads can be counted for a while", "[stat]"
       "timeout 20 " STAT " -e page-faults,task-clock -d 0.1 -p $!; kill $!");
   CHECK(NumberOf(run, "page-faults") == 0);
   CHECK(Says(run, "Total time"));
+}
+
+TEST_CASE("words that contradict each other are refused", "[stat]") {
+  CHECK(Says(Stat("-a -p 1 -d 1"), "say one of them"));
+  CHECK(Says(Stat("--cpu 0 -t 1 -d 1"), "say one of them"));
+  CHECK(Says(Stat("-r 2 -I 10 true"), "exclude each other"));
+  CHECK(Says(Stat("-r 2 -p 1"), "repeats a command"));
+}
+
+TEST_CASE("a second list of events adds to the first", "[stat]") {
+  const Run run = Stat("-e page-faults -e '{task-clock,minor-faults}' true");
+  CHECK(NumberOf(run, "page-faults") > 0);
+  CHECK(NumberOf(run, "task-clock") > 0);
+  CHECK(NumberOf(run, "minor-faults") > 0);
+}
+
+TEST_CASE("a command that outlives its time is ended", "[stat]") {
+  const Run run = Stat("-e page-faults -d 0.1 sleep 600");
+  CHECK(run.exit_code == 128 + SIGTERM);
+  CHECK(Says(run, "Total time"));
+}
+
+TEST_CASE("CPUs are named as ranges too", "[stat]") {
+  const Run run = Stat("--cpu 0-0,0 -e cpu-clock -d 0.1");
+  if (Says(run, "erm")) SKIP_TEST("this user may not: " + run.output.substr(0, 100));
+  CHECK(run.exit_code == 0);
+  CHECK(NumberOf(run, "cpu-clock") > 0);
+}
+
+// A process that touches kPages fresh pages when it is told to.
+class Toucher {
+ public:
+  static constexpr size_t kPages = 1024;
+
+  Toucher() {
+    REQUIRE(pipe(begin_) == 0);
+    REQUIRE(pipe(done_) == 0);
+    pid_ = fork();
+    if (pid_ == 0) Live();
+  }
+  ~Toucher() {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    for (const int fd : {begin_[0], begin_[1], done_[0], done_[1]}) close(fd);
+  }
+  void Touch() {
+    char byte = 0;
+    REQUIRE(write(begin_[1], &byte, 1) == 1);
+    REQUIRE(read(done_[0], &byte, 1) == 1);
+  }
+  void Kill() { kill(pid_, SIGKILL); }
+  std::string pid() const { return std::to_string(pid_); }
+
+ private:
+  [[noreturn]] void Live() {
+    char byte;
+    while (read(begin_[0], &byte, 1) == 1) {
+      const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE)), bytes = kPages * page;
+      void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      if (memory == MAP_FAILED) _exit(1);
+      madvise(memory, bytes, MADV_NOHUGEPAGE);
+      for (size_t i = 0; i < kPages; ++i) static_cast<volatile char*>(memory)[i * page] = 1;
+      if (write(done_[1], &byte, 1) != 1) _exit(1);
+    }
+    _exit(0);
+  }
+
+  int begin_[2] = {-1, -1}, done_[2] = {-1, -1};
+  pid_t pid_ = -1;
+};
+
+// Runs stat by intervals, has the process touch its pages once counting has begun, and kills it. The sum of all
+// intervals; -1 if stat did not end with its target.
+double FaultsOf(const std::string& targets, Toucher& toucher) {
+  FILE* const pipe = popen(("timeout 60 " STAT " -x, -I 10 -e page-faults:u " + targets + " 2>&1").c_str(), "re");
+  REQUIRE(pipe != nullptr);
+  double sum = 0;
+  char line[256];
+  for (int lines = 0; fgets(line, sizeof(line), pipe) != nullptr; ++lines) {
+    if (lines == 0) {
+      toucher.Touch();
+      toucher.Kill();
+    }
+    double time = 0, value = 0;
+    INFO(line);
+    REQUIRE(sscanf(line, "%lf,%lf,,page-faults:u,", &time, &value) == 2);
+    sum += value;
+  }
+  return pclose(pipe) == 0 ? sum : -1;
+}
+
+TEST_CASE("a target that is named twice is counted once, and stat ends with it", "[stat]") {
+  for (const bool twice : {false, true}) {
+    Toucher toucher;
+    const std::string targets = "-p " + toucher.pid() + (twice ? "," + toucher.pid() + " -t " + toucher.pid() : "");
+    const double faults = FaultsOf(targets, toucher);
+    INFO(targets);
+    CHECK(faults >= Toucher::kPages);
+    CHECK(faults < 2 * Toucher::kPages);
+  }
+}
+
+TEST_CASE("with a target of its own a command only says how long", "[stat]") {
+  const Run run = Stat("-e page-faults:u -t $$ sh -c 'ls -R /usr/include/linux >/dev/null; exit 3'");
+  CHECK(run.exit_code == 3);
+  CHECK(NumberOf(run, "page-faults:u") == 0);  // the shell that waits for stat
+}
+
+TEST_CASE("a command is repeated, and the mean has its spread", "[stat]") {
+  const Run run = Stat("-r 3 -e dummy,page-faults sh -c 'echo ran'");
+  INFO(run.output);
+  CHECK(run.output.starts_with("ran\nran\nran\n"));
+  CHECK(NumberOf(run, "page-faults") > 0);
+  CHECK(NumberOf(run, "dummy") == 0);
+  CHECK(Says(run, "(+- 0.00 %)"));  // of dummy
+  CHECK(Says(run, "mean of 3 runs, +- "));
+}
+
+// The fields of the line of `event`.
+std::vector<std::string> FieldsOf(const Run& run, const std::string& event) {
+  std::istringstream lines(run.output);
+  std::vector<std::string> fields;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("," + event + ",") == line.npos) continue;
+    std::istringstream words(line + ",.");
+    for (std::string word; std::getline(words, word, ',');) fields.push_back(word);
+    fields.pop_back();
+    return fields;
+  }
+  return fields;
+}
+
+TEST_CASE("its fields are perf stat's, in perf's order", "[stat]") {
+  for (const std::string options : {"-x, -e page-faults:u", "-x, -r 2 -e page-faults:u"}) {
+    const std::vector<std::string> ours = FieldsOf(Stat(options + " true"), "page-faults:u");
+    const size_t repeats = options.find("-r") == options.npos ? 0 : 1;
+    REQUIRE(ours.size() == 7 + repeats);
+    CHECK(std::atof(ours[0].c_str()) > 0);
+    CHECK(ours[1] == "");
+    CHECK(ours[2] == "page-faults:u");
+    CHECK(ours[4 + repeats] == "100.00");
+    const Run perf = RunCommand("perf stat " + options + " true 2>&1 >/dev/null");
+    const std::vector<std::string> theirs = FieldsOf(perf, "page-faults:u");
+    if (perf.exit_code != 0 || theirs.empty()) SKIP_TEST("perf is not here: " + perf.output.substr(0, 80));
+    CHECK(ours.size() == theirs.size());
+    CHECK(ours[4 + repeats] == theirs[4 + repeats]);
+    if (repeats != 0) CHECK(ours[3].ends_with('%') == theirs[3].ends_with('%'));
+  }
+}
+
+TEST_CASE("what has no number is told as such in CSV and JSON, with its reason", "[stat]") {
+  if (!Says(Stat("-e page-faults,cycles true"), "n/a")) SKIP_TEST("cycles are counted here");
+  const Run csv = Stat("-x ';' -e page-faults,cycles true");
+  INFO(csv.output);
+  CHECK(Says(csv, "<not counted>;;cycles;"));
+  CHECK(Says(csv, "stat: cycles: "));
+  const Run json = Stat("-j -e page-faults,cycles true");
+  INFO(json.output);
+  CHECK(Says(json, "\"event\" : \"page-faults"));
+  CHECK(Says(json, "{\"counter-value\" : \"<not counted>\""));
+  CHECK(Says(json, "\"reason\" : \""));
+}
+
+TEST_CASE("a separator within a name is quoted", "[stat]") {
+  CHECK(Says(Stat("-x a -e page-faults:u true"), "aa\"page-faults:u\"a"));
+}
+
+TEST_CASE("the report goes to a file on request", "[stat]") {
+  const perfkit::testing::TempFolder folder;
+  const std::string file = folder.path() + "/report";
+  CHECK(Stat("-o " + file + " -e page-faults true").output.empty());
+  CHECK(NumberOf(RunCommand("cat " + file), "page-faults") > 0);
+  CHECK(Says(Stat("-o /no/such/folder/report true"), "cannot write /no/such/folder/report"));
 }
 
 TEST_CASE("how each event was read is told on request", "[stat]") {

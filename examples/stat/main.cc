@@ -1,0 +1,137 @@
+// stat: counts a command, threads, processes, CPUs or the system, as `simpleperf stat` and `perf stat` do.
+//
+//   stat -e cycles,instructions,page-faults gzip -k big.tar
+//   stat -r 5 -x, -e task-clock gzip -k big.tar          the mean of five runs, for a spreadsheet
+//   stat -a --cpu 0-3 -e context-switches -d 2 -I 100    each tenth of a second
+#include <perfkit/child.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "counting.h"
+#include "options.h"
+#include "report.h"
+#include "tool/targets.h"
+#include "tool/task_watch.h"
+
+namespace stat_tool {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kPoll{10};
+
+volatile std::sig_atomic_t g_interrupted = 0;
+
+template <class T>
+T OrRefuse(absl::StatusOr<T> result) {
+  if (!result.ok()) Refuse(std::string(result.status().message()));
+  return *std::move(result);
+}
+
+void StartOrExit(perfkit::Child& child) {
+  const absl::Status started = child.Start();
+  if (started.ok()) return;
+  fprintf(stderr, "stat: %s\n", std::string(started.message()).c_str());
+  exit(absl::IsNotFound(started) ? 127 : 126);
+}
+
+Clock::duration Seconds(double seconds) {
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+// One run: of the command, or of the time that somebody else is counted.
+class Run {
+ public:
+  Run(const Options& options, Report& report) : options_(options), report_(report) {
+    if (!options.command.empty()) child_ = OrRefuse(perfkit::Child::Spawn(options.command));
+    std::vector<perfkit::Target> targets = OrRefuse(tool::MakeTargets(options.names, options.inherit));
+    if (targets.empty()) targets.push_back(options.inherit ? child_->target() : child_->target().WithoutInherit());
+    watch_.emplace(targets);
+    counting_.emplace(OrRefuse(Counting::Open(EventsOf(options), targets)));
+  }
+
+  // Returns everything that was counted; with -I, what was counted since the last interval.
+  Measurement Count() {
+    started_ = last_ = Clock::now();
+    if (child_) StartOrExit(*child_);
+    if (child_ && !options_.seconds && !options_.interval) {
+      (void)child_->Wait();  // without a clock of our own: ends with it, to the microsecond
+    } else {
+      Watch();
+    }
+    return Take();
+  }
+
+  // Ends the command if it still runs. Returns the code to exit with.
+  int End() {
+    if (!child_) return 0;
+    if (!tool::HasEnded(child_->pid())) kill(child_->pid(), SIGTERM);
+    const auto ended = child_->Wait();
+    return ended.ok() ? ended->shell_code() : 1;
+  }
+
+  const perfkit::CounterSet& set() const { return counting_->set(); }
+
+ private:
+  bool IsOver() const { return g_interrupted != 0 || (child_ ? tool::HasEnded(child_->pid()) : watch_->AllEnded()); }
+
+  // Prints each interval, until it is over, or the time is.
+  void Watch() {
+    const Clock::time_point end = started_ + Seconds(options_.seconds.value_or(1e9));
+    const Clock::duration interval = Seconds(options_.interval.value_or(1e9));
+    for (Clock::time_point tick = started_ + interval; !IsOver() && Clock::now() < end;) {
+      if (Clock::now() >= tick) {
+        report_.Print(Take());
+        tick = std::max(tick + interval, Clock::now());
+      }
+      std::this_thread::sleep_until(std::min({Clock::now() + kPoll, tick, end}));
+    }
+  }
+
+  Measurement Take() {
+    Measurement taken;
+    taken.rows = counting_->Take();
+    const Clock::time_point now = Clock::now();
+    taken.wall_ns = static_cast<uint64_t>(std::chrono::nanoseconds(now - last_).count());
+    taken.ended_s = std::chrono::duration<double>(now - started_).count();
+    last_ = now;
+    return taken;
+  }
+
+  const Options& options_;
+  Report& report_;
+  std::optional<perfkit::Child> child_;
+  std::optional<tool::TaskWatch> watch_;
+  std::optional<Counting> counting_;
+  Clock::time_point started_, last_;
+};
+
+int Main(int argc, char** argv) {
+  const Options options = ParseOptions(argc, argv);
+  Report report(options);
+  signal(SIGINT, [](int) { g_interrupted = 1; });
+  std::vector<Measurement> runs;
+  std::string paths;
+  int code = 0;
+  for (int i = 0; i < options.runs && g_interrupted == 0; ++i) {
+    Run run(options, report);
+    runs.push_back(run.Count());
+    code = run.End();
+    if (options.verbose) paths = ReadPaths(run.set());
+  }
+  report.Print(Mean(runs));
+  fputs(paths.c_str(), options.format == Format::kTable ? stdout : stderr);
+  return code;
+}
+
+}  // namespace
+}  // namespace stat_tool
+
+int main(int argc, char** argv) { return stat_tool::Main(argc, argv); }

@@ -1,0 +1,47 @@
+// What the command lines of stat and record share: numbers, lists of numbers, and the targets that they name.
+#pragma once
+
+#include <perfkit/target.h>
+
+#include <charconv>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace tool {
+
+// Returns false unless all of `text` is a number that is at least `min`. A number that is not finite is none.
+template <class T>
+bool ParseNumber(std::string_view text, T min, T* out) {
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, *out);
+  return error == std::errc() && stop == end && *out >= min && *out - *out == T{};
+}
+
+// A duration in seconds, from a millisecond to eleven days. Returns false for anything else.
+bool ParseSeconds(std::string_view text, std::optional<double>* out);
+
+// Appends the numbers of "1,2,3". Returns false for anything else.
+bool ParseIds(std::string_view list, std::vector<int>* out);
+// The same, for CPUs: also "0-3".
+bool ParseCpus(std::string_view list, std::vector<int>* out);
+
+// Whom the options name.
+struct TargetNames {
+  bool whole_system = false;   // -a
+  std::vector<int> cpus;       // --cpu
+  std::vector<int> processes;  // -p
+  std::vector<int> threads;    // -t
+
+  bool empty() const { return !whole_system && cpus.empty() && processes.empty() && threads.empty(); }
+};
+
+// Targets that do not overlap, so that their counts add up and no sample comes twice: a CPU, a process or a thread that
+// is named twice is one target, and a thread of a process that is named too is none. CPUs narrow -a. Reads /proc.
+// Errors: InvalidArgument if both CPUs and tasks are named.
+absl::StatusOr<std::vector<perfkit::Target>> MakeTargets(const TargetNames& names, bool inherit);
+
+}  // namespace tool
