@@ -124,13 +124,16 @@ struct SamplerOptions {
 
   // What is mapped, who starts, ends and is renamed: MMAP2, COMM, FORK and EXIT records, for unwinding and symbols. The
   // first Drain behind Start delivers what was there at the start in the same words (SamplerRecord::synthesized).
+  // They have rings of their own, which stream and are never paused: drain those of RingMode::kOverwrite, too.
   bool side_band = false;
-  // SWITCH records: when each thread leaves its CPU, and comes back (thread_times.h).
+  // SWITCH records: when each thread leaves its CPU, and comes back. They share the samples' rings.
   bool switches = false;
 
   RingMode mode = RingMode::kStream;
   Rings rings = Rings::kPerCpu;
   // Of one ring: rounded up to a power of two. Where this user may not lock that much it is less: Sampler::ring_bytes.
+  // A ring of the side band, which each ring has beside it if many threads are sampled or side_band is set, takes as
+  // much, but at most 64 KiB.
   size_t ring_bytes = 512 << 10;
   // No more than this for all rings together: they shrink until it holds.
   size_t memory_bytes = 64 << 20;
@@ -219,7 +222,8 @@ struct EventBooks {
   uint64_t accounted() const { return delivered + duplicates + lost + paused + malformed; }
 };
 
-// A time in which records were lost: in ring `ring`, `lost` of them, between these times.
+// A time in which records were lost: in ring `ring`, `lost` of them, between these times. Rings of samples have the
+// first numbers, up to Sampler::rings(); those of the side band follow.
 struct LossInterval {
   uint64_t from_ns = 0, to_ns = 0;
   uint64_t lost = 0;
@@ -292,7 +296,7 @@ class Sampler {
   absl::Status Start();
   absl::Status Stop();
   // Pause and Resume gate the rings alone: cheap enough for each iteration of a loop. Events go on counting, and what
-  // they would have written is `paused` in the books. Side-band records are not written either.
+  // they would have written is `paused` in the books. SWITCH records are not written either; the side band goes on.
   absl::Status Pause();
   absl::Status Resume();
   // From now on; threads that were born since Start follow at the next Drain. A Period for an event that was opened
@@ -314,7 +318,7 @@ class Sampler {
   size_t Drain(absl::FunctionRef<void(const SamplerRecord&)> visit);
 
   // RingMode::kOverwrite: a second ring takes over, and what the first one holds is for the next Drain, newest first,
-  // at leisure. Nothing falls between the two; where other threads are sampled both write for some microseconds: what
+  // at leisure, behind what the side band has told until then. Nothing falls between the two; where other threads are sampled both write for some microseconds: what
   // happens from from_ns to to_ns (by SamplerOptions::clock_id) is in both. FailedPrecondition when not started.
   struct Takeover {
     uint64_t from_ns = 0, to_ns = 0;
@@ -325,7 +329,7 @@ class Sampler {
   const SampleLayout& layout() const;
   // Of one ring, after shrinking; with Rings::kPerThread those of late threads may be smaller.
   size_t ring_bytes() const;
-  size_t rings() const;  // how many
+  size_t rings() const;  // how many, without those of the side band
   // OK, or why the rings are smaller than was asked for: which limit, and how it is raised.
   const absl::Status& shrunk() const;
   // Whether an event covers user space only although more was asked for: this user may not see the kernel.

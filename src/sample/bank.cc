@@ -21,23 +21,25 @@ absl::StatusOr<std::vector<int>> CpusOf(const Plan& plan) {
 }
 
 absl::Status Bank::AddRing(const Plan& plan, pid_t tid, int cpu, size_t bytes) {
+  const bool samples = role_ == Role::kSamples;
   open::OpenRequest anchor = plan.AnchorRequest();
-  const uint32_t wanted = plan.options().watermark_bytes;
-  const size_t usual = plan.live() ? std::min(bytes / 4, StackRings::kWatermarkBytes) : bytes / 4;
+  const uint32_t wanted = samples ? plan.options().watermark_bytes : 0;
+  const size_t usual = samples && plan.live() ? std::min(bytes / 4, StackRings::kWatermarkBytes) : bytes / 4;
   const size_t watermark = wanted != 0 ? std::min<size_t>(wanted, bytes) : usual;
   anchor.attr.wakeup_events_or_watermark = static_cast<uint32_t>(watermark);
   anchor.cpu = cpu;
   // Of the main thread: whoever polls may be another tomorrow, and the owner must not end before.
   anchor.pid = plan.per_cpu_rings() ? sys::kernel().getpid() : tid;
-  absl::StatusOr<open::OutputRing> ring = open::OutputRing::Open(anchor, plan.options().mode, bytes, plan.rights());
+  const RingMode mode = samples ? plan.options().mode : RingMode::kStream;
+  absl::StatusOr<open::OutputRing> ring = open::OutputRing::Open(anchor, mode, bytes, plan.rights());
   if (!ring.ok()) return ring.status();
   rings.push_back(std::make_unique<RingSlot>(RingSlot{.ring = *std::move(ring), .tid = tid, .cpu = cpu, .last = {}}));
   return absl::OkStatus();
 }
 
 // A thread that has ended meanwhile needs no ring.
-absl::Status Bank::AddRings(const Plan& plan, const std::vector<pid_t>& tids, const std::vector<int>& cpus,
-                            size_t bytes) {
+absl::Status Bank::OpenRings(const Plan& plan, const std::vector<pid_t>& tids, const std::vector<int>& cpus,
+                             size_t bytes) {
   absl::Status gone;
   for (const pid_t tid : tids) {
     for (const int cpu : cpus) {
@@ -49,37 +51,38 @@ absl::Status Bank::AddRings(const Plan& plan, const std::vector<pid_t>& tids, co
   return rings.empty() ? gone : absl::OkStatus();
 }
 
-// All rings have one size: whoever reads them is told one number.
-absl::Status Bank::OpenRings(const Plan& plan, const std::vector<pid_t>& tids, const std::vector<int>& cpus,
-                             size_t& bytes, absl::Status& shrunk) {
-  while (true) {
-    const absl::Status status = AddRings(plan, tids, cpus, bytes);
-    if (status.ok()) return status;
-    rings.clear();
-    if (!absl::IsResourceExhausted(status) || bytes <= sys::PageSize()) return status;
-    shrunk = status;
-    bytes /= 2;
-  }
+bool Bank::HasRing(pid_t tid) const {
+  return std::ranges::any_of(rings, [tid](const std::unique_ptr<RingSlot>& slot) {
+    return slot->tid == RingSlot::kShared || slot->tid == tid;
+  });
+}
+
+size_t Bank::RingBytes() const {
+  size_t bytes = 0;
+  for (const std::unique_ptr<RingSlot>& slot : rings) bytes += slot->ring.reader().size_bytes();
+  return bytes;
 }
 
 absl::Status Bank::Attach(const Plan& plan, const Effort& effort, pid_t tid, bool carriers) {
-  const size_t before = leaves.size();
   for (const std::unique_ptr<RingSlot>& slot : rings) {
     if (slot->tid != RingSlot::kShared && slot->tid != tid) continue;
-    const absl::Status status = AttachTo(plan, effort, tid, *slot, carriers);
-    if (status.ok()) continue;
-    leaves.erase(leaves.begin() + static_cast<ptrdiff_t>(before), leaves.end());
-    return status;
+    if (absl::Status status = AttachTo(plan, effort, tid, *slot, carriers); !status.ok()) return status;
   }
   return absl::OkStatus();
 }
 
+absl::Status Bank::AttachCarrier(const Plan& plan, open::OpenRequest request, pid_t tid, const RingSlot& slot) {
+  absl::StatusOr<Leaf> carrier = OpenCarrier(plan, std::move(request), {tid, slot.cpu}, slot.ring);
+  if (!carrier.ok()) return carrier.status();
+  leaves.push_back(*std::move(carrier));
+  return absl::OkStatus();
+}
+
 absl::Status Bank::AttachTo(const Plan& plan, const Effort& effort, pid_t tid, const RingSlot& slot, bool carriers) {
+  if (role_ == Role::kSideBand) return AttachCarrier(plan, plan.TrackingRequest(), tid, slot);
   const LeafPlace place{tid, slot.cpu};
-  if (carriers && plan.needs_carrier()) {
-    absl::StatusOr<Leaf> carrier = OpenCarrier(plan, place, slot.ring);
-    if (!carrier.ok()) return carrier.status();
-    leaves.push_back(*std::move(carrier));
+  if (carriers && plan.options().switches) {
+    if (absl::Status status = AttachCarrier(plan, plan.SwitchesRequest(), tid, slot); !status.ok()) return status;
   }
   for (size_t i = 0; i < plan.events().size(); ++i) {
     for (const size_t part : plan.PartsOn(i, slot.cpu)) {
@@ -98,8 +101,6 @@ absl::Status Bank::SwitchThose(bool on, bool carriers) const {
   }
   return absl::OkStatus();
 }
-
-absl::Status Bank::SwitchCarriers(bool on) const { return SwitchThose(on, true); }
 
 absl::Status Bank::SwitchEvents(bool on, bool inherited) const {
   for (int pass = 0; pass < (inherited ? 2 : 1); ++pass) {

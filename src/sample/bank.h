@@ -1,11 +1,14 @@
 // The rings of a sampler and the events that write into them: one set for streaming, two that take turns for
-// overwriting.
+// overwriting, and one for the side band.
 //
 //   kPerCpu      ring of CPU 0 <── events of A on CPU 0, of B on CPU 0, …    anchored on the main thread,
 //                ring of CPU 1 <── events of A on CPU 1, of B on CPU 1, …    which outlives the others
 //   one thread,  ring of A     <── events of A, on any CPU                   anchored on that thread
 //   kPerThread   ring of B     <── events of B
 //   whole CPUs   ring of CPU 0 <── events of CPU 0
+//
+// What is mapped, who starts and who ends must be known for samples to have names, however many of them there are. So
+// these records have small rings of their own, beside each ring of samples, which always stream and are never paused.
 #pragma once
 
 #include <memory>
@@ -36,23 +39,27 @@ struct RingSlot {
 
 class Bank {
  public:
-  // Opens the rings that are there from the start, each of `bytes`, or of less where this user may not lock that much:
-  // `bytes` is then what they are, and `shrunk` says why. Errors: ResourceExhausted when not even one page can be.
-  // One for each of `tids` on each of `cpus`.
-  absl::Status OpenRings(const Plan& plan, const std::vector<pid_t>& tids, const std::vector<int>& cpus, size_t& bytes,
-                         absl::Status& shrunk);
+  enum class Role : uint8_t { kSamples, kSideBand };
+
+  explicit Bank(Role role = Role::kSamples) : role_(role) {}
+
+  // Opens the rings that are there from the start: one of `bytes` for each of `tids` on each of `cpus`.
+  // Errors: ResourceExhausted if this user may not lock that much.
+  absl::Status OpenRings(const Plan& plan, const std::vector<pid_t>& tids, const std::vector<int>& cpus, size_t bytes);
   // Another ring, for one thread, or for a CPU that came online.
   absl::Status AddRing(const Plan& plan, pid_t tid, int cpu, size_t bytes);
+  bool HasRing(pid_t tid) const;
+  // Of all rings together.
+  size_t RingBytes() const;
 
   // Opens all events of thread `tid` (kShared: of whole CPUs) in all rings that are for it.
-  // NotFound when the thread has ended meanwhile: then nothing of it is left.
-  // `carriers`: with the side band.
+  // NotFound when the thread has ended meanwhile. What was opened before an error is left: Core::AttachOne.
+  // `carriers`: with the events for SWITCH records.
   absl::Status Attach(const Plan& plan, const Effort& effort, pid_t tid, bool carriers = true);
 
-  // All events on or off: the side band is on before, and off after the others. `inherited`: threads may be born
+  // All events on or off: SWITCH records are on before, and off after the others. `inherited`: threads may be born
   // meanwhile.
   absl::Status SwitchAll(bool on, bool inherited) const;
-  absl::Status SwitchCarriers(bool on) const;
   absl::Status SwitchEvents(bool on, bool inherited) const;
   absl::Status Pause(bool pause) const;
   bool IsNearlyFull(size_t largest_record) const;
@@ -64,9 +71,11 @@ class Bank {
   std::vector<Leaf> leaves;
 
  private:
-  absl::Status AddRings(const Plan& plan, const std::vector<pid_t>& tids, const std::vector<int>& cpus, size_t bytes);
+  absl::Status AttachCarrier(const Plan& plan, open::OpenRequest request, pid_t tid, const RingSlot& slot);
   absl::Status AttachTo(const Plan& plan, const Effort& effort, pid_t tid, const RingSlot& slot, bool carriers);
   absl::Status SwitchThose(bool on, bool carriers) const;
+
+  Role role_;
 };
 
 // The CPUs that have rings of their own. For all threads those present: a thread's event opens on a CPU that is

@@ -2,6 +2,7 @@
 #include "src/sample/core.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <utility>
 
@@ -45,7 +46,7 @@ Core::~Core() {
   const sys::NoFork whole;
   epoll_.Reset();
   fresh_.clear();
-  for (Bank* const bank : {&spare_, &bank_}) {
+  for (Bank* const bank : {&spare_, &bank_, &side_}) {
     bank->leaves.clear();
     bank->rings.clear();
   }
@@ -66,13 +67,9 @@ absl::Status Core::OpenAll() {
     if (!threads.ok()) return threads.status();
     tids = *std::move(threads);
   }
-  const size_t banks = plan_.options().mode == RingMode::kOverwrite ? 2 : 1;
   if (absl::Status status = OpenLive(); !status.ok()) return status;
-  if (absl::Status status = ChooseSize(tids.size() * cpus->size() * banks); !status.ok()) return status;
-  if (absl::Status status = bank_.OpenRings(plan_, tids, *cpus, ring_bytes_, shrunk_); !status.ok()) return status;
-  if (plan_.options().mode == RingMode::kOverwrite) {
-    if (absl::Status status = spare_.OpenRings(plan_, tids, *cpus, ring_bytes_, shrunk_); !status.ok()) return status;
-  }
+  if (absl::Status status = ChooseSize(tids.size() * cpus->size()); !status.ok()) return status;
+  if (absl::Status status = OpenRings(tids, *cpus); !status.ok()) return status;
   for (uint32_t event = 0; event < plan_.events().size(); ++event) {
     if (absl::Status status = CheckFits(plan_, event); !status.ok()) return status;
   }
@@ -81,22 +78,45 @@ absl::Status Core::OpenAll() {
   return OpenPoll();
 }
 
-absl::Status Core::ChooseSize(size_t rings) {
+// At each place, a thread or a CPU, there is a ring of each bank.
+absl::Status Core::ChooseSize(size_t places) {
   const size_t page = sys::PageSize();
   ring_bytes_ = std::bit_ceil(std::max(plan_.options().ring_bytes, page));
-  const size_t most = RingMemory();
-  while (ring_bytes_ > page && rings * ring_bytes_ > most) {
+  const size_t most = RingMemory(), rings = places * (banks() + (plan_.needs_tracking() ? 1 : 0));
+  const auto bytes = [&] { return places * (banks() * ring_bytes_ + plan_.SideBandBytes(ring_bytes_)); };
+  while (ring_bytes_ > page && bytes() > most) {
     ring_bytes_ /= 2;
     shrunk_ = absl::Status(
         absl::StatusCode::kResourceExhausted,
         absl::StrFormat("%d rings may have %d bytes together (SamplerOptions::memory_bytes)", rings, most));
   }
-  if (rings * ring_bytes_ <= most) return absl::OkStatus();
+  if (bytes() <= most) return absl::OkStatus();
   return absl::Status(
       absl::StatusCode::kResourceExhausted,
       absl::StrFormat("%d rings of one page each are more than SamplerOptions::memory_bytes, %d. Remedy: "
                       "raise it, or ask for one ring a CPU (Rings::kPerCpu).",
                       rings, most));
+}
+
+absl::Status Core::OpenRingsOnce(const std::vector<pid_t>& tids, const std::vector<int>& cpus) {
+  absl::Status status;
+  if (plan_.needs_tracking()) status = side_.OpenRings(plan_, tids, cpus, plan_.SideBandBytes(ring_bytes_));
+  if (status.ok()) status = bank_.OpenRings(plan_, tids, cpus, ring_bytes_);
+  if (status.ok() && banks() == 2) status = spare_.OpenRings(plan_, tids, cpus, ring_bytes_);
+  return status;
+}
+
+// All rings of samples have one size: whoever reads them is told one number. Where this user may not lock that much
+// they become smaller; those of the side band when samples have no more than they.
+absl::Status Core::OpenRings(const std::vector<pid_t>& tids, const std::vector<int>& cpus) {
+  while (true) {
+    const absl::Status status = OpenRingsOnce(tids, cpus);
+    if (status.ok()) return status;
+    for (Bank* const bank : {&spare_, &bank_, &side_}) bank->rings.clear();
+    if (!absl::IsResourceExhausted(status) || ring_bytes_ <= sys::PageSize()) return status;
+    shrunk_ = status;
+    ring_bytes_ /= 2;
+  }
 }
 
 // Until no thread was born meanwhile. Those that are born later inherit all there is.
@@ -107,12 +127,12 @@ absl::Status Core::AttachThreads(bool carriers) {
     const size_t before = bank_.leaves.size();
     bool any = false;
     for (const pid_t tid : *threads) {
-      if (roster_.IsAttached(tid) || (!carriers && !HasRing(tid))) continue;
+      if (roster_.IsAttached(tid) || (!carriers && !bank_.HasRing(tid))) continue;
       if (round > 0 && !any && plan_.per_cpu_rings() && plan_.target().inherit) {
         // From here on threads may have two of a kind: FORK records have to say who is whose child.
         roster_.ExpectDuplicates();
         if (carriers) side_roster_.ExpectDuplicates();
-        if (absl::Status status = bank_.SwitchCarriers(true); !status.ok()) return status;
+        if (absl::Status status = side_.SwitchAll(true, true); !status.ok()) return status;
       }
       any = true;
       const absl::Status status = AttachOne(tid, carriers);
@@ -120,7 +140,7 @@ absl::Status Core::AttachThreads(bool carriers) {
       if (!status.ok() && threads->size() == 1) return status;
     }
     if (roster_.expects_duplicates() && bank_.leaves.size() != before) {
-      if (absl::Status status = bank_.SwitchCarriers(true); !status.ok()) return status;
+      if (absl::Status status = side_.SwitchAll(true, true); !status.ok()) return status;
     }
     if (!any) return absl::OkStatus();
     if (!plan_.many_threads()) return absl::OkStatus();
@@ -131,41 +151,67 @@ absl::Status Core::AttachThreads(bool carriers) {
       open::Describe(plan_.target()), kRounds));
 }
 
-bool Core::HasRing(pid_t tid) const {
-  return std::any_of(bank_.rings.begin(), bank_.rings.end(), [&](const std::unique_ptr<RingSlot>& slot) {
-    return slot->tid == RingSlot::kShared || slot->tid == tid;
-  });
+absl::Status Core::AddRingsOf(pid_t tid, size_t bytes) {
+  absl::Status status = side_.AddRing(plan_, tid, -1, plan_.SideBandBytes(bytes));
+  if (status.ok()) status = bank_.AddRing(plan_, tid, -1, bytes);
+  if (status.ok() && banks() == 2) status = spare_.AddRing(plan_, tid, -1, bytes);
+  return status;
+}
+
+void Core::DropRingsOf(pid_t tid) {
+  for (Bank* const bank : {&bank_, &spare_, &side_}) {
+    std::erase_if(bank->rings, [tid](const std::unique_ptr<RingSlot>& slot) { return slot->tid == tid; });
+  }
 }
 
 // For a thread that comes later: as large as the others, or as what is left of the memory.
-absl::Status Core::AddLateRing(pid_t tid) {
-  size_t used = 0;
-  for (const std::unique_ptr<RingSlot>& slot : bank_.rings) used += slot->ring.reader().size_bytes();
-  const size_t most = RingMemory();
+absl::Status Core::AddLateRings(pid_t tid) {
+  const size_t used = bank_.RingBytes() + spare_.RingBytes() + side_.RingBytes();
+  const size_t most = RingMemory(), left = most - std::min(most, used);
   absl::Status status(absl::StatusCode::kResourceExhausted,
                       absl::StrFormat("rings take %d bytes (SamplerOptions::memory_bytes)", used));
-  for (size_t bytes = std::min(ring_bytes_, std::bit_floor(most - std::min(most, used))); bytes >= sys::PageSize();
-       bytes /= 2) {
-    status = bank_.AddRing(plan_, tid, -1, bytes);
+  for (size_t bytes = ring_bytes_; bytes >= sys::PageSize(); bytes /= 2) {
+    if (banks() * bytes + plan_.SideBandBytes(bytes) > left) continue;
+    status = AddRingsOf(tid, bytes);
+    if (status.ok()) return status;
+    DropRingsOf(tid);
     if (!absl::IsResourceExhausted(status)) return status;
   }
   return status;
 }
 
-absl::Status Core::AttachOne(pid_t tid, bool carriers) {
-  roster_.AddAttached(tid);  // also when it has ended by now
-  if (carriers) side_roster_.AddAttached(tid);
-  if (!HasRing(tid)) {
-    if (absl::Status status = AddLateRing(tid); !status.ok()) return status;
+absl::Status Core::AttachToBanks(pid_t tid, bool carriers) {
+  if (!bank_.HasRing(tid)) {
+    if (absl::Status status = AddLateRings(tid); !status.ok()) return status;
+  }
+  // First: who is born from here on is told of.
+  if (carriers) {
+    if (absl::Status status = side_.Attach(plan_, effort_, tid); !status.ok()) return status;
   }
   if (absl::Status status = bank_.Attach(plan_, effort_, tid, carriers); !status.ok()) return status;
   return spare_.Attach(plan_, effort_, tid, carriers);
 }
 
+// All of it or nothing.
+absl::Status Core::AttachOne(pid_t tid, bool carriers) {
+  roster_.AddAttached(tid);  // also when it has ended by now
+  if (carriers) side_roster_.AddAttached(tid);
+  const std::array<Bank*, 3> banks = {&bank_, &spare_, &side_};
+  std::array<size_t, 3> before{};
+  for (size_t i = 0; i < banks.size(); ++i) before[i] = banks[i]->leaves.size();
+  absl::Status status = AttachToBanks(tid, carriers);
+  for (size_t i = 0; i < banks.size() && !status.ok(); ++i) {
+    std::vector<Leaf>& leaves = banks[i]->leaves;
+    leaves.erase(leaves.begin() + static_cast<ptrdiff_t>(before[i]), leaves.end());
+  }
+  return status;
+}
+
 absl::Status Core::ExplainDescriptors(const absl::Status& status, size_t threads) const {
   if (!absl::IsResourceExhausted(status)) return status;
-  size_t each = plan_.needs_carrier() ? 1 : 0;
+  size_t each = plan_.options().switches ? 1 : 0;
   for (const PlannedEvent& event : plan_.events()) each += 1 + event.followers.size();
+  each = each * banks() + (plan_.needs_tracking() ? 1 : 0);
   const size_t cpus = plan_.per_cpu_rings() ? bank_.rings.size() : 1;
   rlimit limit{};
   sys::kernel().getrlimit(RLIMIT_NOFILE, &limit);
@@ -178,8 +224,10 @@ absl::Status Core::ExplainDescriptors(const absl::Status& status, size_t threads
 absl::Status Core::OpenPoll() {
   epoll_ = sys::OwnedFd(sys::kernel().epoll_create1(EPOLL_CLOEXEC));
   if (!epoll_) return absl::ErrnoToStatus(errno, "cannot make a descriptor to wait on (epoll)");
-  for (const std::unique_ptr<RingSlot>& slot : bank_.rings) {
-    if (absl::Status status = Poll(*slot); !status.ok()) return status;
+  for (const Bank* const bank : {&bank_, &side_}) {
+    for (const std::unique_ptr<RingSlot>& slot : bank->rings) {
+      if (absl::Status status = Poll(*slot); !status.ok()) return status;
+    }
   }
   return absl::OkStatus();
 }
@@ -209,7 +257,11 @@ void Core::Index() {
     if (writers_[i].event != Leaf::kCarrier && plan_.events()[writers_[i].event].shares_samples) stand_in_ = i;
   }
   merge_ = ring::TimeMerge();
-  for (const std::unique_ptr<RingSlot>& slot : bank_.rings) merge_.Add(slot->ring.reader());
+  // The side band comes first, so that of equal times it is given out first. What is overwritten is not merged.
+  for (const std::unique_ptr<RingSlot>& slot : side_.rings) merge_.Add(slot->ring.reader());
+  if (plan_.options().mode == RingMode::kStream) {
+    for (const std::unique_ptr<RingSlot>& slot : bank_.rings) merge_.Add(slot->ring.reader());
+  }
   if (taker_ != nullptr) IndexStacks();
 }
 
@@ -224,6 +276,7 @@ void Core::LetGo() {
   running_ = false;
   bank_.LetGo();
   spare_.LetGo();
+  side_.LetGo();
   for (Leaf& leaf : fresh_) leaf.LetGo();
   if (taker_ != nullptr) taker_->LetGo();
   epoll_.Reset();

@@ -67,12 +67,17 @@ class Core {
   // Of all rings of the kernel's together, and of our own.
   size_t RingMemory() const;
   absl::StatusOr<StackRings::Shape> ShapeOfStacks() const;
-  absl::Status ChooseSize(size_t rings);
+  absl::Status ChooseSize(size_t places);
+  absl::Status OpenRings(const std::vector<pid_t>& tids, const std::vector<int>& cpus);
+  absl::Status OpenRingsOnce(const std::vector<pid_t>& tids, const std::vector<int>& cpus);
+  size_t banks() const { return plan_.options().mode == RingMode::kOverwrite ? 2 : 1; }
   // `carriers`: with the side band; else only threads that have rings.
   absl::Status AttachThreads(bool carriers = true);
   absl::Status AttachOne(pid_t tid, bool carriers);
-  bool HasRing(pid_t tid) const;
-  absl::Status AddLateRing(pid_t tid);
+  absl::Status AttachToBanks(pid_t tid, bool carriers);
+  absl::Status AddLateRings(pid_t tid);
+  absl::Status AddRingsOf(pid_t tid, size_t bytes);
+  void DropRingsOf(pid_t tid);
   absl::Status ExplainDescriptors(const absl::Status& status, size_t threads) const;
   absl::Status OpenPoll();
   absl::Status Poll(const RingSlot& slot);
@@ -85,9 +90,12 @@ class Core {
   void DeliverState(Visit visit);
   void DrainUntil(uint64_t horizon_ns, Visit visit);
   void DrainOne(Visit visit);
+  RingSlot& SlotOf(size_t ring);
   void DrainMany(uint64_t horizon_ns, Visit visit);
   void DrainOverwritten(Visit visit);
   void DrainBackwards(Bank& bank, Visit visit);
+  template <class Each>
+  void ForEachSlot(Each&& each);
   template <class Each>
   void ForEachLeaf(Each&& each);
   template <class Each>
@@ -108,6 +116,7 @@ class Core {
   void FollowThreads();
   void JoinNewcomers();
   void RetireEnded();
+  void ForgetTasks();
   void TakeLoss(const RawRecord& raw, const RingSlot& slot, uint64_t time_ns);
   uint32_t WriterOf(const RawRecord& sample) const;
   bool Counts(const RawRecord& raw, const Writer& writer);
@@ -147,6 +156,7 @@ class Core {
   std::vector<uint64_t> gone_on_;
   Bank bank_;   // what is being written
   Bank spare_;  // kOverwrite: what takes over at the next snapshot, or holds the last one
+  Bank side_{Bank::Role::kSideBand};
   IdTable ids_;
   std::vector<Writer> writers_;
   uint32_t stand_in_ = IdTable::kNone;  // of samples under an id that is not ours: who has written them
@@ -157,7 +167,9 @@ class Core {
   Roster fresh_roster_;
   std::vector<Retired> retired_;  // what was taken over from last
   uint32_t wanted_stack_ = 0;     // bytes of a dump, when that is to change
-  bool rates_stale_ = false;      // threads that have inherited their events still go by the old rate
+  // Events are to be opened anew: threads that have inherited them still go by the old rate, or whose they are is no
+  // longer known.
+  bool anew_due_ = false;
   uint64_t window_begun_ns_ = 0, window_cpu_ns_ = 0, window_lost_ = 0;
   std::vector<uint64_t> costed_;  // samples that are in kernel_cpu_ns, by event
   uint64_t costed_lost_ = 0;
@@ -170,7 +182,7 @@ class Core {
   std::vector<pid_t> ended_;   // in the one before
   uint64_t threads_missed_ = 0;
   std::vector<std::byte> state_;  // at the start, as records that are still to be delivered
-  bool snapshot_ = false;         // spare_ holds one that is to be drained
+  uint64_t snapshot_ns_ = 0;      // when spare_ was taken over from, and is to be drained; 0: it is not
   size_t given_ = 0;              // records that the drain under way has handed out
   bool running_ = false;
   bool paused_ = false;
@@ -180,11 +192,19 @@ class Core {
   sys::ForkWatch fork_watch_;  // last: nobody may be told to let go of what is not there yet
 };
 
-// Of both banks.
+// Of all banks. Rings in the order in which they are numbered: LossInterval::ring.
+template <class Each>
+void Core::ForEachSlot(Each&& each) {
+  for (Bank* const bank : {&bank_, &side_, &spare_}) {
+    for (const std::unique_ptr<RingSlot>& slot : bank->rings) each(*slot);
+  }
+}
+
 template <class Each>
 void Core::ForEachLeaf(Each&& each) {
-  for (Leaf& leaf : bank_.leaves) each(leaf);
-  for (Leaf& leaf : spare_.leaves) each(leaf);
+  for (Bank* const bank : {&bank_, &spare_, &side_}) {
+    for (Leaf& leaf : bank->leaves) each(leaf);
+  }
 }
 
 // That of the events which are about to take over, too.

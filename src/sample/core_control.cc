@@ -22,7 +22,9 @@ absl::Status Core::Start() {
   running_ = true;
   if (taker_ != nullptr) (void)taker_->Maintain();  // what it does not know ends walks, which say so
   const uint64_t begun = Now(plan_.options().clock_id);
-  if (absl::Status status = bank_.SwitchAll(true, plan_.target().inherit); !status.ok()) return status;
+  for (const Bank* const bank : {&side_, &bank_}) {
+    if (absl::Status status = bank->SwitchAll(true, plan_.target().inherit); !status.ok()) return status;
+  }
   BeginWindow();
   if (plan_.options().side_band) state_ = SynthesizeState(plan_, begun);
   return absl::OkStatus();
@@ -31,7 +33,11 @@ absl::Status Core::Start() {
 absl::Status Core::Stop() {
   if (absl::Status here = CheckHere(); !here.ok()) return here;
   running_ = false;
-  return bank_.SwitchAll(false, plan_.target().inherit);
+  const absl::Status status = bank_.SwitchAll(false, plan_.target().inherit);
+  // Whoever may have two of a kind is told apart by FORK and EXIT records, of the time until the next Start too.
+  if (roster_.expects_duplicates()) return status;
+  const absl::Status side = side_.SwitchAll(false, plan_.target().inherit);
+  return status.ok() ? side : status;
 }
 
 // What was lost before is settled first, but only where there can have been any: that costs more than the pause.
@@ -67,7 +73,7 @@ absl::Status Core::SetRate(size_t event, SampleRate rate) {
         "neither may be 0");
   }
   plan_.SetRate(event, rate);
-  rates_stale_ = plan_.inherits();  // PERF_EVENT_IOC_PERIOD leaves out those who have inherited the event
+  anew_due_ = plan_.inherits();  // PERF_EVENT_IOC_PERIOD leaves out those who have inherited the event
   return ApplyRates();
 }
 
@@ -109,7 +115,7 @@ absl::StatusOr<Sampler::Takeover> Core::Snapshot() {
   if (!second.ok()) return second;
   const sys::NoFork whole;
   std::swap(bank_, spare_);
-  snapshot_ = true;
+  snapshot_ns_ = takeover.to_ns;
   return takeover;
 }
 

@@ -45,7 +45,13 @@ size_t Core::Drain(Visit visit) {
 
 // One ring is in order as it is.
 void Core::DrainUntil(uint64_t horizon_ns, Visit visit) {
-  bank_.rings.size() == 1 && taker_ == nullptr ? DrainOne(visit) : DrainMany(horizon_ns, visit);
+  merge_.size() == 1 && bank_.rings.size() == 1 ? DrainOne(visit) : DrainMany(horizon_ns, visit);
+}
+
+// As in the merge.
+RingSlot& Core::SlotOf(size_t ring) {
+  const size_t side = side_.rings.size();
+  return ring < side ? *side_.rings[ring] : *bank_.rings[ring - side];
 }
 
 void Core::DeliverState(Visit visit) {
@@ -61,18 +67,24 @@ void Core::DrainOne(Visit visit) {
 }
 
 void Core::DrainMany(uint64_t horizon_ns, Visit visit) {
+  const size_t kernels = side_.rings.size() + bank_.rings.size();  // behind them come the threads' own
   const ring::MergeStats stats = merge_.Drain(
       horizon_ns, [&](const RawRecord& raw, size_t) { return plan_.layout().TimeOf(raw); },
       [&](const RawRecord& raw, size_t ring) {
-        ring < bank_.rings.size() ? Deliver(raw, *bank_.rings[ring], visit) : DeliverStack(raw, visit);
+        ring < kernels ? Deliver(raw, SlotOf(ring), visit) : DeliverStack(raw, visit);
       });
   books_.malformed_bytes += stats.rings.malformed_bytes;
   books_.late += stats.late;
 }
 
-// The snapshot, and what is still there when all is stopped.
+// The snapshot, and what is still there when all is stopped. The side band comes first, but only as far as the records
+// reach: what is mapped later in the same place must not name them.
 void Core::DrainOverwritten(Visit visit) {
-  if (std::exchange(snapshot_, false)) DrainBackwards(spare_, visit);
+  if (snapshot_ns_ != 0) {
+    DrainMany(std::exchange(snapshot_ns_, 0), visit);
+    DrainBackwards(spare_, visit);
+  }
+  DrainMany(running_ ? Horizon() : UINT64_MAX, visit);
   if (!running_) DrainBackwards(bank_, visit);
 }
 
@@ -183,11 +195,17 @@ void Core::DeliverOther(const RawRecord& raw, RingSlot& slot, uint64_t time_ns, 
 void Core::TakeLoss(const RawRecord& raw, const RingSlot& slot, uint64_t time_ns) {
   const std::optional<LostRecord> lost = LostRecord::Parse(raw, plan_.layout());
   if (!lost) return;
-  const auto ring = static_cast<uint32_t>(
-      std::find_if(bank_.rings.begin(), bank_.rings.end(), [&](const auto& other) { return other.get() == &slot; }) -
-      bank_.rings.begin());
+  uint32_t ring = 0, count = 0;
+  ForEachSlot([&](const RingSlot& other) {
+    if (&other == &slot) ring = count;
+    ++count;
+  });
   books_.AddLoss({.from_ns = slot.last_time_ns, .to_ns = time_ns, .lost = lost->lost, .ring = ring});
-  books_.told_lost += lost->lost;
+  if (ring < bank_.rings.size()) {
+    books_.told_lost += lost->lost;
+  } else {
+    ForgetTasks();
+  }
   if (plan_.counts_lost()) return;
   const uint32_t found = ids_.Find(lost->id);
   const uint32_t event = found != IdTable::kNone ? writers_[found].event : Leaf::kCarrier;
@@ -207,7 +225,7 @@ void Core::DropHungUp() {
     if ((events[static_cast<size_t>(i)].events & EPOLLHUP) == 0) continue;
     const int fd = events[static_cast<size_t>(i)].data.fd;
     sys::kernel().epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
-    for (const auto& slot : bank_.rings) slot->hung_up = slot->hung_up || slot->ring.fd() == fd;
+    ForEachSlot([fd](RingSlot& slot) { slot.hung_up = slot.hung_up || slot.ring.fd() == fd; });
   }
 }
 

@@ -31,7 +31,7 @@ void Core::BeginWindow() {
 void Core::Guard(Visit visit) {
   if (!running_ || paused_) return;
   AdoptStack(visit);
-  if (std::exchange(rates_stale_, false)) {
+  if (std::exchange(anew_due_, false)) {
     SamplerDecision unasked;
     if (!Change(effort_, unasked, visit).ok()) ++books_.decisions_refused;
   }

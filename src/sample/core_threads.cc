@@ -1,5 +1,6 @@
 // Threads that come and go: whose child is whose, and rings for each of them where that is asked.
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "src/sample/core.h"
@@ -23,6 +24,13 @@ void Core::TakeTask(const RawRecord& raw) {
   }
 }
 
+// FORK or EXIT records were lost: a number may be another thread's by now. Events that are opened anew have owners that
+// are known; twice in the side band does no harm.
+void Core::ForgetTasks() {
+  if (roster_.expects_duplicates()) anew_due_ = true;
+  side_roster_ = Roster();
+}
+
 // A ring that the last drain found ended has been read once more since: nothing can be in it.
 void Core::FollowThreads() {
   const bool changed = newcomers_ || !ended_.empty();
@@ -36,23 +44,29 @@ void Core::FollowThreads() {
 }
 
 void Core::JoinNewcomers() {
-  const size_t rings_before = bank_.rings.size(), leaves_before = bank_.leaves.size();
+  const std::array<Bank*, 2> banks = {&side_, &bank_};
+  std::array<size_t, 2> rings{}, leaves{};
+  for (size_t i = 0; i < banks.size(); ++i) rings[i] = banks[i]->rings.size(), leaves[i] = banks[i]->leaves.size();
   if (!AttachThreads().ok()) ++threads_missed_;
-  for (size_t i = rings_before; i < bank_.rings.size(); ++i) {
-    if (!Poll(*bank_.rings[i]).ok()) ++threads_missed_;
-  }
-  for (size_t i = leaves_before; i < bank_.leaves.size() && running_; ++i) {
-    if (!bank_.leaves[i].Switch(sys::kIocEnable).ok()) ++threads_missed_;
+  for (size_t i = 0; i < banks.size(); ++i) {
+    for (size_t ring = rings[i]; ring < banks[i]->rings.size(); ++ring) {
+      if (!Poll(*banks[i]->rings[ring]).ok()) ++threads_missed_;
+    }
+    for (size_t leaf = leaves[i]; leaf < banks[i]->leaves.size() && running_; ++leaf) {
+      if (!banks[i]->leaves[leaf].Switch(sys::kIocEnable).ok()) ++threads_missed_;
+    }
   }
 }
 
 void Core::RetireEnded() {
   const auto has_ended = [this](pid_t tid) { return std::count(ended_.begin(), ended_.end(), tid) != 0; };
-  for (Leaf& leaf : bank_.leaves) {
-    if (has_ended(leaf.tid)) CloseBooks(leaf);
+  for (Bank* const bank : {&bank_, &spare_, &side_}) {
+    for (Leaf& leaf : bank->leaves) {
+      if (has_ended(leaf.tid)) CloseBooks(leaf);
+    }
+    std::erase_if(bank->leaves, [&](const Leaf& leaf) { return has_ended(leaf.tid); });
   }
-  std::erase_if(bank_.leaves, [&](const Leaf& leaf) { return has_ended(leaf.tid); });
-  std::erase_if(bank_.rings, [&](const std::unique_ptr<RingSlot>& slot) { return has_ended(slot->tid); });
+  for (const pid_t tid : ended_) DropRingsOf(tid);
   for (const pid_t tid : ended_) ForEachRoster([&](Roster& roster) { roster.Ended(tid); });
   std::erase_if(last_ips_, [&](const auto& last) { return has_ended(SignalNumber::OwnerOf(last.first)); });
   ended_.clear();

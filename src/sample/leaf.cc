@@ -101,8 +101,9 @@ absl::Status CheckFits(const Plan& plan, uint32_t event) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Leaf> OpenCarrier(const Plan& plan, const LeafPlace& place, const open::OutputRing& ring) {
-  absl::StatusOr<open::OpenedEvent> opened = OpenAt(place, plan.CarrierRequest(true), plan);
+absl::StatusOr<Leaf> OpenCarrier(const Plan& plan, open::OpenRequest request, const LeafPlace& place,
+                                 const open::OutputRing& ring) {
+  absl::StatusOr<open::OpenedEvent> opened = OpenAt(place, std::move(request), plan);
   if (!opened.ok()) return opened.status();
   Leaf leaf;
   leaf.fd = std::move(opened->fd);

@@ -1,4 +1,5 @@
-// One perf event of a sampler: event `event` (or the side band) of thread `tid` on one CPU, with its followers.
+// One perf event of a sampler: event `event` (or a dummy for other records) of thread `tid` on one CPU, with its
+// followers.
 //
 // A sampler of T threads on C CPUs with E events has T x C x (E + 1) of them: their books are summed by event.
 #pragma once
@@ -48,7 +49,8 @@ absl::StatusOr<Leaf> OpenLeaf(const Plan& plan, const Effort& effort, uint32_t e
                               const LeafPlace& place, const open::OutputRing& ring);
 // Whether event `event` and its followers can ever run together. InvalidArgument when not.
 absl::Status CheckFits(const Plan& plan, uint32_t event);
-// The same as OpenLeaf for the side band.
-absl::StatusOr<Leaf> OpenCarrier(const Plan& plan, const LeafPlace& place, const open::OutputRing& ring);
+// The same as OpenLeaf for a dummy: Plan::TrackingRequest or SwitchesRequest.
+absl::StatusOr<Leaf> OpenCarrier(const Plan& plan, open::OpenRequest request, const LeafPlace& place,
+                                 const open::OutputRing& ring);
 
 }  // namespace perfkit::sample

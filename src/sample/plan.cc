@@ -267,15 +267,30 @@ open::OpenRequest Plan::AnchorRequest() const {
   return request;
 }
 
-open::OpenRequest Plan::CarrierRequest(bool inherit) const {
+open::OpenRequest Plan::TrackingRequest() const {
   open::OpenRequest request = AnchorRequest();
-  if (inherit) FillInheritance(request.attr);
+  FillInheritance(request.attr);
   request.attr.task = 1;  // who ends, and whose child is whose, the sampler itself has to know
-  request.attr.context_switch = options_.switches;
   request.attr.comm = request.attr.comm_exec = request.attr.mmap = request.attr.mmap2 = options_.side_band;
   request.attr.enable_on_exec = target_.enable_on_exec;
+  request.attr.write_backward = 0;
   request.asked = absl::StrFormat("the side band of %s", open::Describe(target_));
   return request;
+}
+
+open::OpenRequest Plan::SwitchesRequest() const {
+  open::OpenRequest request = AnchorRequest();
+  FillInheritance(request.attr);
+  request.attr.context_switch = 1;
+  request.attr.enable_on_exec = target_.enable_on_exec;
+  request.asked = absl::StrFormat("the switch records of %s", open::Describe(target_));
+  return request;
+}
+
+// Some 900 threads that start or end, or 400 files that are mapped, between two drains.
+size_t Plan::SideBandBytes(size_t ring_bytes) const {
+  constexpr size_t kBytes = 64 << 10;
+  return needs_tracking() ? std::min(kBytes, ring_bytes) : 0;
 }
 
 uint64_t Plan::RateNow(size_t event, const Effort& effort) const {

@@ -67,9 +67,11 @@ class Plan {
   // One event a thread (and CPU), rather than one for the thread wherever it runs.
   bool many_threads() const;
   bool per_cpu_rings() const { return many_threads() && options_.rings == SamplerOptions::Rings::kPerCpu; }
-  // Whether each thread and CPU has a dummy that carries the side band. Its own, so that what the side band loses is
-  // not among the losses of an event. Many threads always have one: FORK records tell whose events a thread has.
-  bool needs_carrier() const { return options_.side_band || options_.switches || many_threads(); }
+  // Whether each thread and CPU has a tracking event: a dummy for the side band, with rings of its own. Many threads
+  // always have one: FORK records tell whose events a thread has.
+  bool needs_tracking() const { return options_.side_band || many_threads(); }
+  // Bytes of a ring of the side band, beside rings for samples of `ring_bytes`; 0 if there is none.
+  size_t SideBandBytes(size_t ring_bytes) const;
   bool whole_cpus() const { return target_.kind == Target::Kind::kCpu || target_.kind == Target::Kind::kSystem; }
 
   // Which part of the event counts on `cpu` (-1: any), as an index; parts without CPUs of their own count everywhere.
@@ -78,9 +80,11 @@ class Plan {
   // Requests without place: the caller fills in pid, cpu and group. All begin disabled.
   open::OpenRequest EventRequest(size_t event, size_t part, const Effort& effort) const;
   open::OpenRequest FollowerRequest(size_t event, size_t part, size_t follower) const;
-  // The dummy that carries the side band. Without `inherit` it may be mapped.
-  open::OpenRequest CarrierRequest(bool inherit) const;
-  // A dummy that carries nothing, to map a ring on.
+  // The dummy for the side band, but for SWITCH records. Its rings stream, whatever those of samples do.
+  open::OpenRequest TrackingRequest() const;
+  // The dummy for SWITCH records. They come as often as samples do, and share their rings.
+  open::OpenRequest SwitchesRequest() const;
+  // A dummy without records, to map a ring on.
   open::OpenRequest AnchorRequest() const;
 
   // How often event `i` is sampled now: a period, or a frequency in Hz.

@@ -188,7 +188,7 @@ TEST_CASE("without descriptors the message says how many are needed", "[sampler_
     *out = {123, 456};
     return 0;
   };
-  fake.FailNth(5, EMFILE, testing::Call::kPerfEventOpen);
+  fake.FailNth(calls - before, EMFILE, testing::Call::kPerfEventOpen);
   const auto again = Sampler::Open(FaultOptions(), Target::AllThreads());
   CHECK(Has(std::string(again.status().message()), "the limit is 123"));
 }
