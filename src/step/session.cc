@@ -16,11 +16,44 @@ constexpr uint64_t kKernelHalf = uint64_t{1} << 63;  // vsyscall: its page may b
 
 using Registers = greg_t*;
 
-PERFKIT_IN_HANDLER void StopStepping(Registers at) { at[REG_EFL] &= ~static_cast<greg_t>(kTrapFlag); }
+PERFKIT_IN_HANDLER bool HasTrapFlag(const ucontext_t& registers) {
+  return (registers.uc_mcontext.gregs[REG_EFL] & static_cast<greg_t>(kTrapFlag)) != 0;
+}
 
-PERFKIT_IN_HANDLER void GiveUp(Session& session, Registers at, Ending why) {
-  session.ending = why;
-  StopStepping(at);
+PERFKIT_IN_HANDLER uint64_t& MaskOf(ucontext_t& registers) { return reinterpret_cast<uint64_t&>(registers.uc_sigmask); }
+
+// From here on the code runs free, and its mask is the one that it believes to have.
+PERFKIT_IN_HANDLER void StopStepping(const Session& session, ucontext_t& registers) {
+  registers.uc_mcontext.gregs[REG_EFL] &= ~static_cast<greg_t>(kTrapFlag);
+  if (session.trap_blocked) MaskOf(registers) |= kTrapBit;
+}
+
+// The same for the region, which then changes its mask without being seen.
+PERFKIT_IN_HANDLER void EndStepping(Session& session, ucontext_t& registers) {
+  StopStepping(session, registers);
+  session.trap_blocked = false;
+}
+
+// The first reason stays.
+PERFKIT_IN_HANDLER void GiveUp(Session& session, ucontext_t& registers, Ending why) {
+  if (session.ending == Ending::kNone) session.ending = why;
+  EndStepping(session, registers);
+}
+
+// Returns true if the trap is a single step of this thread, and false if it is somebody else's: a breakpoint, or a
+// signal that was sent.
+//
+// Some hypervisors lose DR6.BS about once in 560,000 steps. Linux takes a debug exception with an empty DR6 for icebp
+// and sends TRAP_BRKPT instead of TRAP_TRACE (arch/x86/kernel/traps.c, exc_debug_user). int3 comes as SI_KERNEL. So
+// such a trap is a step unless the instruction before it was icebp. In a signal handler that interrupts the region the
+// flag is clear: there it is a breakpoint, unless popf has just cleared the flag.
+PERFKIT_IN_HANDLER bool IsStep(const Session& session, const siginfo_t& info, const ucontext_t& registers) {
+  if (info.si_code == TRAP_TRACE) return true;
+  if (info.si_code != TRAP_BRKPT || session.last >= kKernelHalf) return false;
+  const auto* const start = reinterpret_cast<const uint8_t*>(session.last);
+  const auto* const end = reinterpret_cast<const uint8_t*>(registers.uc_mcontext.gregs[REG_RIP]);
+  if (!HasTrapFlag(registers)) return IsOneByte(start, end, kPopf);
+  return session.last == 0 || !IsOneByte(start, end, kIcebp);
 }
 
 // rt_sigprocmask(how, set, before, size), as the kernel would do it, but SIGTRAP stays open whatever is asked. The
@@ -28,7 +61,7 @@ PERFKIT_IN_HANDLER void GiveUp(Session& session, Registers at, Ending why) {
 PERFKIT_IN_HANDLER bool ChangeMask(Session& session, ucontext_t& registers) {
   const Registers at = registers.uc_mcontext.gregs;
   if (at[REG_R10] != sizeof(uint64_t) || at[REG_RDI] < SIG_BLOCK || at[REG_RDI] > SIG_SETMASK) return false;
-  auto& mask = *reinterpret_cast<uint64_t*>(&registers.uc_sigmask);
+  uint64_t& mask = MaskOf(registers);
   const uint64_t before = mask | (session.trap_blocked ? kTrapBit : 0);
   if (const auto* const set = reinterpret_cast<const uint64_t*>(at[REG_RSI])) {
     uint64_t now = *set;
@@ -45,14 +78,17 @@ PERFKIT_IN_HANDLER bool ChangeMask(Session& session, ucontext_t& registers) {
   return true;
 }
 
-// A child starts with its parent's flags. A thread has no session and traps once; a process shares this session, or has
-// a copy of it, and is told apart by its thread id.
-PERFKIT_IN_HANDLER void PrepareClone(Session& session, Registers at) {
+// A child starts with its parent's flags. A process has a copy of this session, or shares it while its parent waits
+// (vfork), and is told apart by its thread id. Beside a thread there is no number: what this one executes then depends
+// on the scheduler, and what that one executes is not seen. So it starts without the flag.
+PERFKIT_IN_HANDLER void PrepareClone(Session& session, ucontext_t& registers) {
+  const greg_t* const at = registers.uc_mcontext.gregs;
   uint64_t flags = 0;
   if (at[REG_RAX] == number::kClone) flags = static_cast<uint64_t>(at[REG_RDI]);
   if (at[REG_RAX] == number::kClone3) flags = *reinterpret_cast<const uint64_t*>(at[REG_RDI]);
-  if ((flags & kClearHandlers) != 0) return GiveUp(session, at, Ending::kBareProcess);
-  if ((flags & kSetThreadStorage) != 0) return sys::ExpectTrapOfNewThread();
+  if ((flags & kClearHandlers) != 0) return GiveUp(session, registers, Ending::kBareProcess);
+  const bool runs_beside = (flags & kShareMemory) != 0 && (flags & kSuspendParent) == 0;
+  if (runs_beside || (flags & kSetThreadStorage) != 0) return GiveUp(session, registers, Ending::kThread);
   session.maybe_other = true;
 }
 
@@ -62,12 +98,12 @@ PERFKIT_IN_HANDLER bool PrepareSystemCall(Session& session, ucontext_t& register
   switch (at[REG_RAX]) {
     case number::kRtSigprocmask: return ChangeMask(session, registers);
     case number::kRtSigaction:
-      if (at[REG_RDI] == SIGTRAP && at[REG_RSI] != 0) GiveUp(session, at, Ending::kHandler);
+      if (at[REG_RDI] == SIGTRAP && at[REG_RSI] != 0) GiveUp(session, registers, Ending::kHandler);
       return false;
     case number::kClone:
     case number::kClone3:
     case number::kFork:
-    case number::kVfork: PrepareClone(session, at); return false;
+    case number::kVfork: PrepareClone(session, registers); return false;
     default: return false;
   }
 }
@@ -90,31 +126,41 @@ PERFKIT_IN_HANDLER void LookAhead(Session& session, ucontext_t& registers) {
   }
 }
 
+PERFKIT_IN_HANDLER void CountStep(Session& session, ucontext_t& registers) {
+  if (session.budget-- == 0) return GiveUp(session, registers, Ending::kBudget);
+  const auto next = static_cast<uintptr_t>(registers.uc_mcontext.gregs[REG_RIP]);
+  if (next == session.last && next < kKernelHalf && IsRepeated(reinterpret_cast<const uint8_t*>(next))) {
+    ++session.count.rounds;
+    return;
+  }
+  ++session.count.instructions;
+  if (!HasTrapFlag(registers)) return EndStepping(session, registers);  // this was the last one
+  LookAhead(session, registers);
+}
+
 }  // namespace
 
 PERFKIT_IN_HANDLER bool OnStep(void* self, const siginfo_t& info, ucontext_t& registers) {
-  if (info.si_code != TRAP_TRACE) return false;
   Session& session = *static_cast<Session*>(self);
-  const Registers at = registers.uc_mcontext.gregs;
+  const bool step = IsStep(session, info, registers);
   if (session.maybe_other) {
     if (session.ask_thread() != session.thread) {
-      StopStepping(at);  // a child of the region: it is not counted
-      return true;
+      if (step) StopStepping(session, registers);  // a child of the region: it is not counted
+      return step;
     }
     session.maybe_other = false;
   }
-  if (session.budget-- == 0) {
-    GiveUp(session, at, Ending::kBudget);
-    return true;
+  if (!step && !HasTrapFlag(registers)) {  // in a signal handler: stepping ends when that returns
+    session.ending = Ending::kForeignTrap;
+    return false;
   }
-  const auto next = static_cast<uintptr_t>(at[REG_RIP]);
-  if (next == session.last && next < kKernelHalf && IsRepeated(reinterpret_cast<const uint8_t*>(next))) {
-    ++session.count.rounds;
-    return true;
-  }
-  ++session.count.instructions;
-  LookAhead(session, registers);
-  return true;
+  if (!step)
+    GiveUp(session, registers, Ending::kForeignTrap);
+  else if (session.ending != Ending::kNone)
+    EndStepping(session, registers);
+  else
+    CountStep(session, registers);
+  return step;
 }
 
 // Not inlined: these are the same instructions for every region, and so subtract out.

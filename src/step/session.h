@@ -5,7 +5,7 @@
 //   rep movsb …   traps after each round with the same pc: rounds are told from executions
 //   syscall       the kernel clears the flag on entry and its trap is lost: made up for, by what calibration found
 //   … and of system calls, those that would end the stepping or the process: blocking SIGTRAP (a forced signal that is
-//                 blocked kills), changing its handler, and starting threads, which inherit the flag
+//                 blocked kills), changing its handler, and starting threads and processes, which inherit the flag
 #pragma once
 
 #include <sys/types.h>
@@ -24,6 +24,8 @@ enum class Ending : uint8_t {
   kFlagLost,     // the region cleared the trap flag, or left a signal handler by a jump
   kHandler,      // the region installs a handler for SIGTRAP
   kBareProcess,  // the region starts a process that inherits the flag, and no handler to take it away
+  kThread,       // the region starts a thread
+  kForeignTrap,  // a SIGTRAP that was not a step: one that is pending swallows the next
 };
 
 struct Session {
@@ -41,7 +43,7 @@ struct Session {
   uint64_t visits[kMaxWatched] = {};  // of count
   Ending ending = Ending::kNone;
 
-  uintptr_t last = 0;        // the instruction that this step executed
+  uintptr_t last = 0;        // the instruction that this step executed; 0: one of RunUnderTrapFlag's
   bool maybe_other = false;  // a system call may have returned twice: in a child too
 };
 

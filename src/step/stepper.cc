@@ -43,6 +43,13 @@ absl::Status EndingStatus(Ending ending, const Session& session, uint64_t budget
       return Failed(
           "the region starts a process without signal handlers (CLONE_CLEAR_SIGHAND), which would die of "
           "the trap flag that it inherits");
+    case Ending::kThread:
+      return Failed(
+          "the region starts a thread, and what it executes then depends on the scheduler. Remedy: start threads "
+          "first");
+    case Ending::kForeignTrap:
+      return Failed(
+          "a SIGTRAP arrived that was not a step (a breakpoint, or a signal that was sent), and may have replaced one");
   }
   return absl::OkStatus();
 }
@@ -68,11 +75,14 @@ class TrapOpen {
     sigset_t trap = TrapOnly(), before;
     sigemptyset(&before);
     sys::kernel().sigprocmask(SIG_UNBLOCK, &trap, &before);
-    session_.trap_blocked = sigismember(&before, SIGTRAP) == 1;
+    was_blocked_ = sigismember(&before, SIGTRAP) == 1;
+    session_.trap_blocked = was_blocked_;
   }
   ~TrapOpen() {
     sigset_t trap = TrapOnly();
-    if (session_.trap_blocked) sys::kernel().sigprocmask(SIG_BLOCK, &trap, nullptr);
+    // A region that lost the flag by a jump may have changed its mask since, unseen.
+    const bool is_known = session_.ending != Ending::kFlagLost;
+    if (session_.trap_blocked && (is_known || was_blocked_)) sys::kernel().sigprocmask(SIG_BLOCK, &trap, nullptr);
   }
   TrapOpen(const TrapOpen&) = delete;
   TrapOpen& operator=(const TrapOpen&) = delete;
@@ -85,6 +95,7 @@ class TrapOpen {
     return set;
   }
   Session& session_;
+  bool was_blocked_ = false;
 };
 
 // Steps `region` and leaves what came of it, nothing subtracted, in `session`.

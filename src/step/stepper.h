@@ -4,15 +4,17 @@
 //   auto count = stepper->Run([](void* table) { static_cast<Table*>(table)->find(42); }, &table);
 //   count->instructions                                            // the same number each time
 //
-// x86-64 only. Each instruction costs a signal (2 to 8 us), so this is for tests, not for programs that run.
+// x86-64 only. Each instruction costs a signal (2 to 17 us, by the machine), so this is for tests, not for programs
+// that run.
 //
 // What is counted: the instructions that this thread executes in user space between the region's first and its return,
 // beyond those of an empty region. A `rep` string instruction counts once, as PMUs count it; the kernel's work, signal
 // handlers that run meanwhile, and other threads do not count.
 //
 // Your responsibilities: the region must return (catch what it throws inside it; no longjmp out of it), must not clear
-// the trap flag, and must not install a handler for SIGTRAP. When one of the last two happens there is no number, and
-// the Status says so. Code that reads EFLAGS (pushf) sees the flag set.
+// the trap flag, install a handler for SIGTRAP, get a SIGTRAP of another kind (a breakpoint), or start a thread. When
+// one of these last happens there is no number, and the Status says so. Code that reads EFLAGS (pushf) sees the flag
+// set.
 #pragma once
 
 #include <array>

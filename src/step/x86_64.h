@@ -34,6 +34,8 @@ PERFKIT_IN_HANDLER constexpr bool IsLegacyPrefix(uint8_t byte) {
   }
 }
 
+PERFKIT_IN_HANDLER constexpr bool IsRex(uint8_t byte) { return (byte & 0xf0) == 0x40; }
+
 // ins outs (6c-6f), movs cmps (a4-a7), stos lods scas (aa-af).
 PERFKIT_IN_HANDLER constexpr bool IsStringOpcode(uint8_t byte) {
   return (byte >= 0x6c && byte <= 0x6f) || (byte >= 0xa4 && byte <= 0xa7) || (byte >= 0xaa && byte <= 0xaf);
@@ -45,16 +47,30 @@ PERFKIT_IN_HANDLER constexpr bool IsRepeated(const uint8_t* code) {
   bool rep = false;
   for (int i = 0; i < 14 && IsLegacyPrefix(*code); ++i, ++code) rep |= *code == 0xf2 || *code == 0xf3;
   if (!rep) return false;
-  if ((*code & 0xf0) == 0x40) ++code;  // REX
+  if (IsRex(*code)) ++code;
   return IsStringOpcode(*code);
 }
+
+constexpr int kMaxInstructionSize = 15;
+
+// Returns true if the bytes [start, end) are the one-byte instruction `opcode` and its prefixes.
+PERFKIT_IN_HANDLER constexpr bool IsOneByte(const uint8_t* start, const uint8_t* end, uint8_t opcode) {
+  if (start >= end || end - start > kMaxInstructionSize) return false;
+  for (; start + 1 < end; ++start) {
+    if (!IsLegacyPrefix(*start) && !IsRex(*start)) return false;
+  }
+  return *start == opcode;
+}
+inline constexpr uint8_t kIcebp = 0xf1;  // also called int1
+inline constexpr uint8_t kPopf = 0x9d;
 
 // Numbers of system calls (arch/x86/entry/syscalls/syscall_64.tbl); only src/sys makes any, but a region may.
 namespace number {
 inline constexpr int64_t kRtSigaction = 13, kRtSigprocmask = 14, kClone = 56, kFork = 57, kVfork = 58, kClone3 = 435;
 }  // namespace number
 
-// Flags of clone and clone3 (include/uapi/linux/sched.h): CLONE_SETTLS, which threads have; CLONE_CLEAR_SIGHAND.
-inline constexpr uint64_t kSetThreadStorage = 0x80000, kClearHandlers = uint64_t{1} << 32;
+// Flags of clone and clone3 (include/uapi/linux/sched.h): CLONE_VM, CLONE_VFORK, CLONE_SETTLS, CLONE_CLEAR_SIGHAND.
+inline constexpr uint64_t kShareMemory = 0x100, kSuspendParent = 0x4000, kSetThreadStorage = 0x80000,
+                          kClearHandlers = uint64_t{1} << 32;
 
 }  // namespace perfkit::step

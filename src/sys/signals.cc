@@ -23,7 +23,6 @@ struct TrapClaim::Slot {
 namespace {
 
 constexpr uintptr_t kNobody = 0, kBeingFilled = 1;
-constexpr uintptr_t kTrapFlag = 0x100;  // EFLAGS.TF (Intel SDM vol. 1, 3.4.3)
 
 struct SignalTable {
   TrapClaim::Slot slots[64];
@@ -32,7 +31,6 @@ struct SignalTable {
   int found_count;
   const struct sigaction* previous;  // whom to call for traps that nobody claims; null: not installed
   const void* chained;               // registers of the trap that was last handed on
-  int births;                        // threads that are expected to trap once
   pthread_mutex_t lock;              // of installing
 };
 constinit SignalTable g_signals{.slots = {},
@@ -40,34 +38,31 @@ constinit SignalTable g_signals{.slots = {},
                                 .found_count = 0,
                                 .previous = nullptr,
                                 .chained = nullptr,
-                                .births = 0,
                                 .lock = PTHREAD_MUTEX_INITIALIZER};
 
 // Names a living thread by its control block: one instruction, and safe in a handler on a thread that is being born.
 PERFKIT_IN_HANDLER uintptr_t ThisThread() { return reinterpret_cast<uintptr_t>(__builtin_thread_pointer()); }
 
-PERFKIT_IN_HANDLER uintptr_t* FlagsOf(ucontext_t& registers) {
+// Clears the trap flag after a single step that nobody claimed. Returns false if it was no step. A step may arrive as
+// TRAP_BRKPT (src/step/session.cc says why), and then the flag tells it from a breakpoint.
+PERFKIT_IN_HANDLER bool EndLeftoverStep([[maybe_unused]] const siginfo_t& info,
+                                        [[maybe_unused]] ucontext_t& registers) {
 #if defined(__x86_64__)
-  return reinterpret_cast<uintptr_t*>(&registers.uc_mcontext.gregs[REG_EFL]);
+  constexpr greg_t kTrapFlag = 0x100;  // EFLAGS.TF (Intel SDM vol. 1, 3.4.3)
+  greg_t& flags = registers.uc_mcontext.gregs[REG_EFL];
+  const bool stepping = (flags & kTrapFlag) != 0;
+  if (info.si_code != TRAP_TRACE && !(info.si_code == TRAP_BRKPT && stepping)) return false;
+  flags &= ~kTrapFlag;
+  return true;
 #else
-  (void)registers;
-  return nullptr;
+  return false;
 #endif
-}
-
-// A thread that its parent cloned while it was single-stepped.
-PERFKIT_IN_HANDLER bool IsNewborn(const siginfo_t& info) {
-  if (info.si_code != TRAP_TRACE || __atomic_load_n(&g_signals.births, __ATOMIC_RELAXED) <= 0) return false;
-  return __atomic_fetch_sub(&g_signals.births, 1, __ATOMIC_RELAXED) > 0;
 }
 
 // What the kernel would do without a handler. A step that nobody wants is a leftover of one, and ends here.
 PERFKIT_IN_HANDLER void ActAsDefault(int signal, const siginfo_t& info, ucontext_t& registers, bool ignored) {
   if (ignored && info.si_code <= 0) return;  // a user sent it; what the CPU raises can't be ignored
-  if (info.si_code == TRAP_TRACE && FlagsOf(registers) != nullptr) {
-    *FlagsOf(registers) &= ~kTrapFlag;
-    return;
-  }
+  if (EndLeftoverStep(info, registers)) return;
   struct sigaction act {};
   act.sa_handler = SIG_DFL;
   kernel().sigaction(signal, &act, nullptr);
@@ -98,10 +93,6 @@ PERFKIT_IN_HANDLER void OnTrap(int signal, siginfo_t* info, void* context) {
   const uintptr_t thread = ThisThread();
   for (TrapClaim::Slot& slot : g_signals.slots) {
     if (__atomic_load_n(&slot.thread, __ATOMIC_RELAXED) == thread && slot.handler(slot.self, *info, registers)) return;
-  }
-  if (IsNewborn(*info)) {
-    *FlagsOf(registers) &= ~kTrapFlag;
-    return;
   }
   HandOn(signal, info, context);
   errno = error;
@@ -190,7 +181,5 @@ TrapClaim::~TrapClaim() {
   // Release pairs with the acquire in TakeSlot.
   __atomic_store_n(&slot_->thread, kNobody, __ATOMIC_RELEASE);
 }
-
-PERFKIT_IN_HANDLER void ExpectTrapOfNewThread() { __atomic_fetch_add(&g_signals.births, 1, __ATOMIC_RELAXED); }
 
 }  // namespace perfkit::sys

@@ -7,9 +7,9 @@
 //                      │ no
 //           claim of this thread says "mine"? ── yes: done
 //                      │ no
-//                      ├─ a thread that was born under the trap flag: the flag is cleared, that is all
 //                      ├─ a handler was there before us: it is called, as if we were not there
-//                      └─ none was: what the kernel would have done, which is to end the process
+//                      └─ none was: what the kernel would have done, which is to end the process; a step that nobody
+//                         claimed only has the trap flag cleared
 //
 // With the table of sample_signals.h it is one of the three mutable globals of this library (docs/design.md).
 #pragma once
@@ -53,9 +53,5 @@ class TrapClaim {
 // Puts our handler in place, where it stays. ResourceExhausted: eight others have been put over it. Else what sigaction
 // said. Any thread.
 absl::Status InstallTrapHandler();
-
-// Says that a thread is about to be born under the trap flag: one trap of a thread without claims is then taken as its
-// first. For handlers.
-void ExpectTrapOfNewThread();
 
 }  // namespace perfkit::sys
