@@ -14,9 +14,12 @@ foreach(name core ${PERFKIT_COMPONENTS})
   install(EXPORT perfkit-${name} NAMESPACE perfkit:: DESTINATION "${PERFKIT_CMAKE_DIR}" COMPONENT perfkit)
 endforeach()
 
-# Part of component testing, but for each program to choose: it wraps malloc there.
+# Part of component testing, but for each program to choose: it wraps malloc there. CMake names the folder of the
+# exported object after the build type; the copy has one name for everybody else.
 install(TARGETS perfkit_testing_alloc EXPORT perfkit-testing COMPONENT perfkit
         OBJECTS DESTINATION "${CMAKE_INSTALL_LIBDIR}/perfkit")
+install(FILES $<TARGET_OBJECTS:perfkit_testing_alloc> DESTINATION "${CMAKE_INSTALL_LIBDIR}/perfkit"
+        RENAME testing_alloc.o COMPONENT perfkit)
 
 # Headers: those of a component that was not built stay out.
 set(absent ${PERFKIT_COMPONENT_HEADERS})
@@ -44,6 +47,28 @@ install(FILES "${PROJECT_BINARY_DIR}/perfkitConfig.cmake" "${PROJECT_BINARY_DIR}
 # pkg-config: paths relative to the file itself, so that the tree can be moved.
 file(RELATIVE_PATH PERFKIT_PC_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 string(REGEX REPLACE "/$" "" PERFKIT_PC_PREFIX "${PERFKIT_PC_PREFIX}")
-configure_file(cmake/perfkit.pc.in perfkit.pc @ONLY)
-install(FILES "${PROJECT_BINARY_DIR}/perfkit.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT perfkit)
+
+# perfkit_pkg_config(<name> <description> REQUIRES <module>... LIBS <word>...): installs <name>.pc.
+function(perfkit_pkg_config name description)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "REQUIRES;LIBS")
+  set(PERFKIT_PC_NAME "${name}")
+  set(PERFKIT_PC_DESCRIPTION "${description}")
+  list(JOIN arg_REQUIRES " " PERFKIT_PC_REQUIRES)
+  list(JOIN arg_LIBS " " PERFKIT_PC_LIBS)
+  configure_file(cmake/perfkit.pc.in ${name}.pc @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/${name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT perfkit)
+endfunction()
+
+perfkit_pkg_config(perfkit "${PROJECT_DESCRIPTION}" REQUIRES absl_status absl_statusor absl_str_format absl_function_ref
+                   LIBS -lperfkit -pthread)
+set(dependencies_dwarf -ldw -lelf -ldl)
+set(dependencies_pfm -lpfm)
+list(TRANSFORM PERFKIT_WRAPPED PREPEND "-Wl,--wrap=" OUTPUT_VARIABLE dependencies_benchmark)
+list(APPEND dependencies_benchmark -lbenchmark)
+foreach(name IN LISTS PERFKIT_COMPONENTS)
+  perfkit_pkg_config(perfkit-${name} "perfkit's component ${name}" REQUIRES "perfkit = ${PROJECT_VERSION}"
+                     LIBS -lperfkit_${name} ${dependencies_${name}})
+endforeach()
+perfkit_pkg_config(perfkit-testing_alloc "Counts the allocations of the program that links it" REQUIRES perfkit-testing
+                   LIBS "\${libdir}/perfkit/testing_alloc.o")
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT perfkit)
