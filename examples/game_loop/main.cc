@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <string>
 
 #include "game.h"
@@ -53,7 +54,7 @@ int Run(const game::Options& options) {
     std::fprintf(stderr, "game_loop: cannot write %s: %s\n", options.picture.c_str(), reason.c_str());
     return 1;
   }
-  std::printf("\nPicture: %s\n", options.picture.c_str());
+  std::printf("\nPicture: %s\n", std::filesystem::absolute(options.picture).c_str());
   return 0;
 }
 

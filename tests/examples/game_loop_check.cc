@@ -175,6 +175,14 @@ TEST_CASE("game loop: picture") {
   CHECK(colours.size() > 500);
 }
 
+TEST_CASE("game loop: the picture is named by a path that can be opened from anywhere") {
+  const TemporaryFolder folder;
+  const std::string path = std::filesystem::canonical(folder / ".").string();
+  const Run run = perfkit::testing::RunCommand("cd " + path + " && " GAME_LOOP " --frames 2 --picture hud.png");
+  INFO(run.output);
+  CHECK(run.output.find("Picture: " + path + "/hud.png\n") != std::string::npos);
+}
+
 TEST_CASE("game loop: words that it does not know") {
   const Run bad = RunGame("--frames none");
   CHECK(bad.exit_code == 2);
