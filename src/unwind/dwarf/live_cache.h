@@ -22,9 +22,13 @@ class LiveCache {
   static constexpr unsigned kBits = 12;
   static constexpr size_t kBytes = (size_t{1} << kBits) * 16;
 
-  LiveCache() : entries_(std::make_unique<Entry[]>(size_t{1} << kBits)) {}
+  // An entry of zeros is that of address 0, and in its place: there alone an empty entry needs another key, which is
+  // that of an address elsewhere.
+  LiveCache() : entries_(std::make_unique<Entry[]>(size_t{1} << kBits)) {
+    entries_[IndexOf(0)].key.store(1, std::memory_order_relaxed);
+  }
 
-  // `address` is not 0: an empty entry has no key, and no rule.
+  // Returns false if no rule is kept for `address`.
   bool Find(uint64_t address, Rule& rule) const {
     const Entry& entry = entries_[IndexOf(address)];
     const uint64_t bits = entry.rule.load(std::memory_order_relaxed);

@@ -25,7 +25,7 @@ class LiveCode {
     const LiveModule& module = *range_->module;
     rule = module.rules.At(address - module.bias);
     if (!module.stays) rule.flags |= kMayGo;
-    if (address != 0) map_.cache.Put(address, rule);
+    map_.cache.Put(address, rule);
     return true;
   }
 

@@ -41,7 +41,8 @@ bool Walker::ReadRule(const Process* process, uint64_t address, Rule& rule) {
 // False: nothing is mapped there.
 bool Walker::RuleAt(const Process* process, uint32_t generation, uint64_t address, Rule& rule) {
   ++stats_.rule_lookups;
-  if (!RuleCache::CanHold(address)) return ReadRule(process, address, rule);
+  // The key of a process that nobody knows could be 0, as an empty entry's is.
+  if (process == nullptr || !RuleCache::CanHold(address)) return ReadRule(process, address, rule);
   const uint64_t key = RuleCache::KeyOf(address, generation);
   if (const Rule* const known = cache_.Find(key)) {
     ++stats_.cache_hits;

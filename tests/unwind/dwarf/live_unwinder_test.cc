@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "perfkit/unwinder.h"
+#include "src/unwind/dwarf/live_cache.h"
 #include "src/unwind/live_walker.h"
 #include "src/unwind/machine.h"
 #include "tests/support/allocations.h"
@@ -178,7 +179,31 @@ TEST_CASE("a LiveUnwinder moves", "[live]") {
   CHECK(second.CurrentStack(frames).complete());
 }
 
+TEST_CASE("an empty cache of rules has none for any address", "[live]") {
+  const unwind::LiveCache cache;
+  unwind::Rule rule;
+  for (const uint64_t address : {uint64_t{0}, uint64_t{1}, uint64_t{0x7f12'3456'7890}, ~uint64_t{0}}) {
+    CHECK_FALSE(cache.Find(address, rule));
+  }
+}
+
 #if defined(__x86_64__)
+// Before the first instruction of a function its return address is where sp points to. The byte before address 1 is at
+// address 0, where no code is.
+TEST_CASE_METHOD(LiveFixture, "return address 1 is no frame", "[live]") {
+  uint64_t words[64] = {1};
+  words[8] = reinterpret_cast<uint64_t>(&words[16]);  // a frame pointer that could be followed
+  words[9] = reinterpret_cast<uint64_t>(&LookHere);
+  ucontext_t context{};
+  context.uc_mcontext.gregs[REG_RIP] = reinterpret_cast<greg_t>(&qsort);
+  context.uc_mcontext.gregs[REG_RSP] = reinterpret_cast<greg_t>(words);
+  context.uc_mcontext.gregs[REG_RBP] = reinterpret_cast<greg_t>(&words[8]);
+  std::vector<StackFrame> frames(10);
+  const UnwoundStack stack = unwinder().InterruptedStack(&context, frames);
+  CHECK(stack.end == StackEnd::kNoMapping);
+  CHECK(stack.frames == 1);
+}
+
 // Code that was made here: push %rbp; mov %rsp,%rbp; call *%rdi; pop %rbp; ret.
 TEST_CASE_METHOD(LiveFixture, "code that no module holds is known at the next Maintain, and followed as a guess",
                  "[live]") {

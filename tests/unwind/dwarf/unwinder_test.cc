@@ -227,6 +227,21 @@ TEST_CASE("a batch finds what single walks do, whatever it has learned of stacks
   CHECK(in_batches.stats().frames == alone.stats().frames);
 }
 
+// The key of address 0 in a process without a number is that of an empty entry of the cache.
+TEST_CASE("in a process that nobody knows no address has a rule") {
+  Unwinder unwinder;
+  std::vector<StackFrame> frames(10);
+  std::string stack(64, '\0');
+  const uint64_t record[] = {0x7020, 1};  // a frame pointer, and a return address
+  std::memcpy(stack.data(), record, sizeof(record));
+  for (const uint64_t pc : {0, 1, 0x5000}) {
+    const HandSample sample(kThisProcess, RegistersOf(pc, 0x7000, 0x7000), stack);
+    const UnwoundStack found = unwinder.Unwind(sample.sample(), frames);
+    CHECK(found.end == StackEnd::kNoMapping);
+    CHECK((found.frames == 1 && found.guesses == 0));
+  }
+}
+
 TEST_CASE("hostile registers and stacks end within the room for frames", "[unwinder]") {
   Unwinder unwinder;
   REQUIRE(unwinder.AddProcess(getpid()).ok());
