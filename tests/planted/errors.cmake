@@ -20,7 +20,7 @@ inline constexpr EventType kInstructions{0, 0, 0, 0, "instructions"};]])
 planted(fixed_counters_lose_their_bit FILE include/perfkit/detail/user_page.h SEEN_BY user_page
         FROM [[access.Register(index - 1)]] TO [[access.Register((index - 1) & 0xff)]])
 planted(rdpmc_of_few_bits FILE include/perfkit/detail/user_page.h SEEN_BY rdpmc
-        FROM [[__rdpmc(static_cast<int>(n))]] TO [[__rdpmc(static_cast<int>(n & 0xffff))]])
+        FROM [[__builtin_ia32_rdpmc(static_cast<int>(n))]] TO [[__builtin_ia32_rdpmc(static_cast<int>(n & 0xffff))]])
 
 # What its number is worth.
 planted(no_sign_extension FILE include/perfkit/detail/user_page.h SEEN_BY user_page
