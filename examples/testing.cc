@@ -36,7 +36,7 @@ TEST_CASE("looking up beats a search from the front") {
 
 TEST_CASE("looking up grows with the logarithm") {
   std::map<uint64_t, std::map<int, int>> tables;
-  for (const uint64_t n : {64, 256, 1024, 4096}) tables[n] = MakeTable(static_cast<int>(n));
+  for (const uint64_t n : {64u, 256u, 1024u, 4096u}) tables[n] = MakeTable(static_cast<int>(n));
   // Many keys: one alone may lie near the root.
   const auto lookup = [&](uint64_t n) {
     int sum = 0;

@@ -71,7 +71,7 @@ void Profile::Add(uint32_t pid, std::span<const perfkit::StackFrame> frames, per
   for (const perfkit::StackFrame& frame : frames) {
     ++outcome_.frames;
     outcome_.guesses += frame.is_guess ? 1 : 0;
-    places.push_back(symbolizer_.Locate(static_cast<pid_t>(pid), frame.code()));
+    places.push_back(symbolizer_.Locate(pid, frame.code()));
   }
   if (!places.empty()) tree_.Add(places);
 }

@@ -32,16 +32,16 @@ struct EventConfig {
     uint64_t config1 = 0;  // also: breakpoint address
     uint64_t config2 = 0;  // also: breakpoint length, probe offset
     uint64_t config3 = 0;
-    std::string pmu;             // the sysfs name, for messages; "" for generic events
-    std::vector<int> only_cpus;  // a core PMU's CPUs, or where an uncore PMU must be opened; empty: any
+    std::string pmu{};             // the sysfs name, for messages; "" for generic events
+    std::vector<int> only_cpus{};  // a core PMU's CPUs, or where an uncore PMU must be opened; empty: any
     // Of a generic event on one kind of core: the same as an event of that core's own PMU, for kernels that take no
     // PMU's number in a generic event (arm64 up to 6.1 at least). Type 0: the PMU names none.
     uint32_t own_type = 0;
     uint64_t own_config = 0;
   };
 
-  std::string name;  // as it was written
-  std::vector<Part> parts;
+  std::string name{};  // as it was written
+  std::vector<Part> parts{};
 
   // Modifiers.
   bool exclude_user = false, exclude_kernel = false, exclude_hv = false, exclude_host = false, exclude_guest = false;
@@ -51,11 +51,11 @@ struct EventConfig {
   bool privilege_given = false;  // any of u k h was written: perfkit must not narrow the event further
 
   uint32_t breakpoint_kind = 0;  // HW_BREAKPOINT_*; 0: not a breakpoint
-  std::string probe_path;        // the file of a uprobe; "": not a uprobe
+  std::string probe_path{};      // the file of a uprobe; "": not a uprobe
 
   // What one count stands for: the value times `scale` is in `unit` (".scale", ".unit" of sysfs; "ns" for clocks).
   double scale = 1.0;
-  std::string unit;
+  std::string unit{};
 
   // The kernel raises this event in its own code (context-switches, cpu-migrations, most tracepoints): opened with
   // exclude_kernel it opens, and counts 0 for ever. perfkit refuses that instead.
@@ -67,7 +67,7 @@ struct EventConfig {
 // Where the kernel shows its event descriptions. Tests point these at copies of other machines' trees.
 struct EventRoots {
   std::string sysfs = "/sys";
-  std::string tracefs;  // "": wherever it is mounted, looked up in proc's mounts
+  std::string tracefs{};  // "": wherever it is mounted, looked up in proc's mounts
   std::string proc = "/proc";
 };
 

@@ -18,7 +18,7 @@ struct EventType {
   uint64_t config = 0;
   uint64_t config1 = 0;
   uint64_t config2 = 0;
-  std::string_view name;
+  std::string_view name{};
 
   friend constexpr bool operator==(const EventType&, const EventType&) = default;
 };
@@ -26,13 +26,13 @@ struct EventType {
 // What every Open takes for an event: text as perf spells it, or a constant. Implicit from both, so that a call site
 // reads {"cycles:u", event::kPageFaults}. Owns its text.
 struct EventSpec {
-  EventSpec(const char* text) : text(text) {}                        // NOLINT(google-explicit-constructor)
-  EventSpec(std::string_view text) : text(text) {}                   // NOLINT(google-explicit-constructor)
-  EventSpec(std::string text) : text(std::move(text)) {}             // NOLINT(google-explicit-constructor)
-  EventSpec(const EventType& type) : text(type.name), type(type) {}  // NOLINT(google-explicit-constructor)
+  EventSpec(const char* written) : text(written) {}                     // NOLINT(google-explicit-constructor)
+  EventSpec(std::string_view written) : text(written) {}                // NOLINT(google-explicit-constructor)
+  EventSpec(std::string written) : text(std::move(written)) {}          // NOLINT(google-explicit-constructor)
+  EventSpec(const EventType& known) : text(known.name), type(known) {}  // NOLINT(google-explicit-constructor)
 
   std::string text;
-  std::optional<EventType> type;  // set: `text` is only its name, and is not parsed
+  std::optional<EventType> type{};  // set: `text` is only its name, and is not parsed
 };
 
 // Where an event comes from: the headings under which events are listed.

@@ -51,8 +51,8 @@ std::string FormatNumber(uint64_t value);
 
 // A count with the event's canonical name, as the input of a metric.
 struct NamedCount {
-  std::string_view name;
-  Count count;
+  std::string_view name{};
+  Count count{};
 };
 
 // "1.84 instructions per cycle", with the coverage of its weakest part.

@@ -38,15 +38,15 @@ class FrameThread;
 }  // namespace count
 
 struct FrameOptions {
-  std::vector<EventSpec> events;  // kMaxEvents at most; further ones are ignored
+  std::vector<EventSpec> events{};  // kMaxEvents at most; further ones are ignored
   // Frames that take longer are hitches. 0: no frame is, and the kernel's log is not kept (it costs two rings of 64 KiB
   // of locked memory, and some 100 ns at each context switch and page fault of the marking thread).
   std::chrono::nanoseconds hitch_budget{0};
-  std::optional<ReadPath> only_path;  // see CounterOptions
-  size_t history_frames = 512;        // kept for history(); rounded up to a power of two
-  size_t max_zones = 256;             // different paths of zones, a thread
-  size_t max_depth = 64;              // zones open at once, a thread
-  size_t max_threads = 256;           // at once, besides the marking one; more are not counted
+  std::optional<ReadPath> only_path{};  // see CounterOptions
+  size_t history_frames = 512;          // kept for history(); rounded up to a power of two
+  size_t max_zones = 256;               // different paths of zones, a thread
+  size_t max_depth = 64;                // zones open at once, a thread
+  size_t max_threads = 256;             // at once, besides the marking one; more are not counted
 };
 
 // Belongs to the thread that constructs it: that one marks frames, asks for numbers and switches it on and off. Zones

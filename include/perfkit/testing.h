@@ -57,7 +57,7 @@ struct Limit {
   template <std::integral T>
   constexpr Limit(T exactly)  // NOLINT(google-explicit-constructor)
       : low(static_cast<int64_t>(exactly)), high(static_cast<int64_t>(exactly)) {}
-  constexpr Limit(int64_t low, int64_t high) : low(low), high(high) {}
+  constexpr Limit(int64_t lowest, int64_t highest) : low(lowest), high(highest) {}
 
   int64_t low, high;  // both allowed
 };
@@ -78,15 +78,15 @@ void FixedLimitOnNoisyEventNeedsAMachine_UseOn();
 // An event that may have a fixed limit: exact and near-exact ones as they are; noisy ones and clocks only with the name
 // of a machine. Checked by the compiler.
 struct LimitedEvent {
-  consteval LimitedEvent(const EventType& event) : event(event) {  // NOLINT(google-explicit-constructor)
-    const EventClass event_class = ClassOf(event);
+  consteval LimitedEvent(const EventType& named) : event(named) {  // NOLINT(google-explicit-constructor)
+    const EventClass event_class = ClassOf(named);
     if (event_class != EventClass::kExact && event_class != EventClass::kNearExact) {
       detail::FixedLimitOnNoisyEventNeedsAMachine_UseOn();
     }
   }
-  LimitedEvent(const CallsEvent& event) : event(event) {}  // NOLINT(google-explicit-constructor)
-  LimitedEvent(const MachineEvent& event)                  // NOLINT(google-explicit-constructor)
-      : event(event.event), machine(event.machine) {}
+  LimitedEvent(const CallsEvent& calls) : event(calls) {}  // NOLINT(google-explicit-constructor)
+  LimitedEvent(const MachineEvent& on)                     // NOLINT(google-explicit-constructor)
+      : event(on.event), machine(on.machine) {}
 
   EventType event;
   std::string_view machine = "";  // "": any

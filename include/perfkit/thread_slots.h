@@ -37,7 +37,7 @@ class ThreadSlots {
  public:
   struct Options {
     size_t max_threads = 256;  // at the same time; further ones are not counted, see refused()
-    std::optional<ReadPath> only_path;
+    std::optional<ReadPath> only_path{};
   };
 
   // Never fails: what cannot be counted is missing, for the reason that reason(i) gives. Opens the events on the

@@ -55,10 +55,10 @@ inline constexpr size_t kFirstLate = static_cast<size_t>(Field::kRead);
 
 // The words of READ before its values, and of each value.
 constexpr uint32_t ReadTimeWords(uint64_t format) {
-  return ((format & kReadTimeEnabled) != 0 ? 1 : 0) + ((format & kReadTimeRunning) != 0 ? 1 : 0);
+  return ((format & kReadTimeEnabled) != 0 ? 1u : 0u) + ((format & kReadTimeRunning) != 0 ? 1u : 0u);
 }
 constexpr uint32_t ReadValueWords(uint64_t format) {
-  return 1 + ((format & kReadId) != 0 ? 1 : 0) + ((format & kReadLost) != 0 ? 1 : 0);
+  return 1u + ((format & kReadId) != 0 ? 1u : 0u) + ((format & kReadLost) != 0 ? 1u : 0u);
 }
 
 // How a field from kRead on is written. kFixed: always the same. kWords: u64 n, n words. kList: u64 n, n times `more`
