@@ -33,15 +33,16 @@ enum class ChainContext : uint8_t {
   kGuest,
   kGuestKernel,
   kGuestUser,
+  kUnknown,  // after a mark that this library does not know, or that does not lead forward
 };
 struct ChainPart {
   ChainContext context = ChainContext::kNone;
   Words pcs;  // innermost first; all but a part's first are return addresses
 };
 
-// A call chain, which the kernel writes as one list with marks in it. A chain's parts come in the order of
-// ChainContext, each once, so a word that looks like a mark and does not lead forward is a (garbage) address: the
-// frame pointers that the kernel follows may lead anywhere.
+// A call chain, which the kernel writes as one list with marks in it: all words from PERF_CONTEXT_MAX on, where no code
+// can be. A chain's parts come in the order of ChainContext, each once. What follows any other mark is kUnknown: a newer
+// kernel's, or garbage, for the frame pointers that the kernel follows may lead anywhere.
 class CallChain {
  public:
   class Iterator {
@@ -59,6 +60,7 @@ class CallChain {
    private:
     Words left_;
     ChainPart part_;
+    ChainContext last_ = ChainContext::kNone;  // the last one that is known
     bool done_ = true;
   };
 
@@ -67,7 +69,7 @@ class CallChain {
 
   // As written: marks and addresses.
   Words words() const noexcept { return words_; }
-  // Its parts: for (const ChainPart& part : chain). Parts may be empty; there are at most eight.
+  // Its parts: for (const ChainPart& part : chain). Parts may be empty; only kUnknown ones come more than once.
   Iterator begin() const noexcept { return Iterator(words_); }
   std::default_sentinel_t end() const noexcept { return {}; }
   // The part of that context; empty when there is none.

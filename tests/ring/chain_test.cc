@@ -44,11 +44,26 @@ TEST_CASE("a chain is split at its marks", "[chain]") {
                                         {ChainContext::kGuestUser, {7}}});
 }
 
-TEST_CASE("garbage that looks like a mark is an address", "[chain][corrupt]") {
+TEST_CASE("what follows a mark that does not lead forward is unknown", "[chain][corrupt]") {
   CHECK(Split({Mark(-512), 1, Mark(-128), 2, Mark(-512), 3}) ==
-        std::vector<Part>{{ChainContext::kUser, {1, Mark(-128), 2, Mark(-512), 3}}});
+        std::vector<Part>{{ChainContext::kUser, {1}}, {ChainContext::kUnknown, {2}}, {ChainContext::kUnknown, {3}}});
   CHECK(Split({Mark(-512), Mark(-4095), Mark(-1), 3}) ==
-        std::vector<Part>{{ChainContext::kUser, {Mark(-4095), Mark(-1), 3}}});
+        std::vector<Part>{{ChainContext::kUser, {}}, {ChainContext::kUnknown, {}}, {ChainContext::kUnknown, {3}}});
+}
+
+// A later kernel may have further contexts, before and between those of today.
+TEST_CASE("no mark is ever a pc, and one that is not known hides nothing", "[chain]") {
+  for (uint64_t word = Mark(-4095); word != 0; ++word) {
+    const std::vector<Part> parts = Split({Mark(-128), 10, word, 11, Mark(-2560), 1});
+    REQUIRE(parts.size() >= 2);
+    CHECK(parts[0] == Part{ChainContext::kKernel, {10}});
+    bool user = false;
+    for (const Part& part : parts) {
+      for (const uint64_t pc : part.pcs) CHECK(pc < Mark(-4095));
+      user = user || part == Part{ChainContext::kGuestUser, {1}};
+    }
+    CHECK((user || word == Mark(-2560)));
+  }
 }
 
 // arm64: a leaf has no frame record for the kernel to follow.

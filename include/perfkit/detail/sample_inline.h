@@ -6,7 +6,7 @@
 namespace perfkit {
 namespace detail {
 
-// PERF_CONTEXT_*. kNone for addresses, and for marks that are newer than this list.
+// PERF_CONTEXT_*. kNone for addresses.
 inline ChainContext MarkOf(uint64_t word) noexcept {
   constexpr uint64_t kLowestMark = -uint64_t{4095};  // PERF_CONTEXT_MAX
   if (word < kLowestMark) [[likely]]
@@ -20,19 +20,19 @@ inline ChainContext MarkOf(uint64_t word) noexcept {
     case -2176: return ChainContext::kGuestKernel;
     case -2560: return ChainContext::kGuestUser;
   }
-  return ChainContext::kNone;
+  return ChainContext::kUnknown;
 }
 
 // The part that `words` begin with, after one of context `last`; takes it from `words`.
 inline ChainPart TakePart(Words& words, ChainContext last) noexcept {
   ChainPart part;
   size_t begin = 0;
-  if (const ChainContext mark = MarkOf(words[0]); mark > last) {
-    part.context = mark;
+  if (const ChainContext mark = MarkOf(words[0]); mark != ChainContext::kNone) {
+    part.context = mark > last ? mark : ChainContext::kUnknown;
     begin = 1;
   }
   size_t end = begin;
-  while (end < words.size() && MarkOf(words[end]) <= part.context) ++end;
+  while (end < words.size() && MarkOf(words[end]) == ChainContext::kNone) ++end;
   part.pcs = words.subspan(begin, end - begin);
   words = words.subspan(end, words.size() - end);
   return part;
@@ -42,7 +42,9 @@ inline ChainPart TakePart(Words& words, ChainContext last) noexcept {
 
 inline CallChain::Iterator& CallChain::Iterator::operator++() noexcept {
   done_ = left_.empty();
-  if (!done_) part_ = detail::TakePart(left_, part_.context);
+  if (done_) return *this;
+  part_ = detail::TakePart(left_, last_);
+  if (part_.context != ChainContext::kUnknown) last_ = part_.context;
   return *this;
 }
 
