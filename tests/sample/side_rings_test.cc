@@ -222,7 +222,7 @@ template <class Body>
 bool InThreadOfNumber(pid_t tid, Body&& body) {
   bool ran = false;
   for (int attempt = 0; attempt < 200 && !ran; ++attempt) {
-    const int last = open("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
+    const int last = ::open("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
     if (last < 0) return false;
     const std::string before = std::to_string(tid - 1);
     const bool set = write(last, before.data(), before.size()) > 0;
