@@ -19,6 +19,7 @@
 #include <memory>
 #include <span>
 #include <type_traits>
+#include <utility>
 
 #include "perfkit/detail/user_page.h"
 
@@ -94,6 +95,8 @@ class RingReader {
   // back to the kernel: all of it when the batch ends, and now and then before. The view dies when visit returns.
   // A visitor that returns bool ends the batch by false; the record that it was given counts as visited.
   // Never fails: what is no record ends the batch and is counted, and the next batch begins behind it.
+  // A visitor that throws ends the batch: the record that it was given counts as visited, the rest is for the next
+  // batch (kOverwrite: skipped_bytes).
   // The visitor must not use this reader. A batch that Next has begun ends first.
   template <class Visitor>
   DrainStats Drain(Visitor&& visit, uint64_t max_records = UINT64_MAX);
@@ -153,8 +156,27 @@ class RingReader {
   };
   static constexpr size_t kPrefetchRecords = 4;
   Stretch NextStretch(uint64_t at) noexcept;
+  // Where Drain is. Ends the batch when the visitor throws.
+  struct Progress {
+    RingReader* reader;  // null: has ended
+    uint64_t from, max_records;
+    uint64_t budget = max_records;
+    uint64_t at = from;  // of the stretch, whose records lie before `reached` as far as they have been visited
+    const std::byte *begin = nullptr, *reached = nullptr;
+
+    uint64_t Position() const { return at + static_cast<uint64_t>(reached - begin); }
+    void End(bool broken, DrainStats& books) {
+      books.records = max_records - budget;
+      books.bytes = Position() - from;
+      std::exchange(reader, nullptr)->End(Position(), broken, books);
+    }
+    ~Progress() {
+      DrainStats books;
+      if (reader != nullptr) End(false, books);
+    }
+  };
   template <class Visitor>
-  static const std::byte* VisitSpan(const Stretch& stretch, Visitor& visit, uint64_t& budget, bool& more);
+  static void VisitSpan(const Stretch& stretch, Visitor& visit, Progress& progress, bool& more);
   bool RecordAt(uint64_t at, uint64_t left, RawRecord& record) noexcept;
   const std::byte* Linearised(size_t at, size_t size) noexcept;
 
@@ -243,17 +265,16 @@ inline bool RingReader::Next(RawRecord& record) noexcept {
 
 // Ends at the first record that is not all in the stretch: it goes on behind it, wraps, or is none.
 template <class Visitor>
-inline const std::byte* RingReader::VisitSpan(const Stretch& stretch, Visitor& visit, uint64_t& budget, bool& more) {
-  const std::byte* at = stretch.begin;
+inline void RingReader::VisitSpan(const Stretch& stretch, Visitor& visit, Progress& progress, bool& more) {
+  const std::byte*& at = progress.reached;
   RawRecord record;
-  while (at != stretch.end && more && budget != 0 && detail::ReadHeader(at, stretch.end, record)) {
+  while (at != stretch.end && more && progress.budget != 0 && detail::ReadHeader(at, stretch.end, record)) {
     // Most records are as long as those before them: a step that the hardware does not foresee.
     __builtin_prefetch(at + kPrefetchRecords * record.size);
     at += record.size;
-    --budget;
+    --progress.budget;
     more = detail::Visit(visit, record);
   }
-  return at;
 }
 
 // One place where the visitor is called, so that it becomes a part of the loop.
@@ -262,20 +283,19 @@ DrainStats RingReader::Drain(Visitor&& visit, uint64_t max_records) {
   Release();
   DrainStats books;
   if (!Begin(books)) return books;
-  const uint64_t from = at_;
-  uint64_t at = from, budget = max_records;
+  Progress progress{.reader = this, .from = at_, .max_records = max_records};
   bool more = true, broken = false;
-  while (at != to_ && more && budget != 0) {
-    const Stretch stretch = NextStretch(at);
+  while (progress.at != to_ && more && progress.budget != 0) {
+    const Stretch stretch = NextStretch(progress.at);
     broken = stretch.begin == nullptr;
     if (broken) break;
-    const std::byte* const reached = VisitSpan(stretch, visit, budget, more);
-    at += static_cast<uint64_t>(reached - stretch.begin);
-    if (stream()) PublishTail(at);
+    progress.begin = progress.reached = stretch.begin;
+    VisitSpan(stretch, visit, progress, more);
+    progress.at = progress.Position();
+    progress.begin = progress.reached;
+    if (stream()) PublishTail(progress.at);
   }
-  books.records = max_records - budget;
-  books.bytes = at - from;
-  End(at, broken, books);
+  progress.End(broken, books);
   return books;
 }
 

@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "perfkit/ring_reader.h"
@@ -42,9 +43,10 @@ class TimeMerge {
 
   // Calls visit(const RawRecord&, size_t ring) with all records whose time is at most `horizon_ns`, in order of time,
   // where time_of(const RawRecord&, size_t ring) gives an optional time; records without one follow the one before
-  // them. UINT64_MAX as horizon gives out everything. The view dies when visit returns. Allocates nothing.
+  // them. UINT64_MAX as horizon gives out everything, `max_records` at most so many. The view dies when visit returns.
+  // If visit throws, its record counts as given out, and the others are for the next Drain. Allocates nothing.
   template <class TimeOf, class Visitor>
-  MergeStats Drain(uint64_t horizon_ns, TimeOf&& time_of, Visitor&& visit);
+  MergeStats Drain(uint64_t horizon_ns, TimeOf&& time_of, Visitor&& visit, uint64_t max_records = UINT64_MAX);
 
  private:
   // From high bits to low ones: nanoseconds since `origin_`, and the ring. What is too far from the origin, on either
@@ -80,6 +82,20 @@ class TimeMerge {
   Player Replay(Player player, size_t ring);
   void End(MergeStats& stats);
 
+  // Ends a drain whose visitor throws.
+  struct Progress {
+    TimeMerge* merge;  // null: has ended
+    MergeStats& stats;
+    Front* visited = nullptr;
+
+    ~Progress() {
+      if (merge == nullptr) return;
+      if (visited != nullptr) visited->first = kNothing;
+      merge->End(stats);
+      merge->unfinished_ = stats;
+    }
+  };
+
   std::vector<Front> fronts_;
   std::vector<Player> losers_;   // [1, leaves_): of the matches; ring i plays first at (leaves_ + i) / 2
   std::vector<Player> winners_;  // [1, 2 * leaves_): of a round of all through the tree
@@ -87,6 +103,7 @@ class TimeMerge {
   uint64_t origin_ = 0;
   uint64_t last_time_ = 0;  // given out
   uint64_t advances_ = 0;
+  MergeStats unfinished_;  // of a drain whose visitor threw: the next one's
 };
 
 inline TimeMerge::Player TimeMerge::PlayerOf(uint64_t time, size_t ring) const {
@@ -129,9 +146,10 @@ inline TimeMerge::Player TimeMerge::Replay(Player player, size_t ring) {
 }
 
 template <class TimeOf, class Visitor>
-MergeStats TimeMerge::Drain(uint64_t horizon_ns, TimeOf&& time_of, Visitor&& visit) {
-  MergeStats stats;
+MergeStats TimeMerge::Drain(uint64_t horizon_ns, TimeOf&& time_of, Visitor&& visit, uint64_t max_records) {
+  MergeStats stats = std::exchange(unfinished_, {});
   if (fronts_.empty()) return stats;
+  Progress progress{.merge = this, .stats = stats};
   for (size_t ring = 0; ring < fronts_.size(); ++ring) Advance(ring, time_of), Advance(ring, time_of);
   for (Player winner = PlayAll();;) {
     if (IsFar(winner)) [[unlikely]] {
@@ -141,12 +159,14 @@ MergeStats TimeMerge::Drain(uint64_t horizon_ns, TimeOf&& time_of, Visitor&& vis
     const size_t ring = winner & ((Player{1} << kRingBits) - 1);
     Front& front = fronts_[ring];
     const uint64_t time = front.Time(0);
-    if (time > horizon_ns) break;
+    if (time > horizon_ns || max_records-- == 0) break;
     stats.late += time < last_time_ ? 1 : 0;
     last_time_ = std::max(last_time_, time);
+    progress.visited = &front;
     visit(static_cast<const RawRecord&>(front.Record(0)), ring);
     winner = Replay(Advance(ring, time_of), ring);
   }
+  progress.merge = nullptr;
   End(stats);
   return stats;
 }
