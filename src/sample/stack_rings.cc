@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/sys/handler_calls.h"
 #include "src/sys/own_memory.h"
 
 namespace perfkit::sample {
@@ -15,6 +16,8 @@ constexpr size_t kNone = SIZE_MAX;
 constexpr uint64_t kLongNs = 1'000'000'000;
 
 size_t RoundUp(size_t bytes) { return (bytes + sys::kLeastPage - 1) / sys::kLeastPage * sys::kLeastPage; }
+
+PERFKIT_IN_HANDLER size_t Home(uint32_t tid) { return tid * 0x9e37'79b9u >> 7; }
 
 PERFKIT_IN_HANDLER bool Exchange(uint32_t& key, uint32_t from, uint32_t to) {
   return __atomic_compare_exchange_n(&key, &from, to, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
@@ -46,7 +49,7 @@ std::optional<StackRings> StackRings::Make(const Shape& shape) {
 // From the thread's home on, as far as anybody has ever gone; the first that is free is claimed.
 PERFKIT_IN_HANDLER size_t StackRings::FindOrClaim(uint32_t tid) {
   const size_t mask = shape_.rings - 1;
-  const size_t home = tid * 0x9e37'79b9u >> 7;
+  const size_t home = Home(tid);
   while (true) {
     size_t free = kNone;
     for (size_t i = 0; i <= mask; ++i) {
@@ -82,6 +85,29 @@ PERFKIT_IN_HANDLER StackRing* StackRings::Enter(pid_t tid, uint64_t now_ns, bool
     }
     __atomic_store_n(&ring.begun_ns, 0, __ATOMIC_RELEASE);
   }
+}
+
+// As TryGiveBack: taken away first, and then looked at. A handler of a new thread by the ended one's number may be at it.
+PERFKIT_IN_HANDLER StackRing* StackRings::EnterEnded(pid_t tid, uint64_t now_ns) {
+  constexpr size_t kMostLooks = 16;
+  const auto key = static_cast<uint32_t>(tid);
+  for (size_t i = 0; i < kMostLooks && i < shape_.rings; ++i) {
+    const size_t at = (Home(key) + i) & (shape_.rings - 1);
+    const uint32_t owner = __atomic_load_n(&keys_[at], __ATOMIC_RELAXED);
+    if (owner == kNever || owner >= kClosing || sys::HandlerThreadExists(static_cast<pid_t>(owner))) continue;
+    if (!Exchange(keys_[at], owner, kClosing)) continue;
+    StackRing& ring = rings_[at];
+    if (__atomic_load_n(&ring.begun_ns, __ATOMIC_SEQ_CST) != 0) {
+      __atomic_store_n(&keys_[at], owner, __ATOMIC_RELEASE);
+      continue;
+    }
+    ring.rest_until_ns = ring.watched = 0;
+    ring.tid = key;
+    __atomic_store_n(&ring.begun_ns, now_ns, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&keys_[at], key, __ATOMIC_RELEASE);
+    return &ring;
+  }
+  return nullptr;
 }
 
 // Release pairs with the acquire in OldestUnderWay: whoever sees that it has ended sees what it has published.

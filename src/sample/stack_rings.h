@@ -9,7 +9,8 @@
 //
 // All of it is made at Open and stays: no handler allocates, locks, or uses thread-local storage. Memory that no thread
 // has used costs address space only. A ring is given back when it is empty and its thread has ended, or has not been
-// sampled for a second and others wait; a thread that comes back claims another.
+// sampled for a second and others wait; a thread that comes back claims another. Where all are taken, a thread takes
+// over that of one that has ended, with what is still in it.
 #pragma once
 
 #include <sys/types.h>
@@ -67,6 +68,9 @@ class StackRings {
   // for its first time. Null: all are taken. `nested`: it is in use already, by a handler that this one has
   // interrupted, and is not to be touched.
   StackRing* Enter(pid_t tid, uint64_t now_ns, bool& nested);
+  // The same where Enter has found none: the ring of a thread that has ended, whose records stay in it. Looks at a few
+  // rings only. Null: those are of threads that live.
+  StackRing* EnterEnded(pid_t tid, uint64_t now_ns);
   void Leave(StackRing& ring);
   // Whether a record of `bytes` has room; and the end of those that were written, for the reader.
   bool HasRoom(const StackRing& ring, size_t bytes) const;

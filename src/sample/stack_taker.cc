@@ -88,7 +88,10 @@ PERFKIT_IN_HANDLER void StackTaker::OnSample(void* self, uint32_t number, bool s
   if (stale) return taker.Skip(number, StackSkip::kStale);
   if (__atomic_load_n(&taker.paused_, __ATOMIC_RELAXED) != 0) return taker.Skip(number, StackSkip::kPaused);
   bool nested = false;
-  StackRing* const ring = taker.rings_.Enter(sys::HandlerTid(), sys::HandlerNow(taker.clock_), nested);
+  const pid_t tid = sys::HandlerTid();
+  const uint64_t now = sys::HandlerNow(taker.clock_);
+  StackRing* ring = taker.rings_.Enter(tid, now, nested);
+  if (ring == nullptr) ring = taker.rings_.EnterEnded(tid, now);
   if (ring == nullptr) return taker.Skip(number, StackSkip::kNoRing);
   if (nested) return taker.Skip(number, StackSkip::kStale);
   taker.Take(*ring, number, registers);

@@ -1,6 +1,7 @@
 // System calls of handlers.
 #include "src/sys/handler_calls.h"
 
+#include <errno.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -20,6 +21,13 @@ PERFKIT_IN_HANDLER int Read(clockid_t clock, timespec* now) {
 }  // namespace
 
 PERFKIT_IN_HANDLER pid_t HandlerTid() { return static_cast<pid_t>(::syscall(SYS_gettid)); }
+
+PERFKIT_IN_HANDLER bool HandlerThreadExists(pid_t tid) {
+  const int before = errno;
+  const bool ended = ::syscall(SYS_tgkill, ::syscall(SYS_getpid), tid, 0) != 0 && errno == ESRCH;
+  errno = before;
+  return !ended;
+}
 
 PERFKIT_IN_HANDLER uint64_t HandlerNow(clockid_t clock) {
   timespec now;

@@ -1,6 +1,9 @@
 // The threads' own rings: found, claimed and given back by many at once.
 #include "src/sample/stack_rings.h"
 
+#include <unistd.h>
+
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <random>
 #include <set>
@@ -114,6 +117,54 @@ TEST_CASE("there is room for what the reader has read", "[live][rings]") {
   for (RingReader& reader : rings.readers()) reader.Drain([](const RawRecord&) {});
   CHECK(rings.HasRoom(*ring, 4096));
   CHECK_FALSE(rings.HasRoom(*ring, 4104));
+}
+
+// What a handler does.
+StackRing* EnterAnyhow(StackRings& rings) {
+  bool nested = false;
+  StackRing* const ring = rings.Enter(gettid(), 1, nested);
+  return ring != nullptr ? ring : rings.EnterEnded(gettid(), 1);
+}
+
+TEST_CASE("where all rings are taken, those of ended threads serve, and keep what is in them", "[live][rings]") {
+  constexpr uint64_t kThreads = 50;
+  StackRings rings = MakeRings(8);
+  std::set<StackRing*> used;
+  for (uint64_t i = 0; i < kThreads; ++i) {
+    std::atomic<pid_t> tid{0};
+    std::thread([&] {
+      tid = gettid();
+      StackRing* const ring = EnterAnyhow(rings);
+      if (ring == nullptr) return;
+      used.insert(ring);
+      PutRecord(*ring, rings, 2, 10 * i);
+      rings.Leave(*ring);
+    }).join();
+    testing::AwaitEnd(tid);
+  }
+  CHECK(used.size() == 8);
+  std::set<uint64_t> records;
+  for (RingReader& reader : rings.readers()) {
+    reader.Drain([&](const RawRecord& record) { records.insert(detail::Load<uint64_t>(record.data + 8)); });
+  }
+  CHECK(records.size() == kThreads);
+}
+
+TEST_CASE("no ring is taken from a thread that lives, nor one that is in use", "[live][rings]") {
+  StackRings rings = MakeRings(2);
+  StackRing* const own = EnterAnyhow(rings);
+  REQUIRE(own != nullptr);
+  rings.Leave(*own);
+  std::atomic<pid_t> tid{0};
+  std::thread([&] {
+    tid = gettid();
+    EnterAnyhow(rings);  // and never leaves
+  }).join();
+  testing::AwaitEnd(tid);
+  CHECK(rings.taken() == 2);
+  StackRing* taken = own;
+  std::thread([&] { taken = EnterAnyhow(rings); }).join();
+  CHECK(taken == nullptr);
 }
 
 TEST_CASE("what a handler took is told once", "[live][rings]") {
