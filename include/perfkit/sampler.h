@@ -15,6 +15,7 @@
 
 #include <time.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -31,6 +32,7 @@
 #include "absl/status/statusor.h"
 #include "perfkit/event_type.h"
 #include "perfkit/sample.h"
+#include "perfkit/sampler_stats.h"
 #include "perfkit/target.h"
 
 namespace perfkit {
@@ -44,7 +46,7 @@ class LiveWalker;
 struct StackFrame;  // unwinder.h has both
 enum class StackEnd : uint8_t;
 
-// A sample every so many events; of clocks, every so many nanoseconds.
+// Sample every `events` events; for clock events, every `events` nanoseconds, at least 10,000: the kernel's own floor.
 struct Period {
   uint64_t events = 1;
 };
@@ -99,7 +101,9 @@ struct BranchFilter {
 // An event that is sampled.
 struct SampledEvent {
   EventSpec event;
-  SampleRate rate = Period{1};
+  // Without one: each time that it happens for what the kernel counts in its code (faults, switches, tracepoints,
+  // breakpoints); 1000 times a second, or kernel.perf_event_max_sample_rate, for clocks and hardware events.
+  std::optional<SampleRate> rate{};
   // Counted with it, as one group: each sample holds their values (Sample::read), the event's own first.
   std::vector<EventSpec> followers{};
   // Of a tracepoint: which of its events pass, by its fields: "prev_pid == 0 && prev_comm ~ kworker*". The kernel drops
@@ -116,8 +120,9 @@ struct SamplerOptions {
   CallStack stack{};
   std::optional<BranchFilter> branches{};
   // Further fields that samples shall have, as SampleBits: kSampleAddr, kSampleCpu, kSampleWeight, kSampleDataSrc,
-  // kSamplePhysAddr, kSampleDataPageSize, kSampleCodePageSize, … IDENTIFIER, IP, TID and TIME are always there, PERIOD
-  // with a Frequency, RAW with tracepoints.
+  // kSamplePhysAddr, kSampleDataPageSize, kSampleCodePageSize, kSampleRegsUser (of the thread in user space) and
+  // kSampleRegsIntr (of the code that was sampled, the kernel's too), … IDENTIFIER, IP, TID and TIME are always there,
+  // PERIOD with a Frequency, RAW with tracepoints.
   uint64_t fields = 0;
   // User space only, even where more is permitted. Single events: the modifiers ":u" and ":k".
   bool user_only = false;
@@ -137,7 +142,7 @@ struct SamplerOptions {
   size_t ring_bytes = 512 << 10;
   // No more than this for all rings together: they shrink until it holds.
   size_t memory_bytes = 64 << 20;
-  // poll_fd() wakes when a ring holds this; 0: a quarter of the ring.
+  // poll_fd() wakes when a ring holds this, at most half of the ring; 0: a quarter of it.
   uint32_t watermark_bytes = 0;
   // What sampling may cost, in CPUs: 0.01 is a hundredth of one. 0: whatever it costs, and nothing of what follows. Of
   // each 100 ms or more between two calls of Drain, the cost is the CPU time of Drain, visitors included, and what the
@@ -157,6 +162,9 @@ struct SamplerRecord : RawRecord {
   uint32_t event = kNoEvent;  // samples: which of SamplerOptions::events
   bool synthesized = false;   // not of the kernel: what was there when the sampler started
   bool full_stack = false;    // a sample beside the event's own ones, for its stack alone: FullDumps
+  // A sample that the kernel has prepared for another sampler of the same software event on this thread (of this
+  // process, or perf's): its id, time, stack and registers are by that one's options.
+  bool foreign = false;
 };
 
 // Who had called, when a thread was sampled: with CallStack::Live. A view, as long-lived as its record.
@@ -183,95 +191,6 @@ struct LiveStack {
   Words marks;  // 2 bits a frame: see live_stack.cc
 };
 
-// Where each sample's stack went, with CallStack::Live: accounted() is the event's delivered + duplicates + lost +
-// paused + malformed.
-struct StackBooks {
-  uint64_t delivered = 0;   // LiveStacks that a visitor was given
-  uint64_t duplicates = 0;  // as those of samples
-  uint64_t stale = 0;       // the thread had blocked SIGTRAP, or was in the handler, and had gone on since the sample
-  uint64_t budget = 0;      // the last walk took so long that this one would have slowed the thread down too much
-  uint64_t no_ring = 0;     // there were more threads at once than rings (SamplerOptions::memory_bytes)
-  uint64_t ring_full = 0;   // Drain came too late
-  uint64_t paused = 0;      // between Pause and Resume
-  uint64_t given_up = 0;    // while SamplerOptions::cpu_budget was too small for any
-  // The kernel sent no signal of its own for it, or has not yet: samples during one call of the kernel or in one
-  // interrupt (which came late), and all while the thread has SIGTRAP blocked, share one. So do several events at once;
-  // and a thread that ends gets none.
-  uint64_t unsignalled = 0;
-
-  uint64_t skipped() const { return stale + budget + no_ring + ring_full + paused + given_up + unsignalled; }
-  uint64_t accounted() const { return delivered + duplicates + skipped(); }
-};
-
-// The books of one event, over all threads and CPUs. What a kernel filter drops is in none of them.
-struct EventBooks {
-  uint64_t counted = 0;     // the kernel's own count: events, or nanoseconds of a clock
-  uint64_t delivered = 0;   // samples that a visitor was given
-  uint64_t duplicates = 0;  // dropped here: the kernel had two events for a thread that was born while being attached
-  uint64_t lost = 0;        // the kernel had no room
-  uint64_t paused = 0;      // between Pause and Resume
-  uint64_t malformed = 0;   // samples that were not of the layout
-  uint64_t throttled = 0;   // times that the kernel stopped the event because it came too often
-  // What the samples delivered stand for: each its period, in events, or in nanoseconds of a clock. 0 of events at a
-  // Frequency, other than clocks: their samples say it themselves (Sample::period).
-  uint64_t represented = 0;
-  // Of clocks: the time that no sample stands for.
-  uint64_t unsampled_ns = 0;
-  StackBooks stacks;  // with CallStack::Live
-
-  uint64_t accounted() const { return delivered + duplicates + lost + paused + malformed; }
-};
-
-// A time in which records were lost: in ring `ring`, `lost` of them, between these times. Rings of samples have the
-// first numbers, up to Sampler::rings(); those of the side band follow.
-struct LossInterval {
-  uint64_t from_ns = 0, to_ns = 0;
-  uint64_t lost = 0;
-  uint32_t ring = 0;
-};
-
-// What a sampler gave up, or took back, to keep its cost (SamplerOptions::cpu_budget).
-struct SamplerDecision {
-  enum class What : uint8_t {
-    kStackBytes,  // how much of the stack a sample has: bytes of a dump, or calls of a chain
-    kStack,       // whether it has any
-    kSamples,     // how many times fewer samples there are than was asked for
-  };
-  enum class Why : uint8_t {
-    kCost,  // above the budget
-    kLoss,  // samples were lost in one window after the other
-    kRoom,  // far below it for a while
-  };
-  What what = What::kSamples;
-  Why why = Why::kCost;
-  uint64_t from = 0, to = 0;        // bytes, calls, or times
-  double cost = 0;                  // in CPUs, in the window before
-  uint64_t from_ns = 0, to_ns = 0;  // when it was made, by clock_id: in between no event was counted
-};
-
-struct SamplerStats {
-  std::vector<EventBooks> events;    // as in SamplerOptions::events
-  std::vector<EventBooks> full;      // the same of the samples that are taken beside them; empty without FullDumps
-  std::vector<LossInterval> losses;  // the latest 256
-  uint64_t losses_forgotten = 0;     // intervals before those
-  // Kernels before 6.0 do not count losses by event: `lost` is what LOST records say, and more may be missing.
-  bool lost_is_lower_bound = false;
-  // Losses while a ring was full and losses while paused could not be told apart: they are in `lost`.
-  bool paused_is_lower_bound = false;
-  uint64_t side_band_lost = 0;     // records other than samples: what is mapped, or who runs, is not fully known
-  uint64_t malformed_bytes = 0;    // bytes in rings that were no records
-  uint64_t overwritten_bytes = 0;  // RingMode::kOverwrite: written, and overwritten before a snapshot
-  uint64_t late = 0;               // delivered after a record of a later time, from another ring
-  uint64_t threads_missed = 0;     // Rings::kPerThread: times that newcomers could not be given rings
-  // What Drain, upkeep and walks of live stacks have taken of this process's CPU time. A thread's first walk of more
-  // than 50 us is not in it, for it may have waited for its CPU; those after it are measured.
-  uint64_t own_cpu_ns = 0;
-  uint64_t kernel_cpu_ns = 0;  // about what the kernel has taken to write samples: so much for each, as measured
-  std::vector<SamplerDecision> decisions;  // the latest 256
-  uint64_t decisions_forgotten = 0;        // those before
-  uint64_t decisions_refused = 0;          // could not be carried out: for want of descriptors, say
-};
-
 // Samples of a target, in rings. For one thread at a time, any thread. Moves, never copies.
 //
 // Nothing runs in the background: rings fill until Drain empties them. After fork() the child's copy holds nothing,
@@ -292,19 +211,23 @@ class Sampler {
   ~Sampler();
 
   // Start and Stop switch the events (about 1 us each and event); Start also attaches threads that were born since
-  // Open. A stopped event still costs its thread a little at each switch: destroy the sampler to pay nothing.
+  // Open. If Start fails, all events are off; Stop goes on with the others. A stopped event still costs its thread a little at each switch: destroy the sampler to pay nothing.
   absl::Status Start();
   absl::Status Stop();
   // Pause and Resume gate the rings alone: cheap enough for each iteration of a loop. Events go on counting, and what
   // they would have written is `paused` in the books. SWITCH records are not written either; the side band goes on.
   absl::Status Pause();
   absl::Status Resume();
-  // From now on; threads that were born since Start follow at the next Drain. A Period for an event that was opened
-  // with a Period, a Frequency for a Frequency.
+  // Changes how often an event is sampled: at once, or, where threads inherit the events (Target::AllThreads and
+  // Target::Process with Rings::kPerCpu), for all threads together at the next Drain. Samples that are in the rings keep
+  // their weight (EventBooks::represented). Takes a Period for an event that was opened with a Period, a Frequency for a
+  // Frequency. On an error the event goes on at its old rate. Errors: InvalidArgument if the rate is 0, of the other
+  // kind, a period of 2^63 or more, or a frequency above kernel.perf_event_max_sample_rate.
   absl::Status SetRate(size_t event, SampleRate rate);
 
   // Of CallStack::UserDump: how much of the stack is copied, from a call of Drain on that comes while the sampler runs.
-  // It opens all events anew, as a decision does (cpu_budget), and takes back what was given up. InvalidArgument for
+  // It opens all events anew, as a decision does (cpu_budget), and takes back what was given up. If they cannot be
+  // opened, sampling goes on as it was, SamplerStats::decisions_refused counts it, and the next Drain tries again. InvalidArgument for
   // what UserDump would not take; FailedPrecondition when there are no dumps, or rings overwrite.
   absl::Status SetStackBytes(uint32_t bytes);
 
@@ -314,12 +237,17 @@ class Sampler {
 
   // Calls visit with the records of all rings in order of time, and gives their room back. While samples are being
   // taken, the youngest 50 us stay in the rings if there are several of them, so that none is overtaken. Returns how
-  // many were given. Views die when visit returns. The visitor must not use the sampler, except layout().
-  size_t Drain(absl::FunctionRef<void(const SamplerRecord&)> visit);
+  // many were given. Views die when visit returns. The visitor must not use the sampler, except layout(). If it throws
+  // (not with PERFKIT_NO_EXCEPTIONS), the record that it was given counts as delivered, and the others are for the next
+  // Drain.
+  // `max_records` bounds what one call reads, so that a caller gets back to other work; what is left, and upkeep (new
+  // threads, cpu_budget, new rates), is for a call that reads less than that. Snapshots are delivered as a whole.
+  size_t Drain(absl::FunctionRef<void(const SamplerRecord&)> visit, size_t max_records = SIZE_MAX);
 
   // RingMode::kOverwrite: a second ring takes over, and what the first one holds is for the next Drain, newest first,
-  // at leisure, behind what the side band has told until then. Nothing falls between the two; where other threads are sampled both write for some microseconds: what
-  // happens from from_ns to to_ns (by SamplerOptions::clock_id) is in both. FailedPrecondition when not started.
+  // at leisure, after what the side band has told until then. Nothing falls between the two; where other threads are
+  // sampled both write for some microseconds: what happens from from_ns to to_ns (by SamplerOptions::clock_id) is in
+  // both. FailedPrecondition when not started.
   struct Takeover {
     uint64_t from_ns = 0, to_ns = 0;
   };

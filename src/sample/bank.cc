@@ -25,7 +25,8 @@ absl::Status Bank::AddRing(const Plan& plan, pid_t tid, int cpu, size_t bytes) {
   open::OpenRequest anchor = plan.AnchorRequest();
   const uint32_t wanted = samples ? plan.options().watermark_bytes : 0;
   const size_t usual = samples && plan.live() ? std::min(bytes / 4, StackRings::kWatermarkBytes) : bytes / 4;
-  const size_t watermark = wanted != 0 ? std::min<size_t>(wanted, bytes) : usual;
+  // The kernel wakes when more than the watermark has been written: one of the ring's size is never reached.
+  const size_t watermark = wanted != 0 ? std::min<size_t>(wanted, bytes / 2) : usual;
   anchor.attr.wakeup_events_or_watermark = static_cast<uint32_t>(watermark);
   anchor.cpu = cpu;
   // Of the main thread: whoever polls may be another tomorrow, and the owner must not end before.
@@ -94,29 +95,32 @@ absl::Status Bank::AttachTo(const Plan& plan, const Effort& effort, pid_t tid, c
   return absl::OkStatus();
 }
 
-absl::Status Bank::SwitchThose(bool on, bool carriers) const {
-  for (const Leaf& leaf : leaves) {
+absl::Status Bank::SwitchThose(bool on, bool carriers) {
+  absl::Status first;
+  for (Leaf& leaf : leaves) {
     if ((leaf.event == Leaf::kCarrier) != carriers) continue;
-    if (absl::Status status = leaf.Switch(on ? sys::kIocEnable : sys::kIocDisable); !status.ok()) return status;
+    const absl::Status status = leaf.Switch(on ? sys::kIocEnable : sys::kIocDisable);
+    leaf.stuck = on && !status.ok();
+    first.Update(status);
   }
-  return absl::OkStatus();
+  return first;
 }
 
-absl::Status Bank::SwitchEvents(bool on, bool inherited) const {
-  for (int pass = 0; pass < (inherited ? 2 : 1); ++pass) {
-    if (absl::Status status = SwitchThose(on, false); !status.ok()) return status;
-  }
-  return absl::OkStatus();
+absl::Status Bank::SwitchEvents(bool on, bool inherited) {
+  absl::Status first;
+  for (int pass = 0; pass < (inherited ? 2 : 1); ++pass) first.Update(SwitchThose(on, false));
+  return first;
 }
 
 // A thread that is born of one that had inherited its events, while these are being switched, takes the old state over
 // and may not be on the kernel's list yet: the second pass finds it there.
-absl::Status Bank::SwitchAll(bool on, bool inherited) const {
+absl::Status Bank::SwitchAll(bool on, bool inherited) {
+  absl::Status first;
   for (int pass = 0; pass < (inherited ? 2 : 1); ++pass) {
-    if (absl::Status status = SwitchThose(on, on); !status.ok()) return status;
-    if (absl::Status status = SwitchThose(on, !on); !status.ok()) return status;
+    first.Update(SwitchThose(on, on));
+    first.Update(SwitchThose(on, !on));
   }
-  return absl::OkStatus();
+  return first;
 }
 
 absl::Status Bank::Pause(bool pause) const {

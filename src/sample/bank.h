@@ -26,7 +26,8 @@ struct RingSlot {
   open::OutputRing ring;
   pid_t tid = kShared;  // whose alone it is; kShared: of all threads that are attached
   int cpu = -1;
-  uint64_t last_time_ns = 0;  // of the records read so far
+  uint64_t last_time_ns = 0;      // of the records read so far
+  uint64_t previous_time_ns = 0;  // of the one before the last
   // The last sample of each event, where duplicates are expected.
   struct Last {
     uint64_t time_ns = 0;
@@ -59,8 +60,9 @@ class Bank {
 
   // All events on or off: SWITCH records are on before, and off after the others. `inherited`: threads may be born
   // meanwhile.
-  absl::Status SwitchAll(bool on, bool inherited) const;
-  absl::Status SwitchEvents(bool on, bool inherited) const;
+  // An event that cannot be switched does not keep the others from it: the first error is returned.
+  absl::Status SwitchAll(bool on, bool inherited);
+  absl::Status SwitchEvents(bool on, bool inherited);
   absl::Status Pause(bool pause) const;
   bool IsNearlyFull(size_t largest_record) const;
 
@@ -73,7 +75,7 @@ class Bank {
  private:
   absl::Status AttachCarrier(const Plan& plan, open::OpenRequest request, pid_t tid, const RingSlot& slot);
   absl::Status AttachTo(const Plan& plan, const Effort& effort, pid_t tid, const RingSlot& slot, bool carriers);
-  absl::Status SwitchThose(bool on, bool carriers) const;
+  absl::Status SwitchThose(bool on, bool carriers);
 
   Role role_;
 };

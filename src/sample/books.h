@@ -41,11 +41,12 @@ class Books {
 
   // Further books that have no event.
   uint64_t side_band_lost = 0;
-  uint64_t unknown = 0;  // samples with an id that nobody has
+  uint64_t unattributed = 0;
   uint64_t late = 0, malformed_bytes = 0, overwritten_bytes = 0, own_cpu_ns = 0, kernel_cpu_ns = 0;
   uint64_t told_lost = 0;  // by LOST records: at once, though not all
   uint64_t decisions_refused = 0;
-  bool paused_is_lower_bound = false;
+  bool paused_is_lower_bound = false, lost_is_lower_bound = false;
+  bool unsettled = false;  // the losses of some event could not be read the last time
 
  private:
   static constexpr uint64_t kLosses = 256;

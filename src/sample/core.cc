@@ -241,21 +241,32 @@ absl::Status Core::Poll(const RingSlot& slot) {
 }
 
 void Core::Index() {
-  ids_.Clear();
-  writers_.clear();
-  ForEachLeaf([this](const Leaf& leaf) {
+  const IdTable ids_before = std::exchange(ids_, {});
+  const std::vector<Writer> before = std::exchange(writers_, {});
+  ForEachLeaf([&](const Leaf& leaf) {
+    Writer writer{.event = leaf.event, .tid = leaf.tid, .id = leaf.id, .weight = {}};
+    if (const uint32_t at = ids_before.Find(leaf.id); at != IdTable::kNone) {
+      writer = before[at];
+    } else if (leaf.event != Leaf::kCarrier) {
+      writer.rate = plan_.KernelRate(leaf.event, effort_);
+      writer.weight = SampleWeight(plan_.Represents(leaf.event, effort_));
+    }
     ids_.Add(leaf.id, static_cast<uint32_t>(writers_.size()));
-    writers_.push_back(
-        {leaf.event, leaf.tid, leaf.event == Leaf::kCarrier ? 0 : plan_.Represents(leaf.event, effort_), leaf.id});
+    writers_.push_back(std::move(writer));
   });
   for (const Retired& retired : retired_) {
     ids_.Add(retired.id, static_cast<uint32_t>(writers_.size()));
     writers_.push_back(retired.writer);
   }
   stand_in_ = IdTable::kNone;
+  bool several = false;
   for (uint32_t i = 0; i < writers_.size() - retired_.size(); ++i) {
-    if (writers_[i].event != Leaf::kCarrier && plan_.events()[writers_[i].event].shares_samples) stand_in_ = i;
+    const uint32_t event = writers_[i].event;
+    if (event == Leaf::kCarrier || !plan_.events()[event].shares_samples) continue;
+    several = several || (stand_in_ != IdTable::kNone && writers_[stand_in_].event != event);
+    stand_in_ = i;
   }
+  if (several) stand_in_ = IdTable::kNone;
   merge_ = ring::TimeMerge();
   // The side band comes first, so that of equal times it is given out first. What is overwritten is not merged.
   for (const std::unique_ptr<RingSlot>& slot : side_.rings) merge_.Add(slot->ring.reader());

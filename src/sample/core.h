@@ -16,6 +16,7 @@
 #include "src/sample/ladder.h"
 #include "src/sample/plan.h"
 #include "src/sample/roster.h"
+#include "src/sample/sample_weight.h"
 #include "src/sample/stack_taker.h"
 #include "src/sys/fork_registry.h"
 
@@ -38,7 +39,7 @@ class Core {
   absl::Status Resume();
   absl::Status SetRate(size_t event, SampleRate rate);
   absl::Status SetStackBytes(uint32_t bytes);
-  size_t Drain(Visit visit);
+  size_t Drain(Visit visit, size_t max_records);
   absl::StatusOr<Sampler::Takeover> Snapshot();
   SamplerStats Stats();
 
@@ -54,8 +55,9 @@ class Core {
   struct Writer {
     uint32_t event = Leaf::kCarrier;
     pid_t tid = 0;
-    uint64_t represents = 0;  // each of its samples
     uint64_t id = 0;
+    uint64_t rate = 0;    // in force: a period, or a frequency in Hz
+    SampleWeight weight;  // what each of its samples represents
   };
   struct Retired {
     uint64_t id = 0;
@@ -85,13 +87,23 @@ class Core {
   void Index();
 
   absl::Status CheckHere() const;
-  absl::Status ApplyRates();
+  // Brings all events to the rates of the plan. `on`: the bank's events are switched on.
+  absl::Status ApplyRates(bool on);
+  absl::Status ApplyRate(Leaf& leaf, bool on);
+  absl::Status OpenAtNewRates();
+  bool HasRecords();
+  // What each sample of `leaf` represents.
+  uint64_t WeightNow(const Leaf& leaf) const;
+  void ForgetWeights(uint64_t drained_ns);
 
-  void DeliverState(Visit visit);
-  void DrainUntil(uint64_t horizon_ns, Visit visit);
-  void DrainOne(Visit visit);
+  // These return false if max_records was reached before the end.
+  bool DeliverState(Visit visit, size_t max_records);
+  bool DrainUntil(uint64_t horizon_ns, Visit visit, size_t max_records = SIZE_MAX);
   RingSlot& SlotOf(size_t ring);
-  void DrainMany(uint64_t horizon_ns, Visit visit);
+  // These return how many records were read.
+  uint64_t DrainOne(Visit visit, size_t max_records);
+  uint64_t DrainMany(uint64_t horizon_ns, Visit visit, size_t max_records = SIZE_MAX);
+  size_t EndDrain(uint64_t begun_cpu_ns);
   void DrainOverwritten(Visit visit);
   void DrainBackwards(Bank& bank, Visit visit);
   template <class Each>
@@ -118,7 +130,10 @@ class Core {
   void RetireEnded();
   void ForgetTasks();
   void TakeLoss(const RawRecord& raw, const RingSlot& slot, uint64_t time_ns);
-  uint32_t WriterOf(const RawRecord& sample) const;
+  // IdTable::kNone: nobody of ours. `foreign`: it was prepared for another sampler's event.
+  uint32_t WriterOf(const RawRecord& sample, bool& foreign) const;
+  uint32_t ForeignWriterOf(const RawRecord& sample) const;
+  std::optional<uint64_t> TimeOf(const RawRecord& raw) const;
   bool Counts(const RawRecord& raw, const Writer& writer);
   bool CountsOnce(const RawRecord& sample, const Writer& writer, RingSlot& slot, uint64_t time_ns);
   void DropHungUp();
@@ -126,19 +141,26 @@ class Core {
   // Puts what was lost since the last time into the books.
   void SettleLosses(uint64_t EventBooks::*into);
   void SettleLeaf(Leaf& leaf, uint64_t EventBooks::*into);
+  // What has been lost since the last time counts as this.
+  uint64_t EventBooks::*LossesNow() const;
   // Of an event that is to be closed: what it counted stays in the books.
   void CloseBooks(Leaf& leaf);
+  // Returns false if the count is only what was last known.
+  bool AddCount(Leaf& leaf, EventBooks& event) const;
   void SettleBeforeDrain();
   void SettleAtEnd();
 
   // Behind each drain: is it too dear?
   void Guard(Visit visit);
   void AdoptStack(Visit visit);
+  void AdoptRates(Visit visit);
+  void SwitchOnStuck();
   void BeginWindow();
   void AddKernelCost();
   void CarryOut(SamplerDecision& decision, Visit visit);
   bool NeedsAnew(const Effort& effort) const;
   absl::Status Change(const Effort& effort, SamplerDecision& decision, Visit visit);
+  absl::Status ChangeRates(const Effort& effort);
   absl::Status OpenAnew(const Effort& effort);
   void TakeOver(const Effort& effort);
 
@@ -159,7 +181,9 @@ class Core {
   Bank side_{Bank::Role::kSideBand};
   IdTable ids_;
   std::vector<Writer> writers_;
-  uint32_t stand_in_ = IdTable::kNone;  // of samples under an id that is not ours: who has written them
+  // Who has written samples under an id that is not ours, if only one event can have.
+  uint32_t stand_in_ = IdTable::kNone;
+  uint64_t latest_ns_ = UINT64_MAX;  // no record of this drain can be later
   Roster roster_;                       // whose events are whose own
   Roster side_roster_;                  // whose side band: events are opened anew now and then, the side band is not
   Books books_;
@@ -182,6 +206,7 @@ class Core {
   std::vector<pid_t> ended_;   // in the one before
   uint64_t threads_missed_ = 0;
   std::vector<std::byte> state_;  // at the start, as records that are still to be delivered
+  size_t state_given_ = 0;        // bytes of them that have been
   uint64_t snapshot_ns_ = 0;      // when spare_ was taken over from, and is to be drained; 0: it is not
   size_t given_ = 0;              // records that the drain under way has handed out
   bool running_ = false;

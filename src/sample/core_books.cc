@@ -18,22 +18,37 @@ std::vector<SamplerDecision> Books::Decisions() const {
   return decisions;
 }
 
+// Events that are about to take over have lost nothing yet.
+uint64_t Core::WeightNow(const Leaf& leaf) const {
+  const uint32_t at = ids_.Find(leaf.id);
+  return at != IdTable::kNone ? writers_[at].weight.now() : 0;
+}
+
 // Kernels that do not count losses by event leave it to LOST records (TakeLoss).
 void Core::SettleLeaf(Leaf& leaf, uint64_t EventBooks::*into) {
   const std::optional<LeafCount> now = leaf.Read(plan_.layout());
-  if (!now) return;
+  if (!now) {
+    books_.unsettled = true;
+    return;
+  }
   const uint64_t lost = now->lost - std::exchange(leaf.lost_settled, now->lost);
   if (leaf.event == Leaf::kCarrier) {
     books_.side_band_lost += lost;
   } else {
     books_.event(leaf.event).*into += lost;
     if (taker_ != nullptr && effort_.stack == 0) books_.event(leaf.event).stacks.given_up += lost;
-    books_.Missed(leaf.event, lost * plan_.ClockPeriodNs(leaf.event, effort_));
+    if (plan_.events()[leaf.event].clock) books_.Missed(leaf.event, lost * WeightNow(leaf));
   }
+}
+
+uint64_t EventBooks::*Core::LossesNow() const {
+  const bool paused = paused_ || (paused_since_ && !full_since_);
+  return paused ? &EventBooks::paused : &EventBooks::lost;
 }
 
 void Core::SettleLosses(uint64_t EventBooks::*into) {
   if (plan_.counts_lost()) {
+    books_.unsettled = false;
     ForEachLeaf([&](Leaf& leaf) { SettleLeaf(leaf, into); });
   }
   full_since_ = false;
@@ -43,7 +58,15 @@ void Core::SettleLosses(uint64_t EventBooks::*into) {
 void Core::CloseBooks(Leaf& leaf) {
   if (plan_.counts_lost()) SettleLeaf(leaf, paused_since_ ? &EventBooks::paused : &EventBooks::lost);
   if (leaf.event == Leaf::kCarrier) return;
-  if (const auto last = leaf.Read(plan_.layout())) books_.event(leaf.event).counted += last->value;
+  if (!AddCount(leaf, books_.event(leaf.event))) books_.lost_is_lower_bound = true;
+}
+
+// What was last known is less than the count, at most by what has happened since.
+bool Core::AddCount(Leaf& leaf, EventBooks& event) const {
+  const bool is_read = leaf.Read(plan_.layout()).has_value();
+  event.counted += leaf.known.value;
+  event.counted_is_lower_bound |= !is_read;
+  return is_read;
 }
 
 // A drain empties the rings, so that they are as full now as they have been since the last one. While paused they are
@@ -67,9 +90,11 @@ SamplerStats Core::Stats() {
   if (gone_) return stats;
   SettleAtEnd();
   stats.events = books_.events();
-  ForEachLeaf([&](const Leaf& leaf) {
+  stats.lost_is_lower_bound = !plan_.counts_lost() || books_.lost_is_lower_bound || books_.unsettled;
+  ForEachLeaf([&](Leaf& leaf) {
+    stats.events_stuck += leaf.stuck ? 1 : 0;
     if (leaf.event == Leaf::kCarrier) return;
-    if (const auto now = leaf.Read(plan_.layout())) stats.events[leaf.event].counted += now->value;
+    if (!AddCount(leaf, stats.events[leaf.event])) stats.lost_is_lower_bound = true;
   });
   for (size_t i = 0; i < stats.events.size(); ++i) {
     EventBooks& event = stats.events[i];
@@ -82,12 +107,12 @@ SamplerStats Core::Stats() {
   stats.events.erase(asked, stats.events.end());
   stats.losses = books_.Losses();
   stats.losses_forgotten = books_.losses_forgotten();
-  stats.lost_is_lower_bound = !plan_.counts_lost();
   stats.paused_is_lower_bound = books_.paused_is_lower_bound;
   stats.side_band_lost = books_.side_band_lost;
   stats.malformed_bytes = books_.malformed_bytes;
   stats.overwritten_bytes = books_.overwritten_bytes;
   stats.late = books_.late;
+  stats.unattributed = books_.unattributed;
   stats.threads_missed = threads_missed_;
   AddKernelCost();
   stats.own_cpu_ns = books_.own_cpu_ns;

@@ -1,6 +1,7 @@
 // Starts, stops, pauses; changes rates while running.
 #include <errno.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -22,11 +23,17 @@ absl::Status Core::Start() {
   running_ = true;
   if (taker_ != nullptr) (void)taker_->Maintain();  // what it does not know ends walks, which say so
   const uint64_t begun = Now(plan_.options().clock_id);
-  for (const Bank* const bank : {&side_, &bank_}) {
-    if (absl::Status status = bank->SwitchAll(true, plan_.target().inherit); !status.ok()) return status;
+  for (Bank* const bank : {&side_, &bank_}) {
+    const absl::Status status = bank->SwitchAll(true, plan_.target().inherit);
+    if (status.ok()) continue;
+    (void)Stop();  // half of the events would say half of what happens
+    return status;
   }
   BeginWindow();
-  if (plan_.options().side_band) state_ = SynthesizeState(plan_, begun);
+  if (plan_.options().side_band) {
+    state_ = SynthesizeState(plan_, begun);
+    state_given_ = 0;
+  }
   return absl::OkStatus();
 }
 
@@ -64,37 +71,74 @@ absl::Status Core::Resume() {
 absl::Status Core::SetRate(size_t event, SampleRate rate) {
   if (absl::Status here = CheckHere(); !here.ok()) return here;
   if (event >= plan_.asked()) return absl::InvalidArgumentError("there is no event of that number");
-  const bool same_kind = rate.index() == plan_.events()[event].rate.index();
-  const uint64_t value =
-      std::holds_alternative<Period>(rate) ? std::get<Period>(rate).events : std::get<Frequency>(rate).hz;
-  if (!same_kind || value == 0) {
-    return absl::InvalidArgumentError(
-        "an event that was opened with a period takes another period, one with a frequency another frequency, and "
-        "neither may be 0");
-  }
+  if (absl::Status valid = plan_.CheckNewRate(event, rate); !valid.ok()) return valid;
+  const SampleRate before = plan_.events()[event].rate;
   plan_.SetRate(event, rate);
-  anew_due_ = plan_.inherits();  // PERF_EVENT_IOC_PERIOD leaves out those who have inherited the event
-  return ApplyRates();
+  // PERF_EVENT_IOC_PERIOD leaves out threads that have inherited the event, and their samples have the same id: all
+  // change at once, when events are opened anew.
+  if (plan_.inherits()) {
+    if (running_ || HasRecords()) {
+      anew_due_ = true;  // records that are in the rings need what is known of the events that wrote them
+      return absl::OkStatus();
+    }
+    absl::Status status = OpenAtNewRates();
+    if (!status.ok()) plan_.SetRate(event, before);
+    return status;
+  }
+  absl::Status status = ApplyRates(running_);
+  if (status.ok()) return status;
+  plan_.SetRate(event, before);
+  (void)ApplyRates(running_);  // an event that cannot be changed back keeps the weight that is true of it
+  return status;
 }
 
-// The kernel turns the frequency of a clock into a period when it is opened, and takes only periods from then on
-// (perf_swevent_init_hrtimer).
-absl::Status Core::ApplyRates() {
+bool Core::HasRecords() {
+  bool any = false;
+  ForEachSlot([&](const RingSlot& slot) { any = any || slot.ring.reader().has_records(); });
+  return any;
+}
+
+// While all events are switched off.
+absl::Status Core::OpenAtNewRates() {
+  if (absl::Status status = OpenAnew(effort_); !status.ok()) return status;
+  TakeOver(effort_);
+  return absl::OkStatus();
+}
+
+absl::Status Core::ApplyRates(bool on) {
   absl::Status failed;
-  ForEachLeaf([&](const Leaf& leaf) {
-    if (leaf.event == Leaf::kCarrier) return;
-    Writer& writer = writers_[ids_.Find(leaf.id)];
-    const uint64_t clock_period = plan_.ClockPeriodNs(leaf.event, effort_);
-    const uint64_t value = clock_period != 0 ? clock_period : plan_.RateNow(leaf.event, effort_);
-    if (sys::kernel().ioctl(leaf.fd.get(), sys::kIocPeriod, reinterpret_cast<unsigned long>(&value)) == 0) {
-      writer.represents = plan_.Represents(leaf.event, effort_);
-    } else {
-      failed =
-          sys::PerfError(sys::PerfCall::kIoctl, errno,
-                         absl::StrFormat("changing the rate of event '%s'", plan_.events()[leaf.event].config.name));
+  for (Bank* const bank : {&bank_, &spare_}) {
+    for (Leaf& leaf : bank->leaves) {
+      if (leaf.event == Leaf::kCarrier) continue;
+      if (absl::Status status = ApplyRate(leaf, on && bank == &bank_); !status.ok()) failed = status;
     }
-  });
+  }
   return failed;
+}
+
+// Switched off and on again, an event begins a whole period (perf_swevent_add); of a running one the kernel takes a
+// sample or two at once, which stand for less (PERF_EVENT_IOC_PERIOD clears hw.period_left). And no sample is taken
+// while the change is dated.
+absl::Status Core::ApplyRate(Leaf& leaf, bool on) {
+  Writer& writer = writers_[ids_.Find(leaf.id)];
+  const uint64_t rate = plan_.KernelRate(leaf.event, effort_);
+  if (rate == writer.rate) return absl::OkStatus();
+  if (on) {
+    if (absl::Status status = leaf.Switch(sys::kIocDisable); !status.ok()) return status;
+  }
+  // What was lost so far was lost at the old rate.
+  if (plan_.counts_lost() && plan_.events()[leaf.event].clock) SettleLeaf(leaf, LossesNow());
+  absl::Status status;
+  if (sys::kernel().ioctl(leaf.fd.get(), sys::kIocPeriod, reinterpret_cast<unsigned long>(&rate)) == 0) {
+    writer.rate = rate;
+    writer.weight.Change(Now(plan_.options().clock_id), plan_.Represents(leaf.event, effort_));
+  } else {
+    status = sys::PerfError(sys::PerfCall::kIoctl, errno,
+                            absl::StrFormat("changing the rate of event '%s'", plan_.events()[leaf.event].config.name));
+  }
+  if (!on) return status;
+  const absl::Status switched = leaf.Switch(sys::kIocEnable);
+  return status.ok() ? switched : status;
 }
 
 // To send a running event's records elsewhere takes the kernel an RCU grace period, 10 ms here. To switch one event off

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "src/ring/members.h"
 #include "src/sample/core.h"
 #include "src/sys/kernel.h"
@@ -12,6 +13,9 @@ namespace perfkit::sample {
 namespace {
 
 using ring::Is;
+
+// Longer than from the beginning of a drain until it looks at the last ring.
+constexpr uint64_t kDrainNs = 1'000'000'000;
 
 // The record is long enough for it.
 uint32_t TidOf(const RawRecord& raw, const SampleLayout& layout) {
@@ -22,30 +26,41 @@ uint32_t TidOf(const RawRecord& raw, const SampleLayout& layout) {
 
 }  // namespace
 
-size_t Core::Drain(Visit visit) {
+size_t Core::Drain(Visit visit, size_t max_records) {
   if (gone_) return 0;
   const uint64_t begun = Now(CLOCK_THREAD_CPUTIME_ID);
   if (taker_ != nullptr && running_) (void)taker_->Maintain();
   SettleBeforeDrain();
   given_ = 0;
-  if (!state_.empty()) DeliverState(visit);
+  if (!DeliverState(visit, max_records)) return given_;
   const bool writing = running_ && !paused_;
   if (plan_.options().mode != RingMode::kStream) {
     DrainOverwritten(visit);
   } else {
-    DrainUntil(writing ? Horizon() : UINT64_MAX, visit);
+    const uint64_t horizon = writing ? Horizon() : UINT64_MAX;
+    const bool all = DrainUntil(horizon, visit, max_records - given_);
+    if (!all) return EndDrain(begun);  // what is to be done when the rings are empty is left for later
+    ForgetWeights(horizon);
   }
   if (taker_ != nullptr) GiveBackStackRings();
   if (given_ == 0) DropHungUp();
   if (plan_.many_threads() && !plan_.per_cpu_rings()) FollowThreads();
-  books_.own_cpu_ns += Now(CLOCK_THREAD_CPUTIME_ID) - begun;
+  EndDrain(begun);
   Guard(visit);
   return given_;
 }
 
+size_t Core::EndDrain(uint64_t begun_cpu_ns) {
+  books_.own_cpu_ns += Now(CLOCK_THREAD_CPUTIME_ID) - begun_cpu_ns;
+  return given_;
+}
+
 // One ring is in order as it is.
-void Core::DrainUntil(uint64_t horizon_ns, Visit visit) {
-  merge_.size() == 1 && bank_.rings.size() == 1 ? DrainOne(visit) : DrainMany(horizon_ns, visit);
+bool Core::DrainUntil(uint64_t horizon_ns, Visit visit, size_t max_records) {
+  latest_ns_ = Now(plan_.options().clock_id) + kDrainNs;
+  const bool one = merge_.size() == 1 && bank_.rings.size() == 1;
+  const uint64_t records = one ? DrainOne(visit, max_records) : DrainMany(horizon_ns, visit, max_records);
+  return records < max_records;
 }
 
 // As in the merge.
@@ -54,56 +69,85 @@ RingSlot& Core::SlotOf(size_t ring) {
   return ring < side ? *side_.rings[ring] : *bank_.rings[ring - side];
 }
 
-void Core::DeliverState(Visit visit) {
-  LinearReader reader(state_);
-  for (RawRecord raw; reader.Next(raw); ++given_) visit(SamplerRecord{raw, SamplerRecord::kNoEvent, true});
-  state_.clear();
+// The visitor may throw: what it was given is given.
+bool Core::DeliverState(Visit visit, size_t max_records) {
+  for (LinearReader reader(Bytes(state_).subspan(state_given_)); given_ < max_records;) {
+    RawRecord raw;
+    if (!reader.Next(raw)) {
+      state_.clear();
+      state_given_ = 0;
+      return true;
+    }
+    state_given_ += raw.size;
+    ++given_;
+    visit(SamplerRecord{raw, SamplerRecord::kNoEvent, true});
+  }
+  return false;
 }
 
-void Core::DrainOne(Visit visit) {
+// By the reader's own accounting, which has what was dropped even if the visitor throws.
+uint64_t Core::DrainOne(Visit visit, size_t max_records) {
   RingSlot& slot = *bank_.rings.front();
-  const DrainStats stats = slot.ring.reader().Drain([&](const RawRecord& raw) { Deliver(raw, slot, visit); });
-  books_.malformed_bytes += stats.malformed_bytes;
+  RingReader& reader = slot.ring.reader();
+  const absl::Cleanup account = [&, before = reader.stats().malformed_bytes] {
+    books_.malformed_bytes += reader.stats().malformed_bytes - before;
+  };
+  return reader.Drain([&](const RawRecord& raw) { Deliver(raw, slot, visit); }, max_records).records;
 }
 
-void Core::DrainMany(uint64_t horizon_ns, Visit visit) {
+uint64_t Core::DrainMany(uint64_t horizon_ns, Visit visit, size_t max_records) {
   const size_t kernels = side_.rings.size() + bank_.rings.size();  // behind them come the threads' own
   const ring::MergeStats stats = merge_.Drain(
-      horizon_ns, [&](const RawRecord& raw, size_t) { return plan_.layout().TimeOf(raw); },
+      horizon_ns, [&](const RawRecord& raw, size_t) { return TimeOf(raw); },
       [&](const RawRecord& raw, size_t ring) {
         ring < kernels ? Deliver(raw, SlotOf(ring), visit) : DeliverStack(raw, visit);
-      });
+      },
+      max_records);
   books_.malformed_bytes += stats.rings.malformed_bytes;
   books_.late += stats.late;
+  return stats.rings.records;
+}
+
+void Core::ForgetWeights(uint64_t drained_ns) {
+  for (Writer& writer : writers_) writer.weight.Forget(drained_ns);
 }
 
 // The snapshot, and what is still there when all is stopped. The side band comes first, but only as far as the records
 // reach: what is mapped later in the same place must not name them.
 void Core::DrainOverwritten(Visit visit) {
+  latest_ns_ = Now(plan_.options().clock_id) + kDrainNs;
   if (snapshot_ns_ != 0) {
-    DrainMany(std::exchange(snapshot_ns_, 0), visit);
+    DrainMany(snapshot_ns_, visit);
     DrainBackwards(spare_, visit);
+    snapshot_ns_ = 0;  // not before: the visitor may throw
   }
   DrainMany(running_ ? Horizon() : UINT64_MAX, visit);
-  if (!running_) DrainBackwards(bank_, visit);
+  if (running_) return;
+  DrainBackwards(bank_, visit);
+  ForgetWeights(UINT64_MAX);
 }
 
 void Core::DrainBackwards(Bank& bank, Visit visit) {
   for (const std::unique_ptr<RingSlot>& slot : bank.rings) {
-    const DrainStats stats = slot->ring.reader().Drain([&](const RawRecord& raw) { Deliver(raw, *slot, visit); });
-    books_.malformed_bytes += stats.malformed_bytes;
-    books_.overwritten_bytes += stats.overwritten_bytes;
+    RingReader& reader = slot->ring.reader();
+    const absl::Cleanup account = [&, before = reader.stats()] {
+      const DrainStats& now = reader.stats();
+      books_.malformed_bytes += now.malformed_bytes - before.malformed_bytes;
+      books_.overwritten_bytes += now.overwritten_bytes - before.overwritten_bytes;
+      books_.overwritten_bytes += now.skipped_bytes - before.skipped_bytes;  // by a visitor that threw
+    };
+    reader.Drain([&](const RawRecord& raw) { Deliver(raw, *slot, visit); });
   }
 }
 
 void Core::Deliver(const RawRecord& raw, RingSlot& slot, Visit visit) {
-  const uint64_t time = plan_.layout().TimeOf(raw).value_or(slot.last_time_ns);
+  const uint64_t time = TimeOf(raw).value_or(slot.last_time_ns);
+  slot.previous_time_ns = std::exchange(slot.last_time_ns, time);  // before the visitor, which may throw
   if (Is(raw, RecordType::kSample)) [[likely]] {
     DeliverSample(raw, slot, time, visit);
   } else {
     DeliverOther(raw, slot, time, visit);
   }
-  slot.last_time_ns = time;
 }
 
 // Whether the record's thread has `writer`'s events as its own.
@@ -127,12 +171,28 @@ bool Core::CountsOnce(const RawRecord& sample, const Writer& writer, RingSlot& s
   return counts;
 }
 
-// Somebody else who samples the same software event on this thread may have been served first: then his id is on what
-// is in our ring. There only our events write.
-uint32_t Core::WriterOf(const RawRecord& sample) const {
+// Another sampler of the same software event on this thread may have been served first: then what is in our ring has
+// his event's id, time and stack (do_perf_sw_event). Only our events write there; which of them it was, the sample's
+// counts tell.
+uint32_t Core::WriterOf(const RawRecord& sample, bool& foreign) const {
   const std::optional<uint64_t> id = plan_.layout().IdOf(sample);
   const uint32_t found = id ? ids_.Find(*id) : IdTable::kNone;
-  return found != IdTable::kNone ? found : stand_in_;
+  foreign = found == IdTable::kNone;
+  return foreign ? ForeignWriterOf(sample) : found;
+}
+
+uint32_t Core::ForeignWriterOf(const RawRecord& sample) const {
+  if (stand_in_ != IdTable::kNone || !plan_.layout().has(Field::kRead)) return stand_in_;
+  const std::optional<Sample> parsed = Sample::Parse(sample, plan_.layout());
+  const std::optional<ReadValues> values = parsed ? parsed->read() : std::nullopt;
+  if (!values || values->size() == 0) return IdTable::kNone;
+  return ids_.Find((*values)[0].id.value_or(0));
+}
+
+// A record of a time that has not come yet was dated by another sampler's clock: it follows the one before it.
+std::optional<uint64_t> Core::TimeOf(const RawRecord& raw) const {
+  const std::optional<uint64_t> time = plan_.layout().TimeOf(raw);
+  return time && *time <= latest_ns_ ? time : std::nullopt;
 }
 
 SamplerRecord Core::ToPublic(const RawRecord& raw, uint32_t event) const {
@@ -142,9 +202,10 @@ SamplerRecord Core::ToPublic(const RawRecord& raw, uint32_t event) const {
 }
 
 void Core::DeliverSample(const RawRecord& raw, RingSlot& slot, uint64_t time_ns, Visit visit) {
-  const uint32_t found = WriterOf(raw);
+  bool foreign = false;
+  const uint32_t found = WriterOf(raw, foreign);
   if (found == IdTable::kNone) {
-    ++books_.unknown;
+    ++books_.unattributed;
     return;
   }
   const Writer& writer = writers_[found];
@@ -162,9 +223,12 @@ void Core::DeliverSample(const RawRecord& raw, RingSlot& slot, uint64_t time_ns,
     ++books_.event(writer.event).duplicates;
     return;
   }
-  books_.Delivered(writer.event, writer.represents);
+  books_.Delivered(writer.event, writer.weight.At(foreign ? slot.previous_time_ns : time_ns));
+  books_.event(writer.event).foreign += foreign ? 1 : 0;
   ++given_;
-  visit(ToPublic(raw, writer.event));
+  SamplerRecord record = ToPublic(raw, writer.event);
+  record.foreign = foreign;
+  visit(record);
 }
 
 void Core::DeliverOther(const RawRecord& raw, RingSlot& slot, uint64_t time_ns, Visit visit) {
@@ -200,7 +264,7 @@ void Core::TakeLoss(const RawRecord& raw, const RingSlot& slot, uint64_t time_ns
     if (&other == &slot) ring = count;
     ++count;
   });
-  books_.AddLoss({.from_ns = slot.last_time_ns, .to_ns = time_ns, .lost = lost->lost, .ring = ring});
+  books_.AddLoss({.from_ns = slot.previous_time_ns, .to_ns = time_ns, .lost = lost->lost, .ring = ring});
   if (ring < bank_.rings.size()) {
     books_.told_lost += lost->lost;
   } else {
@@ -213,7 +277,7 @@ void Core::TakeLoss(const RawRecord& raw, const RingSlot& slot, uint64_t time_ns
     books_.side_band_lost += lost->lost;
   } else {
     (paused_since_ ? books_.event(event).paused : books_.event(event).lost) += lost->lost;
-    books_.Missed(event, lost->lost * plan_.ClockPeriodNs(event, effort_));
+    if (plan_.events()[event].clock) books_.Missed(event, lost->lost * writers_[found].weight.At(slot.previous_time_ns));
   }
 }
 

@@ -6,6 +6,7 @@
 // switched on. The side band has events of its own, and goes on meanwhile.
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "src/sample/core.h"
 
 namespace perfkit::sample {
@@ -28,13 +29,22 @@ void Core::BeginWindow() {
   window_lost_ = books_.told_lost;
 }
 
+// What cannot be carried out is tried again at the next drain.
+void Core::AdoptRates(Visit visit) {
+  if (!std::exchange(anew_due_, false)) return;
+  SamplerDecision unasked;
+  const absl::Status status = running_ ? Change(effort_, unasked, visit) : OpenAtNewRates();
+  if (status.ok()) return;
+  anew_due_ = true;
+  ++books_.decisions_refused;
+}
+
 void Core::Guard(Visit visit) {
-  if (!running_ || paused_) return;
+  if (paused_) return;
+  if (!running_) return AdoptRates(visit);
+  SwitchOnStuck();
   AdoptStack(visit);
-  if (std::exchange(anew_due_, false)) {
-    SamplerDecision unasked;
-    if (!Change(effort_, unasked, visit).ok()) ++books_.decisions_refused;
-  }
+  AdoptRates(visit);
   if (!ladder_.guards()) return;
   const uint64_t now = Now(CLOCK_MONOTONIC);
   if (now - window_begun_ns_ < Ladder::kWindowNs) return;
@@ -72,21 +82,40 @@ absl::Status Core::Change(const Effort& effort, SamplerDecision& decision, Visit
     if (absl::Status status = OpenAnew(effort); !status.ok()) return status;
   }
   decision.from_ns = Now(plan_.options().clock_id);
-  absl::Status status = bank_.SwitchEvents(false, plan_.inherits());
+  // What cannot be switched off, even at the second try, goes on until it is closed.
+  if (!bank_.SwitchEvents(false, plan_.inherits()).ok()) (void)bank_.SwitchEvents(false, plan_.inherits());
+  absl::Cleanup go_on = [this] {  // if the visitor throws
+    fresh_.clear();
+    (void)bank_.SwitchEvents(true, plan_.inherits());
+  };
   DrainUntil(Now(plan_.options().clock_id), visit);
+  std::move(go_on).Cancel();
   AddKernelCost();
-  const Effort before = effort_;
+  absl::Status status;
   if (anew) {
     TakeOver(effort);
-  } else if (absl::Status rates = (effort_ = effort, ApplyRates()); !rates.ok()) {
-    status = rates;
-    effort_ = before;
-    (void)ApplyRates();  // as far as it goes: what failed is what is reported
+  } else {
+    status = ChangeRates(effort);
   }
   if (taker_ != nullptr && effort_.stack != 0) taker_->Limit(effort_.stack);
-  const absl::Status on = bank_.SwitchEvents(true, plan_.inherits());
+  (void)bank_.SwitchEvents(true, plan_.inherits());  // it is changed: what is stuck is tried again
   decision.to_ns = Now(plan_.options().clock_id);
-  return status.ok() ? on : status;
+  return status;
+}
+
+absl::Status Core::ChangeRates(const Effort& effort) {
+  const Effort before = std::exchange(effort_, effort);
+  absl::Status status = ApplyRates(false);
+  if (status.ok()) return status;
+  effort_ = before;
+  (void)ApplyRates(false);  // an event that cannot be changed back keeps the weight that is true of it
+  return status;
+}
+
+void Core::SwitchOnStuck() {
+  for (Bank* const bank : {&side_, &bank_}) {
+    for (Leaf& leaf : bank->leaves) leaf.stuck = leaf.stuck && !leaf.Switch(sys::kIocEnable).ok();
+  }
 }
 
 // Of all threads that there are: those that had inherited their events get their own. Rings for one thread each are

@@ -16,15 +16,16 @@ absl::Status Core::SetStackBytes(uint32_t bytes) {
 
 // What the ladder had given up was of another length: it begins at the top again.
 void Core::AdoptStack(Visit visit) {
-  const uint32_t wanted = std::exchange(wanted_stack_, 0), before = plan_.options().stack.stack_bytes;
+  const uint32_t wanted = wanted_stack_, before = plan_.options().stack.stack_bytes;
   if (wanted == 0) return;
   SamplerDecision unasked;
   if (plan_.SetStackBytes(wanted).ok() && Change(plan_.FullEffort(), unasked, visit).ok()) {
+    wanted_stack_ = 0;
     ladder_ = Ladder(plan_.options().cpu_budget, plan_.FullEffort(), plan_.LeastStack());
     return BeginWindow();
   }
   ++books_.decisions_refused;
-  (void)plan_.SetStackBytes(before);  // as it was, and so it is right
+  (void)plan_.SetStackBytes(before);  // until the next drain, which tries again
 }
 
 }  // namespace perfkit::sample

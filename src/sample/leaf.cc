@@ -15,6 +15,8 @@
 namespace perfkit::sample {
 namespace {
 
+constexpr int kInterruptions = 16;
+
 absl::Status IoctlError(std::string_view what) { return sys::PerfError(sys::PerfCall::kIoctl, errno, what); }
 
 // Into the ring, and under a number that its records carry.
@@ -113,10 +115,14 @@ absl::StatusOr<Leaf> OpenCarrier(const Plan& plan, open::OpenRequest request, co
 }
 
 // A group's own event comes first.
-std::optional<LeafCount> Leaf::Read(const SampleLayout& layout) const {
+std::optional<LeafCount> Leaf::Read(const SampleLayout& layout) {
   constexpr size_t kMostWords = 256;
   std::array<uint64_t, kMostWords> words;
-  const ssize_t got = sys::Read(fd.get(), words.data(), sizeof(words));
+  ssize_t got = -1;
+  for (int i = 0; i < kInterruptions && got < 0; ++i) {
+    got = sys::Read(fd.get(), words.data(), sizeof(words));
+    if (got < 0 && errno != EINTR) break;
+  }
   if (got <= 0) return std::nullopt;
   uint64_t format = layout.bits().read_format;
   if (event == kCarrier) format &= ~uint64_t{kReadGroup};
@@ -124,7 +130,8 @@ std::optional<LeafCount> Leaf::Read(const SampleLayout& layout) const {
   const std::optional<ReadValues> values = ReadValues::Parse({bytes, static_cast<size_t>(got) / 8}, format);
   if (!values || values->size() == 0) return std::nullopt;
   const ReadValues::Value own = (*values)[0];
-  return LeafCount{own.value, own.lost.value_or(0)};
+  known = {own.value, own.lost.value_or(0)};
+  return known;
 }
 
 absl::Status Leaf::Switch(unsigned long request) const {

@@ -28,9 +28,11 @@ struct Leaf {
   int tid = -1;  // whose it was opened for; those that inherit it write under its id
   bool narrowed = false;
   uint64_t lost_settled = 0;  // of its losses, those that are in the books
+  LeafCount known;            // what the last Read that succeeded said
+  bool stuck = false;         // could not be switched on although it should be
 
-  // Nothing when the kernel does not say.
-  std::optional<LeafCount> Read(const SampleLayout& layout) const;
+  // Tries again when a signal interrupts it. Returns nullopt if the kernel does not say: the event is in error state.
+  std::optional<LeafCount> Read(const SampleLayout& layout);
   absl::Status Switch(unsigned long request) const;
   // In the child of a fork.
   void LetGo() {

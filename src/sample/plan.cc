@@ -13,31 +13,20 @@ namespace perfkit::sample {
 namespace {
 
 // The fields that have options of their own.
-constexpr uint64_t kByOption = kSampleCallchain | kSampleRegsUser | kSampleStackUser | kSampleBranchStack | kSampleRead;
+constexpr uint64_t kByOption = kSampleCallchain | kSampleStackUser | kSampleBranchStack | kSampleRead;
+// More than a machine can lock, and far from where sizes overflow.
+constexpr size_t kLargestRing = size_t{1} << 40;
 // The fields that records other than samples have: in their trailer.
 constexpr uint64_t kTrailer = kSampleIdentifier | kSampleTid | kSampleTime | kSampleId | kSampleStreamId | kSampleCpu;
-// The kernel's own floor for the timers of clocks (perf_swevent_init_hrtimer, perf_swevent_start_hrtimer).
-constexpr uint64_t kShortestClockNs = 10'000;
-constexpr uint64_t kSecondNs = 1'000'000'000;
 
 absl::Status Wrong(std::string text) { return absl::Status(absl::StatusCode::kInvalidArgument, std::move(text)); }
 
 // Fields that only a hardware event fills: of others they would be 0, which is no value.
 constexpr uint64_t kOfHardware = kSampleWeight | kSampleWeightStruct | kSampleDataSrc | kSampleTransaction;
 
-bool IsHardware(const EventConfig& config) {
-  const uint32_t type = config.parts.front().type;
-  return type != sys::kTypeSoftware && type != sys::kTypeTracepoint && type != sys::kTypeBreakpoint;
-}
-
 bool IsClock(const EventConfig& config) {
   const EventConfig::Part& part = config.parts.front();
   return part.type == sys::kTypeSoftware && (part.config == sys::kSwCpuClock || part.config == sys::kSwTaskClock);
-}
-
-uint64_t RateOf(const SampleRate& rate) {
-  const Period* const period = std::get_if<Period>(&rate);
-  return period != nullptr ? period->events : std::get<Frequency>(rate).hz;
 }
 
 uint64_t ReadFormat(bool group, bool lost) {
@@ -58,6 +47,18 @@ bool KernelCountsLost(const sys::Rights& rights) {
   return open::OpenEvent(request, rights).ok();
 }
 
+// Whether the kernel lets samples of inherited events have counts (6.12): by trying.
+bool KernelReadsInherited(const sys::Rights& rights) {
+  open::OpenRequest request;
+  request.attr.type = sys::kTypeSoftware;
+  request.attr.config = sys::kSwDummy;
+  request.attr.sample_type = kSampleRead | kSampleTid;
+  request.attr.read_format = kReadId;
+  request.attr.inherit = request.attr.exclude_kernel = request.attr.disabled = 1;
+  request.asked = "an inherited event whose samples have counts";
+  return open::OpenEvent(request, rights).ok();
+}
+
 }  // namespace
 
 absl::StatusOr<Plan> Plan::Make(const SamplerOptions& options, const Target& target) {
@@ -75,6 +76,7 @@ absl::StatusOr<Plan> Plan::Make(const SamplerOptions& options, const Target& tar
   if (absl::Status status = plan.AddFullDumps(); !status.ok()) return status;
   plan.counts_lost_ = KernelCountsLost(plan.rights_);
   plan.ChooseLayout();
+  if (absl::Status periods = plan.CheckPeriods(); !periods.ok()) return periods;
   return plan;
 }
 
@@ -88,16 +90,17 @@ absl::Status Plan::AddEvent(const SampledEvent& event) {
     if (!follower.ok()) return follower.status();
     planned.followers.push_back(*std::move(follower));
   }
-  planned.rate = event.rate;
   planned.clock = IsClock(planned.config);
+  planned.rate = event.rate ? *event.rate : DefaultRate(planned.config, planned.clock);
   planned.shares_samples = planned.config.parts.front().type == sys::kTypeSoftware && !planned.clock;
   if (absl::Status twice = RefuseTwice(planned); !twice.ok()) return twice;
-  if (RateOf(event.rate) == 0) {
+  if (planned.config.precise != 0 && !IsHardware(planned.config)) {
     return Wrong(
-        absl::StrFormat("event '%s': a rate of 0 would never give a sample. Remedy: Period{1} or more, "
-                        "Frequency{1} or more.",
+        absl::StrFormat("event '%s': how precise its samples are is for hardware events. Remedy: leave out the "
+                        "modifier; a fault's sample is exact as it is.",
                         planned.config.name));
   }
+  if (absl::Status rate = CheckRate(planned.config, planned.rate); !rate.ok()) return rate;
   if (planned.config.kernel_side && (planned.config.exclude_kernel || options_.user_only)) {
     return Wrong(
         absl::StrFormat("event '%s': the kernel raises it in its own code, so that in user space only it would never "
@@ -150,8 +153,15 @@ absl::Status Plan::CheckOptions() const {
   }
   if ((options_.fields & kByOption) != 0) {
     return Wrong(
-        "SamplerOptions::fields: stacks, registers, branches and values of groups have options of their own "
+        "SamplerOptions::fields: stacks, branches and values of groups have options of their own "
         "(stack, branches, followers)");
+  }
+  if ((options_.fields & kSampleAux) != 0) {
+    return Wrong("SamplerOptions::fields: AUX data comes from a trace unit's own ring, which perfkit does not read");
+  }
+  if (options_.ring_bytes > kLargestRing) {
+    return Wrong(absl::StrFormat("SamplerOptions::ring_bytes: %d. Remedy: at most %d.", options_.ring_bytes,
+                                 kLargestRing));
   }
   if (!(options_.cpu_budget >= 0)) return Wrong("SamplerOptions::cpu_budget: a share of a CPU, or 0");
   if (options_.cpu_budget > 0 && options_.mode != RingMode::kStream) {
@@ -169,14 +179,21 @@ void Plan::ChooseLayout() {
     if (event.config.parts.front().type == sys::kTypeTracepoint) type |= kSampleRaw;
     any_followers_ = any_followers_ || !event.followers.empty();
   }
-  if (any_followers_) type |= kSampleRead;
+  if (any_followers_ || ReadsOwnIds()) type |= kSampleRead;
   if (options_.branches) type |= kSampleBranchStack;
-  type |= StackFields();
+  type |= RegisterFields() | StackFields();
   bits_.sample_type = type;
   bits_.read_format = ReadFormat(any_followers_, counts_lost_);
   bits_.branch_sample_type = options_.branches ? options_.branches->bits : 0;
   bits_.sample_id_all = true;
   layout_ = SampleLayout(bits_);
+}
+
+// A software event's sample may have the id of another sampler's event (Core::WriterOf). Where several could have
+// written it, its counts tell: they are read from the event itself (perf_output_read), as are their ids.
+bool Plan::ReadsOwnIds() const {
+  const auto sharing = std::ranges::count_if(events_, [](const PlannedEvent& event) { return event.shares_samples; });
+  return sharing > 1 && (!inherits() || KernelReadsInherited(rights_));
 }
 
 bool Plan::many_threads() const {
@@ -203,6 +220,7 @@ void Plan::FillShared(sys::PerfEventAttr& attr) const {
   attr.sample_type = bits_.sample_type;
   attr.read_format = bits_.read_format;
   attr.sample_regs_user = bits_.regs_user;
+  attr.sample_regs_intr = bits_.regs_intr;
   attr.sample_id_all = 1;
   attr.branch_sample_type = bits_.branch_sample_type;
   attr.disabled = 1;
@@ -291,26 +309,6 @@ open::OpenRequest Plan::SwitchesRequest() const {
 size_t Plan::SideBandBytes(size_t ring_bytes) const {
   constexpr size_t kBytes = 64 << 10;
   return needs_tracking() ? std::min(kBytes, ring_bytes) : 0;
-}
-
-uint64_t Plan::RateNow(size_t event, const Effort& effort) const {
-  const SampleRate& rate = events_[event].rate;
-  if (const Frequency* const frequency = std::get_if<Frequency>(&rate)) {
-    return std::max<uint64_t>(1, frequency->hz / effort.slower);
-  }
-  return std::get<Period>(rate).events * effort.slower;
-}
-
-uint64_t Plan::ClockPeriodNs(size_t event, const Effort& effort) const {
-  if (!events_[event].clock) return 0;
-  const uint64_t now = RateNow(event, effort);
-  const bool frequency = std::holds_alternative<Frequency>(events_[event].rate);
-  return std::max(kShortestClockNs, frequency ? kSecondNs / now : now);
-}
-
-uint64_t Plan::Represents(size_t event, const Effort& effort) const {
-  if (events_[event].clock) return ClockPeriodNs(event, effort);
-  return std::holds_alternative<Period>(events_[event].rate) ? RateNow(event, effort) : 0;
 }
 
 // Samples: their words, chain (127 calls and 4 marks), branches (32, 3 words each), group and raw data; else a MMAP2

@@ -42,6 +42,13 @@ struct PlannedEvent {
   bool full_stack = false;      // taken beside another one, for FullDumps
 };
 
+// Whether the CPU counts it, rather than the kernel's code.
+bool IsHardware(const EventConfig& config);
+// The rate of an event that was asked for without one: SampledEvent::rate.
+SampleRate DefaultRate(const EventConfig& config, bool clock);
+// So many times fewer samples.
+SampleRate Rarer(const SampleRate& rate, uint32_t times);
+
 class Plan {
  public:
   // Resolves events and checks what contradicts itself. Errors: those of ParseEvent, and InvalidArgument.
@@ -89,6 +96,10 @@ class Plan {
 
   // How often event `i` is sampled now: a period, or a frequency in Hz.
   uint64_t RateNow(size_t event, const Effort& effort) const;
+  // The same as the kernel takes it: of a clock always a period.
+  uint64_t KernelRate(size_t event, const Effort& effort) const;
+  // InvalidArgument when the kernel would not take `rate`, or takes it only of an event that is opened anew.
+  absl::Status CheckNewRate(size_t event, const SampleRate& rate) const;
   void SetRate(size_t event, SampleRate rate);
   // Of dumps. When it is refused nothing has changed.
   absl::Status SetStackBytes(uint32_t bytes);
@@ -108,6 +119,10 @@ class Plan {
 
  private:
   absl::Status AddEvent(const SampledEvent& event);
+  absl::Status CheckRate(const EventConfig& config, const SampleRate& rate) const;
+  absl::Status CheckPeriod(size_t event, const Period& period) const;
+  absl::Status CheckPeriods() const;
+  bool SamplesEach(size_t event) const;
   absl::Status RefuseTwice(const PlannedEvent& event) const;
   absl::Status CheckOptions() const;
   absl::Status CheckHardware() const;
@@ -119,7 +134,9 @@ class Plan {
   absl::Status CheckLive() const;
   absl::Status ChooseSignals();
   bool IsOwnThread() const;
+  uint64_t RegisterFields();
   uint64_t StackFields();
+  bool ReadsOwnIds() const;
   void ChooseLayout();
   void FillShared(sys::PerfEventAttr& attr) const;
   void FillInheritance(sys::PerfEventAttr& attr) const;

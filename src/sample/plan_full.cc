@@ -2,27 +2,12 @@
 // event is opened twice: as asked, and so many times rarer with the full dump. What the second one samples is in books
 // of its own, and stands for nothing in a profile.
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "absl/strings/str_format.h"
 #include "src/sample/plan.h"
 
 namespace perfkit::sample {
-namespace {
-
-// perf_event_attr.sample_period may not have the highest bit set.
-constexpr uint64_t kLongestPeriod = std::numeric_limits<int64_t>::max();
-
-SampleRate Rarer(const SampleRate& rate, uint32_t times) {
-  if (const Frequency* const frequency = std::get_if<Frequency>(&rate)) {
-    return Frequency{std::max<uint64_t>(1, frequency->hz / times)};
-  }
-  const uint64_t events = std::get<Period>(rate).events;
-  return Period{events > kLongestPeriod / times ? kLongestPeriod : events * times};
-}
-
-}  // namespace
 
 absl::Status Plan::CheckFullDumps() const {
   const CallStack& stack = options_.stack;
@@ -56,11 +41,6 @@ absl::Status Plan::AddFullDumps() {
     events_.push_back(std::move(beside));
   }
   return absl::OkStatus();
-}
-
-void Plan::SetRate(size_t event, SampleRate rate) {
-  events_[event].rate = rate;
-  if (events_.size() > asked()) events_[event + asked()].rate = Rarer(rate, options_.stack.full.every);
 }
 
 absl::Status Plan::SetStackBytes(uint32_t bytes) {

@@ -13,7 +13,7 @@ namespace {
 
 using Kind = CallStack::Kind;
 
-// The registers of user space that a reader needs to unwind: arch/*/include/uapi/asm/perf_regs.h.
+// The registers that a reader needs to unwind, and all that hold values of the program: arch/*/include/uapi/asm/perf_regs.h.
 #if defined(__x86_64__)
 constexpr uint64_t kUserRegisters = 0xff'0fff;  // AX … SS and R8 … R15, without DS, ES, FS, GS
 #elif defined(__aarch64__)
@@ -44,12 +44,18 @@ bool KnowsSigtrap(const sys::Rights& rights) {
 
 }  // namespace
 
+uint64_t Plan::RegisterFields() {
+  if ((options_.fields & kSampleRegsUser) != 0) bits_.regs_user = kUserRegisters;
+  if ((options_.fields & kSampleRegsIntr) != 0) bits_.regs_intr = kUserRegisters;
+  return options_.fields & (kSampleRegsUser | kSampleRegsIntr);
+}
+
 uint64_t Plan::StackFields() {
   switch (options_.stack.kind) {
     case Kind::kNone:
     case Kind::kLive: return 0;
     case Kind::kFramePointers:
-      bits_.regs_user = kChainRegisters;
+      bits_.regs_user |= kChainRegisters;
       return kSampleCallchain | (kChainRegisters != 0 ? uint64_t{kSampleRegsUser} : 0);
     case Kind::kUserDump: bits_.regs_user = kUserRegisters; return kSampleRegsUser | kSampleStackUser;
   }
@@ -58,6 +64,10 @@ uint64_t Plan::StackFields() {
 
 absl::Status Plan::CheckStack() const {
   const CallStack& stack = options_.stack;
+  const bool registers = (options_.fields & (kSampleRegsUser | kSampleRegsIntr)) != 0;
+  if (registers && kUserRegisters == 0) {
+    return absl::UnavailableError("perfkit knows no registers of this kind of machine");
+  }
   if (stack.kind == Kind::kLive) return CheckLive();
   if (stack.kind != Kind::kUserDump) return absl::OkStatus();
   if (stack.stack_bytes == 0 || stack.stack_bytes % 8 != 0 || stack.stack_bytes > kLargestStack) {

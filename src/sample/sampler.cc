@@ -28,7 +28,9 @@ absl::Status Sampler::Resume() { return core_->Resume(); }
 absl::Status Sampler::SetStackBytes(uint32_t bytes) { return core_->SetStackBytes(bytes); }
 absl::Status Sampler::SetRate(size_t event, SampleRate rate) { return core_->SetRate(event, rate); }
 int Sampler::poll_fd() const { return core_->poll_fd(); }
-size_t Sampler::Drain(absl::FunctionRef<void(const SamplerRecord&)> visit) { return core_->Drain(visit); }
+size_t Sampler::Drain(absl::FunctionRef<void(const SamplerRecord&)> visit, size_t max_records) {
+  return core_->Drain(visit, max_records);
+}
 absl::StatusOr<Sampler::Takeover> Sampler::Snapshot() { return core_->Snapshot(); }
 const SampleLayout& Sampler::layout() const { return core_->plan().layout(); }
 size_t Sampler::ring_bytes() const { return core_->ring_bytes(); }
