@@ -89,8 +89,10 @@ enum class Meter : uint8_t {
 struct MeasureOptions {
   // 0: as the class asks (exact 5, near-exact 11, noisy and time 31). The stepper always takes one.
   uint32_t repetitions = 0;
-  // Of the stepper, in steps.
+  // Maximum steps of one run under the stepper. A step takes 2 to 17 us, by the machine.
   uint64_t step_budget = 200'000;
+  // Maximum CPU time of one run under the stepper, in nanoseconds; 0 means no limit.
+  uint64_t step_cpu_ns = 10'000'000'000;
   // Only this one: numbers that are the same on machines with and without a PMU, say.
   std::optional<Meter> only{};
   // Whose zones the region has, if any (frame_counter.h): off while it is measured, then on for two more runs that tell

@@ -37,15 +37,18 @@ uint64_t Pick(const EventType& event, const step::StepCount& count) {
 
 }  // namespace
 
-absl::StatusOr<Take> OpenStepTake(const EventType& event, uint64_t budget) {
+absl::StatusOr<Take> OpenStepTake(const EventType& event, const MeasureOptions& options) {
   if (event.type != kMeasuredType && !(event == event::kInstructions)) {
     return absl::Status(absl::StatusCode::kUnavailable, "the stepper counts instructions, calls and system calls only");
   }
   const absl::StatusOr<step::Stepper> stepper = step::Stepper::Open();
   if (!stepper.ok()) return stepper.status();
-  const auto take = [event, budget, stepper = *stepper, watch = Watched(event)](Body body,
+  const step::StepOptions limits{.budget = options.step_budget, .cpu_limit_ns = options.step_cpu_ns};
+  const auto take = [event, limits, stepper = *stepper, watch = Watched(event)](Body body,
                                                                                 void* self) -> absl::StatusOr<int64_t> {
-    const absl::StatusOr<step::StepCount> count = stepper.Run(body, self, {.budget = budget, .watch = watch});
+    step::StepOptions watching = limits;
+    watching.watch = watch;
+    const absl::StatusOr<step::StepCount> count = stepper.Run(body, self, watching);
     if (!count.ok()) return count.status();
     return static_cast<int64_t>(Pick(event, *count));
   };

@@ -64,7 +64,7 @@ absl::StatusOr<Take> Open(Meter meter, const EventType& event, const MeasureOpti
   switch (meter) {
     case kCounter: return OpenCounterTake(event);
     case kHooks: return OpenHookTake(event);
-    case kStepper: return OpenStepTake(event, options.step_budget);
+    case kStepper: return OpenStepTake(event, options);
   }
   return absl::Status(absl::StatusCode::kInvalidArgument, "no such backend");
 }

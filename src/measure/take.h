@@ -35,7 +35,7 @@ absl::StatusOr<Take> OpenTake(Meter meter, const EventType& event, const Measure
 // The three of them, unproven: counter_take.cc, hook_take.cc, step_take.cc.
 absl::StatusOr<Take> OpenCounterTake(const EventType& event);
 absl::StatusOr<Take> OpenHookTake(const EventType& event);
-absl::StatusOr<Take> OpenStepTake(const EventType& event, uint64_t budget);
+absl::StatusOr<Take> OpenStepTake(const EventType& event, const MeasureOptions& options);
 
 // The functions whose calls are allocations.
 inline constexpr const char* kAllocators[] = {"malloc",   "calloc",        "realloc",

@@ -21,6 +21,7 @@ namespace perfkit::step {
 enum class Ending : uint8_t {
   kNone,
   kBudget,       // too many steps
+  kTime,         // too much CPU time
   kFlagLost,     // the region cleared the trap flag, or left a signal handler by a jump
   kHandler,      // the region installs a handler for SIGTRAP
   kBareProcess,  // the region starts a process that inherits the flag, and no handler to take it away
@@ -30,7 +31,8 @@ enum class Ending : uint8_t {
 
 struct Session {
   // Set before the start.
-  uint64_t budget = 0;
+  uint64_t budget = 0;               // steps that are left
+  uint64_t cpu_end_ns = 0;           // the thread's CPU time at which stepping stops; 0: no limit
   uint64_t swallowed = 0;            // traps that a system call costs
   const uintptr_t* watch = nullptr;  // not a span: see in_handler.h
   size_t watched = 0;

@@ -13,6 +13,7 @@
 #include "src/base/text.h"
 #include "src/step/session.h"
 #include "src/sys/files.h"
+#include "src/sys/handler_calls.h"
 #include "src/sys/kernel.h"
 
 namespace perfkit::step {
@@ -35,8 +36,13 @@ absl::Status EndingStatus(Ending ending, const Session& session, uint64_t budget
       return absl::Status(absl::StatusCode::kResourceExhausted,
                           absl::StrFormat("stepping instructions: the region takes more than the budget of %d steps "
                                           "(%d of them were rounds of rep). Remedy: a smaller region, or a larger "
-                                          "budget at 2 to 8 us a step",
+                                          "budget at 2 to 17 us a step",
                                           budget, session.count.rounds));
+    case Ending::kTime:
+      return absl::Status(absl::StatusCode::kResourceExhausted,
+                          absl::StrFormat("stepping instructions: over the limit of CPU time after %d steps of the "
+                                          "region. Remedy: a smaller region, or a higher limit",
+                                          budget - session.budget));
     case Ending::kFlagLost: return Failed("the region cleared the CPU's trap flag, or left a signal handler by a jump");
     case Ending::kHandler: return Failed("the region installs a handler for SIGTRAP, which stepping needs");
     case Ending::kBareProcess:
@@ -99,9 +105,10 @@ class TrapOpen {
 };
 
 // Steps `region` and leaves what came of it, nothing subtracted, in `session`.
-absl::Status Step(Session& session, void (*region)(void*), void* argument) {
+absl::Status Step(Session& session, void (*region)(void*), void* argument, uint64_t cpu_limit_ns = 0) {
   session.ask_thread = sys::kernel().gettid;
   session.thread = session.ask_thread();  // also binds what it calls
+  if (cpu_limit_ns != 0) session.cpu_end_ns = sys::HandlerNow(CLOCK_THREAD_CPUTIME_ID) + cpu_limit_ns;  // so does this
   absl::StatusOr<sys::TrapClaim> claim = sys::TrapClaim::OfThisThread(OnStep, &session);
   if (!claim.ok()) return claim.status();
   const uint64_t budget = session.budget;
@@ -173,7 +180,7 @@ absl::StatusOr<StepCount> Stepper::Run(void (*region)(void*), void* argument, co
   session.swallowed = swallowed_;
   session.watch = options.watch.data();
   session.watched = options.watch.size();
-  if (absl::Status stepped = Step(session, region, argument); !stepped.ok()) return stepped;
+  if (absl::Status stepped = Step(session, region, argument, options.cpu_limit_ns); !stepped.ok()) return stepped;
   session.count.instructions -= constant_;
   std::copy(std::begin(session.visits), std::end(session.visits), session.count.visits.begin());
   return session.count;

@@ -40,6 +40,9 @@ struct StepCount {
 struct StepOptions {
   // Steps, rounds of `rep` included, after which the region runs on unwatched, and has no number.
   uint64_t budget = 200'000;
+  // CPU time of the thread, in nanoseconds, after which the same happens; 0: no limit. Time that the thread sleeps or
+  // waits for a CPU is none.
+  uint64_t cpu_limit_ns = 10'000'000'000;
   // Addresses of instructions (functions' entries) whose executions are counted: kMaxWatched at most.
   std::span<const uintptr_t> watch = {};
 };
@@ -52,8 +55,9 @@ class Stepper {
   static absl::StatusOr<Stepper> Open();
 
   // Runs `region(argument)` once, instruction by instruction.
-  // ResourceExhausted: over the budget. FailedPrecondition: a debugger is attached (it would take every trap), or the
-  // region broke its duties. The region has run to its end in all cases but those that the debugger forbids.
+  // ResourceExhausted: over the budget, or the limit of CPU time. FailedPrecondition: a debugger is attached (it would
+  // take every trap), or the region broke its duties. The region has run to its end in all cases but those that the
+  // debugger forbids.
   absl::StatusOr<StepCount> Run(void (*region)(void*), void* argument, const StepOptions& options = {}) const;
 
   // Instructions of an empty region (call, return and the setting of the flag), which Run has subtracted.

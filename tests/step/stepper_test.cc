@@ -149,6 +149,22 @@ TEST_CASE("the budget ends the stepping, not the region", "[stepper]") {
   CHECK(stepper->Run(Loop<1000>, nullptr)->instructions == 2002);
 }
 
+TEST_CASE("the limit of CPU time ends the stepping, not the region", "[stepper]") {
+  OPEN_OR_SKIP(stepper);
+  bool finished = false;
+  const auto count = StepCall(*stepper,
+                              [&] {
+                                testing::Spin(100'000);
+                                finished = true;
+                              },
+                              {.budget = ~uint64_t{0} / 2, .cpu_limit_ns = 1});
+  CHECK(absl::IsResourceExhausted(count.status()));
+  CHECK(count.status().message().find("CPU time") != std::string::npos);
+  CHECK(finished);
+  CHECK(stepper->Run(Loop<1000>, nullptr, {.cpu_limit_ns = 0})->instructions == 2002);
+  CHECK(stepper->Run(Loop<1000>, nullptr, {.cpu_limit_ns = ~uint64_t{0} / 2})->instructions == 2002);
+}
+
 }  // namespace
 }  // namespace perfkit::step
 
