@@ -203,6 +203,47 @@ struct Caller {
 #endif
 };
 
+// A function that costs its call and its return, and nothing more.
+template <class R>
+[[gnu::noinline]] R ReturnAtOnce() noexcept {
+  if constexpr (std::is_void_v<R>) {
+    asm volatile("");
+  } else {
+    R value;
+    asm volatile("" : "=r"(value));  // whatever the register holds
+    return value;
+  }
+}
+
+// What is called in the place of `Fn` to learn what the wrapper costs: something empty of the same kind. A lambda's is
+// inlined as the lambda is.
+template <class Fn>
+struct EmptyTwin {
+  struct Object {
+    void operator()() const {}
+  };
+  using Type = const Object;
+  static constexpr Object value{};
+};
+
+// A function's is a function behind the same call. If the result takes more than a register, storing it stays in the
+// function's cost.
+template <class Fn, class R = std::invoke_result_t<Fn&>>
+using TwinResult = std::conditional_t<std::is_integral_v<R> || std::is_pointer_v<R> || std::is_enum_v<R>, R, void>;
+
+template <class Fn>
+requires std::is_function_v<Fn>
+struct EmptyTwin<Fn> {
+  using Type = TwinResult<Fn>();
+  static constexpr Type& value = ReturnAtOnce<TwinResult<Fn>>;
+};
+
+template <class Fn>
+requires(std::is_pointer_v<Fn>&& std::is_function_v<std::remove_pointer_t<Fn>>) struct EmptyTwin<Fn> {
+  using Type = TwinResult<Fn> (*const)();
+  static constexpr Type value = ReturnAtOnce<TwinResult<Fn>>;
+};
+
 // Owns what a Region points to. Stays where it is.
 template <class Fn>
 class RegionOf {
@@ -211,7 +252,7 @@ class RegionOf {
   RegionOf(const RegionOf&) = delete;
   RegionOf& operator=(const RegionOf&) = delete;
 
-  Region region() { return {&Caller<Fn>::Call, &body_, &Caller<Nothing>::Call, &empty_, &body_.threw}; }
+  Region region() { return {&Caller<Fn>::Call, &body_, &Caller<Empty>::Call, &empty_, &body_.threw}; }
 
   void Rethrow() {
 #if defined(__cpp_exceptions)
@@ -220,12 +261,9 @@ class RegionOf {
   }
 
  private:
-  struct Nothing {
-    void operator()() const {}
-  };
+  using Empty = typename EmptyTwin<Fn>::Type;
   Caller<Fn> body_;
-  Nothing nothing_;
-  Caller<Nothing> empty_{nothing_};
+  Caller<Empty> empty_{EmptyTwin<Fn>::value};
 };
 
 // "-1,234", for messages.

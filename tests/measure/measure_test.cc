@@ -72,6 +72,37 @@ TEST_CASE("an assembly loop of n instructions is n instructions", "[measure]") {
   if (inlined.costs[0].read_path == "stepper") CHECK(Exactly(inlined, kInstructions) == 77);
 }
 
+// Sixteen instructions beyond a function's own, whatever it returns.
+template <class R>
+[[gnu::noinline]] R SixteenNops() {
+  asm volatile(".rept 16\n nop\n .endr");
+  if constexpr (!std::is_void_v<R>) {
+    R value;
+    asm volatile("" : "=r"(value));
+    return value;
+  }
+}
+
+template <class Fn>
+void CheckSixteen(Fn&& fn) {
+  const auto m = Measure({kInstructions}, fn, {.only = Meter::kStepper});
+  SKIP_UNMEASURABLE(m, kInstructions);
+  if (!testing::kSanitized) CHECK(Exactly(m, kInstructions) == 16);
+}
+
+TEST_CASE("the call of a function is not in its cost", "[measure]") {
+  CheckSixteen(SixteenNops<void>);
+  CheckSixteen(&SixteenNops<void>);
+  CheckSixteen(SixteenNops<int>);
+  CheckSixteen(&SixteenNops<const char*>);
+  void (*const pointer)() = SixteenNops<void>;
+  CheckSixteen(pointer);
+  CheckSixteen([] { asm volatile(".rept 16\n nop\n .endr"); });
+  const auto compared = Compare({kInstructions}, SixteenNops<void>, &SixteenNops<uint64_t>, {.only = Meter::kStepper});
+  SKIP_UNMEASURABLE(compared.subject, kInstructions);
+  if (!testing::kSanitized) CHECK(Exactly(compared.reference, kInstructions) == 16);
+}
+
 #endif
 
 TEST_CASE("seven system calls are seven", "[measure]") {
