@@ -1,9 +1,11 @@
-// flock, read, edit, truncate, write.
+// A new version is written aside, synced and renamed over the old one.
 #include "src/sys/edit_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/file.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "absl/strings/str_format.h"
@@ -17,36 +19,85 @@ absl::Status FileError(const char* what, const std::string& path) {
   return absl::ErrnoToStatus(errno, absl::StrFormat("cannot %s %s", what, path));
 }
 
-int LockPatiently(int fd) {
-  int result;
-  do {
-    result = ::flock(fd, LOCK_EX);
-  } while (result != 0 && errno == EINTR);
+// Repeats a call that a signal interrupted.
+template <class Call>
+auto Uninterrupted(Call call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
   return result;
 }
 
 absl::Status WriteAll(int fd, const std::string& path, const std::string& text) {
   for (size_t done = 0; done < text.size();) {
-    const ssize_t wrote = kernel().write(fd, text.data() + done, text.size() - done);
-    if (wrote < 0 && errno == EINTR) continue;
+    const ssize_t wrote = Uninterrupted([&] { return kernel().write(fd, text.data() + done, text.size() - done); });
+    if (wrote == 0) errno = EIO;
     if (wrote <= 0) return FileError("write", path);
     done += static_cast<size_t>(wrote);
   }
   return absl::OkStatus();
 }
 
+struct LockedFile {
+  OwnedFd fd;
+  mode_t mode = 0;
+};
+
+// Waits for the lock of the file that `path` names. Whoever had it before has put another file there meanwhile: then
+// that one's.
+absl::StatusOr<LockedFile> Lock(const std::string& path) {
+  while (true) {
+    OwnedFd fd(kernel().open(path.c_str(), O_RDWR | O_CREAT));
+    if (!fd) return FileError("open", path);
+    struct flock whole {};
+    whole.l_type = F_WRLCK;
+    const auto argument = reinterpret_cast<unsigned long>(&whole);
+    if (Uninterrupted([&] { return kernel().fcntl(fd.get(), F_OFD_SETLKW, argument); }) != 0) {
+      return FileError("lock", path);
+    }
+    const OwnedFd there(kernel().open(path.c_str(), O_PATH));
+    if (!there && errno == ENOENT) continue;
+    struct stat locked, named;
+    if (!there || kernel().fstat(fd.get(), &locked) != 0 || kernel().fstat(there.get(), &named) != 0) {
+      return FileError("look at", path);
+    }
+    if (locked.st_dev == named.st_dev && locked.st_ino == named.st_ino)
+      return LockedFile{std::move(fd), locked.st_mode};
+  }
+}
+
+// Where the file itself is, if `path` is a symbolic link: a rename would replace the link.
+std::string PathOf(const OwnedFd& fd, const std::string& path) {
+  char target[PATH_MAX];
+  const ssize_t size = ::readlink(absl::StrFormat("/proc/self/fd/%d", fd.get()).c_str(), target, sizeof(target));
+  return size <= 0 || target[0] != '/' ? path : std::string(target, static_cast<size_t>(size));
+}
+
+// Makes `path` with that text and those permissions. O_DSYNC: what was written is on the disk.
+absl::Status WriteNew(const std::string& path, const std::string& text, mode_t mode) {
+  const OwnedFd fd(kernel().open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_DSYNC));
+  if (!fd) return FileError("open", path);
+  if (::fchmod(fd.get(), mode & 07777) != 0) return FileError("set the permissions of", path);
+  return WriteAll(fd.get(), path, text);
+}
+
+absl::Status Replace(const std::string& path, const std::string& text, mode_t mode) {
+  const std::string aside = path + ".new";  // one name: only who has the lock writes it
+  absl::Status done = WriteNew(aside, text, mode);
+  if (done.ok() && ::rename(aside.c_str(), path.c_str()) != 0) done = FileError("replace", path);
+  if (!done.ok()) ::unlink(aside.c_str());
+  return done;
+}
+
 }  // namespace
 
 absl::Status EditFile(const std::string& path, const FileEdit& edit) {
-  const OwnedFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-  if (!fd) return FileError("open", path);
-  if (LockPatiently(fd.get()) != 0) return FileError("lock", path);
+  const absl::StatusOr<LockedFile> locked = Lock(path);
+  if (!locked.ok()) return locked.status();
   const absl::StatusOr<std::string> old = ReadFile(path);
   if (!old.ok()) return old.status();
   const absl::StatusOr<std::string> edited = edit(*old);
   if (!edited.ok()) return edited.status();
-  if (::ftruncate(fd.get(), 0) != 0) return FileError("truncate", path);
-  return WriteAll(fd.get(), path, *edited);
+  return Replace(PathOf(locked->fd, path), *edited, locked->mode);
 }
 
 }  // namespace perfkit::sys

@@ -21,7 +21,8 @@ int PerfEventOpen(const PerfEventAttr* attr, pid_t pid, int cpu, int group_fd, u
 
 int Ioctl(int fd, unsigned long request, unsigned long argument) { return ::ioctl(fd, request, argument); }
 
-int Open(const char* path, int flags) { return ::open(path, flags | O_CLOEXEC); }
+// A file that it makes may be read and written by all whom the umask lets.
+int Open(const char* path, int flags) { return ::open(path, flags | O_CLOEXEC, 0666); }
 
 int Fcntl(int fd, int command, unsigned long argument) { return ::fcntl(fd, command, argument); }
 

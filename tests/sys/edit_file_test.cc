@@ -1,0 +1,109 @@
+// Replacing a file: whole for every reader, at every moment and after every fault.
+#include "src/sys/edit_file.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "tests/support/fake_kernel.h"
+#include "tests/support/temp_folder.h"
+
+namespace perfkit::sys {
+namespace {
+
+using testing::Call;
+using testing::FakeKernel;
+using testing::TempFolder;
+
+const std::string kOld(9000, 'o'), kNew(8000, 'n');
+
+std::string TextOf(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+absl::Status ReplaceByNew(const std::string& path) {
+  return EditFile(path, [](const std::string&) -> absl::StatusOr<std::string> { return kNew; });
+}
+
+TEST_CASE("an edit sees the old text and leaves the new one", "[files]") {
+  const TempFolder folder;
+  const std::string path = folder.path() + "/file";
+  const auto append = [](const std::string& text) -> absl::StatusOr<std::string> { return text + "x"; };
+  CHECK(EditFile(path, append).ok());
+  CHECK(EditFile(path, append).ok());
+  CHECK(TextOf(path) == "xx");
+  CHECK(EditFile(path, [](const std::string&) { return absl::AbortedError("no"); }).message() == "no");
+  CHECK(TextOf(path) == "xx");
+  CHECK_FALSE(EditFile(folder.path() + "/none/file", append).ok());
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
+}
+
+std::string g_path;
+bool g_whole = true;
+
+TEST_CASE("while a file is replaced, whoever reads it finds the old text whole", "[files]") {
+  const TempFolder folder;
+  folder.Write("/file", kOld);
+  g_path = folder.path() + "/file";
+  g_whole = true;
+  FakeKernel fake;
+  fake.below().write = [](int fd, const void* bytes, size_t size) {
+    g_whole &= TextOf(g_path) == kOld;
+    return ::write(fd, bytes, std::min<size_t>(size, 1000));  // in many pieces
+  };
+  CHECK(ReplaceByNew(g_path).ok());
+  CHECK(fake.calls(Call::kWrite) == 8);
+  CHECK(g_whole);
+  CHECK(TextOf(g_path) == kNew);
+}
+
+TEST_CASE("a disk that is full leaves the old text", "[files]") {
+  const TempFolder folder;
+  folder.Write("/file", kOld);
+  FakeKernel fake;
+  fake.below().write = [](int fd, const void* bytes, size_t size) -> ssize_t {
+    if (size > 1000) return ::write(fd, bytes, 1000);
+    errno = ENOSPC;
+    return -1;
+  };
+  const absl::Status full = ReplaceByNew(folder.path() + "/file");
+  CHECK(full.message().find("cannot write") != std::string::npos);
+  CHECK(TextOf(folder.path() + "/file") == kOld);
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
+}
+
+TEST_CASE("after any call that fails the text is the old one, or the new one and OK", "[files][sweep]") {
+  const TempFolder folder;
+  const std::string path = folder.path() + "/file";
+  const testing::SweepTally tally = testing::SweepFaults([&] {
+    folder.Write("/file", kOld);
+    const absl::Status edited = ReplaceByNew(path);
+    CHECK(TextOf(path) == (edited.ok() ? kNew : kOld));
+    return edited;
+  });
+  CHECK(tally.refused > 0);
+  CHECK(tally.survived > 0);  // interruptions, and a close that failed
+}
+
+TEST_CASE("a file keeps its permissions, and a link to it stays a link", "[files]") {
+  const TempFolder folder;
+  folder.Write("/real/file", kOld);
+  const std::string path = folder.path() + "/real/file", link = folder.path() + "/link";
+  REQUIRE(chmod(path.c_str(), 0640) == 0);
+  REQUIRE(symlink(path.c_str(), link.c_str()) == 0);
+  CHECK(ReplaceByNew(link).ok());
+  CHECK(std::filesystem::is_symlink(link));
+  CHECK(TextOf(path) == kNew);
+  struct stat about {};
+  REQUIRE(stat(path.c_str(), &about) == 0);
+  CHECK((about.st_mode & 07777) == 0640);
+}
+
+}  // namespace
+}  // namespace perfkit::sys
