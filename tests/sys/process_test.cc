@@ -54,6 +54,21 @@ TEST_CASE("a failed exec is told by its errno", "[process]") {
   }
 }
 
+TEST_CASE("a folder of PATH that may not be searched hides no misspelled name", "[process]") {
+  setenv("PATH", "/usr/bin:/bin", 1);
+  FakeKernel fake;
+  fake.below().execvp = [](const char*, char* const[]) {  // as it does beside such a folder
+    errno = EACCES;
+    return -1;
+  };
+  for (const auto& [program, error] : {std::pair{"no-such-program", ENOENT}, std::pair{"true", EACCES}}) {
+    absl::StatusOr<HeldChild> child = HoldChild(std::vector<std::string>{program});
+    REQUIRE(child.ok());
+    CHECK(ReleaseChild(*child) == error);
+    CHECK(WaitFor(child->pid).ok());
+  }
+}
+
 TEST_CASE("a child that is let go ends by itself", "[process]") {
   absl::StatusOr<HeldChild> child = HoldChild(kTrue);
   REQUIRE(child.ok());

@@ -127,6 +127,9 @@ TEST_CASE("ratios of steady events are numbers, of noisy ones intervals over pai
   const Comparison exact{{{Measured(kAllocations, {9, 9})}}, {{Measured(kAllocations, {10, 10})}}};
   CHECK(JudgeUses(exact, 0.9, kAllocations).outcome == kP);
   CHECK(JudgeUses(exact, 0.89, kAllocations).outcome == kF);
+  // Exact numbers that differ are no noise: a ratio of 0.9 to 1.1 breaks the limit of 1.
+  const Comparison straddling{{{Measured(kAllocations, {9, 11})}}, {{Measured(kAllocations, {10, 10})}}};
+  CHECK(JudgeUses(straddling, 1, kAllocations).outcome == kF);
   // A slow drift hits both of a pair: the ratio does not care.
   Comparison noisy{{{Measured(kCycles, {})}}, {{Measured(kCycles, {})}}};
   for (int i = 0; i < 31; ++i) {
