@@ -158,9 +158,13 @@ class CostMatcher {
     return {"not (" + a.description_ + ")", [a](const Subject& s) { return !a.Check(s); }};
   }
 
-  // Catch2.
-  bool match(const Subject& subject) const { return detail::Report(Check(subject), detail::PropertiesOf(subject)); }
-  std::string toString() const { return "\n" + description_; }
+  // Catch2. It asks for the text after the match, so that the text can tell why that failed.
+  bool match(const Subject& subject) const {
+    const Verdict verdict = Check(subject);
+    why_ = verdict.why;
+    return detail::Report(verdict, detail::PropertiesOf(subject));
+  }
+  std::string toString() const { return "\n" + description_ + (why_.empty() ? "" : "\n" + why_); }
 
   // GoogleTest.
   using is_gtest_matcher = void;
@@ -175,6 +179,7 @@ class CostMatcher {
  private:
   std::string description_;
   Judge judge_;
+  mutable std::string why_;  // of the last match
 };
 
 namespace detail {

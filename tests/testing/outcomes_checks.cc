@@ -70,7 +70,9 @@ TEST_CASE("Catch2 v2: unmeasurable warns and is tallied at the end, also under n
 }
 
 TEST_CASE("Catch2 v2: PERFKIT_REQUIRE fails", "[outcomes]") {
-  CHECK(Catch("[unmeasurable]", "PERFKIT_REQUIRE=all").code == 2);
+  const Run required = Catch("[unmeasurable]", "PERFKIT_REQUIRE=all");
+  CHECK(required.code == 2);
+  CHECK_SAYS(required, "PERFKIT_REQUIRE");
   CHECK(Catch("[unmeasurable]", "PERFKIT_REQUIRE=cycles,task-clock").code == 2);
   CHECK(Catch("[unmeasurable]", "PERFKIT_REQUIRE=cycles").code == 0);
   CHECK(Catch("[pass]", "PERFKIT_REQUIRE=all").code == 0);
@@ -104,6 +106,7 @@ void CheckBaseline(const std::string& program) {
   const Run changed = Shell(with_file + program);
   CHECK(changed.code == 1);
   CHECK_SAYS(changed, "allocations 3");
+  CHECK_SAYS(changed, "baseline 'three' is 2, within 0.5 %");
   unlink(path.c_str());
 }
 
