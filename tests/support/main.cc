@@ -11,7 +11,7 @@ namespace {
 
 // Counts the test cases that begin, to tell "all were skipped" from "some were".
 struct StartCounter : Catch::TestEventListenerBase {
-  using TestEventListenerBase::TestEventListenerBase;
+  using Catch::TestEventListenerBase::TestEventListenerBase;
   void testCaseStarting(const Catch::TestCaseInfo&) override { ++perfkit::testing::Skips().started; }
 };
 CATCH_REGISTER_LISTENER(StartCounter)

@@ -51,6 +51,19 @@ catch=$(find "$scratch/root/usr/lib" -name 'libCatch2*.a' | sort -r | tr '\n' ' 
   "$@" $catch "$1" "$2" $(pkg-config --libs absl_status absl_statusor absl_str_format) -pthread \
   -o "$scratch/samples" >"$scratch/out" 2>&1 || fail "it does not build"
 
+# The tests' own main, by the header that stands in for version 2's: skips are ours there.
+printf '%s\n' '#include <catch2/catch.hpp>' '#include "tests/support/skip.h"' \
+  'using Catch::Matchers::Contains;' \
+  'TEST_CASE("names of version 2") { CHECK_THAT(std::string("abc"), Contains("b") && Catch::Contains(std::string("c"))); }' \
+  'TEST_CASE("numbers") { CHECK(1.0 == Approx(1.001).epsilon(0.01)); }' \
+  'TEST_CASE("skipped") { SKIP_TEST("on purpose"); }' >"$scratch/own.cc"
+"$compiler" -std=c++20 -I"$sources/tests/support/catch3" -I"$headers" -I"$sources" "$scratch/own.cc" \
+  "$sources/tests/support/main.cc" "$(find "$scratch/root/usr/lib" -name 'libCatch2.a')" -o "$scratch/own" \
+  >"$scratch/out" 2>&1 || fail "the tests' main does not build"
+"$scratch/own" >"$scratch/out" 2>&1 || fail "the tests' main ended with $?"
+"$scratch/own" skipped >"$scratch/out" 2>&1
+[ $? = 77 ] || fail "the tests' main does not tell that all was skipped"
+
 # expect CODE TEXT ARGUMENT...: how the program ends, and a text in what it prints. 0: passed; 4: all were skipped;
 # failed: anything else (the number of failures, or 42 since 3.7).
 expect() {
