@@ -59,15 +59,13 @@ bool CountsOnAll(const EventConfig& event, const std::vector<int>& cpus) {
 
 }  // namespace
 
-// PerfError's advice to ask for user space only is no help where user space alone would count 0.
+// What needs a right elsewhere needs none here: PathsFor.
 absl::Status SourceBuilder::ExplainKernelSide(size_t i, const absl::Status& status) const {
-  if (!event(i).kernel_side || !absl::IsPermissionDenied(status)) return status;
-  const std::string message = absl::StrFormat(
-      "%s: the kernel raises it in its own code, which this process may not watch (kernel.perf_event_paranoid is %s). "
-      "Remedy: lower kernel.perf_event_paranoid to 1 or grant CAP_PERFMON; on this thread, without only_path, perfkit "
-      "counts context-switches and cpu-migrations from switch records, which need no right.",
-      Asked(i), rights_.paranoid ? absl::StrFormat("%d", *rights_.paranoid) : "unreadable");
-  return absl::PermissionDeniedError(message);
+  const bool has_records = IsSoftware(event(i), sys::kSwContextSwitches) || IsSoftware(event(i), sys::kSwCpuMigrations);
+  if (!has_records || !absl::IsPermissionDenied(status)) return status;
+  return absl::PermissionDeniedError(absl::StrFormat(
+      "%s On this thread, without only_path, perfkit counts it from switch records, which need no right.",
+      std::string(status.message())));
 }
 
 absl::Status SourceBuilder::AddPart(const Member& member, PerfGroup& group) {

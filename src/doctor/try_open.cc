@@ -12,6 +12,7 @@ absl::Status TryToOpen(const sys::PerfEventAttr& attr, const open::Place& place,
   request.pid = place.pid;
   request.cpu = place.cpu;
   request.may_narrow = false;
+  request.kernel_side = true;  // a probe that includes the kernel's part is for that part
   request.asked = std::move(asked);
   const absl::StatusOr<open::OpenedEvent> event = open::OpenEvent(request, rights);
   // Without inherit_thread it is another event: OpenEvent's other way out, for old kernels, is a refusal here.

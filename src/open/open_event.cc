@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "src/event/attr.h"
+#include "src/open/explain.h"
 #include "src/sys/kernel.h"
-#include "src/sys/perf_error.h"
 
 namespace perfkit::open {
 namespace {
@@ -41,6 +41,8 @@ OpenRequest RequestFor(const EventConfig& event, size_t part) {
   request.lower_precise = event.precise_max;
   request.own_type = event.parts[part].own_type;
   request.own_config = event.parts[part].own_config;
+  request.kernel_side = event.kernel_side;
+  request.pmu = event.parts[part].pmu;
   return request;
 }
 
@@ -48,11 +50,13 @@ absl::StatusOr<OpenedEvent> OpenEvent(const OpenRequest& request, const sys::Rig
   sys::PerfEventAttr attr = request.attr;
   attr.config1 |= request.wished_config1;
   OpenedEvent opened;
+  int first_error = 0;
   while (true) {
     attr.size = sys::AttrSize(attr);
     opened.fd = sys::OwnedFd(TryOpen(request, attr));
     if (opened.fd) return opened;
     const int error = errno;
+    if (first_error == 0) first_error = error;
     if ((error == EACCES || error == EPERM) && request.may_narrow && attr.exclude_kernel == 0) {
       attr.exclude_kernel = attr.exclude_hv = 1;
       opened.narrowed = true;
@@ -64,7 +68,7 @@ absl::StatusOr<OpenedEvent> OpenEvent(const OpenRequest& request, const sys::Rig
     } else if ((error == EINVAL || error == EOPNOTSUPP) && attr.config1 != request.attr.config1) {
       attr.config1 = request.attr.config1;
     } else if (!TakeOwn(request, error, attr)) {
-      return sys::PerfError(sys::PerfCall::kOpen, error, request.asked, rights);
+      return Explain({request, attr, first_error, error}, rights);
     }
   }
 }

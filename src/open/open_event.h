@@ -11,6 +11,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "perfkit/event.h"
@@ -31,7 +32,11 @@ struct OpenRequest {
   // The same event as its PMU itself calls it; a type of 0: it has no such name.
   uint32_t own_type = 0;
   uint64_t own_config = 0;
-  std::string asked;  // for messages, in the user's words
+  // For messages: what was asked for in the user's words, whether the kernel raises the event in its own code, and the
+  // sysfs name of its PMU, a view into RequestFor's `event` ("": none).
+  std::string asked;
+  bool kernel_side = false;
+  std::string_view pmu;
 };
 
 // A request for one part of `event`, with what its modifiers allow. What it is asked for, where, and how it is read is
@@ -44,7 +49,7 @@ struct OpenedEvent {
   bool with_children = false;  // inherit_thread was refused: children of this process are in it too
 };
 
-// The event, or a PerfError that names what was asked, the cause here and the remedy.
+// The event, or a PerfError that names what was asked, the cause here and the remedy (explain.h).
 absl::StatusOr<OpenedEvent> OpenEvent(const OpenRequest& request, const sys::Rights& rights);
 
 }  // namespace perfkit::open

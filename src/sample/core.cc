@@ -1,6 +1,8 @@
 // Opens a sampler: its rings, its threads, and what tells whose record is whose.
 #include "src/sample/core.h"
 
+#include <errno.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -208,7 +210,7 @@ absl::Status Core::AttachOne(pid_t tid, bool carriers) {
 }
 
 absl::Status Core::ExplainDescriptors(const absl::Status& status, size_t threads) const {
-  if (!absl::IsResourceExhausted(status)) return status;
+  if (sys::ErrnoOf(status) != EMFILE) return status;
   size_t each = plan_.options().switches ? 1 : 0;
   for (const PlannedEvent& event : plan_.events()) each += 1 + event.followers.size();
   each = each * banks() + (plan_.needs_tracking() ? 1 : 0);

@@ -1,8 +1,11 @@
 // Makes a table of /proc/kallsyms, which has no sizes: each function ends where the next one begins.
 #include "src/symbolize/kernel_names.h"
 
+#include "absl/strings/str_format.h"
+#include "src/base/number.h"
 #include "src/base/text.h"
 #include "src/proc/kallsyms.h"
+#include "src/sys/files.h"
 
 namespace perfkit::symbolize {
 namespace {
@@ -15,10 +18,26 @@ Binding BindingOf(char type) {
   return type == 'T' ? Binding::kGlobal : Binding::kLocal;
 }
 
-absl::Status Hidden() {
+int64_t Setting(const std::string& proc, const char* name) {
+  const absl::StatusOr<std::string> text = sys::ReadFile(absl::StrFormat("%s/sys/kernel/%s", proc, name), 64);
+  return text.ok() ? base::ParseNumber<int64_t>(base::Trim(*text)).value_or(-1) : -1;
+}
+
+// kernel/ksyms_common.c, kallsyms_show_value: 2 shows addresses to nobody, 1 to CAP_SYSLOG alone, 0 also to everybody
+// while kernel.perf_event_paranoid is at most 1.
+absl::Status Hidden(const std::string& proc) {
+  const int64_t restricted = Setting(proc, "kptr_restrict"), paranoid = Setting(proc, "perf_event_paranoid");
+  const std::string found =
+      absl::StrFormat("kernel.kptr_restrict is %d, kernel.perf_event_paranoid is %d", restricted, paranoid);
+  const char* const remedy = restricted == 0 ? "run with CAP_SYSLOG (as root), or sysctl kernel.perf_event_paranoid=1"
+                             : restricted == 1
+                                 ? "run with CAP_SYSLOG (as root), or sysctl kernel.kptr_restrict=0 "
+                                   "kernel.perf_event_paranoid=1"
+                                 : "as root: sysctl kernel.kptr_restrict=1; then run with CAP_SYSLOG (as root)";
   return absl::Status(absl::StatusCode::kFailedPrecondition,
-                      "the kernel has no names for this user: /proc/kallsyms holds zeros instead of addresses, because "
-                      "of kernel.kptr_restrict. Run as root, or have root run: sysctl kernel.kptr_restrict=0");
+                      absl::StrFormat("the kernel has no names for this user: /proc/kallsyms holds zeros instead of "
+                                      "addresses (%s). Remedy: %s.",
+                                      found, remedy));
 }
 
 }  // namespace
@@ -27,13 +46,13 @@ const absl::Status& KernelNames::Load(const std::string& proc) {
   if (loaded_) return status_;
   loaded_ = true;
   const absl::StatusOr<std::string> text = proc::ReadKallsyms(proc);
-  status_ = text.ok() ? TakeSymbols(*text) : text.status();
+  status_ = text.ok() ? TakeSymbols(*text, proc) : text.status();
   return status_;
 }
 
 // The last function of the kernel, or of a module, ends a page later at the latest: nobody says where, and what follows
 // is somebody else's (as perf has it: tools/perf/util/symbol.c, symbols__fixup_end).
-absl::Status KernelNames::TakeSymbols(std::string_view text) {
+absl::Status KernelNames::TakeSymbols(std::string_view text, const std::string& proc) {
   SymbolTableBuilder builder(text.size());
   std::string_view module;
   uint64_t last = 0;
@@ -52,7 +71,7 @@ absl::Status KernelNames::TakeSymbols(std::string_view text) {
   });
   end_module();
   table_ = std::move(builder).Build();
-  return code > 0 && table_.size() == 0 ? Hidden() : absl::OkStatus();
+  return code > 0 && table_.size() == 0 ? Hidden(proc) : absl::OkStatus();
 }
 
 std::optional<KernelNames::Found> KernelNames::Find(uint64_t pc) const {

@@ -28,7 +28,7 @@ class KernelNames {
   std::optional<Found> Find(uint64_t pc) const;
 
  private:
-  absl::Status TakeSymbols(std::string_view text);
+  absl::Status TakeSymbols(std::string_view text, const std::string& proc);
 
   bool loaded_ = false;
   absl::Status status_;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_format.h"
+#include "src/base/number.h"
 
 namespace perfkit::sys {
 namespace {
@@ -28,12 +29,11 @@ struct Row {
 
 // Sources: man perf_event_open(2), ERRORS; kernel/events/core.c.
 constexpr Row kRows[] = {
-    {PerfCall::kOpen, EACCES, Code::kPermissionDenied, "this process may not watch that much",
-     "ask for user space only (modifier ':u'), lower kernel.perf_event_paranoid, or grant CAP_PERFMON"},
+    {PerfCall::kOpen, EACCES, Code::kPermissionDenied, "the kernel forbids it to this process",
+     "if the rights above permit it, a security module or a seccomp filter refuses it: ask its administrator"},
     {PerfCall::kOpen, EPERM, Code::kPermissionDenied,
      "the kernel, or a container's seccomp filter, forbids it to this process",
-     "lower kernel.perf_event_paranoid, grant CAP_PERFMON, or allow perf_event_open in the container's seccomp "
-     "profile"},
+     "if the rights above permit it, allow perf_event_open in the container's seccomp profile"},
     {PerfCall::kOpen, ENOSYS, Code::kUnavailable, "this kernel or sandbox has no perf_event_open",
      "use a kernel with CONFIG_PERF_EVENTS, outside gVisor-like sandboxes"},
     {PerfCall::kOpen, ENOENT, Code::kUnavailable, "no counter unit of this machine has that event",
@@ -43,11 +43,11 @@ constexpr Row kRows[] = {
     {PerfCall::kOpen, EOPNOTSUPP, Code::kUnavailable, "this counter unit cannot do what was asked",
      "drop the modifier (':p' above all), or choose another event"},
     {PerfCall::kOpen, EINVAL, Code::kInvalidArgument, "the kernel refuses this combination",
-     "too many events for one group, an event that cannot share a group, or a bit that this kernel does not know"},
+     "ask for less: this kernel does not know a bit of it, or cannot combine two of them"},
     {PerfCall::kOpen, E2BIG, Code::kUnavailable, "this kernel is older than the event asks for",
      "ask for less, or use a newer kernel"},
     {PerfCall::kOpen, ENOSPC, Code::kResourceExhausted, "all hardware breakpoints or counters are taken",
-     "x86 has 4 breakpoints a thread: count fewer addresses at once"},
+     "count fewer at once (x86 has 4 breakpoints a thread), or stop the debugger or profiler that holds the others"},
     {PerfCall::kOpen, EBUSY, Code::kResourceExhausted, "another user holds the counter unit exclusively",
      "stop the other profiler"},
     {PerfCall::kOpen, EMFILE, Code::kResourceExhausted, "this process has no descriptor left (RLIMIT_NOFILE)",
@@ -94,19 +94,45 @@ std::string Here(Code code, const Rights& rights) {
   return std::string(kHere) + DescribeRights(rights);
 }
 
+std::string Said(PerfCall call, int error, std::string_view asked) {
+  return absl::StrFormat("%s: %s said \"%s\"%s%d)", asked, Verb(call), strerror(error), kSaid, error);
+}
+
+std::string_view TextOf(const absl::Status& status) {
+  const absl::string_view text = status.message();
+  return {text.data(), text.size()};
+}
+
 }  // namespace
 
 absl::Status PerfError(PerfCall call, int error, std::string_view asked, const Rights& rights) {
   const Row* const row = Find(call, error);
-  const std::string said = absl::StrFormat("%s: %s said \"%s\"%s%d)", asked, Verb(call), strerror(error), kSaid, error);
-  if (row == nullptr) return absl::Status(absl::StatusCode::kInternal, said);
-  return absl::Status(
-      row->code, absl::StrFormat("%s: %s%s%s%s.", said, row->cause, Here(row->code, rights), kRemedy, row->remedy));
+  if (row == nullptr) return absl::Status(absl::StatusCode::kInternal, Said(call, error, asked));
+  return PerfError(call, error, asked, {row->code, row->cause, row->remedy}, rights);
+}
+
+absl::Status PerfError(PerfCall call, int error, std::string_view asked, const Explanation& explanation,
+                       const Rights& rights) {
+  return absl::Status(explanation.code, absl::StrFormat("%s: %s%s%s%s.", Said(call, error, asked), explanation.cause,
+                                                        Here(explanation.code, rights), kRemedy, explanation.remedy));
+}
+
+int ErrnoOf(const absl::Status& status) {
+  const std::string_view text = TextOf(status);
+  const size_t said = text.find(kSaid);
+  if (said == std::string_view::npos) return 0;
+  const std::string_view number = text.substr(said + kSaid.size());
+  return base::ParseNumber<int>(number.substr(0, number.find(')'))).value_or(0);
+}
+
+std::string RemedyOf(const absl::Status& status) {
+  const std::string_view text = TextOf(status);
+  const size_t at = text.find(kRemedy);
+  return at == std::string_view::npos ? "" : std::string(text.substr(at + kRemedy.size()));
 }
 
 std::string CauseOf(const absl::Status& status) {
-  const absl::string_view whole = status.message();
-  std::string_view text(whole.data(), whole.size());
+  std::string_view text = TextOf(status);
   text = text.substr(0, text.find(kRemedy));
   text = text.substr(0, text.find(kHere));
   const size_t said = text.find(kSaid);

@@ -17,6 +17,21 @@ enum class PerfCall { kOpen, kMapRing, kIoctl, kRead };
 // limits, NotFound for tasks that are gone, InvalidArgument for combinations that the kernel refuses, else Internal.
 absl::Status PerfError(PerfCall call, int error, std::string_view asked, const Rights& rights = ReadRights());
 
+// What was found out about a refusal, for those who know more than its errno (src/open/explain.h).
+struct Explanation {
+  absl::StatusCode code;
+  std::string cause;
+  std::string remedy;  // without a full stop
+};
+absl::Status PerfError(PerfCall call, int error, std::string_view asked, const Explanation& explanation,
+                       const Rights& rights);
+
+// The errno that such a Status quotes; 0 when it quotes none.
+int ErrnoOf(const absl::Status& status);
+
+// The remedy of a message of the form "asked: cause. Remedy: ...", with its full stop; "" when it has none.
+std::string RemedyOf(const absl::Status& status);
+
 // The cause in a few words, for tables: what a message of the form "asked: cause. Remedy: ..." says in its middle,
 // without what the system said. "" for OK.
 std::string CauseOf(const absl::Status& status);

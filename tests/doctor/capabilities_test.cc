@@ -113,6 +113,21 @@ TEST_CASE("without perf at all the report still stands", "[capabilities]") {
   CHECK(fake.Leaks() == "");
 }
 
+TEST_CASE("a filter on perf_event_open is not taken for a missing PMU or an old kernel", "[capabilities]") {
+  FakeKernel fake;
+  fake.FailAll(Call::kPerfEventOpen, EPERM);
+  const Capabilities all = ProbeCapabilities();
+  for (const Id id : {Id::kPerf, Id::kPmu, Id::kKernelCounting, Id::kCpuWide, Id::kSigtrap, Id::kFormatLost}) {
+    const Capability& row = all.of(id);
+    INFO(row.name << ": " << row.remedy);
+    REQUIRE(row.state == CapabilityState::kMissing);
+    CHECK(row.cause.find("seccomp") != std::string::npos);
+    CHECK(row.remedy.find("seccomp profile") != std::string::npos);
+    CHECK(row.remedy.find("hypervisor") == std::string::npos);
+    CHECK(row.remedy.find("Linux 5.13") == std::string::npos);
+  }
+}
+
 TEST_CASE("an event that opens and stays 0 is no PMU", "[capabilities]") {
   FakeKernel fake;
   testing::MakeHardwareSilent(fake);

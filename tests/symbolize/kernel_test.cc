@@ -2,7 +2,9 @@
 #include <catch2/catch.hpp>
 #include <map>
 #include <sstream>
+#include <utility>
 
+#include "absl/strings/str_format.h"
 #include "src/base/text.h"
 #include "src/proc/kallsyms.h"
 #include "src/symbolize/kernel_names.h"
@@ -74,12 +76,28 @@ TEST_CASE("kernel and module functions are named, with their modules in brackets
   CHECK(At(symbolizer, 0xffffffffc0019000).offset == 0xffffffffc0019000);
 }
 
-TEST_CASE("zeros are said to be kptr_restrict's, a file that is not there is said to be that", "[kernel_names]") {
+TEST_CASE("zeros are said to be the setting's that makes them, a file that is not there is said to be that",
+          "[kernel_names]") {
+  // kernel.kptr_restrict, and what would show the addresses (kernel/ksyms_common.c, kallsyms_show_value).
+  constexpr std::pair<const char*, const char*> kRemedies[] = {
+      {"0\n", "CAP_SYSLOG (as root), or sysctl kernel.perf_event_paranoid=1."},
+      {"1\n", "CAP_SYSLOG (as root), or sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1."},
+      {"2\n", "sysctl kernel.kptr_restrict=1; then run with CAP_SYSLOG (as root)."},
+  };
   const TempFolder folder;
   folder.Write("/kallsyms", "0000000000000000 T _stext\n0000000000000000 t helper\n");
-  symbolize::KernelNames hidden, missing;
-  CHECK(absl::IsFailedPrecondition(hidden.Load(folder.path())));
-  CHECK(hidden.status().message().find("sysctl kernel.kptr_restrict=0") != std::string::npos);
+  folder.Write("/sys/kernel/perf_event_paranoid", "2\n");
+  for (const auto& [restricted, remedy] : kRemedies) {
+    folder.Write("/sys/kernel/kptr_restrict", restricted);
+    symbolize::KernelNames hidden;
+    CHECK(absl::IsFailedPrecondition(hidden.Load(folder.path())));
+    const std::string text(hidden.status().message());
+    INFO(text);
+    CHECK(text.ends_with(remedy));
+    CHECK(text.find(absl::StrFormat("kptr_restrict is %c, kernel.perf_event_paranoid is 2", restricted[0])) !=
+          std::string::npos);
+  }
+  symbolize::KernelNames missing;
   CHECK(absl::IsNotFound(missing.Load(folder.path() + "/nowhere")));
 }
 

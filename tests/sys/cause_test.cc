@@ -14,7 +14,7 @@ TEST_CASE("the cause stands alone, without what was asked, what was said, and th
   CHECK(CauseOf(PerfError(PerfCall::kOpen, ENOENT, "event 'cycles' on this thread", kUser)) ==
         "no counter unit of this machine has that event");
   CHECK(CauseOf(PerfError(PerfCall::kOpen, EACCES, "event 'cycles:k' on CPU 3", kUser)) ==
-        "this process may not watch that much");
+        "the kernel forbids it to this process");
   CHECK(CauseOf(absl::NotFoundError("event 'x': no such thing. Remedy: another")) == "no such thing");
 }
 

@@ -1,0 +1,380 @@
+// Finds the cause of a refusal by experiment.
+//
+// One errno has many causes: EINVAL alone has more than thirty in kernel/events/core.c. So each row of a table changes
+// one thing in what was refused. The row whose variation the kernel opens names the cause, and the change is the
+// remedy. Rights come first: perf_event_open checks them before most of the attr, and a request that the retry ladder
+// restricted to user space may then be refused for that restriction alone.
+#include "src/open/explain.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <bit>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "absl/strings/str_format.h"
+#include "perfkit/detail/sample_fields.h"
+#include "src/base/number.h"
+#include "src/base/text.h"
+#include "src/sys/files.h"
+#include "src/sys/kernel.h"
+#include "src/sys/perf_error.h"
+
+namespace perfkit::open {
+namespace {
+
+using Code = absl::StatusCode;
+using sys::Explanation;
+
+constexpr char kWatchKernel[] =
+    "sysctl kernel.perf_event_paranoid=1, or grant CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN)";
+
+bool IsDenied(int error) { return error == EACCES || error == EPERM; }
+
+// What is passed to perf_event_open.
+struct Variation {
+  sys::PerfEventAttr attr;
+  pid_t pid;
+  int cpu;
+  int group_fd;
+
+  bool operator==(const Variation& other) const {
+    return pid == other.pid && cpu == other.cpu && group_fd == other.group_fd &&
+           memcmp(&attr, &other.attr, sizeof(attr)) == 0;
+  }
+};
+
+// The kernel's answer: 0, or an errno. What opens is closed again before it can count.
+int Try(const Variation& variation) {
+  constexpr int kInterruptions = 16;
+  sys::PerfEventAttr attr = variation.attr;
+  attr.disabled = 1;
+  attr.enable_on_exec = 0;
+  attr.size = sys::AttrSize(attr);
+  for (int i = 0; i < kInterruptions; ++i) {
+    const sys::OwnedFd fd(
+        sys::kernel().perf_event_open(&attr, variation.pid, variation.cpu, variation.group_fd, sys::kOpenFdCloexec));
+    if (fd) return 0;
+    if (errno != EINTR) return errno;
+  }
+  return EINTR;
+}
+
+// What every user may open, if perf_event_open works at all: counts nothing, and that in user space only.
+Variation Dummy(pid_t pid) {
+  Variation dummy{.attr = {}, .pid = pid, .cpu = -1, .group_fd = -1};
+  dummy.attr.type = sys::kTypeSoftware;
+  dummy.attr.config = sys::kSwDummy;
+  dummy.attr.exclude_kernel = dummy.attr.exclude_hv = 1;
+  return dummy;
+}
+
+std::optional<uint64_t> Setting(const char* name) {
+  const auto text = sys::ReadFile(absl::StrFormat("/proc/sys/kernel/%s", name), 64);
+  if (!text.ok()) return std::nullopt;
+  return base::ParseNumber(base::Trim(*text));
+}
+
+bool IsBreakpointOfKernel(const sys::PerfEventAttr& attr) {
+  return attr.type == sys::kTypeBreakpoint && static_cast<int64_t>(attr.config1) < 0;
+}
+
+// One change that may make the kernel accept the event, and what that means.
+struct Row {
+  void (*change)(Variation&);
+  Code code;
+  const char* cause;
+  const char* remedy;
+};
+
+void StopSampling(Variation& event) {
+  event.attr.sample_period_or_freq = 0;
+  event.attr.freq = event.attr.sigtrap = event.attr.precise_ip = 0;
+  event.attr.sample_type &= ~uint64_t{kSampleBranchStack | kSampleCallchain};
+  event.attr.branch_sample_type = 0;
+}
+
+void StopBranches(Variation& event) {
+  event.attr.branch_sample_type = 0;
+  event.attr.sample_type &= ~uint64_t{kSampleBranchStack};
+}
+
+void CountEverything(Variation& event) {
+  sys::PerfEventAttr& attr = event.attr;
+  attr.exclude_user = attr.exclude_kernel = attr.exclude_hv = attr.exclude_idle = 0;
+  attr.exclude_host = attr.exclude_guest = 0;
+}
+
+// Rights that one part of the request needs (kernel/events/core.c, perf_copy_attr and perf_event_open;
+// kernel/trace/trace_event_perf.c, perf_trace_event_perm).
+constexpr Row kDeniedRows[] = {
+    {[](Variation& event) { event.attr.sample_type &= ~uint64_t{kSamplePhysAddr}; }, Code::kPermissionDenied,
+     "physical addresses are for those who may watch the kernel", kWatchKernel},
+    {[](Variation& event) { event.attr.sample_type &= ~uint64_t{kSampleRaw}; }, Code::kPermissionDenied,
+     "the data of this tracepoint is for those who may watch all of the kernel",
+     "sysctl kernel.perf_event_paranoid=-1, or grant CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN)"},
+    {[](Variation& event) { event.attr.sample_type &= ~uint64_t{kSampleRegsIntr}; }, Code::kPermissionDenied,
+     "registers at the interrupt may be the kernel's, which this process may not watch", kWatchKernel},
+    {[](Variation& event) { event.attr.exclude_callchain_kernel = 1; }, Code::kPermissionDenied,
+     "the kernel's part of the stack is not this process's to see", kWatchKernel},
+    {[](Variation& event) { event.attr.branch_sample_type = sys::kBranchUser | sys::kBranchAny; },
+     Code::kPermissionDenied, "branches in the kernel are not this process's to see", kWatchKernel},
+    {[](Variation& event) { event.attr.namespaces = 0; }, Code::kPermissionDenied,
+     "records of namespaces are for those who may watch the kernel",
+     "grant CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN)"},
+};
+
+// What the kernel or the counter unit cannot do (kernel/events/core.c; arch/x86/events/core.c, x86_pmu_hw_config).
+constexpr Row kRefusedRows[] = {
+    {[](Variation& event) { event.group_fd = -1; }, Code::kInvalidArgument, "it opens alone, but not in its group",
+     "count it outside the group: too many events for one group, or events of counter units that cannot be combined"},
+    {[](Variation& event) { event.attr.use_clockid = event.attr.clockid = 0; }, Code::kInvalidArgument,
+     "this event's records cannot carry that clock",
+     "CLOCK_MONOTONIC or CLOCK_MONOTONIC_RAW; CLOCK_REALTIME, CLOCK_BOOTTIME and CLOCK_TAI for software events only"},
+    {[](Variation& event) { event.attr.precise_ip = 0; }, Code::kUnavailable,
+     "this counter unit cannot sample that precisely", "leave out the modifier ':p' (':P' takes what there is)"},
+    {StopBranches, Code::kUnavailable, "this counter unit has no such branch stacks", "leave out branch stacks"},
+    {[](Variation& event) { event.attr.sample_max_stack = 0; }, Code::kInvalidArgument,
+     "the stack depth exceeds kernel.perf_event_max_stack",
+     "ask for fewer frames, or raise kernel.perf_event_max_stack"},
+    {CountEverything, Code::kInvalidArgument, "this counter unit counts user space and kernel together, always",
+     "leave out the modifiers (':u', ':k', ':h', ':G', ':H', ':I') and user_only"},
+    {StopSampling, Code::kUnavailable, "this counter unit counts, but cannot sample",
+     "count it (CounterSet), or sample another event, such as cpu-clock, with this one as a follower"},
+    {[](Variation& event) { event.attr.inherit = event.attr.inherit_thread = 0; }, Code::kUnavailable,
+     "this kernel cannot combine it with threads that are born later", "use Target::WithoutInherit, or a newer kernel"},
+    {[](Variation& event) { event.attr.read_format &= ~uint64_t{sys::kFormatLost}; }, Code::kUnavailable,
+     "this kernel does not count what an event loses (Linux 6.0 does)", "use a newer kernel"},
+};
+
+// The row whose change the kernel accepts.
+const Row* FindRow(std::span<const Row> rows, const Variation& refused) {
+  for (const Row& row : rows) {
+    Variation varied = refused;
+    row.change(varied);
+    if (varied != refused && Try(varied) == 0) return &row;
+  }
+  return nullptr;
+}
+
+Explanation Of(const Row& row) { return {row.code, row.cause, row.remedy}; }
+
+class Investigation {
+ public:
+  Investigation(const Refusal& refusal, const sys::Rights& rights)
+      : request_(refusal.request), refusal_(refusal), rights_(rights) {
+    refused_ = {.attr = refusal.attr, .pid = request_.pid, .cpu = request_.cpu, .group_fd = request_.group_fd};
+  }
+
+  std::optional<Explanation> Explain() {
+    switch (refusal_.error) {
+      case EACCES:
+      case EPERM: return ExplainDenied();
+      case ENOENT: return ExplainMissing();
+      case EINVAL:
+      case EOPNOTSUPP:
+      case EOVERFLOW:
+      case E2BIG: return ExplainRefused();
+      default: return std::nullopt;
+    }
+  }
+
+ private:
+  std::optional<Explanation> ExplainDenied() const {
+    if (IsDenied(Try(Dummy(0)))) return ExplainNoPerf();
+    if (request_.pid < 0) return ExplainCpu();
+    if (request_.pid > 0 && IsDenied(Try(Dummy(request_.pid)))) {
+      return Explanation{Code::kPermissionDenied,
+                         absl::StrFormat("task %d belongs to another user, or may not be traced", request_.pid),
+                         "run as that task's user, or grant CAP_PERFMON (before Linux 5.8: CAP_SYS_PTRACE)"};
+    }
+    if (rights_.perfmon) return std::nullopt;
+    if (request_.pmu == "uprobe" || request_.pmu == "kprobe") {
+      return Explanation{Code::kPermissionDenied, "probes are for privileged processes only",
+                         "grant CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN), or run as root"};
+    }
+    if (IsBreakpointOfKernel(refused_.attr)) return KernelBreakpoint();
+    if (const auto kernel = ExplainKernelPart()) return kernel;
+    const Row* const row = FindRow(kDeniedRows, WithoutKernel(refused_));
+    return row != nullptr ? std::optional(Of(*row)) : std::nullopt;
+  }
+
+  // perf_event_open itself is closed: by the paranoid level of Debian, Ubuntu and Android (3 and 4), or by a filter.
+  Explanation ExplainNoPerf() const {
+    if (!rights_.perfmon && rights_.paranoid.value_or(0) > 2) {
+      return {Code::kPermissionDenied, "this kernel lets privileged processes alone use perf events",
+              "sysctl kernel.perf_event_paranoid=2, or grant CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN)"};
+    }
+    return {Code::kPermissionDenied,
+            "a seccomp filter (of a container or sandbox) or a security module refuses every perf_event_open, "
+            "whatever the rights of this process",
+            "allow perf_event_open in the seccomp profile (Docker: --cap-add PERFMON, or --security-opt seccomp=...)"};
+  }
+
+  std::optional<Explanation> ExplainCpu() const {
+    if (rights_.may_watch_cpus()) return std::nullopt;
+    return Explanation{Code::kPermissionDenied, "this process may not watch whole CPUs, in user space neither",
+                       "sysctl kernel.perf_event_paranoid=0, or grant CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN); "
+                       "or count threads and processes"};
+  }
+
+  // Whether the kernel's part of the event is what is denied.
+  std::optional<Explanation> ExplainKernelPart() const {
+    if (refused_.attr.exclude_kernel != 0 || rights_.may_count_kernel()) return std::nullopt;
+    if (request_.kernel_side) {
+      return Explanation{Code::kPermissionDenied,
+                         "the kernel raises it in its own code, which this process may not watch", kWatchKernel};
+    }
+    const int error = Try(WithoutKernel(refused_));
+    if (error == 0 && refused_.attr.exclude_user == 0) {
+      return Explanation{Code::kPermissionDenied, "this process may not watch the kernel",
+                         std::string("ask for user space only (modifier ':u'), or ") + kWatchKernel};
+    }
+    if (error == 0) return Explanation{Code::kPermissionDenied, "this process may not watch the kernel", kWatchKernel};
+    return std::nullopt;
+  }
+
+  std::optional<Explanation> ExplainMissing() const {
+    Variation cycles = Dummy(0);
+    cycles.attr.type = sys::kTypeHardware;
+    cycles.attr.config = 0;
+    switch (refused_.attr.type) {
+      case sys::kTypeSoftware:
+        return Explanation{Code::kUnavailable, "this kernel has no such software event",
+                           "use a newer kernel, or another event"};
+      case sys::kTypeBreakpoint:
+        return Explanation{Code::kUnavailable, "this machine shows the kernel no debug registers",
+                           "enable them in the hypervisor, or run on hardware"};
+      case sys::kTypeHardware:
+      case sys::kTypeHwCache:
+      case sys::kTypeRaw:
+        if (Try(cycles) == ENOENT) return std::nullopt;
+        return Explanation{Code::kUnavailable, "the counter unit of this machine has no such event",
+                           "choose another event (perfkit::ListEvents tells which count here)"};
+      default:
+        return Explanation{Code::kUnavailable,
+                           absl::StrFormat("no counter unit here has the number %d", refused_.attr.type),
+                           "load its driver, or choose another event (perfkit::ListEvents tells which count here)"};
+    }
+  }
+
+  std::optional<Explanation> ExplainRefused() const {
+    if (const auto value = ExplainValue()) return value;
+    if (refused_.attr.type == sys::kTypeBreakpoint) {
+      if (const auto breakpoint = ExplainBreakpoint()) return breakpoint;
+    }
+    // The retry ladder left the kernel's part out for want of rights, and this unit cannot.
+    if (IsDenied(refusal_.first_error) && IsDenied(Try(WithEverything(refused_)))) return CountsTogether();
+    if (Try(refused_) == 0) {
+      return Explanation{Code::kUnavailable, "the kernel refused it once, and takes it now", "try again"};
+    }
+    if (const Row* const row = FindRow(kRefusedRows, refused_)) return Of(*row);
+    if (IsDenied(Try(WithEverything(refused_)))) return CountsTogether();
+    return ExplainField();
+  }
+
+  static Explanation KernelBreakpoint() {
+    return {Code::kPermissionDenied, "a breakpoint in kernel memory is for the administrator only",
+            "run as root (CAP_SYS_ADMIN), or watch an address in user space"};
+  }
+
+  static Explanation CountsTogether() {
+    return {Code::kPermissionDenied,
+            "this counter unit counts user space and kernel together, and this process may not watch the kernel",
+            kWatchKernel};
+  }
+
+  // What the attr itself shows to be out of range.
+  std::optional<Explanation> ExplainValue() const {
+    const sys::PerfEventAttr& attr = refused_.attr;
+    const uint64_t rate = attr.sample_period_or_freq;
+    const std::optional<uint64_t> most = Setting("perf_event_max_sample_rate");
+    if (attr.freq != 0 && most && rate > *most) {
+      return Explanation{Code::kInvalidArgument,
+                         absl::StrFormat("%d samples a second are more than kernel.perf_event_max_sample_rate, %d, "
+                                         "which the kernel lowers by itself when samples take long",
+                                         rate, *most),
+                         absl::StrFormat("at most Frequency{%d}, or raise kernel.perf_event_max_sample_rate", *most)};
+    }
+    if (attr.freq == 0 && rate >> 63 != 0) {
+      return Explanation{Code::kInvalidArgument, absl::StrFormat("a period of %d is 2^63 or more", rate),
+                         "a smaller period"};
+    }
+    if (attr.type == sys::kTypeTracepoint) {
+      return Explanation{Code::kInvalidArgument, absl::StrFormat("this kernel has no tracepoint %d", attr.config),
+                         "name it ('sched:sched_switch'): numbers differ between kernels"};
+    }
+    return std::nullopt;
+  }
+
+  // arch/x86/kernel/hw_breakpoint.c, arch/arm64/kernel/hw_breakpoint.c: arch_build_bp_info, hw_breakpoint_arch_parse.
+  std::optional<Explanation> ExplainBreakpoint() const {
+    const uint64_t address = refused_.attr.config1, bytes = refused_.attr.config2;
+    if (IsBreakpointOfKernel(refused_.attr) && refused_.attr.exclude_kernel != 0) {
+      if (IsDenied(refusal_.first_error)) return KernelBreakpoint();
+      return Explanation{Code::kInvalidArgument, "a breakpoint in kernel memory cannot be of user space only",
+                         "leave out the modifier, or watch an address in user space"};
+    }
+    if (refused_.attr.bp_type == sys::kBreakRead) {
+      Variation both = refused_;
+      both.attr.bp_type = sys::kBreakRead | sys::kBreakWrite;
+      if (Try(both) == 0) {
+        return Explanation{Code::kInvalidArgument, "this CPU does not watch reads alone", "':rw' watches both"};
+      }
+    }
+    const bool executes = refused_.attr.bp_type == sys::kBreakExecute;
+    Variation fitting = refused_;
+    fitting.attr.config2 = executes ? sizeof(long) : std::has_single_bit(bytes) ? bytes : 1;
+    if (fitting.attr.config2 != bytes && Try(fitting) == 0) {
+      return Explanation{Code::kInvalidArgument, absl::StrFormat("this CPU does not watch %d bytes", bytes),
+                         executes ? absl::StrFormat("execution is watched with length %d", sizeof(long))
+                                  : std::string("1, 2, 4 or 8 bytes, at a multiple of the length")};
+    }
+    fitting.attr.config1 = address & ~(fitting.attr.config2 - 1);
+    if (fitting.attr.config1 != address && Try(fitting) == 0) {
+      return Explanation{Code::kInvalidArgument,
+                         absl::StrFormat("address 0x%x is no multiple of the length %d", address, bytes),
+                         absl::StrFormat("watch 0x%x, or a single byte (length 1)", fitting.attr.config1)};
+    }
+    return std::nullopt;
+  }
+
+  // A field of the samples that this kernel does not know.
+  std::optional<Explanation> ExplainField() const {
+    for (const detail::FieldRow& field : detail::kFields) {
+      Variation varied = refused_;
+      varied.attr.sample_type &= ~field.bits;
+      if (varied.attr.sample_type == refused_.attr.sample_type || Try(varied) != 0) continue;
+      return Explanation{Code::kUnavailable, absl::StrFormat("samples of it cannot have the field '%s'", field.name),
+                         "leave the field out, or use a newer kernel"};
+    }
+    return std::nullopt;
+  }
+
+  static Variation WithoutKernel(Variation event) {
+    event.attr.exclude_kernel = event.attr.exclude_hv = 1;
+    return event;
+  }
+
+  static Variation WithEverything(Variation event) {
+    CountEverything(event);
+    return event;
+  }
+
+  const OpenRequest& request_;
+  const Refusal& refusal_;
+  const sys::Rights& rights_;
+  Variation refused_{};
+};
+
+}  // namespace
+
+absl::Status Explain(const Refusal& refusal, const sys::Rights& rights) {
+  const std::optional<Explanation> found = Investigation(refusal, rights).Explain();
+  if (!found) return sys::PerfError(sys::PerfCall::kOpen, refusal.error, refusal.request.asked, rights);
+  return sys::PerfError(sys::PerfCall::kOpen, refusal.error, refusal.request.asked, *found, rights);
+}
+
+}  // namespace perfkit::open
