@@ -40,21 +40,27 @@ function(perfkit_skipped_test name reason)
   set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "SKIPPED: all tests")
 endfunction()
 
-# perfkit_unit_test(<module> SOURCES ... [LIBRARIES ...]): the program <module>_test, run as who we are and as nobody.
-# Its test cases tagged [.heavy] are a test of their own.
-function(perfkit_unit_test module)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
-  set(target ${module}_test)
-  add_executable(${target} ${arg_SOURCES})
-  set_property(GLOBAL APPEND PROPERTY PERFKIT_TEST_PROGRAMS ${target})
+# perfkit_test_program(<target> <source>...): a program of test cases, with the main of tests/support.
+function(perfkit_test_program target)
+  add_executable(${target} ${ARGN})
   perfkit_target(${target})
-  target_link_libraries(${target} PRIVATE perfkit_test_main ${arg_LIBRARIES})
+  target_link_libraries(${target} PRIVATE perfkit_test_main)
   if(PERFKIT_PRECOMPILE OR PERFKIT_FAST_BUILD)
     target_precompile_headers(${target} REUSE_FROM perfkit_test_main)
   endif()
-  if(PERFKIT_FAST_BUILD AND NOT module STREQUAL "pmu")  # one file a program; not where each file is for another machine
+  if(PERFKIT_FAST_BUILD AND NOT target STREQUAL "pmu_test")  # as one file; not where each file is for another machine
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
   endif()
+endfunction()
+
+# perfkit_unit_test(<module> SOURCES ... [LIBRARIES ...]): the program <module>_test, run as who we are and as an ordinary
+# user. Its test cases tagged [.heavy] are a test of their own.
+function(perfkit_unit_test module)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
+  set(target ${module}_test)
+  perfkit_test_program(${target} ${arg_SOURCES})
+  target_link_libraries(${target} PRIVATE ${arg_LIBRARIES})
+  set_property(GLOBAL APPEND PROPERTY PERFKIT_TEST_PROGRAMS ${target})
   perfkit_add_test(${target} COMMAND ${target} LABELS unit)
   perfkit_add_test(${target}@user ORDINARY_USER COMMAND ${target} LABELS unit user)
   foreach(source IN LISTS arg_SOURCES)

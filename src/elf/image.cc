@@ -4,6 +4,7 @@
 #include <elf.h>
 
 #include <algorithm>
+#include <string>
 
 #include "absl/strings/str_format.h"
 

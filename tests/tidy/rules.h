@@ -10,6 +10,9 @@ Findings CheckFloors(const Tree& tree);      // src/<room> includes rooms of low
 Findings CheckPublic(const Tree& tree);      // public headers and examples include nothing of src/
 Findings CheckHotHeaders(const Tree& tree);  // the hot headers include no Abseil, however indirectly
 
+// includes.cc: what a build of whole folders would hide.
+Findings CheckStandardHeaders(const Tree& tree);  // each name of std has its #include
+
 // calls.cc: what the code of the library may not do.
 Findings CheckSystemCalls(const Tree& tree);  // only src/sys calls Linux
 Findings CheckLanguage(const Tree& tree);     // no exceptions, no RTTI, no iostream

@@ -57,6 +57,15 @@ TEST_CASE("only src/sys calls Linux", "[tidy]") {
   CHECK(CheckSystemCalls(One("src/sys/a.cc", "::open(path, 0);\n#include <unistd.h>\n")).empty());
 }
 
+TEST_CASE("each name of std has its header, directly or by a header of ours", "[tidy]") {
+  const SourceFile header{"src/base/b.h", "#include <vector>\n"};
+  const auto lines = [&](const char* text) { return LinesOf(CheckStandardHeaders({header, {"src/base/a.cc", text}})); };
+  CHECK(lines("#include <string>\nstd::string a;  // not std::vector\n").empty());
+  CHECK(lines("#include \"src/base/b.h\"\nstd::vector<int> a;\n").empty());
+  CHECK(lines("#include <string>\n\nstd::vector<std::string> a;\nstd::vector<int> b;\n") == Where{3});
+  CHECK(lines("#include \"src/base/b.h\"\nstd::optional<int> a;\n") == Where{2});
+}
+
 TEST_CASE("the core neither throws nor streams", "[tidy]") {
   const auto lines = [](const char* text) { return LinesOf(CheckLanguage(One("src/count/a.cc", text))); };
   CHECK(lines("// we throw nothing\nint entry_count;\n").empty());

@@ -37,6 +37,7 @@ TEST_CASE("the tree was read", "[tidy]") {
 TEST_CASE("floors", "[tidy]") { Expect(CheckFloors(House())); }
 TEST_CASE("public headers and examples", "[tidy]") { Expect(CheckPublic(House())); }
 TEST_CASE("hot headers", "[tidy]") { Expect(CheckHotHeaders(House())); }
+TEST_CASE("standard headers", "[tidy]") { Expect(CheckStandardHeaders(House())); }
 TEST_CASE("system calls", "[tidy]") { Expect(CheckSystemCalls(House())); }
 TEST_CASE("language", "[tidy]") { Expect(CheckLanguage(House())); }
 TEST_CASE("first lines", "[tidy]") { Expect(CheckFirstLines(House())); }

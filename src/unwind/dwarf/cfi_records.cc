@@ -4,6 +4,8 @@
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 
+#include <algorithm>
+
 namespace perfkit::unwind {
 namespace {
 

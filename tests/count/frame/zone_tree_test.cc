@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "tests/count/frame/made_up_reader.h"
-#include "tests/count/frame/zones.h"
 
 namespace perfkit::count {
 namespace {
