@@ -94,6 +94,13 @@ struct Hitch {
   static constexpr size_t kMaxAddresses = 16;
   std::array<uint64_t, kMaxAddresses> fault_addresses{};  // of the first faults that are still known
   size_t fault_address_count = 0;
+
+  // What the frame's own events tell where the kernel's log is not known (perf is forbidden, or out of memory): from
+  // task-clock and context-switches, if they are counted. `faults` and `migrations` are then from page-faults and
+  // cpu-migrations.
+  bool away_known = false, switch_count_known = false;
+  uint64_t away_ns = 0;   // wall_ns without the thread's CPU time
+  uint64_t switches = 0;  // preemptions and waits
 };
 
 // The FrameCounter's own books.

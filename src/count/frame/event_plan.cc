@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_format.h"
+#include "src/sys/perf_abi.h"
 
 namespace perfkit::count {
 namespace {
@@ -27,6 +28,16 @@ EventPlan::EventPlan(std::span<const EventSpec> events, std::optional<ReadPath> 
     reasons_.push_back(config.ok() ? "" : std::string(config.status().message()));
     groups_.push_back({config.ok() ? *std::move(config) : Placeholder(spec)});
   }
+}
+
+std::optional<size_t> EventPlan::IndexOf(uint64_t software_config) const {
+  for (size_t i = 0; i < size(); ++i) {
+    const EventConfig& event = groups_[i][0];
+    const EventConfig::Part& part = event.parts[0];
+    if (part.type != sys::kTypeSoftware || part.config != software_config) continue;
+    if (reasons_[i].empty() && !event.privilege_given) return i;
+  }
+  return std::nullopt;
 }
 
 std::optional<CounterSet> EventPlan::Open(bool self_test, absl::Status* status) const {

@@ -35,6 +35,8 @@ class EventPlan {
   uint32_t never() const { return never_; }
   uint32_t timed() const { return timed_; }
   Validity standing(size_t i) const { return standing_[i]; }
+  // The first event without modifiers that is software event `config` (PERF_COUNT_SW_*); nullopt if there is none.
+  std::optional<size_t> IndexOf(uint64_t software_config) const;
 
  private:
   std::optional<CounterSet> Open(bool self_test, absl::Status* status) const;

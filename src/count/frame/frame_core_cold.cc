@@ -3,6 +3,7 @@
 
 #include "src/count/frame/frame_core.h"
 #include "src/count/tick_rate.h"
+#include "src/sys/perf_abi.h"
 
 namespace perfkit::count {
 
@@ -25,6 +26,10 @@ FrameCore::FrameCore(const FrameOptions& options, std::atomic<bool>& enabled)
 void FrameCore::Start(const std::shared_ptr<FrameCore>& self) {
   self_ = self;
   std::optional<CounterSet> set = plan_.OpenFirst();
+  watch_.Substitute({.task_clock = plan_.IndexOf(sys::kSwTaskClock),
+                     .page_faults = plan_.IndexOf(sys::kSwPageFaults),
+                     .context_switches = plan_.IndexOf(sys::kSwContextSwitches),
+                     .migrations = plan_.IndexOf(sys::kSwCpuMigrations)});
   shape_ = {.events = plan_.size(),
             .timed = plan_.timed(),
             .never = plan_.never(),

@@ -34,10 +34,16 @@ class Sentence {
     AddMs(ns);
     first_ = false;
   }
-  void AddCount(uint64_t count, const char* what, const char* prefix) {
+  void AddAway(uint64_t ns) {
+    if (ns < 5'000) return;  // 0.00 ms
+    Add("%saway from the CPU for ", first_ ? "" : "; ");
+    AddMs(ns);
+    first_ = false;
+  }
+  void AddCount(uint64_t count, const char* what, const char* plural, const char* prefix) {
     if (count == 0) return;
     Add("%s%s%llu %s%s", first_ ? "" : "; ", prefix, static_cast<unsigned long long>(count), what,
-        count == 1 ? "" : "s");
+        count == 1 ? "" : plural);
     first_ = false;
   }
   bool first() const { return first_; }
@@ -84,13 +90,16 @@ void WriteCause(Hitch* hitch) {
   if (preempted_more) text.AddTimes("preempted", hitch->preemptions, hitch->preempted_ns, at_least_after);
   text.AddTimes("waited", hitch->waits, hitch->waited_ns, at_least_after);
   if (!preempted_more) text.AddTimes("preempted", hitch->preemptions, hitch->preempted_ns, at_least_after);
-  text.AddCount(hitch->faults, "page fault", "");
+  text.AddAway(hitch->away_ns);
+  text.AddCount(hitch->switches, "switch", "es", "");
+  text.AddCount(hitch->faults, "page fault", "s", "");
   if (hitch->fault_address_count > 0) {
     text.Add(", from 0x%llx on", static_cast<unsigned long long>(hitch->fault_addresses[0]));
   }
-  text.AddCount(hitch->migrations, "migration", at_least);
-  const uint64_t away_ns = hitch->preempted_ns + hitch->waited_ns;
-  if (hitch->switches_known && hitch->wall_ns > away_ns && hitch->wall_ns - away_ns > hitch->budget_ns) {
+  text.AddCount(hitch->migrations, "migration", "s", at_least);
+  const uint64_t away_ns = hitch->switches_known ? hitch->preempted_ns + hitch->waited_ns : hitch->away_ns;
+  const bool knows_away = hitch->switches_known || hitch->away_known;
+  if (knows_away && hitch->wall_ns > away_ns && hitch->wall_ns - away_ns > hitch->budget_ns) {
     text.Add(text.first() ? "ran " : "; ran ");
     text.AddMs(hitch->wall_ns - away_ns);
     text.Add(" itself");
@@ -99,24 +108,48 @@ void WriteCause(Hitch* hitch) {
   }
 }
 
+void HitchWatch::TakeFromLog(Hitch* hitch) const {
+  hitch->switches_known = switches_.known();
+  hitch->faults_known = faults_.known();
+  const SwitchTally switches = TallySwitches(switches_, switches_from_);
+  hitch->preemptions = switches.preemptions;
+  hitch->preempted_ns = switches.preempted_ns;
+  hitch->waits = switches.waits;
+  hitch->waited_ns = switches.waited_ns;
+  hitch->migrations = switches.migrations;
+  hitch->at_least = switches.at_least;
+  const FaultTally faults = TallyFaults(faults_, faults_from_, hitch->fault_addresses);
+  hitch->faults = faults.faults;
+  hitch->fault_address_count = faults.addresses;
+}
+
+void HitchWatch::TakeFromRecord(const FrameRecord& record, Hitch* hitch) const {
+  const auto counted = [&record](std::optional<size_t> event) {
+    return event.has_value() && (record.missing >> *event & 1) == 0;
+  };
+  if (!hitch->faults_known && counted(substitutes_.page_faults)) {
+    hitch->faults_known = true;
+    hitch->faults = record.values[*substitutes_.page_faults];
+  }
+  if (hitch->switches_known) return;
+  hitch->away_known = counted(substitutes_.task_clock);
+  hitch->switch_count_known = counted(substitutes_.context_switches);
+  if (hitch->away_known) {
+    const uint64_t cpu_ns = record.values[*substitutes_.task_clock];
+    hitch->away_ns = record.wall_ns > cpu_ns ? record.wall_ns - cpu_ns : 0;
+  }
+  if (hitch->switch_count_known) hitch->switches = record.values[*substitutes_.context_switches];
+  if (counted(substitutes_.migrations)) hitch->migrations = record.values[*substitutes_.migrations];
+}
+
 const Hitch& HitchWatch::Explain(const FrameRecord& record, const ZoneTree& tree) {
   Hitch& hitch = hitches_[count_++ % kKept];
   hitch = {};
   hitch.frame = record.number;
   hitch.wall_ns = record.wall_ns;
   hitch.budget_ns = budget_ns_;
-  hitch.switches_known = switches_.known();
-  hitch.faults_known = faults_.known();
-  const SwitchTally switches = TallySwitches(switches_, switches_from_);
-  hitch.preemptions = switches.preemptions;
-  hitch.preempted_ns = switches.preempted_ns;
-  hitch.waits = switches.waits;
-  hitch.waited_ns = switches.waited_ns;
-  hitch.migrations = switches.migrations;
-  const FaultTally faults = TallyFaults(faults_, faults_from_, hitch.fault_addresses);
-  hitch.faults = faults.faults;
-  hitch.fault_address_count = faults.addresses;
-  hitch.at_least = switches.at_least;
+  TakeFromLog(&hitch);
+  TakeFromRecord(record, &hitch);
   const WorstZone worst = FindWorstZone(tree, record.number);
   if (worst.node != ZoneTree::kRoot) hitch.worst_zone = tree.name(worst.node);
   hitch.worst_excess_ns = worst.excess_ns;

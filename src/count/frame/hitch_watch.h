@@ -5,12 +5,18 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "perfkit/frame.h"
 #include "src/count/frame/detail_ring.h"
 #include "src/count/frame/zone_tree.h"
 
 namespace perfkit::count {
+
+// Which of a frame's events tell what else the kernel's log would.
+struct LogSubstitutes {
+  std::optional<size_t> task_clock, page_faults, context_switches, migrations;
+};
 
 class HitchWatch {
  public:
@@ -21,6 +27,9 @@ class HitchWatch {
       : budget_ns_(budget_ns), switches_(switches), faults_(faults) {
     BeginFrame();
   }
+
+  // For frames whose log is not known.
+  void Substitute(const LogSubstitutes& substitutes) { substitutes_ = substitutes; }
 
   bool IsHitch(uint64_t wall_ns) const { return wall_ns > budget_ns_ && budget_ns_ != 0; }
   // Remembers where the rings stand: what comes next belongs to the next frame.
@@ -45,7 +54,11 @@ class HitchWatch {
   const Hitch& operator[](size_t i) const { return hitches_[(count_ - kept() + i) % kKept]; }
 
  private:
+  void TakeFromLog(Hitch* hitch) const;
+  void TakeFromRecord(const FrameRecord& record, Hitch* hitch) const;
+
   uint64_t budget_ns_ = 0;
+  LogSubstitutes substitutes_;
   DetailRing switches_, faults_;
   uint64_t switches_from_ = 0, faults_from_ = 0;
   uint64_t count_ = 0;

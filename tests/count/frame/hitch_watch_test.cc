@@ -219,6 +219,48 @@ TEST_CASE("worst zone: one that hardly any frame has exceeds by all that it took
   CHECK(hitch.worst_excess_ns == 50'000);
 }
 
+TEST_CASE("hitches: without a log the frame's own events tell the cause") {
+  ScriptedFrames frames;
+  FrameRecord record;
+  record.number = 1;
+  record.wall_ns = 45'000'000;
+  record.missing = 0;
+  record.values = {30'000'000, 812, 3, 2};  // task-clock, page-faults, context-switches, migrations
+  HitchWatch watch(20'000'000, {}, {});
+  watch.Substitute({.task_clock = 0, .page_faults = 1, .context_switches = 2, .migrations = 3});
+  const Hitch all = watch.Explain(record, frames.tree);
+  CHECK(std::string(all.cause) ==
+        "away from the CPU for 15.00 ms; 3 switches; 812 page faults; 2 migrations; ran 30.00 ms itself");
+  CHECK(!all.switches_known);
+  CHECK(all.away_known);
+  CHECK(all.away_ns == 15'000'000);
+  CHECK(all.faults_known);
+  // Any of them may have no number: that is never told as 0.
+  for (uint32_t missing = 0; missing < 16; ++missing) {
+    record.missing = missing;
+    const Hitch some = watch.Explain(record, frames.tree);
+    const std::string cause = some.cause;
+    INFO(cause);
+    CHECK((cause.find("away") != std::string::npos) == ((missing & 1) == 0));
+    CHECK((cause.find("itself") != std::string::npos) == ((missing & 1) == 0));
+    CHECK((cause.find("faults") != std::string::npos) == ((missing & 2) == 0));
+    CHECK((cause.find("switches") != std::string::npos) == ((missing & 4) == 0));
+    CHECK((cause.find("migrations") != std::string::npos) == ((missing & 8) == 0));
+    CHECK((cause == "the kernel does not tell") == (missing == 15));
+    CHECK(some.away_known == ((missing & 1) == 0));
+    CHECK(some.faults_known == ((missing & 2) == 0));
+  }
+  // A log is believed before the frame's own events.
+  MadeUpRing switches(64), faults(64);
+  watch.Attach(switches.view(), faults.view());
+  switches.Switch(true, false, 100, 0);
+  switches.Switch(false, false, 5'000'100, 0);
+  faults.Fault(0x1000);
+  record.missing = 0;
+  CHECK(std::string(watch.Explain(record, frames.tree).cause) ==
+        "waited 1 time for 5.00 ms; 1 page fault, from 0x1000 on; ran 40.00 ms itself");
+}
+
 TEST_CASE("hitches: only what the rings say of this frame, and only the last are kept") {
   MadeUpRing switches(64), faults(64);
   ScriptedFrames frames;

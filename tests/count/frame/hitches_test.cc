@@ -1,14 +1,17 @@
 // Hitches made on purpose: each has to be told with its true cause.
 #include <sched.h>
 
+#include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <cerrno>
 #include <chrono>
 #include <memory>
 #include <string>
 #include <thread>
 
 #include "perfkit/frame_counter.h"
+#include "tests/support/fake_kernel.h"
 #include "tests/support/skip.h"
 #include "tests/support/work.h"
 
@@ -155,6 +158,24 @@ TEST_CASE("hitches: work is nobody's fault but its own") {
   INFO(hitch.cause);
   CHECK(std::string(hitch.cause).find("itself") != std::string::npos);
   CHECK(hitch.wall_ns - hitch.preempted_ns - hitch.waited_ns >= 25'000'000);
+}
+
+TEST_CASE("hitches: where perf is forbidden, getrusage's numbers tell the cause") {
+  testing::FakeKernel fake;
+  fake.FailAll(testing::Call::kPerfEventOpen, EACCES);
+  FrameCounter frames({.events = {"page-faults", "task-clock", "context-switches"}, .hitch_budget = 1ms});
+  REQUIRE(frames.path(0) == ReadPath::kUsage);
+  const Hitch hitch = HitchOf(frames, [] { testing::Sleep(20'000'000); });
+  INFO(hitch.cause);
+  CHECK(!hitch.switches_known);
+  REQUIRE(hitch.away_known);
+  CHECK(hitch.away_ns == hitch.wall_ns - std::min(hitch.wall_ns, frames.last().values[1]));
+  CHECK(hitch.switch_count_known);
+  CHECK(hitch.switches == frames.last().values[2]);
+  CHECK(hitch.switches >= 1);
+  CHECK(hitch.faults_known);
+  CHECK(hitch.faults == frames.last().values[0]);
+  CHECK(std::string(hitch.cause).starts_with("away from the CPU for "));
 }
 
 TEST_CASE("hitches: a callback may replace itself while it runs") {
