@@ -52,6 +52,8 @@ struct FrameOptions {
 // Belongs to the thread that constructs it: that one marks frames, asks for numbers and switches it on and off. Zones
 // may be entered on any thread; each is attached at its first zone and folded in when it ends. No zone may be open
 // anywhere when the FrameCounter dies. In the child of a fork it is switched off.
+// Signal handlers may enter and leave zones on threads that are attached, but not mark frames. Zones of a handler that
+// interrupts the entry or the end of another zone, or a mark, are dropped (FrameStats::dropped).
 class FrameCounter {
  public:
   using Options = FrameOptions;
@@ -98,10 +100,10 @@ class FrameCounter {
   // For engines that report their own zones by callbacks. Leave ends the innermost zone; one too many is counted
   // (FrameStats::mismatched), and nothing else happens.
   void Enter(ZoneId id) noexcept {
-    if (enabled()) EnterPlain(id);
+    if (enabled() || draining()) EnterPlain(id);
   }
   void Leave() noexcept {
-    if (enabled()) LeavePlain();
+    if (enabled() || draining()) LeavePlain();
   }
   // A zone with a name that is made at run time. Lives as long as the FrameCounter. Any thread; allocates.
   ZoneId DefineZone(std::string_view name);
@@ -124,7 +126,8 @@ class FrameCounter {
   void OnHitch(std::function<void(const Hitch&)> callback);
 
   // Off means detached: no event stays open (on threads that are inside a zone: until they leave it), a zone or a mark
-  // costs one load. On again, threads are attached as they come; the frame in between is not counted.
+  // costs one load (Enter and Leave: two). On again, threads are attached as they come; the frame in between is not
+  // counted.
   void SetEnabled(bool enabled);
   bool enabled() const noexcept { return enabled_.load(std::memory_order_relaxed); }
 
@@ -158,7 +161,10 @@ class FrameCounter {
   void EnterPlain(ZoneId id) noexcept;
   void LeavePlain() noexcept;
 
+  bool draining() const noexcept { return draining_.load(std::memory_order_relaxed) != 0; }
+
   std::atomic<bool> enabled_{true};
+  std::atomic<uint32_t> draining_{0};  // threads that were inside a zone when counting was switched off, and still are
   std::shared_ptr<count::FrameCore> core_;
 };
 

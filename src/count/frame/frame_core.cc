@@ -8,20 +8,37 @@ void FrameCore::Mark() noexcept {
     foreign_marks_.fetch_add(1, std::memory_order_relaxed);
     return;
   }
+  const uint64_t ticks = EndMainFrame();
+  if (budget_ns_ == 0) return;  // not in ticks: a budget below one of them is one too
+  if (ticks > budget_ticks_) [[unlikely]]
+    ExplainHitch();
+  watch_.BeginFrame();
+}
+
+// Returns the frame's ticks; 0 if it only starts the first one.
+uint64_t FrameCore::EndMainFrame() noexcept {
   FrameThread& thread = *main_;
+  const FrameThread::Work work(thread);
   if (thread.has_strays()) [[unlikely]]
     thread.AbandonStrays();
-  if (!thread.ready) [[unlikely]]
-    return PrepareMain();
+  if (!thread.ready) [[unlikely]] {
+    PrepareMain();
+    return 0;
+  }
   thread.Read(thread.tree.mark_place());
   const uint64_t ticks = thread.tree.EndFrame(next_frame_, ns_per_tick_q32_);
   frame_.store(++next_frame_, std::memory_order_relaxed);
   if (thread.tree.pending() == ZoneTree::kMaxPending) [[unlikely]]
     Settle();
-  if (budget_ns_ == 0) return;  // not in ticks: a budget below one of them is one too
-  if (ticks > budget_ticks_) [[unlikely]]
-    ExplainHitch();
-  watch_.BeginFrame();
+  return ticks;
+}
+
+// Returns true, and counts a dropped zone, in a signal handler that interrupted work on this thread's tree.
+bool FrameCore::DropIfInterrupting(const FrameThread& thread) noexcept {
+  if (!thread.at_work()) [[likely]]
+    return false;
+  interrupted_.fetch_add(1, std::memory_order_relaxed);
+  return true;
 }
 
 void FrameCore::Settle() noexcept {
@@ -35,6 +52,7 @@ void FrameCore::Settle() noexcept {
   }
 }
 
+// Not at work while the callback runs: it may enter zones.
 void FrameCore::ExplainHitch() noexcept {
   Settle();
   const Hitch& hitch = watch_.Explain(history_.last(), main_->tree);
@@ -44,8 +62,9 @@ void FrameCore::ExplainHitch() noexcept {
 
 void FrameCore::Enter(ZoneId id, Zone* zone) noexcept {
   FrameThread* const thread = This();
-  if (thread == nullptr) [[unlikely]]
+  if (thread == nullptr || DropIfInterrupting(*thread)) [[unlikely]]
     return;
+  const FrameThread::Work work(*thread);
   if (!thread->ready && !Prepare(*thread)) [[unlikely]]
     return;
   if (thread->has_strays()) [[unlikely]]
@@ -59,10 +78,20 @@ void FrameCore::Enter(ZoneId id, Zone* zone) noexcept {
   if (begin != nullptr) thread->Read(*begin);
 }
 
+void FrameCore::EnterPlain(ZoneId id) noexcept {
+  if (enabled_.load(std::memory_order_relaxed)) [[likely]]
+    return Enter(id, nullptr);
+  auto* const thread = static_cast<FrameThread*>(FindBinding(this));
+  if (thread == nullptr || !thread->is_worker || !thread->ready || DropIfInterrupting(*thread)) return;
+  const FrameThread::Work work(*thread);
+  thread->tree.EnterUncounted();  // its Leave must not be taken for that of a zone around it
+}
+
 void FrameCore::Leave(const Zone& zone) noexcept {
   auto* const thread = static_cast<FrameThread*>(FindBinding(this));
   if (thread != zone.thread_) [[unlikely]]
     return LeaveElsewhere(zone.entry_);
+  const FrameThread::Work work(*thread);
   if (thread->tree.top_entry() != zone.entry_) [[unlikely]]
     return LeaveOutOfOrder(*thread, zone.entry_);
   LeaveTop(*thread);
@@ -79,9 +108,13 @@ void FrameCore::LeaveTop(FrameThread& thread) noexcept {
 }
 
 void FrameCore::LeaveInnermost() noexcept {
-  FrameThread* const thread = This();
+  const bool counting = enabled_.load(std::memory_order_relaxed);
+  FrameThread* const thread = counting ? This() : static_cast<FrameThread*>(FindBinding(this));
+  if (thread == nullptr || thread->at_work()) return;  // in a handler: its Enter was counted as dropped
+  const FrameThread::Work work(*thread);
+  if (!counting && !thread->ready) return;
   // A worker that is not inside a zone has no right to its tree: step inside to count the mistake.
-  if (thread == nullptr || (!thread->ready && !Prepare(*thread))) return;
+  if (!thread->ready && !Prepare(*thread)) return;
   if (thread->has_strays()) thread->AbandonStrays();
   LeaveTop(*thread);
 }
@@ -154,6 +187,7 @@ void FrameCore::LeaveOutermost(FrameThread& thread) noexcept {
   const std::lock_guard<std::mutex> lock(thread.mutex);
   if (!thread.own_frames) thread.Roll(ns_per_tick_q32_);
   thread.Close();
+  Drained(thread);
 }
 
 void FrameCore::Mark(FrameId id) noexcept {
@@ -162,6 +196,7 @@ void FrameCore::Mark(FrameId id) noexcept {
   FrameChain& chain = *chains_[id.index];
   FrameThread* const thread = This();
   if (thread == nullptr) return;
+  const FrameThread::Work work(*thread);
   const bool outermost = thread->is_worker && !thread->ready;
   if (!thread->ready && !Prepare(*thread)) return;
   if (thread->has_strays()) thread->AbandonStrays();
@@ -184,7 +219,7 @@ void FrameCounter::MarkMain() noexcept { core_->Mark(); }
 void FrameCounter::MarkOther(FrameId id) noexcept { core_->Mark(id); }
 void FrameCounter::EnterZone(ZoneId id, Zone& zone) noexcept { core_->Enter(id, &zone); }
 void FrameCounter::LeaveZone(const Zone& zone) noexcept { zone.core_->Leave(zone); }
-void FrameCounter::EnterPlain(ZoneId id) noexcept { core_->Enter(id, nullptr); }
+void FrameCounter::EnterPlain(ZoneId id) noexcept { core_->EnterPlain(id); }
 void FrameCounter::LeavePlain() noexcept { core_->LeaveInnermost(); }
 
 }  // namespace perfkit

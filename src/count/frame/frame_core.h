@@ -40,7 +40,7 @@ class FrameCore : public Bindable {
   static constexpr size_t kMaxChains = 16;  // the main one is not stored
   using Zone = FrameCounter::Zone;
 
-  FrameCore(const FrameOptions& options, std::atomic<bool>& enabled);
+  FrameCore(const FrameOptions& options, std::atomic<bool>& enabled, std::atomic<uint32_t>& draining);
   // Second half of construction: attaches the constructing thread.
   void Start(const std::shared_ptr<FrameCore>& self);
   // The FrameCounter dies: everything is given back but the shell that threads may still remember.
@@ -50,8 +50,9 @@ class FrameCore : public Bindable {
   void Mark() noexcept;
   void Mark(FrameId id) noexcept;
   void Enter(ZoneId id, Zone* zone) noexcept;
+  void EnterPlain(ZoneId id) noexcept;  // also while threads are draining
   void Leave(const Zone& zone) noexcept;
-  void LeaveInnermost() noexcept;
+  void LeaveInnermost() noexcept;  // also while threads are draining
 
   ZoneId DefineZone(std::string_view name);
   FrameId DefineFrame(std::string_view name);
@@ -93,6 +94,9 @@ class FrameCore : public Bindable {
   }
   FrameThread* Attach(std::string_view name) noexcept;
   bool Prepare(FrameThread& thread) noexcept;
+  bool DropIfInterrupting(const FrameThread& thread) noexcept;
+  uint64_t EndMainFrame() noexcept;
+  void Drained(FrameThread& thread);
   void PrepareMain() noexcept;
   void PrepareWorker(FrameThread& thread) noexcept;
   void LeaveTop(FrameThread& thread) noexcept;
@@ -108,6 +112,7 @@ class FrameCore : public Bindable {
   void LetGo();
 
   std::atomic<bool>& enabled_;
+  std::atomic<uint32_t>& draining_;  // changes with a worker's mutex held
   EventPlan plan_;
   FrameOptions options_;
   ZoneShape shape_;
@@ -128,7 +133,7 @@ class FrameCore : public Bindable {
   uint64_t next_frame_ = 0;
 
   std::atomic<uint64_t> frame_{0};  // the main frame under way, for workers' sums: relaxed, a frame late does no harm
-  std::atomic<uint64_t> foreign_marks_{0}, strayed_{0};  // numbers for people: ordered with nothing
+  std::atomic<uint64_t> foreign_marks_{0}, strayed_{0}, interrupted_{0};  // numbers for people: ordered with nothing
   std::atomic<uint32_t> refused_{0};
 
   std::mutex mutex_;

@@ -7,8 +7,9 @@
 
 namespace perfkit::count {
 
-FrameCore::FrameCore(const FrameOptions& options, std::atomic<bool>& enabled)
+FrameCore::FrameCore(const FrameOptions& options, std::atomic<bool>& enabled, std::atomic<uint32_t>& draining)
     : enabled_(enabled),
+      draining_(draining),
       plan_(options.events, options.only_path),
       options_(options),
       budget_ns_(options.hitch_budget.count() > 0 ? static_cast<uint64_t>(options.hitch_budget.count()) : 0),
@@ -76,6 +77,7 @@ bool FrameCore::AttachNamed(std::string_view name) {
   FrameThread* const thread = Attach(name);
   if (thread == nullptr) return false;
   if (!enabled_.load(std::memory_order_relaxed)) return true;
+  const FrameThread::Work work(*thread);
   PrepareWorker(*thread);
   thread->dirty = false;  // attached, but nothing counted yet
   LeaveOutermost(*thread);
@@ -97,6 +99,7 @@ void FrameCore::EndThread(FrameThread& thread) {
 // Folds in what an ending thread has counted, open zones up to its last snapshot.
 void FrameCore::Retire(FrameThread& thread) {
   const std::lock_guard<std::mutex> lock(thread.mutex);
+  Drained(thread);
   if (thread.open()) {
     if (thread.has_strays()) thread.AbandonStrays();
     thread.Read(thread.tree.scratch());
@@ -128,12 +131,21 @@ void FrameCore::SwitchOff() {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const std::unique_ptr<FrameThread>& worker : workers_) {
     const std::lock_guard<std::mutex> thread_lock(worker->mutex);
-    worker->TryVisit([&] {
+    const bool outside = worker->TryVisit([&] {
       if (!worker->open()) return;
       if (!worker->own_frames) worker->Roll(ns_per_tick_q32_);
       worker->Close();
     });
+    Drained(*worker);  // if it was inside when counting was last switched off, and on again before it left
+    if (outside) continue;
+    worker->draining = true;
+    draining_.fetch_add(1, std::memory_order_relaxed);  // looked at by the worker itself, which was told by enabled_
   }
+}
+
+// With the worker's mutex held.
+void FrameCore::Drained(FrameThread& thread) {
+  if (std::exchange(thread.draining, false)) draining_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void FrameCore::Close() {
@@ -224,7 +236,7 @@ FrameStats FrameCore::Stats() {
   stats.refused_threads = refused_.load(std::memory_order_relaxed);
   stats.hitches = watch_.count();
   if (main_ == nullptr) return stats;
-  stats.dropped = main_->tree.dropped();
+  stats.dropped = main_->tree.dropped() + interrupted_.load(std::memory_order_relaxed);
   stats.mismatched = main_->tree.mismatched();
   const double wall_ns =
       static_cast<double>(main_->tree.total(ZoneTree::kRoot).ticks) * static_cast<double>(ns_per_tick_q32_) * 0x1p-32;

@@ -8,7 +8,8 @@
 
 namespace perfkit {
 
-FrameCounter::FrameCounter(const Options& options) : core_(std::make_shared<count::FrameCore>(options, enabled_)) {
+FrameCounter::FrameCounter(const Options& options)
+    : core_(std::make_shared<count::FrameCore>(options, enabled_, draining_)) {
   core_->Start(core_);
 }
 

@@ -78,12 +78,33 @@ class FrameThread {
   bool has_strays() const { return has_strays_.load(std::memory_order_relaxed); }
   void AbandonStrays();  // the owner
 
+  // While one lives, the owner is at work on the tree: what a signal handler finds then is half changed. Plain stores:
+  // the handler runs on the same thread, and the fences keep the compiler from moving them.
+  class Work {
+   public:
+    explicit Work(FrameThread& thread) : thread_(thread) {
+      thread_.at_work_.store(true, std::memory_order_relaxed);
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+    }
+    ~Work() {
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      thread_.at_work_.store(false, std::memory_order_relaxed);
+    }
+    Work(const Work&) = delete;
+    Work& operator=(const Work&) = delete;
+
+   private:
+    FrameThread& thread_;
+  };
+  bool at_work() const { return at_work_.load(std::memory_order_relaxed); }
+
   CounterReader reader;
   ZoneTree tree;
   bool ready = false;       // zones may be entered without asking: the owner's word, never a visitor's
   bool is_worker = true;    // not the thread that marks the main frame
   bool own_frames = false;  // a frame of its own drives the tree
   uint32_t opens = 0;       // how often its events were opened: what was read before the last time is no base
+  bool draining = false;    // it was inside a zone when counting was switched off; guarded by mutex
   bool dirty = false;       // something was counted since the last Roll
   uint64_t frame = 0;       // which frame that belongs to
   SlotWriter slot;
@@ -94,6 +115,7 @@ class FrameThread {
  private:
   std::optional<CounterSet> set_;
   bool open_ = false;
+  std::atomic<bool> at_work_{false};
   std::atomic<uint32_t> inside_{0};
   std::atomic<uint32_t> attention_{0};
   std::atomic<bool> has_strays_{false};

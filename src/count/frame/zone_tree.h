@@ -92,6 +92,9 @@ class ZoneTree {
     Add(node.sums, open.begin, scratch_);
   }
 
+  // Enters a zone that is not to be counted although zones around it are.
+  void EnterUncounted() { ++skipped_; }
+
   // Zones open now, dropped ones included: what Enter raises by one and Leave lowers by one.
   uint32_t depth() const { return depth_ + skipped_; }
   // Ends every zone that was entered after `entry`, at the snapshot in scratch(): they were not left, and count as

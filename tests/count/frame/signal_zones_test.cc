@@ -1,0 +1,130 @@
+// Zones in signal handlers: each is either counted or dropped, and the sums of the zones around it stay whole.
+#include <pthread.h>
+#include <signal.h>
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "perfkit/frame_counter.h"
+#include "tests/count/frame/zones.h"
+#include "tests/support/fake_kernel.h"
+
+namespace perfkit {
+namespace {
+
+// What the handler works on, and how often it did.
+FrameCounter* counter = nullptr;
+std::atomic<uint64_t> handled{0};
+
+void EnterZones() {
+  if (counter == nullptr) return;
+  { PERFKIT_ZONE(*counter, "handler"); }
+  counter->Enter({"handler"});
+  counter->Leave();
+  handled.fetch_add(2);
+}
+
+uint64_t CallsOf(const std::vector<ZoneStats>& zones, std::string_view name, std::string_view thread) {
+  uint64_t calls = 0;
+  for (const ZoneStats& zone : zones) {
+    if (zone.name == name && zone.thread == thread) calls += zone.calls;
+  }
+  return calls;
+}
+
+// Interrupts every system call, and so every read of the counters, as a signal may.
+ssize_t InterruptedRead(int fd, void* to, size_t size) {
+  static thread_local bool inside = false;
+  if (!inside) {
+    inside = true;
+    EnterZones();
+    inside = false;
+  }
+  return sys::kLinux.read(fd, to, size);
+}
+
+TEST_CASE("frames: zones entered within reads of the counters are counted or dropped, and spoil nothing") {
+  testing::FakeKernel fake;
+  fake.below().read = InterruptedRead;
+  FrameCounter frames({.events = kEvents, .only_path = ReadPath::kGroupRead});
+  handled = 0;
+  frames.Mark();
+  const auto run = [&] {
+    for (int i = 0; i < 10; ++i) {
+      PERFKIT_ZONE(frames, "outer");
+      { PERFKIT_ZONE(frames, "inner"); }
+      frames.Enter({"plain"});
+      frames.Leave();
+      frames.Mark();  // ignored on a worker
+    }
+  };
+  run();  // all zones have been seen, and the worker's thread is attached, before handlers come
+  std::string thread;
+  SECTION("on the marking thread") {
+    counter = &frames;
+    run();
+    counter = nullptr;
+  }
+  SECTION("on a worker") {
+    thread = "workers";
+    std::thread([&] {
+      run();
+      counter = &frames;
+      run();
+      counter = nullptr;
+    }).join();
+  }
+  frames.Mark();
+  const std::vector<ZoneStats> zones = frames.zones();
+  CheckLaw(zones, frames.size());
+  CHECK(CallsOf(zones, "outer", thread) == 20);
+  CHECK(CallsOf(zones, "inner", thread) == 20);
+  CHECK(CallsOf(zones, "plain", thread) == 20);
+  CHECK(CallsOf(zones, "handler", thread) + frames.Stats().dropped == handled);
+  CHECK(frames.Stats().mismatched == 0);
+}
+
+TEST_CASE("frames: zones of signals that come at any time are counted or dropped, and spoil nothing") {
+  FrameCounter frames({.events = kEvents});
+  struct sigaction action {
+  }, before{};
+  action.sa_handler = [](int) { EnterZones(); };
+  sigaction(SIGUSR1, &action, &before);
+  handled = 0;
+  frames.Mark();
+  { PERFKIT_ZONE(frames, "outer"); }
+  counter = &frames;
+  constexpr uint64_t kSignals = 2000;
+  const pthread_t target = pthread_self();
+  std::thread sender([target] {
+    for (uint64_t sent = 0; sent < kSignals; ++sent) {
+      pthread_kill(target, SIGUSR1);
+      while (handled.load() == 2 * sent) std::this_thread::yield();
+    }
+  });
+  uint64_t rounds = 0;
+  for (; handled.load() < 2 * kSignals; ++rounds) {
+    PERFKIT_ZONE(frames, "outer");
+    for (int i = 0; i < 10; ++i) {
+      PERFKIT_ZONE(frames, "inner");
+    }
+    if (rounds % 16 == 0) frames.Mark();
+  }
+  sender.join();
+  counter = nullptr;
+  sigaction(SIGUSR1, &before, nullptr);
+  frames.Mark();
+  const std::vector<ZoneStats> zones = frames.zones();
+  CheckLaw(zones, frames.size());
+  CHECK(CallsOf(zones, "outer", "") == rounds + 1);
+  CHECK(CallsOf(zones, "inner", "") == 10 * rounds);
+  CHECK(CallsOf(zones, "handler", "") + frames.Stats().dropped == handled);
+  CHECK(frames.Stats().mismatched == 0);
+}
+
+}  // namespace
+}  // namespace perfkit

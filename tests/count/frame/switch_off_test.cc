@@ -1,0 +1,116 @@
+// Counting switched off while a worker is inside zones that it enters and leaves by calls.
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <thread>
+#include <vector>
+
+#include "perfkit/frame_counter.h"
+#include "tests/count/frame/zones.h"
+#include "tests/support/fork_storm.h"
+
+namespace perfkit {
+namespace {
+
+// Runs the steps of two threads in turn: each waits for its own.
+class Turns {
+ public:
+  void Wait(int turn) const {
+    while (turn_.load() != turn) std::this_thread::yield();
+  }
+  void Next() { ++turn_; }
+
+ private:
+  std::atomic<int> turn_{0};
+};
+
+TEST_CASE("frames: a worker that leaves its zones while counting is off gives its events back, and counts again") {
+  const int before = testing::OpenEvents();
+  FrameCounter frames({.events = kEvents});
+  frames.Mark();
+  Turns turns;
+  std::thread worker([&] {
+    frames.Enter({"outer"});
+    frames.Enter({"inner"});
+    turns.Next();
+    turns.Wait(2);  // off
+    frames.Enter({"off"});
+    frames.Leave();
+    frames.Leave();
+    turns.Next();
+    turns.Wait(4);
+    frames.Leave();  // outer
+    turns.Next();
+    turns.Wait(6);  // on
+    frames.Enter({"again"});
+    frames.Leave();
+    turns.Next();
+    turns.Wait(8);
+  });
+  turns.Wait(1);
+  frames.SetEnabled(false);
+  turns.Next();
+  turns.Wait(3);
+  turns.Next();
+  turns.Wait(5);
+  CHECK(testing::OpenEvents() == before);
+  frames.SetEnabled(true);
+  frames.Mark();
+  turns.Next();
+  turns.Wait(7);
+  frames.Mark();
+  const std::vector<ZoneStats> zones = frames.zones();
+  CHECK(Find(zones, "again", "workers")->depth == 1);
+  CHECK(Find(zones, "again", "workers")->calls == 1);
+  CHECK(Find(zones, "outer", "workers")->calls == 1);
+  CHECK(Find(zones, "inner", "workers")->calls == 1);
+  CHECK(Find(zones, "off", "workers") == nullptr);
+  CHECK(frames.Stats().mismatched == 0);
+  CheckLaw(zones, frames.size());
+  turns.Next();
+  worker.join();
+}
+
+TEST_CASE("frames: counting may be switched any number of times while a worker is inside its zones") {
+  const int before = testing::OpenEvents();
+  FrameCounter frames({.events = kEvents});
+  frames.Mark();
+  Turns turns;
+  std::thread worker([&] {
+    frames.Enter({"outer"});
+    frames.Enter({"inner"});
+    for (int round = 0; round < 3; ++round) {
+      turns.Next();
+      turns.Wait(4 * round + 2);  // off
+      frames.Enter({"off"});
+      turns.Next();
+      turns.Wait(4 * round + 4);  // on
+      frames.Leave();
+    }
+    frames.Leave();
+    frames.Leave();
+    turns.Next();
+    turns.Wait(14);
+  });
+  for (int round = 0; round < 3; ++round) {
+    turns.Wait(4 * round + 1);
+    frames.SetEnabled(false);
+    turns.Next();
+    turns.Wait(4 * round + 3);
+    frames.SetEnabled(true);
+    turns.Next();
+  }
+  turns.Wait(13);
+  frames.SetEnabled(false);
+  CHECK(testing::OpenEvents() == before);
+  frames.SetEnabled(true);
+  const std::vector<ZoneStats> zones = frames.zones();
+  CHECK(Find(zones, "outer", "workers")->calls == 1);
+  CHECK(Find(zones, "inner", "workers")->calls == 1);
+  CHECK(Find(zones, "off", "workers") == nullptr);
+  CHECK(frames.Stats().mismatched == 0);
+  turns.Next();
+  worker.join();
+}
+
+}  // namespace
+}  // namespace perfkit
