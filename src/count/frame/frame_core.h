@@ -89,9 +89,10 @@ class FrameCore : public Bindable {
 
  private:
   FrameThread* This() noexcept {
-    void* const bound = FindBinding(this);
-    return bound != nullptr ? static_cast<FrameThread*>(bound) : Attach({});
+    if (void* const bound = FindBinding(this); bound != nullptr) return static_cast<FrameThread*>(bound);
+    return WasRefused(this) && slots_->full() ? nullptr : Attach({});
   }
+  void Refuse(const std::shared_ptr<FrameCore>& self);
   FrameThread* Attach(std::string_view name) noexcept;
   bool Prepare(FrameThread& thread) noexcept;
   bool DropIfInterrupting(const FrameThread& thread) noexcept;

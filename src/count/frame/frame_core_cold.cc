@@ -51,25 +51,31 @@ FrameThread* FrameCore::Attach(std::string_view name) noexcept {
   const std::shared_ptr<FrameCore> self = self_.lock();
   if (self == nullptr || in_child_) return nullptr;
   const sys::NoFork whole;
-  uint64_t serial;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    serial = next_serial_++;
-  }
-  auto thread = std::make_unique<FrameThread>(shape_, std::string(name.empty() ? "workers" : name), serial);
-  FrameThread* const attached = thread.get();
-  const bool has_slot = thread->slot.Claim(slots_, shape_.events, shape_.timed);
-  const bool bound = has_slot && Bind(self, attached, [](Bindable& core, void* ended) {
-                       static_cast<FrameCore&>(core).EndThread(*static_cast<FrameThread*>(ended));
-                     });
-  if (!bound) {
-    if (!has_slot) refused_.fetch_add(1, std::memory_order_relaxed);
-    thread->slot.Release();
+  SlotWriter slot;
+  if (!slot.Claim(slots_, shape_.events, shape_.timed)) {
+    Refuse(self);
     return nullptr;
   }
   const std::lock_guard<std::mutex> lock(mutex_);
+  auto thread = std::make_unique<FrameThread>(shape_, std::string(name.empty() ? "workers" : name), next_serial_++);
+  FrameThread* const attached = thread.get();
+  const bool bound = Bind(self, attached, [](Bindable& core, void* ended) {
+    static_cast<FrameCore&>(core).EndThread(*static_cast<FrameThread*>(ended));
+  });
+  if (!bound) {
+    slot.Release();
+    return nullptr;
+  }
+  thread->slot = std::move(slot);
   workers_.push_back(std::move(thread));
   return attached;
+}
+
+// Remembered, so that the thread's next zone costs no more than finding that out.
+void FrameCore::Refuse(const std::shared_ptr<FrameCore>& self) {
+  if (FindBinding(this) == nullptr && WasRefused(this)) return;
+  refused_.fetch_add(1, std::memory_order_relaxed);
+  Bind(self, nullptr, nullptr);
 }
 
 bool FrameCore::AttachNamed(std::string_view name) {

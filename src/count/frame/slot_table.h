@@ -44,6 +44,8 @@ class SlotTable {
 
   size_t words() const { return words_; }
   uint32_t claimed() const { return claimed_.load(std::memory_order_relaxed); }
+  // No slot was free just now: a hint for those who were refused, ordered with nothing.
+  bool full() const { return claimed() >= slots_; }
 
  private:
   struct alignas(64) Line {

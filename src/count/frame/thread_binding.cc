@@ -29,7 +29,7 @@ struct BindingList {
   }
 
   static void End(Binding& binding) {
-    if (!binding.instance->closed()) binding.at_exit(*binding.instance, binding.state);
+    if (binding.state != nullptr && !binding.instance->closed()) binding.at_exit(*binding.instance, binding.state);
   }
 };
 
@@ -53,8 +53,10 @@ void* FindBindingSlow(const Bindable* instance) noexcept {
 bool Bind(std::shared_ptr<Bindable> instance, void* state, ExitFunction at_exit) {
   if (exiting) return false;
   std::vector<Binding>& bindings = List().bindings;
-  // A good moment to let go of instances that ended meanwhile.
-  std::erase_if(bindings, [](const Binding& binding) { return binding.instance->closed(); });
+  // A good moment to let go of instances that ended meanwhile, besides the refusal by this one.
+  std::erase_if(bindings, [&instance](const Binding& binding) {
+    return binding.instance->closed() || binding.instance == instance;
+  });
   binding_cache = {instance.get(), state};
   bindings.push_back({std::move(instance), state, at_exit});
   return true;

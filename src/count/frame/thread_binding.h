@@ -38,11 +38,14 @@ inline void* FindBinding(const Bindable* instance) noexcept {
   return binding_cache.instance == instance ? binding_cache.state : FindBindingSlow(instance);
 }
 
+// True if the calling thread is bound to nullptr: `instance` refused it. Only after FindBinding returned nullptr.
+inline bool WasRefused(const Bindable* instance) noexcept { return binding_cache.instance == instance; }
+
 // Called when the thread exits or unbinds, unless the instance was closed first.
 using ExitFunction = void (*)(Bindable& instance, void* state);
 
-// Binds `state` for the calling thread. False when the thread is exiting: what runs in the destructors of its other
-// thread-local objects is not counted. Allocates.
+// Binds `state` for the calling thread; nullptr, without an `at_exit`, until it is bound to more. False when the thread
+// is exiting: what runs in the destructors of its other thread-local objects is not counted. Allocates.
 bool Bind(std::shared_ptr<Bindable> instance, void* state, ExitFunction at_exit);
 // Undoes it early, calling `at_exit` if `run_exit`.
 void Unbind(const Bindable* instance, bool run_exit);

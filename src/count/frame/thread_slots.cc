@@ -42,7 +42,7 @@ class SlotCore : public Bindable {
     if (in_child) return nullptr;
     const sys::NoFork whole;
     auto thread = std::make_unique<SlotThread>();
-    if (!thread->writer.Claim(table, plan.size(), plan.timed())) return Refuse();
+    if (!thread->writer.Claim(table, plan.size(), plan.timed())) return Refuse(self);
     thread->set = plan.OpenNext();
     thread->Read();
     thread->writer.StartAt(thread->now);
@@ -83,7 +83,9 @@ class SlotCore : public Bindable {
   std::atomic<uint32_t> refused{0};
 
  private:
-  SlotThread* Refuse() {
+  SlotThread* Refuse(const std::shared_ptr<SlotCore>& self) {
+    if (FindBinding(this) == nullptr && WasRefused(this)) return nullptr;
+    Bind(self, nullptr, nullptr);
     refused.fetch_add(1, std::memory_order_relaxed);  // a number for people: ordered with nothing
     return nullptr;
   }
@@ -108,7 +110,7 @@ bool ThreadSlots::Attach() { return count::FindBinding(core_.get()) != nullptr |
 
 void ThreadSlots::Publish() noexcept {
   auto* thread = static_cast<count::SlotThread*>(count::FindBinding(core_.get()));
-  if (thread == nullptr) [[unlikely]]
+  if (thread == nullptr && !(count::WasRefused(core_.get()) && core_->table->full())) [[unlikely]]
     thread = core_->Attach(core_);
   if (thread == nullptr) return;
   thread->Read();

@@ -1,6 +1,7 @@
 // ThreadSlots against work of known size, on threads that come and go.
 #include "perfkit/thread_slots.h"
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <memory>
 #include <thread>
@@ -70,7 +71,37 @@ TEST_CASE("thread slots: more threads than slots are refused, and said so") {
     CHECK(!slots.Attach());
     slots.Publish();
   }).join();
-  CHECK(slots.refused() == 2);
+  CHECK(slots.refused() == 1);
+  CHECK(slots.Attach());
+}
+
+TEST_CASE("thread slots: any number of threads may come one after the other") {
+  ThreadSlots slots({"page-faults"}, {.max_threads = 2});
+  for (int i = 0; i < 300; ++i) std::thread([&] { slots.Publish(); }).join();
+  CHECK(slots.refused() == 0);
+  SlotTotals totals;
+  slots.Total(totals);
+  CHECK(totals.threads == 0);
+}
+
+TEST_CASE("thread slots: a refused thread is counted from when a slot is free") {
+  ThreadSlots slots({"page-faults"}, {.max_threads = 1});
+  std::atomic<int> stage{0};
+  std::thread first([&] {
+    slots.Publish();
+    stage = 1;
+    while (stage != 2) std::this_thread::yield();
+  });
+  while (stage != 1) std::this_thread::yield();
+  slots.Publish();
+  CHECK(slots.refused() == 1);
+  stage = 2;
+  first.join();
+  slots.Publish();
+  SlotTotals totals;
+  slots.Total(totals);
+  CHECK(totals.threads == 1);
+  CHECK(slots.refused() == 1);
 }
 
 TEST_CASE("thread slots: what cannot be counted has a reason, and is missing") {
