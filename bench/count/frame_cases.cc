@@ -1,6 +1,11 @@
 // Frames and zones of a FrameCounter, each with its histograms filled.
 #include <perfkit/frame_counter.h>
 
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
 #include "bench/support/events.h"
 #include "bench/support/raw_perf.h"
 
@@ -51,6 +56,48 @@ void PerfkitZone(benchmark::State& state, std::optional<perfkit::ReadPath> path,
 BENCHMARK_CAPTURE(PerfkitZone, group, kByKernel, true)->Name("Zone/pair");
 BENCHMARK_CAPTURE(PerfkitZone, fast, std::nullopt, true)->Name("Zone/pair_fast");
 BENCHMARK_CAPTURE(PerfkitZone, off, std::nullopt, false)->Name("Zone/off");
+
+// Zones that take turns among many siblings: each has to be found.
+void PerfkitSiblings(benchmark::State& state) {
+  perfkit::FrameCounter frames({.events = Four(), .max_zones = 2000});
+  if (!AllCounted(state, frames)) return;
+  std::vector<perfkit::ZoneId> zones;
+  for (int64_t i = 0; i < state.range(0); ++i) zones.push_back(frames.DefineZone(std::to_string(i)));
+  frames.Mark();
+  size_t next = 0;
+  for (auto _ : state) {
+    const perfkit::FrameCounter::Zone zone(frames, zones[next]);
+    if (++next == zones.size()) next = 0;
+    benchmark::ClobberMemory();
+  }
+}
+BENCHMARK(PerfkitSiblings)->Name("Zone/siblings")->Arg(10)->Arg(1000);
+
+// A zone of a thread for which there is no slot.
+void PerfkitRefused(benchmark::State& state) {
+  perfkit::FrameCounter frames({.events = Four(), .max_threads = 0});
+  std::thread([&] {
+    for (auto _ : state) {
+      PERFKIT_ZONE(frames, "zone");
+      benchmark::ClobberMemory();
+    }
+  }).join();
+}
+BENCHMARK(PerfkitRefused)->Name("Zone/refused");
+
+// A thread's first zone: its set-up.
+void PerfkitFirstZone(benchmark::State& state) {
+  perfkit::FrameCounter frames({.events = Four()});
+  if (!AllCounted(state, frames)) return;
+  for (auto _ : state) {
+    std::thread([&] {
+      const auto start = std::chrono::steady_clock::now();
+      { PERFKIT_ZONE(frames, "zone"); }
+      state.SetIterationTime(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    }).join();
+  }
+}
+BENCHMARK(PerfkitFirstZone)->Name("Zone/first_of_thread")->UseManualTime();
 
 }  // namespace
 }  // namespace bench

@@ -12,8 +12,8 @@ constexpr int kZones = 32;  // a round
 
 using Costs = std::array<double, 1 + kMaxEvents>;
 
-void EmptyZone(FrameThread& thread) {
-  if (Snapshot* const begin = thread.tree.Enter({"empty"})) thread.Read(*begin);
+void EmptyZone(FrameThread& thread, const char* name) {
+  if (Snapshot* const begin = thread.tree.Enter({name})) thread.Read(*begin);
   if (thread.tree.SkipLeave()) return;
   thread.Read(thread.tree.scratch());
   thread.tree.Leave();
@@ -26,20 +26,21 @@ struct Round {
 
 Round RunRound(FrameThread& thread, uint64_t ns_per_tick_q32, uint64_t number) {
   if (Snapshot* const begin = thread.tree.Enter({"outer"})) thread.Read(*begin);
-  for (int i = 0; i < kZones; ++i) EmptyZone(thread);
+  for (int i = 0; i < kZones; ++i) EmptyZone(thread, i % 2 == 0 ? "empty" : "its sibling");
   thread.Read(thread.tree.scratch());
   if (!thread.tree.SkipLeave()) thread.tree.Leave();
   thread.tree.EndFrameAtScratch(number, ns_per_tick_q32);
   Round round;
-  if (thread.tree.size() < 3) return round;  // no room for zones at all
+  if (thread.tree.size() < 4) return round;  // no room for zones at all
   const FrameRecord& outer = thread.tree.last(1);
   const FrameRecord& empty = thread.tree.last(2);
+  const FrameRecord& sibling = thread.tree.last(3);
   // The outer zone's own two half-reads weigh as much as one zone does.
-  round.within[0] = static_cast<double>(empty.wall_ns) / kZones;
+  round.within[0] = static_cast<double>(empty.wall_ns + sibling.wall_ns) / kZones;
   round.whole[0] = static_cast<double>(outer.wall_ns) / (kZones + 1);
   for (size_t i = 0; i < thread.tree.shape().events; ++i) {
-    if ((empty.missing >> i & 1) != 0) continue;
-    round.within[1 + i] = static_cast<double>(empty.values[i]) / kZones;
+    if (((empty.missing | sibling.missing) >> i & 1) != 0) continue;
+    round.within[1 + i] = static_cast<double>(empty.values[i] + sibling.values[i]) / kZones;
     round.whole[1 + i] = static_cast<double>(outer.values[i]) / (kZones + 1);
   }
   return round;

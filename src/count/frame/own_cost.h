@@ -1,5 +1,7 @@
 // What a zone and a mark of ours cost, in every counter: measured once, on empty zones, and subtracted in reports.
 //
+// The empty zones are two that take turns, as zones of a frame do: each has to be found among its siblings.
+//
 //   outer zone   |-----------------------------------|
 //   empty zones     [..]  [..]  [..]  [..]  [..]         within: what an empty zone itself counts
 //                 ^^    ^^    ^^    ^^    ^^             around: what it adds to its parent besides

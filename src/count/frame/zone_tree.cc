@@ -54,6 +54,7 @@ ZoneTree::ZoneTree(const ZoneShape& shape)
       touched_(nodes_.size()),
       details_(nodes_.size()),
       names_(nodes_.size() * kNameBytesPerZone),
+      index_(nodes_.size()),
       pool_(std::min<size_t>(nodes_.size() * kRowsPerZone, UINT16_MAX - 1)),
       histograms_(nodes_.size() * stride_) {
   root_last_ = &details_[kRoot].last;
@@ -70,26 +71,32 @@ void ZoneTree::AddRest(Sums& sums, const Snapshot& begin, const Snapshot& end) c
 
 uint16_t ZoneTree::FindChild(uint16_t parent, ZoneId id) {
   if (id.name == nullptr) return kRoot;
-  for (uint16_t child = nodes_[parent].first_child; child != kRoot; child = nodes_[child].next_sibling) {
-    if (nodes_[child].key == id.name) return nodes_[parent].last_child = child;
+  uint16_t child = index_.Find(parent, id.name);
+  if (child == kRoot) {
+    child = FindByText(parent, id.name);
+    if (child == kRoot) child = AddChild(parent, id.name);
+    if (child == kRoot) return kRoot;
+    index_.Add(parent, id.name, child);
   }
-  for (uint16_t child = nodes_[parent].first_child; child != kRoot; child = nodes_[child].next_sibling) {
-    if (std::strcmp(name(child), id.name) != 0) continue;
-    nodes_[child].key = id.name;  // the next one most likely comes from the same place
-    return nodes_[parent].last_child = child;
-  }
-  return AddChild(parent, id);
+  nodes_[child].key = id.name;  // the next one most likely comes from the same place
+  return nodes_[parent].last_child = child;
 }
 
-uint16_t ZoneTree::AddChild(uint16_t parent, ZoneId id) {
+// For the first visit from an address: linear in the number of siblings.
+uint16_t ZoneTree::FindByText(uint16_t parent, const char* text) const {
+  uint16_t child = nodes_[parent].first_child;
+  while (child != kRoot && std::strcmp(name(child), text) != 0) child = nodes_[child].next_sibling;
+  return child;
+}
+
+uint16_t ZoneTree::AddChild(uint16_t parent, const char* text) {
   if (node_count_ == nodes_.size()) return kRoot;
   const uint16_t child = static_cast<uint16_t>(node_count_++);
-  details_[child].name = names_.Copy(id.name);
-  nodes_[child].key = id.name;
+  details_[child].name = names_.Copy(text);
   nodes_[child].parent = parent;
   nodes_[child].next_sibling = nodes_[parent].first_child;
   nodes_[parent].first_child = child;
-  return nodes_[parent].last_child = child;
+  return child;
 }
 
 void ZoneTree::Touch(uint16_t node) {

@@ -19,6 +19,7 @@
 #include "perfkit/frame.h"
 #include "src/count/frame/histogram.h"
 #include "src/count/frame/name_arena.h"
+#include "src/count/frame/zone_index.h"
 
 namespace perfkit::count {
 
@@ -186,7 +187,8 @@ class ZoneTree {
   void AddRest(Sums& sums, const Snapshot& begin, const Snapshot& end) const;
 
   uint16_t FindChild(uint16_t parent, ZoneId id);
-  uint16_t AddChild(uint16_t parent, ZoneId id);
+  uint16_t FindByText(uint16_t parent, const char* text) const;
+  uint16_t AddChild(uint16_t parent, const char* text);
   void Touch(uint16_t node);
   Snapshot* Skip();
   bool DropLeave();
@@ -225,6 +227,7 @@ class ZoneTree {
   std::vector<uint16_t> touched_;
   std::vector<Detail> details_;
   NameArena names_;
+  ZoneIndex index_;
   uint32_t abandoned_ = 0;  // visits on the stack that were left elsewhere
   RowPool pool_;
   std::vector<Histogram> histograms_;

@@ -121,6 +121,22 @@ TEST_CASE("frames: nothing is allocated once everything was seen") {
   CHECK(hitches == 200);  // the first zone began the first frame
 }
 
+TEST_CASE("frames: a refused thread allocates once and is refused once") {
+  if (testing::kSanitized) SKIP_TEST("a sanitizer owns operator new");
+  FrameCounter frames({.events = kEvents, .max_threads = 0});
+  uint64_t allocated = 0;
+  std::thread([&] {
+    { PERFKIT_ZONE(frames, "first"); }
+    const uint64_t before = testing::allocations_so_far;
+    for (int i = 0; i < 100; ++i) {
+      PERFKIT_ZONE(frames, "zone");
+    }
+    allocated = testing::allocations_so_far - before;
+  }).join();
+  CHECK(allocated == 0);
+  CHECK(frames.Stats().refused_threads == 1);
+}
+
 TEST_CASE("frames: what cannot be counted has a reason, and the rest counts") {
   FrameCounter frames({.events = {"page-faults", "no-such-event", "instructions"}});
   CHECK(std::string(frames.reason(1)).find("no-such-event") != std::string::npos);

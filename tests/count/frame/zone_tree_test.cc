@@ -149,6 +149,50 @@ TEST_CASE("zone tree: equal names at different addresses are one zone") {
   CHECK(std::string(tree.name(1)) == "same");
 }
 
+TEST_CASE("zone tree: each of many siblings is found wherever its name is") {
+  MadeUpReader reader(8);
+  ZoneTree tree({.events = kEvents, .max_zones = 1000});
+  // One address a text would fill the tree's index at the most; these are many more.
+  std::vector<std::vector<std::string>> copies;
+  for (int copy = 0; copy < 5; ++copy) {
+    std::vector<std::string>& names = copies.emplace_back();
+    for (int i = 0; i < 1000; ++i) names.push_back("zone " + std::to_string(i));
+  }
+  for (int round = 0; round < 2; ++round) {
+    for (const std::vector<std::string>& names : copies) {
+      for (const std::string& name : names) {
+        Enter(tree, reader, name.c_str());
+        Leave(tree, reader);
+      }
+    }
+  }
+  EndFrame(tree, reader.now(), 0);
+  REQUIRE(tree.size() == 1001);
+  REQUIRE(tree.dropped() == 0);
+  for (size_t node = 1; node < tree.size(); ++node) {
+    REQUIRE(tree.name(node) == copies[0][node - 1]);
+    REQUIRE(tree.total(node).calls == 2 * copies.size());
+  }
+}
+
+TEST_CASE("zone tree: one name below many parents is a zone of each") {
+  MadeUpReader reader(9);
+  ZoneTree tree({.events = kEvents, .max_zones = 1000});
+  std::vector<std::string> parents;
+  for (int i = 0; i < 500; ++i) parents.push_back(std::to_string(i));
+  for (int round = 0; round < 2; ++round) {
+    for (const std::string& parent : parents) {
+      Enter(tree, reader, parent.c_str());
+      Enter(tree, reader, "same");
+      Leave(tree, reader);
+      Leave(tree, reader);
+    }
+  }
+  EndFrame(tree, reader.now(), 0);
+  REQUIRE(tree.size() == 1001);
+  for (size_t node = 1; node < tree.size(); ++node) REQUIRE(tree.total(node).calls == 2);
+}
+
 TEST_CASE("zone tree: a name may die after its zone was seen") {
   MadeUpReader reader(3);
   ZoneTree tree({.events = kEvents});

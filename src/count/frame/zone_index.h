@@ -1,0 +1,51 @@
+// Finds a zone below its parent by the address of its name, whatever the number of its siblings.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace perfkit::count {
+
+// A hash table with open addressing whose memory is taken at construction. Equal names at many addresses may fill it:
+// further ones are then not found, and have to be compared as texts.
+class ZoneIndex {
+ public:
+  explicit ZoneIndex(size_t zones) : entries_(std::bit_ceil(2 * zones)) {}
+
+  // Returns the zone, or 0 if it is not known.
+  uint16_t Find(uint16_t parent, const char* name) const {
+    for (size_t at = SlotOf(parent, name);; at = Next(at)) {
+      const Entry& entry = entries_[at];
+      if (entry.zone == 0 || (entry.name == name && entry.parent == parent)) return entry.zone;
+    }
+  }
+
+  // Adds what Find did not find. `zone` is not 0.
+  void Add(uint16_t parent, const char* name, uint16_t zone) {
+    if (2 * used_ == entries_.size()) return;
+    ++used_;
+    size_t at = SlotOf(parent, name);
+    while (entries_[at].zone != 0) at = Next(at);
+    entries_[at] = {name, parent, zone};
+  }
+
+ private:
+  struct Entry {
+    const char* name = nullptr;
+    uint16_t parent = 0, zone = 0;
+  };
+
+  // Fibonacci hashing: the upper bits of a product with 2^64 / the golden ratio depend on all bits of the key.
+  size_t SlotOf(uint16_t parent, const char* name) const {
+    const uint64_t key = reinterpret_cast<uintptr_t>(name) + (uint64_t{parent} << 48);
+    return static_cast<size_t>((key * 0x9E3779B97F4A7C15u) >> 32) & (entries_.size() - 1);
+  }
+  size_t Next(size_t at) const { return (at + 1) & (entries_.size() - 1); }
+
+  std::vector<Entry> entries_;
+  size_t used_ = 0;
+};
+
+}  // namespace perfkit::count
