@@ -9,6 +9,9 @@
 
 #include "src/sys/perf_abi.h"
 #include "tests/count/frame/made_up_reader.h"
+#include "tests/support/signal_storm.h"
+#include "tests/support/skip.h"
+#include "tests/support/work.h"
 
 namespace perfkit::count {
 namespace {
@@ -109,6 +112,30 @@ TEST_CASE("rings: bytes that are not what they should be are counted out, never 
   CHECK(TallySwitches(ring.view(), 0).at_least);
 }
 
+MadeUpRing* storm_ring = nullptr;
+
+// Overwrites the whole ring.
+void FaultALap() {
+  for (int i = 0; i < 17; ++i) storm_ring->Fault(storm_ring->head() / kDetailRecordBytes);
+}
+
+TEST_CASE("rings: a record that is overwritten while it is read is not believed") {
+  if (testing::kHandlersUnseen) SKIP_TEST("ThreadSanitizer does not see handlers");
+  constexpr uint64_t kRecords = 16;
+  MadeUpRing ring(kRecords);
+  storm_ring = &ring;
+  FaultALap();
+  const testing::SignalStorm storm(FaultALap);
+  while (storm.handled() < 500) {
+    std::array<uint64_t, kRecords> addresses{};
+    const uint64_t from = ring.view().Head() - kRecords * kDetailRecordBytes;
+    const FaultTally tally = TallyFaults(ring.view(), from, addresses);
+    // Addresses are the records' numbers: what one ring holds at one time lies close together.
+    for (size_t i = 1; i < tally.addresses; ++i) REQUIRE(addresses[i] > addresses[i - 1]);
+    if (tally.addresses > 0) REQUIRE(addresses[tally.addresses - 1] - addresses[0] < kRecords);
+  }
+}
+
 TEST_CASE("rings: none at all is no answer, not 0") {
   CHECK(!DetailRing{}.known());
   CHECK(TallySwitches({}, 0).waits == 0);
@@ -150,6 +177,45 @@ TEST_CASE("cause: the larger first, and numbers as people read them") {
   WriteCause(&hitch);
   CHECK(std::strlen(hitch.cause) < sizeof(hitch.cause));
   CHECK(std::string(hitch.cause).find("at least") != std::string::npos);
+}
+
+// The sum of all times that a cause tells, in hundredths of milliseconds.
+uint64_t HundredthsIn(const std::string& cause) {
+  uint64_t sum = 0;
+  for (size_t unit = cause.find(" ms"); unit != std::string::npos; unit = cause.find(" ms", unit + 1)) {
+    const size_t number = cause.find_last_of(' ', unit - 1) + 1;
+    sum += static_cast<uint64_t>(std::stod(cause.substr(number, unit - number)) * 100 + 0.5);
+  }
+  return sum;
+}
+
+TEST_CASE("cause: the times that it tells come to no more than the frame's") {
+  std::mt19937_64 random(5);
+  for (int round = 0; round < 1000; ++round) {
+    Hitch hitch;
+    hitch.switches_known = random() % 2 == 0;
+    hitch.away_known = !hitch.switches_known;
+    hitch.budget_ns = random() % 20'000'000;
+    const uint64_t preempted_ns = random() % 30'000'000, waited_ns = random() % 30'000'000;
+    if (hitch.switches_known) {
+      hitch.preemptions = hitch.waits = 1 + random() % 3;
+      hitch.preempted_ns = preempted_ns;
+      hitch.waited_ns = waited_ns;
+    } else {
+      hitch.away_ns = preempted_ns + waited_ns;
+    }
+    const uint64_t ran_ns = random() % 30'000'000;
+    hitch.wall_ns = ran_ns + preempted_ns + waited_ns;
+    WriteCause(&hitch);
+    const std::string cause = hitch.cause;
+    INFO(cause);
+    // Each of the three is rounded by half a hundredth at most.
+    const uint64_t told = 10'000 * HundredthsIn(cause);
+    CHECK(told <= hitch.wall_ns + 15'000);
+    const bool ran_too_long = ran_ns > hitch.budget_ns;
+    CHECK((cause.find("itself") != std::string::npos) == ran_too_long);
+    if (ran_too_long) CHECK(told + 15'000 >= hitch.wall_ns);
+  }
 }
 
 // A tree in which the test says how long each zone took.
@@ -217,6 +283,26 @@ TEST_CASE("worst zone: one that hardly any frame has exceeds by all that it took
   const Hitch& hitch = watch.Explain(frames.Mark(), frames.tree);
   CHECK(std::string(hitch.worst_zone) == "load");
   CHECK(hitch.worst_excess_ns == 50'000);
+}
+
+TEST_CASE("worst zone: one that half of the frames have is compared with its own median") {
+  for (const int with : {2, 10, 25, 26, 49, 50}) {
+    ScriptedFrames frames;
+    for (int i = 0; i < 50; ++i) {
+      if (i >= 50 - with) frames.Zone("sometimes", 50'000);
+      frames.Zone("draw", 9000);
+      frames.Mark();
+    }
+    HitchWatch watch(16'000, {}, {});
+    frames.Zone("sometimes", 50'000);
+    frames.Zone("draw", 12'000);
+    const Hitch& hitch = watch.Explain(frames.Mark(), frames.tree);
+    const bool rare = 2 * (with + 1) < 51;
+    INFO("in " << with << " of 50 frames");
+    CHECK(std::string(hitch.worst_zone) == (rare ? "sometimes" : "draw"));
+    if (rare) CHECK(hitch.worst_excess_ns == 50'000);
+    if (!rare) CHECK(hitch.worst_excess_ns <= 3000);
+  }
 }
 
 TEST_CASE("hitches: without a log the frame's own events tell the cause") {

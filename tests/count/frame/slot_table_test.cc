@@ -6,6 +6,10 @@
 #include <thread>
 #include <vector>
 
+#include "tests/support/signal_storm.h"
+#include "tests/support/skip.h"
+#include "tests/support/work.h"
+
 namespace perfkit::count {
 namespace {
 
@@ -89,6 +93,36 @@ TEST_CASE("slots: churn: no total is torn, none goes back, the last is exact") {
   REQUIRE(table.Total(sums, &missing));
   CHECK(sums[0] == uint64_t{kGenerations} * kThreads * kSteps);
   CHECK(table.claimed() == 0);
+}
+
+// The writer of the table below: a slot has one owner, which may be a handler that interrupts the reader.
+SlotTable* storm_table = nullptr;
+uint64_t storm_value = 0;
+
+void PublishTwice() {
+  std::array<uint64_t, SlotTable::kMaxWords> words;
+  for (int i = 0; i < 2; ++i) {
+    words.fill(++storm_value);
+    storm_table->Publish(0, words, 0);
+  }
+}
+
+TEST_CASE("slots: no total is torn by publications in the middle of it") {
+  if (testing::kHandlersUnseen) SKIP_TEST("ThreadSanitizer does not see handlers");
+  SlotTable table(SlotTable::kMaxWords, 1);
+  REQUIRE(table.Claim() == 0);
+  storm_table = &table;
+  storm_value = 0;
+  const testing::SignalStorm storm(PublishTwice);
+  uint64_t before = 0;
+  while (storm.handled() < 500) {
+    std::array<uint64_t, SlotTable::kMaxWords> sums;
+    uint32_t missing;
+    REQUIRE(table.Total(sums, &missing));
+    for (const uint64_t sum : sums) REQUIRE(sum == sums[0]);
+    REQUIRE(sums[0] >= before);
+    before = sums[0];
+  }
 }
 
 TEST_CASE("slots: more words than there is room for are cut, not written past") {

@@ -1,0 +1,61 @@
+// Workers' zones by the frames of the marking thread, and workers that come one after the other.
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <thread>
+#include <vector>
+
+#include "perfkit/frame_counter.h"
+#include "tests/count/frame/zones.h"
+#include "tests/support/skip.h"
+#include "tests/support/work.h"
+
+namespace perfkit {
+namespace {
+
+TEST_CASE("frames: a worker's zones are summed by the main frames") {
+  FrameCounter frames({.events = kEvents});
+  if (!frames.reason(kFaults).empty()) SKIP_TEST(std::string(frames.reason(kFaults)));
+  constexpr uint64_t kFrames = 20;
+  constexpr size_t kJobs = 3, kPages = 4;
+  std::atomic<uint64_t> asked{0}, done{0};
+  std::thread worker([&] {
+    testing::FreshPages pages(kFrames * kJobs * kPages);
+    for (uint64_t frame = 0; frame < kFrames; ++frame) {
+      while (asked.load() == frame) std::this_thread::yield();
+      for (size_t job = 0; job < kJobs; ++job) {
+        PERFKIT_ZONE(frames, "job");
+        pages.Touch((frame * kJobs + job) * kPages, kPages);
+      }
+      ++done;
+    }
+  });
+  frames.Mark();
+  for (uint64_t frame = 0; frame < kFrames; ++frame) {
+    ++asked;
+    while (done.load() == frame) std::this_thread::yield();
+    frames.Mark();
+  }
+  worker.join();
+  const std::vector<ZoneStats> zones = frames.zones();
+  const ZoneStats* const job = Find(zones, "job", "workers");
+  REQUIRE(job != nullptr);
+  CHECK(job->frames == kFrames);
+  CHECK(job->calls == kFrames * kJobs);
+  CHECK(job->quantiles[kFaults].count == kFrames);
+  CHECK(testing::AreFaultsOf(job->quantiles[kFaults].p50, kJobs * kPages));
+  CHECK(job->last.number == kFrames - 1);
+}
+
+TEST_CASE("frames: any number of workers may come one after the other") {
+  FrameCounter frames({.events = {"page-faults"}, .max_zones = 4, .max_threads = 2});
+  constexpr uint64_t kThreads = 300;
+  for (uint64_t i = 0; i < kThreads; ++i) {
+    std::thread([&] { PERFKIT_ZONE(frames, "job"); }).join();
+  }
+  CHECK(frames.Stats().refused_threads == 0);
+  CHECK(frames.Stats().threads == 1);
+  CHECK(Find(frames.zones(), "job", "workers")->calls == kThreads);
+}
+
+}  // namespace
+}  // namespace perfkit

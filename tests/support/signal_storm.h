@@ -1,0 +1,63 @@
+// Interrupts a thread at any place, again and again: what a signal handler may find half changed, it will find.
+#pragma once
+
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
+namespace perfkit::testing {
+
+// While it lives, `work` runs in handlers on the thread that made it: 50 us after the last one ended, so that the
+// thread gets on between them however slow they are. One at a time.
+class SignalStorm {
+ public:
+  explicit SignalStorm(void (*work)()) {
+    work_ = work;
+    handled_ = 0;
+    struct sigaction action {};
+    action.sa_handler = [](int) {
+      work_();
+      handled_.fetch_add(1);
+      Arm(50'000);
+    };
+    sigaction(SIGUSR1, &action, &before_);
+    sigevent event{};
+    event.sigev_notify = SIGEV_THREAD_ID;
+    event.sigev_signo = SIGUSR1;
+    event.sigev_notify_thread_id = static_cast<pid_t>(syscall(SYS_gettid));
+    timer_create(CLOCK_MONOTONIC, &event, &timer_);
+    Arm(50'000);
+  }
+  ~SignalStorm() {
+    struct sigaction ignore {};
+    ignore.sa_handler = SIG_IGN;  // also what is pending
+    sigaction(SIGUSR1, &ignore, nullptr);
+    timer_delete(timer_);
+    sigaction(SIGUSR1, &before_, nullptr);
+  }
+  SignalStorm(const SignalStorm&) = delete;
+  SignalStorm& operator=(const SignalStorm&) = delete;
+
+  uint64_t handled() const { return handled_; }
+
+ private:
+  static void Arm(long ns) {
+    const itimerspec once{{0, 0}, {0, ns}};
+    timer_settime(timer_, 0, &once, nullptr);
+  }
+
+  static inline void (*work_)() = nullptr;
+  static inline std::atomic<uint64_t> handled_{0};
+  static inline timer_t timer_{};
+  struct sigaction before_ {};
+};
+
+}  // namespace perfkit::testing
