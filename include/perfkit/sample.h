@@ -303,9 +303,9 @@ class BasicSample {
   Registers user_registers() const noexcept { return RegistersAt(Field::kRegsUser, layout().bits().regs_user); }
   Registers interrupt_registers() const noexcept { return RegistersAt(Field::kRegsIntr, layout().bits().regs_intr); }
   UserStack user_stack() const noexcept;
-  // With kSampleWeightStruct three numbers: u32, u16, u16 from the lowest bit on (union perf_sample_weight).
+  // With kSampleWeightStruct three numbers: u32, u16, u16 from the lowest bit on (WeightParts of data_source.h).
   std::optional<uint64_t> weight() const noexcept { return Late(Field::kWeight); }
-  std::optional<uint64_t> data_source() const noexcept { return Late(Field::kDataSrc); }  // union perf_mem_data_src
+  std::optional<uint64_t> data_source() const noexcept { return Late(Field::kDataSrc); }  // data_source.h
   std::optional<uint64_t> transaction() const noexcept { return Late(Field::kTransaction); }
   std::optional<uint64_t> physical_address() const noexcept { return Late(Field::kPhysAddr); }
   std::optional<uint64_t> cgroup() const noexcept { return Late(Field::kCgroup); }
