@@ -211,7 +211,8 @@ class Sampler {
   ~Sampler();
 
   // Start and Stop switch the events (about 1 us each and event); Start also attaches threads that were born since
-  // Open. If Start fails, all events are off; Stop goes on with the others. A stopped event still costs its thread a little at each switch: destroy the sampler to pay nothing.
+  // Open. If Start fails, all events are off; Stop goes on with the others. A stopped event still costs its thread a
+  // little at each switch: destroy the sampler to pay nothing.
   absl::Status Start();
   absl::Status Stop();
   // Pause and Resume gate the rings alone: cheap enough for each iteration of a loop. Events go on counting, and what
@@ -219,16 +220,16 @@ class Sampler {
   absl::Status Pause();
   absl::Status Resume();
   // Changes how often an event is sampled: at once, or, where threads inherit the events (Target::AllThreads and
-  // Target::Process with Rings::kPerCpu), for all threads together at the next Drain. Samples that are in the rings keep
-  // their weight (EventBooks::represented). Takes a Period for an event that was opened with a Period, a Frequency for a
-  // Frequency. On an error the event goes on at its old rate. Errors: InvalidArgument if the rate is 0, of the other
-  // kind, a period of 2^63 or more, or a frequency above kernel.perf_event_max_sample_rate.
+  // Target::Process with Rings::kPerCpu), for all threads together at the next Drain. Samples that are in the rings
+  // keep their weight (EventBooks::represented). Takes a Period for an event that was opened with a Period, a Frequency
+  // for a Frequency. On an error the event goes on at its old rate. Errors: InvalidArgument if the rate is 0, of the
+  // other kind, a period of 2^63 or more, or a frequency above kernel.perf_event_max_sample_rate.
   absl::Status SetRate(size_t event, SampleRate rate);
 
   // Of CallStack::UserDump: how much of the stack is copied, from a call of Drain on that comes while the sampler runs.
   // It opens all events anew, as a decision does (cpu_budget), and takes back what was given up. If they cannot be
-  // opened, sampling goes on as it was, SamplerStats::decisions_refused counts it, and the next Drain tries again. InvalidArgument for
-  // what UserDump would not take; FailedPrecondition when there are no dumps, or rings overwrite.
+  // opened, sampling goes on as it was, SamplerStats::decisions_refused counts it, and the next Drain tries again.
+  // InvalidArgument for what UserDump would not take; FailedPrecondition when there are no dumps, or rings overwrite.
   absl::Status SetStackBytes(uint32_t bytes);
 
   // Readable when a ring has reached its watermark, for poll, epoll and their like. Owned by the sampler. Call Drain

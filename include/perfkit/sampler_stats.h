@@ -85,15 +85,15 @@ struct SamplerStats {
   bool lost_is_lower_bound = false;
   // Losses while a ring was full and losses while paused could not be told apart: they are in `lost`.
   bool paused_is_lower_bound = false;
-  uint64_t side_band_lost = 0;     // records other than samples: what is mapped, or who runs, is not fully known
-  uint64_t malformed_bytes = 0;    // bytes in rings that were no records
+  uint64_t side_band_lost = 0;   // records other than samples: what is mapped, or who runs, is not fully known
+  uint64_t malformed_bytes = 0;  // bytes in rings that were no records
   // RingMode::kOverwrite: written, and overwritten before a snapshot, or left behind by a visitor that threw.
   uint64_t overwritten_bytes = 0;
-  uint64_t late = 0;               // delivered after a record of a later time, from another ring
+  uint64_t late = 0;  // delivered after a record of a later time, from another ring
   // Samples of foreign ids (SamplerRecord::foreign) of which nothing tells which event they are of: where several
   // software events are inherited, and the kernel is older than 6.12. They are not delivered.
   uint64_t unattributed = 0;
-  uint64_t threads_missed = 0;     // Rings::kPerThread: times that newcomers could not be given rings
+  uint64_t threads_missed = 0;  // Rings::kPerThread: times that newcomers could not be given rings
   // What Drain, upkeep and walks of live stacks have taken of this process's CPU time. A thread's first walk of more
   // than 50 us is not in it, for it may have waited for its CPU; those after it are measured.
   uint64_t own_cpu_ns = 0;

@@ -184,8 +184,8 @@ class Core {
   // Who has written samples under an id that is not ours, if only one event can have.
   uint32_t stand_in_ = IdTable::kNone;
   uint64_t latest_ns_ = UINT64_MAX;  // no record of this drain can be later
-  Roster roster_;                       // whose events are whose own
-  Roster side_roster_;                  // whose side band: events are opened anew now and then, the side band is not
+  Roster roster_;                    // whose events are whose own
+  Roster side_roster_;               // whose side band: events are opened anew now and then, the side band is not
   Books books_;
   std::vector<Leaf> fresh_;  // opened anew, to take over
   Roster fresh_roster_;

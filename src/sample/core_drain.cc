@@ -277,7 +277,8 @@ void Core::TakeLoss(const RawRecord& raw, const RingSlot& slot, uint64_t time_ns
     books_.side_band_lost += lost->lost;
   } else {
     (paused_since_ ? books_.event(event).paused : books_.event(event).lost) += lost->lost;
-    if (plan_.events()[event].clock) books_.Missed(event, lost->lost * writers_[found].weight.At(slot.previous_time_ns));
+    if (plan_.events()[event].clock)
+      books_.Missed(event, lost->lost * writers_[found].weight.At(slot.previous_time_ns));
   }
 }
 

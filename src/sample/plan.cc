@@ -160,8 +160,8 @@ absl::Status Plan::CheckOptions() const {
     return Wrong("SamplerOptions::fields: AUX data comes from a trace unit's own ring, which perfkit does not read");
   }
   if (options_.ring_bytes > kLargestRing) {
-    return Wrong(absl::StrFormat("SamplerOptions::ring_bytes: %d. Remedy: at most %d.", options_.ring_bytes,
-                                 kLargestRing));
+    return Wrong(
+        absl::StrFormat("SamplerOptions::ring_bytes: %d. Remedy: at most %d.", options_.ring_bytes, kLargestRing));
   }
   if (!(options_.cpu_budget >= 0)) return Wrong("SamplerOptions::cpu_budget: a share of a CPU, or 0");
   if (options_.cpu_budget > 0 && options_.mode != RingMode::kStream) {

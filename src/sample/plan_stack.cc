@@ -13,7 +13,8 @@ namespace {
 
 using Kind = CallStack::Kind;
 
-// The registers that a reader needs to unwind, and all that hold values of the program: arch/*/include/uapi/asm/perf_regs.h.
+// The registers that a reader needs to unwind, and all that hold values of the program:
+// arch/*/include/uapi/asm/perf_regs.h.
 #if defined(__x86_64__)
 constexpr uint64_t kUserRegisters = 0xff'0fff;  // AX … SS and R8 … R15, without DS, ES, FS, GS
 #elif defined(__aarch64__)

@@ -87,7 +87,8 @@ PERFKIT_IN_HANDLER StackRing* StackRings::Enter(pid_t tid, uint64_t now_ns, bool
   }
 }
 
-// As TryGiveBack: taken away first, and then looked at. A handler of a new thread by the ended one's number may be at it.
+// As TryGiveBack: taken away first, and then looked at. A handler of a new thread by the ended one's number may be at
+// it.
 PERFKIT_IN_HANDLER StackRing* StackRings::EnterEnded(pid_t tid, uint64_t now_ns) {
   constexpr size_t kMostLooks = 16;
   const auto key = static_cast<uint32_t>(tid);

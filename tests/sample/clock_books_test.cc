@@ -85,9 +85,11 @@ struct WrittenRing {
     auto* const user = reinterpret_cast<UserPage*>(page);
     const std::array<uint64_t, 7> words = {static_cast<uint64_t>(type) | kBytes << 48,
                                            testing::NowNs(),  // time, id, stream_id
-                                           id, id,
+                                           id,
+                                           id,
                                            uint64_t{1} << 32 | 1,  // trailer: TID, TIME, IDENTIFIER
-                                           testing::NowNs(), id};
+                                           testing::NowNs(),
+                                           id};
     std::memcpy(page + getpagesize() + user->data_head % 4096, words.data(), kBytes);
     user->data_head += kBytes;
   }
