@@ -10,7 +10,7 @@
 namespace perfkit {
 namespace {
 
-constexpr uint64_t kShort = 20'000, kLong = 50'000;
+constexpr uint64_t kShortNs = 20'000, kLongNs = 50'000;
 
 // So many that one sample more or less for each thread and CPU does not hide them.
 constexpr uint64_t kLosses = 300, kUncertain = 64;
@@ -30,7 +30,7 @@ void SpinUntilLost(const Sampler& sampler) {
 TEST_CASE("a clock's time in lost samples is neither represented nor unsampled", "[clock_books]") {
   for (const Target target : {Target::ThisThread(), Target::AllThreads()}) {
     SamplerOptions options;
-    options.events = {{.event = "task-clock", .rate = Period{kShort}}};
+    options.events = {{.event = "task-clock", .rate = Period{kShortNs}}};
     options.ring_bytes = 4096;
     auto sampler = Sampler::Open(options, target);
     REQUIRE(sampler.ok());
@@ -43,16 +43,16 @@ TEST_CASE("a clock's time in lost samples is neither represented nor unsampled",
     if (stats.lost_is_lower_bound) continue;  // a kernel before 6.0
     INFO("counted " << books.counted << ", represented " << books.represented << ", lost " << books.lost);
     CHECK(books.lost >= kLosses);
-    CHECK(books.represented == kShort * books.delivered);
-    const uint64_t all = books.represented + kShort * books.lost + books.unsampled_ns;
+    CHECK(books.represented == kShortNs * books.delivered);
+    const uint64_t all = books.represented + kShortNs * books.lost + books.unsampled_ns;
     CHECK(all >= books.counted);
-    CHECK(all <= books.counted + kUncertain * kShort);
+    CHECK(all <= books.counted + kUncertain * kShortNs);
   }
 }
 
 TEST_CASE("samples that were lost before a change of the rate stand for the old one", "[clock_books]") {
   SamplerOptions options;
-  options.events = {{.event = "task-clock", .rate = Period{kShort}}};
+  options.events = {{.event = "task-clock", .rate = Period{kShortNs}}};
   options.ring_bytes = 4096;
   auto sampler = Sampler::Open(options);
   REQUIRE(sampler.ok());
@@ -60,7 +60,7 @@ TEST_CASE("samples that were lost before a change of the rate stand for the old 
   SpinUntilLost(*sampler);
   testing::Spin(20'000'000);  // these losses nobody has asked for yet
   REQUIRE(sampler->Stop().ok());
-  REQUIRE(sampler->SetRate(0, Period{kLong}).ok());
+  REQUIRE(sampler->SetRate(0, Period{kLongNs}).ok());
   const EventBooks before = sampler->stats().events[0];
   testing::DrainAll(*sampler);
   REQUIRE(sampler->Start().ok());
@@ -70,9 +70,9 @@ TEST_CASE("samples that were lost before a change of the rate stand for the old 
   const SamplerStats stats = sampler->stats();
   const EventBooks& books = stats.events[0];
   if (stats.lost_is_lower_bound) return;
-  const uint64_t lost_ns = kShort * before.lost + kLong * (books.lost - before.lost);
+  const uint64_t lost_ns = kShortNs * before.lost + kLongNs * (books.lost - before.lost);
   CHECK(books.represented + lost_ns + books.unsampled_ns >= books.counted);
-  CHECK(books.represented + lost_ns + books.unsampled_ns <= books.counted + kUncertain * kLong);
+  CHECK(books.represented + lost_ns + books.unsampled_ns <= books.counted + kUncertain * kLongNs);
 }
 
 // A ring of ordinary memory, which the test writes to.
