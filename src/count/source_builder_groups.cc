@@ -1,5 +1,6 @@
 // The paths through perf groups: read whole by the kernel, or each from its register with the group behind it.
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -203,12 +204,15 @@ absl::Status SourceBuilder::OpenUserPage(size_t i, bool strict_group) {
 
 // One group of this thread, of events that cannot multiplex, whose numbers the kernel writes in the order of the set.
 void SourceBuilder::AllowReadInPlace() {
-  if (!IsThisThread() || source_->plan_.page == nullptr || source_->groups_.size() != 1) return;
+  if (!IsThisThread() || source_->plan_.page == nullptr || source_->groups_.size() != 1 || can_multiplex_) return;
   const PerfGroup& group = source_->groups_.front();
   std::vector<uint8_t> order = group.members();
+  // The time enabled is there also where no event of the set has adopted it: kMaxEvents then, which is in no order.
   if (group.format().time_words() == 1) order.insert(group.format().alone ? order.end() : order.begin(), group.clock());
   const size_t size = source_->slots_.size();
-  if (can_multiplex_ || group.places() != 1 || order.size() != size || !std::ranges::is_sorted(order)) return;
+  std::vector<uint8_t> whole_set(size);
+  std::iota(whole_set.begin(), whole_set.end(), uint8_t{0});
+  if (group.places() != 1 || order != whole_set) return;
   const bool headed = !group.format().alone;
   const auto bytes = static_cast<ssize_t>((size + (headed ? 1 : 0)) * sizeof(uint64_t));
   source_->in_place_ = {group.fd(0), headed ? group.members().size() : 0, bytes};
