@@ -50,23 +50,42 @@ bool Plausible(const Source::Slot& slot, uint64_t gain, const Books& before, con
   return true;
 }
 
-}  // namespace
-
-uint32_t FailedSelfTest(Source& source) {
+// The events whose inline number was wrong, or could not be checked, in one try.
+uint32_t FailedOnce(Source& source, uint32_t candidates) {
   const Books before = Take(source);
   const bool worked = FaultAndSwitch();
   Books after;
   source.ReadSlow(after.snapshot);
   after.usage_known = after.usage.Read();
+  const bool known = worked && before.usage_known && after.usage_known;
   uint32_t failed = 0;
+  for (uint32_t left = candidates; left != 0; left &= left - 1) {
+    const int i = __builtin_ctz(left);
+    const uint64_t gain = after.snapshot.values[i] - before.snapshot.values[i];
+    if (!known || !Plausible(source.slots()[i], gain, before, after)) failed |= 1u << i;
+  }
+  return failed;
+}
+
+uint32_t InlineEvents(const Source& source) {
+  uint32_t events = 0;
   for (size_t i = 0; i < source.slots().size(); ++i) {
     const Source::Slot& slot = source.slots()[i];
-    if (slot.path != ReadPath::kRing && slot.path != ReadPath::kThreadClock) continue;
-    if (!slot.reason.ok()) continue;
-    const uint64_t gain = after.snapshot.values[i] - before.snapshot.values[i];
-    const bool known = worked && before.usage_known && after.usage_known;
-    if (!known || !Plausible(slot, gain, before, after)) failed |= 1u << i;
+    const bool is_inline = slot.path == ReadPath::kRing || slot.path == ReadPath::kThreadClock;
+    if (is_inline && slot.reason.ok()) events |= 1u << i;
   }
+  return events;
+}
+
+}  // namespace
+
+// A path that is wrong fails every try. A right one fails now and then where a signal is pending at the fault: Linux
+// then gives the fault up under the lock of its mapping, delivers the signal, and the fault comes again. perf has
+// counted it twice, getrusage once (arch/x86/mm/fault.c, do_user_addr_fault; mm/memory.c, mm_account_fault: 6.18).
+uint32_t FailedSelfTest(Source& source) {
+  constexpr int kTries = 8;
+  uint32_t failed = InlineEvents(source);
+  for (int i = 0; i < kTries && failed != 0; ++i) failed = FailedOnce(source, failed);
   return failed;
 }
 

@@ -11,7 +11,7 @@
 namespace perfkit::count {
 
 // The events (bit i: event i) whose inline number was wrong: they have to be read by the kernel. 0: all proven.
-// On the counted thread; takes about 0.1 ms.
+// On the counted thread; takes about 0.1 ms, and some times that where a path is wrong or signals disturb the test.
 uint32_t FailedSelfTest(Source& source);
 
 }  // namespace perfkit::count
