@@ -38,6 +38,8 @@ struct EventConfig {
     // PMU's number in a generic event (arm64 up to 6.1 at least). Type 0: the PMU names none.
     uint32_t own_type = 0;
     uint64_t own_config = 0;
+
+    friend bool operator==(const Part&, const Part&) = default;
   };
 
   std::string name{};  // as it was written

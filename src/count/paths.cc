@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 
 #include "src/count/usage.h"
 #include "src/sys/perf_abi.h"
@@ -48,6 +49,15 @@ bool CanMultiplex(const EventConfig& event) {
     return part.type == sys::kTypeSoftware || part.type == sys::kTypeTracepoint;
   };
   return !std::ranges::all_of(event.parts, needs_no_counter);
+}
+
+bool CountTheSame(const EventConfig& a, const EventConfig& b) {
+  const auto modifiers = [](const EventConfig& e) {
+    return std::tie(e.exclude_user, e.exclude_kernel, e.exclude_hv, e.exclude_host, e.exclude_guest, e.exclude_idle,
+                    e.pinned, e.exclusive, e.precise, e.precise_max, e.privilege_given, e.breakpoint_kind,
+                    e.probe_path);
+  };
+  return a.parts == b.parts && modifiers(a) == modifiers(b);
 }
 
 RingKind RingKindOf(const EventConfig& event) {

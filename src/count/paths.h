@@ -25,6 +25,9 @@ RingKind RingKindOf(const EventConfig& event);
 // its own code needs no counter, and is never off one.
 bool CanMultiplex(const EventConfig& event);
 
+// Whether two events, however they are written, have the same count wherever they are counted together.
+bool CountTheSame(const EventConfig& a, const EventConfig& b);
+
 // Whether `event` is the software event `config` (perf_event_attr.config of kTypeSoftware).
 bool IsSoftware(const EventConfig& event, uint64_t config);
 

@@ -71,6 +71,7 @@ void Source::ReadSlow(Snapshot& now) noexcept {
   if (HasInlinePart()) ReadInlinePart(now);
   if (!groups_.empty()) ReadGroups(now);
   if (usage_mask_ != 0) ReadUsage(now);
+  CopyNumbers(now);
   if (plan_.page == nullptr || LoadShared(plan_.page->lock) == now.epoch) return;
   // Switched meanwhile: no one epoch is that of all the numbers.
   now.epoch = --unknown_epoch_;
@@ -221,6 +222,16 @@ void Source::ReadUsage(Snapshot& now) const noexcept {
   }
   for (size_t i = 0; i < slots_.size(); ++i) {
     if ((usage_mask_ >> i & 1) != 0) now.values[i] = usage.value(slots_[i].usage_field);
+  }
+}
+
+void Source::CopyNumbers(Snapshot& now) const noexcept {
+  const auto copy_bit = [](uint32_t& bits, const Copy& copy) { bits |= (bits >> copy.from & 1) << copy.to; };
+  for (const Copy& copy : copies_) {
+    now.values[copy.to] = now.values[copy.from];
+    now.times[copy.to] = now.times[copy.from];
+    copy_bit(now.missing, copy);
+    copy_bit(now.fallback, copy);
   }
 }
 

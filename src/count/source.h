@@ -65,6 +65,7 @@ class Source {
   void BeginTimes() noexcept;
   void SettleTimes(Snapshot& now) noexcept;
   void ReadUsage(Snapshot& now) const noexcept;
+  void CopyNumbers(Snapshot& now) const noexcept;
   void LetGo() noexcept;
 
   detail::ReadPlan plan_;
@@ -76,6 +77,11 @@ class Source {
   uint32_t split_ = 0;           // of these, those that a thread has one of for each kind of core
   uint32_t user_page_mask_ = 0;  // of these, read from its register while it is in one
   uint32_t usage_mask_ = 0;      // bit i: event i comes from getrusage
+  // An event that is another one's number.
+  struct Copy {
+    uint8_t from, to;
+  };
+  std::vector<Copy> copies_;
   struct InPlace {
     int fd = -1;
     uint64_t members = 0;  // what the kernel writes before the values; 0: nothing

@@ -21,13 +21,21 @@ SourceBuilder::SourceBuilder(Groups groups, const Target& target, const CounterO
       options_(options),
       banned_(banned),
       source_(std::make_unique<Source>(target, options)) {
-  for (const std::vector<EventConfig>& group : groups_) {
-    for (const EventConfig& event : group) {
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    for (const EventConfig& event : groups_[g]) {
       source_->slots_.emplace_back().event = event;
+      written_in_.push_back(g);
       const bool migrations = IsSoftware(event, sys::kSwCpuMigrations);
       detailed_switches_ = detailed_switches_ || (migrations && (options.user_only || !rights_.may_count_kernel()));
       can_multiplex_ = can_multiplex_ || CanMultiplex(event);
-      if (IsSoftware(event, sys::kSwTaskClock) && CountsThreads()) clock_slot_ = source_->slots_.size() - 1;
+    }
+  }
+  for (size_t i = 0; i < source_->slots_.size(); ++i) {
+    const size_t first = FirstLike(i);
+    if (first != i) {
+      source_->copies_.push_back({static_cast<uint8_t>(first), static_cast<uint8_t>(i)});
+    } else if (IsSoftware(event(i), sys::kSwTaskClock) && CountsThreads()) {
+      clock_slot_ = i;
     }
   }
   ChooseFormat();
@@ -35,9 +43,22 @@ SourceBuilder::SourceBuilder(Groups groups, const Target& target, const CounterO
   source_->plan_.cpu = sys::CurrentCpuWord();
 }
 
+// The first event whose number is event `i`'s too: mostly itself. Counters that have to be shared are not always the
+// same group's, and then an event of one group cannot tell what the same event of another one saw.
+size_t SourceBuilder::FirstLike(size_t i) const {
+  const auto alone = [&](size_t k) { return groups_[written_in_[k]].size() == 1; };
+  size_t first = 0;
+  const auto same = [&](size_t k) {
+    const bool together = !can_multiplex_ || written_in_[k] == written_in_[i] || (alone(k) && alone(i));
+    return together && CountTheSame(event(k), event(i));
+  };
+  while (first < i && !same(first)) ++first;
+  return first;
+}
+
 // Before anything is opened: a group's members have to agree on what is read.
 void SourceBuilder::ChooseFormat() {
-  const size_t size = source_->slots_.size();
+  const size_t size = source_->slots_.size() - source_->copies_.size();
   if (size == 1) clock_slot_ = kNoSlot;
   const bool clock = clock_slot_ != kNoSlot;
   format_.alone = size - (clock ? 1 : 0) <= 1;
@@ -51,7 +72,7 @@ absl::StatusOr<std::unique_ptr<Source>> SourceBuilder::Build() {
   for (const std::vector<EventConfig>& group : groups_) {
     if (group.size() > 1) open_groups_.clear();
     for (size_t k = 0; k < group.size(); ++k, ++i) {
-      if (i == clock_slot_) continue;
+      if (i == clock_slot_ || FirstLike(i) != i) continue;
       if (absl::Status status = Place(i, group.size() > 1 && !group[0].weak_group); !status.ok()) return status;
     }
     if (group.size() > 1) open_groups_.clear();
@@ -65,6 +86,7 @@ absl::StatusOr<std::unique_ptr<Source>> SourceBuilder::Build() {
   }
   source_->BeginTimes();
   MapEpochPage();
+  FinishCopies();
   Summarise();
   AllowReadInPlace();
   return std::move(source_);
@@ -152,10 +174,23 @@ void SourceBuilder::MapEpochPage() {
   source_->user_pages_.push_back(*std::move(page));
 }
 
+// What is said of an event is said of its copies.
+void SourceBuilder::FinishCopies() {
+  std::ranges::sort(source_->copies_, {}, &Source::Copy::to);  // a copy of a copy after its own
+  for (const auto& [from, to] : source_->copies_) {
+    const EventConfig as_written = event(to);
+    slot(to) = slot(from);
+    slot(to).event = as_written;
+    source_->timed_ |= (source_->timed_ >> from & 1) << to;
+    source_->plan_.missing |= (source_->plan_.missing >> from & 1) << to;
+  }
+}
+
 void SourceBuilder::Summarise() {
   detail::ReadPlan& plan = source_->plan_;
-  const bool needs_kernel = (source_->grouped_ & ~source_->user_page_mask_) != 0 || source_->usage_mask_ != 0;
-  plan.all_fast = plan.page != nullptr && !needs_kernel;
+  // Copies are made by the slow path, which the kernel need not have a part in.
+  const bool needs_slow_path = !source_->copies_.empty() || (source_->grouped_ & ~source_->user_page_mask_) != 0 || source_->usage_mask_ != 0;
+  plan.all_fast = plan.page != nullptr && !needs_slow_path;
 }
 
 }  // namespace perfkit::count

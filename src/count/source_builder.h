@@ -24,6 +24,7 @@ class SourceBuilder {
   absl::StatusOr<std::unique_ptr<Source>> Build();
 
  private:
+  size_t FirstLike(size_t i) const;
   void ChooseFormat();
   absl::Status Place(size_t i, bool strict_group);
   absl::Status Try(ReadPath path, size_t i, bool strict_group);
@@ -55,6 +56,7 @@ class SourceBuilder {
   void AddRingCount(const open::LiveRing& ring, uint8_t shift, size_t i);
   void UsePage(const UserPage* page);
   void MapEpochPage();
+  void FinishCopies();
   void Summarise();
   void AllowReadInPlace();
 
@@ -72,6 +74,7 @@ class SourceBuilder {
   uint32_t banned_;
   sys::Rights rights_ = sys::ReadRights();
   std::unique_ptr<Source> source_;
+  std::vector<size_t> written_in_;  // by event: the group that it is written in
   bool detailed_switches_ = false;  // migrations are to be counted from switch records
   bool can_multiplex_ = false;      // some event can: one group may hold them all, and its times are all members'
   static constexpr size_t kNoSlot = ~size_t{0};
