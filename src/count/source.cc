@@ -33,6 +33,7 @@ Source::Source(Target target, const CounterOptions& options)
 // In the opposite order of their making.
 Source::~Source() {
   const sys::NoFork whole;
+  epoch_event_.reset();
   clock_.reset();
   switch_ring_.reset();
   user_pages_.clear();
@@ -50,6 +51,7 @@ void Source::LetGo() noexcept {
   for (sys::Mapping& page : user_pages_) page.Forget();
   if (switch_ring_) switch_ring_->LetGo();
   if (clock_) clock_->LetGo();
+  if (epoch_event_) epoch_event_->LetGo();
 }
 
 void Source::ReadSlow(Snapshot& now) noexcept {

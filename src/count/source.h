@@ -96,6 +96,7 @@ class Source {
   std::vector<sys::Mapping> user_pages_;  // of events that a group owns
   std::optional<open::LiveRing> switch_ring_;
   std::optional<open::LiveRing> clock_;
+  std::optional<open::LiveRing> epoch_event_;  // counts nothing: its page tells epochs where no other does
   MigrationCounter migrations_;
   uint32_t unknown_epoch_ = 0;
   bool gone_ = false;  // in the child of a fork

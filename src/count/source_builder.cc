@@ -147,8 +147,28 @@ absl::Status SourceBuilder::NoSuchPath(size_t i, ReadPath path) const {
   return absl::UnavailableError(absl::StrFormat("%s: it cannot be read by %s", Asked(i), ReadPathName(path)));
 }
 
+// The page of a software event that is never off its counter: the kernel changes its lock at each switch of the thread.
+// Those of tracepoints, breakpoints, probes and PMUs outside of the CPU never change, and that of a hardware event does
+// not while the event waits for a counter.
 void SourceBuilder::UsePage(const UserPage* page) {
-  if (source_->plan_.page == nullptr) source_->plan_.page = page;
+  if (source_->plan_.page != nullptr && !source_->epoch_event_) return;
+  source_->plan_.page = page;
+  source_->epoch_event_.reset();
+}
+
+// A page, for events whose own will not do: an event that counts nothing has one, until another event brings its own.
+absl::Status SourceBuilder::NeedEpochPage() {
+  if (source_->plan_.page != nullptr) return absl::OkStatus();
+  open::OpenRequest request;
+  request.attr.type = sys::kTypeSoftware;
+  request.attr.config = sys::kSwDummy;
+  request.attr.exclude_kernel = request.attr.exclude_hv = 1;
+  request.asked = "an event that tells when this thread is switched";
+  absl::StatusOr<open::LiveRing> event = open::LiveRing::Open(request, 0, rights_);
+  if (!event.ok()) return event.status();
+  source_->epoch_event_ = *std::move(event);
+  source_->plan_.page = source_->epoch_event_->page();
+  return absl::OkStatus();
 }
 
 absl::Status SourceBuilder::OpenUsage(size_t i) {
@@ -164,14 +184,29 @@ absl::Status SourceBuilder::OpenUsage(size_t i) {
   return absl::OkStatus();
 }
 
-// Without an inline event the leader's page still tells epochs apart: whether the thread was switched.
+// The descriptor of a member of the first group whose page tells epochs apart; -1: none has one.
+int SourceBuilder::FdWithEpochs() const {
+  if (can_multiplex_ || source_->groups_.empty()) return -1;
+  const PerfGroup& group = source_->groups_.front();
+  for (size_t m = 0; m < group.members().size(); ++m) {
+    if (event(group.members()[m]).parts[0].type == sys::kTypeSoftware) return group.fd(m);
+  }
+  return -1;
+}
+
+// Without an inline event a member's page still tells epochs apart: whether the thread was switched.
 // Only a comfort: where no page can be mapped, numbers are the same, and every one may have been switched.
 void SourceBuilder::MapEpochPage() {
   if (source_->plan_.page != nullptr || !IsThisThread() || source_->groups_.empty()) return;
-  std::optional<sys::Mapping> page = sys::Mapping::ReadOnly(source_->groups_.front().fd(0), sys::PageSize());
-  if (!page) return;
-  UsePage(reinterpret_cast<const UserPage*>(page->data()));
-  source_->user_pages_.push_back(*std::move(page));
+  const int fd = FdWithEpochs();
+  std::optional<sys::Mapping> page;
+  if (fd >= 0) page = sys::Mapping::ReadOnly(fd, sys::PageSize());
+  if (page) {
+    UsePage(reinterpret_cast<const UserPage*>(page->data()));
+    source_->user_pages_.push_back(*std::move(page));
+  } else if (fd < 0) {
+    NeedEpochPage().IgnoreError();
+  }
 }
 
 // What is said of an event is said of its copies.

@@ -55,6 +55,8 @@ class SourceBuilder {
   open::OpenRequest RequestFor(size_t i) const;
   void AddRingCount(const open::LiveRing& ring, uint8_t shift, size_t i);
   void UsePage(const UserPage* page);
+  absl::Status NeedEpochPage();
+  int FdWithEpochs() const;
   void MapEpochPage();
   void FinishCopies();
   void Summarise();

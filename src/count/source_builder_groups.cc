@@ -188,14 +188,14 @@ absl::Status SourceBuilder::OpenUserPage(size_t i, bool strict_group) {
   const PerfGroup& group = GroupOf(i);
   std::optional<sys::Mapping> page = sys::Mapping::ReadOnly(group.fd(group.members().size() - 1), sys::PageSize());
   const auto* const user_page = page ? reinterpret_cast<const UserPage*>(page->data()) : nullptr;
-  if (user_page == nullptr || !IsCheaperThanRead(*user_page, group.fd(group.members().size() - 1))) {
+  if (user_page == nullptr || !IsCheaperThanRead(*user_page, group.fd(group.members().size() - 1)) ||
+      !NeedEpochPage().ok()) {
     // It is open and counts: by the group, if that will do.
     if (options_.only_path) return NoSuchPath(i, ReadPath::kUserPage);
     slot(i).path = ReadPath::kGroupRead;
     return absl::OkStatus();
   }
   detail::ReadPlan& plan = source_->plan_;
-  UsePage(user_page);
   plan.user_pages[plan.user_page_count++] = {user_page, static_cast<uint8_t>(i)};
   source_->user_page_mask_ |= 1u << i;
   source_->user_pages_.push_back(*std::move(page));

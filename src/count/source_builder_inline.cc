@@ -62,6 +62,10 @@ absl::Status SourceBuilder::OpenRing(size_t i) {
 absl::Status SourceBuilder::OpenPeriodOne(size_t i) {
   constexpr uint8_t kEmptyRecordShift = 3;  // a sample without fields is its 8-byte header
   if (detailed_switches_ && IsSoftware(event(i), sys::kSwCpuMigrations)) return NoSuchPath(i, ReadPath::kRing);
+  const bool tells_epochs = event(i).parts[0].type == sys::kTypeSoftware;
+  if (!tells_epochs) {
+    if (absl::Status status = NeedEpochPage(); !status.ok()) return status;
+  }
   open::OpenRequest request = RequestFor(i);
   request.attr.sample_period_or_freq = 1;
   request.attr.watermark = 1;
@@ -69,7 +73,7 @@ absl::Status SourceBuilder::OpenPeriodOne(size_t i) {
   absl::StatusOr<open::LiveRing> ring = open::LiveRing::Open(request, 1, rights_);
   if (!ring.ok()) return ring.status();
   if (ring->narrowed() || request.attr.exclude_kernel != 0) slot(i).standing.flags |= Validity::kUserOnly;
-  UsePage(ring->page());
+  if (tells_epochs) UsePage(ring->page());
   AddRingCount(*ring, kEmptyRecordShift, i);
   source_->rings_.push_back(*std::move(ring));
   return absl::OkStatus();

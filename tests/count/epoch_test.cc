@@ -6,11 +6,15 @@
 
 #include <array>
 #include <catch2/catch.hpp>
+#include <cstdio>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "perfkit/count.h"
 #include "tests/count/sets.h"
 #include "tests/support/fake_kernel.h"
+#include "tests/support/cpus.h"
 #include "tests/support/skip.h"
 #include "tests/support/work.h"
 
@@ -114,6 +118,51 @@ TEST_CASE("numbers that are read behind a switch do not belong to the epoch befo
     CAPTURE(sleeps, unswitched);
     CHECK((unswitched > 0) == (sleeps == 1));  // the second look, where it is quick, is whole again
   }
+}
+
+// Events whose own user page does not move at a switch.
+std::vector<EventSpec> WithoutEpochs() {
+  alignas(8) static uint64_t watched = 0;
+  char text[64];
+  std::snprintf(text, sizeof(text), "mem:0x%llx/8:w", static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(&watched)));
+  return {text, "uprobe:libc.so.6:malloc", "sched:sched_switch", "msr/tsc/", "raw_syscalls:sys_enter"};
+}
+
+TEST_CASE("a switch is told whatever the event, also where its own page never moves", "[epoch]") {
+  for (const EventSpec& event : WithoutEpochs()) {
+    const auto set = CounterSet::Open({event});
+    if (!set.ok()) continue;  // not on this machine, or not for this user
+    CAPTURE(event.text, ReadPathName(set->path(0)));
+    Snapshot begin, end;
+    int quiet = 0;
+    for (int i = 0; i < 200; ++i) {
+      set->Read(begin);
+      set->Read(end);
+      quiet += !CounterReader::SharedValidity(begin, end).has(Validity::kSwitched);
+    }
+    CHECK(quiet > 0);
+    for (int i = 0; i < 10; ++i) {
+      set->Read(begin);
+      testing::SwitchAway();
+      set->Read(end);
+      CHECK(CounterReader::SharedValidity(begin, end).has(Validity::kSwitched));
+    }
+  }
+}
+
+TEST_CASE("migrations beside a tracepoint are counted", "[epoch][root]") {
+  CounterOptions options;
+  options.user_only = true;  // by switch records, as an ordinary user's are
+  const auto set = CounterSet::Open({"sched:sched_switch", "cpu-migrations"}, Target::ThisThread(), options);
+  if (!set.ok()) SKIP_TEST(std::string(set.status().message()));
+  const testing::TwoCpus cpus;
+  if (!cpus.has_both()) SKIP_TEST("this takes two CPUs");
+  cpus.MoveTo(0);
+  Snapshot begin, end;
+  set->Read(begin);
+  for (int i = 1; i <= 9; ++i) cpus.MoveTo(i % 2);
+  set->Read(end);
+  CHECK(set->Difference(begin, end, 1).value == 9);
 }
 
 // To the other of two CPUs, before the kernel looks.
