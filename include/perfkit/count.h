@@ -85,7 +85,7 @@ struct Snapshot {
   uint64_t ticks;       // ReadTicks() at the read, where the clock needed it anyway; else 0
   uint32_t epoch;       // the user page's lock: equal epochs prove that no switch lies between
   uint32_t cpu;         // where the thread ran; kNoCpu when unknown
-  uint32_t missing;     // bit i: event i has no number in this snapshot
+  uint32_t missing;     // bit i: event i has no number in this snapshot; above kMaxEvents: see MissingBetween
   uint32_t fallback;    // bit i: event i was read by a dearer path than its own
   bool other_thread;    // not read on the thread that the set counts
   uint64_t group_size;  // what the kernel writes before the values of a group, which is so read in place
@@ -111,6 +111,12 @@ namespace detail {
 // Backs ThreadSerial(): 0 until the thread is asked for the first time. Initial-exec: one load, also from a library.
 extern constinit thread_local uint64_t thread_serial __attribute__((tls_model("initial-exec")));
 uint64_t AssignThreadSerial() noexcept;
+
+// In Snapshot::missing, above the events: how many gaps the events that are counted from records have had so far. At the
+// most, nothing is known of gaps any more.
+inline constexpr unsigned kGapShift = kMaxEvents;
+inline constexpr uint32_t kMissingMask = (uint32_t{1} << kGapShift) - 1;
+inline constexpr uint32_t kMaxGaps = ~uint32_t{0} >> kGapShift;
 
 // The thread's clock at a known tick. Rewritten by the owner thread only, now and then; `version` is odd meanwhile,
 // so that a signal handler on the same thread, which may read the set too, never uses a half-written one.
@@ -190,6 +196,17 @@ class CounterReader {
     return {flags};
   }
 
+  // Bit i: event i has no number between `begin` and `end`. After its first gap an event that is counted from records
+  // is missing in each snapshot, and has numbers all the same between any two with no gap in between.
+  uint32_t MissingBetween(const Snapshot& begin, const Snapshot& end) const noexcept {
+    const uint32_t missing = begin.missing | end.missing;
+    if (missing <= detail::kMissingMask) [[likely]]
+      return missing;
+    const uint32_t gaps = end.missing >> detail::kGapShift;
+    const bool no_gap = begin.missing >> detail::kGapShift == gaps && gaps != detail::kMaxGaps;
+    return (no_gap ? missing & ~gapped_ : missing) & detail::kMissingMask;
+  }
+
   // Bit i: event i is read by a path that can multiplex, and has times of its own in a snapshot.
   uint32_t timed() const noexcept { return timed_; }
 
@@ -207,6 +224,7 @@ class CounterReader {
   count::Source* source_ = nullptr;  // what ReadSlow reads
   size_t size_ = 0;
   uint32_t timed_ = 0;
+  uint32_t gapped_ = 0;  // bit i: event i is counted from records
   std::array<Validity, kMaxEvents> standing_{};
 };
 
@@ -262,7 +280,7 @@ inline bool CounterReader::ReadFast(detail::ReadPlan& plan, Snapshot& now) noexc
 }
 
 inline Count CounterReader::Difference(const Snapshot& begin, const Snapshot& end, size_t i) const noexcept {
-  const bool missing = i >= size_ || ((begin.missing | end.missing) >> i & 1) != 0;
+  const bool missing = i >= size_ || (MissingBetween(begin, end) >> i & 1) != 0;
   Validity validity = standing(i) | SharedValidity(begin, end);
   if (((begin.fallback | end.fallback) >> i & 1) != 0) validity.flags |= Validity::kFallback;
   // Told apart from "not counted": the events are there, the region was not one thread's.

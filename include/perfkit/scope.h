@@ -21,7 +21,7 @@ class ScopeTotals {
     }
     ++scopes_;
     shared_ = shared_ | CounterReader::SharedValidity(begin, end);
-    missing_ |= begin.missing | end.missing;
+    missing_ |= reader.MissingBetween(begin, end);
     fallback_ |= begin.fallback | end.fallback;
     for (size_t i = 0; i < reader.size(); ++i) values_[i] += end.values[i] - begin.values[i];
     for (uint32_t timed = reader.timed(); timed != 0; timed &= timed - 1) {

@@ -14,6 +14,7 @@ CounterSet::CounterSet(std::unique_ptr<count::Source> source) : owned_(std::move
   source_ = owned_.get();
   size_ = owned_->slots().size();
   timed_ = owned_->timed();
+  gapped_ = owned_->gapped();
   for (size_t i = 0; i < size_; ++i) standing_[i] = owned_->slots()[i].standing;
 }
 
@@ -47,7 +48,7 @@ absl::StatusOr<CounterSet> CounterSet::Open(std::span<const std::vector<EventCon
 std::string_view CounterSet::name(size_t i) const { return event(i).name; }
 const EventConfig& CounterSet::event(size_t i) const { return owned_->slots()[i].event; }
 ReadPath CounterSet::path(size_t i) const { return owned_->slots()[i].path; }
-absl::Status CounterSet::reason(size_t i) const { return owned_->slots()[i].reason; }
+absl::Status CounterSet::reason(size_t i) const { return owned_->ReasonOf(i); }
 
 absl::Status CounterSet::Enable() { return owned_->SwitchGroups(sys::kIocEnable); }
 absl::Status CounterSet::Disable() { return owned_->SwitchGroups(sys::kIocDisable); }

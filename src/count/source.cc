@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "absl/strings/str_format.h"
 #include "src/sys/read.h"
 
 namespace perfkit::count {
@@ -105,32 +106,61 @@ void Source::ReadInlinePart(Snapshot& now) noexcept {
   const int tries = plan_.user_page_count == 0 ? kInlineTries : kInlineTriesWithCounters;
   for (int i = 0; i < tries; ++i) {
     if (InlineReader::Read(plan_, now)) return;
-    // Odd: we are a signal handler that came in the middle of a renewal. It is not ours to touch.
-    if ((plan_.base.version & 1) != 0) break;
-    RenewBase();
+    if (!RenewBase()) break;
   }
   ReadWithoutBase(now);
 }
 
-void Source::RenewBase() noexcept {
-  detail::ClockBase& base = plan_.base;
-  base.version |= 1;
+// Whether the base is half-written by somebody who is still there: we are a signal handler that interrupted him. Who
+// left by a jump out of a signal handler will not come back to it: that is known once an object of ours is where his
+// was, as no two that live can be. Until then numbers are right and dearer.
+bool Source::IsBeingRenewed(uintptr_t here) const noexcept {
+  return (plan_.base.version & 1) != 0 && renewer_ != here;
+}
+
+// False: there is no base now.
+bool Source::RenewBase() noexcept {
+  detail::ClockBase base;
+  const auto here = reinterpret_cast<uintptr_t>(&base);
+  if (IsBeingRenewed(here)) return false;
+  base.version = plan_.base.version;
+  base.epoch = LoadShared(plan_.page->lock);
+  if (clock_ && !ReadClockBase(base)) return false;
+  MigrationCounter migrations = migrations_[in_force_];
+  if (plan_.migration_index < kMaxEvents) migrations.Update(*switch_ring_);
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  const uint32_t epoch = LoadShared(plan_.page->lock);
-  if (clock_) RenewClock(epoch);
+  if (plan_.base.version != base.version) return true;  // by a signal handler, later than ours
+  renewer_ = here;
+  CommitBase(base, migrations);
+  return true;
+}
+
+// From the first store of the version to the last no signal handler renews; one that does not come back to us leaves
+// an odd version, and one of the two counters whole.
+void Source::CommitBase(const detail::ClockBase& base, const MigrationCounter& migrations) noexcept {
+  const uint32_t odd = base.version | 1;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  plan_.base.version = odd;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
   if (plan_.migration_index < kMaxEvents) {
-    const std::optional<uint64_t> migrations = migrations_.Update(*switch_ring_);
-    plan_.migrations = migrations.value_or(0);
-    if (!migrations) plan_.missing |= 1u << plan_.migration_index;
+    migrations_[in_force_ ^ 1] = migrations;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    in_force_ ^= 1;
+    plan_.migrations = migrations.migrations();
+    if (migrations.gaps() != 0) {
+      plan_.missing = (plan_.missing & detail::kMissingMask) | gapped() | migrations.gaps() << detail::kGapShift;
+    }
   }
-  base.epoch = epoch;
+  plan_.base.epoch = base.epoch;
+  plan_.base.ticks = base.ticks;
+  plan_.base.time_ns = std::max(base.time_ns, plan_.last_time_ns);
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  ++base.version;
+  plan_.base.version = odd + 1;
 }
 
 // Takes the fastest of a few reads: the clock's value belongs to some moment within the read, and the shorter that
-// was, the better its middle is known.
-void Source::RenewClock(uint32_t epoch) noexcept {
+// was, the better its middle is known. False: the kernel gave none.
+bool Source::ReadClockBase(detail::ClockBase& base) const noexcept {
   uint64_t best = ~uint64_t{0};
   for (int i = 0; i < kRenewTries; ++i) {
     uint64_t time_ns = 0;
@@ -139,13 +169,13 @@ void Source::RenewClock(uint32_t epoch) noexcept {
     const uint64_t took = ReadTicks() - before;
     if (took < best) {
       best = took;
-      plan_.base.ticks = before + took / 2;
-      plan_.base.time_ns = time_ns;
+      base.ticks = before + took / 2;
+      base.time_ns = time_ns;
     }
     if (took <= quick_read_ticks_) break;
-    if (LoadShared(plan_.page->lock) != epoch) break;
+    if (LoadShared(plan_.page->lock) != base.epoch) break;
   }
-  plan_.base.time_ns = std::max(plan_.base.time_ns, plan_.last_time_ns);
+  return best != ~uint64_t{0};
 }
 
 // Each inline number by itself, from the kernel where the base cannot serve: right, dearer, and said so.
@@ -162,8 +192,19 @@ void Source::ReadWithoutBase(Snapshot& now) noexcept {
     now.fallback |= bit;
     if (!ReadValue(clock_->fd(), now.values[plan_.clock_index])) now.missing |= bit;
   }
-  if (plan_.migration_index < kMaxEvents) now.values[plan_.migration_index] = plan_.migrations;
+  if (plan_.migration_index < kMaxEvents) ReadMigrations(now);
   ReadUserPagesOrMarkGroups(now);
+}
+
+// With a copy: the counter in force is whole whenever we come. A gap that only this reading knows of has no number that
+// later gaps could be told from.
+void Source::ReadMigrations(Snapshot& now) const noexcept {
+  MigrationCounter migrations = migrations_[in_force_];
+  const uint32_t gaps = migrations.gaps();
+  migrations.Update(*switch_ring_);
+  now.values[plan_.migration_index] = migrations.migrations();
+  now.fallback |= 1u << plan_.migration_index;
+  if (migrations.gaps() != gaps) now.missing |= gapped() | detail::kMaxGaps << detail::kGapShift;
 }
 
 // An event whose counter register cannot be read now has its number from the group: ReadGroups looks at `fallback`.
@@ -235,6 +276,22 @@ void Source::CopyNumbers(Snapshot& now) const noexcept {
     copy_bit(now.missing, copy);
     copy_bit(now.fallback, copy);
   }
+}
+
+uint32_t Source::gapped() const {
+  if (plan_.migration_index >= kMaxEvents) return 0;
+  uint32_t events = 1u << plan_.migration_index;
+  for (const Copy& copy : copies_) events |= (events >> copy.from & 1) << copy.to;
+  return events;
+}
+
+absl::Status Source::ReasonOf(size_t i) const {
+  const bool may_have_gaps = slots_[i].reason.ok() && (gapped() >> i & 1) != 0;
+  if (!may_have_gaps || migrations_[in_force_].gaps() == 0) return slots_[i].reason;
+  return absl::DataLossError(absl::StrFormat(
+      "event '%s': more switches of this thread came between two reads than the ring of their records holds, which is "
+      "%d. Remedy: read more often; what begins after that has a number.",
+      slots_[i].event.name, kSwitchesInRing));
 }
 
 absl::Status Source::SwitchGroups(unsigned long ioctl_request) {

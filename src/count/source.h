@@ -51,15 +51,22 @@ class Source {
            plan_.migration_index < kMaxEvents;
   }
   uint32_t timed() const { return timed_; }
+  // Bit i: event i is counted from switch records, and may have gaps.
+  uint32_t gapped() const;
+  // Why event `i` has no number now; OK: it has one.
+  absl::Status ReasonOf(size_t i) const;
 
  private:
   friend class SourceBuilder;
 
   bool IsCountedThread() const noexcept;
   void ReadInlinePart(Snapshot& now) noexcept;
-  void RenewBase() noexcept;
-  void RenewClock(uint32_t epoch) noexcept;
+  bool RenewBase() noexcept;
+  bool ReadClockBase(detail::ClockBase& base) const noexcept;
+  void CommitBase(const detail::ClockBase& base, const MigrationCounter& migrations) noexcept;
+  bool IsBeingRenewed(uintptr_t here) const noexcept;
   void ReadWithoutBase(Snapshot& now) noexcept;
+  void ReadMigrations(Snapshot& now) const noexcept;
   void ReadUserPagesOrMarkGroups(Snapshot& now) const noexcept;
   void ReadGroups(Snapshot& now) noexcept;
   void BeginTimes() noexcept;
@@ -97,7 +104,10 @@ class Source {
   std::optional<open::LiveRing> switch_ring_;
   std::optional<open::LiveRing> clock_;
   std::optional<open::LiveRing> epoch_event_;  // counts nothing: its page tells epochs where no other does
-  MigrationCounter migrations_;
+  // The one in force and, the other one, the next: it comes into force whole.
+  std::array<MigrationCounter, 2> migrations_;
+  uint32_t in_force_ = 0;
+  uintptr_t renewer_ = 0;  // where on the stack an object of who changes the base is, while its version is odd
   uint32_t unknown_epoch_ = 0;
   bool gone_ = false;  // in the child of a fork
 

@@ -47,7 +47,7 @@ absl::Status SourceBuilder::OpenMigrations(size_t i) {
     return absl::OkStatus();
   }
   if (absl::Status status = NeedSwitchRing(); !status.ok()) return status;
-  source_->migrations_.Start(*source_->switch_ring_, *source_->plan_.cpu);
+  source_->migrations_[0].Start(*source_->switch_ring_, *source_->plan_.cpu);
   source_->plan_.migration_index = static_cast<uint8_t>(i);
   return absl::OkStatus();
 }

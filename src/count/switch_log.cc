@@ -1,13 +1,22 @@
 // Opens and walks switch rings.
 #include "src/count/switch_log.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace perfkit::count {
 namespace {
 
-// 16 pages hold 1,024 switches of 64 bytes: a frame, or a job, has fewer.
-constexpr uint32_t kDetailedPages = 16;
+uint32_t DetailedPages() {
+  return static_cast<uint32_t>((uint64_t{kSwitchesInRing} << kDetailedSwitchShift) / sys::PageSize());
+}
+
+// The record that ends at `position`.
+SwitchRecord RecordBefore(uint64_t position, std::span<const std::byte> data) {
+  SwitchRecord record;
+  std::memcpy(&record, data.data() + ((position - sizeof(record)) & (data.size() - 1)), sizeof(record));
+  return record;
+}
 
 }  // namespace
 
@@ -25,7 +34,7 @@ absl::StatusOr<open::LiveRing> OpenSwitchRing(bool detailed, const sys::Rights& 
     request.attr.sample_type = sys::kSampleTid | sys::kSampleTime | sys::kSampleCpu;
   }
   request.asked = "the switch records of this thread";
-  return open::LiveRing::Open(request, detailed ? kDetailedPages : 1, rights);
+  return open::LiveRing::Open(request, detailed ? DetailedPages() : 1, rights);
 }
 
 void MigrationCounter::Start(const open::LiveRing& ring, uint32_t cpu) {
@@ -33,23 +42,32 @@ void MigrationCounter::Start(const open::LiveRing& ring, uint32_t cpu) {
   cpu_ = cpu;
 }
 
-std::optional<uint64_t> MigrationCounter::Update(const open::LiveRing& ring) {
+// Behind a gap, where the last record says on which CPU the thread is.
+void MigrationCounter::SkipTo(uint64_t head, std::span<const std::byte> data) {
+  gaps_ = std::min(gaps_ + 1, detail::kMaxGaps);
+  position_ = head;
+  cpu_ = RecordBefore(head, data).cpu;
+}
+
+void MigrationCounter::Update(const open::LiveRing& ring) {
   const uint64_t head = ring.head();
   const std::span<const std::byte> data = ring.data();
+  if (gaps_ == detail::kMaxGaps) return;
   // One record of room: the one that the kernel may be writing is not read.
-  overrun_ = overrun_ || head - position_ > data.size() - sizeof(SwitchRecord);
-  if (overrun_) return std::nullopt;
-  for (; position_ < head; position_ += sizeof(SwitchRecord)) {
-    SwitchRecord record;
-    std::memcpy(&record, data.data() + (position_ & (data.size() - 1)), sizeof(record));
+  if (head - position_ > data.size() - sizeof(SwitchRecord)) {
+    SkipTo(head, data);
+    return;
+  }
+  while (position_ < head) {
+    position_ += sizeof(SwitchRecord);
+    const SwitchRecord record = RecordBefore(position_, data);
     if (record.type != sys::kRecordSwitch || record.size != sizeof(record)) {
-      overrun_ = true;  // not the ring that we set up: nothing in it can be trusted
-      return std::nullopt;
+      gaps_ = detail::kMaxGaps;  // not the ring that we set up: nothing in it can be trusted
+      return;
     }
     if (!record.is_out() && cpu_ != ~0u && record.cpu != cpu_) ++migrations_;
     cpu_ = record.cpu;
   }
-  return migrations_;
 }
 
 }  // namespace perfkit::count

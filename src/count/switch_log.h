@@ -6,9 +6,10 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <span>
 
 #include "absl/status/statusor.h"
+#include "perfkit/count.h"
 #include "src/open/live_ring.h"
 
 namespace perfkit::count {
@@ -17,6 +18,9 @@ namespace perfkit::count {
 constexpr uint8_t kBareSwitchShift = 4;
 // With sample_id_all TID|TIME|CPU: header, pid and tid, time, cpu and a reserved word: 32 bytes each.
 constexpr uint8_t kDetailedSwitchShift = 6;
+
+// Switches that a ring of detailed records holds: a frame, or a job, has fewer.
+inline constexpr int kSwitchesInRing = 1024;
 
 // One switch record of the detailed kind.
 struct SwitchRecord {
@@ -34,21 +38,30 @@ static_assert(sizeof(SwitchRecord) == 32);
 // The ring of the calling thread's switches.
 absl::StatusOr<open::LiveRing> OpenSwitchRing(bool detailed, const sys::Rights& rights);
 
-// Migrations, counted from detailed records: the thread came back on another CPU than it had left.
+// Migrations, counted from detailed records: the thread came back on another CPU than it had left. One that was moved
+// to another CPU and back before it ran there leaves no record of that, and the kernel's own event counts one.
+//
+// A value: a signal handler may count on with a copy while the original is being replaced.
 class MigrationCounter {
  public:
   // From now on; `cpu` is where the thread runs, ~0u when unknown.
   void Start(const open::LiveRing& ring, uint32_t cpu);
 
-  // The migrations since Start, or nothing, from then on, once more switches came between two calls than the ring
-  // holds: a number with a hole is no number. Called by the ring's own thread.
-  std::optional<uint64_t> Update(const open::LiveRing& ring);
+  // Takes in the records since the last call. Where more switches came in between than the ring holds, that is a gap,
+  // and counting goes on behind it. Called by the ring's own thread.
+  void Update(const open::LiveRing& ring);
+
+  uint64_t migrations() const { return migrations_; }
+  // How many gaps there were: a difference of `migrations` over one is no number. kMaxGaps: there is none any more.
+  uint32_t gaps() const { return gaps_; }
 
  private:
+  void SkipTo(uint64_t head, std::span<const std::byte> data);
+
   uint64_t position_ = 0;
   uint64_t migrations_ = 0;
   uint32_t cpu_ = ~0u;
-  bool overrun_ = false;
+  uint32_t gaps_ = 0;
 };
 
 }  // namespace perfkit::count

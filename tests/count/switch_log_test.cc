@@ -1,0 +1,69 @@
+// Migrations that switch records tell: gaps in the records, and reads that were left by a jump.
+#include "src/count/switch_log.h"
+
+#include <array>
+#include <catch2/catch.hpp>
+
+#include "perfkit/scope.h"
+#include "tests/count/sets.h"
+#include "tests/support/cpus.h"
+#include "tests/support/skip.h"
+#include "tests/support/work.h"
+
+namespace perfkit {
+namespace {
+
+// As an ordinary user's are counted, whoever we are.
+CounterSet MigrationsByRecords() {
+  CounterOptions options;
+  options.user_only = true;
+  return MustOpen(std::array{EventSpec(event::kCpuMigrations), EventSpec("migrations")}, options);
+}
+
+TEST_CASE("migrations by records are the moves of the thread", "[switch_log]") {
+  const testing::TwoCpus cpus;
+  if (!cpus.has_both()) SKIP_TEST("this takes two CPUs");
+  cpus.MoveTo(0);
+  const CounterSet set = MigrationsByRecords();
+  Snapshot begin, end;
+  for (const int moves : {0, 1, 2, 7, 100}) {
+    cpus.MoveTo(0);
+    set.Read(begin);
+    for (int i = 1; i <= moves; ++i) cpus.MoveTo(i % 2);
+    set.Read(end);
+    CHECK(set.Difference(begin, end, 0).value == static_cast<uint64_t>(moves));
+    CHECK(set.Difference(begin, end, 0).validity.counted());
+  }
+}
+
+TEST_CASE("a gap in the records is told, and what begins behind it is counted", "[switch_log]") {
+  const testing::TwoCpus cpus;
+  if (!cpus.has_both()) SKIP_TEST("this takes two CPUs");
+  cpus.MoveTo(0);
+  const CounterSet set = MigrationsByRecords();
+  CHECK(set.reason(0).ok());
+  for (int round = 0; round < 3; ++round) {
+    Snapshot before, behind, later;
+    ScopeTotals over, after;
+    set.Read(before);
+    testing::SwitchAway(count::kSwitchesInRing + 1);
+    set.Read(behind);
+    cpus.MoveTo((round + 1) % 2);
+    set.Read(later);
+    for (const size_t i : {0, 1}) {  // a copy too
+      CHECK(set.Difference(before, behind, i).validity == Validity{Validity::kNotCounted});
+      CHECK(set.Difference(before, later, i).validity == Validity{Validity::kNotCounted});
+      CHECK(set.Difference(behind, later, i).validity.counted());
+      CHECK(set.Difference(behind, later, i).value == 1);
+      CHECK(absl::IsDataLoss(set.reason(i)));
+    }
+    over.Add(set, behind, later);
+    after.Add(set, behind, later);
+    over.Add(set, before, later);
+    CHECK(over.count(set, 0).validity == Validity{Validity::kNotCounted});
+    CHECK(after.count(set, 0).value == 1);
+  }
+}
+
+}  // namespace
+}  // namespace perfkit
