@@ -36,7 +36,7 @@ struct CounterOptions {
 };
 
 // Up to kMaxEvents events, counted together from Open until destruction; reads are differences (invariant 10).
-// Moves, never copies. Closes its descriptors and mappings when it dies; after fork() the child's copy holds nothing
+// Moves, never copies: a set that was moved from has no events, and reads as missing. Closes its descriptors and mappings when it dies; after fork() the child's copy holds nothing
 // and reads as missing. For one thread at a time.
 class CounterSet : public CounterReader {
  public:
@@ -66,6 +66,7 @@ class CounterSet : public CounterReader {
 
  private:
   CounterSet(std::unique_ptr<count::Source> source);
+  absl::Status Switch(unsigned long ioctl_request);
   std::unique_ptr<count::Source> owned_;
 };
 

@@ -18,8 +18,18 @@ CounterSet::CounterSet(std::unique_ptr<count::Source> source) : owned_(std::move
   for (size_t i = 0; i < size_; ++i) standing_[i] = owned_->slots()[i].standing;
 }
 
-CounterSet::CounterSet(CounterSet&&) noexcept = default;
-CounterSet& CounterSet::operator=(CounterSet&&) noexcept = default;
+// The reading half of who was moved from must not go on pointing at what another one owns now.
+CounterSet::CounterSet(CounterSet&& other) noexcept
+    : CounterReader(std::exchange(static_cast<CounterReader&>(other), CounterReader())),
+      owned_(std::move(other.owned_)) {}
+
+CounterSet& CounterSet::operator=(CounterSet&& other) noexcept {
+  CounterSet taken(std::move(other));  // also where it is this one
+  std::swap(static_cast<CounterReader&>(*this), static_cast<CounterReader&>(taken));
+  owned_.swap(taken.owned_);
+  return *this;
+}
+
 CounterSet::~CounterSet() = default;
 
 absl::StatusOr<CounterSet> CounterSet::Open(std::initializer_list<EventSpec> events, Target target,
@@ -50,8 +60,13 @@ const EventConfig& CounterSet::event(size_t i) const { return owned_->slots()[i]
 ReadPath CounterSet::path(size_t i) const { return owned_->slots()[i].path; }
 absl::Status CounterSet::reason(size_t i) const { return owned_->ReasonOf(i); }
 
-absl::Status CounterSet::Enable() { return owned_->SwitchGroups(sys::kIocEnable); }
-absl::Status CounterSet::Disable() { return owned_->SwitchGroups(sys::kIocDisable); }
+absl::Status CounterSet::Switch(unsigned long ioctl_request) {
+  if (owned_ == nullptr) return absl::FailedPreconditionError("this set was moved from: it has no events");
+  return owned_->SwitchGroups(ioctl_request);
+}
+
+absl::Status CounterSet::Enable() { return Switch(sys::kIocEnable); }
+absl::Status CounterSet::Disable() { return Switch(sys::kIocDisable); }
 
 Counter::Counter(CounterSet set) : set_(std::move(set)) { set_.Read(opened_); }
 

@@ -57,6 +57,31 @@ TEST_CASE("opening and closing leaks nothing", "[counter_set]") {
   CHECK(OpenDescriptors() == before);
 }
 
+TEST_CASE("a set that was moved from is empty, and reads nothing of what another one owns", "[counter_set]") {
+  for (const ReadPath path : {ReadPath::kGroupRead, ReadPath::kRing}) {
+    const std::array events = {EventSpec(event::kPageFaults)};
+    CounterSet set = MustOpen(events, Only(path));
+    Snapshot begin, end;
+    set.Read(begin);
+    CounterSet owner = std::move(set);
+    CHECK(owner.size() == 1);
+    CHECK(set.size() == 0);  // NOLINT(bugprone-use-after-move): that is what this is about
+    set.Read(end);
+    CHECK((end.missing & 1) == 1);
+    CHECK(set.Difference(begin, end, 0).validity == Validity{Validity::kNotCounted});
+    CHECK(absl::IsFailedPrecondition(set.Disable()));
+    CounterSet& same = owner;
+    owner = std::move(same);
+    owner.Read(end);
+    CHECK(owner.Difference(begin, end, 0).validity.counted());
+    set = std::move(owner);
+    set.Read(end);
+    CHECK(set.Difference(begin, end, 0).validity.counted());
+    owner.Read(end);  // NOLINT(bugprone-use-after-move)
+    CHECK((end.missing & 1) == 1);
+  }
+}
+
 TEST_CASE("what cannot be counted is refused, or kept as not counted with its reason", "[counter_set]") {
   const auto refused = CounterSet::Open({"context-switches:u"});
   REQUIRE_FALSE(refused.ok());
