@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 #include <tuple>
 
+#include "absl/strings/str_format.h"
 #include "src/count/usage.h"
 #include "src/sys/perf_abi.h"
 
@@ -19,6 +21,20 @@ constexpr std::array kMigrationPaths = {kRing, kThreadClock, kGroupRead};
 constexpr std::array kTracepointPaths = {kRing, kGroupRead};
 constexpr std::array kHardwarePaths = {kUserPage, kGroupRead};
 constexpr std::array kKernelPaths = {kGroupRead};
+
+// Whether the machine tells the hypervisor's part apart for `event`: x86 has no such mode, and software events neither.
+bool KnowsHypervisor([[maybe_unused]] const EventConfig& event) {
+#if defined(__x86_64__)
+  return false;
+#else
+  return CanMultiplex(event) && event.breakpoint_kind == 0;
+#endif
+}
+
+absl::Status Refuse(const EventConfig& event, std::string_view why) {
+  return absl::InvalidArgumentError(
+      absl::StrFormat("event '%s': %s. Remedy: leave the modifier out.", event.name, why));
+}
 
 // Modifiers that a ring cannot honour: they are about scheduling on counters.
 bool IsPlain(const EventConfig& event) {
@@ -49,6 +65,23 @@ bool CanMultiplex(const EventConfig& event) {
     return part.type == sys::kTypeSoftware || part.type == sys::kTypeTracepoint;
   };
   return !std::ranges::all_of(event.parts, needs_no_counter);
+}
+
+absl::Status CheckModifiers(const EventConfig& event) {
+  if (event.kernel_side && event.exclude_kernel) {
+    return Refuse(event, "the kernel raises it in its own code, so that in user space only it would count 0 for ever");
+  }
+  const bool is_clock = IsSoftware(event, sys::kSwTaskClock) || IsSoftware(event, sys::kSwCpuClock);
+  if (is_clock && (event.exclude_user || event.exclude_kernel)) {
+    return Refuse(event, "the clock runs in user space and in the kernel alike, and has no number of the one alone");
+  }
+  if (event.exclude_user && event.exclude_kernel && !KnowsHypervisor(event)) {
+    return Refuse(event, "this machine does not tell what the hypervisor does, and it would count 0 for ever");
+  }
+  if (event.exclude_host && !CanMultiplex(event)) {
+    return Refuse(event, "the kernel counts it without a look at guests, so that the host's would be in it");
+  }
+  return absl::OkStatus();
 }
 
 bool CountTheSame(const EventConfig& a, const EventConfig& b) {

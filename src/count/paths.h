@@ -3,6 +3,7 @@
 
 #include <span>
 
+#include "absl/status/status.h"
 #include "perfkit/count.h"
 #include "perfkit/event.h"
 #include "perfkit/target.h"
@@ -20,6 +21,9 @@ enum class RingKind : uint8_t {
   kSwitches,   // the thread's switch records
 };
 RingKind RingKindOf(const EventConfig& event);
+
+// OK, or why `event` would have a false number with its modifiers: one that stays 0, or has more in it than they say.
+absl::Status CheckModifiers(const EventConfig& event);
 
 // Whether it may have to share a counter: whether time enabled and time running can differ. What the kernel counts in
 // its own code needs no counter, and is never off one.

@@ -95,7 +95,7 @@ absl::StatusOr<std::unique_ptr<Source>> SourceBuilder::Build() {
 // The first path that works. The reason kept for a failure is the first one: it belongs to the best path. An error only
 // where the set has to be whole.
 absl::Status SourceBuilder::Place(size_t i, bool strict_group) {
-  absl::Status reason = RefuseSilentZero(event(i));
+  absl::Status reason = CheckModifiers(event(i));
   if (reason.ok()) {
     reason = NoSuchPath(i, options_.only_path.value_or(ReadPath::kGroupRead));
     bool tried = false;
@@ -124,15 +124,6 @@ absl::Status SourceBuilder::Try(ReadPath path, size_t i, bool strict_group) {
     case ReadPath::kUsage: return OpenUsage(i);
   }
   return absl::InternalError("no such path");
-}
-
-// An event that the kernel raises in its own code, asked for in user space only, would open and stay 0.
-absl::Status SourceBuilder::RefuseSilentZero(const EventConfig& event) const {
-  if (!event.kernel_side || !event.exclude_kernel) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrFormat("event '%s': the kernel raises it in its own code, so that in user space only it would "
-                      "count 0 for ever. Remedy: leave the modifier out.",
-                      event.name));
 }
 
 open::OpenRequest SourceBuilder::RequestFor(size_t i) const {
@@ -224,7 +215,8 @@ void SourceBuilder::FinishCopies() {
 void SourceBuilder::Summarise() {
   detail::ReadPlan& plan = source_->plan_;
   // Copies are made by the slow path, which the kernel need not have a part in.
-  const bool needs_slow_path = !source_->copies_.empty() || (source_->grouped_ & ~source_->user_page_mask_) != 0 || source_->usage_mask_ != 0;
+  const bool needs_slow_path =
+      !source_->copies_.empty() || (source_->grouped_ & ~source_->user_page_mask_) != 0 || source_->usage_mask_ != 0;
   plan.all_fast = plan.page != nullptr && !needs_slow_path;
 }
 

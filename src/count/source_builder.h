@@ -46,10 +46,9 @@ class SourceBuilder {
   absl::Status Join(size_t i, bool strict_group, uint64_t wished_config1);
   absl::Status OpenNewGroups(size_t i, uint64_t wished_config1);
   void TellWhatIsLeftOut(size_t i);
-  const PerfGroup& GroupOf(size_t i) const;
+  PerfGroup& GroupOf(size_t i);
   absl::Status NeedSwitchRing();
   absl::Status ExplainKernelSide(size_t i, const absl::Status& status) const;
-  absl::Status RefuseSilentZero(const EventConfig& event) const;
 
   absl::Status NoSuchPath(size_t i, ReadPath path) const;
   open::OpenRequest RequestFor(size_t i) const;

@@ -28,6 +28,30 @@ bool IsCheaperThanRead(const UserPage& page, int fd) {
   return by_register < by_kernel;
 }
 
+// Intel's top-down metrics are in a register of eight fractions of 8 bits, which is no count: its number has this bit
+// (INTEL_PMC_FIXED_RDPMC_METRICS in arch/x86/include/asm/perf_event.h), whenever the event is on a counter.
+bool HoldsFractions(const UserPage& page) {
+  constexpr uint32_t kMetricsRegister = 1u << 29;
+  const uint32_t index = LoadShared(page.index);
+  return index != 0 && ((index - 1) & kMetricsRegister) != 0;
+}
+
+// Whether the register behind `page` says of event `i` what a read of its group says before and after. What cannot be
+// read by its register now is left to the group's reading.
+bool AgreesWithRead(const UserPage& page, PerfGroup& group, size_t i) {
+  constexpr int kRounds = 4;
+  for (int round = 0; round < kRounds; ++round) {
+    Snapshot before{}, after{};
+    UserCount count;
+    group.Read(1u << i, before);
+    if (!ReadUserCount(page, count)) return false;
+    group.Read(1u << i, after);
+    if (((before.missing | after.missing) >> i & 1) != 0) return false;
+    if (count.value - before.values[i] > after.values[i] - before.values[i]) return false;
+  }
+  return true;
+}
+
 // What arm64 wants in config1 before it lends user space a register: bit 1, `rdpmc` (drivers/perf/arm_pmuv3.c, Linux
 // 5.17; earlier kernels ignore it). Other PMUs may use the bit otherwise: theirs have no format of that name. The bit
 // beside it, `long`, is left alone: the kernel adds up the laps of 32-bit counters, while a long event of cycles can
@@ -74,7 +98,7 @@ absl::Status SourceBuilder::AddPart(const Member& member, PerfGroup& group) {
 }
 
 // The one that event `i` joined last: not always the last one, which may be a hybrid event's second part.
-const PerfGroup& SourceBuilder::GroupOf(size_t i) const {
+PerfGroup& SourceBuilder::GroupOf(size_t i) {
   const auto has = [i](const PerfGroup& group) { return !group.members().empty() && group.members().back() == i; };
   return *std::ranges::find_if(source_->groups_, has);
 }
@@ -185,11 +209,13 @@ bool SourceBuilder::AdoptClock(size_t i) {
 absl::Status SourceBuilder::OpenUserPage(size_t i, bool strict_group) {
   if (event(i).parts.size() != 1) return NoSuchPath(i, ReadPath::kUserPage);
   if (absl::Status status = OpenInGroup(i, strict_group, UserReadBit(event(i))); !status.ok()) return status;
-  const PerfGroup& group = GroupOf(i);
-  std::optional<sys::Mapping> page = sys::Mapping::ReadOnly(group.fd(group.members().size() - 1), sys::PageSize());
+  PerfGroup& group = GroupOf(i);
+  const int fd = group.fd(group.members().size() - 1);
+  std::optional<sys::Mapping> page = sys::Mapping::ReadOnly(fd, sys::PageSize());
   const auto* const user_page = page ? reinterpret_cast<const UserPage*>(page->data()) : nullptr;
-  if (user_page == nullptr || !IsCheaperThanRead(*user_page, group.fd(group.members().size() - 1)) ||
-      !NeedEpochPage().ok()) {
+  const bool serves = user_page != nullptr && !HoldsFractions(*user_page) && IsCheaperThanRead(*user_page, fd) &&
+                      AgreesWithRead(*user_page, group, i);
+  if (!serves || !NeedEpochPage().ok()) {
     // It is open and counts: by the group, if that will do.
     if (options_.only_path) return NoSuchPath(i, ReadPath::kUserPage);
     slot(i).path = ReadPath::kGroupRead;

@@ -1,0 +1,38 @@
+// Modifiers that an event cannot keep: refused in words, and never a number that is 0 or more than was asked for.
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "tests/count/sets.h"
+#include "tests/support/work.h"
+
+namespace perfkit {
+namespace {
+
+std::string Refusal(const char* event, Target target) {
+  const auto set = CounterSet::Open({event}, target);
+  if (set.ok()) return "opened";
+  return absl::IsInvalidArgument(set.status()) ? std::string(set.status().message()) : set.status().ToString();
+}
+
+TEST_CASE("modifiers that would make a number false are refused, for every target", "[modifiers]") {
+  for (const Target target : {Target::ThisThread(), Target::AllThreads()}) {
+    for (const char* clock : {"task-clock:u", "task-clock:k", "cpu-clock:u", "cpu-clock:h", "task-clock:G"}) {
+      CAPTURE(clock);
+      CHECK(Refusal(clock, target).find("Remedy: leave the modifier out") != std::string::npos);
+    }
+    for (const char* never : {"page-faults:h", "dummy:h", "minor-faults:G", "context-switches:u"}) {
+      CAPTURE(never);
+      CHECK(Refusal(never, target).find("Remedy: leave the modifier out") != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("modifiers that an event keeps are none to refuse", "[modifiers]") {
+  for (const char* event : {"page-faults:u", "task-clock:H", "minor-faults:uH", "task-clock"}) {
+    CAPTURE(event);
+    CHECK(Refusal(event, Target::ThisThread()) == "opened");
+  }
+}
+
+}  // namespace
+}  // namespace perfkit
