@@ -144,6 +144,26 @@ TEST_CASE("scales and units that make no sense", "[hostile]") {
   CHECK(tree.Parse("p/e/")->unit == "M\\x1biB\\x00");
 }
 
+// "q/e/" of two PMUs, the second of which gives the event `file` as `text`.
+absl::StatusOr<EventConfig> SumWith(const char* file, const char* text) {
+  const Tree tree;
+  for (const std::string& pmu : {std::string("../q_0/"), std::string("../q_1/")}) {
+    tree.Write(pmu + "type", "34\n");
+    tree.Write(pmu + "format/event", "config:0-7\n");
+    tree.Write(pmu + "events/e", "event=0x11\n");
+    tree.Write(pmu + "events/e.scale", "0.5\n");
+    tree.Write(pmu + "events/e.unit", "MiB\n");
+  }
+  tree.Write(std::string("../q_1/events/e.") + file, text);
+  return tree.Parse("q/e/");
+}
+
+TEST_CASE("PMUs that give an event different scales or units are not summed", "[hostile]") {
+  CHECK(SumWith("scale", "0.5\n")->parts.size() == 2);
+  CHECK(absl::IsFailedPrecondition(SumWith("scale", "0.25\n").status()));
+  CHECK(absl::IsFailedPrecondition(SumWith("unit", "KiB\n").status()));
+}
+
 TEST_CASE("CPU lists that make no sense", "[hostile]") {
   const Tree tree;
   for (const char* file : {"cpus", "cpumask"}) {
