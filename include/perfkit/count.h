@@ -112,8 +112,8 @@ namespace detail {
 extern constinit thread_local uint64_t thread_serial __attribute__((tls_model("initial-exec")));
 uint64_t AssignThreadSerial() noexcept;
 
-// In Snapshot::missing, above the events: how many gaps the events that are counted from records have had so far. At the
-// most, nothing is known of gaps any more.
+// In Snapshot::missing, above the events: how many gaps the events that are counted from records have had so far. At
+// the most, nothing is known of gaps any more.
 inline constexpr unsigned kGapShift = kMaxEvents;
 inline constexpr uint32_t kMissingMask = (uint32_t{1} << kGapShift) - 1;
 inline constexpr uint32_t kMaxGaps = ~uint32_t{0} >> kGapShift;

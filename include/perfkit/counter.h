@@ -36,8 +36,8 @@ struct CounterOptions {
 };
 
 // Up to kMaxEvents events, counted together from Open until destruction; reads are differences (invariant 10).
-// Moves, never copies: a set that was moved from has no events, and reads as missing. Closes its descriptors and mappings when it dies; after fork() the child's copy holds nothing
-// and reads as missing. For one thread at a time.
+// Moves, never copies: a set that was moved from has no events, and reads as missing. Closes its descriptors and
+// mappings when it dies; after fork() the child's copy holds nothing and reads as missing. For one thread at a time.
 class CounterSet : public CounterReader {
  public:
   // Errors: InvalidArgument (a name, with the nearest real ones; too many events), PermissionDenied (naming the knob),

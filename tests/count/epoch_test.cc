@@ -13,8 +13,8 @@
 
 #include "perfkit/count.h"
 #include "tests/count/sets.h"
-#include "tests/support/fake_kernel.h"
 #include "tests/support/cpus.h"
+#include "tests/support/fake_kernel.h"
 #include "tests/support/skip.h"
 #include "tests/support/work.h"
 
@@ -124,7 +124,8 @@ TEST_CASE("numbers that are read behind a switch do not belong to the epoch befo
 std::vector<EventSpec> WithoutEpochs() {
   alignas(8) static uint64_t watched = 0;
   char text[64];
-  std::snprintf(text, sizeof(text), "mem:0x%llx/8:w", static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(&watched)));
+  std::snprintf(text, sizeof(text), "mem:0x%llx/8:w",
+                static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(&watched)));
   return {text, "uprobe:libc.so.6:malloc", "sched:sched_switch", "msr/tsc/", "raw_syscalls:sys_enter"};
 }
 

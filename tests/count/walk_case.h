@@ -1,0 +1,147 @@
+// A random walk over the public API of counting, as a value that is made from one number.
+#pragma once
+
+#include <errno.h>
+#include <unistd.h>
+
+#include <iterator>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "perfkit/counter.h"
+#include "tests/support/fake_kernel.h"
+#include "tests/support/work.h"
+
+namespace perfkit::walk {
+
+using testing::Call;
+
+inline constexpr const char* kEvents[] = {"task-clock",
+                                          "cpu-clock",
+                                          "page-faults",
+                                          "faults",
+                                          "minor-faults",
+                                          "major-faults",
+                                          "context-switches",
+                                          "cs",
+                                          "cpu-migrations",
+                                          "migrations",
+                                          "dummy",
+                                          "alignment-faults",
+                                          "emulation-faults",
+                                          "page-faults:u",
+                                          "minor-faults:u",
+                                          "page-faults:k",
+                                          "cs:k",
+                                          "cpu-migrations:uk",
+                                          "task-clock:H",
+                                          "instructions",
+                                          "page-faults:h",
+                                          "task-clock:u",
+                                          "sched:sched_switch",
+                                          "cgroup-switches",
+                                          "syscalls:sys_enter_getppid",
+                                          "context-switches",
+                                          "page-faults",
+                                          "task-clock",
+                                          "bpf-output",
+                                          "cpu-migrations"};
+
+// A piece of work between two readings.
+struct Step {
+  enum class Kind : uint8_t { kTouch, kSpin, kSwitchAway, kMove, kGetppid };
+  Kind kind;
+  uint32_t amount;
+};
+
+// What the kernel refuses: the n-th call of a kind, or each (0).
+struct Refusal {
+  Call call = Call::kAny;
+  uint64_t nth = 0;
+  int error = 0;  // 0: nothing is refused
+};
+
+struct Walk {
+  std::vector<std::string> events;
+  Target::Kind target = Target::Kind::kThisThread;
+  CounterOptions options{.require_all = false};
+  Refusal at_open, at_read;  // at_read: as the set is read for the last time
+  bool signals = false;      // come every now and then, and their handler reads the set too
+  std::vector<Step> steps;
+};
+
+class Dice {
+ public:
+  explicit Dice(uint64_t seed) : random_(seed) {}
+  uint64_t Below(uint64_t n) { return random_() % n; }
+  bool OneIn(uint64_t n) { return Below(n) == 0; }
+  template <class List>
+  auto OneOf(const List& list) {
+    return std::data(list)[Below(std::size(list))];
+  }
+
+ private:
+  std::mt19937_64 random_;
+};
+
+inline Refusal AnyRefusal(Dice& dice) {
+  constexpr Call kCalls[] = {Call::kAny,  Call::kPerfEventOpen, Call::kMmap,         Call::kRead,
+                             Call::kOpen, Call::kGetrusage,     Call::kClockGettime, Call::kNanosleep};
+  constexpr int kErrors[] = {EPERM, EACCES, EMFILE, ENOMEM, EINTR, EIO};
+  const Refusal any{dice.OneOf(kCalls), dice.OneIn(3) ? 0 : 1 + dice.Below(40), dice.OneOf(kErrors)};
+  // No call is interrupted for ever, and without any clock nothing that waits would end.
+  const bool never_ends =
+      any.nth == 0 && (any.error == EINTR || any.call == Call::kAny || any.call == Call::kClockGettime);
+  return never_ends ? Refusal{} : any;
+}
+
+inline Walk WalkOf(uint64_t seed) {
+  constexpr Target::Kind kTargets[] = {Target::Kind::kThisThread, Target::Kind::kThisThread, Target::Kind::kThisThread,
+                                       Target::Kind::kThread,     Target::Kind::kProcess,    Target::Kind::kAllThreads};
+  Dice dice(seed);
+  Walk walk;
+  const size_t events = 1 + dice.Below(dice.OneIn(4) ? kMaxEvents : 4);
+  for (size_t i = 0; i < events; ++i) walk.events.emplace_back(dice.OneOf(kEvents));
+  if (!testing::kHandlersUnseen) walk.target = dice.OneOf(kTargets);  // its runtime has threads of its own
+  if (dice.OneIn(3)) walk.options.only_path = static_cast<ReadPath>(dice.Below(5));
+  walk.options.user_only = dice.OneIn(4);
+  walk.options.self_test = !dice.OneIn(4);
+  if (dice.OneIn(3)) walk.at_open = AnyRefusal(dice);
+  if (dice.OneIn(6)) walk.at_read = {Call::kRead, 1 + dice.Below(3), dice.OneIn(2) ? EINTR : EIO};
+  walk.signals = dice.OneIn(4);
+  for (size_t i = 1 + dice.Below(5); i > 0; --i) {
+    const auto kind = static_cast<Step::Kind>(dice.Below(5));
+    walk.steps.push_back({kind, static_cast<uint32_t>(1 + dice.Below(kind == Step::Kind::kSpin ? 20'000 : 8))});
+  }
+  return walk;
+}
+
+inline Target TargetOf(const Walk& walk) {
+  switch (walk.target) {
+    case Target::Kind::kThread: return Target::Thread(gettid());
+    case Target::Kind::kProcess: return Target::Process(getpid());
+    case Target::Kind::kAllThreads: return Target::AllThreads();
+    default: return Target::ThisThread();
+  }
+}
+
+inline std::string Describe(const Walk& walk) {
+  std::string text =
+      "{" + absl::StrJoin(walk.events, ", ") + "} on target " + std::to_string(static_cast<int>(walk.target));
+  if (walk.options.only_path) text += absl::StrFormat(", only %s", ReadPathName(*walk.options.only_path));
+  absl::StrAppendFormat(&text, ", user_only %d, self_test %d, signals %d", walk.options.user_only,
+                        walk.options.self_test, walk.signals);
+  for (const Refusal& refusal : {walk.at_open, walk.at_read}) {
+    if (refusal.error == 0) continue;
+    absl::StrAppendFormat(&text, ", call %s #%d fails with %d", testing::CallName(refusal.call), refusal.nth,
+                          refusal.error);
+  }
+  for (const Step& step : walk.steps)
+    absl::StrAppendFormat(&text, ", step %d(%d)", static_cast<int>(step.kind), step.amount);
+  return text;
+}
+
+}  // namespace perfkit::walk

@@ -1,0 +1,158 @@
+// What a walk's numbers are held against: raw events, getrusage, and what the walk itself has done.
+#pragma once
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <array>
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_format.h"
+#include "perfkit/counter.h"
+#include "src/event/attr.h"
+#include "src/sys/kernel.h"
+#include "src/sys/perf_abi.h"
+#include "tests/support/work.h"
+
+namespace perfkit::walk {
+
+// How an event's number is known another way.
+enum class Oracle : uint8_t {
+  kRawEvent,
+  kClock,
+  kFaultUsage,
+  kMinorUsage,
+  kMajorUsage,
+  kSwitches,
+  kMoves,
+  kCalls,
+  kZero
+};
+
+inline std::optional<Oracle> OracleOf(const CounterSet& set, size_t i) {
+  const EventConfig& event = set.event(i);
+  const bool usage = set.path(i) == ReadPath::kUsage;
+  if (event.name == "sched:sched_switch") return Oracle::kSwitches;
+  if (event.name == "syscalls:sys_enter_getppid") return Oracle::kCalls;
+  if (event.parts.size() != 1 || event.parts[0].type != sys::kTypeSoftware) return std::nullopt;
+  switch (event.parts[0].config) {
+    case sys::kSwTaskClock:
+    case sys::kSwCpuClock: return Oracle::kClock;
+    case sys::kSwPageFaults: return usage ? Oracle::kFaultUsage : Oracle::kRawEvent;
+    case sys::kSwPageFaultsMin: return usage ? Oracle::kMinorUsage : Oracle::kRawEvent;
+    case sys::kSwPageFaultsMaj: return usage ? Oracle::kMajorUsage : Oracle::kRawEvent;
+    case sys::kSwContextSwitches: return Oracle::kSwitches;
+    case sys::kSwCpuMigrations: return Oracle::kMoves;
+    case sys::kSwDummy:
+    case event::kAlignmentFaults.config:
+    case event::kEmulationFaults.config:
+    case event::kBpfOutput.config: return Oracle::kZero;
+    default: return std::nullopt;
+  }
+}
+
+// The raw events, and what else is known.
+class Controls {
+ public:
+  using Reading = std::array<uint64_t, kMaxEvents>;
+
+  // One for each event of `set`, which must outlive it.
+  explicit Controls(const CounterSet& set) : set_(set) {
+    for (size_t i = 0; i < set.size(); ++i) {
+      oracles_[i] = OracleOf(set, i);
+      if (oracles_[i] != Oracle::kRawEvent && oracles_[i] != Oracle::kClock) continue;
+      sys::PerfEventAttr attr = event::ToAttr(set.event(i), set.event(i).parts[0]);
+      if (oracles_[i] == Oracle::kClock || set.standing(i).has(Validity::kUserOnly)) {
+        attr.exclude_kernel = attr.exclude_hv = 1;  // clocks do not mind
+      }
+      fds_[i] = sys::kLinux.perf_event_open(&attr, 0, -1, -1, sys::kOpenFdCloexec);
+      if (fds_[i] < 0) oracles_[i] = std::nullopt;
+    }
+  }
+  ~Controls() {
+    for (const int fd : fds_) {
+      if (fd >= 0) close(fd);
+    }
+  }
+  Controls(const Controls&) = delete;
+  Controls& operator=(const Controls&) = delete;
+
+  std::optional<Oracle> oracle(size_t i) const { return oracles_[i]; }
+
+  Reading Read() const {
+    Reading now{};
+    rusage usage{};
+    getrusage(RUSAGE_THREAD, &usage);
+    for (size_t i = 0; i < set_.size(); ++i) {
+      if (!oracles_[i]) continue;
+      now[i] = Value(*oracles_[i], i, usage);
+    }
+    return now;
+  }
+
+  uint64_t moves = 0, calls = 0;
+
+ private:
+  uint64_t Value(Oracle oracle, size_t i, const rusage& usage) const {
+    const auto minor = static_cast<uint64_t>(usage.ru_minflt), major = static_cast<uint64_t>(usage.ru_majflt);
+    switch (oracle) {
+      case Oracle::kFaultUsage: return minor + major;
+      case Oracle::kMinorUsage: return minor;
+      case Oracle::kMajorUsage: return major;
+      case Oracle::kSwitches: return static_cast<uint64_t>(usage.ru_nvcsw + usage.ru_nivcsw);
+      case Oracle::kMoves: return moves;
+      case Oracle::kCalls: return calls;
+      case Oracle::kZero: return 0;
+      case Oracle::kClock:
+        if (set_.path(i) == ReadPath::kUsage) return testing::NowNs(CLOCK_THREAD_CPUTIME_ID);
+        break;
+      case Oracle::kRawEvent: break;
+    }
+    uint64_t value = 0;
+    return ::read(fds_[i], &value, sizeof(value)) == sizeof(value) ? value : 0;
+  }
+
+  const CounterSet& set_;
+  std::array<std::optional<Oracle>, kMaxEvents> oracles_{};
+  std::array<int, kMaxEvents> fds_ = [] {
+    std::array<int, kMaxEvents> none{};
+    none.fill(-1);
+    return none;
+  }();
+};
+
+// A reading of the set between two of the controls.
+struct Moment {
+  Controls::Reading before, after;
+  rusage usage_after, usage_before;
+  Snapshot snapshot;
+};
+
+inline void TakeMoment(const CounterSet& set, const Controls& controls, Moment& moment) {
+  moment.before = controls.Read();
+  getrusage(RUSAGE_THREAD, &moment.usage_before);
+  set.Read(moment.snapshot);
+  getrusage(RUSAGE_THREAD, &moment.usage_after);
+  moment.after = controls.Read();
+}
+
+inline long Switches(const rusage& usage) { return usage.ru_nvcsw + usage.ru_nivcsw; }
+
+// What is wrong with event `i` from `from` to `to`; "": nothing.
+inline std::string Judge(const CounterSet& set, const Controls& controls, size_t i, const Moment& from,
+                         const Moment& to) {
+  // A clock's base may lie beside the truth by half of a read that a host, or another program, drew out.
+  constexpr uint64_t kClockSlackNs = 50'000'000;
+  const Count count = set.Difference(from.snapshot, to.snapshot, i);
+  if (!count.validity.counted()) return count.value == 0 ? "" : "a value that is not counted";
+  const bool switched = Switches(to.usage_before) != Switches(from.usage_after);
+  if (switched && !count.validity.has(Validity::kSwitched)) return "was switched, and says that it was not";
+  if (!controls.oracle(i)) return "";
+  const uint64_t slack = controls.oracle(i) == Oracle::kClock ? kClockSlackNs : 0;
+  const uint64_t least = to.before[i] - from.after[i], most = to.after[i] - from.before[i];
+  if (count.value + slack >= least && count.value <= most + slack) return "";
+  return absl::StrFormat("%d, and the kernel says %d to %d", count.value, least, most);
+}
+
+}  // namespace perfkit::walk
