@@ -37,9 +37,10 @@ uint64_t Gain(const Books& before, const Books& after, UsageField field) {
 }
 
 // What an inline number may have gained, by what getrusage gained. getrusage is read before the first and after the
-// second snapshot's neighbours, so it may have seen a little more, never less.
-bool Plausible(const Source::Slot& slot, uint64_t gain, const Books& before, const Books& after) {
-  if (IsSoftware(slot.event, sys::kSwTaskClock)) return gain > 0;
+// second snapshot's neighbours, so it may have seen a little more, never less. Between the snapshots the thread ran for
+// `cpu_ns` by its CPU clock. Ours has stolen time besides; a base that was read slowly puts a little of it elsewhere.
+bool Plausible(const Source::Slot& slot, uint64_t gain, uint64_t cpu_ns, const Books& before, const Books& after) {
+  if (IsSoftware(slot.event, sys::kSwTaskClock)) return gain > 0 && gain >= cpu_ns / 2;
   if (IsSoftware(slot.event, sys::kSwPageFaults) || IsSoftware(slot.event, sys::kSwPageFaultsMin)) {
     // User-only counts leave out the kernel's faults; `:k` alone leaves out ours.
     return slot.event.exclude_user || (gain >= 1 && gain <= Gain(before, after, UsageField::kPageFaults));
@@ -53,7 +54,9 @@ bool Plausible(const Source::Slot& slot, uint64_t gain, const Books& before, con
 // The events whose inline number was wrong, or could not be checked, in one try.
 uint32_t FailedOnce(Source& source, uint32_t candidates) {
   const Books before = Take(source);
-  const bool worked = FaultAndSwitch();
+  Usage begin, end;
+  const bool worked = begin.Read() && FaultAndSwitch() && end.Read();
+  const uint64_t cpu_ns = end.value(UsageField::kTaskClock) - begin.value(UsageField::kTaskClock);
   Books after;
   source.ReadSlow(after.snapshot);
   after.usage_known = after.usage.Read();
@@ -62,7 +65,7 @@ uint32_t FailedOnce(Source& source, uint32_t candidates) {
   for (uint32_t left = candidates; left != 0; left &= left - 1) {
     const int i = __builtin_ctz(left);
     const uint64_t gain = after.snapshot.values[i] - before.snapshot.values[i];
-    if (!known || !Plausible(source.slots()[i], gain, before, after)) failed |= 1u << i;
+    if (!known || !Plausible(source.slots()[i], gain, cpu_ns, before, after)) failed |= 1u << i;
   }
   return failed;
 }

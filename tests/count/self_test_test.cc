@@ -49,5 +49,20 @@ TEST_CASE("a path that is wrong each time is banned, and only that one", "[self_
   CHECK(set.path(2) == ReadPath::kRing);
 }
 
+// A task-clock that stands still: only what the tick counter adds after a reading of it makes it move.
+ssize_t ReadStandingClock(int fd, void* buffer, size_t size) {
+  const ssize_t got = sys::kLinux.read(fd, buffer, size);
+  if (size == sizeof(uint64_t)) *static_cast<uint64_t*>(buffer) = 1'000'000;
+  return got;
+}
+
+TEST_CASE("a clock that stands still is found out", "[self_test]") {
+  FakeKernel fake;
+  fake.below().read = ReadStandingClock;
+  const CounterSet set = MustOpen(std::array{EventSpec(event::kTaskClock), EventSpec(event::kPageFaults)});
+  CHECK(set.path(0) != ReadPath::kThreadClock);
+  CHECK(set.path(1) == ReadPath::kRing);
+}
+
 }  // namespace
 }  // namespace perfkit
