@@ -63,6 +63,8 @@ absl::StatusOr<OpenedEvent> OpenEvent(const OpenRequest& request, const sys::Rig
     } else if (error == EINVAL && attr.inherit_thread != 0) {
       attr.inherit_thread = 0;
       opened.with_children = true;
+    } else if (error == EINVAL && attr.build_id != 0) {
+      attr.build_id = 0;
     } else if (error == EOPNOTSUPP && request.lower_precise && attr.precise_ip > 0) {
       --attr.precise_ip;
     } else if ((error == EINVAL || error == EOPNOTSUPP) && attr.config1 != request.attr.config1) {

@@ -4,6 +4,7 @@
 //   EINTR                                   again, a bounded number of times
 //   EACCES, EPERM                           without the kernel's part (exclude_kernel), unless the user said whose
 //   EINVAL with inherit_thread              without it, on kernels before 5.13
+//   EINVAL with build_id                    without it, on kernels before 5.12: records name files by their numbers
 //   EOPNOTSUPP, "as precise as can be"      one step less precise
 //   EINVAL, EOPNOTSUPP with wished bits     without them
 //   EINVAL, ENOENT for one kind of core     the same by the code that its PMU has for it

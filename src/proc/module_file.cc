@@ -15,19 +15,22 @@
 namespace perfkit::proc {
 namespace {
 
-// The file as the process sees it, which may live in another root; or as we do.
-absl::StatusOr<sys::Mapping> MapModule(const ModuleId& id, const std::string& proc) {
-  absl::Status why = absl::NotFoundError(absl::StrFormat("there is no %s", id.path));
-  const std::string theirs = absl::StrFormat("%s/%d/root%s", proc, id.pid, id.path);
-  for (const std::string& path : {theirs, id.path}) {
-    uint64_t inode = 0;
-    absl::StatusOr<sys::Mapping> file = sys::MapFile(path, &inode);
-    if (file.ok() && (id.inode == 0 || inode == id.inode)) return file;
-    why = file.ok() ? absl::Status(absl::StatusCode::kFailedPrecondition,
-                                   absl::StrFormat("%s is another file now than the one that ran", id.path))
-                    : file.status();
+// Whether it is the file that was mapped, as far as can be told without its contents.
+absl::Status CheckFile(const ModuleId& id, const sys::FileStamp& stamp) {
+  if (id.inode != 0 && stamp.inode != id.inode) {
+    return absl::FailedPreconditionError(absl::StrFormat("%s is another file now than the one that ran", id.path));
   }
-  return why;
+  // Names and rights change a file, too: better to refuse one that is the same than to name another's functions. Files
+  // have the time of the last tick (current_time in fs/inode.c): what happened up to a tick later seems to be earlier.
+  constexpr int64_t kLongestTickNs = 10'000'000;  // CONFIG_HZ=100
+  const bool changed_later = stamp.changed_ns + kLongestTickNs > id.mapped_ns;
+  if (id.build_id.empty() && id.mapped_ns != 0 && !stamp.deleted && changed_later) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "%s was changed after it was mapped, and has no build-id that would tell whether it is what ran. Remedy: link "
+        "with -Wl,--build-id.",
+        id.path));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckBuild(const ModuleId& id, const elf::Image& image) {
@@ -48,9 +51,11 @@ absl::StatusOr<ModuleFile> ModuleFile::Open(const ModuleId& id, const std::strin
   return absl::NotFoundError("memory of no file: code that was made while the program ran");
 }
 
-absl::StatusOr<ModuleFile> ModuleFile::OpenFile(const ModuleId& id, const std::string& proc) {
-  absl::StatusOr<sys::Mapping> file = MapModule(id, proc);
+absl::StatusOr<ModuleFile> ModuleFile::OpenAt(const std::string& place, const ModuleId& id) {
+  sys::FileStamp stamp;
+  absl::StatusOr<sys::Mapping> file = sys::MapFile(place, &stamp);
   if (!file.ok()) return file.status();
+  if (absl::Status same = CheckFile(id, stamp); !same.ok()) return same;
   const absl::StatusOr<elf::Image> image = elf::Image::Parse(file->bytes());
   if (!image.ok()) {
     return absl::Status(image.status().code(),
@@ -58,6 +63,21 @@ absl::StatusOr<ModuleFile> ModuleFile::OpenFile(const ModuleId& id, const std::s
   }
   if (absl::Status build = CheckBuild(id, *image); !build.ok()) return build;
   return ModuleFile(*std::move(file), *image);
+}
+
+// The file as the process sees it, which may live in another root; as we do; or by its mapping. Why it is none of
+// these: the first that was another file, else what its path says.
+absl::StatusOr<ModuleFile> ModuleFile::OpenFile(const ModuleId& id, const std::string& proc) {
+  absl::Status why;
+  for (const std::string& place : {absl::StrFormat("%s/%d/root%s", proc, id.pid, id.path), id.path}) {
+    absl::StatusOr<ModuleFile> file = OpenAt(place, id);
+    if (file.ok()) return file;
+    if (!absl::IsFailedPrecondition(why)) why = file.status();
+  }
+  if (id.end == 0) return why;
+  absl::StatusOr<ModuleFile> mapped =
+      OpenAt(absl::StrFormat("%s/%d/map_files/%x-%x", proc, id.pid, id.begin, id.end), id);
+  return mapped.ok() ? std::move(mapped) : why;
 }
 
 absl::StatusOr<ModuleFile> ModuleFile::OpenVdso(const ModuleId& id) {
@@ -71,6 +91,13 @@ absl::StatusOr<ModuleFile> ModuleFile::OpenVdso(const ModuleId& id) {
   });
   if (!image.ok()) return image.status();
   return ModuleFile(sys::Mapping(), *image);
+}
+
+std::string ReadBuildId(const ModuleId& id, const std::string& proc) {
+  if (!id.is_file()) return "";
+  const absl::StatusOr<ModuleFile> file = ModuleFile::Open(id, proc);
+  const std::optional<base::Bytes> found = file.ok() ? elf::BuildId(file->image()) : std::nullopt;
+  return found ? std::string(reinterpret_cast<const char*>(found->data()), found->size()) : "";
 }
 
 LoadedCode::LoadedCode(const elf::Image& image) {

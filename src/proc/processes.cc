@@ -4,6 +4,7 @@
 #include "absl/strings/str_format.h"
 #include "src/base/text.h"
 #include "src/proc/maps.h"
+#include "src/sys/kernel.h"
 
 namespace perfkit::proc {
 namespace {
@@ -13,12 +14,30 @@ constexpr size_t kMostModules = 64 << 10;
 // Samples of a process may come after its end, from another ring: so many of the dead are remembered.
 constexpr size_t kMostDead = 1024;
 
-std::string KeyOf(const ModuleId& id) { return absl::StrFormat("%s\n%d\n", id.path, id.inode) + id.build_id; }
+std::string KeyOf(const ModuleId& id) {
+  return absl::StrFormat("%s\n%d\n%d\n%d\n", id.path, id.device, id.inode, id.life) + id.build_id;
+}
+
+uint64_t DeviceOf(uint32_t major, uint32_t minor) { return uint64_t{major} << 32 | minor; }
+
+int64_t NowNs(clockid_t clock) {
+  timespec now{};
+  sys::kernel().clock_gettime(clock, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+// A record's time by the clock of files. Records are taken to have CLOCK_MONOTONIC, as a sampler's have unless it was
+// told otherwise: 0, which is not known, for times that lie ahead.
+int64_t FileTimeOf(std::optional<uint64_t> time_ns) {
+  const int64_t now = NowNs(CLOCK_MONOTONIC);
+  if (!time_ns || *time_ns > static_cast<uint64_t>(now)) return 0;
+  return NowNs(CLOCK_REALTIME) - (now - static_cast<int64_t>(*time_ns));
+}
 
 }  // namespace
 
 Processes::Processes(std::string proc, std::span<const char* const> no_modules) : proc_(std::move(proc)) {
-  for (const char* name : no_modules) modules_.push_back({name, 0, "", 0});
+  for (const char* name : no_modules) modules_.push_back({.path = name});
 }
 
 bool Processes::Add(const RawRecord& record, const SampleLayout& layout) {
@@ -28,7 +47,7 @@ bool Processes::Add(const RawRecord& record, const SampleLayout& layout) {
                       [&](const ForkRecord& fork) { OnFork(fork), changes = fork.pid != fork.parent_pid; },
                       [&](const ExitRecord& exit) { OnExit(exit); },
                       [&](const CommRecord& comm) {
-                        if (comm.exec) ProcessOf(comm.pid).space.Clear(), changes = true;
+                        if (comm.exec) OnExec(comm.pid), changes = true;
                       }});
   return changes;
 }
@@ -36,13 +55,26 @@ bool Processes::Add(const RawRecord& record, const SampleLayout& layout) {
 // Data over what was code: no code is there any more.
 void Processes::OnMmap(const MmapRecord& map) {
   if (map.length > UINT64_MAX - map.address) return;
-  Space& space = ProcessOf(map.pid).space;
+  Process& process = ProcessOf(map.pid);
+  Space& space = process.space;
   const uint64_t end = map.address + map.length;
   if (map.data) return space.Unmap(map.address, end);
   std::string build_id(reinterpret_cast<const char*>(map.build_id.data()), map.build_id.size());
-  const uint32_t module =
-      ModuleOf({std::string(map.name), map.inode, std::move(build_id), static_cast<pid_t>(map.pid)});
+  ModuleId id{.path = std::string(map.name),
+              .inode = map.inode,
+              .build_id = std::move(build_id),
+              .pid = static_cast<pid_t>(map.pid),
+              .device = DeviceOf(map.device_major, map.device_minor),
+              .begin = map.address,
+              .end = end};
+  const uint32_t module = ModuleOf(std::move(id), process, map.who.time_ns);
   space.Map({map.address, end, modules_[module].OffsetOf(map.address, map.file_offset), module});
+}
+
+void Processes::OnExec(uint32_t pid) {
+  Process& process = ProcessOf(pid);
+  process.space.Clear();
+  process.life = process.epoch;
 }
 
 // A new process has what its parent had; a thread has what its process has.
@@ -50,7 +82,9 @@ void Processes::OnFork(const ForkRecord& fork) {
   if (fork.pid == fork.parent_pid) return;
   const Process* const parent = Find(fork.parent_pid);
   const Space space = parent == nullptr ? Space() : parent->space;
-  ProcessOf(fork.pid).space = space;
+  Process& child = ProcessOf(fork.pid);
+  child.space = space;
+  child.life = child.epoch;
 }
 
 // Its first thread's end is not yet the process's, whose other threads may live on: it is forgotten after others.
@@ -75,6 +109,7 @@ void Processes::Forget(uint32_t pid) {
 Processes::Process& Processes::ProcessOf(uint32_t pid) {
   Process& process = processes_[pid];
   process.epoch = ++epochs_;
+  if (process.life == 0) process.life = process.epoch;
   last_ = nullptr;
   return process;
 }
@@ -87,10 +122,16 @@ const Processes::Process* Processes::Find(uint32_t pid) {
   return last_ = &found->second;
 }
 
-uint32_t Processes::ModuleOf(ModuleId id) {
+// `time_ns`: of the record that tells of it. Memory of no file is each process's own.
+uint32_t Processes::ModuleOf(ModuleId id, const Process& process, std::optional<uint64_t> time_ns) {
+  if (!id.is_file() && !id.is_vdso()) {
+    id.life = process.life;
+    id.inode = id.device = 0;
+  }
   const auto [found, is_new] = module_index_.try_emplace(KeyOf(id), static_cast<uint32_t>(modules_.size()));
   if (!is_new) return found->second;
   if (modules_.size() >= kMostModules) return found->second = 0;
+  if (id.is_file() && id.build_id.empty()) id.mapped_ns = FileTimeOf(time_ns);
   modules_.push_back(std::move(id));
   return found->second;
 }
@@ -98,14 +139,22 @@ uint32_t Processes::ModuleOf(ModuleId id) {
 absl::Status Processes::AddProcess(pid_t pid) {
   const absl::StatusOr<std::string> maps = ReadMaps(pid, proc_);
   if (!maps.ok()) return maps.status();
-  Space& space = ProcessOf(static_cast<uint32_t>(pid)).space;
-  space.Clear();
+  Process& process = ProcessOf(static_cast<uint32_t>(pid));
+  process.space.Clear();
   base::ForEachPiece(*maps, '\n', [&](std::string_view line) {
     const std::optional<MapLine> map = ParseMapLine(line);
     if (!map || !map->executable) return;
     const std::string_view path = map->path.empty() ? "//anon" : map->path;
-    const uint32_t module = ModuleOf({std::string(path), map->inode, "", pid});
-    space.Map({map->begin, map->end, modules_[module].OffsetOf(map->begin, map->file_offset), module});
+    ModuleId id{.path = std::string(path),
+                .inode = map->inode,
+                .pid = pid,
+                .device = DeviceOf(map->device_major, map->device_minor),
+                .begin = map->begin,
+                .end = map->end};
+    id.build_id = ReadBuildId(id, proc_);
+    if (!id.build_id.empty()) id.inode = id.device = 0;  // as in records of the kernel's, which have one or the other
+    const uint32_t module = ModuleOf(std::move(id), process, NowNs(CLOCK_MONOTONIC));
+    process.space.Map({map->begin, map->end, modules_[module].OffsetOf(map->begin, map->file_offset), module});
   });
   return absl::OkStatus();
 }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -24,6 +25,7 @@ class Processes {
   struct Process {
     Space space;
     uint64_t epoch = 0;
+    uint64_t life = 0;  // changes with exec, and for the next process of that number
   };
   static constexpr uint64_t kNoEpoch = 0;  // of no process ever
 
@@ -43,11 +45,12 @@ class Processes {
 
  private:
   void OnMmap(const MmapRecord& map);
+  void OnExec(uint32_t pid);
   void OnFork(const ForkRecord& fork);
   void OnExit(const ExitRecord& exit);
   void Forget(uint32_t pid);
   Process& ProcessOf(uint32_t pid);
-  uint32_t ModuleOf(ModuleId id);
+  uint32_t ModuleOf(ModuleId id, const Process& process, std::optional<uint64_t> time_ns);
 
   const std::string proc_;
   std::unordered_map<uint32_t, Process> processes_;

@@ -290,6 +290,7 @@ open::OpenRequest Plan::TrackingRequest() const {
   FillInheritance(request.attr);
   request.attr.task = 1;  // who ends, and whose child is whose, the sampler itself has to know
   request.attr.comm = request.attr.comm_exec = request.attr.mmap = request.attr.mmap2 = options_.side_band;
+  request.attr.build_id = options_.side_band;
   request.attr.enable_on_exec = target_.enable_on_exec;
   request.attr.write_backward = 0;
   request.asked = absl::StrFormat("the side band of %s", open::Describe(target_));

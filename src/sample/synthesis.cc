@@ -1,6 +1,7 @@
 // Writes records in the kernel's layouts: include/uapi/linux/perf_event.h, enum perf_event_type.
 #include "src/sample/synthesis.h"
 
+#include <array>
 #include <cstring>
 #include <string>
 
@@ -9,6 +10,7 @@
 #include "src/base/text.h"
 #include "src/open/place.h"
 #include "src/proc/maps.h"
+#include "src/proc/module_file.h"
 #include "src/proc/threads.h"
 #include "src/sys/files.h"
 #include "src/sys/kernel.h"
@@ -88,17 +90,35 @@ void WriteThread(RecordWriter& writer, uint32_t pid, uint32_t tid, uint64_t time
   writer.End(pid, tid);
 }
 
-// Only what can run, as the kernel without mmap_data.
-void WriteMap(RecordWriter& writer, uint32_t pid, const proc::MapLine& map) {
-  if (!map.executable || map.path.size() > kLongestPath) return;
-  writer.Begin(RecordType::kMmap2, kUserMode);
-  writer.Put(pid);
-  writer.Put(pid);
-  for (const uint64_t word : {map.begin, map.end - map.begin, map.file_offset}) writer.Put(word);
+// Which file it is: by its build-id, as the kernel says it with attr.build_id, or by its number.
+void PutFileIdentity(RecordWriter& writer, const proc::MapLine& map, const std::string& build_id) {
+  if (!build_id.empty()) {
+    std::array<uint8_t, 24> room{static_cast<uint8_t>(build_id.size())};
+    std::memcpy(&room[4], build_id.data(), build_id.size());
+    return writer.Put(room);
+  }
   writer.Put(map.device_major);
   writer.Put(map.device_minor);
   writer.Put(map.inode);
   writer.Put(uint64_t{0});  // its generation: nobody says
+}
+
+// Only what can run, as the kernel without mmap_data.
+void WriteMap(RecordWriter& writer, uint32_t pid, const proc::MapLine& map) {
+  constexpr size_t kLongestBuildId = 20;
+  if (!map.executable || map.path.size() > kLongestPath) return;
+  std::string build_id = proc::ReadBuildId({.path = std::string(map.path),
+                                            .inode = map.inode,
+                                            .pid = static_cast<pid_t>(pid),
+                                            .begin = map.begin,
+                                            .end = map.end},
+                                           "/proc");
+  if (build_id.size() > kLongestBuildId) build_id.clear();
+  writer.Begin(RecordType::kMmap2, build_id.empty() ? kUserMode : kUserMode | kMiscMmapBuildId);
+  writer.Put(pid);
+  writer.Put(pid);
+  for (const uint64_t word : {map.begin, map.end - map.begin, map.file_offset}) writer.Put(word);
+  PutFileIdentity(writer, map, build_id);
   int protection = PROT_EXEC;
   if (map.readable) protection |= PROT_READ;
   if (map.writable) protection |= PROT_WRITE;

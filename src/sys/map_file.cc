@@ -12,7 +12,7 @@
 
 namespace perfkit::sys {
 
-absl::StatusOr<Mapping> MapFile(const std::string& path, uint64_t* inode) {
+absl::StatusOr<Mapping> MapFile(const std::string& path, FileStamp* stamp) {
   // O_NONBLOCK: a pipe of that name must not keep us waiting for a writer.
   const OwnedFd fd(kernel().open(path.c_str(), O_RDONLY | O_NONBLOCK));
   if (!fd) return absl::ErrnoToStatus(errno, absl::StrFormat("cannot open %s", path));
@@ -20,11 +20,15 @@ absl::StatusOr<Mapping> MapFile(const std::string& path, uint64_t* inode) {
   if (kernel().fstat(fd.get(), &info) != 0) {
     return absl::ErrnoToStatus(errno, absl::StrFormat("cannot look at %s", path));
   }
+  if (stamp != nullptr) {
+    *stamp = {.inode = info.st_ino,
+              .changed_ns = int64_t{info.st_ctim.tv_sec} * 1'000'000'000 + info.st_ctim.tv_nsec,
+              .deleted = info.st_nlink == 0};
+  }
   if (!S_ISREG(info.st_mode) || info.st_size <= 0) {
     return absl::Status(absl::StatusCode::kInvalidArgument,
                         absl::StrFormat("%s is %s", path, S_ISREG(info.st_mode) ? "empty" : "no regular file"));
   }
-  if (inode != nullptr) *inode = info.st_ino;
   std::optional<Mapping> mapping = Mapping::ReadOnly(fd.get(), static_cast<size_t>(info.st_size));
   if (!mapping) return absl::ErrnoToStatus(errno, absl::StrFormat("cannot map %s", path));
   return *std::move(mapping);

@@ -3,13 +3,18 @@
 
 #include <elf.h>
 #include <sys/auxv.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
 
+#include "absl/strings/str_format.h"
 #include "src/elf/notes.h"
+#include "src/sys/files.h"
+#include "src/sys/map_file.h"
+#include "tests/support/skip.h"
 #include "tests/support/temp_folder.h"
 
 namespace perfkit::proc {
@@ -56,6 +61,57 @@ TEST_CASE("what is no file, or another one by now, is said", "[module_file]") {
   const absl::Status status = ModuleFile::Open({path, 0, "", getpid()}, "/proc").status();
   CHECK_FALSE(status.ok());
   CHECK(std::string(status.message()).find(path) == 0);
+}
+
+// The wall clock, `seconds` from now.
+int64_t WallClockNs(int64_t seconds) {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return (now.tv_sec + seconds) * 1'000'000'000 + now.tv_nsec;
+}
+
+TEST_CASE("a file that was changed after it was mapped is refused, unless its build-id tells that it is the same",
+          "[module_file]") {
+  const testing::TempFolder folder;
+  ModuleId id{.path = folder.path() + "/copy", .pid = getpid()};
+  std::filesystem::copy_file(Self(), id.path);
+  id.mapped_ns = WallClockNs(60);
+  REQUIRE(ModuleFile::Open(id, "/proc").ok());
+  id.mapped_ns = WallClockNs(-60);
+  const absl::Status changed = ModuleFile::Open(id, "/proc").status();
+  CHECK(absl::IsFailedPrecondition(changed));
+  CHECK(std::string(changed.message()).find("changed after it was mapped") != std::string::npos);
+  id.build_id = ReadBuildId({.path = id.path, .pid = getpid()}, "/proc");
+  if (!id.build_id.empty()) CHECK(ModuleFile::Open(id, "/proc").ok());
+}
+
+TEST_CASE("a file that was deleted is read while it is mapped", "[module_file]") {
+  const testing::TempFolder folder;
+  const std::string path = folder.path() + "/copy";
+  std::filesystem::copy_file(Self(), path);
+  const absl::StatusOr<sys::Mapping> mapping = sys::MapFile(path);
+  REQUIRE(mapping.ok());
+  sys::FileStamp stamp;
+  REQUIRE(sys::MapFile(path, &stamp).ok());
+  const auto begin = reinterpret_cast<uint64_t>(mapping->data());
+  const uint64_t page = sys::PageSize();
+  const ModuleId id{.path = path,
+                    .inode = stamp.inode,
+                    .pid = getpid(),
+                    .begin = begin,
+                    .end = begin + (mapping->size() + page - 1) / page * page,
+                    .mapped_ns = WallClockNs(-60)};
+  std::filesystem::remove(path);
+  const absl::StatusOr<ModuleFile> file = ModuleFile::Open(id, "/proc");
+  const std::string link = absl::StrFormat("/proc/self/map_files/%x-%x", id.begin, id.end);
+  if (!sys::IsReadable(link)) {
+    CHECK(absl::IsNotFound(file.status()));
+    SKIP_TEST("this user may not read /proc/self/map_files");
+  }
+  REQUIRE(file.ok());
+  CHECK(file->image().bytes().size() == mapping->size());
+  std::filesystem::copy_file(Self(), path);  // another one, at the same path
+  CHECK(ModuleFile::Open(id, "/proc").ok());
 }
 
 TEST_CASE("a place is counted from where its module begins", "[module_file]") {

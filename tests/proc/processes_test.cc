@@ -21,10 +21,11 @@ bool Feed(Processes& processes, const std::string& bytes) {
   return reader.Next(record) && processes.Add(record, layout);
 }
 
-std::string Map(uint32_t pid, uint64_t address, uint64_t length, uint64_t offset, const char* name, uint64_t inode) {
+std::string Map(uint32_t pid, uint64_t address, uint64_t length, uint64_t offset, const char* name, uint64_t inode,
+                uint32_t device = 8) {
   RecordBuilder record;
   record.U32(pid).U32(pid).U64(address).U64(length).U64(offset);
-  record.U32(8).U32(1).U64(inode).U64(0).U32(5).U32(2).Text(name);
+  record.U32(device).U32(1).U64(inode).U64(0).U32(5).U32(2).Text(name);
   return record.Finish(RecordType::kMmap2, 2);
 }
 
@@ -58,6 +59,8 @@ TEST_CASE("a file that two processes have mapped is one module; another file of 
   CHECK(processes.Find(8)->space.Find(0x20000)->module != one->module);
   CHECK(processes.modules()[one->module].path == "/a");
   CHECK(processes.modules().size() == 3);
+  Feed(processes, Map(9, 0x1000, 0x1000, 0x3000, "/a", 5, 9));  // of another container, from another device
+  CHECK(processes.Find(9)->space.Find(0x1000)->module != one->module);
 }
 
 TEST_CASE("a child has what its parent had, and exec takes it all away", "[processes]") {
@@ -78,7 +81,9 @@ TEST_CASE("this process has its own code, and no other process has its number", 
   const auto here = reinterpret_cast<uint64_t>(&Feed);
   const MappedRange* const range = processes.Find(static_cast<uint32_t>(getpid()))->space.Find(here);
   REQUIRE(range != nullptr);
-  CHECK(processes.modules()[range->module].is_file());
+  const ModuleId& self = processes.modules()[range->module];
+  CHECK(self.is_file());
+  CHECK(self.build_id == ReadBuildId({.path = self.path, .pid = getpid()}, "/proc"));
   CHECK(absl::IsNotFound(processes.AddProcess(0x7ffffff)));
 }
 

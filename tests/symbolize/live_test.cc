@@ -2,7 +2,9 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <filesystem>
 #include <map>
 
 #include "perfkit/sampler.h"
@@ -65,16 +67,71 @@ class Counting {
   std::map<std::string, size_t> met_;
 };
 
+// Samples this thread, and names what was met at the end only.
+class LateNames {
+ public:
+  explicit LateNames(Sampler sampler) : sampler_(std::move(sampler)) {}
+
+  // Loads the library, lets its function work until a sample was taken in it, and unloads it. Where the sample was.
+  CodePlace Work(const std::string& path, const char* name) {
+    void* const library = dlopen(path.c_str(), RTLD_NOW);
+    REQUIRE(library != nullptr);
+    const auto busy = reinterpret_cast<int (*)(volatile int*)>(dlsym(library, name));
+    REQUIRE(busy != nullptr);
+    volatile int x = 0;
+    met_ = {};
+    for (int i = 0; i < 100'000 && !met_.known(); ++i) {
+      busy(&x);
+      Drain(reinterpret_cast<uint64_t>(busy));
+    }
+    REQUIRE(met_.known());
+    dlclose(library);
+    return met_;
+  }
+  std::string_view NameOf(CodePlace place) { return symbolizer_.Name(place).function; }
+
+  // Modules that were asked for and would not give names that may be another's.
+  size_t refused() const {
+    const std::vector<SymbolizedModule> modules = symbolizer_.Modules();
+    return std::count_if(modules.begin(), modules.end(), [](const SymbolizedModule& module) {
+      return absl::IsFailedPrecondition(module.status) && module.name.ends_with("/plugin.so");
+    });
+  }
+
+ private:
+  void Drain(uint64_t function) {
+    sampler_.Drain([&](const SamplerRecord& record) {
+      symbolizer_.Add(record, sampler_.layout());
+      Dispatch(record, sampler_.layout(), [&](const Sample& sample) {
+        if (*sample.ip() < function || *sample.ip() >= function + 64) return;
+        const CodePlace place = symbolizer_.Locate(sample.task()->pid, *sample.ip(), sample.cpu_mode());
+        if (place.known()) met_ = place;
+      });
+    });
+  }
+
+  Sampler sampler_;
+  Symbolizer symbolizer_;
+  CodePlace met_;
+};
+
+bool CompileBusy(const std::string& name, const std::string& path, const std::string& flags = "") {
+  const std::string text = "#ifdef __cplusplus\nextern \"C\"\n#endif\n" + BusyText(name);
+  return testing::Compile("c++ -O1 -shared -fPIC " + flags, text, path);
+}
+
+// The library is rebuilt in place: the same path, the same inode, another function where the first one was.
+void Overwrite(const std::string& path, const std::string& with) {
+  std::filesystem::copy_file(with, path, std::filesystem::copy_options::overwrite_existing);
+}
+
 TEST_CASE("samples of libraries that come and go keep their names", "[symbolizer]") {
   const testing::TempFolder folder;
   std::string paths[2];
   const std::string names[2] = {"busy_first", "busy_second"};
   for (int i = 0; i < 2; ++i) {
     paths[i] = folder.path() + "/" + names[i] + ".so";
-    if (!testing::Compile("c++ -O1 -shared -fPIC", "#ifdef __cplusplus\nextern \"C\"\n#endif\n" + BusyText(names[i]),
-                          paths[i])) {
-      SKIP_TEST("there is no compiler here");
-    }
+    if (!CompileBusy(names[i], paths[i])) SKIP_TEST("there is no compiler here");
   }
   auto sampler = Sampler::Open({.events = {{.event = "cpu-clock:u", .rate = Frequency{2000}}}, .side_band = true});
   if (!sampler.ok()) SKIP_TEST(std::string(sampler.status().message()));
@@ -86,6 +143,28 @@ TEST_CASE("samples of libraries that come and go keep their names", "[symbolizer
   std::map<std::string, size_t> at_the_end = counting.NamesAtTheEnd();
   CHECK(at_the_end[names[0]] == counting.met(names[0]));
   CHECK(at_the_end[names[1]] == counting.met(names[1]));
+}
+
+TEST_CASE("a library that is rebuilt in place does not give its names to the one before", "[symbolizer]") {
+  const testing::TempFolder folder;
+  const std::string path = folder.path() + "/plugin.so", second = folder.path() + "/second.so";
+  const bool has_build_id = GENERATE(true, false);
+  const std::string flags = has_build_id ? "-Wl,--build-id=sha1" : "-Wl,--build-id=none";
+  if (!CompileBusy("busy_first", path, flags) || !CompileBusy("busy_again", second, flags)) {
+    SKIP_TEST("there is no compiler here");
+  }
+  auto sampler = Sampler::Open({.events = {{.event = "cpu-clock:u", .rate = Frequency{2000}}}, .side_band = true});
+  if (!sampler.ok()) SKIP_TEST(std::string(sampler.status().message()));
+  REQUIRE(sampler->Start().ok());
+  LateNames late(*std::move(sampler));
+  const CodePlace first = late.Work(path, "busy_first");
+  Overwrite(path, second);
+  const CodePlace again = late.Work(path, "busy_again");
+  const std::string_view first_name = late.NameOf(first), again_name = late.NameOf(again);
+  CHECK(first_name != "busy_again");
+  // Where the kernel does not tell the two apart (no build-id; before Linux 5.12), both are refused.
+  CHECK(again_name == (again.module != first.module ? "busy_again" : ""));
+  CHECK(late.refused() == (first_name.empty() ? 1 : 0));
 }
 
 }  // namespace

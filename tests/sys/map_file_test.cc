@@ -23,9 +23,11 @@ TEST_CASE("a mapped file holds what a read one holds", "[map_file]") {
 TEST_CASE("a mapped file tells its number", "[map_file]") {
   struct stat info;
   REQUIRE(stat("/proc/self/exe", &info) == 0);
-  uint64_t inode = 0;
-  REQUIRE(MapFile("/proc/self/exe", &inode).ok());
-  CHECK(inode == info.st_ino);
+  FileStamp stamp;
+  REQUIRE(MapFile("/proc/self/exe", &stamp).ok());
+  CHECK(stamp.inode == info.st_ino);
+  CHECK_FALSE(stamp.deleted);
+  CHECK(stamp.changed_ns / 1'000'000'000 == info.st_ctim.tv_sec);
 }
 
 TEST_CASE("what cannot be mapped says why", "[map_file]") {
