@@ -107,7 +107,9 @@ struct SymbolizerOptions {
 // the kernel's names when the first name of the kernel is. Files are read as they are then: one that was replaced since
 // it ran is noticed and gives no names. Allocates as it learns; a place that was named before costs some ten ns.
 //
-// Not there yet: names of code made at run time.
+// Code made at run time has the names that its compiler lists in /tmp/perf-PID.map (node --perf-basic-prof, Java's
+// perf-map-agent, …). The list is read on when it has no name for a pc; of an address that was used twice it gives the
+// latest function only. It must be a file of the process's user's, root's or this process's, and no symbolic link.
 class Symbolizer {
  public:
   explicit Symbolizer(SymbolizerOptions options = {});

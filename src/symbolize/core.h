@@ -11,6 +11,7 @@
 #include "perfkit/sample.h"
 #include "perfkit/symbolizer.h"
 #include "src/base/mix.h"
+#include "src/proc/jit_map.h"
 #include "src/proc/processes.h"
 #include "src/symbolize/kernel_names.h"
 #include "src/symbolize/line_source.h"
@@ -22,8 +23,16 @@ class Core {
  public:
   explicit Core(SymbolizerOptions options);
 
-  bool Add(const RawRecord& record, const SampleLayout& layout) { return processes_.Add(record, layout); }
-  absl::Status AddProcess(pid_t pid) { return processes_.AddProcess(pid); }
+  bool Add(const RawRecord& record, const SampleLayout& layout) {
+    const bool changes = processes_.Add(record, layout);
+    NoticeJitCode();
+    return changes;
+  }
+  absl::Status AddProcess(pid_t pid) {
+    const absl::Status status = processes_.AddProcess(pid);
+    NoticeJitCode();
+    return status;
+  }
   CodePlace Locate(uint32_t pid, uint64_t pc, CpuMode mode);
   const Symbol& Name(CodePlace place);
   const Symbol& Resolve(uint32_t pid, uint64_t pc, CpuMode mode);
@@ -54,6 +63,12 @@ class Core {
   Module& ModuleAt(uint32_t number);
   Symbol NameInKernel(uint64_t pc);
   Symbol NameInModule(CodePlace place);
+  void NoticeJitCode();
+  Symbol NameInJitCode(CodePlace place, proc::JitMap& map);
+  // Returns true if a place has no name now and may have one later: its process is still making code.
+  bool MayBeNamedLater(CodePlace place, std::string_view function) const {
+    return function.empty() && jit_maps_.contains(place.module);
+  }
   std::string_view Readable(std::string_view name);
   void FindCalls(CodePlace place, std::vector<SourceFrame>& frames);
 
@@ -63,6 +78,9 @@ class Core {
   const std::unique_ptr<LineSource> lines_;  // looks at the modules' bytes
   const std::unique_ptr<DebugFetcher> fetcher_;
   KernelNames kernel_names_;
+  size_t noticed_modules_ = 0;                           // of processes_, as far as NoticeJitCode came
+  std::unordered_map<uint32_t, proc::JitMap> jit_maps_;  // by module
+  Symbol unnamed_;                                       // what Name returned last of a place that may be named later
   std::unordered_map<CodePlace, Symbol, PlaceHash> names_;
   std::unordered_map<const char*, std::string> readable_;  // demangled, by where the mangled name is
   std::vector<Memo> memos_;

@@ -42,7 +42,7 @@ std::span<const SourceFrame> Core::Inlined(CodePlace place) {
   if (memo.place != place || memo.frames.empty()) {
     __builtin_prefetch(memo.frames.data(), 1);  // is written when all is found
     FindCalls(place, memo.frames);
-    memo.place = place;
+    memo.place = MayBeNamedLater(place, memo.frames.front().function) ? CodePlace{} : place;
   }
   return memo.frames;
 }

@@ -35,7 +35,30 @@ Symbol Core::NameInKernel(uint64_t pc) {
   return symbol;
 }
 
+// While the process is alive: whose its list of code is, can be told only then.
+void Core::NoticeJitCode() {
+  const auto& modules = processes_.modules();
+  for (; noticed_modules_ < modules.size(); ++noticed_modules_) {
+    const proc::ModuleId& id = modules[noticed_modules_];
+    if (id.life == 0 || (id.path.starts_with('[') && !id.path.starts_with("[heap]") && !id.path.starts_with("[anon"))) {
+      continue;
+    }
+    jit_maps_.try_emplace(static_cast<uint32_t>(noticed_modules_), id.pid, options_.proc);
+  }
+}
+
+Symbol Core::NameInJitCode(CodePlace place, proc::JitMap& map) {
+  Symbol symbol{.function = {}, .module = ModuleAt(place.module).name(), .offset = place.offset, .kernel = false};
+  const std::optional<proc::JitFunction> found = map.Find(place.offset);
+  if (!found) return symbol;
+  symbol.function = found->name;
+  symbol.offset = place.offset - found->begin;
+  return symbol;
+}
+
 Symbol Core::NameInModule(CodePlace place) {
+  if (const auto jit = jit_maps_.find(place.module); jit != jit_maps_.end()) return NameInJitCode(place, jit->second);
+
   Module& module = ModuleAt(place.module);
   Symbol symbol{.function = {}, .module = module.name(), .offset = place.offset, .kernel = false};
   if (!module.has_file()) return symbol;
@@ -54,8 +77,12 @@ const Symbol& Core::Name(CodePlace place) {
   if (place.module >= processes_.modules().size()) place.module = 0;
   if (names_.size() >= kMostNames) names_.clear();
   const auto [found, is_new] = names_.try_emplace(place);
-  if (is_new) found->second = place.module == kKernelModule ? NameInKernel(place.offset) : NameInModule(place);
-  return found->second;
+  if (!is_new) return found->second;
+  found->second = place.module == kKernelModule ? NameInKernel(place.offset) : NameInModule(place);
+  if (!MayBeNamedLater(place, found->second.function)) return found->second;
+  unnamed_ = found->second;
+  names_.erase(found);
+  return unnamed_;
 }
 
 const Symbol& Core::Resolve(uint32_t pid, uint64_t pc, CpuMode mode) {
@@ -66,8 +93,9 @@ const Symbol& Core::Resolve(uint32_t pid, uint64_t pc, CpuMode mode) {
   if (memos_.empty()) memos_.resize(kMemos);
   Memo& memo = memos_[base::Mix(pc ^ epoch << 48) >> 52];
   if (memo.epoch == epoch && memo.pc == pc) return memo.symbol;
-  const Symbol symbol = Name(kernel ? CodePlace{kKernelModule, pc} : LocateIn(process, pc));
-  memo = {epoch, pc, symbol};
+  const CodePlace place = kernel ? CodePlace{kKernelModule, pc} : LocateIn(process, pc);
+  const Symbol symbol = Name(place);
+  memo = {MayBeNamedLater(place, symbol.function) ? proc::Processes::kNoEpoch : epoch, pc, symbol};
   return memo.symbol;
 }
 
@@ -84,6 +112,10 @@ std::vector<SymbolizedModule> Core::Modules() const {
                        .lines = module.lines_status(),
                        .symbols = module.symbols(),
                        .debug_file = module.debug_path()});
+  }
+  for (const auto& [number, map] : jit_maps_) {
+    if (map.functions() == 0 && map.status().ok()) continue;
+    modules.push_back({.name = processes_.modules()[number].path, .status = map.status(), .symbols = map.functions()});
   }
   std::sort(modules.begin(), modules.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   return modules;

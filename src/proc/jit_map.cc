@@ -1,0 +1,136 @@
+// Reads the list on from where it ended the last time.
+#include "src/proc/jit_map.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "src/base/number.h"
+#include "src/base/text.h"
+#include "src/sys/files.h"
+#include "src/sys/kernel.h"
+#include "src/sys/owned_tail.h"
+
+namespace perfkit::proc {
+namespace {
+
+// What /proc/PID/status says of a process: its effective user, and its number in its innermost namespace.
+struct Identity {
+  std::optional<uid_t> user;
+  std::optional<pid_t> inner_pid;
+};
+
+Identity IdentityOf(pid_t pid, const std::string& proc) {
+  Identity identity;
+  const absl::StatusOr<std::string> text = sys::ReadFile(absl::StrFormat("%s/%d/status", proc, pid));
+  if (!text.ok()) return identity;
+  base::ForEachPiece(*text, '\n', [&](std::string_view line) {
+    const auto [key, values] = base::Cut(line, ':');
+    if (key != "Uid" && key != "NSpid") return;
+    size_t index = 0;
+    base::ForEachPiece(base::Trim(values), '\t', [&](std::string_view value) {
+      if (key == "Uid" && index == 1) identity.user = base::ParseNumber<uid_t>(value);
+      if (key == "NSpid") identity.inner_pid = base::ParseNumber<pid_t>(value);  // the last one
+      ++index;
+    });
+  });
+  return identity;
+}
+
+}  // namespace
+
+std::optional<JitFunction> ParseJitLine(std::string_view line) {
+  const auto [begin_text, rest] = base::Cut(line, ' ');
+  const auto [size_text, name] = base::Cut(rest, ' ');
+  const auto number = [](std::string_view text) {
+    return base::ParseNumber(text.starts_with("0x") ? text.substr(2) : text, 16);
+  };
+  const std::optional<uint64_t> begin = number(begin_text), size = number(size_text);
+  const std::string_view trimmed = base::Trim(name);
+  if (!begin || !size || *size == 0 || *size > UINT64_MAX - *begin || trimmed.empty()) return std::nullopt;
+  return JitFunction{*begin, *begin + *size, trimmed};
+}
+
+JitMap::JitMap(pid_t pid, const std::string& proc) : owners_{0, sys::kernel().geteuid()} {
+  const Identity identity = IdentityOf(pid, proc);
+  if (identity.user) owners_.push_back(*identity.user);
+  const pid_t inner_pid = identity.inner_pid.value_or(pid);
+  const std::string list = absl::StrFormat("/tmp/perf-%d.map", inner_pid);
+  places_.push_back(absl::StrFormat("%s/%d/root%s", proc, pid, list));
+  if (inner_pid == pid) places_.push_back(list);
+}
+
+std::optional<JitFunction> JitMap::Find(uint64_t pc) {
+  if (const std::optional<JitFunction> known = Known(pc)) return known;
+  ReadMore();
+  return Known(pc);
+}
+
+std::optional<JitFunction> JitMap::Known(uint64_t pc) const {
+  auto after = functions_.upper_bound(pc);
+  if (after == functions_.begin()) return std::nullopt;
+  const JitFunction& function = std::prev(after)->second;
+  return pc < function.end ? std::optional(function) : std::nullopt;
+}
+
+// A file that was made anew is another compiler's: what was read of the one before stays.
+void JitMap::ReadMore() {
+  if (read_bytes_ >= kMostBytes || functions_.size() >= kMostFunctions) return;
+  for (const std::string& place : places_) {
+    absl::StatusOr<sys::FileTail> tail = sys::ReadOwnedTail(place, owners_, read_bytes_, kMostBytes - read_bytes_);
+    if (tail.ok() && inode_ != 0 && tail->inode != inode_) {
+      read_bytes_ = 0;
+      tail = sys::ReadOwnedTail(place, owners_, 0, kMostBytes);
+    }
+    if (!tail.ok()) {
+      if (functions_.empty() && !absl::IsFailedPrecondition(status_)) status_ = tail.status();
+      continue;
+    }
+    status_ = absl::OkStatus();
+    inode_ = tail->inode;
+    return Take(std::move(tail->text));
+  }
+}
+
+// As far as its last line is whole.
+void JitMap::Take(std::string text) {
+  const size_t end = text.rfind('\n');
+  if (end == std::string::npos) return;
+  text.resize(end + 1);
+  read_bytes_ += text.size();
+  texts_.push_back(std::move(text));
+  base::ForEachPiece(texts_.back(), '\n', [&](std::string_view line) {
+    if (const std::optional<JitFunction> function = ParseJitLine(line)) Add(*function);
+  });
+  if (read_bytes_ >= kMostBytes || functions_.size() >= kMostFunctions) {
+    status_ =
+        absl::ResourceExhaustedError(absl::StrFormat("%s is longer than %d bytes or %d functions: the rest is not read",
+                                                     places_.front(), kMostBytes, kMostFunctions));
+  }
+}
+
+// What was there before is gone, or cut.
+void JitMap::Add(const JitFunction& function) {
+  if (functions_.size() >= kMostFunctions) return;
+  auto next = functions_.lower_bound(function.begin);
+  if (next != functions_.begin()) {
+    JitFunction& before = std::prev(next)->second;
+    if (before.end > function.end) {
+      functions_.emplace_hint(next, function.end, JitFunction{function.end, before.end, before.name});
+      next = functions_.lower_bound(function.begin);
+    }
+    std::prev(next)->second.end = std::min(std::prev(next)->second.end, function.begin);
+  }
+  while (next != functions_.end() && next->first < function.end) {
+    const JitFunction old = next->second;
+    next = functions_.erase(next);
+    if (old.end > function.end) {
+      functions_.emplace_hint(next, function.end, JitFunction{function.end, old.end, old.name});
+      break;
+    }
+  }
+  functions_[function.begin] = function;
+}
+
+}  // namespace perfkit::proc

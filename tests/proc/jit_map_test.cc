@@ -1,0 +1,129 @@
+// Lists of code that was made at run time: their lines, their growth, and files that must not be believed.
+#include "src/proc/jit_map.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_format.h"
+#include "tests/support/skip.h"
+#include "tests/support/temp_folder.h"
+
+namespace perfkit::proc {
+namespace {
+
+using testing::TempFolder;
+
+constexpr pid_t kPid = 4711;
+constexpr char kList[] =
+    "/4711/root"
+    "/tmp/perf-4711.map";
+
+// A folder as /proc, with a process of this test's user.
+TempFolder& AddStatus(TempFolder& proc) {
+  proc.Write("/4711/status", absl::StrFormat("Name:\tnode\nUid:\t%d\t%d\t%d\t%d\nNSpid:\t4711\n", geteuid(), geteuid(),
+                                             geteuid(), geteuid()));
+  return proc;
+}
+
+void Append(const TempFolder& proc, const std::string& text) {
+  std::ofstream(proc.path() + kList, std::ios::app) << text;
+}
+
+std::string NameAt(JitMap& map, uint64_t pc) {
+  const std::optional<JitFunction> found = map.Find(pc);
+  return found ? std::string(found->name) : "";
+}
+
+TEST_CASE("a line is an address, a size and a name with all its blanks", "[jit_map]") {
+  const std::optional<JitFunction> found = ParseJitLine("7f0012 1c LazyCompile:~add /app/x.js:3");
+  REQUIRE(found);
+  CHECK(found->begin == 0x7f0012);
+  CHECK(found->end == 0x7f002e);
+  CHECK(found->name == "LazyCompile:~add /app/x.js:3");
+  CHECK(ParseJitLine("0x10 0x8 f")->end == 0x18);
+  for (const char* line :
+       {"", "10", "10 8", "10 8 ", "10 0 f", "zz 8 f", "10 zz f", "-1 8 f", "10 ffffffffffffffff f"}) {
+    INFO(line);
+    CHECK_FALSE(ParseJitLine(line));
+  }
+}
+
+TEST_CASE("functions are known as the list grows, and only whole lines of it", "[jit_map]") {
+  TempFolder proc;
+  AddStatus(proc).Write(kList, "1000 10 first\n2000 10 sec");
+  JitMap map(kPid, proc.path());
+  CHECK(NameAt(map, 0x1000) == "first");
+  CHECK(NameAt(map, 0x100f) == "first");
+  CHECK(NameAt(map, 0x1010).empty());
+  CHECK(NameAt(map, 0xfff).empty());
+  CHECK(NameAt(map, 0x2000).empty());
+  Append(proc, "ond\nnonsense\n3000 10 third\n");
+  CHECK(NameAt(map, 0x2000) == "second");
+  CHECK(NameAt(map, 0x3000) == "third");
+  CHECK(map.functions() == 3);
+  CHECK(map.status().ok());
+}
+
+TEST_CASE("what is made where other code was takes its place", "[jit_map]") {
+  TempFolder proc;
+  AddStatus(proc).Write(kList, "1000 100 old\n1040 20 inner\n2000 10 a\n2010 10 b\n1ff8 1c over\n");
+  JitMap map(kPid, proc.path());
+  CHECK(NameAt(map, 0x103f) == "old");
+  CHECK(NameAt(map, 0x1040) == "inner");
+  CHECK(NameAt(map, 0x1060) == "old");
+  CHECK(NameAt(map, 0x2000) == "over");
+  CHECK(NameAt(map, 0x2013) == "over");
+  CHECK(NameAt(map, 0x2014) == "b");
+}
+
+TEST_CASE("a list that was written anew is read from its beginning", "[jit_map]") {
+  TempFolder proc;
+  AddStatus(proc).Write(kList, "1000 10 first\n");
+  JitMap map(kPid, proc.path());
+  CHECK(NameAt(map, 0x1000) == "first");
+  const std::string path = proc.path() + kList;
+  proc.Write(std::string(kList) + ".new", "5000 10 other\n");
+  std::filesystem::rename(path + ".new", path);
+  CHECK(NameAt(map, 0x5000) == "other");
+}
+
+TEST_CASE("a link, a folder and another user's file are not believed", "[jit_map]") {
+  TempFolder proc;
+  AddStatus(proc).Write("/elsewhere", "1000 10 linked\n");
+  std::filesystem::create_directories(proc.path() +
+                                      "/4711/root"
+                                      "/tmp");
+  std::filesystem::create_symlink(proc.path() + "/elsewhere", proc.path() + kList);
+  JitMap linked(kPid, proc.path());
+  CHECK(NameAt(linked, 0x1000).empty());
+  CHECK_FALSE(linked.status().ok());
+  std::filesystem::remove(proc.path() + kList);
+  std::filesystem::create_directory(proc.path() + kList);
+  JitMap folder(kPid, proc.path());
+  CHECK(NameAt(folder, 0x1000).empty());
+  std::filesystem::remove(proc.path() + kList);
+  if (geteuid() != 0) SKIP_TEST("only root can give files away");
+  proc.Write(kList, "1000 10 planted\n");
+  REQUIRE(chown((proc.path() + kList).c_str(), 65534, 65534) == 0);
+  JitMap planted(kPid, proc.path());
+  CHECK(NameAt(planted, 0x1000).empty());
+  CHECK(planted.status().message().find("owned by uid 65534") != std::string::npos);
+}
+
+TEST_CASE("a process in a container has the list of its number there", "[jit_map]") {
+  TempFolder proc;
+  proc.Write("/4711/status", absl::StrFormat("Uid:\t0\t%d\t0\t0\nNSpid:\t4711\t7\n", geteuid()));
+  proc.Write(
+      "/4711/root"
+      "/tmp/perf-7.map",
+      "1000 10 inside\n");
+  JitMap map(kPid, proc.path());
+  CHECK(NameAt(map, 0x1000) == "inside");
+}
+
+}  // namespace
+}  // namespace perfkit::proc
