@@ -21,7 +21,7 @@ absl::Status FileError(const char* what, const std::string& path) {
 
 // Repeats a call that a signal interrupted.
 template <class Call>
-auto Uninterrupted(Call call) {
+auto RetryInterrupted(Call call) {
   auto result = call();
   while (result < 0 && errno == EINTR) result = call();
   return result;
@@ -29,7 +29,7 @@ auto Uninterrupted(Call call) {
 
 absl::Status WriteAll(int fd, const std::string& path, const std::string& text) {
   for (size_t done = 0; done < text.size();) {
-    const ssize_t wrote = Uninterrupted([&] { return kernel().write(fd, text.data() + done, text.size() - done); });
+    const ssize_t wrote = RetryInterrupted([&] { return kernel().write(fd, text.data() + done, text.size() - done); });
     if (wrote == 0) errno = EIO;
     if (wrote <= 0) return FileError("write", path);
     done += static_cast<size_t>(wrote);
@@ -51,7 +51,7 @@ absl::StatusOr<LockedFile> Lock(const std::string& path) {
     struct flock whole {};
     whole.l_type = F_WRLCK;
     const auto argument = reinterpret_cast<unsigned long>(&whole);
-    if (Uninterrupted([&] { return kernel().fcntl(fd.get(), F_OFD_SETLKW, argument); }) != 0) {
+    if (RetryInterrupted([&] { return kernel().fcntl(fd.get(), F_OFD_SETLKW, argument); }) != 0) {
       return FileError("lock", path);
     }
     const OwnedFd there(kernel().open(path.c_str(), O_PATH));
