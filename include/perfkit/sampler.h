@@ -113,7 +113,7 @@ struct SampledEvent {
 
 struct SamplerOptions {
   // Which ring a thread's samples go to. kPerCpu: one ring a CPU for all threads. kPerThread: one a thread; threads
-  // that are born later are found and joined at the next Drain, and what they did until then is missed.
+  // that are born later are found and joined at the next Drain or Start, and what they did until then is missed.
   enum class Rings : uint8_t { kPerCpu, kPerThread };
 
   std::vector<SampledEvent> events{};

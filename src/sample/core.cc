@@ -19,6 +19,8 @@ namespace {
 // Rounds of attaching those that were born during the last one.
 constexpr int kRounds = 64;
 
+}  // namespace
+
 absl::StatusOr<std::vector<pid_t>> ThreadsNow(const Plan& plan) {
   if (plan.whole_cpus()) return std::vector<pid_t>{RingSlot::kShared};
   if (plan.target().kind == Target::Kind::kThisThread) return std::vector<pid_t>{plan.target().id};
@@ -28,8 +30,6 @@ absl::StatusOr<std::vector<pid_t>> ThreadsNow(const Plan& plan) {
   for (const open::Place& place : *places) tids.push_back(place.pid);
   return tids;
 }
-
-}  // namespace
 
 uint64_t Now(clockid_t clock) {
   timespec now{};

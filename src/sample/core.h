@@ -27,6 +27,9 @@ using Visit = absl::FunctionRef<void(const SamplerRecord&)>;
 // By any clock.
 uint64_t Now(clockid_t clock);
 
+// The threads of the target, by /proc; {kShared} of whole CPUs.
+absl::StatusOr<std::vector<pid_t>> ThreadsNow(const Plan& plan);
+
 class Core {
  public:
   static absl::StatusOr<std::unique_ptr<Core>> Open(Plan plan);
@@ -126,7 +129,14 @@ class Core {
   void TakeTask(const RawRecord& raw);
   // Rings::kPerThread: rings for threads that were born, none for those that have ended.
   void FollowThreads();
+  bool follows_threads() const { return plan_.many_threads() && !plan_.per_cpu_rings(); }
   void JoinNewcomers();
+  void CountMissed();
+  bool JoinListed();
+  bool JoinOne(pid_t tid);
+  absl::Status SetUpRingsOf(pid_t tid);
+  void Leave(pid_t tid);
+  void FindEnded();
   void RetireEnded();
   void ForgetTasks();
   void TakeLoss(const RawRecord& raw, const RingSlot& slot, uint64_t time_ns);
@@ -137,6 +147,7 @@ class Core {
   bool Counts(const RawRecord& raw, const Writer& writer);
   bool CountsOnce(const RawRecord& sample, const Writer& writer, RingSlot& slot, uint64_t time_ns);
   void DropHungUp();
+  void DropHungUp(int fd);
 
   // Puts what was lost since the last time into the books.
   void SettleLosses(uint64_t EventBooks::*into);
@@ -201,9 +212,11 @@ class Core {
   sys::OwnedFd epoll_;
   size_t ring_bytes_ = 0;
   absl::Status shrunk_;
-  bool newcomers_ = false;     // threads were born since the last drain
-  std::vector<pid_t> ending_;  // have ended in this drain: their rings may still hold something
-  std::vector<pid_t> ended_;   // in the one before
+  std::vector<pid_t> born_;     // threads, since the last drain
+  bool rescan_ = false;         // there may be others, of which no record tells
+  std::vector<pid_t> refused_;  // could not be joined
+  std::vector<pid_t> ending_;   // have ended in this drain: their rings may still hold something
+  std::vector<pid_t> ended_;    // in the one before
   uint64_t threads_missed_ = 0;
   std::vector<std::byte> state_;  // at the start, as records that are still to be delivered
   size_t state_given_ = 0;        // bytes of them that have been

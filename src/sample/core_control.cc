@@ -29,6 +29,12 @@ absl::Status Core::Start() {
     (void)Stop();  // half of the events would say half of what happens
     return status;
   }
+  if (follows_threads()) {
+    const sys::NoFork whole;
+    rescan_ = true;
+    JoinNewcomers();
+    Index();
+  }
   BeginWindow();
   if (plan_.options().side_band) {
     state_ = SynthesizeState(plan_, begun);

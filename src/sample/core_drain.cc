@@ -17,6 +17,9 @@ using ring::Is;
 // Longer than from the beginning of a drain until it looks at the last ring.
 constexpr uint64_t kDrainNs = 1'000'000'000;
 
+// No FORK, EXIT or LOST record is longer, nor two of them.
+constexpr size_t kTaskRecordBytes = 256;
+
 // The record is long enough for it.
 uint32_t TidOf(const RawRecord& raw, const SampleLayout& layout) {
   const std::byte* const task = Is(raw, RecordType::kSample) ? raw.body().data() + layout.early_offset(Field::kTid)
@@ -31,6 +34,8 @@ size_t Core::Drain(Visit visit, size_t max_records) {
   const uint64_t begun = Now(CLOCK_THREAD_CPUTIME_ID);
   if (taker_ != nullptr && running_) (void)taker_->Maintain();
   SettleBeforeDrain();
+  // Records that tell of a loss come with the next record, if any.
+  if (side_.IsNearlyFull(kTaskRecordBytes)) ForgetTasks();
   given_ = 0;
   if (!DeliverState(visit, max_records)) return given_;
   const bool writing = running_ && !paused_;
@@ -44,7 +49,7 @@ size_t Core::Drain(Visit visit, size_t max_records) {
   }
   if (taker_ != nullptr) GiveBackStackRings();
   if (given_ == 0) DropHungUp();
-  if (plan_.many_threads() && !plan_.per_cpu_rings()) FollowThreads();
+  if (follows_threads()) FollowThreads();
   EndDrain(begun);
   Guard(visit);
   return given_;
@@ -282,16 +287,23 @@ void Core::TakeLoss(const RawRecord& raw, const RingSlot& slot, uint64_t time_ns
   }
 }
 
-// A ring whose owner has ended reports a hang-up at every wait. Looked for only when there was nothing to read.
+// A ring whose owner has ended reports a hang-up at every wait. Looked for only when there was nothing to read, or when
+// an end may have been missed.
 void Core::DropHungUp() {
   std::array<epoll_event, 16> events;
-  const int ready = sys::kernel().epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
-  for (int i = 0; i < ready; ++i) {
-    if ((events[static_cast<size_t>(i)].events & EPOLLHUP) == 0) continue;
-    const int fd = events[static_cast<size_t>(i)].data.fd;
-    sys::kernel().epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
-    ForEachSlot([fd](RingSlot& slot) { slot.hung_up = slot.hung_up || slot.ring.fd() == fd; });
+  // Those that are ready take turns: so each is seen.
+  for (size_t seen = 0; seen <= bank_.rings.size() + side_.rings.size(); seen += events.size()) {
+    const int ready = sys::kernel().epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
+    for (int i = 0; i < ready; ++i) {
+      const epoll_event& event = events[static_cast<size_t>(i)];
+      if ((event.events & EPOLLHUP) != 0) DropHungUp(event.data.fd);
+    }
   }
+}
+
+void Core::DropHungUp(int fd) {
+  sys::kernel().epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+  ForEachSlot([fd](RingSlot& slot) { slot.hung_up = slot.hung_up || slot.ring.fd() == fd; });
 }
 
 }  // namespace perfkit::sample

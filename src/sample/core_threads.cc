@@ -8,14 +8,16 @@
 namespace perfkit::sample {
 
 void Core::TakeTask(const RawRecord& raw) {
-  const bool follows = plan_.many_threads() && !plan_.per_cpu_rings();
+  const bool follows = follows_threads();
   const bool duplicates = roster_.expects_duplicates() || side_roster_.expects_duplicates() || !fresh_.empty();
   if (!follows && !duplicates) return;
   if (const auto fork = ForkRecord::Parse(raw, plan_.layout())) {
-    newcomers_ = true;
-    ForEachRoster([&](Roster& roster) {
-      if (!follows) roster.Born(static_cast<pid_t>(fork->tid), static_cast<pid_t>(fork->parent_tid));
-    });
+    const auto tid = static_cast<pid_t>(fork->tid);
+    if (!follows) {
+      ForEachRoster([&](Roster& roster) { roster.Born(tid, static_cast<pid_t>(fork->parent_tid)); });
+    } else if (fork->pid == fork->parent_pid) {
+      born_.push_back(tid);
+    }
   }
   if (const auto exit = ExitRecord::Parse(raw, plan_.layout())) {
     const auto tid = static_cast<pid_t>(exit->tid);
@@ -27,48 +29,119 @@ void Core::TakeTask(const RawRecord& raw) {
 // FORK or EXIT records were lost: a number may be another thread's by now. Events that are opened anew have owners that
 // are known; twice in the side band does no harm.
 void Core::ForgetTasks() {
+  rescan_ = true;
   if (roster_.expects_duplicates()) anew_due_ = true;
   side_roster_ = Roster();
 }
 
 // A ring that the last drain found ended has been read once more since: nothing can be in it.
 void Core::FollowThreads() {
-  const bool changed = newcomers_ || !ended_.empty();
+  const bool changed = rescan_ || !born_.empty() || !ended_.empty();
   if (changed) {
     const sys::NoFork whole;
     RetireEnded();
-    if (std::exchange(newcomers_, false) && !paused_) JoinNewcomers();
+    if (running_) JoinNewcomers();
+    CountMissed();
   }
   ended_ = std::exchange(ending_, {});
   if (changed) Index();
 }
 
+// Those that no FORK record has told of, too: they were born before Start, or of a thread that was not joined yet. A
+// child that a newcomer has before its side band is on is found in the next round.
 void Core::JoinNewcomers() {
-  const std::array<Bank*, 2> banks = {&side_, &bank_};
-  std::array<size_t, 2> rings{}, leaves{};
-  for (size_t i = 0; i < banks.size(); ++i) rings[i] = banks[i]->rings.size(), leaves[i] = banks[i]->leaves.size();
-  if (!AttachThreads().ok()) ++threads_missed_;
-  for (size_t i = 0; i < banks.size(); ++i) {
-    for (size_t ring = rings[i]; ring < banks[i]->rings.size(); ++ring) {
-      if (!Poll(*banks[i]->rings[ring]).ok()) ++threads_missed_;
-    }
-    for (size_t leaf = leaves[i]; leaf < banks[i]->leaves.size() && running_; ++leaf) {
-      if (!banks[i]->leaves[leaf].Switch(sys::kIocEnable).ok()) ++threads_missed_;
-    }
+  constexpr int kRounds = 16;
+  if (std::exchange(rescan_, false)) FindEnded();
+  for (int round = 0; round < kRounds && JoinListed(); ++round) {
   }
 }
 
-void Core::RetireEnded() {
-  const auto has_ended = [this](pid_t tid) { return std::count(ended_.begin(), ended_.end(), tid) != 0; };
+// Who was born, and has no ring all the same. Those that were refused one are counted already.
+void Core::CountMissed() {
+  for (const pid_t tid : born_) {
+    threads_missed_ += !roster_.IsAttached(tid) && std::count(refused_.begin(), refused_.end(), tid) == 0;
+  }
+  born_.clear();
+}
+
+// Whether there was any that could be joined.
+bool Core::JoinListed() {
+  const absl::StatusOr<std::vector<pid_t>> threads = ThreadsNow(plan_);
+  if (!threads.ok()) {
+    rescan_ = true;
+    return false;
+  }
+  std::erase_if(refused_, [&](pid_t tid) { return std::count(threads->begin(), threads->end(), tid) == 0; });
+  bool any = false;
+  for (const pid_t tid : *threads) {
+    if (!roster_.IsAttached(tid)) any |= JoinOne(tid);
+  }
+  return any;
+}
+
+bool Core::JoinOne(pid_t tid) {
+  const std::array<Bank*, 2> banks = {&side_, &bank_};  // those that are switched on
+  std::array<size_t, 2> before{};
+  for (size_t i = 0; i < banks.size(); ++i) before[i] = banks[i]->leaves.size();
+  absl::Status status = AttachOne(tid, true);
+  if (status.ok()) status = SetUpRingsOf(tid);
+  for (size_t i = 0; i < banks.size(); ++i) {
+    const std::vector<Leaf>& leaves = banks[i]->leaves;
+    for (size_t leaf = before[i]; leaf < leaves.size() && status.ok(); ++leaf) {
+      status = leaves[leaf].Switch(sys::kIocEnable);
+    }
+  }
+  if (status.ok()) {
+    std::erase(refused_, tid);
+    return true;
+  }
+  Leave(tid);
+  if (!absl::IsNotFound(status) && std::count(refused_.begin(), refused_.end(), tid) == 0) {
+    refused_.push_back(tid);
+    ++threads_missed_;
+  }
+  return false;
+}
+
+absl::Status Core::SetUpRingsOf(pid_t tid) {
+  absl::Status status;
+  for (const Bank* const bank : {&bank_, &spare_, &side_}) {
+    for (const std::unique_ptr<RingSlot>& slot : bank->rings) {
+      if (slot->tid != tid || !status.ok()) continue;
+      if (bank != &side_ && paused_) status = slot->ring.Pause(true);
+      if (bank != &spare_ && status.ok()) status = Poll(*slot);
+    }
+  }
+  return status;
+}
+
+// Nothing of thread `tid` is left but what it has counted.
+void Core::Leave(pid_t tid) {
   for (Bank* const bank : {&bank_, &spare_, &side_}) {
     for (Leaf& leaf : bank->leaves) {
-      if (has_ended(leaf.tid)) CloseBooks(leaf);
+      if (leaf.tid == tid) CloseBooks(leaf);
     }
-    std::erase_if(bank->leaves, [&](const Leaf& leaf) { return has_ended(leaf.tid); });
+    std::erase_if(bank->leaves, [tid](const Leaf& leaf) { return leaf.tid == tid; });
   }
-  for (const pid_t tid : ended_) DropRingsOf(tid);
-  for (const pid_t tid : ended_) ForEachRoster([&](Roster& roster) { roster.Ended(tid); });
-  std::erase_if(last_ips_, [&](const auto& last) { return has_ended(SignalNumber::OwnerOf(last.first)); });
+  DropRingsOf(tid);
+  ForEachRoster([tid](Roster& roster) { roster.Ended(tid); });
+}
+
+// Whose EXIT record was lost, or not written: its rings have hung up. They may still hold something.
+void Core::FindEnded() {
+  DropHungUp();
+  ForEachSlot([this](const RingSlot& slot) {
+    if (!slot.hung_up || std::count(ended_.begin(), ended_.end(), slot.tid) != 0) return;
+    if (std::count(ending_.begin(), ending_.end(), slot.tid) == 0) ending_.push_back(slot.tid);
+    rescan_ = true;  // its number may be another's by now
+  });
+}
+
+void Core::RetireEnded() {
+  for (const pid_t tid : ended_) Leave(tid);
+  std::erase_if(last_ips_, [this](const auto& last) {
+    return std::count(ended_.begin(), ended_.end(), SignalNumber::OwnerOf(last.first)) != 0;
+  });
   ended_.clear();
 }
 
