@@ -50,7 +50,8 @@ struct Variation {
 int Try(const Variation& variation) {
   constexpr int kInterruptions = 16;
   sys::PerfEventAttr attr = variation.attr;
-  attr.disabled = 1;
+  // Whether a group fits, some counter units ask of enabled events only (drivers/perf/arm_pmu.c, validate_event).
+  if (variation.group_fd < 0) attr.disabled = 1;
   attr.enable_on_exec = 0;
   attr.size = sys::AttrSize(attr);
   for (int i = 0; i < kInterruptions; ++i) {

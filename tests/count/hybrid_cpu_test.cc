@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "src/count/table.h"
@@ -38,7 +39,8 @@ struct FakeMachine {
   uint64_t share = 1;               // a counter has each event for one share-th of the time
   uint64_t read_ns = 100;           // for a read, which grows and shrinks
   bool offline = false;             // CPUs stand still
-  int refuse = 0;                   // the n-th event to be opened does not fit; 0: all do
+  int refuse = 0;                   // the n-th event to be opened does not fit its group; 0: all do
+  std::pair<uint64_t, int> refused{0, -1};  // that event and its group: whoever asks again gets the same answer
 };
 FakeMachine g_machine;
 
@@ -53,7 +55,9 @@ void Pass(uint64_t ns) {
 }
 
 int FakeOpen(const sys::PerfEventAttr* attr, pid_t, int cpu, int group, unsigned long) {
-  if (g_machine.refuse != 0 && --g_machine.refuse == 0) return errno = EINVAL, -1;
+  const std::pair<uint64_t, int> asked{attr->config, group};
+  if (g_machine.refuse != 0 && --g_machine.refuse == 0) g_machine.refused = asked;
+  if (group >= 0 && asked == g_machine.refused) return errno = EINVAL, -1;
   Pass(100'000);
   FakeEvent event{.cpu = cpu, .leader = group, .format = attr->read_format};
   if (attr->type == sys::kTypeHardware) event.kind = static_cast<int>((attr->config >> kKindShift) - kFirstPmu);

@@ -17,6 +17,7 @@ using testing::FaultOptions;
 
 std::string Refused(const SamplerOptions& options) {
   const auto sampler = Sampler::Open(options);
+  INFO(sampler.status());
   CHECK(absl::IsInvalidArgument(sampler.status()));
   return std::string(sampler.status().message());
 }
@@ -30,7 +31,9 @@ TEST_CASE("a group is tried switched on, so that one that can never run is refus
                                     unsigned long flags) {
     static bool leader_is_on = false;
     if (group < 0) leader_is_on = attr->disabled == 0 && attr->read_format != kReadLost;
-    if (group < 0 || !leader_is_on) return sys::kLinux.perf_event_open(attr, pid, cpu, group, flags);
+    const int fd = sys::kLinux.perf_event_open(attr, pid, cpu, group, flags);
+    if (fd < 0 || group < 0 || !leader_is_on) return fd;  // rights are checked first
+    sys::kLinux.close(fd);
     errno = EINVAL;
     return -1;
   };

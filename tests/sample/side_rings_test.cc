@@ -19,15 +19,18 @@ namespace {
 
 using testing::FreshPages;
 
+// Addresses that nobody has faulted on: what a sampler's Start allocates and frees would be mapped as code after it.
+constexpr size_t kReserved = 64 << 20;
+char* const g_reserved =
+    static_cast<char*>(mmap(nullptr, kReserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+
 // MappedCode is mapped there as dlopen maps it, and faults as it runs.
 class MappedCode {
  public:
   static constexpr size_t kPages = 16, kBytes = kPages * 4096;
 
-  MappedCode() : at_(mmap(nullptr, kBytes, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
-    madvise(at_, kBytes, MADV_NOHUGEPAGE);
-  }
-  ~MappedCode() { munmap(at_, kBytes); }
+  MappedCode() : at_(Map(Next(), PROT_READ | PROT_EXEC)) { madvise(at_, kBytes, MADV_NOHUGEPAGE); }
+  ~MappedCode() { Map(at_, PROT_NONE); }
   MappedCode(const MappedCode&) = delete;
   MappedCode& operator=(const MappedCode&) = delete;
 
@@ -38,6 +41,14 @@ class MappedCode {
   bool Has(uint64_t address) const { return address - this->address() < kBytes; }
 
  private:
+  static void* Next() {
+    static size_t next = 0;
+    return g_reserved + (next += kBytes) % kReserved;
+  }
+  static void* Map(void* at, int protection) {
+    return mmap(at, kBytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  }
+
   void* at_;
 };
 
