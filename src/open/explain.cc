@@ -266,14 +266,14 @@ class Investigation {
     if (refused_.attr.type == sys::kTypeBreakpoint) {
       if (const auto breakpoint = ExplainBreakpoint()) return breakpoint;
     }
-    // The retry ladder left the kernel's part out for want of rights, and this unit cannot.
-    if (IsDenied(refusal_.first_error) && IsDenied(Try(WithEverything(refused_)))) return CountsTogether();
     if (Try(refused_) == 0) {
       return Explanation{Code::kUnavailable, "the kernel refused it once, and takes it now", "try again"};
     }
     if (const Row* const row = FindRow(kRefusedRows, refused_)) return Of(*row);
+    if (const auto field = ExplainField()) return field;
+    // Last, because the kernel's part is denied to every ordinary user, whatever else is refused.
     if (IsDenied(Try(WithEverything(refused_)))) return CountsTogether();
-    return ExplainField();
+    return std::nullopt;
   }
 
   static Explanation KernelBreakpoint() {
