@@ -41,11 +41,11 @@ class Stepping {
   struct sigaction before_;
 };
 
-// Reads; leaves after `instructions`. False: the read was over before.
+// Reads; leaves after `instructions`, 0 for never. Returns false if the read was over before.
 __attribute__((noinline)) bool ReadAndLeave(const CounterSet& set, int instructions, Snapshot& now) {
   g_left = instructions;
   if (sigsetjmp(g_out, 1) != 0) return true;
-  __writeeflags(__readeflags() | kTrapFlag);
+  if (instructions > 0) __writeeflags(__readeflags() | kTrapFlag);
   set.Read(now);
   __writeeflags(__readeflags() & ~kTrapFlag);
   return false;
