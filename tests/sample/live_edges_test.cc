@@ -286,7 +286,7 @@ TEST_CASE("instructions that are counted by stepping are the same under samples"
   if (!stepper.ok() && absl::IsUnavailable(stepper.status())) SKIP_TEST(stepper.status().ToString());
   REQUIRE(stepper.ok());
   const auto count = [&] {
-    const auto stepped = stepper->Run([](void*) { testing::Spin(20'000); }, nullptr);
+    const auto stepped = stepper->Run([](void*) { testing::Spin(testing::kSanitized ? 2'000 : 20'000); }, nullptr);
     INFO(stepped.status());
     REQUIRE(stepped.ok());
     return stepped->instructions;
