@@ -95,7 +95,10 @@ void CheckPauseKeepsNames(RingMode mode, SamplerOptions::Rings rings, const Targ
   REQUIRE(sampler->Stop().ok());
   Heard heard;
   heard.Listen(*sampler, code);
-  CHECK(heard.named == MappedCode::kPages);
+  // A sanitizer's own faults, on its shadow of our memory, may fill the ring.
+  const SamplerStats stats = sampler->stats();
+  const bool is_whole = stats.events[0].lost == 0 && stats.overwritten_bytes == 0;
+  if (is_whole || !testing::kSanitized) CHECK(heard.named == MappedCode::kPages);
   CHECK(heard.nameless == 0);
   CHECK(heard.born.contains(static_cast<uint32_t>(tid)));
   // The end of a thread is its own to tell, and a ring of its own it has none.
