@@ -44,8 +44,10 @@ SourceBuilder::SourceBuilder(Groups groups, const Target& target, const CounterO
 }
 
 // The first event whose number is event `i`'s too: mostly itself. Counters that have to be shared are not always the
-// same group's, and then an event of one group cannot tell what the same event of another one saw.
+// same group's, and then an event of one group cannot tell what the same event of another one saw. What takes a hardware
+// counter gets as many as it was asked for, as perf does: that is how a program tries its counters.
 size_t SourceBuilder::FirstLike(size_t i) const {
+  if (CanMultiplex(event(i))) return i;
   const auto alone = [&](size_t k) { return groups_[written_in_[k]].size() == 1; };
   size_t first = 0;
   const auto same = [&](size_t k) {
