@@ -116,7 +116,7 @@ TEST_CASE("a copy opens nothing", "[duplicates]") {
   }
 }
 
-TEST_CASE("a hardware event in two groups that take turns is counted in each of them", "[duplicates]") {
+TEST_CASE("a hardware event has as many counters as it is asked for", "[duplicates]") {
   FakeKernel fake;
   testing::MakeHardwareCount(fake);
   const auto groups = ParseEventList("{instructions,cycles,instructions},{instructions,branches}");
@@ -124,12 +124,11 @@ TEST_CASE("a hardware event in two groups that take turns is counted in each of 
   const auto set = CounterSet::Open(*groups, Target::ThisThread(), Only(ReadPath::kGroupRead));
   INFO(set.status());
   REQUIRE(set.ok());
-  CHECK(Differ(*set, 0, 2) == "");
   std::set<uint64_t> seen;  // nanoseconds since their opening, of this fake: each event's are its own
   Snapshot now;
   set->Read(now);
-  for (const size_t i : {0, 1, 3, 4}) seen.insert(now.values[i]);
-  CHECK(seen.size() == 4);
+  for (const size_t i : {0, 1, 2, 3, 4}) seen.insert(now.values[i]);
+  CHECK(seen.size() == 5);
 }
 
 }  // namespace
