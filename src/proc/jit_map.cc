@@ -27,11 +27,12 @@ Identity IdentityOf(pid_t pid, const std::string& proc) {
   if (!text.ok()) return identity;
   base::ForEachPiece(*text, '\n', [&](std::string_view line) {
     const auto [key, values] = base::Cut(line, ':');
-    if (key != "Uid" && key != "NSpid") return;
+    const bool is_user = key == "Uid";
+    if (!is_user && key != "NSpid") return;
     size_t index = 0;
     base::ForEachPiece(base::Trim(values), '\t', [&](std::string_view value) {
-      if (key == "Uid" && index == 1) identity.user = base::ParseNumber<uid_t>(value);
-      if (key == "NSpid") identity.inner_pid = base::ParseNumber<pid_t>(value);  // the last one
+      if (is_user && index == 1) identity.user = base::ParseNumber<uid_t>(value);
+      if (!is_user) identity.inner_pid = base::ParseNumber<pid_t>(value);  // the last one
       ++index;
     });
   });
