@@ -271,7 +271,7 @@ TEST_CASE_METHOD(LiveFixture, "from registers that make no sense a walk ends, an
   std::mt19937_64 random(7);
   std::vector<StackFrame> frames(64);
   size_t ends[9] = {};
-  for (int round = 0; round < (testing::kSanitized ? 100 : 800); ++round) {
+  for (int round = 0; round < (testing::kSanitized ? 200 : 800); ++round) {
     stack.Fill(random, code);
     for (int i = 0; i < 20; ++i) {
       ucontext_t context{};
