@@ -53,9 +53,33 @@ class FreshPages {
   char* memory_;
 };
 
-// Whether `faults` are those of touching `pages`. A sanitizer's runtime takes some of its own, now and then.
-inline bool AreFaultsOf(uint64_t faults, uint64_t pages) {
-  return kSanitized ? faults >= pages && faults <= pages + 100 : faults == pages;
+// What a thread (or, with RUSAGE_SELF, the process) faults on beside the pages that a test touches: code that runs for
+// the first time, or whose page the kernel took back, and a stack that grows. The kernel's own count, from now on.
+class OtherFaults {
+ public:
+  explicit OtherFaults(int who = RUSAGE_THREAD) : who_(who), begin_(Faults()) {}
+
+  // How many there were, if the test has touched `pages` of its own.
+  uint64_t Beside(uint64_t pages) const {
+    const uint64_t faults = Faults() - begin_;
+    return faults > pages ? faults - pages : 0;
+  }
+
+ private:
+  uint64_t Faults() const {
+    rusage usage{};
+    getrusage(static_cast<__rusage_who>(who_), &usage);
+    return static_cast<uint64_t>(usage.ru_minflt + usage.ru_majflt);
+  }
+
+  int who_;
+  uint64_t begin_;
+};
+
+// Whether `faults` are those of touching `pages`, and at most `others` more. A sanitizer's runtime takes some of its own,
+// now and then.
+inline bool AreFaultsOf(uint64_t faults, uint64_t pages, uint64_t others = 0) {
+  return faults >= pages && faults <= pages + others + (kSanitized ? 100 : 0);
 }
 
 // Faults an iteration, the same way: those of a sanitizer's runtime spread over many iterations.

@@ -50,17 +50,19 @@ TEST_CASE("thread slots: a living thread counts up to what it published") {
   if (!slots.reason(0).empty()) SKIP_TEST(std::string(slots.reason(0)));
   REQUIRE(slots.Attach());
   SlotTotals before, unpublished, after;
-  // Twice, and checked behind the end: code that runs for the first time may take a fault of its own.
-  for (int round = 0; round < 2; ++round) {
+  uint64_t others = 0;
+  for (int round = 0; round < 2; ++round) {  // the first one also runs its own code for the first time
+    const testing::OtherFaults of_round;
     slots.Publish();
     slots.Total(before);
     TouchPages(100);
     slots.Total(unpublished);
     slots.Publish();
     slots.Total(after);
+    others = of_round.Beside(100);
   }
   CHECK(unpublished.values[0] == before.values[0]);
-  CHECK(testing::AreFaultsOf(after.values[0] - before.values[0], 100));
+  CHECK(testing::AreFaultsOf(after.values[0] - before.values[0], 100, others));
   CHECK(after.threads == 1);
 }
 
