@@ -196,8 +196,9 @@ absl::Status Core::AttachToBanks(pid_t tid, bool carriers) {
 
 // All of it or nothing.
 absl::Status Core::AttachOne(pid_t tid, bool carriers) {
-  roster_.AddAttached(tid);  // also when it has ended by now
-  if (carriers) side_roster_.AddAttached(tid);
+  const uint64_t now = Now(plan_.options().clock_id);
+  roster_.AddAttached(tid, now);  // also when it has ended by now
+  if (carriers) side_roster_.AddAttached(tid, now);
   const std::array<Bank*, 3> banks = {&bank_, &spare_, &side_};
   std::array<size_t, 3> before{};
   for (size_t i = 0; i < banks.size(); ++i) before[i] = banks[i]->leaves.size();

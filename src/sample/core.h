@@ -61,6 +61,14 @@ class Core {
     uint64_t id = 0;
     uint64_t rate = 0;    // in force: a period, or a frequency in Hz
     SampleWeight weight;  // what each of its samples represents
+    bool retired = false;
+  };
+  // When events were being replaced, both sets were on: the old ones' samples count before `at_ns`, the new ones'
+  // since.
+  struct Overlap {
+    uint64_t from_ns = UINT64_MAX, at_ns = 0, to_ns = 0;
+
+    bool Has(uint64_t time_ns) const { return from_ns <= time_ns && time_ns <= to_ns; }
   };
   struct Retired {
     uint64_t id = 0;
@@ -144,6 +152,7 @@ class Core {
   uint32_t WriterOf(const RawRecord& sample, bool& foreign) const;
   uint32_t ForeignWriterOf(const RawRecord& sample) const;
   std::optional<uint64_t> TimeOf(const RawRecord& raw) const;
+  Roster& RosterOf(const Writer& writer);
   bool Counts(const RawRecord& raw, const Writer& writer);
   bool CountsOnce(const RawRecord& sample, const Writer& writer, RingSlot& slot, uint64_t time_ns);
   void DropHungUp();
@@ -173,6 +182,7 @@ class Core {
   absl::Status Change(const Effort& effort, SamplerDecision& decision, Visit visit);
   absl::Status ChangeRates(const Effort& effort);
   absl::Status OpenAnew(const Effort& effort);
+  absl::Status ReplaceEvents();
   void TakeOver(const Effort& effort);
 
   void LetGo();
@@ -201,7 +211,9 @@ class Core {
   std::vector<Leaf> fresh_;  // opened anew, to take over
   Roster fresh_roster_;
   std::vector<Retired> retired_;  // what was taken over from last
-  uint32_t wanted_stack_ = 0;     // bytes of a dump, when that is to change
+  Roster retired_roster_;
+  Overlap overlap_;
+  uint32_t wanted_stack_ = 0;  // bytes of a dump, when that is to change
   // Events are to be opened anew: threads that have inherited them still go by the old rate, or whose they are is no
   // longer known.
   bool anew_due_ = false;
@@ -245,11 +257,12 @@ void Core::ForEachLeaf(Each&& each) {
   }
 }
 
-// That of the events which are about to take over, too.
+// Those of the events which are about to take over, and of those which were taken over from, too.
 template <class Each>
 void Core::ForEachRoster(Each&& each) {
   each(roster_);
   each(side_roster_);
+  each(retired_roster_);
   if (!fresh_.empty()) each(fresh_roster_);
 }
 

@@ -155,9 +155,14 @@ void Core::Deliver(const RawRecord& raw, RingSlot& slot, Visit visit) {
   }
 }
 
+Roster& Core::RosterOf(const Writer& writer) {
+  if (writer.event == Leaf::kCarrier) return side_roster_;
+  return writer.retired ? retired_roster_ : roster_;
+}
+
 // Whether the record's thread has `writer`'s events as its own.
 bool Core::Counts(const RawRecord& raw, const Writer& writer) {
-  Roster& roster = writer.event == Leaf::kCarrier ? side_roster_ : roster_;
+  Roster& roster = RosterOf(writer);
   if (!roster.expects_duplicates()) return true;
   return roster.Counts(static_cast<pid_t>(TidOf(raw, plan_.layout())), writer.tid);
 }
@@ -166,12 +171,14 @@ bool Core::Counts(const RawRecord& raw, const Writer& writer) {
 // to 6.18 at least): of two of a kind both come under the id of the one that was served first. So where both come, at
 // one and the same time, one of them counts, whichever it is.
 bool Core::CountsOnce(const RawRecord& sample, const Writer& writer, RingSlot& slot, uint64_t time_ns) {
-  if (!roster_.expects_duplicates()) return true;
+  const bool both = overlap_.Has(time_ns);
+  if (!both && !RosterOf(writer).expects_duplicates()) return true;
   slot.last.resize(plan_.events().size());
   RingSlot::Last& last = slot.last[writer.event];
   const uint32_t tid = TidOf(sample, plan_.layout());
   const bool twin = last.time_ns == time_ns && last.tid == tid;
-  const bool counts = twin ? !last.given : Counts(sample, writer);
+  const bool in_time = !both || (time_ns < overlap_.at_ns) == writer.retired;
+  const bool counts = twin ? !last.given : in_time && Counts(sample, writer);
   last = {time_ns, tid, counts || (twin && last.given)};
   return counts;
 }

@@ -3,7 +3,8 @@
 // What a sample holds is fixed when its event is opened, and threads that have inherited an event keep its period. So a
 // change opens the events anew: beside the old ones, switched off, which takes long; then, in some microseconds, the
 // old ones are switched off, the rings emptied of what they wrote, their counts put into the books, and the new ones
-// switched on. The side band has events of its own, and goes on meanwhile.
+// switched on. The side band has events of its own, and goes on meanwhile. Where the effort stays as it is, the new
+// ones are switched on first: for that moment threads have two of a kind, and time says which of them counts.
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -33,7 +34,10 @@ void Core::BeginWindow() {
 void Core::AdoptRates(Visit visit) {
   if (!std::exchange(anew_due_, false)) return;
   SamplerDecision unasked;
-  const absl::Status status = running_ ? Change(effort_, unasked, visit) : OpenAtNewRates();
+  const bool gapless = taker_ == nullptr && plan_.options().mode == RingMode::kStream;
+  const absl::Status status = !running_ ? OpenAtNewRates()
+                              : gapless ? ReplaceEvents()
+                                        : Change(effort_, unasked, visit);
   if (status.ok()) return;
   anew_due_ = true;
   ++books_.decisions_refused;
@@ -133,6 +137,24 @@ absl::Status Core::OpenAnew(const Effort& effort) {
   return status;
 }
 
+// Drain has just read what those that were replaced before have written.
+absl::Status Core::ReplaceEvents() {
+  if (absl::Status status = OpenAnew(effort_); !status.ok()) return status;
+  overlap_.from_ns = Now(plan_.options().clock_id);
+  const auto swap = [this] {
+    const sys::NoFork whole;
+    bank_.leaves.swap(fresh_);
+  };
+  swap();
+  (void)bank_.SwitchEvents(true, plan_.inherits());  // what cannot be switched on is tried again (SwitchOnStuck)
+  swap();
+  overlap_.at_ns = Now(plan_.options().clock_id);
+  (void)bank_.SwitchEvents(false, plan_.inherits());  // what cannot be switched off is closed
+  TakeOver(effort_);
+  overlap_.to_ns = Now(plan_.options().clock_id);
+  return absl::OkStatus();
+}
+
 // A record that was being written when its event was switched off may still come: under an id that is known.
 void Core::TakeOver(const Effort& effort) {
   const sys::NoFork whole;
@@ -140,12 +162,15 @@ void Core::TakeOver(const Effort& effort) {
   for (Leaf& leaf : bank_.leaves) {
     if (leaf.event == Leaf::kCarrier) continue;
     CloseBooks(leaf);
-    if (const uint32_t at = ids_.Find(leaf.id); at != IdTable::kNone) retired_.push_back({leaf.id, writers_[at]});
+    if (const uint32_t at = ids_.Find(leaf.id); at != IdTable::kNone) {
+      retired_.push_back({leaf.id, writers_[at]});
+      retired_.back().writer.retired = true;
+    }
   }
   std::erase_if(bank_.leaves, [](const Leaf& leaf) { return leaf.event != Leaf::kCarrier; });
   for (Leaf& leaf : fresh_) bank_.leaves.push_back(std::move(leaf));
   fresh_.clear();
-  roster_ = std::exchange(fresh_roster_, Roster());
+  retired_roster_ = std::exchange(roster_, std::exchange(fresh_roster_, Roster()));
   effort_ = effort;
   Index();
 }

@@ -9,19 +9,20 @@ namespace perfkit::sample {
 
 void Core::TakeTask(const RawRecord& raw) {
   const bool follows = follows_threads();
-  const bool duplicates = roster_.expects_duplicates() || side_roster_.expects_duplicates() || !fresh_.empty();
+  bool duplicates = !fresh_.empty();
+  ForEachRoster([&](const Roster& roster) { duplicates |= roster.expects_duplicates(); });
   if (!follows && !duplicates) return;
   if (const auto fork = ForkRecord::Parse(raw, plan_.layout())) {
     const auto tid = static_cast<pid_t>(fork->tid);
     if (!follows) {
-      ForEachRoster([&](Roster& roster) { roster.Born(tid, static_cast<pid_t>(fork->parent_tid)); });
+      ForEachRoster([&](Roster& roster) { roster.Born(tid, static_cast<pid_t>(fork->parent_tid), fork->time_ns); });
     } else if (fork->pid == fork->parent_pid) {
       born_.push_back(tid);
     }
   }
   if (const auto exit = ExitRecord::Parse(raw, plan_.layout())) {
     const auto tid = static_cast<pid_t>(exit->tid);
-    if (!follows) return ForEachRoster([&](Roster& roster) { roster.Ended(tid); });
+    if (!follows) return ForEachRoster([&](Roster& roster) { roster.Ended(tid, exit->time_ns); });
     ending_.push_back(tid);
   }
 }
@@ -124,7 +125,7 @@ void Core::Leave(pid_t tid) {
     std::erase_if(bank->leaves, [tid](const Leaf& leaf) { return leaf.tid == tid; });
   }
   DropRingsOf(tid);
-  ForEachRoster([tid](Roster& roster) { roster.Ended(tid); });
+  ForEachRoster([tid](Roster& roster) { roster.Ended(tid, UINT64_MAX); });
 }
 
 // Whose EXIT record was lost, or not written: its rings have hung up. They may still hold something.

@@ -44,6 +44,7 @@ void WriteFile(const char* path, const char* text) {
 void PrepareSystem() {
   Mount("proc", "/proc");
   Mount("sysfs", "/sys");
+  Mount("tracefs", "/sys/kernel/tracing");
   Mount("devtmpfs", "/dev");
   chmod("/tmp", 01777);
   const char* const paranoid = getenv("PARANOID");

@@ -121,12 +121,12 @@ TEST_CASE("the ceiling on memory holds for rings of threads, late ones too", "[s
     threads.emplace_back([&] {
       while (!end) testing::Sleep(200'000);
     });
-  for (int i = 0; i < 3; ++i) {
+  // What was written a moment ago, a drain leaves to the next: records of birth as well.
+  while (sampler->stats().threads_missed == 0) {
     testing::DrainAll(*sampler);
-    CHECK(sampler->rings() <= 3);
+    REQUIRE(sampler->rings() <= 3);
   }
   CHECK(sampler->rings() >= 2);
-  CHECK(sampler->stats().threads_missed > 0);
   end = true;
   for (std::thread& thread : threads) thread.join();
   REQUIRE(sampler->Stop().ok());

@@ -62,6 +62,7 @@ TEST_CASE("the same of threads that have inherited their events, before and afte
   ++step;
   while (step < 3) testing::Sleep(100'000);
   std::thread([&] { memory.Touch(300, 100); }).join();
+  testing::Sleep(1'000'000);  // longer than the newest records are left to the next drain
   uint64_t samples = testing::CountSamples(*sampler)[0];
   CHECK(samples >= 300);
   ++step;

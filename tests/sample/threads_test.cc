@@ -355,7 +355,11 @@ TEST_CASE("a CPU is sampled where that is allowed", "[threads]") {
   if (absl::IsPermissionDenied(sampler.status())) SKIP_TEST("this user may not watch CPUs");
   REQUIRE(sampler.ok());
   REQUIRE(sampler->Start().ok());
-  testing::Sleep(50'000'000);
+  std::thread([&] {
+    OnCpu(0);
+    const uint64_t begin = testing::NowNs(CLOCK_THREAD_CPUTIME_ID);
+    while (testing::NowNs(CLOCK_THREAD_CPUTIME_ID) < begin + 50'000'000) testing::Spin(100'000);
+  }).join();
   REQUIRE(sampler->Stop().ok());
   uint64_t samples = 0;
   testing::ForEachSample(*sampler, [&](const Sample& sample, const SamplerRecord&) {
