@@ -131,7 +131,8 @@ struct SamplerOptions {
   // first Drain behind Start delivers what was there at the start in the same words (SamplerRecord::synthesized).
   // They have rings of their own, which stream and are never paused: drain those of RingMode::kOverwrite, too.
   bool side_band = false;
-  // SWITCH records: when each thread leaves its CPU, and comes back. They share the samples' rings.
+  // SWITCH records: when each thread leaves its CPU, and comes back. They share the samples' rings. With them come FORK
+  // and EXIT records.
   bool switches = false;
 
   RingMode mode = RingMode::kStream;
@@ -287,9 +288,10 @@ bool Dispatch(const SamplerRecord& record, const SampleLayout& layout, Visitor&&
 
 // When threads ran and when they waited: off-CPU time, for every user.
 //
-//   on ─────── out (preempted?) ─ ─ ─ ─ ─ in ─────── out ─ ─ ─
+//   on ─────── out (preempted?) ─ ─ ─ ─ ─ in ─────── out ─ ─ ─ EXIT
 
-// What one thread did between its first record and the last one: on_ns + off_ns is the time between them, exactly.
+// What one thread did from its first SWITCH record to its EXIT record, or until now: on_ns + off_ns is the time between
+// them, exactly.
 struct ThreadTime {
   uint32_t tid = 0;
   uint64_t on_ns = 0;         // on a CPU
@@ -298,21 +300,24 @@ struct ThreadTime {
   uint64_t switches = 0;      // times that it left its CPU
   uint64_t preemptions = 0;   // of these: involuntarily
   bool running = false;       // by its last record
+  bool ended = false;         // its time grows no more
 };
 
 // Adds up the SWITCH records of any number of threads, of a sampler that was opened with SamplerOptions::switches. For
 // one thread at a time. Allocates once for each thread.
 class ThreadTimes {
  public:
-  // Takes SWITCH records, and passes over all others. In order of time, as a sampler gives them: a record of an earlier
-  // time than the thread's last one counts for nothing.
+  // Takes SWITCH, EXIT and FORK records, and passes over all others. In order of time, as a sampler gives them: a
+  // record of an earlier time than the thread's last one counts for nothing. An EXIT record ends a thread; a FORK
+  // record begins another one with that number. Idle threads are passed over: all have the number 0.
   void Add(const RawRecord& record, const SampleLayout& layout);
 
-  // Brings all threads up to `now_ns`: what they do now, they have done until then.
+  // Brings all threads that have not ended up to `now_ns`: what they do now, they have done until then.
   void Until(uint64_t now_ns);
 
-  // Nothing is known of a thread before its first record.
+  // The thread that has this number now, or had it last; nullopt if it has no SWITCH record yet.
   std::optional<ThreadTime> Of(uint32_t tid) const;
+  // All threads, each once, also those whose number another has now.
   std::vector<ThreadTime> All() const;
 
  private:
@@ -322,8 +327,13 @@ class ThreadTimes {
     bool preempted = false;
 
     void AdvanceTo(uint64_t now_ns);
+    void EndAt(uint64_t now_ns);
   };
-  std::unordered_map<uint32_t, State> threads_;
+  void AddSwitch(const SwitchRecord& change);
+  void AddFork(const ForkRecord& fork);
+
+  std::unordered_map<uint32_t, State> threads_;  // by number: the latest thread that had it
+  std::vector<ThreadTime> replaced_;             // threads whose number another has now
 };
 
 }  // namespace perfkit

@@ -261,7 +261,7 @@ void Core::DeliverOther(const RawRecord& raw, RingSlot& slot, uint64_t time_ns, 
         taker_->rings().Ended(static_cast<pid_t>(exit->tid));
       }
     }
-    if (!plan_.options().side_band) return;
+    if (!plan_.options().side_band && !plan_.options().switches) return;
   }
   ++given_;
   visit(ToPublic(raw, event));

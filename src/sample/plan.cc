@@ -301,6 +301,7 @@ open::OpenRequest Plan::SwitchesRequest() const {
   open::OpenRequest request = AnchorRequest();
   FillInheritance(request.attr);
   request.attr.context_switch = 1;
+  request.attr.task = !needs_tracking();  // when a thread's time ends
   request.attr.enable_on_exec = target_.enable_on_exec;
   request.asked = absl::StrFormat("the switch records of %s", open::Describe(target_));
   return request;

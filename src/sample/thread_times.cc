@@ -1,31 +1,60 @@
-// Adds up the times between a thread's switches.
+// Adds up the times between a thread's switches, from its first SWITCH record to its EXIT record.
 #include "perfkit/sampler.h"
 
 namespace perfkit {
 
 void ThreadTimes::State::AdvanceTo(uint64_t now_ns) {
-  if (now_ns <= last_ns) return;
+  if (time.ended || now_ns <= last_ns) return;
   const uint64_t passed = now_ns - last_ns;
   (time.running ? time.on_ns : time.off_ns) += passed;
   if (!time.running && preempted) time.preempted_ns += passed;
   last_ns = now_ns;
 }
 
+void ThreadTimes::State::EndAt(uint64_t now_ns) {
+  AdvanceTo(now_ns);
+  time.running = false;
+  time.ended = true;
+}
+
 void ThreadTimes::Add(const RawRecord& record, const SampleLayout& layout) {
-  const std::optional<SwitchRecord> change = SwitchRecord::Parse(record, layout);
-  if (!change || !change->who.tid || !change->who.time_ns) return;
-  const auto [found, first] = threads_.try_emplace(*change->who.tid);
-  State& state = found->second;
-  if (first) {
-    state.time.tid = *change->who.tid;
-    state.last_ns = *change->who.time_ns;
-  } else {
-    state.AdvanceTo(*change->who.time_ns);
+  if (const auto change = SwitchRecord::Parse(record, layout)) return AddSwitch(*change);
+  if (const auto exit = ExitRecord::Parse(record, layout)) {
+    const auto found = threads_.find(exit->tid);
+    if (found != threads_.end()) found->second.EndAt(exit->time_ns);
+    return;
   }
-  state.time.running = !change->out;
-  state.preempted = change->out && change->preempted;
-  state.time.switches += change->out;
+  // A sampler's own record of a thread that was there at the start has no id, and tells of no birth.
+  const auto fork = ForkRecord::Parse(record, layout);
+  if (fork && layout.IdOf(record).value_or(0) != 0) AddFork(*fork);
+}
+
+void ThreadTimes::AddSwitch(const SwitchRecord& change) {
+  if (change.who.tid.value_or(0) == 0 || !change.who.time_ns) return;
+  const auto [found, first] = threads_.try_emplace(*change.who.tid);
+  State& state = found->second;
+  // A CPU's events see a thread leave once more after its EXIT record (kernel/exit.c: do_exit, then do_task_dead).
+  if (state.time.ended) return;
+  if (first) {
+    state.time.tid = *change.who.tid;
+    state.last_ns = *change.who.time_ns;
+  } else {
+    state.AdvanceTo(*change.who.time_ns);
+  }
+  state.time.running = !change.out;
+  state.preempted = change.out && change.preempted;
+  state.time.switches += change.out;
   state.time.preemptions += state.preempted;
+}
+
+// The thread that had the number before has ended. Without its EXIT record, it is known to have lived until its last
+// record, and no longer.
+void ThreadTimes::AddFork(const ForkRecord& fork) {
+  const auto found = threads_.find(fork.tid);
+  if (found == threads_.end() || fork.time_ns <= found->second.last_ns) return;
+  found->second.EndAt(found->second.last_ns);
+  replaced_.push_back(found->second.time);
+  threads_.erase(found);
 }
 
 void ThreadTimes::Until(uint64_t now_ns) {
@@ -38,7 +67,7 @@ std::optional<ThreadTime> ThreadTimes::Of(uint32_t tid) const {
 }
 
 std::vector<ThreadTime> ThreadTimes::All() const {
-  std::vector<ThreadTime> all;
+  std::vector<ThreadTime> all = replaced_;
   for (const auto& [tid, state] : threads_) all.push_back(state.time);
   return all;
 }

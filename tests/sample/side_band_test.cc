@@ -2,6 +2,8 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
+#include <atomic>
+#include <functional>
 #include <set>
 #include <string>
 #include <thread>
@@ -153,13 +155,17 @@ struct SwitchBytes {
   RawRecord raw() const { return {type, misc, size, reinterpret_cast<const std::byte*>(this)}; }
 };
 
+SampleLayout SwitchLayout() {
+  return SampleLayout(AttrBits{.sample_type = kSampleTid | kSampleTime | kSampleCpu | kSampleIdentifier,
+                               .read_format = 0,
+                               .branch_sample_type = 0,
+                               .regs_user = 0,
+                               .regs_intr = 0,
+                               .sample_id_all = true});
+}
+
 TEST_CASE("times add up exactly, and wrong order counts for nothing", "[side_band]") {
-  const SampleLayout layout(AttrBits{.sample_type = kSampleTid | kSampleTime | kSampleCpu | kSampleIdentifier,
-                                     .read_format = 0,
-                                     .branch_sample_type = 0,
-                                     .regs_user = 0,
-                                     .regs_intr = 0,
-                                     .sample_id_all = true});
+  const SampleLayout layout = SwitchLayout();
   ThreadTimes times;
   const auto add = [&](uint64_t time_ns, uint16_t misc) { times.Add(SwitchBytes(5, time_ns, misc).raw(), layout); };
   add(1000, 0);
@@ -177,6 +183,135 @@ TEST_CASE("times add up exactly, and wrong order counts for nothing", "[side_ban
   CHECK(time.running);
   CHECK_FALSE(times.Of(6).has_value());
   CHECK(times.All().size() == 1);
+}
+
+// A FORK or EXIT record as a sampler with these options would get it.
+struct TaskBytes {
+  uint32_t type;
+  uint16_t misc = 0, size = 64;
+  uint32_t pid = 1, parent_pid = 1, tid, parent_tid = 1;
+  uint64_t time_ns;
+  uint32_t who_pid = 1, who_tid;
+  uint64_t who_time_ns, cpu = 0, identifier;
+
+  TaskBytes(RecordType type, uint32_t tid, uint64_t time_ns, uint64_t id)
+      : type(static_cast<uint32_t>(type)),
+        tid(tid),
+        time_ns(time_ns),
+        who_tid(tid),
+        who_time_ns(time_ns),
+        identifier(id) {}
+  RawRecord raw() const { return {type, misc, size, reinterpret_cast<const std::byte*>(this)}; }
+};
+static_assert(sizeof(TaskBytes) == 64);
+
+// Adds records of thread 5.
+struct TimesOfFive {
+  void Switch(uint64_t time_ns, uint16_t misc) { times.Add(SwitchBytes(5, time_ns, misc).raw(), layout); }
+  void Task(RecordType type, uint64_t time_ns, uint64_t id = 7) {
+    times.Add(TaskBytes(type, 5, time_ns, id).raw(), layout);
+  }
+
+  SampleLayout layout = SwitchLayout();
+  ThreadTimes times;
+};
+
+TEST_CASE("a thread's time ends with its EXIT record", "[side_band]") {
+  TimesOfFive five;
+  five.Switch(1000, 0);
+  five.Task(RecordType::kFork, 1100, 0);  // a sampler's own, about a thread that runs already
+  five.Task(RecordType::kExit, 1500);
+  five.Switch(1600, kMiscSwitchOut);  // a CPU's events tell of it, too
+  five.times.Until(9000);
+  REQUIRE(five.times.All().size() == 1);
+  const ThreadTime time = *five.times.Of(5);
+  CHECK(time.on_ns == 500);
+  CHECK(time.off_ns == 0);
+  CHECK(time.switches == 0);
+  CHECK(time.ended);
+  CHECK_FALSE(time.running);
+}
+
+TEST_CASE("the next thread with the same number has times of its own", "[side_band]") {
+  const bool has_exit = GENERATE(true, false);
+  CAPTURE(has_exit);
+  TimesOfFive five;
+  five.Switch(1000, 0);
+  five.Switch(1500, kMiscSwitchOut);
+  if (has_exit) five.Task(RecordType::kExit, 1600);
+  five.Task(RecordType::kFork, 10'000);
+  CHECK_FALSE(five.times.Of(5).has_value());  // it has not run yet
+  five.Switch(10'100, 0);
+  five.Task(RecordType::kFork, 10'050);  // its own, late
+  five.Switch(10'300, kMiscSwitchOut);
+  five.times.Until(10'400);
+  const ThreadTime second = *five.times.Of(5);
+  CHECK(second.on_ns == 200);
+  CHECK(second.off_ns == 100);
+  CHECK_FALSE(second.ended);
+  REQUIRE(five.times.All().size() == 2);
+  const ThreadTime first = five.times.All()[0];
+  CHECK(first.on_ns == 500);
+  CHECK(first.off_ns == (has_exit ? 100 : 0));
+  CHECK(first.ended);
+}
+
+TEST_CASE("idle threads, which share one number, have no times", "[side_band]") {
+  const SampleLayout layout = SwitchLayout();
+  ThreadTimes times;
+  times.Add(SwitchBytes(0, 1000, 0).raw(), layout);
+  times.Add(SwitchBytes(0, 1500, kMiscSwitchOut).raw(), layout);
+  CHECK(times.All().empty());
+}
+
+// The records of one thread that starts and ends.
+struct OneLife {
+  explicit OneLife(const std::function<Target(pid_t tid)>& target) {
+    std::atomic<pid_t> tid = 0;
+    std::atomic<bool> go = false;
+    std::thread thread([&] {
+      tid = gettid();
+      while (!go) testing::SwitchAway();
+      testing::SwitchAway();
+    });
+    while (tid == 0) std::this_thread::yield();
+    SamplerOptions options;
+    options.switches = true;
+    auto sampler = Sampler::Open(options, target(tid));
+    const bool started = sampler.ok() && sampler->Start().ok();
+    go = true;
+    thread.join();
+    testing::AwaitEnd(tid);
+    end_ns = testing::NowNs();
+    if (!started || !sampler->Stop().ok()) return;
+    sampler->Drain([&](const SamplerRecord& record) { Take(record, sampler->layout(), static_cast<uint32_t>(tid)); });
+    times.Until(end_ns + kLater);
+    time = times.Of(static_cast<uint32_t>(tid));
+  }
+
+  void Take(const SamplerRecord& record, const SampleLayout& layout, uint32_t tid) {
+    times.Add(record, layout);
+    const auto change = SwitchRecord::Parse(record, layout);
+    if (change && change->who.tid == tid && first_ns == 0) first_ns = change->who.time_ns.value_or(0);
+    const auto exit = ExitRecord::Parse(record, layout);
+    if (exit && exit->tid == tid) exit_ns = exit->time_ns;
+  }
+
+  static constexpr uint64_t kLater = 1'000'000'000'000;
+  ThreadTimes times;
+  uint64_t first_ns = 0, exit_ns = 0, end_ns = 0;
+  std::optional<ThreadTime> time;
+};
+
+TEST_CASE("on and off are a thread's life, and no more", "[side_band]") {
+  const bool all = GENERATE(true, false);
+  CAPTURE(all);
+  const OneLife life([all](pid_t tid) { return all ? Target::AllThreads() : Target::Thread(tid); });
+  REQUIRE(life.time.has_value());
+  CHECK(life.time->ended);
+  REQUIRE(life.exit_ns != 0);
+  CHECK(life.exit_ns <= life.end_ns);
+  CHECK(life.time->on_ns + life.time->off_ns == life.exit_ns - life.first_ns);
 }
 
 }  // namespace
