@@ -28,6 +28,29 @@ TEST_CASE("LEB128 is read as DWARF 5 writes it in 7.6", "[dwarf]") {
   }
 }
 
+// The shortest signed LEB128 of a number, by the pseudocode of DWARF 5, appendix C.
+std::string SlebOf(int64_t value) {
+  std::string bytes;
+  for (;; value >>= 7) {
+    const auto low = static_cast<char>(value & 0x7f);
+    const bool is_last = value >= -64 && value < 64;
+    bytes += is_last ? low : static_cast<char>(low | 0x80);
+    if (is_last) return bytes;
+  }
+}
+
+TEST_CASE("LEB128 gives each number at the edges of its lengths back", "[dwarf]") {
+  for (int bit = 0; bit < 63; ++bit) {
+    const int64_t power = int64_t{1} << bit;
+    for (const int64_t value : {power - 1, power, -power, -power - 1}) {
+      const std::string bytes = SlebOf(value);
+      DwarfReader reader(Of(bytes));
+      CHECK(reader.Sleb() == value);
+      CHECK((reader.ok() && reader.done()));
+    }
+  }
+}
+
 TEST_CASE("LEB128 may be longer than its number, and than 64 bits", "[dwarf]") {
   const std::string padded = std::string(12, '\x80') + '\0', ones = std::string(12, '\xff') + '\x7f';
   CHECK(DwarfReader(Of(padded)).Uleb() == 0);

@@ -75,6 +75,25 @@ TEST_CASE("a child has what its parent had, and exec takes it all away", "[proce
   CHECK(processes.Find(7)->space.Find(0x1000) != nullptr);
 }
 
+TEST_CASE("a process is known for a while after its end; one with living threads, or a new one of its number, for longer",
+          "[processes]") {
+  Processes processes("/proc", kNone);
+  for (const uint32_t pid : {7u, 8u, 9u}) Feed(processes, Map(pid, 0x1000, 0x1000, 0, "/a", 5));
+  Feed(processes, Task(RecordType::kExit, 7, 1));
+  CHECK(processes.Find(7) != nullptr);  // samples of it may follow, from another ring
+  Feed(processes, RecordBuilder().U32(8).U32(1).U32(80).U32(8).U64(1).Finish(RecordType::kExit, 2));  // a thread of 8
+  Feed(processes, Task(RecordType::kExit, 9, 1));
+  Feed(processes, Task(RecordType::kFork, 9, 8));
+  constexpr uint32_t kMany = 3000;
+  for (uint32_t pid = 100; pid < 100 + kMany; ++pid) {
+    Feed(processes, Map(pid, 0x1000, 0x1000, 0, "/a", 5));
+    Feed(processes, Task(RecordType::kExit, pid, 1));
+  }
+  CHECK(processes.Find(7) == nullptr);
+  CHECK(processes.Find(8) != nullptr);
+  CHECK(processes.Find(9) != nullptr);
+}
+
 TEST_CASE("this process has its own code, and no other process has its number", "[processes]") {
   Processes processes("/proc", kNone);
   REQUIRE(processes.AddProcess(getpid()).ok());
