@@ -1,0 +1,91 @@
+# Mutants of src/proc: see run.cmake.
+mutant(real_user_owns_the_list FILE src/proc/jit_map.cc TEST proc_test
+       FROM [[if (is_user && index == 1)]] TO [[if (is_user && index == 3)]]
+       SURVIVES "real, effective and filesystem user are the same in all processes of the tests"
+       SAYS "The list of a JIT compiler of another effective user is refused.")
+mutant(outer_number_of_a_container FILE src/proc/jit_map.cc TEST proc_test
+       FROM [[if (!is_user) identity.inner_pid = ]] TO [[if (!is_user && index == 0) identity.inner_pid = ]]
+       SAYS "The JIT functions of a process in a container have no names.")
+mutant(begin_plus_size_overflows FILE src/proc/jit_map.cc TEST proc_test
+       FROM [[*size == 0 || *size > UINT64_MAX - *begin || ]] TO [[*size == 0 || ]]
+       SAYS "A damaged line gives a function that ends before it begins.")
+mutant(jit_end_belongs_to_it FILE src/proc/jit_map.cc TEST proc_test
+       FROM [[return pc < function.end ?]] TO [[return pc <= function.end ?]]
+       SAYS "The first address after a JIT function has its name.")
+mutant(new_list_read_from_the_old_place FILE src/proc/jit_map.cc TEST proc_test
+       FROM [[tail->inode != inode_) {
+      read_bytes_ = 0;]]
+       TO [[tail->inode == 0) {
+      read_bytes_ = 0;]]
+       SAYS "A list that was made anew is read from its middle: its first functions have no names.")
+mutant(half_a_line_is_taken FILE src/proc/jit_map.cc TEST proc_test
+       FROM [[  text.resize(end + 1);
+]]
+       TO [[]]
+       SAYS "A line that is being written is taken with half of its name, and the rest never read.")
+mutant(rest_of_the_old_function FILE src/proc/jit_map.cc TEST proc_test
+       FROM [[JitFunction{function.end, before.end, before.name}]] TO [[JitFunction{function.end, function.end, before.name}]]
+       SAYS "What is left of a function after a new one inside it has no name.")
+mutant(kernel_module_in_the_name FILE src/proc/kallsyms.cc TEST proc_test
+       FROM [[base::Cut(names, '\t')]] TO [[base::Cut(names, ' ')]]
+       SAYS "Functions of kernel modules are named with their module, and their module is empty.")
+mutant(rights_swapped FILE src/proc/maps.cc TEST proc_test
+       FROM [[map.executable = rights[2] == 'x';]] TO [[map.executable = rights[1] == 'x';]]
+       SAYS "No code of a process that runs already is known.")
+mutant(device_numbers_swapped FILE src/proc/maps.cc TEST proc_test
+       FROM [[ParseHexPair(TakeWord(line), ':', map.device_major, map.device_minor)]]
+       TO [[ParseHexPair(TakeWord(line), ':', map.device_minor, map.device_major)]]
+       SAYS "A file is two modules: one from records, one from /proc.")
+mutant(inode_in_hexadecimal FILE src/proc/maps.cc TEST proc_test
+       FROM [[const std::optional<uint64_t> inode = base::ParseNumber(TakeWord(line));]]
+       TO [[const std::optional<uint64_t> inode = base::ParseNumber(TakeWord(line), 16);]]
+       SAYS "Each file is taken for another than the one that ran: no names.")
+mutant(replaced_file_is_believed FILE src/proc/module_file.cc TEST proc_test
+       FROM [[if (id.inode != 0 && stamp.inode != id.inode) {]] TO [[if (id.inode == 0 && stamp.inode != id.inode) {]]
+       SAYS "After an update, functions are named by the new file.")
+mutant(changed_file_is_believed FILE src/proc/module_file.cc TEST proc_test
+       FROM [[&& !stamp.deleted && changed_later) {]] TO [[&& stamp.deleted && changed_later) {]]
+       SAYS "A file that was written anew in place names the functions of the old one.")
+mutant(other_build_is_believed FILE src/proc/module_file.cc TEST proc_test
+       FROM [[if (id.build_id.empty()) return absl::OkStatus();]] TO [[if (!id.build_id.empty()) return absl::OkStatus();]]
+       SAYS "Functions are named by a file of another build.")
+mutant(file_place_is_address FILE src/proc/module_file.cc TEST proc_test
+       FROM [[return segment.address + (offset - segment.offset);]] TO [[return segment.address + offset;]]
+       SAYS "Each function of a program linked by lld has the name of another.")
+mutant(exec_keeps_the_old_program FILE src/proc/processes.cc TEST proc_test
+       FROM [[  process.space.Clear();
+  process.life = process.epoch;]]
+       TO [[  process.life = process.epoch;]]
+       SAYS "After exec, addresses are named by the program before.")
+mutant(fork_has_nothing FILE src/proc/processes.cc TEST proc_test
+       FROM [[  child.space = space;
+]]
+       TO [[  child.space = Space();
+]]
+       SAYS "No code of a forked child has a name.")
+mutant(thread_exit_ends_the_process FILE src/proc/processes.cc TEST proc_test
+       FROM [[if (exit.pid != exit.tid) return;]] TO [[if (exit.pid == exit.tid) return;]]
+       SAYS "Processes that ended are kept for ever; those whose threads end are forgotten.")
+mutant(successor_is_forgotten FILE src/proc/processes.cc TEST proc_test
+       FROM [[if (oldest != nullptr && oldest->epoch == epoch) Forget(pid);]] TO [[if (oldest != nullptr) Forget(pid);]]
+       SAYS "A living process whose number was used before loses its code.")
+mutant(last_process_is_remembered FILE src/proc/processes.cc TEST proc_test
+       FROM [[if (last_ != nullptr && last_pid_ == pid) return last_;]] TO [[if (last_ != nullptr) return last_;]]
+       SAYS "Addresses of one process are named by the code of another.")
+mutant(jit_code_of_all_processes FILE src/proc/processes.cc TEST proc_test
+       FROM [[    id.life = process.life;
+    id.inode]]
+       TO [[    id.life = process.life * 0;
+    id.inode]]
+       SAYS "JIT code of one process is named by the list of another.")
+mutant(right_rest_keeps_its_offset FILE src/proc/space.cc TEST proc_test
+       FROM [[  right.offset += end - right.begin;
+]]
+       TO [[]]
+       SAYS "Code after a mapping that was cut is named as other functions of its file.")
+mutant(left_rest_is_lost FILE src/proc/space.cc TEST proc_test
+       FROM [[if (left.begin < left.end) ranges_.insert(first, left);]] TO [[if (left.begin > left.end) ranges_.insert(first, left);]]
+       SAYS "Code before a new mapping has no names any more.")
+mutant(range_includes_its_end FILE src/proc/space.cc TEST proc_test
+       FROM [[return at < range.end;]] TO [[return at <= range.end;]]
+       SAYS "The first address of a library is given to what is mapped below it.")
