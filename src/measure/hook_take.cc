@@ -12,10 +12,10 @@ absl::StatusOr<Take> OpenHookTake(const EventType& event) {
     return absl::Status(absl::StatusCode::kUnavailable, "this program does not link perfkit::testing_alloc");
   }
   const auto take = [](Body body, void* self) -> absl::StatusOr<int64_t> {
-    const uint64_t* const allocations = sys::ThreadAllocations();
-    const uint64_t before = *allocations;
+    const uint64_t before = *sys::ThreadAllocations();
     body(self);
-    return static_cast<int64_t>(*allocations - before);
+    // Looked up anew: a body that ends on another thread (the caller refuses it) may outlive the first one's number.
+    return static_cast<int64_t>(*sys::ThreadAllocations() - before);
   };
   return Take{.take = take, .read_path = "wrapped malloc", .event_class = EventClass::kExact};
 }

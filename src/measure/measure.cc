@@ -7,6 +7,7 @@
 #include "src/measure/by_zone.h"
 #include "src/measure/statistics.h"
 #include "src/measure/take.h"
+#include "src/sys/kernel.h"
 #include "src/sys/perf_error.h"
 #include "src/sys/switches.h"
 
@@ -42,9 +43,14 @@ absl::StatusOr<Round> TakeRound(const Take& take, std::span<const Region> region
   Round round{std::vector<int64_t>(regions.size())};
   for (size_t i = 0; i < regions.size(); ++i) {
     const size_t r = backwards ? regions.size() - 1 - i : i;
+    const pid_t thread = sys::kernel().gettid();
     const std::optional<uint64_t> switches = sys::ThreadSwitches();
     const absl::StatusOr<int64_t> value =
         empty ? take.take(regions[r].empty, regions[r].empty_self) : take.take(regions[r].call, regions[r].self);
+    // All backends count one thread.
+    if (sys::kernel().gettid() != thread) {
+      return absl::Status(absl::StatusCode::kAborted, "the region began and ended on different threads");
+    }
     if (!value.ok()) return value.status();
     if (*regions[r].threw) break;
     round.switched |= sys::ThreadSwitches() != switches;
@@ -126,6 +132,7 @@ std::vector<Cost> MeasureEvent(const EventType& event, std::span<const Region> r
     if (costs.ok()) return *std::move(costs);
     absl::StrAppendFormat(&reasons, "%s%s: %s", reasons.empty() ? "" : "; ", MeterName(meter),
                           sys::CauseOf(costs.status()));
+    if (absl::IsAborted(costs.status())) break;  // the region's fault: no backend can
   }
   if (reasons.empty()) reasons = "the backend that was asked for does not count this event";
   std::vector<Cost> costs = Blank(event, regions.size());

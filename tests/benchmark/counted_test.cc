@@ -1,6 +1,7 @@
 // Known work in benchmark loops, read from the library's own rows: no PMU needed.
 #include <catch2/catch.hpp>
 #include <cstdlib>
+#include <thread>
 
 #include "tests/benchmark/capture.h"
 #include "tests/support/fake_kernel.h"
@@ -217,6 +218,23 @@ TEST_CASE("a benchmark that breaks off disturbs neither its threads nor the next
       },
       8, 4);
   CHECK(Column(rows.at(0), "page-faults") == 16);
+}
+
+TEST_CASE("a region that ends on another thread has no numbers, and says why") {
+  const bool paused = GENERATE(false, true);  // a first part that began and ended on one thread
+  CAPTURE(paused);
+  const EventSpec events[] = {"page-faults", "task-clock"};
+  BenchmarkRegion region(&region, events);
+  region.Start();
+  if (paused) {
+    BenchmarkRegion::Pause(&region);
+    BenchmarkRegion::Resume(&region);
+  }
+  std::thread([&] { region.Stop(1); }).join();
+  const std::optional<BenchmarkRow> row = region.Leave();
+  REQUIRE(row.has_value());
+  CHECK(row->columns.empty());
+  CHECK_THAT(row->note, Contains("page-faults, task-clock n/a (began and ended on different threads)"));
 }
 
 TEST_CASE("the environment says which counters, unless the loop does") {

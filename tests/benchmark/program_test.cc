@@ -160,6 +160,8 @@ TEST_CASE("allocations are counted where the program wraps malloc") {
     CHECK(!leaves.contains(PathOf(leaves, name) + "/label"));
   }
   CHECK_THAT(leaves.at("context/perfkit_counters"), Contains("allocations by wrapped malloc"));
+  CHECK(leaves.at(PathOf(leaves, "Move/iterations:1") + "/label") ==
+        "allocations n/a (began and ended on different threads)");
 }
 
 // Seven, on each of the paths that reads may take: what a read calls itself is taken off.

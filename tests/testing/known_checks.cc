@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "perfkit/testing.h"
+#include "tests/support/fake_kernel.h"
 #include "tests/support/skip.h"
 #include "tests/support/work.h"
 
@@ -66,6 +67,23 @@ TEST_CASE("posix_memalign still refuses what it must", "[known]") {
   void* memory = nullptr;
   CHECK(posix_memalign(&memory, 3, 10) == EINVAL);
   CHECK(posix_memalign(&memory, 4, 10) == EINVAL);
+}
+
+TEST_CASE("a region that ends on another thread has no number", "[known]") {
+  static std::atomic<pid_t> thread = 1;
+  testing::FakeKernel fake;
+  fake.below().gettid = [] { return thread.load(); };
+  const auto move = [] {
+    Allocate(3);
+    ++thread;  // as a coroutine that another thread resumes
+  };
+  for (const EventType& event : {kAllocations, kPageFaults}) {
+    CAPTURE(event.name);
+    const auto m = Measure({event}, move);
+    CHECK_FALSE(m.costs[0].measured());
+    CHECK_THAT(m.costs[0].unmeasurable, Catch::Matchers::Contains("began and ended on different threads"));
+  }
+  CHECK_THAT(Measure({kAllocations}, [] { Allocate(3); }), Costs(3, kAllocations));
 }
 
 TEST_CASE("allocations of other threads are not ours", "[known]") {

@@ -15,7 +15,6 @@ std::string ColumnName(const EventConfig& event, Validity standing) {
 std::string WhyNot(const CounterSet& set, size_t i, const Count& count) {
   const std::string reason = FormatReason(set.event(i), set.reason(i));
   if (!reason.empty()) return reason;
-  if (count.validity.has(Validity::kOtherThread)) return "began and ended on different threads";
   if (count.validity.counted()) return "never was on a counter";
   return "reading failed";
 }

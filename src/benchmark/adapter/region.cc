@@ -47,15 +47,17 @@ struct BenchmarkRegion::Impl {
   }
 
   void Open() noexcept {
+    thread = ThreadSerial();
+    if (const uint64_t* const now = sys::ThreadAllocations()) allocated_before = *now;
     if (set) set->Read(begin);
-    if (allocated_now != nullptr) allocated_before = *allocated_now;
     counting = true;
   }
 
   void Close() noexcept {
     Snapshot end;
-    if (allocated_now != nullptr) allocated += *allocated_now - allocated_before;
     if (set) set->Read(end);
+    cross_thread |= ThreadSerial() != thread;
+    if (const uint64_t* const now = sys::ThreadAllocations()) allocated += *now - allocated_before;
     counting = false;
     ++segments;
     if (set) total.Add(*set, begin, end);
@@ -63,6 +65,10 @@ struct BenchmarkRegion::Impl {
 
   void Fill(Tally& tally, const Wanted& wanted, int64_t iterations) const {
     if (!tally.why_not.empty()) return;
+    if (cross_thread || total.strayed() > 0) {
+      tally = {.name = wanted.name, .why_not = "began and ended on different threads"};
+      return;
+    }
     if (wanted.source == Wanted::Source::kAllocations) {
       tally.value = static_cast<double>(allocated);
       return;
@@ -70,7 +76,7 @@ struct BenchmarkRegion::Impl {
     const size_t i = wanted.index;
     const Count count = total.count(*set, i);
     const std::optional<uint64_t> scaled = count.scaled();
-    if (!scaled || total.strayed() > 0) {
+    if (!scaled) {
       tally = {.name = wanted.name, .why_not = adapter::WhyNot(*set, i, count)};
       return;
     }
@@ -86,9 +92,10 @@ struct BenchmarkRegion::Impl {
   std::vector<Tally> tallies;  // one for each that is wanted
   ScopeTotals total;
   Snapshot begin;
-  const uint64_t* const allocated_now = sys::ThreadAllocations();
+  uint64_t thread = 0;  // ThreadSerial() when the segment began
   uint64_t allocated_before = 0, allocated = 0;
   uint64_t segments = 0;
+  bool cross_thread = false;  // a segment ended on another thread than it began on: no number
   bool started = false;   // between Start and Stop
   bool counting = false;  // started, and not paused
   bool arrived = false;   // in the book
