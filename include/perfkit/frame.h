@@ -89,7 +89,7 @@ struct Hitch {
   bool at_least = false;
   uint64_t preemptions = 0, preempted_ns = 0;  // it could have run, another did
   uint64_t waits = 0, waited_ns = 0;           // it slept or blocked
-  uint64_t migrations = 0;
+  uint64_t migrations = 0;                     // means nothing without migrations_known
   uint64_t faults = 0;
   static constexpr size_t kMaxAddresses = 16;
   std::array<uint64_t, kMaxAddresses> fault_addresses{};  // of the first faults that are still known
@@ -99,6 +99,7 @@ struct Hitch {
   // task-clock and context-switches, if they are counted. `faults` and `migrations` are then from page-faults and
   // cpu-migrations.
   bool away_known = false, switch_count_known = false;
+  bool migrations_known = false;  // by the log, or by cpu-migrations
   uint64_t away_ns = 0;   // wall_ns without the thread's CPU time
   uint64_t switches = 0;  // preemptions and waits
 };

@@ -109,7 +109,7 @@ void WriteCause(Hitch* hitch) {
 }
 
 void HitchWatch::TakeFromLog(Hitch* hitch) const {
-  hitch->switches_known = switches_.known();
+  hitch->switches_known = hitch->migrations_known = switches_.known();
   hitch->faults_known = faults_.known();
   const SwitchTally switches = TallySwitches(switches_, switches_from_);
   hitch->preemptions = switches.preemptions;
@@ -139,7 +139,8 @@ void HitchWatch::TakeFromRecord(const FrameRecord& record, Hitch* hitch) const {
     hitch->away_ns = record.wall_ns > cpu_ns ? record.wall_ns - cpu_ns : 0;
   }
   if (hitch->switch_count_known) hitch->switches = record.values[*substitutes_.context_switches];
-  if (counted(substitutes_.migrations)) hitch->migrations = record.values[*substitutes_.migrations];
+  hitch->migrations_known = counted(substitutes_.migrations);
+  if (hitch->migrations_known) hitch->migrations = record.values[*substitutes_.migrations];
 }
 
 const Hitch& HitchWatch::Explain(const FrameRecord& record, const ZoneTree& tree) {

@@ -335,6 +335,7 @@ TEST_CASE("hitches: without a log the frame's own events tell the cause") {
     CHECK((cause == "the kernel does not tell") == (missing == 15));
     CHECK(some.away_known == ((missing & 1) == 0));
     CHECK(some.faults_known == ((missing & 2) == 0));
+    CHECK(some.migrations_known == ((missing & 8) == 0));
   }
   // A log is believed before the frame's own events.
   MadeUpRing switches(64), faults(64);

@@ -175,6 +175,7 @@ TEST_CASE("hitches: where perf is forbidden, getrusage's numbers tell the cause"
   CHECK(hitch.switches >= 1);
   CHECK(hitch.faults_known);
   CHECK(hitch.faults == frames.last().values[0]);
+  CHECK(!hitch.migrations_known);  // getrusage has none
   CHECK(std::string(hitch.cause).starts_with("away from the CPU for "));
 }
 
