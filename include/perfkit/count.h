@@ -118,6 +118,16 @@ inline constexpr unsigned kGapShift = kMaxEvents;
 inline constexpr uint32_t kMissingMask = (uint32_t{1} << kGapShift) - 1;
 inline constexpr uint32_t kMaxGaps = ~uint32_t{0} >> kGapShift;
 
+// CounterReader::MissingBetween, of Snapshot::missing at both ends. `gapped`: events that are counted from records.
+inline uint32_t MissingBetween(uint32_t begin, uint32_t end, uint32_t gapped) noexcept {
+  const uint32_t missing = begin | end;
+  if (missing <= kMissingMask) [[likely]]
+    return missing;
+  const uint32_t gaps = end >> kGapShift;
+  const bool no_gap = begin >> kGapShift == gaps && gaps != kMaxGaps;
+  return (no_gap ? missing & ~gapped : missing) & kMissingMask;
+}
+
 // The thread's clock at a known tick. Rewritten by the owner thread only, now and then; `version` is odd meanwhile,
 // so that a signal handler on the same thread, which may read the set too, never uses a half-written one.
 struct ClockBase {
@@ -199,13 +209,11 @@ class CounterReader {
   // Bit i: event i has no number between `begin` and `end`. After its first gap an event that is counted from records
   // is missing in each snapshot, and has numbers all the same between any two with no gap in between.
   uint32_t MissingBetween(const Snapshot& begin, const Snapshot& end) const noexcept {
-    const uint32_t missing = begin.missing | end.missing;
-    if (missing <= detail::kMissingMask) [[likely]]
-      return missing;
-    const uint32_t gaps = end.missing >> detail::kGapShift;
-    const bool no_gap = begin.missing >> detail::kGapShift == gaps && gaps != detail::kMaxGaps;
-    return (no_gap ? missing & ~gapped_ : missing) & detail::kMissingMask;
+    return detail::MissingBetween(begin.missing, end.missing, gapped_);
   }
+
+  // Bit i: event i is counted from records, and may have gaps.
+  uint32_t gapped() const noexcept { return gapped_; }
 
   // Bit i: event i is read by a path that can multiplex, and has times of its own in a snapshot.
   uint32_t timed() const noexcept { return timed_; }
@@ -224,7 +232,7 @@ class CounterReader {
   count::Source* source_ = nullptr;  // what ReadSlow reads
   size_t size_ = 0;
   uint32_t timed_ = 0;
-  uint32_t gapped_ = 0;  // bit i: event i is counted from records
+  uint32_t gapped_ = 0;
   std::array<Validity, kMaxEvents> standing_{};
 };
 

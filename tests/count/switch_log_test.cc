@@ -4,6 +4,7 @@
 #include <array>
 #include <catch2/catch.hpp>
 
+#include "perfkit/frame_counter.h"
 #include "perfkit/scope.h"
 #include "tests/count/sets.h"
 #include "tests/support/cpus.h"
@@ -62,6 +63,26 @@ TEST_CASE("a gap in the records is told, and what begins behind it is counted", 
     over.Add(set, before, later);
     CHECK(over.count(set, 0).validity == Validity{Validity::kNotCounted});
     CHECK(after.count(set, 0).value == 1);
+  }
+}
+
+// By records for an ordinary user, else by the kernel's own event, which has no gaps.
+TEST_CASE("frames have migrations again after a frame with a gap in the records", "[switch_log]") {
+  FrameCounter frames({.events = {"cpu-migrations"}});
+  const FrameId other = frames.DefineFrame("other");
+  const auto mark = [&] {
+    frames.Mark();
+    frames.Mark(other);
+  };
+  mark();
+  if (!frames.reason(0).empty()) SKIP_TEST("no migrations here");
+  for (int round = 0; round < 3; ++round) {
+    mark();
+    testing::SwitchAway(count::kSwitchesInRing + 1);
+    mark();
+    const auto missing = [&] { return ((frames.last().missing | frames.last(other).missing) & 1) != 0; };
+    for (int tries = 0; missing() && tries < 100; ++tries) mark();  // a mark that is interrupted may leave a gap
+    CHECK(!missing());
   }
 }
 

@@ -31,6 +31,7 @@ void FrameChain::Mark(FrameThread& thread, uint64_t ns_per_tick_q32) {
   if (&tree != &thread.tree) tree.scratch() = thread.tree.scratch();
   if (opens_ != thread.opens) {
     opens_ = thread.opens;
+    tree.SetGapped(thread.tree.gapped());
     // What the owner's zones counted before its first mark belongs to no frame of this chain.
     if (drives_tree_) tree.EndFrameAtScratch(number_, ns_per_tick_q32);
     tree.BeginFrameAtScratch();

@@ -11,6 +11,7 @@ void FrameThread::Open(std::optional<CounterSet> opened) {
   reader = set_ ? static_cast<const CounterReader&>(*set_) : CounterReader();
   open_ = true;
   ++opens;
+  tree.SetGapped(reader.gapped());
   Snapshot& now = tree.scratch();
   Read(now);
   tree.BeginFrameAtScratch();

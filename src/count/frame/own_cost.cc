@@ -101,6 +101,7 @@ OwnCost MeasureOwnCost(FrameThread& thread, uint64_t ns_per_tick_q32) {
   cost.mark_ns = MeasureMark(thread, ns_per_tick_q32);
   thread.tree = ZoneTree(thread.tree.shape());
   thread.tree.SetEntryBase(thread.serial << FrameThread::kSerialShift);
+  thread.tree.SetGapped(thread.reader.gapped());
   return cost;
 }
 

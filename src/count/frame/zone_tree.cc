@@ -66,7 +66,7 @@ void ZoneTree::AddRest(Sums& sums, const Snapshot& begin, const Snapshot& end) c
     sums.times[i].enabled_ns += end.times[i].enabled_ns - begin.times[i].enabled_ns;
     sums.times[i].running_ns += end.times[i].running_ns - begin.times[i].running_ns;
   }
-  sums.missing |= (begin.missing | end.missing) & ~shape_.never;
+  sums.missing |= MissingBetween(begin, end);
 }
 
 uint16_t ZoneTree::FindChild(uint16_t parent, ZoneId id) {
@@ -233,7 +233,7 @@ void ZoneTree::Settle(uint64_t ns_per_tick_q32, FrameRecord& record) {
 
 void ZoneTree::AddRoot(const Snapshot& begin, const Snapshot& at, uint64_t ns_per_tick_q32, FrameRecord& record) {
   record.wall_ns = ToNs(at.ticks - begin.ticks, ns_per_tick_q32);
-  record.missing = shape_.never | begin.missing | at.missing;
+  record.missing = shape_.never | MissingBetween(begin, at);
   for (size_t block = 0; block < blocks_; ++block) {
     for (size_t i = 4 * block; i < 4 * block + 4; ++i) record.values[i] = at.values[i] - begin.values[i];
   }

@@ -51,6 +51,10 @@ class ZoneTree {
 
   explicit ZoneTree(const ZoneShape& shape);
 
+  // Which events of the snapshots that come are counted from records (CounterReader::gapped).
+  void SetGapped(uint32_t gapped) { gapped_ = gapped; }
+  uint32_t gapped() const { return gapped_; }
+
   // Opens a zone below the innermost one: the place for its first snapshot, or nullptr when the zone is dropped
   // (too deep, too many). Either way it has to be left.
   Snapshot* Enter(ZoneId id) {
@@ -185,6 +189,10 @@ class ZoneTree {
       AddRest(sums, begin, end);
   }
   void AddRest(Sums& sums, const Snapshot& begin, const Snapshot& end) const;
+  // Events, apart from those that are never counted, that have no number between two snapshots.
+  uint32_t MissingBetween(const Snapshot& begin, const Snapshot& end) const {
+    return detail::MissingBetween(begin.missing, end.missing, gapped_) & ~shape_.never;
+  }
 
   uint16_t FindChild(uint16_t parent, ZoneId id);
   uint16_t FindByText(uint16_t parent, const char* text) const;
@@ -204,6 +212,7 @@ class ZoneTree {
   void AddToHistogram(uint16_t node, size_t i, const FrameRecord& last);
 
   ZoneShape shape_;
+  uint32_t gapped_ = 0;
   size_t blocks_;
   size_t stride_;  // histograms a node
   uint32_t max_depth_;

@@ -136,5 +136,42 @@ TEST_CASE("zone merge: what lacks on one thread lacks in the sum and in the self
   }
 }
 
+TEST_CASE("zone tree: a gap in the records is a hole in its frame and zone, and in no later one") {
+  ZoneTree tree({.events = 2});
+  tree.SetGapped(0b01);
+  Snapshot at{};
+  // As a set's snapshots are after `gaps` gaps.
+  const auto read = [&](uint32_t gaps) -> const Snapshot& {
+    at.missing = gaps == 0 ? 0 : gaps << detail::kGapShift | 0b01;
+    for (uint64_t& value : at.values) value += 10;
+    return at;
+  };
+  const auto frame = [&](uint32_t gaps_before, uint32_t gaps_after, uint64_t number) {
+    *tree.Enter({"zone"}) = read(gaps_before);
+    tree.scratch() = read(gaps_after);
+    tree.Leave();
+    tree.scratch() = read(gaps_after);
+    tree.EndFrameAtScratch(number, kOneNsATick);
+  };
+  tree.scratch() = read(0);
+  tree.BeginFrameAtScratch();
+  frame(0, 0, 0);
+  CHECK((tree.last(0).missing == 0 && tree.last(1).missing == 0));
+  frame(0, 1, 1);
+  CHECK((tree.last(0).missing == 0b01 && tree.last(1).missing == 0b01));
+  frame(1, 1, 2);
+  CHECK((tree.last(0).missing == 0 && tree.last(1).missing == 0));
+  CHECK((tree.last(0).values[0] == 30 && tree.last(1).values[0] == 10));
+  frame(2, 2, 3);  // before the zone
+  CHECK((tree.last(0).missing == 0b01 && tree.last(1).missing == 0));
+  frame(detail::kMaxGaps, detail::kMaxGaps, 4);  // gaps are not known any more
+  CHECK((tree.last(0).missing == 0b01 && tree.last(1).missing == 0b01));
+  // A sum with a hole is no sum.
+  CHECK((tree.total(0).missing == 0b01 && tree.total(1).missing == 0b01));
+  CHECK(tree.histogram(0, 1).count(tree.pool()) == 2);
+  CHECK(tree.histogram(1, 1).count(tree.pool()) == 3);
+  CHECK(tree.histogram(0, 2).count(tree.pool()) == 5);
+}
+
 }  // namespace
 }  // namespace perfkit::count
