@@ -1,6 +1,7 @@
 // All records but samples: round trips with and without a trailer, truncated at every 8 bytes, and Dispatch.
 #include "perfkit/record.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <functional>
 
@@ -105,15 +106,17 @@ TEST_CASE("MMAP and MMAP2", "[record]") {
   CHECK(build.name == "/bin/true");
 }
 
-TEST_CASE("a build id never has more than its 20 bytes", "[record][corrupt]") {
-  RecordBuilder body;
-  body.U32(1).U32(2).U64(3).U64(4).U64(5).Add(uint8_t{255}).Add(uint8_t{}).U16(0);
-  body.Raw("01234567890123456789").U32(5).U32(2).Text("x");
-  const std::string bytes = body.Finish(RecordType::kMmap2, kMiscMmapBuildId);
-  const SampleLayout layout;
-  const auto map = MmapRecord::Parse(AsRecord(bytes), layout);
-  REQUIRE(map);
-  CHECK(map->build_id.size() == 20);
+TEST_CASE("a build id has as many bytes as it says, and never more than 20", "[record][corrupt]") {
+  for (const uint8_t size : {0, 1, 16, 20, 21, 255}) {
+    RecordBuilder body;
+    body.U32(1).U32(2).U64(3).U64(4).U64(5).Add(size).Add(uint8_t{}).U16(0);
+    body.Raw("01234567890123456789").U32(5).U32(2).Text("x");
+    const std::string bytes = body.Finish(RecordType::kMmap2, kMiscMmapBuildId);
+    const SampleLayout layout;
+    const auto map = MmapRecord::Parse(AsRecord(bytes), layout);
+    REQUIRE(map);
+    CHECK(map->build_id.size() == std::min<size_t>(size, 20));
+  }
 }
 
 TEST_CASE("LOST, LOST_SAMPLES, COMM, FORK, EXIT", "[record]") {

@@ -1,8 +1,10 @@
 // Samples built as the kernel builds them come back as they were: every field, many masks, every wrap offset.
 #include "perfkit/sample.h"
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <random>
+#include <span>
 
 #include "tests/ring/sample_values.h"
 #include "tests/support/record_builder.h"
@@ -170,6 +172,17 @@ TEST_CASE("misc says whose code it was, and how exact the ip is", "[sample]") {
   REQUIRE(sample);
   CHECK(sample->cpu_mode() == CpuMode::kUser);
   CHECK(sample->exact_ip());
+}
+
+TEST_CASE("a group read has no more counters than there are words for", "[sample][corrupt]") {
+  constexpr uint64_t kFormat = kReadGroup | kReadId | kReadLost | kReadTimeEnabled;  // 2 words, and 3 for each counter
+  for (const uint64_t count : {uint64_t{0}, uint64_t{2}, uint64_t{3}, uint64_t{6}, uint64_t{7}, ~uint64_t{0} / 3}) {
+    std::array<uint64_t, 8> words{};
+    words[0] = count;
+    const auto values = ReadValues::Parse(Words(std::as_bytes(std::span(words)).data(), words.size()), kFormat);
+    REQUIRE(values.has_value() == (count <= 2));
+    if (values) CHECK(values->words() == 2 + 3 * count);
+  }
 }
 
 TEST_CASE("registers are found by their number", "[sample]") {

@@ -2,6 +2,7 @@
 #include "src/sys/edit_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,7 +10,9 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 
+#include "src/sys/fd.h"
 #include "tests/support/fake_kernel.h"
 #include "tests/support/temp_folder.h"
 
@@ -61,6 +64,60 @@ TEST_CASE("while a file is replaced, whoever reads it finds the old text whole",
   CHECK(fake.calls(Call::kWrite) == 8);
   CHECK(g_whole);
   CHECK(TextOf(g_path) == kNew);
+}
+
+TEST_CASE("nobody else gets the lock of a file while it is edited", "[files]") {
+  const TempFolder folder;
+  const std::string path = folder.path() + "/file";
+  bool locked = false;
+  const auto try_to_lock = [&](const std::string& text) -> absl::StatusOr<std::string> {
+    const OwnedFd fd(::open(path.c_str(), O_RDWR));
+    struct flock whole {};
+    whole.l_type = F_WRLCK;
+    locked = ::fcntl(fd.get(), F_OFD_SETLK, &whole) != 0 && errno == EAGAIN;
+    return text + "x";
+  };
+  CHECK(EditFile(path, try_to_lock).ok());
+  CHECK(locked);
+}
+
+// The file of another editor takes the place of g_path's once, while the lock is waited for.
+bool g_is_replaced = false;
+
+TEST_CASE("a file that was replaced while its lock was waited for is edited as it is then", "[files]") {
+  const TempFolder folder;
+  folder.Write("/file", "old");
+  folder.Write("/other", "other");
+  g_path = folder.path() + "/file";
+  g_is_replaced = false;
+  FakeKernel fake;
+  fake.below().fcntl = [](int fd, int command, unsigned long argument) {
+    if (!std::exchange(g_is_replaced, true)) {
+      std::filesystem::rename(std::filesystem::path(g_path).replace_filename("other"), g_path);
+    }
+    return ::fcntl(fd, command, argument);
+  };
+  CHECK(EditFile(g_path, [](const std::string& text) -> absl::StatusOr<std::string> { return text + "x"; }).ok());
+  CHECK(TextOf(g_path) == "otherx");
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
+}
+
+TEST_CASE("an edit goes on after signals", "[files]") {
+  const TempFolder folder;
+  folder.Write("/file", kOld);
+  FakeKernel fake;
+  static int calls;
+  calls = 0;
+  fake.below().read = [](int fd, void* bytes, size_t size) {
+    if (++calls % 2 != 0) return errno = EINTR, ssize_t{-1};
+    return ::read(fd, bytes, size);
+  };
+  fake.below().write = [](int fd, const void* bytes, size_t size) {
+    if (++calls % 2 != 0) return errno = EINTR, ssize_t{-1};
+    return ::write(fd, bytes, std::min<size_t>(size, 1000));
+  };
+  CHECK(ReplaceByNew(folder.path() + "/file").ok());
+  CHECK(TextOf(folder.path() + "/file") == kNew);
 }
 
 TEST_CASE("a disk that is full leaves the old text", "[files]") {

@@ -1,15 +1,20 @@
 // Mapped files against read ones, and what is no file to map.
 #include "src/sys/map_file.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <string>
 
 #include "src/sys/files.h"
+#include "tests/support/temp_folder.h"
 
 namespace perfkit::sys {
 namespace {
+
+using testing::TempFolder;
 
 TEST_CASE("a mapped file holds what a read one holds", "[map_file]") {
   const absl::StatusOr<Mapping> mapped = MapFile("/proc/self/exe");
@@ -28,6 +33,27 @@ TEST_CASE("a mapped file tells its number", "[map_file]") {
   CHECK(stamp.inode == info.st_ino);
   CHECK_FALSE(stamp.deleted);
   CHECK(stamp.changed_ns / 1'000'000'000 == info.st_ctim.tv_sec);
+}
+
+TEST_CASE("a file says when it was changed, whatever its owner says of its contents", "[map_file]") {
+  const TempFolder folder;
+  folder.Write("/file", "text");
+  const std::string path = folder.path() + "/file";
+  const timespec times[2] = {{1, 0}, {1, 0}};
+  REQUIRE(utimensat(AT_FDCWD, path.c_str(), times, 0) == 0);
+  struct stat info;
+  REQUIRE(stat(path.c_str(), &info) == 0);
+  FileStamp stamp;
+  REQUIRE(MapFile(path, &stamp).ok());
+  CHECK(stamp.changed_ns == int64_t{info.st_ctim.tv_sec} * 1'000'000'000 + info.st_ctim.tv_nsec);
+  CHECK(stamp.changed_ns / 1'000'000'000 != 1);
+}
+
+TEST_CASE("a pipe in the place of a file is refused, not waited for", "[map_file]") {
+  const TempFolder folder;
+  const std::string path = folder.path() + "/pipe";
+  REQUIRE(mkfifo(path.c_str(), 0600) == 0);
+  CHECK(MapFile(path).status().message() == path + " is no regular file");
 }
 
 TEST_CASE("what cannot be mapped says why", "[map_file]") {

@@ -58,6 +58,7 @@ TEST_CASE("every known error has a code, a cause and a remedy", "[perf_error]") 
     CHECK(text.starts_with("event 'x' on this thread: "));
     CHECK(Contains(text, strerror(expected.error)));
     CHECK(Contains(text, "(errno " + std::to_string(expected.error) + ")"));
+    CHECK(ErrnoOf(status) == expected.error);
     CHECK(Contains(text, ". Remedy: "));
     CHECK(text.ends_with("."));
     CHECK_FALSE(CauseOf(status).empty());
