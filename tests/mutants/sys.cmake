@@ -1,0 +1,65 @@
+# Mutants of src/sys: see run.cmake.
+mutant(link_is_followed FILE src/sys/owned_tail.cc TEST proc_test
+       FROM [[O_RDONLY | O_NONBLOCK | O_NOFOLLOW]] TO [[O_RDONLY | O_NONBLOCK]]
+       SAYS "Any user can make a process read a file of its choice as a list of JIT functions.")
+mutant(owner_is_not_checked FILE src/sys/owned_tail.cc TEST proc_test
+       FROM [[if (std::find(owners.begin(), owners.end(), info.st_uid) == owners.end()) {]] TO [[if (owners.empty()) {]]
+       SAYS "Any user can name the functions of a process.")
+mutant(pipe_is_waited_for FILE src/sys/map_file.cc TEST sys_test
+       FROM [[O_RDONLY | O_NONBLOCK]] TO [[O_RDONLY]]
+       SAYS "A pipe in the place of a module hangs the profiler.")
+mutant(changed_is_modified FILE src/sys/map_file.cc TEST sys_test
+       FROM [[int64_t{info.st_ctim.tv_sec} * 1'000'000'000 + info.st_ctim.tv_nsec]]
+       TO [[int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec]]
+       SAYS "A file whose time was set back is believed to be the one that ran.")
+mutant(deleted_is_never_told FILE src/sys/map_file.cc TEST sys_test
+       FROM [[.deleted = info.st_nlink == 0}]] TO [[.deleted = info.st_nlink == 1}]]
+       SAYS "A file that is there is taken for deleted.")
+mutant(edit_without_lock FILE src/sys/edit_file.cc TEST sys_test
+       FROM [[whole.l_type = F_WRLCK;]] TO [[whole.l_type = F_UNLCK;]]
+       SAYS "Two tests that write the baseline at once lose one of the entries.")
+mutant(lock_of_the_old_file FILE src/sys/edit_file.cc TEST sys_test
+       FROM [[if (locked.st_dev == named.st_dev && locked.st_ino == named.st_ino)]] TO [[if (locked.st_dev == named.st_dev)]]
+       SAYS "A writer that waited for the lock overwrites what the one before it wrote.")
+mutant(interrupted_write_fails FILE src/sys/edit_file.cc TEST sys_test
+       FROM [[while (result < 0 && errno == EINTR) result = call();]] TO [[while (result < 0 && errno == EAGAIN) result = call();]]
+       SAYS "A signal during the write of the baseline makes it fail.")
+mutant(short_write_is_whole FILE src/sys/edit_file.cc TEST sys_test
+       FROM [[done += static_cast<size_t>(wrote);]] TO [[done += text.size();]]
+       SAYS "On a full disk a cut baseline replaces the whole one.")
+mutant(link_is_replaced FILE src/sys/edit_file.cc TEST sys_test
+       FROM [[return size <= 0 || target[0] != '/' ? path]] TO [[return size >= 0 || target[0] != '/' ? path]]
+       SAYS "A baseline that is a symbolic link becomes a file of its own.")
+mutant(aside_is_left FILE src/sys/edit_file.cc TEST sys_test
+       FROM [[if (!done.ok()) ::unlink(aside.c_str());]] TO [[if (done.ok()) ::unlink(aside.c_str());]]
+       SAYS "A failed write leaves a file behind.")
+mutant(permissions_of_the_umask FILE src/sys/edit_file.cc TEST sys_test
+       FROM [[if (::fchmod(fd.get(), mode & 07777) != 0) return]] TO [[if (::fchmod(fd.get(), mode & 0) != 0) return]]
+       SAYS "The baseline is unreadable after an edit.")
+mutant(interrupted_read_fails FILE src/sys/files.cc TEST sys_test
+       FROM [[} while (got < 0 && errno == EINTR);]] TO [[} while (got < 0 && errno == EAGAIN);]]
+       SAYS "A signal during a read of /proc or sysfs makes the open fail.")
+mutant(first_read_is_all FILE src/sys/files.cc TEST sys_test
+       FROM [[if (got == 0) return text;]] TO [[if (got < 4096) return text.append(buffer, static_cast<size_t>(got));]]
+       SAYS "A file of /proc is cut after its first short read: later mappings have no names.")
+mutant(limit_is_one_read FILE src/sys/files.cc TEST sys_test
+       FROM [[if (text.size() + static_cast<size_t>(got) > most) {]] TO [[if (static_cast<size_t>(got) > most) {]]
+       SAYS "A file without an end fills the memory.")
+mutant(capability_of_another_bit FILE src/sys/rights.cc TEST sys_test
+       FROM [[constexpr unsigned kCapPerfmon = 38;]] TO [[constexpr unsigned kCapPerfmon = 39;]]
+       SAYS "Errors say that a process with CAP_PERFMON has none.")
+mutant(admin_is_no_perfmon FILE src/sys/rights.cc TEST sys_test
+       FROM [[|| (set >> kCapSysAdmin & 1) != 0;]] TO [[|| (set >> (kCapSysAdmin + 1) & 1) != 0;]]
+       SAYS "A process with CAP_SYS_ADMIN is told that it may not count the kernel.")
+mutant(permitted_is_effective FILE src/sys/rights.cc TEST sys_test
+       FROM [[if (key != "CapEff") return;]] TO [[if (key != "CapPrm") return;]]
+       SAYS "A right that a process has not raised is taken for one that it has.")
+mutant(forbidden_rings_are_permissions FILE src/sys/perf_error.cc TEST sys_test
+       FROM [[{PerfCall::kMapRing, EPERM, Code::kResourceExhausted,]] TO [[{PerfCall::kMapRing, EPERM, Code::kPermissionDenied,]]
+       SAYS "Locked memory that is used up is reported as a missing right.")
+mutant(errno_of_the_wrong_place FILE src/sys/perf_error.cc TEST sys_test
+       FROM [[text.substr(said + kSaid.size());]] TO [[text.substr(said + kSaid.size() + 1);]]
+       SAYS "A program that decides by errno decides wrongly.")
+mutant(involuntary_switches_left_out FILE src/sys/switches.cc TEST sys_test
+       FROM [[usage.ru_nvcsw + usage.ru_nivcsw]] TO [[usage.ru_nvcsw]]
+       SAYS "Preemptions are not counted where perf is forbidden.")
