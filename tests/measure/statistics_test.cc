@@ -2,6 +2,7 @@
 #include "src/measure/statistics.h"
 
 #include <catch2/catch.hpp>
+#include <numeric>
 #include <random>
 
 namespace perfkit::measure {
@@ -23,6 +24,16 @@ TEST_CASE("how many values an interval leaves out", "[statistics]") {
   CHECK(LeftOutAtEachEnd(11) == 1);  // 98.8 %
   CHECK(LeftOutAtEachEnd(12) == 2);  // 96.1 %
   CHECK(LeftOutAtEachEnd(31) == 9);  // 97.1 %
+}
+
+TEST_CASE("the interval leaves out as many values at either end", "[statistics]") {
+  for (size_t n = 1; n < 50; ++n) {
+    std::vector<int64_t> values(n);
+    std::iota(values.rbegin(), values.rend(), 0);
+    const Interval interval = MedianInterval(values);
+    CHECK(interval.low == static_cast<double>(LeftOutAtEachEnd(n)));
+    CHECK(interval.low + interval.high == static_cast<double>(n - 1));
+  }
 }
 
 TEST_CASE("the interval covers the median of the population", "[statistics]") {

@@ -63,6 +63,13 @@ TEST_CASE("a file that two processes have mapped is one module; another file of 
   CHECK(processes.Find(9)->space.Find(0x1000)->module != one->module);
 }
 
+TEST_CASE("memory of no file is each process's own", "[processes]") {
+  Processes processes("/proc", kNone);
+  Feed(processes, Map(7, 0x1000, 0x1000, 0, "//anon", 0));
+  Feed(processes, Map(8, 0x1000, 0x1000, 0, "//anon", 0));
+  CHECK(processes.Find(7)->space.Find(0x1000)->module != processes.Find(8)->space.Find(0x1000)->module);
+}
+
 TEST_CASE("a child has what its parent had, and exec takes it all away", "[processes]") {
   Processes processes("/proc", kNone);
   Feed(processes, Map(7, 0x1000, 0x1000, 0, "/a", 5));
