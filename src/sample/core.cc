@@ -19,6 +19,12 @@ namespace {
 // Rounds of attaching those that were born during the last one.
 constexpr int kRounds = 64;
 
+// Returns true if smaller rings may do: what was short was memory, not descriptors.
+bool IsOutOfMemory(const absl::Status& status) {
+  const int error = sys::ErrnoOf(status);
+  return absl::IsResourceExhausted(status) && error != EMFILE && error != ENFILE;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<pid_t>> ThreadsNow(const Plan& plan) {
@@ -115,7 +121,11 @@ absl::Status Core::OpenRings(const std::vector<pid_t>& tids, const std::vector<i
     const absl::Status status = OpenRingsOnce(tids, cpus);
     if (status.ok()) return status;
     for (Bank* const bank : {&spare_, &bank_, &side_}) bank->rings.clear();
-    if (!absl::IsResourceExhausted(status) || ring_bytes_ <= sys::PageSize()) return status;
+    if (!IsOutOfMemory(status)) {
+      const absl::StatusOr<std::vector<pid_t>> threads = ThreadsNow(plan_);
+      return threads.ok() ? ExplainDescriptors(status, threads->size(), cpus.size()) : status;
+    }
+    if (ring_bytes_ <= sys::PageSize()) return status;
     shrunk_ = status;
     ring_bytes_ /= 2;
   }
@@ -138,7 +148,9 @@ absl::Status Core::AttachThreads(bool carriers) {
       }
       any = true;
       const absl::Status status = AttachOne(tid, carriers);
-      if (!status.ok() && !absl::IsNotFound(status)) return ExplainDescriptors(status, threads->size());
+      if (!status.ok() && !absl::IsNotFound(status)) {
+        return ExplainDescriptors(status, threads->size(), plan_.rings_by_cpu() ? bank_.rings.size() : 1);
+      }
       if (!status.ok() && threads->size() == 1) return status;
     }
     if (roster_.expects_duplicates() && bank_.leaves.size() != before) {
@@ -177,7 +189,7 @@ absl::Status Core::AddLateRings(pid_t tid) {
     status = AddRingsOf(tid, bytes);
     if (status.ok()) return status;
     DropRingsOf(tid);
-    if (!absl::IsResourceExhausted(status)) return status;
+    if (!IsOutOfMemory(status)) return status;
   }
   return status;
 }
@@ -210,18 +222,19 @@ absl::Status Core::AttachOne(pid_t tid, bool carriers) {
   return status;
 }
 
-absl::Status Core::ExplainDescriptors(const absl::Status& status, size_t threads) const {
+absl::Status Core::ExplainDescriptors(const absl::Status& status, size_t threads, size_t cpus) const {
   if (sys::ErrnoOf(status) != EMFILE) return status;
+  const size_t tracking = plan_.needs_tracking() ? 1 : 0;
   size_t each = plan_.options().switches ? 1 : 0;
   for (const PlannedEvent& event : plan_.events()) each += 1 + event.followers.size();
-  each = each * banks() + (plan_.needs_tracking() ? 1 : 0);
-  const size_t cpus = plan_.per_cpu_rings() ? bank_.rings.size() : 1;
+  each = each * banks() + tracking;
+  const size_t rings = (plan_.rings_by_cpu() ? cpus : threads) * (banks() + tracking);
   rlimit limit{};
   sys::kernel().getrlimit(RLIMIT_NOFILE, &limit);
-  return absl::Status(
-      status.code(),
-      absl::StrFormat("%s %d threads on %d CPUs with %d events each take %d descriptors; the limit is %d (ulimit -n).",
-                      std::string(status.message()), threads, cpus, each, threads * cpus * each, limit.rlim_cur));
+  return absl::Status(status.code(), absl::StrFormat("%s %d threads on %d CPUs with %d events each, and %d rings, take "
+                                                     "%d descriptors; the limit is %d (ulimit -n).",
+                                                     std::string(status.message()), threads, cpus, each, rings,
+                                                     threads * cpus * each + rings, limit.rlim_cur));
 }
 
 absl::Status Core::OpenPoll() {

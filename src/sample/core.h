@@ -91,7 +91,7 @@ class Core {
   absl::Status AddLateRings(pid_t tid);
   absl::Status AddRingsOf(pid_t tid, size_t bytes);
   void DropRingsOf(pid_t tid);
-  absl::Status ExplainDescriptors(const absl::Status& status, size_t threads) const;
+  absl::Status ExplainDescriptors(const absl::Status& status, size_t threads, size_t cpus) const;
   absl::Status OpenPoll();
   absl::Status Poll(const RingSlot& slot);
   // Makes ids, writers and the merge those of the bank's rings and leaves.

@@ -79,6 +79,7 @@ class Plan {
   bool needs_tracking() const { return options_.side_band || many_threads(); }
   // Bytes of a ring of the side band, beside rings for samples of `ring_bytes`; 0 if there is none.
   size_t SideBandBytes(size_t ring_bytes) const;
+  bool rings_by_cpu() const { return per_cpu_rings() || whole_cpus(); }
   bool whole_cpus() const { return target_.kind == Target::Kind::kCpu || target_.kind == Target::Kind::kSystem; }
 
   // Which part of the event counts on `cpu` (-1: any), as an index; parts without CPUs of their own count everywhere.

@@ -9,6 +9,7 @@
 #include "tests/sample/support.h"
 #include "tests/support/as_user.h"
 #include "tests/support/fake_kernel.h"
+#include "tests/support/skip.h"
 
 namespace perfkit {
 namespace {
@@ -194,6 +195,34 @@ TEST_CASE("without descriptors the message says how many are needed", "[sampler_
   fake.FailNth(calls - before, EMFILE, testing::Call::kPerfEventOpen);
   const auto again = Sampler::Open(FaultOptions(), Target::AllThreads());
   CHECK(Has(std::string(again.status().message()), "the limit is 123"));
+}
+
+TEST_CASE("without a descriptor for a ring or an event, rings do not shrink, and the remedy is more descriptors",
+          "[sampler_open]") {
+  const auto rings = GENERATE(SamplerOptions::Rings::kPerCpu, SamplerOptions::Rings::kPerThread);
+  const bool whole_machine = GENERATE(false, true);
+  CAPTURE(rings, whole_machine);
+  SamplerOptions options = FaultOptions(128 << 10);
+  options.rings = rings;
+  const Target target = whole_machine ? Target::System() : Target::AllThreads();
+  testing::FakeKernel fake;
+  const absl::Status permitted = Sampler::Open(options, target).status();
+  if (whole_machine && absl::IsPermissionDenied(permitted)) SKIP_TEST("this user may not watch CPUs");
+  REQUIRE(permitted.ok());
+  for (const auto& [error, remedy] : {std::pair(EMFILE, "ulimit -n"), std::pair(ENFILE, "fs.file-max")}) {
+    for (uint64_t n = 1; n < 10'000; ++n) {
+      CAPTURE(error, n);
+      fake.FailNth(n, error, testing::Call::kPerfEventOpen);
+      const auto sampler = Sampler::Open(options, target);
+      if (fake.struck() == testing::Call::kAny) break;  // Open needs fewer
+      if (sampler.ok()) {                               // it did without
+        CHECK_FALSE(Has(std::string(sampler->shrunk().message()), "descriptor"));
+      } else {
+        CHECK(absl::IsResourceExhausted(sampler.status()));
+        CHECK(Has(std::string(sampler.status().message()), remedy));
+      }
+    }
+  }
 }
 
 TEST_CASE("a kernel that counts no losses gives lower bounds", "[sampler_open]") {
