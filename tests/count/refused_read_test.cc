@@ -4,6 +4,7 @@
 
 #include <array>
 #include <catch2/catch.hpp>
+#include <thread>
 
 #include "src/sys/perf_abi.h"
 #include "tests/count/sets.h"
@@ -90,6 +91,20 @@ TEST_CASE("usage: faults are the minor and the major ones, switches both kinds",
   set.Read(end);
   const std::array<uint64_t, 4> expected = {13, 10, 3, 7};
   for (size_t i = 0; i < set.size(); ++i) CHECK(set.Difference(begin, end, i).value == expected[i]);
+}
+
+TEST_CASE("usage: a thread's clock is its own, whatever others do", "[refused_read]") {
+  const CounterSet set = MustOpen(std::array{EventSpec(event::kTaskClock)}, Only(ReadPath::kUsage));
+  Snapshot begin, end;
+  const uint64_t before_ns = testing::NowNs(CLOCK_THREAD_CPUTIME_ID);
+  set.Read(begin);
+  std::thread([] {
+    const uint64_t until_ns = testing::NowNs(CLOCK_THREAD_CPUTIME_ID) + 20'000'000;
+    while (testing::NowNs(CLOCK_THREAD_CPUTIME_ID) < until_ns) {
+    }
+  }).join();
+  set.Read(end);
+  CHECK(set.Difference(begin, end, 0).value <= testing::NowNs(CLOCK_THREAD_CPUTIME_ID) - before_ns);
 }
 
 // What was asked of the kernel for software events, as bits: with the kernel's part, without.

@@ -65,6 +65,11 @@ TEST_CASE("scope totals: a hole makes the sum no number, for that event alone") 
   total.Add(reader, At(2), holed);
   CHECK(!total.count(reader, 0).validity.counted());
   CHECK(total.count(reader, 1).value == 80);
+  ScopeTotals merged;
+  merged.Add(reader, At(1), At(2));
+  merged.Merge(total);
+  CHECK(!merged.count(reader, 0).validity.counted());
+  CHECK(merged.count(reader, 1).value == 90);
 }
 
 TEST_CASE("scope totals: flags of any scope are flags of the sum") {

@@ -52,10 +52,17 @@ TEST_CASE("two of one set are kept, and the older one goes for a third", "[rule_
   // Which keys share a set is the cache's affair: of many each finds itself right behind its Put, and so does the one
   // before, whatever set it is in.
   const auto cache = std::make_unique<RuleCache>();
+  std::unordered_map<uint64_t, uint64_t> last_of_set;
   size_t third = 0;
   for (uint64_t i = 2; i < 20000; ++i) {
     const auto key = [](uint64_t number) { return RuleCache::KeyOf(0x401000 + number * 5, 1); };
     cache->Put(key(i), RuleOf(i));
+    RuleCache::Slot slot = 0;
+    REQUIRE(cache->Find(key(i), slot) != nullptr);
+    if (const auto last = last_of_set.find(slot / 2); last != last_of_set.end()) {
+      REQUIRE(cache->Find(key(last->second)) != nullptr);
+    }
+    last_of_set[slot / 2] = i;
     for (const uint64_t known : {i, i - 1}) {
       if (known < 2) continue;
       const Rule* const rule = cache->Find(key(known));

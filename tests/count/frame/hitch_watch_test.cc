@@ -59,6 +59,9 @@ TEST_CASE("switches: pairs become preemptions and waits with their times") {
   CHECK(tally.waited_ns == 7000);
   CHECK(tally.migrations == 1);
   CHECK(!tally.at_least);
+  const SwitchTally later = TallySwitches(ring.view(), from + kDetailRecordBytes);
+  CHECK(later.preemptions == 1);
+  CHECK(later.at_least);  // nobody knows how long the thread was away before its first switch in
 }
 
 TEST_CASE("switches: what was overwritten is told, for every start of the 64-bit stream") {

@@ -29,6 +29,9 @@ TEST_CASE("slots: totals add what was published last") {
   REQUIRE(table.Total(sums, &missing));
   CHECK(sums == Words{15, 26, 37, 48});
   CHECK(missing == 0);
+  table.Publish(a, Words{5, 6, 7, 8}, 0b100);
+  REQUIRE(table.Total(sums, &missing));
+  CHECK(missing == 0b100);  // whichever of them lacks it
   CHECK(table.claimed() == 2);
 }
 
@@ -123,6 +126,32 @@ TEST_CASE("slots: no total is torn by publications in the middle of it") {
     REQUIRE(sums[0] >= before);
     before = sums[0];
   }
+}
+
+// The reader of the table below is a handler that interrupts its writer.
+std::atomic<uint64_t> storm_torn{0};
+
+void ReadTotal() {
+  std::array<uint64_t, SlotTable::kMaxWords> sums;
+  uint32_t missing;
+  bool whole = storm_table->Total(sums, &missing);
+  for (const uint64_t sum : sums) whole = whole && sum == sums[0];
+  if (!whole) storm_torn.fetch_add(1);
+}
+
+TEST_CASE("slots: a total in the middle of a publication is the one before it") {
+  if (testing::kHandlersUnseen) SKIP_TEST("ThreadSanitizer does not see handlers");
+  SlotTable table(SlotTable::kMaxWords, 1);
+  REQUIRE(table.Claim() == 0);
+  storm_table = &table;
+  storm_torn = 0;
+  const testing::SignalStorm storm(ReadTotal);
+  std::array<uint64_t, SlotTable::kMaxWords> words;
+  for (uint64_t value = 1; storm.handled() < 500; ++value) {
+    words.fill(value);
+    table.Publish(0, words, 0);
+  }
+  CHECK(storm_torn == 0);
 }
 
 TEST_CASE("slots: more words than there is room for are cut, not written past") {

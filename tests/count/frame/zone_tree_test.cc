@@ -314,6 +314,22 @@ TEST_CASE("zone tree: an abandoned zone has no number of its own") {
   CHECK(tree.depth() == 0);
 }
 
+TEST_CASE("zone tree: an abandoned zone lacks what the zones below it lack") {
+  ZoneTree tree({.events = 2});
+  const Snapshot at{};
+  BeginFrame(tree, at);
+  *tree.Enter({"strays"}) = at;
+  const uint64_t strays = tree.top_entry();
+  *tree.Enter({"child"}) = at;
+  tree.scratch() = at;
+  tree.scratch().missing = 0b10;
+  tree.Leave();
+  tree.Abandon(strays);
+  EndFrame(tree, at, 0);
+  CHECK(tree.last(1).missing == 0b10);
+  CHECK(tree.total(1).missing == 0b10);
+}
+
 TEST_CASE("zone tree: a hole is told in the record and kept out of the histogram") {
   ZoneTree tree({.events = 2, .never = 0b10});
   Snapshot at{};
