@@ -1,0 +1,113 @@
+# Mutants of src/count/frame, and of the tick rate that turns its ticks into nanoseconds: see run.cmake.
+mutant(hitch_blames_earlier_frames FILE src/count/frame/frame_core.cc TEST count_test CASES "hitches:*"
+       FROM [[    ExplainHitch();
+  watch_.BeginFrame();]]
+       TO [[    ExplainHitch(), watch_.BeginFrame();]]
+       SAYS "A hitch is blamed on the switches and faults of all frames since the last hitch.")
+mutant(worker_frames_never_roll FILE src/count/frame/frame_core.cc TEST count_test CASES "frames:*"
+       FROM [[  if (!thread.open() || thread.frame != frame) {
+    const std::lock_guard<std::mutex> lock(thread.mutex);
+    if (!thread.own_frames) thread.Roll(ns_per_tick_q32_);]]
+       TO [[  if (!thread.open() || thread.frame != frame) {
+    const std::lock_guard<std::mutex> lock(thread.mutex);]]
+       SAYS "All work of a worker is one frame: its median is the sum of all frames.")
+mutant(torn_slot_reads FILE src/count/frame/slot_table.cc TEST count_test CASES "slots:*"
+       FROM [[if (Atomic(at[0]).load(std::memory_order_relaxed) == version) return true;]] TO [[return true;]]
+       SAYS "A total contains half of one publication and half of the next.")
+mutant(slots_never_released FILE src/count/frame/frame_core_cold.cc TEST count_test CASES "frames:*"
+       FROM [[  thread.slot.Release();
+  retired_dropped_]]
+       TO [[  retired_dropped_]]
+       SAYS "After max_threads threads, one after the other, each new thread is refused.")
+mutant(missing_at_the_begin FILE src/count/frame/zone_tree.cc TEST count_test CASES "zone tree:*"
+       FROM [[sums.missing |= MissingBetween(begin, end);]] TO [[sums.missing |= MissingBetween(end, end);]]
+       SAYS "A zone whose first reading failed reports a number.")
+mutant(usual_zone_taken_for_rare FILE src/count/frame/hitch_watch.cc TEST count_test CASES "worst zone:*"
+       FROM [[2 * tree.frames(node) < tree.frames(ZoneTree::kRoot)]] TO [[tree.frames(node) < tree.frames(ZoneTree::kRoot)]]
+       SAYS "A zone that most frames have is blamed with all of its time instead of its excess.")
+mutant(ran_itself_counts_time_away FILE src/count/frame/hitch_watch.cc TEST count_test CASES "cause:*"
+       FROM [[text.AddMs(hitch->wall_ns - away_ns);]] TO [[text.AddMs(hitch->wall_ns);]]
+       SAYS "The sentence says that a frame ran while it was preempted.")
+mutant(overwritten_record_believed FILE src/count/frame/detail_ring.cc TEST count_test CASES "rings:*"
+       FROM [[  if (ring.Head() - position > ring.data.size()) return std::nullopt;  // the kernel came round meanwhile
+]]
+       TO [[]]
+       SAYS "A fault of a later frame is reported as one of this frame.")
+mutant(calibrated_over_no_time FILE src/count/tick_rate.cc TEST count_test CASES "tick rate:*"
+       FROM [[constexpr uint64_t kApartNs = 10 * kMillisecondNs;]] TO [[constexpr uint64_t kApartNs = 0 * kMillisecondNs;]]
+       SAYS "Wall times are wrong by several per cent if the kernel does not tell the rate of ticks.")
+mutant(dropped_zone_pops_the_abandoned FILE src/count/frame/zone_tree.cc TEST count_test CASES "zone tree:*,frames: a zone*"
+       FROM [[for (; skipped_ == 0 && open_[depth_].abandoned;]] TO [[for (; open_[depth_].abandoned;]]
+       SURVIVES "nothing is counted in between: as long as a dropped zone is open, each zone that is entered is dropped"
+       SAYS "A zone left elsewhere is removed from below an open zone that was dropped for its depth.")
+mutant(missing_at_the_last_mark FILE src/count/frame/zone_tree.cc TEST count_test CASES "zone tree:*"
+       FROM [[record.missing = shape_.never | MissingBetween(begin, at);]] TO [[record.missing = shape_.never | MissingBetween(begin, begin);]]
+       SAYS "A frame whose last reading failed reports a number.")
+mutant(missing_not_published FILE src/count/frame/slot_table.cc TEST count_test CASES "slots:*"
+       FROM [[    *missing |= static_cast<uint32_t>(copy[0]);]] TO [[    *missing = static_cast<uint32_t>(copy[0]);]]
+       SAYS "A total over threads is reported as whole although a thread's event could not be counted.")
+mutant(missing_is_forgotten FILE src/count/frame/slot_table.cc TEST count_test CASES "slots:*"
+       FROM [[.load(std::memory_order_relaxed) | missing;]] TO [[.load(std::memory_order_relaxed) * 0 | missing;]]
+       SAYS "A sum that lacked a part is reported as whole after the next publication.")
+mutant(copy_in_use_is_overwritten FILE src/count/frame/slot_table.cc TEST count_test CASES "slots:*"
+       FROM [[(~version & 1)]] TO [[(version & 1)]]
+       SAYS "Readers see half-written sums.")
+mutant(slot_version_stored_first FILE src/count/frame/slot_table.cc TEST count_test CASES "slots:*"
+       FROM [[  Atomic(next[0]).store(sticky, std::memory_order_release);
+]]
+       TO [[  Atomic(at[0]).store(version + 1, std::memory_order_release);
+  Atomic(next[0]).store(sticky, std::memory_order_release);
+]]
+       SAYS "A slot's new version is visible before its words: a total is torn.")
+mutant(claimed_twice FILE src/count/frame/slot_table.cc TEST count_test CASES "slots:*"
+       FROM [[if (!taken_[slot].compare_exchange_strong(expected, true, std::memory_order_acquire)) continue;]]
+       TO [[if (taken_[slot].load(std::memory_order_acquire) != expected) continue;
+    taken_[slot].store(!expected, std::memory_order_release);]]
+       SURVIVES "not killed yet: two threads must claim at the same instant"
+       SAYS "Two threads get one slot, and one overwrites the other's sums.")
+mutant(published_count_starts_again FILE src/count/frame/slot_writer.h TEST count_test CASES "thread slots:*"
+       FROM [[offset_[w] = published[w] - words_[w];]] TO [[offset_[w] = 0 - words_[w];]]
+       SAYS "A total goes back when counting is switched off and on.")
+mutant(rate_of_a_switch FILE src/count/frame/detail_ring.cc TEST count_test CASES "switches:*"
+       FROM [[++(preempted ? tally->preemptions : tally->waits);]] TO [[++(preempted ? tally->waits : tally->preemptions);]]
+       SAYS "A frame that slept is reported as preempted.")
+mutant(cut_not_told FILE src/count/frame/detail_ring.cc TEST count_test CASES "switches:*"
+       FROM [[  tally.at_least = stretch.cut;
+  SwitchPairs]]
+       TO [[  SwitchPairs]]
+       SAYS "Overwritten switches are left out without a word.")
+mutant(fault_count_is_what_is_left FILE src/count/frame/detail_ring.cc TEST count_test CASES "faults:*"
+       FROM [[(stretch.cut ? from : stretch.begin)]] TO [[stretch.begin]]
+       SAYS "A frame with more faults than the ring holds reports as many as the ring holds.")
+mutant(first_cpu_is_a_migration FILE src/count/frame/detail_ring.cc TEST count_test CASES "switches:*"
+       FROM [[if (cpu_ && *cpu_ != record.cpu)]] TO [[if (!cpu_ || *cpu_ != record.cpu)]]
+       SAYS "Each hitch with a switch reports a migration too many.")
+mutant(unmatched_switch_in FILE src/count/frame/detail_ring.cc TEST count_test CASES "switches:*,rings:*"
+       FROM [[    if (!pending_) {
+      tally->at_least = true;
+      return;]]
+       TO [[    if (!pending_) {
+      return;]]
+       SAYS "A time away whose begin was overwritten is left out without a word.")
+mutant(away_without_clock FILE src/count/frame/hitch_watch.cc TEST count_test CASES "hitches: without a log*"
+       FROM [[event.has_value() && (record.missing >> *event & 1) == 0;]] TO [[event.has_value();]]
+       SAYS "An event without a number is told as 0: the frame seems to have been away all the time.")
+mutant(child_frames_of_last_time FILE src/count/frame/hitch_watch.cc TEST count_test CASES "worst zone:*"
+       FROM [[if (tree.last(node).number != frame || tree.frames(node) == 0) return 0;]] TO [[if (tree.last(node).number > frame || tree.frames(node) == 0) return 0;]]
+       SAYS "A zone that the frame did not have is blamed for it.")
+mutant(milliseconds_in_tenths FILE src/count/frame/hitch_watch.cc TEST count_test CASES "cause:*"
+       FROM [[(ns + 5'000) / 10'000;]] TO [[(ns + 5'000) / 100'000;]]
+       SAYS "Times in a hitch's sentence are a tenth of what they were.")
+mutant(ticks_are_nanoseconds FILE src/count/frame/zone_tree.cc TEST count_test CASES "frames: clocks of a frame*"
+       FROM [[return static_cast<uint64_t>(Wide{ticks} * ns_per_tick_q32 >> 32);]]
+       TO [[return static_cast<uint64_t>(Wide{ticks} * ns_per_tick_q32 >> 31);]]
+       SAYS "All wall times of frames and zones are twice too long.")
+mutant(mark_forgets_open_zones FILE src/count/frame/zone_tree.cc TEST count_test CASES "zone tree:*"
+       FROM [[if (depth_ != 0) SplitOpen(at);]] TO [[if (depth_ > 1) SplitOpen(at);]]
+       SAYS "A zone that is open across a mark has all of its time in the second frame.")
+mutant(raised_without_children_missing FILE src/count/frame/zone_tree.cc TEST count_test CASES "zone tree:*"
+       FROM [[sums.missing |= children.missing;]] TO [[sums.missing |= 0;]]
+       SAYS "A zone left elsewhere is reported as whole although a zone below it lacks an event.")
+mutant(times_of_merged_sums_swapped FILE src/count/frame/zone_tree.cc TEST count_test CASES "zone merge:*,zone tree:*,frames:*"
+       FROM [[times[i].running_ns += other.times[i].running_ns;]] TO [[times[i].running_ns += other.times[i].enabled_ns;]]
+       SAYS "Multiplexed counts of several threads are reported as if the events had run all the time.")
