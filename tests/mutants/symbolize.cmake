@@ -1,0 +1,24 @@
+# Mutants of src/symbolize: see run.cmake.
+mutant(weak_name_wins FILE src/symbolize/symbol_table.cc TEST symbolize_test
+       FROM [[return a.binding > b.binding;]] TO [[return a.binding < b.binding;]]
+       SAYS "Functions have other names than in perf: local aliases instead of global ones.")
+mutant(alias_is_cut FILE src/symbolize/symbol_table.cc TEST symbolize_test
+       FROM [[std::max(entries_[kept - 1].end, entry.end);]] TO [[std::min(entries_[kept - 1].end, entry.end);]]
+       SAYS "The end of a function has no name if an alias of it is shorter.")
+mutant(label_is_a_function FILE src/symbolize/symbol_table.cc TEST symbolize_test
+       FROM [[      if (entry.begin < covered_to) continue;
+]]
+       TO [[]]
+       SAYS "A label inside a function takes the rest of it.")
+mutant(open_end_beyond_the_section FILE src/symbolize/symbol_table.cc TEST symbolize_test
+       FROM [[entry.end = bound == bounds_.end() ? next : std::min(next, *bound);]] TO [[entry.end = next;]]
+       SAYS "Assembler code has the rest of its file as its own.")
+mutant(names_overflow FILE src/symbolize/symbol_table.cc TEST symbolize_test
+       FROM [[if (name.size() > most_name_bytes_ - names_.size()) return false;]] TO [[if (name.size() > most_name_bytes_) return false;]]
+       SAYS "A hostile file fills the memory with names.")
+mutant(data_is_code FILE src/symbolize/elf_functions.cc TEST symbolize_test
+       FROM [[section && (section->flags & SHF_EXECINSTR) != 0;]] TO [[section && (section->flags & SHF_ALLOC) != 0;]]
+       SAYS "Labels of data are names of code.")
+mutant(marks_are_functions FILE src/symbolize/elf_functions.cc TEST symbolize_test
+       FROM [[&& symbol.name.front() != '.' && symbol.name.front() != '$';]] TO [[&& symbol.name.front() != '.';]]
+       SAYS "On arm64 functions are named '$x'.")
