@@ -28,14 +28,16 @@ struct StackBooks {
 
 // The books of one event, over all threads and CPUs. What a kernel filter drops is in none of them.
 struct EventBooks {
-  uint64_t counted = 0;     // the kernel's own count: events, or nanoseconds of a clock
-  uint64_t delivered = 0;   // samples that a visitor was given
-  uint64_t duplicates = 0;  // dropped here: the kernel had two events for a thread that was born while being attached
-  uint64_t lost = 0;        // the kernel had no room
-  uint64_t paused = 0;      // between Pause and Resume
-  uint64_t malformed = 0;   // samples that were not of the layout
-  uint64_t foreign = 0;     // of those delivered: SamplerRecord::foreign
-  uint64_t throttled = 0;   // times that the kernel stopped the event because it came too often
+  uint64_t counted = 0;    // the kernel's own count: events, or nanoseconds of a clock
+  uint64_t delivered = 0;  // samples that a visitor was given
+  // Dropped here: the kernel had two events for a thread that was born while being attached, or while events that it
+  // had inherited were replaced (SetRate).
+  uint64_t duplicates = 0;
+  uint64_t lost = 0;       // the kernel had no room
+  uint64_t paused = 0;     // between Pause and Resume
+  uint64_t malformed = 0;  // samples that were not of the layout
+  uint64_t foreign = 0;    // of those delivered: SamplerRecord::foreign
+  uint64_t throttled = 0;  // times that the kernel stopped the event because it came too often
   // What the samples delivered stand for: each its period, in events, or in nanoseconds of a clock. 0 of events at a
   // Frequency, other than clocks: their samples say it themselves (Sample::period).
   uint64_t represented = 0;

@@ -73,6 +73,7 @@ class Core {
   struct Retired {
     uint64_t id = 0;
     Writer writer;
+    uint64_t until_ns = 0;  // it wrote nothing later
   };
 
   absl::Status OpenAll();
@@ -154,7 +155,9 @@ class Core {
   std::optional<uint64_t> TimeOf(const RawRecord& raw) const;
   Roster& RosterOf(const Writer& writer);
   bool Counts(const RawRecord& raw, const Writer& writer);
-  bool CountsOnce(const RawRecord& sample, const Writer& writer, RingSlot& slot, uint64_t time_ns);
+  // What a sample that counts stands for.
+  uint64_t WeightOf(const Writer& writer, uint64_t time_ns, bool foreign) const;
+  bool CountsOnce(const RawRecord& sample, const Writer& writer, RingSlot& slot, uint64_t time_ns, bool foreign);
   void DropHungUp();
   void DropHungUp(int fd);
 
@@ -183,7 +186,8 @@ class Core {
   absl::Status ChangeRates(const Effort& effort);
   absl::Status OpenAnew(const Effort& effort);
   absl::Status ReplaceEvents();
-  void TakeOver(const Effort& effort);
+  void TakeOver(const Effort& effort, uint64_t since_ns);
+  void InheritWeights(uint64_t since_ns);
 
   void LetGo();
 
@@ -210,7 +214,8 @@ class Core {
   Books books_;
   std::vector<Leaf> fresh_;  // opened anew, to take over
   Roster fresh_roster_;
-  std::vector<Retired> retired_;  // what was taken over from last
+  std::vector<Retired> retired_;  // what was taken over from; oldest first; rings may hold records of theirs
+  uint64_t drained_ns_ = 0;       // rings hold no older records
   Roster retired_roster_;
   Overlap overlap_;
   uint32_t wanted_stack_ = 0;  // bytes of a dump, when that is to change

@@ -23,6 +23,9 @@ absl::Status Core::Start() {
   running_ = true;
   if (taker_ != nullptr) (void)taker_->Maintain();  // what it does not know ends walks, which say so
   const uint64_t begun = Now(plan_.options().clock_id);
+  ForEachSlot([&](RingSlot& slot) {  // what comes now is later, whatever another's clock says of it
+    if (!slot.ring.reader().has_records()) slot.last_time_ns = std::max(slot.last_time_ns, begun);
+  });
   for (Bank* const bank : {&side_, &bank_}) {
     const absl::Status status = bank->SwitchAll(true, plan_.target().inherit);
     if (status.ok()) continue;
@@ -107,7 +110,7 @@ bool Core::HasRecords() {
 // While all events are switched off.
 absl::Status Core::OpenAtNewRates() {
   if (absl::Status status = OpenAnew(effort_); !status.ok()) return status;
-  TakeOver(effort_);
+  TakeOver(effort_, Now(plan_.options().clock_id));
   return absl::OkStatus();
 }
 

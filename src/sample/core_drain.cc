@@ -42,9 +42,10 @@ size_t Core::Drain(Visit visit, size_t max_records) {
   if (plan_.options().mode != RingMode::kStream) {
     DrainOverwritten(visit);
   } else {
-    const uint64_t horizon = writing ? Horizon() : UINT64_MAX;
+    const uint64_t now = Now(plan_.options().clock_id), horizon = writing ? Horizon() : UINT64_MAX;
     const bool all = DrainUntil(horizon, visit, max_records - given_);
     if (!all) return EndDrain(begun);  // what is to be done when the rings are empty is left for later
+    drained_ns_ = std::min(now, horizon);
     ForgetWeights(horizon);
   }
   if (taker_ != nullptr) GiveBackStackRings();
@@ -115,6 +116,7 @@ uint64_t Core::DrainMany(uint64_t horizon_ns, Visit visit, size_t max_records) {
 
 void Core::ForgetWeights(uint64_t drained_ns) {
   for (Writer& writer : writers_) writer.weight.Forget(drained_ns);
+  for (Retired& old : retired_) old.writer.weight.Forget(drained_ns);
 }
 
 // The snapshot, and what is still there when all is stopped. The side band comes first, but only as far as the records
@@ -170,17 +172,28 @@ bool Core::Counts(const RawRecord& raw, const Writer& writer) {
 // Linux prepares a software event's sample once for all who sample it on that thread, id and all (do_perf_sw_event, 6.2
 // to 6.18 at least): of two of a kind both come under the id of the one that was served first. So where both come, at
 // one and the same time, one of them counts, whichever it is.
-bool Core::CountsOnce(const RawRecord& sample, const Writer& writer, RingSlot& slot, uint64_t time_ns) {
+bool Core::CountsOnce(const RawRecord& sample, const Writer& writer, RingSlot& slot, uint64_t time_ns, bool foreign) {
   const bool both = overlap_.Has(time_ns);
   if (!both && !RosterOf(writer).expects_duplicates()) return true;
   slot.last.resize(plan_.events().size());
   RingSlot::Last& last = slot.last[writer.event];
   const uint32_t tid = TidOf(sample, plan_.layout());
   const bool twin = last.time_ns == time_ns && last.tid == tid;
-  const bool in_time = !both || (time_ns < overlap_.at_ns) == writer.retired;
+  // Of a foreign id it is not known whether the old event or the new one wrote it.
+  const bool in_time = !both || foreign || (time_ns < overlap_.at_ns) == writer.retired;
   const bool counts = twin ? !last.given : in_time && Counts(sample, writer);
   last = {time_ns, tid, counts || (twin && last.given)};
   return counts;
+}
+
+// While two sets were on, a sample may have the other one's id (CountsOnce). The new set knows what the old one's
+// samples weighed (InheritWeights); of a foreign id it may be of either.
+uint64_t Core::WeightOf(const Writer& writer, uint64_t time_ns, bool foreign) const {
+  if (!overlap_.Has(time_ns)) return writer.weight.At(time_ns);
+  const auto current = std::ranges::find_if(
+      writers_, [&](const Writer& other) { return !other.retired && other.event == writer.event; });
+  const SampleWeight& weight = current != writers_.end() ? current->weight : writer.weight;
+  return foreign ? std::min(weight.At(overlap_.from_ns), weight.At(overlap_.to_ns)) : weight.At(time_ns);
 }
 
 // Another sampler of the same software event on this thread may have been served first: then what is in our ring has
@@ -231,11 +244,13 @@ void Core::DeliverSample(const RawRecord& raw, RingSlot& slot, uint64_t time_ns,
     last_ips_[SignalNumber::Of(writer.event, writer.tid)] =
         detail::Load<uint64_t>(raw.body().data() + plan_.layout().early_offset(Field::kIp));
   }
-  if (!CountsOnce(raw, writer, slot, time_ns)) {
+  if (!CountsOnce(raw, writer, slot, time_ns, foreign)) {
     ++books_.event(writer.event).duplicates;
     return;
   }
-  books_.Delivered(writer.event, writer.weight.At(foreign ? slot.previous_time_ns : time_ns));
+  // Another's clock may say anything. A time between two of ours is taken for one of ours.
+  const bool dated = !foreign || time_ns >= slot.previous_time_ns;
+  books_.Delivered(writer.event, WeightOf(writer, dated ? time_ns : slot.previous_time_ns, foreign));
   books_.event(writer.event).foreign += foreign ? 1 : 0;
   ++given_;
   SamplerRecord record = ToPublic(raw, writer.event);

@@ -5,6 +5,7 @@
 // old ones are switched off, the rings emptied of what they wrote, their counts put into the books, and the new ones
 // switched on. The side band has events of its own, and goes on meanwhile. Where the effort stays as it is, the new
 // ones are switched on first: for that moment threads have two of a kind, and time says which of them counts.
+#include <algorithm>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -97,7 +98,7 @@ absl::Status Core::Change(const Effort& effort, SamplerDecision& decision, Visit
   AddKernelCost();
   absl::Status status;
   if (anew) {
-    TakeOver(effort);
+    TakeOver(effort, Now(plan_.options().clock_id));
   } else {
     status = ChangeRates(effort);
   }
@@ -137,7 +138,7 @@ absl::Status Core::OpenAnew(const Effort& effort) {
   return status;
 }
 
-// Drain has just read what those that were replaced before have written.
+// Without a gap: what the old ones have written stays in the rings.
 absl::Status Core::ReplaceEvents() {
   if (absl::Status status = OpenAnew(effort_); !status.ok()) return status;
   overlap_.from_ns = Now(plan_.options().clock_id);
@@ -150,20 +151,22 @@ absl::Status Core::ReplaceEvents() {
   swap();
   overlap_.at_ns = Now(plan_.options().clock_id);
   (void)bank_.SwitchEvents(false, plan_.inherits());  // what cannot be switched off is closed
-  TakeOver(effort_);
+  TakeOver(effort_, overlap_.at_ns);
   overlap_.to_ns = Now(plan_.options().clock_id);
   return absl::OkStatus();
 }
 
 // A record that was being written when its event was switched off may still come: under an id that is known.
-void Core::TakeOver(const Effort& effort) {
+void Core::TakeOver(const Effort& effort, uint64_t since_ns) {
   const sys::NoFork whole;
-  retired_.clear();
+  const bool streams = plan_.options().mode == RingMode::kStream;
+  std::erase_if(retired_, [&](const Retired& old) { return !streams || old.until_ns < drained_ns_; });
+  const uint64_t now = Now(plan_.options().clock_id);
   for (Leaf& leaf : bank_.leaves) {
     if (leaf.event == Leaf::kCarrier) continue;
     CloseBooks(leaf);
     if (const uint32_t at = ids_.Find(leaf.id); at != IdTable::kNone) {
-      retired_.push_back({leaf.id, writers_[at]});
+      retired_.push_back({leaf.id, writers_[at], now});
       retired_.back().writer.retired = true;
     }
   }
@@ -173,6 +176,20 @@ void Core::TakeOver(const Effort& effort) {
   retired_roster_ = std::exchange(roster_, std::exchange(fresh_roster_, Roster()));
   effort_ = effort;
   Index();
+  InheritWeights(since_ns);
+}
+
+// Samples of foreign ids that are still in the rings do not say that the event that is gone now has written them.
+void Core::InheritWeights(uint64_t since_ns) {
+  for (Writer& writer : writers_) {
+    if (writer.retired || writer.event == Leaf::kCarrier) continue;
+    const auto before = std::find_if(retired_.rbegin(), retired_.rend(),
+                                     [&](const Retired& old) { return old.writer.event == writer.event; });
+    if (before == retired_.rend()) continue;
+    const uint64_t now = writer.weight.now();
+    writer.weight = before->writer.weight;
+    writer.weight.Change(since_ns, now);
+  }
 }
 
 }  // namespace perfkit::sample

@@ -1,0 +1,384 @@
+// A random walk over the controls of samplers: start, stop, pause, rates, drains of any length and by visitors that
+// throw, foreign samplers, forks, threads that come. Between them pages are touched, each once, so that what a sampler
+// must say is known: page by page while the period is 1, by the books and the weights always.
+//
+// A walk is made from one number, its seed. One that fails is tried again with less and less, until nothing can be left
+// out, and told with its seed. PERFKIT_WALK_SEED walks that one alone; PERFKIT_WALK_SECONDS is how long the long test
+// walks.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "tests/sample/support.h"
+#include "tests/support/work.h"
+
+namespace perfkit::walk {
+namespace {
+
+// Another thread of this process, which does as it is told, and is waited for.
+class Companion {
+ public:
+  Companion() : thread_([this] { Run(); }) {}
+  ~Companion() {
+    Do(nullptr);
+    thread_.join();
+  }
+  void Do(const std::function<void()>& work) {
+    work_ = &work;
+    if (!work) work_ = nullptr;
+    state_ = kTold;
+    state_.notify_all();
+    state_.wait(kTold);
+  }
+
+ private:
+  enum : int { kIdle, kTold };
+
+  void Run() {
+    while (true) {
+      state_.wait(kIdle);
+      const std::function<void()>* const work = work_;
+      if (work != nullptr) (*work)();
+      state_ = kIdle;
+      state_.notify_all();
+      if (work == nullptr) return;
+    }
+  }
+
+  const std::function<void()>* work_ = nullptr;
+  std::atomic<int> state_{kIdle};
+  std::thread thread_;
+};
+
+enum class Step : uint8_t {
+  kTouch,
+  kTouchElsewhere,  // another thread
+  kTouchNew,        // a thread that is born for it
+  kStart,
+  kStop,
+  kPause,
+  kResume,
+  kRate,
+  kDrain,
+  kDrainSome,
+  kDrainThrow,
+  kForeign,  // opens another sampler of the same event, or closes it
+  kFork,
+  kBooks,
+  kSteps,
+};
+constexpr const char* kNames[] = {"touch",
+                                  "touch elsewhere",
+                                  "touch by a new thread",
+                                  "start",
+                                  "stop",
+                                  "pause",
+                                  "resume",
+                                  "rate",
+                                  "drain",
+                                  "drain some",
+                                  "throw",
+                                  "foreign",
+                                  "fork",
+                                  "check books"};
+
+struct Move {
+  Step step = Step::kTouch;
+  size_t number = 0;  // pages, a period, records
+};
+
+struct Walk {
+  bool all_threads = false;
+  bool side_band = false;
+  bool switches = false;
+  bool two_events = false;
+  size_t ring_bytes = 0;
+  SamplerOptions::Rings rings = SamplerOptions::Rings::kPerCpu;
+  std::vector<Move> moves;
+
+  std::string Describe() const {
+    std::string text =
+        absl::StrFormat("%s, rings of %d bytes%s%s%s%s:", all_threads ? "all threads" : "this thread", ring_bytes,
+                        rings == SamplerOptions::Rings::kPerCpu ? "" : ", one a thread", side_band ? ", side band" : "",
+                        switches ? ", switches" : "", two_events ? ", two events" : "");
+    for (const Move& move : moves) {
+      absl::StrAppendFormat(&text, " %s %d;", kNames[static_cast<size_t>(move.step)], move.number);
+    }
+    return text;
+  }
+};
+
+Walk MakeWalk(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto one_in = [&](unsigned n) { return random() % n == 0; };
+  Walk walk;
+  walk.all_threads = one_in(2);
+  walk.side_band = one_in(3);
+  walk.switches = one_in(4);
+  walk.two_events = one_in(4);
+  walk.ring_bytes = one_in(3) ? 4096 : 256 << 10;
+  if (one_in(4)) walk.rings = SamplerOptions::Rings::kPerThread;
+  for (size_t i = 5 + random() % 40; i > 0; --i) {
+    const auto step = static_cast<Step>(random() % static_cast<size_t>(Step::kSteps));
+    size_t number = 1 + random() % 60;
+    if (step == Step::kRate) number = one_in(2) ? 1 : 2 + random() % 20;
+    walk.moves.push_back({step, number});
+  }
+  return walk;
+}
+
+struct Thrown {};
+
+// One walk, and all that is known about it.
+class Walker {
+ public:
+  explicit Walker(const Walk& walk) : walk_(walk) {}
+
+  // What is wrong; empty if nothing is.
+  std::string Run() {
+    SamplerOptions options;
+    options.events = {{.event = "page-faults:u", .rate = Period{1}}};
+    if (walk_.two_events) options.events.push_back({.event = "minor-faults:u", .rate = Period{1}});
+    options.fields = kSampleAddr;
+    options.side_band = walk_.side_band;
+    options.switches = walk_.switches;
+    options.rings = walk_.rings;
+    options.ring_bytes = walk_.ring_bytes;
+    absl::StatusOr<Sampler> sampler =
+        Sampler::Open(options, walk_.all_threads ? Target::AllThreads() : Target::ThisThread());
+    if (!sampler.ok()) return std::string(sampler.status().message());
+    sampler_.emplace(*std::move(sampler));
+    for (const Move& move : walk_.moves) {
+      Make(move);
+      if (!wrong_.empty()) return wrong_;
+    }
+    Check(sampler_->Stop(), "Stop");
+    running_ = false;
+    if (paused_) Check(sampler_->Resume(), "Resume");
+    for (int i = 0; i < 2; ++i) Drain(SIZE_MAX, SIZE_MAX);
+    CheckBooks();
+    CheckPages();
+    return wrong_;
+  }
+
+ private:
+  // Pages that were touched in one go, by whom it must be known that they are sampled, or that they are not.
+  struct Batch {
+    size_t first = 0, pages = 0;
+    bool sampled = false;  // each of them, or lost
+    bool hidden = false;   // none of them
+  };
+
+  void Wrong(std::string what) {
+    if (wrong_.empty()) wrong_ = std::move(what);
+  }
+  void Check(const absl::Status& status, const char* what) {
+    if (!status.ok()) Wrong(absl::StrFormat("%s: %s", what, std::string(status.message())));
+  }
+
+  void Make(const Move& move) {
+    switch (move.step) {
+      case Step::kTouch: return Touch(move.number, true, [](const auto& touch) { touch(); });
+      case Step::kTouchElsewhere:
+        return Touch(move.number, walk_.all_threads, [this](const auto& touch) { companion_.Do(touch); });
+      case Step::kTouchNew:
+        return Touch(move.number, walk_.all_threads && walk_.rings == SamplerOptions::Rings::kPerCpu,
+                     [](const auto& touch) { std::thread(touch).join(); });
+      case Step::kStart: running_ = true; return Check(sampler_->Start(), "Start");
+      case Step::kStop: running_ = false; return Check(sampler_->Stop(), "Stop");
+      case Step::kPause: paused_ = true; return Check(sampler_->Pause(), "Pause");
+      case Step::kResume: paused_ = false; return Check(sampler_->Resume(), "Resume");
+      case Step::kRate: return SetRate(move.number);
+      case Step::kDrain: return Drain(SIZE_MAX, SIZE_MAX);
+      case Step::kDrainSome: return Drain(move.number, SIZE_MAX);
+      case Step::kDrainThrow: return Drain(SIZE_MAX, move.number);
+      case Step::kForeign: return Foreign();
+      case Step::kFork: return Fork();
+      case Step::kBooks: return CheckBooks();
+      case Step::kSteps: return;
+    }
+  }
+
+  template <class By>
+  void Touch(size_t pages, bool is_target, By&& by) {
+    if (next_ + pages > memory_.pages()) return;
+    Batch batch{next_, pages};
+    batch.sampled = is_target && running_ && !paused_ && exact_;
+    batch.hidden = !running_ || paused_ || (!is_target && !walk_.all_threads);
+    next_ += pages;
+    const std::function<void()> touch = [&] { memory_.Touch(batch.first, batch.pages); };
+    by(touch);
+    if (is_target && running_) counted_at_least_ += pages;
+    batches_.push_back(batch);
+  }
+
+  // Where threads inherit their events the new rate holds from some Drain on.
+  void SetRate(size_t period) {
+    exact_ = exact_ && period == 1;
+    most_ = std::max(most_, period);
+    Check(sampler_->SetRate(0, Period{period}), "SetRate");
+  }
+
+  void Drain(size_t most, size_t thrown_at) {
+    size_t given = 0;
+    const auto visit = [&](const SamplerRecord& record) {
+      ++given;
+      if (record.type == static_cast<uint32_t>(RecordType::kSample) && record.event == 0) {
+        const std::optional<Sample> sample = Sample::Parse(record, sampler_->layout());
+        if (!sample) return Wrong("a sample that cannot be parsed");
+        ++delivered_;
+        ++seen_[*sample->address() >> 12];
+      }
+#if !defined(PERFKIT_NO_EXCEPTIONS) && defined(__cpp_exceptions)
+      if (given == thrown_at) throw Thrown();
+#else
+      (void)thrown_at;
+#endif
+    };
+#if defined(__cpp_exceptions)
+    try {
+      (void)sampler_->Drain(visit, most);
+    } catch (const Thrown&) {
+    }
+#else
+    (void)sampler_->Drain(visit, most);
+#endif
+    if (given > most && !walk_.side_band) Wrong(absl::StrFormat("%d records where %d were allowed", given, most));
+  }
+
+  void Foreign() {
+    if (foreign_) return foreign_.reset();
+    absl::StatusOr<Sampler> foreign = Sampler::Open(testing::FaultOptions(64 << 10));
+    if (!foreign.ok() || !foreign->Start().ok()) return;
+    foreign_.emplace(*std::move(foreign));
+  }
+
+  void Fork() {
+    if (testing::kSanitized) return;  // there are other threads
+    const pid_t child = fork();
+    if (child == 0) {
+      memory_.Touch(next_, std::min<size_t>(10, memory_.pages() - next_));
+      const bool nothing = sampler_->Drain([](const SamplerRecord&) {}) == 0 && sampler_->stats().events.empty();
+      _exit(nothing ? 0 : 1);
+    }
+    int status = -1;
+    if (waitpid(child, &status, 0) != child || status != 0) Wrong("the child of a fork has samples");
+  }
+
+  // Delivered + lost = counted, and nothing stands for more than there was.
+  void CheckBooks() {
+    const SamplerStats stats = sampler_->stats();
+    const EventBooks& event = stats.events[0];
+    const std::string books = absl::StrFormat(
+        "counted %d, delivered %d, duplicates %d, lost %d, paused %d, malformed %d, represented %d, touched %d, given "
+        "%d",
+        event.counted, event.delivered, event.duplicates, event.lost, event.paused, event.malformed, event.represented,
+        counted_at_least_, delivered_);
+    if (event.counted_is_lower_bound || stats.lost_is_lower_bound) Wrong("a lower bound: " + books);
+    if (event.delivered != delivered_) Wrong("what was given is not what is delivered: " + books);
+    if (event.counted < counted_at_least_ + event.duplicates) Wrong("less than was touched: " + books);
+    if (event.represented > event.counted) Wrong("more is represented than was counted: " + books);
+    if (stats.events_stuck + stats.decisions_refused + stats.unattributed + stats.malformed_bytes > 0) {
+      Wrong(absl::StrFormat("stuck %d, refused %d, unattributed %d, malformed %d", stats.events_stuck,
+                            stats.decisions_refused, stats.unattributed, stats.malformed_bytes));
+    }
+    // What is still in the rings is counted, and in no other book yet.
+    if (event.accounted() > event.counted) Wrong("more in the books than was counted: " + books);
+  }
+
+  void CheckPages() {
+    const SamplerStats stats = sampler_->stats();
+    const EventBooks& event = stats.events[0];
+    if (most_ == 1 && event.accounted() != event.counted) {
+      Wrong(absl::StrFormat("the books do not close: %d of %d", event.accounted(), event.counted));
+    }
+    size_t missing = 0;
+    const uint64_t first_page = reinterpret_cast<uint64_t>(memory_.data()) >> 12;
+    for (const Batch& batch : batches_) {
+      for (size_t i = batch.first; i < batch.first + batch.pages; ++i) {
+        const auto found = seen_.find(first_page + i);
+        const int times = found == seen_.end() ? 0 : found->second;
+        if (times > 1) Wrong(absl::StrFormat("page %d comes %d times", i, times));
+        if (times > 0 && batch.hidden) Wrong(absl::StrFormat("page %d comes, but should not", i));
+        missing += batch.sampled && times == 0;
+      }
+    }
+    if (missing > event.lost) Wrong(absl::StrFormat("%d pages are missing, %d lost", missing, event.lost));
+  }
+
+  const Walk walk_;
+  testing::FreshPages memory_{4096};
+  Companion companion_;
+  std::optional<Sampler> sampler_, foreign_;
+  size_t next_ = 0;
+  bool running_ = false, paused_ = false;
+  bool exact_ = true;  // each event is sampled
+  size_t most_ = 1;    // the longest period there was
+  uint64_t counted_at_least_ = 0, delivered_ = 0;
+  std::vector<Batch> batches_;
+  std::map<uint64_t, int> seen_;
+  std::string wrong_;
+};
+
+std::string Run(const Walk& walk) { return Walker(walk).Run(); }
+
+// Leaves out what can be left out.
+Walk Shrink(Walk walk) {
+  for (size_t i = 0; i < walk.moves.size();) {
+    Walk less = walk;
+    less.moves.erase(less.moves.begin() + static_cast<ptrdiff_t>(i));
+    bool fails = false;
+    for (int times = 0; times < 5 && !fails; ++times) fails = !Run(less).empty();
+    if (fails) {
+      walk = less;
+    } else {
+      ++i;
+    }
+  }
+  return walk;
+}
+
+uint64_t EnvironmentNumber(const char* name, uint64_t otherwise) {
+  const char* const text = std::getenv(name);
+  return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+void WalkSamplersFor(uint64_t seconds) {
+  const uint64_t only = EnvironmentNumber("PERFKIT_WALK_SEED", 0);
+  const uint64_t end_ns = testing::NowNs() + seconds * 1'000'000'000;
+  uint64_t walks = 0;
+  for (uint64_t seed = only != 0 ? only : 1 + testing::NowNs() % 1'000'000'007; testing::NowNs() < end_ns; ++seed) {
+    const Walk walk = MakeWalk(seed);
+    if (const std::string wrong = Run(walk); !wrong.empty()) {
+      const Walk shrunk = Shrink(walk);
+      FAIL("seed " << seed << ": " << wrong << "\n"
+                   << walk.Describe() << "\nshrunk: " << shrunk.Describe() << "\n"
+                   << Run(shrunk));
+    }
+    ++walks;
+    if (only != 0) break;
+  }
+  std::printf("samplers: %lu walks\n", walks);
+  CHECK(walks > 0);
+}
+
+TEST_CASE("random controls of samplers in random order: the books close, each page comes once", "[sampler_walk]") {
+  WalkSamplersFor(2);
+}
+
+TEST_CASE("random controls of samplers, for long", "[.heavy]") {
+  WalkSamplersFor(EnvironmentNumber("PERFKIT_WALK_SECONDS", 60));
+}
+
+}  // namespace
+}  // namespace perfkit::walk
