@@ -54,6 +54,7 @@ Core::~Core() {
   const sys::NoFork whole;
   epoll_.Reset();
   fresh_.clear();
+  fresh_spare_.clear();
   for (Bank* const bank : {&spare_, &bank_, &side_}) {
     bank->leaves.clear();
     bank->rings.clear();
@@ -82,7 +83,7 @@ absl::Status Core::OpenAll() {
     if (absl::Status status = CheckFits(plan_, event); !status.ok()) return status;
   }
   if (absl::Status status = AttachThreads(); !status.ok()) return status;
-  Index();
+  Index(0);
   return OpenPoll();
 }
 
@@ -256,7 +257,9 @@ absl::Status Core::Poll(const RingSlot& slot) {
   return absl::ErrnoToStatus(errno, "cannot wait for a ring (epoll)");
 }
 
-void Core::Index() {
+// Of a sample of a foreign id it is not known which writer of its event wrote it: each knows what those before it
+// weighed.
+void Core::Index(uint64_t since_ns) {
   const IdTable ids_before = std::exchange(ids_, {});
   const std::vector<Writer> before = std::exchange(writers_, {});
   ForEachLeaf([&](const Leaf& leaf) {
@@ -265,7 +268,12 @@ void Core::Index() {
       writer = before[at];
     } else if (leaf.event != Leaf::kCarrier) {
       writer.rate = plan_.KernelRate(leaf.event, effort_);
-      writer.weight = SampleWeight(plan_.Represents(leaf.event, effort_));
+      writer.stackless = effort_.stack == 0;
+      const auto same = std::ranges::find_if(
+          before, [&](const Writer& other) { return other.event == leaf.event && !other.retired; });
+      const uint64_t weight = plan_.Represents(leaf.event, effort_);
+      writer.weight = same != before.end() ? same->weight : SampleWeight(weight);
+      writer.weight.Change(since_ns, weight);
     }
     ids_.Add(leaf.id, static_cast<uint32_t>(writers_.size()));
     writers_.push_back(std::move(writer));
@@ -304,7 +312,9 @@ void Core::LetGo() {
   bank_.LetGo();
   spare_.LetGo();
   side_.LetGo();
-  for (Leaf& leaf : fresh_) leaf.LetGo();
+  for (std::vector<Leaf>* const fresh : {&fresh_, &fresh_spare_}) {
+    for (Leaf& leaf : *fresh) leaf.LetGo();
+  }
   if (taker_ != nullptr) taker_->LetGo();
   epoll_.Reset();
 }

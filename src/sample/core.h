@@ -62,6 +62,7 @@ class Core {
     uint64_t rate = 0;    // in force: a period, or a frequency in Hz
     SampleWeight weight;  // what each of its samples represents
     bool retired = false;
+    bool stackless = false;  // its samples have no stack, which was given up
   };
   // When events were being replaced, both sets were on: the old ones' samples count before `at_ns`, the new ones'
   // since.
@@ -95,8 +96,8 @@ class Core {
   absl::Status ExplainDescriptors(const absl::Status& status, size_t threads, size_t cpus) const;
   absl::Status OpenPoll();
   absl::Status Poll(const RingSlot& slot);
-  // Makes ids, writers and the merge those of the bank's rings and leaves.
-  void Index();
+  // Makes ids, writers and the merge those of the bank's rings and leaves. What is new writes from `since_ns` on.
+  void Index(uint64_t since_ns);
 
   absl::Status CheckHere() const;
   // Brings all events to the rates of the plan. `on`: the bank's events are switched on.
@@ -104,6 +105,7 @@ class Core {
   absl::Status ApplyRate(Leaf& leaf, bool on);
   absl::Status OpenAtNewRates();
   bool HasRecords();
+  absl::Status PauseRings(bool pause) const;
   // What each sample of `leaf` represents.
   uint64_t WeightNow(const Leaf& leaf) const;
   void ForgetWeights(uint64_t drained_ns);
@@ -116,7 +118,8 @@ class Core {
   uint64_t DrainOne(Visit visit, size_t max_records);
   uint64_t DrainMany(uint64_t horizon_ns, Visit visit, size_t max_records = SIZE_MAX);
   size_t EndDrain(uint64_t begun_cpu_ns);
-  void DrainOverwritten(Visit visit);
+  // Whether the rings of samples hold nothing now that had been there at the last drain.
+  bool DrainOverwritten(Visit visit);
   void DrainBackwards(Bank& bank, Visit visit);
   template <class Each>
   void ForEachSlot(Each&& each);
@@ -137,7 +140,8 @@ class Core {
   void FillStackBooks(size_t event, EventBooks& books) const;
   void TakeTask(const RawRecord& raw);
   // Rings::kPerThread: rings for threads that were born, none for those that have ended.
-  void FollowThreads();
+  // `drained`: what the rings held at the last drain has been read.
+  void FollowThreads(bool drained);
   bool follows_threads() const { return plan_.many_threads() && !plan_.per_cpu_rings(); }
   void JoinNewcomers();
   void CountMissed();
@@ -174,20 +178,20 @@ class Core {
   void SettleAtEnd();
 
   // Behind each drain: is it too dear?
-  void Guard(Visit visit);
-  void AdoptStack(Visit visit);
-  void AdoptRates(Visit visit);
+  void Guard();
+  void AdoptStack();
+  void AdoptRates();
   void SwitchOnStuck();
   void BeginWindow();
   void AddKernelCost();
-  void CarryOut(SamplerDecision& decision, Visit visit);
+  void CarryOut(SamplerDecision& decision);
   bool NeedsAnew(const Effort& effort) const;
-  absl::Status Change(const Effort& effort, SamplerDecision& decision, Visit visit);
+  absl::Status Change(const Effort& effort, SamplerDecision& decision);
   absl::Status ChangeRates(const Effort& effort);
   absl::Status OpenAnew(const Effort& effort);
   absl::Status ReplaceEvents();
   void TakeOver(const Effort& effort, uint64_t since_ns);
-  void InheritWeights(uint64_t since_ns);
+  void Retire(Bank& bank, std::vector<Leaf>& fresh);
 
   void LetGo();
 
@@ -212,7 +216,7 @@ class Core {
   Roster roster_;                    // whose events are whose own
   Roster side_roster_;               // whose side band: events are opened anew now and then, the side band is not
   Books books_;
-  std::vector<Leaf> fresh_;  // opened anew, to take over
+  std::vector<Leaf> fresh_, fresh_spare_;  // opened anew, to take over
   Roster fresh_roster_;
   std::vector<Retired> retired_;  // what was taken over from; oldest first; rings may hold records of theirs
   uint64_t drained_ns_ = 0;       // rings hold no older records

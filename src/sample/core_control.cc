@@ -36,7 +36,7 @@ absl::Status Core::Start() {
     const sys::NoFork whole;
     rescan_ = true;
     JoinNewcomers();
-    Index();
+    Index(Now(plan_.options().clock_id));
   }
   BeginWindow();
   if (plan_.options().side_band) {
@@ -64,7 +64,7 @@ absl::Status Core::Pause() {
   if (full_since_ && !paused_since_) SettleLosses(&EventBooks::lost);
   paused_ = paused_since_ = true;
   if (taker_ != nullptr) taker_->Pause(true);
-  return bank_.Pause(true);
+  return PauseRings(true);
 }
 
 absl::Status Core::Resume() {
@@ -74,7 +74,14 @@ absl::Status Core::Resume() {
   if (bank_.IsNearlyFull(plan_.LargestRecord()) && !full_since_) SettleLosses(&EventBooks::paused);
   paused_ = false;
   if (taker_ != nullptr) taker_->Pause(false);
-  return bank_.Pause(false);
+  return PauseRings(false);
+}
+
+// Those that take over at the next snapshot, too.
+absl::Status Core::PauseRings(bool pause) const {
+  absl::Status status = bank_.Pause(pause);
+  status.Update(spare_.Pause(pause));
+  return status;
 }
 
 absl::Status Core::SetRate(size_t event, SampleRate rate) {

@@ -39,8 +39,9 @@ size_t Core::Drain(Visit visit, size_t max_records) {
   given_ = 0;
   if (!DeliverState(visit, max_records)) return given_;
   const bool writing = running_ && !paused_;
+  bool drained = true;
   if (plan_.options().mode != RingMode::kStream) {
-    DrainOverwritten(visit);
+    drained = DrainOverwritten(visit);
   } else {
     const uint64_t now = Now(plan_.options().clock_id), horizon = writing ? Horizon() : UINT64_MAX;
     const bool all = DrainUntil(horizon, visit, max_records - given_);
@@ -50,9 +51,9 @@ size_t Core::Drain(Visit visit, size_t max_records) {
   }
   if (taker_ != nullptr) GiveBackStackRings();
   if (given_ == 0) DropHungUp();
-  if (follows_threads()) FollowThreads();
+  if (follows_threads()) FollowThreads(drained);
   EndDrain(begun);
-  Guard(visit);
+  Guard();
   return given_;
 }
 
@@ -64,7 +65,8 @@ size_t Core::EndDrain(uint64_t begun_cpu_ns) {
 // One ring is in order as it is.
 bool Core::DrainUntil(uint64_t horizon_ns, Visit visit, size_t max_records) {
   latest_ns_ = Now(plan_.options().clock_id) + kDrainNs;
-  const bool one = merge_.size() == 1 && bank_.rings.size() == 1;
+  const bool streams = plan_.options().mode == RingMode::kStream;
+  const bool one = streams && merge_.size() == 1 && bank_.rings.size() == 1;
   const uint64_t records = one ? DrainOne(visit, max_records) : DrainMany(horizon_ns, visit, max_records);
   return records < max_records;
 }
@@ -121,7 +123,8 @@ void Core::ForgetWeights(uint64_t drained_ns) {
 
 // The snapshot, and what is still there when all is stopped. The side band comes first, but only as far as the records
 // reach: what is mapped later in the same place must not name them.
-void Core::DrainOverwritten(Visit visit) {
+bool Core::DrainOverwritten(Visit visit) {
+  const bool snapshot = snapshot_ns_ != 0;
   latest_ns_ = Now(plan_.options().clock_id) + kDrainNs;
   if (snapshot_ns_ != 0) {
     DrainMany(snapshot_ns_, visit);
@@ -129,9 +132,10 @@ void Core::DrainOverwritten(Visit visit) {
     snapshot_ns_ = 0;  // not before: the visitor may throw
   }
   DrainMany(running_ ? Horizon() : UINT64_MAX, visit);
-  if (running_) return;
+  if (running_) return snapshot;
   DrainBackwards(bank_, visit);
   ForgetWeights(UINT64_MAX);
+  return true;
 }
 
 void Core::DrainBackwards(Bank& bank, Visit visit) {
@@ -187,7 +191,7 @@ bool Core::CountsOnce(const RawRecord& sample, const Writer& writer, RingSlot& s
 }
 
 // While two sets were on, a sample may have the other one's id (CountsOnce). The new set knows what the old one's
-// samples weighed (InheritWeights); of a foreign id it may be of either.
+// samples weighed (Index); of a foreign id it may be of either.
 uint64_t Core::WeightOf(const Writer& writer, uint64_t time_ns, bool foreign) const {
   if (!overlap_.Has(time_ns)) return writer.weight.At(time_ns);
   const auto current = std::ranges::find_if(
@@ -235,7 +239,7 @@ void Core::DeliverSample(const RawRecord& raw, RingSlot& slot, uint64_t time_ns,
   }
   const Writer& writer = writers_[found];
   if (writer.event == Leaf::kCarrier) return;  // a dummy never samples
-  if (taker_ != nullptr && effort_.stack == 0) ++books_.event(writer.event).stacks.given_up;
+  if (taker_ != nullptr && writer.stackless) ++books_.event(writer.event).stacks.given_up;
   if (raw.body().size() < plan_.layout().early_bytes()) {
     ++books_.event(writer.event).malformed;
     return;
@@ -249,7 +253,8 @@ void Core::DeliverSample(const RawRecord& raw, RingSlot& slot, uint64_t time_ns,
     return;
   }
   // Another's clock may say anything. A time between two of ours is taken for one of ours.
-  const bool dated = !foreign || time_ns >= slot.previous_time_ns;
+  const bool backwards = plan_.options().mode == RingMode::kOverwrite;
+  const bool dated = !foreign || backwards || time_ns >= slot.previous_time_ns;
   books_.Delivered(writer.event, WeightOf(writer, dated ? time_ns : slot.previous_time_ns, foreign));
   books_.event(writer.event).foreign += foreign ? 1 : 0;
   ++given_;

@@ -2,13 +2,13 @@
 //
 // What a sample holds is fixed when its event is opened, and threads that have inherited an event keep its period. So a
 // change opens the events anew: beside the old ones, switched off, which takes long; then, in some microseconds, the
-// old ones are switched off, the rings emptied of what they wrote, their counts put into the books, and the new ones
-// switched on. The side band has events of its own, and goes on meanwhile. Where the effort stays as it is, the new
-// ones are switched on first: for that moment threads have two of a kind, and time says which of them counts.
+// old ones are switched off, their counts put into the books, and the new ones switched on; what the old ones have
+// written stays in the rings, under ids that are known until it was read. The side band has events of its own, and goes
+// on meanwhile. Where the effort stays as it is, the new ones are switched on first: for that moment threads have two
+// of a kind, and time says which of them counts.
 #include <algorithm>
 #include <utility>
 
-#include "absl/cleanup/cleanup.h"
 #include "src/sample/core.h"
 
 namespace perfkit::sample {
@@ -32,24 +32,22 @@ void Core::BeginWindow() {
 }
 
 // What cannot be carried out is tried again at the next drain.
-void Core::AdoptRates(Visit visit) {
+void Core::AdoptRates() {
   if (!std::exchange(anew_due_, false)) return;
   SamplerDecision unasked;
   const bool gapless = taker_ == nullptr && plan_.options().mode == RingMode::kStream;
-  const absl::Status status = !running_ ? OpenAtNewRates()
-                              : gapless ? ReplaceEvents()
-                                        : Change(effort_, unasked, visit);
+  const absl::Status status = !running_ ? OpenAtNewRates() : gapless ? ReplaceEvents() : Change(effort_, unasked);
   if (status.ok()) return;
   anew_due_ = true;
   ++books_.decisions_refused;
 }
 
-void Core::Guard(Visit visit) {
+void Core::Guard() {
   if (paused_) return;
-  if (!running_) return AdoptRates(visit);
+  if (!running_) return AdoptRates();
   SwitchOnStuck();
-  AdoptStack(visit);
-  AdoptRates(visit);
+  AdoptStack();
+  AdoptRates();
   if (!ladder_.guards()) return;
   const uint64_t now = Now(CLOCK_MONOTONIC);
   if (now - window_begun_ns_ < Ladder::kWindowNs) return;
@@ -58,13 +56,13 @@ void Core::Guard(Visit visit) {
       ladder_.Judge({.wall_ns = now - window_begun_ns_,
                      .cpu_ns = books_.own_cpu_ns + books_.kernel_cpu_ns - window_cpu_ns_,
                      .lost = books_.told_lost - window_lost_});
-  if (decision) CarryOut(*decision, visit);
+  if (decision) CarryOut(*decision);
   BeginWindow();  // behind it: what a decision costs must not lead to the next
 }
 
-void Core::CarryOut(SamplerDecision& decision, Visit visit) {
+void Core::CarryOut(SamplerDecision& decision) {
   const uint64_t begun = Now(CLOCK_THREAD_CPUTIME_ID);
-  if (Change(ladder_.effort(), decision, visit).ok()) {
+  if (Change(ladder_.effort(), decision).ok()) {
     books_.AddDecision(decision);
   } else {
     ++books_.decisions_refused;
@@ -81,7 +79,7 @@ bool Core::NeedsAnew(const Effort& effort) const {
 }
 
 // While the new events are opened the old ones still run.
-absl::Status Core::Change(const Effort& effort, SamplerDecision& decision, Visit visit) {
+absl::Status Core::Change(const Effort& effort, SamplerDecision& decision) {
   const bool anew = NeedsAnew(effort);
   if (anew) {
     if (absl::Status status = OpenAnew(effort); !status.ok()) return status;
@@ -89,12 +87,6 @@ absl::Status Core::Change(const Effort& effort, SamplerDecision& decision, Visit
   decision.from_ns = Now(plan_.options().clock_id);
   // What cannot be switched off, even at the second try, goes on until it is closed.
   if (!bank_.SwitchEvents(false, plan_.inherits()).ok()) (void)bank_.SwitchEvents(false, plan_.inherits());
-  absl::Cleanup go_on = [this] {  // if the visitor throws
-    fresh_.clear();
-    (void)bank_.SwitchEvents(true, plan_.inherits());
-  };
-  DrainUntil(Now(plan_.options().clock_id), visit);
-  std::move(go_on).Cancel();
   AddKernelCost();
   absl::Status status;
   if (anew) {
@@ -127,14 +119,18 @@ void Core::SwitchOnStuck() {
 // for those that have one; FollowThreads joins the others.
 absl::Status Core::OpenAnew(const Effort& effort) {
   const sys::NoFork whole;
-  std::vector<Leaf> old = std::exchange(bank_.leaves, {});
+  std::vector<Leaf> old = std::exchange(bank_.leaves, {}), old_spare = std::exchange(spare_.leaves, {});
   Roster before = std::exchange(roster_, Roster());
   const Effort in_force = std::exchange(effort_, effort);
   const absl::Status status = AttachThreads(false);
   effort_ = in_force;
   fresh_ = std::exchange(bank_.leaves, std::move(old));
+  fresh_spare_ = std::exchange(spare_.leaves, std::move(old_spare));
   fresh_roster_ = std::exchange(roster_, std::move(before));
-  if (!status.ok()) fresh_.clear();
+  if (!status.ok()) {
+    fresh_.clear();
+    fresh_spare_.clear();
+  }
   return status;
 }
 
@@ -156,13 +152,10 @@ absl::Status Core::ReplaceEvents() {
   return absl::OkStatus();
 }
 
-// A record that was being written when its event was switched off may still come: under an id that is known.
-void Core::TakeOver(const Effort& effort, uint64_t since_ns) {
-  const sys::NoFork whole;
-  const bool streams = plan_.options().mode == RingMode::kStream;
-  std::erase_if(retired_, [&](const Retired& old) { return !streams || old.until_ns < drained_ns_; });
+// `fresh` takes over from the events of `bank`, which are closed.
+void Core::Retire(Bank& bank, std::vector<Leaf>& fresh) {
   const uint64_t now = Now(plan_.options().clock_id);
-  for (Leaf& leaf : bank_.leaves) {
+  for (Leaf& leaf : bank.leaves) {
     if (leaf.event == Leaf::kCarrier) continue;
     CloseBooks(leaf);
     if (const uint32_t at = ids_.Find(leaf.id); at != IdTable::kNone) {
@@ -170,26 +163,24 @@ void Core::TakeOver(const Effort& effort, uint64_t since_ns) {
       retired_.back().writer.retired = true;
     }
   }
-  std::erase_if(bank_.leaves, [](const Leaf& leaf) { return leaf.event != Leaf::kCarrier; });
-  for (Leaf& leaf : fresh_) bank_.leaves.push_back(std::move(leaf));
-  fresh_.clear();
-  retired_roster_ = std::exchange(roster_, std::exchange(fresh_roster_, Roster()));
-  effort_ = effort;
-  Index();
-  InheritWeights(since_ns);
+  std::erase_if(bank.leaves, [](const Leaf& leaf) { return leaf.event != Leaf::kCarrier; });
+  for (Leaf& leaf : fresh) bank.leaves.push_back(std::move(leaf));
+  fresh.clear();
 }
 
-// Samples of foreign ids that are still in the rings do not say that the event that is gone now has written them.
-void Core::InheritWeights(uint64_t since_ns) {
-  for (Writer& writer : writers_) {
-    if (writer.retired || writer.event == Leaf::kCarrier) continue;
-    const auto before = std::find_if(retired_.rbegin(), retired_.rend(),
-                                     [&](const Retired& old) { return old.writer.event == writer.event; });
-    if (before == retired_.rend()) continue;
-    const uint64_t now = writer.weight.now();
-    writer.weight = before->writer.weight;
-    writer.weight.Change(since_ns, now);
-  }
+// A record that was being written when its event was switched off may still come: under an id that is known.
+void Core::TakeOver(const Effort& effort, uint64_t since_ns) {
+  const sys::NoFork whole;
+  // Rings that overwrite keep records as long as it takes: of ids that were given up before, somebody foreign's.
+  constexpr size_t kMostOverwriting = 4096;
+  const bool streams = plan_.options().mode == RingMode::kStream;
+  if (!streams && retired_.size() > kMostOverwriting) retired_.clear();
+  std::erase_if(retired_, [&](const Retired& old) { return streams && old.until_ns < drained_ns_; });
+  Retire(bank_, fresh_);
+  Retire(spare_, fresh_spare_);
+  retired_roster_ = std::exchange(roster_, std::exchange(fresh_roster_, Roster()));
+  effort_ = effort;
+  Index(since_ns);
 }
 
 }  // namespace perfkit::sample

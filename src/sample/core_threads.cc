@@ -35,17 +35,19 @@ void Core::ForgetTasks() {
   side_roster_ = Roster();
 }
 
-// A ring that the last drain found ended has been read once more since: nothing can be in it.
-void Core::FollowThreads() {
+// A ring that the last drain found ended has been read once more since: nothing can be in it. One that overwrites is
+// read by a snapshot only.
+void Core::FollowThreads(bool drained) {
   const bool changed = rescan_ || !born_.empty() || !ended_.empty();
   if (changed) {
     const sys::NoFork whole;
-    RetireEnded();
+    if (drained) RetireEnded();
     if (running_) JoinNewcomers();
     CountMissed();
   }
-  ended_ = std::exchange(ending_, {});
-  if (changed) Index();
+  ended_.insert(ended_.end(), ending_.begin(), ending_.end());
+  ending_.clear();
+  if (changed) Index(Now(plan_.options().clock_id));
 }
 
 // Those that no FORK record has told of, too: they were born before Start, or of a thread that was not joined yet. A

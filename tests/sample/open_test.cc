@@ -260,7 +260,7 @@ absl::Status UseOnce(const SamplerOptions& options, Target target) {
   return sampler->Stop();
 }
 
-TEST_CASE("whichever system call fails, there is a status and no leak", "[sampler_open]") {
+TEST_CASE("whichever system call fails, there is a status and no leak", "[sampler_open][many]") {
   SamplerOptions options = FaultOptions(8192);
   options.side_band = true;
   const testing::SweepTally one = testing::SweepFaults([&] { return UseOnce(options, Target::ThisThread()); });
