@@ -257,8 +257,8 @@ absl::Status Core::Poll(const RingSlot& slot) {
   return absl::ErrnoToStatus(errno, "cannot wait for a ring (epoll)");
 }
 
-// Of a sample of a foreign id it is not known which writer of its event wrote it: each knows what those before it
-// weighed.
+// A sample with a foreign id does not tell which writer of its event wrote it. So each new writer takes over the
+// weights of those before it.
 void Core::Index(uint64_t since_ns) {
   const IdTable ids_before = std::exchange(ids_, {});
   const std::vector<Writer> before = std::exchange(writers_, {});

@@ -62,10 +62,10 @@ class Core {
     uint64_t rate = 0;    // in force: a period, or a frequency in Hz
     SampleWeight weight;  // what each of its samples represents
     bool retired = false;
-    bool stackless = false;  // its samples have no stack, which was given up
+    bool stackless = false;  // its samples have no stack: the budget did not allow one
   };
-  // When events were being replaced, both sets were on: the old ones' samples count before `at_ns`, the new ones'
-  // since.
+  // The time in which events were being replaced and both sets were on. Samples of the old set count before `at_ns`,
+  // samples of the new set from then on.
   struct Overlap {
     uint64_t from_ns = UINT64_MAX, at_ns = 0, to_ns = 0;
 
@@ -74,7 +74,7 @@ class Core {
   struct Retired {
     uint64_t id = 0;
     Writer writer;
-    uint64_t until_ns = 0;  // it wrote nothing later
+    uint64_t until_ns = 0;  // it writes no records after this time
   };
 
   absl::Status OpenAll();
@@ -96,7 +96,7 @@ class Core {
   absl::Status ExplainDescriptors(const absl::Status& status, size_t threads, size_t cpus) const;
   absl::Status OpenPoll();
   absl::Status Poll(const RingSlot& slot);
-  // Makes ids, writers and the merge those of the bank's rings and leaves. What is new writes from `since_ns` on.
+  // Makes ids, writers and the merge those of the bank's rings and leaves. New writers write from `since_ns` on.
   void Index(uint64_t since_ns);
 
   absl::Status CheckHere() const;
@@ -118,7 +118,7 @@ class Core {
   uint64_t DrainOne(Visit visit, size_t max_records);
   uint64_t DrainMany(uint64_t horizon_ns, Visit visit, size_t max_records = SIZE_MAX);
   size_t EndDrain(uint64_t begun_cpu_ns);
-  // Whether the rings of samples hold nothing now that had been there at the last drain.
+  // Returns true if all records that the rings of samples held at the last drain have been read.
   bool DrainOverwritten(Visit visit);
   void DrainBackwards(Bank& bank, Visit visit);
   template <class Each>
@@ -140,7 +140,7 @@ class Core {
   void FillStackBooks(size_t event, EventBooks& books) const;
   void TakeTask(const RawRecord& raw);
   // Rings::kPerThread: rings for threads that were born, none for those that have ended.
-  // `drained`: what the rings held at the last drain has been read.
+  // `drained`: all records that the rings held at the last drain have been read.
   void FollowThreads(bool drained);
   bool follows_threads() const { return plan_.many_threads() && !plan_.per_cpu_rings(); }
   void JoinNewcomers();
@@ -159,7 +159,7 @@ class Core {
   std::optional<uint64_t> TimeOf(const RawRecord& raw) const;
   Roster& RosterOf(const Writer& writer);
   bool Counts(const RawRecord& raw, const Writer& writer);
-  // What a sample that counts stands for.
+  // Returns how many events (of a clock: nanoseconds) a delivered sample represents.
   uint64_t WeightOf(const Writer& writer, uint64_t time_ns, bool foreign) const;
   bool CountsOnce(const RawRecord& sample, const Writer& writer, RingSlot& slot, uint64_t time_ns, bool foreign);
   void DropHungUp();
@@ -218,8 +218,8 @@ class Core {
   Books books_;
   std::vector<Leaf> fresh_, fresh_spare_;  // opened anew, to take over
   Roster fresh_roster_;
-  std::vector<Retired> retired_;  // what was taken over from; oldest first; rings may hold records of theirs
-  uint64_t drained_ns_ = 0;       // rings hold no older records
+  std::vector<Retired> retired_;  // writers that were replaced, oldest first; rings may still hold their records
+  uint64_t drained_ns_ = 0;       // all records before this time have been read
   Roster retired_roster_;
   Overlap overlap_;
   uint32_t wanted_stack_ = 0;  // bytes of a dump, when that is to change
@@ -266,7 +266,7 @@ void Core::ForEachLeaf(Each&& each) {
   }
 }
 
-// Those of the events which are about to take over, and of those which were taken over from, too.
+// Includes the rosters of events that are about to replace others, and of those that were replaced.
 template <class Each>
 void Core::ForEachRoster(Each&& each) {
   each(roster_);

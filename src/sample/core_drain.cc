@@ -183,15 +183,15 @@ bool Core::CountsOnce(const RawRecord& sample, const Writer& writer, RingSlot& s
   RingSlot::Last& last = slot.last[writer.event];
   const uint32_t tid = TidOf(sample, plan_.layout());
   const bool twin = last.time_ns == time_ns && last.tid == tid;
-  // Of a foreign id it is not known whether the old event or the new one wrote it.
+  // A foreign id does not tell whether the old event or the new one wrote the sample.
   const bool in_time = !both || foreign || (time_ns < overlap_.at_ns) == writer.retired;
   const bool counts = twin ? !last.given : in_time && Counts(sample, writer);
   last = {time_ns, tid, counts || (twin && last.given)};
   return counts;
 }
 
-// While two sets were on, a sample may have the other one's id (CountsOnce). The new set knows what the old one's
-// samples weighed (Index); of a foreign id it may be of either.
+// While both sets were on, a sample may carry the id of the other set (CountsOnce). Writers of the new set have the
+// weights of the old one (Index). A sample with a foreign id may be of either set: the smaller weight is safe.
 uint64_t Core::WeightOf(const Writer& writer, uint64_t time_ns, bool foreign) const {
   if (!overlap_.Has(time_ns)) return writer.weight.At(time_ns);
   const auto current = std::ranges::find_if(
@@ -252,7 +252,7 @@ void Core::DeliverSample(const RawRecord& raw, RingSlot& slot, uint64_t time_ns,
     ++books_.event(writer.event).duplicates;
     return;
   }
-  // Another's clock may say anything. A time between two of ours is taken for one of ours.
+  // A foreign sample's time may be by another clock. A time that fits between our records is taken as it is.
   const bool backwards = plan_.options().mode == RingMode::kOverwrite;
   const bool dated = !foreign || backwards || time_ns >= slot.previous_time_ns;
   books_.Delivered(writer.event, WeightOf(writer, dated ? time_ns : slot.previous_time_ns, foreign));

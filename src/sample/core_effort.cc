@@ -2,10 +2,10 @@
 //
 // What a sample holds is fixed when its event is opened, and threads that have inherited an event keep its period. So a
 // change opens the events anew: beside the old ones, switched off, which takes long; then, in some microseconds, the
-// old ones are switched off, their counts put into the books, and the new ones switched on; what the old ones have
-// written stays in the rings, under ids that are known until it was read. The side band has events of its own, and goes
-// on meanwhile. Where the effort stays as it is, the new ones are switched on first: for that moment threads have two
-// of a kind, and time says which of them counts.
+// old ones are switched off, their counts put into the books, and the new ones switched on. Records of the old events
+// stay in the rings, and their ids stay known until the records have been read. The side band has events of its own,
+// and goes on meanwhile. If the effort does not change, the new events are switched on first: for that moment threads
+// have two of a kind, and the time of a sample decides which one counts.
 #include <algorithm>
 #include <utility>
 
@@ -134,7 +134,7 @@ absl::Status Core::OpenAnew(const Effort& effort) {
   return status;
 }
 
-// Without a gap: what the old ones have written stays in the rings.
+// Leaves no gap: the new events are on before the old ones are off.
 absl::Status Core::ReplaceEvents() {
   if (absl::Status status = OpenAnew(effort_); !status.ok()) return status;
   overlap_.from_ns = Now(plan_.options().clock_id);
@@ -143,16 +143,16 @@ absl::Status Core::ReplaceEvents() {
     bank_.leaves.swap(fresh_);
   };
   swap();
-  (void)bank_.SwitchEvents(true, plan_.inherits());  // what cannot be switched on is tried again (SwitchOnStuck)
+  (void)bank_.SwitchEvents(true, plan_.inherits());  // SwitchOnStuck tries again
   swap();
   overlap_.at_ns = Now(plan_.options().clock_id);
-  (void)bank_.SwitchEvents(false, plan_.inherits());  // what cannot be switched off is closed
+  (void)bank_.SwitchEvents(false, plan_.inherits());  // TakeOver closes them in any case
   TakeOver(effort_, overlap_.at_ns);
   overlap_.to_ns = Now(plan_.options().clock_id);
   return absl::OkStatus();
 }
 
-// `fresh` takes over from the events of `bank`, which are closed.
+// Closes the events of `bank` and puts `fresh` in their place.
 void Core::Retire(Bank& bank, std::vector<Leaf>& fresh) {
   const uint64_t now = Now(plan_.options().clock_id);
   for (Leaf& leaf : bank.leaves) {
@@ -171,7 +171,7 @@ void Core::Retire(Bank& bank, std::vector<Leaf>& fresh) {
 // A record that was being written when its event was switched off may still come: under an id that is known.
 void Core::TakeOver(const Effort& effort, uint64_t since_ns) {
   const sys::NoFork whole;
-  // Rings that overwrite keep records as long as it takes: of ids that were given up before, somebody foreign's.
+  // Rings that overwrite may keep records for any time. Samples whose id is dropped here count as foreign.
   constexpr size_t kMostOverwriting = 4096;
   const bool streams = plan_.options().mode == RingMode::kStream;
   if (!streams && retired_.size() > kMostOverwriting) retired_.clear();

@@ -35,8 +35,8 @@ void Core::ForgetTasks() {
   side_roster_ = Roster();
 }
 
-// A ring that the last drain found ended has been read once more since: nothing can be in it. One that overwrites is
-// read by a snapshot only.
+// A ring that the last drain found ended has been read once more since: nothing can be in it. A ring that
+// overwrites is read only by a snapshot, or after Stop.
 void Core::FollowThreads(bool drained) {
   const bool changed = rescan_ || !born_.empty() || !ended_.empty();
   if (changed) {

@@ -8,8 +8,8 @@
 //       └── M, born later ────────────────────>
 //
 // So each thread has one owner, the thread whose events are its own: itself when it was attached, else its parent's
-// owner, which FORK records tell. What another owner's events say about it is a duplicate. A record is read later than
-// it was written: of a thread that was attached since then it tells nothing.
+// owner, which FORK records tell. What another owner's events say about it is a duplicate. Records are read
+// later than they were written: one from before a thread was attached does not change the thread's owner.
 #pragma once
 
 #include <sys/types.h>
@@ -49,7 +49,7 @@ class Roster {
     uint64_t attached_ns = 0;  // when the thread itself was attached; else 0
   };
 
-  // Whether what happened at `time_ns` was before the thread was attached.
+  // Returns true if the thread was attached after `time_ns`.
   bool IsOlder(pid_t tid, uint64_t time_ns) const {
     const auto found = owners_.find(tid);
     return found != owners_.end() && time_ns < found->second.attached_ns;
