@@ -178,18 +178,19 @@ class Core {
   void SettleAtEnd();
 
   // Behind each drain: is it too dear?
-  void Guard();
-  void AdoptStack();
-  void AdoptRates();
+  void Guard(Visit visit, size_t max_records);
+  void AdoptStack(Visit visit, size_t max_records);
+  void AdoptRates(Visit visit, size_t max_records);
   void SwitchOnStuck();
   void BeginWindow();
   void AddKernelCost();
-  void CarryOut(SamplerDecision& decision);
+  void CarryOut(SamplerDecision& decision, Visit visit, size_t max_records);
   bool NeedsAnew(const Effort& effort) const;
-  absl::Status Change(const Effort& effort, SamplerDecision& decision);
+  absl::Status Change(const Effort& effort, SamplerDecision& decision, Visit visit, size_t max_records);
   absl::Status ChangeRates(const Effort& effort);
   absl::Status OpenAnew(const Effort& effort);
-  absl::Status ReplaceEvents();
+  void MakeRoom(Visit visit, size_t max_records);
+  absl::Status ReplaceEvents(Visit visit, size_t max_records);
   void TakeOver(const Effort& effort, uint64_t since_ns);
   void Retire(Bank& bank, std::vector<Leaf>& fresh);
 

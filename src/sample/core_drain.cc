@@ -53,7 +53,7 @@ size_t Core::Drain(Visit visit, size_t max_records) {
   if (given_ == 0) DropHungUp();
   if (follows_threads()) FollowThreads(drained);
   EndDrain(begun);
-  Guard();
+  Guard(visit, max_records - std::min(max_records, given_));
   return given_;
 }
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "src/sample/core.h"
 
 namespace perfkit::sample {
@@ -32,22 +33,29 @@ void Core::BeginWindow() {
 }
 
 // What cannot be carried out is tried again at the next drain.
-void Core::AdoptRates() {
+void Core::AdoptRates(Visit visit, size_t max_records) {
   if (!std::exchange(anew_due_, false)) return;
   SamplerDecision unasked;
   const bool gapless = taker_ == nullptr && plan_.options().mode == RingMode::kStream;
-  const absl::Status status = !running_ ? OpenAtNewRates() : gapless ? ReplaceEvents() : Change(effort_, unasked);
+  absl::Status status;
+  if (!running_) {
+    status = OpenAtNewRates();
+  } else if (gapless) {
+    status = ReplaceEvents(visit, max_records);
+  } else {
+    status = Change(effort_, unasked, visit, max_records);
+  }
   if (status.ok()) return;
   anew_due_ = true;
   ++books_.decisions_refused;
 }
 
-void Core::Guard() {
+void Core::Guard(Visit visit, size_t max_records) {
   if (paused_) return;
-  if (!running_) return AdoptRates();
+  if (!running_) return AdoptRates(visit, max_records);
   SwitchOnStuck();
-  AdoptStack();
-  AdoptRates();
+  AdoptStack(visit, max_records);
+  AdoptRates(visit, max_records);
   if (!ladder_.guards()) return;
   const uint64_t now = Now(CLOCK_MONOTONIC);
   if (now - window_begun_ns_ < Ladder::kWindowNs) return;
@@ -56,13 +64,13 @@ void Core::Guard() {
       ladder_.Judge({.wall_ns = now - window_begun_ns_,
                      .cpu_ns = books_.own_cpu_ns + books_.kernel_cpu_ns - window_cpu_ns_,
                      .lost = books_.told_lost - window_lost_});
-  if (decision) CarryOut(*decision);
+  if (decision) CarryOut(*decision, visit, max_records);
   BeginWindow();  // behind it: what a decision costs must not lead to the next
 }
 
-void Core::CarryOut(SamplerDecision& decision) {
+void Core::CarryOut(SamplerDecision& decision, Visit visit, size_t max_records) {
   const uint64_t begun = Now(CLOCK_THREAD_CPUTIME_ID);
-  if (Change(ladder_.effort(), decision).ok()) {
+  if (Change(ladder_.effort(), decision, visit, max_records).ok()) {
     books_.AddDecision(decision);
   } else {
     ++books_.decisions_refused;
@@ -79,10 +87,11 @@ bool Core::NeedsAnew(const Effort& effort) const {
 }
 
 // While the new events are opened the old ones still run.
-absl::Status Core::Change(const Effort& effort, SamplerDecision& decision) {
+absl::Status Core::Change(const Effort& effort, SamplerDecision& decision, Visit visit, size_t max_records) {
   const bool anew = NeedsAnew(effort);
   if (anew) {
     if (absl::Status status = OpenAnew(effort); !status.ok()) return status;
+    MakeRoom(visit, max_records);
   }
   decision.from_ns = Now(plan_.options().clock_id);
   // What cannot be switched off, even at the second try, goes on until it is closed.
@@ -134,9 +143,20 @@ absl::Status Core::OpenAnew(const Effort& effort) {
   return status;
 }
 
+// Opening events takes milliseconds, in which the rings fill. The old events are still on.
+void Core::MakeRoom(Visit visit, size_t max_records) {
+  absl::Cleanup drop = [this] {  // if the visitor throws
+    fresh_.clear();
+    fresh_spare_.clear();
+  };
+  if (max_records > 0) (void)DrainUntil(Horizon(), visit, max_records);
+  std::move(drop).Cancel();
+}
+
 // Leaves no gap: the new events are on before the old ones are off.
-absl::Status Core::ReplaceEvents() {
+absl::Status Core::ReplaceEvents(Visit visit, size_t max_records) {
   if (absl::Status status = OpenAnew(effort_); !status.ok()) return status;
+  MakeRoom(visit, max_records);
   overlap_.from_ns = Now(plan_.options().clock_id);
   const auto swap = [this] {
     const sys::NoFork whole;

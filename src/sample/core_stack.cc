@@ -15,11 +15,11 @@ absl::Status Core::SetStackBytes(uint32_t bytes) {
 }
 
 // What the ladder had given up was of another length: it begins at the top again.
-void Core::AdoptStack() {
+void Core::AdoptStack(Visit visit, size_t max_records) {
   const uint32_t wanted = wanted_stack_, before = plan_.options().stack.stack_bytes;
   if (wanted == 0) return;
   SamplerDecision unasked;
-  if (plan_.SetStackBytes(wanted).ok() && Change(plan_.FullEffort(), unasked).ok()) {
+  if (plan_.SetStackBytes(wanted).ok() && Change(plan_.FullEffort(), unasked, visit, max_records).ok()) {
     wanted_stack_ = 0;
     ladder_ = Ladder(plan_.options().cpu_budget, plan_.FullEffort(), plan_.LeastStack());
     return BeginWindow();
