@@ -189,8 +189,7 @@ class Core {
   absl::Status Change(const Effort& effort, SamplerDecision& decision, Visit visit, size_t max_records);
   absl::Status ChangeRates(const Effort& effort);
   absl::Status OpenAnew(const Effort& effort);
-  void MakeRoom(Visit visit, size_t max_records);
-  absl::Status ReplaceEvents(Visit visit, size_t max_records);
+  absl::Status ReplaceEvents();
   void TakeOver(const Effort& effort, uint64_t since_ns);
   void Retire(Bank& bank, std::vector<Leaf>& fresh);
 

@@ -41,7 +41,7 @@ void Core::AdoptRates(Visit visit, size_t max_records) {
   if (!running_) {
     status = OpenAtNewRates();
   } else if (gapless) {
-    status = ReplaceEvents(visit, max_records);
+    status = ReplaceEvents();
   } else {
     status = Change(effort_, unasked, visit, max_records);
   }
@@ -91,11 +91,18 @@ absl::Status Core::Change(const Effort& effort, SamplerDecision& decision, Visit
   const bool anew = NeedsAnew(effort);
   if (anew) {
     if (absl::Status status = OpenAnew(effort); !status.ok()) return status;
-    MakeRoom(visit, max_records);
   }
   decision.from_ns = Now(plan_.options().clock_id);
   // What cannot be switched off, even at the second try, goes on until it is closed.
   if (!bank_.SwitchEvents(false, plan_.inherits()).ok()) (void)bank_.SwitchEvents(false, plan_.inherits());
+  absl::Cleanup go_on = [this] {  // if the visitor throws
+    fresh_.clear();
+    fresh_spare_.clear();
+    (void)bank_.SwitchEvents(true, plan_.inherits());
+  };
+  // Opening events takes milliseconds, in which the rings fill. Ids stay known: max_records may leave something.
+  if (max_records > 0) (void)DrainUntil(Now(plan_.options().clock_id), visit, max_records);
+  std::move(go_on).Cancel();
   AddKernelCost();
   absl::Status status;
   if (anew) {
@@ -143,20 +150,9 @@ absl::Status Core::OpenAnew(const Effort& effort) {
   return status;
 }
 
-// Opening events takes milliseconds, in which the rings fill. The old events are still on.
-void Core::MakeRoom(Visit visit, size_t max_records) {
-  absl::Cleanup drop = [this] {  // if the visitor throws
-    fresh_.clear();
-    fresh_spare_.clear();
-  };
-  if (max_records > 0) (void)DrainUntil(Horizon(), visit, max_records);
-  std::move(drop).Cancel();
-}
-
 // Leaves no gap: the new events are on before the old ones are off.
-absl::Status Core::ReplaceEvents(Visit visit, size_t max_records) {
+absl::Status Core::ReplaceEvents() {
   if (absl::Status status = OpenAnew(effort_); !status.ok()) return status;
-  MakeRoom(visit, max_records);
   overlap_.from_ns = Now(plan_.options().clock_id);
   const auto swap = [this] {
     const sys::NoFork whole;
