@@ -222,7 +222,7 @@ class Sampler {
   absl::Status Resume();
   // Changes how often an event is sampled: at once, or, where threads inherit the events (Target::AllThreads and
   // Target::Process with Rings::kPerCpu), for all threads together at the next Drain, without a gap (with
-  // CallStack::Live or RingMode::kOverwrite: nothing is sampled for some microseconds). Samples that are in the rings
+  // CallStack::Live or RingMode::kOverwrite: nothing is sampled while the rings are drained). Samples in the rings
   // keep their weight (EventBooks::represented). Takes a Period for an event that was opened with a Period, a Frequency
   // for a Frequency. On an error the event goes on at its old rate. Errors: InvalidArgument if the rate is 0, of the
   // other kind, a period of 2^63 or more, or a frequency above kernel.perf_event_max_sample_rate.

@@ -2,10 +2,10 @@
 //
 // What a sample holds is fixed when its event is opened, and threads that have inherited an event keep its period. So a
 // change opens the events anew: beside the old ones, switched off, which takes long; then, in some microseconds, the
-// old ones are switched off, their counts put into the books, and the new ones switched on. Records of the old events
-// stay in the rings, and their ids stay known until the records have been read. The side band has events of its own,
-// and goes on meanwhile. If the effort does not change, the new events are switched on first: for that moment threads
-// have two of a kind, and the time of a sample decides which one counts.
+// old ones are switched off, the rings drained, the counts put into the books, and the new ones switched on. Records of
+// the old events stay in the rings, and their ids stay known until the records have been read. The side band has events
+// of its own, and goes on meanwhile. If the effort does not change, the new events are switched on first: for that
+// moment threads have two of a kind, and the time of a sample decides which one counts.
 #include <algorithm>
 #include <utility>
 
