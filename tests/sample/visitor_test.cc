@@ -72,6 +72,40 @@ TEST_CASE("a visitor that throws has been given its record, and the rest comes l
   }
 }
 
+TEST_CASE("a visitor that throws while events are changed does not stop them", "[visitor]") {
+  constexpr size_t kRounds = 10, kEach = 10;
+  FreshPages memory(kRounds * kEach), first(kRounds);
+  SamplerOptions options = FaultOptions();
+  options.stack = CallStack::UserDump(1024);
+  auto sampler = Sampler::Open(options);
+  REQUIRE(sampler.ok());
+  REQUIRE(sampler->Start().ok());
+  PageTally pages(memory);
+  uint64_t thrown = 0;
+  for (size_t i = 0; i < kRounds; ++i) {
+    REQUIRE(sampler->SetStackBytes(i % 2 == 0 ? 512 : 1024).ok());
+    first.Touch(i, 1);
+    bool touched = false;
+    try {
+      // What the first visit adds is not of this batch: the change gives it out, with all events off.
+      sampler->Drain([&](const SamplerRecord& record) {
+        pages.Take(record, sampler->layout());
+        if (touched) throw Thrown();
+        touched = true;
+        memory.Touch(i * kEach, kEach);
+      });
+    } catch (const Thrown&) {
+      ++thrown;
+    }
+  }
+  REQUIRE(sampler->Stop().ok());
+  DrainThrowing(*sampler, pages, 3);
+  pages.CheckEachOnce();
+  CHECK(thrown == kRounds);
+  testing::CheckBooksClose(sampler->stats());
+  CHECK(sampler->stats().events[0].delivered == pages.samples);
+}
+
 TEST_CASE("what visitors do while events are about to be changed is sampled, too", "[visitor]") {
   constexpr size_t kRounds = 10, kEach = 10;
   FreshPages memory(kRounds * kEach), first(kRounds);
