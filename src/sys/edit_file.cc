@@ -4,38 +4,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "absl/strings/str_format.h"
 #include "src/sys/fd.h"
 #include "src/sys/files.h"
+#include "src/sys/new_file.h"
 
 namespace perfkit::sys {
 namespace {
-
-absl::Status FileError(const char* what, const std::string& path) {
-  return absl::ErrnoToStatus(errno, absl::StrFormat("cannot %s %s", what, path));
-}
-
-// Repeats a call that a signal interrupted.
-template <class Call>
-auto RetryInterrupted(Call call) {
-  auto result = call();
-  while (result < 0 && errno == EINTR) result = call();
-  return result;
-}
-
-absl::Status WriteAll(int fd, const std::string& path, const std::string& text) {
-  for (size_t done = 0; done < text.size();) {
-    const ssize_t wrote = RetryInterrupted([&] { return kernel().write(fd, text.data() + done, text.size() - done); });
-    if (wrote == 0) errno = EIO;
-    if (wrote <= 0) return FileError("write", path);
-    done += static_cast<size_t>(wrote);
-  }
-  return absl::OkStatus();
-}
 
 struct LockedFile {
   OwnedFd fd;
@@ -72,20 +50,13 @@ std::string PathOf(const OwnedFd& fd, const std::string& path) {
   return size <= 0 || target[0] != '/' ? path : std::string(target, static_cast<size_t>(size));
 }
 
-// Makes `path` with that text and those permissions. O_DSYNC: what was written is on the disk.
-absl::Status WriteNew(const std::string& path, const std::string& text, mode_t mode) {
-  const OwnedFd fd(kernel().open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_DSYNC));
-  if (!fd) return FileError("open", path);
-  if (::fchmod(fd.get(), mode & 07777) != 0) return FileError("set the permissions of", path);
-  return WriteAll(fd.get(), path, text);
-}
-
 absl::Status Replace(const std::string& path, const std::string& text, mode_t mode) {
-  const std::string aside = path + ".new";  // one name: only who has the lock writes it
-  absl::Status done = WriteNew(aside, text, mode);
-  if (done.ok() && ::rename(aside.c_str(), path.c_str()) != 0) done = FileError("replace", path);
-  if (!done.ok()) ::unlink(aside.c_str());
-  return done;
+  // One name: only the owner of the lock writes it.
+  absl::StatusOr<NewFile> file = NewFile::Create(path + ".new", path, O_TRUNC | O_DSYNC);
+  if (!file.ok()) return file.status();
+  if (absl::Status status = file->SetMode(mode & 07777); !status.ok()) return status;
+  if (absl::Status status = file->Write(text); !status.ok()) return status;
+  return file->Commit();
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -85,6 +86,9 @@ constinit const Kernel kLinux = {
     .munmap = ::munmap,
     .open = Open,
     .fstat = ::fstat,
+    .fchmod = ::fchmod,
+    .rename = ::rename,
+    .unlink = ::unlink,
     .fcntl = Fcntl,
     .pipe2 = ::pipe2,
     .clock_gettime = ::clock_gettime,

@@ -31,6 +31,9 @@ struct Kernel {
   int (*munmap)(void* address, size_t size);
   int (*open)(const char* path, int flags);
   int (*fstat)(int fd, struct stat* out);
+  int (*fchmod)(int fd, mode_t mode);
+  int (*rename)(const char* from, const char* to);
+  int (*unlink)(const char* path);
   int (*fcntl)(int fd, int command, unsigned long argument);
   int (*pipe2)(int fds[2], int flags);
   int (*clock_gettime)(clockid_t clock, timespec* out);

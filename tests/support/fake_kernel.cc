@@ -17,10 +17,10 @@ namespace {
 using sys::Kernel;
 
 constexpr std::array<const char*, static_cast<size_t>(Call::kCount)> kNames = {
-    "any",       "perf_event_open", "ioctl", "read",  "write",         "close",       "mmap",          "munmap",
-    "open",      "fstat",           "fcntl", "pipe2", "clock_gettime", "nanosleep",   "getrusage",     "getrlimit",
-    "fork",      "execvp",          "wait4", "kill",  "sigaction",     "sigprocmask", "epoll_create1", "epoll_ctl",
-    "epoll_wait"};
+    "any",         "perf_event_open", "ioctl",     "read",      "write",  "close", "mmap",  "munmap",
+    "open",        "fstat",           "fchmod",    "rename",    "unlink", "fcntl", "pipe2", "clock_gettime",
+    "nanosleep",   "getrusage",       "getrlimit", "fork",      "execvp", "wait4", "kill",  "sigaction",
+    "sigprocmask", "epoll_create1",   "epoll_ctl", "epoll_wait"};
 
 // A call after this many is a loop that never ends, not a sweep.
 constexpr uint64_t kLongestSweep = 100'000;
@@ -126,6 +126,9 @@ struct FakeCalls {
     table.munmap = Munmap;
     table.open = Open;
     table.fstat = Wrap<Call::kFstat, &Kernel::fstat>::Go;
+    table.fchmod = Wrap<Call::kFchmod, &Kernel::fchmod>::Go;
+    table.rename = Wrap<Call::kRename, &Kernel::rename>::Go;
+    table.unlink = Wrap<Call::kUnlink, &Kernel::unlink>::Go;
     table.fcntl = Wrap<Call::kFcntl, &Kernel::fcntl>::Go;
     table.pipe2 = Pipe;
     table.clock_gettime = Wrap<Call::kClockGettime, &Kernel::clock_gettime>::Go;

@@ -1,0 +1,98 @@
+// Calls of the kernel, each with the file in its error.
+#include "src/sys/new_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "src/sys/kernel.h"
+
+namespace perfkit::sys {
+namespace {
+
+// What is no regular file can't be replaced: a pipe, a terminal, /dev/stdout. Opens it; nullopt for a regular file, and
+// for one that is not there yet.
+absl::StatusOr<std::optional<OwnedFd>> OpenSpecial(const std::string& path) {
+  const OwnedFd there(kernel().open(path.c_str(), O_PATH));
+  if (!there) return std::nullopt;
+  struct stat status {};
+  if (kernel().fstat(there.get(), &status) != 0) return FileError("look at", path);
+  if (S_ISREG(status.st_mode)) return std::nullopt;
+  OwnedFd fd(kernel().open(path.c_str(), O_WRONLY));
+  if (!fd) return FileError("open", path);
+  return fd;
+}
+
+// A name beside `path` that is not in use: two programs may write the same file at once.
+absl::StatusOr<NewFile> CreateAside(const std::string& path) {
+  constexpr int kAttempts = 100;
+  absl::Status status;
+  for (int i = 0; i < kAttempts; ++i) {
+    const std::string aside = absl::StrFormat("%s.%d-%d.new", path, kernel().getpid(), i);
+    absl::StatusOr<NewFile> file = NewFile::Create(aside, path, O_EXCL);
+    if (file.ok() || !absl::IsAlreadyExists(file.status())) return file;
+    status = file.status();
+  }
+  return status;
+}
+
+}  // namespace
+
+absl::Status FileError(const char* what, const std::string& path) {
+  return absl::ErrnoToStatus(errno, absl::StrFormat("cannot %s %s", what, path));
+}
+
+absl::Status WriteAll(int fd, const std::string& path, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t wrote = RetryInterrupted([&] { return kernel().write(fd, bytes.data(), bytes.size()); });
+    if (wrote == 0) errno = EIO;
+    if (wrote <= 0) return FileError("write", path);
+    bytes.remove_prefix(static_cast<size_t>(wrote));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<NewFile> NewFile::Create(std::string aside, std::string path, int flags) {
+  OwnedFd fd(kernel().open(aside.c_str(), O_WRONLY | O_CREAT | flags));
+  if (!fd) return FileError("open", aside);
+  return NewFile(std::move(fd), std::move(aside), std::move(path));
+}
+
+NewFile::NewFile(OwnedFd fd, std::string aside, std::string path)
+    : fd_(std::move(fd)), aside_(std::move(aside)), path_(std::move(path)) {}
+
+NewFile::NewFile(NewFile&& other) noexcept
+    : fd_(std::move(other.fd_)), aside_(std::exchange(other.aside_, {})), path_(std::move(other.path_)) {}
+
+NewFile::~NewFile() {
+  if (!aside_.empty()) kernel().unlink(aside_.c_str());
+}
+
+absl::Status NewFile::SetMode(mode_t mode) {
+  return kernel().fchmod(fd_.get(), mode) == 0 ? absl::OkStatus() : FileError("set the permissions of", aside_);
+}
+
+absl::Status NewFile::Write(std::string_view bytes) { return WriteAll(fd_.get(), aside_, bytes); }
+
+absl::Status NewFile::Commit() {
+  if (kernel().rename(aside_.c_str(), path_.c_str()) != 0) return FileError("replace", path_);
+  aside_.clear();
+  return absl::OkStatus();
+}
+
+absl::Status WriteFile(const std::string& path, absl::FunctionRef<absl::Status(ByteSink)> write) {
+  absl::StatusOr<std::optional<OwnedFd>> special = OpenSpecial(path);
+  if (!special.ok()) return special.status();
+  if (special->has_value()) {
+    return write([&](std::string_view bytes) { return WriteAll((*special)->get(), path, bytes); });
+  }
+  absl::StatusOr<NewFile> file = CreateAside(path);
+  if (!file.ok()) return file.status();
+  const absl::Status status = write([&](std::string_view bytes) { return file->Write(bytes); });
+  return status.ok() ? file->Commit() : status;
+}
+
+}  // namespace perfkit::sys
