@@ -1,5 +1,5 @@
-// Each name of std comes from a header that is included, directly or by a header of ours: builds with precompiled headers
-// and with whole folders in one file hide that one is missing.
+// Each name of std comes from a header that is included, directly or by a header of ours: builds with precompiled
+// headers and with whole folders in one file hide that one is missing.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -12,25 +12,50 @@ namespace {
 // What stands after "std::", and the header that declares it. <memory> and <string> include most of each other in
 // libstdc++, but not elsewhere.
 const std::map<std::string, std::string, std::less<>> kHeaderOf = {
-    {"string", "string"},         {"to_string", "string"},     {"string_view", "string_view"},
-    {"vector", "vector"},         {"array", "array"},          {"span", "span"},
-    {"map", "map"},               {"set", "set"},              {"deque", "deque"},
-    {"optional", "optional"},     {"nullopt", "optional"},     {"variant", "variant"},
-    {"unique_ptr", "memory"},     {"make_unique", "memory"},   {"shared_ptr", "memory"},
-    {"make_shared", "memory"},    {"atomic", "atomic"},        {"atomic_ref", "atomic"},
-    {"sort", "algorithm"},        {"min", "algorithm"},        {"max", "algorithm"},
-    {"find_if", "algorithm"},     {"lower_bound", "algorithm"}, {"upper_bound", "algorithm"},
-    {"exchange", "utility"},      {"pair", "utility"},         {"tuple", "tuple"},
-    {"function", "functional"},   {"numeric_limits", "limits"}, {"thread", "thread"},
-    {"mutex", "mutex"},           {"bit_cast", "bit"},         {"from_chars", "charconv"},
-    {"accumulate", "numeric"},    {"byte", "cstddef"},         {"chrono", "chrono"},
+    {"string", "string"},
+    {"to_string", "string"},
+    {"string_view", "string_view"},
+    {"vector", "vector"},
+    {"array", "array"},
+    {"span", "span"},
+    {"map", "map"},
+    {"set", "set"},
+    {"deque", "deque"},
+    {"optional", "optional"},
+    {"nullopt", "optional"},
+    {"variant", "variant"},
+    {"unique_ptr", "memory"},
+    {"make_unique", "memory"},
+    {"shared_ptr", "memory"},
+    {"make_shared", "memory"},
+    {"atomic", "atomic"},
+    {"atomic_ref", "atomic"},
+    {"sort", "algorithm"},
+    {"min", "algorithm"},
+    {"max", "algorithm"},
+    {"find_if", "algorithm"},
+    {"lower_bound", "algorithm"},
+    {"upper_bound", "algorithm"},
+    {"exchange", "utility"},
+    {"pair", "utility"},
+    {"tuple", "tuple"},
+    {"function", "functional"},
+    {"numeric_limits", "limits"},
+    {"thread", "thread"},
+    {"mutex", "mutex"},
+    {"bit_cast", "bit"},
+    {"from_chars", "charconv"},
+    {"accumulate", "numeric"},
+    {"byte", "cstddef"},
+    {"chrono", "chrono"},
     {"unordered_map", "unordered_map"},
 };
 
 using ByPath = std::map<std::string_view, const SourceFile*>;
 
 // Adds the standard headers that `file` reaches through headers of ours.
-void Reach(const ByPath& files, const SourceFile& file, std::set<std::string_view>& seen, std::set<std::string>& reached) {
+void Reach(const ByPath& files, const SourceFile& file, std::set<std::string_view>& seen,
+           std::set<std::string>& reached) {
   if (!seen.insert(file.path).second) return;
   for (const Include& include : Includes(file)) {
     const std::string path = include.what.substr(1, include.what.size() - 2);

@@ -10,13 +10,13 @@ namespace {
 
 // THE table of floors. A room may include rooms on lower floors, never a neighbour on its own.
 const std::map<std::string, int, std::less<>> kFloors = {
-    {"base", 0},                                    //
-    {"sys", 1},     {"ring", 1},      {"elf", 1},   //
-    {"event", 2},   {"proc", 2},      {"step", 2},  //
-    {"open", 3},    {"unwind", 3},                  //
-    {"count", 4},   {"symbolize", 4},               //
-    {"sample", 5},  {"measure", 5},                 //
-    {"session", 6}, {"doctor", 6},    {"benchmark", 6}, {"testing", 6},
+    {"base", 0},                                       //
+    {"sys", 1},     {"ring", 1},      {"elf", 1},      //
+    {"event", 2},   {"proc", 2},      {"step", 2},     //
+    {"open", 3},    {"unwind", 3},                     //
+    {"count", 4},   {"symbolize", 4},                  //
+    {"sample", 5},  {"measure", 5},   {"profile", 5},  //
+    {"session", 6}, {"exporters", 6}, {"doctor", 6},  {"benchmark", 6}, {"testing", 6},
 };
 
 // Included where every nanosecond of a build or a call counts.

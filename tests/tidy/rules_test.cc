@@ -114,16 +114,6 @@ TEST_CASE("files and functions have limits", "[tidy]") {
   CHECK(LinesOf(CheckLengths(One("src/a.cc", "\nvoid F() {\n" + Repeat("f();\n", 59) + "}\n"))) == Where{2});
   CHECK(CheckLengths(One("CMakeLists.txt", Repeat("#\n", 200))).empty());
   CHECK(LinesOf(CheckLengths(One("CMakeLists.txt", Repeat("#\n", 201)))) == Where{1});
-  Tree headers;
-  for (int i = 0; i < 24; ++i) headers.push_back({"include/perfkit/" + std::to_string(i) + ".h", "\n"});
-  CHECK(CheckLengths(headers).empty());
-  headers.push_back({"include/perfkit/detail/code.h", "\n"});
-  CHECK(CheckLengths(headers).empty());
-  headers.push_back({"include/perfkit/one_more.h", "\n"});
-  CHECK(CheckLengths(headers).size() == 1);
-  // One that comes with a component is none of the core's.
-  headers.push_back({"CMakeLists.txt", "# root\nperfkit_component(x FOUND ON HEADERS one_more.h)\n"});
-  CHECK(CheckLengths(headers).empty());
 }
 
 TEST_CASE("a file begins by saying what it is", "[tidy]") {

@@ -9,7 +9,7 @@
 namespace perfkit::tidy {
 namespace {
 
-constexpr size_t kFileLines = 400, kFunctionLines = 60, kRootCMakeLines = 200, kPublicHeaders = 24;
+constexpr size_t kFileLines = 400, kFunctionLines = 60, kRootCMakeLines = 200;
 
 void Limit(const SourceFile& file, size_t line, const char* what, size_t is, size_t most, Findings& findings) {
   if (is <= most) return;
@@ -23,20 +23,6 @@ bool StartsWithComment(const SourceFile& file) {
   if (!lines.empty() && lines[0].starts_with("#!")) lines.erase(lines.begin());
   if (lines.empty()) return false;
   return IsCpp(file) ? lines[0].starts_with("// ") && lines[0].size() > 10 : lines[0].starts_with("# ");
-}
-
-// Headers that the root CMakeLists.txt installs with an optional component only: "HEADERS a.h b.h)".
-std::set<std::string> ComponentHeaders(const Tree& tree) {
-  std::set<std::string> headers;
-  for (const SourceFile& file : tree) {
-    if (file.path != "CMakeLists.txt") continue;
-    for (size_t at = 0; (at = file.text.find("HEADERS ", at)) != std::string::npos;) {
-      at += 8;
-      std::istringstream names(file.text.substr(at, file.text.find(')', at) - at));
-      for (std::string name; names >> name;) headers.insert("include/perfkit/" + name);
-    }
-  }
-  return headers;
 }
 
 size_t Percentile(std::vector<size_t> values, size_t percent) {
@@ -68,19 +54,11 @@ struct Shape {
 
 Findings CheckLengths(const Tree& tree) {
   Findings findings;
-  const std::set<std::string> of_components = ComponentHeaders(tree);
-  size_t headers = 0;
   for (const SourceFile& file : tree) {
     if (file.path.ends_with(".md")) continue;
     const size_t lines = Lines(file.text).size();
     Limit(file, 1, "a file", lines, kFileLines, findings);
     if (file.path == "CMakeLists.txt") Limit(file, 1, "a root CMakeLists.txt", lines, kRootCMakeLines, findings);
-    // Those in detail/ hold the code of the others: nobody reads them to use the library.
-    const bool core_header = IsIn(file, "include/perfkit") && !IsIn(file, "include/perfkit/detail") &&
-                             !of_components.contains(file.path);
-    if (core_header && ++headers > kPublicHeaders) {
-      findings.push_back({file.path, 1, "more than " + std::to_string(kPublicHeaders) + " public headers of the core"});
-    }
     if (!IsCpp(file)) continue;
     for (const Function& function : Functions(file)) {
       Limit(file, function.line, "a function", function.lines, kFunctionLines, findings);
