@@ -1,0 +1,62 @@
+// Builds a profile: each string, module, location and stack that is added is kept once.
+//
+//   perfkit::ProfileBuilder builder;
+//   const uint32_t event = builder.AddEvent({.name = "cpu-clock", .unit = perfkit::ProfileUnit::kNanoseconds});
+//   const uint32_t main = builder.Function("main", "app", "main.cc", 10);
+//   const uint32_t work = builder.Function("work", "app", "work.cc", 20);
+//   builder.AddSample({.time_ns = 1, .weight = 1'000'000, .thread = builder.AddThread(1, 1, "app"),
+//                      .stack = builder.Stack(builder.Stack(ProfileStack::kRoot, main), work),
+//                      .event = event, .quality = perfkit::StackQuality::kWhole});
+//   perfkit::Profile profile = builder.Take();
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "perfkit/profile.h"
+
+namespace perfkit {
+
+// Not thread-safe. Moves, never copies.
+class ProfileBuilder {
+ public:
+  ProfileBuilder();
+  ProfileBuilder(ProfileBuilder&&) noexcept;
+  ProfileBuilder& operator=(ProfileBuilder&&) noexcept;
+  ~ProfileBuilder();
+
+  // The index of the same text, module, location or stack as before, or of a new one.
+  uint32_t String(std::string_view text);
+  uint32_t Module(std::string_view path, std::string_view build_id = {});
+  // `module`: an index, or ProfileLocation::kNoModule.
+  uint32_t Location(uint32_t module, uint64_t address, bool kernel = false);
+  // `parent`: an index, or ProfileStack::kRoot.
+  uint32_t Stack(uint32_t parent, uint32_t location, bool is_guess = false, bool is_stitched = false);
+
+  // A location with one call, at an address of its own: for profiles that are written by hand.
+  uint32_t Function(std::string_view name, std::string_view module, std::string_view file = {}, uint32_t line = 0);
+  // Replaces the calls of a location, innermost first.
+  void SetCalls(uint32_t location, std::span<const ProfileCall> calls);
+
+  // Each adds an entry.
+  uint32_t AddEvent(ProfileEvent event);
+  uint32_t AddThread(uint32_t pid, uint32_t tid, std::string_view name);
+  uint32_t AddWait(const ProfileWait& wait);
+  void AddSample(const ProfileSample& sample);
+  void AddZone(const ProfileZone& zone);
+
+  // What there is so far: for counts and for changes of single entries.
+  Profile& profile();
+  const Profile& profile() const;
+
+  // The profile, its samples in order of time. The builder is empty afterwards.
+  Profile Take();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace perfkit

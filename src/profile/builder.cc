@@ -1,0 +1,127 @@
+// Tables of what is there already, beside the profile that grows.
+#include <algorithm>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "perfkit/profile_builder.h"
+#include "src/base/mix.h"
+
+namespace perfkit {
+namespace {
+
+// What makes two entries of a table the same one.
+struct Key {
+  uint64_t a = 0, b = 0;
+  bool operator==(const Key&) const = default;
+};
+
+struct HashKey {
+  size_t operator()(const Key& key) const { return base::Mix(key.a ^ base::Mix(key.b)); }
+};
+
+using Index = std::unordered_map<Key, uint32_t, HashKey>;
+
+// Texts are looked up as views, and owned by the index: Profile::strings moves them as it grows.
+struct HashText {
+  using is_transparent = void;
+  size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+};
+using TextIndex = std::unordered_map<std::string, uint32_t, HashText, std::equal_to<>>;
+
+}  // namespace
+
+struct ProfileBuilder::Impl {
+  Profile profile;
+  TextIndex strings{{"", 0}};
+  Index modules, locations, stacks;
+  uint64_t functions = 0;  // locations that Function made: their addresses
+};
+
+ProfileBuilder::ProfileBuilder() : impl_(std::make_unique<Impl>()) {}
+ProfileBuilder::ProfileBuilder(ProfileBuilder&&) noexcept = default;
+ProfileBuilder& ProfileBuilder::operator=(ProfileBuilder&&) noexcept = default;
+ProfileBuilder::~ProfileBuilder() = default;
+
+uint32_t ProfileBuilder::String(std::string_view text) {
+  if (const auto found = impl_->strings.find(text); found != impl_->strings.end()) return found->second;
+  const auto index = static_cast<uint32_t>(impl_->profile.strings.size());
+  impl_->profile.strings.emplace_back(text);
+  impl_->strings.emplace(text, index);
+  return index;
+}
+
+uint32_t ProfileBuilder::Module(std::string_view path, std::string_view build_id) {
+  const ProfileModule module{.path = String(path), .build_id = String(build_id)};
+  const auto [entry, is_new] =
+      impl_->modules.try_emplace({module.path, module.build_id}, static_cast<uint32_t>(impl_->profile.modules.size()));
+  if (is_new) impl_->profile.modules.push_back(module);
+  return entry->second;
+}
+
+uint32_t ProfileBuilder::Location(uint32_t module, uint64_t address, bool kernel) {
+  const auto [entry, is_new] = impl_->locations.try_emplace({uint64_t{module} << 1 | (kernel ? 1 : 0), address},
+                                                            static_cast<uint32_t>(impl_->profile.locations.size()));
+  if (is_new) impl_->profile.locations.push_back({.module = module, .kernel = kernel, .address = address});
+  return entry->second;
+}
+
+uint32_t ProfileBuilder::Stack(uint32_t parent, uint32_t location, bool is_guess, bool is_stitched) {
+  const uint64_t flags = (is_guess ? 1 : 0) | (is_stitched ? 2 : 0);
+  const auto [entry, is_new] = impl_->stacks.try_emplace({parent, uint64_t{location} << 2 | flags},
+                                                         static_cast<uint32_t>(impl_->profile.stacks.size()));
+  if (is_new) {
+    impl_->profile.stacks.push_back(
+        {.parent = parent, .location = location, .is_guess = is_guess, .is_stitched = is_stitched});
+  }
+  return entry->second;
+}
+
+uint32_t ProfileBuilder::Function(std::string_view name, std::string_view module, std::string_view file,
+                                  uint32_t line) {
+  constexpr uint64_t kFunctionBytes = 0x100;
+  const uint32_t location = Location(Module(module), kFunctionBytes * ++impl_->functions);
+  const ProfileCall call{.function = String(name), .file = String(file), .line = line};
+  SetCalls(location, std::span(&call, 1));
+  return location;
+}
+
+void ProfileBuilder::SetCalls(uint32_t location, std::span<const ProfileCall> calls) {
+  Profile& profile = impl_->profile;
+  ProfileLocation& at = profile.locations[location];
+  at.first_call = static_cast<uint32_t>(profile.calls.size());
+  at.calls = static_cast<uint32_t>(calls.size());
+  profile.calls.insert(profile.calls.end(), calls.begin(), calls.end());
+}
+
+uint32_t ProfileBuilder::AddEvent(ProfileEvent event) {
+  impl_->profile.events.push_back(std::move(event));
+  return static_cast<uint32_t>(impl_->profile.events.size() - 1);
+}
+
+uint32_t ProfileBuilder::AddThread(uint32_t pid, uint32_t tid, std::string_view name) {
+  impl_->profile.threads.push_back({.pid = pid, .tid = tid, .name = String(name)});
+  return static_cast<uint32_t>(impl_->profile.threads.size() - 1);
+}
+
+uint32_t ProfileBuilder::AddWait(const ProfileWait& wait) {
+  impl_->profile.waits.push_back(wait);
+  return static_cast<uint32_t>(impl_->profile.waits.size() - 1);
+}
+
+void ProfileBuilder::AddSample(const ProfileSample& sample) { impl_->profile.samples.push_back(sample); }
+
+void ProfileBuilder::AddZone(const ProfileZone& zone) { impl_->profile.zones.push_back(zone); }
+
+Profile& ProfileBuilder::profile() { return impl_->profile; }
+const Profile& ProfileBuilder::profile() const { return impl_->profile; }
+
+Profile ProfileBuilder::Take() {
+  std::unique_ptr<Impl> taken = std::exchange(impl_, std::make_unique<Impl>());
+  Profile& profile = taken->profile;
+  std::stable_sort(profile.samples.begin(), profile.samples.end(),
+                   [](const ProfileSample& a, const ProfileSample& b) { return a.time_ns < b.time_ns; });
+  return std::move(profile);
+}
+
+}  // namespace perfkit

@@ -1,0 +1,57 @@
+// Folded stacks: one line each distinct stack of a thread, root first, as Brendan Gregg's stackcollapse scripts write
+// them. A semicolon separates calls, so that one inside a name becomes a comma; a newline becomes a space.
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "perfkit/profile_writer.h"
+#include "src/profile/event_choice.h"
+#include "src/profile/sink_buffer.h"
+
+namespace perfkit {
+namespace {
+
+std::string Clean(std::string name) {
+  std::replace(name.begin(), name.end(), ';', ',');
+  std::replace(name.begin(), name.end(), '\n', ' ');
+  return name;
+}
+
+// The calls of one stack as one line, from its root on, each with a semicolon before it.
+std::string Line(const Profile& profile, uint32_t stack) {
+  std::vector<uint32_t> path;
+  for (uint32_t at = stack; at != ProfileStack::kRoot; at = profile.stacks[at].parent) path.push_back(at);
+  std::string line;
+  for (auto at = path.rbegin(); at != path.rend(); ++at) {
+    const uint32_t location = profile.stacks[*at].location;
+    const std::span<const ProfileCall> calls = profile.CallsAt(location);
+    if (calls.empty()) line += ";" + Clean(profile.UnnamedCode(location));
+    for (size_t i = calls.size(); i-- > 0;) line += ";" + Clean(profile.CallName(location, calls[i]));
+  }
+  return line;
+}
+
+}  // namespace
+
+absl::Status WriteFolded(const Profile& profile, const WriteOptions& options, ProfileSink sink) {
+  const absl::StatusOr<size_t> event = profile::ChooseEvent(profile, options.event);
+  if (!event.ok()) return event.status();
+  std::map<std::pair<uint32_t, uint32_t>, uint64_t> weights;  // by thread and stack
+  for (const ProfileSample& sample : profile.samples) {
+    if (sample.event == *event) weights[{sample.thread, sample.stack}] += sample.weight;
+  }
+  profile::SinkBuffer out(sink);
+  for (const auto& [key, weight] : weights) {
+    if (weight == 0) continue;
+    const ProfileThread& thread = profile.threads[key.first];
+    out.Add(absl::StrFormat("%s-%d%s %d\n", Clean(profile.strings[thread.name]), thread.tid, Line(profile, key.second),
+                            weight));
+    if (out.failed()) break;
+  }
+  return out.Finish();
+}
+
+}  // namespace perfkit

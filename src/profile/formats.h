@@ -1,0 +1,20 @@
+// Where the core finds the formats of perfkit::exporters: a table that is there only if that component is linked.
+#pragma once
+
+#include <cstddef>
+
+#include "perfkit/profile_writer.h"
+
+namespace perfkit {
+
+// A capital letter, so that a shared library exports it (cmake/perfkit.map).
+struct ExporterFormats {
+  const ProfileFormat* formats;
+  size_t count;
+};
+
+// Defined by src/exporters/formats.cc. Weak: its address is nullptr if nobody defines it. The component's CMake target
+// makes the linker look for it (cmake/Component.cmake).
+extern const ExporterFormats ExporterFormatTable __attribute__((weak));
+
+}  // namespace perfkit

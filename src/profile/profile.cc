@@ -1,0 +1,165 @@
+// Sums and names of a profile, and the check that its tables fit together.
+#include "perfkit/profile.h"
+
+#include "absl/strings/str_format.h"
+
+namespace perfkit {
+namespace {
+
+absl::Status Wrong(std::string_view table, size_t index, std::string_view what) {
+  return absl::Status(
+      absl::StatusCode::kInvalidArgument,
+      absl::StrFormat("Profile::%s[%d]: %s. Remedy: build profiles with ProfileBuilder.", table, index, what));
+}
+
+// The last part of a path; names in brackets and "//anon" are none.
+std::string_view BaseName(std::string_view path) {
+  const bool is_path = path.starts_with('/') && !path.starts_with("//");
+  return is_path ? path.substr(path.rfind('/') + 1) : path;
+}
+
+// Checks the tables of one profile, each against those that it points into.
+class Checker {
+ public:
+  explicit Checker(const Profile& profile) : profile_(profile) {}
+
+  absl::Status Strings() const {
+    if (profile_.strings.empty() || !profile_.strings[0].empty()) return Wrong("strings", 0, "is not \"\"");
+    return absl::OkStatus();
+  }
+
+  absl::Status Threads() const {
+    for (size_t i = 0; i < profile_.threads.size(); ++i) {
+      if (!IsString(profile_.threads[i].name)) return Wrong("threads", i, "name is no string");
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Code() const {
+    for (size_t i = 0; i < profile_.modules.size(); ++i) {
+      const ProfileModule& module = profile_.modules[i];
+      if (!IsString(module.path) || !IsString(module.build_id)) return Wrong("modules", i, "a name is no string");
+    }
+    for (size_t i = 0; i < profile_.calls.size(); ++i) {
+      const ProfileCall& call = profile_.calls[i];
+      if (!IsString(call.function) || !IsString(call.file)) return Wrong("calls", i, "a name is no string");
+    }
+    for (size_t i = 0; i < profile_.locations.size(); ++i) {
+      const ProfileLocation& location = profile_.locations[i];
+      const bool module = location.module == ProfileLocation::kNoModule || location.module < profile_.modules.size();
+      if (!module) return Wrong("locations", i, "there is no such module");
+      if (uint64_t{location.first_call} + location.calls > profile_.calls.size()) {
+        return Wrong("locations", i, "there are no such calls");
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Stacks() const {
+    for (size_t i = 0; i < profile_.stacks.size(); ++i) {
+      const ProfileStack& stack = profile_.stacks[i];
+      if (stack.location >= profile_.locations.size()) return Wrong("stacks", i, "there is no such location");
+      if (stack.parent != ProfileStack::kRoot && stack.parent >= i) return Wrong("stacks", i, "parent comes after it");
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Samples() const {
+    uint64_t last_ns = 0;
+    for (size_t i = 0; i < profile_.samples.size(); ++i) {
+      const ProfileSample& sample = profile_.samples[i];
+      if (sample.thread >= profile_.threads.size()) return Wrong("samples", i, "there is no such thread");
+      if (sample.event >= profile_.events.size()) return Wrong("samples", i, "there is no such event");
+      const bool has_stack = sample.stack != ProfileStack::kRoot;
+      if (has_stack && sample.stack >= profile_.stacks.size()) return Wrong("samples", i, "there is no such stack");
+      if (has_stack == (sample.quality == StackQuality::kNone)) return Wrong("samples", i, "stack and quality differ");
+      const bool has_wait = sample.wait != ProfileSample::kNoWait;
+      if (has_wait && sample.wait >= profile_.waits.size()) return Wrong("samples", i, "there is no such wait");
+      if (!IsString(sample.label)) return Wrong("samples", i, "label is no string");
+      if (sample.time_ns < last_ns) return Wrong("samples", i, "is earlier than the one before it");
+      last_ns = sample.time_ns;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Timeline() const {
+    for (size_t i = 0; i < profile_.waits.size(); ++i) {
+      if (!IsString(profile_.waits[i].detail)) return Wrong("waits", i, "detail is no string");
+    }
+    for (size_t i = 0; i < profile_.zones.size(); ++i) {
+      const ProfileZone& zone = profile_.zones[i];
+      if (zone.thread >= profile_.threads.size()) return Wrong("zones", i, "there is no such thread");
+      if (!IsString(zone.name) || !IsString(zone.cause)) return Wrong("zones", i, "a name is no string");
+      if (zone.to_ns < zone.from_ns) return Wrong("zones", i, "ends before it begins");
+    }
+    for (size_t i = 0; i < profile_.counters.size(); ++i) {
+      const ProfileCounter& counter = profile_.counters[i];
+      const bool thread = counter.thread == ProfileCounter::kWholeProcess || counter.thread < profile_.threads.size();
+      if (!thread) return Wrong("counters", i, "there is no such thread");
+      if (!IsString(counter.name)) return Wrong("counters", i, "name is no string");
+      for (size_t k = 1; k < counter.points.size(); ++k) {
+        if (counter.points[k].time_ns < counter.points[k - 1].time_ns)
+          return Wrong("counters", i, "times run backwards");
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  bool IsString(uint32_t index) const { return index < profile_.strings.size(); }
+
+  const Profile& profile_;
+};
+
+}  // namespace
+
+std::string_view ProfileUnitName(ProfileUnit unit) {
+  constexpr std::string_view kNames[] = {"count", "nanoseconds", "bytes"};
+  return kNames[static_cast<size_t>(unit)];
+}
+
+std::string_view StackQualityName(StackQuality quality) {
+  constexpr std::string_view kNames[] = {"whole", "part", "leaf only", "last known", "none"};
+  return kNames[static_cast<size_t>(quality)];
+}
+
+Profile::Sum Profile::Total(size_t event) const {
+  Sum sum;
+  for (const ProfileSample& sample : samples) {
+    if (sample.event == event) sum.weight += sample.weight, sum.samples += sample.samples;
+  }
+  return sum;
+}
+
+size_t Profile::EventIndex(std::string_view name) const {
+  size_t index = 0;
+  while (index < events.size() && events[index].name != name) ++index;
+  return index;
+}
+
+std::span<const ProfileCall> Profile::CallsAt(uint32_t location) const {
+  const ProfileLocation& at = locations[location];
+  return std::span(calls).subspan(at.first_call, at.calls);
+}
+
+std::string Profile::CallName(uint32_t location, const ProfileCall& call) const {
+  if (call.function != 0) return strings[call.function];
+  return UnnamedCode(location);
+}
+
+std::string Profile::UnnamedCode(uint32_t location) const {
+  const ProfileLocation& at = locations[location];
+  if (at.module == ProfileLocation::kNoModule) return absl::StrFormat("[unknown]+0x%x", at.address);
+  return absl::StrFormat("[%s]+0x%x", BaseName(strings[modules[at.module].path]), at.address);
+}
+
+absl::Status Profile::Check() const {
+  const Checker checker(*this);
+  for (absl::Status status : {checker.Strings(), checker.Threads(), checker.Code(), checker.Stacks(), checker.Samples(),
+                              checker.Timeline()}) {
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace perfkit

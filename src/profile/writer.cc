@@ -1,0 +1,69 @@
+// Files: which format a name asks for, and a file that is either whole or as it was before.
+#include "absl/strings/str_format.h"
+#include "perfkit/profile_writer.h"
+#include "src/profile/formats.h"
+#include "src/sys/new_file.h"
+
+namespace perfkit {
+namespace {
+
+constexpr ProfileFormat kCoreFormats[] = {
+    {"folded", {".folded"}, "speedscope, flamegraph.pl", WriteFolded},
+};
+
+// Endings of formats that the component perfkit::exporters has.
+constexpr std::string_view kExporterEndings[] = {".pb.gz",   ".pprof",       ".pftrace", ".perfetto-trace",
+                                                 ".json.gz", ".chrome.json", ".html"};
+
+bool EndsWith(const ProfileFormat& format, std::string_view path) {
+  for (const std::string_view ending : format.endings) {
+    if (!ending.empty() && path.ends_with(ending)) return true;
+  }
+  return false;
+}
+
+absl::Status UnknownFormat(std::string_view path) {
+  for (const std::string_view ending : kExporterEndings) {
+    if (!path.ends_with(ending)) continue;
+    return absl::Status(
+        absl::StatusCode::kUnimplemented,
+        absl::StrFormat("cannot write %s: \"%s\" is a format of the component perfkit::exporters, which "
+                        "is not linked. Remedy: link it, or choose an ending of the core's.",
+                        path, ending));
+  }
+  std::string endings;
+  for (const ProfileFormat& format : ProfileFormats()) {
+    for (const std::string_view ending : format.endings) {
+      if (!ending.empty()) endings += absl::StrFormat(" %s", ending);
+    }
+  }
+  return absl::Status(
+      absl::StatusCode::kInvalidArgument,
+      absl::StrFormat("cannot write %s: no format has that ending. Remedy: choose one of%s", path, endings));
+}
+
+absl::StatusOr<ProfileFormat> FormatOf(std::string_view path) {
+  for (const ProfileFormat& format : ProfileFormats()) {
+    if (EndsWith(format, path)) return format;
+  }
+  return UnknownFormat(path);
+}
+
+}  // namespace
+
+std::vector<ProfileFormat> ProfileFormats() {
+  std::vector<ProfileFormat> formats(std::begin(kCoreFormats), std::end(kCoreFormats));
+  if (const ExporterFormats* const exporters = &ExporterFormatTable; exporters != nullptr) {
+    formats.insert(formats.end(), exporters->formats, exporters->formats + exporters->count);
+  }
+  return formats;
+}
+
+absl::Status WriteProfile(const Profile& profile, const std::string& path, const WriteOptions& options) {
+  const absl::StatusOr<ProfileFormat> format = FormatOf(path);
+  if (!format.ok()) return format.status();
+  if (absl::Status status = profile.Check(); !status.ok()) return status;
+  return sys::WriteFile(path, [&](sys::ByteSink sink) { return format->write(profile, options, sink); });
+}
+
+}  // namespace perfkit

@@ -1,0 +1,51 @@
+// Folded stacks: their sums, their order, and names that hold separators.
+#include <catch2/catch.hpp>
+#include <sstream>
+
+#include "perfkit/profile_writer.h"
+#include "tests/profile/sample_profile.h"
+
+namespace perfkit::profile {
+namespace {
+
+std::string Folded(const Profile& profile, std::string event = {}) {
+  std::string text;
+  CHECK(WriteFolded(profile, {.event = std::move(event)}, [&](std::string_view bytes) {
+          text += bytes;
+          return absl::OkStatus();
+        }) == absl::OkStatus());
+  return text;
+}
+
+TEST_CASE("folded lines add up to the event's total", "[profile][folded]") {
+  const Profile profile = SampleProfile();
+  for (size_t i = 0; i < profile.events.size(); ++i) {
+    std::istringstream lines(Folded(profile, profile.events[i].name));
+    uint64_t sum = 0;
+    for (std::string line; std::getline(lines, line);) sum += std::stoull(line.substr(line.rfind(' ')));
+    CHECK(sum == profile.Total(i).weight);
+  }
+}
+
+TEST_CASE("folded lines begin with the thread, and go from the root to the innermost inlined call",
+          "[profile][folded]") {
+  CHECK_THAT(Folded(SampleProfile()),
+             Catch::Contains("app-42;_start;main;Work(int, char const*);Hot;Inlined<T> 45000000\n"));
+  CHECK_THAT(Folded(SampleProfile()),
+             Catch::Contains("worker \"1\", <a>-43;_start;main;[libbare.so]+0x1234 2000000\n"));
+}
+
+TEST_CASE("an unknown event is refused with those that there are", "[profile][folded]") {
+  const absl::Status status =
+      WriteFolded(SampleProfile(), {.event = "cycles"}, [](std::string_view) { return absl::OkStatus(); });
+  CHECK(status.code() == absl::StatusCode::kInvalidArgument);
+  CHECK_THAT(std::string(status.message()), Catch::Contains("cpu-clock, page-faults, off-cpu"));
+}
+
+TEST_CASE("a sink that fails ends the writing with its status", "[profile][folded]") {
+  CHECK(WriteFolded(SampleProfile(), {}, [](std::string_view) { return absl::DataLossError("full"); }) ==
+        absl::DataLossError("full"));
+}
+
+}  // namespace
+}  // namespace perfkit::profile

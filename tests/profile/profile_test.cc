@@ -1,0 +1,56 @@
+// Profiles by hand: what adds up, and what the check refuses.
+#include <catch2/catch.hpp>
+#include <functional>
+
+#include "perfkit/profile_writer.h"
+#include "tests/profile/sample_profile.h"
+
+namespace perfkit::profile {
+namespace {
+
+TEST_CASE("a profile built by hand passes its own check", "[profile]") {
+  const Profile profile = SampleProfile();
+  CHECK(profile.Check() == absl::OkStatus());
+  CHECK(profile.Total(profile.EventIndex("cpu-clock")) == Profile::Sum{100'000'000, 100});
+  CHECK(profile.Total(profile.EventIndex("page-faults")) == Profile::Sum{30, 3});
+  CHECK(profile.Total(profile.EventIndex(kOffCpuEvent)) == Profile::Sum{50'000'000, 2});
+  CHECK(profile.EventIndex("cycles") == profile.events.size());
+}
+
+TEST_CASE("the check names the table of a wrong index", "[profile]") {
+  const std::pair<std::string, std::function<void(Profile&)>> breaks[] = {
+      {"strings", [](Profile& p) { p.strings[0] = "x"; }},
+      {"threads", [](Profile& p) { p.threads[1].name = 1000; }},
+      {"modules", [](Profile& p) { p.modules[0].build_id = 1000; }},
+      {"calls", [](Profile& p) { p.calls[1].file = 1000; }},
+      {"locations", [](Profile& p) { p.locations[0].module = 1000; }},
+      {"locations", [](Profile& p) { p.locations[0].first_call = 1000; }},
+      {"locations", [](Profile& p) { p.locations[0].first_call = UINT32_MAX; }},
+      {"stacks", [](Profile& p) { p.stacks[1].parent = 1; }},
+      {"stacks", [](Profile& p) { p.stacks[0].location = 1000; }},
+      {"samples", [](Profile& p) { p.samples[3].thread = 2; }},
+      {"samples", [](Profile& p) { p.samples[3].event = 3; }},
+      {"samples", [](Profile& p) { p.samples[3].stack = 1000; }},
+      {"samples", [](Profile& p) { p.samples[3].stack = ProfileStack::kRoot; }},
+      {"samples", [](Profile& p) { p.samples[3].wait = 2; }},
+      {"samples", [](Profile& p) { p.samples[3].label = 1000; }},
+      {"samples", [](Profile& p) { p.samples[3].time_ns = 1; }},
+      {"waits", [](Profile& p) { p.waits[0].detail = 1000; }},
+      {"zones", [](Profile& p) { p.zones[0].thread = 2; }},
+      {"zones", [](Profile& p) { p.zones[0].to_ns = 1; }},
+      {"zones", [](Profile& p) { p.zones[0].cause = 1000; }},
+      {"counters", [](Profile& p) { p.counters[0].name = 1000; }},
+      {"counters", [](Profile& p) { p.counters[0].thread = 2; }},
+      {"counters", [](Profile& p) { p.counters[0].points[2].time_ns = 1; }},
+  };
+  for (const auto& [table, spoil] : breaks) {
+    Profile profile = SampleProfile();
+    spoil(profile);
+    const absl::Status status = profile.Check();
+    CHECK(status.code() == absl::StatusCode::kInvalidArgument);
+    CHECK_THAT(std::string(status.message()), Catch::StartsWith("Profile::" + table + "["));
+  }
+}
+
+}  // namespace
+}  // namespace perfkit::profile

@@ -1,0 +1,92 @@
+// Files of profiles: by ending, whole or not at all.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+
+#include "perfkit/profile_writer.h"
+#include "tests/profile/sample_profile.h"
+#include "tests/support/fake_kernel.h"
+#include "tests/support/temp_folder.h"
+
+namespace perfkit::profile {
+namespace {
+
+using testing::FakeKernel;
+using testing::TempFolder;
+
+std::string TextOf(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+ptrdiff_t FilesIn(const TempFolder& folder) {
+  return std::distance(std::filesystem::directory_iterator(folder.path()), {});
+}
+
+TEST_CASE("a profile's file has the format of its ending", "[profile][writer]") {
+  const TempFolder folder;
+  const std::string path = folder.path() + "/work.folded";
+  CHECK(WriteProfile(SampleProfile(), path) == absl::OkStatus());
+  CHECK_THAT(TextOf(path), Catch::Contains(";_start;main;"));
+  CHECK(FilesIn(folder) == 1);
+}
+
+TEST_CASE("an ending that no format has is refused with those that there are", "[profile][writer]") {
+  const TempFolder folder;
+  const absl::Status status = WriteProfile(SampleProfile(), folder.path() + "/work.doc");
+  CHECK(status.code() == absl::StatusCode::kInvalidArgument);
+  CHECK_THAT(std::string(status.message()), Catch::Contains("work.doc") && Catch::Contains(".folded"));
+  const absl::Status exporters = WriteProfile(SampleProfile(), folder.path() + "/work.pb.gz");
+  CHECK(exporters.code() == absl::StatusCode::kUnimplemented);
+  CHECK_THAT(std::string(exporters.message()), Catch::Contains("perfkit::exporters"));
+  CHECK(FilesIn(folder) == 0);
+}
+
+TEST_CASE("a profile that does not fit together is not written", "[profile][writer]") {
+  const TempFolder folder;
+  Profile profile = SampleProfile();
+  profile.samples[0].thread = 99;
+  CHECK(WriteProfile(profile, folder.path() + "/work.folded").code() == absl::StatusCode::kInvalidArgument);
+  CHECK(FilesIn(folder) == 0);
+}
+
+TEST_CASE("whichever call fails, the file is the old one or the new one, and nothing is left beside it",
+          "[profile][writer]") {
+  const Profile profile = SampleProfile();
+  for (const int error : {EIO, ENOSPC, EACCES, EINTR}) {
+    for (uint64_t n = 1;; ++n) {
+      const TempFolder folder;
+      const std::string path = folder.path() + "/work.folded";
+      folder.Write("/work.folded", "old");
+      FakeKernel fake;
+      fake.FailNth(n, error);
+      const absl::Status status = WriteProfile(profile, path);
+      const bool reached = fake.calls(testing::Call::kAny) >= n;
+      CHECK(FilesIn(folder) == 1);
+      CHECK(TextOf(path).starts_with(status.ok() ? "app-42;_start" : "old"));
+      if (reached) continue;
+      CHECK(status == absl::OkStatus());
+      break;
+    }
+  }
+}
+
+TEST_CASE("a pipe is written directly", "[profile][writer]") {
+  const TempFolder folder;
+  const std::string path = folder.path() + "/pipe.folded";
+  REQUIRE(mkfifo(path.c_str(), 0600) == 0);
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) _exit(WriteProfile(SampleProfile(), path).ok() ? 0 : 1);
+  CHECK_THAT(TextOf(path), Catch::Contains(";main;"));
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  CHECK(FilesIn(folder) == 1);
+}
+
+}  // namespace
+}  // namespace perfkit::profile
