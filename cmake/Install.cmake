@@ -63,6 +63,7 @@ perfkit_pkg_config(perfkit "${PROJECT_DESCRIPTION}" REQUIRES absl_status absl_st
                    LIBS -lperfkit -pthread)
 set(dependencies_dwarf -ldw -lelf -ldl)
 set(dependencies_pfm -lpfm)
+set(dependencies_exporters -Wl,-u,_ZN7perfkit19ExporterFormatTableE -lz)
 list(TRANSFORM PERFKIT_WRAPPED PREPEND "-Wl,--wrap=" OUTPUT_VARIABLE dependencies_benchmark)
 list(APPEND dependencies_benchmark -lbenchmark)
 foreach(name IN LISTS PERFKIT_COMPONENTS)

@@ -12,7 +12,8 @@ unset(PERFKIT_INSTALL_PACKAGES)
 
 # What needs which packages. A line counts when its option is on; `always` is the core itself. `make` is for a plain
 # `cmake -B build` afterwards.
-set(PERFKIT_PACKAGES_FOR_always make ninja-build pkg-config libabsl-dev libdw-dev libpfm4-dev)
+set(PERFKIT_PACKAGES_FOR_always make ninja-build pkg-config libabsl-dev libdw-dev libpfm4-dev
+    libprotozero-dev zlib1g-dev)
 set(PERFKIT_PACKAGES_FOR_PERFKIT_BUILD_TESTS catch2 clang cpio device-tree-compiler g++-aarch64-linux-gnu
     g++-riscv64-linux-gnu libbenchmark-dev libbenchmark-tools libdebuginfod1 libgmock-dev libgtest-dev linux-perf
     python3 qemu-system-arm valgrind)

@@ -1,0 +1,20 @@
+// THE table of this component's formats.
+#include "src/profile/formats.h"
+
+#include <iterator>
+
+#include "perfkit/exporters.h"
+
+namespace perfkit {
+namespace {
+
+constexpr ProfileFormat kFormats[] = {
+    {"pprof", {".pb.gz", ".pprof"}, "go tool pprof", WritePprof},
+};
+
+}  // namespace
+
+extern const ExporterFormats ExporterFormatTable;
+const ExporterFormats ExporterFormatTable = {kFormats, std::size(kFormats)};
+
+}  // namespace perfkit
