@@ -1,0 +1,38 @@
+# cmake -D SOURCE=<folder> -D TARGET=<folder> -P install.cmake: installs the readers that come from npm, exactly those of
+# SOURCE/package-lock.json, into TARGET, unless they are there. They need Node 20: without it, says so and stops.
+set(least 20)
+find_program(node node NO_CACHE)
+find_program(npm npm NO_CACHE)
+set(version 0)
+if(node)
+  execute_process(COMMAND ${node} --version OUTPUT_VARIABLE version OUTPUT_STRIP_TRAILING_WHITESPACE)
+  string(REGEX REPLACE "^v" "" version "${version}")
+endif()
+if(NOT npm OR version VERSION_LESS least)
+  message("SKIPPED: all tests: the readers from npm need Node ${least} or later, with npm")
+  return()
+endif()
+
+set(files package.json package-lock.json .npmrc)
+set(installed TRUE)
+foreach(file IN LISTS files)
+  execute_process(COMMAND ${CMAKE_COMMAND} -E compare_files "${SOURCE}/${file}" "${TARGET}/${file}"
+                  RESULT_VARIABLE differs OUTPUT_QUIET ERROR_QUIET)
+  if(differs)
+    set(installed FALSE)
+  endif()
+endforeach()
+if(installed AND EXISTS "${TARGET}/installed")
+  return()
+endif()
+
+file(REMOVE "${TARGET}/installed")
+foreach(file IN LISTS files)
+  configure_file("${SOURCE}/${file}" "${TARGET}/${file}" COPYONLY)
+endforeach()
+execute_process(COMMAND ${npm} ci --ignore-scripts --no-audit --no-fund WORKING_DIRECTORY "${TARGET}"
+                RESULT_VARIABLE failed OUTPUT_VARIABLE output ERROR_VARIABLE output)
+if(failed)
+  message(FATAL_ERROR "npm ci failed (${failed}):\n${output}")
+endif()
+file(TOUCH "${TARGET}/installed")
