@@ -1,0 +1,185 @@
+// Flat profiles: the frame tree is walked once, with the row of each frame; a row's total takes the frames above which
+// the same row is not yet.
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "perfkit/report.h"
+#include "src/profile/frame_tree.h"
+#include "src/profile/function_index.h"
+
+namespace perfkit {
+namespace {
+
+using profile::Add;
+using profile::FrameTree;
+using profile::FunctionIndex;
+using profile::kNone;
+using profile::PairIndex;
+using profile::Sums;
+using Row = FlatProfile::Row;
+
+// The row of each frame.
+struct RowsOfFrames {
+  std::vector<Row> rows;
+  std::vector<uint32_t> row_of;
+};
+
+RowsOfFrames ByFunction(const Profile& profile, const FrameTree& tree) {
+  FunctionIndex index(profile);
+  RowsOfFrames result{.row_of = FunctionsOf(tree, index)};
+  for (const ReportFunction& function : index.functions()) {
+    result.rows.push_back({.function = function, .module = function.module});
+  }
+  return result;
+}
+
+// Modules of one path are one row, whatever their build ids are.
+RowsOfFrames ByModule(const Profile& profile, const FrameTree& tree) {
+  RowsOfFrames result;
+  PairIndex index;
+  for (const FrameTree::Node& frame : tree.frames()) {
+    const uint32_t module = profile.locations[frame.location].module;
+    const uint64_t path = module == ProfileLocation::kNoModule ? UINT64_MAX : profile.modules[module].path;
+    const auto [entry, is_new] = index.try_emplace({path, 0}, static_cast<uint32_t>(result.rows.size()));
+    if (is_new) result.rows.push_back({.module = module});
+    result.row_of.push_back(entry->second);
+  }
+  return result;
+}
+
+RowsOfFrames ByLine(const Profile& profile, const FrameTree& tree) {
+  FunctionIndex functions(profile);
+  RowsOfFrames result;
+  PairIndex index;
+  for (const FrameTree::Node& frame : tree.frames()) {
+    const uint32_t function = functions.Of(frame);
+    const ProfileCall call = frame.call == kNone ? ProfileCall{} : profile.calls[frame.call];
+    const bool known = call.file != 0 && call.line != 0;
+    const auto [entry, is_new] =
+        index.try_emplace(known ? profile::PairKey{call.file, call.line} : profile::PairKey{UINT64_MAX, function},
+                          static_cast<uint32_t>(result.rows.size()));
+    if (is_new) {
+      result.rows.push_back(
+          {.function = functions.functions()[function], .module = profile.locations[frame.location].module});
+      result.rows.back().function.file = known ? call.file : 0;
+      result.rows.back().function.line = known ? call.line : 0;
+    }
+    result.row_of.push_back(entry->second);
+  }
+  return result;
+}
+
+RowsOfFrames RowsBy(ReportKey key, const Profile& profile, const FrameTree& tree) {
+  switch (key) {
+    case ReportKey::kModule: return ByModule(profile, tree);
+    case ReportKey::kLine: return ByLine(profile, tree);
+    case ReportKey::kFunction:
+    case ReportKey::kThread: break;
+  }
+  return ByFunction(profile, tree);
+}
+
+// Replaces each function's file and line by those with the most self weight of `event`.
+void FindHotLines(const Profile& profile, const FrameTree& tree, const Sums& self, size_t event, RowsOfFrames& rows) {
+  std::vector<uint64_t> most(rows.rows.size());
+  std::vector<uint64_t> weights;
+  PairIndex index;
+  for (size_t i = 0; i < tree.frames().size(); ++i) {
+    const uint32_t call = tree.frames()[i].call;
+    const uint64_t weight = self[i * profile.events.size() + event].weight;
+    if (call == kNone || weight == 0 || profile.calls[call].line == 0) continue;
+    const ProfileCall& at = profile.calls[call];
+    const auto [entry, is_new] = index.try_emplace({rows.row_of[i], uint64_t{at.file} << 32 | at.line}, weights.size());
+    if (is_new) weights.push_back(0);
+    const uint64_t sum = weights[entry->second] += weight;
+    if (sum <= most[rows.row_of[i]]) continue;
+    most[rows.row_of[i]] = sum;
+    rows.rows[rows.row_of[i]].function.file = at.file;
+    rows.rows[rows.row_of[i]].function.line = at.line;
+  }
+}
+
+// The totals of rows from sums over subtrees.
+Sums TotalsOf(const FrameTree& tree, const RowsOfFrames& rows, const Sums& subtrees, size_t events) {
+  Sums totals(rows.rows.size() * events);
+  std::vector<uint32_t> open(rows.rows.size());  // frames of the path that are of this row
+  tree.Walk(
+      [&](uint32_t frame) {
+        const uint32_t row = rows.row_of[frame];
+        if (open[row]++ != 0) return;
+        for (size_t event = 0; event < events; ++event) {
+          Add(totals[row * events + event], subtrees[frame * events + event]);
+        }
+      },
+      [&](uint32_t frame) { --open[rows.row_of[frame]]; });
+  return totals;
+}
+
+std::string SortName(const Profile& profile, const Row& row) {
+  return row.thread != UINT32_MAX ? profile.strings[profile.threads[row.thread].name]
+                                  : FunctionName(profile, row.function);
+}
+
+}  // namespace
+
+FlatProfile::FlatProfile(const Profile& profile, const FlatProfileOptions& options) : events_(profile.events.size()) {
+  if (options.key == ReportKey::kThread) {
+    for (uint32_t i = 0; i < profile.threads.size(); ++i) rows_.push_back({.thread = i});
+    self_.resize(rows_.size() * events_);
+    for (const ProfileSample& sample : profile.samples) {
+      Add(self_[sample.thread * events_ + sample.event], {sample.weight, sample.samples});
+    }
+    total_ = self_;
+  } else {
+    const FrameTree tree(profile);
+    RowsOfFrames rows = RowsBy(options.key, profile, tree);
+    Sums sums = tree.SelfSums();
+    if (options.key == ReportKey::kFunction && events_ != 0) {
+      FindHotLines(profile, tree, sums, options.event, rows);
+    }
+    self_.resize(rows.rows.size() * events_);
+    for (size_t i = 0; i < sums.size(); ++i) Add(self_[rows.row_of[i / events_] * events_ + i % events_], sums[i]);
+    tree.AddToParents(sums);
+    total_ = TotalsOf(tree, rows, sums, events_);
+    rows_ = std::move(rows.rows);
+  }
+  SortRows(profile, options);
+}
+
+void FlatProfile::SortRows(const Profile& profile, const FlatProfileOptions& options) {
+  if (events_ == 0) return rows_.clear();
+  std::vector<uint32_t> order;
+  for (uint32_t i = 0; i < rows_.size(); ++i) {
+    const auto first = total_.begin() + static_cast<ptrdiff_t>(i * events_);
+    const bool used = std::any_of(first, first + static_cast<ptrdiff_t>(events_),
+                                  [](const Profile::Sum& sum) { return sum.weight != 0 || sum.samples != 0; });
+    if (used) order.push_back(i);
+  }
+  const auto weights = [&](uint32_t row) {
+    const uint64_t self = Self(row, options.event).weight, total = Total(row, options.event).weight;
+    return options.by_total ? std::pair(total, self) : std::pair(self, total);
+  };
+  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+    const auto of_a = weights(a), of_b = weights(b);
+    if (of_a != of_b) return of_a > of_b;
+    const std::string name_a = SortName(profile, rows_[a]), name_b = SortName(profile, rows_[b]);
+    return std::tie(name_a, a) < std::tie(name_b, b);
+  });
+  std::vector<Row> rows;
+  Sums self, total;
+  for (const uint32_t row : order) {
+    rows.push_back(rows_[row]);
+    for (size_t event = 0; event < events_; ++event) {
+      self.push_back(Self(row, event));
+      total.push_back(Total(row, event));
+    }
+  }
+  rows_ = std::move(rows);
+  self_ = std::move(self);
+  total_ = std::move(total);
+}
+
+}  // namespace perfkit

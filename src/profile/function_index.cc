@@ -1,0 +1,31 @@
+// A function is its name, its module and whether it is the kernel's; code without a name is its location.
+#include "src/profile/function_index.h"
+
+namespace perfkit::profile {
+
+uint32_t FunctionIndex::Of(const FrameTree::Node& frame) {
+  const ProfileLocation& location = profile_.locations[frame.location];
+  const ProfileCall call = frame.call == kNone ? ProfileCall{} : profile_.calls[frame.call];
+  const uint64_t module = identity_ == FunctionIdentity::kName ? 0 : location.module;
+  const PairKey key =
+      call.function == 0 ? PairKey{0, frame.location} : PairKey{call.function, module << 1 | (location.kernel ? 1 : 0)};
+  const auto [entry, is_new] = index_.try_emplace(key, static_cast<uint32_t>(functions_.size()));
+  if (is_new) {
+    functions_.push_back({.name = call.function,
+                          .location = frame.location,
+                          .module = location.module,
+                          .file = call.file,
+                          .line = call.line,
+                          .kernel = location.kernel});
+  }
+  return entry->second;
+}
+
+std::vector<uint32_t> FunctionsOf(const FrameTree& tree, FunctionIndex& index) {
+  std::vector<uint32_t> functions;
+  functions.reserve(tree.frames().size());
+  for (const FrameTree::Node& frame : tree.frames()) functions.push_back(index.Of(frame));
+  return functions;
+}
+
+}  // namespace perfkit::profile

@@ -1,0 +1,52 @@
+// Which function a call is one of.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "perfkit/report.h"
+#include "src/base/mix.h"
+#include "src/profile/frame_tree.h"
+
+namespace perfkit::profile {
+
+// Two numbers as the key of a table.
+struct PairKey {
+  uint64_t a = 0, b = 0;
+  bool operator==(const PairKey&) const = default;
+};
+struct HashPair {
+  size_t operator()(const PairKey& key) const {
+    const uint64_t hash = base::Mix(key.a ^ base::Mix(key.b));
+    return hash ^ hash >> 32;
+  }
+};
+using PairIndex = std::unordered_map<PairKey, uint32_t, HashPair>;
+
+// Whether functions of one name in two modules are the same function.
+enum class FunctionIdentity : uint8_t {
+  kNameAndModule,
+  kName,  // for two builds of a program, whose modules differ
+};
+
+// Numbers functions in the order in which they are asked for. The profile must outlive it.
+class FunctionIndex {
+ public:
+  explicit FunctionIndex(const Profile& profile, FunctionIdentity identity = FunctionIdentity::kNameAndModule)
+      : profile_(profile), identity_(identity) {}
+
+  uint32_t Of(const FrameTree::Node& frame);
+  const std::vector<ReportFunction>& functions() const { return functions_; }
+
+ private:
+  const Profile& profile_;
+  FunctionIdentity identity_;
+  std::vector<ReportFunction> functions_;
+  PairIndex index_;
+};
+
+// The function of each frame.
+std::vector<uint32_t> FunctionsOf(const FrameTree& tree, FunctionIndex& index);
+
+}  // namespace perfkit::profile
