@@ -9,6 +9,7 @@ namespace {
 
 constexpr ProfileFormat kCoreFormats[] = {
     {"folded", {".folded"}, "speedscope, flamegraph.pl", WriteFolded},
+    {"text", {".txt"}, "any editor", WriteReport},
 };
 
 // Endings of formats that the component perfkit::exporters has.

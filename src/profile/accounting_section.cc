@@ -1,0 +1,119 @@
+// The top of a report: how the profile was made, and what is missing in it.
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "src/profile/report_sections.h"
+#include "src/profile/text_table.h"
+
+namespace perfkit::profile {
+namespace {
+
+// The kernel counted this event: its accounting has something to say.
+bool IsCounted(const ProfileEvent& event) {
+  return event.accounting.counted != 0 || event.accounting.accounted() != 0 || event.accounting.counted_is_lower_bound;
+}
+
+std::string EventTable(const ReportContext& context) {
+  TextTable table(
+      {{"event"}, {"total", true}, {"samples", true}, {"counted", true}, {"lost", true}, {"unsampled", true}});
+  const Profile& profile = context.profile;
+  for (size_t i = 0; i < profile.events.size(); ++i) {
+    const ProfileEvent& event = profile.events[i];
+    const Profile::Sum total = profile.Total(i);
+    const bool counted = IsCounted(event);
+    const bool is_clock = event.unit == ProfileUnit::kNanoseconds && event.accounting.counted != 0;
+    const std::string least = event.accounting.counted_is_lower_bound ? ">= " : "";
+    table.AddRow({event.name + (event.user_only ? " (user only)" : ""), WeightText(total.weight, event.unit),
+                  CountText(total.samples), counted ? least + WeightText(event.accounting.counted, event.unit) : "-",
+                  counted ? CountText(event.accounting.lost) : "-",
+                  is_clock ? PercentText(event.accounting.unsampled_ns, event.accounting.counted) + " %" : "-"});
+  }
+  return table.Format(context.options.width, "# ");
+}
+
+// Numbers that are 0 in a sound profile, as words: one line an event.
+std::string EventTroubles(const Profile& profile) {
+  std::string text;
+  for (const ProfileEvent& event : profile.events) {
+    std::string troubles;
+    const auto add = [&](uint64_t count, std::string_view what) {
+      if (count != 0) troubles += absl::StrFormat("%s%s %s", troubles.empty() ? "" : ", ", CountText(count), what);
+    };
+    add(event.accounting.paused, "samples while paused");
+    add(event.accounting.duplicates, "duplicates dropped");
+    add(event.accounting.malformed, "malformed samples");
+    add(event.accounting.throttled, "times throttled");
+    add(event.accounting.stacks.skipped(), "stacks not taken");
+    if (!troubles.empty()) text += absl::StrFormat("# %s: %s\n", OneLine(event.name), troubles);
+  }
+  return text;
+}
+
+std::string ProfileTroubles(const ProfileAccounting& accounting) {
+  std::string text;
+  const auto add = [&](uint64_t count, std::string_view what) {
+    if (count != 0) text += absl::StrFormat("# %s %s\n", CountText(count), what);
+  };
+  add(accounting.unwind_dropped, "stacks given up: too many waited to be unwound (leaf only)");
+  add(accounting.stacks_forgotten, "stacks cut to their leaf: the stack table was full");
+  add(accounting.times_forgotten, "samples merged without their times: the room for single ones was used up");
+  add(accounting.waits_forgotten, "waits in the totals only");
+  add(accounting.side_band_lost, "records of mappings and threads lost: names may be missing");
+  add(accounting.unattributed, "samples of which nobody knows the event: left out");
+  if (accounting.own_cpu_ns != 0 || accounting.kernel_cpu_ns != 0) {
+    text += absl::StrFormat("# cost: %s of CPU time in this process, about %s in the kernel\n",
+                            WeightText(accounting.own_cpu_ns, ProfileUnit::kNanoseconds),
+                            WeightText(accounting.kernel_cpu_ns, ProfileUnit::kNanoseconds));
+  }
+  for (const std::string& note : accounting.notes) text += absl::StrFormat("# %s\n", OneLine(note));
+  return text;
+}
+
+// The samples of the event by the quality of their stacks, and those with doubtful frames, as shares of all its
+// samples.
+std::string StackQualities(const ReportContext& context) {
+  const Profile& profile = context.profile;
+  std::vector<char> guessed(profile.stacks.size()), stitched(profile.stacks.size());
+  for (size_t i = 0; i < profile.stacks.size(); ++i) {
+    const ProfileStack& stack = profile.stacks[i];
+    const bool has_parent = stack.parent != ProfileStack::kRoot;
+    guessed[i] = stack.is_guess || (has_parent && guessed[stack.parent] != 0) ? 1 : 0;
+    stitched[i] = stack.is_stitched || (has_parent && stitched[stack.parent] != 0) ? 1 : 0;
+  }
+  std::array<uint64_t, 5> by_quality{};
+  uint64_t with_guess = 0, with_stitch = 0, all = 0;
+  for (const ProfileSample& sample : profile.samples) {
+    if (sample.event != context.event) continue;
+    const uint64_t samples = sample.samples == 0 ? 1 : sample.samples;  // followers have stacks too
+    all += samples;
+    by_quality[static_cast<size_t>(sample.quality)] += samples;
+    if (sample.stack == ProfileStack::kRoot) continue;
+    if (guessed[sample.stack] != 0) with_guess += samples;
+    if (stitched[sample.stack] != 0) with_stitch += samples;
+  }
+  std::string text;
+  const auto add = [&](uint64_t count, std::string_view what) {
+    if (count != 0) text += absl::StrFormat("%s%s %% %s", text.empty() ? "" : ", ", PercentText(count, all), what);
+  };
+  for (size_t i = 0; i < by_quality.size(); ++i) add(by_quality[i], StackQualityName(static_cast<StackQuality>(i)));
+  add(with_guess, "with guessed frames");
+  add(with_stitch, "stitched");
+  if (text.empty()) return "";
+  return absl::StrFormat("# stacks of %s: %s\n", OneLine(profile.events[context.event].name), text);
+}
+
+}  // namespace
+
+std::string AccountingSection(const ReportContext& context) {
+  const Profile& profile = context.profile;
+  std::string text = absl::StrFormat(
+      "# %s: %s, %s thread%s\n#\n", profile.program.empty() ? "(unnamed program)" : OneLine(profile.program),
+      WeightText(profile.to_ns - std::min(profile.from_ns, profile.to_ns), ProfileUnit::kNanoseconds),
+      CountText(profile.threads.size()), profile.threads.size() == 1 ? "" : "s");
+  text += EventTable(context) + EventTroubles(profile) + "#\n";
+  return text + StackQualities(context) + ProfileTroubles(profile.accounting);
+}
+
+}  // namespace perfkit::profile

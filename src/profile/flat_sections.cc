@@ -1,0 +1,171 @@
+// The flat tables of a report: functions, modules or lines; threads; waits.
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "src/profile/report_sections.h"
+#include "src/profile/text_table.h"
+
+namespace perfkit::profile {
+namespace {
+
+std::string ModuleText(const Profile& profile, uint32_t module) {
+  if (module == ProfileLocation::kNoModule) return "[unknown]";
+  return std::string(FileName(profile.strings[profile.modules[module].path]));
+}
+
+std::string LineText(const Profile& profile, const ReportFunction& function) {
+  if (function.file == 0) return "";
+  const std::string file(FileName(profile.strings[function.file]));
+  return function.line == 0 ? file : absl::StrFormat("%s:%d", file, function.line);
+}
+
+std::string FunctionText(const Profile& profile, const ReportFunction& function) {
+  return (function.kernel ? "[k] " : "[.] ") + FunctionName(profile, function);
+}
+
+std::vector<TextTable::Column> FlatColumns(ReportKey key) {
+  constexpr auto kShort = TextTable::Shrink::kShort, kLong = TextTable::Shrink::kLong;
+  std::vector<TextTable::Column> columns = {{"self %", true}, {"total %", true}, {"self", true}, {"samples", true}};
+  if (key == ReportKey::kThread) columns.push_back({.title = "thread", .shrink = kLong});
+  if (key == ReportKey::kModule) columns.push_back({.title = "module", .shrink = kLong});
+  if (key == ReportKey::kLine) columns.push_back({.title = "line", .max = 32, .shrink = kShort});
+  if (key == ReportKey::kFunction || key == ReportKey::kLine) {
+    columns.push_back({.title = "module", .max = 24, .shrink = kShort});
+    columns.push_back({.title = "function", .shrink = kLong});
+  }
+  if (key == ReportKey::kFunction) columns.push_back({.title = "file:line", .max = 32, .shrink = kShort});
+  return columns;
+}
+
+std::vector<std::string> FlatNames(const Profile& profile, ReportKey key, const FlatProfile::Row& row) {
+  switch (key) {
+    case ReportKey::kThread: return {ThreadText(profile, row.thread)};
+    case ReportKey::kModule: return {ModuleText(profile, row.module)};
+    case ReportKey::kLine:
+      return {LineText(profile, row.function), ModuleText(profile, row.module), FunctionText(profile, row.function)};
+    case ReportKey::kFunction: break;
+  }
+  return {ModuleText(profile, row.module), FunctionText(profile, row.function), LineText(profile, row.function)};
+}
+
+std::string_view KeyName(ReportKey key) {
+  constexpr std::string_view kNames[] = {"functions", "modules", "lines", "threads"};
+  return kNames[static_cast<size_t>(key)];
+}
+
+// What a thread waited for, in words.
+std::string WaitText(const Profile& profile, uint32_t index) {
+  if (index == ProfileSample::kNoWait) return "(not known)";
+  const ProfileWait& wait = profile.waits[index];
+  if (wait.preempted) return "(preempted: others ran)";
+  if (wait.detail != 0) return profile.strings[wait.detail];
+  return wait.blocked_in_syscall ? absl::StrFormat("system call %d", wait.syscall) : "(not known)";
+}
+
+struct WaitSum {
+  Profile::Sum sum{};
+  uint64_t longest_ns = 0;
+};
+
+}  // namespace
+
+std::string LeftOut(size_t rows, std::string_view what) {
+  return rows == 0 ? "" : absl::StrFormat("# %s more %s (min_percent, max_lines)\n", CountText(rows), what);
+}
+
+bool ReportContext::IsShown(uint64_t weight) const {
+  return weight != 0 && 100 * static_cast<double>(weight) >= options.min_percent * static_cast<double>(total.weight);
+}
+
+std::string FlatSection(const ReportContext& context) {
+  const ReportOptions& options = context.options;
+  const Profile& profile = context.profile;
+  const FlatProfile flat(profile, {.key = options.key, .event = context.event, .by_total = options.children});
+  TextTable table(FlatColumns(options.key));
+  size_t left_out = 0;
+  for (size_t i = 0; i < flat.rows().size(); ++i) {
+    const Profile::Sum self = flat.Self(i, context.event), total = flat.Total(i, context.event);
+    if (context.IsFull(table.rows()) || !context.IsShown(options.children ? total.weight : self.weight)) {
+      left_out += total.weight != 0 ? 1 : 0;
+      continue;
+    }
+    std::vector<std::string> cells = {
+        PercentText(self.weight, context.total.weight), PercentText(total.weight, context.total.weight),
+        WeightText(self.weight, profile.events[context.event].unit), CountText(self.samples)};
+    for (std::string& name : FlatNames(profile, options.key, flat.rows()[i])) cells.push_back(std::move(name));
+    table.AddRow(std::move(cells));
+  }
+  const ProfileEvent& event = profile.events[context.event];
+  return absl::StrFormat("#\n# %s of %s, by %s; 100 %% is %s in %s samples\n#\n", KeyName(options.key),
+                         OneLine(event.name), options.children ? "total" : "self",
+                         WeightText(context.total.weight, event.unit), CountText(context.total.samples)) +
+         table.Format(options.width) + LeftOut(left_out, KeyName(options.key));
+}
+
+std::string ThreadSection(const ReportContext& context) {
+  const Profile& profile = context.profile;
+  const FlatProfile flat(profile, {.key = ReportKey::kThread, .event = context.event});
+  TextTable table({{"%", true},
+                   {profile.events[context.event].name, true, 24},
+                   {"samples", true},
+                   {"on CPU", true},
+                   {"off CPU", true},
+                   {.title = "thread", .shrink = TextTable::Shrink::kLong}});
+  size_t left_out = 0;
+  for (size_t i = 0; i < flat.rows().size(); ++i) {
+    if (context.IsFull(table.rows())) {
+      ++left_out;
+      continue;
+    }
+    const ProfileThread& thread = profile.threads[flat.rows()[i].thread];
+    const bool watched = thread.on_ns != 0 || thread.off_ns != 0;
+    const Profile::Sum self = flat.Self(i, context.event);
+    table.AddRow({PercentText(self.weight, context.total.weight),
+                  WeightText(self.weight, profile.events[context.event].unit), CountText(self.samples),
+                  watched ? WeightText(thread.on_ns, ProfileUnit::kNanoseconds) : "-",
+                  watched ? WeightText(thread.off_ns, ProfileUnit::kNanoseconds) : "-",
+                  ThreadText(profile, flat.rows()[i].thread)});
+  }
+  return "#\n# threads\n#\n" + table.Format(context.options.width) + LeftOut(left_out, "threads");
+}
+
+std::string WaitSection(const ReportContext& context) {
+  const Profile& profile = context.profile;
+  const size_t off_cpu = profile.EventIndex(kOffCpuEvent);
+  std::map<std::string, WaitSum> waits;
+  uint64_t all = 0;
+  for (const ProfileSample& sample : profile.samples) {
+    if (sample.event != off_cpu) continue;
+    WaitSum& wait = waits[WaitText(profile, sample.wait)];
+    wait.sum.weight += sample.weight;
+    wait.sum.samples += sample.samples;
+    if (sample.samples == 1) wait.longest_ns = std::max(wait.longest_ns, sample.weight);
+    all += sample.weight;
+  }
+  if (waits.empty()) return "";
+  std::vector<std::pair<std::string, WaitSum>> sorted(waits.begin(), waits.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.second.sum.weight > b.second.sum.weight; });
+  TextTable table({{"%", true},
+                   {"time", true},
+                   {"waits", true},
+                   {"longest", true},
+                   {.title = "waited for", .shrink = TextTable::Shrink::kLong}});
+  size_t left_out = 0;
+  for (const auto& [text, wait] : sorted) {
+    if (context.IsFull(table.rows())) {
+      ++left_out;
+      continue;
+    }
+    table.AddRow({PercentText(wait.sum.weight, all), WeightText(wait.sum.weight, ProfileUnit::kNanoseconds),
+                  CountText(wait.sum.samples),
+                  wait.longest_ns == 0 ? "-" : WeightText(wait.longest_ns, ProfileUnit::kNanoseconds), text});
+  }
+  return "#\n# time off the CPU, by what was waited for\n#\n" + table.Format(context.options.width) +
+         LeftOut(left_out, "kinds of waits");
+}
+
+}  // namespace perfkit::profile

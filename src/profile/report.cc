@@ -1,0 +1,44 @@
+// Puts a report together from its sections.
+#include "perfkit/report.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_format.h"
+#include "perfkit/profile_writer.h"
+#include "src/profile/event_choice.h"
+#include "src/profile/report_sections.h"
+#include "src/profile/sink_buffer.h"
+
+namespace perfkit {
+
+std::string FormatReport(const Profile& profile, const ReportOptions& options) {
+  if (const absl::Status status = profile.Check(); !status.ok()) return std::string(status.message()) + "\n";
+  if (profile.events.empty()) return "# the profile has no events\n";
+  const absl::StatusOr<size_t> event = profile::ChooseEvent(profile, options.event);
+  if (!event.ok()) return std::string(event.status().message()) + "\n";
+  ReportOptions adjusted = options;
+  adjusted.width = std::max<size_t>(options.width, 100);
+  const profile::ReportContext context{
+      .profile = profile, .options = adjusted, .event = *event, .total = profile.Total(*event)};
+  std::string text = profile::AccountingSection(context);
+  if (context.total.weight == 0) {
+    text += absl::StrFormat("#\n# %s has no weight: there is nothing to show\n", profile.events[*event].name);
+  } else {
+    text += profile::FlatSection(context);
+    if (options.call_tree) text += profile::CallTreeSection(context);
+    text += profile::ThreadSection(context);
+  }
+  return text + profile::WaitSection(context);
+}
+
+absl::Status WriteReport(const Profile& profile, const WriteOptions& options, ProfileSink sink) {
+  if (!options.event.empty() || !profile.events.empty()) {
+    const absl::StatusOr<size_t> event = profile::ChooseEvent(profile, options.event);
+    if (!event.ok()) return event.status();
+  }
+  profile::SinkBuffer out(sink);
+  out.Add(FormatReport(profile, {.event = options.event}));
+  return out.Finish();
+}
+
+}  // namespace perfkit

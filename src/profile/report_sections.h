@@ -1,0 +1,34 @@
+// The sections of a report, each as text (report.h says what they show).
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "perfkit/report.h"
+
+namespace perfkit::profile {
+
+// What all sections are about.
+struct ReportContext {
+  const Profile& profile;
+  const ReportOptions& options;
+  size_t event = 0;      // in Profile::events
+  Profile::Sum total{};  // of the event
+
+  // A row or node with this much weight is shown.
+  bool IsShown(uint64_t weight) const;
+  // The table has no room for another line after this many.
+  bool IsFull(size_t lines) const { return options.max_lines != 0 && lines >= options.max_lines; }
+};
+
+std::string AccountingSection(const ReportContext& context);
+std::string FlatSection(const ReportContext& context);
+std::string CallTreeSection(const ReportContext& context);
+std::string ThreadSection(const ReportContext& context);
+// "" if the profile has no time off the CPU.
+std::string WaitSection(const ReportContext& context);
+
+// "# 12 more functions (min_percent, max_lines)"; "" if nothing was left out.
+std::string LeftOut(size_t rows, std::string_view what);
+
+}  // namespace perfkit::profile

@@ -1,0 +1,165 @@
+// Numbers, names and tables of reports.
+#include "src/profile/text_table.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+
+namespace perfkit::profile {
+namespace {
+
+// A value and the unit that leaves one to three digits before the point.
+std::string Scaled(double value, double step, std::vector<std::string_view> units) {
+  size_t unit = 0;
+  while (unit + 1 < units.size() && value >= step) {
+    value /= step;
+    ++unit;
+  }
+  return absl::StrFormat("%.*f %s", unit == 0 ? 0 : 3, value, units[unit]);
+}
+
+bool IsContinuation(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
+
+// The length of the UTF-8 character that `text` begins with; 0 if it begins with none.
+size_t CharacterBytes(std::string_view text) {
+  const auto first = static_cast<unsigned char>(text[0]);
+  const size_t bytes = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
+  if (bytes > text.size()) return 0;
+  for (size_t i = 1; i < bytes; ++i) {
+    if (!IsContinuation(text[i])) return 0;
+  }
+  return bytes;
+}
+
+// The first `columns` characters of `text`.
+std::string_view Head(std::string_view text, size_t columns) {
+  size_t bytes = 0;
+  while (bytes < text.size() && (columns > 0 || IsContinuation(text[bytes]))) {
+    columns -= IsContinuation(text[bytes]) ? 0 : 1;
+    ++bytes;
+  }
+  return text.substr(0, bytes);
+}
+
+std::string Aligned(std::string_view text, size_t columns, bool right) {
+  const std::string blanks(columns - std::min(columns, Columns(text)), ' ');
+  return right ? blanks + std::string(text) : std::string(text) + blanks;
+}
+
+}  // namespace
+
+std::string CountText(uint64_t count) {
+  std::string text = absl::StrFormat("%d", count);
+  for (size_t i = text.size(); i > 3; i -= 3) text.insert(i - 3, ",");
+  return text;
+}
+
+std::string WeightText(uint64_t weight, ProfileUnit unit) {
+  switch (unit) {
+    case ProfileUnit::kNanoseconds: return Scaled(static_cast<double>(weight), 1000, {"ns", "us", "ms", "s"});
+    case ProfileUnit::kBytes: return Scaled(static_cast<double>(weight), 1024, {"B", "KiB", "MiB", "GiB", "TiB"});
+    case ProfileUnit::kCount: break;
+  }
+  return CountText(weight);
+}
+
+std::string PercentText(uint64_t part, uint64_t whole) {
+  if (whole == 0) return "-";
+  return absl::StrFormat("%.2f", 100 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
+std::string_view FileName(std::string_view path) {
+  const bool is_path = !path.starts_with("//") && !path.starts_with('[') && !path.ends_with('/');
+  return is_path ? path.substr(path.rfind('/') + 1) : path;
+}
+
+std::string ThreadText(const Profile& profile, uint32_t thread) {
+  return absl::StrFormat("%s-%d", profile.strings[profile.threads[thread].name], profile.threads[thread].tid);
+}
+
+std::string OneLine(std::string_view name) {
+  std::string line;
+  while (!name.empty()) {
+    const size_t bytes = CharacterBytes(name);
+    const auto first = static_cast<unsigned char>(name[0]);
+    if (bytes == 0) {
+      line += '?';
+    } else if (first < ' ' || first == 0x7f) {
+      line += ' ';
+    } else {
+      line += name.substr(0, bytes);
+    }
+    name.remove_prefix(std::max<size_t>(bytes, 1));
+  }
+  return line;
+}
+
+size_t Columns(std::string_view text) {
+  return text.size() - static_cast<size_t>(std::count_if(text.begin(), text.end(), IsContinuation));
+}
+
+std::string CutMiddle(std::string_view text, size_t columns) {
+  constexpr size_t kDots = 3;
+  const size_t has = Columns(text);
+  if (has <= columns) return std::string(text);
+  if (columns <= kDots) return std::string(Head(text, columns));
+  const size_t tail = (columns - kDots) / 2, head = columns - kDots - tail;
+  return std::string(Head(text, head)) + "..." + std::string(text.substr(Head(text, has - tail).size()));
+}
+
+TextTable::TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {
+  for (Column& column : columns_) {
+    column.title = OneLine(column.title);
+    if (column.max != 0) column.title = CutMiddle(column.title, column.max);
+  }
+}
+
+void TextTable::AddRow(std::vector<std::string> cells) {
+  for (size_t i = 0; i < cells.size(); ++i) {
+    cells[i] = OneLine(cells[i]);
+    if (columns_[i].max != 0) cells[i] = CutMiddle(cells[i], columns_[i].max);
+  }
+  rows_.push_back(std::move(cells));
+}
+
+// The width of each column, so that a line has at most `width` columns of text if names can be cut that far.
+std::vector<size_t> TextTable::Widths(size_t width) const {
+  constexpr size_t kIndent = 2, kGap = 2;
+  std::vector<size_t> widths;
+  size_t sum = kIndent;
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    widths.push_back(Columns(columns_[i].title));
+    for (const std::vector<std::string>& row : rows_) widths[i] = std::max(widths[i], Columns(row[i]));
+    sum += widths[i] + (i == 0 ? 0 : kGap);
+  }
+  constexpr std::pair<Shrink, size_t> kSteps[] = {{Shrink::kLong, 40}, {Shrink::kShort, 8}, {Shrink::kLong, 24}};
+  for (const auto& [shrink, least] : kSteps) {
+    for (size_t i = 0; i < columns_.size(); ++i) {
+      if (columns_[i].shrink != shrink || sum <= width) continue;
+      const size_t gives = std::min(sum - width, widths[i] - std::min(widths[i], least));
+      widths[i] -= gives;
+      sum -= gives;
+    }
+  }
+  return widths;
+}
+
+std::string TextTable::Format(size_t width, std::string_view indent) const {
+  const std::vector<size_t> widths = Widths(width);
+  std::string text;
+  const auto add = [&](std::string_view first, const auto& cell) {
+    std::string line(first);
+    for (size_t i = 0; i < columns_.size(); ++i) {
+      line += (i == 0 ? "" : "  ") + Aligned(CutMiddle(cell(i), widths[i]), widths[i], columns_[i].right);
+    }
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
+  };
+  add("# ", [&](size_t i) -> std::string_view { return columns_[i].title; });
+  for (const std::vector<std::string>& row : rows_) {
+    add(indent, [&](size_t i) -> std::string_view { return row[i]; });
+  }
+  return text;
+}
+
+}  // namespace perfkit::profile
