@@ -33,6 +33,7 @@
 #include "perfkit/event_type.h"
 #include "perfkit/sample.h"
 #include "perfkit/sampler_stats.h"
+#include "perfkit/stack_frame.h"
 #include "perfkit/target.h"
 
 namespace perfkit {
@@ -43,8 +44,6 @@ class Core;
 namespace unwind {
 class LiveWalker;
 }
-struct StackFrame;  // unwinder.h has both
-enum class StackEnd : uint8_t;
 
 // Sample every `events` events; for clock events, every `events` nanoseconds, at least 10,000: the kernel's own floor.
 struct Period {
@@ -166,6 +165,9 @@ struct SamplerRecord : RawRecord {
   // A sample that the kernel has prepared for another sampler of the same software event on this thread (of this
   // process, or perf's): its id, time, stack and registers are by that one's options.
   bool foreign = false;
+  // Samples: what this one stands for, in events, or in nanoseconds of a clock. The sum over an event's samples is
+  // EventBooks::represented, if that is kept.
+  uint64_t weight = 0;
 };
 
 // Who had called, when a thread was sampled: with CallStack::Live. A view, as long-lived as its record.

@@ -1,6 +1,6 @@
 // Reads the records of live stacks.
 #include "perfkit/sampler.h"
-#include "perfkit/unwinder.h"
+#include "perfkit/stack_frame.h"
 #include "src/ring/members.h"
 #include "src/sample/live_record.h"
 

@@ -7,13 +7,6 @@
 
 namespace perfkit {
 
-std::string_view StackEndName(StackEnd end) {
-  constexpr std::string_view kNames[] = {"root",        "truncated", "no mapping", "no info",     "unreadable",
-                                         "no progress", "limit",     "no stack",   "no registers"};
-  const auto index = static_cast<size_t>(end);
-  return index < std::size(kNames) ? kNames[index] : "";
-}
-
 // Half of what was counted is forgotten when it is twice as much as is needed.
 void StackUse::Add(const UnwoundStack& stack) {
   constexpr uint32_t kMany = 4096;
