@@ -160,6 +160,7 @@ class Core {
   Roster& RosterOf(const Writer& writer);
   bool Counts(const RawRecord& raw, const Writer& writer);
   // Returns how many events (of a clock: nanoseconds) a delivered sample represents.
+  uint64_t PeriodOf(const RawRecord& sample) const;
   uint64_t WeightOf(const Writer& writer, uint64_t time_ns, bool foreign) const;
   bool CountsOnce(const RawRecord& sample, const Writer& writer, RingSlot& slot, uint64_t time_ns, bool foreign);
   void DropHungUp();

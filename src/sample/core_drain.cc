@@ -230,6 +230,12 @@ SamplerRecord Core::ToPublic(const RawRecord& raw, uint32_t event) const {
   return {raw, full ? event - asked : event, false, full};
 }
 
+// Of events at a Frequency the kernel chooses the period, and says it in each sample.
+uint64_t Core::PeriodOf(const RawRecord& sample) const {
+  if (!plan_.layout().has(Field::kPeriod)) return 1;
+  return detail::Load<uint64_t>(sample.body().data() + plan_.layout().early_offset(Field::kPeriod));
+}
+
 void Core::DeliverSample(const RawRecord& raw, RingSlot& slot, uint64_t time_ns, Visit visit) {
   bool foreign = false;
   const uint32_t found = WriterOf(raw, foreign);
@@ -255,11 +261,13 @@ void Core::DeliverSample(const RawRecord& raw, RingSlot& slot, uint64_t time_ns,
   // A foreign sample's time may be by another clock. A time that fits between our records is taken as it is.
   const bool backwards = plan_.options().mode == RingMode::kOverwrite;
   const bool dated = !foreign || backwards || time_ns >= slot.previous_time_ns;
-  books_.Delivered(writer.event, WeightOf(writer, dated ? time_ns : slot.previous_time_ns, foreign));
+  const uint64_t weight = WeightOf(writer, dated ? time_ns : slot.previous_time_ns, foreign);
+  books_.Delivered(writer.event, weight);
   books_.event(writer.event).foreign += foreign ? 1 : 0;
   ++given_;
   SamplerRecord record = ToPublic(raw, writer.event);
   record.foreign = foreign;
+  record.weight = weight != 0 ? weight : PeriodOf(raw);
   visit(record);
 }
 
