@@ -1,0 +1,19 @@
+// The kernel's clocks in nanoseconds.
+#pragma once
+
+#include <time.h>
+
+#include <cstdint>
+
+#include "src/sys/kernel.h"
+
+namespace perfkit::sys {
+
+// What `clock` says now; 0 if there is no such clock.
+inline uint64_t ClockNs(clockid_t clock) {
+  timespec now{};
+  kernel().clock_gettime(clock, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+}  // namespace perfkit::sys

@@ -1,0 +1,47 @@
+// An epoll of the descriptor and of a pipe.
+#include "src/sys/waiter.h"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+
+#include <utility>
+
+#include "src/sys/kernel.h"
+
+namespace perfkit::sys {
+
+Waiter::Waiter(OwnedFd epoll, OwnedFd reader, OwnedFd writer)
+    : epoll_(std::move(epoll)), reader_(std::move(reader)), writer_(std::move(writer)) {}
+
+absl::StatusOr<Waiter> Waiter::Open(int fd) {
+  int ends[2];
+  if (kernel().pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return absl::ErrnoToStatus(errno, "cannot open a pipe");
+  OwnedFd reader(ends[0]), writer(ends[1]);
+  OwnedFd epoll(kernel().epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll) return absl::ErrnoToStatus(errno, "cannot open an epoll descriptor");
+  for (const int watched : {fd, reader.get()}) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.fd = watched;
+    if (kernel().epoll_ctl(epoll.get(), EPOLL_CTL_ADD, watched, &event) != 0) {
+      return absl::ErrnoToStatus(errno, "cannot watch a descriptor");
+    }
+  }
+  return Waiter(std::move(epoll), std::move(reader), std::move(writer));
+}
+
+void Waiter::Wait(int timeout_ms) {
+  epoll_event events[2];
+  const int ready = kernel().epoll_wait(epoll_.get(), events, 2, timeout_ms);
+  for (int i = 0; i < ready; ++i) {
+    char bytes[64];
+    if (events[i].data.fd == reader_.get()) (void)kernel().read(reader_.get(), bytes, sizeof(bytes));
+  }
+}
+
+void Waiter::Wake() {
+  const char byte = 0;
+  (void)!kernel().write(writer_.get(), &byte, 1);
+}
+
+}  // namespace perfkit::sys

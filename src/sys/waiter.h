@@ -1,0 +1,25 @@
+// Waits for a descriptor, for a time, or to be woken.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "src/sys/fd.h"
+
+namespace perfkit::sys {
+
+class Waiter {
+ public:
+  // `fd` must outlive the waiter. Errors by errno.
+  static absl::StatusOr<Waiter> Open(int fd);
+
+  // Returns when `fd` is readable, after Wake, or after `timeout_ms`. One thread at a time.
+  void Wait(int timeout_ms);
+  // Ends the Wait that is under way, or the next one. Any thread; async-signal-safe.
+  void Wake();
+
+ private:
+  Waiter(OwnedFd epoll, OwnedFd reader, OwnedFd writer);
+
+  OwnedFd epoll_, reader_, writer_;
+};
+
+}  // namespace perfkit::sys

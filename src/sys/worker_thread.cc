@@ -1,0 +1,39 @@
+// pthread_create, and the signals that a new thread inherits.
+#include "src/sys/worker_thread.h"
+
+#include <signal.h>
+
+#include <utility>
+
+#include "absl/strings/str_format.h"
+
+namespace perfkit::sys {
+
+void* WorkerThread::Run(void* self) {
+  auto* const worker = static_cast<WorkerThread*>(self);
+  pthread_setname_np(pthread_self(), worker->name_);
+  worker->work_();
+  return nullptr;
+}
+
+absl::Status WorkerThread::Start(const char* name, std::function<void()> work) {
+  name_ = name;
+  work_ = std::move(work);
+  sigset_t blocked, before;
+  sigfillset(&blocked);
+  for (const int signal : {SIGTRAP, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS}) sigdelset(&blocked, signal);
+  pthread_sigmask(SIG_SETMASK, &blocked, &before);
+  pthread_t thread{};
+  const int error = pthread_create(&thread, nullptr, Run, this);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (error != 0) return absl::ErrnoToStatus(error, absl::StrFormat("cannot start the thread \"%s\"", name));
+  thread_ = thread;
+  return absl::OkStatus();
+}
+
+void WorkerThread::Join() {
+  if (thread_) pthread_join(*thread_, nullptr);
+  thread_.reset();
+}
+
+}  // namespace perfkit::sys
