@@ -61,7 +61,7 @@ endfunction()
 
 perfkit_pkg_config(perfkit "${PROJECT_DESCRIPTION}" REQUIRES absl_status absl_statusor absl_str_format absl_function_ref
                    LIBS -lperfkit -pthread)
-set(dependencies_dwarf -ldw -lelf -ldl)
+set(dependencies_dwarf -Wl,-u,_ZN7perfkit14StackHookTableE -ldw -lelf -ldl)
 set(dependencies_pfm -lpfm)
 set(dependencies_exporters -Wl,-u,_ZN7perfkit19ExporterFormatTableE -lz)
 list(TRANSFORM PERFKIT_WRAPPED PREPEND "-Wl,--wrap=" OUTPUT_VARIABLE dependencies_benchmark)

@@ -1,0 +1,115 @@
+// A profiling session: start, work, stop, look.
+//
+//   auto session = perfkit::Session::Start({.interval = std::chrono::milliseconds(1)});
+//   Work();
+//   perfkit::Profile profile = *session->Stop();
+//   fputs(perfkit::FormatReport(profile).c_str(), stdout);   // report.h
+//   perfkit::WriteProfile(profile, "work.pb.gz");            // profile_writer.h
+//
+// Samples all threads of this process, with the best stacks that are linked and permitted: whole ones if
+// perfkit::dwarf is linked. One owned thread, "perfkit-session", drains and aggregates; or the caller's own loop does.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "perfkit/profile.h"
+#include "perfkit/sampler.h"
+
+namespace perfkit {
+
+namespace session {
+class Impl;
+}
+
+// How a session takes stacks.
+enum class SessionStacks : uint8_t {
+  kBest,           // kLive if perfkit::dwarf is linked and the kernel permits it, else kDumps, else kFramePointers
+  kLive,           // each thread walks its own stack when it is sampled (CallStack::Live)
+  kDumps,          // copies of the stack, unwound by the session's thread, stitched (CallStack::UserDump)
+  kFramePointers,  // the kernel follows frame pointers: short or wrong if code has none
+  kNone,           // the sampled instruction alone
+};
+
+// Which time a session measures.
+enum class SessionClock : uint8_t {
+  kCpu,   // when threads run
+  kWall,  // also when they don't: the event kOffCpuEvent, with what each thread waited for
+};
+
+struct SessionOptions {
+  // Time between two samples of a thread, in CPU time: 10 us to 10 s.
+  std::chrono::nanoseconds interval = std::chrono::milliseconds(1);
+  // What to sample instead of the CPU clock, as for a Sampler; `interval` is then unused.
+  std::vector<SampledEvent> events{};
+  SessionClock clock = SessionClock::kCpu;
+  SessionStacks stacks = SessionStacks::kBest;
+  // kStream: everything from Start to Stop. kOverwrite: a flight recorder; Snapshot and Stop give what is left in the
+  // rings, the latest `memory_bytes` of it.
+  RingMode mode = RingMode::kStream;
+  // kOverwrite: all rings together. kStream: the profile's single samples; when they take more, the oldest are merged
+  // (ProfileSample::merged), and totals stay exact.
+  size_t memory_bytes = 64 << 20;
+  // CPU budget as a fraction of one CPU (SamplerOptions::cpu_budget); 0 disables it.
+  double cpu_budget = 0;
+  // User space only, even if more is permitted.
+  bool user_only = false;
+  // A glob pattern: only threads whose name matches are in the profile. "": all.
+  std::string thread_name{};
+  // Stops sampling after this time; Stop() still gives the profile. 0: never.
+  std::chrono::nanoseconds stop_after{0};
+  // kWall: a thread that is off its CPU for longer than this is looked at, to know its stack and what it waits for.
+  std::chrono::nanoseconds look_after = std::chrono::milliseconds(1);
+  // Whether the session has a thread of its own. If not, call Poll() when poll_fd() is readable, and every 100 ms.
+  bool own_thread = true;
+  // Source lines and inlined calls, if perfkit::dwarf is linked.
+  bool lines = true;
+  // While another session runs: fail (false), or stop that one, which keeps its profile for its Stop() (true).
+  bool replace = false;
+  // Called by Snapshot and Stop while names are resolved, with how much is done, from 0 to 1.
+  std::function<void(double done)> progress{};
+};
+
+// A running session. Thread-safe, except that it must not be moved or destroyed while another thread uses it. In a
+// forked child it does nothing: its calls return FailedPrecondition; the child may start its own.
+class Session {
+ public:
+  // Starts sampling. What can't be had is fallen back from, and said in ProfileAccounting::notes.
+  // Errors: InvalidArgument for an interval out of range or as Sampler::Open; FailedPrecondition if a session runs and
+  // `replace` is not set; as Sampler::Open if not even the least can be had.
+  static absl::StatusOr<Session> Start(SessionOptions options = {});
+
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+  // Stops without a profile.
+  ~Session();
+
+  // Stops sampling and returns the profile, with names. FailedPrecondition if it was stopped already.
+  absl::StatusOr<Profile> Stop();
+  // The profile so far, with names; sampling goes on. kOverwrite: what the rings hold now.
+  absl::StatusOr<Profile> Snapshot();
+
+  // Pause and Resume gate the rings: what happens in between is counted as `paused`. FailedPrecondition if stopped.
+  absl::Status Pause();
+  absl::Status Resume();
+
+  // Without an own thread: readable when there is something to do; owned by the session.
+  int poll_fd() const;
+  // Drains and aggregates what there is. For any thread; the session's own thread does the same.
+  absl::Status Poll();
+
+  // Whether the session samples: false after Stop, `stop_after`, or once another session has replaced it.
+  bool running() const;
+
+ private:
+  explicit Session(std::shared_ptr<session::Impl> impl);
+  std::shared_ptr<session::Impl> impl_;
+};
+
+}  // namespace perfkit

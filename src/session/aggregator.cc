@@ -1,0 +1,236 @@
+// Every record has one way into the profile. A sample's weight is what the sampler says that it stands for, so that the
+// sum over a profile's samples is the sampler's `represented`, whatever became of their stacks.
+#include "src/session/aggregator.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "src/session/blocked_look.h"
+#include "src/session/merge_samples.h"
+#include "src/sys/describe_call.h"
+#include "src/unwind/machine.h"
+
+namespace perfkit::session {
+namespace {
+
+constexpr unsigned kPcRegister = unwind::ThisMachine::kPerf[unwind::ThisMachine::kPc];
+constexpr size_t kBytesAStack = 128;  // of the profile's table and of the builder's index
+
+StackQuality QualityOf(StackEnd end) { return end == StackEnd::kRoot ? StackQuality::kWhole : StackQuality::kPart; }
+
+}  // namespace
+
+Aggregator::Aggregator(std::vector<ProfileEvent> events, AggregatorOptions options)
+    : options_(std::move(options)),
+      symbolizer_({.lines = options_.lines}),
+      stacks_(builder_, symbolizer_, options_.pid, options_.memory_bytes / 2 / kBytesAStack),
+      threads_(builder_),
+      preempted_wait_(builder_.AddWait({.preempted = true})) {
+  for (ProfileEvent& event : events) builder_.AddEvent(std::move(event));
+  if (options_.off_cpu) {
+    off_cpu_event_ = builder_.AddEvent({.name = std::string(kOffCpuEvent), .unit = ProfileUnit::kNanoseconds});
+  }
+}
+
+void Aggregator::Add(const SamplerRecord& record, const SampleLayout& layout) {
+  if (symbolizer_.Add(record, layout)) stacks_.ForgetPlaces();
+  if (options_.unwinder != nullptr) options_.unwinder->Add(record, layout);
+  latest_ns_ = std::max(latest_ns_, layout.TimeOf(record).value_or(0));
+  Dispatch(record, layout,
+           Overloaded{[&](const Sample& sample) { AddSample(record, sample); },
+                      [&](const LiveStack& stack) { AddLiveStack(stack); },
+                      [&](const SwitchRecord& change) { AddSwitch(change); },
+                      [&](const ForkRecord& fork) {
+                        threads_.Forked(fork.pid, fork.tid, fork.parent_tid, fork.time_ns);
+                        Watch(fork.pid, fork.tid, fork.time_ns);
+                      },
+                      [&](const CommRecord& comm) {
+                        threads_.Renamed(comm.pid, comm.tid, comm.name, comm.who.time_ns.value_or(latest_ns_));
+                        Watch(comm.pid, comm.tid, comm.who.time_ns.value_or(latest_ns_));
+                      },
+                      [&](const ExitRecord& exit) {
+                        const uint32_t thread = threads_.IndexOf(exit.pid, exit.tid, exit.time_ns);
+                        off_cpu_.End(thread, exit.time_ns, [&](const OffCpuSpan& span) { AddSpan(span); });
+                        threads_.Exited(exit.pid, exit.tid, exit.time_ns);
+                      }});
+}
+
+void Aggregator::Watch(uint32_t pid, uint32_t tid, uint64_t time_ns) {
+  if (options_.off_cpu && pid == options_.pid) off_cpu_.Begin(threads_.IndexOf(pid, tid, time_ns), tid, time_ns);
+}
+
+void Aggregator::AddSample(const SamplerRecord& record, const Sample& sample) {
+  const TaskId task = sample.task().value_or(TaskId{});
+  const uint64_t time_ns = std::clamp<uint64_t>(sample.time_ns().value_or(0), 1, std::max<uint64_t>(latest_ns_, 1));
+  PendingSample pending;
+  pending.sample = {.time_ns = time_ns,
+                    .weight = record.weight,
+                    .thread = threads_.IndexOf(task.pid, task.tid, time_ns),
+                    .event = static_cast<uint16_t>(record.event)};
+  const uint64_t pc = sample.ip().value_or(0);
+  const bool in_kernel = sample.cpu_mode() == CpuMode::kKernel;
+  pending.user_pc = in_kernel ? sample.user_registers()[kPcRegister].value_or(0) : pc;
+  pending.kernel_pc = in_kernel ? pc : 0;
+  off_cpu_.Ran(pending.sample.thread);
+  bool cut = false;
+  switch (options_.stacks) {
+    case CallStack::Kind::kNone: return Emit(pending, ProfileStack::kRoot, StackQuality::kLeafOnly);
+    case CallStack::Kind::kLive:
+      return matcher_.AddSample(task.tid, pending, [&](const PendingSample& old, bool) {
+        Emit(old, ProfileStack::kRoot, StackQuality::kLeafOnly);
+      });
+    case CallStack::Kind::kUserDump: {
+      const UnwoundStack stack = options_.unwinder->Unwind(sample, frames_);
+      if (record.full_stack) return;  // beside the event's own samples: the unwinder remembers it
+      const uint32_t entry = stacks_.Intern(std::span(frames_).first(stack.frames), cut);
+      return Emit(pending, entry, cut || stack.frames == 0 ? StackQuality::kLeafOnly : QualityOf(stack.end));
+    }
+    case CallStack::Kind::kFramePointers: {
+      const uint32_t entry = stacks_.Intern(FramesByPointers(sample), cut);
+      return Emit(pending, entry, StackQuality::kPart);
+    }
+  }
+}
+
+// The kernel does not say whether its chain has reached the root.
+std::span<const StackFrame> Aggregator::FramesByPointers(const Sample& sample) {
+  size_t count = 0;
+  for (const uint64_t pc : sample.chain().part(ChainContext::kUser)) {
+    if (count == frames_.size()) break;
+    frames_[count] = {.pc = pc, .is_return_address = count > 0, .is_guess = count > 0};
+    ++count;
+  }
+  return std::span(frames_).first(count);
+}
+
+void Aggregator::AddLiveStack(const LiveStack& stack) {
+  const size_t count = stack.CopyTo(frames_);
+  if (count == 0) return;
+  bool cut = false;
+  const uint32_t entry = stacks_.Intern(std::span(frames_).first(count), cut);
+  const StackQuality quality = cut ? StackQuality::kLeafOnly : QualityOf(stack.end);
+  matcher_.AddStack(stack.tid, stack.event, frames_[0].pc, [&](const PendingSample& pending, bool has_stack) {
+    if (has_stack) return Emit(pending, entry, quality);
+    Emit(pending, ProfileStack::kRoot, StackQuality::kLeafOnly);
+  });
+}
+
+// `user_stack`: kRoot if it is not known.
+void Aggregator::Emit(const PendingSample& pending, uint32_t user_stack, StackQuality quality) {
+  ProfileSample sample = pending.sample;
+  sample.quality = quality;
+  sample.stack = user_stack;
+  if (pending.kernel_pc != 0) {
+    sample.stack = stacks_.InternKernel(user_stack, pending.kernel_pc);
+  } else if (user_stack == ProfileStack::kRoot) {
+    bool cut = false;
+    const StackFrame leaf{.pc = pending.user_pc};
+    sample.stack = stacks_.Intern(std::span(&leaf, 1), cut);
+  }
+  if (user_stack != ProfileStack::kRoot) off_cpu_.SetLastStack(sample.thread, user_stack);
+  builder_.AddSample(sample);
+  MergeIfFull();
+}
+
+void Aggregator::AddSwitch(const SwitchRecord& change) {
+  if (!options_.off_cpu || !change.who.tid || change.who.pid != options_.pid) return;
+  const uint64_t time_ns = change.who.time_ns.value_or(latest_ns_);
+  const uint32_t thread = threads_.IndexOf(*change.who.pid, *change.who.tid, time_ns);
+  off_cpu_.Switched(thread, *change.who.tid, time_ns, change.out, change.preempted,
+                    [&](const OffCpuSpan& span) { AddSpan(span); });
+}
+
+void Aggregator::AddSpan(const OffCpuSpan& span) {
+  const bool has_wait = span.wait != ProfileSample::kNoWait;
+  builder_.AddSample({.time_ns = std::max<uint64_t>(span.from_ns, 1),
+                      .weight = span.duration_ns(),
+                      .thread = span.thread,
+                      .stack = span.stack,
+                      .wait = !has_wait && span.preempted ? preempted_wait_ : span.wait,
+                      .event = static_cast<uint16_t>(off_cpu_event_),
+                      .quality = span.quality});
+  MergeIfFull();
+}
+
+void Aggregator::LookAtSleepers(uint64_t before_ns) {
+  if (!options_.off_cpu || options_.unwinder == nullptr) return;
+  for (const OffCpu::Sleeper& sleeper : off_cpu_.ToLookAt(before_ns)) {
+    if (sleeper.tid == own_tid_) continue;
+    UnwoundStack stack;
+    const std::optional<proc::BlockedCall> call =
+        LookAtBlocked(options_.pid, sleeper.tid, *options_.unwinder, frames_, stack);
+    if (!call || stack.frames == 0) continue;
+    bool cut = false;
+    const uint32_t entry = stacks_.Intern(std::span(frames_).first(stack.frames), cut);
+    const uint32_t wait =
+        builder_.AddWait({.blocked_in_syscall = call->syscall >= 0,
+                          .syscall = call->syscall,
+                          .arguments = call->arguments,
+                          .detail = builder_.String(sys::DescribeCall(call->syscall, call->arguments))});
+    off_cpu_.Looked(sleeper.thread, entry, cut ? StackQuality::kLeafOnly : QualityOf(stack.end), wait);
+  }
+}
+
+void Aggregator::MergeIfFull() {
+  Profile& profile = builder_.profile();
+  const size_t bytes = profile.samples.size() * sizeof(ProfileSample) + profile.waits.size() * sizeof(ProfileWait);
+  if (bytes <= std::max(options_.memory_bytes / 2, 2 * merged_bytes_)) return;
+  MergeOldest(profile, preempted_wait_);
+  merged_bytes_ = profile.samples.size() * sizeof(ProfileSample) + profile.waits.size() * sizeof(ProfileWait);
+}
+
+void Aggregator::Settle(uint64_t now_ns) {
+  matcher_.Flush(
+      [&](const PendingSample& pending, bool) { Emit(pending, ProfileStack::kRoot, StackQuality::kLeafOnly); });
+  off_cpu_.CutAt(now_ns, [&](const OffCpuSpan& span) { AddSpan(span); });
+}
+
+Profile Aggregator::MakeProfile(uint64_t now_ns, const std::function<void(double)>& progress) {
+  Settle(now_ns);
+  Resolve(progress);
+  Profile profile = builder_.profile();
+  std::stable_sort(profile.samples.begin(), profile.samples.end(),
+                   [](const ProfileSample& a, const ProfileSample& b) { return a.time_ns < b.time_ns; });
+  for (uint32_t i = 0; i < profile.threads.size(); ++i) {
+    const OffCpu::Times times = off_cpu_.TimesOf(i);
+    profile.threads[i].on_ns = times.on_ns, profile.threads[i].off_ns = times.off_ns;
+  }
+  return profile;
+}
+
+void Aggregator::ForgetSamples() {
+  Profile& profile = builder_.profile();
+  profile.samples.clear();
+  profile.waits.resize(preempted_wait_ + 1);
+  profile.accounting = {};
+}
+
+// Locations that have no calls yet.
+void Aggregator::Resolve(const std::function<void(double)>& progress) {
+  const std::span<const CodePlace> places = std::span(stacks_.places()).subspan(resolved_);
+  const size_t first = resolved_;
+  resolved_ = stacks_.places().size();
+  std::vector<ProfileCall> calls;
+  symbolizer_.ResolveAll(places, [&](const ResolvedPlace& resolved) {
+    const auto location = static_cast<uint32_t>(first + resolved.index);
+    calls.clear();
+    for (const SourceFrame& frame : resolved.frames) {
+      if (frame.function.empty() && !frame.inlined && resolved.symbol.function.empty()) continue;
+      calls.push_back({.function = builder_.String(frame.function),
+                       .file = builder_.String(frame.file),
+                       .line = frame.line,
+                       .inlined = frame.inlined});
+    }
+    builder_.SetCalls(location, calls);
+    const uint32_t module =
+        places[resolved.index].known() ? builder_.Module(resolved.symbol.module) : ProfileLocation::kNoModule;
+    builder_.profile().locations[location].module = module;
+    constexpr size_t kStep = 256;
+    if (progress && (resolved.done % kStep == 0 || resolved.done == places.size())) {
+      progress(static_cast<double>(resolved.done) / static_cast<double>(places.size()));
+    }
+    return true;
+  });
+}
+
+}  // namespace perfkit::session

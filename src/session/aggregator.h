@@ -1,0 +1,84 @@
+// Records of a sampler, added up in a profile.
+//
+//   side band ──> Symbolizer (what is mapped), ThreadTable (who is who)
+//   samples ────> stack by the way it was taken ──> StackTable ──> ProfileBuilder
+//   live stacks ─> StackMatcher ──> the samples that waited for them
+//   switches ───> OffCpu ──> samples of kOffCpuEvent
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "perfkit/profile_builder.h"
+#include "perfkit/sampler.h"
+#include "perfkit/session.h"
+#include "perfkit/symbolizer.h"
+#include "src/session/off_cpu.h"
+#include "src/session/stack_hooks.h"
+#include "src/session/stack_matcher.h"
+#include "src/session/stack_table.h"
+#include "src/session/thread_table.h"
+
+namespace perfkit::session {
+
+struct AggregatorOptions {
+  CallStack::Kind stacks = CallStack::Kind::kNone;
+  uint32_t pid = 0;
+  bool off_cpu = false;
+  size_t memory_bytes = 64 << 20;  // of samples and stacks
+  std::unique_ptr<symbolize::LineSource> (*lines)(size_t cache_bytes) = nullptr;
+  std::unique_ptr<StackUnwinder> unwinder{};  // kUserDump, and looks at blocked threads
+};
+
+// Not thread-safe.
+class Aggregator {
+ public:
+  Aggregator(std::vector<ProfileEvent> events, AggregatorOptions options);
+
+  // Takes any record of the sampler, in order of time.
+  void Add(const SamplerRecord& record, const SampleLayout& layout);
+
+  // The session's own thread: it is never looked at.
+  void SetOwnThread(uint32_t tid) { own_tid_ = tid; }
+  // Looks at threads that have been off their CPU since `before_ns`: where they are blocked, and in what.
+  void LookAtSleepers(uint64_t before_ns);
+
+  // The profile until `now_ns`, with names. What is under way goes on.
+  Profile MakeProfile(uint64_t now_ns, const std::function<void(double)>& progress);
+  // Begins anew: for a flight recorder, whose profiles hold what the rings held.
+  void ForgetSamples();
+
+ private:
+  void AddSample(const SamplerRecord& record, const Sample& sample);
+  void AddLiveStack(const LiveStack& stack);
+  void AddSwitch(const SwitchRecord& change);
+  void AddSpan(const OffCpuSpan& span);
+  void Emit(const PendingSample& pending, uint32_t user_stack, StackQuality quality);
+  std::span<const StackFrame> FramesByPointers(const Sample& sample);
+  void Watch(uint32_t pid, uint32_t tid, uint64_t time_ns);
+  void MergeIfFull();
+  void Settle(uint64_t now_ns);
+  void Resolve(const std::function<void(double)>& progress);
+
+  AggregatorOptions options_;
+  ProfileBuilder builder_;
+  Symbolizer symbolizer_;
+  StackTable stacks_;
+  ThreadTable threads_;
+  StackMatcher matcher_;
+  OffCpu off_cpu_;
+  std::array<StackFrame, 512> frames_;
+  uint32_t preempted_wait_;  // all times off the CPU of threads that could have run on share it
+  uint32_t off_cpu_event_ = 0;
+  uint32_t own_tid_ = 0;
+  uint64_t latest_ns_ = 0;   // of any record
+  size_t merged_bytes_ = 0;  // what samples took after they were merged the last time
+  size_t resolved_ = 0;      // locations whose names were looked up
+};
+
+}  // namespace perfkit::session

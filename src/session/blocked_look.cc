@@ -1,0 +1,45 @@
+// Held against shadow stacks of 700,000 blocked threads: what passes the second look is right.
+#include "src/session/blocked_look.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "src/sys/own_memory.h"
+
+namespace perfkit::session {
+namespace {
+
+constexpr size_t kFirstCopy = 8 << 10;
+
+// What can be read from `sp` on, at most `most` bytes. The memory may go while it is read: then none.
+std::span<const std::byte> CopyStack(uint64_t sp, size_t most, std::vector<std::byte>& room) {
+  uint64_t end = sp;
+  const uint64_t limit = sp + most;
+  while (end < limit && sys::CanRead(sys::PageOf(end))) end = sys::PageOf(end) + sys::kLeastPage;
+  const size_t size = std::min(end, limit) - sp;
+  room.resize(most);
+  if (size == 0 || !sys::CopyOwn(sp, room.data(), size)) return {};
+  return std::span(room).first(size);
+}
+
+}  // namespace
+
+std::optional<proc::BlockedCall> LookAtBlocked(uint32_t pid, uint32_t tid, StackUnwinder& unwinder,
+                                               std::span<StackFrame> frames, UnwoundStack& stack) {
+  const auto number = static_cast<pid_t>(tid);
+  const std::optional<uint64_t> times_run = proc::ReadTimesRun(number);
+  const std::optional<proc::BlockedCall> call = proc::ReadBlockedCall(number);
+  if (!call) return std::nullopt;
+  std::vector<std::byte> room;
+  // Most stacks are short: a long copy is for those that are not.
+  for (const size_t bytes : {kFirstCopy, BlockedStack::kMaxCopy}) {
+    const std::span<const std::byte> copy = CopyStack(call->sp, bytes, room);
+    if (copy.empty()) return std::nullopt;
+    stack = unwinder.UnwindBlocked({.pid = pid, .tid = tid, .pc = call->pc, .sp = call->sp, .copy = copy}, frames);
+    if (stack.end != StackEnd::kTruncated || copy.size() < bytes) break;
+  }
+  if (proc::ReadBlockedCall(number) != call || proc::ReadTimesRun(number) != times_run) return std::nullopt;
+  return call;
+}
+
+}  // namespace perfkit::session

@@ -1,0 +1,24 @@
+// A look at a thread of this process that is blocked: its stack and what it waits for, without a signal.
+//
+//   /proc/self/task/TID/syscall ──> sp, pc, system call     the thread sleeps: its stack does not change
+//   copy from sp on ──> walk ──> frames
+//   both files again: the same, and not run in between?     else it has moved, and the frames are dropped
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "perfkit/stack_frame.h"
+#include "src/proc/blocked_call.h"
+#include "src/session/stack_hooks.h"
+
+namespace perfkit::session {
+
+// nullopt if the thread runs, has moved meanwhile, or may not be looked at; then `frames` hold nothing of use.
+std::optional<proc::BlockedCall> LookAtBlocked(uint32_t pid, uint32_t tid, StackUnwinder& unwinder,
+                                               std::span<StackFrame> frames, UnwoundStack& stack);
+
+}  // namespace perfkit::session

@@ -1,0 +1,85 @@
+// What perfkit::dwarf gives to sessions.
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include "perfkit/dwarf_lines.h"
+#include "perfkit/unwinder.h"
+#include "src/session/stack_hooks.h"
+#include "src/unwind/machine.h"
+
+namespace perfkit {
+namespace {
+
+// The kernel's numbers of all registers that a walk knows, as a mask.
+constexpr uint64_t AllRegisters() {
+  uint64_t mask = 0;
+  for (const unsigned reg : unwind::ThisMachine::kPerf) mask |= uint64_t{1} << reg;
+  return mask;
+}
+
+// An Unwinder. A blocked thread's stack is handed to it as a sample that holds its pc, its sp and the copy: the other
+// registers are unknown to the caller, and rules that need them end the walk.
+class DwarfUnwinder final : public StackUnwinder {
+ public:
+  explicit DwarfUnwinder(size_t stitch_bytes) : unwinder_({.join_bytes = stitch_bytes}), blocked_(BlockedBits()) {}
+
+  void Add(const RawRecord& record, const SampleLayout& layout) override { unwinder_.Add(record, layout); }
+
+  UnwoundStack Unwind(const Sample& sample, std::span<StackFrame> frames) override {
+    return unwinder_.Unwind(sample, frames);
+  }
+
+  UnwoundStack UnwindBlocked(const BlockedStack& blocked, std::span<StackFrame> frames) override {
+    constexpr size_t kHeaderWords = RawRecord::kHeaderSize / 8;
+    words_.assign(kHeaderWords, 0);  // the record's header is in `record` below
+    words_.push_back(blocked.pid | uint64_t{blocked.tid} << 32);
+    words_.push_back(kAbi64);
+    for (unsigned reg = 0; reg < 64; ++reg) {
+      if ((kRegisters >> reg & 1) != 0) words_.push_back(reg == kPc ? blocked.pc : reg == kSp ? blocked.sp : 0);
+    }
+    const size_t bytes = std::min(blocked.copy.size(), BlockedStack::kMaxCopy) & ~size_t{7};
+    words_.push_back(bytes);
+    const size_t stack = words_.size();
+    words_.resize(stack + bytes / 8 + 1, bytes);  // the last word says how many bytes are valid
+    if (bytes != 0) std::memcpy(words_.data() + stack, blocked.copy.data(), bytes);
+    RawRecord record;
+    record.type = static_cast<uint32_t>(RecordType::kSample);
+    record.misc = static_cast<uint16_t>(CpuMode::kUser);
+    record.size = static_cast<uint16_t>(8 * words_.size());
+    record.data = reinterpret_cast<const std::byte*>(words_.data());
+    const std::optional<Sample> sample = Sample::Parse(record, blocked_);
+    return sample ? unwinder_.Unwind(*sample, frames) : UnwoundStack{};
+  }
+
+ private:
+  using Machine = unwind::ThisMachine;
+  static constexpr uint64_t kAbi64 = 2;  // PERF_SAMPLE_REGS_ABI_64
+  static constexpr unsigned kSp = Machine::kPerf[Machine::kSp], kPc = Machine::kPerf[Machine::kPc];
+  static constexpr uint64_t kRegisters = AllRegisters();
+
+  static AttrBits BlockedBits() {
+    AttrBits bits;
+    bits.sample_type = kSampleTid | kSampleRegsUser | kSampleStackUser;
+    bits.regs_user = kRegisters;
+    return bits;
+  }
+
+  Unwinder unwinder_;
+  SampleLayout blocked_;
+  std::vector<uint64_t> words_;
+};
+
+}  // namespace
+
+extern const StackHooks StackHookTable;
+const StackHooks StackHookTable = {
+    .live = LiveStacks,
+    .unwinder = [](size_t stitch_bytes) -> std::unique_ptr<StackUnwinder> {
+      return std::make_unique<DwarfUnwinder>(stitch_bytes);
+    },
+    .lines = DwarfLines,
+};
+
+}  // namespace perfkit

@@ -1,0 +1,66 @@
+// A session: its sampler, what it adds up to, and the thread that empties the one into the other.
+//
+//   kRunning ── Stop, stop_after, replaced ──> kStopped ── Stop ──> kTaken
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "perfkit/session.h"
+#include "src/session/aggregator.h"
+#include "src/session/open_sampler.h"
+#include "src/sys/waiter.h"
+#include "src/sys/worker_thread.h"
+
+namespace perfkit::session {
+
+// Thread-safe.
+class Impl {
+ public:
+  static absl::StatusOr<std::shared_ptr<Impl>> Start(SessionOptions options);
+  ~Impl();
+
+  absl::StatusOr<Profile> Stop();
+  absl::StatusOr<Profile> Snapshot();
+  absl::Status Gate(bool paused);
+  absl::Status Poll();
+  // Samples no more; Stop still gives the profile.
+  void Halt();
+
+  int poll_fd() const { return sampler_.poll_fd(); }
+  bool running() const;
+  bool in_forked_child() const;
+
+ private:
+  enum class Phase : uint8_t { kRunning, kStopped, kTaken };
+
+  Impl(SessionOptions options, OpenedSampler opened, std::unique_ptr<StackUnwinder> unwinder);
+
+  void Work();
+  void Drain();
+  void DrainSnapshot();
+  void HaltLocked();
+  Profile MakeProfile();
+  absl::Status CheckUsable() const;
+
+  const SessionOptions options_;
+  const int owner_pid_;
+  mutable std::mutex mutex_;  // of all that follows but quit_
+  Sampler sampler_;
+  Aggregator aggregator_;
+  std::vector<std::string> notes_;
+  Phase phase_ = Phase::kRunning;
+  bool paused_ = false;
+  uint64_t started_ns_ = 0, stopped_ns_ = 0;
+  uint64_t own_cpu_ns_ = 0;  // of Poll, without Drain
+  std::optional<sys::Waiter> waiter_;
+  std::atomic<bool> quit_{false};
+  sys::WorkerThread thread_;
+};
+
+}  // namespace perfkit::session

@@ -1,0 +1,60 @@
+// Sorted by what makes samples one, equal ones lie beside each other.
+#include "src/session/merge_samples.h"
+
+#include <algorithm>
+#include <tuple>
+#include <vector>
+
+namespace perfkit::session {
+namespace {
+
+auto KeyOf(const ProfileSample& sample) {
+  return std::tuple(sample.thread, sample.event, sample.stack, sample.label, sample.quality);
+}
+
+// Waits that no sample points to any more go; `kept` must be among the first.
+void DropWaits(Profile& profile, uint32_t kept) {
+  std::vector<uint32_t> renamed(profile.waits.size(), ProfileSample::kNoWait);
+  std::vector<ProfileWait> waits(profile.waits.begin(), profile.waits.begin() + kept + 1);
+  for (uint32_t i = 0; i <= kept; ++i) renamed[i] = i;
+  for (ProfileSample& sample : profile.samples) {
+    if (sample.wait == ProfileSample::kNoWait) continue;
+    uint32_t& name = renamed[sample.wait];
+    if (name == ProfileSample::kNoWait) {
+      name = static_cast<uint32_t>(waits.size());
+      waits.push_back(profile.waits[sample.wait]);
+    }
+    sample.wait = name;
+  }
+  profile.waits.swap(waits);
+}
+
+}  // namespace
+
+void MergeOldest(Profile& profile, uint32_t kept) {
+  std::vector<ProfileSample>& samples = profile.samples;
+  std::stable_sort(samples.begin(), samples.end(),
+                   [](const ProfileSample& a, const ProfileSample& b) { return a.time_ns < b.time_ns; });
+  const auto first_single =
+      std::partition_point(samples.begin(), samples.end(), [](const ProfileSample& s) { return s.merged(); });
+  const auto end = first_single + (samples.end() - first_single + 1) / 2;
+  for (auto sample = first_single; sample != end; ++sample) {
+    profile.accounting.times_forgotten += sample->samples;
+    profile.accounting.waits_forgotten += sample->wait != ProfileSample::kNoWait ? 1 : 0;
+    sample->time_ns = 0;
+    sample->wait = ProfileSample::kNoWait;
+  }
+  std::sort(samples.begin(), end, [](const auto& a, const auto& b) { return KeyOf(a) < KeyOf(b); });
+  auto merged = samples.begin();
+  for (auto sample = samples.begin(); sample != end; ++sample) {
+    if (merged != sample && KeyOf(*merged) == KeyOf(*sample)) {
+      merged->weight += sample->weight, merged->samples += sample->samples;
+    } else if (sample != samples.begin()) {
+      *++merged = *sample;
+    }
+  }
+  if (merged != end) samples.erase(merged + 1, end);
+  DropWaits(profile, kept);
+}
+
+}  // namespace perfkit::session

@@ -1,0 +1,78 @@
+// Time off the CPU, by switch records: on + off = the time for which a thread was watched.
+//
+//   on ─── out (preempted?) ─ ─ ─ looked at: stack, system call ─ ─ ─ in ─── EXIT
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "perfkit/profile.h"
+
+namespace perfkit::session {
+
+// A time off the CPU that has ended, or has lasted until now.
+struct OffCpuSpan {
+  uint32_t thread = 0;  // in Profile::threads
+  uint64_t from_ns = 0, to_ns = 0;
+  bool preempted = false;
+  // What a look at it found: the stack, and the wait. kRoot, kNoWait: it was not looked at.
+  uint32_t stack = ProfileStack::kRoot;
+  StackQuality quality = StackQuality::kNone;
+  uint32_t wait = ProfileSample::kNoWait;
+
+  uint64_t duration_ns() const { return to_ns - from_ns; }
+};
+
+// Not thread-safe.
+class OffCpu {
+ public:
+  using Emit = absl::FunctionRef<void(const OffCpuSpan& span)>;
+
+  // A thread is there: from now on it is watched. Whether it runs is known by its first record.
+  void Begin(uint32_t thread, uint32_t tid, uint64_t time_ns);
+  // A SWITCH record. Emits the span that ends by it.
+  void Switched(uint32_t thread, uint32_t tid, uint64_t time_ns, bool out, bool preempted, Emit emit);
+  // The thread was seen running: it was sampled.
+  void Ran(uint32_t thread);
+  // Its stack when it was last sampled.
+  void SetLastStack(uint32_t thread, uint32_t stack);
+  // EXIT, or the end of the watch: emits the span that is under way.
+  void End(uint32_t thread, uint64_t time_ns, Emit emit);
+  // Ends what is under way at `time_ns`, and begins it anew, for a snapshot.
+  void CutAt(uint64_t time_ns, Emit emit);
+
+  // Threads that have been off their CPU since `before_ns` or longer, not preempted, and were not looked at yet.
+  struct Sleeper {
+    uint32_t thread = 0, tid = 0;
+  };
+  std::vector<Sleeper> ToLookAt(uint64_t before_ns) const;
+  // What a look found. `found`: its stack and wait; else it is not looked at again.
+  void Looked(uint32_t thread, uint32_t stack, StackQuality quality, uint32_t wait);
+
+  // Sums of a thread, up to its last record or CutAt.
+  struct Times {
+    uint64_t on_ns = 0, off_ns = 0;
+  };
+  Times TimesOf(uint32_t thread) const;
+
+ private:
+  enum class Phase : uint8_t { kUnknown, kOn, kOff, kEnded };
+  struct State {
+    uint32_t tid = 0;
+    Phase phase = Phase::kUnknown;
+    bool looked = false;
+    uint64_t since_ns = 0;
+    OffCpuSpan span;
+    uint32_t last_stack = ProfileStack::kRoot;
+    Times times;
+  };
+
+  void Close(State& state, uint64_t time_ns, Emit emit);
+
+  std::unordered_map<uint32_t, State> threads_;  // by index in Profile::threads
+};
+
+}  // namespace perfkit::session

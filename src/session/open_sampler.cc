@@ -1,0 +1,112 @@
+// From whole stacks down to none, until the kernel permits it.
+#include "src/session/open_sampler.h"
+
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "perfkit/event.h"
+#include "src/session/stack_hooks.h"
+
+namespace perfkit::session {
+namespace {
+
+using std::chrono::nanoseconds;
+
+constexpr nanoseconds kMinInterval = std::chrono::microseconds(10), kMaxInterval = std::chrono::seconds(10);
+constexpr uint32_t kDumpBytes = 16 << 10;
+
+absl::Status CheckInterval(nanoseconds interval) {
+  if (interval >= kMinInterval && interval <= kMaxInterval) return absl::OkStatus();
+  return absl::Status(absl::StatusCode::kInvalidArgument,
+                      absl::StrFormat("cannot sample every %d ns. Remedy: choose SessionOptions::interval from 10 us "
+                                      "(the kernel's own floor) to 10 s.",
+                                      interval.count()));
+}
+
+std::string_view NameOf(SessionStacks stacks) {
+  constexpr std::string_view kNames[] = {"best", "live", "dumps", "frame pointers", "none"};
+  return kNames[static_cast<size_t>(stacks)];
+}
+
+std::vector<SessionStacks> CandidatesFor(SessionStacks asked) {
+  if (asked != SessionStacks::kBest) return {asked};
+  return {SessionStacks::kLive, SessionStacks::kDumps, SessionStacks::kFramePointers, SessionStacks::kNone};
+}
+
+absl::StatusOr<CallStack> StackOf(SessionStacks stacks) {
+  const StackHooks* const hooks = &StackHookTable;
+  switch (stacks) {
+    case SessionStacks::kFramePointers: return CallStack::FramePointers();
+    case SessionStacks::kNone: return CallStack::None();
+    case SessionStacks::kBest:
+    case SessionStacks::kLive:
+    case SessionStacks::kDumps: break;
+  }
+  if (hooks == nullptr) {
+    return absl::Status(absl::StatusCode::kUnimplemented,
+                        "the component perfkit::dwarf is not linked. Remedy: link it");
+  }
+  return stacks == SessionStacks::kLive ? CallStack::Live(hooks->live) : CallStack::UserDump(kDumpBytes);
+}
+
+SamplerOptions OptionsOf(const SessionOptions& options, const CallStack& stack) {
+  SamplerOptions sampler;
+  sampler.events = options.events;
+  if (sampler.events.empty()) {
+    sampler.events.push_back({.event = "cpu-clock", .rate = Period{static_cast<uint64_t>(options.interval.count())}});
+  }
+  sampler.stack = stack;
+  // Where a sample in the kernel returns to: what its live stack begins with.
+  if (stack.kind == CallStack::Kind::kLive && !options.user_only) sampler.fields = kSampleRegsUser;
+  sampler.user_only = options.user_only;
+  sampler.side_band = true;
+  sampler.switches = options.clock == SessionClock::kWall;
+  sampler.mode = options.mode;
+  if (options.mode == RingMode::kOverwrite) {
+    sampler.memory_bytes = options.memory_bytes;
+  } else {
+    sampler.cpu_budget = options.cpu_budget;
+  }
+  return sampler;
+}
+
+// What each event is, as a profile has it.
+std::vector<ProfileEvent> EventsOf(const SamplerOptions& options, const Sampler& sampler) {
+  std::vector<ProfileEvent> events;
+  for (const SampledEvent& event : options.events) {
+    const absl::StatusOr<EventConfig> config = ParseEvent(event.event.text);
+    const bool is_clock = config.ok() && config->unit == "ns";
+    events.push_back({.name = event.event.text,
+                      .unit = is_clock ? ProfileUnit::kNanoseconds : ProfileUnit::kCount,
+                      .user_only = sampler.narrowed(events.size())});
+  }
+  return events;
+}
+
+}  // namespace
+
+absl::StatusOr<OpenedSampler> OpenSampler(const SessionOptions& options) {
+  if (absl::Status status = CheckInterval(options.interval); !status.ok()) return status;
+  std::vector<std::string> notes;
+  absl::Status first_error;
+  for (const SessionStacks candidate : CandidatesFor(options.stacks)) {
+    const absl::StatusOr<CallStack> stack = StackOf(candidate);
+    absl::Status error = stack.status();
+    if (stack.ok()) {
+      const SamplerOptions sampler_options = OptionsOf(options, *stack);
+      absl::StatusOr<Sampler> sampler = Sampler::Open(sampler_options, Target::AllThreads());
+      if (sampler.ok()) {
+        notes.push_back(absl::StrFormat("stacks: %s", NameOf(candidate)));
+        if (!sampler->shrunk().ok()) notes.emplace_back(sampler->shrunk().message());
+        std::vector<ProfileEvent> events = EventsOf(sampler_options, *sampler);
+        return OpenedSampler{*std::move(sampler), stack->kind, std::move(events), std::move(notes)};
+      }
+      error = sampler.status();
+    }
+    notes.push_back(absl::StrFormat("no stacks by \"%s\": %s", NameOf(candidate), error.message()));
+    first_error.Update(error);
+  }
+  return first_error;
+}
+
+}  // namespace perfkit::session

@@ -1,0 +1,25 @@
+// Opens the sampler of a session: with the best stacks that can be had, and a sentence for each that can't.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "perfkit/profile.h"
+#include "perfkit/sampler.h"
+#include "perfkit/session.h"
+
+namespace perfkit::session {
+
+struct OpenedSampler {
+  Sampler sampler;
+  CallStack::Kind stacks = CallStack::Kind::kNone;
+  std::vector<ProfileEvent> events;  // of SamplerOptions::events, in their order
+  std::vector<std::string> notes;
+};
+
+// InvalidArgument for an interval out of range; Unimplemented if stacks were asked for by name that need perfkit::dwarf
+// and it is not linked; else as Sampler::Open.
+absl::StatusOr<OpenedSampler> OpenSampler(const SessionOptions& options);
+
+}  // namespace perfkit::session

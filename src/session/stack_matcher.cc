@@ -1,0 +1,52 @@
+// Samples wait by thread and event, in the order in which they were taken.
+#include "src/session/stack_matcher.h"
+
+namespace perfkit::session {
+namespace {
+
+uint64_t KeyOf(uint32_t thread, uint32_t event) { return uint64_t{thread} << 32 | event; }
+
+// A call of the kernel that a signal interrupts may be made again: then the thread returns to the call itself, not
+// behind it. Two bytes on x86-64 (syscall), four on aarch64 (svc).
+bool ReturnsTo(const PendingSample& sample, uint64_t first_pc) {
+#if defined(__x86_64__)
+  constexpr uint64_t kCallBytes = 2;
+#else
+  constexpr uint64_t kCallBytes = 4;
+#endif
+  if (sample.user_pc == first_pc) return true;
+  return sample.kernel_pc != 0 && sample.user_pc == first_pc + kCallBytes;
+}
+
+}  // namespace
+
+void StackMatcher::EmitFirst(Pending& pending, size_t count, Emit emit) {
+  for (size_t i = 0; i < count; ++i) emit(pending[i], false);
+  pending.erase(pending.begin(), pending.begin() + static_cast<ptrdiff_t>(count));
+}
+
+void StackMatcher::AddSample(uint32_t thread, const PendingSample& sample, Emit emit) {
+  Pending& pending = pending_[KeyOf(thread, sample.sample.event)];
+  if (pending.size() >= kMaxPending) EmitFirst(pending, kMaxPending / 2, emit);
+  pending.push_back(sample);
+}
+
+bool StackMatcher::AddStack(uint32_t thread, uint32_t event, uint64_t first_pc, Emit emit) {
+  Pending& pending = pending_[KeyOf(thread, event)];
+  size_t end = pending.size();
+  while (end > 0 && !ReturnsTo(pending[end - 1], first_pc)) --end;
+  if (end == 0) return false;
+  size_t begin = end - 1;
+  const bool in_kernel = pending[begin].kernel_pc != 0;
+  while (in_kernel && begin > 0 && pending[begin - 1].kernel_pc != 0 && ReturnsTo(pending[begin - 1], first_pc))
+    --begin;
+  for (size_t i = 0; i < end; ++i) emit(pending[i], i >= begin);
+  pending.erase(pending.begin(), pending.begin() + static_cast<ptrdiff_t>(end));
+  return true;
+}
+
+void StackMatcher::Flush(Emit emit) {
+  for (auto& [key, pending] : pending_) EmitFirst(pending, pending.size(), emit);
+}
+
+}  // namespace perfkit::session

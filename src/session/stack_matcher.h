@@ -1,0 +1,50 @@
+// Which sample a live stack belongs to.
+//
+// The kernel writes a sample when the event happens; the thread's handler writes the stack some microseconds later, on
+// its way back to user code. A sample in user code is the one whose pc is the stack's first pc. Samples in the kernel
+// during one call of it share one stack: its first pc is where that call returns to.
+//
+//   samples of a thread:  U(a)  K(b) K(b)      U(c)
+//   its stacks:                S(a)       S(b)          U(c) has none: it was skipped (StackBooks)
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "perfkit/profile.h"
+
+namespace perfkit::session {
+
+// A sample that waits for its stack.
+struct PendingSample {
+  ProfileSample sample;
+  uint64_t user_pc = 0;    // where the thread is, or will return to, in user code
+  uint64_t kernel_pc = 0;  // 0: it was in user code
+};
+
+// Not thread-safe.
+class StackMatcher {
+ public:
+  // Gets a sample, and whether the stack at hand is its own.
+  using Emit = absl::FunctionRef<void(const PendingSample& sample, bool has_stack)>;
+
+  // Emits the oldest ones without a stack if too many wait.
+  void AddSample(uint32_t thread, const PendingSample& sample, Emit emit);
+  // Emits the samples that the stack belongs to, and, as samples without one, those before them. Returns false if it
+  // belongs to none.
+  bool AddStack(uint32_t thread, uint32_t event, uint64_t first_pc, Emit emit);
+  // Emits all that waits, as samples without a stack.
+  void Flush(Emit emit);
+
+ private:
+  static constexpr size_t kMaxPending = 4096;
+  using Pending = std::vector<PendingSample>;
+
+  static void EmitFirst(Pending& pending, size_t count, Emit emit);
+
+  std::unordered_map<uint64_t, Pending> pending_;  // by thread and event
+};
+
+}  // namespace perfkit::session

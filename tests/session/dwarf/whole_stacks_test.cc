@@ -1,0 +1,120 @@
+// Sessions with whole stacks: work of known shares, known callers, known waits.
+#include <poll.h>
+#include <unistd.h>
+
+#include <array>
+#include <catch2/catch.hpp>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "absl/strings/str_format.h"
+#include "perfkit/profile_writer.h"
+#include "perfkit/session.h"
+#include "src/sys/clock.h"
+#include "tests/support/skip.h"
+
+namespace perfkit::session {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Arithmetic until the thread's own clock says so; the clock is asked rarely.
+[[gnu::noinline]] uint64_t SpinLeaf(std::chrono::nanoseconds cpu) {
+  const uint64_t end_ns = sys::ClockNs(CLOCK_THREAD_CPUTIME_ID) + static_cast<uint64_t>(cpu.count());
+  uint64_t x = 1;
+  while (sys::ClockNs(CLOCK_THREAD_CPUTIME_ID) < end_ns) {
+    for (int i = 0; i < 20'000; ++i) asm volatile("" : "+r"(x));
+  }
+  return x;
+}
+[[gnu::noinline]] void SpinMiddle(std::chrono::nanoseconds cpu) {
+  SpinLeaf(cpu);
+  asm volatile("");  // no tail call
+}
+[[gnu::noinline]] void SpinOuter(std::chrono::nanoseconds cpu) {
+  SpinMiddle(cpu);
+  asm volatile("");
+}
+[[gnu::noinline]] void WaitLeaf(int milliseconds) {
+  poll(nullptr, 0, milliseconds);
+  asm volatile("");
+}
+[[gnu::noinline]] void WaitOuter(int milliseconds) {
+  WaitLeaf(milliseconds);
+  asm volatile("");
+}
+
+bool HasFunction(const Profile& profile, uint32_t stack, std::string_view part) {
+  for (; stack != ProfileStack::kRoot; stack = profile.stacks[stack].parent) {
+    for (const ProfileCall& call : profile.CallsAt(profile.stacks[stack].location)) {
+      if (profile.strings[call.function].find(part) != std::string::npos) return true;
+    }
+  }
+  return false;
+}
+
+std::string Folded(const Profile& profile, std::string event) {
+  std::string text;
+  for (const std::string& note : profile.accounting.notes) text += note + "\n";
+  (void)WriteFolded(profile, {.event = std::move(event)},
+                    [&](std::string_view bytes) { return text += bytes, absl::OkStatus(); });
+  return text;
+}
+
+TEST_CASE("a sample in a function has its callers, whichever way stacks are taken", "[session]") {
+  const auto stacks = GENERATE(SessionStacks::kBest, SessionStacks::kLive, SessionStacks::kDumps);
+  absl::StatusOr<Session> session = Session::Start({.interval = 500us, .stacks = stacks});
+  if (!session.ok()) SKIP_TEST(std::string(session.status().message()));
+  SpinOuter(200ms);
+  const absl::StatusOr<Profile> profile = session->Stop();
+  REQUIRE(profile.status() == absl::OkStatus());
+  REQUIRE(profile->Check() == absl::OkStatus());
+  INFO(Folded(*profile, {}));
+  CHECK(profile->Total(0) ==
+        Profile::Sum{profile->events[0].accounting.represented, profile->events[0].accounting.delivered});
+  uint64_t whole = 0;
+  for (const ProfileSample& sample : profile->samples) {
+    if (sample.quality != StackQuality::kWhole || !HasFunction(*profile, sample.stack, "SpinLeaf")) continue;
+    ++whole;
+    CHECK(HasFunction(*profile, sample.stack, "SpinMiddle"));
+    CHECK(HasFunction(*profile, sample.stack, "SpinOuter"));
+    CHECK(HasFunction(*profile, sample.stack, "main"));
+  }
+  CHECK(whole > 0);
+}
+
+TEST_CASE("on and off the CPU add up to the wall clock, and a wait has its stack and its call", "[session][wall]") {
+  absl::StatusOr<Session> session = Session::Start({.interval = 1ms, .clock = SessionClock::kWall});
+  if (!session.ok()) SKIP_TEST(std::string(session.status().message()));
+  for (int i = 0; i < 10; ++i) {
+    SpinOuter(5ms);
+    WaitOuter(10);
+  }
+  const absl::StatusOr<Profile> profile = session->Stop();
+  REQUIRE(profile.status() == absl::OkStatus());
+  REQUIRE(profile->Check() == absl::OkStatus());
+  INFO(Folded(*profile, std::string(kOffCpuEvent)));
+  const size_t off = profile->EventIndex(kOffCpuEvent);
+  REQUIRE(off < profile->events.size());
+  const auto self = static_cast<uint32_t>(getpid());
+  uint64_t waited_ns = 0, off_ns = 0;
+  for (const ProfileSample& sample : profile->samples) {
+    if (sample.event != off || profile->threads[sample.thread].tid != self) continue;
+    off_ns += sample.weight;
+    if (!HasFunction(*profile, sample.stack, "WaitLeaf")) continue;
+    waited_ns += sample.weight;
+    CHECK(HasFunction(*profile, sample.stack, "WaitOuter"));
+  }
+  for (const ProfileThread& thread : profile->threads) {
+    if (thread.tid != self) continue;
+    CHECK(thread.off_ns == off_ns);
+    const uint64_t wall_ns = profile->to_ns - profile->from_ns;
+    CHECK(thread.on_ns + thread.off_ns <= wall_ns);
+    CHECK(thread.on_ns + thread.off_ns >= wall_ns - wall_ns / 10);
+  }
+  CHECK(waited_ns > 0);
+}
+
+}  // namespace
+}  // namespace perfkit::session

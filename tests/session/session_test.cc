@@ -1,0 +1,42 @@
+// Sessions on real work: start, stop, look.
+#include "perfkit/session.h"
+
+
+#include <catch2/catch.hpp>
+#include <thread>
+
+#include "src/sys/clock.h"
+
+namespace perfkit::session {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Runs for so long by the thread's own clock.
+[[gnu::noinline]] uint64_t Spin(std::chrono::nanoseconds cpu) {
+  const uint64_t end_ns = sys::ClockNs(CLOCK_THREAD_CPUTIME_ID) + static_cast<uint64_t>(cpu.count());
+  uint64_t turns = 0;
+  while (sys::ClockNs(CLOCK_THREAD_CPUTIME_ID) < end_ns) ++turns;
+  return turns;
+}
+
+TEST_CASE("a session's samples stand for what the sampler says", "[session]") {
+  absl::StatusOr<Session> session = Session::Start({.interval = 1ms});
+  REQUIRE(session.status() == absl::OkStatus());
+  std::thread worker([] { Spin(100ms); });
+  Spin(100ms);
+  worker.join();
+  const absl::StatusOr<Profile> profile = session->Stop();
+  REQUIRE(profile.status() == absl::OkStatus());
+  CHECK(profile->Check() == absl::OkStatus());
+  REQUIRE(profile->events.size() == 1);
+  const EventBooks& books = profile->events[0].accounting;
+  CHECK(profile->Total(0).samples == books.delivered);
+  CHECK(profile->Total(0).weight == books.represented);
+  CHECK(books.delivered > 0);
+  CHECK_FALSE(session->running());
+  CHECK(session->Stop().status().code() == absl::StatusCode::kFailedPrecondition);
+}
+
+}  // namespace
+}  // namespace perfkit::session
