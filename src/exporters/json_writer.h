@@ -8,24 +8,10 @@
 #include <string>
 #include <string_view>
 
+#include "src/exporters/utf8.h"
 #include "src/profile/sink_buffer.h"
 
 namespace perfkit::exporters {
-
-// The length of the UTF-8 character that `text` begins with, as RFC 3629 has it; 0 if it begins with none.
-inline size_t Utf8Length(std::string_view text) {
-  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
-  const unsigned lead = byte(0);
-  if (lead < 0x80) return text.empty() ? 0 : 1;
-  const size_t length = lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  const bool overlong = (lead == 0xe0 && byte(1) < 0xa0) || (lead == 0xf0 && byte(1) < 0x90);
-  const bool surrogate = lead == 0xed && byte(1) >= 0xa0;
-  const bool too_large = lead == 0xf4 && byte(1) >= 0x90;
-  return overlong || surrogate || too_large ? 0 : length;
-}
 
 // Sets the commas; the caller pairs Begin with End, and gives each member of an object its Key. The text is valid UTF-8
 // whatever the strings hold: a byte that belongs to no character becomes U+FFFD. It holds no "<" and no line separator
