@@ -1,6 +1,7 @@
 // Sentences of numbers. Those that are 0 are left out where 0 means "none"; nothing is left out because it is bad.
 #include "src/exporters/accounting_text.h"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
@@ -85,8 +86,9 @@ std::vector<std::string> AccountingLines(const Profile& profile) {
   const ProfileAccounting& accounting = profile.accounting;
   std::vector<std::string> lines;
   lines.push_back("perfkit: " + (profile.program.empty() ? "a program" : profile.program) +
-                  absl::StrFormat(", %d ns, %d threads, %d entries", profile.to_ns - profile.from_ns,
-                                  profile.threads.size(), profile.samples.size()));
+                  absl::StrFormat(", %d ns, %d threads, %d entries",
+                                  profile.to_ns - std::min(profile.from_ns, profile.to_ns), profile.threads.size(),
+                                  profile.samples.size()));
   AddEventLines(profile, lines);
   lines.push_back(StackLine(profile));
   const std::string missing = Nonzero({{"stacks given up because too many waited", accounting.unwind_dropped},

@@ -1,0 +1,2 @@
+// Counts what this program allocates.
+#include "tests/support/counted_new.h"

@@ -1,0 +1,217 @@
+// Files of WritePprof, decoded by hand: whatever a profile holds, the file says the same.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <limits>
+
+#include "perfkit/exporters.h"
+#include "perfkit/profile_builder.h"
+#include "tests/exporters/any_profile.h"
+#include "tests/exporters/pprof_file.h"
+#include "tests/exporters/totals.h"
+#include "tests/profile/sample_profile.h"
+#include "tests/support/allocations.h"
+
+namespace perfkit::exporters {
+namespace {
+
+using testing::PprofFile;
+using testing::SampleTotals;
+
+std::string FileOf(const Profile& profile, const WriteOptions& options = {}) {
+  std::string file;
+  const absl::Status status = WritePprof(profile, options, [&](std::string_view piece) {
+    file += piece;
+    return absl::OkStatus();
+  });
+  CHECK(status == absl::OkStatus());
+  return file;
+}
+
+std::string WaitOf(const Profile& profile, const ProfileSample& sample) {
+  if (sample.wait == ProfileSample::kNoWait) return "";
+  const ProfileWait& wait = profile.waits[sample.wait];
+  if (wait.preempted) return "preempted";
+  if (wait.detail != 0) return profile.strings[wait.detail];
+  return wait.blocked_in_syscall ? "syscall " + std::to_string(wait.syscall) : "";
+}
+
+// The key of a sample as PprofFile::Key has it.
+std::string KeyOf(const Profile& profile, const ProfileSample& sample) {
+  const ProfileThread& thread = profile.threads[sample.thread];
+  std::map<std::string, std::string> labels = {{"thread", profile.strings[thread.name]},
+                                               {"tid", std::to_string(thread.tid)},
+                                               {"pid", std::to_string(thread.pid)},
+                                               {"label", profile.strings[sample.label]},
+                                               {"stack", std::string(StackQualityName(sample.quality))},
+                                               {"wait", WaitOf(profile, sample)}};
+  int guessed = 0, stitched = 0;
+  for (uint32_t at = sample.stack; at != ProfileStack::kRoot; at = profile.stacks[at].parent) {
+    guessed += profile.stacks[at].is_guess;
+    stitched += profile.stacks[at].is_stitched;
+  }
+  if (guessed != 0) labels["guessed_calls"] = std::to_string(guessed);
+  if (stitched != 0) labels["stitched_calls"] = std::to_string(stitched);
+  if (sample.stack != ProfileStack::kRoot) {
+    labels["mode"] = profile.locations[profile.stacks[sample.stack].location].kernel ? "kernel" : "user";
+  }
+  std::string text;
+  for (const auto& [key, value] : labels) {
+    if (!value.empty()) text += key + "=" + value + " ";
+  }
+  return text + testing::StackText(profile, sample.stack);
+}
+
+SampleTotals TotalsOf(const Profile& profile) {
+  SampleTotals totals;
+  for (const ProfileSample& sample : profile.samples) {
+    if (sample.samples == 0 && sample.weight == 0) continue;
+    std::vector<int64_t>& values = totals[KeyOf(profile, sample)];
+    values.resize(1 + profile.events.size());
+    values[0] += sample.samples;
+    values[1 + sample.event] += static_cast<int64_t>(sample.weight);
+  }
+  return totals;
+}
+
+TEST_CASE("pprof: each sample's values, labels and lines are in the file", "[exporters][pprof]") {
+  const Profile profile = profile::SampleProfile();
+  const PprofFile file(FileOf(profile));
+  CHECK(file.SampleTypes() ==
+        std::vector<std::string>{"samples/count", "cpu-clock/nanoseconds", "page-faults/count", "off-cpu/nanoseconds"});
+  CHECK(file.Totals() == TotalsOf(profile));
+  CHECK(file.strings.at(0).empty());
+  CHECK(file.strings.at(file.file().Number(14)) == "cpu-clock");
+  CHECK(file.file().Number(9) == 1'700'000'001'000'000'000);
+  CHECK(file.file().Number(10) == 200'000'000);
+  CHECK(file.strings.at(file.file().Messages(3)[0].Number(5)) == "/bin/app");
+  CHECK_THAT(file.comments, Catch::VectorContains(std::string("3 samples lost")));
+}
+
+TEST_CASE("pprof: a thousand random profiles come back as they were", "[exporters][pprof]") {
+  for (uint64_t seed = 1; seed <= 1'000; ++seed) {
+    const Profile profile = testing::AnyProfile(seed).Make();
+    INFO("seed " << seed);
+    REQUIRE(profile.Check() == absl::OkStatus());
+    const std::string file = FileOf(profile);
+    REQUIRE(PprofFile(file).Totals() == TotalsOf(profile));
+    REQUIRE((FileOf(profile) == file));
+  }
+}
+
+TEST_CASE("pprof: the chosen event is the one that readers show first", "[exporters][pprof]") {
+  const PprofFile file(FileOf(profile::SampleProfile(), {.event = "page-faults"}));
+  CHECK(file.strings.at(file.file().Number(14)) == "page-faults");
+  const absl::Status status =
+      WritePprof(profile::SampleProfile(), {.event = "cycles"}, [](std::string_view) { return absl::OkStatus(); });
+  CHECK(status.code() == absl::StatusCode::kInvalidArgument);
+}
+
+TEST_CASE("pprof: a profile without samples is a file without samples", "[exporters][pprof]") {
+  const PprofFile empty{FileOf(Profile())};
+  CHECK(empty.SampleTypes() == std::vector<std::string>{"samples/count"});
+  CHECK(empty.Totals().empty());
+  ProfileBuilder builder;
+  builder.AddEvent({.name = "cpu-clock"});
+  builder.Stack(ProfileStack::kRoot, builder.Function("unused", "/bin/unused"));
+  const PprofFile unused(FileOf(builder.Take()));
+  CHECK(unused.SampleTypes().size() == 2);
+  CHECK(unused.locations.empty());
+  CHECK(unused.mappings.empty());
+}
+
+TEST_CASE("pprof: names of any bytes become valid UTF-8", "[exporters][pprof]") {
+  ProfileBuilder builder;
+  const uint32_t stack =
+      builder.Stack(ProfileStack::kRoot, builder.Function("f\xff(\xc3\x28)", "/li\x80", "\xed\xa0\x80", 1));
+  builder.AddEvent({.name = "cpu\xfe"});
+  builder.AddSample(
+      {.weight = 1, .thread = builder.AddThread(1, 1, "\xf5"), .stack = stack, .quality = StackQuality::kWhole});
+  const PprofFile file(FileOf(builder.Take()));
+  const std::string bad = "\xef\xbf\xbd";
+  for (const std::string& text : {"f" + bad + "(" + bad + "()", "/li" + bad, bad + bad + bad, "cpu" + bad, bad}) {
+    CHECK_THAT(file.strings, Catch::VectorContains(text));
+  }
+}
+
+TEST_CASE("pprof: weights beyond its numbers are the greatest number, not a negative one", "[exporters][pprof]") {
+  ProfileBuilder builder;
+  builder.AddEvent({.name = "cycles"});
+  builder.AddThread(1, 1, "t");
+  builder.AddSample({.time_ns = 1, .weight = std::numeric_limits<uint64_t>::max()});
+  builder.AddSample({.time_ns = 2, .weight = 7});
+  const SampleTotals totals = PprofFile(FileOf(builder.Take())).Totals();
+  REQUIRE(totals.size() == 1);
+  CHECK(totals.begin()->second == std::vector<int64_t>{2, std::numeric_limits<int64_t>::max()});
+}
+
+TEST_CASE("pprof: whichever piece a sink refuses, its status is the writer's", "[exporters][pprof]") {
+  const Profile profile = profile::SampleProfile();
+  const absl::Status full(absl::StatusCode::kResourceExhausted, "disk full");
+  for (int refused = 1;; ++refused) {
+    int pieces = 0;
+    const absl::Status status =
+        WritePprof(profile, {}, [&](std::string_view) { return ++pieces == refused ? full : absl::OkStatus(); });
+    CHECK(pieces <= refused);
+    if (pieces < refused) break;
+    CHECK(status == full);
+  }
+}
+
+// `samples` of 3,000 stacks of 30 calls.
+Profile LargeProfile(uint32_t samples) {
+  constexpr uint32_t kStacks = 3'000;
+  ProfileBuilder builder;
+  builder.AddEvent({.name = "cpu-clock", .unit = ProfileUnit::kNanoseconds});
+  builder.AddThread(1, 1, "main");
+  std::vector<uint32_t> locations, leaves;
+  for (uint32_t i = 0; i < 200; ++i) locations.push_back(builder.Function("function " + std::to_string(i), "/bin/app"));
+  for (uint32_t i = 0; i < kStacks; ++i) {
+    uint32_t stack = ProfileStack::kRoot;
+    for (uint32_t k = 0; k < 30; ++k) stack = builder.Stack(stack, locations[(k < 20 ? k : i * (k - 19)) % 200]);
+    leaves.push_back(stack);
+  }
+  for (uint32_t i = 0; i < samples; ++i) {
+    builder.AddSample({.time_ns = 1 + i, .weight = 1, .stack = leaves[i % kStacks], .quality = StackQuality::kWhole});
+  }
+  return builder.Take();
+}
+
+TEST_CASE("pprof: what the writer holds is some bytes a sample, not the file", "[exporters][pprof]") {
+  const Profile profile = LargeProfile(100'000);
+  const int64_t before = testing::bytes_held;
+  int64_t most = 0;
+  const absl::Status status = WritePprof(profile, {}, [&](std::string_view) {
+    most = std::max(most, testing::bytes_held - before);
+    return absl::OkStatus();
+  });
+  CHECK(status == absl::OkStatus());
+  CHECK(most <
+        static_cast<int64_t>(1 << 20) + static_cast<int64_t>(8 * (profile.samples.size() + profile.stacks.size())));
+  const SampleTotals totals = PprofFile(FileOf(profile)).Totals();
+  CHECK((totals == TotalsOf(profile)));
+}
+
+TEST_CASE("pprof: a stack of 10,000 calls, recursion in it, is whole", "[exporters][pprof]") {
+  ProfileBuilder builder;
+  builder.AddEvent({.name = "cpu-clock"});
+  builder.AddThread(1, 1, "main");
+  const uint32_t even = builder.Function("Even", "/bin/app"), odd = builder.Function("Odd", "/bin/app");
+  uint32_t stack = ProfileStack::kRoot;
+  for (int i = 0; i < 10'000; ++i) stack = builder.Stack(stack, i % 2 == 0 ? even : odd);
+  builder.AddSample({.weight = 5, .stack = stack, .quality = StackQuality::kWhole});
+  const Profile profile = builder.Take();
+  CHECK((PprofFile(FileOf(profile)).Totals() == TotalsOf(profile)));
+}
+
+TEST_CASE("pprof: progress only grows, up to 1", "[exporters][pprof]") {
+  const Profile profile = LargeProfile(20'000);
+  std::vector<double> seen;
+  const auto progress = [](double done, void* to) { static_cast<std::vector<double>*>(to)->push_back(done); };
+  FileOf(profile, {.progress = progress, .progress_argument = &seen});
+  REQUIRE(!seen.empty());
+  CHECK(std::is_sorted(seen.begin(), seen.end()));
+  CHECK(seen.back() <= 1);
+}
+
+}  // namespace
+}  // namespace perfkit::exporters
