@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "profile.h"
-#include "queries.h"
+#include "workload/queries.h"
 
 namespace {
 
@@ -55,7 +55,7 @@ int main(int argc, char** argv) {
   std::atomic<bool> stop{false};
   std::atomic<uint64_t> queries{0};
   std::string wrong;
-  std::thread worker([&] { wrong = stacks::RunQueries(stop, queries); });
+  std::thread worker([&] { wrong = workload::RunQueries(stop, queries); });
   const absl::Status status = SampleByTurns(**live, **dumped, seconds);
   stop = true;
   worker.join();

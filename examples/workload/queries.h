@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <string>
 
-namespace stacks {
+namespace workload {
 
 // Fills a table, then sorts, joins and searches it again and again until `stop`. Adds to `queries`. Returns what went
 // wrong, "" when nothing did.
 std::string RunQueries(const std::atomic<bool>& stop, std::atomic<uint64_t>& queries);
 
-}  // namespace stacks
+}  // namespace workload

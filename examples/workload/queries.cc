@@ -1,11 +1,11 @@
 // A small catalogue of books, and what a shop would ask of it.
-#include "queries.h"
+#include "workload/queries.h"
 
 #include <sqlite3.h>
 
 #include <memory>
 
-namespace stacks {
+namespace workload {
 namespace {
 
 struct CloseDatabase {
@@ -50,4 +50,4 @@ std::string RunQueries(const std::atomic<bool>& stop, std::atomic<uint64_t>& que
   return "";
 }
 
-}  // namespace stacks
+}  // namespace workload

@@ -1,0 +1,95 @@
+// profile: profiles SQLite while three threads use one database each, and a fourth that mostly waits; prints the report
+// and writes every format that is linked into a folder.
+//
+//   profile [SECONDS] [FOLDER]      how long (2); where the files go (a new one in /tmp)
+#include <absl/strings/str_format.h>
+#include <perfkit/profile_writer.h>
+#include <perfkit/report.h>
+#include <perfkit/session.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "workload/queries.h"
+
+namespace {
+
+using namespace std::chrono_literals;
+
+int Fail(const std::string& why) {
+  std::fprintf(stderr, "profile: %s\n", why.c_str());
+  return 1;
+}
+
+// Holds the lock for most of the time, asleep: whoever wants it waits.
+void HoldLock(std::mutex& lock, const std::atomic<bool>& stop) {
+  pthread_setname_np(pthread_self(), "lock-holder");
+  while (!stop) {
+    const std::lock_guard<std::mutex> held(lock);
+    std::this_thread::sleep_for(5ms);
+  }
+}
+
+void WantLock(std::mutex& lock, const std::atomic<bool>& stop) {
+  pthread_setname_np(pthread_self(), "lock-waiter");
+  while (!stop) {
+    { const std::lock_guard<std::mutex> held(lock); }
+    std::this_thread::sleep_for(1ms);
+  }
+}
+
+// Runs the workload for `seconds`, profiled.
+absl::StatusOr<perfkit::Profile> ProfileWork(double seconds) {
+  absl::StatusOr<perfkit::Session> session =
+      perfkit::Session::Start({.interval = 1ms, .clock = perfkit::SessionClock::kWall});
+  if (!session.ok()) return session.status();
+  std::atomic<bool> stop{false};
+  std::atomic<uint64_t> queries{0};
+  std::mutex lock;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 2; ++i) threads.emplace_back([&] { workload::RunQueries(stop, queries); });
+  threads.emplace_back([&] { HoldLock(lock, stop); });
+  threads.emplace_back([&] { WantLock(lock, stop); });
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  absl::PrintF("%d queries\n\n", queries.load());
+  return session->Stop();
+}
+
+std::string MakeFolder() {
+  std::string name = std::filesystem::temp_directory_path() / "profile-XXXXXX";
+  return mkdtemp(name.data()) != nullptr ? name : ".";
+}
+
+// One file a format, each with what opens it.
+absl::Status WriteAll(const perfkit::Profile& profile, const std::filesystem::path& folder) {
+  std::filesystem::create_directories(folder);
+  for (const perfkit::ProfileFormat& format : perfkit::ProfileFormats()) {
+    const std::string path = folder / ("profile" + std::string(format.endings[0]));
+    if (absl::Status status = perfkit::WriteProfile(profile, path); !status.ok()) return status;
+    absl::PrintF("%-36s %9d bytes   open with %s\n", path, std::filesystem::file_size(path), format.opened_with);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const double seconds = argc > 1 ? std::atof(argv[1]) : 2;
+  const absl::StatusOr<perfkit::Profile> profile = ProfileWork(seconds);
+  if (!profile.ok()) return Fail(std::string(profile.status().message()));
+  std::fputs(perfkit::FormatReport(*profile, {.min_percent = 3}).c_str(), stdout);
+  std::puts("");
+  const absl::Status written = WriteAll(*profile, argc > 2 ? argv[2] : MakeFolder());
+  return written.ok() ? 0 : Fail(std::string(written.message()));
+}
