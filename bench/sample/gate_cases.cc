@@ -83,11 +83,11 @@ void Snapshot(benchmark::State& state) {
   const bool stopped = sampler->Stop().ok();
   const Seen rest = Drain(*sampler);
   const perfkit::SamplerStats stats = sampler->stats();
-  const perfkit::EventBooks& event = stats.events[0];
+  const perfkit::EventAccounting& event = stats.events[0];
   const bool closed =
       stopped && stats.malformed_bytes == 0 && event.delivered == records + rest.records &&
       bytes + rest.bytes + stats.overwritten_bytes + kRecordBytes * event.lost == kRecordBytes * event.counted;
-  if (!closed) state.SkipWithError("the books do not close");
+  if (!closed) state.SkipWithError("the accounting does not balance");
   if (least < kRingBytes / kRecordBytes - 1) state.SkipWithError("a ring was not full");
   state.counters["records"] = static_cast<double>(least);
 }

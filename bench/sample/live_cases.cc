@@ -110,9 +110,9 @@ class PricedSampler {
     });
     return stopped;
   }
-  uint64_t taken() const { return books().accounted(); }
+  uint64_t taken() const { return accounting().accounted(); }
 
-  perfkit::EventBooks books() const { return sampler_->stats().events[0]; }
+  perfkit::EventAccounting accounting() const { return sampler_->stats().events[0]; }
   uint64_t whole() const { return whole_; }
   uint64_t copied_bytes() const { return copied_bytes_; }
 
@@ -126,13 +126,13 @@ void SampleHere(benchmark::State& state, const perfkit::CallStack& stack) {
   PricedSampler priced(stack);
   if (!priced.status().ok()) return state.SkipWithError(std::string(priced.status().message()).c_str());
   PriceAll(state, priced);
-  const perfkit::EventBooks books = priced.books();
-  const auto stacks = static_cast<double>(books.stacks.delivered), whole = static_cast<double>(priced.whole());
-  state.counters["samples"] = static_cast<double>(books.accounted());
-  state.counters["lost"] = static_cast<double>(books.lost);
-  state.counters["copied"] = static_cast<double>(priced.copied_bytes()) / std::max<double>(1, books.delivered);
+  const perfkit::EventAccounting accounting = priced.accounting();
+  const auto stacks = static_cast<double>(accounting.stacks.delivered), whole = static_cast<double>(priced.whole());
+  state.counters["samples"] = static_cast<double>(accounting.accounted());
+  state.counters["lost"] = static_cast<double>(accounting.lost);
+  state.counters["copied"] = static_cast<double>(priced.copied_bytes()) / std::max<double>(1, accounting.delivered);
   if (stack.kind != perfkit::CallStack::Kind::kLive) return;
-  if (books.stacks.accounted() != books.accounted()) state.SkipWithError("the books do not close");
+  if (accounting.stacks.accounted() != accounting.accounted()) state.SkipWithError("the accounting does not balance");
   state.counters["stacks"] = stacks;
   state.counters["cut"] = stacks == 0 ? 1 : (stacks - whole) / stacks;
 }

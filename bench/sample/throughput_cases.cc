@@ -1,6 +1,6 @@
 // From the kernel to the visitor: a thread makes a million records a second, through a ring of 512 KiB; the time is the
 // reader's CPU time for each record, its waiting and waking included. At 1 M records/s a nanosecond is 0.1 % of a core,
-// so that 3 % are 30 ns. A run that loses a record, or whose books do not close, is no result.
+// so that 3 % are 30 ns. A run that loses a record, or whose accounting does not balance, is no result.
 #include <benchmark/benchmark.h>
 #include <poll.h>
 #include <sched.h>
@@ -43,10 +43,10 @@ Tally Read(perfkit::Sampler& sampler, double seconds) {
 }
 
 // "" when every record that the kernel counted was given to the visitor.
-std::string CheckBooks(const perfkit::SamplerStats& stats) {
-  for (const perfkit::EventBooks& event : stats.events) {
+std::string CheckAccounting(const perfkit::SamplerStats& stats) {
+  for (const perfkit::EventAccounting& event : stats.events) {
     if (event.lost != 0) return std::to_string(event.lost) + " of " + std::to_string(event.counted) + " records lost";
-    if (event.accounted() != event.counted) return "the books do not close";
+    if (event.accounted() != event.counted) return "the accounting does not balance";
   }
   return stats.malformed_bytes == 0 ? "" : "malformed bytes";
 }
@@ -93,7 +93,8 @@ void Throughput(benchmark::State& state, const Setting& setting) {
   if (!sampler->Stop().ok()) return state.SkipWithError("it does not stop");
   while (sampler->Drain([](const perfkit::SamplerRecord&) {}) != 0) continue;
   state.SetLabel(source.what());
-  if (const std::string wrong = CheckBooks(sampler->stats()); !wrong.empty()) return state.SkipWithError(wrong.c_str());
+  if (const std::string wrong = CheckAccounting(sampler->stats()); !wrong.empty())
+    return state.SkipWithError(wrong.c_str());
   if (const std::string wrong = CheckRate(tally); !wrong.empty()) state.SkipWithError(wrong.c_str());
 }
 

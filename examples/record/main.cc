@@ -50,7 +50,7 @@ absl::StatusOr<std::vector<perfkit::Target>> Targets(const record::Options& opti
   return targets;
 }
 
-// One a target: each has its own rings and its own books.
+// One a target: each has its own rings and its own accounting.
 absl::StatusOr<std::vector<perfkit::Sampler>> OpenAll(const record::Options& options,
                                                       const std::vector<perfkit::Target>& targets) {
   perfkit::SamplerOptions how{.stack = options.stack, .branches = options.branches, .side_band = true};

@@ -36,49 +36,51 @@ void PrintTable(Profile& profile, size_t event, uint32_t tid, size_t top) {
   if (left > 0) absl::PrintF("%8.2f %9d  %s\n", Percent(left_events, total.events), left, "all others");
 }
 
-// The books of one event over all samplers: one a target.
-perfkit::EventBooks SumBooks(const std::vector<perfkit::SamplerStats>& stats, size_t event) {
-  perfkit::EventBooks sum;
+// Accounting of one event over all samplers: one a target.
+perfkit::EventAccounting SumAccounting(const std::vector<perfkit::SamplerStats>& stats, size_t event) {
+  perfkit::EventAccounting sum;
   for (const perfkit::SamplerStats& one : stats) {
-    const perfkit::EventBooks& books = one.events[event];
-    sum.counted += books.counted;
-    sum.delivered += books.delivered;
-    sum.duplicates += books.duplicates;
-    sum.lost += books.lost;
-    sum.paused += books.paused;
-    sum.malformed += books.malformed;
-    sum.throttled += books.throttled;
-    sum.unsampled_ns += books.unsampled_ns;
+    const perfkit::EventAccounting& accounting = one.events[event];
+    sum.counted += accounting.counted;
+    sum.delivered += accounting.delivered;
+    sum.duplicates += accounting.duplicates;
+    sum.lost += accounting.lost;
+    sum.paused += accounting.paused;
+    sum.malformed += accounting.malformed;
+    sum.throttled += accounting.throttled;
+    sum.unsampled_ns += accounting.unsampled_ns;
   }
   return sum;
 }
 
 bool IsClock(const std::string& event) { return event.starts_with("cpu-clock") || event.starts_with("task-clock"); }
 
-// Whether the books close, in words: exactly for events of period 1; of clocks, what no sample stands for; of others,
-// what the samples stand for.
-std::string Verdict(const Options& options, const std::string& event, const perfkit::EventBooks& books,
+// Whether the accounting balances, in words: exactly for events of period 1; of clocks, what no sample stands for; of
+// others, what the samples stand for.
+std::string Verdict(const Options& options, const std::string& event, const perfkit::EventAccounting& accounting,
                     const Weight& total) {
   if (IsClock(event)) {
-    return absl::StrFormat("%.3f s of %.3f s have no sample (%.2f %%)", static_cast<double>(books.unsampled_ns) / 1e9,
-                           static_cast<double>(books.counted) / 1e9, Percent(books.unsampled_ns, books.counted));
+    return absl::StrFormat(
+        "%.3f s of %.3f s have no sample (%.2f %%)", static_cast<double>(accounting.unsampled_ns) / 1e9,
+        static_cast<double>(accounting.counted) / 1e9, Percent(accounting.unsampled_ns, accounting.counted));
   }
   const auto* const period = std::get_if<perfkit::Period>(&options.rate);
   if (period != nullptr && period->events == 1) {
-    if (books.accounted() == books.counted) return "the books close";
-    return absl::StrFormat("the books do NOT close: %d of %d are accounted for", books.accounted(), books.counted);
+    if (accounting.accounted() == accounting.counted) return "the accounting balances";
+    return absl::StrFormat("the accounting does NOT balance: %d of %d are accounted for", accounting.accounted(),
+                           accounting.counted);
   }
-  return absl::StrFormat("samples stand for %.2f %%", Percent(total.events, books.counted));
+  return absl::StrFormat("samples stand for %.2f %%", Percent(total.events, accounting.counted));
 }
 
-void PrintBooks(const Options& options, const std::vector<perfkit::SamplerStats>& stats, const Profile& profile) {
-  absl::PrintF("\n%-24s %14s %10s %6s %6s %6s %9s\n", "books", "counted", "delivered", "lost", "twice", "bad",
+void PrintAccounting(const Options& options, const std::vector<perfkit::SamplerStats>& stats, const Profile& profile) {
+  absl::PrintF("\n%-24s %14s %10s %6s %6s %6s %9s\n", "accounting", "counted", "delivered", "lost", "twice", "bad",
                "throttled");
   for (size_t i = 0; i < options.events.size(); ++i) {
-    const perfkit::EventBooks books = SumBooks(stats, i);
-    absl::PrintF("%-24s %14d %10d %6d %6d %6d %9d   %s\n", options.events[i], books.counted, books.delivered,
-                 books.lost, books.duplicates, books.malformed, books.throttled,
-                 Verdict(options, options.events[i], books, profile.Total(i, 0)));
+    const perfkit::EventAccounting accounting = SumAccounting(stats, i);
+    absl::PrintF("%-24s %14d %10d %6d %6d %6d %9d   %s\n", options.events[i], accounting.counted, accounting.delivered,
+                 accounting.lost, accounting.duplicates, accounting.malformed, accounting.throttled,
+                 Verdict(options, options.events[i], accounting, profile.Total(i, 0)));
   }
 }
 
@@ -128,7 +130,7 @@ void Report(const Options& options, const std::vector<perfkit::Sampler>& sampler
       PrintTable(profile, i, tid, options.top);
     }
   }
-  PrintBooks(options, stats, profile);
+  PrintAccounting(options, stats, profile);
   PrintExtras(options, stats, profile);
   PrintUnnamed(profile);
   const uint64_t own_ns = std::accumulate(stats.begin(), stats.end(), uint64_t{0},

@@ -89,15 +89,16 @@ void Profile::PrintOutcome(const std::string& title) const {
     const std::string end(perfkit::StackEndName(static_cast<perfkit::StackEnd>(i)));
     absl::PrintF("  ended by %-14s %6.2f %%\n", end, 100 * Each(outcome_.ends[i], outcome_.stacks));
   }
-  PrintBooks(stats.events[0]);
+  PrintAccounting(stats.events[0]);
   absl::PrintF("  own cost: %.1f ms in this process, about %.1f ms in the kernel\n",
                static_cast<double>(stats.own_cpu_ns) / 1e6, static_cast<double>(stats.kernel_cpu_ns) / 1e6);
 }
 
-void Profile::PrintBooks(const perfkit::EventBooks& books) const {
-  absl::PrintF("  books: %d samples delivered, %d lost; %.1f of %.1f ms have no sample\n", books.delivered, books.lost,
-               static_cast<double>(books.unsampled_ns) / 1e6, static_cast<double>(books.counted) / 1e6);
-  const perfkit::StackBooks& stacks = books.stacks;
+void Profile::PrintAccounting(const perfkit::EventAccounting& accounting) const {
+  absl::PrintF("  accounting: %d samples delivered, %d lost; %.1f of %.1f ms have no sample\n", accounting.delivered,
+               accounting.lost, static_cast<double>(accounting.unsampled_ns) / 1e6,
+               static_cast<double>(accounting.counted) / 1e6);
+  const perfkit::StackAccounting& stacks = accounting.stacks;
   if (!live_) return;
   absl::PrintF("  of their stacks: %d delivered, %d stale, %d beyond the budget, %d unsignalled, %d without room\n",
                stacks.delivered, stacks.stale, stacks.budget, stacks.unsignalled, stacks.no_ring + stacks.ring_full);

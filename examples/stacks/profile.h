@@ -40,7 +40,7 @@ class Profile {
   void Drain();
   void Take(const perfkit::SamplerRecord& record);
   void Add(uint32_t pid, std::span<const perfkit::StackFrame> frames, perfkit::StackEnd end);
-  void PrintBooks(const perfkit::EventBooks& books) const;
+  void PrintAccounting(const perfkit::EventAccounting& accounting) const;
 
   perfkit::Sampler sampler_;
   bool live_;

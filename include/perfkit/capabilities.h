@@ -80,7 +80,7 @@ enum class CapabilityId : uint8_t {
   kDescriptors,
   kSigtrap,          // a signal at the sampled instruction (Linux 5.13)
   kInheritThread,    // inheriting to threads but not to children (Linux 5.13)
-  kFormatLost,       // exact books of lost samples (Linux 6.0)
+  kFormatLost,       // exact counts of lost samples (Linux 6.0)
   kPreciseSampling,  // samples without skid
   kBranchStacks,
   kRseq,  // the CPU number without a system call

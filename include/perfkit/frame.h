@@ -104,7 +104,7 @@ struct Hitch {
   uint64_t switches = 0;  // preemptions and waits
 };
 
-// The FrameCounter's own books.
+// What the FrameCounter accounts for about itself.
 struct FrameStats {
   uint64_t frames = 0;
   uint64_t zones = 0;          // entered and left

@@ -55,7 +55,7 @@ struct RawRecord {
   Bytes body() const noexcept { return {data + kHeaderSize, size_t{size} - kHeaderSize}; }
 };
 
-// The books of a drain, or of all drains of a reader. Conservation: what the kernel wrote between two drains is
+// Accounting of a drain, or of all drains of a reader. Conservation: what the kernel wrote between two drains is
 // `bytes` + malformed_bytes + overwritten_bytes + skipped_bytes, exactly.
 struct DrainStats {
   uint64_t records = 0;            // visited
@@ -72,7 +72,7 @@ enum class RingMode : uint8_t { kStream, kOverwrite };
 
 // Reads one ring. For one thread at a time, any thread. Moves, never copies; may be moved between batches.
 //
-// Two ways to read, one set of books. Push: Drain visits a batch. Pull: Next yields the records of a batch one by one,
+// Two ways to read, one accounting. Push: Drain visits a batch. Pull: Next yields the records of a batch one by one,
 // and Release ends it; until then all of them stay where they are, so that a merge can hold one of each ring.
 class RingReader {
  public:
@@ -105,7 +105,7 @@ class RingReader {
   // All records of a batch stay valid until Release.
   bool Next(RawRecord& record) noexcept;
   // Ends the batch: gives back the room of what Next has yielded; what it has not is the next batch's (in kStream).
-  // The books of the batch; all 0 without one.
+  // Accounting of the batch; all 0 without one.
   DrainStats Release() noexcept;
   // Within a batch of kStream: gives back the room of all records so far but the last `kept` bytes of them, whose views
   // live on.
@@ -120,7 +120,7 @@ class RingReader {
   bool has_records() const noexcept { return usable() && Head() != (rewound_ ? 0 : stream() ? tail_ : seen_); }
 
   // kOverwrite: lets the next drain visit all that is still there, also what was visited before: a snapshot that may
-  // overlap the last one. What has been overwritten by then is not booked.
+  // overlap the last one. What has been overwritten by then is not counted.
   void Rewind() noexcept { rewound_ = !stream(); }
 
   bool usable() const noexcept { return page_ != nullptr; }
@@ -136,18 +136,18 @@ class RingReader {
   // Acquire pairs with the kernel's barrier between the records and data_head (perf_output_put_handle).
   uint64_t Head() const noexcept { return LoadShared(page_->data_head); }
   // Finds what can be read now: [at_, to_). False when it is nothing, or nothing that makes sense.
-  bool Begin(DrainStats& books) noexcept;
+  bool Begin(DrainStats& stats) noexcept;
   // Next at the beginning and the end of a batch, and where the ring turns.
   bool NextTurn(RawRecord& record) noexcept;
   void GoTo(uint64_t at) noexcept;
   uint64_t NextAt() const noexcept { return turn_ + static_cast<uint64_t>(next_ - data_.data()); }
-  bool BeginStream(DrainStats& books) noexcept;
-  bool BeginOverwrite(DrainStats& books) noexcept;
-  // Ends a batch that was read up to `at`: books what was left because it could not be read (`broken`) or was not
+  bool BeginStream(DrainStats& stats) noexcept;
+  bool BeginOverwrite(DrainStats& stats) noexcept;
+  // Ends a batch that was read up to `at`: counts what was left because it could not be read (`broken`) or was not
   // wanted, and gives back the rest.
-  void End(uint64_t at, bool broken, DrainStats& books) noexcept;
+  void End(uint64_t at, bool broken, DrainStats& stats) noexcept;
   // Drops all of [at, to): the positions make no sense.
-  bool DropAll(uint64_t bytes, uint64_t head, DrainStats& books) noexcept;
+  bool DropAll(uint64_t bytes, uint64_t head, DrainStats& stats) noexcept;
   void PublishTail(uint64_t tail) noexcept;
   // A part of the batch that is contiguous in memory, at most a quarter of the ring: a slow visitor must not hold all
   // of it until its room is given back. The first record is whole. Null when there is no record at `at`.
@@ -165,14 +165,14 @@ class RingReader {
     const std::byte *begin = nullptr, *reached = nullptr;
 
     uint64_t Position() const { return at + static_cast<uint64_t>(reached - begin); }
-    void End(bool broken, DrainStats& books) {
-      books.records = max_records - budget;
-      books.bytes = Position() - from;
-      std::exchange(reader, nullptr)->End(Position(), broken, books);
+    void End(bool broken, DrainStats& stats) {
+      stats.records = max_records - budget;
+      stats.bytes = Position() - from;
+      std::exchange(reader, nullptr)->End(Position(), broken, stats);
     }
     ~Progress() {
-      DrainStats books;
-      if (reader != nullptr) End(false, books);
+      DrainStats stats;
+      if (reader != nullptr) End(false, stats);
     }
   };
   template <class Visitor>
@@ -281,8 +281,8 @@ inline void RingReader::VisitSpan(const Stretch& stretch, Visitor& visit, Progre
 template <class Visitor>
 DrainStats RingReader::Drain(Visitor&& visit, uint64_t max_records) {
   Release();
-  DrainStats books;
-  if (!Begin(books)) return books;
+  DrainStats stats;
+  if (!Begin(stats)) return stats;
   Progress progress{.reader = this, .from = at_, .max_records = max_records};
   bool more = true, broken = false;
   while (progress.at != to_ && more && progress.budget != 0) {
@@ -295,8 +295,8 @@ DrainStats RingReader::Drain(Visitor&& visit, uint64_t max_records) {
     progress.begin = progress.reached;
     if (stream()) PublishTail(progress.at);
   }
-  progress.End(broken, books);
-  return books;
+  progress.End(broken, stats);
+  return stats;
 }
 
 }  // namespace perfkit

@@ -9,8 +9,8 @@
 //     perfkit::Dispatch(record, sampler->layout(), [](const perfkit::Sample& sample) { Use(*sample.ip()); });
 //   });
 //
-// Every sample is delivered, or it is in the books: delivered + duplicates + lost + paused = what the kernel counted,
-// for events of period 1, exactly, once the sampler has stopped and is drained.
+// Every sample is delivered, or it is in the accounting: delivered + duplicates + lost + paused = what the kernel
+// counted, for events of period 1, exactly, once the sampler has stopped and is drained.
 #pragma once
 
 #include <time.h>
@@ -149,7 +149,7 @@ struct SamplerOptions {
   // kernel is known to take for each sample (SamplerStats::kernel_cpu_ns, an estimate). Above the budget, or when
   // samples are lost again and again, Drain gives up bytes of the stack, then the stack, then samples, and takes them
   // back one by one when the cost has been less than a third of the budget for a while. Records keep their one layout:
-  // a shorter stack says so itself, and of periods EventBooks::represented keeps the sum. Every decision is in
+  // a shorter stack says so itself, and of periods EventAccounting::represented keeps the sum. Every decision is in
   // SamplerStats::decisions. Streaming rings only; for rings that overwrite nobody drains in time.
   double cpu_budget = 0;
   // Of the records' times. Rings are merged by it.
@@ -219,15 +219,16 @@ class Sampler {
   absl::Status Start();
   absl::Status Stop();
   // Pause and Resume gate the rings alone: cheap enough for each iteration of a loop. Events go on counting, and what
-  // they would have written is `paused` in the books. SWITCH records are not written either; the side band goes on.
+  // they would have written is `paused` in the accounting. SWITCH records are not written either; the side band goes
+  // on.
   absl::Status Pause();
   absl::Status Resume();
   // Changes how often an event is sampled: at once, or, where threads inherit the events (Target::AllThreads and
   // Target::Process with Rings::kPerCpu), for all threads together at the next Drain, without a gap (with
   // CallStack::Live or RingMode::kOverwrite: nothing is sampled while the rings are drained). Samples in the rings
-  // keep their weight (EventBooks::represented). Takes a Period for an event that was opened with a Period, a Frequency
-  // for a Frequency. On an error the event goes on at its old rate. Errors: InvalidArgument if the rate is 0, of the
-  // other kind, a period of 2^63 or more, or a frequency above kernel.perf_event_max_sample_rate.
+  // keep their weight (EventAccounting::represented). Takes a Period for an event that was opened with a Period, a
+  // Frequency for a Frequency. On an error the event goes on at its old rate. Errors: InvalidArgument if the rate is 0,
+  // of the other kind, a period of 2^63 or more, or a frequency above kernel.perf_event_max_sample_rate.
   absl::Status SetRate(size_t event, SampleRate rate);
 
   // Of CallStack::UserDump: how much of the stack is copied, from a call of Drain on that comes while the sampler runs.

@@ -8,7 +8,7 @@ namespace perfkit {
 
 // Where each sample's stack went, with CallStack::Live: accounted() is the event's delivered + duplicates + lost +
 // paused + malformed.
-struct StackBooks {
+struct StackAccounting {
   uint64_t delivered = 0;   // LiveStacks that a visitor was given
   uint64_t duplicates = 0;  // as those of samples
   uint64_t stale = 0;       // the thread had blocked SIGTRAP, or was in the handler, and had gone on since the sample
@@ -26,8 +26,8 @@ struct StackBooks {
   uint64_t accounted() const { return delivered + duplicates + skipped(); }
 };
 
-// The books of one event, over all threads and CPUs. What a kernel filter drops is in none of them.
-struct EventBooks {
+// Accounting of one event, over all threads and CPUs. What a kernel filter drops is in none of them.
+struct EventAccounting {
   uint64_t counted = 0;    // the kernel's own count: events, or nanoseconds of a clock
   uint64_t delivered = 0;  // samples that a visitor was given
   // Dropped here: the kernel had two events for a thread that was born while being attached, or while events that it
@@ -43,7 +43,7 @@ struct EventBooks {
   uint64_t represented = 0;
   // Of clocks: the time that no sample stands for.
   uint64_t unsampled_ns = 0;
-  StackBooks stacks;  // with CallStack::Live
+  StackAccounting stacks;  // with CallStack::Live
   // A count could not be read: `counted` has what was last known of it instead.
   bool counted_is_lower_bound = false;
 
@@ -78,12 +78,12 @@ struct SamplerDecision {
 };
 
 struct SamplerStats {
-  std::vector<EventBooks> events;    // as in SamplerOptions::events
-  std::vector<EventBooks> full;      // the same of the samples that are taken beside them; empty without FullDumps
+  std::vector<EventAccounting> events;  // as in SamplerOptions::events
+  std::vector<EventAccounting> full;    // the same of the samples that are taken beside them; empty without FullDumps
   std::vector<LossInterval> losses;  // the latest 256
   uint64_t losses_forgotten = 0;     // intervals before those
   // `lost` may be less than was lost: kernels before 6.0 do not count losses by event, only LOST records tell; or a
-  // count could not be read (EventBooks::counted_is_lower_bound).
+  // count could not be read (EventAccounting::counted_is_lower_bound).
   bool lost_is_lower_bound = false;
   // Losses while a ring was full and losses while paused could not be told apart: they are in `lost`.
   bool paused_is_lower_bound = false;

@@ -154,7 +154,7 @@ struct QueuedStack {
   std::span<const StackFrame> frames;
 };
 
-// The books: pushed = unwound + no_room + malformed + waiting, and when Run has returned, + stopped.
+// The accounting: pushed = unwound + no_room + malformed + waiting, and when Run has returned, + stopped.
 struct UnwindQueueStats {
   uint64_t pushed = 0;       // samples
   uint64_t unwound = 0;      // given to the visitor
@@ -175,8 +175,8 @@ class UnwindQueue {
   // Not while Run runs.
   ~UnwindQueue();
 
-  // Copies the record; allocates nothing and waits for nothing. False: it is given up, and in the books. Those that an
-  // Unwinder passes over are not taken, and true.
+  // Copies the record; allocates nothing and waits for nothing. False: it is given up, and in the accounting. Those
+  // that an Unwinder passes over are not taken, and true.
   bool Push(const SamplerRecord& record);
 
   // Unwinds what was pushed, in that order, and waits for more. Returns when all is done that was pushed before Finish,

@@ -9,17 +9,17 @@
 namespace perfkit::count {
 namespace {
 
-struct Books {
+struct Totals {
   Snapshot snapshot;
   Usage usage;
   bool usage_known = false;
 };
 
-Books Take(Source& source) {
-  Books books;
-  books.usage_known = books.usage.Read();
-  source.ReadSlow(books.snapshot);
-  return books;
+Totals Take(Source& source) {
+  Totals totals;
+  totals.usage_known = totals.usage.Read();
+  source.ReadSlow(totals.snapshot);
+  return totals;
 }
 
 // A page that nobody has touched yet, touched; then away from the CPU and back. A sleep that did not switch the thread
@@ -32,14 +32,14 @@ bool FaultAndSwitch() {
   return sys::SwitchAway();
 }
 
-uint64_t Gain(const Books& before, const Books& after, UsageField field) {
+uint64_t Gain(const Totals& before, const Totals& after, UsageField field) {
   return after.usage.value(field) - before.usage.value(field);
 }
 
 // What an inline number may have gained, by what getrusage gained. getrusage is read before the first and after the
 // second snapshot's neighbours, so it may have seen a little more, never less. Between the snapshots the thread ran for
 // `cpu_ns` by its CPU clock. Ours has stolen time besides; a base that was read slowly puts a little of it elsewhere.
-bool Plausible(const Source::Slot& slot, uint64_t gain, uint64_t cpu_ns, const Books& before, const Books& after) {
+bool Plausible(const Source::Slot& slot, uint64_t gain, uint64_t cpu_ns, const Totals& before, const Totals& after) {
   if (IsSoftware(slot.event, sys::kSwTaskClock)) return gain > 0 && gain >= cpu_ns / 2;
   if (IsSoftware(slot.event, sys::kSwPageFaults) || IsSoftware(slot.event, sys::kSwPageFaultsMin)) {
     // User-only counts leave out the kernel's faults; `:k` alone leaves out ours.
@@ -53,11 +53,11 @@ bool Plausible(const Source::Slot& slot, uint64_t gain, uint64_t cpu_ns, const B
 
 // The events whose inline number was wrong, or could not be checked, in one try.
 uint32_t FailedOnce(Source& source, uint32_t candidates) {
-  const Books before = Take(source);
+  const Totals before = Take(source);
   Usage begin, end;
   const bool worked = begin.Read() && FaultAndSwitch() && end.Read();
   const uint64_t cpu_ns = end.value(UsageField::kTaskClock) - begin.value(UsageField::kTaskClock);
-  Books after;
+  Totals after;
   source.ReadSlow(after.snapshot);
   after.usage_known = after.usage.Read();
   const bool known = worked && before.usage_known && after.usage_known;

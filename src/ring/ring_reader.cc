@@ -1,4 +1,4 @@
-// The cold half of reading a ring: where a batch begins and ends, and what is booked when bytes are no records.
+// The cold half of reading a ring: where a batch begins and ends, and what is accounted for when bytes are no records.
 #include "perfkit/ring_reader.h"
 
 #include <algorithm>
@@ -31,10 +31,10 @@ RingReader::RingReader(const UserPage* page, UserPage* writable, Bytes data, Rin
   scratch_ = std::make_unique_for_overwrite<std::byte[]>(std::min(data.size(), kLargestRecord));
 }
 
-bool RingReader::DropAll(uint64_t bytes, uint64_t head, DrainStats& books) noexcept {
-  books.malformed += 1;
-  books.malformed_bytes += bytes;
-  stats_ += books;
+bool RingReader::DropAll(uint64_t bytes, uint64_t head, DrainStats& stats) noexcept {
+  stats.malformed += 1;
+  stats.malformed_bytes += bytes;
+  stats_ += stats;
   if (stream()) {
     PublishTail(head);
   } else {
@@ -43,38 +43,38 @@ bool RingReader::DropAll(uint64_t bytes, uint64_t head, DrainStats& books) noexc
   return false;
 }
 
-bool RingReader::Begin(DrainStats& books) noexcept {
+bool RingReader::Begin(DrainStats& stats) noexcept {
   if (!usable()) return false;
-  return stream() ? BeginStream(books) : BeginOverwrite(books);
+  return stream() ? BeginStream(stats) : BeginOverwrite(stats);
 }
 
-bool RingReader::BeginStream(DrainStats& books) noexcept {
+bool RingReader::BeginStream(DrainStats& stats) noexcept {
   head_ = Head();
   const uint64_t written = head_ - tail_;
   // A writer that interrupted another publishes first, and the other then an older head (perf_output_put_handle): the
   // head is behind for a moment, by less than the ring.
   if (written == 0 || tail_ - head_ <= data_.size()) return false;
-  if (((head_ | tail_) & 7) != 0 || written > data_.size()) return DropAll(written, head_, books);
+  if (((head_ | tail_) & 7) != 0 || written > data_.size()) return DropAll(written, head_, stats);
   at_ = tail_;
   to_ = head_;
   return true;
 }
 
 // A backward ring begins at position 0 and goes down, so 0 - head is all that was ever written to it.
-bool RingReader::BeginOverwrite(DrainStats& books) noexcept {
+bool RingReader::BeginOverwrite(DrainStats& stats) noexcept {
   head_ = Head();
   const bool again = std::exchange(rewound_, false);
   const uint64_t written = (again ? 0 : seen_) - head_;
   if (written == 0 || uint64_t{0} - written <= data_.size()) return false;
-  if ((head_ & 7) != 0) return DropAll(written, head_, books);
+  if ((head_ & 7) != 0) return DropAll(written, head_, stats);
   clipped_ = written > data_.size();
-  if (clipped_ && !again) books.overwritten_bytes += written - data_.size();
+  if (clipped_ && !again) stats.overwritten_bytes += written - data_.size();
   at_ = head_;
   to_ = head_ + std::min<uint64_t>(written, data_.size());
   return true;
 }
 
-void RingReader::End(uint64_t at, bool broken, DrainStats& books) noexcept {
+void RingReader::End(uint64_t at, bool broken, DrainStats& stats) noexcept {
   const uint64_t left = to_ - at;
   if (broken) {
     // The oldest record of a full backward ring has lost its end: that is no damage.
@@ -82,13 +82,13 @@ void RingReader::End(uint64_t at, bool broken, DrainStats& books) noexcept {
     const std::byte* const from = data_.data() + (at & (data_.size() - 1));
     detail::ReadHeader(from, from + left, record);
     const bool cut = clipped_ && record.size % 8 == 0 && record.size > left;
-    books.malformed += cut ? 0 : 1;
-    (cut ? books.overwritten_bytes : books.malformed_bytes) += left;
+    stats.malformed += cut ? 0 : 1;
+    (cut ? stats.overwritten_bytes : stats.malformed_bytes) += left;
   } else if (!stream()) {
-    books.skipped_bytes += left;
+    stats.skipped_bytes += left;
   }
   clipped_ = false;
-  stats_ += books;
+  stats_ += stats;
   if (stream()) {
     PublishTail(broken ? to_ : at);
   } else {

@@ -47,7 +47,7 @@ Core::Core(Plan plan)
     : plan_(std::move(plan)),
       ladder_(plan_.options().cpu_budget, plan_.FullEffort(), plan_.LeastStack()),
       effort_(plan_.FullEffort()),
-      books_(plan_.events().size()),
+      accounting_(plan_.events().size()),
       fork_watch_([](void* self) { static_cast<Core*>(self)->LetGo(); }, this) {}
 
 Core::~Core() {

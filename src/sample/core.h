@@ -1,8 +1,8 @@
-// A sampler's inside: opens, switches, drains, keeps the books.
+// A sampler's inside: opens, switches, drains, does the accounting.
 //
 // core.cc opens and attaches; core_control.cc switches and pauses; core_drain.cc reads; core_threads.cc follows threads
-// that come and go; core_books.cc settles losses; core_effort.cc keeps the cost within its budget; core_live.cc has
-// stacks that threads walk themselves.
+// that come and go; core_accounting.cc settles losses; core_effort.cc keeps the cost within its budget; core_live.cc
+// has stacks that threads walk themselves.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "src/ring/time_merge.h"
+#include "src/sample/accounting.h"
 #include "src/sample/bank.h"
-#include "src/sample/books.h"
 #include "src/sample/id_table.h"
 #include "src/sample/ladder.h"
 #include "src/sample/plan.h"
@@ -137,7 +137,7 @@ class Core {
   void IndexStacks();
   bool IsOfLastSample(const RawRecord& raw, uint32_t number) const;
   void GiveBackStackRings();
-  void FillStackBooks(size_t event, EventBooks& books) const;
+  void FillStackAccounting(size_t event, EventAccounting& accounting) const;
   void TakeTask(const RawRecord& raw);
   // Rings::kPerThread: rings for threads that were born, none for those that have ended.
   // `drained`: all records that the rings held at the last drain have been read.
@@ -166,15 +166,15 @@ class Core {
   void DropHungUp();
   void DropHungUp(int fd);
 
-  // Puts what was lost since the last time into the books.
-  void SettleLosses(uint64_t EventBooks::*into);
-  void SettleLeaf(Leaf& leaf, uint64_t EventBooks::*into);
+  // Puts what was lost since the last time into the accounting.
+  void SettleLosses(uint64_t EventAccounting::*into);
+  void SettleLeaf(Leaf& leaf, uint64_t EventAccounting::*into);
   // What has been lost since the last time counts as this.
-  uint64_t EventBooks::*LossesNow() const;
-  // Of an event that is to be closed: what it counted stays in the books.
-  void CloseBooks(Leaf& leaf);
+  uint64_t EventAccounting::*LossesNow() const;
+  // Of an event that is to be closed: what it counted stays in the accounting.
+  void SettleClosed(Leaf& leaf);
   // Returns false if the count is only what was last known.
-  bool AddCount(Leaf& leaf, EventBooks& event) const;
+  bool AddCount(Leaf& leaf, EventAccounting& event) const;
   void SettleBeforeDrain();
   void SettleAtEnd();
 
@@ -216,7 +216,7 @@ class Core {
   uint64_t latest_ns_ = UINT64_MAX;  // no record of this drain can be later
   Roster roster_;                    // whose events are whose own
   Roster side_roster_;               // whose side band: events are opened anew now and then, the side band is not
-  Books books_;
+  Accounting accounting_;
   std::vector<Leaf> fresh_, fresh_spare_;  // opened anew, to take over
   Roster fresh_roster_;
   std::vector<Retired> retired_;  // writers that were replaced, oldest first; rings may still hold their records

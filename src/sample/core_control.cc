@@ -61,7 +61,7 @@ absl::Status Core::Pause() {
   if (absl::Status here = CheckHere(); !here.ok()) return here;
   if (paused_) return absl::OkStatus();
   full_since_ = full_since_ || bank_.IsNearlyFull(plan_.LargestRecord());
-  if (full_since_ && !paused_since_) SettleLosses(&EventBooks::lost);
+  if (full_since_ && !paused_since_) SettleLosses(&EventAccounting::lost);
   paused_ = paused_since_ = true;
   if (taker_ != nullptr) taker_->Pause(true);
   return PauseRings(true);
@@ -71,7 +71,7 @@ absl::Status Core::Resume() {
   if (absl::Status here = CheckHere(); !here.ok()) return here;
   if (!paused_) return absl::OkStatus();
   // With a full ring the next loss may come at once: what the pause took has to be known before.
-  if (bank_.IsNearlyFull(plan_.LargestRecord()) && !full_since_) SettleLosses(&EventBooks::paused);
+  if (bank_.IsNearlyFull(plan_.LargestRecord()) && !full_since_) SettleLosses(&EventAccounting::paused);
   paused_ = false;
   if (taker_ != nullptr) taker_->Pause(false);
   return PauseRings(false);

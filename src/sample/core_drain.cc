@@ -1,4 +1,4 @@
-// Reads the rings: each record to the visitor, or into the books.
+// Reads the rings: each record to the visitor, or into the accounting.
 
 #include <algorithm>
 #include <array>
@@ -58,7 +58,7 @@ size_t Core::Drain(Visit visit, size_t max_records) {
 }
 
 size_t Core::EndDrain(uint64_t begun_cpu_ns) {
-  books_.own_cpu_ns += Now(CLOCK_THREAD_CPUTIME_ID) - begun_cpu_ns;
+  accounting_.own_cpu_ns += Now(CLOCK_THREAD_CPUTIME_ID) - begun_cpu_ns;
   return given_;
 }
 
@@ -98,7 +98,7 @@ uint64_t Core::DrainOne(Visit visit, size_t max_records) {
   RingSlot& slot = *bank_.rings.front();
   RingReader& reader = slot.ring.reader();
   const absl::Cleanup account = [&, before = reader.stats().malformed_bytes] {
-    books_.malformed_bytes += reader.stats().malformed_bytes - before;
+    accounting_.malformed_bytes += reader.stats().malformed_bytes - before;
   };
   return reader.Drain([&](const RawRecord& raw) { Deliver(raw, slot, visit); }, max_records).records;
 }
@@ -111,8 +111,8 @@ uint64_t Core::DrainMany(uint64_t horizon_ns, Visit visit, size_t max_records) {
         ring < kernels ? Deliver(raw, SlotOf(ring), visit) : DeliverStack(raw, visit);
       },
       max_records);
-  books_.malformed_bytes += stats.rings.malformed_bytes;
-  books_.late += stats.late;
+  accounting_.malformed_bytes += stats.rings.malformed_bytes;
+  accounting_.late += stats.late;
   return stats.rings.records;
 }
 
@@ -143,9 +143,9 @@ void Core::DrainBackwards(Bank& bank, Visit visit) {
     RingReader& reader = slot->ring.reader();
     const absl::Cleanup account = [&, before = reader.stats()] {
       const DrainStats& now = reader.stats();
-      books_.malformed_bytes += now.malformed_bytes - before.malformed_bytes;
-      books_.overwritten_bytes += now.overwritten_bytes - before.overwritten_bytes;
-      books_.overwritten_bytes += now.skipped_bytes - before.skipped_bytes;  // by a visitor that threw
+      accounting_.malformed_bytes += now.malformed_bytes - before.malformed_bytes;
+      accounting_.overwritten_bytes += now.overwritten_bytes - before.overwritten_bytes;
+      accounting_.overwritten_bytes += now.skipped_bytes - before.skipped_bytes;  // by a visitor that threw
     };
     reader.Drain([&](const RawRecord& raw) { Deliver(raw, *slot, visit); });
   }
@@ -240,14 +240,14 @@ void Core::DeliverSample(const RawRecord& raw, RingSlot& slot, uint64_t time_ns,
   bool foreign = false;
   const uint32_t found = WriterOf(raw, foreign);
   if (found == IdTable::kNone) {
-    ++books_.unattributed;
+    ++accounting_.unattributed;
     return;
   }
   const Writer& writer = writers_[found];
   if (writer.event == Leaf::kCarrier) return;  // a dummy never samples
-  if (taker_ != nullptr && writer.stackless) ++books_.event(writer.event).stacks.given_up;
+  if (taker_ != nullptr && writer.stackless) ++accounting_.event(writer.event).stacks.given_up;
   if (raw.body().size() < plan_.layout().early_bytes()) {
-    ++books_.event(writer.event).malformed;
+    ++accounting_.event(writer.event).malformed;
     return;
   }
   if (plan_.signals_by_descriptor()) {
@@ -255,7 +255,7 @@ void Core::DeliverSample(const RawRecord& raw, RingSlot& slot, uint64_t time_ns,
         detail::Load<uint64_t>(raw.body().data() + plan_.layout().early_offset(Field::kIp));
   }
   if (!CountsOnce(raw, writer, slot, time_ns, foreign)) {
-    ++books_.event(writer.event).duplicates;
+    ++accounting_.event(writer.event).duplicates;
     return;
   }
   // A foreign sample's time may be by another clock. A time that fits between our records is taken as it is.
@@ -281,7 +281,7 @@ void Core::DeliverOther(const RawRecord& raw, RingSlot& slot, uint64_t time_ns, 
              !Counts(raw, writers_[found])) {
     return;
   }
-  if (Is(raw, RecordType::kThrottle) && event != SamplerRecord::kNoEvent) ++books_.event(event).throttled;
+  if (Is(raw, RecordType::kThrottle) && event != SamplerRecord::kNoEvent) ++accounting_.event(event).throttled;
   if (Is(raw, RecordType::kFork) || Is(raw, RecordType::kExit)) {
     TakeTask(raw);
     if (taker_ != nullptr && Is(raw, RecordType::kExit)) {
@@ -304,9 +304,9 @@ void Core::TakeLoss(const RawRecord& raw, const RingSlot& slot, uint64_t time_ns
     if (&other == &slot) ring = count;
     ++count;
   });
-  books_.AddLoss({.from_ns = slot.previous_time_ns, .to_ns = time_ns, .lost = lost->lost, .ring = ring});
+  accounting_.AddLoss({.from_ns = slot.previous_time_ns, .to_ns = time_ns, .lost = lost->lost, .ring = ring});
   if (ring < bank_.rings.size()) {
-    books_.told_lost += lost->lost;
+    accounting_.told_lost += lost->lost;
   } else {
     ForgetTasks();
   }
@@ -314,11 +314,11 @@ void Core::TakeLoss(const RawRecord& raw, const RingSlot& slot, uint64_t time_ns
   const uint32_t found = ids_.Find(lost->id);
   const uint32_t event = found != IdTable::kNone ? writers_[found].event : Leaf::kCarrier;
   if (event == Leaf::kCarrier) {
-    books_.side_band_lost += lost->lost;
+    accounting_.side_band_lost += lost->lost;
   } else {
-    (paused_since_ ? books_.event(event).paused : books_.event(event).lost) += lost->lost;
+    (paused_since_ ? accounting_.event(event).paused : accounting_.event(event).lost) += lost->lost;
     if (plan_.events()[event].clock)
-      books_.Missed(event, lost->lost * writers_[found].weight.At(slot.previous_time_ns));
+      accounting_.Missed(event, lost->lost * writers_[found].weight.At(slot.previous_time_ns));
   }
 }
 

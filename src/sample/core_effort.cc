@@ -2,10 +2,10 @@
 //
 // What a sample holds is fixed when its event is opened, and threads that have inherited an event keep its period. So a
 // change opens the events anew: beside the old ones, switched off, which takes long; then, in some microseconds, the
-// old ones are switched off, the rings drained, the counts put into the books, and the new ones switched on. Records of
-// the old events stay in the rings, and their ids stay known until the records have been read. The side band has events
-// of its own, and goes on meanwhile. If the effort does not change, the new events are switched on first: for that
-// moment threads have two of a kind, and the time of a sample decides which one counts.
+// old ones are switched off, the rings drained, the counts put into the accounting, and the new ones switched on.
+// Records of the old events stay in the rings, and their ids stay known until the records have been read. The side band
+// has events of its own, and goes on meanwhile. If the effort does not change, the new events are switched on first:
+// for that moment threads have two of a kind, and the time of a sample decides which one counts.
 #include <algorithm>
 #include <utility>
 
@@ -17,19 +17,19 @@ namespace perfkit::sample {
 void Core::AddKernelCost() {
   costed_.resize(plan_.events().size());
   for (size_t i = 0; i < costed_.size(); ++i) {
-    const EventBooks& event = books_.event(i);
+    const EventAccounting& event = accounting_.event(i);
     const uint64_t taken = event.delivered + event.duplicates + event.malformed;
-    books_.kernel_cpu_ns += (taken - std::exchange(costed_[i], taken)) * plan_.SampleCostNs(i, effort_);
+    accounting_.kernel_cpu_ns += (taken - std::exchange(costed_[i], taken)) * plan_.SampleCostNs(i, effort_);
   }
-  const uint64_t lost = books_.told_lost - std::exchange(costed_lost_, books_.told_lost);
-  if (taker_ != nullptr) books_.own_cpu_ns += taker_->rings().TakeHandlerNs();
-  if (!plan_.events().empty()) books_.kernel_cpu_ns += lost * plan_.SampleCostNs(0, effort_);
+  const uint64_t lost = accounting_.told_lost - std::exchange(costed_lost_, accounting_.told_lost);
+  if (taker_ != nullptr) accounting_.own_cpu_ns += taker_->rings().TakeHandlerNs();
+  if (!plan_.events().empty()) accounting_.kernel_cpu_ns += lost * plan_.SampleCostNs(0, effort_);
 }
 
 void Core::BeginWindow() {
   window_begun_ns_ = Now(CLOCK_MONOTONIC);
-  window_cpu_ns_ = books_.own_cpu_ns + books_.kernel_cpu_ns;
-  window_lost_ = books_.told_lost;
+  window_cpu_ns_ = accounting_.own_cpu_ns + accounting_.kernel_cpu_ns;
+  window_lost_ = accounting_.told_lost;
 }
 
 // What cannot be carried out is tried again at the next drain.
@@ -47,7 +47,7 @@ void Core::AdoptRates(Visit visit, size_t max_records) {
   }
   if (status.ok()) return;
   anew_due_ = true;
-  ++books_.decisions_refused;
+  ++accounting_.decisions_refused;
 }
 
 void Core::Guard(Visit visit, size_t max_records) {
@@ -62,8 +62,8 @@ void Core::Guard(Visit visit, size_t max_records) {
   AddKernelCost();
   std::optional<SamplerDecision> decision =
       ladder_.Judge({.wall_ns = now - window_begun_ns_,
-                     .cpu_ns = books_.own_cpu_ns + books_.kernel_cpu_ns - window_cpu_ns_,
-                     .lost = books_.told_lost - window_lost_});
+                     .cpu_ns = accounting_.own_cpu_ns + accounting_.kernel_cpu_ns - window_cpu_ns_,
+                     .lost = accounting_.told_lost - window_lost_});
   if (decision) CarryOut(*decision, visit, max_records);
   BeginWindow();  // behind it: what a decision costs must not lead to the next
 }
@@ -71,12 +71,12 @@ void Core::Guard(Visit visit, size_t max_records) {
 void Core::CarryOut(SamplerDecision& decision, Visit visit, size_t max_records) {
   const uint64_t begun = Now(CLOCK_THREAD_CPUTIME_ID);
   if (Change(ladder_.effort(), decision, visit, max_records).ok()) {
-    books_.AddDecision(decision);
+    accounting_.AddDecision(decision);
   } else {
-    ++books_.decisions_refused;
+    ++accounting_.decisions_refused;
     ladder_.Refused(decision);
   }
-  books_.own_cpu_ns += Now(CLOCK_THREAD_CPUTIME_ID) - begun;
+  accounting_.own_cpu_ns += Now(CLOCK_THREAD_CPUTIME_ID) - begun;
 }
 
 // A live stack is made shorter by its handler: the events stay.
@@ -173,7 +173,7 @@ void Core::Retire(Bank& bank, std::vector<Leaf>& fresh) {
   const uint64_t now = Now(plan_.options().clock_id);
   for (Leaf& leaf : bank.leaves) {
     if (leaf.event == Leaf::kCarrier) continue;
-    CloseBooks(leaf);
+    SettleClosed(leaf);
     if (const uint32_t at = ids_.Find(leaf.id); at != IdTable::kNone) {
       retired_.push_back({leaf.id, writers_[at], now});
       retired_.back().writer.retired = true;

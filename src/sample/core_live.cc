@@ -81,14 +81,14 @@ void Core::DeliverStack(const RawRecord& raw, Visit visit) {
     if (back != 0) std::memcpy(StackRings::Writable(raw) + raw.size - back, &id, sizeof(id));
   }
   if (found != IdTable::kNone && !Counts(raw, writers_[found])) {
-    ++books_.event(event).stacks.duplicates;
+    ++accounting_.event(event).stacks.duplicates;
     return;
   }
   if (plan_.signals_by_descriptor() && !IsOfLastSample(raw, number)) {
     ++gone_on_[event];
     return;
   }
-  ++books_.event(event).stacks.delivered;
+  ++accounting_.event(event).stacks.delivered;
   ++given_;
   visit(SamplerRecord{raw, event, false});
 }
@@ -108,14 +108,14 @@ void Core::GiveBackStackRings() {
 }
 
 // What nobody signalled is what is left: no handler has seen it.
-void Core::FillStackBooks(size_t event, EventBooks& books) const {
-  StackBooks& stacks = books.stacks;
+void Core::FillStackAccounting(size_t event, EventAccounting& accounting) const {
+  StackAccounting& stacks = accounting.stacks;
   stacks.stale = taker_->skipped(event, StackSkip::kStale) + gone_on_[event];
   stacks.budget = taker_->skipped(event, StackSkip::kBudget);
   stacks.no_ring = taker_->skipped(event, StackSkip::kNoRing);
   stacks.ring_full = taker_->skipped(event, StackSkip::kRingFull);
   stacks.paused = taker_->skipped(event, StackSkip::kPaused);
-  const uint64_t taken = books.accounted();
+  const uint64_t taken = accounting.accounted();
   stacks.unsignalled = taken - std::min(taken, stacks.accounted());
 }
 

@@ -24,7 +24,7 @@ void Core::AdoptStack(Visit visit, size_t max_records) {
     ladder_ = Ladder(plan_.options().cpu_budget, plan_.FullEffort(), plan_.LeastStack());
     return BeginWindow();
   }
-  ++books_.decisions_refused;
+  ++accounting_.decisions_refused;
   (void)plan_.SetStackBytes(before);  // until the next drain, which tries again
 }
 

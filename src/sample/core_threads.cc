@@ -122,7 +122,7 @@ absl::Status Core::SetUpRingsOf(pid_t tid) {
 void Core::Leave(pid_t tid) {
   for (Bank* const bank : {&bank_, &spare_, &side_}) {
     for (Leaf& leaf : bank->leaves) {
-      if (leaf.tid == tid) CloseBooks(leaf);
+      if (leaf.tid == tid) SettleClosed(leaf);
     }
     std::erase_if(bank->leaves, [tid](const Leaf& leaf) { return leaf.tid == tid; });
   }

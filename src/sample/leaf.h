@@ -1,7 +1,7 @@
 // One perf event of a sampler: event `event` (or a dummy for other records) of thread `tid` on one CPU, with its
 // followers.
 //
-// A sampler of T threads on C CPUs with E events has T x C x (E + 1) of them: their books are summed by event.
+// A sampler of T threads on C CPUs with E events has T x C x (E + 1) of them: their accounting is summed by event.
 #pragma once
 
 #include <vector>
@@ -27,7 +27,7 @@ struct Leaf {
   uint32_t event = kCarrier;
   int tid = -1;  // whose it was opened for; those that inherit it write under its id
   bool narrowed = false;
-  uint64_t lost_settled = 0;  // of its losses, those that are in the books
+  uint64_t lost_settled = 0;  // of its losses, those that are in the accounting
   LeafCount known;            // what the last Read that succeeded said
   bool stuck = false;         // could not be switched on although it should be
 

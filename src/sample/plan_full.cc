@@ -1,6 +1,6 @@
 // Full dumps beside short ones. How many bytes of the stack a sample has is fixed when its event is opened, so each
-// event is opened twice: as asked, and so many times rarer with the full dump. What the second one samples is in books
-// of its own, and stands for nothing in a profile.
+// event is opened twice: as asked, and so many times rarer with the full dump. What the second one samples is in the
+// accounting of its own, and stands for nothing in a profile.
 #include <algorithm>
 #include <utility>
 

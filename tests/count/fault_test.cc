@@ -59,7 +59,7 @@ TEST_CASE("where perf is forbidden altogether, getrusage still counts", "[fault]
       CHECK(set->path(0) == ReadPath::kUsage);
       CHECK(set->path(1) == ReadPath::kUsage);
       CHECK(set->path(2) == ReadPath::kUsage);
-      CHECK_FALSE(set->reason(3).ok());  // no kernel book of migrations
+      CHECK_FALSE(set->reason(3).ok());  // no kernel counter of migrations
       FreshPages memory(100);
       Snapshot begin, end;
       set->Read(begin);

@@ -1,4 +1,4 @@
-// CounterScope against the kernel's own books: exact, over many scopes of random size.
+// CounterScope against the kernel's own counters: exact, over many scopes of random size.
 #include "perfkit/scope.h"
 
 #include <catch2/catch.hpp>

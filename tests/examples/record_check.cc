@@ -1,4 +1,4 @@
-// Runs record as anyone would: its words against what was asked, its books, and its profile against perf's.
+// Runs record as anyone would: its words against what was asked, its accounting, and its profile against perf's.
 #include <unistd.h>
 
 #include <algorithm>
@@ -63,7 +63,7 @@ TEST_CASE("what the command returns, record returns", "[record]") {
 TEST_CASE("of a command's page faults every one is told, from its exec on", "[record]") {
   const Run run = Record("-e page-faults:u -c 1 ls -R /usr/include/linux | grep -v /usr/include");
   INFO(run.output.substr(0, 4000));
-  CHECK(Says(run, "the books close"));
+  CHECK(Says(run, "the accounting balances"));
   CHECK(Says(run, "ld-linux"));                       // the loader's faults are the first
   CHECK_FALSE(Says(run, "record::"));                 // record's own would be before the exec
   CHECK(run.output.find('\r') == std::string::npos);  // a progress line is for terminals
@@ -193,7 +193,7 @@ void SampleByBoth(const std::string& event, const std::string& folder, Samples& 
   INFO(run.output);
   REQUIRE(run.exit_code == 0);
   const std::string text = RunCommand("cat " + report).output;
-  AddReport(text.substr(0, text.find("books")), ours);
+  AddReport(text.substr(0, text.find("accounting")), ours);
   const std::string columns = " --stdio --no-children --no-demangle -F overhead,sample,dso,symbol -t '|' 2>/dev/null";
   AddPerfReport(RunCommand("perf report -i " + data + columns).output, theirs);
 }

@@ -1,6 +1,7 @@
 // Fuzzes the ring reader: 24 bytes say where head and tail are and how the ring is read, the rest is the ring.
 //
-// Whatever the bytes: the books close, views lie within the ring or the reader's copy, and the next batch works.
+// Whatever the bytes: the accounting balances, views lie within the ring or the reader's copy, and the next batch
+// works.
 #include <cstring>
 #include <vector>
 

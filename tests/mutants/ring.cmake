@@ -11,7 +11,7 @@ mutant(older_head_is_believed FILE src/ring/ring_reader.cc TEST ring_test
        FROM [[if (written == 0 || tail_ - head_ <= data_.size()) return false;]] TO [[if (written == 0) return false;]]
        SAYS "A head that is behind for a moment throws the whole ring away as malformed.")
 mutant(overwritten_is_not_counted FILE src/ring/ring_reader.cc TEST ring_test
-       FROM [[if (clipped_ && !again) books.overwritten_bytes]] TO [[if (clipped_ && again) books.overwritten_bytes]]
+       FROM [[if (clipped_ && !again) stats.overwritten_bytes]] TO [[if (clipped_ && again) stats.overwritten_bytes]]
        SAYS "A flight recorder does not say how much it has overwritten.")
 mutant(cut_record_is_damage FILE src/ring/ring_reader.cc TEST ring_test
        FROM [[const bool cut = clipped_ && record.size % 8 == 0 && record.size > left;]]

@@ -1,4 +1,4 @@
-// Children counted from their exec on: held against getrusage's books of the same child.
+// Children counted from their exec on: held against getrusage of the same child.
 #include "perfkit/child.h"
 
 #include <signal.h>
@@ -108,8 +108,8 @@ TEST_CASE("counting begins at exec, not at fork", "[child]") {
   CHECK(set->Difference(begin, end, 1).value > 10'000);
 }
 
-// The children's books: what all reaped children took.
-rusage Books() {
+// What all reaped children took.
+rusage ChildUsage() {
   rusage usage{};
   getrusage(RUSAGE_CHILDREN, &usage);
   return usage;
@@ -120,7 +120,7 @@ double CpuNs(const rusage& usage) {
          1e3 * static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
-// What a hypervisor has taken from all CPUs: it is in the task-clock, but not in the times of the books. The eighth
+// What a hypervisor has taken from all CPUs: it is in the task-clock, but not in the times of getrusage. The eighth
 // number of /proc/stat, in ticks.
 double StolenNs() {
   std::ifstream stat("/proc/stat");
@@ -132,7 +132,7 @@ double StolenNs() {
 }
 
 TEST_CASE("a child's counts agree with getrusage, its own children included", "[child]") {
-  const rusage before = Books();
+  const rusage before = ChildUsage();
   const double stolen_before = StolenNs();
   auto child = Child::Spawn({"sh", "-c", "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; sh -c 'exit 0'; true"});
   REQUIRE(child.ok());
@@ -144,15 +144,15 @@ TEST_CASE("a child's counts agree with getrusage, its own children included", "[
   REQUIRE(child->Start().ok());
   REQUIRE(child->Wait()->ok());
   set->Read(end);
-  const rusage after = Books();
+  const rusage after = ChildUsage();
   const double stolen = StolenNs() - stolen_before;
   const Count faults = set->Difference(begin, end, 0);
   REQUIRE(faults.validity.counted());
-  const auto by_books = static_cast<double>(after.ru_minflt - before.ru_minflt + after.ru_majflt - before.ru_majflt);
+  const auto by_rusage = static_cast<double>(after.ru_minflt - before.ru_minflt + after.ru_majflt - before.ru_majflt);
   // getrusage has the faults between fork and exec besides (more of them where a sanitizer has memory of its own), and
   // those that the kernel takes in exec itself.
-  CHECK(static_cast<double>(faults.value) <= by_books);
-  CHECK(static_cast<double>(faults.value) >= by_books * (testing::kSanitized ? 0.1 : 0.5));
+  CHECK(static_cast<double>(faults.value) <= by_rusage);
+  CHECK(static_cast<double>(faults.value) >= by_rusage * (testing::kSanitized ? 0.1 : 0.5));
   const auto clock = static_cast<double>(set->Difference(begin, end, 1).value);
   const double cpu = CpuNs(after) - CpuNs(before);
   CHECK(clock > 0.5 * cpu);

@@ -176,13 +176,13 @@ TEST_CASE("samples come on every kernel, and losses are exact where it counts th
   uint64_t delivered = 0;
   testing::ForEachSample(*sampler, [&](const Sample&, const SamplerRecord&) { ++delivered; });
   const SamplerStats stats = sampler->stats();
-  const EventBooks& books = stats.events[0];
-  CHECK(books.counted >= 1000);
-  CHECK(books.delivered == delivered);
+  const EventAccounting& accounting = stats.events[0];
+  CHECK(accounting.counted >= 1000);
+  CHECK(accounting.delivered == delivered);
   CHECK(delivered < 1000);
   CHECK(stats.lost_is_lower_bound == !KernelHasLost());
-  if (KernelHasLost()) CHECK(books.delivered + books.lost == books.counted);
-  if (!KernelHasLost()) CHECK(books.delivered + books.lost <= books.counted);
+  if (KernelHasLost()) CHECK(accounting.delivered + accounting.lost == accounting.counted);
+  if (!KernelHasLost()) CHECK(accounting.delivered + accounting.lost <= accounting.counted);
 }
 
 }  // namespace

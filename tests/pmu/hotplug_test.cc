@@ -150,12 +150,12 @@ TEST_CASE("a thread is sampled on whatever CPU it is pushed to", "[cpus]") {
     const uint64_t loop = kInstructions * testing::CyclesPerInstruction() / period;
     CHECK(seen[0] >= loop - 2);
     CHECK(seen[kLastCpu] >= 2 * loop - 4);
-    const EventBooks books = sampler->stats().events[0];
-    CHECK(books.lost == 0);
-    CHECK(books.delivered == seen[0] + seen[kLastCpu]);
-    CHECK(books.counted / period + 2 >= books.delivered);
+    const EventAccounting accounting = sampler->stats().events[0];
+    CHECK(accounting.lost == 0);
+    CHECK(accounting.delivered == seen[0] + seen[kLastCpu]);
+    CHECK(accounting.counted / period + 2 >= accounting.delivered);
     // What another CPU's work takes of this one's time comes in one piece, and so do its samples.
-    CHECK(100 * books.delivered >= 95 * (books.counted / period));
+    CHECK(100 * accounting.delivered >= 95 * (accounting.counted / period));
   }
 }
 

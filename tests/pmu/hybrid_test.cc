@@ -326,13 +326,13 @@ TEST_CASE("a sampler has samples of both kinds of core", "[hybrid]") {
       CHECK(seen[cpu] >= 98);  // of 100: what a counter has begun when the thread moves, it ends when it is back
       all += seen[cpu];
     }
-    const EventBooks books = sampler->stats().events[0];
-    CHECK(books.lost == 0);
-    CHECK(books.counted >= 4 * kInstructions * testing::CyclesPerInstruction());
-    CHECK(all == books.delivered);
+    const EventAccounting accounting = sampler->stats().events[0];
+    CHECK(accounting.lost == 0);
+    CHECK(accounting.counted >= 4 * kInstructions * testing::CyclesPerInstruction());
+    CHECK(all == accounting.delivered);
     // An overflow that is noticed more than a period late stands for two: the machine runs beside others.
-    CHECK(100 * all >= 95 * (books.counted / period));
-    CHECK(all <= books.counted / period + 8);
+    CHECK(100 * all >= 95 * (accounting.counted / period));
+    CHECK(all <= accounting.counted / period + 8);
   }
 }
 

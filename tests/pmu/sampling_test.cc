@@ -48,13 +48,13 @@ TEST_CASE("each period of an event gives one sample", "[sampling]") {
       elsewhere += IsIn(*sample.ip(), &Loop) ? 0 : 1;
     });
     for (size_t i = 0; i < c.events.size(); ++i) {
-      const EventBooks books = sampler.stats().events[i];
-      CHECK(books.counted >= kSampledRounds * kLoopInstructions * c.per[i]);
-      CHECK(all[i] == books.counted / c.periods[i]);
-      CHECK(books.delivered == all[i]);
-      CHECK(books.represented == all[i] * c.periods[i]);
-      CHECK(books.lost == 0);
-      CHECK(books.throttled == 0);
+      const EventAccounting accounting = sampler.stats().events[i];
+      CHECK(accounting.counted >= kSampledRounds * kLoopInstructions * c.per[i]);
+      CHECK(all[i] == accounting.counted / c.periods[i]);
+      CHECK(accounting.delivered == all[i]);
+      CHECK(accounting.represented == all[i] * c.periods[i]);
+      CHECK(accounting.lost == 0);
+      CHECK(accounting.throttled == 0);
     }
     CHECK(elsewhere <= 4);
   }
@@ -131,23 +131,23 @@ TEST_CASE("samples above the kernel's limit stop the event, which is told, and w
                           count(record.type == static_cast<uint32_t>(RecordType::kUnthrottle), told);
                         }});
   });
-  const EventBooks books = sampler.stats().events[0];
+  const EventAccounting accounting = sampler.stats().events[0];
   const uint64_t truth = kSampledRounds * kLoopInstructions * per;
   printf("%d samples, throttled %d times, %.0f %% counted; stopped for %.0f %% of the loop\n",
          static_cast<int>(samples), static_cast<int>(throttled),
-         100 * static_cast<double>(books.counted) / static_cast<double>(truth),
+         100 * static_cast<double>(accounting.counted) / static_cast<double>(truth),
          100 * static_cast<double>(stopped_ns) / static_cast<double>(truth));
   CHECK(throttled >= 10);
-  CHECK(books.throttled == throttled);
+  CHECK(accounting.throttled == throttled);
   CHECK(resumed + 1 >= throttled);
   CHECK(resumed <= throttled);
-  CHECK(books.delivered == samples);
-  CHECK(books.lost == 0);
+  CHECK(accounting.delivered == samples);
+  CHECK(accounting.lost == 0);
   // The law of docs/sampling.md holds of what was counted; while it is stopped, an event does not count.
-  CHECK(books.represented == samples * period);
-  CHECK(books.counted >= books.represented);
-  CHECK(books.counted - books.represented < period);
-  CHECK(books.counted < truth);
+  CHECK(accounting.represented == samples * period);
+  CHECK(accounting.counted >= accounting.represented);
+  CHECK(accounting.counted - accounting.represented < period);
+  CHECK(accounting.counted < truth);
 }
 
 // Signals at samples. The sampler has none of them yet; the kernel does what its users will rely on.

@@ -1,4 +1,4 @@
-// Rings whose bytes or positions lie: the batch stops, every byte is booked, and the next batch works.
+// Rings whose bytes or positions lie: the batch stops, every byte is accounted for, and the next batch works.
 #include <catch2/catch.hpp>
 #include <random>
 
@@ -114,7 +114,7 @@ TEST_CASE("positions that make no sense drop everything once", "[ring][corrupt]"
   }
 }
 
-TEST_CASE("random bytes at random positions: the books close over every batch", "[ring][corrupt]") {
+TEST_CASE("random bytes at random positions: the accounting balances over every batch", "[ring][corrupt]") {
   constexpr size_t kSize = 1024;
   std::mt19937_64 random(7);
   MemoryRing ring(kSize);

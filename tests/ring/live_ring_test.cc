@@ -1,4 +1,5 @@
-// Rings of the kernel's own: exact books for events of period 1, forward, backward, one page, and a stalled reader.
+// Rings of the kernel's own: exact accounting for events of period 1, forward, backward, one page, and a stalled
+// reader.
 #include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -103,7 +104,8 @@ TEST_CASE("a reader that stalls loses what the kernel says it lost, and no more"
   CHECK(reader.stats().malformed == 0);
 }
 
-TEST_CASE("a backward ring of the kernel's, paused: the latest faults, newest first, all bytes booked", "[live]") {
+TEST_CASE("a backward ring of the kernel's, paused: the latest faults, newest first, all bytes accounted for",
+          "[live]") {
   for (const size_t pages : {1, 4}) {
     testing::FreshPages memory(1000);
     const std::optional<live::Ring> ring = live::Ring::Open(FaultAttr(true), pages);

@@ -1,4 +1,4 @@
-// Backward rings: newest first, as far as the ring reaches, and what was overwritten is booked as that.
+// Backward rings: newest first, as far as the ring reaches, and what was overwritten is accounted for as that.
 #include <catch2/catch.hpp>
 
 #include "perfkit/ring_reader.h"
@@ -22,7 +22,8 @@ std::vector<uint64_t> Stamps(RingReader& reader, DrainStats& stats) {
   return stamps;
 }
 
-TEST_CASE("a backward ring gives what came since, newest first, and all of its bytes are booked", "[ring][overwrite]") {
+TEST_CASE("a backward ring gives what came since, newest first, and all of its bytes are accounted for",
+          "[ring][overwrite]") {
   constexpr size_t kSize = 1024;
   for (const size_t burst : {1, 3, 10, 40, 100}) {
     MemoryRing ring(kSize);

@@ -21,10 +21,10 @@ std::string Numbered(size_t words, uint64_t first = 0) {
 
 std::vector<std::string> DrainAll(RingReader& reader, DrainStats* stats = nullptr) {
   std::vector<std::string> records;
-  const DrainStats books =
+  const DrainStats stats =
       reader.Drain([&](const RawRecord& record) { records.push_back(testing::Text(record.bytes())); });
-  CHECK(books.records == records.size());
-  if (stats != nullptr) *stats = books;
+  CHECK(stats.records == records.size());
+  if (stats != nullptr) *stats = stats;
   return records;
 }
 
@@ -172,7 +172,7 @@ TEST_CASE("what is put back is the next one, wherever the ring turns", "[ring]")
   }
 }
 
-TEST_CASE("what is put back before damage is not booked as damaged", "[ring][corrupt]") {
+TEST_CASE("what is put back before damage is not counted as damaged", "[ring][corrupt]") {
   MemoryRing ring(256);
   RingReader reader(&ring.page(), ring.data());
   for (uint64_t i = 0; i < 3; ++i) REQUIRE(ring.Write(Numbered(1, i)));

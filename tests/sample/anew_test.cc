@@ -79,7 +79,7 @@ TEST_CASE("events that are opened anew leave no gap, and count nothing twice", "
   CAPTURE(stats.events[0].lost, stats.events[0].duplicates, stats.decisions_refused);
   CHECK(missing <= stats.events[0].lost);
   CHECK(twice == 0);
-  testing::CheckBooksClose(stats);
+  testing::CheckAccountingBalances(stats);
 }
 
 }  // namespace

@@ -66,7 +66,7 @@ TEST_CASE("a count that cannot be read is a lower bound, and says so", "[failure
     CHECK_FALSE(stats.events[0].counted_is_lower_bound);
     CHECK_FALSE(stats.lost_is_lower_bound);
     CHECK(failing.events[0].counted <= stats.events[0].counted);
-    testing::CheckBooksClose(stats);
+    testing::CheckAccountingBalances(stats);
   }
 }
 
@@ -117,7 +117,7 @@ TEST_CASE("whichever call fails in a change of the stacks, all events go on", "[
       INFO("call " << n << " of " << calls);
       CHECK((samples[0] >= 50 && samples[1] >= 50));
       CHECK(sampler->stats().events_stuck == 0);
-      testing::CheckBooksClose(sampler->stats());
+      testing::CheckAccountingBalances(sampler->stats());
     }
   }
   CHECK(fake.Leaks() == "");

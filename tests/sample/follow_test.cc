@@ -77,7 +77,7 @@ void CheckSeen(const SamplerOptions& options,
   REQUIRE(sampler->Stop().ok());
   CHECK(worker->SeenBy(*sampler) == LateWorker::kPages);
   testing::DrainAll(*sampler);
-  testing::CheckBooksClose(sampler->stats());
+  testing::CheckAccountingBalances(sampler->stats());
 }
 
 TEST_CASE("a thread is sampled that was born before the start, while stopped, or in a pause", "[threads]") {

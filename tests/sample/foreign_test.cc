@@ -43,7 +43,7 @@ TEST_CASE("samplers of the same two software events have each its own, under its
       });
       const SamplerStats stats = sampler.stats();
       if (stats.unattributed != 0) continue;  // an old kernel, which says so
-      testing::CheckBooksClose(stats);
+      testing::CheckAccountingBalances(stats);
       CHECK(samples[0] >= kPages);
       CHECK(samples[1] == stats.events[1].counted);
       CHECK(flagged == stats.events[0].foreign + stats.events[1].foreign);
@@ -95,7 +95,7 @@ TEST_CASE("a sampler by another clock does not keep records from being delivered
     for (Sampler* const stopped : {&sampler, &foreign}) {
       REQUIRE(stopped->Stop().ok());
       testing::DrainAll(*stopped);
-      testing::CheckBooksClose(stopped->stats());
+      testing::CheckAccountingBalances(stopped->stats());
     }
   }
 }
@@ -114,7 +114,7 @@ TEST_CASE("a sample with another sampler's stack says that it is foreign", "[for
     testing::ForEachSample(samplers[i], [&](const Sample& sample, const SamplerRecord& record) {
       CHECK((record.foreign || sample.user_stack().reserved == own));
     });
-    testing::CheckBooksClose(samplers[i].stats());
+    testing::CheckAccountingBalances(samplers[i].stats());
   }
 }
 

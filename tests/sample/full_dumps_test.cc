@@ -1,4 +1,4 @@
-// Full dumps beside short ones: how many, how long, in whose books.
+// Full dumps beside short ones: how many, how long, in whose accounting.
 #include <catch2/catch.hpp>
 #include <map>
 #include <set>
@@ -40,7 +40,7 @@ DumpCounts CountDumps(Sampler& sampler) {
 
 __attribute__((noinline)) void Stopped(volatile int* count) { *count = *count + 1; }
 
-TEST_CASE("a full dump comes with every so many samples, and the books of both close", "[full_dumps]") {
+TEST_CASE("a full dump comes with every so many samples, and the accounting of both balances", "[full_dumps]") {
   if (testing::kSanitized) SKIP_TEST("a sanitizer's runtime may hold the breakpoints");
   const std::string breakpoint = absl::StrFormat("mem:0x%x:x:u", reinterpret_cast<uintptr_t>(&Stopped));
   auto sampler = Sampler::Open(WithFullDumps({.event = breakpoint}, 8));
@@ -88,12 +88,12 @@ TEST_CASE("full dumps of a clock come from all threads, and stand for themselves
   all.own += last.own, all.full += last.full;
   CHECK(all.full >= 100);
   const SamplerStats stats = sampler->stats();
-  const EventBooks &own = stats.events[0], &full = stats.full[0];
+  const EventAccounting &own = stats.events[0], &full = stats.full[0];
   CHECK((own.delivered == all.own && full.delivered == all.full));
   CHECK((own.represented == all.own * 200'000 && full.represented == all.full * 800'000));
-  for (const EventBooks& books : {own, full}) {
-    CHECK(books.represented + books.unsampled_ns >= books.counted);
-    CHECK((books.malformed == 0 && books.duplicates <= books.delivered));
+  for (const EventAccounting& accounting : {own, full}) {
+    CHECK(accounting.represented + accounting.unsampled_ns >= accounting.counted);
+    CHECK((accounting.malformed == 0 && accounting.duplicates <= accounting.delivered));
   }
 }
 
@@ -157,7 +157,7 @@ TEST_CASE("dumps get longer and shorter while they are taken, and no sample is l
   drain();
   CHECK(samples == std::map<uint64_t, uint64_t>{{1024, 50}, {2048, 100}, {4096, 50}});
   const SamplerStats stats = sampler->stats();
-  testing::CheckBooksClose(stats);
+  testing::CheckAccountingBalances(stats);
   CHECK((stats.decisions.empty() && stats.decisions_refused == 0));
   for (const uint32_t bytes : {0u, 12u, 1u << 16}) CHECK(absl::IsInvalidArgument(sampler->SetStackBytes(bytes)));
 

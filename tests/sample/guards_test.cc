@@ -1,5 +1,5 @@
-// Guards: a budget for a sampler's cost, and what is given up to keep it, while the books close and the side band is
-// whole.
+// Guards: a budget for a sampler's cost, and what is given up to keep it, while the accounting balances and the side
+// band is whole.
 #include <sys/prctl.h>
 
 #include <atomic>
@@ -51,10 +51,10 @@ class Pressed {
   testing::FakeKernel fake_;
 };
 
-// The law of books where the period changes: what is counted is what the samples stand for, lost ones too, and less
-// than a period more for each event that was ever open.
+// The law of the accounting where the period changes: what is counted is what the samples stand for, lost ones too, and
+// less than a period more for each event that was ever open.
 void CheckPeriods(const SamplerStats& stats, uint64_t events, uint64_t longest) {
-  const EventBooks& event = stats.events[0];
+  const EventAccounting& event = stats.events[0];
   INFO("counted " << event.counted << ", represented " << event.represented);
   CHECK(event.represented <= event.counted + longest);
   CHECK(event.counted - std::min(event.counted, event.represented) <= events * longest);
@@ -177,7 +177,7 @@ TEST_CASE("what cannot be opened anew is left as it was, and counted", "[guards]
     const SamplerStats stats = sampler->stats();
     CHECK(stats.decisions.empty());
     CHECK(stats.decisions_refused == 3);
-    testing::CheckBooksClose(stats);
+    testing::CheckAccountingBalances(stats);
     CHECK(stats.events[0].delivered >= 48);
     pressed.fake().Forgive();
   }

@@ -1,4 +1,4 @@
-// CPUs that go offline and come online while all threads are sampled: no sample is missed, and the books close.
+// CPUs that go offline and come online while all threads are sampled: no sample is missed, and the accounting balances.
 #include <sched.h>
 
 #include <atomic>
@@ -93,7 +93,7 @@ TEST_CASE("a CPU that was offline at first is sampled, and one that goes offline
   }
   REQUIRE(sampler->Stop().ok());
   sampler->Drain([](const SamplerRecord&) {});
-  testing::CheckBooksClose(sampler->stats());
+  testing::CheckAccountingBalances(sampler->stats());
 }
 
 }  // namespace

@@ -112,7 +112,7 @@ TEST_CASE("on and off are the wall time, on is the CPU time within 1 %, switches
 }
 
 // The time of a clock that is not represented by samples is what it was asked not to see.
-EventBooks ClockOver(void (*work)()) {
+EventAccounting ClockOver(void (*work)()) {
   SamplerOptions options;
   options.events = {{.event = "cpu-clock:u", .rate = Period{100'000}}};
   auto sampler = Sampler::Open(options);
@@ -121,20 +121,21 @@ EventBooks ClockOver(void (*work)()) {
   work();
   REQUIRE(sampler->Stop().ok());
   testing::DrainAll(*sampler);
-  const EventBooks books = sampler->stats().events[0];
-  CHECK(books.represented == 100'000 * books.delivered);
-  CHECK(books.unsampled_ns == books.counted - std::min(books.counted, books.represented + 100'000 * books.lost));
-  return books;
+  const EventAccounting accounting = sampler->stats().events[0];
+  CHECK(accounting.represented == 100'000 * accounting.delivered);
+  CHECK(accounting.unsampled_ns ==
+        accounting.counted - std::min(accounting.counted, accounting.represented + 100'000 * accounting.lost));
+  return accounting;
 }
 
 TEST_CASE("a clock in user space has samples for user time, and says how much else there was", "[laws]") {
   // The clock goes on while a hypervisor has the CPU: the run of three that it disturbed least.
-  EventBooks user = ClockOver([] { testing::Spin(100'000'000); });
+  EventAccounting user = ClockOver([] { testing::Spin(100'000'000); });
   for (int i = 0; i < 2; ++i) {
-    const EventBooks again = ClockOver([] { testing::Spin(100'000'000); });
+    const EventAccounting again = ClockOver([] { testing::Spin(100'000'000); });
     if (again.unsampled_ns < user.unsampled_ns) user = again;
   }
-  const EventBooks kernel = ClockOver([] {
+  const EventAccounting kernel = ClockOver([] {
     std::vector<char> buffer(1 << 20);
     const int zeros = ::open("/dev/zero", O_RDONLY | O_CLOEXEC);
     // Not by read(): a sanitizer's runtime marks each byte of the buffer, in user space.
@@ -173,7 +174,7 @@ TEST_CASE("each loss lies in an interval, and each interval has lost what it say
   REQUIRE(sampler->Stop().ok());
   drain();
   const SamplerStats stats = sampler->stats();
-  testing::CheckBooksClose(stats);
+  testing::CheckAccountingBalances(stats);
   std::vector<uint64_t> missing(stats.losses.size());
   uint64_t outside = 0;
   for (size_t i = 0; i < kPages; ++i) {

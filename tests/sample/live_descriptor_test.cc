@@ -17,7 +17,7 @@
 namespace perfkit {
 namespace {
 
-using testing::CheckStackBooks;
+using testing::CheckStackAccounting;
 using testing::DrainInto;
 using testing::FakeKernel;
 using testing::FrameWalker;
@@ -41,12 +41,12 @@ class OldKernel {
   FakeKernel fake_;
 };
 
-void Print(const char* what, const LiveTally& tally, const EventBooks& books) {
+void Print(const char* what, const LiveTally& tally, const EventAccounting& accounting) {
   std::printf("%s: %llu samples, %llu stacks, %llu paired; stale %llu, unsignalled %llu, budget %llu\n", what,
               static_cast<unsigned long long>(tally.samples), static_cast<unsigned long long>(tally.stacks),
-              static_cast<unsigned long long>(tally.paired), static_cast<unsigned long long>(books.stacks.stale),
-              static_cast<unsigned long long>(books.stacks.unsignalled),
-              static_cast<unsigned long long>(books.stacks.budget));
+              static_cast<unsigned long long>(tally.paired), static_cast<unsigned long long>(accounting.stacks.stale),
+              static_cast<unsigned long long>(accounting.stacks.unsignalled),
+              static_cast<unsigned long long>(accounting.stacks.budget));
 }
 
 TEST_CASE("without sigtrap each sample signals its thread by its descriptor", "[live][descriptor]") {
@@ -60,12 +60,12 @@ TEST_CASE("without sigtrap each sample signals its thread by its descriptor", "[
   REQUIRE(sampler->Stop().ok());
   spinners.Stop();
   testing::DrainRest(*sampler, tally);
-  const EventBooks books = CheckStackBooks(*sampler);
-  Print("by descriptor", tally, books);
+  const EventAccounting accounting = CheckStackAccounting(*sampler);
+  Print("by descriptor", tally, accounting);
   CHECK(tally.samples > 20);
   CHECK(tally.paired == tally.stacks);
   CHECK(tally.stacks >= tally.samples * 9 / 10);
-  CHECK(books.stacks.no_ring == 0);
+  CHECK(accounting.stacks.no_ring == 0);
 }
 
 TEST_CASE("without sigtrap threads that start later are joined", "[live][descriptor]") {
@@ -80,7 +80,7 @@ TEST_CASE("without sigtrap threads that start later are joined", "[live][descrip
   }
   REQUIRE(sampler->Stop().ok());
   testing::DrainRest(*sampler, tally);
-  CheckStackBooks(*sampler);
+  CheckStackAccounting(*sampler);
   CHECK(tally.by_thread.size() >= 3);
   CHECK(tally.stacks >= 20);
 }
@@ -101,11 +101,11 @@ TEST_CASE("without sigtrap a stack of a thread that has gone on is stale", "[liv
   REQUIRE(sampler->Stop().ok());
   LiveTally tally;
   testing::DrainRest(*sampler, tally);
-  const EventBooks books = CheckStackBooks(*sampler);
-  Print("blocked", tally, books);
-  CHECK(books.stacks.stale >= 3);
+  const EventAccounting accounting = CheckStackAccounting(*sampler);
+  Print("blocked", tally, accounting);
+  CHECK(accounting.stacks.stale >= 3);
   CHECK(tally.paired == tally.stacks);
-  CHECK(books.stacks.unsignalled >= 3);
+  CHECK(accounting.stacks.unsignalled >= 3);
 }
 
 TEST_CASE("without sigtrap threads that come and go make no stack of another stale", "[live][descriptor]") {
@@ -128,10 +128,10 @@ TEST_CASE("without sigtrap threads that come and go make no stack of another sta
   REQUIRE(sampler->Stop().ok());
   spinners.Stop();
   testing::DrainRest(*sampler, tally);
-  const EventBooks books = CheckStackBooks(*sampler);
-  Print("churn", tally, books);
+  const EventAccounting accounting = CheckStackAccounting(*sampler);
+  Print("churn", tally, accounting);
   CHECK(tally.stacks > 20);
-  CHECK(books.stacks.stale <= tally.stacks / 100);  // a thread that starts blocks its signals
+  CHECK(accounting.stacks.stale <= tally.stacks / 100);  // a thread that starts blocks its signals
 }
 
 TEST_CASE("without sigtrap, and without room for what a signal says, the process lives on", "[live][descriptor]") {
@@ -143,8 +143,9 @@ TEST_CASE("without sigtrap, and without room for what a signal says, the process
     testing::Spin(50'000'000);
     if (!sampler->Stop().ok()) return false;
     sampler->Drain([](const SamplerRecord&) {});
-    const EventBooks books = sampler->stats().events[0];
-    return books.delivered > 0 && books.stacks.delivered == 0 && books.stacks.unsignalled == books.delivered;
+    const EventAccounting accounting = sampler->stats().events[0];
+    return accounting.delivered > 0 && accounting.stacks.delivered == 0 &&
+           accounting.stacks.unsignalled == accounting.delivered;
   });
   CHECK(ended == 0);
 }

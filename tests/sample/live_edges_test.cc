@@ -35,7 +35,7 @@ uint64_t StacksOf(Sampler& sampler) {
   REQUIRE(sampler.Stop().ok());
   LiveTally tally;
   testing::DrainRest(sampler, tally);
-  testing::CheckStackBooks(sampler);
+  testing::CheckStackAccounting(sampler);
   return tally.stacks;
 }
 

@@ -32,7 +32,7 @@ int WithTracefs(Body&& body) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-// Samples of an event while `work` runs, and whether the books close; nothing when it does not open.
+// Samples of an event while `work` runs, and whether the accounting balances; nothing when it does not open.
 template <class Work>
 std::optional<uint64_t> SamplesOf(const SampledEvent& event, Work&& work) {
   SamplerOptions options;
@@ -46,8 +46,8 @@ std::optional<uint64_t> SamplesOf(const SampledEvent& event, Work&& work) {
   work();
   if (!sampler->Stop().ok()) return std::nullopt;
   const uint64_t samples = testing::CountSamples(*sampler)[0];
-  const EventBooks books = sampler->stats().events[0];
-  return books.accounted() == books.counted ? std::optional(samples) : std::nullopt;
+  const EventAccounting accounting = sampler->stats().events[0];
+  return accounting.accounted() == accounting.counted ? std::optional(samples) : std::nullopt;
 }
 
 // The first arguments of this thread's close() from 1000 up, as the tracepoint's samples tell them.

@@ -126,14 +126,14 @@ TEST_CASE("stacks are merged into the samples of all threads in order of time", 
   REQUIRE(sampler->Stop().ok());
   spinners.Stop();
   testing::DrainRest(*sampler, tally);
-  const EventBooks books = testing::CheckStackBooks(*sampler);
+  const EventAccounting accounting = testing::CheckStackAccounting(*sampler);
   INFO("stacks " << tally.stacks << ", paired " << tally.paired << ", orphans " << tally.orphans << ", late "
                  << sampler->stats().late);
   CHECK(tally.early == 0);
   CHECK(tally.disorder == sampler->stats().late);
   CHECK(tally.disorder <=
         2 + tally.samples / 500);  // the kernel's own records may be late on a machine that takes its CPUs away
-  CHECK(tally.orphans <= books.lost + books.stacks.stale + tally.disorder);
+  CHECK(tally.orphans <= accounting.lost + accounting.stacks.stale + tally.disorder);
 }
 
 }  // namespace

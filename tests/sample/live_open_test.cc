@@ -210,7 +210,7 @@ TEST_CASE("live stacks and dumped ones can take turns", "[live]") {
   }
   CHECK(lives.stacks > 0);
   CHECK(dumps.stacks == 0);
-  testing::CheckStackBooks(*live);
+  testing::CheckStackAccounting(*live);
 }
 
 TEST_CASE("threads with rings of the kernel's own have live stacks, too", "[live]") {
@@ -230,7 +230,7 @@ TEST_CASE("threads with rings of the kernel's own have live stacks, too", "[live
   testing::DrainRest(*sampler, tally);
   CHECK(tally.stacks > 50);
   CHECK(tally.last.size() >= 3);
-  testing::CheckStackBooks(*sampler);
+  testing::CheckStackAccounting(*sampler);
 }
 
 TEST_CASE("the rate of a sampler with live stacks can be changed", "[live]") {
@@ -247,7 +247,7 @@ TEST_CASE("the rate of a sampler with live stacks can be changed", "[live]") {
   REQUIRE(sampler->Stop().ok());
   testing::DrainRest(*sampler, tally);
   CHECK(tally.stacks > before + 50);
-  testing::CheckStackBooks(*sampler);
+  testing::CheckStackAccounting(*sampler);
 }
 
 TEST_CASE("a group's leader can signal", "[live]") {
@@ -262,10 +262,10 @@ TEST_CASE("a group's leader can signal", "[live]") {
   LiveTally tally;
   DrainInto(*sampler, tally);
   CHECK(tally.stacks > 0);
-  testing::CheckStackBooks(*sampler);
+  testing::CheckStackAccounting(*sampler);
 }
 
-TEST_CASE("a sampler that may cost next to nothing gives live stacks up, and the books close", "[live]") {
+TEST_CASE("a sampler that may cost next to nothing gives live stacks up, and the accounting balances", "[live]") {
   if (testing::kSanitized) SKIP_TEST("a sanitizer's drain costs more than any budget");
   SamplerOptions options = LiveOptions(10'000);
   options.cpu_budget = 0.002;
@@ -280,9 +280,9 @@ TEST_CASE("a sampler that may cost next to nothing gives live stacks up, and the
   }
   REQUIRE(sampler->Stop().ok());
   testing::DrainRest(*sampler, tally);
-  const EventBooks books = testing::CheckStackBooks(*sampler);
-  CHECK(books.stacks.given_up > 0);
-  CHECK(books.stacks.delivered > 0);
+  const EventAccounting accounting = testing::CheckStackAccounting(*sampler);
+  CHECK(accounting.stacks.given_up > 0);
+  CHECK(accounting.stacks.delivered > 0);
   bool stack = false, bytes = false;
   for (const SamplerDecision& decision : sampler->stats().decisions) {
     stack = stack || (decision.what == SamplerDecision::What::kStack && decision.to == 0);

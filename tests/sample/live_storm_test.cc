@@ -204,7 +204,8 @@ void LiveStorm(uint64_t seconds) {
   for (std::thread& thread : threads) thread.join();
   REQUIRE(sampler->Stop().ok());
   testing::DrainRest(*sampler, tally);
-  const EventBooks clock = testing::CheckStackBooks(*sampler, 0), faults = testing::CheckStackBooks(*sampler, 1);
+  const EventAccounting clock = testing::CheckStackAccounting(*sampler, 0),
+                        faults = testing::CheckStackAccounting(*sampler, 1);
   std::printf("storm: %llu rounds, %llu samples, %llu stacks, %llu paired; unsignalled %llu and %llu, no ring %llu\n",
               static_cast<unsigned long long>(weather.rounds), static_cast<unsigned long long>(tally.samples),
               static_cast<unsigned long long>(tally.stacks), static_cast<unsigned long long>(tally.paired),

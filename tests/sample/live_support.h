@@ -204,17 +204,17 @@ inline void DrainRest(Sampler& sampler, LiveTally& tally) {
   }
 }
 
-// Each sample that the kernel took is delivered, or in the books; so is the stack of each.
-inline EventBooks CheckStackBooks(Sampler& sampler, size_t event = 0) {
-  const EventBooks books = sampler.stats().events[event];
-  const StackBooks& stacks = books.stacks;
-  INFO("samples " << books.delivered << ", lost " << books.lost << ", duplicates " << books.duplicates << ", paused "
-                  << books.paused << "; stacks " << stacks.delivered << ", duplicates " << stacks.duplicates
-                  << ", stale " << stacks.stale << ", budget " << stacks.budget << ", no ring " << stacks.no_ring
-                  << ", ring full " << stacks.ring_full << ", paused " << stacks.paused << ", given up "
-                  << stacks.given_up << ", unsignalled " << stacks.unsignalled);
-  CHECK(stacks.accounted() == books.accounted());
-  return books;
+// Each sample that the kernel took is delivered, or in the accounting; so is the stack of each.
+inline EventAccounting CheckStackAccounting(Sampler& sampler, size_t event = 0) {
+  const EventAccounting accounting = sampler.stats().events[event];
+  const StackAccounting& stacks = accounting.stacks;
+  INFO("samples " << accounting.delivered << ", lost " << accounting.lost << ", duplicates " << accounting.duplicates
+                  << ", paused " << accounting.paused << "; stacks " << stacks.delivered << ", duplicates "
+                  << stacks.duplicates << ", stale " << stacks.stale << ", budget " << stacks.budget << ", no ring "
+                  << stacks.no_ring << ", ring full " << stacks.ring_full << ", paused " << stacks.paused
+                  << ", given up " << stacks.given_up << ", unsignalled " << stacks.unsignalled);
+  CHECK(stacks.accounted() == accounting.accounted());
+  return accounting;
 }
 
 }  // namespace perfkit::testing

@@ -132,7 +132,7 @@ TEST_CASE("the ceiling on memory holds for rings of threads, late ones too", "[s
   for (std::thread& thread : threads) thread.join();
   REQUIRE(sampler->Stop().ok());
   testing::DrainAll(*sampler);
-  testing::CheckBooksClose(sampler->stats());
+  testing::CheckAccountingBalances(sampler->stats());
 }
 
 TEST_CASE("a thread that does not exist cannot be sampled", "[sampler_open]") {
@@ -289,7 +289,7 @@ TEST_CASE("the child of a fork holds nothing and may have its own", "[sampler_op
   memory.Touch(10, 10);
   REQUIRE(sampler->Stop().ok());
   CHECK(testing::CountSamples(*sampler)[0] >= 20);
-  testing::CheckBooksClose(sampler->stats());  // without what the child did
+  testing::CheckAccountingBalances(sampler->stats());  // without what the child did
 }
 
 }  // namespace

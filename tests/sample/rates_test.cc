@@ -16,7 +16,7 @@ using testing::FreshPages;
 
 // The law of weights: samples never stand for more than was counted, and for less by a part of a period for each event
 // and each change.
-void CheckWeights(const EventBooks& event, uint64_t periods) {
+void CheckWeights(const EventAccounting& event, uint64_t periods) {
   INFO("counted " << event.counted << ", delivered " << event.delivered << ", represented " << event.represented);
   CHECK(event.lost + event.paused + event.malformed == 0);
   CHECK(event.represented <= event.counted);
@@ -89,10 +89,10 @@ TEST_CASE("a rate that is set before the start holds from the start, of inherite
     memory.Touch(0, 100);
     REQUIRE(sampler->Stop().ok());
     testing::DrainAll(*sampler);
-    const EventBooks books = sampler->stats().events[0];
-    CHECK(books.represented == 10 * books.delivered);
-    CHECK(books.represented <= books.counted);
-    CHECK(books.counted >= 100);
+    const EventAccounting accounting = sampler->stats().events[0];
+    CHECK(accounting.represented == 10 * accounting.delivered);
+    CHECK(accounting.represented <= accounting.counted);
+    CHECK(accounting.counted >= 100);
   }
 }
 
@@ -108,10 +108,10 @@ TEST_CASE("a clock's samples that are in the ring keep their weight", "[rates]")
   testing::Spin(30'000'000);
   REQUIRE(sampler->Stop().ok());
   testing::DrainAll(*sampler);
-  const EventBooks books = sampler->stats().events[0];
-  CHECK(books.delivered > 0);
-  CHECK(books.represented <= books.counted + 10'000'000);
-  CHECK(books.represented + books.unsampled_ns >= books.counted);
+  const EventAccounting accounting = sampler->stats().events[0];
+  CHECK(accounting.delivered > 0);
+  CHECK(accounting.represented <= accounting.counted + 10'000'000);
+  CHECK(accounting.represented + accounting.unsampled_ns >= accounting.counted);
 }
 
 TEST_CASE("a rate that the kernel would not take is refused, and the event goes on as it was", "[rates]") {
@@ -135,9 +135,9 @@ TEST_CASE("a rate that the kernel would not take is refused, and the event goes 
     testing::DrainAll(*sampler);
     REQUIRE(sampler->Stop().ok());
     testing::DrainAll(*sampler);
-    const EventBooks books = sampler->stats().events[0];
-    testing::CheckBooksClose(sampler->stats());
-    CHECK(books.represented == books.delivered);
+    const EventAccounting accounting = sampler->stats().events[0];
+    testing::CheckAccountingBalances(sampler->stats());
+    CHECK(accounting.represented == accounting.delivered);
   }
   options.events = {{.event = "page-faults:u", .rate = Period{uint64_t{1} << 63}}};
   CHECK(absl::IsInvalidArgument(Sampler::Open(options).status()));
@@ -160,10 +160,10 @@ TEST_CASE("a rate that could not be set is not in force, and the weights are tru
     memory.Touch(0, 100);
     REQUIRE(sampler->Stop().ok());
     testing::DrainAll(*sampler);
-    const EventBooks books = sampler->stats().events[0];
+    const EventAccounting accounting = sampler->stats().events[0];
     INFO("call " << n << ": " << status);
-    CheckWeights(books, status.ok() ? 11 : 1);
-    CHECK(books.delivered >= (status.ok() ? 10u : 100u));
+    CheckWeights(accounting, status.ok() ? 11 : 1);
+    CHECK(accounting.delivered >= (status.ok() ? 10u : 100u));
   }
   CHECK(failed >= 1);
 }

@@ -51,7 +51,7 @@ TEST_CASE("each page fault gives a sample with its address, in order", "[sampler
   const SamplerStats stats = sampler->stats();
   CAPTURE(stats.events[0].counted);
   CHECK(testing::AreFaultsOf(stats.events[0].counted, 100));
-  testing::CheckBooksClose(stats);
+  testing::CheckAccountingBalances(stats);
   CHECK(stats.events[0].lost == 0);
   CHECK(stats.losses.empty());
   CHECK(stats.own_cpu_ns > 0);
@@ -66,13 +66,13 @@ TEST_CASE("a clock gives a sample each so many nanoseconds of its thread's time"
   testing::Spin(60'000'000);
   REQUIRE(sampler->Stop().ok());
   const uint64_t samples = testing::CountSamples(*sampler)[0];
-  const EventBooks books = sampler->stats().events[0];
-  CHECK(samples == books.delivered);
+  const EventAccounting accounting = sampler->stats().events[0];
+  CHECK(samples == accounting.delivered);
   CHECK(samples > 20);
-  CHECK(samples <= books.counted / 200'000 + 1);
-  CHECK(books.unsampled_ns <= books.counted);
+  CHECK(samples <= accounting.counted / 200'000 + 1);
+  CHECK(accounting.unsampled_ns <= accounting.counted);
   // What the samples stand for and what none stands for are all of the time.
-  CHECK(books.unsampled_ns + samples * 200'000 >= books.counted);
+  CHECK(accounting.unsampled_ns + samples * 200'000 >= accounting.counted);
 }
 
 TEST_CASE("the kernel follows frame pointers as deep as it was asked to", "[sampler]") {
@@ -199,7 +199,7 @@ TEST_CASE("another thread's samples wake whoever polls, and its end does not", "
   testing::DrainAll(*sampler);
   CHECK_FALSE(IsReadable(sampler->poll_fd(), 20));
   REQUIRE(sampler->Stop().ok());
-  testing::CheckBooksClose(sampler->stats());
+  testing::CheckAccountingBalances(sampler->stats());
 }
 
 TEST_CASE("the rate of a running event can be changed", "[sampler]") {
@@ -221,7 +221,7 @@ TEST_CASE("the rate of a running event can be changed", "[sampler]") {
   CHECK(absl::IsInvalidArgument(sampler->SetRate(1, Period{1})));
 }
 
-TEST_CASE("pausing gates the ring; what it hides is in the books", "[sampler]") {
+TEST_CASE("pausing gates the ring; what it hides is in the accounting", "[sampler]") {
   FreshPages memory(300);
   auto sampler = Sampler::Open(FaultOptions());
   REQUIRE(sampler.ok());
@@ -236,7 +236,7 @@ TEST_CASE("pausing gates the ring; what it hides is in the books", "[sampler]") 
   REQUIRE(sampler->Stop().ok());
   CHECK(testing::AreFaultsOf(testing::CountSamples(*sampler)[0], 200));
   const SamplerStats stats = sampler->stats();
-  testing::CheckBooksClose(stats);
+  testing::CheckAccountingBalances(stats);
   CHECK(testing::AreFaultsOf(stats.events[0].paused, 100));
   CHECK(stats.events[0].lost == 0);
   CHECK_FALSE(stats.paused_is_lower_bound);
@@ -256,7 +256,7 @@ TEST_CASE("stopped and started again, a sampler goes on", "[sampler]") {
   Sampler moved = *std::move(sampler);
   REQUIRE(moved.Stop().ok());
   CHECK(testing::AreFaultsOf(testing::CountSamples(moved)[0], 100));
-  testing::CheckBooksClose(moved.stats());
+  testing::CheckAccountingBalances(moved.stats());
 }
 
 TEST_CASE("two samplers of one event on one thread do not disturb each other", "[sampler]") {
@@ -269,7 +269,7 @@ TEST_CASE("two samplers of one event on one thread do not disturb each other", "
   for (auto* const sampler : {&first, &second}) {
     REQUIRE((*sampler)->Stop().ok());
     CHECK(testing::CountSamples(**sampler)[0] >= 100);
-    testing::CheckBooksClose((*sampler)->stats());
+    testing::CheckAccountingBalances((*sampler)->stats());
   }
 }
 

@@ -184,7 +184,7 @@ TEST_CASE("rings full of samples lose nothing of the side band", "[side_band]") 
   const SamplerStats stats = sampler->stats();
   CHECK(stats.events[0].lost > 0);
   CHECK(stats.side_band_lost == 0);
-  testing::CheckBooksClose(stats);
+  testing::CheckAccountingBalances(stats);
 }
 
 TEST_CASE("poll_fd wakes for a side band that fills up, and what is lost of it is counted", "[side_band]") {
@@ -301,7 +301,7 @@ TEST_CASE("a number that is given out again belongs to its new thread, although 
   testing::ForEachSample(*sampler, [&](const Sample& sample, const SamplerRecord&) {
     seen += *sample.address() - reinterpret_cast<uint64_t>(fresh.data()) < fresh.pages() * 4096;
   });
-  testing::CheckBooksClose(sampler->stats());
+  testing::CheckAccountingBalances(sampler->stats());
   if (!reused) SKIP_TEST("this user may not say which number a thread has");
   CHECK(seen == fresh.pages());
 }

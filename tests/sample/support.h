@@ -45,9 +45,9 @@ void ForEachSample(Sampler& sampler, Visit&& visit) {
   });
 }
 
-// Every sample is in the books: for events of period 1, stopped and drained.
-inline void CheckBooksClose(const SamplerStats& stats) {
-  for (const EventBooks& event : stats.events) {
+// Every sample is in the accounting: for events of period 1, stopped and drained.
+inline void CheckAccountingBalances(const SamplerStats& stats) {
+  for (const EventAccounting& event : stats.events) {
     INFO("counted " << event.counted << ", delivered " << event.delivered << ", duplicates " << event.duplicates
                     << ", lost " << event.lost << ", paused " << event.paused);
     CHECK(event.accounted() == event.counted);

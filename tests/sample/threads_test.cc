@@ -100,7 +100,7 @@ void CheckAllThreads(SamplerOptions::Rings rings) {
   Collect(*sampler, faults);
   for (const auto& worker : workers) CHECK(PagesSeenOnce(faults, worker->tid, worker->memory) == 50);
   const SamplerStats stats = sampler->stats();
-  testing::CheckBooksClose(stats);
+  testing::CheckAccountingBalances(stats);
   CHECK(stats.events[0].lost == 0);
   CHECK(stats.late == 0);
 }
@@ -128,7 +128,7 @@ TEST_CASE("children of this process are not sampled", "[threads]") {
   FaultsByThread faults;
   Collect(*sampler, faults);
   for (const auto& [tid, pages] : faults) CHECK(tid != static_cast<uint32_t>(child));
-  testing::CheckBooksClose(sampler->stats());
+  testing::CheckAccountingBalances(sampler->stats());
 }
 
 // Starts threads for as long as it lives: each touches its pages, starts the next, and ends.
@@ -211,7 +211,7 @@ void SampleChurn(int rounds) {
     }
     CHECK(missing <= stats.events[0].lost);
     whole += missing == 0;
-    testing::CheckBooksClose(stats);
+    testing::CheckAccountingBalances(stats);
     duplicates += stats.events[0].duplicates;
   }
   std::printf("churn: %d rounds, %lu threads, %lu duplicates dropped\n", rounds, threads, duplicates);
@@ -284,7 +284,7 @@ TEST_CASE("a thread that is born while its parent is attached counts once, and s
   CHECK(PagesSeenOnce(faults, m, of_m) == of_m.pages());
   const SamplerStats stats = sampler->stats();
   CHECK(stats.events[0].duplicates >= 40);  // on the first CPU: of N and of M
-  testing::CheckBooksClose(stats);
+  testing::CheckAccountingBalances(stats);
 }
 
 TEST_CASE("each sample comes once while threads come and go", "[threads]") { SampleChurn(6); }
@@ -327,7 +327,7 @@ TEST_CASE("a thousand threads, two rings", "[threads]") {
       seen += faults[static_cast<uint32_t>(tids[i])][page] == 1;
     }
     CHECK(seen == kThreads);
-    testing::CheckBooksClose(sampler->stats());
+    testing::CheckAccountingBalances(sampler->stats());
   }
   end = true;
   end.notify_all();
@@ -342,8 +342,8 @@ TEST_CASE("an ordinary user samples all of its threads", "[threads]") {
     std::thread([&] { memory.Touch(0, 64); }).join();
     if (!sampler->Stop().ok()) return false;
     const uint64_t samples = testing::CountSamples(*sampler)[0];
-    const EventBooks books = sampler->stats().events[0];
-    return samples >= 64 && books.accounted() == books.counted;
+    const EventAccounting accounting = sampler->stats().events[0];
+    return samples >= 64 && accounting.accounted() == accounting.counted;
   }));
 }
 

@@ -1,4 +1,5 @@
-// Visitors that leave by an exception, and drains that end early: each record is given once, and all are in the books.
+// Visitors that leave by an exception, and drains that end early: each record is given once, and all are in the
+// accounting.
 #include <vector>
 
 #include "tests/sample/support.h"
@@ -67,7 +68,7 @@ TEST_CASE("a visitor that throws has been given its record, and the rest comes l
       const SamplerStats stats = sampler->stats();
       CHECK(stats.events[0].delivered == pages.samples);
       CHECK(stats.malformed_bytes == 0);
-      testing::CheckBooksClose(stats);
+      testing::CheckAccountingBalances(stats);
     }
   }
 }
@@ -102,7 +103,7 @@ TEST_CASE("a visitor that throws while events are changed does not stop them", "
   DrainThrowing(*sampler, pages, 3);
   pages.CheckEachOnce();
   CHECK(thrown == kRounds);
-  testing::CheckBooksClose(sampler->stats());
+  testing::CheckAccountingBalances(sampler->stats());
   CHECK(sampler->stats().events[0].delivered == pages.samples);
 }
 
@@ -127,7 +128,7 @@ TEST_CASE("what visitors do while events are about to be changed is sampled, too
   REQUIRE(sampler->Stop().ok());
   DrainThrowing(*sampler, pages, 3);
   pages.CheckEachOnce();
-  testing::CheckBooksClose(sampler->stats());
+  testing::CheckAccountingBalances(sampler->stats());
   CHECK(sampler->stats().events[0].delivered == pages.samples);
 }
 
@@ -158,7 +159,7 @@ TEST_CASE("a drain reads no more records than it may, and the next ones go on th
         CHECK(given <= most);
       }
       pages.CheckEachOnce();
-      testing::CheckBooksClose(sampler->stats());
+      testing::CheckAccountingBalances(sampler->stats());
     }
   }
 }

@@ -26,7 +26,7 @@ enum class Step : uint8_t {
   kDrainThrow,
   kForeign,  // opens another sampler of the same event, or closes it
   kFork,
-  kBooks,
+  kAccounting,
   kSnapshot,    // of rings that overwrite
   kStackBytes,  // of samples with dumps
   kSuccessor,   // the other thread ends, and one more is born
@@ -45,7 +45,7 @@ inline constexpr const char* kNames[] = {"touch",
                                          "throw",
                                          "foreign",
                                          "fork",
-                                         "check books",
+                                         "check accounting",
                                          "snapshot",
                                          "stack bytes",
                                          "successor"};

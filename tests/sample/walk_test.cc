@@ -1,6 +1,6 @@
 // A random walk over the controls of samplers: start, stop, pause, rates, drains of any length and by visitors that
 // throw, foreign samplers, forks, threads that come. Between them pages are touched, each once, so that what a sampler
-// must say is known: page by page while the period is 1, by the books and the weights always.
+// must say is known: page by page while the period is 1, by the accounting and the weights always.
 //
 // A walk is made from one number, its seed. One that fails is tried again with less and less, until nothing can be left
 // out, and told with its seed. PERFKIT_WALK_SEED walks that one alone; PERFKIT_WALK_SECONDS is how long the long test
@@ -93,7 +93,7 @@ class Walker {
     running_ = false;
     if (paused_) Check(sampler_->Resume(), "Resume");
     for (int i = 0; i < 2; ++i) Drain(SIZE_MAX, SIZE_MAX);
-    CheckBooks();
+    CheckAccounting();
     CheckPages();
     return wrong_;
   }
@@ -131,7 +131,7 @@ class Walker {
       case Step::kDrainThrow: return Drain(SIZE_MAX, move.number);
       case Step::kForeign: return Foreign();
       case Step::kFork: return Fork();
-      case Step::kBooks: return CheckBooks();
+      case Step::kAccounting: return CheckAccounting();
       case Step::kSnapshot:
         if (walk_.overwrites && running_) Check(sampler_->Snapshot().status(), "Snapshot");
         return;
@@ -219,32 +219,32 @@ class Walker {
   }
 
   // Delivered + lost = counted, and nothing stands for more than there was.
-  void CheckBooks() {
+  void CheckAccounting() {
     const SamplerStats stats = sampler_->stats();
-    const EventBooks& event = stats.events[0];
-    const std::string books = absl::StrFormat(
+    const EventAccounting& event = stats.events[0];
+    const std::string accounting = absl::StrFormat(
         "counted %d, delivered %d, duplicates %d, lost %d, paused %d, malformed %d, represented %d, touched %d, given "
         "%d",
         event.counted, event.delivered, event.duplicates, event.lost, event.paused, event.malformed, event.represented,
         counted_at_least_, delivered_);
-    if (event.counted_is_lower_bound || stats.lost_is_lower_bound) Wrong("a lower bound: " + books);
-    if (event.delivered != delivered_) Wrong("what was given is not what is delivered: " + books);
-    if (event.counted < counted_at_least_ + event.duplicates) Wrong("less than was touched: " + books);
-    if (event.represented > event.counted + either_rate_) Wrong("more is represented than was counted: " + books);
+    if (event.counted_is_lower_bound || stats.lost_is_lower_bound) Wrong("a lower bound: " + accounting);
+    if (event.delivered != delivered_) Wrong("what was given is not what is delivered: " + accounting);
+    if (event.counted < counted_at_least_ + event.duplicates) Wrong("less than was touched: " + accounting);
+    if (event.represented > event.counted + either_rate_) Wrong("more is represented than was counted: " + accounting);
     if (stats.events_stuck + stats.decisions_refused + stats.unattributed + stats.malformed_bytes > 0) {
       Wrong(absl::StrFormat("stuck %d, refused %d, unattributed %d, malformed %d", stats.events_stuck,
                             stats.decisions_refused, stats.unattributed, stats.malformed_bytes));
     }
-    // What is still in the rings is counted, and in no other book yet.
-    if (event.accounted() > event.counted) Wrong("more in the books than was counted: " + books);
+    // What is still in the rings is counted, and accounted for nowhere else yet.
+    if (event.accounted() > event.counted) Wrong("more in the accounting than was counted: " + accounting);
   }
 
   void CheckPages() {
     const SamplerStats stats = sampler_->stats();
-    const EventBooks& event = stats.events[0];
+    const EventAccounting& event = stats.events[0];
     const bool whole = !walk_.overwrites || stats.overwritten_bytes == 0;
     if (most_ == 1 && whole && event.accounted() != event.counted) {
-      Wrong(absl::StrFormat("the books do not close: %d of %d", event.accounted(), event.counted));
+      Wrong(absl::StrFormat("the accounting does not balance: %d of %d", event.accounted(), event.counted));
     }
     size_t missing = 0;
     const uint64_t first_page = reinterpret_cast<uint64_t>(memory_.data()) >> 12;
@@ -318,7 +318,7 @@ void WalkSamplersFor(uint64_t seconds) {
   CHECK(walks > 0);
 }
 
-TEST_CASE("random controls of samplers in random order: the books close, each page comes once",
+TEST_CASE("random controls of samplers in random order: the accounting balances, each page comes once",
           "[sampler_walk][many]") {
   if (testing::kHandlersUnseen) SKIP_TEST("ThreadSanitizer's runtime takes more faults of its own than the walk");
   WalkSamplersFor(2);

@@ -203,7 +203,7 @@ int FakeKernel::Strike(Call call) {
 
 void FakeKernel::Opened(int fd, Call by) {
   if (fd < 0) return;
-  const int error = errno;  // the books must not disturb what the caller sees
+  const int error = errno;  // the bookkeeping must not disturb what the caller sees
   const std::lock_guard lock(mutex_);
   fds_[fd] = by;
   errno = error;

@@ -103,7 +103,7 @@ class FakeKernel {
   std::atomic<Call> only_{Call::kAny};
   std::atomic<Call> struck_{Call::kAny};
 
-  mutable std::mutex mutex_;  // the books of what is open
+  mutable std::mutex mutex_;  // what is open
   std::map<int, Call> fds_;
   std::map<uintptr_t, size_t> mappings_;
   std::set<int> strays_;  // closed when they were not open

@@ -1,4 +1,5 @@
-// Work whose cost is known: pages touched, sleeps taken, calls made, and the kernel's own books to hold counts against.
+// Work whose cost is known: pages touched, sleeps taken, calls made, and the kernel's own counters to hold counts
+// against.
 #pragma once
 
 #include <sys/mman.h>
@@ -115,7 +116,7 @@ inline uint64_t PreemptionsByUsage() {
 }
 
 // Leaves the CPU `times` times at least. A short sleep may be over before its thread has left the CPU, where a host or
-// another thread takes the CPU away in between: only the kernel's own books tell that there was a switch.
+// another thread takes the CPU away in between: only the kernel's own counters tell that there was a switch.
 inline void SwitchAway(int times = 1) {
   const uint64_t enough = SwitchesByUsage() + static_cast<uint64_t>(times);
   while (SwitchesByUsage() < enough) Sleep(1000);

@@ -1,7 +1,7 @@
 // One thread's counters around a loop.
 //
-// Two threads' worth of state lives beyond a region: the book in which the threads of a run add up, and, for each
-// thread, which region it is in, so that PauseTiming, which knows a State only, finds it.
+// Two threads' worth of state lives beyond a region: the sum of the run in which the threads of a run add up, and, for
+// each thread, which region it is in, so that PauseTiming, which knows a State only, finds it.
 #include <algorithm>
 #include <utility>
 
@@ -12,7 +12,7 @@
 #include "src/benchmark/adapter/choice.h"
 #include "src/benchmark/adapter/column.h"
 #include "src/benchmark/adapter/overhead.h"
-#include "src/benchmark/adapter/run_book.h"
+#include "src/benchmark/adapter/run_sum.h"
 #include "src/sys/allocations.h"
 
 namespace perfkit {
@@ -98,15 +98,15 @@ struct BenchmarkRegion::Impl {
   bool cross_thread = false;  // a segment ended on another thread than it began on: no number
   bool started = false;   // between Start and Stop
   bool counting = false;  // started, and not paused
-  bool arrived = false;   // in the book
+  bool arrived = false;   // in the sum of the run
 };
 
 namespace {
 
 // The run that is under way. Never destroyed: benchmarks may run while a program ends.
-adapter::RunBook& Book() {
-  static adapter::RunBook& book = *new adapter::RunBook;
-  return book;
+adapter::RunSum& Run() {
+  static adapter::RunSum& run = *new adapter::RunSum;
+  return run;
 }
 
 // What the calling thread is in, and the note of what it was in last.
@@ -156,12 +156,12 @@ void BenchmarkRegion::Stop(int64_t iterations) noexcept {
   for (size_t i = 0; i < impl_->tallies.size(); ++i) {
     impl_->Fill(impl_->tallies[i], impl_->choice.wanted[i], iterations);
   }
-  Book().Arrive(iterations, std::move(impl_->tallies));
+  Run().Arrive(iterations, std::move(impl_->tallies));
 }
 
 std::optional<BenchmarkRow> BenchmarkRegion::Leave() {
   if (!std::exchange(impl_->arrived, false)) return std::nullopt;
-  BenchmarkRow row = Book().Leave();
+  BenchmarkRow row = Run().Leave();
   Place().note_state = impl_->state;
   Place().note = row.note;
   return row;
@@ -181,10 +181,10 @@ void BenchmarkRegion::Resume(const void* state) noexcept {
 
 void BenchmarkRegion::Begin() noexcept {
   Place().ForgetNote();
-  Book().Begin();
+  Run().Begin();
 }
 
-void BenchmarkRegion::End() noexcept { Book().End(); }
+void BenchmarkRegion::End() noexcept { Run().End(); }
 
 void BenchmarkRegion::SetLabel(void* state, const std::string& label, bool begun,
                                void (*set)(void* state, const std::string& label)) {
@@ -192,8 +192,8 @@ void BenchmarkRegion::SetLabel(void* state, const std::string& label, bool begun
   if (!begun) place.ForgetNote();
   const bool noted = place.note_state == state && !place.note.empty();
   const bool own = noted && label.ends_with(place.note);  // a region's
-  Book().SetLabel(own ? nullptr : &label, noted ? place.note : "", begun,
-                  [&](const std::string& text) { set(state, text); });
+  Run().SetLabel(own ? nullptr : &label, noted ? place.note : "", begun,
+                 [&](const std::string& text) { set(state, text); });
 }
 
 }  // namespace perfkit

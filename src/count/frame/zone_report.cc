@@ -207,12 +207,12 @@ void AppendOwnCost(const FrameCore& core, const FrameStats& stats, std::string* 
   }
 }
 
-void AppendBooks(const FrameStats& stats, std::string* out) {
-  struct Book {
+void AppendSelfAccounting(const FrameStats& stats, std::string* out) {
+  struct Counter {
     uint64_t number;
     std::string_view what;
   };
-  const std::array<Book, 6> books = {{
+  const std::array<Counter, 6> counters = {{
       {stats.dropped, "zones dropped (too deep or too many: their time is in the parent)"},
       {stats.mismatched, "zones left without having been entered, or never left"},
       {stats.strayed, "zones ended on another thread (no number)"},
@@ -220,8 +220,8 @@ void AppendBooks(const FrameStats& stats, std::string* out) {
       {stats.refused_threads, "threads not counted (more than max_threads)"},
       {stats.unplaced, "values in no percentile (histograms full)"},
   }};
-  for (const Book& book : books) {
-    if (book.number > 0) absl::StrAppendFormat(out, "%s %s\n", FormatNumber(book.number), book.what);
+  for (const Counter& counter : counters) {
+    if (counter.number > 0) absl::StrAppendFormat(out, "%s %s\n", FormatNumber(counter.number), counter.what);
   }
 }
 
@@ -264,7 +264,7 @@ std::string FormatReport(FrameCore& core) {
   AppendNotCounted(core.plan(), &out);
   AppendHitches(core, &out);
   const FrameStats stats = core.Stats();
-  AppendBooks(stats, &out);
+  AppendSelfAccounting(stats, &out);
   AppendOwnCost(core, stats, &out);
   return out;
 }

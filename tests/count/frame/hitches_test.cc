@@ -41,9 +41,9 @@ Hitch HitchOf(FrameCounter& frames, Work&& work) {
   return last;
 }
 
-// The same, again until nothing came in between: neither another thread, by the kernel's books, nor a hypervisor, whose
-// part is in the task-clock of a frame that has next to nothing to do. A CPU that is taken away just before a sleep
-// leaves less of it to wait for.
+// The same, again until nothing came in between: neither another thread, by the kernel's counters, nor a hypervisor,
+// whose part is in the task-clock of a frame that has next to nothing to do. A CPU that is taken away just before a
+// sleep leaves less of it to wait for.
 template <class Idle>
 Hitch UndisturbedHitchOf(FrameCounter& frames, Idle&& idle) {
   Hitch hitch;

@@ -328,11 +328,11 @@ void CheckSampledStorm(StormSize size) {
   REQUIRE(sampler->Stop().ok());
   while (drain() > 0) {
   }
-  const EventBooks books = sampler->stats().events[0];
+  const EventAccounting accounting = sampler->stats().events[0];
   INFO(stacks << " stacks, " << whole << " whole, " << unknown << " into modules that were not known yet");
   CHECK(stacks >= size.stacks);
-  CHECK(stacks == books.stacks.delivered);
-  CHECK(books.stacks.accounted() == books.accounted());
+  CHECK(stacks == accounting.stacks.delivered);
+  CHECK(accounting.stacks.accounted() == accounting.accounted());
   CHECK(whole + unknown >= stacks * 999 / 1000);
   CHECK(whole * 10 >= stacks * 5);
 }

@@ -1,4 +1,4 @@
-// Unwinding on another thread: the same stacks in the same order, books that close, and an end in the middle.
+// Unwinding on another thread: the same stacks in the same order, accounting that balances, and an end in the middle.
 #include <unistd.h>
 
 #include <atomic>
@@ -56,7 +56,7 @@ Unwinder OfThisProcess() {
   return unwinder;
 }
 
-void CheckBooks(const UnwindQueueStats& stats) {
+void CheckAccounting(const UnwindQueueStats& stats) {
   CHECK(stats.pushed == stats.unwound + stats.no_room + stats.malformed + stats.waiting + stats.stopped);
 }
 
@@ -84,7 +84,7 @@ TEST_CASE("what is pushed is unwound in order, as it is without a queue", "[queu
   CHECK(stats.most_bytes > stream.samples() * 10'000);
   CHECK_FALSE(queue.Push(stream.records()[0]));
   CHECK(queue.stats().stopped == 1);
-  CheckBooks(queue.stats());
+  CheckAccounting(queue.stats());
 }
 
 TEST_CASE("a full queue gives samples up, keeps room for other records, and counts both", "[queue]") {
@@ -113,10 +113,10 @@ TEST_CASE("a full queue gives samples up, keeps room for other records, and coun
   queue.Run(unwinder, [&](const QueuedStack&) { ++visited; });
   stats = queue.stats();
   CHECK((visited == taken && stats.unwound == taken && stats.waiting == 0 && stats.stopped == 0));
-  CheckBooks(stats);
+  CheckAccounting(stats);
 }
 
-TEST_CASE("two threads at once: each sample is unwound or in the books", "[queue]") {
+TEST_CASE("two threads at once: each sample is unwound or in the accounting", "[queue]") {
   const Stream stream(500);
   for (const size_t bytes : {size_t{1}, size_t{4} << 20}) {
     UnwindQueue queue(testing::HandLayout().layout, {.bytes = bytes});
@@ -164,7 +164,7 @@ TEST_CASE("Stop ends a queue in the middle, from the visitor or from elsewhere, 
     CHECK(visited == stop_at);
     CHECK(queue.stats().unwound == stop_at);
     CHECK(queue.stats().stopped == stream.samples() - stop_at);
-    CheckBooks(queue.stats());
+    CheckAccounting(queue.stats());
   }
   for (int round = 0; round < 20; ++round) {  // whatever each of them is doing
     UnwindQueue queue(testing::HandLayout().layout);
@@ -185,7 +185,7 @@ TEST_CASE("Stop ends a queue in the middle, from the visitor or from elsewhere, 
     stopper.join();
     taker.join();
     CHECK((queue.stats().pushed == pushed && queue.stats().unwound == visited));
-    CheckBooks(queue.stats());
+    CheckAccounting(queue.stats());
   }
 }
 
@@ -225,10 +225,10 @@ TEST_CASE("pushing allocates nothing, and what is no sample of the layout is cou
   queue.Run(unwinder, [](const QueuedStack&) {});
   CHECK(queue.stats().malformed == 1);
   CHECK(queue.stats().pushed == stream.samples() + 1);
-  CheckBooks(queue.stats());
+  CheckAccounting(queue.stats());
 }
 
-TEST_CASE("a sampler's samples go through a queue, joined, and all are in the books of the one or the other",
+TEST_CASE("a sampler's samples go through a queue, joined, and all are in the accounting of the one or the other",
           "[queue]") {
   SamplerOptions options;
   options.events = {{.event = "task-clock:u", .rate = Period{200'000}}};

@@ -1,4 +1,4 @@
-// Settles what was lost, and sums the books up.
+// Settles what was lost, and sums the accounting up.
 #include <algorithm>
 #include <utility>
 
@@ -6,13 +6,13 @@
 
 namespace perfkit::sample {
 
-std::vector<LossInterval> Books::Losses() const {
+std::vector<LossInterval> Accounting::Losses() const {
   std::vector<LossInterval> losses;
   for (uint64_t i = losses_forgotten(); i < loss_count_; ++i) losses.push_back(losses_[i % kLosses]);
   return losses;
 }
 
-std::vector<SamplerDecision> Books::Decisions() const {
+std::vector<SamplerDecision> Accounting::Decisions() const {
   std::vector<SamplerDecision> decisions;
   for (uint64_t i = decisions_forgotten(); i < decision_count_; ++i) decisions.push_back(decisions_[i % kLosses]);
   return decisions;
@@ -25,44 +25,44 @@ uint64_t Core::WeightNow(const Leaf& leaf) const {
 }
 
 // Kernels that do not count losses by event leave it to LOST records (TakeLoss).
-void Core::SettleLeaf(Leaf& leaf, uint64_t EventBooks::*into) {
+void Core::SettleLeaf(Leaf& leaf, uint64_t EventAccounting::*into) {
   const std::optional<LeafCount> now = leaf.Read(plan_.layout());
   if (!now) {
-    books_.unsettled = true;
+    accounting_.unsettled = true;
     return;
   }
   const uint64_t lost = now->lost - std::exchange(leaf.lost_settled, now->lost);
   if (leaf.event == Leaf::kCarrier) {
-    books_.side_band_lost += lost;
+    accounting_.side_band_lost += lost;
   } else {
-    books_.event(leaf.event).*into += lost;
-    if (taker_ != nullptr && effort_.stack == 0) books_.event(leaf.event).stacks.given_up += lost;
-    if (plan_.events()[leaf.event].clock) books_.Missed(leaf.event, lost * WeightNow(leaf));
+    accounting_.event(leaf.event).*into += lost;
+    if (taker_ != nullptr && effort_.stack == 0) accounting_.event(leaf.event).stacks.given_up += lost;
+    if (plan_.events()[leaf.event].clock) accounting_.Missed(leaf.event, lost * WeightNow(leaf));
   }
 }
 
-uint64_t EventBooks::*Core::LossesNow() const {
+uint64_t EventAccounting::*Core::LossesNow() const {
   const bool paused = paused_ || (paused_since_ && !full_since_);
-  return paused ? &EventBooks::paused : &EventBooks::lost;
+  return paused ? &EventAccounting::paused : &EventAccounting::lost;
 }
 
-void Core::SettleLosses(uint64_t EventBooks::*into) {
+void Core::SettleLosses(uint64_t EventAccounting::*into) {
   if (plan_.counts_lost()) {
-    books_.unsettled = false;
+    accounting_.unsettled = false;
     ForEachLeaf([&](Leaf& leaf) { SettleLeaf(leaf, into); });
   }
   full_since_ = false;
   paused_since_ = false;
 }
 
-void Core::CloseBooks(Leaf& leaf) {
-  if (plan_.counts_lost()) SettleLeaf(leaf, paused_since_ ? &EventBooks::paused : &EventBooks::lost);
+void Core::SettleClosed(Leaf& leaf) {
+  if (plan_.counts_lost()) SettleLeaf(leaf, paused_since_ ? &EventAccounting::paused : &EventAccounting::lost);
   if (leaf.event == Leaf::kCarrier) return;
-  if (!AddCount(leaf, books_.event(leaf.event))) books_.lost_is_lower_bound = true;
+  if (!AddCount(leaf, accounting_.event(leaf.event))) accounting_.lost_is_lower_bound = true;
 }
 
 // What was last known is less than the count, at most by what has happened since.
-bool Core::AddCount(Leaf& leaf, EventBooks& event) const {
+bool Core::AddCount(Leaf& leaf, EventAccounting& event) const {
   const bool is_read = leaf.Read(plan_.layout()).has_value();
   event.counted += leaf.known.value;
   event.counted_is_lower_bound |= !is_read;
@@ -75,13 +75,13 @@ void Core::SettleBeforeDrain() {
   if (paused_) return;
   full_since_ = full_since_ || bank_.IsNearlyFull(plan_.LargestRecord());
   if (!paused_since_) return;
-  books_.paused_is_lower_bound = books_.paused_is_lower_bound || full_since_;
-  SettleLosses(full_since_ ? &EventBooks::lost : &EventBooks::paused);
+  accounting_.paused_is_lower_bound = accounting_.paused_is_lower_bound || full_since_;
+  SettleLosses(full_since_ ? &EventAccounting::lost : &EventAccounting::paused);
 }
 
 void Core::SettleAtEnd() {
-  if (!paused_) return SettleBeforeDrain(), SettleLosses(&EventBooks::lost);
-  SettleLosses(&EventBooks::paused);
+  if (!paused_) return SettleBeforeDrain(), SettleLosses(&EventAccounting::lost);
+  SettleLosses(&EventAccounting::paused);
   paused_since_ = true;  // it goes on
 }
 
@@ -89,37 +89,37 @@ SamplerStats Core::Stats() {
   SamplerStats stats;
   if (gone_) return stats;
   SettleAtEnd();
-  stats.events = books_.events();
-  stats.lost_is_lower_bound = !plan_.counts_lost() || books_.lost_is_lower_bound || books_.unsettled;
+  stats.events = accounting_.events();
+  stats.lost_is_lower_bound = !plan_.counts_lost() || accounting_.lost_is_lower_bound || accounting_.unsettled;
   ForEachLeaf([&](Leaf& leaf) {
     stats.events_stuck += leaf.stuck ? 1 : 0;
     if (leaf.event == Leaf::kCarrier) return;
     if (!AddCount(leaf, stats.events[leaf.event])) stats.lost_is_lower_bound = true;
   });
   for (size_t i = 0; i < stats.events.size(); ++i) {
-    EventBooks& event = stats.events[i];
-    if (taker_ != nullptr) FillStackBooks(i, event);
+    EventAccounting& event = stats.events[i];
+    if (taker_ != nullptr) FillStackAccounting(i, event);
     if (!plan_.events()[i].clock) continue;
-    event.unsampled_ns = event.counted - std::min(event.counted, event.represented + books_.missed_ns(i));
+    event.unsampled_ns = event.counted - std::min(event.counted, event.represented + accounting_.missed_ns(i));
   }
   const auto asked = stats.events.begin() + static_cast<ptrdiff_t>(plan_.asked());
   stats.full.assign(asked, stats.events.end());
   stats.events.erase(asked, stats.events.end());
-  stats.losses = books_.Losses();
-  stats.losses_forgotten = books_.losses_forgotten();
-  stats.paused_is_lower_bound = books_.paused_is_lower_bound;
-  stats.side_band_lost = books_.side_band_lost;
-  stats.malformed_bytes = books_.malformed_bytes;
-  stats.overwritten_bytes = books_.overwritten_bytes;
-  stats.late = books_.late;
-  stats.unattributed = books_.unattributed;
+  stats.losses = accounting_.Losses();
+  stats.losses_forgotten = accounting_.losses_forgotten();
+  stats.paused_is_lower_bound = accounting_.paused_is_lower_bound;
+  stats.side_band_lost = accounting_.side_band_lost;
+  stats.malformed_bytes = accounting_.malformed_bytes;
+  stats.overwritten_bytes = accounting_.overwritten_bytes;
+  stats.late = accounting_.late;
+  stats.unattributed = accounting_.unattributed;
   stats.threads_missed = threads_missed_;
   AddKernelCost();
-  stats.own_cpu_ns = books_.own_cpu_ns;
-  stats.kernel_cpu_ns = books_.kernel_cpu_ns;
-  stats.decisions = books_.Decisions();
-  stats.decisions_forgotten = books_.decisions_forgotten();
-  stats.decisions_refused = books_.decisions_refused;
+  stats.own_cpu_ns = accounting_.own_cpu_ns;
+  stats.kernel_cpu_ns = accounting_.kernel_cpu_ns;
+  stats.decisions = accounting_.Decisions();
+  stats.decisions_forgotten = accounting_.decisions_forgotten();
+  stats.decisions_refused = accounting_.decisions_refused;
   return stats;
 }
 

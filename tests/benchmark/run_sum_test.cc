@@ -1,5 +1,5 @@
 // Sums over threads, and how worth becomes names: exact, scaled, missing.
-#include "src/benchmark/adapter/run_book.h"
+#include "src/benchmark/adapter/run_sum.h"
 
 #include <catch2/catch.hpp>
 #include <map>
@@ -44,15 +44,15 @@ TEST_CASE("no iteration, no number") {
   CHECK(row.note == "page-faults n/a (no iteration)");
 }
 
-TEST_CASE("the first to leave gets the sum, all get the note, and the book is empty afterwards") {
-  RunBook book;
+TEST_CASE("the first to leave gets the sum, all get the note, and the sum of the run is empty afterwards") {
+  RunSum run;
   const std::vector<Tally> tallies{{.name = "page-faults", .why_not = "", .value = 10},
                                    {.name = "cycles", .why_not = "no PMU"}};
   for (int run = 0; run < 2; ++run) {
-    book.Arrive(5, tallies);
-    book.Arrive(5, tallies);
-    const BenchmarkRow first = book.Leave();
-    const BenchmarkRow second = book.Leave();
+    run.Arrive(5, tallies);
+    run.Arrive(5, tallies);
+    const BenchmarkRow first = run.Leave();
+    const BenchmarkRow second = run.Leave();
     CHECK(second.columns.empty());
     CHECK(ColumnsOf(first) == Columns{{"page-faults", 2}});
     CHECK(first.note == "cycles n/a (no PMU)");
@@ -61,39 +61,39 @@ TEST_CASE("the first to leave gets the sum, all get the note, and the book is em
 }
 
 TEST_CASE("a sum with a hole is no sum") {
-  RunBook book;
-  book.Arrive(1, {{.name = "page-faults", .why_not = "", .value = 10}});
+  RunSum run;
+  run.Arrive(1, {{.name = "page-faults", .why_not = "", .value = 10}});
   SECTION("one thread could not count it") {
-    book.Arrive(1, {{.name = "page-faults", .why_not = "no descriptor left"}});
-    CHECK(book.Leave().note == "page-faults n/a (no descriptor left)");
+    run.Arrive(1, {{.name = "page-faults", .why_not = "no descriptor left"}});
+    CHECK(run.Leave().note == "page-faults n/a (no descriptor left)");
   }
   SECTION("one thread did not ask for it") {
-    book.Arrive(1, {});
-    CHECK(book.Leave().note == "page-faults n/a (not counted on every thread)");
+    run.Arrive(1, {});
+    CHECK(run.Leave().note == "page-faults n/a (not counted on every thread)");
   }
-  CHECK(book.Leave().columns.empty());
+  CHECK(run.Leave().columns.empty());
 }
 
 TEST_CASE("coverage of a run is that of all its threads' time") {
-  RunBook book;
-  book.Arrive(1, {{.name = "cycles", .why_not = "", .value = 10, .enabled_ns = 100, .running_ns = 100}});
-  book.Arrive(1, {{.name = "cycles", .why_not = "", .value = 30, .enabled_ns = 100, .running_ns = 50}});
-  CHECK(ColumnsOf(book.Leave()) == Columns{{"cycles(scaled)", 20}, {"cycles(covered%)", 75}});
-  book.Leave();
+  RunSum run;
+  run.Arrive(1, {{.name = "cycles", .why_not = "", .value = 10, .enabled_ns = 100, .running_ns = 100}});
+  run.Arrive(1, {{.name = "cycles", .why_not = "", .value = 30, .enabled_ns = 100, .running_ns = 50}});
+  CHECK(ColumnsOf(run.Leave()) == Columns{{"cycles(scaled)", 20}, {"cycles(covered%)", 75}});
+  run.Leave();
 }
 
 TEST_CASE("threads may arrive and leave in any order") {
-  RunBook book;
+  RunSum run;
   constexpr int kThreads = 16;
   for (int run = 0; run < 50; ++run) {
     std::vector<std::thread> threads;
     for (int t = 0; t < kThreads; ++t) {
-      threads.emplace_back([&book, t] { book.Arrive(1, {{.name = "n", .why_not = "", .value = 1.0 * t}}); });
+      threads.emplace_back([&run, t] { run.Arrive(1, {{.name = "n", .why_not = "", .value = 1.0 * t}}); });
     }
     for (std::thread& thread : threads) thread.join();
     threads.clear();
     std::vector<BenchmarkRow> rows(kThreads);
-    for (int t = 0; t < kThreads; ++t) threads.emplace_back([&, t] { rows[static_cast<size_t>(t)] = book.Leave(); });
+    for (int t = 0; t < kThreads; ++t) threads.emplace_back([&, t] { rows[static_cast<size_t>(t)] = run.Leave(); });
     for (std::thread& thread : threads) thread.join();
     size_t writers = 0;
     for (const BenchmarkRow& row : rows) {
@@ -107,48 +107,48 @@ TEST_CASE("threads may arrive and leave in any order") {
 
 const std::vector<Tally> kMissing{{.name = "cycles", .why_not = "no PMU"}};
 
-void SetLabel(RunBook& book, const std::string& label, bool begun) {
-  book.SetLabel(&label, "", begun, [](const std::string&) {});
+void SetLabel(RunSum& run, const std::string& label, bool begun) {
+  run.SetLabel(&label, "", begun, [](const std::string&) {});
 }
 
 TEST_CASE("a label that a thread sets first is not lost to the note of another that is late") {
-  RunBook book;
-  for (int i = 0; i < 2; ++i) book.Arrive(1, {{.name = "cycles", .why_not = "no PMU"}});
-  const std::string note = book.Leave().note;
+  RunSum run;
+  for (int i = 0; i < 2; ++i) run.Arrive(1, {{.name = "cycles", .why_not = "no PMU"}});
+  const std::string note = run.Leave().note;
   CHECK(note == "cycles n/a (no PMU)");
   std::string set;
   const auto take = [&](const std::string& text) { set = text; };
   const std::string label = "mine";
-  book.SetLabel(&label, note, true, take);
+  run.SetLabel(&label, note, true, take);
   CHECK(set == "mine; " + note);
-  book.SetLabel(nullptr, note, true, take);
+  run.SetLabel(nullptr, note, true, take);
   CHECK(set == "mine; " + note);
 }
 
 TEST_CASE("a label from before the loop is kept, one of the last run is not") {
-  RunBook book;
-  SetLabel(book, "ahead", false);
-  book.Begin();
-  SetLabel(book, "by another thread", false);
-  book.Begin();
-  book.Arrive(1, kMissing);
-  book.Arrive(1, kMissing);
-  CHECK(book.Leave().label == "by another thread; cycles n/a (no PMU)");
-  CHECK(book.Leave().label.empty());  // one thread sets it
-  book.End();
-  book.End();
-  SetLabel(book, "behind", true);
-  book.Begin();
-  book.Arrive(1, kMissing);
-  CHECK(book.Leave().label == "cycles n/a (no PMU)");
+  RunSum run;
+  SetLabel(run, "ahead", false);
+  run.Begin();
+  SetLabel(run, "by another thread", false);
+  run.Begin();
+  run.Arrive(1, kMissing);
+  run.Arrive(1, kMissing);
+  CHECK(run.Leave().label == "by another thread; cycles n/a (no PMU)");
+  CHECK(run.Leave().label.empty());  // one thread sets it
+  run.End();
+  run.End();
+  SetLabel(run, "behind", true);
+  run.Begin();
+  run.Arrive(1, kMissing);
+  CHECK(run.Leave().label == "cycles n/a (no PMU)");
 }
 
 TEST_CASE("a run that misses nothing leaves the label alone") {
-  RunBook book;
-  SetLabel(book, "mine", false);
-  book.Begin();
-  book.Arrive(1, {{.name = "page-faults", .why_not = "", .value = 1}});
-  CHECK(book.Leave().label.empty());
+  RunSum run;
+  SetLabel(run, "mine", false);
+  run.Begin();
+  run.Arrive(1, {{.name = "page-faults", .why_not = "", .value = 1}});
+  CHECK(run.Leave().label.empty());
 }
 
 }  // namespace

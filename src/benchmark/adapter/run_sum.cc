@@ -1,5 +1,5 @@
 // Sums by name, and the row that they make.
-#include "src/benchmark/adapter/run_book.h"
+#include "src/benchmark/adapter/run_sum.h"
 
 #include <utility>
 
@@ -78,13 +78,13 @@ std::string JoinLabel(const std::string& label, const std::string& note) {
   return label + "; " + note;
 }
 
-void RunBook::Arrive(int64_t iterations, std::vector<Tally> tallies) {
+void RunSum::Arrive(int64_t iterations, std::vector<Tally> tallies) {
   const std::lock_guard lock(mutex_);
   iterations_ += iterations;
   arrived_.push_back(std::move(tallies));
 }
 
-BenchmarkRow RunBook::Leave() {
+BenchmarkRow RunSum::Leave() {
   const std::lock_guard lock(mutex_);
   BenchmarkRow row;
   if (left_ == 0) {
@@ -105,19 +105,19 @@ BenchmarkRow RunBook::Leave() {
   return row;
 }
 
-void RunBook::Begin() {
+void RunSum::Begin() {
   const std::lock_guard lock(mutex_);
   if (!ahead_) label_.clear();
 }
 
-void RunBook::End() {
+void RunSum::End() {
   const std::lock_guard lock(mutex_);
   ahead_ = false;
 }
 
 // `set` under the lock: what was put together last must be what is set last.
-void RunBook::SetLabel(const std::string* label, const std::string& note, bool begun,
-                       absl::FunctionRef<void(const std::string&)> set) {
+void RunSum::SetLabel(const std::string* label, const std::string& note, bool begun,
+                      absl::FunctionRef<void(const std::string&)> set) {
   const std::lock_guard lock(mutex_);
   if (label != nullptr) label_ = *label;
   if (!begun) ahead_ = true;

@@ -1,4 +1,4 @@
-// Where each sample's stack went: the books of live stacks close, whatever became of them.
+// Where each sample's stack went: the accounting of live stacks balances, whatever became of them.
 #include <signal.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace perfkit {
 namespace {
 
-using testing::CheckStackBooks;
+using testing::CheckStackAccounting;
 using testing::DrainAll;
 using testing::DrainFor;
 using testing::FlatWalker;
@@ -46,20 +46,20 @@ void CheckEachHasItsStack(uint64_t hz) {
   REQUIRE(sampler->Stop().ok());
   spinners.Stop();
   testing::DrainRest(*sampler, tally);
-  const EventBooks books = CheckStackBooks(*sampler);
+  const EventAccounting accounting = CheckStackAccounting(*sampler);
   INFO("samples " << tally.samples << ", stacks " << tally.stacks << ", paired " << tally.paired << ", orphans "
-                  << tally.orphans << ", stale " << books.stacks.stale << ", lost " << books.lost << ", budget "
-                  << books.stacks.budget << ", ring full " << books.stacks.ring_full);
-  CHECK(tally.samples == books.delivered);
-  CHECK(tally.stacks == books.stacks.delivered);
+                  << tally.orphans << ", stale " << accounting.stacks.stale << ", lost " << accounting.lost
+                  << ", budget " << accounting.stacks.budget << ", ring full " << accounting.stacks.ring_full);
+  CHECK(tally.samples == accounting.delivered);
+  CHECK(tally.stacks == accounting.stacks.delivered);
   // Within a handler SIGTRAP is blocked: of several samples there one is stale, and the others are not heard of.
-  CHECK(books.stacks.unsignalled <= 20 * books.stacks.stale + tally.twins + SamplesOfDeafThreads(tally));
-  CHECK(books.stacks.no_ring == 0);
+  CHECK(accounting.stacks.unsignalled <= 20 * accounting.stacks.stale + tally.twins + SamplesOfDeafThreads(tally));
+  CHECK(accounting.stacks.no_ring == 0);
   CHECK(tally.samples > hz / 100);
   CHECK(tally.early == 0);
   CHECK(tally.disorder == sampler->stats().late);
   // A sample from within the handler may come between a sample and its stack.
-  CHECK(tally.orphans <= books.lost + books.stacks.stale + tally.disorder);
+  CHECK(tally.orphans <= accounting.lost + accounting.stacks.stale + tally.disorder);
   CHECK(tally.paired + tally.orphans == tally.stacks);
 }
 
@@ -90,25 +90,25 @@ void CheckTurnOver(uint64_t hz, bool user_only) {
   churn.join();
   REQUIRE(sampler->Stop().ok());
   testing::DrainRest(*sampler, tally);
-  const EventBooks books = CheckStackBooks(*sampler);
+  const EventAccounting accounting = CheckStackAccounting(*sampler);
   INFO("samples " << tally.samples << ", stacks " << tally.stacks << ", orphans " << tally.orphans << ", in kernel "
-                  << tally.in_kernel << ", unsignalled " << books.stacks.unsignalled << ", no ring "
-                  << books.stacks.no_ring << ", lost " << books.lost);
-  CHECK(tally.stacks == books.stacks.delivered);
+                  << tally.in_kernel << ", unsignalled " << accounting.stacks.unsignalled << ", no ring "
+                  << accounting.stacks.no_ring << ", lost " << accounting.lost);
+  CHECK(tally.stacks == accounting.stacks.delivered);
   CHECK(tally.stacks > 0);
   CHECK(tally.early == 0);
   // Rings are given back, as soon as a drain knows of an end.
   const uint64_t undrained = late_ns * hz / 1'000'000'000 * std::thread::hardware_concurrency();
-  CHECK(books.stacks.no_ring <= tally.stacks / 20 + undrained);
+  CHECK(accounting.stacks.no_ring <= tally.stacks / 20 + undrained);
   if (user_only) CHECK(tally.in_kernel == 0);
 }
 
-TEST_CASE("the books of stacks close while threads come and go", "[live][laws]") {
+TEST_CASE("the accounting of stacks balances while threads come and go", "[live][laws]") {
   CheckTurnOver(1000, true);
   CheckTurnOver(10'000, true);
 }
 
-TEST_CASE("the books of stacks close when the kernel is sampled as well", "[live][laws]") {
+TEST_CASE("the accounting of stacks balances when the kernel is sampled as well", "[live][laws]") {
   auto trial = Sampler::Open({.events = {{.event = "cpu-clock"}}});
   REQUIRE(trial.ok());
   if (trial->narrowed(0)) SKIP_TEST("this user may not sample the kernel");
@@ -117,14 +117,14 @@ TEST_CASE("the books of stacks close when the kernel is sampled as well", "[live
 }
 
 // This thread, sampled while `work` runs; then all is read.
-EventBooks OfThisThread(SamplerOptions options, absl::FunctionRef<void(Sampler&)> work) {
+EventAccounting OfThisThread(SamplerOptions options, absl::FunctionRef<void(Sampler&)> work) {
   auto sampler = Sampler::Open(options);
   REQUIRE(sampler.ok());
   REQUIRE(sampler->Start().ok());
   work(*sampler);
   REQUIRE(sampler->Stop().ok());
   DrainAll(*sampler);
-  return CheckStackBooks(*sampler);
+  return CheckStackAccounting(*sampler);
 }
 
 void SpinFor(uint64_t cpu_ns) {
@@ -133,7 +133,7 @@ void SpinFor(uint64_t cpu_ns) {
 }
 
 TEST_CASE("a thread that has SIGTRAP blocked gets one signal, which is stale", "[live]") {
-  const EventBooks books = OfThisThread(LiveOptions(1000), [](Sampler&) {
+  const EventAccounting accounting = OfThisThread(LiveOptions(1000), [](Sampler&) {
     sigset_t trap;
     sigemptyset(&trap);
     sigaddset(&trap, SIGTRAP);
@@ -143,9 +143,9 @@ TEST_CASE("a thread that has SIGTRAP blocked gets one signal, which is stale", "
     pthread_sigmask(SIG_UNBLOCK, &trap, nullptr);
     SpinFor(20'000'000);
   });
-  CHECK(books.stacks.stale >= 1);
-  CHECK(books.stacks.unsignalled >= 20);
-  CHECK(books.stacks.delivered >= 10);
+  CHECK(accounting.stacks.stale >= 1);
+  CHECK(accounting.stacks.unsignalled >= 20);
+  CHECK(accounting.stacks.delivered >= 10);
 }
 
 TEST_CASE("stacks that nobody drains are counted when their ring is full", "[live]") {
@@ -153,9 +153,9 @@ TEST_CASE("stacks that nobody drains are counted when their ring is full", "[liv
   options.memory_bytes = 128 << 10;  // half of it for two rings of stacks
   options.stack.depth = 64;
   options.ring_bytes = 64 << 10;
-  const EventBooks books = OfThisThread(options, [](Sampler&) { SpinFor(300'000'000); });
-  CHECK(books.stacks.ring_full > 0);
-  CHECK(books.stacks.delivered > 100);
+  const EventAccounting accounting = OfThisThread(options, [](Sampler&) { SpinFor(300'000'000); });
+  CHECK(accounting.stacks.ring_full > 0);
+  CHECK(accounting.stacks.delivered > 100);
 }
 
 TEST_CASE("threads without a ring are counted", "[live]") {
@@ -172,22 +172,22 @@ TEST_CASE("threads without a ring are counted", "[live]") {
   REQUIRE(sampler->Stop().ok());
   spinners.Stop();
   testing::DrainRest(*sampler, tally);
-  const EventBooks books = CheckStackBooks(*sampler);
-  CHECK(books.stacks.no_ring > 0);
-  CHECK(books.stacks.delivered > 0);
+  const EventAccounting accounting = CheckStackAccounting(*sampler);
+  CHECK(accounting.stacks.no_ring > 0);
+  CHECK(accounting.stacks.delivered > 0);
 }
 
 TEST_CASE("stacks of a paused sampler are paused", "[live]") {
-  const EventBooks books = OfThisThread(LiveOptions(1000), [](Sampler& sampler) {
+  const EventAccounting accounting = OfThisThread(LiveOptions(1000), [](Sampler& sampler) {
     SpinFor(20'000'000);
     CHECK(sampler.Pause().ok());
     SpinFor(50'000'000);
     CHECK(sampler.Resume().ok());
     SpinFor(20'000'000);
   });
-  CHECK(books.stacks.paused >= 20);
-  CHECK(books.paused >= 20);
-  CHECK(books.stacks.delivered >= 10);
+  CHECK(accounting.stacks.paused >= 20);
+  CHECK(accounting.paused >= 20);
+  CHECK(accounting.stacks.delivered >= 10);
 }
 
 // Takes longer than the time to the next sample.
@@ -219,10 +219,10 @@ double SlowedDown() {
   };
   const double alone = cpu_of_work();
   double sampled = 0;
-  const EventBooks books =
+  const EventAccounting accounting =
       OfThisThread(LiveOptions(10'000, SlowWalker<150'000>::Make), [&](Sampler&) { sampled = cpu_of_work(); });
-  CHECK(books.stacks.budget > 0);
-  CHECK(books.stacks.delivered > 0);
+  CHECK(accounting.stacks.budget > 0);
+  CHECK(accounting.stacks.delivered > 0);
   return sampled / alone;
 }
 

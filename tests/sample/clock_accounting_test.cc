@@ -1,4 +1,5 @@
-// Two numbers of the books that need a mishap: a clock's time in lost samples, and times that the kernel throttled.
+// Two numbers of the accounting that need a mishap: a clock's time in lost samples, and times that the kernel
+// throttled.
 #include <sys/mman.h>
 
 #include <array>
@@ -27,7 +28,7 @@ void SpinUntilLost(const Sampler& sampler) {
 
 // The law: what samples represent, delivered or lost, and what no sample stands for is all of the time. A sample that
 // came when the clock was read may be too much.
-TEST_CASE("a clock's time in lost samples is neither represented nor unsampled", "[clock_books]") {
+TEST_CASE("a clock's time in lost samples is neither represented nor unsampled", "[clock_accounting]") {
   for (const Target target : {Target::ThisThread(), Target::AllThreads()}) {
     SamplerOptions options;
     options.events = {{.event = "task-clock", .rate = Period{kShortNs}}};
@@ -39,18 +40,19 @@ TEST_CASE("a clock's time in lost samples is neither represented nor unsampled",
     REQUIRE(sampler->Stop().ok());
     testing::DrainAll(*sampler);
     const SamplerStats stats = sampler->stats();
-    const EventBooks& books = stats.events[0];
+    const EventAccounting& accounting = stats.events[0];
     if (stats.lost_is_lower_bound) continue;  // a kernel before 6.0
-    INFO("counted " << books.counted << ", represented " << books.represented << ", lost " << books.lost);
-    CHECK(books.lost >= kLosses);
-    CHECK(books.represented == kShortNs * books.delivered);
-    const uint64_t all = books.represented + kShortNs * books.lost + books.unsampled_ns;
-    CHECK(all >= books.counted);
-    CHECK(all <= books.counted + kUncertain * kShortNs);
+    INFO("counted " << accounting.counted << ", represented " << accounting.represented << ", lost "
+                    << accounting.lost);
+    CHECK(accounting.lost >= kLosses);
+    CHECK(accounting.represented == kShortNs * accounting.delivered);
+    const uint64_t all = accounting.represented + kShortNs * accounting.lost + accounting.unsampled_ns;
+    CHECK(all >= accounting.counted);
+    CHECK(all <= accounting.counted + kUncertain * kShortNs);
   }
 }
 
-TEST_CASE("samples that were lost before a change of the rate stand for the old one", "[clock_books]") {
+TEST_CASE("samples that were lost before a change of the rate stand for the old one", "[clock_accounting]") {
   SamplerOptions options;
   options.events = {{.event = "task-clock", .rate = Period{kShortNs}}};
   options.ring_bytes = 4096;
@@ -61,18 +63,18 @@ TEST_CASE("samples that were lost before a change of the rate stand for the old 
   testing::Spin(20'000'000);  // these losses nobody has asked for yet
   REQUIRE(sampler->Stop().ok());
   REQUIRE(sampler->SetRate(0, Period{kLongNs}).ok());
-  const EventBooks before = sampler->stats().events[0];
+  const EventAccounting before = sampler->stats().events[0];
   testing::DrainAll(*sampler);
   REQUIRE(sampler->Start().ok());
   SpinUntilLost(*sampler);
   REQUIRE(sampler->Stop().ok());
   testing::DrainAll(*sampler);
   const SamplerStats stats = sampler->stats();
-  const EventBooks& books = stats.events[0];
+  const EventAccounting& accounting = stats.events[0];
   if (stats.lost_is_lower_bound) return;
-  const uint64_t lost_ns = kShortNs * before.lost + kLongNs * (books.lost - before.lost);
-  CHECK(books.represented + lost_ns + books.unsampled_ns >= books.counted);
-  CHECK(books.represented + lost_ns + books.unsampled_ns <= books.counted + kUncertain * kLongNs);
+  const uint64_t lost_ns = kShortNs * before.lost + kLongNs * (accounting.lost - before.lost);
+  CHECK(accounting.represented + lost_ns + accounting.unsampled_ns >= accounting.counted);
+  CHECK(accounting.represented + lost_ns + accounting.unsampled_ns <= accounting.counted + kUncertain * kLongNs);
 }
 
 // A ring of ordinary memory, which the test writes to.
@@ -96,7 +98,7 @@ struct WrittenRing {
 };
 WrittenRing g_ring;
 
-TEST_CASE("times that the kernel throttled an event are counted and told", "[clock_books]") {
+TEST_CASE("times that the kernel throttled an event are counted and told", "[clock_accounting]") {
   testing::FakeKernel fake;
   fake.below().mmap = [](void* at, size_t size, int protection, int flags, int fd, off_t offset) {
     if (fd < 0) return sys::kLinux.mmap(at, size, protection, flags, fd, offset);

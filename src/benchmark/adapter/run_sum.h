@@ -4,11 +4,11 @@
 // that may differ from thread to thread, so perfkit adds by itself and lets one thread write:
 //
 //   each thread:  Stop ── Arrive ──┐ barrier ┌── Leave ── the first one gets the columns, all get the note
-//                                  │ of the  │            the last one clears the book
+//                                  │ of the  │            the last one clears the sum of the run
 //   each thread:  Stop ── Arrive ──┘ library └── Leave
 //
 // The threads of a run also share its label: the library keeps the last that any of them sets, and cannot be asked for
-// it, so whoever sees SetLabel tells the book.
+// it, so whoever sees SetLabel tells the sum of the run.
 //
 // One run is under way at a time in a process: the library runs its benchmarks one by one.
 #pragma once
@@ -39,7 +39,7 @@ BenchmarkRow MakeRow(const std::vector<Tally>& tallies, int64_t iterations, int 
 // A label and a note in one text; without one of them the other.
 std::string JoinLabel(const std::string& label, const std::string& note);
 
-class RunBook {
+class RunSum {
  public:
   // The timer still runs: what can wait is left to the first Leave.
   void Arrive(int64_t iterations, std::vector<Tally> tallies);

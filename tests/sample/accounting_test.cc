@@ -1,4 +1,4 @@
-// The books: whatever the reader does, each event that the kernel counted is delivered, lost or paused.
+// The accounting: whatever the reader does, each event that the kernel counted is delivered, lost or paused.
 #include <random>
 
 #include "tests/sample/support.h"
@@ -44,7 +44,7 @@ class StalledRun {
   }
 
   void Check(const SamplerStats& stats) {
-    testing::CheckBooksClose(stats);
+    testing::CheckAccountingBalances(stats);
     CHECK_FALSE(stats.lost_is_lower_bound);
     CHECK(stats.malformed_bytes == 0);
     std::map<uint32_t, uint64_t> last;
@@ -54,7 +54,7 @@ class StalledRun {
       CHECK(loss.from_ns >= last[loss.ring]);
       last[loss.ring] = loss.to_ns;
     }
-    for (const EventBooks& event : stats.events) lost += event.lost, paused += event.paused;
+    for (const EventAccounting& event : stats.events) lost += event.lost, paused += event.paused;
     uncertain += stats.paused_is_lower_bound;
   }
 
@@ -78,11 +78,11 @@ void RunMany(uint32_t runs) {
   CHECK(uncertain < runs * 2 / 3);
 }
 
-TEST_CASE("the books close, however the reader stalls", "[books]") { RunMany(60); }
+TEST_CASE("the accounting balances, however the reader stalls", "[accounting]") { RunMany(60); }
 
-TEST_CASE("the books close in a thousand runs of stalled readers", "[.heavy]") { RunMany(1000); }
+TEST_CASE("the accounting balances in a thousand runs of stalled readers", "[.heavy]") { RunMany(1000); }
 
-TEST_CASE("a loss has the interval in which it was", "[books]") {
+TEST_CASE("a loss has the interval in which it was", "[accounting]") {
   FreshPages memory(600);
   auto sampler = Sampler::Open(testing::FaultOptions(4096));
   REQUIRE(sampler.ok());
@@ -95,7 +95,7 @@ TEST_CASE("a loss has the interval in which it was", "[books]") {
   REQUIRE(sampler->Stop().ok());
   testing::DrainAll(*sampler);
   const SamplerStats stats = sampler->stats();
-  testing::CheckBooksClose(stats);
+  testing::CheckAccountingBalances(stats);
   REQUIRE(stats.losses.size() == 1);
   CHECK(stats.losses[0].lost == stats.events[0].lost);
   CHECK(stats.losses[0].from_ns >= before);
@@ -103,7 +103,7 @@ TEST_CASE("a loss has the interval in which it was", "[books]") {
   CHECK(stats.losses[0].to_ns >= full);
 }
 
-TEST_CASE("what a full ring lost and what a pause hid are told apart", "[books]") {
+TEST_CASE("what a full ring lost and what a pause hid are told apart", "[accounting]") {
   FreshPages memory(600);
   auto sampler = Sampler::Open(testing::FaultOptions(16 << 10));
   REQUIRE(sampler.ok());
@@ -116,7 +116,7 @@ TEST_CASE("what a full ring lost and what a pause hid are told apart", "[books]"
   REQUIRE(sampler->Stop().ok());
   testing::DrainAll(*sampler);
   const SamplerStats stats = sampler->stats();
-  testing::CheckBooksClose(stats);
+  testing::CheckAccountingBalances(stats);
   CHECK(testing::AreFaultsOf(stats.events[0].paused, 50));
   CHECK(stats.events[0].lost > 50);
   CHECK_FALSE(stats.paused_is_lower_bound);

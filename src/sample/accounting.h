@@ -15,12 +15,12 @@
 
 namespace perfkit::sample {
 
-class Books {
+class Accounting {
  public:
-  explicit Books(size_t events) : events_(events), missed_ns_(events) {}
+  explicit Accounting(size_t events) : events_(events), missed_ns_(events) {}
 
-  EventBooks& event(size_t i) { return events_[i]; }
-  const std::vector<EventBooks>& events() const { return events_; }
+  EventAccounting& event(size_t i) { return events_[i]; }
+  const std::vector<EventAccounting>& events() const { return events_; }
 
   void Delivered(size_t event, uint64_t represents) {
     ++events_[event].delivered;
@@ -39,7 +39,7 @@ class Books {
   std::vector<SamplerDecision> Decisions() const;
   uint64_t decisions_forgotten() const { return decision_count_ > kLosses ? decision_count_ - kLosses : 0; }
 
-  // Further books that have no event.
+  // Accounting that belongs to no event.
   uint64_t side_band_lost = 0;
   uint64_t unattributed = 0;
   uint64_t late = 0, malformed_bytes = 0, overwritten_bytes = 0, own_cpu_ns = 0, kernel_cpu_ns = 0;
@@ -50,7 +50,7 @@ class Books {
 
  private:
   static constexpr uint64_t kLosses = 256;
-  std::vector<EventBooks> events_;
+  std::vector<EventAccounting> events_;
   std::vector<uint64_t> missed_ns_;
   std::array<LossInterval, kLosses> losses_{};
   uint64_t loss_count_ = 0;
