@@ -96,7 +96,7 @@ const char* const kLibc = "/lib/x86_64-linux-gnu/libc.so.6";
 
 TEST_CASE("every exported function of libc has its name", "[symbolize]") {
   if (access(kLibc, R_OK) != 0) SKIP_TEST("no such libc here");
-  CHECK(HoldToNm(kLibc, std::string("-D ") + kLibc, kBias) > 2000);
+  CHECK(HoldToNm(kLibc, absl::StrFormat("-D %s", kLibc), kBias) > 2000);
 }
 
 TEST_CASE("every function of libc has its name where its separate symbols are here", "[symbolize]") {
