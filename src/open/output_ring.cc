@@ -1,4 +1,4 @@
-// Opens and maps anchors.
+// Opens and maps rings.
 #include "src/open/output_ring.h"
 
 #include <errno.h>
@@ -9,19 +9,19 @@
 
 namespace perfkit::open {
 
-absl::StatusOr<OutputRing> OutputRing::Open(const OpenRequest& anchor, RingMode mode, size_t bytes,
+absl::StatusOr<OutputRing> OutputRing::Open(const OpenRequest& owner, RingMode mode, size_t bytes,
                                             const sys::Rights& rights) {
-  OpenRequest request = anchor;
+  OpenRequest request = owner;
   request.attr.write_backward = mode == RingMode::kOverwrite;
   absl::StatusOr<OpenedEvent> opened = OpenEvent(request, rights);
   if (!opened.ok()) return opened.status();
   OutputRing ring;
-  ring.anchor_ = *std::move(opened);
+  ring.owner_ = *std::move(opened);
   const size_t page_size = sys::PageSize();
   std::optional<sys::Mapping> mapping = mode == RingMode::kStream
                                             ? sys::Mapping::Shared(ring.fd(), page_size + bytes)
                                             : sys::Mapping::ReadOnly(ring.fd(), page_size + bytes);
-  if (!mapping) return sys::PerfError(sys::PerfCall::kMapRing, errno, anchor.asked, rights);
+  if (!mapping) return sys::PerfError(sys::PerfCall::kMapRing, errno, owner.asked, rights);
   ring.mapping_ = *std::move(mapping);
   auto* const page = reinterpret_cast<UserPage*>(ring.mapping_.data());
   const Bytes data = ring.mapping_.bytes().subspan(page_size);

@@ -1,11 +1,11 @@
 // A ring that events write into: the sibling of LiveRing for those who read every record.
 //
 //   event ──┐
-//   event ──┼─ SET_OUTPUT ──> anchor: a dummy event, which alone is mapped ──> RingReader
+//   event ──┼─ SET_OUTPUT ──> ring owner: a dummy event, which alone is mapped ──> RingReader
 //   event ──┘
 //
-// The anchor counts nothing. It decides how large the ring is and when it wakes whoever polls; it may be switched off
-// all the same, or on, when it carries side-band records of its own. Pausing it stops all of them. Because no other
+// The ring owner counts nothing. It decides how large the ring is and when it wakes whoever polls; it may be switched
+// off all the same, or on, when it carries side-band records of its own. Pausing it stops all of them. Because no other
 // event is mapped, they may come and go, be inherited, and move to another ring.
 #pragma once
 
@@ -21,12 +21,12 @@ namespace perfkit::open {
 
 class OutputRing {
  public:
-  // Opens `anchor` (write_backward is set by `mode`) and maps `bytes`, a power of two of at least a page.
+  // Opens `owner` (write_backward is set by `mode`) and maps `bytes`, a power of two of at least a page.
   // Errors: those of OpenEvent; ResourceExhausted when this user may lock no more memory.
-  static absl::StatusOr<OutputRing> Open(const OpenRequest& anchor, RingMode mode, size_t bytes,
+  static absl::StatusOr<OutputRing> Open(const OpenRequest& owner, RingMode mode, size_t bytes,
                                          const sys::Rights& rights);
 
-  int fd() const { return anchor_.fd.get(); }
+  int fd() const { return owner_.fd.get(); }
   RingReader& reader() { return reader_; }
   const RingReader& reader() const { return reader_; }
   const UserPage* page() const { return reinterpret_cast<const UserPage*>(mapping_.data()); }
@@ -40,14 +40,14 @@ class OutputRing {
 
   // In the child of a fork: from then on nothing here may be used.
   void LetGo() {
-    anchor_.fd.Reset();
+    owner_.fd.Reset();
     mapping_.Forget();
   }
 
  private:
   OutputRing() = default;
 
-  OpenedEvent anchor_;  // declared first: unmapped before it is closed
+  OpenedEvent owner_;  // declared first: unmapped before it is closed
   sys::Mapping mapping_;
   RingReader reader_;
 };

@@ -45,8 +45,8 @@ uint64_t Now(clockid_t clock) {
 
 Core::Core(Plan plan)
     : plan_(std::move(plan)),
-      ladder_(plan_.options().cpu_budget, plan_.FullEffort(), plan_.LeastStack()),
-      effort_(plan_.FullEffort()),
+      overhead_(plan_.options().cpu_budget, plan_.FullLevel(), plan_.LeastStack()),
+      level_(plan_.FullLevel()),
       accounting_(plan_.events().size()),
       fork_watch_([](void* self) { static_cast<Core*>(self)->LetGo(); }, this) {}
 
@@ -55,9 +55,9 @@ Core::~Core() {
   epoll_.Reset();
   fresh_.clear();
   fresh_spare_.clear();
-  for (Bank* const bank : {&spare_, &bank_, &side_}) {
-    bank->leaves.clear();
-    bank->rings.clear();
+  for (RingSet* const set : {&spare_, &active_, &side_}) {
+    set->events.clear();
+    set->rings.clear();
   }
 }
 
@@ -87,12 +87,12 @@ absl::Status Core::OpenAll() {
   return OpenPoll();
 }
 
-// At each place, a thread or a CPU, there is a ring of each bank.
+// At each place, a thread or a CPU, there is a ring of each set.
 absl::Status Core::ChooseSize(size_t places) {
   const size_t page = sys::PageSize();
   ring_bytes_ = std::bit_ceil(std::max(plan_.options().ring_bytes, page));
-  const size_t most = RingMemory(), rings = places * (banks() + (plan_.needs_tracking() ? 1 : 0));
-  const auto bytes = [&] { return places * (banks() * ring_bytes_ + plan_.SideBandBytes(ring_bytes_)); };
+  const size_t most = RingMemory(), rings = places * (ring_sets() + (plan_.needs_tracking() ? 1 : 0));
+  const auto bytes = [&] { return places * (ring_sets() * ring_bytes_ + plan_.SideBandBytes(ring_bytes_)); };
   while (ring_bytes_ > page && bytes() > most) {
     ring_bytes_ /= 2;
     shrunk_ = absl::Status(
@@ -110,8 +110,8 @@ absl::Status Core::ChooseSize(size_t places) {
 absl::Status Core::OpenRingsOnce(const std::vector<pid_t>& tids, const std::vector<int>& cpus) {
   absl::Status status;
   if (plan_.needs_tracking()) status = side_.OpenRings(plan_, tids, cpus, plan_.SideBandBytes(ring_bytes_));
-  if (status.ok()) status = bank_.OpenRings(plan_, tids, cpus, ring_bytes_);
-  if (status.ok() && banks() == 2) status = spare_.OpenRings(plan_, tids, cpus, ring_bytes_);
+  if (status.ok()) status = active_.OpenRings(plan_, tids, cpus, ring_bytes_);
+  if (status.ok() && ring_sets() == 2) status = spare_.OpenRings(plan_, tids, cpus, ring_bytes_);
   return status;
 }
 
@@ -121,7 +121,7 @@ absl::Status Core::OpenRings(const std::vector<pid_t>& tids, const std::vector<i
   while (true) {
     const absl::Status status = OpenRingsOnce(tids, cpus);
     if (status.ok()) return status;
-    for (Bank* const bank : {&spare_, &bank_, &side_}) bank->rings.clear();
+    for (RingSet* const set : {&spare_, &active_, &side_}) set->rings.clear();
     if (!IsOutOfMemory(status)) {
       const absl::StatusOr<std::vector<pid_t>> threads = ThreadsNow(plan_);
       return threads.ok() ? ExplainDescriptors(status, threads->size(), cpus.size()) : status;
@@ -133,28 +133,28 @@ absl::Status Core::OpenRings(const std::vector<pid_t>& tids, const std::vector<i
 }
 
 // Until no thread was born meanwhile. Those that are born later inherit all there is.
-absl::Status Core::AttachThreads(bool carriers) {
+absl::Status Core::AttachThreads(bool tracking) {
   for (int round = 0; round < kRounds; ++round) {
     const absl::StatusOr<std::vector<pid_t>> threads = ThreadsNow(plan_);
     if (!threads.ok()) return threads.status();
-    const size_t before = bank_.leaves.size();
+    const size_t before = active_.events.size();
     bool any = false;
     for (const pid_t tid : *threads) {
-      if (roster_.IsAttached(tid) || (!carriers && !bank_.HasRing(tid))) continue;
+      if (inheritance_.IsAttached(tid) || (!tracking && !active_.HasRing(tid))) continue;
       if (round > 0 && !any && plan_.per_cpu_rings() && plan_.target().inherit) {
         // From here on threads may have two of a kind: FORK records have to say who is whose child.
-        roster_.ExpectDuplicates();
-        if (carriers) side_roster_.ExpectDuplicates();
+        inheritance_.ExpectDuplicates();
+        if (tracking) side_inheritance_.ExpectDuplicates();
         if (absl::Status status = side_.SwitchAll(true, true); !status.ok()) return status;
       }
       any = true;
-      const absl::Status status = AttachOne(tid, carriers);
+      const absl::Status status = AttachOne(tid, tracking);
       if (!status.ok() && !absl::IsNotFound(status)) {
-        return ExplainDescriptors(status, threads->size(), plan_.rings_by_cpu() ? bank_.rings.size() : 1);
+        return ExplainDescriptors(status, threads->size(), plan_.rings_by_cpu() ? active_.rings.size() : 1);
       }
       if (!status.ok() && threads->size() == 1) return status;
     }
-    if (roster_.expects_duplicates() && bank_.leaves.size() != before) {
+    if (inheritance_.expects_duplicates() && active_.events.size() != before) {
       if (absl::Status status = side_.SwitchAll(true, true); !status.ok()) return status;
     }
     if (!any) return absl::OkStatus();
@@ -168,25 +168,25 @@ absl::Status Core::AttachThreads(bool carriers) {
 
 absl::Status Core::AddRingsOf(pid_t tid, size_t bytes) {
   absl::Status status = side_.AddRing(plan_, tid, -1, plan_.SideBandBytes(bytes));
-  if (status.ok()) status = bank_.AddRing(plan_, tid, -1, bytes);
-  if (status.ok() && banks() == 2) status = spare_.AddRing(plan_, tid, -1, bytes);
+  if (status.ok()) status = active_.AddRing(plan_, tid, -1, bytes);
+  if (status.ok() && ring_sets() == 2) status = spare_.AddRing(plan_, tid, -1, bytes);
   return status;
 }
 
 void Core::DropRingsOf(pid_t tid) {
-  for (Bank* const bank : {&bank_, &spare_, &side_}) {
-    std::erase_if(bank->rings, [tid](const std::unique_ptr<RingSlot>& slot) { return slot->tid == tid; });
+  for (RingSet* const set : {&active_, &spare_, &side_}) {
+    std::erase_if(set->rings, [tid](const std::unique_ptr<RingSlot>& slot) { return slot->tid == tid; });
   }
 }
 
 // For a thread that comes later: as large as the others, or as what is left of the memory.
 absl::Status Core::AddLateRings(pid_t tid) {
-  const size_t used = bank_.RingBytes() + spare_.RingBytes() + side_.RingBytes();
+  const size_t used = active_.RingBytes() + spare_.RingBytes() + side_.RingBytes();
   const size_t most = RingMemory(), left = most - std::min(most, used);
   absl::Status status(absl::StatusCode::kResourceExhausted,
                       absl::StrFormat("rings take %d bytes (SamplerOptions::memory_bytes)", used));
   for (size_t bytes = ring_bytes_; bytes >= sys::PageSize(); bytes /= 2) {
-    if (banks() * bytes + plan_.SideBandBytes(bytes) > left) continue;
+    if (ring_sets() * bytes + plan_.SideBandBytes(bytes) > left) continue;
     status = AddRingsOf(tid, bytes);
     if (status.ok()) return status;
     DropRingsOf(tid);
@@ -195,30 +195,30 @@ absl::Status Core::AddLateRings(pid_t tid) {
   return status;
 }
 
-absl::Status Core::AttachToBanks(pid_t tid, bool carriers) {
-  if (!bank_.HasRing(tid)) {
+absl::Status Core::AttachToRingSets(pid_t tid, bool tracking) {
+  if (!active_.HasRing(tid)) {
     if (absl::Status status = AddLateRings(tid); !status.ok()) return status;
   }
   // First: who is born from here on is told of.
-  if (carriers) {
-    if (absl::Status status = side_.Attach(plan_, effort_, tid); !status.ok()) return status;
+  if (tracking) {
+    if (absl::Status status = side_.Attach(plan_, level_, tid); !status.ok()) return status;
   }
-  if (absl::Status status = bank_.Attach(plan_, effort_, tid, carriers); !status.ok()) return status;
-  return spare_.Attach(plan_, effort_, tid, carriers);
+  if (absl::Status status = active_.Attach(plan_, level_, tid, tracking); !status.ok()) return status;
+  return spare_.Attach(plan_, level_, tid, tracking);
 }
 
 // All of it or nothing.
-absl::Status Core::AttachOne(pid_t tid, bool carriers) {
+absl::Status Core::AttachOne(pid_t tid, bool tracking) {
   const uint64_t now = Now(plan_.options().clock_id);
-  roster_.AddAttached(tid, now);  // also when it has ended by now
-  if (carriers) side_roster_.AddAttached(tid, now);
-  const std::array<Bank*, 3> banks = {&bank_, &spare_, &side_};
+  inheritance_.AddAttached(tid, now);  // also when it has ended by now
+  if (tracking) side_inheritance_.AddAttached(tid, now);
+  const std::array<RingSet*, 3> ring_sets = {&active_, &spare_, &side_};
   std::array<size_t, 3> before{};
-  for (size_t i = 0; i < banks.size(); ++i) before[i] = banks[i]->leaves.size();
-  absl::Status status = AttachToBanks(tid, carriers);
-  for (size_t i = 0; i < banks.size() && !status.ok(); ++i) {
-    std::vector<Leaf>& leaves = banks[i]->leaves;
-    leaves.erase(leaves.begin() + static_cast<ptrdiff_t>(before[i]), leaves.end());
+  for (size_t i = 0; i < ring_sets.size(); ++i) before[i] = ring_sets[i]->events.size();
+  absl::Status status = AttachToRingSets(tid, tracking);
+  for (size_t i = 0; i < ring_sets.size() && !status.ok(); ++i) {
+    std::vector<RingEvent>& events = ring_sets[i]->events;
+    events.erase(events.begin() + static_cast<ptrdiff_t>(before[i]), events.end());
   }
   return status;
 }
@@ -228,8 +228,8 @@ absl::Status Core::ExplainDescriptors(const absl::Status& status, size_t threads
   const size_t tracking = plan_.needs_tracking() ? 1 : 0;
   size_t each = plan_.options().switches ? 1 : 0;
   for (const PlannedEvent& event : plan_.events()) each += 1 + event.followers.size();
-  each = each * banks() + tracking;
-  const size_t rings = (plan_.rings_by_cpu() ? cpus : threads) * (banks() + tracking);
+  each = each * ring_sets() + tracking;
+  const size_t rings = (plan_.rings_by_cpu() ? cpus : threads) * (ring_sets() + tracking);
   rlimit limit{};
   sys::kernel().getrlimit(RLIMIT_NOFILE, &limit);
   return absl::Status(status.code(), absl::StrFormat("%s %d threads on %d CPUs with %d events each, and %d rings, take "
@@ -241,8 +241,8 @@ absl::Status Core::ExplainDescriptors(const absl::Status& status, size_t threads
 absl::Status Core::OpenPoll() {
   epoll_ = sys::OwnedFd(sys::kernel().epoll_create1(EPOLL_CLOEXEC));
   if (!epoll_) return absl::ErrnoToStatus(errno, "cannot make a descriptor to wait on (epoll)");
-  for (const Bank* const bank : {&bank_, &side_}) {
-    for (const std::unique_ptr<RingSlot>& slot : bank->rings) {
+  for (const RingSet* const set : {&active_, &side_}) {
+    for (const std::unique_ptr<RingSlot>& slot : set->rings) {
       if (absl::Status status = Poll(*slot); !status.ok()) return status;
     }
   }
@@ -262,20 +262,20 @@ absl::Status Core::Poll(const RingSlot& slot) {
 void Core::Index(uint64_t since_ns) {
   const IdTable ids_before = std::exchange(ids_, {});
   const std::vector<Writer> before = std::exchange(writers_, {});
-  ForEachLeaf([&](const Leaf& leaf) {
-    Writer writer{.event = leaf.event, .tid = leaf.tid, .id = leaf.id, .weight = {}};
-    if (const uint32_t at = ids_before.Find(leaf.id); at != IdTable::kNone) {
+  ForEachEvent([&](const RingEvent& ring_event) {
+    Writer writer{.event = ring_event.event, .tid = ring_event.tid, .id = ring_event.id, .weight = {}};
+    if (const uint32_t at = ids_before.Find(ring_event.id); at != IdTable::kNone) {
       writer = before[at];
-    } else if (leaf.event != Leaf::kCarrier) {
-      writer.rate = plan_.KernelRate(leaf.event, effort_);
-      writer.stackless = effort_.stack == 0;
+    } else if (ring_event.event != RingEvent::kTracking) {
+      writer.rate = plan_.KernelRate(ring_event.event, level_);
+      writer.stackless = level_.stack == 0;
       const auto same = std::ranges::find_if(
-          before, [&](const Writer& other) { return other.event == leaf.event && !other.retired; });
-      const uint64_t weight = plan_.Represents(leaf.event, effort_);
+          before, [&](const Writer& other) { return other.event == ring_event.event && !other.retired; });
+      const uint64_t weight = plan_.Represents(ring_event.event, level_);
       writer.weight = same != before.end() ? same->weight : SampleWeight(weight);
       writer.weight.Change(since_ns, weight);
     }
-    ids_.Add(leaf.id, static_cast<uint32_t>(writers_.size()));
+    ids_.Add(ring_event.id, static_cast<uint32_t>(writers_.size()));
     writers_.push_back(std::move(writer));
   });
   for (const Retired& retired : retired_) {
@@ -286,7 +286,7 @@ void Core::Index(uint64_t since_ns) {
   bool several = false;
   for (uint32_t i = 0; i < writers_.size() - retired_.size(); ++i) {
     const uint32_t event = writers_[i].event;
-    if (event == Leaf::kCarrier || !plan_.events()[event].shares_samples) continue;
+    if (event == RingEvent::kTracking || !plan_.events()[event].shares_samples) continue;
     several = several || (stand_in_ != IdTable::kNone && writers_[stand_in_].event != event);
     stand_in_ = i;
   }
@@ -295,27 +295,27 @@ void Core::Index(uint64_t since_ns) {
   // The side band comes first, so that of equal times it is given out first. What is overwritten is not merged.
   for (const std::unique_ptr<RingSlot>& slot : side_.rings) merge_.Add(slot->ring.reader());
   if (plan_.options().mode == RingMode::kStream) {
-    for (const std::unique_ptr<RingSlot>& slot : bank_.rings) merge_.Add(slot->ring.reader());
+    for (const std::unique_ptr<RingSlot>& slot : active_.rings) merge_.Add(slot->ring.reader());
   }
-  if (taker_ != nullptr) IndexStacks();
+  if (live_handler_ != nullptr) IndexStacks();
 }
 
 bool Core::narrowed(size_t event) const {
-  return std::any_of(bank_.leaves.begin(), bank_.leaves.end(),
-                     [&](const Leaf& leaf) { return leaf.event == event && leaf.narrowed; });
+  return std::any_of(active_.events.begin(), active_.events.end(),
+                     [&](const RingEvent& ring_event) { return ring_event.event == event && ring_event.narrowed; });
 }
 
 // Closes and forgets: the child of a fork must not allocate or lock here.
 void Core::LetGo() {
   gone_ = true;
   running_ = false;
-  bank_.LetGo();
+  active_.LetGo();
   spare_.LetGo();
   side_.LetGo();
-  for (std::vector<Leaf>* const fresh : {&fresh_, &fresh_spare_}) {
-    for (Leaf& leaf : *fresh) leaf.LetGo();
+  for (std::vector<RingEvent>* const fresh : {&fresh_, &fresh_spare_}) {
+    for (RingEvent& ring_event : *fresh) ring_event.LetGo();
   }
-  if (taker_ != nullptr) taker_->LetGo();
+  if (live_handler_ != nullptr) live_handler_->LetGo();
   epoll_.Reset();
 }
 

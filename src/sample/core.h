@@ -1,7 +1,7 @@
 // A sampler's inside: opens, switches, drains, does the accounting.
 //
 // core.cc opens and attaches; core_control.cc switches and pauses; core_drain.cc reads; core_threads.cc follows threads
-// that come and go; core_accounting.cc settles losses; core_effort.cc keeps the cost within its budget; core_live.cc
+// that come and go; core_accounting.cc settles losses; core_overhead.cc keeps the cost within its budget; core_live.cc
 // has stacks that threads walk themselves.
 #pragma once
 
@@ -11,13 +11,13 @@
 
 #include "src/ring/time_merge.h"
 #include "src/sample/accounting.h"
-#include "src/sample/bank.h"
 #include "src/sample/id_table.h"
-#include "src/sample/ladder.h"
+#include "src/sample/inheritance_map.h"
+#include "src/sample/live_stack_handler.h"
+#include "src/sample/overhead_controller.h"
 #include "src/sample/plan.h"
-#include "src/sample/roster.h"
+#include "src/sample/ring_set.h"
 #include "src/sample/sample_weight.h"
-#include "src/sample/stack_taker.h"
 #include "src/sys/fork_registry.h"
 
 namespace perfkit::sample {
@@ -49,14 +49,14 @@ class Core {
   const Plan& plan() const { return plan_; }
   int poll_fd() const { return epoll_.get(); }
   size_t ring_bytes() const { return ring_bytes_; }
-  size_t rings() const { return bank_.rings.size(); }
+  size_t rings() const { return active_.rings.size(); }
   const absl::Status& shrunk() const { return shrunk_; }
   bool narrowed(size_t event) const;
 
  private:
-  // Who writes under an id.
+  // The event and thread that write under an id.
   struct Writer {
-    uint32_t event = Leaf::kCarrier;
+    uint32_t event = RingEvent::kTracking;
     pid_t tid = 0;
     uint64_t id = 0;
     uint64_t rate = 0;    // in force: a period, or a frequency in Hz
@@ -85,29 +85,29 @@ class Core {
   absl::Status ChooseSize(size_t places);
   absl::Status OpenRings(const std::vector<pid_t>& tids, const std::vector<int>& cpus);
   absl::Status OpenRingsOnce(const std::vector<pid_t>& tids, const std::vector<int>& cpus);
-  size_t banks() const { return plan_.options().mode == RingMode::kOverwrite ? 2 : 1; }
-  // `carriers`: with the side band; else only threads that have rings.
-  absl::Status AttachThreads(bool carriers = true);
-  absl::Status AttachOne(pid_t tid, bool carriers);
-  absl::Status AttachToBanks(pid_t tid, bool carriers);
+  size_t ring_sets() const { return plan_.options().mode == RingMode::kOverwrite ? 2 : 1; }
+  // `tracking`: with the side band; else only threads that have rings.
+  absl::Status AttachThreads(bool tracking = true);
+  absl::Status AttachOne(pid_t tid, bool tracking);
+  absl::Status AttachToRingSets(pid_t tid, bool tracking);
   absl::Status AddLateRings(pid_t tid);
   absl::Status AddRingsOf(pid_t tid, size_t bytes);
   void DropRingsOf(pid_t tid);
   absl::Status ExplainDescriptors(const absl::Status& status, size_t threads, size_t cpus) const;
   absl::Status OpenPoll();
   absl::Status Poll(const RingSlot& slot);
-  // Makes ids, writers and the merge those of the bank's rings and leaves. New writers write from `since_ns` on.
+  // Makes ids, writers and the merge those of the set's rings and events. New writers write from `since_ns` on.
   void Index(uint64_t since_ns);
 
   absl::Status CheckHere() const;
-  // Brings all events to the rates of the plan. `on`: the bank's events are switched on.
+  // Brings all events to the rates of the plan. `on`: the set's events are switched on.
   absl::Status ApplyRates(bool on);
-  absl::Status ApplyRate(Leaf& leaf, bool on);
+  absl::Status ApplyRate(RingEvent& ring_event, bool on);
   absl::Status OpenAtNewRates();
   bool HasRecords();
   absl::Status PauseRings(bool pause) const;
-  // What each sample of `leaf` represents.
-  uint64_t WeightNow(const Leaf& leaf) const;
+  // What each sample of `ring_event` represents.
+  uint64_t WeightNow(const RingEvent& ring_event) const;
   void ForgetWeights(uint64_t drained_ns);
 
   // These return false if max_records was reached before the end.
@@ -120,13 +120,13 @@ class Core {
   size_t EndDrain(uint64_t begun_cpu_ns);
   // Returns true if all records that the rings of samples held at the last drain have been read.
   bool DrainOverwritten(Visit visit);
-  void DrainBackwards(Bank& bank, Visit visit);
+  void DrainBackwards(RingSet& set, Visit visit);
   template <class Each>
   void ForEachSlot(Each&& each);
   template <class Each>
-  void ForEachLeaf(Each&& each);
+  void ForEachEvent(Each&& each);
   template <class Each>
-  void ForEachRoster(Each&& each);
+  void ForEachInheritanceMap(Each&& each);
   void Deliver(const RawRecord& raw, RingSlot& slot, Visit visit);
   void DeliverSample(const RawRecord& raw, RingSlot& slot, uint64_t time_ns, Visit visit);
   void DeliverOther(const RawRecord& raw, RingSlot& slot, uint64_t time_ns, Visit visit);
@@ -157,7 +157,7 @@ class Core {
   uint32_t WriterOf(const RawRecord& sample, bool& foreign) const;
   uint32_t ForeignWriterOf(const RawRecord& sample) const;
   std::optional<uint64_t> TimeOf(const RawRecord& raw) const;
-  Roster& RosterOf(const Writer& writer);
+  InheritanceMap& InheritanceOf(const Writer& writer);
   bool Counts(const RawRecord& raw, const Writer& writer);
   // Returns how many events (of a clock: nanoseconds) a delivered sample represents.
   uint64_t PeriodOf(const RawRecord& sample) const;
@@ -168,60 +168,60 @@ class Core {
 
   // Puts what was lost since the last time into the accounting.
   void SettleLosses(uint64_t EventAccounting::*into);
-  void SettleLeaf(Leaf& leaf, uint64_t EventAccounting::*into);
+  void SettleEvent(RingEvent& ring_event, uint64_t EventAccounting::*into);
   // What has been lost since the last time counts as this.
   uint64_t EventAccounting::*LossesNow() const;
   // Of an event that is to be closed: what it counted stays in the accounting.
-  void SettleClosed(Leaf& leaf);
+  void SettleClosed(RingEvent& ring_event);
   // Returns false if the count is only what was last known.
-  bool AddCount(Leaf& leaf, EventAccounting& event) const;
+  bool AddCount(RingEvent& ring_event, EventAccounting& event) const;
   void SettleBeforeDrain();
   void SettleAtEnd();
 
   // Behind each drain: is it too dear?
-  void Guard(Visit visit, size_t max_records);
+  void EnforceBudget(Visit visit, size_t max_records);
   void AdoptStack(Visit visit, size_t max_records);
   void AdoptRates(Visit visit, size_t max_records);
   void SwitchOnStuck();
   void BeginWindow();
   void AddKernelCost();
   void CarryOut(SamplerDecision& decision, Visit visit, size_t max_records);
-  bool NeedsAnew(const Effort& effort) const;
-  absl::Status Change(const Effort& effort, SamplerDecision& decision, Visit visit, size_t max_records);
-  absl::Status ChangeRates(const Effort& effort);
-  absl::Status OpenAnew(const Effort& effort);
+  bool NeedsAnew(const SamplingLevel& level) const;
+  absl::Status Change(const SamplingLevel& level, SamplerDecision& decision, Visit visit, size_t max_records);
+  absl::Status ChangeRates(const SamplingLevel& level);
+  absl::Status OpenAnew(const SamplingLevel& level);
   absl::Status ReplaceEvents();
-  void TakeOver(const Effort& effort, uint64_t since_ns);
-  void Retire(Bank& bank, std::vector<Leaf>& fresh);
+  void TakeOver(const SamplingLevel& level, uint64_t since_ns);
+  void Retire(RingSet& set, std::vector<RingEvent>& fresh);
 
   void LetGo();
 
   Plan plan_;
-  Ladder ladder_;
-  Effort effort_;            // in force
-  StackTaker::Owner taker_;  // of live stacks; ends behind the events that send signals
+  OverheadController overhead_;
+  SamplingLevel level_;                   // in force
+  LiveStackHandler::Owner live_handler_;  // of live stacks; ends behind the events that send signals
   IdTable numbers_;          // of signals: to writers
   uint64_t without_ring_ = 0;
   // Where signals do not say that they are stale: where the last sample was, by the number of its signal, and how many
   // stacks were of threads that had gone on since, by event.
   std::unordered_map<uint32_t, uint64_t> last_ips_;
   std::vector<uint64_t> gone_on_;
-  Bank bank_;   // what is being written
-  Bank spare_;  // kOverwrite: what takes over at the next snapshot, or holds the last one
-  Bank side_{Bank::Role::kSideBand};
+  RingSet active_;  // what is being written
+  RingSet spare_;   // kOverwrite: what takes over at the next snapshot, or holds the last one
+  RingSet side_{RingSet::Role::kSideBand};
   IdTable ids_;
   std::vector<Writer> writers_;
   // Who has written samples under an id that is not ours, if only one event can have.
   uint32_t stand_in_ = IdTable::kNone;
   uint64_t latest_ns_ = UINT64_MAX;  // no record of this drain can be later
-  Roster roster_;                    // whose events are whose own
-  Roster side_roster_;               // whose side band: events are opened anew now and then, the side band is not
+  InheritanceMap inheritance_;       // whose events are whose own
+  InheritanceMap side_inheritance_;  // whose side band: events are opened anew now and then, the side band is not
   Accounting accounting_;
-  std::vector<Leaf> fresh_, fresh_spare_;  // opened anew, to take over
-  Roster fresh_roster_;
+  std::vector<RingEvent> fresh_, fresh_spare_;  // opened anew, to take over
+  InheritanceMap fresh_inheritance_;
   std::vector<Retired> retired_;  // writers that were replaced, oldest first; rings may still hold their records
   uint64_t drained_ns_ = 0;       // all records before this time have been read
-  Roster retired_roster_;
+  InheritanceMap retired_inheritance_;
   Overlap overlap_;
   uint32_t wanted_stack_ = 0;  // bytes of a dump, when that is to change
   // Events are to be opened anew: threads that have inherited them still go by the old rate, or whose they are is no
@@ -252,28 +252,28 @@ class Core {
   sys::ForkWatch fork_watch_;  // last: nobody may be told to let go of what is not there yet
 };
 
-// Of all banks. Rings in the order in which they are numbered: LossInterval::ring.
+// Of all ring sets. Rings in the order in which they are numbered: LossInterval::ring.
 template <class Each>
 void Core::ForEachSlot(Each&& each) {
-  for (Bank* const bank : {&bank_, &side_, &spare_}) {
-    for (const std::unique_ptr<RingSlot>& slot : bank->rings) each(*slot);
+  for (RingSet* const set : {&active_, &side_, &spare_}) {
+    for (const std::unique_ptr<RingSlot>& slot : set->rings) each(*slot);
   }
 }
 
 template <class Each>
-void Core::ForEachLeaf(Each&& each) {
-  for (Bank* const bank : {&bank_, &spare_, &side_}) {
-    for (Leaf& leaf : bank->leaves) each(leaf);
+void Core::ForEachEvent(Each&& each) {
+  for (RingSet* const set : {&active_, &spare_, &side_}) {
+    for (RingEvent& ring_event : set->events) each(ring_event);
   }
 }
 
-// Includes the rosters of events that are about to replace others, and of those that were replaced.
+// Includes the inheritance maps of events that are about to replace others, and of those that were replaced.
 template <class Each>
-void Core::ForEachRoster(Each&& each) {
-  each(roster_);
-  each(side_roster_);
-  each(retired_roster_);
-  if (!fresh_.empty()) each(fresh_roster_);
+void Core::ForEachInheritanceMap(Each&& each) {
+  each(inheritance_);
+  each(side_inheritance_);
+  each(retired_inheritance_);
+  if (!fresh_.empty()) each(fresh_inheritance_);
 }
 
 }  // namespace perfkit::sample

@@ -19,25 +19,25 @@ std::vector<SamplerDecision> Accounting::Decisions() const {
 }
 
 // Events that are about to take over have lost nothing yet.
-uint64_t Core::WeightNow(const Leaf& leaf) const {
-  const uint32_t at = ids_.Find(leaf.id);
+uint64_t Core::WeightNow(const RingEvent& ring_event) const {
+  const uint32_t at = ids_.Find(ring_event.id);
   return at != IdTable::kNone ? writers_[at].weight.now() : 0;
 }
 
 // Kernels that do not count losses by event leave it to LOST records (TakeLoss).
-void Core::SettleLeaf(Leaf& leaf, uint64_t EventAccounting::*into) {
-  const std::optional<LeafCount> now = leaf.Read(plan_.layout());
+void Core::SettleEvent(RingEvent& ring_event, uint64_t EventAccounting::*into) {
+  const std::optional<EventCount> now = ring_event.Read(plan_.layout());
   if (!now) {
     accounting_.unsettled = true;
     return;
   }
-  const uint64_t lost = now->lost - std::exchange(leaf.lost_settled, now->lost);
-  if (leaf.event == Leaf::kCarrier) {
+  const uint64_t lost = now->lost - std::exchange(ring_event.lost_settled, now->lost);
+  if (ring_event.event == RingEvent::kTracking) {
     accounting_.side_band_lost += lost;
   } else {
-    accounting_.event(leaf.event).*into += lost;
-    if (taker_ != nullptr && effort_.stack == 0) accounting_.event(leaf.event).stacks.given_up += lost;
-    if (plan_.events()[leaf.event].clock) accounting_.Missed(leaf.event, lost * WeightNow(leaf));
+    accounting_.event(ring_event.event).*into += lost;
+    if (live_handler_ != nullptr && level_.stack == 0) accounting_.event(ring_event.event).stacks.given_up += lost;
+    if (plan_.events()[ring_event.event].clock) accounting_.Missed(ring_event.event, lost * WeightNow(ring_event));
   }
 }
 
@@ -49,22 +49,22 @@ uint64_t EventAccounting::*Core::LossesNow() const {
 void Core::SettleLosses(uint64_t EventAccounting::*into) {
   if (plan_.counts_lost()) {
     accounting_.unsettled = false;
-    ForEachLeaf([&](Leaf& leaf) { SettleLeaf(leaf, into); });
+    ForEachEvent([&](RingEvent& ring_event) { SettleEvent(ring_event, into); });
   }
   full_since_ = false;
   paused_since_ = false;
 }
 
-void Core::SettleClosed(Leaf& leaf) {
-  if (plan_.counts_lost()) SettleLeaf(leaf, paused_since_ ? &EventAccounting::paused : &EventAccounting::lost);
-  if (leaf.event == Leaf::kCarrier) return;
-  if (!AddCount(leaf, accounting_.event(leaf.event))) accounting_.lost_is_lower_bound = true;
+void Core::SettleClosed(RingEvent& ring_event) {
+  if (plan_.counts_lost()) SettleEvent(ring_event, paused_since_ ? &EventAccounting::paused : &EventAccounting::lost);
+  if (ring_event.event == RingEvent::kTracking) return;
+  if (!AddCount(ring_event, accounting_.event(ring_event.event))) accounting_.lost_is_lower_bound = true;
 }
 
 // What was last known is less than the count, at most by what has happened since.
-bool Core::AddCount(Leaf& leaf, EventAccounting& event) const {
-  const bool is_read = leaf.Read(plan_.layout()).has_value();
-  event.counted += leaf.known.value;
+bool Core::AddCount(RingEvent& ring_event, EventAccounting& event) const {
+  const bool is_read = ring_event.Read(plan_.layout()).has_value();
+  event.counted += ring_event.known.value;
   event.counted_is_lower_bound |= !is_read;
   return is_read;
 }
@@ -73,7 +73,7 @@ bool Core::AddCount(Leaf& leaf, EventAccounting& event) const {
 // what they were when Pause looked.
 void Core::SettleBeforeDrain() {
   if (paused_) return;
-  full_since_ = full_since_ || bank_.IsNearlyFull(plan_.LargestRecord());
+  full_since_ = full_since_ || active_.IsNearlyFull(plan_.LargestRecord());
   if (!paused_since_) return;
   accounting_.paused_is_lower_bound = accounting_.paused_is_lower_bound || full_since_;
   SettleLosses(full_since_ ? &EventAccounting::lost : &EventAccounting::paused);
@@ -91,14 +91,14 @@ SamplerStats Core::Stats() {
   SettleAtEnd();
   stats.events = accounting_.events();
   stats.lost_is_lower_bound = !plan_.counts_lost() || accounting_.lost_is_lower_bound || accounting_.unsettled;
-  ForEachLeaf([&](Leaf& leaf) {
-    stats.events_stuck += leaf.stuck ? 1 : 0;
-    if (leaf.event == Leaf::kCarrier) return;
-    if (!AddCount(leaf, stats.events[leaf.event])) stats.lost_is_lower_bound = true;
+  ForEachEvent([&](RingEvent& ring_event) {
+    stats.events_stuck += ring_event.stuck ? 1 : 0;
+    if (ring_event.event == RingEvent::kTracking) return;
+    if (!AddCount(ring_event, stats.events[ring_event.event])) stats.lost_is_lower_bound = true;
   });
   for (size_t i = 0; i < stats.events.size(); ++i) {
     EventAccounting& event = stats.events[i];
-    if (taker_ != nullptr) FillStackAccounting(i, event);
+    if (live_handler_ != nullptr) FillStackAccounting(i, event);
     if (!plan_.events()[i].clock) continue;
     event.unsampled_ns = event.counted - std::min(event.counted, event.represented + accounting_.missed_ns(i));
   }

@@ -21,13 +21,13 @@ absl::Status Core::CheckHere() const {
 absl::Status Core::Start() {
   if (absl::Status here = CheckHere(); !here.ok()) return here;
   running_ = true;
-  if (taker_ != nullptr) (void)taker_->Maintain();  // what it does not know ends walks, which say so
+  if (live_handler_ != nullptr) (void)live_handler_->Maintain();  // what it does not know ends walks, which say so
   const uint64_t begun = Now(plan_.options().clock_id);
   ForEachSlot([&](RingSlot& slot) {  // what comes now is later, whatever another's clock says of it
     if (!slot.ring.reader().has_records()) slot.last_time_ns = std::max(slot.last_time_ns, begun);
   });
-  for (Bank* const bank : {&side_, &bank_}) {
-    const absl::Status status = bank->SwitchAll(true, plan_.target().inherit);
+  for (RingSet* const set : {&side_, &active_}) {
+    const absl::Status status = set->SwitchAll(true, plan_.target().inherit);
     if (status.ok()) continue;
     (void)Stop();  // half of the events would say half of what happens
     return status;
@@ -49,9 +49,9 @@ absl::Status Core::Start() {
 absl::Status Core::Stop() {
   if (absl::Status here = CheckHere(); !here.ok()) return here;
   running_ = false;
-  const absl::Status status = bank_.SwitchAll(false, plan_.target().inherit);
+  const absl::Status status = active_.SwitchAll(false, plan_.target().inherit);
   // Whoever may have two of a kind is told apart by FORK and EXIT records, of the time until the next Start too.
-  if (roster_.expects_duplicates()) return status;
+  if (inheritance_.expects_duplicates()) return status;
   const absl::Status side = side_.SwitchAll(false, plan_.target().inherit);
   return status.ok() ? side : status;
 }
@@ -60,10 +60,10 @@ absl::Status Core::Stop() {
 absl::Status Core::Pause() {
   if (absl::Status here = CheckHere(); !here.ok()) return here;
   if (paused_) return absl::OkStatus();
-  full_since_ = full_since_ || bank_.IsNearlyFull(plan_.LargestRecord());
+  full_since_ = full_since_ || active_.IsNearlyFull(plan_.LargestRecord());
   if (full_since_ && !paused_since_) SettleLosses(&EventAccounting::lost);
   paused_ = paused_since_ = true;
-  if (taker_ != nullptr) taker_->Pause(true);
+  if (live_handler_ != nullptr) live_handler_->Pause(true);
   return PauseRings(true);
 }
 
@@ -71,15 +71,15 @@ absl::Status Core::Resume() {
   if (absl::Status here = CheckHere(); !here.ok()) return here;
   if (!paused_) return absl::OkStatus();
   // With a full ring the next loss may come at once: what the pause took has to be known before.
-  if (bank_.IsNearlyFull(plan_.LargestRecord()) && !full_since_) SettleLosses(&EventAccounting::paused);
+  if (active_.IsNearlyFull(plan_.LargestRecord()) && !full_since_) SettleLosses(&EventAccounting::paused);
   paused_ = false;
-  if (taker_ != nullptr) taker_->Pause(false);
+  if (live_handler_ != nullptr) live_handler_->Pause(false);
   return PauseRings(false);
 }
 
-// Those that take over at the next snapshot, too.
+// The sets that take over at the next snapshot, too.
 absl::Status Core::PauseRings(bool pause) const {
-  absl::Status status = bank_.Pause(pause);
+  absl::Status status = active_.Pause(pause);
   status.Update(spare_.Pause(pause));
   return status;
 }
@@ -116,17 +116,17 @@ bool Core::HasRecords() {
 
 // While all events are switched off.
 absl::Status Core::OpenAtNewRates() {
-  if (absl::Status status = OpenAnew(effort_); !status.ok()) return status;
-  TakeOver(effort_, Now(plan_.options().clock_id));
+  if (absl::Status status = OpenAnew(level_); !status.ok()) return status;
+  TakeOver(level_, Now(plan_.options().clock_id));
   return absl::OkStatus();
 }
 
 absl::Status Core::ApplyRates(bool on) {
   absl::Status failed;
-  for (Bank* const bank : {&bank_, &spare_}) {
-    for (Leaf& leaf : bank->leaves) {
-      if (leaf.event == Leaf::kCarrier) continue;
-      if (absl::Status status = ApplyRate(leaf, on && bank == &bank_); !status.ok()) failed = status;
+  for (RingSet* const set : {&active_, &spare_}) {
+    for (RingEvent& ring_event : set->events) {
+      if (ring_event.event == RingEvent::kTracking) continue;
+      if (absl::Status status = ApplyRate(ring_event, on && set == &active_); !status.ok()) failed = status;
     }
   }
   return failed;
@@ -135,25 +135,26 @@ absl::Status Core::ApplyRates(bool on) {
 // Switched off and on again, an event begins a whole period (perf_swevent_add); of a running one the kernel takes a
 // sample or two at once, which stand for less (PERF_EVENT_IOC_PERIOD clears hw.period_left). And no sample is taken
 // while the change is dated.
-absl::Status Core::ApplyRate(Leaf& leaf, bool on) {
-  Writer& writer = writers_[ids_.Find(leaf.id)];
-  const uint64_t rate = plan_.KernelRate(leaf.event, effort_);
+absl::Status Core::ApplyRate(RingEvent& ring_event, bool on) {
+  Writer& writer = writers_[ids_.Find(ring_event.id)];
+  const uint64_t rate = plan_.KernelRate(ring_event.event, level_);
   if (rate == writer.rate) return absl::OkStatus();
   if (on) {
-    if (absl::Status status = leaf.Switch(sys::kIocDisable); !status.ok()) return status;
+    if (absl::Status status = ring_event.Switch(sys::kIocDisable); !status.ok()) return status;
   }
   // What was lost so far was lost at the old rate.
-  if (plan_.counts_lost() && plan_.events()[leaf.event].clock) SettleLeaf(leaf, LossesNow());
+  if (plan_.counts_lost() && plan_.events()[ring_event.event].clock) SettleEvent(ring_event, LossesNow());
   absl::Status status;
-  if (sys::kernel().ioctl(leaf.fd.get(), sys::kIocPeriod, reinterpret_cast<unsigned long>(&rate)) == 0) {
+  if (sys::kernel().ioctl(ring_event.fd.get(), sys::kIocPeriod, reinterpret_cast<unsigned long>(&rate)) == 0) {
     writer.rate = rate;
-    writer.weight.Change(Now(plan_.options().clock_id), plan_.Represents(leaf.event, effort_));
+    writer.weight.Change(Now(plan_.options().clock_id), plan_.Represents(ring_event.event, level_));
   } else {
-    status = sys::PerfError(sys::PerfCall::kIoctl, errno,
-                            absl::StrFormat("changing the rate of event '%s'", plan_.events()[leaf.event].config.name));
+    status = sys::PerfError(
+        sys::PerfCall::kIoctl, errno,
+        absl::StrFormat("changing the rate of event '%s'", plan_.events()[ring_event.event].config.name));
   }
   if (!on) return status;
-  const absl::Status switched = leaf.Switch(sys::kIocEnable);
+  const absl::Status switched = ring_event.Switch(sys::kIocEnable);
   return status.ok() ? switched : status;
 }
 
@@ -168,13 +169,13 @@ absl::StatusOr<Sampler::Takeover> Core::Snapshot() {
   const bool alone = plan_.target().kind == Target::Kind::kThisThread && plan_.target().id == sys::kernel().gettid();
   const bool inherited = plan_.target().inherit;
   Sampler::Takeover takeover{.from_ns = Now(plan_.options().clock_id), .to_ns = 0};
-  const absl::Status first = alone ? bank_.SwitchAll(false, false) : spare_.SwitchAll(true, inherited);
-  const absl::Status second = alone ? spare_.SwitchAll(true, false) : bank_.SwitchAll(false, inherited);
+  const absl::Status first = alone ? active_.SwitchAll(false, false) : spare_.SwitchAll(true, inherited);
+  const absl::Status second = alone ? spare_.SwitchAll(true, false) : active_.SwitchAll(false, inherited);
   takeover.to_ns = Now(plan_.options().clock_id);
   if (!first.ok()) return first;
   if (!second.ok()) return second;
   const sys::NoFork whole;
-  std::swap(bank_, spare_);
+  std::swap(active_, spare_);
   snapshot_ns_ = takeover.to_ns;
   return takeover;
 }

@@ -32,7 +32,7 @@ uint32_t TidOf(const RawRecord& raw, const SampleLayout& layout) {
 size_t Core::Drain(Visit visit, size_t max_records) {
   if (gone_) return 0;
   const uint64_t begun = Now(CLOCK_THREAD_CPUTIME_ID);
-  if (taker_ != nullptr && running_) (void)taker_->Maintain();
+  if (live_handler_ != nullptr && running_) (void)live_handler_->Maintain();
   SettleBeforeDrain();
   // Records that tell of a loss come with the next record, if any.
   if (side_.IsNearlyFull(kTaskRecordBytes)) ForgetTasks();
@@ -49,11 +49,11 @@ size_t Core::Drain(Visit visit, size_t max_records) {
     drained_ns_ = std::min(now, horizon);
     ForgetWeights(horizon);
   }
-  if (taker_ != nullptr) GiveBackStackRings();
+  if (live_handler_ != nullptr) GiveBackStackRings();
   if (given_ == 0) DropHungUp();
   if (follows_threads()) FollowThreads(drained);
   EndDrain(begun);
-  Guard(visit, max_records - std::min(max_records, given_));
+  EnforceBudget(visit, max_records - std::min(max_records, given_));
   return given_;
 }
 
@@ -66,7 +66,7 @@ size_t Core::EndDrain(uint64_t begun_cpu_ns) {
 bool Core::DrainUntil(uint64_t horizon_ns, Visit visit, size_t max_records) {
   latest_ns_ = Now(plan_.options().clock_id) + kDrainNs;
   const bool streams = plan_.options().mode == RingMode::kStream;
-  const bool one = streams && merge_.size() == 1 && bank_.rings.size() == 1;
+  const bool one = streams && merge_.size() == 1 && active_.rings.size() == 1;
   const uint64_t records = one ? DrainOne(visit, max_records) : DrainMany(horizon_ns, visit, max_records);
   return records < max_records;
 }
@@ -74,7 +74,7 @@ bool Core::DrainUntil(uint64_t horizon_ns, Visit visit, size_t max_records) {
 // As in the merge.
 RingSlot& Core::SlotOf(size_t ring) {
   const size_t side = side_.rings.size();
-  return ring < side ? *side_.rings[ring] : *bank_.rings[ring - side];
+  return ring < side ? *side_.rings[ring] : *active_.rings[ring - side];
 }
 
 // The visitor may throw: what it was given is given.
@@ -95,7 +95,7 @@ bool Core::DeliverState(Visit visit, size_t max_records) {
 
 // By the reader's own accounting, which has what was dropped even if the visitor throws.
 uint64_t Core::DrainOne(Visit visit, size_t max_records) {
-  RingSlot& slot = *bank_.rings.front();
+  RingSlot& slot = *active_.rings.front();
   RingReader& reader = slot.ring.reader();
   const absl::Cleanup account = [&, before = reader.stats().malformed_bytes] {
     accounting_.malformed_bytes += reader.stats().malformed_bytes - before;
@@ -104,7 +104,7 @@ uint64_t Core::DrainOne(Visit visit, size_t max_records) {
 }
 
 uint64_t Core::DrainMany(uint64_t horizon_ns, Visit visit, size_t max_records) {
-  const size_t kernels = side_.rings.size() + bank_.rings.size();  // behind them come the threads' own
+  const size_t kernels = side_.rings.size() + active_.rings.size();  // behind them come the threads' own
   const ring::MergeStats stats = merge_.Drain(
       horizon_ns, [&](const RawRecord& raw, size_t) { return TimeOf(raw); },
       [&](const RawRecord& raw, size_t ring) {
@@ -133,13 +133,13 @@ bool Core::DrainOverwritten(Visit visit) {
   }
   DrainMany(running_ ? Horizon() : UINT64_MAX, visit);
   if (running_) return snapshot;
-  DrainBackwards(bank_, visit);
+  DrainBackwards(active_, visit);
   ForgetWeights(UINT64_MAX);
   return true;
 }
 
-void Core::DrainBackwards(Bank& bank, Visit visit) {
-  for (const std::unique_ptr<RingSlot>& slot : bank.rings) {
+void Core::DrainBackwards(RingSet& set, Visit visit) {
+  for (const std::unique_ptr<RingSlot>& slot : set.rings) {
     RingReader& reader = slot->ring.reader();
     const absl::Cleanup account = [&, before = reader.stats()] {
       const DrainStats& now = reader.stats();
@@ -161,16 +161,16 @@ void Core::Deliver(const RawRecord& raw, RingSlot& slot, Visit visit) {
   }
 }
 
-Roster& Core::RosterOf(const Writer& writer) {
-  if (writer.event == Leaf::kCarrier) return side_roster_;
-  return writer.retired ? retired_roster_ : roster_;
+InheritanceMap& Core::InheritanceOf(const Writer& writer) {
+  if (writer.event == RingEvent::kTracking) return side_inheritance_;
+  return writer.retired ? retired_inheritance_ : inheritance_;
 }
 
 // Whether the record's thread has `writer`'s events as its own.
 bool Core::Counts(const RawRecord& raw, const Writer& writer) {
-  Roster& roster = RosterOf(writer);
-  if (!roster.expects_duplicates()) return true;
-  return roster.Counts(static_cast<pid_t>(TidOf(raw, plan_.layout())), writer.tid);
+  InheritanceMap& inheritance = InheritanceOf(writer);
+  if (!inheritance.expects_duplicates()) return true;
+  return inheritance.Counts(static_cast<pid_t>(TidOf(raw, plan_.layout())), writer.tid);
 }
 
 // Linux prepares a software event's sample once for all who sample it on that thread, id and all (do_perf_sw_event, 6.2
@@ -178,7 +178,7 @@ bool Core::Counts(const RawRecord& raw, const Writer& writer) {
 // one and the same time, one of them counts, whichever it is.
 bool Core::CountsOnce(const RawRecord& sample, const Writer& writer, RingSlot& slot, uint64_t time_ns, bool foreign) {
   const bool both = overlap_.Has(time_ns);
-  if (!both && !RosterOf(writer).expects_duplicates()) return true;
+  if (!both && !InheritanceOf(writer).expects_duplicates()) return true;
   slot.last.resize(plan_.events().size());
   RingSlot::Last& last = slot.last[writer.event];
   const uint32_t tid = TidOf(sample, plan_.layout());
@@ -244,8 +244,8 @@ void Core::DeliverSample(const RawRecord& raw, RingSlot& slot, uint64_t time_ns,
     return;
   }
   const Writer& writer = writers_[found];
-  if (writer.event == Leaf::kCarrier) return;  // a dummy never samples
-  if (taker_ != nullptr && writer.stackless) ++accounting_.event(writer.event).stacks.given_up;
+  if (writer.event == RingEvent::kTracking) return;  // a dummy never samples
+  if (live_handler_ != nullptr && writer.stackless) ++accounting_.event(writer.event).stacks.given_up;
   if (raw.body().size() < plan_.layout().early_bytes()) {
     ++accounting_.event(writer.event).malformed;
     return;
@@ -284,9 +284,9 @@ void Core::DeliverOther(const RawRecord& raw, RingSlot& slot, uint64_t time_ns, 
   if (Is(raw, RecordType::kThrottle) && event != SamplerRecord::kNoEvent) ++accounting_.event(event).throttled;
   if (Is(raw, RecordType::kFork) || Is(raw, RecordType::kExit)) {
     TakeTask(raw);
-    if (taker_ != nullptr && Is(raw, RecordType::kExit)) {
+    if (live_handler_ != nullptr && Is(raw, RecordType::kExit)) {
       if (const auto exit = ExitRecord::Parse(raw, plan_.layout())) {
-        taker_->rings().Ended(static_cast<pid_t>(exit->tid));
+        live_handler_->rings().Ended(static_cast<pid_t>(exit->tid));
       }
     }
     if (!plan_.options().side_band && !plan_.options().switches) return;
@@ -305,15 +305,15 @@ void Core::TakeLoss(const RawRecord& raw, const RingSlot& slot, uint64_t time_ns
     ++count;
   });
   accounting_.AddLoss({.from_ns = slot.previous_time_ns, .to_ns = time_ns, .lost = lost->lost, .ring = ring});
-  if (ring < bank_.rings.size()) {
+  if (ring < active_.rings.size()) {
     accounting_.told_lost += lost->lost;
   } else {
     ForgetTasks();
   }
   if (plan_.counts_lost()) return;
   const uint32_t found = ids_.Find(lost->id);
-  const uint32_t event = found != IdTable::kNone ? writers_[found].event : Leaf::kCarrier;
-  if (event == Leaf::kCarrier) {
+  const uint32_t event = found != IdTable::kNone ? writers_[found].event : RingEvent::kTracking;
+  if (event == RingEvent::kTracking) {
     accounting_.side_band_lost += lost->lost;
   } else {
     (paused_since_ ? accounting_.event(event).paused : accounting_.event(event).lost) += lost->lost;
@@ -327,7 +327,7 @@ void Core::TakeLoss(const RawRecord& raw, const RingSlot& slot, uint64_t time_ns
 void Core::DropHungUp() {
   std::array<epoll_event, 16> events;
   // Those that are ready take turns: so each is seen.
-  for (size_t seen = 0; seen <= bank_.rings.size() + side_.rings.size(); seen += events.size()) {
+  for (size_t seen = 0; seen <= active_.rings.size() + side_.rings.size(); seen += events.size()) {
     const int ready = sys::kernel().epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
     for (int i = 0; i < ready; ++i) {
       const epoll_event& event = events[static_cast<size_t>(i)];

@@ -16,7 +16,7 @@ size_t Core::RingMemory() const { return plan_.options().memory_bytes / (plan_.l
 // A ring for each thread that there is, and for as many more. Rings become smaller before they become fewer.
 absl::StatusOr<StackRings::Shape> Core::ShapeOfStacks() const {
   constexpr size_t kLeastRings = 64, kTrailerBytes = 8 * detail::kTrailer.size();
-  const uint32_t depth = plan_.FullEffort().stack;
+  const uint32_t depth = plan_.FullLevel().stack;
   const size_t least = std::max(StackRings::kLeastBytes, std::bit_ceil(2 * LiveRecord::Bytes(depth, kTrailerBytes)));
   StackRings::Shape shape{.rings = 2, .ring_bytes = StackRings::kUsualBytes, .depth = depth};
   if (plan_.many_threads()) {
@@ -41,12 +41,12 @@ absl::Status Core::OpenLive() {
   std::unique_ptr<unwind::LiveWalker> walker = plan_.options().stack.stacks();
   if (walker == nullptr) return absl::InvalidArgumentError("who was to walk live stacks is not there");
   if (absl::Status status = walker->Maintain(); !status.ok()) return status;
-  absl::StatusOr<StackTaker::Owner> taker =
-      StackTaker::Make(std::move(walker), {plan_.options().clock_id, plan_.events().size(), plan_.layout(), *shape});
-  if (!taker.ok()) return taker.status();
-  taker_ = *std::move(taker);
+  absl::StatusOr<LiveStackHandler::Owner> handler = LiveStackHandler::Make(
+      std::move(walker), {plan_.options().clock_id, plan_.events().size(), plan_.layout(), *shape});
+  if (!handler.ok()) return handler.status();
+  live_handler_ = *std::move(handler);
   gone_on_.resize(plan_.events().size());
-  plan_.SetSignals(taker_->SigData());
+  plan_.SetSignals(live_handler_->SigData());
   return absl::OkStatus();
 }
 
@@ -54,11 +54,11 @@ absl::Status Core::OpenLive() {
 void Core::IndexStacks() {
   numbers_.Clear();
   for (uint32_t i = 0; i < writers_.size(); ++i) {
-    if (writers_[i].event == Leaf::kCarrier) continue;
+    if (writers_[i].event == RingEvent::kTracking) continue;
     const uint32_t number = SignalNumber::Of(writers_[i].event, writers_[i].tid);
     if (numbers_.Find(number) == IdTable::kNone) numbers_.Add(number, i);
   }
-  for (RingReader& reader : taker_->rings().readers()) merge_.Add(reader);
+  for (RingReader& reader : live_handler_->rings().readers()) merge_.Add(reader);
 }
 
 // A record carries the time when its walk began, so that it comes before what the thread did later; it is there only
@@ -67,7 +67,7 @@ void Core::IndexStacks() {
 uint64_t Core::Horizon() const {
   const uint64_t now = Now(plan_.options().clock_id);
   const uint64_t written = now - ring::kMergeWindowNs;
-  return taker_ == nullptr ? written : std::min(written, taker_->rings().OldestUnderWay(now) - 1);
+  return live_handler_ == nullptr ? written : std::min(written, live_handler_->rings().OldestUnderWay(now) - 1);
 }
 
 void Core::DeliverStack(const RawRecord& raw, Visit visit) {
@@ -102,19 +102,19 @@ bool Core::IsOfLastSample(const RawRecord& raw, uint32_t number) const {
 
 void Core::GiveBackStackRings() {
   uint64_t without = 0;
-  for (size_t i = 0; i < plan_.events().size(); ++i) without += taker_->skipped(i, StackSkip::kNoRing);
+  for (size_t i = 0; i < plan_.events().size(); ++i) without += live_handler_->skipped(i, StackSkip::kNoRing);
   const bool scarce = without != std::exchange(without_ring_, without);
-  taker_->rings().GiveBack(scarce, Now(plan_.options().clock_id));
+  live_handler_->rings().GiveBack(scarce, Now(plan_.options().clock_id));
 }
 
 // What nobody signalled is what is left: no handler has seen it.
 void Core::FillStackAccounting(size_t event, EventAccounting& accounting) const {
   StackAccounting& stacks = accounting.stacks;
-  stacks.stale = taker_->skipped(event, StackSkip::kStale) + gone_on_[event];
-  stacks.budget = taker_->skipped(event, StackSkip::kBudget);
-  stacks.no_ring = taker_->skipped(event, StackSkip::kNoRing);
-  stacks.ring_full = taker_->skipped(event, StackSkip::kRingFull);
-  stacks.paused = taker_->skipped(event, StackSkip::kPaused);
+  stacks.stale = live_handler_->skipped(event, StackSkip::kStale) + gone_on_[event];
+  stacks.budget = live_handler_->skipped(event, StackSkip::kBudget);
+  stacks.no_ring = live_handler_->skipped(event, StackSkip::kNoRing);
+  stacks.ring_full = live_handler_->skipped(event, StackSkip::kRingFull);
+  stacks.paused = live_handler_->skipped(event, StackSkip::kPaused);
   const uint64_t taken = accounting.accounted();
   stacks.unsignalled = taken - std::min(taken, stacks.accounted());
 }

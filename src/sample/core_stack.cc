@@ -14,14 +14,14 @@ absl::Status Core::SetStackBytes(uint32_t bytes) {
   return absl::OkStatus();
 }
 
-// What the ladder had given up was of another length: it begins at the top again.
+// What the OverheadController had given up was of another length: it begins at the top again.
 void Core::AdoptStack(Visit visit, size_t max_records) {
   const uint32_t wanted = wanted_stack_, before = plan_.options().stack.stack_bytes;
   if (wanted == 0) return;
   SamplerDecision unasked;
-  if (plan_.SetStackBytes(wanted).ok() && Change(plan_.FullEffort(), unasked, visit, max_records).ok()) {
+  if (plan_.SetStackBytes(wanted).ok() && Change(plan_.FullLevel(), unasked, visit, max_records).ok()) {
     wanted_stack_ = 0;
-    ladder_ = Ladder(plan_.options().cpu_budget, plan_.FullEffort(), plan_.LeastStack());
+    overhead_ = OverheadController(plan_.options().cpu_budget, plan_.FullLevel(), plan_.LeastStack());
     return BeginWindow();
   }
   ++accounting_.decisions_refused;

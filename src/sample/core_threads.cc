@@ -10,19 +10,22 @@ namespace perfkit::sample {
 void Core::TakeTask(const RawRecord& raw) {
   const bool follows = follows_threads();
   bool duplicates = !fresh_.empty();
-  ForEachRoster([&](const Roster& roster) { duplicates |= roster.expects_duplicates(); });
+  ForEachInheritanceMap([&](const InheritanceMap& inheritance) { duplicates |= inheritance.expects_duplicates(); });
   if (!follows && !duplicates) return;
   if (const auto fork = ForkRecord::Parse(raw, plan_.layout())) {
     const auto tid = static_cast<pid_t>(fork->tid);
     if (!follows) {
-      ForEachRoster([&](Roster& roster) { roster.Born(tid, static_cast<pid_t>(fork->parent_tid), fork->time_ns); });
+      ForEachInheritanceMap([&](InheritanceMap& inheritance) {
+        inheritance.Born(tid, static_cast<pid_t>(fork->parent_tid), fork->time_ns);
+      });
     } else if (fork->pid == fork->parent_pid) {
       born_.push_back(tid);
     }
   }
   if (const auto exit = ExitRecord::Parse(raw, plan_.layout())) {
     const auto tid = static_cast<pid_t>(exit->tid);
-    if (!follows) return ForEachRoster([&](Roster& roster) { roster.Ended(tid, exit->time_ns); });
+    if (!follows)
+      return ForEachInheritanceMap([&](InheritanceMap& inheritance) { inheritance.Ended(tid, exit->time_ns); });
     ending_.push_back(tid);
   }
 }
@@ -31,8 +34,8 @@ void Core::TakeTask(const RawRecord& raw) {
 // are known; twice in the side band does no harm.
 void Core::ForgetTasks() {
   rescan_ = true;
-  if (roster_.expects_duplicates()) anew_due_ = true;
-  side_roster_ = Roster();
+  if (inheritance_.expects_duplicates()) anew_due_ = true;
+  side_inheritance_ = InheritanceMap();
 }
 
 // A ring that the last drain found ended has been read once more since: nothing can be in it. A ring that
@@ -62,7 +65,7 @@ void Core::JoinNewcomers() {
 // Who was born, and has no ring all the same. Those that were refused one are counted already.
 void Core::CountMissed() {
   for (const pid_t tid : born_) {
-    threads_missed_ += !roster_.IsAttached(tid) && std::count(refused_.begin(), refused_.end(), tid) == 0;
+    threads_missed_ += !inheritance_.IsAttached(tid) && std::count(refused_.begin(), refused_.end(), tid) == 0;
   }
   born_.clear();
 }
@@ -77,21 +80,21 @@ bool Core::JoinListed() {
   std::erase_if(refused_, [&](pid_t tid) { return std::count(threads->begin(), threads->end(), tid) == 0; });
   bool any = false;
   for (const pid_t tid : *threads) {
-    if (!roster_.IsAttached(tid)) any |= JoinOne(tid);
+    if (!inheritance_.IsAttached(tid)) any |= JoinOne(tid);
   }
   return any;
 }
 
 bool Core::JoinOne(pid_t tid) {
-  const std::array<Bank*, 2> banks = {&side_, &bank_};  // those that are switched on
+  const std::array<RingSet*, 2> ring_sets = {&side_, &active_};  // those that are switched on
   std::array<size_t, 2> before{};
-  for (size_t i = 0; i < banks.size(); ++i) before[i] = banks[i]->leaves.size();
+  for (size_t i = 0; i < ring_sets.size(); ++i) before[i] = ring_sets[i]->events.size();
   absl::Status status = AttachOne(tid, true);
   if (status.ok()) status = SetUpRingsOf(tid);
-  for (size_t i = 0; i < banks.size(); ++i) {
-    const std::vector<Leaf>& leaves = banks[i]->leaves;
-    for (size_t leaf = before[i]; leaf < leaves.size() && status.ok(); ++leaf) {
-      status = leaves[leaf].Switch(sys::kIocEnable);
+  for (size_t i = 0; i < ring_sets.size(); ++i) {
+    const std::vector<RingEvent>& events = ring_sets[i]->events;
+    for (size_t ring_event = before[i]; ring_event < events.size() && status.ok(); ++ring_event) {
+      status = events[ring_event].Switch(sys::kIocEnable);
     }
   }
   if (status.ok()) {
@@ -108,11 +111,11 @@ bool Core::JoinOne(pid_t tid) {
 
 absl::Status Core::SetUpRingsOf(pid_t tid) {
   absl::Status status;
-  for (const Bank* const bank : {&bank_, &spare_, &side_}) {
-    for (const std::unique_ptr<RingSlot>& slot : bank->rings) {
+  for (const RingSet* const set : {&active_, &spare_, &side_}) {
+    for (const std::unique_ptr<RingSlot>& slot : set->rings) {
       if (slot->tid != tid || !status.ok()) continue;
-      if (bank != &side_ && paused_) status = slot->ring.Pause(true);
-      if (bank != &spare_ && status.ok()) status = Poll(*slot);
+      if (set != &side_ && paused_) status = slot->ring.Pause(true);
+      if (set != &spare_ && status.ok()) status = Poll(*slot);
     }
   }
   return status;
@@ -120,14 +123,14 @@ absl::Status Core::SetUpRingsOf(pid_t tid) {
 
 // Nothing of thread `tid` is left but what it has counted.
 void Core::Leave(pid_t tid) {
-  for (Bank* const bank : {&bank_, &spare_, &side_}) {
-    for (Leaf& leaf : bank->leaves) {
-      if (leaf.tid == tid) SettleClosed(leaf);
+  for (RingSet* const set : {&active_, &spare_, &side_}) {
+    for (RingEvent& ring_event : set->events) {
+      if (ring_event.tid == tid) SettleClosed(ring_event);
     }
-    std::erase_if(bank->leaves, [tid](const Leaf& leaf) { return leaf.tid == tid; });
+    std::erase_if(set->events, [tid](const RingEvent& ring_event) { return ring_event.tid == tid; });
   }
   DropRingsOf(tid);
-  ForEachRoster([tid](Roster& roster) { roster.Ended(tid, UINT64_MAX); });
+  ForEachInheritanceMap([tid](InheritanceMap& inheritance) { inheritance.Ended(tid, UINT64_MAX); });
 }
 
 // Whose EXIT record was lost, or not written: its rings have hung up. They may still hold something.

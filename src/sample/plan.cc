@@ -228,7 +228,7 @@ void Plan::FillShared(sys::PerfEventAttr& attr) const {
   attr.clockid = options_.clock_id;
   attr.write_backward = options_.mode == RingMode::kOverwrite;
   attr.watermark = 1;
-  attr.wakeup_events_or_watermark = ~0u;  // the ring's own counts: that of its anchor
+  attr.wakeup_events_or_watermark = ~0u;  // the ring's own counts: that of its owner
 }
 
 void Plan::FillInheritance(sys::PerfEventAttr& attr) const {
@@ -243,16 +243,16 @@ open::OpenRequest Plan::Request(const EventConfig& config, size_t part) const {
   return request;
 }
 
-open::OpenRequest Plan::EventRequest(size_t event, size_t part, const Effort& effort) const {
+open::OpenRequest Plan::EventRequest(size_t event, size_t part, const SamplingLevel& level) const {
   const PlannedEvent& planned = events_[event];
   open::OpenRequest request = Request(planned.config, part);
   sys::PerfEventAttr& attr = request.attr;
   FillShared(attr);
   FillInheritance(attr);
   attr.freq = std::holds_alternative<Frequency>(planned.rate);
-  attr.sample_period_or_freq = RateNow(event, effort);
+  attr.sample_period_or_freq = RateNow(event, level);
   attr.enable_on_exec = target_.enable_on_exec;
-  ApplyStack(attr, planned, effort);
+  ApplyStack(attr, planned, level);
   return request;
 }
 
@@ -270,7 +270,7 @@ open::OpenRequest Plan::FollowerRequest(size_t event, size_t part, size_t follow
   return request;
 }
 
-open::OpenRequest Plan::AnchorRequest() const {
+open::OpenRequest Plan::RingOwnerRequest() const {
   open::OpenRequest request;
   request.attr.type = sys::kTypeSoftware;
   request.attr.config = sys::kSwDummy;
@@ -286,7 +286,7 @@ open::OpenRequest Plan::AnchorRequest() const {
 }
 
 open::OpenRequest Plan::TrackingRequest() const {
-  open::OpenRequest request = AnchorRequest();
+  open::OpenRequest request = RingOwnerRequest();
   FillInheritance(request.attr);
   request.attr.task = 1;  // who ends, and whose child is whose, the sampler itself has to know
   request.attr.comm = request.attr.comm_exec = request.attr.mmap = request.attr.mmap2 = options_.side_band;
@@ -298,7 +298,7 @@ open::OpenRequest Plan::TrackingRequest() const {
 }
 
 open::OpenRequest Plan::SwitchesRequest() const {
-  open::OpenRequest request = AnchorRequest();
+  open::OpenRequest request = RingOwnerRequest();
   FillInheritance(request.attr);
   request.attr.context_switch = 1;
   request.attr.task = !needs_tracking();  // when a thread's time ends

@@ -11,7 +11,7 @@
 #include "perfkit/event.h"
 #include "perfkit/sampler.h"
 #include "src/open/open_event.h"
-#include "src/sample/ladder.h"
+#include "src/sample/overhead_controller.h"
 #include "src/sys/perf_abi.h"
 #include "src/sys/rights.h"
 
@@ -86,33 +86,33 @@ class Plan {
   std::vector<size_t> PartsOn(size_t event, int cpu) const;
 
   // Requests without place: the caller fills in pid, cpu and group. All begin disabled.
-  open::OpenRequest EventRequest(size_t event, size_t part, const Effort& effort) const;
+  open::OpenRequest EventRequest(size_t event, size_t part, const SamplingLevel& level) const;
   open::OpenRequest FollowerRequest(size_t event, size_t part, size_t follower) const;
   // The dummy for the side band, but for SWITCH records. Its rings stream, whatever those of samples do.
   open::OpenRequest TrackingRequest() const;
   // The dummy for SWITCH records. They come as often as samples do, and share their rings.
   open::OpenRequest SwitchesRequest() const;
   // A dummy without records, to map a ring on.
-  open::OpenRequest AnchorRequest() const;
+  open::OpenRequest RingOwnerRequest() const;
 
   // How often event `i` is sampled now: a period, or a frequency in Hz.
-  uint64_t RateNow(size_t event, const Effort& effort) const;
+  uint64_t RateNow(size_t event, const SamplingLevel& level) const;
   // The same as the kernel takes it: of a clock always a period.
-  uint64_t KernelRate(size_t event, const Effort& effort) const;
+  uint64_t KernelRate(size_t event, const SamplingLevel& level) const;
   // InvalidArgument when the kernel would not take `rate`, or takes it only of an event that is opened anew.
   absl::Status CheckNewRate(size_t event, const SampleRate& rate) const;
   void SetRate(size_t event, SampleRate rate);
   // Of dumps. When it is refused nothing has changed.
   absl::Status SetStackBytes(uint32_t bytes);
   // Of a clock: the nanoseconds that one sample stands for. 0 for others.
-  uint64_t ClockPeriodNs(size_t event, const Effort& effort) const;
+  uint64_t ClockPeriodNs(size_t event, const SamplingLevel& level) const;
   // What a sample stands for: its period, of clocks in nanoseconds. 0: it says so itself.
-  uint64_t Represents(size_t event, const Effort& effort) const;
+  uint64_t Represents(size_t event, const SamplingLevel& level) const;
   // All that was asked for; and below which length a stack is not worth taking.
-  Effort FullEffort() const;
+  SamplingLevel FullLevel() const;
   uint32_t LeastStack() const;
   // About what the kernel takes for a sample.
-  uint64_t SampleCostNs(size_t event, const Effort& effort) const;
+  uint64_t SampleCostNs(size_t event, const SamplingLevel& level) const;
   // Whether threads are sampled by what they have inherited.
   bool inherits() const { return per_cpu_rings() && target_.inherit; }
   // No record is longer than this: a ring with more room than that has lost none.
@@ -130,7 +130,7 @@ class Plan {
   absl::Status CheckFullDumps() const;
   absl::Status AddFullDumps();
   // Of a sample: bytes of a dump, or calls of a chain.
-  uint32_t StackOf(const PlannedEvent& event, const Effort& effort) const;
+  uint32_t StackOf(const PlannedEvent& event, const SamplingLevel& level) const;
   absl::Status CheckStack() const;
   absl::Status CheckLive() const;
   absl::Status ChooseSignals();
@@ -141,7 +141,7 @@ class Plan {
   void ChooseLayout();
   void FillShared(sys::PerfEventAttr& attr) const;
   void FillInheritance(sys::PerfEventAttr& attr) const;
-  void ApplyStack(sys::PerfEventAttr& attr, const PlannedEvent& event, const Effort& effort) const;
+  void ApplyStack(sys::PerfEventAttr& attr, const PlannedEvent& event, const SamplingLevel& level) const;
   open::OpenRequest Request(const EventConfig& config, size_t part) const;
 
   SamplerOptions options_;

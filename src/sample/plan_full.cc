@@ -57,9 +57,9 @@ absl::Status Plan::SetStackBytes(uint32_t bytes) {
 }
 
 // A full dump gives up as large a part of itself as the others do.
-uint32_t Plan::StackOf(const PlannedEvent& event, const Effort& effort) const {
-  if (!event.full_stack) return effort.stack;
-  const uint64_t bytes = uint64_t{options_.stack.full.bytes} * effort.stack / options_.stack.stack_bytes;
+uint32_t Plan::StackOf(const PlannedEvent& event, const SamplingLevel& level) const {
+  if (!event.full_stack) return level.stack;
+  const uint64_t bytes = uint64_t{options_.stack.full.bytes} * level.stack / options_.stack.stack_bytes;
   return static_cast<uint32_t>(bytes / 8 * 8);
 }
 

@@ -124,32 +124,32 @@ void Plan::SetRate(size_t event, SampleRate rate) {
   if (events_.size() > asked()) events_[event + asked()].rate = Rarer(rate, options_.stack.full.every);
 }
 
-uint64_t Plan::RateNow(size_t event, const Effort& effort) const {
+uint64_t Plan::RateNow(size_t event, const SamplingLevel& level) const {
   const SampleRate& rate = events_[event].rate;
   const uint64_t shortest = events_[event].clock ? kShortestClockNs : 1;
   if (const Frequency* const frequency = std::get_if<Frequency>(&rate)) {
-    return std::max<uint64_t>(1, std::min(frequency->hz, kSecondNs / shortest) / effort.slower);
+    return std::max<uint64_t>(1, std::min(frequency->hz, kSecondNs / shortest) / level.slower);
   }
-  return Longer(std::max(shortest, std::get<Period>(rate).events), effort.slower);
+  return Longer(std::max(shortest, std::get<Period>(rate).events), level.slower);
 }
 
 // The kernel turns the frequency of a clock into a period when it is opened, and takes only periods from then on
 // (perf_swevent_init_hrtimer).
-uint64_t Plan::KernelRate(size_t event, const Effort& effort) const {
-  return events_[event].clock ? ClockPeriodNs(event, effort) : RateNow(event, effort);
+uint64_t Plan::KernelRate(size_t event, const SamplingLevel& level) const {
+  return events_[event].clock ? ClockPeriodNs(event, level) : RateNow(event, level);
 }
 
-uint64_t Plan::ClockPeriodNs(size_t event, const Effort& effort) const {
+uint64_t Plan::ClockPeriodNs(size_t event, const SamplingLevel& level) const {
   if (!events_[event].clock) return 0;
-  const uint64_t now = RateNow(event, effort);
+  const uint64_t now = RateNow(event, level);
   const bool frequency = std::holds_alternative<Frequency>(events_[event].rate);
   return frequency ? kSecondNs / now : now;
 }
 
-uint64_t Plan::Represents(size_t event, const Effort& effort) const {
-  if (events_[event].clock) return ClockPeriodNs(event, effort);
+uint64_t Plan::Represents(size_t event, const SamplingLevel& level) const {
+  if (events_[event].clock) return ClockPeriodNs(event, level);
   if (SamplesEach(event)) return 1;
-  return std::holds_alternative<Period>(events_[event].rate) ? RateNow(event, effort) : 0;
+  return std::holds_alternative<Period>(events_[event].rate) ? RateNow(event, level) : 0;
 }
 
 }  // namespace perfkit::sample

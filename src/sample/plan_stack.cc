@@ -127,21 +127,21 @@ absl::Status Plan::ChooseSignals() {
   return absl::OkStatus();
 }
 
-// Whatever the effort, a sample has the same fields: a dump of no bytes, a chain of no calls. Of live stacks it is the
+// Whatever the level, a sample has the same fields: a dump of no bytes, a chain of no calls. Of live stacks it is the
 // handler that knows how many frames they have.
-void Plan::ApplyStack(sys::PerfEventAttr& attr, const PlannedEvent& event, const Effort& effort) const {
+void Plan::ApplyStack(sys::PerfEventAttr& attr, const PlannedEvent& event, const SamplingLevel& level) const {
   switch (options_.stack.kind) {
     case Kind::kNone: return;
-    case Kind::kUserDump: attr.sample_stack_user = StackOf(event, effort); return;
-    case Kind::kLive: attr.sigtrap = attr.remove_on_exec = effort.stack != 0 && !by_descriptor_; return;
+    case Kind::kUserDump: attr.sample_stack_user = StackOf(event, level); return;
+    case Kind::kLive: attr.sigtrap = attr.remove_on_exec = level.stack != 0 && !by_descriptor_; return;
     case Kind::kFramePointers:
       attr.sample_max_stack =
-          effort.stack == FullEffort().stack ? options_.stack.depth : static_cast<uint16_t>(effort.stack);
-      attr.exclude_callchain_kernel = attr.exclude_callchain_user = effort.stack == 0;
+          level.stack == FullLevel().stack ? options_.stack.depth : static_cast<uint16_t>(level.stack);
+      attr.exclude_callchain_kernel = attr.exclude_callchain_user = level.stack == 0;
   }
 }
 
-Effort Plan::FullEffort() const {
+SamplingLevel Plan::FullLevel() const {
   const CallStack& stack = options_.stack;
   switch (stack.kind) {
     case Kind::kNone: return {};
@@ -156,14 +156,14 @@ uint32_t Plan::LeastStack() const { return options_.stack.kind == Kind::kUserDum
 
 // Measured on a virtual machine, Linux 6.18 (docs/sampling.md): a sample of a clock costs its interrupt too. What walks
 // of live stacks take is measured as they are made (Core::AddKernelCost).
-uint64_t Plan::SampleCostNs(size_t event, const Effort& effort) const {
+uint64_t Plan::SampleCostNs(size_t event, const SamplingLevel& level) const {
   constexpr uint64_t kInterruptNs = 4500, kInlineNs = 600, kCallNs = 60, kBytesANs = 5, kSignalNs = 1500;
   const uint32_t type = events_[event].config.parts.front().type;
   const bool in_line = events_[event].shares_samples || type == sys::kTypeTracepoint || type == sys::kTypeBreakpoint;
   const uint64_t sample = in_line ? kInlineNs : kInterruptNs;
-  if (options_.stack.kind == Kind::kUserDump) return sample + StackOf(events_[event], effort) / kBytesANs;
-  if (live()) return sample + (effort.stack != 0 ? kSignalNs : 0);
-  return sample + effort.stack * kCallNs;
+  if (options_.stack.kind == Kind::kUserDump) return sample + StackOf(events_[event], level) / kBytesANs;
+  if (live()) return sample + (level.stack != 0 ? kSignalNs : 0);
+  return sample + level.stack * kCallNs;
 }
 
 }  // namespace perfkit::sample

@@ -127,13 +127,13 @@ TEST_CASE("a pinned event that loses its counter has no number from then on, unt
   Snapshot begin, lost, freed, again, end;
   set.Read(begin);
   {
-    std::vector<CounterSet> takers;
+    std::vector<CounterSet> competitors;
     for (size_t i = 0; i < kCounters; ++i) {
-      absl::StatusOr<CounterSet> taker =
+      absl::StatusOr<CounterSet> competitor =
           CounterSet::Open({"instructions:uD"}, Target::Cpu(0), Only(ReadPath::kGroupRead));
-      INFO(taker.status().ToString());
-      REQUIRE(taker.ok());
-      takers.push_back(*std::move(taker));
+      INFO(competitor.status().ToString());
+      REQUIRE(competitor.ok());
+      competitors.push_back(*std::move(competitor));
     }
     Loop(kRounds);
     set.Read(lost);

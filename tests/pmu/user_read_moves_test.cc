@@ -266,9 +266,9 @@ TEST_CASE("a thread that moves between the halves of a read reads again", "[cpus
       {"armv8_pmuv3/cpu_cycles,rdpmc=1/u", "cycles:uD"},
       {"armv8_pmuv3/cpu_cycles,rdpmc=1,long=1/u", "cycles:uD"},  // it has nowhere to go, there
   };
-  for (const auto& [event, taker] : kCases) {
+  for (const auto& [event, competitor] : kCases) {
     CAPTURE(event);
-    const auto taken = CounterSet::Open({taker}, Target::Cpu(1), Only(ReadPath::kGroupRead));
+    const auto taken = CounterSet::Open({competitor}, Target::Cpu(1), Only(ReadPath::kGroupRead));
     REQUIRE(taken.ok());
     const open::LiveRing ring = OpenPage(event);
     int wrong = 0, given_up = 0;

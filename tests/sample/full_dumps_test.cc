@@ -98,8 +98,8 @@ TEST_CASE("full dumps of a clock come from all threads, and stand for themselves
 }
 
 // What event `event` would ask of the kernel.
-sys::PerfEventAttr AttrOf(const sample::Plan& plan, size_t event, sample::Effort effort) {
-  return plan.EventRequest(event, 0, effort).attr;
+sys::PerfEventAttr AttrOf(const sample::Plan& plan, size_t event, sample::SamplingLevel level) {
+  return plan.EventRequest(event, 0, level).attr;
 }
 
 TEST_CASE("what is given up of dumps and samples is given up of the full ones, too", "[full_dumps]") {
@@ -109,7 +109,7 @@ TEST_CASE("what is given up of dumps and samples is given up of the full ones, t
   REQUIRE(plan.ok());
   REQUIRE(plan->events().size() == 4);
   CHECK(plan->asked() == 2);
-  const sample::Effort whole = plan->FullEffort();
+  const sample::SamplingLevel whole = plan->FullLevel();
   CHECK((AttrOf(*plan, 0, whole).sample_stack_user == kShort && AttrOf(*plan, 2, whole).sample_stack_user == kFull));
   CHECK(AttrOf(*plan, 0, whole).sample_period_or_freq == 1000);
   CHECK(AttrOf(*plan, 2, whole).sample_period_or_freq == 1000 / 16);

@@ -1,6 +1,6 @@
 // Records on their way from one thread to another: a ring of bytes that is never longer than it was made.
 //
-//      tail_ <─ the taker has done with these      head_ <─ the giver has written up to here
+//      tail_ <─ the consumer has done with these      head_ <─ the producer has written up to here
 //   ─────┴──[record]──[record]──[record]──[record]──┴──────   positions only rise; index = position % size
 //
 // A record lies in one piece, so that it can be read where it is: what is too short for it at the end is skipped.
@@ -24,14 +24,14 @@ class RecordQueue {
 
   explicit RecordQueue(size_t bytes);
 
-  // The giver's. False: there is no room, or less than `spare` would be left.
+  // The producer's. False: there is no room, or less than `spare` would be left.
   bool Push(const SamplerRecord& record, size_t spare);
-  // How many bytes wait; the taker may have taken some of them by now.
+  // How many bytes wait; the consumer may have taken some of them by now.
   size_t waiting_bytes() const { return head_.load(std::memory_order_relaxed) - tail_.load(std::memory_order_acquire); }
   size_t size_bytes() const { return size_; }
 
-  // The taker's: the record at `position`, which is then behind it; nothing when none is there yet. Views live until it
-  // is released.
+  // The consumer's: the record at `position`, which is then behind it; nothing when none is there yet. Views live until
+  // it is released.
   std::optional<SamplerRecord> At(uint64_t& position) const;
   void Release(uint64_t position) { tail_.store(position, std::memory_order_release); }
 

@@ -37,7 +37,7 @@ class UnwindLoop {
   const size_t most_frames_;
   RecordQueue queue_;
   std::atomic<State> state_{kOpen};
-  uint64_t position_ = 0;  // of the taker
+  uint64_t position_ = 0;  // of the consumer
   std::vector<Waiting> batch_;
   std::vector<Sample> samples_;
   std::vector<StackFrame> frames_;

@@ -121,7 +121,7 @@ TEST_CASE("two threads at once: each sample is unwound or in the accounting", "[
   for (const size_t bytes : {size_t{1}, size_t{4} << 20}) {
     UnwindQueue queue(testing::HandLayout().layout, {.bytes = bytes});
     std::atomic<uint64_t> visited = 0, wrong = 0;
-    std::thread taker([&] {
+    std::thread consumer([&] {
       Unwinder unwinder = OfThisProcess();
       uint32_t last = 0;
       queue.Run(unwinder, [&](const QueuedStack& stack) {
@@ -140,7 +140,7 @@ TEST_CASE("two threads at once: each sample is unwound or in the accounting", "[
       }
     }
     queue.Finish();
-    taker.join();
+    consumer.join();
     const UnwindQueueStats stats = queue.stats();
     CHECK((stats.pushed == pushed && stats.no_room == refused && stats.unwound == visited));
     CHECK((stats.unwound + stats.no_room == pushed && stats.stopped == 0 && stats.malformed == 0));
@@ -169,7 +169,7 @@ TEST_CASE("Stop ends a queue in the middle, from the visitor or from elsewhere, 
   for (int round = 0; round < 20; ++round) {  // whatever each of them is doing
     UnwindQueue queue(testing::HandLayout().layout);
     std::atomic<size_t> visited = 0;
-    std::thread taker([&] {
+    std::thread consumer([&] {
       Unwinder unwinder = OfThisProcess();
       queue.Run(unwinder, [&](const QueuedStack&) { ++visited; });
     });
@@ -183,7 +183,7 @@ TEST_CASE("Stop ends a queue in the middle, from the visitor or from elsewhere, 
       pushed += record.type == static_cast<uint32_t>(RecordType::kSample);
     }
     stopper.join();
-    taker.join();
+    consumer.join();
     CHECK((queue.stats().pushed == pushed && queue.stats().unwound == visited));
     CheckAccounting(queue.stats());
   }
@@ -194,7 +194,7 @@ TEST_CASE("a thread that waits for stacks sleeps, and wakes for one", "[queue]")
   UnwindQueue queue(testing::HandLayout().layout);
   std::atomic<int> visited = 0;
   uint64_t cpu_ns = 0;
-  std::thread taker([&] {
+  std::thread consumer([&] {
     Unwinder unwinder = OfThisProcess();
     const uint64_t begun = testing::NowNs(CLOCK_THREAD_CPUTIME_ID);
     queue.Run(unwinder, [&](const QueuedStack&) { ++visited; });
@@ -206,7 +206,7 @@ TEST_CASE("a thread that waits for stacks sleeps, and wakes for one", "[queue]")
     while (visited < i) testing::Sleep(1'000'000);
   }
   queue.Finish();
-  taker.join();
+  consumer.join();
   CHECK(cpu_ns < 100'000'000);
 }
 
@@ -238,7 +238,7 @@ TEST_CASE("a sampler's samples go through a queue, joined, and all are in the ac
   REQUIRE(sampler.ok());
   UnwindQueue queue(sampler->layout());
   std::atomic<uint64_t> visited = 0, full = 0, wrong = 0;
-  std::thread taker([&] {
+  std::thread consumer([&] {
     Unwinder unwinder({.join_bytes = 1 << 20});
     queue.Run(unwinder, [&](const QueuedStack& stack) {
       ++visited;
@@ -256,7 +256,7 @@ TEST_CASE("a sampler's samples go through a queue, joined, and all are in the ac
   REQUIRE(sampler->Stop().ok());
   drain();
   queue.Finish();
-  taker.join();
+  consumer.join();
   const SamplerStats stats = sampler->stats();
   CHECK(queue.stats().pushed == stats.events[0].delivered + stats.full[0].delivered);
   CHECK(queue.stats().unwound == visited);

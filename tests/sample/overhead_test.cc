@@ -1,4 +1,4 @@
-// Guards: a budget for a sampler's cost, and what is given up to keep it, while the accounting balances and the side
+// Overhead: a budget for a sampler's cost, and what is given up to keep it, while the accounting balances and the side
 // band is whole.
 #include <sys/prctl.h>
 
@@ -60,7 +60,7 @@ void CheckPeriods(const SamplerStats& stats, uint64_t events, uint64_t longest) 
   CHECK(event.counted - std::min(event.counted, event.represented) <= events * longest);
 }
 
-TEST_CASE("a stack is given up in steps, then samples, each dated; records say what they have", "[guards]") {
+TEST_CASE("a stack is given up in steps, then samples, each dated; records say what they have", "[overhead]") {
   const uint64_t began = testing::NowNs();
   Pressed pressed;
   FreshPages memory(64);
@@ -104,7 +104,7 @@ TEST_CASE("a stack is given up in steps, then samples, each dated; records say w
   CheckPeriods(stats, 5, 4);
 }
 
-TEST_CASE("calls of a chain are given up, and come back when there is room", "[guards]") {
+TEST_CASE("calls of a chain are given up, and come back when there is room", "[overhead]") {
   Pressed pressed;
   FreshPages memory(16);
   SamplerOptions options = testing::FaultOptions();
@@ -139,7 +139,7 @@ TEST_CASE("calls of a chain are given up, and come back when there is room", "[g
   CHECK((stats.decisions[5].what == What::kStackBytes && stats.decisions[5].to == 16));
 }
 
-TEST_CASE("losses that repeat themselves are a reason, one is not", "[guards]") {
+TEST_CASE("losses that repeat themselves are a reason, one is not", "[overhead]") {
   Pressed pressed;
   FreshPages memory(400);  // more than fit
   SamplerOptions options = testing::FaultOptions(4096);
@@ -159,7 +159,7 @@ TEST_CASE("losses that repeat themselves are a reason, one is not", "[guards]") 
   CHECK(stats.events[0].lost > 0);
 }
 
-TEST_CASE("what cannot be opened anew is left as it was, and counted", "[guards]") {
+TEST_CASE("what cannot be opened anew is left as it was, and counted", "[overhead]") {
   Pressed pressed;
   FreshPages memory(16);
   SamplerOptions options = testing::FaultOptions();
@@ -185,7 +185,7 @@ TEST_CASE("what cannot be opened anew is left as it was, and counted", "[guards]
 }
 
 // Threads that were there, threads that inherit, threads that come: all go by the new rate, and nothing is told twice.
-TEST_CASE("a change reaches threads that have inherited their events", "[guards]") {
+TEST_CASE("a change reaches threads that have inherited their events", "[overhead]") {
   Pressed pressed;
   SamplerOptions options = testing::FaultOptions();
   options.cpu_budget = 0.1;
@@ -231,7 +231,7 @@ TEST_CASE("a change reaches threads that have inherited their events", "[guards]
   CHECK(stats.side_band_lost == 0);
 }
 
-TEST_CASE("a rate that is set reaches threads that have inherited their events, at the next drain", "[guards]") {
+TEST_CASE("a rate that is set reaches threads that have inherited their events, at the next drain", "[overhead]") {
   for (const auto rings : {SamplerOptions::Rings::kPerCpu, SamplerOptions::Rings::kPerThread}) {
     SamplerOptions options = testing::FaultOptions();
     options.rings = rings;
@@ -291,7 +291,7 @@ class Storm {
   std::thread thread_;
 };
 
-TEST_CASE("a storm of faults costs what it may, and the side band is whole", "[guards]") {
+TEST_CASE("a storm of faults costs what it may, and the side band is whole", "[overhead]") {
   SamplerOptions options = testing::FaultOptions(256 << 10);
   options.stack = CallStack::UserDump(1024);
   options.side_band = true;
@@ -349,7 +349,7 @@ TEST_CASE("a storm of faults costs what it may, and the side band is whole", "[g
   CHECK(stats.events[0].represented <= stats.events[0].counted + longest);
 }
 
-TEST_CASE("a budget is a share of a CPU, of rings that are drained", "[guards]") {
+TEST_CASE("a budget is a share of a CPU, of rings that are drained", "[overhead]") {
   SamplerOptions options = testing::FaultOptions();
   options.cpu_budget = -0.5;
   CHECK(absl::IsInvalidArgument(Sampler::Open(options).status()));

@@ -13,26 +13,26 @@
 namespace perfkit::sample {
 
 // What read(2) says of an event.
-struct LeafCount {
+struct EventCount {
   uint64_t value = 0;
   uint64_t lost = 0;
 };
 
-struct Leaf {
-  static constexpr uint32_t kCarrier = SamplerRecord::kNoEvent;
+struct RingEvent {
+  static constexpr uint32_t kTracking = SamplerRecord::kNoEvent;
 
   sys::OwnedFd fd;
   std::vector<sys::OwnedFd> followers;  // closed before their leader
   uint64_t id = 0;
-  uint32_t event = kCarrier;
+  uint32_t event = kTracking;
   int tid = -1;  // whose it was opened for; those that inherit it write under its id
   bool narrowed = false;
   uint64_t lost_settled = 0;  // of its losses, those that are in the accounting
-  LeafCount known;            // what the last Read that succeeded said
+  EventCount known;           // what the last Read that succeeded said
   bool stuck = false;         // could not be switched on although it should be
 
   // Tries again when a signal interrupts it. Returns nullopt if the kernel does not say: the event is in error state.
-  std::optional<LeafCount> Read(const SampleLayout& layout);
+  std::optional<EventCount> Read(const SampleLayout& layout);
   absl::Status Switch(unsigned long request) const;
   // In the child of a fork.
   void LetGo() {
@@ -47,12 +47,12 @@ struct LeafPlace {
 };
 
 // Opens event `event` there, switched off, with its followers, and its output in `ring`.
-absl::StatusOr<Leaf> OpenLeaf(const Plan& plan, const Effort& effort, uint32_t event, size_t part,
-                              const LeafPlace& place, const open::OutputRing& ring);
+absl::StatusOr<RingEvent> OpenRingEvent(const Plan& plan, const SamplingLevel& level, uint32_t event, size_t part,
+                                        const LeafPlace& place, const open::OutputRing& ring);
 // Whether event `event` and its followers can ever run together. InvalidArgument when not.
 absl::Status CheckFits(const Plan& plan, uint32_t event);
-// The same as OpenLeaf for a dummy: Plan::TrackingRequest or SwitchesRequest.
-absl::StatusOr<Leaf> OpenCarrier(const Plan& plan, open::OpenRequest request, const LeafPlace& place,
-                                 const open::OutputRing& ring);
+// The same as OpenRingEvent for a dummy: Plan::TrackingRequest or SwitchesRequest.
+absl::StatusOr<RingEvent> OpenTrackingEvent(const Plan& plan, open::OpenRequest request, const LeafPlace& place,
+                                            const open::OutputRing& ring);
 
 }  // namespace perfkit::sample

@@ -29,7 +29,7 @@ namespace perfkit::sample {
 enum class StackSkip : uint8_t { kStale, kBudget, kNoRing, kRingFull, kPaused };
 constexpr size_t kStackSkips = 5;
 
-class StackTaker {
+class LiveStackHandler {
  public:
   static constexpr uint64_t kRest = 3;             // times what the last walk took
   static constexpr uint64_t kLongWalkNs = 50'000;  // from here on it is measured by CPU time
@@ -42,13 +42,13 @@ class StackTaker {
   };
   // Ends the claim, and waits until no handler is under way. Where one stays so, what it uses is left to it.
   struct Ending {
-    void operator()(StackTaker* taker) const;
+    void operator()(LiveStackHandler* handler) const;
   };
-  using Owner = std::unique_ptr<StackTaker, Ending>;
+  using Owner = std::unique_ptr<LiveStackHandler, Ending>;
   // Takes signals from then on. Errors: those of SampleClaim; ResourceExhausted without memory.
   static absl::StatusOr<Owner> Make(std::unique_ptr<unwind::LiveWalker> walker, const Options& options);
 
-  StackTaker(unwind::LiveWalker* walker, const Options& options, StackRings rings);
+  LiveStackHandler(unwind::LiveWalker* walker, const Options& options, StackRings rings);
 
   // attr.sig_data, but for the event's SignalNumber.
   uint64_t SigData() const { return claim_->SigData(0); }

@@ -1,5 +1,5 @@
 // Opens, reads and switches single events.
-#include "src/sample/leaf.h"
+#include "src/sample/ring_event.h"
 
 #include <errno.h>
 
@@ -20,9 +20,9 @@ constexpr int kInterruptions = 16;
 absl::Status IoctlError(std::string_view what) { return sys::PerfError(sys::PerfCall::kIoctl, errno, what); }
 
 // Into the ring, and under a number that its records carry.
-absl::Status Connect(Leaf& leaf, const open::OutputRing& ring) {
-  if (absl::Status status = ring.TakeOutputOf(leaf.fd.get()); !status.ok()) return status;
-  if (sys::kernel().ioctl(leaf.fd.get(), sys::kIocId, reinterpret_cast<unsigned long>(&leaf.id)) != 0) {
+absl::Status Connect(RingEvent& ring_event, const open::OutputRing& ring) {
+  if (absl::Status status = ring.TakeOutputOf(ring_event.fd.get()); !status.ok()) return status;
+  if (sys::kernel().ioctl(ring_event.fd.get(), sys::kIocId, reinterpret_cast<unsigned long>(&ring_event.id)) != 0) {
     return IoctlError("asking for an event's id");
   }
   return absl::OkStatus();
@@ -34,21 +34,21 @@ absl::StatusOr<open::OpenedEvent> OpenAt(const LeafPlace& place, open::OpenReque
   return open::OpenEvent(request, plan.rights());
 }
 
-absl::Status OpenFollowers(const Plan& plan, size_t part, const LeafPlace& place, Leaf& leaf) {
-  for (size_t i = 0; i < plan.events()[leaf.event].followers.size(); ++i) {
-    open::OpenRequest request = plan.FollowerRequest(leaf.event, part, i);
-    request.group_fd = leaf.fd.get();
+absl::Status OpenFollowers(const Plan& plan, size_t part, const LeafPlace& place, RingEvent& ring_event) {
+  for (size_t i = 0; i < plan.events()[ring_event.event].followers.size(); ++i) {
+    open::OpenRequest request = plan.FollowerRequest(ring_event.event, part, i);
+    request.group_fd = ring_event.fd.get();
     absl::StatusOr<open::OpenedEvent> opened = OpenAt(place, request, plan);
     if (!opened.ok()) return opened.status();
-    leaf.followers.push_back(std::move(opened->fd));
+    ring_event.followers.push_back(std::move(opened->fd));
   }
   return absl::OkStatus();
 }
 
-absl::Status SetFilter(const PlannedEvent& event, const Leaf& leaf) {
+absl::Status SetFilter(const PlannedEvent& event, const RingEvent& ring_event) {
   if (event.filter.empty()) return absl::OkStatus();
   const auto text = reinterpret_cast<unsigned long>(event.filter.c_str());
-  if (sys::kernel().ioctl(leaf.fd.get(), sys::kIocSetFilter, text) == 0) return absl::OkStatus();
+  if (sys::kernel().ioctl(ring_event.fd.get(), sys::kIocSetFilter, text) == 0) return absl::OkStatus();
   return absl::Status(absl::StatusCode::kInvalidArgument,
                       absl::StrFormat("event '%s': the kernel refuses the filter '%s' (errno %d)", event.config.name,
                                       event.filter, errno));
@@ -56,25 +56,26 @@ absl::Status SetFilter(const PlannedEvent& event, const Leaf& leaf) {
 
 }  // namespace
 
-absl::StatusOr<Leaf> OpenLeaf(const Plan& plan, const Effort& effort, uint32_t event, size_t part,
-                              const LeafPlace& place, const open::OutputRing& ring) {
-  open::OpenRequest request = plan.EventRequest(event, part, effort);
+absl::StatusOr<RingEvent> OpenRingEvent(const Plan& plan, const SamplingLevel& level, uint32_t event, size_t part,
+                                        const LeafPlace& place, const open::OutputRing& ring) {
+  open::OpenRequest request = plan.EventRequest(event, part, level);
   if (request.attr.sigtrap != 0) request.attr.sig_data = plan.SigData(event, place.tid);
   absl::StatusOr<open::OpenedEvent> opened = OpenAt(place, std::move(request), plan);
   if (!opened.ok()) return opened.status();
-  Leaf leaf;
-  leaf.fd = std::move(opened->fd);
-  leaf.event = event;
-  leaf.tid = place.tid;
-  leaf.narrowed = opened->narrowed;
-  if (absl::Status status = SetFilter(plan.events()[event], leaf); !status.ok()) return status;
-  if (absl::Status status = OpenFollowers(plan, part, place, leaf); !status.ok()) return status;
-  if (absl::Status status = Connect(leaf, ring); !status.ok()) return status;
-  if (plan.signals_by_descriptor() && effort.stack != 0) {
-    const absl::Status status = sys::SampleClaim::SignalBy(leaf.fd.get(), place.tid, plan.SigData(event, place.tid));
+  RingEvent ring_event;
+  ring_event.fd = std::move(opened->fd);
+  ring_event.event = event;
+  ring_event.tid = place.tid;
+  ring_event.narrowed = opened->narrowed;
+  if (absl::Status status = SetFilter(plan.events()[event], ring_event); !status.ok()) return status;
+  if (absl::Status status = OpenFollowers(plan, part, place, ring_event); !status.ok()) return status;
+  if (absl::Status status = Connect(ring_event, ring); !status.ok()) return status;
+  if (plan.signals_by_descriptor() && level.stack != 0) {
+    const absl::Status status =
+        sys::SampleClaim::SignalBy(ring_event.fd.get(), place.tid, plan.SigData(event, place.tid));
     if (!status.ok()) return status;
   }
-  return leaf;
+  return ring_event;
 }
 
 // The kernel holds a group against the counters that there are, but leaves out what is switched off (arm64:
@@ -90,12 +91,12 @@ absl::Status CheckFits(const Plan& plan, uint32_t event) {
       if (!places.ok()) return places.status();
       place = {places->front().pid, places->front().cpu};
     }
-    open::OpenRequest request = plan.EventRequest(event, part, plan.FullEffort());
+    open::OpenRequest request = plan.EventRequest(event, part, plan.FullLevel());
     request.attr.disabled = request.attr.enable_on_exec = request.attr.freq = request.attr.sigtrap = 0;
     request.attr.sample_period_or_freq = 0;
     absl::StatusOr<open::OpenedEvent> opened = OpenAt(place, request, plan);
     if (!opened.ok()) return opened.status();
-    Leaf trial;
+    RingEvent trial;
     trial.fd = std::move(opened->fd);
     trial.event = event;
     if (absl::Status status = OpenFollowers(plan, part, place, trial); !status.ok()) return status;
@@ -103,19 +104,19 @@ absl::Status CheckFits(const Plan& plan, uint32_t event) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Leaf> OpenCarrier(const Plan& plan, open::OpenRequest request, const LeafPlace& place,
-                                 const open::OutputRing& ring) {
+absl::StatusOr<RingEvent> OpenTrackingEvent(const Plan& plan, open::OpenRequest request, const LeafPlace& place,
+                                            const open::OutputRing& ring) {
   absl::StatusOr<open::OpenedEvent> opened = OpenAt(place, std::move(request), plan);
   if (!opened.ok()) return opened.status();
-  Leaf leaf;
-  leaf.fd = std::move(opened->fd);
-  leaf.tid = place.tid;
-  if (absl::Status status = Connect(leaf, ring); !status.ok()) return status;
-  return leaf;
+  RingEvent ring_event;
+  ring_event.fd = std::move(opened->fd);
+  ring_event.tid = place.tid;
+  if (absl::Status status = Connect(ring_event, ring); !status.ok()) return status;
+  return ring_event;
 }
 
 // A group's own event comes first.
-std::optional<LeafCount> Leaf::Read(const SampleLayout& layout) {
+std::optional<EventCount> RingEvent::Read(const SampleLayout& layout) {
   constexpr size_t kMostWords = 256;
   std::array<uint64_t, kMostWords> words;
   ssize_t got = -1;
@@ -125,7 +126,7 @@ std::optional<LeafCount> Leaf::Read(const SampleLayout& layout) {
   }
   if (got <= 0) return std::nullopt;
   uint64_t format = layout.bits().read_format;
-  if (event == kCarrier) format &= ~uint64_t{kReadGroup};
+  if (event == kTracking) format &= ~uint64_t{kReadGroup};
   const auto* const bytes = reinterpret_cast<const std::byte*>(words.data());
   const std::optional<ReadValues> values = ReadValues::Parse({bytes, static_cast<size_t>(got) / 8}, format);
   if (!values || values->size() == 0) return std::nullopt;
@@ -134,7 +135,7 @@ std::optional<LeafCount> Leaf::Read(const SampleLayout& layout) {
   return known;
 }
 
-absl::Status Leaf::Switch(unsigned long request) const {
+absl::Status RingEvent::Switch(unsigned long request) const {
   if (sys::kernel().ioctl(fd.get(), request, 0) == 0) return absl::OkStatus();
   return IoctlError("switching an event on or off");
 }

@@ -1,9 +1,9 @@
 // The rings of a sampler and the events that write into them: one set for streaming, two that take turns for
 // overwriting, and one for the side band.
 //
-//   kPerCpu      ring of CPU 0 <── events of A on CPU 0, of B on CPU 0, …    anchored on the main thread,
+//   kPerCpu      ring of CPU 0 <── events of A on CPU 0, of B on CPU 0, …    owned by the main thread,
 //                ring of CPU 1 <── events of A on CPU 1, of B on CPU 1, …    which outlives the others
-//   one thread,  ring of A     <── events of A, on any CPU                   anchored on that thread
+//   one thread,  ring of A     <── events of A, on any CPU                   owned by that thread
 //   kPerThread   ring of B     <── events of B
 //   whole CPUs   ring of CPU 0 <── events of CPU 0
 //
@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "src/sample/leaf.h"
+#include "src/sample/ring_event.h"
 
 namespace perfkit::sample {
 
@@ -38,11 +38,11 @@ struct RingSlot {
   bool hung_up = false;  // its owner has ended: waiting for it would return at once, for ever
 };
 
-class Bank {
+class RingSet {
  public:
   enum class Role : uint8_t { kSamples, kSideBand };
 
-  explicit Bank(Role role = Role::kSamples) : role_(role) {}
+  explicit RingSet(Role role = Role::kSamples) : role_(role) {}
 
   // Opens the rings that are there from the start: one of `bytes` for each of `tids` on each of `cpus`.
   // Errors: ResourceExhausted if this user may not lock that much.
@@ -55,8 +55,8 @@ class Bank {
 
   // Opens all events of thread `tid` (kShared: of whole CPUs) in all rings that are for it.
   // NotFound when the thread has ended meanwhile. What was opened before an error is left: Core::AttachOne.
-  // `carriers`: with the events for SWITCH records.
-  absl::Status Attach(const Plan& plan, const Effort& effort, pid_t tid, bool carriers = true);
+  // `tracking`: with the events for SWITCH records.
+  absl::Status Attach(const Plan& plan, const SamplingLevel& level, pid_t tid, bool tracking = true);
 
   // All events on or off: SWITCH records are on before, and off after the others. `inherited`: threads may be born
   // meanwhile.
@@ -70,12 +70,12 @@ class Bank {
   void LetGo();
 
   std::vector<std::unique_ptr<RingSlot>> rings;
-  std::vector<Leaf> leaves;
+  std::vector<RingEvent> events;
 
  private:
-  absl::Status AttachCarrier(const Plan& plan, open::OpenRequest request, pid_t tid, const RingSlot& slot);
-  absl::Status AttachTo(const Plan& plan, const Effort& effort, pid_t tid, const RingSlot& slot, bool carriers);
-  absl::Status SwitchThose(bool on, bool carriers);
+  absl::Status AttachTrackingEvent(const Plan& plan, open::OpenRequest request, pid_t tid, const RingSlot& slot);
+  absl::Status AttachTo(const Plan& plan, const SamplingLevel& level, pid_t tid, const RingSlot& slot, bool tracking);
+  absl::Status SwitchThose(bool on, bool tracking);
 
   Role role_;
 };

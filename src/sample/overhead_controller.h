@@ -16,11 +16,11 @@
 namespace perfkit::sample {
 
 // What may change while a sampler runs.
-struct Effort {
+struct SamplingLevel {
   uint32_t stack = 0;   // bytes of a dump, or calls of a chain; 0: none
   uint32_t slower = 1;  // periods are multiplied by this, frequencies divided
 
-  friend bool operator==(const Effort&, const Effort&) = default;
+  friend bool operator==(const SamplingLevel&, const SamplingLevel&) = default;
 };
 
 // What a time has cost.
@@ -30,27 +30,27 @@ struct Window {
   uint64_t lost = 0;
 };
 
-class Ladder {
+class OverheadController {
  public:
   static constexpr uint64_t kWindowNs = 100'000'000;  // windows are at least this long
   static constexpr uint32_t kLossyWindows = 2;        // in a row, before a loss counts as one that repeats itself
-  static constexpr uint32_t kPatience = 10;           // windows with room, before the first rung up
-  static constexpr uint32_t kMostPatience = 160;
+  static constexpr uint32_t kFirstBackoff = 10;       // windows with room, before the first rung up
+  static constexpr uint32_t kMaxBackoff = 160;
   static constexpr double kRoom = 3;  // there is room when the cost is this many times below the budget
   static constexpr uint32_t kSlowest = 1 << 20;
   static constexpr uint32_t kMostAtOnce = 64;
 
   // `full` is what was asked for; a stack shorter than `least_stack` is not worth taking.
-  Ladder(double budget, const Effort& full, uint32_t least_stack)
+  OverheadController(double budget, const SamplingLevel& full, uint32_t least_stack)
       : budget_(budget), full_(full), now_(full), least_stack_(least_stack) {}
 
-  // The decision that this window leads to, if any, and from then on what is taken (effort). Its times are left open.
+  // The decision that this window leads to, if any, and from then on what is taken (level). Its times are left open.
   std::optional<SamplerDecision> Judge(const Window& window);
   // It could not be done: what was taken before is taken still. A stack that cannot be changed is left alone.
   void Refused(const SamplerDecision& decision);
 
-  const Effort& effort() const { return now_; }
-  bool guards() const { return budget_ > 0; }
+  const SamplingLevel& level() const { return now_; }
+  bool has_budget() const { return budget_ > 0; }
 
  private:
   std::optional<SamplerDecision> Down(SamplerDecision::Why why, double cost, double factor);
@@ -58,11 +58,11 @@ class Ladder {
   SamplerDecision Take(SamplerDecision::What what, SamplerDecision::Why why, double cost, uint32_t to);
 
   double budget_;
-  Effort full_, now_;
+  SamplingLevel full_, now_;
   uint32_t least_stack_;
   bool stack_stuck_ = false;
   uint32_t lossy_ = 0, calm_ = 0;
-  uint32_t patience_ = kPatience;
+  uint32_t backoff_ = kFirstBackoff;
   uint32_t since_climb_ = UINT32_MAX;  // windows
 };
 

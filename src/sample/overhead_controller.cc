@@ -1,5 +1,5 @@
 // Judges windows.
-#include "src/sample/ladder.h"
+#include "src/sample/overhead_controller.h"
 
 #include <algorithm>
 #include <bit>
@@ -10,8 +10,8 @@ namespace perfkit::sample {
 using What = SamplerDecision::What;
 using Why = SamplerDecision::Why;
 
-std::optional<SamplerDecision> Ladder::Judge(const Window& window) {
-  if (!guards() || window.wall_ns == 0) return std::nullopt;
+std::optional<SamplerDecision> OverheadController::Judge(const Window& window) {
+  if (!has_budget() || window.wall_ns == 0) return std::nullopt;
   if (since_climb_ != UINT32_MAX) ++since_climb_;
   const double cost = static_cast<double>(window.cpu_ns) / static_cast<double>(window.wall_ns);
   if (cost > budget_) return Down(Why::kCost, cost, cost / budget_);
@@ -19,10 +19,10 @@ std::optional<SamplerDecision> Ladder::Judge(const Window& window) {
   if (lossy_ >= kLossyWindows) return Down(Why::kLoss, cost, 2);
   const bool room = window.lost == 0 && cost * kRoom < budget_;
   calm_ = room ? calm_ + 1 : 0;
-  return now_ != full_ && calm_ >= patience_ ? Up(cost) : std::nullopt;
+  return now_ != full_ && calm_ >= backoff_ ? Up(cost) : std::nullopt;
 }
 
-SamplerDecision Ladder::Take(What what, Why why, double cost, uint32_t to) {
+SamplerDecision OverheadController::Take(What what, Why why, double cost, uint32_t to) {
   uint32_t& rung = what == What::kSamples ? now_.slower : now_.stack;
   SamplerDecision decision{.what = what, .why = why, .from = rung, .to = to, .cost = cost};
   rung = to;
@@ -30,9 +30,9 @@ SamplerDecision Ladder::Take(What what, Why why, double cost, uint32_t to) {
 }
 
 // A rung up that had to be taken back was one too many: the next waits longer.
-std::optional<SamplerDecision> Ladder::Down(Why why, double cost, double factor) {
+std::optional<SamplerDecision> OverheadController::Down(Why why, double cost, double factor) {
   lossy_ = calm_ = 0;
-  if (since_climb_ <= patience_) patience_ = std::min(2 * patience_, kMostPatience);
+  if (since_climb_ <= backoff_) backoff_ = std::min(2 * backoff_, kMaxBackoff);
   since_climb_ = UINT32_MAX;
   const uint32_t times = std::bit_ceil(static_cast<uint32_t>(std::ceil(std::min<double>(factor, kMostAtOnce))));
   if (now_.stack > least_stack_ && !stack_stuck_) {
@@ -43,9 +43,9 @@ std::optional<SamplerDecision> Ladder::Down(Why why, double cost, double factor)
   return Take(What::kSamples, why, cost, std::min(now_.slower * times, kSlowest));
 }
 
-std::optional<SamplerDecision> Ladder::Up(double cost) {
+std::optional<SamplerDecision> OverheadController::Up(double cost) {
   calm_ = 0;
-  if (since_climb_ != UINT32_MAX) patience_ = kPatience;  // the last one has held
+  if (since_climb_ != UINT32_MAX) backoff_ = kFirstBackoff;  // the last one has held
   since_climb_ = 0;
   if (now_.slower > 1) return Take(What::kSamples, Why::kRoom, cost, now_.slower / 2);
   if (stack_stuck_) return std::nullopt;
@@ -53,7 +53,7 @@ std::optional<SamplerDecision> Ladder::Up(double cost) {
   return Take(What::kStackBytes, Why::kRoom, cost, std::min(2 * now_.stack, full_.stack));
 }
 
-void Ladder::Refused(const SamplerDecision& decision) {
+void OverheadController::Refused(const SamplerDecision& decision) {
   const auto before = static_cast<uint32_t>(decision.from);
   if (decision.what == What::kSamples) {
     now_.slower = before;

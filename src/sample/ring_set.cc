@@ -1,5 +1,5 @@
 // Opens rings and attaches threads to them.
-#include "src/sample/bank.h"
+#include "src/sample/ring_set.h"
 
 #include <algorithm>
 #include <utility>
@@ -20,27 +20,27 @@ absl::StatusOr<std::vector<int>> CpusOf(const Plan& plan) {
   return cpus;
 }
 
-absl::Status Bank::AddRing(const Plan& plan, pid_t tid, int cpu, size_t bytes) {
+absl::Status RingSet::AddRing(const Plan& plan, pid_t tid, int cpu, size_t bytes) {
   const bool samples = role_ == Role::kSamples;
-  open::OpenRequest anchor = plan.AnchorRequest();
+  open::OpenRequest owner = plan.RingOwnerRequest();
   const uint32_t wanted = samples ? plan.options().watermark_bytes : 0;
   const size_t usual = samples && plan.live() ? std::min(bytes / 4, StackRings::kWatermarkBytes) : bytes / 4;
   // The kernel wakes when more than the watermark has been written: one of the ring's size is never reached.
   const size_t watermark = wanted != 0 ? std::min<size_t>(wanted, bytes / 2) : usual;
-  anchor.attr.wakeup_events_or_watermark = static_cast<uint32_t>(watermark);
-  anchor.cpu = cpu;
+  owner.attr.wakeup_events_or_watermark = static_cast<uint32_t>(watermark);
+  owner.cpu = cpu;
   // Of the main thread: whoever polls may be another tomorrow, and the owner must not end before.
-  anchor.pid = plan.per_cpu_rings() ? sys::kernel().getpid() : tid;
+  owner.pid = plan.per_cpu_rings() ? sys::kernel().getpid() : tid;
   const RingMode mode = samples ? plan.options().mode : RingMode::kStream;
-  absl::StatusOr<open::OutputRing> ring = open::OutputRing::Open(anchor, mode, bytes, plan.rights());
+  absl::StatusOr<open::OutputRing> ring = open::OutputRing::Open(owner, mode, bytes, plan.rights());
   if (!ring.ok()) return ring.status();
   rings.push_back(std::make_unique<RingSlot>(RingSlot{.ring = *std::move(ring), .tid = tid, .cpu = cpu, .last = {}}));
   return absl::OkStatus();
 }
 
 // A thread that has ended meanwhile needs no ring.
-absl::Status Bank::OpenRings(const Plan& plan, const std::vector<pid_t>& tids, const std::vector<int>& cpus,
-                             size_t bytes) {
+absl::Status RingSet::OpenRings(const Plan& plan, const std::vector<pid_t>& tids, const std::vector<int>& cpus,
+                                size_t bytes) {
   absl::Status gone;
   for (const pid_t tid : tids) {
     for (const int cpu : cpus) {
@@ -52,61 +52,64 @@ absl::Status Bank::OpenRings(const Plan& plan, const std::vector<pid_t>& tids, c
   return rings.empty() ? gone : absl::OkStatus();
 }
 
-bool Bank::HasRing(pid_t tid) const {
+bool RingSet::HasRing(pid_t tid) const {
   return std::ranges::any_of(rings, [tid](const std::unique_ptr<RingSlot>& slot) {
     return slot->tid == RingSlot::kShared || slot->tid == tid;
   });
 }
 
-size_t Bank::RingBytes() const {
+size_t RingSet::RingBytes() const {
   size_t bytes = 0;
   for (const std::unique_ptr<RingSlot>& slot : rings) bytes += slot->ring.reader().size_bytes();
   return bytes;
 }
 
-absl::Status Bank::Attach(const Plan& plan, const Effort& effort, pid_t tid, bool carriers) {
+absl::Status RingSet::Attach(const Plan& plan, const SamplingLevel& level, pid_t tid, bool tracking) {
   for (const std::unique_ptr<RingSlot>& slot : rings) {
     if (slot->tid != RingSlot::kShared && slot->tid != tid) continue;
-    if (absl::Status status = AttachTo(plan, effort, tid, *slot, carriers); !status.ok()) return status;
+    if (absl::Status status = AttachTo(plan, level, tid, *slot, tracking); !status.ok()) return status;
   }
   return absl::OkStatus();
 }
 
-absl::Status Bank::AttachCarrier(const Plan& plan, open::OpenRequest request, pid_t tid, const RingSlot& slot) {
-  absl::StatusOr<Leaf> carrier = OpenCarrier(plan, std::move(request), {tid, slot.cpu}, slot.ring);
-  if (!carrier.ok()) return carrier.status();
-  leaves.push_back(*std::move(carrier));
+absl::Status RingSet::AttachTrackingEvent(const Plan& plan, open::OpenRequest request, pid_t tid,
+                                          const RingSlot& slot) {
+  absl::StatusOr<RingEvent> tracking_event = OpenTrackingEvent(plan, std::move(request), {tid, slot.cpu}, slot.ring);
+  if (!tracking_event.ok()) return tracking_event.status();
+  events.push_back(*std::move(tracking_event));
   return absl::OkStatus();
 }
 
-absl::Status Bank::AttachTo(const Plan& plan, const Effort& effort, pid_t tid, const RingSlot& slot, bool carriers) {
-  if (role_ == Role::kSideBand) return AttachCarrier(plan, plan.TrackingRequest(), tid, slot);
+absl::Status RingSet::AttachTo(const Plan& plan, const SamplingLevel& level, pid_t tid, const RingSlot& slot,
+                               bool tracking) {
+  if (role_ == Role::kSideBand) return AttachTrackingEvent(plan, plan.TrackingRequest(), tid, slot);
   const LeafPlace place{tid, slot.cpu};
-  if (carriers && plan.options().switches) {
-    if (absl::Status status = AttachCarrier(plan, plan.SwitchesRequest(), tid, slot); !status.ok()) return status;
+  if (tracking && plan.options().switches) {
+    if (absl::Status status = AttachTrackingEvent(plan, plan.SwitchesRequest(), tid, slot); !status.ok()) return status;
   }
   for (size_t i = 0; i < plan.events().size(); ++i) {
     for (const size_t part : plan.PartsOn(i, slot.cpu)) {
-      absl::StatusOr<Leaf> leaf = OpenLeaf(plan, effort, static_cast<uint32_t>(i), part, place, slot.ring);
-      if (!leaf.ok()) return leaf.status();
-      leaves.push_back(*std::move(leaf));
+      absl::StatusOr<RingEvent> ring_event =
+          OpenRingEvent(plan, level, static_cast<uint32_t>(i), part, place, slot.ring);
+      if (!ring_event.ok()) return ring_event.status();
+      events.push_back(*std::move(ring_event));
     }
   }
   return absl::OkStatus();
 }
 
-absl::Status Bank::SwitchThose(bool on, bool carriers) {
+absl::Status RingSet::SwitchThose(bool on, bool tracking) {
   absl::Status first;
-  for (Leaf& leaf : leaves) {
-    if ((leaf.event == Leaf::kCarrier) != carriers) continue;
-    const absl::Status status = leaf.Switch(on ? sys::kIocEnable : sys::kIocDisable);
-    leaf.stuck = on && !status.ok();
+  for (RingEvent& ring_event : events) {
+    if ((ring_event.event == RingEvent::kTracking) != tracking) continue;
+    const absl::Status status = ring_event.Switch(on ? sys::kIocEnable : sys::kIocDisable);
+    ring_event.stuck = on && !status.ok();
     first.Update(status);
   }
   return first;
 }
 
-absl::Status Bank::SwitchEvents(bool on, bool inherited) {
+absl::Status RingSet::SwitchEvents(bool on, bool inherited) {
   absl::Status first;
   for (int pass = 0; pass < (inherited ? 2 : 1); ++pass) first.Update(SwitchThose(on, false));
   return first;
@@ -114,7 +117,7 @@ absl::Status Bank::SwitchEvents(bool on, bool inherited) {
 
 // A thread that is born of one that had inherited its events, while these are being switched, takes the old state over
 // and may not be on the kernel's list yet: the second pass finds it there.
-absl::Status Bank::SwitchAll(bool on, bool inherited) {
+absl::Status RingSet::SwitchAll(bool on, bool inherited) {
   absl::Status first;
   for (int pass = 0; pass < (inherited ? 2 : 1); ++pass) {
     first.Update(SwitchThose(on, on));
@@ -123,22 +126,22 @@ absl::Status Bank::SwitchAll(bool on, bool inherited) {
   return first;
 }
 
-absl::Status Bank::Pause(bool pause) const {
+absl::Status RingSet::Pause(bool pause) const {
   for (const std::unique_ptr<RingSlot>& slot : rings) {
     if (absl::Status status = slot->ring.Pause(pause); !status.ok()) return status;
   }
   return absl::OkStatus();
 }
 
-bool Bank::IsNearlyFull(size_t largest_record) const {
+bool RingSet::IsNearlyFull(size_t largest_record) const {
   return std::any_of(rings.begin(), rings.end(), [&](const std::unique_ptr<RingSlot>& slot) {
     if (slot->ring.reader().mode() == RingMode::kOverwrite) return false;  // there is always room
     return slot->ring.fill_bytes() + largest_record > slot->ring.reader().size_bytes();
   });
 }
 
-void Bank::LetGo() {
-  for (Leaf& leaf : leaves) leaf.LetGo();
+void RingSet::LetGo() {
+  for (RingEvent& ring_event : events) ring_event.LetGo();
   for (const std::unique_ptr<RingSlot>& slot : rings) slot->ring.LetGo();
 }
 

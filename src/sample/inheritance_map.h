@@ -19,7 +19,7 @@
 
 namespace perfkit::sample {
 
-class Roster {
+class InheritanceMap {
  public:
   void AddAttached(pid_t tid, uint64_t now_ns) { owners_[tid] = {tid, now_ns}; }
   bool IsAttached(pid_t tid) const {

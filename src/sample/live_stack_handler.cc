@@ -1,5 +1,5 @@
 // The handler, from the signal to the record. Nothing here allocates, locks or waits.
-#include "src/sample/stack_taker.h"
+#include "src/sample/live_stack_handler.h"
 
 #include <errno.h>
 
@@ -43,7 +43,7 @@ PERFKIT_IN_HANDLER void PutFrames(WordWriter& out, const UnwoundStack& stack, co
 
 }  // namespace
 
-StackTaker::StackTaker(unwind::LiveWalker* walker, const Options& options, StackRings rings)
+LiveStackHandler::LiveStackHandler(unwind::LiveWalker* walker, const Options& options, StackRings rings)
     : walker_(walker),
       clock_(options.clock),
       events_(static_cast<uint32_t>(options.events)),
@@ -56,55 +56,57 @@ StackTaker::StackTaker(unwind::LiveWalker* walker, const Options& options, Stack
   }
 }
 
-absl::StatusOr<StackTaker::Owner> StackTaker::Make(std::unique_ptr<unwind::LiveWalker> walker, const Options& options) {
+absl::StatusOr<LiveStackHandler::Owner> LiveStackHandler::Make(std::unique_ptr<unwind::LiveWalker> walker,
+                                                               const Options& options) {
   std::optional<StackRings> rings = StackRings::Make(options.shape);
   if (!rings) return absl::ErrnoToStatus(errno, "no memory for rings of live stacks");
-  Owner taker(new StackTaker(walker.get(), options, *std::move(rings)));
-  taker->owned_walker_ = std::move(walker);
-  absl::StatusOr<sys::SampleClaim> claim = sys::SampleClaim::OfProcess(&StackTaker::OnSample, taker.get());
+  Owner handler(new LiveStackHandler(walker.get(), options, *std::move(rings)));
+  handler->owned_walker_ = std::move(walker);
+  absl::StatusOr<sys::SampleClaim> claim = sys::SampleClaim::OfProcess(&LiveStackHandler::OnSample, handler.get());
   if (!claim.ok()) return claim.status();
-  taker->claim_ = *std::move(claim);
-  return taker;
+  handler->claim_ = *std::move(claim);
+  return handler;
 }
 
-void StackTaker::Ending::operator()(StackTaker* taker) const {
-  if (!taker->claim_ || taker->claim_->End()) delete taker;
+void LiveStackHandler::Ending::operator()(LiveStackHandler* handler) const {
+  if (!handler->claim_ || handler->claim_->End()) delete handler;
 }
 
-void StackTaker::Pause(bool pause) { __atomic_store_n(&paused_, pause ? 1 : 0, __ATOMIC_RELAXED); }
+void LiveStackHandler::Pause(bool pause) { __atomic_store_n(&paused_, pause ? 1 : 0, __ATOMIC_RELAXED); }
 
-uint64_t StackTaker::skipped(size_t event, StackSkip why) const {
+uint64_t LiveStackHandler::skipped(size_t event, StackSkip why) const {
   return __atomic_load_n(&skipped_[event * kStackSkips + static_cast<size_t>(why)], __ATOMIC_RELAXED);
 }
 
-PERFKIT_IN_HANDLER void StackTaker::Skip(uint32_t number, StackSkip why) {
+PERFKIT_IN_HANDLER void LiveStackHandler::Skip(uint32_t number, StackSkip why) {
   const uint32_t event = SignalNumber::EventOf(number);
   if (event >= events_) return;
   __atomic_add_fetch(skipped_ + event * kStackSkips + static_cast<size_t>(why), 1, __ATOMIC_RELAXED);
 }
 
-PERFKIT_IN_HANDLER void StackTaker::OnSample(void* self, uint32_t number, bool stale, const ucontext_t& registers) {
-  auto& taker = *static_cast<StackTaker*>(self);
-  if (stale) return taker.Skip(number, StackSkip::kStale);
-  if (__atomic_load_n(&taker.paused_, __ATOMIC_RELAXED) != 0) return taker.Skip(number, StackSkip::kPaused);
+PERFKIT_IN_HANDLER void LiveStackHandler::OnSample(void* self, uint32_t number, bool stale,
+                                                   const ucontext_t& registers) {
+  auto& handler = *static_cast<LiveStackHandler*>(self);
+  if (stale) return handler.Skip(number, StackSkip::kStale);
+  if (__atomic_load_n(&handler.paused_, __ATOMIC_RELAXED) != 0) return handler.Skip(number, StackSkip::kPaused);
   bool nested = false;
   const pid_t tid = sys::HandlerTid();
-  const uint64_t now = sys::HandlerNow(taker.clock_);
-  StackRing* ring = taker.rings_.Enter(tid, now, nested);
-  if (ring == nullptr) ring = taker.rings_.EnterEnded(tid, now);
-  if (ring == nullptr) return taker.Skip(number, StackSkip::kNoRing);
-  if (nested) return taker.Skip(number, StackSkip::kStale);
-  taker.Take(*ring, number, registers);
-  taker.rings_.Leave(*ring);
+  const uint64_t now = sys::HandlerNow(handler.clock_);
+  StackRing* ring = handler.rings_.Enter(tid, now, nested);
+  if (ring == nullptr) ring = handler.rings_.EnterEnded(tid, now);
+  if (ring == nullptr) return handler.Skip(number, StackSkip::kNoRing);
+  if (nested) return handler.Skip(number, StackSkip::kStale);
+  handler.Take(*ring, number, registers);
+  handler.rings_.Leave(*ring);
 }
 
 // A clock that was set back does not stop the thread's stacks.
-PERFKIT_IN_HANDLER bool StackTaker::Rests(const StackRing& ring, uint64_t cpu_ns) const {
+PERFKIT_IN_HANDLER bool LiveStackHandler::Rests(const StackRing& ring, uint64_t cpu_ns) const {
   if (ring.watched != 0) return cpu_ns < ring.rest_until_cpu_ns;
   return ring.time_ns < ring.rest_until_ns && ring.rest_until_ns - ring.time_ns < kLongestRestNs;
 }
 
-PERFKIT_IN_HANDLER void StackTaker::Take(StackRing& ring, uint32_t number, const ucontext_t& registers) {
+PERFKIT_IN_HANDLER void LiveStackHandler::Take(StackRing& ring, uint32_t number, const ucontext_t& registers) {
   ring.time_ns = sys::HandlerNow(clock_);
   const uint64_t cpu = ring.watched != 0 ? sys::HandlerNow(CLOCK_THREAD_CPUTIME_ID) : 0;
   if (Rests(ring, cpu)) return Skip(number, StackSkip::kBudget);
@@ -120,7 +122,7 @@ PERFKIT_IN_HANDLER void StackTaker::Take(StackRing& ring, uint32_t number, const
   Account(ring, cpu);
 }
 
-PERFKIT_IN_HANDLER void StackTaker::Account(StackRing& ring, uint64_t cpu_ns) {
+PERFKIT_IN_HANDLER void LiveStackHandler::Account(StackRing& ring, uint64_t cpu_ns) {
   const uint64_t now = sys::HandlerNow(clock_);
   uint64_t took = now - ring.time_ns;
   if (ring.watched != 0) {
@@ -136,7 +138,7 @@ PERFKIT_IN_HANDLER void StackTaker::Account(StackRing& ring, uint64_t cpu_ns) {
   __atomic_store_n(&ring.handler_ns, ring.handler_ns + took, __ATOMIC_RELAXED);
 }
 
-PERFKIT_IN_HANDLER void StackTaker::Write(StackRing& ring, uint32_t number, const UnwoundStack& stack) {
+PERFKIT_IN_HANDLER void LiveStackHandler::Write(StackRing& ring, uint32_t number, const UnwoundStack& stack) {
   WordWriter out{ring.data, rings_.shape().ring_bytes - 1, ring.page.data_head};
   const uint64_t bytes = LiveRecord::Bytes(stack.frames, 8 * trailer_fields_);
   out.Put(bytes << 48 | uint64_t{LiveRecord::kMisc} << 32 | static_cast<uint32_t>(RecordType::kCallchainDeferred));
