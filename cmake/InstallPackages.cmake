@@ -1,7 +1,7 @@
 # Installs the Debian packages that this build needs, when it is asked to: cmake -D PERFKIT_INSTALL_PACKAGES=ON, as the
 # presets do. Included before project(), because the generator's own program may be among them.
 #
-# The wish is taken out of the cache at once, so that a later plain configure, or a rebuild that configures again, never
+# The request is taken out of the cache at once, so that a later plain configure, or a rebuild that configures again, never
 # installs anything. Nothing is asked of the network while all packages are there.
 if(NOT PERFKIT_INSTALL_PACKAGES)
   unset(PERFKIT_INSTALL_PACKAGES CACHE)

@@ -103,7 +103,7 @@ class PricedSampler {
     const bool stopped = sampler_->Stop().ok();
     sampler_->Drain([&](const perfkit::SamplerRecord& record) {
       if (const auto stack = perfkit::LiveStack::Parse(record, sampler_->layout())) {
-        whole_ += stack->end == perfkit::StackEnd::kRoot ? 1 : 0;
+        complete_ += stack->end == perfkit::StackEnd::kRoot ? 1 : 0;
       } else if (const auto sample = perfkit::Sample::Parse(record, sampler_->layout())) {
         copied_bytes_ += sample->user_stack().bytes.size();
       }
@@ -113,12 +113,12 @@ class PricedSampler {
   uint64_t taken() const { return accounting().accounted(); }
 
   perfkit::EventAccounting accounting() const { return sampler_->stats().events[0]; }
-  uint64_t whole() const { return whole_; }
+  uint64_t whole() const { return complete_; }
   uint64_t copied_bytes() const { return copied_bytes_; }
 
  private:
   absl::StatusOr<perfkit::Sampler> sampler_ = absl::UnknownError("not opened");
-  uint64_t whole_ = 0, copied_bytes_ = 0;
+  uint64_t complete_ = 0, copied_bytes_ = 0;
 };
 
 // What a sample costs this thread; and of live stacks, how many are cut short.

@@ -17,13 +17,13 @@ void ParkedThreads::Park(const std::function<void()>& first) {
   std::unique_lock lock(mutex_);
   tids_.push_back(gettid());
   changed_.notify_all();
-  changed_.wait(lock, [&] { return let_go_; });
+  changed_.wait(lock, [&] { return released_; });
 }
 
 ParkedThreads::~ParkedThreads() {
   {
     const std::lock_guard lock(mutex_);
-    let_go_ = true;
+    released_ = true;
   }
   changed_.notify_all();
   for (std::thread& thread : threads_) thread.join();

@@ -1,4 +1,4 @@
-// Threads that do one thing, say so, and then block until they are let go: other threads to be counted.
+// Threads that do one thing, say so, and then block until they are released: other threads to be counted.
 #pragma once
 
 #include <sys/types.h>
@@ -27,7 +27,7 @@ class ParkedThreads {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<pid_t> tids_;  // of those that are parked
-  bool let_go_ = false;
+  bool released_ = false;
   std::vector<std::thread> threads_;
 };
 

@@ -119,9 +119,9 @@ void Report(const Options& options, const std::vector<perfkit::Sampler>& sampler
   std::vector<perfkit::SamplerStats> stats;
   for (const perfkit::Sampler& sampler : samplers) stats.push_back(sampler.stats());
   for (size_t i = 0; i < options.events.size(); ++i) {
-    const bool narrowed = std::any_of(samplers.begin(), samplers.end(), [&](const auto& s) { return s.narrowed(i); });
+    const bool user_only = std::any_of(samplers.begin(), samplers.end(), [&](const auto& s) { return s.user_only(i); });
     absl::PrintF("%s%s, %.2f s, %d samples\n", options.events[i],
-                 narrowed ? " (user space only: this user may not see the kernel)" : "", durations.sampled_s,
+                 user_only ? " (user space only: this user may not see the kernel)" : "", durations.sampled_s,
                  profile.Total(i, 0).samples);
     if (!options.by_thread) PrintTable(profile, i, 0, options.top);
     for (const uint32_t tid : options.by_thread ? profile.Threads(i) : std::vector<uint32_t>()) {

@@ -100,8 +100,8 @@ void Profile::PrintAccounting(const perfkit::EventAccounting& accounting) const 
                static_cast<double>(accounting.counted) / 1e6);
   const perfkit::StackAccounting& stacks = accounting.stacks;
   if (!live_) return;
-  absl::PrintF("  of their stacks: %d delivered, %d stale, %d beyond the budget, %d unsignalled, %d without room\n",
-               stacks.delivered, stacks.stale, stacks.budget, stacks.unsignalled, stacks.no_ring + stacks.ring_full);
+  absl::PrintF("  of their stacks: %d delivered, %d stale, %d beyond the budget, %d coalesced, %d without room\n",
+               stacks.delivered, stacks.stale, stacks.budget, stacks.coalesced, stacks.no_ring + stacks.ring_full);
 }
 
 }  // namespace stacks

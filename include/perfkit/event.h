@@ -50,7 +50,7 @@ struct EventConfig {
   bool exclude_idle = false, pinned = false, exclusive = false, sample_read = false, weak_group = false;
   uint8_t precise = 0;           // 0..3
   bool precise_max = false;      // 'P': as precise as the PMU can
-  bool privilege_given = false;  // any of u k h was written: perfkit must not narrow the event further
+  bool privilege_given = false;  // any of u k h was written: perfkit must not restrict the event further
 
   uint32_t breakpoint_kind = 0;  // HW_BREAKPOINT_*; 0: not a breakpoint
   std::string probe_path{};      // the file of a uprobe; "": not a uprobe

@@ -110,7 +110,7 @@ struct FrameStats {
   uint64_t zones = 0;          // entered and left
   uint64_t dropped = 0;        // too deep, too many, or in a signal handler at work: their time is in the parent
   uint64_t mismatched = 0;     // left without having been entered, or never left
-  uint64_t strayed = 0;        // left on another thread than entered on: no number
+  uint64_t cross_thread = 0;   // left on another thread than entered on: no number
   uint64_t foreign_marks = 0;  // Mark() by a thread that the frame does not belong to: ignored
   uint64_t unplaced = 0;       // per-frame values that no histogram had room for
   uint64_t hitches = 0;

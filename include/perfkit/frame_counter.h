@@ -78,7 +78,7 @@ class FrameCounter {
   }
 
   // A zone from construction to destruction; PERFKIT_ZONE is the short way. Ends before anything that was entered
-  // earlier on its thread; if it ends on another thread it has no number, and is counted as strayed.
+  // earlier on its thread; if it ends on another thread it has no number, and is counted as `cross_thread`.
   class [[nodiscard]] Zone {
    public:
     Zone(FrameCounter& frames, ZoneId id) noexcept {

@@ -267,7 +267,7 @@ class Sampler {
   // OK, or why the rings are smaller than was asked for: which limit, and how it is raised.
   const absl::Status& shrunk() const;
   // Whether an event covers user space only although more was asked for: this user may not see the kernel.
-  bool narrowed(size_t event) const;
+  bool user_only(size_t event) const;
 
   // Reads the kernel's counts: some system calls for each thread and CPU.
   SamplerStats stats() const;

@@ -20,9 +20,9 @@ struct StackAccounting {
   // The kernel sent no signal of its own for it, or has not yet: samples during one call of the kernel or in one
   // interrupt (which came late), and all while the thread has SIGTRAP blocked, share one. So do several events at once;
   // and a thread that ends gets none.
-  uint64_t unsignalled = 0;
+  uint64_t coalesced = 0;
 
-  uint64_t skipped() const { return stale + budget + no_ring + ring_full + paused + given_up + unsignalled; }
+  uint64_t skipped() const { return stale + budget + no_ring + ring_full + paused + given_up + coalesced; }
   uint64_t accounted() const { return delivered + duplicates + skipped(); }
 };
 

@@ -13,10 +13,10 @@ namespace perfkit {
 // events add up with Merge.
 class ScopeTotals {
  public:
-  // Adds what lies between two snapshots of `reader`. A pair that spans two threads adds nothing but to strayed().
+  // Adds what lies between two snapshots of `reader`. A pair that spans two threads adds nothing but to cross_thread().
   void Add(const CounterReader& reader, const Snapshot& begin, const Snapshot& end) noexcept {
     if (begin.other_thread || end.other_thread) [[unlikely]] {
-      ++strayed_;
+      ++cross_thread_;
       return;
     }
     ++scopes_;
@@ -38,7 +38,7 @@ class ScopeTotals {
 
   uint64_t scopes() const { return scopes_; }
   // Scopes that ended on another thread than they began on (fibers, coroutines), and so have no number.
-  uint64_t strayed() const { return strayed_; }
+  uint64_t cross_thread() const { return cross_thread_; }
 
  private:
   std::array<uint64_t, kMaxEvents> values_{};
@@ -47,7 +47,7 @@ class ScopeTotals {
   uint32_t missing_ = 0;
   uint32_t fallback_ = 0;
   uint64_t scopes_ = 0;
-  uint64_t strayed_ = 0;
+  uint64_t cross_thread_ = 0;
 };
 
 // From construction to destruction. Both ends must be on the thread that `reader` counts.

@@ -59,7 +59,7 @@ absl::StatusOr<std::unique_ptr<Source>> BuildForThreads(Groups groups, const Tar
 absl::StatusOr<std::unique_ptr<Source>> BuildSource(Groups groups, const Target& target,
                                                     const CounterOptions& options) {
   if (absl::Status size = CheckSize(groups); !size.ok()) return size;
-  const sys::NoFork whole;
+  const sys::ForkBlocker fork_blocker;
   if (HasManyThreads(target)) return BuildForThreads(groups, target, options);
   absl::StatusOr<std::unique_ptr<Source>> source = SourceBuilder(groups, target, options, 0).Build();
   if (!source.ok() || !options.self_test || !(*source)->HasInlinePart()) return source;

@@ -30,7 +30,7 @@ PerfGroup& PerfGroup::operator=(PerfGroup&& other) noexcept {
   clock_ = other.clock_;
   can_lose_counters_ = other.can_lose_counters_;
   stopped_ = other.stopped_;
-  narrowed_ = std::move(other.narrowed_);
+  user_only_ = std::move(other.user_only_);
   repeated_ = other.repeated_;
   only_cpus_ = std::move(other.only_cpus_);
   format_ = other.format_;
@@ -59,7 +59,7 @@ absl::StatusOr<open::OpenedEvent> PerfGroup::OpenAt(const Site& site, const Memb
   request.pid = site.place.pid;
   request.cpu = site.place.cpu;
   request.group_fd = leads ? -1 : site.fds.front().get();
-  request.wished_config1 = member.wished_config1;
+  request.optional_config1 = member.optional_config1;
   request.asked = absl::StrFormat("event '%s' on %s", event.name, open::Describe(target));
   return open::OpenEvent(request, rights);
 }
@@ -108,9 +108,9 @@ absl::Status PerfGroup::Add(const Member& member, const Target& target, bool use
     if (members_.empty()) sites_.clear();
     return status;
   }
-  bool narrowed = false;
+  bool any_user_only = false;
   for (size_t i = 0; i < opened.size(); ++i) {
-    narrowed = narrowed || opened[i].narrowed;
+    any_user_only = any_user_only || opened[i].user_only;
     if (opened[i].fd) {
       sites_[i].fds.push_back(std::move(opened[i].fd));
     } else {
@@ -121,7 +121,7 @@ absl::Status PerfGroup::Add(const Member& member, const Target& target, bool use
   members_.push_back(member.index);
   member_mask_ |= 1u << member.index;
   if (member.again && sites_.front().place.cpu < 0) repeated_ |= 1u << member.index;
-  narrowed_.push_back(narrowed);
+  user_only_.push_back(any_user_only);
   can_lose_counters_ = can_lose_counters_ || member.event->pinned;
   return absl::OkStatus();
 }
@@ -131,7 +131,7 @@ void PerfGroup::RemoveLast() noexcept {
   member_mask_ &= ~(1u << members_.back());
   repeated_ &= ~(1u << members_.back());
   members_.pop_back();
-  narrowed_.pop_back();
+  user_only_.pop_back();
 }
 
 bool PerfGroup::AdoptClock(uint8_t index) {

@@ -24,7 +24,7 @@ struct Member {
   const EventConfig* event;
   size_t part;                  // of event->parts: hybrid CPUs have one a core PMU, each in a group of its own
   uint8_t index;                // of the event in its set
-  uint64_t wished_config1 = 0;  // see OpenRequest
+  uint64_t optional_config1 = 0;  // see OpenRequest
   bool again = false;           // it is in another group of the same threads already
 };
 
@@ -78,7 +78,7 @@ class PerfGroup {
   const std::vector<uint8_t>& members() const { return members_; }
   uint8_t clock() const { return clock_; }
   // Whether any member counts user space only although more was asked.
-  bool narrowed(size_t member) const { return narrowed_[member]; }
+  bool user_only(size_t member) const { return user_only_[member]; }
   // The descriptor of a member at the group's first place.
   int fd(size_t member) const { return sites_.front().fds[member].get(); }
 
@@ -108,7 +108,7 @@ class PerfGroup {
   uint8_t clock_ = kMaxEvents;    // the event that is the time enabled; kMaxEvents: none
   bool can_lose_counters_ = false;
   bool stopped_ = false;  // by Switch
-  std::vector<bool> narrowed_;
+  std::vector<bool> user_only_;
   // Bit i: event i is in another group, too, and its enabled time is counted there: both run while the thread runs. Not
   // for CPUs, of which each part has others.
   uint32_t repeated_ = 0;

@@ -13,15 +13,15 @@ void ScopeTotals::Merge(const ScopeTotals& other) noexcept {
   missing_ |= other.missing_;
   fallback_ |= other.fallback_;
   scopes_ += other.scopes_;
-  strayed_ += other.strayed_;
+  cross_thread_ += other.cross_thread_;
 }
 
 Count ScopeTotals::count(const CounterReader& reader, size_t i) const noexcept {
   constexpr Validity kNone{Validity::kNotCounted};
   const Validity standing = reader.standing(i);
   if (!standing.counted() || i >= kMaxEvents || (missing_ >> i & 1) != 0) return {.validity = kNone};
-  // Nothing but strays: there is no number, and the reason is not that the event can't be counted.
-  if (scopes_ == 0) return {.validity = strayed_ > 0 ? Validity{Validity::kOtherThread} : kNone};
+  // Nothing but cross-thread scopes: there is no number, and the reason is not that the event can't be counted.
+  if (scopes_ == 0) return {.validity = cross_thread_ > 0 ? Validity{Validity::kOtherThread} : kNone};
   Validity validity = standing | shared_;
   if ((fallback_ >> i & 1) != 0) validity.flags |= Validity::kFallback;
   return MakeCount(values_[i], times_[i], validity);

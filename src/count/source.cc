@@ -29,11 +29,13 @@ bool ReadValue(int fd, uint64_t& value) noexcept {
 }  // namespace
 
 Source::Source(Target target, const CounterOptions& options)
-    : target_(target), options_(options), fork_watch_([](void* self) { static_cast<Source*>(self)->LetGo(); }, this) {}
+    : target_(target),
+      options_(options),
+      fork_listener_([](void* self) { static_cast<Source*>(self)->OnForkedChild(); }, this) {}
 
 // In the opposite order of their making.
 Source::~Source() {
-  const sys::NoFork whole;
+  const sys::ForkBlocker fork_blocker;
   epoch_event_.reset();
   clock_.reset();
   switch_ring_.reset();
@@ -42,17 +44,17 @@ Source::~Source() {
   groups_.clear();
 }
 
-void Source::LetGo() noexcept {
-  gone_ = true;
+void Source::OnForkedChild() noexcept {
+  in_forked_child_ = true;
   plan_.owner = detail::ReadPlan::kNobody;
   plan_.page = nullptr;
   plan_.all_fast = false;
   for (PerfGroup& group : groups_) group.Close();
-  for (open::LiveRing& ring : rings_) ring.LetGo();
+  for (open::LiveRing& ring : rings_) ring.OnForkedChild();
   for (sys::Mapping& page : user_pages_) page.Forget();
-  if (switch_ring_) switch_ring_->LetGo();
-  if (clock_) clock_->LetGo();
-  if (epoch_event_) epoch_event_->LetGo();
+  if (switch_ring_) switch_ring_->OnForkedChild();
+  if (clock_) clock_->OnForkedChild();
+  if (epoch_event_) epoch_event_->OnForkedChild();
 }
 
 void Source::ReadSlow(Snapshot& now) noexcept {
@@ -62,8 +64,8 @@ void Source::ReadSlow(Snapshot& now) noexcept {
   now.ticks = 0;
   now.epoch = --unknown_epoch_;  // equal to no other: without a page nothing is proven
   now.cpu = Snapshot::kNoCpu;
-  now.other_thread = !gone_ && !IsCountedThread();
-  if (gone_ || now.other_thread) {
+  now.other_thread = !in_forked_child_ && !IsCountedThread();
+  if (in_forked_child_ || now.other_thread) {
     now.missing = all;
     return;
   }

@@ -73,7 +73,7 @@ class Source {
   void SettleTimes(Snapshot& now) noexcept;
   void ReadUsage(Snapshot& now) const noexcept;
   void CopyNumbers(Snapshot& now) const noexcept;
-  void LetGo() noexcept;
+  void OnForkedChild() noexcept;
 
   detail::ReadPlan plan_;
   std::vector<Slot> slots_;
@@ -109,9 +109,9 @@ class Source {
   uint32_t in_force_ = 0;
   uintptr_t renewer_ = 0;  // where on the stack an object of who changes the base is, while its version is odd
   uint32_t unknown_epoch_ = 0;
-  bool gone_ = false;  // in the child of a fork
+  bool in_forked_child_ = false;  // in the child of a fork
 
-  sys::ForkWatch fork_watch_;  // last: nobody may be told to let go of what is not there yet
+  sys::ForkListener fork_listener_;  // declared last: registered only after everything that it releases exists
 };
 
 }  // namespace perfkit::count

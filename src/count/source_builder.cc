@@ -131,7 +131,7 @@ absl::Status SourceBuilder::Try(ReadPath path, size_t i, bool strict_group) {
 open::OpenRequest SourceBuilder::RequestFor(size_t i) const {
   const EventConfig& wanted = event(i);
   open::OpenRequest request = open::RequestFor(wanted, 0);
-  if (options_.user_only && request.may_narrow) request.attr.exclude_kernel = request.attr.exclude_hv = 1;
+  if (options_.user_only && request.may_restrict_to_user) request.attr.exclude_kernel = request.attr.exclude_hv = 1;
   request.asked = Asked(i);
   return request;
 }

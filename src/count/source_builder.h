@@ -34,7 +34,7 @@ class SourceBuilder {
   absl::Status OpenPeriodOne(size_t i);
   absl::Status OpenUsage(size_t i);
   absl::Status OpenUserPage(size_t i, bool strict_group);
-  absl::Status OpenInGroup(size_t i, bool strict_group, uint64_t wished_config1 = 0);
+  absl::Status OpenInGroup(size_t i, bool strict_group, uint64_t optional_config1 = 0);
   bool AdoptClock(size_t i);
   absl::Status AddPart(const Member& member, PerfGroup& group);
   // A part of an event, and the open group that it belongs into, as an index of Source::groups_.
@@ -43,8 +43,8 @@ class SourceBuilder {
   };
   std::vector<size_t> PartsHere(size_t i) const;
   std::vector<Seat> SeatsFor(size_t i, bool strict_group) const;
-  absl::Status Join(size_t i, bool strict_group, uint64_t wished_config1);
-  absl::Status OpenNewGroups(size_t i, uint64_t wished_config1);
+  absl::Status Join(size_t i, bool strict_group, uint64_t optional_config1);
+  absl::Status OpenNewGroups(size_t i, uint64_t optional_config1);
   void TellWhatIsLeftOut(size_t i);
   PerfGroup& GroupOf(size_t i);
   absl::Status NeedSwitchRing();

@@ -137,7 +137,7 @@ std::vector<SourceBuilder::Seat> SourceBuilder::SeatsFor(size_t i, bool strict_g
 }
 
 // Into the open groups: with all its parts, or not at all.
-absl::Status SourceBuilder::Join(size_t i, bool strict_group, uint64_t wished_config1) {
+absl::Status SourceBuilder::Join(size_t i, bool strict_group, uint64_t optional_config1) {
   const std::vector<Seat> seats = SeatsFor(i, strict_group);
   if (seats.empty()) {
     return absl::InvalidArgumentError(
@@ -146,7 +146,7 @@ absl::Status SourceBuilder::Join(size_t i, bool strict_group, uint64_t wished_co
                         Asked(i)));
   }
   for (size_t k = 0; k < seats.size(); ++k) {
-    const Member member{&event(i), seats[k].part, static_cast<uint8_t>(i), wished_config1, k > 0};
+    const Member member{&event(i), seats[k].part, static_cast<uint8_t>(i), optional_config1, k > 0};
     const absl::Status status = AddPart(member, source_->groups_[seats[k].group]);
     if (status.ok()) continue;
     while (k-- > 0) source_->groups_[seats[k].group].RemoveLast();
@@ -156,11 +156,11 @@ absl::Status SourceBuilder::Join(size_t i, bool strict_group, uint64_t wished_co
 }
 
 // One for each part, which from now on take further events for their CPUs.
-absl::Status SourceBuilder::OpenNewGroups(size_t i, uint64_t wished_config1) {
+absl::Status SourceBuilder::OpenNewGroups(size_t i, uint64_t optional_config1) {
   std::vector<PerfGroup> opened;
   for (const size_t part : PartsHere(i)) {
     opened.emplace_back(format_);
-    const Member member{&event(i), part, static_cast<uint8_t>(i), wished_config1, opened.size() > 1};
+    const Member member{&event(i), part, static_cast<uint8_t>(i), optional_config1, opened.size() > 1};
     if (absl::Status status = AddPart(member, opened.back()); !status.ok()) return status;
   }
   for (PerfGroup& group : opened) {
@@ -172,11 +172,11 @@ absl::Status SourceBuilder::OpenNewGroups(size_t i, uint64_t wished_config1) {
 }
 
 // Into the open groups if it fits there; else, unless the user wrote the group, into new ones.
-absl::Status SourceBuilder::OpenInGroup(size_t i, bool strict_group, uint64_t wished_config1) {
+absl::Status SourceBuilder::OpenInGroup(size_t i, bool strict_group, uint64_t optional_config1) {
   if (i == clock_slot_ && AdoptClock(i)) return absl::OkStatus();
-  absl::Status status = open_groups_.empty() ? absl::UnavailableError("") : Join(i, strict_group, wished_config1);
+  absl::Status status = open_groups_.empty() ? absl::UnavailableError("") : Join(i, strict_group, optional_config1);
   if (!status.ok() && strict_group && !open_groups_.empty()) return status;
-  if (!status.ok()) status = OpenNewGroups(i, wished_config1);
+  if (!status.ok()) status = OpenNewGroups(i, optional_config1);
   if (!status.ok()) return status;
   source_->grouped_ |= 1u << i;
   if (can_multiplex_) source_->timed_ |= 1u << i;
@@ -187,7 +187,7 @@ absl::Status SourceBuilder::OpenInGroup(size_t i, bool strict_group, uint64_t wi
 // What no number of this event will have in it: the kernel's part, or what a thread does on other kinds of core.
 void SourceBuilder::TellWhatIsLeftOut(size_t i) {
   const PerfGroup& group = GroupOf(i);
-  const bool user_only = group.narrowed(group.members().size() - 1) || event(i).exclude_kernel || options_.user_only;
+  const bool user_only = group.user_only(group.members().size() - 1) || event(i).exclude_kernel || options_.user_only;
   if (user_only && CanBeUserOnly(event(i))) slot(i).standing.flags |= Validity::kUserOnly;
   if (!CountsThreads() || event(i).cpu_wide_only) return;
   const auto has = [i](const PerfGroup& group) { return std::ranges::count(group.members(), i) != 0; };

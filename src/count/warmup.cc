@@ -13,13 +13,13 @@ namespace perfkit {
 
 struct Warmup::Held {
   ~Held() {
-    const sys::NoFork whole;
+    const sys::ForkBlocker fork_blocker;
     events.clear();
   }
 
   std::vector<open::OpenedEvent> events;
   // In the child of a fork the descriptors are closed: they would keep the parent's events alive.
-  sys::ForkWatch fork_watch{[](void* self) { static_cast<Held*>(self)->events.clear(); }, this};
+  sys::ForkListener fork_listener{[](void* self) { static_cast<Held*>(self)->events.clear(); }, this};
 };
 
 namespace {
@@ -37,7 +37,7 @@ open::OpenRequest DisabledRequest(const EventConfig& event, const EventConfig::P
 
 Warmup::Warmup(std::span<const EventSpec> events) : held_(std::make_unique<Held>()) {
   const sys::Rights rights = sys::ReadRights();
-  const sys::NoFork whole;
+  const sys::ForkBlocker fork_blocker;
   for (const EventSpec& spec : events) {
     const absl::StatusOr<EventConfig> event = ResolveEvent(spec);
     if (!event.ok()) continue;

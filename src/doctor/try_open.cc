@@ -11,7 +11,7 @@ absl::Status TryToOpen(const sys::PerfEventAttr& attr, const open::Place& place,
   request.attr = attr;
   request.pid = place.pid;
   request.cpu = place.cpu;
-  request.may_narrow = false;
+  request.may_restrict_to_user = false;
   request.kernel_side = true;  // a probe that includes the kernel's part is for that part
   request.asked = std::move(asked);
   const absl::StatusOr<open::OpenedEvent> event = open::OpenEvent(request, rights);

@@ -9,7 +9,7 @@
 
 namespace perfkit::doctor {
 
-// Opens exactly `attr` at `place`, with no rung of the retry ladder left to narrow it, and closes it.
+// Opens exactly `attr` at `place`, with no rung of the retry ladder left to restrict it, and closes it.
 absl::Status TryToOpen(const sys::PerfEventAttr& attr, const open::Place& place, std::string asked,
                        const sys::Rights& rights);
 

@@ -25,14 +25,14 @@ class LiveRing {
                                       const sys::Rights& rights);
 
   int fd() const { return event_.fd.get(); }
-  bool narrowed() const { return event_.narrowed; }
+  bool user_only() const { return event_.user_only; }
   const UserPage* page() const { return reinterpret_cast<const UserPage*>(mapping_.data()); }
   // The data area; its size is a power of two.
   std::span<const std::byte> data() const { return mapping_.bytes().subspan(page_size_); }
   uint64_t head() const { return LoadShared(page()->data_head); }
 
   // In the child of a fork: closes the descriptor, forgets the mapping that was not inherited.
-  void LetGo() {
+  void OnForkedChild() {
     event_.fd.Reset();
     mapping_.Forget();
   }

@@ -28,7 +28,7 @@ bool TakeOwn(const OpenRequest& request, int error, sys::PerfEventAttr& attr) {
   if (request.own_type == 0 || attr.type == request.own_type || (error != EINVAL && error != ENOENT)) return false;
   attr.type = request.own_type;
   attr.config = request.own_config;
-  attr.config1 = request.attr.config1 | request.wished_config1;
+  attr.config1 = request.attr.config1 | request.optional_config1;
   return true;
 }
 
@@ -37,7 +37,7 @@ bool TakeOwn(const OpenRequest& request, int error, sys::PerfEventAttr& attr) {
 OpenRequest RequestFor(const EventConfig& event, size_t part) {
   OpenRequest request;
   request.attr = event::ToAttr(event, event.parts[part]);
-  request.may_narrow = !event.privilege_given && !event.kernel_side;
+  request.may_restrict_to_user = !event.privilege_given && !event.kernel_side;
   request.lower_precise = event.precise_max;
   request.own_type = event.parts[part].own_type;
   request.own_config = event.parts[part].own_config;
@@ -48,7 +48,7 @@ OpenRequest RequestFor(const EventConfig& event, size_t part) {
 
 absl::StatusOr<OpenedEvent> OpenEvent(const OpenRequest& request, const sys::Rights& rights) {
   sys::PerfEventAttr attr = request.attr;
-  attr.config1 |= request.wished_config1;
+  attr.config1 |= request.optional_config1;
   OpenedEvent opened;
   int first_error = 0;
   while (true) {
@@ -57,9 +57,9 @@ absl::StatusOr<OpenedEvent> OpenEvent(const OpenRequest& request, const sys::Rig
     if (opened.fd) return opened;
     const int error = errno;
     if (first_error == 0) first_error = error;
-    if ((error == EACCES || error == EPERM) && request.may_narrow && attr.exclude_kernel == 0) {
+    if ((error == EACCES || error == EPERM) && request.may_restrict_to_user && attr.exclude_kernel == 0) {
       attr.exclude_kernel = attr.exclude_hv = 1;
-      opened.narrowed = true;
+      opened.user_only = true;
     } else if (error == EINVAL && attr.inherit_thread != 0) {
       attr.inherit_thread = 0;
       opened.with_children = true;

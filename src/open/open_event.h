@@ -6,7 +6,7 @@
 //   EINVAL with inherit_thread              without it, on kernels before 5.13
 //   EINVAL with build_id                    without it, on kernels before 5.12: records name files by their numbers
 //   EOPNOTSUPP, "as precise as can be"      one step less precise
-//   EINVAL, EOPNOTSUPP with wished bits     without them
+//   EINVAL, EOPNOTSUPP with optional bits   without them
 //   EINVAL, ENOENT for one kind of core     the same by the code that its PMU has for it
 //   (EventConfig::Part::own_config)
 #pragma once
@@ -27,9 +27,10 @@ struct OpenRequest {
   pid_t pid = 0;  // 0: the calling thread; -1: every task (with cpu)
   int cpu = -1;
   int group_fd = -1;
-  bool may_narrow = true;       // whether the kernel's part may be left out when it is not permitted
-  bool lower_precise = false;   // whether precise_ip is only the most that is wished for
-  uint64_t wished_config1 = 0;  // bits of config1 to add where the PMU takes them: they change how, not what, it counts
+  bool may_restrict_to_user = true;  // whether the kernel's part may be left out when it is not permitted
+  bool lower_precise = false;        // whether precise_ip is only an upper bound
+  uint64_t optional_config1 =
+      0;  // bits of config1 to add where the PMU takes them: they change how, not what, it counts
   // The same event as its PMU itself calls it; a type of 0: it has no such name.
   uint32_t own_type = 0;
   uint64_t own_config = 0;
@@ -46,7 +47,7 @@ OpenRequest RequestFor(const EventConfig& event, size_t part);
 
 struct OpenedEvent {
   sys::OwnedFd fd;
-  bool narrowed = false;       // counts user space only, though more was asked
+  bool user_only = false;      // counts user space only, though more was asked
   bool with_children = false;  // inherit_thread was refused: children of this process are in it too
 };
 

@@ -39,7 +39,7 @@ class OutputRing {
   absl::Status Pause(bool pause) const;
 
   // In the child of a fork: from then on nothing here may be used.
-  void LetGo() {
+  void OnForkedChild() {
     owner_.fd.Reset();
     mapping_.Forget();
   }

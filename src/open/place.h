@@ -17,7 +17,7 @@ struct Place {
   friend bool operator==(const Place&, const Place&) = default;
 };
 
-// The places of `target` now. `only_cpus`, when not empty, narrows CPU targets to those (a core PMU's, an uncore
+// The places of `target` now. `only_cpus`, when not empty, restricts CPU targets to those (a core PMU's, an uncore
 // PMU's one CPU a package). NotFound when the task or CPU does not exist.
 absl::StatusOr<std::vector<Place>> PlacesOf(const Target& target, const std::vector<int>& only_cpus = {});
 

@@ -48,10 +48,10 @@ Core::Core(Plan plan)
       overhead_(plan_.options().cpu_budget, plan_.FullLevel(), plan_.LeastStack()),
       level_(plan_.FullLevel()),
       accounting_(plan_.events().size()),
-      fork_watch_([](void* self) { static_cast<Core*>(self)->LetGo(); }, this) {}
+      fork_listener_([](void* self) { static_cast<Core*>(self)->OnForkedChild(); }, this) {}
 
 Core::~Core() {
-  const sys::NoFork whole;
+  const sys::ForkBlocker fork_blocker;
   epoll_.Reset();
   fresh_.clear();
   fresh_spare_.clear();
@@ -300,22 +300,22 @@ void Core::Index(uint64_t since_ns) {
   if (live_handler_ != nullptr) IndexStacks();
 }
 
-bool Core::narrowed(size_t event) const {
+bool Core::user_only(size_t event) const {
   return std::any_of(active_.events.begin(), active_.events.end(),
-                     [&](const RingEvent& ring_event) { return ring_event.event == event && ring_event.narrowed; });
+                     [&](const RingEvent& ring_event) { return ring_event.event == event && ring_event.user_only; });
 }
 
 // Closes and forgets: the child of a fork must not allocate or lock here.
-void Core::LetGo() {
-  gone_ = true;
+void Core::OnForkedChild() {
+  in_forked_child_ = true;
   running_ = false;
-  active_.LetGo();
-  spare_.LetGo();
-  side_.LetGo();
+  active_.OnForkedChild();
+  spare_.OnForkedChild();
+  side_.OnForkedChild();
   for (std::vector<RingEvent>* const fresh : {&fresh_, &fresh_spare_}) {
-    for (RingEvent& ring_event : *fresh) ring_event.LetGo();
+    for (RingEvent& ring_event : *fresh) ring_event.OnForkedChild();
   }
-  if (live_handler_ != nullptr) live_handler_->LetGo();
+  if (live_handler_ != nullptr) live_handler_->OnForkedChild();
   epoll_.Reset();
 }
 

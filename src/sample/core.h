@@ -51,7 +51,7 @@ class Core {
   size_t ring_bytes() const { return ring_bytes_; }
   size_t rings() const { return active_.rings.size(); }
   const absl::Status& shrunk() const { return shrunk_; }
-  bool narrowed(size_t event) const;
+  bool user_only(size_t event) const;
 
  private:
   // The event and thread that write under an id.
@@ -194,7 +194,7 @@ class Core {
   void TakeOver(const SamplingLevel& level, uint64_t since_ns);
   void Retire(RingSet& set, std::vector<RingEvent>& fresh);
 
-  void LetGo();
+  void OnForkedChild();
 
   Plan plan_;
   OverheadController overhead_;
@@ -246,10 +246,10 @@ class Core {
   size_t given_ = 0;              // records that the drain under way has handed out
   bool running_ = false;
   bool paused_ = false;
-  bool gone_ = false;          // in the child of a fork
+  bool in_forked_child_ = false;  // in the child of a fork
   bool paused_since_ = false;  // since losses were settled: some of them are `paused`
   bool full_since_ = false;    // since then: some may be real ones
-  sys::ForkWatch fork_watch_;  // last: nobody may be told to let go of what is not there yet
+  sys::ForkListener fork_listener_;  // declared last: registered only after everything that it releases exists
 };
 
 // Of all ring sets. Rings in the order in which they are numbered: LossInterval::ring.

@@ -87,7 +87,7 @@ void Core::SettleAtEnd() {
 
 SamplerStats Core::Stats() {
   SamplerStats stats;
-  if (gone_) return stats;
+  if (in_forked_child_) return stats;
   SettleAtEnd();
   stats.events = accounting_.events();
   stats.lost_is_lower_bound = !plan_.counts_lost() || accounting_.lost_is_lower_bound || accounting_.unsettled;

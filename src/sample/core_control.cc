@@ -13,7 +13,7 @@
 namespace perfkit::sample {
 
 absl::Status Core::CheckHere() const {
-  if (!gone_) return absl::OkStatus();
+  if (!in_forked_child_) return absl::OkStatus();
   return absl::FailedPreconditionError(
       "this sampler was opened before a fork, and stayed with the parent. Remedy: open another one here.");
 }
@@ -33,7 +33,7 @@ absl::Status Core::Start() {
     return status;
   }
   if (follows_threads()) {
-    const sys::NoFork whole;
+    const sys::ForkBlocker fork_blocker;
     rescan_ = true;
     JoinNewcomers();
     Index(Now(plan_.options().clock_id));
@@ -174,7 +174,7 @@ absl::StatusOr<Sampler::Takeover> Core::Snapshot() {
   takeover.to_ns = Now(plan_.options().clock_id);
   if (!first.ok()) return first;
   if (!second.ok()) return second;
-  const sys::NoFork whole;
+  const sys::ForkBlocker fork_blocker;
   std::swap(active_, spare_);
   snapshot_ns_ = takeover.to_ns;
   return takeover;

@@ -30,7 +30,7 @@ uint32_t TidOf(const RawRecord& raw, const SampleLayout& layout) {
 }  // namespace
 
 size_t Core::Drain(Visit visit, size_t max_records) {
-  if (gone_) return 0;
+  if (in_forked_child_) return 0;
   const uint64_t begun = Now(CLOCK_THREAD_CPUTIME_ID);
   if (live_handler_ != nullptr && running_) (void)live_handler_->Maintain();
   SettleBeforeDrain();

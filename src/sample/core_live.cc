@@ -116,7 +116,7 @@ void Core::FillStackAccounting(size_t event, EventAccounting& accounting) const 
   stacks.ring_full = live_handler_->skipped(event, StackSkip::kRingFull);
   stacks.paused = live_handler_->skipped(event, StackSkip::kPaused);
   const uint64_t taken = accounting.accounted();
-  stacks.unsignalled = taken - std::min(taken, stacks.accounted());
+  stacks.coalesced = taken - std::min(taken, stacks.accounted());
 }
 
 }  // namespace perfkit::sample

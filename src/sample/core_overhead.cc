@@ -136,7 +136,7 @@ void Core::SwitchOnStuck() {
 // Of all threads that there are: those that had inherited their events get their own. Rings for one thread each are
 // for those that have one; FollowThreads joins the others.
 absl::Status Core::OpenAnew(const SamplingLevel& level) {
-  const sys::NoFork whole;
+  const sys::ForkBlocker fork_blocker;
   std::vector<RingEvent> old = std::exchange(active_.events, {}), old_spare = std::exchange(spare_.events, {});
   InheritanceMap before = std::exchange(inheritance_, InheritanceMap());
   const SamplingLevel in_force = std::exchange(level_, level);
@@ -157,7 +157,7 @@ absl::Status Core::ReplaceEvents() {
   if (absl::Status status = OpenAnew(level_); !status.ok()) return status;
   overlap_.from_ns = Now(plan_.options().clock_id);
   const auto swap = [this] {
-    const sys::NoFork whole;
+    const sys::ForkBlocker fork_blocker;
     active_.events.swap(fresh_);
   };
   swap();
@@ -188,7 +188,7 @@ void Core::Retire(RingSet& set, std::vector<RingEvent>& fresh) {
 
 // A record that was being written when its event was switched off may still come: under an id that is known.
 void Core::TakeOver(const SamplingLevel& level, uint64_t since_ns) {
-  const sys::NoFork whole;
+  const sys::ForkBlocker fork_blocker;
   // Rings that overwrite may keep records for any time. Samples whose id is dropped here count as foreign.
   constexpr size_t kMostOverwriting = 4096;
   const bool streams = plan_.options().mode == RingMode::kStream;

@@ -43,7 +43,7 @@ void Core::ForgetTasks() {
 void Core::FollowThreads(bool drained) {
   const bool changed = rescan_ || !born_.empty() || !ended_.empty();
   if (changed) {
-    const sys::NoFork whole;
+    const sys::ForkBlocker fork_blocker;
     if (drained) RetireEnded();
     if (running_) JoinNewcomers();
     CountMissed();

@@ -61,7 +61,7 @@ class LiveStackHandler {
   StackRings& rings() { return rings_; }
 
   // In the child of a fork.
-  void LetGo() { claim_->LetGo(); }
+  void OnForkedChild() { claim_->OnForkedChild(); }
 
  private:
   static void OnSample(void* self, uint32_t number, bool stale, const ucontext_t& registers);

@@ -238,7 +238,7 @@ void Plan::FillInheritance(sys::PerfEventAttr& attr) const {
 
 open::OpenRequest Plan::Request(const EventConfig& config, size_t part) const {
   open::OpenRequest request = open::RequestFor(config, part);
-  if (options_.user_only && request.may_narrow) request.attr.exclude_kernel = request.attr.exclude_hv = 1;
+  if (options_.user_only && request.may_restrict_to_user) request.attr.exclude_kernel = request.attr.exclude_hv = 1;
   request.asked = absl::StrFormat("samples of event '%s' on %s", config.name, open::Describe(target_));
   return request;
 }
@@ -280,7 +280,7 @@ open::OpenRequest Plan::RingOwnerRequest() const {
   request.attr.sample_type &= kTrailer;
   request.attr.branch_sample_type = request.attr.sample_regs_user = 0;
   request.attr.read_format = ReadFormat(false, counts_lost_);
-  request.may_narrow = false;
+  request.may_restrict_to_user = false;
   request.asked = absl::StrFormat("a ring for the samples of %s", open::Describe(target_));
   return request;
 }

@@ -66,7 +66,7 @@ absl::StatusOr<RingEvent> OpenRingEvent(const Plan& plan, const SamplingLevel& l
   ring_event.fd = std::move(opened->fd);
   ring_event.event = event;
   ring_event.tid = place.tid;
-  ring_event.narrowed = opened->narrowed;
+  ring_event.user_only = opened->user_only;
   if (absl::Status status = SetFilter(plan.events()[event], ring_event); !status.ok()) return status;
   if (absl::Status status = OpenFollowers(plan, part, place, ring_event); !status.ok()) return status;
   if (absl::Status status = Connect(ring_event, ring); !status.ok()) return status;

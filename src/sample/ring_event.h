@@ -26,7 +26,7 @@ struct RingEvent {
   uint64_t id = 0;
   uint32_t event = kTracking;
   int tid = -1;  // whose it was opened for; those that inherit it write under its id
-  bool narrowed = false;
+  bool user_only = false;
   uint64_t lost_settled = 0;  // of its losses, those that are in the accounting
   EventCount known;           // what the last Read that succeeded said
   bool stuck = false;         // could not be switched on although it should be
@@ -35,7 +35,7 @@ struct RingEvent {
   std::optional<EventCount> Read(const SampleLayout& layout);
   absl::Status Switch(unsigned long request) const;
   // In the child of a fork.
-  void LetGo() {
+  void OnForkedChild() {
     for (sys::OwnedFd& follower : followers) follower.Reset();
     fd.Reset();
   }

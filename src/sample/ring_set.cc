@@ -140,9 +140,9 @@ bool RingSet::IsNearlyFull(size_t largest_record) const {
   });
 }
 
-void RingSet::LetGo() {
-  for (RingEvent& ring_event : events) ring_event.LetGo();
-  for (const std::unique_ptr<RingSlot>& slot : rings) slot->ring.LetGo();
+void RingSet::OnForkedChild() {
+  for (RingEvent& ring_event : events) ring_event.OnForkedChild();
+  for (const std::unique_ptr<RingSlot>& slot : rings) slot->ring.OnForkedChild();
 }
 
 }  // namespace perfkit::sample

@@ -67,7 +67,7 @@ class RingSet {
   bool IsNearlyFull(size_t largest_record) const;
 
   // In the child of a fork.
-  void LetGo();
+  void OnForkedChild();
 
   std::vector<std::unique_ptr<RingSlot>> rings;
   std::vector<RingEvent> events;

@@ -13,7 +13,7 @@ Sampler& Sampler::operator=(Sampler&&) noexcept = default;
 Sampler::~Sampler() = default;
 
 absl::StatusOr<Sampler> Sampler::Open(const SamplerOptions& options, Target target) {
-  const sys::NoFork whole;
+  const sys::ForkBlocker fork_blocker;
   absl::StatusOr<sample::Plan> plan = sample::Plan::Make(options, target);
   if (!plan.ok()) return plan.status();
   absl::StatusOr<std::unique_ptr<sample::Core>> core = sample::Core::Open(*std::move(plan));
@@ -36,7 +36,7 @@ const SampleLayout& Sampler::layout() const { return core_->plan().layout(); }
 size_t Sampler::ring_bytes() const { return core_->ring_bytes(); }
 size_t Sampler::rings() const { return core_->rings(); }
 const absl::Status& Sampler::shrunk() const { return core_->shrunk(); }
-bool Sampler::narrowed(size_t event) const { return core_->narrowed(event); }
+bool Sampler::user_only(size_t event) const { return core_->user_only(event); }
 SamplerStats Sampler::stats() const { return core_->Stats(); }
 
 }  // namespace perfkit

@@ -1,6 +1,6 @@
 // A linked list under a lock that is held across fork, so that the child sees it whole. Who forks waits with it until
-// there is no NoFork, and who wants one meanwhile gives way: else two threads that open and close all the time would
-// keep a third from forking. Only so long, as he may be who a NoFork waits for.
+// there is no ForkBlocker, and who wants one meanwhile gives way: else two threads that open and close all the time
+// would keep a third from forking. Only so long, as he may be who a ForkBlocker waits for.
 #include "src/sys/fork_registry.h"
 
 #include <pthread.h>
@@ -19,25 +19,26 @@ struct ForkRegistry {
   uint64_t no_forks = 0;                             // alive
   uint64_t waiting = 0;                              // to fork
   pthread_once_t once = PTHREAD_ONCE_INIT;
-  ForkWatch* first = nullptr;
+  ForkListener* first = nullptr;
 
-  void Add(ForkWatch* watch) {
+  void Add(ForkListener* listener) {
     pthread_mutex_lock(&lock);
-    watch->next_ = first;
-    if (first != nullptr) first->previous_ = watch;
-    first = watch;
+    listener->next_ = first;
+    if (first != nullptr) first->previous_ = listener;
+    first = listener;
     pthread_mutex_unlock(&lock);
   }
 
-  void Remove(ForkWatch* watch) {
+  void Remove(ForkListener* listener) {
     pthread_mutex_lock(&lock);
-    if (watch->next_ != nullptr) watch->next_->previous_ = watch->previous_;
-    (watch->previous_ != nullptr ? watch->previous_->next_ : first) = watch->next_;
+    if (listener->next_ != nullptr) listener->next_->previous_ = listener->previous_;
+    (listener->previous_ != nullptr ? listener->previous_->next_ : first) = listener->next_;
     pthread_mutex_unlock(&lock);
   }
 
   void TellAll() const {
-    for (const ForkWatch* watch = first; watch != nullptr; watch = watch->next_) watch->LetGo();
+    for (const ForkListener* listener = first; listener != nullptr; listener = listener->next_)
+      listener->OnForkedChild();
   }
 };
 
@@ -109,14 +110,15 @@ void GiveWay() {
 
 }  // namespace
 
-ForkWatch::ForkWatch(void (*let_go)(void*), void* owner) : let_go_(let_go), owner_(owner) {
+ForkListener::ForkListener(void (*on_forked_child)(void*), void* owner)
+    : on_forked_child_(on_forked_child), owner_(owner) {
   pthread_once(&g_registry.once, Install);
   g_registry.Add(this);
 }
 
-ForkWatch::~ForkWatch() { g_registry.Remove(this); }
+ForkListener::~ForkListener() { g_registry.Remove(this); }
 
-NoFork::NoFork() {
+ForkBlocker::ForkBlocker() {
   pthread_once(&g_registry.once, Install);
   pthread_mutex_lock(&g_registry.lock);
   if (t_no_forks++ == 0) GiveWay();
@@ -124,7 +126,7 @@ NoFork::NoFork() {
   pthread_mutex_unlock(&g_registry.lock);
 }
 
-NoFork::~NoFork() {
+ForkBlocker::~ForkBlocker() {
   pthread_mutex_lock(&g_registry.lock);
   --t_no_forks;
   if (--g_registry.no_forks == 0) pthread_cond_broadcast(&g_registry.none_left);

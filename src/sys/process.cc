@@ -46,7 +46,7 @@ struct Pipe {
   kernel().close(release.writer.get());  // so that the pipe ends when the parent does
   char go;
   const ssize_t got = Uninterrupted([&] { return kernel().read(release.reader.get(), &go, 1); });
-  if (got == 0) _exit(kExitNotRun);  // the parent let go without releasing
+  if (got == 0) _exit(kExitNotRun);  // the parent went away without releasing it
   if (got == 1) kernel().execvp(argv[0], argv);
   const int error = errno;
   Uninterrupted([&] { return kernel().write(report.writer.get(), &error, sizeof(error)); });

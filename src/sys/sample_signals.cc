@@ -114,7 +114,7 @@ bool SampleClaim::End() {
   return false;
 }
 
-void SampleClaim::LetGo() {
+void SampleClaim::OnForkedChild() {
   Slot* const slot = std::exchange(slot_, nullptr);
   if (slot == nullptr) return;
   slot->under_way = 0;

@@ -53,7 +53,7 @@ class SampleClaim {
   bool End();
 
   // In the child of a fork: ends it; nothing is under way there.
-  void LetGo();
+  void OnForkedChild();
 
   // Has event `fd` of thread `tid` signal its samples to that thread, without attr.sigtrap, under `data`: SigData of
   // its number. The handler is never told that such a one is stale: its pc tells, which is not the sample's. What fcntl

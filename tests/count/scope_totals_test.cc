@@ -43,13 +43,13 @@ TEST_CASE("scope totals: sums of differences, times included") {
   CHECK(!total.count(reader, kMaxEvents).validity.counted());
 }
 
-TEST_CASE("scope totals: a pair over two threads adds nothing but to strayed") {
+TEST_CASE("scope totals: a pair over two threads adds nothing but to cross_thread") {
   const MadeUpReader reader;
   ScopeTotals total;
   Snapshot elsewhere = At(1'000'000);
   elsewhere.other_thread = true;
   total.Add(reader, At(5), elsewhere);
-  CHECK(total.strayed() == 1);
+  CHECK(total.cross_thread() == 1);
   CHECK(total.scopes() == 0);
   CHECK(total.count(reader, 0).validity == Validity{Validity::kOtherThread});
   total.Add(reader, At(5), At(6));

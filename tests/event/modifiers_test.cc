@@ -112,7 +112,7 @@ bool Shows(const std::string& output, const std::string& field) {
 TEST_CASE("perf opens the same attr", "[modifiers][oracle]") {
   if (PerfShows("dummy").find("perf_event_attr") == std::string::npos)
     SKIP_TEST("perf is not installed, or may not open events");
-  if (::geteuid() != 0) SKIP_TEST("perf narrows events for ordinary users, and shows the narrowed attr");
+  if (::geteuid() != 0) SKIP_TEST("perf restricts events for ordinary users, and shows the restricted attr");
   for (const char* letters :
        {"u", "k", "uk", "h", "G", "H", "GH", "uG", "p", "ppp", "pG", "kp", "I", "D", "e", "uIDe"}) {
     INFO(letters);

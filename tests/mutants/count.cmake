@@ -43,7 +43,7 @@ mutant(merged_totals_forget_missing FILE src/count/scope.cc TEST count_test CASE
        TO [[]]
        SAYS "A sum of several threads is called whole although one of them lacks an event.")
 mutant(no_scopes_is_zero FILE src/count/scope.cc TEST count_test CASES "*scope*"
-       FROM [[if (scopes_ == 0) return]] TO [[if (scopes_ == 0 && strayed_ > 0) return]]
+       FROM [[if (scopes_ == 0) return]] TO [[if (scopes_ == 0 && cross_thread_ > 0) return]]
        SAYS "What was never counted is reported as 0.")
 mutant(kernel_share_of_user_instructions FILE src/count/metrics.cc TEST count_test CASES "*etric*"
        FROM [[!= name || modifiers != wanted_modifiers) continue;]] TO [[!= name) continue;]]

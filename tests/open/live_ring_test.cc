@@ -1,4 +1,4 @@
-// Live rings: the head counts, the mapping overwrites, and both are let go in the right order.
+// Live rings: the head counts, the mapping overwrites, and both are released in the right order.
 #include "src/open/live_ring.h"
 
 #include <catch2/catch.hpp>

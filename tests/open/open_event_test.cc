@@ -48,7 +48,7 @@ TEST_CASE("what opens at once is opened as it was asked", "[open_event]") {
   request.attr.config = 7;
   const auto opened = OpenEvent(request, kOrdinary);
   REQUIRE(opened.ok());
-  CHECK_FALSE(opened->narrowed);
+  CHECK_FALSE(opened->user_only);
   CHECK(g_script.asked[0].config == 7);
   CHECK(g_script.asked[0].exclude_kernel == 0);
   CHECK(g_script.asked[0].size == 64);
@@ -60,7 +60,7 @@ TEST_CASE("a refused kernel part is left out, and that is said", "[open_event]")
     Install(fake, {error, 0});
     const auto opened = OpenEvent({}, kOrdinary);
     REQUIRE(opened.ok());
-    CHECK(opened->narrowed);
+    CHECK(opened->user_only);
     CHECK(g_script.asked[1].exclude_kernel == 1);
     CHECK(g_script.asked[1].exclude_hv == 1);
   }
@@ -70,7 +70,7 @@ TEST_CASE("a kernel part that the user wrote is never left out", "[open_event]")
   FakeKernel fake;
   Install(fake, {EACCES});
   OpenRequest request;
-  request.may_narrow = false;
+  request.may_restrict_to_user = false;
   request.asked = "event 'cycles:k' on this thread";
   const auto opened = OpenEvent(request, kOrdinary);
   REQUIRE(absl::IsPermissionDenied(opened.status()));
@@ -81,10 +81,10 @@ TEST_CASE("a kernel part that the user wrote is never left out", "[open_event]")
   CHECK(text.find("Remedy") != std::string::npos);
 }
 
-TEST_CASE("wished bits of config1 are added, and left out where they are refused", "[open_event]") {
+TEST_CASE("optional bits of config1 are added, and left out where they are refused", "[open_event]") {
   OpenRequest request;
   request.attr.config1 = 1;
-  request.wished_config1 = 2;
+  request.optional_config1 = 2;
   FakeKernel fake;
   Install(fake, {0});
   REQUIRE(OpenEvent(request, kOrdinary).ok());
@@ -103,13 +103,13 @@ TEST_CASE("a kernel that takes no PMU's number in a generic event is asked for t
   OpenRequest request;
   request.attr.config = uint64_t{7} << 32 | 1;
   request.attr.config1 = 1;
-  request.wished_config1 = 2;
+  request.optional_config1 = 2;
   request.own_type = 7;
   request.own_config = 8;
   FakeKernel fake;
   for (const int error : {EINVAL, ENOENT}) {
-    const bool wish_first = error == EINVAL;
-    Install(fake, wish_first ? std::vector<int>{error, error, 0} : std::vector<int>{error, 0});
+    const bool with_bits_first = error == EINVAL;
+    Install(fake, with_bits_first ? std::vector<int>{error, error, 0} : std::vector<int>{error, 0});
     REQUIRE(OpenEvent(request, kOrdinary).ok());
     CHECK(g_script.asked[0].config == (uint64_t{7} << 32 | 1));
     CHECK(g_script.asked.back().type == 7);

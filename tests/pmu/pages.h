@@ -29,7 +29,7 @@ inline open::LiveRing OpenPage(const std::string& text, uint64_t config1 = 0) {
   open::OpenRequest request;
   request.attr = event::ToAttr(*event, event->parts.front());
   request.attr.config1 |= config1;
-  request.may_narrow = false;
+  request.may_restrict_to_user = false;
   request.asked = text;
   absl::StatusOr<open::LiveRing> ring = open::LiveRing::Open(request, 0, sys::ReadRights());
   INFO(ring.status().ToString());

@@ -53,7 +53,7 @@ void CheckEachHasItsStack(uint64_t hz) {
   CHECK(tally.samples == accounting.delivered);
   CHECK(tally.stacks == accounting.stacks.delivered);
   // Within a handler SIGTRAP is blocked: of several samples there one is stale, and the others are not heard of.
-  CHECK(accounting.stacks.unsignalled <= 20 * accounting.stacks.stale + tally.twins + SamplesOfDeafThreads(tally));
+  CHECK(accounting.stacks.coalesced <= 20 * accounting.stacks.stale + tally.twins + SamplesOfDeafThreads(tally));
   CHECK(accounting.stacks.no_ring == 0);
   CHECK(tally.samples > hz / 100);
   CHECK(tally.early == 0);
@@ -92,7 +92,7 @@ void CheckTurnOver(uint64_t hz, bool user_only) {
   testing::DrainRest(*sampler, tally);
   const EventAccounting accounting = CheckStackAccounting(*sampler);
   INFO("samples " << tally.samples << ", stacks " << tally.stacks << ", orphans " << tally.orphans << ", in kernel "
-                  << tally.in_kernel << ", unsignalled " << accounting.stacks.unsignalled << ", no ring "
+                  << tally.in_kernel << ", coalesced " << accounting.stacks.coalesced << ", no ring "
                   << accounting.stacks.no_ring << ", lost " << accounting.lost);
   CHECK(tally.stacks == accounting.stacks.delivered);
   CHECK(tally.stacks > 0);
@@ -111,7 +111,7 @@ TEST_CASE("the accounting of stacks balances while threads come and go", "[live]
 TEST_CASE("the accounting of stacks balances when the kernel is sampled as well", "[live][laws]") {
   auto trial = Sampler::Open({.events = {{.event = "cpu-clock"}}});
   REQUIRE(trial.ok());
-  if (trial->narrowed(0)) SKIP_TEST("this user may not sample the kernel");
+  if (trial->user_only(0)) SKIP_TEST("this user may not sample the kernel");
   CheckTurnOver(1000, false);
   CheckTurnOver(10'000, false);
 }
@@ -144,7 +144,7 @@ TEST_CASE("a thread that has SIGTRAP blocked gets one signal, which is stale", "
     SpinFor(20'000'000);
   });
   CHECK(accounting.stacks.stale >= 1);
-  CHECK(accounting.stacks.unsignalled >= 20);
+  CHECK(accounting.stacks.coalesced >= 20);
   CHECK(accounting.stacks.delivered >= 10);
 }
 

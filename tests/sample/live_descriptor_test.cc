@@ -42,10 +42,10 @@ class OldKernel {
 };
 
 void Print(const char* what, const LiveTally& tally, const EventAccounting& accounting) {
-  std::printf("%s: %llu samples, %llu stacks, %llu paired; stale %llu, unsignalled %llu, budget %llu\n", what,
+  std::printf("%s: %llu samples, %llu stacks, %llu paired; stale %llu, coalesced %llu, budget %llu\n", what,
               static_cast<unsigned long long>(tally.samples), static_cast<unsigned long long>(tally.stacks),
               static_cast<unsigned long long>(tally.paired), static_cast<unsigned long long>(accounting.stacks.stale),
-              static_cast<unsigned long long>(accounting.stacks.unsignalled),
+              static_cast<unsigned long long>(accounting.stacks.coalesced),
               static_cast<unsigned long long>(accounting.stacks.budget));
 }
 
@@ -105,7 +105,7 @@ TEST_CASE("without sigtrap a stack of a thread that has gone on is stale", "[liv
   Print("blocked", tally, accounting);
   CHECK(accounting.stacks.stale >= 3);
   CHECK(tally.paired == tally.stacks);
-  CHECK(accounting.stacks.unsignalled >= 3);
+  CHECK(accounting.stacks.coalesced >= 3);
 }
 
 TEST_CASE("without sigtrap threads that come and go make no stack of another stale", "[live][descriptor]") {
@@ -145,7 +145,7 @@ TEST_CASE("without sigtrap, and without room for what a signal says, the process
     sampler->Drain([](const SamplerRecord&) {});
     const EventAccounting accounting = sampler->stats().events[0];
     return accounting.delivered > 0 && accounting.stacks.delivered == 0 &&
-           accounting.stacks.unsignalled == accounting.delivered;
+           accounting.stacks.coalesced == accounting.delivered;
   });
   CHECK(ended == 0);
 }

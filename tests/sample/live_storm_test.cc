@@ -206,11 +206,11 @@ void LiveStorm(uint64_t seconds) {
   testing::DrainRest(*sampler, tally);
   const EventAccounting clock = testing::CheckStackAccounting(*sampler, 0),
                         faults = testing::CheckStackAccounting(*sampler, 1);
-  std::printf("storm: %llu rounds, %llu samples, %llu stacks, %llu paired; unsignalled %llu and %llu, no ring %llu\n",
+  std::printf("storm: %llu rounds, %llu samples, %llu stacks, %llu paired; coalesced %llu and %llu, no ring %llu\n",
               static_cast<unsigned long long>(weather.rounds), static_cast<unsigned long long>(tally.samples),
               static_cast<unsigned long long>(tally.stacks), static_cast<unsigned long long>(tally.paired),
-              static_cast<unsigned long long>(clock.stacks.unsignalled),
-              static_cast<unsigned long long>(faults.stacks.unsignalled),
+              static_cast<unsigned long long>(clock.stacks.coalesced),
+              static_cast<unsigned long long>(faults.stacks.coalesced),
               static_cast<unsigned long long>(clock.stacks.no_ring));
   CHECK(weather.failures == 0);
   CHECK(weather.rounds > 50);

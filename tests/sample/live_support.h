@@ -212,7 +212,7 @@ inline EventAccounting CheckStackAccounting(Sampler& sampler, size_t event = 0) 
                   << ", paused " << accounting.paused << "; stacks " << stacks.delivered << ", duplicates "
                   << stacks.duplicates << ", stale " << stacks.stale << ", budget " << stacks.budget << ", no ring "
                   << stacks.no_ring << ", ring full " << stacks.ring_full << ", paused " << stacks.paused
-                  << ", given up " << stacks.given_up << ", unsignalled " << stacks.unsignalled);
+                  << ", given up " << stacks.given_up << ", coalesced " << stacks.coalesced);
   CHECK(stacks.accounted() == accounting.accounted());
   return accounting;
 }

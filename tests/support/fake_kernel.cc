@@ -209,10 +209,10 @@ void FakeKernel::Opened(int fd, Call by) {
   errno = error;
 }
 
-void FakeKernel::Closed(int fd, bool stray) {
+void FakeKernel::Closed(int fd, bool unknown) {
   const std::lock_guard lock(mutex_);
   fds_.erase(fd);
-  if (stray) strays_.insert(fd);
+  if (unknown) closed_unopened_.insert(fd);
 }
 
 void FakeKernel::Mapped(uintptr_t at, size_t size) {
@@ -231,7 +231,7 @@ std::string FakeKernel::Leaks() const {
   std::string text;
   for (const auto& [fd, by] : fds_) text += absl::StrFormat("descriptor %d of %s; ", fd, CallName(by));
   for (const auto& [at, size] : mappings_) text += absl::StrFormat("%d bytes mapped at %#x; ", size, at);
-  for (const int fd : strays_) text += absl::StrFormat("descriptor %d closed that was not open; ", fd);
+  for (const int fd : closed_unopened_) text += absl::StrFormat("descriptor %d closed that was not open; ", fd);
   return text;
 }
 

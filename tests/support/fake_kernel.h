@@ -90,7 +90,7 @@ class FakeKernel {
   // The errno that this call must fail with, or 0.
   int Strike(Call call);
   void Opened(int fd, Call by);
-  void Closed(int fd, bool stray);
+  void Closed(int fd, bool unknown);
   void Mapped(uintptr_t at, size_t size);
   void Unmapped(uintptr_t at, size_t size);
 
@@ -106,7 +106,7 @@ class FakeKernel {
   mutable std::mutex mutex_;  // what is open
   std::map<int, Call> fds_;
   std::map<uintptr_t, size_t> mappings_;
-  std::set<int> strays_;  // closed when they were not open
+  std::set<int> closed_unopened_;  // closed when they were not open
 };
 
 inline constexpr std::array<int, 5> kSweptErrors = {4 /* EINTR */, 24 /* EMFILE */, 1 /* EPERM */, 28 /* ENOSPC */,

@@ -24,8 +24,8 @@ TEST_CASE("threads that never leave a gap between them let others fork", "[fork]
     threads.emplace_back([&, i] {
       testing::Sleep(i * 1'000'000L);
       while (!stop) {
-        const NoFork outer;
-        const NoFork inner;
+        const ForkBlocker outer;
+        const ForkBlocker inner;
         testing::Sleep(4'000'000);
       }
     });
@@ -48,7 +48,7 @@ TEST_CASE("threads that never leave a gap between them let others fork", "[fork]
 
 TEST_CASE("whoever gives way to a fork does so for a while only", "[fork]") {
   if (testing::kSanitized) SKIP_TEST("sanitizers do not stand forks among threads");
-  std::optional<NoFork> first(std::in_place);
+  std::optional<ForkBlocker> first(std::in_place);
   std::thread forker([] {
     const pid_t child = fork();
     if (child == 0) _exit(0);
@@ -59,7 +59,7 @@ TEST_CASE("whoever gives way to a fork does so for a while only", "[fork]") {
   std::thread others([&] {
     for (int i = 0; i < 1000 && longest_ns < 10'000'000; ++i) {
       const uint64_t begin = testing::NowNs();
-      { const NoFork next; }
+      { const ForkBlocker next; }
       longest_ns = testing::NowNs() - begin;
       testing::Sleep(1'000'000);
     }

@@ -69,7 +69,7 @@ TEST_CASE("a folder of PATH that may not be searched hides no misspelled name", 
   }
 }
 
-TEST_CASE("a child that is let go ends by itself", "[process]") {
+TEST_CASE("a child that is released ends by itself", "[process]") {
   absl::StatusOr<HeldChild> child = HoldChild(kTrue);
   REQUIRE(child.ok());
   child->release.Reset();

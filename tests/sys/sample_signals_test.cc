@@ -232,7 +232,7 @@ TEST_CASE("a child of a fork has ended what its parent claimed, and can claim an
           auto claim = SampleClaim::OfProcess(SampleTally::Take, &tally);
           const uint64_t data = claim->SigData(0);
           const int child = InChild([&] {
-            claim->LetGo();
+            claim->OnForkedChild();
             auto mine = SampleClaim::OfProcess(SampleTally::Take, &own);
             SendSample(data);
             SendSample(mine->SigData(1));

@@ -65,7 +65,7 @@ struct BenchmarkRegion::Impl {
 
   void Fill(Tally& tally, const Wanted& wanted, int64_t iterations) const {
     if (!tally.why_not.empty()) return;
-    if (cross_thread || total.strayed() > 0) {
+    if (cross_thread || total.cross_thread() > 0) {
       tally = {.name = wanted.name, .why_not = "began and ended on different threads"};
       return;
     }

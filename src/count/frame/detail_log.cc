@@ -28,21 +28,21 @@ absl::StatusOr<open::LiveRing> OpenFaultRing(const sys::Rights& rights) {
 }  // namespace
 
 void DetailLog::Open() {
-  const sys::NoFork whole;
+  const sys::ForkBlocker fork_blocker;
   const sys::Rights rights = sys::ReadRights();
   if (absl::StatusOr<open::LiveRing> ring = OpenSwitchRing(true, rights); ring.ok()) switches_ = *std::move(ring);
   if (absl::StatusOr<open::LiveRing> ring = OpenFaultRing(rights); ring.ok()) faults_ = *std::move(ring);
 }
 
 void DetailLog::Close() {
-  const sys::NoFork whole;
+  const sys::ForkBlocker fork_blocker;
   switches_.reset();
   faults_.reset();
 }
 
-void DetailLog::LetGo() {
-  if (switches_) switches_->LetGo();
-  if (faults_) faults_->LetGo();
+void DetailLog::OnForkedChild() {
+  if (switches_) switches_->OnForkedChild();
+  if (faults_) faults_->OnForkedChild();
 }
 
 DetailRing DetailLog::View(const std::optional<open::LiveRing>& ring) {

@@ -18,7 +18,7 @@ class DetailLog {
   DetailRing faults() const { return View(faults_); }
 
   // In the child of a fork, by FrameCore's watch.
-  void LetGo();
+  void OnForkedChild();
 
  private:
   static DetailRing View(const std::optional<open::LiveRing>& ring);

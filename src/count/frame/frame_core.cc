@@ -19,8 +19,8 @@ void FrameCore::Mark() noexcept {
 uint64_t FrameCore::EndMainFrame() noexcept {
   FrameThread& thread = *main_;
   const FrameThread::Work work(thread);
-  if (thread.has_strays()) [[unlikely]]
-    thread.AbandonStrays();
+  if (thread.has_cross_thread()) [[unlikely]]
+    thread.AbandonCrossThread();
   if (!thread.ready) [[unlikely]] {
     PrepareMain();
     return 0;
@@ -42,7 +42,7 @@ bool FrameCore::DropIfInterrupting(const FrameThread& thread) noexcept {
 }
 
 void FrameCore::Settle() noexcept {
-  if (in_child_ || main_ == nullptr) return;
+  if (in_forked_child_ || main_ == nullptr) return;
   ZoneTree& tree = main_->tree;
   for (size_t waiting = tree.pending(); waiting != 0; --waiting) {
     FrameRecord& record = history_.next();
@@ -67,8 +67,8 @@ void FrameCore::Enter(ZoneId id, Zone* zone) noexcept {
   const FrameThread::Work work(*thread);
   if (!thread->ready && !Prepare(*thread)) [[unlikely]]
     return;
-  if (thread->has_strays()) [[unlikely]]
-    thread->AbandonStrays();
+  if (thread->has_cross_thread()) [[unlikely]]
+    thread->AbandonCrossThread();
   Snapshot* const begin = thread->tree.Enter(id);
   if (zone != nullptr) {
     zone->core_ = this;
@@ -102,8 +102,8 @@ void FrameCore::LeaveTop(FrameThread& thread) noexcept {
     thread.Read(thread.tree.scratch());
     thread.tree.Leave();
   }
-  if (thread.has_strays()) [[unlikely]]
-    thread.AbandonStrays();
+  if (thread.has_cross_thread()) [[unlikely]]
+    thread.AbandonCrossThread();
   if (thread.is_worker && thread.tree.depth() == 0) LeaveOutermost(thread);
 }
 
@@ -115,7 +115,7 @@ void FrameCore::LeaveInnermost() noexcept {
   if (!counting && !thread->ready) return;
   // A worker that is not inside a zone has no right to its tree: step inside to count the mistake.
   if (!thread->ready && !Prepare(*thread)) return;
-  if (thread->has_strays()) thread->AbandonStrays();
+  if (thread->has_cross_thread()) thread->AbandonCrossThread();
   LeaveTop(*thread);
 }
 
@@ -123,21 +123,21 @@ void FrameCore::LeaveInnermost() noexcept {
 // between.
 void FrameCore::LeaveOutOfOrder(FrameThread& thread, uint64_t entry) noexcept {
   if (!thread.ready) return;
-  if (thread.has_strays()) thread.AbandonStrays();
+  if (thread.has_cross_thread()) thread.AbandonCrossThread();
   thread.Read(thread.tree.scratch());
   if (thread.tree.UnwindTo(entry)) LeaveTop(thread);
 }
 
 // The thread on which it was entered takes it out of its stack when it next enters a zone or marks.
 void FrameCore::LeaveElsewhere(uint64_t entry) noexcept {
-  strayed_.fetch_add(1, std::memory_order_relaxed);
-  if (in_child_) return;
+  cross_thread_.fetch_add(1, std::memory_order_relaxed);
+  if (in_forked_child_) return;
   const uint64_t serial = FrameThread::SerialOf(entry);
-  const sys::NoFork whole;
+  const sys::ForkBlocker fork_blocker;
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (main_ != nullptr && main_->serial == serial) return main_->NoteStray(entry);
+  if (main_ != nullptr && main_->serial == serial) return main_->NoteCrossThread(entry);
   for (const std::unique_ptr<FrameThread>& worker : workers_) {
-    if (worker->serial == serial) worker->NoteStray(entry);
+    if (worker->serial == serial) worker->NoteCrossThread(entry);
   }
 }
 
@@ -183,7 +183,7 @@ void FrameCore::LeaveOutermost(FrameThread& thread) noexcept {
   // After StepOutside, in the order that frame_thread.h shows: SwitchOff either finds us outside, or is seen here.
   if (enabled_.load(std::memory_order_seq_cst)) [[likely]]
     return;
-  if (in_child_) return;
+  if (in_forked_child_) return;
   const std::lock_guard<std::mutex> lock(thread.mutex);
   if (!thread.own_frames) thread.Roll(ns_per_tick_q32_);
   thread.Close();
@@ -199,7 +199,7 @@ void FrameCore::Mark(FrameId id) noexcept {
   const FrameThread::Work work(*thread);
   const bool outermost = thread->is_worker && !thread->ready;
   if (!thread->ready && !Prepare(*thread)) return;
-  if (thread->has_strays()) thread->AbandonStrays();
+  if (thread->has_cross_thread()) thread->AbandonCrossThread();
   if (chain.Claim(*thread)) {
     thread->Read(thread->tree.scratch());
     const std::lock_guard<std::mutex> lock(thread->mutex);

@@ -6,7 +6,8 @@
 //   anything cold           the list of threads: `mutex_`; a worker's closed frames: the worker's own mutex
 //
 // In the child of a fork other threads' locks may be held for ever, so nothing locks there: each way to a lock asks
-// `in_child_` first. What is destroyed there nonetheless (lists of threads, of names) changes under a NoFork only.
+// `in_forked_child_` first. What is destroyed there nonetheless (lists of threads, of names) changes under a
+// ForkBlocker only.
 #pragma once
 
 #include <array>
@@ -79,7 +80,7 @@ class FrameCore : public Bindable {
   }
   const FrameChain* chain(FrameId id) const;
   void Totals(SlotTotals& out) const noexcept { SumSlots(*slots_, plan_, out); }
-  bool MayCount() const { return !in_child_; }
+  bool MayCount() const { return !in_forked_child_; }
   uint64_t ns_per_tick_q32() const { return ns_per_tick_q32_; }
   uint64_t budget_ns() const { return budget_ns_; }
 
@@ -110,7 +111,7 @@ class FrameCore : public Bindable {
   void EndThread(FrameThread& thread);
   void Retire(FrameThread& thread);
   Group& GroupNamed(std::vector<Group>& groups, const std::string& name) const;
-  void LetGo();
+  void OnForkedChild();
 
   std::atomic<bool>& enabled_;
   std::atomic<uint32_t>& draining_;  // changes with a worker's mutex held
@@ -134,7 +135,8 @@ class FrameCore : public Bindable {
   uint64_t next_frame_ = 0;
 
   std::atomic<uint64_t> frame_{0};  // the main frame under way, for workers' sums: relaxed, a frame late does no harm
-  std::atomic<uint64_t> foreign_marks_{0}, strayed_{0}, interrupted_{0};  // numbers for people: ordered with nothing
+  std::atomic<uint64_t> foreign_marks_{0}, cross_thread_{0},
+      interrupted_{0};  // numbers for people: ordered with nothing
   std::atomic<uint32_t> refused_{0};
 
   std::mutex mutex_;
@@ -145,9 +147,9 @@ class FrameCore : public Bindable {
   std::deque<std::string> names_;
   std::array<std::unique_ptr<FrameChain>, kMaxChains> chains_;
   std::atomic<uint32_t> chain_count_{1};
-  bool in_child_ = false;  // of a fork
+  bool in_forked_child_ = false;  // of a fork
 
-  sys::ForkWatch fork_watch_;  // last: unregistered before anything else dies
+  sys::ForkListener fork_listener_;  // last: unregistered before anything else dies
 };
 
 }  // namespace perfkit::count

@@ -15,7 +15,7 @@ FrameCore::FrameCore(const FrameOptions& options, std::atomic<bool>& enabled, st
       budget_ns_(options.hitch_budget.count() > 0 ? static_cast<uint64_t>(options.hitch_budget.count()) : 0),
       history_(options.history_frames),
       watch_(budget_ns_, {}, {}),
-      fork_watch_([](void* self) { static_cast<FrameCore*>(self)->LetGo(); }, this) {
+      fork_listener_([](void* self) { static_cast<FrameCore*>(self)->OnForkedChild(); }, this) {
   ns_per_tick_q32_ = TickRateOf(UserPage{}).ns_per_tick_q32;
   if (ns_per_tick_q32_ != 0) {
     budget_ticks_ =
@@ -49,8 +49,8 @@ void FrameCore::Start(const std::shared_ptr<FrameCore>& self) {
 
 FrameThread* FrameCore::Attach(std::string_view name) noexcept {
   const std::shared_ptr<FrameCore> self = self_.lock();
-  if (self == nullptr || in_child_) return nullptr;
-  const sys::NoFork whole;
+  if (self == nullptr || in_forked_child_) return nullptr;
+  const sys::ForkBlocker fork_blocker;
   SlotWriter slot;
   if (!slot.Claim(slots_, shape_.events, shape_.timed)) {
     Refuse(self);
@@ -92,8 +92,8 @@ bool FrameCore::AttachNamed(std::string_view name) {
 
 // On the ending thread itself, or on one that unbinds.
 void FrameCore::EndThread(FrameThread& thread) {
-  if (in_child_) return;
-  const sys::NoFork whole;
+  if (in_forked_child_) return;
+  const sys::ForkBlocker fork_blocker;
   const std::lock_guard<std::mutex> lock(mutex_);
   if (closed()) return;
   if (&thread == main_.get()) return CloseMain();  // nothing will be marked again, and everything can be asked for
@@ -107,7 +107,7 @@ void FrameCore::Retire(FrameThread& thread) {
   const std::lock_guard<std::mutex> lock(thread.mutex);
   Drained(thread);
   if (thread.open()) {
-    if (thread.has_strays()) thread.AbandonStrays();
+    if (thread.has_cross_thread()) thread.AbandonCrossThread();
     thread.Read(thread.tree.scratch());
     thread.Publish();
     if (thread.dirty || thread.own_frames) thread.tree.EndFrameAtScratch(thread.frame, ns_per_tick_q32_);
@@ -125,7 +125,7 @@ void FrameCore::CloseMain() {
 }
 
 void FrameCore::SwitchOff() {
-  const sys::NoFork whole;
+  const sys::ForkBlocker fork_blocker;
   enabled_.store(false, std::memory_order_seq_cst);  // pairs with the load in LeaveOutermost
   if (main_ != nullptr) {
     Settle();
@@ -155,9 +155,10 @@ void FrameCore::Drained(FrameThread& thread) {
 }
 
 void FrameCore::Close() {
-  if (!in_child_) SwitchOff();
+  if (!in_forked_child_) SwitchOff();
   Unbind(this, false);
-  const std::unique_lock<std::mutex> lock = in_child_ ? std::unique_lock<std::mutex>() : std::unique_lock(mutex_);
+  const std::unique_lock<std::mutex> lock =
+      in_forked_child_ ? std::unique_lock<std::mutex>() : std::unique_lock(mutex_);
   MarkClosed();
   workers_.clear();
   retired_.clear();
@@ -166,18 +167,18 @@ void FrameCore::Close() {
   on_hitch_ = nullptr;
 }
 
-// In the child of a fork. The sets let go by themselves.
-void FrameCore::LetGo() {
-  in_child_ = true;
+// In the child of a fork. The sets release theirs by themselves.
+void FrameCore::OnForkedChild() {
+  in_forked_child_ = true;
   enabled_.store(false, std::memory_order_relaxed);
   history_.Clear();
   watch_.Detach();
-  log_.LetGo();
+  log_.OnForkedChild();
 }
 
 ZoneId FrameCore::DefineZone(std::string_view name) {
-  if (in_child_) return {};
-  const sys::NoFork whole;
+  if (in_forked_child_) return {};
+  const sys::ForkBlocker fork_blocker;
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const std::string& known : names_) {
     if (known == name) return {known.c_str()};
@@ -186,8 +187,8 @@ ZoneId FrameCore::DefineZone(std::string_view name) {
 }
 
 FrameId FrameCore::DefineFrame(std::string_view name) {
-  if (in_child_) return {kMaxChains};
-  const sys::NoFork whole;
+  if (in_forked_child_) return {kMaxChains};
+  const sys::ForkBlocker fork_blocker;
   const std::lock_guard<std::mutex> lock(mutex_);
   const uint32_t index = chain_count_.load(std::memory_order_relaxed);
   if (index == kMaxChains) return {kMaxChains};
@@ -197,7 +198,7 @@ FrameId FrameCore::DefineFrame(std::string_view name) {
 }
 
 const FrameChain* FrameCore::chain(FrameId id) const {
-  const bool known = !in_child_ && id.index != 0 && id.index < chain_count_.load(std::memory_order_acquire);
+  const bool known = !in_forked_child_ && id.index != 0 && id.index < chain_count_.load(std::memory_order_acquire);
   return known ? chains_[id.index].get() : nullptr;
 }
 
@@ -213,7 +214,7 @@ std::vector<FrameCore::Group> FrameCore::Groups() {
   std::vector<Group> all;
   Group& marking = all.emplace_back(Group{"", 1, ZoneMerge(shape_.events)});
   if (main_ != nullptr) marking.zones.Add(main_->tree);
-  if (in_child_) return all;
+  if (in_forked_child_) return all;
   const std::lock_guard<std::mutex> lock(mutex_);
   std::vector<Group> workers = retired_;
   for (const std::unique_ptr<FrameThread>& worker : workers_) {
@@ -237,7 +238,7 @@ FrameStats FrameCore::Stats() {
     }
   }
   stats.frames = next_frame_;
-  stats.strayed = strayed_.load(std::memory_order_relaxed);
+  stats.cross_thread = cross_thread_.load(std::memory_order_relaxed);
   stats.foreign_marks = foreign_marks_.load(std::memory_order_relaxed);
   stats.refused_threads = refused_.load(std::memory_order_relaxed);
   stats.hitches = watch_.count();
@@ -249,7 +250,7 @@ FrameStats FrameCore::Stats() {
   const double cost_ns =
       static_cast<double>(stats.zones) * own_cost_.zone_ns() + static_cast<double>(stats.frames) * own_cost_.mark_ns;
   stats.overhead_fraction = wall_ns > 0 ? cost_ns / wall_ns : 0;
-  if (in_child_) return stats;
+  if (in_forked_child_) return stats;
   const std::lock_guard<std::mutex> lock(mutex_);
   stats.threads = 1 + static_cast<uint32_t>(workers_.size());
   stats.dropped += retired_dropped_;

@@ -1,4 +1,4 @@
-// The cold half of a thread: opening, closing, frames' ends, strays.
+// The cold half of a thread: opening, closing, frames' ends, zones that end on another thread.
 #include "src/count/frame/frame_thread.h"
 
 #include <utility>
@@ -39,17 +39,17 @@ void FrameThread::Roll(uint64_t ns_per_tick_q32) {
   tree.EndFrameAtScratch(frame, ns_per_tick_q32);
 }
 
-void FrameThread::NoteStray(uint64_t entry) {
-  const std::lock_guard<std::mutex> lock(strays_mutex_);
-  strays_.push_back(entry);
-  has_strays_.store(true, std::memory_order_relaxed);  // looked at with no order: the list has a lock of its own
+void FrameThread::NoteCrossThread(uint64_t entry) {
+  const std::lock_guard<std::mutex> lock(cross_thread_mutex_);
+  cross_thread_entries_.push_back(entry);
+  has_cross_thread_.store(true, std::memory_order_relaxed);  // looked at with no order: the list has a lock of its own
 }
 
-void FrameThread::AbandonStrays() {
-  const std::lock_guard<std::mutex> lock(strays_mutex_);
-  for (const uint64_t entry : strays_) tree.Abandon(entry);
-  strays_.clear();
-  has_strays_.store(!tree.PopAbandoned(), std::memory_order_relaxed);
+void FrameThread::AbandonCrossThread() {
+  const std::lock_guard<std::mutex> lock(cross_thread_mutex_);
+  for (const uint64_t entry : cross_thread_entries_) tree.Abandon(entry);
+  cross_thread_entries_.clear();
+  has_cross_thread_.store(!tree.PopAbandoned(), std::memory_order_relaxed);
 }
 
 }  // namespace perfkit::count

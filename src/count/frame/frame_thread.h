@@ -73,10 +73,10 @@ class FrameThread {
   void Publish() noexcept { slot.Publish(tree.scratch()); }
 
   // Zones that were left on other threads: noted there, taken out of the stack here.
-  void NoteStray(uint64_t entry);  // any thread
+  void NoteCrossThread(uint64_t entry);  // any thread
   // True while such a zone is noted, or still on the stack below its open children.
-  bool has_strays() const { return has_strays_.load(std::memory_order_relaxed); }
-  void AbandonStrays();  // the owner
+  bool has_cross_thread() const { return has_cross_thread_.load(std::memory_order_relaxed); }
+  void AbandonCrossThread();  // the owner
 
   // While one lives, the owner is at work on the tree: what a signal handler finds then is half changed. Plain stores:
   // the handler runs on the same thread, and the fences keep the compiler from moving them.
@@ -118,9 +118,9 @@ class FrameThread {
   std::atomic<bool> at_work_{false};
   std::atomic<uint32_t> inside_{0};
   std::atomic<uint32_t> attention_{0};
-  std::atomic<bool> has_strays_{false};
-  std::mutex strays_mutex_;
-  std::vector<uint64_t> strays_;
+  std::atomic<bool> has_cross_thread_{false};
+  std::mutex cross_thread_mutex_;
+  std::vector<uint64_t> cross_thread_entries_;
 };
 
 }  // namespace perfkit::count

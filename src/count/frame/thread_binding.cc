@@ -53,7 +53,7 @@ void* FindBindingSlow(const Bindable* instance) noexcept {
 bool Bind(std::shared_ptr<Bindable> instance, void* state, ExitFunction at_exit) {
   if (exiting) return false;
   std::vector<Binding>& bindings = List().bindings;
-  // A good moment to let go of instances that ended meanwhile, besides the refusal by this one.
+  // A good moment to release instances that ended meanwhile, besides the refusal by this one.
   std::erase_if(bindings, [&instance](const Binding& binding) {
     return binding.instance->closed() || binding.instance == instance;
   });

@@ -39,8 +39,8 @@ class SlotCore : public Bindable {
   }
 
   SlotThread* Attach(const std::shared_ptr<SlotCore>& self) {
-    if (in_child) return nullptr;
-    const sys::NoFork whole;
+    if (in_forked_child) return nullptr;
+    const sys::ForkBlocker fork_blocker;
     auto thread = std::make_unique<SlotThread>();
     if (!thread->writer.Claim(table, plan.size(), plan.timed())) return Refuse(self);
     thread->set = plan.OpenNext();
@@ -59,8 +59,8 @@ class SlotCore : public Bindable {
 
   // The slot keeps the numbers; the events go. On the thread itself.
   void End(void* state) {
-    if (in_child) return;
-    const sys::NoFork whole;
+    if (in_forked_child) return;
+    const sys::ForkBlocker fork_blocker;
     const std::lock_guard<std::mutex> lock(mutex);
     if (closed()) return;
     std::erase_if(threads, [state](const std::unique_ptr<SlotThread>& thread) {
@@ -73,7 +73,7 @@ class SlotCore : public Bindable {
   }
 
   void Close() {
-    const auto lock = in_child ? std::unique_lock<std::mutex>() : std::unique_lock(mutex);
+    const auto lock = in_forked_child ? std::unique_lock<std::mutex>() : std::unique_lock(mutex);
     MarkClosed();
     threads.clear();
   }
@@ -91,9 +91,10 @@ class SlotCore : public Bindable {
   }
 
   std::mutex mutex;
-  std::vector<std::unique_ptr<SlotThread>> threads;  // changes under a NoFork: a child destroys its copy
-  bool in_child = false;                             // of a fork: the mutex may be held by a thread that is not here
-  sys::ForkWatch fork_watch{[](void* self) { static_cast<SlotCore*>(self)->in_child = true; }, this};  // last
+  std::vector<std::unique_ptr<SlotThread>> threads;  // changes under a ForkBlocker: a child destroys its copy
+  bool in_forked_child = false;                      // of a fork: the mutex may be held by a thread that is not here
+  sys::ForkListener fork_listener{[](void* self) { static_cast<SlotCore*>(self)->in_forked_child = true; },
+                                  this};  // last
 };
 
 }  // namespace count

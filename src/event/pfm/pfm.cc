@@ -62,7 +62,7 @@ absl::StatusOr<EventConfig> ParsePfmEvent(std::string_view text) {
   pfm_perf_encode_arg_t arg{};
   arg.attr = &attr;
   arg.size = sizeof(arg);
-  // All levels unless modifiers say otherwise: perfkit narrows, and says so, where rights demand it.
+  // All levels unless modifiers say otherwise: perfkit restricts the event, and says so, if rights demand it.
   const int result =
       pfm_get_os_event_encoding(name.c_str(), PFM_PLM0 | PFM_PLM3 | PFM_PLMH, PFM_OS_PERF_EVENT_EXT, &arg);
   if (result != PFM_SUCCESS) return PfmError(CodeOf(result), name, pfm_strerror(result));

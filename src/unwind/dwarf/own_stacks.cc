@@ -51,12 +51,12 @@ PERFKIT_IN_HANDLER uint64_t OwnStacks::EndAbove(uint64_t sp) {
     const uint64_t begin = slot.begin.load(std::memory_order_acquire), end = slot.end.load(std::memory_order_acquire);
     if (sp - begin < end - begin && slot.thread.load(std::memory_order_relaxed) == thread) return end;
   }
-  if ((slot.wish.load(std::memory_order_relaxed) & ~kMain) == thread) return 0;
-  slot.wish_sp.store(sp, std::memory_order_relaxed);
-  // Release pairs with the acquire in Learn: the wish is whole, unless two threads have made theirs at once. Then it
+  if ((slot.requested.load(std::memory_order_relaxed) & ~kMain) == thread) return 0;
+  slot.requested_sp.store(sp, std::memory_order_relaxed);
+  // Release pairs with the acquire in Learn: the request is whole, unless two threads have made theirs at once. Then it
   // names one thread's stack and another's block, and both are in no guarded mapping, nor is the stack the main one.
-  slot.wish.store(thread | (sys::IsMainThread() ? kMain : 0), std::memory_order_release);
-  wished_.store(true, std::memory_order_relaxed);
+  slot.requested.store(thread | (sys::IsMainThread() ? kMain : 0), std::memory_order_release);
+  requested_.store(true, std::memory_order_relaxed);
   return 0;
 }
 
@@ -64,11 +64,11 @@ void OwnStacks::Learn(std::string_view maps) {
   const std::vector<Mapping> mappings = ReadableMappings(maps);
   bool any = false;
   for (Slot& slot : slots_) {
-    const uint64_t wish = slot.wish.exchange(0, std::memory_order_acquire), thread = wish & ~kMain;
-    const uint64_t sp = slot.wish_sp.load(std::memory_order_relaxed);
+    const uint64_t request = slot.requested.exchange(0, std::memory_order_acquire), thread = request & ~kMain;
+    const uint64_t sp = slot.requested_sp.load(std::memory_order_relaxed);
     const Mapping* const map =
         base::LastAt(mappings.data(), mappings.size(), sp, [](const Mapping& each) { return each.begin; });
-    const uint64_t end = thread == 0 || map == nullptr ? 0 : EndOfStack(*map, sp, thread, wish != thread);
+    const uint64_t end = thread == 0 || map == nullptr ? 0 : EndOfStack(*map, sp, thread, request != thread);
     if (end == 0) continue;
     any = true;
     slot.thread.store(0, std::memory_order_release);

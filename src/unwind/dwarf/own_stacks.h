@@ -1,6 +1,6 @@
 // Up to where memory is a thread's own stack, so that a walk need not ask the kernel for each page of it.
 //
-//   a walk, in a handler: EndAbove(sp) ── not known ──> a wish ──┐
+//   a walk, in a handler: EndAbove(sp) ── not known ──> a request ──┐
 //   Maintain: /proc/self/maps: does one mapping hold sp and the thread's control block? <┘
 //
 // glibc and musl keep a thread's control block above its stack, in the same mapping, which stays as long as the thread
@@ -25,20 +25,20 @@ class OwnStacks {
 
   // Whether it is time to read /proc/self/maps, for handlers have asked; then Learn from its text. One thread at a
   // time.
-  bool Wants() { return patience_.IsOver(wished_); }
+  bool Wants() { return patience_.IsOver(requested_); }
   void Learn(std::string_view maps);
 
  private:
   // Of the threads whose control blocks fall here, by hash, the one that asked last.
   struct Slot {
     std::atomic<uint64_t> thread{0}, begin{0}, end{0};
-    std::atomic<uint64_t> wish{0}, wish_sp{0};  // who asks, kMain or 0 with it; and of which stack
+    std::atomic<uint64_t> requested{0}, requested_sp{0};  // who asks, kMain or 0 with it; and of which stack
   };
   static constexpr unsigned kBits = 8;
   static constexpr uint64_t kMain = 1;  // control blocks are aligned
 
   Slot slots_[size_t{1} << kBits];
-  std::atomic<bool> wished_{false};
+  std::atomic<bool> requested_{false};
   Patience patience_;
 };
 

@@ -18,9 +18,9 @@ namespace count {
 namespace {
 
 // Zones of which some are left on another thread, at any time: each open one with its path and its name in the tree.
-class StrayingZones {
+class CrossThreadZones {
  public:
-  explicit StrayingZones(uint64_t seed) : reader_(seed) {
+  explicit CrossThreadZones(uint64_t seed) : reader_(seed) {
     tree.scratch() = reader_.now();
     tree.BeginFrameAtScratch();
   }
@@ -46,14 +46,14 @@ class StrayingZones {
     tree.Leave();
     open_.pop_back();
     tree.PopAbandoned();
-    PopStrayed();
+    PopCrossThread();
   }
   void Stray(size_t which) {
     if (open_.empty()) return;
     Visit& visit = open_[which % open_.size()];
-    if (!visit.strayed) strayed[visit.path] = visit.strayed = true;
+    if (!visit.cross_thread) cross_thread[visit.path] = visit.cross_thread = true;
     tree.Abandon(visit.entry);
-    PopStrayed();
+    PopCrossThread();
   }
   void Mark() {
     Now();
@@ -62,21 +62,21 @@ class StrayingZones {
   size_t depth() const { return open_.size(); }
 
   ZoneTree tree{{.events = kEvents, .timed = 1}};
-  std::map<std::string, Sums> most;  // what each path had if it never strayed
-  std::map<std::string, bool> strayed;
+  std::map<std::string, Sums> most;  // what each path had if it never ended on another thread
+  std::map<std::string, bool> cross_thread;
 
  private:
   struct Visit {
     std::string path;
     uint64_t entry;
-    bool strayed = false;
+    bool cross_thread = false;
   };
   void Now() {
     tree.scratch() = reader_.now();
     tree.scratch().times.fill({reader_.now().values[0], reader_.now().values[0]});
   }
-  void PopStrayed() {
-    while (!open_.empty() && open_.back().strayed) open_.pop_back();
+  void PopCrossThread() {
+    while (!open_.empty() && open_.back().cross_thread) open_.pop_back();
   }
 
   MadeUpReader reader_;
@@ -86,7 +86,7 @@ class StrayingZones {
 TEST_CASE("zone tree: zones left elsewhere take no more than was theirs and the others lose nothing") {
   for (uint64_t seed = 0; seed < 60; ++seed) {
     std::mt19937_64 random(seed);
-    StrayingZones zones(seed + 1000);
+    CrossThreadZones zones(seed + 1000);
     for (int step = 0; step < 600; ++step) {
       zones.Work();
       const uint64_t what = random() % 16;
@@ -103,7 +103,7 @@ TEST_CASE("zone tree: zones left elsewhere take no more than was theirs and the 
       const Sums total = zones.tree.total(node);
       for (size_t i = 0; i < kEvents; ++i) {
         REQUIRE(total.values[i] <= zones.most[path].values[i]);
-        if (!zones.strayed[path]) REQUIRE(total.values[i] == zones.most[path].values[i]);
+        if (!zones.cross_thread[path]) REQUIRE(total.values[i] == zones.most[path].values[i]);
       }
       REQUIRE(total.times[0].running_ns == total.values[0]);
     }
@@ -116,14 +116,14 @@ TEST_CASE("zone tree: zones left elsewhere take no more than was theirs and the 
 
 namespace {
 
-TEST_CASE("frames: a zone that ends on another thread is strayed, and nobody else's") {
+TEST_CASE("frames: a zone that ends on another thread has no number, and nobody else's") {
   FrameCounter frames({.events = kEvents});
   frames.Mark();
   auto strays = std::make_unique<FrameCounter::Zone>(frames, ZoneId{"strays"});
   std::thread([&] { strays.reset(); }).join();
   { PERFKIT_ZONE(frames, "next"); }
   frames.Mark();
-  CHECK(frames.Stats().strayed == 1);
+  CHECK(frames.Stats().cross_thread == 1);
   const std::vector<ZoneStats> zones = frames.zones();
   CheckLaw(zones, frames.size());
   CHECK(Find(zones, "next")->depth == 1);  // not below the one that is gone
@@ -131,7 +131,7 @@ TEST_CASE("frames: a zone that ends on another thread is strayed, and nobody els
 }
 
 // A zone that is entered on this thread and left on another, while a zone below it is open here.
-void StrayBelowOpenChild(FrameCounter& frames, bool mark) {
+void CrossThreadBelowOpenChild(FrameCounter& frames, bool mark) {
   auto strays = std::make_unique<FrameCounter::Zone>(frames, ZoneId{"strays"});
   {
     PERFKIT_ZONE(frames, "child");
@@ -151,16 +151,16 @@ TEST_CASE("frames: a zone that ends on another thread while its child is open le
   SECTION("on the marking thread") {
     {
       PERFKIT_ZONE(frames, "outer");
-      StrayBelowOpenChild(frames, mark);
+      CrossThreadBelowOpenChild(frames, mark);
     }
     frames.Mark();
     CHECK(Find(frames.zones(), "next")->depth == 2);
   }
   SECTION("outermost on a worker, which ends after it") {
-    std::thread([&] { StrayBelowOpenChild(frames, false); }).join();
+    std::thread([&] { CrossThreadBelowOpenChild(frames, false); }).join();
     CHECK(Find(frames.zones(), "next", "workers")->depth == 1);
   }
-  CHECK(frames.Stats().strayed == 1);
+  CHECK(frames.Stats().cross_thread == 1);
   CHECK(frames.Stats().mismatched == 0);
   CheckLaw(frames.zones(), frames.size());
 }
@@ -174,7 +174,7 @@ TEST_CASE("frames: a zone that ends on another thread does not make its parent m
     std::thread([&] { strays.reset(); }).join();
   }
   frames.Mark();
-  CHECK(frames.Stats().strayed == 1);
+  CHECK(frames.Stats().cross_thread == 1);
   CHECK(frames.Stats().mismatched == 0);
   CHECK(Find(frames.zones(), "strays")->calls == 0);
   CheckLaw(frames.zones(), frames.size());
