@@ -18,14 +18,14 @@ const Code& LargeLibrary();
 const Code& ThisProgram();
 
 // The `i`-th of places in the code, all different until they have been everywhere.
-inline uint64_t PlaceIn(const Code& code, uint64_t i) {
+inline uint64_t PcIn(const Code& code, uint64_t i) {
   // Fibonacci hashing: steps of the golden section fall evenly.
   return code.begin + ((i * 0x9e3779b97f4a7c15u >> 32) * (code.end - code.begin) >> 32);
 }
 
 // How many different places a profile has: of 122,442 frames sampled in clang 2,733.
-constexpr size_t kPlaces = 2733;
+constexpr size_t kPcs = 2733;
 // More than a Symbolizer remembers the calls at (8,192).
-constexpr size_t kManyPlaces = 40'000;
+constexpr size_t kManyPcs = 40'000;
 
 }  // namespace bench

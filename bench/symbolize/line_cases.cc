@@ -28,25 +28,25 @@ perfkit::Symbolizer WithLines() {
 }
 
 // Places with a line: there are libraries in this program that were compiled without -g. In the order in which they
-// are strewn, so that the first kPlaces are of all the program.
-const std::vector<uint64_t>& ManyPlaces() {
-  static const std::vector<uint64_t> places = [] {
+// are strewn, so that the first kPcs are of all the program.
+const std::vector<uint64_t>& ManyPcs() {
+  static const std::vector<uint64_t> pcs = [] {
     perfkit::Symbolizer symbolizer = WithLines();
     std::vector<uint64_t> found;
-    for (uint64_t i = 0; found.size() < kManyPlaces && i < 100 * kManyPlaces; ++i) {
-      const uint64_t pc = PlaceIn(ThisProgram(), i);
+    for (uint64_t i = 0; found.size() < kManyPcs && i < 100 * kManyPcs; ++i) {
+      const uint64_t pc = PcIn(ThisProgram(), i);
       const auto frames = symbolizer.Inlined(symbolizer.Locate(ThisPid(), pc));
       if (frames[0].line > 0 && !frames[0].function.empty()) found.push_back(pc);
     }
     return found;
   }();
-  return places;
+  return pcs;
 }
 
-const std::vector<uint64_t>& Places() {
-  static const std::vector<uint64_t> places(ManyPlaces().begin(),
-                                            ManyPlaces().begin() + std::min<long>(kPlaces, std::ssize(ManyPlaces())));
-  return places;
+const std::vector<uint64_t>& Pcs() {
+  static const std::vector<uint64_t> pcs(ManyPcs().begin(),
+                                         ManyPcs().begin() + std::min<long>(kPcs, std::ssize(ManyPcs())));
+  return pcs;
 }
 
 constexpr char kNoLines[] = "this program was compiled without -g";
@@ -57,26 +57,26 @@ size_t Ask(perfkit::Symbolizer& symbolizer, uint64_t pc) {
 
 // Units are decoded, places are not remembered: there are more of them than the Symbolizer keeps the calls of.
 void Inline(benchmark::State& state) {
-  const std::vector<uint64_t>& places = ManyPlaces();
-  if (places.empty()) return state.SkipWithError(kNoLines);
+  const std::vector<uint64_t>& pcs = ManyPcs();
+  if (pcs.empty()) return state.SkipWithError(kNoLines);
   perfkit::Symbolizer symbolizer = WithLines();
-  for (const uint64_t pc : places) Ask(symbolizer, pc);
+  for (const uint64_t pc : pcs) Ask(symbolizer, pc);
   size_t i = 0, frames = 0;
   for (auto _ : state) {
-    frames += Ask(symbolizer, places[i]);
-    i = i + 1 < places.size() ? i + 1 : 0;
+    frames += Ask(symbolizer, pcs[i]);
+    i = i + 1 < pcs.size() ? i + 1 : 0;
   }
   benchmark::DoNotOptimize(frames);
 }
 BENCHMARK(Inline)->Name("Symbol/inline");
 
 void InlineCold(benchmark::State& state) {
-  const std::vector<uint64_t>& places = Places();
-  if (places.empty()) return state.SkipWithError(kNoLines);
+  const std::vector<uint64_t>& pcs = Pcs();
+  if (pcs.empty()) return state.SkipWithError(kNoLines);
   size_t frames = 0;
-  while (state.KeepRunningBatch(static_cast<benchmark::IterationCount>(places.size()))) {
+  while (state.KeepRunningBatch(static_cast<benchmark::IterationCount>(pcs.size()))) {
     perfkit::Symbolizer symbolizer = WithLines();
-    for (const uint64_t pc : places) frames += Ask(symbolizer, pc);
+    for (const uint64_t pc : pcs) frames += Ask(symbolizer, pc);
   }
   benchmark::DoNotOptimize(frames);
 }
@@ -85,8 +85,8 @@ BENCHMARK(InlineCold)->Name("Symbol/inline_cold");
 // The unit, the entries around the pc, and the line, all of it asked for before: without the names, and without a
 // second look for how inlined calls are nested.
 void DwarfGetscopes(benchmark::State& state) {
-  const std::vector<uint64_t>& places = Places();
-  if (places.empty()) return state.SkipWithError(kNoLines);
+  const std::vector<uint64_t>& pcs = Pcs();
+  if (pcs.empty()) return state.SkipWithError(kNoLines);
   const int fd = open(ThisProgram().path.c_str(), O_RDONLY | O_CLOEXEC);
   Dwarf* const dwarf = dwarf_begin(fd, DWARF_C_READ);
   size_t i = 0, known = 0;
@@ -97,8 +97,8 @@ void DwarfGetscopes(benchmark::State& state) {
     free(scopes);
   };
   for (auto _ : state) {
-    ask(places[i] - ThisProgram().bias);
-    i = i + 1 < places.size() ? i + 1 : 0;
+    ask(pcs[i] - ThisProgram().bias);
+    i = i + 1 < pcs.size() ? i + 1 : 0;
   }
   if (known == 0 && i > 100) state.SkipWithError("libdw finds nothing");
   dwarf_end(dwarf);

@@ -23,8 +23,8 @@ void Name(benchmark::State& state) {
   const Code& code = LargeLibrary();
   uint64_t i = 0, named = 0;
   symbolizer.Resolve(pid, code.begin);  // the symbol table is read
-  for (auto _ : state) named += symbolizer.Name(symbolizer.Locate(pid, PlaceIn(code, ++i))).named();
-  if (named == 0 && i > kPlaces) state.SkipWithError("there are no names");
+  for (auto _ : state) named += symbolizer.Name(symbolizer.Locate(pid, PcIn(code, ++i))).named();
+  if (named == 0 && i > kPcs) state.SkipWithError("there are no names");
 }
 BENCHMARK(Name)->Name("Symbol/name");
 
@@ -33,11 +33,11 @@ void Memo(benchmark::State& state) {
   perfkit::Symbolizer symbolizer = OfThisProcess();
   const Code& code = LargeLibrary();
   uint64_t i = 0, named = 0;
-  for (size_t at = 0; at < kPlaces; ++at) named += symbolizer.Resolve(pid, PlaceIn(code, at)).named();
+  for (size_t at = 0; at < kPcs; ++at) named += symbolizer.Resolve(pid, PcIn(code, at)).named();
   if (named == 0) return state.SkipWithError("there are no names");
   for (auto _ : state) {
-    named += symbolizer.Resolve(pid, PlaceIn(code, i)).named();
-    i = i + 1 < kPlaces ? i + 1 : 0;
+    named += symbolizer.Resolve(pid, PcIn(code, i)).named();
+    i = i + 1 < kPcs ? i + 1 : 0;
   }
   benchmark::DoNotOptimize(named);
 }
@@ -62,8 +62,8 @@ void DwflAddrinfo(benchmark::State& state) {
     return dwfl_module_addrinfo(module, pc, &offset, &symbol, nullptr, nullptr, nullptr) != nullptr;
   };
   name(code.begin);
-  for (auto _ : state) named += name(PlaceIn(code, ++i));
-  if (named == 0 && i > kPlaces) state.SkipWithError("there are no names");
+  for (auto _ : state) named += name(PcIn(code, ++i));
+  if (named == 0 && i > kPcs) state.SkipWithError("there are no names");
   dwfl_end(dwfl);
 }
 BENCHMARK(DwflAddrinfo)->Name("Symbol/dwfl_addrinfo");

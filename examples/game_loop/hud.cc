@@ -40,21 +40,21 @@ void SetStyle() {
   style.Colors[ImGuiCol_TableRowBgAlt] = {1, 1, 1, 0.035f};
 }
 
-struct Place {
+struct Rect {
   float x, y, width, height;
 };
 constexpr float kRight = 990, kGap = 12;
-constexpr Place kGraph = {kGap, kGap, kRight - 2 * kGap, 176};
-constexpr Place kHitches = {kRight, kGap, Screen::kWidth - kRight - kGap, 232};
-constexpr Place kZones = {kRight, 256, Screen::kWidth - kRight - kGap, Screen::kHeight - 256 - kGap};
-constexpr Place kCounters = {kGap, 696, 552, Screen::kHeight - 696 - kGap};
-constexpr Place kThreads = {576, 696, kRight - 576 - kGap, Screen::kHeight - 696 - kGap};
+constexpr Rect kGraph = {kGap, kGap, kRight - 2 * kGap, 176};
+constexpr Rect kHitches = {kRight, kGap, Screen::kWidth - kRight - kGap, 232};
+constexpr Rect kZones = {kRight, 256, Screen::kWidth - kRight - kGap, Screen::kHeight - 256 - kGap};
+constexpr Rect kCounters = {kGap, 696, 552, Screen::kHeight - 696 - kGap};
+constexpr Rect kThreads = {576, 696, kRight - 576 - kGap, Screen::kHeight - 696 - kGap};
 
 // A panel at a fixed place, with a title. `draw` fills it.
 template <class F>
-void Panel(const char* title, ImFont* font, Place place, F draw) {
-  ImGui::SetNextWindowPos({place.x, place.y});
-  ImGui::SetNextWindowSize({place.width, place.height});
+void Panel(const char* title, ImFont* font, Rect rect, F draw) {
+  ImGui::SetNextWindowPos({rect.x, rect.y});
+  ImGui::SetNextWindowSize({rect.width, rect.height});
   ImGui::Begin(title, nullptr, ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoInputs);
   ImGui::PushFont(font);
   ImGui::TextColored({0.52f, 0.76f, 1.0f, 1}, "%s", title);

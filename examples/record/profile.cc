@@ -29,21 +29,21 @@ void Profile::TakeSample(const perfkit::Sample& sample, uint32_t event) {
   stack_bytes_ += sample.user_stack().bytes.size();
   branches_ += sample.branches().size();
   const perfkit::TaskId task = *sample.task();
-  perfkit::CodePlace place = symbolizer_.Locate(task.pid, *sample.ip(), sample.cpu_mode());
+  perfkit::CodeLocation location = symbolizer_.Locate(task.pid, *sample.ip(), sample.cpu_mode());
   // A process that was there before whole CPUs were sampled: nobody has told what it has mapped.
-  const bool unknown = !place.known() && sample.cpu_mode() == perfkit::CpuMode::kUser;
+  const bool unknown = !location.known() && sample.cpu_mode() == perfkit::CpuMode::kUser;
   if (unknown && asked_.insert(task.pid).second && symbolizer_.AddProcess(static_cast<pid_t>(task.pid)).ok()) {
-    place = symbolizer_.Locate(task.pid, *sample.ip());
+    location = symbolizer_.Locate(task.pid, *sample.ip());
   }
-  self_[event][task.tid][place].Add({1, fixed_period_ != 0 ? fixed_period_ : sample.period().value_or(1)});
+  self_[event][task.tid][location].Add({1, fixed_period_ != 0 ? fixed_period_ : sample.period().value_or(1)});
 }
 
 std::vector<Line> Profile::Hottest(size_t event, uint32_t tid) {
   std::map<std::tuple<std::string_view, std::string_view, bool>, Weight> functions;
-  for (const auto& [thread, places] : self_[event]) {
+  for (const auto& [thread, locations] : self_[event]) {
     if (tid != 0 && tid != thread) continue;
-    for (const auto& [place, weight] : places) {
-      const perfkit::Symbol symbol = symbolizer_.Name(place);
+    for (const auto& [location, weight] : locations) {
+      const perfkit::Symbol symbol = symbolizer_.Name(location);
       const std::string_view function = symbol.named() ? symbol.function : "(no name)";
       functions[{function, symbol.module, symbol.kernel}].Add(weight);
     }
@@ -61,16 +61,16 @@ std::vector<Line> Profile::Hottest(size_t event, uint32_t tid) {
 
 Weight Profile::Total(size_t event, uint32_t tid) const {
   Weight total;
-  for (const auto& [thread, places] : self_[event]) {
+  for (const auto& [thread, locations] : self_[event]) {
     if (tid != 0 && tid != thread) continue;
-    for (const auto& [place, weight] : places) total.Add(weight);
+    for (const auto& [location, weight] : locations) total.Add(weight);
   }
   return total;
 }
 
 std::vector<uint32_t> Profile::Threads(size_t event) const {
   std::vector<uint32_t> threads;
-  for (const auto& [thread, places] : self_[event]) threads.push_back(thread);
+  for (const auto& [thread, locations] : self_[event]) threads.push_back(thread);
   std::sort(threads.begin(), threads.end(),
             [&](uint32_t a, uint32_t b) { return Total(event, a).events > Total(event, b).events; });
   return threads;

@@ -50,12 +50,12 @@ class Profile {
   std::vector<perfkit::SymbolizedModule> modules() const { return symbolizer_.Modules(); }
 
  private:
-  using ByPlace = std::map<perfkit::CodePlace, Weight>;
+  using ByLocation = std::map<perfkit::CodeLocation, Weight>;
   void TakeSample(const perfkit::Sample& sample, uint32_t event);
 
   uint64_t fixed_period_;  // 0: each sample says its own
   perfkit::Symbolizer symbolizer_;
-  std::vector<std::unordered_map<uint32_t, ByPlace>> self_;  // by event, then thread
+  std::vector<std::unordered_map<uint32_t, ByLocation>> self_;  // by event, then thread
   std::unordered_map<uint32_t, std::string> names_;          // of threads
   std::unordered_set<uint32_t> asked_;                       // processes whose maps were read
   uint64_t samples_ = 0, chains_ = 0, stack_bytes_ = 0, branches_ = 0;

@@ -31,9 +31,9 @@ void CallTree::Print(perfkit::Symbolizer& symbolizer, double least_percent) cons
   for (const auto& [stack, count] : stacks_) {
     Call* call = &root;
     root.samples += count;
-    for (auto place = stack.rbegin(); place != stack.rend(); ++place) {
-      const perfkit::Symbol symbol = symbolizer.Name(*place);
-      const auto frames = symbolizer.Inlined(*place);
+    for (auto location = stack.rbegin(); location != stack.rend(); ++location) {
+      const perfkit::Symbol symbol = symbolizer.Name(*location);
+      const auto frames = symbolizer.Inlined(*location);
       for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
         call = &call->callees[Describe(*frame, symbol)];
         call->samples += count;

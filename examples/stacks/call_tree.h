@@ -11,12 +11,12 @@
 
 namespace stacks {
 
-using Place = perfkit::CodePlace;
+using Location = perfkit::CodeLocation;
 
 class CallTree {
  public:
   // `stack`: innermost first. Nothing is named yet.
-  void Add(const std::vector<Place>& stack) { ++stacks_[stack]; }
+  void Add(const std::vector<Location>& stack) { ++stacks_[stack]; }
   size_t distinct() const { return stacks_.size(); }
 
   // All calls that at least `least_percent` of the stacks went through, as an indented list, hottest first.
@@ -29,7 +29,7 @@ class CallTree {
   };
   static void PrintCallees(const Call& caller, uint64_t all, double least_percent, int depth);
 
-  std::map<std::vector<Place>, uint64_t> stacks_;
+  std::map<std::vector<Location>, uint64_t> stacks_;
 };
 
 }  // namespace stacks

@@ -67,13 +67,13 @@ void Profile::Take(const perfkit::SamplerRecord& record) {
 void Profile::Add(uint32_t pid, std::span<const perfkit::StackFrame> frames, perfkit::StackEnd end) {
   ++outcome_.stacks;
   ++outcome_.ends[static_cast<size_t>(end)];
-  std::vector<Place> places;
+  std::vector<Location> locations;
   for (const perfkit::StackFrame& frame : frames) {
     ++outcome_.frames;
     outcome_.guesses += frame.is_guess ? 1 : 0;
-    places.push_back(symbolizer_.Locate(pid, frame.code()));
+    locations.push_back(symbolizer_.Locate(pid, frame.code()));
   }
-  if (!places.empty()) tree_.Add(places);
+  if (!locations.empty()) tree_.Add(locations);
 }
 
 void Profile::PrintOutcome(const std::string& title) const {

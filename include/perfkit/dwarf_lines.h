@@ -2,7 +2,8 @@
 //
 // Component perfkit::dwarf: link it to have this function, and hand it to the Symbolizer, which knows no DWARF itself.
 //   perfkit::Symbolizer symbolizer({.lines = perfkit::DwarfLines});
-//   for (const perfkit::SourceFrame& frame : symbolizer.Inlined(place)) Print(frame.function, frame.file, frame.line);
+//   for (const perfkit::SourceFrame& frame : symbolizer.Inlined(location)) Print(frame.function, frame.file,
+//   frame.line);
 //
 // Also lets the Symbolizer read symbols that are packed in .gnu_debugdata (MiniDebugInfo, as Fedora's files have them).
 #pragma once

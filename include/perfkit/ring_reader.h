@@ -246,11 +246,11 @@ inline bool Visit(Visitor& visit, const RawRecord& record) {
 }  // namespace detail
 
 inline bool RingReader::RecordAt(uint64_t at, uint64_t left, RawRecord& record) noexcept {
-  const size_t place = at & (data_.size() - 1);
-  if (!detail::ReadHeader(data_.data() + place, data_.data() + place + left, record)) [[unlikely]]
+  const size_t offset = at & (data_.size() - 1);
+  if (!detail::ReadHeader(data_.data() + offset, data_.data() + offset + left, record)) [[unlikely]]
     return false;
-  if (place + record.size > data_.size()) [[unlikely]]
-    record.data = Linearised(place, record.size);
+  if (offset + record.size > data_.size()) [[unlikely]]
+    record.data = Linearised(offset, record.size);
   return true;
 }
 

@@ -7,7 +7,7 @@
 //       ++counts[symbolizer.Locate(sample.task()->pid, *sample.ip(), sample.cpu_mode())];
 //     });
 //   });
-//   for (const auto& [place, count] : counts) Print(symbolizer.Name(place), count);
+//   for (const auto& [location, count] : counts) Print(symbolizer.Name(location), count);
 //
 // Two steps, because a pc means something only as long as nothing else is mapped there, and names take files to read:
 // Locate at once, without files; Name whenever there is time.
@@ -35,17 +35,17 @@ class DebugFetcher;
 class LineSource;
 }  // namespace symbolize
 
-// A place in a module, whatever the address at which a process has it mapped: also a key to count by. Of one
+// A location in a module, whatever the address at which a process has it mapped: also a key to count by. Of one
 // Symbolizer: another one numbers its modules in its own way.
-struct CodePlace {
+struct CodeLocation {
   uint32_t module = 0;  // 0: nobody knows what was there
   uint64_t offset = 0;  // in the module's file; of the kernel, of memory that is no file's, and of unknown code: the pc
 
   bool known() const { return module != 0; }
-  friend auto operator<=>(const CodePlace&, const CodePlace&) = default;
+  friend auto operator<=>(const CodeLocation&, const CodeLocation&) = default;
 };
 
-// What is known of a place. Views live as long as the Symbolizer.
+// What is known of a location. Views live as long as the Symbolizer.
 struct Symbol {
   std::string_view function;  // "" when it has no name: SymbolizedModule::status may say why
   // A path; "[kernel]", a kernel module as "[nf_tables]", "[vdso]", "//anon" (code made at run time), "[heap]", …;
@@ -59,7 +59,7 @@ struct Symbol {
   bool named() const { return !function.empty(); }
 };
 
-// One call at a place: the function itself, or one that the compiler inlined there.
+// One call at a location: the function itself, or one that the compiler inlined there.
 struct SourceFrame {
   std::string_view function;  // "" when it has no name
   std::string_view file;      // as the compiler was given it, below the folder that it ran in; "" when nobody knows
@@ -68,8 +68,8 @@ struct SourceFrame {
   bool inlined = false;       // into the next one, which calls it there
 };
 
-// One of many places, see Symbolizer::ResolveAll. The frames are gone when the visitor returns.
-struct ResolvedPlace {
+// One of many locations, see Symbolizer::ResolveAll. The frames are gone when the visitor returns.
+struct ResolvedLocation {
   size_t index = 0;  // in the list that was given
   Symbol symbol;
   std::span<const SourceFrame> frames;
@@ -105,7 +105,7 @@ struct SymbolizerOptions {
 //
 // Reads each module's file once, when the first name in it is asked for (some ms; libraries of 100 MiB some 100), and
 // the kernel's names when the first name of the kernel is. Files are read as they are then: one that was replaced since
-// it ran is noticed and gives no names. Allocates as it learns; a place that was named before costs some ten ns.
+// it ran is noticed and gives no names. Allocates as it learns; a location that was named before costs some ten ns.
 //
 // Code made at run time has the names that its compiler lists in /tmp/perf-PID.map (node --perf-basic-prof, Java's
 // perf-map-agent, …). The list is read on when it has no name for a pc; of an address that was used twice it gives the
@@ -127,21 +127,21 @@ class Symbolizer {
 
   // Where `pc` is, by what was mapped in process `pid` according to the latest record. `mode`: Sample::cpu_mode(), or
   // that of the part of a call chain. Reads no file. Return addresses: look up the pc before it.
-  CodePlace Locate(uint32_t pid, uint64_t pc, CpuMode mode = CpuMode::kUser);
+  CodeLocation Locate(uint32_t pid, uint64_t pc, CpuMode mode = CpuMode::kUser);
   // Its name.
-  Symbol Name(CodePlace place);
+  Symbol Name(CodeLocation location);
   // Both at once.
   Symbol Resolve(uint32_t pid, uint64_t pc, CpuMode mode = CpuMode::kUser);
 
-  // The calls at a place: what was inlined there, the innermost first, and the function itself last. Never empty:
+  // The calls at a location: what was inlined there, the innermost first, and the function itself last. Never empty:
   // without debug information it is what Name says, and SymbolizedModule::lines says why. The frames are valid until
   // the next call of this Symbolizer, the texts as long as it lives. The first one in a module reads its units' ranges,
   // each first one in a unit decodes that (some ms for a large one); then some 100 ns.
-  std::span<const SourceFrame> Inlined(CodePlace place);
+  std::span<const SourceFrame> Inlined(CodeLocation location);
 
-  // Both of many places: module by module and in the order of their code, so that each unit is decoded once, however
+  // Both of many locations: module by module and in the order of their code, so that each unit is decoded once, however
   // little of it may be kept. `visit` gets one after the other and may stop by returning false; whether it never did.
-  bool ResolveAll(std::span<const CodePlace> places, absl::FunctionRef<bool(const ResolvedPlace&)> visit);
+  bool ResolveAll(std::span<const CodeLocation> locations, absl::FunctionRef<bool(const ResolvedLocation&)> visit);
 
   // All whose names were asked for, the kernel among them, by name.
   std::vector<SymbolizedModule> Modules() const;

@@ -29,7 +29,7 @@ namespace perfkit {
 // One field. All that reads data gives nothing where the data is too short for it. `raw` is Sample::raw(): views of it
 // die with the sample.
 struct TracepointField {
-  enum class Place : uint8_t {
+  enum class Storage : uint8_t {
     kStatic,    // at `offset`, `size` bytes
     kDynamic,   // __data_loc: a word says how far from the start of the data, and how much
     kRelative,  // __rel_loc: the same from behind that word
@@ -43,7 +43,7 @@ struct TracepointField {
   bool is_array = false;
   bool is_text = false;    // an array of char
   bool is_common = false;  // common_pid and its like, which every tracepoint has
-  Place place = Place::kStatic;
+  Storage storage = Storage::kStatic;
 
   // What the field holds: the bytes of an array or of dynamic data, not of the word that points to it.
   std::optional<Bytes> Data(Bytes raw) const;

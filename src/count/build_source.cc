@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_format.h"
 #include "src/count/self_test.h"
-#include "src/open/place.h"
+#include "src/open/task_cpu.h"
 #include "src/sys/fork_registry.h"
 
 namespace perfkit::count {
@@ -24,11 +24,12 @@ absl::Status CheckSize(Groups groups) {
 
 // Threads of `target` that are there now and were not `before`: born while being attached. Such a one may have
 // inherited some events and not others, so the whole set has to be opened again.
-absl::StatusOr<bool> GainedThreads(const Target& target, const std::vector<open::Place>& before) {
-  const absl::StatusOr<std::vector<open::Place>> now = open::PlacesOf(target);
+absl::StatusOr<bool> GainedThreads(const Target& target, const std::vector<open::TaskCpu>& before) {
+  const absl::StatusOr<std::vector<open::TaskCpu>> now = open::TaskCpusOf(target);
   if (!now.ok()) return now.status();
-  return std::any_of(now->begin(), now->end(),
-                     [&](const open::Place& place) { return std::count(before.begin(), before.end(), place) == 0; });
+  return std::any_of(now->begin(), now->end(), [&](const open::TaskCpu& task_cpu) {
+    return std::count(before.begin(), before.end(), task_cpu) == 0;
+  });
 }
 
 bool HasManyThreads(const Target& target) {
@@ -40,7 +41,7 @@ absl::StatusOr<std::unique_ptr<Source>> BuildForThreads(Groups groups, const Tar
                                                         const CounterOptions& options) {
   constexpr int kTries = 16;
   for (int i = 0; i < kTries; ++i) {
-    const absl::StatusOr<std::vector<open::Place>> before = open::PlacesOf(target);
+    const absl::StatusOr<std::vector<open::TaskCpu>> before = open::TaskCpusOf(target);
     if (!before.ok()) return before.status();
     absl::StatusOr<std::unique_ptr<Source>> source = SourceBuilder(groups, target, options, 0).Build();
     if (!source.ok()) return source;

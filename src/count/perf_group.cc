@@ -56,24 +56,24 @@ absl::StatusOr<open::OpenedEvent> PerfGroup::OpenAt(const Site& site, const Memb
   request.attr.disabled = target.enable_on_exec && leads;
   if (user_only && !event.privilege_given && !event.kernel_side)
     request.attr.exclude_kernel = request.attr.exclude_hv = 1;
-  request.pid = site.place.pid;
-  request.cpu = site.place.cpu;
+  request.pid = site.task_cpu.pid;
+  request.cpu = site.task_cpu.cpu;
   request.group_fd = leads ? -1 : site.fds.front().get();
   request.optional_config1 = member.optional_config1;
   request.asked = absl::StrFormat("event '%s' on %s", event.name, open::Describe(target));
   return open::OpenEvent(request, rights);
 }
 
-absl::Status PerfGroup::FindPlaces(const Member& member, const Target& target) {
+absl::Status PerfGroup::FindTaskCpus(const Member& member, const Target& target) {
   const EventConfig& event = *member.event;
-  const auto places = open::PlacesOf(target, event.parts[member.part].only_cpus);
-  if (!places.ok()) return places.status();
-  if (event.cpu_wide_only && places->front().cpu < 0) {
+  const auto task_cpus = open::TaskCpusOf(target, event.parts[member.part].only_cpus);
+  if (!task_cpus.ok()) return task_cpus.status();
+  if (event.cpu_wide_only && task_cpus->front().cpu < 0) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "event '%s' counts a place, not a thread, and was asked for %s. Remedy: Target::Cpu or Target::System.",
         event.name, open::Describe(target)));
   }
-  for (const open::Place& place : *places) sites_.push_back({place, {}});
+  for (const open::TaskCpu& task_cpu : *task_cpus) sites_.push_back({task_cpu, {}});
   only_cpus_ = event.parts[member.part].only_cpus;
   return absl::OkStatus();
 }
@@ -89,7 +89,7 @@ absl::Status PerfGroup::OpenEverywhere(const Member& member, const Target& targe
     if (event.ok()) {
       opened.push_back(*std::move(event));
       any = true;
-    } else if (absl::IsNotFound(event.status()) && site.place.cpu < 0) {
+    } else if (absl::IsNotFound(event.status()) && site.task_cpu.cpu < 0) {
       opened.emplace_back();
       gone = event.status();
     } else {
@@ -101,7 +101,7 @@ absl::Status PerfGroup::OpenEverywhere(const Member& member, const Target& targe
 
 absl::Status PerfGroup::Add(const Member& member, const Target& target, bool user_only, const sys::Rights& rights) {
   if (members_.empty()) {
-    if (absl::Status status = FindPlaces(member, target); !status.ok()) return status;
+    if (absl::Status status = FindTaskCpus(member, target); !status.ok()) return status;
   }
   std::vector<open::OpenedEvent> opened;
   if (absl::Status status = OpenEverywhere(member, target, user_only, rights, opened); !status.ok()) {
@@ -120,7 +120,7 @@ absl::Status PerfGroup::Add(const Member& member, const Target& target, bool use
   std::erase_if(sites_, [](const Site& site) { return site.fds.empty(); });
   members_.push_back(member.index);
   member_mask_ |= 1u << member.index;
-  if (member.again && sites_.front().place.cpu < 0) repeated_ |= 1u << member.index;
+  if (member.again && sites_.front().task_cpu.cpu < 0) repeated_ |= 1u << member.index;
   user_only_.push_back(any_user_only);
   can_lose_counters_ = can_lose_counters_ || member.event->pinned;
   return absl::OkStatus();

@@ -14,7 +14,7 @@
 #include "perfkit/event.h"
 #include "perfkit/target.h"
 #include "src/open/open_event.h"
-#include "src/open/place.h"
+#include "src/open/task_cpu.h"
 #include "src/sys/read.h"
 
 namespace perfkit::count {
@@ -71,7 +71,7 @@ class PerfGroup {
   absl::Status Switch(unsigned long ioctl_request);
 
   bool empty() const { return members_.empty(); }
-  size_t places() const { return sites_.size(); }
+  size_t task_cpus() const { return sites_.size(); }
   // Where its leader counts, and so all members: a kind of core's CPUs; empty: anywhere.
   const std::vector<int>& only_cpus() const { return only_cpus_; }
   GroupFormat format() const { return format_; }
@@ -87,12 +87,12 @@ class PerfGroup {
 
  private:
   struct Site {
-    open::Place place;
+    open::TaskCpu task_cpu;
     std::vector<sys::OwnedFd> fds;  // leader first
     uint64_t last_enabled_ns = 0;   // of a CPU: of the read before
   };
 
-  absl::Status FindPlaces(const Member& member, const Target& target);
+  absl::Status FindTaskCpus(const Member& member, const Target& target);
   absl::Status OpenEverywhere(const Member& member, const Target& target, bool user_only, const sys::Rights& rights,
                               std::vector<open::OpenedEvent>& opened);
   absl::StatusOr<open::OpenedEvent> OpenAt(const Site& site, const Member& member, const Target& target, bool user_only,
@@ -143,7 +143,7 @@ struct PerfGroup::Words {
 // Time enabled of a CPU's event always moves on, until the CPU goes offline: then the kernel ends its events for good,
 // and their numbers stand still even when it comes back. That is no count of 0.
 [[gnu::always_inline]] inline bool PerfGroup::HasEnded(Site& site, const Words& words) const noexcept {
-  if (site.place.cpu < 0 || stopped_) return false;
+  if (site.task_cpu.cpu < 0 || stopped_) return false;
   const uint64_t before = site.last_enabled_ns;
   site.last_enabled_ns = words.times[0];
   return before != 0 && before == words.times[0];

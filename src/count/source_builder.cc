@@ -75,12 +75,12 @@ absl::StatusOr<std::unique_ptr<Source>> SourceBuilder::Build() {
     if (group.size() > 1) open_groups_.clear();
     for (size_t k = 0; k < group.size(); ++k, ++i) {
       if (i == clock_slot_ || FirstLike(i) != i) continue;
-      if (absl::Status status = Place(i, group.size() > 1 && !group[0].weak_group); !status.ok()) return status;
+      if (absl::Status status = Assign(i, group.size() > 1 && !group[0].weak_group); !status.ok()) return status;
     }
     if (group.size() > 1) open_groups_.clear();
   }
   if (clock_slot_ != kNoSlot) {  // last: it needs no event of its own where there is a group
-    if (absl::Status status = Place(clock_slot_, false); !status.ok()) return status;
+    if (absl::Status status = Assign(clock_slot_, false); !status.ok()) return status;
   }
   for (PerfGroup& group : source_->groups_) {
     if (target_.enable_on_exec) continue;  // off until then, and whole when it starts
@@ -96,7 +96,7 @@ absl::StatusOr<std::unique_ptr<Source>> SourceBuilder::Build() {
 
 // The first path that works. The reason kept for a failure is the first one: it belongs to the best path. An error only
 // where the set has to be whole.
-absl::Status SourceBuilder::Place(size_t i, bool strict_group) {
+absl::Status SourceBuilder::Assign(size_t i, bool strict_group) {
   absl::Status reason = CheckModifiers(event(i));
   if (reason.ok()) {
     reason = NoSuchPath(i, options_.only_path.value_or(ReadPath::kGroupRead));

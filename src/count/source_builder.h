@@ -26,7 +26,7 @@ class SourceBuilder {
  private:
   size_t FirstLike(size_t i) const;
   void ChooseFormat();
-  absl::Status Place(size_t i, bool strict_group);
+  absl::Status Assign(size_t i, bool strict_group);
   absl::Status Try(ReadPath path, size_t i, bool strict_group);
   absl::Status OpenClock(size_t i);
   absl::Status OpenMigrations(size_t i);

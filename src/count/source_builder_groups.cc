@@ -110,7 +110,7 @@ std::vector<size_t> SourceBuilder::PartsHere(size_t i) const {
   std::vector<size_t> all, here;
   for (size_t part = 0; part < parts.size(); ++part) {
     all.push_back(part);
-    if (parts.size() == 1 || !absl::IsNotFound(open::PlacesOf(target_, parts[part].only_cpus).status())) {
+    if (parts.size() == 1 || !absl::IsNotFound(open::TaskCpusOf(target_, parts[part].only_cpus).status())) {
       here.push_back(part);
     }
   }
@@ -238,7 +238,7 @@ void SourceBuilder::AllowReadInPlace() {
   const size_t size = source_->slots_.size();
   std::vector<uint8_t> whole_set(size);
   std::iota(whole_set.begin(), whole_set.end(), uint8_t{0});
-  if (group.places() != 1 || order != whole_set) return;
+  if (group.task_cpus() != 1 || order != whole_set) return;
   const bool headed = !group.format().alone;
   const auto bytes = static_cast<ssize_t>((size + (headed ? 1 : 0)) * sizeof(uint64_t));
   source_->in_place_ = {group.fd(0), headed ? group.members().size() : 0, bytes};

@@ -12,7 +12,7 @@
 #include "src/doctor/try_open.h"
 #include "src/event/pmu.h"
 #include "src/open/live_ring.h"
-#include "src/open/place.h"
+#include "src/open/task_cpu.h"
 #include "src/proc/threads.h"
 #include "src/sys/files.h"
 
@@ -97,18 +97,18 @@ Finding ProbeKernelCounting(Context& context) {
 }
 
 Finding ProbeCpuWide(Context& context) {
-  const absl::StatusOr<std::vector<open::Place>> places = open::PlacesOf(Target::System());
-  if (!places.ok()) return Finding::Missing(places.status());
+  const absl::StatusOr<std::vector<open::TaskCpu>> task_cpus = open::TaskCpusOf(Target::System());
+  if (!task_cpus.ok()) return Finding::Missing(task_cpus.status());
   size_t opened = 0;
   absl::Status last;
-  for (const open::Place& place : *places) {
-    absl::Status status = TryToOpen(SoftwareAttr(sys::kSwCpuClock, false), place,
-                                    absl::StrFormat("cpu-clock on CPU %d", place.cpu), context.rights);
+  for (const open::TaskCpu& task_cpu : *task_cpus) {
+    absl::Status status = TryToOpen(SoftwareAttr(sys::kSwCpuClock, false), task_cpu,
+                                    absl::StrFormat("cpu-clock on CPU %d", task_cpu.cpu), context.rights);
     opened += status.ok() ? 1 : 0;
     if (!status.ok()) last = std::move(status);
   }
   if (opened == 0) return Finding::Missing(std::move(last));
-  return Finding::Present(absl::StrFormat("%d of %d CPUs", opened, places->size()));
+  return Finding::Present(absl::StrFormat("%d of %d CPUs", opened, task_cpus->size()));
 }
 
 Finding ProbeOtherUsers(Context& context) {

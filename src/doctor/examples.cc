@@ -28,9 +28,9 @@ std::vector<Example> ExamplesHere(const Workload& workload) {
   if (!kRawInstructions.empty()) examples.push_back({EventCategory::kRaw, "rNNN", std::string(kRawInstructions)});
   examples.push_back({EventCategory::kBreakpoint, "mem:ADDRESS/LENGTH:rwx",
                       absl::StrFormat("mem:0x%x/4:w", reinterpret_cast<uintptr_t>(workload.watched_word()))});
-  if (const std::optional<FilePlace> place = FilePlaceOf(Workload::ProbedFunction())) {
+  if (const std::optional<FileLocation> location = FileLocationOf(Workload::ProbedFunction())) {
     examples.push_back({EventCategory::kUprobe, "uprobe:FILE:SYMBOL or FILE+OFFSET",
-                        absl::StrFormat("uprobe:%s+0x%x", place->path, place->offset)});
+                        absl::StrFormat("uprobe:%s+0x%x", location->path, location->offset)});
   }
   return examples;
 }

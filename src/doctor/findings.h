@@ -54,7 +54,7 @@ Finding ProbeKernelCounting(Context& context);
 Finding ProbeCpuWide(Context& context);
 Finding ProbeOtherUsers(Context& context);
 
-// Places in code and memory: place_probes.cc.
+// Addresses in code and memory: address_probes.cc.
 Finding ProbeTracepoints(Context& context);
 Finding ProbeUprobes(Context& context);
 Finding ProbeBreakpoints(Context& context);

@@ -8,7 +8,7 @@ namespace {
 
 struct Search {
   uintptr_t address;
-  std::optional<FilePlace> found;
+  std::optional<FileLocation> found;
 };
 
 // A callback of dl_iterate_phdr: 1 stops the walk.
@@ -27,7 +27,7 @@ int LookInModule(dl_phdr_info* module, size_t, void* argument) {
 
 }  // namespace
 
-std::optional<FilePlace> FilePlaceOf(const void* code) {
+std::optional<FileLocation> FileLocationOf(const void* code) {
   Search search{reinterpret_cast<uintptr_t>(code), std::nullopt};
   dl_iterate_phdr(LookInModule, &search);
   return search.found;

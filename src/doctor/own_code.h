@@ -7,12 +7,12 @@
 
 namespace perfkit::doctor {
 
-struct FilePlace {
+struct FileLocation {
   std::string path;
   uint64_t offset = 0;
 };
 
 // The file and offset that `code` was mapped from; nothing when it is in no loaded program or library.
-std::optional<FilePlace> FilePlaceOf(const void* code);
+std::optional<FileLocation> FileLocationOf(const void* code);
 
 }  // namespace perfkit::doctor

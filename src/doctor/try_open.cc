@@ -5,12 +5,12 @@
 
 namespace perfkit::doctor {
 
-absl::Status TryToOpen(const sys::PerfEventAttr& attr, const open::Place& place, std::string asked,
+absl::Status TryToOpen(const sys::PerfEventAttr& attr, const open::TaskCpu& task_cpu, std::string asked,
                        const sys::Rights& rights) {
   open::OpenRequest request;
   request.attr = attr;
-  request.pid = place.pid;
-  request.cpu = place.cpu;
+  request.pid = task_cpu.pid;
+  request.cpu = task_cpu.cpu;
   request.may_restrict_to_user = false;
   request.kernel_side = true;  // a probe that includes the kernel's part is for that part
   request.asked = std::move(asked);

@@ -5,12 +5,12 @@
 
 #include "absl/status/status.h"
 #include "src/open/open_event.h"
-#include "src/open/place.h"
+#include "src/open/task_cpu.h"
 
 namespace perfkit::doctor {
 
-// Opens exactly `attr` at `place`, with no rung of the retry ladder left to restrict it, and closes it.
-absl::Status TryToOpen(const sys::PerfEventAttr& attr, const open::Place& place, std::string asked,
+// Opens exactly `attr` at `task_cpu`, with no rung of the retry ladder left to restrict it, and closes it.
+absl::Status TryToOpen(const sys::PerfEventAttr& attr, const open::TaskCpu& task_cpu, std::string asked,
                        const sys::Rights& rights);
 
 // The attr of a software event, in user space only or not.

@@ -39,8 +39,8 @@ absl::Status ParseAccess(std::string_view whole, std::string_view text, uint32_t
 // Alignment is left to the kernel: CPUs differ, and its EINVAL comes with the address in the event's name.
 absl::Status FillBreakpoint(std::string_view whole, std::string_view body, EventConfig& config,
                             std::optional<std::string_view>& modifiers) {
-  const auto [place, rest] = base::Cut(body, ':');
-  const auto [address_text, length_text] = base::Cut(place, '/');
+  const auto [range, rest] = base::Cut(body, ':');
+  const auto [address_text, length_text] = base::Cut(range, '/');
   const std::optional<uint64_t> address = base::ParsePrefixed(address_text);
   if (!address) {
     return WrongAt(
@@ -49,11 +49,11 @@ absl::Status FillBreakpoint(std::string_view whole, std::string_view body, Event
   }
   const auto [access, behind] = base::Cut(rest, ':');
   const bool has_access = IsAccess(access);
-  if (!has_access && place.size() < body.size()) modifiers = rest;
+  if (!has_access && range.size() < body.size()) modifiers = rest;
   if (has_access && access.size() < rest.size()) modifiers = behind;
   uint32_t kind = 0;
   if (absl::Status parsed = ParseAccess(whole, has_access ? access : "rw", kind); !parsed.ok()) return parsed;
-  const bool has_length = address_text.size() < place.size();
+  const bool has_length = address_text.size() < range.size();
   const std::optional<uint64_t> length = has_length                   ? base::ParsePrefixed(length_text)
                                          : kind == sys::kBreakExecute ? kExecuteBytes
                                                                       : kDefaultBytes;

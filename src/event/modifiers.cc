@@ -51,9 +51,9 @@ void Modifiers::ApplyTo(EventConfig& config) const {
   config.exclude_user = config.privilege_given && !user;
   config.exclude_kernel = config.privilege_given && !kernel;
   config.exclude_hv = config.privilege_given && !hypervisor;
-  const bool place_given = guest || host;
-  config.exclude_host = place_given && !host;
-  config.exclude_guest = place_given ? !guest : user || precise > 0;
+  const bool context_given = guest || host;
+  config.exclude_host = context_given && !host;
+  config.exclude_guest = context_given ? !guest : user || precise > 0;
   config.exclude_idle = not_idle;
   config.pinned = pinned;
   config.exclusive = exclusive;

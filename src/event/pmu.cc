@@ -52,7 +52,7 @@ absl::StatusOr<bool> ReadCpus(const std::string& path, std::vector<int>& cpus) {
 
 // `cpus` makes a core PMU, `cpumask` an uncore one, as perf tells them apart; x86 with one kind of core has neither,
 // and calls its PMU "cpu".
-absl::Status ReadPlace(Pmu& pmu) {
+absl::Status ReadScope(Pmu& pmu) {
   const absl::StatusOr<bool> has_cpus = ReadCpus(pmu.folder + "/cpus", pmu.cpus);
   if (!has_cpus.ok()) return has_cpus.status();
   pmu.core = *has_cpus || pmu.name == "cpu";
@@ -110,7 +110,7 @@ absl::StatusOr<Pmu> LoadPmu(const EventRoots& roots, std::string_view name) {
   const std::optional<uint32_t> number = base::ParseNumber<uint32_t>(base::Trim(*type));
   if (!number) return Nonsense(pmu.folder + "/type", *type, "number");
   pmu.type = *number;
-  if (absl::Status read = ReadPlace(pmu); !read.ok()) return read;
+  if (absl::Status read = ReadScope(pmu); !read.ok()) return read;
   return pmu;
 }
 

@@ -6,14 +6,14 @@
 #include "src/base/text.h"
 #include "src/event/parse_error.h"
 #include "src/event/pmu.h"
-#include "src/event/probe_place.h"
+#include "src/event/probe_location.h"
 #include "src/sys/map_file.h"
 
 namespace perfkit::event {
 namespace {
 
 // What was written, as views into it.
-struct Place {
+struct ProbeLocation {
   std::string_view file;
   std::string_view symbol;  // "" when only an offset is given
   uint64_t offset = 0;
@@ -36,46 +36,46 @@ bool TakeOffset(std::string_view& text, uint64_t& offset) {
 }
 
 // Splits "file:symbol[+offset][:modifiers]" or "file+offset[:modifiers]". A colon in a folder's name is no separator.
-absl::StatusOr<Place> ParsePlace(std::string_view whole, std::string_view body,
-                                 std::optional<std::string_view>& modifiers) {
+absl::StatusOr<ProbeLocation> ParseLocation(std::string_view whole, std::string_view body,
+                                            std::optional<std::string_view>& modifiers) {
   const size_t slash = body.rfind('/');
   const size_t name_at = slash == std::string_view::npos ? 0 : slash + 1;
   const size_t colon = body.find(':', name_at);
-  Place place{.file = body.substr(0, colon), .symbol = {}, .offset = 0};
+  ProbeLocation location{.file = body.substr(0, colon), .symbol = {}, .offset = 0};
   std::string_view rest = colon == std::string_view::npos ? std::string_view() : body.substr(colon + 1);
-  if (TakeOffset(place.file, place.offset)) {
+  if (TakeOffset(location.file, location.offset)) {
     if (colon != std::string_view::npos) modifiers = rest;
   } else {
-    place.symbol = rest.substr(0, rest.find(':'));
-    if (place.symbol.size() < rest.size()) modifiers = rest.substr(place.symbol.size() + 1);
-    TakeOffset(place.symbol, place.offset);
-    if (place.symbol.empty()) {
+    location.symbol = rest.substr(0, rest.find(':'));
+    if (location.symbol.size() < rest.size()) modifiers = rest.substr(location.symbol.size() + 1);
+    TakeOffset(location.symbol, location.offset);
+    if (location.symbol.empty()) {
       return WrongAt(whole, body.substr(body.size()),
                      "which function? Write 'uprobe:file:symbol' or 'uprobe:file+0x1234'");
     }
   }
-  if (place.file.empty()) return WrongAt(whole, body, "which file? Write 'uprobe:file:symbol'");
-  return place;
+  if (location.file.empty()) return WrongAt(whole, body, "which file? Write 'uprobe:file:symbol'");
+  return location;
 }
 
 // The probe's offset in its file, checked: the kernel would accept one in the middle of nowhere.
-absl::StatusOr<uint64_t> Locate(std::string_view whole, const Place& place, const std::string& path) {
+absl::StatusOr<uint64_t> Locate(std::string_view whole, const ProbeLocation& location, const std::string& path) {
   const absl::StatusOr<sys::Mapping> file = sys::MapFile(path);
-  if (!file.ok()) return Restate(whole, place.file, file.status());
+  if (!file.ok()) return Restate(whole, location.file, file.status());
   const absl::StatusOr<elf::Image> image = elf::Image::Parse(file->bytes());
   if (!image.ok()) {
-    return WrongAt(whole, place.file, absl::StrFormat("%s is %s", path, std::string(image.status().message())));
+    return WrongAt(whole, location.file, absl::StrFormat("%s is %s", path, std::string(image.status().message())));
   }
-  if (place.symbol.empty()) {
-    if (place.offset < file->size()) return place.offset;
-    return WrongAt(whole, place.file, absl::StrFormat("offset 0x%x lies outside %s", place.offset, path));
+  if (location.symbol.empty()) {
+    if (location.offset < file->size()) return location.offset;
+    return WrongAt(whole, location.file, absl::StrFormat("offset 0x%x lies outside %s", location.offset, path));
   }
-  const absl::StatusOr<uint64_t> code = FindCode(*image, place.symbol);
-  if (!code.ok()) return Restate(whole, place.symbol, code.status());
-  if (place.offset >= file->size() - *code) {
-    return WrongAt(whole, place.symbol, absl::StrFormat("offset 0x%x lies outside %s", place.offset, path));
+  const absl::StatusOr<uint64_t> code = FindCode(*image, location.symbol);
+  if (!code.ok()) return Restate(whole, location.symbol, code.status());
+  if (location.offset >= file->size() - *code) {
+    return WrongAt(whole, location.symbol, absl::StrFormat("offset 0x%x lies outside %s", location.offset, path));
   }
-  return *code + place.offset;
+  return *code + location.offset;
 }
 
 }  // namespace
@@ -85,13 +85,13 @@ absl::Status FillProbe(std::string_view whole, std::string_view text, const Even
                        std::optional<std::string_view>& modifiers) {
   const bool at_return = text.starts_with(kReturnProbePrefix);
   const std::string_view body = text.substr(at_return ? kReturnProbePrefix.size() : kEntryProbePrefix.size());
-  const absl::StatusOr<Place> place = ParsePlace(whole, body, modifiers);
-  if (!place.ok()) return place.status();
-  const bool is_path = place->file.find('/') != std::string_view::npos;
+  const absl::StatusOr<ProbeLocation> location = ParseLocation(whole, body, modifiers);
+  if (!location.ok()) return location.status();
+  const bool is_path = location->file.find('/') != std::string_view::npos;
   const absl::StatusOr<std::string> path =
-      is_path ? absl::StatusOr<std::string>(std::string(place->file)) : FindMappedFile(place->file, roots);
-  if (!path.ok()) return Restate(whole, place->file, path.status());
-  const absl::StatusOr<uint64_t> offset = Locate(whole, *place, *path);
+      is_path ? absl::StatusOr<std::string>(std::string(location->file)) : FindMappedFile(location->file, roots);
+  if (!path.ok()) return Restate(whole, location->file, path.status());
+  const absl::StatusOr<uint64_t> offset = Locate(whole, *location, *path);
   if (!offset.ok()) return offset.status();
   const absl::StatusOr<Pmu> pmu = LoadPmu(roots, "uprobe");
   if (!pmu.ok()) {

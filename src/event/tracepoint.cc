@@ -28,11 +28,11 @@ bool IsTracepointWord(std::string_view word) {
 // One line of /proc/mounts: device, place, kind, …; the place when it is tracefs, or holds it.
 std::optional<std::string> TracefsOfMount(std::string_view line) {
   const auto [device, rest] = base::Cut(line, ' ');
-  const auto [place, options] = base::Cut(rest, ' ');
+  const auto [folder, options] = base::Cut(rest, ' ');
   const std::string_view kind = base::Cut(options, ' ').first;
-  if (kind == "tracefs") return std::string(place);
+  if (kind == "tracefs") return std::string(folder);
   // Before tracefs stood alone (4.1), and where only debugfs is mounted: debugfs mounts it when its folder is entered.
-  if (kind == "debugfs") return absl::StrFormat("%s/tracing", place);
+  if (kind == "debugfs") return absl::StrFormat("%s/tracing", folder);
   return std::nullopt;
 }
 
@@ -78,8 +78,8 @@ absl::StatusOr<std::string> MountedTracefs(const EventRoots& roots) {
   std::optional<std::string> found;
   if (mounts.ok()) {
     base::ForEachPiece(*mounts, '\n', [&](std::string_view line) {
-      std::optional<std::string> place = TracefsOfMount(line);
-      if (place && (!found || line.find(" tracefs ") != std::string_view::npos)) found = std::move(place);
+      std::optional<std::string> folder = TracefsOfMount(line);
+      if (folder && (!found || line.find(" tracefs ") != std::string_view::npos)) found = std::move(folder);
     });
   }
   if (found) return *std::move(found);

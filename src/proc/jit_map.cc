@@ -58,8 +58,8 @@ JitMap::JitMap(pid_t pid, const std::string& proc) : owners_{0, sys::kernel().ge
   if (identity.user) owners_.push_back(*identity.user);
   const pid_t inner_pid = identity.inner_pid.value_or(pid);
   const std::string list = absl::StrFormat("/tmp/perf-%d.map", inner_pid);
-  places_.push_back(absl::StrFormat("%s/%d/root%s", proc, pid, list));
-  if (inner_pid == pid) places_.push_back(list);
+  lists_.push_back(absl::StrFormat("%s/%d/root%s", proc, pid, list));
+  if (inner_pid == pid) lists_.push_back(list);
 }
 
 std::optional<JitFunction> JitMap::Find(uint64_t pc) {
@@ -78,11 +78,11 @@ std::optional<JitFunction> JitMap::Known(uint64_t pc) const {
 // A file that was made anew is another compiler's: what was read of the one before stays.
 void JitMap::ReadMore() {
   if (read_bytes_ >= kMostBytes || functions_.size() >= kMostFunctions) return;
-  for (const std::string& place : places_) {
-    absl::StatusOr<sys::FileTail> tail = sys::ReadOwnedTail(place, owners_, read_bytes_, kMostBytes - read_bytes_);
+  for (const std::string& list : lists_) {
+    absl::StatusOr<sys::FileTail> tail = sys::ReadOwnedTail(list, owners_, read_bytes_, kMostBytes - read_bytes_);
     if (tail.ok() && inode_ != 0 && tail->inode != inode_) {
       read_bytes_ = 0;
-      tail = sys::ReadOwnedTail(place, owners_, 0, kMostBytes);
+      tail = sys::ReadOwnedTail(list, owners_, 0, kMostBytes);
     }
     if (!tail.ok()) {
       if (functions_.empty() && !absl::IsFailedPrecondition(status_)) status_ = tail.status();
@@ -107,7 +107,7 @@ void JitMap::Take(std::string text) {
   if (read_bytes_ >= kMostBytes || functions_.size() >= kMostFunctions) {
     status_ =
         absl::ResourceExhaustedError(absl::StrFormat("%s is longer than %d bytes or %d functions: the rest is not read",
-                                                     places_.front(), kMostBytes, kMostFunctions));
+                                                     lists_.front(), kMostBytes, kMostFunctions));
   }
 }
 

@@ -50,7 +50,7 @@ class JitMap {
   void Take(std::string text);
   void Add(const JitFunction& function);
 
-  std::vector<std::string> places_;
+  std::vector<std::string> lists_;
   std::vector<uid_t> owners_;
   uint64_t inode_ = 0;
   uint64_t read_bytes_ = 0;  // of the file: whole lines

@@ -51,9 +51,9 @@ absl::StatusOr<ModuleFile> ModuleFile::Open(const ModuleId& id, const std::strin
   return absl::NotFoundError("memory of no file: code that was made while the program ran");
 }
 
-absl::StatusOr<ModuleFile> ModuleFile::OpenAt(const std::string& place, const ModuleId& id) {
+absl::StatusOr<ModuleFile> ModuleFile::OpenAt(const std::string& path, const ModuleId& id) {
   sys::FileStamp stamp;
-  absl::StatusOr<sys::Mapping> file = sys::MapFile(place, &stamp);
+  absl::StatusOr<sys::Mapping> file = sys::MapFile(path, &stamp);
   if (!file.ok()) return file.status();
   if (absl::Status same = CheckFile(id, stamp); !same.ok()) return same;
   const absl::StatusOr<elf::Image> image = elf::Image::Parse(file->bytes());
@@ -69,8 +69,8 @@ absl::StatusOr<ModuleFile> ModuleFile::OpenAt(const std::string& place, const Mo
 // these: the first that was another file, else what its path says.
 absl::StatusOr<ModuleFile> ModuleFile::OpenFile(const ModuleId& id, const std::string& proc) {
   absl::Status why;
-  for (const std::string& place : {absl::StrFormat("%s/%d/root%s", proc, id.pid, id.path), id.path}) {
-    absl::StatusOr<ModuleFile> file = OpenAt(place, id);
+  for (const std::string& path : {absl::StrFormat("%s/%d/root%s", proc, id.pid, id.path), id.path}) {
+    absl::StatusOr<ModuleFile> file = OpenAt(path, id);
     if (file.ok()) return file;
     if (!absl::IsFailedPrecondition(why)) why = file.status();
   }

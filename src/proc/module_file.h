@@ -66,7 +66,7 @@ class ModuleFile {
 
  private:
   ModuleFile(sys::Mapping mapping, const elf::Image& image) : mapping_(std::move(mapping)), image_(image) {}
-  static absl::StatusOr<ModuleFile> OpenAt(const std::string& place, const ModuleId& id);
+  static absl::StatusOr<ModuleFile> OpenAt(const std::string& path, const ModuleId& id);
   static absl::StatusOr<ModuleFile> OpenFile(const ModuleId& id, const std::string& proc);
   static absl::StatusOr<ModuleFile> OpenVdso(const ModuleId& id);
 

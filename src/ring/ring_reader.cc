@@ -106,10 +106,10 @@ void RingReader::PublishTail(uint64_t tail) noexcept {
 RingReader::Stretch RingReader::NextStretch(uint64_t at) noexcept {
   RawRecord first;
   if (!RecordAt(at, to_ - at, first)) return {};
-  const size_t place = at & (data_.size() - 1);
+  const size_t offset = at & (data_.size() - 1);
   // Alone where it was copied to.
-  if (place + first.size > data_.size()) return {first.data, first.data + first.size};
-  const size_t contiguous = std::min<uint64_t>(to_ - at, data_.size() - place);
+  if (offset + first.size > data_.size()) return {first.data, first.data + first.size};
+  const size_t contiguous = std::min<uint64_t>(to_ - at, data_.size() - offset);
   return {first.data, first.data + std::min<uint64_t>(contiguous, std::max<uint64_t>(data_.size() / 4, first.size))};
 }
 
@@ -121,10 +121,10 @@ const std::byte* RingReader::Linearised(size_t at, size_t size) noexcept {
 }
 
 void RingReader::GoTo(uint64_t at) noexcept {
-  const size_t place = at & (data_.size() - 1);
-  next_ = data_.data() + place;
-  end_ = next_ + std::min<uint64_t>(to_ - at, data_.size() - place);
-  turn_ = at - place;
+  const size_t offset = at & (data_.size() - 1);
+  next_ = data_.data() + offset;
+  end_ = next_ + std::min<uint64_t>(to_ - at, data_.size() - offset);
+  turn_ = at - offset;
 }
 
 bool RingReader::NextTurn(RawRecord& record) noexcept {

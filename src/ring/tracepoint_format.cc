@@ -50,10 +50,10 @@ uint32_t SizeOfType(std::string_view type) {
 // "unsigned long args[6]", "__data_loc char[] name": the type, the name, and how many elements, 0 for unknown.
 bool ParseDeclaration(std::string_view text, TracepointField& field, uint64_t& count) {
   text = base::Trim(text);
-  for (const auto& [mark, place] : {std::pair("__data_loc ", TracepointField::Place::kDynamic),
-                                    std::pair("__rel_loc ", TracepointField::Place::kRelative)}) {
+  for (const auto& [mark, storage] : {std::pair("__data_loc ", TracepointField::Storage::kDynamic),
+                                      std::pair("__rel_loc ", TracepointField::Storage::kRelative)}) {
     if (!text.starts_with(mark)) continue;
-    field.place = place;
+    field.storage = storage;
     text = base::Trim(text.substr(std::string_view(mark).size()));
   }
   const size_t open = text.find('[');
@@ -77,7 +77,7 @@ void FinishField(uint64_t count, TracepointField& field) {
   field.is_text = field.is_array && HasWord(field.type, "char") && !HasWord(field.type, "unsigned");
   field.element_size = field.size;
   if (!field.is_array) return;
-  const bool counted = field.place == TracepointField::Place::kStatic && count > 0 && field.size % count == 0;
+  const bool counted = field.storage == TracepointField::Storage::kStatic && count > 0 && field.size % count == 0;
   field.element_size = counted ? static_cast<uint32_t>(field.size / count) : SizeOfType(field.type);
 }
 
@@ -95,7 +95,7 @@ std::optional<TracepointField> ParseField(std::string_view line) {
     if (key == "signed" && number) field.is_signed = *number != 0;
   });
   if (!declared || !placed || !sized) return std::nullopt;
-  if (field.place != TracepointField::Place::kStatic && field.size != sizeof(uint32_t)) return std::nullopt;
+  if (field.storage != TracepointField::Storage::kStatic && field.size != sizeof(uint32_t)) return std::nullopt;
   FinishField(count, field);
   return field;
 }
@@ -132,14 +132,14 @@ const TracepointField* TracepointFormat::Find(std::string_view name) const {
 }
 
 std::optional<Bytes> TracepointField::Data(Bytes raw) const {
-  if (place == Place::kStatic) {
+  if (storage == Storage::kStatic) {
     // An array of size 0 takes what is left.
     if (is_array && size == 0 && offset <= raw.size()) return raw.subspan(offset);
     return base::Slice(raw, offset, size);
   }
   const std::optional<uint32_t> where = base::ReadAt<uint32_t>(raw, offset);
   if (!where) return std::nullopt;
-  const uint64_t from = place == Place::kDynamic ? 0 : uint64_t{offset} + size;
+  const uint64_t from = storage == Storage::kDynamic ? 0 : uint64_t{offset} + size;
   return base::Slice(raw, from + (*where & 0xffff), *where >> 16);
 }
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "src/open/place.h"
+#include "src/open/task_cpu.h"
 #include "src/sys/kernel.h"
 #include "src/sys/perf_error.h"
 
@@ -30,10 +30,10 @@ bool IsOutOfMemory(const absl::Status& status) {
 absl::StatusOr<std::vector<pid_t>> ThreadsNow(const Plan& plan) {
   if (plan.whole_cpus()) return std::vector<pid_t>{RingSlot::kShared};
   if (plan.target().kind == Target::Kind::kThisThread) return std::vector<pid_t>{plan.target().id};
-  const absl::StatusOr<std::vector<open::Place>> places = open::PlacesOf(plan.target());
+  const absl::StatusOr<std::vector<open::TaskCpu>> places = open::TaskCpusOf(plan.target());
   if (!places.ok()) return places.status();
   std::vector<pid_t> tids;
-  for (const open::Place& place : *places) tids.push_back(place.pid);
+  for (const open::TaskCpu& task_cpu : *places) tids.push_back(task_cpu.pid);
   return tids;
 }
 

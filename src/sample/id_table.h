@@ -24,7 +24,7 @@ class IdTable {
   // `id` must be new, and not 0: perf's ids begin at 1.
   void Add(uint64_t id, uint32_t value) {
     if (2 * ++size_ > slots_.size()) Grow();
-    Place(id, value);
+    Insert(id, value);
   }
 
   // kNone when there is no such id.
@@ -44,7 +44,7 @@ class IdTable {
 
   size_t Home(uint64_t id) const { return base::Mix(id) >> shift_; }
 
-  void Place(uint64_t id, uint32_t value) {
+  void Insert(uint64_t id, uint32_t value) {
     size_t at = Home(id);
     while (slots_[at].id != 0) at = (at + 1) & (slots_.size() - 1);
     slots_[at] = {id, value};
@@ -55,7 +55,7 @@ class IdTable {
     old.swap(slots_);
     shift_ = 64 - std::countr_zero(slots_.size());
     for (const Slot& slot : old) {
-      if (slot.id != 0) Place(slot.id, slot.value);
+      if (slot.id != 0) Insert(slot.id, slot.value);
     }
   }
 

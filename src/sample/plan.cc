@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "src/open/place.h"
+#include "src/open/task_cpu.h"
 #include "src/sample/filter.h"
 #include "src/sys/kernel.h"
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "src/open/place.h"
+#include "src/open/task_cpu.h"
 #include "src/proc/threads.h"
 #include "src/sample/plan.h"
 

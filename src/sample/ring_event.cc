@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "src/open/place.h"
 #include "src/sys/perf_error.h"
 #include "src/sys/read.h"
 #include "src/sys/sample_signals.h"
@@ -28,17 +27,17 @@ absl::Status Connect(RingEvent& ring_event, const open::OutputRing& ring) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<open::OpenedEvent> OpenAt(const LeafPlace& place, open::OpenRequest request, const Plan& plan) {
-  request.pid = place.tid;
-  request.cpu = place.cpu;
+absl::StatusOr<open::OpenedEvent> OpenAt(const open::TaskCpu& task_cpu, open::OpenRequest request, const Plan& plan) {
+  request.pid = task_cpu.pid;
+  request.cpu = task_cpu.cpu;
   return open::OpenEvent(request, plan.rights());
 }
 
-absl::Status OpenFollowers(const Plan& plan, size_t part, const LeafPlace& place, RingEvent& ring_event) {
+absl::Status OpenFollowers(const Plan& plan, size_t part, const open::TaskCpu& task_cpu, RingEvent& ring_event) {
   for (size_t i = 0; i < plan.events()[ring_event.event].followers.size(); ++i) {
     open::OpenRequest request = plan.FollowerRequest(ring_event.event, part, i);
     request.group_fd = ring_event.fd.get();
-    absl::StatusOr<open::OpenedEvent> opened = OpenAt(place, request, plan);
+    absl::StatusOr<open::OpenedEvent> opened = OpenAt(task_cpu, request, plan);
     if (!opened.ok()) return opened.status();
     ring_event.followers.push_back(std::move(opened->fd));
   }
@@ -57,22 +56,22 @@ absl::Status SetFilter(const PlannedEvent& event, const RingEvent& ring_event) {
 }  // namespace
 
 absl::StatusOr<RingEvent> OpenRingEvent(const Plan& plan, const SamplingLevel& level, uint32_t event, size_t part,
-                                        const LeafPlace& place, const open::OutputRing& ring) {
+                                        const open::TaskCpu& task_cpu, const open::OutputRing& ring) {
   open::OpenRequest request = plan.EventRequest(event, part, level);
-  if (request.attr.sigtrap != 0) request.attr.sig_data = plan.SigData(event, place.tid);
-  absl::StatusOr<open::OpenedEvent> opened = OpenAt(place, std::move(request), plan);
+  if (request.attr.sigtrap != 0) request.attr.sig_data = plan.SigData(event, task_cpu.pid);
+  absl::StatusOr<open::OpenedEvent> opened = OpenAt(task_cpu, std::move(request), plan);
   if (!opened.ok()) return opened.status();
   RingEvent ring_event;
   ring_event.fd = std::move(opened->fd);
   ring_event.event = event;
-  ring_event.tid = place.tid;
+  ring_event.tid = task_cpu.pid;
   ring_event.user_only = opened->user_only;
   if (absl::Status status = SetFilter(plan.events()[event], ring_event); !status.ok()) return status;
-  if (absl::Status status = OpenFollowers(plan, part, place, ring_event); !status.ok()) return status;
+  if (absl::Status status = OpenFollowers(plan, part, task_cpu, ring_event); !status.ok()) return status;
   if (absl::Status status = Connect(ring_event, ring); !status.ok()) return status;
   if (plan.signals_by_descriptor() && level.stack != 0) {
     const absl::Status status =
-        sys::SampleClaim::SignalBy(ring_event.fd.get(), place.tid, plan.SigData(event, place.tid));
+        sys::SampleClaim::SignalBy(ring_event.fd.get(), task_cpu.pid, plan.SigData(event, task_cpu.pid));
     if (!status.ok()) return status;
   }
   return ring_event;
@@ -85,32 +84,32 @@ absl::Status CheckFits(const Plan& plan, uint32_t event) {
   const EventConfig& config = plan.events()[event].config;
   if (plan.events()[event].followers.empty()) return absl::OkStatus();
   for (size_t part = 0; part < config.parts.size(); ++part) {
-    LeafPlace place;
+    open::TaskCpu task_cpu;
     if (plan.whole_cpus()) {
-      const auto places = open::PlacesOf(plan.target(), config.parts[part].only_cpus);
-      if (!places.ok()) return places.status();
-      place = {places->front().pid, places->front().cpu};
+      const auto task_cpus = open::TaskCpusOf(plan.target(), config.parts[part].only_cpus);
+      if (!task_cpus.ok()) return task_cpus.status();
+      task_cpu = {task_cpus->front().pid, task_cpus->front().cpu};
     }
     open::OpenRequest request = plan.EventRequest(event, part, plan.FullLevel());
     request.attr.disabled = request.attr.enable_on_exec = request.attr.freq = request.attr.sigtrap = 0;
     request.attr.sample_period_or_freq = 0;
-    absl::StatusOr<open::OpenedEvent> opened = OpenAt(place, request, plan);
+    absl::StatusOr<open::OpenedEvent> opened = OpenAt(task_cpu, request, plan);
     if (!opened.ok()) return opened.status();
     RingEvent trial;
     trial.fd = std::move(opened->fd);
     trial.event = event;
-    if (absl::Status status = OpenFollowers(plan, part, place, trial); !status.ok()) return status;
+    if (absl::Status status = OpenFollowers(plan, part, task_cpu, trial); !status.ok()) return status;
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<RingEvent> OpenTrackingEvent(const Plan& plan, open::OpenRequest request, const LeafPlace& place,
+absl::StatusOr<RingEvent> OpenTrackingEvent(const Plan& plan, open::OpenRequest request, const open::TaskCpu& task_cpu,
                                             const open::OutputRing& ring) {
-  absl::StatusOr<open::OpenedEvent> opened = OpenAt(place, std::move(request), plan);
+  absl::StatusOr<open::OpenedEvent> opened = OpenAt(task_cpu, std::move(request), plan);
   if (!opened.ok()) return opened.status();
   RingEvent ring_event;
   ring_event.fd = std::move(opened->fd);
-  ring_event.tid = place.tid;
+  ring_event.tid = task_cpu.pid;
   if (absl::Status status = Connect(ring_event, ring); !status.ok()) return status;
   return ring_event;
 }

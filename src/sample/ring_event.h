@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "src/open/output_ring.h"
+#include "src/open/task_cpu.h"
 #include "src/sample/plan.h"
 
 namespace perfkit::sample {
@@ -41,18 +42,13 @@ struct RingEvent {
   }
 };
 
-struct LeafPlace {
-  pid_t tid = 0;
-  int cpu = -1;
-};
-
 // Opens event `event` there, switched off, with its followers, and its output in `ring`.
 absl::StatusOr<RingEvent> OpenRingEvent(const Plan& plan, const SamplingLevel& level, uint32_t event, size_t part,
-                                        const LeafPlace& place, const open::OutputRing& ring);
+                                        const open::TaskCpu& task_cpu, const open::OutputRing& ring);
 // Whether event `event` and its followers can ever run together. InvalidArgument when not.
 absl::Status CheckFits(const Plan& plan, uint32_t event);
 // The same as OpenRingEvent for a dummy: Plan::TrackingRequest or SwitchesRequest.
-absl::StatusOr<RingEvent> OpenTrackingEvent(const Plan& plan, open::OpenRequest request, const LeafPlace& place,
+absl::StatusOr<RingEvent> OpenTrackingEvent(const Plan& plan, open::OpenRequest request, const open::TaskCpu& task_cpu,
                                             const open::OutputRing& ring);
 
 }  // namespace perfkit::sample

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/open/place.h"
+#include "src/open/task_cpu.h"
 #include "src/sample/stack_rings.h"
 #include "src/sys/kernel.h"
 
@@ -13,10 +13,10 @@ namespace perfkit::sample {
 absl::StatusOr<std::vector<int>> CpusOf(const Plan& plan) {
   if (!plan.whole_cpus() && !plan.per_cpu_rings()) return std::vector<int>{-1};
   if (!plan.whole_cpus()) return open::PresentCpus();
-  const absl::StatusOr<std::vector<open::Place>> places = open::PlacesOf(plan.target());
-  if (!places.ok()) return places.status();
+  const absl::StatusOr<std::vector<open::TaskCpu>> task_cpus = open::TaskCpusOf(plan.target());
+  if (!task_cpus.ok()) return task_cpus.status();
   std::vector<int> cpus;
-  for (const open::Place& place : *places) cpus.push_back(place.cpu);
+  for (const open::TaskCpu& task_cpu : *task_cpus) cpus.push_back(task_cpu.cpu);
   return cpus;
 }
 
@@ -83,14 +83,14 @@ absl::Status RingSet::AttachTrackingEvent(const Plan& plan, open::OpenRequest re
 absl::Status RingSet::AttachTo(const Plan& plan, const SamplingLevel& level, pid_t tid, const RingSlot& slot,
                                bool tracking) {
   if (role_ == Role::kSideBand) return AttachTrackingEvent(plan, plan.TrackingRequest(), tid, slot);
-  const LeafPlace place{tid, slot.cpu};
+  const open::TaskCpu task_cpu{tid, slot.cpu};
   if (tracking && plan.options().switches) {
     if (absl::Status status = AttachTrackingEvent(plan, plan.SwitchesRequest(), tid, slot); !status.ok()) return status;
   }
   for (size_t i = 0; i < plan.events().size(); ++i) {
     for (const size_t part : plan.PartsOn(i, slot.cpu)) {
       absl::StatusOr<RingEvent> ring_event =
-          OpenRingEvent(plan, level, static_cast<uint32_t>(i), part, place, slot.ring);
+          OpenRingEvent(plan, level, static_cast<uint32_t>(i), part, task_cpu, slot.ring);
       if (!ring_event.ok()) return ring_event.status();
       events.push_back(*std::move(ring_event));
     }

@@ -8,7 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "src/base/number.h"
 #include "src/base/text.h"
-#include "src/open/place.h"
+#include "src/open/task_cpu.h"
 #include "src/proc/maps.h"
 #include "src/proc/module_file.h"
 #include "src/proc/threads.h"

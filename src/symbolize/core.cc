@@ -34,13 +34,13 @@ Module& Core::ModuleAt(uint32_t number) {
   return modules_[number];
 }
 
-CodePlace Core::LocateIn(const Process* process, uint64_t pc) const {
+CodeLocation Core::LocateIn(const Process* process, uint64_t pc) const {
   const proc::MappedRange* const range = process == nullptr ? nullptr : process->space.Find(pc);
   if (range == nullptr) return {kUnknown, pc};
   return {range->module, range->offset + (pc - range->begin)};
 }
 
-CodePlace Core::Locate(uint32_t pid, uint64_t pc, CpuMode mode) {
+CodeLocation Core::Locate(uint32_t pid, uint64_t pc, CpuMode mode) {
   if (mode != CpuMode::kUser) return {NoModuleOf(mode), pc};
   return LocateIn(processes_.Find(pid), pc);
 }

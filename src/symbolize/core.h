@@ -33,11 +33,11 @@ class Core {
     NoticeJitCode();
     return status;
   }
-  CodePlace Locate(uint32_t pid, uint64_t pc, CpuMode mode);
-  const Symbol& Name(CodePlace place);
+  CodeLocation Locate(uint32_t pid, uint64_t pc, CpuMode mode);
+  const Symbol& Name(CodeLocation location);
   const Symbol& Resolve(uint32_t pid, uint64_t pc, CpuMode mode);
-  std::span<const SourceFrame> Inlined(CodePlace place);
-  bool ResolveAll(std::span<const CodePlace> places, absl::FunctionRef<bool(const ResolvedPlace&)> visit);
+  std::span<const SourceFrame> Inlined(CodeLocation location);
+  bool ResolveAll(std::span<const CodeLocation> locations, absl::FunctionRef<bool(const ResolvedLocation&)> visit);
   std::vector<SymbolizedModule> Modules() const;
 
  private:
@@ -49,39 +49,40 @@ class Core {
   };
   // The calls at one place, in the place where its hash puts it.
   struct CallsMemo {
-    CodePlace place;
+    CodeLocation location;
     std::vector<SourceFrame> frames;  // none: nothing is here yet
   };
-  struct PlaceHash {
-    size_t operator()(const CodePlace& place) const noexcept {
-      return static_cast<size_t>(base::Mix(place.offset ^ uint64_t{place.module} << 40) >> 16);
+  struct LocationHash {
+    size_t operator()(const CodeLocation& location) const noexcept {
+      return static_cast<size_t>(base::Mix(location.offset ^ uint64_t{location.module} << 40) >> 16);
     }
   };
 
-  CodePlace LocateIn(const Process* process, uint64_t pc) const;
+  CodeLocation LocateIn(const Process* process, uint64_t pc) const;
   Helpers helpers() const { return {lines_.get(), fetcher_.get()}; }
   Module& ModuleAt(uint32_t number);
   Symbol NameInKernel(uint64_t pc);
-  Symbol NameInModule(CodePlace place);
+  Symbol NameInModule(CodeLocation location);
   void NoticeJitCode();
-  Symbol NameInJitCode(CodePlace place, proc::JitMap& map);
+  Symbol NameInJitCode(CodeLocation location, proc::JitMap& map);
   // Returns true if a place has no name now and may have one later: its process is still making code.
-  bool MayBeNamedLater(CodePlace place, std::string_view function) const {
-    return function.empty() && jit_maps_.contains(place.module);
+  bool MayBeNamedLater(CodeLocation location, std::string_view function) const {
+    return function.empty() && jit_maps_.contains(location.module);
   }
   std::string_view Readable(std::string_view name);
-  void FindCalls(CodePlace place, std::vector<SourceFrame>& frames);
+  void FindCalls(CodeLocation location, std::vector<SourceFrame>& frames);
 
   const SymbolizerOptions options_;
   proc::Processes processes_;
-  std::deque<Module> modules_;  // by number, as far as they were asked for; the first are what CodePlaces of none say
+  std::deque<Module>
+      modules_;  // by number, as far as they were asked for; the first are what CodeLocations of none say
   const std::unique_ptr<LineSource> lines_;  // looks at the modules' bytes
   const std::unique_ptr<DebugFetcher> fetcher_;
   KernelNames kernel_names_;
   size_t noticed_modules_ = 0;                           // of processes_, as far as NoticeJitCode came
   std::unordered_map<uint32_t, proc::JitMap> jit_maps_;  // by module
   Symbol unnamed_;                                       // what Name returned last of a place that may be named later
-  std::unordered_map<CodePlace, Symbol, PlaceHash> names_;
+  std::unordered_map<CodeLocation, Symbol, LocationHash> names_;
   std::unordered_map<const char*, std::string> readable_;  // demangled, by where the mangled name is
   std::vector<Memo> memos_;
   std::vector<CallsMemo> calls_memos_;

@@ -15,46 +15,46 @@ constexpr size_t kCallsMemoBits = 13;
 
 // The function's own name is the symbol's, unless debug information has the whole of it: that of "f(int) [clone .cold]"
 // is f(int), of which it is a piece. Symbols are looked up only for who needs them: a third of the time for all.
-void Core::FindCalls(CodePlace place, std::vector<SourceFrame>& frames) {
+void Core::FindCalls(CodeLocation location, std::vector<SourceFrame>& frames) {
   calls_.clear();
   frames.clear();
-  if (Module& module = ModuleAt(place.module); module.has_file()) {
+  if (Module& module = ModuleAt(location.module); module.has_file()) {
     module.Load(options_, helpers());
-    module.OpenLines(options_, helpers(), place.module);
-    const std::optional<uint64_t> address = module.AddressOf(place.offset);
-    if (address && lines_ != nullptr) lines_->Find(place.module, *address, calls_);
+    module.OpenLines(options_, helpers(), location.module);
+    const std::optional<uint64_t> address = module.AddressOf(location.offset);
+    if (address && lines_ != nullptr) lines_->Find(location.module, *address, calls_);
   }
   for (const SourceCall& call : calls_) {
     const bool inlined = &call != &calls_.back();
     std::string_view function = call.linkage ? Readable(call.function) : call.function;
     if (!inlined && !call.linkage) {
-      if (const Symbol& symbol = Name(place); symbol.named()) function = symbol.function;
+      if (const Symbol& symbol = Name(location); symbol.named()) function = symbol.function;
     }
     frames.push_back({function, call.file, call.line, call.column, inlined});
   }
-  if (frames.empty()) frames.push_back({.function = Name(place).function});
+  if (frames.empty()) frames.push_back({.function = Name(location).function});
 }
 
-std::span<const SourceFrame> Core::Inlined(CodePlace place) {
-  if (place.module >= processes_.modules().size()) place.module = 0;  // of no module yet, as Name has it
+std::span<const SourceFrame> Core::Inlined(CodeLocation location) {
+  if (location.module >= processes_.modules().size()) location.module = 0;  // of no module yet, as Name has it
   if (calls_memos_.empty()) calls_memos_.resize(size_t{1} << kCallsMemoBits);
-  CallsMemo& memo = calls_memos_[base::Mix(place.offset ^ uint64_t{place.module} << 40) >> (64 - kCallsMemoBits)];
-  if (memo.place != place || memo.frames.empty()) {
+  CallsMemo& memo = calls_memos_[base::Mix(location.offset ^ uint64_t{location.module} << 40) >> (64 - kCallsMemoBits)];
+  if (memo.location != location || memo.frames.empty()) {
     __builtin_prefetch(memo.frames.data(), 1);  // is written when all is found
-    FindCalls(place, memo.frames);
-    memo.place = MayBeNamedLater(place, memo.frames.front().function) ? CodePlace{} : place;
+    FindCalls(location, memo.frames);
+    memo.location = MayBeNamedLater(location, memo.frames.front().function) ? CodeLocation{} : location;
   }
   return memo.frames;
 }
 
-bool Core::ResolveAll(std::span<const CodePlace> places, absl::FunctionRef<bool(const ResolvedPlace&)> visit) {
-  std::vector<size_t> order(places.size());
+bool Core::ResolveAll(std::span<const CodeLocation> locations, absl::FunctionRef<bool(const ResolvedLocation&)> visit) {
+  std::vector<size_t> order(locations.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return places[a] < places[b]; });
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return locations[a] < locations[b]; });
   size_t done = 0;
   for (const size_t index : order) {
-    const std::span<const SourceFrame> frames = Inlined(places[index]);
-    if (!visit({index, Name(places[index]), frames, ++done})) return false;
+    const std::span<const SourceFrame> frames = Inlined(locations[index]);
+    if (!visit({index, Name(locations[index]), frames, ++done})) return false;
   }
   return true;
 }

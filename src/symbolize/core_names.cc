@@ -47,23 +47,24 @@ void Core::NoticeJitCode() {
   }
 }
 
-Symbol Core::NameInJitCode(CodePlace place, proc::JitMap& map) {
-  Symbol symbol{.function = {}, .module = ModuleAt(place.module).name(), .offset = place.offset, .kernel = false};
-  const std::optional<proc::JitFunction> found = map.Find(place.offset);
+Symbol Core::NameInJitCode(CodeLocation location, proc::JitMap& map) {
+  Symbol symbol{.function = {}, .module = ModuleAt(location.module).name(), .offset = location.offset, .kernel = false};
+  const std::optional<proc::JitFunction> found = map.Find(location.offset);
   if (!found) return symbol;
   symbol.function = found->name;
-  symbol.offset = place.offset - found->begin;
+  symbol.offset = location.offset - found->begin;
   return symbol;
 }
 
-Symbol Core::NameInModule(CodePlace place) {
-  if (const auto jit = jit_maps_.find(place.module); jit != jit_maps_.end()) return NameInJitCode(place, jit->second);
+Symbol Core::NameInModule(CodeLocation location) {
+  if (const auto jit = jit_maps_.find(location.module); jit != jit_maps_.end())
+    return NameInJitCode(location, jit->second);
 
-  Module& module = ModuleAt(place.module);
-  Symbol symbol{.function = {}, .module = module.name(), .offset = place.offset, .kernel = false};
+  Module& module = ModuleAt(location.module);
+  Symbol symbol{.function = {}, .module = module.name(), .offset = location.offset, .kernel = false};
   if (!module.has_file()) return symbol;
   module.Load(options_, helpers());
-  const std::optional<uint64_t> address = module.AddressOf(place.offset);
+  const std::optional<uint64_t> address = module.AddressOf(location.offset);
   if (!address) return symbol;
   symbol.offset = *address;
   const std::optional<SymbolTable::Found> found = module.Find(*address);
@@ -73,13 +74,13 @@ Symbol Core::NameInModule(CodePlace place) {
   return symbol;
 }
 
-const Symbol& Core::Name(CodePlace place) {
-  if (place.module >= processes_.modules().size()) place.module = 0;
+const Symbol& Core::Name(CodeLocation location) {
+  if (location.module >= processes_.modules().size()) location.module = 0;
   if (names_.size() >= kMostNames) names_.clear();
-  const auto [found, is_new] = names_.try_emplace(place);
+  const auto [found, is_new] = names_.try_emplace(location);
   if (!is_new) return found->second;
-  found->second = place.module == kKernelModule ? NameInKernel(place.offset) : NameInModule(place);
-  if (!MayBeNamedLater(place, found->second.function)) return found->second;
+  found->second = location.module == kKernelModule ? NameInKernel(location.offset) : NameInModule(location);
+  if (!MayBeNamedLater(location, found->second.function)) return found->second;
   unnamed_ = found->second;
   names_.erase(found);
   return unnamed_;
@@ -93,9 +94,9 @@ const Symbol& Core::Resolve(uint32_t pid, uint64_t pc, CpuMode mode) {
   if (memos_.empty()) memos_.resize(kMemos);
   Memo& memo = memos_[base::Mix(pc ^ epoch << 48) >> 52];
   if (memo.epoch == epoch && memo.pc == pc) return memo.symbol;
-  const CodePlace place = kernel ? CodePlace{kKernelModule, pc} : LocateIn(process, pc);
-  const Symbol symbol = Name(place);
-  memo = {MayBeNamedLater(place, symbol.function) ? proc::Processes::kNoEpoch : epoch, pc, symbol};
+  const CodeLocation location = kernel ? CodeLocation{kKernelModule, pc} : LocateIn(process, pc);
+  const Symbol symbol = Name(location);
+  memo = {MayBeNamedLater(location, symbol.function) ? proc::Processes::kNoEpoch : epoch, pc, symbol};
   return memo.symbol;
 }
 

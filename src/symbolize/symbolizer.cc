@@ -14,12 +14,13 @@ Symbolizer::~Symbolizer() = default;
 
 bool Symbolizer::Add(const RawRecord& record, const SampleLayout& layout) { return core_->Add(record, layout); }
 absl::Status Symbolizer::AddProcess(pid_t pid) { return core_->AddProcess(pid); }
-CodePlace Symbolizer::Locate(uint32_t pid, uint64_t pc, CpuMode mode) { return core_->Locate(pid, pc, mode); }
-Symbol Symbolizer::Name(CodePlace place) { return core_->Name(place); }
+CodeLocation Symbolizer::Locate(uint32_t pid, uint64_t pc, CpuMode mode) { return core_->Locate(pid, pc, mode); }
+Symbol Symbolizer::Name(CodeLocation location) { return core_->Name(location); }
 Symbol Symbolizer::Resolve(uint32_t pid, uint64_t pc, CpuMode mode) { return core_->Resolve(pid, pc, mode); }
-std::span<const SourceFrame> Symbolizer::Inlined(CodePlace place) { return core_->Inlined(place); }
-bool Symbolizer::ResolveAll(std::span<const CodePlace> places, absl::FunctionRef<bool(const ResolvedPlace&)> visit) {
-  return core_->ResolveAll(places, visit);
+std::span<const SourceFrame> Symbolizer::Inlined(CodeLocation location) { return core_->Inlined(location); }
+bool Symbolizer::ResolveAll(std::span<const CodeLocation> locations,
+                            absl::FunctionRef<bool(const ResolvedLocation&)> visit) {
+  return core_->ResolveAll(locations, visit);
 }
 std::vector<SymbolizedModule> Symbolizer::Modules() const { return core_->Modules(); }
 

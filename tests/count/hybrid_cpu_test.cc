@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "src/count/table.h"
-#include "src/open/place.h"
+#include "src/open/task_cpu.h"
 #include "src/sys/perf_abi.h"
 #include "tests/count/sets.h"
 #include "tests/support/fake_kernel.h"

@@ -54,18 +54,18 @@ TEST_CASE("each sign is told", "[hints]") {
 }
 
 TEST_CASE("a function is found in the file that it was loaded from", "[own_code]") {
-  const auto place = FilePlaceOf(Workload::ProbedFunction());
-  REQUIRE(place);
+  const auto location = FileLocationOf(Workload::ProbedFunction());
+  REQUIRE(location);
   // The file's bytes there are the bytes in memory.
-  FILE* const file = fopen(place->path.c_str(), "rb");
+  FILE* const file = fopen(location->path.c_str(), "rb");
   REQUIRE(file != nullptr);
   unsigned char bytes[2];
-  REQUIRE(fseek(file, static_cast<long>(place->offset), SEEK_SET) == 0);
+  REQUIRE(fseek(file, static_cast<long>(location->offset), SEEK_SET) == 0);
   REQUIRE(fread(bytes, 1, sizeof(bytes), file) == sizeof(bytes));
   fclose(file);
   CHECK(memcmp(bytes, Workload::ProbedFunction(), sizeof(bytes)) == 0);
-  CHECK_FALSE(FilePlaceOf(bytes));
-  CHECK_FALSE(FilePlaceOf(nullptr));
+  CHECK_FALSE(FileLocationOf(bytes));
+  CHECK_FALSE(FileLocationOf(nullptr));
 }
 
 }  // namespace

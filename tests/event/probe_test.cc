@@ -14,7 +14,7 @@
 
 #include "src/elf/image.h"
 #include "src/event/attr.h"
-#include "src/event/probe_place.h"
+#include "src/event/probe_location.h"
 #include "src/sys/fd.h"
 #include "src/sys/files.h"
 #include "tests/elf/elf_builder.h"

@@ -4,7 +4,7 @@
 #include "src/elf/image.h"
 #include "src/elf/notes.h"
 #include "src/elf/symbols.h"
-#include "src/event/probe_place.h"
+#include "src/event/probe_location.h"
 #include "src/symbolize/elf_functions.h"
 #include "tests/fuzz/fuzz_target.h"
 

@@ -39,7 +39,7 @@ mutant(user_only_of_hypervisors FILE src/event/modifiers.cc TEST event_test
        FROM [[config.exclude_hv = config.privilege_given && !hypervisor;]] TO [[config.exclude_hv = config.privilege_given && hypervisor;]]
        SAYS "cycles:u counts the hypervisor.")
 mutant(guests_in_user_only FILE src/event/modifiers.cc TEST event_test
-       FROM [[place_given ? !guest : user || precise > 0;]] TO [[place_given ? !guest : user;]]
+       FROM [[context_given ? !guest : user || precise > 0;]] TO [[context_given ? !guest : user;]]
        SAYS "cycles:p counts guests, which perf leaves out: the numbers differ.")
 mutant(four_times_precise FILE src/event/modifiers.cc TEST event_test
        FROM [[if (++modifiers.precise > kMostPrecise)]] TO [[if (modifiers.precise++ > kMostPrecise)]]

@@ -8,10 +8,10 @@ mutant(child_counts_before_exec FILE src/open/child.cc TEST open_test CASES "[ch
 mutant(code_is_signal FILE src/open/child.cc TEST open_test CASES "[child]"
        FROM [[{.code = end->code, .signal = end->signal};]] TO [[{.code = end->signal, .signal = end->code};]]
        SAYS "A child that fails is reported as killed.")
-mutant(other_cpus_are_watched FILE src/open/place.cc TEST open_test
+mutant(other_cpus_are_watched FILE src/open/task_cpu.cc TEST open_test
        FROM [[const bool allowed = only_cpus.empty() || ]] TO [[const bool allowed = !only_cpus.empty() || ]]
        SAYS "Events of one kind of core are opened on the other: a system-wide count fails.")
-mutant(one_cpu_is_all FILE src/open/place.cc TEST open_test
+mutant(one_cpu_is_all FILE src/open/task_cpu.cc TEST open_test
        FROM [[target.kind == Target::Kind::kSystem || cpu == target.id;]] TO [[target.kind == Target::Kind::kSystem || cpu >= target.id;]]
        SAYS "The count of one CPU contains that of the CPUs after it.")
 mutant(ring_without_its_page FILE src/open/live_ring.cc TEST open_test

@@ -7,7 +7,7 @@
 namespace perfkit {
 namespace {
 
-using Place = TracepointField::Place;
+using Storage = TracepointField::Storage;
 
 // Linux 6.18, x86-64.
 constexpr std::string_view kSchedSwitch = R"(name: sched_switch
@@ -54,7 +54,7 @@ TEST_CASE("sched_switch", "[tracepoint]") {
   CHECK(format->fields()[3].is_common);
   const TracepointField* const prev = format->Find("prev_comm");
   REQUIRE(prev != nullptr);
-  CHECK((prev->type == "char" && prev->is_text && prev->element_size == 1 && prev->place == Place::kStatic));
+  CHECK((prev->type == "char" && prev->is_text && prev->element_size == 1 && prev->storage == Storage::kStatic));
   CHECK(format->Find("nobody") == nullptr);
 
   testing::RecordBuilder raw;
@@ -82,10 +82,10 @@ TEST_CASE("dynamic data, relative data, arrays and pointers", "[tracepoint]") {
   const Bytes bytes = Of(raw.bytes());
   REQUIRE(bytes.size() == 96);
   const TracepointField* const file = format->Find("filename");
-  CHECK((file->place == Place::kDynamic && file->is_text && file->type == "char"));
+  CHECK((file->storage == Storage::kDynamic && file->is_text && file->type == "char"));
   CHECK(file->Text(bytes) == "a.txt");
   const TracepointField* const values = format->Find("values");
-  CHECK((values->place == Place::kRelative && values->element_size == 4 && !values->is_text));
+  CHECK((values->storage == Storage::kRelative && values->element_size == 4 && !values->is_text));
   REQUIRE(values->Count(bytes) == 2);
   CHECK(values->Unsigned(bytes, 1) == 2000u);
   CHECK(!values->Unsigned(bytes, 2));

@@ -56,13 +56,14 @@ TEST_CASE("a stripped file is named by its debuglink, in each place where that m
   CHECK(NameAt(path, address, "", &used) == "hidden");
   CHECK(used == debug);
   const std::string root = folder.path() + "/root";
-  for (const std::string& place : {folder.path() + "/.debug", root + folder.path()}) {
-    INFO(place);
-    REQUIRE(RunCommand("mkdir -p " + place + " && cp " + debug + " " + place + " && mv " + debug + " " + debug + ".no")
+  for (const std::string& location : {folder.path() + "/.debug", root + folder.path()}) {
+    INFO(location);
+    REQUIRE(RunCommand("mkdir -p " + location + " && cp " + debug + " " + location + " && mv " + debug + " " + debug +
+                       ".no")
                 .exit_code == 0);
     CHECK(NameAt(path, address, root, &used) == "hidden");
-    CHECK(used == place + "/program.debug");
-    REQUIRE(RunCommand("rm " + place + "/program.debug && mv " + debug + ".no " + debug).exit_code == 0);
+    CHECK(used == location + "/program.debug");
+    REQUIRE(RunCommand("rm " + location + "/program.debug && mv " + debug + ".no " + debug).exit_code == 0);
   }
   // Another build's file under that name.
   REQUIRE(RunCommand("cp " + full + " " + debug).exit_code == 0);
@@ -75,17 +76,17 @@ TEST_CASE("a stripped file is named by its build-id", "[debug_file]") {
   const std::string path = folder.path() + "/program", full = folder.path() + "/full";
   if (!Compile("c++ -O1 -Wl,--build-id=0xabcdef0123", kProgram, full)) SKIP_TEST("there is no compiler here");
   const uint64_t address = AddressOfHidden(full);
-  const std::string root = folder.path() + "/root", place = root + "/.build-id/ab";
-  REQUIRE(RunCommand("mkdir -p " + place + " && strip -o " + path + " " + full + " && objcopy --only-keep-debug " +
-                     full + " " + place + "/cdef0123.debug")
+  const std::string root = folder.path() + "/root", location = root + "/.build-id/ab";
+  REQUIRE(RunCommand("mkdir -p " + location + " && strip -o " + path + " " + full + " && objcopy --only-keep-debug " +
+                     full + " " + location + "/cdef0123.debug")
               .exit_code == 0);
   std::string used;
   CHECK(NameAt(path, address, root, &used) == "hidden");
-  CHECK(used == place + "/cdef0123.debug");
+  CHECK(used == location + "/cdef0123.debug");
   CHECK(NameAt(path, address, "", &used) == "-");
   // One that only pretends.
   REQUIRE(Compile("c++ -O1 -Wl,--build-id=0xabcdef9999", kProgram, full));
-  REQUIRE(RunCommand("cp " + full + " " + place + "/cdef0123.debug").exit_code == 0);
+  REQUIRE(RunCommand("cp " + full + " " + location + "/cdef0123.debug").exit_code == 0);
   CHECK(NameAt(path, address, root, &used) == "-");
 }
 

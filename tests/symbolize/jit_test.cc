@@ -35,7 +35,7 @@ TEST_CASE("code made at run time has the names that its own process lists", "[sy
   Symbolizer symbolizer({.proc = proc.path()});
   MapAnonymous(symbolizer, 41);
   MapAnonymous(symbolizer, 42);
-  const CodePlace one = symbolizer.Locate(41, 0x1110), two = symbolizer.Locate(42, 0x1110);
+  const CodeLocation one = symbolizer.Locate(41, 0x1110), two = symbolizer.Locate(42, 0x1110);
   CHECK(one != two);
   CHECK(symbolizer.Name(one).function == "of_one");
   CHECK(symbolizer.Name(one).offset == 0x10);
@@ -63,7 +63,7 @@ TEST_CASE("after exec the same address is another program's", "[symbolizer][jit]
   WriteProcess(proc, 41, "1100 40 before\n");
   Symbolizer symbolizer({.proc = proc.path()});
   MapAnonymous(symbolizer, 41);
-  const CodePlace before = symbolizer.Locate(41, 0x1110);
+  const CodeLocation before = symbolizer.Locate(41, 0x1110);
   CHECK(symbolizer.Name(before).function == "before");
   Feed(symbolizer, RecordBuilder().U32(41).U32(41).Text("new").Finish(RecordType::kComm, kMiscCommExec));
   MapAnonymous(symbolizer, 41);

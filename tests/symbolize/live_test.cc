@@ -44,7 +44,7 @@ class Counting {
   // By names that are looked up only now, when nothing of it is mapped any more.
   std::map<std::string, size_t> NamesAtTheEnd() {
     std::map<std::string, size_t> names;
-    for (const auto& [place, count] : places_) names[std::string(symbolizer_.Name(place).function)] += count;
+    for (const auto& [location, count] : locations_) names[std::string(symbolizer_.Name(location).function)] += count;
     return names;
   }
   size_t met(const std::string& name) { return met_[name]; }
@@ -55,7 +55,7 @@ class Counting {
       symbolizer_.Add(record, sampler_.layout());
       Dispatch(record, sampler_.layout(), [&](const Sample& sample) {
         const auto pid = sample.task()->pid;
-        ++places_[symbolizer_.Locate(pid, *sample.ip(), sample.cpu_mode())];
+        ++locations_[symbolizer_.Locate(pid, *sample.ip(), sample.cpu_mode())];
         ++met_[std::string(symbolizer_.Resolve(pid, *sample.ip(), sample.cpu_mode()).function)];
       });
     });
@@ -63,7 +63,7 @@ class Counting {
 
   Sampler sampler_;
   Symbolizer symbolizer_;
-  std::map<CodePlace, size_t> places_;
+  std::map<CodeLocation, size_t> locations_;
   std::map<std::string, size_t> met_;
 };
 
@@ -73,7 +73,7 @@ class LateNames {
   explicit LateNames(Sampler sampler) : sampler_(std::move(sampler)) {}
 
   // Loads the library, lets its function work until a sample was taken in it, and unloads it. Where the sample was.
-  CodePlace Work(const std::string& path, const char* name) {
+  CodeLocation Work(const std::string& path, const char* name) {
     void* const library = dlopen(path.c_str(), RTLD_NOW);
     REQUIRE(library != nullptr);
     const auto busy = reinterpret_cast<int (*)(volatile int*)>(dlsym(library, name));
@@ -88,7 +88,7 @@ class LateNames {
     dlclose(library);
     return met_;
   }
-  std::string_view NameOf(CodePlace place) { return symbolizer_.Name(place).function; }
+  std::string_view NameOf(CodeLocation location) { return symbolizer_.Name(location).function; }
 
   // Modules that were asked for and would not give names that may be another's.
   size_t refused() const {
@@ -104,15 +104,15 @@ class LateNames {
       symbolizer_.Add(record, sampler_.layout());
       Dispatch(record, sampler_.layout(), [&](const Sample& sample) {
         if (*sample.ip() < function || *sample.ip() >= function + 64) return;
-        const CodePlace place = symbolizer_.Locate(sample.task()->pid, *sample.ip(), sample.cpu_mode());
-        if (place.known()) met_ = place;
+        const CodeLocation location = symbolizer_.Locate(sample.task()->pid, *sample.ip(), sample.cpu_mode());
+        if (location.known()) met_ = location;
       });
     });
   }
 
   Sampler sampler_;
   Symbolizer symbolizer_;
-  CodePlace met_;
+  CodeLocation met_;
 };
 
 bool CompileBusy(const std::string& name, const std::string& path, const std::string& flags = "") {
@@ -157,9 +157,9 @@ TEST_CASE("a library that is rebuilt in place does not give its names to the one
   if (!sampler.ok()) SKIP_TEST(std::string(sampler.status().message()));
   REQUIRE(sampler->Start().ok());
   LateNames late(*std::move(sampler));
-  const CodePlace first = late.Work(path, "busy_first");
+  const CodeLocation first = late.Work(path, "busy_first");
   Overwrite(path, second);
-  const CodePlace again = late.Work(path, "busy_again");
+  const CodeLocation again = late.Work(path, "busy_again");
   const std::string_view first_name = late.NameOf(first), again_name = late.NameOf(again);
   CHECK(first_name != "busy_again");
   // Where the kernel does not tell the two apart (no build-id; before Linux 5.12), both are refused.

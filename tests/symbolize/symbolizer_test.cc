@@ -120,9 +120,9 @@ TEST_CASE("another module at the same address has names of its own, and the firs
     const auto pc = reinterpret_cast<uint64_t>(dlsym(handle, name));
     REQUIRE(symbolizer.AddProcess(getpid()).ok());
     CHECK(symbolizer.Resolve(kSelf, pc).function == name);
-    const CodePlace place = symbolizer.Locate(kSelf, pc);
+    const CodeLocation location = symbolizer.Locate(kSelf, pc);
     dlclose(handle);
-    return std::pair(place, pc);
+    return std::pair(location, pc);
   };
   const auto [first, first_pc] = load(one, "one");
   const auto [second, second_pc] = load(two, "two");

@@ -20,7 +20,7 @@ class LibunwindContender : public OneByOne {
   explicit LibunwindContender(const Capture& capture)
       : modules_(ModulesOf(capture)), space_(unw_create_addr_space(&accessors_, 0), unw_destroy_addr_space) {
     for (const MappedModule& module : modules_) {
-      places_.push_back({module.begin(), module.end(), &module, TableOf(module)});
+      tables_.push_back({module.begin(), module.end(), &module, TableOf(module)});
     }
     unw_set_caching_policy(space_.get(), UNW_CACHE_GLOBAL);
     unw_set_cache_size(space_.get(), kCachedRows, 0);
@@ -47,9 +47,9 @@ class LibunwindContender : public OneByOne {
 
   static int FindProcInfo(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t* info, int need_unwind_info,
                           void* into) {
-    const Place* const place = static_cast<LibunwindContender*>(into)->PlaceOf(ip);
-    if (place == nullptr || place->table.u.rti.table_len == 0) return -UNW_ENOINFO;
-    unw_dyn_info_t table = place->table;
+    const ModuleTable* const entry = static_cast<LibunwindContender*>(into)->TableAt(ip);
+    if (entry == nullptr || entry->table.u.rti.table_len == 0) return -UNW_ENOINFO;
+    unw_dyn_info_t table = entry->table;
     return search_unwind_table(space, ip, &table, info, need_unwind_info, into);
   }
   static int AccessMemory(unw_addr_space_t, unw_word_t address, unw_word_t* word, int write, void* into) {
@@ -57,9 +57,9 @@ class LibunwindContender : public OneByOne {
     uint64_t value = 0;
     if (write != 0) return -UNW_EINVAL;
     if (!self.thread_.Read(address, value)) {
-      const Place* const place = self.PlaceOf(address);
+      const ModuleTable* const entry = self.TableAt(address);
       const std::span<const std::byte> bytes =
-          place == nullptr ? std::span<const std::byte>() : place->module->At(address);
+          entry == nullptr ? std::span<const std::byte>() : entry->module->At(address);
       if (bytes.size() < sizeof(value)) return -UNW_EINVAL;
       std::memcpy(&value, bytes.data(), sizeof(value));
     }
@@ -79,18 +79,18 @@ class LibunwindContender : public OneByOne {
   static int NoResume(unw_addr_space_t, unw_cursor_t*, void*) { return -UNW_EINVAL; }
   static int NoName(unw_addr_space_t, unw_word_t, char*, size_t, unw_word_t*, void*) { return -UNW_EINVAL; }
 
-  struct Place {
+  struct ModuleTable {
     uint64_t begin, end;
     const MappedModule* module;
     unw_dyn_info_t table;  // the linker's search table; of no length: there is none
   };
 
   // The last one is asked first: a table's words are read one after the other.
-  const Place* PlaceOf(uint64_t address) {
+  const ModuleTable* TableAt(uint64_t address) {
     if (last_ != nullptr && address >= last_->begin && address < last_->end) return last_;
-    const auto after = std::upper_bound(places_.begin(), places_.end(), address,
-                                        [](uint64_t wanted, const Place& place) { return wanted < place.begin; });
-    if (after == places_.begin() || address >= (after - 1)->end) return nullptr;
+    const auto after = std::upper_bound(tables_.begin(), tables_.end(), address,
+                                        [](uint64_t wanted, const ModuleTable& entry) { return wanted < entry.begin; });
+    if (after == tables_.begin() || address >= (after - 1)->end) return nullptr;
     return last_ = &*(after - 1);
   }
 
@@ -123,8 +123,8 @@ class LibunwindContender : public OneByOne {
                              .resume = NoResume,
                              .get_proc_name = NoName};
   const std::vector<MappedModule> modules_;
-  std::vector<Place> places_;
-  const Place* last_ = nullptr;
+  std::vector<ModuleTable> tables_;
+  const ModuleTable* last_ = nullptr;
   const std::unique_ptr<std::remove_pointer_t<unw_addr_space_t>, void (*)(unw_addr_space_t)> space_;
   SampledThread thread_;
 };

@@ -110,7 +110,7 @@ adapter::RunSum& Run() {
 }
 
 // What the calling thread is in, and the note of what it was in last.
-struct ThreadPlace {
+struct ThreadState {
   const void* region_state = nullptr;
   void* region = nullptr;  // a BenchmarkRegion::Impl, whose name is private
   const void* note_state = nullptr;
@@ -122,9 +122,9 @@ struct ThreadPlace {
   }
 };
 
-ThreadPlace& Place() {
-  thread_local ThreadPlace place;
-  return place;
+ThreadState& CurrentThread() {
+  thread_local ThreadState thread;
+  return thread;
 }
 
 }  // namespace
@@ -133,14 +133,14 @@ BenchmarkRegion::BenchmarkRegion(const void* state, std::optional<std::span<cons
                                  const BenchmarkLoop& loop)
     : impl_(std::make_unique<Impl>(state, events ? adapter::Choose(*events) : adapter::Choose(BenchmarkCounters()),
                                    loop)) {
-  Place().region_state = state;
-  Place().region = impl_.get();
+  CurrentThread().region_state = state;
+  CurrentThread().region = impl_.get();
 }
 
 BenchmarkRegion::~BenchmarkRegion() {
-  if (Place().region != impl_.get()) return;
-  Place().region_state = nullptr;
-  Place().region = nullptr;
+  if (CurrentThread().region != impl_.get()) return;
+  CurrentThread().region_state = nullptr;
+  CurrentThread().region = nullptr;
 }
 
 void BenchmarkRegion::Start() noexcept {
@@ -162,25 +162,25 @@ void BenchmarkRegion::Stop(int64_t iterations) noexcept {
 std::optional<BenchmarkRow> BenchmarkRegion::Leave() {
   if (!std::exchange(impl_->arrived, false)) return std::nullopt;
   BenchmarkRow row = Run().Leave();
-  Place().note_state = impl_->state;
-  Place().note = row.note;
+  CurrentThread().note_state = impl_->state;
+  CurrentThread().note = row.note;
   return row;
 }
 
 void BenchmarkRegion::Pause(const void* state) noexcept {
-  if (Place().region == nullptr || Place().region_state != state) return;
-  Impl& impl = *static_cast<Impl*>(Place().region);
+  if (CurrentThread().region == nullptr || CurrentThread().region_state != state) return;
+  Impl& impl = *static_cast<Impl*>(CurrentThread().region);
   if (impl.counting) impl.Close();
 }
 
 void BenchmarkRegion::Resume(const void* state) noexcept {
-  if (Place().region == nullptr || Place().region_state != state) return;
-  Impl& impl = *static_cast<Impl*>(Place().region);
+  if (CurrentThread().region == nullptr || CurrentThread().region_state != state) return;
+  Impl& impl = *static_cast<Impl*>(CurrentThread().region);
   if (impl.started && !impl.counting) impl.Open();
 }
 
 void BenchmarkRegion::Begin() noexcept {
-  Place().ForgetNote();
+  CurrentThread().ForgetNote();
   Run().Begin();
 }
 
@@ -188,11 +188,11 @@ void BenchmarkRegion::End() noexcept { Run().End(); }
 
 void BenchmarkRegion::SetLabel(void* state, const std::string& label, bool begun,
                                void (*set)(void* state, const std::string& label)) {
-  ThreadPlace& place = Place();
-  if (!begun) place.ForgetNote();
-  const bool noted = place.note_state == state && !place.note.empty();
-  const bool own = noted && label.ends_with(place.note);  // a region's
-  Run().SetLabel(own ? nullptr : &label, noted ? place.note : "", begun,
+  ThreadState& thread = CurrentThread();
+  if (!begun) thread.ForgetNote();
+  const bool noted = thread.note_state == state && !thread.note.empty();
+  const bool own = noted && label.ends_with(thread.note);  // a region's
+  Run().SetLabel(own ? nullptr : &label, noted ? thread.note : "", begun,
                  [&](const std::string& text) { set(state, text); });
 }
 

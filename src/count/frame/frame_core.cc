@@ -25,7 +25,7 @@ uint64_t FrameCore::EndMainFrame() noexcept {
     PrepareMain();
     return 0;
   }
-  thread.Read(thread.tree.mark_place());
+  thread.Read(thread.tree.next_mark());
   const uint64_t ticks = thread.tree.EndFrame(next_frame_, ns_per_tick_q32_);
   frame_.store(++next_frame_, std::memory_order_relaxed);
   if (thread.tree.pending() == ZoneTree::kMaxPending) [[unlikely]]
@@ -157,7 +157,7 @@ void FrameCore::PrepareMain() noexcept {
     thread.Open(plan_.OpenNext());
     if (budget_ns_ != 0) log_.Open();
   }
-  thread.Read(thread.tree.mark_place());
+  thread.Read(thread.tree.next_mark());
   thread.tree.BeginFrame();
   watch_.Attach(log_.switches(), log_.faults());
   thread.ready = true;

@@ -77,7 +77,7 @@ double MeasureMark(FrameThread& thread, uint64_t ns_per_tick_q32) {
   for (int r = 0; r < kRounds; ++r) {
     const uint64_t start = ReadTicks();
     for (int i = 0; i < kZones; ++i) {
-      thread.Read(thread.tree.mark_place());
+      thread.Read(thread.tree.next_mark());
       thread.tree.EndFrame(static_cast<uint64_t>(i), ns_per_tick_q32);
       if (thread.tree.pending() == ZoneTree::kMaxPending) SettleAll(thread.tree, ns_per_tick_q32);
     }

@@ -185,12 +185,12 @@ void ZoneTree::CopyUsed(const Snapshot& from, Snapshot& to) const {
 }
 
 void ZoneTree::BeginFrameAtScratch() {
-  CopyUsed(scratch_, mark_place());
+  CopyUsed(scratch_, next_mark());
   BeginFrame();
 }
 
 const FrameRecord& ZoneTree::EndFrameAtScratch(uint64_t number, uint64_t ns_per_tick_q32) {
-  CopyUsed(scratch_, mark_place());
+  CopyUsed(scratch_, next_mark());
   EndFrame(number, ns_per_tick_q32);
   FrameRecord& record = details_[kRoot].last;
   record.number = number;

@@ -116,10 +116,10 @@ class ZoneTree {
   static constexpr size_t kMaxPending = 31;
 
   // Where the snapshot that ends a frame is to be read to.
-  Snapshot& mark_place() { return marks_[(mark_ + 1) % kMarks]; }
-  // Starts a series of frames at the snapshot in mark_place(). Settle first.
+  Snapshot& next_mark() { return marks_[(mark_ + 1) % kMarks]; }
+  // Starts a series of frames at the snapshot in next_mark(). Settle first.
   void BeginFrame();
-  // Ends the frame at the snapshot in mark_place(), which is also the start of the next: splits the zones that are
+  // Ends the frame at the snapshot in next_mark(), which is also the start of the next: splits the zones that are
   // open, adds the sums of the zones of this frame to the totals and to the histograms. Returns the frame's ticks. The
   // frame itself is left for Settle, which costs less for many at once; at most kMaxPending may wait.
   // `ns_per_tick_q32`: nanoseconds a tick in 2^-32.

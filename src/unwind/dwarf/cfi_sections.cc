@@ -111,8 +111,8 @@ std::optional<CfiSection> FindDebugFrame(const elf::Image& image, std::vector<st
 }
 
 std::optional<uint64_t> ReadPointer(base::DwarfReader& reader, uint8_t encoding, const CfiSection& section) {
-  const uint64_t place = section.address + static_cast<uint64_t>(reader.rest().data() - section.bytes.data());
-  return ReadPointerAt(reader, encoding, place, section.header_address);
+  const uint64_t address = section.address + static_cast<uint64_t>(reader.rest().data() - section.bytes.data());
+  return ReadPointerAt(reader, encoding, address, section.header_address);
 }
 
 std::optional<uint64_t> ReadPointerAt(base::DwarfReader& reader, uint8_t encoding, uint64_t address,

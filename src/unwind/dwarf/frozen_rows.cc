@@ -49,20 +49,20 @@ FrozenRows::FrozenRows(Cfi& cfi, const MachineRegisters& machine, uint64_t prese
   FrozenBuilder builder;
   // Other rows than those that are kept are there, but have no number.
   const auto as = [&](const FullRow& row) {
-    Rule place{.kind = RuleKind::kSlow};
+    Rule number{.kind = RuleKind::kSlow};
     if (RuleOf(row, machine).kind == RuleKind::kSlow) {
       all |= row.cfa.how == Recovery::kRegister && row.cfa.number < 64 && (preserved >> row.cfa.number & 1) != 0;
     } else if (!all) {
-      return place;
+      return number;
     }
     const auto [found, is_new] = numbers.emplace(TextOf(row), static_cast<uint32_t>(rows_.size() + 1));
     if (is_new && rows_.size() < kMostRows) Keep(row);
-    place.offset = found->second <= rows_.size() ? static_cast<int32_t>(found->second) : 0;
-    return place;
+    number.offset = found->second <= rows_.size() ? static_cast<int32_t>(found->second) : 0;
+    return number;
   };
   cfi.ForEachRow(as, [&](uint64_t, const Rule&) { return !all; });
-  cfi.ForEachRow(as, [&](uint64_t address, const Rule& place) { return builder.Add(address, place); });
-  builder.Build(places_);
+  cfi.ForEachRow(as, [&](uint64_t address, const Rule& number) { return builder.Add(address, number); });
+  builder.Build(row_numbers_);
   rows_.shrink_to_fit();
   registers_.shrink_to_fit();
   expressions_.shrink_to_fit();
@@ -86,7 +86,7 @@ void FrozenRows::Keep(const FullRow& row) {
 }
 
 bool FrozenRows::At(uint64_t address, FullRow& row) const {
-  const auto number = static_cast<uint32_t>(places_.At(address).offset);
+  const auto number = static_cast<uint32_t>(row_numbers_.At(address).offset);
   if (number == 0 || number > rows_.size()) return false;
   const Kept& kept = rows_[number - 1];
   row.cfa = kept.cfa;
@@ -102,7 +102,7 @@ bool FrozenRows::At(uint64_t address, FullRow& row) const {
 }
 
 size_t FrozenRows::heap_bytes() const {
-  return places_.heap_bytes() + rows_.capacity() * sizeof(Kept) + registers_.capacity() * sizeof(Register) +
+  return row_numbers_.heap_bytes() + rows_.capacity() * sizeof(Kept) + registers_.capacity() * sizeof(Register) +
          expressions_.capacity();
 }
 

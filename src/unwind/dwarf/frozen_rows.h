@@ -44,7 +44,7 @@ class FrozenRows {
   Recipe Own(const FullRow& row, Recipe recipe);
   void Keep(const FullRow& row);
 
-  FrozenTable places_;  // the number of a row, from 1 on, as a rule's offset
+  FrozenTable row_numbers_;  // the number of a row, from 1 on, as a rule's offset
   std::vector<Kept> rows_;
   std::vector<Register> registers_;
   std::vector<std::byte> expressions_;

@@ -48,10 +48,10 @@ bool RuleRows::Full(uint64_t address, Reach reach, FullRow& row) {
   const Function* const function = Find(address, reach);
   Fde fde;
   if (function == nullptr || !records_.FdeAt(index_.OffsetOf(function->slot), fde)) return false;
-  const uint64_t place = std::min(address, function->end - 1);
+  const uint64_t inside = std::min(address, function->end - 1);
   bool found = false;
   records_.Run(fde, [&](uint64_t, uint64_t end, const FullRow& at) {
-    if (place >= end) return true;
+    if (inside >= end) return true;
     row = at;
     found = true;
     return false;

@@ -56,13 +56,13 @@ bool Walker::Count(Walk& walk) {
   return false;
 }
 
-Walker::Places Walker::PlacesOf(uint64_t mask) {
-  const auto place = [&](unsigned number) {
+Walker::RegisterIndices Walker::IndicesOf(uint64_t mask) {
+  const auto index = [&](unsigned number) {
     const uint64_t bit = uint64_t{1} << Machine::kPerf[number];
-    return static_cast<uint8_t>((mask & bit) != 0 ? std::popcount(mask & (bit - 1)) : Places::kNowhere);
+    return static_cast<uint8_t>((mask & bit) != 0 ? std::popcount(mask & (bit - 1)) : RegisterIndices::kNowhere);
   };
-  return {mask, place(Machine::kPc), place(Machine::kSp), place(Machine::kFp),
-          Machine::kLinkRegister ? place(Machine::kLr) : Places::kNowhere};
+  return {mask, index(Machine::kPc), index(Machine::kSp), index(Machine::kFp),
+          Machine::kLinkRegister ? index(Machine::kLr) : RegisterIndices::kNowhere};
 }
 
 // False: it is over before it has begun.
@@ -73,14 +73,15 @@ bool Walker::Begin(const Sample& sample, std::span<StackFrame> frames, Walk& wal
   walk.found = {};
   walk.full.reset();
   walk.slow = 0;
-  if (sampled.mask != places_.mask) places_ = PlacesOf(sampled.mask);
+  if (sampled.mask != indices_.mask) indices_ = IndicesOf(sampled.mask);
   const std::optional<TaskId> task = sample.task();
-  if (sampled.abi != kAbi64 || places_.pc == Places::kNowhere || places_.sp == Places::kNowhere || !task) {
+  if (sampled.abi != kAbi64 || indices_.pc == RegisterIndices::kNowhere || indices_.sp == RegisterIndices::kNowhere ||
+      !task) {
     return walk.End(StackEnd::kNoRegisters), Count(walk);
   }
-  const auto value = [&](uint8_t place) { return place == Places::kNowhere ? 0 : sampled.values[place]; };
-  const uint64_t sp = value(places_.sp);
-  walk.at = {.pc = value(places_.pc), .sp = sp, .fp = value(places_.fp), .lr = value(places_.lr)};
+  const auto value = [&](uint8_t index) { return index == RegisterIndices::kNowhere ? 0 : sampled.values[index]; };
+  const uint64_t sp = value(indices_.sp);
+  walk.at = {.pc = value(indices_.pc), .sp = sp, .fp = value(indices_.fp), .lr = value(indices_.lr)};
   walk.begin = sp;
   walk.stack = StackBytes(sp, sample.user_stack().bytes);
   walk.process = processes_.Find(task->pid);

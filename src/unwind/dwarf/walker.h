@@ -49,7 +49,7 @@ class Walker {
   struct Code;
 
   // Where a walk's first registers are among the values of samples that have those of `mask`.
-  struct Places {
+  struct RegisterIndices {
     static constexpr uint8_t kNowhere = 0xff;
 
     uint64_t mask = 0;
@@ -67,12 +67,12 @@ class Walker {
     uint64_t epoch = proc::Processes::kNoEpoch;
     uint32_t number = 0;
   };
-  struct Place {
+  struct ModuleOffset {
     CodeModule* module;
     uint64_t offset;
   };
 
-  static Places PlacesOf(uint64_t mask);
+  static RegisterIndices IndicesOf(uint64_t mask);
   static uint32_t BytesBetween(uint64_t begin, uint64_t end) {
     return static_cast<uint32_t>(std::min<uint64_t>(end - begin, UINT32_MAX));
   }
@@ -90,7 +90,7 @@ class Walker {
 
   bool RuleAt(const Process* process, uint32_t generation, uint64_t address, Rule& rule);
   bool ReadRule(const Process* process, uint64_t address, Rule& rule);
-  bool Locate(const Process* process, uint64_t address, Place& place);
+  bool Locate(const Process* process, uint64_t address, ModuleOffset& place);
   bool ReadRow(const Process* process, uint64_t address, FullRow& row, uint64_t& bias);
 
   // walker_join.cc: stacks that may be completed by earlier ones.
@@ -106,7 +106,7 @@ class Walker {
   proc::Processes processes_;
   std::vector<std::unique_ptr<CodeModule>> modules_;  // by number; those that were met
   std::vector<Lane> lanes_;                           // the first also for walks that go on alone
-  Places places_;                                     // of the latest sample
+  RegisterIndices indices_;                           // of the latest sample
   uint64_t extent_ = UINT16_MAX;                      // how many bytes of stack frames lie in, of late
   RuleCache cache_;
   std::array<Generation, 64> generations_{};  // by epoch, the latest

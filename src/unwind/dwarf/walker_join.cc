@@ -16,7 +16,7 @@ uint64_t Walker::CfaOf(const Walk& walk, const WalkState& at) {
 
 // Of code without information nobody knows where functions begin.
 bool Walker::InOneFunction(const Process* process, uint64_t one, uint64_t other) {
-  Place a, b;
+  ModuleOffset a, b;
   if (!Locate(process, one, a) || !Locate(process, other, b) || a.module != b.module) return false;
   const std::optional<uint64_t> begin = a.module->FunctionAt(a.offset);
   return begin && begin == b.module->FunctionAt(b.offset);

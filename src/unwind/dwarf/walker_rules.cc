@@ -24,17 +24,17 @@ CodeModule& Walker::ModuleAt(uint32_t number) {
   return *module;
 }
 
-bool Walker::Locate(const Process* process, uint64_t address, Place& place) {
+bool Walker::Locate(const Process* process, uint64_t address, ModuleOffset& found) {
   const proc::MappedRange* const range = process == nullptr ? nullptr : process->space.Find(address);
   if (range == nullptr) return false;
-  place = {&ModuleAt(range->module), range->offset + (address - range->begin)};
+  found = {&ModuleAt(range->module), range->offset + (address - range->begin)};
   return true;
 }
 
 bool Walker::ReadRule(const Process* process, uint64_t address, Rule& rule) {
-  Place place;
-  if (!Locate(process, address, place)) return false;
-  rule = place.module->At(place.offset);
+  ModuleOffset found;
+  if (!Locate(process, address, found)) return false;
+  rule = found.module->At(found.offset);
   return true;
 }
 
@@ -54,9 +54,9 @@ bool Walker::RuleAt(const Process* process, uint32_t generation, uint64_t addres
 }
 
 bool Walker::ReadRow(const Process* process, uint64_t address, FullRow& row, uint64_t& bias) {
-  Place place;
+  ModuleOffset found;
   uint64_t in_module = 0;
-  if (!Locate(process, address, place) || !place.module->Full(place.offset, row, in_module)) return false;
+  if (!Locate(process, address, found) || !found.module->Full(found.offset, row, in_module)) return false;
   bias = address - in_module;
   return true;
 }

@@ -36,7 +36,7 @@ const FrameRecord& EndFrame(ZoneTree& tree, const Snapshot& at, uint64_t number)
 }
 
 void BeginFrame(ZoneTree& tree, const Snapshot& at) {
-  tree.mark_place() = at;
+  tree.next_mark() = at;
   tree.BeginFrame();
 }
 

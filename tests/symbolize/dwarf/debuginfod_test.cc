@@ -52,9 +52,9 @@ std::optional<Stripped> MakeStripped(const TempFolder& folder) {
   const absl::StatusOr<sys::Mapping> file = sys::MapFile(full);
   REQUIRE(file.ok());
   made.id = elf::HexText(elf::BuildId(*elf::Image::Parse(file->bytes())).value());
-  const std::string place = folder.path() + "/server/buildid/" + made.id;
-  std::filesystem::create_directories(place);
-  REQUIRE(RunCommand("objcopy --only-keep-debug " + full + " " + place + "/debuginfo").exit_code == 0);
+  const std::string location = folder.path() + "/server/buildid/" + made.id;
+  std::filesystem::create_directories(location);
+  REQUIRE(RunCommand("objcopy --only-keep-debug " + full + " " + location + "/debuginfo").exit_code == 0);
   REQUIRE(RunCommand("strip -o " + made.path + " " + full).exit_code == 0);
   return made;
 }

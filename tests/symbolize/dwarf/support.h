@@ -133,8 +133,8 @@ struct Answer {
   Calls calls;
 };
 inline Answer AnswerAt(Symbolizer& symbolizer, uint64_t address) {
-  const CodePlace place = symbolizer.Locate(1, kLoadBias + address);
-  return {std::string(symbolizer.Name(place).function), CallsAt(symbolizer, address)};
+  const CodeLocation location = symbolizer.Locate(1, kLoadBias + address);
+  return {std::string(symbolizer.Name(location).function), CallsAt(symbolizer, address)};
 }
 
 // The same calls. A function without a linkage name (static ones, lambdas, C) has a name in the DWARF and one in the

@@ -32,12 +32,12 @@ bool Make(const TempFolder& folder, const std::string& name, const std::string& 
   return RunCommand("cd " + folder.path() + " && " + compiler + " small.cc -o " + name).exit_code == 0;
 }
 
-std::vector<CodePlace> PlacesIn(Symbolizer& symbolizer, const std::string& path, size_t count) {
-  std::vector<CodePlace> places;
+std::vector<CodeLocation> LocationsIn(Symbolizer& symbolizer, const std::string& path, size_t count) {
+  std::vector<CodeLocation> locations;
   for (const uint64_t address : testing::AddressesIn(path, count)) {
-    places.push_back(symbolizer.Locate(1, kLoadBias + address));
+    locations.push_back(symbolizer.Locate(1, kLoadBias + address));
   }
-  return places;
+  return locations;
 }
 
 TEST_CASE("inlined calls are given from the inside out, with lines and columns", "[symbolizer]") {
@@ -48,10 +48,10 @@ TEST_CASE("inlined calls are given from the inside out, with lines and columns",
   MapCode(symbolizer, path, kLoadBias);
   bool found = false;
   for (const uint64_t address : testing::AddressesIn(path, 300)) {
-    const CodePlace place = symbolizer.Locate(1, kLoadBias + address);
-    const auto frames = symbolizer.Inlined(place);
+    const CodeLocation location = symbolizer.Locate(1, kLoadBias + address);
+    const auto frames = symbolizer.Inlined(location);
     REQUIRE_FALSE(frames.empty());
-    CHECK(frames.back().function == symbolizer.Name(place).function);
+    CHECK(frames.back().function == symbolizer.Name(location).function);
     if (frames[0].function != "Inner(int)" && frames[0].function != "Inner") continue;
     found = true;
     REQUIRE(frames.size() == 3);
@@ -74,10 +74,10 @@ TEST_CASE("inlined calls are given from the inside out, with lines and columns",
 // The status of lines in the only module, after asking for a place in it.
 absl::Status LinesStatus(Symbolizer& symbolizer, const std::string& path) {
   MapCode(symbolizer, path, kLoadBias);
-  for (const CodePlace place : PlacesIn(symbolizer, path, 3)) {
-    const auto frames = symbolizer.Inlined(place);
+  for (const CodeLocation location : LocationsIn(symbolizer, path, 3)) {
+    const auto frames = symbolizer.Inlined(location);
     REQUIRE(frames.size() == 1);
-    CHECK(frames[0].function == symbolizer.Name(place).function);
+    CHECK(frames[0].function == symbolizer.Name(location).function);
     CHECK(frames[0].line == 0);
   }
   REQUIRE(symbolizer.Modules().size() == 1);
@@ -127,9 +127,9 @@ TEST_CASE("sections in a packing that nobody knows are named", "[symbolizer]") {
 
 TEST_CASE("places of nothing that is known have one frame without a name", "[symbolizer]") {
   Symbolizer symbolizer({.lines = DwarfLines});
-  for (const CodePlace place : {CodePlace{}, CodePlace{.module = 999, .offset = 5}}) {
-    REQUIRE(symbolizer.Inlined(place).size() == 1);
-    CHECK(symbolizer.Inlined(place)[0].function.empty());
+  for (const CodeLocation location : {CodeLocation{}, CodeLocation{.module = 999, .offset = 5}}) {
+    REQUIRE(symbolizer.Inlined(location).size() == 1);
+    CHECK(symbolizer.Inlined(location)[0].function.empty());
   }
 }
 
@@ -146,23 +146,23 @@ TEST_CASE("many places come with progress, each the same as alone, until the vis
   const std::string self = testing::SelfPath();
   MapCode(many, self, kLoadBias);
   MapCode(alone, self, kLoadBias);
-  std::vector<CodePlace> places = PlacesIn(many, self, 500);
-  places.push_back({});
-  REQUIRE(places.size() > 400);
-  std::vector<std::string> texts(places.size());
+  std::vector<CodeLocation> locations = LocationsIn(many, self, 500);
+  locations.push_back({});
+  REQUIRE(locations.size() > 400);
+  std::vector<std::string> texts(locations.size());
   size_t done = 0;
-  CHECK(many.ResolveAll(places, [&](const ResolvedPlace& place) {
-    CHECK(place.done == ++done);
-    CHECK(place.symbol.function == alone.Name(places[place.index]).function);
-    texts[place.index] = Flat(place.frames);
+  CHECK(many.ResolveAll(locations, [&](const ResolvedLocation& location) {
+    CHECK(location.done == ++done);
+    CHECK(location.symbol.function == alone.Name(locations[location.index]).function);
+    texts[location.index] = Flat(location.frames);
     return true;
   }));
-  CHECK(done == places.size());
-  for (size_t i = 0; i < places.size(); ++i) CHECK(texts[i] == Flat(alone.Inlined(places[i])));
+  CHECK(done == locations.size());
+  for (size_t i = 0; i < locations.size(); ++i) CHECK(texts[i] == Flat(alone.Inlined(locations[i])));
   size_t visits = 0;
-  CHECK_FALSE(many.ResolveAll(places, [&](const ResolvedPlace&) { return ++visits < 10; }));
+  CHECK_FALSE(many.ResolveAll(locations, [&](const ResolvedLocation&) { return ++visits < 10; }));
   CHECK(visits == 10);
-  CHECK(many.ResolveAll({}, [](const ResolvedPlace&) { return false; }));
+  CHECK(many.ResolveAll({}, [](const ResolvedLocation&) { return false; }));
 }
 
 TEST_CASE("with hardly any memory the answers are the same", "[symbolizer]") {
@@ -170,9 +170,9 @@ TEST_CASE("with hardly any memory the answers are the same", "[symbolizer]") {
   const std::string self = testing::SelfPath();
   MapCode(rich, self, kLoadBias);
   MapCode(poor, self, kLoadBias);
-  std::vector<CodePlace> places = PlacesIn(rich, self, 60);
-  std::shuffle(places.begin(), places.end(), std::mt19937(3));
-  for (const CodePlace place : places) CHECK(Flat(poor.Inlined(place)) == Flat(rich.Inlined(place)));
+  std::vector<CodeLocation> locations = LocationsIn(rich, self, 60);
+  std::shuffle(locations.begin(), locations.end(), std::mt19937(3));
+  for (const CodeLocation location : locations) CHECK(Flat(poor.Inlined(location)) == Flat(rich.Inlined(location)));
 }
 
 // As Fedora's build does it: GDB's manual, "Debugging information in a special section".
@@ -221,7 +221,7 @@ TEST_CASE("what dwz has moved to a file of its own is found there", "[symbolizer
   REQUIRE(RunCommand("rm " + folder.path() + "/shared").exit_code == 0);
   Symbolizer missing({.lines = DwarfLines});
   MapCode(missing, one, kLoadBias);
-  missing.Inlined(PlacesIn(missing, one, 1)[0]);
+  missing.Inlined(LocationsIn(missing, one, 1)[0]);
   CHECK(Says(missing.Modules()[0].lines, "gnu_debugaltlink"));
 }
 

@@ -150,7 +150,7 @@ TEST_CASE("many random programs mean what libdw makes of them, at every pc", "[.
 }
 
 // The rows of a program as their places, "!" when it is damaged.
-std::string PlacesOf(const std::string& program, const std::string& start = testing::kX86Start) {
+std::string RulesOf(const std::string& program, const std::string& start = testing::kX86Start) {
   testing::Records records;
   records.Cie(start);
   records.Fde(kBegin, kLength, program);
@@ -171,34 +171,34 @@ std::string PlacesOf(const std::string& program, const std::string& start = test
 }
 
 TEST_CASE("rows have no gaps, are not empty, and end with the function") {
-  CHECK(PlacesOf("") == "0-256 ");
-  CHECK(PlacesOf(Ops({DW_CFA_advance_loc | 0, DW_CFA_advance_loc | 4, DW_CFA_nop})) == "0-4 4-256 ");
-  CHECK(PlacesOf(Ops({DW_CFA_advance_loc2, 0xff, 0, DW_CFA_advance_loc | 1, 0x3f})) == "0-255 255-256 ");
-  CHECK(PlacesOf(Ops({DW_CFA_advance_loc2, 0xff, 0xff})) == "0-256 ");
-  CHECK(PlacesOf(Ops({DW_CFA_set_loc}) + Raw(kBegin + 16)) == "0-16 16-256 ");
+  CHECK(RulesOf("") == "0-256 ");
+  CHECK(RulesOf(Ops({DW_CFA_advance_loc | 0, DW_CFA_advance_loc | 4, DW_CFA_nop})) == "0-4 4-256 ");
+  CHECK(RulesOf(Ops({DW_CFA_advance_loc2, 0xff, 0, DW_CFA_advance_loc | 1, 0x3f})) == "0-255 255-256 ");
+  CHECK(RulesOf(Ops({DW_CFA_advance_loc2, 0xff, 0xff})) == "0-256 ");
+  CHECK(RulesOf(Ops({DW_CFA_set_loc}) + Raw(kBegin + 16)) == "0-16 16-256 ");
 }
 
 TEST_CASE("programs that are cut off, go back, or are not known stop where they are damaged") {
-  CHECK(PlacesOf(Ops({DW_CFA_advance_loc | 4, DW_CFA_advance_loc2, 1})) == "0-4 !");
-  CHECK(PlacesOf(Ops({DW_CFA_advance_loc | 4, DW_CFA_set_loc}) + Raw(kBegin)) == "0-4 !");
-  CHECK(PlacesOf(Ops({DW_CFA_advance_loc | 4, DW_CFA_set_loc, 1, 2})) == "0-4 !");
-  CHECK(PlacesOf(Ops({DW_CFA_MIPS_advance_loc8}) + Raw(~uint64_t{0})) == "!");
-  CHECK(PlacesOf(Ops({DW_CFA_advance_loc | 4, 0x3e})) == "0-4 !");
-  CHECK(PlacesOf(Ops({DW_CFA_advance_loc | 4, DW_CFA_restore_state})) == "0-4 !");
-  CHECK(PlacesOf(Ops({DW_CFA_def_cfa_expression, 5, 0})) == "!");
-  CHECK(PlacesOf(Ops({DW_CFA_expression, 6, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})) == "!");
-  CHECK(PlacesOf(Ops({DW_CFA_def_cfa_expression, 0, DW_CFA_def_cfa_offset, 8})) == "!");
-  CHECK(PlacesOf(Ops({DW_CFA_def_cfa_expression, 0, DW_CFA_def_cfa_register, 8})) == "!");
-  CHECK(PlacesOf(Ops({DW_CFA_def_cfa}) + Uleb(uint64_t{1} << 40) + Uleb(8)) == "!");
-  CHECK(PlacesOf(std::string(32, DW_CFA_remember_state)) == "0-256 ");
-  CHECK(PlacesOf(std::string(33, DW_CFA_remember_state)) == "!");
+  CHECK(RulesOf(Ops({DW_CFA_advance_loc | 4, DW_CFA_advance_loc2, 1})) == "0-4 !");
+  CHECK(RulesOf(Ops({DW_CFA_advance_loc | 4, DW_CFA_set_loc}) + Raw(kBegin)) == "0-4 !");
+  CHECK(RulesOf(Ops({DW_CFA_advance_loc | 4, DW_CFA_set_loc, 1, 2})) == "0-4 !");
+  CHECK(RulesOf(Ops({DW_CFA_MIPS_advance_loc8}) + Raw(~uint64_t{0})) == "!");
+  CHECK(RulesOf(Ops({DW_CFA_advance_loc | 4, 0x3e})) == "0-4 !");
+  CHECK(RulesOf(Ops({DW_CFA_advance_loc | 4, DW_CFA_restore_state})) == "0-4 !");
+  CHECK(RulesOf(Ops({DW_CFA_def_cfa_expression, 5, 0})) == "!");
+  CHECK(RulesOf(Ops({DW_CFA_expression, 6, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})) == "!");
+  CHECK(RulesOf(Ops({DW_CFA_def_cfa_expression, 0, DW_CFA_def_cfa_offset, 8})) == "!");
+  CHECK(RulesOf(Ops({DW_CFA_def_cfa_expression, 0, DW_CFA_def_cfa_register, 8})) == "!");
+  CHECK(RulesOf(Ops({DW_CFA_def_cfa}) + Uleb(uint64_t{1} << 40) + Uleb(8)) == "!");
+  CHECK(RulesOf(std::string(32, DW_CFA_remember_state)) == "0-256 ");
+  CHECK(RulesOf(std::string(33, DW_CFA_remember_state)) == "!");
 }
 
 TEST_CASE("a CIE's program has no places, nothing to restore, and an end") {
-  CHECK(PlacesOf("", Ops({DW_CFA_advance_loc | 1})) == "no CIE");
-  CHECK(PlacesOf("", Ops({DW_CFA_restore | 6})) == "no CIE");
-  CHECK(PlacesOf("", std::string(1024, DW_CFA_nop)) == "0-256 ");
-  CHECK(PlacesOf("", std::string(1025, DW_CFA_nop)) == "no CIE");
+  CHECK(RulesOf("", Ops({DW_CFA_advance_loc | 1})) == "no CIE");
+  CHECK(RulesOf("", Ops({DW_CFA_restore | 6})) == "no CIE");
+  CHECK(RulesOf("", std::string(1024, DW_CFA_nop)) == "0-256 ");
+  CHECK(RulesOf("", std::string(1025, DW_CFA_nop)) == "no CIE");
 }
 
 }  // namespace

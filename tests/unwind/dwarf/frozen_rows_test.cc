@@ -48,11 +48,11 @@ Agreement Compare(Cfi& cfi, const FrozenRows& frozen) {
     return true;
   });
   Agreement found;
-  for (const uint64_t place : places) {
+  for (const uint64_t number : places) {
     FullRow expected, row;
     row.registers[1].value = 1;  // what was there before goes
-    if (!cfi.Full(place, expected)) continue;
-    const bool slow = cfi.At(place).kind == RuleKind::kSlow, kept = frozen.At(place, row);
+    if (!cfi.Full(number, expected)) continue;
+    const bool slow = cfi.At(number).kind == RuleKind::kSlow, kept = frozen.At(number, row);
     ++found.rows;
     found.kept += kept;
     found.slow += slow;

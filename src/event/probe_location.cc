@@ -1,5 +1,5 @@
 // Searches symbol tables and mappings for the place of a uprobe.
-#include "src/event/probe_place.h"
+#include "src/event/probe_location.h"
 
 #include <elf.h>
 

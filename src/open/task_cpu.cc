@@ -1,5 +1,5 @@
 // Targets to places, through /proc and sysfs.
-#include "src/open/place.h"
+#include "src/open/task_cpu.h"
 
 #include <algorithm>
 #include <optional>
@@ -13,12 +13,12 @@
 namespace perfkit::open {
 namespace {
 
-absl::StatusOr<std::vector<Place>> ThreadsOf(int pid) {
+absl::StatusOr<std::vector<TaskCpu>> ThreadsOf(int pid) {
   const absl::StatusOr<std::vector<pid_t>> threads = proc::ListThreads(pid);
   if (!threads.ok()) return threads.status();
-  std::vector<Place> places;
-  for (const pid_t tid : *threads) places.push_back({.pid = tid});
-  return places;
+  std::vector<TaskCpu> task_cpus;
+  for (const pid_t tid : *threads) task_cpus.push_back({.pid = tid});
+  return task_cpus;
 }
 
 // Documentation/ABI/testing/sysfs-devices-system-cpu: `online`, `present`.
@@ -30,25 +30,25 @@ absl::StatusOr<std::vector<int>> CpusThatAre(std::string_view state) {
   return absl::UnavailableError(absl::StrFormat("sysfs does not say which CPUs are %s", state));
 }
 
-absl::StatusOr<std::vector<Place>> Cpus(const Target& target, const std::vector<int>& only_cpus) {
+absl::StatusOr<std::vector<TaskCpu>> Cpus(const Target& target, const std::vector<int>& only_cpus) {
   const auto online = CpusThatAre("online");
   if (!online.ok()) return online.status();
-  std::vector<Place> places;
+  std::vector<TaskCpu> task_cpus;
   for (const int cpu : *online) {
     const bool wanted = target.kind == Target::Kind::kSystem || cpu == target.id;
     const bool allowed = only_cpus.empty() || std::count(only_cpus.begin(), only_cpus.end(), cpu) != 0;
-    if (wanted && allowed) places.push_back({.pid = -1, .cpu = cpu});
+    if (wanted && allowed) task_cpus.push_back({.pid = -1, .cpu = cpu});
   }
-  if (!places.empty()) return places;
+  if (!task_cpus.empty()) return task_cpus;
   return absl::NotFoundError(absl::StrFormat("%s is not online, or the event does not count there", Describe(target)));
 }
 
 }  // namespace
 
-absl::StatusOr<std::vector<Place>> PlacesOf(const Target& target, const std::vector<int>& only_cpus) {
+absl::StatusOr<std::vector<TaskCpu>> TaskCpusOf(const Target& target, const std::vector<int>& only_cpus) {
   switch (target.kind) {
-    case Target::Kind::kThisThread: return std::vector<Place>{Place{}};
-    case Target::Kind::kThread: return std::vector<Place>{Place{.pid = target.id}};
+    case Target::Kind::kThisThread: return std::vector<TaskCpu>{TaskCpu{}};
+    case Target::Kind::kThread: return std::vector<TaskCpu>{TaskCpu{.pid = target.id}};
     case Target::Kind::kProcess: return ThreadsOf(target.id);
     case Target::Kind::kAllThreads: return ThreadsOf(0);
     case Target::Kind::kCpu:

@@ -10,16 +10,16 @@
 namespace perfkit::open {
 
 // perf_event_open's pid and cpu.
-struct Place {
+struct TaskCpu {
   pid_t pid = 0;
   int cpu = -1;
 
-  friend bool operator==(const Place&, const Place&) = default;
+  friend bool operator==(const TaskCpu&, const TaskCpu&) = default;
 };
 
-// The places of `target` now. `only_cpus`, when not empty, restricts CPU targets to those (a core PMU's, an uncore
+// The (task, CPU) pairs of `target` now. `only_cpus`, when not empty, restricts CPU targets to those (a core PMU's, an uncore
 // PMU's one CPU a package). NotFound when the task or CPU does not exist.
-absl::StatusOr<std::vector<Place>> PlacesOf(const Target& target, const std::vector<int>& only_cpus = {});
+absl::StatusOr<std::vector<TaskCpu>> TaskCpusOf(const Target& target, const std::vector<int>& only_cpus = {});
 
 // Those that the machine has, online or not.
 absl::StatusOr<std::vector<int>> PresentCpus();
