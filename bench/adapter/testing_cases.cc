@@ -57,7 +57,7 @@ void EmptyHandler(benchmark::State& state) {
 
 void Stepped(benchmark::State& state) {
   for (auto _ : state) {
-    const auto m = perfkit::Measure({kInstructions}, TwentyThousand, {.only = perfkit::Meter::kStepper});
+    const auto m = perfkit::Measure({kInstructions}, TwentyThousand, {.only = perfkit::MeasureBackend::kStepper});
     if (!m.costs[0].measured()) state.SkipWithError(m.costs[0].unmeasurable.c_str());
   }
 }

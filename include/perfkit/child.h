@@ -63,9 +63,9 @@ class Child {
   absl::StatusOr<ExitStatus> Wait();
 
  private:
-  struct State;
-  explicit Child(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
+  struct Impl;
+  explicit Child(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace perfkit

@@ -216,10 +216,12 @@ class CounterReader {
   uint32_t gapped() const noexcept { return gapped_; }
 
   // Bit i: event i is read by a path that can multiplex, and has times of its own in a snapshot.
-  uint32_t timed() const noexcept { return timed_; }
+  uint32_t multiplexable() const noexcept { return multiplexable_; }
 
   // Flags that event `i` carries always: user_only, not_counted.
-  Validity standing(size_t i) const noexcept { return i < size_ ? standing_[i] : Validity{Validity::kNotCounted}; }
+  Validity fixed_flags(size_t i) const noexcept {
+    return i < size_ ? fixed_flags_[i] : Validity{Validity::kNotCounted};
+  }
 
  protected:
   // Reads everything that needs no system call. False, and `now` unspecified, when the base has to be renewed first,
@@ -231,9 +233,9 @@ class CounterReader {
   detail::ReadPlan* plan_ = nullptr;
   count::Source* source_ = nullptr;  // what ReadSlow reads
   size_t size_ = 0;
-  uint32_t timed_ = 0;
+  uint32_t multiplexable_ = 0;
   uint32_t gapped_ = 0;
-  std::array<Validity, kMaxEvents> standing_{};
+  std::array<Validity, kMaxEvents> fixed_flags_{};
 };
 
 namespace detail {
@@ -289,13 +291,13 @@ inline bool CounterReader::ReadFast(detail::ReadPlan& plan, Snapshot& now) noexc
 
 inline Count CounterReader::Difference(const Snapshot& begin, const Snapshot& end, size_t i) const noexcept {
   const bool missing = i >= size_ || (MissingBetween(begin, end) >> i & 1) != 0;
-  Validity validity = standing(i) | SharedValidity(begin, end);
+  Validity validity = fixed_flags(i) | SharedValidity(begin, end);
   if (((begin.fallback | end.fallback) >> i & 1) != 0) validity.flags |= Validity::kFallback;
   // Told apart from "not counted": the events are there, the region was not one thread's.
   if (missing && !validity.has(Validity::kOtherThread)) return {};
   if (validity.has(Validity::kOtherThread)) return MakeCount(0, {}, validity);
   Snapshot::Times times{};
-  if ((timed_ >> i & 1) != 0) {
+  if ((multiplexable_ >> i & 1) != 0) {
     times = {end.times[i].enabled_ns - begin.times[i].enabled_ns, end.times[i].running_ns - begin.times[i].running_ns};
   }
   return MakeCount(end.values[i] - begin.values[i], times, validity);

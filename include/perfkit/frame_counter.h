@@ -33,7 +33,7 @@
 namespace perfkit {
 
 namespace count {
-class FrameCore;
+class FrameCounterImpl;
 class FrameThread;
 }  // namespace count
 
@@ -85,15 +85,15 @@ class FrameCounter {
       if (frames.enabled()) frames.EnterZone(id, *this);
     }
     ~Zone() {
-      if (core_ != nullptr) LeaveZone(*this);
+      if (impl_ != nullptr) LeaveZone(*this);
     }
     Zone(const Zone&) = delete;
     Zone& operator=(const Zone&) = delete;
 
    private:
     friend class FrameCounter;
-    friend class count::FrameCore;
-    count::FrameCore* core_ = nullptr;
+    friend class count::FrameCounterImpl;
+    count::FrameCounterImpl* impl_ = nullptr;
     count::FrameThread* thread_;
     uint64_t entry_;
   };
@@ -112,13 +112,13 @@ class FrameCounter {
   // one group), until the result dies or the thread ends.
   class [[nodiscard]] AttachedThread {
    public:
-    AttachedThread(AttachedThread&& other) noexcept : core_(std::move(other.core_)) {}
+    AttachedThread(AttachedThread&& other) noexcept : impl_(std::move(other.impl_)) {}
     ~AttachedThread();
 
    private:
     friend class FrameCounter;
-    explicit AttachedThread(std::shared_ptr<count::FrameCore> core) : core_(std::move(core)) {}
-    std::shared_ptr<count::FrameCore> core_;
+    explicit AttachedThread(std::shared_ptr<count::FrameCounterImpl> impl) : impl_(std::move(impl)) {}
+    std::shared_ptr<count::FrameCounterImpl> impl_;
   };
   AttachedThread AttachThread(std::string_view name);
 
@@ -153,7 +153,7 @@ class FrameCounter {
   ReadPath path(size_t i) const;            // how it is read; meaningless when it is not
 
  private:
-  friend class count::FrameCore;
+  friend class count::FrameCounterImpl;
   void MarkMain() noexcept;
   void MarkOther(FrameId id) noexcept;
   void EnterZone(ZoneId id, Zone& zone) noexcept;
@@ -165,7 +165,7 @@ class FrameCounter {
 
   std::atomic<bool> enabled_{true};
   std::atomic<uint32_t> draining_{0};  // threads that were inside a zone when counting was switched off, and still are
-  std::shared_ptr<count::FrameCore> core_;
+  std::shared_ptr<count::FrameCounterImpl> impl_;
 };
 
 }  // namespace perfkit

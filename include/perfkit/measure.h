@@ -80,7 +80,7 @@ constexpr EventClass ClassOf(const EventType& event) {
 }
 
 // What a number is taken with. Backends are tried in an order that the event decides; the first that works is named.
-enum class Meter : uint8_t {
+enum class MeasureBackend : uint8_t {
   kCounter,  // perf: the PMU, the kernel's software events, a tracepoint, a breakpoint, uprobes
   kHooks,    // the wrapped malloc of perfkit::testing_alloc, where it is linked
   kStepper,  // the trap flag: exact anywhere, one repetition
@@ -94,7 +94,7 @@ struct MeasureOptions {
   // Maximum CPU time of one run under the stepper, in nanoseconds; 0 means no limit.
   uint64_t step_cpu_ns = 10'000'000'000;
   // Only this one: numbers that are the same on machines with and without a PMU, say.
-  std::optional<Meter> only{};
+  std::optional<MeasureBackend> only{};
   // Whose zones the region has, if any (frame_counter.h): off while it is measured, then on for two more runs that tell
   // what each zone costs. On the thread that made it.
   FrameCounter* zones = nullptr;

@@ -39,7 +39,7 @@
 namespace perfkit {
 
 namespace sample {
-class Core;
+class SamplerImpl;
 }
 namespace unwind {
 class LiveWalker;
@@ -273,8 +273,8 @@ class Sampler {
   SamplerStats stats() const;
 
  private:
-  explicit Sampler(std::unique_ptr<sample::Core> core);
-  std::unique_ptr<sample::Core> core_;
+  explicit Sampler(std::unique_ptr<sample::SamplerImpl> impl);
+  std::unique_ptr<sample::SamplerImpl> impl_;
 };
 
 // Dispatch of sample.h, with the event: a visitor may also take a LiveStack.

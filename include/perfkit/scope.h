@@ -24,8 +24,8 @@ class ScopeTotals {
     missing_ |= reader.MissingBetween(begin, end);
     fallback_ |= begin.fallback | end.fallback;
     for (size_t i = 0; i < reader.size(); ++i) values_[i] += end.values[i] - begin.values[i];
-    for (uint32_t timed = reader.timed(); timed != 0; timed &= timed - 1) {
-      const size_t i = static_cast<size_t>(__builtin_ctz(timed));
+    for (uint32_t multiplexable = reader.multiplexable(); multiplexable != 0; multiplexable &= multiplexable - 1) {
+      const size_t i = static_cast<size_t>(__builtin_ctz(multiplexable));
       times_[i].enabled_ns += end.times[i].enabled_ns - begin.times[i].enabled_ns;
       times_[i].running_ns += end.times[i].running_ns - begin.times[i].running_ns;
     }

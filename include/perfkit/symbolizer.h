@@ -30,7 +30,7 @@
 namespace perfkit {
 
 namespace symbolize {
-class Core;
+class SymbolizerImpl;
 class DebugFetcher;
 class LineSource;
 }  // namespace symbolize
@@ -147,7 +147,7 @@ class Symbolizer {
   std::vector<SymbolizedModule> Modules() const;
 
  private:
-  std::unique_ptr<symbolize::Core> core_;
+  std::unique_ptr<symbolize::SymbolizerImpl> impl_;
 };
 
 }  // namespace perfkit

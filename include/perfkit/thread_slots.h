@@ -22,7 +22,7 @@
 namespace perfkit {
 
 namespace count {
-class SlotCore;
+class ThreadSlotsImpl;
 }
 
 // Sums over all threads, ended ones included, up to what each published last.
@@ -67,7 +67,7 @@ class ThreadSlots {
   uint32_t refused() const;                 // threads that found no slot
 
  private:
-  std::shared_ptr<count::SlotCore> core_;
+  std::shared_ptr<count::ThreadSlotsImpl> impl_;
 };
 
 }  // namespace perfkit

@@ -36,8 +36,8 @@ class Warmup {
   size_t size() const;
 
  private:
-  struct Held;
-  std::unique_ptr<Held> held_;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace perfkit

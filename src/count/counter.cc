@@ -13,9 +13,9 @@ CounterSet::CounterSet(std::unique_ptr<count::Source> source) : owned_(std::move
   plan_ = &owned_->plan();
   source_ = owned_.get();
   size_ = owned_->slots().size();
-  timed_ = owned_->timed();
+  multiplexable_ = owned_->multiplexable();
   gapped_ = owned_->gapped();
-  for (size_t i = 0; i < size_; ++i) standing_[i] = owned_->slots()[i].standing;
+  for (size_t i = 0; i < size_; ++i) fixed_flags_[i] = owned_->slots()[i].fixed_flags;
 }
 
 // The reading half of who was moved from must not go on pointing at what another one owns now.

@@ -18,11 +18,11 @@ void ScopeTotals::Merge(const ScopeTotals& other) noexcept {
 
 Count ScopeTotals::count(const CounterReader& reader, size_t i) const noexcept {
   constexpr Validity kNone{Validity::kNotCounted};
-  const Validity standing = reader.standing(i);
-  if (!standing.counted() || i >= kMaxEvents || (missing_ >> i & 1) != 0) return {.validity = kNone};
+  const Validity fixed_flags = reader.fixed_flags(i);
+  if (!fixed_flags.counted() || i >= kMaxEvents || (missing_ >> i & 1) != 0) return {.validity = kNone};
   // Nothing but cross-thread scopes: there is no number, and the reason is not that the event can't be counted.
   if (scopes_ == 0) return {.validity = cross_thread_ > 0 ? Validity{Validity::kOtherThread} : kNone};
-  Validity validity = standing | shared_;
+  Validity validity = fixed_flags | shared_;
   if ((fallback_ >> i & 1) != 0) validity.flags |= Validity::kFallback;
   return MakeCount(values_[i], times_[i], validity);
 }

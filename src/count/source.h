@@ -28,7 +28,7 @@ class Source {
     EventConfig event;
     ReadPath path = ReadPath::kGroupRead;
     absl::Status reason;  // not OK: it has no number
-    Validity standing;    // what holds of every number of it
+    Validity fixed_flags;  // what holds of every number of it
     UsageField usage_field{};
   };
 
@@ -50,7 +50,7 @@ class Source {
     return plan_.ring_count != 0 || plan_.user_page_count != 0 || plan_.clock_index < kMaxEvents ||
            plan_.migration_index < kMaxEvents;
   }
-  uint32_t timed() const { return timed_; }
+  uint32_t multiplexable() const { return multiplexable_; }
   // Bit i: event i is counted from switch records, and may have gaps.
   uint32_t gapped() const;
   // Why event `i` has no number now; OK: it has one.
@@ -80,7 +80,7 @@ class Source {
   Target target_;
   CounterOptions options_;
   uint32_t grouped_ = 0;         // bit i: event i is in a group
-  uint32_t timed_ = 0;           // of these, those that can multiplex
+  uint32_t multiplexable_ = 0;   // of these, those that can multiplex
   uint32_t split_ = 0;           // of these, those that a thread has one of for each kind of core
   uint32_t user_page_mask_ = 0;  // of these, read from its register while it is in one
   uint32_t usage_mask_ = 0;      // bit i: event i comes from getrusage

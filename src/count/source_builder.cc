@@ -112,7 +112,7 @@ absl::Status SourceBuilder::Assign(size_t i, bool strict_group) {
     }
   }
   slot(i).reason = reason;
-  slot(i).standing.flags = Validity::kNotCounted;
+  slot(i).fixed_flags.flags = Validity::kNotCounted;
   source_->plan_.missing |= 1u << i;
   return options_.require_all ? reason : absl::OkStatus();
 }
@@ -209,7 +209,7 @@ void SourceBuilder::FinishCopies() {
     const EventConfig as_written = event(to);
     slot(to) = slot(from);
     slot(to).event = as_written;
-    source_->timed_ |= (source_->timed_ >> from & 1) << to;
+    source_->multiplexable_ |= (source_->multiplexable_ >> from & 1) << to;
     source_->plan_.missing |= (source_->plan_.missing >> from & 1) << to;
   }
 }

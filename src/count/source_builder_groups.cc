@@ -179,7 +179,7 @@ absl::Status SourceBuilder::OpenInGroup(size_t i, bool strict_group, uint64_t op
   if (!status.ok()) status = OpenNewGroups(i, optional_config1);
   if (!status.ok()) return status;
   source_->grouped_ |= 1u << i;
-  if (can_multiplex_) source_->timed_ |= 1u << i;
+  if (can_multiplex_) source_->multiplexable_ |= 1u << i;
   TellWhatIsLeftOut(i);
   return absl::OkStatus();
 }
@@ -188,12 +188,12 @@ absl::Status SourceBuilder::OpenInGroup(size_t i, bool strict_group, uint64_t op
 void SourceBuilder::TellWhatIsLeftOut(size_t i) {
   const PerfGroup& group = GroupOf(i);
   const bool user_only = group.user_only(group.members().size() - 1) || event(i).exclude_kernel || options_.user_only;
-  if (user_only && CanBeUserOnly(event(i))) slot(i).standing.flags |= Validity::kUserOnly;
+  if (user_only && CanBeUserOnly(event(i))) slot(i).fixed_flags.flags |= Validity::kUserOnly;
   if (!CountsThreads() || event(i).cpu_wide_only) return;
   const auto has = [i](const PerfGroup& group) { return std::ranges::count(group.members(), i) != 0; };
   if (std::ranges::count_if(source_->groups_, has) > 1) source_->split_ |= 1u << i;
   const absl::StatusOr<std::vector<int>> present = open::PresentCpus();
-  if (present.ok() && !CountsOnAll(event(i), *present)) slot(i).standing.flags |= Validity::kSomeCpus;
+  if (present.ok() && !CountsOnAll(event(i), *present)) slot(i).fixed_flags.flags |= Validity::kSomeCpus;
 }
 
 bool SourceBuilder::AdoptClock(size_t i) {

@@ -72,7 +72,7 @@ absl::Status SourceBuilder::OpenPeriodOne(size_t i) {
   request.attr.wakeup_events_or_watermark = ~0u;  // nobody polls: no wake-ups
   absl::StatusOr<open::LiveRing> ring = open::LiveRing::Open(request, 1, rights_);
   if (!ring.ok()) return ring.status();
-  if (ring->user_only() || request.attr.exclude_kernel != 0) slot(i).standing.flags |= Validity::kUserOnly;
+  if (ring->user_only() || request.attr.exclude_kernel != 0) slot(i).fixed_flags.flags |= Validity::kUserOnly;
   if (tells_epochs) UsePage(ring->page());
   AddRingCount(*ring, kEmptyRecordShift, i);
   source_->rings_.push_back(*std::move(ring));

@@ -11,15 +11,15 @@
 
 namespace perfkit {
 
-struct Warmup::Held {
-  ~Held() {
+struct Warmup::Impl {
+  ~Impl() {
     const sys::ForkBlocker fork_blocker;
     events.clear();
   }
 
   std::vector<open::OpenedEvent> events;
   // In the child of a fork the descriptors are closed: they would keep the parent's events alive.
-  sys::ForkListener fork_listener{[](void* self) { static_cast<Held*>(self)->events.clear(); }, this};
+  sys::ForkListener fork_listener{[](void* self) { static_cast<Impl*>(self)->events.clear(); }, this};
 };
 
 namespace {
@@ -35,7 +35,7 @@ open::OpenRequest DisabledRequest(const EventConfig& event, const EventConfig::P
 
 }  // namespace
 
-Warmup::Warmup(std::span<const EventSpec> events) : held_(std::make_unique<Held>()) {
+Warmup::Warmup(std::span<const EventSpec> events) : impl_(std::make_unique<Impl>()) {
   const sys::Rights rights = sys::ReadRights();
   const sys::ForkBlocker fork_blocker;
   for (const EventSpec& spec : events) {
@@ -43,7 +43,7 @@ Warmup::Warmup(std::span<const EventSpec> events) : held_(std::make_unique<Held>
     if (!event.ok()) continue;
     for (const EventConfig::Part& part : event->parts) {
       absl::StatusOr<open::OpenedEvent> opened = open::OpenEvent(DisabledRequest(*event, part), rights);
-      if (opened.ok()) held_->events.push_back(*std::move(opened));
+      if (opened.ok()) impl_->events.push_back(*std::move(opened));
     }
   }
 }
@@ -52,8 +52,8 @@ Warmup::Warmup(Warmup&&) noexcept = default;
 Warmup& Warmup::operator=(Warmup&&) noexcept = default;
 Warmup::~Warmup() = default;
 
-void Warmup::Cooldown() noexcept { held_.reset(); }
+void Warmup::Cooldown() noexcept { impl_.reset(); }
 
-size_t Warmup::size() const { return held_ == nullptr ? 0 : held_->events.size(); }
+size_t Warmup::size() const { return impl_ == nullptr ? 0 : impl_->events.size(); }
 
 }  // namespace perfkit

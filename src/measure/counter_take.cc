@@ -53,7 +53,7 @@ std::string DescribePath(const EventType& event, const CounterSet& set) {
   if (IsAllocations(event)) kind = "uprobes, ";
   if (IsSyscalls(event)) kind = "tracepoint, ";
   if (IsCalls(event)) kind = "breakpoint, ";
-  const bool user_only = !IsSyscalls(event) && set.standing(0).has(Validity::kUserOnly);
+  const bool user_only = !IsSyscalls(event) && set.fixed_flags(0).has(Validity::kUserOnly);
   return absl::StrFormat("perf, %s%s%s", kind, ReadPathName(set.path(0)), user_only ? ", user's own" : "");
 }
 

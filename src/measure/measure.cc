@@ -95,9 +95,9 @@ std::vector<Cost> Blank(const EventType& event, size_t regions) {
   return std::vector<Cost>(regions, cost);
 }
 
-absl::StatusOr<std::vector<Cost>> MeasureWith(Meter meter, const EventType& event, std::span<const Region> regions,
-                                              const MeasureOptions& options) {
-  const absl::StatusOr<Take> take = OpenTake(meter, event, options);
+absl::StatusOr<std::vector<Cost>> MeasureWith(MeasureBackend backend, const EventType& event,
+                                              std::span<const Region> regions, const MeasureOptions& options) {
+  const absl::StatusOr<Take> take = OpenTake(backend, event, options);
   if (!take.ok()) return take.status();
   const uint32_t wanted = options.repetitions != 0 ? options.repetitions : DefaultRepetitions(take->event_class);
   const uint32_t repetitions = take->once ? 1 : wanted;
@@ -126,11 +126,11 @@ absl::StatusOr<std::vector<Cost>> MeasureWith(Meter meter, const EventType& even
 
 std::vector<Cost> MeasureEvent(const EventType& event, std::span<const Region> regions, const MeasureOptions& options) {
   std::string reasons;
-  for (const Meter meter : MetersFor(event)) {
-    if (options.only && *options.only != meter) continue;
-    absl::StatusOr<std::vector<Cost>> costs = MeasureWith(meter, event, regions, options);
+  for (const MeasureBackend backend : BackendsFor(event)) {
+    if (options.only && *options.only != backend) continue;
+    absl::StatusOr<std::vector<Cost>> costs = MeasureWith(backend, event, regions, options);
     if (costs.ok()) return *std::move(costs);
-    absl::StrAppendFormat(&reasons, "%s%s: %s", reasons.empty() ? "" : "; ", MeterName(meter),
+    absl::StrAppendFormat(&reasons, "%s%s: %s", reasons.empty() ? "" : "; ", BackendName(backend),
                           sys::CauseOf(costs.status()));
     if (absl::IsAborted(costs.status())) break;  // the region's fault: no backend can
   }

@@ -11,7 +11,7 @@
 namespace perfkit::measure {
 namespace {
 
-using enum Meter;
+using enum MeasureBackend;
 
 constexpr std::array kPerfOnly = {kCounter};
 constexpr std::array kSteppable = {kCounter, kStepper};
@@ -46,8 +46,8 @@ absl::StatusOr<int64_t> Difference(const TakeFn& take, Body body) {
   return *with - *without;
 }
 
-absl::Status Prove(Meter meter, const Take& take, const EventType& event) {
-  if (meter == kStepper && event == event::kInstructions) return absl::OkStatus();  // Stepper::Open has
+absl::Status Prove(MeasureBackend backend, const Take& take, const EventType& event) {
+  if (backend == kStepper && event == event::kInstructions) return absl::OkStatus();  // Stepper::Open has
   const bool is_pmu = event == event::kInstructions || event == event::kCycles || event == event::kBranches;
   if (!is_pmu && !IsAllocations(event) && !IsSyscalls(event)) return absl::OkStatus();
   const absl::StatusOr<int64_t> seen = Difference(take.take, is_pmu                 ? Spin
@@ -60,8 +60,8 @@ absl::Status Prove(Meter meter, const Take& take, const EventType& event) {
                              : absl::StrFormat("it counted %d of %d made as a proof", *seen, kProof));
 }
 
-absl::StatusOr<Take> Open(Meter meter, const EventType& event, const MeasureOptions& options) {
-  switch (meter) {
+absl::StatusOr<Take> Open(MeasureBackend backend, const EventType& event, const MeasureOptions& options) {
+  switch (backend) {
     case kCounter: return OpenCounterTake(event);
     case kHooks: return OpenHookTake(event);
     case kStepper: return OpenStepTake(event, options);
@@ -71,14 +71,14 @@ absl::StatusOr<Take> Open(Meter meter, const EventType& event, const MeasureOpti
 
 }  // namespace
 
-std::span<const Meter> MetersFor(const EventType& event) {
+std::span<const MeasureBackend> BackendsFor(const EventType& event) {
   if (IsAllocations(event)) return kAllocating;
   if (event.type == kMeasuredType || event == event::kInstructions) return kSteppable;
   return kPerfOnly;
 }
 
-std::string_view MeterName(Meter meter) {
-  switch (meter) {
+std::string_view BackendName(MeasureBackend backend) {
+  switch (backend) {
     case kCounter: return "perf";
     case kHooks: return "wrapped malloc";
     case kStepper: return "stepper";
@@ -86,10 +86,10 @@ std::string_view MeterName(Meter meter) {
   return "?";
 }
 
-absl::StatusOr<Take> OpenTake(Meter meter, const EventType& event, const MeasureOptions& options) {
-  absl::StatusOr<Take> take = Open(meter, event, options);
+absl::StatusOr<Take> OpenTake(MeasureBackend backend, const EventType& event, const MeasureOptions& options) {
+  absl::StatusOr<Take> take = Open(backend, event, options);
   if (!take.ok()) return take;
-  if (absl::Status proven = Prove(meter, *take, event); !proven.ok()) return proven;
+  if (absl::Status proven = Prove(backend, *take, event); !proven.ok()) return proven;
   return take;
 }
 

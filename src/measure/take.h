@@ -1,7 +1,7 @@
 // The backends of Measure: each takes one repetition of a region and says what one event counted in it.
 //
-//   MetersFor(event)          in which order backends are tried
-//   OpenTake(meter, event)    a Take that is proven on work of known cost, or why there is none
+//   BackendsFor(event)          in which order backends are tried
+//   OpenTake(backend, event)    a Take that is proven on work of known cost, or why there is none
 #pragma once
 
 #include <functional>
@@ -26,11 +26,11 @@ struct Take {
   bool once = false;  // a repetition is dear, and each is the same
 };
 
-std::span<const Meter> MetersFor(const EventType& event);
-std::string_view MeterName(Meter meter);
+std::span<const MeasureBackend> BackendsFor(const EventType& event);
+std::string_view BackendName(MeasureBackend backend);
 
 // Unavailable, PermissionDenied and others: the reason that a Cost shows.
-absl::StatusOr<Take> OpenTake(Meter meter, const EventType& event, const MeasureOptions& options);
+absl::StatusOr<Take> OpenTake(MeasureBackend backend, const EventType& event, const MeasureOptions& options);
 
 // The three of them, unproven: counter_take.cc, hook_take.cc, step_take.cc.
 absl::StatusOr<Take> OpenCounterTake(const EventType& event);

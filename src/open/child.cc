@@ -12,13 +12,13 @@
 
 namespace perfkit {
 
-struct Child::State {
+struct Child::Impl {
   enum class Phase { kHeld, kRunning, kEnded, kNeverRan };
 
-  State(sys::HeldChild child, std::string name) : held(std::move(child)), program(std::move(name)) {}
-  State(const State&) = delete;
-  State& operator=(const State&) = delete;
-  ~State() {
+  Impl(sys::HeldChild child, std::string name) : held(std::move(child)), program(std::move(name)) {}
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+  ~Impl() {
     if (phase == Phase::kHeld) sys::KillAndReap(held.pid);
   }
 
@@ -43,19 +43,19 @@ absl::Status CannotRun(const std::string& program, int error) {
 absl::StatusOr<Child> Child::Spawn(std::span<const std::string> argv) {
   absl::StatusOr<sys::HeldChild> held = sys::HoldChild(argv);
   if (!held.ok()) return held.status();
-  return Child(std::make_unique<State>(*std::move(held), argv[0]));
+  return Child(std::make_unique<Impl>(*std::move(held), argv[0]));
 }
 
 absl::StatusOr<Child> Child::Spawn(std::initializer_list<std::string> argv) {
   return Spawn(std::span<const std::string>(argv.begin(), argv.size()));
 }
 
-Child::Child(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Child::Child(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Child::Child(Child&&) noexcept = default;
 Child& Child::operator=(Child&&) noexcept = default;
 Child::~Child() = default;
 
-pid_t Child::pid() const { return state_->held.pid; }
+pid_t Child::pid() const { return impl_->held.pid; }
 
 Target Child::target() const {
   Target target = Target::Process(pid());
@@ -64,29 +64,29 @@ Target Child::target() const {
 }
 
 absl::Status Child::Start() {
-  if (state_->phase != State::Phase::kHeld) {
-    return absl::FailedPreconditionError(absl::StrFormat("'%s' was started already", state_->program));
+  if (impl_->phase != Impl::Phase::kHeld) {
+    return absl::FailedPreconditionError(absl::StrFormat("'%s' was started already", impl_->program));
   }
-  const int error = sys::ReleaseChild(state_->held);
+  const int error = sys::ReleaseChild(impl_->held);
   if (error == 0) {
-    state_->phase = State::Phase::kRunning;
+    impl_->phase = Impl::Phase::kRunning;
     return absl::OkStatus();
   }
   sys::KillAndReap(pid());
-  state_->phase = State::Phase::kNeverRan;
-  return CannotRun(state_->program, error);
+  impl_->phase = Impl::Phase::kNeverRan;
+  return CannotRun(impl_->program, error);
 }
 
 absl::StatusOr<ExitStatus> Child::Wait() {
-  if (state_->phase == State::Phase::kEnded) return state_->ended;
-  if (state_->phase != State::Phase::kRunning) {
-    return absl::FailedPreconditionError(absl::StrFormat("'%s' does not run: it was not started", state_->program));
+  if (impl_->phase == Impl::Phase::kEnded) return impl_->ended;
+  if (impl_->phase != Impl::Phase::kRunning) {
+    return absl::FailedPreconditionError(absl::StrFormat("'%s' does not run: it was not started", impl_->program));
   }
   const absl::StatusOr<sys::ProcessEnd> end = sys::WaitFor(pid());
   if (!end.ok()) return end.status();
-  state_->ended = {.code = end->code, .signal = end->signal};
-  state_->phase = State::Phase::kEnded;
-  return state_->ended;
+  impl_->ended = {.code = end->code, .signal = end->signal};
+  impl_->phase = Impl::Phase::kEnded;
+  return impl_->ended;
 }
 
 }  // namespace perfkit

@@ -8,14 +8,14 @@
 #include <array>
 #include <iterator>
 
-#include "src/ring/members.h"
+#include "src/ring/record_fields.h"
 
 namespace perfkit {
 namespace {
 
 using ring::Finish;
 using ring::Is;
-using ring::Members;
+using ring::RecordFields;
 
 constexpr std::string_view kNames[] = {
     "",
@@ -44,27 +44,27 @@ constexpr std::string_view kNames[] = {
 };
 
 // MMAP2 says which file it is in one of two ways, in the same 24 bytes.
-void TakeFileIdentity(Members& members, bool by_build_id, MmapRecord& map) {
+void TakeFileIdentity(RecordFields& fields, bool by_build_id, MmapRecord& map) {
   if (!by_build_id) {
-    members.TakeAll(map.device_major, map.device_minor, map.inode, map.inode_generation);
+    fields.TakeAll(map.device_major, map.device_minor, map.inode, map.inode_generation);
     return;
   }
   constexpr uint8_t kRoom = 20;
   uint8_t size = 0;
   std::array<uint8_t, 3> reserved{};
   Bytes room;
-  members.TakeAll(size, reserved);
-  members.TakeBytes(room, kRoom);
-  if (members.ok()) map.build_id = room.first(std::min(size, kRoom));
+  fields.TakeAll(size, reserved);
+  fields.TakeBytes(room, kRoom);
+  if (fields.ok()) map.build_id = room.first(std::min(size, kRoom));
 }
 
 template <class Record>
 std::optional<Record> ParseTask(RecordType type, const RawRecord& record, const SampleLayout& layout) {
   if (!Is(record, type)) return std::nullopt;
   Record task;
-  Members members(record, layout);
-  members.TakeAll(task.pid, task.parent_pid, task.tid, task.parent_tid, task.time_ns);
-  return Finish(task, members, record, layout);
+  RecordFields fields(record, layout);
+  fields.TakeAll(task.pid, task.parent_pid, task.tid, task.parent_tid, task.time_ns);
+  return Finish(task, fields, record, layout);
 }
 
 }  // namespace
@@ -76,41 +76,41 @@ std::optional<MmapRecord> MmapRecord::Parse(const RawRecord& record, const Sampl
   map.mmap2 = Is(record, RecordType::kMmap2);
   if (!map.mmap2 && !Is(record, RecordType::kMmap)) return std::nullopt;
   map.data = (record.misc & kMiscMmapData) != 0;
-  Members members(record, layout);
-  members.TakeAll(map.pid, map.tid, map.address, map.length, map.file_offset);
+  RecordFields fields(record, layout);
+  fields.TakeAll(map.pid, map.tid, map.address, map.length, map.file_offset);
   if (map.mmap2) {
-    TakeFileIdentity(members, (record.misc & kMiscMmapBuildId) != 0, map);
-    members.TakeAll(map.protection, map.flags);
+    TakeFileIdentity(fields, (record.misc & kMiscMmapBuildId) != 0, map);
+    fields.TakeAll(map.protection, map.flags);
   }
-  members.TakeText(map.name);
-  return Finish(map, members, record, layout);
+  fields.TakeText(map.name);
+  return Finish(map, fields, record, layout);
 }
 
 std::optional<LostRecord> LostRecord::Parse(const RawRecord& record, const SampleLayout& layout) noexcept {
   if (!Is(record, RecordType::kLost)) return std::nullopt;
   LostRecord lost;
-  Members members(record, layout);
-  members.TakeAll(lost.id, lost.lost);
-  return Finish(lost, members, record, layout);
+  RecordFields fields(record, layout);
+  fields.TakeAll(lost.id, lost.lost);
+  return Finish(lost, fields, record, layout);
 }
 
 std::optional<LostSamplesRecord> LostSamplesRecord::Parse(const RawRecord& record,
                                                           const SampleLayout& layout) noexcept {
   if (!Is(record, RecordType::kLostSamples)) return std::nullopt;
   LostSamplesRecord lost;
-  Members members(record, layout);
-  members.Take(lost.lost);
-  return Finish(lost, members, record, layout);
+  RecordFields fields(record, layout);
+  fields.Take(lost.lost);
+  return Finish(lost, fields, record, layout);
 }
 
 std::optional<CommRecord> CommRecord::Parse(const RawRecord& record, const SampleLayout& layout) noexcept {
   if (!Is(record, RecordType::kComm)) return std::nullopt;
   CommRecord comm;
   comm.exec = (record.misc & kMiscCommExec) != 0;
-  Members members(record, layout);
-  members.TakeAll(comm.pid, comm.tid);
-  members.TakeText(comm.name);
-  return Finish(comm, members, record, layout);
+  RecordFields fields(record, layout);
+  fields.TakeAll(comm.pid, comm.tid);
+  fields.TakeText(comm.name);
+  return Finish(comm, fields, record, layout);
 }
 
 std::optional<ForkRecord> ForkRecord::Parse(const RawRecord& record, const SampleLayout& layout) noexcept {
@@ -125,9 +125,9 @@ std::optional<ThrottleRecord> ThrottleRecord::Parse(const RawRecord& record, con
   ThrottleRecord throttle;
   throttle.throttled = Is(record, RecordType::kThrottle);
   if (!throttle.throttled && !Is(record, RecordType::kUnthrottle)) return std::nullopt;
-  Members members(record, layout);
-  members.TakeAll(throttle.time_ns, throttle.id, throttle.stream_id);
-  return Finish(throttle, members, record, layout);
+  RecordFields fields(record, layout);
+  fields.TakeAll(throttle.time_ns, throttle.id, throttle.stream_id);
+  return Finish(throttle, fields, record, layout);
 }
 
 std::optional<SwitchRecord> SwitchRecord::Parse(const RawRecord& record, const SampleLayout& layout) noexcept {
@@ -136,25 +136,25 @@ std::optional<SwitchRecord> SwitchRecord::Parse(const RawRecord& record, const S
   SwitchRecord change;
   change.out = (record.misc & kMiscSwitchOut) != 0;
   change.preempted = change.out && (record.misc & kMiscSwitchPreempted) != 0;
-  Members members(record, layout);
+  RecordFields fields(record, layout);
   if (wide) {
     uint32_t pid = 0, tid = 0;
-    members.TakeAll(pid, tid);
+    fields.TakeAll(pid, tid);
     change.other_pid = pid;
     change.other_tid = tid;
   }
-  return Finish(change, members, record, layout);
+  return Finish(change, fields, record, layout);
 }
 
 std::optional<ReadRecord> ReadRecord::Parse(const RawRecord& record, const SampleLayout& layout) noexcept {
   if (!Is(record, RecordType::kRead)) return std::nullopt;
   ReadRecord read;
-  Members members(record, layout);
-  members.TakeAll(read.pid, read.tid);
-  const std::optional<ReadValues> values = ReadValues::Parse(members.LeftWords(), layout.bits().read_format);
+  RecordFields fields(record, layout);
+  fields.TakeAll(read.pid, read.tid);
+  const std::optional<ReadValues> values = ReadValues::Parse(fields.LeftWords(), layout.bits().read_format);
   if (!values) return std::nullopt;
   read.values = *values;
-  return Finish(read, members, record, layout);
+  return Finish(read, fields, record, layout);
 }
 
 }  // namespace perfkit

@@ -114,7 +114,7 @@ absl::Status Plan::AddEvent(const SampledEvent& event) {
   return absl::OkStatus();
 }
 
-// Their samples would come under each other's ids (Core::CountsOnce).
+// Their samples would come under each other's ids (SamplerImpl::CountsOnce).
 absl::Status Plan::RefuseTwice(const PlannedEvent& event) const {
   const uint64_t config = event.config.parts.front().config;
   const bool twice = std::any_of(events_.begin(), events_.end(), [&](const PlannedEvent& other) {
@@ -189,8 +189,8 @@ void Plan::ChooseLayout() {
   layout_ = SampleLayout(bits_);
 }
 
-// A software event's sample may have the id of another sampler's event (Core::WriterOf). Where several could have
-// written it, its counts tell: they are read from the event itself (perf_output_read), as are their ids.
+// A software event's sample may have the id of another sampler's event (SamplerImpl::WriterOf). Where several could
+// have written it, its counts tell: they are read from the event itself (perf_output_read), as are their ids.
 bool Plan::ReadsOwnIds() const {
   const auto sharing = std::ranges::count_if(events_, [](const PlannedEvent& event) { return event.shares_samples; });
   return sharing > 1 && (!inherits() || KernelReadsInherited(rights_));

@@ -38,7 +38,7 @@ struct PlannedEvent {
   SampleRate rate;
   std::string filter;           // checked: as the kernel wants it
   bool clock = false;           // counts nanoseconds
-  bool shares_samples = false;  // a software event that is no clock: its ids may be another's (Core::WriterOf)
+  bool shares_samples = false;  // a software event that is no clock: its ids may be another's (SamplerImpl::WriterOf)
   bool full_stack = false;      // taken beside another one, for FullDumps
 };
 

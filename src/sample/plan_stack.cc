@@ -155,7 +155,7 @@ SamplingLevel Plan::FullLevel() const {
 uint32_t Plan::LeastStack() const { return options_.stack.kind == Kind::kUserDump ? 512 : 8; }
 
 // Measured on a virtual machine, Linux 6.18 (docs/sampling.md): a sample of a clock costs its interrupt too. What walks
-// of live stacks take is measured as they are made (Core::AddKernelCost).
+// of live stacks take is measured as they are made (SamplerImpl::AddKernelCost).
 uint64_t Plan::SampleCostNs(size_t event, const SamplingLevel& level) const {
   constexpr uint64_t kInterruptNs = 4500, kInlineNs = 600, kCallNs = 60, kBytesANs = 5, kSignalNs = 1500;
   const uint32_t type = events_[event].config.parts.front().type;

@@ -54,7 +54,7 @@ class RingSet {
   size_t RingBytes() const;
 
   // Opens all events of thread `tid` (kShared: of whole CPUs) in all rings that are for it.
-  // NotFound when the thread has ended meanwhile. What was opened before an error is left: Core::AttachOne.
+  // NotFound when the thread has ended meanwhile. What was opened before an error is left: SamplerImpl::AttachOne.
   // `tracking`: with the events for SWITCH records.
   absl::Status Attach(const Plan& plan, const SamplingLevel& level, pid_t tid, bool tracking = true);
 

@@ -1,13 +1,13 @@
-// Sampler: the public face of a Core.
+// Sampler: the public face of a SamplerImpl.
 #include "perfkit/sampler.h"
 
 #include <utility>
 
-#include "src/sample/core.h"
+#include "src/sample/sampler_impl.h"
 
 namespace perfkit {
 
-Sampler::Sampler(std::unique_ptr<sample::Core> core) : core_(std::move(core)) {}
+Sampler::Sampler(std::unique_ptr<sample::SamplerImpl> impl) : impl_(std::move(impl)) {}
 Sampler::Sampler(Sampler&&) noexcept = default;
 Sampler& Sampler::operator=(Sampler&&) noexcept = default;
 Sampler::~Sampler() = default;
@@ -16,27 +16,27 @@ absl::StatusOr<Sampler> Sampler::Open(const SamplerOptions& options, Target targ
   const sys::ForkBlocker fork_blocker;
   absl::StatusOr<sample::Plan> plan = sample::Plan::Make(options, target);
   if (!plan.ok()) return plan.status();
-  absl::StatusOr<std::unique_ptr<sample::Core>> core = sample::Core::Open(*std::move(plan));
-  if (!core.ok()) return core.status();
-  return Sampler(*std::move(core));
+  absl::StatusOr<std::unique_ptr<sample::SamplerImpl>> impl = sample::SamplerImpl::Open(*std::move(plan));
+  if (!impl.ok()) return impl.status();
+  return Sampler(*std::move(impl));
 }
 
-absl::Status Sampler::Start() { return core_->Start(); }
-absl::Status Sampler::Stop() { return core_->Stop(); }
-absl::Status Sampler::Pause() { return core_->Pause(); }
-absl::Status Sampler::Resume() { return core_->Resume(); }
-absl::Status Sampler::SetStackBytes(uint32_t bytes) { return core_->SetStackBytes(bytes); }
-absl::Status Sampler::SetRate(size_t event, SampleRate rate) { return core_->SetRate(event, rate); }
-int Sampler::poll_fd() const { return core_->poll_fd(); }
+absl::Status Sampler::Start() { return impl_->Start(); }
+absl::Status Sampler::Stop() { return impl_->Stop(); }
+absl::Status Sampler::Pause() { return impl_->Pause(); }
+absl::Status Sampler::Resume() { return impl_->Resume(); }
+absl::Status Sampler::SetStackBytes(uint32_t bytes) { return impl_->SetStackBytes(bytes); }
+absl::Status Sampler::SetRate(size_t event, SampleRate rate) { return impl_->SetRate(event, rate); }
+int Sampler::poll_fd() const { return impl_->poll_fd(); }
 size_t Sampler::Drain(absl::FunctionRef<void(const SamplerRecord&)> visit, size_t max_records) {
-  return core_->Drain(visit, max_records);
+  return impl_->Drain(visit, max_records);
 }
-absl::StatusOr<Sampler::Takeover> Sampler::Snapshot() { return core_->Snapshot(); }
-const SampleLayout& Sampler::layout() const { return core_->plan().layout(); }
-size_t Sampler::ring_bytes() const { return core_->ring_bytes(); }
-size_t Sampler::rings() const { return core_->rings(); }
-const absl::Status& Sampler::shrunk() const { return core_->shrunk(); }
-bool Sampler::user_only(size_t event) const { return core_->user_only(event); }
-SamplerStats Sampler::stats() const { return core_->Stats(); }
+absl::StatusOr<Sampler::Takeover> Sampler::Snapshot() { return impl_->Snapshot(); }
+const SampleLayout& Sampler::layout() const { return impl_->plan().layout(); }
+size_t Sampler::ring_bytes() const { return impl_->ring_bytes(); }
+size_t Sampler::rings() const { return impl_->rings(); }
+const absl::Status& Sampler::shrunk() const { return impl_->shrunk(); }
+bool Sampler::user_only(size_t event) const { return impl_->user_only(event); }
+SamplerStats Sampler::stats() const { return impl_->Stats(); }
 
 }  // namespace perfkit

@@ -294,9 +294,9 @@ TEST_CASE("a clock is never called user-only: it runs in the kernel too", "[coun
   CounterOptions options = Only(ReadPath::kGroupRead);
   options.user_only = true;
   const CounterSet set = MustOpen(kByKernel, options);
-  CHECK_FALSE(set.standing(0).has(Validity::kUserOnly));
-  CHECK(set.standing(1).has(Validity::kUserOnly));
-  CHECK_FALSE(set.standing(3).has(Validity::kUserOnly));
+  CHECK_FALSE(set.fixed_flags(0).has(Validity::kUserOnly));
+  CHECK(set.fixed_flags(1).has(Validity::kUserOnly));
+  CHECK_FALSE(set.fixed_flags(3).has(Validity::kUserOnly));
 }
 
 }  // namespace

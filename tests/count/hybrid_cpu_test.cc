@@ -158,7 +158,7 @@ TEST_CASE("parts add up wherever the thread is, and are never taken for multiple
   const auto set = OpenByRead({{Generic(1, AllCpus())}});
   REQUIRE(set.ok());
   CHECK(CountOpened().leaders == 2);
-  CHECK_FALSE(set->standing(0).has(Validity::kSomeCpus));
+  CHECK_FALSE(set->fixed_flags(0).has(Validity::kSomeCpus));
   Snapshot begin, end;
   set->Read(begin);
   for (int i = 0; i < 200; ++i) {
@@ -265,7 +265,7 @@ TEST_CASE("an event of one kind of core says so, and is not scaled", "[hybrid]")
   Pretend(fake);
   const auto set = OpenByRead({{OfKind(1)}});
   REQUIRE(set.ok());
-  CHECK(set->standing(0).has(Validity::kSomeCpus));
+  CHECK(set->fixed_flags(0).has(Validity::kSomeCpus));
   Snapshot begin, end;
   set->Read(begin);
   Pass(3'000'000);

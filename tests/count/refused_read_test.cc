@@ -129,8 +129,8 @@ TEST_CASE("user_only leaves alone what the kernel raises: without its part that 
   CHECK((g_with_kernel >> sys::kSwContextSwitches & 1) == 1);
   CHECK((g_with_kernel >> sys::kSwCpuMigrations & 1) == 1);
   CHECK((g_with_kernel >> sys::kSwPageFaults & 1) == 0);
-  CHECK(set.standing(0).has(Validity::kUserOnly));
-  if (!set.standing(1).counted()) return;  // this user may not watch the kernel, and was told so
+  CHECK(set.fixed_flags(0).has(Validity::kUserOnly));
+  if (!set.fixed_flags(1).counted()) return;  // this user may not watch the kernel, and was told so
   Snapshot begin, end;
   set.Read(begin);
   testing::SwitchAway(5);

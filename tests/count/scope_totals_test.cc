@@ -6,14 +6,14 @@
 namespace perfkit {
 namespace {
 
-// A set of three events without a kernel: plain, timed, and never counted.
+// A set of three events without a kernel: plain, multiplexable, and never counted.
 class MadeUpReader : public CounterReader {
  public:
   MadeUpReader() {
     size_ = 3;
-    timed_ = 0b010;
-    standing_[0] = {Validity::kUserOnly};
-    standing_[2] = {Validity::kNotCounted};
+    multiplexable_ = 0b010;
+    fixed_flags_[0] = {Validity::kUserOnly};
+    fixed_flags_[2] = {Validity::kNotCounted};
   }
 };
 
@@ -33,11 +33,11 @@ TEST_CASE("scope totals: sums of differences, times included") {
   CHECK(total.count(reader, 0).value == 3);
   CHECK(total.count(reader, 0).validity == Validity{Validity::kUserOnly});
   CHECK(total.count(reader, 0).coverage() == 1);
-  const Count timed = total.count(reader, 1);
-  CHECK(timed.value == 30);
-  CHECK(timed.time_enabled_ns == 400);
-  CHECK(timed.time_running_ns == 200);
-  CHECK(timed.validity.has(Validity::kMultiplexed));
+  const Count multiplexed = total.count(reader, 1);
+  CHECK(multiplexed.value == 30);
+  CHECK(multiplexed.time_enabled_ns == 400);
+  CHECK(multiplexed.time_running_ns == 200);
+  CHECK(multiplexed.validity.has(Validity::kMultiplexed));
   CHECK(!total.count(reader, 2).validity.counted());
   CHECK(!total.count(reader, 3).validity.counted());
   CHECK(!total.count(reader, kMaxEvents).validity.counted());

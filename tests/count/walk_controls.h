@@ -63,7 +63,7 @@ class Controls {
       oracles_[i] = OracleOf(set, i);
       if (oracles_[i] != Oracle::kRawEvent && oracles_[i] != Oracle::kClock) continue;
       sys::PerfEventAttr attr = event::ToAttr(set.event(i), set.event(i).parts[0]);
-      if (oracles_[i] == Oracle::kClock || set.standing(i).has(Validity::kUserOnly)) {
+      if (oracles_[i] == Oracle::kClock || set.fixed_flags(i).has(Validity::kUserOnly)) {
         attr.exclude_kernel = attr.exclude_hv = 1;  // clocks do not mind
       }
       fds_[i] = sys::kLinux.perf_event_open(&attr, 0, -1, -1, sys::kOpenFdCloexec);

@@ -118,7 +118,8 @@ class Walker {
 
   static std::string JudgeAll(const CounterSet& set, const Controls& controls, const std::vector<Moment>& moments) {
     for (size_t i = 0; i < set.size(); ++i) {
-      if (!set.standing(i).counted() && set.reason(i).ok()) return set.event(i).name + " has no number and no reason";
+      if (!set.fixed_flags(i).counted() && set.reason(i).ok())
+        return set.event(i).name + " has no number and no reason";
       for (size_t to = 1; to < moments.size(); ++to) {
         for (const size_t from : {to - 1, size_t{0}}) {
           const std::string wrong = Judge(set, controls, i, moments[from], moments[to]);

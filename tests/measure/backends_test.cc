@@ -30,8 +30,8 @@ std::string Wrong(const Cost& cost, int64_t value, const std::string& path) {
   return "";
 }
 
-Cost Only(Meter meter, const EventType& event, void (*region)()) {
-  return Measure({event}, region, {.only = meter}).costs[0];
+Cost Only(MeasureBackend backend, const EventType& event, void (*region)()) {
+  return Measure({event}, region, {.only = backend}).costs[0];
 }
 
 void SevenCalls() {
@@ -54,7 +54,7 @@ enum Seen : int { kRight = 0, kWrong = 1, kMayNot = 77 };
 Seen CountBySyscallTracepoint() {
   if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return kMayNot;
   if (::mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, nullptr) != 0 && errno != EBUSY) return kMayNot;
-  const Cost cost = Only(Meter::kCounter, kSyscalls, SevenCalls);
+  const Cost cost = Only(MeasureBackend::kCounter, kSyscalls, SevenCalls);
   if (!cost.measured()) return kMayNot;
   return Wrong(cost, 7, "tracepoint").empty() ? kRight : kWrong;
 }
@@ -71,24 +71,24 @@ TEST_CASE("system calls are counted by a tracepoint where tracefs is mounted", "
 
 TEST_CASE("allocations are counted by uprobes where they are permitted", "[backends][live]") {
   if (testing::kSanitized) SKIP_TEST("malloc is the sanitizer's, not libc's");
-  const Cost cost = Only(Meter::kCounter, kAllocations, ThirtyMallocs);
+  const Cost cost = Only(MeasureBackend::kCounter, kAllocations, ThirtyMallocs);
   if (!cost.measured()) SKIP_TEST(cost.unmeasurable);
   CHECK(Wrong(cost, 30, "uprobes") == "");
 }
 
 TEST_CASE("calls of a function are counted by a breakpoint", "[backends][live]") {
-  const Cost cost = Only(Meter::kCounter, Calls(Target), NineTargets);
+  const Cost cost = Only(MeasureBackend::kCounter, Calls(Target), NineTargets);
   if (!cost.measured()) SKIP_TEST(cost.unmeasurable);
   CHECK(Wrong(cost, 9, "breakpoint") == "");
 }
 
 #if defined(__x86_64__)
 TEST_CASE("the stepper counts all three", "[backends]") {
-  const Cost calls = Only(Meter::kStepper, kSyscalls, SevenCalls);
+  const Cost calls = Only(MeasureBackend::kStepper, kSyscalls, SevenCalls);
   if (!calls.measured()) SKIP_TEST(calls.unmeasurable);
   CHECK(Wrong(calls, 7, "stepper") == "");
-  CHECK(Only(Meter::kStepper, Calls(Target), NineTargets).value() == 9);
-  if (!testing::kSanitized) CHECK(Only(Meter::kStepper, kAllocations, ThirtyMallocs).value() == 30);
+  CHECK(Only(MeasureBackend::kStepper, Calls(Target), NineTargets).value() == 9);
+  if (!testing::kSanitized) CHECK(Only(MeasureBackend::kStepper, kAllocations, ThirtyMallocs).value() == 30);
 }
 #endif
 

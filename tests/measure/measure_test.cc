@@ -61,7 +61,7 @@ TEST_CASE("nothing costs nothing", "[measure]") {
 void Loop500() { asm volatile("mov $500, %%ecx\n 1: dec %%ecx\n jnz 1b" ::: "ecx", "cc"); }
 
 TEST_CASE("an assembly loop of n instructions is n instructions", "[measure]") {
-  const auto m = Measure({kInstructions}, [] { Loop500(); }, {.only = Meter::kStepper});
+  const auto m = Measure({kInstructions}, [] { Loop500(); }, {.only = MeasureBackend::kStepper});
   SKIP_UNMEASURABLE(m, kInstructions);
   // 1,001, and a call and return where the compiler does not inline it.
   const int64_t extra = Exactly(m, kInstructions) - 1001;
@@ -85,7 +85,7 @@ template <class R>
 
 template <class Fn>
 void CheckSixteen(Fn&& fn) {
-  const auto m = Measure({kInstructions}, fn, {.only = Meter::kStepper});
+  const auto m = Measure({kInstructions}, fn, {.only = MeasureBackend::kStepper});
   SKIP_UNMEASURABLE(m, kInstructions);
   if (!testing::kSanitized) CHECK(Exactly(m, kInstructions) == 16);
 }
@@ -98,7 +98,8 @@ TEST_CASE("the call of a function is not in its cost", "[measure]") {
   void (*const pointer)() = SixteenNops<void>;
   CheckSixteen(pointer);
   CheckSixteen([] { asm volatile(".rept 16\n nop\n .endr"); });
-  const auto compared = Compare({kInstructions}, SixteenNops<void>, &SixteenNops<uint64_t>, {.only = Meter::kStepper});
+  const auto compared =
+      Compare({kInstructions}, SixteenNops<void>, &SixteenNops<uint64_t>, {.only = MeasureBackend::kStepper});
   SKIP_UNMEASURABLE(compared.subject, kInstructions);
   if (!testing::kSanitized) CHECK(Exactly(compared.reference, kInstructions) == 16);
 }
@@ -109,10 +110,10 @@ TEST_CASE("seven system calls are seven", "[measure]") {
   const auto seven = [] {
     for (int i = 0; i < 7; ++i) syscall(SYS_getppid);
   };
-  for (const Meter meter : {Meter::kCounter, Meter::kStepper}) {
-    const auto m = Measure({kSyscalls}, seven, {.only = meter});
+  for (const MeasureBackend backend : {MeasureBackend::kCounter, MeasureBackend::kStepper}) {
+    const auto m = Measure({kSyscalls}, seven, {.only = backend});
     if (!m.costs[0].measured()) {
-      CHECK(m.costs[0].unmeasurable.find(meter == Meter::kCounter ? "perf: " : "stepper: ") == 0);
+      CHECK(m.costs[0].unmeasurable.find(backend == MeasureBackend::kCounter ? "perf: " : "stepper: ") == 0);
       continue;
     }
     CHECK(Exactly(m, kSyscalls) == 7);
@@ -124,11 +125,11 @@ TEST_CASE("a hundred mallocs are a hundred, without hooks", "[measure]") {
   const auto hundred = [&] {
     for (int i = 0; i < 100; ++i) free(allocate(24));
   };
-  for (const Meter meter : {Meter::kCounter, Meter::kStepper}) {
-    const auto m = Measure({kAllocations}, hundred, {.only = meter});
+  for (const MeasureBackend backend : {MeasureBackend::kCounter, MeasureBackend::kStepper}) {
+    const auto m = Measure({kAllocations}, hundred, {.only = backend});
     if (m.costs[0].measured()) CHECK(Exactly(m, kAllocations) == 100);
   }
-  const auto hooks = Measure({kAllocations}, hundred, {.only = Meter::kHooks});
+  const auto hooks = Measure({kAllocations}, hundred, {.only = MeasureBackend::kHooks});
   CHECK(hooks.costs[0].unmeasurable.find("testing_alloc") != std::string::npos);
 }
 
@@ -140,12 +141,12 @@ TEST_CASE("a hundred mallocs are a hundred, without hooks", "[measure]") {
 TEST_CASE("calls of a function are counted", "[measure]") {
   int (*volatile callee)(int) = Callee;
   const auto event = Calls(Callee, "calls of Callee");
-  for (const Meter meter : {Meter::kCounter, Meter::kStepper}) {
+  for (const MeasureBackend backend : {MeasureBackend::kCounter, MeasureBackend::kStepper}) {
     const auto m = Measure({event},
                            [&] {
                              for (int i = 0; i < 12; ++i) callee(i);
                            },
-                           {.only = meter});
+                           {.only = backend});
     if (m.costs[0].measured()) CHECK(Exactly(m, event) == 12);
   }
 }
@@ -153,11 +154,11 @@ TEST_CASE("calls of a function are counted", "[measure]") {
 TEST_CASE("an event that cannot be counted has a reason, and no number", "[measure]") {
   testing::FakeKernel fake;
   fake.FailAll(testing::Call::kPerfEventOpen, ENOENT);
-  const auto m = Measure({kCycles, kSyscalls}, [] {}, {.only = Meter::kCounter});
+  const auto m = Measure({kCycles, kSyscalls}, [] {}, {.only = MeasureBackend::kCounter});
   CHECK_FALSE(m.costs[0].measured());
   CHECK(m.costs[0].values.empty());
   CHECK(m.costs[0].ToString().find("cycles unmeasurable: perf: ") == 0);
-  const auto other = Measure({kCycles}, [] {}, {.only = Meter::kStepper});
+  const auto other = Measure({kCycles}, [] {}, {.only = MeasureBackend::kStepper});
   CHECK(other.costs[0].unmeasurable == "the backend that was asked for does not count this event");
 }
 
@@ -216,7 +217,7 @@ TEST_CASE("an exception is thrown through a region that is stepped", "[measure]"
   const auto thrower = [&] {
     if (++calls == 3) throw std::runtime_error("stepped");
   };
-  const MeasureOptions stepped{.only = Meter::kStepper};
+  const MeasureOptions stepped{.only = MeasureBackend::kStepper};
   const auto m = Measure(
       {kInstructions}, [] {}, stepped);
   SKIP_UNMEASURABLE(m, kInstructions);

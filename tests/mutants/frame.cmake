@@ -1,10 +1,10 @@
 # Mutants of src/count/frame, and of the tick rate that turns its ticks into nanoseconds: see run.cmake.
-mutant(hitch_blames_earlier_frames FILE src/count/frame/frame_core.cc TEST count_test CASES "hitches:*"
+mutant(hitch_blames_earlier_frames FILE src/count/frame/frame_counter_impl.cc TEST count_test CASES "hitches:*"
        FROM [[    ExplainHitch();
   watch_.BeginFrame();]]
        TO [[    ExplainHitch(), watch_.BeginFrame();]]
        SAYS "A hitch is blamed on the switches and faults of all frames since the last hitch.")
-mutant(worker_frames_never_roll FILE src/count/frame/frame_core.cc TEST count_test CASES "frames:*"
+mutant(worker_frames_never_roll FILE src/count/frame/frame_counter_impl.cc TEST count_test CASES "frames:*"
        FROM [[  if (!thread.open() || thread.frame != frame) {
     const std::lock_guard<std::mutex> lock(thread.mutex);
     if (!thread.own_frames) thread.Roll(ns_per_tick_q32_);]]
@@ -14,7 +14,7 @@ mutant(worker_frames_never_roll FILE src/count/frame/frame_core.cc TEST count_te
 mutant(torn_slot_reads FILE src/count/frame/slot_table.cc TEST count_test CASES "slots:*"
        FROM [[if (Atomic(at[0]).load(std::memory_order_relaxed) == version) return true;]] TO [[return true;]]
        SAYS "A total contains half of one publication and half of the next.")
-mutant(slots_never_released FILE src/count/frame/frame_core_cold.cc TEST count_test CASES "frames:*"
+mutant(slots_never_released FILE src/count/frame/frame_counter_impl_cold.cc TEST count_test CASES "frames:*"
        FROM [[  thread.slot.Release();
   retired_dropped_]]
        TO [[  retired_dropped_]]

@@ -58,8 +58,8 @@ mutant(leaf_caller_twice FILE src/ring/sample_parts.cc TEST ring_test
        FROM [[ || (pcs.size() > 1 && pcs[1] == link)) return]] TO [[) return]]
        SAYS "The caller is in the stack twice.")
 mutant(pid_and_parent_swapped FILE src/ring/record.cc TEST ring_test
-       FROM [[members.TakeAll(task.pid, task.parent_pid, task.tid, task.parent_tid, task.time_ns);]]
-       TO [[members.TakeAll(task.pid, task.tid, task.parent_pid, task.parent_tid, task.time_ns);]]
+       FROM [[fields.TakeAll(task.pid, task.parent_pid, task.tid, task.parent_tid, task.time_ns);]]
+       TO [[fields.TakeAll(task.pid, task.tid, task.parent_pid, task.parent_tid, task.time_ns);]]
        SAYS "Forks name the wrong parent: the child's code has no names.")
 mutant(build_id_with_its_padding FILE src/ring/record.cc TEST ring_test
        FROM [[map.build_id = room.first(std::min(size, kRoom));]] TO [[map.build_id = room.first(kRoom);]]

@@ -81,7 +81,7 @@ TEST_CASE("a generic event counts on every kind of core", "[hybrid]") {
     OnCpu here(kLittle);
     const CounterSet set = MustOpen(std::array{EventSpec("instructions:u"), EventSpec("cycles:u")}, options);
     CHECK(set.event(0).parts.size() == 2);
-    CHECK_FALSE(set.standing(0).has(Validity::kSomeCpus));
+    CHECK_FALSE(set.fixed_flags(0).has(Validity::kSomeCpus));
     for (const int cpu : {kLittle, kBig, kOtherLittle, kOtherBig}) {
       CAPTURE(cpu);
       here.Move(cpu);
@@ -151,7 +151,7 @@ TEST_CASE("an event of one kind of core counts there, and says that this is not 
     const std::array events = {EventSpec("armv8_cortex_a53/inst_retired/u"),
                                EventSpec("armv8_cortex_a72/inst_retired/u"), EventSpec("instructions:u")};
     const CounterSet set = MustOpen(events, options);
-    for (const size_t i : {0, 1}) CHECK(set.standing(i).has(Validity::kSomeCpus));
+    for (const size_t i : {0, 1}) CHECK(set.fixed_flags(i).has(Validity::kSomeCpus));
     Snapshot begin, middle, end;
     const uint64_t start = testing::NowNs();
     set.Read(begin);

@@ -146,7 +146,7 @@ int Flakes(int rounds) {
     }
     expect(JudgeCosts(Measure({kAllocations}, [] { Allocate(100); }), 100, kAllocations));
 #if defined(__x86_64__)
-    const MeasureOptions stepped{.only = Meter::kStepper};
+    const MeasureOptions stepped{.only = MeasureBackend::kStepper};
     const auto seven = [] {
       asm volatile(".rept 7\n mov $39, %%eax\n syscall\n .endr" ::: "rax", "rcx", "r11", "memory");
     };
@@ -173,7 +173,7 @@ TEST_CASE("one allocation more is caught each time", "[planted]") {
 
 #if defined(__x86_64__)
 TEST_CASE("one percent more instructions is caught each time", "[planted]") {
-  const MeasureOptions stepped{.only = Meter::kStepper};
+  const MeasureOptions stepped{.only = MeasureBackend::kStepper};
   const auto is = Measure(
       {kInstructions}, [] { Loop<500>(); }, stepped);
   if (!is.costs[0].measured()) SKIP_TEST(is.costs[0].unmeasurable);
@@ -203,7 +203,7 @@ TEST_CASE("growth of real code is told by stepped instructions", "[planted]") {
   const auto linear = [&](uint64_t n) {
     return std::find(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(n), -1) - sorted.begin();
   };
-  const MeasureOptions stepped{.only = Meter::kStepper};
+  const MeasureOptions stepped{.only = MeasureBackend::kStepper};
   const auto fast = Scaling({kInstructions}, binary, {1 << 8, 1 << 10, 1 << 12}, stepped);
   if (!fast.at[0].costs[0].measured()) SKIP_TEST(fast.at[0].costs[0].unmeasurable);
   const auto slow = Scaling({kInstructions}, linear, {1 << 8, 1 << 10, 1 << 12}, stepped);

@@ -16,13 +16,13 @@ inline void AllocateThree() {
 }
 
 inline perfkit::Measurement Three() {
-  return perfkit::Measure({perfkit::event::kAllocations}, AllocateThree, {.only = perfkit::Meter::kHooks});
+  return perfkit::Measure({perfkit::event::kAllocations}, AllocateThree, {.only = perfkit::MeasureBackend::kHooks});
 }
 
 // Unmeasurable everywhere: clocks cannot be stepped.
 inline perfkit::Measurement Never() {
   return perfkit::Measure({perfkit::event::kAllocations, perfkit::event::kTaskClock}, AllocateThree,
-                          {.only = perfkit::Meter::kHooks});
+                          {.only = perfkit::MeasureBackend::kHooks});
 }
 
 // The same three in a zone, whose faults are told as well.
@@ -32,7 +32,8 @@ inline perfkit::Measurement Zoned() {
     PERFKIT_ZONE(frames, "grow");
     AllocateThree();
   };
-  return perfkit::Measure({perfkit::event::kAllocations}, grow, {.only = perfkit::Meter::kHooks, .zones = &frames});
+  return perfkit::Measure({perfkit::event::kAllocations}, grow,
+                          {.only = perfkit::MeasureBackend::kHooks, .zones = &frames});
 }
 
 }  // namespace samples

@@ -5,9 +5,9 @@
 
 namespace perfkit::adapter {
 
-std::string ColumnName(const EventConfig& event, Validity standing) {
+std::string ColumnName(const EventConfig& event, Validity fixed_flags) {
   std::string name = event.name;
-  if (standing.has(Validity::kUserOnly) && !event.privilege_given) name += ":u";
+  if (fixed_flags.has(Validity::kUserOnly) && !event.privilege_given) name += ":u";
   if (!event.unit.empty()) name += "[" + event.unit + "]";
   return name;
 }

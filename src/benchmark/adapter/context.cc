@@ -24,8 +24,8 @@ std::string Describe(const adapter::Wanted& wanted, const CounterSet* set, const
   if (wanted.source == adapter::Wanted::Source::kAllocations) return wanted.name + " by wrapped malloc";
   if (set == nullptr) return wanted.name + " n/a (" + refused + ")";
   const size_t i = wanted.index;
-  if (!set->standing(i).counted()) return wanted.name + " n/a (" + adapter::WhyNot(*set, i, {}) + ")";
-  std::string text = adapter::ColumnName(set->event(i), set->standing(i));
+  if (!set->fixed_flags(i).counted()) return wanted.name + " n/a (" + adapter::WhyNot(*set, i, {}) + ")";
+  std::string text = adapter::ColumnName(set->event(i), set->fixed_flags(i));
   text += " by ";
   text += ReadPathName(set->path(i));
   return text;

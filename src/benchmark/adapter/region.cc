@@ -42,8 +42,8 @@ struct BenchmarkRegion::Impl {
     if (wanted.source == Wanted::Source::kAllocations) return {.name = wanted.name, .why_not = ""};
     if (!set) return {.name = wanted.name, .why_not = refused};
     const size_t i = wanted.index;
-    if (!set->standing(i).counted()) return {.name = wanted.name, .why_not = adapter::WhyNot(*set, i, {})};
-    return {.name = adapter::ColumnName(set->event(i), set->standing(i)), .why_not = ""};
+    if (!set->fixed_flags(i).counted()) return {.name = wanted.name, .why_not = adapter::WhyNot(*set, i, {})};
+    return {.name = adapter::ColumnName(set->event(i), set->fixed_flags(i)), .why_not = ""};
   }
 
   void Open() noexcept {

@@ -17,7 +17,7 @@ class DetailLog {
   DetailRing switches() const { return View(switches_); }
   DetailRing faults() const { return View(faults_); }
 
-  // In the child of a fork, by FrameCore's watch.
+  // In the child of a fork, by FrameCounterImpl's watch.
   void OnForkedChild();
 
  private:

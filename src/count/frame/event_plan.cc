@@ -58,14 +58,14 @@ std::optional<CounterSet> EventPlan::OpenFirst() {
   for (size_t i = 0; i < size(); ++i) {
     const absl::Status reason = set ? set->reason(i) : status;
     if (!reason.ok() && reasons_[i].empty()) reasons_[i] = std::string(reason.message());
-    standing_[i] = set ? set->standing(i) : Validity{Validity::kNotCounted};
+    fixed_flags_[i] = set ? set->fixed_flags(i) : Validity{Validity::kNotCounted};
     if (!reasons_[i].empty()) never_ |= 1u << i;
     if (!reason.ok()) continue;
     paths_[i] = set->path(i);
     // A cheaper path may have been refused by the self-test: later threads must not trust it untested.
     if (paths_[i] == ReadPath::kGroupRead || paths_[i] == ReadPath::kUsage) test_each_ = !only_path_;
   }
-  if (set) timed_ = set->timed();
+  if (set) multiplexable_ = set->multiplexable();
   return set;
 }
 

@@ -33,8 +33,8 @@ class EventPlan {
   double scale(size_t i) const { return groups_[i][0].scale; }
   // Bit i: event i is not counted at all; event i has times of its own. After OpenFirst.
   uint32_t never() const { return never_; }
-  uint32_t timed() const { return timed_; }
-  Validity standing(size_t i) const { return standing_[i]; }
+  uint32_t multiplexable() const { return multiplexable_; }
+  Validity fixed_flags(size_t i) const { return fixed_flags_[i]; }
   // The first event without modifiers that is software event `config` (PERF_COUNT_SW_*); nullopt if there is none.
   std::optional<size_t> IndexOf(uint64_t software_config) const;
 
@@ -44,10 +44,10 @@ class EventPlan {
   std::vector<std::vector<EventConfig>> groups_;
   std::vector<std::string> names_, reasons_;
   std::array<ReadPath, kMaxEvents> paths_{};
-  std::array<Validity, kMaxEvents> standing_{};
+  std::array<Validity, kMaxEvents> fixed_flags_{};
   std::optional<ReadPath> only_path_;
   uint32_t never_ = 0;
-  uint32_t timed_ = 0;
+  uint32_t multiplexable_ = 0;
   bool test_each_ = false;
 };
 

@@ -14,7 +14,7 @@ inline void SumSlots(const SlotTable& table, const EventPlan& plan, SlotTotals& 
   out.threads = table.claimed();
   for (size_t i = 0; i < plan.size(); ++i) out.values[i] = words[i];
   size_t w = plan.size();
-  for (uint32_t left = plan.timed(); left != 0; left &= left - 1, w += 2) {
+  for (uint32_t left = plan.multiplexable(); left != 0; left &= left - 1, w += 2) {
     out.times[static_cast<size_t>(__builtin_ctz(left))] = {words[w], words[w + 1]};
   }
 }

@@ -10,18 +10,19 @@
 
 namespace perfkit::count {
 
-// For one thread at a time. Words: one an event, then enabled and running of each event in `timed`, in this order.
+// For one thread at a time. Words: one an event, then enabled and running of each event in `multiplexable`, in this
+// order.
 class SlotWriter {
  public:
-  static size_t WordsFor(size_t events, uint32_t timed) {
-    return events + 2 * static_cast<size_t>(__builtin_popcount(timed));
+  static size_t WordsFor(size_t events, uint32_t multiplexable) {
+    return events + 2 * static_cast<size_t>(__builtin_popcount(multiplexable));
   }
 
   // False when all slots are taken: what this thread does is then in no total.
-  bool Claim(std::shared_ptr<SlotTable> table, size_t events, uint32_t timed) {
+  bool Claim(std::shared_ptr<SlotTable> table, size_t events, uint32_t multiplexable) {
     table_ = std::move(table);
     events_ = events;
-    timed_ = timed;
+    multiplexable_ = multiplexable;
     slot_ = table_->Claim();
     if (slot_ != SlotTable::kNoSlot) table_->Carry(slot_, words());
     return slot_ != SlotTable::kNoSlot;
@@ -46,12 +47,12 @@ class SlotWriter {
   }
 
  private:
-  std::span<uint64_t> words() { return std::span(words_).first(WordsFor(events_, timed_)); }
+  std::span<uint64_t> words() { return std::span(words_).first(WordsFor(events_, multiplexable_)); }
 
   void Fill(const Snapshot& now, const std::array<uint64_t, SlotTable::kMaxWords>& offset) noexcept {
     for (size_t i = 0; i < events_; ++i) words_[i] = now.values[i] + offset[i];
     size_t w = events_;
-    for (uint32_t left = timed_; left != 0; left &= left - 1, w += 2) {
+    for (uint32_t left = multiplexable_; left != 0; left &= left - 1, w += 2) {
       const Snapshot::Times& times = now.times[static_cast<size_t>(__builtin_ctz(left))];
       words_[w] = times.enabled_ns + offset[w];
       words_[w + 1] = times.running_ns + offset[w + 1];
@@ -60,7 +61,7 @@ class SlotWriter {
 
   std::shared_ptr<SlotTable> table_;
   size_t events_ = 0;
-  uint32_t timed_ = 0;
+  uint32_t multiplexable_ = 0;
   uint32_t slot_ = SlotTable::kNoSlot;
   std::array<uint64_t, SlotTable::kMaxWords> words_{};
   std::array<uint64_t, SlotTable::kMaxWords> offset_{};

@@ -31,24 +31,25 @@ struct SlotThread {
 
 }  // namespace
 
-class SlotCore : public Bindable {
+class ThreadSlotsImpl : public Bindable {
  public:
-  SlotCore(std::vector<EventSpec> events, const ThreadSlots::Options& options) : plan(events, options.only_path) {
+  ThreadSlotsImpl(std::vector<EventSpec> events, const ThreadSlots::Options& options)
+      : plan(events, options.only_path) {
     plan.OpenFirst();
-    table = std::make_shared<SlotTable>(SlotWriter::WordsFor(plan.size(), plan.timed()), options.max_threads);
+    table = std::make_shared<SlotTable>(SlotWriter::WordsFor(plan.size(), plan.multiplexable()), options.max_threads);
   }
 
-  SlotThread* Attach(const std::shared_ptr<SlotCore>& self) {
+  SlotThread* Attach(const std::shared_ptr<ThreadSlotsImpl>& self) {
     if (in_forked_child) return nullptr;
     const sys::ForkBlocker fork_blocker;
     auto thread = std::make_unique<SlotThread>();
-    if (!thread->writer.Claim(table, plan.size(), plan.timed())) return Refuse(self);
+    if (!thread->writer.Claim(table, plan.size(), plan.multiplexable())) return Refuse(self);
     thread->set = plan.OpenNext();
     thread->Read();
     thread->writer.StartAt(thread->now);
     thread->writer.Publish(thread->now);
     SlotThread* const state = thread.get();
-    if (!Bind(self, state, [](Bindable& core, void* ended) { static_cast<SlotCore&>(core).End(ended); })) {
+    if (!Bind(self, state, [](Bindable& impl, void* ended) { static_cast<ThreadSlotsImpl&>(impl).End(ended); })) {
       thread->writer.Release();
       return nullptr;
     }
@@ -83,7 +84,7 @@ class SlotCore : public Bindable {
   std::atomic<uint32_t> refused{0};
 
  private:
-  SlotThread* Refuse(const std::shared_ptr<SlotCore>& self) {
+  SlotThread* Refuse(const std::shared_ptr<ThreadSlotsImpl>& self) {
     if (FindBinding(this) == nullptr && WasRefused(this)) return nullptr;
     Bind(self, nullptr, nullptr);
     refused.fetch_add(1, std::memory_order_relaxed);  // a number for people: ordered with nothing
@@ -93,41 +94,41 @@ class SlotCore : public Bindable {
   std::mutex mutex;
   std::vector<std::unique_ptr<SlotThread>> threads;  // changes under a ForkBlocker: a child destroys its copy
   bool in_forked_child = false;                      // of a fork: the mutex may be held by a thread that is not here
-  sys::ForkListener fork_listener{[](void* self) { static_cast<SlotCore*>(self)->in_forked_child = true; },
+  sys::ForkListener fork_listener{[](void* self) { static_cast<ThreadSlotsImpl*>(self)->in_forked_child = true; },
                                   this};  // last
 };
 
 }  // namespace count
 
 ThreadSlots::ThreadSlots(std::vector<EventSpec> events, const Options& options)
-    : core_(std::make_shared<count::SlotCore>(std::move(events), options)) {}
+    : impl_(std::make_shared<count::ThreadSlotsImpl>(std::move(events), options)) {}
 
 ThreadSlots::~ThreadSlots() {
-  core_->Close();
-  count::Unbind(core_.get(), false);
+  impl_->Close();
+  count::Unbind(impl_.get(), false);
 }
 
-bool ThreadSlots::Attach() { return count::FindBinding(core_.get()) != nullptr || core_->Attach(core_) != nullptr; }
+bool ThreadSlots::Attach() { return count::FindBinding(impl_.get()) != nullptr || impl_->Attach(impl_) != nullptr; }
 
 void ThreadSlots::Publish() noexcept {
-  auto* thread = static_cast<count::SlotThread*>(count::FindBinding(core_.get()));
-  if (thread == nullptr && !(count::WasRefused(core_.get()) && core_->table->full())) [[unlikely]]
-    thread = core_->Attach(core_);
+  auto* thread = static_cast<count::SlotThread*>(count::FindBinding(impl_.get()));
+  if (thread == nullptr && !(count::WasRefused(impl_.get()) && impl_->table->full())) [[unlikely]]
+    thread = impl_->Attach(impl_);
   if (thread == nullptr) return;
   thread->Read();
   thread->writer.Publish(thread->now);
 }
 
-void ThreadSlots::Total(SlotTotals& out) const noexcept { count::SumSlots(*core_->table, core_->plan, out); }
+void ThreadSlots::Total(SlotTotals& out) const noexcept { count::SumSlots(*impl_->table, impl_->plan, out); }
 
 Count ThreadSlots::count(const SlotTotals& totals, size_t i) const {
   if (i >= size() || (totals.missing >> i & 1) != 0) return {};
-  const bool timed = (core_->plan.timed() >> i & 1) != 0;
-  return MakeCount(totals.values[i], timed ? totals.times[i] : Snapshot::Times{}, core_->plan.standing(i));
+  const bool multiplexable = (impl_->plan.multiplexable() >> i & 1) != 0;
+  return MakeCount(totals.values[i], multiplexable ? totals.times[i] : Snapshot::Times{}, impl_->plan.fixed_flags(i));
 }
 
-size_t ThreadSlots::size() const { return core_->plan.size(); }
-std::string_view ThreadSlots::reason(size_t i) const { return i < size() ? core_->plan.reason(i) : ""; }
-uint32_t ThreadSlots::refused() const { return core_->refused.load(std::memory_order_relaxed); }
+size_t ThreadSlots::size() const { return impl_->plan.size(); }
+std::string_view ThreadSlots::reason(size_t i) const { return i < size() ? impl_->plan.reason(i) : ""; }
+uint32_t ThreadSlots::refused() const { return impl_->refused.load(std::memory_order_relaxed); }
 
 }  // namespace perfkit

@@ -16,26 +16,26 @@
 namespace perfkit::count {
 namespace {
 
-uint64_t ToNs(const FrameCore& core, uint64_t ticks) {
+uint64_t ToNs(const FrameCounterImpl& impl, uint64_t ticks) {
   __extension__ using Wide = unsigned __int128;
-  return static_cast<uint64_t>(Wide{ticks} * core.ns_per_tick_q32() >> 32);
+  return static_cast<uint64_t>(Wide{ticks} * impl.ns_per_tick_q32() >> 32);
 }
 
-Count CountOf(const FrameCore& core, const Sums& sums, size_t i) {
-  const bool missing = ((core.plan().never() | sums.missing) >> i & 1) != 0;
-  return missing ? Count{} : MakeCount(sums.values[i], sums.times[i], core.plan().standing(i));
+Count CountOf(const FrameCounterImpl& impl, const Sums& sums, size_t i) {
+  const bool missing = ((impl.plan().never() | sums.missing) >> i & 1) != 0;
+  return missing ? Count{} : MakeCount(sums.values[i], sums.times[i], impl.plan().fixed_flags(i));
 }
 
 // In nanoseconds, so that self + children = total exactly: each number is rounded down from ticks by itself.
-uint64_t ChildrenWallNs(const FrameCore& core, const FrameCore::Group& group, size_t node) {
+uint64_t ChildrenWallNs(const FrameCounterImpl& impl, const FrameCounterImpl::Group& group, size_t node) {
   uint64_t sum = 0;
   for (size_t child = 1; child < group.zones.nodes().size(); ++child) {
-    if (group.zones.nodes()[child].parent == node) sum += ToNs(core, group.zones.nodes()[child].total.ticks);
+    if (group.zones.nodes()[child].parent == node) sum += ToNs(impl, group.zones.nodes()[child].total.ticks);
   }
   return sum;
 }
 
-ZoneStats StatsOf(const FrameCore& core, const FrameCore::Group& group, size_t node) {
+ZoneStats StatsOf(const FrameCounterImpl& impl, const FrameCounterImpl::Group& group, size_t node) {
   const ZoneMerge::Node& zone = group.zones.nodes()[node];
   const Sums self = group.zones.Self(node);
   ZoneStats stats;
@@ -44,27 +44,27 @@ ZoneStats StatsOf(const FrameCore& core, const FrameCore::Group& group, size_t n
   stats.threads = zone.threads;
   stats.calls = zone.total.calls;
   stats.frames = zone.frames;
-  stats.wall_ns = ToNs(core, zone.total.ticks);
-  stats.self_wall_ns = stats.wall_ns - ChildrenWallNs(core, group, node);
+  stats.wall_ns = ToNs(impl, zone.total.ticks);
+  stats.self_wall_ns = stats.wall_ns - ChildrenWallNs(impl, group, node);
   stats.wall_quantiles = zone.histograms[0].Summary(group.zones.pool());
   stats.last = zone.last;
-  for (size_t i = 0; i < core.plan().size(); ++i) {
-    stats.total[i] = CountOf(core, zone.total, i);
-    stats.self[i] = CountOf(core, self, i);
+  for (size_t i = 0; i < impl.plan().size(); ++i) {
+    stats.total[i] = CountOf(impl, zone.total, i);
+    stats.self[i] = CountOf(impl, self, i);
     stats.quantiles[i] = zone.histograms[1 + i].Summary(group.zones.pool());
   }
   return stats;
 }
 
 // Appends `node` and what is below it. The depth of a tree is bounded by FrameOptions::max_depth.
-void AppendBelow(const FrameCore& core, const FrameCore::Group& group, size_t node, size_t parent, uint32_t depth,
-                 std::vector<ZoneStats>* out) {
+void AppendBelow(const FrameCounterImpl& impl, const FrameCounterImpl::Group& group, size_t node, size_t parent,
+                 uint32_t depth, std::vector<ZoneStats>* out) {
   const size_t place = out->size();
-  ZoneStats& stats = out->emplace_back(StatsOf(core, group, node));
+  ZoneStats& stats = out->emplace_back(StatsOf(impl, group, node));
   stats.depth = depth;
   stats.parent = depth == 0 ? place : parent;
   for (size_t child = 1; child < group.zones.nodes().size(); ++child) {
-    if (group.zones.nodes()[child].parent == node) AppendBelow(core, group, child, place, depth + 1, out);
+    if (group.zones.nodes()[child].parent == node) AppendBelow(impl, group, child, place, depth + 1, out);
   }
 }
 
@@ -152,12 +152,12 @@ void AppendWall(const std::vector<ZoneStats>& zones, const Adjuster& adjuster, s
   AppendTable(rows, out);
 }
 
-void AppendCounter(const FrameCore& core, const std::vector<ZoneStats>& zones, const Adjuster& adjuster, size_t i,
-                   std::string* out) {
-  const bool is_time = core.plan().unit(i) == "ns";
+void AppendCounter(const FrameCounterImpl& impl, const std::vector<ZoneStats>& zones, const Adjuster& adjuster,
+                   size_t i, std::string* out) {
+  const bool is_time = impl.plan().unit(i) == "ns";
   std::vector<Row> rows = {Head()};
-  rows[0][0] = std::string(core.plan().name(i)) + (is_time ? ", ms" : "");
-  if (core.plan().standing(i).has(Validity::kUserOnly)) rows[0][0] += " (user space only)";
+  rows[0][0] = std::string(impl.plan().name(i)) + (is_time ? ", ms" : "");
+  if (impl.plan().fixed_flags(i).has(Validity::kUserOnly)) rows[0][0] += " (user space only)";
   if (zones[0].total[i].coverage() < 1 && zones[0].total[i].validity.counted()) {
     absl::StrAppendFormat(&rows[0][0], " (%.0f %% coverage, scaled)", zones[0].total[i].coverage() * 100);
   }
@@ -173,11 +173,11 @@ void AppendCounter(const FrameCore& core, const std::vector<ZoneStats>& zones, c
   AppendTable(rows, out);
 }
 
-void AppendHitches(const FrameCore& core, std::string* out) {
-  const HitchWatch& watch = core.watch();
+void AppendHitches(const FrameCounterImpl& impl, std::string* out) {
+  const HitchWatch& watch = impl.watch();
   if (watch.count() == 0) return;
   absl::StrAppendFormat(out, "%s hitch%s over the budget of %s ms", FormatNumber(watch.count()),
-                        watch.count() == 1 ? "" : "es", Style{true}.Text(static_cast<double>(core.budget_ns())));
+                        watch.count() == 1 ? "" : "es", Style{true}.Text(static_cast<double>(impl.budget_ns())));
   if (watch.count() > watch.kept()) absl::StrAppendFormat(out, ", the last %d", watch.kept());
   *out += ":\n";
   for (size_t h = 0; h < watch.kept(); ++h) {
@@ -193,8 +193,8 @@ void AppendHitches(const FrameCore& core, std::string* out) {
   *out += '\n';
 }
 
-void AppendOwnCost(const FrameCore& core, const FrameStats& stats, std::string* out) {
-  const OwnCost& cost = core.own_cost();
+void AppendOwnCost(const FrameCounterImpl& impl, const FrameStats& stats, std::string* out) {
+  const OwnCost& cost = impl.own_cost();
   absl::StrAppendFormat(out,
                         "own cost: %.0f ns a zone (%.0f within, %.0f around), %.0f ns a mark: %.3f %% of the time; "
                         "subtracted above from totals and selfs, to %.1f ns a zone\n",
@@ -246,26 +246,26 @@ void AppendNotCounted(const EventPlan& plan, std::string* out) {
 
 }  // namespace
 
-void AppendStats(const FrameCore& core, const FrameCore::Group& group, std::vector<ZoneStats>* out) {
-  if (!group.zones.nodes().empty()) AppendBelow(core, group, 0, 0, 0, out);
+void AppendStats(const FrameCounterImpl& impl, const FrameCounterImpl::Group& group, std::vector<ZoneStats>* out) {
+  if (!group.zones.nodes().empty()) AppendBelow(impl, group, 0, 0, 0, out);
 }
 
-std::string FormatReport(FrameCore& core) {
+std::string FormatReport(FrameCounterImpl& impl) {
   std::vector<ZoneStats> zones;
-  for (const FrameCore::Group& group : core.Groups()) AppendStats(core, group, &zones);
+  for (const FrameCounterImpl::Group& group : impl.Groups()) AppendStats(impl, group, &zones);
   std::string out;
   if (!zones.empty()) {
-    const Adjuster adjuster(zones, core.own_cost());
+    const Adjuster adjuster(zones, impl.own_cost());
     AppendWall(zones, adjuster, &out);
-    for (size_t i = 0; i < core.plan().size(); ++i) {
-      if (core.plan().reason(i).empty()) AppendCounter(core, zones, adjuster, i, &out);
+    for (size_t i = 0; i < impl.plan().size(); ++i) {
+      if (impl.plan().reason(i).empty()) AppendCounter(impl, zones, adjuster, i, &out);
     }
   }
-  AppendNotCounted(core.plan(), &out);
-  AppendHitches(core, &out);
-  const FrameStats stats = core.Stats();
+  AppendNotCounted(impl.plan(), &out);
+  AppendHitches(impl, &out);
+  const FrameStats stats = impl.Stats();
   AppendSelfAccounting(stats, &out);
-  AppendOwnCost(core, stats, &out);
+  AppendOwnCost(impl, stats, &out);
   return out;
 }
 

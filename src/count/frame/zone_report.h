@@ -5,14 +5,14 @@
 #include <vector>
 
 #include "perfkit/frame.h"
-#include "src/count/frame/frame_core.h"
+#include "src/count/frame/frame_counter_impl.h"
 
 namespace perfkit::count {
 
 // The zones of one group of threads, every parent before its children, children in the order of their first visit.
-void AppendStats(const FrameCore& core, const FrameCore::Group& group, std::vector<ZoneStats>* out);
+void AppendStats(const FrameCounterImpl& impl, const FrameCounterImpl::Group& group, std::vector<ZoneStats>* out);
 
 // One table for the wall and for each counter, then what was not counted, the hitches, and our own cost.
-std::string FormatReport(FrameCore& core);
+std::string FormatReport(FrameCounterImpl& impl);
 
 }  // namespace perfkit::count

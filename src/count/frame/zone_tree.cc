@@ -61,8 +61,8 @@ ZoneTree::ZoneTree(const ZoneShape& shape)
 }
 
 void ZoneTree::AddRest(Sums& sums, const Snapshot& begin, const Snapshot& end) const {
-  for (uint32_t timed = shape_.timed; timed != 0; timed &= timed - 1) {
-    const size_t i = static_cast<size_t>(__builtin_ctz(timed));
+  for (uint32_t multiplexable = shape_.multiplexable; multiplexable != 0; multiplexable &= multiplexable - 1) {
+    const size_t i = static_cast<size_t>(__builtin_ctz(multiplexable));
     sums.times[i].enabled_ns += end.times[i].enabled_ns - begin.times[i].enabled_ns;
     sums.times[i].running_ns += end.times[i].running_ns - begin.times[i].running_ns;
   }
@@ -178,8 +178,8 @@ void ZoneTree::CopyUsed(const Snapshot& from, Snapshot& to) const {
   to.ticks = from.ticks;
   to.missing = from.missing;
   for (size_t i = 0; i < 4 * blocks_; ++i) to.values[i] = from.values[i];
-  for (uint32_t timed = shape_.timed; timed != 0; timed &= timed - 1) {
-    const size_t i = static_cast<size_t>(__builtin_ctz(timed));
+  for (uint32_t multiplexable = shape_.multiplexable; multiplexable != 0; multiplexable &= multiplexable - 1) {
+    const size_t i = static_cast<size_t>(__builtin_ctz(multiplexable));
     to.times[i] = from.times[i];
   }
 }
@@ -212,8 +212,8 @@ Sums ZoneTree::RootTotal() const {
   Sums since;
   since.ticks = last_mark.ticks - first_mark_.ticks;
   for (size_t i = 0; i < shape_.events; ++i) since.values[i] = last_mark.values[i] - first_mark_.values[i];
-  for (uint32_t timed = shape_.timed; timed != 0; timed &= timed - 1) {
-    const size_t i = static_cast<size_t>(__builtin_ctz(timed));
+  for (uint32_t multiplexable = shape_.multiplexable; multiplexable != 0; multiplexable &= multiplexable - 1) {
+    const size_t i = static_cast<size_t>(__builtin_ctz(multiplexable));
     since.times[i].enabled_ns = last_mark.times[i].enabled_ns - first_mark_.times[i].enabled_ns;
     since.times[i].running_ns = last_mark.times[i].running_ns - first_mark_.times[i].running_ns;
   }
@@ -239,8 +239,8 @@ void ZoneTree::AddRoot(const Snapshot& begin, const Snapshot& at, uint64_t ns_pe
   }
   histograms_[0].Add(record.wall_ns, pool_);
   uint64_t not_running = 0;  // of events that share a counter
-  for (uint32_t timed = shape_.timed; timed != 0; timed &= timed - 1) {
-    const size_t i = static_cast<size_t>(__builtin_ctz(timed));
+  for (uint32_t multiplexable = shape_.multiplexable; multiplexable != 0; multiplexable &= multiplexable - 1) {
+    const size_t i = static_cast<size_t>(__builtin_ctz(multiplexable));
     not_running |=
         (at.times[i].enabled_ns - begin.times[i].enabled_ns) ^ (at.times[i].running_ns - begin.times[i].running_ns);
   }
@@ -256,7 +256,7 @@ void ZoneTree::AddRootScaled(const Snapshot& begin, const Snapshot& at, const Fr
   for (size_t i = 0; i < shape_.events; ++i) {
     if ((record.missing >> i & 1) != 0) continue;
     std::optional<uint64_t> value = record.values[i];
-    if ((shape_.timed >> i & 1) != 0) {
+    if ((shape_.multiplexable >> i & 1) != 0) {
       value = base::Scale(*value, at.times[i].enabled_ns - begin.times[i].enabled_ns,
                           at.times[i].running_ns - begin.times[i].running_ns);
     }
@@ -310,7 +310,7 @@ void ZoneTree::CloseFrame(uint16_t node, uint64_t number, uint64_t ns_per_tick_q
   }
   Histogram* const histograms = &histograms_[node * stride_];
   histograms[0].Add(last.wall_ns, pool_);
-  const uint32_t special = shape_.timed | last.missing;
+  const uint32_t special = shape_.multiplexable | last.missing;
   for (size_t i = 0; i < shape_.events; ++i) {
     if ((special >> i & 1) != 0) {
       AddToHistogram(node, i, last);

@@ -38,7 +38,7 @@ struct Sums {
 // What a tree is built for. Fixed: no memory is taken later.
 struct ZoneShape {
   size_t events = 0;
-  uint32_t timed = 0;  // bit i: event i has times of its own
+  uint32_t multiplexable = 0;  // bit i: event i has times of its own
   uint32_t never = 0;  // bit i: event i is never counted, its place in a snapshot says nothing
   size_t max_zones = 256;
   size_t max_depth = 64;
@@ -185,7 +185,7 @@ class ZoneTree {
     for (size_t block = 0; block < blocks_; ++block) {
       for (size_t i = 4 * block; i < 4 * block + 4; ++i) sums.values[i] += end.values[i] - begin.values[i];
     }
-    if ((shape_.timed | ((begin.missing | end.missing) & ~shape_.never)) != 0) [[unlikely]]
+    if ((shape_.multiplexable | ((begin.missing | end.missing) & ~shape_.never)) != 0) [[unlikely]]
       AddRest(sums, begin, end);
   }
   void AddRest(Sums& sums, const Snapshot& begin, const Snapshot& end) const;

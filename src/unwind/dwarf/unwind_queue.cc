@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "src/ring/members.h"
+#include "src/ring/record_fields.h"
 
 namespace perfkit {
 namespace unwind {

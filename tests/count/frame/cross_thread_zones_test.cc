@@ -61,7 +61,7 @@ class CrossThreadZones {
   }
   size_t depth() const { return open_.size(); }
 
-  ZoneTree tree{{.events = kEvents, .timed = 1}};
+  ZoneTree tree{{.events = kEvents, .multiplexable = 1}};
   std::map<std::string, Sums> most;  // what each path had if it never ended on another thread
   std::map<std::string, bool> cross_thread;
 

@@ -64,7 +64,7 @@ class HoledZones {
     for (const Visit& visit : open_) truth[visit.path].touched = true;
   }
 
-  ZoneTree tree{{.events = kEvents, .timed = 0b10}};
+  ZoneTree tree{{.events = kEvents, .multiplexable = 0b10}};
   std::map<std::string, Truth> truth;
   std::map<std::string, uint32_t> last_missing;
 

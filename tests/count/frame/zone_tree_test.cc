@@ -352,7 +352,7 @@ TEST_CASE("zone tree: a hole is told in the record and kept out of the histogram
 }
 
 TEST_CASE("zone tree: multiplexed values enter the histogram scaled") {
-  ZoneTree tree({.events = 1, .timed = 0b1});
+  ZoneTree tree({.events = 1, .multiplexable = 0b1});
   Snapshot at{};
   BeginFrame(tree, at);
   at.values[0] = 10;

@@ -11,11 +11,11 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
-#include "src/sample/core.h"
+#include "src/sample/sampler_impl.h"
 
 namespace perfkit::sample {
 
-void Core::AddKernelCost() {
+void SamplerImpl::AddKernelCost() {
   costed_.resize(plan_.events().size());
   for (size_t i = 0; i < costed_.size(); ++i) {
     const EventAccounting& event = accounting_.event(i);
@@ -27,14 +27,14 @@ void Core::AddKernelCost() {
   if (!plan_.events().empty()) accounting_.kernel_cpu_ns += lost * plan_.SampleCostNs(0, level_);
 }
 
-void Core::BeginWindow() {
+void SamplerImpl::BeginWindow() {
   window_begun_ns_ = Now(CLOCK_MONOTONIC);
   window_cpu_ns_ = accounting_.own_cpu_ns + accounting_.kernel_cpu_ns;
   window_lost_ = accounting_.told_lost;
 }
 
 // What cannot be carried out is tried again at the next drain.
-void Core::AdoptRates(Visit visit, size_t max_records) {
+void SamplerImpl::AdoptRates(Visit visit, size_t max_records) {
   if (!std::exchange(anew_due_, false)) return;
   SamplerDecision unasked;
   const bool gapless = live_handler_ == nullptr && plan_.options().mode == RingMode::kStream;
@@ -51,7 +51,7 @@ void Core::AdoptRates(Visit visit, size_t max_records) {
   ++accounting_.decisions_refused;
 }
 
-void Core::EnforceBudget(Visit visit, size_t max_records) {
+void SamplerImpl::EnforceBudget(Visit visit, size_t max_records) {
   if (paused_) return;
   if (!running_) return AdoptRates(visit, max_records);
   SwitchOnStuck();
@@ -69,7 +69,7 @@ void Core::EnforceBudget(Visit visit, size_t max_records) {
   BeginWindow();  // behind it: what a decision costs must not lead to the next
 }
 
-void Core::CarryOut(SamplerDecision& decision, Visit visit, size_t max_records) {
+void SamplerImpl::CarryOut(SamplerDecision& decision, Visit visit, size_t max_records) {
   const uint64_t begun = Now(CLOCK_THREAD_CPUTIME_ID);
   if (Change(overhead_.level(), decision, visit, max_records).ok()) {
     accounting_.AddDecision(decision);
@@ -81,14 +81,15 @@ void Core::CarryOut(SamplerDecision& decision, Visit visit, size_t max_records) 
 }
 
 // A live stack is made shorter by its handler: the events stay.
-bool Core::NeedsAnew(const SamplingLevel& level) const {
+bool SamplerImpl::NeedsAnew(const SamplingLevel& level) const {
   const bool shorter = level.stack != level_.stack && level.slower == level_.slower;
   if (live_handler_ != nullptr && shorter && level.stack != 0 && level_.stack != 0) return false;
   return level.stack != level_.stack || plan_.inherits();
 }
 
 // While the new events are opened the old ones still run.
-absl::Status Core::Change(const SamplingLevel& level, SamplerDecision& decision, Visit visit, size_t max_records) {
+absl::Status SamplerImpl::Change(const SamplingLevel& level, SamplerDecision& decision, Visit visit,
+                                 size_t max_records) {
   const bool anew = NeedsAnew(level);
   if (anew) {
     if (absl::Status status = OpenAnew(level); !status.ok()) return status;
@@ -117,7 +118,7 @@ absl::Status Core::Change(const SamplingLevel& level, SamplerDecision& decision,
   return status;
 }
 
-absl::Status Core::ChangeRates(const SamplingLevel& level) {
+absl::Status SamplerImpl::ChangeRates(const SamplingLevel& level) {
   const SamplingLevel before = std::exchange(level_, level);
   absl::Status status = ApplyRates(false);
   if (status.ok()) return status;
@@ -126,7 +127,7 @@ absl::Status Core::ChangeRates(const SamplingLevel& level) {
   return status;
 }
 
-void Core::SwitchOnStuck() {
+void SamplerImpl::SwitchOnStuck() {
   for (RingSet* const set : {&side_, &active_}) {
     for (RingEvent& ring_event : set->events)
       ring_event.stuck = ring_event.stuck && !ring_event.Switch(sys::kIocEnable).ok();
@@ -135,7 +136,7 @@ void Core::SwitchOnStuck() {
 
 // Of all threads that there are: those that had inherited their events get their own. Rings for one thread each are
 // for those that have one; FollowThreads joins the others.
-absl::Status Core::OpenAnew(const SamplingLevel& level) {
+absl::Status SamplerImpl::OpenAnew(const SamplingLevel& level) {
   const sys::ForkBlocker fork_blocker;
   std::vector<RingEvent> old = std::exchange(active_.events, {}), old_spare = std::exchange(spare_.events, {});
   InheritanceMap before = std::exchange(inheritance_, InheritanceMap());
@@ -153,7 +154,7 @@ absl::Status Core::OpenAnew(const SamplingLevel& level) {
 }
 
 // Leaves no gap: the new events are on before the old ones are off.
-absl::Status Core::ReplaceEvents() {
+absl::Status SamplerImpl::ReplaceEvents() {
   if (absl::Status status = OpenAnew(level_); !status.ok()) return status;
   overlap_.from_ns = Now(plan_.options().clock_id);
   const auto swap = [this] {
@@ -171,7 +172,7 @@ absl::Status Core::ReplaceEvents() {
 }
 
 // Closes the events of `set` and puts `fresh` in their place.
-void Core::Retire(RingSet& set, std::vector<RingEvent>& fresh) {
+void SamplerImpl::Retire(RingSet& set, std::vector<RingEvent>& fresh) {
   const uint64_t now = Now(plan_.options().clock_id);
   for (RingEvent& ring_event : set.events) {
     if (ring_event.event == RingEvent::kTracking) continue;
@@ -187,7 +188,7 @@ void Core::Retire(RingSet& set, std::vector<RingEvent>& fresh) {
 }
 
 // A record that was being written when its event was switched off may still come: under an id that is known.
-void Core::TakeOver(const SamplingLevel& level, uint64_t since_ns) {
+void SamplerImpl::TakeOver(const SamplingLevel& level, uint64_t since_ns) {
   const sys::ForkBlocker fork_blocker;
   // Rings that overwrite may keep records for any time. Samples whose id is dropped here count as foreign.
   constexpr size_t kMostOverwriting = 4096;

@@ -3,11 +3,11 @@
 #include <array>
 #include <utility>
 
-#include "src/sample/core.h"
+#include "src/sample/sampler_impl.h"
 
 namespace perfkit::sample {
 
-void Core::TakeTask(const RawRecord& raw) {
+void SamplerImpl::TakeTask(const RawRecord& raw) {
   const bool follows = follows_threads();
   bool duplicates = !fresh_.empty();
   ForEachInheritanceMap([&](const InheritanceMap& inheritance) { duplicates |= inheritance.expects_duplicates(); });
@@ -32,7 +32,7 @@ void Core::TakeTask(const RawRecord& raw) {
 
 // FORK or EXIT records were lost: a number may be another thread's by now. Events that are opened anew have owners that
 // are known; twice in the side band does no harm.
-void Core::ForgetTasks() {
+void SamplerImpl::ForgetTasks() {
   rescan_ = true;
   if (inheritance_.expects_duplicates()) anew_due_ = true;
   side_inheritance_ = InheritanceMap();
@@ -40,7 +40,7 @@ void Core::ForgetTasks() {
 
 // A ring that the last drain found ended has been read once more since: nothing can be in it. A ring that
 // overwrites is read only by a snapshot, or after Stop.
-void Core::FollowThreads(bool drained) {
+void SamplerImpl::FollowThreads(bool drained) {
   const bool changed = rescan_ || !born_.empty() || !ended_.empty();
   if (changed) {
     const sys::ForkBlocker fork_blocker;
@@ -55,7 +55,7 @@ void Core::FollowThreads(bool drained) {
 
 // Those that no FORK record has told of, too: they were born before Start, or of a thread that was not joined yet. A
 // child that a newcomer has before its side band is on is found in the next round.
-void Core::JoinNewcomers() {
+void SamplerImpl::JoinNewcomers() {
   constexpr int kRounds = 16;
   if (std::exchange(rescan_, false)) FindEnded();
   for (int round = 0; round < kRounds && JoinListed(); ++round) {
@@ -63,7 +63,7 @@ void Core::JoinNewcomers() {
 }
 
 // Who was born, and has no ring all the same. Those that were refused one are counted already.
-void Core::CountMissed() {
+void SamplerImpl::CountMissed() {
   for (const pid_t tid : born_) {
     threads_missed_ += !inheritance_.IsAttached(tid) && std::count(refused_.begin(), refused_.end(), tid) == 0;
   }
@@ -71,7 +71,7 @@ void Core::CountMissed() {
 }
 
 // Whether there was any that could be joined.
-bool Core::JoinListed() {
+bool SamplerImpl::JoinListed() {
   const absl::StatusOr<std::vector<pid_t>> threads = ThreadsNow(plan_);
   if (!threads.ok()) {
     rescan_ = true;
@@ -85,7 +85,7 @@ bool Core::JoinListed() {
   return any;
 }
 
-bool Core::JoinOne(pid_t tid) {
+bool SamplerImpl::JoinOne(pid_t tid) {
   const std::array<RingSet*, 2> ring_sets = {&side_, &active_};  // those that are switched on
   std::array<size_t, 2> before{};
   for (size_t i = 0; i < ring_sets.size(); ++i) before[i] = ring_sets[i]->events.size();
@@ -109,7 +109,7 @@ bool Core::JoinOne(pid_t tid) {
   return false;
 }
 
-absl::Status Core::SetUpRingsOf(pid_t tid) {
+absl::Status SamplerImpl::SetUpRingsOf(pid_t tid) {
   absl::Status status;
   for (const RingSet* const set : {&active_, &spare_, &side_}) {
     for (const std::unique_ptr<RingSlot>& slot : set->rings) {
@@ -122,7 +122,7 @@ absl::Status Core::SetUpRingsOf(pid_t tid) {
 }
 
 // Nothing of thread `tid` is left but what it has counted.
-void Core::Leave(pid_t tid) {
+void SamplerImpl::Leave(pid_t tid) {
   for (RingSet* const set : {&active_, &spare_, &side_}) {
     for (RingEvent& ring_event : set->events) {
       if (ring_event.tid == tid) SettleClosed(ring_event);
@@ -134,7 +134,7 @@ void Core::Leave(pid_t tid) {
 }
 
 // Whose EXIT record was lost, or not written: its rings have hung up. They may still hold something.
-void Core::FindEnded() {
+void SamplerImpl::FindEnded() {
   DropHungUp();
   ForEachSlot([this](const RingSlot& slot) {
     if (!slot.hung_up || std::count(ended_.begin(), ended_.end(), slot.tid) != 0) return;
@@ -143,7 +143,7 @@ void Core::FindEnded() {
   });
 }
 
-void Core::RetireEnded() {
+void SamplerImpl::RetireEnded() {
   for (const pid_t tid : ended_) Leave(tid);
   std::erase_if(last_ips_, [this](const auto& last) {
     return std::count(ended_.begin(), ended_.end(), SignalNumber::OwnerOf(last.first)) != 0;

@@ -36,14 +36,14 @@
 
 namespace perfkit::count {
 
-class FrameCore : public Bindable {
+class FrameCounterImpl : public Bindable {
  public:
   static constexpr size_t kMaxChains = 16;  // the main one is not stored
   using Zone = FrameCounter::Zone;
 
-  FrameCore(const FrameOptions& options, std::atomic<bool>& enabled, std::atomic<uint32_t>& draining);
+  FrameCounterImpl(const FrameOptions& options, std::atomic<bool>& enabled, std::atomic<uint32_t>& draining);
   // Second half of construction: attaches the constructing thread.
-  void Start(const std::shared_ptr<FrameCore>& self);
+  void Start(const std::shared_ptr<FrameCounterImpl>& self);
   // The FrameCounter dies: everything is given back but the shell that threads may still remember.
   void Close();
 
@@ -93,7 +93,7 @@ class FrameCore : public Bindable {
     if (void* const bound = FindBinding(this); bound != nullptr) return static_cast<FrameThread*>(bound);
     return WasRefused(this) && slots_->full() ? nullptr : Attach({});
   }
-  void Refuse(const std::shared_ptr<FrameCore>& self);
+  void Refuse(const std::shared_ptr<FrameCounterImpl>& self);
   FrameThread* Attach(std::string_view name) noexcept;
   bool Prepare(FrameThread& thread) noexcept;
   bool DropIfInterrupting(const FrameThread& thread) noexcept;
@@ -123,7 +123,7 @@ class FrameCore : public Bindable {
   uint64_t ns_per_tick_q32_ = 0;
   OwnCost own_cost_;
   std::shared_ptr<SlotTable> slots_;
-  std::weak_ptr<FrameCore> self_;
+  std::weak_ptr<FrameCounterImpl> self_;
 
   // The marking thread's.
   uint64_t main_serial_ = 0;

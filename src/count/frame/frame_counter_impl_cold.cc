@@ -1,13 +1,14 @@
-// The cold half of FrameCore: set-up, threads that come and go, off, the sums for reports.
+// The cold half of FrameCounterImpl: set-up, threads that come and go, off, the sums for reports.
 #include <algorithm>
 
-#include "src/count/frame/frame_core.h"
+#include "src/count/frame/frame_counter_impl.h"
 #include "src/count/tick_rate.h"
 #include "src/sys/perf_abi.h"
 
 namespace perfkit::count {
 
-FrameCore::FrameCore(const FrameOptions& options, std::atomic<bool>& enabled, std::atomic<uint32_t>& draining)
+FrameCounterImpl::FrameCounterImpl(const FrameOptions& options, std::atomic<bool>& enabled,
+                                   std::atomic<uint32_t>& draining)
     : enabled_(enabled),
       draining_(draining),
       plan_(options.events, options.only_path),
@@ -15,7 +16,7 @@ FrameCore::FrameCore(const FrameOptions& options, std::atomic<bool>& enabled, st
       budget_ns_(options.hitch_budget.count() > 0 ? static_cast<uint64_t>(options.hitch_budget.count()) : 0),
       history_(options.history_frames),
       watch_(budget_ns_, {}, {}),
-      fork_listener_([](void* self) { static_cast<FrameCore*>(self)->OnForkedChild(); }, this) {
+      fork_listener_([](void* self) { static_cast<FrameCounterImpl*>(self)->OnForkedChild(); }, this) {
   ns_per_tick_q32_ = TickRateOf(UserPage{}).ns_per_tick_q32;
   if (ns_per_tick_q32_ != 0) {
     budget_ticks_ =
@@ -24,7 +25,7 @@ FrameCore::FrameCore(const FrameOptions& options, std::atomic<bool>& enabled, st
   main_serial_ = ThreadSerial();
 }
 
-void FrameCore::Start(const std::shared_ptr<FrameCore>& self) {
+void FrameCounterImpl::Start(const std::shared_ptr<FrameCounterImpl>& self) {
   self_ = self;
   std::optional<CounterSet> set = plan_.OpenFirst();
   watch_.Substitute({.task_clock = plan_.IndexOf(sys::kSwTaskClock),
@@ -32,35 +33,35 @@ void FrameCore::Start(const std::shared_ptr<FrameCore>& self) {
                      .context_switches = plan_.IndexOf(sys::kSwContextSwitches),
                      .migrations = plan_.IndexOf(sys::kSwCpuMigrations)});
   shape_ = {.events = plan_.size(),
-            .timed = plan_.timed(),
+            .multiplexable = plan_.multiplexable(),
             .never = plan_.never(),
             .max_zones = options_.max_zones,
             .max_depth = options_.max_depth};
-  slots_ = std::make_shared<SlotTable>(SlotWriter::WordsFor(shape_.events, shape_.timed), options_.max_threads);
+  slots_ = std::make_shared<SlotTable>(SlotWriter::WordsFor(shape_.events, shape_.multiplexable), options_.max_threads);
   main_ = std::make_unique<FrameThread>(shape_, "", next_serial_++);
   main_->is_worker = false;
   main_->Open(std::move(set));
   own_cost_ = MeasureOwnCost(*main_, ns_per_tick_q32_);
   if (budget_ns_ != 0) log_.Open();
-  Bind(self, main_.get(), [](Bindable& core, void* thread) {
-    static_cast<FrameCore&>(core).EndThread(*static_cast<FrameThread*>(thread));
+  Bind(self, main_.get(), [](Bindable& impl, void* thread) {
+    static_cast<FrameCounterImpl&>(impl).EndThread(*static_cast<FrameThread*>(thread));
   });
 }
 
-FrameThread* FrameCore::Attach(std::string_view name) noexcept {
-  const std::shared_ptr<FrameCore> self = self_.lock();
+FrameThread* FrameCounterImpl::Attach(std::string_view name) noexcept {
+  const std::shared_ptr<FrameCounterImpl> self = self_.lock();
   if (self == nullptr || in_forked_child_) return nullptr;
   const sys::ForkBlocker fork_blocker;
   SlotWriter slot;
-  if (!slot.Claim(slots_, shape_.events, shape_.timed)) {
+  if (!slot.Claim(slots_, shape_.events, shape_.multiplexable)) {
     Refuse(self);
     return nullptr;
   }
   const std::lock_guard<std::mutex> lock(mutex_);
   auto thread = std::make_unique<FrameThread>(shape_, std::string(name.empty() ? "workers" : name), next_serial_++);
   FrameThread* const attached = thread.get();
-  const bool bound = Bind(self, attached, [](Bindable& core, void* ended) {
-    static_cast<FrameCore&>(core).EndThread(*static_cast<FrameThread*>(ended));
+  const bool bound = Bind(self, attached, [](Bindable& impl, void* ended) {
+    static_cast<FrameCounterImpl&>(impl).EndThread(*static_cast<FrameThread*>(ended));
   });
   if (!bound) {
     slot.Release();
@@ -72,13 +73,13 @@ FrameThread* FrameCore::Attach(std::string_view name) noexcept {
 }
 
 // Remembered, so that the thread's next zone costs no more than finding that out.
-void FrameCore::Refuse(const std::shared_ptr<FrameCore>& self) {
+void FrameCounterImpl::Refuse(const std::shared_ptr<FrameCounterImpl>& self) {
   if (FindBinding(this) == nullptr && WasRefused(this)) return;
   refused_.fetch_add(1, std::memory_order_relaxed);
   Bind(self, nullptr, nullptr);
 }
 
-bool FrameCore::AttachNamed(std::string_view name) {
+bool FrameCounterImpl::AttachNamed(std::string_view name) {
   if (FindBinding(this) != nullptr) return false;
   FrameThread* const thread = Attach(name);
   if (thread == nullptr) return false;
@@ -91,7 +92,7 @@ bool FrameCore::AttachNamed(std::string_view name) {
 }
 
 // On the ending thread itself, or on one that unbinds.
-void FrameCore::EndThread(FrameThread& thread) {
+void FrameCounterImpl::EndThread(FrameThread& thread) {
   if (in_forked_child_) return;
   const sys::ForkBlocker fork_blocker;
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -103,7 +104,7 @@ void FrameCore::EndThread(FrameThread& thread) {
 }
 
 // Folds in what an ending thread has counted, open zones up to its last snapshot.
-void FrameCore::Retire(FrameThread& thread) {
+void FrameCounterImpl::Retire(FrameThread& thread) {
   const std::lock_guard<std::mutex> lock(thread.mutex);
   Drained(thread);
   if (thread.open()) {
@@ -119,12 +120,12 @@ void FrameCore::Retire(FrameThread& thread) {
   GroupNamed(retired_, thread.name).zones.Add(thread.tree);
 }
 
-void FrameCore::CloseMain() {
+void FrameCounterImpl::CloseMain() {
   main_->ready = false;
   main_->Close();
 }
 
-void FrameCore::SwitchOff() {
+void FrameCounterImpl::SwitchOff() {
   const sys::ForkBlocker fork_blocker;
   enabled_.store(false, std::memory_order_seq_cst);  // pairs with the load in LeaveOutermost
   if (main_ != nullptr) {
@@ -150,11 +151,11 @@ void FrameCore::SwitchOff() {
 }
 
 // With the worker's mutex held.
-void FrameCore::Drained(FrameThread& thread) {
+void FrameCounterImpl::Drained(FrameThread& thread) {
   if (std::exchange(thread.draining, false)) draining_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-void FrameCore::Close() {
+void FrameCounterImpl::Close() {
   if (!in_forked_child_) SwitchOff();
   Unbind(this, false);
   const std::unique_lock<std::mutex> lock =
@@ -168,7 +169,7 @@ void FrameCore::Close() {
 }
 
 // In the child of a fork. The sets release theirs by themselves.
-void FrameCore::OnForkedChild() {
+void FrameCounterImpl::OnForkedChild() {
   in_forked_child_ = true;
   enabled_.store(false, std::memory_order_relaxed);
   history_.Clear();
@@ -176,7 +177,7 @@ void FrameCore::OnForkedChild() {
   log_.OnForkedChild();
 }
 
-ZoneId FrameCore::DefineZone(std::string_view name) {
+ZoneId FrameCounterImpl::DefineZone(std::string_view name) {
   if (in_forked_child_) return {};
   const sys::ForkBlocker fork_blocker;
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -186,7 +187,7 @@ ZoneId FrameCore::DefineZone(std::string_view name) {
   return {names_.emplace_back(name).c_str()};
 }
 
-FrameId FrameCore::DefineFrame(std::string_view name) {
+FrameId FrameCounterImpl::DefineFrame(std::string_view name) {
   if (in_forked_child_) return {kMaxChains};
   const sys::ForkBlocker fork_blocker;
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -197,19 +198,19 @@ FrameId FrameCore::DefineFrame(std::string_view name) {
   return {index};
 }
 
-const FrameChain* FrameCore::chain(FrameId id) const {
+const FrameChain* FrameCounterImpl::chain(FrameId id) const {
   const bool known = !in_forked_child_ && id.index != 0 && id.index < chain_count_.load(std::memory_order_acquire);
   return known ? chains_[id.index].get() : nullptr;
 }
 
-FrameCore::Group& FrameCore::GroupNamed(std::vector<Group>& groups, const std::string& name) const {
+FrameCounterImpl::Group& FrameCounterImpl::GroupNamed(std::vector<Group>& groups, const std::string& name) const {
   for (Group& group : groups) {
     if (group.name == name) return group;
   }
   return groups.emplace_back(Group{name, 0, ZoneMerge(shape_.events)});
 }
 
-std::vector<FrameCore::Group> FrameCore::Groups() {
+std::vector<FrameCounterImpl::Group> FrameCounterImpl::Groups() {
   Settle();
   std::vector<Group> all;
   Group& marking = all.emplace_back(Group{"", 1, ZoneMerge(shape_.events)});
@@ -228,7 +229,7 @@ std::vector<FrameCore::Group> FrameCore::Groups() {
   return all;
 }
 
-FrameStats FrameCore::Stats() {
+FrameStats FrameCounterImpl::Stats() {
   FrameStats stats;
   for (const Group& group : Groups()) {
     stats.unplaced += group.zones.unplaced();

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "src/base/mix.h"
-#include "src/symbolize/core.h"
 #include "src/symbolize/demangle.h"
+#include "src/symbolize/symbolizer_impl.h"
 
 namespace perfkit::symbolize {
 namespace {
@@ -17,14 +17,14 @@ constexpr size_t kMostNames = 1 << 20;
 
 }  // namespace
 
-std::string_view Core::Readable(std::string_view name) {
+std::string_view SymbolizerImpl::Readable(std::string_view name) {
   if (!options_.demangle) return name;
   const auto [found, is_new] = readable_.try_emplace(name.data());
   if (is_new) found->second = Demangle(name);
   return found->second;
 }
 
-Symbol Core::NameInKernel(uint64_t pc) {
+Symbol SymbolizerImpl::NameInKernel(uint64_t pc) {
   Symbol symbol{.function = {}, .module = ModuleAt(kKernelModule).name(), .offset = pc, .kernel = true};
   kernel_names_.Load(options_.proc);
   const std::optional<KernelNames::Found> found = kernel_names_.Find(pc);
@@ -36,7 +36,7 @@ Symbol Core::NameInKernel(uint64_t pc) {
 }
 
 // While the process is alive: whose its list of code is, can be told only then.
-void Core::NoticeJitCode() {
+void SymbolizerImpl::NoticeJitCode() {
   const auto& modules = processes_.modules();
   for (; noticed_modules_ < modules.size(); ++noticed_modules_) {
     const proc::ModuleId& id = modules[noticed_modules_];
@@ -47,7 +47,7 @@ void Core::NoticeJitCode() {
   }
 }
 
-Symbol Core::NameInJitCode(CodeLocation location, proc::JitMap& map) {
+Symbol SymbolizerImpl::NameInJitCode(CodeLocation location, proc::JitMap& map) {
   Symbol symbol{.function = {}, .module = ModuleAt(location.module).name(), .offset = location.offset, .kernel = false};
   const std::optional<proc::JitFunction> found = map.Find(location.offset);
   if (!found) return symbol;
@@ -56,7 +56,7 @@ Symbol Core::NameInJitCode(CodeLocation location, proc::JitMap& map) {
   return symbol;
 }
 
-Symbol Core::NameInModule(CodeLocation location) {
+Symbol SymbolizerImpl::NameInModule(CodeLocation location) {
   if (const auto jit = jit_maps_.find(location.module); jit != jit_maps_.end())
     return NameInJitCode(location, jit->second);
 
@@ -74,7 +74,7 @@ Symbol Core::NameInModule(CodeLocation location) {
   return symbol;
 }
 
-const Symbol& Core::Name(CodeLocation location) {
+const Symbol& SymbolizerImpl::Name(CodeLocation location) {
   if (location.module >= processes_.modules().size()) location.module = 0;
   if (names_.size() >= kMostNames) names_.clear();
   const auto [found, is_new] = names_.try_emplace(location);
@@ -86,7 +86,7 @@ const Symbol& Core::Name(CodeLocation location) {
   return unnamed_;
 }
 
-const Symbol& Core::Resolve(uint32_t pid, uint64_t pc, CpuMode mode) {
+const Symbol& SymbolizerImpl::Resolve(uint32_t pid, uint64_t pc, CpuMode mode) {
   const Process* const process = mode == CpuMode::kUser ? processes_.Find(pid) : nullptr;
   const bool kernel = mode == CpuMode::kKernel;
   if (process == nullptr && !kernel) return Name(Locate(pid, pc, mode));
@@ -100,7 +100,7 @@ const Symbol& Core::Resolve(uint32_t pid, uint64_t pc, CpuMode mode) {
   return memo.symbol;
 }
 
-std::vector<SymbolizedModule> Core::Modules() const {
+std::vector<SymbolizedModule> SymbolizerImpl::Modules() const {
   std::vector<SymbolizedModule> modules;
   if (kernel_names_.loaded()) {
     modules.push_back(

@@ -1,12 +1,12 @@
 // Changes how long dumps are, while they are being taken.
 #include <utility>
 
-#include "src/sample/core.h"
+#include "src/sample/sampler_impl.h"
 
 namespace perfkit::sample {
 
 // Whoever asks may be in no position to take the records that the old events have written: Drain is.
-absl::Status Core::SetStackBytes(uint32_t bytes) {
+absl::Status SamplerImpl::SetStackBytes(uint32_t bytes) {
   if (absl::Status here = CheckHere(); !here.ok()) return here;
   Plan trial = plan_;
   if (absl::Status status = trial.SetStackBytes(bytes); !status.ok()) return status;
@@ -15,7 +15,7 @@ absl::Status Core::SetStackBytes(uint32_t bytes) {
 }
 
 // What the OverheadController had given up was of another length: it begins at the top again.
-void Core::AdoptStack(Visit visit, size_t max_records) {
+void SamplerImpl::AdoptStack(Visit visit, size_t max_records) {
   const uint32_t wanted = wanted_stack_, before = plan_.options().stack.stack_bytes;
   if (wanted == 0) return;
   SamplerDecision unasked;

@@ -11,9 +11,9 @@
 namespace perfkit::ring {
 
 // What a record says before its trailer, taken from front to back. Once something did not fit nothing does.
-class Members {
+class RecordFields {
  public:
-  Members(const RawRecord& record, const SampleLayout& layout) : left_(record.body()) {
+  RecordFields(const RawRecord& record, const SampleLayout& layout) : left_(record.body()) {
     ok_ = left_.size() >= layout.trailer_bytes();
     if (ok_) left_ = left_.first(left_.size() - layout.trailer_bytes());
   }
@@ -57,7 +57,7 @@ class Members {
 
 inline bool Is(const RawRecord& record, RecordType type) { return record.type == static_cast<uint32_t>(type); }
 
-// The trailer lies at the end of the record, whatever comes before; Members has found that it fits.
+// The trailer lies at the end of the record, whatever comes before; RecordFields has found that it fits.
 inline SampleId TrailerOf(const RawRecord& record, const SampleLayout& layout) {
   const auto word = [&](Field field) -> std::optional<uint64_t> {
     const size_t back = layout.trailer_offset(field);
@@ -79,9 +79,9 @@ inline SampleId TrailerOf(const RawRecord& record, const SampleLayout& layout) {
 
 // `parsed` with its trailer, or nothing when its members did not fit.
 template <class Record>
-std::optional<Record> Finish(Record& parsed, const Members& members, const RawRecord& record,
+std::optional<Record> Finish(Record& parsed, const RecordFields& fields, const RawRecord& record,
                              const SampleLayout& layout) {
-  if (!members.ok()) return std::nullopt;
+  if (!fields.ok()) return std::nullopt;
   parsed.who = TrailerOf(record, layout);
   return parsed;
 }

@@ -19,9 +19,9 @@
 
 namespace perfkit::symbolize {
 
-class Core {
+class SymbolizerImpl {
  public:
-  explicit Core(SymbolizerOptions options);
+  explicit SymbolizerImpl(SymbolizerOptions options);
 
   bool Add(const RawRecord& record, const SampleLayout& layout) {
     const bool changes = processes_.Add(record, layout);

@@ -1,8 +1,8 @@
 // A sampler's inside: opens, switches, drains, does the accounting.
 //
-// core.cc opens and attaches; core_control.cc switches and pauses; core_drain.cc reads; core_threads.cc follows threads
-// that come and go; core_accounting.cc settles losses; core_overhead.cc keeps the cost within its budget; core_live.cc
-// has stacks that threads walk themselves.
+// sampler_impl.cc opens and attaches; sampler_control.cc switches and pauses; sampler_drain.cc reads;
+// sampler_threads.cc follows threads that come and go; sampler_accounting.cc settles losses; sampler_overhead.cc keeps
+// the cost within its budget; sampler_live.cc has stacks that threads walk themselves.
 #pragma once
 
 #include <memory>
@@ -30,11 +30,11 @@ uint64_t Now(clockid_t clock);
 // The threads of the target, by /proc; {kShared} of whole CPUs.
 absl::StatusOr<std::vector<pid_t>> ThreadsNow(const Plan& plan);
 
-class Core {
+class SamplerImpl {
  public:
-  static absl::StatusOr<std::unique_ptr<Core>> Open(Plan plan);
-  explicit Core(Plan plan);
-  ~Core();
+  static absl::StatusOr<std::unique_ptr<SamplerImpl>> Open(Plan plan);
+  explicit SamplerImpl(Plan plan);
+  ~SamplerImpl();
 
   absl::Status Start();
   absl::Status Stop();
@@ -254,14 +254,14 @@ class Core {
 
 // Of all ring sets. Rings in the order in which they are numbered: LossInterval::ring.
 template <class Each>
-void Core::ForEachSlot(Each&& each) {
+void SamplerImpl::ForEachSlot(Each&& each) {
   for (RingSet* const set : {&active_, &side_, &spare_}) {
     for (const std::unique_ptr<RingSlot>& slot : set->rings) each(*slot);
   }
 }
 
 template <class Each>
-void Core::ForEachEvent(Each&& each) {
+void SamplerImpl::ForEachEvent(Each&& each) {
   for (RingSet* const set : {&active_, &spare_, &side_}) {
     for (RingEvent& ring_event : set->events) each(ring_event);
   }
@@ -269,7 +269,7 @@ void Core::ForEachEvent(Each&& each) {
 
 // Includes the inheritance maps of events that are about to replace others, and of those that were replaced.
 template <class Each>
-void Core::ForEachInheritanceMap(Each&& each) {
+void SamplerImpl::ForEachInheritanceMap(Each&& each) {
   each(inheritance_);
   each(side_inheritance_);
   each(retired_inheritance_);

@@ -1,9 +1,9 @@
-// The hot half of FrameCore: zones and marks.
-#include "src/count/frame/frame_core.h"
+// The hot half of FrameCounterImpl: zones and marks.
+#include "src/count/frame/frame_counter_impl.h"
 
 namespace perfkit::count {
 
-void FrameCore::Mark() noexcept {
+void FrameCounterImpl::Mark() noexcept {
   if (ThreadSerial() != main_serial_) [[unlikely]] {
     foreign_marks_.fetch_add(1, std::memory_order_relaxed);
     return;
@@ -16,7 +16,7 @@ void FrameCore::Mark() noexcept {
 }
 
 // Returns the frame's ticks; 0 if it only starts the first one.
-uint64_t FrameCore::EndMainFrame() noexcept {
+uint64_t FrameCounterImpl::EndMainFrame() noexcept {
   FrameThread& thread = *main_;
   const FrameThread::Work work(thread);
   if (thread.has_cross_thread()) [[unlikely]]
@@ -34,14 +34,14 @@ uint64_t FrameCore::EndMainFrame() noexcept {
 }
 
 // Returns true, and counts a dropped zone, in a signal handler that interrupted work on this thread's tree.
-bool FrameCore::DropIfInterrupting(const FrameThread& thread) noexcept {
+bool FrameCounterImpl::DropIfInterrupting(const FrameThread& thread) noexcept {
   if (!thread.at_work()) [[likely]]
     return false;
   interrupted_.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
 
-void FrameCore::Settle() noexcept {
+void FrameCounterImpl::Settle() noexcept {
   if (in_forked_child_ || main_ == nullptr) return;
   ZoneTree& tree = main_->tree;
   for (size_t waiting = tree.pending(); waiting != 0; --waiting) {
@@ -53,14 +53,14 @@ void FrameCore::Settle() noexcept {
 }
 
 // Not at work while the callback runs: it may enter zones.
-void FrameCore::ExplainHitch() noexcept {
+void FrameCounterImpl::ExplainHitch() noexcept {
   Settle();
   const Hitch& hitch = watch_.Explain(history_.last(), main_->tree);
   const auto callback = on_hitch_;  // shared: it may replace itself while it runs
   if (callback != nullptr && *callback) (*callback)(hitch);
 }
 
-void FrameCore::Enter(ZoneId id, Zone* zone) noexcept {
+void FrameCounterImpl::Enter(ZoneId id, Zone* zone) noexcept {
   FrameThread* const thread = This();
   if (thread == nullptr || DropIfInterrupting(*thread)) [[unlikely]]
     return;
@@ -71,14 +71,14 @@ void FrameCore::Enter(ZoneId id, Zone* zone) noexcept {
     thread->AbandonCrossThread();
   Snapshot* const begin = thread->tree.Enter(id);
   if (zone != nullptr) {
-    zone->core_ = this;
+    zone->impl_ = this;
     zone->thread_ = thread;
     zone->entry_ = thread->tree.top_entry();
   }
   if (begin != nullptr) thread->Read(*begin);
 }
 
-void FrameCore::EnterPlain(ZoneId id) noexcept {
+void FrameCounterImpl::EnterPlain(ZoneId id) noexcept {
   if (enabled_.load(std::memory_order_relaxed)) [[likely]]
     return Enter(id, nullptr);
   auto* const thread = static_cast<FrameThread*>(FindBinding(this));
@@ -87,7 +87,7 @@ void FrameCore::EnterPlain(ZoneId id) noexcept {
   thread->tree.EnterUncounted();  // its Leave must not be taken for that of a zone around it
 }
 
-void FrameCore::Leave(const Zone& zone) noexcept {
+void FrameCounterImpl::Leave(const Zone& zone) noexcept {
   auto* const thread = static_cast<FrameThread*>(FindBinding(this));
   if (thread != zone.thread_) [[unlikely]]
     return LeaveElsewhere(zone.entry_);
@@ -97,7 +97,7 @@ void FrameCore::Leave(const Zone& zone) noexcept {
   LeaveTop(*thread);
 }
 
-void FrameCore::LeaveTop(FrameThread& thread) noexcept {
+void FrameCounterImpl::LeaveTop(FrameThread& thread) noexcept {
   if (!thread.tree.SkipLeave()) {
     thread.Read(thread.tree.scratch());
     thread.tree.Leave();
@@ -107,7 +107,7 @@ void FrameCore::LeaveTop(FrameThread& thread) noexcept {
   if (thread.is_worker && thread.tree.depth() == 0) LeaveOutermost(thread);
 }
 
-void FrameCore::LeaveInnermost() noexcept {
+void FrameCounterImpl::LeaveInnermost() noexcept {
   const bool counting = enabled_.load(std::memory_order_relaxed);
   FrameThread* const thread = counting ? This() : static_cast<FrameThread*>(FindBinding(this));
   if (thread == nullptr || thread->at_work()) return;  // in a handler: its Enter was counted as dropped
@@ -121,7 +121,7 @@ void FrameCore::LeaveInnermost() noexcept {
 
 // Not the innermost: what was entered since was left on another thread, or never. Not there at all: counting was off in
 // between.
-void FrameCore::LeaveOutOfOrder(FrameThread& thread, uint64_t entry) noexcept {
+void FrameCounterImpl::LeaveOutOfOrder(FrameThread& thread, uint64_t entry) noexcept {
   if (!thread.ready) return;
   if (thread.has_cross_thread()) thread.AbandonCrossThread();
   thread.Read(thread.tree.scratch());
@@ -129,7 +129,7 @@ void FrameCore::LeaveOutOfOrder(FrameThread& thread, uint64_t entry) noexcept {
 }
 
 // The thread on which it was entered takes it out of its stack when it next enters a zone or marks.
-void FrameCore::LeaveElsewhere(uint64_t entry) noexcept {
+void FrameCounterImpl::LeaveElsewhere(uint64_t entry) noexcept {
   cross_thread_.fetch_add(1, std::memory_order_relaxed);
   if (in_forked_child_) return;
   const uint64_t serial = FrameThread::SerialOf(entry);
@@ -142,7 +142,7 @@ void FrameCore::LeaveElsewhere(uint64_t entry) noexcept {
 }
 
 // Before the first zone of a frame on the marking thread, before every outermost zone on a worker.
-bool FrameCore::Prepare(FrameThread& thread) noexcept {
+bool FrameCounterImpl::Prepare(FrameThread& thread) noexcept {
   if (thread.is_worker) {
     PrepareWorker(thread);
   } else {
@@ -151,7 +151,7 @@ bool FrameCore::Prepare(FrameThread& thread) noexcept {
   return thread.ready;
 }
 
-void FrameCore::PrepareMain() noexcept {
+void FrameCounterImpl::PrepareMain() noexcept {
   FrameThread& thread = *main_;
   if (!thread.open()) {
     thread.Open(plan_.OpenNext());
@@ -163,7 +163,7 @@ void FrameCore::PrepareMain() noexcept {
   thread.ready = true;
 }
 
-void FrameCore::PrepareWorker(FrameThread& thread) noexcept {
+void FrameCounterImpl::PrepareWorker(FrameThread& thread) noexcept {
   thread.StepInside();
   const uint64_t frame = frame_.load(std::memory_order_relaxed);
   if (!thread.open() || thread.frame != frame) {
@@ -176,7 +176,7 @@ void FrameCore::PrepareWorker(FrameThread& thread) noexcept {
   thread.ready = true;
 }
 
-void FrameCore::LeaveOutermost(FrameThread& thread) noexcept {
+void FrameCounterImpl::LeaveOutermost(FrameThread& thread) noexcept {
   thread.Publish();
   thread.ready = false;
   thread.StepOutside();
@@ -190,7 +190,7 @@ void FrameCore::LeaveOutermost(FrameThread& thread) noexcept {
   Drained(thread);
 }
 
-void FrameCore::Mark(FrameId id) noexcept {
+void FrameCounterImpl::Mark(FrameId id) noexcept {
   if (id.index == 0) return Mark();
   if (id.index >= chain_count_.load(std::memory_order_acquire)) return;  // pairs with DefineFrame's release
   FrameChain& chain = *chains_[id.index];
@@ -215,11 +215,11 @@ void FrameCore::Mark(FrameId id) noexcept {
 // The hot members of FrameCounter: here, so that each is one call deep.
 namespace perfkit {
 
-void FrameCounter::MarkMain() noexcept { core_->Mark(); }
-void FrameCounter::MarkOther(FrameId id) noexcept { core_->Mark(id); }
-void FrameCounter::EnterZone(ZoneId id, Zone& zone) noexcept { core_->Enter(id, &zone); }
-void FrameCounter::LeaveZone(const Zone& zone) noexcept { zone.core_->Leave(zone); }
-void FrameCounter::EnterPlain(ZoneId id) noexcept { core_->EnterPlain(id); }
-void FrameCounter::LeavePlain() noexcept { core_->LeaveInnermost(); }
+void FrameCounter::MarkMain() noexcept { impl_->Mark(); }
+void FrameCounter::MarkOther(FrameId id) noexcept { impl_->Mark(id); }
+void FrameCounter::EnterZone(ZoneId id, Zone& zone) noexcept { impl_->Enter(id, &zone); }
+void FrameCounter::LeaveZone(const Zone& zone) noexcept { zone.impl_->Leave(zone); }
+void FrameCounter::EnterPlain(ZoneId id) noexcept { impl_->EnterPlain(id); }
+void FrameCounter::LeavePlain() noexcept { impl_->LeaveInnermost(); }
 
 }  // namespace perfkit

@@ -1,5 +1,5 @@
 // Opens a sampler: its rings, its threads, and what tells whose record is whose.
-#include "src/sample/core.h"
+#include "src/sample/sampler_impl.h"
 
 #include <errno.h>
 
@@ -43,14 +43,14 @@ uint64_t Now(clockid_t clock) {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
-Core::Core(Plan plan)
+SamplerImpl::SamplerImpl(Plan plan)
     : plan_(std::move(plan)),
       overhead_(plan_.options().cpu_budget, plan_.FullLevel(), plan_.LeastStack()),
       level_(plan_.FullLevel()),
       accounting_(plan_.events().size()),
-      fork_listener_([](void* self) { static_cast<Core*>(self)->OnForkedChild(); }, this) {}
+      fork_listener_([](void* self) { static_cast<SamplerImpl*>(self)->OnForkedChild(); }, this) {}
 
-Core::~Core() {
+SamplerImpl::~SamplerImpl() {
   const sys::ForkBlocker fork_blocker;
   epoll_.Reset();
   fresh_.clear();
@@ -61,13 +61,13 @@ Core::~Core() {
   }
 }
 
-absl::StatusOr<std::unique_ptr<Core>> Core::Open(Plan plan) {
-  auto core = std::make_unique<Core>(std::move(plan));
+absl::StatusOr<std::unique_ptr<SamplerImpl>> SamplerImpl::Open(Plan plan) {
+  auto core = std::make_unique<SamplerImpl>(std::move(plan));
   if (absl::Status status = core->OpenAll(); !status.ok()) return status;
   return core;
 }
 
-absl::Status Core::OpenAll() {
+absl::Status SamplerImpl::OpenAll() {
   const absl::StatusOr<std::vector<int>> cpus = CpusOf(plan_);
   if (!cpus.ok()) return cpus.status();
   std::vector<pid_t> tids = {RingSlot::kShared};
@@ -88,7 +88,7 @@ absl::Status Core::OpenAll() {
 }
 
 // At each place, a thread or a CPU, there is a ring of each set.
-absl::Status Core::ChooseSize(size_t places) {
+absl::Status SamplerImpl::ChooseSize(size_t places) {
   const size_t page = sys::PageSize();
   ring_bytes_ = std::bit_ceil(std::max(plan_.options().ring_bytes, page));
   const size_t most = RingMemory(), rings = places * (ring_sets() + (plan_.needs_tracking() ? 1 : 0));
@@ -107,7 +107,7 @@ absl::Status Core::ChooseSize(size_t places) {
                       rings, most));
 }
 
-absl::Status Core::OpenRingsOnce(const std::vector<pid_t>& tids, const std::vector<int>& cpus) {
+absl::Status SamplerImpl::OpenRingsOnce(const std::vector<pid_t>& tids, const std::vector<int>& cpus) {
   absl::Status status;
   if (plan_.needs_tracking()) status = side_.OpenRings(plan_, tids, cpus, plan_.SideBandBytes(ring_bytes_));
   if (status.ok()) status = active_.OpenRings(plan_, tids, cpus, ring_bytes_);
@@ -117,7 +117,7 @@ absl::Status Core::OpenRingsOnce(const std::vector<pid_t>& tids, const std::vect
 
 // All rings of samples have one size: whoever reads them is told one number. Where this user may not lock that much
 // they become smaller; those of the side band when samples have no more than they.
-absl::Status Core::OpenRings(const std::vector<pid_t>& tids, const std::vector<int>& cpus) {
+absl::Status SamplerImpl::OpenRings(const std::vector<pid_t>& tids, const std::vector<int>& cpus) {
   while (true) {
     const absl::Status status = OpenRingsOnce(tids, cpus);
     if (status.ok()) return status;
@@ -133,7 +133,7 @@ absl::Status Core::OpenRings(const std::vector<pid_t>& tids, const std::vector<i
 }
 
 // Until no thread was born meanwhile. Those that are born later inherit all there is.
-absl::Status Core::AttachThreads(bool tracking) {
+absl::Status SamplerImpl::AttachThreads(bool tracking) {
   for (int round = 0; round < kRounds; ++round) {
     const absl::StatusOr<std::vector<pid_t>> threads = ThreadsNow(plan_);
     if (!threads.ok()) return threads.status();
@@ -166,21 +166,21 @@ absl::Status Core::AttachThreads(bool tracking) {
       open::Describe(plan_.target()), kRounds));
 }
 
-absl::Status Core::AddRingsOf(pid_t tid, size_t bytes) {
+absl::Status SamplerImpl::AddRingsOf(pid_t tid, size_t bytes) {
   absl::Status status = side_.AddRing(plan_, tid, -1, plan_.SideBandBytes(bytes));
   if (status.ok()) status = active_.AddRing(plan_, tid, -1, bytes);
   if (status.ok() && ring_sets() == 2) status = spare_.AddRing(plan_, tid, -1, bytes);
   return status;
 }
 
-void Core::DropRingsOf(pid_t tid) {
+void SamplerImpl::DropRingsOf(pid_t tid) {
   for (RingSet* const set : {&active_, &spare_, &side_}) {
     std::erase_if(set->rings, [tid](const std::unique_ptr<RingSlot>& slot) { return slot->tid == tid; });
   }
 }
 
 // For a thread that comes later: as large as the others, or as what is left of the memory.
-absl::Status Core::AddLateRings(pid_t tid) {
+absl::Status SamplerImpl::AddLateRings(pid_t tid) {
   const size_t used = active_.RingBytes() + spare_.RingBytes() + side_.RingBytes();
   const size_t most = RingMemory(), left = most - std::min(most, used);
   absl::Status status(absl::StatusCode::kResourceExhausted,
@@ -195,7 +195,7 @@ absl::Status Core::AddLateRings(pid_t tid) {
   return status;
 }
 
-absl::Status Core::AttachToRingSets(pid_t tid, bool tracking) {
+absl::Status SamplerImpl::AttachToRingSets(pid_t tid, bool tracking) {
   if (!active_.HasRing(tid)) {
     if (absl::Status status = AddLateRings(tid); !status.ok()) return status;
   }
@@ -208,7 +208,7 @@ absl::Status Core::AttachToRingSets(pid_t tid, bool tracking) {
 }
 
 // All of it or nothing.
-absl::Status Core::AttachOne(pid_t tid, bool tracking) {
+absl::Status SamplerImpl::AttachOne(pid_t tid, bool tracking) {
   const uint64_t now = Now(plan_.options().clock_id);
   inheritance_.AddAttached(tid, now);  // also when it has ended by now
   if (tracking) side_inheritance_.AddAttached(tid, now);
@@ -223,7 +223,7 @@ absl::Status Core::AttachOne(pid_t tid, bool tracking) {
   return status;
 }
 
-absl::Status Core::ExplainDescriptors(const absl::Status& status, size_t threads, size_t cpus) const {
+absl::Status SamplerImpl::ExplainDescriptors(const absl::Status& status, size_t threads, size_t cpus) const {
   if (sys::ErrnoOf(status) != EMFILE) return status;
   const size_t tracking = plan_.needs_tracking() ? 1 : 0;
   size_t each = plan_.options().switches ? 1 : 0;
@@ -238,7 +238,7 @@ absl::Status Core::ExplainDescriptors(const absl::Status& status, size_t threads
                                                      threads * cpus * each + rings, limit.rlim_cur));
 }
 
-absl::Status Core::OpenPoll() {
+absl::Status SamplerImpl::OpenPoll() {
   epoll_ = sys::OwnedFd(sys::kernel().epoll_create1(EPOLL_CLOEXEC));
   if (!epoll_) return absl::ErrnoToStatus(errno, "cannot make a descriptor to wait on (epoll)");
   for (const RingSet* const set : {&active_, &side_}) {
@@ -249,7 +249,7 @@ absl::Status Core::OpenPoll() {
   return absl::OkStatus();
 }
 
-absl::Status Core::Poll(const RingSlot& slot) {
+absl::Status SamplerImpl::Poll(const RingSlot& slot) {
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.fd = slot.ring.fd();
@@ -259,7 +259,7 @@ absl::Status Core::Poll(const RingSlot& slot) {
 
 // A sample with a foreign id does not tell which writer of its event wrote it. So each new writer takes over the
 // weights of those before it.
-void Core::Index(uint64_t since_ns) {
+void SamplerImpl::Index(uint64_t since_ns) {
   const IdTable ids_before = std::exchange(ids_, {});
   const std::vector<Writer> before = std::exchange(writers_, {});
   ForEachEvent([&](const RingEvent& ring_event) {
@@ -300,13 +300,13 @@ void Core::Index(uint64_t since_ns) {
   if (live_handler_ != nullptr) IndexStacks();
 }
 
-bool Core::user_only(size_t event) const {
+bool SamplerImpl::user_only(size_t event) const {
   return std::any_of(active_.events.begin(), active_.events.end(),
                      [&](const RingEvent& ring_event) { return ring_event.event == event && ring_event.user_only; });
 }
 
 // Closes and forgets: the child of a fork must not allocate or lock here.
-void Core::OnForkedChild() {
+void SamplerImpl::OnForkedChild() {
   in_forked_child_ = true;
   running_ = false;
   active_.OnForkedChild();

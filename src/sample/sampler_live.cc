@@ -6,15 +6,15 @@
 
 #include "absl/strings/str_format.h"
 #include "src/proc/threads.h"
-#include "src/sample/core.h"
 #include "src/sample/live_record.h"
+#include "src/sample/sampler_impl.h"
 
 namespace perfkit::sample {
 
-size_t Core::RingMemory() const { return plan_.options().memory_bytes / (plan_.live() ? 2 : 1); }
+size_t SamplerImpl::RingMemory() const { return plan_.options().memory_bytes / (plan_.live() ? 2 : 1); }
 
 // A ring for each thread that there is, and for as many more. Rings become smaller before they become fewer.
-absl::StatusOr<StackRings::Shape> Core::ShapeOfStacks() const {
+absl::StatusOr<StackRings::Shape> SamplerImpl::ShapeOfStacks() const {
   constexpr size_t kLeastRings = 64, kTrailerBytes = 8 * detail::kTrailer.size();
   const uint32_t depth = plan_.FullLevel().stack;
   const size_t least = std::max(StackRings::kLeastBytes, std::bit_ceil(2 * LiveRecord::Bytes(depth, kTrailerBytes)));
@@ -34,7 +34,7 @@ absl::StatusOr<StackRings::Shape> Core::ShapeOfStacks() const {
                                       depth, shape.rings * shape.ring_bytes, most));
 }
 
-absl::Status Core::OpenLive() {
+absl::Status SamplerImpl::OpenLive() {
   if (!plan_.live()) return absl::OkStatus();
   absl::StatusOr<StackRings::Shape> shape = ShapeOfStacks();
   if (!shape.ok()) return shape.status();
@@ -51,7 +51,7 @@ absl::Status Core::OpenLive() {
 }
 
 // Signals say for which thread their event was opened, not on which CPU: the first of those stands for all.
-void Core::IndexStacks() {
+void SamplerImpl::IndexStacks() {
   numbers_.Clear();
   for (uint32_t i = 0; i < writers_.size(); ++i) {
     if (writers_[i].event == RingEvent::kTracking) continue;
@@ -64,13 +64,13 @@ void Core::IndexStacks() {
 // A record carries the time when its walk began, so that it comes before what the thread did later; it is there only
 // when the walk has ended. A handler says that it is at work before it reads that time: whoever saw none at work will
 // find no record from before.
-uint64_t Core::Horizon() const {
+uint64_t SamplerImpl::Horizon() const {
   const uint64_t now = Now(plan_.options().clock_id);
   const uint64_t written = now - ring::kMergeWindowNs;
   return live_handler_ == nullptr ? written : std::min(written, live_handler_->rings().OldestUnderWay(now) - 1);
 }
 
-void Core::DeliverStack(const RawRecord& raw, Visit visit) {
+void SamplerImpl::DeliverStack(const RawRecord& raw, Visit visit) {
   const auto number = static_cast<uint32_t>(plan_.layout().IdOf(raw).value_or(0));
   const uint32_t event = SignalNumber::EventOf(number);
   if (event >= plan_.events().size()) return;
@@ -94,13 +94,13 @@ void Core::DeliverStack(const RawRecord& raw, Visit visit) {
 }
 
 // A signal by a descriptor does not say that the thread has gone on since the sample; where the stack begins does.
-bool Core::IsOfLastSample(const RawRecord& raw, uint32_t number) const {
+bool SamplerImpl::IsOfLastSample(const RawRecord& raw, uint32_t number) const {
   const std::optional<LiveStack> stack = LiveStack::Parse(raw, plan_.layout());
   const auto last = last_ips_.find(number);
   return stack && stack->size() > 0 && last != last_ips_.end() && stack->pcs[0] == last->second;
 }
 
-void Core::GiveBackStackRings() {
+void SamplerImpl::GiveBackStackRings() {
   uint64_t without = 0;
   for (size_t i = 0; i < plan_.events().size(); ++i) without += live_handler_->skipped(i, StackSkip::kNoRing);
   const bool scarce = without != std::exchange(without_ring_, without);
@@ -108,7 +108,7 @@ void Core::GiveBackStackRings() {
 }
 
 // What nobody signalled is what is left: no handler has seen it.
-void Core::FillStackAccounting(size_t event, EventAccounting& accounting) const {
+void SamplerImpl::FillStackAccounting(size_t event, EventAccounting& accounting) const {
   StackAccounting& stacks = accounting.stacks;
   stacks.stale = live_handler_->skipped(event, StackSkip::kStale) + gone_on_[event];
   stacks.budget = live_handler_->skipped(event, StackSkip::kBudget);

@@ -5,20 +5,20 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "src/sample/core.h"
+#include "src/sample/sampler_impl.h"
 #include "src/sample/synthesis.h"
 #include "src/sys/kernel.h"
 #include "src/sys/perf_error.h"
 
 namespace perfkit::sample {
 
-absl::Status Core::CheckHere() const {
+absl::Status SamplerImpl::CheckHere() const {
   if (!in_forked_child_) return absl::OkStatus();
   return absl::FailedPreconditionError(
       "this sampler was opened before a fork, and stayed with the parent. Remedy: open another one here.");
 }
 
-absl::Status Core::Start() {
+absl::Status SamplerImpl::Start() {
   if (absl::Status here = CheckHere(); !here.ok()) return here;
   running_ = true;
   if (live_handler_ != nullptr) (void)live_handler_->Maintain();  // what it does not know ends walks, which say so
@@ -46,7 +46,7 @@ absl::Status Core::Start() {
   return absl::OkStatus();
 }
 
-absl::Status Core::Stop() {
+absl::Status SamplerImpl::Stop() {
   if (absl::Status here = CheckHere(); !here.ok()) return here;
   running_ = false;
   const absl::Status status = active_.SwitchAll(false, plan_.target().inherit);
@@ -57,7 +57,7 @@ absl::Status Core::Stop() {
 }
 
 // What was lost before is settled first, but only where there can have been any: that costs more than the pause.
-absl::Status Core::Pause() {
+absl::Status SamplerImpl::Pause() {
   if (absl::Status here = CheckHere(); !here.ok()) return here;
   if (paused_) return absl::OkStatus();
   full_since_ = full_since_ || active_.IsNearlyFull(plan_.LargestRecord());
@@ -67,7 +67,7 @@ absl::Status Core::Pause() {
   return PauseRings(true);
 }
 
-absl::Status Core::Resume() {
+absl::Status SamplerImpl::Resume() {
   if (absl::Status here = CheckHere(); !here.ok()) return here;
   if (!paused_) return absl::OkStatus();
   // With a full ring the next loss may come at once: what the pause took has to be known before.
@@ -78,13 +78,13 @@ absl::Status Core::Resume() {
 }
 
 // The sets that take over at the next snapshot, too.
-absl::Status Core::PauseRings(bool pause) const {
+absl::Status SamplerImpl::PauseRings(bool pause) const {
   absl::Status status = active_.Pause(pause);
   status.Update(spare_.Pause(pause));
   return status;
 }
 
-absl::Status Core::SetRate(size_t event, SampleRate rate) {
+absl::Status SamplerImpl::SetRate(size_t event, SampleRate rate) {
   if (absl::Status here = CheckHere(); !here.ok()) return here;
   if (event >= plan_.asked()) return absl::InvalidArgumentError("there is no event of that number");
   if (absl::Status valid = plan_.CheckNewRate(event, rate); !valid.ok()) return valid;
@@ -108,20 +108,20 @@ absl::Status Core::SetRate(size_t event, SampleRate rate) {
   return status;
 }
 
-bool Core::HasRecords() {
+bool SamplerImpl::HasRecords() {
   bool any = false;
   ForEachSlot([&](const RingSlot& slot) { any = any || slot.ring.reader().has_records(); });
   return any;
 }
 
 // While all events are switched off.
-absl::Status Core::OpenAtNewRates() {
+absl::Status SamplerImpl::OpenAtNewRates() {
   if (absl::Status status = OpenAnew(level_); !status.ok()) return status;
   TakeOver(level_, Now(plan_.options().clock_id));
   return absl::OkStatus();
 }
 
-absl::Status Core::ApplyRates(bool on) {
+absl::Status SamplerImpl::ApplyRates(bool on) {
   absl::Status failed;
   for (RingSet* const set : {&active_, &spare_}) {
     for (RingEvent& ring_event : set->events) {
@@ -135,7 +135,7 @@ absl::Status Core::ApplyRates(bool on) {
 // Switched off and on again, an event begins a whole period (perf_swevent_add); of a running one the kernel takes a
 // sample or two at once, which stand for less (PERF_EVENT_IOC_PERIOD clears hw.period_left). And no sample is taken
 // while the change is dated.
-absl::Status Core::ApplyRate(RingEvent& ring_event, bool on) {
+absl::Status SamplerImpl::ApplyRate(RingEvent& ring_event, bool on) {
   Writer& writer = writers_[ids_.Find(ring_event.id)];
   const uint64_t rate = plan_.KernelRate(ring_event.event, level_);
   if (rate == writer.rate) return absl::OkStatus();
@@ -161,7 +161,7 @@ absl::Status Core::ApplyRate(RingEvent& ring_event, bool on) {
 // To send a running event's records elsewhere takes the kernel an RCU grace period, 10 ms here. To switch one event off
 // and its twin, which writes elsewhere, on takes 2 us: so there are two of each. The thread that is here can do nothing
 // in between; others can, and are written by both for a moment.
-absl::StatusOr<Sampler::Takeover> Core::Snapshot() {
+absl::StatusOr<Sampler::Takeover> SamplerImpl::Snapshot() {
   if (absl::Status here = CheckHere(); !here.ok()) return here;
   if (plan_.options().mode != RingMode::kOverwrite || !running_) {
     return absl::FailedPreconditionError("snapshots are of RingMode::kOverwrite, and of a sampler that was started");

@@ -1,5 +1,5 @@
 // Locates pcs, and opens modules.
-#include "src/symbolize/core.h"
+#include "src/symbolize/symbolizer_impl.h"
 
 #include <utility>
 
@@ -22,25 +22,25 @@ uint32_t NoModuleOf(CpuMode mode) {
 
 }  // namespace
 
-Core::Core(SymbolizerOptions options)
+SymbolizerImpl::SymbolizerImpl(SymbolizerOptions options)
     : options_(std::move(options)),
       processes_(options_.proc, kNoModules),
       lines_(options_.lines == nullptr ? nullptr : options_.lines(options_.lines_cache_bytes)),
       fetcher_(options_.fetch == nullptr ? nullptr : options_.fetch()) {}
 
 // Modules are numbered as they are mapped; they are made here when one is asked for.
-Module& Core::ModuleAt(uint32_t number) {
+Module& SymbolizerImpl::ModuleAt(uint32_t number) {
   while (modules_.size() <= number) modules_.emplace_back(processes_.modules()[modules_.size()]);
   return modules_[number];
 }
 
-CodeLocation Core::LocateIn(const Process* process, uint64_t pc) const {
+CodeLocation SymbolizerImpl::LocateIn(const Process* process, uint64_t pc) const {
   const proc::MappedRange* const range = process == nullptr ? nullptr : process->space.Find(pc);
   if (range == nullptr) return {kUnknown, pc};
   return {range->module, range->offset + (pc - range->begin)};
 }
 
-CodeLocation Core::Locate(uint32_t pid, uint64_t pc, CpuMode mode) {
+CodeLocation SymbolizerImpl::Locate(uint32_t pid, uint64_t pc, CpuMode mode) {
   if (mode != CpuMode::kUser) return {NoModuleOf(mode), pc};
   return LocateIn(processes_.Find(pid), pc);
 }

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/sample/core.h"
+#include "src/sample/sampler_impl.h"
 
 namespace perfkit::sample {
 
@@ -19,13 +19,13 @@ std::vector<SamplerDecision> Accounting::Decisions() const {
 }
 
 // Events that are about to take over have lost nothing yet.
-uint64_t Core::WeightNow(const RingEvent& ring_event) const {
+uint64_t SamplerImpl::WeightNow(const RingEvent& ring_event) const {
   const uint32_t at = ids_.Find(ring_event.id);
   return at != IdTable::kNone ? writers_[at].weight.now() : 0;
 }
 
 // Kernels that do not count losses by event leave it to LOST records (TakeLoss).
-void Core::SettleEvent(RingEvent& ring_event, uint64_t EventAccounting::*into) {
+void SamplerImpl::SettleEvent(RingEvent& ring_event, uint64_t EventAccounting::*into) {
   const std::optional<EventCount> now = ring_event.Read(plan_.layout());
   if (!now) {
     accounting_.unsettled = true;
@@ -41,12 +41,12 @@ void Core::SettleEvent(RingEvent& ring_event, uint64_t EventAccounting::*into) {
   }
 }
 
-uint64_t EventAccounting::*Core::LossesNow() const {
+uint64_t EventAccounting::*SamplerImpl::LossesNow() const {
   const bool paused = paused_ || (paused_since_ && !full_since_);
   return paused ? &EventAccounting::paused : &EventAccounting::lost;
 }
 
-void Core::SettleLosses(uint64_t EventAccounting::*into) {
+void SamplerImpl::SettleLosses(uint64_t EventAccounting::*into) {
   if (plan_.counts_lost()) {
     accounting_.unsettled = false;
     ForEachEvent([&](RingEvent& ring_event) { SettleEvent(ring_event, into); });
@@ -55,14 +55,14 @@ void Core::SettleLosses(uint64_t EventAccounting::*into) {
   paused_since_ = false;
 }
 
-void Core::SettleClosed(RingEvent& ring_event) {
+void SamplerImpl::SettleClosed(RingEvent& ring_event) {
   if (plan_.counts_lost()) SettleEvent(ring_event, paused_since_ ? &EventAccounting::paused : &EventAccounting::lost);
   if (ring_event.event == RingEvent::kTracking) return;
   if (!AddCount(ring_event, accounting_.event(ring_event.event))) accounting_.lost_is_lower_bound = true;
 }
 
 // What was last known is less than the count, at most by what has happened since.
-bool Core::AddCount(RingEvent& ring_event, EventAccounting& event) const {
+bool SamplerImpl::AddCount(RingEvent& ring_event, EventAccounting& event) const {
   const bool is_read = ring_event.Read(plan_.layout()).has_value();
   event.counted += ring_event.known.value;
   event.counted_is_lower_bound |= !is_read;
@@ -71,7 +71,7 @@ bool Core::AddCount(RingEvent& ring_event, EventAccounting& event) const {
 
 // A drain empties the rings, so that they are as full now as they have been since the last one. While paused they are
 // what they were when Pause looked.
-void Core::SettleBeforeDrain() {
+void SamplerImpl::SettleBeforeDrain() {
   if (paused_) return;
   full_since_ = full_since_ || active_.IsNearlyFull(plan_.LargestRecord());
   if (!paused_since_) return;
@@ -79,13 +79,13 @@ void Core::SettleBeforeDrain() {
   SettleLosses(full_since_ ? &EventAccounting::lost : &EventAccounting::paused);
 }
 
-void Core::SettleAtEnd() {
+void SamplerImpl::SettleAtEnd() {
   if (!paused_) return SettleBeforeDrain(), SettleLosses(&EventAccounting::lost);
   SettleLosses(&EventAccounting::paused);
   paused_since_ = true;  // it goes on
 }
 
-SamplerStats Core::Stats() {
+SamplerStats SamplerImpl::Stats() {
   SamplerStats stats;
   if (in_forked_child_) return stats;
   SettleAtEnd();

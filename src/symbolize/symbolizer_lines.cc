@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "src/symbolize/core.h"
+#include "src/symbolize/symbolizer_impl.h"
 
 namespace perfkit::symbolize {
 
@@ -15,7 +15,7 @@ constexpr size_t kCallsMemoBits = 13;
 
 // The function's own name is the symbol's, unless debug information has the whole of it: that of "f(int) [clone .cold]"
 // is f(int), of which it is a piece. Symbols are looked up only for who needs them: a third of the time for all.
-void Core::FindCalls(CodeLocation location, std::vector<SourceFrame>& frames) {
+void SymbolizerImpl::FindCalls(CodeLocation location, std::vector<SourceFrame>& frames) {
   calls_.clear();
   frames.clear();
   if (Module& module = ModuleAt(location.module); module.has_file()) {
@@ -35,7 +35,7 @@ void Core::FindCalls(CodeLocation location, std::vector<SourceFrame>& frames) {
   if (frames.empty()) frames.push_back({.function = Name(location).function});
 }
 
-std::span<const SourceFrame> Core::Inlined(CodeLocation location) {
+std::span<const SourceFrame> SymbolizerImpl::Inlined(CodeLocation location) {
   if (location.module >= processes_.modules().size()) location.module = 0;  // of no module yet, as Name has it
   if (calls_memos_.empty()) calls_memos_.resize(size_t{1} << kCallsMemoBits);
   CallsMemo& memo = calls_memos_[base::Mix(location.offset ^ uint64_t{location.module} << 40) >> (64 - kCallsMemoBits)];
@@ -47,7 +47,8 @@ std::span<const SourceFrame> Core::Inlined(CodeLocation location) {
   return memo.frames;
 }
 
-bool Core::ResolveAll(std::span<const CodeLocation> locations, absl::FunctionRef<bool(const ResolvedLocation&)> visit) {
+bool SymbolizerImpl::ResolveAll(std::span<const CodeLocation> locations,
+                                absl::FunctionRef<bool(const ResolvedLocation&)> visit) {
   std::vector<size_t> order(locations.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return locations[a] < locations[b]; });

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
-#include "src/ring/members.h"
-#include "src/sample/core.h"
+#include "src/ring/record_fields.h"
+#include "src/sample/sampler_impl.h"
 #include "src/sys/kernel.h"
 
 namespace perfkit::sample {
@@ -29,7 +29,7 @@ uint32_t TidOf(const RawRecord& raw, const SampleLayout& layout) {
 
 }  // namespace
 
-size_t Core::Drain(Visit visit, size_t max_records) {
+size_t SamplerImpl::Drain(Visit visit, size_t max_records) {
   if (in_forked_child_) return 0;
   const uint64_t begun = Now(CLOCK_THREAD_CPUTIME_ID);
   if (live_handler_ != nullptr && running_) (void)live_handler_->Maintain();
@@ -57,13 +57,13 @@ size_t Core::Drain(Visit visit, size_t max_records) {
   return given_;
 }
 
-size_t Core::EndDrain(uint64_t begun_cpu_ns) {
+size_t SamplerImpl::EndDrain(uint64_t begun_cpu_ns) {
   accounting_.own_cpu_ns += Now(CLOCK_THREAD_CPUTIME_ID) - begun_cpu_ns;
   return given_;
 }
 
 // One ring is in order as it is.
-bool Core::DrainUntil(uint64_t horizon_ns, Visit visit, size_t max_records) {
+bool SamplerImpl::DrainUntil(uint64_t horizon_ns, Visit visit, size_t max_records) {
   latest_ns_ = Now(plan_.options().clock_id) + kDrainNs;
   const bool streams = plan_.options().mode == RingMode::kStream;
   const bool one = streams && merge_.size() == 1 && active_.rings.size() == 1;
@@ -72,13 +72,13 @@ bool Core::DrainUntil(uint64_t horizon_ns, Visit visit, size_t max_records) {
 }
 
 // As in the merge.
-RingSlot& Core::SlotOf(size_t ring) {
+RingSlot& SamplerImpl::SlotOf(size_t ring) {
   const size_t side = side_.rings.size();
   return ring < side ? *side_.rings[ring] : *active_.rings[ring - side];
 }
 
 // The visitor may throw: what it was given is given.
-bool Core::DeliverState(Visit visit, size_t max_records) {
+bool SamplerImpl::DeliverState(Visit visit, size_t max_records) {
   for (LinearReader reader(Bytes(state_).subspan(state_given_)); given_ < max_records;) {
     RawRecord raw;
     if (!reader.Next(raw)) {
@@ -94,7 +94,7 @@ bool Core::DeliverState(Visit visit, size_t max_records) {
 }
 
 // By the reader's own accounting, which has what was dropped even if the visitor throws.
-uint64_t Core::DrainOne(Visit visit, size_t max_records) {
+uint64_t SamplerImpl::DrainOne(Visit visit, size_t max_records) {
   RingSlot& slot = *active_.rings.front();
   RingReader& reader = slot.ring.reader();
   const absl::Cleanup account = [&, before = reader.stats().malformed_bytes] {
@@ -103,7 +103,7 @@ uint64_t Core::DrainOne(Visit visit, size_t max_records) {
   return reader.Drain([&](const RawRecord& raw) { Deliver(raw, slot, visit); }, max_records).records;
 }
 
-uint64_t Core::DrainMany(uint64_t horizon_ns, Visit visit, size_t max_records) {
+uint64_t SamplerImpl::DrainMany(uint64_t horizon_ns, Visit visit, size_t max_records) {
   const size_t kernels = side_.rings.size() + active_.rings.size();  // behind them come the threads' own
   const ring::MergeStats stats = merge_.Drain(
       horizon_ns, [&](const RawRecord& raw, size_t) { return TimeOf(raw); },
@@ -116,14 +116,14 @@ uint64_t Core::DrainMany(uint64_t horizon_ns, Visit visit, size_t max_records) {
   return stats.rings.records;
 }
 
-void Core::ForgetWeights(uint64_t drained_ns) {
+void SamplerImpl::ForgetWeights(uint64_t drained_ns) {
   for (Writer& writer : writers_) writer.weight.Forget(drained_ns);
   for (Retired& old : retired_) old.writer.weight.Forget(drained_ns);
 }
 
 // The snapshot, and what is still there when all is stopped. The side band comes first, but only as far as the records
 // reach: what is mapped later in the same place must not name them.
-bool Core::DrainOverwritten(Visit visit) {
+bool SamplerImpl::DrainOverwritten(Visit visit) {
   const bool snapshot = snapshot_ns_ != 0;
   latest_ns_ = Now(plan_.options().clock_id) + kDrainNs;
   if (snapshot_ns_ != 0) {
@@ -138,7 +138,7 @@ bool Core::DrainOverwritten(Visit visit) {
   return true;
 }
 
-void Core::DrainBackwards(RingSet& set, Visit visit) {
+void SamplerImpl::DrainBackwards(RingSet& set, Visit visit) {
   for (const std::unique_ptr<RingSlot>& slot : set.rings) {
     RingReader& reader = slot->ring.reader();
     const absl::Cleanup account = [&, before = reader.stats()] {
@@ -151,7 +151,7 @@ void Core::DrainBackwards(RingSet& set, Visit visit) {
   }
 }
 
-void Core::Deliver(const RawRecord& raw, RingSlot& slot, Visit visit) {
+void SamplerImpl::Deliver(const RawRecord& raw, RingSlot& slot, Visit visit) {
   const uint64_t time = TimeOf(raw).value_or(slot.last_time_ns);
   slot.previous_time_ns = std::exchange(slot.last_time_ns, time);  // before the visitor, which may throw
   if (Is(raw, RecordType::kSample)) [[likely]] {
@@ -161,13 +161,13 @@ void Core::Deliver(const RawRecord& raw, RingSlot& slot, Visit visit) {
   }
 }
 
-InheritanceMap& Core::InheritanceOf(const Writer& writer) {
+InheritanceMap& SamplerImpl::InheritanceOf(const Writer& writer) {
   if (writer.event == RingEvent::kTracking) return side_inheritance_;
   return writer.retired ? retired_inheritance_ : inheritance_;
 }
 
 // Whether the record's thread has `writer`'s events as its own.
-bool Core::Counts(const RawRecord& raw, const Writer& writer) {
+bool SamplerImpl::Counts(const RawRecord& raw, const Writer& writer) {
   InheritanceMap& inheritance = InheritanceOf(writer);
   if (!inheritance.expects_duplicates()) return true;
   return inheritance.Counts(static_cast<pid_t>(TidOf(raw, plan_.layout())), writer.tid);
@@ -176,7 +176,8 @@ bool Core::Counts(const RawRecord& raw, const Writer& writer) {
 // Linux prepares a software event's sample once for all who sample it on that thread, id and all (do_perf_sw_event, 6.2
 // to 6.18 at least): of two of a kind both come under the id of the one that was served first. So where both come, at
 // one and the same time, one of them counts, whichever it is.
-bool Core::CountsOnce(const RawRecord& sample, const Writer& writer, RingSlot& slot, uint64_t time_ns, bool foreign) {
+bool SamplerImpl::CountsOnce(const RawRecord& sample, const Writer& writer, RingSlot& slot, uint64_t time_ns,
+                             bool foreign) {
   const bool both = overlap_.Has(time_ns);
   if (!both && !InheritanceOf(writer).expects_duplicates()) return true;
   slot.last.resize(plan_.events().size());
@@ -192,7 +193,7 @@ bool Core::CountsOnce(const RawRecord& sample, const Writer& writer, RingSlot& s
 
 // While both sets were on, a sample may carry the id of the other set (CountsOnce). Writers of the new set have the
 // weights of the old one (Index). A sample with a foreign id may be of either set: the smaller weight is safe.
-uint64_t Core::WeightOf(const Writer& writer, uint64_t time_ns, bool foreign) const {
+uint64_t SamplerImpl::WeightOf(const Writer& writer, uint64_t time_ns, bool foreign) const {
   if (!overlap_.Has(time_ns)) return writer.weight.At(time_ns);
   const auto current = std::ranges::find_if(
       writers_, [&](const Writer& other) { return !other.retired && other.event == writer.event; });
@@ -203,14 +204,14 @@ uint64_t Core::WeightOf(const Writer& writer, uint64_t time_ns, bool foreign) co
 // Another sampler of the same software event on this thread may have been served first: then what is in our ring has
 // his event's id, time and stack (do_perf_sw_event). Only our events write there; which of them it was, the sample's
 // counts tell.
-uint32_t Core::WriterOf(const RawRecord& sample, bool& foreign) const {
+uint32_t SamplerImpl::WriterOf(const RawRecord& sample, bool& foreign) const {
   const std::optional<uint64_t> id = plan_.layout().IdOf(sample);
   const uint32_t found = id ? ids_.Find(*id) : IdTable::kNone;
   foreign = found == IdTable::kNone;
   return foreign ? ForeignWriterOf(sample) : found;
 }
 
-uint32_t Core::ForeignWriterOf(const RawRecord& sample) const {
+uint32_t SamplerImpl::ForeignWriterOf(const RawRecord& sample) const {
   if (stand_in_ != IdTable::kNone || !plan_.layout().has(Field::kRead)) return stand_in_;
   const std::optional<Sample> parsed = Sample::Parse(sample, plan_.layout());
   const std::optional<ReadValues> values = parsed ? parsed->read() : std::nullopt;
@@ -219,12 +220,12 @@ uint32_t Core::ForeignWriterOf(const RawRecord& sample) const {
 }
 
 // A record of a time that has not come yet was dated by another sampler's clock: it follows the one before it.
-std::optional<uint64_t> Core::TimeOf(const RawRecord& raw) const {
+std::optional<uint64_t> SamplerImpl::TimeOf(const RawRecord& raw) const {
   const std::optional<uint64_t> time = plan_.layout().TimeOf(raw);
   return time && *time <= latest_ns_ ? time : std::nullopt;
 }
 
-SamplerRecord Core::ToPublic(const RawRecord& raw, uint32_t event) const {
+SamplerRecord SamplerImpl::ToPublic(const RawRecord& raw, uint32_t event) const {
   const auto asked = static_cast<uint32_t>(plan_.asked());
   const bool full = event >= asked && event != SamplerRecord::kNoEvent;
   return {raw, full ? event - asked : event, false, full};
@@ -271,7 +272,7 @@ void Core::DeliverSample(const RawRecord& raw, RingSlot& slot, uint64_t time_ns,
   visit(record);
 }
 
-void Core::DeliverOther(const RawRecord& raw, RingSlot& slot, uint64_t time_ns, Visit visit) {
+void SamplerImpl::DeliverOther(const RawRecord& raw, RingSlot& slot, uint64_t time_ns, Visit visit) {
   const std::optional<uint64_t> id = plan_.layout().IdOf(raw);
   const uint32_t found = id ? ids_.Find(*id) : IdTable::kNone;
   const uint32_t event = found != IdTable::kNone ? writers_[found].event : SamplerRecord::kNoEvent;
@@ -296,7 +297,7 @@ void Core::DeliverOther(const RawRecord& raw, RingSlot& slot, uint64_t time_ns, 
 }
 
 // The record says how many, and was written when there was room again. Whose they were it does not say.
-void Core::TakeLoss(const RawRecord& raw, const RingSlot& slot, uint64_t time_ns) {
+void SamplerImpl::TakeLoss(const RawRecord& raw, const RingSlot& slot, uint64_t time_ns) {
   const std::optional<LostRecord> lost = LostRecord::Parse(raw, plan_.layout());
   if (!lost) return;
   uint32_t ring = 0, count = 0;
@@ -324,7 +325,7 @@ void Core::TakeLoss(const RawRecord& raw, const RingSlot& slot, uint64_t time_ns
 
 // A ring whose owner has ended reports a hang-up at every wait. Looked for only when there was nothing to read, or when
 // an end may have been missed.
-void Core::DropHungUp() {
+void SamplerImpl::DropHungUp() {
   std::array<epoll_event, 16> events;
   // Those that are ready take turns: so each is seen.
   for (size_t seen = 0; seen <= active_.rings.size() + side_.rings.size(); seen += events.size()) {
@@ -336,7 +337,7 @@ void Core::DropHungUp() {
   }
 }
 
-void Core::DropHungUp(int fd) {
+void SamplerImpl::DropHungUp(int fd) {
   sys::kernel().epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
   ForEachSlot([fd](RingSlot& slot) { slot.hung_up = slot.hung_up || slot.ring.fd() == fd; });
 }
