@@ -11,7 +11,7 @@
 
 int main(int argc, char** argv) {
   bench::RegisterUnwindCases();
-  bench::RegisterJoinCases();
+  bench::RegisterStitchCases();
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   benchmark::RunSpecifiedBenchmarks();

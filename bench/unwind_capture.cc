@@ -122,7 +122,7 @@ int main(int argc, char** argv) {
   }
   Session session{.wanted = {argv + 1, argv + argc}};
   session.Record(bench::Workloads(), perfkit::CallStack::UserDump(bench::kStackBytes));
-  session.Record(bench::JoinedWorkloads(),
+  session.Record(bench::StitchedWorkloads(),
                  perfkit::CallStack::UserDump(bench::kShortBytes, {bench::kFullEvery, bench::kStackBytes}));
   if (session.recorded + session.failed > 0) return session.failed > 0;
   std::fprintf(stderr, "unwind_capture: there is no such program\n");

@@ -135,22 +135,26 @@ constexpr Bar kUnwindBars[] = {
      .limit = 0,
      .what = "the same in batches",
      .counter = "allocations"},
-    {.name = "Join/sqlite3_short",
+    {.name = "Stitch/sqlite3_short",
      .floor = nullptr,
      .limit = 0.02,
-     .what = "short dumps that joining leaves incomplete, of SQLite's",
+     .what = "short dumps that stitching leaves incomplete, of SQLite's",
      .counter = "incomplete"},
-    {.name = "Join/python3_short",
+    {.name = "Stitch/python3_short",
      .floor = nullptr,
      .limit = 0.02,
      .what = "the same of Python's",
      .counter = "incomplete"},
-    {.name = "Join/sqlite3_short",
+    {.name = "Stitch/sqlite3_short",
      .floor = nullptr,
      .limit = 0.3,
      .what = "the bytes that this takes, of dumps of 32 KiB",
      .counter = "bytes"},
-    {.name = "Join/python3_short", .floor = nullptr, .limit = 0.3, .what = "the same of Python's", .counter = "bytes"},
+    {.name = "Stitch/python3_short",
+     .floor = nullptr,
+     .limit = 0.3,
+     .what = "the same of Python's",
+     .counter = "bytes"},
 };
 
 constexpr const char* kUnwindNames[] = {
@@ -169,14 +173,14 @@ constexpr const char* kUnwindNames[] = {
     "Unwind/cmake/perfkit",   "Unwind/cmake/perfkit_batch",   "Unwind/cmake/libdwfl",   "Unwind/cmake/libunwind",
     "Stream/cmake/perfkit",   "Stream/cmake/perfkit_batch",   "Stream/cmake/libdwfl",   "Stream/cmake/libunwind",
     "Cold/clang/perfkit",     "Cold/clang/perfkit_batch",     "Cold/clang/libdwfl",     "Cold/clang/libunwind",
-    "Join/sqlite3_short",     "Join/python3_short",
+    "Stitch/sqlite3_short",   "Stitch/python3_short",
 };
 
-constexpr Method kUsual{.repetitions = 21, .min_seconds = 0.03};
+constexpr Method kDefault{.repetitions = 21, .min_seconds = 0.03};
 
 constexpr Suite kSuites[] = {
-    {"count_bench", kUsual, kCountBars, kCountNames},
-    {"ring_bench", kUsual, kRingBars, kRingNames},
+    {"count_bench", kDefault, kCountBars, kCountNames},
+    {"ring_bench", kDefault, kRingBars, kRingNames},
     {"sample_bench", {.repetitions = 11, .min_seconds = 0.03}, kSampleBars, kSampleNames, "--throughput_seconds=60"},
     {"symbolize_bench", {.repetitions = 11, .min_seconds = 0.03}, kSymbolizeBars, kSymbolizeNames},
     {"unwind_bench", {.repetitions = 11, .min_seconds = 0.03}, kUnwindBars, kUnwindNames},

@@ -4,6 +4,6 @@
 namespace bench {
 
 void RegisterUnwindCases();
-void RegisterJoinCases();
+void RegisterStitchCases();
 
 }  // namespace bench

@@ -120,7 +120,7 @@ constexpr Workload kWorkloads[] = {
     {"cmake", "exec cmake -P walk.cmake", 1500},
 };
 
-constexpr Workload kJoined[] = {
+constexpr Workload kStitched[] = {
     {"sqlite3_short", kWorkloads[0].command, 10'000},
     {"python3_short", kWorkloads[1].command, 10'000},
 };
@@ -128,7 +128,7 @@ constexpr Workload kJoined[] = {
 }  // namespace
 
 std::span<const Workload> Workloads() { return kWorkloads; }
-std::span<const Workload> JoinedWorkloads() { return kJoined; }
+std::span<const Workload> StitchedWorkloads() { return kStitched; }
 std::span<const Input> Inputs() { return kInputs; }
 
 std::string CaptureFolder() {

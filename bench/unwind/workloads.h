@@ -17,7 +17,7 @@ struct Workload {
 std::span<const Workload> Workloads();
 // The same programs, of whose stacks kShortBytes are copied, and kStackBytes each kFullEvery-th time: what is outside
 // of a short one is completed by what earlier ones had there.
-std::span<const Workload> JoinedWorkloads();
+std::span<const Workload> StitchedWorkloads();
 
 // Below the 64 KiB that a record may have: 32 KiB hold most stacks whole, and a record of them fits.
 constexpr uint32_t kStackBytes = 32 << 10;

@@ -56,7 +56,7 @@ struct Frequency {
 using SampleRate = std::variant<Period, Frequency>;
 
 // Beside the short dumps of CallStack::UserDump a full one every so many samples, as a sample of its own
-// (SamplerRecord::full_stack): what an Unwinder completes the short ones from (UnwinderOptions::join_bytes).
+// (SamplerRecord::full_stack): what an Unwinder completes the short ones from (UnwinderOptions::stitch_bytes).
 struct FullDumps {
   uint32_t every = 0;         // 0: none
   uint32_t bytes = 32 << 10;  // of the stack, a multiple of 8 below 64 KiB
@@ -112,7 +112,7 @@ struct SampledEvent {
 
 struct SamplerOptions {
   // Which ring a thread's samples go to. kPerCpu: one ring a CPU for all threads. kPerThread: one a thread; threads
-  // that are born later are found and joined at the next Drain or Start, and what they did until then is missed.
+  // that are born later are found and attached at the next Drain or Start, and what they did until then is missed.
   enum class Rings : uint8_t { kPerCpu, kPerThread };
 
   std::vector<SampledEvent> events{};

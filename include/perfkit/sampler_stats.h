@@ -95,7 +95,7 @@ struct SamplerStats {
   // Samples of foreign ids (SamplerRecord::foreign) of which nothing tells which event they are of: where several
   // software events are inherited, and the kernel is older than 6.12. They are not delivered.
   uint64_t unattributed = 0;
-  uint64_t threads_missed = 0;  // Rings::kPerThread: ended before they were joined, or got no ring at first
+  uint64_t threads_missed = 0;  // Rings::kPerThread: ended before they were attached, or got no ring at first
   // What Drain, upkeep and walks of live stacks have taken of this process's CPU time. A thread's first walk of more
   // than 50 us is not in it, for it may have waited for its CPU; those after it are measured.
   uint64_t own_cpu_ns = 0;

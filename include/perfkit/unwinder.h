@@ -65,8 +65,8 @@ struct UnwinderStats {
   size_t modules = 0;             // files that were opened,
   size_t unreadable_modules = 0;  // and those that could not be, or were other files by now: they have no information
   size_t table_bytes = 0;         // heap that rules of code take; the files are mapped, and the kernel's to drop
-  uint64_t joined_stacks = 0;     // completed by an earlier one,
-  size_t join_bytes = 0;          // and the heap that those take which are remembered
+  uint64_t stitched_stacks = 0;   // completed by an earlier one,
+  size_t stitch_bytes = 0;        // and the heap that those take which are remembered
 };
 
 // What walks of live stacks rest on.
@@ -87,7 +87,7 @@ struct UnwinderOptions {
   // A stack that was cut off in a call that a remembered one has, too (by its CFA and its function), gets the calls
   // outside of it. That the call is the same one still is likely, not certain: docs/sampling.md has how often it was
   // not. Threads that end are forgotten.
-  size_t join_bytes = 0;
+  size_t stitch_bytes = 0;
 };
 
 // Knows what processes have mapped, and how the callers of their code are found. For one thread at a time. Moves, never

@@ -53,7 +53,7 @@ constexpr Row kRows[] = {
     {Id::kDescriptors, "descriptors", "reads RLIMIT_NOFILE", doctor::ProbeDescriptors,
      "Raise `ulimit -n`: every event takes one for each thread or CPU that it is counted on.", ""},
     {Id::kSigtrap, "signals at samples", "opens an event with sigtrap", doctor::ProbeSigtrap,
-     "Use Linux 5.13 or later.", "Until then live stacks are of samples in user space, and threads are joined late."},
+     "Use Linux 5.13 or later.", "Until then live stacks are of samples in user space, and threads are attached late."},
     {Id::kInheritThread, "threads without children", "opens an event with inherit_thread", doctor::ProbeInheritThread,
      "Use Linux 5.13 or later.", "Until then counts of all threads include children of the process."},
     {Id::kFormatLost, "exact losses", "opens an event with PERF_FORMAT_LOST", doctor::ProbeFormatLost,

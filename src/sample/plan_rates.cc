@@ -49,9 +49,9 @@ bool IsHardware(const EventConfig& config) {
 }
 
 SampleRate DefaultRate(const EventConfig& config, bool clock) {
-  constexpr uint64_t kUsualHz = Frequency().hz;
+  constexpr uint64_t kDefaultHz = Frequency().hz;
   if (!clock && !IsHardware(config)) return Period{1};
-  return Frequency{std::clamp<uint64_t>(HighestFrequency().value_or(kUsualHz), 1, kUsualHz)};
+  return Frequency{std::clamp<uint64_t>(HighestFrequency().value_or(kDefaultHz), 1, kDefaultHz)};
 }
 
 SampleRate Rarer(const SampleRate& rate, uint32_t times) {

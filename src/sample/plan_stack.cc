@@ -28,7 +28,7 @@ constexpr uint64_t kChainRegisters = detail::kLinkRegister ? uint64_t{1} << *det
 
 constexpr uint16_t kDeepestLive = 2048;
 // kernel.perf_event_max_stack, as it comes; and what a live stack has room for when nobody says.
-constexpr uint32_t kUsualDepth = 127, kUsualLiveDepth = 512;
+constexpr uint32_t kDefaultDepth = 127, kDefaultLiveDepth = 512;
 
 absl::Status Refuse(std::string text) { return absl::Status(absl::StatusCode::kInvalidArgument, std::move(text)); }
 
@@ -145,9 +145,9 @@ SamplingLevel Plan::FullLevel() const {
   const CallStack& stack = options_.stack;
   switch (stack.kind) {
     case Kind::kNone: return {};
-    case Kind::kFramePointers: return {.stack = stack.depth != 0 ? stack.depth : kUsualDepth};
+    case Kind::kFramePointers: return {.stack = stack.depth != 0 ? stack.depth : kDefaultDepth};
     case Kind::kUserDump: return {.stack = stack.stack_bytes};
-    case Kind::kLive: return {.stack = stack.depth != 0 ? stack.depth : kUsualLiveDepth};
+    case Kind::kLive: return {.stack = stack.depth != 0 ? stack.depth : kDefaultLiveDepth};
   }
   return {};
 }

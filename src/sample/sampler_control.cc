@@ -35,7 +35,7 @@ absl::Status SamplerImpl::Start() {
   if (follows_threads()) {
     const sys::ForkBlocker fork_blocker;
     rescan_ = true;
-    JoinNewcomers();
+    AttachNewcomers();
     Index(Now(plan_.options().clock_id));
   }
   BeginWindow();

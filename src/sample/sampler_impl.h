@@ -143,10 +143,10 @@ class SamplerImpl {
   // `drained`: all records that the rings held at the last drain have been read.
   void FollowThreads(bool drained);
   bool follows_threads() const { return plan_.many_threads() && !plan_.per_cpu_rings(); }
-  void JoinNewcomers();
+  void AttachNewcomers();
   void CountMissed();
-  bool JoinListed();
-  bool JoinOne(pid_t tid);
+  bool AttachListed();
+  bool AttachNewcomer(pid_t tid);
   absl::Status SetUpRingsOf(pid_t tid);
   void Leave(pid_t tid);
   void FindEnded();
@@ -236,7 +236,7 @@ class SamplerImpl {
   absl::Status shrunk_;
   std::vector<pid_t> born_;     // threads, since the last drain
   bool rescan_ = false;         // there may be others, of which no record tells
-  std::vector<pid_t> refused_;  // could not be joined
+  std::vector<pid_t> refused_;  // could not be attached
   std::vector<pid_t> ending_;   // have ended in this drain: their rings may still hold something
   std::vector<pid_t> ended_;    // in the one before
   uint64_t threads_missed_ = 0;

@@ -18,7 +18,7 @@ absl::StatusOr<StackRings::Shape> SamplerImpl::ShapeOfStacks() const {
   constexpr size_t kLeastRings = 64, kTrailerBytes = 8 * detail::kTrailer.size();
   const uint32_t depth = plan_.FullLevel().stack;
   const size_t least = std::max(StackRings::kLeastBytes, std::bit_ceil(2 * LiveRecord::Bytes(depth, kTrailerBytes)));
-  StackRings::Shape shape{.rings = 2, .ring_bytes = StackRings::kUsualBytes, .depth = depth};
+  StackRings::Shape shape{.rings = 2, .ring_bytes = StackRings::kDefaultBytes, .depth = depth};
   if (plan_.many_threads()) {
     const absl::StatusOr<std::vector<pid_t>> threads = proc::ListThreads(0);
     if (!threads.ok()) return threads.status();

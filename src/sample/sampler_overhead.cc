@@ -135,7 +135,7 @@ void SamplerImpl::SwitchOnStuck() {
 }
 
 // Of all threads that there are: those that had inherited their events get their own. Rings for one thread each are
-// for those that have one; FollowThreads joins the others.
+// for those that have one; FollowThreads attaches the others.
 absl::Status SamplerImpl::OpenAnew(const SamplingLevel& level) {
   const sys::ForkBlocker fork_blocker;
   std::vector<RingEvent> old = std::exchange(active_.events, {}), old_spare = std::exchange(spare_.events, {});

@@ -45,7 +45,7 @@ void SamplerImpl::FollowThreads(bool drained) {
   if (changed) {
     const sys::ForkBlocker fork_blocker;
     if (drained) RetireEnded();
-    if (running_) JoinNewcomers();
+    if (running_) AttachNewcomers();
     CountMissed();
   }
   ended_.insert(ended_.end(), ending_.begin(), ending_.end());
@@ -53,12 +53,12 @@ void SamplerImpl::FollowThreads(bool drained) {
   if (changed) Index(Now(plan_.options().clock_id));
 }
 
-// Those that no FORK record has told of, too: they were born before Start, or of a thread that was not joined yet. A
+// Those that no FORK record has told of, too: they were born before Start, or of a thread that was not attached yet. A
 // child that a newcomer has before its side band is on is found in the next round.
-void SamplerImpl::JoinNewcomers() {
+void SamplerImpl::AttachNewcomers() {
   constexpr int kRounds = 16;
   if (std::exchange(rescan_, false)) FindEnded();
-  for (int round = 0; round < kRounds && JoinListed(); ++round) {
+  for (int round = 0; round < kRounds && AttachListed(); ++round) {
   }
 }
 
@@ -70,8 +70,8 @@ void SamplerImpl::CountMissed() {
   born_.clear();
 }
 
-// Whether there was any that could be joined.
-bool SamplerImpl::JoinListed() {
+// Whether there was any that could be attached.
+bool SamplerImpl::AttachListed() {
   const absl::StatusOr<std::vector<pid_t>> threads = ThreadsNow(plan_);
   if (!threads.ok()) {
     rescan_ = true;
@@ -80,12 +80,12 @@ bool SamplerImpl::JoinListed() {
   std::erase_if(refused_, [&](pid_t tid) { return std::count(threads->begin(), threads->end(), tid) == 0; });
   bool any = false;
   for (const pid_t tid : *threads) {
-    if (!inheritance_.IsAttached(tid)) any |= JoinOne(tid);
+    if (!inheritance_.IsAttached(tid)) any |= AttachNewcomer(tid);
   }
   return any;
 }
 
-bool SamplerImpl::JoinOne(pid_t tid) {
+bool SamplerImpl::AttachNewcomer(pid_t tid) {
   const std::array<RingSet*, 2> ring_sets = {&side_, &active_};  // those that are switched on
   std::array<size_t, 2> before{};
   for (size_t i = 0; i < ring_sets.size(); ++i) before[i] = ring_sets[i]->events.size();

@@ -1,7 +1,7 @@
 // From a frame to its caller's: a pure function of a rule, four registers and the stack.
 //
 // No allocation, no lock, no system call, every read checked: it runs in a signal handler as well as in a reader. The
-// stack is a copy (StackBytes) or the memory itself (LiveStack).
+// stack is a copy (StackBytes) or the memory itself (OwnStackReader).
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ StackEnd Missing(const Stack& stack, const WalkState& at, uint64_t address) {
 
 // With the CFA at hand.
 template <class Machine, class Stack>
-bool LeaveFrame(const Rule& rule, uint64_t cfa, const Stack& stack, WalkState& at, StackEnd& why) {
+bool AdvanceFrame(const Rule& rule, uint64_t cfa, const Stack& stack, WalkState& at, StackEnd& why) {
   const bool in_lr = Machine::kLinkRegister && (rule.flags & Rule::kReturnInLr) != 0;
   // A leaf that saves nothing takes no stack; after that lr is taken.
   const bool may_stay = in_lr && at.interrupted;
@@ -69,7 +69,7 @@ bool FollowFramePointer(const Stack& stack, WalkState& at, StackEnd& why) {
 
 // What was interrupted by a signal: all that it had in its registers. Its stack may be another one.
 template <class Machine, class Stack>
-bool LeaveSignal(const Rule& rule, const Stack& stack, WalkState& at, StackEnd& why) {
+bool AdvanceSignal(const Rule& rule, const Stack& stack, WalkState& at, StackEnd& why) {
   const uint64_t context = at.sp + static_cast<uint64_t>(int64_t{rule.offset});
   WalkState next{.lr = 0, .interrupted = true, .guess = false};
   const bool read = stack.Read(context + Machine::kContext[Machine::kPc], next.pc) &&
@@ -88,7 +88,7 @@ bool LeaveSignal(const Rule& rule, const Stack& stack, WalkState& at, StackEnd& 
 // as in nearly all code with frame pointers; and where it does, one CFA after the other is known before any word of the
 // stack has come from memory.
 template <class Machine>
-struct UsualFrame {
+struct FastPathFrame {
   uint64_t cfa = 0;
   uint64_t caller_at = 0, fp_at = 0;  // the words of the stack that are read
   uint64_t fp_mask = 0;               // all ones where fp was saved; else what is read there is of no use
@@ -97,8 +97,8 @@ struct UsualFrame {
     return (rule.kind == RuleKind::kSp || rule.kind == RuleKind::kFp) && rule.flags <= Rule::kRestoresFp;
   }
 
-  UsualFrame() = default;
-  UsualFrame(const Rule& rule, const WalkState& at)
+  FastPathFrame() = default;
+  FastPathFrame(const Rule& rule, const WalkState& at)
       : cfa(Base(rule, at) + static_cast<uint64_t>(int64_t{rule.offset})),
         fp_at(cfa + static_cast<uint64_t>(int64_t{rule.slot} * 8)),
         fp_mask(0 - uint64_t{rule.flags}) {
@@ -119,7 +119,7 @@ struct UsualFrame {
 
   // Makes `at` the caller's. False, and `at` as it was: something is out of the ordinary, which is for Step to say.
   template <class Stack>
-  bool Leave(const Stack& stack, WalkState& at) const {
+  bool Advance(const Stack& stack, WalkState& at) const {
     uint64_t caller = 0, fp = 0;
     if (cfa <= at.sp || !stack.Read(caller_at, caller) || !stack.Read(fp_at, fp)) return false;
     const uint64_t pc = Machine::CodeAddress(caller);
@@ -139,13 +139,13 @@ bool Step(const Rule& rule, const Stack& stack, WalkState& at, StackEnd& why) {
     const bool by_sp = rule.kind == RuleKind::kSp;
     // Of aarch64 a chain of frame pointers does not tell sp.
     if (Machine::kLinkRegister && at.guess && by_sp) return detail::FollowFramePointer<Machine>(stack, at, why);
-    stepped = detail::LeaveFrame<Machine>(rule, (by_sp ? at.sp : at.fp) + offset, stack, at, why);
+    stepped = detail::AdvanceFrame<Machine>(rule, (by_sp ? at.sp : at.fp) + offset, stack, at, why);
   } else {
     switch (rule.kind) {
       case RuleKind::kPlt:
-        stepped = detail::LeaveFrame<Machine>(rule, at.sp + 8 + (at.pc % 16 >= offset ? 8 : 0), stack, at, why);
+        stepped = detail::AdvanceFrame<Machine>(rule, at.sp + 8 + (at.pc % 16 >= offset ? 8 : 0), stack, at, why);
         break;
-      case RuleKind::kSignal: stepped = detail::LeaveSignal<Machine>(rule, stack, at, why); break;
+      case RuleKind::kSignal: stepped = detail::AdvanceSignal<Machine>(rule, stack, at, why); break;
       case RuleKind::kNone: stepped = detail::FollowFramePointer<Machine>(stack, at, why); break;
       case RuleKind::kRoot: why = StackEnd::kRoot; break;
       default: why = StackEnd::kNoInfo; break;

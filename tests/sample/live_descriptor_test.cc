@@ -68,7 +68,7 @@ TEST_CASE("without sigtrap each sample signals its thread by its descriptor", "[
   CHECK(accounting.stacks.no_ring == 0);
 }
 
-TEST_CASE("without sigtrap threads that start later are joined", "[live][descriptor]") {
+TEST_CASE("without sigtrap threads that start later are attached", "[live][descriptor]") {
   OldKernel old;
   auto sampler = Sampler::Open(LiveOptions(1000), Target::AllThreads());
   REQUIRE(sampler.ok());

@@ -248,7 +248,7 @@ TEST_CASE("a rate that is set reaches threads that have inherited their events, 
     while (step < 1) testing::Sleep(100'000);
     const size_t enough = rings == SamplerOptions::Rings::kPerThread ? 2 : 1;
     for (int i = 0; i < 1000 && (i == 0 || sampler->rings() < enough); ++i) {
-      testing::DrainAll(*sampler);  // joins it, where that takes a ring of its own
+      testing::DrainAll(*sampler);  // attaches it, where that takes a ring of its own
     }
     REQUIRE(sampler->rings() >= enough);
     REQUIRE(sampler->SetRate(0, Period{10}).ok());

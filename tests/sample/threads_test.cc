@@ -90,7 +90,7 @@ void CheckAllThreads(SamplerOptions::Rings rings) {
   FaultsByThread faults;
   for (int i = 0; i < 4; ++i) {
     workers.push_back(std::make_unique<PageToucher>(50));
-    Collect(*sampler, faults);  // joins the late one to a ring of its own, where that is asked
+    Collect(*sampler, faults);  // attaches the late one with a ring of its own, where that is asked
   }
   for (const auto& worker : workers) {
     worker->Finish();

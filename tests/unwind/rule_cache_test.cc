@@ -9,14 +9,14 @@
 namespace perfkit::unwind {
 namespace {
 
-Rule RuleOf(uint64_t number) { return {static_cast<int32_t>(number), 0, RuleKind::kSp, 0}; }
+Rule RuleFromRow(uint64_t number) { return {static_cast<int32_t>(number), 0, RuleKind::kSp, 0}; }
 
 TEST_CASE("a rule is found by its address and generation", "[rule_cache]") {
   RuleCache cache;
   CHECK(cache.Find(RuleCache::KeyOf(0, 1)) == nullptr);
-  cache.Put(RuleCache::KeyOf(0x401000, 1), RuleOf(1));
+  cache.Put(RuleCache::KeyOf(0x401000, 1), RuleFromRow(1));
   REQUIRE(cache.Find(RuleCache::KeyOf(0x401000, 1)) != nullptr);
-  CHECK(*cache.Find(RuleCache::KeyOf(0x401000, 1)) == RuleOf(1));
+  CHECK(*cache.Find(RuleCache::KeyOf(0x401000, 1)) == RuleFromRow(1));
   CHECK(cache.Find(RuleCache::KeyOf(0x401000, 2)) == nullptr);
   CHECK(cache.Find(RuleCache::KeyOf(0x401001, 1)) == nullptr);
   cache.Clear();
@@ -38,11 +38,11 @@ TEST_CASE("whatever was put, nothing else is found", "[rule_cache]") {
   for (int i = 0; i < 100000; ++i) {
     const uint64_t key = RuleCache::KeyOf(0x401000 + random() % 8192, 1 + random() % 3);
     if (const Rule* const rule = cache.Find(key)) {
-      REQUIRE(*rule == RuleOf(put.at(key)));
+      REQUIRE(*rule == RuleFromRow(put.at(key)));
       ++found;
     } else {
       put[key] = random() % 1000;
-      cache.Put(key, RuleOf(put[key]));
+      cache.Put(key, RuleFromRow(put[key]));
     }
   }
   CHECK(found > 1000);
@@ -56,7 +56,7 @@ TEST_CASE("two of one set are kept, and the older one goes for a third", "[rule_
   size_t third = 0;
   for (uint64_t i = 2; i < 20000; ++i) {
     const auto key = [](uint64_t number) { return RuleCache::KeyOf(0x401000 + number * 5, 1); };
-    cache->Put(key(i), RuleOf(i));
+    cache->Put(key(i), RuleFromRow(i));
     RuleCache::Slot slot = 0;
     REQUIRE(cache->Find(key(i), slot) != nullptr);
     if (const auto last = last_of_set.find(slot / 2); last != last_of_set.end()) {
@@ -67,7 +67,7 @@ TEST_CASE("two of one set are kept, and the older one goes for a third", "[rule_
       if (known < 2) continue;
       const Rule* const rule = cache->Find(key(known));
       REQUIRE(rule != nullptr);
-      REQUIRE(*rule == RuleOf(known));
+      REQUIRE(*rule == RuleFromRow(known));
     }
     third += cache->Find(key(i / 2)) == nullptr;
   }
@@ -88,7 +88,7 @@ TEST_CASE("whoever was called by whom the last time, the caller that is asked fo
     const Rule* const rule = cache->FindCaller(key, slot);
     REQUIRE(rule == plain);
     if (rule != nullptr) {
-      REQUIRE(*rule == RuleOf(put.at(key)));
+      REQUIRE(*rule == RuleFromRow(put.at(key)));
       RuleCache::Slot at = 0;
       REQUIRE(cache->Find(key, at) == rule);
       REQUIRE(slot == at);
@@ -96,7 +96,7 @@ TEST_CASE("whoever was called by whom the last time, the caller that is asked fo
     } else {
       REQUIRE(slot == before);
       put[key] = random() % 1000;
-      cache->Put(key, RuleOf(put[key]));
+      cache->Put(key, RuleFromRow(put[key]));
     }
   }
   CHECK(found > 90000);

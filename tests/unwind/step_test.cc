@@ -293,7 +293,7 @@ TEST_CASE("random rules over random stacks end, and read nothing outside", "[ste
 
 // The short way against the one above: where it goes at all, it goes to the same place.
 template <class Machine>
-void CompareUsual() {
+void CompareFastPath() {
   std::mt19937_64 random(19);
   size_t left = 0, stayed = 0;
   for (int round = 0; round < 100000; ++round) {
@@ -304,11 +304,11 @@ void CompareUsual() {
                     static_cast<RuleKind>(random() % 4), static_cast<uint8_t>(random() % 3)};
     WalkState at = At(random(), near(), near(), random() % 2 == 0);
     at.lr = random();
-    if (!UsualFrame<Machine>::Is(rule)) continue;
-    const UsualFrame<Machine> usual(rule, at);
+    if (!FastPathFrame<Machine>::Is(rule)) continue;
+    const FastPathFrame<Machine> fast(rule, at);
     const Outcome expected = StepOnce<Machine>(rule, stack.bytes(), at);
     const WalkState before = at;
-    const bool leaves = usual.KnowsFp(at) && usual.Leave(stack.bytes(), at);
+    const bool leaves = fast.KnowsFp(at) && fast.Advance(stack.bytes(), at);
     if (leaves) REQUIRE(expected.stepped);
     const WalkState& wanted = leaves ? expected.at : before;
     REQUIRE(at.pc == wanted.pc);
@@ -323,8 +323,8 @@ void CompareUsual() {
 }
 
 TEST_CASE("the usual frames are left for the same caller by the short way, or not at all", "[step]") {
-  CompareUsual<X86_64>();
-  CompareUsual<Aarch64>();
+  CompareFastPath<X86_64>();
+  CompareFastPath<Aarch64>();
 }
 
 }  // namespace

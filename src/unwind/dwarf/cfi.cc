@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "src/unwind/dwarf/cfi_sections.h"
-#include "src/unwind/dwarf/rule_rows.h"
+#include "src/unwind/dwarf/fde_rules.h"
 
 namespace perfkit::unwind {
 namespace {
 
-using Reach = RuleRows::Reach;
+using Reach = FdeRules::Reach;
 
 std::optional<MachineRegisters> MachineOf(const elf::Image& image) {
   if (image.machine() == EM_X86_64) return kX86Registers;
@@ -27,7 +27,7 @@ struct Change {
   int rank;
 };
 
-std::vector<Change> ChangesOf(RuleRows& rows, RuleRows::AsRule as) {
+std::vector<Change> ChangesOf(FdeRules& rows, FdeRules::AsRule as) {
   std::vector<Change> changes;
   rows.ForEach(as, [&](uint64_t address, const Rule& rule, bool padded) {
     changes.push_back({address, rule, rule.kind == RuleKind::kNone ? 0 : padded ? 1 : 2});
@@ -40,8 +40,8 @@ std::vector<Change> ChangesOf(RuleRows& rows, RuleRows::AsRule as) {
 
 struct Cfi::Parts {
   // Each is read when it is first needed: .eh_frame may have to be indexed, .debug_frame unpacked.
-  RuleRows* Eh();
-  RuleRows* Debug();
+  FdeRules* Eh();
+  FdeRules* Debug();
   template <class T>
   bool Try(const T& ask);
 
@@ -49,13 +49,13 @@ struct Cfi::Parts {
   elf::Image module;
   std::optional<elf::Image> debug_file;
   std::optional<CfiSection> eh_pending;
-  std::optional<RuleRows> eh;
-  std::optional<RuleRows> debug;
+  std::optional<FdeRules> eh;
+  std::optional<FdeRules> debug;
   bool debug_pending = false;
   std::vector<std::byte> storage;
 };
 
-RuleRows* Cfi::Parts::Eh() {
+FdeRules* Cfi::Parts::Eh() {
   if (eh_pending) {
     eh.emplace(module.bytes(), *eh_pending, machine);
     eh_pending.reset();
@@ -63,7 +63,7 @@ RuleRows* Cfi::Parts::Eh() {
   return eh ? &*eh : nullptr;
 }
 
-RuleRows* Cfi::Parts::Debug() {
+FdeRules* Cfi::Parts::Debug() {
   if (debug_pending) {
     debug_pending = false;
     const elf::Image* const holder = HasDebugFrame(module) ? &module : &*debug_file;
@@ -76,8 +76,8 @@ RuleRows* Cfi::Parts::Debug() {
 template <class T>
 bool Cfi::Parts::Try(const T& ask) {
   for (const Reach reach : {Reach::kExact, Reach::kPadded}) {
-    for (RuleRows* (Parts::*const part)() : {&Parts::Eh, &Parts::Debug}) {
-      RuleRows* const rows = (this->*part)();
+    for (FdeRules* (Parts::*const part)() : {&Parts::Eh, &Parts::Debug}) {
+      FdeRules* const rows = (this->*part)();
       if (rows != nullptr && ask(*rows, reach)) return true;
     }
   }
@@ -100,37 +100,37 @@ Cfi& Cfi::operator=(Cfi&&) noexcept = default;
 Rule Cfi::At(uint64_t address) {
   Rule rule;
   if (parts_ == nullptr) return rule;
-  parts_->Try([&](RuleRows& rows, Reach reach) {
+  parts_->Try([&](FdeRules& rows, Reach reach) {
     rule = rows.At(address, reach);
     return rule.kind != RuleKind::kNone;
   });
   return rule;
 }
 
-bool Cfi::Full(uint64_t address, FullRow& row) {
+bool Cfi::Full(uint64_t address, CfiRow& row) {
   if (parts_ == nullptr) return false;
-  return parts_->Try([&](RuleRows& rows, Reach reach) { return rows.Full(address, reach, row); });
+  return parts_->Try([&](FdeRules& rows, Reach reach) { return rows.Full(address, reach, row); });
 }
 
 std::optional<uint64_t> Cfi::FunctionAt(uint64_t address) {
   std::optional<uint64_t> begin;
   if (parts_ == nullptr) return begin;
-  parts_->Try([&](RuleRows& rows, Reach reach) { return (begin = rows.FunctionAt(address, reach)).has_value(); });
+  parts_->Try([&](FdeRules& rows, Reach reach) { return (begin = rows.FunctionAt(address, reach)).has_value(); });
   return begin;
 }
 
 void Cfi::ForEachRow(VisitRow visit) {
   if (parts_ == nullptr) return;
-  ForEachRow([this](const FullRow& row) { return RuleOf(row, parts_->machine); }, visit);
+  ForEachRow([this](const CfiRow& row) { return RuleFromRow(row, parts_->machine); }, visit);
 }
 
 // Nearly always there is one section, told as it is.
-void Cfi::ForEachRow(absl::FunctionRef<Rule(const FullRow& row)> as, VisitRow visit) {
+void Cfi::ForEachRow(absl::FunctionRef<Rule(const CfiRow& row)> as, VisitRow visit) {
   if (parts_ == nullptr) return;
-  RuleRows* const eh = parts_->Eh();
-  RuleRows* const debug = parts_->Debug();
+  FdeRules* const eh = parts_->Eh();
+  FdeRules* const debug = parts_->Debug();
   if (eh == nullptr || debug == nullptr) {
-    RuleRows* const only = eh != nullptr ? eh : debug;
+    FdeRules* const only = eh != nullptr ? eh : debug;
     if (only != nullptr)
       only->ForEach(as, [&](uint64_t address, const Rule& rule, bool) { return visit(address, rule); });
     return;

@@ -4,7 +4,7 @@
 // function's records say is worked out when it is first asked for, all rows at once, and kept in twelve bytes a row.
 //
 //   address ──.eh_frame_hdr──> FDE ──own interpreter──> rows ──> Rule      nearly always
-//                                                      └─────> FullRow     where the rule is kSlow
+//                                                      └─────> CfiRow     where the rule is kSlow
 //
 // Addresses are the module's own: as its file says, before it is moved to where it runs. Of return addresses look up
 // the byte before. Files are hostile: every walk is bounded, and what is damaged has no information.
@@ -17,7 +17,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "src/elf/image.h"
-#include "src/unwind/dwarf/full_row.h"
+#include "src/unwind/dwarf/cfi_row.h"
 #include "src/unwind/rule.h"
 
 namespace perfkit::unwind {
@@ -36,7 +36,7 @@ class Cfi {
   Rule At(uint64_t address);
 
   // The whole row at `address`; false where there is none. Kept nowhere: a microsecond each time.
-  bool Full(uint64_t address, FullRow& row);
+  bool Full(uint64_t address, CfiRow& row);
 
   // Where the function begins that `address` is in; nothing where no information covers it.
   std::optional<uint64_t> FunctionAt(uint64_t address);
@@ -47,7 +47,7 @@ class Cfi {
   void ForEachRow(VisitRow visit);
 
   // The same where `as` says what is kept of a row: kNone only of those that say nothing.
-  void ForEachRow(absl::FunctionRef<Rule(const FullRow& row)> as, VisitRow visit);
+  void ForEachRow(absl::FunctionRef<Rule(const CfiRow& row)> as, VisitRow visit);
 
   size_t heap_bytes() const;
 

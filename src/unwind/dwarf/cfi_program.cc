@@ -171,7 +171,7 @@ bool CfiProgram::MoveTo(uint64_t location) {
 }
 
 void CfiProgram::Set(uint64_t number, Recovery how, int64_t value, uint32_t other) {
-  if (number < FullRow::kRegisters) row_.registers[number] = {.value = value, .number = other, .how = how};
+  if (number < CfiRow::kRegisters) row_.registers[number] = {.value = value, .number = other, .how = how};
 }
 
 bool CfiProgram::SetExpression(uint64_t number, Recovery how) {
@@ -189,7 +189,7 @@ bool CfiProgram::SetCfa(uint64_t number, int64_t offset) {
 
 bool CfiProgram::Restore(uint64_t number) {
   if (initial_) return false;
-  if (number < FullRow::kRegisters) row_.registers[number] = cie_->initial.registers[number];
+  if (number < CfiRow::kRegisters) row_.registers[number] = cie_->initial.registers[number];
   return true;
 }
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "src/unwind/dwarf/cfi_row.h"
 #include "src/unwind/dwarf/cfi_sections.h"
-#include "src/unwind/dwarf/full_row.h"
 
 namespace perfkit::unwind {
 
@@ -17,7 +17,7 @@ struct Cie {
   uint8_t pointer_encoding = 0;  // DW_EH_PE_*, of the FDEs' addresses
   bool sized_augmentation = false;
   base::Bytes program;
-  FullRow initial;  // what the program makes of nothing
+  CfiRow initial;  // what the program makes of nothing
 };
 
 // What is said of a piece of code, mostly a function (Frame Description Entry).
@@ -32,7 +32,7 @@ struct Fde {
 class CfiProgram {
  public:
   // From `begin` to before `end` `row` holds. False to stop.
-  using Visit = absl::FunctionRef<bool(uint64_t begin, uint64_t end, const FullRow& row)>;
+  using Visit = absl::FunctionRef<bool(uint64_t begin, uint64_t end, const CfiRow& row)>;
 
   explicit CfiProgram(const CfiSection& section) : section_(section), reader_({}) {}
 
@@ -67,8 +67,8 @@ class CfiProgram {
   uint64_t location_ = 0;
   uint64_t end_ = 0;
   bool stopped_ = false;  // by the visitor, or at the FDE's end
-  FullRow row_;
-  std::vector<FullRow> remembered_;
+  CfiRow row_;
+  std::vector<CfiRow> remembered_;
 };
 
 }  // namespace perfkit::unwind

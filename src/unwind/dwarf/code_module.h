@@ -30,7 +30,7 @@ class CodeModule {
     return address ? cfi_->At(*address) : Rule();
   }
   // The whole row, and where in the file's own address space the place is.
-  bool Full(uint64_t offset, FullRow& row, uint64_t& address) {
+  bool Full(uint64_t offset, CfiRow& row, uint64_t& address) {
     const std::optional<uint64_t> found = code_.AddressOf(offset);
     return found && cfi_->Full(address = *found, row);
   }

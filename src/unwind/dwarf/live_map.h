@@ -9,7 +9,7 @@
 
 #include "src/base/last_at.h"
 #include "src/sys/own_memory.h"
-#include "src/unwind/dwarf/frozen_rows.h"
+#include "src/unwind/dwarf/frozen_cfi_rows.h"
 #include "src/unwind/dwarf/frozen_table.h"
 #include "src/unwind/dwarf/live_cache.h"
 #include "src/unwind/dwarf/loaded_modules.h"
@@ -23,7 +23,7 @@ struct LiveModule {
   ModuleMark mark;
   bool stays = false;  // is never unloaded while this runs
   FrozenTable rules;
-  FrozenRows rows;
+  FrozenCfiRows rows;
 
   // Whether this is what is loaded there now. What was unloaded since the map was made, so that it could be something
   // else, is found out here: 0.1 us.

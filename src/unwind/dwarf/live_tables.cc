@@ -40,7 +40,7 @@ bool Stays(const LoadedModule& module) {
 
 void Freeze(Cfi cfi, LiveModule& module) {
   module.rules = FrozenTable(cfi);
-  if (module.rules.HasSlow()) module.rows = FrozenRows(cfi, kTheseRegisters, Machine::kPreserved);
+  if (module.rules.HasSlow()) module.rows = FrozenCfiRows(cfi, kTheseRegisters, Machine::kPreserved);
 }
 
 std::shared_ptr<const LiveModule> Make(const LoadedModule& loaded) {
@@ -119,7 +119,7 @@ void LiveTables::FindStacks() {
 // True: there are other executable mappings than when it was last looked. Looks only if a walk has come to code that is
 // not known, and less and less often if that is to be found nowhere: damaged stacks lead anywhere.
 bool LiveTables::FindOtherCode() {
-  if (!patience_.IsOver(unknown_code_)) return false;
+  if (!backoff_.IsOver(unknown_code_)) return false;
   const absl::StatusOr<std::string> maps = proc::ReadMaps(sys::kernel().getpid());
   if (!maps.ok()) return false;
   std::vector<LiveMap::Range> found;
@@ -128,7 +128,7 @@ bool LiveTables::FindOtherCode() {
     if (map && map->executable) found.push_back({map->begin, map->end});
   });
   const bool changed = found != executable_;
-  patience_.Found(changed);
+  backoff_.Found(changed);
   executable_ = std::move(found);
   return changed;
 }

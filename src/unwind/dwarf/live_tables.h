@@ -17,9 +17,9 @@
 #include <memory>
 
 #include "src/base/published.h"
+#include "src/unwind/dwarf/backoff.h"
 #include "src/unwind/dwarf/live_map.h"
-#include "src/unwind/dwarf/own_stacks.h"
-#include "src/unwind/dwarf/patience.h"
+#include "src/unwind/dwarf/thread_stack_bounds.h"
 #include "src/unwind/full_registers.h"
 #include "src/unwind/live_walker.h"
 
@@ -46,10 +46,10 @@ class LiveTables final : public LiveWalker {
 
   base::Published<LiveMap> map_;
   LinkerCounts counts_;
-  OwnStacks stacks_;
+  ThreadStackBounds stacks_;
   std::atomic<bool> unknown_code_{false};   // a walk has come to some
   std::vector<LiveMap::Range> executable_;  // all mappings, when it was last looked
-  Patience patience_;
+  Backoff backoff_;
   uint64_t changes_ = 0;
 };
 

@@ -4,7 +4,7 @@
 
 #include "src/unwind/dwarf/live_tables.h"
 #include "src/unwind/dwarf/stack_walk.h"
-#include "src/unwind/live_stack.h"
+#include "src/unwind/own_stack_reader.h"
 
 namespace perfkit::unwind {
 namespace {
@@ -30,16 +30,16 @@ class LiveCode {
   }
 
   // The same of nearly all places: remembered, and one of the two usual rules. False: RuleAt knows.
-  bool UsualRuleAt(uint64_t address, Rule& rule) const {
+  bool FastPathRuleAt(uint64_t address, Rule& rule) const {
     if (!map_.cache.Find(address, rule)) return false;
     if ((rule.flags & kMayGo) != 0) {
       if (!IsInRange(address)) return false;
       rule.flags &= static_cast<uint8_t>(~kMayGo);
     }
-    return UsualFrame<Machine>::Is(rule);
+    return FastPathFrame<Machine>::Is(rule);
   }
 
-  bool RowAt(uint64_t address, FullRow& row, uint64_t& bias) {
+  bool RowAt(uint64_t address, CfiRow& row, uint64_t& bias) {
     if (!Find(address) || range_->module == nullptr) return false;
     bias = range_->module->bias;
     return range_->module->rows.At(address - bias, row);
@@ -83,17 +83,17 @@ class LiveCode {
 };
 
 // The frames that nearly all stacks are made of, in few instructions. Stops before whatever else there is.
-void FollowUsual(StackWalk<LiveStack>& walk, const LiveCode& code) {
+void FollowFastPath(StackWalk<OwnStackReader>& walk, const LiveCode& code) {
   WalkState at = walk.at;
   StackFrame* const frames = walk.frames.data();
   const auto room = static_cast<uint32_t>(walk.frames.size());
   uint32_t n = walk.found.frames;
   Rule rule;
-  while (n < room && !at.guess && code.UsualRuleAt(CodeOf(at), rule)) {
-    const UsualFrame<Machine> next(rule, at);
+  while (n < room && !at.guess && code.FastPathRuleAt(CodeOf(at), rule)) {
+    const FastPathFrame<Machine> next(rule, at);
     const uint64_t sp = at.sp;
     const StackFrame frame{at.pc, !at.interrupted, false};
-    if (!next.KnowsFp(at) || !next.Leave(walk.stack, at)) break;
+    if (!next.KnowsFp(at) || !next.Advance(walk.stack, at)) break;
     frames[n++] = frame;
     walk.stack.Settle(sp);
   }
@@ -124,12 +124,12 @@ UnwoundStack LiveTables::WalkFrom(const FullRegisters& registers, bool skip, std
   FullRegisters innermost = registers;
   LiveCode code(*map, innermost);
   const uint64_t sp = innermost.ValueOr0(Machine::kSp);
-  StackWalk<LiveStack> walk{.at = {}, .stack = LiveStack(sp, stacks_.EndAbove(sp)), .frames = frames};
+  StackWalk<OwnStackReader> walk{.at = {}, .stack = OwnStackReader(sp, stacks_.EndAbove(sp)), .frames = frames};
   StackEnd why = StackEnd::kNoInfo;
   if (skip && !detail::StepAll<Machine>(walk.stack, code, innermost, why)) return {.end = why};
   walk.at = StateOf<Machine>(innermost);
   for (;;) {
-    FollowUsual(walk, code);
+    FollowFastPath(walk, code);
     const uint64_t frame_sp = walk.at.sp;
     const bool guess = walk.at.guess;
     if (!Advance<Machine>(walk, code)) break;

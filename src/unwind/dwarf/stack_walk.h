@@ -5,7 +5,7 @@
 //
 // `Code` is what knows the process's code:
 //   bool RuleAt(uint64_t address, Rule& rule);                      false: nothing is mapped there
-//   bool RowAt(uint64_t address, FullRow& row, uint64_t& bias);     false: no whole row is known
+//   bool RowAt(uint64_t address, CfiRow& row, uint64_t& bias);     false: no whole row is known
 //   FullRegisters Innermost();                                      those of the innermost frame
 #pragma once
 
@@ -13,7 +13,7 @@
 #include <span>
 
 #include "perfkit/unwinder.h"
-#include "src/unwind/dwarf/full_step.h"
+#include "src/unwind/dwarf/slow_step.h"
 #include "src/unwind/step.h"
 
 namespace perfkit::unwind {
@@ -52,9 +52,9 @@ bool StepAll(const Stack& stack, Code& code, FullRegisters& registers, StackEnd&
   Rule rule;
   if (!code.RuleAt(address, rule)) return why = StackEnd::kNoMapping, false;
   const bool by_row = rule.kind != RuleKind::kNone && rule.kind != RuleKind::kSignal;
-  FullRow row;
+  CfiRow row;
   uint64_t bias = 0;
-  if (by_row && code.RowAt(address, row, bias)) return FullStep<Machine>(row, stack, bias, registers, why);
+  if (by_row && code.RowAt(address, row, bias)) return SlowStep<Machine>(row, stack, bias, registers, why);
   // Of a guess only what was followed is known; of a signal's frame all is in one place.
   const uint64_t context = at.sp + static_cast<uint64_t>(int64_t{rule.offset});
   if (!Step<Machine>(rule, stack, at, why)) return false;

@@ -31,15 +31,13 @@ void PrefetchTail(const Sample& sample) {
 
 Walker::Walker(const UnwinderOptions& options)
     : proc_(options.proc), processes_(options.proc, kNoModules), lanes_(kLanes) {
-  if (options.join_bytes > 0) joins_ = std::make_unique<JoinMemory>(options.join_bytes);
+  if (options.stitch_bytes > 0) stitcher_ = std::make_unique<StackStitcher>(options.stitch_bytes);
 }
 
 // What a walk asks of the process that it is in.
 struct Walker::Code {
   bool RuleAt(uint64_t address, Rule& rule) { return walker.RuleAt(walk.process, walk.generation, address, rule); }
-  bool RowAt(uint64_t address, FullRow& row, uint64_t& bias) {
-    return walker.ReadRow(walk.process, address, row, bias);
-  }
+  bool RowAt(uint64_t address, CfiRow& row, uint64_t& bias) { return walker.ReadRow(walk.process, address, row, bias); }
   FullRegisters Innermost() { return FromSample<Machine>(walk.sample->user_registers()); }
 
   Walker& walker;
@@ -95,53 +93,53 @@ bool Walker::Advance(Walk& walk) {
   return unwind::Advance<Machine>(walk, code) || Count(walk);
 }
 
-UsualWalk Walker::Take(const Walk& walk) {
+FastPathWalk Walker::Load(const Walk& walk) {
   return {walk.at, walk.stack, walk.frames, walk.found.frames, walk.generation};
 }
 
-void Walker::Give(const UsualWalk& usual, Walk& walk) {
-  const uint32_t more = usual.found() - walk.found.frames;
+void Walker::Store(const FastPathWalk& fast, Walk& walk) {
+  const uint32_t more = fast.found() - walk.found.frames;
   stats_.rule_lookups += more;
   stats_.cache_hits += more;
-  walk.found.frames = usual.found();
-  walk.at = usual.at();
+  walk.found.frames = fast.found();
+  walk.at = fast.at();
 }
 
 UnwoundStack Walker::Unwind(const Sample& sample, std::span<StackFrame> frames) {
-  return joins_ != nullptr ? UnwindAndJoin(sample, frames) : UnwindOne(sample, frames);
+  return stitcher_ != nullptr ? UnwindAndStitch(sample, frames) : UnwindOne(sample, frames);
 }
 
 UnwoundStack Walker::UnwindOne(const Sample& sample, std::span<StackFrame> frames) {
   Walk& walk = lanes_[0].walk;
   if (!Begin(sample, frames, walk)) return walk.found;
   do {
-    UsualWalk usual = Take(walk);
-    if (!usual.Start(cache_)) continue;
-    while (usual.Leave() && usual.Ask(cache_)) {
+    FastPathWalk fast = Load(walk);
+    if (!fast.Start(cache_)) continue;
+    while (fast.Advance() && fast.LookUp(cache_)) {
     }
-    Give(usual, walk);
+    Store(fast, walk);
   } while (Advance(walk));
   return walk.found;
 }
 
 // False: the walk is over.
 bool Walker::Turn(Lane& lane) {
-  lane.asked = lane.asked && lane.usual.Leave() && lane.usual.Ask(cache_);
-  if (!lane.asked) [[unlikely]] {
-    Give(lane.usual, lane.walk);
+  lane.looked_up = lane.looked_up && lane.fast.Advance() && lane.fast.LookUp(cache_);
+  if (!lane.looked_up) [[unlikely]] {
+    Store(lane.fast, lane.walk);
     if (!Advance(lane.walk)) return false;
-    lane.usual = Take(lane.walk);
-    lane.asked = lane.usual.Start(cache_);
+    lane.fast = Load(lane.walk);
+    lane.looked_up = lane.fast.Start(cache_);
   }
-  lane.usual.Prefetch();
+  lane.fast.Prefetch();
   return true;
 }
 
 void Walker::Unwind(std::span<const Sample> samples, std::span<StackFrame> frames, std::span<UnwoundStack> stacks) {
   const size_t room = samples.empty() ? 0 : frames.size() / samples.size();
   samples = samples.first(std::min(samples.size(), stacks.size()));
-  if (joins_ != nullptr) {  // each may need the one before
-    for (size_t i = 0; i < samples.size(); ++i) stacks[i] = UnwindAndJoin(samples[i], frames.subspan(i * room, room));
+  if (stitcher_ != nullptr) {  // each may need the one before
+    for (size_t i = 0; i < samples.size(); ++i) stacks[i] = UnwindAndStitch(samples[i], frames.subspan(i * room, room));
   } else if (extent_ <= kShallow) {
     UnwindShallow(samples, room, frames, stacks);
   } else {
@@ -170,9 +168,9 @@ void Walker::UnwindInTurns(std::span<const Sample> samples, size_t room, std::sp
       if (next + kAhead < samples.size()) PrefetchTail(samples[next + kAhead]);
       lane.sample = next;
       if (Begin(samples[next], frames.subspan(next * room, room), lane.walk)) {
-        lane.usual = Take(lane.walk);
-        lane.asked = lane.usual.Start(cache_);
-        lane.usual.Prefetch();
+        lane.fast = Load(lane.walk);
+        lane.looked_up = lane.fast.Start(cache_);
+        lane.fast.Prefetch();
         return ++next, true;
       }
       stacks[next] = lane.walk.found;

@@ -14,10 +14,10 @@
 #include "perfkit/unwinder.h"
 #include "src/proc/processes.h"
 #include "src/unwind/dwarf/code_module.h"
-#include "src/unwind/dwarf/join_memory.h"
+#include "src/unwind/dwarf/stack_stitcher.h"
 #include "src/unwind/dwarf/stack_walk.h"
+#include "src/unwind/fast_path_walk.h"
 #include "src/unwind/rule_cache.h"
-#include "src/unwind/usual_walk.h"
 
 namespace perfkit::unwind {
 
@@ -28,7 +28,7 @@ class Walker {
   explicit Walker(const UnwinderOptions& options);
 
   bool Add(const RawRecord& record, const SampleLayout& layout) {
-    if (joins_ != nullptr) joins_->Add(record, layout);
+    if (stitcher_ != nullptr) stitcher_->Add(record, layout);
     return processes_.Add(record, layout);
   }
   absl::Status AddProcess(pid_t pid) { return processes_.AddProcess(pid); }
@@ -58,8 +58,8 @@ class Walker {
   // One of several walks that go on in turns.
   struct Lane {
     Walk walk;
-    UsualWalk usual;
-    bool asked = false;  // whether `usual` knows what to read next
+    FastPathWalk fast;
+    bool looked_up = false;  // whether `fast` knows what to read next
     size_t sample = 0;   // which of them
   };
 
@@ -77,8 +77,8 @@ class Walker {
     return static_cast<uint32_t>(std::min<uint64_t>(end - begin, UINT32_MAX));
   }
   bool Begin(const Sample& sample, std::span<StackFrame> frames, Walk& walk);
-  static UsualWalk Take(const Walk& walk);
-  void Give(const UsualWalk& usual, Walk& walk);
+  static FastPathWalk Load(const Walk& walk);
+  void Store(const FastPathWalk& fast, Walk& walk);
   UnwoundStack UnwindOne(const Sample& sample, std::span<StackFrame> frames);
   void UnwindShallow(std::span<const Sample> samples, size_t room, std::span<StackFrame> frames,
                      std::span<UnwoundStack> stacks);
@@ -91,11 +91,11 @@ class Walker {
   bool RuleAt(const Process* process, uint32_t generation, uint64_t address, Rule& rule);
   bool ReadRule(const Process* process, uint64_t address, Rule& rule);
   bool Locate(const Process* process, uint64_t address, ModuleOffset& place);
-  bool ReadRow(const Process* process, uint64_t address, FullRow& row, uint64_t& bias);
+  bool ReadRow(const Process* process, uint64_t address, CfiRow& row, uint64_t& bias);
 
-  // walker_join.cc: stacks that may be completed by earlier ones.
-  UnwoundStack UnwindAndJoin(const Sample& sample, std::span<StackFrame> frames);
-  void Join(TaskId task, Walk& walk);
+  // walker_stitch.cc: stacks that may be completed by earlier ones.
+  UnwoundStack UnwindAndStitch(const Sample& sample, std::span<StackFrame> frames);
+  void Stitch(TaskId task, Walk& walk);
   uint64_t CfaOf(const Walk& walk, const WalkState& at);
   bool InOneFunction(const Process* process, uint64_t one, uint64_t other);
 
@@ -112,7 +112,7 @@ class Walker {
   std::array<Generation, 64> generations_{};  // by epoch, the latest
   uint32_t last_generation_ = 0;
   UnwinderStats stats_;
-  std::unique_ptr<JoinMemory> joins_;  // none: stacks stay as they are
+  std::unique_ptr<StackStitcher> stitcher_;  // none: stacks stay as they are
   std::vector<KnownCall> calls_;       // of the stack under way
   uint64_t least_dump_ = UINT64_MAX;   // the shortest that was asked for so far
 };

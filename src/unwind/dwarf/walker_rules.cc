@@ -53,7 +53,7 @@ bool Walker::RuleAt(const Process* process, uint32_t generation, uint64_t addres
   return true;
 }
 
-bool Walker::ReadRow(const Process* process, uint64_t address, FullRow& row, uint64_t& bias) {
+bool Walker::ReadRow(const Process* process, uint64_t address, CfiRow& row, uint64_t& bias) {
   ModuleOffset found;
   uint64_t in_module = 0;
   if (!Locate(process, address, found) || !found.module->Full(found.offset, row, in_module)) return false;
@@ -63,7 +63,7 @@ bool Walker::ReadRow(const Process* process, uint64_t address, FullRow& row, uin
 
 UnwinderStats Walker::stats() const {
   UnwinderStats stats = stats_;
-  stats.join_bytes = joins_ == nullptr ? 0 : joins_->heap_bytes();
+  stats.stitch_bytes = stitcher_ == nullptr ? 0 : stitcher_->heap_bytes();
   for (const std::unique_ptr<CodeModule>& module : modules_) {
     if (module == nullptr) continue;
     ++(module->status().ok() ? stats.modules : stats.unreadable_modules);

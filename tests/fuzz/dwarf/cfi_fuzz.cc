@@ -8,7 +8,7 @@ namespace perfkit {
 namespace {
 
 // Every expression of a row, in a world where each register and each word is its own number.
-void EvaluateAll(const unwind::FullRow& row) {
+void EvaluateAll(const unwind::CfiRow& row) {
   using Value = std::optional<uint64_t>;
   const auto memory = [](uint64_t address, unsigned) -> Value { return address; };
   const auto reg = [](uint64_t number) -> Value { return number; };
@@ -25,7 +25,7 @@ void EvaluateAll(const unwind::FullRow& row) {
 
 void LookUp(unwind::Cfi& cfi, const unwind::FrozenTable& frozen, uint64_t address) {
   const unwind::Rule rule = cfi.At(address);
-  unwind::FullRow row;
+  unwind::CfiRow row;
   const bool whole = cfi.Full(address, row);
   // What has a rule has a row, but for roots, which need no CFA.
   PERFKIT_FUZZ_CHECK(whole || rule.kind == unwind::RuleKind::kNone || rule.kind == unwind::RuleKind::kRoot);

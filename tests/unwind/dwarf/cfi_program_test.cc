@@ -5,7 +5,7 @@
 #include <random>
 
 #include "src/unwind/dwarf/cfi.h"
-#include "src/unwind/dwarf/row_rule.h"
+#include "src/unwind/dwarf/rule_from_row.h"
 #include "tests/unwind/dwarf/crafted.h"
 #include "tests/unwind/dwarf/oracle.h"
 
@@ -131,9 +131,9 @@ void CheckRandomPrograms(uint32_t programs) {
     for (uint64_t pc = kBegin; pc < kBegin + kLength; ++pc) {
       const testing::Oracle::Row row = oracle.At(pc);
       REQUIRE(row != nullptr);
-      unwind::FullRow full;
+      unwind::CfiRow full;
       const std::string different = cfi.Full(pc, full) ? oracle.Differs(row.get(), full) : "no row";
-      const Rule rule = cfi.At(pc), expected = oracle.RuleOf(row.get());
+      const Rule rule = cfi.At(pc), expected = oracle.RuleFromRow(row.get());
       INFO("seed " << seed << " pc " << pc << " kind " << int(rule.kind) << " of " << int(expected.kind));
       if (different != "" || rule != expected) FAIL(different);
       slow += rule.kind == RuleKind::kSlow;
@@ -163,7 +163,7 @@ std::string RulesOf(const std::string& program, const std::string& start = testi
   if (!machine.RunInitial(cie)) return "no CIE";
   std::string places;
   const bool good = machine.Run({kBegin, kBegin + kLength, testing::BytesOf(program), &cie},
-                                [&](uint64_t begin, uint64_t end, const unwind::FullRow&) {
+                                [&](uint64_t begin, uint64_t end, const unwind::CfiRow&) {
                                   places += std::to_string(begin - kBegin) + "-" + std::to_string(end - kBegin) + " ";
                                   return true;
                                 });

@@ -251,7 +251,7 @@ TEST_CASE("modules without call frame information, and those of other machines, 
     Loaded loaded(file);
     CHECK(loaded.At(0x1000) == kNothing);
     CHECK(loaded.cfi->heap_bytes() == 0);
-    unwind::FullRow row;
+    unwind::CfiRow row;
     CHECK_FALSE(loaded.cfi->Full(0x1000, row));
   }
 }
@@ -277,7 +277,7 @@ TEST_CASE("whole rows say where every register is") {
   records.Fde(0x1000, 0x40, testing::kEveryRecipe);
   Loaded loaded(Module(records));
   CHECK(loaded.At(0x1000).kind == RuleKind::kSlow);
-  unwind::FullRow row;
+  unwind::CfiRow row;
   REQUIRE(loaded.cfi->Full(0x1000, row));
   CHECK(row.return_register == 16);
   CHECK_FALSE(row.signal_frame);

@@ -16,7 +16,7 @@
 #include <memory>
 #include <string>
 
-#include "src/unwind/dwarf/full_row.h"
+#include "src/unwind/dwarf/cfi_row.h"
 #include "src/unwind/rule.h"
 
 namespace perfkit::testing {
@@ -80,10 +80,10 @@ class Oracle {
   }
 
   // The rule that says the same as `row`, worked out from libdw's operations.
-  unwind::Rule RuleOf(Dwarf_Frame* row) const;
+  unwind::Rule RuleFromRow(Dwarf_Frame* row) const;
 
   // Whether `row` and what perfkit makes of it are the same, register by register; "" or what is not.
-  std::string Differs(Dwarf_Frame* row, const unwind::FullRow& full) const;
+  std::string Differs(Dwarf_Frame* row, const unwind::CfiRow& full) const;
 
  private:
   std::string image_;
@@ -119,7 +119,7 @@ inline int32_t PltPush(const Location& cfa) {
   return push == 10 || push == 11 ? push : 0;
 }
 
-inline unwind::Rule Oracle::RuleOf(Dwarf_Frame* row) const {
+inline unwind::Rule Oracle::RuleFromRow(Dwarf_Frame* row) const {
   using unwind::Rule;
   using unwind::RuleKind;
   bool signal = false;
@@ -163,7 +163,7 @@ inline unwind::Rule Oracle::RuleOf(Dwarf_Frame* row) const {
   return offset == rule.offset && slot_at == int64_t{rule.slot} * 8 ? rule : slow;
 }
 
-inline std::string Oracle::Differs(Dwarf_Frame* row, const unwind::FullRow& full) const {
+inline std::string Oracle::Differs(Dwarf_Frame* row, const unwind::CfiRow& full) const {
   using unwind::Recovery;
   Location cfa;
   if (dwarf_frame_cfa(row, &cfa.ops, &cfa.count) != 0) return "no CFA";

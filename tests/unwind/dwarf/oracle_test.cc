@@ -50,11 +50,11 @@ void Compare(const testing::Oracle& oracle, unwind::Cfi& cfi, uint64_t pc, bool 
   if (row == nullptr) return;
   ++agreement.pcs;
   agreement.slow += rule.kind == RuleKind::kSlow;
-  const Rule expected = oracle.RuleOf(row.get());
+  const Rule expected = oracle.RuleFromRow(row.get());
   if (rule != expected) {
     agreement.Wrong(pc, "kind " + std::to_string(int(rule.kind)) + ", libdw: " + std::to_string(int(expected.kind)));
   }
-  unwind::FullRow full;
+  unwind::CfiRow full;
   if (!whole) return;
   const std::string different = cfi.Full(pc, full) ? oracle.Differs(row.get(), full) : "no row";
   if (!different.empty()) agreement.Wrong(pc, different);

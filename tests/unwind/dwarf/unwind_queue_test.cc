@@ -228,7 +228,7 @@ TEST_CASE("pushing allocates nothing, and what is no sample of the layout is cou
   CheckAccounting(queue.stats());
 }
 
-TEST_CASE("a sampler's samples go through a queue, joined, and all are in the accounting of the one or the other",
+TEST_CASE("a sampler's samples go through a queue, stitched, and all are in the accounting of the one or the other",
           "[queue]") {
   SamplerOptions options;
   options.events = {{.event = "task-clock:u", .rate = Period{200'000}}};
@@ -239,7 +239,7 @@ TEST_CASE("a sampler's samples go through a queue, joined, and all are in the ac
   UnwindQueue queue(sampler->layout());
   std::atomic<uint64_t> visited = 0, full = 0, wrong = 0;
   std::thread consumer([&] {
-    Unwinder unwinder({.join_bytes = 1 << 20});
+    Unwinder unwinder({.stitch_bytes = 1 << 20});
     queue.Run(unwinder, [&](const QueuedStack& stack) {
       ++visited;
       full += stack.record.full_stack;

@@ -24,7 +24,7 @@ struct Completed {
 
 Completed Complete(const Capture& capture) {
   constexpr size_t kMemory = 8 << 20, kFrames = 1000;
-  perfkit::Unwinder unwinder({.join_bytes = kMemory});
+  perfkit::Unwinder unwinder({.stitch_bytes = kMemory});
   std::vector<perfkit::StackFrame> frames(kFrames);
   Completed completed;
   for (const perfkit::RawRecord& record : capture.records()) {
@@ -41,7 +41,7 @@ Completed Complete(const Capture& capture) {
   return completed;
 }
 
-void Join(benchmark::State& state, const Workload& workload) {
+void Stitch(benchmark::State& state, const Workload& workload) {
   const auto capture = Capture::Load(CapturePath(workload));
   if (!capture.ok()) return state.SkipWithError("not captured here: unwind_capture does that");
   Completed completed;
@@ -54,10 +54,10 @@ void Join(benchmark::State& state, const Workload& workload) {
 
 }  // namespace
 
-void RegisterJoinCases() {
-  for (const Workload& workload : JoinedWorkloads()) {
-    benchmark::RegisterBenchmark(absl::StrFormat("Join/%s", workload.name).c_str(),
-                                 [&](benchmark::State& state) { Join(state, workload); });
+void RegisterStitchCases() {
+  for (const Workload& workload : StitchedWorkloads()) {
+    benchmark::RegisterBenchmark(absl::StrFormat("Stitch/%s", workload.name).c_str(),
+                                 [&](benchmark::State& state) { Stitch(state, workload); });
   }
 }
 

@@ -1,5 +1,5 @@
 // Works out rows, keeps them, and searches them.
-#include "src/unwind/dwarf/rule_rows.h"
+#include "src/unwind/dwarf/fde_rules.h"
 
 #include <algorithm>
 #include <limits>
@@ -19,14 +19,14 @@ constexpr size_t kMostRuns = 4;
 
 // The rows of an FDE as rules: visit(begin, rule) where the rule changes. What is damaged is kNone.
 template <class T>
-void ForEachRule(CfiRecords& records, const Fde& fde, RuleRows::AsRule as, const T& visit) {
+void ForEachRule(CfiRecords& records, const Fde& fde, FdeRules::AsRule as, const T& visit) {
   uint64_t reached = fde.begin;
   Rule last;
   const auto add = [&](uint64_t begin, const Rule& rule) {
     if (begin == fde.begin || rule != last) visit(begin, rule);
     last = rule;
   };
-  records.Run(fde, [&](uint64_t begin, uint64_t end, const FullRow& row) {
+  records.Run(fde, [&](uint64_t begin, uint64_t end, const CfiRow& row) {
     add(begin, as(row));
     reached = end;
     return true;
@@ -36,21 +36,21 @@ void ForEachRule(CfiRecords& records, const Fde& fde, RuleRows::AsRule as, const
 
 }  // namespace
 
-RuleRows::RuleRows(base::Bytes ident, const CfiSection& section, const MachineRegisters& machine)
+FdeRules::FdeRules(base::Bytes ident, const CfiSection& section, const MachineRegisters& machine)
     : machine_(machine), records_(ident, section), index_(records_, !section.is_eh) {}
 
-Rule RuleRows::At(uint64_t address, Reach reach) {
+Rule FdeRules::At(uint64_t address, Reach reach) {
   const Function* const function = Find(address, reach);
   return function == nullptr ? Rule() : RuleIn(*function, std::min(address, function->end - 1));
 }
 
-bool RuleRows::Full(uint64_t address, Reach reach, FullRow& row) {
+bool FdeRules::Full(uint64_t address, Reach reach, CfiRow& row) {
   const Function* const function = Find(address, reach);
   Fde fde;
   if (function == nullptr || !records_.FdeAt(index_.OffsetOf(function->slot), fde)) return false;
   const uint64_t inside = std::min(address, function->end - 1);
   bool found = false;
-  records_.Run(fde, [&](uint64_t, uint64_t end, const FullRow& at) {
+  records_.Run(fde, [&](uint64_t, uint64_t end, const CfiRow& at) {
     if (inside >= end) return true;
     row = at;
     found = true;
@@ -59,12 +59,12 @@ bool RuleRows::Full(uint64_t address, Reach reach, FullRow& row) {
   return found && row.cfa.how != Recovery::kUnspecified;
 }
 
-std::optional<uint64_t> RuleRows::FunctionAt(uint64_t address, Reach reach) {
+std::optional<uint64_t> FdeRules::FunctionAt(uint64_t address, Reach reach) {
   const Function* const function = Find(address, reach);
   return function == nullptr ? std::nullopt : std::optional(function->begin);
 }
 
-const RuleRows::Function* RuleRows::Find(uint64_t address, Reach reach) {
+const FdeRules::Function* FdeRules::Find(uint64_t address, Reach reach) {
   const size_t count = index_.CountUpTo(address);
   const size_t least = count < kLookBack ? 0 : count - kLookBack;
   for (size_t slot = count; slot-- > least;) {
@@ -75,7 +75,7 @@ const RuleRows::Function* RuleRows::Find(uint64_t address, Reach reach) {
   return nullptr;
 }
 
-const RuleRows::Function& RuleRows::FunctionIn(size_t slot) {
+const FdeRules::Function& FdeRules::FunctionIn(size_t slot) {
   if (functions_.size() * 2 >= buckets_.size()) Grow();
   uint32_t& bucket = Bucket(static_cast<uint32_t>(slot));
   if (bucket != 0) return functions_[bucket - 1];
@@ -87,7 +87,7 @@ const RuleRows::Function& RuleRows::FunctionIn(size_t slot) {
   return Decode(slot);
 }
 
-const RuleRows::Function& RuleRows::Decode(size_t slot) {
+const FdeRules::Function& FdeRules::Decode(size_t slot) {
   Function& function = functions_.emplace_back(
       Function{.begin = 0, .end = 0, .slot = static_cast<uint32_t>(slot), .first = 0, .rows = 0});
   Fde fde;
@@ -97,7 +97,7 @@ const RuleRows::Function& RuleRows::Decode(size_t slot) {
   function.end = fde.end;
   function.first = static_cast<uint32_t>(rules_.size());
   if (fde.begin == fde.end) return function;
-  const auto as = [this](const FullRow& row) { return RuleOf(row, machine_); };
+  const auto as = [this](const CfiRow& row) { return RuleFromRow(row, machine_); };
   ForEachRule(records_, fde, as, [&](uint64_t begin, const Rule& rule) {
     starts_.push_back(static_cast<uint32_t>(begin - fde.begin));
     rules_.push_back(rule);
@@ -107,26 +107,26 @@ const RuleRows::Function& RuleRows::Decode(size_t slot) {
 }
 
 // The slot's own bucket, or the empty one where it belongs. There always is one: half of them are empty.
-uint32_t& RuleRows::Bucket(uint32_t slot) {
+uint32_t& FdeRules::Bucket(uint32_t slot) {
   const size_t mask = buckets_.size() - 1;
   size_t at = (slot * 0x9e3779b1u >> 8) & mask;
   while (buckets_[at] != 0 && functions_[buckets_[at] - 1].slot != slot) at = (at + 1) & mask;
   return buckets_[at];
 }
 
-void RuleRows::Grow() {
+void FdeRules::Grow() {
   buckets_.assign(std::max<size_t>(16, buckets_.size() * 2), 0);
   for (uint32_t i = 0; i < functions_.size(); ++i) Bucket(functions_[i].slot) = i + 1;
 }
 
-void RuleRows::Forget() {
+void FdeRules::Forget() {
   for (std::vector<uint32_t>* part : {&starts_, &buckets_}) *part = {};
   rules_ = {};
   functions_ = {};
 }
 
 // The last row that begins at or before. The first begins with the function.
-Rule RuleRows::RuleIn(const Function& function, uint64_t address) const {
+Rule FdeRules::RuleIn(const Function& function, uint64_t address) const {
   const auto wanted = static_cast<uint32_t>(address - function.begin);
   const auto first = starts_.begin() + function.first;
   const auto after = std::upper_bound(first, first + function.rows, wanted);
@@ -134,7 +134,7 @@ Rule RuleRows::RuleIn(const Function& function, uint64_t address) const {
 }
 
 // A function's rows are told when the next one is known, which may begin before this one ends.
-void RuleRows::ForEach(AsRule as, Visit visit) {
+void FdeRules::ForEach(AsRule as, Visit visit) {
   std::vector<std::pair<uint64_t, Rule>> rows;
   uint64_t end = 0;
   const auto tell = [&](uint64_t next) {
@@ -162,7 +162,7 @@ void RuleRows::ForEach(AsRule as, Visit visit) {
   tell(std::numeric_limits<uint64_t>::max());
 }
 
-size_t RuleRows::heap_bytes() const {
+size_t FdeRules::heap_bytes() const {
   return index_.heap_bytes() + functions_.capacity() * sizeof(Function) + rules_.capacity() * sizeof(Rule) +
          (starts_.capacity() + buckets_.capacity()) * sizeof(uint32_t);
 }

@@ -29,12 +29,12 @@ struct KnownCall {
 };
 
 // One thread at a time. Allocates until each thread has had its longest stacks, and never more than it may.
-class JoinMemory {
+class StackStitcher {
  public:
   // Of a thread it keeps the latest 32 stacks, of each the outermost 512 calls.
   static constexpr size_t kStacks = 32, kMostCalls = 512;
 
-  explicit JoinMemory(size_t most_bytes) : most_bytes_(most_bytes) {}
+  explicit StackStitcher(size_t most_bytes) : most_bytes_(most_bytes) {}
 
   // Threads that end or begin, and programs that are replaced, have no stacks any more.
   void Add(const RawRecord& record, const SampleLayout& layout);

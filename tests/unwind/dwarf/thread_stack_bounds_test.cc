@@ -1,5 +1,5 @@
 // What is taken for a thread's own stack is mapped, to the thread's control block and no further.
-#include "src/unwind/dwarf/own_stacks.h"
+#include "src/unwind/dwarf/thread_stack_bounds.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -34,9 +34,9 @@ int Holes(uint64_t end) {
   return holes;
 }
 
-TEST_CASE("a thread's stack is known once it was asked for and looked up", "[own_stacks]") {
+TEST_CASE("a thread's stack is known once it was asked for and looked up", "[thread_stack_bounds]") {
   constexpr int kThreads = 8;
-  OwnStacks stacks;
+  ThreadStackBounds stacks;
   std::vector<std::thread> threads;
   std::atomic<int> known{0}, done{0};
   for (int i = 0; i < kThreads; ++i) {
@@ -58,8 +58,8 @@ TEST_CASE("a thread's stack is known once it was asked for and looked up", "[own
   CHECK(known == kThreads);
 }
 
-TEST_CASE("the main thread's stack ends where the kernel says", "[own_stacks]") {
-  OwnStacks stacks;
+TEST_CASE("the main thread's stack ends where the kernel says", "[thread_stack_bounds]") {
+  ThreadStackBounds stacks;
   CHECK(stacks.EndAbove(Here()) == 0);
   REQUIRE(stacks.Wants());
   stacks.Learn(Maps());
@@ -77,7 +77,7 @@ void CheckFiber(bool guarded) {
   REQUIRE(memory != MAP_FAILED);
   if (guarded) REQUIRE(mprotect(memory, sys::kLeastPage, PROT_NONE) == 0);
   const uint64_t fiber = reinterpret_cast<uint64_t>(memory) + kBytes / 2;
-  OwnStacks stacks;
+  ThreadStackBounds stacks;
   int looked = 0;
   for (int i = 0; i < 5000; ++i) {
     REQUIRE(stacks.EndAbove(fiber) == 0);
@@ -90,7 +90,7 @@ void CheckFiber(bool guarded) {
   munmap(memory, kBytes);
 }
 
-TEST_CASE("a stack that a program has made for itself is never known, and seldom looked for", "[own_stacks]") {
+TEST_CASE("a stack that a program has made for itself is never known, and seldom looked for", "[thread_stack_bounds]") {
   CheckFiber(false);
   CheckFiber(true);
   std::thread([] {
@@ -99,8 +99,8 @@ TEST_CASE("a stack that a program has made for itself is never known, and seldom
   }).join();
 }
 
-TEST_CASE("maps that make no sense teach nothing", "[own_stacks]") {
-  OwnStacks stacks;
+TEST_CASE("maps that make no sense teach nothing", "[thread_stack_bounds]") {
+  ThreadStackBounds stacks;
   const char* const texts[] = {"", "\n\n", "x", "0-ffffffffffffffff ---p 0 00:00 0 [stack]\n",
                                "ffff-0 rw-p 0 00:00 0 [stack]\n"};
   for (const char* const text : texts) {

@@ -21,10 +21,10 @@
 namespace perfkit::unwind {
 
 // The same as StackBytes. For one walk.
-class LiveStack {
+class OwnStackReader {
  public:
   // `end`: up to where all is known to be there, if it is.
-  explicit LiveStack(uint64_t sp, uint64_t end = 0) : begin_(sys::PageOf(sp)), end_(end > sp ? end : begin_) {}
+  explicit OwnStackReader(uint64_t sp, uint64_t end = 0) : begin_(sys::PageOf(sp)), end_(end > sp ? end : begin_) {}
 
   PERFKIT_IN_HANDLER bool Read(uint64_t address, uint64_t& word) const {
     if (!IsKnown(address, sizeof(word)) && !Extend(address, sizeof(word))) [[unlikely]]

@@ -1,5 +1,5 @@
 // Recognises the forms that compilers, the linker and the C library write.
-#include "src/unwind/dwarf/row_rule.h"
+#include "src/unwind/dwarf/rule_from_row.h"
 
 #include <dwarf.h>
 
@@ -27,7 +27,7 @@ bool IsSpTheCfa(const Recipe& sp) {
   return sp.how == Recovery::kUnspecified || (sp.how == Recovery::kOffset && sp.value == 0);
 }
 
-bool IsWordAt(const FullRow& row, uint32_t number, uint64_t offset) {
+bool IsWordAt(const CfiRow& row, uint32_t number, uint64_t offset) {
   const Recipe recipe = row.Of(number);
   return recipe.how == Recovery::kAtExpression &&
          Is(row.Expression(recipe),
@@ -36,21 +36,21 @@ bool IsWordAt(const FullRow& row, uint32_t number, uint64_t offset) {
 
 // glibc, sysdeps/unix/sysv/linux/x86_64/sigaction.c: each register is a word of the ucontext at rsp (gregs from byte 40
 // on), the CFA the rsp in there: 120 is rbp's place, 160 rsp's, 168 rip's.
-bool IsX86Signal(const FullRow& row) {
+bool IsX86Signal(const CfiRow& row) {
   return row.cfa.how == Recovery::kExpression && Is(row.Expression(row.cfa), {DW_OP_breg7, 0xa0, 0x01, DW_OP_deref}) &&
          IsWordAt(row, kX86Registers.return_address, 168) && IsWordAt(row, kX86Registers.fp, 120);
 }
 
 // Kernel, arch/arm64/kernel/vdso/sigreturn.S: only the way to the frame record is written down, which leads past what
 // was interrupted; "unwinders and debuggers already have baked-in strategies", it says.
-bool IsArmSignal(const FullRow& row) {
+bool IsArmSignal(const CfiRow& row) {
   return row.cfa.how == Recovery::kRegister && row.cfa.number == kArmRegisters.fp && row.cfa.value == 0 &&
          IsAt(row.Of(kArmRegisters.fp), 0) && IsAt(row.Of(kArmRegisters.return_address), kWord);
 }
 
 // binutils, bfd/elfxx-x86.c, elf_x86_64_eh_frame_lazy_plt and _ibt_plt: CFA = rsp + 8 + ((rip & 15) >= n) * 8, where n
 // is the byte behind the entry's push: 11, or 10 where an endbr64 comes first.
-int32_t PltPush(const FullRow& row) {
+int32_t PltPush(const CfiRow& row) {
   if (row.cfa.how != Recovery::kExpression) return 0;
   const base::Bytes bytes = row.Expression(row.cfa);
   for (const uint8_t push : {uint8_t{11}, uint8_t{10}}) {
@@ -68,7 +68,7 @@ bool ToSlot(int64_t offset, int16_t& slot) {
 }
 
 // The CFA, as a sum of sp or fp. False when it is something else.
-bool FillCfa(const FullRow& row, const MachineRegisters& machine, Rule& rule) {
+bool FillCfa(const CfiRow& row, const MachineRegisters& machine, Rule& rule) {
   if (row.cfa.how != Recovery::kRegister || !IsSpTheCfa(row.Of(machine.sp))) return false;
   if (row.cfa.number != machine.sp && row.cfa.number != machine.fp) return false;
   rule.kind = row.cfa.number == machine.sp ? RuleKind::kSp : RuleKind::kFp;
@@ -96,7 +96,7 @@ bool FillReturn(const Recipe& pc, const MachineRegisters& machine, Rule& rule) {
 
 }  // namespace
 
-Rule RuleOf(const FullRow& row, const MachineRegisters& machine) {
+Rule RuleFromRow(const CfiRow& row, const MachineRegisters& machine) {
   const Recipe pc = row.Of(row.return_register);
   const uint8_t flags = row.signal_frame ? Rule::kSignalFrame : 0;
   if (pc.how == Recovery::kUndefined) return {.kind = RuleKind::kRoot, .flags = flags};

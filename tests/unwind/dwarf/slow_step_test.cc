@@ -1,5 +1,5 @@
 // Steps with all registers, by rows made by hand: every recipe, and every way to end.
-#include "src/unwind/dwarf/full_step.h"
+#include "src/unwind/dwarf/slow_step.h"
 
 #include <catch2/catch.hpp>
 
@@ -15,8 +15,8 @@ constexpr uint64_t kFullStack = 0x7ffc'0000'2000;
 constexpr Recipe Saved(int64_t offset) { return {offset, 0, Recovery::kAtOffset}; }
 
 // x86-64, CFA = rsp + 32, the return address below it.
-FullRow OrdinaryRow() {
-  FullRow row;
+CfiRow OrdinaryRow() {
+  CfiRow row;
   row.cfa = {32, X86_64::kSp, Recovery::kRegister};
   row.registers[X86_64::kPc] = Saved(-8);
   row.return_register = X86_64::kPc;
@@ -47,14 +47,14 @@ struct FullOutcome {
   FullRegisters registers;
 };
 
-FullOutcome StepFully(const FullRow& row, const HandStack& stack, FullRegisters registers) {
+FullOutcome StepFully(const CfiRow& row, const HandStack& stack, FullRegisters registers) {
   FullOutcome outcome{};
-  outcome.stepped = FullStep<X86_64>(row, stack.bytes(), 0x400000, registers, outcome.why);
+  outcome.stepped = SlowStep<X86_64>(row, stack.bytes(), 0x400000, registers, outcome.why);
   outcome.registers = registers;
   return outcome;
 }
 
-TEST_CASE("what calls preserve is kept, the rest is lost", "[full_step]") {
+TEST_CASE("what calls preserve is kept, the rest is lost", "[slow_step]") {
   const FullOutcome next = StepFully(OrdinaryRow(), OrdinaryStack(), OrdinaryRegisters());
   REQUIRE(next.stepped);
   CHECK(next.registers.Get(X86_64::kPc) == 0x401234);
@@ -64,8 +64,8 @@ TEST_CASE("what calls preserve is kept, the rest is lost", "[full_step]") {
   for (const unsigned lost : {0, 1, 2, 4, 5, 8, 9, 10, 11}) CHECK_FALSE(next.registers.Get(lost).has_value());
 }
 
-TEST_CASE("each recipe recovers its register", "[full_step]") {
-  FullRow row = OrdinaryRow();
+TEST_CASE("each recipe recovers its register", "[slow_step]") {
+  CfiRow row = OrdinaryRow();
   row.registers[3] = Saved(-16);
   row.registers[12] = {0, 0, Recovery::kUndefined};
   row.registers[13] = {-8, 0, Recovery::kOffset};
@@ -80,10 +80,10 @@ TEST_CASE("each recipe recovers its register", "[full_step]") {
   CHECK(next.registers.Get(0) == 0x1000);
 }
 
-TEST_CASE("expressions read registers and the stack", "[full_step]") {
+TEST_CASE("expressions read registers and the stack", "[slow_step]") {
   // DW_OP_breg10 0, DW_OP_deref; and DW_OP_plus_uconst 8 with the CFA below it.
   constexpr uint8_t kSection[] = {0x7a, 0x00, 0x06, 0x23, 0x08};
-  FullRow row = OrdinaryRow();
+  CfiRow row = OrdinaryRow();
   row.section = std::as_bytes(std::span(kSection));
   row.cfa = {0, 3, Recovery::kExpression};
   row.registers[3] = {3, 2, Recovery::kAtExpression};
@@ -99,8 +99,8 @@ TEST_CASE("expressions read registers and the stack", "[full_step]") {
   CHECK(next.registers.Get(12) == kFullStack + 40);
 }
 
-TEST_CASE("a CFA in a register that nobody knows can't be found", "[full_step]") {
-  FullRow row = OrdinaryRow();
+TEST_CASE("a CFA in a register that nobody knows can't be found", "[slow_step]") {
+  CfiRow row = OrdinaryRow();
   row.cfa = {0, 10, Recovery::kRegister};
   FullRegisters registers = OrdinaryRegisters();
   registers.known &= ~(uint64_t{1} << 10);
@@ -109,8 +109,8 @@ TEST_CASE("a CFA in a register that nobody knows can't be found", "[full_step]")
   CHECK(next.why == StackEnd::kUnreadable);
 }
 
-TEST_CASE("a walk with all registers ends as one with four does", "[full_step]") {
-  FullRow row = OrdinaryRow();
+TEST_CASE("a walk with all registers ends as one with four does", "[slow_step]") {
+  CfiRow row = OrdinaryRow();
   const auto why = [&](const FullRegisters& registers) { return StepFully(row, OrdinaryStack(), registers).why; };
   row.registers[X86_64::kPc] = {0, 0, Recovery::kUndefined};
   CHECK(why(OrdinaryRegisters()) == StackEnd::kRoot);
@@ -130,8 +130,8 @@ TEST_CASE("a walk with all registers ends as one with four does", "[full_step]")
   CHECK(signal.registers.interrupted);
 }
 
-TEST_CASE("an epilogue of the innermost frame has taken back what lies below sp", "[full_step]") {
-  FullRow row = OrdinaryRow();
+TEST_CASE("an epilogue of the innermost frame has taken back what lies below sp", "[slow_step]") {
+  CfiRow row = OrdinaryRow();
   row.registers[3] = Saved(-48);
   FullRegisters registers = OrdinaryRegisters();
   registers.interrupted = true;
@@ -140,9 +140,9 @@ TEST_CASE("an epilogue of the innermost frame has taken back what lies below sp"
   CHECK_FALSE(StepFully(row, OrdinaryStack(), registers).registers.Get(3).has_value());
 }
 
-TEST_CASE("what a realigned frame saved is taken back where fp points above its CFA", "[full_step]") {
+TEST_CASE("what a realigned frame saved is taken back where fp points above its CFA", "[slow_step]") {
   constexpr uint8_t kSection[] = {0x76, 0x00};  // DW_OP_breg6 0
-  FullRow row = OrdinaryRow();
+  CfiRow row = OrdinaryRow();
   row.section = std::as_bytes(std::span(kSection));
   row.registers[X86_64::kFp] = {0, 2, Recovery::kAtExpression};
   const HandStack stack = OrdinaryStack().Put(kFullStack + 64, 0xbad);
@@ -156,8 +156,8 @@ TEST_CASE("what a realigned frame saved is taken back where fp points above its 
   CHECK(StepFully(row, stack, registers).registers.Get(X86_64::kFp) == 0xbad);
 }
 
-TEST_CASE("a return address in a register leaves the innermost frame without stack", "[full_step]") {
-  FullRow row = OrdinaryRow();
+TEST_CASE("a return address in a register leaves the innermost frame without stack", "[slow_step]") {
+  CfiRow row = OrdinaryRow();
   row.cfa.value = 0;
   row.registers[X86_64::kPc] = {0, 2, Recovery::kRegister};
   FullRegisters registers = OrdinaryRegisters();
@@ -168,8 +168,8 @@ TEST_CASE("a return address in a register leaves the innermost frame without sta
   CHECK(next.registers.Get(X86_64::kPc) == 0x1002);
 }
 
-TEST_CASE("aarch64: an innermost leaf's return address is in lr, a caller's is not", "[full_step]") {
-  FullRow row;
+TEST_CASE("aarch64: an innermost leaf's return address is in lr, a caller's is not", "[slow_step]") {
+  CfiRow row;
   row.cfa = {0, Aarch64::kSp, Recovery::kRegister};
   row.return_register = Aarch64::kLr;
   const HandStack stack(kFullStack, 4);
@@ -179,11 +179,11 @@ TEST_CASE("aarch64: an innermost leaf's return address is in lr, a caller's is n
   registers.Set(Aarch64::kPc, 0x400000);
   StackEnd why{};
   FullRegisters leaf = registers;
-  REQUIRE(FullStep<Aarch64>(row, stack.bytes(), 0, leaf, why));
+  REQUIRE(SlowStep<Aarch64>(row, stack.bytes(), 0, leaf, why));
   CHECK(leaf.Get(Aarch64::kPc) == 0x404444);
   CHECK(leaf.Get(Aarch64::kSp) == kFullStack);
   registers.interrupted = false;
-  CHECK_FALSE(FullStep<Aarch64>(row, stack.bytes(), 0, registers, why));
+  CHECK_FALSE(SlowStep<Aarch64>(row, stack.bytes(), 0, registers, why));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Frozen rows say what the records say, of slow places, and of all where callees keep what a CFA needs.
-#include "src/unwind/dwarf/frozen_rows.h"
+#include "src/unwind/dwarf/frozen_cfi_rows.h"
 
 #include <catch2/catch.hpp>
 #include <fstream>
@@ -15,23 +15,23 @@ namespace {
 using testing::Ops;
 using testing::Uleb;
 using unwind::Cfi;
-using unwind::FrozenRows;
-using unwind::FullRow;
+using unwind::CfiRow;
+using unwind::FrozenCfiRows;
 using unwind::Recovery;
 using unwind::Rule;
 using unwind::RuleKind;
 using unwind::X86_64;
 
-bool IsSame(const FullRow& a, const unwind::Recipe& x, const FullRow& b, const unwind::Recipe& y) {
+bool IsSame(const CfiRow& a, const unwind::Recipe& x, const CfiRow& b, const unwind::Recipe& y) {
   const base::Bytes first = a.Expression(x), second = b.Expression(y);
   const bool expression = x.how == Recovery::kExpression || x.how == Recovery::kAtExpression;
   return x.how == y.how && x.number == y.number &&
          (expression ? std::equal(first.begin(), first.end(), second.begin(), second.end()) : x.value == y.value);
 }
 
-bool IsSame(const FullRow& a, const FullRow& b) {
+bool IsSame(const CfiRow& a, const CfiRow& b) {
   bool same = IsSame(a, a.cfa, b, b.cfa) && a.return_register == b.return_register && a.signal_frame == b.signal_frame;
-  for (uint32_t i = 0; i < FullRow::kRegisters; ++i) same &= IsSame(a, a.registers[i], b, b.registers[i]);
+  for (uint32_t i = 0; i < CfiRow::kRegisters; ++i) same &= IsSame(a, a.registers[i], b, b.registers[i]);
   return same;
 }
 
@@ -40,7 +40,7 @@ struct Agreement {
 };
 
 // At each change of rule, and at the last byte before it.
-Agreement Compare(Cfi& cfi, const FrozenRows& frozen) {
+Agreement Compare(Cfi& cfi, const FrozenCfiRows& frozen) {
   std::vector<uint64_t> places;
   cfi.ForEachRow([&](uint64_t address, const Rule&) {
     places.push_back(address - 1);
@@ -49,7 +49,7 @@ Agreement Compare(Cfi& cfi, const FrozenRows& frozen) {
   });
   Agreement found;
   for (const uint64_t number : places) {
-    FullRow expected, row;
+    CfiRow expected, row;
     row.registers[1].value = 1;  // what was there before goes
     if (!cfi.Full(number, expected)) continue;
     const bool slow = cfi.At(number).kind == RuleKind::kSlow, kept = frozen.At(number, row);
@@ -62,12 +62,12 @@ Agreement Compare(Cfi& cfi, const FrozenRows& frozen) {
   return found;
 }
 
-FrozenRows Freeze(Cfi& cfi) { return FrozenRows(cfi, unwind::kX86Registers, X86_64::kPreserved); }
+FrozenCfiRows Freeze(Cfi& cfi) { return FrozenCfiRows(cfi, unwind::kX86Registers, X86_64::kPreserved); }
 
 TEST_CASE("an empty table has no rows") {
-  FullRow row;
-  CHECK_FALSE(FrozenRows().At(0, row));
-  CHECK_FALSE(FrozenRows().At(~uint64_t{0}, row));
+  CfiRow row;
+  CHECK_FALSE(FrozenCfiRows().At(0, row));
+  CHECK_FALSE(FrozenCfiRows().At(~uint64_t{0}, row));
 }
 
 // A function with a CFA in `number` for 4 bytes.
@@ -85,12 +85,12 @@ std::string ModuleWithCfaIn(int number) {
 TEST_CASE("only slow rows are kept where nobody else's are needed") {
   const std::string file = ModuleWithCfaIn(10);
   Cfi cfi(*elf::Image::Parse(testing::BytesOf(file)));
-  const FrozenRows frozen = Freeze(cfi);
+  const FrozenCfiRows frozen = Freeze(cfi);
   const Agreement found = Compare(cfi, frozen);
   CHECK(found.slow > 0);
   CHECK(found.kept == found.slow);
   CHECK(found.different == 0);
-  FullRow row;
+  CfiRow row;
   REQUIRE(frozen.At(0x1025, row));
   CHECK((row.cfa.number == 10 && row.cfa.value == 16));
   CHECK_FALSE(frozen.At(0x1010, row));
@@ -99,11 +99,11 @@ TEST_CASE("only slow rows are kept where nobody else's are needed") {
 TEST_CASE("all rows are kept where a CFA is in what callees preserve") {
   const std::string file = ModuleWithCfaIn(3);
   Cfi cfi(*elf::Image::Parse(testing::BytesOf(file)));
-  const FrozenRows frozen = Freeze(cfi);
+  const FrozenCfiRows frozen = Freeze(cfi);
   const Agreement found = Compare(cfi, frozen);
   CHECK(found.kept == found.rows);
   CHECK(found.different == 0);
-  FullRow row;
+  CfiRow row;
   REQUIRE(frozen.At(0x1010, row));
   CHECK((row.registers[3].how == Recovery::kAtOffset && row.registers[3].value == -16));
   CHECK_FALSE(frozen.At(0xfff, row));
@@ -115,10 +115,10 @@ TEST_CASE("expressions are copied: the module may go") {
   records.Fde(0x1000, 0x20, Ops({DW_CFA_def_cfa_expression, 3, DW_OP_breg6, 0x70, DW_OP_deref}));
   std::string file = testing::Module(records);
   std::optional<Cfi> cfi(*elf::Image::Parse(testing::BytesOf(file)));
-  const FrozenRows frozen = Freeze(*cfi);
+  const FrozenCfiRows frozen = Freeze(*cfi);
   cfi.reset();
   std::fill(file.begin(), file.end(), '\0');
-  FullRow row;
+  CfiRow row;
   REQUIRE(frozen.At(0x1010, row));
   const base::Bytes expression = row.Expression(row.cfa);
   REQUIRE(expression.size() == 3);
@@ -132,7 +132,7 @@ TEST_CASE("rows of the libraries that every program has are the records'") {
     const std::string file(std::istreambuf_iterator<char>(stream), {});
     if (file.empty()) continue;  // libcrypto is not everywhere
     Cfi cfi(*elf::Image::Parse(testing::BytesOf(file)));
-    const FrozenRows frozen = Freeze(cfi);
+    const FrozenCfiRows frozen = Freeze(cfi);
     const Agreement found = Compare(cfi, frozen);
     INFO(name << ": " << found.rows << " rows, " << found.slow << " slow, " << frozen.heap_bytes() << " bytes");
     CHECK(found.rows > 1000);

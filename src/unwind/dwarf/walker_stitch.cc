@@ -22,7 +22,7 @@ bool Walker::InOneFunction(const Process* process, uint64_t one, uint64_t other)
   return begin && begin == b.module->FunctionAt(b.offset);
 }
 
-UnwoundStack Walker::UnwindAndJoin(const Sample& sample, std::span<StackFrame> frames) {
+UnwoundStack Walker::UnwindAndStitch(const Sample& sample, std::span<StackFrame> frames) {
   Walk walk;
   calls_.clear();
   if (!Begin(sample, frames, walk)) return walk.found;
@@ -37,30 +37,30 @@ UnwoundStack Walker::UnwindAndJoin(const Sample& sample, std::span<StackFrame> f
   least_dump_ = std::min<uint64_t>(least_dump_, sample.user_stack().reserved);
   if (walk.found.end == StackEnd::kTruncated) {
     calls_.back().cfa = CfaOf(walk, last);
-    Join(task, walk);
+    Stitch(task, walk);
   }
   // What the shortest dumps hold completes nothing.
-  if (walk.found.complete() && last.sp - walk.begin > least_dump_) joins_->Remember(task, calls_);
+  if (walk.found.complete() && last.sp - walk.begin > least_dump_) stitcher_->Remember(task, calls_);
   return walk.found;
 }
 
-void Walker::Join(TaskId task, Walk& walk) {
+void Walker::Stitch(TaskId task, Walk& walk) {
   if (calls_.back().cfa == KnownCall::kNoCfa) return;
-  const std::span<const KnownCall> outside =
-      joins_->Find(task, calls_, [&](uint64_t one, uint64_t other) { return InOneFunction(walk.process, one, other); });
+  const std::span<const KnownCall> outside = stitcher_->Find(
+      task, calls_, [&](uint64_t one, uint64_t other) { return InOneFunction(walk.process, one, other); });
   if (outside.empty()) return;
   const size_t room = walk.frames.size() - walk.found.frames;
   const size_t taken = std::min(room, outside.size());
   for (const KnownCall& call : outside.first(taken)) {
     StackFrame& frame = walk.frames[walk.found.frames++] = call.frame;
-    frame.is_joined = true;
+    frame.is_stitched = true;
     walk.found.guesses += frame.is_guess;
     calls_.push_back({frame, call.cfa});
   }
-  walk.found.joined = static_cast<uint32_t>(taken);
+  walk.found.stitched = static_cast<uint32_t>(taken);
   walk.found.stack_bytes = BytesBetween(walk.begin, calls_[calls_.size() - 2].cfa);
   walk.found.end = taken < outside.size() ? StackEnd::kLimit : StackEnd::kRoot;
-  ++stats_.joined_stacks;
+  ++stats_.stitched_stacks;
   stats_.frames += taken;
 }
 

@@ -1,21 +1,21 @@
 // Recovers each register as its recipe says: DWARF 5, 6.4.1 and 6.4.3.
-#include "src/unwind/dwarf/full_step.h"
+#include "src/unwind/dwarf/slow_step.h"
 
 #include "src/unwind/dwarf/expression.h"
-#include "src/unwind/live_stack.h"
+#include "src/unwind/own_stack_reader.h"
 
 namespace perfkit::unwind {
 namespace {
 
 // One frame's step: what was, and what reads of it found.
 template <class Machine, class Stack>
-class FullStepper {
+class SlowStepper {
  public:
-  FullStepper(const FullRow& row, const Stack& stack, uint64_t bias, const FullRegisters& callee)
+  SlowStepper(const CfiRow& row, const Stack& stack, uint64_t bias, const FullRegisters& callee)
       : row_(row), stack_(stack), callee_(callee), bias_(bias) {}
 
   bool Run(FullRegisters& caller, StackEnd& why) {
-    const unsigned column = row_.return_register < FullRow::kRegisters ? row_.return_register : Machine::kPc;
+    const unsigned column = row_.return_register < CfiRow::kRegisters ? row_.return_register : Machine::kPc;
     const Recipe comes_back = row_.Of(column);
     if (comes_back.how == Recovery::kUndefined) return why = StackEnd::kRoot, false;
     cfa_ = Cfa();
@@ -94,7 +94,7 @@ class FullStepper {
     return Evaluate(row_.Expression(recipe), initial, {.memory = memory, .reg = reg, .cfa = cfa_, .bias = bias_});
   }
 
-  const FullRow& row_;
+  const CfiRow& row_;
   const Stack& stack_;
   const FullRegisters& callee_;
   const uint64_t bias_;
@@ -105,15 +105,15 @@ class FullStepper {
 }  // namespace
 
 template <class Machine, class Stack>
-bool FullStep(const FullRow& row, const Stack& stack, uint64_t bias, FullRegisters& registers, StackEnd& why) {
+bool SlowStep(const CfiRow& row, const Stack& stack, uint64_t bias, FullRegisters& registers, StackEnd& why) {
   FullRegisters caller;
-  if (!FullStepper<Machine, Stack>(row, stack, bias, registers).Run(caller, why)) return false;
+  if (!SlowStepper<Machine, Stack>(row, stack, bias, registers).Run(caller, why)) return false;
   registers = caller;
   return true;
 }
 
-template bool FullStep<X86_64>(const FullRow&, const StackBytes&, uint64_t, FullRegisters&, StackEnd&);
-template bool FullStep<Aarch64>(const FullRow&, const StackBytes&, uint64_t, FullRegisters&, StackEnd&);
-template bool FullStep<ThisMachine>(const FullRow&, const LiveStack&, uint64_t, FullRegisters&, StackEnd&);
+template bool SlowStep<X86_64>(const CfiRow&, const StackBytes&, uint64_t, FullRegisters&, StackEnd&);
+template bool SlowStep<Aarch64>(const CfiRow&, const StackBytes&, uint64_t, FullRegisters&, StackEnd&);
+template bool SlowStep<ThisMachine>(const CfiRow&, const OwnStackReader&, uint64_t, FullRegisters&, StackEnd&);
 
 }  // namespace perfkit::unwind

@@ -8,12 +8,12 @@
 #include "absl/functional/function_ref.h"
 #include "src/unwind/dwarf/cfi_records.h"
 #include "src/unwind/dwarf/fde_index.h"
-#include "src/unwind/dwarf/row_rule.h"
+#include "src/unwind/dwarf/rule_from_row.h"
 
 namespace perfkit::unwind {
 
 // One thread at a time.
-class RuleRows {
+class FdeRules {
  public:
   // Functions are padded to 16 bytes. What is behind one, and in no other, still belongs to it: no linker says so, but
   // libdw and others take it so.
@@ -21,18 +21,18 @@ class RuleRows {
 
   enum class Reach : uint8_t { kExact, kPadded };
 
-  RuleRows(base::Bytes ident, const CfiSection& section, const MachineRegisters& machine);
+  FdeRules(base::Bytes ident, const CfiSection& section, const MachineRegisters& machine);
 
   // kNone where nothing covers `address`.
   Rule At(uint64_t address, Reach reach);
-  bool Full(uint64_t address, Reach reach, FullRow& row);
+  bool Full(uint64_t address, Reach reach, CfiRow& row);
   // Where the function begins that `address` is in; nothing where none is.
   std::optional<uint64_t> FunctionAt(uint64_t address, Reach reach);
 
   // Every change of rule, by address, rising; `padded`: `rule` is that of the code before. False from `visit` stops.
   // `as` makes rules of rows.
   using Visit = absl::FunctionRef<bool(uint64_t address, const Rule& rule, bool padded)>;
-  using AsRule = absl::FunctionRef<Rule(const FullRow& row)>;
+  using AsRule = absl::FunctionRef<Rule(const CfiRow& row)>;
   void ForEach(AsRule as, Visit visit);
 
   size_t heap_bytes() const;

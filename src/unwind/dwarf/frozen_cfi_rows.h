@@ -8,22 +8,22 @@
 #include <cstdint>
 #include <vector>
 
+#include "src/unwind/dwarf/cfi_row.h"
 #include "src/unwind/dwarf/frozen_table.h"
-#include "src/unwind/dwarf/full_row.h"
-#include "src/unwind/dwarf/row_rule.h"
+#include "src/unwind/dwarf/rule_from_row.h"
 
 namespace perfkit::unwind {
 
 // Does not change once built, so that any thread and any signal handler may search it.
-class FrozenRows {
+class FrozenCfiRows {
  public:
-  FrozenRows() = default;
+  FrozenCfiRows() = default;
 
   // Of `cfi`, which is needed no more afterwards. `preserved`: bit i: calls give register i back as it was.
-  FrozenRows(Cfi& cfi, const MachineRegisters& machine, uint64_t preserved);
+  FrozenCfiRows(Cfi& cfi, const MachineRegisters& machine, uint64_t preserved);
 
   // What Cfi::Full says, where it is kept. False elsewhere.
-  bool At(uint64_t address, FullRow& row) const;
+  bool At(uint64_t address, CfiRow& row) const;
 
   size_t heap_bytes() const;
 
@@ -41,8 +41,8 @@ class FrozenRows {
     uint32_t number;
   };
 
-  Recipe Own(const FullRow& row, Recipe recipe);
-  void Keep(const FullRow& row);
+  Recipe Own(const CfiRow& row, Recipe recipe);
+  void Keep(const CfiRow& row);
 
   FrozenTable row_numbers_;  // the number of a row, from 1 on, as a rule's offset
   std::vector<Kept> rows_;

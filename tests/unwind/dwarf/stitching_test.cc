@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "perfkit/unwinder.h"
-#include "src/unwind/dwarf/join_memory.h"
+#include "src/unwind/dwarf/stack_stitcher.h"
 #include "tests/support/allocations.h"
 #include "tests/support/record_builder.h"
 #include "tests/unwind/dwarf/hand_sample.h"
@@ -34,24 +34,24 @@ std::string CutStack(const std::string& record, const SampleLayout& layout, uint
   return cut.Finish(RecordType::kSample, testing::AsRecord(record).misc);
 }
 
-struct Joined {
-  size_t samples = 0, alone = 0, joined = 0, complete = 0, wrong = 0;
+struct Stitched {
+  size_t samples = 0, alone = 0, stitched = 0, complete = 0, wrong = 0;
   double bytes = 0;  // of those that full dumps of all would have taken
 
   void Print(const std::string& name, uint32_t dump, int every) const {
     std::printf(
         "%s: dumps of %u bytes, every %dth of %u: %.1f %% of the bytes; %zu samples, complete %.2f %%, alone %.2f %%, "
-        "joined %zu, wrong %zu (%.3f %%)\n",
-        name.c_str(), dump, every, kFull, 100 * bytes, samples, Share(complete), Share(alone), joined, wrong,
+        "stitched %zu, wrong %zu (%.3f %%)\n",
+        name.c_str(), dump, every, kFull, 100 * bytes, samples, Share(complete), Share(alone), stitched, wrong,
         Share(wrong));
   }
   double Share(size_t part) const { return 100.0 * static_cast<double>(part) / static_cast<double>(samples); }
 };
 
 // What is found of stacks whose dumps are cut to `dump` bytes, and to kFull each `every`th time.
-Joined JoinCut(const testing::SampledProgram& program, uint32_t dump, int every) {
-  Unwinder truth, unwinder({.join_bytes = 8 << 20});
-  Joined result;
+Stitched StitchCut(const testing::SampledProgram& program, uint32_t dump, int every) {
+  Unwinder truth, unwinder({.stitch_bytes = 8 << 20});
+  Stitched result;
   double bytes = 0;
   int turn = 0;
   std::vector<StackFrame> whole(1000), found(1000);
@@ -68,9 +68,9 @@ Joined JoinCut(const testing::SampledProgram& program, uint32_t dump, int every)
     if (full) continue;
     const UnwoundStack all = truth.Unwind(*sample, whole);
     ++result.samples;
-    result.alone += stack.complete() && stack.joined == 0;
+    result.alone += stack.complete() && stack.stitched == 0;
     result.complete += stack.complete();
-    result.joined += stack.joined > 0;
+    result.stitched += stack.stitched > 0;
     // What is beyond the end of the whole dump nobody can hold against it.
     bool same = !stack.complete() || !all.complete() || stack.frames == all.frames;
     for (uint32_t i = 0; i < std::min(stack.frames, all.frames); ++i) same = same && found[i].pc == whole[i].pc;
@@ -116,24 +116,24 @@ std::vector<Program> Programs() {
   return programs;
 }
 
-Joined Measure(const Program& program, size_t enough) {
+Stitched Measure(const Program& program, size_t enough) {
   const testing::SampledProgram sampled(program.command, CallStack::UserDump(kWhole), program.period_ns, enough);
-  const Joined result = JoinCut(sampled, kDump, kEvery);
+  const Stitched result = StitchCut(sampled, kDump, kEvery);
   result.Print(program.name, kDump, kEvery);
   CHECK(result.samples >= enough * 9 / 10);
   CHECK(result.bytes <= 0.30);
-  CHECK(result.joined >= result.samples / 2);
+  CHECK(result.stitched >= result.samples / 2);
   return result;
 }
 
 // Of a thousand samples more are the first of their kind than of ten thousand: which those are is chance.
 constexpr size_t kLeastPercent = 80;
 
-TEST_CASE("stacks that were cut off are completed, by what was outside of them in truth", "[join]") {
+TEST_CASE("stacks that were cut off are completed, by what was outside of them in truth", "[stitch]") {
   for (const Program& program : Programs()) {
     double most = 0;
     for (int attempt = 0; attempt < 3 && most < kLeastPercent; ++attempt) {
-      const Joined result = Measure(program, 1200);
+      const Stitched result = Measure(program, 1200);
       CHECK(result.Share(result.wrong) <= 0.5);
       most = std::max(most, result.Share(result.complete));
     }
@@ -143,20 +143,20 @@ TEST_CASE("stacks that were cut off are completed, by what was outside of them i
 
 TEST_CASE("of many stacks that were cut off 98 % are completed, one in a thousand wrongly", "[.heavy]") {
   for (const Program& program : Programs()) {
-    const Joined result = Measure(program, 10'000);
+    const Stitched result = Measure(program, 10'000);
     CHECK(result.Share(result.complete) >= 98);
     CHECK(result.Share(result.wrong) <= 0.1);
   }
 }
 
-struct LiveJoined {
+struct LiveStitched {
   size_t samples = 0, complete = 0, complete_alone = 0, full = 0, bytes = 0;
 };
 
-// Unwinds each sample by `unwinder`, which joins, and by `alone`, which does not, and holds the one to the other.
-LiveJoined UnwindBoth(const testing::SampledProgram& sampled, Unwinder& unwinder, Unwinder& alone,
-                      std::vector<Sample>& views) {
-  LiveJoined live;
+// Unwinds each sample by `unwinder`, which stitches, and by `alone`, which does not, and holds the one to the other.
+LiveStitched UnwindBoth(const testing::SampledProgram& sampled, Unwinder& unwinder, Unwinder& alone,
+                        std::vector<Sample>& views) {
+  LiveStitched live;
   std::vector<StackFrame> frames(1000), frames_alone(1000);
   for (const std::string& text : sampled.records()) {
     const RawRecord record = testing::AsRecord(text);
@@ -170,16 +170,16 @@ LiveJoined UnwindBoth(const testing::SampledProgram& sampled, Unwinder& unwinder
     live.samples += sample->user_stack().reserved == kDump;
     live.complete += stack.complete() && sample->user_stack().reserved == kDump;
     live.complete_alone += own.complete() && sample->user_stack().reserved == kDump;
-    if (stack.joined > 1) {
+    if (stack.stitched > 1) {
       const UnwoundStack few = unwinder.Unwind(*sample, std::span(frames).first(own.frames + 1));
-      REQUIRE((few.frames == own.frames + 1 && few.joined == 1 && few.end == StackEnd::kLimit));
+      REQUIRE((few.frames == own.frames + 1 && few.stitched == 1 && few.end == StackEnd::kLimit));
     }
     if (views.size() < 300) views.push_back(*sample);
     // What is in the sample's own copy stays as it was; all else is marked.
-    REQUIRE(stack.frames - stack.joined == own.frames);
-    REQUIRE(own.joined == 0);
+    REQUIRE(stack.frames - stack.stitched == own.frames);
+    REQUIRE(own.stitched == 0);
     for (uint32_t i = 0; i < stack.frames; ++i) {
-      REQUIRE(frames[i].is_joined == (i >= own.frames));
+      REQUIRE(frames[i].is_stitched == (i >= own.frames));
       if (i < own.frames) REQUIRE(frames[i] == frames_alone[i]);
     }
   }
@@ -187,11 +187,11 @@ LiveJoined UnwindBoth(const testing::SampledProgram& sampled, Unwinder& unwinder
 }
 
 // Returns false if fewer stacks are complete than usual. Which stacks are the first of their kind is chance.
-bool JoinsLive(const Program& program) {
+bool StitchesLive(const Program& program) {
   const testing::SampledProgram sampled(program.command, CallStack::UserDump(kDump, {.every = kEvery}), kOften, 1000);
-  Unwinder unwinder({.join_bytes = 4 << 20}), alone;
+  Unwinder unwinder({.stitch_bytes = 4 << 20}), alone;
   std::vector<Sample> views;
-  const LiveJoined live = UnwindBoth(sampled, unwinder, alone, views);
+  const LiveStitched live = UnwindBoth(sampled, unwinder, alone, views);
   const double share = static_cast<double>(live.bytes) / static_cast<double>(live.samples * kFull);
   std::printf("%s, live: %zu samples and %zu full ones in %.1f %% of the bytes: %zu complete, %zu alone\n",
               program.name.c_str(), live.samples, live.full, 100 * share, live.complete, live.complete_alone);
@@ -199,15 +199,15 @@ bool JoinsLive(const Program& program) {
   CHECK(live.full >= live.samples / kEvery / 2);
   CHECK(share <= 0.30);
   CHECK(live.complete_alone <= live.samples / 2);
-  CHECK(unwinder.stats().joined_stacks >= live.complete - live.complete_alone);
-  CHECK(unwinder.stats().join_bytes <= 4 << 20);
-  CHECK(unwinder.stats().join_bytes > 0);
-  CHECK(alone.stats().join_bytes == 0);
+  CHECK(unwinder.stats().stitched_stacks >= live.complete - live.complete_alone);
+  CHECK(unwinder.stats().stitch_bytes <= 4 << 20);
+  CHECK(unwinder.stats().stitch_bytes > 0);
+  CHECK(alone.stats().stitch_bytes == 0);
   if (!testing::kCountsNew) return true;
   // Each place for a stack has had the longest when all have come to each.
   std::vector<StackFrame> frames(1000);
   uint64_t allocations = 0;
-  for (size_t round = 0; round <= unwind::JoinMemory::kStacks; ++round) {
+  for (size_t round = 0; round <= unwind::StackStitcher::kStacks; ++round) {
     allocations = testing::allocations_so_far;
     for (const Sample& view : views) unwinder.Unwind(view, frames);
   }
@@ -215,13 +215,13 @@ bool JoinsLive(const Program& program) {
   return true;
 }
 
-TEST_CASE("a sampler with full dumps gives what joining needs, live", "[join]") {
+TEST_CASE("a sampler with full dumps gives what stitching needs, live", "[stitch]") {
   for (const Program& program : Programs()) {
-    CHECK((JoinsLive(program) || JoinsLive(program) || JoinsLive(program)));
+    CHECK((StitchesLive(program) || StitchesLive(program) || StitchesLive(program)));
   }
 }
 
-TEST_CASE("a stack says how many bytes of it are needed, not one word less", "[join]") {
+TEST_CASE("a stack says how many bytes of it are needed, not one word less", "[stitch]") {
   for (const Program& program : Programs()) {
     const testing::SampledProgram sampled(program.command, CallStack::UserDump(kWhole), kOften, 300);
     Unwinder unwinder;
@@ -255,7 +255,7 @@ TEST_CASE("a stack says how many bytes of it are needed, not one word less", "[j
   }
 }
 
-TEST_CASE("the use of stacks follows the latest ones, and those that were cut off ask for all there is", "[join]") {
+TEST_CASE("the use of stacks follows the latest ones, and those that were cut off ask for all there is", "[stitch]") {
   StackUse use;
   CHECK(use.BytesFor(0.99) == 0);
   const auto add = [&](size_t count, StackEnd end, uint32_t bytes) {
@@ -271,9 +271,9 @@ TEST_CASE("the use of stacks follows the latest ones, and those that were cut of
   CHECK(use.BytesFor(0.5) == kWhole);
 }
 
-TEST_CASE("hostile stacks join with hostile stacks within the room for frames and memory", "[join]") {
+TEST_CASE("hostile stacks are stitched to hostile stacks within the room for frames and memory", "[stitch]") {
   constexpr size_t kMemory = 64 << 10;
-  Unwinder unwinder({.join_bytes = kMemory});
+  Unwinder unwinder({.stitch_bytes = kMemory});
   REQUIRE(unwinder.AddProcess(getpid()).ok());
   std::mt19937_64 random(7);
   const uint64_t codes[] = {reinterpret_cast<uint64_t>(&qsort), reinterpret_cast<uint64_t>(&Programs),
@@ -282,7 +282,7 @@ TEST_CASE("hostile stacks join with hostile stacks within the room for frames an
     return random() % 3 == 0 ? 0x7000 + random() % 4096 : codes[random() % std::size(codes)] + random() % 3000;
   };
   std::vector<StackFrame> frames(40);
-  size_t joined = 0;
+  size_t stitched = 0;
   for (int i = 0; i < 20'000; ++i) {
     std::string stack(random() % 4 == 0 ? 4096 : 8 * (random() % 40), '\0');
     for (size_t at = 0; at < stack.size(); at += 8) {
@@ -293,13 +293,13 @@ TEST_CASE("hostile stacks join with hostile stacks within the room for frames an
                                      testing::RegistersOf(word(), 0x7000 + 8 * (random() % 16), word()), stack);
     const UnwoundStack found = unwinder.Unwind(sample.sample(), frames);
     REQUIRE(found.frames <= frames.size());
-    REQUIRE(found.joined <= found.frames);
-    for (uint32_t k = 0; k < found.frames; ++k) REQUIRE(frames[k].is_joined == (k >= found.frames - found.joined));
-    joined += found.joined > 0;
+    REQUIRE(found.stitched <= found.frames);
+    for (uint32_t k = 0; k < found.frames; ++k) REQUIRE(frames[k].is_stitched == (k >= found.frames - found.stitched));
+    stitched += found.stitched > 0;
   }
-  CHECK(unwinder.stats().join_bytes <= kMemory);
-  CHECK(unwinder.stats().joined_stacks == joined);
-  std::printf("%zu joined of 20000 random stacks\n", joined);
+  CHECK(unwinder.stats().stitch_bytes <= kMemory);
+  CHECK(unwinder.stats().stitched_stacks == stitched);
+  std::printf("%zu stitched of 20000 random stacks\n", stitched);
 }
 
 }  // namespace

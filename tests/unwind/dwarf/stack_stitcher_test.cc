@@ -1,5 +1,5 @@
 // What is remembered of stacks, for how long, and what is taken over from them.
-#include "src/unwind/dwarf/join_memory.h"
+#include "src/unwind/dwarf/stack_stitcher.h"
 
 #include <catch2/catch.hpp>
 #include <vector>
@@ -10,8 +10,8 @@ namespace perfkit {
 namespace {
 
 using testing::RecordBuilder;
-using unwind::JoinMemory;
 using unwind::KnownCall;
+using unwind::StackStitcher;
 
 using Stack = std::vector<KnownCall>;
 
@@ -39,13 +39,13 @@ class Memory {
     memory.Add(testing::AsRecord(record), SampleLayout());
   }
 
-  JoinMemory memory;
+  StackStitcher memory;
 };
 
 const Stack kStack = {Call(0x1110, 0x8100), Call(0x2220, 0x8200), Call(0x3330, 0x8300),
                       Call(0x4440, KnownCall::kNoCfa)};
 
-TEST_CASE("what is outside of a call is found by its CFA and its function", "[join]") {
+TEST_CASE("what is outside of a call is found by its CFA and its function", "[stitch]") {
   Memory memory;
   CHECK(memory.Find({Call(0x2220, 0x8200)}).empty());
   memory.Remember(kStack);
@@ -59,7 +59,7 @@ TEST_CASE("what is outside of a call is found by its CFA and its function", "[jo
   CHECK(memory.Find({Call(0x2220, 0x8200)}, {9, 8}).empty());
 }
 
-TEST_CASE("of two stacks that differ the one counts that agrees in more calls, and none when both do", "[join]") {
+TEST_CASE("of two stacks that differ the one counts that agrees in more calls, and none when both do", "[stitch]") {
   Memory memory;
   memory.Remember(kStack);
   memory.Remember({Call(0x1114, 0x8100), Call(0x2220, 0x8200), Call(0x5550, 0x8300), Call(0x4440, ~0ull)});
@@ -72,24 +72,24 @@ TEST_CASE("of two stacks that differ the one counts that agrees in more calls, a
   CHECK(memory.Find({Call(0x2240, 0x8200)}).empty());
 }
 
-TEST_CASE("old stacks give way to new ones, and of deep ones the outer calls are kept", "[join]") {
+TEST_CASE("old stacks give way to new ones, and of deep ones the outer calls are kept", "[stitch]") {
   Memory memory;
   memory.Remember(kStack);
   const Stack other = {Call(0x7770, 0x9000), Call(0x4440, ~0ull)};
-  for (size_t i = 0; i + 1 < JoinMemory::kStacks; ++i) memory.Remember(other);
+  for (size_t i = 0; i + 1 < StackStitcher::kStacks; ++i) memory.Remember(other);
   CHECK_FALSE(memory.Find({Call(0x2220, 0x8200)}).empty());
   memory.Remember(other);
   CHECK(memory.Find({Call(0x2220, 0x8200)}).empty());
 
   Stack deep;
-  for (uint64_t i = 0; i < 3 * JoinMemory::kMostCalls; ++i) deep.push_back(Call(0x100 * i, 0x10000 + 16 * i));
+  for (uint64_t i = 0; i < 3 * StackStitcher::kMostCalls; ++i) deep.push_back(Call(0x100 * i, 0x10000 + 16 * i));
   memory.Remember(deep);
-  const size_t kept = 2 * JoinMemory::kMostCalls;
+  const size_t kept = 2 * StackStitcher::kMostCalls;
   CHECK(memory.Find({deep[kept - 1]}).empty());
-  CHECK(memory.Find({deep[kept]}).size() == JoinMemory::kMostCalls - 1);
+  CHECK(memory.Find({deep[kept]}).size() == StackStitcher::kMostCalls - 1);
 }
 
-TEST_CASE("threads that end, begin or run another program have no stacks", "[join]") {
+TEST_CASE("threads that end, begin or run another program have no stacks", "[stitch]") {
   Memory memory;
   const auto known = [&](uint32_t tid) { return !memory.Find({Call(0x2220, 0x8200)}, {7, tid}).empty(); };
   const auto remember = [&] {
@@ -112,7 +112,7 @@ TEST_CASE("threads that end, begin or run another program have no stacks", "[joi
   CHECK(memory.memory.heap_bytes() == before / 4 + kStack.size() * sizeof(KnownCall));  // it had remembered two
 }
 
-TEST_CASE("memory is bounded: those threads give way that had no stack for the longest time", "[join]") {
+TEST_CASE("memory is bounded: those threads give way that had no stack for the longest time", "[stitch]") {
   Memory one;
   one.Remember(kStack, {1, 1});
   const size_t each = one.memory.heap_bytes();

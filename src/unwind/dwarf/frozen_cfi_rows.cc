@@ -1,5 +1,5 @@
 // Keeps each different row once.
-#include "src/unwind/dwarf/frozen_rows.h"
+#include "src/unwind/dwarf/frozen_cfi_rows.h"
 
 #include <string>
 #include <unordered_map>
@@ -22,7 +22,7 @@ void Append(std::string& text, const T& value) {
 }
 
 // All that a row says, to be compared.
-std::string TextOf(const FullRow& row) {
+std::string TextOf(const CfiRow& row) {
   std::string text;
   const auto add = [&](uint32_t number, const Recipe& recipe) {
     Append(text, number);
@@ -34,7 +34,7 @@ std::string TextOf(const FullRow& row) {
   };
   add(row.return_register, row.cfa);
   Append(text, row.signal_frame);
-  for (uint32_t i = 0; i < FullRow::kRegisters; ++i) {
+  for (uint32_t i = 0; i < CfiRow::kRegisters; ++i) {
     if (row.registers[i].how != Recovery::kUnspecified) add(i, row.registers[i]);
   }
   return text;
@@ -42,15 +42,15 @@ std::string TextOf(const FullRow& row) {
 
 }  // namespace
 
-FrozenRows::FrozenRows(Cfi& cfi, const MachineRegisters& machine, uint64_t preserved) {
+FrozenCfiRows::FrozenCfiRows(Cfi& cfi, const MachineRegisters& machine, uint64_t preserved) {
   preserved &= ~(uint64_t{1} << machine.fp);  // which every walk keeps
   bool all = false;
   std::unordered_map<std::string, uint32_t> numbers;
   FrozenBuilder builder;
   // Other rows than those that are kept are there, but have no number.
-  const auto as = [&](const FullRow& row) {
+  const auto as = [&](const CfiRow& row) {
     Rule number{.kind = RuleKind::kSlow};
-    if (RuleOf(row, machine).kind == RuleKind::kSlow) {
+    if (RuleFromRow(row, machine).kind == RuleKind::kSlow) {
       all |= row.cfa.how == Recovery::kRegister && row.cfa.number < 64 && (preserved >> row.cfa.number & 1) != 0;
     } else if (!all) {
       return number;
@@ -68,7 +68,7 @@ FrozenRows::FrozenRows(Cfi& cfi, const MachineRegisters& machine, uint64_t prese
   expressions_.shrink_to_fit();
 }
 
-Recipe FrozenRows::Own(const FullRow& row, Recipe recipe) {
+Recipe FrozenCfiRows::Own(const CfiRow& row, Recipe recipe) {
   if (!IsExpression(recipe)) return recipe;
   const base::Bytes bytes = row.Expression(recipe);
   recipe.value = static_cast<int64_t>(expressions_.size());
@@ -76,16 +76,16 @@ Recipe FrozenRows::Own(const FullRow& row, Recipe recipe) {
   return recipe;
 }
 
-void FrozenRows::Keep(const FullRow& row) {
+void FrozenCfiRows::Keep(const CfiRow& row) {
   const auto first = static_cast<uint32_t>(registers_.size());
-  for (uint32_t i = 0; i < FullRow::kRegisters; ++i) {
+  for (uint32_t i = 0; i < CfiRow::kRegisters; ++i) {
     if (row.registers[i].how != Recovery::kUnspecified) registers_.push_back({Own(row, row.registers[i]), i});
   }
   const auto count = static_cast<uint8_t>(registers_.size() - first);
   rows_.push_back({Own(row, row.cfa), row.return_register, first, count, row.signal_frame});
 }
 
-bool FrozenRows::At(uint64_t address, FullRow& row) const {
+bool FrozenCfiRows::At(uint64_t address, CfiRow& row) const {
   const auto number = static_cast<uint32_t>(row_numbers_.At(address).offset);
   if (number == 0 || number > rows_.size()) return false;
   const Kept& kept = rows_[number - 1];
@@ -101,7 +101,7 @@ bool FrozenRows::At(uint64_t address, FullRow& row) const {
   return row.cfa.how != Recovery::kUnspecified;
 }
 
-size_t FrozenRows::heap_bytes() const {
+size_t FrozenCfiRows::heap_bytes() const {
   return row_numbers_.heap_bytes() + rows_.capacity() * sizeof(Kept) + registers_.capacity() * sizeof(Register) +
          expressions_.capacity();
 }

@@ -1,5 +1,5 @@
 // Remembers stacks by thread, within a bound, and finds calls in them by CFA.
-#include "src/unwind/dwarf/join_memory.h"
+#include "src/unwind/dwarf/stack_stitcher.h"
 
 #include <algorithm>
 
@@ -35,7 +35,7 @@ bool SayTheSame(Calls a, Calls b) {
 
 }  // namespace
 
-void JoinMemory::Add(const RawRecord& record, const SampleLayout& layout) {
+void StackStitcher::Add(const RawRecord& record, const SampleLayout& layout) {
   Dispatch(
       record, layout,
       Overloaded{[&](const ForkRecord& fork) { Forget(fork.tid); }, [&](const ExitRecord& exit) { Forget(exit.tid); },
@@ -44,20 +44,20 @@ void JoinMemory::Add(const RawRecord& record, const SampleLayout& layout) {
                  }});
 }
 
-size_t JoinMemory::BytesOf(const Thread& thread) {
+size_t StackStitcher::BytesOf(const Thread& thread) {
   size_t bytes = sizeof(Thread) + thread.stacks.capacity() * sizeof(Stack);
   for (const Stack& stack : thread.stacks) bytes += stack.capacity() * sizeof(KnownCall);
   return bytes;
 }
 
-void JoinMemory::Forget(uint32_t tid) {
+void StackStitcher::Forget(uint32_t tid) {
   const auto found = threads_.find(tid);
   if (found == threads_.end()) return;
   bytes_ -= BytesOf(found->second);
   threads_.erase(found);
 }
 
-void JoinMemory::ForgetProcess(uint32_t pid) {
+void StackStitcher::ForgetProcess(uint32_t pid) {
   std::erase_if(threads_, [&](const auto& known) {
     if (known.second.pid != pid) return false;
     bytes_ -= BytesOf(known.second);
@@ -66,7 +66,7 @@ void JoinMemory::ForgetProcess(uint32_t pid) {
 }
 
 // For `bytes` more of thread `tid`: those threads go that have remembered nothing for the longest time.
-bool JoinMemory::MakeRoom(uint32_t tid, size_t bytes) {
+bool StackStitcher::MakeRoom(uint32_t tid, size_t bytes) {
   while (bytes_ + bytes > most_bytes_) {
     auto oldest = threads_.end();
     for (auto known = threads_.begin(); known != threads_.end(); ++known) {
@@ -79,7 +79,7 @@ bool JoinMemory::MakeRoom(uint32_t tid, size_t bytes) {
   return true;
 }
 
-void JoinMemory::Remember(TaskId task, Calls calls) {
+void StackStitcher::Remember(TaskId task, Calls calls) {
   calls = calls.last(std::min(calls.size(), kMostCalls));
   if (threads_.count(task.tid) == 0) {
     const Thread empty{.pid = task.pid, .stacks = std::vector<Stack>(kStacks)};
@@ -102,7 +102,7 @@ void JoinMemory::Remember(TaskId task, Calls calls) {
   thread.used = ++clock_;
 }
 
-Calls JoinMemory::Find(TaskId task, Calls calls, absl::FunctionRef<bool(uint64_t, uint64_t)> same_function) const {
+Calls StackStitcher::Find(TaskId task, Calls calls, absl::FunctionRef<bool(uint64_t, uint64_t)> same_function) const {
   const auto found = threads_.find(task.tid);
   if (found == threads_.end() || found->second.pid != task.pid || calls.empty()) return {};
   const KnownCall& wanted = calls.back();

@@ -1,7 +1,7 @@
 // From a whole row of call frame information to the eight bytes that nearly always say the same.
 #pragma once
 
-#include "src/unwind/dwarf/full_row.h"
+#include "src/unwind/dwarf/cfi_row.h"
 #include "src/unwind/rule.h"
 
 namespace perfkit::unwind {
@@ -16,6 +16,6 @@ struct MachineRegisters {
 inline constexpr MachineRegisters kX86Registers{.fp = 6, .sp = 7, .return_address = 16};
 inline constexpr MachineRegisters kArmRegisters{.fp = 29, .sp = 31, .return_address = 30, .is_arm = true};
 
-Rule RuleOf(const FullRow& row, const MachineRegisters& machine);
+Rule RuleFromRow(const CfiRow& row, const MachineRegisters& machine);
 
 }  // namespace perfkit::unwind

@@ -1,5 +1,5 @@
 // Rows of every form that a rule has, on both machines, and what is almost one.
-#include "src/unwind/dwarf/row_rule.h"
+#include "src/unwind/dwarf/rule_from_row.h"
 
 #include <catch2/catch.hpp>
 
@@ -113,7 +113,7 @@ TEST_CASE("a row without a CFA is no information") {
   records.Fde(0x1000, 0x10);
   const std::string file = testing::Module(records);
   unwind::Cfi cfi(*elf::Image::Parse(testing::BytesOf(file)));
-  unwind::FullRow row;
+  unwind::CfiRow row;
   CHECK(cfi.At(0x1000).kind == RuleKind::kNone);
   CHECK_FALSE(cfi.Full(0x1000, row));
 }

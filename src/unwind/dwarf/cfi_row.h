@@ -30,7 +30,7 @@ struct Recipe {
   bool operator==(const Recipe&) const = default;
 };
 
-struct FullRow {
+struct CfiRow {
   // Those that a walk needs: x86-64's 0-16 (6 rbp, 7 rsp, 16 the return address) and aarch64's 0-32 (29 fp, 30 lr,
   // 31 sp). What is said of vector registers is read and dropped.
   static constexpr uint32_t kRegisters = 33;

@@ -1,5 +1,5 @@
 // Finds the stacks of threads among the mappings of the process.
-#include "src/unwind/dwarf/own_stacks.h"
+#include "src/unwind/dwarf/thread_stack_bounds.h"
 
 #include <algorithm>
 #include <optional>
@@ -44,7 +44,7 @@ uint64_t EndOfStack(const Mapping& map, uint64_t sp, uint64_t thread, bool is_ma
 }  // namespace
 
 // Acquire pairs with the releases in Learn: whoever finds his thread twice has found what belongs to it in between.
-PERFKIT_IN_HANDLER uint64_t OwnStacks::EndAbove(uint64_t sp) {
+PERFKIT_IN_HANDLER uint64_t ThreadStackBounds::EndAbove(uint64_t sp) {
   const auto thread = reinterpret_cast<uint64_t>(__builtin_thread_pointer());
   Slot& slot = slots_[base::Mix(thread) >> (64 - kBits)];
   if (slot.thread.load(std::memory_order_acquire) == thread) {
@@ -60,7 +60,7 @@ PERFKIT_IN_HANDLER uint64_t OwnStacks::EndAbove(uint64_t sp) {
   return 0;
 }
 
-void OwnStacks::Learn(std::string_view maps) {
+void ThreadStackBounds::Learn(std::string_view maps) {
   const std::vector<Mapping> mappings = ReadableMappings(maps);
   bool any = false;
   for (Slot& slot : slots_) {
@@ -76,7 +76,7 @@ void OwnStacks::Learn(std::string_view maps) {
     slot.end.store(end, std::memory_order_release);
     slot.thread.store(thread, std::memory_order_release);
   }
-  patience_.Found(any);
+  backoff_.Found(any);
 }
 
 }  // namespace perfkit::unwind

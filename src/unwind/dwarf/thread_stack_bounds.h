@@ -14,18 +14,18 @@
 #include <string_view>
 
 #include "src/base/in_handler.h"
-#include "src/unwind/dwarf/patience.h"
+#include "src/unwind/dwarf/backoff.h"
 
 namespace perfkit::unwind {
 
-class OwnStacks {
+class ThreadStackBounds {
  public:
   // For handlers. All of [sp, end) is the calling thread's stack for as long as it runs. 0: that is not known, yet.
   PERFKIT_IN_HANDLER uint64_t EndAbove(uint64_t sp);
 
   // Whether it is time to read /proc/self/maps, for handlers have asked; then Learn from its text. One thread at a
   // time.
-  bool Wants() { return patience_.IsOver(requested_); }
+  bool Wants() { return backoff_.IsOver(requested_); }
   void Learn(std::string_view maps);
 
  private:
@@ -39,7 +39,7 @@ class OwnStacks {
 
   Slot slots_[size_t{1} << kBits];
   std::atomic<bool> requested_{false};
-  Patience patience_;
+  Backoff backoff_;
 };
 
 }  // namespace perfkit::unwind

@@ -1,5 +1,5 @@
 // No read of memory that is where it is can fault, and each page is asked for once.
-#include "src/unwind/live_stack.h"
+#include "src/unwind/own_stack_reader.h"
 
 #include <sys/mman.h>
 
@@ -35,7 +35,7 @@ class Guarded {
 
 TEST_CASE("words are read up to the end of what is there", "[live_stack]") {
   const Guarded memory(4);
-  const LiveStack stack(memory.begin() + 100);
+  const OwnStackReader stack(memory.begin() + 100);
   uint64_t word = 0, wrong = 0;
   for (uint64_t at = memory.begin() + 104; at + 8 <= memory.end(); at += 8) {
     wrong += !stack.Read(at, word) || word != at * 3;
@@ -50,7 +50,7 @@ TEST_CASE("parts of words, also over the edge of a page", "[live_stack]") {
   const Guarded memory(2);
   const uint64_t edge = memory.begin() + kStackPage;
   for (unsigned i = 0; i < 8; ++i) *reinterpret_cast<uint8_t*>(edge - 4 + i) = static_cast<uint8_t>(i + 1);
-  const LiveStack stack(memory.begin());
+  const OwnStackReader stack(memory.begin());
   CHECK(stack.ReadPart(edge - 4, 8) == 0x0807060504030201);
   CHECK(stack.ReadPart(edge - 1, 3) == 0x060504);
   CHECK(stack.ReadPart(edge, 1) == 5);
@@ -61,7 +61,7 @@ TEST_CASE("parts of words, also over the edge of a page", "[live_stack]") {
 
 TEST_CASE("a page is asked for when it is first read, and not again", "[live_stack]") {
   const Guarded memory(3);
-  const LiveStack stack(memory.begin());
+  const OwnStackReader stack(memory.begin());
   const uint64_t second = memory.begin() + kStackPage;
   uint64_t word = 0;
   memory.Protect(second, PROT_NONE);
@@ -74,7 +74,7 @@ TEST_CASE("a page is asked for when it is first read, and not again", "[live_sta
 
 TEST_CASE("words far away and below are read, too, until the walk settles there", "[live_stack]") {
   const Guarded here(1), there(40);
-  LiveStack stack(here.begin());
+  OwnStackReader stack(here.begin());
   uint64_t word = 0;
   if (!stack.Read(there.begin() + 30 * kStackPage, word)) return;  // process_vm_readv is not permitted
   CHECK(word == (there.begin() + 30 * kStackPage) * 3);
@@ -90,7 +90,7 @@ TEST_CASE("no address whatever faults", "[live_stack]") {
   const Guarded memory(2);
   std::mt19937_64 random(1);
   for (int i = 0; i < 20'000; ++i) {
-    LiveStack stack(i % 2 == 0 ? memory.begin() : random());
+    OwnStackReader stack(i % 2 == 0 ? memory.begin() : random());
     uint64_t word = 0;
     const uint64_t at = i % 3 == 0 ? random() >> random() % 64 : memory.begin() - 5000 + random() % 20'000;
     (void)stack.Read(at, word);

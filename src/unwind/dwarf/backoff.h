@@ -6,7 +6,7 @@
 
 namespace perfkit::unwind {
 
-class Patience {
+class Backoff {
  public:
   // Whether it is time to look, for `missed` was set; takes it back then. Called now and then.
   bool IsOver(std::atomic<bool>& missed) {
