@@ -215,7 +215,7 @@ std::optional<double> HeldOfAll(const Results& results, const Bar& bar) {
     logarithms += std::log(*held);
     most = std::max(most, *held);
   }
-  if (workloads < kLeastWorkloads) return std::nullopt;
+  if (workloads < kMinWorkloads) return std::nullopt;
   return bar.counter != nullptr ? most : std::exp(logarithms / static_cast<double>(workloads));
 }
 

@@ -13,7 +13,7 @@
 namespace bench {
 
 // A `*` in both names stands for the same word, a workload. Such a bar holds all workloads together: the geometric mean
-// of their ratios, or the largest of their counters; of kLeastWorkloads at least.
+// of their ratios, or the largest of their counters; of kMinWorkloads at least.
 struct Bar {
   const char* name;   // of the case that is held
   const char* floor;  // of the case that it is compared with; nullptr: with none
@@ -24,7 +24,7 @@ struct Bar {
   double quantile = 0.5;
   const char* counter = nullptr;  // of the case, in the place of its time; without a floor
 };
-constexpr size_t kLeastWorkloads = 5;
+constexpr size_t kMinWorkloads = 5;
 
 // Whether `name` is `pattern`, with any word in the place of its `*`.
 bool Matches(std::string_view pattern, std::string_view name);

@@ -15,7 +15,7 @@
 namespace bench {
 
 // A peer that goes astray is stopped here; none of the programs has deeper stacks within 32 KiB.
-constexpr size_t kMostFrames = 256;
+constexpr size_t kMaxFrames = 256;
 
 // The pcs of a stack, innermost first.
 using Pcs = std::vector<uint64_t>;
@@ -57,7 +57,7 @@ class OneByOne : public Contender {
  protected:
   virtual size_t One(const perfkit::Sample& sample) = 0;
 
-  std::array<uint64_t, kMostFrames> pcs_{};
+  std::array<uint64_t, kMaxFrames> pcs_{};
 };
 
 }  // namespace bench

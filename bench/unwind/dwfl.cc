@@ -33,7 +33,7 @@ class DwflContender : public OneByOne {
   static int OnFrame(Dwfl_Frame* state, void* into) {
     auto& self = *static_cast<DwflContender*>(into);
     Dwarf_Addr pc = 0;
-    if (self.frames_ == kMostFrames || !dwfl_frame_pc(state, &pc, nullptr)) return DWARF_CB_ABORT;
+    if (self.frames_ == kMaxFrames || !dwfl_frame_pc(state, &pc, nullptr)) return DWARF_CB_ABORT;
     self.pcs_[self.frames_++] = pc;
     return DWARF_CB_OK;
   }

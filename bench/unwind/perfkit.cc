@@ -10,7 +10,7 @@ namespace {
 class Perfkit : public Contender {
  public:
   // `batch`: how many samples are given at once; what a reader has of a ring that is drained a few times a second.
-  Perfkit(const Capture& capture, size_t batch) : batch_(batch), frames_(batch * kMostFrames), stacks_(batch) {
+  Perfkit(const Capture& capture, size_t batch) : batch_(batch), frames_(batch * kMaxFrames), stacks_(batch) {
     for (const perfkit::RawRecord& record : capture.records()) unwinder_.Add(record, capture.layout());
   }
 

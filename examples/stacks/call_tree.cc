@@ -26,7 +26,7 @@ double Percent(uint64_t part, uint64_t whole) {
 
 }  // namespace
 
-void CallTree::Print(perfkit::Symbolizer& symbolizer, double least_percent) const {
+void CallTree::Print(perfkit::Symbolizer& symbolizer, double min_percent) const {
   Call root;
   for (const auto& [stack, count] : stacks_) {
     Call* call = &root;
@@ -42,20 +42,20 @@ void CallTree::Print(perfkit::Symbolizer& symbolizer, double least_percent) cons
     call->self += count;
   }
   absl::PrintF("  total    self\n");
-  PrintCallees(root, root.samples, least_percent, 0);
+  PrintCallees(root, root.samples, min_percent, 0);
 }
 
-void CallTree::PrintCallees(const Call& caller, uint64_t all, double least_percent, int depth) {
+void CallTree::PrintCallees(const Call& caller, uint64_t all, double min_percent, int depth) {
   std::vector<const std::pair<const std::string, Call>*> callees;
   for (const auto& callee : caller.callees) callees.push_back(&callee);
   std::sort(callees.begin(), callees.end(),
             [](const auto* a, const auto* b) { return a->second.samples > b->second.samples; });
   for (const auto* callee : callees) {
     const Call& call = callee->second;
-    if (Percent(call.samples, all) < least_percent) break;
+    if (Percent(call.samples, all) < min_percent) break;
     absl::PrintF("%5.1f %%  %5.1f %%  %*s%s\n", Percent(call.samples, all), Percent(call.self, all), depth, "",
                  callee->first);
-    PrintCallees(call, all, least_percent, depth + 1);
+    PrintCallees(call, all, min_percent, depth + 1);
   }
 }
 

@@ -19,15 +19,15 @@ class CallTree {
   void Add(const std::vector<Location>& stack) { ++stacks_[stack]; }
   size_t distinct() const { return stacks_.size(); }
 
-  // All calls that at least `least_percent` of the stacks went through, as an indented list, hottest first.
-  void Print(perfkit::Symbolizer& symbolizer, double least_percent) const;
+  // All calls that at least `min_percent` of the stacks went through, as an indented list, hottest first.
+  void Print(perfkit::Symbolizer& symbolizer, double min_percent) const;
 
  private:
   struct Call {
     uint64_t samples = 0, self = 0;
     std::map<std::string, Call> callees;
   };
-  static void PrintCallees(const Call& caller, uint64_t all, double least_percent, int depth);
+  static void PrintCallees(const Call& caller, uint64_t all, double min_percent, int depth);
 
   std::map<std::vector<Location>, uint64_t> stacks_;
 };

@@ -18,7 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kLeastPercent = 2;
+constexpr double kMinPercent = 2;
 constexpr std::chrono::milliseconds kTurn{100};
 
 int Fail(const std::string& why) {
@@ -64,7 +64,7 @@ int main(int argc, char** argv) {
   if ((*live)->outcome().stacks == 0 || (*dumped)->outcome().stacks == 0) return Fail("no sample came");
 
   absl::PrintF("%d queries\n\n", queries.load());
-  (*live)->PrintTree(kLeastPercent);
+  (*live)->PrintTree(kMinPercent);
   (*live)->PrintOutcome("live");
   (*dumped)->PrintOutcome(absl::StrFormat("dumped, %d bytes", bytes));
   return 0;

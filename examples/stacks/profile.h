@@ -31,7 +31,7 @@ class Profile {
   absl::Status Sample(std::chrono::milliseconds time);
 
   const Outcome& outcome() const { return outcome_; }
-  void PrintTree(double least_percent) { tree_.Print(symbolizer_, least_percent); }
+  void PrintTree(double min_percent) { tree_.Print(symbolizer_, min_percent); }
   void PrintOutcome(const std::string& title) const;
 
  private:

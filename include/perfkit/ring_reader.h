@@ -228,8 +228,8 @@ inline bool ReadHeader(const std::byte* from, const std::byte* end, RawRecord& r
   record.size = static_cast<uint16_t>(word >> 48);
   record.data = from;
   // A multiple of 8 from 8 on, in one comparison: what is none becomes huge.
-  constexpr uint64_t kMost = (1 << 16) / 8;
-  return std::rotr(uint64_t{record.size} - RawRecord::kHeaderSize, 3) < kMost &&
+  constexpr uint64_t kMax = (1 << 16) / 8;
+  return std::rotr(uint64_t{record.size} - RawRecord::kHeaderSize, 3) < kMax &&
          record.size <= static_cast<uint64_t>(end - from);
 }
 

@@ -180,10 +180,10 @@ class SampleLayout {
       if ((bits.sample_type & detail::kFields[i].bits) == 0) continue;
       fields_ |= uint32_t{1} << i;
       if (i < kEarly) {
-        at_[i] = early_bytes_, early_bytes_ += 8, least_bytes_ += 8;
+        at_[i] = early_bytes_, early_bytes_ += 8, min_bytes_ += 8;
       } else {
         steps_[late_count_] = detail::StepOf(static_cast<Field>(i), bits);
-        least_bytes_ += steps_[late_count_++].least;
+        min_bytes_ += steps_[late_count_++].least;
       }
     }
     if (!bits.sample_id_all) return;
@@ -206,7 +206,7 @@ class SampleLayout {
   constexpr uint16_t early_offset(Field field) const { return at_[static_cast<size_t>(field)]; }
   constexpr uint16_t early_bytes() const { return early_bytes_; }
   // What any sample has at least.
-  constexpr uint16_t least_bytes() const { return least_bytes_; }
+  constexpr uint16_t min_bytes() const { return min_bytes_; }
   // The fields from kRead on: bit i is Field i.
   constexpr uint32_t late_fields() const { return fields_ >> kEarly << kEarly; }
   // How far before a record's end a field of the trailer begins, 0 when it is not there; and the whole trailer.
@@ -221,7 +221,7 @@ class SampleLayout {
 
   AttrBits bits_;
   uint32_t fields_ = 0;  // bit i: Field i
-  uint16_t early_bytes_ = 0, least_bytes_ = 0;
+  uint16_t early_bytes_ = 0, min_bytes_ = 0;
   uint16_t trailer_bytes_ = 0;
   uint16_t late_count_ = 0;
   std::array<detail::Step, kFieldCount - kEarly> steps_{};

@@ -51,8 +51,8 @@ class StackUse {
   uint32_t BytesFor(double share) const;
 
  private:
-  static constexpr size_t kMost = 60;  // KiB
-  std::array<uint32_t, kMost + 1> counts_{};
+  static constexpr size_t kMax = 60;  // KiB
+  std::array<uint32_t, kMax + 1> counts_{};
   uint32_t total_ = 0;
 };
 
@@ -143,7 +143,7 @@ class Unwinder {
 
 struct UnwindQueueOptions {
   size_t bytes = 16 << 20;   // that records may wait in; 256 KiB at least
-  size_t most_frames = 512;  // of a stack
+  size_t max_frames = 512;   // of a stack
 };
 
 // A sample that was unwound. All of it lives until the visitor returns.
@@ -163,7 +163,7 @@ struct UnwindQueueStats {
   uint64_t waiting = 0;      // or under way
   uint64_t stopped = 0;      // given up because Run has returned: that waited then, or came later
   uint64_t others_lost = 0;  // other records given up: what is mapped is not fully known
-  uint64_t most_bytes = 0;   // how many waited when there were most
+  uint64_t max_bytes = 0;    // how many waited when there were most
 };
 
 // A queue of records with a fixed size. Push for one thread at a time, Run for another one; the rest for any.

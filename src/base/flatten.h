@@ -52,7 +52,7 @@ class FlatRanges {
   }
 
   // Which of equal ranges is on top, by its number.
-  enum class Ties : uint8_t { kGreatest, kLeast };
+  enum class Ties : uint8_t { kGreatest, kSmallest };
 
   // After the last Add. Of ranges that begin alike the shorter one is on top.
   void Build(Ties ties = Ties::kGreatest) {

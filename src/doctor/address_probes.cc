@@ -30,9 +30,9 @@ Finding CountExample(EventCategory category, Work moved_by, Context& context) {
 
 // How many breakpoints one thread can have: the kernel answers ENOSPC to the first that is too many.
 size_t BreakpointsAtOnce(const EventConfig& event, const sys::Rights& rights) {
-  constexpr size_t kMost = 32;
+  constexpr size_t kMax = 32;
   std::vector<open::OpenedEvent> events;
-  while (events.size() < kMost) {
+  while (events.size() < kMax) {
     open::OpenRequest request;
     request.attr = event::ToAttr(event, event.parts[0]);
     request.asked = event.name;

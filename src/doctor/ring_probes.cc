@@ -52,14 +52,14 @@ Finding ProbeSwitchRecords(Context& context) {
 // Rings of falling size, held all at once: what fits of each power of two adds up to all that there is.
 Finding ProbeRingMemory(Context& context) {
   constexpr uint32_t kLargestPages = 1 << 10;
-  constexpr size_t kMostPages = 1 << 12;
+  constexpr size_t kMaxPages = 1 << 12;
   open::OpenRequest request;
   request.attr = SoftwareAttr(sys::kSwDummy);
   request.asked = "dummy:u on this thread";
   std::vector<open::LiveRing> rings;
   size_t pages = 0;
   absl::Status last;
-  for (uint32_t data_pages = kLargestPages; data_pages > 0 && pages < kMostPages;) {
+  for (uint32_t data_pages = kLargestPages; data_pages > 0 && pages < kMaxPages;) {
     absl::StatusOr<open::LiveRing> ring = open::LiveRing::Open(request, data_pages, context.rights);
     if (ring.ok()) {
       rings.push_back(*std::move(ring));
@@ -71,7 +71,7 @@ Finding ProbeRingMemory(Context& context) {
   }
   if (pages == 0) return Finding::Missing(std::move(last));
   return Finding::Present(absl::StrFormat("%s%s KiB: %s rings of the smallest size (2 pages)",
-                                          pages < kMostPages ? "" : "more than ",
+                                          pages < kMaxPages ? "" : "more than ",
                                           FormatNumber(pages * sys::PageSize() / 1024), FormatNumber(pages / 2)));
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t kDefaultBytes = 4;
 constexpr uint64_t kExecuteBytes = sizeof(long);
-constexpr uint64_t kMostBytes = 8;
+constexpr uint64_t kMaxBytes = 8;
 
 // "rw" is an access and "u" a modifier: their letters do not overlap, so that one look tells them apart.
 bool IsAccess(std::string_view text) {
@@ -57,7 +57,7 @@ absl::Status FillBreakpoint(std::string_view whole, std::string_view body, Event
   const std::optional<uint64_t> length = has_length                   ? base::ParsePrefixed(length_text)
                                          : kind == sys::kBreakExecute ? kExecuteBytes
                                                                       : kDefaultBytes;
-  if (!length || *length == 0 || *length > kMostBytes) {
+  if (!length || *length == 0 || *length > kMaxBytes) {
     return WrongAt(
         whole, length_text,
         absl::StrFormat("'%s' is no length; a breakpoint watches 1, 2, 4 or 8 bytes", Printable(length_text)));

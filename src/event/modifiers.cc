@@ -20,7 +20,7 @@ constexpr Letter kLetters[] = {
     {'P', &Modifiers::precise_max}, {'D', &Modifiers::pinned},    {'S', &Modifiers::sample_read},
     {'W', &Modifiers::weak},        {'e', &Modifiers::exclusive},
 };
-constexpr int kMostPrecise = 3;
+constexpr int kMaxPrecise = 3;
 constexpr char kAll[] = "modifiers are u k h G H I p pp ppp P D S W e";
 
 // 'p' is not in the table: it counts.
@@ -40,7 +40,7 @@ absl::Status Unknown(std::string_view whole, std::string_view letter) {
 // Up to three, over the event's and the group's letters together.
 absl::Status AddPrecise(std::string_view whole, std::string_view letter, Modifiers& modifiers) {
   if (modifiers.precise_max) return WrongAt(whole, letter, "'p' beside 'P': P already asks for the most precise");
-  if (++modifiers.precise > kMostPrecise) return WrongAt(whole, letter, "more than three 'p': ppp is the most precise");
+  if (++modifiers.precise > kMaxPrecise) return WrongAt(whole, letter, "more than three 'p': ppp is the most precise");
   return absl::OkStatus();
 }
 

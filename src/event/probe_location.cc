@@ -55,7 +55,7 @@ Matches FindIn(const elf::Image& image, SymbolTable table, std::string_view name
   return matches;
 }
 
-constexpr size_t kMostCompared = 50'000;  // names; a browser has millions, and each costs microseconds
+constexpr size_t kMaxCompared = 50'000;  // names; a browser has millions, and each costs microseconds
 
 // Defined functions only: imported ones are not in this file.
 absl::Status NoSuchSymbol(const elf::Image& image, std::string_view name) {
@@ -63,7 +63,7 @@ absl::Status NoSuchSymbol(const elf::Image& image, std::string_view name) {
   for (const SymbolTable table : {SymbolTable::kDynamic, SymbolTable::kStatic}) {
     elf::ForEachSymbol(image, table, [&](const elf::Symbol& symbol) {
       if (symbol.defined() && symbol.type == STT_FUNC && !symbol.name.empty()) known.emplace_back(symbol.name);
-      return known.size() < kMostCompared;
+      return known.size() < kMaxCompared;
     });
     if (!known.empty()) break;
   }

@@ -15,7 +15,7 @@
 namespace perfkit::event {
 namespace {
 
-constexpr size_t kMostListed = 8;
+constexpr size_t kMaxListed = 8;
 
 // 'a', 'b', 'c'
 std::string Quoted(std::span<const std::string> names) {
@@ -66,8 +66,8 @@ std::string DidYouMean(std::string_view typed, std::span<const std::string> know
 std::string DidYouMeanOr(std::string_view typed, std::span<const std::string> known, std::string_view there) {
   const std::string nearest = DidYouMean(typed, known);
   if (!nearest.empty() || known.empty()) return nearest;
-  const bool more = known.size() > kMostListed;
-  return absl::StrFormat("; %s %s%s", there, Quoted(known.subspan(0, std::min(known.size(), kMostListed))),
+  const bool more = known.size() > kMaxListed;
+  return absl::StrFormat("; %s %s%s", there, Quoted(known.subspan(0, std::min(known.size(), kMaxListed))),
                          more ? ", ..." : "");
 }
 

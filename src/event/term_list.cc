@@ -9,7 +9,7 @@
 namespace perfkit::event {
 namespace {
 
-constexpr size_t kMostTerms = 64;
+constexpr size_t kMaxTerms = 64;
 
 // name='a b' is written with quotes where the shell or a comma would get at it.
 std::string_view Unquote(std::string_view text) {
@@ -58,7 +58,7 @@ absl::StatusOr<std::vector<Term>> SplitTerms(std::string_view whole, std::string
       }
     }
     terms.push_back(*term);
-    if (terms.size() > kMostTerms) return WrongAt(whole, text, absl::StrFormat("more than %d terms", kMostTerms));
+    if (terms.size() > kMaxTerms) return WrongAt(whole, text, absl::StrFormat("more than %d terms", kMaxTerms));
     if (end == text.size()) return terms;
     text.remove_prefix(end + 1);
   }

@@ -77,12 +77,12 @@ std::optional<JitFunction> JitMap::Known(uint64_t pc) const {
 
 // A file that was made anew is another compiler's: what was read of the one before stays.
 void JitMap::ReadMore() {
-  if (read_bytes_ >= kMostBytes || functions_.size() >= kMostFunctions) return;
+  if (read_bytes_ >= kMaxBytes || functions_.size() >= kMaxFunctions) return;
   for (const std::string& list : lists_) {
-    absl::StatusOr<sys::FileTail> tail = sys::ReadOwnedTail(list, owners_, read_bytes_, kMostBytes - read_bytes_);
+    absl::StatusOr<sys::FileTail> tail = sys::ReadOwnedTail(list, owners_, read_bytes_, kMaxBytes - read_bytes_);
     if (tail.ok() && inode_ != 0 && tail->inode != inode_) {
       read_bytes_ = 0;
-      tail = sys::ReadOwnedTail(list, owners_, 0, kMostBytes);
+      tail = sys::ReadOwnedTail(list, owners_, 0, kMaxBytes);
     }
     if (!tail.ok()) {
       if (functions_.empty() && !absl::IsFailedPrecondition(status_)) status_ = tail.status();
@@ -104,16 +104,15 @@ void JitMap::Take(std::string text) {
   base::ForEachPiece(texts_.back(), '\n', [&](std::string_view line) {
     if (const std::optional<JitFunction> function = ParseJitLine(line)) Add(*function);
   });
-  if (read_bytes_ >= kMostBytes || functions_.size() >= kMostFunctions) {
-    status_ =
-        absl::ResourceExhaustedError(absl::StrFormat("%s is longer than %d bytes or %d functions: the rest is not read",
-                                                     lists_.front(), kMostBytes, kMostFunctions));
+  if (read_bytes_ >= kMaxBytes || functions_.size() >= kMaxFunctions) {
+    status_ = absl::ResourceExhaustedError(absl::StrFormat(
+        "%s is longer than %d bytes or %d functions: the rest is not read", lists_.front(), kMaxBytes, kMaxFunctions));
   }
 }
 
 // What was there before is gone, or cut.
 void JitMap::Add(const JitFunction& function) {
-  if (functions_.size() >= kMostFunctions) return;
+  if (functions_.size() >= kMaxFunctions) return;
   auto next = functions_.lower_bound(function.begin);
   if (next != functions_.begin()) {
     JitFunction& before = std::prev(next)->second;

@@ -31,8 +31,8 @@ std::optional<JitFunction> ParseJitLine(std::string_view line);
 class JitMap {
  public:
   // At most so much is read of one process's file, and so many functions are kept.
-  static constexpr size_t kMostBytes = 64 << 20;
-  static constexpr size_t kMostFunctions = 1 << 20;
+  static constexpr size_t kMaxBytes = 64 << 20;
+  static constexpr size_t kMaxFunctions = 1 << 20;
 
   // Finds out, while `pid` is alive, whose it is and what its number is in its container. `proc` is a folder: "/proc".
   JitMap(pid_t pid, const std::string& proc);

@@ -10,9 +10,9 @@ namespace perfkit::proc {
 namespace {
 
 // More than any system runs; then pcs in further ones stay unknown.
-constexpr size_t kMostModules = 64 << 10;
+constexpr size_t kMaxModules = 64 << 10;
 // Samples of a process may come after its end, from another ring: so many of the dead are remembered.
-constexpr size_t kMostDead = 1024;
+constexpr size_t kMaxDead = 1024;
 
 std::string KeyOf(const ModuleId& id) {
   return absl::StrFormat("%s\n%d\n%d\n%d\n", id.path, id.device, id.inode, id.life) + id.build_id;
@@ -93,7 +93,7 @@ void Processes::OnExit(const ExitRecord& exit) {
   const Process* const process = Find(exit.pid);
   if (process == nullptr) return;
   dead_.emplace_back(exit.pid, process->epoch);
-  if (dead_.size() <= kMostDead) return;
+  if (dead_.size() <= kMaxDead) return;
   const auto [pid, epoch] = dead_.front();
   dead_.pop_front();
   const Process* const oldest = Find(pid);
@@ -130,7 +130,7 @@ uint32_t Processes::ModuleOf(ModuleId id, const Process& process, std::optional<
   }
   const auto [found, is_new] = module_index_.try_emplace(KeyOf(id), static_cast<uint32_t>(modules_.size()));
   if (!is_new) return found->second;
-  if (modules_.size() >= kMostModules) return found->second = 0;
+  if (modules_.size() >= kMaxModules) return found->second = 0;
   if (id.is_file() && id.build_id.empty()) id.mapped_ns = FileTimeOf(time_ns);
   modules_.push_back(std::move(id));
   return found->second;

@@ -35,7 +35,7 @@ void Space::Unmap(uint64_t begin, uint64_t end) {
 void Space::Map(const MappedRange& range) {
   if (range.begin >= range.end) return;
   Unmap(range.begin, range.end);
-  if (ranges_.size() < kMostRanges) ranges_.insert(FirstBehind(ranges_, range.begin), range);
+  if (ranges_.size() < kMaxRanges) ranges_.insert(FirstBehind(ranges_, range.begin), range);
 }
 
 const MappedRange* Space::Find(uint64_t address) const {

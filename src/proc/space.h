@@ -18,7 +18,7 @@ struct MappedRange {
 class Space {
  public:
   // The kernel limits mappings to 65,530 by default (vm.max_map_count); what a process has beyond this stays unknown.
-  static constexpr size_t kMostRanges = 128 << 10;
+  static constexpr size_t kMaxRanges = 128 << 10;
 
   // Something new is mapped there. What was there before is gone: the kernel writes no record when memory is unmapped,
   // so that a later mapping is how one learns of it. Ranges that end before they begin are passed over.

@@ -11,7 +11,7 @@
 namespace perfkit {
 namespace {
 
-constexpr size_t kMostFields = 1024;
+constexpr size_t kMaxFields = 1024;
 constexpr uint32_t kLargestRaw = 1 << 16;  // a record's size has 16 bits
 
 absl::Status BadLine(std::string_view line, std::string_view why) {
@@ -117,7 +117,7 @@ absl::StatusOr<TracepointFormat> TracepointFormat::Parse(std::string_view text) 
     if (key != "field" && key != "field special") return;
     std::optional<TracepointField> field = ParseField(line);
     if (!field) status.Update(BadLine(line, "it does not say type, name, offset and size of a field"));
-    if (format.fields_.size() == kMostFields) status.Update(BadLine(line, "there are too many fields"));
+    if (format.fields_.size() == kMaxFields) status.Update(BadLine(line, "there are too many fields"));
     if (field && status.ok()) format.fields_.push_back(*std::move(field));
   });
   if (!status.ok()) return status;

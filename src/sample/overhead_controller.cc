@@ -34,9 +34,9 @@ std::optional<SamplerDecision> OverheadController::Down(Why why, double cost, do
   lossy_ = calm_ = 0;
   if (since_climb_ <= backoff_) backoff_ = std::min(2 * backoff_, kMaxBackoff);
   since_climb_ = UINT32_MAX;
-  const uint32_t times = std::bit_ceil(static_cast<uint32_t>(std::ceil(std::min<double>(factor, kMostAtOnce))));
-  if (now_.stack > least_stack_ && !stack_stuck_) {
-    return Take(What::kStackBytes, why, cost, std::max(least_stack_, now_.stack / times / 8 * 8));
+  const uint32_t times = std::bit_ceil(static_cast<uint32_t>(std::ceil(std::min<double>(factor, kMaxAtOnce))));
+  if (now_.stack > min_stack_ && !stack_stuck_) {
+    return Take(What::kStackBytes, why, cost, std::max(min_stack_, now_.stack / times / 8 * 8));
   }
   if (now_.stack > 0 && !stack_stuck_) return Take(What::kStack, why, cost, 0);
   if (now_.slower >= kSlowest) return std::nullopt;
@@ -49,7 +49,7 @@ std::optional<SamplerDecision> OverheadController::Up(double cost) {
   since_climb_ = 0;
   if (now_.slower > 1) return Take(What::kSamples, Why::kRoom, cost, now_.slower / 2);
   if (stack_stuck_) return std::nullopt;
-  if (now_.stack == 0) return Take(What::kStack, Why::kRoom, cost, std::min(least_stack_, full_.stack));
+  if (now_.stack == 0) return Take(What::kStack, Why::kRoom, cost, std::min(min_stack_, full_.stack));
   return Take(What::kStackBytes, Why::kRoom, cost, std::min(2 * now_.stack, full_.stack));
 }
 

@@ -38,11 +38,11 @@ class OverheadController {
   static constexpr uint32_t kMaxBackoff = 160;
   static constexpr double kRoom = 3;  // there is room when the cost is this many times below the budget
   static constexpr uint32_t kSlowest = 1 << 20;
-  static constexpr uint32_t kMostAtOnce = 64;
+  static constexpr uint32_t kMaxAtOnce = 64;
 
-  // `full` is what was asked for; a stack shorter than `least_stack` is not worth taking.
-  OverheadController(double budget, const SamplingLevel& full, uint32_t least_stack)
-      : budget_(budget), full_(full), now_(full), least_stack_(least_stack) {}
+  // `full` is what was asked for; a stack shorter than `min_stack` is not worth taking.
+  OverheadController(double budget, const SamplingLevel& full, uint32_t min_stack)
+      : budget_(budget), full_(full), now_(full), min_stack_(min_stack) {}
 
   // The decision that this window leads to, if any, and from then on what is taken (level). Its times are left open.
   std::optional<SamplerDecision> Judge(const Window& window);
@@ -59,7 +59,7 @@ class OverheadController {
 
   double budget_;
   SamplingLevel full_, now_;
-  uint32_t least_stack_;
+  uint32_t min_stack_;
   bool stack_stuck_ = false;
   uint32_t lossy_ = 0, calm_ = 0;
   uint32_t backoff_ = kFirstBackoff;

@@ -23,7 +23,7 @@ inline constexpr uint32_t kLargestStack = (1 << 16) - 4096;
 // opened for.
 struct SignalNumber {
   static constexpr unsigned kTidBits = 22;  // PID_MAX_LIMIT, include/linux/threads.h
-  static constexpr uint32_t kMostEvents = 1 << (32 - kTidBits);
+  static constexpr uint32_t kMaxSampledEvents = 1 << (32 - kTidBits);
 
   static constexpr uint32_t Of(uint32_t event, pid_t owner) {
     return event << kTidBits | (static_cast<uint32_t>(owner) & ((1u << kTidBits) - 1));
@@ -110,7 +110,7 @@ class Plan {
   uint64_t Represents(size_t event, const SamplingLevel& level) const;
   // All that was asked for; and below which length a stack is not worth taking.
   SamplingLevel FullLevel() const;
-  uint32_t LeastStack() const;
+  uint32_t MinStack() const;
   // About what the kernel takes for a sample.
   uint64_t SampleCostNs(size_t event, const SamplingLevel& level) const;
   // Whether threads are sampled by what they have inherited.

@@ -102,9 +102,9 @@ absl::Status Plan::CheckLive() const {
                         open::Describe(target_)));
   }
   if (options_.mode != RingMode::kStream) return Refuse("live stacks are of RingMode::kStream");
-  if (events_.size() > SignalNumber::kMostEvents) {
+  if (events_.size() > SignalNumber::kMaxSampledEvents) {
     return Refuse(absl::StrFormat("live stacks of %d events were asked for. Remedy: at most %d.", events_.size(),
-                                  SignalNumber::kMostEvents));
+                                  SignalNumber::kMaxSampledEvents));
   }
   return absl::OkStatus();
 }
@@ -152,7 +152,7 @@ SamplingLevel Plan::FullLevel() const {
   return {};
 }
 
-uint32_t Plan::LeastStack() const { return options_.stack.kind == Kind::kUserDump ? 512 : 8; }
+uint32_t Plan::MinStack() const { return options_.stack.kind == Kind::kUserDump ? 512 : 8; }
 
 // Measured on a virtual machine, Linux 6.18 (docs/sampling.md): a sample of a clock costs its interrupt too. What walks
 // of live stacks take is measured as they are made (SamplerImpl::AddKernelCost).

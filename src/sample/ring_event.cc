@@ -116,8 +116,8 @@ absl::StatusOr<RingEvent> OpenTrackingEvent(const Plan& plan, open::OpenRequest 
 
 // A group's own event comes first.
 std::optional<EventCount> RingEvent::Read(const SampleLayout& layout) {
-  constexpr size_t kMostWords = 256;
-  std::array<uint64_t, kMostWords> words;
+  constexpr size_t kMaxWords = 256;
+  std::array<uint64_t, kMaxWords> words;
   ssize_t got = -1;
   for (int i = 0; i < kInterruptions && got < 0; ++i) {
     got = sys::Read(fd.get(), words.data(), sizeof(words));

@@ -45,7 +45,7 @@ uint64_t Now(clockid_t clock) {
 
 SamplerImpl::SamplerImpl(Plan plan)
     : plan_(std::move(plan)),
-      overhead_(plan_.options().cpu_budget, plan_.FullLevel(), plan_.LeastStack()),
+      overhead_(plan_.options().cpu_budget, plan_.FullLevel(), plan_.MinStack()),
       level_(plan_.FullLevel()),
       accounting_(plan_.events().size()),
       fork_listener_([](void* self) { static_cast<SamplerImpl*>(self)->OnForkedChild(); }, this) {}

@@ -15,14 +15,14 @@ size_t SamplerImpl::RingMemory() const { return plan_.options().memory_bytes / (
 
 // A ring for each thread that there is, and for as many more. Rings become smaller before they become fewer.
 absl::StatusOr<StackRings::Shape> SamplerImpl::ShapeOfStacks() const {
-  constexpr size_t kLeastRings = 64, kTrailerBytes = 8 * detail::kTrailer.size();
+  constexpr size_t kMinRings = 64, kTrailerBytes = 8 * detail::kTrailer.size();
   const uint32_t depth = plan_.FullLevel().stack;
-  const size_t least = std::max(StackRings::kLeastBytes, std::bit_ceil(2 * LiveRecord::Bytes(depth, kTrailerBytes)));
+  const size_t least = std::max(StackRings::kMinBytes, std::bit_ceil(2 * LiveRecord::Bytes(depth, kTrailerBytes)));
   StackRings::Shape shape{.rings = 2, .ring_bytes = StackRings::kDefaultBytes, .depth = depth};
   if (plan_.many_threads()) {
     const absl::StatusOr<std::vector<pid_t>> threads = proc::ListThreads(0);
     if (!threads.ok()) return threads.status();
-    shape.rings = std::bit_ceil(std::max(kLeastRings, 2 * threads->size()));
+    shape.rings = std::bit_ceil(std::max(kMinRings, 2 * threads->size()));
   }
   const size_t most = RingMemory();
   while (shape.rings * shape.ring_bytes > most && shape.ring_bytes > least) shape.ring_bytes /= 2;

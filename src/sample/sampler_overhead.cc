@@ -191,9 +191,9 @@ void SamplerImpl::Retire(RingSet& set, std::vector<RingEvent>& fresh) {
 void SamplerImpl::TakeOver(const SamplingLevel& level, uint64_t since_ns) {
   const sys::ForkBlocker fork_blocker;
   // Rings that overwrite may keep records for any time. Samples whose id is dropped here count as foreign.
-  constexpr size_t kMostOverwriting = 4096;
+  constexpr size_t kMaxOverwriting = 4096;
   const bool streams = plan_.options().mode == RingMode::kStream;
-  if (!streams && retired_.size() > kMostOverwriting) retired_.clear();
+  if (!streams && retired_.size() > kMaxOverwriting) retired_.clear();
   std::erase_if(retired_, [&](const Retired& old) { return streams && old.until_ns < drained_ns_; });
   Retire(active_, fresh_);
   Retire(spare_, fresh_spare_);

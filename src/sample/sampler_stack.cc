@@ -21,7 +21,7 @@ void SamplerImpl::AdoptStack(Visit visit, size_t max_records) {
   SamplerDecision unasked;
   if (plan_.SetStackBytes(wanted).ok() && Change(plan_.FullLevel(), unasked, visit, max_records).ok()) {
     wanted_stack_ = 0;
-    overhead_ = OverheadController(plan_.options().cpu_budget, plan_.FullLevel(), plan_.LeastStack());
+    overhead_ = OverheadController(plan_.options().cpu_budget, plan_.FullLevel(), plan_.MinStack());
     return BeginWindow();
   }
   ++accounting_.decisions_refused;

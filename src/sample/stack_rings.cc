@@ -15,7 +15,7 @@ constexpr uint32_t kNever = 0, kGivenBack = UINT32_MAX, kClosing = UINT32_MAX - 
 constexpr size_t kNone = SIZE_MAX;
 constexpr uint64_t kLongNs = 1'000'000'000;
 
-size_t RoundUp(size_t bytes) { return (bytes + sys::kLeastPage - 1) / sys::kLeastPage * sys::kLeastPage; }
+size_t RoundUp(size_t bytes) { return (bytes + sys::kMinPage - 1) / sys::kMinPage * sys::kMinPage; }
 
 PERFKIT_IN_HANDLER size_t Home(uint32_t tid) { return tid * 0x9e37'79b9u >> 7; }
 
@@ -90,9 +90,9 @@ PERFKIT_IN_HANDLER StackRing* StackRings::Enter(pid_t tid, uint64_t now_ns, bool
 // As TryGiveBack: taken away first, and then looked at. A handler of a new thread by the ended one's number may be at
 // it.
 PERFKIT_IN_HANDLER StackRing* StackRings::EnterEnded(pid_t tid, uint64_t now_ns) {
-  constexpr size_t kMostLooks = 16;
+  constexpr size_t kMaxLooks = 16;
   const auto key = static_cast<uint32_t>(tid);
-  for (size_t i = 0; i < kMostLooks && i < shape_.rings; ++i) {
+  for (size_t i = 0; i < kMaxLooks && i < shape_.rings; ++i) {
     const size_t at = (Home(key) + i) & (shape_.rings - 1);
     const uint32_t owner = __atomic_load_n(&keys_[at], __ATOMIC_RELAXED);
     if (owner == kNever || owner >= kClosing || sys::HandlerThreadExists(static_cast<pid_t>(owner))) continue;

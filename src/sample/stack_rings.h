@@ -49,7 +49,7 @@ struct alignas(64) StackRing {
 
 class StackRings {
  public:
-  static constexpr size_t kDefaultBytes = 256 << 10, kLeastBytes = 16 << 10;  // of a ring
+  static constexpr size_t kDefaultBytes = 256 << 10, kMinBytes = 16 << 10;  // of a ring
   // Of samples, whose stacks fill a quarter of a ring when they are all of one thread.
   static constexpr size_t kWatermarkBytes = 8 << 10;
 

@@ -17,11 +17,11 @@ namespace {
 using Slots = std::unordered_map<uint64_t, uint32_t>;
 
 // Stubs for more functions than any program imports are somebody's joke.
-constexpr size_t kMostSlots = 1 << 20;
+constexpr size_t kMaxSlots = 1 << 20;
 constexpr uint64_t kStubBytes = 16, kShortStubBytes = 8;
 
 void ReadSlots(base::Bytes relocations, Slots& slots) {
-  for (uint64_t at = 0; slots.size() < kMostSlots; at += sizeof(Elf64_Rela)) {
+  for (uint64_t at = 0; slots.size() < kMaxSlots; at += sizeof(Elf64_Rela)) {
     const auto entry = base::ReadAt<Elf64_Rela>(relocations, at);
     if (!entry) return;
     const uint32_t type = ELF64_R_TYPE(entry->r_info), symbol = ELF64_R_SYM(entry->r_info);

@@ -8,8 +8,8 @@
 namespace perfkit::symbolize {
 namespace {
 
-constexpr int kMostDepth = 200, kMostSteps = 100'000;
-constexpr size_t kMostBytes = 16 << 10;
+constexpr int kMaxDepth = 200, kMaxSteps = 100'000;
+constexpr size_t kMaxBytes = 16 << 10;
 
 struct Basic {
   char letter;
@@ -34,7 +34,7 @@ bool IsDigit(char letter) { return letter >= '0' && letter <= '9'; }
 // Counts how deep the grammar is in itself.
 struct RustV0::Nested {
   explicit Nested(RustV0& reader) : reader(reader) {
-    if (++reader.depth_ > kMostDepth || ++reader.steps_ > kMostSteps) reader.Fail();
+    if (++reader.depth_ > kMaxDepth || ++reader.steps_ > kMaxSteps) reader.Fail();
   }
   ~Nested() { --reader.depth_; }
   RustV0& reader;
@@ -67,7 +67,7 @@ bool RustV0::Eat(char letter) {
 
 void RustV0::Print(std::string_view text) {
   if (failed_ || silent_) return;
-  if (text.size() > kMostBytes - out_.size()) return Fail();
+  if (text.size() > kMaxBytes - out_.size()) return Fail();
   out_ += text;
 }
 

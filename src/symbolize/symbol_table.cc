@@ -10,7 +10,7 @@
 namespace perfkit::symbolize {
 namespace {
 
-constexpr uint64_t kMostNameBytes = std::numeric_limits<uint32_t>::max();
+constexpr uint64_t kMaxNameBytes = std::numeric_limits<uint32_t>::max();
 
 size_t Underscores(std::string_view name) { return std::min(name.find_first_not_of('_'), name.size()); }
 
@@ -23,11 +23,11 @@ std::optional<SymbolTable::Found> SymbolTable::Find(uint64_t address) const {
   return Found{std::string_view(names_).substr(piece->name_at, piece->name_size), piece->function_begin};
 }
 
-SymbolTableBuilder::SymbolTableBuilder(uint64_t most_name_bytes)
-    : most_name_bytes_(std::min(most_name_bytes, kMostNameBytes)) {}
+SymbolTableBuilder::SymbolTableBuilder(uint64_t max_name_bytes)
+    : max_name_bytes_(std::min(max_name_bytes, kMaxNameBytes)) {}
 
 bool SymbolTableBuilder::Add(std::string_view name, uint64_t begin, uint64_t size, Binding binding) {
-  if (name.size() > most_name_bytes_ - names_.size()) return false;
+  if (name.size() > max_name_bytes_ - names_.size()) return false;
   if (name.empty() || size > std::numeric_limits<uint64_t>::max() - begin) return true;
   entries_.push_back(
       {begin, begin + size, static_cast<uint32_t>(names_.size()), static_cast<uint32_t>(name.size()), binding});

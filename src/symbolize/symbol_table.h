@@ -46,7 +46,7 @@ class SymbolTableBuilder {
  public:
   // At most so many bytes of names, so that a file whose symbols share one long name cannot ask for a square of its
   // size. Symbols behind that are left out.
-  explicit SymbolTableBuilder(uint64_t most_name_bytes);
+  explicit SymbolTableBuilder(uint64_t max_name_bytes);
 
   // A function. A size of 0 means that nobody said: it then reaches to whatever comes next, unless another one that
   // knows its size reaches over it. False when there is no more room.
@@ -70,7 +70,7 @@ class SymbolTableBuilder {
   void MergeAliases();
   void EndOpenOnes();
 
-  uint64_t most_name_bytes_;
+  uint64_t max_name_bytes_;
   std::vector<Entry> entries_;
   std::vector<uint64_t> bounds_;
   std::string names_;

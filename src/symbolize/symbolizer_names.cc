@@ -13,7 +13,7 @@ constexpr uint64_t kKernelEpoch = 1;
 // 4,096 pcs of 72 bytes: where programs spend their time is a few thousand pcs.
 constexpr size_t kMemos = 4096;
 // Then they are named anew.
-constexpr size_t kMostNames = 1 << 20;
+constexpr size_t kMaxNames = 1 << 20;
 
 }  // namespace
 
@@ -76,7 +76,7 @@ Symbol SymbolizerImpl::NameInModule(CodeLocation location) {
 
 const Symbol& SymbolizerImpl::Name(CodeLocation location) {
   if (location.module >= processes_.modules().size()) location.module = 0;
-  if (names_.size() >= kMostNames) names_.clear();
+  if (names_.size() >= kMaxNames) names_.clear();
   const auto [found, is_new] = names_.try_emplace(location);
   if (!is_new) return found->second;
   found->second = location.module == kKernelModule ? NameInKernel(location.offset) : NameInModule(location);

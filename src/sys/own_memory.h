@@ -54,18 +54,18 @@ PERFKIT_IN_HANDLER inline long CallKernel(long number, long a, long b, long c, l
 }  // namespace detail
 
 // Pages are a multiple of this.
-inline constexpr uint64_t kLeastPage = 4096;
+inline constexpr uint64_t kMinPage = 4096;
 
 // Where the page begins that `address` is in.
-PERFKIT_IN_HANDLER constexpr uint64_t PageOf(uint64_t address) { return address & ~(kLeastPage - 1); }
+PERFKIT_IN_HANDLER constexpr uint64_t PageOf(uint64_t address) { return address & ~(kMinPage - 1); }
 
-// Whether all of the page at `page`, a multiple of kLeastPage, can be read now. 0.1 us, where process_vm_readv, pread
+// Whether all of the page at `page`, a multiple of kMinPage, can be read now. 0.1 us, where process_vm_readv, pread
 // of /proc/self/mem and mincore take 1.1 to 2 us: the kernel reads a signal mask from there, says EFAULT if it cannot,
 // and only then that nothing is known by that `how` (kernel/signal.c, rt_sigprocmask). Takes no lock that others wait
 // for. The last word is asked for, for a mask at address 0 is none.
 PERFKIT_IN_HANDLER inline bool CanRead(uint64_t page) {
   constexpr long kMaskBytes = 8, kNoSuchHow = -1;
-  const auto last = static_cast<long>(page + kLeastPage - kMaskBytes);
+  const auto last = static_cast<long>(page + kMinPage - kMaskBytes);
   return detail::CallKernel(SYS_rt_sigprocmask, kNoSuchHow, last, 0, kMaskBytes) == -EINVAL;
 }
 

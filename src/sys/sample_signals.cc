@@ -32,7 +32,7 @@ struct SampleTable {
   uint64_t late;
   // What SignalBy was given, by descriptor; a page is made when the first of it is needed, and stays. A descriptor that
   // was closed is left there: no signal comes of it until it is given again.
-  uint64_t* by_descriptor[SampleClaim::kMostDescriptors / kDescriptorsAPage];
+  uint64_t* by_descriptor[SampleClaim::kMaxDescriptors / kDescriptorsAPage];
   bool any_descriptor;
 };
 constinit SampleTable g_samples{};
@@ -65,7 +65,7 @@ PERFKIT_IN_HANDLER uint64_t DataOf(const siginfo_t& info, bool& stale) {
     stale = (fields->flags & kTrapPerfAsync) != 0;
     return fields->data;
   }
-  if (info.si_code != SI_SIGIO || info.si_fd < 0 || info.si_fd >= SampleClaim::kMostDescriptors) return 0;
+  if (info.si_code != SI_SIGIO || info.si_fd < 0 || info.si_fd >= SampleClaim::kMaxDescriptors) return 0;
   const uint64_t* const page =
       __atomic_load_n(&g_samples.by_descriptor[info.si_fd / kDescriptorsAPage], __ATOMIC_ACQUIRE);
   return page == nullptr ? 0 : __atomic_load_n(&page[info.si_fd % kDescriptorsAPage], __ATOMIC_RELAXED);
@@ -122,7 +122,7 @@ void SampleClaim::OnForkedChild() {
 }
 
 absl::Status SampleClaim::SignalBy(int fd, pid_t tid, uint64_t data) {
-  if (fd >= kMostDescriptors) return absl::ResourceExhaustedError("too many descriptors for signals of samples");
+  if (fd >= kMaxDescriptors) return absl::ResourceExhaustedError("too many descriptors for signals of samples");
   uint64_t*& page = g_samples.by_descriptor[fd / kDescriptorsAPage];
   uint64_t* found = __atomic_load_n(&page, __ATOMIC_ACQUIRE);
   if (found == nullptr) {

@@ -57,9 +57,9 @@ class SampleClaim {
 
   // Has event `fd` of thread `tid` signal its samples to that thread, without attr.sigtrap, under `data`: SigData of
   // its number. The handler is never told that such a one is stale: its pc tells, which is not the sample's. What fcntl
-  // said; ResourceExhausted for a descriptor above kMostDescriptors, or without memory.
+  // said; ResourceExhausted for a descriptor above kMaxDescriptors, or without memory.
   static absl::Status SignalBy(int fd, pid_t tid, uint64_t data);
-  static constexpr int kMostDescriptors = 1 << 20;
+  static constexpr int kMaxDescriptors = 1 << 20;
 
   struct Slot;
 

@@ -53,7 +53,7 @@ class OwnStackReader {
   static constexpr bool empty() { return false; }
 
  private:
-  static constexpr uint64_t kNear = 16 * sys::kLeastPage;
+  static constexpr uint64_t kNear = 16 * sys::kMinPage;
 
   bool IsKnown(uint64_t address, unsigned size) const {
     const uint64_t at = address - begin_, known = end_ - begin_;
@@ -64,8 +64,8 @@ class OwnStackReader {
   bool Extend(uint64_t address, unsigned size) const {
     const uint64_t last = address + size - 1;
     if (!IsNear(address) || last < address) return false;
-    for (; end_ <= last; end_ += sys::kLeastPage) {
-      if (end_ + sys::kLeastPage < end_ || !sys::CanRead(end_)) return false;
+    for (; end_ <= last; end_ += sys::kMinPage) {
+      if (end_ + sys::kMinPage < end_ || !sys::CanRead(end_)) return false;
     }
     return true;
   }

@@ -21,7 +21,7 @@ class RuleCache {
  public:
   static constexpr unsigned kBits = 13;
   static constexpr uint64_t kAddressBits = 48;
-  static constexpr uint32_t kMostGenerations = (1 << (64 - kAddressBits)) - 1;
+  static constexpr uint32_t kMaxGenerations = (1 << (64 - kAddressBits)) - 1;
 
   struct Entry {
     uint64_t key = 0;  // no key: generations begin at 1

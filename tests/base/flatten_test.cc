@@ -46,7 +46,7 @@ TEST_CASE("of ranges that begin alike the shorter one is on top, of equal ones t
   FlatRanges least;
   least.Add(40, 50, 7);
   least.Add(40, 50, 8);
-  least.Build(FlatRanges::Ties::kLeast);
+  least.Build(FlatRanges::Ties::kSmallest);
   CHECK(least.Find(45) == 7);
 }
 

@@ -115,7 +115,7 @@ TEST_CASE("bars: of all workloads the geometric mean, or the largest counter, or
       .name = "Unwind/*/perfkit", .floor = nullptr, .limit = 0, .what = "allocations", .counter = "allocations"};
   const std::vector<bench::Bar> bars = {time, counter};
   bench::Results results;
-  for (size_t i = 0; i < bench::kLeastWorkloads; ++i) {
+  for (size_t i = 0; i < bench::kMinWorkloads; ++i) {
     CHECK(!bench::Judge(results, bars)[0].ratio);
     CHECK(!bench::Judge(results, bars)[1].ratio);
     bench::Case& held = results[In(time.name, i)];
@@ -146,7 +146,7 @@ TEST_CASE("bars: each holds at its limit and not above, and compares names of th
       if (name == nullptr) continue;
       size_t found = 0;
       for (const char* known : names) found += bench::Matches(name, known);
-      CHECK(found >= (of_all ? bench::kLeastWorkloads : 1));
+      CHECK(found >= (of_all ? bench::kMinWorkloads : 1));
       if (!of_all) CHECK(found == 1);
     }
     CHECK((bar.counter == nullptr || bar.floor == nullptr));
@@ -154,7 +154,7 @@ TEST_CASE("bars: each holds at its limit and not above, and compares names of th
       bench::Results results;
       const double floor = bar.floor != nullptr ? 1000 : 1;
       const double value = floor * (bar.limit == 0 ? above * 0.001 : bar.limit * (above ? 1.001 : 0.999));
-      for (size_t i = 0; i < bench::kLeastWorkloads; ++i) {
+      for (size_t i = 0; i < bench::kMinWorkloads; ++i) {
         if (bar.floor != nullptr) results[In(bar.floor, i)].ns = {floor};
         results[In(bar.name, i)].ns = {value};
         if (bar.counter != nullptr) results[In(bar.name, i)].counters[bar.counter] = {value};

@@ -95,7 +95,7 @@ TEST_CASE("what happens while timing is paused is not counted") {
 }
 
 TEST_CASE("an empty loop costs nothing: the loop's own part is taken off") {
-  double least_ns = 1e9;
+  double min_ns = 1e9;
   for (int i = 0; i < 5; ++i) {
     const std::vector<Row> rows = RunBenchmark(
         [](benchmark::State& state) {
@@ -105,10 +105,10 @@ TEST_CASE("an empty loop costs nothing: the loop's own part is taken off") {
     REQUIRE(rows.size() == 1);
     CHECK(Column(rows[0], "page-faults") == 0);
     CHECK(Column(rows[0], "task-clock[ns]") >= 0);
-    least_ns = std::min(least_ns, Column(rows[0], "task-clock[ns]"));
+    min_ns = std::min(min_ns, Column(rows[0], "task-clock[ns]"));
   }
   // Without calibration this is a tenth of the loop's own 0.3 ns or more; noise of the machine may add to it.
-  CHECK(least_ns < 5);
+  CHECK(min_ns < 5);
 }
 
 TEST_CASE("what has no number has no column, and the label says why") {

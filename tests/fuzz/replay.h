@@ -31,8 +31,8 @@ inline void Mutate(std::string& text, const Seeds& seeds, std::mt19937& random) 
   }
 }
 
-// Stops after `rounds` mutations, or `least_bytes` fed to the target, whichever comes last. Gives the bytes.
-inline uint64_t Replay(Target target, const Seeds& seeds, int rounds, uint64_t least_bytes = 0,
+// Stops after `rounds` mutations, or `min_bytes` fed to the target, whichever comes last. Gives the bytes.
+inline uint64_t Replay(Target target, const Seeds& seeds, int rounds, uint64_t min_bytes = 0,
                        uint32_t seed_of_all = 2026) {
   std::mt19937 random(seed_of_all);
   uint64_t fed = 0;
@@ -44,7 +44,7 @@ inline uint64_t Replay(Target target, const Seeds& seeds, int rounds, uint64_t l
   };
   run("");
   for (const std::string& seed : seeds) run(seed);
-  for (int round = 0; round < rounds || fed < least_bytes; ++round) {
+  for (int round = 0; round < rounds || fed < min_bytes; ++round) {
     std::string text = seeds[random() % seeds.size()];
     for (unsigned changes = 1 + random() % 4; changes > 0; --changes) Mutate(text, seeds, random);
     run(text);

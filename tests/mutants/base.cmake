@@ -21,7 +21,7 @@ mutant(inner_range_hides_the_outer FILE src/base/flatten.h TEST base_test
        FROM [[if (top.end <= at) open.pop_back();]] TO [[open.pop_back();]]
        SAYS "The rest of a function after a function nested in it has no name.")
 mutant(ties_reversed FILE src/base/flatten.h TEST base_test
-       FROM [[ties == Ties::kGreatest ? a.id < b.id]] TO [[ties == Ties::kLeast ? a.id < b.id]]
+       FROM [[ties == Ties::kGreatest ? a.id < b.id]] TO [[ties == Ties::kSmallest ? a.id < b.id]]
        SAYS "Of two equal ranges the wrong one is named.")
 mutant(address_at_a_begin FILE src/base/last_at.h TEST base_test
        FROM [[return begin_of(*first) <= address]] TO [[return begin_of(*first) < address]]

@@ -42,5 +42,5 @@ mutant(guests_in_user_only FILE src/event/modifiers.cc TEST event_test
        FROM [[context_given ? !guest : user || precise > 0;]] TO [[context_given ? !guest : user;]]
        SAYS "cycles:p counts guests, which perf leaves out: the numbers differ.")
 mutant(four_times_precise FILE src/event/modifiers.cc TEST event_test
-       FROM [[if (++modifiers.precise > kMostPrecise)]] TO [[if (modifiers.precise++ > kMostPrecise)]]
+       FROM [[if (++modifiers.precise > kMaxPrecise)]] TO [[if (modifiers.precise++ > kMaxPrecise)]]
        SAYS "cycles:pppp is taken for an event that is not precise.")

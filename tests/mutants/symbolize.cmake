@@ -14,7 +14,7 @@ mutant(open_end_beyond_the_section FILE src/symbolize/symbol_table.cc TEST symbo
        FROM [[entry.end = bound == bounds_.end() ? next : std::min(next, *bound);]] TO [[entry.end = next;]]
        SAYS "Assembler code has the rest of its file as its own.")
 mutant(names_overflow FILE src/symbolize/symbol_table.cc TEST symbolize_test
-       FROM [[if (name.size() > most_name_bytes_ - names_.size()) return false;]] TO [[if (name.size() > most_name_bytes_) return false;]]
+       FROM [[if (name.size() > max_name_bytes_ - names_.size()) return false;]] TO [[if (name.size() > max_name_bytes_) return false;]]
        SAYS "A hostile file fills the memory with names.")
 mutant(data_is_code FILE src/symbolize/elf_functions.cc TEST symbolize_test
        FROM [[section && (section->flags & SHF_EXECINSTR) != 0;]] TO [[section && (section->flags & SHF_ALLOC) != 0;]]

@@ -25,7 +25,7 @@ mutant(cfa_register_drops_the_offset FILE src/unwind/dwarf/cfi_program.cc TEST u
        FROM [[SetCfa(reader_.Uleb(), row_.cfa.value);]] TO [[SetCfa(reader_.Uleb(), 0);]]
        SAYS "Stacks of functions with a frame pointer end at them.")
 mutant(endless_remembering FILE src/unwind/dwarf/cfi_program.cc TEST unwind_dwarf_test
-       FROM [[      if (remembered_.size() == kMostRemembered) return false;
+       FROM [[      if (remembered_.size() == kMaxRemembered) return false;
 ]]
        TO [[]]
        SAYS "A hostile file fills the memory with rows.")

@@ -16,7 +16,7 @@ using testing::Loop;
 
 constexpr int kTimes = 1000;
 // Two reads and a call: by read(2) from user space, by registers, by way of the clock's page.
-constexpr uint64_t kMostOverhead = 400;
+constexpr uint64_t kMaxOverhead = 400;
 const uint64_t kRounds[] = {1, 100, 10'000};
 
 // How often each number came.
@@ -61,7 +61,7 @@ TEST_CASE("a loop of N instructions counts N and a constant, by read and by regi
     const CounterSet set = MustOpen(std::array{EventSpec("instructions:u")}, Only(path));
     if (path == ReadPath::kUserPage) REQUIRE(set.path(0) == path);
     const uint64_t overhead = TheOne(Overheads(set, kRounds[0]));
-    CHECK(overhead < kMostOverhead);
+    CHECK(overhead < kMaxOverhead);
     for (const uint64_t rounds : kRounds) CHECK(TheOne(Overheads(set, rounds)) == overhead);
     printf("%s: N + %d instructions\n", std::string(ReadPathName(path)).c_str(), static_cast<int>(overhead));
   }
@@ -81,11 +81,11 @@ TEST_CASE("the path of choice is the register, and every loop is exact", "[exact
     const Count instructions = set.Difference(begin, end, 0), cycles = set.Difference(begin, end, 1);
     const uint64_t own = instructions.value - 1000 * kLoopInstructions;
     if (instructions.validity.has(Validity::kSwitched)) ++switched;
-    CHECK(own < (instructions.validity.has(Validity::kSwitched) ? 10 * kMostOverhead : kMostOverhead));
+    CHECK(own < (instructions.validity.has(Validity::kSwitched) ? 10 * kMaxOverhead : kMaxOverhead));
     // The two are read one after the other.
     const uint64_t per = testing::CyclesPerInstruction();
-    CHECK(cycles.value / per + kMostOverhead > instructions.value);
-    CHECK(cycles.value / per < instructions.value + kMostOverhead);
+    CHECK(cycles.value / per + kMaxOverhead > instructions.value);
+    CHECK(cycles.value / per < instructions.value + kMaxOverhead);
   }
   CHECK(switched < kTimes / 10);
 }
@@ -111,7 +111,7 @@ TEST_CASE("a scope costs what two reads cost", "[exact]") {
     ++taken;
     ++seen[total.count(set, 0).value - 500 * kLoopInstructions];
   }
-  CHECK(TheOne(seen) < kMostOverhead);
+  CHECK(TheOne(seen) < kMaxOverhead);
 }
 
 TEST_CASE("frames and zones count what runs in them", "[exact]") {
@@ -126,8 +126,8 @@ TEST_CASE("frames and zones count what runs in them", "[exact]") {
     ++seen[frames.last().values[0] - 500 * kLoopInstructions];
   }
   // Marking is work too, and takes a different way now and then (the history wraps around): at most a few numbers.
-  CHECK(seen.begin()->first < 10 * kMostOverhead);
-  CHECK(seen.rbegin()->first < 10 * kMostOverhead);
+  CHECK(seen.begin()->first < 10 * kMaxOverhead);
+  CHECK(seen.rbegin()->first < 10 * kMaxOverhead);
 }
 
 TEST_CASE("Measure gives the number itself", "[exact]") {

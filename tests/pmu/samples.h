@@ -39,9 +39,9 @@ inline Sampler Sampled(const SamplerOptions& options) {
 // Whether `pc` is in a function of a few instructions.
 template <class Function>
 bool IsIn(uint64_t pc, Function* function) {
-  constexpr uint64_t kMostBytes = 32;
+  constexpr uint64_t kMaxBytes = 32;
   const auto begin = reinterpret_cast<uint64_t>(function);
-  return pc >= begin && pc < begin + kMostBytes;
+  return pc >= begin && pc < begin + kMaxBytes;
 }
 
 }  // namespace perfkit::testing

@@ -87,10 +87,10 @@ TEST_CASE("followers are counted with each sample", "[sampling]") {
 
 // kernel.perf_event_max_sample_rate of the whole machine, put back when this dies. The kernel takes it only while it
 // also limits the time that sampling takes, which it must not do here: a sample takes long by the machine's clock.
-class MostSamples {
+class MaxSamples {
  public:
-  explicit MostSamples(const char* per_second) : works_(Set(per_second)) {}
-  ~MostSamples() { Set("100000"); }
+  explicit MaxSamples(const char* per_second) : works_(Set(per_second)) {}
+  ~MaxSamples() { Set("100000"); }
   bool works() const { return works_; }
 
  private:
@@ -112,7 +112,7 @@ TEST_CASE("samples above the kernel's limit stop the event, which is told, and w
           "[sampling]") {
   NEED_EXACT_PMU();
   if (geteuid() != 0) SKIP_TEST("needs root to set kernel.perf_event_max_sample_rate");
-  const MostSamples most("500");
+  const MaxSamples most("500");
   REQUIRE(most.works());
   const uint64_t per = testing::CyclesPerInstruction(), period = 5'000 * per;
   Sampler sampler = Sampled(Every("cycles:u", period));

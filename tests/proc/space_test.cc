@@ -36,8 +36,8 @@ TEST_CASE("mappings that end before they begin are passed over", "[space]") {
 
 TEST_CASE("a process that maps without end stays bounded", "[space]") {
   Space space;
-  for (uint64_t i = 0; i < Space::kMostRanges + 10; ++i) space.Map({2 * i, 2 * i + 1, 0, 1});
-  CHECK(space.ranges().size() == Space::kMostRanges);
+  for (uint64_t i = 0; i < Space::kMaxRanges + 10; ++i) space.Map({2 * i, 2 * i + 1, 0, 1});
+  CHECK(space.ranges().size() == Space::kMaxRanges);
 }
 
 TEST_CASE("random mappings are found where they are", "[space]") {

@@ -101,13 +101,13 @@ TEST_CASE("a long drain gives room back before its end", "[ring]") {
   MemoryRing ring(1024);
   RingReader reader(&ring.page(), ring.data());
   while (ring.Write(Numbered(3))) continue;
-  uint64_t most_held = 0, at = 0;
+  uint64_t max_held = 0, at = 0;
   reader.Drain([&](const RawRecord& record) {
-    most_held = std::max(most_held, at - ring.page().data_tail);
+    max_held = std::max(max_held, at - ring.page().data_tail);
     CHECK(ring.page().data_tail <= at);  // never the room of what is still read
     at += record.size;
   });
-  CHECK(most_held <= 256 + 32);
+  CHECK(max_held <= 256 + 32);
   CHECK(ring.page().data_tail == 1024);
 }
 

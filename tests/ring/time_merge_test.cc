@@ -240,7 +240,7 @@ TEST_CASE("a long merge gives room back while it runs", "[merge]") {
   Rings rings(2, 1 << 13);
   uint64_t number = 0;
   while (rings.Write({1 + number, 0, number})) ++number;
-  uint64_t given = 0, held_most = 0;
+  uint64_t given = 0, held_max = 0;
   const uint64_t start = rings.ring(0).page().data_tail;
   TimeMerge merge;
   RingReader reader(&rings.ring(0).page(), rings.ring(0).data());
@@ -248,12 +248,12 @@ TEST_CASE("a long merge gives room back while it runs", "[merge]") {
   merge.Drain(
       UINT64_MAX, [](const RawRecord&, size_t) { return std::optional<uint64_t>(1); },
       [&](const RawRecord& record, size_t) {
-        held_most = std::max(held_most, start + given - rings.ring(0).page().data_tail);
+        held_max = std::max(held_max, start + given - rings.ring(0).page().data_tail);
         CHECK(rings.ring(0).page().data_tail <= start + given);
         given += record.size;
       });
   CHECK(given > 8000);
-  CHECK(held_most <= 65 * 24);
+  CHECK(held_max <= 65 * 24);
 }
 
 }  // namespace

@@ -164,11 +164,11 @@ class Walker {
   // Where threads inherit their events the new rate holds from some Drain on.
   void SetRate(size_t period) {
     exact_ = exact_ && period == 1;
-    most_ = std::max(most_, period);
+    max_ = std::max(max_, period);
     const testing::OtherFaults during;
     Check(sampler_->SetRate(0, Period{period}), "SetRate");
     // Threads' own events change one after the other, and of a foreign sample it is not known which of them wrote it.
-    if (foreign_) either_rate_ += during.Beside(0) * most_;
+    if (foreign_) either_rate_ += during.Beside(0) * max_;
   }
 
   void Drain(size_t most, size_t thrown_at) {
@@ -243,7 +243,7 @@ class Walker {
     const SamplerStats stats = sampler_->stats();
     const EventAccounting& event = stats.events[0];
     const bool whole = !walk_.overwrites || stats.overwritten_bytes == 0;
-    if (most_ == 1 && whole && event.accounted() != event.counted) {
+    if (max_ == 1 && whole && event.accounted() != event.counted) {
       Wrong(absl::StrFormat("the accounting does not balance: %d of %d", event.accounted(), event.counted));
     }
     size_t missing = 0;
@@ -269,7 +269,7 @@ class Walker {
   bool running_ = false, paused_ = false;
   bool exact_ = true;         // each event is sampled
   uint64_t either_rate_ = 0;  // so much more may be represented
-  size_t most_ = 1;           // the longest period there was
+  size_t max_ = 1;            // the longest period there was
   uint64_t counted_at_least_ = 0, delivered_ = 0;
   std::vector<Batch> batches_;
   std::map<uint64_t, int> seen_;

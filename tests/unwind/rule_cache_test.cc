@@ -27,7 +27,7 @@ TEST_CASE("addresses that would not fit into a key are not kept", "[rule_cache]"
   CHECK(RuleCache::CanHold(0x7fff'ffff'ffff));
   CHECK_FALSE(RuleCache::CanHold(uint64_t{1} << 48));
   CHECK_FALSE(RuleCache::CanHold(UINT64_MAX));
-  CHECK(RuleCache::KeyOf(0xffff'ffff'ffff, RuleCache::kMostGenerations) == UINT64_MAX);
+  CHECK(RuleCache::KeyOf(0xffff'ffff'ffff, RuleCache::kMaxGenerations) == UINT64_MAX);
 }
 
 TEST_CASE("whatever was put, nothing else is found", "[rule_cache]") {

@@ -38,7 +38,7 @@ class LibunwindContender : public OneByOne {
       unw_word_t pc = 0;
       if (unw_get_reg(&cursor, UNW_REG_IP, &pc) != 0 || pc == 0) break;
       pcs_[frames++] = pc;
-    } while (frames < kMostFrames && unw_step(&cursor) > 0);
+    } while (frames < kMaxFrames && unw_step(&cursor) > 0);
     return frames;
   }
 

@@ -94,7 +94,7 @@ inline std::optional<BasicSample<Layout>> BasicSample<Layout>::ParseAs(const Raw
   // cleared before it is filled.
   std::optional<BasicSample> parsed(std::in_place, Key(), record, layout);
   const auto size = static_cast<uint32_t>(record.size - RawRecord::kHeaderSize);
-  const uint32_t least = layout.get().least_bytes();
+  const uint32_t least = layout.get().min_bytes();
   bool fits = record.type == static_cast<uint32_t>(RecordType::kSample) && size >= least;
   if constexpr (std::is_same_v<Layout, detail::RuntimeLayout>) {
     fits = fits && (layout.get().late_fields() == 0 || parsed->FindLate(size - least));

@@ -20,7 +20,7 @@ void EmptyLoop(int64_t rounds) {
 using Costs = std::array<double, kMaxEvents>;
 
 // The least that each event counted over `rounds` empty rounds. 0 for what has no number.
-Costs LeastOf(const CounterSet& set, void (*loop)(int64_t), int64_t rounds) {
+Costs MinOf(const CounterSet& set, void (*loop)(int64_t), int64_t rounds) {
   Costs least;
   least.fill(std::numeric_limits<double>::infinity());
   for (int t = 0; t < kTries; ++t) {
@@ -49,9 +49,9 @@ double Overhead::Without(double value, size_t i, uint64_t segments, int64_t roun
 Overhead MeasureOverhead(const CounterSet& set, void (*empty_loop)(int64_t rounds)) {
   if (empty_loop == nullptr) empty_loop = EmptyLoop;
   Overhead overhead;
-  LeastOf(set, empty_loop, 0);  // warms up: the first read renews the clock's base
-  overhead.per_segment = LeastOf(set, empty_loop, 0);
-  const Costs loop = LeastOf(set, empty_loop, kRounds);
+  MinOf(set, empty_loop, 0);  // warms up: the first read renews the clock's base
+  overhead.per_segment = MinOf(set, empty_loop, 0);
+  const Costs loop = MinOf(set, empty_loop, kRounds);
   for (size_t i = 0; i < set.size(); ++i) {
     overhead.per_round[i] = std::max(0.0, loop[i] - overhead.per_segment[i]) / static_cast<double>(kRounds);
   }

@@ -10,7 +10,7 @@
 namespace perfkit::symbolize::dwarf {
 
 struct LineTable::Header {
-  uint8_t min_instruction_bytes = 1, most_operations = 1;
+  uint8_t min_instruction_bytes = 1, max_operations = 1;
   int8_t line_base = 0;
   uint8_t line_range = 1, opcode_base = 1;
   uint8_t operands[256] = {};  // of each standard opcode
@@ -27,14 +27,14 @@ struct State {
 };
 
 // DWARF 5, 6.2.5.1: VLIW machines have several operations in one instruction.
-void Advance(State& state, uint64_t operations, uint8_t instruction_bytes, uint8_t most_operations) {
-  if (most_operations <= 1) {
+void Advance(State& state, uint64_t operations, uint8_t instruction_bytes, uint8_t max_operations) {
+  if (max_operations <= 1) {
     state.address += instruction_bytes * operations;
     return;
   }
   const uint64_t sum = state.operation + operations;
-  state.address += instruction_bytes * (sum / most_operations);
-  state.operation = sum % most_operations;
+  state.address += instruction_bytes * (sum / max_operations);
+  state.operation = sum % max_operations;
 }
 
 }  // namespace
@@ -65,7 +65,7 @@ bool LineTable::ReadHeader(const Unit& unit, base::DwarfReader& reader, Header& 
   base::DwarfReader program = reader;
   program.Skip(header_bytes);
   header.min_instruction_bytes = reader.U8();
-  if (version_ >= 4) header.most_operations = reader.U8();
+  if (version_ >= 4) header.max_operations = reader.U8();
   reader.U8();  // whether rows are statements: the nearest row will do
   header.line_base = static_cast<int8_t>(reader.U8());
   header.line_range = std::max<uint8_t>(reader.U8(), 1);
@@ -134,7 +134,7 @@ void LineTable::Run(base::DwarfReader& reader, const Header& header) {
     const auto column = static_cast<uint16_t>(state.column > 0xffff ? 0 : state.column);
     rows_.push_back({state.address, state.line, file, column});
   };
-  const auto advance = [&](uint64_t by) { Advance(state, by, header.min_instruction_bytes, header.most_operations); };
+  const auto advance = [&](uint64_t by) { Advance(state, by, header.min_instruction_bytes, header.max_operations); };
   const auto extended = [&] {
     const uint64_t length = reader.Uleb();
     base::DwarfReader inside = reader;

@@ -8,9 +8,9 @@ namespace {
 
 // An inlined call has an abstract origin, that may have a specification, in another unit or file. Longer chains than
 // this go round in a circle.
-constexpr int kMostOrigins = 16;
+constexpr int kMaxOrigins = 16;
 // Compilers inline to a depth of tens.
-constexpr size_t kMostCalls = 1000;
+constexpr size_t kMaxCalls = 1000;
 
 }  // namespace
 
@@ -85,7 +85,7 @@ const CallName& ModuleLines::NameOf(const LoadedUnit& loaded, uint64_t at, CallN
   if (name.known) return name;  // read only: names are found once, and read again and again
   name.known = true;
   const Unit* unit = &loaded.unit;
-  for (int i = 0; i < kMostOrigins; ++i) {
+  for (int i = 0; i < kMaxOrigins; ++i) {
     base::DwarfReader reader = unit->At(at);
     Entry entry;
     if (!unit->Read(reader, entry) || entry.abbrev == nullptr) return name;
@@ -109,8 +109,8 @@ const CallName& ModuleLines::NameOf(const LoadedUnit& loaded, uint64_t at, CallN
 }
 
 std::string_view ModuleLines::PathOf(LoadedUnit& loaded, uint64_t file) {
-  constexpr uint64_t kMostFiles = 1 << 16;
-  if (file >= kMostFiles) return {};
+  constexpr uint64_t kMaxFiles = 1 << 16;
+  if (file >= kMaxFiles) return {};
   if (file >= loaded.paths.size()) {
     const size_t before = loaded.paths.capacity();
     loaded.paths.resize(file + 1);
@@ -150,7 +150,7 @@ void ModuleLines::Find(uint64_t address, std::vector<SourceCall>& calls) {
   };
   FunctionIndex::Function& function = functions.function(index);
   InlineTree& inlined = InlinedIn(*loaded, function);
-  for (uint32_t i = inlined.Find(address); i != InlineTree::kNone && calls.size() < kMostCalls;) {
+  for (uint32_t i = inlined.Find(address); i != InlineTree::kNone && calls.size() < kMaxCalls;) {
     InlineTree::Node& node = inlined.node(i);
     push(node.entry, node.name);
     call = {.file = PathOf(*loaded, node.file), .line = node.line, .column = node.column};

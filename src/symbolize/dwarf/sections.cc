@@ -15,8 +15,8 @@ namespace perfkit::symbolize::dwarf {
 namespace {
 
 // What claims to be larger is not unpacked.
-constexpr uint64_t kMostUnpackedBytes = uint64_t{4} << 30;
-constexpr uint64_t kMostMiniBytes = 256 << 20;
+constexpr uint64_t kMaxUnpackedBytes = uint64_t{4} << 30;
+constexpr uint64_t kMaxMiniBytes = 256 << 20;
 
 struct Wanted {
   std::string_view name;
@@ -49,7 +49,7 @@ absl::StatusOr<std::string> UnpackMini(base::Bytes packed) {
   const std::unique_ptr<Elf, int (*)(Elf*)> elf(dwelf_elf_begin(fileno(file.get())), elf_end);
   size_t size = 0;
   const char* const image = elf == nullptr ? nullptr : elf_rawfile(elf.get(), &size);
-  if (image == nullptr || size > kMostMiniBytes) return Damaged(".gnu_debugdata", "cannot be unpacked");
+  if (image == nullptr || size > kMaxMiniBytes) return Damaged(".gnu_debugdata", "cannot be unpacked");
   return std::string(image, size);
 }
 
@@ -65,7 +65,7 @@ Sections Sections::From(const std::vector<DebugSection>& sections) {
       result.*wanted.member = section.bytes;
       if (!section.compressed && !old_way) continue;
       const unwind::Packing packing = section.compressed ? unwind::Packing::kHeader : unwind::Packing::kGnu;
-      absl::StatusOr<std::vector<std::byte>> unpacked = unwind::Inflate(section.bytes, packing, kMostUnpackedBytes);
+      absl::StatusOr<std::vector<std::byte>> unpacked = unwind::Inflate(section.bytes, packing, kMaxUnpackedBytes);
       result.*wanted.member = {};
       if (!unpacked.ok()) {
         result.status = Damaged(section.name, std::string(unpacked.status().message()));

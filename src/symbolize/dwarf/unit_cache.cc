@@ -21,9 +21,9 @@ void UnitCache::Use(LoadedUnit& unit, size_t more_bytes) {
 
 // To three quarters, so that the next unit does not make all of this happen again.
 void UnitCache::Trim() {
-  if (bytes_ <= most_bytes_) return;
+  if (bytes_ <= max_bytes_) return;
   std::sort(held_.begin(), held_.end(), [](const auto& a, const auto& b) { return a->used > b->used; });
-  while (held_.size() > 1 && bytes_ > most_bytes_ / 4 * 3) {
+  while (held_.size() > 1 && bytes_ > max_bytes_ / 4 * 3) {
     bytes_ -= held_.back()->bytes;
     *held_.back()->slot = nullptr;
     held_.pop_back();

@@ -25,7 +25,7 @@ struct LoadedUnit {
 // For one thread at a time.
 class UnitCache {
  public:
-  explicit UnitCache(size_t most_bytes) : most_bytes_(most_bytes) {}
+  explicit UnitCache(size_t max_bytes) : max_bytes_(max_bytes) {}
 
   // Takes over a unit; `slot` points to it until it is given up, then it is null.
   LoadedUnit* Add(Unit unit, size_t bytes, LoadedUnit*& slot);
@@ -45,7 +45,7 @@ class UnitCache {
     uint64_t used = 0;
   };
 
-  size_t most_bytes_, bytes_ = 0;
+  size_t max_bytes_, bytes_ = 0;
   uint64_t uses_ = 0;
   std::vector<std::unique_ptr<Held>> held_;
 };

@@ -79,7 +79,7 @@ base::FlatRanges IndexUnits(const DebugInfo& info, const DebugInfo* shared) {
   }
   // Of a function that many files define (templates, inline ones) the linker keeps the first copy, and says of the
   // others that they are there, too: only the first unit tells what was compiled there.
-  ranges.Build(base::FlatRanges::Ties::kLeast);
+  ranges.Build(base::FlatRanges::Ties::kSmallest);
   return ranges;
 }
 

@@ -60,7 +60,7 @@ double Slope(const std::vector<double>& x, const std::vector<double>& y) {
 }
 
 // Sizes that span less than this tell n from n log n no better than noise does.
-constexpr uint64_t kLeastSpan = 4;
+constexpr uint64_t kMinSpan = 4;
 
 }  // namespace
 
@@ -115,9 +115,9 @@ Verdict JudgeGrowth(const ScalingResult& result, Growth growth, const EventType&
     y.push_back(std::log(static_cast<double>(std::max<int64_t>(cost->value(), 1)) / Shape(growth, n)));
   }
   const auto [least, most] = std::minmax_element(result.sizes.begin(), result.sizes.end());
-  if (result.sizes.empty() || *most / std::max<uint64_t>(*least, 1) < kLeastSpan) {
+  if (result.sizes.empty() || *most / std::max<uint64_t>(*least, 1) < kMinSpan) {
     return {Outcome::kFail,
-            absl::StrFormat("%s: the largest size must be %d times the smallest, or more", event.name, kLeastSpan)};
+            absl::StrFormat("%s: the largest size must be %d times the smallest, or more", event.name, kMinSpan)};
   }
   const double excess = Slope(x, y);
   return Decide(excess <= allowed, absl::StrFormat("%s: grows as %s times n^%.3f (n^%.2f is allowed)\n%s", event.name,

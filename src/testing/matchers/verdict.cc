@@ -41,11 +41,11 @@ class Tally {
   void Add(const std::string& why) {
     ++count_;
     const std::string line = "  " + why + "\n";
-    if (reasons_.size() < kMost && reasons_.find(line) == std::string::npos) reasons_ += line;
+    if (reasons_.size() < kMax && reasons_.find(line) == std::string::npos) reasons_ += line;
   }
 
  private:
-  static constexpr size_t kMost = 4096;
+  static constexpr size_t kMax = 4096;
   int count_ = 0;
   std::string reasons_;
 };

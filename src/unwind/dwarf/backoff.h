@@ -15,10 +15,10 @@ class Backoff {
     missed.store(false, std::memory_order_relaxed);
     return true;
   }
-  void Found(bool any) { left_ = last_ = any ? 0 : std::min(kMost, 2 * last_ + 1); }
+  void Found(bool any) { left_ = last_ = any ? 0 : std::min(kMax, 2 * last_ + 1); }
 
  private:
-  static constexpr unsigned kMost = 1023;
+  static constexpr unsigned kMax = 1023;
 
   unsigned left_ = 0, last_ = 0;  // calls
 };

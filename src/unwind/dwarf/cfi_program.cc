@@ -10,16 +10,16 @@ namespace perfkit::unwind {
 namespace {
 
 // Compilers nest no deeper than 2. A program that only remembers could fill memory with rows.
-constexpr size_t kMostRemembered = 32;
+constexpr size_t kMaxRemembered = 32;
 // Linkers write some twenty bytes. Each FDE may bring its CIE's program to be run again.
-constexpr size_t kMostInitialBytes = 1024;
+constexpr size_t kMaxInitialBytes = 1024;
 // Not in every <dwarf.h>. The first stands for GNU_window_save on SPARC; the second is what came with signed pcs.
 constexpr uint8_t kNegateRaState = 0x2d, kNegateRaStateWithPc = 0x2c;
 
 }  // namespace
 
 bool CfiProgram::RunInitial(Cie& cie) {
-  if (cie.program.size() > kMostInitialBytes) return false;
+  if (cie.program.size() > kMaxInitialBytes) return false;
   cie_ = &cie;
   initial_ = true;
   row_ = cie.initial;
@@ -118,7 +118,7 @@ bool CfiProgram::StepCfa(uint8_t op) {
 bool CfiProgram::StepState(uint8_t op) {
   switch (op) {
     case DW_CFA_remember_state:
-      if (remembered_.size() == kMostRemembered) return false;
+      if (remembered_.size() == kMaxRemembered) return false;
       remembered_.push_back(row_);
       return true;
     case DW_CFA_restore_state:

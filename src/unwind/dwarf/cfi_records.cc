@@ -107,12 +107,12 @@ const Cie* CfiRecords::CieAt(uint64_t offset) {
   for (const KnownCie& known : cies_) {
     if (known.offset == offset) return known.usable ? &known.cie : nullptr;
   }
-  if (cies_.size() < kMostCies) {
-    cies_.reserve(kMostCies);  // so that no CIE moves that an FDE points to
+  if (cies_.size() < kMaxCies) {
+    cies_.reserve(kMaxCies);  // so that no CIE moves that an FDE points to
     oldest_ = cies_.size();
     cies_.emplace_back();
   } else {
-    oldest_ = (oldest_ + 1) % kMostCies;
+    oldest_ = (oldest_ + 1) % kMaxCies;
   }
   KnownCie& known = cies_[oldest_] = KnownCie{.offset = offset, .cie = {}};
   known.usable = ParseCie(offset, known.cie);

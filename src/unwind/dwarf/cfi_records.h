@@ -48,7 +48,7 @@ class CfiRecords {
   CfiProgram program_;
   // A module has a handful: with and without a place for exception tables, for signals. A file of many gets slow, not
   // big.
-  static constexpr size_t kMostCies = 8;
+  static constexpr size_t kMaxCies = 8;
   std::vector<KnownCie> cies_;
   size_t oldest_ = 0;
 };

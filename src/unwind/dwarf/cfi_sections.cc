@@ -12,7 +12,7 @@ namespace perfkit::unwind {
 namespace {
 
 constexpr char kOldName[] = ".zdebug_frame";                // packed as GNU tools did once
-constexpr uint64_t kMostUnpackedBytes = uint64_t{1} << 30;  // no module's .debug_frame is larger
+constexpr uint64_t kMaxUnpackedBytes = uint64_t{1} << 30;   // no module's .debug_frame is larger
 
 // What the file holds from what is loaded at `address` to the end of that segment; nothing when that is not loaded.
 base::Bytes LoadedFrom(const elf::Image& image, uint64_t address) {
@@ -104,7 +104,7 @@ std::optional<CfiSection> FindDebugFrame(const elf::Image& image, std::vector<st
   const bool old_way = section->name == kOldName;
   if (!old_way && (section->flags & SHF_COMPRESSED) == 0) return CfiSection{.bytes = *bytes, .header = {}};
   const Packing packing = old_way ? Packing::kGnu : Packing::kHeader;
-  absl::StatusOr<std::vector<std::byte>> unpacked = Inflate(*bytes, packing, kMostUnpackedBytes);
+  absl::StatusOr<std::vector<std::byte>> unpacked = Inflate(*bytes, packing, kMaxUnpackedBytes);
   if (!unpacked.ok() || unpacked->empty()) return std::nullopt;
   storage = *std::move(unpacked);
   return CfiSection{.bytes = storage, .header = {}};

@@ -12,7 +12,7 @@ namespace perfkit::unwind {
 namespace {
 
 // The longest in real files has 11 operations and is 3 deep.
-constexpr int kMostSteps = 1000;
+constexpr int kMaxSteps = 1000;
 constexpr size_t kDeepest = 64;
 
 class Evaluator {
@@ -23,7 +23,7 @@ class Evaluator {
   std::optional<uint64_t> Run(std::optional<uint64_t> initial) {
     if (initial) Push(*initial);
     for (int steps = 0; !reader_.done(); ++steps) {
-      if (steps == kMostSteps || !Step(reader_.Fixed<uint8_t>()) || !reader_.ok()) return std::nullopt;
+      if (steps == kMaxSteps || !Step(reader_.Fixed<uint8_t>()) || !reader_.ok()) return std::nullopt;
     }
     if (depth_ == 0) return std::nullopt;
     return stack_[depth_ - 1];

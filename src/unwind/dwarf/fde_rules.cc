@@ -13,9 +13,9 @@ namespace {
 constexpr size_t kLookBack = 8;
 // What is kept at most, in bytes for each byte of the section. Honest files need half of it; those in which one record
 // lies in another could make rows without end.
-constexpr size_t kMostHeap = 12;
+constexpr size_t kMaxHeap = 12;
 // How often each byte of the section is run at most when all rows are asked for, on average.
-constexpr size_t kMostRuns = 4;
+constexpr size_t kMaxRuns = 4;
 
 // The rows of an FDE as rules: visit(begin, rule) where the rule changes. What is damaged is kNone.
 template <class T>
@@ -79,7 +79,7 @@ const FdeRules::Function& FdeRules::FunctionIn(size_t slot) {
   if (functions_.size() * 2 >= buckets_.size()) Grow();
   uint32_t& bucket = Bucket(static_cast<uint32_t>(slot));
   if (bucket != 0) return functions_[bucket - 1];
-  if (heap_bytes() > kMostHeap * records_.section().bytes.size() + (size_t{64} << 10)) {
+  if (heap_bytes() > kMaxHeap * records_.section().bytes.size() + (size_t{64} << 10)) {
     Forget();
     return FunctionIn(slot);
   }
@@ -147,7 +147,7 @@ void FdeRules::ForEach(AsRule as, Visit visit) {
     rows.clear();
     return more;
   };
-  size_t budget = kMostRuns * records_.section().bytes.size();
+  size_t budget = kMaxRuns * records_.section().bytes.size();
   Fde fde;
   for (size_t slot = 0; slot < index_.size(); ++slot) {
     if (!records_.FdeAt(index_.OffsetOf(slot), fde) || fde.begin == fde.end || fde.program.size() > budget) continue;

@@ -12,8 +12,8 @@
 namespace perfkit::unwind {
 namespace {
 
-constexpr uint64_t kMostOffset = std::numeric_limits<uint32_t>::max();
-constexpr size_t kMostRules = std::numeric_limits<uint16_t>::max();
+constexpr uint64_t kMaxOffset = std::numeric_limits<uint32_t>::max();
+constexpr size_t kMaxRules = std::numeric_limits<uint16_t>::max();
 // Steps are counted in that many rows of a module, spread over it: enough to know the usual ones, and quick.
 constexpr size_t kSample = size_t{1} << 13;
 constexpr size_t kBuckets = kSample * 4;  // a row counts for two steps; half are free
@@ -33,10 +33,10 @@ FrozenBuilder::FrozenBuilder() = default;
 bool FrozenBuilder::Add(uint64_t address, const Rule& rule) {
   if (rows_.empty()) base_ = address;
   const uint64_t offset = address - base_;
-  const bool full = offset > kMostOffset;
+  const bool full = offset > kMaxOffset;
   const uint16_t number = Number(full ? Rule() : rule);
   if (rows_.empty() || number != rows_.back().rule) {
-    rows_.push_back({static_cast<uint32_t>(std::min(offset, kMostOffset)), number});
+    rows_.push_back({static_cast<uint32_t>(std::min(offset, kMaxOffset)), number});
   }
   return !full;
 }
@@ -52,8 +52,8 @@ uint16_t FrozenBuilder::Number(const Rule& rule) {
 uint16_t FrozenBuilder::NewNumber(uint64_t bits) {
   const auto found = numbers_.find(bits);
   if (found != numbers_.end()) return found->second;
-  if (rules_.size() > kMostRules) return static_cast<uint16_t>(kMostRules);
-  const bool last = rules_.size() == kMostRules;
+  if (rules_.size() > kMaxRules) return static_cast<uint16_t>(kMaxRules);
+  const bool last = rules_.size() == kMaxRules;
   const auto number = static_cast<uint16_t>(rules_.size());
   rules_.push_back(last ? Rule{.kind = RuleKind::kSlow} : std::bit_cast<Rule>(bits));
   if (!last) numbers_.emplace(bits, number);

@@ -10,7 +10,7 @@ namespace perfkit::unwind {
 namespace {
 
 // Honest modules have some hundred. What goes beyond is not kept.
-constexpr size_t kMostRows = 10'000;
+constexpr size_t kMaxRows = 10'000;
 
 bool IsExpression(const Recipe& recipe) {
   return recipe.how == Recovery::kExpression || recipe.how == Recovery::kAtExpression;
@@ -56,7 +56,7 @@ FrozenCfiRows::FrozenCfiRows(Cfi& cfi, const MachineRegisters& machine, uint64_t
       return number;
     }
     const auto [found, is_new] = numbers.emplace(TextOf(row), static_cast<uint32_t>(rows_.size() + 1));
-    if (is_new && rows_.size() < kMostRows) Keep(row);
+    if (is_new && rows_.size() < kMaxRows) Keep(row);
     number.offset = found->second <= rows_.size() ? static_cast<int32_t>(found->second) : 0;
     return number;
   };

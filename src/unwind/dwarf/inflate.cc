@@ -11,7 +11,7 @@ namespace {
 
 // Deflate makes at most 1,032 bytes of one (zlib's technical details): who claims more lies, and libelf would allocate
 // what is claimed.
-constexpr uint64_t kMostRatio = 1032;
+constexpr uint64_t kMaxRatio = 1032;
 
 std::optional<uint64_t> UnpackedSize(base::Bytes section, Packing packing) {
   if (packing == Packing::kHeader) {
@@ -53,9 +53,9 @@ absl::Status Damaged(const char* what) { return absl::Status(absl::StatusCode::k
 
 }  // namespace
 
-absl::StatusOr<std::vector<std::byte>> Inflate(base::Bytes section, Packing packing, uint64_t most_bytes) {
+absl::StatusOr<std::vector<std::byte>> Inflate(base::Bytes section, Packing packing, uint64_t max_bytes) {
   const std::optional<uint64_t> size = UnpackedSize(section, packing);
-  if (!size || *size > most_bytes || *size / kMostRatio > section.size()) {
+  if (!size || *size > max_bytes || *size / kMaxRatio > section.size()) {
     return Damaged("says that more is packed in it than can be");
   }
   if (elf_version(EV_CURRENT) == EV_NONE) return Damaged("cannot be unpacked by a libelf as old as this one");

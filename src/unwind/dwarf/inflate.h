@@ -16,7 +16,7 @@ enum class Packing : uint8_t {
 };
 
 // What `section` holds, by libelf. InvalidArgument ("says that …", "is packed …": of the section) when it is damaged,
-// of a method that libelf does not know, or claims to hold more than `most_bytes`, or more than such bytes can.
-absl::StatusOr<std::vector<std::byte>> Inflate(base::Bytes section, Packing packing, uint64_t most_bytes);
+// of a method that libelf does not know, or claims to hold more than `max_bytes`, or more than such bytes can.
+absl::StatusOr<std::vector<std::byte>> Inflate(base::Bytes section, Packing packing, uint64_t max_bytes);
 
 }  // namespace perfkit::unwind

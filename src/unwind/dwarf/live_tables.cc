@@ -20,9 +20,9 @@ using Machine = ThisMachine;
 
 constexpr MachineRegisters kTheseRegisters = Machine::kLinkRegister ? kArmRegisters : kX86Registers;
 // Copies of .eh_frame at a time, while the linker waits; clang's is 10 MiB.
-constexpr size_t kMostCopied = size_t{16} << 20;
+constexpr size_t kMaxCopied = size_t{16} << 20;
 // A program that loads and unloads modules faster than their tables can be made is left for the next time.
-constexpr int kMostRounds = 64;
+constexpr int kMaxRounds = 64;
 
 bool HasCode(const LoadedModule& module, uint64_t address) {
   return std::any_of(module.code.begin(), module.code.end(),
@@ -76,7 +76,7 @@ absl::Status LiveTables::Maintain() {
   const bool same_code = !FindOtherCode();
   if (same_code && CountLoaded() == counts_) return map_.Collect(), absl::OkStatus();
   Modules made;
-  for (int round = 0; round < kMostRounds; ++round) {
+  for (int round = 0; round < kMaxRounds; ++round) {
     if (Renew(made)) return absl::OkStatus();
   }
   return absl::Status(absl::StatusCode::kUnavailable,
@@ -90,7 +90,7 @@ bool LiveTables::Renew(Modules& made) {
     return found != nullptr ? found : FindSame(made, loaded);
   };
   const LoadedModules loaded =
-      LookAtLoaded([&](const LoadedModule& module) { return find(module) == nullptr; }, kMostCopied);
+      LookAtLoaded([&](const LoadedModule& module) { return find(module) == nullptr; }, kMaxCopied);
   auto map = std::make_unique<LiveMap>();
   for (const LoadedModule& each : loaded.modules) {
     std::shared_ptr<const LiveModule> module = find(each);

@@ -103,8 +103,8 @@ void FollowFastPath(StackWalk<OwnStackReader>& walk, const LiveCode& code) {
 
 // A thread's stacks are alike: the rules of its last one are brought near, all at once, before each is waited for.
 void PrefetchRules(const LiveCache& cache, std::span<const StackFrame> last) {
-  constexpr size_t kMost = 48;
-  for (const StackFrame& frame : last.first(std::min(kMost, last.size()))) {
+  constexpr size_t kMax = 48;
+  for (const StackFrame& frame : last.first(std::min(kMax, last.size()))) {
     if (frame.pc == 0) return;
     cache.Prefetch(frame.code());
   }

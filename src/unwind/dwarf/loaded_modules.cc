@@ -157,7 +157,7 @@ std::vector<std::byte> CopyOf(const EhFrame& frames) {
 
 struct Looking {
   absl::FunctionRef<bool(const LoadedModule&)> wanted;
-  size_t most_bytes;
+  size_t max_bytes;
   size_t copied = 0;
   LoadedModules found{};
 
@@ -176,7 +176,7 @@ struct Looking {
     Identify(image, frames, module);
     if (!wanted(module) || frames.records.empty()) return;
     const size_t size = frames.header.size() + frames.records.size();
-    found.whole &= copied == 0 || copied + size <= most_bytes;
+    found.whole &= copied == 0 || copied + size <= max_bytes;
     if (!found.whole) return;
     copied += size;
     module.image = CopyOf(frames);
@@ -196,8 +196,8 @@ LinkerCounts CountLoaded() {
   return counts;
 }
 
-LoadedModules LookAtLoaded(absl::FunctionRef<bool(const LoadedModule&)> wanted, size_t most_bytes) {
-  Looking looking{wanted, most_bytes};
+LoadedModules LookAtLoaded(absl::FunctionRef<bool(const LoadedModule&)> wanted, size_t max_bytes) {
+  Looking looking{wanted, max_bytes};
   dl_iterate_phdr(
       [](dl_phdr_info* info, size_t, void* to) {
         static_cast<Looking*>(to)->Look(*info);

@@ -50,8 +50,8 @@ struct LoadedModules {
 
 LinkerCounts CountLoaded();
 
-// Of modules that `wanted` says so of, with copies: as many as fit into `most_bytes`, and one at least. No module comes
+// Of modules that `wanted` says so of, with copies: as many as fit into `max_bytes`, and one at least. No module comes
 // or goes meanwhile, for the linker's lock is held: whoever loads one, waits. So `wanted` does little.
-LoadedModules LookAtLoaded(absl::FunctionRef<bool(const LoadedModule&)> wanted, size_t most_bytes);
+LoadedModules LookAtLoaded(absl::FunctionRef<bool(const LoadedModule&)> wanted, size_t max_bytes);
 
 }  // namespace perfkit::unwind

@@ -7,8 +7,7 @@
 namespace perfkit::unwind {
 
 RecordQueue::RecordQueue(size_t bytes)
-    : size_(std::max(bytes, kLeastBytes) / kAlign * kAlign),
-      bytes_(std::make_unique_for_overwrite<std::byte[]>(size_)) {}
+    : size_(std::max(bytes, kMinBytes) / kAlign * kAlign), bytes_(std::make_unique_for_overwrite<std::byte[]>(size_)) {}
 
 void RecordQueue::Write(uint64_t position, const Head& head) {
   std::memcpy(bytes_.get() + position % size_, &head, sizeof(head));

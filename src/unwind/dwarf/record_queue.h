@@ -20,7 +20,7 @@ namespace perfkit::unwind {
 class RecordQueue {
  public:
   // More than two records of any size.
-  static constexpr size_t kLeastBytes = 256 << 10;
+  static constexpr size_t kMinBytes = 256 << 10;
 
   explicit RecordQueue(size_t bytes);
 

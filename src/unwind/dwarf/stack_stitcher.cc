@@ -67,7 +67,7 @@ void StackStitcher::ForgetProcess(uint32_t pid) {
 
 // For `bytes` more of thread `tid`: those threads go that have remembered nothing for the longest time.
 bool StackStitcher::MakeRoom(uint32_t tid, size_t bytes) {
-  while (bytes_ + bytes > most_bytes_) {
+  while (bytes_ + bytes > max_bytes_) {
     auto oldest = threads_.end();
     for (auto known = threads_.begin(); known != threads_.end(); ++known) {
       if (known->first == tid) continue;
@@ -80,7 +80,7 @@ bool StackStitcher::MakeRoom(uint32_t tid, size_t bytes) {
 }
 
 void StackStitcher::Remember(TaskId task, Calls calls) {
-  calls = calls.last(std::min(calls.size(), kMostCalls));
+  calls = calls.last(std::min(calls.size(), kMaxCalls));
   if (threads_.count(task.tid) == 0) {
     const Thread empty{.pid = task.pid, .stacks = std::vector<Stack>(kStacks)};
     if (!MakeRoom(task.tid, BytesOf(empty))) return;

@@ -32,9 +32,9 @@ struct KnownCall {
 class StackStitcher {
  public:
   // Of a thread it keeps the latest 32 stacks, of each the outermost 512 calls.
-  static constexpr size_t kStacks = 32, kMostCalls = 512;
+  static constexpr size_t kStacks = 32, kMaxCalls = 512;
 
-  explicit StackStitcher(size_t most_bytes) : most_bytes_(most_bytes) {}
+  explicit StackStitcher(size_t max_bytes) : max_bytes_(max_bytes) {}
 
   // Threads that end or begin, and programs that are replaced, have no stacks any more.
   void Add(const RawRecord& record, const SampleLayout& layout);
@@ -63,7 +63,7 @@ class StackStitcher {
   bool MakeRoom(uint32_t tid, size_t bytes);
   static size_t BytesOf(const Thread& thread);
 
-  const size_t most_bytes_;
+  const size_t max_bytes_;
   size_t bytes_ = 0;
   uint64_t clock_ = 0;
   std::unordered_map<uint32_t, Thread> threads_;

@@ -38,7 +38,7 @@ uint64_t EndOfStack(const Mapping& map, uint64_t sp, uint64_t thread, bool is_ma
   if (sp < map.begin || sp >= map.end) return 0;
   if (is_main) return map.is_main_stack ? map.end : 0;
   if (!map.is_guarded || thread < sp || thread >= map.end) return 0;
-  return std::min(map.end, sys::PageOf(thread) + sys::kLeastPage);
+  return std::min(map.end, sys::PageOf(thread) + sys::kMinPage);
 }
 
 }  // namespace

@@ -16,10 +16,10 @@ void Add(std::atomic<uint64_t>& count) { count.fetch_add(1, std::memory_order_re
 }  // namespace
 
 UnwindLoop::UnwindLoop(const SampleLayout& layout, const UnwindQueueOptions& options)
-    : layout_(layout), most_frames_(std::max<size_t>(options.most_frames, 1)), queue_(options.bytes) {
+    : layout_(layout), max_frames_(std::max<size_t>(options.max_frames, 1)), queue_(options.bytes) {
   batch_.reserve(kBatch);
   samples_.reserve(kBatch);
-  frames_.resize(kBatch * most_frames_);
+  frames_.resize(kBatch * max_frames_);
   stacks_.resize(kBatch);
 }
 
@@ -36,7 +36,7 @@ bool UnwindLoop::Push(const SamplerRecord& record) {
     return Add(is_sample ? no_room_ : others_lost_), false;
   }
   const uint64_t waiting = queue_.waiting_bytes();
-  if (waiting > most_bytes_.load(std::memory_order_relaxed)) most_bytes_.store(waiting, std::memory_order_relaxed);
+  if (waiting > max_bytes_.load(std::memory_order_relaxed)) max_bytes_.store(waiting, std::memory_order_relaxed);
   return true;
 }
 
@@ -63,12 +63,12 @@ bool UnwindLoop::TakeBatch(Unwinder& unwinder) {
 void UnwindLoop::UnwindBatch(Unwinder& unwinder, UnwindQueue::Visit visit) {
   samples_.clear();
   for (const Waiting& waiting : batch_) samples_.push_back(waiting.sample);
-  unwinder.Unwind(samples_, std::span(frames_).first(samples_.size() * most_frames_), stacks_);
+  unwinder.Unwind(samples_, std::span(frames_).first(samples_.size() * max_frames_), stacks_);
   for (size_t i = 0; i < batch_.size(); ++i) {
     if (state() == kStopped) return;
     Add(unwound_);
     visit({batch_[i].record, batch_[i].sample, stacks_[i],
-           std::span<const StackFrame>(frames_).subspan(i * most_frames_, stacks_[i].frames)});
+           std::span<const StackFrame>(frames_).subspan(i * max_frames_, stacks_[i].frames)});
   }
 }
 
@@ -108,7 +108,7 @@ UnwindQueueStats UnwindLoop::stats() const {
                          .no_room = of(no_room_),
                          .malformed = of(malformed_),
                          .others_lost = of(others_lost_),
-                         .most_bytes = of(most_bytes_)};
+                         .max_bytes = of(max_bytes_)};
   stats.pushed = of(pushed_);
   (ended ? stats.stopped : stats.waiting) = stats.pushed - stats.unwound - stats.no_room - stats.malformed;
   return stats;

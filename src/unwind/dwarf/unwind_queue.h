@@ -34,7 +34,7 @@ class UnwindLoop {
   State state() const { return state_.load(std::memory_order_acquire); }
 
   const SampleLayout layout_;
-  const size_t most_frames_;
+  const size_t max_frames_;
   RecordQueue queue_;
   std::atomic<State> state_{kOpen};
   uint64_t position_ = 0;  // of the consumer
@@ -43,7 +43,7 @@ class UnwindLoop {
   std::vector<StackFrame> frames_;
   std::vector<UnwoundStack> stacks_;
   // Each is written by one of the two threads.
-  std::atomic<uint64_t> pushed_{0}, no_room_{0}, others_lost_{0}, most_bytes_{0};
+  std::atomic<uint64_t> pushed_{0}, no_room_{0}, others_lost_{0}, max_bytes_{0};
   std::atomic<uint64_t> unwound_{0}, malformed_{0};
   std::atomic<bool> ended_{false};
 };

@@ -11,7 +11,7 @@ namespace perfkit {
 void StackUse::Add(const UnwoundStack& stack) {
   constexpr uint32_t kMany = 4096;
   const size_t kib = (uint64_t{stack.stack_bytes} + 1023) / 1024;
-  ++counts_[stack.end == StackEnd::kTruncated ? kMost : std::min(kib, kMost)];
+  ++counts_[stack.end == StackEnd::kTruncated ? kMax : std::min(kib, kMax)];
   if (++total_ < kMany) return;
   total_ = 0;
   for (uint32_t& count : counts_) total_ += count /= 2;
@@ -19,11 +19,11 @@ void StackUse::Add(const UnwoundStack& stack) {
 
 uint32_t StackUse::BytesFor(double share) const {
   double left = share * total_;
-  for (size_t kib = 0; kib <= kMost; ++kib) {
+  for (size_t kib = 0; kib <= kMax; ++kib) {
     left -= counts_[kib];
     if (left <= 0 && total_ > 0) return static_cast<uint32_t>(std::max<size_t>(kib, 1) << 10);
   }
-  return total_ == 0 ? 0 : kMost << 10;
+  return total_ == 0 ? 0 : kMax << 10;
 }
 
 Unwinder::Unwinder(UnwinderOptions options) : walker_(std::make_unique<unwind::Walker>(options)) {}

@@ -114,7 +114,7 @@ class Walker {
   UnwinderStats stats_;
   std::unique_ptr<StackStitcher> stitcher_;  // none: stacks stay as they are
   std::vector<KnownCall> calls_;       // of the stack under way
-  uint64_t least_dump_ = UINT64_MAX;   // the shortest that was asked for so far
+  uint64_t min_dump_ = UINT64_MAX;     // the shortest that was asked for so far
 };
 
 }  // namespace perfkit::unwind

@@ -8,7 +8,7 @@ uint32_t Walker::GenerationOf(const Process* process) {
   if (process == nullptr) return 0;
   Generation& generation = generations_[process->epoch % generations_.size()];
   if (generation.epoch == process->epoch) return generation.number;
-  if (last_generation_ == RuleCache::kMostGenerations) {
+  if (last_generation_ == RuleCache::kMaxGenerations) {
     cache_.Clear();
     generations_.fill({});
     last_generation_ = 0;

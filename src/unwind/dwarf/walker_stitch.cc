@@ -34,13 +34,13 @@ UnwoundStack Walker::UnwindAndStitch(const Sample& sample, std::span<StackFrame>
     calls_.push_back({walk.frames[calls_.size()], more ? walk.at.sp : KnownCall::kNoCfa});
   }
   const TaskId task = *sample.task();
-  least_dump_ = std::min<uint64_t>(least_dump_, sample.user_stack().reserved);
+  min_dump_ = std::min<uint64_t>(min_dump_, sample.user_stack().reserved);
   if (walk.found.end == StackEnd::kTruncated) {
     calls_.back().cfa = CfaOf(walk, last);
     Stitch(task, walk);
   }
   // What the shortest dumps hold completes nothing.
-  if (walk.found.complete() && last.sp - walk.begin > least_dump_) stitcher_->Remember(task, calls_);
+  if (walk.found.complete() && last.sp - walk.begin > min_dump_) stitcher_->Remember(task, calls_);
   return walk.found;
 }
 

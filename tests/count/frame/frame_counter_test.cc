@@ -79,10 +79,10 @@ double TimedFrame(FrameCounter& frames) {
   const double cpu_ns = static_cast<double>(testing::NowNs(CLOCK_THREAD_CPUTIME_ID) - cpu);
   const uint64_t ending = testing::NowNs();
   frames.Mark();
-  const auto most_ns = static_cast<double>(testing::NowNs() - before), least_ns = static_cast<double>(ending - begun);
+  const auto max_ns = static_cast<double>(testing::NowNs() - before), min_ns = static_cast<double>(ending - begun);
   const auto wall_ns = static_cast<double>(frames.last().wall_ns);
-  CHECK(wall_ns >= 0.99 * least_ns);
-  CHECK(wall_ns <= 1.01 * most_ns);
+  CHECK(wall_ns >= 0.99 * min_ns);
+  CHECK(wall_ns <= 1.01 * max_ns);
   CHECK(frames.last().values[kClock] <= frames.last().wall_ns + 1000);
   CHECK(frames.last().values[kSwitches] >= 1);
   return static_cast<double>(frames.last().values[kClock]) / (cpu_ns - 20e3);

@@ -31,7 +31,7 @@ using testing::FindLiveText;
 using testing::LiveText;
 
 constexpr greg_t kTrapFlag = 1 << 8;
-constexpr size_t kMostFrames = 128;
+constexpr size_t kMaxFrames = 128;
 
 // As in shadowed_program.cc.
 struct LiveShadow {
@@ -43,15 +43,15 @@ struct LiveShadow {
 struct SteppedRun {
   LiveUnwinder unwinder;
   LiveText library, unwinding, linker;
-  std::array<StackFrame, kMostFrames> tail{};  // who called RunShadowed, without its own frame
+  std::array<StackFrame, kMaxFrames> tail{};  // who called RunShadowed, without its own frame
   size_t tail_frames = 0;
 
   const LiveShadow* shadow = nullptr;
-  std::array<StackFrame, kMostFrames> frames{};
+  std::array<StackFrame, kMaxFrames> frames{};
   UnwoundStack stack;
   size_t looks = 0, equal = 0, while_unwinding = 0, wrong = 0, in_linker = 0;
   // The first one that is wrong.
-  std::array<StackFrame, kMostFrames> wrong_frames{};
+  std::array<StackFrame, kMaxFrames> wrong_frames{};
   std::array<uint64_t, 62> wrong_shadow{};
   size_t wrong_depth = 0;
   UnwoundStack wrong_stack;
@@ -142,7 +142,7 @@ class KeptHandlers {
 };
 
 [[gnu::noinline]] void CallStepped(SteppedRun& run, int (*entry)()) {
-  std::array<StackFrame, kMostFrames> here{};
+  std::array<StackFrame, kMaxFrames> here{};
   const UnwoundStack stack = run.unwinder.CurrentStack(here);
   run.tail_frames = stack.frames - 1;  // without this function's own
   std::copy(here.begin() + 1, here.begin() + stack.frames, run.tail.begin());

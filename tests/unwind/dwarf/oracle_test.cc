@@ -103,21 +103,21 @@ RuleAgreement CompareAll(const std::string& image, Coverage coverage) {
   return agreement;
 }
 
-void CheckAgreement(const std::string& path, const std::string& image, Coverage coverage, uint64_t least_pcs) {
+void CheckAgreement(const std::string& path, const std::string& image, Coverage coverage, uint64_t min_pcs) {
   const RuleAgreement agreement = CompareAll(image, coverage);
   INFO(path << ": first difference: " << agreement.first);
   CHECK(agreement.wrong == 0);
   CHECK(agreement.made_up == 0);
   CHECK(agreement.frozen == 0);
-  CHECK(agreement.pcs > least_pcs);
+  CHECK(agreement.pcs > min_pcs);
   CHECK(agreement.slow <= agreement.pcs / 1000);
   std::printf("%s: %llu pcs and %llu changes of rule as libdw says, %llu in padding, %llu slow\n", path.c_str(),
               static_cast<unsigned long long>(agreement.pcs), static_cast<unsigned long long>(agreement.changes),
               static_cast<unsigned long long>(agreement.padding), static_cast<unsigned long long>(agreement.slow));
 }
 
-void CheckAgreement(const std::string& path, Coverage coverage, uint64_t least_pcs) {
-  CheckAgreement(path, ReadAll(path), coverage, least_pcs / coverage.one_in);
+void CheckAgreement(const std::string& path, Coverage coverage, uint64_t min_pcs) {
+  CheckAgreement(path, ReadAll(path), coverage, min_pcs / coverage.one_in);
 }
 
 void CheckLibraries(uint64_t one_in) {

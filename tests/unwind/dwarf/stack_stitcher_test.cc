@@ -82,11 +82,11 @@ TEST_CASE("old stacks give way to new ones, and of deep ones the outer calls are
   CHECK(memory.Find({Call(0x2220, 0x8200)}).empty());
 
   Stack deep;
-  for (uint64_t i = 0; i < 3 * StackStitcher::kMostCalls; ++i) deep.push_back(Call(0x100 * i, 0x10000 + 16 * i));
+  for (uint64_t i = 0; i < 3 * StackStitcher::kMaxCalls; ++i) deep.push_back(Call(0x100 * i, 0x10000 + 16 * i));
   memory.Remember(deep);
-  const size_t kept = 2 * StackStitcher::kMostCalls;
+  const size_t kept = 2 * StackStitcher::kMaxCalls;
   CHECK(memory.Find({deep[kept - 1]}).empty());
-  CHECK(memory.Find({deep[kept]}).size() == StackStitcher::kMostCalls - 1);
+  CHECK(memory.Find({deep[kept]}).size() == StackStitcher::kMaxCalls - 1);
 }
 
 TEST_CASE("threads that end, begin or run another program have no stacks", "[stitch]") {

@@ -127,17 +127,17 @@ Stitched Measure(const Program& program, size_t enough) {
 }
 
 // Of a thousand samples more are the first of their kind than of ten thousand: which those are is chance.
-constexpr size_t kLeastPercent = 80;
+constexpr size_t kMinPercent = 80;
 
 TEST_CASE("stacks that were cut off are completed, by what was outside of them in truth", "[stitch]") {
   for (const Program& program : Programs()) {
     double most = 0;
-    for (int attempt = 0; attempt < 3 && most < kLeastPercent; ++attempt) {
+    for (int attempt = 0; attempt < 3 && most < kMinPercent; ++attempt) {
       const Stitched result = Measure(program, 1200);
       CHECK(result.Share(result.wrong) <= 0.5);
       most = std::max(most, result.Share(result.complete));
     }
-    CHECK(most >= kLeastPercent);
+    CHECK(most >= kMinPercent);
   }
 }
 
@@ -195,7 +195,7 @@ bool StitchesLive(const Program& program) {
   const double share = static_cast<double>(live.bytes) / static_cast<double>(live.samples * kFull);
   std::printf("%s, live: %zu samples and %zu full ones in %.1f %% of the bytes: %zu complete, %zu alone\n",
               program.name.c_str(), live.samples, live.full, 100 * share, live.complete, live.complete_alone);
-  if (live.complete < live.samples * kLeastPercent / 100) return false;
+  if (live.complete < live.samples * kMinPercent / 100) return false;
   CHECK(live.full >= live.samples / kEvery / 2);
   CHECK(share <= 0.30);
   CHECK(live.complete_alone <= live.samples / 2);

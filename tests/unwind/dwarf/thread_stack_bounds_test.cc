@@ -28,7 +28,7 @@ std::string Maps() {
 // Pages from this frame to `end` that cannot be read.
 int Holes(uint64_t end) {
   int holes = 0;
-  for (uint64_t page = sys::PageOf(Here()); page < end; page += sys::kLeastPage) {
+  for (uint64_t page = sys::PageOf(Here()); page < end; page += sys::kMinPage) {
     holes += sys::CanRead(page) ? 0 : 1;
   }
   return holes;
@@ -44,7 +44,7 @@ TEST_CASE("a thread's stack is known once it was asked for and looked up", "[thr
       const uint64_t sp = Here();
       uint64_t end = 0;
       for (int round = 0; round < 1'000'000 && end == 0; ++round, std::this_thread::yield()) end = stacks.EndAbove(sp);
-      const bool is_whole = end > Block() && end <= Block() + sys::kLeastPage && Holes(end) == 0;
+      const bool is_whole = end > Block() && end <= Block() + sys::kMinPage && Holes(end) == 0;
       // What lies above, on another stack, or far below is not this thread's.
       const bool is_own = stacks.EndAbove(end) == 0 && stacks.EndAbove(sp - (uint64_t{1} << 30)) == 0;
       known += is_whole && is_own ? 1 : 0;
@@ -75,7 +75,7 @@ void CheckFiber(bool guarded) {
   constexpr size_t kBytes = 64 << 10;
   void* const memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   REQUIRE(memory != MAP_FAILED);
-  if (guarded) REQUIRE(mprotect(memory, sys::kLeastPage, PROT_NONE) == 0);
+  if (guarded) REQUIRE(mprotect(memory, sys::kMinPage, PROT_NONE) == 0);
   const uint64_t fiber = reinterpret_cast<uint64_t>(memory) + kBytes / 2;
   ThreadStackBounds stacks;
   int looked = 0;

@@ -81,7 +81,7 @@ TEST_CASE("what is pushed is unwound in order, as it is without a queue", "[queu
   });
   const UnwindQueueStats stats = queue.stats();
   CHECK((stats.pushed == stream.samples() && stats.unwound == stats.pushed && stats.stopped == 0));
-  CHECK(stats.most_bytes > stream.samples() * 10'000);
+  CHECK(stats.max_bytes > stream.samples() * 10'000);
   CHECK_FALSE(queue.Push(stream.records()[0]));
   CHECK(queue.stats().stopped == 1);
   CheckAccounting(queue.stats());
@@ -101,7 +101,7 @@ TEST_CASE("a full queue gives samples up, keeps room for other records, and coun
   CHECK((taken > 5 && taken < stream.samples() / 2));
   UnwindQueueStats stats = queue.stats();
   CHECK((stats.pushed == stream.samples() && stats.no_room == stats.pushed - taken && stats.waiting == taken));
-  CHECK(stats.most_bytes <= unwind::RecordQueue::kLeastBytes);
+  CHECK(stats.max_bytes <= unwind::RecordQueue::kMinBytes);
   size_t others = 0;
   while (queue.Push(other)) ++others;
   CHECK(others > 100);
