@@ -34,7 +34,7 @@ struct ProfileEvent {
   bool user_only = false;
   // The kernel's count and what became of each sample. All 0 for events that the kernel does not count by itself
   // (followers, off-CPU time).
-  EventBooks accounting{};
+  EventAccounting accounting{};
 };
 // The event whose samples are the times at which threads were off their CPUs. Nanoseconds.
 inline constexpr std::string_view kOffCpuEvent = "off-cpu";
