@@ -21,10 +21,10 @@ std::string Numbered(size_t words, uint64_t first = 0) {
 
 std::vector<std::string> DrainAll(RingReader& reader, DrainStats* stats = nullptr) {
   std::vector<std::string> records;
-  const DrainStats stats =
+  const DrainStats drained =
       reader.Drain([&](const RawRecord& record) { records.push_back(testing::Text(record.bytes())); });
-  CHECK(stats.records == records.size());
-  if (stats != nullptr) *stats = stats;
+  CHECK(drained.records == records.size());
+  if (stats != nullptr) *stats = drained;
   return records;
 }
 
