@@ -45,14 +45,14 @@ TEST_CASE("no iteration, no number") {
 }
 
 TEST_CASE("the first to leave gets the sum, all get the note, and the sum of the run is empty afterwards") {
-  RunSum run;
+  RunSum sum;
   const std::vector<Tally> tallies{{.name = "page-faults", .why_not = "", .value = 10},
                                    {.name = "cycles", .why_not = "no PMU"}};
   for (int run = 0; run < 2; ++run) {
-    run.Arrive(5, tallies);
-    run.Arrive(5, tallies);
-    const BenchmarkRow first = run.Leave();
-    const BenchmarkRow second = run.Leave();
+    sum.Arrive(5, tallies);
+    sum.Arrive(5, tallies);
+    const BenchmarkRow first = sum.Leave();
+    const BenchmarkRow second = sum.Leave();
     CHECK(second.columns.empty());
     CHECK(ColumnsOf(first) == Columns{{"page-faults", 2}});
     CHECK(first.note == "cycles n/a (no PMU)");
@@ -61,39 +61,39 @@ TEST_CASE("the first to leave gets the sum, all get the note, and the sum of the
 }
 
 TEST_CASE("a sum with a hole is no sum") {
-  RunSum run;
-  run.Arrive(1, {{.name = "page-faults", .why_not = "", .value = 10}});
+  RunSum sum;
+  sum.Arrive(1, {{.name = "page-faults", .why_not = "", .value = 10}});
   SECTION("one thread could not count it") {
-    run.Arrive(1, {{.name = "page-faults", .why_not = "no descriptor left"}});
-    CHECK(run.Leave().note == "page-faults n/a (no descriptor left)");
+    sum.Arrive(1, {{.name = "page-faults", .why_not = "no descriptor left"}});
+    CHECK(sum.Leave().note == "page-faults n/a (no descriptor left)");
   }
   SECTION("one thread did not ask for it") {
-    run.Arrive(1, {});
-    CHECK(run.Leave().note == "page-faults n/a (not counted on every thread)");
+    sum.Arrive(1, {});
+    CHECK(sum.Leave().note == "page-faults n/a (not counted on every thread)");
   }
-  CHECK(run.Leave().columns.empty());
+  CHECK(sum.Leave().columns.empty());
 }
 
 TEST_CASE("coverage of a run is that of all its threads' time") {
-  RunSum run;
-  run.Arrive(1, {{.name = "cycles", .why_not = "", .value = 10, .enabled_ns = 100, .running_ns = 100}});
-  run.Arrive(1, {{.name = "cycles", .why_not = "", .value = 30, .enabled_ns = 100, .running_ns = 50}});
-  CHECK(ColumnsOf(run.Leave()) == Columns{{"cycles(scaled)", 20}, {"cycles(covered%)", 75}});
-  run.Leave();
+  RunSum sum;
+  sum.Arrive(1, {{.name = "cycles", .why_not = "", .value = 10, .enabled_ns = 100, .running_ns = 100}});
+  sum.Arrive(1, {{.name = "cycles", .why_not = "", .value = 30, .enabled_ns = 100, .running_ns = 50}});
+  CHECK(ColumnsOf(sum.Leave()) == Columns{{"cycles(scaled)", 20}, {"cycles(covered%)", 75}});
+  sum.Leave();
 }
 
 TEST_CASE("threads may arrive and leave in any order") {
-  RunSum run;
+  RunSum sum;
   constexpr int kThreads = 16;
   for (int run = 0; run < 50; ++run) {
     std::vector<std::thread> threads;
     for (int t = 0; t < kThreads; ++t) {
-      threads.emplace_back([&run, t] { run.Arrive(1, {{.name = "n", .why_not = "", .value = 1.0 * t}}); });
+      threads.emplace_back([&sum, t] { sum.Arrive(1, {{.name = "n", .why_not = "", .value = 1.0 * t}}); });
     }
     for (std::thread& thread : threads) thread.join();
     threads.clear();
     std::vector<BenchmarkRow> rows(kThreads);
-    for (int t = 0; t < kThreads; ++t) threads.emplace_back([&, t] { rows[static_cast<size_t>(t)] = run.Leave(); });
+    for (int t = 0; t < kThreads; ++t) threads.emplace_back([&, t] { rows[static_cast<size_t>(t)] = sum.Leave(); });
     for (std::thread& thread : threads) thread.join();
     size_t writers = 0;
     for (const BenchmarkRow& row : rows) {
@@ -107,48 +107,48 @@ TEST_CASE("threads may arrive and leave in any order") {
 
 const std::vector<Tally> kMissing{{.name = "cycles", .why_not = "no PMU"}};
 
-void SetLabel(RunSum& run, const std::string& label, bool begun) {
-  run.SetLabel(&label, "", begun, [](const std::string&) {});
+void SetLabel(RunSum& sum, const std::string& label, bool begun) {
+  sum.SetLabel(&label, "", begun, [](const std::string&) {});
 }
 
 TEST_CASE("a label that a thread sets first is not lost to the note of another that is late") {
-  RunSum run;
-  for (int i = 0; i < 2; ++i) run.Arrive(1, {{.name = "cycles", .why_not = "no PMU"}});
-  const std::string note = run.Leave().note;
+  RunSum sum;
+  for (int i = 0; i < 2; ++i) sum.Arrive(1, {{.name = "cycles", .why_not = "no PMU"}});
+  const std::string note = sum.Leave().note;
   CHECK(note == "cycles n/a (no PMU)");
   std::string set;
   const auto take = [&](const std::string& text) { set = text; };
   const std::string label = "mine";
-  run.SetLabel(&label, note, true, take);
+  sum.SetLabel(&label, note, true, take);
   CHECK(set == "mine; " + note);
-  run.SetLabel(nullptr, note, true, take);
+  sum.SetLabel(nullptr, note, true, take);
   CHECK(set == "mine; " + note);
 }
 
 TEST_CASE("a label from before the loop is kept, one of the last run is not") {
-  RunSum run;
-  SetLabel(run, "ahead", false);
-  run.Begin();
-  SetLabel(run, "by another thread", false);
-  run.Begin();
-  run.Arrive(1, kMissing);
-  run.Arrive(1, kMissing);
-  CHECK(run.Leave().label == "by another thread; cycles n/a (no PMU)");
-  CHECK(run.Leave().label.empty());  // one thread sets it
-  run.End();
-  run.End();
-  SetLabel(run, "behind", true);
-  run.Begin();
-  run.Arrive(1, kMissing);
-  CHECK(run.Leave().label == "cycles n/a (no PMU)");
+  RunSum sum;
+  SetLabel(sum, "ahead", false);
+  sum.Begin();
+  SetLabel(sum, "by another thread", false);
+  sum.Begin();
+  sum.Arrive(1, kMissing);
+  sum.Arrive(1, kMissing);
+  CHECK(sum.Leave().label == "by another thread; cycles n/a (no PMU)");
+  CHECK(sum.Leave().label.empty());  // one thread sets it
+  sum.End();
+  sum.End();
+  SetLabel(sum, "behind", true);
+  sum.Begin();
+  sum.Arrive(1, kMissing);
+  CHECK(sum.Leave().label == "cycles n/a (no PMU)");
 }
 
 TEST_CASE("a run that misses nothing leaves the label alone") {
-  RunSum run;
-  SetLabel(run, "mine", false);
-  run.Begin();
-  run.Arrive(1, {{.name = "page-faults", .why_not = "", .value = 1}});
-  CHECK(run.Leave().label.empty());
+  RunSum sum;
+  SetLabel(sum, "mine", false);
+  sum.Begin();
+  sum.Arrive(1, {{.name = "page-faults", .why_not = "", .value = 1}});
+  CHECK(sum.Leave().label.empty());
 }
 
 }  // namespace
