@@ -16,7 +16,7 @@
 namespace perfkit::sys {
 namespace {
 
-absl::Status FileError(const char* what, const std::string& path, int error) {
+absl::Status ReadError(const char* what, const std::string& path, int error) {
   return absl::ErrnoToStatus(error, absl::StrFormat("cannot %s %s", what, path));
 }
 
@@ -33,12 +33,12 @@ ssize_t ReadSome(int fd, char* buffer, size_t size) {
 
 absl::StatusOr<std::string> ReadFile(const std::string& path, size_t most) {
   const OwnedFd fd(kernel().open(path.c_str(), O_RDONLY));
-  if (!fd) return FileError("open", path, errno);
+  if (!fd) return ReadError("open", path, errno);
   std::string text;
   char buffer[16 << 10];
   while (true) {
     const ssize_t got = ReadSome(fd.get(), buffer, sizeof(buffer));
-    if (got < 0) return FileError("read", path, errno);
+    if (got < 0) return ReadError("read", path, errno);
     if (got == 0) return text;
     if (text.size() + static_cast<size_t>(got) > most) {
       return absl::OutOfRangeError(absl::StrFormat("%s is larger than %d bytes", path, most));
@@ -49,7 +49,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, size_t most) {
 
 absl::StatusOr<std::vector<std::string>> ListFolder(const std::string& path) {
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(path.c_str()), ::closedir);
-  if (folder == nullptr) return FileError("list", path, errno);
+  if (folder == nullptr) return ReadError("list", path, errno);
   std::vector<std::string> names;
   while (const dirent* entry = ::readdir(folder.get())) {
     std::string name = entry->d_name;

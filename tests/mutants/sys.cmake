@@ -21,7 +21,7 @@ mutant(edit_without_lock FILE src/sys/edit_file.cc TEST sys_test
 mutant(lock_of_the_old_file FILE src/sys/edit_file.cc TEST sys_test
        FROM [[if (locked.st_dev == named.st_dev && locked.st_ino == named.st_ino)]] TO [[if (locked.st_dev == named.st_dev)]]
        SAYS "A writer that waited for the lock overwrites what the one before it wrote.")
-mutant(interrupted_write_fails FILE src/sys/edit_file.cc TEST sys_test
+mutant(interrupted_write_fails FILE src/sys/new_file.h TEST sys_test
        FROM [[while (result < 0 && errno == EINTR) result = call();]] TO [[while (result < 0 && errno == EAGAIN) result = call();]]
        SAYS "A signal during the write of the baseline makes it fail.")
 mutant(short_write_is_whole FILE src/sys/edit_file.cc TEST sys_test
