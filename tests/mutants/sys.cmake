@@ -24,17 +24,17 @@ mutant(lock_of_the_old_file FILE src/sys/edit_file.cc TEST sys_test
 mutant(interrupted_write_fails FILE src/sys/new_file.h TEST sys_test
        FROM [[while (result < 0 && errno == EINTR) result = call();]] TO [[while (result < 0 && errno == EAGAIN) result = call();]]
        SAYS "A signal during the write of the baseline makes it fail.")
-mutant(short_write_is_whole FILE src/sys/edit_file.cc TEST sys_test
-       FROM [[done += static_cast<size_t>(wrote);]] TO [[done += text.size();]]
+mutant(short_write_is_whole FILE src/sys/new_file.cc TEST sys_test
+       FROM [[bytes.remove_prefix(static_cast<size_t>(wrote));]] TO [[bytes = {};]]
        SAYS "On a full disk a cut baseline replaces the whole one.")
 mutant(link_is_replaced FILE src/sys/edit_file.cc TEST sys_test
        FROM [[return size <= 0 || target[0] != '/' ? path]] TO [[return size >= 0 || target[0] != '/' ? path]]
        SAYS "A baseline that is a symbolic link becomes a file of its own.")
-mutant(aside_is_left FILE src/sys/edit_file.cc TEST sys_test
-       FROM [[if (!done.ok()) ::unlink(aside.c_str());]] TO [[if (done.ok()) ::unlink(aside.c_str());]]
+mutant(aside_is_left FILE src/sys/new_file.cc TEST sys_test
+       FROM [[if (!aside_.empty()) kernel().unlink]] TO [[if (aside_.empty()) kernel().unlink]]
        SAYS "A failed write leaves a file behind.")
 mutant(permissions_of_the_umask FILE src/sys/edit_file.cc TEST sys_test
-       FROM [[if (::fchmod(fd.get(), mode & 07777) != 0) return]] TO [[if (::fchmod(fd.get(), mode & 0) != 0) return]]
+       FROM [[file->SetMode(mode & 07777)]] TO [[file->SetMode(mode & 0)]]
        SAYS "The baseline is unreadable after an edit.")
 mutant(interrupted_read_fails FILE src/sys/files.cc TEST sys_test
        FROM [[} while (got < 0 && errno == EINTR);]] TO [[} while (got < 0 && errno == EAGAIN);]]
