@@ -166,7 +166,7 @@ struct SamplerRecord : RawRecord {
   // process, or perf's): its id, time, stack and registers are by that one's options.
   bool foreign = false;
   // Samples: what this one stands for, in events, or in nanoseconds of a clock. The sum over an event's samples is
-  // EventBooks::represented, if that is kept.
+  // EventAccounting::represented, if that is kept.
   uint64_t weight = 0;
 };
 

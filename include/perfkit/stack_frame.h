@@ -30,8 +30,8 @@ struct StackFrame {
   // Found by following a frame pointer that nothing vouches for: from code without call frame information.
   bool is_guess = false;
   // Not found in this sample's copy of the stack, which ends below it, but in an earlier one of the thread, which had
-  // the call that this one called: UnwinderOptions::join_bytes.
-  bool is_joined = false;
+  // the call that this one called: UnwinderOptions::stitch_bytes.
+  bool is_stitched = false;
 
   // A byte of the instruction that was under way: what symbols and lines have to be asked for.
   uint64_t code() const { return pc - (is_return_address ? 1 : 0); }

@@ -1,7 +1,7 @@
 // Reads the records of live stacks.
 #include "perfkit/sampler.h"
 #include "perfkit/stack_frame.h"
-#include "src/ring/members.h"
+#include "src/ring/record_fields.h"
 #include "src/sample/live_record.h"
 
 namespace perfkit {

@@ -232,12 +232,12 @@ SamplerRecord SamplerImpl::ToPublic(const RawRecord& raw, uint32_t event) const 
 }
 
 // Of events at a Frequency the kernel chooses the period, and says it in each sample.
-uint64_t Core::PeriodOf(const RawRecord& sample) const {
+uint64_t SamplerImpl::PeriodOf(const RawRecord& sample) const {
   if (!plan_.layout().has(Field::kPeriod)) return 1;
   return detail::Load<uint64_t>(sample.body().data() + plan_.layout().early_offset(Field::kPeriod));
 }
 
-void Core::DeliverSample(const RawRecord& raw, RingSlot& slot, uint64_t time_ns, Visit visit) {
+void SamplerImpl::DeliverSample(const RawRecord& raw, RingSlot& slot, uint64_t time_ns, Visit visit) {
   bool foreign = false;
   const uint32_t found = WriterOf(raw, foreign);
   if (found == IdTable::kNone) {
@@ -263,8 +263,8 @@ void Core::DeliverSample(const RawRecord& raw, RingSlot& slot, uint64_t time_ns,
   const bool backwards = plan_.options().mode == RingMode::kOverwrite;
   const bool dated = !foreign || backwards || time_ns >= slot.previous_time_ns;
   const uint64_t weight = WeightOf(writer, dated ? time_ns : slot.previous_time_ns, foreign);
-  books_.Delivered(writer.event, weight);
-  books_.event(writer.event).foreign += foreign ? 1 : 0;
+  accounting_.Delivered(writer.event, weight);
+  accounting_.event(writer.event).foreign += foreign ? 1 : 0;
   ++given_;
   SamplerRecord record = ToPublic(raw, writer.event);
   record.foreign = foreign;

@@ -207,11 +207,11 @@ void Aggregator::ForgetSamples() {
 
 // Locations that have no calls yet.
 void Aggregator::Resolve(const std::function<void(double)>& progress) {
-  const std::span<const CodePlace> places = std::span(stacks_.places()).subspan(resolved_);
+  const std::span<const CodeLocation> places = std::span(stacks_.places()).subspan(resolved_);
   const size_t first = resolved_;
   resolved_ = stacks_.places().size();
   std::vector<ProfileCall> calls;
-  symbolizer_.ResolveAll(places, [&](const ResolvedPlace& resolved) {
+  symbolizer_.ResolveAll(places, [&](const ResolvedLocation& resolved) {
     const auto location = static_cast<uint32_t>(first + resolved.index);
     calls.clear();
     for (const SourceFrame& frame : resolved.frames) {

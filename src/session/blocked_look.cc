@@ -15,7 +15,7 @@ constexpr size_t kFirstCopy = 8 << 10;
 std::span<const std::byte> CopyStack(uint64_t sp, size_t most, std::vector<std::byte>& room) {
   uint64_t end = sp;
   const uint64_t limit = sp + most;
-  while (end < limit && sys::CanRead(sys::PageOf(end))) end = sys::PageOf(end) + sys::kLeastPage;
+  while (end < limit && sys::CanRead(sys::PageOf(end))) end = sys::PageOf(end) + sys::kMinPage;
   const size_t size = std::min(end, limit) - sp;
   room.resize(most);
   if (size == 0 || !sys::CopyOwn(sp, room.data(), size)) return {};

@@ -78,7 +78,7 @@ std::vector<ProfileEvent> EventsOf(const SamplerOptions& options, const Sampler&
     const bool is_clock = config.ok() && config->unit == "ns";
     events.push_back({.name = event.event.text,
                       .unit = is_clock ? ProfileUnit::kNanoseconds : ProfileUnit::kCount,
-                      .user_only = sampler.narrowed(events.size())});
+                      .user_only = sampler.user_only(events.size())});
   }
   return events;
 }

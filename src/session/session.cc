@@ -11,7 +11,7 @@ namespace perfkit {
 namespace {
 
 // The session that runs in this process. A mutable global: docs/design.md. A forked child has its parent's, and leaves
-// it: the lock is not held across a fork (NoFork).
+// it: the lock is not held across a fork (ForkBlocker).
 struct Current {
   std::mutex mutex;
   std::weak_ptr<session::Impl> impl;
@@ -39,7 +39,7 @@ Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
 
 absl::StatusOr<Session> Session::Start(SessionOptions options) {
-  const sys::NoFork whole;
+  const sys::ForkBlocker fork_blocker;
   const std::lock_guard<std::mutex> lock(current().mutex);
   if (const std::shared_ptr<session::Impl> other = current().impl.lock(); other != nullptr && other->running()) {
     if (!options.replace) {

@@ -5,7 +5,7 @@
 // during one call of it share one stack: its first pc is where that call returns to.
 //
 //   samples of a thread:  U(a)  K(b) K(b)      U(c)
-//   its stacks:                S(a)       S(b)          U(c) has none: it was skipped (StackBooks)
+//   its stacks:                S(a)       S(b)          U(c) has none: it was skipped (StackAccounting)
 #pragma once
 
 #include <cstdint>

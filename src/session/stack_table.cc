@@ -12,7 +12,7 @@ constexpr size_t kFirstSize = 1024;
 
 // A frame as one word: user addresses have at most 57 bits.
 uint64_t WordOf(const StackFrame& frame) {
-  return frame.pc << 3 | (frame.is_return_address ? 1 : 0) | (frame.is_guess ? 2 : 0) | (frame.is_joined ? 4 : 0);
+  return frame.pc << 3 | (frame.is_return_address ? 1 : 0) | (frame.is_guess ? 2 : 0) | (frame.is_stitched ? 4 : 0);
 }
 
 uint64_t HashOf(std::span<const StackFrame> frames) {
@@ -54,7 +54,7 @@ uint32_t StackTable::LocationOf(uint64_t pc, CpuMode mode) {
   auto& locations = mode == CpuMode::kKernel ? kernel_locations_ : user_locations_;
   const auto [entry, is_new] = locations.try_emplace(pc);
   if (!is_new) return entry->second;
-  const CodePlace place = symbolizer_.Locate(pid_, pc, mode);
+  const CodeLocation place = symbolizer_.Locate(pid_, pc, mode);
   entry->second = builder_.Location(place.module, place.offset, mode == CpuMode::kKernel);
   if (entry->second >= places_.size()) places_.resize(entry->second + 1);
   places_[entry->second] = place;
@@ -67,7 +67,7 @@ uint32_t StackTable::Add(std::span<const StackFrame> frames, bool& was_cut) {
   uint32_t stack = ProfileStack::kRoot;
   for (size_t i = frames.size(); i-- > 0;) {
     const StackFrame& frame = frames[i];
-    stack = builder_.Stack(stack, LocationOf(frame.code(), CpuMode::kUser), frame.is_guess, frame.is_joined);
+    stack = builder_.Stack(stack, LocationOf(frame.code(), CpuMode::kUser), frame.is_guess, frame.is_stitched);
   }
   return stack;
 }

@@ -30,7 +30,7 @@ class StackTable {
   uint32_t InternKernel(uint32_t stack, uint64_t pc);
 
   // The symbolizer's place of each location of the profile.
-  const std::vector<CodePlace>& places() const { return places_; }
+  const std::vector<CodeLocation>& places() const { return places_; }
 
  private:
   struct Seen {
@@ -54,7 +54,7 @@ class StackTable {
   size_t seen_count_ = 0;
   std::vector<uint64_t> words_;
   std::unordered_map<uint64_t, uint32_t> user_locations_, kernel_locations_;  // by pc
-  std::vector<CodePlace> places_;                                             // by location
+  std::vector<CodeLocation> places_;                                          // by location
 };
 
 }  // namespace perfkit::session

@@ -30,10 +30,10 @@ TEST_CASE("a session's samples stand for what the sampler says", "[session]") {
   REQUIRE(profile.status() == absl::OkStatus());
   CHECK(profile->Check() == absl::OkStatus());
   REQUIRE(profile->events.size() == 1);
-  const EventBooks& books = profile->events[0].accounting;
-  CHECK(profile->Total(0).samples == books.delivered);
-  CHECK(profile->Total(0).weight == books.represented);
-  CHECK(books.delivered > 0);
+  const EventAccounting& accounting = profile->events[0].accounting;
+  CHECK(profile->Total(0).samples == accounting.delivered);
+  CHECK(profile->Total(0).weight == accounting.represented);
+  CHECK(accounting.delivered > 0);
   CHECK_FALSE(session->running());
   CHECK(session->Stop().status().code() == absl::StatusCode::kFailedPrecondition);
 }

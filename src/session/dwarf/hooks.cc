@@ -23,7 +23,7 @@ constexpr uint64_t AllRegisters() {
 // registers are unknown to the caller, and rules that need them end the walk.
 class DwarfUnwinder final : public StackUnwinder {
  public:
-  explicit DwarfUnwinder(size_t stitch_bytes) : unwinder_({.join_bytes = stitch_bytes}), blocked_(BlockedBits()) {}
+  explicit DwarfUnwinder(size_t stitch_bytes) : unwinder_({.stitch_bytes = stitch_bytes}), blocked_(BlockedBits()) {}
 
   void Add(const RawRecord& record, const SampleLayout& layout) override { unwinder_.Add(record, layout); }
 
