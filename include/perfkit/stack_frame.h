@@ -39,9 +39,9 @@ struct StackFrame {
 };
 
 struct UnwoundStack {
-  uint32_t frames = 0;   // that were found, innermost first
-  uint32_t guesses = 0;  // of these
-  uint32_t joined = 0;   // of these: the outermost ones
+  uint32_t frames = 0;    // that were found, innermost first
+  uint32_t guesses = 0;   // of these
+  uint32_t stitched = 0;  // of these: the outermost ones
   StackEnd end = StackEnd::kNoRegisters;
   // Of the stack, from its pointer to the outermost frame: what a dump has to have for these frames (StackUse).
   uint32_t stack_bytes = 0;
