@@ -51,7 +51,7 @@ std::string LiveStackLine(const ProfileEvent& event) {
                   {"ring full", stacks.ring_full},
                   {"paused", stacks.paused},
                   {"given up", stacks.given_up},
-                  {"not signalled", stacks.unsignalled}});
+                  {"not signalled", stacks.coalesced}});
 }
 
 void AddEventLines(const Profile& profile, std::vector<std::string>& lines) {
