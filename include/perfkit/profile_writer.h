@@ -28,19 +28,21 @@ struct WriteOptions {
   void* progress_argument = nullptr;
 };
 
-// A file format: its name, the endings of its files, its writer.
+// A file format: its name, the names of its files, its writer.
 struct ProfileFormat {
   std::string_view name;         // "folded"
   std::string_view endings[3];   // ".folded"; the unused ones are empty
   std::string_view opened_with;  // "speedscope, flamegraph.pl": what people open it with
   absl::Status (*write)(const Profile& profile, const WriteOptions& options, ProfileSink sink);
+  // Files whose name begins with it have this format too, if no format has their ending: "callgrind.out.".
+  std::string_view beginning{};
 };
 
 // All formats that are linked: folded, callgrind and text are the core's; pprof, Perfetto, Firefox, Chrome and HTML the
 // component perfkit::exporters'.
 std::vector<ProfileFormat> ProfileFormats();
 
-// Writes a profile to a file, in the format that its name ends with. The file is written aside and renamed when it is
+// Writes a profile to a file, in the format that its name ends with (or begins with: "callgrind.out.1234"). The file is written aside and renamed when it is
 // whole, so that a reader never sees half of one, and a failure leaves what was there. What is no regular file
 // (a pipe, /dev/stdout) is written directly.
 // Errors: InvalidArgument if no format has that ending (with all endings), if options.event is no event of the
@@ -52,7 +54,9 @@ absl::Status WriteProfile(const Profile& profile, const std::string& path, const
 
 // One line a stack, root first, with its weight: "main;work;read 12". Threads are the outermost "call".
 absl::Status WriteFolded(const Profile& profile, const WriteOptions& options, ProfileSink sink);
-// Callgrind's format, all events, for callgrind_annotate and kcachegrind.
+// Callgrind's format, all events, for callgrind_annotate and kcachegrind. Inlined calls are functions. The calls of a
+// function have its total; each stack is called by a function "[all]", whose self are the samples without a stack. The
+// "number of calls" of a call is the number of its samples.
 absl::Status WriteCallgrind(const Profile& profile, const WriteOptions& options, ProfileSink sink);
 // FormatReport (report.h).
 absl::Status WriteReport(const Profile& profile, const WriteOptions& options, ProfileSink sink);

@@ -17,6 +17,9 @@ uint32_t FunctionIndex::Of(const FrameTree::Node& frame) {
                           .file = call.file,
                           .line = call.line,
                           .kernel = location.kernel});
+  } else if (ReportFunction& function = functions_[entry->second]; function.file == 0 && call.file != 0) {
+    function.file = call.file;
+    function.line = call.line;
   }
   return entry->second;
 }

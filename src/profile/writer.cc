@@ -9,12 +9,19 @@ namespace {
 
 constexpr ProfileFormat kCoreFormats[] = {
     {"folded", {".folded"}, "speedscope, flamegraph.pl", WriteFolded},
+    {"callgrind", {".callgrind"}, "kcachegrind, callgrind_annotate, speedscope", WriteCallgrind, "callgrind.out."},
     {"text", {".txt"}, "any editor", WriteReport},
 };
 
 // Endings of formats that the component perfkit::exporters has.
 constexpr std::string_view kExporterEndings[] = {".pb.gz",   ".pprof",       ".pftrace", ".perfetto-trace",
                                                  ".json.gz", ".chrome.json", ".html"};
+
+// The names that programs look for themselves: kcachegrind opens callgrind.out.*, whatever follows.
+bool BeginsWith(const ProfileFormat& format, std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  return !format.beginning.empty() && name.starts_with(format.beginning);
+}
 
 bool EndsWith(const ProfileFormat& format, std::string_view path) {
   for (const std::string_view ending : format.endings) {
@@ -46,6 +53,9 @@ absl::Status UnknownFormat(std::string_view path) {
 absl::StatusOr<ProfileFormat> FormatOf(std::string_view path) {
   for (const ProfileFormat& format : ProfileFormats()) {
     if (EndsWith(format, path)) return format;
+  }
+  for (const ProfileFormat& format : ProfileFormats()) {
+    if (BeginsWith(format, path)) return format;
   }
   return UnknownFormat(path);
 }
