@@ -196,18 +196,25 @@ class Profile {
   absl::Status Check() const;
 
   // Adds another profile of the same or of another process: events with the same name and unit, threads with the same
-  // pid, tid and first_ns, modules, locations and stacks are each made one. Requires Check() of both.
+  // pid, tid and first_ns, modules with the same path and build id, locations with the same module, address and calls,
+  // and stacks of these are each made one. Weights, samples and the accounting add up: two filtered copies of one
+  // profile have its accounting twice. Times stay as they are: they are of one clock only if both were made since the
+  // same boot. O(both). Requires Check() of both.
   void Merge(const Profile& other);
 
-  // A copy that holds only some samples, zones, waits and counter points, with all tables as they are. The accounting
-  // stays that of the whole; what a filter by time can't tell (merged samples) is left out and said in `notes`.
+  // A copy that holds only what meets all conditions: samples; zones and counter points, by thread, time and zone. The
+  // tables that samples point into stay as they are, and so does the accounting, which is that of the whole; the times
+  // on and off the CPU of threads that are left out are 0. Patterns are those of fnmatch(3): "worker*".
+  // Requires Check().
   struct Filter {
     std::vector<uint32_t> threads{};  // indexes; empty: all
-    std::string thread_name{};        // a glob pattern, "worker*"; empty: all
+    std::string thread_name{};        // a pattern; empty: all
+    // Samples that were taken, and waits that began, at from_ns or later and before to_ns. A filter by time or zone
+    // leaves out merged samples, which have no times; `notes` then says how many.
     uint64_t from_ns = 0, to_ns = UINT64_MAX;
-    std::string function{};  // a glob pattern that any call of the stack must match; empty: all
-    std::string label{};     // a glob pattern for ProfileSample::label; empty: all
-    std::string zone{};      // a glob pattern: only while a zone of that name was open on the thread
+    std::string function{};  // a pattern that the name of any call of the stack must match; empty: all
+    std::string label{};     // a pattern for ProfileSample::label; empty: all
+    std::string zone{};      // a pattern: only while a zone of that name was open on the thread
   };
   Profile Filtered(const Filter& filter) const;
 };

@@ -1,0 +1,282 @@
+// Merging: the tables of another profile are entered into one's own, from those that others point into (strings) to
+// those that point (samples). Each entry is looked up by its bytes, with its indexes translated first.
+#include <algorithm>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "perfkit/profile.h"
+
+namespace perfkit {
+namespace {
+
+// The parts of a key, one after the other.
+class KeyBytes {
+ public:
+  template <class Number>
+  KeyBytes& operator<<(Number number) {
+    bytes_.append(reinterpret_cast<const char*>(&number), sizeof(number));
+    return *this;
+  }
+  std::string Take() { return std::move(bytes_); }
+
+ private:
+  std::string bytes_;
+};
+
+// A table's entries by their keys. The first of equal ones counts.
+class KeyIndex {
+ public:
+  void Enter(std::string key, size_t index) { index_.try_emplace(std::move(key), static_cast<uint32_t>(index)); }
+  // The index of the entry with this key; `add` makes it if there is none, as the last one of a table of `size`.
+  template <class Add>
+  uint32_t Find(std::string key, size_t size, Add&& add) {
+    const auto [entry, is_new] = index_.try_emplace(std::move(key), static_cast<uint32_t>(size));
+    if (is_new) add();
+    return entry->second;
+  }
+
+ private:
+  std::unordered_map<std::string, uint32_t> index_;
+};
+
+std::string ModuleKey(const ProfileModule& module) { return (KeyBytes() << module.path << module.build_id).Take(); }
+
+std::string ThreadKey(const ProfileThread& thread) {
+  return (KeyBytes() << thread.pid << thread.tid << thread.first_ns).Take();
+}
+
+// Code that was made at run time may have had another name at the same address: names belong to the key.
+std::string LocationKey(const ProfileLocation& location, std::span<const ProfileCall> calls) {
+  KeyBytes key;
+  key << location.module << location.kernel << location.address;
+  for (const ProfileCall& call : calls) key << call.function << call.file << call.line << call.inlined;
+  return key.Take();
+}
+
+std::string StackKey(const ProfileStack& stack) {
+  return (KeyBytes() << stack.parent << stack.location << stack.is_guess << stack.is_stitched).Take();
+}
+
+std::string WaitKey(const ProfileWait& wait) {
+  KeyBytes key;
+  key << wait.preempted << wait.blocked_in_syscall << wait.syscall << wait.detail;
+  for (const uint64_t argument : wait.arguments) key << argument;
+  return key.Take();
+}
+
+void AddStacks(StackBooks& to, const StackBooks& from) {
+  to.delivered += from.delivered;
+  to.duplicates += from.duplicates;
+  to.stale += from.stale;
+  to.budget += from.budget;
+  to.no_ring += from.no_ring;
+  to.ring_full += from.ring_full;
+  to.paused += from.paused;
+  to.given_up += from.given_up;
+  to.unsignalled += from.unsignalled;
+}
+
+void AddEvent(EventBooks& to, const EventBooks& from) {
+  to.counted += from.counted;
+  to.delivered += from.delivered;
+  to.duplicates += from.duplicates;
+  to.lost += from.lost;
+  to.paused += from.paused;
+  to.malformed += from.malformed;
+  to.foreign += from.foreign;
+  to.throttled += from.throttled;
+  to.represented += from.represented;
+  to.unsampled_ns += from.unsampled_ns;
+  to.counted_is_lower_bound = to.counted_is_lower_bound || from.counted_is_lower_bound;
+  AddStacks(to.stacks, from.stacks);
+}
+
+void AddAccounting(ProfileAccounting& to, const ProfileAccounting& from) {
+  to.unwind_dropped += from.unwind_dropped;
+  to.times_forgotten += from.times_forgotten;
+  to.stacks_forgotten += from.stacks_forgotten;
+  to.waits_forgotten += from.waits_forgotten;
+  to.side_band_lost += from.side_band_lost;
+  to.unattributed += from.unattributed;
+  to.own_cpu_ns += from.own_cpu_ns;
+  to.kernel_cpu_ns += from.kernel_cpu_ns;
+  for (const std::string& note : from.notes) {
+    if (std::find(to.notes.begin(), to.notes.end(), note) == to.notes.end()) to.notes.push_back(note);
+  }
+}
+
+// Adds a name to a list of names, unless it is there.
+void AddName(std::string& names, const std::string& name) {
+  if (name.empty() || (", " + names + ", ").find(", " + name + ", ") != std::string::npos) return;
+  names += (names.empty() ? "" : ", ") + name;
+}
+
+// Adds `from` to `to`. Each table of `from` has a translation: its indexes in `to`.
+class Merging {
+ public:
+  Merging(Profile& to, const Profile& from) : to_(to), from_(from) {}
+
+  void Merge() {
+    MergeStrings();
+    MergeEvents();
+    MergeThreads();
+    MergeLocations();
+    MergeStacks();
+    MergeWaits();
+    MergeSamples();
+    for (ProfileZone zone : from_.zones) {
+      zone.thread = threads_[zone.thread];
+      zone.name = strings_[zone.name];
+      zone.cause = strings_[zone.cause];
+      to_.zones.push_back(zone);
+    }
+    for (const ProfileCounter& counter : from_.counters) MergeCounter(counter);
+    AddAccounting(to_.accounting, from_.accounting);
+  }
+
+ private:
+  void MergeStrings() {
+    std::unordered_map<std::string, uint32_t> index;
+    for (size_t i = 0; i < to_.strings.size(); ++i) index.try_emplace(to_.strings[i], static_cast<uint32_t>(i));
+    for (const std::string& text : from_.strings) {
+      const auto [entry, is_new] = index.try_emplace(text, static_cast<uint32_t>(to_.strings.size()));
+      if (is_new) to_.strings.push_back(text);
+      strings_.push_back(entry->second);
+    }
+  }
+
+  void MergeEvents() {
+    for (const ProfileEvent& event : from_.events) {
+      size_t i = 0;
+      while (i < to_.events.size() && (to_.events[i].name != event.name || to_.events[i].unit != event.unit)) ++i;
+      events_.push_back(static_cast<uint16_t>(i));
+      if (i == to_.events.size()) {
+        to_.events.push_back(event);
+      } else {
+        to_.events[i].user_only = to_.events[i].user_only || event.user_only;
+        AddEvent(to_.events[i].accounting, event.accounting);
+      }
+    }
+  }
+
+  void MergeThreads() {
+    KeyIndex index;
+    for (size_t i = 0; i < to_.threads.size(); ++i) index.Enter(ThreadKey(to_.threads[i]), i);
+    for (ProfileThread thread : from_.threads) {
+      thread.name = strings_[thread.name];
+      bool is_new = false;
+      threads_.push_back(index.Find(ThreadKey(thread), to_.threads.size(), [&] {
+        to_.threads.push_back(thread);
+        is_new = true;
+      }));
+      if (is_new) continue;
+      ProfileThread& same = to_.threads[threads_.back()];
+      if (thread.last_ns > same.last_ns) same.name = thread.name;
+      same.last_ns = std::max(same.last_ns, thread.last_ns);
+      same.on_ns += thread.on_ns;
+      same.off_ns += thread.off_ns;
+    }
+  }
+
+  void MergeLocations() {
+    KeyIndex modules;
+    std::vector<uint32_t> module_of;
+    for (size_t i = 0; i < to_.modules.size(); ++i) modules.Enter(ModuleKey(to_.modules[i]), i);
+    for (ProfileModule module : from_.modules) {
+      module = {.path = strings_[module.path], .build_id = strings_[module.build_id]};
+      module_of.push_back(modules.Find(ModuleKey(module), to_.modules.size(), [&] { to_.modules.push_back(module); }));
+    }
+    KeyIndex locations;
+    for (uint32_t i = 0; i < to_.locations.size(); ++i) {
+      locations.Enter(LocationKey(to_.locations[i], to_.CallsAt(i)), i);
+    }
+    for (uint32_t i = 0; i < from_.locations.size(); ++i) {
+      ProfileLocation location = from_.locations[i];
+      if (location.module != ProfileLocation::kNoModule) location.module = module_of[location.module];
+      const std::span<const ProfileCall> from_calls = from_.CallsAt(i);
+      std::vector<ProfileCall> calls(from_calls.begin(), from_calls.end());
+      for (ProfileCall& call : calls) call.function = strings_[call.function], call.file = strings_[call.file];
+      locations_.push_back(locations.Find(LocationKey(location, calls), to_.locations.size(), [&] {
+        location.first_call = static_cast<uint32_t>(to_.calls.size());
+        to_.calls.insert(to_.calls.end(), calls.begin(), calls.end());
+        to_.locations.push_back(location);
+      }));
+    }
+  }
+
+  void MergeStacks() {
+    KeyIndex index;
+    for (size_t i = 0; i < to_.stacks.size(); ++i) index.Enter(StackKey(to_.stacks[i]), i);
+    for (ProfileStack stack : from_.stacks) {
+      if (stack.parent != ProfileStack::kRoot) stack.parent = stacks_[stack.parent];
+      stack.location = locations_[stack.location];
+      stacks_.push_back(index.Find(StackKey(stack), to_.stacks.size(), [&] { to_.stacks.push_back(stack); }));
+    }
+  }
+
+  void MergeWaits() {
+    KeyIndex index;
+    for (size_t i = 0; i < to_.waits.size(); ++i) index.Enter(WaitKey(to_.waits[i]), i);
+    for (ProfileWait wait : from_.waits) {
+      wait.detail = strings_[wait.detail];
+      waits_.push_back(index.Find(WaitKey(wait), to_.waits.size(), [&] { to_.waits.push_back(wait); }));
+    }
+  }
+
+  void MergeSamples() {
+    const auto middle = static_cast<ptrdiff_t>(to_.samples.size());
+    for (ProfileSample sample : from_.samples) {
+      sample.thread = threads_[sample.thread];
+      if (sample.stack != ProfileStack::kRoot) sample.stack = stacks_[sample.stack];
+      sample.label = strings_[sample.label];
+      if (sample.wait != ProfileSample::kNoWait) sample.wait = waits_[sample.wait];
+      sample.event = events_[sample.event];
+      to_.samples.push_back(sample);
+    }
+    std::inplace_merge(to_.samples.begin(), to_.samples.begin() + middle, to_.samples.end(),
+                       [](const ProfileSample& a, const ProfileSample& b) { return a.time_ns < b.time_ns; });
+  }
+
+  // The points of a counter that both have are one series; the same point twice is one.
+  void MergeCounter(ProfileCounter counter) {
+    counter.name = strings_[counter.name];
+    if (counter.thread != ProfileCounter::kWholeProcess) counter.thread = threads_[counter.thread];
+    const auto same = std::find_if(to_.counters.begin(), to_.counters.end(), [&](const ProfileCounter& other) {
+      return other.name == counter.name && other.unit == counter.unit && other.thread == counter.thread;
+    });
+    if (same == to_.counters.end()) {
+      to_.counters.push_back(std::move(counter));
+      return;
+    }
+    const auto key = [](const ProfileCounter::Point& point) { return std::pair(point.time_ns, point.value); };
+    std::vector<ProfileCounter::Point>& points = same->points;
+    points.insert(points.end(), counter.points.begin(), counter.points.end());
+    std::sort(points.begin(), points.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
+    points.erase(
+        std::unique(points.begin(), points.end(), [&](const auto& a, const auto& b) { return key(a) == key(b); }),
+        points.end());
+  }
+
+  Profile& to_;
+  const Profile& from_;
+  std::vector<uint32_t> strings_, threads_, locations_, stacks_, waits_;
+  std::vector<uint16_t> events_;
+};
+
+}  // namespace
+
+void Profile::Merge(const Profile& other) {
+  if (&other == this) return Merge(Profile(other));
+  const bool had_times = to_ns != 0;
+  Merging(*this, other).Merge();
+  if (other.to_ns != 0) {
+    from_ns = had_times ? std::min(from_ns, other.from_ns) : other.from_ns;
+    to_ns = std::max(to_ns, other.to_ns);
+  }
+  if (realtime_offset_ns == 0) realtime_offset_ns = other.realtime_offset_ns;
+  AddName(program, other.program);
+}
+
+}  // namespace perfkit

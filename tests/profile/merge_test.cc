@@ -1,0 +1,111 @@
+// Merging profiles: sums by name stay, in whatever order.
+#include <catch2/catch.hpp>
+
+#include "tests/profile/random_profile.h"
+#include "tests/profile/sample_profile.h"
+
+namespace perfkit::profile {
+namespace {
+
+Profile Merged(Profile a, const Profile& b) {
+  a.Merge(b);
+  return a;
+}
+
+SumsByName Plus(SumsByName a, const SumsByName& b) {
+  for (const auto& [key, sum] : b) AddTo(a, key.first, key.second, sum);
+  return a;
+}
+
+TEST_CASE("merged profiles add up, in any order", "[profile][merge]") {
+  for (uint32_t seed = 0; seed < 10; ++seed) {
+    const Profile a = RandomProfile(3 * seed).Make(), b = RandomProfile(3 * seed + 1).Make();
+    Profile c = RandomProfile(3 * seed + 2, {.functions = 20, .threads = 5}).Make();
+    c.events[1].name = "cycles";
+    const SumsByName expected = Plus(Plus(SumsByStack(a), SumsByStack(b)), SumsByStack(c));
+    for (const Profile& all : {Merged(Merged(a, b), c), Merged(a, Merged(b, c)), Merged(Merged(c, b), a)}) {
+      CHECK(all.Check() == absl::OkStatus());
+      CHECK(SumsByStack(all) == expected);
+      CHECK(all.events.size() == 4);
+      CHECK(all.threads.size() == 5);
+      CHECK(all.zones.size() == a.zones.size() + b.zones.size() + c.zones.size());
+    }
+  }
+}
+
+TEST_CASE("a profile merged with itself has the same tables and twice the weight", "[profile][merge]") {
+  for (const Profile& once : {SampleProfile(), RandomProfile(7).Make()}) {
+    Profile twice = once;
+    twice.Merge(twice);
+    CHECK(twice.Check() == absl::OkStatus());
+    CHECK(twice.strings == once.strings);
+    CHECK(twice.locations.size() == once.locations.size());
+    CHECK(twice.stacks.size() == once.stacks.size());
+    CHECK(twice.threads.size() == once.threads.size());
+    CHECK(twice.accounting.notes == once.accounting.notes);
+    CHECK(twice.program == once.program);
+    for (size_t event = 0; event < once.events.size(); ++event) {
+      CHECK(twice.Total(event).weight == 2 * once.Total(event).weight);
+      CHECK(twice.Total(event).samples == 2 * once.Total(event).samples);
+    }
+  }
+}
+
+TEST_CASE("an empty profile changes nothing", "[profile][merge]") {
+  const Profile profile = RandomProfile(1).Make();
+  for (const Profile& merged : {Merged(profile, {}), Merged({}, profile)}) {
+    CHECK(merged.Check() == absl::OkStatus());
+    CHECK(SumsByStack(merged) == SumsByStack(profile));
+    CHECK(merged.from_ns == profile.from_ns);
+    CHECK(merged.to_ns == profile.to_ns);
+    CHECK(merged.program == profile.program);
+  }
+}
+
+// A profile with one sample in code that was made at run time.
+Profile JitProfile(std::string_view function) {
+  ProfileBuilder builder;
+  builder.AddEvent({.name = "cycles"});
+  builder.AddThread(1, 1, "app");
+  builder.AddSample({.time_ns = 1,
+                     .weight = 1,
+                     .stack = builder.Stack(ProfileStack::kRoot, builder.Function(function, "//anon")),
+                     .quality = StackQuality::kWhole});
+  return builder.Take();
+}
+
+TEST_CASE("two functions at one address stay two", "[profile][merge]") {
+  const Profile merged = Merged(Merged(JitProfile("f"), JitProfile("g")), JitProfile("f"));
+  CHECK(merged.locations.size() == 2);
+  CHECK(SumsByStack(merged) ==
+        Plus(Plus(SumsByStack(JitProfile("f")), SumsByStack(JitProfile("g"))), SumsByStack(JitProfile("f"))));
+}
+
+TEST_CASE("accounting, threads and counters of merged profiles", "[profile][merge]") {
+  Profile a = SampleProfile(), b = SampleProfile();
+  a.events[0].accounting = {.counted = 10, .lost = 1, .stacks = {.stale = 2}};
+  b.events[0].accounting = {.counted = 5, .lost = 2, .stacks = {.stale = 3}, .counted_is_lower_bound = true};
+  b.accounting.unwind_dropped = 4;
+  b.accounting.notes.push_back("more");
+  b.program = "other";
+  b.threads[0].on_ns = 100, b.threads[0].last_ns = 9;
+  b.threads[1].first_ns = 5;  // the number was given out again
+  b.counters[0].points.push_back({1'150'000'000, 7});
+  const Profile merged = Merged(Merged(a, b), b);
+  CHECK(merged.events[0].accounting.counted == 20);
+  CHECK(merged.events[0].accounting.lost == 5);
+  CHECK(merged.events[0].accounting.stacks.stale == 8);
+  CHECK(merged.events[0].accounting.counted_is_lower_bound);
+  CHECK(merged.accounting.unwind_dropped == 8);
+  CHECK(merged.accounting.notes == std::vector<std::string>{"stacks: live", "3 samples lost", "more"});
+  CHECK(merged.program == "app, other");
+  REQUIRE(merged.threads.size() == 3);
+  CHECK(merged.threads[0].on_ns == 200);
+  CHECK(merged.threads[0].last_ns == 9);
+  REQUIRE(merged.counters.size() == 1);
+  CHECK(merged.counters[0].points.size() == 4);
+  CHECK(merged.waits.size() == 2);
+}
+
+}  // namespace
+}  // namespace perfkit::profile
