@@ -66,7 +66,7 @@ std::string WaitKey(const ProfileWait& wait) {
   return key.Take();
 }
 
-void AddStacks(StackBooks& to, const StackBooks& from) {
+void AddStacks(StackAccounting& to, const StackAccounting& from) {
   to.delivered += from.delivered;
   to.duplicates += from.duplicates;
   to.stale += from.stale;
@@ -75,10 +75,10 @@ void AddStacks(StackBooks& to, const StackBooks& from) {
   to.ring_full += from.ring_full;
   to.paused += from.paused;
   to.given_up += from.given_up;
-  to.unsignalled += from.unsignalled;
+  to.coalesced += from.coalesced;
 }
 
-void AddEvent(EventBooks& to, const EventBooks& from) {
+void AddEvent(EventAccounting& to, const EventAccounting& from) {
   to.counted += from.counted;
   to.delivered += from.delivered;
   to.duplicates += from.duplicates;
