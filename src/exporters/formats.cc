@@ -10,6 +10,7 @@ namespace {
 
 constexpr ProfileFormat kFormats[] = {
     {"pprof", {".pb.gz", ".pprof"}, "go tool pprof", WritePprof},
+    {"html", {".html"}, "any browser", WriteHtml},
 };
 
 }  // namespace
