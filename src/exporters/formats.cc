@@ -10,6 +10,7 @@ namespace {
 
 constexpr ProfileFormat kFormats[] = {
     {"pprof", {".pb.gz", ".pprof"}, "go tool pprof", WritePprof},
+    {"perfetto", {".pftrace", ".perfetto-trace"}, "ui.perfetto.dev", WritePerfetto},
     {"html", {".html"}, "any browser", WriteHtml},
 };
 

@@ -82,16 +82,21 @@ class AnyProfile {
     const uint64_t samples = Below(60);
     for (uint64_t i = 0; i < samples; ++i) {
       const bool has_stack = !profile.stacks.empty() && !Chance(8);
-      builder_.AddSample(
-          {.time_ns = Chance(6) ? 0 : 1'000'000'000 + Below(1'000) * 1'000'000,
-           .weight = Chance(10) ? 0 : Below(1'000'000),
-           .samples = static_cast<uint32_t>(Chance(5) ? Below(9) : 1),
-           .thread = static_cast<uint32_t>(Below(profile.threads.size())),
-           .stack = has_stack ? static_cast<uint32_t>(Below(profile.stacks.size())) : ProfileStack::kRoot,
-           .label = Chance(2) ? builder_.String(OneOf({"physics", "draw"})) : 0,
-           .wait = Chance(4) ? static_cast<uint32_t>(Below(profile.waits.size())) : ProfileSample::kNoWait,
-           .event = static_cast<uint16_t>(Below(profile.events.size())),
-           .quality = has_stack ? static_cast<StackQuality>(Below(4)) : StackQuality::kNone});
+      ProfileSample sample{
+          .time_ns = Chance(6) ? 0 : 1'000'000'000 + Below(1'000) * 1'000'000,
+          .weight = Chance(10) ? 0 : Below(1'000'000),
+          .samples = static_cast<uint32_t>(Chance(5) ? Below(9) : 1),
+          .thread = static_cast<uint32_t>(Below(profile.threads.size())),
+          .stack = has_stack ? static_cast<uint32_t>(Below(profile.stacks.size())) : ProfileStack::kRoot,
+          .label = Chance(2) ? builder_.String(OneOf({"physics", "draw"})) : 0,
+          .wait = Chance(4) ? static_cast<uint32_t>(Below(profile.waits.size())) : ProfileSample::kNoWait,
+          .event = static_cast<uint16_t>(Below(profile.events.size())),
+          .quality = has_stack ? static_cast<StackQuality>(Below(4)) : StackQuality::kNone};
+      builder_.AddSample(sample);
+      if (!Chance(3)) continue;
+      sample.event = static_cast<uint16_t>(Below(profile.events.size()));  // a follower of it
+      sample.samples = 0, sample.weight = Below(100);
+      builder_.AddSample(sample);
     }
   }
 

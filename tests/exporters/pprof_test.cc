@@ -6,6 +6,7 @@
 #include "perfkit/exporters.h"
 #include "perfkit/profile_builder.h"
 #include "tests/exporters/any_profile.h"
+#include "tests/exporters/large_profile.h"
 #include "tests/exporters/pprof_file.h"
 #include "tests/exporters/totals.h"
 #include "tests/profile/sample_profile.h"
@@ -157,27 +158,8 @@ TEST_CASE("pprof: whichever piece a sink refuses, its status is the writer's", "
   }
 }
 
-// `samples` of 3,000 stacks of 30 calls.
-Profile LargeProfile(uint32_t samples) {
-  constexpr uint32_t kStacks = 3'000;
-  ProfileBuilder builder;
-  builder.AddEvent({.name = "cpu-clock", .unit = ProfileUnit::kNanoseconds});
-  builder.AddThread(1, 1, "main");
-  std::vector<uint32_t> locations, leaves;
-  for (uint32_t i = 0; i < 200; ++i) locations.push_back(builder.Function("function " + std::to_string(i), "/bin/app"));
-  for (uint32_t i = 0; i < kStacks; ++i) {
-    uint32_t stack = ProfileStack::kRoot;
-    for (uint32_t k = 0; k < 30; ++k) stack = builder.Stack(stack, locations[(k < 20 ? k : i * (k - 19)) % 200]);
-    leaves.push_back(stack);
-  }
-  for (uint32_t i = 0; i < samples; ++i) {
-    builder.AddSample({.time_ns = 1 + i, .weight = 1, .stack = leaves[i % kStacks], .quality = StackQuality::kWhole});
-  }
-  return builder.Take();
-}
-
 TEST_CASE("pprof: what the writer holds is some bytes a sample, not the file", "[exporters][pprof]") {
-  const Profile profile = LargeProfile(100'000);
+  const Profile profile = testing::LargeProfile(100'000);
   const int64_t before = testing::bytes_held;
   int64_t most = 0;
   const absl::Status status = WritePprof(profile, {}, [&](std::string_view) {
@@ -192,19 +174,12 @@ TEST_CASE("pprof: what the writer holds is some bytes a sample, not the file", "
 }
 
 TEST_CASE("pprof: a stack of 10,000 calls, recursion in it, is whole", "[exporters][pprof]") {
-  ProfileBuilder builder;
-  builder.AddEvent({.name = "cpu-clock"});
-  builder.AddThread(1, 1, "main");
-  const uint32_t even = builder.Function("Even", "/bin/app"), odd = builder.Function("Odd", "/bin/app");
-  uint32_t stack = ProfileStack::kRoot;
-  for (int i = 0; i < 10'000; ++i) stack = builder.Stack(stack, i % 2 == 0 ? even : odd);
-  builder.AddSample({.weight = 5, .stack = stack, .quality = StackQuality::kWhole});
-  const Profile profile = builder.Take();
+  const Profile profile = testing::DeepProfile(10'000);
   CHECK((PprofFile(FileOf(profile)).Totals() == TotalsOf(profile)));
 }
 
 TEST_CASE("pprof: progress only grows, up to 1", "[exporters][pprof]") {
-  const Profile profile = LargeProfile(20'000);
+  const Profile profile = testing::LargeProfile(20'000);
   std::vector<double> seen;
   const auto progress = [](double done, void* to) { static_cast<std::vector<double>*>(to)->push_back(done); };
   FileOf(profile, {.progress = progress, .progress_argument = &seen});

@@ -1,0 +1,222 @@
+// Slices are written track by track, each in the order of time: readers sort. Begin and end pair by nesting, so that a
+// slice that overlaps another one of its kind gets a track of its own, which viewers lay out below the first.
+#include "src/exporters/perfetto_tracks.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "src/exporters/accounting_text.h"
+#include "src/exporters/utf8.h"
+
+namespace perfkit::exporters::perfetto {
+namespace {
+
+void AddText(pbf_writer& event, std::string_view name, std::string_view text) {
+  pbf_writer entry(event, event::kDebugAnnotations);
+  entry.add_string(annotation::kName, std::string(name));
+  entry.add_string(annotation::kStringValue, ValidUtf8(text));
+}
+
+uint32_t UnitOf(ProfileUnit unit) {
+  if (unit == ProfileUnit::kNanoseconds) return counter::kUnitTimeNs;
+  return unit == ProfileUnit::kBytes ? counter::kUnitSizeBytes : counter::kUnitCount;
+}
+
+}  // namespace
+
+TrackWriter::TrackWriter(const Profile& profile, PacketWriter& packets) : profile_(profile), packets_(packets) {}
+
+void TrackWriter::Write() {
+  packets_.Begin(
+      kTrackSequence, [](pbf_writer&) {}, [](pbf_writer&) {});
+  WriteProcesses();
+  WriteThreads();
+  WriteAccounting();
+  WriteSlices();
+  for (const ProfileCounter& counter : profile_.counters) WriteCounter(counter);
+}
+
+// The program's name is that of the first thread's process; of others (Profile::Merge), their main thread's.
+void TrackWriter::WriteProcesses() {
+  for (const ProfileThread& thread : profile_.threads) {
+    const bool is_first = processes_.empty();
+    const auto [process, is_new] = processes_.try_emplace(thread.pid, next_uuid_);
+    if (!is_new) continue;
+    ++next_uuid_;
+    std::string name = is_first ? profile_.program : "";
+    for (const ProfileThread& other : profile_.threads) {
+      if (name.empty() && other.pid == thread.pid && other.tid == thread.pid) name = profile_.strings[other.name];
+    }
+    packets_.Packet(kTrackSequence, [&](pbf_writer& message) {
+      pbf_writer track(message, packet::kTrackDescriptor);
+      track.add_uint64(track::kUuid, process->second);
+      pbf_writer descriptor(track, track::kProcess);
+      descriptor.add_int32(process::kPid, static_cast<int32_t>(thread.pid));
+      if (!name.empty()) descriptor.add_string(process::kName, ValidUtf8(name));
+    });
+  }
+}
+
+void TrackWriter::WriteThreads() {
+  for (const ProfileThread& thread : profile_.threads) {
+    threads_.push_back(next_uuid_++);
+    packets_.Packet(kTrackSequence, [&](pbf_writer& message) {
+      pbf_writer track(message, packet::kTrackDescriptor);
+      track.add_uint64(track::kUuid, threads_.back());
+      pbf_writer descriptor(track, track::kThread);
+      descriptor.add_int32(thread::kPid, static_cast<int32_t>(thread.pid));
+      descriptor.add_int64(thread::kTid, thread.tid);
+      if (thread.name != 0) descriptor.add_string(thread::kName, ValidUtf8(profile_.strings[thread.name]));
+    });
+  }
+}
+
+uint64_t TrackWriter::AddTrack(std::string_view name, uint64_t parent) {
+  const uint64_t uuid = next_uuid_++;
+  packets_.Packet(kTrackSequence, [&](pbf_writer& message) {
+    pbf_writer track(message, packet::kTrackDescriptor);
+    track.add_uint64(track::kUuid, uuid);
+    track.add_string(track::kName, ValidUtf8(name));
+    if (parent != 0) track.add_uint64(track::kParentUuid, parent);
+  });
+  return uuid;
+}
+
+// One slice over the whole profile, whose arguments are the accounting.
+void TrackWriter::WriteAccounting() {
+  const uint64_t process = threads_.empty() ? 0 : processes_[profile_.threads[0].pid];
+  const uint64_t track = AddTrack("perfkit", process);
+  const std::vector<std::string> lines = AccountingLines(profile_);
+  packets_.PacketAt(kTrackSequence, profile_.from_ns, [&](pbf_writer& message) {
+    pbf_writer event(message, packet::kTrackEvent);
+    event.add_uint32(event::kType, event::kSliceBegin);
+    event.add_uint64(event::kTrackUuid, track);
+    event.add_string(event::kName, "accounting");
+    for (size_t i = 0; i < lines.size(); ++i) AddText(event, std::to_string(i + 1), lines[i]);
+  });
+  End(std::max(profile_.from_ns, profile_.to_ns), track);
+}
+
+void TrackWriter::WriteSlices() {
+  std::map<std::pair<uint32_t, Kind>, std::vector<Slice>> slices;  // by thread and kind
+  for (uint32_t i = 0; i < profile_.zones.size(); ++i) {
+    const ProfileZone& zone = profile_.zones[i];
+    slices[{zone.thread, zone.is_frame ? Kind::kFrame : Kind::kZone}].push_back({zone.from_ns, zone.to_ns, i});
+  }
+  const size_t off_cpu = profile_.EventIndex(kOffCpuEvent);
+  for (uint32_t i = 0; i < profile_.samples.size(); ++i) {
+    const ProfileSample& sample = profile_.samples[i];
+    if (sample.event != off_cpu || sample.merged()) continue;
+    constexpr uint64_t kMaxTime = std::numeric_limits<int64_t>::max();  // readers' times are signed
+    const uint64_t to_ns = sample.time_ns + std::min(sample.weight, kMaxTime - std::min(kMaxTime, sample.time_ns));
+    slices[{sample.thread, Kind::kWait}].push_back({sample.time_ns, to_ns, i});
+  }
+  for (auto& [key, group] : slices) WriteNested(key.second, key.first, group);
+}
+
+void TrackWriter::WriteNested(Kind kind, uint32_t thread, std::vector<Slice>& slices) {
+  constexpr std::string_view kNames[] = {"zones", "frames", "off the CPU"};
+  const std::string_view name = kNames[static_cast<size_t>(kind)];
+  std::sort(slices.begin(), slices.end());
+  const uint64_t track = kind == Kind::kZone ? threads_[thread] : AddTrack(name, threads_[thread]);
+  std::vector<uint64_t> open;  // when the slices end that are under way, the innermost last
+  for (const Slice& slice : slices) {
+    if (packets_.failed()) return;
+    while (!open.empty() && open.back() <= slice.from_ns) {
+      End(open.back(), track);
+      open.pop_back();
+    }
+    if (!open.empty() && slice.to_ns > open.back()) {
+      const uint64_t own = AddTrack(name, threads_[thread]);
+      Begin(kind, slice, own);
+      End(slice.to_ns, own);
+      continue;
+    }
+    Begin(kind, slice, track);
+    open.push_back(slice.to_ns);
+  }
+  for (; !open.empty(); open.pop_back()) End(open.back(), track);
+}
+
+// Names of zones are interned: there are few of them, and many zones.
+void TrackWriter::Begin(Kind kind, const Slice& slice, uint64_t track) {
+  const bool is_wait = kind == Kind::kWait;
+  const uint32_t name = is_wait ? 0 : profile_.zones[slice.index].name;
+  packets_.PacketAt(kTrackSequence, slice.from_ns, [&](pbf_writer& message) {
+    if (!is_wait && !written_names_[name]) {
+      written_names_[name] = true;
+      pbf_writer interned(message, packet::kInternedData);
+      pbf_writer entry(interned, interned::kEventNames);
+      entry.add_uint64(interned::kIid, uint64_t{name} + 1);
+      entry.add_string(interned::kText, ValidUtf8(profile_.strings[name]));
+    }
+    pbf_writer event(message, packet::kTrackEvent);
+    event.add_uint32(event::kType, event::kSliceBegin);
+    event.add_uint64(event::kTrackUuid, track);
+    if (!is_wait) event.add_uint64(event::kNameIid, uint64_t{name} + 1);
+    Annotate(kind, slice.index, event);
+  });
+}
+
+// What is known of a slice beside its times: its cause; of a wait, what was waited for.
+void TrackWriter::Annotate(Kind kind, uint32_t index, pbf_writer& event) const {
+  if (kind != Kind::kWait) {
+    const uint32_t cause = profile_.zones[index].cause;
+    if (cause != 0) AddText(event, "cause", profile_.strings[cause]);
+    return;
+  }
+  const ProfileSample& sample = profile_.samples[index];
+  const bool has_wait = sample.wait != ProfileSample::kNoWait;
+  const std::string name = has_wait ? WaitText(profile_, profile_.waits[sample.wait]) : "";
+  event.add_string(event::kName, ValidUtf8(name.empty() ? "off the CPU" : name));
+  AddText(event, "stack", StackQualityName(sample.quality));
+  if (!has_wait || !profile_.waits[sample.wait].blocked_in_syscall) return;
+  const ProfileWait& wait = profile_.waits[sample.wait];
+  {
+    pbf_writer entry(event, event::kDebugAnnotations);
+    entry.add_string(annotation::kName, "syscall");
+    entry.add_int64(annotation::kIntValue, wait.syscall);
+  }
+  pbf_writer entry(event, event::kDebugAnnotations);
+  entry.add_string(annotation::kName, "arguments");
+  for (const uint64_t argument : wait.arguments) {
+    pbf_writer value(entry, annotation::kArrayValues);
+    value.add_uint64(annotation::kUintValue, argument);
+  }
+}
+
+void TrackWriter::End(uint64_t time_ns, uint64_t track) {
+  packets_.PacketAt(kTrackSequence, time_ns, [&](pbf_writer& message) {
+    pbf_writer event(message, packet::kTrackEvent);
+    event.add_uint32(event::kType, event::kSliceEnd);
+    event.add_uint64(event::kTrackUuid, track);
+  });
+}
+
+void TrackWriter::WriteCounter(const ProfileCounter& counter) {
+  const bool is_process = counter.thread == ProfileCounter::kWholeProcess;
+  uint64_t parent = is_process ? 0 : threads_[counter.thread];
+  if (is_process && !threads_.empty()) parent = processes_[profile_.threads[0].pid];
+  const uint64_t uuid = next_uuid_++;
+  packets_.Packet(kTrackSequence, [&](pbf_writer& message) {
+    pbf_writer track(message, packet::kTrackDescriptor);
+    track.add_uint64(track::kUuid, uuid);
+    track.add_string(track::kName, ValidUtf8(profile_.strings[counter.name]));
+    if (parent != 0) track.add_uint64(track::kParentUuid, parent);
+    pbf_writer descriptor(track, track::kCounter);
+    descriptor.add_uint32(counter::kUnit, UnitOf(counter.unit));
+  });
+  for (const ProfileCounter::Point& point : counter.points) {
+    if (packets_.failed()) return;
+    packets_.PacketAt(kTrackSequence, point.time_ns, [&](pbf_writer& message) {
+      pbf_writer event(message, packet::kTrackEvent);
+      event.add_uint32(event::kType, event::kCounterType);
+      event.add_uint64(event::kTrackUuid, uuid);
+      event.add_double(event::kDoubleCounterValue, point.value);
+    });
+  }
+}
+
+}  // namespace perfkit::exporters::perfetto
