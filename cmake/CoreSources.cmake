@@ -2,7 +2,7 @@
 #
 # The sources of the core: all in src/ that belong to no optional component. Also for scripts that compile the core in
 # other ways (tests/compile).
-set(PERFKIT_COMPONENT_FOLDERS event/pfm unwind/dwarf symbolize/dwarf session/dwarf exporters benchmark testing)
+set(PERFKIT_COMPONENT_FOLDERS event/pfm unwind/dwarf symbolize/dwarf session/dwarf exporters preload benchmark testing)
 
 function(perfkit_core_sources variable project)
   file(GLOB_RECURSE sources ${ARGN} "${project}/src/*.cc")

@@ -41,14 +41,17 @@ void Aggregator::Add(const SamplerRecord& record, const SampleLayout& layout) {
                       [&](const LiveStack& stack) { AddLiveStack(stack); },
                       [&](const SwitchRecord& change) { AddSwitch(change); },
                       [&](const ForkRecord& fork) {
+                        if (fork.pid != options_.pid) return;  // a child process
                         threads_.Forked(fork.pid, fork.tid, fork.parent_tid, fork.time_ns);
                         Watch(fork.pid, fork.tid, fork.time_ns);
                       },
                       [&](const CommRecord& comm) {
+                        if (comm.pid != options_.pid) return;
                         threads_.Renamed(comm.pid, comm.tid, comm.name, comm.who.time_ns.value_or(latest_ns_));
                         Watch(comm.pid, comm.tid, comm.who.time_ns.value_or(latest_ns_));
                       },
                       [&](const ExitRecord& exit) {
+                        if (exit.pid != options_.pid) return;
                         const uint32_t thread = threads_.IndexOf(exit.pid, exit.tid, exit.time_ns);
                         off_cpu_.End(thread, exit.time_ns, [&](const OffCpuSpan& span) { AddSpan(span); });
                         threads_.Exited(exit.pid, exit.tid, exit.time_ns);

@@ -20,6 +20,7 @@ absl::StatusOr<Waiter> Waiter::Open(int fd) {
   OwnedFd epoll(kernel().epoll_create1(EPOLL_CLOEXEC));
   if (!epoll) return absl::ErrnoToStatus(errno, "cannot open an epoll descriptor");
   for (const int watched : {fd, reader.get()}) {
+    if (watched < 0) continue;
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.fd = watched;

@@ -8,8 +8,8 @@ namespace perfkit::sys {
 
 class Waiter {
  public:
-  // `fd` must outlive the waiter. Errors by errno.
-  static absl::StatusOr<Waiter> Open(int fd);
+  // `fd` must outlive the waiter; -1: there is none. Errors by errno.
+  static absl::StatusOr<Waiter> Open(int fd = -1);
 
   // Returns when `fd` is readable, after Wake, or after `timeout_ms`. One thread at a time.
   void Wait(int timeout_ms);

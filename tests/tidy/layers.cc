@@ -17,6 +17,7 @@ const std::map<std::string, int, std::less<>> kFloors = {
     {"count", 4},   {"symbolize", 4},                  //
     {"sample", 5},  {"measure", 5},   {"profile", 5},  //
     {"session", 6}, {"exporters", 6}, {"doctor", 6},  {"benchmark", 6}, {"testing", 6},
+    {"preload", 7},
 };
 
 // Included where every nanosecond of a build or a call counts.

@@ -1,0 +1,109 @@
+// libperfkit_profile_preload.so: profiles an unmodified program from its start to its exit.
+//
+//   PERFKIT_PROFILE=out.html LD_PRELOAD=libperfkit_profile_preload.so program
+//
+// The constructor starts a session; a thread writes the profile every some seconds, so that a crash leaves what was
+// there; the destructor, which exit() runs, writes it whole. Programs that the program starts are profiled only if the
+// name has a "%p", which becomes the process's number.
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "perfkit/profile_writer.h"
+#include "perfkit/session.h"
+#include "src/preload/settings.h"
+#include "src/sys/kernel.h"
+#include "src/sys/waiter.h"
+#include "src/sys/worker_thread.h"
+
+namespace perfkit::preload {
+namespace {
+
+void Complain(const absl::Status& status) {
+  std::fprintf(stderr, "perfkit: no profile: %s\n", std::string(status.message()).c_str());
+}
+
+// The profile of this process.
+class WholeProgram {
+ public:
+  // nullptr, and a line on stderr, if there can be none.
+  static std::unique_ptr<WholeProgram> Start(const Settings& settings) {
+    absl::StatusOr<Session> session = Session::Start(settings.session);
+    if (!session.ok()) return Complain(session.status()), nullptr;
+    absl::StatusOr<sys::Waiter> waiter = sys::Waiter::Open();
+    if (!waiter.ok()) return Complain(waiter.status()), nullptr;
+    std::unique_ptr<WholeProgram> mine(new WholeProgram(settings, *std::move(session), *std::move(waiter)));
+    const absl::Status status = mine->thread_.Start("perfkit-profile", [raw = mine.get()] { raw->WriteNowAndThen(); });
+    if (!status.ok()) Complain(status);  // the profile is written at the exit all the same
+    return mine;
+  }
+
+  // A forked child has the parent's session, which is no session there.
+  bool is_mine() const { return sys::kernel().getpid() == pid_; }
+
+  void Finish() {
+    quit_ = true;
+    waiter_.Wake();
+    thread_.Join();
+    const absl::StatusOr<Profile> profile = session_.Stop();
+    const absl::Status status = profile.ok() ? WriteProfile(*profile, settings_.path) : profile.status();
+    if (!status.ok()) return Complain(status);
+    std::fprintf(stderr, "perfkit: profile written to %s\n", settings_.path.c_str());
+  }
+
+ private:
+  WholeProgram(const Settings& settings, Session session, sys::Waiter waiter)
+      : settings_(settings), session_(std::move(session)), waiter_(std::move(waiter)), pid_(sys::kernel().getpid()) {}
+
+  void WriteNowAndThen() {
+    while (!quit_) {
+      waiter_.Wait(settings_.every_ms);
+      if (quit_) return;
+      const absl::StatusOr<Profile> profile = session_.Snapshot();
+      if (profile.ok()) (void)WriteProfile(*profile, settings_.path);
+    }
+  }
+
+  const Settings settings_;
+  Session session_;
+  sys::Waiter waiter_;
+  const int pid_;
+  std::atomic<bool> quit_{false};
+  sys::WorkerThread thread_;
+};
+
+// Makes this process the owner of the profile: programs that it starts see another number than their own, and a program
+// that replaces it by exec sees its own. Not by setenv: a shell may have one of its own.
+void ClaimProfile(const Settings& settings, int pid) {
+  static std::string claimed;
+  claimed = absl::StrFormat("%s=%s", kPathVariable, ClaimedBy(settings, pid));
+  const std::string_view begin(claimed.data(), std::string_view(kPathVariable).size() + 1);
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    if (std::string_view(*entry).starts_with(begin)) *entry = claimed.data();
+  }
+}
+
+WholeProgram* g_program = nullptr;
+
+[[gnu::constructor]] void Begin() {
+  const int pid = sys::kernel().getpid();
+  const absl::StatusOr<Settings> settings = ReadSettings(std::getenv, pid);
+  if (!settings.ok()) return Complain(settings.status());
+  if (settings->path.empty()) return;
+  if (!settings->each_process) ClaimProfile(*settings, pid);
+  g_program = WholeProgram::Start(*settings).release();
+}
+
+[[gnu::destructor]] void End() {
+  if (g_program == nullptr || !g_program->is_mine()) return;
+  g_program->Finish();
+  delete g_program;
+}
+
+}  // namespace
+}  // namespace perfkit::preload

@@ -1,0 +1,101 @@
+// Profiles of whole programs: whatever a program does, it does it as if nothing were there, and its profile is written.
+#include <sys/wait.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+
+#include "absl/strings/str_format.h"
+#include "src/preload/settings.h"
+#include "tests/support/temp_folder.h"
+
+namespace perfkit::preload {
+namespace {
+
+using testing::TempFolder;
+
+std::string TextOf(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Runs spin under the library; how it ended, as wait(2) says it.
+int Run(const std::string& path, const std::string& arguments, const std::string& variables = {}) {
+  return std::system(absl::StrFormat("PERFKIT_PROFILE='%s' %s LD_PRELOAD=%s %s %s 2>/dev/null", path, variables,
+                                     PERFKIT_PRELOAD, PERFKIT_SPIN, arguments)
+                         .c_str());
+}
+
+size_t FilesIn(const TempFolder& folder) {
+  return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(folder.path()), {}));
+}
+
+TEST_CASE("a program is profiled from its start to its exit", "[preload]") {
+  const TempFolder folder;
+  for (const std::string stacks : {"dumps", "live", "frame-pointers", "none"}) {
+    const std::string path = folder.path() + "/" + stacks + ".folded";
+    CHECK(Run(path, "100", "PERFKIT_PROFILE_STACKS=" + stacks) == 0);
+    CHECK_THAT(TextOf(path), Catch::Contains("SpinHere"));
+  }
+}
+
+TEST_CASE("programs that a program starts leave its profile alone, unless each has a file of its own", "[preload]") {
+  const TempFolder folder;
+  CHECK(Run(folder.path() + "/one.folded", "100 child") == 0);
+  CHECK(FilesIn(folder) == 1);
+  CHECK(Run(folder.path() + "/%p.folded", "100 child") == 0);
+  CHECK(FilesIn(folder) >= 3);  // the shell's, the program's, its child's
+}
+
+TEST_CASE("a program that replaces itself is profiled as what it has become", "[preload]") {
+  const TempFolder folder;
+  const std::string path = folder.path() + "/one.folded";
+  CHECK(Run(path, "10 exec") == 0);
+  CHECK_THAT(TextOf(path), Catch::Contains("SpinHere"));
+}
+
+TEST_CASE("a program that resets SIGTRAP lives", "[preload]") {
+  const TempFolder folder;
+  const std::string path = folder.path() + "/one.folded";
+  CHECK(Run(path, "100 trap") == 0);
+  CHECK_THAT(TextOf(path), Catch::Contains("SpinHere"));
+}
+
+TEST_CASE("a crash leaves the profile that was written last", "[preload]") {
+  const TempFolder folder;
+  const std::string path = folder.path() + "/one.folded";
+  const int end = Run(path, "2500 crash", "PERFKIT_PROFILE_EVERY=1");
+  CHECK(end != 0);
+  CHECK_THAT(TextOf(path), Catch::Contains("SpinHere"));
+}
+
+absl::StatusOr<Settings> Read(const std::map<std::string, std::string>& variables) {
+  return ReadSettings(
+      [&](const char* name) -> const char* {
+        const auto found = variables.find(name);
+        return found != variables.end() ? found->second.c_str() : nullptr;
+      },
+      42);
+}
+
+TEST_CASE("the environment says what is profiled", "[preload]") {
+  CHECK(Read({})->path.empty());
+  CHECK(Read({{"PERFKIT_PROFILE", "a.html"}})->path == "a.html");
+  CHECK(Read({{"PERFKIT_PROFILE", "a-%p.html"}})->path == "a-42.html");
+  CHECK(Read({{"PERFKIT_PROFILE", "a-%p.html"}})->each_process);
+  CHECK(Read({{"PERFKIT_PROFILE", ClaimedBy(*Read({{"PERFKIT_PROFILE", "a.html"}}), 42)}})->path == "a.html");
+  CHECK(Read({{"PERFKIT_PROFILE", ClaimedBy(*Read({{"PERFKIT_PROFILE", "a.html"}}), 41)}})->path.empty());
+  CHECK(Read({{"PERFKIT_PROFILE", "a.html"}, {"PERFKIT_PROFILE_CLOCK", "cpu"}})->session.clock == SessionClock::kCpu);
+  for (const char* name :
+       {"PERFKIT_PROFILE_INTERVAL", "PERFKIT_PROFILE_CLOCK", "PERFKIT_PROFILE_EVERY", "PERFKIT_PROFILE_STACKS"}) {
+    const absl::Status status = Read({{"PERFKIT_PROFILE", "a.html"}, {name, "-1"}}).status();
+    CHECK(status.code() == absl::StatusCode::kInvalidArgument);
+    CHECK_THAT(std::string(status.message()), Catch::Contains(name) && Catch::Contains("\"-1\""));
+  }
+}
+
+}  // namespace
+}  // namespace perfkit::preload

@@ -1,0 +1,29 @@
+// A program that knows nothing of perfkit: uses CPU time in a function of its own, and ends in one way or another.
+//
+//   spin MILLISECONDS [return | crash | child | exec | trap]
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+extern "C" [[gnu::noinline]] void SpinHere(long milliseconds) {
+  timespec now{};
+  do {
+    for (int i = 0; i < 100'000; ++i) asm volatile("");
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  } while (now.tv_sec * 1000 + now.tv_nsec / 1'000'000 < milliseconds);
+}
+
+int main(int argc, char** argv) {
+  const long milliseconds = argc > 1 ? std::atol(argv[1]) : 100;
+  const std::string end = argc > 2 ? argv[2] : "return";
+  if (end == "trap") signal(SIGTRAP, SIG_DFL);  // as shells do
+  if (end == "child" && std::system((std::string(argv[0]) + " 60").c_str()) != 0) return 1;
+  SpinHere(milliseconds);
+  if (end == "crash") raise(SIGKILL);
+  if (end == "exec") execl(argv[0], argv[0], "150", static_cast<char*>(nullptr));
+  return 0;
+}
