@@ -48,13 +48,36 @@ std::optional<BlockedCall> ReadBlockedCall(pid_t tid) {
   return text.ok() ? ParseBlockedCall(*text) : std::nullopt;
 }
 
+std::optional<uint64_t> ParseTimesRun(std::string_view schedstat) {
+  std::string_view third;
+  size_t count = 0;
+  base::ForEachPiece(base::Trim(schedstat), ' ', [&](std::string_view word) {
+    if (++count == 3) third = word;
+  });
+  const std::optional<uint64_t> times = count == 3 ? base::ParseNumber(third) : std::nullopt;
+  return times && *times != 0 ? times : std::nullopt;
+}
+
+std::optional<uint64_t> ParseSwitches(std::string_view status) {
+  uint64_t sum = 0;
+  size_t found = 0;
+  base::ForEachPiece(status, '\n', [&](std::string_view line) {
+    const auto [key, value] = base::Cut(line, ':');
+    if (key != "voluntary_ctxt_switches" && key != "nonvoluntary_ctxt_switches") return;
+    const std::optional<uint64_t> number = base::ParseNumber(base::Trim(value));
+    if (!number) return;
+    sum += *number;
+    ++found;
+  });
+  return found == 2 ? std::optional(sum) : std::nullopt;
+}
+
 std::optional<uint64_t> ReadTimesRun(pid_t tid) {
-  const absl::StatusOr<std::string> text =
-      sys::ReadFile(absl::StrFormat("/proc/self/task/%d/schedstat", tid), kMaxFileBytes);
-  if (!text.ok()) return std::nullopt;
-  std::string_view last;
-  base::ForEachPiece(base::Trim(*text), ' ', [&](std::string_view word) { last = word; });
-  return base::ParseNumber(last);
+  const std::string folder = absl::StrFormat("/proc/self/task/%d/", tid);
+  const absl::StatusOr<std::string> schedstat = sys::ReadFile(folder + "schedstat", kMaxFileBytes);
+  if (const auto times = schedstat.ok() ? ParseTimesRun(*schedstat) : std::nullopt) return times;
+  const absl::StatusOr<std::string> status = sys::ReadFile(folder + "status", kMaxFileBytes);
+  return status.ok() ? ParseSwitches(*status) : std::nullopt;
 }
 
 }  // namespace perfkit::proc

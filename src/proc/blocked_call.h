@@ -25,8 +25,13 @@ std::optional<BlockedCall> ParseBlockedCall(std::string_view text);
 // A thread of this process. nullopt if it runs, has ended, or may not be looked at.
 std::optional<BlockedCall> ReadBlockedCall(pid_t tid);
 
-// How often the thread has been put on a CPU: the third number of /proc/self/task/TID/schedstat. nullopt if the kernel
-// does not tell (CONFIG_SCHED_INFO).
+// How often a thread has run, by its schedstat file ("1234 567 89": the third number) or, where that says nothing, by
+// the two counts of switches in its status file. nullopt: the text does not tell. A thread that is there has run once:
+// kernels that do not count (sched_info_on) say 0.
+std::optional<uint64_t> ParseTimesRun(std::string_view schedstat);
+std::optional<uint64_t> ParseSwitches(std::string_view status);
+
+// How often a thread of this process has been put on a CPU. It changes whenever the thread runs. nullopt if it has ended.
 std::optional<uint64_t> ReadTimesRun(pid_t tid);
 
 }  // namespace perfkit::proc
