@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_format.h"
 #include "src/session/blocked_look.h"
 #include "src/session/merge_samples.h"
 #include "src/sys/describe_call.h"
+#include "src/sys/kernel.h"
 #include "src/unwind/machine.h"
 
 namespace perfkit::session {
@@ -43,7 +45,7 @@ void Aggregator::Add(const SamplerRecord& record, const SampleLayout& layout) {
                       [&](const ForkRecord& fork) {
                         if (fork.pid != options_.pid) return;  // a child process
                         threads_.Forked(fork.pid, fork.tid, fork.parent_tid, fork.time_ns);
-                        Watch(fork.pid, fork.tid, fork.time_ns);
+                        Watch(fork.pid, fork.tid, record.synthesized ? start_ns_ : fork.time_ns);
                       },
                       [&](const CommRecord& comm) {
                         if (comm.pid != options_.pid) return;
@@ -74,7 +76,7 @@ void Aggregator::AddSample(const SamplerRecord& record, const Sample& sample) {
   const bool in_kernel = sample.cpu_mode() == CpuMode::kKernel;
   pending.user_pc = in_kernel ? sample.user_registers()[kPcRegister].value_or(0) : pc;
   pending.kernel_pc = in_kernel ? pc : 0;
-  off_cpu_.Ran(pending.sample.thread);
+  if (!record.foreign) off_cpu_.Ran(pending.sample.thread, time_ns, [&](const OffCpuSpan& span) { AddSpan(span); });
   bool cut = false;
   switch (options_.stacks) {
     case CallStack::Kind::kNone: return Emit(pending, ProfileStack::kRoot, StackQuality::kLeafOnly);
@@ -143,13 +145,22 @@ void Aggregator::AddSwitch(const SwitchRecord& change) {
                     [&](const OffCpuSpan& span) { AddSpan(span); });
 }
 
+// A wait is in the profile only with its span: those that no sample has are dropped when samples are merged.
+uint32_t Aggregator::WaitOf(const OffCpuSpan& span) {
+  if (!span.call) return span.preempted ? preempted_wait_ : ProfileSample::kNoWait;
+  const proc::BlockedCall& call = *span.call;
+  return builder_.AddWait({.blocked_in_syscall = call.syscall >= 0,
+                           .syscall = call.syscall,
+                           .arguments = call.arguments,
+                           .detail = builder_.String(sys::DescribeCall(call.syscall, call.arguments))});
+}
+
 void Aggregator::AddSpan(const OffCpuSpan& span) {
-  const bool has_wait = span.wait != ProfileSample::kNoWait;
   builder_.AddSample({.time_ns = std::max<uint64_t>(span.from_ns, 1),
                       .weight = span.duration_ns(),
                       .thread = span.thread,
                       .stack = span.stack,
-                      .wait = !has_wait && span.preempted ? preempted_wait_ : span.wait,
+                      .wait = WaitOf(span),
                       .event = static_cast<uint16_t>(off_cpu_event_),
                       .quality = span.quality});
   MergeIfFull();
@@ -157,21 +168,23 @@ void Aggregator::AddSpan(const OffCpuSpan& span) {
 
 void Aggregator::LookAtSleepers(uint64_t before_ns) {
   if (!options_.off_cpu || options_.unwinder == nullptr) return;
+  const auto self = static_cast<uint32_t>(sys::kernel().gettid());
   for (const OffCpu::Sleeper& sleeper : off_cpu_.ToLookAt(before_ns)) {
-    if (sleeper.tid == own_tid_) continue;
-    UnwoundStack stack;
-    const std::optional<proc::BlockedCall> call =
-        LookAtBlocked(options_.pid, sleeper.tid, *options_.unwinder, frames_, stack);
-    if (!call || stack.frames == 0) continue;
+    if (sleeper.tid == self) continue;
+    const std::optional<BlockedThread> blocked =
+        LookAtBlocked(options_.pid, sleeper.tid, *options_.unwinder, frames_);
+    if (!blocked || blocked->stack.frames == 0) continue;
     bool cut = false;
-    const uint32_t entry = stacks_.Intern(std::span(frames_).first(stack.frames), cut);
-    const uint32_t wait =
-        builder_.AddWait({.blocked_in_syscall = call->syscall >= 0,
-                          .syscall = call->syscall,
-                          .arguments = call->arguments,
-                          .detail = builder_.String(sys::DescribeCall(call->syscall, call->arguments))});
-    off_cpu_.Looked(sleeper.thread, entry, cut ? StackQuality::kLeafOnly : QualityOf(stack.end), wait);
+    const uint32_t entry = stacks_.Intern(std::span(frames_).first(blocked->stack.frames), cut);
+    off_cpu_.Looked(sleeper.thread, {.at_ns = blocked->at_ns,
+                                     .stack = entry,
+                                     .quality = cut ? StackQuality::kLeafOnly : QualityOf(blocked->stack.end),
+                                     .call = blocked->call});
   }
+}
+
+void Aggregator::Pause(uint64_t now_ns) {
+  off_cpu_.Pause(now_ns, [&](const OffCpuSpan& span) { AddSpan(span); });
 }
 
 void Aggregator::MergeIfFull() {
@@ -194,6 +207,10 @@ Profile Aggregator::MakeProfile(uint64_t now_ns, const std::function<void(double
   Profile profile = builder_.profile();
   std::stable_sort(profile.samples.begin(), profile.samples.end(),
                    [](const ProfileSample& a, const ProfileSample& b) { return a.time_ns < b.time_ns; });
+  if (off_cpu_.missed() != 0) {
+    profile.accounting.notes.push_back(absl::StrFormat(
+        "%d records of context switches are missing: times on and off the CPU are wrong there", off_cpu_.missed()));
+  }
   for (uint32_t i = 0; i < profile.threads.size(); ++i) {
     const OffCpu::Times times = off_cpu_.TimesOf(i);
     profile.threads[i].on_ns = times.on_ns, profile.threads[i].off_ns = times.off_ns;

@@ -43,9 +43,13 @@ class Aggregator {
   // Takes any record of the sampler, in order of time.
   void Add(const SamplerRecord& record, const SampleLayout& layout);
 
-  // The session's own thread: it is never looked at.
-  void SetOwnThread(uint32_t tid) { own_tid_ = tid; }
-  // Looks at threads that have been off their CPU since `before_ns`: where they are blocked, and in what.
+  // From when on threads are watched that are there already.
+  void SetStart(uint64_t start_ns) { start_ns_ = start_ns; }
+  // In between there are no records of switches.
+  void Pause(uint64_t now_ns);
+  void Resume(uint64_t now_ns) { off_cpu_.Resume(now_ns); }
+  // Looks at threads that have been off their CPU since `before_ns`: where they are blocked, and in what. Never at the
+  // calling one, which runs: its last records may still be held back.
   void LookAtSleepers(uint64_t before_ns);
 
   // The profile until `now_ns`, with names. What is under way goes on.
@@ -58,6 +62,7 @@ class Aggregator {
   void AddLiveStack(const LiveStack& stack);
   void AddSwitch(const SwitchRecord& change);
   void AddSpan(const OffCpuSpan& span);
+  uint32_t WaitOf(const OffCpuSpan& span);
   void Emit(const PendingSample& pending, uint32_t user_stack, StackQuality quality);
   std::span<const StackFrame> FramesByPointers(const Sample& sample);
   void Watch(uint32_t pid, uint32_t tid, uint64_t time_ns);
@@ -75,7 +80,7 @@ class Aggregator {
   std::array<StackFrame, 512> frames_;
   uint32_t preempted_wait_;  // all times off the CPU of threads that could have run on share it
   uint32_t off_cpu_event_ = 0;
-  uint32_t own_tid_ = 0;
+  uint64_t start_ns_ = 0;
   uint64_t latest_ns_ = 0;   // of any record
   size_t merged_bytes_ = 0;  // what samples took after they were merged the last time
   size_t resolved_ = 0;      // locations whose names were looked up

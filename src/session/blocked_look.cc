@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "src/sys/clock.h"
 #include "src/sys/own_memory.h"
 
 namespace perfkit::session {
@@ -24,22 +25,25 @@ std::span<const std::byte> CopyStack(uint64_t sp, size_t most, std::vector<std::
 
 }  // namespace
 
-std::optional<proc::BlockedCall> LookAtBlocked(uint32_t pid, uint32_t tid, StackUnwinder& unwinder,
-                                               std::span<StackFrame> frames, UnwoundStack& stack) {
+std::optional<BlockedThread> LookAtBlocked(uint32_t pid, uint32_t tid, StackUnwinder& unwinder,
+                                           std::span<StackFrame> frames) {
   const auto number = static_cast<pid_t>(tid);
   const std::optional<uint64_t> times_run = proc::ReadTimesRun(number);
   const std::optional<proc::BlockedCall> call = proc::ReadBlockedCall(number);
-  if (!call) return std::nullopt;
+  if (!call || !times_run) return std::nullopt;
+  BlockedThread blocked{.call = *call, .at_ns = sys::ClockNs(CLOCK_MONOTONIC)};
   std::vector<std::byte> room;
-  // Most stacks are short: a long copy is for those that are not.
+  // Most stacks are short: a long copy is for those that are not. It is better than what an earlier stack completes.
   for (const size_t bytes : {kFirstCopy, BlockedStack::kMaxCopy}) {
     const std::span<const std::byte> copy = CopyStack(call->sp, bytes, room);
     if (copy.empty()) return std::nullopt;
-    stack = unwinder.UnwindBlocked({.pid = pid, .tid = tid, .pc = call->pc, .sp = call->sp, .copy = copy}, frames);
-    if (stack.end != StackEnd::kTruncated || copy.size() < bytes) break;
+    blocked.stack =
+        unwinder.UnwindBlocked({.pid = pid, .tid = tid, .pc = call->pc, .sp = call->sp, .copy = copy}, frames);
+    const bool is_short = blocked.stack.end == StackEnd::kTruncated || blocked.stack.stitched > 0;
+    if (!is_short || copy.size() < bytes) break;
   }
   if (proc::ReadBlockedCall(number) != call || proc::ReadTimesRun(number) != times_run) return std::nullopt;
-  return call;
+  return blocked;
 }
 
 }  // namespace perfkit::session

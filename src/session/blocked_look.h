@@ -17,8 +17,14 @@
 
 namespace perfkit::session {
 
+struct BlockedThread {
+  proc::BlockedCall call{};
+  UnwoundStack stack{};
+  uint64_t at_ns = 0;  // CLOCK_MONOTONIC: the thread was off its CPU then
+};
+
 // nullopt if the thread runs, has moved meanwhile, or may not be looked at; then `frames` hold nothing of use.
-std::optional<proc::BlockedCall> LookAtBlocked(uint32_t pid, uint32_t tid, StackUnwinder& unwinder,
-                                               std::span<StackFrame> frames, UnwoundStack& stack);
+std::optional<BlockedThread> LookAtBlocked(uint32_t pid, uint32_t tid, StackUnwinder& unwinder,
+                                           std::span<StackFrame> frames);
 
 }  // namespace perfkit::session

@@ -70,6 +70,7 @@ absl::StatusOr<std::shared_ptr<Impl>> Impl::Start(SessionOptions options) {
   if (!waiter.ok()) return waiter.status();
   impl->waiter_.emplace(*std::move(waiter));
   impl->started_ns_ = MonotonicNs();
+  impl->aggregator_.SetStart(impl->started_ns_);
   if (absl::Status status = impl->sampler_.Start(); !status.ok()) return status;
   if (!impl->options_.own_thread) return impl;
   if (absl::Status status = impl->thread_.Start("perfkit-session", [raw = impl.get()] { raw->Work(); }); !status.ok()) {
@@ -104,10 +105,6 @@ void Impl::Work() {
   const bool looks = options_.clock == SessionClock::kWall;
   const auto look_ms = std::chrono::duration_cast<std::chrono::milliseconds>(options_.look_after).count();
   const int wait_ms = looks ? static_cast<int>(std::clamp<int64_t>(look_ms, kMinLookMs, kUsualWaitMs)) : kUsualWaitMs;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    aggregator_.SetOwnThread(static_cast<uint32_t>(sys::kernel().gettid()));
-  }
   while (!quit_) {
     waiter_->Wait(wait_ms);
     if (!quit_) (void)Poll();
@@ -165,8 +162,8 @@ void Impl::HaltLocked() {
     Drain();
     if (sampler_.Snapshot().ok()) DrainSnapshot();
   }
-  stopped_ns_ = MonotonicNs();
   if (absl::Status status = sampler_.Stop(); !status.ok()) notes_.emplace_back(status.message());
+  stopped_ns_ = MonotonicNs();  // no record is later
   if (options_.mode != RingMode::kOverwrite) Drain();
   phase_ = Phase::kStopped;
 }
@@ -184,7 +181,7 @@ Profile Impl::MakeProfile() {
   accounting.unattributed = stats.unattributed;
   accounting.own_cpu_ns = stats.own_cpu_ns + own_cpu_ns_;
   accounting.kernel_cpu_ns = stats.kernel_cpu_ns;
-  accounting.notes = notes_;
+  accounting.notes.insert(accounting.notes.begin(), notes_.begin(), notes_.end());
   for (const SamplerDecision& decision : stats.decisions) accounting.notes.push_back(DescribeDecision(decision));
   return profile;
 }
@@ -217,7 +214,17 @@ absl::Status Impl::Gate(bool paused) {
   if (phase_ != Phase::kRunning) {
     return absl::Status(absl::StatusCode::kFailedPrecondition, "the session is stopped. Remedy: start another one");
   }
-  return paused ? sampler_.Pause() : sampler_.Resume();
+  if (paused == paused_) return absl::OkStatus();
+  if (absl::Status status = paused ? sampler_.Pause() : sampler_.Resume(); !status.ok()) return status;
+  paused_ = paused;
+  const uint64_t now_ns = MonotonicNs();
+  if (!paused) {
+    aggregator_.Resume(now_ns);
+    return absl::OkStatus();
+  }
+  Drain();  // nothing is held back any more
+  aggregator_.Pause(now_ns);
+  return absl::OkStatus();
 }
 
 }  // namespace perfkit::session

@@ -10,8 +10,8 @@ void OffCpu::Begin(uint32_t thread, uint32_t tid, uint64_t time_ns) {
   if (!is_new) return;
   State& state = entry->second;
   state.tid = tid;
+  state.thread = thread;
   state.since_ns = time_ns;
-  state.span.thread = thread;
 }
 
 // Adds the time since the last change to what the thread did until then. A phase that is not known yet is off: a thread
@@ -23,8 +23,13 @@ void OffCpu::Close(State& state, uint64_t time_ns, Emit emit) {
     state.times.on_ns += passed_ns;
   } else if (state.phase != Phase::kEnded && passed_ns > 0) {
     state.times.off_ns += passed_ns;
-    OffCpuSpan span = state.span;
-    span.from_ns = state.since_ns, span.to_ns = now_ns;
+    OffCpuSpan span{
+        .thread = state.thread, .from_ns = state.since_ns, .to_ns = now_ns, .preempted = state.preempted};
+    if (state.look && state.look->at_ns <= now_ns) {
+      span.stack = state.look->stack;
+      span.quality = state.look->quality;
+      span.call = state.look->call;
+    }
     if (span.stack == ProfileStack::kRoot && state.last_stack != ProfileStack::kRoot) {
       span.stack = state.last_stack, span.quality = StackQuality::kLastKnown;
     }
@@ -33,20 +38,33 @@ void OffCpu::Close(State& state, uint64_t time_ns, Emit emit) {
   state.since_ns = now_ns;
 }
 
+// A look is for one span.
+void OffCpu::Change(State& state, Phase phase, bool preempted) {
+  if (state.phase == phase) ++missed_;
+  state.phase = phase;
+  state.preempted = preempted;
+  if (state.look && state.look->at_ns <= state.since_ns) state.look.reset();
+}
+
 void OffCpu::Switched(uint32_t thread, uint32_t tid, uint64_t time_ns, bool out, bool preempted, Emit emit) {
+  if (paused_) return;
   Begin(thread, tid, time_ns);
   State& state = threads_[thread];
   if (state.phase == Phase::kEnded) return;
   if (out && state.phase == Phase::kUnknown) state.phase = Phase::kOn;
   Close(state, time_ns, emit);
-  state.phase = out ? Phase::kOff : Phase::kOn;
-  state.span = {.thread = thread, .preempted = out && preempted};
-  state.looked = false;
+  Change(state, out ? Phase::kOff : Phase::kOn, out && preempted);
 }
 
-void OffCpu::Ran(uint32_t thread) {
+void OffCpu::Ran(uint32_t thread, uint64_t time_ns, Emit emit) {
   const auto found = threads_.find(thread);
-  if (found != threads_.end() && found->second.phase == Phase::kUnknown) found->second.phase = Phase::kOn;
+  if (found == threads_.end() || paused_) return;
+  State& state = found->second;
+  if (state.phase == Phase::kUnknown) state.phase = Phase::kOn;
+  if (state.phase != Phase::kOff || time_ns <= state.since_ns) return;
+  Close(state, time_ns, emit);
+  Change(state, Phase::kOn, false);
+  ++missed_;
 }
 
 void OffCpu::SetLastStack(uint32_t thread, uint32_t stack) {
@@ -57,33 +75,48 @@ void OffCpu::SetLastStack(uint32_t thread, uint32_t stack) {
 void OffCpu::End(uint32_t thread, uint64_t time_ns, Emit emit) {
   const auto found = threads_.find(thread);
   if (found == threads_.end() || found->second.phase == Phase::kEnded) return;
-  Close(found->second, time_ns, emit);
+  if (!paused_) Close(found->second, time_ns, emit);
   found->second.phase = Phase::kEnded;
 }
 
 void OffCpu::CutAt(uint64_t time_ns, Emit emit) {
+  if (paused_) return;
   for (auto& [thread, state] : threads_) {
     if (state.phase != Phase::kEnded) Close(state, time_ns, emit);
   }
 }
 
+void OffCpu::Pause(uint64_t time_ns, Emit emit) {
+  CutAt(time_ns, emit);
+  paused_ = true;
+}
+
+void OffCpu::Resume(uint64_t time_ns) {
+  paused_ = false;
+  for (auto& [thread, state] : threads_) {
+    if (state.phase == Phase::kEnded) continue;
+    state.phase = Phase::kUnknown;
+    state.since_ns = std::max(state.since_ns, time_ns);
+    state.preempted = false;
+    state.look.reset();
+  }
+}
+
 std::vector<OffCpu::Sleeper> OffCpu::ToLookAt(uint64_t before_ns) const {
   std::vector<Sleeper> sleepers;
+  if (paused_) return sleepers;
   for (const auto& [thread, state] : threads_) {
     const bool off = state.phase == Phase::kOff || state.phase == Phase::kUnknown;
-    if (off && !state.looked && !state.span.preempted && state.since_ns <= before_ns) {
+    if (off && !state.look && !state.preempted && state.since_ns <= before_ns) {
       sleepers.push_back({thread, state.tid});
     }
   }
   return sleepers;
 }
 
-void OffCpu::Looked(uint32_t thread, uint32_t stack, StackQuality quality, uint32_t wait) {
+void OffCpu::Looked(uint32_t thread, const OffCpuLook& look) {
   const auto found = threads_.find(thread);
-  if (found == threads_.end()) return;
-  State& state = found->second;
-  state.looked = true;
-  state.span.stack = stack, state.span.quality = quality, state.span.wait = wait;
+  if (found != threads_.end()) found->second.look = look;
 }
 
 OffCpu::Times OffCpu::TimesOf(uint32_t thread) const {

@@ -10,6 +10,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "perfkit/profile.h"
+#include "src/proc/blocked_call.h"
 
 namespace perfkit::session {
 
@@ -18,12 +19,20 @@ struct OffCpuSpan {
   uint32_t thread = 0;  // in Profile::threads
   uint64_t from_ns = 0, to_ns = 0;
   bool preempted = false;
-  // What a look at it found: the stack, and the wait. kRoot, kNoWait: it was not looked at.
+  // What a look at it found. kRoot, nullopt: it was not looked at.
   uint32_t stack = ProfileStack::kRoot;
   StackQuality quality = StackQuality::kNone;
-  uint32_t wait = ProfileSample::kNoWait;
+  std::optional<proc::BlockedCall> call{};
 
   uint64_t duration_ns() const { return to_ns - from_ns; }
+};
+
+// What a look at a thread found that was off its CPU at `at_ns`.
+struct OffCpuLook {
+  uint64_t at_ns = 0;
+  uint32_t stack = ProfileStack::kRoot;
+  StackQuality quality = StackQuality::kNone;
+  proc::BlockedCall call{};
 };
 
 // Not thread-safe.
@@ -35,44 +44,55 @@ class OffCpu {
   void Begin(uint32_t thread, uint32_t tid, uint64_t time_ns);
   // A SWITCH record. Emits the span that ends by it.
   void Switched(uint32_t thread, uint32_t tid, uint64_t time_ns, bool out, bool preempted, Emit emit);
-  // The thread was seen running: it was sampled.
-  void Ran(uint32_t thread);
+  // The thread was sampled: it ran. If it was off its CPU until then, a record is missing, and it is on from now on.
+  void Ran(uint32_t thread, uint64_t time_ns, Emit emit);
   // Its stack when it was last sampled.
   void SetLastStack(uint32_t thread, uint32_t stack);
   // EXIT, or the end of the watch: emits the span that is under way.
   void End(uint32_t thread, uint64_t time_ns, Emit emit);
   // Ends what is under way at `time_ns`, and begins it anew, for a snapshot.
   void CutAt(uint64_t time_ns, Emit emit);
+  // Between these no thread is watched: there are no SWITCH records. After Resume a thread's first record says what it
+  // did before.
+  void Pause(uint64_t time_ns, Emit emit);
+  void Resume(uint64_t time_ns);
 
   // Threads that have been off their CPU since `before_ns` or longer, not preempted, and were not looked at yet.
   struct Sleeper {
     uint32_t thread = 0, tid = 0;
   };
   std::vector<Sleeper> ToLookAt(uint64_t before_ns) const;
-  // What a look found. `found`: its stack and wait; else it is not looked at again.
-  void Looked(uint32_t thread, uint32_t stack, StackQuality quality, uint32_t wait);
+  // The look belongs to the span in which it was made. That may be a later one than ToLookAt has seen: the records in
+  // between are still to come.
+  void Looked(uint32_t thread, const OffCpuLook& look);
 
   // Sums of a thread, up to its last record or CutAt.
   struct Times {
     uint64_t on_ns = 0, off_ns = 0;
   };
   Times TimesOf(uint32_t thread) const;
+  // How often a record contradicted the one before it: SWITCH records were lost, and times are wrong there.
+  uint64_t missed() const { return missed_; }
 
  private:
   enum class Phase : uint8_t { kUnknown, kOn, kOff, kEnded };
   struct State {
-    uint32_t tid = 0;
+    uint32_t thread = 0, tid = 0;
     Phase phase = Phase::kUnknown;
-    bool looked = false;
     uint64_t since_ns = 0;
-    OffCpuSpan span;
+    bool preempted = false;  // in kOff
+    // Of this span if it was made until now, else of a later one.
+    std::optional<OffCpuLook> look{};
     uint32_t last_stack = ProfileStack::kRoot;
     Times times;
   };
 
   void Close(State& state, uint64_t time_ns, Emit emit);
+  void Change(State& state, Phase phase, bool preempted);
 
   std::unordered_map<uint32_t, State> threads_;  // by index in Profile::threads
+  uint64_t missed_ = 0;
+  bool paused_ = false;
 };
 
 }  // namespace perfkit::session
