@@ -36,6 +36,8 @@ struct CallTreeOptions {
   bool bottom_up = false;
   // The root's children are threads, each with a tree of its own.
   bool by_thread = false;
+  // Functions of one name are the same one, whatever their modules are: for profiles of two builds that were merged.
+  bool by_name = false;
   // Siblings are sorted by the total of this event, the largest first: an index in Profile::events.
   size_t event = 0;
   // Calls below this depth are part of their caller's self (bottom_up: callers, of what they called). 0: no limit.
@@ -87,6 +89,7 @@ struct FlatProfileOptions {
   ReportKey key = ReportKey::kFunction;
   size_t event = 0;       // rows are sorted by this event: an index in Profile::events
   bool by_total = false;  // by its total instead of its self
+  bool by_name = false;   // as of CallTreeOptions
 };
 
 // Self and total of each function, module, line or thread, for all events of a profile at once. O(samples + stacks).

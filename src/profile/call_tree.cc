@@ -222,7 +222,7 @@ std::vector<uint64_t> NameOrder(const Profile& profile, const Growing& grown,
 }  // namespace
 
 CallTree::CallTree(const Profile& profile, const CallTreeOptions& options) : events_(profile.events.size()) {
-  FunctionIndex functions(profile);
+  FunctionIndex functions(profile, options.by_name);
   Growing grown = TopDown(profile, functions, options.by_thread, options.bottom_up ? 0 : options.max_depth);
   if (options.bottom_up) grown = BottomUp(grown, options.max_depth);
   functions_ = functions.functions();

@@ -27,8 +27,8 @@ struct RowsOfFrames {
   std::vector<uint32_t> row_of;
 };
 
-RowsOfFrames ByFunction(const Profile& profile, const FrameTree& tree) {
-  FunctionIndex index(profile);
+RowsOfFrames ByFunction(const Profile& profile, const FrameTree& tree, bool by_name) {
+  FunctionIndex index(profile, by_name);
   RowsOfFrames result{.row_of = FunctionsOf(tree, index)};
   for (const ReportFunction& function : index.functions()) {
     result.rows.push_back({.function = function, .module = function.module});
@@ -72,14 +72,14 @@ RowsOfFrames ByLine(const Profile& profile, const FrameTree& tree) {
   return result;
 }
 
-RowsOfFrames RowsBy(ReportKey key, const Profile& profile, const FrameTree& tree) {
-  switch (key) {
+RowsOfFrames RowsBy(const FlatProfileOptions& options, const Profile& profile, const FrameTree& tree) {
+  switch (options.key) {
     case ReportKey::kModule: return ByModule(profile, tree);
     case ReportKey::kLine: return ByLine(profile, tree);
     case ReportKey::kFunction:
     case ReportKey::kThread: break;
   }
-  return ByFunction(profile, tree);
+  return ByFunction(profile, tree, options.by_name);
 }
 
 // Replaces each function's file and line by those with the most self weight of `event`.
@@ -135,7 +135,7 @@ FlatProfile::FlatProfile(const Profile& profile, const FlatProfileOptions& optio
     total_ = self_;
   } else {
     const FrameTree tree(profile);
-    RowsOfFrames rows = RowsBy(options.key, profile, tree);
+    RowsOfFrames rows = RowsBy(options, profile, tree);
     Sums sums = tree.SelfSums();
     if (options.key == ReportKey::kFunction && events_ != 0) {
       FindHotLines(profile, tree, sums, options.event, rows);

@@ -6,7 +6,7 @@ namespace perfkit::profile {
 uint32_t FunctionIndex::Of(const FrameTree::Node& frame) {
   const ProfileLocation& location = profile_.locations[frame.location];
   const ProfileCall call = frame.call == kNone ? ProfileCall{} : profile_.calls[frame.call];
-  const uint64_t module = identity_ == FunctionIdentity::kName ? 0 : location.module;
+  const uint64_t module = by_name_ ? 0 : location.module;
   const PairKey key =
       call.function == 0 ? PairKey{0, frame.location} : PairKey{call.function, module << 1 | (location.kernel ? 1 : 0)};
   const auto [entry, is_new] = index_.try_emplace(key, static_cast<uint32_t>(functions_.size()));

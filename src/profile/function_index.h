@@ -24,24 +24,18 @@ struct HashPair {
 };
 using PairIndex = std::unordered_map<PairKey, uint32_t, HashPair>;
 
-// Whether functions of one name in two modules are the same function.
-enum class FunctionIdentity : uint8_t {
-  kNameAndModule,
-  kName,  // for two builds of a program, whose modules differ
-};
-
-// Numbers functions in the order in which they are asked for. The profile must outlive it.
+// Numbers functions in the order in which they are asked for. `by_name`: functions of one name are the same one,
+// whatever their modules are. The profile must outlive it.
 class FunctionIndex {
  public:
-  explicit FunctionIndex(const Profile& profile, FunctionIdentity identity = FunctionIdentity::kNameAndModule)
-      : profile_(profile), identity_(identity) {}
+  explicit FunctionIndex(const Profile& profile, bool by_name = false) : profile_(profile), by_name_(by_name) {}
 
   uint32_t Of(const FrameTree::Node& frame);
   const std::vector<ReportFunction>& functions() const { return functions_; }
 
  private:
   const Profile& profile_;
-  FunctionIdentity identity_;
+  bool by_name_;
   std::vector<ReportFunction> functions_;
   PairIndex index_;
 };
