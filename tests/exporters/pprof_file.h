@@ -1,4 +1,4 @@
-// A file in pprof's format, decoded by hand (wire.h).
+// Files in pprof's format, decoded by hand (wire.h), and what they have to say.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -89,5 +89,52 @@ class PprofFile {
 
   WireMessage file_;
 };
+
+inline std::string WaitOf(const Profile& profile, const ProfileSample& sample) {
+  if (sample.wait == ProfileSample::kNoWait) return "";
+  const ProfileWait& wait = profile.waits[sample.wait];
+  if (wait.preempted) return "preempted";
+  if (wait.detail != 0) return profile.strings[wait.detail];
+  return wait.blocked_in_syscall ? "syscall " + std::to_string(wait.syscall) : "";
+}
+
+// The key of a sample as PprofFile::Key has it.
+inline std::string PprofKeyOf(const Profile& profile, const ProfileSample& sample) {
+  const ProfileThread& thread = profile.threads[sample.thread];
+  std::map<std::string, std::string> labels = {{"thread", profile.strings[thread.name]},
+                                               {"tid", std::to_string(thread.tid)},
+                                               {"pid", std::to_string(thread.pid)},
+                                               {"label", profile.strings[sample.label]},
+                                               {"stack", std::string(StackQualityName(sample.quality))},
+                                               {"wait", WaitOf(profile, sample)}};
+  int guessed = 0, stitched = 0;
+  for (uint32_t at = sample.stack; at != ProfileStack::kRoot; at = profile.stacks[at].parent) {
+    guessed += profile.stacks[at].is_guess;
+    stitched += profile.stacks[at].is_stitched;
+  }
+  if (guessed != 0) labels["guessed_calls"] = std::to_string(guessed);
+  if (stitched != 0) labels["stitched_calls"] = std::to_string(stitched);
+  if (sample.stack != ProfileStack::kRoot) {
+    labels["mode"] = profile.locations[profile.stacks[sample.stack].location].kernel ? "kernel" : "user";
+  }
+  std::string text;
+  for (const auto& [key, value] : labels) {
+    if (!value.empty()) text += key + "=" + value + " ";
+  }
+  return text + StackText(profile, sample.stack);
+}
+
+// What a file in pprof's format has to say of a profile.
+inline SampleTotals PprofTotalsOf(const Profile& profile) {
+  SampleTotals totals;
+  for (const ProfileSample& sample : profile.samples) {
+    if (sample.samples == 0 && sample.weight == 0) continue;
+    std::vector<int64_t>& values = totals[PprofKeyOf(profile, sample)];
+    values.resize(1 + profile.events.size());
+    values[0] += sample.samples;
+    values[1 + sample.event] += static_cast<int64_t>(sample.weight);
+  }
+  return totals;
+}
 
 }  // namespace perfkit::testing

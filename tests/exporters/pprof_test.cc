@@ -28,58 +28,12 @@ std::string FileOf(const Profile& profile, const WriteOptions& options = {}) {
   return file;
 }
 
-std::string WaitOf(const Profile& profile, const ProfileSample& sample) {
-  if (sample.wait == ProfileSample::kNoWait) return "";
-  const ProfileWait& wait = profile.waits[sample.wait];
-  if (wait.preempted) return "preempted";
-  if (wait.detail != 0) return profile.strings[wait.detail];
-  return wait.blocked_in_syscall ? "syscall " + std::to_string(wait.syscall) : "";
-}
-
-// The key of a sample as PprofFile::Key has it.
-std::string KeyOf(const Profile& profile, const ProfileSample& sample) {
-  const ProfileThread& thread = profile.threads[sample.thread];
-  std::map<std::string, std::string> labels = {{"thread", profile.strings[thread.name]},
-                                               {"tid", std::to_string(thread.tid)},
-                                               {"pid", std::to_string(thread.pid)},
-                                               {"label", profile.strings[sample.label]},
-                                               {"stack", std::string(StackQualityName(sample.quality))},
-                                               {"wait", WaitOf(profile, sample)}};
-  int guessed = 0, stitched = 0;
-  for (uint32_t at = sample.stack; at != ProfileStack::kRoot; at = profile.stacks[at].parent) {
-    guessed += profile.stacks[at].is_guess;
-    stitched += profile.stacks[at].is_stitched;
-  }
-  if (guessed != 0) labels["guessed_calls"] = std::to_string(guessed);
-  if (stitched != 0) labels["stitched_calls"] = std::to_string(stitched);
-  if (sample.stack != ProfileStack::kRoot) {
-    labels["mode"] = profile.locations[profile.stacks[sample.stack].location].kernel ? "kernel" : "user";
-  }
-  std::string text;
-  for (const auto& [key, value] : labels) {
-    if (!value.empty()) text += key + "=" + value + " ";
-  }
-  return text + testing::StackText(profile, sample.stack);
-}
-
-SampleTotals TotalsOf(const Profile& profile) {
-  SampleTotals totals;
-  for (const ProfileSample& sample : profile.samples) {
-    if (sample.samples == 0 && sample.weight == 0) continue;
-    std::vector<int64_t>& values = totals[KeyOf(profile, sample)];
-    values.resize(1 + profile.events.size());
-    values[0] += sample.samples;
-    values[1 + sample.event] += static_cast<int64_t>(sample.weight);
-  }
-  return totals;
-}
-
 TEST_CASE("pprof: each sample's values, labels and lines are in the file", "[exporters][pprof]") {
   const Profile profile = profile::SampleProfile();
   const PprofFile file(FileOf(profile));
   CHECK(file.SampleTypes() ==
         std::vector<std::string>{"samples/count", "cpu-clock/nanoseconds", "page-faults/count", "off-cpu/nanoseconds"});
-  CHECK(file.Totals() == TotalsOf(profile));
+  CHECK(file.Totals() == testing::PprofTotalsOf(profile));
   CHECK(file.strings.at(0).empty());
   CHECK(file.strings.at(file.file().Number(14)) == "cpu-clock");
   CHECK(file.file().Number(9) == 1'700'000'001'000'000'000);
@@ -94,7 +48,7 @@ TEST_CASE("pprof: a thousand random profiles come back as they were", "[exporter
     INFO("seed " << seed);
     REQUIRE(profile.Check() == absl::OkStatus());
     const std::string file = FileOf(profile);
-    REQUIRE(PprofFile(file).Totals() == TotalsOf(profile));
+    REQUIRE(PprofFile(file).Totals() == testing::PprofTotalsOf(profile));
     REQUIRE((FileOf(profile) == file));
   }
 }
@@ -170,12 +124,12 @@ TEST_CASE("pprof: what the writer holds is some bytes a sample, not the file", "
   CHECK(most <
         static_cast<int64_t>(1 << 20) + static_cast<int64_t>(8 * (profile.samples.size() + profile.stacks.size())));
   const SampleTotals totals = PprofFile(FileOf(profile)).Totals();
-  CHECK((totals == TotalsOf(profile)));
+  CHECK((totals == testing::PprofTotalsOf(profile)));
 }
 
 TEST_CASE("pprof: a stack of 10,000 calls, recursion in it, is whole", "[exporters][pprof]") {
   const Profile profile = testing::DeepProfile(10'000);
-  CHECK((PprofFile(FileOf(profile)).Totals() == TotalsOf(profile)));
+  CHECK((PprofFile(FileOf(profile)).Totals() == testing::PprofTotalsOf(profile)));
 }
 
 TEST_CASE("pprof: progress only grows, up to 1", "[exporters][pprof]") {
