@@ -15,7 +15,7 @@ namespace {
 using testing::PerfettoFile;
 using Texts = std::multiset<std::string>;
 
-std::string FileOf(const Profile& profile) {
+std::string TraceFileOf(const Profile& profile) {
   std::string file;
   const absl::Status status = WritePerfetto(profile, {}, [&](std::string_view piece) {
     file += piece;
@@ -134,7 +134,7 @@ std::vector<std::string> CountersOf(const Profile& profile) {
 
 TEST_CASE("perfetto: samples, slices and counters are in the trace, with their times", "[exporters][perfetto]") {
   const Profile profile = profile::SampleProfile();
-  const PerfettoFile file(FileOf(profile));
+  const PerfettoFile file(TraceFileOf(profile));
   CHECK(file.samples == SamplesOf(profile));
   CHECK(SlicesIn(file) == SlicesOf(profile));
   CHECK(file.counters == CountersOf(profile));
@@ -146,11 +146,11 @@ TEST_CASE("perfetto: samples, slices and counters are in the trace, with their t
 
 TEST_CASE("perfetto: the trace's clock is CLOCK_MONOTONIC", "[exporters][perfetto]") {
   Profile profile = profile::SampleProfile();
-  const PerfettoFile file(FileOf(profile));
+  const PerfettoFile file(TraceFileOf(profile));
   CHECK(file.trace_clock == 3);
   CHECK(file.clocks == std::map<uint64_t, uint64_t>{{3, 1'000'000'000}, {1, 1'700'000'001'000'000'000}});
   profile.realtime_offset_ns = 0;  // not known
-  CHECK(PerfettoFile(FileOf(profile)).clocks == std::map<uint64_t, uint64_t>{{3, 1'000'000'000}});
+  CHECK(PerfettoFile(TraceFileOf(profile)).clocks == std::map<uint64_t, uint64_t>{{3, 1'000'000'000}});
 }
 
 TEST_CASE("perfetto: a thousand random profiles come back as they were", "[exporters][perfetto]") {
@@ -158,12 +158,12 @@ TEST_CASE("perfetto: a thousand random profiles come back as they were", "[expor
     const Profile profile = testing::AnyProfile(seed).Make();
     INFO("seed " << seed);
     REQUIRE(profile.Check() == absl::OkStatus());
-    const std::string bytes = FileOf(profile);
+    const std::string bytes = TraceFileOf(profile);
     const PerfettoFile file(bytes);
     REQUIRE(file.samples == SamplesOf(profile));
     REQUIRE(SlicesIn(file) == SlicesOf(profile));
     REQUIRE(file.counters == CountersOf(profile));
-    REQUIRE((FileOf(profile) == bytes));
+    REQUIRE((TraceFileOf(profile) == bytes));
   }
 }
 
@@ -173,7 +173,7 @@ TEST_CASE("perfetto: merged samples are a stream that says that their times are 
   builder.AddThread(1, 1, "t");
   builder.AddSample({.weight = 5'000, .samples = 5});
   builder.AddSample({.time_ns = 7, .weight = 1'000});
-  const PerfettoFile file(FileOf(builder.Take()));
+  const PerfettoFile file(TraceFileOf(builder.Take()));
   CHECK(file.sources == std::set<std::string>{"perfkit.cpu-clock", "perfkit.cpu-clock.times-unknown"});
   CHECK(file.samples == Texts{"7 cpu-clock 1 1000 1/1 none ", "? cpu-clock 5 5000 1/1 none "});
 }
@@ -186,13 +186,13 @@ TEST_CASE("perfetto: followers are weights of the sample that they follow", "[ex
   builder.AddSample({.time_ns = 7, .weight = 250, .samples = 0, .event = 1});
   builder.AddSample({.time_ns = 8, .weight = 3, .samples = 0, .event = 1});  // of nobody
   const Profile profile = builder.Take();
-  const PerfettoFile file(FileOf(profile));
+  const PerfettoFile file(TraceFileOf(profile));
   CHECK(file.samples == SamplesOf(profile));
   CHECK(file.sources == std::set<std::string>{"perfkit.cycles", "perfkit.instructions"});
 }
 
 TEST_CASE("perfetto: a profile without samples is a trace without samples", "[exporters][perfetto]") {
-  const PerfettoFile file{FileOf(Profile())};
+  const PerfettoFile file{TraceFileOf(Profile())};
   CHECK(file.samples.empty());
   CHECK(file.slices.size() == 1);  // the accounting
 }
@@ -208,7 +208,7 @@ TEST_CASE("perfetto: names of any bytes become valid UTF-8", "[exporters][perfet
                      .label = builder.String("l\xc0"),
                      .quality = StackQuality::kWhole});
   builder.AddZone({.name = builder.String("z\xff"), .cause = builder.String("c\xff")});
-  const PerfettoFile file(FileOf(builder.Take()));
+  const PerfettoFile file(TraceFileOf(builder.Take()));
   const std::string bad = "\xef\xbf\xbd";
   for (const std::string& text : {"f" + bad, "/li" + bad, bad + bad + bad, "cpu" + bad, "l" + bad}) {
     CHECK(file.texts.contains(text));
@@ -245,12 +245,12 @@ TEST_CASE("perfetto: what the writer holds does not grow with the number of samp
   };
   CHECK(held_for(100'000) < held_for(10'000) + (64 << 10));
   const Profile profile = testing::LargeProfile(10'000);
-  CHECK((PerfettoFile(FileOf(profile)).samples == SamplesOf(profile)));
+  CHECK((PerfettoFile(TraceFileOf(profile)).samples == SamplesOf(profile)));
 }
 
 TEST_CASE("perfetto: a stack of 10,000 calls, recursion in it, is whole", "[exporters][perfetto]") {
   const Profile profile = testing::DeepProfile(10'000);
-  CHECK((PerfettoFile(FileOf(profile)).samples == SamplesOf(profile)));
+  CHECK((PerfettoFile(TraceFileOf(profile)).samples == SamplesOf(profile)));
 }
 
 TEST_CASE("perfetto: an event that the profile has not is refused", "[exporters][perfetto]") {

@@ -10,7 +10,7 @@
 namespace perfkit::profile {
 namespace {
 
-constexpr uint32_t kSeeds = 15;
+constexpr uint32_t kFilterSeeds = 15;
 
 bool Matches(const std::string& pattern, const std::string& text) {
   return fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
@@ -48,7 +48,7 @@ void CheckFilter(const Profile& profile, const Profile::Filter& filter) {
 
 TEST_CASE("a filter keeps the samples that meet all conditions", "[profile][filter]") {
   size_t kept = 0, all = 0;
-  for (uint32_t seed = 0; seed < kSeeds; ++seed) {
+  for (uint32_t seed = 0; seed < kFilterSeeds; ++seed) {
     const Profile profile = RandomProfile(seed).Make();
     const Profile::Filter filters[] = {
         {},
@@ -77,7 +77,7 @@ TEST_CASE("a filter keeps the samples that meet all conditions", "[profile][filt
 }
 
 TEST_CASE("filtered by each thread and merged again, a profile is whole", "[profile][filter]") {
-  for (uint32_t seed = 0; seed < kSeeds; ++seed) {
+  for (uint32_t seed = 0; seed < kFilterSeeds; ++seed) {
     Profile profile = RandomProfile(seed).Make();
     for (ProfileThread& thread : profile.threads) thread.on_ns = 10, thread.off_ns = 20;
     profile.counters.push_back({.name = 1, .points = {{1, 1}, {2, 2}}});
