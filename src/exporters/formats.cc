@@ -11,6 +11,7 @@ namespace {
 constexpr ProfileFormat kFormats[] = {
     {"pprof", {".pb.gz", ".pprof"}, "go tool pprof", WritePprof},
     {"perfetto", {".pftrace", ".perfetto-trace"}, "ui.perfetto.dev", WritePerfetto},
+    {"firefox", {".json.gz"}, "profiler.firefox.com", WriteFirefox},
     {"html", {".html"}, "any browser", WriteHtml},
 };
 
