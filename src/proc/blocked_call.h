@@ -31,7 +31,8 @@ std::optional<BlockedCall> ReadBlockedCall(pid_t tid);
 std::optional<uint64_t> ParseTimesRun(std::string_view schedstat);
 std::optional<uint64_t> ParseSwitches(std::string_view status);
 
-// How often a thread of this process has been put on a CPU. It changes whenever the thread runs. nullopt if it has ended.
+// How often a thread of this process has been put on a CPU. It changes whenever the thread runs. nullopt if it has
+// ended.
 std::optional<uint64_t> ReadTimesRun(pid_t tid);
 
 }  // namespace perfkit::proc

@@ -42,22 +42,27 @@ void Aggregator::Add(const SamplerRecord& record, const SampleLayout& layout) {
            Overloaded{[&](const Sample& sample) { AddSample(record, sample); },
                       [&](const LiveStack& stack) { AddLiveStack(stack); },
                       [&](const SwitchRecord& change) { AddSwitch(change); },
-                      [&](const ForkRecord& fork) {
-                        if (fork.pid != options_.pid) return;  // a child process
-                        threads_.Forked(fork.pid, fork.tid, fork.parent_tid, fork.time_ns);
-                        Watch(fork.pid, fork.tid, record.synthesized ? start_ns_ : fork.time_ns);
-                      },
+                      [&](const ForkRecord& fork) { AddTask(fork, record.synthesized); },
                       [&](const CommRecord& comm) {
                         if (comm.pid != options_.pid) return;
                         threads_.Renamed(comm.pid, comm.tid, comm.name, comm.who.time_ns.value_or(latest_ns_));
                         Watch(comm.pid, comm.tid, comm.who.time_ns.value_or(latest_ns_));
                       },
-                      [&](const ExitRecord& exit) {
-                        if (exit.pid != options_.pid) return;
-                        const uint32_t thread = threads_.IndexOf(exit.pid, exit.tid, exit.time_ns);
-                        off_cpu_.End(thread, exit.time_ns, [&](const OffCpuSpan& span) { AddSpan(span); });
-                        threads_.Exited(exit.pid, exit.tid, exit.time_ns);
-                      }});
+                      [&](const ExitRecord& exit) { AddExit(exit); }});
+}
+
+// A process that a thread forks is told of by the same record: it is no thread of this one.
+void Aggregator::AddTask(const ForkRecord& fork, bool synthesized) {
+  if (fork.pid != options_.pid) return;
+  threads_.Forked(fork.pid, fork.tid, fork.parent_tid, fork.time_ns);
+  Watch(fork.pid, fork.tid, synthesized && start_ns_ != 0 ? start_ns_ : fork.time_ns);
+}
+
+void Aggregator::AddExit(const ExitRecord& exit) {
+  const std::optional<uint32_t> thread = threads_.Exited(exit.pid, exit.tid, exit.time_ns);
+  if (!thread) return;
+  off_cpu_.End(*thread, exit.time_ns, [&](const OffCpuSpan& span) { AddSpan(span); });
+  matcher_.End(exit.tid, [&](const PendingSample& pending, bool) { Emit(pending, {}); });
 }
 
 void Aggregator::Watch(uint32_t pid, uint32_t tid, uint64_t time_ns) {
@@ -77,23 +82,16 @@ void Aggregator::AddSample(const SamplerRecord& record, const Sample& sample) {
   pending.user_pc = in_kernel ? sample.user_registers()[kPcRegister].value_or(0) : pc;
   pending.kernel_pc = in_kernel ? pc : 0;
   if (!record.foreign) off_cpu_.Ran(pending.sample.thread, time_ns, [&](const OffCpuSpan& span) { AddSpan(span); });
-  bool cut = false;
   switch (options_.stacks) {
-    case CallStack::Kind::kNone: return Emit(pending, ProfileStack::kRoot, StackQuality::kLeafOnly);
+    case CallStack::Kind::kNone: return Emit(pending, {});
     case CallStack::Kind::kLive:
-      return matcher_.AddSample(task.tid, pending, [&](const PendingSample& old, bool) {
-        Emit(old, ProfileStack::kRoot, StackQuality::kLeafOnly);
-      });
+      return matcher_.AddSample(task.tid, pending, [&](const PendingSample& old, bool) { Emit(old, {}); });
     case CallStack::Kind::kUserDump: {
       const UnwoundStack stack = options_.unwinder->Unwind(sample, frames_);
       if (record.full_stack) return;  // beside the event's own samples: the unwinder remembers it
-      const uint32_t entry = stacks_.Intern(std::span(frames_).first(stack.frames), cut);
-      return Emit(pending, entry, cut || stack.frames == 0 ? StackQuality::kLeafOnly : QualityOf(stack.end));
+      return Emit(pending, Intern(std::span(frames_).first(stack.frames), QualityOf(stack.end)));
     }
-    case CallStack::Kind::kFramePointers: {
-      const uint32_t entry = stacks_.Intern(FramesByPointers(sample), cut);
-      return Emit(pending, entry, StackQuality::kPart);
-    }
+    case CallStack::Kind::kFramePointers: return Emit(pending, Intern(FramesByPointers(sample), StackQuality::kPart));
   }
 }
 
@@ -111,29 +109,40 @@ std::span<const StackFrame> Aggregator::FramesByPointers(const Sample& sample) {
 void Aggregator::AddLiveStack(const LiveStack& stack) {
   const size_t count = stack.CopyTo(frames_);
   if (count == 0) return;
-  bool cut = false;
-  const uint32_t entry = stacks_.Intern(std::span(frames_).first(count), cut);
-  const StackQuality quality = cut ? StackQuality::kLeafOnly : QualityOf(stack.end);
+  const InternedStack interned = Intern(std::span(frames_).first(count), QualityOf(stack.end));
   matcher_.AddStack(stack.tid, stack.event, frames_[0].pc, [&](const PendingSample& pending, bool has_stack) {
-    if (has_stack) return Emit(pending, entry, quality);
-    Emit(pending, ProfileStack::kRoot, StackQuality::kLeafOnly);
+    Emit(pending, has_stack ? interned : InternedStack{});
   });
 }
 
-// `user_stack`: kRoot if it is not known.
-void Aggregator::Emit(const PendingSample& pending, uint32_t user_stack, StackQuality quality) {
+InternedStack Aggregator::Intern(std::span<const StackFrame> frames, StackQuality quality) {
+  InternedStack interned;
+  interned.stack = stacks_.Intern(frames, interned.was_cut);
+  if (!frames.empty() && !interned.was_cut) interned.quality = quality;
+  return interned;
+}
+
+ProfileSample Aggregator::Complete(const PendingSample& pending, const InternedStack& stack) {
   ProfileSample sample = pending.sample;
-  sample.quality = quality;
-  sample.stack = user_stack;
+  sample.quality = stack.quality;
+  sample.stack = stack.stack;
+  bool was_cut = stack.was_cut;
   if (pending.kernel_pc != 0) {
-    sample.stack = stacks_.InternKernel(user_stack, pending.kernel_pc);
-  } else if (user_stack == ProfileStack::kRoot) {
-    bool cut = false;
+    sample.stack = stacks_.InternKernel(stack.stack, pending.kernel_pc, was_cut);
+    if (was_cut) sample.quality = StackQuality::kLeafOnly;
+    was_cut = was_cut || stack.was_cut;
+  } else if (stack.stack == ProfileStack::kRoot) {
     const StackFrame leaf{.pc = pending.user_pc};
-    sample.stack = stacks_.Intern(std::span(&leaf, 1), cut);
+    sample.stack = stacks_.Intern(std::span(&leaf, 1), was_cut);
+    was_cut = false;  // nothing is missing
   }
-  if (user_stack != ProfileStack::kRoot) off_cpu_.SetLastStack(sample.thread, user_stack);
-  builder_.AddSample(sample);
+  if (was_cut) ++builder_.profile().accounting.stacks_forgotten;
+  return sample;
+}
+
+void Aggregator::Emit(const PendingSample& pending, const InternedStack& stack) {
+  if (stack.stack != ProfileStack::kRoot) off_cpu_.SetLastStack(pending.sample.thread, stack.stack);
+  builder_.AddSample(Complete(pending, stack));
   MergeIfFull();
 }
 
@@ -171,15 +180,11 @@ void Aggregator::LookAtSleepers(uint64_t before_ns) {
   const auto self = static_cast<uint32_t>(sys::kernel().gettid());
   for (const OffCpu::Sleeper& sleeper : off_cpu_.ToLookAt(before_ns)) {
     if (sleeper.tid == self) continue;
-    const std::optional<BlockedThread> blocked =
-        LookAtBlocked(options_.pid, sleeper.tid, *options_.unwinder, frames_);
+    const std::optional<BlockedThread> blocked = LookAtBlocked(options_.pid, sleeper.tid, *options_.unwinder, frames_);
     if (!blocked || blocked->stack.frames == 0) continue;
-    bool cut = false;
-    const uint32_t entry = stacks_.Intern(std::span(frames_).first(blocked->stack.frames), cut);
-    off_cpu_.Looked(sleeper.thread, {.at_ns = blocked->at_ns,
-                                     .stack = entry,
-                                     .quality = cut ? StackQuality::kLeafOnly : QualityOf(blocked->stack.end),
-                                     .call = blocked->call});
+    const InternedStack stack = Intern(std::span(frames_).first(blocked->stack.frames), QualityOf(blocked->stack.end));
+    off_cpu_.Looked(sleeper.thread,
+                    {.at_ns = blocked->at_ns, .stack = stack.stack, .quality = stack.quality, .call = blocked->call});
   }
 }
 
@@ -187,24 +192,32 @@ void Aggregator::Pause(uint64_t now_ns) {
   off_cpu_.Pause(now_ns, [&](const OffCpuSpan& span) { AddSpan(span); });
 }
 
+// Merged samples, one for each thread and stack, are what must be kept. Beside them there is always room for so many
+// single ones that merging, which sorts all, is rare.
 void Aggregator::MergeIfFull() {
   Profile& profile = builder_.profile();
   const size_t bytes = profile.samples.size() * sizeof(ProfileSample) + profile.waits.size() * sizeof(ProfileWait);
-  if (bytes <= std::max(options_.memory_bytes / 2, 2 * merged_bytes_)) return;
+  const size_t least = merged_bytes_ + std::max(merged_bytes_ / 2, options_.memory_bytes / 8);
+  if (bytes <= std::max(options_.memory_bytes / 2, least)) return;
   MergeOldest(profile, preempted_wait_);
-  merged_bytes_ = profile.samples.size() * sizeof(ProfileSample) + profile.waits.size() * sizeof(ProfileWait);
+  const auto first_single = std::partition_point(profile.samples.begin(), profile.samples.end(),
+                                                 [](const ProfileSample& sample) { return sample.merged(); });
+  merged_bytes_ = static_cast<size_t>(first_single - profile.samples.begin()) * sizeof(ProfileSample);
 }
 
-void Aggregator::Settle(uint64_t now_ns) {
-  matcher_.Flush(
-      [&](const PendingSample& pending, bool) { Emit(pending, ProfileStack::kRoot, StackQuality::kLeafOnly); });
-  off_cpu_.CutAt(now_ns, [&](const OffCpuSpan& span) { AddSpan(span); });
+// Samples whose stacks may still come. Until then they have none.
+std::vector<ProfileSample> Aggregator::SamplesUnderWay() {
+  std::vector<ProfileSample> samples;
+  matcher_.ForEach([&](const PendingSample& pending) { samples.push_back(Complete(pending, {})); });
+  return samples;
 }
 
 Profile Aggregator::MakeProfile(uint64_t now_ns, const std::function<void(double)>& progress) {
-  Settle(now_ns);
+  off_cpu_.CutAt(now_ns, [&](const OffCpuSpan& span) { AddSpan(span); });
+  const std::vector<ProfileSample> under_way = SamplesUnderWay();
   Resolve(progress);
   Profile profile = builder_.profile();
+  profile.samples.insert(profile.samples.end(), under_way.begin(), under_way.end());
   std::stable_sort(profile.samples.begin(), profile.samples.end(),
                    [](const ProfileSample& a, const ProfileSample& b) { return a.time_ns < b.time_ns; });
   if (off_cpu_.missed() != 0) {
@@ -220,7 +233,9 @@ Profile Aggregator::MakeProfile(uint64_t now_ns, const std::function<void(double
 
 void Aggregator::ForgetSamples() {
   Profile& profile = builder_.profile();
+  matcher_.Clear();
   profile.samples.clear();
+  merged_bytes_ = 0;
   profile.waits.resize(preempted_wait_ + 1);
   profile.accounting = {};
 }

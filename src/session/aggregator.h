@@ -35,6 +35,13 @@ struct AggregatorOptions {
   std::unique_ptr<StackUnwinder> unwinder{};  // kUserDump, and looks at blocked threads
 };
 
+// An entry of the stack table, and what it is worth. kRoot: no stack is known.
+struct InternedStack {
+  uint32_t stack = ProfileStack::kRoot;
+  StackQuality quality = StackQuality::kLeafOnly;
+  bool was_cut = false;  // the table is full: it has the leaf alone
+};
+
 // Not thread-safe.
 class Aggregator {
  public:
@@ -63,11 +70,15 @@ class Aggregator {
   void AddSwitch(const SwitchRecord& change);
   void AddSpan(const OffCpuSpan& span);
   uint32_t WaitOf(const OffCpuSpan& span);
-  void Emit(const PendingSample& pending, uint32_t user_stack, StackQuality quality);
+  ProfileSample Complete(const PendingSample& pending, const InternedStack& stack);
+  void Emit(const PendingSample& pending, const InternedStack& stack);
+  InternedStack Intern(std::span<const StackFrame> frames, StackQuality quality);
+  void AddTask(const ForkRecord& fork, bool synthesized);
+  void AddExit(const ExitRecord& exit);
   std::span<const StackFrame> FramesByPointers(const Sample& sample);
   void Watch(uint32_t pid, uint32_t tid, uint64_t time_ns);
   void MergeIfFull();
-  void Settle(uint64_t now_ns);
+  std::vector<ProfileSample> SamplesUnderWay();
   void Resolve(const std::function<void(double)>& progress);
 
   AggregatorOptions options_;
@@ -82,7 +93,7 @@ class Aggregator {
   uint32_t off_cpu_event_ = 0;
   uint64_t start_ns_ = 0;
   uint64_t latest_ns_ = 0;   // of any record
-  size_t merged_bytes_ = 0;  // what samples took after they were merged the last time
+  size_t merged_bytes_ = 0;  // of samples that are merged already
   size_t resolved_ = 0;      // locations whose names were looked up
 };
 

@@ -23,8 +23,7 @@ void OffCpu::Close(State& state, uint64_t time_ns, Emit emit) {
     state.times.on_ns += passed_ns;
   } else if (state.phase != Phase::kEnded && passed_ns > 0) {
     state.times.off_ns += passed_ns;
-    OffCpuSpan span{
-        .thread = state.thread, .from_ns = state.since_ns, .to_ns = now_ns, .preempted = state.preempted};
+    OffCpuSpan span{.thread = state.thread, .from_ns = state.since_ns, .to_ns = now_ns, .preempted = state.preempted};
     if (state.look && state.look->at_ns <= now_ns) {
       span.stack = state.look->stack;
       span.quality = state.look->quality;

@@ -4,8 +4,6 @@
 namespace perfkit::session {
 namespace {
 
-uint64_t KeyOf(uint32_t thread, uint32_t event) { return uint64_t{thread} << 32 | event; }
-
 // A call of the kernel that a signal interrupts may be made again: then the thread returns to the call itself, not
 // behind it. Two bytes on x86-64 (syscall), four on aarch64 (svc).
 bool ReturnsTo(const PendingSample& sample, uint64_t first_pc) {
@@ -20,19 +18,25 @@ bool ReturnsTo(const PendingSample& sample, uint64_t first_pc) {
 
 }  // namespace
 
+StackMatcher::Pending& StackMatcher::PendingOf(uint32_t thread, uint32_t event) {
+  std::vector<Pending>& events = pending_[thread];
+  if (event >= events.size()) events.resize(event + 1);
+  return events[event];
+}
+
 void StackMatcher::EmitFirst(Pending& pending, size_t count, Emit emit) {
   for (size_t i = 0; i < count; ++i) emit(pending[i], false);
   pending.erase(pending.begin(), pending.begin() + static_cast<ptrdiff_t>(count));
 }
 
 void StackMatcher::AddSample(uint32_t thread, const PendingSample& sample, Emit emit) {
-  Pending& pending = pending_[KeyOf(thread, sample.sample.event)];
+  Pending& pending = PendingOf(thread, sample.sample.event);
   if (pending.size() >= kMaxPending) EmitFirst(pending, kMaxPending / 2, emit);
   pending.push_back(sample);
 }
 
 bool StackMatcher::AddStack(uint32_t thread, uint32_t event, uint64_t first_pc, Emit emit) {
-  Pending& pending = pending_[KeyOf(thread, event)];
+  Pending& pending = PendingOf(thread, event);
   size_t end = pending.size();
   while (end > 0 && !ReturnsTo(pending[end - 1], first_pc)) --end;
   if (end == 0) return false;
@@ -45,8 +49,19 @@ bool StackMatcher::AddStack(uint32_t thread, uint32_t event, uint64_t first_pc, 
   return true;
 }
 
-void StackMatcher::Flush(Emit emit) {
-  for (auto& [key, pending] : pending_) EmitFirst(pending, pending.size(), emit);
+void StackMatcher::End(uint32_t thread, Emit emit) {
+  const auto found = pending_.find(thread);
+  if (found == pending_.end()) return;
+  for (Pending& pending : found->second) EmitFirst(pending, pending.size(), emit);
+  pending_.erase(found);
+}
+
+void StackMatcher::ForEach(absl::FunctionRef<void(const PendingSample& sample)> visit) const {
+  for (const auto& [thread, events] : pending_) {
+    for (const Pending& pending : events) {
+      for (const PendingSample& sample : pending) visit(sample);
+    }
+  }
 }
 
 }  // namespace perfkit::session

@@ -35,16 +35,20 @@ class StackMatcher {
   // Emits the samples that the stack belongs to, and, as samples without one, those before them. Returns false if it
   // belongs to none.
   bool AddStack(uint32_t thread, uint32_t event, uint64_t first_pc, Emit emit);
-  // Emits all that waits, as samples without a stack.
-  void Flush(Emit emit);
+  // The thread has ended: emits all of it that waits, as samples without a stack.
+  void End(uint32_t thread, Emit emit);
+  // Calls visit with all that waits, which goes on waiting.
+  void ForEach(absl::FunctionRef<void(const PendingSample& sample)> visit) const;
+  void Clear() { pending_.clear(); }
 
  private:
   static constexpr size_t kMaxPending = 4096;
   using Pending = std::vector<PendingSample>;
 
+  Pending& PendingOf(uint32_t thread, uint32_t event);
   static void EmitFirst(Pending& pending, size_t count, Emit emit);
 
-  std::unordered_map<uint64_t, Pending> pending_;  // by thread and event
+  std::unordered_map<uint32_t, std::vector<Pending>> pending_;  // by thread, then by event
 };
 
 }  // namespace perfkit::session

@@ -46,8 +46,15 @@ uint32_t StackTable::Intern(std::span<const StackFrame> frames, bool& was_cut) {
   return stack;
 }
 
-uint32_t StackTable::InternKernel(uint32_t stack, uint64_t pc) {
-  return builder_.Stack(stack, LocationOf(pc, CpuMode::kKernel));
+uint32_t StackTable::InternKernel(uint32_t stack, uint64_t pc, bool& was_cut) {
+  const uint32_t location = LocationOf(pc, CpuMode::kKernel);
+  was_cut = false;
+  if (stack == ProfileStack::kRoot) return builder_.Stack(stack, location);
+  const uint64_t key = uint64_t{stack} << 32 | location;
+  if (const auto seen = kernel_stacks_.find(key); seen != kernel_stacks_.end()) return seen->second;
+  was_cut = builder_.profile().stacks.size() >= max_stacks_;
+  if (was_cut) return builder_.Stack(ProfileStack::kRoot, location);
+  return kernel_stacks_[key] = builder_.Stack(stack, location);
 }
 
 uint32_t StackTable::LocationOf(uint64_t pc, CpuMode mode) {

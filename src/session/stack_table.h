@@ -26,8 +26,8 @@ class StackTable {
 
   // The entry of a stack, innermost frame first; ProfileStack::kRoot if it has no frame. `was_cut`: the table is full.
   uint32_t Intern(std::span<const StackFrame> frames, bool& was_cut);
-  // The entry of a kernel frame that `stack` called.
-  uint32_t InternKernel(uint32_t stack, uint64_t pc);
+  // The entry of a kernel frame that `stack` called; of the frame alone if the table is full.
+  uint32_t InternKernel(uint32_t stack, uint64_t pc, bool& was_cut);
 
   // The symbolizer's place of each location of the profile.
   const std::vector<CodeLocation>& places() const { return places_; }
@@ -54,6 +54,7 @@ class StackTable {
   size_t seen_count_ = 0;
   std::vector<uint64_t> words_;
   std::unordered_map<uint64_t, uint32_t> user_locations_, kernel_locations_;  // by pc
+  std::unordered_map<uint64_t, uint32_t> kernel_stacks_;                      // by stack and location
   std::vector<CodeLocation> places_;                                          // by location
 };
 

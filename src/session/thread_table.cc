@@ -2,6 +2,7 @@
 #include "src/session/thread_table.h"
 
 #include <algorithm>
+#include <string>
 
 namespace perfkit::session {
 
@@ -9,24 +10,27 @@ uint32_t ThreadTable::Add(uint32_t pid, uint32_t tid, std::string_view name, uin
   const uint32_t index = builder_.AddThread(pid, tid, name);
   ProfileThread& thread = builder_.profile().threads[index];
   thread.first_ns = thread.last_ns = time_ns;
-  by_number_[tid] = index;
+  by_number_[tid] = {.index = index};
   return index;
 }
 
 uint32_t ThreadTable::IndexOf(uint32_t pid, uint32_t tid, uint64_t time_ns) {
   const auto found = by_number_.find(tid);
-  const uint32_t index = found != by_number_.end() ? found->second : Add(pid, tid, "", time_ns);
-  ProfileThread& thread = builder_.profile().threads[index];
+  if (found == by_number_.end()) return Add(pid, tid, "", time_ns);
+  const Entry entry = found->second;
+  ProfileThread& thread = builder_.profile().threads[entry.index];
+  if (thread.pid != pid || (entry.ended && time_ns > thread.last_ns)) return Add(pid, tid, "", time_ns);
   thread.last_ns = std::max(thread.last_ns, time_ns);
-  return index;
+  return entry.index;
 }
 
 void ThreadTable::Forked(uint32_t pid, uint32_t tid, uint32_t parent_tid, uint64_t time_ns) {
-  if (const auto known = by_number_.find(tid); known != by_number_.end() && !ended_.contains(known->second)) return;
-  const auto parent = by_number_.find(parent_tid);
   const Profile& profile = builder_.profile();
-  Add(pid, tid, parent != by_number_.end() ? std::string(profile.strings[profile.threads[parent->second].name]) : "",
-      time_ns);
+  const auto known = by_number_.find(tid);
+  if (known != by_number_.end() && !known->second.ended && profile.threads[known->second.index].pid == pid) return;
+  const auto parent = by_number_.find(parent_tid);
+  const bool has_parent = parent != by_number_.end();
+  Add(pid, tid, has_parent ? std::string(profile.strings[profile.threads[parent->second.index].name]) : "", time_ns);
 }
 
 void ThreadTable::Renamed(uint32_t pid, uint32_t tid, std::string_view name, uint64_t time_ns) {
@@ -35,6 +39,15 @@ void ThreadTable::Renamed(uint32_t pid, uint32_t tid, std::string_view name, uin
   builder_.profile().threads[index].name = text;
 }
 
-void ThreadTable::Exited(uint32_t pid, uint32_t tid, uint64_t time_ns) { ended_.insert(IndexOf(pid, tid, time_ns)); }
+std::optional<uint32_t> ThreadTable::Exited(uint32_t pid, uint32_t tid, uint64_t time_ns) {
+  const auto found = by_number_.find(tid);
+  if (found == by_number_.end() || builder_.profile().threads[found->second.index].pid != pid) return std::nullopt;
+  if (!found->second.ended) {
+    ProfileThread& thread = builder_.profile().threads[found->second.index];
+    thread.last_ns = std::max(thread.last_ns, time_ns);
+    found->second.ended = true;
+  }
+  return found->second.index;
+}
 
 }  // namespace perfkit::session

@@ -177,9 +177,7 @@ TEST_CASE("on and off add up to the time watched, to the nanosecond", "[off_cpu]
         off_cpu.CutAt(now_ns, keep);
         for (auto& [other, end] : end_ns) reach(other, now_ns);
         break;
-      default:
-        off_cpu.Switched(thread, thread, time_ns, below(2) == 0, below(2) == 0, keep);
-        reach(thread, time_ns);
+      default: off_cpu.Switched(thread, thread, time_ns, below(2) == 0, below(2) == 0, keep); reach(thread, time_ns);
     }
   }
   off_cpu.CutAt(now_ns, keep);

@@ -1,7 +1,6 @@
 // Sessions on real work: start, stop, look.
 #include "perfkit/session.h"
 
-
 #include <catch2/catch.hpp>
 #include <thread>
 

@@ -1,0 +1,152 @@
+// Records that are written by hand, added up.
+#include "src/session/aggregator.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <utility>
+
+#include "src/sample/live_record.h"
+#include "tests/support/record_builder.h"
+
+namespace perfkit::session {
+namespace {
+
+using perfkit::testing::AddTrailer;
+using perfkit::testing::AsRecord;
+using perfkit::testing::BuildSample;
+using perfkit::testing::RecordBuilder;
+using perfkit::testing::SampleValues;
+using sample::LiveRecord;
+
+constexpr uint32_t kPid = 4711;
+
+AttrBits Bits() {
+  AttrBits bits;
+  bits.sample_type = kSampleIp | kSampleTid | kSampleTime;
+  bits.sample_id_all = true;
+  return bits;
+}
+
+// An aggregator of one event, and what is written to it.
+struct Written {
+  AttrBits bits = Bits();
+  SampleLayout layout{bits};
+  Aggregator aggregator;
+
+  explicit Written(AggregatorOptions options)
+      : aggregator({{.name = "page-faults"}}, [&] {
+          options.pid = kPid;
+          return std::move(options);
+        }()) {}
+
+  void Add(const std::string& bytes, uint32_t event = SamplerRecord::kNoEvent, uint64_t weight = 0) {
+    SamplerRecord record{AsRecord(bytes), event};
+    record.weight = weight;
+    aggregator.Add(record, layout);
+  }
+  void AddSample(uint32_t tid, uint64_t time_ns, uint64_t pc, uint64_t weight = 1, uint16_t misc = 2) {
+    Add(BuildSample(bits, {.ip = pc, .time = time_ns, .pid = kPid, .tid = tid, .misc = misc}), 0, weight);
+  }
+  void AddTask(RecordType type, uint32_t pid, uint32_t tid, uint64_t time_ns) {
+    RecordBuilder out;
+    out.U32(pid).U32(kPid).U32(tid).U32(kPid).U64(time_ns);
+    AddTrailer(out, bits, {.time = time_ns, .pid = pid, .tid = tid});
+    Add(out.Finish(type));
+  }
+  void AddLiveStack(uint32_t tid, uint64_t time_ns, const std::vector<uint64_t>& pcs) {
+    RecordBuilder out;
+    out.U64(0).U64(pcs.size() + 1).U64(LiveRecord::kUserContext).Words64(pcs);
+    out.U64(LiveRecord::State(static_cast<uint8_t>(StackEnd::kRoot), 0));
+    for (size_t i = 0; i < LiveRecord::MarkWords(pcs.size()); ++i) out.U64(0);
+    AddTrailer(out, bits, {.time = time_ns, .pid = kPid, .tid = tid});
+    Add(out.Finish(static_cast<uint32_t>(RecordType::kCallchainDeferred), LiveRecord::kMisc), 0);
+  }
+  Profile Make(uint64_t now_ns) {
+    Profile profile = aggregator.MakeProfile(now_ns, {});
+    CHECK(profile.Check() == absl::OkStatus());
+    return profile;
+  }
+};
+
+size_t DepthOf(const Profile& profile, uint32_t stack) {
+  size_t depth = 0;
+  for (; stack != ProfileStack::kRoot; stack = profile.stacks[stack].parent) ++depth;
+  return depth;
+}
+
+TEST_CASE("processes that are forked are no threads", "[aggregator]") {
+  Written written({.off_cpu = true});
+  written.AddTask(RecordType::kFork, kPid, kPid, 1);
+  written.AddTask(RecordType::kFork, kPid, kPid + 1, 2);
+  for (uint32_t child = kPid + 100; child < kPid + 200; ++child) {
+    written.AddTask(RecordType::kFork, child, child, 3);
+    written.AddTask(RecordType::kExit, child, child, 4);
+  }
+  CHECK(written.Make(10).threads.size() == 2);
+}
+
+TEST_CASE("a snapshot does not take a sample's stack from it", "[aggregator]") {
+  Written written({.stacks = CallStack::Kind::kLive});
+  written.AddSample(kPid, 10, 0x1000, 7);
+  const Profile early = written.Make(20);
+  REQUIRE(early.samples.size() == 1);
+  CHECK(early.samples[0].quality == StackQuality::kLeafOnly);
+  CHECK(early.Total(0) == Profile::Sum{7, 1});
+  written.AddLiveStack(kPid, 30, {0x1000, 0x2000, 0x3000});
+  const Profile late = written.Make(40);
+  REQUIRE(late.samples.size() == 1);
+  CHECK(late.Total(0) == Profile::Sum{7, 1});
+  CHECK(late.samples[0].quality == StackQuality::kWhole);
+  CHECK(DepthOf(late, late.samples[0].stack) == 3);
+}
+
+TEST_CASE("samples of a thread that has ended wait for no stack of another with its number", "[aggregator]") {
+  Written written({.stacks = CallStack::Kind::kLive});
+  written.AddTask(RecordType::kFork, kPid, kPid + 1, 1);
+  written.AddSample(kPid + 1, 10, 0x1000);
+  written.AddTask(RecordType::kExit, kPid, kPid + 1, 20);
+  written.AddTask(RecordType::kFork, kPid, kPid + 1, 30);
+  written.AddLiveStack(kPid + 1, 40, {0x1000, 0x2000});
+  const Profile profile = written.Make(50);
+  REQUIRE(profile.samples.size() == 1);
+  CHECK(profile.samples[0].quality == StackQuality::kLeafOnly);
+}
+
+TEST_CASE("a full stack table leaves leaves, and counts them", "[aggregator]") {
+  Written written({.stacks = CallStack::Kind::kLive, .memory_bytes = 1 << 16});
+  constexpr uint64_t kSamples = 5000;
+  for (uint64_t i = 0; i < kSamples; ++i) {
+    written.AddSample(kPid, 10 * i + 1, 0x1000, 3);
+    written.AddLiveStack(kPid, 10 * i + 2, {0x1000, 0x2000 + 16 * i, 0x3000});
+  }
+  const Profile profile = written.Make(10 * kSamples);
+  uint64_t leaves = 0;
+  for (const ProfileSample& sample : profile.samples) {
+    if (sample.quality == StackQuality::kLeafOnly) leaves += sample.samples;
+  }
+  CHECK(profile.Total(0) == Profile::Sum{3 * kSamples, kSamples});
+  CHECK(leaves > 0);
+  CHECK(profile.accounting.stacks_forgotten == leaves);
+  CHECK(profile.stacks.size() <= (1 << 16) / 2 / 128 + 1);
+}
+
+TEST_CASE("a million samples take no more memory than they may, and their sums are exact", "[aggregator]") {
+  constexpr size_t kMemory = 1 << 20;
+  Written written({.memory_bytes = kMemory});
+  constexpr uint64_t kSamples = 1'000'000;
+  uint64_t weight = 0;
+  for (uint64_t i = 1; i <= kSamples; ++i) {
+    written.AddSample(kPid + static_cast<uint32_t>(i % 3), i, 0x1000 + 16 * (i % 100), i);
+    weight += i;
+  }
+  const Profile profile = written.Make(kSamples);
+  CHECK(profile.Total(0) == Profile::Sum{weight, kSamples});
+  CHECK(profile.samples.size() * sizeof(ProfileSample) <= kMemory / 2);
+  uint64_t singles = 0;
+  for (const ProfileSample& sample : profile.samples) singles += sample.merged() ? 0 : 1;
+  CHECK(profile.accounting.times_forgotten == kSamples - singles);
+  CHECK(profile.samples.back().time_ns == kSamples);
+}
+
+}  // namespace
+}  // namespace perfkit::session

@@ -1,0 +1,94 @@
+// Merging takes times and waits, never sums.
+#include "src/session/merge_samples.h"
+
+#include <algorithm>
+#include <array>
+#include <catch2/catch.hpp>
+#include <map>
+#include <random>
+#include <tuple>
+
+#include "perfkit/profile_builder.h"
+
+namespace perfkit::session {
+namespace {
+
+using Key = std::tuple<uint32_t, uint16_t, uint32_t, StackQuality>;
+using Sums = std::map<Key, std::pair<uint64_t, uint64_t>>;
+
+Sums SumsOf(const Profile& profile) {
+  Sums sums;
+  for (const ProfileSample& sample : profile.samples) {
+    auto& [weight, samples] = sums[{sample.thread, sample.event, sample.stack, sample.quality}];
+    weight += sample.weight, samples += sample.samples;
+  }
+  return sums;
+}
+
+TEST_CASE("sums by thread, event, stack and quality stay exactly", "[merge_samples]") {
+  std::mt19937 random(GENERATE(range(1u, 20u)));
+  const auto below = [&](uint64_t limit) { return random() % limit; };
+  ProfileBuilder builder;
+  builder.AddEvent({.name = "a"});
+  builder.AddEvent({.name = "b"});
+  std::array<uint32_t, 8> stacks{};
+  for (uint32_t& stack : stacks) {
+    stack =
+        builder.Stack(ProfileStack::kRoot, builder.Function(std::string(1, static_cast<char>('a' + below(26))), "m"));
+  }
+  for (uint32_t i = 0; i < 5; ++i) builder.AddThread(1, i, "t");
+  const uint32_t preempted = builder.AddWait({.preempted = true});
+  Profile& profile = builder.profile();
+  uint64_t singles = 0, waits = 0;
+  for (uint64_t turn = 0; turn < 20; ++turn) {
+    const uint64_t count = below(300);
+    for (uint64_t i = 0; i < count; ++i) {
+      uint32_t wait = ProfileSample::kNoWait;
+      if (below(4) == 0)
+        wait = below(2) == 0 ? preempted : builder.AddWait({.syscall = static_cast<int32_t>(below(300))});
+      waits += wait != ProfileSample::kNoWait;
+      builder.AddSample({.time_ns = 1 + below(10'000),
+                         .weight = random(),
+                         .samples = static_cast<uint32_t>(below(2)),
+                         .thread = static_cast<uint32_t>(below(5)),
+                         .stack = stacks[below(stacks.size())],
+                         .wait = wait,
+                         .event = static_cast<uint16_t>(below(2)),
+                         .quality = static_cast<StackQuality>(below(4))});
+      singles += profile.samples.back().samples;
+    }
+    const Sums before = SumsOf(profile);
+    const auto single = [](const ProfileSample& sample) { return !sample.merged(); };
+    const auto singles_before = std::count_if(profile.samples.begin(), profile.samples.end(), single);
+    MergeOldest(profile, preempted);
+    CHECK(SumsOf(profile) == before);
+    CHECK(profile.Check() == absl::OkStatus());
+    CHECK(std::count_if(profile.samples.begin(), profile.samples.end(), single) == singles_before / 2);
+    CHECK(profile.waits[preempted].preempted);
+  }
+  uint64_t single_samples = 0, single_waits = 0, merged = 0;
+  for (const ProfileSample& sample : profile.samples) {
+    merged += sample.merged();
+    if (sample.merged()) {
+      CHECK(sample.wait == ProfileSample::kNoWait);
+      continue;
+    }
+    single_samples += sample.samples;
+    single_waits += sample.wait != ProfileSample::kNoWait;
+  }
+  CHECK(profile.accounting.times_forgotten == singles - single_samples);
+  CHECK(profile.accounting.waits_forgotten == waits - single_waits);
+  CHECK(merged <= 5 * 2 * 8 * 4);
+  CHECK(profile.waits.size() <= single_waits + 1);
+}
+
+TEST_CASE("there may be nothing to merge", "[merge_samples]") {
+  ProfileBuilder builder;
+  const uint32_t preempted = builder.AddWait({.preempted = true});
+  MergeOldest(builder.profile(), preempted);
+  CHECK(builder.profile().samples.empty());
+  CHECK(builder.profile().waits.size() == 1);
+}
+
+}  // namespace
+}  // namespace perfkit::session

@@ -1,0 +1,148 @@
+// Stacks by their pcs: what is seen again, what is not, and when the table is full.
+#include "src/session/stack_table.h"
+
+#include <sys/mman.h>
+
+#include <catch2/catch.hpp>
+#include <random>
+#include <vector>
+
+#include "tests/support/record_builder.h"
+
+namespace perfkit::session {
+namespace {
+
+using perfkit::testing::AsRecord;
+using perfkit::testing::RecordBuilder;
+
+constexpr uint32_t kPid = 4711;
+
+struct Table {
+  ProfileBuilder builder;
+  Symbolizer symbolizer;
+  StackTable stacks;
+  SampleLayout layout{AttrBits{}};
+
+  explicit Table(size_t max_stacks = 1 << 20) : stacks(builder, symbolizer, kPid, max_stacks) {}
+
+  uint32_t Intern(const std::vector<StackFrame>& frames) {
+    bool was_cut = false;
+    const uint32_t stack = stacks.Intern(frames, was_cut);
+    CHECK_FALSE(was_cut);
+    return stack;
+  }
+  // Code of a file is mapped.
+  void Map(uint64_t begin, uint64_t bytes, std::string_view path) {
+    RecordBuilder out;
+    out.U32(kPid).U32(kPid).U64(begin).U64(bytes).U64(0).U32(8).U32(1).U64(path.size()).U64(0);
+    out.U32(PROT_EXEC | PROT_READ).U32(MAP_PRIVATE).Text(path);
+    const std::string bytes_of = out.Finish(RecordType::kMmap2, 2);
+    if (symbolizer.Add(AsRecord(bytes_of), layout)) stacks.ForgetPlaces();
+  }
+  std::vector<uint64_t> AddressesOf(uint32_t stack) const {
+    std::vector<uint64_t> addresses;
+    const Profile& profile = builder.profile();
+    for (; stack != ProfileStack::kRoot; stack = profile.stacks[stack].parent) {
+      addresses.push_back(profile.locations[profile.stacks[stack].location].address);
+    }
+    return addresses;
+  }
+  uint32_t ModuleOf(uint32_t stack) const { return stacks.places()[builder.profile().stacks[stack].location].module; }
+};
+
+StackFrame Call(uint64_t pc) { return {.pc = pc, .is_return_address = true}; }
+
+TEST_CASE("each distinct stack is one entry", "[stack_table]") {
+  Table table;
+  std::mt19937 random(1);
+  std::vector<std::vector<StackFrame>> all;
+  for (int i = 0; i < 20'000; ++i) {
+    std::vector<StackFrame> frames{{.pc = 0x1000 + random() % 64}};
+    while (random() % 4 != 0) {
+      StackFrame frame = Call(0x2000 + random() % 64);
+      frame.is_guess = random() % 8 == 0;
+      frames.push_back(frame);
+    }
+    all.push_back(frames);
+  }
+  std::vector<uint32_t> entries;
+  for (const auto& frames : all) entries.push_back(table.Intern(frames));
+  const size_t size = table.builder.profile().stacks.size();
+  for (size_t i = 0; i < all.size(); ++i) {
+    CHECK(table.Intern(all[i]) == entries[i]);
+    std::vector<uint64_t> addresses;
+    for (const StackFrame& frame : all[i]) addresses.push_back(frame.code());
+    CHECK(table.AddressesOf(entries[i]) == addresses);
+  }
+  CHECK(table.builder.profile().stacks.size() == size);
+}
+
+TEST_CASE("a stack without frames has no entry", "[stack_table]") {
+  Table table;
+  CHECK(table.Intern({}) == ProfileStack::kRoot);
+  CHECK(table.builder.profile().stacks.empty());
+}
+
+TEST_CASE("the same pcs in another file are another stack", "[stack_table]") {
+  Table table;
+  table.Map(0x10000, 0x1000, "/no/such/first.so");
+  const uint32_t first = table.Intern({{.pc = 0x10010}, Call(0x10020)});
+  CHECK(table.Intern({{.pc = 0x10010}, Call(0x10020)}) == first);
+  table.Map(0x10000, 0x1000, "/no/such/second.so");
+  const uint32_t second = table.Intern({{.pc = 0x10010}, Call(0x10020)});
+  CHECK(second != first);
+  CHECK(table.ModuleOf(first) != table.ModuleOf(second));
+  table.Map(0x10000, 0x1000, "/no/such/first.so");
+  CHECK(table.Intern({{.pc = 0x10010}, Call(0x10020)}) == first);
+}
+
+TEST_CASE("stacks that are remembered no longer are the same ones", "[stack_table]") {
+  Table table;
+  const std::vector<StackFrame> frames{{.pc = 0x1000}, Call(0x2000)};
+  const uint32_t stack = table.Intern(frames);
+  std::vector<StackFrame> deep(500, Call(0x3000));
+  for (uint64_t i = 0; i < 3000; ++i) {  // more words than the table remembers
+    deep[0] = {.pc = 0x10'0000 + 16 * i};
+    table.Intern(deep);
+  }
+  CHECK(table.Intern(frames) == stack);
+}
+
+TEST_CASE("in a full table a new stack is its leaf, a known one is whole", "[stack_table]") {
+  Table table(4);
+  const std::vector<StackFrame> known{{.pc = 0x1000}, Call(0x2000), Call(0x3000)};
+  const uint32_t stack = table.Intern(known);
+  bool was_cut = false;
+  const std::vector<StackFrame> other{{.pc = 0x4000}, Call(0x5000)};
+  const uint32_t leaf = table.stacks.Intern(other, was_cut);
+  CHECK(was_cut);
+  CHECK(table.AddressesOf(leaf) == std::vector<uint64_t>{0x4000});
+  CHECK(table.Intern(known) == stack);
+}
+
+// Each of many stacks calls each of many places of the kernel.
+TEST_CASE("stacks that end in the kernel are bounded, too", "[stack_table]") {
+  constexpr uint64_t kUser = 100, kKernel = 100;
+  constexpr size_t kMaxStacks = 500;
+  Table table(kMaxStacks);
+  uint64_t cuts = 0, whole = 0;
+  for (int round = 0; round < 2; ++round) {
+    cuts = whole = 0;
+    for (uint64_t user = 0; user < kUser; ++user) {
+      bool was_cut = false;
+      const StackFrame frame{.pc = 0x1000 + 16 * user};
+      const uint32_t stack = table.stacks.Intern(std::span(&frame, 1), was_cut);
+      for (uint64_t pc = 0; pc < kKernel; ++pc) {
+        const uint32_t entry = table.stacks.InternKernel(stack, 0xffff'8000'0000'0000 + 16 * pc, was_cut);
+        ++(was_cut ? cuts : whole);
+        CHECK(table.AddressesOf(entry).size() == (was_cut ? 1 : 2));
+      }
+    }
+  }
+  CHECK(cuts > 0);
+  CHECK(whole > 0);
+  CHECK(table.builder.profile().stacks.size() <= kMaxStacks + kUser + kKernel);
+}
+
+}  // namespace
+}  // namespace perfkit::session

@@ -1,0 +1,74 @@
+// Threads by number, from records that are told of twice, or never.
+#include "src/session/thread_table.h"
+
+#include <catch2/catch.hpp>
+
+namespace perfkit::session {
+namespace {
+
+constexpr uint32_t kPid = 10;
+
+struct Table {
+  ProfileBuilder builder;
+  ThreadTable threads{builder};
+
+  const ProfileThread& At(uint32_t index) const { return builder.profile().threads[index]; }
+  std::string NameOf(uint32_t index) const { return builder.profile().strings[At(index).name]; }
+};
+
+TEST_CASE("a number that is used again is another thread", "[thread_table]") {
+  Table table;
+  table.threads.Renamed(kPid, 10, "main", 1);
+  table.threads.Forked(kPid, 11, 10, 5);
+  const uint32_t first = table.threads.IndexOf(kPid, 11, 6);
+  CHECK(table.NameOf(first) == "main");  // until it is renamed
+  table.threads.Renamed(kPid, 11, "worker", 7);
+  CHECK(table.threads.Exited(kPid, 11, 8) == first);
+  CHECK(table.threads.IndexOf(kPid, 11, 8) == first);  // what comes late
+  table.threads.Forked(kPid, 11, 10, 9);
+  const uint32_t second = table.threads.IndexOf(kPid, 11, 10);
+  CHECK(second != first);
+  CHECK(table.NameOf(first) == "worker");
+  CHECK(table.NameOf(second) == "main");
+  CHECK(table.At(first).first_ns == 5);
+  CHECK(table.At(first).last_ns == 8);
+  CHECK(table.At(second).first_ns == 9);
+}
+
+TEST_CASE("a number that runs on after its EXIT is another thread, though its FORK was lost", "[thread_table]") {
+  Table table;
+  const uint32_t first = table.threads.IndexOf(kPid, 11, 5);
+  table.threads.Exited(kPid, 11, 8);
+  CHECK(table.threads.IndexOf(kPid, 11, 9) != first);
+}
+
+TEST_CASE("a thread that is told of twice is one", "[thread_table]") {
+  Table table;
+  table.threads.Forked(kPid, 11, 10, 5);
+  const uint32_t first = table.threads.IndexOf(kPid, 11, 6);
+  table.threads.Forked(kPid, 11, 10, 4);
+  CHECK(table.threads.IndexOf(kPid, 11, 7) == first);
+  CHECK(table.builder.profile().threads.size() == 1);
+}
+
+TEST_CASE("the end of a thread that nobody knows is nothing", "[thread_table]") {
+  Table table;
+  CHECK_FALSE(table.threads.Exited(kPid, 11, 5));
+  const uint32_t first = table.threads.IndexOf(kPid, 11, 6);
+  CHECK_FALSE(table.threads.Exited(kPid + 1, 11, 7));
+  CHECK(table.threads.Exited(kPid, 11, 8) == first);
+  CHECK(table.threads.Exited(kPid, 11, 9) == first);
+  CHECK(table.At(first).last_ns == 8);
+  CHECK(table.builder.profile().threads.size() == 1);
+}
+
+TEST_CASE("a process with a thread's number is no thread of ours", "[thread_table]") {
+  Table table;
+  const uint32_t thread = table.threads.IndexOf(kPid, 11, 5);
+  const uint32_t process = table.threads.IndexOf(11, 11, 6);
+  CHECK(process != thread);
+  CHECK(table.At(process).pid == 11);
+}
+
+}  // namespace
+}  // namespace perfkit::session
