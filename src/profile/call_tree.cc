@@ -192,14 +192,15 @@ std::vector<uint32_t> BreadthFirst(const Growing& grown, const Sums& totals, siz
   std::sort(order.begin() + 1, order.end(), [&](uint32_t a, uint32_t b) {
     return std::pair(weight(b), name_order[a]) < std::pair(weight(a), name_order[b]);
   });
-  // Children by parent, in this order; then parent after parent.
-  std::vector<std::vector<uint32_t>> children(nodes.size());
-  for (size_t i = 1; i < order.size(); ++i) children[nodes[order[i]].parent].push_back(order[i]);
+  // Children by parent, in this order: those of node i are at first[i] .. first[i + 1]. Then parent after parent.
+  std::vector<uint32_t> first(nodes.size() + 2), children(nodes.size());
+  for (size_t i = 1; i < nodes.size(); ++i) ++first[nodes[i].parent + 2];
+  for (size_t i = 2; i < first.size(); ++i) first[i] += first[i - 1];
+  for (size_t i = 1; i < order.size(); ++i) children[first[nodes[order[i]].parent + 1]++] = order[i];
   std::vector<uint32_t> result{0};
   result.reserve(nodes.size());
   for (size_t i = 0; i < result.size(); ++i) {
-    const std::vector<uint32_t>& next = children[result[i]];
-    result.insert(result.end(), next.begin(), next.end());
+    for (uint32_t k = first[result[i]]; k < first[result[i] + 1]; ++k) result.push_back(children[k]);
   }
   return result;
 }
@@ -228,6 +229,9 @@ CallTree::CallTree(const Profile& profile, const CallTreeOptions& options) : eve
   functions_ = functions.functions();
   const Sums totals = Totals(grown);
   const std::vector<uint32_t> order = BreadthFirst(grown, totals, options.event, NameOrder(profile, grown, functions_));
+  nodes_.reserve(order.size());
+  self_.reserve(order.size() * events_);
+  total_.reserve(order.size() * events_);
   std::vector<uint32_t> index(order.size());
   for (uint32_t i = 0; i < order.size(); ++i) index[order[i]] = i;
   for (uint32_t i = 0; i < order.size(); ++i) {
