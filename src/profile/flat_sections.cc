@@ -65,6 +65,30 @@ std::string WaitText(const Profile& profile, uint32_t index) {
   return wait.blocked_in_syscall ? absl::StrFormat("system call %d", wait.syscall) : "(not known)";
 }
 
+// How much of self is in code without a name, and in which modules most of it: each address is a function of its own
+// then.
+std::string Unnamed(const ReportContext& context, const FlatProfile& flat) {
+  std::map<std::string, uint64_t> modules;
+  uint64_t all = 0;
+  for (size_t i = 0; i < flat.rows().size(); ++i) {
+    const uint64_t weight = flat.Self(i, context.event).weight;
+    if (flat.rows()[i].function.name != 0 || weight == 0) continue;
+    modules[OneLine(ModuleText(context.profile, flat.rows()[i].module))] += weight;
+    all += weight;
+  }
+  if (!context.IsShown(all)) return "";
+  std::vector<std::pair<uint64_t, std::string>> sorted;
+  for (const auto& [module, weight] : modules) sorted.emplace_back(weight, module);
+  std::sort(sorted.rbegin(), sorted.rend());
+  constexpr size_t kModules = 3, kColumns = 24;
+  std::string names;
+  for (size_t i = 0; i < std::min(sorted.size(), kModules); ++i) {
+    names += (i == 0 ? "" : ", ") + CutMiddle(sorted[i].second, kColumns);
+  }
+  return absl::StrFormat("# %s %% of self is in code without names: %s%s\n", PercentText(all, context.total.weight),
+                         names, sorted.size() > kModules ? ", ..." : "");
+}
+
 struct WaitSum {
   Profile::Sum sum{};
   uint64_t longest_ns = 0;
@@ -72,8 +96,10 @@ struct WaitSum {
 
 }  // namespace
 
-std::string LeftOut(size_t rows, std::string_view what) {
-  return rows == 0 ? "" : absl::StrFormat("# %s more %s (min_percent, max_lines)\n", CountText(rows), what);
+std::string LeftOut(size_t rows, std::string_view what, const std::string& share) {
+  if (rows == 0) return "";
+  return absl::StrFormat("# %s more %s%s (min_percent, max_lines)\n", CountText(rows), what,
+                         share.empty() ? "" : absl::StrFormat(", together %s %%", share));
 }
 
 bool ReportContext::IsShown(uint64_t weight) const {
@@ -83,26 +109,30 @@ bool ReportContext::IsShown(uint64_t weight) const {
 std::string FlatSection(const ReportContext& context) {
   const ReportOptions& options = context.options;
   const Profile& profile = context.profile;
+  const ProfileEvent& event = profile.events[context.event];
   const FlatProfile flat(profile, {.key = options.key, .event = context.event, .by_total = options.children});
   TextTable table(FlatColumns(options.key));
   size_t left_out = 0;
+  uint64_t left_out_self = 0;
   for (size_t i = 0; i < flat.rows().size(); ++i) {
     const Profile::Sum self = flat.Self(i, context.event), total = flat.Total(i, context.event);
     if (context.IsFull(table.rows()) || !context.IsShown(options.children ? total.weight : self.weight)) {
       left_out += total.weight != 0 ? 1 : 0;
+      left_out_self += self.weight;
       continue;
     }
-    std::vector<std::string> cells = {
-        PercentText(self.weight, context.total.weight), PercentText(total.weight, context.total.weight),
-        WeightText(self.weight, profile.events[context.event].unit), CountText(self.samples)};
+    std::vector<std::string> cells = {PercentText(self.weight, context.total.weight),
+                                      PercentText(total.weight, context.total.weight),
+                                      WeightText(self.weight, event.unit), CountText(self.samples)};
     for (std::string& name : FlatNames(profile, options.key, flat.rows()[i])) cells.push_back(std::move(name));
     table.AddRow(std::move(cells));
   }
-  const ProfileEvent& event = profile.events[context.event];
-  return absl::StrFormat("#\n# %s of %s, by %s; 100 %% is %s in %s samples\n#\n", KeyName(options.key),
-                         OneLine(event.name), options.children ? "total" : "self",
-                         WeightText(context.total.weight, event.unit), CountText(context.total.samples)) +
-         table.Format(options.width) + LeftOut(left_out, KeyName(options.key));
+  std::string text = absl::StrFormat("#\n# %s of %s, by %s; 100 %% is %s in %s samples\n#\n", KeyName(options.key),
+                                     OneLine(event.name), options.children ? "total" : "self",
+                                     WeightText(context.total.weight, event.unit), CountText(context.total.samples));
+  text += table.Format(options.width);
+  text += LeftOut(left_out, KeyName(options.key), PercentText(left_out_self, context.total.weight));
+  return text + (options.key == ReportKey::kFunction ? Unnamed(context, flat) : "");
 }
 
 std::string ThreadSection(const ReportContext& context) {

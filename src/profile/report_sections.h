@@ -28,7 +28,8 @@ std::string ThreadSection(const ReportContext& context);
 // "" if the profile has no time off the CPU.
 std::string WaitSection(const ReportContext& context);
 
-// "# 12 more functions (min_percent, max_lines)"; "" if nothing was left out.
-std::string LeftOut(size_t rows, std::string_view what);
+// "# 12 more functions (min_percent, max_lines)"; "" if nothing was left out. `share`: what they are of the whole, as
+// PercentText has it; "" if that says nothing.
+std::string LeftOut(size_t rows, std::string_view what, const std::string& share = {});
 
 }  // namespace perfkit::profile

@@ -42,7 +42,8 @@ TEST_CASE("a report of a small profile, whole", "[profile][report]") {
    60.00    62.00  60.000 ms       60  app         [.] Inlined<T>              hot.h:7
    30.00    92.00  30.000 ms       30  app         [.] Work(int, char const*)  work.cc:20
     8.00     8.00   8.000 ms        8  libbare.so  [.] [libbare.so]+0x1234
-# 4 more functions (min_percent, max_lines)
+# 4 more functions, together 2.00 % (min_percent, max_lines)
+# 8.00 % of self is in code without names: libbare.so
 #
 # call tree of cpu-clock, callers first
 #
