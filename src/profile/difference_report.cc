@@ -40,16 +40,20 @@ class DifferenceText {
         "# changes are of %s, with intervals of %.4g %% confidence for independent samples\n"
         "# ~ can't be told from noise; of 100 functions that did not change, about %.2g have no ~\n#\n",
         OneLine(difference_.event), side(difference_.before), side(difference_.after),
-        difference_.per_iteration ? absl::StrFormat("weights per iteration (%s)", ProfileUnitName(difference_.unit))
-                                  : "shares of the total, in points of percent",
+        difference_.per_iteration ? "weights per iteration" : "shares of the total, in points of percent",
         100 * difference_.confidence, wrong);
   }
 
-  // A value of a change as people read it: percent, or the unit per iteration.
+  // A value of a change as people read it: percent, or a weight per iteration.
   std::string Number(double value, bool sign) const {
-    const double shown = difference_.per_iteration ? value : 100 * value;
-    const int digits = difference_.per_iteration && std::abs(shown) >= 1000 ? 0 : 2;
-    return sign ? absl::StrFormat("%+.*f", digits, shown) : absl::StrFormat("%.*f", digits, shown);
+    if (!difference_.per_iteration) return absl::StrFormat(sign ? "%+.2f" : "%.2f", 100 * value);
+    constexpr double kExact = 1000;  // a count less than this has digits after its point
+    const double size = std::abs(value);
+    const bool fraction = difference_.unit == ProfileUnit::kCount && size < kExact;
+    const std::string text =
+        fraction ? absl::StrFormat("%.2f", size)
+                 : WeightText(static_cast<uint64_t>(std::llround(std::min(size, 1e18))), difference_.unit);
+    return (value < 0 ? "-" : sign ? "+" : "") + text;
   }
 
   bool IsLarge(const ProfileChange& change) const {
@@ -126,13 +130,14 @@ class DifferenceText {
       }
     }
     if (text.empty()) return "#\n# no call's total changed by more than noise\n";
-    return "#\n# calls whose total changed, below the nearest caller that did\n#\n#  change    before     after  "
-           "function\n" +
+    return absl::StrFormat(
+               "#\n# calls whose total changed, below the nearest caller that did\n#\n# %9s  %9s  %9s  function\n",
+               "change", "before", "after") +
            text + profile::LeftOut(left_out, "calls");
   }
 
   std::string CallLine(const ProfileDifference::Node& node, uint32_t indent, bool is_direct) const {
-    std::string line = absl::StrFormat("  %8s  %8s  %8s  ", Number(node.total.change(), true),
+    std::string line = absl::StrFormat("  %9s  %9s  %9s  ", Number(node.total.change(), true),
                                        Number(node.total.before, false), Number(node.total.after, false));
     constexpr uint32_t kMaxIndent = 20;
     line += std::string(std::min(indent, kMaxIndent) * size_t{2}, ' ');

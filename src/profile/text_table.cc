@@ -9,14 +9,15 @@
 namespace perfkit::profile {
 namespace {
 
-// A value and the unit that leaves one to three digits before the point.
+// A value with four digits, in the unit that leaves one to three of them before the point.
 std::string Scaled(double value, double step, std::vector<std::string_view> units) {
   size_t unit = 0;
   while (unit + 1 < units.size() && value >= step) {
     value /= step;
     ++unit;
   }
-  return absl::StrFormat("%.*f %s", unit == 0 ? 0 : 3, value, units[unit]);
+  const int digits = unit == 0 ? 0 : value < 9.9995 ? 3 : value < 99.995 ? 2 : 1;
+  return absl::StrFormat("%.*f %s", digits, value, units[unit]);
 }
 
 bool IsContinuation(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }

@@ -25,23 +25,23 @@ std::vector<std::string> LinesOf(const std::string& text) {
 
 TEST_CASE("a report of a small profile, whole", "[profile][report]") {
   CHECK(FormatReport(SampleProfile(), {.min_percent = 3}) == 1 + R"(
-# app: 200.000 ms, 2 threads
+# app: 200.0 ms, 2 threads
 #
-# event             total  samples  counted  lost  unsampled
-# cpu-clock    100.000 ms      100        -     -          -
-# page-faults          30        3        -     -          -
-# off-cpu       50.000 ms        2        -     -          -
+# event           total  samples  counted  lost  unsampled
+# cpu-clock    100.0 ms      100        -     -          -
+# page-faults        30        3        -     -          -
+# off-cpu      50.00 ms        2        -     -          -
 #
 # stacks of cpu-clock: 98.00 % whole, 2.00 % part, 8.00 % with guessed frames
 # stacks: live
 # 3 samples lost
 #
-# functions of cpu-clock, by self; 100 % is 100.000 ms in 100 samples
+# functions of cpu-clock, by self; 100 % is 100.0 ms in 100 samples
 #
-# self %  total %       self  samples  module      function                    file:line
-   60.00    62.00  60.000 ms       60  app         [.] Inlined<T>              hot.h:7
-   30.00    92.00  30.000 ms       30  app         [.] Work(int, char const*)  work.cc:20
-    8.00     8.00   8.000 ms        8  libbare.so  [.] [libbare.so]+0x1234
+# self %  total %      self  samples  module      function                    file:line
+   60.00    62.00  60.00 ms       60  app         [.] Inlined<T>              hot.h:7
+   30.00    92.00  30.00 ms       30  app         [.] Work(int, char const*)  work.cc:20
+    8.00     8.00  8.000 ms        8  libbare.so  [.] [libbare.so]+0x1234
 # 4 more functions, together 2.00 % (min_percent, max_lines)
 # 8.00 % of self is in code without names: libbare.so
 #
@@ -59,14 +59,14 @@ TEST_CASE("a report of a small profile, whole", "[profile][report]") {
 # threads
 #
 #     %  cpu-clock  samples  on CPU  off CPU  thread
-  75.00  75.000 ms       75       -        -  app-42
-  25.00  25.000 ms       25       -        -  worker "1"; <a>-43
+  75.00   75.00 ms       75       -        -  app-42
+  25.00   25.00 ms       25       -        -  worker "1"; <a>-43
 #
 # time off the CPU, by what was waited for
 #
-#     %       time  waits    longest  waited for
-  80.00  40.000 ms      1  40.000 ms  futex 0x1000
-  20.00  10.000 ms      1  10.000 ms  (preempted: others ran)
+#     %      time  waits   longest  waited for
+  80.00  40.00 ms      1  40.00 ms  futex 0x1000
+  20.00  10.00 ms      1  10.00 ms  (preempted: others ran)
 )");
 }
 
@@ -85,23 +85,23 @@ TEST_CASE("a report shows what the kernel counted and what is missing", "[profil
   profile.threads[0].on_ns = 80'000'000;
   profile.threads[0].off_ns = 120'000'000;
   const std::string report = FormatReport(profile);
-  CHECK_THAT(report, Contains("# cpu-clock                100.000 ms      100  125.000 ms     7    20.00 %\n"));
-  CHECK_THAT(report, Contains("# page-faults (user only)          30        3       >= 33     0          -\n"));
+  CHECK_THAT(report, Contains("100  125.0 ms     7    20.00 %\n"));
+  CHECK_THAT(report, Contains("# page-faults (user only)        30        3     >= 33     0          -\n"));
   CHECK_THAT(report, Contains("# cpu-clock: 3 samples while paused\n"));
   CHECK_THAT(report, Contains("# 1,234 stacks given up"));
   CHECK_THAT(report, Contains("# cost: 2.000 ms of CPU time in this process"));
-  CHECK_THAT(report, Contains("80.000 ms  120.000 ms  app-42\n"));
+  CHECK_THAT(report, Contains("80.00 ms  120.0 ms  app-42\n"));
 }
 
 TEST_CASE("a report shows the event, the order and the direction that are asked for", "[profile][report]") {
   const Profile profile = SampleProfile();
   CHECK_THAT(FormatReport(profile, {.event = "page-faults"}), Contains("100.00   100.00    30        3  [kernel]"));
   CHECK_THAT(FormatReport(profile, {.children = true}),
-             Contains("0.00   100.00       0 ns        0  app         [.] _start"));
+             Contains("0.00   100.00      0 ns        0  app         [.] _start"));
   CHECK_THAT(FormatReport(profile, {.bottom_up = true}),
              Contains("    60.00  |-Inlined<T> (inlined)\n    60.00  | Hot\n"));
   CHECK_THAT(FormatReport(profile, {.by_thread = true}), Contains("75.00     0.00  |-thread app-42\n"));
-  CHECK_THAT(FormatReport(profile, {.key = ReportKey::kModule}), Contains("90.00   100.00  90.000 ms"));
+  CHECK_THAT(FormatReport(profile, {.key = ReportKey::kModule}), Contains("90.00   100.00  90.00 ms"));
   CHECK_THAT(FormatReport(profile, {.key = ReportKey::kLine}), Contains("60  hot.h:7"));
   CHECK_THAT(FormatReport(profile, {.call_tree = false}), !Contains("call tree"));
   CHECK_THAT(FormatReport(profile, {.event = "cycles"}), Contains("no event \"cycles\""));
