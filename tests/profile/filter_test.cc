@@ -100,6 +100,13 @@ TEST_CASE("filtered by each thread and merged again, a profile is whole", "[prof
   }
 }
 
+TEST_CASE("the filter of the documents", "[profile][filter]") {
+  Profile profile = SampleProfile();
+  profile.zones[1].thread = 1;
+  const perfkit::Profile workers = profile.Filtered({.thread_name = "worker*", .zone = "physics"});
+  CHECK(workers.Total(0) == Profile::Sum{10'000'000, 10});
+}
+
 TEST_CASE("a filter by time says what it can't tell", "[profile][filter]") {
   const Profile profile = RandomProfile(3).Make();
   CHECK(profile.Filtered({.threads = {0}}).accounting.notes.empty());
