@@ -60,8 +60,8 @@ Seen Drain(perfkit::Sampler& sampler) {
   return seen;
 }
 
-// The switch alone, wall time: the ring has been filled, and has begun to overwrite. What is in it comes behind, at
-// leisure; at the end every event that the kernel counted must have been given, or its bytes counted as overwritten.
+// The switch alone, wall time: the ring has been filled, and has begun to overwrite. What is in it comes
+// later; at the end every event that the kernel counted must have been given, or its bytes counted as overwritten.
 void Snapshot(benchmark::State& state) {
   auto sampler = perfkit::Sampler::Open(Faults(perfkit::RingMode::kOverwrite));
   if (!sampler.ok() || !sampler->Start().ok()) return state.SkipWithError("the sampler does not open");

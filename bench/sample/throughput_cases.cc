@@ -55,7 +55,7 @@ std::string CheckAccounting(const perfkit::SamplerStats& stats) {
 struct Setting {
   int source_cpu, reader_cpu;  // indices of AllowedCpu; -1: wherever the scheduler puts them
   bool all_threads;
-  double most_seconds;
+  double max_seconds;
 };
 
 std::string CheckRate(const Tally& tally) {
@@ -81,7 +81,7 @@ void Throughput(benchmark::State& state, const Setting& setting) {
     std::thread reader([&] {
       RunFirst();
       if (reader_cpu >= 0) StayOn(reader_cpu);
-      tally = Read(*sampler, std::min(throughput_seconds, setting.most_seconds));
+      tally = Read(*sampler, std::min(throughput_seconds, setting.max_seconds));
     });
     reader.join();
     state.SetIterationTime(tally.cpu_s / static_cast<double>(tally.records));

@@ -1,4 +1,4 @@
-// A recorded run of a program: records as they lay in the rings, one behind the other, behind what makes their layout.
+// A recorded run of a program: records as they lay in the rings, one after the other, after what makes their layout.
 //
 // The file is this benchmark's own, of one machine and one build: it is made anew before it is measured.
 #pragma once

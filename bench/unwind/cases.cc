@@ -21,7 +21,7 @@ namespace {
 // one in fifty of sqlite3's samples is; libunwind guesses where the others know.
 struct Known {
   const char* name;
-  double least_equal;
+  double min_equal;
 };
 constexpr Known kContenders[] = {{"perfkit", 1}, {"perfkit_batch", 1}, {"libdwfl", 0.95}, {"libunwind", 0.95}};
 
@@ -53,7 +53,7 @@ struct Subject {
     size_t equal = 0;
     for (size_t i = 0; i < found.size(); ++i) equal += found[i] == expected[i];
     entrant.equal = static_cast<double>(equal) / static_cast<double>(found.size());
-    if (entrant.equal >= known.least_equal) return;
+    if (entrant.equal >= known.min_equal) return;
     entrant.error = absl::StrFormat("only %.1f %% of its stacks are the same as perfkit's", 100 * entrant.equal);
   }
 };

@@ -27,7 +27,7 @@ struct MappedModule {
     }
     return {};
   }
-  // From the first to behind the last byte that is loaded.
+  // From the first to after the last byte that is loaded.
   uint64_t begin() const { return Extent().first; }
   uint64_t end() const { return Extent().second; }
 

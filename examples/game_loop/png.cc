@@ -1,5 +1,5 @@
 // PNG (ISO/IEC 15948): a signature and three chunks. Its pixel data is a zlib stream (RFC 1950) of deflate blocks
-// (RFC 1951); a "stored" block is the bytes as they are behind a 5-byte header, so no compressor is needed.
+// (RFC 1951); a "stored" block is the bytes as they are after a 5-byte header, so no compressor is needed.
 //
 //   signature  IHDR(size, 8-bit RGB)  IDAT(zlib header, stored blocks of rows, Adler-32)  IEND
 #include "png.h"

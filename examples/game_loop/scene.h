@@ -26,7 +26,7 @@ class Scene {
   Scene(const Scene&) = delete;
   Scene& operator=(const Scene&) = delete;
 
-  // A pyramid behind the wall: what the level chunk contains.
+  // A pyramid beyond the wall: what the level chunk contains.
   void AddPyramid();
   // A heavy ball from the camera's side. `seed` decides where it goes.
   void ThrowBall(uint64_t seed);

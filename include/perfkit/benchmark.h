@@ -25,7 +25,7 @@
 namespace perfkit {
 
 // The loop of a benchmark, counted. Made by `counted`, used by range-for, gone with the loop; writes its columns into
-// the state's counters when it goes, so code behind the loop finds them there.
+// the state's counters when it goes, so code after the loop finds them there.
 class CountedLoop {
  public:
   // What `_` is: nothing, and no compiler minds that it is unused.

@@ -69,7 +69,7 @@ class BenchmarkRegion {
   BenchmarkRegion& operator=(const BenchmarkRegion&) = delete;
 
   // Around the loop. Stop also hands this thread's numbers to the run: call it before the barrier at which the threads
-  // of a run wait for each other, and Leave behind it, so that Leave sees all threads.
+  // of a run wait for each other, and Leave after it, so that Leave sees all threads.
   void Start() noexcept;
   void Stop(int64_t iterations) noexcept;
 
@@ -87,7 +87,7 @@ class BenchmarkRegion {
   static void End() noexcept;
   // Calls `set` with `state` and what to set as label when the benchmark, or its region, sets `label`. A row has one
   // label, which is also where the note must stand: a label from before the loop is kept for BenchmarkRow::label, one
-  // from behind it gets the note of the loop. One thread at a time, as the last label that is set stays: `set` must not
+  // from after it gets the note of the loop. One thread at a time, as the last label that is set stays: `set` must not
   // come back here. `begun`: the state's loop has begun. States of successive runs lie at one address, so that only
   // they can tell.
   static void SetLabel(void* state, const std::string& label, bool begun,

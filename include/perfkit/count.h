@@ -18,7 +18,7 @@
 namespace perfkit {
 
 namespace count {
-class Source;  // src/count/source.h: the descriptors, mappings and groups behind a set
+class Source;  // src/count/source.h: the descriptors, mappings and groups of a set
 }
 
 // Events in one CounterSet, at most.

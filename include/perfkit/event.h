@@ -8,7 +8,7 @@
 //   mem:0x601040/8:rw                                 a hardware breakpoint
 //   uprobe:/lib/x.so:malloc  uprobe:/lib/x.so+0x1234  a function's entry in a file; uretprobe: its return
 //   {cycles,instructions}:u                           a group: counted together or not at all
-// each with modifiers behind a colon: u k h (user, kernel, hypervisor only) G H (guest, host only) I (not idle)
+// each with modifiers after a colon: u k h (user, kernel, hypervisor only) G H (guest, host only) I (not idle)
 // p pp ppp P (precise) D (pinned) S (sample read) W (weak group) e (exclusive).
 #pragma once
 

@@ -44,7 +44,7 @@ std::string FormatMachine(const EventRoots& roots = {});
 // 1234567 -> "1,234,567".
 std::string FormatNumber(uint64_t value);
 
-// Metrics, the comments that simpleperf stat and perf stat print behind a count, as values: instructions a cycle, clock
+// Metrics, the comments that simpleperf stat and perf stat print after a count, as values: instructions a cycle, clock
 // rate, miss ratios, rates a second, CPUs used. A metric needs every count that it is made of: where one was not
 // counted there is no metric, and where one was multiplexed its scaled value is taken and the lowest coverage is
 // carried along.
@@ -62,7 +62,7 @@ struct Metric {
   double coverage = 0;
 };
 
-// The metric that belongs behind `counts[i]`, from that count and the others. `wall_ns` is how long the region took on
+// The metric that belongs after `counts[i]`, from that count and the others. `wall_ns` is how long the region took on
 // the clock on the wall; 0: unknown, then nothing is related to it. Nothing where no metric applies.
 std::optional<Metric> MetricFor(std::span<const NamedCount> counts, size_t i, uint64_t wall_ns);
 

@@ -10,7 +10,7 @@
 //
 // It never fails: what cannot be counted has no number and a reason. With the usual software events neither a zone nor
 // a mark makes a system call. After set-up nothing allocates; a thread's first zone is its set-up.
-// Compiled with PERFKIT_ENABLE=0 the macros leave nothing behind.
+// Compiled with PERFKIT_ENABLE=0 the macros expand to nothing.
 #pragma once
 
 #include <atomic>

@@ -172,7 +172,7 @@ inline void Keep(T&& value) {
   asm volatile("" ::"m"(value) : "memory");
 }
 
-// A callable behind a plain function, which keeps what it throws.
+// A callable as a plain function, which keeps what it throws.
 template <class Fn>
 struct Caller {
   static void Body(Caller& self) {
@@ -226,8 +226,8 @@ struct EmptyTwin {
   static constexpr Object value{};
 };
 
-// A function's is a function behind the same call. If the result takes more than a register, storing it stays in the
-// function's cost.
+// A function's is a function that is called in the same way. If the result takes more than a register, storing it stays
+// in the function's cost.
 template <class Fn, class R = std::invoke_result_t<Fn&>>
 using TwinResult = std::conditional_t<std::is_integral_v<R> || std::is_pointer_v<R> || std::is_enum_v<R>, R, void>;
 

@@ -12,7 +12,7 @@
 
 namespace perfkit {
 
-// One event by libpfm4's name, with libpfm4's modifiers behind colons (:u :k :h, :precise=n, :pinned, :excl, :mg, :mh);
+// One event by libpfm4's name, with libpfm4's modifiers after colons (:u :k :h, :precise=n, :pinned, :excl, :mg, :mh);
 // "pfm:" may stand before it. Without a PMU's name ("icx::") the PMUs of this machine are searched.
 // InvalidArgument: no such event, unit mask or modifier, or one that says how to sample (period, freq). NotFound:
 // libpfm4 has no tables for this machine's PMUs. Any thread; the first call reads sysfs and takes milliseconds.

@@ -94,7 +94,7 @@ class RingReader {
   // Calls visit(const RawRecord&) with each record that the ring has now, at most `max_records`, and gives their room
   // back to the kernel: all of it when the batch ends, and now and then before. The view dies when visit returns.
   // A visitor that returns bool ends the batch by false; the record that it was given counts as visited.
-  // Never fails: what is no record ends the batch and is counted, and the next batch begins behind it.
+  // Never fails: what is no record ends the batch and is counted, and the next batch begins after it.
   // A visitor that throws ends the batch: the record that it was given counts as visited, the rest is for the next
   // batch (kOverwrite: skipped_bytes).
   // The visitor must not use this reader. A batch that Next has begun ends first.
@@ -193,7 +193,7 @@ class RingReader {
   uint64_t head_ = 0;         // when the batch began
   uint64_t at_ = 0, to_ = 0;  // the batch
   // Of Next: where the next record is, how far the ring goes on from there without a turn, and the position of the
-  // ring's first byte in this turn. Between batches and behind what is no record it goes nowhere.
+  // ring's first byte in this turn. Between batches and after what is no record it goes nowhere.
   const std::byte *next_ = nullptr, *end_ = nullptr;
   uint64_t turn_ = 0;
   DrainStats batch_;
@@ -202,7 +202,7 @@ class RingReader {
   DrainStats stats_;
 };
 
-// Walks records that lie one behind the other in memory: a snapshot, the data section of a file. Stops for good at
+// Walks records that lie one after the other in memory: a snapshot, the data section of a file. Stops for good at
 // bytes that are no record.
 class LinearReader {
  public:
@@ -263,7 +263,7 @@ inline bool RingReader::Next(RawRecord& record) noexcept {
   return true;
 }
 
-// Ends at the first record that is not all in the stretch: it goes on behind it, wraps, or is none.
+// Ends at the first record that is not all in the stretch: it goes on after it, wraps, or is none.
 template <class Visitor>
 inline void RingReader::VisitSpan(const Stretch& stretch, Visitor& visit, Progress& progress, bool& more) {
   const std::byte*& at = progress.reached;

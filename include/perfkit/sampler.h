@@ -55,8 +55,8 @@ struct Frequency {
 };
 using SampleRate = std::variant<Period, Frequency>;
 
-// Beside the short dumps of CallStack::UserDump a full one every so many samples, as a sample of its own
-// (SamplerRecord::full_stack): what an Unwinder completes the short ones from (UnwinderOptions::stitch_bytes).
+// A full dump of the stack beside the short ones of CallStack::UserDump, with each `every`th sample, as a sample of its
+// own (SamplerRecord::full_stack): what an Unwinder completes the short ones from (UnwinderOptions::stitch_bytes).
 struct FullDumps {
   uint32_t every = 0;         // 0: none
   uint32_t bytes = 32 << 10;  // of the stack, a multiple of 8 below 64 KiB
@@ -127,7 +127,7 @@ struct SamplerOptions {
   bool user_only = false;
 
   // What is mapped, who starts, ends and is renamed: MMAP2, COMM, FORK and EXIT records, for unwinding and symbols. The
-  // first Drain behind Start delivers what was there at the start in the same words (SamplerRecord::synthesized).
+  // first Drain after Start delivers what was there at the start in the same words (SamplerRecord::synthesized).
   // They have rings of their own, which stream and are never paused: drain those of RingMode::kOverwrite, too.
   bool side_band = false;
   // SWITCH records: when each thread leaves its CPU, and comes back. They share the samples' rings. With them come FORK
@@ -178,7 +178,7 @@ struct SamplerRecord : RawRecord {
 struct LiveStack {
   uint32_t event = SamplerRecord::kNoEvent;
   uint32_t pid = 0, tid = 0;
-  uint64_t time_ns = 0;  // when the walk began: some microseconds behind the sample
+  uint64_t time_ns = 0;  // when the walk began: some microseconds after the sample
   StackEnd end{};        // whether it is whole
   uint32_t guesses = 0;  // frames that nothing vouches for
   Words pcs;             // innermost first
@@ -251,7 +251,7 @@ class Sampler {
   size_t Drain(absl::FunctionRef<void(const SamplerRecord&)> visit, size_t max_records = SIZE_MAX);
 
   // RingMode::kOverwrite: a second ring takes over, and what the first one holds is for the next Drain, newest first,
-  // at leisure, after what the side band has told until then. Nothing falls between the two; where other threads are
+  // after what the side band has told until then. Nothing falls between the two; where other threads are
   // sampled both write for some microseconds: what happens from from_ns to to_ns (by SamplerOptions::clock_id) is in
   // both. FailedPrecondition when not started.
   struct Takeover {

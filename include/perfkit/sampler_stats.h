@@ -89,7 +89,7 @@ struct SamplerStats {
   bool paused_is_lower_bound = false;
   uint64_t side_band_lost = 0;   // records other than samples: what is mapped, or who runs, is not fully known
   uint64_t malformed_bytes = 0;  // bytes in rings that were no records
-  // RingMode::kOverwrite: written, and overwritten before a snapshot, or left behind by a visitor that threw.
+  // RingMode::kOverwrite: written, and overwritten before a snapshot, or left by a visitor that threw.
   uint64_t overwritten_bytes = 0;
   uint64_t late = 0;  // delivered after a record of a later time, from another ring
   // Samples of foreign ids (SamplerRecord::foreign) of which nothing tells which event they are of: where several

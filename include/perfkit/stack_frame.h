@@ -24,7 +24,7 @@ std::string_view StackEndName(StackEnd end);
 // A call that had not returned.
 struct StackFrame {
   // The innermost frame's, and that of code that a signal interrupted: the instruction that was to be executed next.
-  // All others': the return address, behind the call.
+  // All others': the return address, after the call.
   uint64_t pc = 0;
   bool is_return_address = false;
   // Found by following a frame pointer that nothing vouches for: from code without call frame information.

@@ -32,7 +32,7 @@ struct TracepointField {
   enum class Storage : uint8_t {
     kStatic,    // at `offset`, `size` bytes
     kDynamic,   // __data_loc: a word says how far from the start of the data, and how much
-    kRelative,  // __rel_loc: the same from behind that word
+    kRelative,  // __rel_loc: the same from after that word
   };
 
   std::string type;  // as declared: "unsigned long", "char"

@@ -1,4 +1,4 @@
-// Reads the numbers of DWARF, one behind the other, from bytes that nobody vouches for.
+// Reads the numbers of DWARF, one after the other, from bytes that nobody vouches for.
 //
 // A read that would reach past the end gives nothing (0, an empty text), moves to the end and is remembered: a loop
 // over such a reader ends, and asks once, afterwards, whether all was well. That is less to write, and faster, than an
@@ -24,7 +24,7 @@ class DwarfReader {
   uint64_t at() const { return at_; }
   // What has not been read yet.
   Bytes rest() const { return bytes_.subspan(at_); }
-  // What is behind `end` is not there any more.
+  // What is after `end` is not there any more.
   void EndAt(uint64_t end) {
     if (end < bytes_.size()) bytes_ = bytes_.first(end);
     if (at_ > bytes_.size()) Fail();

@@ -1,4 +1,4 @@
-// The last of sorted things that does not begin behind an address: the search under every table of ranges here.
+// The last of sorted things that does not begin after an address: the search under every table of ranges here.
 //
 // Halves what is left without asking where the address is: the compiler makes a conditional move of it, where a branch
 // would be guessed wrongly every second time.
@@ -9,7 +9,7 @@
 
 namespace perfkit::base {
 
-// `begin_of(thing)` rises. Null: the first one begins behind it, or there is none.
+// `begin_of(thing)` rises. Null: the first one begins after it, or there is none.
 template <class T, class BeginOf>
 const T* LastAt(const T* first, size_t count, uint64_t address, BeginOf begin_of) {
   if (count == 0) return nullptr;

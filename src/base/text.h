@@ -17,7 +17,7 @@ constexpr std::string_view Trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
 }
 
-// What stands before the first `separator` and what stands behind it; {text, ""} when there is none.
+// What stands before the first `separator` and what stands after it; {text, ""} when there is none.
 constexpr std::pair<std::string_view, std::string_view> Cut(std::string_view text, char separator) {
   const size_t at = text.find(separator);
   if (at == std::string_view::npos) return {text, {}};

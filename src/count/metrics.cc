@@ -64,7 +64,7 @@ constexpr auto kAliases = std::to_array<Alias>({
     {"idle-cycles-backend", "stalled-cycles-backend"},
 });
 
-// The name without modifiers, in the table's spelling; `modifiers` gets what stood behind the colon.
+// The name without modifiers, in the table's spelling; `modifiers` gets what stood after the colon.
 std::string_view TableName(std::string_view name, std::string_view* modifiers) {
   const size_t colon = name.rfind(':');
   *modifiers = colon == std::string_view::npos ? std::string_view() : name.substr(colon + 1);

@@ -1,6 +1,6 @@
 // Proves, before anyone relies on them, that inline reads tell what the kernel's own counters tell.
 //
-// The ring heads and user pages that stand behind inline reads are documented, but when the kernel updates them is not.
+// The ring heads and user pages that inline reads use are documented, but when the kernel updates them is not.
 // So one page fault and one sleep are made on purpose, and what the inline reads saw is held against getrusage.
 #pragma once
 

@@ -113,8 +113,8 @@ void Source::ReadInlinePart(Snapshot& now) noexcept {
   ReadWithoutBase(now);
 }
 
-// Whether the base is half-written by somebody who is still there: we are a signal handler that interrupted him. Who
-// left by a jump out of a signal handler will not come back to it: that is known once an object of ours is where his
+// Whether the base is half-written by code that will go on: this is a signal handler that interrupted it. Code that was
+// left by a jump out of a signal handler will not go on: that is known once an object of ours is where its object
 // was, as no two that live can be. Until then numbers are right and dearer.
 bool Source::IsBeingRenewed(uintptr_t here) const noexcept { return (plan_.base.version & 1) != 0 && renewer_ != here; }
 

@@ -1,4 +1,4 @@
-// The paths through perf groups: read whole by the kernel, or each from its register with the group behind it.
+// The paths through perf groups: read whole by the kernel, or each from its register with its group as the fallback.
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -36,7 +36,7 @@ bool HoldsFractions(const UserPage& page) {
   return index != 0 && ((index - 1) & kMetricsRegister) != 0;
 }
 
-// Whether the register behind `page` says of event `i` what a read of its group says before and after. What cannot be
+// Whether the register of `page` says of event `i` what a read of its group says before and after. What cannot be
 // read by its register now is left to the group's reading.
 bool AgreesWithRead(const UserPage& page, PerfGroup& group, size_t i) {
   constexpr int kRounds = 4;

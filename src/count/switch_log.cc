@@ -42,7 +42,7 @@ void MigrationCounter::Start(const open::LiveRing& ring, uint32_t cpu) {
   cpu_ = cpu;
 }
 
-// Behind a gap, where the last record says on which CPU the thread is.
+// After a gap, where the last record says on which CPU the thread is.
 void MigrationCounter::SkipTo(uint64_t head, std::span<const std::byte> data) {
   gaps_ = std::min(gaps_ + 1, detail::kMaxGaps);
   position_ = head;

@@ -48,7 +48,7 @@ class MigrationCounter {
   void Start(const open::LiveRing& ring, uint32_t cpu);
 
   // Takes in the records since the last call. Where more switches came in between than the ring holds, that is a gap,
-  // and counting goes on behind it. Called by the ring's own thread.
+  // and counting goes on after it. Called by the ring's own thread.
   void Update(const open::LiveRing& ring);
 
   uint64_t migrations() const { return migrations_; }

@@ -1,4 +1,4 @@
-// The probes behind ProbeCapabilities: each tries one thing and says what it found.
+// The probes of ProbeCapabilities: each tries one thing and says what it found.
 #pragma once
 
 #include <string>

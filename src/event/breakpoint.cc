@@ -47,10 +47,10 @@ absl::Status FillBreakpoint(std::string_view whole, std::string_view body, Event
         whole, address_text,
         absl::StrFormat("'%s' is no address; a breakpoint is written 'mem:0x601040/8:rw'", Printable(address_text)));
   }
-  const auto [access, behind] = base::Cut(rest, ':');
+  const auto [access, tail] = base::Cut(rest, ':');
   const bool has_access = IsAccess(access);
   if (!has_access && range.size() < body.size()) modifiers = rest;
-  if (has_access && access.size() < rest.size()) modifiers = behind;
+  if (has_access && access.size() < rest.size()) modifiers = tail;
   uint32_t kind = 0;
   if (absl::Status parsed = ParseAccess(whole, has_access ? access : "rw", kind); !parsed.ok()) return parsed;
   const bool has_length = address_text.size() < range.size();

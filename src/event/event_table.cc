@@ -54,7 +54,7 @@ constexpr std::array<TableEvent, kPlainCount> kPlain = {
     KernelSide(kCgroupSwitches),
 };
 
-// The plain rows and, behind them, each cache with each operation and result.
+// The plain rows and, after them, each cache with each operation and result.
 std::array<TableEvent, kPlainCount + kCacheEventCount> Build() {
   std::array<TableEvent, kPlainCount + kCacheEventCount> all;
   size_t next = 0;
@@ -86,7 +86,7 @@ std::span<const TableEvent> AllTableEvents() {
   return all;
 }
 
-// Plain names first: "branches" alone is the hardware event, and only with more behind it a cache.
+// Plain names first: "branches" alone is the hardware event, and only with more after it a cache.
 const TableEvent* FindTableEvent(std::string_view name) {
   if (name.empty()) return nullptr;
   for (const TableEvent& event : kPlain) {

@@ -70,7 +70,7 @@ bool LooksLikeModifiers(std::string_view letters) {
 }
 
 absl::Status AddModifiers(std::string_view whole, std::string_view letters, Modifiers& modifiers) {
-  if (letters.empty()) return WrongAt(whole, letters, absl::StrFormat("nothing behind the ':'; %s", kAll));
+  if (letters.empty()) return WrongAt(whole, letters, absl::StrFormat("nothing after the ':'; %s", kAll));
   for (size_t i = 0; i < letters.size(); ++i) {
     const std::string_view letter = letters.substr(i, 1);
     if (letter == "p") {

@@ -1,4 +1,4 @@
-// The letters behind an event's colon: u k h (user, kernel, hypervisor only) and their like.
+// The letters after an event's colon: u k h (user, kernel, hypervisor only) and their like.
 #pragma once
 
 #include <string_view>

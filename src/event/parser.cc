@@ -52,10 +52,10 @@ absl::StatusOr<bool> FillWord(const Parsing& at, std::string_view word) {
 
 // "1:2", as perf takes it: any type and config.
 bool FillNumbers(const Parsing& at, std::string_view type_text, std::string_view rest) {
-  const auto [config_text, behind] = base::Cut(rest, ':');
+  const auto [config_text, tail] = base::Cut(rest, ':');
   const std::optional<uint64_t> type = base::ParsePrefixed(type_text), config = base::ParsePrefixed(config_text);
   if (!type || *type > UINT32_MAX || !config) return false;
-  if (config_text.size() < rest.size()) at.modifiers = behind;
+  if (config_text.size() < rest.size()) at.modifiers = tail;
   FillType({static_cast<uint32_t>(*type), *config, 0, 0, ""}, at.roots, at.config);
   return true;
 }
@@ -73,8 +73,8 @@ absl::Status FillColons(const Parsing& at, std::string_view first, std::string_v
   if (first.empty() || rest.empty() || (LooksLikeModifiers(rest) && !IsTracepointGroup(first, at.roots))) {
     return UnknownEvent(at.whole, first, at.roots);
   }
-  const auto [name, behind] = base::Cut(rest, ':');
-  if (name.size() < rest.size()) at.modifiers = behind;
+  const auto [name, tail] = base::Cut(rest, ':');
+  if (name.size() < rest.size()) at.modifiers = tail;
   return FillTracepoint(at.whole, first, name, at.roots, at.config);
 }
 

@@ -173,7 +173,7 @@ absl::Status PmuPart::PutFlag(const Term& term, const BitField& field) {
                                  pmu_.name, field.width(), Printable(term.name)));
 }
 
-// The last one written stands: the user's fields come behind the named event's.
+// The last one written stands: the user's fields come after the named event's.
 absl::Status PmuPart::Put(const Term& term, const BitField& field, uint64_t value) {
   const std::optional<uint64_t> bits = Spread(field, value);
   if (!bits) {

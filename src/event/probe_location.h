@@ -15,7 +15,7 @@ namespace perfkit::event {
 // before old ones. NotFound with the nearest names; InvalidArgument when it is ambiguous, no code, or an IFUNC.
 absl::StatusOr<uint64_t> FindCode(const elf::Image& image, std::string_view symbol);
 
-// The path of a mapped file that is called `name`, or `name` with ".so" and a version behind it, by
+// The path of a mapped file that is called `name`, or `name` with ".so" and a version after it, by
 // roots.proc/self/maps. NotFound when none is.
 absl::StatusOr<std::string> FindMappedFile(std::string_view name, const EventRoots& roots);
 

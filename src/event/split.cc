@@ -40,7 +40,7 @@ size_t EventLength(std::string_view text) {
     const size_t closing = ClosingSlash(text.substr(at + 1));
     if (closing == std::string_view::npos) return text.size();
     at += closing + 2;
-    // Behind the terms only modifiers may follow, without slashes of their own.
+    // After the terms only modifiers may follow, without slashes of their own.
     const size_t end = text.find_first_of(",{}", at);
     return end == std::string_view::npos ? text.size() : end;
   }
@@ -115,13 +115,13 @@ absl::StatusOr<std::vector<ListElement>> SplitList(std::string_view text) { retu
 absl::StatusOr<std::optional<PmuText>> SplitPmuText(std::string_view text) {
   const size_t opening = text.find('/');
   if (opening == std::string_view::npos) return std::optional<PmuText>();
-  const std::string_view behind = text.substr(opening + 1);
-  const size_t closing = ClosingSlash(behind);
+  const std::string_view tail = text.substr(opening + 1);
+  const size_t closing = ClosingSlash(tail);
   if (closing == std::string_view::npos) {
     return WrongAt(text, text.substr(opening), "a '/' without the one that ends the terms: 'pmu/term,term=value/'");
   }
-  std::string_view rest = behind.substr(closing + 1);
-  PmuText parts{.pmu = text.substr(0, opening), .terms = behind.substr(0, closing), .modifiers = {}};
+  std::string_view rest = tail.substr(closing + 1);
+  PmuText parts{.pmu = text.substr(0, opening), .terms = tail.substr(0, closing), .modifiers = {}};
   if (!rest.empty()) parts.modifiers = rest.starts_with(':') ? rest.substr(1) : rest;
   return std::optional<PmuText>(parts);
 }

@@ -12,7 +12,7 @@ namespace perfkit::event {
 // An element of a list: one event, or a group of them. Views into the list.
 struct ListElement {
   std::vector<std::string_view> events;
-  std::optional<std::string_view> group_modifiers;  // what stands behind "}:"
+  std::optional<std::string_view> group_modifiers;  // what stands after "}:"
 };
 
 // Splits "a,{b,cpu/c,d/}:u" at the commas that separate events: not at those between the slashes of a PMU's terms or

@@ -1,4 +1,4 @@
-// The statistics behind a Cost: least, median, and an interval for the median that assumes nothing of the distribution.
+// The statistics of a Cost: least, median, and an interval for the median that assumes nothing of the distribution.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,7 @@
-// An event with its mapped ring: the descriptor, the user page and the data behind it, owned together.
+// An event with its mapped ring: the descriptor, the user page and the data after it, owned together.
 //
 // Read-only mappings overwrite: the kernel never waits for a reader, so the ring can serve as an endless counter (its
-// head) with the latest records behind it, and needs no upkeep at all.
+// head) with the latest records after it, and needs no upkeep at all.
 #pragma once
 
 #include <cstdint>

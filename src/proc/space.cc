@@ -6,7 +6,7 @@
 namespace perfkit::proc {
 namespace {
 
-// The first range that ends behind `address`.
+// The first range that ends after `address`.
 template <class Ranges>
 auto FirstBehind(Ranges& ranges, uint64_t address) {
   return std::upper_bound(ranges.begin(), ranges.end(), address,

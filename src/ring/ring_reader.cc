@@ -52,7 +52,7 @@ bool RingReader::BeginStream(DrainStats& stats) noexcept {
   head_ = Head();
   const uint64_t written = head_ - tail_;
   // A writer that interrupted another publishes first, and the other then an older head (perf_output_put_handle): the
-  // head is behind for a moment, by less than the ring.
+  // head lags for a moment, by less than the ring.
   if (written == 0 || tail_ - head_ <= data_.size()) return false;
   if (((head_ | tail_) & 7) != 0 || written > data_.size()) return DropAll(written, head_, stats);
   at_ = tail_;

@@ -13,15 +13,15 @@ void TimeMerge::Add(RingReader& ring) {
 }
 
 // All anew, around the earliest of all: bottom up, the winner of each match plays on, the loser stays.
-TimeMerge::Player TimeMerge::PlayAll() {
+TimeMerge::Key TimeMerge::BuildTree() {
   uint64_t earliest = UINT64_MAX;
   for (Front& front : fronts_) earliest = front.first != kNothing ? std::min(earliest, front.Time(0)) : earliest;
   // Half of what can be told apart is for records that appear late.
-  origin_ = earliest - std::min(earliest, kBehind / 2);
+  origin_ = earliest - std::min(earliest, kAfter / 2);
   for (size_t ring = 0; ring < fronts_.size(); ++ring) {
     Front& front = fronts_[ring];
-    if (front.first != kNothing) front.first = PlayerOf(front.Time(0), ring);
-    if (front.second != kNothing) front.second = PlayerOf(front.Time(1), ring);
+    if (front.first != kNothing) front.first = KeyOf(front.Time(0), ring);
+    if (front.second != kNothing) front.second = KeyOf(front.Time(1), ring);
     winners_[leaves_ + ring] = front.first;
   }
   for (size_t match = leaves_ - 1; match > 0; --match) {

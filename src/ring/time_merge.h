@@ -8,7 +8,7 @@
 //        loser        loser
 //      ring 0 1     ring 2 3              the front record of each ring, still in the ring
 //
-// A player is one number, its time above its ring, so that a match is a minimum and a maximum. What is left for the
+// A key is one number, its time above its ring, so that a match is a minimum and a maximum. What is left for the
 // time reaches some hours around an origin; records further away than that move the origin when it is their turn.
 //
 // A record may appear in its ring a little after a later one has appeared in another (the kernel takes its time first,
@@ -31,7 +31,7 @@ constexpr uint64_t kMergeWindowNs = 50'000;
 struct MergeStats {
   DrainStats rings;   // of all of them
   uint64_t late = 0;  // given out after one of a later time: the window was too short for these
-  bool held = false;  // records behind the horizon wait in the rings
+  bool held = false;  // records beyond the horizon wait in the rings
 };
 
 // For one thread at a time. The rings must outlive it, stay where they are, and be drained by nothing else.
@@ -51,16 +51,16 @@ class TimeMerge {
  private:
   // From high bits to low ones: nanoseconds since `origin_`, and the ring. What is too far from the origin, on either
   // side, has that side's last number, and is told apart when it wins.
-  using Player = uint64_t;
+  using Key = uint64_t;
   static constexpr unsigned kRingBits = 20;
-  static constexpr uint64_t kBefore = 0, kBehind = (uint64_t{1} << (64 - kRingBits)) - 2;
-  static constexpr Player kNothing = UINT64_MAX;  // a ring without records comes last of all
+  static constexpr uint64_t kBefore = 0, kAfter = (uint64_t{1} << (64 - kRingBits)) - 2;
+  static constexpr Key kNothing = UINT64_MAX;  // a ring without records comes last of all
 
   // The first two records of a ring. The second is read while the first still waits, so that no match waits for memory.
   // They take turns in two places: what has just been written in parts is slow to copy as a whole.
   struct Front {
     RingReader* reader = nullptr;
-    Player first = kNothing, second = kNothing;
+    Key first = kNothing, second = kNothing;
     size_t place = 0;  // of the first
     RawRecord records[2];
     uint64_t times[2] = {};  // a record without one has that of the one before it
@@ -74,12 +74,12 @@ class TimeMerge {
   static constexpr size_t kPrefetchBytes = 256;
 
   // Nothing, too.
-  static bool IsFar(Player player) { return player - (Player{1} << kRingBits) >= (kBehind - 1) << kRingBits; }
-  Player PlayerOf(uint64_t time, size_t ring) const;
+  static bool IsFar(Key key) { return key - (Key{1} << kRingBits) >= (kAfter - 1) << kRingBits; }
+  Key KeyOf(uint64_t time, size_t ring) const;
   template <class TimeOf>
-  Player Advance(size_t ring, TimeOf& time_of);
-  Player PlayAll();
-  Player Replay(Player player, size_t ring);
+  Key Advance(size_t ring, TimeOf& time_of);
+  Key BuildTree();
+  Key Replay(Key key, size_t ring);
   void End(MergeStats& stats);
 
   // Ends a drain whose visitor throws.
@@ -97,8 +97,8 @@ class TimeMerge {
   };
 
   std::vector<Front> fronts_;
-  std::vector<Player> losers_;   // [1, leaves_): of the matches; ring i plays first at (leaves_ + i) / 2
-  std::vector<Player> winners_;  // [1, 2 * leaves_): of a round of all through the tree
+  std::vector<Key> losers_;      // [1, leaves_): of the matches; ring i plays first at (leaves_ + i) / 2
+  std::vector<Key> winners_;     // [1, 2 * leaves_): of a round of all through the tree
   size_t leaves_ = 0;            // a power of two, at least 2
   uint64_t origin_ = 0;
   uint64_t last_time_ = 0;  // given out
@@ -106,16 +106,16 @@ class TimeMerge {
   MergeStats unfinished_;  // of a drain whose visitor threw: the next one's
 };
 
-inline TimeMerge::Player TimeMerge::PlayerOf(uint64_t time, size_t ring) const {
+inline TimeMerge::Key TimeMerge::KeyOf(uint64_t time, size_t ring) const {
   uint64_t since = time - origin_;
-  if (since >= kBehind) [[unlikely]]
-    since = time < origin_ ? kBefore : kBehind;
+  if (since >= kAfter) [[unlikely]]
+    since = time < origin_ ? kBefore : kAfter;
   return since << kRingBits | ring;
 }
 
-// The second record of a ring becomes its first, which is returned, and the one behind it its second.
+// The second record of a ring becomes its first, which is returned, and the one after it its second.
 template <class TimeOf>
-inline TimeMerge::Player TimeMerge::Advance(size_t ring, TimeOf& time_of) {
+inline TimeMerge::Key TimeMerge::Advance(size_t ring, TimeOf& time_of) {
   Front& front = fronts_[ring];
   front.place ^= 1;
   front.first = front.second;
@@ -128,21 +128,21 @@ inline TimeMerge::Player TimeMerge::Advance(size_t ring, TimeOf& time_of) {
     // So many rings at once are more than the hardware foresees. (Beyond the ring's end nothing happens.)
     __builtin_prefetch(record.data + kPrefetchBytes);
     time = time_of(record, ring).value_or(time);
-    front.second = PlayerOf(time, ring);
+    front.second = KeyOf(time, ring);
   }
   front.Time(1) = time;
   return front.first;
 }
 
 // From the ring's leaf to the root: who loses stays. A mask instead of a branch: who wins is anybody's guess.
-inline TimeMerge::Player TimeMerge::Replay(Player player, size_t ring) {
+inline TimeMerge::Key TimeMerge::Replay(Key key, size_t ring) {
   for (size_t match = (leaves_ + ring) / 2; match > 0; match /= 2) {
-    Player& loser = losers_[match];
-    const Player less = (player - loser) & (uint64_t{0} - static_cast<uint64_t>(loser < player));
+    Key& loser = losers_[match];
+    const Key less = (key - loser) & (uint64_t{0} - static_cast<uint64_t>(loser < key));
     loser += less;
-    player -= less;
+    key -= less;
   }
-  return player;
+  return key;
 }
 
 template <class TimeOf, class Visitor>
@@ -151,12 +151,12 @@ MergeStats TimeMerge::Drain(uint64_t horizon_ns, TimeOf&& time_of, Visitor&& vis
   if (fronts_.empty()) return stats;
   Progress progress{.merge = this, .stats = stats};
   for (size_t ring = 0; ring < fronts_.size(); ++ring) Advance(ring, time_of), Advance(ring, time_of);
-  for (Player winner = PlayAll();;) {
+  for (Key winner = BuildTree();;) {
     if (IsFar(winner)) [[unlikely]] {
       if (winner == kNothing) break;
-      winner = PlayAll();
+      winner = BuildTree();
     }
-    const size_t ring = winner & ((Player{1} << kRingBits) - 1);
+    const size_t ring = winner & ((Key{1} << kRingBits) - 1);
     Front& front = fronts_[ring];
     const uint64_t time = front.Time(0);
     if (time > horizon_ns || max_records-- == 0) break;

@@ -1,5 +1,5 @@
-// The record of a live stack: PERF_RECORD_CALLCHAIN_DEFERRED, as the kernel writes it for user stacks that come behind
-// their samples, with what it leaves out behind the chain. A reader that knows the kernel's record reads this one too.
+// The record of a live stack: PERF_RECORD_CALLCHAIN_DEFERRED, as the kernel writes it for user stacks that come after
+// their samples, with what it leaves out after the chain. A reader that knows the kernel's record reads this one too.
 //
 //   header | cookie | n + 1 | PERF_CONTEXT_USER | n pcs | state | 2 bits a pc, 32 in a word | trailer of the layout
 //

@@ -17,7 +17,7 @@ namespace {
 constexpr uint32_t kWatchedWalks = 16;
 constexpr uint64_t kLongestRestNs = 1'000'000'000;
 
-// Writes words into a ring, one behind the other.
+// Writes words into a ring, one after the other.
 struct WordWriter {
   std::byte* data;
   uint64_t mask, at;

@@ -104,7 +104,7 @@ uint64_t SamplerImpl::DrainOne(Visit visit, size_t max_records) {
 }
 
 uint64_t SamplerImpl::DrainMany(uint64_t horizon_ns, Visit visit, size_t max_records) {
-  const size_t kernels = side_.rings.size() + active_.rings.size();  // behind them come the threads' own
+  const size_t kernels = side_.rings.size() + active_.rings.size();  // after them come the threads' own
   const ring::MergeStats stats = merge_.Drain(
       horizon_ns, [&](const RawRecord& raw, size_t) { return TimeOf(raw); },
       [&](const RawRecord& raw, size_t ring) {
@@ -202,8 +202,8 @@ uint64_t SamplerImpl::WeightOf(const Writer& writer, uint64_t time_ns, bool fore
 }
 
 // Another sampler of the same software event on this thread may have been served first: then what is in our ring has
-// his event's id, time and stack (do_perf_sw_event). Only our events write there; which of them it was, the sample's
-// counts tell.
+// that sampler's event id, time and stack (do_perf_sw_event). Only our events write there; which of them it was, the
+// sample's counts tell.
 uint32_t SamplerImpl::WriterOf(const RawRecord& sample, bool& foreign) const {
   const std::optional<uint64_t> id = plan_.layout().IdOf(sample);
   const uint32_t found = id ? ids_.Find(*id) : IdTable::kNone;

@@ -178,7 +178,7 @@ class SamplerImpl {
   void SettleBeforeDrain();
   void SettleAtEnd();
 
-  // Behind each drain: is it too dear?
+  // After each drain: Is it too expensive?
   void EnforceBudget(Visit visit, size_t max_records);
   void AdoptStack(Visit visit, size_t max_records);
   void AdoptRates(Visit visit, size_t max_records);
@@ -199,7 +199,7 @@ class SamplerImpl {
   Plan plan_;
   OverheadController overhead_;
   SamplingLevel level_;                   // in force
-  LiveStackHandler::Owner live_handler_;  // of live stacks; ends behind the events that send signals
+  LiveStackHandler::Owner live_handler_;  // of live stacks; ends after the events that send signals
   IdTable numbers_;          // of signals: to writers
   uint64_t without_ring_ = 0;
   // Where signals do not say that they are stale: where the last sample was, by the number of its signal, and how many

@@ -66,7 +66,7 @@ void SamplerImpl::EnforceBudget(Visit visit, size_t max_records) {
                        .cpu_ns = accounting_.own_cpu_ns + accounting_.kernel_cpu_ns - window_cpu_ns_,
                        .lost = accounting_.told_lost - window_lost_});
   if (decision) CarryOut(*decision, visit, max_records);
-  BeginWindow();  // behind it: what a decision costs must not lead to the next
+  BeginWindow();  // after it: what a decision costs must not lead to the next
 }
 
 void SamplerImpl::CarryOut(SamplerDecision& decision, Visit visit, size_t max_records) {

@@ -31,7 +31,7 @@ namespace perfkit::sample {
 struct alignas(64) StackRing {
   // Since when it is in use by its handler; 0: it is not. Read by the reader, which lets nothing overtake it.
   uint64_t begun_ns;
-  uint64_t time_ns;            // of the record: read behind begun_ns, and so never before what a reader has seen there
+  uint64_t time_ns;            // of the record: read after begun_ns, and so never before what a reader has seen there
   uint64_t rest_until_ns;      // no walk before: LiveStackHandler
   uint64_t rest_until_cpu_ns;  // the same by the thread's CPU time, while it is watched
   uint64_t handler_ns;         // what handlers took so far; read by the reader

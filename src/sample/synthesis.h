@@ -1,6 +1,6 @@
 // The side band of what was there before a sampler started: records such as the kernel would have written.
 //
-// Read behind the start, when the real side band is already being written: whatever changes meanwhile comes as a record
+// Read after the start, when the real side band is already being written: whatever changes meanwhile comes as a record
 // of its own, later, and says what holds from then on. So nothing falls between the two; some of it is told twice.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace perfkit::sample {
 
-// FORK and COMM of each thread, then MMAP2 of what is mapped, one behind the other; all at `time_ns`. Of whole CPUs: of
+// FORK and COMM of each thread, then MMAP2 of what is mapped, one after the other; all at `time_ns`. Of whole CPUs: of
 // nobody. What cannot be read is not there.
 std::vector<std::byte> SynthesizeState(const Plan& plan, uint64_t time_ns);
 

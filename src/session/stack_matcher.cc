@@ -5,7 +5,7 @@ namespace perfkit::session {
 namespace {
 
 // A call of the kernel that a signal interrupts may be made again: then the thread returns to the call itself, not
-// behind it. Two bytes on x86-64 (syscall), four on aarch64 (svc).
+// after it. Two bytes on x86-64 (syscall), four on aarch64 (svc).
 bool ReturnsTo(const PendingSample& sample, uint64_t first_pc) {
 #if defined(__x86_64__)
   constexpr uint64_t kCallBytes = 2;

@@ -120,7 +120,7 @@ PERFKIT_IN_HANDLER void LookAhead(Session& session, ucontext_t& registers) {
     ++session.count.system_calls;
     if (!PrepareSystemCall(session, registers)) {
       session.count.instructions += session.swallowed;
-      if (session.swallowed != 0) session.last = next + kSystemCallSize;  // the next trap is of what stands behind it
+      if (session.swallowed != 0) session.last = next + kSystemCallSize;  // the next trap is of what stands after it
       return;
     }
     ++session.count.instructions;

@@ -1,7 +1,7 @@
 // The little that stepping must know of x86-64: its flag, and how two kinds of instructions begin.
 //
 // The bytes are those that the CPU executes next, so each prefix is followed by mapped memory: reading one byte at a
-// time, and only behind what cannot end an instruction, never touches a page that the CPU would not.
+// time, and only after what cannot end an instruction, never touches a page that the CPU would not.
 #pragma once
 
 #include <cstdint>

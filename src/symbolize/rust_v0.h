@@ -10,7 +10,7 @@ namespace perfkit::symbolize {
 
 class RustV0 {
  public:
-  // `text`: what stands behind "_R".
+  // `text`: what stands after "_R".
   explicit RustV0(std::string_view text) : text_(text) {}
 
   // Once. Nothing when it is no such name, is nested deeper than any program, or stands for more than 16 KiB: back

@@ -45,7 +45,7 @@ class SymbolTable {
 class SymbolTableBuilder {
  public:
   // At most so many bytes of names, so that a file whose symbols share one long name cannot ask for a square of its
-  // size. Symbols behind that are left out.
+  // size. Symbols after that are left out.
   explicit SymbolTableBuilder(uint64_t max_name_bytes);
 
   // A function. A size of 0 means that nobody said: it then reaches to whatever comes next, unless another one that

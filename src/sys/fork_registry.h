@@ -31,8 +31,8 @@ class ForkListener {
 
 // While one lives, fork() waits: for whoever opens or closes events, or changes what an on_forked_child looks at. So a
 // child's copy is whole, and holds no descriptor that nobody knows of. Any thread, any number at once, also one within
-// another; some milliseconds at most. The thread that has one must not fork. Where somebody waits to fork, a thread
-// that has none yet lets him, for 20 ms at most: have one around many.
+// another; some milliseconds at most. The thread that has one must not fork. If another thread waits to fork, a thread
+// that has none yet lets it go first, for 20 ms at most: have one around many.
 class ForkBlocker {
  public:
   ForkBlocker();

@@ -1,4 +1,4 @@
-// The real system calls behind the table.
+// The real system calls of the table.
 #include "src/sys/kernel.h"
 
 #include <fcntl.h>
@@ -58,7 +58,7 @@ int Sigaction(int signal, const struct sigaction* action, struct sigaction* befo
     return result;
   }
   now.handler = reinterpret_cast<void*>(action->sa_handler);
-  // Whoever blocks all that libc lets him name means all: what libc keeps to itself cancels threads.
+  // A mask with all signals that libc lets a caller name means all: what libc keeps to itself cancels threads.
   if ((now.mask | kUnnamed) == ~0ul) now.mask = ~0ul;
   ::syscall(SYS_rt_sigaction, signal, &now, nullptr, sizeof(now.mask));
 #endif

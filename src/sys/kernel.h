@@ -1,6 +1,6 @@
 // The system-call table: the one door between perfkit and Linux.
 //
-// Every call that perfkit makes goes through `kernel()`, so that a test can put a fake behind the door, or let the
+// Every call that perfkit makes goes through `kernel()`, so that a test can install a fake, or let the
 // n-th call fail (tests/support/fake_kernel.h). A call through the table costs what a direct call costs.
 // One of the three mutable globals of this library (docs/design.md): only tests ever change it.
 #pragma once

@@ -1,4 +1,4 @@
-// read(2) for the hot paths: inline, and still through the door that tests can put a fake behind.
+// read(2) for the hot paths: inline, and still through the table in which tests can put a fake.
 //
 // After a system call the processor has forgotten where calls return to (the kernel's guard against speculation), and
 // each return that then follows costs some 20 cycles. So the fewer functions lie between the system call and the user's
@@ -28,7 +28,7 @@ namespace perfkit::sys {
 #endif
 }
 
-// What kernel().read does, without the call where the real kernel is behind the door.
+// What kernel().read does, without the call if the table holds the real kernel.
 [[gnu::always_inline]] inline ssize_t Read(int fd, void* buffer, size_t size) noexcept {
   const auto read = kernel().read;
   if (read == kLinux.read) [[likely]]

@@ -47,7 +47,7 @@ struct Aarch64 {
   static constexpr uint64_t kPreserved = uint64_t{0x7ff} << 19;  // x19-x29
 
   static constexpr std::array<uint8_t, kRegisters> kPerf = detail::Rising<uint8_t, kRegisters>(0, 1);
-  // x0-x30, sp and pc, in this order, behind 168 bytes of ucontext, padding, and the fault's address.
+  // x0-x30, sp and pc, in this order, after 168 bytes of ucontext, padding, and the fault's address.
   static constexpr std::array<uint16_t, kRegisters> kContext = detail::Rising<uint16_t, kRegisters>(184, 8);
 
   // Without the bits of pointer authentication and tags. User space has 48 bits where it did not ask for more.

@@ -10,7 +10,7 @@
 
 namespace perfkit::unwind {
 
-// Brings near what is `offset` bytes behind `from`. Nothing is read, so that it may be anywhere.
+// Brings near what is `offset` bytes after `from`. Nothing is read, so that it may be anywhere.
 inline void PrefetchAt(const std::byte* from, uint64_t offset) {
   __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(from) + offset));
 }
@@ -50,8 +50,8 @@ class StackBytes {
   // That fewer bytes were copied than asked for does not say that the stack ends there: the kernel also stops at a
   // page that is not in memory, as those of a large array are that nobody has written to yet.
   StackEnd Missing(uint64_t address, bool elsewhere) const {
-    const bool behind = address >= begin_ && address - begin_ < kLargest;
-    return elsewhere || behind ? StackEnd::kTruncated : StackEnd::kUnreadable;
+    const bool past_end = address >= begin_ && address - begin_ < kLargest;
+    return elsewhere || past_end ? StackEnd::kTruncated : StackEnd::kUnreadable;
   }
   bool Holds(uint64_t address) const { return address - begin_ < size_; }
 

@@ -46,7 +46,7 @@ bool AdvanceFrame(const Rule& rule, uint64_t cfa, const Stack& stack, WalkState&
     if constexpr (Machine::kLinkRegister) saved_at = (rule.flags & Rule::kReturnAtSlot) != 0 ? slot : slot + 8;
     if (!stack.Read(saved_at, caller)) return why = Missing(stack, at, saved_at), false;
   }
-  // In an epilogue, behind the instruction that took fp back: the rule still says where it was, which is below sp.
+  // In an epilogue, after the instruction that took fp back: the rule still says where it was, which is below sp.
   const bool taken_back = at.interrupted && slot < at.sp;
   if ((rule.flags & Rule::kRestoresFp) != 0 && !taken_back && !stack.Read(slot, fp)) {
     return why = Missing(stack, at, slot), false;
@@ -55,7 +55,7 @@ bool AdvanceFrame(const Rule& rule, uint64_t cfa, const Stack& stack, WalkState&
   return true;
 }
 
-// Without information: [fp] is the caller's fp and the word behind it the return address, if this code has one. Nothing
+// Without information: [fp] is the caller's fp and the word after it the return address, if this code has one. Nothing
 // is asked of the caller's fp, which is no frame pointer if the caller has none; that there is code at the return
 // address, the walk looks.
 template <class Machine, class Stack>
@@ -114,7 +114,7 @@ struct FastPathFrame {
     return base;
   }
 
-  // Whether fp is still where the rule says: not behind the instruction of an epilogue that took it back.
+  // Whether fp is still where the rule says: not after the instruction of an epilogue that took it back.
   bool KnowsFp(const WalkState& at) const { return !at.interrupted || fp_mask == 0 || fp_at >= at.sp; }
 
   // Makes `at` the caller's. False, and `at` as it was: something is out of the ordinary, which is for Step to say.

@@ -59,7 +59,7 @@ TEST_CASE("LEB128 may be longer than its number, and than 64 bits", "[dwarf]") {
   CHECK(DwarfReader(Of(padded)).Sleb() == 0);
 }
 
-TEST_CASE("a number that ends too early is 0, and nothing comes behind it", "[dwarf]") {
+TEST_CASE("a number that ends too early is 0, and nothing comes after it", "[dwarf]") {
   const std::string bytes = "\x81\xff\xff";
   for (const auto read :
        {+[](DwarfReader& reader) { return reader.Uleb(); },

@@ -7,7 +7,7 @@
 namespace perfkit::base {
 namespace {
 
-TEST_CASE("what begins last is on top, and what is under it comes back behind it", "[flatten]") {
+TEST_CASE("what begins last is on top, and what is under it comes back after it", "[flatten]") {
   FlatRanges ranges;
   ranges.Add(10, 50, 0);
   ranges.Add(20, 40, 1);

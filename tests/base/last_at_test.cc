@@ -9,7 +9,7 @@
 namespace perfkit::base {
 namespace {
 
-TEST_CASE("the last that does not begin behind an address is found, in tables of every size") {
+TEST_CASE("the last that does not begin after an address is found, in tables of every size") {
   std::mt19937_64 random(7);
   for (size_t count = 0; count <= 70; ++count) {
     std::vector<uint64_t> begins(count);

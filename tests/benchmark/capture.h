@@ -20,7 +20,7 @@ class Capture : public ::benchmark::BenchmarkReporter {
 
 using Row = ::benchmark::BenchmarkReporter::Run;
 
-// `body` for `iterations` on each of `threads`; `repetitions` rows, and behind them their aggregates.
+// `body` for `iterations` on each of `threads`; `repetitions` rows, and after them their aggregates.
 inline std::vector<Row> RunBenchmark(const std::function<void(::benchmark::State&)>& body, int64_t iterations,
                                      int threads = 1, int repetitions = 1) {
   Capture capture;

@@ -137,7 +137,7 @@ TEST_CASE("a label from before the loop is kept, one of the last run is not") {
   CHECK(sum.Leave().label.empty());  // one thread sets it
   sum.End();
   sum.End();
-  SetLabel(sum, "behind", true);
+  SetLabel(sum, "after", true);
   sum.Begin();
   sum.Arrive(1, kMissing);
   CHECK(sum.Leave().label == "cycles n/a (no PMU)");

@@ -93,7 +93,7 @@ ssize_t SleepAndRead(int fd, void* buffer, size_t size) {
   return sys::kLinux.read(fd, buffer, size);
 }
 
-TEST_CASE("numbers that are read behind a switch do not belong to the epoch before it", "[epoch][root]") {
+TEST_CASE("numbers that are read after a switch do not belong to the epoch before it", "[epoch][root]") {
   if (geteuid() != 0) SKIP_TEST("switches are counted in the kernel, which takes root");
   testing::FakeKernel fake;
   fake.below().read = SleepAndRead;

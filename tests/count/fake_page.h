@@ -1,4 +1,4 @@
-// The machine behind a made-up user page: registers and ticks that a test chooses.
+// The machine of a made-up user page: registers and ticks that a test chooses.
 #pragma once
 
 #include <cstdint>

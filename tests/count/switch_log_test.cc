@@ -37,29 +37,29 @@ TEST_CASE("migrations by records are the moves of the thread", "[switch_log]") {
   }
 }
 
-TEST_CASE("a gap in the records is told, and what begins behind it is counted", "[switch_log]") {
+TEST_CASE("a gap in the records is told, and what begins after it is counted", "[switch_log]") {
   const testing::TwoCpus cpus;
   if (!cpus.has_both()) SKIP_TEST("this takes two CPUs");
   cpus.MoveTo(0);
   const CounterSet set = MigrationsByRecords();
   CHECK(set.reason(0).ok());
   for (int round = 0; round < 3; ++round) {
-    Snapshot before, behind, later;
+    Snapshot before, middle, later;
     ScopeTotals over, after;
     set.Read(before);
     testing::SwitchAway(count::kSwitchesInRing + 1);
-    set.Read(behind);
+    set.Read(middle);
     cpus.MoveTo((round + 1) % 2);
     set.Read(later);
     for (const size_t i : {0, 1}) {  // a copy too
-      CHECK(set.Difference(before, behind, i).validity == Validity{Validity::kNotCounted});
+      CHECK(set.Difference(before, middle, i).validity == Validity{Validity::kNotCounted});
       CHECK(set.Difference(before, later, i).validity == Validity{Validity::kNotCounted});
-      CHECK(set.Difference(behind, later, i).validity.counted());
-      CHECK(set.Difference(behind, later, i).value == 1);
+      CHECK(set.Difference(middle, later, i).validity.counted());
+      CHECK(set.Difference(middle, later, i).value == 1);
       CHECK(absl::IsDataLoss(set.reason(i)));
     }
-    over.Add(set, behind, later);
-    after.Add(set, behind, later);
+    over.Add(set, middle, later);
+    after.Add(set, middle, later);
     over.Add(set, before, later);
     CHECK(over.count(set, 0).validity == Validity{Validity::kNotCounted});
     CHECK(after.count(set, 0).value == 1);

@@ -29,8 +29,8 @@ class ElfBuilder {
     std::string file(sizeof(Elf64_Ehdr) + segments_.size() * sizeof(Elf64_Phdr), '\0');
     std::string names(1, '\0');
     std::vector<Elf64_Shdr> headers(1);
-    for (const Part& part : sections_) headers.push_back(Place(part, file, names));
-    headers.push_back(Place({".shstrtab", {.sh_type = SHT_STRTAB}, ""}, file, names));
+    for (const Part& part : sections_) headers.push_back(Append(part, file, names));
+    headers.push_back(Append({".shstrtab", {.sh_type = SHT_STRTAB}, ""}, file, names));
     headers.back().sh_size = names.size();
     file += names;
     Elf64_Ehdr first = header;
@@ -67,7 +67,7 @@ class ElfBuilder {
     return made;
   }
 
-  static Elf64_Shdr Place(const Part& part, std::string& file, std::string& names) {
+  static Elf64_Shdr Append(const Part& part, std::string& file, std::string& names) {
     Elf64_Shdr placed = part.header;
     placed.sh_name = static_cast<uint32_t>(names.size());
     names += part.name + '\0';

@@ -81,7 +81,7 @@ TEST_CASE("an address is found in the segment that loads it", "[elf]") {
   CHECK(image->FileOffset(0x1100) == 0x100);
   CHECK(image->FileOffset(0x117f, PF_X) == 0x17f);
   CHECK(image->FileOffset(0x1100, PF_W) == std::nullopt);
-  CHECK(image->FileOffset(0x1180) == std::nullopt);  // behind what the file holds: .bss
+  CHECK(image->FileOffset(0x1180) == std::nullopt);  // after what the file holds: .bss
   CHECK(image->FileOffset(0x10ff) == std::nullopt);
   CHECK(image->FileOffset(0x2000) == std::nullopt);  // a note segment is not loaded
   CHECK_FALSE(image->segment(2));

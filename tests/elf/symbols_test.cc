@@ -24,7 +24,7 @@ using testing::BytesOf;
 using testing::ElfBuilder;
 using testing::SymbolBytes;
 
-// "address size name", with '@' behind an old version where that is compared; in no order.
+// "address size name", with '@' after an old version where that is compared; in no order.
 using Rows = std::multiset<std::string>;
 
 std::string Row(uint64_t address, uint64_t size, std::string_view name, bool old_version) {

@@ -68,7 +68,7 @@ TEST_CASE("precision is two bits, and P asks for the most", "[attr]") {
   CHECK(WordsOf(ToAttr(event, event.parts[0]))[5] == uint64_t{3} << 15);
 }
 
-TEST_CASE("the further configs go behind, and the size grows with them", "[attr]") {
+TEST_CASE("the further configs go to the end, and the size grows with them", "[attr]") {
   EventConfig event = OnePart(10, 0x1cd);
   event.parts[0].config1 = 0x11;
   Words expected = {TypeAndSize(10, 64), 0x1cd, 0, 0, 0, 0, 0, 0x11};

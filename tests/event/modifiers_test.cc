@@ -78,7 +78,7 @@ TEST_CASE("the other letters are flags", "[modifiers]") {
 TEST_CASE("bad modifiers are pointed at", "[modifiers]") {
   const std::string all = "; modifiers are u k h G H I p pp ppp P D S W e";
   CHECK(RefusalOfLetters("uq") == "event 'uq', character 2: 'q' is no modifier" + all);
-  CHECK(RefusalOfLetters("") == "event '': nothing behind the ':'" + all);
+  CHECK(RefusalOfLetters("") == "event '': nothing after the ':'" + all);
   CHECK(RefusalOfLetters("uku") == "event 'uku', character 3: modifier 'u' is written twice");
   CHECK(RefusalOfLetters("pppp") == "event 'pppp', character 4: more than three 'p': ppp is the most precise");
   CHECK(RefusalOfLetters("pP") == "event 'pP', character 2: 'P' beside 'p': P already asks for the most precise");

@@ -67,7 +67,7 @@ TEST_CASE("breakpoints that make no sense are refused", "[parser][breakpoint]") 
   CHECK(Refusal("mem:0x10:rx") ==
         "event 'mem:0x10:rx', character 10: 'x' stands alone: no CPU watches one place for execution and for access at "
         "once");
-  CHECK(Refusal("mem:0x10:").starts_with("event 'mem:0x10:', character 10: nothing behind the ':'"));
+  CHECK(Refusal("mem:0x10:").starts_with("event 'mem:0x10:', character 10: nothing after the ':'"));
 }
 
 TEST_CASE("tracepoints are numbers from tracefs", "[parser][tracepoint]") {

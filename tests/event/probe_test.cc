@@ -78,8 +78,8 @@ class File {
 };
 
 // The refusal, with the file's path as F.
-std::string Refusal(const std::string& before, const File& file, const std::string& behind) {
-  std::string message = RefusalOf(before + file.path() + behind, VmRoots());
+std::string Refusal(const std::string& before, const File& file, const std::string& after) {
+  std::string message = RefusalOf(before + file.path() + after, VmRoots());
   for (size_t at = message.find(file.path()); at != message.npos; at = message.find(file.path())) {
     message.replace(at, file.path().size(), "F");
   }

@@ -85,7 +85,7 @@ std::string StoredPixels(const std::string& png, uint32_t* width, uint32_t* heig
   return last && at == end - 4 ? pixels : "";
 }
 
-// The number behind `words` in `line`; 0 where they are not.
+// The number after `words` in `line`; 0 where they are not.
 double NumberBehind(const std::string& line, const std::string& words) {
   const size_t at = line.find(words);
   return at == std::string::npos ? 0 : std::atof(line.c_str() + at + words.size());

@@ -129,7 +129,7 @@ TEST_CASE("a thread ends alone", "[tool]") {
   const TaskWatch thread({Target::Thread(other.tid())}), process({Target::Process(getpid())});
   CHECK_FALSE(thread.AllEnded());
   other.End();
-  while (!thread.AllEnded()) std::this_thread::yield();  // joined a moment before the kernel has let go of it
+  while (!thread.AllEnded()) std::this_thread::yield();  // joined a moment before the kernel has released it
   CHECK_FALSE(process.AllEnded());
 }
 

@@ -37,7 +37,7 @@ inline uint64_t Replay(Target target, const Seeds& seeds, int rounds, uint64_t m
   std::mt19937 random(seed_of_all);
   uint64_t fed = 0;
   const auto run = [&](const std::string& text) {
-    // A copy of exactly that size, so that a sanitizer sees the byte behind it.
+    // A copy of exactly that size, so that a sanitizer sees the byte after it.
     const std::vector<uint8_t> bytes(text.begin(), text.end());
     if (target(bytes.data(), bytes.size()) != 0) FAIL("the target does not return 0");
     fed += bytes.size();

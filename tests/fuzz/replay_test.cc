@@ -112,7 +112,7 @@ TEST_CASE("ELF files, every 8 bytes of the program overwritten", "[fuzz]") {
   }
 }
 
-// Records of many types, one behind the other, as an attr with every field would have them.
+// Records of many types, one after the other, as an attr with every field would have them.
 std::string SomeRecords(const AttrBits& bits) {
   using testing::RecordBuilder;
   std::string records = testing::BuildSample(bits);

@@ -241,7 +241,7 @@ TEST_CASE("zones are off while the region is measured, and tell what each costs 
       memory.Touch(4, 12);
     }
   };
-  // The zones are of one run, which may take a fault of its own: the first write to an old page behind a fork.
+  // The zones are of one run, which may take a fault of its own: the first write to an old page after a fork.
   const std::string exactly = "  the region: page-faults 16\n    outer: page-faults 16\n      inner: page-faults 12";
   auto m = Measure({kPageFaults}, region, {.zones = &frames});
   for (int i = 0; i < 10 && !testing::kSanitized && m.by_zone != exactly; ++i) {

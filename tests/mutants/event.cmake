@@ -5,7 +5,7 @@ mutant(config_words_swapped FILE src/event/attr.cc TEST event_test
 mutant(kernel_excluded_for_user FILE src/event/attr.cc TEST event_test
        FROM [[attr.exclude_kernel = config.exclude_kernel;]] TO [[attr.exclude_kernel = config.exclude_user;]]
        SAYS "cycles:u counts the kernel, and cycles:k counts nothing.")
-mutant(most_precise_is_not_precise FILE src/event/attr.cc TEST event_test
+mutant(precise_max_is_not_precise FILE src/event/attr.cc TEST event_test
        FROM [[attr.precise_ip = config.precise_max ? 3 : config.precise & 3;]] TO [[attr.precise_ip = config.precise & 3;]]
        SAYS "cycles:P samples with skid.")
 mutant(range_one_bit_short FILE src/event/bit_field.cc TEST event_test

@@ -9,7 +9,7 @@ mutant(held_is_not_told FILE src/ring/time_merge.cc TEST ring_test
        SAYS "A drain that holds records back says that it has delivered all.")
 mutant(older_head_is_believed FILE src/ring/ring_reader.cc TEST ring_test
        FROM [[if (written == 0 || tail_ - head_ <= data_.size()) return false;]] TO [[if (written == 0) return false;]]
-       SAYS "A head that is behind for a moment throws the whole ring away as malformed.")
+       SAYS "A head that lags for a moment throws the whole ring away as malformed.")
 mutant(overwritten_is_not_counted FILE src/ring/ring_reader.cc TEST ring_test
        FROM [[if (clipped_ && !again) stats.overwritten_bytes]] TO [[if (clipped_ && again) stats.overwritten_bytes]]
        SAYS "A flight recorder does not say how much it has overwritten.")

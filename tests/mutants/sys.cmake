@@ -32,7 +32,7 @@ mutant(link_is_replaced FILE src/sys/edit_file.cc TEST sys_test
        SAYS "A baseline that is a symbolic link becomes a file of its own.")
 mutant(aside_is_left FILE src/sys/new_file.cc TEST sys_test
        FROM [[if (!aside_.empty()) kernel().unlink]] TO [[if (aside_.empty()) kernel().unlink]]
-       SAYS "A failed write leaves a file behind.")
+       SAYS "A failed write leaves a file.")
 mutant(permissions_of_the_umask FILE src/sys/edit_file.cc TEST sys_test
        FROM [[file->SetMode(mode & 07777)]] TO [[file->SetMode(mode & 0)]]
        SAYS "The baseline is unreadable after an edit.")

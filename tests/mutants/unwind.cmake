@@ -74,5 +74,5 @@ mutant(word_beyond_the_copy FILE src/unwind/stack_bytes.h TEST unwind_test
        FROM [[words_(size_ < sizeof(uint64_t) ? 0 : size_ - sizeof(uint64_t) + 1) {}]] TO [[words_(size_) {}]]
        SAYS "The unwinder reads up to 7 bytes past the copied stack.")
 mutant(truncated_is_unreadable FILE src/unwind/stack_bytes.h TEST unwind_dwarf_test
-       FROM [[const bool behind = address >= begin_ && ]] TO [[const bool behind = address < begin_ && ]]
+       FROM [[const bool past_end = address >= begin_ && ]] TO [[const bool past_end = address < begin_ && ]]
        SAYS "A stack that needs more copied bytes is reported as damaged.")

@@ -42,7 +42,7 @@ Seen Overheads(const CounterSet& set, uint64_t rounds) {
     REQUIRE(count.validity.counted());
     REQUIRE(count.coverage() == 1);
     CHECK_FALSE(count.validity.has(Validity::kFallback));
-    // A read behind a switch has more to do, and counts itself: the numbers are right, and of another work.
+    // A read after a switch has more to do, and counts itself: the numbers are right, and of another work.
     if (before.epoch != end.epoch) {
       REQUIRE(++switched < kTimes);  // how often is the kernel's affair; this ends the loop
       continue;
@@ -97,14 +97,14 @@ TEST_CASE("a scope costs what two reads cost", "[exact]") {
   int taken = 0, switched = 0;
   while (taken < kTimes) {
     ScopeTotals total;
-    Snapshot before, behind;
+    Snapshot before, after;
     set.Read(before);
     {
       const CounterScope scope(set, total);
       Loop(500);
     }
-    set.Read(behind);
-    if (before.epoch != behind.epoch) {  // as in Overheads
+    set.Read(after);
+    if (before.epoch != after.epoch) {  // as in Overheads
       REQUIRE(++switched < kTimes / 10);
       continue;
     }

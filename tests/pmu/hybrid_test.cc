@@ -1,7 +1,7 @@
 // Two kinds of core: a generic event is counted on both, an event of one kind there only, and says so.
 //
 // The machine (tests/machine/hybrid.dts) has armv8_cortex_a53 on CPUs 0 and 1 and armv8_cortex_a72 on CPUs 2 and 3, and
-// behind both the same exact counters: whatever a thread does counts the same on each.
+// after both the same exact counters: whatever a thread does counts the same on each.
 #include <sched.h>
 
 #include <catch2/catch.hpp>

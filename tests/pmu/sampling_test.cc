@@ -156,7 +156,7 @@ constexpr uint64_t kSignalData = 0x5eed;
 
 void CountSignal(int, siginfo_t* info, void* context) {
   constexpr int kPerf = 6;            // TRAP_PERF
-  constexpr size_t kDataAt = 8 + 16;  // si_perf_data: behind the head and si_addr
+  constexpr size_t kDataAt = 8 + 16;  // si_perf_data: after the head and si_addr
   uint64_t data = 0;
   memcpy(&data, reinterpret_cast<const char*>(info) + kDataAt, sizeof(data));
   if (info->si_code != kPerf || data != kSignalData) signals_of_others = signals_of_others + 1;

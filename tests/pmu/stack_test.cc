@@ -84,7 +84,7 @@ TEST_CASE("a sample has all registers of its place, and the stack", "[sampling]"
   CHECK(samples >= 38);
 }
 
-// Each has a frame record and calls the next one; the asm behind it keeps that from becoming a jump.
+// Each has a frame record and calls the next one; the asm after it keeps that from becoming a jump.
 #define PERFKIT_STEP(name, next)                                  \
   __attribute__((noinline, noclone)) void name(uint64_t rounds) { \
     next(rounds);                                                 \

@@ -237,7 +237,7 @@ TEST_CASE("numbers stay right when the thread moves between CPUs", "[cpus]") {
 
 #if defined(__aarch64__)
 // What a reader without the second look would have believed, and what ReadUserCount says, when the thread moves to
-// `cpu` before the register is read, or behind that.
+// `cpu` before the register is read, or after that.
 struct TwoReads {
   std::optional<uint64_t> careless, careful;
 };

@@ -19,7 +19,7 @@ constexpr AttrBits kWho{
     .read_format = kReadGroup | kReadId,
     .sample_id_all = true};
 
-// A record with the trailer of `bits` behind it.
+// A record with the trailer of `bits` after it.
 std::string WithTrailer(RecordBuilder builder, RecordType type, uint16_t misc = 0, const AttrBits& bits = kWho) {
   testing::AddTrailer(builder, bits);
   return builder.Finish(type, misc);

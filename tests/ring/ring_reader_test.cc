@@ -203,7 +203,7 @@ TEST_CASE("a batch of pulls does not see what is written meanwhile; the next one
   CHECK(ring.page().data_tail == 32);
 }
 
-TEST_CASE("a head that lags behind for a moment is an empty ring", "[ring]") {
+TEST_CASE("a head that lags for a moment is an empty ring", "[ring]") {
   MemoryRing ring(256, 1000);
   RingReader reader(&ring.page(), ring.data());
   ring.page().data_head = 1000 - 64;

@@ -1,4 +1,4 @@
-// Many rings as one: the order is that of a stable sort, what is behind the horizon stays, what is late is counted.
+// Many rings as one: the order is that of a stable sort, what is beyond the horizon stays, what is late is counted.
 #include "src/ring/time_merge.h"
 
 #include <algorithm>
@@ -92,7 +92,7 @@ TEST_CASE("merging is sorting by time, within a ring in its own order", "[merge]
   }
 }
 
-TEST_CASE("what is behind the horizon waits in its ring", "[merge]") {
+TEST_CASE("what is beyond the horizon waits in its ring", "[merge]") {
   Rings rings(3);
   for (uint64_t i = 1; i <= 30; ++i) REQUIRE(rings.Write({i * 10, i % 3, i}));
   MergeStats stats;
@@ -195,7 +195,7 @@ TEST_CASE("a record without a time, first of a drain, follows the one that was g
 TEST_CASE("room is given back meanwhile, but never that of what was not given out", "[merge]") {
   constexpr uint64_t kRecord = 24;
   Rings rings(2);
-  uint64_t given[2] = {}, behind[2] = {}, start[2] = {};
+  uint64_t given[2] = {}, last[2] = {}, start[2] = {};
   for (const size_t ring : {0, 1}) start[ring] = rings.ring(ring).page().data_tail;
   for (uint64_t i = 1; i <= 1000; ++i) REQUIRE(rings.Write({i, i * i % 3 == 0, i}));
   const auto look = [&](size_t visited) {
@@ -203,13 +203,13 @@ TEST_CASE("room is given back meanwhile, but never that of what was not given ou
       const uint64_t back = (rings.ring(ring).page().data_tail - start[ring]) / kRecord;
       // The one that is being visited is still there.
       REQUIRE(back <= given[ring]);
-      behind[ring] = std::max(behind[ring], given[ring] - back);
+      last[ring] = std::max(last[ring], given[ring] - back);
     }
     ++given[visited];
   };
   CHECK(rings.Drain(900, nullptr, look).size() == 900);
   for (const size_t ring : {0, 1}) {
-    CHECK(behind[ring] < 400);
+    CHECK(last[ring] < 400);
     CHECK(rings.ring(ring).page().data_tail - start[ring] == given[ring] * kRecord);
   }
 }

@@ -40,7 +40,7 @@ DumpCounts CountDumps(Sampler& sampler) {
 
 __attribute__((noinline)) void Stopped(volatile int* count) { *count = *count + 1; }
 
-TEST_CASE("a full dump comes with every so many samples, and the accounting of both balances", "[full_dumps]") {
+TEST_CASE("a full dump comes with every Nth sample, and the accounting of both balances", "[full_dumps]") {
   if (testing::kSanitized) SKIP_TEST("a sanitizer's runtime may hold the breakpoints");
   const std::string breakpoint = absl::StrFormat("mem:0x%x:x:u", reinterpret_cast<uintptr_t>(&Stopped));
   auto sampler = Sampler::Open(WithFullDumps({.event = breakpoint}, 8));

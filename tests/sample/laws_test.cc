@@ -37,7 +37,7 @@ struct Clocks {
 // A thread that computes, sleeps and gives way, between two looks at the clocks.
 struct Worker {
   pid_t tid = 0;
-  Clocks before, behind;
+  Clocks before, after;
 
   void Run() {
     tid = gettid();
@@ -50,7 +50,7 @@ struct Worker {
       testing::Spin(4'000'000);
       testing::Sleep(1'000'000);
     }
-    behind = Clocks::Now(*task_clock);
+    after = Clocks::Now(*task_clock);
   }
 };
 
@@ -61,10 +61,10 @@ ThreadTime Between(const std::vector<std::byte>& records, const SampleLayout& la
   for (RawRecord record; reader.Next(record);) {
     const uint64_t time = layout.TimeOf(record).value_or(UINT64_MAX);
     if (time <= worker.before.wall_ns) first.Add(record, layout);
-    if (time <= worker.behind.wall_ns) all.Add(record, layout);
+    if (time <= worker.after.wall_ns) all.Add(record, layout);
   }
   first.Until(worker.before.wall_ns);
-  all.Until(worker.behind.wall_ns);
+  all.Until(worker.after.wall_ns);
   const ThreadTime a = *first.Of(static_cast<uint32_t>(worker.tid)), b = *all.Of(static_cast<uint32_t>(worker.tid));
   return {a.tid,
           b.on_ns - a.on_ns,
@@ -84,18 +84,18 @@ bool OnIsCpuTime(double tolerance) {
   if (!sampler.ok() || !sampler->Start().ok()) return false;
   Worker worker;
   std::thread([&] { worker.Run(); }).join();
-  if (!sampler->Stop().ok() || worker.behind.wall_ns == 0) return false;
+  if (!sampler->Stop().ok() || worker.after.wall_ns == 0) return false;
   std::vector<std::byte> records;
   sampler->Drain(
       [&](const SamplerRecord& record) { records.insert(records.end(), record.data, record.data + record.size); });
   const ThreadTime time = Between(records, sampler->layout(), worker);
-  const auto wall = static_cast<double>(worker.behind.wall_ns - worker.before.wall_ns);
-  const auto task = static_cast<double>(worker.behind.task_ns - worker.before.task_ns);
-  const auto cpu = static_cast<double>(worker.behind.cpu_ns - worker.before.cpu_ns);
+  const auto wall = static_cast<double>(worker.after.wall_ns - worker.before.wall_ns);
+  const auto task = static_cast<double>(worker.after.task_ns - worker.before.task_ns);
+  const auto cpu = static_cast<double>(worker.after.cpu_ns - worker.before.cpu_ns);
   const auto on = static_cast<double>(time.on_ns);
-  if (time.on_ns + time.off_ns != worker.behind.wall_ns - worker.before.wall_ns) return false;
-  if (time.switches != worker.behind.switches - worker.before.switches) return false;
-  if (time.preemptions != worker.behind.preemptions - worker.before.preemptions) return false;
+  if (time.on_ns + time.off_ns != worker.after.wall_ns - worker.before.wall_ns) return false;
+  if (time.switches != worker.after.switches - worker.before.switches) return false;
+  if (time.preemptions != worker.after.preemptions - worker.before.preemptions) return false;
   if (time.preempted_ns > time.off_ns || sampler->stats().side_band_lost != 0) return false;
   return std::abs(on - task) < tolerance * wall && on > cpu - tolerance * wall;
 }
@@ -152,9 +152,9 @@ TEST_CASE("each loss lies in an interval, and each interval has lost what it say
   if (testing::kSanitized) SKIP_TEST("a sanitizer's runtime faults in between, on pages that nobody knows");
   constexpr size_t kPages = 3000, kOthers = 8;  // the test's own first touches, of pages that it does not list
   testing::FreshPages memory(kPages);
-  std::vector<uint64_t> before(kPages), behind(kPages);
+  std::vector<uint64_t> before(kPages), after(kPages);
   std::vector<bool> seen(kPages);
-  for (size_t i = 0; i < kPages; ++i) before[i] = behind[i] = 0;
+  for (size_t i = 0; i < kPages; ++i) before[i] = after[i] = 0;
   auto sampler = Sampler::Open(testing::FaultOptions(8192));
   REQUIRE(sampler.ok());
   const auto drain = [&] {
@@ -168,7 +168,7 @@ TEST_CASE("each loss lies in an interval, and each interval has lost what it say
   for (size_t i = 0; i < kPages; ++i) {
     before[i] = NowNs();
     memory.Touch(i, 1);
-    behind[i] = NowNs();
+    after[i] = NowNs();
     if (i % 500 == 499) drain();
   }
   REQUIRE(sampler->Stop().ok());
@@ -179,7 +179,7 @@ TEST_CASE("each loss lies in an interval, and each interval has lost what it say
   uint64_t outside = 0;
   for (size_t i = 0; i < kPages; ++i) {
     if (seen[i]) continue;
-    const auto lies = [&](const LossInterval& loss) { return before[i] <= loss.to_ns && behind[i] >= loss.from_ns; };
+    const auto lies = [&](const LossInterval& loss) { return before[i] <= loss.to_ns && after[i] >= loss.from_ns; };
     const auto found = std::find_if(stats.losses.begin(), stats.losses.end(), lies);
     if (found == stats.losses.end()) {
       ++outside;
@@ -194,7 +194,7 @@ TEST_CASE("each loss lies in an interval, and each interval has lost what it say
     CHECK(missing[i] + kOthers >= stats.losses[i].lost);
     told += stats.losses[i].lost;
   }
-  // What is lost last has no record behind it that could tell; the kernel's count has it.
+  // What is lost last has no record after it that could tell; the kernel's count has it.
   CHECK(outside <= stats.events[0].lost - told);
   CHECK(outside + kOthers >= stats.events[0].lost - told);
 }

@@ -109,7 +109,7 @@ int Interrupted(Sampler& sampler) {
 }
 
 // On arm64 the interrupt that sends the signal comes an instruction or more after the sample's: it may find the thread
-// in the system call behind it.
+// in the system call after it.
 #if defined(__aarch64__)
 constexpr int kMayBeInterrupted = 8;  // of 800
 #else

@@ -161,7 +161,7 @@ TEST_CASE("a stack's frames keep their marks, and whoever wants some gets some",
     CHECK(frames[i] == StackFrame{1000 + i, (i & 1) != 0, (i & 2) != 0});
   }
   CHECK(stack->CopyTo(std::span(frames).first(3)) == 3);
-  // Cut short anywhere, it is none, and nothing behind it is read.
+  // Cut short anywhere, it is none, and nothing after it is read.
   for (uint16_t size = 8; size < record.size; size += 8) {
     const std::vector<std::byte> part(bytes.begin(), bytes.begin() + size);
     CHECK_FALSE(LiveStack::Parse({record.type, record.misc, size, part.data()}, layout).has_value());

@@ -94,11 +94,11 @@ TEST_CASE("clocks are those of the kernel, others are refused", "[sampler_open]"
     testing::FreshPages memory(4);
     const uint64_t before = testing::NowNs(clock);
     memory.Touch(0, 4);
-    const uint64_t behind = testing::NowNs(clock);
+    const uint64_t after = testing::NowNs(clock);
     REQUIRE(sampler->Stop().ok());
     int inside = 0;
     testing::ForEachSample(*sampler, [&](const Sample& sample, const SamplerRecord&) {
-      inside += *sample.time_ns() >= before && *sample.time_ns() <= behind;
+      inside += *sample.time_ns() >= before && *sample.time_ns() <= after;
     });
     CHECK(inside >= 4);
   }

@@ -78,7 +78,7 @@ TEST_CASE("a little below the budget is no room, nor is a window that lost", "[o
   for (int i = 0; i < 1000; ++i) CHECK_FALSE(controller.Judge(Costs(0.001, i % 2 == 0)));
 }
 
-// A load that is too dear on the rung above: each attempt to climb waits longer than the one before.
+// A load that is too expensive on the rung above: each attempt to climb waits longer than the one before.
 TEST_CASE("a rung that had to be taken back is tried ever more seldom", "[overhead_controller]") {
   OverheadController controller(0.01, {}, 512);
   int climbs = 0, falls = 0;

@@ -156,7 +156,7 @@ TEST_CASE("followers' values come with each sample", "[sampler]") {
     ++leaders;
     REQUIRE(values->size() == 3);
     CHECK((*values)[0].value == leaders);
-    CHECK((*values)[1].value + (*values)[2].value + 1 >= leaders);  // counted before or behind the leader
+    CHECK((*values)[1].value + (*values)[2].value + 1 >= leaders);  // counted before or after the leader
     CHECK((*values)[1].value + (*values)[2].value <= leaders);
   });
   CHECK(leaders >= 50);
@@ -212,10 +212,10 @@ TEST_CASE("the rate of a running event can be changed", "[sampler]") {
   const uint64_t before = testing::CountSamples(*sampler)[0];
   memory.Touch(100, 900);
   REQUIRE(sampler->Stop().ok());
-  const uint64_t behind = testing::CountSamples(*sampler)[0];
+  const uint64_t after = testing::CountSamples(*sampler)[0];
   CHECK(before >= 100);
-  CHECK(behind >= 85);
-  CHECK(behind <= (testing::kSanitized ? 110u : 95u));
+  CHECK(after >= 85);
+  CHECK(after <= (testing::kSanitized ? 110u : 95u));
   CHECK(absl::IsInvalidArgument(sampler->SetRate(0, Frequency{10})));
   CHECK(absl::IsInvalidArgument(sampler->SetRate(0, Period{0})));
   CHECK(absl::IsInvalidArgument(sampler->SetRate(1, Period{1})));
@@ -282,11 +282,11 @@ TEST_CASE("times are by the clock that was asked for", "[sampler]") {
   REQUIRE(sampler->Start().ok());
   const uint64_t before = testing::NowNs(CLOCK_MONOTONIC_RAW);
   memory.Touch(0, 1);
-  const uint64_t behind = testing::NowNs(CLOCK_MONOTONIC_RAW);
+  const uint64_t after = testing::NowNs(CLOCK_MONOTONIC_RAW);
   REQUIRE(sampler->Stop().ok());
   bool found = false;
   ForEachSample(*sampler, [&](const Sample& sample, const SamplerRecord&) {
-    found = found || (*sample.time_ns() >= before && *sample.time_ns() <= behind);
+    found = found || (*sample.time_ns() >= before && *sample.time_ns() <= after);
   });
   CHECK(found);
 }

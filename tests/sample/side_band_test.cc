@@ -29,8 +29,8 @@ struct Told {
   uint64_t synthesized = 0, others = 0;
 
   bool Covers(uint64_t pc) const {
-    const auto behind = maps.upper_bound(pc);
-    return behind != maps.begin() && pc < std::prev(behind)->second.first;
+    const auto after = maps.upper_bound(pc);
+    return after != maps.begin() && pc < std::prev(after)->second.first;
   }
 };
 

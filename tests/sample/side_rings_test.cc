@@ -54,7 +54,7 @@ class MappedCode {
 
 // What drains told, in their order.
 struct Heard {
-  size_t named = 0, nameless = 0;  // samples in `code`, behind its MMAP record and before it
+  size_t named = 0, nameless = 0;  // samples in `code`, after its MMAP record and before it
   bool mapped = false;
   std::set<uint32_t> born, ended;
 
@@ -107,7 +107,7 @@ void CheckPauseKeepsNames(RingMode mode, SamplerOptions::Rings rings, const Targ
   CHECK(sampler->stats().side_band_lost == 0);
 }
 
-TEST_CASE("what is mapped and who starts during a pause is told, before the samples behind it", "[side_band]") {
+TEST_CASE("what is mapped and who starts during a pause is told, before the samples after it", "[side_band]") {
   for (const RingMode mode : {RingMode::kStream, RingMode::kOverwrite}) {
     for (const auto rings : {SamplerOptions::Rings::kPerCpu, SamplerOptions::Rings::kPerThread}) {
       CheckPauseKeepsNames(mode, rings, Target::AllThreads());
@@ -136,8 +136,8 @@ TEST_CASE("what is mapped is told however much is overwritten", "[side_band][sna
   CHECK(sampler->stats().side_band_lost == 0);
 }
 
-// In the order of time: what is mapped behind a snapshot is not told before its samples.
-TEST_CASE("what is mapped behind a snapshot is told behind its samples", "[side_band][snapshot]") {
+// In the order of time: what is mapped after a snapshot is not told before its samples.
+TEST_CASE("what is mapped after a snapshot is told after its samples", "[side_band][snapshot]") {
   FreshPages memory(10);
   auto sampler = Sampler::Open(WithSideBand(RingMode::kOverwrite, 64 << 10), Target::ThisThread());
   REQUIRE(sampler.ok());
@@ -147,17 +147,17 @@ TEST_CASE("what is mapped behind a snapshot is told behind its samples", "[side_
   const MappedCode code;
   REQUIRE(sampler->Stop().ok());
   bool mapped = false;
-  size_t before = 0, behind = 0;
+  size_t before = 0, after = 0;
   sampler->Drain([&](const SamplerRecord& record) {
     Dispatch(record, sampler->layout(),
              Overloaded{[&](const Sample& sample) {
                           const uint64_t at = *sample.address() - reinterpret_cast<uint64_t>(memory.data());
-                          if (at < memory.pages() * 4096) ++(mapped ? behind : before);
+                          if (at < memory.pages() * 4096) ++(mapped ? after : before);
                         },
                         [&](const MmapRecord& map) { mapped |= map.address == code.address(); }});
   });
   CHECK(before == 10);
-  CHECK(behind == 0);
+  CHECK(after == 0);
   CHECK(mapped);
 }
 

@@ -26,7 +26,7 @@ std::vector<uint64_t> Pages(Sampler& sampler) {
   return pages;
 }
 
-TEST_CASE("a snapshot holds the newest records first, and the next one begins behind it", "[snapshot]") {
+TEST_CASE("a snapshot holds the newest records first, and the next one begins after it", "[snapshot]") {
   FreshPages memory(600);
   auto sampler = Sampler::Open(Overwriting(64 << 10));
   INFO(sampler.status());

@@ -21,7 +21,7 @@ StackRings MakeRings(size_t rings, size_t bytes = 4096) {
   return *std::move(made);
 }
 
-// A record of `words` words behind its header. As a handler, which no sanitizer sees.
+// A record of `words` words after its header. As a handler, which no sanitizer sees.
 PERFKIT_IN_HANDLER void PutRecord(StackRing& ring, const StackRings& rings, uint16_t words, uint64_t first) {
   uint64_t at = ring.page.data_head;
   const uint64_t mask = rings.shape().ring_bytes - 1;

@@ -177,7 +177,7 @@ absl::StatusOr<Sampler> OpenBesideChurn() {
   return sampler;
 }
 
-// Attaching beside a churn of threads: whoever starts behind Start is seen exactly once, in every round; where a drain
+// Attaching beside a churn of threads: whoever starts after Start is seen exactly once, in every round; where a drain
 // came too late for that, what is missing is counted as lost.
 void SampleChurn(int rounds) {
   uint64_t duplicates = 0, threads = 0;

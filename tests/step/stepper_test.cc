@@ -72,10 +72,10 @@ TEST_CASE("rep counts once, its rounds beside it", "[stepper]") {
     if (!testing::kSanitized) CHECK(count->instructions == none);
     CHECK(count->rounds == n - 1);
   }
-  // Right behind a system call, whose trap is lost.
-  const auto behind = stepper->Run(RepBehindSyscall, nullptr);
-  CHECK(behind->instructions == 6);
-  CHECK(behind->rounds == 4);
+  // Right after a system call, whose trap is lost.
+  const auto after = stepper->Run(RepBehindSyscall, nullptr);
+  CHECK(after->instructions == 6);
+  CHECK(after->rounds == 4);
 }
 
 TEST_CASE("the decoder tells rep string instructions from all others", "[stepper]") {

@@ -28,7 +28,7 @@ class PerfData {
     return data;
   }
 
-  // The records, one behind the other.
+  // The records, one after the other.
   Bytes records() const { return std::as_bytes(std::span(bytes_)).subspan(records_offset_, records_size_); }
   uint64_t records_offset() const { return records_offset_; }
   // The layout of the event that wrote `record`; all events' ids stand at the same place.

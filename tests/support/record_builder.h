@@ -1,7 +1,7 @@
 // Writes records as the kernel does, member by member, and rings in ordinary memory to put them in.
 //
 // The order of a sample's fields stands here a second time, on purpose, as the calls of perf_output_sample
-// (kernel/events/core.c) in their order: a mistake in the library's table cannot hide behind itself.
+// (kernel/events/core.c) in their order: a mistake in the library's table cannot hide itself.
 #pragma once
 
 #include <cstdint>

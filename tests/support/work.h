@@ -122,7 +122,7 @@ inline void SwitchAway(int times = 1) {
   while (SwitchesByUsage() < enough) Sleep(1000);
 }
 
-// Waits until the kernel has let go of this process's thread `tid`, perf's records of its end included. pthread_join is
+// Waits until the kernel has released this process's thread `tid`, perf's records of its end included. pthread_join is
 // back before that: the memory's end, which wakes it, comes first in a thread's exit.
 inline void AwaitEnd(pid_t tid) {
   while (syscall(SYS_tgkill, getpid(), tid, 0) == 0) Sleep(100'000);

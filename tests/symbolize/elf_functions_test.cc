@@ -70,7 +70,7 @@ TEST_CASE("a program that is cut off or overwritten at any word costs names, nev
   REQUIRE(TableOf(whole).size() >= 2);
   size_t most = 0;
   for (size_t at = 0; at + 8 <= whole.size(); at += 8) {
-    // A copy of exactly that size, so that a sanitizer sees the byte behind it.
+    // A copy of exactly that size, so that a sanitizer sees the byte after it.
     most = std::max(most, TableOf(std::string(whole.data(), at)).size());
     for (const uint64_t value : {~uint64_t{0}, uint64_t{0xfff0}}) {
       std::string changed = whole;

@@ -66,7 +66,7 @@ TEST_CASE("C++'s names are not taken for Rust's", "[rust_demangle]") {
 TEST_CASE("names that stand for themselves many times over stay as they are", "[rust_demangle]") {
   // A tuple of two tuples of two, each a reference to the one before.
   std::string name = "_RINvC1a1bTuuE";
-  size_t last = 8;  // where that type is, from behind _R
+  size_t last = 8;  // where that type is, from after _R
   for (int level = 0; level < 30; ++level) {
     const std::string reference =
         "B" + std::string(1, static_cast<char>(last <= 10 ? '0' + last - 1 : 'a' + last - 11)) + "_";

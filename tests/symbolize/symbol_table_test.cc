@@ -61,7 +61,7 @@ TEST_CASE("aliases of different sizes name the longest of them", "[symbol_table]
   CHECK(At(std::move(builder).Build(), 140) == "entry");
 }
 
-TEST_CASE("of functions inside others the inner one is found, and the outer one goes on behind it", "[symbol_table]") {
+TEST_CASE("of functions inside others the inner one is found, and the outer one goes on after it", "[symbol_table]") {
   SymbolTableBuilder builder(1000);
   builder.Add("outer", 100, 100, Binding::kGlobal);
   builder.Add("middle", 120, 50, Binding::kGlobal);

@@ -35,7 +35,7 @@ TEST_CASE("what can be read is told from what cannot") {
   CHECK(errno == 77);
 }
 
-TEST_CASE("a page behind the end of its file cannot be read") {
+TEST_CASE("a page after the end of its file cannot be read") {
   const testing::TempFolder folder;
   folder.Write("/file", "x");
   FILE* const file = fopen((folder.path() + "/file").c_str(), "r");

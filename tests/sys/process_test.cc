@@ -130,7 +130,7 @@ TEST_CASE("the exec'd program has none of our descriptors", "[process]") {
   CHECK(static_cast<size_t>(std::stoi(text)) == inherited + 1);  // and the folder that ls reads
 }
 
-TEST_CASE("no failing call leaves a child or a descriptor behind", "[process][sweep]") {
+TEST_CASE("no failing call leaves a child or a descriptor", "[process][sweep]") {
   const testing::SweepTally tally = testing::SweepFaults([] {
     absl::StatusOr<HeldChild> child = HoldChild(kTrue);
     if (!child.ok()) return child.status();

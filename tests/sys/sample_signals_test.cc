@@ -157,14 +157,14 @@ TEST_CASE("the handler has all signals blocked, those of libc too", "[signals][l
 // A handler that is under way when its claim ends.
 struct Slow {
   std::atomic<bool> in{false}, go{false};
-  std::atomic<bool> gone{false}, used_behind{false};
+  std::atomic<bool> gone{false}, used_after{false};
 
   static void Take(void* self, uint32_t, bool, const ucontext_t&) {
     auto& slow = *static_cast<Slow*>(self);
     slow.in = true;
     while (!slow.go) {
     }
-    slow.used_behind = slow.gone.load();
+    slow.used_after = slow.gone.load();
   }
 };
 
@@ -182,7 +182,7 @@ TEST_CASE("the end of a claim waits for whoever is in its handler", "[signals][l
           slow.gone = true;
           sampled.join();
           release.join();
-          return ended && !slow.used_behind;
+          return ended && !slow.used_after;
         }) == 0);
 }
 

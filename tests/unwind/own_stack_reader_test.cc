@@ -67,7 +67,7 @@ TEST_CASE("a page is asked for when it is first read, and not again", "[live_sta
   memory.Protect(second, PROT_NONE);
   CHECK(stack.Read(memory.begin(), word));
   CHECK_FALSE(stack.Read(second, word));
-  CHECK_FALSE(stack.Read(second + kStackPage, word));  // what is behind a hole is no part of this stack
+  CHECK_FALSE(stack.Read(second + kStackPage, word));  // what is after a hole is no part of this stack
   memory.Protect(second, PROT_READ);
   CHECK(stack.Read(second + kStackPage, word));
 }

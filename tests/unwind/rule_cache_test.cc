@@ -49,7 +49,7 @@ TEST_CASE("whatever was put, nothing else is found", "[rule_cache]") {
 }
 
 TEST_CASE("two of one set are kept, and the older one goes for a third", "[rule_cache]") {
-  // Which keys share a set is the cache's affair: of many each finds itself right behind its Put, and so does the one
+  // Which keys share a set is the cache's affair: of many each finds itself right after its Put, and so does the one
   // before, whatever set it is in.
   const auto cache = std::make_unique<RuleCache>();
   std::unordered_map<uint64_t, uint64_t> last_of_set;

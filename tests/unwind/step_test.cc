@@ -126,7 +126,7 @@ TEST_CASE("the root has no caller, by its rule or by zeros where one would be", 
   CHECK(StepOnce<X86_64>({8, 0, RuleKind::kSp, 0}, stack.bytes(), At(1, kStack, 5, true)).stepped);
 }
 
-TEST_CASE("what lies behind the bytes is truncated, what lies elsewhere is unreadable", "[step]") {
+TEST_CASE("what lies after the bytes is truncated, what lies elsewhere is unreadable", "[step]") {
   const HandStack stack(kStack, 4);
   const auto why = [&](const Rule& rule, uint64_t fp) {
     return StepOnce<X86_64>(rule, stack.bytes(), At(1, kStack, fp, false)).why;
@@ -180,7 +180,7 @@ TEST_CASE("without information a caller may have no frame pointer: what it has t
   }
 }
 
-TEST_CASE("aarch64: the return address is in lr, behind fp, or alone", "[step]") {
+TEST_CASE("aarch64: the return address is in lr, after fp, or alone", "[step]") {
   HandStack stack(kStack, 16);
   stack.Put(kStack + 16, 0x7777).Put(kStack + 24, 0x401234);
   WalkState leaf = At(0x400000, kStack, 0x5555, true);
@@ -239,7 +239,7 @@ TEST_CASE("aarch64: what a signal interrupted is in the ucontext, lr as well", "
   CHECK(caller.at.pc == 0x401111);
 }
 
-TEST_CASE("aarch64: behind a guess sp is not known, so that frame pointers go on", "[step]") {
+TEST_CASE("aarch64: after a guess sp is not known, so that frame pointers go on", "[step]") {
   HandStack stack(kStack, 32);
   stack.Put(kStack + 16, kStack + 64).Put(kStack + 24, 0x401111).Put(kStack + 64, 0).Put(kStack + 72, 0x402222);
   const Outcome guess = StepOnce<Aarch64>({}, stack.bytes(), At(1, kStack, kStack + 16, true));

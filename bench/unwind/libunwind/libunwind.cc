@@ -94,7 +94,7 @@ class LibunwindContender : public OneByOne {
     return last_ = &*(after - 1);
   }
 
-  // Version 1, pointers of four bytes, and behind the count a table of pairs of them: what linkers write.
+  // Version 1, pointers of four bytes, and after the count a table of pairs of them: what linkers write.
   static unw_dyn_info_t TableOf(const MappedModule& module) {
     constexpr size_t kCountAt = 8, kPairsAt = 12, kPairBytes = 8;
     unw_dyn_info_t table{};

@@ -72,7 +72,7 @@ inline uint64_t ReadTicks() noexcept {
   return ticks;
 }
 
-// `value` as a signed number of `width` bits (UserPage::pmc_width), widened to 64. A width of 0 (no PMU behind the
+// `value` as a signed number of `width` bits (UserPage::pmc_width), widened to 64. A width of 0 (no PMU for the
 // page) has no bits to keep: the result is 0. Widths above 64 count as 64.
 constexpr int64_t SignExtend(uint64_t value, unsigned width) {
   if (width == 0) return 0;
@@ -152,7 +152,7 @@ uint64_t NsSinceUpdate(const UserPage& page, uint64_t capabilities, Access acces
   return access.Load(page.time_offset) + static_cast<uint64_t>(scaled >> (access.Load(page.time_shift) & 63));
 }
 
-// Reads the event behind `page` without a system call. False when it is not on a counter now (index 0), when user
+// Reads the event of `page` without a system call. False when it is not on a counter now (index 0), when user
 // space may not read counters, or when the kernel kept writing: then only read(2) knows, and `out` is unspecified.
 //
 // An odd lock is seen when another CPU writes: an ioctl or an mmap of another thread. Updates of this CPU come whole.

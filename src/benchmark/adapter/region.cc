@@ -36,7 +36,7 @@ struct BenchmarkRegion::Impl {
     return "";
   }
 
-  // All that is known before the loop: behind it the benchmark's timer runs on until the numbers are filled in.
+  // All that is known before the loop: after it the benchmark's timer runs on until the numbers are filled in.
   Tally TallyOf(const Wanted& wanted, const std::string& refused) const {
     if (!wanted.why_not.empty()) return {.name = wanted.name, .why_not = wanted.why_not};
     if (wanted.source == Wanted::Source::kAllocations) return {.name = wanted.name, .why_not = ""};

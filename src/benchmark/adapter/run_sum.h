@@ -49,7 +49,7 @@ class RunSum {
   // A thread begins its loop, or has ended it.
   void Begin();
   void End();
-  // A thread sets the row's label; null: as it is. Calls `set` with it and the note. `begun`: in or behind its loop.
+  // A thread sets the row's label; null: as it is. Calls `set` with it and the note. `begun`: in or after its loop.
   void SetLabel(const std::string* label, const std::string& note, bool begun,
                 absl::FunctionRef<void(const std::string&)> set);
 

@@ -16,7 +16,7 @@ constexpr char kStart[] = "_ZN9benchmark5State16StartKeepRunningEv";
 constexpr char kLabelChars[] = "_ZN9benchmark5State8SetLabelEPKc";                 // up to 1.7
 constexpr char kLabelString[] = "_ZN9benchmark5State8SetLabelERK" PERFKIT_STRING;  // since 1.8
 
-// The number at `text`, which is moved behind it and the dot that follows. -1: none there.
+// The number at `text`, which is moved past it and the dot that follows. -1: none there.
 long TakeNumber(const char*& text) {
   char* end = nullptr;
   const long number = *text >= '0' && *text <= '9' ? std::strtol(text, &end, 10) : -1;

@@ -2,7 +2,7 @@
 // addresses.
 //
 // Both rings overwrite and hold records of one size, 32 bytes, so every record is found by arithmetic: record n is at
-// (32 n) mod the ring's size, and what is more than one ring behind the head is gone, and counted as such.
+// (32 n) mod the ring's size, and what is more than one ring before the head is gone, and counted as such.
 //
 //   switch ring: dummy event, context_switch, sample_id_all, sample_type TID|TIME|CPU
 //     [header 8][pid 4][tid 4][time 8][cpu 4][reserved 4]

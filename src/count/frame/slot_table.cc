@@ -64,7 +64,7 @@ bool SlotTable::ReadSlot(uint32_t slot, uint64_t* out) const noexcept {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const uint64_t version = Atomic(at[0]).load(std::memory_order_acquire);  // pairs with Publish's last store
     uint64_t* const copy = at + 1 + (version & 1) * (1 + words_);
-    // Acquire: pairs with Publish's data stores, and keeps the second look at the version behind them.
+    // Acquire: pairs with Publish's data stores, and keeps the second look at the version after them.
     for (size_t w = 0; w <= words_; ++w) out[w] = Atomic(copy[w]).load(std::memory_order_acquire);
     if (Atomic(at[0]).load(std::memory_order_relaxed) == version) return true;
   }

@@ -1,4 +1,4 @@
-// The list behind thread bindings, and its end at the end of the thread.
+// The list of thread bindings, and its end at the end of the thread.
 #include "src/count/frame/thread_binding.h"
 
 #include <utility>

@@ -78,7 +78,7 @@ class Adjuster {
   Adjuster(const std::vector<ZoneStats>& zones, const OwnCost& cost) : zones_(zones), cost_(cost) {
     below_.resize(zones.size());
     children_.resize(zones.size());
-    for (size_t z = zones.size(); z-- > 0;) {  // children come behind their parents
+    for (size_t z = zones.size(); z-- > 0;) {  // children come after their parents
       if (zones[z].parent == z) continue;
       below_[zones[z].parent] += below_[z] + zones[z].calls;
       children_[zones[z].parent] += zones[z].calls;

@@ -253,7 +253,7 @@ void Unit::SkipValue(const AttributeSpec& spec, base::DwarfReader& reader) const
     case DW_FORM_GNU_addr_index:
     case DW_FORM_GNU_str_index: reader.Uleb(); return;
     case DW_FORM_indirect: ReadValue(spec, reader, header_.format); return;
-    default: reader.Skip(~uint64_t{0});  // of a form that nobody knows: no entry behind it can be found
+    default: reader.Skip(~uint64_t{0});  // of a form that nobody knows: no entry after it can be found
   }
 }
 

@@ -76,7 +76,7 @@ class Unit {
   const Entry& root() const { return root_; }
   uint64_t low_pc() const { return root_.low.kind == Value::Kind::kAddress ? root_.low.number : 0; }
 
-  // The entry at the reader's place, which is moved behind it. False at the unit's end, or where nothing can be read.
+  // The entry at the reader's position, which is moved past it. False at the unit's end, or where nothing can be read.
   bool Read(base::DwarfReader& reader, Entry& entry) const;
   // The same without its attributes.
   bool Skip(base::DwarfReader& reader, Entry& entry) const;

@@ -15,7 +15,7 @@ class Reader {
  public:
   explicit Reader(std::string_view text) : all_(text), left_(text) {}
 
-  // {"key": value, ...}, with `value(key)` reading what stands behind the colon.
+  // {"key": value, ...}, with `value(key)` reading what stands after the colon.
   template <class Value>
   bool Object(Value value) {
     if (!Take('{')) return false;

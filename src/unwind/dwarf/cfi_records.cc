@@ -29,7 +29,7 @@ bool SkipPersonality(base::DwarfReader& data, const CfiSection& section) {
   return ReadPointer(data, encoding & 0x0f, section).has_value();
 }
 
-// What the letters behind the 'z' say (LSB Core 5.0, 10.6.1.1.1; 'B' and 'G' are aarch64's). Letters behind an unknown
+// What the letters after the 'z' say (LSB Core 5.0, 10.6.1.1.1; 'B' and 'G' are aarch64's). Letters after an unknown
 // one can't be read: 'z' says where the program begins all the same.
 bool ReadAugmentation(const Dwarf_CIE& from, const CfiSection& section, Cie& cie) {
   const char* letter = from.augmentation;

@@ -170,7 +170,7 @@ bool Evaluator::Divide(uint8_t op, uint64_t left, uint64_t right) {
   return Push(static_cast<uint64_t>(static_cast<int64_t>(left) / static_cast<int64_t>(right)));
 }
 
-// From behind the operand. The end is a place to jump to; nothing beyond it is. Loops end with the steps.
+// From after the operand. The end is a place to jump to; nothing beyond it is. Loops end with the steps.
 bool Evaluator::StepJump(uint8_t op) {
   const auto distance = reader_.Fixed<int16_t>();
   if (op == DW_OP_bra && !Has(1)) return false;

@@ -8,8 +8,8 @@
 namespace perfkit::unwind {
 namespace {
 
-// How far back to look for code that covers an address when the nearest does not: behind FDEs of no length, and behind
-// one inside another. More are not found one behind the other in files that linkers make.
+// How far back to look for code that covers an address when the nearest does not: after FDEs of no length, and after
+// one inside another. More are not found one after the other in files that linkers make.
 constexpr size_t kLookBack = 8;
 // What is kept at most, in bytes for each byte of the section. Honest files need half of it; those in which one record
 // lies in another could make rows without end.

@@ -15,7 +15,7 @@ namespace perfkit::unwind {
 // One thread at a time.
 class FdeRules {
  public:
-  // Functions are padded to 16 bytes. What is behind one, and in no other, still belongs to it: no linker says so, but
+  // Functions are padded to 16 bytes. What is after one, and in no other, still belongs to it: no linker says so, but
   // libdw and others take it so.
   static constexpr uint64_t kPadding = 15;
 

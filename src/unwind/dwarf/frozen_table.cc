@@ -37,10 +37,10 @@ Rule FrozenTable::At(uint64_t address) const {
 }
 
 // Sums up deltas to find the row, which is quick; then its rule, from the last one that is given by its number on.
-// Behind that there are relative steps only.
+// After that there are relative steps only.
 Rule FrozenTable::RuleIn(const Line& line, uint64_t wanted) const {
   uint64_t at = 0;
-  size_t i = 0, behind = 0, number_at = kLineCodes, number_size = 0;
+  size_t i = 0, done = 0, number_at = kLineCodes, number_size = 0;
   while (i < kLineCodes) {
     const unsigned code = line.codes[i];
     size_t next = i + 1, escaped = 0;
@@ -57,15 +57,15 @@ Rule FrozenTable::RuleIn(const Line& line, uint64_t wanted) const {
     const bool is_number = code >= relative_;
     number_at = is_number ? next - escaped : number_at;
     number_size = is_number ? escaped : number_size;
-    behind = is_number ? next : behind;
+    done = is_number ? next : done;
     i = next;
   }
   uint32_t number = line.rule;
-  if (behind != 0) {
+  if (done != 0) {
     number = number_size == 0 ? steps_[line.codes[number_at - 1]].what : ReadLow(line.codes + number_at, number_size);
   }
   Rule rule = rules_[number];
-  for (; behind < i; ++behind) rule.offset += static_cast<int16_t>(steps_[line.codes[behind]].what);
+  for (; done < i; ++done) rule.offset += static_cast<int16_t>(steps_[line.codes[done]].what);
   return rule;
 }
 

@@ -34,7 +34,7 @@ class FrozenTable {
  private:
   friend class FrozenBuilder;
 
-  // A change of rule that a code stands for: `delta` bytes behind the one before.
+  // A change of rule that a code stands for: `delta` bytes after the one before.
   struct Step {
     uint16_t delta;
     uint16_t what;  // relative steps: what is added to the rule's offset, signed; others: the number of a rule

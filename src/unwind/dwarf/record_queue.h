@@ -30,7 +30,7 @@ class RecordQueue {
   size_t waiting_bytes() const { return head_.load(std::memory_order_relaxed) - tail_.load(std::memory_order_acquire); }
   size_t size_bytes() const { return size_; }
 
-  // The consumer's: the record at `position`, which is then behind it; nothing when none is there yet. Views live until
+  // The consumer's: the record at `position`, which is moved past it; nullopt if none is there yet. Views live until
   // it is released.
   std::optional<SamplerRecord> At(uint64_t& position) const;
   void Release(uint64_t position) { tail_.store(position, std::memory_order_release); }

@@ -49,7 +49,7 @@ bool IsArmSignal(const CfiRow& row) {
 }
 
 // binutils, bfd/elfxx-x86.c, elf_x86_64_eh_frame_lazy_plt and _ibt_plt: CFA = rsp + 8 + ((rip & 15) >= n) * 8, where n
-// is the byte behind the entry's push: 11, or 10 where an endbr64 comes first.
+// is the byte after the entry's push: 11, or 10 where an endbr64 comes first.
 int32_t PltPush(const CfiRow& row) {
   if (row.cfa.how != Recovery::kExpression) return 0;
   const base::Bytes bytes = row.Expression(row.cfa);

@@ -107,18 +107,18 @@ Calls StackStitcher::Find(TaskId task, Calls calls, absl::FunctionRef<bool(uint6
   if (found == threads_.end() || found->second.pid != task.pid || calls.empty()) return {};
   const KnownCall& wanted = calls.back();
   Calls best;
-  size_t most_same = 0;
+  size_t max_same = 0;
   bool agreed = false;
   for (const Stack& stack : found->second.stacks) {
     const size_t at = FindCfa(stack, wanted.cfa);
     if (at + 1 >= stack.size()) continue;
     const size_t same = CountSame(Calls(stack).first(at + 1), calls);
     const Calls outside = Calls(stack).subspan(at + 1);
-    if (!best.empty() && same < most_same) continue;
+    if (!best.empty() && same < max_same) continue;
     if (same == 0 && !same_function(stack[at].frame.code(), wanted.frame.code())) continue;
-    agreed = best.empty() || same > most_same || (agreed && SayTheSame(outside, best));
-    if (best.empty() || same > most_same) best = outside;
-    most_same = same;
+    agreed = best.empty() || same > max_same || (agreed && SayTheSame(outside, best));
+    if (best.empty() || same > max_same) best = outside;
+    max_same = same;
   }
   return agreed ? best : Calls();
 }

@@ -43,7 +43,8 @@ uint64_t EndOfStack(const Mapping& map, uint64_t sp, uint64_t thread, bool is_ma
 
 }  // namespace
 
-// Acquire pairs with the releases in Learn: whoever finds his thread twice has found what belongs to it in between.
+// Acquire pairs with the releases in Learn: a reader that finds its thread twice has found what belongs to it in
+// between.
 PERFKIT_IN_HANDLER uint64_t ThreadStackBounds::EndAbove(uint64_t sp) {
   const auto thread = reinterpret_cast<uint64_t>(__builtin_thread_pointer());
   Slot& slot = slots_[base::Mix(thread) >> (64 - kBits)];

@@ -21,7 +21,7 @@ void PrefetchHead(const Sample& sample, uint64_t extent) {
   const std::byte* const at = sample.user_registers().values.bytes().data();
   for (uint64_t offset = 0; offset < 256 + extent; offset += 64) PrefetchAt(at, offset);
 }
-// Behind the room for the stack: how much of it was copied.
+// After the room for the stack: how much of it was copied.
 void PrefetchTail(const Sample& sample) {
   const UserStack stack = sample.user_stack();
   PrefetchAt(stack.bytes.data(), stack.reserved);

@@ -119,8 +119,8 @@ namespace {
 TEST_CASE("frames: a zone that ends on another thread has no number, and nobody else's") {
   FrameCounter frames({.events = kEvents});
   frames.Mark();
-  auto strays = std::make_unique<FrameCounter::Zone>(frames, ZoneId{"strays"});
-  std::thread([&] { strays.reset(); }).join();
+  auto cross_thread = std::make_unique<FrameCounter::Zone>(frames, ZoneId{"strays"});
+  std::thread([&] { cross_thread.reset(); }).join();
   { PERFKIT_ZONE(frames, "next"); }
   frames.Mark();
   CHECK(frames.Stats().cross_thread == 1);
@@ -132,11 +132,11 @@ TEST_CASE("frames: a zone that ends on another thread has no number, and nobody 
 
 // A zone that is entered on this thread and left on another, while a zone below it is open here.
 void CrossThreadBelowOpenChild(FrameCounter& frames, bool mark) {
-  auto strays = std::make_unique<FrameCounter::Zone>(frames, ZoneId{"strays"});
+  auto cross_thread = std::make_unique<FrameCounter::Zone>(frames, ZoneId{"strays"});
   {
     PERFKIT_ZONE(frames, "child");
     testing::Spin(1000);
-    std::thread([&] { strays.reset(); }).join();
+    std::thread([&] { cross_thread.reset(); }).join();
     { PERFKIT_ZONE(frames, "grandchild"); }
     if (mark) frames.Mark();
     testing::Spin(1000);
@@ -170,8 +170,8 @@ TEST_CASE("frames: a zone that ends on another thread does not make its parent m
   frames.Mark();
   {
     PERFKIT_ZONE(frames, "outer");
-    auto strays = std::make_unique<FrameCounter::Zone>(frames, ZoneId{"strays"});
-    std::thread([&] { strays.reset(); }).join();
+    auto cross_thread = std::make_unique<FrameCounter::Zone>(frames, ZoneId{"strays"});
+    std::thread([&] { cross_thread.reset(); }).join();
   }
   frames.Mark();
   CHECK(frames.Stats().cross_thread == 1);

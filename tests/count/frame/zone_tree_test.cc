@@ -295,13 +295,13 @@ TEST_CASE("zone tree: an abandoned zone has no number of its own") {
   ZoneTree tree({.events = kEvents});
   Enter(tree, reader, "outer");
   Enter(tree, reader, "strays");
-  const uint64_t strays = tree.top_entry();
+  const uint64_t cross_thread = tree.top_entry();
   reader.Work();
   Enter(tree, reader, "child");
   reader.Work();
   Leave(tree, reader);
   reader.Work();
-  tree.Abandon(strays);
+  tree.Abandon(cross_thread);
   CHECK(tree.depth() == 1);
   Leave(tree, reader);
   EndFrame(tree, reader.now(), 0);
@@ -310,7 +310,7 @@ TEST_CASE("zone tree: an abandoned zone has no number of its own") {
   CHECK(tree.total(2).calls == 0);
   CheckLaw(tree);
   tree.Abandon(0);
-  tree.Abandon(strays);
+  tree.Abandon(cross_thread);
   CHECK(tree.depth() == 0);
 }
 
@@ -319,12 +319,12 @@ TEST_CASE("zone tree: an abandoned zone lacks what the zones below it lack") {
   const Snapshot at{};
   BeginFrame(tree, at);
   *tree.Enter({"strays"}) = at;
-  const uint64_t strays = tree.top_entry();
+  const uint64_t cross_thread = tree.top_entry();
   *tree.Enter({"child"}) = at;
   tree.scratch() = at;
   tree.scratch().missing = 0b10;
   tree.Leave();
-  tree.Abandon(strays);
+  tree.Abandon(cross_thread);
   EndFrame(tree, at, 0);
   CHECK(tree.last(1).missing == 0b10);
   CHECK(tree.total(1).missing == 0b10);

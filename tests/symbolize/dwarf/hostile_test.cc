@@ -32,7 +32,7 @@ int main(int argc, char** argv) { Pair pairs[2] = {{argc, 1}, {2, argc}}; return
 
 struct Section {
   std::string name;
-  std::unique_ptr<char[]> bytes;  // of exactly this size, so that a sanitizer sees the byte behind it
+  std::unique_ptr<char[]> bytes;  // of exactly this size, so that a sanitizer sees the byte after it
   size_t size = 0;
 
   Section(std::string_view called, base::Bytes from) : name(called), bytes(new char[from.size() + 1]) {

@@ -171,7 +171,7 @@ Records DebugRecords() {
   return records;
 }
 
-// What Packed adds behind: libelf takes nothing that has grown.
+// What Packed appends: libelf takes nothing that has grown.
 constexpr size_t kPadding = 259;
 
 // A stored block: deflate without deflating; and one of fixed codes for a zero, 258 more, and the end (RFC 1950, 1951).

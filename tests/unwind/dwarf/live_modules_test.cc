@@ -151,7 +151,7 @@ void OnStormSignal(int, siginfo_t*, void* context) {
   if (errno != kept) std::abort();
 }
 
-// A signal every so many nanoseconds, to one thread, or to any that does not block it.
+// A signal every N nanoseconds, to one thread, or to any that does not block it.
 class StormTimer {
  public:
   StormTimer(int signal, long ns, pid_t tid) {

@@ -1,7 +1,7 @@
 // Live stacks at every instruction of a library, walked by the thread itself in the handler of each trap, against the
 // shadow that the library keeps of its calls.
 //
-//   RunShadowed ── int3 ──> handler sets the trap flag ──> trap behind each instruction ──> handler: walk, compare
+//   RunShadowed ── int3 ──> handler sets the trap flag ──> trap after each instruction ──> handler: walk, compare
 //
 // So every PLT stub is walked through, the linker while it looks up functions, a throw, handlers on both kinds of
 // stacks, and all prologues and epilogues.

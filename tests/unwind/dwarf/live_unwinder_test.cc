@@ -69,7 +69,7 @@ class LiveFixture {
   }
   ~LiveFixture() { live_unwinder = nullptr; }
 
-  // Whether the stack is backtrace's. That one says -1 of signals: what was interrupted is one behind.
+  // Whether the stack is backtrace's. That one says -1 of signals: what was interrupted is one later.
   void CheckEqual(size_t least) {
     INFO(StackEndName(look_.stack.end));
     CHECK(look_.stack.complete());

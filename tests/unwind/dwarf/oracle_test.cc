@@ -28,7 +28,7 @@ std::string ReadAll(const std::string& path) {
 struct RuleAgreement {
   uint64_t pcs = 0;      // that libdw knows
   uint64_t wrong = 0;    // of these, with another rule, or another row
-  uint64_t padding = 0;  // that libdw does not know, at most 15 bytes behind some that it does
+  uint64_t padding = 0;  // that libdw does not know, at most 15 bytes after some that it does
   uint64_t made_up = 0;  // that only perfkit knows otherwise
   uint64_t frozen = 0;   // where the frozen table says something else
   uint64_t slow = 0;     // that no rule fits

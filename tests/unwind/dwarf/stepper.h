@@ -35,8 +35,8 @@ class Stepper {
     ok_ = Wait() == SIGTRAP && memory_ >= 0;
   }
   ~Stepper() {
-    if (!gone_) kill(pid_, SIGKILL);
-    if (!gone_) waitpid(pid_, nullptr, 0);
+    if (!ended_) kill(pid_, SIGKILL);
+    if (!ended_) waitpid(pid_, nullptr, 0);
     if (memory_ >= 0) close(memory_);
   }
   Stepper(const Stepper&) = delete;
@@ -74,13 +74,13 @@ class Stepper {
   // What stopped it; 0: it is gone.
   int Wait() {
     int status = 0;
-    gone_ = waitpid(pid_, &status, 0) != pid_ || !WIFSTOPPED(status);
-    return signal_ = gone_ ? 0 : WSTOPSIG(status);
+    ended_ = waitpid(pid_, &status, 0) != pid_ || !WIFSTOPPED(status);
+    return signal_ = ended_ ? 0 : WSTOPSIG(status);
   }
 
   pid_t pid_ = -1;
   int memory_ = -1, signal_ = 0;
-  bool ok_ = false, gone_ = false;
+  bool ok_ = false, ended_ = false;
 };
 
 #endif
