@@ -25,6 +25,9 @@ std::string DescribeShape(const Tree& tree);  // medians and ratios, to read
 // words.cc: what may be written nowhere.
 Findings CheckWords(const Tree& tree);
 
+// retired_words.cc: what is called otherwise now (vocabulary.h, docs/glossary.md).
+Findings CheckVocabulary(const Tree& tree);
+
 // docs.cc: the documents are true.
 Findings CheckSnippets(const Tree& tree);  // C++ in documents stands in an example or a test, word for word
 Findings CheckLinks(const Tree& tree, const std::string& root);  // relative links lead somewhere

@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/tidy/vocabulary.h"
+
 namespace perfkit::tidy {
 namespace {
 
@@ -130,6 +132,30 @@ TEST_CASE("some words are written nowhere", "[tidy]") {
   CHECK(LinesOf(CheckWords(One("src/a.h", std::string("\nstruct Fra") + "me {};\n"))) == Where{2});
   CHECK(LinesOf(CheckWords(One("docs/a.md", std::string("TO") + "DO later\n"))) == Where{1});
   CHECK(LinesOf(CheckWords(One("cmake/a.cmake", std::string("set(a /wo") + "rk/main)\n"))) == Where{1});
+}
+
+TEST_CASE("each retired word is found, and the report says what to write", "[tidy]") {
+  for (const Retired& retired : RetiredWords()) {
+    std::string word(retired.word);
+    if (word.ends_with('*')) word.replace(word.size() - 1, 1, word.starts_with('k') ? "Stacks" : "stacks");
+    const bool is_phrase = retired.scope == Retired::Scope::kPhrase;
+    INFO(word);
+    const Findings found = CheckVocabulary(One("src/a.cc", (is_phrase ? "\n// It is " : "\nint x = ") + word + ";\n"));
+    REQUIRE(LinesOf(found) == Where{2});
+    CHECK(found[0].message.find(retired.use) != std::string::npos);
+    const bool in_prose = !CheckVocabulary(One("docs/a.md", "It is " + word + ".\n")).empty();
+    CHECK(in_prose == (retired.scope != Retired::Scope::kCodeName));
+    if (is_phrase && word.find(' ') != std::string::npos) {
+      word.replace(word.find(' '), 1, "\n  // ");
+      CHECK(LinesOf(CheckVocabulary(One("src/a.cc", "// It is " + word + "\n"))) == Where{1});
+    }
+  }
+}
+
+TEST_CASE("words that only contain a retired one are none", "[tidy]") {
+  CHECK(CheckVocabulary(One("src/a.cc", "int Banker, my_Bank, kMostly, at_least_one, most_; // a bank, a place\n"))
+            .empty());
+  CHECK(CheckVocabulary(One("docs/a.md", "A histogram, the bookkeeping, what lets going on.\n")).empty());
 }
 
 TEST_CASE("C++ in documents is compiled somewhere", "[tidy]") {

@@ -67,7 +67,7 @@ Brace Classify(std::string_view head) {
   if (parameters == std::string_view::npos) {
     return std::regex_search(head.begin(), head.end(), kScopeWord) ? Brace::kScope : Brace::kInitialiser;
   }
-  // Foo::Foo(int a) : a_{a} {  the brace after a name, behind the colon, initialises a member.
+  // Foo::Foo(int a) : a_{a} {  the brace after a name, after the colon, initialises a member.
   static const std::regex kColon(R"(\)[^:()]*:[^:])");
   const bool constructor = std::regex_search(head.begin(), head.end(), kColon);
   const bool after_name = last != std::string_view::npos && (std::isalnum(static_cast<unsigned char>(head[last])) ||

@@ -42,6 +42,7 @@ TEST_CASE("system calls", "[tidy]") { Expect(CheckSystemCalls(House())); }
 TEST_CASE("language", "[tidy]") { Expect(CheckLanguage(House())); }
 TEST_CASE("first lines", "[tidy]") { Expect(CheckFirstLines(House())); }
 TEST_CASE("words", "[tidy]") { Expect(CheckWords(House())); }
+TEST_CASE("vocabulary", "[tidy]") { Expect(CheckVocabulary(House())); }
 TEST_CASE("snippets", "[tidy]") { Expect(CheckSnippets(House())); }
 TEST_CASE("links", "[tidy]") { Expect(CheckLinks(House(), Root())); }
 
