@@ -73,7 +73,6 @@ constexpr Retired kRetired[] = {
     {kCodeName, "Meter", "MeasureBackend"},
     {kName, "MetersFor", "BackendsFor"},
     {kCodeName, "standing", "fixed_flags"},
-    {kCodeName, "timed", "multiplexable"},
     {kCodeName, "Core", "Impl"},
     {kName, "FrameCore", "FrameCounterImpl"},
     {kName, "SlotCore", "ThreadSlotsImpl"},
