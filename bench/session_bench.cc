@@ -1,6 +1,7 @@
 // What it costs to make and to write profiles: run it with --benchmark_enable_random_interleaving.
 //
-//   write_cases.cc   Write/<format>: a profile into each format that is linked
+//   session_cases.cc   Session/*, Aggregate/1M, Start/100modules, Stop/100k
+//   write_cases.cc     Write/<format>: a profile into each format that is linked
 #include <benchmark/benchmark.h>
 
 #include "bench/session/cases.h"
@@ -8,6 +9,7 @@
 int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  bench::RegisterSessionCases();
   bench::RegisterWriteCases();
   benchmark::RunSpecifiedBenchmarks();
   return 0;

@@ -3,6 +3,9 @@
 
 namespace bench {
 
+// Session/<work>/<rate> for each of LiveWorks().
+void RegisterSessionCases();
+
 // Write/<name> for each of perfkit::ProfileFormats().
 void RegisterWriteCases();
 
