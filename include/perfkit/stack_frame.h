@@ -6,44 +6,45 @@
 
 namespace perfkit {
 
-// Why a stack has no more frames than it has. A first frame is there even where nothing is known to be mapped.
+// Why unwinding stopped. The first frame exists even if its pc lies in no known mapping.
 enum class StackEnd : uint8_t {
-  kRoot,         // complete: the last frame has no caller (_start, clone)
-  kTruncated,    // the stack goes on beyond the bytes that were copied
-  kNoMapping,    // the next pc, which is not among the frames, lies where nothing executable is known to be mapped
-  kNoInfo,       // nothing says how the last frame's caller is found: no call frame information, no frame pointer
-  kUnreadable,   // the caller would have to be where no stack is: damaged, or the memory was not there
-  kNoProgress,   // the caller's frame would not lie above its callee's: damaged
-  kLimit,        // there are more frames than there was room for
-  kNoStack,      // no byte of the stack was copied: it was not asked for, or not in memory; one frame
-  kNoRegisters,  // the sample holds no registers of 64-bit user code (a kernel thread has none): no frame at all
+  kRoot,         // Complete: the last frame has no caller (_start, clone).
+  kTruncated,    // The stack exceeds the bytes that were copied.
+  kNoMapping,    // The next pc, which is not among the frames, lies in no known executable mapping.
+  kNoInfo,       // The last frame has neither call frame information nor a frame pointer.
+  kUnreadable,   // The caller's frame would be outside of the stack: damaged, or the memory was not present.
+  kNoProgress,   // The caller's frame would not be above its callee's: damaged.
+  kLimit,        // There are more frames than room for them.
+  kNoStack,      // No byte of the stack was copied: not asked for, or not present. One frame.
+  kNoRegisters,  // The sample has no registers of 64-bit user code, as of a kernel thread. No frame.
 };
-// "root", "truncated", …
+// Returns "root", "truncated", ….
 std::string_view StackEndName(StackEnd end);
 
-// A call that had not returned.
+// A call that has not returned.
 struct StackFrame {
-  // The innermost frame's, and that of code that a signal interrupted: the instruction that was to be executed next.
-  // All others': the return address, after the call.
+  // For the innermost frame and for code that a signal interrupted: the next instruction to execute. For all others:
+  // the return address, which is after the call.
   uint64_t pc = 0;
   bool is_return_address = false;
-  // Found by following a frame pointer that nothing vouches for: from code without call frame information.
+  // Found by a frame pointer in code without call frame information, so not confirmed.
   bool is_guess = false;
-  // Not found in this sample's copy of the stack, which ends below it, but in an earlier one of the thread, which had
-  // the call that this one called: UnwinderOptions::stitch_bytes.
+  // Taken from an earlier stack of the same thread, because this sample's copy of the stack ends before it:
+  // UnwinderOptions::stitch_bytes.
   bool is_stitched = false;
 
-  // A byte of the instruction that was under way: what symbols and lines have to be asked for.
+  // Returns an address inside the instruction that was executing: the one to look up symbols and lines for.
   uint64_t code() const { return pc - (is_return_address ? 1 : 0); }
   bool operator==(const StackFrame&) const = default;
 };
 
+// The result of unwinding one stack.
 struct UnwoundStack {
-  uint32_t frames = 0;    // that were found, innermost first
-  uint32_t guesses = 0;   // of these
-  uint32_t stitched = 0;  // of these: the outermost ones
+  uint32_t frames = 0;    // Number of frames found.
+  uint32_t guesses = 0;   // Those of them that are guesses.
+  uint32_t stitched = 0;  // Those of them that are stitched: the outermost ones.
   StackEnd end = StackEnd::kNoRegisters;
-  // Of the stack, from its pointer to the outermost frame: what a dump has to have for these frames (StackUse).
+  // Bytes from the stack pointer to the outermost frame: the size of a dump that holds these frames (StackUse).
   uint32_t stack_bytes = 0;
 
   bool complete() const { return end == StackEnd::kRoot; }
