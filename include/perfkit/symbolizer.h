@@ -35,11 +35,11 @@ class DebugFetcher;
 class LineSource;
 }  // namespace symbolize
 
-// A location in a module, whatever the address at which a process has it mapped: also a key to count by. Of one
-// Symbolizer: another one numbers its modules in its own way.
+// A location in a module, the same in each process that has the module mapped. Can be a key of maps. Valid for the
+// Symbolizer that returned it: each numbers modules in its own way.
 struct CodeLocation {
-  uint32_t module = 0;  // 0: nobody knows what was there
-  uint64_t offset = 0;  // in the module's file; of the kernel, of memory that is no file's, and of unknown code: the pc
+  uint32_t module = 0;  // Number of the module; 0 means unknown.
+  uint64_t offset = 0;  // Offset in the module's file; the pc for the kernel, anonymous memory and unknown code.
 
   bool known() const { return module != 0; }
   friend auto operator<=>(const CodeLocation&, const CodeLocation&) = default;
@@ -59,13 +59,14 @@ struct Symbol {
   bool named() const { return !function.empty(); }
 };
 
-// One call at a location: the function itself, or one that the compiler inlined there.
+// One call at a location: the function itself, or a function that the compiler inlined. Texts are valid as long as the
+// Symbolizer.
 struct SourceFrame {
-  std::string_view function;  // "" when it has no name
-  std::string_view file;      // as the compiler was given it, below the folder that it ran in; "" when nobody knows
-  uint32_t line = 0;          // 0: of no line, or nobody knows
-  uint32_t column = 0;        // in bytes from 1; 0: nobody knows
-  bool inlined = false;       // into the next one, which calls it there
+  std::string_view function;  // "" if it has no name.
+  std::string_view file;      // Path as given to the compiler, below its working directory; "" if unknown.
+  uint32_t line = 0;          // From 1; 0 if unknown or if the code belongs to no line.
+  uint32_t column = 0;        // In bytes from 1; 0 if unknown.
+  bool inlined = false;       // Inlined into the next frame, which calls it.
 };
 
 // One of many locations, see Symbolizer::ResolveAll. The frames are gone when the visitor returns.
@@ -76,40 +77,41 @@ struct ResolvedLocation {
   size_t done = 0;  // how many are, with this one: progress
 };
 
-// A module whose names were asked for.
+// A module in which names were looked up.
 struct SymbolizedModule {
   std::string name;
-  // OK, or why it has no names, or few: what was asked, what is in the way, what would help.
+  // OK, or why it has no or few names: what was tried, the cause, the remedy.
   absl::Status status;
-  // The same of source lines and inlined calls. OK as long as nobody asks for them.
+  // The same for source lines and inlined calls. OK if none were looked up.
   absl::Status lines;
-  size_t symbols = 0;      // pieces of code with a name
-  std::string debug_file;  // the separate file that some of the names come from, if any
+  size_t symbols = 0;      // Number of named ranges of code.
+  std::string debug_file;  // Path of the separate debug file that was used; "" if none.
 };
 
 struct SymbolizerOptions {
-  bool demangle = true;  // C++ names as they are written
-  // Where separate debug files are; "": nowhere.
+  bool demangle = true;  // Demangle C++ and Rust names.
+  // Folder of separate debug files; "" means none.
   std::string debug_root = "/usr/lib/debug";
   std::string proc = "/proc";
   // Reads source lines and inlined calls: perfkit::DwarfLines (dwarf_lines.h, component perfkit::dwarf), or nullptr.
   std::unique_ptr<symbolize::LineSource> (*lines)(size_t cache_bytes) = nullptr;
-  // Asks servers for separate debug files that are not here, which may take seconds: perfkit::Debuginfod (debuginfod.h,
-  // component perfkit::dwarf), or nullptr: nobody is asked.
+  // Downloads missing debug files from debuginfod servers, which may take seconds: perfkit::Debuginfod (debuginfod.h,
+  // component perfkit::dwarf), or nullptr for no downloads.
   std::unique_ptr<symbolize::DebugFetcher> (*fetch)() = nullptr;
-  // How much may be kept of what was decoded of debug information, in all modules together.
+  // Maximum bytes of decoded debug information, for all modules together.
   size_t lines_cache_bytes = 64 << 20;
 };
 
-// Knows what processes have mapped, and the names in it. For one thread at a time. Moves, never copies.
+// Names the code of processes. Movable, not copyable. Not thread-safe: any thread may call it, one at a time.
 //
-// Reads each module's file once, when the first name in it is asked for (some ms; libraries of 100 MiB some 100), and
-// the kernel's names when the first name of the kernel is. Files are read as they are then: one that was replaced since
-// it ran is noticed and gives no names. Allocates as it learns; a location that was named before costs some ten ns.
+// Reads a module's file at the first lookup of a name in it (some ms; some 100 ms for a library of 100 MiB), and the
+// kernel's names at the first lookup in the kernel. A file that was replaced since it was mapped gives no names.
+// Allocates for new modules and locations; a location that was named before takes some ten ns.
 //
-// Code made at run time has the names that its compiler lists in /tmp/perf-PID.map (node --perf-basic-prof, Java's
-// perf-map-agent, …). The list is read on when it has no name for a pc; of an address that was used twice it gives the
-// latest function only. It must be a file of the process's user's, root's or this process's, and no symbolic link.
+// Code generated at run time has the names that its compiler writes to /tmp/perf-PID.map (node --perf-basic-prof,
+// Java's perf-map-agent, …). The file is read further if it has no name for a pc. If an address was used twice, the
+// latest function counts. The file must belong to the user of that process, to root or to this process's user, and must
+// not be a symbolic link.
 class Symbolizer {
  public:
   explicit Symbolizer(SymbolizerOptions options = {});
@@ -117,33 +119,34 @@ class Symbolizer {
   Symbolizer& operator=(Symbolizer&&) noexcept;
   ~Symbolizer();
 
-  // Takes MMAP, MMAP2, FORK, EXIT and COMM records, in order of time, and passes over all others. Whether it was one
-  // that can change what later pcs mean.
+  // Adds an MMAP, MMAP2, FORK, EXIT or COMM record; ignores others. Requires records in order of time. Returns true if
+  // the record can change what later pcs mean.
   bool Add(const RawRecord& record, const SampleLayout& layout);
 
-  // What process `pid` has mapped now, instead of what was known of it. NotFound when there is none, PermissionDenied
-  // when it may not be looked at.
+  // Replaces the known mappings of process `pid` by its current ones, from /proc. Errors: NotFound if there is no such
+  // process; PermissionDenied if this user may not read its mappings.
   absl::Status AddProcess(pid_t pid);
 
-  // Where `pc` is, by what was mapped in process `pid` according to the latest record. `mode`: Sample::cpu_mode(), or
-  // that of the part of a call chain. Reads no file. Return addresses: look up the pc before it.
+  // Returns the location of `pc` by the mappings that process `pid` has after the latest record. `mode` is
+  // Sample::cpu_mode(), or the mode of that part of a call chain. Reads no file. For a return address, pass the address
+  // minus 1.
   CodeLocation Locate(uint32_t pid, uint64_t pc, CpuMode mode = CpuMode::kUser);
-  // Its name.
+  // Returns the function at a location.
   Symbol Name(CodeLocation location);
-  // Both at once.
+  // Returns Name(Locate(pid, pc, mode)), with a cache.
   Symbol Resolve(uint32_t pid, uint64_t pc, CpuMode mode = CpuMode::kUser);
 
-  // The calls at a location: what was inlined there, the innermost first, and the function itself last. Never empty:
-  // without debug information it is what Name says, and SymbolizedModule::lines says why. The frames are valid until
-  // the next call of this Symbolizer, the texts as long as it lives. The first one in a module reads its units' ranges,
-  // each first one in a unit decodes that (some ms for a large one); then some 100 ns.
+  // Returns the calls at a location: inlined ones, innermost first, and the function itself last. Never empty: without
+  // debug information it has the function of Name, and SymbolizedModule::lines says why. The frames are valid until the
+  // next call of this Symbolizer. The first call in a module reads the ranges of its compilation units, the first call
+  // in a unit decodes it (some ms if it is large); later calls take some 100 ns.
   std::span<const SourceFrame> Inlined(CodeLocation location);
 
-  // Both of many locations: module by module and in the order of their code, so that each unit is decoded once, however
-  // little of it may be kept. `visit` gets one after the other and may stop by returning false; whether it never did.
+  // Resolves many locations, by module and address, so that each compilation unit is decoded only once, even with a
+  // small cache. Calls visit for each location; stops if visit returns false. Returns true if visit never did.
   bool ResolveAll(std::span<const CodeLocation> locations, absl::FunctionRef<bool(const ResolvedLocation&)> visit);
 
-  // All whose names were asked for, the kernel among them, by name.
+  // Returns all modules in which names were looked up, including the kernel, sorted by name.
   std::vector<SymbolizedModule> Modules() const;
 
  private:

@@ -1,4 +1,4 @@
-// Whole call stacks of samples that hold registers and a copy of the stack, also of code without frame pointers.
+// Complete call stacks from samples with registers and a copy of the stack, also for code without frame pointers.
 //
 //   perfkit::Unwinder unwinder;  // of a sampler with CallStack::UserDump(bytes) and SamplerOptions::side_band
 //   sampler->Drain([&](const perfkit::SamplerRecord& record) {
@@ -10,7 +10,7 @@
 //     });
 //   });
 //
-// Component perfkit::dwarf: link it to have this. A stack says how it ended: one that did not reach its root is a part.
+// Requires the component perfkit::dwarf. UnwoundStack::end says why unwinding stopped: kRoot means complete.
 #pragma once
 
 #include <sys/types.h>
@@ -38,16 +38,17 @@ class Walker;
 }  // namespace unwind
 struct SamplerRecord;  // sampler.h
 
-// How long dumps have to be, by what the latest stacks took:
+// The size that dumps of the stack need, from the latest stacks. Not thread-safe. Does not allocate.
 //
-//   use.Add(stack);                                 // of each
+//   use.Add(stack);                                 // for each stack
 //   sampler->SetStackBytes(use.BytesFor(0.99));     // now and then
 class StackUse {
  public:
   void Add(const UnwoundStack& stack);
 
-  // The least multiple of 1 KiB that this share of them fits in, at most the longest dump there is: that is how many
-  // those count for that were cut off. Of the latest stacks, some thousand. 0 when there was none.
+  // Returns the smallest multiple of 1 KiB, in bytes, that the share `share` (0 to 1) of the latest stacks fits in; 0
+  // if there was none. Counts some thousand stacks, older ones less and less. A truncated stack counts as the longest
+  // possible dump.
   uint32_t BytesFor(double share) const;
 
  private:
@@ -56,47 +57,46 @@ class StackUse {
   uint32_t total_ = 0;
 };
 
-// Since the Unwinder was made.
+// What an Unwinder has done since it was made.
 struct UnwinderStats {
   uint64_t stacks = 0, frames = 0;
-  uint64_t rule_lookups = 0;      // how often it was asked how a frame's caller is found,
-  uint64_t cache_hits = 0;        // and how often the answer was in the cache
-  uint64_t slow_frames = 0;       // that needed all registers: about a microsecond each, and one for each frame below
-  size_t modules = 0;             // files that were opened,
-  size_t unreadable_modules = 0;  // and those that could not be, or were other files by now: they have no information
-  size_t table_bytes = 0;         // heap that rules of code take; the files are mapped, and the kernel's to drop
-  uint64_t stitched_stacks = 0;   // completed by an earlier one,
-  size_t stitch_bytes = 0;        // and the heap that those take which are remembered
+  uint64_t rule_lookups = 0;      // Lookups of unwind rules.
+  uint64_t cache_hits = 0;        // Those of them that the cache answered.
+  uint64_t slow_frames = 0;       // Frames that needed all registers: about 1 us each, and for each frame below.
+  size_t modules = 0;             // Files that were opened.
+  size_t unreadable_modules = 0;  // Files that could not be opened or were replaced: they give no information.
+  size_t table_bytes = 0;         // Heap bytes of rules. Files are mapped, so the kernel may drop their pages.
+  uint64_t stitched_stacks = 0;   // Stacks that were completed from an earlier one.
+  size_t stitch_bytes = 0;        // Heap bytes of remembered stacks.
 };
 
-// What walks of live stacks rest on.
+// The tables that walks of live stacks use.
 struct LiveStats {
-  size_t modules = 0;      // loaded now, as far as is known,
-  size_t bare = 0;         // and those of them that say nothing of how callers are found
-  size_t table_bytes = 0;  // heap of all tables, also of those that wait to be freed
-  size_t retired = 0;      // modules that were unloaded, and whose tables wait until no walk can still be reading them
-  uint64_t changes = 0;    // times that modules had come or gone
+  size_t modules = 0;      // Loaded modules, as of the last Maintain.
+  size_t bare = 0;         // Those of them without call frame information.
+  size_t table_bytes = 0;  // Heap bytes of all tables, also of those that wait to be freed.
+  size_t retired = 0;      // Unloaded modules whose tables wait until no walk can read them.
+  uint64_t changes = 0;    // Times that Maintain found modules loaded or unloaded.
 };
 
 struct UnwinderOptions {
   std::string proc = "/proc";
-  // Whole stacks are remembered in so many bytes, to complete those of the same thread that were cut off: of a sampler
-  // with FullDumps. Some 100 KiB a thread; those threads give way that had none for the longest time. Then samples have
-  // to come in order of time, and are walked one after the other. 0: a stack is what its own sample holds.
+  // Bytes for remembering complete stacks, from which truncated stacks of the same thread are completed; 0 disables it.
+  // For samplers with FullDumps. Takes about 100 KiB for each thread; the threads without a stack for the longest time
+  // are forgotten first. Requires samples in order of time, and batches are unwound one stack after the other.
   //
-  // A stack that was cut off in a call that a remembered one has, too (by its CFA and its function), gets the calls
-  // outside of it. That the call is the same one still is likely, not certain: docs/sampling.md has how often it was
-  // not. Threads that end are forgotten.
+  // A truncated stack whose outermost call is also in a remembered stack (same CFA, same function) gets that stack's
+  // outer calls. That it is still the same call is likely, not certain: docs/sampling.md has the measured error.
+  // Threads that end are forgotten.
   size_t stitch_bytes = 0;
 };
 
-// Knows what processes have mapped, and how the callers of their code are found. For one thread at a time. Moves, never
-// copies.
+// Unwinds the stacks of samples. Movable, not copyable. Not thread-safe: any thread may call it, one at a time.
 //
-// Opens each module's file when the first frame in it is met, maps it, and keeps it mapped; a file that was replaced
-// since it ran is noticed and gives no information. Rules are worked out for each function when it is first met;
-// after that nothing is allocated and no system call is made. Bytes, registers and files may be hostile: every walk is
-// bounded by the room for its frames, and what is odd ends it.
+// Opens and maps each module's file at the first frame in it, and keeps it mapped. A file that was replaced since it
+// was mapped by the process gives no information. Computes the rules of a function at the first frame in it; later
+// frames allocate nothing and make no system call. Bytes, registers and files may be hostile: a walk is bounded by the
+// room for its frames, and ends at the first inconsistency.
 class Unwinder {
  public:
   explicit Unwinder(UnwinderOptions options = {});
@@ -104,33 +104,33 @@ class Unwinder {
   Unwinder& operator=(Unwinder&&) noexcept;
   ~Unwinder();
 
-  // Takes MMAP, MMAP2, FORK, EXIT and COMM records, in order of time, and passes over all others. Whether it was one
-  // that can change what later pcs mean.
+  // Adds an MMAP, MMAP2, FORK, EXIT or COMM record; ignores others. Requires records in order of time. Returns true if
+  // the record can change what later pcs mean.
   bool Add(const RawRecord& record, const SampleLayout& layout);
 
-  // What process `pid` has mapped now, instead of what was known of it. NotFound when there is none, PermissionDenied
-  // when it may not be looked at.
+  // Replaces the known mappings of process `pid` by its current ones, from /proc. Errors: NotFound if there is no such
+  // process; PermissionDenied if this user may not read its mappings.
   absl::Status AddProcess(pid_t pid);
 
-  // The stack of a sample with kSampleTid, kSampleRegsUser and kSampleStackUser, by what was mapped in its process
-  // according to the latest record: user code only, innermost first, as many as `frames` has room for.
+  // Unwinds a sample with kSampleTid, kSampleRegsUser and kSampleStackUser, by the mappings that its process has after
+  // the latest record. Writes the frames of user code to `frames`, innermost first, as many as fit. Returns their
+  // number and why unwinding stopped.
   UnwoundStack Unwind(const Sample& sample, std::span<StackFrame> frames);
 
-  // The same of several samples, many at a time in turns, so that one waits for memory while others go on: faster where
-  // deep stacks come from memory, as when a ring is drained now and then; slower where all of them are in the caches.
-  // Each has its frames in its own equal part of `frames`, in order: those of samples[i] begin at
-  // i * (frames.size() / samples.size()). The records of all of them must be there. `stacks`: one each.
+  // Unwinds several samples in turns, so that one waits for memory while others go on. Faster than one by one if stacks
+  // are deep and not in the CPU's caches, as after a drain; slower if they are. The frames of samples[i] begin at
+  // frames[i * (frames.size() / samples.size())]; its result is stacks[i]. Requires stacks.size() == samples.size(),
+  // and the records of all samples to be valid.
   void Unwind(std::span<const Sample> samples, std::span<StackFrame> frames, std::span<UnwoundStack> stacks);
 
-  // Adds up what modules take: some microseconds.
+  // Returns the statistics. Sums over all modules, in some microseconds.
   UnwinderStats stats() const;
 
  private:
   std::unique_ptr<unwind::Walker> walker_;
 };
 
-// Unwinding on another thread than the one that drains a sampler, so that the rings are emptied in time however long
-// stacks take:
+// Unwinds on another thread than the one that drains the sampler, so that slow unwinding does not delay draining:
 //
 //   perfkit::UnwindQueue queue(sampler->layout());
 //   std::thread thread([&] {
@@ -142,11 +142,11 @@ class Unwinder {
 //   thread.join();
 
 struct UnwindQueueOptions {
-  size_t bytes = 16 << 20;   // that records may wait in; 256 KiB at least
-  size_t max_frames = 512;   // of a stack
+  size_t bytes = 16 << 20;  // Room for waiting records, at least 256 KiB.
+  size_t max_frames = 512;  // Maximum frames of a stack.
 };
 
-// A sample that was unwound. All of it lives until the visitor returns.
+// An unwound sample. Valid until the visitor returns.
 struct QueuedStack {
   const SamplerRecord& record;
   const Sample& sample;
@@ -154,36 +154,37 @@ struct QueuedStack {
   std::span<const StackFrame> frames;
 };
 
-// The accounting: pushed = unwound + no_room + malformed + waiting, and when Run has returned, + stopped.
+// pushed = unwound + no_room + malformed + waiting + stopped.
 struct UnwindQueueStats {
-  uint64_t pushed = 0;       // samples
-  uint64_t unwound = 0;      // given to the visitor
-  uint64_t no_room = 0;      // given up because too many waited
-  uint64_t malformed = 0;    // not of the layout
-  uint64_t waiting = 0;      // or under way
-  uint64_t stopped = 0;      // given up because Run has returned: that waited then, or came later
-  uint64_t others_lost = 0;  // other records given up: what is mapped is not fully known
-  uint64_t max_bytes = 0;    // how many waited when there were most
+  uint64_t pushed = 0;       // Samples given to Push.
+  uint64_t unwound = 0;      // Samples given to the visitor.
+  uint64_t no_room = 0;      // Samples dropped because the queue was full.
+  uint64_t malformed = 0;    // Samples that did not match the layout.
+  uint64_t waiting = 0;      // Samples in the queue or being unwound.
+  uint64_t stopped = 0;      // Samples dropped because Run had returned.
+  uint64_t others_lost = 0;  // Dropped records other than samples: mappings are not fully known.
+  uint64_t max_bytes = 0;    // Maximum of bytes that waited at once.
 };
 
-// A queue of records with a fixed size. Push for one thread at a time, Run for another one; the rest for any.
+// A queue of records with a fixed size. One thread at a time may call Push, another one Run; any thread may call the
+// other methods.
 class UnwindQueue {
  public:
   using Visit = absl::FunctionRef<void(const QueuedStack& stack)>;
 
   explicit UnwindQueue(const SampleLayout& layout, UnwindQueueOptions options = {});
-  // Not while Run runs.
+  // Requires that Run is not running.
   ~UnwindQueue();
 
-  // Copies the record; allocates nothing and waits for nothing. False: it is given up, and in the accounting. Those
-  // that an Unwinder passes over are not taken, and true.
+  // Copies a record into the queue. Returns false if it was dropped, which UnwindQueueStats counts. Records that an
+  // Unwinder ignores are not copied, and the result is true. Does not allocate, lock or wait.
   bool Push(const SamplerRecord& record);
 
-  // Unwinds what was pushed, in that order, and waits for more. Returns when all is done that was pushed before Finish,
-  // or on Stop as soon as the stacks are found that are under way (16 at most).
+  // Unwinds pushed samples in order, calls visit for each, and waits for more. Returns after Finish when all samples
+  // that were pushed before it are done, or after Stop when the stacks in progress (at most 16) are done.
   void Run(Unwinder& unwinder, Visit visit);
 
-  // Both may be called from any thread, the visitor's too, and before Run; what is pushed later is given up.
+  // Thread-safe; may be called by the visitor, and before Run. Records that are pushed later are dropped.
   void Finish();
   void Stop();
 
@@ -193,7 +194,7 @@ class UnwindQueue {
   std::unique_ptr<unwind::UnwindLoop> loop_;
 };
 
-// Walks the stack of the thread that it runs on, where it is: whole, without a copy, also in a signal handler.
+// Unwinds the calling thread's own stack: complete, without a copy, also in a signal handler.
 //
 //   perfkit::LiveUnwinder unwinder;                     // long before, and once a program that loads modules has
 //   unwinder.Maintain();                                // done so
@@ -201,40 +202,39 @@ class UnwindQueue {
 //     perfkit::StackFrame frames[128];
 //     const perfkit::UnwoundStack stack = unwinder.InterruptedStack(context, frames);
 //
-// Holds tables of all code that is loaded: 0.3 MiB, made in 13 ms, with libc, libstdc++ and SQLite (5 MiB of code);
-// 2 MiB, made in 0.1 s, with LLVM (122 MiB). Of code that was loaded or made since the last Maintain nothing is known:
-// a walk that comes to it ends (StackEnd::kNoMapping). What was unloaded since is noticed, also where something else
-// has taken its place. Through code that no module holds, and through modules of other namespaces (dlmopen), frame
-// pointers are followed, as guesses. Moves, never copies.
+// Holds tables for all loaded code: 0.3 MiB, built in 13 ms, for libc, libstdc++ and SQLite (5 MiB of code); 2 MiB,
+// built in 0.1 s, for LLVM (122 MiB). A walk ends with StackEnd::kNoMapping at code that was loaded or generated since
+// the last Maintain. Unloaded code is noticed, also if other code is mapped there now. In code that no module contains,
+// and in modules of other namespaces (dlmopen), walks follow frame pointers, as guesses. Movable, not copyable.
 class LiveUnwinder {
  public:
-  // Reads all that is loaded.
+  // Reads all loaded modules.
   LiveUnwinder();
   LiveUnwinder(LiveUnwinder&&) noexcept;
   LiveUnwinder& operator=(LiveUnwinder&&) noexcept;
-  // No walk may be under way.
+  // Requires that no walk is in progress.
   ~LiveUnwinder();
 
-  // Never in a signal handler; one thread at a time, while others walk. Makes tables of what was loaded since, and
-  // frees those of what is gone when no walk can still be reading them. A microsecond when nothing has changed.
-  // Unavailable when modules come and go all the time: what was known stays.
+  // Builds tables for modules loaded since the last call, and frees those of unloaded ones once no walk can read them.
+  // Takes a microsecond if nothing changed. One thread at a time; other threads may walk meanwhile. Not
+  // async-signal-safe. Errors: Unavailable if modules change all the time; the tables stay as they are.
   absl::Status Maintain();
 
-  // The calls that led here: the innermost frame is the caller of this. Any thread, any number at once, and handlers,
-  // too: no allocation, no lock, no system call that waits; errno is kept. Some 2 KiB of stack; 20-60 ns a frame.
+  // Unwinds the calling thread; the innermost frame is the caller of this function. Thread-safe and async-signal-safe:
+  // does not allocate, lock or wait, and preserves errno. Takes 2 KiB of stack and 20-60 ns for each frame.
   UnwoundStack CurrentStack(std::span<StackFrame> frames) noexcept;
 
-  // The same for what a signal has interrupted. `context`: the third argument of a handler with SA_SIGINFO.
+  // As CurrentStack, for the code that a signal interrupted. `context` is the third argument of an SA_SIGINFO handler.
   UnwoundStack InterruptedStack(const void* context, std::span<StackFrame> frames) noexcept;
 
-  // One thread at a time with Maintain.
+  // Returns the statistics. Not while another thread is in Maintain.
   LiveStats stats() const;
 
  private:
   std::unique_ptr<unwind::LiveTables> tables_;
 };
 
-// What CallStack::Live takes: a sampler whose threads walk their own stacks when they are sampled.
+// The argument of CallStack::Live: with it, sampled threads walk their own stacks.
 std::unique_ptr<unwind::LiveWalker> LiveStacks();
 
 }  // namespace perfkit
