@@ -1,4 +1,4 @@
-// Counting the frames of a program that runs in a loop: per frame, per zone, on every thread, and why a frame was late.
+// Counts the frames of a program's main loop: by frame, zone and thread, and why a frame was late.
 //
 //   perfkit::FrameCounter frames({.events = {"task-clock", "page-faults", "instructions"}, .hitch_budget = 20ms});
 //   frames.OnHitch([](const perfkit::Hitch& h) { LogHitch(h.frame, h.cause, h.worst_zone); });
@@ -8,8 +8,8 @@
 //     frames.Mark();
 //   }
 //
-// It never fails: what cannot be counted has no number and a reason. With the usual software events neither a zone nor
-// a mark makes a system call. After set-up nothing allocates; a thread's first zone is its set-up.
+// It never fails: an event that can't be counted has no number, and a reason. With the usual software events, zones and
+// marks make no system call. Nothing allocates after set-up; a thread's first zone is its set-up.
 // Compiled with PERFKIT_ENABLE=0 the macros expand to nothing.
 #pragma once
 
@@ -38,47 +38,49 @@ class FrameThread;
 }  // namespace count
 
 struct FrameOptions {
-  std::vector<EventSpec> events{};  // kMaxEvents at most; further ones are ignored
-  // Frames that take longer are hitches. 0: no frame is, and the kernel's log is not kept (it costs two rings of 64 KiB
-  // of locked memory, and some 100 ns at each context switch and page fault of the marking thread).
+  std::vector<EventSpec> events{};  // At most kMaxEvents; further ones are ignored.
+  // Frames that take longer are hitches; 0 disables hitches. Otherwise the kernel logs the context switches and page
+  // faults of the marking thread: two rings of 64 KiB of locked memory, and some 100 ns for each of them.
   std::chrono::nanoseconds hitch_budget{0};
-  std::optional<ReadPath> only_path{};  // see CounterOptions
-  size_t history_frames = 512;          // kept for history(); rounded up to a power of two
-  size_t max_zones = 256;               // different paths of zones, a thread
-  size_t max_depth = 64;                // zones open at once, a thread
-  size_t max_threads = 256;             // at once, besides the marking one; more are not counted
+  std::optional<ReadPath> only_path{};  // As CounterOptions::only_path.
+  size_t history_frames = 512;          // Frames kept for history(); rounded up to a power of two.
+  size_t max_zones = 256;               // Maximum different paths of zones of a thread.
+  size_t max_depth = 64;                // Maximum nested zones of a thread.
+  size_t max_threads = 256;             // Maximum at the same time, besides the marking one; more are not counted.
 };
 
-// Belongs to the thread that constructs it: that one marks frames, asks for numbers and switches it on and off. Zones
-// may be entered on any thread; each is attached at its first zone and folded in when it ends. No zone may be open
-// anywhere when the FrameCounter dies. In the child of a fork it is switched off.
-// Signal handlers may enter and leave zones on threads that are attached, but not mark frames. Zones of a handler that
-// interrupts the entry or the end of another zone, or a mark, are dropped (FrameStats::dropped).
+// The thread that constructs it marks frames, reads the results, and enables and disables it. Any thread may enter
+// zones: it is attached at its first zone, and its counts are merged when it ends. Requires that no zone is open when
+// the FrameCounter is destroyed. It is disabled in a forked child.
+//
+// Zones are async-signal-safe on attached threads; marks are not. Zones of a handler that interrupts the start or end
+// of another zone, or a mark, are dropped (FrameStats::dropped).
 class FrameCounter {
  public:
   using Options = FrameOptions;
 
-  // Opens the events on this thread and proves them: about 1 ms, and 10 ms once a process on machines whose kernel does
-  // not tell how fast the tick counter runs.
+  // Opens and tests the events on this thread, in about 1 ms; the first time in a process 10 ms more if the kernel does
+  // not report the frequency of the tick counter.
   explicit FrameCounter(const Options& options);
   ~FrameCounter();
   FrameCounter(const FrameCounter&) = delete;
   FrameCounter& operator=(const FrameCounter&) = delete;
 
-  // Ends frame N and starts frame N + 1, at one reading of the counters. The first frame starts with the first zone or
-  // Mark. On the constructing thread; elsewhere it is ignored and counted (FrameStats::foreign_marks).
+  // Ends frame N and starts frame N + 1 with one read of the counters. The first zone or Mark starts the first frame.
+  // Requires the constructing thread; other calls are ignored and counted (FrameStats::foreign_marks). Does not
+  // allocate.
   void Mark() noexcept {
     if (enabled()) MarkMain();
   }
-  // Frames beside the main ones ("audio", "simulation"), each marked by the thread that marks it first, until that
-  // thread ends. At most 15; the excess is ignored. A worker's zones are then summed by its own frames.
+  // Frames of other loops ("audio", "simulation"). The thread that marks a frame first owns it until that thread ends.
+  // At most 15; further ones are ignored. The zones of such a thread are summed by its own frames.
   FrameId DefineFrame(std::string_view name);
   void Mark(FrameId id) noexcept {
     if (enabled()) MarkOther(id);
   }
 
-  // A zone from construction to destruction; PERFKIT_ZONE is the short way. Ends before anything that was entered
-  // earlier on its thread; if it ends on another thread it has no number, and is counted as `cross_thread`.
+  // A zone from construction to destruction; PERFKIT_ZONE declares one. Must end before the zones that were entered
+  // earlier on its thread. A zone that ends on another thread has no number and counts as FrameStats::cross_thread.
   class [[nodiscard]] Zone {
    public:
     Zone(FrameCounter& frames, ZoneId id) noexcept {
@@ -97,19 +99,19 @@ class FrameCounter {
     count::FrameThread* thread_;
     uint64_t entry_;
   };
-  // For engines that report their own zones by callbacks. Leave ends the innermost zone; one too many is counted
-  // (FrameStats::mismatched), and nothing else happens.
+  // Start and end a zone, for engines that report zones by callbacks. Leave ends the innermost zone of the thread; a
+  // Leave without a zone is only counted (FrameStats::mismatched).
   void Enter(ZoneId id) noexcept {
     if (enabled() || draining()) EnterPlain(id);
   }
   void Leave() noexcept {
     if (enabled() || draining()) LeavePlain();
   }
-  // A zone with a name that is made at run time. Lives as long as the FrameCounter. Any thread; allocates.
+  // Returns the id of a zone whose name is made at run time; valid as long as the FrameCounter. Thread-safe. Allocates.
   ZoneId DefineZone(std::string_view name);
 
-  // Attaches the calling thread now rather than at its first zone, under a name for the report (threads of one name are
-  // one group), until the result dies or the thread ends.
+  // Attaches the calling thread now instead of at its first zone, with a name for the report, until the result is
+  // destroyed or the thread ends. Threads with the same name form one group.
   class [[nodiscard]] AttachedThread {
    public:
     AttachedThread(AttachedThread&& other) noexcept : impl_(std::move(other.impl_)) {}
@@ -122,35 +124,36 @@ class FrameCounter {
   };
   AttachedThread AttachThread(std::string_view name);
 
-  // Called by Mark for every frame over the budget; its own time belongs to the next frame.
+  // Sets the function that Mark calls for each frame over the budget. Its time counts in the next frame.
   void OnHitch(std::function<void(const Hitch&)> callback);
 
-  // Off means detached: no event stays open (on threads that are inside a zone: until they leave it), a zone or a mark
-  // costs one load (Enter and Leave: two). On again, threads are attached as they come; the frame in between is not
-  // counted.
+  // Disabling closes all events; a thread inside a zone closes its events when it leaves the zone. A zone or a mark
+  // then costs one load (Enter and Leave: two). After enabling, threads attach at their next zone, and the current
+  // frame is not counted.
   void SetEnabled(bool enabled);
   bool enabled() const noexcept { return enabled_.load(std::memory_order_relaxed); }
 
-  // The frames so far, on the constructing thread. References are good until the next Mark.
+  // Return the frames so far. Require the constructing thread. References are valid until the next Mark.
   const FrameRecord& last() const;
   FrameHistory history() const;
-  FrameRecord last(FrameId id) const;  // of another frame, copied; any thread
+  FrameRecord last(FrameId id) const;  // A copy of the last frame `id`. Thread-safe.
   std::vector<FrameRecord> history(FrameId id) const;
-  // All zones of all threads, each group of threads with its root first and every parent before its children.
-  // Raw numbers. Frames that are not over yet are not in them.
+  // Returns all zones of all threads: each group of threads with its root first, and each parent before its children.
+  // Raw counts, without the current frame.
   std::vector<ZoneStats> zones() const;
-  std::vector<Hitch> hitches() const;  // the last 64
-  // Sums over the other threads' counters, up to the end of their last outermost zones; ended threads included.
+  std::vector<Hitch> hitches() const;  // The latest 64.
+  // Returns sums of the other threads' counters, up to the end of their last outermost zones, including ended threads.
   void WorkerTotals(SlotTotals& out) const noexcept;
   FrameStats Stats() const;
 
-  // The zone tables, the hitches and our own cost, as text. Our calibrated cost is subtracted here, and only here.
+  // Returns the tables of zones, the hitches and perfkit's own cost, as text. Subtracts perfkit's calibrated cost,
+  // which no other function does.
   std::string FormatZones() const;
 
   size_t size() const;
   std::string_view name(size_t i) const;
-  std::string_view reason(size_t i) const;  // why event i has no number; "" when it has
-  ReadPath path(size_t i) const;            // how it is read; meaningless when it is not
+  std::string_view reason(size_t i) const;  // Why event i has no number, or "".
+  ReadPath path(size_t i) const;            // How event i is read; meaningless if it is not.
 
  private:
   friend class count::FrameCounterImpl;
@@ -173,7 +176,7 @@ class FrameCounter {
 #define PERFKIT_CONCAT_INNER(a, b) a##b
 #define PERFKIT_CONCAT(a, b) PERFKIT_CONCAT_INNER(a, b)
 #if PERFKIT_ENABLE
-// The rest of the enclosing block is the zone `name`, a string literal.
+// Makes the rest of the enclosing block the zone `name`, a string literal.
 #define PERFKIT_ZONE(frames, name) \
   const ::perfkit::FrameCounter::Zone PERFKIT_CONCAT(perfkit_zone_, __LINE__)((frames), ::perfkit::ZoneId{"" name})
 #else

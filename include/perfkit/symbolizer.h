@@ -45,14 +45,14 @@ struct CodeLocation {
   friend auto operator<=>(const CodeLocation&, const CodeLocation&) = default;
 };
 
-// What is known of a location. Views live as long as the Symbolizer.
+// The function at a location. Views are valid as long as the Symbolizer.
 struct Symbol {
-  std::string_view function;  // "" when it has no name: SymbolizedModule::status may say why
-  // A path; "[kernel]", a kernel module as "[nf_tables]", "[vdso]", "//anon" (code made at run time), "[heap]", …;
-  // "[unknown]" where nothing that we know of was mapped.
+  std::string_view function;  // "" if it has no name: SymbolizedModule::status may say why.
+  // A path; "[kernel]"; a kernel module as "[nf_tables]"; "[vdso]"; "//anon" for generated code; "[heap]", …;
+  // "[unknown]" if no known mapping contains the pc.
   std::string_view module;
-  // From the function's begin. Without a function: the address in the module's file, as nm and addr2line count, or the
-  // pc where there is no file.
+  // Bytes from the start of the function. Without a function: the address in the module's file, as nm and addr2line
+  // print it, or the pc if there is no file.
   uint64_t offset = 0;
   bool kernel = false;
 
@@ -69,12 +69,12 @@ struct SourceFrame {
   bool inlined = false;       // Inlined into the next frame, which calls it.
 };
 
-// One of many locations, see Symbolizer::ResolveAll. The frames are gone when the visitor returns.
+// A location that Symbolizer::ResolveAll has resolved. `frames` is valid until the visitor returns.
 struct ResolvedLocation {
-  size_t index = 0;  // in the list that was given
+  size_t index = 0;  // Index in the list of locations.
   Symbol symbol;
   std::span<const SourceFrame> frames;
-  size_t done = 0;  // how many are, with this one: progress
+  size_t done = 0;  // Number of locations resolved so far, this one included.
 };
 
 // A module in which names were looked up.

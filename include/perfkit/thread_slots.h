@@ -1,8 +1,8 @@
-// Counting many threads at once, without asking the kernel about any of them.
+// Counts many threads at once without system calls.
 //
-// Reading another thread's counters interrupts its CPU. Here each thread publishes its own numbers when it suits it (at
-// the end of a job), in a slot of its own; whoever wants the sum adds the slots up: some nanoseconds a thread, no
-// system call, no interrupt, no lock.
+// Reading another thread's counters through the kernel interrupts its CPU. Instead, each thread publishes its counts in
+// a slot of its own, e.g. at the end of a job. A reader sums the slots: some nanoseconds for each thread, no system
+// call, no interrupt, no lock.
 //
 //   perfkit::ThreadSlots slots({"task-clock", "page-faults"});
 //   worker:      while (Job* job = Next()) { job->Run();  slots.Publish(); }
@@ -25,46 +25,48 @@ namespace count {
 class ThreadSlotsImpl;
 }
 
-// Sums over all threads, ended ones included, up to what each published last.
+// Sums over all threads, including ended ones, of what each published last.
 struct SlotTotals {
   std::array<uint64_t, kMaxEvents> values{};
-  std::array<Snapshot::Times, kMaxEvents> times{};  // of events that can multiplex
-  uint32_t missing = ~0u;                           // bit i: some thread has no number for event i, so nor has the sum
-  uint32_t threads = 0;                             // that are attached now
+  std::array<Snapshot::Times, kMaxEvents> times{};  // For multiplexable events.
+  uint32_t missing = ~0u;                           // Bit i: a thread has no count of event i, so the sum has none.
+  uint32_t threads = 0;                             // Number of threads attached now.
 };
 
 class ThreadSlots {
  public:
   struct Options {
-    size_t max_threads = 256;  // at the same time; further ones are not counted, see refused()
+    size_t max_threads = 256;  // Maximum at the same time; further threads are not counted: refused().
     std::optional<ReadPath> only_path{};
   };
 
-  // Never fails: what cannot be counted is missing, for the reason that reason(i) gives. Opens the events on the
-  // calling thread for a moment, to find that out.
+  // Never fails: an event that can't be counted has no sums, and reason(i) says why. Opens and closes the events on the
+  // calling thread to find that out.
   explicit ThreadSlots(std::vector<EventSpec> events) : ThreadSlots(std::move(events), Options()) {}
   ThreadSlots(std::vector<EventSpec> events, const Options& options);
   ~ThreadSlots();
   ThreadSlots(const ThreadSlots&) = delete;
   ThreadSlots& operator=(const ThreadSlots&) = delete;
 
-  // Attaches the calling thread: opens its events, and counts from here until it ends. False when there is no slot
-  // left, or the thread is exiting. Once a thread; Publish does it when it was not done.
+  // Opens the events on the calling thread and counts until it ends. Returns false if no slot is left or the thread is
+  // exiting. Needed once for each thread; Publish calls it if necessary. Thread-safe. Allocates.
   bool Attach();
 
-  // Publishes what the calling thread has counted since it was attached; its end publishes too. Neither allocates nor
-  // locks once the thread is attached.
+  // Publishes what the calling thread has counted since it was attached. The end of a thread publishes, too.
+  // Thread-safe. Does not allocate or lock once the thread is attached.
   void Publish() noexcept;
 
-  // Adds up. Any thread, at any time; never waits for a publisher.
+  // Writes the sums of all slots to its argument. Thread-safe; never waits for a publisher.
   void Total(SlotTotals& out) const noexcept;
 
-  // Event `i` of `totals`, with its worth.
+  // Returns event `i` of `totals` with its Validity.
   Count count(const SlotTotals& totals, size_t i) const;
 
   size_t size() const;
-  std::string_view reason(size_t i) const;  // why event i has no number on any thread; "" when it has
-  uint32_t refused() const;                 // threads that found no slot
+  // Returns why event `i` can't be counted on any thread, or "" if it can. Valid as long as this object.
+  std::string_view reason(size_t i) const;
+  // Returns the number of threads that found no slot.
+  uint32_t refused() const;
 
  private:
   std::shared_ptr<count::ThreadSlotsImpl> impl_;
