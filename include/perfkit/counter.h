@@ -1,4 +1,4 @@
-// Opening counters: names in, a set of counters out, each with the cheapest truthful way to read it.
+// Opens sets of counters by the names of events. Each event gets the cheapest way to read it that is correct here.
 //
 //   auto set = perfkit::CounterSet::Open({"instructions", "page-faults", perfkit::event::kTaskClock});
 //   perfkit::Snapshot a, b;
@@ -22,31 +22,35 @@
 namespace perfkit {
 
 struct CounterOptions {
-  // Where an event cannot be counted: true makes Open fail with the reason; false keeps it in the set as not_counted,
-  // with the reason in CounterSet::reason(i). A name that means nothing is an error either way.
+  // If an event can't be counted: true makes Open fail; false keeps it in the set as not counted, and
+  // CounterSet::reason(i) says why. An unknown name is an error in both cases.
   bool require_all = true;
-  // Only this path: for tests, benchmarks, and those who trust nothing but read(2) (kGroupRead). An event that has
-  // no such path is treated as one that cannot be counted.
+  // Allows this read path only, e.g. kGroupRead for read(2); nullopt allows all. An event without this path can't be
+  // counted.
   std::optional<ReadPath> only_path{};
-  // Count user space only, even where more is permitted: numbers that mean the same for every user.
+  // Counts user space only, even if more is permitted, so that counts mean the same for every user.
   bool user_only = false;
-  // Proves ring and clock reads against getrusage before they are trusted: one page fault and one sleep (about
-  // 0.1 ms). Switch off only for the second and later threads of a kind that the first has proven.
+  // Tests reads of rings and clocks against getrusage in Open: one page fault and one sleep (about 0.1 ms). Disable it
+  // only for further threads with the same events after the first thread's test.
   bool self_test = true;
 };
 
-// Up to kMaxEvents events, counted together from Open until destruction; reads are differences (invariant 10).
-// Moves, never copies: a set that was moved from has no events, and reads as missing. Closes its descriptors and
-// mappings when it dies; after fork() the child's copy holds nothing and reads as missing. For one thread at a time.
+// Up to kMaxEvents events that count together from Open until destruction. Counts are differences of two reads.
+// Movable, not copyable: a moved-from set has no events and reads as missing. In a forked child the copy is empty and
+// reads as missing. Not thread-safe: any thread may call it, one at a time. Read is async-signal-safe on the counted
+// thread.
 class CounterSet : public CounterReader {
  public:
-  // Errors: InvalidArgument (a name, with the nearest real ones; too many events), PermissionDenied (naming the knob),
-  // Unavailable (no such counter here), NotFound (the target is gone), ResourceExhausted (descriptors, locked memory).
+  // Opens the events on the target and starts counting. Errors: InvalidArgument if a name is unknown (the message has
+  // the nearest ones) or there are too many events; PermissionDenied, naming the setting to change; Unavailable if this
+  // machine has no such counter; NotFound if the target has ended; ResourceExhausted if descriptors or locked memory
+  // run out.
   static absl::StatusOr<CounterSet> Open(std::initializer_list<EventSpec> events, Target target = Target::ThisThread(),
                                          const CounterOptions& options = {});
   static absl::StatusOr<CounterSet> Open(std::span<const EventSpec> events, Target target = Target::ThisThread(),
                                          const CounterOptions& options = {});
-  // Groups as ParseEventList gives them: events of one inner vector run together or not at all.
+  // As above, with groups as ParseEventList returns them: the events of an inner vector are on the PMU together or not
+  // at all.
   static absl::StatusOr<CounterSet> Open(std::span<const std::vector<EventConfig>> groups,
                                          Target target = Target::ThisThread(), const CounterOptions& options = {});
 
@@ -54,13 +58,14 @@ class CounterSet : public CounterReader {
   CounterSet& operator=(CounterSet&&) noexcept;
   ~CounterSet();
 
-  std::string_view name(size_t i) const;  // as it was written
+  std::string_view name(size_t i) const;  // As it was written.
   const EventConfig& event(size_t i) const;
-  ReadPath path(size_t i) const;        // how it is read; meaningless when not counted
-  absl::Status reason(size_t i) const;  // OK, or why event i has no number
+  ReadPath path(size_t i) const;        // How event i is read; meaningless if it is not counted.
+  absl::Status reason(size_t i) const;  // OK, or why event i has no number.
 
-  // Switch counting off and on without closing (one ioctl a group). While off an event still costs at every context
-  // switch: destroy the set to pay nothing. Only sets that read by the kernel alone; others: FailedPrecondition.
+  // Disable stops and Enable restarts counting, with one ioctl for each group. A stopped event still costs time
+  // at each context switch: destroy the set to avoid that. Errors: FailedPrecondition if any event has another path
+  // than ReadPath::kGroupRead.
   absl::Status Enable();
   absl::Status Disable();
 
@@ -70,13 +75,13 @@ class CounterSet : public CounterReader {
   std::unique_ptr<count::Source> owned_;
 };
 
-// A set of one.
+// A CounterSet with one event. Errors and thread rules: as CounterSet.
 class Counter {
  public:
   static absl::StatusOr<Counter> Open(const EventSpec& event, Target target = Target::ThisThread(),
                                       const CounterOptions& options = {});
 
-  // What was counted since Open. False when there is no number; `out` says why by its validity.
+  // Writes the count since Open to `out`. Returns false if there is none; out.validity says why.
   bool Read(Count& out) const noexcept;
 
   const CounterSet& set() const { return set_; }

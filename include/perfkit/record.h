@@ -139,7 +139,8 @@ inline constexpr size_t kFieldCount = 24;
 
 class SampleLayout;  // sample.h
 
-// A view of 64-bit words of any alignment.
+// A view of 64-bit words of any alignment, e.g. the pcs of a call chain. Valid as long as the record that it is from.
+// Like std::span, it does not check indices.
 class Words {
  public:
   class Iterator {
@@ -158,7 +159,7 @@ class Words {
   };
 
   Words() = default;
-  // `count` words from `data` on.
+  // Views `count` words from `data` on. Requires 8 * count readable bytes.
   Words(const std::byte* data, size_t count) noexcept : data_(data), size_(count) {}
 
   size_t size() const noexcept { return size_; }
@@ -182,11 +183,11 @@ struct SampleId {
   std::optional<uint32_t> cpu;
 };
 
-// The records. Parse says nothing when the bytes are no such record: too short, a count too large, a text without end.
-// Texts and Bytes are views, as long-lived as the record; so is a `name` of nothing, which is never null but empty.
-// Every record has its trailer in `who`; layouts without sample_id_all leave it empty.
+// The records. Each Parse returns nullopt if the bytes are not such a record: too short, a count too large, or a text
+// without its end. Texts and Bytes are views, valid as long as the record; an empty text is never null. `who` is the
+// trailer of the record; it is empty for layouts without sample_id_all.
 
-// kMmap, kMmap2: a mapping appeared. Fields from `protection` on only when `mmap2`.
+// kMmap, kMmap2: a new mapping. The fields from `protection` on require `mmap2`.
 struct MmapRecord {
   uint32_t pid = 0, tid = 0;
   uint64_t address = 0, length = 0, file_offset = 0;
@@ -202,8 +203,8 @@ struct MmapRecord {
   static std::optional<MmapRecord> Parse(const RawRecord& record, const SampleLayout& layout) noexcept;
 };
 
-// kLost: the kernel had no room for `lost` records. Written with the next record that fits, under the id of its event:
-// the number may be of other events that share the ring. PERF_FORMAT_LOST is exact.
+// kLost: the kernel dropped `lost` records for want of room. It is written before the next record that fits, with the
+// id of that record's event; the lost records may be of other events in the ring. PERF_FORMAT_LOST is exact.
 struct LostRecord {
   uint64_t id = 0, lost = 0;
   SampleId who;
@@ -229,7 +230,7 @@ struct CommRecord {
   static std::optional<CommRecord> Parse(const RawRecord& record, const SampleLayout& layout) noexcept;
 };
 
-// What kFork and kExit say: a thread (or process: pid differs from the parent's) begins, or ends.
+// kFork, kExit: a thread starts or ends; a process if pid differs from the parent's.
 struct TaskRecord {
   uint32_t pid = 0, parent_pid = 0, tid = 0, parent_tid = 0;
   uint64_t time_ns = 0;
@@ -242,7 +243,7 @@ struct ExitRecord : TaskRecord {
   static std::optional<ExitRecord> Parse(const RawRecord& record, const SampleLayout& layout) noexcept;
 };
 
-// kThrottle, kUnthrottle: the kernel stops an event that interrupts too often until its next tick, and goes on.
+// kThrottle, kUnthrottle: the kernel stops an event that interrupts too often until its next tick, and restarts it.
 struct ThrottleRecord {
   bool throttled = false;
   uint64_t time_ns = 0, id = 0, stream_id = 0;
@@ -251,11 +252,11 @@ struct ThrottleRecord {
   static std::optional<ThrottleRecord> Parse(const RawRecord& record, const SampleLayout& layout) noexcept;
 };
 
-// kSwitch, kSwitchCpuWide: a thread leaves its CPU (`out`), or comes back.
+// kSwitch, kSwitchCpuWide: a thread leaves its CPU (`out`) or returns to one.
 struct SwitchRecord {
   bool out = false;
-  bool preempted = false;             // out, though it could have run on
-  std::optional<uint32_t> other_pid;  // kSwitchCpuWide: who came instead, or who was there before
+  bool preempted = false;             // With `out`: it was still runnable.
+  std::optional<uint32_t> other_pid;  // kSwitchCpuWide: the next thread (`out`) or the previous one.
   std::optional<uint32_t> other_tid;
   SampleId who;
 
@@ -301,11 +302,12 @@ struct NamespacesRecord {
   static std::optional<NamespacesRecord> Parse(const RawRecord& record, const SampleLayout& layout) noexcept;
 };
 
-// kKsymbol: the kernel has (or has no more: flags bit 0) code under a name of its own.
+// kKsymbol: the kernel registered a named range of code, or unregistered it (flags bit 0:
+// PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER).
 struct KsymbolRecord {
   uint64_t address = 0;
   uint32_t length = 0;
-  uint16_t type = 0;  // 1: BPF, 2: other code outside of the kernel's image
+  uint16_t type = 0;  // PERF_RECORD_KSYMBOL_TYPE_: 1 BPF, 2 other code outside of the kernel's image.
   uint16_t flags = 0;
   std::string_view name;
   SampleId who;
@@ -313,11 +315,11 @@ struct KsymbolRecord {
   static std::optional<KsymbolRecord> Parse(const RawRecord& record, const SampleLayout& layout) noexcept;
 };
 
-// kBpfEvent: a BPF program was loaded (type 1) or unloaded (2).
+// kBpfEvent: a BPF program was loaded (type 1, PERF_BPF_EVENT_PROG_LOAD) or unloaded (type 2).
 struct BpfEventRecord {
   uint16_t type = 0, flags = 0;
   uint32_t program_id = 0;
-  Bytes tag;  // 8 bytes
+  Bytes tag;  // 8 bytes: the hash of the program.
   SampleId who;
 
   static std::optional<BpfEventRecord> Parse(const RawRecord& record, const SampleLayout& layout) noexcept;

@@ -1,4 +1,4 @@
-// Reads the rings that perf events write their records to, where they lie: no copy, no allocation, no system call.
+// Reads the rings into which perf events write records: without copies, allocations or system calls.
 //
 //   data_tail ──────────────> data_head             kStream: we follow the kernel, and tell it how far we are
 //   |#### read ####|-- to read --|   free   |
@@ -7,8 +7,8 @@
 //   | newest |   |      |  oldest  | over-              head; the kernel never waits for us
 //                                   written
 //
-// A ring is a value: the reader owns neither page nor data, and ordinary memory will do for both (tests, files).
-// Everything in a ring counts as hostile: whatever the bytes are, nothing outside of them is read.
+// A reader owns neither page nor data; both may be ordinary memory (tests, files). The contents of a ring may be
+// hostile: nothing outside of the ring is read, whatever its bytes are.
 #pragma once
 
 #include <algorithm>
@@ -40,93 +40,95 @@ inline T Load(const std::byte* from) noexcept {
 
 }  // namespace detail
 
-// A record as it lies in the ring: struct perf_event_header and what follows it. A view, as long-lived as its bytes.
-// What it says is not checked, except that all `size` bytes are there, at least the header. record.h has the types.
+// A record in a ring: struct perf_event_header and what follows it. A view: valid as long as its bytes. Only `size` is
+// checked: it is at least the header's, and all bytes are present. record.h has the types.
 struct RawRecord {
   static constexpr size_t kHeaderSize = 8;
 
-  uint32_t type = 0;  // a RecordType, or one that is newer than this library
+  uint32_t type = 0;  // A RecordType, or a newer value.
   uint16_t misc = 0;
-  uint16_t size = 0;  // bytes, the header among them
+  uint16_t size = 0;  // Bytes, including the header.
   const std::byte* data = nullptr;
 
   Bytes bytes() const noexcept { return {data, size}; }
-  // What follows the header.
+  // Returns what follows the header.
   Bytes body() const noexcept { return {data + kHeaderSize, size_t{size} - kHeaderSize}; }
 };
 
-// Accounting of a drain, or of all drains of a reader. Conservation: what the kernel wrote between two drains is
-// `bytes` + malformed_bytes + overwritten_bytes + skipped_bytes, exactly.
+// Accounting of one drain, or of all drains of a reader. The kernel wrote exactly bytes + malformed_bytes +
+// overwritten_bytes + skipped_bytes between two drains.
 struct DrainStats {
-  uint64_t records = 0;            // visited
-  uint64_t bytes = 0;              // of the records visited
-  uint64_t malformed = 0;          // times that bytes were no record; the rest of the batch was dropped with them
-  uint64_t malformed_bytes = 0;    // dropped so
-  uint64_t overwritten_bytes = 0;  // kOverwrite: written and overwritten since the last drain
-  uint64_t skipped_bytes = 0;      // kOverwrite: there, and left unvisited because the visitor had enough
+  uint64_t records = 0;            // Records visited.
+  uint64_t bytes = 0;              // Bytes of the visited records.
+  uint64_t malformed = 0;          // Batches that ended at bytes that were not a record; their rest was dropped.
+  uint64_t malformed_bytes = 0;    // Bytes dropped with them.
+  uint64_t overwritten_bytes = 0;  // kOverwrite: bytes overwritten since the last drain.
+  uint64_t skipped_bytes = 0;      // kOverwrite: bytes not visited because the visitor ended the batch.
 
   DrainStats& operator+=(const DrainStats& more) noexcept;
 };
 
 enum class RingMode : uint8_t { kStream, kOverwrite };
 
-// Reads one ring. For one thread at a time, any thread. Moves, never copies; may be moved between batches.
+// Reads one ring. Movable between batches, not copyable. Not thread-safe: any thread may call it, one at a time. Does
+// not allocate, lock or make system calls.
 //
-// Two ways to read, one accounting. Push: Drain visits a batch. Pull: Next yields the records of a batch one by one,
-// and Release ends it; until then all of them stay where they are, so that a merge can hold one of each ring.
+// Drain visits a batch of records. Alternatively, Next returns the records of a batch one by one, and Release ends the
+// batch; until then all its records stay valid, so that a merge can hold one record of each ring.
 class RingReader {
  public:
-  RingReader() = default;  // reads nothing
+  RingReader() = default;  // Has no ring: reads nothing.
 
-  // A ring whose mapping is writable. `data` is the data area, a power of two; any other size reads nothing. Reading
-  // begins at the page's data_tail. Both must outlive the reader.
+  // A ring with a writable mapping (kStream), read from the page's data_tail on. `data` is the data area; a size that
+  // is not a power of two reads nothing. `page` and `data` must outlive the reader.
   RingReader(UserPage* page, Bytes data) : RingReader(page, page, data, RingMode::kStream) {}
 
-  // A ring of an event with write_backward whose mapping is read-only (of a writable one the kernel overwrites nothing,
-  // it drops what is new); `page` is not written to. While it is read the kernel must not write: pause it
-  // (PERF_EVENT_IOC_PAUSE_OUTPUT), or send its output elsewhere meanwhile.
-  // Each drain visits, newest first, what came since the last one and was not overwritten.
+  // A ring of an event with write_backward and a read-only mapping (kOverwrite). With a writable mapping the kernel
+  // drops new records instead of overwriting old ones. Requires that the kernel does not write during a drain: pause
+  // the ring (PERF_EVENT_IOC_PAUSE_OUTPUT), or redirect its output. Each drain visits the records since the last drain
+  // that were not overwritten, newest first.
   static RingReader Overwrite(const UserPage* page, Bytes data) { return {page, nullptr, data, RingMode::kOverwrite}; }
 
   RingReader(RingReader&&) noexcept = default;
   RingReader& operator=(RingReader&&) noexcept = default;
 
-  // Calls visit(const RawRecord&) with each record that the ring has now, at most `max_records`, and gives their room
-  // back to the kernel: all of it when the batch ends, and now and then before. The view dies when visit returns.
-  // A visitor that returns bool ends the batch by false; the record that it was given counts as visited.
-  // Never fails: what is no record ends the batch and is counted, and the next batch begins after it.
-  // A visitor that throws ends the batch: the record that it was given counts as visited, the rest is for the next
-  // batch (kOverwrite: skipped_bytes).
-  // The visitor must not use this reader. A batch that Next has begun ends first.
+  // Calls visit(const RawRecord&) for each record in the ring, at most `max_records`, and returns their room to the
+  // kernel: at the end of the batch, and now and then before. A record is valid until visit returns. The visitor must
+  // not call this reader.
+  //
+  // A visitor that returns bool ends the batch with false; its record counts as visited. A visitor that throws ends the
+  // batch, too; the next batch begins after its record (kOverwrite: the rest counts as skipped_bytes). Never fails:
+  // bytes that are not a record end the batch and are counted, and the next batch begins after them. Ends a batch that
+  // Next has begun first.
   template <class Visitor>
   DrainStats Drain(Visitor&& visit, uint64_t max_records = UINT64_MAX);
 
-  // The next record of the batch, which the first Next begins: what the ring had then. False when there is no more.
-  // All records of a batch stay valid until Release.
+  // Writes the next record of the batch to its argument; the first call begins a batch of the records that the ring has
+  // then. Returns false if the batch has no more records. All records of a batch are valid until Release.
   bool Next(RawRecord& record) noexcept;
-  // Ends the batch: gives back the room of what Next has yielded; what it has not is the next batch's (in kStream).
-  // Accounting of the batch; all 0 without one.
+  // Ends the batch and returns the room of its records to the kernel. Records that Next has not returned belong to the
+  // next batch (kStream). Returns the accounting of the batch, all 0 if there was none.
   DrainStats Release() noexcept;
-  // Within a batch of kStream: gives back the room of all records so far but the last `kept` bytes of them, whose views
-  // live on.
+  // kStream, within a batch: returns the room of all records so far to the kernel, except the last `kept` bytes.
+  // Records in those stay valid.
   void GiveBack(uint64_t kept = 0) noexcept {
     if (in_batch_ && stream()) PublishTail(NextAt() - kept);
   }
-  // Takes back the last Next: its record is the next one again, of this batch or, after Release, of another.
+  // Undoes the last Next: the next Next, also after Release, returns that record again.
   void PutBack(const RawRecord& last) noexcept;
 
-  // Whether the ring has anything to read. Ask before every wait: polling a ring's descriptor tells of new records
-  // only, not of those that are there.
+  // Returns true if the ring has records. Call it before each wait: polling a ring's descriptor reports new records
+  // only.
   bool has_records() const noexcept { return usable() && Head() != (rewound_ ? 0 : stream() ? tail_ : seen_); }
 
-  // kOverwrite: lets the next drain visit all that is still there, also what was visited before: a snapshot that may
-  // overlap the last one. What has been overwritten by then is not counted.
+  // kOverwrite: makes the next drain visit all records in the ring, also those visited before. Overwritten bytes are
+  // not counted then.
   void Rewind() noexcept { rewound_ = !stream(); }
 
   bool usable() const noexcept { return page_ != nullptr; }
   RingMode mode() const noexcept { return mode_; }
   size_t size_bytes() const noexcept { return data_.size(); }
-  // All batches so far.
+  // Returns the accounting of all batches so far.
   const DrainStats& stats() const noexcept { return stats_; }
 
  private:
@@ -202,15 +204,15 @@ class RingReader {
   DrainStats stats_;
 };
 
-// Walks records that lie one after the other in memory: a snapshot, the data section of a file. Stops for good at
-// bytes that are no record.
+// Reads records that lie one after the other in memory: a snapshot, the data section of a file. Stops at bytes that are
+// not a record. The memory must outlive the reader and its records. Not thread-safe.
 class LinearReader {
  public:
   LinearReader() = default;
   explicit LinearReader(Bytes records) : left_(records) {}
 
   bool Next(RawRecord& record) noexcept;
-  // Bytes that were not walked: none when all were records.
+  // Returns the bytes that were not read: empty if all were records.
   Bytes rest() const noexcept { return left_; }
 
  private:

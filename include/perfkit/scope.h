@@ -1,4 +1,4 @@
-// Counting a region: the difference of two snapshots, added up.
+// Counts regions of code: sums of the differences of two snapshots.
 //
 //   perfkit::ScopeTotals total;
 //   for (...) { perfkit::CounterScope scope(*set, total);  work(); }
@@ -9,11 +9,10 @@
 
 namespace perfkit {
 
-// Sums over scopes of one set. Plain data, for one thread at a time; totals of several threads' sets of the same
-// events add up with Merge.
+// Sums over scopes of one set. Not thread-safe. Merge adds the totals of another thread's set of the same events.
 class ScopeTotals {
  public:
-  // Adds what lies between two snapshots of `reader`. A pair that spans two threads adds nothing but to cross_thread().
+  // Adds the difference of two snapshots of `reader`. A pair of different threads is only counted: cross_thread().
   void Add(const CounterReader& reader, const Snapshot& begin, const Snapshot& end) noexcept {
     if (begin.other_thread || end.other_thread) [[unlikely]] {
       ++cross_thread_;
@@ -33,11 +32,11 @@ class ScopeTotals {
 
   void Merge(const ScopeTotals& other) noexcept;
 
-  // Event `i` of `reader` over all scopes. not_counted when any scope lacked it: a sum with a hole is no sum.
+  // Returns the sum of event `i` of `reader` over all scopes; not counted if any scope has no count of it.
   Count count(const CounterReader& reader, size_t i) const noexcept;
 
   uint64_t scopes() const { return scopes_; }
-  // Scopes that ended on another thread than they began on (fibers, coroutines), and so have no number.
+  // Returns how many scopes ended on another thread than they began on (fibers, coroutines). They have no number.
   uint64_t cross_thread() const { return cross_thread_; }
 
  private:
@@ -50,7 +49,7 @@ class ScopeTotals {
   uint64_t cross_thread_ = 0;
 };
 
-// From construction to destruction. Both ends must be on the thread that `reader` counts.
+// Counts from construction to destruction. Requires both on the thread that `reader` counts.
 class CounterScope {
  public:
   CounterScope(const CounterReader& reader, ScopeTotals& total) noexcept : reader_(reader), total_(total) {
