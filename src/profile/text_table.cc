@@ -52,7 +52,7 @@ std::string Aligned(std::string_view text, size_t columns, bool right) {
 
 std::string CountText(uint64_t count) {
   std::string text = absl::StrFormat("%d", count);
-  for (size_t i = text.size(); i > 3; i -= 3) text.insert(i - 3, ",");
+  for (size_t i = text.size(); i > 3; i -= 3) text.insert(i - 3, 1, ',');
   return text;
 }
 
