@@ -1,6 +1,6 @@
-// What a counter says, what the number is worth, and the reading of it: the half of counting that never fails.
+// Reading counters: counts, their validity, and the half of CounterSet that never fails.
 //
-// This header costs little to include and is all that a hot path needs. counter.h adds what can fail: Open.
+// This header is cheap to include and is all that a hot path needs. counter.h adds Open, which can fail.
 //
 //   caller ── CounterReader::Read(Snapshot&)
 //               ├─ all numbers have a path without a system call: loads and one tick, right here (ReadFast)
@@ -21,30 +21,30 @@ namespace count {
 class Source;  // src/count/source.h: the descriptors, mappings and groups of a set
 }
 
-// Events in one CounterSet, at most.
+// Maximum number of events in a CounterSet.
 inline constexpr size_t kMaxEvents = 16;
 
-// How a number is read; a CounterSet chooses the cheapest truthful way at Open and proves it first.
+// How an event is read. CounterSet::Open chooses the cheapest path that a test shows to be correct.
 enum class ReadPath : uint8_t {
-  kUserPage,     // a counter register, read in user space (rdpmc, mrs)
-  kRing,         // the head of a ring with one fixed-size record an event
-  kThreadClock,  // the tick counter, based on the thread's task clock; or what switch records tell
-  kGroupRead,    // read(2) of a perf group
-  kUsage,        // getrusage, where perf is not permitted
+  kUserPage,     // A counter register, read in user space (rdpmc, mrs).
+  kRing,         // The head of a ring with one fixed-size record for each event.
+  kThreadClock,  // The tick counter, based on the thread's task clock; or SWITCH records.
+  kGroupRead,    // read(2) of a perf group.
+  kUsage,        // getrusage, if perf is not permitted.
 };
 std::string_view ReadPathName(ReadPath path);
 
-// What a number is worth: a set of flags. `not_counted` stands alone.
+// What a count is worth: a set of flags. kNotCounted excludes the others.
 struct Validity {
   enum Flag : uint8_t {
-    kNotCounted = 1,    // no number: the reason is CounterSet::reason(i)
-    kSwitched = 2,      // the thread may have been off its CPU in between
-    kMigrated = 4,      // it ended on another CPU than it began on
-    kMultiplexed = 8,   // it was on a counter for a part of the time only: see coverage()
-    kUserOnly = 16,     // the kernel's work on the thread's behalf is not in it
-    kFallback = 32,     // read by a dearer path than the one chosen
-    kOtherThread = 64,  // began and ended on different threads: no number
-    kSomeCpus = 128,    // counts on one kind of core only: what the thread did on others is neither in it nor estimated
+    kNotCounted = 1,    // No number; CounterSet::reason(i) says why.
+    kSwitched = 2,      // The thread may have been off its CPU in between.
+    kMigrated = 4,      // The region ended on another CPU than it began on.
+    kMultiplexed = 8,   // On the PMU for a part of the time only: coverage().
+    kUserOnly = 16,     // Without the kernel's work for the thread.
+    kFallback = 32,     // Read by a slower path than the chosen one.
+    kOtherThread = 64,  // Began and ended on different threads: no number.
+    kSomeCpus = 128,    // Counts on one kind of core only; the thread's work on others is not included or estimated.
   };
   uint8_t flags = 0;
 
@@ -54,53 +54,54 @@ struct Validity {
   friend constexpr bool operator==(Validity, Validity) = default;
 };
 
-// One number with its worth. Times are of the event, not of the clock on the wall: how long it was asked for and how
-// long it was on a counter. Where nothing can multiplex (software events and tracepoints alone, and every path but
-// those of counter registers) both are 0, which means always.
+// A count with its validity. time_enabled_ns is how long the event was enabled, time_running_ns how long it was on the
+// PMU. Both are 0, which means always, if the event is not multiplexable: software events, tracepoints, and all paths
+// other than counter registers.
 struct Count {
   uint64_t value = 0;
   uint64_t time_enabled_ns = 0;
   uint64_t time_running_ns = 0;
   Validity validity{Validity::kNotCounted};
 
-  // The part of the time in which the event was looked at: 0 to 1. 0 for what was not counted.
+  // Returns the part of the time in which the event was on the PMU, from 0 to 1; 0 if not counted.
   constexpr double coverage() const {
     if (!validity.counted()) return 0;
     if (time_running_ns >= time_enabled_ns) return 1;
     return static_cast<double>(time_running_ns) / static_cast<double>(time_enabled_ns);
   }
-  // The estimate for the whole time: value * enabled / running in 128 bits. Equal to `value` at full coverage;
-  // nothing when it was not counted or never ran, or when it counts on some CPUs only and the thread was not always
-  // there: that time is not the event's.
+  // Returns the estimate for the whole time: value * time_enabled_ns / time_running_ns, in 128 bits. Equal to `value`
+  // at full coverage. Returns nullopt if the event was not counted, never ran, or counts on some CPUs only and the
+  // thread was not always on those.
   std::optional<uint64_t> scaled() const;
 };
 
-// All numbers of a set at one moment. Only differences of two snapshots of the same set mean anything.
-// Left uninitialised on purpose: Read fills what the set has. What every read touches comes first: with four events
-// that is a cache line.
+// All counts of a set at one moment. Only differences of two snapshots of the same set are meaningful:
+// CounterReader::Difference. `values` has one element for each event of the set, in its order; those beyond it, and of
+// events whose bit in `missing` is set, are unspecified. Left uninitialised for speed: Read fills it. Members that each
+// read touches come first: a cache line with four events.
 struct Snapshot {
   struct Times {
     uint64_t enabled_ns, running_ns;
   };
-  uint64_t ticks;       // ReadTicks() at the read, where the clock needed it anyway; else 0
-  uint32_t epoch;       // the user page's lock: equal epochs prove that no switch lies between
-  uint32_t cpu;         // where the thread ran; kNoCpu when unknown
-  uint32_t missing;     // bit i: event i has no number in this snapshot; above kMaxEvents: see MissingBetween
-  uint32_t fallback;    // bit i: event i was read by a dearer path than its own
-  bool other_thread;    // not read on the thread that the set counts
-  uint64_t group_size;  // what the kernel writes before the values of a group, which is so read in place
+  uint64_t ticks;       // ReadTicks() at the read if a clock needed it, else 0.
+  uint32_t epoch;       // The user page's lock: equal epochs mean no context switch in between.
+  uint32_t cpu;         // The thread's CPU; kNoCpu if unknown.
+  uint32_t missing;     // Bit i: event i has no number here; above kMaxEvents: see MissingBetween.
+  uint32_t fallback;    // Bit i: event i was read by a slower path than its own.
+  bool other_thread;    // Not read on the thread that the set counts.
+  uint64_t group_size;  // Written by the kernel before the values, so that a group is read in place.
   std::array<uint64_t, kMaxEvents> values;
-  std::array<Times, kMaxEvents> times;  // by event; only of events that can multiplex
+  std::array<Times, kMaxEvents> times;  // By event; only of multiplexable events.
 
   static constexpr uint32_t kNoCpu = ~0u;
 };
 
-// A Count from what two snapshots, or sums of them, differ in: adds kMultiplexed where the times say so, and turns what
-// never ran into not_counted.
+// Returns a Count of the difference of two snapshots, or of a sum of differences. Adds kMultiplexed if the times say
+// so; an event that never ran becomes kNotCounted.
 inline Count MakeCount(uint64_t value, Snapshot::Times times, Validity validity) {
   if (validity.has(Validity::kNotCounted)) return {.validity = {Validity::kNotCounted}};
   if (validity.has(Validity::kOtherThread)) return {.validity = {Validity::kOtherThread}};
-  // Asked for, and never on a counter: there was nothing to see, which is not the same as seeing nothing.
+  // Enabled, but never on the PMU: not counted, which is not the same as 0.
   if (times.enabled_ns > 0 && times.running_ns == 0) return {.validity = {Validity::kNotCounted}};
   if (times.running_ns < times.enabled_ns) validity.flags |= Validity::kMultiplexed;
   return {value, times.enabled_ns, times.running_ns, validity};
@@ -176,18 +177,19 @@ inline uint64_t TicksToNs(const ReadPlan& plan, uint64_t ticks) noexcept {
 
 }  // namespace detail
 
-// Names the calling thread: a number that no other thread of this process has, or ever had. (The address of its
-// control block would not do: a later thread may get the one of a thread that has ended.)
+// Returns a number that no other thread of this process has or had. (The address of a thread's control block is not
+// unique: a later thread may reuse it.)
 inline uint64_t ThreadSerial() noexcept {
   return detail::thread_serial != 0 ? detail::thread_serial : detail::AssignThreadSerial();
 }
 
-// The reading half of a CounterSet. For the thread that the set counts, and for signal handlers on that thread.
+// The reading half of a CounterSet, for the thread that the set counts. Read is async-signal-safe on that thread.
 class CounterReader {
  public:
   CounterReader() = default;
 
-  // Fills `now`. Never fails, allocates, locks or throws; what has no number is told by `missing`.
+  // Reads all events into `now`. Never fails, allocates, locks or throws; `now.missing` has the events without a
+  // number.
   void Read(Snapshot& now) const noexcept {
     if (!(plan_ != nullptr && plan_->all_fast && ReadFast(*plan_, now))) [[unlikely]]
       ReadSlow(now);
@@ -195,10 +197,10 @@ class CounterReader {
 
   size_t size() const noexcept { return size_; }
 
-  // What event `i` counted from `begin` to `end`, two snapshots of this set, and what the number is worth.
+  // Returns what event `i` counted from `begin` to `end`, two snapshots of this set, with its validity.
   Count Difference(const Snapshot& begin, const Snapshot& end, size_t i) const noexcept;
 
-  // The flags that every number of [begin, end] shares: switched, migrated, other_thread.
+  // Returns the flags that all counts of [begin, end] share: kSwitched, kMigrated, kOtherThread.
   static Validity SharedValidity(const Snapshot& begin, const Snapshot& end) noexcept {
     uint8_t flags = begin.epoch == end.epoch ? 0 : Validity::kSwitched;
     if (begin.cpu != end.cpu) flags |= Validity::kMigrated;
@@ -206,19 +208,19 @@ class CounterReader {
     return {flags};
   }
 
-  // Bit i: event i has no number between `begin` and `end`. After its first gap an event that is counted from records
-  // is missing in each snapshot, and has numbers all the same between any two with no gap in between.
+  // Returns a mask; bit i: event i has no number between `begin` and `end`. An event that is counted from records is
+  // missing in each snapshot after its first gap, but has numbers between two snapshots without a gap in between.
   uint32_t MissingBetween(const Snapshot& begin, const Snapshot& end) const noexcept {
     return detail::MissingBetween(begin.missing, end.missing, gapped_);
   }
 
-  // Bit i: event i is counted from records, and may have gaps.
+  // Returns a mask; bit i: event i is counted from records, and may have gaps.
   uint32_t gapped() const noexcept { return gapped_; }
 
-  // Bit i: event i is read by a path that can multiplex, and has times of its own in a snapshot.
+  // Returns a mask; bit i: event i is multiplexable, and has times of its own in a snapshot.
   uint32_t multiplexable() const noexcept { return multiplexable_; }
 
-  // Flags that event `i` carries always: user_only, not_counted.
+  // Returns the flags that each count of event `i` has: kUserOnly, kSomeCpus, kNotCounted.
   Validity fixed_flags(size_t i) const noexcept {
     return i < size_ ? fixed_flags_[i] : Validity{Validity::kNotCounted};
   }

@@ -98,11 +98,11 @@ struct Branch {
   uint64_t Bits(unsigned first, unsigned count) const noexcept { return flags >> first & ((1u << count) - 1); }
 };
 
-// The latest branches before the sample, newest first.
+// The latest branches before the sample, newest first. A view: valid as long as the record.
 struct BranchStack {
   Bytes entries;
-  std::optional<uint64_t> hw_index;  // with kBranchHwIndex: where the newest is in the hardware's stack
-  Words counters;                    // with kBranchCounters: one word a branch
+  std::optional<uint64_t> hw_index;  // With kBranchHwIndex: index of the newest in the hardware's stack.
+  Words counters;                    // With kBranchCounters: one word for each branch.
 
   size_t size() const noexcept { return entries.size() / 24; }
   bool empty() const noexcept { return entries.empty(); }
@@ -112,7 +112,7 @@ struct BranchStack {
   }
 };
 
-// The values of an event, or of its group, when the sample was taken: what read(2) would have given.
+// The values of an event, or of its group, at the sample: as read(2) would return them.
 class ReadValues {
  public:
   struct Value {
@@ -120,14 +120,14 @@ class ReadValues {
     std::optional<uint64_t> id, lost;
   };
 
-  // The values at the beginning of `words`, what read(2) gave or a record holds; nothing when they do not fit.
+  // Parses the values at the start of `words`, from read(2) or a record. Returns nullopt if they exceed `words`.
   static std::optional<ReadValues> Parse(Words words, uint64_t read_format) noexcept;
 
-  size_t size() const noexcept { return size_; }  // of the group; 1 without kReadGroup
+  size_t size() const noexcept { return size_; }  // Events of the group; 1 without kReadGroup.
   std::optional<uint64_t> time_enabled_ns() const noexcept;
   std::optional<uint64_t> time_running_ns() const noexcept;
   Value operator[](size_t i) const noexcept;
-  // What they take in `words`.
+  // Returns how many of the words they take.
   size_t words() const noexcept { return words_.size(); }
 
  private:
@@ -136,12 +136,12 @@ class ReadValues {
   size_t size_ = 0;
 };
 
-// The registers that attr.sample_regs_user or _intr asked for. None at all (abi 0) when there was no user code to have
-// them: a kernel thread.
+// The registers of attr.sample_regs_user or sample_regs_intr. abi is 0, and there are none, for a thread without user
+// code: a kernel thread.
 struct Registers {
   uint64_t abi = 0;   // PERF_SAMPLE_REGS_ABI_*: 1 is 32-bit, 2 is 64-bit
-  uint64_t mask = 0;  // bit i: register i of the machine's perf_regs.h is here
-  Words values;       // those, in ascending order
+  uint64_t mask = 0;  // Bit i: register i of the machine's asm/perf_regs.h is included.
+  Words values;       // Their values, in ascending order.
 
   std::optional<uint64_t> operator[](unsigned reg) const noexcept {
     if (reg > 63 || (mask >> reg & 1) == 0 || values.empty()) return std::nullopt;
@@ -149,10 +149,10 @@ struct Registers {
   }
 };
 
-// A copy of the stack, from the stack pointer upwards.
+// A copy of the stack from the stack pointer upwards. A view: valid as long as the record.
 struct UserStack {
-  Bytes bytes;            // what could be copied
-  uint64_t reserved = 0;  // the room that it takes in the record
+  Bytes bytes;            // The bytes that were copied.
+  uint64_t reserved = 0;  // Bytes reserved for it in the record.
 };
 
 namespace detail {
@@ -171,7 +171,7 @@ struct TaskId {
   uint32_t pid = 0, tid = 0;
 };
 
-// Where things are in the records of one event. A value without pointers; compute it once, keep it.
+// The positions of fields in the records of one event. A value without pointers, to be computed once.
 class SampleLayout {
  public:
   constexpr SampleLayout() = default;
@@ -195,9 +195,9 @@ class SampleLayout {
   constexpr const AttrBits& bits() const { return bits_; }
   constexpr bool has(Field field) const { return (fields_ >> static_cast<unsigned>(field) & 1) != 0; }
 
-  // When a record of any type was written, by the event's clock. Nothing when the layout or the record has no time.
+  // Returns the time of a record of any type, in nanoseconds of the event's clock; nullopt if it has none.
   std::optional<uint64_t> TimeOf(const RawRecord& record) const noexcept { return WordOf(record, Field::kTime); }
-  // The id of the event that wrote it: kSampleIdentifier's, which has one place for all layouts, or kSampleId's.
+  // Returns the id of the event that wrote a record, from kSampleIdentifier or kSampleId; nullopt if it has neither.
   std::optional<uint64_t> IdOf(const RawRecord& record) const noexcept {
     return WordOf(record, has(Field::kIdentifier) ? Field::kIdentifier : Field::kId);
   }
@@ -251,12 +251,12 @@ struct FixedLayout {
 
 }  // namespace detail
 
-// One sample. A view: valid as long as the record and (of a Sample) the layout. Fields that the layout does not have
-// are nothing or empty. Every count in it has been checked against the record's bytes, once, by Parse.
+// A sample. A view: valid as long as the record and, for a Sample, the layout. A field that the layout does not have is
+// nullopt or empty. Parse checks all counts against the bytes of the record. Thread-safe to read.
 template <class Layout>
 class BasicSample {
  public:
-  // Nothing when `record` is no sample, or not one of this layout: a field would reach past its end.
+  // Returns nullopt if `record` is not a sample of this layout: a field would exceed it.
   static std::optional<BasicSample> Parse(const RawRecord& record, const SampleLayout& layout) noexcept requires
       std::is_same_v<Layout, detail::RuntimeLayout> {
     return ParseAs(record, Layout{&layout});
@@ -285,17 +285,17 @@ class BasicSample {
     const std::optional<uint64_t> word = Early(Field::kCpu);
     return word ? std::optional(static_cast<uint32_t>(*word)) : std::nullopt;
   }
-  // What the sample stands for: events, nanoseconds of a clock.
+  // Returns the period: events that the sample stands for, for clocks nanoseconds.
   std::optional<uint64_t> period() const noexcept { return Early(Field::kPeriod); }
 
   std::optional<ReadValues> read() const noexcept;
   CallChain chain() const noexcept;
-  // arm64, with CallStack::FramePointers: a return address that the chain's user part lacks between its first pc and
-  // its second. The kernel follows frame records; where a function has none (a leaf), not yet, or no longer, only the
-  // link register knows its caller. Nothing where the chain has that caller, and on other machines.
+  // arm64, with CallStack::FramePointers: returns the return address that the user part of the chain lacks between its
+  // first and second pc; nullopt if the chain has that caller, and on other machines. The kernel follows frame records.
+  // If a function has none (a leaf, or in its prologue or epilogue), only the link register has its caller.
   //
-  // It is the caller unless it lies in the function of the first pc itself: that one then has its frame record and has
-  // called others since, and the register holds where the last one of them returned to. Who asks for names knows.
+  // If the address lies in the function of the first pc, it is not a caller: the function has a frame record, and the
+  // register holds the return address of its last call. The function's name tells.
   std::optional<uint64_t> leaf_caller() const noexcept;
   // A tracepoint's fields (src/ring/tracepoint_format.h knows them), padded to words.
   Bytes raw() const noexcept;
@@ -312,7 +312,7 @@ class BasicSample {
   std::optional<uint64_t> data_page_bytes() const noexcept { return Late(Field::kDataPageSize); }
   std::optional<uint64_t> code_page_bytes() const noexcept { return Late(Field::kCodePageSize); }
   Bytes aux() const noexcept;
-  // What follows the last field that is known: padding, or what a newer kernel has added.
+  // Returns what follows the last known field: padding, or fields of a newer kernel.
   Bytes rest() const noexcept { return {body_ + end_, static_cast<size_t>(size_ - end_)}; }
 
   const SampleLayout& layout() const noexcept { return layout_.get(); }
