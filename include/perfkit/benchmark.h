@@ -4,11 +4,12 @@
 //
 //   Parse    812 ns   810 ns   863514 page-faults=0 cycles, instructions n/a (no PMU)
 //
-// Which counters: PERFKIT_COUNTERS=cycles,page-faults in the environment, or an argument of `counted`, or the flag
-// --perfkit_counters=... where PERFKIT_BENCHMARK_MAIN() takes the place of BENCHMARK_MAIN(). Numbers are of the loop
-// alone, an iteration, of all threads of a run; the empty loop's own cost is measured and taken off.
-// Link perfkit::benchmark: its link options show PauseTiming to perfkit. Where they are missing the head of the report
-// says that pauses are counted too, and a label that the benchmark sets hides the n/a of its row.
+// Counters are chosen by PERFKIT_COUNTERS=cycles,page-faults in the environment, by an argument of `counted`, or by the
+// flag --perfkit_counters=... if PERFKIT_BENCHMARK_MAIN() replaces BENCHMARK_MAIN(). Counts are for one iteration, of
+// the loop alone, summed over all threads of a run; the measured cost of an empty loop is subtracted.
+//
+// Requires linking perfkit::benchmark, whose link options let perfkit observe PauseTiming. Without them, the head of
+// the report says that pauses are counted too, and a label that the benchmark sets hides the n/a of its row.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -24,8 +25,8 @@
 
 namespace perfkit {
 
-// The loop of a benchmark, counted. Made by `counted`, used by range-for, gone with the loop; writes its columns into
-// the state's counters when it goes, so code after the loop finds them there.
+// The counted loop of a benchmark, as `counted` returns it for a range-for. Its destructor writes its columns to the
+// state's counters, so that code after the loop finds them there.
 class CountedLoop {
  public:
   // What `_` is: nothing, and no compiler minds that it is unused.
@@ -88,15 +89,15 @@ class CountedLoop {
   BenchmarkRegion region_;
 };
 
-// `state`'s loop, counted: the events that the environment or the command line names.
+// Returns `state`'s loop with the counters that the environment or the command line names.
 inline CountedLoop counted(::benchmark::State& state) { return {state, std::nullopt}; }
 
-// These events, whatever the environment says: counted(state, {"page-faults", event::kInstructions}).
+// As above with these events, which override the environment: counted(state, {"page-faults", event::kInstructions}).
 inline CountedLoop counted(::benchmark::State& state, std::initializer_list<EventSpec> events) {
   return {state, std::span<const EventSpec>(events.begin(), events.size())};
 }
 
-// The same as one text, as the environment spells it: counted(state, "cycles,page-faults").
+// As above with a list as in the environment: counted(state, "cycles,page-faults").
 inline CountedLoop counted(::benchmark::State& state, std::string_view list) {
   const EventSpec events[] = {list};
   return {state, std::span<const EventSpec>(events)};
@@ -173,7 +174,7 @@ inline int BenchmarkMain(int argc, char** argv) {
 }  // namespace detail
 }  // namespace perfkit
 
-// In the place of BENCHMARK_MAIN(): takes --perfkit_counters=LIST too, and refuses names that mean nothing.
+// Replaces BENCHMARK_MAIN(): also accepts --perfkit_counters=LIST, and refuses unknown names.
 #define PERFKIT_BENCHMARK_MAIN()                                                           \
   extern "C" void perfkit_benchmark_own_main() {}                                          \
   int main(int argc, char** argv) { return ::perfkit::detail::BenchmarkMain(argc, argv); } \

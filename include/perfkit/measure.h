@@ -1,10 +1,10 @@
-// What a region costs, taken so that a test may assert on it: repeated, calibrated, with its worth and its reason.
+// Measures what a region of code costs, reliably enough for assertions in tests: repeated and calibrated.
 //
 //   using namespace perfkit::event;
 //   auto m = perfkit::Measure({kInstructions, kAllocations}, [&] { return table.find(42); });
 //   fputs(m.ToString().c_str(), stdout);
 //
-// The class of an event decides how it is taken and what may be asserted on it:
+// The class of an event decides how it is measured and what a test may assert:
 //
 //   exact       faults, allocations, calls, system calls, stepped instructions    each of 5 repetitions holds
 //   near-exact  instructions and branches of a PMU                                the least of 11 repetitions
@@ -46,9 +46,9 @@ inline constexpr uint32_t kMeasuredType = 0xffff'0001;
 
 namespace event {
 
-// Calls of malloc, calloc, realloc, memalign, aligned_alloc and posix_memalign; operator new ends there too.
+// Calls of malloc, calloc, realloc, memalign, aligned_alloc and posix_memalign, also by operator new.
 inline constexpr EventType kAllocations{kMeasuredType, 1, 0, 0, "allocations"};
-// System calls that the thread makes. What the vDSO answers (clock_gettime, mostly) is none.
+// System calls of the thread. A call that the vDSO answers (mostly clock_gettime) does not count.
 inline constexpr EventType kSyscalls{kMeasuredType, 2, 0, 0, "system-calls"};
 
 }  // namespace event
@@ -56,7 +56,8 @@ inline constexpr EventType kSyscalls{kMeasuredType, 2, 0, 0, "system-calls"};
 // Calls of one function: an event made at run time.
 struct CallsEvent : EventType {};
 
-// Each execution of the first instruction of `function`; inlined copies don't count. `name` must outlive the event.
+// Returns an event for each execution of the first instruction of `function`; inlined copies don't count. `name` must
+// outlive the event.
 template <class R, class... Args>
 CallsEvent Calls(R (*function)(Args...), std::string_view name = "calls") {
   return {{kMeasuredType, 3, reinterpret_cast<uintptr_t>(function), 0, name}};
@@ -65,7 +66,7 @@ CallsEvent Calls(R (*function)(Args...), std::string_view name = "calls") {
 enum class EventClass : uint8_t { kExact, kNearExact, kNoisy, kTime };
 std::string_view EventClassName(EventClass event_class);
 
-// The class that an event has in itself. A measured Cost may do better: stepped instructions are exact.
+// Returns the class of an event. A Cost may have a better one: stepped instructions are exact.
 constexpr EventClass ClassOf(const EventType& event) {
   if (event.type == kMeasuredType) return EventClass::kExact;
   if (event.type == 0) {
@@ -79,78 +80,80 @@ constexpr EventClass ClassOf(const EventType& event) {
   return counted ? EventClass::kExact : EventClass::kNoisy;
 }
 
-// What a number is taken with. Backends are tried in an order that the event decides; the first that works is named.
+// What a cost is measured by. The event decides the order in which backends are tried; Cost::read_path names the first
+// that works.
 enum class MeasureBackend : uint8_t {
-  kCounter,  // perf: the PMU, the kernel's software events, a tracepoint, a breakpoint, uprobes
-  kHooks,    // the wrapped malloc of perfkit::testing_alloc, where it is linked
-  kStepper,  // the trap flag: exact anywhere, one repetition
+  kCounter,  // perf: the PMU, software events, tracepoints, breakpoints, uprobes.
+  kHooks,    // The wrapped malloc of perfkit::testing_alloc, if it is linked.
+  kStepper,  // The CPU's trap flag: exact on any machine, one repetition.
 };
 
 struct MeasureOptions {
-  // 0: as the class asks (exact 5, near-exact 11, noisy and time 31). The stepper always takes one.
+  // Number of repetitions; 0 means that of the class (exact 5, near-exact 11, noisy and time 31). The stepper always
+  // takes one.
   uint32_t repetitions = 0;
   // Maximum steps of one run under the stepper. A step takes 2 to 17 us, by the machine.
   uint64_t step_budget = 200'000;
   // Maximum CPU time of one run under the stepper, in nanoseconds; 0 means no limit.
   uint64_t step_cpu_ns = 10'000'000'000;
-  // Only this one: numbers that are the same on machines with and without a PMU, say.
+  // Allows this backend only, e.g. for the same counts on machines with and without a PMU; nullopt allows all.
   std::optional<MeasureBackend> only{};
-  // Whose zones the region has, if any (frame_counter.h): off while it is measured, then on for two more runs that tell
-  // what each zone costs. On the thread that made it.
+  // A FrameCounter whose zones the region contains, or nullptr. It is disabled during the measurement, then enabled for
+  // two more runs that measure each zone. Requires the thread that constructed it.
   FrameCounter* zones = nullptr;
 };
 
-// From one number to another, both included.
+// An interval that includes both ends.
 struct Interval {
   double low = 0, high = 0;
 };
 
-// What one event of a region costs. Either measured, or with a reason why not: never a silent 0.
+// What a region costs in one event: either measured, or `unmeasurable` says why not.
 struct Cost {
   EventType event;
   EventClass event_class = EventClass::kExact;
   std::string read_path;        // "stepper", "perf, ring", ...
-  std::string unmeasurable;     // why there is no number; "": there is
-  std::vector<int64_t> values;  // one a repetition, in order, the empty region subtracted
-  int64_t empty = 0;            // what the empty region costs
-  uint32_t dropped = 0;         // repetitions left out, because the thread was switched
-  bool switched = false;        // every repetition was switched, so they were kept: the region itself waits
+  std::string unmeasurable;     // Why there is no number; "" if there is one.
+  std::vector<int64_t> values;  // One for each repetition, in order, without the empty region.
+  int64_t empty = 0;            // Cost of the empty region.
+  uint32_t dropped = 0;         // Repetitions left out because the thread was switched.
+  bool switched = false;        // All repetitions were switched and so kept: the region itself waits.
 
   bool measured() const { return unmeasurable.empty(); }
-  // Exact or near-exact: a number, not a distribution.
+  // Returns true if the class is exact or near-exact, so that the cost is one number.
   bool steady() const { return event_class == EventClass::kExact || event_class == EventClass::kNearExact; }
-  // The one number: the least of exact and near-exact events, else the median. 0 when not measured.
+  // Returns the minimum for exact and near-exact events, else the median; 0 if not measured.
   int64_t value() const;
-  // What the region's true cost lies in: all values of an exact event, the least of a near-exact one, an interval
-  // around the median (95 % or more, by order statistics) of others.
+  // Returns the interval of the true cost: all values of an exact event, the minimum of a near-exact one, for others an
+  // interval around the median (confidence at least 95 %, by order statistics).
   Interval interval() const;
-  // "instructions 1,234 (exact, stepper)", or "instructions unmeasurable: …".
+  // Returns "instructions 1,234 (exact, stepper)" or "instructions unmeasurable: …".
   std::string ToString() const;
 };
 
-// The costs of one region, in the order in which the events were given.
+// The costs of one region, in the order of the events.
 struct Measurement {
   std::vector<Cost> costs;
-  std::string by_zone;  // a line for each zone; "" without MeasureOptions::zones
+  std::string by_zone;  // A line for each zone; "" without MeasureOptions::zones.
 
-  // Null: the event was not asked for.
+  // Returns the cost of an event, or nullptr if it was not measured. Valid as long as this object.
   const Cost* Find(const EventType& event) const;
   std::string ToString() const;
 };
 
-// Two regions, measured in turns: repetition i of one belongs to repetition i of the other.
+// Two regions that were measured in turns: repetitions i of both belong together.
 struct Comparison {
   Measurement subject, reference;
-  // Subject over reference, by event: of the values, or of the median of the pairs. Nothing when not measured, or when
-  // the reference costs nothing.
+  // Returns subject / reference of an event: of their values, or the median of the pairs. Returns nullopt if one is not
+  // measured, or if the reference costs 0.
   std::optional<Interval> Ratio(const EventType& event) const;
   std::string ToString() const;
 };
 
-// One region at several sizes, measured in turns.
+// One region at several sizes that were measured in turns.
 struct ScalingResult {
   std::vector<uint64_t> sizes;
-  std::vector<Measurement> at;  // by size
+  std::vector<Measurement> at;  // By size.
   std::string ToString() const;
 };
 
@@ -275,7 +278,7 @@ std::vector<Measurement> MeasureRegions(std::span<const EventType> events, std::
 
 }  // namespace detail
 
-// What `fn()` costs on this thread.
+// Measures what `fn()` costs on the calling thread.
 template <class Fn>
 Measurement Measure(std::initializer_list<EventType> events, Fn&& fn, const MeasureOptions& options = {}) {
   detail::RegionOf<std::remove_reference_t<Fn>> subject(fn);
@@ -285,7 +288,7 @@ Measurement Measure(std::initializer_list<EventType> events, Fn&& fn, const Meas
   return std::move(measured[0]);
 }
 
-// What `fn()` costs beside `reference()`.
+// Measures what `fn()` and `reference()` cost, in turns.
 template <class Fn, class Reference>
 Comparison Compare(std::initializer_list<EventType> events, Fn&& fn, Reference&& reference,
                    const MeasureOptions& options = {}) {
@@ -298,7 +301,7 @@ Comparison Compare(std::initializer_list<EventType> events, Fn&& fn, Reference&&
   return {std::move(measured[0]), std::move(measured[1])};
 }
 
-// What `fn(n)` costs for each n of `sizes`.
+// Measures what `fn(n)` costs for each n of `sizes`, in turns.
 template <class Fn>
 ScalingResult Scaling(std::initializer_list<EventType> events, Fn&& fn, std::initializer_list<uint64_t> sizes,
                       const MeasureOptions& options = {}) {

@@ -22,10 +22,10 @@
 
 namespace perfkit {
 
-// Who ran the code that a part of a call chain is in: PERF_CONTEXT_*. kUserDeferred: the part is not a chain but one
-// word, the cookie of the CallchainDeferredRecord that brings it.
+// The privilege level of a part of a call chain: PERF_CONTEXT_*. A kUserDeferred part is one word: the cookie of the
+// CallchainDeferredRecord that has the pcs.
 enum class ChainContext : uint8_t {
-  kNone,  // before the first mark
+  kNone,  // Before the first context marker.
   kHypervisor,
   kKernel,
   kUser,
@@ -33,16 +33,18 @@ enum class ChainContext : uint8_t {
   kGuest,
   kGuestKernel,
   kGuestUser,
-  kUnknown,  // after a mark that this library does not know, or that does not lead forward
+  kUnknown,  // After a marker that this library does not know, or that is out of order.
 };
+// A part of a call chain with one context. A view: valid as long as the record.
 struct ChainPart {
   ChainContext context = ChainContext::kNone;
-  Words pcs;  // innermost first; all but a part's first are return addresses
+  Words pcs;  // Innermost first; all but the first are return addresses.
 };
 
-// A call chain, which the kernel writes as one list with marks in it: all words from PERF_CONTEXT_MAX on, where no code
-// can be. A chain's parts come in the order of ChainContext, each once. What follows any other mark is kUnknown: a newer
-// kernel's, or garbage, for the frame pointers that the kernel follows may lead anywhere.
+// A call chain. A view: valid as long as the record. The kernel writes one list of pcs and context markers: words from
+// PERF_CONTEXT_MAX on, where no code can be. The parts are in the order of ChainContext, each at most once. What
+// follows any other marker is kUnknown: it is a newer kernel's, or garbage, as a damaged frame pointer may lead
+// anywhere.
 class CallChain {
  public:
   class Iterator {
@@ -67,12 +69,12 @@ class CallChain {
   CallChain() = default;
   explicit CallChain(Words words) noexcept : words_(words) {}
 
-  // As written: marks and addresses.
+  // Returns the list as written, with its markers.
   Words words() const noexcept { return words_; }
-  // Its parts: for (const ChainPart& part : chain). Parts may be empty; only kUnknown ones come more than once.
+  // Iterate over the parts: for (const ChainPart& part : chain). Parts may be empty; only kUnknown may repeat.
   Iterator begin() const noexcept { return Iterator(words_); }
   std::default_sentinel_t end() const noexcept { return {}; }
-  // The part of that context; empty when there is none.
+  // Returns the pcs of that context; empty if there are none.
   Words part(ChainContext context) const noexcept;
 
  private:
