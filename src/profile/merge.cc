@@ -93,6 +93,9 @@ void AddEvent(EventAccounting& to, const EventAccounting& from) {
   AddStacks(to.stacks, from.stacks);
 }
 
+// A field that is new has to be added above, and its bytes here.
+static_assert(sizeof(void*) != 8 || (sizeof(StackAccounting) == 72 && sizeof(EventAccounting) == 160));
+
 void AddAccounting(ProfileAccounting& to, const ProfileAccounting& from) {
   to.unwind_dropped += from.unwind_dropped;
   to.times_forgotten += from.times_forgotten;

@@ -6,6 +6,7 @@
 #include <cctype>
 #include <sstream>
 
+#include "perfkit/profile_difference.h"
 #include "perfkit/profile_writer.h"
 #include "src/profile/text_table.h"
 #include "tests/profile/random_profile.h"
@@ -115,7 +116,7 @@ TEST_CASE("a table that is cut says how much more there is", "[profile][report]"
 }
 
 TEST_CASE("a report of no samples says so", "[profile][report]") {
-  CHECK_THAT(FormatReport({}), Contains("no events"));
+  CHECK_THAT(FormatReport(Profile()), Contains("no events"));
   ProfileBuilder builder;
   builder.AddEvent({.name = "cycles"});
   CHECK_THAT(FormatReport(builder.Take()), Contains("cycles has no weight"));
@@ -188,6 +189,10 @@ TEST_CASE("stacks of 10,000 calls are reported", "[profile][report]") {
   builder.AddSample({.time_ns = 1, .weight = kDepth, .stack = same, .quality = StackQuality::kWhole});
   builder.AddSample({.time_ns = 1, .weight = kDepth, .stack = other, .quality = StackQuality::kPart});
   const Profile profile = builder.Take();
+  const absl::StatusOr<ProfileDifference> difference = Difference(profile, profile.Filtered({.function = "f9999"}));
+  REQUIRE(difference.ok());
+  CHECK_THAT(FormatReport(*difference), Contains("Recursive"));
+  CHECK(WriteCallgrind(profile, {}, [](std::string_view) { return absl::OkStatus(); }) == absl::OkStatus());
   CHECK_THAT(FormatReport(profile), Contains("Recursive (calls itself, 10,000 levels)"));
   CHECK_THAT(FormatReport(profile, {.bottom_up = true}), Contains("Recursive (calls itself, 128 levels)"));
   for (const std::string& line : LinesOf(FormatReport(profile, {.min_percent = 0, .max_lines = 0}))) {
