@@ -46,7 +46,9 @@ class DifferenceText {
 
   // A value of a change as people read it: percent, or a weight per iteration.
   std::string Number(double value, bool sign) const {
-    if (!difference_.per_iteration) return absl::StrFormat(sign ? "%+.2f" : "%.2f", 100 * value);
+    if (!difference_.per_iteration) {
+      return sign ? absl::StrFormat("%+.2f", 100 * value) : absl::StrFormat("%.2f", 100 * value);
+    }
     constexpr double kExact = 1000;  // a count less than this has digits after its point
     const double size = std::abs(value);
     const bool fraction = difference_.unit == ProfileUnit::kCount && size < kExact;
