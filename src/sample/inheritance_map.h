@@ -1,15 +1,15 @@
-// Whose events a thread's records come from, so that each counts once.
+// Finds duplicates: which thread's events count for each thread.
 //
-// A thread inherits its parent's events. One that is born while its parent is being attached may have inherited some of
-// them and be attached by itself as well: then it has two of a kind, and so has every thread that it starts later.
+// A thread inherits its parent's events. If it starts while its parent is being attached, it may have inherited some of
+// them and be attached itself as well. Then it has two copies of an event, and so has each thread that it starts.
 //
 //   P ── attached ─────────────────────────>      N has P's events (maybe on some CPUs only) and its own: only N's own
 //   └── N, born meanwhile, attached as well ──>   count. M has inherited both: only N's count, because they are whole.
 //       └── M, born later ────────────────────>
 //
-// So each thread has one owner, the thread whose events are its own: itself when it was attached, else its parent's
-// owner, which FORK records tell. What another owner's events say about it is a duplicate. Records are read
-// later than they were written: one from before a thread was attached does not change the thread's owner.
+// So each thread has one owner, the thread whose events count for it: itself if it was attached, else its parent's
+// owner, which FORK records give. A sample of another owner's event is a duplicate. Records are read later than they
+// are written: a record from before a thread was attached does not change its owner.
 #pragma once
 
 #include <sys/types.h>
@@ -27,11 +27,11 @@ class InheritanceMap {
     return found != owners_.end() && found->second.tid == tid;
   }
 
-  // Whether threads with two of a kind may exist at all. Almost never: then nothing else here is asked.
+  // Threads with two copies of an event may exist. That is rare; otherwise nothing else here is called.
   void ExpectDuplicates() { duplicates_ = true; }
   bool expects_duplicates() const { return duplicates_; }
 
-  // FORK and EXIT records of `time_ns`. A number may be given to a new thread once its last one has ended.
+  // Add FORK and EXIT records of time `time_ns`. The kernel may reuse the tid of an ended thread.
   void Born(pid_t tid, pid_t parent, uint64_t time_ns) {
     if (!IsOlder(tid, time_ns)) owners_[tid] = {OwnerOf(parent, parent), 0};
   }
@@ -39,14 +39,14 @@ class InheritanceMap {
     if (!IsOlder(tid, time_ns)) owners_.erase(tid);
   }
 
-  // Whether `owner`'s events are those that count for `tid`. A thread of which nothing is known was born before
-  // anything could be doubled: it has one owner, the first that speaks for it.
+  // Returns true if `owner`'s events count for `tid`. An unknown thread started before duplicates were possible: it has
+  // one owner, the first that is passed here.
   bool Counts(pid_t tid, pid_t owner) { return owners_.try_emplace(tid, Owner{owner, 0}).first->second.tid == owner; }
 
  private:
   struct Owner {
     pid_t tid = 0;
-    uint64_t attached_ns = 0;  // when the thread itself was attached; else 0
+    uint64_t attached_ns = 0;  // Time at which the thread itself was attached; else 0.
   };
 
   // Returns true if the thread was attached after `time_ns`.

@@ -1,11 +1,11 @@
-// What a sampler gives up when it costs more than it may, or when its rings overflow, and in which order: bytes of the
-// stack, then the stack, then samples. The side band never: without it no sample can be read.
+// Decides what a sampler gives up if its cost exceeds the budget, or if its rings overflow: first bytes of the stack,
+// then the stack, then samples. Never the side band: without it no sample can be interpreted.
 //
 //   full ── stack halves … ── no stack ── samples halve …        down: at once, as far as the cost is over the budget
 //        <────────────────────────────────────────────────       up: one rung, after a while in which there was room
 //
-// Pure: told what each window of time has cost, it says what shall be done. Whoever asks does it, or says that it could
-// not (Refused).
+// A pure state machine: Judge takes the cost of a window of time and returns a decision. The caller carries it out, or
+// reports that it failed (Refused).
 #pragma once
 
 #include <cstdint>
@@ -15,38 +15,38 @@
 
 namespace perfkit::sample {
 
-// What may change while a sampler runs.
+// What a decision may change while the sampler runs.
 struct SamplingLevel {
-  uint32_t stack = 0;   // bytes of a dump, or calls of a chain; 0: none
-  uint32_t slower = 1;  // periods are multiplied by this, frequencies divided
+  uint32_t stack = 0;   // Bytes of a dump, or calls of a chain; 0 means no stack.
+  uint32_t slower = 1;  // Periods are multiplied, frequencies divided by this.
 
   friend bool operator==(const SamplingLevel&, const SamplingLevel&) = default;
 };
 
-// What a time has cost.
+// The cost of an interval of time.
 struct Window {
   uint64_t wall_ns = 0;
-  uint64_t cpu_ns = 0;  // of the reader and of the kernel
+  uint64_t cpu_ns = 0;  // Of the reader and the kernel.
   uint64_t lost = 0;
 };
 
 class OverheadController {
  public:
-  static constexpr uint64_t kWindowNs = 100'000'000;  // windows are at least this long
-  static constexpr uint32_t kLossyWindows = 2;        // in a row, before a loss counts as one that repeats itself
-  static constexpr uint32_t kFirstBackoff = 10;       // windows with room, before the first rung up
+  static constexpr uint64_t kWindowNs = 100'000'000;  // Minimum length of a window.
+  static constexpr uint32_t kLossyWindows = 2;        // Consecutive windows with losses that lead to a decision.
+  static constexpr uint32_t kFirstBackoff = 10;       // Windows with room before the first step up.
   static constexpr uint32_t kMaxBackoff = 160;
-  static constexpr double kRoom = 3;  // there is room when the cost is this many times below the budget
+  static constexpr double kRoom = 3;  // There is room if the cost is below the budget divided by this.
   static constexpr uint32_t kSlowest = 1 << 20;
   static constexpr uint32_t kMaxAtOnce = 64;
 
-  // `full` is what was asked for; a stack shorter than `min_stack` is not worth taking.
+  // `full` is the level that was asked for; stacks shorter than `min_stack` are useless.
   OverheadController(double budget, const SamplingLevel& full, uint32_t min_stack)
       : budget_(budget), full_(full), now_(full), min_stack_(min_stack) {}
 
-  // The decision that this window leads to, if any, and from then on what is taken (level). Its times are left open.
+  // Returns the decision that this window leads to, without its times, and changes level(); nullopt if there is none.
   std::optional<SamplerDecision> Judge(const Window& window);
-  // It could not be done: what was taken before is taken still. A stack that cannot be changed is left alone.
+  // The decision failed: restores the level before it. A stack that can't be changed is not tried again.
   void Refused(const SamplerDecision& decision);
 
   const SamplingLevel& level() const { return now_; }

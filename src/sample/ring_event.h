@@ -13,7 +13,7 @@
 
 namespace perfkit::sample {
 
-// What read(2) says of an event.
+// The result of read(2) on an event.
 struct EventCount {
   uint64_t value = 0;
   uint64_t lost = 0;
@@ -23,31 +23,31 @@ struct RingEvent {
   static constexpr uint32_t kTracking = SamplerRecord::kNoEvent;
 
   sys::OwnedFd fd;
-  std::vector<sys::OwnedFd> followers;  // closed before their leader
+  std::vector<sys::OwnedFd> followers;  // Declared after `fd`: closed before their leader.
   uint64_t id = 0;
   uint32_t event = kTracking;
-  int tid = -1;  // whose it was opened for; those that inherit it write under its id
+  int tid = -1;  // The thread it was opened on; threads that inherit it write with its id.
   bool user_only = false;
-  uint64_t lost_settled = 0;  // of its losses, those that are in the accounting
-  EventCount known;           // what the last Read that succeeded said
-  bool stuck = false;         // could not be switched on although it should be
+  uint64_t lost_settled = 0;  // Losses that are already in the accounting.
+  EventCount known;           // Result of the last successful Read.
+  bool stuck = false;         // Should be enabled, but could not be.
 
-  // Tries again when a signal interrupts it. Returns nullopt if the kernel does not say: the event is in error state.
+  // Returns nullopt if the event is in error state. Retries after EINTR.
   std::optional<EventCount> Read(const SampleLayout& layout);
   absl::Status Switch(unsigned long request) const;
-  // In the child of a fork.
+  // Closes the descriptors in a forked child.
   void OnForkedChild() {
     for (sys::OwnedFd& follower : followers) follower.Reset();
     fd.Reset();
   }
 };
 
-// Opens event `event` there, switched off, with its followers, and its output in `ring`.
+// Opens event `event` at `task_cpu`, disabled, with its followers, and redirects its output to `ring`.
 absl::StatusOr<RingEvent> OpenRingEvent(const Plan& plan, const SamplingLevel& level, uint32_t event, size_t part,
                                         const open::TaskCpu& task_cpu, const open::OutputRing& ring);
-// Whether event `event` and its followers can ever run together. InvalidArgument when not.
+// Returns InvalidArgument if event `event` and its followers can never be on the PMU together.
 absl::Status CheckFits(const Plan& plan, uint32_t event);
-// The same as OpenRingEvent for a dummy: Plan::TrackingRequest or SwitchesRequest.
+// As OpenRingEvent, for a tracking event: Plan::TrackingRequest or SwitchesRequest.
 absl::StatusOr<RingEvent> OpenTrackingEvent(const Plan& plan, open::OpenRequest request, const open::TaskCpu& task_cpu,
                                             const open::OutputRing& ring);
 

@@ -7,8 +7,8 @@
 //   kPerThread   ring of B     <── events of B
 //   whole CPUs   ring of CPU 0 <── events of CPU 0
 //
-// What is mapped, who starts and who ends must be known for samples to have names, however many of them there are. So
-// these records have small rings of their own, beside each ring of samples, which always stream and are never paused.
+// Samples can't be interpreted without the side band, so its records must not be lost because of samples. They have
+// small rings of their own, one beside each ring of samples, which always stream and are never paused.
 #pragma once
 
 #include <memory>
@@ -19,23 +19,23 @@
 
 namespace perfkit::sample {
 
-// A ring and where it is.
+// A ring with its thread and CPU.
 struct RingSlot {
   static constexpr pid_t kShared = -1;
 
   open::OutputRing ring;
-  pid_t tid = kShared;  // whose alone it is; kShared: of all threads that are attached
+  pid_t tid = kShared;  // The only thread that writes to it; kShared: all attached threads.
   int cpu = -1;
-  uint64_t last_time_ns = 0;      // of the records read so far
-  uint64_t previous_time_ns = 0;  // of the one before the last
-  // The last sample of each event, where duplicates are expected.
+  uint64_t last_time_ns = 0;      // Time of the last record that was read.
+  uint64_t previous_time_ns = 0;  // Time of the record before it.
+  // The last sample of each event, if duplicates are expected.
   struct Last {
     uint64_t time_ns = 0;
     uint32_t tid = 0;
     bool given = false;
   };
   std::vector<Last> last;
-  bool hung_up = false;  // its owner has ended: waiting for it would return at once, for ever
+  bool hung_up = false;  // Its owner has ended, so that poll would always return at once.
 };
 
 class RingSet {
@@ -44,13 +44,13 @@ class RingSet {
 
   explicit RingSet(Role role = Role::kSamples) : role_(role) {}
 
-  // Opens the rings that are there from the start: one of `bytes` for each of `tids` on each of `cpus`.
-  // Errors: ResourceExhausted if this user may not lock that much.
+  // Opens a ring of `bytes` for each of `tids` on each of `cpus`. Errors: ResourceExhausted if this user may not lock
+  // that much memory.
   absl::Status OpenRings(const Plan& plan, const std::vector<pid_t>& tids, const std::vector<int>& cpus, size_t bytes);
-  // Another ring, for one thread, or for a CPU that came online.
+  // Adds a ring for one thread, or for a CPU that came online.
   absl::Status AddRing(const Plan& plan, pid_t tid, int cpu, size_t bytes);
   bool HasRing(pid_t tid) const;
-  // Of all rings together.
+  // Returns the size of all rings together.
   size_t RingBytes() const;
 
   // Opens all events of thread `tid` (kShared: of whole CPUs) in all rings that are for it.
@@ -58,9 +58,9 @@ class RingSet {
   // `tracking`: with the events for SWITCH records.
   absl::Status Attach(const Plan& plan, const SamplingLevel& level, pid_t tid, bool tracking = true);
 
-  // All events on or off: SWITCH records are on before, and off after the others. `inherited`: threads may be born
-  // meanwhile.
-  // An event that cannot be switched does not keep the others from it: the first error is returned.
+  // Enables or disables all events. Events for SWITCH records are enabled before and disabled after the others.
+  // `inherited`: threads may start meanwhile. On an error it goes on with the other events, and returns the first
+  // error.
   absl::Status SwitchAll(bool on, bool inherited);
   absl::Status SwitchEvents(bool on, bool inherited);
   absl::Status Pause(bool pause) const;
@@ -80,9 +80,9 @@ class RingSet {
   Role role_;
 };
 
-// The CPUs that have rings of their own. For all threads those present: a thread's event opens on a CPU that is
-// offline, and counts there when it comes online. For whole CPUs those of the target that are online. {-1} for rings of
-// threads.
+// Returns the CPUs with rings of their own. For all threads: the present CPUs, because a thread's event can be opened
+// on an offline CPU, and counts once that is online. For whole CPUs: those of the target that are online. For rings of
+// threads: {-1}.
 absl::StatusOr<std::vector<int>> CpusOf(const Plan& plan);
 
 }  // namespace perfkit::sample
