@@ -15,7 +15,7 @@ namespace {
 using perfkit::testing::AsRecord;
 using perfkit::testing::RecordBuilder;
 
-constexpr uint32_t kPid = 4711;
+constexpr uint32_t kStackPid = 4711;
 
 struct Table {
   ProfileBuilder builder;
@@ -23,7 +23,7 @@ struct Table {
   StackTable stacks;
   SampleLayout layout{AttrBits{}};
 
-  explicit Table(size_t max_stacks = 1 << 20) : stacks(builder, symbolizer, kPid, max_stacks) {}
+  explicit Table(size_t max_stacks = 1 << 20) : stacks(builder, symbolizer, kStackPid, max_stacks) {}
 
   uint32_t Intern(const std::vector<StackFrame>& frames) {
     bool was_cut = false;
@@ -34,7 +34,7 @@ struct Table {
   // Code of a file is mapped.
   void Map(uint64_t begin, uint64_t bytes, std::string_view path) {
     RecordBuilder out;
-    out.U32(kPid).U32(kPid).U64(begin).U64(bytes).U64(0).U32(8).U32(1).U64(path.size()).U64(0);
+    out.U32(kStackPid).U32(kStackPid).U64(begin).U64(bytes).U64(0).U32(8).U32(1).U64(path.size()).U64(0);
     out.U32(PROT_EXEC | PROT_READ).U32(MAP_PRIVATE).Text(path);
     const std::string bytes_of = out.Finish(RecordType::kMmap2, 2);
     if (symbolizer.Add(AsRecord(bytes_of), layout)) stacks.ForgetPlaces();

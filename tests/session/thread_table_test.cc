@@ -6,9 +6,9 @@
 namespace perfkit::session {
 namespace {
 
-constexpr uint32_t kPid = 10;
+constexpr uint32_t kThreadPid = 10;
 
-struct Table {
+struct NamedThreads {
   ProfileBuilder builder;
   ThreadTable threads{builder};
 
@@ -17,16 +17,16 @@ struct Table {
 };
 
 TEST_CASE("a number that is used again is another thread", "[thread_table]") {
-  Table table;
-  table.threads.Renamed(kPid, 10, "main", 1);
-  table.threads.Forked(kPid, 11, 10, 5);
-  const uint32_t first = table.threads.IndexOf(kPid, 11, 6);
+  NamedThreads table;
+  table.threads.Renamed(kThreadPid, 10, "main", 1);
+  table.threads.Forked(kThreadPid, 11, 10, 5);
+  const uint32_t first = table.threads.IndexOf(kThreadPid, 11, 6);
   CHECK(table.NameOf(first) == "main");  // until it is renamed
-  table.threads.Renamed(kPid, 11, "worker", 7);
-  CHECK(table.threads.Exited(kPid, 11, 8) == first);
-  CHECK(table.threads.IndexOf(kPid, 11, 8) == first);  // what comes late
-  table.threads.Forked(kPid, 11, 10, 9);
-  const uint32_t second = table.threads.IndexOf(kPid, 11, 10);
+  table.threads.Renamed(kThreadPid, 11, "worker", 7);
+  CHECK(table.threads.Exited(kThreadPid, 11, 8) == first);
+  CHECK(table.threads.IndexOf(kThreadPid, 11, 8) == first);  // what comes late
+  table.threads.Forked(kThreadPid, 11, 10, 9);
+  const uint32_t second = table.threads.IndexOf(kThreadPid, 11, 10);
   CHECK(second != first);
   CHECK(table.NameOf(first) == "worker");
   CHECK(table.NameOf(second) == "main");
@@ -36,35 +36,35 @@ TEST_CASE("a number that is used again is another thread", "[thread_table]") {
 }
 
 TEST_CASE("a number that runs on after its EXIT is another thread, though its FORK was lost", "[thread_table]") {
-  Table table;
-  const uint32_t first = table.threads.IndexOf(kPid, 11, 5);
-  table.threads.Exited(kPid, 11, 8);
-  CHECK(table.threads.IndexOf(kPid, 11, 9) != first);
+  NamedThreads table;
+  const uint32_t first = table.threads.IndexOf(kThreadPid, 11, 5);
+  table.threads.Exited(kThreadPid, 11, 8);
+  CHECK(table.threads.IndexOf(kThreadPid, 11, 9) != first);
 }
 
 TEST_CASE("a thread that is told of twice is one", "[thread_table]") {
-  Table table;
-  table.threads.Forked(kPid, 11, 10, 5);
-  const uint32_t first = table.threads.IndexOf(kPid, 11, 6);
-  table.threads.Forked(kPid, 11, 10, 4);
-  CHECK(table.threads.IndexOf(kPid, 11, 7) == first);
+  NamedThreads table;
+  table.threads.Forked(kThreadPid, 11, 10, 5);
+  const uint32_t first = table.threads.IndexOf(kThreadPid, 11, 6);
+  table.threads.Forked(kThreadPid, 11, 10, 4);
+  CHECK(table.threads.IndexOf(kThreadPid, 11, 7) == first);
   CHECK(table.builder.profile().threads.size() == 1);
 }
 
 TEST_CASE("the end of a thread that nobody knows is nothing", "[thread_table]") {
-  Table table;
-  CHECK_FALSE(table.threads.Exited(kPid, 11, 5));
-  const uint32_t first = table.threads.IndexOf(kPid, 11, 6);
-  CHECK_FALSE(table.threads.Exited(kPid + 1, 11, 7));
-  CHECK(table.threads.Exited(kPid, 11, 8) == first);
-  CHECK(table.threads.Exited(kPid, 11, 9) == first);
+  NamedThreads table;
+  CHECK_FALSE(table.threads.Exited(kThreadPid, 11, 5));
+  const uint32_t first = table.threads.IndexOf(kThreadPid, 11, 6);
+  CHECK_FALSE(table.threads.Exited(kThreadPid + 1, 11, 7));
+  CHECK(table.threads.Exited(kThreadPid, 11, 8) == first);
+  CHECK(table.threads.Exited(kThreadPid, 11, 9) == first);
   CHECK(table.At(first).last_ns == 8);
   CHECK(table.builder.profile().threads.size() == 1);
 }
 
 TEST_CASE("a process with a thread's number is no thread of ours", "[thread_table]") {
-  Table table;
-  const uint32_t thread = table.threads.IndexOf(kPid, 11, 5);
+  NamedThreads table;
+  const uint32_t thread = table.threads.IndexOf(kThreadPid, 11, 5);
   const uint32_t process = table.threads.IndexOf(11, 11, 6);
   CHECK(process != thread);
   CHECK(table.At(process).pid == 11);
