@@ -1,10 +1,11 @@
-// Where every sample went, by event; and when records were lost.
+// Counts where each sample of an event went, and when records were lost.
 //
 //   counted by the kernel = delivered + duplicates + lost + paused + malformed      (period 1; stopped and drained)
 //
-// `lost` is what the kernel says of each event (PERF_FORMAT_LOST), read as rarely as can be: reading costs a system
-// call for each thread and CPU, and LOST records tell when. The kernel counts what a paused ring is not given as lost,
-// too. The two are told apart by when they are read: a ring that never came near to being full has lost nothing else.
+// `lost` is the kernel's count for each event (PERF_FORMAT_LOST). It is read as rarely as possible, because a read
+// costs a system call for each thread and CPU; LOST records give the times. The kernel also counts as lost what a
+// paused ring does not get. The two are told apart by when they are read: a ring that was never nearly full has lost
+// nothing else.
 #pragma once
 
 #include <array>
@@ -26,12 +27,12 @@ class Accounting {
     ++events_[event].delivered;
     events_[event].represented += represents;
   }
-  // Of clocks: samples that were taken, and not delivered.
+  // Clocks: time of samples that were taken but not delivered.
   void Missed(size_t event, uint64_t ns) { missed_ns_[event] += ns; }
   uint64_t missed_ns(size_t event) const { return missed_ns_[event]; }
 
   void AddLoss(const LossInterval& loss) { losses_[loss_count_++ % kLosses] = loss; }
-  // Oldest first.
+  // Returns the kept intervals, oldest first.
   std::vector<LossInterval> Losses() const;
   uint64_t losses_forgotten() const { return loss_count_ > kLosses ? loss_count_ - kLosses : 0; }
 
@@ -43,10 +44,10 @@ class Accounting {
   uint64_t side_band_lost = 0;
   uint64_t unattributed = 0;
   uint64_t late = 0, malformed_bytes = 0, overwritten_bytes = 0, own_cpu_ns = 0, kernel_cpu_ns = 0;
-  uint64_t told_lost = 0;  // by LOST records: at once, though not all
+  uint64_t told_lost = 0;  // By LOST records: known at once, but incomplete.
   uint64_t decisions_refused = 0;
   bool paused_is_lower_bound = false, lost_is_lower_bound = false;
-  bool unsettled = false;  // the losses of some event could not be read the last time
+  bool unsettled = false;  // The last read of an event's losses failed.
 
  private:
   static constexpr uint64_t kLosses = 256;

@@ -1,12 +1,12 @@
-// Takes stacks in the signals of samples: the handler's side of live stacks, and the counts that it keeps.
+// The signal handler of live stacks: takes a stack in the signal of a sample, and counts skipped ones.
 //
 //   sample ── SIGTRAP ──> sys::SampleClaim ──> OnSample: a ring of this thread's ── Walk ──> a record in it
 //
-// A handler must not take the thread's whole time: what takes longer than the time to the next sample would be entered
-// again as soon as it was left. So after a walk of c nanoseconds the thread's next one begins 3 c later at the
-// earliest: walks take a quarter of the thread's time at most, and samples in between have no stack. Time is the
-// clock's, which is cheap, and goes on while the thread is off its CPU: after a walk that seems long, walks and rests
-// are measured by the thread's CPU time, until they have proved to be short.
+// A handler that takes longer than the time to the next sample would be entered again at once, and the thread would not
+// advance. So after a walk of c nanoseconds, the thread's next walk begins at least 3 c later: walks take at most a
+// quarter of the thread's time, and samples in between have no stack. Walks are timed by the wall clock, which is cheap
+// but includes time off the CPU. After a walk that seems long, walks and pauses are timed by the thread's CPU time
+// until they are short again.
 #pragma once
 
 #include <sys/types.h>
@@ -25,14 +25,14 @@
 
 namespace perfkit::sample {
 
-// Why a signal gave no stack.
+// Why a signal yields no stack.
 enum class StackSkip : uint8_t { kStale, kBudget, kNoRing, kRingFull, kPaused };
 constexpr size_t kStackSkips = 5;
 
 class LiveStackHandler {
  public:
-  static constexpr uint64_t kRest = 3;             // times what the last walk took
-  static constexpr uint64_t kLongWalkNs = 50'000;  // from here on it is measured by CPU time
+  static constexpr uint64_t kRest = 3;             // Pause after a walk, as a multiple of its time.
+  static constexpr uint64_t kLongWalkNs = 50'000;  // Longer walks are timed by CPU time.
 
   struct Options {
     clockid_t clock = CLOCK_MONOTONIC;
@@ -40,27 +40,27 @@ class LiveStackHandler {
     SampleLayout layout;
     StackRings::Shape shape;
   };
-  // Ends the claim, and waits until no handler is under way. Where one stays so, what it uses is left to it.
+  // Ends the claim and waits until no handler is running. If one does not end, its memory is leaked.
   struct Ending {
     void operator()(LiveStackHandler* handler) const;
   };
   using Owner = std::unique_ptr<LiveStackHandler, Ending>;
-  // Takes signals from then on. Errors: those of SampleClaim; ResourceExhausted without memory.
+  // Returns a handler that takes signals. Errors: those of SampleClaim; ResourceExhausted if memory runs out.
   static absl::StatusOr<Owner> Make(std::unique_ptr<unwind::LiveWalker> walker, const Options& options);
 
   LiveStackHandler(unwind::LiveWalker* walker, const Options& options, StackRings rings);
 
-  // attr.sig_data, but for the event's SignalNumber.
+  // Returns attr.sig_data without the event's SignalNumber.
   uint64_t SigData() const { return claim_->SigData(0); }
 
   absl::Status Maintain() { return walker_->Maintain(); }
-  // At most so many frames from now on.
+  // Sets the maximum number of frames of later walks.
   void Limit(uint32_t frames) { rings_.Limit(frames); }
   void Pause(bool pause);
   uint64_t skipped(size_t event, StackSkip why) const;
   StackRings& rings() { return rings_; }
 
-  // In the child of a fork.
+  // Releases the claim in a forked child.
   void OnForkedChild() { claim_->OnForkedChild(); }
 
  private:
@@ -71,19 +71,19 @@ class LiveStackHandler {
   void Account(StackRing& ring, uint64_t cpu_ns);
   void Write(StackRing& ring, uint32_t number, const UnwoundStack& stack);
 
-  unwind::LiveWalker* walker_;  // of whoever made this
+  unwind::LiveWalker* walker_;  // Owned by the caller or by owned_walker_.
   const clockid_t clock_;
   const uint32_t events_;
   const uint32_t pid_;
   uint32_t paused_ = 0;
   StackRings rings_;
-  // What handlers read is in plain arrays: PERFKIT_IN_HANDLER.
+  // Handlers read plain arrays only: PERFKIT_IN_HANDLER.
   Field trailer_[detail::kTrailer.size()];
   uint32_t trailer_fields_ = 0;
   std::unique_ptr<uint64_t[]> skipped_owned_;
-  uint64_t* skipped_;  // by event, then by reason
+  uint64_t* skipped_;  // By event, then by reason.
   std::unique_ptr<unwind::LiveWalker> owned_walker_;
-  std::optional<sys::SampleClaim> claim_;  // last: nobody is told of a signal before all is there
+  std::optional<sys::SampleClaim> claim_;  // Declared last: signals arrive only after everything that they use exists.
 };
 
 }  // namespace perfkit::sample

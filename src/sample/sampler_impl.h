@@ -1,4 +1,4 @@
-// A sampler's inside: opens, switches, drains, does the accounting.
+// The implementation of Sampler.
 //
 // sampler_impl.cc opens and attaches; sampler_control.cc switches and pauses; sampler_drain.cc reads;
 // sampler_threads.cc follows threads that come and go; sampler_accounting.cc settles losses; sampler_overhead.cc keeps
@@ -24,10 +24,10 @@ namespace perfkit::sample {
 
 using Visit = absl::FunctionRef<void(const SamplerRecord&)>;
 
-// By any clock.
+// Returns the time in nanoseconds.
 uint64_t Now(clockid_t clock);
 
-// The threads of the target, by /proc; {kShared} of whole CPUs.
+// Returns the threads of the target from /proc, or {kShared} for whole CPUs.
 absl::StatusOr<std::vector<pid_t>> ThreadsNow(const Plan& plan);
 
 class SamplerImpl {
@@ -59,13 +59,13 @@ class SamplerImpl {
     uint32_t event = RingEvent::kTracking;
     pid_t tid = 0;
     uint64_t id = 0;
-    uint64_t rate = 0;    // in force: a period, or a frequency in Hz
-    SampleWeight weight;  // what each of its samples represents
+    uint64_t rate = 0;    // Current rate: a period, or a frequency in Hz.
+    SampleWeight weight;  // What each of its samples represents.
     bool retired = false;
-    bool stackless = false;  // its samples have no stack: the budget did not allow one
+    bool stackless = false;  // Its samples have no stack because of the budget.
   };
-  // The time in which events were being replaced and both sets were on. Samples of the old set count before `at_ns`,
-  // samples of the new set from then on.
+  // The interval in which events were replaced and both sets were enabled. Samples of the old set count before `at_ns`,
+  // samples of the new set from `at_ns` on.
   struct Overlap {
     uint64_t from_ns = UINT64_MAX, at_ns = 0, to_ns = 0;
 
@@ -79,7 +79,8 @@ class SamplerImpl {
 
   absl::Status OpenAll();
   absl::Status OpenLive();
-  // Of all rings of the kernel's together, and of our own.
+  // Returns the maximum for the kernel's rings, and for those of live stacks: memory_bytes, or half of it with live
+  // stacks.
   size_t RingMemory() const;
   absl::StatusOr<StackRings::Shape> ShapeOfStacks() const;
   absl::Status ChooseSize(size_t places);
@@ -132,7 +133,7 @@ class SamplerImpl {
   void DeliverOther(const RawRecord& raw, RingSlot& slot, uint64_t time_ns, Visit visit);
   SamplerRecord ToPublic(const RawRecord& raw, uint32_t event) const;
   void DeliverStack(const RawRecord& raw, Visit visit);
-  // Up to when all has been written. What handlers are still at is not.
+  // Returns the time up to which all records have been written, except those of running handlers.
   uint64_t Horizon() const;
   void IndexStacks();
   bool IsOfLastSample(const RawRecord& raw, uint32_t number) const;
@@ -153,7 +154,8 @@ class SamplerImpl {
   void RetireEnded();
   void ForgetTasks();
   void TakeLoss(const RawRecord& raw, const RingSlot& slot, uint64_t time_ns);
-  // IdTable::kNone: nobody of ours. `foreign`: it was prepared for another sampler's event.
+  // Returns IdTable::kNone if it is no event of this sampler. Sets `foreign` if the sample was prepared for another
+  // sampler's event.
   uint32_t WriterOf(const RawRecord& sample, bool& foreign) const;
   uint32_t ForeignWriterOf(const RawRecord& sample) const;
   std::optional<uint64_t> TimeOf(const RawRecord& raw) const;
@@ -166,19 +168,19 @@ class SamplerImpl {
   void DropHungUp();
   void DropHungUp(int fd);
 
-  // Puts what was lost since the last time into the accounting.
+  // Adds the losses since the last call to the accounting.
   void SettleLosses(uint64_t EventAccounting::*into);
   void SettleEvent(RingEvent& ring_event, uint64_t EventAccounting::*into);
-  // What has been lost since the last time counts as this.
+  // Returns what losses since the last settlement count as.
   uint64_t EventAccounting::*LossesNow() const;
-  // Of an event that is to be closed: what it counted stays in the accounting.
+  // Adds the counts of an event that is about to be closed to the accounting.
   void SettleClosed(RingEvent& ring_event);
-  // Returns false if the count is only what was last known.
+  // Returns false if the count could not be read and its last known value was added.
   bool AddCount(RingEvent& ring_event, EventAccounting& event) const;
   void SettleBeforeDrain();
   void SettleAtEnd();
 
-  // After each drain: Is it too expensive?
+  // Called after each drain: measures the cost, and carries out a decision.
   void EnforceBudget(Visit visit, size_t max_records);
   void AdoptStack(Visit visit, size_t max_records);
   void AdoptRates(Visit visit, size_t max_records);
@@ -198,9 +200,10 @@ class SamplerImpl {
 
   Plan plan_;
   OverheadController overhead_;
-  SamplingLevel level_;                   // in force
-  LiveStackHandler::Owner live_handler_;  // of live stacks; ends after the events that send signals
-  IdTable numbers_;          // of signals: to writers
+  SamplingLevel level_;  // in force
+  // Declared before the event sets: destroyed after the events that send signals.
+  LiveStackHandler::Owner live_handler_;
+  IdTable numbers_;  // of signals: to writers
   uint64_t without_ring_ = 0;
   // Where signals do not say that they are stale: where the last sample was, by the number of its signal, and how many
   // stacks were of threads that had gone on since, by event.
@@ -246,7 +249,7 @@ class SamplerImpl {
   size_t given_ = 0;              // records that the drain under way has handed out
   bool running_ = false;
   bool paused_ = false;
-  bool in_forked_child_ = false;  // in the child of a fork
+  bool in_forked_child_ = false;  // This is a forked child's copy.
   bool paused_since_ = false;  // since losses were settled: some of them are `paused`
   bool full_since_ = false;    // since then: some may be real ones
   sys::ForkListener fork_listener_;  // declared last: registered only after everything that it releases exists
