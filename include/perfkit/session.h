@@ -60,7 +60,8 @@ struct SessionOptions {
   double cpu_budget = 0;
   // User space only, even if more is permitted.
   bool user_only = false;
-  // A glob pattern: only threads whose name matches are in the profile. "": all.
+  // A glob pattern (fnmatch): only threads whose last name matches are in the profile. All are sampled: the accounting
+  // is that of all, and a note says how many samples are left out. "": all.
   std::string thread_name{};
   // Stops sampling after this time; Stop() still gives the profile. 0: never.
   std::chrono::nanoseconds stop_after{0};
@@ -72,7 +73,8 @@ struct SessionOptions {
   bool lines = true;
   // While another session runs: fail (false), or stop that one, which keeps its profile for its Stop() (true).
   bool replace = false;
-  // Called by Snapshot and Stop while names are resolved, with how much is done, from 0 to 1.
+  // Called by Snapshot and Stop while names are resolved, with how much is done, from 0 to 1. It must not call the
+  // session.
   std::function<void(double done)> progress{};
 };
 
@@ -81,7 +83,7 @@ struct SessionOptions {
 class Session {
  public:
   // Starts sampling. What can't be had is fallen back from, and said in ProfileAccounting::notes.
-  // Errors: InvalidArgument for an interval out of range or as Sampler::Open; FailedPrecondition if a session runs and
+  // Errors: InvalidArgument for an interval out of range, for kWall with kOverwrite, or as Sampler::Open; FailedPrecondition if a session runs and
   // `replace` is not set; as Sampler::Open if not even the least can be had.
   static absl::StatusOr<Session> Start(SessionOptions options = {});
 
@@ -90,16 +92,20 @@ class Session {
   // Stops without a profile.
   ~Session();
 
-  // Stops sampling and returns the profile, with names. FailedPrecondition if it was stopped already.
+  // Stops sampling and returns the profile, with names; the session lets go of all that it held. FailedPrecondition if
+  // it was stopped already. kWall: on_ns + off_ns of a thread is the time for which it was there, exactly.
   absl::StatusOr<Profile> Stop();
-  // The profile so far, with names; sampling goes on. kOverwrite: what the rings hold now.
+  // The profile so far, with names; sampling goes on. kOverwrite: what the rings hold now, and the accounting since the
+  // last one. kWall: the latest 50 us may be on the wrong side of on_ns and off_ns; both are 0 for a thread that runs
+  // and of which there is no record yet.
   absl::StatusOr<Profile> Snapshot();
 
   // Pause and Resume gate the rings: what happens in between is counted as `paused`. FailedPrecondition if stopped.
   absl::Status Pause();
   absl::Status Resume();
 
-  // Without an own thread: readable when there is something to do; owned by the session.
+  // Without an own thread: readable when there is something to do. Owned by the session, which closes it when it is
+  // stopped, destroyed or forked.
   int poll_fd() const;
   // Drains and aggregates what there is. For any thread; the session's own thread does the same.
   absl::Status Poll();

@@ -48,6 +48,8 @@ std::optional<BlockedCall> ReadBlockedCall(pid_t tid) {
   return text.ok() ? ParseBlockedCall(*text) : std::nullopt;
 }
 
+absl::Status CanReadBlockedCalls() { return sys::ReadFile("/proc/thread-self/syscall", kMaxFileBytes).status(); }
+
 std::optional<uint64_t> ParseTimesRun(std::string_view schedstat) {
   std::string_view third;
   size_t count = 0;
@@ -78,6 +80,17 @@ std::optional<uint64_t> ReadTimesRun(pid_t tid) {
   if (const auto times = schedstat.ok() ? ParseTimesRun(*schedstat) : std::nullopt) return times;
   const absl::StatusOr<std::string> status = sys::ReadFile(folder + "status", kMaxFileBytes);
   return status.ok() ? ParseSwitches(*status) : std::nullopt;
+}
+
+bool ParseRunnable(std::string_view stat) {
+  const size_t name_end = stat.rfind(')');
+  return name_end != std::string_view::npos && stat.substr(name_end).starts_with(") R ");
+}
+
+bool IsRunnable(pid_t tid) {
+  const absl::StatusOr<std::string> stat =
+      sys::ReadFile(absl::StrFormat("/proc/self/task/%d/stat", tid), kMaxFileBytes);
+  return stat.ok() && ParseRunnable(*stat);
 }
 
 }  // namespace perfkit::proc

@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "absl/status/status.h"
+
 namespace perfkit::proc {
 
 struct BlockedCall {
@@ -25,6 +27,10 @@ std::optional<BlockedCall> ParseBlockedCall(std::string_view text);
 // A thread of this process. nullopt if it runs, has ended, or may not be looked at.
 std::optional<BlockedCall> ReadBlockedCall(pid_t tid);
 
+// OK, or why ReadBlockedCall says nothing of any thread: PermissionDenied in a process that is not dumpable, for /proc
+// then belongs to root; NotFound if the kernel has no such file (CONFIG_HAVE_ARCH_TRACEHOOK).
+absl::Status CanReadBlockedCalls();
+
 // How often a thread has run, by its schedstat file ("1234 567 89": the third number) or, where that says nothing, by
 // the two counts of switches in its status file. nullopt: the text does not tell. A thread that is there has run once:
 // kernels that do not count (sched_info_on) say 0.
@@ -34,5 +40,11 @@ std::optional<uint64_t> ParseSwitches(std::string_view status);
 // How often a thread of this process has been put on a CPU. It changes whenever the thread runs. nullopt if it has
 // ended.
 std::optional<uint64_t> ReadTimesRun(pid_t tid);
+
+// Whether the state in a thread's stat file ("12 (name) R …") says that it runs or waits for a CPU. Its name may hold
+// any character.
+bool ParseRunnable(std::string_view stat);
+// A thread of this process. false if it has ended.
+bool IsRunnable(pid_t tid);
 
 }  // namespace perfkit::proc

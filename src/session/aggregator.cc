@@ -2,6 +2,8 @@
 // sum over a profile's samples is the sampler's `represented`, whatever became of their stacks.
 #include "src/session/aggregator.h"
 
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -18,7 +20,32 @@ namespace {
 constexpr unsigned kPcRegister = unwind::ThisMachine::kPerf[unwind::ThisMachine::kPc];
 constexpr size_t kBytesAStack = 128;  // of the profile's table and of the builder's index
 
-StackQuality QualityOf(StackEnd end) { return end == StackEnd::kRoot ? StackQuality::kWhole : StackQuality::kPart; }
+StackQuality QualityOf(StackEnd end) {
+  if (end == StackEnd::kNoStack) return StackQuality::kLeafOnly;
+  return end == StackEnd::kRoot ? StackQuality::kWhole : StackQuality::kPart;
+}
+
+// Drops all threads whose last name does not match, with their samples, and says how much that was.
+void KeepThreads(Profile& profile, const std::string& pattern) {
+  constexpr uint32_t kDropped = UINT32_MAX;
+  std::vector<uint32_t> renamed;
+  std::vector<ProfileThread> threads;
+  for (const ProfileThread& thread : profile.threads) {
+    const bool matches = fnmatch(pattern.c_str(), profile.strings[thread.name].c_str(), 0) == 0;
+    renamed.push_back(matches ? static_cast<uint32_t>(threads.size()) : kDropped);
+    if (matches) threads.push_back(thread);
+  }
+  uint64_t dropped = 0;
+  for (ProfileSample& sample : profile.samples) {
+    sample.thread = renamed[sample.thread];
+    dropped += sample.thread == kDropped ? sample.samples : 0;
+  }
+  std::erase_if(profile.samples, [](const ProfileSample& sample) { return sample.thread == kDropped; });
+  profile.accounting.notes.push_back(absl::StrFormat(
+      "only threads named \"%s\": %d samples of %d other threads are in the accounting, and not in the profile",
+      pattern, dropped, profile.threads.size() - threads.size()));
+  profile.threads = std::move(threads);
+}
 
 }  // namespace
 
@@ -176,12 +203,18 @@ void Aggregator::AddSpan(const OffCpuSpan& span) {
 }
 
 void Aggregator::LookAtSleepers(uint64_t before_ns) {
-  if (!options_.off_cpu || options_.unwinder == nullptr) return;
+  if (!options_.off_cpu) return;
   const auto self = static_cast<uint32_t>(sys::kernel().gettid());
   for (const OffCpu::Sleeper& sleeper : off_cpu_.ToLookAt(before_ns)) {
     if (sleeper.tid == self) continue;
-    const std::optional<BlockedThread> blocked = LookAtBlocked(options_.pid, sleeper.tid, *options_.unwinder, frames_);
-    if (!blocked || blocked->stack.frames == 0) continue;
+    const std::optional<BlockedThread> blocked =
+        LookAtBlocked(options_.pid, sleeper.tid, options_.unwinder.get(), frames_);
+    if (!blocked) {
+      const absl::Status readable = proc::CanReadBlockedCalls();
+      if (readable.ok()) continue;  // it runs again
+      look_error_ = readable;
+      return;
+    }
     const InternedStack stack = Intern(std::span(frames_).first(blocked->stack.frames), QualityOf(blocked->stack.end));
     off_cpu_.Looked(sleeper.thread,
                     {.at_ns = blocked->at_ns, .stack = stack.stack, .quality = stack.quality, .call = blocked->call});
@@ -212,22 +245,39 @@ std::vector<ProfileSample> Aggregator::SamplesUnderWay() {
   return samples;
 }
 
-Profile Aggregator::MakeProfile(uint64_t now_ns, const std::function<void(double)>& progress) {
-  off_cpu_.CutAt(now_ns, [&](const OffCpuSpan& span) { AddSpan(span); });
+std::vector<std::string> Aggregator::Notes() const {
+  std::vector<std::string> notes;
+  if (off_cpu_.missed() != 0) {
+    notes.push_back(absl::StrFormat(
+        "%d records of context switches are missing: times on and off the CPU are wrong there", off_cpu_.missed()));
+  }
+  if (!look_error_.ok()) {
+    notes.push_back(absl::StrFormat("where threads are blocked, and in what, is not known everywhere: %s. Remedy: %s",
+                                    look_error_.message(), "make the process dumpable (prctl PR_SET_DUMPABLE)"));
+  }
+  return notes;
+}
+
+void Aggregator::FindRunning() {
+  for (const OffCpu::Sleeper& thread : off_cpu_.Unknown()) {
+    off_cpu_.SeenRunning(thread.thread, proc::IsRunnable(static_cast<pid_t>(thread.tid)));
+  }
+}
+
+Profile Aggregator::MakeProfile(uint64_t now_ns, bool is_last, const std::function<void(double)>& progress) {
+  off_cpu_.CutAt(now_ns, is_last, [&](const OffCpuSpan& span) { AddSpan(span); });
   const std::vector<ProfileSample> under_way = SamplesUnderWay();
   Resolve(progress);
   Profile profile = builder_.profile();
   profile.samples.insert(profile.samples.end(), under_way.begin(), under_way.end());
   std::stable_sort(profile.samples.begin(), profile.samples.end(),
                    [](const ProfileSample& a, const ProfileSample& b) { return a.time_ns < b.time_ns; });
-  if (off_cpu_.missed() != 0) {
-    profile.accounting.notes.push_back(absl::StrFormat(
-        "%d records of context switches are missing: times on and off the CPU are wrong there", off_cpu_.missed()));
-  }
+  profile.accounting.notes = Notes();
   for (uint32_t i = 0; i < profile.threads.size(); ++i) {
     const OffCpu::Times times = off_cpu_.TimesOf(i);
     profile.threads[i].on_ns = times.on_ns, profile.threads[i].off_ns = times.off_ns;
   }
+  if (!options_.thread_name.empty()) KeepThreads(profile, options_.thread_name);
   return profile;
 }
 

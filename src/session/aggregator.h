@@ -31,6 +31,7 @@ struct AggregatorOptions {
   uint32_t pid = 0;
   bool off_cpu = false;
   size_t memory_bytes = 64 << 20;  // of samples and stacks
+  std::string thread_name{};       // a glob pattern; empty: all threads
   std::unique_ptr<symbolize::LineSource> (*lines)(size_t cache_bytes) = nullptr;
   std::unique_ptr<StackUnwinder> unwinder{};  // kUserDump, and looks at blocked threads
 };
@@ -59,8 +60,10 @@ class Aggregator {
   // calling one, which runs: its last records may still be held back.
   void LookAtSleepers(uint64_t before_ns);
 
-  // The profile until `now_ns`, with names. What is under way goes on.
-  Profile MakeProfile(uint64_t now_ns, const std::function<void(double)>& progress);
+  // Finds out which of the threads run that have had no record yet. To be called before the last records are added.
+  void FindRunning();
+  // The profile until `now_ns`, with names. What is under way goes on. `is_last`: all records have been added.
+  Profile MakeProfile(uint64_t now_ns, bool is_last, const std::function<void(double)>& progress);
   // Begins anew: for a flight recorder, whose profiles hold what the rings held.
   void ForgetSamples();
 
@@ -79,6 +82,7 @@ class Aggregator {
   void Watch(uint32_t pid, uint32_t tid, uint64_t time_ns);
   void MergeIfFull();
   std::vector<ProfileSample> SamplesUnderWay();
+  std::vector<std::string> Notes() const;
   void Resolve(const std::function<void(double)>& progress);
 
   AggregatorOptions options_;
@@ -92,6 +96,7 @@ class Aggregator {
   uint32_t preempted_wait_;  // all times off the CPU of threads that could have run on share it
   uint32_t off_cpu_event_ = 0;
   uint64_t start_ns_ = 0;
+  absl::Status look_error_;  // why blocked threads could not be looked at
   uint64_t latest_ns_ = 0;   // of any record
   size_t merged_bytes_ = 0;  // of samples that are merged already
   size_t resolved_ = 0;      // locations whose names were looked up

@@ -23,24 +23,35 @@ std::span<const std::byte> CopyStack(uint64_t sp, size_t most, std::vector<std::
   return std::span(room).first(size);
 }
 
+// Most stacks are short: a long copy is for those that are not. It is better than what an earlier stack completes.
+// frames == 0: there was nothing to copy.
+UnwoundStack Unwind(uint32_t pid, uint32_t tid, const proc::BlockedCall& call, StackUnwinder& unwinder,
+                    std::span<StackFrame> frames) {
+  UnwoundStack stack;
+  std::vector<std::byte> room;
+  for (const size_t bytes : {kFirstCopy, BlockedStack::kMaxCopy}) {
+    const std::span<const std::byte> copy = CopyStack(call.sp, bytes, room);
+    if (copy.empty()) return {};
+    stack = unwinder.UnwindBlocked({.pid = pid, .tid = tid, .pc = call.pc, .sp = call.sp, .copy = copy}, frames);
+    const bool is_short = stack.end == StackEnd::kTruncated || stack.stitched > 0;
+    if (!is_short || copy.size() < bytes) break;
+  }
+  return stack;
+}
+
 }  // namespace
 
-std::optional<BlockedThread> LookAtBlocked(uint32_t pid, uint32_t tid, StackUnwinder& unwinder,
+std::optional<BlockedThread> LookAtBlocked(uint32_t pid, uint32_t tid, StackUnwinder* unwinder,
                                            std::span<StackFrame> frames) {
   const auto number = static_cast<pid_t>(tid);
   const std::optional<uint64_t> times_run = proc::ReadTimesRun(number);
   const std::optional<proc::BlockedCall> call = proc::ReadBlockedCall(number);
   if (!call || !times_run) return std::nullopt;
   BlockedThread blocked{.call = *call, .at_ns = sys::ClockNs(CLOCK_MONOTONIC)};
-  std::vector<std::byte> room;
-  // Most stacks are short: a long copy is for those that are not. It is better than what an earlier stack completes.
-  for (const size_t bytes : {kFirstCopy, BlockedStack::kMaxCopy}) {
-    const std::span<const std::byte> copy = CopyStack(call->sp, bytes, room);
-    if (copy.empty()) return std::nullopt;
-    blocked.stack =
-        unwinder.UnwindBlocked({.pid = pid, .tid = tid, .pc = call->pc, .sp = call->sp, .copy = copy}, frames);
-    const bool is_short = blocked.stack.end == StackEnd::kTruncated || blocked.stack.stitched > 0;
-    if (!is_short || copy.size() < bytes) break;
+  if (unwinder != nullptr) blocked.stack = Unwind(pid, tid, *call, *unwinder, frames);
+  if (blocked.stack.frames == 0) {
+    frames[0] = {.pc = call->pc};
+    blocked.stack = {.frames = 1, .end = StackEnd::kNoStack};
   }
   if (proc::ReadBlockedCall(number) != call || proc::ReadTimesRun(number) != times_run) return std::nullopt;
   return blocked;

@@ -24,7 +24,8 @@ struct BlockedThread {
 };
 
 // nullopt if the thread runs, has moved meanwhile, or may not be looked at; then `frames` hold nothing of use.
-std::optional<BlockedThread> LookAtBlocked(uint32_t pid, uint32_t tid, StackUnwinder& unwinder,
+// Without an unwinder the one frame is where the thread will go on.
+std::optional<BlockedThread> LookAtBlocked(uint32_t pid, uint32_t tid, StackUnwinder* unwinder,
                                            std::span<StackFrame> frames);
 
 }  // namespace perfkit::session

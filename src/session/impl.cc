@@ -17,6 +17,7 @@ namespace {
 constexpr int kUsualWaitMs = 100;
 constexpr int kMinLookMs = 4;  // each round costs the session's thread about 20 us
 constexpr size_t kStitchBytes = 8 << 20;
+constexpr size_t kMaxSideBandBytes = 1 << 20;  // kOverwrite: what is older than that is older than any sample
 
 uint64_t MonotonicNs() { return sys::ClockNs(CLOCK_MONOTONIC); }
 
@@ -38,6 +39,7 @@ AggregatorOptions AggregatorOptionsOf(const SessionOptions& options, CallStack::
           .pid = static_cast<uint32_t>(sys::kernel().getpid()),
           .off_cpu = options.clock == SessionClock::kWall,
           .memory_bytes = options.memory_bytes,
+          .thread_name = options.thread_name,
           .lines = hooks != nullptr && options.lines ? hooks->lines : nullptr,
           .unwinder = std::move(unwinder)};
 }
@@ -50,12 +52,33 @@ std::string DescribeDecision(const SamplerDecision& decision) {
                          decision.from, decision.to);
 }
 
+// What has been accounted for since `before`. What is no sum stays as it is.
+EventAccounting Since(EventAccounting now, const EventAccounting& before) {
+  for (const auto member :
+       {&EventAccounting::counted, &EventAccounting::delivered, &EventAccounting::duplicates, &EventAccounting::lost,
+        &EventAccounting::paused, &EventAccounting::malformed, &EventAccounting::foreign, &EventAccounting::throttled,
+        &EventAccounting::represented, &EventAccounting::unsampled_ns}) {
+    now.*member -= std::min(now.*member, before.*member);
+  }
+  for (const auto member : {&StackAccounting::delivered, &StackAccounting::duplicates, &StackAccounting::stale,
+                            &StackAccounting::budget, &StackAccounting::no_ring, &StackAccounting::ring_full,
+                            &StackAccounting::paused, &StackAccounting::given_up, &StackAccounting::coalesced}) {
+    now.stacks.*member -= std::min(now.stacks.*member, before.stacks.*member);
+  }
+  return now;
+}
+
+uint64_t Nanoseconds(std::chrono::nanoseconds time) {
+  return static_cast<uint64_t>(std::max<int64_t>(time.count(), 0));
+}
+
 }  // namespace
 
 Impl::Impl(SessionOptions options, OpenedSampler opened, std::unique_ptr<StackUnwinder> unwinder)
     : options_(std::move(options)),
       owner_pid_(sys::kernel().getpid()),
       sampler_(std::move(opened.sampler)),
+      poll_fd_(sampler_->poll_fd()),
       aggregator_(std::move(opened.events), AggregatorOptionsOf(options_, opened.stacks, std::move(unwinder))),
       notes_(std::move(opened.notes)) {}
 
@@ -66,12 +89,12 @@ absl::StatusOr<std::shared_ptr<Impl>> Impl::Start(SessionOptions options) {
   std::shared_ptr<Impl> impl(new Impl(std::move(options), *std::move(opened), std::move(unwinder)), [](Impl* mine) {
     if (!mine->in_forked_child()) delete mine;  // a child has neither the thread nor the lock: it leaves the copy
   });
-  absl::StatusOr<sys::Waiter> waiter = sys::Waiter::Open(impl->sampler_.poll_fd());
+  absl::StatusOr<sys::Waiter> waiter = sys::Waiter::Open(impl->poll_fd_);
   if (!waiter.ok()) return waiter.status();
   impl->waiter_.emplace(*std::move(waiter));
   impl->started_ns_ = MonotonicNs();
   impl->aggregator_.SetStart(impl->started_ns_);
-  if (absl::Status status = impl->sampler_.Start(); !status.ok()) return status;
+  if (absl::Status status = impl->sampler_->Start(); !status.ok()) return status;
   if (!impl->options_.own_thread) return impl;
   if (absl::Status status = impl->thread_.Start("perfkit-session", [raw = impl.get()] { raw->Work(); }); !status.ok()) {
     return status;
@@ -100,14 +123,32 @@ absl::Status Impl::CheckUsable() const {
                       "the session was stopped, and its profile was taken. Remedy: Session::Start another one");
 }
 
-// The session's own thread.
+// Its memory stays as it is: the session's thread may have been changing it.
+void Impl::OnForkedChild(void* impl) {
+  auto* const self = static_cast<Impl*>(impl);
+  if (self->waiter_) self->waiter_->Close();
+}
+
+// Until there is something to do. Only what never changes is read.
+int Impl::WaitMs() const {
+  int64_t wait_ms = kUsualWaitMs;
+  if (options_.clock == SessionClock::kWall) {
+    const auto look_ms = std::chrono::duration_cast<std::chrono::milliseconds>(options_.look_after).count();
+    wait_ms = std::clamp<int64_t>(look_ms, kMinLookMs, kUsualWaitMs);
+  }
+  if (const uint64_t limit_ns = Nanoseconds(options_.stop_after); limit_ns != 0) {
+    const uint64_t passed_ns = MonotonicNs() - started_ns_;
+    const uint64_t left_ns = limit_ns - std::min(limit_ns, passed_ns);
+    wait_ms = std::min<int64_t>(wait_ms, static_cast<int64_t>(left_ns / 1'000'000 + 1));
+  }
+  return static_cast<int>(wait_ms);
+}
+
+// The session's own thread: until sampling has ended.
 void Impl::Work() {
-  const bool looks = options_.clock == SessionClock::kWall;
-  const auto look_ms = std::chrono::duration_cast<std::chrono::milliseconds>(options_.look_after).count();
-  const int wait_ms = looks ? static_cast<int>(std::clamp<int64_t>(look_ms, kMinLookMs, kUsualWaitMs)) : kUsualWaitMs;
   while (!quit_) {
-    waiter_->Wait(wait_ms);
-    if (!quit_) (void)Poll();
+    waiter_->Wait(WaitMs());
+    if (quit_ || !Poll().ok() || !running()) return;
   }
 }
 
@@ -118,37 +159,30 @@ absl::Status Impl::Poll() {
   const uint64_t now_ns = MonotonicNs();
   Drain();
   const uint64_t before_ns = sys::ClockNs(CLOCK_THREAD_CPUTIME_ID);
-  aggregator_.LookAtSleepers(now_ns - static_cast<uint64_t>(options_.look_after.count()));
+  aggregator_.LookAtSleepers(now_ns - std::min(now_ns, Nanoseconds(options_.look_after)));
   own_cpu_ns_ += sys::ClockNs(CLOCK_THREAD_CPUTIME_ID) - before_ns;
-  const auto limit_ns = static_cast<uint64_t>(options_.stop_after.count());
+  const uint64_t limit_ns = Nanoseconds(options_.stop_after);
   if (limit_ns != 0 && now_ns - started_ns_ >= limit_ns) HaltLocked();
   return absl::OkStatus();
 }
 
-// Streaming: everything. Overwriting: the side band.
+// kOverwrite: the side band, and after a snapshot or a stop what the rings held.
 void Impl::Drain() {
-  sampler_.Drain([&](const SamplerRecord& record) { aggregator_.Add(record, sampler_.layout()); });
+  const SampleLayout& layout = sampler_->layout();
+  const auto add = [&](const SamplerRecord& record) { aggregator_.Add(record, layout); };
+  if (options_.mode != RingMode::kOverwrite) {
+    sampler_->Drain(add);
+    return;
+  }
+  sampler_->Drain([&](const SamplerRecord& record) { kept_.Add(record, layout); });
+  if (phase_ != Phase::kRunning || kept_.bytes() > kMaxSideBandBytes) kept_.Replay(add);
 }
 
-// A snapshot's records come newest first: they are kept until they can be added in order of time.
-void Impl::DrainSnapshot() {
-  struct Kept {
-    SamplerRecord record;
-    uint64_t time_ns = 0;
-    size_t at = 0;
-  };
-  std::vector<std::byte> bytes;
-  std::vector<Kept> kept;
-  sampler_.Drain([&](const SamplerRecord& record) {
-    kept.push_back({record, sampler_.layout().TimeOf(record).value_or(0), bytes.size()});
-    const Bytes whole = record.bytes();
-    bytes.insert(bytes.end(), whole.data(), whole.data() + whole.size());
-  });
-  std::stable_sort(kept.begin(), kept.end(), [](const Kept& a, const Kept& b) { return a.time_ns < b.time_ns; });
-  for (Kept& one : kept) {
-    one.record.data = bytes.data() + one.at;
-    aggregator_.Add(one.record, sampler_.layout());
-  }
+// The first Drain tells which threads there are.
+void Impl::FindRunning() {
+  if (options_.clock != SessionClock::kWall) return;
+  Drain();
+  aggregator_.FindRunning();
 }
 
 void Impl::Halt() {
@@ -158,24 +192,26 @@ void Impl::Halt() {
 
 void Impl::HaltLocked() {
   if (phase_ != Phase::kRunning) return;
-  if (options_.mode == RingMode::kOverwrite) {
-    Drain();
-    if (sampler_.Snapshot().ok()) DrainSnapshot();
-  }
-  if (absl::Status status = sampler_.Stop(); !status.ok()) notes_.emplace_back(status.message());
+  FindRunning();
+  if (absl::Status status = sampler_->Stop(); !status.ok()) notes_.emplace_back(status.message());
   stopped_ns_ = MonotonicNs();  // no record is later
-  if (options_.mode != RingMode::kOverwrite) Drain();
   phase_ = Phase::kStopped;
+  Drain();
+  if (waiter_) waiter_->Wake();
 }
 
-Profile Impl::MakeProfile() {
+Profile Impl::MakeProfile(bool is_last) {
   const uint64_t now_ns = phase_ == Phase::kRunning ? MonotonicNs() : stopped_ns_;
-  const SamplerStats stats = sampler_.stats();
-  Profile profile = aggregator_.MakeProfile(now_ns, options_.progress);
+  const SamplerStats stats = sampler_->stats();
+  Profile profile = aggregator_.MakeProfile(now_ns, is_last, options_.progress);
   profile.program = ProgramName();
   profile.from_ns = started_ns_, profile.to_ns = now_ns;
   profile.realtime_offset_ns = sys::ClockNs(CLOCK_REALTIME) - MonotonicNs();
-  for (size_t i = 0; i < stats.events.size(); ++i) profile.events[i].accounting = stats.events[i];
+  forgotten_.resize(stats.events.size());
+  for (size_t i = 0; i < stats.events.size(); ++i) {
+    profile.events[i].accounting = Since(stats.events[i], forgotten_[i]);
+  }
+  if (options_.mode == RingMode::kOverwrite) forgotten_ = stats.events;
   ProfileAccounting& accounting = profile.accounting;
   accounting.side_band_lost = stats.side_band_lost;
   accounting.unattributed = stats.unattributed;
@@ -187,24 +223,35 @@ Profile Impl::MakeProfile() {
 }
 
 absl::StatusOr<Profile> Impl::Stop() {
-  Halt();
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (absl::Status status = CheckUsable(); !status.ok()) return status;
+    HaltLocked();
+    phase_ = Phase::kTaken;
+  }
   quit_ = true;
   waiter_->Wake();
+  thread_.Join();  // one caller gets here
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (absl::Status status = CheckUsable(); !status.ok()) return status;
-  phase_ = Phase::kTaken;
-  return MakeProfile();
+  Profile profile = MakeProfile(true);
+  sampler_.reset();
+  return profile;
 }
 
 absl::StatusOr<Profile> Impl::Snapshot() {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (absl::Status status = CheckUsable(); !status.ok()) return status;
-  if (phase_ == Phase::kRunning) Drain();
-  if (phase_ != Phase::kRunning || options_.mode != RingMode::kOverwrite) return MakeProfile();
-  const absl::StatusOr<Sampler::Takeover> taken = sampler_.Snapshot();
+  if (phase_ != Phase::kRunning) return MakeProfile(false);
+  FindRunning();
+  if (options_.mode != RingMode::kOverwrite) {
+    Drain();
+    return MakeProfile(false);
+  }
+  const absl::StatusOr<Sampler::Takeover> taken = sampler_->Snapshot();
   if (!taken.ok()) return taken.status();
-  DrainSnapshot();
-  Profile profile = MakeProfile();
+  Drain();
+  kept_.Replay([&](const SamplerRecord& record) { aggregator_.Add(record, sampler_->layout()); });
+  Profile profile = MakeProfile(false);
   aggregator_.ForgetSamples();
   return profile;
 }
@@ -215,7 +262,8 @@ absl::Status Impl::Gate(bool paused) {
     return absl::Status(absl::StatusCode::kFailedPrecondition, "the session is stopped. Remedy: start another one");
   }
   if (paused == paused_) return absl::OkStatus();
-  if (absl::Status status = paused ? sampler_.Pause() : sampler_.Resume(); !status.ok()) return status;
+  if (paused) FindRunning();
+  if (absl::Status status = paused ? sampler_->Pause() : sampler_->Resume(); !status.ok()) return status;
   paused_ = paused;
   const uint64_t now_ns = MonotonicNs();
   if (!paused) {

@@ -14,6 +14,8 @@
 #include "perfkit/session.h"
 #include "src/session/aggregator.h"
 #include "src/session/open_sampler.h"
+#include "src/session/record_store.h"
+#include "src/sys/fork_registry.h"
 #include "src/sys/waiter.h"
 #include "src/sys/worker_thread.h"
 
@@ -32,7 +34,7 @@ class Impl {
   // Samples no more; Stop still gives the profile.
   void Halt();
 
-  int poll_fd() const { return sampler_.poll_fd(); }
+  int poll_fd() const { return poll_fd_; }
   bool running() const;
   bool in_forked_child() const;
 
@@ -41,19 +43,25 @@ class Impl {
 
   Impl(SessionOptions options, OpenedSampler opened, std::unique_ptr<StackUnwinder> unwinder);
 
+  static void OnForkedChild(void* impl);
+
   void Work();
+  int WaitMs() const;
   void Drain();
-  void DrainSnapshot();
+  void FindRunning();
   void HaltLocked();
-  Profile MakeProfile();
+  Profile MakeProfile(bool is_last);
   absl::Status CheckUsable() const;
 
   const SessionOptions options_;
   const int owner_pid_;
-  mutable std::mutex mutex_;  // of all that follows but quit_
-  Sampler sampler_;
+  mutable std::mutex mutex_;        // of all that follows but poll_fd_, waiter_, quit_ and thread_
+  std::optional<Sampler> sampler_;  // until the profile is taken
+  const int poll_fd_;
   Aggregator aggregator_;
+  RecordStore kept_;  // kOverwrite
   std::vector<std::string> notes_;
+  std::vector<EventAccounting> forgotten_;  // kOverwrite: of earlier snapshots
   Phase phase_ = Phase::kRunning;
   bool paused_ = false;
   uint64_t started_ns_ = 0, stopped_ns_ = 0;
@@ -61,6 +69,7 @@ class Impl {
   std::optional<sys::Waiter> waiter_;
   std::atomic<bool> quit_{false};
   sys::WorkerThread thread_;
+  sys::ForkListener fork_listener_{OnForkedChild, this};
 };
 
 }  // namespace perfkit::session

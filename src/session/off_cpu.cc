@@ -78,15 +78,33 @@ void OffCpu::End(uint32_t thread, uint64_t time_ns, Emit emit) {
   found->second.phase = Phase::kEnded;
 }
 
-void OffCpu::CutAt(uint64_t time_ns, Emit emit) {
+std::vector<OffCpu::Sleeper> OffCpu::Unknown() const {
+  std::vector<Sleeper> unknown;
+  for (const auto& [thread, state] : threads_) {
+    if (state.phase == Phase::kUnknown) unknown.push_back({thread, state.tid});
+  }
+  return unknown;
+}
+
+void OffCpu::SeenRunning(uint32_t thread, bool runs) {
+  const auto found = threads_.find(thread);
+  if (found != threads_.end()) found->second.seen_running = runs;
+}
+
+void OffCpu::CutAt(uint64_t time_ns, bool is_last, Emit emit) {
   if (paused_) return;
   for (auto& [thread, state] : threads_) {
-    if (state.phase != Phase::kEnded) Close(state, time_ns, emit);
+    if (state.phase == Phase::kEnded) continue;
+    if (state.phase == Phase::kUnknown && state.seen_running) {
+      if (!is_last) continue;
+      state.phase = Phase::kOn;
+    }
+    Close(state, time_ns, emit);
   }
 }
 
 void OffCpu::Pause(uint64_t time_ns, Emit emit) {
-  CutAt(time_ns, emit);
+  CutAt(time_ns, true, emit);
   paused_ = true;
 }
 
@@ -96,7 +114,7 @@ void OffCpu::Resume(uint64_t time_ns) {
     if (state.phase == Phase::kEnded) continue;
     state.phase = Phase::kUnknown;
     state.since_ns = std::max(state.since_ns, time_ns);
-    state.preempted = false;
+    state.preempted = state.seen_running = false;
     state.look.reset();
   }
 }

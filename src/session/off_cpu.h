@@ -39,6 +39,9 @@ struct OffCpuLook {
 class OffCpu {
  public:
   using Emit = absl::FunctionRef<void(const OffCpuSpan& span)>;
+  struct Sleeper {
+    uint32_t thread = 0, tid = 0;
+  };
 
   // A thread is there: from now on it is watched. Whether it runs is known by its first record.
   void Begin(uint32_t thread, uint32_t tid, uint64_t time_ns);
@@ -46,21 +49,24 @@ class OffCpu {
   void Switched(uint32_t thread, uint32_t tid, uint64_t time_ns, bool out, bool preempted, Emit emit);
   // The thread was sampled: it ran. If it was off its CPU until then, a record is missing, and it is on from now on.
   void Ran(uint32_t thread, uint64_t time_ns, Emit emit);
+  // Threads of which nothing is known but that they are there.
+  std::vector<Sleeper> Unknown() const;
+  // Such a thread was found runnable, or not.
+  void SeenRunning(uint32_t thread, bool runs);
   // Its stack when it was last sampled.
   void SetLastStack(uint32_t thread, uint32_t stack);
   // EXIT, or the end of the watch: emits the span that is under way.
   void End(uint32_t thread, uint64_t time_ns, Emit emit);
   // Ends what is under way at `time_ns`, and begins it anew, for a snapshot.
-  void CutAt(uint64_t time_ns, Emit emit);
+  // A thread that SeenRunning was told of and that has had no record at all has run all the time, which is certain only
+  // once all records are known: `is_last`; until then its times are left open.
+  void CutAt(uint64_t time_ns, bool is_last, Emit emit);
   // Between these no thread is watched: there are no SWITCH records. After Resume a thread's first record says what it
   // did before.
   void Pause(uint64_t time_ns, Emit emit);
   void Resume(uint64_t time_ns);
 
   // Threads that have been off their CPU since `before_ns` or longer, not preempted, and were not looked at yet.
-  struct Sleeper {
-    uint32_t thread = 0, tid = 0;
-  };
   std::vector<Sleeper> ToLookAt(uint64_t before_ns) const;
   // The look belongs to the span in which it was made. That may be a later one than ToLookAt has seen: the records in
   // between are still to come.
@@ -80,7 +86,8 @@ class OffCpu {
     uint32_t thread = 0, tid = 0;
     Phase phase = Phase::kUnknown;
     uint64_t since_ns = 0;
-    bool preempted = false;  // in kOff
+    bool preempted = false;     // in kOff
+    bool seen_running = false;  // in kUnknown
     // Of this span if it was made until now, else of a later one.
     std::optional<OffCpuLook> look{};
     uint32_t last_stack = ProfileStack::kRoot;

@@ -45,4 +45,8 @@ void Waiter::Wake() {
   (void)!kernel().write(writer_.get(), &byte, 1);
 }
 
+void Waiter::Close() {
+  for (OwnedFd* const fd : {&epoll_, &reader_, &writer_}) fd->Reset();
+}
+
 }  // namespace perfkit::sys

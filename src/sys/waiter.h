@@ -15,6 +15,8 @@ class Waiter {
   void Wait(int timeout_ms);
   // Ends the Wait that is under way, or the next one. Any thread; async-signal-safe.
   void Wake();
+  // In a forked child: closes its copies of the descriptors. Async-signal-safe; the waiter is of no use afterwards.
+  void Close();
 
  private:
   Waiter(OwnedFd epoll, OwnedFd reader, OwnedFd writer);

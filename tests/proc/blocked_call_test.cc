@@ -47,6 +47,7 @@ TEST_CASE("any bytes are parsed without harm", "[blocked_call]") {
     (void)ParseBlockedCall(text);
     (void)ParseTimesRun(text);
     (void)ParseSwitches(text);
+    (void)ParseRunnable(text);
   }
 }
 
@@ -58,6 +59,15 @@ TEST_CASE("a count of 0 says that the kernel does not count", "[blocked_call]") 
   CHECK(ParseSwitches("Name:\tx\nvoluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t5\n") == 12);
   CHECK_FALSE(ParseSwitches("voluntary_ctxt_switches:\t7\n"));
   CHECK_FALSE(ParseSwitches("voluntary_ctxt_switches:\tx\nnonvoluntary_ctxt_switches:\t5\n"));
+}
+
+TEST_CASE("a thread's state comes after its name, whatever that is", "[blocked_call]") {
+  CHECK(ParseRunnable("12 (a) R 1 2"));
+  CHECK(ParseRunnable("12 (a) S 1) R 1 2"));
+  CHECK_FALSE(ParseRunnable("12 (a) R b) S 1 2"));
+  for (const std::string_view bad : {"", ")", ") ", "12 (a) S 1", "12 (a R 1", "12 (a) R"})
+    CHECK_FALSE(ParseRunnable(bad));
+  CHECK(IsRunnable(static_cast<pid_t>(syscall(SYS_gettid))));
 }
 
 struct Wait {

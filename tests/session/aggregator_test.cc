@@ -62,7 +62,7 @@ struct Written {
     Add(out.Finish(static_cast<uint32_t>(RecordType::kCallchainDeferred), LiveRecord::kMisc), 0);
   }
   Profile Make(uint64_t now_ns) {
-    Profile profile = aggregator.MakeProfile(now_ns, {});
+    Profile profile = aggregator.MakeProfile(now_ns, true, {});
     CHECK(profile.Check() == absl::OkStatus());
     return profile;
   }

@@ -55,8 +55,8 @@ TEST_CASE("a look belongs to the span in which it was made", "[off_cpu]") {
   }
   SECTION("in all parts of a span that snapshots cut") {
     watched.Look(25, 3);
-    watched.off_cpu.CutAt(30, watched.Keep());
-    watched.off_cpu.CutAt(35, watched.Keep());
+    watched.off_cpu.CutAt(30, true, watched.Keep());
+    watched.off_cpu.CutAt(35, true, watched.Keep());
     watched.Switch(40, false);
     REQUIRE(watched.spans.size() == 3);
     for (const OffCpuSpan& span : watched.spans) CHECK(span.stack == 3);
@@ -94,8 +94,32 @@ TEST_CASE("what a thread did before its first record follows from that record", 
   }
   SECTION("it is sampled: it was on") {
     watched.Ran(20);
-    watched.off_cpu.CutAt(30, watched.Keep());
+    watched.off_cpu.CutAt(30, true, watched.Keep());
     CHECK(watched.off_cpu.TimesOf(0).on_ns == 20);
+  }
+}
+
+TEST_CASE("a thread that has no record, and runs, has run all the time", "[off_cpu]") {
+  Watched watched;
+  watched.off_cpu.Begin(0, 100, 10);
+  REQUIRE(watched.off_cpu.Unknown().size() == 1);
+  watched.off_cpu.SeenRunning(0, true);
+  watched.off_cpu.CutAt(20, false, watched.Keep());  // its record may still come
+  CHECK(watched.off_cpu.TimesOf(0).on_ns + watched.off_cpu.TimesOf(0).off_ns == 0);
+  SECTION("at the end it is certain") {
+    watched.off_cpu.CutAt(30, true, watched.Keep());
+    CHECK(watched.off_cpu.TimesOf(0).on_ns == 20);
+  }
+  SECTION("its record has come: it had just begun to run") {
+    watched.Switch(28, false);
+    watched.off_cpu.CutAt(30, true, watched.Keep());
+    CHECK(watched.off_cpu.TimesOf(0).on_ns == 2);
+    CHECK(watched.off_cpu.TimesOf(0).off_ns == 18);
+  }
+  SECTION("it sleeps meanwhile, without a record: it did all the time") {
+    watched.off_cpu.SeenRunning(0, false);
+    watched.off_cpu.CutAt(30, true, watched.Keep());
+    CHECK(watched.off_cpu.TimesOf(0).off_ns == 20);
   }
 }
 
@@ -130,11 +154,11 @@ TEST_CASE("between a pause and what follows it, no thread is watched", "[off_cpu
   watched.Switch(20, true);
   watched.off_cpu.Pause(30, watched.Keep());
   watched.off_cpu.Begin(1, 101, 50);  // born in between
-  watched.off_cpu.CutAt(70, watched.Keep());
+  watched.off_cpu.CutAt(70, true, watched.Keep());
   CHECK(watched.off_cpu.ToLookAt(90).empty());
   watched.off_cpu.Resume(80);
   watched.Switch(100, true);
-  watched.off_cpu.CutAt(110, watched.Keep());
+  watched.off_cpu.CutAt(110, true, watched.Keep());
   CHECK(watched.off_cpu.missed() == 0);
   CHECK(watched.off_cpu.TimesOf(0).on_ns == 10 + 20);
   CHECK(watched.off_cpu.TimesOf(0).off_ns == 10 + 10);
@@ -174,13 +198,13 @@ TEST_CASE("on and off add up to the time watched, to the nanosecond", "[off_cpu]
         ended[thread] = true;
         break;
       case 3:
-        off_cpu.CutAt(now_ns, keep);
+        off_cpu.CutAt(now_ns, true, keep);
         for (auto& [other, end] : end_ns) reach(other, now_ns);
         break;
       default: off_cpu.Switched(thread, thread, time_ns, below(2) == 0, below(2) == 0, keep); reach(thread, time_ns);
     }
   }
-  off_cpu.CutAt(now_ns, keep);
+  off_cpu.CutAt(now_ns, true, keep);
   for (auto& [thread, end] : end_ns) reach(thread, now_ns);
   std::map<uint32_t, uint64_t> off_ns, last_ns;
   for (const OffCpuSpan& span : spans) {

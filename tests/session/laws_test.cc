@@ -1,0 +1,237 @@
+// What holds of any session's profile, whatever the machine does.
+#include <poll.h>
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <atomic>
+#include <catch2/catch.hpp>
+
+#include "src/proc/threads.h"
+#include "tests/session/support.h"
+#include "tests/support/as_user.h"
+#include "tests/support/skip.h"
+
+namespace perfkit::session {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST_CASE("samples add up to what was delivered, with threads that come and go", "[session][laws]") {
+  const auto stacks = GENERATE(SessionStacks::kNone, SessionStacks::kFramePointers, SessionStacks::kBest);
+  absl::StatusOr<Session> session = Session::Start({.events = ClockAndFaults(), .stacks = stacks});
+  REQUIRE(session.status() == absl::OkStatus());
+  std::vector<Profile::Sum> before(2);
+  for (int i = 0; i < 5; ++i) {
+    Churn(5);
+    const absl::StatusOr<Profile> snapshot = session->Snapshot();
+    REQUIRE(snapshot.status() == absl::OkStatus());
+    CHECK(snapshot->Check() == absl::OkStatus());
+    for (size_t event = 0; event < before.size(); ++event) {
+      const Profile::Sum now = snapshot->Total(event);
+      CHECK(now.samples >= before[event].samples);
+      CHECK(now.weight >= before[event].weight);
+      CHECK(now.samples == snapshot->events[event].accounting.delivered);
+      before[event] = now;
+    }
+  }
+  const absl::StatusOr<Profile> profile = session->Stop();
+  REQUIRE(profile.status() == absl::OkStatus());
+  CheckLaws(*profile);
+  CHECK(profile->Total(1).samples >= before[1].samples);
+  CHECK(profile->Total(1).samples > 0);
+}
+
+TEST_CASE("what happens while a session is paused is counted as that", "[session][laws]") {
+  absl::StatusOr<Session> session = Session::Start({.events = ClockAndFaults(), .stacks = SessionStacks::kNone});
+  REQUIRE(session.status() == absl::OkStatus());
+  for (int i = 0; i < 3; ++i) {
+    Fault(50);
+    CHECK(session->Pause() == absl::OkStatus());
+    CHECK(session->Pause() == absl::OkStatus());
+    Fault(100);
+    CHECK(session->Resume() == absl::OkStatus());
+  }
+  const absl::StatusOr<Profile> profile = session->Stop();
+  REQUIRE(profile.status() == absl::OkStatus());
+  CheckLaws(*profile);
+  const EventAccounting& faults = profile->events[1].accounting;
+  CHECK(faults.paused + faults.lost >= 300);
+  CHECK(session->Pause().code() == absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_CASE("a flight recorder's profiles have the accounting of what they hold", "[session][laws]") {
+  absl::StatusOr<Session> session = Session::Start({.events = ClockAndFaults(),
+                                                    .stacks = SessionStacks::kNone,
+                                                    .mode = RingMode::kOverwrite,
+                                                    .memory_bytes = 1 << 20});
+  REQUIRE(session.status() == absl::OkStatus());
+  for (int i = 0; i < 3; ++i) {
+    Churn(2);
+    const absl::StatusOr<Profile> snapshot = session->Snapshot();
+    REQUIRE(snapshot.status() == absl::OkStatus());
+    CHECK(snapshot->Check() == absl::OkStatus());
+    CHECK(snapshot->Total(1).samples > 0);
+    for (size_t event = 0; event < 2; ++event) {
+      CHECK(snapshot->Total(event).samples == snapshot->events[event].accounting.delivered);
+      CHECK(snapshot->Total(event).weight == snapshot->events[event].accounting.represented);
+    }
+  }
+  Churn(2);
+  const absl::StatusOr<Profile> profile = session->Stop();
+  REQUIRE(profile.status() == absl::OkStatus());
+  CHECK(profile->Check() == absl::OkStatus());
+  CHECK(profile->Total(1).samples > 0);
+  CHECK(profile->Total(1).samples == profile->events[1].accounting.delivered);
+  CHECK(profile->Total(1).weight == profile->events[1].accounting.represented);
+}
+
+TEST_CASE("no times off the CPU from records that are overwritten", "[session]") {
+  CHECK(Session::Start({.clock = SessionClock::kWall, .mode = RingMode::kOverwrite}).status().code() ==
+        absl::StatusCode::kInvalidArgument);
+}
+
+const ProfileThread* ThreadOf(const Profile& profile, pid_t tid) {
+  for (const ProfileThread& thread : profile.threads) {
+    if (thread.tid == static_cast<uint32_t>(tid)) return &thread;
+  }
+  return nullptr;
+}
+
+TEST_CASE("on and off are the wall clock, to the nanosecond", "[session][laws][wall]") {
+  const auto interval = GENERATE(1ms, 10s);  // with the second, hardly a thread is sampled
+  std::atomic<bool> stop{false};
+  std::atomic<pid_t> sleeper_tid{0};
+  std::thread sleeper([&] {
+    sleeper_tid = static_cast<pid_t>(syscall(SYS_gettid));
+    while (!stop) std::this_thread::sleep_for(1ms);
+  });
+  while (sleeper_tid == 0) std::this_thread::yield();
+  absl::StatusOr<Session> session =
+      Session::Start({.interval = interval, .clock = SessionClock::kWall, .stacks = SessionStacks::kNone});
+  REQUIRE(session.status() == absl::OkStatus());
+  Spin(20ms);
+  Churn(3);
+  const uint64_t cpu_ns = sys::ClockNs(CLOCK_THREAD_CPUTIME_ID);
+  const absl::StatusOr<Profile> profile = session->Stop();
+  stop = true;
+  sleeper.join();
+  REQUIRE(profile.status() == absl::OkStatus());
+  CheckLaws(*profile);
+  for (const pid_t tid : {getpid(), sleeper_tid.load()}) {
+    const ProfileThread* const thread = ThreadOf(*profile, tid);
+    REQUIRE(thread != nullptr);
+    CHECK(thread->on_ns + thread->off_ns == profile->to_ns - profile->from_ns);
+  }
+  const bool complete = std::none_of(profile->accounting.notes.begin(), profile->accounting.notes.end(),
+                                     [](const std::string& note) { return note.find("missing") != std::string::npos; });
+  CHECK(cpu_ns > 0);
+  if (complete) CHECK(ThreadOf(*profile, getpid())->on_ns >= 20'000'000);
+  std::vector<uint64_t> off_ns(profile->threads.size());
+  const size_t off = profile->EventIndex(kOffCpuEvent);
+  for (const ProfileSample& sample : profile->samples) {
+    if (sample.event == off) off_ns[sample.thread] += sample.weight;
+  }
+  for (size_t i = 0; i < off_ns.size(); ++i) CHECK(off_ns[i] == profile->threads[i].off_ns);
+}
+
+TEST_CASE("a thread that runs from Start to Stop was on its CPU, though it was never switched", "[session][wall]") {
+  for (int i = 0; i < 20; ++i) {
+    absl::StatusOr<Session> session =
+        Session::Start({.interval = 10s, .clock = SessionClock::kWall, .stacks = SessionStacks::kNone});
+    REQUIRE(session.status() == absl::OkStatus());
+    const uint64_t begin_ns = sys::ClockNs(CLOCK_THREAD_CPUTIME_ID);
+    Spin(2ms);
+    const uint64_t cpu_ns = sys::ClockNs(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
+    const absl::StatusOr<Profile> profile = session->Stop();
+    REQUIRE(profile.status() == absl::OkStatus());
+    const ProfileThread* const thread = ThreadOf(*profile, getpid());
+    REQUIRE(thread != nullptr);
+    CHECK(thread->on_ns >= cpu_ns);
+  }
+}
+
+TEST_CASE("time in which a session is paused is neither on nor off", "[session][wall]") {
+  absl::StatusOr<Session> session = Session::Start({.clock = SessionClock::kWall, .stacks = SessionStacks::kNone});
+  REQUIRE(session.status() == absl::OkStatus());
+  REQUIRE(session->Pause() == absl::OkStatus());
+  const uint64_t from_ns = sys::ClockNs(CLOCK_MONOTONIC);
+  std::this_thread::sleep_for(20ms);
+  const uint64_t paused_ns = sys::ClockNs(CLOCK_MONOTONIC) - from_ns;
+  REQUIRE(session->Resume() == absl::OkStatus());
+  const absl::StatusOr<Profile> profile = session->Stop();
+  REQUIRE(profile.status() == absl::OkStatus());
+  const ProfileThread* const thread = ThreadOf(*profile, getpid());
+  REQUIRE(thread != nullptr);
+  CHECK(thread->on_ns + thread->off_ns + paused_ns <= profile->to_ns - profile->from_ns);
+}
+
+TEST_CASE("only threads whose name matches are in the profile", "[session]") {
+  absl::StatusOr<Session> session =
+      Session::Start({.events = ClockAndFaults(), .stacks = SessionStacks::kNone, .thread_name = "worker-*"});
+  REQUIRE(session.status() == absl::OkStatus());
+  Fault(100);
+  for (const char* const name : {"worker-1", "worker-2", "other"}) {
+    std::thread([name] {
+      pthread_setname_np(pthread_self(), name);
+      Fault(100);
+    }).join();
+  }
+  const absl::StatusOr<Profile> profile = session->Stop();
+  REQUIRE(profile.status() == absl::OkStatus());
+  CHECK(profile->Check() == absl::OkStatus());
+  REQUIRE(profile->threads.size() == 2);
+  for (const ProfileThread& thread : profile->threads) CHECK(profile->strings[thread.name].starts_with("worker-"));
+  CHECK(profile->Total(1).samples > 0);
+  CHECK(profile->Total(1).samples < profile->events[1].accounting.delivered);
+  CHECK(std::any_of(profile->accounting.notes.begin(), profile->accounting.notes.end(),
+                    [](const std::string& note) { return note.find("worker-*") != std::string::npos; }));
+}
+
+TEST_CASE("a session without a thread of its own is driven by its descriptor", "[session]") {
+  const auto threads = [] { return proc::ListThreads(getpid()).value_or(std::vector<pid_t>{}).size(); };
+  const size_t before = threads();
+  absl::StatusOr<Session> session = Session::Start(
+      {.events = {{.event = "page-faults", .rate = Period{1}}}, .stacks = SessionStacks::kNone, .own_thread = false});
+  REQUIRE(session.status() == absl::OkStatus());
+  CHECK(threads() == before);
+  REQUIRE(session->Poll() == absl::OkStatus());
+  pollfd wanted{session->poll_fd(), POLLIN, 0};
+  for (int turn = 0; turn < 1000 && poll(&wanted, 1, 0) == 0; ++turn) Fault(1000);
+  CHECK((wanted.revents & POLLIN) != 0);
+  CHECK(session->Poll() == absl::OkStatus());
+  const absl::StatusOr<Profile> profile = session->Stop();
+  REQUIRE(profile.status() == absl::OkStatus());
+  CheckLaws(*profile);
+  CHECK(session->Poll().code() == absl::StatusCode::kFailedPrecondition);
+}
+
+// /proc of a process that is not dumpable belongs to root.
+TEST_CASE("a process that is not dumpable says that its waits are not known", "[session][wall]") {
+  const auto has_note = [](bool dumpable) {
+    prctl(PR_SET_DUMPABLE, dumpable ? 1 : 0);
+    absl::StatusOr<Session> session = Session::Start(
+        {.clock = SessionClock::kWall, .stacks = SessionStacks::kBest, .look_after = 1ms, .own_thread = false});
+    if (!session.ok()) return !dumpable;  // nothing to see
+    std::atomic<bool> stop{false};
+    std::thread sleeper([&] {
+      while (!stop) std::this_thread::sleep_for(30ms);
+    });
+    for (int i = 0; i < 10; ++i) {
+      std::this_thread::sleep_for(10ms);
+      (void)session->Poll();
+    }
+    stop = true;
+    sleeper.join();
+    const absl::StatusOr<Profile> profile = session->Stop();
+    if (!profile.ok()) return !dumpable;
+    return std::any_of(profile->accounting.notes.begin(), profile->accounting.notes.end(),
+                       [](const std::string& note) { return note.find("dumpable") != std::string::npos; });
+  };
+  CHECK(perfkit::testing::AsOrdinaryUser([&] { return has_note(false); }));
+  CHECK(perfkit::testing::AsOrdinaryUser([&] { return !has_note(true); }));
+}
+
+}  // namespace
+}  // namespace perfkit::session

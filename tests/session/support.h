@@ -1,0 +1,67 @@
+// What tests of sessions share.
+#pragma once
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cstddef>
+#include <thread>
+#include <vector>
+
+#include "perfkit/session.h"
+#include "src/sys/clock.h"
+
+namespace perfkit::session {
+
+// Runs for so long by the thread's own clock.
+[[gnu::noinline]] inline void Spin(std::chrono::nanoseconds cpu) {
+  const uint64_t end_ns = sys::ClockNs(CLOCK_THREAD_CPUTIME_ID) + static_cast<uint64_t>(cpu.count());
+  while (sys::ClockNs(CLOCK_THREAD_CPUTIME_ID) < end_ns) {
+  }
+}
+
+// Touches fresh pages: each is a fault.
+inline void Fault(size_t pages) {
+  constexpr size_t kPage = 4096;
+  void* const memory = mmap(nullptr, pages * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return;
+  for (size_t i = 0; i < pages; ++i) static_cast<volatile char*>(memory)[i * kPage] = 1;
+  munmap(memory, pages * kPage);
+}
+
+// Threads that come and go, each with work of its own.
+inline void Churn(int rounds) {
+  for (int round = 0; round < rounds; ++round) {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([i] {
+        Fault(20);
+        Spin(std::chrono::microseconds(500 * i));
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+}
+
+// The laws of every profile: valid tables, and each event's samples are what the sampler has delivered.
+inline void CheckLaws(const Profile& profile) {
+  CHECK(profile.Check() == absl::OkStatus());
+  for (size_t i = 0; i < profile.events.size(); ++i) {
+    const ProfileEvent& event = profile.events[i];
+    if (event.name == kOffCpuEvent) continue;
+    INFO(event.name);
+    CHECK(profile.Total(i).samples == event.accounting.delivered);
+    CHECK(profile.Total(i).weight == event.accounting.represented);
+    if (event.unit == ProfileUnit::kCount && !event.accounting.counted_is_lower_bound) {
+      CHECK(event.accounting.accounted() == event.accounting.counted);
+    }
+  }
+}
+
+inline std::vector<SampledEvent> ClockAndFaults() {
+  return {{.event = "task-clock", .rate = Period{500'000}}, {.event = "page-faults", .rate = Period{1}}};
+}
+
+}  // namespace perfkit::session
