@@ -23,7 +23,7 @@ namespace perfkit::exporters {
 // After an error everything that is added is dropped, and each call returns that error again. Not thread-safe.
 class GzipSink {
  public:
-  // `level`: zlib's, from 1 (fast) to 9 (small).
+  // `sink` refers to a function that has to outlive this object. `level`: zlib's, from 1 (fast) to 9 (small).
   explicit GzipSink(ProfileSink sink, int level = 6);
   GzipSink(const GzipSink&) = delete;
   GzipSink& operator=(const GzipSink&) = delete;

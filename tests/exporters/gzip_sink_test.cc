@@ -13,12 +13,13 @@ namespace {
 // `pieces` as one file; no piece of the result is longer than 64 KiB.
 std::string Gzip(const std::vector<std::string>& pieces) {
   std::string file;
-  GzipSink gzip([&](std::string_view piece) {
+  const auto add = [&](std::string_view piece) {
     CHECK(piece.size() <= 64 << 10);
     CHECK(!piece.empty());
     file += piece;
     return absl::OkStatus();
-  });
+  };
+  GzipSink gzip(add);
   for (const std::string& piece : pieces) CHECK(gzip.Write(piece) == absl::OkStatus());
   CHECK(gzip.Finish() == absl::OkStatus());
   return file;
@@ -54,7 +55,8 @@ TEST_CASE("whichever piece a sink refuses, its status comes back from each call 
   const absl::Status full(absl::StatusCode::kResourceExhausted, "disk full");
   for (int refused = 1; refused <= 5; ++refused) {
     int pieces = 0;
-    GzipSink gzip([&](std::string_view) { return ++pieces == refused ? full : absl::OkStatus(); });
+    const auto refuse = [&](std::string_view) { return ++pieces == refused ? full : absl::OkStatus(); };
+    GzipSink gzip(refuse);
     const auto compress = [&](std::string_view bytes) { return gzip.Write(bytes); };
     profile::SinkBuffer buffer(compress);
     buffer.Add(text);
