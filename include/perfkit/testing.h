@@ -1,6 +1,6 @@
 // Matchers that assert on what code costs, for Catch2 (v2, v3) and GoogleTest.
 //
-// Include the framework first: without one the linker misses perfkit::detail::Report.
+// Include the framework first; without one, the linker reports perfkit::detail::Report as undefined.
 //
 //   using namespace perfkit;
 //   using namespace perfkit::event;
@@ -10,16 +10,16 @@
 //   CHECK_THAT(Scaling({kInstructions}, fn, {1 << 6, 1 << 8, 1 << 10}), GrowsNoFasterThan(kNLogN, kInstructions));
 //   CHECK_THAT(m, WithinBaseline("find42", 0.5_percent));
 //
-// A check ends in one of three ways: pass, fail, or unmeasurable with its reason (no PMU, no right, over the stepper's
-// budget, too noisy to tell). Unmeasurable is never green:
+// A check passes, fails, or is unmeasurable for a reason (no PMU, no permission, beyond the stepper's budget, too
+// noisy). An unmeasurable check never counts as passed:
 //
 //   GoogleTest, Catch2 v3   the test is marked as skipped, with the reason, and goes on; a later failure fails it
 //   Catch2 v2               a warning, and a closing tally on standard error
 //   any                     a failure, with PERFKIT_REQUIRE=all or a list of events (instructions,allocations) in the
 //                           environment
 //
-// Machine-read reports carry the numbers: GoogleTest's XML as properties perfkit.<event>; Catch2's XML and JUnit in the
-// captured output.
+// Reports for machines contain the counts: GoogleTest's XML as properties perfkit.<event>, Catch2's XML and JUnit in
+// the captured output.
 #pragma once
 
 #include <concepts>
@@ -39,12 +39,12 @@ namespace perfkit {
 
 enum class Outcome : uint8_t { kPass, kFail, kUnmeasurable };
 
-// How a check ended, and why. `&&` and `||` know three outcomes (Kleene's logic): one that fails settles `&&`, one that
-// passes settles `||`; else what could not be measured decides. `!` swaps pass and fail, and keeps unmeasurable.
+// The outcome of a check, and why. `&&`, `||` and `!` follow Kleene's three-valued logic: `&&` fails if one side fails,
+// `||` passes if one side passes; otherwise the result is unmeasurable if one side is. `!` keeps unmeasurable.
 struct Verdict {
   Outcome outcome = Outcome::kPass;
-  std::string why;        // limit, numbers and read path; or the reason why there is no number
-  bool required = false;  // PERFKIT_REQUIRE names what could not be measured: then it counts as a failure
+  std::string why;        // The limit, the counts and the read path; or why there is no count.
+  bool required = false;  // Unmeasurable, and PERFKIT_REQUIRE names the event: counts as a failure.
 };
 Verdict And(const Verdict& a, const Verdict& b);
 Verdict Not(const Verdict& verdict);
@@ -52,18 +52,18 @@ inline Verdict operator&&(const Verdict& a, const Verdict& b) { return And(a, b)
 inline Verdict operator!(const Verdict& verdict) { return Not(verdict); }
 inline Verdict operator||(const Verdict& a, const Verdict& b) { return !(!a && !b); }
 
-// How much something may cost. A plain number means exactly that.
+// Allowed costs. A plain number allows exactly that number.
 struct Limit {
   template <std::integral T>
   constexpr Limit(T exactly)  // NOLINT(google-explicit-constructor)
       : low(static_cast<int64_t>(exactly)), high(static_cast<int64_t>(exactly)) {}
   constexpr Limit(int64_t lowest, int64_t highest) : low(lowest), high(highest) {}
 
-  int64_t low, high;  // both allowed
+  int64_t low, high;  // Both ends are allowed.
 };
 constexpr Limit UpTo(int64_t most) { return {std::numeric_limits<int64_t>::min(), most}; }
 
-// An event whose limit holds on one machine: its host name, or what PERFKIT_MACHINE says in the environment.
+// An event with a limit for one machine: its host name, or PERFKIT_MACHINE in the environment.
 struct MachineEvent {
   EventType event;
   std::string_view machine;
@@ -75,8 +75,8 @@ namespace detail {
 void FixedLimitOnNoisyEventNeedsAMachine_UseOn();
 }  // namespace detail
 
-// An event that may have a fixed limit: exact and near-exact ones as they are; noisy ones and clocks only with the name
-// of a machine. Checked by the compiler.
+// An event that may have a fixed limit: an exact or near-exact event, or a noisy event or clock with the name of a
+// machine. Checked at compile time.
 struct LimitedEvent {
   consteval LimitedEvent(const EventType& named) : event(named) {  // NOLINT(google-explicit-constructor)
     const EventClass event_class = ClassOf(named);
@@ -89,10 +89,10 @@ struct LimitedEvent {
       : event(on.event), machine(on.machine) {}
 
   EventType event;
-  std::string_view machine = "";  // "": any
+  std::string_view machine = "";  // "" means any.
 };
 
-// Parts of a hundred.
+// Percent.
 struct Percent {
   double value;
 };
@@ -101,19 +101,19 @@ consteval Percent operator""_percent(long double value) { return {static_cast<do
 consteval Percent operator""_percent(unsigned long long value) { return {static_cast<double>(value)}; }
 }  // namespace literals
 
-// How a cost may grow with the size n.
+// How a cost grows with the size n.
 enum class Growth : uint8_t { kConstant, kLogN, kN, kNLogN, kN2, kN3 };
 inline constexpr Growth kConstant = Growth::kConstant, kLogN = Growth::kLogN, kN = Growth::kN, kNLogN = Growth::kNLogN,
                         kN2 = Growth::kN2, kN3 = Growth::kN3;
 
-// The verdicts that the matchers below give; for those who use no framework.
+// Return the verdicts of the matchers below, for use without a framework.
 Verdict JudgeCosts(const Measurement& measurement, const Limit& limit, const LimitedEvent& event);
-// The cost of the subject is up to `factor` times the reference's. Undecided where noise covers the limit.
+// Passes if the subject costs at most `factor` times the reference. Unmeasurable if the noise covers the limit.
 Verdict JudgeUses(const Comparison& comparison, double factor, const EventType& event);
-// The exponent that fits best, beyond what `growth` explains, is up to 0.05 (noisy events and clocks: 0.15).
+// Passes if the fitted exponent exceeds that of `growth` by at most 0.05 (noisy events and clocks: 0.15).
 Verdict JudgeGrowth(const ScalingResult& result, Growth growth, const EventType& event);
-// Every event of the measurement against entry `name` of a JSON file, taken by the same backend (and for noisy events
-// on the same machine). PERFKIT_BASELINE_UPDATE=1 in the environment writes the entry instead.
+// Compares each event of the measurement with entry `name` of a JSON file, measured by the same backend (noisy events:
+// on the same machine). With PERFKIT_BASELINE_UPDATE=1 in the environment, writes the entry instead.
 Verdict JudgeBaseline(const Measurement& measurement, std::string_view name, Percent tolerance,
                       const std::string& file);
 
@@ -189,11 +189,11 @@ std::string Describe(Growth growth, const EventType& event);
 std::string Describe(std::string_view baseline, Percent tolerance);
 }  // namespace detail
 
-// `event` costs what `limit` allows: UpTo(n), or exactly n.
+// Matches if `event` costs what `limit` allows: UpTo(n), or exactly n.
 inline CostMatcher<Measurement> Costs(Limit limit, LimitedEvent event) {
   return {detail::Describe(limit, event), [=](const Measurement& m) { return JudgeCosts(m, limit, event); }};
 }
-// `event` does not happen at all.
+// Matches if `event` does not happen.
 inline CostMatcher<Measurement> Never(LimitedEvent event) { return Costs(0, event); }
 
 inline CostMatcher<Comparison> UsesUpTo(double factor, EventType event) {
@@ -204,7 +204,7 @@ inline CostMatcher<ScalingResult> GrowsNoFasterThan(Growth growth, EventType eve
   return {detail::Describe(growth, event), [=](const ScalingResult& r) { return JudgeGrowth(r, growth, event); }};
 }
 
-// The file is perfkit_baseline.json beside the calling source file, or what PERFKIT_BASELINE says in the environment.
+// The file is perfkit_baseline.json in the folder of the calling source file, or PERFKIT_BASELINE in the environment.
 inline CostMatcher<Measurement> WithinBaseline(std::string name, Percent tolerance,
                                                const char* source_file = __builtin_FILE()) {
   std::string description = detail::Describe(name, tolerance);
