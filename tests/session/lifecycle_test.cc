@@ -1,0 +1,221 @@
+// Sessions that begin, end, move, are replaced, forked, and refused.
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "src/proc/threads.h"
+#include "src/sys/files.h"
+#include "tests/session/support.h"
+#include "tests/support/fake_kernel.h"
+#include "tests/support/skip.h"
+#include "tests/sys/in_child.h"
+
+namespace perfkit::session {
+namespace {
+
+using namespace std::chrono_literals;
+using perfkit::testing::InChild;
+
+SessionOptions Cheap() { return {.stacks = SessionStacks::kNone, .lines = false}; }
+
+struct Held {
+  size_t descriptors = 0, threads = 0, mappings = 0;
+};
+
+Held WhatIsHeld() {
+  const std::string maps = sys::ReadFile("/proc/self/maps").value_or("");
+  const absl::StatusOr<std::vector<std::string>> descriptors = sys::ListFolder("/proc/self/fd");
+  return {.descriptors = descriptors.value_or(std::vector<std::string>{}).size(),
+          .threads = proc::ListThreads(getpid()).value_or(std::vector<pid_t>{}).size(),
+          .mappings = static_cast<size_t>(std::count(maps.begin(), maps.end(), '\n'))};
+}
+
+TEST_CASE("a second session is refused, or replaces the first, which keeps its profile", "[session][lifecycle]") {
+  absl::StatusOr<Session> first = Session::Start(Cheap());
+  REQUIRE(first.status() == absl::OkStatus());
+  CHECK(Session::Start(Cheap()).status().code() == absl::StatusCode::kFailedPrecondition);
+  CHECK(first->running());
+  Fault(10);
+  SessionOptions options = Cheap();
+  options.replace = true;
+  absl::StatusOr<Session> second = Session::Start(options);
+  REQUIRE(second.status() == absl::OkStatus());
+  CHECK_FALSE(first->running());
+  CHECK(second->running());
+  CHECK(first->Pause().code() == absl::StatusCode::kFailedPrecondition);
+  CHECK(first->Poll() == absl::OkStatus());
+  CHECK(first->Snapshot().status() == absl::OkStatus());
+  const absl::StatusOr<Profile> profile = first->Stop();
+  REQUIRE(profile.status() == absl::OkStatus());
+  CheckLaws(*profile);
+  CHECK(second->Stop().status() == absl::OkStatus());
+  CHECK(Session::Start(Cheap()).status() == absl::OkStatus());
+}
+
+TEST_CASE("a session is moved, and what it was moved from says so", "[session][lifecycle]") {
+  absl::StatusOr<Session> first = Session::Start(Cheap());
+  REQUIRE(first.status() == absl::OkStatus());
+  std::optional<Session> moved(*std::move(first));
+  CHECK(moved->running());
+  CHECK_FALSE(first->running());
+  CHECK(first->poll_fd() == -1);
+  for (const absl::Status& status :
+       {first->Pause(), first->Resume(), first->Poll(), first->Stop().status(), first->Snapshot().status()}) {
+    CHECK(status.code() == absl::StatusCode::kFailedPrecondition);
+  }
+  moved.reset();  // without Stop
+  CHECK(Session::Start(Cheap()).status() == absl::OkStatus());
+}
+
+TEST_CASE("of many that start at once one begins, of many that stop one has the profile", "[session][lifecycle]") {
+  for (int round = 0; round < 10; ++round) {
+    std::atomic<int> started{0}, refused{0}, stopped{0}, late{0};
+    std::optional<Session> running;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&] {
+        absl::StatusOr<Session> session = Session::Start(Cheap());
+        if (session.ok()) {
+          ++started;
+          running.emplace(*std::move(session));
+        } else {
+          refused += session.status().code() == absl::StatusCode::kFailedPrecondition;
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    threads.clear();
+    REQUIRE(started == 1);
+    REQUIRE(refused == 3);
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&] {
+        const absl::Status status = running->Stop().status();
+        stopped += status.ok();
+        late += status.code() == absl::StatusCode::kFailedPrecondition;
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    CHECK(stopped == 1);
+    CHECK(late == 3);
+  }
+}
+
+TEST_CASE("a session stops by itself, and gives its profile when it is asked", "[session][lifecycle]") {
+  SessionOptions options = Cheap();
+  options.stop_after = 5ms;
+  const size_t threads = WhatIsHeld().threads;
+  absl::StatusOr<Session> session = Session::Start(options);
+  REQUIRE(session.status() == absl::OkStatus());
+  while (session->running()) std::this_thread::sleep_for(1ms);
+  // Its thread has nothing more to do, however long the session is kept.
+  while (WhatIsHeld().threads > threads) std::this_thread::sleep_for(1ms);
+  const absl::StatusOr<Profile> profile = session->Stop();
+  REQUIRE(profile.status() == absl::OkStatus());
+  CheckLaws(*profile);
+  CHECK(profile->to_ns - profile->from_ns >= 5'000'000);
+}
+
+TEST_CASE("sessions in quick succession leave nothing", "[session][lifecycle]") {
+  const int rounds = 1000;
+  const auto run = [](int round) {
+    absl::StatusOr<Session> session = Session::Start(Cheap());
+    REQUIRE(session.status() == absl::OkStatus());
+    if (round % 3 == 0) REQUIRE(session->Stop().status() == absl::OkStatus());
+    if (round % 3 == 1) REQUIRE(session->Snapshot().status() == absl::OkStatus());
+  };
+  for (int round = 0; round < 10; ++round) run(round);
+  const Held before = WhatIsHeld();
+  for (int round = 0; round < rounds; ++round) run(round);
+  const Held after = WhatIsHeld();
+  CHECK(after.descriptors == before.descriptors);
+  CHECK(after.threads == before.threads);
+  CHECK(after.mappings <= before.mappings + 20);  // of the allocator's
+}
+
+TEST_CASE("a stopped session holds no descriptor", "[session][lifecycle]") {
+  const Held before = WhatIsHeld();
+  absl::StatusOr<Session> session = Session::Start(Cheap());
+  REQUIRE(session.status() == absl::OkStatus());
+  const Held running = WhatIsHeld();
+  CHECK(running.threads == before.threads + 1);
+  REQUIRE(session->Stop().status() == absl::OkStatus());
+  const Held stopped = WhatIsHeld();
+  CHECK(stopped.threads == before.threads);
+  CHECK(stopped.descriptors <= before.descriptors + 3);  // what wakes its thread
+  CHECK(stopped.descriptors < running.descriptors);
+}
+
+TEST_CASE("a forked child has no session, holds none of its descriptors, and starts its own", "[session][lifecycle]") {
+  const size_t before = WhatIsHeld().descriptors;
+  absl::StatusOr<Session> session = Session::Start(Cheap());
+  REQUIRE(session.status() == absl::OkStatus());
+  std::atomic<bool> stop{false};
+  std::thread busy([&] {  // the session's thread holds its lock now and then
+    while (!stop) (void)session->Poll();
+  });
+  for (int round = 0; round < 20; ++round) {
+    const int result = InChild([&] {
+      alarm(60);
+      const auto is_refused = [](const absl::Status& status) {
+        return status.code() == absl::StatusCode::kFailedPrecondition;
+      };
+      const bool refused = is_refused(session->Stop().status()) && is_refused(session->Snapshot().status()) &&
+                           is_refused(session->Pause()) && is_refused(session->Poll()) && !session->running();
+      const bool holds_none = WhatIsHeld().descriptors <= before;
+      { const Session destroyed = *std::move(session); }
+      absl::StatusOr<Session> own = Session::Start(Cheap());
+      if (!own.ok()) return false;
+      Fault(10);
+      const absl::StatusOr<Profile> profile = own->Stop();
+      return refused && holds_none && profile.ok() && profile->Check().ok() &&
+             profile->Total(0).samples == profile->events[0].accounting.delivered;
+    });
+    CHECK(result == 0);
+  }
+  stop = true;
+  busy.join();
+  CHECK(session->running());
+  const absl::StatusOr<Profile> profile = session->Stop();
+  REQUIRE(profile.status() == absl::OkStatus());
+  CheckLaws(*profile);
+}
+
+TEST_CASE("whichever system call fails, there is a status or a right profile, and nothing is left",
+          "[session][faults]") {
+  const auto clock = GENERATE(SessionClock::kCpu, SessionClock::kWall);
+  const auto run = [&]() -> absl::Status {
+    absl::StatusOr<Session> session = Session::Start({.events = {{.event = "page-faults", .rate = Period{1}}},
+                                                      .clock = clock,
+                                                      .stacks = SessionStacks::kNone,
+                                                      .memory_bytes = 1 << 16,
+                                                      .user_only = true,
+                                                      .own_thread = false,
+                                                      .lines = false});
+    if (!session.ok()) return session.status();
+    Fault(5);
+    absl::Status first = session->Poll();
+    const absl::StatusOr<Profile> snapshot = session->Snapshot();
+    first.Update(snapshot.status());
+    if (snapshot.ok()) CHECK(snapshot->Check() == absl::OkStatus());
+    const absl::StatusOr<Profile> profile = session->Stop();
+    first.Update(profile.status());
+    if (!profile.ok()) return first;
+    CHECK(profile->Check() == absl::OkStatus());
+    CHECK(profile->Total(0).samples == profile->events[0].accounting.delivered);
+    return first;
+  };
+  constexpr std::array<int, 2> kErrors = {24 /* EMFILE */, 4 /* EINTR */};
+  const perfkit::testing::SweepTally tally = perfkit::testing::SweepFaults(run, kErrors);
+  CHECK(tally.refused > 0);
+  CHECK(tally.survived > 0);
+}
+
+}  // namespace
+}  // namespace perfkit::session
