@@ -44,14 +44,14 @@ void TrackWriter::WriteProcesses() {
     const bool is_first = processes_.empty();
     const auto [process, is_new] = processes_.try_emplace(thread.pid, next_uuid_);
     if (!is_new) continue;
-    ++next_uuid_;
+    const uint64_t uuid = next_uuid_++;
     std::string name = is_first ? profile_.program : "";
     for (const ProfileThread& other : profile_.threads) {
       if (name.empty() && other.pid == thread.pid && other.tid == thread.pid) name = profile_.strings[other.name];
     }
     packets_.Packet(kTrackSequence, [&](pbf_writer& message) {
       pbf_writer track(message, packet::kTrackDescriptor);
-      track.add_uint64(track::kUuid, process->second);
+      track.add_uint64(track::kUuid, uuid);
       pbf_writer descriptor(track, track::kProcess);
       descriptor.add_int32(process::kPid, static_cast<int32_t>(thread.pid));
       if (!name.empty()) descriptor.add_string(process::kName, ValidUtf8(name));

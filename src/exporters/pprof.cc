@@ -270,16 +270,17 @@ uint64_t PprofWriter::FunctionOf(uint32_t location, const ProfileCall& call) {
   // Calls without a name are one function a location, beyond all names.
   const uint64_t name_key = call.function != 0 ? call.function : uint64_t{location} << 32 | 1ULL << 63;
   const auto [entry, is_new] = functions_.try_emplace({name_key, call.file}, functions_.size() + 1);
-  if (!is_new) return entry->second;
+  const uint64_t id = entry->second;
+  if (!is_new) return id;
   const int64_t name = call.function != 0 ? Text(call.function) : AddText(profile_.CallName(location, call));
   const int64_t file = Text(call.file);
   // Without a system_name, readers take the name as it is: demangled.
   file_.Message(field::profile::kFunction, [&](pbf_writer& message) {
-    message.add_uint64(field::function::kId, entry->second);
+    message.add_uint64(field::function::kId, id);
     message.add_int64(field::function::kName, name);
     if (file != 0) message.add_int64(field::function::kFilename, file);
   });
-  return entry->second;
+  return id;
 }
 
 // The first mapping is the main program by the format's rule, and readers print its name.
