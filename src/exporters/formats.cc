@@ -12,6 +12,7 @@ constexpr ProfileFormat kFormats[] = {
     {"pprof", {".pb.gz", ".pprof"}, "go tool pprof", WritePprof},
     {"perfetto", {".pftrace", ".perfetto-trace"}, "ui.perfetto.dev", WritePerfetto},
     {"firefox", {".json.gz"}, "profiler.firefox.com", WriteFirefox},
+    {"chrome", {".chrome.json"}, "chrome://tracing, ui.perfetto.dev", WriteChrome},
     {"html", {".html"}, "any browser", WriteHtml},
 };
 
