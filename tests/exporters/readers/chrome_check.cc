@@ -23,7 +23,7 @@ Profile Spread(Profile profile) {
   return profile;
 }
 
-void CheckThread(const Profile& profile, const Json& thread, const Json& answer) {
+void CheckChromeThread(const Profile& profile, const Json& thread, const Json& answer) {
   std::map<std::string, std::pair<uint64_t, uint64_t>> shown, expected;  // self and total
   const std::string tid = thread["tid"].get<std::string>();
   for (const Json& row : answer["functions"]) {
@@ -49,7 +49,7 @@ void CheckThread(const Profile& profile, const Json& thread, const Json& answer)
   }
 }
 
-size_t CheckThreads(const Profile& profile) {
+size_t CheckChromeThreads(const Profile& profile) {
   const Pq pq(profile, ".chrome.json");
   size_t markers = 0;
   const Json list = pq.Ask("thread list");
@@ -57,14 +57,15 @@ size_t CheckThreads(const Profile& profile) {
   for (const Json& thread : list["threads"]) {
     INFO(thread.dump());
     markers += thread["markerCount"].get<size_t>();
-    CheckThread(profile, thread, pq.Ask("thread functions --thread " + thread["threadHandle"].get<std::string>()));
+    CheckChromeThread(profile, thread,
+                      pq.Ask("thread functions --thread " + thread["threadHandle"].get<std::string>()));
   }
   return markers;
 }
 
 TEST_CASE("chrome's stacks and slices are read back as the profile has them", "[readers][node][chrome]") {
   NEED_NODE_READERS();
-  CHECK(CheckThreads(profile::SampleProfile()) == 4);
+  CHECK(CheckChromeThreads(profile::SampleProfile()) == 4);
   size_t profiles = 0;
   for (uint64_t seed = 1; profiles < 2; ++seed) {
     const Profile profile = Spread(AnyProfile(seed).Make());
@@ -72,7 +73,7 @@ TEST_CASE("chrome's stacks and slices are read back as the profile has them", "[
                                          [](const auto& sample) { return sample.event == 0 && !sample.merged(); });
     if (!has_samples) continue;
     INFO("seed " << seed);
-    CheckThreads(profile);
+    CheckChromeThreads(profile);
     ++profiles;
   }
 }

@@ -25,7 +25,7 @@ SampleFilter FilterOf(const Profile& profile, std::string id) {
   };
 }
 
-void CheckFunctions(const Profile& profile, const Json& thread, const Json& answer) {
+void CheckFirefoxFunctions(const Profile& profile, const Json& thread, const Json& answer) {
   const double scale = answer["weightType"] == "tracing-ms" ? 1e6 : 1;
   FunctionSums shown;
   size_t rows = 0;
@@ -45,22 +45,23 @@ void CheckFunctions(const Profile& profile, const Json& thread, const Json& answ
   }
 }
 
-void CheckThreads(const Profile& profile) {
+void CheckFirefoxThreads(const Profile& profile) {
   const Pq pq(profile, ".json.gz");
   const Json list = pq.Ask("thread list");
   REQUIRE(!list["threads"].empty());
   for (const Json& thread : list["threads"]) {
     INFO(thread.dump());
-    CheckFunctions(profile, thread, pq.Ask("thread functions --thread " + thread["threadHandle"].get<std::string>()));
+    CheckFirefoxFunctions(profile, thread,
+                          pq.Ask("thread functions --thread " + thread["threadHandle"].get<std::string>()));
   }
 }
 
 TEST_CASE("firefox's reader shows each function's numbers, for each thread and event", "[readers][node][firefox]") {
   NEED_NODE_READERS();
-  CheckThreads(SampleProfile());
+  CheckFirefoxThreads(SampleProfile());
   for (uint64_t seed = 1; seed <= 3; ++seed) {
     INFO("seed " << seed);
-    CheckThreads(AnyProfile(seed).Make());
+    CheckFirefoxThreads(AnyProfile(seed).Make());
   }
 }
 

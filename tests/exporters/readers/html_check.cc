@@ -41,7 +41,7 @@ Json Browse(const Profile& profile, Json steps) {
   return results;
 }
 
-FunctionSums SumsOf(const Json& rows) {
+FunctionSums SumsOfRows(const Json& rows) {
   FunctionSums sums;
   for (const Json& row : rows) {
     FunctionSum& sum = sums[{row["name"], row["module"]}];
@@ -56,7 +56,7 @@ FunctionSums SumsOf(const Json& rows) {
 // A function of one name in one file is two rows if it is in two modules of that name, or in the kernel as well: their
 // totals need not add up then, because of stacks that hold both.
 void CheckRows(const Json& rows, const FunctionSums& expected) {
-  const FunctionSums shown = SumsOf(rows);
+  const FunctionSums shown = SumsOfRows(rows);
   const bool is_exact = shown.size() == rows.size();
   CHECK(shown.size() == expected.size());
   for (const auto& [function, sum] : expected) {
