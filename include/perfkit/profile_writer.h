@@ -42,9 +42,9 @@ struct ProfileFormat {
 // component perfkit::exporters'.
 std::vector<ProfileFormat> ProfileFormats();
 
-// Writes a profile to a file, in the format that its name ends with (or begins with: "callgrind.out.1234"). The file is written aside and renamed when it is
-// whole, so that a reader never sees half of one, and a failure leaves what was there. What is no regular file
-// (a pipe, /dev/stdout) is written directly.
+// Writes a profile to a file, in the format that its name ends with (or begins with: "callgrind.out.1234"). The file is
+// written aside and renamed when it is whole, so that a reader never sees half of one, and a failure leaves what was
+// there. What is no regular file (a pipe, /dev/stdout) is written directly.
 // Errors: InvalidArgument if no format has that ending (with all endings), if options.event is no event of the
 // profile, or as Profile::Check(); Unimplemented if the format needs perfkit::exporters and it is not linked; else the
 // Status of the system call that failed.

@@ -83,8 +83,8 @@ struct SessionOptions {
 class Session {
  public:
   // Starts sampling. What can't be had is fallen back from, and said in ProfileAccounting::notes.
-  // Errors: InvalidArgument for an interval out of range, for kWall with kOverwrite, or as Sampler::Open; FailedPrecondition if a session runs and
-  // `replace` is not set; as Sampler::Open if not even the least can be had.
+  // Errors: InvalidArgument for an interval out of range, for kWall with kOverwrite, or as Sampler::Open;
+  // FailedPrecondition if a session runs and `replace` is not set; as Sampler::Open if not even the least can be had.
   static absl::StatusOr<Session> Start(SessionOptions options = {});
 
   Session(Session&&) noexcept;
