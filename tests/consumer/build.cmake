@@ -18,6 +18,12 @@ if(WANTED MATCHES "benchmark")
     message(FATAL_ERROR "256 touched pages are not 256 faults in\n${table}")
   endif()
 endif()
+if(WANTED MATCHES "dwarf.*exporters")
+  execute_process(COMMAND "${BUILD}/session_consumer" OUTPUT_VARIABLE report COMMAND_ERROR_IS_FATAL ANY)
+  if(report MATCHES "is not linked" OR NOT report MATCHES "functions of cpu-clock" OR NOT EXISTS "${BUILD}/session_consumer.pb.gz")
+    message(FATAL_ERROR "a session does not find the components that are linked:\n${report}")
+  endif()
+endif()
 
 # A shared perfkit exports what cmake/perfkit.map says, and no name of anybody else's.
 file(GLOB shared "${BUILD}/perfkit/libperfkit.so")

@@ -27,6 +27,7 @@ string(CONCAT call_dwarf "#include <perfkit/dwarf_lines.h>\n#include <perfkit/sy
        "int main() { const perfkit::Symbolizer symbolizer({.lines = perfkit::DwarfLines}); }")
 set(call_pfm "#include <perfkit/pfm.h>\nint main() { return perfkit::ParsePfmEvent(\"nonesuch\").ok() ? 1 : 0; }")
 set(call_testing "#include <perfkit/testing.h>\nint main() { return perfkit::Not({}).required ? 1 : 0; }")
+set(call_exporters "#include <perfkit/profile_writer.h>\nint main() { return perfkit::ProfileFormats().size() > 5 ? 0 : 1; }")
 string(REPLACE "," ";" components "${WANTED}")
 foreach(name IN LISTS components)
   set(source "${CMAKE_CURRENT_LIST_DIR}/project/${name}.cc")
