@@ -183,7 +183,9 @@ TEST_CASE("a forked child has no session, holds none of its descriptors, and sta
                            is_refused(session->Pause()) && is_refused(session->Poll()) && !session->running();
       const bool holds_none = WhatIsHeld().descriptors <= before;
       { const Session destroyed = *std::move(session); }
-      absl::StatusOr<Session> own = Session::Start(Cheap());
+      SessionOptions options = Cheap();
+      options.own_thread = testing::kThreadsAfterFork;
+      absl::StatusOr<Session> own = Session::Start(options);
       if (!own.ok()) return false;
       Fault(10);
       const absl::StatusOr<Profile> profile = own->Stop();

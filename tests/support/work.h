@@ -27,6 +27,9 @@ inline constexpr bool kHandlersUnseen = true;
 inline constexpr bool kHandlersUnseen = false;
 #endif
 
+// ThreadSanitizer ends a forked child that starts a thread.
+inline constexpr bool kThreadsAfterFork = !kHandlersUnseen;
+
 // Memory of `pages` fresh pages, none of them huge, that fault one by one when touched.
 class FreshPages {
  public:
