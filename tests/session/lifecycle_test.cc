@@ -43,12 +43,18 @@ Held WhatIsHeld() {
           }))};
 }
 
-size_t Threads() { return proc::ListThreads(getpid()).value_or(std::vector<pid_t>{}).size(); }
-const size_t kThreadsAtStart = Threads();  // a sanitizer may have one
+// Threads of sessions, by their name: a sanitizer has threads of its own.
+size_t SessionThreads() {
+  size_t count = 0;
+  for (const pid_t tid : proc::ListThreads(getpid()).value_or(std::vector<pid_t>{})) {
+    count += sys::ReadFile("/proc/self/task/" + std::to_string(tid) + "/comm").value_or("") == "perfkit-session\n";
+  }
+  return count;
+}
 
 // A thread that was joined is still listed for a moment. Does not return if there are never so many.
-void WaitForThreads(size_t more) {
-  while (Threads() != kThreadsAtStart + more) std::this_thread::sleep_for(1ms);
+void WaitForThreads(size_t wanted) {
+  while (SessionThreads() != wanted) std::this_thread::sleep_for(1ms);
 }
 
 TEST_CASE("a second session is refused, or replaces the first, which keeps its profile", "[session][lifecycle]") {
