@@ -8,13 +8,10 @@
 #include <string_view>
 #include <tuple>
 
+#include "src/profile/base_name.h"
+
 namespace perfkit::exporters {
 namespace {
-
-std::string_view BaseName(std::string_view path) {
-  const bool is_path = path.starts_with('/') && !path.starts_with("//");
-  return is_path ? path.substr(path.rfind('/') + 1) : path;
-}
 
 // Breakpad's form of a build ID: its first 16 bytes as a GUID, and an age of 0. "" if it is too short.
 std::string BreakpadId(std::string_view build_id) {
@@ -218,7 +215,7 @@ void FirefoxTables::WriteStrings(JsonWriter& json) const {
                                                       [](const ProfileCall& call) { return call.function == 0; });
     json.String(is_used ? profile_.UnnamedCode(i) : "");
   }
-  for (const ProfileModule& module : profile_.modules) json.String(BaseName(profile_.strings[module.path]));
+  for (const ProfileModule& module : profile_.modules) json.String(profile::BaseName(profile_.strings[module.path]));
   json.String("off-CPU").EndArray();
 }
 
@@ -226,8 +223,10 @@ void FirefoxTables::WriteLibs(JsonWriter& json) const {
   json.Key("libs").BeginArray();
   for (const ProfileModule& module : profile_.modules) {
     const std::string_view path = profile_.strings[module.path], build_id = profile_.strings[module.build_id];
-    json.BeginObject().Member("name", BaseName(path)).Member("path", path);
-    json.Member("debugName", BaseName(path)).Member("debugPath", path).Member("breakpadId", BreakpadId(build_id));
+    json.BeginObject().Member("name", profile::BaseName(path)).Member("path", path);
+    json.Member("debugName", profile::BaseName(path))
+        .Member("debugPath", path)
+        .Member("breakpadId", BreakpadId(build_id));
     json.Key("codeId");
     if (build_id.empty()) {
       json.Null();

@@ -2,6 +2,7 @@
 #include "perfkit/profile.h"
 
 #include "absl/strings/str_format.h"
+#include "src/profile/base_name.h"
 
 namespace perfkit {
 namespace {
@@ -10,12 +11,6 @@ absl::Status Wrong(std::string_view table, size_t index, std::string_view what) 
   return absl::Status(
       absl::StatusCode::kInvalidArgument,
       absl::StrFormat("Profile::%s[%d]: %s. Remedy: build profiles with ProfileBuilder.", table, index, what));
-}
-
-// The last part of a path; names in brackets and "//anon" are none.
-std::string_view BaseName(std::string_view path) {
-  const bool is_path = path.starts_with('/') && !path.starts_with("//");
-  return is_path ? path.substr(path.rfind('/') + 1) : path;
 }
 
 // Checks the tables of one profile, each against those that it points into.
@@ -150,7 +145,7 @@ std::string Profile::CallName(uint32_t location, const ProfileCall& call) const 
 std::string Profile::UnnamedCode(uint32_t location) const {
   const ProfileLocation& at = locations[location];
   if (at.module == ProfileLocation::kNoModule) return absl::StrFormat("[unknown]+0x%x", at.address);
-  return absl::StrFormat("[%s]+0x%x", BaseName(strings[modules[at.module].path]), at.address);
+  return absl::StrFormat("[%s]+0x%x", profile::BaseName(strings[modules[at.module].path]), at.address);
 }
 
 absl::Status Profile::Check() const {

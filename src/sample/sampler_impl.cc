@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_format.h"
 #include "src/open/task_cpu.h"
+#include "src/sys/clock.h"
 #include "src/sys/kernel.h"
 #include "src/sys/perf_error.h"
 
@@ -37,11 +38,7 @@ absl::StatusOr<std::vector<pid_t>> ThreadsNow(const Plan& plan) {
   return tids;
 }
 
-uint64_t Now(clockid_t clock) {
-  timespec now{};
-  sys::kernel().clock_gettime(clock, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
+uint64_t Now(clockid_t clock) { return sys::ClockNs(clock); }
 
 SamplerImpl::SamplerImpl(Plan plan)
     : plan_(std::move(plan)),
