@@ -10,6 +10,7 @@
 #include "perfkit/exporters.h"
 #include "tests/exporters/any_profile.h"
 #include "tests/exporters/hostile_profile.h"
+#include "tests/exporters/refusing_sink.h"
 #include "tests/profile/sample_profile.h"
 
 namespace perfkit::testing {
@@ -132,19 +133,7 @@ TEST_CASE("chrome: hostile names and an empty profile are valid JSON", "[exporte
 }
 
 TEST_CASE("chrome: whichever piece a sink refuses, its status is the writer's", "[exporters][chrome]") {
-  const Profile profile = HostileProfile();
-  const absl::Status full = absl::DataLossError("full");
-  for (int refused = 1;; ++refused) {
-    int pieces = 0;
-    const absl::Status status =
-        WriteChrome(profile, {}, [&](std::string_view) { return ++pieces == refused ? full : absl::OkStatus(); });
-    CHECK(pieces <= refused);
-    if (pieces < refused) {
-      CHECK(status == absl::OkStatus());
-      break;
-    }
-    CHECK(status == full);
-  }
+  CheckRefusedPieces(WriteChrome, HostileProfile());
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "tests/exporters/any_profile.h"
 #include "tests/exporters/gunzip.h"
 #include "tests/exporters/hostile_profile.h"
+#include "tests/exporters/refusing_sink.h"
 #include "tests/profile/sample_profile.h"
 
 namespace perfkit::testing {
@@ -115,19 +116,7 @@ TEST_CASE("firefox: hostile names and an empty profile are valid JSON", "[export
 }
 
 TEST_CASE("firefox: whichever piece a sink refuses, its status is the writer's", "[exporters][firefox]") {
-  const Profile profile = HostileProfile();
-  const absl::Status full = absl::DataLossError("full");
-  for (int refused = 1;; ++refused) {
-    int pieces = 0;
-    const absl::Status status =
-        WriteFirefox(profile, {}, [&](std::string_view) { return ++pieces == refused ? full : absl::OkStatus(); });
-    CHECK(pieces <= refused);
-    if (pieces < refused) {
-      CHECK(status == absl::OkStatus());
-      break;
-    }
-    CHECK(status == full);
-  }
+  CheckRefusedPieces(WriteFirefox, HostileProfile());
 }
 
 }  // namespace

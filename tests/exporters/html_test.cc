@@ -8,6 +8,7 @@
 #include "src/exporters/base64_sink.h"
 #include "src/exporters/html_data.h"
 #include "tests/exporters/hostile_profile.h"
+#include "tests/exporters/refusing_sink.h"
 #include "tests/profile/sample_profile.h"
 
 namespace perfkit::exporters {
@@ -120,19 +121,7 @@ TEST_CASE("the page's data is JSON, with all times exact", "[exporters][html]") 
 }
 
 TEST_CASE("html: whichever piece a sink refuses, its status is the writer's", "[exporters][html]") {
-  const Profile profile = profile::SampleProfile();
-  const absl::Status full = absl::DataLossError("full");
-  for (int refused = 1;; ++refused) {
-    int pieces = 0;
-    const absl::Status status =
-        WriteHtml(profile, {}, [&](std::string_view) { return ++pieces == refused ? full : absl::OkStatus(); });
-    CHECK(pieces <= refused);
-    if (pieces < refused) {
-      CHECK(status == absl::OkStatus());
-      break;
-    }
-    CHECK(status == full);
-  }
+  testing::CheckRefusedPieces(WriteHtml, profile::SampleProfile());
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ inline Profile LargeProfile(uint32_t samples) {
   return builder.Take();
 }
 
-// One sample of a stack of so many calls, of two functions that call each other.
+// One sample with a stack of `calls` calls: two functions that call each other.
 inline Profile DeepProfile(uint32_t calls) {
   ProfileBuilder builder;
   builder.AddEvent({.name = "cpu-clock"});

@@ -184,7 +184,7 @@ TEST_CASE("perfetto: followers are weights of the sample that they follow", "[ex
   builder.AddThread(1, 1, "t");
   builder.AddSample({.time_ns = 7, .weight = 100});
   builder.AddSample({.time_ns = 7, .weight = 250, .samples = 0, .event = 1});
-  builder.AddSample({.time_ns = 8, .weight = 3, .samples = 0, .event = 1});  // of nobody
+  builder.AddSample({.time_ns = 8, .weight = 3, .samples = 0, .event = 1});  // follows no sample
   const Profile profile = builder.Take();
   const PerfettoFile file(TraceFileOf(profile));
   CHECK(file.samples == SamplesOf(profile));
