@@ -30,7 +30,7 @@ int Fail(const std::string& why) {
   return 1;
 }
 
-// Holds the lock for most of the time, asleep: whoever wants it waits.
+// Holds the lock for most of the time, asleep: the other thread waits for it.
 void HoldLock(std::mutex& lock, const std::atomic<bool>& stop) {
   pthread_setname_np(pthread_self(), "lock-holder");
   while (!stop) {

@@ -63,7 +63,7 @@ struct ProfileCall {
 
 // A place in code.
 struct ProfileLocation {
-  uint32_t module = kNoModule;  // in Profile::modules; kNoModule: nobody knows what was mapped there
+  uint32_t module = kNoModule;  // in Profile::modules; kNoModule: what was mapped there is unknown
   bool kernel = false;
   uint64_t address = 0;  // in the module's file; without one, the program counter
   // Its calls in Profile::calls, innermost first. None until names are resolved; without debug information one.
@@ -157,7 +157,7 @@ struct ProfileAccounting {
 
 class Profile {
  public:
-  // The tables. Whoever changes them by hand keeps each index in its range: Check() tells.
+  // The tables. Each index must stay in its range when they are changed by hand: Check() tells.
   std::vector<std::string> strings{""};
   std::vector<ProfileEvent> events;
   std::vector<ProfileThread> threads;
@@ -188,7 +188,7 @@ class Profile {
   std::span<const ProfileCall> CallsAt(uint32_t location) const;
   // The name of a call as reports print it: the function, or, if it has none, UnnamedCode().
   std::string CallName(uint32_t location, const ProfileCall& call) const;
-  // "[libfoo.so]+0x1234": a location of which no name is known.
+  // Returns "[libfoo.so]+0x1234": the name of a location without calls.
   std::string UnnamedCode(uint32_t location) const;
 
   // OK if every index is in its range, every parent is less than its stack's index, and times do not run backwards.

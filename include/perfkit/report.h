@@ -6,8 +6,8 @@
 //   self   the weight of the samples that were taken in a function itself
 //   total  that, and the weight of the samples in all that it called; a function that calls itself counts once
 // A weight is in its event's unit (ProfileEvent::unit); beside it stands the number of samples that it is the sum of.
-// Inlined calls are functions of their own. All requires Profile::Check(). Thread-safe for a profile that nobody
-// changes.
+// Inlined calls are functions of their own. All requires Profile::Check(). Thread-safe while the profile is
+// not changed.
 #pragma once
 
 #include <cstddef>
@@ -66,7 +66,7 @@ class CallTree {
   const std::vector<ReportFunction>& functions() const { return functions_; }
   // Samples of a node that are in none of its children. Top down: those taken in the function itself; of the root and
   // of threads, samples without a stack. Bottom up: those whose stack ends here, because nothing called it, or because
-  // nobody knows what did.
+  // its caller is unknown.
   const Profile::Sum& Self(uint32_t node, size_t event) const { return self_[node * events_ + event]; }
   const Profile::Sum& Total(uint32_t node, size_t event) const { return total_[node * events_ + event]; }
 

@@ -92,12 +92,12 @@ class Session {
   // Stops without a profile.
   ~Session();
 
-  // Stops sampling and returns the profile, with names; the session lets go of all that it held. FailedPrecondition if
+  // Stops sampling and returns the profile, with names; the session releases everything that it held. FailedPrecondition if
   // it was stopped already. kWall: on_ns + off_ns of a thread is the time for which it was there, exactly.
   absl::StatusOr<Profile> Stop();
   // The profile so far, with names; sampling goes on. kOverwrite: what the rings hold now, and the accounting since the
-  // last one. kWall: the latest 50 us may be on the wrong side of on_ns and off_ns; both are 0 for a thread that runs
-  // and of which there is no record yet.
+  // last one. kWall: the latest 50 us may be on the wrong side of on_ns and off_ns; both are 0 for a running
+  // thread without any record yet.
   absl::StatusOr<Profile> Snapshot();
 
   // Pause and Resume gate the rings: what happens in between is counted as `paused`. FailedPrecondition if stopped.

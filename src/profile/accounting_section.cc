@@ -61,7 +61,7 @@ std::string ProfileTroubles(const ProfileAccounting& accounting) {
   add(accounting.times_forgotten, "samples merged without their times: the room for single ones was used up");
   add(accounting.waits_forgotten, "waits in the totals only");
   add(accounting.side_band_lost, "records of mappings and threads lost: names may be missing");
-  add(accounting.unattributed, "samples of which nobody knows the event: left out");
+  add(accounting.unattributed, "samples of no known event: left out");
   if (accounting.own_cpu_ns != 0 || accounting.kernel_cpu_ns != 0) {
     text += absl::StrFormat("# cost: %s of CPU time in this process, about %s in the kernel\n",
                             WeightText(accounting.own_cpu_ns, ProfileUnit::kNanoseconds),

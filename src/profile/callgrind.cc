@@ -37,7 +37,7 @@ using profile::kNone;
 using profile::OneLine;
 using profile::Sums;
 
-// A call: from which line of which function into which one. The caller kNone is "[all]".
+// A call: the caller's function and line, and the callee. The caller kNone is "[all]".
 struct CallKey {
   uint32_t caller = kNone, line = 0, callee = 0;
   auto operator<=>(const CallKey&) const = default;

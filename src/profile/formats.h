@@ -13,7 +13,7 @@ struct ExporterFormats {
   size_t count;
 };
 
-// Defined by src/exporters/formats.cc. Weak: its address is nullptr if nobody defines it. The component's CMake target
+// Defined by src/exporters/formats.cc. Weak: its address is nullptr if it is not linked. The component's CMake target
 // makes the linker look for it (cmake/Component.cmake).
 extern const ExporterFormats ExporterFormatTable __attribute__((weak));
 

@@ -225,8 +225,8 @@ void Aggregator::Pause(uint64_t now_ns) {
   off_cpu_.Pause(now_ns, [&](const OffCpuSpan& span) { AddSpan(span); });
 }
 
-// Merged samples, one for each thread and stack, are what must be kept. Beside them there is always room for so many
-// single ones that merging, which sorts all, is rare.
+// Merged samples, one for each thread and stack, must be kept. Merging sorts all samples, so it must be rare: there is
+// always room for a share of single ones beside the merged ones.
 void Aggregator::MergeIfFull() {
   Profile& profile = builder_.profile();
   const size_t bytes = profile.samples.size() * sizeof(ProfileSample) + profile.waits.size() * sizeof(ProfileWait);

@@ -49,7 +49,7 @@ class OffCpu {
   void Switched(uint32_t thread, uint32_t tid, uint64_t time_ns, bool out, bool preempted, Emit emit);
   // The thread was sampled: it ran. If it was off its CPU until then, a record is missing, and it is on from now on.
   void Ran(uint32_t thread, uint64_t time_ns, Emit emit);
-  // Threads of which nothing is known but that they are there.
+  // Threads that exist, and have no record yet.
   std::vector<Sleeper> Unknown() const;
   // Such a thread was found runnable, or not.
   void SeenRunning(uint32_t thread, bool runs);

@@ -40,7 +40,7 @@ struct StackHooks {
   std::unique_ptr<symbolize::LineSource> (*lines)(size_t cache_bytes);
 };
 
-// Defined by src/session/dwarf/hooks.cc. Weak: its address is nullptr if nobody defines it. The component's CMake
+// Defined by src/session/dwarf/hooks.cc. Weak: its address is nullptr if it is not linked. The component's CMake
 // target makes the linker look for it.
 extern const StackHooks StackHookTable __attribute__((weak));
 

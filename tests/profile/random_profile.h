@@ -66,7 +66,7 @@ class RandomProfile {
       const uint32_t function = Below(shape_.functions), module = function % 3;
       const uint32_t at = builder_.Location(modules[module], 0x1000 + i, module == 2);
       locations_.push_back(at);
-      if (Below(8) == 0) continue;  // nobody knows its name
+      if (Below(8) == 0) continue;  // without a name
       std::vector<ProfileCall> calls;
       for (uint32_t k = Below(3); k-- > 0;) calls.push_back(Call(Below(shape_.functions / 3) * 3 + module, true));
       calls.push_back(Call(function, false));

@@ -25,7 +25,7 @@ function fitCanvas(canvas, width, height) {
   return context;
 }
 
-// A colour for each module: the kernel's is reserved, and so is grey, for code of which nobody knows whose it is.
+// A colour for each module: the kernel's is reserved, and so is grey, for code without a known module.
 class Palette {
   constructor(model) {
     this.model = model;
