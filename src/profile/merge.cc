@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "perfkit/profile.h"
+#include "src/profile/accounting_sums.h"
 
 namespace perfkit {
 namespace {
@@ -66,35 +67,11 @@ std::string WaitKey(const ProfileWait& wait) {
   return key.Take();
 }
 
-void AddStacks(StackAccounting& to, const StackAccounting& from) {
-  to.delivered += from.delivered;
-  to.duplicates += from.duplicates;
-  to.stale += from.stale;
-  to.budget += from.budget;
-  to.no_ring += from.no_ring;
-  to.ring_full += from.ring_full;
-  to.paused += from.paused;
-  to.given_up += from.given_up;
-  to.coalesced += from.coalesced;
-}
-
 void AddEvent(EventAccounting& to, const EventAccounting& from) {
-  to.counted += from.counted;
-  to.delivered += from.delivered;
-  to.duplicates += from.duplicates;
-  to.lost += from.lost;
-  to.paused += from.paused;
-  to.malformed += from.malformed;
-  to.foreign += from.foreign;
-  to.throttled += from.throttled;
-  to.represented += from.represented;
-  to.unsampled_ns += from.unsampled_ns;
+  for (const auto sum : profile::kEventSums) to.*sum += from.*sum;
+  for (const auto sum : profile::kStackSums) to.stacks.*sum += from.stacks.*sum;
   to.counted_is_lower_bound = to.counted_is_lower_bound || from.counted_is_lower_bound;
-  AddStacks(to.stacks, from.stacks);
 }
-
-// A field that is new has to be added above, and its bytes here.
-static_assert(sizeof(void*) != 8 || (sizeof(StackAccounting) == 72 && sizeof(EventAccounting) == 160));
 
 void AddAccounting(ProfileAccounting& to, const ProfileAccounting& from) {
   to.unwind_dropped += from.unwind_dropped;

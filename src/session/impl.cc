@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_format.h"
 #include "src/base/text.h"
+#include "src/profile/accounting_sums.h"
 #include "src/sys/clock.h"
 #include "src/sys/files.h"
 #include "src/sys/kernel.h"
@@ -54,17 +55,8 @@ std::string DescribeDecision(const SamplerDecision& decision) {
 
 // What has been accounted for since `before`. What is no sum stays as it is.
 EventAccounting Since(EventAccounting now, const EventAccounting& before) {
-  for (const auto member :
-       {&EventAccounting::counted, &EventAccounting::delivered, &EventAccounting::duplicates, &EventAccounting::lost,
-        &EventAccounting::paused, &EventAccounting::malformed, &EventAccounting::foreign, &EventAccounting::throttled,
-        &EventAccounting::represented, &EventAccounting::unsampled_ns}) {
-    now.*member -= std::min(now.*member, before.*member);
-  }
-  for (const auto member : {&StackAccounting::delivered, &StackAccounting::duplicates, &StackAccounting::stale,
-                            &StackAccounting::budget, &StackAccounting::no_ring, &StackAccounting::ring_full,
-                            &StackAccounting::paused, &StackAccounting::given_up, &StackAccounting::coalesced}) {
-    now.stacks.*member -= std::min(now.stacks.*member, before.stacks.*member);
-  }
+  for (const auto sum : profile::kEventSums) now.*sum -= std::min(now.*sum, before.*sum);
+  for (const auto sum : profile::kStackSums) now.stacks.*sum -= std::min(now.stacks.*sum, before.stacks.*sum);
   return now;
 }
 

@@ -1,0 +1,23 @@
+// THE table of the sums in an event's accounting, for code that adds or subtracts all of them.
+#pragma once
+
+#include <cstdint>
+
+#include "perfkit/sampler_stats.h"
+
+namespace perfkit::profile {
+
+inline constexpr uint64_t EventAccounting::*kEventSums[] = {
+    &EventAccounting::counted,     &EventAccounting::delivered, &EventAccounting::duplicates,
+    &EventAccounting::lost,        &EventAccounting::paused,    &EventAccounting::malformed,
+    &EventAccounting::foreign,     &EventAccounting::throttled, &EventAccounting::represented,
+    &EventAccounting::unsampled_ns};
+inline constexpr uint64_t StackAccounting::*kStackSums[] = {
+    &StackAccounting::delivered, &StackAccounting::duplicates, &StackAccounting::stale,
+    &StackAccounting::budget,    &StackAccounting::no_ring,    &StackAccounting::ring_full,
+    &StackAccounting::paused,    &StackAccounting::given_up,   &StackAccounting::coalesced};
+
+// A field that is new has to be added above, and its bytes here.
+static_assert(sizeof(void*) != 8 || (sizeof(StackAccounting) == 72 && sizeof(EventAccounting) == 160));
+
+}  // namespace perfkit::profile
