@@ -93,7 +93,8 @@ class Session {
   ~Session();
 
   // Stops sampling and returns the profile, with names; the session releases everything that it held. FailedPrecondition if
-  // it was stopped already. kWall: on_ns + off_ns of a thread is the time for which it was there, exactly.
+  // it was stopped already. kWall: on_ns + off_ns of a thread is the time for which it was there, less
+  // the time paused, exactly.
   absl::StatusOr<Profile> Stop();
   // The profile so far, with names; sampling goes on. kOverwrite: what the rings hold now, and the accounting since the
   // last one. kWall: the latest 50 us may be on the wrong side of on_ns and off_ns; both are 0 for a running
