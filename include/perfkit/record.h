@@ -302,24 +302,38 @@ struct NamespacesRecord {
   static std::optional<NamespacesRecord> Parse(const RawRecord& record, const SampleLayout& layout) noexcept;
 };
 
-// kKsymbol: the kernel registered a named range of code, or unregistered it (flags bit 0:
-// PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER).
+// kKsymbol: the kernel registered a named range of its own code that is not in its image, or unregistered it.
 struct KsymbolRecord {
+  // PERF_RECORD_KSYMBOL_TYPE_*. Any other value is newer than this list.
+  enum class Type : uint16_t {
+    kUnknown = 0,
+    kBpf = 1,        // Code of BPF: compiled programs, and trampolines.
+    kOutOfLine = 2,  // Code that the kernel generated elsewhere: trampolines of ftrace, copies of probed instructions.
+  };
+  static constexpr uint16_t kUnregister = 1 << 0;  // PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER.
+
   uint64_t address = 0;
-  uint32_t length = 0;
-  uint16_t type = 0;  // PERF_RECORD_KSYMBOL_TYPE_: 1 BPF, 2 other code outside of the kernel's image.
-  uint16_t flags = 0;
+  uint32_t length = 0;  // In bytes.
+  Type type = Type::kUnknown;
+  uint16_t flags = 0;  // kUnregister, or bits that are newer than this list.
   std::string_view name;
   SampleId who;
+
+  // Returns true if the range was unregistered, false if it was registered.
+  bool unregistered() const noexcept { return (flags & kUnregister) != 0; }
 
   static std::optional<KsymbolRecord> Parse(const RawRecord& record, const SampleLayout& layout) noexcept;
 };
 
-// kBpfEvent: a BPF program was loaded (type 1, PERF_BPF_EVENT_PROG_LOAD) or unloaded (type 2).
+// kBpfEvent: a BPF program was loaded or unloaded.
 struct BpfEventRecord {
-  uint16_t type = 0, flags = 0;
+  // PERF_BPF_EVENT_*. Any other value is newer than this list.
+  enum class Type : uint16_t { kUnknown = 0, kProgramLoad = 1, kProgramUnload = 2 };
+
+  Type type = Type::kUnknown;
+  uint16_t flags = 0;  // The kernel defines none, as of Linux 6.18: always 0.
   uint32_t program_id = 0;
-  Bytes tag;  // 8 bytes: the hash of the program.
+  Bytes tag;  // 8 bytes: a hash of the program's instructions (bpf_prog_info.tag).
   SampleId who;
 
   static std::optional<BpfEventRecord> Parse(const RawRecord& record, const SampleLayout& layout) noexcept;

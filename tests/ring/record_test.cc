@@ -174,10 +174,14 @@ TEST_CASE("AUX, ITRACE_START, AUX_OUTPUT_HW_ID, NAMESPACES", "[record]") {
 TEST_CASE("KSYMBOL, BPF_EVENT, CGROUP, TEXT_POKE", "[record]") {
   const auto symbol =
       Trip<KsymbolRecord>(RecordBuilder().U64(1).U32(2).U16(3).U16(4).Text("bpf_prog_1"), RecordType::kKsymbol);
-  CHECK((symbol.address == 1 && symbol.length == 2 && symbol.type == 3 && symbol.flags == 4));
+  CHECK((symbol.address == 1 && symbol.length == 2 && symbol.flags == 4));
+  CHECK((symbol.type == KsymbolRecord::Type{3} && !symbol.unregistered()));  // Newer types are passed on.
   CHECK(symbol.name == "bpf_prog_1");
+  const auto gone = Trip<KsymbolRecord>(RecordBuilder().U64(1).U32(2).U16(1).U16(1).Text("f"), RecordType::kKsymbol);
+  CHECK((gone.type == KsymbolRecord::Type::kBpf && gone.unregistered()));
   const auto bpf = Trip<BpfEventRecord>(RecordBuilder().U16(1).U16(2).U32(3).Raw("taggged!"), RecordType::kBpfEvent);
-  CHECK((bpf.type == 1 && bpf.flags == 2 && bpf.program_id == 3 && testing::Text(bpf.tag) == "taggged!"));
+  CHECK((bpf.type == BpfEventRecord::Type::kProgramLoad && bpf.flags == 2 && bpf.program_id == 3 &&
+         testing::Text(bpf.tag) == "taggged!"));
   const auto cgroup = Trip<CgroupRecord>(RecordBuilder().U64(5).Text("/user.slice"), RecordType::kCgroup);
   CHECK((cgroup.cgroup == 5 && cgroup.path == "/user.slice"));
   const auto poke =

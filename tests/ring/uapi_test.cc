@@ -31,6 +31,12 @@ static_assert(Equal(kMiscSwitchPreempted, PERF_RECORD_MISC_SWITCH_OUT_PREEMPT));
 static_assert(Equal(kMiscMmapBuildId, PERF_RECORD_MISC_MMAP_BUILD_ID));
 static_assert(Equal(static_cast<uint64_t>(CpuMode::kGuestUser), PERF_RECORD_MISC_GUEST_USER));
 
+static_assert(Equal(static_cast<uint64_t>(KsymbolRecord::Type::kBpf), PERF_RECORD_KSYMBOL_TYPE_BPF));
+static_assert(Equal(static_cast<uint64_t>(KsymbolRecord::Type::kOutOfLine), PERF_RECORD_KSYMBOL_TYPE_OOL));
+static_assert(Equal(KsymbolRecord::kUnregister, PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER));
+static_assert(Equal(static_cast<uint64_t>(BpfEventRecord::Type::kProgramLoad), PERF_BPF_EVENT_PROG_LOAD));
+static_assert(Equal(static_cast<uint64_t>(BpfEventRecord::Type::kProgramUnload), PERF_BPF_EVENT_PROG_UNLOAD));
+
 static_assert(Equal(kSampleIp, PERF_SAMPLE_IP) && Equal(kSampleTid, PERF_SAMPLE_TID));
 static_assert(Equal(kSampleTime, PERF_SAMPLE_TIME) && Equal(kSampleAddr, PERF_SAMPLE_ADDR));
 static_assert(Equal(kSampleRead, PERF_SAMPLE_READ) && Equal(kSampleCallchain, PERF_SAMPLE_CALLCHAIN));
