@@ -1,8 +1,9 @@
-// What the kernel writes into a ring: the types of records, what an attr makes of their layout, and all records but
-// samples as plain structs. sample.h has the samples, and Dispatch over all of them.
+// The records that the kernel writes into a ring: their types, the attr bits that decide their layout, and a plain
+// struct for each type except samples. sample.h has the samples, and Dispatch over all types.
 //
-// Constants and layouts are those of include/uapi/linux/perf_event.h as of Linux 6.18, in our own words: headers of
-// distributions are older than the kernels that they run on. What is newer still passes through as a RawRecord.
+// Constants and layouts are those of include/uapi/linux/perf_event.h as of Linux 6.18. They are repeated here because
+// the headers of a distribution are older than the kernels that it runs on. Records of newer types are passed on as
+// RawRecord.
 #pragma once
 
 #include <array>
@@ -16,7 +17,7 @@
 
 namespace perfkit {
 
-// RawRecord::type. Any other value is a record that is newer than this list.
+// The values of RawRecord::type. Any other value is the type of a record that is newer than this list.
 enum class RecordType : uint32_t {
   kMmap = 1,
   kLost = 2,
@@ -41,20 +42,21 @@ enum class RecordType : uint32_t {
   kAuxOutputHwId = 21,
   kCallchainDeferred = 22,
 };
-// "MMAP", "LOST", …; "" for types that are not known.
+// Returns "MMAP", "LOST", …; "" for an unknown type.
 std::string_view RecordTypeName(uint32_t type) noexcept;
 
-// RawRecord::misc: the low three bits are a CpuMode; what the others mean depends on the type.
+// Masks for RawRecord::misc. The low three bits are a CpuMode; the meaning of the others depends on the type.
 inline constexpr uint16_t kMiscCpuMode = 7;
-inline constexpr uint16_t kMiscMmapData = 1 << 13;         // kMmap, kMmap2: not executable
-inline constexpr uint16_t kMiscCommExec = 1 << 13;         // kComm: by exec
-inline constexpr uint16_t kMiscSwitchOut = 1 << 13;        // kSwitch, kSwitchCpuWide
-inline constexpr uint16_t kMiscExactIp = 1 << 14;          // kSample: the ip is that of the event itself, not later
-inline constexpr uint16_t kMiscSwitchPreempted = 1 << 14;  // kSwitch, kSwitchCpuWide, going out: could have run on
-inline constexpr uint16_t kMiscMmapBuildId = 1 << 14;      // kMmap2: a build id stands where device and inode would
+inline constexpr uint16_t kMiscMmapData = 1 << 13;   // kMmap, kMmap2: the mapping is not executable.
+inline constexpr uint16_t kMiscCommExec = 1 << 13;   // kComm: the thread got its name by exec.
+inline constexpr uint16_t kMiscSwitchOut = 1 << 13;  // kSwitch, kSwitchCpuWide: the thread leaves its CPU.
+inline constexpr uint16_t kMiscExactIp = 1 << 14;    // kSample: the ip is exactly that of the event, without skid.
+// kSwitch, kSwitchCpuWide, with kMiscSwitchOut: it was still runnable.
+inline constexpr uint16_t kMiscSwitchPreempted = 1 << 14;
+inline constexpr uint16_t kMiscMmapBuildId = 1 << 14;  // kMmap2: has a build-id instead of device and inode.
 enum class CpuMode : uint8_t { kUnknown, kKernel, kUser, kHypervisor, kGuestKernel, kGuestUser };
 
-// perf_event_attr.sample_type.
+// Bits of perf_event_attr.sample_type: the fields that samples have.
 enum SampleBit : uint64_t {
   kSampleIp = 1 << 0,
   kSampleTid = 1 << 1,
@@ -83,7 +85,7 @@ enum SampleBit : uint64_t {
   kSampleWeightStruct = 1 << 24,
 };
 
-// perf_event_attr.read_format.
+// Bits of perf_event_attr.read_format: what read(2) and Field::kRead return beside the values.
 enum ReadBit : uint64_t {
   kReadTimeEnabled = 1,
   kReadTimeRunning = 2,
@@ -92,23 +94,24 @@ enum ReadBit : uint64_t {
   kReadLost = 16,
 };
 
-// perf_event_attr.branch_sample_type, as far as it changes the layout.
+// Those bits of perf_event_attr.branch_sample_type that change the layout of a sample.
 inline constexpr uint64_t kBranchHwIndex = 1 << 17;
 inline constexpr uint64_t kBranchCounters = 1 << 19;
 
-// Those members of an attr that decide where things are in a record. Can be a template argument.
+// The members of a perf_event_attr that decide the layout of its records. Usable as a template argument.
 struct AttrBits {
-  uint64_t sample_type = 0;  // SampleBits
-  uint64_t read_format = 0;  // ReadBits
+  uint64_t sample_type = 0;  // SampleBits.
+  uint64_t read_format = 0;  // ReadBits.
   uint64_t branch_sample_type = 0;
-  uint64_t regs_user = 0;  // sample_regs_user
-  uint64_t regs_intr = 0;  // sample_regs_intr
-  bool sample_id_all = false;
+  uint64_t regs_user = 0;      // sample_regs_user: bit i is register i of asm/perf_regs.h.
+  uint64_t regs_intr = 0;      // sample_regs_intr: likewise.
+  bool sample_id_all = false;  // Records other than samples end with a SampleId.
 
   friend constexpr bool operator==(const AttrBits&, const AttrBits&) = default;
 };
 
-// The fields of a sample, in the order in which they are written.
+// The fields of a sample, in the order in which the kernel writes them. Those up to kPeriod are one word each, at an
+// offset that the layout decides; the offset of a later one depends on the record.
 enum class Field : uint8_t {
   kIdentifier,
   kIp,
@@ -118,7 +121,7 @@ enum class Field : uint8_t {
   kId,
   kStreamId,
   kCpu,
-  kPeriod,  // a word each: at fixed places
+  kPeriod,
   kRead,
   kCallchain,
   kRaw,
@@ -139,8 +142,9 @@ inline constexpr size_t kFieldCount = 24;
 
 class SampleLayout;  // sample.h
 
-// A view of 64-bit words of any alignment, e.g. the pcs of a call chain. Valid as long as the record that it is from.
-// Like std::span, it does not check indices.
+// A view of `size()` 64-bit words of any alignment, e.g. the pcs of a call chain. Valid as long as the record that it
+// is from. Thread-safe to read; does not allocate or throw. Indices are not checked: the behaviour is undefined if they
+// exceed size().
 class Words {
  public:
   class Iterator {
@@ -159,12 +163,15 @@ class Words {
   };
 
   Words() = default;
-  // Views `count` words from `data` on. Requires 8 * count readable bytes.
+  // Views `count` words that start at `data`. Requires 8 * count readable bytes, which must outlive the view.
   Words(const std::byte* data, size_t count) noexcept : data_(data), size_(count) {}
 
+  // Returns the number of words.
   size_t size() const noexcept { return size_; }
   bool empty() const noexcept { return size_ == 0; }
+  // Returns word i. Requires i < size().
   uint64_t operator[](size_t i) const noexcept { return detail::Load<uint64_t>(data_ + 8 * i); }
+  // Returns the `count` words from word `from` on. Requires from + count <= size().
   Words subspan(size_t from, size_t count) const noexcept { return {data_ + 8 * from, count}; }
   Bytes bytes() const noexcept { return {data_, 8 * size_}; }
   Iterator begin() const noexcept { return Iterator(data_); }
@@ -175,7 +182,8 @@ class Words {
   size_t size_ = 0;
 };
 
-// The trailer of every record but samples (attr.sample_id_all): what the attr's sample_type has of these.
+// The trailer of all records except samples, with attr.sample_id_all. Has those of these fields that the attr's
+// sample_type asks for; the others are nullopt.
 struct SampleId {
   std::optional<uint32_t> pid, tid;
   std::optional<uint64_t> time_ns;
@@ -183,28 +191,30 @@ struct SampleId {
   std::optional<uint32_t> cpu;
 };
 
-// The records. Each Parse returns nullopt if the bytes are not such a record: too short, a count too large, or a text
-// without its end. Texts and Bytes are views, valid as long as the record; an empty text is never null. `who` is the
-// trailer of the record; it is empty for layouts without sample_id_all.
+// The records. Parse returns nullopt if the bytes are not such a record: it is too short, a count exceeds it, or a text
+// has no terminating NUL. Texts and Bytes are views, valid as long as the record; an empty text is never null. `who` is
+// the record's trailer; it is empty without sample_id_all. Parse is thread-safe and async-signal-safe: it reads the
+// record only.
 
 // kMmap, kMmap2: a new mapping. The fields from `protection` on require `mmap2`.
 struct MmapRecord {
   uint32_t pid = 0, tid = 0;
   uint64_t address = 0, length = 0, file_offset = 0;
-  std::string_view name;  // a path, "//anon", "[vdso]", …
-  bool mmap2 = false;
-  uint32_t protection = 0, flags = 0;           // PROT_*, MAP_*
-  uint32_t device_major = 0, device_minor = 0;  // without build id
-  uint64_t inode = 0, inode_generation = 0;     // without build id
-  Bytes build_id;                               // at most 20 bytes; empty when there is none
-  bool data = false;                            // not executable
+  std::string_view name;                        // A path, "//anon", "[vdso]", ….
+  bool mmap2 = false;                           // The record is a kMmap2.
+  uint32_t protection = 0, flags = 0;           // PROT_* and MAP_*.
+  uint32_t device_major = 0, device_minor = 0;  // 0 if the record has a build-id.
+  uint64_t inode = 0, inode_generation = 0;     // 0 if the record has a build-id.
+  Bytes build_id;                               // At most 20 bytes; empty if the record has none.
+  bool data = false;                            // The mapping is not executable.
   SampleId who;
 
   static std::optional<MmapRecord> Parse(const RawRecord& record, const SampleLayout& layout) noexcept;
 };
 
-// kLost: the kernel dropped `lost` records for want of room. It is written before the next record that fits, with the
-// id of that record's event; the lost records may be of other events in the ring. PERF_FORMAT_LOST is exact.
+// kLost: the kernel dropped `lost` records because the ring was full. The kernel writes it before the next record that
+// fits, with the id of that record's event; the lost records may be of other events in the ring. For exact counts for
+// each event, use kReadLost.
 struct LostRecord {
   uint64_t id = 0, lost = 0;
   SampleId who;
@@ -212,7 +222,7 @@ struct LostRecord {
   static std::optional<LostRecord> Parse(const RawRecord& record, const SampleLayout& layout) noexcept;
 };
 
-// kLostSamples: the hardware lost `lost` samples.
+// kLostSamples: the hardware dropped `lost` samples.
 struct LostSamplesRecord {
   uint64_t lost = 0;
   SampleId who;
@@ -220,20 +230,21 @@ struct LostSamplesRecord {
   static std::optional<LostSamplesRecord> Parse(const RawRecord& record, const SampleLayout& layout) noexcept;
 };
 
-// kComm: a thread has a new name.
+// kComm: a thread got a new name.
 struct CommRecord {
   uint32_t pid = 0, tid = 0;
   std::string_view name;
-  bool exec = false;
+  bool exec = false;  // By exec, not e.g. by prctl.
   SampleId who;
 
   static std::optional<CommRecord> Parse(const RawRecord& record, const SampleLayout& layout) noexcept;
 };
 
-// kFork, kExit: a thread starts or ends; a process if pid differs from the parent's.
+// kFork, kExit: a thread starts or ends. With kFork, parent_pid and parent_tid are those of the thread that created it;
+// if pid differs from parent_pid, it starts a process.
 struct TaskRecord {
   uint32_t pid = 0, parent_pid = 0, tid = 0, parent_tid = 0;
-  uint64_t time_ns = 0;
+  uint64_t time_ns = 0;  // By the event's clock.
   SampleId who;
 };
 struct ForkRecord : TaskRecord {
@@ -243,10 +254,12 @@ struct ExitRecord : TaskRecord {
   static std::optional<ExitRecord> Parse(const RawRecord& record, const SampleLayout& layout) noexcept;
 };
 
-// kThrottle, kUnthrottle: the kernel stops an event that interrupts too often until its next tick, and restarts it.
+// kThrottle, kUnthrottle: the kernel stops an event that came too often until its next tick (`throttled`), and restarts
+// it.
 struct ThrottleRecord {
   bool throttled = false;
-  uint64_t time_ns = 0, id = 0, stream_id = 0;
+  uint64_t time_ns = 0;  // By the event's clock.
+  uint64_t id = 0, stream_id = 0;
   SampleId who;
 
   static std::optional<ThrottleRecord> Parse(const RawRecord& record, const SampleLayout& layout) noexcept;
@@ -256,16 +269,16 @@ struct ThrottleRecord {
 struct SwitchRecord {
   bool out = false;
   bool preempted = false;             // With `out`: it was still runnable.
-  std::optional<uint32_t> other_pid;  // kSwitchCpuWide: the next thread (`out`) or the previous one.
+  std::optional<uint32_t> other_pid;  // kSwitchCpuWide: the next thread if `out`, else the previous one.
   std::optional<uint32_t> other_tid;
   SampleId who;
 
   static std::optional<SwitchRecord> Parse(const RawRecord& record, const SampleLayout& layout) noexcept;
 };
 
-// kAux: data was added to the event's AUX area.
+// kAux: `size` bytes of data were added at `offset` of the event's AUX area.
 struct AuxRecord {
-  uint64_t offset = 0, size = 0, flags = 0;  // PERF_AUX_FLAG_*
+  uint64_t offset = 0, size = 0, flags = 0;  // In bytes; PERF_AUX_FLAG_*.
   SampleId who;
 
   static std::optional<AuxRecord> Parse(const RawRecord& record, const SampleLayout& layout) noexcept;
@@ -279,7 +292,7 @@ struct ItraceStartRecord {
   static std::optional<ItraceStartRecord> Parse(const RawRecord& record, const SampleLayout& layout) noexcept;
 };
 
-// kAuxOutputHwId: the number by which hardware names this event in AUX data.
+// kAuxOutputHwId: the number by which the hardware names this event in AUX data.
 struct AuxOutputHwIdRecord {
   uint64_t hw_id = 0;
   SampleId who;
@@ -287,7 +300,8 @@ struct AuxOutputHwIdRecord {
   static std::optional<AuxOutputHwIdRecord> Parse(const RawRecord& record, const SampleLayout& layout) noexcept;
 };
 
-// kNamespaces: a process has changed its namespaces. By NET_NS_INDEX … (uapi): device and inode of each.
+// kNamespaces: a process has changed its namespaces. Link i is the device and inode of /proc/PID/ns for namespace i, in
+// the order of NET_NS_INDEX, … (include/uapi/linux/perf_event.h).
 struct NamespacesRecord {
   struct Link {
     uint64_t device, inode;
@@ -296,7 +310,9 @@ struct NamespacesRecord {
   Bytes links;
   SampleId who;
 
+  // Returns the number of namespaces.
   size_t size() const noexcept { return links.size() / sizeof(Link); }
+  // Returns link i. Requires i < size().
   Link operator[](size_t i) const noexcept { return detail::Load<Link>(links.data() + i * sizeof(Link)); }
 
   static std::optional<NamespacesRecord> Parse(const RawRecord& record, const SampleLayout& layout) noexcept;
@@ -339,7 +355,7 @@ struct BpfEventRecord {
   static std::optional<BpfEventRecord> Parse(const RawRecord& record, const SampleLayout& layout) noexcept;
 };
 
-// kCgroup: a cgroup of samples' cgroup field, and its path.
+// kCgroup: the path of the cgroup that samples call `cgroup` (Sample::cgroup).
 struct CgroupRecord {
   uint64_t cgroup = 0;
   std::string_view path;
@@ -348,7 +364,7 @@ struct CgroupRecord {
   static std::optional<CgroupRecord> Parse(const RawRecord& record, const SampleLayout& layout) noexcept;
 };
 
-// kTextPoke: kernel code was changed in place.
+// kTextPoke: the kernel changed its code at `address` in place.
 struct TextPokeRecord {
   uint64_t address = 0;
   Bytes old_bytes, new_bytes;

@@ -1,14 +1,14 @@
 // Reads the rings into which perf events write records: without copies, allocations or system calls.
 //
-//   data_tail ──────────────> data_head             kStream: we follow the kernel, and tell it how far we are
-//   |#### read ####|-- to read --|   free   |
+//   data_tail ──────────────> data_head             kStream: the reader follows the kernel and publishes in data_tail
+//   |#### read ####|-- to read --|   free   |       how far it has read
 //
-//   data_head ──────────────> older and older       kOverwrite (attr.write_backward): the newest record lies at the
-//   | newest |   |      |  oldest  | over-              head; the kernel never waits for us
+//   data_head ──────────────> older and older       kOverwrite (attr.write_backward): the newest record is at
+//   | newest |   |      |  oldest  | over-          data_head; the kernel never waits for the reader
 //                                   written
 //
-// A reader owns neither page nor data; both may be ordinary memory (tests, files). The contents of a ring may be
-// hostile: nothing outside of the ring is read, whatever its bytes are.
+// A reader owns neither the page nor the data. Both may be ordinary memory, as in tests and for files. The contents of
+// a ring may be hostile: whatever its bytes are, nothing outside of the ring is read.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ using Bytes = std::span<const std::byte>;
 
 namespace detail {
 
-// A T from bytes of any alignment.
+// Returns a T from bytes of any alignment.
 template <class T>
 inline T Load(const std::byte* from) noexcept {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -68,6 +68,8 @@ struct DrainStats {
   DrainStats& operator+=(const DrainStats& more) noexcept;
 };
 
+// kStream: the ring stops when it is full, and the kernel counts what it drops. kOverwrite: the newest records
+// overwrite the oldest.
 enum class RingMode : uint8_t { kStream, kOverwrite };
 
 // Reads one ring. Movable between batches, not copyable. Not thread-safe: any thread may call it, one at a time. Does
@@ -92,14 +94,13 @@ class RingReader {
   RingReader(RingReader&&) noexcept = default;
   RingReader& operator=(RingReader&&) noexcept = default;
 
-  // Calls visit(const RawRecord&) for each record in the ring, at most `max_records`, and returns their room to the
-  // kernel: at the end of the batch, and now and then before. A record is valid until visit returns. The visitor must
-  // not call this reader.
+  // Calls visit(const RawRecord&) for each record in the ring, at most `max_records`. Returns the records' room to the
+  // kernel, a part of the ring at a time. A record is valid until visit returns. The visitor must not call this reader.
   //
   // A visitor that returns bool ends the batch with false; its record counts as visited. A visitor that throws ends the
   // batch, too; the next batch begins after its record (kOverwrite: the rest counts as skipped_bytes). Never fails:
-  // bytes that are not a record end the batch and are counted, and the next batch begins after them. Ends a batch that
-  // Next has begun first.
+  // bytes that are not a record end the batch and are counted, and the next batch begins after them. If a batch of Next
+  // is in progress, ends that one first.
   template <class Visitor>
   DrainStats Drain(Visitor&& visit, uint64_t max_records = UINT64_MAX);
 
@@ -137,33 +138,36 @@ class RingReader {
   bool stream() const noexcept { return mode_ == RingMode::kStream; }
   // Acquire pairs with the kernel's barrier between the records and data_head (perf_output_put_handle).
   uint64_t Head() const noexcept { return LoadShared(page_->data_head); }
-  // Finds what can be read now: [at_, to_). False when it is nothing, or nothing that makes sense.
+  // Finds the positions to read now, [at_, to_). Returns false if there are none, or if the head is not plausible.
   bool Begin(DrainStats& stats) noexcept;
-  // Next at the beginning and the end of a batch, and where the ring turns.
+  // The rare cases of Next: the beginning and the end of a batch, and the end of the ring's memory.
   bool NextTurn(RawRecord& record) noexcept;
+  // Sets next_, end_ and turn_ for position `at` of the batch.
   void GoTo(uint64_t at) noexcept;
+  // Returns the position of the record that Next reads next.
   uint64_t NextAt() const noexcept { return turn_ + static_cast<uint64_t>(next_ - data_.data()); }
   bool BeginStream(DrainStats& stats) noexcept;
   bool BeginOverwrite(DrainStats& stats) noexcept;
-  // Ends a batch that was read up to `at`: counts what was left because it could not be read (`broken`) or was not
-  // wanted, and gives back the rest.
+  // Ends a batch that was read up to `at`, and returns its room to the kernel. Counts the bytes up to to_: as malformed
+  // if `broken`, else, with kOverwrite, as skipped.
   void End(uint64_t at, bool broken, DrainStats& stats) noexcept;
-  // Drops all of [at, to): the positions make no sense.
+  // Counts `bytes` bytes before `head` as malformed and goes on at `head`: the positions are not plausible.
   bool DropAll(uint64_t bytes, uint64_t head, DrainStats& stats) noexcept;
   void PublishTail(uint64_t tail) noexcept;
-  // A part of the batch that is contiguous in memory, at most a quarter of the ring: a slow visitor must not hold all
-  // of it until its room is given back. The first record is whole. Null when there is no record at `at`.
+  // A part of the batch that is contiguous in memory, at most a quarter of the ring, so that room is returned to the
+  // kernel while a slow visitor reads the rest. Its first record is whole. `begin` is null if there is no record at
+  // `at`.
   struct Stretch {
     const std::byte *begin, *end;
   };
   static constexpr size_t kPrefetchRecords = 4;
   Stretch NextStretch(uint64_t at) noexcept;
-  // Where Drain is. Ends the batch when the visitor throws.
+  // The position of Drain. Its destructor ends the batch if the visitor throws.
   struct Progress {
-    RingReader* reader;  // null: has ended
+    RingReader* reader;  // Null once the batch has ended.
     uint64_t from, max_records;
     uint64_t budget = max_records;
-    uint64_t at = from;  // of the stretch, whose records lie before `reached` as far as they have been visited
+    uint64_t at = from;  // The position of `begin`; records before `reached` are visited.
     const std::byte *begin = nullptr, *reached = nullptr;
 
     uint64_t Position() const { return at + static_cast<uint64_t>(reached - begin); }
@@ -183,34 +187,39 @@ class RingReader {
   const std::byte* Linearised(size_t at, size_t size) noexcept;
 
   const UserPage* page_ = nullptr;
-  UserPage* writable_ = nullptr;  // kStream: where data_tail is
+  UserPage* writable_ = nullptr;  // kStream: the page, for its data_tail.
   Bytes data_;
   RingMode mode_ = RingMode::kStream;
-  bool in_batch_ = false;  // of Next
-  bool broken_ = false;    // Next has met what is no record
-  bool clipped_ = false;   // kOverwrite: the batch ends where the ring does, maybe within a record
-  bool rewound_ = false;
-  uint64_t tail_ = 0;         // kStream: read up to here
-  uint64_t seen_ = 0;         // kOverwrite: the head at the last drain
-  uint64_t head_ = 0;         // when the batch began
-  uint64_t at_ = 0, to_ = 0;  // the batch
-  // Of Next: where the next record is, how far the ring goes on from there without a turn, and the position of the
-  // ring's first byte in this turn. Between batches and after what is no record it goes nowhere.
+  bool in_batch_ = false;     // Next has begun a batch.
+  bool broken_ = false;       // Next has met bytes that are not a record.
+  bool clipped_ = false;      // kOverwrite: the batch ends at the end of the ring, maybe within a record.
+  bool rewound_ = false;      // kOverwrite: Rewind was called.
+  uint64_t tail_ = 0;         // kStream: the position up to which records were read.
+  uint64_t seen_ = 0;         // kOverwrite: the head at the last drain.
+  uint64_t head_ = 0;         // The head when the batch began.
+  uint64_t at_ = 0, to_ = 0;  // The positions of the batch.
+  // For Next: the address of the next record, the end of the bytes that are contiguous with it, and the position of the
+  // ring's first byte in this turn of the ring. Equal between batches and after bytes that are not a record.
   const std::byte *next_ = nullptr, *end_ = nullptr;
   uint64_t turn_ = 0;
   DrainStats batch_;
-  // A record that wraps is copied here: one a batch at most, since a batch is no longer than the ring.
+  // The copy of a record that wraps around the end of the ring. A batch is no longer than the ring, so at most one
+  // does.
   std::unique_ptr<std::byte[]> scratch_;
   DrainStats stats_;
 };
 
-// Reads records that lie one after the other in memory: a snapshot, the data section of a file. Stops at bytes that are
-// not a record. The memory must outlive the reader and its records. Not thread-safe.
+// Reads records that are contiguous in memory: a snapshot, the data section of a file. Stops at bytes that are not a
+// record. The memory must outlive the reader and its records. Not thread-safe. Does not allocate, lock or throw.
 class LinearReader {
  public:
+  // An empty list of records.
   LinearReader() = default;
+  // Reads `records`, which begin with a record's header.
   explicit LinearReader(Bytes records) : left_(records) {}
 
+  // Writes the next record, a view of the memory, to `record`. Returns false at the end, and at bytes that are not a
+  // record: then rest() is not empty, and `record` is unspecified.
   bool Next(RawRecord& record) noexcept;
   // Returns the bytes that were not read: empty if all were records.
   Bytes rest() const noexcept { return left_; }
@@ -221,15 +230,16 @@ class LinearReader {
 
 namespace detail {
 
-// The header at `from`, which lies before `end`; false when it is none of a record that ends there or before.
+// Reads the header at `from`, of which 8 bytes are readable. Returns false if its size is not that of a record that
+// ends at or before `end`.
 inline bool ReadHeader(const std::byte* from, const std::byte* end, RawRecord& record) noexcept {
-  static_assert(std::endian::native == std::endian::little, "perfkit knows little-endian machines only");
+  static_assert(std::endian::native == std::endian::little, "perfkit supports little-endian machines only");
   const uint64_t word = Load<uint64_t>(from);  // u32 type, u16 misc, u16 size: one load
   record.type = static_cast<uint32_t>(word);
   record.misc = static_cast<uint16_t>(word >> 32);
   record.size = static_cast<uint16_t>(word >> 48);
   record.data = from;
-  // A multiple of 8 from 8 on, in one comparison: what is none becomes huge.
+  // Compares for a multiple of 8 that is at least 8, at once: the rotation makes any other size huge.
   constexpr uint64_t kMax = (1 << 16) / 8;
   return std::rotr(uint64_t{record.size} - RawRecord::kHeaderSize, 3) < kMax &&
          record.size <= static_cast<uint64_t>(end - from);
@@ -265,13 +275,13 @@ inline bool RingReader::Next(RawRecord& record) noexcept {
   return true;
 }
 
-// Ends at the first record that is not all in the stretch: it goes on after it, wraps, or is none.
+// Stops at the first record that is not wholly in the stretch: it wraps, exceeds the quarter, or is not a record.
 template <class Visitor>
 inline void RingReader::VisitSpan(const Stretch& stretch, Visitor& visit, Progress& progress, bool& more) {
   const std::byte*& at = progress.reached;
   RawRecord record;
   while (at != stretch.end && more && progress.budget != 0 && detail::ReadHeader(at, stretch.end, record)) {
-    // Most records are as long as those before them: a step that the hardware does not foresee.
+    // Most records have the size of those before them, a stride that the hardware's prefetcher does not detect.
     __builtin_prefetch(at + kPrefetchRecords * record.size);
     at += record.size;
     --progress.budget;
@@ -279,7 +289,7 @@ inline void RingReader::VisitSpan(const Stretch& stretch, Visitor& visit, Progre
   }
 }
 
-// One place where the visitor is called, so that it becomes a part of the loop.
+// Has one call of the visitor, so that the compiler inlines it into the loop.
 template <class Visitor>
 DrainStats RingReader::Drain(Visitor&& visit, uint64_t max_records) {
   Release();

@@ -1,97 +1,40 @@
-// What a sample holds, as views into its bytes: nothing is copied, nothing allocates.
+// The fields of samples, as views of the record's bytes. Nothing is copied or allocated.
 //
-// Which fields a sample has is decided by its event's attr. A Sample finds them by a SampleLayout, at run time; a
-// FixedSample<bits> knows them when it is compiled, for programs that know what they ask for. Both have one interface.
+// The event's attr decides which fields a sample has. A Sample finds them at run time, by a SampleLayout. A
+// FixedSample<bits> has them at compile time, for programs with constant options. Both have the same interface.
 //
-// The order of the fields is that of perf_output_sample (kernel/events/core.c); the comment in the uapi header is
-// wrong.
+// The order of the fields is that of perf_output_sample (kernel/events/core.c); the comment in the uapi header differs
+// and is wrong.
 #pragma once
 
 #include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <optional>
 #include <span>
 #include <type_traits>
 #include <utility>
 
+#include "perfkit/call_chain.h"
 #include "perfkit/detail/sample_fields.h"
 #include "perfkit/record.h"
 
 namespace perfkit {
 
-// The privilege level of a part of a call chain: PERF_CONTEXT_*. A kUserDeferred part is one word: the cookie of the
-// CallchainDeferredRecord that has the pcs.
-enum class ChainContext : uint8_t {
-  kNone,  // Before the first context marker.
-  kHypervisor,
-  kKernel,
-  kUser,
-  kUserDeferred,
-  kGuest,
-  kGuestKernel,
-  kGuestUser,
-  kUnknown,  // After a marker that this library does not know, or that is out of order.
-};
-// A part of a call chain with one context. A view: valid as long as the record.
-struct ChainPart {
-  ChainContext context = ChainContext::kNone;
-  Words pcs;  // Innermost first; all but the first are return addresses.
-};
-
-// A call chain. A view: valid as long as the record. The kernel writes one list of pcs and context markers: words from
-// PERF_CONTEXT_MAX on, where no code can be. The parts are in the order of ChainContext, each at most once. What
-// follows any other marker is kUnknown: it is a newer kernel's, or garbage, as a damaged frame pointer may lead
-// anywhere.
-class CallChain {
- public:
-  class Iterator {
-   public:
-    using value_type = ChainPart;
-    using difference_type = ptrdiff_t;
-    Iterator() = default;
-    explicit Iterator(Words words) noexcept : left_(words) { ++*this; }
-    const ChainPart& operator*() const noexcept { return part_; }
-    const ChainPart* operator->() const noexcept { return &part_; }
-    Iterator& operator++() noexcept;
-    void operator++(int) noexcept { ++*this; }
-    friend bool operator==(const Iterator& it, std::default_sentinel_t) noexcept { return it.done_; }
-
-   private:
-    Words left_;
-    ChainPart part_;
-    ChainContext last_ = ChainContext::kNone;  // the last one that is known
-    bool done_ = true;
-  };
-
-  CallChain() = default;
-  explicit CallChain(Words words) noexcept : words_(words) {}
-
-  // Returns the list as written, with its markers.
-  Words words() const noexcept { return words_; }
-  // Iterate over the parts: for (const ChainPart& part : chain). Parts may be empty; only kUnknown may repeat.
-  Iterator begin() const noexcept { return Iterator(words_); }
-  std::default_sentinel_t end() const noexcept { return {}; }
-  // Returns the pcs of that context; empty if there are none.
-  Words part(ChainContext context) const noexcept;
-
- private:
-  Words words_;
-};
-
 // One taken branch: struct perf_branch_entry.
 struct Branch {
   uint64_t from = 0, to = 0;
-  uint64_t flags = 0;
+  uint64_t flags = 0;  // The bits that the methods below return.
 
+  // mispredicted() and predicted() are both false if the hardware does not say.
   bool mispredicted() const noexcept { return Bits(0, 1) != 0; }
-  bool predicted() const noexcept { return Bits(1, 1) != 0; }  // neither: the hardware does not say
+  bool predicted() const noexcept { return Bits(1, 1) != 0; }
   bool in_transaction() const noexcept { return Bits(2, 1) != 0; }
   bool transaction_abort() const noexcept { return Bits(3, 1) != 0; }
-  uint16_t cycles() const noexcept { return static_cast<uint16_t>(Bits(4, 16)); }     // since the last one; 0: unknown
-  uint8_t type() const noexcept { return static_cast<uint8_t>(Bits(20, 4)); }         // PERF_BR_*
+  // Returns the cycles since the previous branch; 0 if the hardware does not say.
+  uint16_t cycles() const noexcept { return static_cast<uint16_t>(Bits(4, 16)); }
+  uint8_t type() const noexcept { return static_cast<uint8_t>(Bits(20, 4)); }         // PERF_BR_*; BranchTypeName
   uint8_t speculation() const noexcept { return static_cast<uint8_t>(Bits(24, 2)); }  // PERF_BR_SPEC_*
   uint8_t new_type() const noexcept { return static_cast<uint8_t>(Bits(26, 4)); }     // PERF_BR_NEW_*
   uint8_t privilege() const noexcept { return static_cast<uint8_t>(Bits(30, 3)); }    // PERF_BR_PRIV_*
@@ -103,33 +46,40 @@ struct Branch {
 // The latest branches before the sample, newest first. A view: valid as long as the record.
 struct BranchStack {
   Bytes entries;
-  std::optional<uint64_t> hw_index;  // With kBranchHwIndex: index of the newest in the hardware's stack.
+  std::optional<uint64_t> hw_index;  // With kBranchHwIndex: the newest branch's index in the hardware's stack.
   Words counters;                    // With kBranchCounters: one word for each branch.
 
+  // Returns the number of branches.
   size_t size() const noexcept { return entries.size() / 24; }
   bool empty() const noexcept { return entries.empty(); }
+  // Returns branch i. Requires i < size().
   Branch operator[](size_t i) const noexcept {
     const std::byte* const at = entries.data() + 24 * i;
     return {detail::Load<uint64_t>(at), detail::Load<uint64_t>(at + 8), detail::Load<uint64_t>(at + 16)};
   }
 };
 
-// The values of an event, or of its group, at the sample: as read(2) would return them.
+// The values of an event, or of its group, at the time of a sample, in the layout of read(2). A view: valid as long as
+// the words.
 class ReadValues {
  public:
   struct Value {
-    uint64_t value = 0;
-    std::optional<uint64_t> id, lost;
+    uint64_t value = 0;            // Events; for clocks nanoseconds.
+    std::optional<uint64_t> id;    // With kReadId.
+    std::optional<uint64_t> lost;  // With kReadLost: samples that the kernel dropped.
   };
 
   // Parses the values at the start of `words`, from read(2) or a record. Returns nullopt if they exceed `words`.
   static std::optional<ReadValues> Parse(Words words, uint64_t read_format) noexcept;
 
-  size_t size() const noexcept { return size_; }  // Events of the group; 1 without kReadGroup.
+  // Returns the number of values: the events of the group, 1 without kReadGroup.
+  size_t size() const noexcept { return size_; }
+  // The times that the event, or the group's leader, was enabled and on the PMU; nullopt if they were not asked for.
   std::optional<uint64_t> time_enabled_ns() const noexcept;
   std::optional<uint64_t> time_running_ns() const noexcept;
+  // Returns value i; with kReadGroup value 0 is the leader's. Requires i < size().
   Value operator[](size_t i) const noexcept;
-  // Returns how many of the words they take.
+  // Returns the number of words that the values take.
   size_t words() const noexcept { return words_.size(); }
 
  private:
@@ -138,13 +88,14 @@ class ReadValues {
   size_t size_ = 0;
 };
 
-// The registers of attr.sample_regs_user or sample_regs_intr. abi is 0, and there are none, for a thread without user
-// code: a kernel thread.
+// User registers (attr.sample_regs_user) or interrupt registers (sample_regs_intr). A view: valid as long as the
+// record. Without registers, as for a kernel thread, abi is 0.
 struct Registers {
-  uint64_t abi = 0;   // PERF_SAMPLE_REGS_ABI_*: 1 is 32-bit, 2 is 64-bit
+  uint64_t abi = 0;   // PERF_SAMPLE_REGS_ABI_*: 1 is 32-bit, 2 is 64-bit; 0 means no registers.
   uint64_t mask = 0;  // Bit i: register i of the machine's asm/perf_regs.h is included.
-  Words values;       // Their values, in ascending order.
+  Words values;       // The values of the included registers, in ascending order of their numbers.
 
+  // Returns register `reg`, or nullopt if it is not included.
   std::optional<uint64_t> operator[](unsigned reg) const noexcept {
     if (reg > 63 || (mask >> reg & 1) == 0 || values.empty()) return std::nullopt;
     return values[static_cast<size_t>(std::popcount(mask & ((uint64_t{1} << reg) - 1)))];
@@ -158,22 +109,25 @@ struct UserStack {
 };
 
 namespace detail {
-// The link register's place in the user registers that are asked for: arch/arm64/include/uapi/asm/perf_regs.h.
+// The link register's number in user registers: arch/arm64/include/uapi/asm/perf_regs.h.
 #if defined(__aarch64__)
 inline constexpr std::optional<unsigned> kLinkRegister = 30;
 #else
 inline constexpr std::optional<unsigned> kLinkRegister;
 #endif
 
-// BasicSample::leaf_caller, of these user pcs and the link register.
+// The result of BasicSample::leaf_caller for the user part `pcs` of the chain and the value `link` of the link
+// register.
 std::optional<uint64_t> LeafCaller(Words pcs, uint64_t link) noexcept;
 }  // namespace detail
 
+// A thread: its process and its own number, in the pid namespace of the program that opened the event.
 struct TaskId {
   uint32_t pid = 0, tid = 0;
 };
 
-// The positions of fields in the records of one event. A value without pointers, to be computed once.
+// The positions of fields in the records of events with the same attr bits. A value without pointers, computed once.
+// Thread-safe to read.
 class SampleLayout {
  public:
   constexpr SampleLayout() = default;
@@ -204,17 +158,19 @@ class SampleLayout {
     return WordOf(record, has(Field::kIdentifier) ? Field::kIdentifier : Field::kId);
   }
 
-  // Where a field up to kPeriod begins in a sample's body, and the bytes of all of these.
+  // For fields before kRead: the offset in a sample's body, and the size of all of them, in bytes.
   constexpr uint16_t early_offset(Field field) const { return at_[static_cast<size_t>(field)]; }
   constexpr uint16_t early_bytes() const { return early_bytes_; }
-  // What any sample has at least.
+  // Returns the minimum size of a sample's body, in bytes.
   constexpr uint16_t min_bytes() const { return min_bytes_; }
-  // The fields from kRead on: bit i is Field i.
+  // Returns the set of fields from kRead on: bit i is Field i.
   constexpr uint32_t late_fields() const { return fields_ >> kEarly << kEarly; }
-  // How far before a record's end a field of the trailer begins, 0 when it is not there; and the whole trailer.
+  // Returns the bytes from the start of a field of the trailer to the end of the record; 0 if the trailer lacks the
+  // field.
   constexpr uint16_t trailer_offset(Field field) const { return back_[static_cast<size_t>(field)]; }
+  // Returns the size of the trailer in bytes.
   constexpr uint16_t trailer_bytes() const { return trailer_bytes_; }
-  // The fields from kRead on, in their order.
+  // Returns the fields from kRead on, in the order in which they are written.
   constexpr std::span<const detail::Step> late_steps() const { return {steps_.data(), late_count_}; }
 
  private:
@@ -222,7 +178,7 @@ class SampleLayout {
   std::optional<uint64_t> WordOf(const RawRecord& record, Field field) const noexcept;
 
   AttrBits bits_;
-  uint32_t fields_ = 0;  // bit i: Field i
+  uint32_t fields_ = 0;  // Bit i: Field i.
   uint16_t early_bytes_ = 0, min_bytes_ = 0;
   uint16_t trailer_bytes_ = 0;
   uint16_t late_count_ = 0;
@@ -233,8 +189,8 @@ class SampleLayout {
 
 namespace detail {
 
-// Where a BasicSample has its layout from, and where it keeps the place of a field from kRead on: of all, or (when
-// it is known which there are) of those that there are.
+// Two sources of a BasicSample's layout. LateIndex is the index at which the sample keeps the offset of a field from
+// kRead on. RuntimeLayout has room for all such fields, FixedLayout only for those that the layout has.
 struct RuntimeLayout {
   static constexpr size_t kLate = kFieldCount - kFirstLate;
   const SampleLayout* layout = nullptr;
@@ -253,23 +209,25 @@ struct FixedLayout {
 
 }  // namespace detail
 
-// A sample. A view: valid as long as the record and, for a Sample, the layout. A field that the layout does not have is
-// nullopt or empty. Parse checks all counts against the bytes of the record. Thread-safe to read.
+// A sample. A view: valid as long as the record and, for a Sample, the layout. Fields that the layout lacks are nullopt
+// or empty. Parse checks all counts against the size of the record. Thread-safe and async-signal-safe to read; does not
+// allocate or throw.
 template <class Layout>
 class BasicSample {
  public:
-  // Returns nullopt if `record` is not a sample of this layout: a field would exceed it.
+  // Returns nullopt if `record` is not a sample, or if a field of this layout exceeds it.
   static std::optional<BasicSample> Parse(const RawRecord& record, const SampleLayout& layout) noexcept requires
       std::is_same_v<Layout, detail::RuntimeLayout> {
     return ParseAs(record, Layout{&layout});
   }
-  static void Parse(const RawRecord& record, SampleLayout&& layout) = delete;  // must outlive the sample
+  static void Parse(const RawRecord& record, SampleLayout&& layout) = delete;  // The layout must outlive the sample.
   static std::optional<BasicSample> Parse(const RawRecord& record) noexcept
       requires(!std::is_same_v<Layout, detail::RuntimeLayout>) {
     return ParseAs(record, Layout{});
   }
 
   CpuMode cpu_mode() const noexcept { return static_cast<CpuMode>(misc_ & kMiscCpuMode); }
+  // Returns true if ip() is exactly the event's, without skid.
   bool exact_ip() const noexcept { return (misc_ & kMiscExactIp) != 0; }
 
   std::optional<uint64_t> identifier() const noexcept { return Early(Field::kIdentifier); }
@@ -287,34 +245,36 @@ class BasicSample {
     const std::optional<uint64_t> word = Early(Field::kCpu);
     return word ? std::optional(static_cast<uint32_t>(*word)) : std::nullopt;
   }
-  // Returns the period: events that the sample stands for, for clocks nanoseconds.
+  // Returns the events that the sample stands for; for clock events nanoseconds.
   std::optional<uint64_t> period() const noexcept { return Early(Field::kPeriod); }
 
   std::optional<ReadValues> read() const noexcept;
   CallChain chain() const noexcept;
-  // arm64, with CallStack::FramePointers: returns the return address that the user part of the chain lacks between its
-  // first and second pc; nullopt if the chain has that caller, and on other machines. The kernel follows frame records.
-  // If a function has none (a leaf, or in its prologue or epilogue), only the link register has its caller.
+  // arm64, with CallStack::FramePointers: returns the return address that is missing between the first and the second
+  // pc of the chain's user part. Returns nullopt if the chain has that caller, and on other machines. The kernel
+  // follows frame records, but a leaf function has none, nor has any function in its prologue or epilogue: there, only
+  // the link register has the caller.
   //
-  // If the address lies in the function of the first pc, it is not a caller: the function has a frame record, and the
-  // register holds the return address of its last call. The function's name tells.
+  // If the address lies in the function of the first pc, it is not a caller. Then the function has a frame record, and
+  // the link register still has the return address of its last call. To detect this, compare the functions' names.
   std::optional<uint64_t> leaf_caller() const noexcept;
-  // A tracepoint's fields (src/ring/tracepoint_format.h knows them), padded to words.
+  // Returns a tracepoint's fields, which TracepointFormat reads, with padding; empty if there are none.
   Bytes raw() const noexcept;
   BranchStack branches() const noexcept;
   Registers user_registers() const noexcept { return RegistersAt(Field::kRegsUser, layout().bits().regs_user); }
   Registers interrupt_registers() const noexcept { return RegistersAt(Field::kRegsIntr, layout().bits().regs_intr); }
   UserStack user_stack() const noexcept;
-  // With kSampleWeightStruct three numbers: u32, u16, u16 from the lowest bit on (WeightParts of data_source.h).
+  // With kSampleWeightStruct three numbers, u32, u16 and u16 from the lowest bit on: WeightParts of data_source.h.
   std::optional<uint64_t> weight() const noexcept { return Late(Field::kWeight); }
-  std::optional<uint64_t> data_source() const noexcept { return Late(Field::kDataSrc); }  // data_source.h
+  // DataSource of data_source.h reads it.
+  std::optional<uint64_t> data_source() const noexcept { return Late(Field::kDataSrc); }
   std::optional<uint64_t> transaction() const noexcept { return Late(Field::kTransaction); }
   std::optional<uint64_t> physical_address() const noexcept { return Late(Field::kPhysAddr); }
   std::optional<uint64_t> cgroup() const noexcept { return Late(Field::kCgroup); }
   std::optional<uint64_t> data_page_bytes() const noexcept { return Late(Field::kDataPageSize); }
   std::optional<uint64_t> code_page_bytes() const noexcept { return Late(Field::kCodePageSize); }
   Bytes aux() const noexcept;
-  // Returns what follows the last known field: padding, or fields of a newer kernel.
+  // Returns the bytes after the last known field: padding, or fields of a newer kernel.
   Bytes rest() const noexcept { return {body_ + end_, static_cast<size_t>(size_ - end_)}; }
 
   const SampleLayout& layout() const noexcept { return layout_.get(); }
@@ -323,7 +283,7 @@ class BasicSample {
   struct Key {};
 
  public:
-  // For Parse, which builds it in its place.
+  // Only for Parse, which constructs the sample inside of its result.
   BasicSample(Key, const RawRecord& record, Layout layout) noexcept
       : body_(record.data + RawRecord::kHeaderSize),
         layout_(layout),
@@ -333,7 +293,7 @@ class BasicSample {
 
  private:
   static std::optional<BasicSample> ParseAs(const RawRecord& record, Layout layout) noexcept;
-  // Both find the late fields, where the record has `spare` bytes besides what they have at least.
+  // Find the offsets of the fields from kRead on. `spare`: bytes of the record beyond the layout's min_bytes.
   bool FindLate(uint32_t spare) noexcept;
   template <size_t... kIndex>
   bool FindFixed(uint32_t spare, std::index_sequence<kIndex...>) noexcept;
@@ -352,16 +312,17 @@ class BasicSample {
   const std::byte* body_;
   [[no_unique_address]] Layout layout_;
   uint16_t misc_, size_, end_;
-  std::array<uint16_t, Layout::kLate> late_;  // where; of fields that the layout does not have, nothing
+  std::array<uint16_t, Layout::kLate> late_;  // Offsets in the body; unspecified for fields that the layout lacks.
 };
 
 using Sample = BasicSample<detail::RuntimeLayout>;
 
-// A sample of an event that was opened with exactly these bits. (No alias: gcc 12 dies of those in templates.)
+// A sample of an event that was opened with exactly these bits. Not an alias, because gcc 12 crashes on such aliases in
+// templates.
 template <AttrBits kBits>
 class FixedSample : public BasicSample<detail::FixedLayout<kBits>> {};
 
-// kRead: what an inherited event had counted when its task ended.
+// kRead: the values of an inherited event when its thread ended.
 struct ReadRecord {
   uint32_t pid = 0, tid = 0;
   ReadValues values;
@@ -370,7 +331,7 @@ struct ReadRecord {
   static std::optional<ReadRecord> Parse(const RawRecord& record, const SampleLayout& layout) noexcept;
 };
 
-// kCallchainDeferred: the user part of earlier samples of this thread whose chains end with this cookie.
+// kCallchainDeferred: the user part of those earlier samples of this thread whose chains end with this cookie.
 struct CallchainDeferredRecord {
   uint64_t cookie = 0;
   CallChain chain;
@@ -379,14 +340,14 @@ struct CallchainDeferredRecord {
   static std::optional<CallchainDeferredRecord> Parse(const RawRecord& record, const SampleLayout& layout) noexcept;
 };
 
-// Parses `record` and calls `visit` with what it is: a Sample, or a struct of record.h, or (where `visit` takes no such
-// thing, and for types that are newer than this library) the RawRecord itself, or nothing at all. False when the
-// record's bytes do not hold what its type and the layout promise: then `visit` is not called.
+// Parses `record` and calls `visit` with the result: a Sample, or a struct of record.h. If `visit` does not accept
+// that, or the type is newer than this library, calls it with the RawRecord; if it does not accept that either, does
+// nothing. Returns false, without a call, if the bytes are not what the record's type and the layout say.
 template <class Visitor>
 bool Dispatch(const RawRecord& record, const SampleLayout& layout, Visitor&& visit);
 
 // A visitor made of lambdas: Dispatch(record, layout, Overloaded{[](const Sample&) {…}, [](const LostRecord&) {…}}).
-// Add [](const auto&) {} only to say that all else is of no interest; without it that is so, too, and is not parsed.
+// Records that no lambda accepts are ignored without being parsed, so a catch-all [](const auto&) {} is not needed.
 template <class... Functions>
 struct Overloaded : Functions... {
   using Functions::operator()...;

@@ -1,9 +1,9 @@
-// What the fields of a tracepoint are, from its `format` file, and their values in the raw data of a sample.
+// The fields of a tracepoint, from its `format` file, and their values in the raw data of samples.
 //
 //   field:char prev_comm[16];	offset:8;	size:16;	signed:0;
 //   field:__data_loc char[] filename;	offset:8;	size:4;	signed:0;
 //
-// File and data are both taken for hostile: whatever they say, only the data's own bytes are read.
+// The text and the data may both be hostile: only the data's own bytes are read.
 //
 //   auto format = perfkit::TracepointFormat::Of("syscalls:sys_enter_openat");
 //   const perfkit::TracepointField* flags = format->Find("flags");
@@ -26,49 +26,50 @@
 
 namespace perfkit {
 
-// One field. All that reads data gives nothing where the data is too short for it. `raw` is Sample::raw(): views of it
-// die with the sample.
+// One field of a tracepoint. `raw` is Sample::raw(); methods return nullopt, or 0, if it is too short for the field.
+// Views of it are valid as long as the sample. Thread-safe to read.
 struct TracepointField {
   enum class Storage : uint8_t {
-    kStatic,    // at `offset`, `size` bytes
-    kDynamic,   // __data_loc: a word says how far from the start of the data, and how much
-    kRelative,  // __rel_loc: the same from after that word
+    kStatic,    // `size` bytes at `offset`.
+    kDynamic,   // __data_loc: a u32 at `offset` has the data's size (high half) and its offset from the start.
+    kRelative,  // __rel_loc: likewise, but the offset counts from after that u32.
   };
 
-  std::string type;  // as declared: "unsigned long", "char"
+  std::string type;  // As declared: "unsigned long", "char".
   std::string name;
-  uint32_t offset = 0, size = 0;
-  uint32_t element_size = 0;  // of an array; `size` for all else
+  uint32_t offset = 0, size = 0;  // In bytes.
+  uint32_t element_size = 0;      // Bytes of an element of an array; for other fields `size`.
   bool is_signed = false;
   bool is_array = false;
-  bool is_text = false;    // an array of char
-  bool is_common = false;  // common_pid and its like, which every tracepoint has
+  bool is_text = false;    // An array of char.
+  bool is_common = false;  // common_pid etc., which every tracepoint has.
   Storage storage = Storage::kStatic;
 
-  // What the field holds: the bytes of an array or of dynamic data, not of the word that points to it.
+  // Returns the bytes of the field; for dynamic data the bytes that it refers to.
   std::optional<Bytes> Data(Bytes raw) const;
-  // How many elements there are: 1 for what is no array.
+  // Returns the number of elements of an array; 1 for other fields.
   size_t Count(Bytes raw) const;
-  // Element `i` as a number, extended by its sign. Nothing for elements that are not 1, 2, 4 or 8 bytes.
+  // Return element `i` as a number, sign-extended if `is_signed`; nullopt if elements are not 1, 2, 4 or 8 bytes.
   std::optional<int64_t> Signed(Bytes raw, size_t i = 0) const;
   std::optional<uint64_t> Unsigned(Bytes raw, size_t i = 0) const;
-  // An array of characters, up to its NUL or its end.
+  // Returns an array of characters up to its first NUL or its end; nullopt if the field is not one.
   std::optional<std::string_view> Text(Bytes raw) const;
 };
 
-// Fields of one tracepoint. A value: read it once, ahead of the samples.
+// The fields of one tracepoint. A value; thread-safe to read. Parse it once, before the samples.
 class TracepointFormat {
  public:
-  // The format of "group:name". InvalidArgument: another kind of event. NotFound, PermissionDenied: as ParseEvent.
+  // Reads the format of "group:name". Errors: InvalidArgument if the event is not a tracepoint; NotFound and
+  // PermissionDenied as ParseEvent.
   static absl::StatusOr<TracepointFormat> Of(const EventSpec& tracepoint, const EventRoots& roots = {});
 
-  // Parses the text of a format file. InvalidArgument when it is none: with the line, and what is wrong with it.
+  // Parses the text of a format file. Errors: InvalidArgument with the line and what is wrong with it.
   static absl::StatusOr<TracepointFormat> Parse(std::string_view text);
 
   const std::string& name() const { return name_; }
   uint64_t id() const { return id_; }
   std::span<const TracepointField> fields() const { return fields_; }
-  // Null when there is none.
+  // Returns nullptr if there is no such field.
   const TracepointField* Find(std::string_view name) const;
 
  private:

@@ -1,4 +1,5 @@
-// Names of bits. Source: include/uapi/linux/perf_event.h, tools/perf/util/mem-events.c and branch.c.
+// Formats the bit fields of memory samples and branches. Source: include/uapi/linux/perf_event.h, and perf's
+// tools/perf/util/mem-events.c and branch.c for the words.
 #include "perfkit/data_source.h"
 
 #include <array>
@@ -22,7 +23,7 @@ constexpr std::array<std::string_view, 11> kLevels = {"L1",
                                                       "Remote Cache (2 hops)",
                                                       "I/O",
                                                       "Uncached"};
-// PERF_MEM_LVLNUM_*, from 1 on.
+// PERF_MEM_LVLNUM_*; the first one is number 1.
 constexpr std::array<std::string_view, 14> kLevelNumbers = {"L1", "L2",  "L3",  "L4",        "L2 MHB",  "MSC", "",
                                                             "",   "CXL", "I/O", "Any cache", "LFB/MAB", "RAM", "PMEM"};
 constexpr std::array<std::string_view, 4> kSnoops = {"None", "Hit", "Miss", "HitM"};
@@ -41,7 +42,7 @@ void Append(std::string& text, std::string_view name) {
   text += name;
 }
 
-// Bit i of `bits` is names[i].
+// Joins the names of the bits that are set: bit i is names[i].
 std::string Join(uint64_t bits, Names names) {
   std::string text;
   for (size_t i = 0; i < names.size(); ++i) {
@@ -52,7 +53,7 @@ std::string Join(uint64_t bits, Names names) {
 
 std::string OrNone(std::string text) { return text.empty() ? "N/A" : text; }
 
-// Of level and TLB: the bits N/A, hit and miss come first.
+// Adds the outcome to the text of a level or TLB field, whose lowest bits are N/A, hit and miss.
 std::string WithOutcome(std::string text, uint64_t bits) {
   if (text.empty()) return "N/A";
   if ((bits & 2) != 0) text += " hit";
@@ -64,7 +65,7 @@ std::string WithOutcome(std::string text, uint64_t bits) {
 
 std::string DataSource::operation() const { return OrNone(Join(Field(0, 5) >> 1, kOperations)); }
 
-// The number is newer, and says more where both are there.
+// The level as a number is newer than the level as bits, and more precise if the hardware sets both.
 std::string DataSource::level() const {
   const uint64_t bits_of_level = Field(5, 14), number = Field(33, 4);
   const bool numbered = number != 0 && number <= kLevelNumbers.size() && !kLevelNumbers[number - 1].empty();

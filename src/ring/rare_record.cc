@@ -1,10 +1,9 @@
-// Parses the records that only some machines, or some ways of recording, write: traces, namespaces, changes of the
-// kernel's own code.
+// Parses the records that only some machines or some ways of recording write: hardware traces, namespaces, cgroups,
+// code that the kernel generates or changes.
 #include "src/ring/record_fields.h"
 
 namespace perfkit {
 
-// One using for the file: the members are those of every record.
 using ring::Finish;
 using ring::Is;
 using ring::RecordFields;

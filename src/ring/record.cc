@@ -1,7 +1,6 @@
-// Parses the records that are no samples: fixed members, then a text or a list, then the trailer.
-//
-// Layouts: enum perf_event_type in include/uapi/linux/perf_event.h, read member by member so that no struct of ours has
-// to have the kernel's padding.
+// Parses the records other than samples: fixed fields, then a text or a list, then the trailer. Reads field by field,
+// so that the structs need not have the kernel's layout and padding. Layouts: enum perf_event_type in
+// include/uapi/linux/perf_event.h.
 #include "perfkit/record.h"
 
 #include <algorithm>
@@ -43,7 +42,7 @@ constexpr std::string_view kNames[] = {
     "CALLCHAIN_DEFERRED",
 };
 
-// MMAP2 says which file it is in one of two ways, in the same 24 bytes.
+// MMAP2 identifies the mapped file in one of two ways, in the same 24 bytes.
 void TakeFileIdentity(RecordFields& fields, bool by_build_id, MmapRecord& map) {
   if (!by_build_id) {
     fields.TakeAll(map.device_major, map.device_minor, map.inode, map.inode_generation);

@@ -1,4 +1,4 @@
-// What parsers of records share: members taken from front to back, and the trailer at the end.
+// Shared by the parsers of records: reads the fixed fields from front to back, and the trailer at the end.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,8 @@
 
 namespace perfkit::ring {
 
-// What a record says before its trailer, taken from front to back. Once something did not fit nothing does.
+// Reads the fields of a record before its trailer, from front to back. If one does not fit, the parse has failed: ok()
+// is false, and all later fields stay as they are.
 class RecordFields {
  public:
   RecordFields(const RawRecord& record, const SampleLayout& layout) : left_(record.body()) {
@@ -37,17 +38,20 @@ class RecordFields {
     bytes = *slice;
     left_ = left_.subspan(size);
   }
+  // Takes `count` items of `item` bytes each.
   void TakeList(Bytes& bytes, uint64_t count, size_t item) {
     ok_ = ok_ && count <= left_.size() / item;
     if (ok_) TakeBytes(bytes, count * item);
   }
-  // A text fills what is left: it ends with a NUL, and padding follows.
+  // Takes the rest up to its first NUL as a text; the bytes after that are padding.
   void TakeText(std::string_view& text) {
     const std::optional<std::string_view> read = base::TextAt(left_, 0);
     ok_ = ok_ && read.has_value();
     if (ok_) text = *read;
   }
+  // Returns the rest as words.
   Words LeftWords() const { return {left_.data(), left_.size() / 8}; }
+  // Returns true if all fields so far fitted.
   bool ok() const { return ok_; }
 
  private:
@@ -57,7 +61,8 @@ class RecordFields {
 
 inline bool Is(const RawRecord& record, RecordType type) { return record.type == static_cast<uint32_t>(type); }
 
-// The trailer lies at the end of the record, whatever comes before; RecordFields has found that it fits.
+// Returns the trailer, which is at the end of the record. Requires that a RecordFields of the record is ok: then it
+// fits.
 inline SampleId TrailerOf(const RawRecord& record, const SampleLayout& layout) {
   const auto word = [&](Field field) -> std::optional<uint64_t> {
     const size_t back = layout.trailer_offset(field);
@@ -77,7 +82,7 @@ inline SampleId TrailerOf(const RawRecord& record, const SampleLayout& layout) {
   return id;
 }
 
-// `parsed` with its trailer, or nothing when its members did not fit.
+// Returns `parsed` with its trailer, or nullopt if its fields did not fit.
 template <class Record>
 std::optional<Record> Finish(Record& parsed, const RecordFields& fields, const RawRecord& record,
                              const SampleLayout& layout) {

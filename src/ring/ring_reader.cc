@@ -1,4 +1,7 @@
-// The cold half of reading a ring: where a batch begins and ends, and what is accounted for when bytes are no records.
+// The rare half of reading a ring: begins and ends batches, and accounts for bytes that are not records. The positions
+// come from a page that may be hostile, so a batch begins only if they are plausible: multiples of 8, and at most the
+// ring's size apart. Otherwise all bytes up to the head count as malformed, and reading goes on there. The frequent
+// half is inline in ring_reader.h.
 #include "perfkit/ring_reader.h"
 
 #include <algorithm>
@@ -27,7 +30,7 @@ RingReader::RingReader(const UserPage* page, UserPage* writable, Bytes data, Rin
   writable_ = writable;
   data_ = data;
   if (writable != nullptr) tail_ = writable->data_tail;
-  // Not touched until a record wraps, so it costs address space alone.
+  // The memory is not touched until a record wraps, so until then it costs address space only.
   scratch_ = std::make_unique_for_overwrite<std::byte[]>(std::min(data.size(), kLargestRecord));
 }
 
@@ -51,8 +54,9 @@ bool RingReader::Begin(DrainStats& stats) noexcept {
 bool RingReader::BeginStream(DrainStats& stats) noexcept {
   head_ = Head();
   const uint64_t written = head_ - tail_;
-  // A writer that interrupted another publishes first, and the other then an older head (perf_output_put_handle): the
-  // head lags for a moment, by less than the ring.
+  // If a writer interrupts another one on the same CPU, it publishes its head first, and the other one then publishes
+  // an older head (perf_output_put_handle, kernel/events/ring_buffer.c). For a moment the head is then before the tail,
+  // by less than the ring's size.
   if (written == 0 || tail_ - head_ <= data_.size()) return false;
   if (((head_ | tail_) & 7) != 0 || written > data_.size()) return DropAll(written, head_, stats);
   at_ = tail_;
@@ -60,7 +64,7 @@ bool RingReader::BeginStream(DrainStats& stats) noexcept {
   return true;
 }
 
-// A backward ring begins at position 0 and goes down, so 0 - head is all that was ever written to it.
+// A backward ring starts at position 0 and grows downwards, so 0 - head is the number of bytes ever written to it.
 bool RingReader::BeginOverwrite(DrainStats& stats) noexcept {
   head_ = Head();
   const bool again = std::exchange(rewound_, false);
@@ -77,7 +81,7 @@ bool RingReader::BeginOverwrite(DrainStats& stats) noexcept {
 void RingReader::End(uint64_t at, bool broken, DrainStats& stats) noexcept {
   const uint64_t left = to_ - at;
   if (broken) {
-    // The oldest record of a full backward ring has lost its end: that is no damage.
+    // The oldest record of a full backward ring has lost its end to newer records. That is not damage.
     RawRecord record;
     const std::byte* const from = data_.data() + (at & (data_.size() - 1));
     detail::ReadHeader(from, from + left, record);
@@ -96,8 +100,8 @@ void RingReader::End(uint64_t at, bool broken, DrainStats& stats) noexcept {
   }
 }
 
-// Release pairs with the kernel's control dependency on data_tail before it writes (perf_output_begin): our last look
-// at the bytes comes before their room is given back.
+// Release pairs with the kernel's control dependency on data_tail before it writes (perf_output_begin): all reads of
+// the records happen before their room is reused.
 void RingReader::PublishTail(uint64_t tail) noexcept {
   tail_ = tail;
   __atomic_store_n(&writable_->data_tail, tail, __ATOMIC_RELEASE);
@@ -107,7 +111,7 @@ RingReader::Stretch RingReader::NextStretch(uint64_t at) noexcept {
   RawRecord first;
   if (!RecordAt(at, to_ - at, first)) return {};
   const size_t offset = at & (data_.size() - 1);
-  // Alone where it was copied to.
+  // A record that wraps is a stretch of its own, in the copy.
   if (offset + first.size > data_.size()) return {first.data, first.data + first.size};
   const size_t contiguous = std::min<uint64_t>(to_ - at, data_.size() - offset);
   return {first.data, first.data + std::min<uint64_t>(contiguous, std::max<uint64_t>(data_.size() / 4, first.size))};

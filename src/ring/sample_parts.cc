@@ -1,11 +1,11 @@
-// The parts of samples that are too seldom asked for to be inline.
+// The parts of samples that are too rarely used to be inline.
 #include "perfkit/sample.h"
 
 namespace perfkit {
 namespace {
 
-// struct read_format (include/uapi/linux/perf_event.h), in words: of a group the count, the times, and then value, id
-// and lost of each; of one event its value, the times, id and lost.
+// struct read_format (include/uapi/linux/perf_event.h) in words. With kReadGroup: the number of values, the times, then
+// value, id and lost of each. Otherwise: the value, the times, id, lost.
 constexpr size_t kFirstTime = 1;
 
 size_t FirstTail(uint64_t read_format) { return kFirstTime + detail::ReadTimeWords(read_format); }
@@ -19,8 +19,8 @@ Words CallChain::part(ChainContext context) const noexcept {
   return {};
 }
 
-// The register is as the code left it, signed where return addresses are (pointer authentication), while the kernel has
-// taken the signatures off its chain. User code lies below 2^48: more is given only to those who ask mmap for it.
+// The kernel removes the signatures of pointer authentication from the chain, but not from the register. User code lies
+// below 2^48, unless a program explicitly asks mmap for higher addresses.
 std::optional<uint64_t> detail::LeafCaller(Words pcs, uint64_t link) noexcept {
   constexpr uint64_t kAddress = (uint64_t{1} << 48) - 1;
   link &= kAddress;

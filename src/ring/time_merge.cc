@@ -1,4 +1,4 @@
-// The cold half of the merge: its tree, and the end of a drain.
+// The rare half of the merge: builds its tree, and ends a drain.
 #include "src/ring/time_merge.h"
 
 #include <bit>
@@ -12,11 +12,11 @@ void TimeMerge::Add(RingReader& ring) {
   winners_.assign(2 * leaves_, kNothing);
 }
 
-// All anew, around the earliest of all: bottom up, the winner of each match plays on, the loser stays.
+// Computes all keys around the earliest record, and plays all matches from the leaves to the root.
 TimeMerge::Key TimeMerge::BuildTree() {
   uint64_t earliest = UINT64_MAX;
   for (Front& front : fronts_) earliest = front.first != kNothing ? std::min(earliest, front.Time(0)) : earliest;
-  // Half of what can be told apart is for records that appear late.
+  // Half of the range is for records before the earliest one, which may still appear.
   origin_ = earliest - std::min(earliest, kAfter / 2);
   for (size_t ring = 0; ring < fronts_.size(); ++ring) {
     Front& front = fronts_[ring];
@@ -32,7 +32,7 @@ TimeMerge::Key TimeMerge::BuildTree() {
   return winners_[1];
 }
 
-// Fronts that were not given out are for the next drain: the rings keep them.
+// Records that were not delivered go back to their rings, for the next drain.
 void TimeMerge::End(MergeStats& stats) {
   for (Front& front : fronts_) {
     if (front.second != kNothing) front.reader->PutBack(front.Record(1));

@@ -1,18 +1,20 @@
-// Reads many rings as one, in the order of time.
+// Merges the records of several rings in the order of time, without copying them.
 //
-// Each ring is nearly in order by itself, so only the front records of all rings compete: a tournament of losers (Knuth
-// 5.4.1) of which a new front replays one path: log2(rings) matches without a branch to guess.
+// Each ring is nearly in order by itself, so it is enough to compare the front records of all rings. A tree of losers
+// (Knuth, The Art of Computer Programming, 5.4.1) holds them: each inner node keeps the loser of its match. When a ring
+// gets a new front, one path is replayed: log2(rings) matches, without a branch that could be mispredicted.
 //
-//                 winner
-//            loser of the final           a node keeps who lost there
-//        loser        loser
-//      ring 0 1     ring 2 3              the front record of each ring, still in the ring
+//               winner
+//          loser of the final           an inner node keeps the loser of its match
+//      loser        loser
+//    ring 0 1     ring 2 3              a leaf is the front record of a ring, which stays in the ring
 //
-// A key is one number, its time above its ring, so that a match is a minimum and a maximum. What is left for the
-// time reaches some hours around an origin; records further away than that move the origin when it is their turn.
+// A key is one number, the time in its high bits and the ring in its low ones, so a match is a minimum and a maximum.
+// The bits for the time cover some hours around an origin. When a record beyond that range wins, the origin moves, and
+// the tree is built anew.
 //
-// A record may appear in its ring a little after a later one has appeared in another (the kernel takes its time first,
-// and publishes then), so only what is older than a horizon is given out; the rest stays in the rings.
+// A record may appear in its ring shortly after a later one has appeared in another ring, because the kernel takes the
+// time first and publishes afterwards. So only records up to a horizon are delivered; the others stay in the rings.
 #pragma once
 
 #include <algorithm>
@@ -25,66 +27,75 @@
 
 namespace perfkit::ring {
 
-// The latest that a record has been seen to appear after its time is 1.3 us; a window of this keeps a wide margin.
+// How far the horizon lies in the past. The longest delay that was measured between a record's time and its appearance
+// is 1.3 us.
 constexpr uint64_t kMergeWindowNs = 50'000;
 
 struct MergeStats {
-  DrainStats rings;   // of all of them
-  uint64_t late = 0;  // given out after one of a later time: the window was too short for these
-  bool held = false;  // records beyond the horizon wait in the rings
+  DrainStats rings;   // The sum over all rings.
+  uint64_t late = 0;  // Records delivered after a record of a later time, because the window was too short.
+  bool held = false;  // Records beyond the horizon stayed in the rings.
 };
 
-// For one thread at a time. The rings must outlive it, stay where they are, and be drained by nothing else.
+// The merge of a set of rings. Not thread-safe. The rings must outlive it, stay where they are in memory, and be read
+// by nothing else.
 class TimeMerge {
  public:
-  // Another ring; rings are numbered from 0. Not between Drains of a merge that is in use: it allocates.
+  // Adds a ring; rings are numbered from 0. Requires that no drain is in progress. Allocates.
   void Add(RingReader& ring);
   size_t size() const { return fronts_.size(); }
 
-  // Calls visit(const RawRecord&, size_t ring) with all records whose time is at most `horizon_ns`, in order of time,
-  // where time_of(const RawRecord&, size_t ring) gives an optional time; records without one follow the one before
-  // them. UINT64_MAX as horizon gives out everything, `max_records` at most so many. The view dies when visit returns.
-  // If visit throws, its record counts as given out, and the others are for the next Drain. Allocates nothing.
+  // Calls visit(const RawRecord&, size_t ring) for all records whose time is at most `horizon_ns`, in order of time,
+  // but for at most `max_records`. time_of(const RawRecord&, size_t ring) returns an optional time; a record without
+  // one has the time of the record before it. A record is valid until visit returns. If visit throws, its record counts
+  // as delivered, and the next Drain delivers the others. UINT64_MAX as horizon delivers all records. Does not
+  // allocate.
   template <class TimeOf, class Visitor>
   MergeStats Drain(uint64_t horizon_ns, TimeOf&& time_of, Visitor&& visit, uint64_t max_records = UINT64_MAX);
 
  private:
-  // From high bits to low ones: nanoseconds since `origin_`, and the ring. What is too far from the origin, on either
-  // side, has that side's last number, and is told apart when it wins.
+  // From high bits to low ones: nanoseconds since `origin_`, and the ring. A time out of range has the first or last
+  // number; when such a key wins, all keys are computed anew.
   using Key = uint64_t;
   static constexpr unsigned kRingBits = 20;
   static constexpr uint64_t kBefore = 0, kAfter = (uint64_t{1} << (64 - kRingBits)) - 2;
-  static constexpr Key kNothing = UINT64_MAX;  // a ring without records comes last of all
+  static constexpr Key kNothing = UINT64_MAX;  // A ring without records: larger than all other keys.
 
-  // The first two records of a ring. The second is read while the first still waits, so that no match waits for memory.
-  // They take turns in two places: what has just been written in parts is slow to copy as a whole.
+  // The first two records of a ring. The second is read while the first still waits, so that a match does not wait for
+  // memory. They alternate between two slots instead of being copied: copying a struct right after its members were
+  // written is slow (store forwarding fails).
   struct Front {
     RingReader* reader = nullptr;
     Key first = kNothing, second = kNothing;
-    size_t place = 0;  // of the first
+    size_t place = 0;  // The slot of the first record.
     RawRecord records[2];
-    uint64_t times[2] = {};  // a record without one has that of the one before it
+    uint64_t times[2] = {};  // A record without a time has the time of the one before it.
 
     RawRecord& Record(size_t number) { return records[place ^ number]; }
     uint64_t& Time(size_t number) { return times[place ^ number]; }
-    // Gives back the room of what was given out.
+    // Returns the room of the delivered records to the kernel.
     void GiveBack() { reader->GiveBack(first == kNothing ? 0 : Record(0).size); }
   };
   static constexpr uint64_t kGiveBackEvery = 64;
   static constexpr size_t kPrefetchBytes = 256;
 
-  // Nothing, too.
+  // Returns true if the key is out of range, or kNothing.
   static bool IsFar(Key key) { return key - (Key{1} << kRingBits) >= (kAfter - 1) << kRingBits; }
+  // Returns the key of a record of `ring` at `time`.
   Key KeyOf(uint64_t time, size_t ring) const;
   template <class TimeOf>
+  // Removes the first record of a ring: the second becomes the first, whose key is returned, and the next one is read.
   Key Advance(size_t ring, TimeOf& time_of);
+  // Builds the tree around a new origin. Returns the winner.
   Key BuildTree();
+  // Replays the path of a ring whose new front has `key`. Returns the winner.
   Key Replay(Key key, size_t ring);
+  // Returns the records that were not delivered to their rings, and ends the batches of all rings.
   void End(MergeStats& stats);
 
-  // Ends a drain whose visitor throws.
+  // Ends the drain if the visitor throws.
   struct Progress {
-    TimeMerge* merge;  // null: has ended
+    TimeMerge* merge;  // Null once the drain has ended.
     MergeStats& stats;
     Front* visited = nullptr;
 
@@ -97,13 +108,13 @@ class TimeMerge {
   };
 
   std::vector<Front> fronts_;
-  std::vector<Key> losers_;      // [1, leaves_): of the matches; ring i plays first at (leaves_ + i) / 2
-  std::vector<Key> winners_;     // [1, 2 * leaves_): of a round of all through the tree
-  size_t leaves_ = 0;            // a power of two, at least 2
-  uint64_t origin_ = 0;
-  uint64_t last_time_ = 0;  // given out
-  uint64_t advances_ = 0;
-  MergeStats unfinished_;  // of a drain whose visitor threw: the next one's
+  std::vector<Key> losers_;  // [1, leaves_): the losers of the matches; the first match of ring i is (leaves_ + i) / 2.
+  std::vector<Key> winners_;  // [1, 2 * leaves_): used by BuildTree.
+  size_t leaves_ = 0;         // A power of two, at least 2.
+  uint64_t origin_ = 0;       // The time whose key is 0, in ns.
+  uint64_t last_time_ = 0;    // The latest time of a delivered record, in ns.
+  uint64_t advances_ = 0;     // Calls of Advance.
+  MergeStats unfinished_;     // The result of a drain whose visitor threw, for the next one.
 };
 
 inline TimeMerge::Key TimeMerge::KeyOf(uint64_t time, size_t ring) const {
@@ -113,7 +124,6 @@ inline TimeMerge::Key TimeMerge::KeyOf(uint64_t time, size_t ring) const {
   return since << kRingBits | ring;
 }
 
-// The second record of a ring becomes its first, which is returned, and the one after it its second.
 template <class TimeOf>
 inline TimeMerge::Key TimeMerge::Advance(size_t ring, TimeOf& time_of) {
   Front& front = fronts_[ring];
@@ -125,7 +135,7 @@ inline TimeMerge::Key TimeMerge::Advance(size_t ring, TimeOf& time_of) {
   uint64_t time = front.Time(0);
   front.second = kNothing;
   if (front.reader->Next(record)) [[likely]] {
-    // So many rings at once are more than the hardware foresees. (Beyond the ring's end nothing happens.)
+    // Records of more rings than the hardware's prefetcher can follow. A prefetch beyond the ring has no effect.
     __builtin_prefetch(record.data + kPrefetchBytes);
     time = time_of(record, ring).value_or(time);
     front.second = KeyOf(time, ring);
@@ -134,7 +144,7 @@ inline TimeMerge::Key TimeMerge::Advance(size_t ring, TimeOf& time_of) {
   return front.first;
 }
 
-// From the ring's leaf to the root: who loses stays. A mask instead of a branch: who wins is anybody's guess.
+// From the ring's leaf to the root: the loser of each match stays. The mask avoids a branch that can't be predicted.
 inline TimeMerge::Key TimeMerge::Replay(Key key, size_t ring) {
   for (size_t match = (leaves_ + ring) / 2; match > 0; match /= 2) {
     Key& loser = losers_[match];

@@ -1,4 +1,7 @@
-// Parses format files, and reads fields out of raw data.
+// Parses the format file of a tracepoint, and reads fields from the raw data of its samples. The file is text of the
+// kernel: one line for each field, in the order of the data. The parser accepts any text and rejects lines that would
+// place a field beyond the largest record; the readers check offset and size against the data of each sample again,
+// because its length may vary. Source: see include/perfkit/tracepoint.h.
 #include "perfkit/tracepoint.h"
 
 #include <algorithm>
@@ -12,7 +15,7 @@ namespace perfkit {
 namespace {
 
 constexpr size_t kMaxFields = 1024;
-constexpr uint32_t kLargestRaw = 1 << 16;  // a record's size has 16 bits
+constexpr uint32_t kLargestRaw = 1 << 16;  // The size of a record has 16 bits.
 
 absl::Status BadLine(std::string_view line, std::string_view why) {
   constexpr size_t kShown = 120;
@@ -31,7 +34,7 @@ bool HasWord(std::string_view text, std::string_view word) {
   return found;
 }
 
-// Bytes of one element of a C type, as the kernel's tracepoints name them; 1 for types that are not known.
+// Returns the bytes of one element of a C type, by the names that the kernel's tracepoints use; 1 for unknown types.
 uint32_t SizeOfType(std::string_view type) {
   constexpr std::pair<std::string_view, uint32_t> kSizes[] = {
       {"char", 1},   {"bool", 1},   {"u8", 1},     {"s8", 1},     {"__u8", 1},     {"__s8", 1},   {"uint8_t", 1},
@@ -47,7 +50,7 @@ uint32_t SizeOfType(std::string_view type) {
   return 1;
 }
 
-// "unsigned long args[6]", "__data_loc char[] name": the type, the name, and how many elements, 0 for unknown.
+// Parses "unsigned long args[6]" or "__data_loc char[] name": type, name, and the number of elements, 0 if unknown.
 bool ParseDeclaration(std::string_view text, TracepointField& field, uint64_t& count) {
   text = base::Trim(text);
   for (const auto& [mark, storage] : {std::pair("__data_loc ", TracepointField::Storage::kDynamic),
@@ -81,7 +84,7 @@ void FinishField(uint64_t count, TracepointField& field) {
   field.element_size = counted ? static_cast<uint32_t>(field.size / count) : SizeOfType(field.type);
 }
 
-// "field:<declaration>; offset:<n>; size:<n>; signed:<0|1>;": nothing when it is no such line.
+// Parses "field:<declaration>; offset:<n>; size:<n>; signed:<0|1>;". Returns nullopt if the line is not of that form.
 std::optional<TracepointField> ParseField(std::string_view line) {
   TracepointField field;
   uint64_t count = 0;
@@ -111,17 +114,17 @@ absl::StatusOr<TracepointFormat> TracepointFormat::Parse(std::string_view text) 
     if (key == "name") format.name_ = base::Trim(value);
     if (key == "ID") {
       const std::optional<uint64_t> id = base::ParseNumber(base::Trim(value));
-      if (!id) status.Update(BadLine(line, "its ID is no number"));
+      if (!id) status.Update(BadLine(line, "its ID is not a number"));
       format.id_ = id.value_or(0);
     }
     if (key != "field" && key != "field special") return;
     std::optional<TracepointField> field = ParseField(line);
-    if (!field) status.Update(BadLine(line, "it does not say type, name, offset and size of a field"));
+    if (!field) status.Update(BadLine(line, "the type, name, offset or size of a field is missing"));
     if (format.fields_.size() == kMaxFields) status.Update(BadLine(line, "there are too many fields"));
     if (field && status.ok()) format.fields_.push_back(*std::move(field));
   });
   if (!status.ok()) return status;
-  if (format.name_.empty() || format.fields_.empty()) return BadLine(text, "it has no name, or no field");
+  if (format.name_.empty() || format.fields_.empty()) return BadLine(text, "the name or the fields are missing");
   return format;
 }
 
@@ -133,7 +136,7 @@ const TracepointField* TracepointFormat::Find(std::string_view name) const {
 
 std::optional<Bytes> TracepointField::Data(Bytes raw) const {
   if (storage == Storage::kStatic) {
-    // An array of size 0 takes what is left.
+    // An array of size 0 is the rest of the data.
     if (is_array && size == 0 && offset <= raw.size()) return raw.subspan(offset);
     return base::Slice(raw, offset, size);
   }

@@ -126,9 +126,9 @@ TEST_CASE("what is no format file is refused with the line", "[tracepoint]") {
     CHECK(!format.ok());
     return std::string(format.status().message());
   };
-  CHECK(error_of("").find("no name") != std::string::npos);
-  CHECK(error_of("name: x\nID: 1\n").find("no field") != std::string::npos);
-  CHECK(error_of("name: x\nID: many\n\tfield:int a; offset:0; size:4; signed:1;\n").find("ID is no number") !=
+  CHECK(error_of("").find("the name or the fields are missing") != std::string::npos);
+  CHECK(error_of("name: x\nID: 1\n").find("the name or the fields are missing") != std::string::npos);
+  CHECK(error_of("name: x\nID: many\n\tfield:int a; offset:0; size:4; signed:1;\n").find("ID is not a number") !=
         std::string::npos);
   const std::string prefix = "name: x\nID: 1\n";
   for (const char* line : {"\tfield:int a;\toffset:0;\tsigned:1;", "\tfield:int;\toffset:0;\tsize:4;",

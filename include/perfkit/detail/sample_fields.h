@@ -1,6 +1,5 @@
-// How the fields of a sample are written: which there are, in which order, and where each one ends.
-//
-// Not for inclusion: sample.h brings it.
+// The layout of samples: the fields, their order, and where each one ends. Included by sample.h; do not include it
+// directly.
 #pragma once
 
 #include <array>
@@ -14,11 +13,11 @@
 namespace perfkit::detail {
 
 struct FieldRow {
-  uint64_t bits;  // of sample_type; any of them means that it is there
+  uint64_t bits;  // Of sample_type; the field exists if any of them is set.
   std::string_view name;
 };
 
-// THE table of fields, by Field.
+// The table of all fields, indexed by Field.
 inline constexpr std::array<FieldRow, kFieldCount> kFields = {{
     {kSampleIdentifier, "identifier"},
     {kSampleIp, "ip"},
@@ -47,13 +46,14 @@ inline constexpr std::array<FieldRow, kFieldCount> kFields = {{
 }};
 
 constexpr uint64_t FieldBit(Field field) { return uint64_t{1} << static_cast<unsigned>(field); }
-// What the trailer of other records has of a sample (perf_event__output_id_sample), in its order.
+// The fields of the trailer of records other than samples, in the order of perf_event__output_id_sample
+// (kernel/events/core.c).
 inline constexpr std::array<Field, 6> kTrailer = {Field::kTid,      Field::kTime, Field::kId,
                                                   Field::kStreamId, Field::kCpu,  Field::kIdentifier};
 
 inline constexpr size_t kFirstLate = static_cast<size_t>(Field::kRead);
 
-// The words of READ before its values, and of each value.
+// The number of words of kRead for times, and of those for each value.
 constexpr uint32_t ReadTimeWords(uint64_t format) {
   return ((format & kReadTimeEnabled) != 0 ? 1u : 0u) + ((format & kReadTimeRunning) != 0 ? 1u : 0u);
 }
@@ -61,17 +61,18 @@ constexpr uint32_t ReadValueWords(uint64_t format) {
   return 1u + ((format & kReadId) != 0 ? 1u : 0u) + ((format & kReadLost) != 0 ? 1u : 0u);
 }
 
-// How a field from kRead on is written. kFixed: always the same. kWords: u64 n, n words. kList: u64 n, n times `more`
-// bytes, and a fixed number besides. kSized32: u32 n, n bytes. kRegisters: u64 abi and, unless it is 0, `more` bytes.
-// kStack: u64 n and, unless it is 0, n bytes and the u64 that says how many of them were copied.
+// The layout of one field from kRead on. kFixed: a constant size. kWords: u64 n, then n words. kList: a constant part
+// that begins with u64 n, then n items of `more` bytes. kSized32: u32 n, then n bytes. kRegisters: u64 abi; then,
+// unless it is 0, `more` bytes. kStack: u64 n; then, unless it is 0, n bytes and a u64, the number of them that were
+// copied.
 enum class Shape : uint8_t { kFixed, kWords, kList, kSized32, kRegisters, kStack };
 
-// A field as one layout has it: a step on the way from kRead to the end. Sizes in bytes.
+// A field from kRead on in one layout. Sizes are in bytes.
 struct Step {
   Field field = Field::kRead;
   Shape shape = Shape::kFixed;
-  uint16_t least = 8;  // whatever its counts say
-  uint32_t more = 0;
+  uint16_t least = 8;  // The minimum size, for counts of 0.
+  uint32_t more = 0;   // The size of an item, or of all registers: Shape.
 };
 
 constexpr uint32_t RegisterBytes(uint64_t mask) { return 8 * static_cast<uint32_t>(std::popcount(mask)); }
@@ -96,12 +97,13 @@ constexpr Step StepOf(Field field, const AttrBits& bits) {
   }
 }
 
-// Goes on from the beginning of a field, `at`, to its end. `spare`: the bytes that the record has besides what all its
-// fields have at least, so that nothing but counts has to be held against it. False when the field does not fit.
+// Advances `at` from the beginning of a field to its end. `spare` is the number of bytes by which the record exceeds
+// the minimum size of all its fields, so comparing the variable part of each field with it is enough. Returns false if
+// the field does not fit.
 __attribute__((always_inline)) inline bool Skip(const Step& step, const std::byte* body, uint32_t& at,
                                                 uint32_t& spare) noexcept {
   const std::byte* const from = body + at;
-  uint64_t bytes = 0;  // besides the least
+  uint64_t bytes = 0;  // Bytes beyond the minimum.
   at += step.least;
   switch (step.shape) {
     case Shape::kFixed: return true;
@@ -112,7 +114,7 @@ __attribute__((always_inline)) inline bool Skip(const Step& step, const std::byt
       break;
     case Shape::kList:
       bytes = Load<uint64_t>(from);
-      if (bytes > spare) return false;  // so that the product cannot overflow
+      if (bytes > spare) return false;  // Else the product might overflow.
       bytes *= step.more;
       if (bytes > spare) return false;
       break;

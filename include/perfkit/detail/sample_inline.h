@@ -1,52 +1,9 @@
-// The bodies of sample.h's templates and inline functions. Not for inclusion: sample.h brings it.
+// The bodies of sample.h's templates and inline functions. Included by sample.h; do not include it directly.
 #pragma once
 
 #include "perfkit/sample.h"
 
 namespace perfkit {
-namespace detail {
-
-// PERF_CONTEXT_*. kNone for addresses.
-inline ChainContext MarkOf(uint64_t word) noexcept {
-  constexpr uint64_t kLowestMark = -uint64_t{4095};  // PERF_CONTEXT_MAX
-  if (word < kLowestMark) [[likely]]
-    return ChainContext::kNone;
-  switch (static_cast<int64_t>(word)) {
-    case -32: return ChainContext::kHypervisor;
-    case -128: return ChainContext::kKernel;
-    case -512: return ChainContext::kUser;
-    case -640: return ChainContext::kUserDeferred;
-    case -2048: return ChainContext::kGuest;
-    case -2176: return ChainContext::kGuestKernel;
-    case -2560: return ChainContext::kGuestUser;
-  }
-  return ChainContext::kUnknown;
-}
-
-// The part that `words` begin with, after one of context `last`; takes it from `words`.
-inline ChainPart TakePart(Words& words, ChainContext last) noexcept {
-  ChainPart part;
-  size_t begin = 0;
-  if (const ChainContext mark = MarkOf(words[0]); mark != ChainContext::kNone) {
-    part.context = mark > last ? mark : ChainContext::kUnknown;
-    begin = 1;
-  }
-  size_t end = begin;
-  while (end < words.size() && MarkOf(words[end]) == ChainContext::kNone) ++end;
-  part.pcs = words.subspan(begin, end - begin);
-  words = words.subspan(end, words.size() - end);
-  return part;
-}
-
-}  // namespace detail
-
-inline CallChain::Iterator& CallChain::Iterator::operator++() noexcept {
-  done_ = left_.empty();
-  if (done_) return *this;
-  part_ = detail::TakePart(left_, last_);
-  if (part_.context != ChainContext::kUnknown) last_ = part_.context;
-  return *this;
-}
 
 inline std::optional<uint64_t> SampleLayout::WordOf(const RawRecord& record, Field field) const noexcept {
   if (record.type == static_cast<uint32_t>(RecordType::kSample)) {
@@ -59,7 +16,7 @@ inline std::optional<uint64_t> SampleLayout::WordOf(const RawRecord& record, Fie
   return detail::Load<uint64_t>(record.data + record.size - back);
 }
 
-// Inlined whatever the compiler thinks of it: a few comparisons, unless it has to pass the sample through memory.
+// Always inlined: a few comparisons if inlined, a copy of the sample through memory if not.
 template <class Layout>
 template <size_t... kIndex>
 __attribute__((always_inline)) inline bool BasicSample<Layout>::FindFixed(uint32_t spare,
@@ -90,8 +47,8 @@ inline bool BasicSample<Layout>::FindLate(uint32_t spare) noexcept {
 template <class Layout>
 inline std::optional<BasicSample<Layout>> BasicSample<Layout>::ParseAs(const RawRecord& record,
                                                                        Layout layout) noexcept {
-  // The only thing returned, so that it is built where the caller wants it; full from the start, as an empty one is
-  // cleared before it is filled.
+  // The only variable that is returned, so that the compiler constructs it in the caller's memory. Constructed with a
+  // sample, because an empty optional would be cleared first and filled then.
   std::optional<BasicSample> parsed(std::in_place, Key(), record, layout);
   const auto size = static_cast<uint32_t>(record.size - RawRecord::kHeaderSize);
   const uint32_t least = layout.get().min_bytes();
