@@ -1,4 +1,6 @@
-// Reads ELF headers.
+// Reads the headers of ELF files. Headers are read from the bytes on each call instead of being kept: a read is cheap,
+// and an Image needs no memory of its own. All reads go through base::ReadAt and base::Slice, which return nullopt
+// beyond the end of the file.
 #include "src/elf/image.h"
 
 #include <elf.h>
@@ -11,10 +13,10 @@
 namespace perfkit::elf {
 namespace {
 
-// One code for all that is not an ELF file, or is one no longer.
+// The status of all bytes that are not, or no longer, an ELF file.
 absl::Status Damaged(const std::string& what) { return absl::Status(absl::StatusCode::kInvalidArgument, what); }
 
-// What is wrong with the first bytes, which say how all others are to be read.
+// Checks e_ident, which decides how to read all other bytes.
 absl::Status CheckIdent(base::Bytes bytes) {
   const auto ident = base::ReadAt<Elf64_Ehdr>(bytes, 0);
   const bool magic = bytes.size() >= EI_NIDENT && std::memcmp(bytes.data(), ELFMAG, SELFMAG) == 0;
@@ -33,7 +35,6 @@ absl::Status CheckIdent(base::Bytes bytes) {
   return absl::OkStatus();
 }
 
-// The file's layout to our own, which has no opinion on it.
 Segment FromHeader(const Elf64_Phdr& header) {
   return {.type = header.p_type,
           .flags = header.p_flags,
@@ -56,7 +57,7 @@ Section FromHeader(const Elf64_Shdr& header) {
           .entry_bytes = header.sh_entsize};
 }
 
-// How many entries of `size` fit between `at` and the end, at most `claimed`.
+// Returns how many entries of `size` bytes fit between `at` and the end of the file; at most `claimed`.
 uint32_t Fitting(base::Bytes bytes, uint64_t at, uint64_t size, uint64_t claimed) {
   if (at == 0 || at >= bytes.size()) return 0;
   return static_cast<uint32_t>(std::min({claimed, (bytes.size() - at) / size, uint64_t{UINT32_MAX}}));
@@ -66,13 +67,12 @@ constexpr uint64_t kLongestName = 64 << 10;
 
 }  // namespace
 
-// A table whose last name never ends holds that name not at all.
 std::optional<std::string_view> NameAt(base::Bytes table, uint64_t offset) {
   if (offset >= table.size()) return std::nullopt;
   return base::TextAt(table.subspan(offset, std::min<uint64_t>(table.size() - offset, kLongestName)), 0);
 }
 
-// Headers of another size would have to be read by another layout; no linker makes them.
+// Refuses headers of other sizes, whose layout is unknown. No linker makes them.
 absl::StatusOr<Image> Image::Parse(base::Bytes bytes) {
   if (absl::Status ident = CheckIdent(bytes); !ident.ok()) return ident;
   const auto header = base::ReadAt<Elf64_Ehdr>(bytes, 0);
@@ -93,7 +93,7 @@ absl::StatusOr<Image> Image::Parse(base::Bytes bytes) {
   return image;
 }
 
-// Numbers too large for the header stand in section 0 (gABI, "Extended section numbering"; PN_XNUM).
+// Numbers that exceed the header's fields are in section 0 (gABI, "Extended section numbering"; PN_XNUM).
 void Image::CountSections(uint64_t claimed) {
   const auto zero = base::ReadAt<Elf64_Shdr>(bytes_, sections_at_);
   if (sections_at_ == 0 || !zero) return;
@@ -106,7 +106,6 @@ void Image::CountSegments(uint64_t claimed) {
   segment_count_ = Fitting(bytes_, segments_at_, sizeof(Elf64_Phdr), claimed);
 }
 
-// Read afresh from the bytes each time: cheap, and nothing to keep in step.
 std::optional<Segment> Image::segment(uint32_t index) const {
   if (index >= segment_count_) return std::nullopt;
   const auto header = base::ReadAt<Elf64_Phdr>(bytes_, segments_at_ + uint64_t{index} * sizeof(Elf64_Phdr));
@@ -114,7 +113,7 @@ std::optional<Segment> Image::segment(uint32_t index) const {
   return FromHeader(*header);
 }
 
-// The name is looked up on the way; a file without names has sections all the same.
+// A section of a file without section names has the name "".
 std::optional<Section> Image::section(uint32_t index) const {
   if (index >= section_count_) return std::nullopt;
   const auto header = base::ReadAt<Elf64_Shdr>(bytes_, sections_at_ + uint64_t{index} * sizeof(Elf64_Shdr));
@@ -128,7 +127,7 @@ std::optional<Section> Image::section(uint32_t index) const {
   return section;
 }
 
-// Files have tens of sections: a walk will do.
+// A linear search: files have some tens of sections.
 std::optional<Section> Image::FindSection(std::string_view name) const {
   for (uint32_t i = 0; i < section_count_; ++i) {
     const std::optional<Section> found = section(i);
@@ -145,7 +144,6 @@ std::optional<Section> Image::FindSectionOfType(uint32_t type) const {
   return std::nullopt;
 }
 
-// Sections of .bss take no room in the file, whatever their size says.
 std::optional<base::Bytes> Image::Contents(const Section& section) const {
   if (section.type == SHT_NOBITS) return std::nullopt;
   return base::Slice(bytes_, section.offset, section.size_bytes);
@@ -155,7 +153,7 @@ std::optional<base::Bytes> Image::Contents(const Segment& segment) const {
   return base::Slice(bytes_, segment.offset, segment.file_bytes);
 }
 
-// By segments, not sections: they are what the kernel maps, and stripped files have them too.
+// Uses segments instead of sections: the kernel maps segments, and stripped files have them, too.
 std::optional<uint64_t> Image::FileOffset(uint64_t address, uint32_t flags) const {
   for (uint32_t i = 0; i < segment_count_; ++i) {
     const std::optional<Segment> load = segment(i);

@@ -1,4 +1,4 @@
-// Walks ELF notes: each a header of three words, an owner and a description, both padded.
+// Reads ELF notes. A note is a header of three words, an owner and a description, both padded.
 #include "src/elf/notes.h"
 
 #include <elf.h>
@@ -10,13 +10,12 @@ namespace {
 
 constexpr uint64_t Padded(uint64_t size, uint64_t alignment) { return (size + alignment - 1) / alignment * alignment; }
 
-// The owner without its terminating NUL.
 std::string_view OwnerText(base::Bytes bytes) {
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   return text.substr(0, text.find('\0'));
 }
 
-// An empty description identifies nothing.
+// Ignores empty descriptions, which identify nothing.
 std::optional<base::Bytes> FindBuildId(base::Bytes notes, uint64_t alignment) {
   std::optional<base::Bytes> found;
   ForEachNote(notes, alignment, [&](const Note& note) {
@@ -28,7 +27,7 @@ std::optional<base::Bytes> FindBuildId(base::Bytes notes, uint64_t alignment) {
 
 }  // namespace
 
-// Sizes are 32 bits and positions 64, so that no sum here wraps; Slice judges the rest.
+// Sizes have 32 bits and positions 64, so no sum wraps. Slice checks them against the bytes.
 void ForEachNote(base::Bytes bytes, uint64_t alignment, absl::FunctionRef<bool(const Note&)> visit) {
   alignment = alignment == 8 ? 8 : 4;
   uint64_t at = 0;
@@ -43,7 +42,7 @@ void ForEachNote(base::Bytes bytes, uint64_t alignment, absl::FunctionRef<bool(c
   }
 }
 
-// The segment first: it is what a running process has of the file.
+// Tries the segments first: a stripped file has them, too.
 std::optional<base::Bytes> BuildId(const Image& image) {
   for (uint32_t i = 0; i < image.segment_count(); ++i) {
     const std::optional<Segment> segment = image.segment(i);
@@ -57,7 +56,6 @@ std::optional<base::Bytes> BuildId(const Image& image) {
   return notes ? FindBuildId(*notes, 4) : std::nullopt;
 }
 
-// Two digits a byte, no separators.
 std::string HexText(base::Bytes bytes) {
   std::string text;
   for (const std::byte byte : bytes) text += absl::StrFormat("%02x", static_cast<unsigned>(byte));

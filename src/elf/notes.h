@@ -1,4 +1,4 @@
-// Notes of an ELF file, and the build-id among them: the identity of a module.
+// The notes of an ELF file, and the build-id among them, which identifies a module.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,19 @@ namespace perfkit::elf {
 struct Note {
   std::string_view owner;  // "GNU", "stapsdt", …
   uint32_t type = 0;
-  base::Bytes description;
+  base::Bytes description;  // Padding not included.
 };
 
-// Calls `visit` with each note in `bytes` (a note section or segment), until it returns false or the notes make no
-// sense. `alignment` is the section's or segment's: 8 where it says so, else 4 (gABI chapter 5, "Note Section").
+// Calls `visit` for each note in `bytes`, the contents of a note section or segment, until it returns false or a note
+// exceeds the bytes. `alignment` is that of the section or segment: 8 means 8, any other value 4 (gABI chapter 5, "Note
+// Section").
 void ForEachNote(base::Bytes bytes, uint64_t alignment, absl::FunctionRef<bool(const Note&)> visit);
 
-// The linker's hash of the file (NT_GNU_BUILD_ID), usually 20 bytes; nothing when it has none. Works on files without
-// section headers too.
+// Returns the linker's hash of the file (NT_GNU_BUILD_ID), usually 20 bytes; nullopt if the file has none. Works on
+// files without section headers.
 std::optional<base::Bytes> BuildId(const Image& image);
 
-// As lower-case hexadecimal digits, as debuginfod and .build-id folders spell it.
+// Returns the bytes as lower-case hexadecimal digits, as debuginfod and .build-id folders write them.
 std::string HexText(base::Bytes bytes);
 
 }  // namespace perfkit::elf

@@ -1,4 +1,4 @@
-// Walks symbol tables.
+// Reads symbol tables.
 #include "src/elf/symbols.h"
 
 #include <elf.h>
@@ -10,15 +10,14 @@
 namespace perfkit::elf {
 namespace {
 
-// Linux's name for the high bit of a .gnu.version entry (binutils, include/elf/common.h: VERSYM_HIDDEN).
+// The high bit of an entry of .gnu.version (binutils, include/elf/common.h: VERSYM_HIDDEN).
 constexpr uint16_t kVersionHidden = 0x8000;
 
-// Static tables spell versions into the name ("puts@GLIBC_2.2.5"), dynamic ones keep them apart.
+// Static tables have the version in the name ("puts@GLIBC_2.2.5"); dynamic ones have it in .gnu.version.
 std::string_view NameOf(const Elf64_Sym& entry, base::Bytes names) {
   return base::Cut(NameAt(names, entry.st_name).value_or(std::string_view()), '@').first;
 }
 
-// Nothing is judged: what a symbol is good for is its user's to say.
 Symbol FromEntry(const Elf64_Sym& entry, base::Bytes names) {
   return {.name = NameOf(entry, names),
           .address = entry.st_value,
@@ -29,7 +28,7 @@ Symbol FromEntry(const Elf64_Sym& entry, base::Bytes names) {
           .old_version = false};
 }
 
-// .gnu.version: 16 bits beside each dynamic symbol. Empty when there is none.
+// Returns .gnu.version: 16 bits for each dynamic symbol. Empty if the file has none.
 base::Bytes VersionsOf(const Image& image, SymbolTable table) {
   if (table != SymbolTable::kDynamic) return {};
   const std::optional<Section> section = image.FindSectionOfType(SHT_GNU_versym);
@@ -37,7 +36,7 @@ base::Bytes VersionsOf(const Image& image, SymbolTable table) {
   return image.Contents(*section).value_or(base::Bytes());
 }
 
-// No version table, or one that is too short: no symbol is an old one.
+// Returns false if there is no version table, or if it is too short.
 bool IsOldVersion(base::Bytes versions, uint64_t index) {
   const auto version = base::ReadAt<uint16_t>(versions, index * sizeof(uint16_t));
   return version && (*version & kVersionHidden) != 0;
@@ -45,7 +44,7 @@ bool IsOldVersion(base::Bytes versions, uint64_t index) {
 
 }  // namespace
 
-// The count is that of the bytes, never that of a header.
+// The number of symbols follows from the section's bytes, which Contents has checked.
 bool ForEachSymbol(const Image& image, SymbolTable table, absl::FunctionRef<bool(const Symbol&)> visit) {
   const std::optional<Section> section =
       image.FindSectionOfType(table == SymbolTable::kStatic ? SHT_SYMTAB : SHT_DYNSYM);
