@@ -1,9 +1,10 @@
-// The frames that nearly all stacks are made of, in few instructions: their rules are in the cache, and are one of the
-// two usual ones. Whatever else there is, this stops before it, and leaves it to those who know.
+// The fast path of unwinding, for nearly all frames: the rule is in the cache and of one of the two most frequent
+// kinds. Stops before any other frame, which the slow path then steps over.
 //
-//   Start ──> Advance ──> LookUp ──> Advance ──> LookUp ── something else ──> at(), found()
+//   Start ──> Advance ──> LookUp ──> Advance ──> LookUp ── another kind of frame ──> at(), found()
 //
-// Asking and leaving are apart, so that one walk's words can come from memory while others go on.
+// LookUp and Advance are separate, so that several walks can take turns: one waits for its stack's words to come from
+// memory while others go on.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +15,13 @@
 
 namespace perfkit::unwind {
 
-// A value: small, and in registers where it is a local one.
+// The state of one walk. Small, so that a local variable of this type stays in registers.
 class FastPathWalk {
  public:
   using Machine = ThisMachine;
 
   FastPathWalk() = default;
-  // Goes on with a walk that is at `at` and has found so many of its frames.
+  // Continues the walk whose state is `at` and which has written `found` of its `frames`.
   FastPathWalk(const WalkState& at, const StackBytes& stack, std::span<StackFrame> frames, uint32_t found,
                uint32_t generation)
       : at_(at),
@@ -30,24 +31,24 @@ class FastPathWalk {
         end_(begin_ + frames.size()),
         generation_(RuleCache::KeyOf(0, generation)) {}
 
-  // The first look for a rule. False: there is none here.
+  // Looks up the rule of the first frame. Returns false if this frame is not one for the fast path.
   bool Start(const RuleCache& cache) {
-    // What a signal has interrupted may be on another stack, and a guess has to be seen through.
+    // The code that a signal interrupted may have another stack, and a guess has to be verified.
     if (at_.guess || (at_.interrupted && frame_ != begin_)) return false;
     const uint64_t code = at_.pc - (at_.interrupted ? 0 : 1);
     return CanLookUp(code) && Plan(cache.Find(code | generation_, slot_)) && next_.KnowsFp(at_);
   }
-  // Looks for the rule of the frame that it has come to. False: it is not here, or not a usual one.
+  // Looks up the rule of the frame after Advance. Returns false if it is not in the cache, or is of another kind.
   bool LookUp(RuleCache& cache) {
     const uint64_t code = at_.pc - 1;
     return CanLookUp(code) && Plan(cache.FindCaller(code | generation_, slot_));
   }
-  // Brings near what Advance will read.
+  // Prefetches the words of the stack that Advance reads.
   void Prefetch() const {
     stack_.Prefetch(next_.caller_at);
     stack_.Prefetch(next_.fp_at);
   }
-  // Takes the frame, and goes to its caller. False: it could not, and is where it was.
+  // Writes the frame and moves to its caller. Returns false, and does nothing, if the caller can't be found.
   bool Advance() {
     const uint64_t pc = at_.pc;
     const bool interrupted = at_.interrupted;
@@ -61,6 +62,7 @@ class FastPathWalk {
 
  private:
   bool CanLookUp(uint64_t code) const { return frame_ != end_ && RuleCache::CanHold(code); }
+  // Computes where the caller's registers are.
   bool Plan(const Rule* rule) {
     if (rule == nullptr || !FastPathFrame<Machine>::Is(*rule)) return false;
     next_ = FastPathFrame<Machine>(*rule, at_);
@@ -71,7 +73,7 @@ class FastPathWalk {
   FastPathFrame<Machine> next_;
   StackBytes stack_;
   StackFrame *begin_ = nullptr, *frame_ = nullptr, *end_ = nullptr;
-  uint64_t generation_ = 0;  // as a part of keys
+  uint64_t generation_ = 0;  // As the high bits of the cache's keys.
   RuleCache::Slot slot_ = 0;
 };
 

@@ -1,5 +1,4 @@
-// All general registers of a frame, by their DWARF numbers, as far as they are known: for the few frames that need
-// them.
+// All general registers of a frame, by their DWARF numbers, for the few frames that need them.
 #pragma once
 
 #include <array>
@@ -14,14 +13,16 @@
 namespace perfkit::unwind {
 
 struct FullRegisters {
-  std::array<uint64_t, 33> values{};
-  uint64_t known = 0;  // bit i: register i is
-  bool interrupted = true;
+  std::array<uint64_t, 33> values{};  // By DWARF number; enough for both machines.
+  uint64_t known = 0;                 // Bit i: the value of register i is known.
+  bool interrupted = true;            // As WalkState::interrupted.
 
+  // Returns nullopt if the register is unknown, or if there is no such register.
   std::optional<uint64_t> Get(uint64_t number) const {
     if (number >= values.size() || (known >> number & 1) == 0) return std::nullopt;
     return values[number];
   }
+  // Sets a register, unless `value` is nullopt.
   void Set(unsigned number, std::optional<uint64_t> value) {
     if (!value) return;
     values[number] = *value;
@@ -30,7 +31,7 @@ struct FullRegisters {
   uint64_t ValueOr0(unsigned number) const { return Get(number).value_or(0); }
 };
 
-// Those of a sample.
+// Returns the user registers of a sample.
 template <class Machine>
 FullRegisters FromSample(const Registers& sampled) {
   FullRegisters registers;
@@ -38,7 +39,7 @@ FullRegisters FromSample(const Registers& sampled) {
   return registers;
 }
 
-// Those that a signal's ucontext at `context` holds.
+// Returns the registers in a signal's ucontext at `context` on the stack.
 template <class Machine, class Stack>
 FullRegisters FromContext(const Stack& stack, uint64_t context) {
   FullRegisters registers;
@@ -48,7 +49,7 @@ FullRegisters FromContext(const Stack& stack, uint64_t context) {
   return registers;
 }
 
-// To and from those that are enough for most frames.
+// Convert to and from the four registers that most frames need.
 template <class Machine>
 WalkState StateOf(const FullRegisters& registers) {
   WalkState state;

@@ -1,9 +1,8 @@
-// What walks the stack of the thread that it runs on: the door between the sampler, which owns signals and rings, and
-// the component that knows call frame information. Only headers and bytes pass it, since a shared core shows nothing
-// else.
+// The interface between the sampler, which owns signals and rings, and the component perfkit::dwarf, which reads call
+// frame information. The core library does not link that component, so it calls it through this class only.
 //
-//   a thread of the sampler's own ── Maintain, now and then ──> tables of all code that is loaded
-//   the sample's handler ─────────── Walk ───────────────────> the calls of what it interrupted
+//   a thread that drains the sampler ── Maintain, from time to time ──> tables of all loaded code
+//   the handler of a sample's signal ── Walk ─────────────────────────> the calls that the signal interrupted
 #pragma once
 
 #include <ucontext.h>
@@ -15,24 +14,24 @@
 
 namespace perfkit::unwind {
 
+// Walks the stack of the calling thread.
 class LiveWalker {
  public:
-  // No Walk may be under way.
+  // Requires that no Walk is in progress.
   virtual ~LiveWalker() = default;
 
-  // Never in a handler: looks which modules came and went since the last call, makes the tables of new ones, and
-  // retires old ones once no Walk can still be reading them. Must have been called once before a Walk finds anything.
-  // Cheap when nothing has changed (about a microsecond); else one to three milliseconds for each MiB of new code. One
-  // thread at a time.
+  // Builds tables for modules that were loaded since the last call, and retires those of unloaded modules once no Walk
+  // can read them. Must have succeeded once before Walk finds any frame. Takes about a microsecond if nothing changed,
+  // else one to three milliseconds for each MiB of new code. Not thread-safe, and not async-signal-safe. Errors:
+  // Unavailable if modules change all the time.
   virtual absl::Status Maintain() = 0;
 
-  // In the sample's signal handler, any thread, any number at once, also while Maintain runs: no allocation, no lock,
-  // no system call that waits, no lazy binding; errno kept. The frames of the interrupted code, innermost first, as
-  // many as `frames` has room for. Uses a few KiB of the stack that it runs on. A handler that is left by longjmp in
-  // the middle of it keeps tables from being freed, nothing else.
+  // Writes the frames of the interrupted code, innermost first, as many as fit. Thread-safe, also while Maintain runs,
+  // and async-signal-safe: does not allocate, lock or wait, triggers no lazy binding, and preserves errno. Uses a few
+  // KiB of the stack on which the handler runs. If a handler leaves it by longjmp, retired tables are never freed.
   virtual UnwoundStack Walk(const ucontext_t& interrupted, std::span<StackFrame> frames) noexcept = 0;
 
-  // Not while Maintain runs.
+  // Not while another thread is in Maintain.
   virtual LiveStats stats() const = 0;
 };
 

@@ -1,15 +1,15 @@
-// The stack of the thread that runs, read where it is: nothing is copied, and no read can fault.
+// Reads the calling thread's own stack in place: without a copy, and without a fault.
 //
-// What lies above sp is the thread's for as long as this runs, but nobody says how far up: the top of a stack is known
-// to whoever made it, and a list of mappings is old as soon as it is made. So each page is asked for once, when the
-// first word of it is read, from sp on upwards; but for a stack that is known to be there while its thread runs.
+// The stack above sp exists while this runs, but its end is not known in general: only the code that made the stack
+// knows its top, and a list of mappings is out of date as soon as it is read. So each page from sp upwards is probed
+// once, when the first word in it is read. For a stack whose end is known (ThreadStackBounds), no probes are needed.
 //
 //   begin_ (sp's page)          end_
-//      ├────── known ────────────┤── asked for when needed, up to kNear ──┤── copied by the kernel ── …
+//      ├────── known ────────────┤── probed when needed, up to kNear ──┤── copied by the kernel ── …
 //
-// A word further up is at the other end of a large array, on another stack (a handler's that was interrupted), or a
-// damaged CFA has led there, to memory that another thread may be unmapping: the kernel copies those, until a frame
-// there has turned out to be one (Settle).
+// A word further up is beyond a large array, on another stack (that of an interrupted handler), or a damaged CFA led
+// there. Another thread may unmap such memory between a probe and a read, so the kernel copies the word, until the walk
+// has found a frame there (Settle).
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,13 @@
 
 namespace perfkit::unwind {
 
-// The same as StackBytes. For one walk.
+// As StackBytes, for one walk. Not thread-safe. Async-signal-safe.
 class OwnStackReader {
  public:
-  // `end`: up to where all is known to be there, if it is.
+  // `end`: the address up to which the stack is known to be mapped; 0 if it is not known.
   explicit OwnStackReader(uint64_t sp, uint64_t end = 0) : begin_(sys::PageOf(sp)), end_(end > sp ? end : begin_) {}
 
+  // Reads the word at `address`. Returns false if it is not mapped.
   PERFKIT_IN_HANDLER bool Read(uint64_t address, uint64_t& word) const {
     if (!IsKnown(address, sizeof(word)) && !Extend(address, sizeof(word))) [[unlikely]]
       return ReadFar(address, word);
@@ -33,6 +34,7 @@ class OwnStackReader {
     return true;
   }
 
+  // Returns the 1 to 8 bytes at `address` as a little-endian number, or nullopt if they are not mapped.
   PERFKIT_IN_HANDLER std::optional<uint64_t> ReadPart(uint64_t address, unsigned size) const {
     if (size == 0 || size > sizeof(uint64_t)) return std::nullopt;
     uint64_t value = 0;
@@ -43,11 +45,12 @@ class OwnStackReader {
     return !IsNear(address) && sys::CopyOwn(address, &value, size) ? std::optional(value) : std::nullopt;
   }
 
-  // The walk has found a frame at `sp`, by rules that vouch for it: the stack goes on from there.
+  // The walk has found a frame at `sp` by rules, not by a guess: from now on the stack continues there.
   void Settle(uint64_t sp) {
     if (!IsNear(sp)) begin_ = end_ = sys::PageOf(sp);
   }
 
+  // As StackBytes::Missing. Never kTruncated: this is no copy.
   StackEnd Missing(uint64_t, bool) const { return StackEnd::kUnreadable; }
   bool Holds(uint64_t address) const { return address - begin_ < end_ - begin_; }
   static constexpr bool empty() { return false; }
@@ -61,6 +64,7 @@ class OwnStackReader {
   }
   bool IsNear(uint64_t address) const { return address - begin_ < end_ - begin_ + kNear; }
 
+  // Probes pages until all `size` bytes at `address` are known to be readable. Returns false if they are too far away.
   bool Extend(uint64_t address, unsigned size) const {
     const uint64_t last = address + size - 1;
     if (!IsNear(address) || last < address) return false;
@@ -76,6 +80,6 @@ class OwnStackReader {
 
   uint64_t begin_;
   mutable uint64_t end_;  // what is known grows as it is read
-};
+};                        // Grows as pages are probed.
 
 }  // namespace perfkit::unwind

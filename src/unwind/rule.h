@@ -1,39 +1,41 @@
-// How the caller of a piece of code is found: what call frame information says there, in eight bytes.
+// A rule: what call frame information says about one pc, in eight bytes.
 //
-// All that compilers write for ordinary code is one of two sums and up to two loads; a walk that knows this needs no
-// interpreter. What does not fit is kSlow and is worked out with all registers, a few frames in a thousand.
+// Nearly all rows that compilers write compute the CFA by one sum and load up to two words, so such frames need no
+// interpreter. All other rows are kSlow: they are evaluated with all registers, for a few frames in a thousand.
 //
 //   x86-64     CFA = sp or fp + offset     return address at CFA - 8            caller's fp at CFA + 8 * slot, if saved
-//   aarch64    CFA = sp or fp + offset     return address in lr, or at the      caller's fp at CFA + 8 * slot, if saved
+//   aarch64    CFA = sp or fp + offset     return address in lr, or in the      caller's fp at CFA + 8 * slot, if saved
 //                                          word after fp's, or at `slot` alone
 //
-// sp of the caller is the CFA (Canonical Frame Address: DWARF 5, 6.4). fp is rbp or x29.
+// The caller's sp is the CFA (Canonical Frame Address: DWARF 5, 6.4). fp is rbp or x29.
 #pragma once
 
 #include <cstdint>
 
 namespace perfkit::unwind {
 
+// How the caller is found.
 enum class RuleKind : uint8_t {
-  kNone,    // no information covers this place: a chain of frame pointers may, which has to be marked as a guess
-  kSp,      // CFA = sp + offset
-  kFp,      // CFA = fp + offset
-  kRoot,    // has no caller: its return address is undefined
-  kPlt,     // x86-64's lazy PLT: CFA = sp + 8, and 8 more from the byte `offset` of the 16-byte entry on
-  kSignal,  // the registers of what was interrupted are in the ucontext at sp + offset
-  kSlow,    // anything else: expressions, a CFA in another register, a register in a register
+  kNone,    // No information: a chain of frame pointers may lead on; its frames are guesses.
+  kSp,      // CFA = sp + offset.
+  kFp,      // CFA = fp + offset.
+  kRoot,    // The frame has no caller: its return address is undefined.
+  kPlt,     // x86-64's lazy PLT: CFA = sp + 8, and 8 more from byte `offset` of the 16-byte entry on.
+  kSignal,  // The interrupted code's registers are in the ucontext at sp + offset.
+  kSlow,    // Anything else: expressions, a CFA by another register, a register that is saved in a register.
 };
 
 struct Rule {
   enum Flag : uint8_t {
-    kRestoresFp = 1,    // the caller's fp is at `slot`; without it fp stays as it is
-    kReturnInLr = 2,    // aarch64: not saved yet, or no more
-    kReturnAtSlot = 4,  // aarch64: at `slot`, fp stays as it is; without both: at slot + 1
-    kSignalFrame = 8,   // the pc in the next frame is no return address
+    kRestoresFp = 1,  // The caller's fp is at `slot`; without this flag fp has not changed.
+    kReturnInLr = 2,  // aarch64: the return address is still, or again, in lr.
+    // aarch64: the return address is at `slot`, and fp has not changed. Without both flags it is at slot + 1.
+    kReturnAtSlot = 4,
+    kSignalFrame = 8,  // The pc of the next frame is not a return address.
   };
 
-  int32_t offset = 0;  // bytes
-  int16_t slot = 0;    // words from the CFA
+  int32_t offset = 0;  // In bytes.
+  int16_t slot = 0;    // In words, from the CFA.
   RuleKind kind = RuleKind::kNone;
   uint8_t flags = 0;
 

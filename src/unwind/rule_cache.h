@@ -1,11 +1,12 @@
-// Rules by address: of a program's hot code nearly every look-up is answered here, in some nanoseconds.
+// A cache of rules by address. For a program's hot code it answers nearly all lookups, in a few nanoseconds.
 //
-// 2^13 entries of 16 bytes, 128 KiB, which stay in the second-level cache, in sets of two. The key is the address and
-// the generation of what the process has mapped, so that nothing has to be cleared when mappings change.
+// It has 2^13 entries of 16 bytes, 128 KiB, which stay in the second-level cache, in sets of two. A key is an address
+// and the generation of the process's mappings, so nothing has to be cleared when mappings change.
 //
-// An entry also remembers which one answered for the caller, the last time: a guess, to be held against the key. What a
-// processor has to compute or load it waits for; a guess that is compared it believes and goes on, several frames
-// ahead, while keys and stacks still come from memory. Stacks are alike, so it is right four times of five and more.
+// Each entry also remembers the entry that was found for its caller the last time. That is a prediction, which is then
+// compared with the key. A processor has to wait for an index that it computes or loads, but it speculates beyond a
+// comparison, several frames ahead, while keys and stack words still come from memory. Stacks resemble each other, so
+// at least four of five predictions are right.
 #pragma once
 
 #include <array>
@@ -17,6 +18,7 @@
 
 namespace perfkit::unwind {
 
+// Not thread-safe. Does not allocate after its construction.
 class RuleCache {
  public:
   static constexpr unsigned kBits = 13;
@@ -24,29 +26,30 @@ class RuleCache {
   static constexpr uint32_t kMaxGenerations = (1 << (64 - kAddressBits)) - 1;
 
   struct Entry {
-    uint64_t key = 0;  // no key: generations begin at 1
+    uint64_t key = 0;  // 0 is no key: generations start at 1.
     Rule rule;
   };
   static_assert(sizeof(Entry) == 16);
 
-  // Which entry.
+  // The index of an entry.
   using Slot = uint32_t;
 
-  // Further addresses are those of no program that did not ask for them: never kept.
+  // Returns false for addresses of 2^48 and more, which no program has that did not explicitly ask for them. They are
+  // not cached.
   static constexpr bool CanHold(uint64_t address) { return address >> kAddressBits == 0; }
   static constexpr uint64_t KeyOf(uint64_t address, uint32_t generation) {
     return address | uint64_t{generation} << kAddressBits;
   }
 
-  // Null: not here.
+  // Returns nullptr if the key is not cached.
   const Rule* Find(uint64_t key) const {
     Slot slot = 0;
     return Find(key, slot);
   }
-  // The same, and where it is.
+  // As above, and sets `slot` to the entry's index if it is found.
   const Rule* Find(uint64_t key, Slot& slot) const { return Search(key, slot) ? &entries_[slot].rule : nullptr; }
-  // The same, of the caller of the frame whose rule was in `slot`, which becomes that of this one. Where nothing is
-  // found it stays as it is.
+  // As above, for the caller of the frame whose rule is in `slot`: tries the predicted entry first. If the key is not
+  // cached, `slot` is unchanged.
   const Rule* FindCaller(uint64_t key, Slot& slot) {
     const Slot guess = callers_[slot];
     if (entries_[guess].key == key) [[likely]] {
@@ -58,13 +61,13 @@ class RuleCache {
     callers_[callee] = static_cast<uint16_t>(slot);
     return &entries_[slot].rule;
   }
-  // Of two in a set the older one goes.
+  // Replaces the older entry of the set.
   void Put(uint64_t key, const Rule& rule) {
     const size_t first = FirstOf(key);
     entries_[first + 1] = entries_[first];
     entries_[first] = {key, rule};
   }
-  // When generations begin again.
+  // For when the numbers of generations start again.
   void Clear() { entries_.fill({}); }
 
  private:
@@ -79,7 +82,7 @@ class RuleCache {
   }
 
   alignas(64) std::array<Entry, size_t{1} << kBits> entries_{};
-  std::array<uint16_t, size_t{1} << kBits> callers_{};
+  std::array<uint16_t, size_t{1} << kBits> callers_{};  // By entry: the predicted entry of the caller.
 };
 
 }  // namespace perfkit::unwind

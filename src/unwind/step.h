@@ -1,7 +1,7 @@
-// From a frame to its caller's: a pure function of a rule, four registers and the stack.
+// The step from a frame to its caller: a function of a rule, four registers and the stack.
 //
-// No allocation, no lock, no system call, every read checked: it runs in a signal handler as well as in a reader. The
-// stack is a copy (StackBytes) or the memory itself (OwnStackReader).
+// Does not allocate or lock, makes no system call, and checks each read, so it works in a signal handler as well as in
+// a reader of samples. The stack is a copy (StackBytes) or the memory itself (OwnStackReader).
 #pragma once
 
 #include <cstdint>
@@ -12,29 +12,31 @@
 
 namespace perfkit::unwind {
 
-// The registers that nearly all rules are about.
+// The registers that nearly all rules use.
 struct WalkState {
   uint64_t pc = 0, sp = 0, fp = 0;
-  uint64_t lr = 0;          // aarch64; means something only where `interrupted`
-  bool interrupted = true;  // pc is no return address: the innermost frame, or what a signal interrupted
-  bool guess = false;       // nothing vouches for this frame
+  uint64_t lr = 0;  // aarch64; valid only if `interrupted`.
+  // pc is not a return address: it is the innermost frame's, or that of code which a signal interrupted.
+  bool interrupted = true;
+  bool guess = false;  // The frame was found by an unconfirmed frame pointer.
 };
 
-// Nobody calls from address 0 with a frame pointer of 0.
+// Returns true for a caller with pc and fp of 0: the code that starts a thread leaves zeros there.
 inline bool IsZeroCaller(const WalkState& at) { return at.pc == 0 && at.fp == 0 && !at.interrupted; }
 
 namespace detail {
 
+// Returns why the walk ends that could not read `address` of the stack.
 template <class Stack>
 StackEnd Missing(const Stack& stack, const WalkState& at, uint64_t address) {
   return stack.Missing(address, at.interrupted && !stack.Holds(at.sp));
 }
 
-// With the CFA at hand.
+// The step, once the CFA is known.
 template <class Machine, class Stack>
 bool AdvanceFrame(const Rule& rule, uint64_t cfa, const Stack& stack, WalkState& at, StackEnd& why) {
   const bool in_lr = Machine::kLinkRegister && (rule.flags & Rule::kReturnInLr) != 0;
-  // A leaf that saves nothing takes no stack; after that lr is taken.
+  // A leaf on aarch64 may save nothing, so its CFA is sp. Only the innermost function can be one: lr has one value.
   const bool may_stay = in_lr && at.interrupted;
   if (cfa < at.sp || (cfa == at.sp && !may_stay) || (in_lr && !at.interrupted)) {
     return why = StackEnd::kNoProgress, false;
@@ -46,7 +48,7 @@ bool AdvanceFrame(const Rule& rule, uint64_t cfa, const Stack& stack, WalkState&
     if constexpr (Machine::kLinkRegister) saved_at = (rule.flags & Rule::kReturnAtSlot) != 0 ? slot : slot + 8;
     if (!stack.Read(saved_at, caller)) return why = Missing(stack, at, saved_at), false;
   }
-  // In an epilogue, after the instruction that took fp back: the rule still says where it was, which is below sp.
+  // In an epilogue, after the instruction that restores fp, the rule still names its slot, which is now below sp.
   const bool taken_back = at.interrupted && slot < at.sp;
   if ((rule.flags & Rule::kRestoresFp) != 0 && !taken_back && !stack.Read(slot, fp)) {
     return why = Missing(stack, at, slot), false;
@@ -55,9 +57,9 @@ bool AdvanceFrame(const Rule& rule, uint64_t cfa, const Stack& stack, WalkState&
   return true;
 }
 
-// Without information: [fp] is the caller's fp and the word after it the return address, if this code has one. Nothing
-// is asked of the caller's fp, which is no frame pointer if the caller has none; that there is code at the return
-// address, the walk looks.
+// Without information: [fp] is the caller's fp and the word after it the return address, if this code has a frame
+// pointer. The caller's fp is not checked: it is no frame pointer if the caller has none. The walk checks that the
+// return address is in code.
 template <class Machine, class Stack>
 bool FollowFramePointer(const Stack& stack, WalkState& at, StackEnd& why) {
   uint64_t caller = 0, fp = 0;
@@ -67,7 +69,7 @@ bool FollowFramePointer(const Stack& stack, WalkState& at, StackEnd& why) {
   return true;
 }
 
-// What was interrupted by a signal: all that it had in its registers. Its stack may be another one.
+// The frame that a signal interrupted: all its registers are in the ucontext, and its stack may be another one.
 template <class Machine, class Stack>
 bool AdvanceSignal(const Rule& rule, const Stack& stack, WalkState& at, StackEnd& why) {
   const uint64_t context = at.sp + static_cast<uint64_t>(int64_t{rule.offset});
@@ -83,16 +85,17 @@ bool AdvanceSignal(const Rule& rule, const Stack& stack, WalkState& at, StackEnd
 
 }  // namespace detail
 
-// Where the two rules that nearly all code has find a frame's caller, without a branch that depends on whether fp was
-// saved, for no processor can foresee that. It can foresee that a CFA is found by sp, as in nearly all code, or by fp,
-// as in nearly all code with frame pointers; and where it does, one CFA after the other is known before any word of the
-// stack has come from memory.
+// A frame with one of the two most frequent rules: where the caller's registers are. There is no branch on whether fp
+// was saved, because a processor can't predict that. It can predict whether the CFA comes from sp, as in nearly all
+// code, or from fp, as in code with frame pointers. With that prediction it computes several CFAs ahead, before any
+// word of the stack has come from memory.
 template <class Machine>
 struct FastPathFrame {
   uint64_t cfa = 0;
-  uint64_t caller_at = 0, fp_at = 0;  // the words of the stack that are read
-  uint64_t fp_mask = 0;               // all ones where fp was saved; else what is read there is of no use
+  uint64_t caller_at = 0, fp_at = 0;  // Addresses of the words to read.
+  uint64_t fp_mask = 0;               // All ones if fp was saved; else 0, and the word at fp_at is not used.
 
+  // Returns true if the rule is one of these two kinds, with no other flag.
   static bool Is(const Rule& rule) {
     return (rule.kind == RuleKind::kSp || rule.kind == RuleKind::kFp) && rule.flags <= Rule::kRestoresFp;
   }
@@ -109,15 +112,15 @@ struct FastPathFrame {
     uint64_t base = at.sp;
     if (rule.kind == RuleKind::kFp) [[unlikely]] {
       base = at.fp;
-      __asm__("" : "+r"(base));  // a branch: a conditional move would wait for fp, which was read from the stack
+      __asm__("" : "+r"(base));  // Forces a branch: a conditional move would wait for fp, which is read from the stack.
     }
     return base;
   }
 
-  // Whether fp is still where the rule says: not after the instruction of an epilogue that took it back.
+  // Returns false after the instruction of an epilogue that restores fp: then the word at fp_at is below sp.
   bool KnowsFp(const WalkState& at) const { return !at.interrupted || fp_mask == 0 || fp_at >= at.sp; }
 
-  // Makes `at` the caller's. False, and `at` as it was: something is out of the ordinary, which is for Step to say.
+  // Makes `at` the caller's state. Returns false, with `at` unchanged, if anything is unusual: then Step decides.
   template <class Stack>
   bool Advance(const Stack& stack, WalkState& at) const {
     uint64_t caller = 0, fp = 0;
@@ -129,15 +132,16 @@ struct FastPathFrame {
   }
 };
 
-// Makes `at` the caller's frame. False: there is none, `why` says why, and `at` means nothing. kSlow is not for here.
+// Makes `at` the caller's state. Returns false if there is no caller: then `why` says why, and `at` is unspecified.
+// Requires that the rule is not kSlow.
 template <class Machine, class Stack>
 bool Step(const Rule& rule, const Stack& stack, WalkState& at, StackEnd& why) {
   const auto offset = static_cast<uint64_t>(int64_t{rule.offset});
   bool stepped = false;
-  // The two that nearly all code has share one path: which of them comes next no processor can foresee.
+  // The two most frequent kinds share one path, because a processor can't predict which of them comes next.
   if (rule.kind <= RuleKind::kFp && rule.kind >= RuleKind::kSp) [[likely]] {
     const bool by_sp = rule.kind == RuleKind::kSp;
-    // Of aarch64 a chain of frame pointers does not tell sp.
+    // On aarch64 a chain of frame pointers does not determine sp.
     if (Machine::kLinkRegister && at.guess && by_sp) return detail::FollowFramePointer<Machine>(stack, at, why);
     stepped = detail::AdvanceFrame<Machine>(rule, (by_sp ? at.sp : at.fp) + offset, stack, at, why);
   } else {
@@ -151,7 +155,7 @@ bool Step(const Rule& rule, const Stack& stack, WalkState& at, StackEnd& why) {
       default: why = StackEnd::kNoInfo; break;
     }
   }
-  // What starts a thread without information of its own leaves zeros where a caller would be (AMD64 ABI, 3.4.1).
+  // The code that starts a thread, if it has no information of its own, leaves zeros for the caller (AMD64 ABI, 3.4.1).
   if (stepped && IsZeroCaller(at)) return why = StackEnd::kRoot, false;
   return stepped;
 }
