@@ -70,7 +70,7 @@ class CounterSet : public CounterReader {
   absl::Status Disable();
 
  private:
-  CounterSet(std::unique_ptr<count::Source> source);
+  explicit CounterSet(std::unique_ptr<count::Source> source);
   absl::Status Switch(unsigned long ioctl_request);
   std::unique_ptr<count::Source> owned_;
 };
