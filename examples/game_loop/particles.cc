@@ -1,4 +1,4 @@
-// Nothing here knows of perfkit: the workers' counters are attached from outside (worker_watch.h).
+// Nothing here knows of perfkit: workers.h attaches the workers' counters from outside.
 #include "particles.h"
 
 #include <tbb/blocked_range.h>

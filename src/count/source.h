@@ -1,6 +1,6 @@
 // The implementation of CounterSet: its events, each with its path, and the descriptors and mappings that they need.
 //
-//   Open (source_open.cc)   tries each event's paths from the cheapest on, then proves the inline ones (self_test.h)
+//   Open (source_builder.h)   tries each event's paths from the cheapest on, then proves the inline ones (self_test.h)
 //   ReadFast (count.h)      when every event has an inline path and the thread was not switched since the last base
 //   ReadSlow (source.cc)    renews the base, then reads the groups and the usage
 #pragma once

@@ -1,16 +1,15 @@
-// The documents are true: their C++ is compiled somewhere here, and their links lead somewhere.
+// Holds the documents to the code: their C++ is compiled somewhere, their links lead somewhere, and design.md has the
+// floors and the tests of each room.
 #include <algorithm>
 #include <filesystem>
 #include <regex>
+#include <set>
 
+#include "tests/tidy/floors.h"
 #include "tests/tidy/rules.h"
 
 namespace perfkit::tidy {
 namespace {
-
-bool IsDocument(const SourceFile& file) {
-  return file.path == "README.md" || (IsIn(file, "docs") && file.path.ends_with(".md"));
-}
 
 // Lines without indentation and without empty ones, so that a snippet may stand at any depth.
 std::string Normalised(std::string_view text) {
@@ -48,7 +47,33 @@ std::vector<Snippet> CppSnippets(const SourceFile& file) {
   return snippets;
 }
 
+constexpr std::string_view kDesign = "docs/design.md";
+
+// "symbolize_dwarf_test" is built from tests/symbolize/dwarf/, "count_test" from tests/count/.
+bool IsTestProgram(const Tree& tree, std::string program) {
+  program.resize(program.size() - std::string_view("_test").size());
+  const size_t component = program.find('_');
+  if (component != std::string::npos) program[component] = '/';
+  return std::any_of(tree.begin(), tree.end(), [&](const auto& file) { return IsIn(file, "tests/" + program); });
+}
+
+// Checks the last cell of a room's row, and of the rows of its folders.
+void CheckRow(const Tree& tree, const SourceFile& page, size_t line, std::string_view row, Findings& findings) {
+  static const std::regex kProgram("`([a-z_]+_test)`");
+  const std::string cell(row.substr(row.rfind('|', row.size() - 2)));
+  std::sregex_iterator program(cell.begin(), cell.end(), kProgram), end;
+  if (program == end) findings.push_back({page.path, line, "a room's row ends with its test programs: `count_test`"});
+  for (; program != end; ++program) {
+    if (IsTestProgram(tree, (*program)[1].str())) continue;
+    findings.push_back({page.path, line, "no folder of tests/ makes " + (*program)[1].str()});
+  }
+}
+
 }  // namespace
+
+bool IsDocument(const SourceFile& file) {
+  return file.path.ends_with(".md") && (file.path.find('/') == std::string::npos || IsIn(file, "docs"));
+}
 
 Findings CheckSnippets(const Tree& tree) {
   std::vector<std::string> compiled;
@@ -64,6 +89,42 @@ Findings CheckSnippets(const Tree& tree) {
       const bool found = std::any_of(compiled.begin(), compiled.end(),
                                      [&](const std::string& text) { return text.find(wanted) != std::string::npos; });
       if (!found) findings.push_back({file.path, snippet.line, "this C++ stands in no example and no test"});
+    }
+  }
+  return findings;
+}
+
+Findings CheckDrawing(const Tree& tree) {
+  Findings findings;
+  for (const SourceFile& file : tree) {
+    if (file.path != kDesign) continue;
+    const size_t mark = file.text.find(kDrawingMark);
+    if (mark == std::string::npos) {
+      findings.push_back({file.path, 1, "has no place for the floors: " + std::string(kDrawingMark)});
+    } else if (WithDrawing(file.text) != file.text) {
+      findings.push_back({file.path, LineAt(file.text, mark), "the floors are not those of tests/tidy/floors.cc"});
+    }
+  }
+  return findings;
+}
+
+Findings CheckRoomTests(const Tree& tree) {
+  static const std::regex kRow(R"(^\| `([a-z]+)/[a-z/]*` \|.*)");
+  Findings findings;
+  for (const SourceFile& file : tree) {
+    if (file.path != kDesign) continue;
+    std::set<std::string> rooms;
+    size_t line = 0;
+    for (const std::string_view row : Lines(file.text)) {
+      ++line;
+      std::match_results<std::string_view::const_iterator> match;
+      if (!std::regex_match(row.begin(), row.end(), match, kRow)) continue;
+      rooms.insert(match[1].str());
+      CheckRow(tree, file, line, row, findings);
+    }
+    for (const Room& room : Rooms()) {
+      if (rooms.contains(std::string(room.name))) continue;
+      findings.push_back({file.path, 1, "the table of rooms has no row for " + std::string(room.name) + "/"});
     }
   }
   return findings;

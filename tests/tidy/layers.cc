@@ -1,26 +1,14 @@
-// Who may include whom: the floors of docs/design.md.
+// Checks the #include lines: between the rooms of src/, from public headers, and of Abseil from hot headers.
 #include <algorithm>
-#include <map>
 #include <set>
 
+#include "tests/tidy/floors.h"
 #include "tests/tidy/rules.h"
 
 namespace perfkit::tidy {
 namespace {
 
-// THE table of floors. A room may include rooms on lower floors, never a neighbour on its own.
-const std::map<std::string, int, std::less<>> kFloors = {
-    {"base", 0},                                       //
-    {"sys", 1},     {"ring", 1},      {"elf", 1},      //
-    {"event", 2},   {"proc", 2},      {"step", 2},     //
-    {"open", 3},    {"unwind", 3},                     //
-    {"count", 4},   {"symbolize", 4},                  //
-    {"sample", 5},  {"measure", 5},   {"profile", 5},  //
-    {"session", 6}, {"exporters", 6}, {"doctor", 6},  {"benchmark", 6}, {"testing", 6},
-    {"preload", 7},
-};
-
-// Included where every nanosecond of a build or a call counts.
+// Headers of hot paths: a Status in one of them would cost each includer more than a second of compile time.
 constexpr std::string_view kHotHeaders[] = {"count.h",      "scope.h",       "frame_counter.h",
                                             "event_type.h", "ring_reader.h", "record.h"};
 
@@ -39,7 +27,7 @@ const SourceFile* Find(const Tree& tree, const std::string& path) {
   return found == tree.end() ? nullptr : &*found;
 }
 
-// The first Abseil header that `file` reaches, "" for none; `chain` gets how.
+// Returns the first Abseil header that `file` reaches, or "". `chain` becomes the chain of includes that leads there.
 std::string ReachAbseil(const Tree& tree, const SourceFile& file, std::set<std::string>& seen, std::string& chain) {
   if (!seen.insert(file.path).second) return "";
   for (const Include& include : Includes(file)) {
@@ -58,16 +46,16 @@ std::string ReachAbseil(const Tree& tree, const SourceFile& file, std::set<std::
 Findings CheckFloors(const Tree& tree) {
   Findings findings;
   for (const SourceFile& file : tree) {
-    const std::string room = RoomOf(file.path);
-    if (room.empty()) continue;
-    const auto floor = kFloors.find(room);
-    if (floor == kFloors.end()) findings.push_back({file.path, 1, "src/" + room + " is on no floor"});
+    const std::string name = RoomOf(file.path);
+    if (name.empty()) continue;
+    const Room* const room = FindRoom(name);
+    if (room == nullptr) findings.push_back({file.path, 1, "src/" + name + " is on no floor: tests/tidy/floors.cc"});
     for (const Include& include : Includes(file)) {
-      const std::string other = RoomOf(Unquoted(include));
-      if (other.empty() || other == room || floor == kFloors.end()) continue;
-      const auto other_floor = kFloors.find(other);
-      if (other_floor != kFloors.end() && other_floor->second < floor->second) continue;
-      findings.push_back({file.path, include.line, room + " may not include " + other + ": not on a lower floor"});
+      const std::string other_name = RoomOf(Unquoted(include));
+      if (other_name.empty() || other_name == name || room == nullptr) continue;
+      const Room* const other = FindRoom(other_name);
+      if (other != nullptr && other->floor < room->floor) continue;
+      findings.push_back({file.path, include.line, name + " may not include " + other_name + ": not on a lower floor"});
     }
   }
   return findings;

@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/tidy/floors.h"
 #include "tests/tidy/vocabulary.h"
 
 namespace perfkit::tidy {
@@ -24,6 +25,7 @@ TEST_CASE("comments and literals are blank, and everything stays where it was", 
   CHECK(CodeOnly(R"(f("x\"y", 'z', 1'000);)") == R"(f(      ,    , 1'000);)");
   CHECK(CodeOnly("R\"q(a)\" b)q\" c") == "             c");
   CHECK(CodeOnly("\"never ends") == "           ");
+  CHECK(CommentsOnly("a; // b\nc \"//d\" /* e */") == "   // b\n        /* e */");
 }
 
 TEST_CASE("a room includes lower floors only", "[tidy]") {
@@ -32,6 +34,50 @@ TEST_CASE("a room includes lower floors only", "[tidy]") {
   CHECK(LinesOf(CheckFloors(One("src/sys/a.h", "#include \"src/elf/image.h\"\n"))) == Where{1});
   CHECK(LinesOf(CheckFloors(One("src/sys/a.h", "#  include \"src/attic/x.h\" // why\n"))) == Where{1});
   CHECK(LinesOf(CheckFloors(One("src/attic/a.h", "\n"))) == Where{1});
+}
+
+TEST_CASE("the floors are drawn from their table, and design.md has that drawing", "[tidy]") {
+  CHECK(FindRoom("count") != nullptr);
+  CHECK(FindRoom("attic") == nullptr);
+  CHECK(DrawFloors().find(" 0   base        numbers and text\n") != std::string::npos);
+  const std::string page = "Text\n" + std::string(kDrawingMark) + "\n```\nan old drawing\n```\nmore\n";
+  CHECK(LinesOf(CheckDrawing(One("docs/design.md", page))) == Where{2});
+  CHECK(CheckDrawing(One("docs/design.md", WithDrawing(page))).empty());
+  CHECK(WithDrawing(page).ends_with("```\nmore\n"));
+  CHECK(LinesOf(CheckDrawing(One("docs/design.md", "no drawing\n"))) == Where{1});
+}
+
+TEST_CASE("design.md names the tests of each room", "[tidy]") {
+  Tree tree = {{"docs/design.md", ""}, {"tests/count/a_test.cc", ""}, {"tests/unwind/dwarf/b_test.cc", ""}};
+  std::string& page = tree[0].text;
+  for (const Room& room : Rooms()) page += "| `" + std::string(room.name) + "/` | numbers | `count_test` |\n";
+  CHECK(CheckRoomTests(tree).empty());
+  const std::string whole = page;
+  page = whole + "| `count/frame/` | zones | `count_test`, `unwind_dwarf_test` |\n";
+  CHECK(CheckRoomTests(tree).empty());
+  for (const char* row : {"| `count/frame/` | `count_test` | none |\n", "| `count/frame/` | zones | `no_test` |\n"}) {
+    page = whole + row;
+    CHECK(LinesOf(CheckRoomTests(tree)) == Where{Rooms().size() + 1});
+  }
+  page = whole.substr(whole.find('\n') + 1);
+  CHECK(LinesOf(CheckRoomTests(tree)) == Where{1});
+}
+
+TEST_CASE("files that comments and documents name exist", "[tidy]") {
+  const auto lines = [](std::string path, const char* text) {
+    return LinesOf(CheckFileNames({{"src/count/a.h", ""}, {std::move(path), text}}));
+  };
+  CHECK(lines("src/b.cc", "// a.h, count/a.h (src/count/a.h); <x.h> linux/x.h kernel/x.c \"x.cc\"\nf(\"c.h\");\n")
+            .empty());
+  CHECK(lines("src/b.cc", "int x;  // as c.h\n// sys/a.h, src/a.h\n") == Where{1, 2});
+  CHECK(lines("cmake/b.cmake", "include(c.cmake)\n# as c.cmake\n") == Where{2});
+  CHECK(lines("docs/b.md", "b.md\nc.md\n") == Where{2});
+}
+
+TEST_CASE("lines end without blanks, and files with a newline", "[tidy]") {
+  CHECK(CheckWhiteSpace(One("src/a.h", "int x;\n\nint y;\n")).empty());
+  CHECK(LinesOf(CheckWhiteSpace(One("src/a.h", "int x; \nint y;\t\nint z;\r\n"))) == Where{1, 2, 3});
+  CHECK(LinesOf(CheckWhiteSpace(One("src/a.h", "int x;\nint y;"))) == Where{2});
 }
 
 TEST_CASE("users see nothing of src", "[tidy]") {

@@ -76,6 +76,22 @@ Findings CheckFirstLines(const Tree& tree) {
   return findings;
 }
 
+Findings CheckWhiteSpace(const Tree& tree) {
+  Findings findings;
+  for (const SourceFile& file : tree) {
+    const std::vector<std::string_view> lines = Lines(file.text);
+    for (size_t i = 0; i < lines.size(); ++i) {
+      if (lines[i].ends_with(' ') || lines[i].ends_with('\t') || lines[i].ends_with('\r')) {
+        findings.push_back({file.path, i + 1, "a blank at the end of the line"});
+      }
+    }
+    if (!file.text.empty() && !file.text.ends_with('\n')) {
+      findings.push_back({file.path, lines.size(), "the last line must end with a newline"});
+    }
+  }
+  return findings;
+}
+
 std::string DescribeShape(const Tree& tree) {
   std::string text = "folder    files  median  lines | functions median p90 max | comment lines a code line\n";
   size_t library = 0, tests = 0;

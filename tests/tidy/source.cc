@@ -88,7 +88,7 @@ size_t MatchingBrace(std::string_view code, size_t open) {
 
 Tree LoadTree(const std::string& root) {
   Tree tree;
-  for (const char* file : {"CMakeLists.txt", "README.md"}) {
+  for (const char* file : {"CHANGELOG.md", "CMakeLists.txt", "CONTRIBUTING.md", "README.md", "SECURITY.md"}) {
     if (std::filesystem::exists(root + "/" + file)) tree.push_back(Load(root, root + "/" + file));
   }
   for (const std::string_view folder : kFolders) {
@@ -130,6 +130,18 @@ std::string CodeOnly(std::string_view text) {
     at = std::max(end, at + 1);
   }
   return code;
+}
+
+std::string CommentsOnly(std::string_view text) {
+  std::string comments(text);
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = EndOfQuiet(text, at);
+    const size_t next = std::max(end, at + 1);
+    const bool is_comment = end > at && text[at] == '/';
+    for (size_t i = at; i < next && !is_comment; ++i) comments[i] = text[i] == '\n' ? '\n' : ' ';
+    at = next;
+  }
+  return comments;
 }
 
 std::vector<Include> Includes(const SourceFile& file) {

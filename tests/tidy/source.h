@@ -32,6 +32,8 @@ size_t LineAt(std::string_view text, size_t offset);
 
 // `text` of C++ with comments, and what stands inside quotes, as blanks: every offset and line stays where it was.
 std::string CodeOnly(std::string_view text);
+// The opposite: `text` of C++ with all but its comments as blanks.
+std::string CommentsOnly(std::string_view text);
 
 // The paths of #include lines of `file` as they are written, quotes or angle brackets kept: "\"src/sys/fd.h\"".
 struct Include {

@@ -1,7 +1,10 @@
-// The rules of the house, held against the house.
+// Holds the tree to the rules. With PERFKIT_UPDATE_DOCS in the environment, first draws the floors anew.
 #include <catch2/catch.hpp>
 #include <cstdio>
+#include <cstdlib>
+#include <fstream>
 
+#include "tests/tidy/floors.h"
 #include "tests/tidy/rules.h"
 
 namespace perfkit::tidy {
@@ -34,6 +37,15 @@ TEST_CASE("the tree was read", "[tidy]") {
   CHECK(sources >= 30);
 }
 
+TEST_CASE("docs/design.md draws the floors", "[tidy][floors]") {
+  if (std::getenv("PERFKIT_UPDATE_DOCS") != nullptr) {
+    for (const SourceFile& file : LoadTree(Root())) {
+      if (file.path == "docs/design.md") std::ofstream(Root() + "/" + file.path) << WithDrawing(file.text);
+    }
+  }
+  Expect(CheckDrawing(LoadTree(Root())));
+}
+
 TEST_CASE("floors", "[tidy]") { Expect(CheckFloors(House())); }
 TEST_CASE("public headers and examples", "[tidy]") { Expect(CheckPublic(House())); }
 TEST_CASE("hot headers", "[tidy]") { Expect(CheckHotHeaders(House())); }
@@ -43,6 +55,9 @@ TEST_CASE("language", "[tidy]") { Expect(CheckLanguage(House())); }
 TEST_CASE("first lines", "[tidy]") { Expect(CheckFirstLines(House())); }
 TEST_CASE("words", "[tidy]") { Expect(CheckWords(House())); }
 TEST_CASE("vocabulary", "[tidy]") { Expect(CheckVocabulary(House())); }
+TEST_CASE("white space", "[tidy]") { Expect(CheckWhiteSpace(House())); }
+TEST_CASE("file names", "[tidy]") { Expect(CheckFileNames(House())); }
+TEST_CASE("tests of each room", "[tidy]") { Expect(CheckRoomTests(House())); }
 TEST_CASE("snippets", "[tidy]") { Expect(CheckSnippets(House())); }
 TEST_CASE("links", "[tidy]") { Expect(CheckLinks(House(), Root())); }
 

@@ -1,0 +1,61 @@
+// THE table of floors, and its drawing.
+#include "tests/tidy/floors.h"
+
+#include <algorithm>
+
+namespace perfkit::tidy {
+namespace {
+
+constexpr Room kRooms[] = {
+    {"preload", 7, "a whole program's profile, by LD_PRELOAD"},
+    {"session", 6, "start, stop, look: records to a profile, time off the CPU"},
+    {"exporters", 6, "profiles as files of other viewers: perfkit::exporters"},
+    {"doctor", 6, "capabilities, and every event with the reason why it can't be used"},
+    {"benchmark", 6, "Google Benchmark's adapter: perfkit::benchmark, and its preload library"},
+    {"testing", 6, "matchers: outcomes, limits, baselines; the wrapped malloc"},
+    {"sample", 5, "samplers: which events where, accounting, budgets"},
+    {"measure", 5, "what a region costs, for tests: backends, repetitions, statistics"},
+    {"profile", 5, "a profile as a value: trees, reports, files of the core"},
+    {"count", 4, "sets, read paths, scopes; frame/: FrameCounter and its parts"},
+    {"symbolize", 4, "names of code; dwarf/: inlined calls and lines, perfkit::dwarf"},
+    {"open", 3, "one perf_event_open with its retries, rings that are mapped"},
+    {"unwind", 3, "from a frame to its caller; dwarf/: call frame information, perfkit::dwarf"},
+    {"event", 2, "names to perf_event_attr"},
+    {"proc", 2, "threads, mappings and symbols of processes"},
+    {"step", 2, "instructions counted by the trap flag"},
+    {"sys", 1, "the only system calls"},
+    {"ring", 1, "rings, records and samples as views"},
+    {"elf", 1, "a bounded reader of ELF files"},
+    {"base", 0, "numbers and text"},
+};
+
+}  // namespace
+
+std::span<const Room> Rooms() { return kRooms; }
+
+const Room* FindRoom(std::string_view name) {
+  const auto* const room = std::find_if(std::begin(kRooms), std::end(kRooms), [&](auto& r) { return r.name == name; });
+  return room == std::end(kRooms) ? nullptr : room;
+}
+
+std::string DrawFloors() {
+  std::string text;
+  int floor = -1;
+  for (const Room& room : kRooms) {
+    text += room.floor == floor ? "   " : " " + std::to_string(room.floor) + " ";
+    floor = room.floor;
+    text += "  " + std::string(room.name) + std::string(12 - room.name.size(), ' ') + std::string(room.purpose) + "\n";
+  }
+  return text;
+}
+
+std::string WithDrawing(std::string_view page) {
+  constexpr std::string_view kFence = "```\n";
+  const size_t mark = page.find(kDrawingMark);
+  const size_t begin = mark == std::string_view::npos ? mark : page.find(kFence, mark);
+  const size_t end = begin == std::string_view::npos ? begin : page.find(kFence, begin + kFence.size());
+  if (end == std::string_view::npos) return std::string(page);
+  return std::string(page.substr(0, begin + kFence.size())) + DrawFloors() + std::string(page.substr(end));
+}
+
+}  // namespace perfkit::tidy
