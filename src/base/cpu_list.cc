@@ -7,7 +7,7 @@
 namespace perfkit::base {
 namespace {
 
-// Appends one CPU or one range; whether it was well-formed.
+// Appends one CPU or one range. Returns false if it is malformed.
 bool AppendRange(std::string_view text, std::vector<int>& cpus) {
   const bool is_range = text.find('-') != std::string_view::npos;
   const auto [low, high] = Cut(text, '-');

@@ -7,11 +7,12 @@
 
 namespace perfkit::base {
 
-// More CPUs than any kernel is built for (CONFIG_NR_CPUS is at most 8192): larger numbers are no CPU list.
+// Upper bound of a plausible CPU list: kernels are built for at most 8192 CPUs (CONFIG_NR_CPUS).
 constexpr int kMaxCpus = 1 << 16;
 
-// The CPUs in their written order; blanks around the text are allowed, and an empty text is no CPU. Nothing when it is
-// malformed: a bad number, a range that runs backwards, a CPU above kMaxCpus, or more than that many in all.
+// Returns the CPUs in their written order. Blanks around the text are allowed; an empty text is no CPU. Returns nullopt
+// if the text is malformed: a bad number, a range that runs backwards, a CPU beyond kMaxCpus, or more than kMaxCpus
+// CPUs.
 std::optional<std::vector<int>> ParseCpuList(std::string_view text);
 
 }  // namespace perfkit::base

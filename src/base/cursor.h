@@ -1,7 +1,7 @@
-// A bounded cursor over bytes that nobody vouches for: ELF images, records, sysfs files.
+// Bounded reads from bytes that may be damaged or hostile: ELF images, records, sysfs files.
 //
-// Every read checks what is left first, and a read past the end yields nothing and moves nothing, so that a parser
-// over hostile bytes is a chain of `if (!x) return` with no arithmetic of its own.
+// Each read checks its range first and returns nullopt if it exceeds the bytes. So a parser is a chain of `if (!x)
+// return` with no arithmetic of its own.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,13 @@ namespace perfkit::base {
 
 using Bytes = std::span<const std::byte>;
 
-// [offset, offset + size) of `bytes`, or nothing when any of it lies outside. Safe for every offset and size.
+// Returns [offset, offset + size) of `bytes`, or nullopt if any of it lies outside. Safe for every offset and size.
 constexpr std::optional<Bytes> Slice(Bytes bytes, uint64_t offset, uint64_t size) {
   if (offset > bytes.size() || size > bytes.size() - offset) return std::nullopt;
   return bytes.subspan(offset, size);
 }
 
-// A T at `offset`, copied out because the bytes may be unaligned; nothing when it would reach past the end.
+// Returns a copy of the T at `offset`, which may be unaligned; nullopt if it would reach past the end.
 template <class T>
 std::optional<T> ReadAt(Bytes bytes, uint64_t offset) {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -33,7 +33,7 @@ std::optional<T> ReadAt(Bytes bytes, uint64_t offset) {
   return value;
 }
 
-// The NUL-terminated text at `offset`; nothing when it starts outside or never ends.
+// Returns the NUL-terminated text at `offset`; nullopt if it starts outside or never ends.
 inline std::optional<std::string_view> TextAt(Bytes bytes, uint64_t offset) {
   if (offset >= bytes.size()) return std::nullopt;
   const char* const start = reinterpret_cast<const char*>(bytes.data()) + offset;

@@ -1,8 +1,7 @@
-// Reads the numbers of DWARF, one after the other, from bytes that nobody vouches for.
+// Reads the numbers of DWARF, one after the other, from bytes that may be damaged or hostile.
 //
-// A read that would reach past the end gives nothing (0, an empty text), moves to the end and is remembered: a loop
-// over such a reader ends, and asks once, afterwards, whether all was well. That is less to write, and faster, than an
-// optional for each operand.
+// A read past the end returns 0 or an empty text, moves to the end and sets a flag. So a loop over a reader ends, and
+// its caller checks ok() once afterwards. That is shorter and faster than an optional for each operand.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +21,9 @@ class DwarfReader {
   bool ok() const { return ok_; }
   bool done() const { return at_ >= bytes_.size(); }
   uint64_t at() const { return at_; }
-  // What has not been read yet.
+  // The bytes that have not been read yet.
   Bytes rest() const { return bytes_.subspan(at_); }
-  // What is after `end` is not there any more.
+  // Drops all bytes from `end` on.
   void EndAt(uint64_t end) {
     if (end < bytes_.size()) bytes_ = bytes_.first(end);
     if (at_ > bytes_.size()) Fail();
@@ -43,7 +42,7 @@ class DwarfReader {
   uint32_t U32() { return Fixed<uint32_t>(); }
   uint64_t U64() { return Fixed<uint64_t>(); }
 
-  // A number of 1, 2, 3, 4 or 8 bytes.
+  // Reads a number of 1, 2, 3, 4 or 8 bytes.
   uint64_t Sized(uint32_t size) {
     switch (size) {
       case 1: return U8();
@@ -58,8 +57,8 @@ class DwarfReader {
     }
   }
 
-  // LEB128 (DWARF 5, 7.6): seven bits a byte, the lowest first, the top bit set on all but the last. Bits above the
-  // 64th are read and dropped.
+  // Reads LEB128 (DWARF 5, 7.6): seven bits a byte, the lowest first, the top bit set on all bytes but the last. Bits
+  // beyond the 64th are read and dropped.
   uint64_t Uleb() {
     if (at_ < bytes_.size() && static_cast<uint8_t>(bytes_[at_]) < 0x80) return static_cast<uint8_t>(bytes_[at_++]);
     uint64_t bits = 0;
@@ -82,7 +81,7 @@ class DwarfReader {
     at_ += size;
   }
 
-  // NUL-terminated.
+  // Reads a text that ends with a NUL.
   std::string_view Text() {
     const auto text = TextAt(bytes_, at_);
     if (!text) return Fail(), std::string_view();
@@ -90,7 +89,8 @@ class DwarfReader {
     return *text;
   }
 
-  // The length that begins each unit (DWARF 5, 7.4): 4 bytes, or 0xffffffff and 8. Says how long offsets are.
+  // Reads the length that begins each unit (DWARF 5, 7.4): 4 bytes, or 0xffffffff and 8 bytes. Sets `offset_bytes` to
+  // the size of the unit's offsets.
   uint64_t InitialLength(uint32_t* offset_bytes) {
     const uint64_t length = U32();
     *offset_bytes = length == 0xffffffff ? 8 : 4;
@@ -103,7 +103,8 @@ class DwarfReader {
     at_ = bytes_.size();
   }
 
-  // `bits`: how many the number has, at least 7; of one that ends too early 64 or more, for a sign that is not there.
+  // `bits` becomes the number of bits that were read: at least 7, or at least 64 if the number ends too early, so that
+  // its sign is not extended.
   uint64_t Leb(uint64_t& bits) {
     uint64_t value = 0;
     for (bits = 0; at_ < bytes_.size();) {

@@ -1,7 +1,7 @@
-// Ranges that lie over each other, made into pieces that do not, so that one binary search finds what is at an address.
+// Splits overlapping ranges into pieces that do not overlap, so that one binary search finds the range at an address.
 //
-//   f  [----------------)            f f g g h g f f
-//   g      [-------)         ─>      what begins last is on top
+// f  [----------------)            f f g g h g f f
+// g      [-------)         ─>      the range that begins last is on top
 //   h          [-)
 #pragma once
 
@@ -14,9 +14,9 @@
 
 namespace perfkit::base {
 
-// Calls `emit(begin, end, entry)` for each piece in rising order. `sorted`: things with `begin` and `end`, by begin; of
-// two that begin alike the later one is on top. A stack of the entries that reach over the current address: each is
-// pushed once and popped once.
+// Calls `emit(begin, end, entry)` for each piece in rising order. `sorted` holds entries with `begin` and `end`, sorted
+// by begin; if two begin alike, the later one is on top. Keeps a stack of the entries that contain the current address:
+// each entry is pushed once and popped once.
 template <class Entry, class Emit>
 void Flatten(const std::vector<Entry>& sorted, Emit&& emit) {
   std::vector<const Entry*> open;
@@ -38,7 +38,7 @@ void Flatten(const std::vector<Entry>& sorted, Emit&& emit) {
   emit_until(std::numeric_limits<uint64_t>::max());
 }
 
-// Which of numbered things an address lies in. Immutable once built; any thread.
+// Maps addresses to the numbers of the ranges that contain them. Immutable after Build, and thread-safe from then on.
 class FlatRanges {
  public:
   struct Range {
@@ -51,10 +51,10 @@ class FlatRanges {
     if (begin < end) ranges_.push_back({begin, end, id});
   }
 
-  // Which of equal ranges is on top, by its number.
+  // Which of several equal ranges is on top, by its number.
   enum class Ties : uint8_t { kGreatest, kSmallest };
 
-  // After the last Add. Of ranges that begin alike the shorter one is on top.
+  // Call once, after the last Add. If ranges begin alike, the shorter one is on top.
   void Build(Ties ties = Ties::kGreatest) {
     std::sort(ranges_.begin(), ranges_.end(), [ties](const Range& a, const Range& b) {
       if (a.begin != b.begin) return a.begin < b.begin;

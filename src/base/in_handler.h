@@ -1,8 +1,8 @@
-// What runs in a signal handler may have interrupted a sanitizer's own code, holding its locks: it must not call into
-// it.
+// Marks functions that run in signal handlers. A handler may have interrupted a sanitizer's own code while that holds
+// its locks, so such a function must not be instrumented.
 //
-// So each function on such a path is marked, and calls nothing of the standard library: its templates are compiled here
-// too, and instrumented where they are not inlined.
+// Nor may it call the standard library: templates of the library are compiled here too, and are instrumented wherever
+// they are not inlined.
 #pragma once
 
 #define PERFKIT_IN_HANDLER __attribute__((no_sanitize("address", "thread", "undefined")))

@@ -1,7 +1,7 @@
-// The last of sorted things that does not begin after an address: the search under every table of ranges here.
+// Finds the last of several sorted entries that does not begin after an address: the search in every table of ranges.
 //
-// Halves what is left without asking where the address is: the compiler makes a conditional move of it, where a branch
-// would be guessed wrongly every second time.
+// The loop halves the range without a branch on the comparison: the compiler makes a conditional move of it. A branch
+// would be mispredicted every second time.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,8 @@
 
 namespace perfkit::base {
 
-// `begin_of(thing)` rises. Null: the first one begins after it, or there is none.
+// Requires that `begin_of(entry)` rises. Returns nullptr if the first entry begins after `address`, or if there is
+// none.
 template <class T, class BeginOf>
 const T* LastAt(const T* first, size_t count, uint64_t address, BeginOf begin_of) {
   if (count == 0) return nullptr;

@@ -7,7 +7,7 @@
 
 namespace perfkit::base {
 
-// 2^64 divided by the golden ratio, times the key. The high bits of the product are the well mixed ones: shift.
+// Returns the key times 2^64 divided by the golden ratio. Use the high bits, which are the well mixed ones: shift.
 PERFKIT_IN_HANDLER constexpr uint64_t Mix(uint64_t key) { return key * 0x9e37'79b9'7f4a'7c15; }
 
 }  // namespace perfkit::base

@@ -1,4 +1,4 @@
-// Damerau-Levenshtein distance (optimal string alignment), three rows at a time.
+// Computes the Damerau-Levenshtein distance (optimal string alignment), three rows at a time.
 #include "src/base/nearest.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ bool Contains(std::string_view text, std::string_view part) {
   return !part.empty() && std::search(text.begin(), text.end(), part.begin(), part.end(), Same) != text.end();
 }
 
-// Names longer than this are compared by their beginnings: a typed megabyte must not cost a square of it.
+// Longer names are compared by their beginnings: the cost grows with the product of the lengths.
 constexpr size_t kLongestCompared = 128;
 
 }  // namespace

@@ -9,11 +9,11 @@
 
 namespace perfkit::base {
 
-// Edits (insert, delete, replace, swap of neighbours; letter case is free) that turn `a` into `b`.
+// Returns the number of edits that turn `a` into `b`: insert, delete, replace, swap of neighbours. Letter case is free.
 size_t EditDistance(std::string_view a, std::string_view b);
 
-// At most `most` of `known`, nearest first, ties in their given order. Names further away than a third of the
-// typed length (at least 2 edits) are no help and are left out, except those that contain what was typed.
+// Returns at most `most` of `known`, nearest first, ties in their given order. Leaves out names that are further away
+// than a third of the typed length (at least 2 edits), unless they contain the typed text.
 std::vector<std::string> Nearest(std::string_view typed, std::span<const std::string> known, size_t most = 3);
 
 }  // namespace perfkit::base

@@ -1,6 +1,6 @@
-// Numbers in text: decimal or 0x-hexadecimal, the whole text or nothing.
+// Parses numbers, decimal or 0x-hexadecimal, that take up a whole text.
 //
-// The kernel's files and people's event strings mix both spellings; std::from_chars reads neither prefix nor sign for us.
+// Files of the kernel and event names of users mix both spellings; std::from_chars reads neither a prefix nor a sign.
 #pragma once
 
 #include <charconv>
@@ -11,7 +11,7 @@
 
 namespace perfkit::base {
 
-// All of `text` as a number of `radix`; nothing when it is empty, has other characters in it, or does not fit.
+// Returns all of `text` as a number of `radix`; nullopt if it is empty, contains other characters, or does not fit.
 template <std::integral T = uint64_t>
 std::optional<T> ParseNumber(std::string_view text, int radix = 10) {
   T value{};
@@ -21,7 +21,7 @@ std::optional<T> ParseNumber(std::string_view text, int radix = 10) {
   return value;
 }
 
-// As ParseNumber, with the radix by prefix: 0x or 0X is hexadecimal, all else decimal (a leading 0 is not octal).
+// As ParseNumber, with the radix by prefix: 0x or 0X is hexadecimal, anything else decimal (a leading 0 is not octal).
 inline std::optional<uint64_t> ParsePrefixed(std::string_view text) {
   if (text.starts_with("0x") || text.starts_with("0X")) return ParseNumber(text.substr(2), 16);
   return ParseNumber(text);

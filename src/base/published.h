@@ -1,13 +1,13 @@
-// A value that signal handlers read while it is replaced: who reads never waits, and what was replaced is kept until
-// nobody can still be reading it.
+// A value that signal handlers read while another thread replaces it. Readers never wait; a replaced value is kept
+// until no reader can still use it.
 //
 //   Publish: current ──> new                 old ──> waiting ──> draining ──> freed
-//   readers of phase 0  ███ ██               Collect moves them on: it switches the phase, so that who comes later is
-//   readers of phase 1        ███ █          counted elsewhere, and frees when the old phase has none left.
+//   readers of phase 0  ███ ██               Collect switches the phase, so that later readers are counted elsewhere;
+//   readers of phase 1        ███ █          it frees the old values once the old phase has no readers left.
 //
-// That is how sleepable RCU counts (McKenney, "Sleepable RCU", LWN 202847), without its waiting: a phase is only
-// switched to one that has no readers, so who read its number long ago is either seen there, or has not looked at the
-// value yet.
+// This counts as sleepable RCU does (McKenney, "Sleepable RCU", LWN 202847), without its waiting. A phase is only
+// switched to one without readers. So a reader that read the phase's number long ago is either counted there, or has
+// not read the value yet.
 #pragma once
 
 #include <atomic>
@@ -22,9 +22,9 @@
 
 namespace perfkit::base {
 
-// Readers: any thread, any number, handlers too, also several on one thread, one inside another. All else: one thread
-// at a time. No reader may be left when this ends. A reader that never leaves, because a longjmp led past it, keeps
-// memory; so does one that a fork of another thread has cut off.
+// Readers: any thread, any number, also in signal handlers and nested on one thread. All other calls: one thread at a
+// time. No reader may be left when this is destroyed. A reader that never leaves keeps memory: one that a longjmp has
+// skipped, or one on a thread that does not exist in a forked child.
 template <class T>
 class Published {
  public:
@@ -33,7 +33,7 @@ class Published {
   Published(const Published&) = delete;
   Published& operator=(const Published&) = delete;
 
-  // While it lives, the value stays.
+  // The value stays valid as long as its Reader.
   class Reader {
    public:
     PERFKIT_IN_HANDLER explicit Reader(Published& of) : slot_(of.SlotOfThisThread()) {
@@ -58,7 +58,7 @@ class Published {
     Collect();
   }
 
-  // Frees what can be. Called now and then; never waits.
+  // Frees the values that no reader uses. To be called now and then; never waits.
   void Collect() {
     for (int i = 0; i < 2; ++i) {
       const uint32_t phase = phase_.load(std::memory_order_relaxed);
@@ -70,7 +70,7 @@ class Published {
     }
   }
 
-  // Those that were replaced and are still there.
+  // Visits the values that were replaced and are not freed yet.
   template <class Visit>
   void ForEachOld(Visit visit) const {
     for (const auto* const list : {&waiting_, &draining_}) {
@@ -79,7 +79,7 @@ class Published {
   }
 
  private:
-  // Threads count in slots of their own, mostly: by where their stack is.
+  // Threads count in different slots where possible: the slot is chosen by the address of the stack.
   static constexpr size_t kSlots = 16;
   struct alignas(64) Slot {
     std::atomic<uint32_t> readers{0};

@@ -1,6 +1,4 @@
-// Arithmetic of counters: scaling of multiplexed counts.
-//
-// It stands apart from everything that opens or reads a counter, so that it can be tested with plain numbers.
+// Scales multiplexed counts. Pure arithmetic, apart from all code that opens or reads a counter.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +7,9 @@
 
 namespace perfkit::base {
 
-// What a counter that ran for `running` of `enabled` nanoseconds would have counted, had it run throughout:
-// value * enabled / running, in 128 bits (64 overflow after 4.3 s at one event a nanosecond), rounded to nearest.
-// Nothing when it never ran: there is no estimate of what was not looked at. Saturates at 2^64 - 1.
+// Estimates the count of a counter that ran for `running` of `enabled` nanoseconds: value * enabled / running, rounded
+// to nearest, saturating at 2^64 - 1. Computes in 128 bits: 64 would overflow after 4.3 s at one event a nanosecond.
+// Returns nullopt if the counter never ran.
 constexpr std::optional<uint64_t> Scale(uint64_t value, uint64_t enabled, uint64_t running) {
   if (running >= enabled) return enabled == 0 || running > 0 ? std::optional(value) : std::nullopt;
   if (running == 0) return std::nullopt;
