@@ -1,17 +1,19 @@
-// How often the calling thread has allocated, where the program wraps malloc and says so.
+// The number of allocations of the calling thread, if the program counts them.
 //
-// No kernel event counts calls of malloc without privileges. A program can: whoever defines perfkit_thread_allocations
-// (an object file that replaces malloc, say) is found by name, so that nothing here depends on it.
+// No kernel event counts calls of malloc without privileges, but a program can: an object file that replaces malloc
+// defines perfkit_thread_allocations (src/testing/alloc/hooks.cc does). The symbol is weak, so nothing here depends on
+// that file.
 #pragma once
 
 #include <cstdint>
 
-// Where the calling thread's number is, for as long as the thread lives; it only grows. Null where nobody defines it.
+// Returns the address of the calling thread's count, which only grows; valid as long as the thread lives. The function
+// itself is null if the program does not define it.
 extern "C" [[gnu::weak]] const uint64_t* perfkit_thread_allocations();
 
 namespace perfkit::sys {
 
-// Null: nobody counts.
+// Returns nullptr if nothing counts allocations.
 inline const uint64_t* ThreadAllocations() {
   return perfkit_thread_allocations == nullptr ? nullptr : perfkit_thread_allocations();
 }

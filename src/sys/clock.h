@@ -9,7 +9,7 @@
 
 namespace perfkit::sys {
 
-// What `clock` says now; 0 if there is no such clock.
+// Returns the time of `clock`; 0 if there is no such clock.
 inline uint64_t ClockNs(clockid_t clock) {
   timespec now{};
   kernel().clock_gettime(clock, &now);

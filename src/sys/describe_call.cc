@@ -1,4 +1,4 @@
-// The calls in which threads usually sleep; all others by their number.
+// Has names for the calls in which threads usually sleep, and numbers for all others.
 #include "src/sys/describe_call.h"
 
 #include <sys/syscall.h>

@@ -1,4 +1,4 @@
-// What a thread waits for, by the system call that it is blocked in.
+// Describes the system call in which a thread waits.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,8 @@
 
 namespace perfkit::sys {
 
-// "futex 0x7f12…", "read of descriptor 3", "system call 61". `syscall`: its number on this machine; -1: none.
+// Returns text such as "futex 0x7f12…", "read of descriptor 3" or "system call 61". `syscall` is the number on this
+// machine; -1 means none.
 std::string DescribeCall(int64_t syscall, std::span<const uint64_t, 6> arguments);
 
 }  // namespace perfkit::sys

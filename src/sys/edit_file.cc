@@ -1,4 +1,4 @@
-// A new version is written aside, synced and renamed over the old one.
+// Writes the new version to a second file, syncs it, and renames it over the old one.
 #include "src/sys/edit_file.h"
 
 #include <errno.h>
@@ -20,8 +20,8 @@ struct LockedFile {
   mode_t mode = 0;
 };
 
-// Waits for the lock of the file that `path` names. Whoever had it before has put another file there meanwhile: then
-// that one's.
+// Waits for the lock of the file at `path`. If its previous holder has put another file there meanwhile, waits for the
+// lock of that one.
 absl::StatusOr<LockedFile> Lock(const std::string& path) {
   while (true) {
     OwnedFd fd(kernel().open(path.c_str(), O_RDWR | O_CREAT));
@@ -43,7 +43,7 @@ absl::StatusOr<LockedFile> Lock(const std::string& path) {
   }
 }
 
-// Where the file itself is, if `path` is a symbolic link: a rename would replace the link.
+// Returns the path of the file itself if `path` is a symbolic link: a rename would replace the link.
 std::string PathOf(const OwnedFd& fd, const std::string& path) {
   char target[PATH_MAX];
   const ssize_t size = ::readlink(absl::StrFormat("/proc/self/fd/%d", fd.get()).c_str(), target, sizeof(target));
@@ -51,7 +51,7 @@ std::string PathOf(const OwnedFd& fd, const std::string& path) {
 }
 
 absl::Status Replace(const std::string& path, const std::string& text, mode_t mode) {
-  // One name: only the owner of the lock writes it.
+  // The name is fixed: only the holder of the lock writes this file.
   absl::StatusOr<NewFile> file = NewFile::Create(path + ".new", path, O_TRUNC | O_DSYNC);
   if (!file.ok()) return file.status();
   if (absl::Status status = file->SetMode(mode & 07777); !status.ok()) return status;

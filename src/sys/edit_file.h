@@ -1,4 +1,4 @@
-// Replaces a small file as a whole, under a lock that keeps other processes out.
+// Replaces a small file as a whole, under a lock against other processes.
 #pragma once
 
 #include <functional>
@@ -9,12 +9,12 @@
 
 namespace perfkit::sys {
 
-// The new text for an old one; a Status leaves the file as it is.
+// Returns the new text for the old one; on an error the file stays unchanged.
 using FileEdit = std::function<absl::StatusOr<std::string>(const std::string& text)>;
 
-// Makes `path` if it is not there, waits for its lock, and replaces its text by `edit`'s. Every reader finds the old
-// text or the new one, whole, also after a crash: the new one is written to `path`.new, is on the disk before it is
-// renamed, and goes away again when that fails. Keeps the permissions; a symbolic link stays one.
+// Creates `path` if it does not exist, waits for its lock, and replaces its text by the result of `edit`. Each reader
+// finds the old or the new text as a whole, even after a crash: the new text is written to `path`.new, is on the disk
+// before it is renamed, and is removed if that fails. Keeps the permissions; a symbolic link stays a link.
 absl::Status EditFile(const std::string& path, const FileEdit& edit);
 
 }  // namespace perfkit::sys

@@ -7,7 +7,7 @@
 
 namespace perfkit::sys {
 
-// Closes what it holds when it dies. Moves, never copies. Empty is -1: descriptor 0 is a real one.
+// Closes its descriptor when it is destroyed. Movable, not copyable. Empty is -1, as descriptor 0 is valid.
 class OwnedFd {
  public:
   OwnedFd() = default;

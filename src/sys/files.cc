@@ -1,4 +1,4 @@
-// Reads files and folders through the system-call table where it matters, through libc where it does not.
+// Reads files through the table of system calls, folders through libc.
 #include "src/sys/files.h"
 
 #include <dirent.h>
@@ -20,7 +20,7 @@ absl::Status ReadError(const char* what, const std::string& path, int error) {
   return absl::ErrnoToStatus(error, absl::StrFormat("cannot %s %s", what, path));
 }
 
-// One read, repeated when a signal interrupted it.
+// Calls read, and repeats it if a signal interrupted it.
 ssize_t ReadSome(int fd, char* buffer, size_t size) {
   ssize_t got;
   do {

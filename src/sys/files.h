@@ -1,6 +1,7 @@
-// Whole files and folder listings of /proc, sysfs and tracefs.
+// Reads whole files and lists folders of /proc, sysfs and tracefs.
 //
-// Such files have no useful size and may change or vanish between two calls: each is read whole, once, to a bound.
+// Such files report no useful size, and may change or vanish between two calls. So each is read once, as a whole, up to
+// a bound.
 #pragma once
 
 #include <sys/types.h>
@@ -13,22 +14,23 @@
 
 namespace perfkit::sys {
 
-// A file above this is not one of the kernel's small ones: reading stops with an error. /proc/kallsyms is about 12 MiB.
+// Larger files are not read: the largest expected file, /proc/kallsyms, has about 12 MiB.
 constexpr size_t kLargestFile = 64 << 20;
 
-// The whole of `path`. NotFound, PermissionDenied or another code by errno; OutOfRange above `most` bytes.
+// Returns the contents of `path`. Errors: NotFound, PermissionDenied or another code by errno; OutOfRange beyond `most`
+// bytes.
 absl::StatusOr<std::string> ReadFile(const std::string& path, size_t most = kLargestFile);
 
-// The names in folder `path`, sorted, without "." and "..".
+// Returns the names in folder `path`, sorted, without "." and "..". Errors: as ReadFile.
 absl::StatusOr<std::vector<std::string>> ListFolder(const std::string& path);
 
-// Whether `path` exists where this process can see it.
+// Returns true if `path` exists and this process can see it.
 bool Exists(const std::string& path);
 
-// Whose `path` is; nothing when it cannot be looked at.
+// Returns the owner of `path`; nullopt if it cannot be looked at.
 std::optional<uid_t> OwnerOf(const std::string& path);
 
-// Whether `path` exists and this process may read it.
+// Returns true if `path` exists and this process may read it.
 bool IsReadable(const std::string& path);
 
 }  // namespace perfkit::sys

@@ -1,6 +1,7 @@
-// A linked list under a lock that is held across fork, so that the child sees it whole. Who forks waits with it until
-// there is no ForkBlocker, and who wants one meanwhile gives way: else two threads that open and close all the time
-// would keep a third from forking. Only so long, as he may be who a ForkBlocker waits for.
+// A linked list under a lock that is held across fork, so that the child sees a complete list. A fork waits until there
+// is no ForkBlocker. A thread that needs a ForkBlocker meanwhile lets the fork go first: otherwise two threads that
+// open and close events all the time would keep a third from forking forever. It waits for a limited time only, because
+// the forking thread may be one that a holder of a ForkBlocker waits for.
 #include "src/sys/fork_registry.h"
 
 #include <pthread.h>
@@ -15,9 +16,10 @@ namespace perfkit::sys {
 struct ForkRegistry {
   pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   pthread_cond_t none_left = PTHREAD_COND_INITIALIZER;
-  pthread_cond_t forked = PTHREAD_COND_INITIALIZER;  // of another clock: Install and InChild make it anew
-  uint64_t no_forks = 0;                             // alive
-  uint64_t waiting = 0;                              // to fork
+  pthread_cond_t forked =
+      PTHREAD_COND_INITIALIZER;  // Signals the end of a fork; Install and InChild make it anew, with another clock.
+  uint64_t no_forks = 0;         // ForkBlockers that exist.
+  uint64_t waiting = 0;          // Threads that wait to fork.
   pthread_once_t once = PTHREAD_ONCE_INIT;
   ForkListener* first = nullptr;
 
@@ -46,7 +48,7 @@ namespace {
 
 constexpr long kGiveWayNs = 20'000'000;
 
-// A thread that waits here must not be cancelled: the lock would stay held.
+// Blocks cancellation: a thread that is cancelled while it waits here would leave the lock held.
 class Uncancelled {
  public:
   Uncancelled() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
@@ -57,7 +59,7 @@ class Uncancelled {
 };
 
 constinit ForkRegistry g_registry;
-constinit thread_local unsigned t_no_forks = 0;  // of this thread, one within another
+constinit thread_local unsigned t_no_forks = 0;  // ForkBlockers of this thread, which may be nested.
 
 void Prepare() {
   const Uncancelled uncancelled;
@@ -72,7 +74,7 @@ void InParent() {
   pthread_mutex_unlock(&g_registry.lock);
 }
 
-// On a clock that nobody sets back.
+// Uses a clock that cannot be set back.
 void MakeForked() {
   pthread_condattr_t monotonic;
   pthread_condattr_init(&monotonic);
@@ -81,7 +83,8 @@ void MakeForked() {
   pthread_condattr_destroy(&monotonic);
 }
 
-// The forking thread took the lock in Prepare and is the only one here: another that was waiting to fork is not.
+// Runs in the child. The forking thread took the lock in Prepare and is the only thread here; other threads that were
+// waiting to fork do not exist.
 void InChild() {
   g_registry.TellAll();
   g_registry.none_left = PTHREAD_COND_INITIALIZER;
@@ -95,12 +98,12 @@ void Install() {
   pthread_atfork(Prepare, InParent, InChild);
 }
 
-// With the lock held: until nobody waits to fork, or for kGiveWayNs.
+// Requires the lock. Waits until no thread waits to fork, at most for kGiveWayNs.
 void GiveWay() {
   if (g_registry.waiting == 0) return;
   const Uncancelled uncancelled;
   timespec until{};
-  kLinux.clock_gettime(CLOCK_MONOTONIC, &until);  // the wait is by that clock, whatever a test makes of time
+  kLinux.clock_gettime(CLOCK_MONOTONIC, &until);  // The wait is by that clock, even if a test replaces clock_gettime.
   until.tv_nsec += kGiveWayNs;
   until.tv_sec += until.tv_nsec / 1'000'000'000;
   until.tv_nsec %= 1'000'000'000;

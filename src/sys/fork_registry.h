@@ -1,19 +1,19 @@
 // Objects that release perf resources in a forked child.
 //
 // The kernel does not copy event mappings into a child, and an inherited descriptor still counts the parent: a child
-// that read its parent's set would crash or lie. So every owner of events registers here, and the child's copy is told
-// to release them before fork() returns there. What another thread is in the middle of changing cannot be released:
-// ForkBlocker. (vfork, clone and raw fork system calls run no handlers: their children must not touch perfkit before
-// exec.) One of the three mutable globals of this library (docs/design.md).
+// that read its parent's set would crash or report wrong numbers. So each owner of events registers here, and the
+// child's copy releases its resources before fork() returns there. A copy that another thread was changing cannot be
+// released, so ForkBlocker delays the fork. vfork, clone and raw fork system calls run no handlers: their children must
+// not touch perfkit before exec. One of the mutable globals of this library (docs/design.md).
 #pragma once
 
 namespace perfkit::sys {
 
-// A link in the registry: registered while it lives, at a fixed address.
+// A link in the registry: registered from construction to destruction, at a fixed address.
 class ForkListener {
  public:
-  // `on_forked_child(owner)` runs in the child, alone, on the forking thread's copy. It may close and forget; it must
-  // not allocate, lock or unmap. Any thread.
+  // `on_forked_child(owner)` runs in the child, on its only thread, which is the copy of the forking thread. It may
+  // close and forget descriptors and mappings; it must not allocate, lock or unmap. Thread-safe.
   ForkListener(void (*on_forked_child)(void* owner), void* owner);
   ~ForkListener();
   ForkListener(const ForkListener&) = delete;
@@ -29,10 +29,11 @@ class ForkListener {
   ForkListener* previous_ = nullptr;
 };
 
-// While one lives, fork() waits: for whoever opens or closes events, or changes what an on_forked_child looks at. So a
-// child's copy is whole, and holds no descriptor that nobody knows of. Any thread, any number at once, also one within
-// another; some milliseconds at most. The thread that has one must not fork. If another thread waits to fork, a thread
-// that has none yet lets it go first, for 20 ms at most: have one around many.
+// Delays fork() as long as it lives: for code that opens or closes events, or changes data that an on_forked_child
+// reads. So a child's copy is complete, and the child holds no descriptor without an owner. Thread-safe; any number at
+// once, also nested. Keep one for some milliseconds at most. A thread that holds one must not fork. If another thread
+// waits to fork, the constructor first waits for that fork, for 20 ms at most, unless its thread already holds one: so
+// use one for many calls.
 class ForkBlocker {
  public:
   ForkBlocker();

@@ -1,4 +1,4 @@
-// System calls of handlers.
+// System calls of signal handlers.
 #include "src/sys/handler_calls.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
-// What a signal handler may ask Linux: past the table of kernel.h and past sanitizers, whose calls may take locks.
+// System calls for signal handlers. They bypass the table of kernel.h and the sanitizers, whose wrappers may take
+// locks.
 #pragma once
 
 #include <sys/types.h>
@@ -8,14 +9,15 @@
 
 namespace perfkit::sys {
 
-// The calling thread's number. About 50 ns.
+// Returns the calling thread's number. Takes about 50 ns.
 pid_t HandlerTid();
 
-// Returns false if this process has no thread `tid` any more. What an ended thread has written is visible then.
+// Returns false if this process has no thread `tid` any more. Everything that an ended thread has written is then
+// visible.
 bool HandlerThreadExists(pid_t tid);
 
-// By `clock`, in nanoseconds; 0 when there is no such clock. Of the system's clocks about 25 ns, by the vDSO; of CPU
-// time about 200.
+// Returns the time of `clock` in nanoseconds; 0 if there is no such clock. Takes about 25 ns for the system's clocks,
+// by the vDSO, and about 200 ns for clocks of CPU time.
 uint64_t HandlerNow(clockid_t clock);
 
 }  // namespace perfkit::sys

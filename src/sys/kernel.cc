@@ -22,7 +22,7 @@ int PerfEventOpen(const PerfEventAttr* attr, pid_t pid, int cpu, int group_fd, u
 
 int Ioctl(int fd, unsigned long request, unsigned long argument) { return ::ioctl(fd, request, argument); }
 
-// A file that it makes may be read and written by all whom the umask lets.
+// Files that this creates may be read and written by all users, as far as the umask permits.
 int Open(const char* path, int flags) { return ::open(path, flags | O_CLOEXEC, 0666); }
 
 int Fcntl(int fd, int command, unsigned long argument) { return ::fcntl(fd, command, argument); }
@@ -33,7 +33,7 @@ int Getrusage(int who, rusage* out) { return ::getrusage(static_cast<__rusage_wh
 
 int Getrlimit(int resource, rlimit* out) { return ::getrlimit(static_cast<__rlimit_resource>(resource), out); }
 
-// glibc declares a null check on it that a plain ::wait4 would carry into the table's type.
+// glibc declares wait4 with a null check that would become part of the type of the table's entry.
 pid_t Wait4(pid_t pid, int* status, int options, rusage* usage) { return ::wait4(pid, status, options, usage); }
 
 // The kernel's struct sigaction on x86-64 (arch/x86/include/uapi/asm/signal.h).
@@ -44,12 +44,12 @@ struct KernelAction {
   unsigned long mask;
 };
 
-// Signals that a full sigset_t does not have: SIGKILL and SIGSTOP, which cannot be blocked, and 32 to 34, of which libc
-// keeps two or three for its own threads.
+// Signals that a full sigset_t lacks: SIGKILL and SIGSTOP, which cannot be blocked, and 32 to 34, of which libc uses
+// two or three for its own threads.
 constexpr unsigned long kUnnamed = 1ul << (SIGKILL - 1) | 1ul << (SIGSTOP - 1) | 7ul << 31;
 
-// By libc, which adds the way back from a handler, and then once more past it: a sanitizer's sigaction would put a
-// handler of its own in front, which needs more of a thread than one that is just being born has.
+// Calls libc's sigaction, which adds the way back from a handler, and then the system call. Under a sanitizer, libc's
+// alone would install the sanitizer's handler in front, which does not work on a thread that is just starting.
 int Sigaction(int signal, const struct sigaction* action, struct sigaction* before) {
   const int result = ::sigaction(signal, action, before);
 #if defined(__x86_64__)
@@ -58,7 +58,7 @@ int Sigaction(int signal, const struct sigaction* action, struct sigaction* befo
     return result;
   }
   now.handler = reinterpret_cast<void*>(action->sa_handler);
-  // A mask with all signals that libc lets a caller name means all: what libc keeps to itself cancels threads.
+  // A mask with all signals that libc lets a caller name means all signals. Libc's own ones cancel threads.
   if ((now.mask | kUnnamed) == ~0ul) now.mask = ~0ul;
   ::syscall(SYS_rt_sigaction, signal, &now, nullptr, sizeof(now.mask));
 #endif

@@ -1,8 +1,8 @@
-// The system-call table: the one door between perfkit and Linux.
+// The table of system calls, the only way from perfkit to Linux.
 //
-// Every call that perfkit makes goes through `kernel()`, so that a test can install a fake, or let the
-// n-th call fail (tests/support/fake_kernel.h). A call through the table costs what a direct call costs.
-// One of the three mutable globals of this library (docs/design.md): only tests ever change it.
+// Each call of perfkit goes through `kernel()`, so that a test can install a fake, or let the n-th call fail
+// (tests/support/fake_kernel.h). A call through the table costs the same as a direct call. One of the mutable globals
+// of this library (docs/design.md): only tests change it.
 #pragma once
 
 #include <signal.h>
@@ -20,7 +20,7 @@
 
 namespace perfkit::sys {
 
-// Each member has the signature, the return value and the errno of the call that it is named after.
+// Each member has the signature, the return value and the errno of the call of the same name.
 struct Kernel {
   int (*perf_event_open)(const PerfEventAttr* attr, pid_t pid, int cpu, int group_fd, unsigned long flags);
   int (*ioctl)(int fd, unsigned long request, unsigned long argument);
@@ -41,7 +41,7 @@ struct Kernel {
   int (*getrusage)(int who, rusage* out);
   int (*getrlimit)(int resource, rlimit* out);
   int (*sigaction)(int signal, const struct sigaction* action, struct sigaction* before);
-  int (*sigprocmask)(int how, const sigset_t* set, sigset_t* before);  // of the calling thread
+  int (*sigprocmask)(int how, const sigset_t* set, sigset_t* before);  // For the calling thread.
   pid_t (*gettid)();
   pid_t (*getpid)();
   uid_t (*geteuid)();
@@ -54,18 +54,18 @@ struct Kernel {
   int (*epoll_wait)(int epoll, epoll_event* events, int most, int timeout_ms);
 };
 
-// The real one: every member calls Linux.
+// The real table: each member calls Linux.
 extern const Kernel kLinux;
 
 namespace detail {
 extern constinit std::atomic<const Kernel*> kernel_in_force;
 }
 
-// The table in force. Any thread. Acquire pairs with the release in ExchangeKernel: whoever sees a fake table sees it
-// filled in.
+// Returns the table in force. Thread-safe. Acquire pairs with the release in ExchangeKernel: a thread that sees a fake
+// table sees its members.
 inline const Kernel& kernel() { return *detail::kernel_in_force.load(std::memory_order_acquire); }
 
-// Puts `table` (which must outlive its use) in force and returns the one that was. For tests.
+// Puts `table` into force, which must outlive its use, and returns the previous one. For tests.
 const Kernel* ExchangeKernel(const Kernel* table);
 
 }  // namespace perfkit::sys

@@ -13,7 +13,7 @@
 namespace perfkit::sys {
 
 absl::StatusOr<Mapping> MapFile(const std::string& path, FileStamp* stamp) {
-  // O_NONBLOCK: a pipe of that name must not keep us waiting for a writer.
+  // O_NONBLOCK: opening a pipe must not wait for its writer.
   const OwnedFd fd(kernel().open(path.c_str(), O_RDONLY | O_NONBLOCK));
   if (!fd) return absl::ErrnoToStatus(errno, absl::StrFormat("cannot open %s", path));
   struct stat info;

@@ -1,4 +1,4 @@
-// A whole file as bytes, mapped and not read: for files of which little is looked at.
+// Maps a whole file without reading it: for files of which only small parts are needed.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,16 @@
 
 namespace perfkit::sys {
 
-// What tells a file from another one at the same path, and from itself before it was changed.
+// Tells a file from another one at the same path, and from its own earlier contents.
 struct FileStamp {
   uint64_t inode = 0;
-  int64_t changed_ns = 0;  // its contents, names or rights, by CLOCK_REALTIME
-  bool deleted = false;    // it has no name any more
+  int64_t changed_ns = 0;  // Last change of its contents, name or rights, by CLOCK_REALTIME.
+  bool deleted = false;    // True if it has no name any more.
 };
 
-// `path`, read-only. NotFound, PermissionDenied or another code by errno; InvalidArgument when it is no regular file or
-// is empty. The bytes are the file's own: whoever cuts it short meanwhile takes them away (SIGBUS), as with every
-// mapped program and library. `stamp` is filled in even where mapping fails.
+// Maps `path` read-only. Errors: NotFound, PermissionDenied or another code by errno; InvalidArgument if it is no
+// regular file or is empty. The bytes are the file's own: if another process truncates the file, reading them raises
+// SIGBUS, as for each mapped program and library. Fills in `stamp` even if mapping fails.
 absl::StatusOr<Mapping> MapFile(const std::string& path, FileStamp* stamp = nullptr);
 
 }  // namespace perfkit::sys

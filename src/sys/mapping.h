@@ -12,10 +12,10 @@
 
 namespace perfkit::sys {
 
-// Bytes in a page of this machine.
+// Returns the size of a page of this machine in bytes.
 size_t PageSize();
 
-// Unmaps what it holds when it dies. Moves, never copies.
+// Unmaps its memory when it is destroyed. Movable, not copyable.
 class Mapping {
  public:
   Mapping() = default;
@@ -31,13 +31,13 @@ class Mapping {
   }
   ~Mapping() { Reset(); }
 
-  // `size` bytes of `fd` from its start, shared and read-only. Nothing on failure: errno says why.
+  // Maps `size` bytes of `fd` from its start, shared and read-only. Returns nullopt on failure, with errno.
   static std::optional<Mapping> ReadOnly(int fd, size_t size);
 
-  // The same, writable: what is written there the kernel sees.
+  // As ReadOnly, but writable: the kernel sees the writes.
   static std::optional<Mapping> Shared(int fd, size_t size);
 
-  // `size` bytes of new memory, private and writable: zeros that nobody has touched yet. Nothing on failure.
+  // Maps `size` bytes of new memory, private, writable and zero. Returns nullopt on failure.
   static std::optional<Mapping> Anonymous(size_t size);
 
   std::byte* data() const { return data_; }
@@ -48,8 +48,8 @@ class Mapping {
     if (data_ != nullptr) kernel().munmap(std::exchange(data_, nullptr), std::exchange(size_, 0));
   }
 
-  // Lets go without unmapping: in the child of a fork the kernel has not copied event mappings, and the address
-  // may be somebody else's by now.
+  // Gives the mapping up without unmapping it. For a forked child: the kernel has not copied event mappings there, and
+  // another mapping may have the address by now.
   void Forget() {
     data_ = nullptr;
     size_ = 0;

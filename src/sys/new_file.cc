@@ -1,4 +1,4 @@
-// Calls of the kernel, each with the file in its error.
+// Writes a file beside its destination and renames it. Each error names the file.
 #include "src/sys/new_file.h"
 
 #include <fcntl.h>
@@ -13,8 +13,8 @@
 namespace perfkit::sys {
 namespace {
 
-// What is no regular file can't be replaced: a pipe, a terminal, /dev/stdout. Opens it; nullopt for a regular file, and
-// for one that is not there yet.
+// Opens `path` if it is a pipe, a terminal or another special file (/dev/stdout), which can't be replaced. Returns
+// nullopt for a regular file, and if there is none yet.
 absl::StatusOr<std::optional<OwnedFd>> OpenSpecial(const std::string& path) {
   const OwnedFd there(kernel().open(path.c_str(), O_PATH));
   if (!there) return std::nullopt;
@@ -26,7 +26,7 @@ absl::StatusOr<std::optional<OwnedFd>> OpenSpecial(const std::string& path) {
   return fd;
 }
 
-// A name beside `path` that is not in use: two programs may write the same file at once.
+// Creates a file beside `path` with an unused name: two programs may write the same file at once.
 absl::StatusOr<NewFile> CreateAside(const std::string& path) {
   constexpr int kAttempts = 100;
   absl::Status status;

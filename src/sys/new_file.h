@@ -1,4 +1,4 @@
-// A file that is written aside and takes its name when it is whole.
+// A file that is written under a temporary name, and gets its own name once it is complete.
 #pragma once
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 namespace perfkit::sys {
 
-// Repeats a call that a signal interrupted.
+// Calls `call` again as long as a signal interrupts it.
 template <class Call>
 auto RetryInterrupted(Call call) {
   auto result = call();
@@ -22,21 +22,22 @@ auto RetryInterrupted(Call call) {
   return result;
 }
 
-// The Status of errno: "cannot <what> <path>".
+// Returns the Status of errno: "cannot <what> <path>".
 absl::Status FileError(const char* what, const std::string& path);
 
-// Writes all of `bytes`. The Status names `path`.
+// Writes all of `bytes`. On an error, the Status names `path`.
 absl::Status WriteAll(int fd, const std::string& path, std::string_view bytes);
 
-// Readers of `path` find what was there before or, after Commit, the new file as a whole. Moves, never copies.
+// Readers of `path` find the previous file or, after Commit, the complete new one. Movable, not copyable.
 class NewFile {
  public:
-  // Creates the file `aside`, which must be in the folder of `path`. `flags`: for open(2), beside O_WRONLY | O_CREAT.
+  // Creates the file `aside`, which must be in the folder of `path`. `flags` are for open(2), in addition to O_WRONLY |
+  // O_CREAT.
   static absl::StatusOr<NewFile> Create(std::string aside, std::string path, int flags);
 
   NewFile(NewFile&& other) noexcept;
   NewFile& operator=(NewFile&&) = delete;
-  // Removes the file aside if it was not committed.
+  // Removes the file `aside` if it was not committed.
   ~NewFile();
 
   absl::Status SetMode(mode_t mode);
@@ -48,15 +49,15 @@ class NewFile {
   NewFile(OwnedFd fd, std::string aside, std::string path);
 
   OwnedFd fd_;
-  std::string aside_;  // "" once it is committed
+  std::string aside_;  // "" after Commit.
   std::string path_;
 };
 
-// Takes the next bytes of a file.
+// Receives the next bytes of a file.
 using ByteSink = absl::FunctionRef<absl::Status(std::string_view bytes)>;
 
-// Calls `write` once, and makes what it hands to the sink the file `path`: aside, renamed when it is whole. A failure
-// leaves what was there. What is no regular file (a pipe, a terminal) is written directly.
+// Calls `write` once, and makes the bytes that it gives to the sink the file `path`, which is renamed into place once
+// it is complete. On a failure, the previous file stays. A special file (a pipe, a terminal) is written directly.
 absl::Status WriteFile(const std::string& path, absl::FunctionRef<absl::Status(ByteSink)> write);
 
 }  // namespace perfkit::sys

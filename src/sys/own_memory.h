@@ -1,6 +1,6 @@
-// Asks the kernel whether this process's own memory can be read, for a reader that must not fault: in a signal handler.
+// Asks the kernel whether this process's own memory can be read, for a reader in a signal handler that must not fault.
 //
-// Both calls go straight to the kernel: libc's functions may have to be found first, and set errno.
+// Both calls go straight to the kernel: libc's functions may have to be bound first, and set errno.
 #pragma once
 
 #include <errno.h>
@@ -17,7 +17,7 @@ namespace perfkit::sys {
 
 namespace detail {
 
-// What the kernel returns: minus an errno where it failed.
+// Returns the kernel's result: minus an errno on failure.
 PERFKIT_IN_HANDLER inline long CallKernel(long number, long a, long b, long c, long d, long e = 0, long f = 0) {
 #if defined(__x86_64__)
   register long r10 asm("r10") = d;
@@ -53,23 +53,24 @@ PERFKIT_IN_HANDLER inline long CallKernel(long number, long a, long b, long c, l
 
 }  // namespace detail
 
-// Pages are a multiple of this.
+// The size of a page is a multiple of this.
 inline constexpr uint64_t kMinPage = 4096;
 
-// Where the page begins that `address` is in.
+// Returns the start of the page that contains `address`.
 PERFKIT_IN_HANDLER constexpr uint64_t PageOf(uint64_t address) { return address & ~(kMinPage - 1); }
 
-// Whether all of the page at `page`, a multiple of kMinPage, can be read now. 0.1 us, where process_vm_readv, pread
-// of /proc/self/mem and mincore take 1.1 to 2 us: the kernel reads a signal mask from there, says EFAULT if it cannot,
-// and only then that nothing is known by that `how` (kernel/signal.c, rt_sigprocmask). Takes no lock that others wait
-// for. The last word is asked for, for a mask at address 0 is none.
+// Returns true if all of the page at `page`, a multiple of kMinPage, can be read now. Takes 0.1 us, while
+// process_vm_readv, pread of /proc/self/mem and mincore take 1.1 to 2 us: the kernel reads a signal mask from that
+// address, returns EFAULT if it cannot, and only then rejects the invalid `how` (kernel/signal.c, rt_sigprocmask).
+// Takes no lock that others wait for. Reads the page's last word, because a mask at address 0 means that there is no
+// mask.
 PERFKIT_IN_HANDLER inline bool CanRead(uint64_t page) {
   constexpr long kMaskBytes = 8, kNoSuchHow = -1;
   const auto last = static_cast<long>(page + kMinPage - kMaskBytes);
   return detail::CallKernel(SYS_rt_sigprocmask, kNoSuchHow, last, 0, kMaskBytes) == -EINVAL;
 }
 
-// What lies at `address`, which can be read; it need not be aligned.
+// Returns the word at `address`, which must be readable and need not be aligned.
 PERFKIT_IN_HANDLER inline uint64_t WordAt(uint64_t address) {
   struct [[gnu::packed, gnu::may_alias]] Word {
     uint64_t value;
@@ -77,12 +78,13 @@ PERFKIT_IN_HANDLER inline uint64_t WordAt(uint64_t address) {
   return reinterpret_cast<const Word*>(address)->value;
 }
 
-// Whether the calling thread is the one that the process began with.
+// Returns true on the process's first thread.
 PERFKIT_IN_HANDLER inline bool IsMainThread() {
   return detail::CallKernel(SYS_gettid, 0, 0, 0, 0) == detail::CallKernel(SYS_getpid, 0, 0, 0, 0);
 }
 
-// Copies what cannot be relied on to stay where it is: 2 us. False: not all of it was there, or it is not permitted.
+// Copies memory that may be unmapped at any moment. Takes 2 us. Returns false if not all of it was there, or if it is
+// not permitted.
 PERFKIT_IN_HANDLER inline bool CopyOwn(uint64_t address, void* to, size_t size) {
   const long self = detail::CallKernel(SYS_getpid, 0, 0, 0, 0);
   const iovec local{to, size}, remote{reinterpret_cast<void*>(address), size};

@@ -16,7 +16,7 @@ namespace perfkit::sys {
 
 absl::StatusOr<FileTail> ReadOwnedTail(const std::string& path, std::span<const uid_t> owners, uint64_t offset,
                                        size_t most) {
-  // O_NONBLOCK: a pipe of that name must not keep us waiting for a writer.
+  // O_NONBLOCK: opening a pipe must not wait for its writer.
   const OwnedFd fd(kernel().open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW));
   if (!fd) return absl::ErrnoToStatus(errno, absl::StrFormat("cannot open %s", path));
   struct stat info;

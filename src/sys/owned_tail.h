@@ -1,4 +1,4 @@
-// The end of a file that grows, if it is owned by whom it should be.
+// Reads the end of a growing file, if a trusted user owns it.
 #pragma once
 
 #include <sys/types.h>
@@ -16,9 +16,9 @@ struct FileTail {
   uint64_t inode = 0;
 };
 
-// What `path` has from byte `offset` on, at most `most` bytes of it. Follows no symbolic link at the end of `path`, for
-// files in folders where everybody may write. NotFound, PermissionDenied or another code by errno; FailedPrecondition
-// when it is no regular file or is owned by none of `owners`.
+// Returns the bytes of `path` from `offset` on, at most `most` of them. Follows no symbolic link at the end of `path`,
+// for files in folders that all users may write to. Errors: NotFound, PermissionDenied or another code by errno;
+// FailedPrecondition if it is no regular file or is owned by none of `owners`.
 absl::StatusOr<FileTail> ReadOwnedTail(const std::string& path, std::span<const uid_t> owners, uint64_t offset,
                                        size_t most);
 

@@ -1,4 +1,4 @@
-// Chooses the attr size to hand to the kernel.
+// Chooses the size of the attr for the kernel.
 #include "src/sys/perf_abi.h"
 
 #include <array>

@@ -1,8 +1,8 @@
-// The perf ABI as of Linux 6.18: perf_event_open's attr, its constants and its ioctls, in our own words.
+// The perf ABI as of Linux 6.18: perf_event_open's attr, its constants and its ioctls, written anew.
 //
-// Distributions ship uapi headers older than the kernels they run, so nothing here comes from <linux/perf_event.h>;
-// tests/sys/perf_abi_test.cc holds every layout and value against whatever header the build machine has.
-// Source: include/uapi/linux/perf_event.h.
+// Distributions ship uapi headers that are older than the kernels they run, so <linux/perf_event.h> is not used.
+// tests/sys/perf_abi_test.cc compares each layout and value with the header of the build machine. Source:
+// include/uapi/linux/perf_event.h.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ enum PerfType : uint32_t {
   kTypeBreakpoint = 5,
 };
 
-// perf_event_attr.config of kTypeSoftware that other rooms must tell apart; the whole list is the event table's.
+// perf_event_attr.config of kTypeSoftware, as far as other rooms tell them apart. src/event/event_table.cc has all.
 enum SoftwareConfig : uint64_t {
   kSwCpuClock = 0,
   kSwTaskClock = 1,
@@ -68,8 +68,8 @@ constexpr unsigned long kOpenFdCloexec = 8;
 constexpr unsigned long kIocEnable = 0x2400;
 constexpr unsigned long kIocDisable = 0x2401;
 constexpr unsigned long kIocReset = 0x2403;
-constexpr unsigned long kIocSetOutput = 0x2405;  // the argument is the descriptor of the event that has the ring
-// These say their direction and the size of a word or pointer. _IOW('$', n), _IOR('$', 7).
+constexpr unsigned long kIocSetOutput = 0x2405;  // The argument is the descriptor of the ring owner.
+// Requests with a direction and the size of a word or pointer: _IOW('$', n), and _IOR('$', 7).
 constexpr unsigned long kIocPeriod = 0x40082404;
 constexpr unsigned long kIocSetFilter = 0x40082406;
 constexpr unsigned long kIocId = 0x80082407;
@@ -78,7 +78,7 @@ constexpr unsigned long kIocPauseOutput = 0x40042409;
 // HW_BREAKPOINT_*, for perf_event_attr.bp_type.
 enum BreakpointKind : uint32_t { kBreakRead = 1, kBreakWrite = 2, kBreakExecute = 4 };
 
-// struct perf_event_attr. Zero it, fill in what is asked, and let AttrSize choose `size`.
+// struct perf_event_attr. Zero it, fill in the fields, and let AttrSize choose `size`.
 struct PerfEventAttr {
   uint32_t type;
   uint32_t size;
@@ -95,8 +95,8 @@ struct PerfEventAttr {
       defer_output : 1, reserved_1 : 24;
   uint32_t wakeup_events_or_watermark;
   uint32_t bp_type;
-  uint64_t config1;  // also bp_addr, kprobe_func, uprobe_path
-  uint64_t config2;  // also bp_len, kprobe_addr, probe_offset
+  uint64_t config1;  // Also bp_addr, kprobe_func, uprobe_path.
+  uint64_t config2;  // Also bp_len, kprobe_addr, probe_offset.
   uint64_t branch_sample_type;
   uint64_t sample_regs_user;
   uint32_t sample_stack_user;
@@ -115,8 +115,8 @@ static_assert(offsetof(PerfEventAttr, config1) == 56);
 static_assert(offsetof(PerfEventAttr, clockid) == 92);
 static_assert(offsetof(PerfEventAttr, sig_data) == 120);
 
-// What siginfo_t says of a sampled event's SIGTRAP (attr.sigtrap), on 64-bit machines.
-// Source: include/uapi/asm-generic/siginfo.h, _sigfault._perf.
+// The part of siginfo_t that describes a sampled event's SIGTRAP (attr.sigtrap), on 64-bit machines. Source:
+// include/uapi/asm-generic/siginfo.h, _sigfault._perf.
 struct SampleSignal {
   int32_t signal, error, code, padding;
   uint64_t address;
@@ -126,11 +126,11 @@ struct SampleSignal {
 };
 static_assert(offsetof(SampleSignal, data) == 24);
 constexpr int kTrapPerf = 6;                 // si_code
-constexpr uint32_t kTrapPerfAsync = 1 << 0;  // it was blocked when the sample was taken
+constexpr uint32_t kTrapPerfAsync = 1 << 0;  // SIGTRAP was blocked when the sample was taken.
 
-// The smallest published attr size (PERF_ATTR_SIZE_VER0..8) that holds every non-zero byte of `attr`.
-// A kernel refuses (E2BIG) sizes that it does not know only when the excess is not zero, but some sandboxes refuse
-// them always; asking for no more than is used works on all.
+// Returns the smallest published size of attr (PERF_ATTR_SIZE_VER0..8) that holds each non-zero byte of `attr`. The
+// kernel refuses an unknown size (E2BIG) only if the excess is not zero, but some sandboxes always refuse it. The
+// smallest size works on all.
 uint32_t AttrSize(const PerfEventAttr& attr);
 
 }  // namespace perfkit::sys

@@ -12,7 +12,7 @@
 namespace perfkit::sys {
 namespace {
 
-// The joints of a message, by which CauseOf takes it apart again.
+// The separators in a message, by which CauseOf takes it apart again.
 constexpr std::string_view kSaid = " (errno ";
 constexpr std::string_view kHere = "; here: ";
 constexpr std::string_view kRemedy = ". Remedy: ";
@@ -88,7 +88,7 @@ const char* Verb(PerfCall call) {
   return "perf";
 }
 
-// "; here: perf_event_paranoid is 2, uid 1000, no CAP_PERFMON", for errors that rights explain.
+// Returns "; here: perf_event_paranoid is 2, uid 1000, no CAP_PERFMON" for errors that rights explain.
 std::string Here(Code code, const Rights& rights) {
   if (code != Code::kPermissionDenied) return "";
   return std::string(kHere) + DescribeRights(rights);

@@ -1,4 +1,4 @@
-// What an errno of a perf call means, why it came here, and what to do about it: one table.
+// Explains an errno of a perf call: its meaning, its cause on this machine, and a remedy. One table has all.
 #pragma once
 
 #include <string>
@@ -11,29 +11,29 @@ namespace perfkit::sys {
 
 enum class PerfCall { kOpen, kMapRing, kIoctl, kRead };
 
-// A Status that names what was asked (`asked`, in the user's words: "event 'cycles:k' on thread 12"), what the system
-// said, the cause here (quoting the paranoid level or the limit that is in force) and the remedy.
-// Codes: PermissionDenied for rights, Unavailable for what this machine or kernel has not, ResourceExhausted for
-// limits, NotFound for tasks that are gone, InvalidArgument for combinations that the kernel refuses, else Internal.
+// Returns a Status that names the request (`asked`, in the user's words: "event 'cycles:k' on thread 12"), the system's
+// answer, the cause here (with the paranoid level or the limit in force) and the remedy. Codes: PermissionDenied for
+// rights, Unavailable for what this machine or kernel lacks, ResourceExhausted for limits, NotFound for tasks that have
+// ended, InvalidArgument for combinations that the kernel refuses, else Internal.
 absl::Status PerfError(PerfCall call, int error, std::string_view asked, const Rights& rights = ReadRights());
 
-// What was found out about a refusal, for those who know more than its errno (src/open/explain.h).
+// The findings about a refusal, for callers that know more than its errno (src/open/explain.h).
 struct Explanation {
   absl::StatusCode code;
   std::string cause;
-  std::string remedy;  // without a full stop
+  std::string remedy;  // Without a full stop.
 };
 absl::Status PerfError(PerfCall call, int error, std::string_view asked, const Explanation& explanation,
                        const Rights& rights);
 
-// The errno that such a Status quotes; 0 when it quotes none.
+// Returns the errno that such a Status quotes; 0 if it quotes none.
 int ErrnoOf(const absl::Status& status);
 
-// The remedy of a message of the form "asked: cause. Remedy: ...", with its full stop; "" when it has none.
+// Returns the remedy of a message of the form "asked: cause. Remedy: ...", with its full stop; "" if it has none.
 std::string RemedyOf(const absl::Status& status);
 
-// The cause in a few words, for tables: what a message of the form "asked: cause. Remedy: ..." says in its middle,
-// without what the system said. "" for OK.
+// Returns the cause in a few words, for tables: the middle of a message of the form "asked: cause. Remedy: ...",
+// without the system's answer. "" for OK.
 std::string CauseOf(const absl::Status& status);
 
 }  // namespace perfkit::sys

@@ -1,4 +1,4 @@
-// fork, exec and wait, with every interruption handled.
+// fork, exec and wait, each repeated if a signal interrupts it.
 #include "src/sys/process.h"
 
 #include <errno.h>
@@ -18,10 +18,10 @@
 namespace perfkit::sys {
 namespace {
 
-// What a shell's child exits with when there is nothing to run.
+// The exit code that a shell uses if there is nothing to run.
 constexpr int kExitNotRun = 127;
 
-// A call, repeated while signals interrupt it.
+// Repeats a call while signals interrupt it.
 template <class Call>
 auto Uninterrupted(Call&& call) {
   auto result = call();
@@ -41,19 +41,19 @@ struct Pipe {
   }
 };
 
-// The child's life between fork and exec. Only calls that are safe after a fork of a process with threads.
+// The code of the child between fork and exec. Uses only calls that are safe after a fork of a process with threads.
 [[noreturn]] void RunChild(const Pipe& release, const Pipe& report, char* const argv[]) {
-  kernel().close(release.writer.get());  // so that the pipe ends when the parent does
+  kernel().close(release.writer.get());  // Closes the writer, so that the pipe ends when the parent's writer is closed.
   char go;
   const ssize_t got = Uninterrupted([&] { return kernel().read(release.reader.get(), &go, 1); });
-  if (got == 0) _exit(kExitNotRun);  // the parent went away without releasing it
+  if (got == 0) _exit(kExitNotRun);  // The parent has ended without releasing this child.
   if (got == 1) kernel().execvp(argv[0], argv);
   const int error = errno;
   Uninterrupted([&] { return kernel().write(report.writer.get(), &error, sizeof(error)); });
   _exit(kExitNotRun);
 }
 
-// Whether `program` is a path, or a file of that name is in a folder of PATH.
+// Returns true if `program` is a path, or if a folder of PATH has a file of that name.
 bool IsSomewhere(const std::string& program) {
   const char* const path = getenv("PATH");
   if (path == nullptr || program.find('/') != std::string::npos) return true;
@@ -68,7 +68,7 @@ bool IsSomewhere(const std::string& program) {
 
 absl::StatusOr<HeldChild> HoldChild(std::span<const std::string> argv) {
   if (argv.empty() || argv[0].empty()) return absl::InvalidArgumentError("there is no program to run");
-  std::vector<char*> arguments;  // made before the fork: a child of threads must not allocate
+  std::vector<char*> arguments;  // Made before the fork: a child of a process with threads must not allocate.
   for (const std::string& argument : argv) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   Pipe release, report;

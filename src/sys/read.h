@@ -1,8 +1,8 @@
 // read(2) for the hot paths: inline, and still through the table in which tests can put a fake.
 //
-// After a system call the processor has forgotten where calls return to (the kernel's guard against speculation), and
-// each return that then follows costs some 20 cycles. So the fewer functions lie between the system call and the user's
-// code, the better: this one is none.
+// After a system call the processor's prediction of return addresses is empty (the kernel clears it against speculation
+// attacks), so each return that follows costs some 20 cycles. The fewer functions lie between the system call and the
+// user's code, the better; this one adds none.
 #pragma once
 
 #include <errno.h>
@@ -13,8 +13,8 @@
 
 namespace perfkit::sys {
 
-// Not libc's: that one is a cancellation point, which nothing that is noexcept may be, and in a program with threads
-// pays for being one. errno is set as libc would.
+// Does not call libc's read: that is a cancellation point, which a noexcept function must not be, and which costs time
+// in a program with threads. Sets errno as libc would.
 [[gnu::always_inline]] inline ssize_t ReadDirectly(int fd, void* buffer, size_t size) noexcept {
 #if defined(__x86_64__)
   ssize_t result = SYS_read;
@@ -28,7 +28,7 @@ namespace perfkit::sys {
 #endif
 }
 
-// What kernel().read does, without the call if the table holds the real kernel.
+// As kernel().read, without the indirect call if the table holds the real kernel.
 [[gnu::always_inline]] inline ssize_t Read(int fd, void* buffer, size_t size) noexcept {
   const auto read = kernel().read;
   if (read == kLinux.read) [[likely]]

@@ -5,7 +5,7 @@
 
 #include "src/base/in_handler.h"
 
-// glibc >= 2.35 exports these (man rseq(2) has the layout); weak, so that older ones and musl link too.
+// glibc >= 2.35 exports these (man rseq(2) has the layout). They are weak, so that older glibc and musl link too.
 extern "C" {
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
 extern const unsigned int __rseq_size __attribute__((weak));

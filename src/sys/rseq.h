@@ -5,8 +5,8 @@
 
 namespace perfkit::sys {
 
-// Where the kernel keeps the calling thread's CPU number; valid while the thread lives. Where libc registers no rseq
-// area: a word that says ~0u.
+// Returns the word in which the kernel keeps the calling thread's CPU number; valid while the thread lives. If libc
+// registers no rseq area, returns a word with the value ~0u.
 const uint32_t* CurrentCpuWord();
 
 }  // namespace perfkit::sys

@@ -1,4 +1,8 @@
-// A fixed table of claims, which a handler can read at any moment.
+// A fixed table of claims, which a signal handler can read at any moment. A claim is a slot with a state and an epoch
+// in one word; the 64 bits of an event name the slot and the epoch, so that a late signal finds an ended claim or
+// another epoch. The handler counts itself into the slot before it reads the state, and End closes the slot before it
+// reads that count: one of the two sees the other, without a lock. Slots are never freed, because a signal may arrive
+// at any later time.
 #include "src/sys/sample_signals.h"
 
 #include <errno.h>
@@ -11,10 +15,10 @@
 
 namespace perfkit::sys {
 
-// `state` is one of the states below, and the epoch.
+// `state` is one of the states below, with the epoch.
 struct SampleClaim::Slot {
   uint32_t state;
-  uint32_t under_way;  // calls of the handler
+  uint32_t under_way;  // Calls of the handler that have not returned.
   SampleHandler handler;
   void* self;
 };
@@ -30,15 +34,15 @@ constexpr int kDescriptorsAPage = 1 << 10;
 struct SampleTable {
   SampleClaim::Slot slots[kClaims];
   uint64_t late;
-  // What SignalBy was given, by descriptor; a page is made when the first of it is needed, and stays. A descriptor that
-  // was closed is left there: no signal comes of it until it is given again.
+  // The data given to SignalBy, by descriptor. A page is allocated when its first entry is set, and stays. The entry of
+  // a closed descriptor stays too: no signal refers to it until the descriptor is used again.
   uint64_t* by_descriptor[SampleClaim::kMaxDescriptors / kDescriptorsAPage];
   bool any_descriptor;
 };
 constinit SampleTable g_samples{};
 
-// Names this copy of perfkit among others in the process, and no pointer looks like it: two copies lie some pages
-// apart.
+// Names this copy of perfkit among the copies in the process: two copies lie some pages apart. The top bit makes the
+// value different from every pointer.
 PERFKIT_IN_HANDLER uint64_t ThisCopy() { return 0x8000 | (reinterpret_cast<uintptr_t>(&g_samples) >> 12 & 0x7fff); }
 
 constexpr uint32_t EpochOf(uint32_t state) { return state & (kEpochs - 1); }
@@ -48,7 +52,7 @@ SampleClaim::Slot* TakeClaim(uint32_t& epoch) {
     uint32_t state = __atomic_load_n(&slot.state, __ATOMIC_RELAXED);
     epoch = (EpochOf(state) + 1) % kEpochs;
     if ((state & kStuckClaim) != kNoClaim) continue;
-    // Acquire pairs with the release in End: the last owner is done with the slot.
+    // Acquire pairs with the release in End: the last owner has finished with the slot.
     if (__atomic_compare_exchange_n(&slot.state, &state, kClaiming | epoch, false, __ATOMIC_ACQUIRE,
                                     __ATOMIC_RELAXED)) {
       return &slot;
@@ -57,7 +61,7 @@ SampleClaim::Slot* TakeClaim(uint32_t& epoch) {
   return nullptr;
 }
 
-// What a signal says whose it is. 0: it is no sample's.
+// Returns the 64 bits of a signal's event. 0: it is no sample's signal.
 PERFKIT_IN_HANDLER uint64_t DataOf(const siginfo_t& info, bool& stale) {
   stale = false;
   if (info.si_code == kTrapPerf) {
@@ -71,8 +75,8 @@ PERFKIT_IN_HANDLER uint64_t DataOf(const siginfo_t& info, bool& stale) {
   return page == nullptr ? 0 : __atomic_load_n(&page[info.si_fd % kDescriptorsAPage], __ATOMIC_RELAXED);
 }
 
-// A descriptor's signal for whose siginfo the kernel had no room (RLIMIT_SIGPENDING): it comes as from nobody, and
-// would end the process if nobody took it.
+// Returns true for a descriptor's signal for whose siginfo the kernel had no room (RLIMIT_SIGPENDING). It looks like a
+// signal without a sender, and would end the process if it were not handled.
 PERFKIT_IN_HANDLER bool IsBare(const siginfo_t& info) {
   return info.si_code == SI_USER && info.si_pid == 0 && __atomic_load_n(&g_samples.any_descriptor, __ATOMIC_RELAXED);
 }
@@ -88,14 +92,14 @@ absl::StatusOr<SampleClaim> SampleClaim::OfProcess(SampleHandler handler, void* 
   }
   slot->handler = handler;
   slot->self = self;
-  // Release pairs with the load in TakeSampleSignal: whoever finds it open finds whom to call.
+  // Release pairs with the load in TakeSampleSignal: a thread that finds the slot open finds its handler.
   __atomic_store_n(&slot->state, kClaimed | epoch, __ATOMIC_RELEASE);
   const auto index = static_cast<uint64_t>(slot - g_samples.slots);
   return SampleClaim(slot, ThisCopy() << 48 | (index * kEpochs + epoch) << 32);
 }
 
-// The handler announces itself and then looks whether the claim is open; here it is closed first, and then looked who
-// has announced himself. Both in the one order of all sequentially consistent accesses: one of the two sees the other.
+// The handler counts itself and then checks that the claim is open; End closes the claim and then checks the count. All
+// four accesses are sequentially consistent, so at least one of the two sees the other.
 bool SampleClaim::End() {
   Slot* const slot = std::exchange(slot_, nullptr);
   if (slot == nullptr) return true;
@@ -128,7 +132,7 @@ absl::Status SampleClaim::SignalBy(int fd, pid_t tid, uint64_t data) {
   if (found == nullptr) {
     uint64_t* const made = new (std::nothrow) uint64_t[kDescriptorsAPage]();
     if (made == nullptr) return absl::ResourceExhaustedError("no memory for signals of samples");
-    // Release pairs with the acquire in DataOf: whoever finds the page finds it filled with zeros.
+    // Release pairs with the acquire in DataOf: a thread that finds the page finds its zeros.
     if (__atomic_compare_exchange_n(&page, &found, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
       found = made;
     } else {
@@ -136,7 +140,7 @@ absl::Status SampleClaim::SignalBy(int fd, pid_t tid, uint64_t data) {
     }
   }
   __atomic_store_n(&found[fd % kDescriptorsAPage], data, __ATOMIC_RELAXED);
-  __atomic_store_n(&g_samples.any_descriptor, true, __ATOMIC_RELAXED);  // stays, as signals may be under way
+  __atomic_store_n(&g_samples.any_descriptor, true, __ATOMIC_RELAXED);  // Never reset, as signals may be under way.
   const f_owner_ex owner{F_OWNER_TID, tid};
   const bool sends = kernel().fcntl(fd, F_SETOWN_EX, reinterpret_cast<unsigned long>(&owner)) == 0 &&
                      kernel().fcntl(fd, F_SETSIG, SIGTRAP) == 0 && kernel().fcntl(fd, F_SETFL, O_ASYNC) == 0;
@@ -156,13 +160,13 @@ PERFKIT_IN_HANDLER bool TakeSampleSignal(const siginfo_t& info, const ucontext_t
   if (data >> 48 != ThisCopy()) return false;
   const uint32_t claim = data >> 32 & 0xffff;
   SampleClaim::Slot& slot = g_samples.slots[claim / kEpochs];
-  __atomic_add_fetch(&slot.under_way, 1, __ATOMIC_SEQ_CST);  // pairs with End
+  __atomic_add_fetch(&slot.under_way, 1, __ATOMIC_SEQ_CST);  // Pairs with End.
   if (__atomic_load_n(&slot.state, __ATOMIC_SEQ_CST) == (kClaimed | claim % kEpochs)) {
     slot.handler(slot.self, static_cast<uint32_t>(data), stale, registers);
   } else {
     __atomic_add_fetch(&g_samples.late, 1, __ATOMIC_RELAXED);
   }
-  // Release: what the handler has used may go. Pairs with End.
+  // Release pairs with End: the handler has finished with all that it used.
   __atomic_sub_fetch(&slot.under_way, 1, __ATOMIC_RELEASE);
   return true;
 }

@@ -1,17 +1,18 @@
-// Signals of sampled events: which sampler each of them is for.
+// Gives signals of sampled events to their samplers.
 //
-// An event that was opened with attr.sigtrap sends SIGTRAP to the thread that it samples, with 64 bits of its opener's
-// choice. They say whose it is, for whoever handles SIGTRAP sees all of them:
+// An event that was opened with attr.sigtrap sends SIGTRAP to the thread that it samples, with 64 bits that its opener
+// chose. They identify the event, because a handler of SIGTRAP sees the signals of all events:
 //
 //   63            48 47          32 31                    0
 //   | this copy of  | claim, epoch | the event's own       |
 //   | perfkit       |              | number                |
 //
-// Before Linux 5.13 there is no sigtrap: a descriptor can be made to send the signal (F_SETSIG), which says that
-// descriptor, and a table knows the 64 bits of it.
+// Before Linux 5.13 there is no sigtrap: instead, a descriptor can be made to send the signal (F_SETSIG). The signal
+// then names the descriptor, and a table maps it to the 64 bits.
 //
-// A signal may be under way when its event is closed, and arrive long after: on a thread that had blocked it, or slept.
-// It then finds its claim ended, or taken by another epoch, and is dropped and counted. The memory of claims stays.
+// A signal may be under way when its event is closed and arrive much later, on a thread that had blocked it or slept.
+// It then finds that its claim has ended or has another epoch; it is dropped and counted. The memory of claims is never
+// freed.
 #pragma once
 
 #include <signal.h>
@@ -26,15 +27,15 @@
 
 namespace perfkit::sys {
 
-// Of the event with that number, on the thread that was sampled. `stale`: the thread had blocked SIGTRAP, or was in
-// this handler, and has gone on since the sample. Runs in the signal handler, with all signals blocked:
-// async-signal-safe calls only, none of them bound lazily. errno is kept around it.
+// Handles a signal of the event with that number, on the sampled thread. `stale`: the thread had blocked SIGTRAP, or
+// was in this handler, and has run on since the sample. Runs in the signal handler with all signals blocked: must make
+// async-signal-safe calls only, none of them bound lazily. errno is preserved around it.
 using SampleHandler = void (*)(void* self, uint32_t number, bool stale, const ucontext_t& registers);
 
-// While it lives, signals of its events on any thread go to its handler. Moves, never copies.
+// As long as it lives, signals of its events go to its handler, on any thread. Movable, not copyable.
 class SampleClaim {
  public:
-  // ResourceExhausted: 16 claims are alive in this process. Else what sigaction said.
+  // Errors: ResourceExhausted if 16 claims exist in this process; those of sigaction.
   static absl::StatusOr<SampleClaim> OfProcess(SampleHandler handler, void* self);
 
   SampleClaim(SampleClaim&& other) noexcept : slot_(std::exchange(other.slot_, nullptr)), data_(other.data_) {}
@@ -45,19 +46,20 @@ class SampleClaim {
   }
   ~SampleClaim() { End(); }
 
-  // attr.sig_data of the event with that number.
+  // Returns attr.sig_data for the event with that number.
   uint64_t SigData(uint32_t number) const { return data_ | number; }
 
-  // From now on nobody calls the handler. False: a call has been under way for a second, on a thread that is not let
-  // run; what it uses must stay for ever. Any thread, but not in the handler.
+  // Ends the claim: the handler is not called any more. Returns false if one of its calls has not returned for a
+  // second, because its thread does not run; all that the handler uses must then stay forever. Thread-safe; not in the
+  // handler.
   bool End();
 
-  // In the child of a fork: ends it; nothing is under way there.
+  // In a forked child: ends the claim. No handler runs there.
   void OnForkedChild();
 
-  // Has event `fd` of thread `tid` signal its samples to that thread, without attr.sigtrap, under `data`: SigData of
-  // its number. The handler is never told that such a one is stale: its pc tells, which is not the sample's. What fcntl
-  // said; ResourceExhausted for a descriptor above kMaxDescriptors, or without memory.
+  // Makes event `fd` of thread `tid` signal its samples to that thread, without attr.sigtrap, with `data`, the SigData
+  // of its number. The handler gets no `stale` flag for such signals: their pc differs from the sample's. Errors: those
+  // of fcntl; ResourceExhausted for a descriptor beyond kMaxDescriptors, or without memory.
   static absl::Status SignalBy(int fd, pid_t tid, uint64_t data);
   static constexpr int kMaxDescriptors = 1 << 20;
 
@@ -69,10 +71,11 @@ class SampleClaim {
   uint64_t data_;
 };
 
-// Signals for claims that had ended, and such as did not say for whom, which were dropped, since the process began.
+// Returns the number of signals that were dropped since the process began, because their claim had ended or they named
+// none.
 uint64_t LateSampleSignals();
 
-// For the owner of SIGTRAP: whether it was a signal of an event of ours. Then all is done.
+// For the owner of SIGTRAP: returns true if it was a signal of a perfkit event; it has then been handled.
 bool TakeSampleSignal(const siginfo_t& info, const ucontext_t& registers);
 
 }  // namespace perfkit::sys

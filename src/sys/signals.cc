@@ -1,4 +1,7 @@
-// A fixed table of claims, which a handler can read at any moment, and a chain to the handlers that were there.
+// The one handler of SIGTRAP: a fixed table of claims, one for each thread that expects traps, and the chain of the
+// handlers that were installed before. The table is read in a signal handler, so it is plain memory that is never
+// freed. A slot belongs to one thread, whose handler runs on that thread; a slot is published by writing its thread
+// last. A handler is installed once and stays: a trap may be under way on any thread.
 #include "src/sys/signals.h"
 
 #include <dlfcn.h>
@@ -12,10 +15,10 @@
 
 namespace perfkit::sys {
 
-// Belongs to one thread while `thread` names it: its handler runs on that thread too, so the fields need no more order
-// than the compiler's: `thread` is written last.
+// Belongs to one thread while `thread` names it. The handler runs on that thread too, so the compiler's order of
+// accesses suffices: `thread` is written last.
 struct TrapClaim::Slot {
-  uintptr_t thread;  // ThisThread(); 0: free; 1: being filled
+  uintptr_t thread;  // ThisThread(); 0 means free, 1 means being filled.
   TrapHandler handler;
   void* self;
 };
@@ -26,12 +29,13 @@ constexpr uintptr_t kNobody = 0, kBeingFilled = 1;
 
 struct SignalTable {
   TrapClaim::Slot slots[64];
-  // Handlers that were found in place, oldest first. Each entry is written once, before `previous` points to it.
+  // Handlers that were found installed, oldest first. Each entry is written once, before `previous` points to it.
   struct sigaction found[8];
   int found_count;
-  const struct sigaction* previous;  // whom to call for traps that nobody claims; null: not installed
-  const void* chained;               // registers of the trap that was last handed on
-  pthread_mutex_t lock;              // of installing
+  const struct sigaction*
+      previous;          // Called for traps without a claim; nullptr means that the handler is not installed.
+  const void* chained;   // Registers of the trap that was last passed on.
+  pthread_mutex_t lock;  // Held while the handler is installed.
 };
 constinit SignalTable g_signals{.slots = {},
                                 .found = {},
@@ -40,11 +44,11 @@ constinit SignalTable g_signals{.slots = {},
                                 .chained = nullptr,
                                 .lock = PTHREAD_MUTEX_INITIALIZER};
 
-// Names a living thread by its control block: one instruction, and safe in a handler on a thread that is being born.
+// Identifies a living thread by its control block: one instruction, and safe in a handler on a thread that is starting.
 PERFKIT_IN_HANDLER uintptr_t ThisThread() { return reinterpret_cast<uintptr_t>(__builtin_thread_pointer()); }
 
-// Clears the trap flag after a single step that nobody claimed. Returns false if it was no step. A step may arrive as
-// TRAP_BRKPT (src/step/session.cc says why), and then the flag tells it from a breakpoint.
+// Clears the trap flag after a single step without a claim. Returns false if the trap was no step. A step may arrive as
+// TRAP_BRKPT (src/step/session.cc says why); then the flag tells it from a breakpoint.
 PERFKIT_IN_HANDLER bool EndLeftoverStep([[maybe_unused]] const siginfo_t& info,
                                         [[maybe_unused]] ucontext_t& registers) {
 #if defined(__x86_64__)
@@ -59,19 +63,20 @@ PERFKIT_IN_HANDLER bool EndLeftoverStep([[maybe_unused]] const siginfo_t& info,
 #endif
 }
 
-// What the kernel would do without a handler. A step that nobody wants is a leftover of one, and ends here.
+// Does what the kernel would do without a handler. A step without a claim is left over from an ended one, and stops
+// here.
 PERFKIT_IN_HANDLER void ActAsDefault(int signal, const siginfo_t& info, ucontext_t& registers, bool ignored) {
-  if (ignored && info.si_code <= 0) return;  // a user sent it; what the CPU raises can't be ignored
+  if (ignored && info.si_code <= 0) return;  // A process sent it. Traps that the CPU raises can't be ignored.
   if (EndLeftoverStep(info, registers)) return;
   struct sigaction act {};
   act.sa_handler = SIG_DFL;
   kernel().sigaction(signal, &act, nullptr);
-  ::raise(signal);  // it is blocked here, and ends the process when this handler returns
+  ::raise(signal);  // It is blocked here, and ends the process when this handler returns.
 }
 
 PERFKIT_IN_HANDLER void HandOn(int signal, siginfo_t* info, void* registers) {
   const struct sigaction* next = __atomic_load_n(&g_signals.previous, __ATOMIC_ACQUIRE);
-  // Two owners that each took the other for "before": after one round it is the oldest one's.
+  // Two owners may each have the other as "previous": after one round the trap goes to the oldest handler.
   if (__atomic_exchange_n(&g_signals.chained, registers, __ATOMIC_RELAXED) == registers) next = &g_signals.found[0];
   if ((next->sa_flags & SA_SIGINFO) != 0) {
     next->sa_sigaction(signal, info, registers);
@@ -98,18 +103,18 @@ PERFKIT_IN_HANDLER void OnTrap(int signal, siginfo_t* info, void* context) {
   errno = error;
 }
 
-// The handler's code must outlive every trap: pins the library that it is in, so that dlclose does not unmap it.
+// Pins the library that contains the handler, so that dlclose does not unmap it: the handler must outlive every trap.
 void PinThisLibrary() {
   Dl_info self{};
   if (::dladdr(reinterpret_cast<void*>(&OnTrap), &self) == 0 || self.dli_fname == nullptr) return;
-  ::dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);  // null for a program, which nobody unloads
+  ::dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);  // Null for a program, which is never unloaded.
 }
 
 bool SameHandler(const struct sigaction& a, const struct sigaction& b) {
   return a.sa_sigaction == b.sa_sigaction && (a.sa_flags & SA_SIGINFO) == (b.sa_flags & SA_SIGINFO);
 }
 
-// Whom to call before us: its entry in `found`, new or known. Null when eight owners have come and gone.
+// Returns the entry of `before` in `found`, new or existing. Returns nullptr after eight different handlers.
 const struct sigaction* Remember(const struct sigaction& before) {
   for (int i = 0; i < g_signals.found_count; ++i) {
     if (SameHandler(g_signals.found[i], before)) return &g_signals.found[i];
@@ -126,8 +131,8 @@ absl::Status InstallLocked() {
   if (kernel().sigaction(SIGTRAP, nullptr, &now) != 0) return SignalError(errno);
   struct sigaction ours {};
   ours.sa_sigaction = OnTrap;
-  // Where a thread has an alternate stack, stepping costs its own stack nothing. No SA_RESTART: traps interrupt no
-  // call.
+  // SA_ONSTACK: on a thread with an alternate stack, stepping uses none of its own stack. No SA_RESTART: traps
+  // interrupt no call.
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
   sigfillset(&ours.sa_mask);
   if (SameHandler(now, ours)) return absl::OkStatus();
@@ -137,7 +142,7 @@ absl::Status InstallLocked() {
                         "SIGTRAP: eight other handlers have been put over perfkit's; it does not fight a ninth");
   }
   PinThisLibrary();
-  // Release pairs with the acquire in HandOn: whoever runs our handler sees whom to hand on to.
+  // Release pairs with the acquire in HandOn: a thread that runs this handler sees the previous one.
   __atomic_store_n(&g_signals.previous, before, __ATOMIC_RELEASE);
   if (kernel().sigaction(SIGTRAP, &ours, nullptr) != 0) return SignalError(errno);
   return absl::OkStatus();
@@ -146,7 +151,7 @@ absl::Status InstallLocked() {
 TrapClaim::Slot* TakeSlot() {
   for (TrapClaim::Slot& slot : g_signals.slots) {
     uintptr_t expected = kNobody;
-    // Acquire pairs with the release in ~TrapClaim: the last owner is done with the slot.
+    // Acquire pairs with the release in ~TrapClaim: the last owner has finished with the slot.
     if (__atomic_compare_exchange_n(&slot.thread, &expected, kBeingFilled, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
       return &slot;
     }

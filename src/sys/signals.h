@@ -1,17 +1,17 @@
-// The one owner of SIGTRAP: hands each trap to whoever claimed it, else to whoever handled traps before us.
+// The one owner of SIGTRAP. It gives each trap to the thread's claim, else to the handler that was installed before.
 //
-// A signal has one handler a process, and perfkit is a guest there. So the handler is installed at the first claim and
-// stays: a trap may be under way on any thread, and to restore the default would kill the process.
+// A process has one handler for a signal, and perfkit is a guest in the process. So the handler is installed at the
+// first claim and stays: a trap may be under way on any thread, and the default action would kill the process.
 //
 //   trap ── a sample of an event of ours? ────── yes: to its sampler (sample_signals.h)
 //                      │ no
 //           claim of this thread says "mine"? ── yes: done
 //                      │ no
-//                      ├─ a handler was there before us: it is called, as if we were not there
-//                      └─ none was: what the kernel would have done, which is to end the process; a step that nobody
-//                         claimed only has the trap flag cleared
+//                      ├─ a handler was installed before: it is called, as if perfkit were not there
+//                      └─ there was none: the kernel's default action, which ends the process; after a step without a
+//                         claim only the trap flag is cleared
 //
-// With the table of sample_signals.h it is one of the three mutable globals of this library (docs/design.md).
+// With the table of sample_signals.h, one of the mutable globals of this library (docs/design.md).
 #pragma once
 
 #include <signal.h>
@@ -25,15 +25,16 @@
 
 namespace perfkit::sys {
 
-// Looks at a trap and the registers that it interrupted, which it may change. True: it was ours, all is done.
-// Runs in the signal handler, with all signals blocked: async-signal-safe calls only, none of them bound lazily.
+// Examines a trap and the registers that it interrupted, which it may change. Returns true if the trap was its own and
+// is handled. Runs in the signal handler with all signals blocked: must make async-signal-safe calls only, none of them
+// bound lazily.
 using TrapHandler = bool (*)(void* self, const siginfo_t& info, ucontext_t& registers);
 
-// While it lives, traps of the thread that made it go to its handler first. Moves, never copies; made and destroyed on
-// that thread.
+// As long as it lives, traps of the thread that made it go to its handler first. Movable, not copyable; construct and
+// destroy it on that thread.
 class TrapClaim {
  public:
-  // ResourceExhausted: 64 claims are alive in this process. Else what sigaction said.
+  // Errors: ResourceExhausted if 64 claims exist in this process; those of sigaction.
   static absl::StatusOr<TrapClaim> OfThisThread(TrapHandler handler, void* self);
 
   TrapClaim(TrapClaim&& other) noexcept : slot_(std::exchange(other.slot_, nullptr)) {}
@@ -50,8 +51,8 @@ class TrapClaim {
   Slot* slot_;
 };
 
-// Puts our handler in place, where it stays. ResourceExhausted: eight others have been put over it. Else what sigaction
-// said. Any thread.
+// Installs perfkit's handler, which stays. Errors: ResourceExhausted if eight others have been installed over it; those
+// of sigaction. Thread-safe.
 absl::Status InstallTrapHandler();
 
 }  // namespace perfkit::sys

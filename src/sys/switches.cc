@@ -1,4 +1,4 @@
-// getrusage(RUSAGE_THREAD), and sleeps until it has moved.
+// Reads getrusage(RUSAGE_THREAD), and sleeps until its counts have changed.
 #include "src/sys/switches.h"
 
 #include <sys/resource.h>
@@ -18,9 +18,9 @@ std::optional<uint64_t> ThreadSwitches() noexcept {
   return static_cast<uint64_t>(usage.ru_nvcsw + usage.ru_nivcsw);
 }
 
-// A sleep may be over before its thread has left the CPU: when a hypervisor takes the CPU away in between, or when a
-// real-time thread, which gets its sleeps to the nanosecond, asks for too short a one. So each is longer than the last:
-// 19 ms in all, where one of a nanosecond mostly does.
+// A sleep may end before its thread has left the CPU: if a hypervisor takes the CPU away meanwhile, or if a real-time
+// thread, whose sleeps are exact to the nanosecond, sleeps too briefly. So each sleep is longer than the previous one:
+// 19 ms in all, though a sleep of one nanosecond usually suffices.
 bool SwitchAway() noexcept {
   constexpr long kLongestNs = 1 << 24;
   const std::optional<uint64_t> before = ThreadSwitches();

@@ -1,4 +1,4 @@
-// Context switches of the calling thread, by the kernel's own counters, and a sure way to have one.
+// Counts context switches of the calling thread by the kernel's own counters, and forces one.
 #pragma once
 
 #include <cstdint>
@@ -6,10 +6,12 @@
 
 namespace perfkit::sys {
 
-// Voluntary and involuntary ones so far, which needs no permission. Nothing where a sandbox refuses getrusage.
+// Returns the number of voluntary and involuntary switches so far. Needs no permission. Returns nullopt if a sandbox
+// refuses getrusage.
 std::optional<uint64_t> ThreadSwitches() noexcept;
 
-// Leaves the CPU, once at least. True when the counters say so; false when they say nothing, or no sleep helped.
+// Leaves the CPU at least once. Returns true if the counters confirm it; false if they can't be read, or if no sleep
+// helped.
 bool SwitchAway() noexcept;
 
 }  // namespace perfkit::sys

@@ -1,4 +1,4 @@
-// An epoll of the descriptor and of a pipe.
+// An epoll of the descriptor and a pipe.
 #include "src/sys/waiter.h"
 
 #include <fcntl.h>

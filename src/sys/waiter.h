@@ -1,4 +1,4 @@
-// Waits for a descriptor, for a time, or to be woken.
+// Waits for a descriptor, for a time, or for a wake-up from another thread.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -8,14 +8,14 @@ namespace perfkit::sys {
 
 class Waiter {
  public:
-  // `fd` must outlive the waiter; -1: there is none. Errors by errno.
+  // `fd` must outlive the waiter; -1 means none. Errors: by errno.
   static absl::StatusOr<Waiter> Open(int fd = -1);
 
   // Returns when `fd` is readable, after Wake, or after `timeout_ms`. One thread at a time.
   void Wait(int timeout_ms);
-  // Ends the Wait that is under way, or the next one. Any thread; async-signal-safe.
+  // Ends the current Wait, or else the next one. Thread-safe; async-signal-safe.
   void Wake();
-  // In a forked child: closes its copies of the descriptors. Async-signal-safe; the waiter is of no use afterwards.
+  // In a forked child: closes its copies of the descriptors. Async-signal-safe; the waiter can't be used afterwards.
   void Close();
 
  private:

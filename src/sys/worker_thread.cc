@@ -1,4 +1,4 @@
-// pthread_create, and the signals that a new thread inherits.
+// pthread_create, with the signal mask that the new thread inherits.
 #include "src/sys/worker_thread.h"
 
 #include <signal.h>

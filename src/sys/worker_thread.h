@@ -1,4 +1,4 @@
-// A thread of the library's own: named, out of the way of the program's signals.
+// A thread of the library: named, and out of the way of the program's signals.
 #pragma once
 
 #include <pthread.h>
@@ -10,15 +10,15 @@
 
 namespace perfkit::sys {
 
-// Not thread-safe. Join before it is destroyed.
+// Not thread-safe. Must be joined before it is destroyed.
 class WorkerThread {
  public:
   WorkerThread() = default;
   WorkerThread(const WorkerThread&) = delete;
   WorkerThread& operator=(const WorkerThread&) = delete;
 
-  // Runs `work` on a new thread. `name`: at most 15 bytes. It gets no signal but those that its own code raises, and
-  // SIGTRAP. ResourceExhausted if there can be no more threads.
+  // Runs `work` on a new thread. `name` has at most 15 bytes. The thread blocks all signals but SIGTRAP and those that
+  // its own code raises. Errors: ResourceExhausted if no more threads can be created.
   absl::Status Start(const char* name, std::function<void()> work);
   // Waits until `work` has returned.
   void Join();
