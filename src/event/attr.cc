@@ -5,8 +5,8 @@
 
 namespace perfkit::event {
 
-// Field by field; the modifiers are the same bits under the same names. Nothing is decided here: what may not be asked
-// of this kernel or by this user is the opener's to find out.
+// Copies field by field; the modifiers are the same bits under the same names. The caller of perf_event_open finds out
+// what this kernel refuses and what this user may not ask for.
 sys::PerfEventAttr ToAttr(const EventConfig& config, const EventConfig::Part& part) {
   sys::PerfEventAttr attr{};
   attr.type = part.type;
@@ -24,7 +24,7 @@ sys::PerfEventAttr ToAttr(const EventConfig& config, const EventConfig::Part& pa
   attr.exclusive = config.exclusive;
   attr.precise_ip = config.precise_max ? 3 : config.precise & 3;
   attr.bp_type = config.breakpoint_kind;
-  // uprobe_path shares its place with config1 (kernel/trace/trace_event_perf.c, perf_uprobe_init).
+  // uprobe_path shares its bytes with config1 (kernel/trace/trace_event_perf.c, perf_uprobe_init).
   if (!config.probe_path.empty()) attr.config1 = reinterpret_cast<uintptr_t>(config.probe_path.c_str());
   attr.size = sys::AttrSize(attr);
   return attr;

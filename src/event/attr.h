@@ -1,4 +1,4 @@
-// The one place that turns a resolved event into the bytes of perf_event_attr.
+// The only code that turns a resolved event into the bytes of perf_event_attr.
 #pragma once
 
 #include "perfkit/event.h"
@@ -6,11 +6,10 @@
 
 namespace perfkit::event {
 
-// The attr of one part of `config`: what is counted and under which modifiers. How it is read (read_format, disabled,
-// inherit, sampling) is the caller's to add; if it adds, it calls sys::AttrSize again.
-// For a uprobe, config1 points at config.probe_path: `config` must outlive the perf_event_open that uses the attr.
-// 'P' asks for precise_ip 3: the caller lowers it while the kernel refuses. 'W' and 'S' are about groups and samples
-// and have no bit here.
+// Returns the attr of one part of `config`: the event and its modifiers. The caller adds how it is read (read_format,
+// disabled, inherit, sampling), and then calls sys::AttrSize again. For a uprobe, config1 points to config.probe_path:
+// `config` must outlive the perf_event_open that uses the attr. 'P' asks for precise_ip 3; the caller lowers it while
+// the kernel refuses. 'W' and 'S' concern groups and samples, and have no bit here.
 sys::PerfEventAttr ToAttr(const EventConfig& config, const EventConfig::Part& part);
 
 }  // namespace perfkit::event

@@ -9,7 +9,7 @@
 namespace perfkit::event {
 namespace {
 
-// "7" or "0-7" as a mask.
+// Returns the mask of "7" or "0-7".
 std::optional<uint64_t> ParseRange(std::string_view text) {
   const bool is_range = text.find('-') != std::string_view::npos;
   const auto [low, high] = base::Cut(text, '-');
@@ -19,8 +19,7 @@ std::optional<uint64_t> ParseRange(std::string_view text) {
   return ~uint64_t{0} >> (63 - (*last - *first)) << *first;
 }
 
-// The word's number. Strict: "config0" and "config4" are no words, and a kernel that had more would need more code
-// here.
+// Returns the word's number. "config0" and "config4" are refused: kernels have no such words.
 std::optional<uint8_t> ParseWord(std::string_view text) {
   if (!text.starts_with("config")) return std::nullopt;
   text.remove_prefix(6);
@@ -36,7 +35,7 @@ int BitField::width() const { return std::popcount(mask); }
 
 uint64_t BitField::largest() const { return mask == 0 ? 0 : ~uint64_t{0} >> (64 - width()); }
 
-// A bit that is named twice has no one place for a value's bit to go to: refused, where perf takes it silently.
+// Refuses a bit that is named twice, which perf accepts silently: a value's bit would have two destinations.
 std::optional<BitField> ParseBitField(std::string_view text) {
   const auto [word_text, ranges] = base::Cut(base::Trim(text), ':');
   const std::optional<uint8_t> word = ParseWord(word_text);
@@ -52,13 +51,13 @@ std::optional<BitField> ParseBitField(std::string_view text) {
   return field;
 }
 
-// As the pdep instruction does. perf cuts a value that is too large; a number that was not asked for is worse than
-// none.
+// Works as the pdep instruction. Returns nullopt for a value that is too large, which perf truncates: the event would
+// not be the one that was asked for.
 std::optional<uint64_t> Spread(const BitField& field, uint64_t value) {
   if (value > field.largest()) return std::nullopt;
   uint64_t bits = 0;
   for (uint64_t left = field.mask; left != 0; left &= left - 1, value >>= 1) {
-    if ((value & 1) != 0) bits |= left & (~left + 1);  // the lowest bit that is left
+    if ((value & 1) != 0) bits |= left & (~left + 1);  // The lowest bit that is left.
   }
   return bits;
 }

@@ -14,7 +14,7 @@ constexpr uint64_t kDefaultBytes = 4;
 constexpr uint64_t kExecuteBytes = sizeof(long);
 constexpr uint64_t kMaxBytes = 8;
 
-// "rw" is an access and "u" a modifier: their letters do not overlap, so that one look tells them apart.
+// Distinguishes an access ("rw") from modifiers ("u"): their letters do not overlap.
 bool IsAccess(std::string_view text) {
   return !text.empty() && text.find_first_not_of("rwx") == std::string_view::npos;
 }
@@ -36,7 +36,7 @@ absl::Status ParseAccess(std::string_view whole, std::string_view text, uint32_t
 
 }  // namespace
 
-// Alignment is left to the kernel: CPUs differ, and its EINVAL comes with the address in the event's name.
+// Leaves alignment to the kernel: CPUs differ, and the error for its EINVAL contains the event with its address.
 absl::Status FillBreakpoint(std::string_view whole, std::string_view body, EventConfig& config,
                             std::optional<std::string_view>& modifiers) {
   const auto [range, rest] = base::Cut(body, ':');

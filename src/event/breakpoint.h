@@ -1,4 +1,4 @@
-// Hardware breakpoints, "mem:address[/length][:access]": counts reads, writes or executions of a place in memory.
+// Hardware breakpoints, "mem:address[/length][:access]": count reads, writes or executions of an address in memory.
 #pragma once
 
 #include <optional>
@@ -11,9 +11,9 @@ namespace perfkit::event {
 
 constexpr std::string_view kBreakpointPrefix = "mem:";
 
-// Fills in what `body` (the text after "mem:", a view into `whole`) says, and leaves in `modifiers` what stands
-// after a further colon (nothing when there is none). InvalidArgument: a bad address, length (1 to 8) or access.
-// perf's defaults: reads and writes; 4 bytes, for x the size of a long.
+// Parses `body` (the text after "mem:", a view into `whole`) into `config`, and returns in `modifiers` the text after a
+// further colon (empty if there is none). perf's defaults: reads and writes; 4 bytes, for x the size of a long. Errors:
+// InvalidArgument for a bad address, length (1 to 8) or access.
 absl::Status FillBreakpoint(std::string_view whole, std::string_view body, EventConfig& config,
                             std::optional<std::string_view>& modifiers);
 

@@ -1,6 +1,6 @@
-// Composes and takes apart the names of cache events.
+// Composes and parses the names of cache events.
 //
-// The canonical names are put together at compile time from the words, so that no name is written twice.
+// The canonical names are composed from their words at compile time, so that no name is written twice.
 #include "src/event/cache_name.h"
 
 #include <array>
@@ -9,7 +9,7 @@
 namespace perfkit::event {
 namespace {
 
-using Words = std::array<std::string_view, 5>;  // the canonical word first; "" where there are fewer
+using Words = std::array<std::string_view, 5>;  // The canonical word first; "" after the last one.
 
 constexpr std::array<Words, kCacheCount> kCaches = {{
     {"L1-dcache", "l1-d", "l1d", "L1-data"},
@@ -30,7 +30,7 @@ constexpr std::array<Words, kCacheResultCount> kResults = {{
     {"misses", "miss"},
 }};
 
-constexpr size_t kLongestName = 28;  // "L1-dcache-prefetch-misses" and some room
+constexpr size_t kLongestName = 28;  // Fits the longest name, "L1-dcache-prefetch-misses".
 
 struct Name {
   std::array<char, kLongestName> text{};
@@ -43,7 +43,7 @@ struct Name {
   constexpr std::string_view view() const { return {text.data(), size}; }
 };
 
-// perf's evsel__hw_cache_name: accesses use the operation's second word ("loads"), misses its first.
+// As perf's evsel__hw_cache_name: for accesses the operation's second word ("loads"), for misses its first.
 constexpr Name Compose(size_t cache, size_t op, size_t result) {
   Name name;
   name.Append(kCaches[cache][0]);
@@ -70,7 +70,7 @@ constexpr std::array<Name, kCacheEventCount> ComposeAll() {
 
 constexpr std::array<Name, kCacheEventCount> kNames = ComposeAll();
 
-// Takes the longest word that `rest` begins with, up to a '-' or the end, off its front. The words' index, or nothing.
+// Removes the longest word with which `rest` begins, up to a '-' or the end. Returns the words' index, or nullopt.
 template <size_t kCount>
 std::optional<size_t> TakeWord(std::string_view& rest, const std::array<Words, kCount>& words) {
   size_t longest = 0, found = 0;
@@ -90,8 +90,8 @@ std::optional<size_t> TakeWord(std::string_view& rest, const std::array<Words, k
 
 }  // namespace
 
-// A cache comes first; then at most one operation and one result, in either order. Which combinations a CPU has is not
-// judged: perf refuses stores of instruction caches here, simpleperf lists them, the kernel knows.
+// Parses a cache, then at most one operation and one result in either order. Accepts all combinations: perf refuses
+// stores of instruction caches here, simpleperf lists them; the kernel decides what the CPU has.
 std::optional<uint64_t> ParseCacheName(std::string_view name) {
   if (name.ends_with('-')) return std::nullopt;
   const std::optional<size_t> cache = TakeWord(name, kCaches);
@@ -105,7 +105,7 @@ std::optional<uint64_t> ParseCacheName(std::string_view name) {
   return CacheConfig(*cache, op.value_or(0), result.value_or(0));
 }
 
-// By the words' indices, which are those of the kernel's enums.
+// Indexed by the words' indices, which are those of the kernel's enums.
 std::string_view CacheEventName(size_t cache, size_t op, size_t result) {
   return kNames[Index(cache, op, result)].view();
 }

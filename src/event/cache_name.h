@@ -1,8 +1,7 @@
 // Names of cache events: a cache, an operation and a result, each with perf's aliases.
 //
-// perf composes the names instead of listing them, so that "L1-dcache-load-misses", "l1d-read-miss" and
-// "L1-data-misses-load" are one event. Words: evsel__hw_cache, evsel__hw_cache_op and evsel__hw_cache_result of
-// tools/perf/util/evsel.c.
+// perf composes these names too, so that "L1-dcache-load-misses", "l1d-read-miss" and "L1-data-misses-load" are one
+// event. Words: evsel__hw_cache, evsel__hw_cache_op and evsel__hw_cache_result of tools/perf/util/evsel.c.
 #pragma once
 
 #include <cstddef>
@@ -20,11 +19,11 @@ constexpr size_t kCacheEventCount = kCacheCount * kCacheOpCount * kCacheResultCo
 // config of PERF_TYPE_HW_CACHE (include/uapi/linux/perf_event.h).
 constexpr uint64_t CacheConfig(uint64_t cache, uint64_t op, uint64_t result) { return cache | op << 8 | result << 16; }
 
-// The config that a cache event's name stands for, or nothing when it is no such name. Operation and result may
-// stand in either order or be left out: loads, accesses. The cache's letter case counts, as in perf.
+// Returns the config of a cache event's name, or nullopt if it is no such name. Operation and result may be in either
+// order or be left out (loads, accesses). Letter case matters, as in perf.
 std::optional<uint64_t> ParseCacheName(std::string_view name);
 
-// The canonical name, as perf prints it: "L1-dcache-loads", "L1-dcache-load-misses". Lives for ever.
+// Returns the canonical name, as perf prints it: "L1-dcache-loads", "L1-dcache-load-misses". Valid forever.
 std::string_view CacheEventName(size_t cache, size_t op, size_t result);
 
 }  // namespace perfkit::event

@@ -1,4 +1,4 @@
-// Walks the table, sysfs and tracefs.
+// Visits the table, sysfs and tracefs.
 #include "src/event/catalog.h"
 
 #include "absl/status/statusor.h"
@@ -12,7 +12,7 @@ namespace {
 
 using Visit = absl::FunctionRef<void(const KnownEvent&)>;
 
-// The table is the same everywhere; whether this CPU counts an event shows only when it is opened.
+// The table is the same on every machine; only opening an event shows whether this CPU counts it.
 void VisitTable(Visit visit) {
   for (const TableEvent& event : AllTableEvents()) {
     visit({.name = event.type.name,
@@ -25,7 +25,7 @@ void VisitTable(Visit visit) {
   }
 }
 
-// One bad file hides one event, not the others.
+// An unreadable file hides its own event only.
 void VisitPmu(const Pmu& pmu, Visit visit) {
   for (const std::string& event : EventNames(pmu)) {
     const absl::StatusOr<NamedEvent> named = LoadNamedEvent(pmu, event);
@@ -41,7 +41,7 @@ void VisitPmu(const Pmu& pmu, Visit visit) {
   }
 }
 
-// Thousands on a usual kernel: names are made one at a time and forgotten.
+// A usual kernel has thousands: only one name exists at a time.
 void VisitTracepoints(const std::string& tracefs, Visit visit) {
   for (const std::string& group : TracepointGroups(tracefs)) {
     for (const std::string& event : TracepointNames(tracefs, group)) {

@@ -1,4 +1,4 @@
-// The rows of the table. Types and canonical names come from event_type.h, cache events from their words.
+// The rows of the table. Types and canonical names come from event_type.h; cache events are composed of words.
 #include "src/event/event_table.h"
 
 #include <optional>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kPlainCount = 22;
 
-// One maker for each kind of row, so that the rows below say only what sets them apart.
+// One function for each kind of row, so that the rows below contain only their differences.
 constexpr TableEvent Hardware(const EventType& type, std::string_view alias = {}) {
   return {.type = type, .category = EventCategory::kHardware, .unit = {}, .aliases = {alias}};
 }
@@ -54,7 +54,7 @@ constexpr std::array<TableEvent, kPlainCount> kPlain = {
     KernelSide(kCgroupSwitches),
 };
 
-// The plain rows and, after them, each cache with each operation and result.
+// Returns the plain rows and, after them, each cache with each operation and result.
 std::array<TableEvent, kPlainCount + kCacheEventCount> Build() {
   std::array<TableEvent, kPlainCount + kCacheEventCount> all;
   size_t next = 0;
@@ -71,7 +71,7 @@ std::array<TableEvent, kPlainCount + kCacheEventCount> Build() {
   return all;
 }
 
-// 64 rows: a walk is shorter than any index.
+// Searches 64 rows in order, which is shorter than an index.
 const TableEvent* FindConfig(uint32_t type, uint64_t config) {
   for (const TableEvent& event : AllTableEvents()) {
     if (event.type.type == type && event.type.config == config) return &event;
@@ -82,11 +82,11 @@ const TableEvent* FindConfig(uint32_t type, uint64_t config) {
 }  // namespace
 
 std::span<const TableEvent> AllTableEvents() {
-  static const std::array<TableEvent, kPlainCount + kCacheEventCount> all = Build();  // made once, then only read
+  static const std::array<TableEvent, kPlainCount + kCacheEventCount> all = Build();  // Made once; immutable.
   return all;
 }
 
-// Plain names first: "branches" alone is the hardware event, and only with more after it a cache.
+// Looks at plain names first: "branches" alone is the hardware event; with more words after it, it is a cache.
 const TableEvent* FindTableEvent(std::string_view name) {
   if (name.empty()) return nullptr;
   for (const TableEvent& event : kPlain) {

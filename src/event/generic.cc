@@ -9,7 +9,7 @@
 namespace perfkit::event {
 namespace {
 
-// A part that counts on one kind of core only; elsewhere it stands still, which is why its CPUs go with it.
+// Returns a part that counts on one kind of core only, with that core's CPUs: elsewhere its count does not move.
 EventConfig::Part OnPmu(const Pmu& pmu, uint32_t type, uint64_t config) {
   EventConfig::Part part;
   part.type = type;
@@ -19,7 +19,7 @@ EventConfig::Part OnPmu(const Pmu& pmu, uint32_t type, uint64_t config) {
   return part;
 }
 
-// What a core PMU counts. Software events are the kernel's own: one for all cores.
+// Returns true if a core PMU counts the event. The kernel itself counts software events, on all cores.
 bool IsHardware(const TableEvent& event) {
   return event.category == EventCategory::kHardware || event.category == EventCategory::kCache;
 }
@@ -49,7 +49,7 @@ void FillTableEvent(const TableEvent& event, const EventRoots& roots, EventConfi
 
 void FillType(const EventType& type, const EventRoots& roots, EventConfig& config) {
   if (const TableEvent* const known = FindTableEvent(type)) return FillTableEvent(*known, roots, config);
-  // Of a tracepoint only the number is known: whether the kernel raises it in its own code is not, but most are.
+  // A tracepoint's number does not say whether the kernel raises it in its own code, but most are.
   config.kernel_side = type.type == sys::kTypeTracepoint;
   config.parts.push_back({.type = type.type,
                           .config = type.config,
@@ -60,7 +60,7 @@ void FillType(const EventType& type, const EventRoots& roots, EventConfig& confi
                           .only_cpus = {}});
 }
 
-// A raw code means what the core that counts it takes it for; perf, too, asks every kind of core.
+// A raw code may mean different events on different kinds of core. As perf does, counts it on each kind.
 void FillRaw(uint64_t raw, const EventRoots& roots, EventConfig& config) {
   const std::vector<Pmu> cores = HybridCorePmus(roots);
   for (const Pmu& core : cores) config.parts.push_back(OnPmu(core, core.type, raw));

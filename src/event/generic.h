@@ -10,13 +10,14 @@
 
 namespace perfkit::event {
 
-// The number in "r01c0" (or "r0x1c0"): a raw config of the core PMU. Nothing when `name` is not of that form.
+// Returns the number in "r01c0" (or "r0x1c0"), a raw config of the core PMU. Returns nullopt if `name` is not of that
+// form.
 std::optional<uint64_t> ParseRaw(std::string_view name);
 
-// Fills in what a table event means here: parts (one for each core PMU on hybrid machines), unit, kernel_side.
+// Fills in the parts of a table event (one for each core PMU on hybrid machines), its unit and kernel_side.
 void FillTableEvent(const TableEvent& event, const EventRoots& roots, EventConfig& config);
 
-// Fills in what a type and configs mean here: as the table event when they are one, else as they stand.
+// Fills in a type and configs: as the table event if they are one, else unchanged.
 void FillType(const EventType& type, const EventRoots& roots, EventConfig& config);
 
 // Fills in a raw event of the core PMU; on hybrid machines one part for each core PMU, by its own type.

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kLongestList = 64 << 10;
 
-// The group's letters are parsed once and handed to each member, which adds its own.
+// Parses the group's letters once, and gives them to each member, which adds its own.
 absl::StatusOr<std::vector<EventConfig>> ParseElement(std::string_view whole, const event::ListElement& element,
                                                       const EventRoots& roots) {
   event::Modifiers modifiers;
@@ -32,7 +32,7 @@ absl::StatusOr<std::vector<event::ListElement>> Elements(std::string_view text) 
   return event::SplitList(text);
 }
 
-// An element as it was written: "a", "{a,b}:u".
+// Returns an element as it was written: "a", "{a,b}:u".
 std::string TextOf(const event::ListElement& element) {
   std::string text;
   for (const std::string_view event : element.events) {

@@ -23,7 +23,7 @@ constexpr Letter kLetters[] = {
 constexpr int kMaxPrecise = 3;
 constexpr char kAll[] = "modifiers are u k h G H I p pp ppp P D S W e";
 
-// 'p' is not in the table: it counts.
+// 'p' is not in the table, because it may be repeated.
 const Letter* Find(char letter) {
   for (const Letter& known : kLetters) {
     if (known.letter == letter) return &known;
@@ -31,13 +31,13 @@ const Letter* Find(char letter) {
   return nullptr;
 }
 
-// 'b' is perf's, and meant; all other letters are mistakes.
+// 'b' is perf's letter for counting with BPF programs; all other letters are mistakes.
 absl::Status Unknown(std::string_view whole, std::string_view letter) {
   if (letter == "b") return WrongAt(whole, letter, "modifier 'b' counts with BPF programs, which perfkit does not do");
   return WrongAt(whole, letter, absl::StrFormat("'%s' is no modifier; %s", Printable(letter), kAll));
 }
 
-// Up to three, over the event's and the group's letters together.
+// At most three, in the event's and the group's letters together.
 absl::Status AddPrecise(std::string_view whole, std::string_view letter, Modifiers& modifiers) {
   if (modifiers.precise_max) return WrongAt(whole, letter, "'p' beside 'P': P already asks for the most precise");
   if (++modifiers.precise > kMaxPrecise) return WrongAt(whole, letter, "more than three 'p': ppp is the most precise");
@@ -63,7 +63,7 @@ void Modifiers::ApplyTo(EventConfig& config) const {
   config.precise_max = precise_max;
 }
 
-// Tells "cylces:u" (a wrong event) from "shed:sched_switch" (a wrong tracepoint).
+// Distinguishes "cylces:u" (a wrong event) from "shed:sched_switch" (a wrong tracepoint).
 bool LooksLikeModifiers(std::string_view letters) {
   const auto known = [](char c) { return c == 'p' || c == 'b' || Find(c) != nullptr; };
   return !letters.empty() && std::all_of(letters.begin(), letters.end(), known);

@@ -1,6 +1,6 @@
-// A generic event says which kind of core it is for by that PMU's number in its config's upper half. Linux 5.10 refuses
-// that with EINVAL, and an arm64 PMU of 6.1 with ENOENT (PERF_PMU_CAP_EXTENDED_HW_TYPE came later): there the events of
-// the PMU itself are the only ones that count on one kind of core.
+// A generic event names the kind of core by its PMU's number in the upper half of its config. Linux 5.10 refuses that
+// with EINVAL, and an arm64 PMU of 6.1 with ENOENT (PERF_PMU_CAP_EXTENDED_HW_TYPE came later). There, only the PMU's
+// own events count on one kind of core.
 #include "src/event/own_event.h"
 
 #include <array>
@@ -17,9 +17,9 @@ struct Row {
   std::string_view own;
 };
 
-// What the kernel makes of them itself: armv8_pmuv3_perf_map (arch/arm64/kernel/perf_event.c, later
-// drivers/perf/arm_pmuv3.c). Branches: the first of the two that there is, as __armv8_pmuv3_map_event does. Cache
-// events are left out: these each kind of core maps otherwise.
+// The kernel's own mapping: armv8_pmuv3_perf_map (arch/arm64/kernel/perf_event.c, later drivers/perf/arm_pmuv3.c).
+// Branches use the first of two events that exists, as __armv8_pmuv3_map_event does. Cache events are left out, because
+// each kind of core maps them differently.
 constexpr std::array kRows = {
     Row{kCycles, "cpu_cycles"},
     Row{kInstructions, "inst_retired"},

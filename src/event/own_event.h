@@ -1,4 +1,4 @@
-// Generic events by the names that a core's own PMU gives them.
+// Maps generic events to the names that a core's own PMU has for them.
 #pragma once
 
 #include "perfkit/event.h"
@@ -6,8 +6,8 @@
 
 namespace perfkit::event {
 
-// Fills in `part.own_type` and `own_config` for the generic event that `part` is, on `pmu`, where that PMU names an
-// event that is the same to the kernel. `type` and `config` are as in perf_event_attr, without the PMU's number.
+// Sets `part.own_type` and `own_config` to the event of `pmu` that the kernel uses for the generic event of `part`, if
+// the PMU has a name for it. `type` and `config` are as in perf_event_attr, without the PMU's number.
 void FillOwnEvent(const Pmu& pmu, uint32_t type, uint64_t config, EventConfig::Part& part);
 
 }  // namespace perfkit::event

@@ -11,7 +11,7 @@ namespace {
 constexpr size_t kLongestPrinted = 100;
 constexpr size_t kLongestMessage = 1500;
 
-// At most `most` bytes of `text`, in one line.
+// Returns at most `most` bytes of `text`, on one line.
 std::string Escaped(std::string_view text, size_t most) {
   std::string escaped;
   for (const char c : text.substr(0, most)) {
@@ -25,9 +25,9 @@ std::string Escaped(std::string_view text, size_t most) {
   return escaped;
 }
 
-// 1 for the first character of `whole`; 0 when `piece` is no part of it.
+// Returns the position of `piece` in `whole`, from 1; 0 if `piece` is not inside `whole`.
 size_t Position(std::string_view whole, std::string_view piece) {
-  const std::less_equal<const char*> not_after;  // a total order even over unrelated objects
+  const std::less_equal<const char*> not_after;  // A total order even for unrelated objects.
   const char* const at = piece.data();
   const bool inside = at != nullptr && not_after(whole.data(), at) && not_after(at, whole.data() + whole.size());
   return inside ? static_cast<size_t>(at - whole.data()) + 1 : 0;
@@ -37,10 +37,10 @@ size_t Position(std::string_view whole, std::string_view piece) {
 
 std::string Printable(std::string_view text) { return Escaped(text, kLongestPrinted); }
 
-// One shape for every parser's errors: people learn where to look.
+// All parsers' errors have one form.
 absl::Status ErrorAt(absl::StatusCode code, std::string_view whole, std::string_view piece, const std::string& wrong) {
   const size_t position = Position(whole, piece);
-  // `wrong` may quote paths and files of any bytes.
+  // `wrong` may quote paths and contents of files, which may have any bytes.
   const std::string place = position > 1 ? absl::StrFormat(", character %d", position) : "";
   return absl::Status(code,
                       absl::StrFormat("event '%s'%s: %s", Printable(whole), place, Escaped(wrong, kLongestMessage)));

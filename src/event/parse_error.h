@@ -1,6 +1,6 @@
-// What a parser says about text that it cannot accept: the event as written, the place, what is wrong there.
+// Composes errors about text: the event as written, the position, the mistake.
 //
-// Every piece that a parser looks at is a view into the text as the user wrote it, so its address is its position.
+// A piece that a parser looks at is a view into the text as the user wrote it, so that its address tells its position.
 #pragma once
 
 #include <string>
@@ -10,17 +10,17 @@
 
 namespace perfkit::event {
 
-// InvalidArgument: "event 'cycles:q', character 8: <wrong>". `piece` should be a view into `whole`; the position is
-// left out when it is not (text of a sysfs file) or is its beginning.
+// Returns InvalidArgument: "event 'cycles:q', character 8: <wrong>". `piece` should be a view into `whole`. The
+// position is left out if it is not (text of a sysfs file), or if it is the beginning of `whole`.
 absl::Status WrongAt(std::string_view whole, std::string_view piece, const std::string& wrong);
 
-// NotFound, with the same beginning: well-formed, but this machine has no such thing.
+// Returns NotFound, with the same beginning, for text that is well-formed but names something that this machine lacks.
 absl::Status MissingAt(std::string_view whole, std::string_view piece, const std::string& wrong);
 
-// The same text as any code: for causes that come from a file that could not be read.
+// Returns the same text with another code, for a file that could not be read.
 absl::Status ErrorAt(absl::StatusCode code, std::string_view whole, std::string_view piece, const std::string& wrong);
 
-// `text` fit to be printed inside quotes in one line: cut to a bound, control and other odd bytes as \xNN.
+// Returns `text` fit for quotes on one line: cut to a bound, with control characters and other odd bytes as \xNN.
 std::string Printable(std::string_view text);
 
 }  // namespace perfkit::event

@@ -1,8 +1,8 @@
-// Reads one event as people write it: tells the kinds apart and hands each to its own parser.
+// Parses one event: recognises its kind and calls the parser of that kind.
 //
-//   uprobe:… uretprobe:… mem:…      by their prefix; their slashes are their own
+//   uprobe:… uretprobe:… mem:…      by their prefix; their slashes have another meaning
 //   pmu/terms/modifiers             by a slash
-//   group:name:modifiers            by a colon, unless what stands before it is an event by itself
+//   group:name:modifiers            by a colon, unless the text before it is an event by itself
 //   name:modifiers                  the generic table, rNNN, type:config, then any PMU's named event
 #include "src/event/parser.h"
 
@@ -29,7 +29,7 @@ constexpr size_t kLongestEvent = 4096;
 
 using MaybeText = std::optional<std::string_view>;
 
-// What a parser needs to know and to say.
+// The arguments of all parsers below.
 struct Parsing {
   std::string_view whole;
   const EventRoots& roots;
@@ -37,7 +37,7 @@ struct Parsing {
   MaybeText& modifiers;
 };
 
-// A word that is an event without help from others. False when it is none.
+// Parses a word that is an event by itself. Returns false if it is none.
 absl::StatusOr<bool> FillWord(const Parsing& at, std::string_view word) {
   if (const TableEvent* const known = FindTableEvent(word)) {
     FillTableEvent(*known, at.roots, at.config);
@@ -50,7 +50,7 @@ absl::StatusOr<bool> FillWord(const Parsing& at, std::string_view word) {
   return FillNamedEvent(at.whole, word, at.roots, at.config);
 }
 
-// "1:2", as perf takes it: any type and config.
+// Parses "1:2", as perf does: any type and config.
 bool FillNumbers(const Parsing& at, std::string_view type_text, std::string_view rest) {
   const auto [config_text, tail] = base::Cut(rest, ':');
   const std::optional<uint64_t> type = base::ParsePrefixed(type_text), config = base::ParsePrefixed(config_text);
@@ -60,8 +60,8 @@ bool FillNumbers(const Parsing& at, std::string_view type_text, std::string_view
   return true;
 }
 
-// "name:modifiers", "type:config:modifiers" or "group:name:modifiers". What stands first decides: the letters of
-// modifiers could all be names.
+// Parses "name:modifiers", "type:config:modifiers" or "group:name:modifiers". The first word decides, because the
+// letters of modifiers could also be a name.
 absl::Status FillColons(const Parsing& at, std::string_view first, std::string_view rest) {
   const absl::StatusOr<bool> is_word = FillWord(at, first);
   if (!is_word.ok()) return is_word.status();
@@ -78,7 +78,7 @@ absl::Status FillColons(const Parsing& at, std::string_view first, std::string_v
   return FillTracepoint(at.whole, first, name, at.roots, at.config);
 }
 
-// "cycles/name=work/": perf lets generic events have terms; to count, only their name says anything.
+// Parses "cycles/name=work/". perf permits several terms for generic events; only `name` matters for counting.
 absl::Status FillRenamed(const Parsing& at, std::string_view terms_text) {
   const absl::StatusOr<std::vector<Term>> terms = SplitTerms(at.whole, terms_text);
   if (!terms.ok()) return terms.status();
@@ -91,7 +91,7 @@ absl::Status FillRenamed(const Parsing& at, std::string_view terms_text) {
   return absl::OkStatus();
 }
 
-// A generic event's name wins over a PMU's: no PMU is called like one.
+// A generic event's name has priority over a PMU's: no PMU has the name of one.
 absl::Status FillSlashes(const Parsing& at, const PmuText& text) {
   at.modifiers = text.modifiers;
   if (const TableEvent* const known = FindTableEvent(text.pmu)) {
@@ -101,7 +101,7 @@ absl::Status FillSlashes(const Parsing& at, const PmuText& text) {
   return FillPmuEvent(at.whole, text.pmu, text.terms, at.roots, at.config);
 }
 
-// The order is the one in the picture above.
+// In the order of the picture above.
 absl::Status Fill(const Parsing& at) {
   const std::string_view text = at.whole;
   if (text.starts_with(kEntryProbePrefix) || text.starts_with(kReturnProbePrefix)) {
@@ -124,7 +124,7 @@ absl::Status Fill(const Parsing& at) {
   return *is_word ? absl::OkStatus() : UnknownEvent(text, text, at.roots);
 }
 
-// What no event can hold, said here once and not by every parser.
+// Refuses text that is never an event, so that the parsers need not.
 absl::Status CheckText(std::string_view text) {
   if (text.size() > kLongestEvent) {
     return WrongAt(text, text, absl::StrFormat("longer than any event (%d characters)", text.size()));

@@ -1,4 +1,4 @@
-// One event of text, as a member of a group or alone.
+// Parses one event, alone or as a member of a group.
 #pragma once
 
 #include <string_view>
@@ -9,7 +9,7 @@
 
 namespace perfkit::event {
 
-// ParseEvent, with the modifiers of the group around the event.
+// As ParseEvent, with the modifiers of the group around the event.
 absl::StatusOr<EventConfig> ParseOne(std::string_view text, const Modifiers& group, const EventRoots& roots);
 
 }  // namespace perfkit::event

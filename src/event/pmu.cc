@@ -15,32 +15,32 @@
 namespace perfkit::event {
 namespace {
 
-// sysfs shows at most a page a file (fs/sysfs/file.c).
+// A file of sysfs has at most one page (fs/sysfs/file.c).
 constexpr size_t kLargestSysfsFile = 64 << 10;
 
 // /sys/devices has the same folders among others; this one has PMUs only.
 std::string DevicesFolder(const EventRoots& roots) { return roots.sysfs + "/bus/event_source/devices"; }
 
-// Names become parts of paths: nothing that leaves the folder, or that hides.
+// Names become parts of paths: refuses names that would leave the folder, and hidden files.
 bool IsFileName(std::string_view name) {
   return !name.empty() && name.size() < 256 && name.front() != '.' && name.find('/') == std::string_view::npos &&
          name.find('\0') == std::string_view::npos;
 }
 
-// The file is quoted: whoever sees the error can look, and report a kernel bug.
+// Quotes the file, so that a reader of the error can look at it, and report a bug of the kernel.
 absl::Status Nonsense(const std::string& path, std::string_view text, const char* what) {
   return absl::Status(absl::StatusCode::kFailedPrecondition,
                       absl::StrFormat("%s holds '%s', which is no %s", path, Printable(base::Trim(text)), what));
 }
 
-// As sys::ReadFile, with the code that a bad file of sysfs has.
+// As sys::ReadFile, with FailedPrecondition for all errors but NotFound and PermissionDenied.
 absl::StatusOr<std::string> ReadSysfs(const std::string& path) {
   absl::StatusOr<std::string> text = sys::ReadFile(path, kLargestSysfsFile);
   if (text.ok() || absl::IsNotFound(text.status()) || absl::IsPermissionDenied(text.status())) return text;
   return absl::Status(absl::StatusCode::kFailedPrecondition, std::string(text.status().message()));
 }
 
-// Reads `cpus` or `cpumask`: whether the file is there, and its list in `cpus`.
+// Reads `cpus` or `cpumask` into `cpus`. Returns true if the file exists.
 absl::StatusOr<bool> ReadCpus(const std::string& path, std::vector<int>& cpus) {
   const absl::StatusOr<std::string> text = ReadSysfs(path);
   if (!text.ok()) return absl::IsNotFound(text.status()) ? absl::StatusOr<bool>(false) : text.status();
@@ -50,8 +50,8 @@ absl::StatusOr<bool> ReadCpus(const std::string& path, std::vector<int>& cpus) {
   return true;
 }
 
-// `cpus` makes a core PMU, `cpumask` an uncore one, as perf tells them apart; x86 with one kind of core has neither,
-// and calls its PMU "cpu".
+// A core PMU has `cpus`, an uncore PMU has `cpumask`, as in perf. x86 with one kind of core has neither, and its core
+// PMU is called "cpu".
 absl::Status ReadScope(Pmu& pmu) {
   const absl::StatusOr<bool> has_cpus = ReadCpus(pmu.folder + "/cpus", pmu.cpus);
   if (!has_cpus.ok()) return has_cpus.status();
@@ -63,14 +63,14 @@ absl::Status ReadScope(Pmu& pmu) {
   return absl::OkStatus();
 }
 
-// No folder is no names: most PMUs lack one or the other.
+// A missing folder has no names: most PMUs lack one or the other.
 std::vector<std::string> FileNames(const std::string& folder) {
   absl::StatusOr<std::vector<std::string>> names = sys::ListFolder(folder);
   if (!names.ok()) return {};
   return *std::move(names);
 }
 
-// The name in `folder` that equals `name` but for letter case, the exact one first; `name` itself when there is none.
+// Returns the name in `folder` that equals `name`, or else equals it but for letter case, or else `name` itself.
 std::string AnyCase(const std::string& folder, std::string_view name) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; };
   const auto same = [&](char a, char b) { return lower(a) == lower(b); };
@@ -82,7 +82,7 @@ std::string AnyCase(const std::string& folder, std::string_view name) {
   return std::string(name);
 }
 
-// events/<name>.scale: a floating-point number; 1 when there is no such file.
+// Reads events/<name>.scale, a floating-point number; 1 if there is no such file.
 absl::StatusOr<double> ReadScale(const std::string& path) {
   const absl::StatusOr<std::string> text = ReadSysfs(path);
   if (!text.ok()) return absl::IsNotFound(text.status()) ? absl::StatusOr<double>(1.0) : text.status();
@@ -96,10 +96,10 @@ absl::StatusOr<double> ReadScale(const std::string& path) {
 
 }  // namespace
 
-// Links to folders; what they hold is looked at only when asked for.
+// The entries are links to folders, which are read only when they are needed.
 std::vector<std::string> PmuNames(const EventRoots& roots) { return FileNames(DevicesFolder(roots)); }
 
-// `type` is the file that every PMU has: without it there is no PMU of that name.
+// Each PMU has the file `type`: without it there is no PMU of that name.
 absl::StatusOr<Pmu> LoadPmu(const EventRoots& roots, std::string_view name) {
   if (!IsFileName(name)) return absl::Status(absl::StatusCode::kNotFound, "not a PMU's name");
   Pmu pmu;
@@ -114,7 +114,7 @@ absl::StatusOr<Pmu> LoadPmu(const EventRoots& roots, std::string_view name) {
   return pmu;
 }
 
-// Asked for by every generic event, so it opens few files: `cpus` rules out all but core PMUs.
+// Each generic event calls this, so it opens few files: `cpus` rules out all but core PMUs.
 std::vector<Pmu> HybridCorePmus(const EventRoots& roots) {
   std::vector<Pmu> cores;
   for (const std::string& name : PmuNames(roots)) {
@@ -127,7 +127,7 @@ std::vector<Pmu> HybridCorePmus(const EventRoots& roots) {
   return cores;
 }
 
-// Formats are matched to the letter, as in perf.
+// Names of formats must match to the letter, as in perf.
 absl::StatusOr<BitField> LoadFormat(const Pmu& pmu, std::string_view name) {
   if (!IsFileName(name)) return absl::Status(absl::StatusCode::kNotFound, "not a term's name");
   const std::string path = absl::StrFormat("%s/format/%s", pmu.folder, name);
@@ -138,7 +138,7 @@ absl::StatusOr<BitField> LoadFormat(const Pmu& pmu, std::string_view name) {
   return *field;
 }
 
-// The terms stay text: what they mean depends on the formats, which pmu_part.cc knows.
+// The terms stay text: their meaning depends on the formats (pmu_part.cc).
 absl::StatusOr<NamedEvent> LoadNamedEvent(const Pmu& pmu, std::string_view name) {
   if (!IsFileName(name)) return absl::Status(absl::StatusCode::kNotFound, "not an event's name");
   const std::string folder = pmu.folder + "/events";
@@ -156,7 +156,7 @@ absl::StatusOr<NamedEvent> LoadNamedEvent(const Pmu& pmu, std::string_view name)
 // For suggestions and listings.
 std::vector<std::string> FormatNames(const Pmu& pmu) { return FileNames(pmu.folder + "/format"); }
 
-// The kernel puts notes beside events as files with a suffix (Documentation/ABI, event_source-devices-events).
+// The kernel describes events in files with a suffix beside them (Documentation/ABI, event_source-devices-events).
 std::vector<std::string> EventNames(const Pmu& pmu) {
   std::vector<std::string> names = FileNames(pmu.folder + "/events");
   std::erase_if(names, [](const std::string& name) {

@@ -1,4 +1,4 @@
-// Finds the PMUs that an event is for, and builds its parts on each.
+// Finds the PMUs of an event, and builds its part on each.
 #include "src/event/pmu_event.h"
 
 #include <algorithm>
@@ -16,28 +16,28 @@ namespace {
 
 constexpr std::string_view kUncore = "uncore_";
 
-// "uncore_imc_1" without its instance's number: "uncore_imc".
+// Returns "uncore_imc" for "uncore_imc_1": the name without the instance's number.
 std::string_view KindOf(std::string_view name) {
   const size_t last = name.find_last_not_of("0123456789");
   if (last == std::string_view::npos || last + 1 == name.size() || name[last] != '_') return name;
   return name.substr(0, last);
 }
 
-// Whether PMU `name` is an instance of what was written (perf's perf_pmu__match and perf_pmu__match_ignoring_suffix).
+// Returns true if PMU `name` is an instance of `written` (perf's perf_pmu__match and perf_pmu__match_ignoring_suffix).
 bool IsInstance(std::string_view name, std::string_view written) {
   const std::string_view kind = KindOf(name);
   return kind == written || (kind.starts_with(kUncore) && kind.substr(kUncore.size()) == written) ||
          (name.starts_with(kUncore) && name.substr(kUncore.size()) == written);
 }
 
-// A wrong name and a machine without that PMU look the same from here: list what there is.
+// A wrong name and a machine without that PMU can't be told apart, so the error lists the PMUs of this machine.
 absl::Status NoSuchPmu(std::string_view whole, std::string_view name, const EventRoots& roots) {
   return MissingAt(whole, name,
                    absl::StrFormat("this machine has no PMU called '%s' (%s/bus/event_source/devices)%s",
                                    Printable(name), roots.sysfs, DidYouMeanOr(name, PmuNames(roots), "it has")));
 }
 
-// The PMU of that name; else all its instances.
+// Returns the PMU of that name, or else all its instances.
 absl::StatusOr<std::vector<Pmu>> FindPmus(std::string_view whole, std::string_view name, const EventRoots& roots) {
   std::vector<Pmu> found;
   absl::StatusOr<Pmu> exact = LoadPmu(roots, name);
@@ -56,7 +56,7 @@ absl::StatusOr<std::vector<Pmu>> FindPmus(std::string_view whole, std::string_vi
   return found;
 }
 
-// Kinds of event that need more than numbers.
+// Refuses PMUs whose events need more than numbers.
 absl::Status CheckPmu(std::string_view whole, std::string_view name, const Pmu& pmu) {
   if (pmu.type == sys::kTypeBreakpoint) return WrongAt(whole, name, "write a breakpoint as 'mem:0x601040/8:rw'");
   if (pmu.name == "uprobe") return WrongAt(whole, name, "write a uprobe as 'uprobe:/lib/x.so:malloc'");
@@ -64,7 +64,7 @@ absl::Status CheckPmu(std::string_view whole, std::string_view name, const Pmu& 
   return absl::OkStatus();
 }
 
-// Parts are summed, so they must be in one unit.
+// Parts are summed, so they must have one unit.
 absl::Status AddPart(std::string_view whole, const PmuPart& part, EventConfig& config) {
   if (!config.parts.empty() && (config.scale != part.scale() || config.unit != part.unit())) {
     return ErrorAt(absl::StatusCode::kFailedPrecondition, whole, whole,
@@ -78,7 +78,7 @@ absl::Status AddPart(std::string_view whole, const PmuPart& part, EventConfig& c
   return absl::OkStatus();
 }
 
-// What the numbers mean may be known: "software/config=3/" is context-switches.
+// Adds the meaning of known numbers: "software/config=3/" is context-switches.
 void AddMeaning(EventConfig& config) {
   const EventConfig::Part& part = config.parts.front();
   const TableEvent* const known = FindTableEvent(EventType{part.type, part.config, part.config1, part.config2, ""});
@@ -86,7 +86,7 @@ void AddMeaning(EventConfig& config) {
   if (known != nullptr && config.unit.empty()) config.unit = known->unit;
 }
 
-// The same terms on each PMU; each looks them up in its own formats.
+// Applies the same terms on each PMU, with that PMU's formats.
 absl::Status FillOn(std::string_view whole, const std::vector<Pmu>& pmus, std::string_view terms_text,
                     const EventRoots& roots, EventConfig& config) {
   const absl::StatusOr<std::vector<Term>> terms = SplitTerms(whole, terms_text);
@@ -107,7 +107,7 @@ bool SameKind(const Pmu& a, const Pmu& b) { return (a.core && b.core) || KindOf(
 
 }  // namespace
 
-// All instances are of one kind, so that the first stands for them.
+// All instances are of one kind, so the checks look at the first.
 absl::Status FillPmuEvent(std::string_view whole, std::string_view name, std::string_view terms,
                           const EventRoots& roots, EventConfig& config) {
   const absl::StatusOr<std::vector<Pmu>> pmus = FindPmus(whole, name, roots);
@@ -116,7 +116,7 @@ absl::Status FillPmuEvent(std::string_view whole, std::string_view name, std::st
   return FillOn(whole, *pmus, terms, roots, config);
 }
 
-// A bare name is looked for everywhere, as perf does; but perf would add up what has nothing in common.
+// Looks for the name on every PMU, as perf does. Refuses to add up events of different kinds, which perf does.
 absl::StatusOr<bool> FillNamedEvent(std::string_view whole, std::string_view name, const EventRoots& roots,
                                     EventConfig& config) {
   std::vector<Pmu> having;

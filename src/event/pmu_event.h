@@ -9,15 +9,15 @@
 
 namespace perfkit::event {
 
-// Fills in `terms` on PMU `name`, both views into `whole`. The name stands for all instances of an uncore unit:
-// "uncore_imc", or "imc", for uncore_imc_0, uncore_imc_1 (one part each), as in perf.
-// NotFound when there is no such PMU; InvalidArgument for terms that it has not; FailedPrecondition when its files in
-// sysfs make no sense. Each says what is near.
+// Fills in `terms` on PMU `name`, both views into `whole`. The name may mean all instances of an uncore unit:
+// "uncore_imc", or "imc", for uncore_imc_0, uncore_imc_1 (one part each), as in perf. Errors, with the nearest names:
+// NotFound if there is no such PMU; InvalidArgument for terms that it lacks; FailedPrecondition if its files in sysfs
+// are malformed.
 absl::Status FillPmuEvent(std::string_view whole, std::string_view name, std::string_view terms,
                           const EventRoots& roots, EventConfig& config);
 
-// Fills in the event `name` of whatever PMU has one of that name; false when none has. InvalidArgument when PMUs of
-// different kinds have one: their sum would mean nothing.
+// Fills in the event `name` of each PMU that has one. Returns false if none has. Errors: InvalidArgument if PMUs of
+// different kinds have one, because their sum would have no meaning.
 absl::StatusOr<bool> FillNamedEvent(std::string_view whole, std::string_view name, const EventRoots& roots,
                                     EventConfig& config);
 

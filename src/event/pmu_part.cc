@@ -1,4 +1,8 @@
-// Applies PMU terms (tools/perf/util/pmu.c: perf_pmu__check_alias, perf_pmu__config).
+// Applies the terms of one event to the config words of one PMU (tools/perf/util/pmu.c: perf_pmu__check_alias,
+// perf_pmu__config). Each term first gets a role by its name and value. Then the roles are applied in a fixed order
+// (words, the named event, fields), so that the order of writing does not matter. The user's own fields come last, so
+// they override those of the named event. Two events in one list of terms are refused: their bits would combine to a
+// third one.
 #include "src/event/pmu_part.h"
 
 #include <algorithm>
@@ -15,13 +19,13 @@ namespace {
 
 constexpr std::string_view kWords[kConfigWords] = {"config", "config1", "config2", "config3"};
 
-// Terms of perf that say how samples are taken or shown; perfkit's samplers have options for that.
+// Terms of perf that say how samples are taken or shown; perfkit's samplers have options for them.
 constexpr std::string_view kSamplingTerms[] = {
     "period",     "freq",       "branch_type",     "time",         "call-graph", "stack-size",
     "max-stack",  "nr",         "inherit",         "no-inherit",   "overwrite",  "percore",
     "aux-output", "aux-action", "aux-sample-size", "no-overwrite", "metric-id",  "driver-config"};
 
-// Which config word a term names, if it names one.
+// Returns the index of the config word that a term names, or nullopt.
 std::optional<size_t> WordIndex(std::string_view name) {
   const auto* const found = std::ranges::find(kWords, name);
   if (found == std::end(kWords)) return std::nullopt;
@@ -30,7 +34,7 @@ std::optional<size_t> WordIndex(std::string_view name) {
 
 }  // namespace
 
-// What a term is, by its name and by whether it has a value. Which fields there are is the PMU's business.
+// Returns the role of a term by its name and by whether it has a value. It does not depend on the PMU's fields.
 PmuPart::Role PmuPart::RoleOf(const Term& term) {
   if (WordIndex(term.name)) return Role::kWord;
   if (term.name == "name") return Role::kName;
@@ -38,7 +42,7 @@ PmuPart::Role PmuPart::RoleOf(const Term& term) {
   return term.value ? Role::kField : Role::kAlone;
 }
 
-// Role by role, so that the order in which people write terms does not matter: words, then the event, then fields.
+// Applies the terms role by role, so that their order does not matter: words, then the event, then fields.
 absl::Status PmuPart::Apply(std::span<const Term> terms) {
   for (const Role role : {Role::kSampling, Role::kWord, Role::kName, Role::kAlone, Role::kField}) {
     for (const Term& term : terms) {
@@ -65,14 +69,14 @@ absl::Status PmuPart::Apply(std::span<const Term> terms) {
   return CheckDemands(terms);
 }
 
-// perf's `name` renames the event in its output; it names the EventConfig here.
+// perf's `name` renames the event in its output; here it becomes the EventConfig's name.
 absl::Status PmuPart::ApplyName(const Term& term) {
   if (!term.value) return WrongAt(whole_, term.name, "term 'name' needs a value");
   given_name_ = *term.value;
   return absl::OkStatus();
 }
 
-// The way round the formats: no check but 64 bits.
+// Sets a whole word, which is not checked against the formats.
 absl::Status PmuPart::ApplyWord(const Term& term) {
   if (!term.value) return WrongAt(whole_, term.name, absl::StrFormat("term '%s' needs a value", term.name));
   const absl::StatusOr<uint64_t> number = TermNumber(whole_, term);
@@ -81,7 +85,7 @@ absl::Status PmuPart::ApplyWord(const Term& term) {
   return absl::OkStatus();
 }
 
-// A value into the bits that the PMU's format names.
+// Writes a value into the bits of the PMU's format.
 absl::Status PmuPart::ApplyField(const Term& term) {
   const absl::StatusOr<BitField> field = LoadFormat(pmu_, term.name);
   if (absl::IsNotFound(field.status())) return Unknown(term);
@@ -91,7 +95,7 @@ absl::Status PmuPart::ApplyField(const Term& term) {
   return Put(term, *field, *number);
 }
 
-// A word without a value: a named event first, as in perf, then a flag, then what is known without this PMU.
+// A term without a value is a named event, as in perf, or else a flag, or else a generic event or raw code.
 absl::Status PmuPart::ApplyAlone(const Term& term) {
   const absl::StatusOr<NamedEvent> named = LoadNamedEvent(pmu_, term.name);
   if (named.ok()) {
@@ -109,7 +113,7 @@ absl::Status PmuPart::ApplyAlone(const Term& term) {
   return PutFlag(term, *field);
 }
 
-// Two events in one would OR their bits into a third that nobody asked for.
+// Two events in one would combine their bits into a third event.
 absl::Status PmuPart::TakeEvent(const Term& term) {
   if (!event_given_.empty()) {
     return WrongAt(whole_, term.name,
@@ -119,7 +123,8 @@ absl::Status PmuPart::TakeEvent(const Term& term) {
   return absl::OkStatus();
 }
 
-// The terms of a sysfs file. They are no part of what the user wrote: errors point at the name and quote the file.
+// Applies the terms of a sysfs file. The user did not write them, so errors point to the event's name and quote the
+// file.
 absl::Status PmuPart::ApplyNamed(const Term& term, const NamedEvent& named) {
   absl::Status status;
   const absl::StatusOr<std::vector<Term>> terms = SplitTerms(named.terms, named.terms);
@@ -136,7 +141,7 @@ absl::Status PmuPart::ApplyNamed(const Term& term, const NamedEvent& named) {
                                  Printable(named.terms)));
 }
 
-// As the user's terms, but a hint to samplers is passed over, and "?" is a demand.
+// As for the user's terms, but ignores hints for samplers; "?" means that the user must give a value.
 absl::Status PmuPart::ApplyNamedTerm(const Term& inner) {
   if (inner.value == "?") {
     demanded_.emplace_back(inner.name);
@@ -144,7 +149,7 @@ absl::Status PmuPart::ApplyNamedTerm(const Term& inner) {
   }
   if (RoleOf(inner) == Role::kWord) return ApplyWord(inner);
   if (RoleOf(inner) == Role::kField) return ApplyField(inner);
-  if (RoleOf(inner) != Role::kAlone) return absl::OkStatus();  // a hint to samplers, such as period=
+  if (RoleOf(inner) != Role::kAlone) return absl::OkStatus();  // A hint for samplers, such as period=.
   const absl::StatusOr<BitField> field = LoadFormat(pmu_, inner.name);
   if (field.ok()) return PutFlag(inner, *field);
   const absl::StatusOr<NamedEvent> named = LoadNamedEvent(pmu_, inner.name);
@@ -152,7 +157,7 @@ absl::Status PmuPart::ApplyNamedTerm(const Term& inner) {
   return ApplyNamed(inner, *named);
 }
 
-// "cpu_core/cycles/": perf takes generic names and raw codes on a core PMU, to say which kind of core.
+// Applies "cpu_core/cycles/": perf accepts generic names and raw codes on a core PMU, to choose the kind of core.
 absl::Status PmuPart::ApplyGeneric(const Term& term) {
   if (const std::optional<uint64_t> raw = ParseRaw(term.name)) {
     words_[0] = *raw;
@@ -165,7 +170,7 @@ absl::Status PmuPart::ApplyGeneric(const Term& term) {
   return absl::OkStatus();
 }
 
-// A term without a value means 1, which says something of a flag only.
+// A term without a value means 1, which makes sense only for a field of one bit.
 absl::Status PmuPart::PutFlag(const Term& term, const BitField& field) {
   if (field.width() == 1) return Put(term, field, 1);
   return WrongAt(whole_, term.name,
@@ -173,7 +178,7 @@ absl::Status PmuPart::PutFlag(const Term& term, const BitField& field) {
                                  pmu_.name, field.width(), Printable(term.name)));
 }
 
-// The last one written stands: the user's fields come after the named event's.
+// The last one applied wins: the user's fields come after those of the named event.
 absl::Status PmuPart::Put(const Term& term, const BitField& field, uint64_t value) {
   const std::optional<uint64_t> bits = Spread(field, value);
   if (!bits) {
@@ -186,7 +191,7 @@ absl::Status PmuPart::Put(const Term& term, const BitField& field, uint64_t valu
   return absl::OkStatus();
 }
 
-// "core=?" of a file means that the event has no meaning until the user says which.
+// "core=?" in a file means that the user must give a value.
 absl::Status PmuPart::CheckDemands(std::span<const Term> terms) const {
   for (const std::string& demanded : demanded_) {
     const bool given = std::ranges::any_of(terms, [&](const Term& term) { return term.name == demanded; });
@@ -198,7 +203,7 @@ absl::Status PmuPart::CheckDemands(std::span<const Term> terms) const {
   return absl::OkStatus();
 }
 
-// A term with a value can only have been a format; one without may have been an event as well.
+// A term with a value can only be a format; one without may also be an event.
 absl::Status PmuPart::Unknown(const Term& term) const {
   std::vector<std::string> known = FormatNames(pmu_);
   if (!term.value) {
@@ -209,7 +214,7 @@ absl::Status PmuPart::Unknown(const Term& term) const {
                                  Printable(term.name), DidYouMeanOr(term.name, known, "it has")));
 }
 
-// Where a core PMU is one of several, its CPUs go with it, and a generic config names it.
+// If there are several core PMUs, the part has the CPUs of its PMU, and a generic config has the PMU's number.
 EventConfig::Part PmuPart::part() const {
   EventConfig::Part part;
   part.type = generic_ != nullptr ? generic_->type.type : pmu_.type;
@@ -222,7 +227,7 @@ EventConfig::Part PmuPart::part() const {
   part.config2 = words_[2];
   part.config3 = words_[3];
   part.pmu = pmu_.name;
-  // The only core PMU has all CPUs: no restriction.
+  // The only core PMU has all CPUs, so there is no restriction.
   if (hybrid_ || !pmu_.core) part.only_cpus = pmu_.cpus;
   return part;
 }

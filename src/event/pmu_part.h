@@ -16,25 +16,26 @@
 
 namespace perfkit::event {
 
-// What the terms of one event say, on one PMU:
+// The terms of one event on one PMU:
 //   config=, config1=, …      a whole word
 //   <format>=value, <format>  a field; alone it means 1, and must be one bit wide
-//   <named event>             the terms of the file events/<name>, with its scale and unit; one of them at most
-//   <generic event>, rNNN     what they say elsewhere, on this PMU
-//   name=text                 what the event is called
+//   <named event>             the terms of the file events/<name>, with its scale and unit; at most one
+//   <generic event>, rNNN     the same as without a PMU, on this PMU
+//   name=text                 the name of the event
 // Words come first, then the named event, then fields: a field that is written overrides the named event's.
 class PmuPart {
  public:
-  // `whole` and `pmu` must outlive this. `hybrid`: there are several core PMUs, so that a generic event must say which.
+  // `whole` and `pmu` must outlive this. `hybrid`: there are several core PMUs, so that a generic event needs a PMU's
+  // number.
   PmuPart(std::string_view whole, const Pmu& pmu, bool hybrid) : whole_(whole), pmu_(pmu), hybrid_(hybrid) {}
 
-  // Applies what the user wrote. Once.
+  // Applies the terms that the user wrote. Call it once.
   absl::Status Apply(std::span<const Term> terms);
 
   EventConfig::Part part() const;
   double scale() const { return scale_; }
   const std::string& unit() const { return unit_; }
-  std::string_view given_name() const { return given_name_; }  // "" when there was none
+  std::string_view given_name() const { return given_name_; }  // "" if there was none.
 
  private:
   enum class Role { kWord, kName, kField, kSampling, kAlone };
@@ -58,9 +59,9 @@ class PmuPart {
   bool hybrid_;
   std::array<uint64_t, kConfigWords> words_{};
   const TableEvent* generic_ = nullptr;
-  std::string_view event_given_;       // the named or generic event that was given
-  std::vector<std::string> demanded_;  // terms that the named event leaves to the user ("core=?")
-  int names_left_ = 8;                 // files that named events may name in turn
+  std::string_view event_given_;       // The named or generic event that was given.
+  std::vector<std::string> demanded_;  // Terms that the named event leaves to the user ("core=?").
+  int names_left_ = 8;                 // Remaining bound of files that named events may name in turn.
   std::string_view given_name_;
   double scale_ = 1.0;
   std::string unit_;

@@ -1,4 +1,5 @@
-// Parses uprobes and finds their place; the kernel's side is its "uprobe" PMU (kernel/events/core.c, perf_uprobe).
+// Parses uprobes and finds their offset in the file; the kernel's side is its "uprobe" PMU (kernel/events/core.c,
+// perf_uprobe).
 #include "src/event/probe.h"
 
 #include "absl/strings/str_format.h"
@@ -12,19 +13,19 @@
 namespace perfkit::event {
 namespace {
 
-// What was written, as views into it.
+// The parts of the text, as views into it.
 struct ProbeLocation {
   std::string_view file;
-  std::string_view symbol;  // "" when only an offset is given
+  std::string_view symbol;  // "" if only an offset is given.
   uint64_t offset = 0;
 };
 
-// A deeper floor's Status, with the event and the place in front.
+// Returns another room's Status, with the event and the position in front.
 absl::Status Restate(std::string_view whole, std::string_view piece, const absl::Status& status) {
   return ErrorAt(status.code(), whole, piece, std::string(status.message()));
 }
 
-// Takes "+0x1234" off the end of `text`. Whether there was one: "libstdc++.so" has none.
+// Removes "+0x1234" from the end of `text`. Returns false if it has no offset ("libstdc++.so").
 bool TakeOffset(std::string_view& text, uint64_t& offset) {
   const size_t plus = text.rfind('+');
   if (plus == std::string_view::npos) return false;
@@ -35,7 +36,8 @@ bool TakeOffset(std::string_view& text, uint64_t& offset) {
   return true;
 }
 
-// Splits "file:symbol[+offset][:modifiers]" or "file+offset[:modifiers]". A colon in a folder's name is no separator.
+// Splits "file:symbol[+offset][:modifiers]" or "file+offset[:modifiers]". A colon in the name of a folder separates
+// nothing.
 absl::StatusOr<ProbeLocation> ParseLocation(std::string_view whole, std::string_view body,
                                             std::optional<std::string_view>& modifiers) {
   const size_t slash = body.rfind('/');
@@ -58,7 +60,7 @@ absl::StatusOr<ProbeLocation> ParseLocation(std::string_view whole, std::string_
   return location;
 }
 
-// The probe's offset in its file, checked: the kernel would accept one in the middle of nowhere.
+// Returns the probe's offset in its file, and checks it: the kernel accepts offsets that are no instruction.
 absl::StatusOr<uint64_t> Locate(std::string_view whole, const ProbeLocation& location, const std::string& path) {
   const absl::StatusOr<sys::Mapping> file = sys::MapFile(path);
   if (!file.ok()) return Restate(whole, location.file, file.status());
@@ -80,7 +82,7 @@ absl::StatusOr<uint64_t> Locate(std::string_view whole, const ProbeLocation& loc
 
 }  // namespace
 
-// The kernel keys probes by file and offset: a symbol is ours to look up.
+// The kernel identifies probes by file and offset; symbols are looked up here.
 absl::Status FillProbe(std::string_view whole, std::string_view text, const EventRoots& roots, EventConfig& config,
                        std::optional<std::string_view>& modifiers) {
   const bool at_return = text.starts_with(kReturnProbePrefix);
@@ -97,13 +99,13 @@ absl::Status FillProbe(std::string_view whole, std::string_view text, const Even
   if (!pmu.ok()) {
     return MissingAt(whole, text, "this kernel counts no uprobes (they came with Linux 4.17, CONFIG_UPROBE_EVENTS)");
   }
-  // Without a format file, bit 0 as in every kernel so far.
+  // If there is no format file: bit 0, as in every kernel so far.
   const absl::StatusOr<BitField> retprobe = LoadFormat(*pmu, "retprobe");
   const uint64_t bit = retprobe.ok() && retprobe->word == 0 ? Spread(*retprobe, 1).value_or(1) : 1;
   config.probe_path = *path;
   config.parts.push_back({.type = pmu->type,
                           .config = at_return ? bit : 0,
-                          .config1 = 0,  // the path's address: ToAttr's business
+                          .config1 = 0,  // ToAttr sets the path's address.
                           .config2 = *offset,
                           .config3 = 0,
                           .pmu = pmu->name,

@@ -7,13 +7,13 @@
 namespace perfkit {
 namespace {
 
-// Constants of one's own may have no name; errors and tables need one.
+// A constant of the user's may have no name, but errors and tables need one.
 std::string NameOf(const EventType& type) {
   if (!type.name.empty()) return std::string(type.name);
   return absl::StrFormat("%d:0x%x", type.type, type.config);
 }
 
-// Numbers are taken as they stand, but what the table knows about them is added.
+// Takes the numbers unchanged, and adds the table's facts about them.
 absl::StatusOr<EventConfig> ResolveConstant(const EventType& type, const EventRoots& roots) {
   EventConfig config;
   config.name = NameOf(type);
@@ -29,7 +29,7 @@ absl::StatusOr<EventConfig> ResolveConstant(const EventType& type, const EventRo
 
 }  // namespace
 
-// The text of a constant is only its name: it is not parsed, so that no name of a user's own is ever refused.
+// The text of a constant is only its name and is not parsed, so that any name is accepted.
 absl::StatusOr<EventConfig> ResolveEvent(const EventSpec& spec, const EventRoots& roots) {
   return spec.type ? ResolveConstant(*spec.type, roots) : ParseEvent(spec.text, roots);
 }

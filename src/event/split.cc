@@ -1,4 +1,4 @@
-// Walks event lists, one character at a time, with as little state as perf's scanner has.
+// Splits event lists one character at a time, with as little state as perf's scanner has.
 #include "src/event/split.h"
 
 #include <algorithm>
@@ -12,13 +12,14 @@
 namespace perfkit::event {
 namespace {
 
-// Slashes of these are parts of paths and lengths, and enclose nothing.
+// In these, slashes are parts of paths and lengths, and enclose nothing.
 bool HasPlainSlashes(std::string_view text) {
   return text.starts_with(kBreakpointPrefix) || text.starts_with(kEntryProbePrefix) ||
          text.starts_with(kReturnProbePrefix);
 }
 
-// Where the slash is that ends PMU terms which begin at `text`: the next one outside quotes; npos when there is none.
+// Returns the position of the slash that ends the PMU terms at the start of `text`: the next one outside quotes; npos
+// if there is none.
 size_t ClosingSlash(std::string_view text) {
   bool quoted = false;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -28,7 +29,7 @@ size_t ClosingSlash(std::string_view text) {
   return std::string_view::npos;
 }
 
-// How long the event at the front of `text` is: up to a comma or brace that is not inside its terms.
+// Returns the length of the event at the front of `text`: up to a comma or brace outside of its terms.
 size_t EventLength(std::string_view text) {
   const bool plain = HasPlainSlashes(base::Trim(text));
   size_t at = 0;
@@ -87,7 +88,7 @@ class ListSplitter {
   absl::Status TakeGroup(ListElement& element) {
     const std::string_view opening = rest_;
     do {
-      rest_.remove_prefix(1);  // the brace, then each comma
+      rest_.remove_prefix(1);  // The brace, then each comma.
       SkipBlanks();
       if (rest_.starts_with('{')) return WrongAt(whole_, rest_, "groups hold events, not groups");
       if (absl::Status taken = TakeEvent(element); !taken.ok()) return taken;
@@ -108,7 +109,7 @@ class ListSplitter {
 
 }  // namespace
 
-// Nothing is looked up here: a list is well-formed or not, on every machine.
+// Looks nothing up: whether a list is well-formed does not depend on the machine.
 absl::StatusOr<std::vector<ListElement>> SplitList(std::string_view text) { return ListSplitter(text).Split(); }
 
 // The pieces are views into `text`, so that errors about them have a position.

@@ -12,21 +12,21 @@ namespace perfkit::event {
 // An element of a list: one event, or a group of them. Views into the list.
 struct ListElement {
   std::vector<std::string_view> events;
-  std::optional<std::string_view> group_modifiers;  // what stands after "}:"
+  std::optional<std::string_view> group_modifiers;  // The text after "}:".
 };
 
-// Splits "a,{b,cpu/c,d/}:u" at the commas that separate events: not at those between the slashes of a PMU's terms or
-// between braces. InvalidArgument names the place of a brace or comma that has no business there.
+// Splits "a,{b,cpu/c,d/}:u" at the commas that separate events, not at those in a PMU's terms or in braces. Errors:
+// InvalidArgument with the position of a misplaced brace or comma.
 absl::StatusOr<std::vector<ListElement>> SplitList(std::string_view text);
 
-// "pmu/terms/modifiers" or "pmu/terms/:modifiers", taken apart.
+// The parts of "pmu/terms/modifiers" or "pmu/terms/:modifiers".
 struct PmuText {
   std::string_view pmu;
   std::string_view terms;
   std::optional<std::string_view> modifiers;
 };
 
-// Nothing when `text` has no '/'. InvalidArgument when the second one is missing.
+// Returns nullopt if `text` has no '/'. Errors: InvalidArgument if the second one is missing.
 absl::StatusOr<std::optional<PmuText>> SplitPmuText(std::string_view text);
 
 }  // namespace perfkit::event

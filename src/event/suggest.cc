@@ -1,4 +1,4 @@
-// Collects the names that there are and picks the nearest. Only ever runs when something was wrong.
+// Collects the names on this machine and picks the nearest. Runs only after an error.
 #include "src/event/suggest.h"
 
 #include <algorithm>
@@ -24,14 +24,14 @@ std::string Quoted(std::span<const std::string> names) {
   return text;
 }
 
-// Core PMUs of one machine share most names; the first of each stays in its place.
+// Core PMUs of one machine share most names; keeps the first of each.
 std::vector<std::string> WithoutRepeats(std::vector<std::string> names) {
   std::set<std::string> seen;
   std::erase_if(names, [&](const std::string& name) { return !seen.insert(name).second; });
   return names;
 }
 
-// Every word that may stand alone as an event, and every PMU's and tracepoint's full name.
+// Returns each word that may be an event by itself, and the full names of PMUs' events and tracepoints.
 std::vector<std::string> AllNames(std::string_view typed, const EventRoots& roots) {
   std::vector<std::string> names;
   for (const TableEvent& event : AllTableEvents()) {
@@ -49,20 +49,20 @@ std::vector<std::string> AllNames(std::string_view typed, const EventRoots& root
   return WithoutRepeats(std::move(names));
 }
 
-// What perf's own tool answers without asking the kernel (tools/perf/util/tool_pmu.c).
+// Returns true for events that perf's own tool answers without the kernel (tools/perf/util/tool_pmu.c).
 bool IsToolEvent(std::string_view name) {
   return name == "duration_time" || name == "user_time" || name == "system_time";
 }
 
 }  // namespace
 
-// An empty answer is common and fine: a far guess would mislead.
+// Often returns "": a far guess would mislead.
 std::string DidYouMean(std::string_view typed, std::span<const std::string> known) {
   const std::vector<std::string> nearest = base::Nearest(typed, known);
   return nearest.empty() ? "" : absl::StrFormat("; did you mean %s?", Quoted(nearest));
 }
 
-// Where there are few, listing them helps more than guessing.
+// If there are few names, listing them helps more than guessing.
 std::string DidYouMeanOr(std::string_view typed, std::span<const std::string> known, std::string_view there) {
   const std::string nearest = DidYouMean(typed, known);
   if (!nearest.empty() || known.empty()) return nearest;
@@ -71,7 +71,7 @@ std::string DidYouMeanOr(std::string_view typed, std::span<const std::string> kn
                          more ? ", ..." : "");
 }
 
-// What people type where an event belongs: a typo, a PMU's bare name, or a clock of the perf tool.
+// The likely mistakes: a typo, a PMU's bare name, or a clock of the perf tool.
 absl::Status UnknownEvent(std::string_view whole, std::string_view name, const EventRoots& roots) {
   if (name.empty()) return WrongAt(whole, name, "no event is named here");
   if (IsToolEvent(name)) {

@@ -1,4 +1,4 @@
-// "Did you mean": the names that a mistyped one is compared with, and the sentence about the nearest.
+// "Did you mean": finds the known names nearest to a mistyped one, and composes the sentence.
 #pragma once
 
 #include <span>
@@ -11,14 +11,14 @@
 
 namespace perfkit::event {
 
-// "; did you mean 'cycles', 'ref-cycles'?" with the nearest of `known`, or "" when none is near.
+// Returns "; did you mean 'cycles', 'ref-cycles'?" with the nearest of `known`, or "" if none is near.
 std::string DidYouMean(std::string_view typed, std::span<const std::string> known);
 
-// As DidYouMean; when none is near, "; <there> a, b, c" with some of what there is ("" when there is nothing).
+// As DidYouMean. If none is near, returns "; <there> a, b, c" with some of the known names ("" if there are none).
 std::string DidYouMeanOr(std::string_view typed, std::span<const std::string> known, std::string_view there);
 
-// What to answer to `name` where an event was expected: InvalidArgument with the nearest events, PMUs and tracepoints,
-// or with what `name` is instead.
+// Returns the error for a `name` that is no event: InvalidArgument with the nearest events, PMUs and tracepoints, or
+// with what `name` is instead.
 absl::Status UnknownEvent(std::string_view whole, std::string_view name, const EventRoots& roots);
 
 }  // namespace perfkit::event

@@ -11,13 +11,13 @@ namespace {
 
 constexpr size_t kMaxTerms = 64;
 
-// name='a b' is written with quotes where the shell or a comma would get at it.
+// Returns the text in name='a b' without the quotes, which protect it from the shell or contain a comma.
 std::string_view Unquote(std::string_view text) {
   const bool quoted = text.size() >= 2 && text.front() == '\'' && text.back() == '\'';
   return quoted ? text.substr(1, text.size() - 2) : text;
 }
 
-// The first comma outside quotes.
+// Returns the position of the first comma outside of quotes.
 size_t EndOfTerm(std::string_view text) {
   bool quoted = false;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -27,7 +27,7 @@ size_t EndOfTerm(std::string_view text) {
   return text.size();
 }
 
-// "name" or "name=value", blanks around either allowed.
+// Parses "name" or "name=value", with optional blanks around both.
 absl::StatusOr<Term> ParseTerm(std::string_view whole, std::string_view text) {
   const size_t equals = text.find('=');
   Term term{.name = base::Trim(text.substr(0, equals)), .value = {}};
@@ -44,7 +44,7 @@ absl::StatusOr<Term> ParseTerm(std::string_view whole, std::string_view text) {
 
 }  // namespace
 
-// A term that is written twice is refused: perf lets the last one win, silently.
+// Refuses a term that is written twice; perf silently uses the last one.
 absl::StatusOr<std::vector<Term>> SplitTerms(std::string_view whole, std::string_view text) {
   std::vector<Term> terms;
   if (base::Trim(text).empty()) return terms;
@@ -64,7 +64,7 @@ absl::StatusOr<std::vector<Term>> SplitTerms(std::string_view whole, std::string
   }
 }
 
-// "-1" is the likeliest mistake, and has an answer of its own.
+// A negative number is the likeliest mistake, and has its own message.
 absl::StatusOr<uint64_t> TermNumber(std::string_view whole, const Term& term) {
   const std::string_view text = *term.value;
   const std::optional<uint64_t> number = base::ParsePrefixed(text);

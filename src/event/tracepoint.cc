@@ -1,4 +1,7 @@
-// Looks tracepoints up in tracefs (Documentation/trace/events.rst).
+// Looks tracepoints up in tracefs (Documentation/trace/events.rst). A tracepoint is a folder events/<group>/<name>,
+// whose file `id` is the event's config. tracefs is found by /proc/mounts, at its own mount or below debugfs, and is
+// looked up each time, because it may be mounted while the program runs. Names become parts of paths, so they are
+// checked before a file is opened. Errors distinguish a missing right from a missing name.
 #include "src/event/tracepoint.h"
 
 #include <algorithm>
@@ -25,18 +28,18 @@ bool IsTracepointWord(std::string_view word) {
          std::none_of(word.begin(), word.end(), [](char c) { return c == '/' || c == '\0'; });
 }
 
-// One line of /proc/mounts: device, place, kind, …; the place when it is tracefs, or holds it.
+// Parses a line of /proc/mounts: device, mount point, kind, …. Returns the folder of tracefs if the line has it.
 std::optional<std::string> TracefsOfMount(std::string_view line) {
   const auto [device, rest] = base::Cut(line, ' ');
   const auto [folder, options] = base::Cut(rest, ' ');
   const std::string_view kind = base::Cut(options, ' ').first;
   if (kind == "tracefs") return std::string(folder);
-  // Before tracefs stood alone (4.1), and where only debugfs is mounted: debugfs mounts it when its folder is entered.
+  // Before Linux 4.1, and if only debugfs is mounted: debugfs mounts tracefs when its folder is entered.
   if (kind == "debugfs") return absl::StrFormat("%s/tracing", folder);
   return std::nullopt;
 }
 
-// Folders only: tracefs keeps switches (enable, filter) beside them.
+// Returns folders only: tracefs also has files there (enable, filter).
 std::vector<std::string> Folders(const std::string& parent, const char* file_within) {
   absl::StatusOr<std::vector<std::string>> names = sys::ListFolder(parent);
   if (!names.ok()) return {};
@@ -46,7 +49,7 @@ std::vector<std::string> Folders(const std::string& parent, const char* file_wit
   return *std::move(names);
 }
 
-// tracefs is mounted for root alone; a number that cannot be looked up is not a tracepoint that is not there.
+// tracefs is mounted for root alone. A number that cannot be read does not mean that the tracepoint is missing.
 absl::Status MayNotLook(std::string_view whole, std::string_view group, const std::string& path) {
   return ErrorAt(
       absl::StatusCode::kPermissionDenied, whole, group,
@@ -55,7 +58,7 @@ absl::Status MayNotLook(std::string_view whole, std::string_view group, const st
                       path));
 }
 
-// The group is there or not: say which, and what is near.
+// Says whether the group exists, and names the nearest.
 absl::Status NoSuchTracepoint(std::string_view whole, std::string_view group, std::string_view name,
                               const std::string& tracefs, const EventRoots& roots) {
   if (IsTracepointGroup(group, roots)) {
@@ -72,7 +75,7 @@ absl::Status NoSuchTracepoint(std::string_view whole, std::string_view group, st
       absl::StrFormat("no event, and this kernel has no tracepoint group, called '%s'%s", Printable(group), hint));
 }
 
-// tracefs itself goes before debugfs, under which it shows a second time.
+// tracefs's own mount has priority over debugfs, below which it is visible a second time.
 absl::StatusOr<std::string> MountedTracefs(const EventRoots& roots) {
   const absl::StatusOr<std::string> mounts = sys::ReadFile(roots.proc + "/self/mounts");
   std::optional<std::string> found;
@@ -88,7 +91,7 @@ absl::StatusOr<std::string> MountedTracefs(const EventRoots& roots) {
 
 }  // namespace
 
-// Looked up each time: somebody may mount it, on our advice.
+// Looked up each time: it may have been mounted meanwhile.
 absl::StatusOr<std::string> TracefsFolder(const EventRoots& roots) {
   if (!roots.tracefs.empty()) return roots.tracefs;
   return MountedTracefs(roots);
@@ -97,14 +100,14 @@ absl::StatusOr<std::string> TracefsFolder(const EventRoots& roots) {
 // Measured: sched_switch, raw_syscalls and kmem count 0 under exclude_kernel, sys_enter_* count all.
 bool IsKernelSideGroup(std::string_view group) { return group != "syscalls"; }
 
-// By the folder alone: its files may be out of reach.
+// Looks at the folder alone: its files may be unreadable.
 bool IsTracepointGroup(std::string_view group, const EventRoots& roots) {
   const absl::StatusOr<std::string> tracefs = TracefsFolder(roots);
   return tracefs.ok() && IsTracepointWord(group) &&
          sys::ListFolder(absl::StrFormat("%s/events/%s", *tracefs, group)).ok();
 }
 
-// The name becomes a path, so what could leave the folder is refused before anything is opened.
+// The name becomes a path, so a name that could leave the folder is refused before a file is opened.
 absl::Status FillTracepoint(std::string_view whole, std::string_view group, std::string_view name,
                             const EventRoots& roots, EventConfig& config) {
   if (name.find_first_of("*?") != std::string_view::npos || group.find_first_of("*?") != std::string_view::npos) {
@@ -132,7 +135,7 @@ absl::Status FillTracepoint(std::string_view whole, std::string_view group, std:
   return absl::OkStatus();
 }
 
-// "group:name", maybe with modifiers: what FillTracepoint took apart.
+// Parses "group:name", with optional modifiers, as FillTracepoint does.
 absl::StatusOr<TracepointFormat> ReadFormat(const EventConfig& event, const EventRoots& roots) {
   const auto [group, rest] = base::Cut(event.name, ':');
   const std::string_view name = base::Cut(rest, ':').first;
@@ -158,7 +161,7 @@ std::vector<std::string> TracepointNames(const std::string& tracefs, const std::
   return Folders(absl::StrFormat("%s/events/%s", tracefs, group), "id");
 }
 
-// People often leave out the group, or mistype it.
+// The group is often left out, or mistyped.
 std::vector<std::string> TracepointsNamed(std::string_view name, const EventRoots& roots) {
   std::vector<std::string> found;
   const absl::StatusOr<std::string> tracefs = TracefsFolder(roots);

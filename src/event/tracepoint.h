@@ -11,30 +11,32 @@
 
 namespace perfkit::event {
 
-// Where tracefs is: as `roots` says, else by proc's mounts. NotFound when it is not mounted, with the remedy.
+// Returns the folder of tracefs: of `roots`, else by proc's mounts. Errors: NotFound, with the remedy, if it is not
+// mounted.
 absl::StatusOr<std::string> TracefsFolder(const EventRoots& roots);
 
-// Whether tracefs has such a group. False when it cannot be looked up.
+// Returns true if tracefs has such a group; false also if it cannot be looked up.
 bool IsTracepointGroup(std::string_view group, const EventRoots& roots);
 
-// Whether the tracepoints of `group` are raised in kernel code: with exclude_kernel they open and count 0. All but the
-// per-system-call ones are (kernel/trace/trace_syscalls.c gives those user registers; raw_syscalls has no such way).
+// Returns true if the tracepoints of `group` are raised in kernel code: with exclude_kernel they open and count 0. All
+// are, except those for each system call (kernel/trace/trace_syscalls.c gives these user registers; raw_syscalls does
+// not).
 bool IsKernelSideGroup(std::string_view group);
 
-// Fills in the tracepoint `group`:`name`, both views into `whole`. NotFound with the nearest ones, or when tracefs is
-// not mounted; PermissionDenied when this user may not look.
+// Fills in the tracepoint `group`:`name`, both views into `whole`. Errors: NotFound with the nearest ones, or if
+// tracefs is not mounted; PermissionDenied if this user may not read it.
 absl::Status FillTracepoint(std::string_view whole, std::string_view group, std::string_view name,
                             const EventRoots& roots, EventConfig& config);
 
-// The format file of an event that is one. InvalidArgument when it is none, or was written without its name; else as
-// FillTracepoint.
+// Returns the format of a tracepoint event. Errors: InvalidArgument if it is none, or was written without its name;
+// else as FillTracepoint.
 absl::StatusOr<TracepointFormat> ReadFormat(const EventConfig& event, const EventRoots& roots);
 
-// Groups, and the names in one; sorted; empty when there are none to see.
+// Return groups, and the names in one group; sorted; empty if none are visible.
 std::vector<std::string> TracepointGroups(const std::string& tracefs);
 std::vector<std::string> TracepointNames(const std::string& tracefs, const std::string& group);
 
-// "group:name" of the tracepoints with that name, in all groups.
+// Returns "group:name" for each tracepoint with that name, in all groups.
 std::vector<std::string> TracepointsNamed(std::string_view name, const EventRoots& roots);
 
 }  // namespace perfkit::event

@@ -10,23 +10,23 @@
 namespace perfkit {
 namespace {
 
-// libpfm4's words, with the event in front.
+// Returns libpfm4's message, with the event in front.
 absl::Status PfmError(absl::StatusCode code, const std::string& text, const std::string& wrong) {
   return absl::Status(code, absl::StrFormat("event '%s' for libpfm4: %s", text, wrong));
 }
 
-// libpfm4's own state, set up once. Never torn down: other users in the process may share it.
+// Initialises libpfm4 once. Never terminates it: other users in the process may share it.
 int Initialize() {
   static const int result = pfm_initialize();
   return result;
 }
 
-// "Not supported" is about this machine, all else about the name.
+// "Not supported" refers to this machine, all other results to the name.
 absl::StatusCode CodeOf(int result) {
   return result == PFM_ERR_NOTSUPP ? absl::StatusCode::kNotFound : absl::StatusCode::kInvalidArgument;
 }
 
-// libpfm4 fills in a whole attr; only what names and modifiers decide is taken over.
+// libpfm4 fills in a whole attr. Takes over only the parts that names and modifiers decide.
 EventConfig FromAttr(const std::string& name, const perf_event_attr& attr) {
   EventConfig config;
   config.name = name;
