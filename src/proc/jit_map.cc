@@ -1,4 +1,4 @@
-// Reads the list on from where it ended the last time.
+// Reads the lines that were appended to the list since the last call.
 #include "src/proc/jit_map.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace perfkit::proc {
 namespace {
 
-// What /proc/PID/status says of a process: its effective user, and its number in its innermost namespace.
+// The parts of /proc/PID/status: the effective user, and the process's number in its innermost namespace.
 struct Identity {
   std::optional<uid_t> user;
   std::optional<pid_t> inner_pid;
@@ -32,7 +32,7 @@ Identity IdentityOf(pid_t pid, const std::string& proc) {
     size_t index = 0;
     base::ForEachPiece(base::Trim(values), '\t', [&](std::string_view value) {
       if (is_user && index == 1) identity.user = base::ParseNumber<uid_t>(value);
-      if (!is_user) identity.inner_pid = base::ParseNumber<pid_t>(value);  // the last one
+      if (!is_user) identity.inner_pid = base::ParseNumber<pid_t>(value);  // The last number is the innermost.
       ++index;
     });
   });
@@ -75,7 +75,7 @@ std::optional<JitFunction> JitMap::Known(uint64_t pc) const {
   return pc < function.end ? std::optional(function) : std::nullopt;
 }
 
-// A file that was made anew is another compiler's: what was read of the one before stays.
+// A file that was replaced has another compiler's list: functions of the old one stay.
 void JitMap::ReadMore() {
   if (read_bytes_ >= kMaxBytes || functions_.size() >= kMaxFunctions) return;
   for (const std::string& list : lists_) {
@@ -94,7 +94,7 @@ void JitMap::ReadMore() {
   }
 }
 
-// As far as its last line is whole.
+// Takes the whole lines only.
 void JitMap::Take(std::string text) {
   const size_t end = text.rfind('\n');
   if (end == std::string::npos) return;
@@ -110,7 +110,7 @@ void JitMap::Take(std::string text) {
   }
 }
 
-// What was there before is gone, or cut.
+// Removes or cuts the functions that overlap.
 void JitMap::Add(const JitFunction& function) {
   if (functions_.size() >= kMaxFunctions) return;
   auto next = functions_.lower_bound(function.begin);

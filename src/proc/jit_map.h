@@ -1,5 +1,6 @@
-// Code that a process made at run time, as its compiler lists it: /tmp/perf-PID.map (tools/perf/Documentation/
-// jit-interface.txt), a line for each function, "ADDRESS SIZE NAME" with numbers in hexadecimal.
+// Code that a process made at run time, as its compiler lists it: /tmp/perf-PID.map
+// (tools/perf/Documentation/jit-interface.txt). Each function has a line, "ADDRESS SIZE NAME", with hexadecimal
+// numbers.
 #pragma once
 
 #include <sys/types.h>
@@ -21,27 +22,27 @@ struct JitFunction {
   std::string_view name;
 };
 
-// One line; nullopt if it is none. `name` is a view into the line.
+// Parses one line; nullopt if it is malformed. `name` is a view into the line.
 std::optional<JitFunction> ParseJitLine(std::string_view line);
 
 // The list of one process. Names stay valid as long as this lives. Not thread-safe.
 //
-// The file stands where everybody may write, so it must be the process's user's, root's or ours, and no symbolic link.
-// Of an address that was used twice the latest function is known only.
+// All users may write to the folder of the file. So the file must be owned by the process's user, root or this user,
+// and must not be a symbolic link. If an address was used twice, only the latest function is known.
 class JitMap {
  public:
-  // At most so much is read of one process's file, and so many functions are kept.
+  // Limits for one process: bytes that are read of its file, and functions that are kept.
   static constexpr size_t kMaxBytes = 64 << 20;
   static constexpr size_t kMaxFunctions = 1 << 20;
 
-  // Finds out, while `pid` is alive, whose it is and what its number is in its container. `proc` is a folder: "/proc".
+  // Finds out the owner of `pid` and its number in its container, while it is alive. `proc` is a folder: "/proc".
   JitMap(pid_t pid, const std::string& proc);
 
-  // The function at `pc`, or nullopt. Looks whether the file has grown when it does not know `pc`.
+  // Returns the function at `pc`, or nullopt. If `pc` is unknown, first reads what was appended to the file.
   std::optional<JitFunction> Find(uint64_t pc);
 
   size_t functions() const { return functions_.size(); }
-  // OK, or why the file is not read, or not whole.
+  // Returns OK, or why the file is not read, or not completely.
   const absl::Status& status() const { return status_; }
 
  private:
@@ -53,10 +54,10 @@ class JitMap {
   std::vector<std::string> lists_;
   std::vector<uid_t> owners_;
   uint64_t inode_ = 0;
-  uint64_t read_bytes_ = 0;  // of the file: whole lines
+  uint64_t read_bytes_ = 0;  // Bytes of the file that were read: whole lines.
   absl::Status status_;
   std::deque<std::string> texts_;
-  std::map<uint64_t, JitFunction> functions_;  // by their begin, none over another
+  std::map<uint64_t, JitFunction> functions_;  // By their begin; none overlap.
 };
 
 }  // namespace perfkit::proc

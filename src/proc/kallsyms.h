@@ -1,4 +1,4 @@
-// Names of the kernel: the lines of /proc/kallsyms.
+// Symbols of the kernel: the lines of /proc/kallsyms.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,20 @@
 namespace perfkit::proc {
 
 struct KernelSymbol {
-  uint64_t address = 0;     // 0 for all of them: the kernel hides its addresses from this user
-  char type = '?';          // as nm spells it; lower case: local
-  std::string_view name;    // a view into the line
-  std::string_view module;  // with its brackets, "[nf_tables]"; "" for the kernel itself
+  uint64_t address = 0;     // 0 for all symbols if the kernel hides its addresses from this user.
+  char type = '?';          // As in nm; lower case means local.
+  std::string_view name;    // A view into the line.
+  std::string_view module;  // With its brackets, "[nf_tables]"; "" for the kernel itself.
 
-  // Code, of any binding.
+  // Returns true for code of any binding.
   bool is_code() const { return type == 't' || type == 'T' || type == 'w' || type == 'W'; }
 };
 
-// One line, "ffffffff81000000 T _stext" or "ffffffffc0000000 t nft_do_chain\t[nf_tables]"; nothing when it is none.
+// Parses one line, "ffffffff81000000 T _stext" or "ffffffffc0000000 t nft_do_chain\t[nf_tables]"; nullopt if it is
+// malformed.
 std::optional<KernelSymbol> ParseKallsymsLine(std::string_view line);
 
-// The whole file: some MiB. NotFound where the kernel was built without it.
+// Reads the whole file, some MiB. Errors: NotFound if the kernel was built without it; else as sys::ReadFile.
 absl::StatusOr<std::string> ReadKallsyms(const std::string& proc = "/proc");
 
 }  // namespace perfkit::proc

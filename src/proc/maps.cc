@@ -11,7 +11,7 @@
 namespace perfkit::proc {
 namespace {
 
-// The next word of `line`, which is taken from it.
+// Removes and returns the next word of `line`.
 std::string_view TakeWord(std::string_view& line) {
   const size_t begin = std::min(line.find_first_not_of(' '), line.size());
   const size_t end = std::min(line.find(' ', begin), line.size());

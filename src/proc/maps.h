@@ -1,4 +1,4 @@
-// What a process has mapped: the lines of /proc/PID/maps.
+// The mappings of a process: the lines of /proc/PID/maps.
 #pragma once
 
 #include <sys/types.h>
@@ -19,13 +19,14 @@ struct MapLine {
   uint64_t file_offset = 0;
   uint32_t device_major = 0, device_minor = 0;
   uint64_t inode = 0;
-  std::string_view path;  // "", a path (with blanks, "(deleted)" and all), "[vdso]", …; a view into the line
+  std::string_view path;  // "", a path (with its blanks and "(deleted)"), "[vdso]", …; a view into the line.
 };
 
-// One line; nothing when it is none.
+// Parses one line; nullopt if it is malformed.
 std::optional<MapLine> ParseMapLine(std::string_view line);
 
-// The text of /proc/`pid`/maps. NotFound when there is no such process, PermissionDenied when it may not be looked at.
+// Returns the text of /proc/`pid`/maps. Errors: NotFound if there is no such process; PermissionDenied if this user may
+// not read it.
 absl::StatusOr<std::string> ReadMaps(pid_t pid, const std::string& proc = "/proc");
 
 }  // namespace perfkit::proc

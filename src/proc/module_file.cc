@@ -1,4 +1,4 @@
-// Opens a module's file and makes sure that it is the one that was mapped.
+// Opens a module's file and checks that it is the one that was mapped.
 #include "src/proc/module_file.h"
 
 #include <elf.h>
@@ -15,13 +15,14 @@
 namespace perfkit::proc {
 namespace {
 
-// Whether it is the file that was mapped, as far as can be told without its contents.
+// Returns OK if the file can be the one that was mapped, as far as its metadata shows.
 absl::Status CheckFile(const ModuleId& id, const sys::FileStamp& stamp) {
   if (id.inode != 0 && stamp.inode != id.inode) {
     return absl::FailedPreconditionError(absl::StrFormat("%s is another file now than the one that ran", id.path));
   }
-  // Names and rights change a file, too: better to refuse one that is the same than to name another's functions. Files
-  // have the time of the last tick (current_time in fs/inode.c): what happened up to a tick later seems to be earlier.
+  // Changes of the name and of the rights count, too: refusing an unchanged file is better than another file's symbols.
+  // The kernel stamps files with the time of the last tick (current_time in fs/inode.c), so a change may be up to a
+  // tick later than its stamp.
   constexpr int64_t kLongestTickNs = 10'000'000;  // CONFIG_HZ=100
   const bool changed_later = stamp.changed_ns + kLongestTickNs > id.mapped_ns;
   if (id.build_id.empty() && id.mapped_ns != 0 && !stamp.deleted && changed_later) {
@@ -65,8 +66,8 @@ absl::StatusOr<ModuleFile> ModuleFile::OpenAt(const std::string& path, const Mod
   return ModuleFile(*std::move(file), *image);
 }
 
-// The file as the process sees it, which may live in another root; as we do; or by its mapping. Why it is none of
-// these: the first that was another file, else what its path says.
+// Opens the file at its path as the process sees it (it may have another root), or as this process sees it, or by its
+// mapping. If none is the right file, returns the first error about a different file, or else the error of its path.
 absl::StatusOr<ModuleFile> ModuleFile::OpenFile(const ModuleId& id, const std::string& proc) {
   absl::Status why;
   for (const std::string& path : {absl::StrFormat("%s/%d/root%s", proc, id.pid, id.path), id.path}) {

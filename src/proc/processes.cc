@@ -1,4 +1,7 @@
-// Takes records: each changes what one process has mapped.
+// Keeps the mappings of each process up to date by its records: MMAP adds a range, FORK copies the parent's, COMM with
+// exec clears them, EXIT ends them. Samples may arrive after the records that follow them, because rings are merged
+// late, so an ended process is kept for a while. Each state of a process has an epoch of its own, by which caches of
+// pcs know that they are outdated. Modules are numbered once and never removed, since profiles refer to them.
 #include "src/proc/processes.h"
 
 #include "absl/strings/str_format.h"
@@ -9,9 +12,9 @@
 namespace perfkit::proc {
 namespace {
 
-// More than any system runs; then pcs in further ones stay unknown.
+// A bound beyond all real systems. Code in further modules stays unknown.
 constexpr size_t kMaxModules = 64 << 10;
-// Samples of a process may come after its end, from another ring: so many of the dead are remembered.
+// Samples of a process may arrive after its end, from another ring: this many ended ones are kept.
 constexpr size_t kMaxDead = 1024;
 
 std::string KeyOf(const ModuleId& id) {
@@ -26,8 +29,8 @@ int64_t NowNs(clockid_t clock) {
   return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-// A record's time by the clock of files. Records are taken to have CLOCK_MONOTONIC, as a sampler's have unless it was
-// told otherwise: 0, which is not known, for times that lie ahead.
+// Returns a record's time by the clock of files. Assumes that records have CLOCK_MONOTONIC, the default of samplers.
+// Returns 0, which means unknown, for times in the future.
 int64_t FileTimeOf(std::optional<uint64_t> time_ns) {
   const int64_t now = NowNs(CLOCK_MONOTONIC);
   if (!time_ns || *time_ns > static_cast<uint64_t>(now)) return 0;
@@ -52,7 +55,7 @@ bool Processes::Add(const RawRecord& record, const SampleLayout& layout) {
   return changes;
 }
 
-// Data over what was code: no code is there any more.
+// Data that replaces code: the range has no code any more.
 void Processes::OnMmap(const MmapRecord& map) {
   if (map.length > UINT64_MAX - map.address) return;
   Process& process = ProcessOf(map.pid);
@@ -77,7 +80,7 @@ void Processes::OnExec(uint32_t pid) {
   process.life = process.epoch;
 }
 
-// A new process has what its parent had; a thread has what its process has.
+// A new process has its parent's mappings; a thread has those of its process.
 void Processes::OnFork(const ForkRecord& fork) {
   if (fork.pid == fork.parent_pid) return;
   const Process* const parent = Find(fork.parent_pid);
@@ -87,7 +90,8 @@ void Processes::OnFork(const ForkRecord& fork) {
   child.life = child.epoch;
 }
 
-// Its first thread's end is not yet the process's, whose other threads may live on: it is forgotten after others.
+// The end of the first thread is not the end of the process, whose other threads may live on. So it is only queued
+// here, and forgotten after others.
 void Processes::OnExit(const ExitRecord& exit) {
   if (exit.pid != exit.tid) return;
   const Process* const process = Find(exit.pid);
@@ -105,7 +109,7 @@ void Processes::Forget(uint32_t pid) {
   processes_.erase(pid);
 }
 
-// To be changed, which makes what was remembered of it void.
+// Returns the process for a change, with a new epoch.
 Processes::Process& Processes::ProcessOf(uint32_t pid) {
   Process& process = processes_[pid];
   process.epoch = ++epochs_;
@@ -122,7 +126,7 @@ const Processes::Process* Processes::Find(uint32_t pid) {
   return last_ = &found->second;
 }
 
-// `time_ns`: of the record that tells of it. Memory of no file is each process's own.
+// `time_ns` is the time of the record. Memory without a file is a module of one process only.
 uint32_t Processes::ModuleOf(ModuleId id, const Process& process, std::optional<uint64_t> time_ns) {
   if (!id.is_file() && !id.is_vdso()) {
     id.life = process.life;
@@ -152,7 +156,7 @@ absl::Status Processes::AddProcess(pid_t pid) {
                 .begin = map->begin,
                 .end = map->end};
     id.build_id = ReadBuildId(id, proc_);
-    if (!id.build_id.empty()) id.inode = id.device = 0;  // as in records of the kernel's, which have one or the other
+    if (!id.build_id.empty()) id.inode = id.device = 0;  // As in records of the kernel, which have one or the other.
     const uint32_t module = ModuleOf(std::move(id), process, NowNs(CLOCK_MONOTONIC));
     process.space.Map({map->begin, map->end, modules_[module].OffsetOf(map->begin, map->file_offset), module});
   });

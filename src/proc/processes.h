@@ -1,4 +1,4 @@
-// What processes have mapped, as records tell it one after the other, and the modules that they have mapped it from.
+// The mappings of processes, updated record by record, and the modules that they map.
 #pragma once
 
 #include <sys/types.h>
@@ -18,29 +18,29 @@
 
 namespace perfkit::proc {
 
-// For one thread at a time.
+// Not thread-safe.
 class Processes {
  public:
-  // What a process has mapped. `epoch` is of this state of it alone: it changes with every change.
+  // The mappings of a process. `epoch` names this state: it is unique, and changes with each change.
   struct Process {
     Space space;
     uint64_t epoch = 0;
-    uint64_t life = 0;  // changes with exec, and for the next process of that number
+    uint64_t life = 0;  // Changes with exec, and for the next process with the same number.
   };
-  static constexpr uint64_t kNoEpoch = 0;  // of no process ever
+  static constexpr uint64_t kNoEpoch = 0;  // Never the epoch of a process.
 
-  // `proc` is a folder: "/proc". The first modules are none, but names that the owner needs; the very first is that of
-  // modules beyond the most that are kept.
+  // `proc` is a folder: "/proc". The first modules are placeholders that the owner needs; the very first stands for all
+  // modules beyond the maximum.
   Processes(std::string proc, std::span<const char* const> no_modules);
 
-  // Takes MMAP, MMAP2, FORK, EXIT and COMM records. Whether it was one that can change what later pcs mean.
+  // Takes MMAP, MMAP2, FORK, EXIT and COMM records. Returns true if the record may change the meaning of later pcs.
   bool Add(const RawRecord& record, const SampleLayout& layout);
-  // What `pid` has mapped now, instead of what was known of it. NotFound, PermissionDenied.
+  // Reads the mappings of `pid` from /proc, in place of what was known. Errors: NotFound, PermissionDenied.
   absl::Status AddProcess(pid_t pid);
 
-  // Null: nothing is known of it. Valid until the next Add or AddProcess.
+  // Returns nullptr if nothing is known of the process. Valid until the next Add or AddProcess.
   const Process* Find(uint32_t pid);
-  // By their numbers: those of MappedRange. They stay where they are.
+  // Returns the modules by their numbers, which are those of MappedRange. Their addresses do not change.
   const std::deque<ModuleId>& modules() const { return modules_; }
 
  private:
@@ -54,9 +54,9 @@ class Processes {
 
   const std::string proc_;
   std::unordered_map<uint32_t, Process> processes_;
-  std::deque<std::pair<uint32_t, uint64_t>> dead_;  // pid and epoch of processes that ended, the oldest first
-  uint64_t epochs_ = 1;                             // 1 is free for the owner: what never changes
-  uint32_t last_pid_ = 0;                           // whose process `last_` is
+  std::deque<std::pair<uint32_t, uint64_t>> dead_;  // Pid and epoch of ended processes, the oldest first.
+  uint64_t epochs_ = 1;                             // 1 is reserved for the owner: the state that never changes.
+  uint32_t last_pid_ = 0;                           // The process of `last_`.
   const Process* last_ = nullptr;
   std::deque<ModuleId> modules_;
   std::unordered_map<std::string, uint32_t> module_index_;

@@ -1,4 +1,4 @@
-// A sorted list of ranges, where new ones cut old ones.
+// A sorted list of ranges. A new range cuts those that it overlaps.
 #include "src/proc/space.h"
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 namespace perfkit::proc {
 namespace {
 
-// The first range that ends after `address`.
+// Returns the first range that ends after `address`.
 template <class Ranges>
 auto FirstBehind(Ranges& ranges, uint64_t address) {
   return std::upper_bound(ranges.begin(), ranges.end(), address,
@@ -19,7 +19,7 @@ void Space::Unmap(uint64_t begin, uint64_t end) {
   if (begin >= end) return;
   auto first = FirstBehind(ranges_, begin);
   if (first == ranges_.end() || first->begin >= end) return;
-  // What is left of the first and of the last one that is touched.
+  // The remains of the first and of the last range that is touched.
   MappedRange left = *first;
   left.end = begin;
   auto last = first;

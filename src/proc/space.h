@@ -1,4 +1,4 @@
-// What one process has mapped, as its records tell it one after the other.
+// The mappings of one process, updated record by record.
 #pragma once
 
 #include <cstddef>
@@ -7,32 +7,32 @@
 
 namespace perfkit::proc {
 
-// A piece of memory that holds a piece of a module.
+// A range of memory that maps a part of a module.
 struct MappedRange {
   uint64_t begin = 0, end = 0;
-  uint64_t offset = 0;  // where in the module its first byte is
+  uint64_t offset = 0;  // Offset of its first byte in the module.
   uint32_t module = 0;
 };
 
-// For one thread at a time.
+// Not thread-safe.
 class Space {
  public:
-  // The kernel limits mappings to 65,530 by default (vm.max_map_count); what a process has beyond this stays unknown.
+  // Maximum number of ranges; further mappings stay unknown. The kernel's default limit is 65,530 (vm.max_map_count).
   static constexpr size_t kMaxRanges = 128 << 10;
 
-  // Something new is mapped there. What was there before is gone: the kernel writes no record when memory is unmapped,
-  // so that a later mapping is how one learns of it. Ranges that end before they begin are passed over.
+  // Adds a mapping, which replaces older ones at its addresses: the kernel writes no record when memory is unmapped, so
+  // only a later mapping shows it. Ignores ranges that end before they begin.
   void Map(const MappedRange& range);
-  // Something that is no code of any module.
+  // Adds a mapping without code of a module.
   void Unmap(uint64_t begin, uint64_t end);
-  // exec: all is gone.
+  // Removes all mappings, for exec.
   void Clear() { ranges_.clear(); }
 
   const MappedRange* Find(uint64_t address) const;
   const std::vector<MappedRange>& ranges() const { return ranges_; }
 
  private:
-  std::vector<MappedRange> ranges_;  // in rising order, none over another
+  std::vector<MappedRange> ranges_;  // In rising order; none overlap.
 };
 
 }  // namespace perfkit::proc

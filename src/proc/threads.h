@@ -11,11 +11,11 @@
 
 namespace perfkit::proc {
 
-// The thread ids among the names of a task folder, in rising order. Anything else in there is passed over.
+// Returns the thread ids among the names in a task folder, in rising order. Ignores all other names.
 std::vector<pid_t> ParseTaskNames(std::span<const std::string> names);
 
-// The threads that process `pid` has now (0: this process), in rising order: some may be gone and others born by the
-// time that they are used. NotFound when there is no such process.
+// Returns the current threads of process `pid` (0 means this process), in rising order. Threads may end or start before
+// the caller uses the list. Errors: NotFound if there is no such process.
 absl::StatusOr<std::vector<pid_t>> ListThreads(pid_t pid, const std::string& proc = "/proc");
 
 }  // namespace perfkit::proc
