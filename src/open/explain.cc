@@ -1,9 +1,9 @@
 // Finds the cause of a refusal by experiment.
 //
 // One errno has many causes: EINVAL alone has more than thirty in kernel/events/core.c. So each row of a table changes
-// one thing in what was refused. The row whose variation the kernel opens names the cause, and the change is the
-// remedy. Rights come first: perf_event_open checks them before most of the attr, and a request that the retry ladder
-// restricted to user space may then be refused for that restriction alone.
+// one thing in the request that was refused. If the kernel opens that variation, the row names the cause, and its
+// change is the remedy. Rights are tried first: perf_event_open checks them before most of the attr, and OpenEvent may
+// have restricted the request to user space, which may then be the only reason for the refusal.
 #include "src/open/explain.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ constexpr char kWatchKernel[] =
 
 bool IsDenied(int error) { return error == EACCES || error == EPERM; }
 
-// What is passed to perf_event_open.
+// The arguments of perf_event_open.
 struct Variation {
   sys::PerfEventAttr attr;
   pid_t pid;
@@ -46,11 +46,12 @@ struct Variation {
   }
 };
 
-// The kernel's answer: 0, or an errno. What opens is closed again before it can count.
+// Returns the kernel's answer: 0, or an errno. An event that opens is closed before it can count.
 int Try(const Variation& variation) {
   constexpr int kInterruptions = 16;
   sys::PerfEventAttr attr = variation.attr;
-  // Whether a group fits, some counter units ask of enabled events only (drivers/perf/arm_pmu.c, validate_event).
+  // Some counter units check only enabled events when they test whether a group fits (drivers/perf/arm_pmu.c,
+  // validate_event).
   if (variation.group_fd < 0) attr.disabled = 1;
   attr.enable_on_exec = 0;
   attr.size = sys::AttrSize(attr);
@@ -63,7 +64,7 @@ int Try(const Variation& variation) {
   return EINTR;
 }
 
-// What every user may open, if perf_event_open works at all: counts nothing, and that in user space only.
+// Returns a request that every user may open if perf_event_open works at all: it counts nothing, in user space only.
 Variation Dummy(pid_t pid) {
   Variation dummy{.attr = {}, .pid = pid, .cpu = -1, .group_fd = -1};
   dummy.attr.type = sys::kTypeSoftware;
@@ -82,7 +83,7 @@ bool IsBreakpointOfKernel(const sys::PerfEventAttr& attr) {
   return attr.type == sys::kTypeBreakpoint && static_cast<int64_t>(attr.config1) < 0;
 }
 
-// One change that may make the kernel accept the event, and what that means.
+// A change that may make the kernel accept the event, with its meaning.
 struct Row {
   void (*change)(Variation&);
   Code code;
@@ -108,7 +109,7 @@ void CountEverything(Variation& event) {
   attr.exclude_host = attr.exclude_guest = 0;
 }
 
-// Rights that one part of the request needs (kernel/events/core.c, perf_copy_attr and perf_event_open;
+// Rights that one part of the request requires (kernel/events/core.c, perf_copy_attr and perf_event_open;
 // kernel/trace/trace_event_perf.c, perf_trace_event_perm).
 constexpr Row kDeniedRows[] = {
     {[](Variation& event) { event.attr.sample_type &= ~uint64_t{kSamplePhysAddr}; }, Code::kPermissionDenied,
@@ -127,7 +128,7 @@ constexpr Row kDeniedRows[] = {
      "grant CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN)"},
 };
 
-// What the kernel or the counter unit cannot do (kernel/events/core.c; arch/x86/events/core.c, x86_pmu_hw_config).
+// What the kernel or the counter unit lacks (kernel/events/core.c; arch/x86/events/core.c, x86_pmu_hw_config).
 constexpr Row kRefusedRows[] = {
     {[](Variation& event) { event.group_fd = -1; }, Code::kInvalidArgument, "it opens alone, but not in its group",
      "count it outside the group: too many events for one group, or events of counter units that cannot be combined"},
@@ -150,7 +151,7 @@ constexpr Row kRefusedRows[] = {
      "this kernel does not count what an event loses (Linux 6.0 does)", "use a newer kernel"},
 };
 
-// The row whose change the kernel accepts.
+// Returns the first row whose change the kernel accepts, or nullptr.
 const Row* FindRow(std::span<const Row> rows, const Variation& refused) {
   for (const Row& row : rows) {
     Variation varied = refused;
@@ -202,7 +203,8 @@ class Investigation {
     return row != nullptr ? std::optional(Of(*row)) : std::nullopt;
   }
 
-  // perf_event_open itself is closed: by the paranoid level of Debian, Ubuntu and Android (3 and 4), or by a filter.
+  // perf_event_open is not permitted at all: by the paranoid level of Debian, Ubuntu and Android (3 and 4), or by a
+  // filter.
   Explanation ExplainNoPerf() const {
     if (!rights_.perfmon && rights_.paranoid.value_or(0) > 2) {
       return {Code::kPermissionDenied, "this kernel lets privileged processes alone use perf events",
@@ -221,7 +223,7 @@ class Investigation {
                        "or count threads and processes"};
   }
 
-  // Whether the kernel's part of the event is what is denied.
+  // Explains a refusal of the kernel's part of the event, if that is the cause.
   std::optional<Explanation> ExplainKernelPart() const {
     if (refused_.attr.exclude_kernel != 0 || rights_.may_count_kernel()) return std::nullopt;
     if (request_.kernel_side) {
@@ -271,7 +273,7 @@ class Investigation {
     }
     if (const Row* const row = FindRow(kRefusedRows, refused_)) return Of(*row);
     if (const auto field = ExplainField()) return field;
-    // Last, because the kernel's part is denied to every ordinary user, whatever else is refused.
+    // Last, because the kernel's part is denied to every ordinary user, even if something else is the cause.
     if (IsDenied(Try(WithEverything(refused_)))) return CountsTogether();
     return std::nullopt;
   }
@@ -287,7 +289,7 @@ class Investigation {
             kWatchKernel};
   }
 
-  // What the attr itself shows to be out of range.
+  // Explains values that are out of range in the attr itself.
   std::optional<Explanation> ExplainValue() const {
     const sys::PerfEventAttr& attr = refused_.attr;
     const uint64_t rate = attr.sample_period_or_freq;
@@ -342,7 +344,7 @@ class Investigation {
     return std::nullopt;
   }
 
-  // A field of the samples that this kernel does not know.
+  // Explains a field of samples that this kernel lacks.
   std::optional<Explanation> ExplainField() const {
     for (const detail::FieldRow& field : detail::kFields) {
       Variation varied = refused_;

@@ -1,4 +1,4 @@
-// Why the kernel refused to open an event, and what would help.
+// Finds out why the kernel refused to open an event, and a remedy.
 #pragma once
 
 #include "absl/status/status.h"
@@ -6,16 +6,16 @@
 
 namespace perfkit::open {
 
-// How an open ended: what the kernel said to the request itself, and to the last attempt of the retry ladder.
+// A refusal: the kernel's answers to the request itself and to OpenEvent's last attempt.
 struct Refusal {
   const OpenRequest& request;
-  const sys::PerfEventAttr& attr;  // of the last attempt
+  const sys::PerfEventAttr& attr;  // Of the last attempt.
   int first_error;
-  int error;  // of the last attempt
+  int error;  // Of the last attempt.
 };
 
-// Returns a sys::PerfError whose remedy was tried wherever this process can try it: with it, the kernel opens the
-// event (which is closed at once). Where no single change helps, the text is that of the errno.
+// Returns a sys::PerfError. Its remedy was tried if this process can try it: with it, the kernel opens the event (which
+// is closed at once). If no single change helps, returns the text of the errno.
 absl::Status Explain(const Refusal& refusal, const sys::Rights& rights);
 
 }  // namespace perfkit::open

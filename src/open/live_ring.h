@@ -1,7 +1,7 @@
 // An event with its mapped ring: the descriptor, the user page and the data after it, owned together.
 //
-// Read-only mappings overwrite: the kernel never waits for a reader, so the ring can serve as an endless counter (its
-// head) with the latest records after it, and needs no upkeep at all.
+// The mapping is read-only, so the kernel overwrites and never waits for a reader. The ring can then serve as an
+// endless counter (its head), which keeps the latest records and needs no upkeep.
 #pragma once
 
 #include <cstdint>
@@ -16,22 +16,22 @@ namespace perfkit::open {
 
 class LiveRing {
  public:
-  // Opens `request` and maps its user page and 2^n `data_pages`, or the page alone (0), read-only.
-  // Errors: those of OpenEvent; ResourceExhausted when this user may lock no more memory.
+  // Opens `request` and maps its user page and 2^n `data_pages`, or the user page alone (0), read-only. Errors: those
+  // of OpenEvent; ResourceExhausted if this user may not lock more memory.
   static absl::StatusOr<LiveRing> Open(const OpenRequest& request, uint32_t data_pages, const sys::Rights& rights);
 
-  // Maps an event that is open already; takes the descriptor.
+  // Maps an event that is open already; takes ownership of its descriptor.
   static absl::StatusOr<LiveRing> Map(OpenedEvent event, uint32_t data_pages, const std::string& asked,
                                       const sys::Rights& rights);
 
   int fd() const { return event_.fd.get(); }
   bool user_only() const { return event_.user_only; }
   const UserPage* page() const { return reinterpret_cast<const UserPage*>(mapping_.data()); }
-  // The data area; its size is a power of two.
+  // Returns the data area; its size is a power of two.
   std::span<const std::byte> data() const { return mapping_.bytes().subspan(page_size_); }
   uint64_t head() const { return LoadShared(page()->data_head); }
 
-  // In the child of a fork: closes the descriptor, forgets the mapping that was not inherited.
+  // In a forked child: closes the descriptor, and forgets the mapping, which was not inherited.
   void OnForkedChild() {
     event_.fd.Reset();
     mapping_.Forget();
@@ -41,7 +41,8 @@ class LiveRing {
   LiveRing(OpenedEvent event, sys::Mapping mapping, size_t page_size)
       : event_(std::move(event)), mapping_(std::move(mapping)), page_size_(page_size) {}
 
-  OpenedEvent event_;  // declared first: a mapped event lives on until it is unmapped, so unmap first
+  OpenedEvent event_;  // Declared first, so that the ring is unmapped before the event is closed: a mapped event lives
+                       // on until it is unmapped.
   sys::Mapping mapping_;
   size_t page_size_;
 };

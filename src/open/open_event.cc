@@ -1,4 +1,4 @@
-// The retry ladder.
+// The retries of perf_event_open.
 #include "src/open/open_event.h"
 
 #include <errno.h>
@@ -23,7 +23,8 @@ int TryOpen(const OpenRequest& request, const sys::PerfEventAttr& attr) {
   return fd;
 }
 
-// Whether what is asked was a generic event of one kind of core and is now that PMU's own.
+// Replaces a generic event of one kind of core by the PMU's own event. Returns false if it was none, or was replaced
+// before.
 bool TakeOwn(const OpenRequest& request, int error, sys::PerfEventAttr& attr) {
   if (request.own_type == 0 || attr.type == request.own_type || (error != EINVAL && error != ENOENT)) return false;
   attr.type = request.own_type;

@@ -1,8 +1,9 @@
-// One perf_event_open with the retries that hide what can be hidden, and nothing else.
+// One perf_event_open, with retries.
 //
-// The ladder, from what was asked downwards; each rung only where it does not change the meaning, or says that it did:
+// Each retry asks for less than the one before. It is made only if it does not change the meaning, or if the result
+// says that it did:
 //   EINTR                                   again, a bounded number of times
-//   EACCES, EPERM                           without the kernel's part (exclude_kernel), unless the user said whose
+//   EACCES, EPERM                           without the kernel's part (exclude_kernel), unless the user chose it
 //   EINVAL with inherit_thread              without it, on kernels before 5.13
 //   EINVAL with build_id                    without it, on kernels before 5.12: records name files by their numbers
 //   EOPNOTSUPP, "as precise as can be"      one step less precise
@@ -24,34 +25,34 @@ namespace perfkit::open {
 
 struct OpenRequest {
   sys::PerfEventAttr attr{};
-  pid_t pid = 0;  // 0: the calling thread; -1: every task (with cpu)
+  pid_t pid = 0;  // 0 means the calling thread; -1 means all tasks (with cpu).
   int cpu = -1;
   int group_fd = -1;
-  bool may_restrict_to_user = true;  // whether the kernel's part may be left out when it is not permitted
-  bool lower_precise = false;        // whether precise_ip is only an upper bound
+  bool may_restrict_to_user = true;  // True if the kernel's part may be left out when it is not permitted.
+  bool lower_precise = false;        // True if precise_ip is only an upper bound.
   uint64_t optional_config1 =
-      0;  // bits of config1 to add where the PMU takes them: they change how, not what, it counts
-  // The same event as its PMU itself calls it; a type of 0: it has no such name.
+      0;  // Bits of config1 to add if the PMU accepts them: they change how it counts, not what.
+  // The same event by its PMU's own numbers; type 0 means that there is none.
   uint32_t own_type = 0;
   uint64_t own_config = 0;
-  // For messages: what was asked for in the user's words, whether the kernel raises the event in its own code, and the
-  // sysfs name of its PMU, a view into RequestFor's `event` ("": none).
+  // For messages: the request in the user's words, whether the kernel raises the event in its own code, and the sysfs
+  // name of its PMU, a view into RequestFor's `event` ("" means none).
   std::string asked;
   bool kernel_side = false;
   std::string_view pmu;
 };
 
-// A request for one part of `event`, with what its modifiers allow. What it is asked for, where, and how it is read is
-// the caller's to add. `event` must outlive the request (event::ToAttr).
+// Returns a request for one part of `event` with its modifiers. The caller adds the target and how the event is read.
+// `event` must outlive the request (event::ToAttr).
 OpenRequest RequestFor(const EventConfig& event, size_t part);
 
 struct OpenedEvent {
   sys::OwnedFd fd;
-  bool user_only = false;      // counts user space only, though more was asked
-  bool with_children = false;  // inherit_thread was refused: children of this process are in it too
+  bool user_only = false;      // Counts user space only, though more was requested.
+  bool with_children = false;  // inherit_thread was refused: children of this process are counted too.
 };
 
-// The event, or a PerfError that names what was asked, the cause here and the remedy (explain.h).
+// Returns the event, or a PerfError with the request, the cause here and the remedy (explain.h).
 absl::StatusOr<OpenedEvent> OpenEvent(const OpenRequest& request, const sys::Rights& rights);
 
 }  // namespace perfkit::open

@@ -1,12 +1,12 @@
-// A ring that events write into: the sibling of LiveRing for those who read every record.
+// A ring that events write into: the counterpart of LiveRing for readers of all records.
 //
 //   event ──┐
 //   event ──┼─ SET_OUTPUT ──> ring owner: a dummy event, which alone is mapped ──> RingReader
 //   event ──┘
 //
-// The ring owner counts nothing. It decides how large the ring is and when it wakes whoever polls; it may be switched
-// off all the same, or on, when it carries side-band records of its own. Pausing it stops all of them. Because no other
-// event is mapped, they may come and go, be inherited, and move to another ring.
+// The ring owner counts nothing. It has the ring's size and watermark, and may be disabled, or enabled if it writes
+// side-band records itself. Pausing it pauses all events of the ring. Because no other event is mapped, events may be
+// opened, closed, inherited, and moved to another ring.
 #pragma once
 
 #include <memory>
@@ -21,8 +21,8 @@ namespace perfkit::open {
 
 class OutputRing {
  public:
-  // Opens `owner` (write_backward is set by `mode`) and maps `bytes`, a power of two of at least a page.
-  // Errors: those of OpenEvent; ResourceExhausted when this user may lock no more memory.
+  // Opens `owner` (`mode` sets write_backward) and maps `bytes`, a power of two of at least a page. Errors: those of
+  // OpenEvent; ResourceExhausted if this user may not lock more memory.
   static absl::StatusOr<OutputRing> Open(const OpenRequest& owner, RingMode mode, size_t bytes,
                                          const sys::Rights& rights);
 
@@ -31,14 +31,14 @@ class OutputRing {
   const RingReader& reader() const { return reader_; }
   const UserPage* page() const { return reinterpret_cast<const UserPage*>(mapping_.data()); }
 
-  // Bytes that were written and not yet read: of a streaming ring.
+  // Returns the bytes that were written and not yet read. For streaming rings.
   uint64_t fill_bytes() const { return LoadShared(page()->data_head) - page()->data_tail; }
 
-  // Lets `event` write here from now on. An event that had another ring waits for the kernel's RCU: 10 ms.
+  // Lets `event_fd` write into this ring from now on. An event that had another ring waits for the kernel's RCU: 10 ms.
   absl::Status TakeOutputOf(int event_fd) const;
   absl::Status Pause(bool pause) const;
 
-  // In the child of a fork: from then on nothing here may be used.
+  // In a forked child: no method may be called afterwards.
   void OnForkedChild() {
     owner_.fd.Reset();
     mapping_.Forget();
@@ -47,7 +47,7 @@ class OutputRing {
  private:
   OutputRing() = default;
 
-  OpenedEvent owner_;  // declared first: unmapped before it is closed
+  OpenedEvent owner_;  // Declared first, so that the ring is unmapped before the event is closed.
   sys::Mapping mapping_;
   RingReader reader_;
 };

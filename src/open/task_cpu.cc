@@ -1,4 +1,4 @@
-// Targets to places, through /proc and sysfs.
+// Resolves targets to threads and CPUs, through /proc and sysfs.
 #include "src/open/task_cpu.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ absl::StatusOr<std::vector<TaskCpu>> ThreadsOf(int pid) {
   return task_cpus;
 }
 
-// Documentation/ABI/testing/sysfs-devices-system-cpu: `online`, `present`.
+// Reads `online` or `present`: Documentation/ABI/testing/sysfs-devices-system-cpu.
 absl::StatusOr<std::vector<int>> CpusThatAre(std::string_view state) {
   const auto text = sys::ReadFile(absl::StrFormat("/sys/devices/system/cpu/%s", state));
   if (!text.ok()) return text.status();

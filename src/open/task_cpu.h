@@ -1,4 +1,4 @@
-// Where the events of a target have to be opened: (thread, CPU) pairs.
+// The (thread, CPU) pairs on which the events of a target are opened.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace perfkit::open {
 
-// perf_event_open's pid and cpu.
+// The pid and cpu arguments of perf_event_open.
 struct TaskCpu {
   pid_t pid = 0;
   int cpu = -1;
@@ -17,14 +17,14 @@ struct TaskCpu {
   friend bool operator==(const TaskCpu&, const TaskCpu&) = default;
 };
 
-// The (task, CPU) pairs of `target` now. `only_cpus`, when not empty, restricts CPU targets to those (a core PMU's, an uncore
-// PMU's one CPU a package). NotFound when the task or CPU does not exist.
+// Returns the current (task, CPU) pairs of `target`. `only_cpus`, if not empty, restricts CPU targets to those (of a
+// core PMU, or the one CPU in each package of an uncore PMU). Errors: NotFound if the task or CPU does not exist.
 absl::StatusOr<std::vector<TaskCpu>> TaskCpusOf(const Target& target, const std::vector<int>& only_cpus = {});
 
-// Those that the machine has, online or not.
+// Returns the CPUs of the machine, online or not.
 absl::StatusOr<std::vector<int>> PresentCpus();
 
-// "this thread", "thread 12", "CPU 3": for messages.
+// Returns "this thread", "thread 12", "CPU 3": for messages.
 std::string Describe(const Target& target);
 
 }  // namespace perfkit::open

@@ -1,4 +1,8 @@
-// The trap handler of the stepper. Everything here runs inside a signal handler, except RunUnderTrapFlag.
+// The trap handler of the stepper. All code here runs in a signal handler, except RunUnderTrapFlag. After each
+// instruction the kernel sends SIGTRAP, and the handler counts it and looks at the next instruction. It emulates, or
+// prepares for, the few instructions that would end the stepping: changes of the signal mask, new threads and
+// processes, and handlers for SIGTRAP. It gives up, with a reason, rather than count wrongly: the region then runs on
+// without the flag.
 #include "src/step/session.h"
 
 #if defined(__x86_64__)
@@ -13,7 +17,7 @@ namespace {
 
 constexpr uint64_t kTrapBit = uint64_t{1} << (SIGTRAP - 1);
 constexpr uint64_t kNeverBlocked = uint64_t{1} << (SIGKILL - 1) | uint64_t{1} << (SIGSTOP - 1);
-constexpr uint64_t kKernelHalf = uint64_t{1} << 63;  // vsyscall: its page may be executed but not read
+constexpr uint64_t kKernelHalf = uint64_t{1} << 63;  // vsyscall: its page may be executed but not read.
 
 using Registers = greg_t*;
 
@@ -23,13 +27,13 @@ PERFKIT_IN_HANDLER bool HasTrapFlag(const ucontext_t& registers) {
 
 PERFKIT_IN_HANDLER uint64_t& MaskOf(ucontext_t& registers) { return reinterpret_cast<uint64_t&>(registers.uc_sigmask); }
 
-// From here on the code runs free, and its mask is the one that it believes to have.
+// The code runs on without the flag, with the signal mask that it believes to have.
 PERFKIT_IN_HANDLER void StopStepping(const Session& session, ucontext_t& registers) {
   registers.uc_mcontext.gregs[REG_EFL] &= ~static_cast<greg_t>(kTrapFlag);
   if (session.trap_blocked) MaskOf(registers) |= kTrapBit;
 }
 
-// The same for the region, which then changes its mask without being seen.
+// As StopStepping, for the region itself: later changes of its mask are not seen.
 PERFKIT_IN_HANDLER void EndStepping(Session& session, ucontext_t& registers) {
   StopStepping(session, registers);
   session.trap_blocked = false;
@@ -41,8 +45,8 @@ PERFKIT_IN_HANDLER void GiveUp(Session& session, ucontext_t& registers, Ending w
   EndStepping(session, registers);
 }
 
-// Returns true if the trap is a single step of this thread, and false if it is somebody else's: a breakpoint, or a
-// signal that was sent.
+// Returns true if the trap is a single step of this thread, and false if it is another trap: a breakpoint, or a signal
+// that a process sent.
 //
 // Some hypervisors lose DR6.BS about once in 560,000 steps. Linux takes a debug exception with an empty DR6 for icebp
 // and sends TRAP_BRKPT instead of TRAP_TRACE (arch/x86/kernel/traps.c, exc_debug_user). int3 comes as SI_KERNEL. So
@@ -57,8 +61,8 @@ PERFKIT_IN_HANDLER bool IsStep(const Session& session, const siginfo_t& info, co
   return session.last == 0 || !IsOneByte(start, end, kIcebp);
 }
 
-// rt_sigprocmask(how, set, before, size), as the kernel would do it, but SIGTRAP stays open whatever is asked. The
-// thread's mask is the one that this handler returns to. False: let the kernel do it (and refuse it).
+// Does rt_sigprocmask(how, set, before, size) as the kernel would, but keeps SIGTRAP unblocked. The thread's mask is
+// the one to which this handler returns. Returns false if the kernel should do it (and refuse it).
 PERFKIT_IN_HANDLER bool ChangeMask(Session& session, ucontext_t& registers) {
   const Registers at = registers.uc_mcontext.gregs;
   if (at[REG_R10] != sizeof(uint64_t) || at[REG_RDI] < SIG_BLOCK || at[REG_RDI] > SIG_SETMASK) return false;
@@ -73,15 +77,15 @@ PERFKIT_IN_HANDLER bool ChangeMask(Session& session, ucontext_t& registers) {
   }
   if (auto* const out = reinterpret_cast<uint64_t*>(at[REG_RDX])) *out = before;
   at[REG_RAX] = 0;
-  at[REG_RCX] = at[REG_RIP] + kSystemCallSize;  // as `syscall` leaves them
+  at[REG_RCX] = at[REG_RIP] + kSystemCallSize;  // As `syscall` leaves them.
   at[REG_R11] = at[REG_EFL];
   at[REG_RIP] += kSystemCallSize;
   return true;
 }
 
-// A child starts with its parent's flags. A process has a copy of this session, or shares it while its parent waits
-// (vfork), and is told apart by its thread id. Beside a thread there is no number: what this one executes then depends
-// on the scheduler, and what that one executes is not seen. So it starts without the flag.
+// A child starts with its parent's flags. A new process has a copy of this session, or shares it while its parent waits
+// (vfork), and is recognised by its thread id. With a new thread there is no number: the region's instructions would
+// depend on the scheduler, and those of the thread are not seen. So the thread starts without the flag.
 PERFKIT_IN_HANDLER void PrepareClone(Session& session, ucontext_t& registers) {
   const greg_t* const at = registers.uc_mcontext.gregs;
   uint64_t flags = 0;
@@ -93,7 +97,7 @@ PERFKIT_IN_HANDLER void PrepareClone(Session& session, ucontext_t& registers) {
   session.maybe_other = true;
 }
 
-// Before a system call. True when it was done here, and the next instruction is another.
+// Runs before a system call. Returns true if the call was done here, so that the next instruction is another one.
 PERFKIT_IN_HANDLER bool PrepareSystemCall(Session& session, ucontext_t& registers) {
   const Registers at = registers.uc_mcontext.gregs;
   switch (at[REG_RAX]) {
@@ -109,7 +113,7 @@ PERFKIT_IN_HANDLER bool PrepareSystemCall(Session& session, ucontext_t& register
   }
 }
 
-// Looks at the instruction that comes next, and on past those that are done here.
+// Looks at the next instruction, and continues past those that are done here.
 PERFKIT_IN_HANDLER void LookAhead(Session& session, ucontext_t& registers) {
   const Registers at = registers.uc_mcontext.gregs;
   while (true) {
@@ -120,14 +124,15 @@ PERFKIT_IN_HANDLER void LookAhead(Session& session, ucontext_t& registers) {
     ++session.count.system_calls;
     if (!PrepareSystemCall(session, registers)) {
       session.count.instructions += session.swallowed;
-      if (session.swallowed != 0) session.last = next + kSystemCallSize;  // the next trap is of what stands after it
+      if (session.swallowed != 0)
+        session.last = next + kSystemCallSize;  // The next trap belongs to the instruction after it.
       return;
     }
     ++session.count.instructions;
   }
 }
 
-// Takes one step from the budget. The clock is read every 1,024 steps, as that takes a tenth of a step.
+// Takes one step from the budget. Reads the clock every 1,024 steps only, as that takes a tenth of a step.
 PERFKIT_IN_HANDLER Ending Spend(Session& session) {
   if (session.budget-- == 0) return Ending::kBudget;
   if (session.budget % 1024 != 0 || session.cpu_end_ns == 0) return Ending::kNone;
@@ -142,7 +147,7 @@ PERFKIT_IN_HANDLER void CountStep(Session& session, ucontext_t& registers) {
     return;
   }
   ++session.count.instructions;
-  if (!HasTrapFlag(registers)) return EndStepping(session, registers);  // this was the last one
+  if (!HasTrapFlag(registers)) return EndStepping(session, registers);  // This was the last one.
   LookAhead(session, registers);
 }
 
@@ -153,12 +158,12 @@ PERFKIT_IN_HANDLER bool OnStep(void* self, const siginfo_t& info, ucontext_t& re
   const bool step = IsStep(session, info, registers);
   if (session.maybe_other) {
     if (session.ask_thread() != session.thread) {
-      if (step) StopStepping(session, registers);  // a child of the region: it is not counted
+      if (step) StopStepping(session, registers);  // A child of the region: it is not counted.
       return step;
     }
     session.maybe_other = false;
   }
-  if (!step && !HasTrapFlag(registers)) {  // in a signal handler: stepping ends when that returns
+  if (!step && !HasTrapFlag(registers)) {  // In a signal handler: stepping ends when that returns.
     session.ending = Ending::kForeignTrap;
     return false;
   }
@@ -171,9 +176,9 @@ PERFKIT_IN_HANDLER bool OnStep(void* self, const siginfo_t& info, ucontext_t& re
   return step;
 }
 
-// Not inlined: these are the same instructions for every region, and so subtract out.
+// Not inlined, so that these instructions are the same for every region, and are subtracted.
 [[gnu::noinline]] void RunUnderTrapFlag(Session& session, void (*region)(void*), void* argument) {
-  std::atomic_signal_fence(std::memory_order_seq_cst);  // the session is the handler's from here on
+  std::atomic_signal_fence(std::memory_order_seq_cst);  // The handler uses the session from here on.
   __builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() | kTrapFlag);
   region(argument);
   const bool lost = (__builtin_ia32_readeflags_u64() & kTrapFlag) == 0;

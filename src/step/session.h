@@ -1,11 +1,11 @@
-// One region being stepped: what each trap adds to its count, and what has to be done before the next one.
+// One stepped region: what each trap adds to its count, and the preparations for the next instruction.
 //
-// The handler runs after each instruction and looks at the one that comes next, because three need help:
+// The handler runs after each instruction and looks at the next one, because three kinds need special treatment:
 //
-//   rep movsb …   traps after each round with the same pc: rounds are told from executions
-//   syscall       the kernel clears the flag on entry and its trap is lost: made up for, by what calibration found
-//   … and of system calls, those that would end the stepping or the process: blocking SIGTRAP (a forced signal that is
-//                 blocked kills), changing its handler, and starting threads and processes, which inherit the flag
+//   rep movsb …   traps after each round with the same pc: rounds are counted apart from executions
+//   syscall       the kernel clears the flag on entry, and its trap is lost: Stepper::Open has measured how many to add
+//   system calls that would end the stepping or the process: blocking SIGTRAP (a forced signal that is blocked kills),
+//                 changing its handler, and starting threads and processes, which inherit the flag
 #pragma once
 
 #include <sys/types.h>
@@ -17,36 +17,36 @@
 
 namespace perfkit::step {
 
-// Why stepping stopped before the region did.
+// Why stepping stopped before the region's end.
 enum class Ending : uint8_t {
   kNone,
-  kBudget,       // too many steps
-  kTime,         // too much CPU time
-  kFlagLost,     // the region cleared the trap flag, or left a signal handler by a jump
-  kHandler,      // the region installs a handler for SIGTRAP
-  kBareProcess,  // the region starts a process that inherits the flag, and no handler to take it away
-  kThread,       // the region starts a thread
-  kForeignTrap,  // a SIGTRAP that was not a step: one that is pending swallows the next
+  kBudget,       // Too many steps.
+  kTime,         // Too much CPU time.
+  kFlagLost,     // The region cleared the trap flag, or left a signal handler by a jump.
+  kHandler,      // The region installs a handler for SIGTRAP.
+  kBareProcess,  // The region starts a process that inherits the flag, without a handler that clears it.
+  kThread,       // The region starts a thread.
+  kForeignTrap,  // A SIGTRAP that was not a step: a pending one swallows the next.
 };
 
 struct Session {
   // Set before the start.
-  uint64_t budget = 0;               // steps that are left
-  uint64_t cpu_end_ns = 0;           // the thread's CPU time at which stepping stops; 0: no limit
-  uint64_t swallowed = 0;            // traps that a system call costs
-  const uintptr_t* watch = nullptr;  // not a span: see in_handler.h
+  uint64_t budget = 0;               // Remaining steps.
+  uint64_t cpu_end_ns = 0;           // The thread's CPU time at which stepping stops; 0 means no limit.
+  uint64_t swallowed = 0;            // Traps that each system call loses.
+  const uintptr_t* watch = nullptr;  // Not a span: in_handler.h.
   size_t watched = 0;
-  pid_t thread = 0;  // and how to ask for it: found before, as a handler must not look anything up
-  pid_t (*ask_thread)() = nullptr;
-  bool trap_blocked = false;  // as the region sees its signal mask; in truth SIGTRAP is open
+  pid_t thread = 0;
+  pid_t (*ask_thread)() = nullptr;  // Returns the caller's thread id; bound before, as a handler must not bind lazily.
+  bool trap_blocked = false;        // True if the region believes that SIGTRAP is blocked; in fact it is not.
 
-  // What came of it.
+  // The results.
   StepCount count;
-  uint64_t visits[kMaxWatched] = {};  // of count
+  uint64_t visits[kMaxWatched] = {};  // Part of `count`.
   Ending ending = Ending::kNone;
 
-  uintptr_t last = 0;        // the instruction that this step executed; 0: one of RunUnderTrapFlag's
-  bool maybe_other = false;  // a system call may have returned twice: in a child too
+  uintptr_t last = 0;        // The instruction that this step executed; 0 means one of RunUnderTrapFlag's.
+  bool maybe_other = false;  // A system call may have returned twice: in a child too.
 };
 
 // The TrapHandler of a Session.

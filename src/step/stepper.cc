@@ -1,4 +1,7 @@
-// Stepper: the duties around a stepped region, and the proof that it works here.
+// Steps a region: prepares the thread (no debugger, SIGTRAP claimed and unblocked), runs the region under the trap
+// flag, and turns its end into counts or a Status. Open proves on regions of known length that each instruction traps
+// once, measures the cost of an empty region, which every run subtracts, and measures whether a system call swallows
+// its own trap.
 #include "src/step/stepper.h"
 
 #include <errno.h>
@@ -60,10 +63,10 @@ absl::Status EndingStatus(Ending ending, const Session& session, uint64_t budget
   return absl::OkStatus();
 }
 
-// A debugger gets every SIGTRAP before the process does, and keeps it.
+// A debugger gets each SIGTRAP before the process does, and keeps it.
 absl::Status CheckNoDebugger() {
   const auto text = sys::ReadFile("/proc/self/status");
-  if (!text.ok()) return absl::OkStatus();  // no procfs: nobody can tell
+  if (!text.ok()) return absl::OkStatus();  // Without procfs there is no way to find out.
   uint64_t tracer = 0;
   base::ForEachPiece(*text, '\n', [&](std::string_view line) {
     const auto [key, value] = base::Cut(line, ':');
@@ -74,7 +77,7 @@ absl::Status CheckNoDebugger() {
       absl::StrFormat("process %d debugs or traces this one, and takes SIGTRAP. Remedy: run without it", tracer));
 }
 
-// Opens SIGTRAP for the calling thread while it lives; `session` remembers what the region believes.
+// Unblocks SIGTRAP for the calling thread as long as it lives; `session` has the mask that the region believes to have.
 class TrapOpen {
  public:
   explicit TrapOpen(Session& session) : session_(session) {
@@ -86,7 +89,7 @@ class TrapOpen {
   }
   ~TrapOpen() {
     sigset_t trap = TrapOnly();
-    // A region that lost the flag by a jump may have changed its mask since, unseen.
+    // A region that lost the flag by a jump may have changed its mask since then, unseen.
     const bool is_known = session_.ending != Ending::kFlagLost;
     if (session_.trap_blocked && (is_known || was_blocked_)) sys::kernel().sigprocmask(SIG_BLOCK, &trap, nullptr);
   }
@@ -104,11 +107,12 @@ class TrapOpen {
   bool was_blocked_ = false;
 };
 
-// Steps `region` and leaves what came of it, nothing subtracted, in `session`.
+// Steps `region` and leaves the results in `session`, without subtracting anything.
 absl::Status Step(Session& session, void (*region)(void*), void* argument, uint64_t cpu_limit_ns = 0) {
   session.ask_thread = sys::kernel().gettid;
-  session.thread = session.ask_thread();  // also binds what it calls
-  if (cpu_limit_ns != 0) session.cpu_end_ns = sys::HandlerNow(CLOCK_THREAD_CPUTIME_ID) + cpu_limit_ns;  // so does this
+  session.thread = session.ask_thread();  // Also binds the functions that it calls.
+  if (cpu_limit_ns != 0)
+    session.cpu_end_ns = sys::HandlerNow(CLOCK_THREAD_CPUTIME_ID) + cpu_limit_ns;  // Binds its functions too.
   absl::StatusOr<sys::TrapClaim> claim = sys::TrapClaim::OfThisThread(OnStep, &session);
   if (!claim.ok()) return claim.status();
   const uint64_t budget = session.budget;
@@ -119,12 +123,12 @@ absl::Status Step(Session& session, void (*region)(void*), void* argument, uint6
   return EndingStatus(session.ending, session, budget);
 }
 
-// Regions of known length, all compiled alike, so that an empty one's prologue subtracts out.
+// Regions of known length, compiled alike, so that an empty one's prologue can be subtracted.
 constexpr uint64_t kProofBudget = 1000;
 constexpr uint64_t kNops = 16;
 void Empty(void*) { asm volatile(""); }
 void Nops(void*) { asm volatile(".rept 16\n nop\n .endr"); }
-void AskPid(void*) {  // getpid is system call 39: three instructions and one of the kernel's
+void AskPid(void*) {  // getpid is system call 39: four instructions.
   asm volatile("mov $39, %%eax\n syscall\n nop\n nop" ::: "rax", "rcx", "r11", "memory");
 }
 constexpr uint64_t kAskPidLength = 4;

@@ -4,17 +4,15 @@
 //   auto count = stepper->Run([](void* table) { static_cast<Table*>(table)->find(42); }, &table);
 //   count->instructions                                            // the same number each time
 //
-// x86-64 only. Each instruction costs a signal (2 to 17 us, by the machine), so this is for tests, not for programs
-// that run.
+// x86-64 only. Each instruction costs a signal (2 to 17 us, by the machine), so this is for tests.
 //
-// What is counted: the instructions that this thread executes in user space between the region's first and its return,
-// beyond those of an empty region. A `rep` string instruction counts once, as PMUs count it; the kernel's work, signal
+// The count includes the instructions that this thread executes in user space from the region's first to its return,
+// minus those of an empty region. A `rep` string instruction counts once, as PMUs count it. The kernel's work, signal
 // handlers that run meanwhile, and other threads do not count.
 //
-// Your responsibilities: the region must return (catch what it throws inside it; no longjmp out of it), must not clear
-// the trap flag, install a handler for SIGTRAP, get a SIGTRAP of another kind (a breakpoint), or start a thread. When
-// one of these last happens there is no number, and the Status says so. Code that reads EFLAGS (pushf) sees the flag
-// set.
+// The region must return: it must catch what it throws, and must not longjmp out. It must not clear the trap flag,
+// install a handler for SIGTRAP, get a SIGTRAP of another kind (a breakpoint), or start a thread; if it does, there is
+// no number, and the Status says why. Code that reads EFLAGS (pushf) sees the flag set.
 #pragma once
 
 #include <array>
@@ -26,43 +24,42 @@
 
 namespace perfkit::step {
 
-// Addresses that one run can watch, at most.
+// Maximum number of addresses that one run can watch.
 inline constexpr size_t kMaxWatched = 8;
 
-// What a region did. All numbers are exact.
+// The counts of a region. All are exact.
 struct StepCount {
-  uint64_t instructions = 0;                   // `rep` counted once, an empty region's subtracted
-  uint64_t rounds = 0;                         // of `rep`, beyond the first of each
-  uint64_t system_calls = 0;                   // `syscall` instructions; what the vDSO answers is none
-  std::array<uint64_t, kMaxWatched> visits{};  // how often each watched address was executed
+  uint64_t instructions = 0;                   // `rep` counts once; an empty region's are subtracted.
+  uint64_t rounds = 0;                         // Rounds of `rep`, beyond the first of each.
+  uint64_t system_calls = 0;                   // `syscall` instructions; calls that the vDSO answers are none.
+  std::array<uint64_t, kMaxWatched> visits{};  // Number of executions of each watched address.
 };
 
 struct StepOptions {
-  // Steps, rounds of `rep` included, after which the region runs on unwatched, and has no number.
+  // Maximum steps, rounds of `rep` included. Beyond it the region runs on without stepping, and has no number.
   uint64_t budget = 200'000;
-  // CPU time of the thread, in nanoseconds, after which the same happens; 0: no limit. Time that the thread sleeps or
-  // waits for a CPU is none.
+  // Maximum CPU time of the thread in nanoseconds, with the same consequence; 0 means no limit. Time in which the
+  // thread sleeps or waits for a CPU does not count.
   uint64_t cpu_limit_ns = 10'000'000'000;
-  // Addresses of instructions (functions' entries) whose executions are counted: kMaxWatched at most.
+  // Addresses of instructions (functions' entries) whose executions are counted: at most kMaxWatched.
   std::span<const uintptr_t> watch = {};
 };
 
-// Steps the thread that calls Run. A small value; one for each thread, or one for all.
+// Steps regions on the thread that calls Run. A small value; thread-safe.
 class Stepper {
  public:
-  // Proves that stepping works here, and measures what an empty region costs.
-  // Unavailable: another architecture, or something that does not honour the trap flag (valgrind, an emulator).
+  // Proves that stepping works here, and measures the cost of an empty region. Errors: Unavailable on another
+  // architecture, or if something does not honour the trap flag (valgrind, an emulator).
   static absl::StatusOr<Stepper> Open();
 
-  // Runs `region(argument)` once, instruction by instruction.
-  // ResourceExhausted: over the budget, or the limit of CPU time. FailedPrecondition: a debugger is attached (it would
-  // take every trap), or the region broke its duties. The region has run to its end in all cases but those that the
-  // debugger forbids.
+  // Runs `region(argument)` once, instruction by instruction. Errors: ResourceExhausted beyond the budget or the limit
+  // of CPU time; FailedPrecondition if a debugger is attached (it would take each trap), or if the region did what it
+  // must not do. The region has run to its end in all cases except with a debugger.
   absl::StatusOr<StepCount> Run(void (*region)(void*), void* argument, const StepOptions& options = {}) const;
 
-  // Instructions of an empty region (call, return and the setting of the flag), which Run has subtracted.
+  // Returns the instructions of an empty region (call, return and the setting of the flag), which Run subtracts.
   uint64_t constant() const { return constant_; }
-  // Whether a system call swallows its own trap here, which is then made up for (Linux without FRED: it does).
+  // Returns true if a system call swallows its own trap here, which Run corrects (Linux without FRED does).
   bool swallows_system_calls() const { return swallowed_ != 0; }
 
  private:

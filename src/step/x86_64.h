@@ -1,7 +1,7 @@
-// The little that stepping must know of x86-64: its flag, and how two kinds of instructions begin.
+// The facts about x86-64 that stepping needs: its trap flag, and how two kinds of instructions begin.
 //
-// The bytes are those that the CPU executes next, so each prefix is followed by mapped memory: reading one byte at a
-// time, and only after what cannot end an instruction, never touches a page that the CPU would not.
+// The bytes are those of the next instruction. Each prefix is followed by mapped memory, so functions read one byte at
+// a time, and only after a byte that cannot end an instruction: they never touch a page that the CPU would not.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +41,8 @@ PERFKIT_IN_HANDLER constexpr bool IsStringOpcode(uint8_t byte) {
   return (byte >= 0x6c && byte <= 0x6f) || (byte >= 0xa4 && byte <= 0xa7) || (byte >= 0xaa && byte <= 0xaf);
 }
 
-// A string instruction with `rep`: it traps after each of its rounds (Intel SDM vol. 2, REP). 14 prefixes at most, as
-// an instruction has 15 bytes.
+// Returns true for a string instruction with `rep`, which traps after each of its rounds (Intel SDM vol. 2, REP). It
+// has at most 14 prefixes, as an instruction has 15 bytes.
 PERFKIT_IN_HANDLER constexpr bool IsRepeated(const uint8_t* code) {
   bool rep = false;
   for (int i = 0; i < 14 && IsLegacyPrefix(*code); ++i, ++code) rep |= *code == 0xf2 || *code == 0xf3;
@@ -53,7 +53,7 @@ PERFKIT_IN_HANDLER constexpr bool IsRepeated(const uint8_t* code) {
 
 constexpr int kMaxInstructionSize = 15;
 
-// Returns true if the bytes [start, end) are the one-byte instruction `opcode` and its prefixes.
+// Returns true if the bytes [start, end) are the one-byte instruction `opcode` with its prefixes.
 PERFKIT_IN_HANDLER constexpr bool IsOneByte(const uint8_t* start, const uint8_t* end, uint8_t opcode) {
   if (start >= end || end - start > kMaxInstructionSize) return false;
   for (; start + 1 < end; ++start) {
@@ -61,10 +61,10 @@ PERFKIT_IN_HANDLER constexpr bool IsOneByte(const uint8_t* start, const uint8_t*
   }
   return *start == opcode;
 }
-inline constexpr uint8_t kIcebp = 0xf1;  // also called int1
+inline constexpr uint8_t kIcebp = 0xf1;  // Also called int1.
 inline constexpr uint8_t kPopf = 0x9d;
 
-// Numbers of system calls (arch/x86/entry/syscalls/syscall_64.tbl); only src/sys makes any, but a region may.
+// Numbers of system calls (arch/x86/entry/syscalls/syscall_64.tbl). Only src/sys makes any, but a region may.
 namespace number {
 inline constexpr int64_t kRtSigaction = 13, kRtSigprocmask = 14, kClone = 56, kFork = 57, kVfork = 58, kClone3 = 435;
 }  // namespace number
