@@ -1,4 +1,4 @@
-// One frame of a FrameCounter around one run of a region.
+// Runs a region as one frame of a FrameCounter.
 #include "src/measure/by_zone.h"
 
 #include "absl/strings/str_format.h"
@@ -7,7 +7,7 @@
 namespace perfkit::measure {
 namespace {
 
-// "    parse: page-faults 12, task-clock 3,400", indented as deep as the zone is.
+// Returns "    parse: page-faults 12, task-clock 3,400", indented by the depth of the zone.
 std::string Line(const FrameCounter& zones, const ZoneStats& zone) {
   std::string line(2 * (zone.depth + 1), ' ');
   line += (zone.name.empty() ? "the region" : zone.name) + ":";
@@ -26,7 +26,7 @@ std::string Line(const FrameCounter& zones, const ZoneStats& zone) {
 std::string CostByZone(FrameCounter& zones, const detail::Region& region) {
   const bool was_on = zones.enabled();
   zones.SetEnabled(true);
-  region.call(region.self);  // attaches this thread, and makes the zones known
+  region.call(region.self);  // Attaches this thread, and defines the zones.
   zones.Mark();
   if (!*region.threw) region.call(region.self);
   zones.Mark();

@@ -1,4 +1,4 @@
-// What each zone of a region costs: for the message of an assertion that fails.
+// The cost of each zone of a region, for the message of an assertion that fails.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace perfkit::measure {
 
-// Zones that are switched off cost a load each. Off while it lives, so that what is measured is the region's own; then
-// as they were. Null: there are none.
+// Disables zones as long as it lives, so that the measured cost is the region's own (a disabled zone costs a load), and
+// then restores them. nullptr means no zones.
 class ZonesOff {
  public:
   explicit ZonesOff(FrameCounter* zones) : zones_(zones), were_on_(zones != nullptr && zones->enabled()) {
@@ -26,7 +26,7 @@ class ZonesOff {
   bool were_on_;
 };
 
-// Runs `region` twice more, the second time as one frame of `zones`, and gives a line for each zone of this thread.
+// Runs `region` twice more, the second time as one frame of `zones`. Returns a line for each zone of this thread.
 std::string CostByZone(FrameCounter& zones, const detail::Region& region);
 
 }  // namespace perfkit::measure

@@ -1,4 +1,4 @@
-// A Cost in numbers and in words.
+// Computes the numbers of a Cost and formats them.
 #include <algorithm>
 #include <string>
 
@@ -12,7 +12,7 @@ namespace {
 
 using detail::FormatSigned;
 
-// "; least 10, median 12, most 40 of 31": nothing when all are the same.
+// Returns "; least 10, median 12, most 40 of 31", or "" if all values are equal.
 std::string Distribution(const std::vector<int64_t>& values) {
   const auto [least, most] = std::minmax_element(values.begin(), values.end());
   if (*least == *most) return values.size() == 1 ? "" : absl::StrFormat("; %d times the same", values.size());

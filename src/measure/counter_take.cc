@@ -1,5 +1,5 @@
-// Counting with perf: the PMU and the kernel's software events; a tracepoint for system calls; a breakpoint for calls
-// of one function; uprobes on the allocator's entries.
+// Counts by perf: the PMU and the kernel's software events; a tracepoint for system calls; a breakpoint for calls of
+// one function; uprobes on the allocator's entries.
 #include <dlfcn.h>
 
 #include <memory>
@@ -13,7 +13,7 @@
 namespace perfkit::measure {
 namespace {
 
-using Parts = std::vector<std::vector<EventConfig>>;  // what is added up, each in a group of its own
+using Parts = std::vector<std::vector<EventConfig>>;  // Events to be added up, each in its own group.
 
 absl::Status AddParsed(std::string_view text, Parts& parts) {
   absl::StatusOr<EventConfig> event = ParseEvent(text);
@@ -22,7 +22,7 @@ absl::Status AddParsed(std::string_view text, Parts& parts) {
   return absl::OkStatus();
 }
 
-// One uprobe for each entry of the allocator, in whichever library provides malloc to this process.
+// Adds one uprobe for each entry of the allocator, in the library that provides malloc to this process.
 absl::Status AddAllocators(Parts& parts) {
   for (const char* name : kAllocators) {
     void* const entry = ::dlsym(RTLD_DEFAULT, name);
@@ -47,7 +47,7 @@ absl::Status AddParts(const EventType& event, Parts& parts) {
   return absl::OkStatus();
 }
 
-// "perf, ring", "perf, breakpoint, group read".
+// Returns text such as "perf, ring" or "perf, breakpoint, group read".
 std::string DescribePath(const EventType& event, const CounterSet& set) {
   std::string_view kind = "";
   if (IsAllocations(event)) kind = "uprobes, ";
@@ -83,7 +83,7 @@ absl::StatusOr<int64_t> TakeOnce(const CounterSet& set, Body body, void* self) {
 absl::StatusOr<Take> OpenCounterTake(const EventType& event) {
   Parts parts;
   if (absl::Status added = AddParts(event, parts); !added.ok()) return added;
-  // User space only, so that a number means the same to every user; the tracepoint is in the kernel.
+  // User space only, so that a number has the same meaning for each user; the tracepoint is in the kernel.
   absl::StatusOr<CounterSet> opened = CounterSet::Open(parts, Target::ThisThread(), {.user_only = !IsSyscalls(event)});
   if (!opened.ok()) return opened.status();
   auto set = std::make_shared<const CounterSet>(*std::move(opened));

@@ -1,4 +1,4 @@
-// Counting allocations with the wrapped malloc of perfkit::testing_alloc, where the program links it.
+// Counts allocations by the wrapped malloc of perfkit::testing_alloc, if the program links it.
 #include "src/measure/take.h"
 #include "src/sys/allocations.h"
 
@@ -14,7 +14,8 @@ absl::StatusOr<Take> OpenHookTake(const EventType& event) {
   const auto take = [](Body body, void* self) -> absl::StatusOr<int64_t> {
     const uint64_t before = *sys::ThreadAllocations();
     body(self);
-    // Looked up anew: a body that ends on another thread (the caller refuses it) may outlive the first one's number.
+    // Looked up again: if the body ends on another thread (which the caller refuses), the first thread's count may be
+    // gone.
     return static_cast<int64_t>(*sys::ThreadAllocations() - before);
   };
   return Take{.take = take, .read_path = "wrapped malloc", .event_class = EventClass::kExact};

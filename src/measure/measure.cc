@@ -1,4 +1,7 @@
-// The repetitions: regions in turns, an empty one first, and what a context switch touched left out.
+// Measures regions by repetition. Each event is opened alone, as a Take of the first backend that works. The regions
+// run in turns, in alternating order, so that slow changes of the machine affect all alike; the empty region is
+// measured first in the same way. Repetitions with a context switch are dropped, up to a bound; if most are switched,
+// all are kept and the Cost says so. What remains is a list of values for each region, minus the cost of the empty one.
 #include "perfkit/measure.h"
 
 #include <algorithm>
@@ -16,7 +19,7 @@ namespace {
 
 using detail::Region;
 
-// Rounds that may be dropped for each that is wanted, before those are taken that were switched.
+// Maximum repetitions for each requested one; if too few of them are without a switch, all are used.
 constexpr uint32_t kPatience = 4;
 
 uint32_t DefaultRepetitions(EventClass event_class) {
@@ -33,7 +36,7 @@ bool AnyThrew(std::span<const Region> regions) {
   return std::any_of(regions.begin(), regions.end(), [](const Region& region) { return *region.threw; });
 }
 
-// One repetition of each region. `backwards` in every other round, so that none is always the one that comes first.
+// One repetition of each region. `backwards` in every other round, so that no region is always the first.
 struct Round {
   std::vector<int64_t> values;
   bool switched = false;
@@ -47,7 +50,7 @@ absl::StatusOr<Round> TakeRound(const Take& take, std::span<const Region> region
     const std::optional<uint64_t> switches = sys::ThreadSwitches();
     const absl::StatusOr<int64_t> value =
         empty ? take.take(regions[r].empty, regions[r].empty_self) : take.take(regions[r].call, regions[r].self);
-    // All backends count one thread.
+    // All backends count one thread only.
     if (sys::kernel().gettid() != thread) {
       return absl::Status(absl::StatusCode::kAborted, "the region began and ended on different threads");
     }
@@ -65,13 +68,13 @@ struct Rounds {
   bool switched = false;
 };
 
-// `wanted` rounds without a context switch; where there are too few, all that were taken.
+// Returns `wanted` rounds without a context switch; if there are too few, returns all rounds.
 absl::StatusOr<Rounds> TakeRounds(const Take& take, std::span<const Region> regions, bool empty, uint32_t wanted) {
   std::vector<Round> clean, switched;
   for (uint32_t i = 0; clean.size() < wanted && i < wanted * kPatience && !AnyThrew(regions); ++i) {
     absl::StatusOr<Round> round = TakeRound(take, regions, empty, i % 2 == 1);
     if (!round.ok()) return round.status();
-    // The stepper counts what the thread itself executes: a switch does not touch it.
+    // The stepper counts the thread's own instructions: a switch does not affect them.
     (round->switched && !take.once ? switched : clean).push_back(*std::move(round));
   }
   if (clean.size() >= wanted) return Rounds{std::move(clean), static_cast<uint32_t>(switched.size()), false};
@@ -79,7 +82,7 @@ absl::StatusOr<Rounds> TakeRounds(const Take& take, std::span<const Region> regi
   return Rounds{std::move(switched), 0, true};
 }
 
-// What region `r` costs when it is empty.
+// Returns the cost of an empty region in the place of region `r`.
 int64_t EmptyCost(const Rounds& rounds, size_t r, EventClass event_class) {
   std::vector<int64_t> values;
   for (const Round& round : rounds.kept) values.push_back(round.values[r]);
@@ -101,7 +104,7 @@ absl::StatusOr<std::vector<Cost>> MeasureWith(MeasureBackend backend, const Even
   if (!take.ok()) return take.status();
   const uint32_t wanted = options.repetitions != 0 ? options.repetitions : DefaultRepetitions(take->event_class);
   const uint32_t repetitions = take->once ? 1 : wanted;
-  // The first of each touches what the backend touches, and is not looked at.
+  // The first round of each warms up what the backend uses, and is discarded.
   for (int i = 0; i < (take->once ? 1 : 2); ++i) {
     if (absl::StatusOr<Round> first = TakeRound(*take, regions, i == 0, false); !first.ok()) {
       return first.status();
@@ -132,7 +135,7 @@ std::vector<Cost> MeasureEvent(const EventType& event, std::span<const Region> r
     if (costs.ok()) return *std::move(costs);
     absl::StrAppendFormat(&reasons, "%s%s: %s", reasons.empty() ? "" : "; ", BackendName(backend),
                           sys::CauseOf(costs.status()));
-    if (absl::IsAborted(costs.status())) break;  // the region's fault: no backend can
+    if (absl::IsAborted(costs.status())) break;  // The region failed: no backend can measure it.
   }
   if (reasons.empty()) reasons = "the backend that was asked for does not count this event";
   std::vector<Cost> costs = Blank(event, regions.size());
@@ -150,7 +153,7 @@ std::vector<Measurement> MeasureRegions(std::span<const EventType> events, std::
   std::vector<Measurement> measured(regions.size());
   std::optional<measure::ZonesOff> off(options.zones);
   for (const Region& region : regions) {
-    region.call(region.self);  // warms up caches, lazy symbols, the allocator
+    region.call(region.self);  // Warms up caches, lazily bound symbols and the allocator.
     if (*region.threw) return measured;
   }
   for (const EventType& event : events) {

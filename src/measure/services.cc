@@ -1,4 +1,4 @@
-// Files and the host's name, by way of src/sys.
+// Files and the host's name, by src/sys.
 #include "src/measure/services.h"
 
 #include "src/base/text.h"

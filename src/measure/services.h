@@ -1,5 +1,5 @@
-// What the matchers need of the system. They are a library of their own, which sees of a shared core only what is
-// exported: hence perfkit::detail.
+// System services for the matchers. The matchers are a library of their own, which sees only exported names of a shared
+// core; so these are in perfkit::detail.
 #pragma once
 
 #include <functional>
@@ -10,15 +10,15 @@
 
 namespace perfkit::detail {
 
-// The whole of `path`; NotFound when there is no such file.
+// Returns the contents of `path`. Errors: NotFound if there is no such file; else by errno.
 absl::StatusOr<std::string> ReadTextFile(const std::string& path);
 
-// Replaces the text of `path` (made if need be) by what `edit` makes of it, under a lock that all users of this
-// function respect, in other processes too. Writes nothing when `edit` fails.
+// Replaces the text of `path` (created if needed) by the result of `edit`, under a lock among all users of this
+// function, also in other processes. Writes nothing if `edit` fails.
 absl::Status EditTextFile(const std::string& path,
                           const std::function<absl::StatusOr<std::string>(const std::string& text)>& edit);
 
-// The machine's name; "" when nobody says it.
+// Returns the machine's name; "" if it has none.
 std::string HostName();
 
 }  // namespace perfkit::detail

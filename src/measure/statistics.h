@@ -1,4 +1,5 @@
-// The statistics of a Cost: least, median, and an interval for the median that assumes nothing of the distribution.
+// The statistics of a Cost: minimum, median, and an interval for the median that assumes nothing about the
+// distribution.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +12,7 @@
 
 namespace perfkit::measure {
 
-// The middle value, the lower one of two. `values` must not be empty.
+// Returns the median, the lower one of two. Requires that `values` is not empty.
 template <class T>
 T Median(std::vector<T> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
@@ -19,9 +20,9 @@ T Median(std::vector<T> values) {
   return *middle;
 }
 
-// How many values to leave out at either end of `n` sorted ones, so that the median lies between the rest with a
-// probability of 95 % or more. Of n values, the number below the median is binomial(n, 1/2): leaving out k costs
-// 2 * P(B < k + 1) (David and Nagaraja, Order Statistics, 7.1).
+// Returns how many of `n` sorted values to leave out at either end, so that the rest contains the median with a
+// probability of 95 % or more. The number of values below the median is binomial(n, 1/2); leaving out k has the error 2
+// * P(B < k + 1) (David and Nagaraja, Order Statistics, 7.1).
 constexpr size_t LeftOutAtEachEnd(size_t n) {
   double weight = 1;  // P(B = 0)
   for (size_t i = 0; i < n; ++i) weight /= 2;
@@ -36,8 +37,8 @@ constexpr size_t LeftOutAtEachEnd(size_t n) {
   return k;
 }
 
-// The interval for the median of the population that `values` come from. With fewer than 6 values even all of them
-// make less than 95 %. `values` must not be empty.
+// Returns the interval for the median of the population of `values`. With fewer than 6 values, even the interval of all
+// of them has less than 95 %. Requires that `values` is not empty.
 template <class T>
 Interval MedianInterval(std::vector<T> values) {
   std::sort(values.begin(), values.end());

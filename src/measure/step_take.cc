@@ -1,4 +1,4 @@
-// Counting with the stepper: instructions, the system calls among them, and visits of functions' entries.
+// Counts by the stepper: instructions, system calls among them, and visits of functions' entries.
 #include <dlfcn.h>
 
 #include <vector>
@@ -9,7 +9,7 @@
 namespace perfkit::measure {
 namespace {
 
-// The entries of the allocator as this process has them. Aliases (memalign and aligned_alloc may be one) are one entry.
+// Returns the entries of the allocator in this process, without repeats: memalign and aligned_alloc may be the same.
 std::vector<uintptr_t> AllocatorEntries() {
   std::vector<uintptr_t> entries;
   for (const char* name : kAllocators) {

@@ -1,4 +1,4 @@
-// The order of backends, and the proof that each has to give.
+// The order of backends, and the test that each must pass.
 #include "src/measure/take.h"
 
 #include <stdlib.h>
@@ -15,25 +15,25 @@ using enum MeasureBackend;
 
 constexpr std::array kPerfOnly = {kCounter};
 constexpr std::array kSteppable = {kCounter, kStepper};
-// Hooks first: who links them wants them, they cost a thousandth of a uprobe, and they need no right.
+// Hooks first: they were linked on purpose, cost a thousandth of a uprobe, and need no right.
 constexpr std::array kAllocating = {kHooks, kCounter, kStepper};
 
-// Work of known cost: three allocations, three system calls.
+// The test is work of known cost: three allocations, three system calls.
 constexpr int64_t kProof = 3;
 
 void Allocate(void*) {
-  void* (*volatile allocate)(size_t) = ::malloc;  // volatile: else the compiler drops the pair
+  void* (*volatile allocate)(size_t) = ::malloc;  // volatile: otherwise the compiler drops the pair.
   for (int i = 0; i < kProof; ++i) ::free(allocate(16));
 }
 
 void CallSystem(void*) {
-  // Not sys::kernel(): a table in front may be a test's, and count nothing.
+  // Not sys::kernel(): a test may have installed a table that counts nothing.
   for (int i = 0; i < kProof; ++i) sys::kLinux.gettid();
 }
 
 void Nothing(void*) {}
 
-// A loop of some instructions: a PMU that counts none of them is not there.
+// A loop of some instructions: a PMU that counts none of them does not work.
 void Spin(void*) {
   for (int i = 0; i < 1000; ++i) asm volatile("");
 }
@@ -47,7 +47,7 @@ absl::StatusOr<int64_t> Difference(const TakeFn& take, Body body) {
 }
 
 absl::Status Prove(MeasureBackend backend, const Take& take, const EventType& event) {
-  if (backend == kStepper && event == event::kInstructions) return absl::OkStatus();  // Stepper::Open has
+  if (backend == kStepper && event == event::kInstructions) return absl::OkStatus();  // Stepper::Open has tested it.
   const bool is_pmu = event == event::kInstructions || event == event::kCycles || event == event::kBranches;
   if (!is_pmu && !IsAllocations(event) && !IsSyscalls(event)) return absl::OkStatus();
   const absl::StatusOr<int64_t> seen = Difference(take.take, is_pmu                 ? Spin

@@ -1,7 +1,7 @@
-// The backends of Measure: each takes one repetition of a region and says what one event counted in it.
+// The backends of Measure. Each runs one repetition of a region and returns the count of one event.
 //
 //   BackendsFor(event)          in which order backends are tried
-//   OpenTake(backend, event)    a Take that is proven on work of known cost, or why there is none
+// OpenTake(backend, event)    returns a Take that passed a test on work of known cost, or why there is none
 #pragma once
 
 #include <functional>
@@ -15,24 +15,24 @@ namespace perfkit::measure {
 
 using Body = void (*)(void* self);
 
-// What the event counted while `body(self)` ran, everything around it included. A Status: no number, and there will be
-// none with this backend.
+// Returns the count of the event while `body(self)` ran, including the wrapper around it. After an error this backend
+// will not return any number.
 using TakeFn = std::function<absl::StatusOr<int64_t>(Body body, void* self)>;
 
 struct Take {
   TakeFn take;
-  std::string read_path;  // for people: "perf, ring"
+  std::string read_path;  // For messages: "perf, ring".
   EventClass event_class;
-  bool once = false;  // a repetition is dear, and each is the same
+  bool once = false;  // A repetition is slow, and all have the same result.
 };
 
 std::span<const MeasureBackend> BackendsFor(const EventType& event);
 std::string_view BackendName(MeasureBackend backend);
 
-// Unavailable, PermissionDenied and others: the reason that a Cost shows.
+// Errors: Unavailable, PermissionDenied and others, as Cost::unmeasurable shows them.
 absl::StatusOr<Take> OpenTake(MeasureBackend backend, const EventType& event, const MeasureOptions& options);
 
-// The three of them, unproven: counter_take.cc, hook_take.cc, step_take.cc.
+// The three backends without the test: counter_take.cc, hook_take.cc, step_take.cc.
 absl::StatusOr<Take> OpenCounterTake(const EventType& event);
 absl::StatusOr<Take> OpenHookTake(const EventType& event);
 absl::StatusOr<Take> OpenStepTake(const EventType& event, const MeasureOptions& options);
@@ -41,7 +41,7 @@ absl::StatusOr<Take> OpenStepTake(const EventType& event, const MeasureOptions& 
 inline constexpr const char* kAllocators[] = {"malloc",   "calloc",        "realloc",
                                               "memalign", "aligned_alloc", "posix_memalign"};
 
-// Which kMeasuredType event it is.
+// Returns true for an event of type kMeasuredType.
 inline bool IsAllocations(const EventType& event) { return event == event::kAllocations; }
 inline bool IsSyscalls(const EventType& event) { return event == event::kSyscalls; }
 inline bool IsCalls(const EventType& event) { return event.type == kMeasuredType && event.config == 3; }

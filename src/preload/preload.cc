@@ -2,9 +2,9 @@
 //
 //   PERFKIT_PROFILE=out.html LD_PRELOAD=libperfkit_profile_preload.so program
 //
-// The constructor starts a session; a thread writes the profile every some seconds, so that a crash leaves what was
-// there; the destructor, which exit() runs, writes it whole. Programs that the program starts are profiled only if the
-// name has a "%p", which becomes the process's number.
+// The constructor starts a session. A thread writes the profile at intervals, so that a crash leaves the last one. The
+// destructor, which exit() runs, writes the final one. Programs that the program starts are profiled only if the name
+// has a "%p", which becomes the process's number.
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -28,10 +28,10 @@ void Complain(const absl::Status& status) {
   std::fprintf(stderr, "perfkit: no profile: %s\n", std::string(status.message()).c_str());
 }
 
-// The profile of this process.
+// Profiles this process.
 class WholeProgram {
  public:
-  // nullptr, and a line on stderr, if there can be none.
+  // Returns nullptr, after a line on stderr, if there can be no profile.
   static std::unique_ptr<WholeProgram> Start(const Settings& settings) {
     absl::StatusOr<Session> session = Session::Start(settings.session);
     if (!session.ok()) return Complain(session.status()), nullptr;
@@ -39,11 +39,11 @@ class WholeProgram {
     if (!waiter.ok()) return Complain(waiter.status()), nullptr;
     std::unique_ptr<WholeProgram> mine(new WholeProgram(settings, *std::move(session), *std::move(waiter)));
     const absl::Status status = mine->thread_.Start("perfkit-profile", [raw = mine.get()] { raw->WriteNowAndThen(); });
-    if (!status.ok()) Complain(status);  // the profile is written at the exit all the same
+    if (!status.ok()) Complain(status);  // The profile is still written at exit.
     return mine;
   }
 
-  // A forked child has the parent's session, which is no session there.
+  // A forked child has a copy of the parent's session, which does nothing there.
   bool is_mine() const { return sys::kernel().getpid() == pid_; }
 
   void Finish() {
@@ -77,8 +77,9 @@ class WholeProgram {
   sys::WorkerThread thread_;
 };
 
-// Makes this process the owner of the profile: programs that it starts see another number than their own, and a program
-// that replaces it by exec sees its own. Not by setenv: a shell may have one of its own.
+// Makes this process the owner of the profile: programs that it starts see another process's number in the variable,
+// and a program that replaces it by exec sees its own. Writes into the environment directly: a shell may replace setenv
+// by its own.
 void ClaimProfile(const Settings& settings, int pid) {
   static std::string claimed;
   claimed = absl::StrFormat("%s=%s", kPathVariable, ClaimedBy(settings, pid));

@@ -1,4 +1,4 @@
-// Each variable has a usual value; what it says is refused if it can't be meant.
+// Reads each variable, with a default value, and refuses values without a meaning.
 #include "src/preload/settings.h"
 
 #include <chrono>

@@ -1,10 +1,11 @@
-// What the environment says of the profile of a whole program.
+// The environment variables of the profile of a whole program.
 //
 //   PERFKIT_PROFILE           the file; its ending is the format; "%p" becomes the process's number
-//   PERFKIT_PROFILE_INTERVAL  between two samples, in microseconds (1000)
-//   PERFKIT_PROFILE_CLOCK     "cpu", or "wall" (the usual one)
-//   PERFKIT_PROFILE_STACKS    "dumps" (the usual one), "live" (for programs that leave SIGTRAP alone),
-//   "frame-pointers", "none" PERFKIT_PROFILE_EVERY     seconds between two writings of the file (10)
+//   PERFKIT_PROFILE_INTERVAL  microseconds between two samples (1000)
+//   PERFKIT_PROFILE_CLOCK     "cpu", or "wall" (the default)
+//   PERFKIT_PROFILE_STACKS    "dumps" (the default), "live" (for programs that do not use SIGTRAP), "frame-pointers",
+//                             "none"
+//   PERFKIT_PROFILE_EVERY     seconds between two writings of the file (10)
 #pragma once
 
 #include <string>
@@ -18,17 +19,17 @@ namespace perfkit::preload {
 inline constexpr char kPathVariable[] = "PERFKIT_PROFILE";
 
 struct Settings {
-  std::string path;           // "": nothing is to be profiled, or another process is
-  bool each_process = false;  // the path has a "%p"
+  std::string path;           // "" if no profile is requested, or if another process has it.
+  bool each_process = false;  // The path has a "%p".
   int every_ms = 10'000;
   SessionOptions session;
 };
 
-// InvalidArgument names the variable, what it says, and what it may say.
-// A path that another process has claimed is none.
+// Errors: InvalidArgument with the variable, its value, and its valid values. A path that another process has claimed
+// becomes "".
 absl::StatusOr<Settings> ReadSettings(absl::FunctionRef<const char*(const char*)> variable, int pid);
 
-// What PERFKIT_PROFILE says once process `pid` is the one to be profiled: "123:out.html".
+// Returns the value of PERFKIT_PROFILE once process `pid` owns the profile: "123:out.html".
 std::string ClaimedBy(const Settings& settings, int pid);
 
 }  // namespace perfkit::preload

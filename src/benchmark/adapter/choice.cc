@@ -1,4 +1,4 @@
-// Each element of a list is parsed alone, so that each can be refused alone.
+// Parses each element of a list alone, so that each can be refused alone.
 #include "src/benchmark/adapter/choice.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace perfkit::adapter {
 namespace {
 
-// Not an event of the kernel: somebody must stand in malloc's way (src/sys/allocations.h).
+// No event of the kernel: a wrapped malloc counts it (src/sys/allocations.h).
 constexpr std::string_view kAllocations = "allocations";
 
 size_t CountOf(const Choice& choice) {
@@ -28,7 +28,7 @@ void Refuse(Choice& choice, std::string_view name, const absl::Status& status) {
   if (status.code() == absl::StatusCode::kInvalidArgument && choice.wrong.empty())
     choice.wrong = std::string(status.message());
   std::string reason = FormatReason({}, status);
-  reason.erase(std::min(reason.find(" ("), reason.size()));  // it will stand in brackets itself
+  reason.erase(std::min(reason.find(" ("), reason.size()));  // The reason will be in brackets itself.
   if (name.find_first_of(" ;") != name.npos) reason += "; commas separate events";
   Refuse(choice, name, std::move(reason));
 }

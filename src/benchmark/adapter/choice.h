@@ -1,6 +1,7 @@
-// Which events a benchmark wants: names to a set that can be opened, and a reason for each that cannot.
+// The events of a benchmark: turns names into a set that can be opened, with a reason for each that cannot.
 //
-// A name that is wrong or that this machine lacks must not cost the others: it stays in the choice, with why.
+// A name that is wrong, or that this machine lacks, does not affect the others: it stays in the choice, with its
+// reason.
 #pragma once
 
 #include <cstddef>
@@ -18,18 +19,18 @@ struct Wanted {
   enum class Source : uint8_t { kSet, kAllocations };
 
   std::string name;
-  std::string why_not;  // in a few words; "": it can be counted, as far as can be known without opening it
-  size_t index = 0;     // its place in the set that `groups` opens
+  std::string why_not;  // In a few words; "" if the event can be counted, as far as is known without opening it.
+  size_t index = 0;     // Its index in the set that `groups` opens.
   Source source = Source::kSet;
 };
 
 struct Choice {
-  std::vector<Wanted> wanted;  // in the order in which they were written
+  std::vector<Wanted> wanted;  // In the order in which they were written.
   std::vector<std::vector<EventConfig>> groups;
-  std::string wrong;  // the whole message about the first name that means nothing on any machine; ""
+  std::string wrong;  // The complete message about the first name that has no meaning on any machine; or "".
 };
 
-// At most kMaxEvents; what is beyond them is refused, by name.
+// Accepts at most kMaxEvents, and refuses the others by name.
 Choice Choose(std::string_view list);
 Choice Choose(std::span<const EventSpec> events);
 

@@ -1,4 +1,4 @@
-// Names and reasons, from what the set says about its events.
+// Composes names and reasons from the events of a set.
 #include "src/benchmark/adapter/column.h"
 
 #include "perfkit/format.h"

@@ -1,4 +1,4 @@
-// What a column is called, and why there is none: a name must tell what its number is worth.
+// The name of a column, which tells the quality of its number, and the reason if there is none.
 #pragma once
 
 #include <string>
@@ -7,10 +7,11 @@
 
 namespace perfkit::adapter {
 
-// "page-faults"; "page-faults:u", as perf writes it, where the kernel's part is left out unasked; "task-clock[ns]".
+// Returns "page-faults"; "page-faults:u", as perf writes it, if the kernel's part is excluded without a request;
+// "task-clock[ns]".
 std::string ColumnName(const EventConfig& event, Validity fixed_flags);
 
-// Why `count`, the i-th of `set`, is no number. In a few words; never "".
+// Returns in a few words why `count`, the i-th of `set`, is no number; never "".
 std::string WhyNot(const CounterSet& set, size_t i, const Count& count);
 
 }  // namespace perfkit::adapter

@@ -1,4 +1,4 @@
-// The head of a report: which counters were asked for, from where, and what each is worth here.
+// The head of a report: which counters were requested, by whom or what, and the quality of each here.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -45,7 +45,7 @@ std::string DescribeCounters() {
   for (const adapter::Wanted& wanted : choice.wanted) {
     line += (line.empty() ? "" : "; ") + Describe(wanted, set ? &*set : nullptr, refused);
   }
-  // What the reasons leave out of the message stands in its brackets: where to look names up.
+  // Appends the brackets of the message, which the reasons leave out: they say where names are documented.
   return line + choice.wrong.substr(std::min(choice.wrong.find(" ("), choice.wrong.size()));
 }
 

@@ -1,4 +1,4 @@
-// Empty segments and empty loops, a few times each; the least of each event is the cost.
+// Measures empty segments and empty loops a few times each; the cost of an event is its minimum.
 #include "src/benchmark/adapter/overhead.h"
 
 #include <algorithm>
@@ -11,15 +11,15 @@ namespace {
 constexpr int kTries = 5;
 constexpr int64_t kRounds = 2048;
 
-// What benchmark.h's iterator compiles to: a count in a register, down to 0. The barrier keeps the compiler from
-// dropping or unrolling it, as a body would.
+// Compiles to what benchmark.h's iterator compiles to: a count in a register, down to 0. The barrier keeps the compiler
+// from dropping or unrolling the loop, as a body would.
 void EmptyLoop(int64_t rounds) {
   for (int64_t left = rounds; left != 0; --left) asm volatile("" : "+r"(left));
 }
 
 using Costs = std::array<double, kMaxEvents>;
 
-// The least that each event counted over `rounds` empty rounds. 0 for what has no number.
+// Returns the minimum count of each event over `rounds` empty rounds; 0 if there is no count.
 Costs MinOf(const CounterSet& set, void (*loop)(int64_t), int64_t rounds) {
   Costs least;
   least.fill(std::numeric_limits<double>::infinity());
@@ -49,7 +49,7 @@ double Overhead::Without(double value, size_t i, uint64_t segments, int64_t roun
 Overhead MeasureOverhead(const CounterSet& set, void (*empty_loop)(int64_t rounds)) {
   if (empty_loop == nullptr) empty_loop = EmptyLoop;
   Overhead overhead;
-  MinOf(set, empty_loop, 0);  // warms up: the first read renews the clock's base
+  MinOf(set, empty_loop, 0);  // Warms up: the first read renews the clock's base.
   overhead.per_segment = MinOf(set, empty_loop, 0);
   const Costs loop = MinOf(set, empty_loop, kRounds);
   for (size_t i = 0; i < set.size(); ++i) {

@@ -1,7 +1,9 @@
-// One thread's counters around a loop.
+// The counters of one thread around a loop. Start and Stop read the set, and each pause divides the loop into segments,
+// whose differences are added up. The cost of an empty loop and of empty segments is measured before the loop with the
+// same set, and subtracted (overhead.h).
 //
-// Two threads' worth of state lives beyond a region: the sum of the run in which the threads of a run add up, and, for
-// each thread, which region it is in, so that PauseTiming, which knows a State only, finds it.
+// Two kinds of state outlive a region: the sum of the run, to which its threads add their counts (run_sum.h), and for
+// each thread the region that it is in, because PauseTiming has a State only and must find the region.
 #include <algorithm>
 #include <utility>
 
@@ -27,7 +29,7 @@ struct BenchmarkRegion::Impl {
     for (const Wanted& wanted : choice.wanted) tallies.push_back(TallyOf(wanted, refused));
   }
 
-  // Why there is no set; "".
+  // Opens the set. Returns why there is none, or "".
   std::string OpenSet() {
     if (choice.groups.empty()) return "";
     absl::StatusOr<CounterSet> opened = CounterSet::Open(choice.groups, Target::ThisThread(), {.require_all = false});
@@ -36,7 +38,7 @@ struct BenchmarkRegion::Impl {
     return "";
   }
 
-  // All that is known before the loop: after it the benchmark's timer runs on until the numbers are filled in.
+  // Fills in all that is known before the loop: after it the benchmark's timer runs on until the numbers are filled in.
   Tally TallyOf(const Wanted& wanted, const std::string& refused) const {
     if (!wanted.why_not.empty()) return {.name = wanted.name, .why_not = wanted.why_not};
     if (wanted.source == Wanted::Source::kAllocations) return {.name = wanted.name, .why_not = ""};
@@ -89,30 +91,30 @@ struct BenchmarkRegion::Impl {
   adapter::Choice choice;
   std::optional<CounterSet> set;
   adapter::Overhead overhead;
-  std::vector<Tally> tallies;  // one for each that is wanted
+  std::vector<Tally> tallies;  // One for each requested event.
   ScopeTotals total;
   Snapshot begin;
-  uint64_t thread = 0;  // ThreadSerial() when the segment began
+  uint64_t thread = 0;  // ThreadSerial() at the begin of the segment.
   uint64_t allocated_before = 0, allocated = 0;
   uint64_t segments = 0;
-  bool cross_thread = false;  // a segment ended on another thread than it began on: no number
-  bool started = false;   // between Start and Stop
-  bool counting = false;  // started, and not paused
-  bool arrived = false;   // in the sum of the run
+  bool cross_thread = false;  // A segment ended on another thread than it began on, so there is no number.
+  bool started = false;       // Between Start and Stop.
+  bool counting = false;      // Started, and not paused.
+  bool arrived = false;       // Its counts are in the sum of the run.
 };
 
 namespace {
 
-// The run that is under way. Never destroyed: benchmarks may run while a program ends.
+// The current run. Never destroyed: benchmarks may run while a program ends.
 adapter::RunSum& Run() {
   static adapter::RunSum& run = *new adapter::RunSum;
   return run;
 }
 
-// What the calling thread is in, and the note of what it was in last.
+// The region that the calling thread is in, and the note of its last one.
 struct ThreadState {
   const void* region_state = nullptr;
-  void* region = nullptr;  // a BenchmarkRegion::Impl, whose name is private
+  void* region = nullptr;  // A BenchmarkRegion::Impl, whose name is private.
   const void* note_state = nullptr;
   std::string note;
 
@@ -191,7 +193,7 @@ void BenchmarkRegion::SetLabel(void* state, const std::string& label, bool begun
   ThreadState& thread = CurrentThread();
   if (!begun) thread.ForgetNote();
   const bool noted = thread.note_state == state && !thread.note.empty();
-  const bool own = noted && label.ends_with(thread.note);  // a region's
+  const bool own = noted && label.ends_with(thread.note);  // Set by a region.
   Run().SetLabel(own ? nullptr : &label, noted ? thread.note : "", begun,
                  [&](const std::string& text) { set(state, text); });
 }

@@ -1,4 +1,4 @@
-// Sums by name, and the row that they make.
+// Adds tallies by name, and makes the row of their sums.
 #include "src/benchmark/adapter/run_sum.h"
 
 #include <utility>
@@ -27,7 +27,7 @@ std::string WhyNot(const Tally& tally, int threads) {
   return tally.threads == threads ? "" : "not counted on every thread";
 }
 
-// Events that are missing for one reason share it: "cycles, instructions n/a (no PMU)".
+// Events that are missing for the same reason share it: "cycles, instructions n/a (no PMU)".
 struct Missing {
   std::string names, reason;
 };
@@ -115,7 +115,7 @@ void RunSum::End() {
   ahead_ = false;
 }
 
-// `set` under the lock: what was put together last must be what is set last.
+// Calls `set` under the lock, so that the last composed label is also the last one set.
 void RunSum::SetLabel(const std::string* label, const std::string& note, bool begun,
                       absl::FunctionRef<void(const std::string&)> set) {
   const std::lock_guard lock(mutex_);

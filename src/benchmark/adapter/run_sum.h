@@ -1,16 +1,16 @@
 // Adds up the threads of a run.
 //
-// Google Benchmark adds the counters of a run's threads by name. Names here depend on what the numbers are worth, and
-// that may differ from thread to thread, so perfkit adds by itself and lets one thread write:
+// Google Benchmark adds the counters of a run's threads by name. The names here depend on the quality of the numbers,
+// which may differ between threads. So perfkit adds them up itself, and one thread writes the sum:
 //
 //   each thread:  Stop ── Arrive ──┐ barrier ┌── Leave ── the first one gets the columns, all get the note
 //                                  │ of the  │            the last one clears the sum of the run
 //   each thread:  Stop ── Arrive ──┘ library └── Leave
 //
-// The threads of a run also share its label: the library keeps the last that any of them sets, and cannot be asked for
-// it, so whoever sees SetLabel tells the sum of the run.
+// The threads of a run also share its label: the library keeps the last one that any of them sets, and cannot be asked
+// for it. So the hook of SetLabel passes each label to RunSum.
 //
-// One run is under way at a time in a process: the library runs its benchmarks one by one.
+// A process has one run at a time: the library runs its benchmarks one by one.
 #pragma once
 
 #include <cstdint>
@@ -23,44 +23,45 @@
 
 namespace perfkit::adapter {
 
-// One event of one thread, or of all threads.
+// One event of one thread, or summed over all threads.
 struct Tally {
-  std::string name;     // the column's, if it gets one
-  std::string why_not;  // "": `value` holds
-  double value = 0;     // scaled, without the loop's own part
+  std::string name;     // Name of its column, if it gets one.
+  std::string why_not;  // "" if `value` is valid.
+  double value = 0;     // Scaled, without the loop's own cost.
   uint64_t enabled_ns = 0, running_ns = 0;
   int threads = 1;
 };
 
-// The row of a run of `iterations` in all on `threads` threads. An event that one of them lacks has no column: a sum
-// with a hole is no sum.
+// Returns the row of a run of `iterations` in all on `threads` threads. An event that one thread lacks has no column,
+// as its sum would be incomplete.
 BenchmarkRow MakeRow(const std::vector<Tally>& tallies, int64_t iterations, int threads);
 
-// A label and a note in one text; without one of them the other.
+// Joins a label and a note in one text; if one is empty, returns the other.
 std::string JoinLabel(const std::string& label, const std::string& note);
 
 class RunSum {
  public:
-  // The timer still runs: what can wait is left to the first Leave.
+  // The benchmark's timer still runs here, so most of the work is left to the first Leave.
   void Arrive(int64_t iterations, std::vector<Tally> tallies);
-  // After all have arrived. Once for each Arrive.
+  // Call it once for each Arrive, after all of them.
   BenchmarkRow Leave();
 
-  // A thread begins its loop, or has ended it.
+  // A thread begins, or has ended, its loop.
   void Begin();
   void End();
-  // A thread sets the row's label; null: as it is. Calls `set` with it and the note. `begun`: in or after its loop.
+  // A thread sets the row's label; nullptr keeps it. Calls `set` with it and the note. `begun`: the thread is in or
+  // after its loop.
   void SetLabel(const std::string* label, const std::string& note, bool begun,
                 absl::FunctionRef<void(const std::string&)> set);
 
  private:
   std::mutex mutex_;
   std::vector<std::vector<Tally>> arrived_;
-  std::string note_;  // once the first has left
+  std::string note_;  // Set by the first Leave.
   int64_t iterations_ = 0;
   size_t left_ = 0;
-  std::string label_;   // as the benchmark set it
-  bool ahead_ = false;  // it was set before the loop: Begin must keep it
+  std::string label_;   // As the benchmark set it.
+  bool ahead_ = false;  // The label was set before the loop: Begin must keep it.
 };
 
 }  // namespace perfkit::adapter

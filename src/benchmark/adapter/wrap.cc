@@ -1,8 +1,8 @@
-// What a program calls instead of State's own functions when it is linked with --wrap (cmake/Benchmark.cmake).
+// Replaces some of State's functions in a program that is linked with --wrap (cmake/Benchmark.cmake).
 //
 // The linker turns calls of PauseTiming into calls of __wrap_PauseTiming, and __real_PauseTiming into the original. In
-// a program that is linked without --wrap nobody calls these, and the originals, being weak, are null. Only calls from
-// outside the benchmark library are turned: those that it makes itself stay with it.
+// a program that is linked without --wrap nothing calls these functions, and the originals, which are weak, are null.
+// Only calls from outside the benchmark library are replaced, not the library's own.
 #include <string>
 
 #include "perfkit/benchmark_region.h"
@@ -15,7 +15,7 @@
 #define PERFKIT_LABEL_CHARS "_ZN9benchmark5State8SetLabelEPKc"
 #define PERFKIT_LABEL_STRING "_ZN9benchmark5State8SetLabelERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"
 
-// Defined by perfkit/benchmark.h, which knows what a State is.
+// Defined by perfkit/benchmark.h, which depends on the layout of State.
 extern "C" [[gnu::weak]] bool perfkit_benchmark_begun(const void* state);
 
 namespace {
@@ -46,7 +46,7 @@ extern "C" {
 [[gnu::visibility("default")]] void perfkit_wrap_label_string(void* state, const std::string& label) asm(
     "__wrap_" PERFKIT_LABEL_STRING);
 
-// Nearest to the loop: the timer's own work is on the other side of our reads.
+// Closest to the loop, so that the timer's own work is not counted.
 void perfkit_wrap_pause(void* state) {
   perfkit::BenchmarkRegion::Pause(state);
   perfkit_real_pause(state);

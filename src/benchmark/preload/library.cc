@@ -1,4 +1,4 @@
-// Functions of several versions of the benchmark library, by their names in the Itanium C++ ABI.
+// Finds functions of several versions of the benchmark library by their names in the Itanium C++ ABI.
 #include "src/benchmark/preload/library.h"
 
 #include <cstdlib>
@@ -8,15 +8,15 @@ namespace {
 
 #define PERFKIT_STRING "NSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"
 
-// By reference up to 1.9.4, by value since. For the caller the two are one: the address of a string each.
+// A parameter by reference up to 1.9.4, by value since then. Both are passed as the addresses of the strings.
 constexpr char kContextByReference[] = "_ZN9benchmark16AddCustomContextERK" PERFKIT_STRING "S7_";
 constexpr char kContextByValue[] = "_ZN9benchmark16AddCustomContextE" PERFKIT_STRING "S5_";
 constexpr char kVersion[] = "_ZN9benchmark19GetBenchmarkVersionB5cxx11Ev";
 constexpr char kStart[] = "_ZN9benchmark5State16StartKeepRunningEv";
-constexpr char kLabelChars[] = "_ZN9benchmark5State8SetLabelEPKc";                 // up to 1.7
-constexpr char kLabelString[] = "_ZN9benchmark5State8SetLabelERK" PERFKIT_STRING;  // since 1.8
+constexpr char kLabelChars[] = "_ZN9benchmark5State8SetLabelEPKc";                 // Up to 1.7.
+constexpr char kLabelString[] = "_ZN9benchmark5State8SetLabelERK" PERFKIT_STRING;  // Since 1.8.
 
-// The number at `text`, which is moved past it and the dot that follows. -1: none there.
+// Parses the number at `text`, and moves `text` past it and the dot that follows. Returns -1 if there is none.
 long TakeNumber(const char*& text) {
   char* end = nullptr;
   const long number = *text >= '0' && *text <= '9' ? std::strtol(text, &end, 10) : -1;

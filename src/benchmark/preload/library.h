@@ -1,4 +1,4 @@
-// The benchmark library of the program that we were loaded into: its functions, and whether its State is one we know.
+// The benchmark library of the program: its functions, and whether the layout of its State is known.
 #pragma once
 
 #include <dlfcn.h>
@@ -7,19 +7,19 @@
 
 namespace perfkit::preload {
 
-// The function that would have been called without us; null when the program has none.
+// Returns the next function of that name after this library's; nullptr if the program has none.
 template <class Function>
 Function* Next(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
 }
 
-// "": the layout of State is one that preload.cc may look into. Else why not.
+// Returns "" if preload.cc may use the layout of State; else why not.
 //
-// `version` is what the library says of itself ("v1.9.5"; since 1.8.4) or "". `adds_context`: it has AddCustomContext
-// (since 1.5.3). What preload.cc reads of a State lies at the same places in 1.5.0 to 1.9.5.
+// `version` is the library's own ("v1.9.5"; since 1.8.4) or "". `adds_context`: it has AddCustomContext (since 1.5.3).
+// The members of State that preload.cc reads have the same offsets in 1.5.0 to 1.9.5.
 std::string WhyNotServed(const std::string& version, bool adds_context);
 
-// The same for this program's library, asked for once. Nothing at all is said where there is no such library.
+// As WhyNotServed, for this program's library, computed once. Empty if there is no such library.
 struct Library {
   bool found = false;
   std::string why_not;
@@ -27,7 +27,7 @@ struct Library {
 };
 const Library& ProgramLibrary();
 
-// Puts a line into the head of the report, before main.
+// Adds a line to the head of the report, before main.
 void AddContext(const std::string& key, const std::string& value);
 void SetLabel(void* state, const std::string& label);
 

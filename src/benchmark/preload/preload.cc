@@ -1,13 +1,13 @@
-// Counters in a benchmark program that nobody edited: libperfkit_benchmark_preload.so, by LD_PRELOAD.
+// Counters in an unchanged benchmark program: libperfkit_benchmark_preload.so, by LD_PRELOAD.
 //
-// Google Benchmark's header calls a few members of State that its shared library exports. This library exports them too
-// and, being loaded first, is called instead; each does its part and calls the next one of its name:
+// Google Benchmark's header calls some members of State that its shared library exports. This library exports them too,
+// and is loaded first, so its functions are called instead. Each does its work and calls the next function of its name:
 //
 //   program ── State::StartKeepRunning ──> here: open a region ──> libbenchmark: barrier, timer ──> here: Start
 //   program ── State::FinishKeepRunning ─> here: Stop ──> libbenchmark: timer, barrier ──> here: Leave, columns, label
 //
-// It looks into a State (its counters and its progress), so it serves only versions whose layout it knows (library.h),
-// and says so where it does not.
+// It accesses members of State (its counters and its progress). So it serves only versions whose layout is known
+// (library.h), and reports all others.
 #include <benchmark/benchmark.h>
 
 #include <cstddef>
@@ -25,8 +25,8 @@ using perfkit::BenchmarkRegion;
 using perfkit::preload::Next;
 using perfkit::preload::ProgramLibrary;
 
-// The header that this is compiled with has the layout that WhyNotServed tells of. Where pointers have 4 bytes it is
-// another one, and the same in all versions.
+// This file is compiled with a header that has the layout that WhyNotServed accepts. With pointers of 4 bytes the
+// layout is another one, and the same in all versions.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"
 static_assert(sizeof(void*) != 8 || offsetof(State, counters) == 64,
@@ -42,13 +42,13 @@ static_assert(sizeof(void*) != 8 || offsetof(State, counters) == 64,
 
 using Member = void(State*);
 
-// The region of the loop that the calling thread is in.
+// The region of the loop on the calling thread.
 std::unique_ptr<BenchmarkRegion>& Region() {
   thread_local std::unique_ptr<BenchmarkRegion> region;
   return region;
 }
 
-// A range-for does not tell its progress, so that iterations() is 0 before the end; it always runs all of them.
+// A range-for does not update iterations() before its end, and always runs all of them.
 int64_t Iterations(const State& state) { return state.iterations() > 0 ? state.iterations() : state.max_iterations; }
 
 void SetLabel(State* state, const std::string& label, void (*set)(void* state, const std::string& label)) {
@@ -65,8 +65,8 @@ void Report(State* state) {
   SetLabel(state, row->label, perfkit::preload::SetLabel);
 }
 
-// The head of the report, before main; or why there will be none. Most programs that a preloaded shell starts are no
-// benchmarks, and must not notice.
+// Adds the head of the report, or the reason for its absence, before main. Prints nothing in programs that are no
+// benchmarks, which a preloaded shell may start.
 [[gnu::constructor]] void AddContext() {
   if (!ProgramLibrary().found) {
     if (!perfkit::BenchmarkArgument("--benchmark_").empty()) {
@@ -88,7 +88,7 @@ void Report(State* state) {
 
 extern "C" {
 
-// Including <benchmark/benchmark.h> calls this before main, and a program need not have it: linked with --wrap.
+// Including <benchmark/benchmark.h> calls this before main, but a program may lack it: linked with --wrap.
 int perfkit_no_streams() asm("__wrap__ZN9benchmark8internal17InitializeStreamsEv");
 int perfkit_no_streams() { return 0; }
 
@@ -118,7 +118,7 @@ void perfkit_finish(State* state) {
   BenchmarkRegion::End();
 }
 
-// The library calls these two itself, from within start and finish: then no region is between its Start and Stop.
+// The library itself calls these two during start and finish, when no region is between its Start and Stop.
 void perfkit_pause(State* state) {
   static Member* const next = Next<Member>(PERFKIT_PAUSE);
   BenchmarkRegion::Pause(state);

@@ -1,8 +1,8 @@
 // Wraps the allocator of the program that links this, to count the calls of each thread: perfkit::testing_alloc.
 //
-// Definitions in a program come before libc's, for every library in the process; they count and go on to glibc's own
-// entries. Under a sanitizer, which has an allocator of its own, its hook counts instead. An object library, so that
-// linking it is enough.
+// A program's definitions override libc's for all libraries of the process. These count and call glibc's own entries.
+// Under a sanitizer, which has its own allocator, its hook counts instead. This is an object library, so that linking
+// it suffices.
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,20 +18,20 @@
 
 namespace {
 
-// Initial-exec: the first access on a thread must not allocate. Signal handlers may allocate (they should not): one
-// increment is one instruction's worth of a race with oneself.
+// Initial-exec: the first access on a thread must not allocate. If a signal handler allocates (it should not), the
+// increment races with the interrupted thread's own.
 [[gnu::tls_model("initial-exec")]] constinit thread_local uint64_t t_allocations = 0;
 
 }  // namespace
 
-// Where the calling thread's number is. Looked up by a weak reference in src/measure/hook_take.cc.
+// Returns the address of the calling thread's count. src/measure/hook_take.cc has a weak reference to it.
 extern "C" __attribute__((visibility("default"))) const uint64_t* perfkit_thread_allocations() {
   return &t_allocations;
 }
 
 #if defined(PERFKIT_SANITIZED)
 
-// sanitizer/allocator_interface.h. Where these two are defined, the runtime calls them.
+// sanitizer/allocator_interface.h. If these two are defined, the sanitizer's runtime calls them.
 extern "C" __attribute__((visibility("default"))) void __sanitizer_malloc_hook(const volatile void*, size_t) {
   ++t_allocations;
 }

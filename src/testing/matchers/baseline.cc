@@ -1,4 +1,4 @@
-// A measurement against what was written down earlier.
+// Compares a measurement with an earlier one in a file.
 #include <cmath>
 #include <cstdlib>
 
@@ -13,7 +13,7 @@ namespace {
 using matchers::ByEvent;
 using matchers::Unmeasurable;
 
-// Numbers of different backends, and noisy numbers of different machines, say nothing about each other.
+// Numbers of different backends, and noisy numbers of different machines, can't be compared.
 std::string BackendOf(const Cost& cost) {
   return cost.steady() ? cost.read_path : absl::StrFormat("%s @%s", cost.read_path, matchers::ThisMachine());
 }

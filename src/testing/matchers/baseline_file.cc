@@ -1,4 +1,4 @@
-// A reader for three levels of JSON objects with numbers in them, and the writer.
+// Reads three levels of JSON objects with numbers, and writes them.
 #include "src/testing/matchers/baseline_file.h"
 
 #include <algorithm>
@@ -10,12 +10,12 @@
 namespace perfkit::matchers {
 namespace {
 
-// Walks over the text once; every step is bounded by what is left of it.
+// Reads the text once, with each step bounded by the remaining bytes.
 class Reader {
  public:
   explicit Reader(std::string_view text) : all_(text), left_(text) {}
 
-  // {"key": value, ...}, with `value(key)` reading what stands after the colon.
+  // Reads {"key": value, ...}; `value(key)` reads the text after the colon.
   template <class Value>
   bool Object(Value value) {
     if (!Take('{')) return false;
@@ -56,7 +56,7 @@ class Reader {
     return true;
   }
 
-  // Of escapes only \" and \\, which is what the writer makes.
+  // Accepts only the escapes \" and \\, which the writer makes.
   bool String(std::string& out) {
     if (!Take('"')) return false;
     while (!left_.empty()) {
@@ -85,7 +85,7 @@ std::string Quoted(const std::string& text) {
   return quoted + "\"";
 }
 
-// The error of a reader, with the file's name in front.
+// Returns the reader's error with the file's name in front.
 absl::StatusOr<Baselines> ParseNamed(const std::string& path, const std::string& text) {
   absl::StatusOr<Baselines> baselines = ParseBaselines(text);
   if (baselines.ok()) return baselines;
@@ -139,7 +139,7 @@ absl::StatusOr<Baselines> ReadBaselines(const std::string& path) {
 absl::Status UpdateBaseline(const std::string& path, const std::string& name, const ByEvent& entry) {
   return detail::EditTextFile(path, [&](const std::string& text) -> absl::StatusOr<std::string> {
     absl::StatusOr<Baselines> baselines = ParseNamed(path, text);
-    if (!baselines.ok()) return baselines.status();  // what we cannot read we do not overwrite
+    if (!baselines.ok()) return baselines.status();  // A file that can't be read is not overwritten.
     for (const auto& [event, numbers] : entry) {
       for (const auto& [backend, number] : numbers) (*baselines)[name][event][backend] = number;
     }

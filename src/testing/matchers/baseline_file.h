@@ -1,4 +1,4 @@
-// Baselines as a small JSON file that people review and merge: names, events, backends, numbers.
+// Baselines as a small JSON file for reviews and merges: names, events, backends, numbers.
 //
 //   {
 //     "find42": {
@@ -22,14 +22,14 @@ using ByBackend = std::map<std::string, int64_t>;
 using ByEvent = std::map<std::string, ByBackend>;
 using Baselines = std::map<std::string, ByEvent>;
 
-// The reading of `text`: the shape above and nothing else. InvalidArgument names the line.
+// Parses `text`, which must have the form above. Errors: InvalidArgument with the line.
 absl::StatusOr<Baselines> ParseBaselines(std::string_view text);
 std::string FormatBaselines(const Baselines& baselines);
 
-// The file's baselines; none when there is no file.
+// Returns the file's baselines; none if there is no file.
 absl::StatusOr<Baselines> ReadBaselines(const std::string& path);
 
-// Replaces entry `name`, event by event and backend by backend, under a lock on the file: tests may run in parallel.
+// Replaces entry `name`, for each event and backend, under a lock on the file: tests may run in parallel.
 absl::Status UpdateBaseline(const std::string& path, const std::string& name, const ByEvent& entry);
 
 }  // namespace perfkit::matchers

@@ -1,4 +1,7 @@
-// Costs against limits: of a region, of one region beside another, and of one region as it grows.
+// Compares costs with limits: of a region, of one region beside another, and of one region at growing sizes. Each
+// judgement passes or fails only if its numbers allow it: if the noise covers the limit, or a number is missing, the
+// verdict is unmeasurable, with the reason. Growth
+// is the slope of log(cost / shape) over log(size), fitted by least squares, with a tolerance by the class of event.
 #include <algorithm>
 #include <cmath>
 
@@ -46,7 +49,7 @@ const char* GrowthName(Growth growth) {
   return "?";
 }
 
-// The slope of y over x by least squares.
+// Returns the slope of y over x by least squares.
 double Slope(const std::vector<double>& x, const std::vector<double>& y) {
   const auto n = static_cast<double>(x.size());
   double sx = 0, sy = 0, sxx = 0, sxy = 0;
@@ -59,7 +62,7 @@ double Slope(const std::vector<double>& x, const std::vector<double>& y) {
   return (n * sxy - sx * sy) / (n * sxx - sx * sx);
 }
 
-// Sizes that span less than this tell n from n log n no better than noise does.
+// Sizes that span less than this factor cannot tell n from n log n beyond noise.
 constexpr uint64_t kMinSpan = 4;
 
 }  // namespace
@@ -92,7 +95,7 @@ Verdict JudgeUses(const Comparison& comparison, double factor, const EventType& 
       absl::StrFormat("limit %g of the reference: %s, reference %s", factor, ours->ToString(), theirs->ToString());
   const std::optional<Interval> ratio = comparison.Ratio(event);
   if (!ratio) {
-    // The reference costs nothing, at least once: exact numbers can still be compared.
+    // The reference costs nothing at least once; exact numbers can still be compared.
     if (!ours->steady()) return Unmeasurable(event, "the reference costs too little for a ratio; " + why);
     return Decide(ours->interval().high <= factor * theirs->interval().low, why);
   }

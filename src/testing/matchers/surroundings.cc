@@ -1,4 +1,4 @@
-// Environment variables, the host's name, and what is missing.
+// Environment variables, the host's name, and verdicts about missing costs.
 #include "src/testing/matchers/surroundings.h"
 
 #include <cstdlib>

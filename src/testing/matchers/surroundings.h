@@ -1,4 +1,4 @@
-// What the environment says to the matchers: which machine this is, and what must be measurable here.
+// What the environment says to the matchers: the machine, and the events that must be measurable here.
 #pragma once
 
 #include <string>
@@ -8,16 +8,16 @@
 
 namespace perfkit::matchers {
 
-// PERFKIT_MACHINE, else the host's name.
+// Returns PERFKIT_MACHINE, or else the host's name.
 std::string ThisMachine();
 
-// Whether PERFKIT_REQUIRE ("all", or names separated by commas) names `event`.
+// Returns true if PERFKIT_REQUIRE ("all", or names separated by commas) names `event`.
 bool IsRequired(std::string_view event);
 
-// An unmeasurable verdict about `event`.
+// Returns an unmeasurable verdict about `event`.
 Verdict Unmeasurable(const EventType& event, const std::string& reason);
 
-// The cost of `event`, or a verdict that says why there is none: it was not asked for (fail), or not measurable.
+// Returns the cost of `event`, or nullptr with a verdict: fail if it was not requested, or unmeasurable.
 const Cost* FindMeasured(const Measurement& measurement, const EventType& event, Verdict& why_not);
 
 }  // namespace perfkit::matchers

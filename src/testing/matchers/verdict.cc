@@ -1,4 +1,4 @@
-// Verdicts under &&, || and !, and the tally of those that nobody else counts.
+// Verdicts under &&, || and !, and the tally of unmeasurable checks for frameworks without one.
 #include <cstdio>
 
 #include "perfkit/testing.h"
@@ -8,7 +8,7 @@ namespace {
 
 constexpr Outcome kPass = Outcome::kPass, kFail = Outcome::kFail, kUnmeasurable = Outcome::kUnmeasurable;
 
-// Both reasons, where both decide.
+// Both reasons, if both decide.
 Verdict Join(const Verdict& a, const Verdict& b) { return {a.outcome, a.why + "\n" + b.why, a.required || b.required}; }
 
 }  // namespace
@@ -31,7 +31,7 @@ Verdict Not(const Verdict& verdict) {
 namespace detail {
 namespace {
 
-// Speaks once, when the program ends. The only state of this component: the program's tests share it.
+// Prints once, when the program ends. The only state of this component; all tests of the program share it.
 class Tally {
  public:
   ~Tally() {
