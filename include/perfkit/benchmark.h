@@ -29,7 +29,7 @@ namespace perfkit {
 // state's counters, so that code after the loop finds them there.
 class CountedLoop {
  public:
-  // What `_` is: nothing, and no compiler minds that it is unused.
+  // The type of `_`: empty; [[maybe_unused]] avoids warnings about it.
   struct [[maybe_unused]] Value {};
   struct End {};
   class Iterator {
@@ -39,7 +39,7 @@ class CountedLoop {
       --left_;
       return *this;
     }
-    // The whole cost of a round: one subtraction and one jump, as in the benchmark library's own loop.
+    // The whole cost of an iteration: one subtraction and one jump, as in the benchmark library's own loop.
     bool operator!=(End) const {
       if (left_ != 0) [[likely]]
         return true;
@@ -50,7 +50,7 @@ class CountedLoop {
    private:
     friend class CountedLoop;
     Iterator(CountedLoop* loop, ::benchmark::IterationCount left) : loop_(loop), left_(left) {}
-    CountedLoop* loop_;  // null: the benchmark was skipped, and has already finished
+    CountedLoop* loop_;  // nullptr if the benchmark was skipped, which finishes it.
     ::benchmark::IterationCount left_;
   };
 
@@ -80,7 +80,8 @@ class CountedLoop {
     state_.KeepRunningBatch(state_.max_iterations);
   }
 
-  // A round's own cost, with the very code that the user's compiler makes of it: at -O0 it is ten times as much.
+  // Measures the cost of an iteration itself, with the code that the user's compiler makes of it: at -O0 it is ten
+  // times as much.
   static void RunEmpty(int64_t rounds) {
     for (Iterator i(nullptr, rounds); i != End(); ++i) asm volatile("");
   }
@@ -103,22 +104,23 @@ inline CountedLoop counted(::benchmark::State& state, std::string_view list) {
   return {state, std::span<const EventSpec>(events)};
 }
 
-// The head of the report must be known before main runs anything, and the stock main calls nothing of ours. So it is
-// written by a static initialiser in the benchmark's own program: the only one of perfkit. PERFKIT_BENCHMARK_MAIN,
-// which reads flags first, switches it off.
+// The head of the report must be known before main runs, and the stock main calls no function of perfkit. So a static
+// initialiser in the benchmark's own program writes it: the only one of perfkit. PERFKIT_BENCHMARK_MAIN, which reads
+// flags first, disables it.
 namespace detail {
 
-// What --wrap=State::PauseTiming calls the original. Null where the program is linked without it.
+// The original function of --wrap=State::PauseTiming. Null if the program is linked without that option.
 [[gnu::weak]] void RealPauseTiming(::benchmark::State*) asm("__real__ZN9benchmark5State11PauseTimingEv");
 // Defined by PERFKIT_BENCHMARK_MAIN.
 extern "C" [[gnu::weak]] void perfkit_benchmark_own_main();
 
-// For src/benchmark/adapter/wrap.cc, which must not know the layout of a State: has this one's loop begun?
+// For src/benchmark/adapter/wrap.cc, which must not depend on the layout of a State. Returns true if this one's loop
+// has begun.
 extern "C" [[gnu::weak, gnu::used, gnu::visibility("default")]] bool perfkit_benchmark_begun(const void* state) {
   return static_cast<const ::benchmark::State*>(state)->iterations() > 0;
 }
 
-// The stock main will refuse it, and cannot say what to do instead.
+// The stock main will refuse the flag without saying what to do instead.
 inline void ExplainRefusedFlag() {
   const std::string flag = BenchmarkArgument("--perfkit_");
   if (flag.empty()) return;
@@ -145,13 +147,14 @@ inline void PrintBenchmarkHelp() {
   ::benchmark::PrintDefaultHelp();
 }
 
-// What 1.9.3's own main begins with; in older versions there is no such function, and this template is found.
+// The function with which 1.9.3's own main begins. Older versions lack it; then overload resolution finds this
+// template.
 namespace older {
 template <class... Arguments>
 void MaybeReenterWithoutASLR(Arguments...) {}
 }  // namespace older
 inline void ReenterWithoutAslr(int argc, char** argv) {
-  using namespace ::benchmark;  // NOLINT: both, so that overload resolution may choose
+  using namespace ::benchmark;  // Both, so that overload resolution may choose.
   using namespace older;        // NOLINT
   MaybeReenterWithoutASLR(argc, argv);
 }

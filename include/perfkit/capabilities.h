@@ -1,9 +1,9 @@
-// What this process can count on this machine, and what stands in the way: found by trying, told with the remedy.
+// What this process can count on this machine, and each obstacle with its remedy. Everything is tried, not guessed.
 //
 //   fputs(perfkit::FormatCapabilities(perfkit::ProbeCapabilities()).c_str(), stdout);
 //   perfkit::ListEvents([](const perfkit::EventInfo& event) { printf("%s\n", std::string(event.name).c_str()); });
 //
-// For start-up and diagnosis, not for hot paths: everything here opens events and runs work of its own.
+// For start-up and diagnosis, not for hot paths: all functions here open events and run small workloads.
 #pragma once
 
 #include <cstdint>
@@ -21,102 +21,101 @@
 
 namespace perfkit {
 
-// How far an event got here.
+// The result of trying an event here.
 enum class Usability : uint8_t {
-  kCounts,    // opened, and a known piece of work moved it
-  kOpens,     // opened; nothing that was done here is sure to move it, and nothing did
-  kSilent,    // opened, and stayed 0 although the work must move it: its numbers would be lies
-  kRefused,   // could not be opened
-  kNotTried,  // exists, and this process has the rights; not opened because that costs time (tracepoints)
+  kCounts,    // Opened, and counted a known piece of work.
+  kOpens,     // Opened. Nothing was counted, but none of the work done here is certain to raise it.
+  kSilent,    // Opened, and stayed 0 although the work must raise it: its numbers would be wrong.
+  kRefused,   // Could not be opened.
+  kNotTried,  // Exists, and this process has the rights; not opened because that takes long (tracepoints).
 };
 std::string_view UsabilityName(Usability usability);
 
-// An event of this machine. The views die when the visitor returns.
+// An event of this machine. A view: valid until the visitor returns.
 struct EventInfo {
-  std::string_view name;  // as every Open takes it
-  std::string_view
-      alias;  // another spelling, or for kRaw, kBreakpoint and kUprobe the form that `name` is one of; or ""
+  std::string_view name;   // As every Open accepts it.
+  std::string_view alias;  // Another spelling; for kRaw, kBreakpoint and kUprobe the general form; or "".
   EventCategory category = EventCategory::kHardware;
-  std::string_view unit;      // of one count: "ns", "Joules"; or ""
-  std::string_view group;     // the PMU, or the tracepoint's group; or ""
-  std::string_view moved_by;  // the piece of work that must move it: "page touches"; "" when none is sure to
+  std::string_view unit;      // Of one count: "ns", "Joules"; or "".
+  std::string_view group;     // The PMU, or the tracepoint's group; or "".
+  std::string_view moved_by;  // The piece of work that must raise it: "page touches"; "" if none is certain to.
   Usability usability = Usability::kNotTried;
-  absl::Status usable;           // OK for kCounts, kOpens and kNotTried; else the reason, with its remedy
-  std::string cause;             // the reason in a few words, for tables; "" when usable
-  uint64_t value = 0;            // what it counted of the work
-  std::optional<ReadPath> path;  // how a set on this thread reads it; nothing when it was not opened
+  absl::Status usable;           // OK for kCounts, kOpens and kNotTried; else the reason, with its remedy.
+  std::string cause;             // The reason in a few words, for tables; "" if the event is usable.
+  uint64_t value = 0;            // Its count of the work.
+  std::optional<ReadPath> path;  // How a set on this thread reads it; nullopt if it was not opened.
 };
 
 struct ListOptions {
-  // Only these; empty: all.
+  // Lists these only; empty means all.
   std::vector<EventCategory> categories{};
-  // Open and count tracepoints too. There are thousands, and the kernel takes 36 ms for each: about a minute in all.
+  // Also opens and counts tracepoints. There are thousands, and the kernel takes 36 ms for each: about a minute in all.
   bool probe_tracepoints = false;
-  // Called before each tracepoint that is opened, with how many are done and how many there are.
+  // Called before each tracepoint is opened, with the number of finished ones and the number of all.
   std::function<void(size_t done, size_t all)> progress{};
   EventRoots roots{};
 };
 
-// Calls `visit` with each event that has a name here, in the order of EventCategory, and with one example each of raw
-// events, breakpoints and uprobes; where tracefs is out of reach, also of tracepoints, with the reason. Every event is
-// opened on this thread (those that count a place: on the CPUs) and has to count a workload of about 1 ms: a loop, page
-// touches, memory reads, a sleep, system calls. Takes 0.1 s without tracepoints on a machine without a PMU, about 1 ms
-// more for each PMU event.
+// Calls `visit` with each event that has a name here, in the order of EventCategory. Adds one example each of raw
+// events, breakpoints and uprobes, and if tracefs is out of reach, one of tracepoints with the reason. Opens each event
+// on this thread (cpu-wide ones on their CPUs) and counts a workload of about 1 ms: a loop, page touches, memory reads,
+// a sleep, system calls. Takes 0.1 s without tracepoints on a machine without a PMU, and about 1 ms more for each PMU
+// event. Allocates.
 void ListEvents(absl::FunctionRef<void(const EventInfo&)> visit, const ListOptions& options = {});
 
-// What can be asked for. The order is the order of reports: what others need comes first.
+// A capability. The order is the order of reports: those that others depend on come first.
 enum class CapabilityId : uint8_t {
   kPerf,            // perf_event_open at all
   kPmu,             // hardware counters
-  kUserReads,       // reading them without a system call (rdpmc, mrs)
-  kKernelCounting,  // counting what the kernel does on a thread's behalf
-  kCpuWide,         // whole CPUs, whatever runs there
-  kOtherUsers,      // other users' tasks
+  kUserReads,       // Reading them without a system call (rdpmc, mrs).
+  kKernelCounting,  // Counting the kernel's work on a thread's behalf.
+  kCpuWide,         // Counting whole CPUs.
+  kOtherUsers,      // Counting other users' tasks.
   kTracepoints,
   kUprobes,
   kBreakpoints,
-  kSwitchRecords,  // a record at each context switch: what ordinary users' switch counts are made of
-  kRingMemory,     // memory that this user may lock for rings
+  kSwitchRecords,  // A record at each context switch; ordinary users' counts of switches are made of them.
+  kRingMemory,     // Memory that this user may lock for rings.
   kDescriptors,
-  kSigtrap,          // a signal at the sampled instruction (Linux 5.13)
-  kInheritThread,    // inheriting to threads but not to children (Linux 5.13)
-  kFormatLost,       // exact counts of lost samples (Linux 6.0)
-  kPreciseSampling,  // samples without skid
+  kSigtrap,          // A signal at the sampled instruction (Linux 5.13).
+  kInheritThread,    // Inheritance by threads but not by children (Linux 5.13).
+  kFormatLost,       // Exact counts of lost samples (Linux 6.0).
+  kPreciseSampling,  // Samples without skid.
   kBranchStacks,
-  kRseq,  // the CPU number without a system call
+  kRseq,  // The CPU number without a system call.
 };
 
 enum class CapabilityState : uint8_t {
   kPresent,
   kMissing,
-  kUntried,  // there was nothing here to try it on
+  kUntried,  // There was nothing here to try it on.
 };
 
-// One capability, as it was found.
+// One capability, and the result of trying it.
 struct Capability {
   CapabilityId id{};
-  std::string_view name;   // static: "hardware counters"
-  std::string_view probe;  // static: how it was tried
+  std::string_view name;   // Static: "hardware counters".
+  std::string_view probe;  // Static: how it was tried.
   CapabilityState state = CapabilityState::kUntried;
-  std::string found;    // present: what there is ("4 at once"); untried: why
-  std::string cause;    // missing: why, here
-  std::string remedy;   // missing: what to do about it
-  absl::Status status;  // missing: what the system said
+  std::string found;    // If present: what there is ("4 at once"); if untried: why.
+  std::string cause;    // If missing: why.
+  std::string remedy;   // If missing: what to do about it.
+  absl::Status status;  // If missing: the system's answer.
 };
 
 struct Capabilities {
   std::vector<Capability> rows;    // one for each CapabilityId, in its order
-  std::vector<std::string> hints;  // what this machine is, where it explains the rest: a container, a virtual machine
+  std::vector<std::string> hints;  // Facts about this machine that explain the rest: a container, a virtual machine.
 
   const Capability& of(CapabilityId id) const { return rows[static_cast<size_t>(id)]; }
   bool has(CapabilityId id) const { return of(id).state == CapabilityState::kPresent; }
 };
 
-// Tries everything, in about 0.1 s. Takes all the ring memory that this user may lock, up to 16 MiB, for a moment;
-// leaves nothing open. Any thread; what it finds holds for this process, with its rights and limits of now.
+// Tries everything, in about 0.1 s. Briefly takes all the ring memory that this user may lock, up to 16 MiB; leaves
+// nothing open. Thread-safe. The result holds for this process with its current rights and limits.
 Capabilities ProbeCapabilities();
 
-// A table: what is there, then each obstacle with its cause and its remedy, then the hints.
+// Returns a table of what is there, then each obstacle with its cause and its remedy, then the hints.
 std::string FormatCapabilities(const Capabilities& capabilities);
 
 }  // namespace perfkit

@@ -1,4 +1,4 @@
-// A program that is counted from its exec on: what `perf stat COMMAND` does.
+// Runs a program and counts it from its exec on, as `perf stat COMMAND` does.
 //
 //   auto child = perfkit::Child::Spawn({"gzip", "-k", "big.tar"});
 //   auto set = perfkit::CounterSet::Open({"instructions", "page-faults"}, child->target());
@@ -23,26 +23,26 @@
 
 namespace perfkit {
 
-// How a program ended: by itself with a code, or by a signal.
+// How a program ended: with an exit code, or by a signal.
 struct ExitStatus {
-  int code = 0;    // what it returned; 0 when a signal ended it
-  int signal = 0;  // 0: it ended by itself
+  int code = 0;    // The exit code; 0 if a signal ended it.
+  int signal = 0;  // The signal that ended it; 0 means none.
 
   bool ok() const { return code == 0 && signal == 0; }
-  // As shells tell it: the code, or 128 + signal.
+  // Returns the status as shells report it: the code, or 128 + signal.
   int shell_code() const { return signal != 0 ? 128 + signal : code; }
 };
 
-// A child process that waits before its exec until Start, so that nothing of the program itself goes uncounted and
-// nothing before it is counted. Inherits environment, open files and signal mask like any child. Moves, never copies.
+// A child process that waits before its exec until Start, so that counters see all of the program and nothing before
+// it. Inherits the environment, open files and signal mask as any child does. Movable, not copyable.
 //
-// For one thread at a time. A process that spawns several children should start each before it spawns the next: a
-// child that still waits holds the pipes of those that were spawned at the same moment on other threads.
-// When it dies: a child that was never started is killed and reaped; one that runs is left to run.
+// Not thread-safe: any thread may call it, one at a time. If a process spawns several children, it should start each
+// before it spawns the next: a waiting child holds the pipes of children that other threads spawned at the same moment.
+// The destructor kills and reaps a child that was never started; a running one runs on.
 class Child {
  public:
-  // Forks. argv[0] is looked up in PATH, by Start. InvalidArgument: empty argv; ResourceExhausted or Unavailable: no
-  // descriptors or no process left.
+  // Forks. Start looks argv[0] up in PATH. Errors: InvalidArgument if argv is empty; ResourceExhausted or Unavailable
+  // if descriptors or processes run out.
   static absl::StatusOr<Child> Spawn(std::span<const std::string> argv);
   static absl::StatusOr<Child> Spawn(std::initializer_list<std::string> argv);
 
@@ -52,14 +52,16 @@ class Child {
 
   pid_t pid() const;
 
-  // To open counters on, before Start: the program, its threads and children, off until its exec.
+  // The target for counters that are opened before Start: the program, its threads and children, disabled until its
+  // exec.
   Target target() const;
 
-  // Lets the program run; returns once its exec has succeeded or failed. NotFound or PermissionDenied, naming the
-  // program, when it cannot be run: then the child is gone. FailedPrecondition the second time.
+  // Starts the program; returns once its exec has succeeded or failed. Errors: NotFound or PermissionDenied, naming the
+  // program, if it can't be run (the child has then ended); FailedPrecondition if it was started before.
   absl::Status Start();
 
-  // Waits until the program has ended. The same answer every time. FailedPrecondition when it was not started.
+  // Waits until the program has ended. Later calls return the same status. Errors: FailedPrecondition if it was not
+  // started.
   absl::StatusOr<ExitStatus> Wait();
 
  private:

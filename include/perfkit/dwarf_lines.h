@@ -1,11 +1,11 @@
 // Source lines and inlined calls for a Symbolizer, from debug information (DWARF 2 to 5).
 //
-// Component perfkit::dwarf: link it to have this function, and hand it to the Symbolizer, which knows no DWARF itself.
+// Component perfkit::dwarf. Pass the function to the Symbolizer, which has no DWARF reader itself:
 //   perfkit::Symbolizer symbolizer({.lines = perfkit::DwarfLines});
 //   for (const perfkit::SourceFrame& frame : symbolizer.Inlined(location)) Print(frame.function, frame.file,
 //   frame.line);
 //
-// Also lets the Symbolizer read symbols that are packed in .gnu_debugdata (MiniDebugInfo, as Fedora's files have them).
+// The Symbolizer then also reads symbols that are packed in .gnu_debugdata (MiniDebugInfo, as in Fedora's files).
 #pragma once
 
 #include <cstddef>
@@ -15,9 +15,9 @@
 
 namespace perfkit {
 
-// What SymbolizerOptions::lines takes. What is decoded of debug information takes at most `cache_bytes`, or as much as
-// one unit does where that is more: those that were used least recently are given up, and decoded anew when they are
-// asked for. Beside these stay the sections that files have in compressed form, unpacked, and each file path once.
+// For SymbolizerOptions::lines. Decoded debug information takes at most `cache_bytes`, or as much as one unit if that
+// is more: the least recently used units are dropped, and decoded again when they are needed. In addition, compressed
+// sections of files stay in memory, unpacked, and so does each file path once.
 std::unique_ptr<symbolize::LineSource> DwarfLines(size_t cache_bytes);
 
 }  // namespace perfkit

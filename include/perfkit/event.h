@@ -1,6 +1,6 @@
-// Names to events: parses what people write into what perf_event_open takes.
+// Parses names of events into what perf_event_open takes.
 //
-// Everything that perf's own tools accept is accepted here, with perf's spelling (man perf-list):
+// Accepts everything that perf's own tools accept, with perf's spelling (man perf-list):
 //   cycles  L1-dcache-load-misses  page-faults        the table of generic events, with aliases
 //   r01c0                                             a raw event of the core PMU
 //   cpu/event=0x3c,umask=1/  msr/tsc/  power/energy-pkg/   any PMU under sysfs: its formats and its named events
@@ -24,69 +24,72 @@ namespace perfkit {
 
 // An event, resolved against this machine: the parts of perf_event_attr that its name decides.
 struct EventConfig {
-  // One perf event to open. Most events have one part; on a hybrid CPU a generic hardware event has one for each
-  // core PMU, and its count is their sum.
+  // One perf event to open. Most events have one part. On a hybrid CPU a generic hardware event has one for each core
+  // PMU, and its count is their sum.
   struct Part {
     uint32_t type = 0;
     uint64_t config = 0;
-    uint64_t config1 = 0;  // also: breakpoint address
-    uint64_t config2 = 0;  // also: breakpoint length, probe offset
+    uint64_t config1 = 0;  // Also the address of a breakpoint.
+    uint64_t config2 = 0;  // Also the length of a breakpoint, and the offset of a probe.
     uint64_t config3 = 0;
-    std::string pmu{};             // the sysfs name, for messages; "" for generic events
-    std::vector<int> only_cpus{};  // a core PMU's CPUs, or where an uncore PMU must be opened; empty: any
-    // Of a generic event on one kind of core: the same as an event of that core's own PMU, for kernels that take no
-    // PMU's number in a generic event (arm64 up to 6.1 at least). Type 0: the PMU names none.
+    std::string pmu{};  // Its name in sysfs, for messages; "" for generic events.
+    std::vector<int>
+        only_cpus{};  // The CPUs of a core PMU, or the CPUs on which an uncore PMU must be opened; empty means any.
+    // For a generic event on one kind of core: the same event of that core's own PMU, for kernels that accept no PMU
+    // number in a generic event (arm64 up to 6.1 at least). Type 0: the PMU has no such event.
     uint32_t own_type = 0;
     uint64_t own_config = 0;
 
     friend bool operator==(const Part&, const Part&) = default;
   };
 
-  std::string name{};  // as it was written
+  std::string name{};  // As it was written.
   std::vector<Part> parts{};
 
   // Modifiers.
   bool exclude_user = false, exclude_kernel = false, exclude_hv = false, exclude_host = false, exclude_guest = false;
   bool exclude_idle = false, pinned = false, exclusive = false, sample_read = false, weak_group = false;
   uint8_t precise = 0;           // 0..3
-  bool precise_max = false;      // 'P': as precise as the PMU can
-  bool privilege_given = false;  // any of u k h was written: perfkit must not restrict the event further
+  bool precise_max = false;      // 'P': as precise as the PMU permits.
+  bool privilege_given = false;  // True if any of u k h was written: perfkit must not restrict the event further.
 
-  uint32_t breakpoint_kind = 0;  // HW_BREAKPOINT_*; 0: not a breakpoint
-  std::string probe_path{};      // the file of a uprobe; "": not a uprobe
+  uint32_t breakpoint_kind = 0;  // HW_BREAKPOINT_*; 0 means that it is no breakpoint.
+  std::string probe_path{};      // The file of a uprobe; "" means that it is no uprobe.
 
-  // What one count stands for: the value times `scale` is in `unit` (".scale", ".unit" of sysfs; "ns" for clocks).
+  // The meaning of a count: the value times `scale` is in `unit` (".scale", ".unit" of sysfs; "ns" for clocks).
   double scale = 1.0;
   std::string unit{};
 
-  // The kernel raises this event in its own code (context-switches, cpu-migrations, most tracepoints): opened with
-  // exclude_kernel it opens, and counts 0 for ever. perfkit refuses that instead.
+  // The kernel raises this event in its own code (context-switches, cpu-migrations, most tracepoints). With
+  // exclude_kernel it would open and always count 0; perfkit refuses it instead.
   bool kernel_side = false;
-  // Counts a place, not a thread: it can be opened for a CPU only (uncore, power).
+  // Counts a unit of the machine (uncore, power), not a thread: it can be opened for a CPU only.
   bool cpu_wide_only = false;
 };
 
-// Where the kernel shows its event descriptions. Tests point these at copies of other machines' trees.
+// Where the kernel shows its event descriptions. Tests use copies of other machines' trees.
 struct EventRoots {
   std::string sysfs = "/sys";
-  std::string tracefs{};  // "": wherever it is mounted, looked up in proc's mounts
+  std::string tracefs{};  // "" means that proc's mounts say where it is.
   std::string proc = "/proc";
 };
 
-// One event from text. InvalidArgument: what was wrong, where, and the nearest real names. NotFound: a well-formed
-// name of something that this machine has not. PermissionDenied: a tracepoint that this user may not look up.
-// Not for hot paths: reads sysfs. Any thread.
+// Parses one event. Thread-safe. Not for hot paths: reads sysfs.
+// Errors: InvalidArgument with the mistake, its position and the nearest real names; NotFound for a well-formed name of
+// something that this machine lacks; PermissionDenied for a tracepoint that this user may not look up;
+// FailedPrecondition if the kernel's files make no sense.
 absl::StatusOr<EventConfig> ParseEvent(std::string_view text, const EventRoots& roots = {});
 
-// Events separated by commas, with groups in braces: each inner vector is counted together.
+// Parses events separated by commas, with groups in braces: each inner vector is counted together. Errors: as
+// ParseEvent.
 absl::StatusOr<std::vector<std::vector<EventConfig>>> ParseEventList(std::string_view text,
                                                                      const EventRoots& roots = {});
 
-// The elements of such a list as texts, each of which ParseEventList takes alone: so that one event that this machine
-// has not does not take the others with it. InvalidArgument where braces or commas make no sense.
+// Splits such a list into elements that ParseEventList accepts one by one, so that one event that this machine lacks
+// does not make the others fail. Errors: InvalidArgument for a misplaced brace or comma.
 absl::StatusOr<std::vector<std::string>> SplitEventList(std::string_view text);
 
-// What an EventSpec stands for: its constant, checked and completed, or its parsed text.
+// Returns the event of a constant, checked and completed, or of a text, parsed. Errors: as ParseEvent.
 absl::StatusOr<EventConfig> ResolveEvent(const EventSpec& spec, const EventRoots& roots = {});
 
 }  // namespace perfkit

@@ -1,7 +1,7 @@
-// Events as constants: what the kernel calls (type, config), with the name that perf gives it.
+// Events as constants: the kernel's type and config, with perf's name.
 //
-// An EventType is a literal: compare it, switch on it, keep it in a table. Nothing here costs much compile time.
-// Everything else that can be counted (sysfs PMUs, tracepoints, breakpoints, modifiers) is written as text: event.h.
+// An EventType is a literal: compare it, switch on it, keep it in a table. This header costs little compile time. All
+// other events (sysfs PMUs, tracepoints, breakpoints, modifiers) are written as text: event.h.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct EventType {
   friend constexpr bool operator==(const EventType&, const EventType&) = default;
 };
 
-// What every Open takes for an event: text as perf spells it, or a constant. Implicit from both, so that a call site
+// The argument of every Open: an event as text in perf's spelling, or as a constant. Converts from both, so that a call
 // reads {"cycles:u", event::kPageFaults}. Owns its text.
 struct EventSpec {
   EventSpec(const char* written) : text(written) {}                     // NOLINT(google-explicit-constructor)
@@ -32,19 +32,19 @@ struct EventSpec {
   EventSpec(const EventType& known) : text(known.name), type(known) {}  // NOLINT(google-explicit-constructor)
 
   std::string text;
-  std::optional<EventType> type{};  // set: `text` is only its name, and is not parsed
+  std::optional<EventType> type{};  // If set, `text` is only its name, and is not parsed.
 };
 
-// Where an event comes from: the headings under which events are listed.
+// The origin of an event, by which lists of events are ordered.
 enum class EventCategory : uint8_t {
-  kHardware,    // generic, counted by the CPU
-  kSoftware,    // counted by the kernel
-  kCache,       // generic cache events, counted by the CPU
-  kPmu,         // a named event of a PMU under sysfs
-  kTracepoint,  // a static probe in the kernel
-  kRaw,         // a number that the core PMU's manual explains
-  kBreakpoint,  // an address in memory
-  kUprobe,      // a place in a program's code
+  kHardware,    // Generic, counted by the CPU.
+  kSoftware,    // Counted by the kernel.
+  kCache,       // Generic cache events, counted by the CPU.
+  kPmu,         // A named event of a PMU under sysfs.
+  kTracepoint,  // A static probe in the kernel.
+  kRaw,         // A number from the core PMU's manual.
+  kBreakpoint,  // An address in memory.
+  kUprobe,      // An instruction of a program.
 };
 
 namespace event {
@@ -75,8 +75,8 @@ inline constexpr EventType kDummy{1, 9, 0, 0, "dummy"};
 inline constexpr EventType kBpfOutput{1, 10, 0, 0, "bpf-output"};
 inline constexpr EventType kCgroupSwitches{1, 11, 0, 0, "cgroup-switches"};
 
-// PERF_TYPE_HW_CACHE: config = cache | operation << 8 | result << 16. The ones that people ask for most; the others
-// by name ("node-prefetch-misses").
+// PERF_TYPE_HW_CACHE: config = cache | operation << 8 | result << 16. These are the most common ones; all others are
+// available by name ("node-prefetch-misses").
 inline constexpr EventType kL1DcacheLoads{3, 0x00000, 0, 0, "L1-dcache-loads"};
 inline constexpr EventType kL1DcacheLoadMisses{3, 0x10000, 0, 0, "L1-dcache-load-misses"};
 inline constexpr EventType kL1IcacheLoadMisses{3, 0x10001, 0, 0, "L1-icache-load-misses"};

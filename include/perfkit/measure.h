@@ -41,7 +41,7 @@ namespace perfkit {
 
 class FrameCounter;
 
-// EventType::type of events that perf does not know. A CounterSet refuses them.
+// EventType::type of events that perf does not have. A CounterSet refuses them.
 inline constexpr uint32_t kMeasuredType = 0xffff'0001;
 
 namespace event {
@@ -159,7 +159,7 @@ struct ScalingResult {
 
 namespace detail {
 
-// A region without its type: how to run it once, and how to run nothing through the same wrapper, compiled by the same
+// A region without its type: runs it once, or runs an empty function through the same wrapper, compiled by the same
 // compiler with the same options. Neither throws.
 struct Region {
   void (*call)(void* self);
@@ -169,13 +169,13 @@ struct Region {
   const bool* threw;
 };
 
-// Keeps the compiler from dropping what computed `value`.
+// Keeps the compiler from dropping the computation of `value`.
 template <class T>
 inline void Keep(T&& value) {
   asm volatile("" ::"m"(value) : "memory");
 }
 
-// A callable as a plain function, which keeps what it throws.
+// A callable as a plain function, which catches the exceptions of the callable.
 template <class Fn>
 struct Caller {
   static void Body(Caller& self) {
@@ -206,20 +206,20 @@ struct Caller {
 #endif
 };
 
-// A function that costs its call and its return, and nothing more.
+// A function that costs its call and its return only.
 template <class R>
 [[gnu::noinline]] R ReturnAtOnce() noexcept {
   if constexpr (std::is_void_v<R>) {
     asm volatile("");
   } else {
     R value;
-    asm volatile("" : "=r"(value));  // whatever the register holds
+    asm volatile("" : "=r"(value));  // The value that the register happens to hold.
     return value;
   }
 }
 
-// What is called in the place of `Fn` to learn what the wrapper costs: something empty of the same kind. A lambda's is
-// inlined as the lambda is.
+// Replaces `Fn` to measure the wrapper's own cost: an empty callable of the same kind. An empty lambda is inlined as
+// the lambda is.
 template <class Fn>
 struct EmptyTwin {
   struct Object {
@@ -229,8 +229,8 @@ struct EmptyTwin {
   static constexpr Object value{};
 };
 
-// A function's is a function that is called in the same way. If the result takes more than a register, storing it stays
-// in the function's cost.
+// An empty function is called as the function is. If the result does not fit a register, the function's cost includes
+// storing it.
 template <class Fn, class R = std::invoke_result_t<Fn&>>
 using TwinResult = std::conditional_t<std::is_integral_v<R> || std::is_pointer_v<R> || std::is_enum_v<R>, R, void>;
 
@@ -247,7 +247,7 @@ requires(std::is_pointer_v<Fn>&& std::is_function_v<std::remove_pointer_t<Fn>>) 
   static constexpr Type value = ReturnAtOnce<TwinResult<Fn>>;
 };
 
-// Owns what a Region points to. Stays where it is.
+// Owns the objects that a Region points to. Neither copyable nor movable.
 template <class Fn>
 class RegionOf {
  public:
@@ -269,10 +269,10 @@ class RegionOf {
   Caller<Empty> empty_{EmptyTwin<Fn>::value};
 };
 
-// "-1,234", for messages.
+// Returns text such as "-1,234", for messages.
 std::string FormatSigned(int64_t value);
 
-// One Measurement a region. Stops early when a region throws.
+// Returns one Measurement for each region. Stops early if a region throws.
 std::vector<Measurement> MeasureRegions(std::span<const EventType> events, std::span<const Region> regions,
                                         const MeasureOptions& options);
 

@@ -25,7 +25,7 @@ namespace count {
 class ThreadSlotsImpl;
 }
 
-// Sums over all threads, including ended ones, of what each published last.
+// Sums over all threads, including ended ones, of the counts that each published last, in each event's unit.
 struct SlotTotals {
   std::array<uint64_t, kMaxEvents> values{};
   std::array<Snapshot::Times, kMaxEvents> times{};  // For multiplexable events.
@@ -33,6 +33,8 @@ struct SlotTotals {
   uint32_t threads = 0;                             // Number of threads attached now.
 };
 
+// Counts the same events on many threads, each on its own. Neither copyable nor movable. Thread-safe, except that the
+// destructor must not run during other calls. Threads may outlive it. In a forked child, Attach returns false.
 class ThreadSlots {
  public:
   struct Options {
@@ -56,7 +58,7 @@ class ThreadSlots {
   // Thread-safe. Does not allocate or lock once the thread is attached.
   void Publish() noexcept;
 
-  // Writes the sums of all slots to its argument. Thread-safe; never waits for a publisher.
+  // Writes the sums of all slots to `out`. Thread-safe; never waits for a publisher.
   void Total(SlotTotals& out) const noexcept;
 
   // Returns event `i` of `totals` with its Validity.

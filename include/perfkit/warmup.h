@@ -1,12 +1,13 @@
-// Keeps the kernel's side of events warm, so that sets open in microseconds while it lives.
+// Keeps the kernel's side of events warm, so that sets open in microseconds.
 //
-// The first perf event of a process, and the first of a kind, make the kernel patch code and allocate: a set of four
-// takes about 33 us to open on an idle machine, now and then milliseconds, and about 7 us while an event of each kind
-// is open anywhere in the process. An engine that attaches counters in the middle of a frame wants that paid before.
+// For the first perf event of a process, and for the first of each kind, the kernel patches code and allocates. A set
+// of four takes about 33 us to open on an idle machine, and sometimes milliseconds; it takes about 7 us while an event
+// of each kind is open anywhere in the process. An engine that attaches counters in the middle of a frame should pay
+// that before.
 //
 //   perfkit::Warmup warm({"task-clock", "page-faults", "context-switches"});   // at start-up
 //   ...                                                                        // sets open and close cheaply
-//   warm.Cooldown();                                                           // or when it dies
+//   warm.Cooldown();                                                           // or its destructor
 #pragma once
 
 #include <cstddef>
@@ -18,8 +19,8 @@
 
 namespace perfkit {
 
-// Holds one disabled event of each kind on the thread that constructs it. The price, until Cooldown: each context
-// switch of that thread takes 17 to 21 % longer (four events). Never fails: what cannot be opened stays cold.
+// Holds one disabled event of each kind open on the constructing thread. Until Cooldown, each context switch of that
+// thread takes 17 to 21 % longer (four events). Never fails: an event that can't be opened stays cold.
 class Warmup {
  public:
   explicit Warmup(std::span<const EventSpec> events);
@@ -29,10 +30,10 @@ class Warmup {
   Warmup& operator=(Warmup&&) noexcept;
   ~Warmup();
 
-  // Closes them. Any thread; more than once does no harm.
+  // Closes the events. Thread-safe; may be called more than once.
   void Cooldown() noexcept;
 
-  // How many events are held open.
+  // Returns the number of events that are held open.
   size_t size() const;
 
  private:
