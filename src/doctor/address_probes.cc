@@ -1,4 +1,4 @@
-// What watches places: tracepoints in the kernel, uprobes in code, breakpoints on memory.
+// Probes of events at addresses: tracepoints in the kernel, uprobes in code, breakpoints on memory.
 #include <optional>
 #include <vector>
 
@@ -28,7 +28,7 @@ Finding CountExample(EventCategory category, Work moved_by, Context& context) {
   return Finding::Present(absl::StrFormat("counted %d %s", verdict.value, WorkName(moved_by)));
 }
 
-// How many breakpoints one thread can have: the kernel answers ENOSPC to the first that is too many.
+// Returns how many breakpoints one thread can have: the kernel answers ENOSPC to the first one too many.
 size_t BreakpointsAtOnce(const EventConfig& event, const sys::Rights& rights) {
   constexpr size_t kMax = 32;
   std::vector<open::OpenedEvent> events;

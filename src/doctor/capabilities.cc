@@ -1,4 +1,4 @@
-// THE table of capabilities: each with how it is tried and what helps when it is missing.
+// THE table of capabilities: for each, how it is tried, and the remedy if it is missing.
 #include "perfkit/capabilities.h"
 
 #include <array>
@@ -16,8 +16,8 @@ struct Row {
   std::string_view name;
   std::string_view probe;
   doctor::Finding (*run)(doctor::Context&);
-  const char* remedy;  // where the capability itself is not there
-  const char* until;   // what perfkit does without it
+  const char* remedy;  // If the capability itself is missing.
+  const char* until;   // What perfkit does without it.
 };
 
 using Id = CapabilityId;
@@ -75,15 +75,15 @@ constexpr bool InOrder() {
 }
 static_assert(InOrder(), "one row for each CapabilityId, in its order");
 
-// With the rights that explain it, where it is about rights.
+// Returns the cause, with the rights that explain it if it is about rights.
 std::string CauseHere(const absl::Status& status, const sys::Rights& rights) {
   const std::string cause = sys::CauseOf(status);
   if (!absl::IsPermissionDenied(status)) return cause;
   return cause + ": " + sys::DescribeRights(rights);
 }
 
-// A right or a limit that stands in the way has its own remedy, which was tried: a PMU cannot be found where no event
-// may be opened.
+// Returns the remedy. A right or a limit that is in the way has its own remedy, which was tried: a PMU cannot be found
+// if no event may be opened.
 std::string RemedyHere(const Row& row, const doctor::Finding& finding) {
   if (!finding.remedy.empty()) return finding.remedy;
   const bool in_the_way = absl::IsPermissionDenied(finding.status) || absl::IsResourceExhausted(finding.status);

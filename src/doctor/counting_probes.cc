@@ -1,4 +1,4 @@
-// What may be counted at all, and whose work.
+// Probes of counting: what may be counted, and on whose behalf.
 #include <optional>
 #include <utility>
 #include <vector>
@@ -29,7 +29,7 @@ std::string CorePmus(const Context& context) {
   return names.empty() ? "a core PMU" : names;
 }
 
-// Where the switch for user-space reads is: arch/x86/events/core.c, drivers/perf/arm_pmuv3.c.
+// Returns the setting for user-space reads: arch/x86/events/core.c, drivers/perf/arm_pmuv3.c.
 std::string UserReadSwitch(const Context& context) {
 #if defined(__aarch64__) || defined(__riscv)
   const std::string path = context.proc + "/sys/kernel/perf_user_access";
@@ -41,7 +41,7 @@ std::string UserReadSwitch(const Context& context) {
   return absl::StrFormat("the kernel does not offer it (%s is %s)", path, base::Trim(*text));
 }
 
-// A process of another user; nothing when all that can be seen are our own.
+// Returns a process of another user; nullopt if only this user's are visible.
 std::optional<pid_t> SomeoneElses(const Context& context) {
   const auto names = sys::ListFolder(context.proc);
   if (!names.ok()) return std::nullopt;
@@ -74,7 +74,7 @@ Finding ProbeUserReads(Context& context) {
   request.attr.exclude_kernel = request.attr.exclude_hv = 1;
   request.attr.config = event::kInstructions.config;
 #if defined(__aarch64__)
-  request.attr.config1 = 2;  // arm64 maps registers only for events that ask: bit 1, rdpmc
+  request.attr.config1 = 2;  // arm64 maps registers only for events that ask for it: bit 1, rdpmc.
 #endif
   request.asked = "instructions:u on this thread";
   const absl::StatusOr<open::LiveRing> ring = open::LiveRing::Open(request, 0, context.rights);

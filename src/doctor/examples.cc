@@ -1,4 +1,4 @@
-// Makes the names.
+// Composes the names of the examples.
 #include "src/doctor/examples.h"
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace perfkit::doctor {
 namespace {
 
-// "Instructions retired" in each architecture's numbering: Intel SDM 3B, architectural events, and AMD PMCx0C0 agree;
+// The code of "instructions retired" on each architecture: Intel SDM 3B, architectural events, and AMD PMCx0C0 agree;
 // Arm ARM D13, event 0x08, INST_RETIRED.
 #if defined(__x86_64__) || defined(__i386__)
 constexpr std::string_view kRawInstructions = "r00c0";

@@ -1,4 +1,4 @@
-// Events that have a form instead of a list: one example of each that works on this process, whatever the machine.
+// Events that have a form instead of a list: one example of each that works in this process on any machine.
 #pragma once
 
 #include <string>
@@ -16,8 +16,8 @@ struct Example {
   std::string name;       // "mem:0x55d0c8a0/4:w"
 };
 
-// A raw event that means instructions on this kind of CPU, the watched word, the probed function. What this machine
-// has no example of is left out.
+// Returns a raw event that counts instructions on this kind of CPU, the watched word, and the probed function. Leaves
+// out forms without an example on this machine.
 std::vector<Example> ExamplesHere(const Workload& workload);
 
 }  // namespace perfkit::doctor

@@ -9,8 +9,8 @@ struct Row {
   Work work;
 };
 
-// Only what is certain. Caches beyond the first may hold all that the workload reads, a PMU may stall never or count
-// prefetches as nothing, and who knows what a machine's own events mean: these are not here.
+// Only what is certain. Left out: caches beyond the first, which may hold all that the workload reads; stalls, which
+// may never happen; prefetches, which a PMU may not count; and the machine's own events, whose meaning is unknown.
 constexpr Row kRows[] = {
     {"cycles", Work::kLoop},
     {"instructions", Work::kLoop},

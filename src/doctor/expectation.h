@@ -1,4 +1,4 @@
-// Which piece of work must move which event: one table.
+// Which piece of work must raise which event: one table.
 #pragma once
 
 #include <string_view>
@@ -8,8 +8,8 @@
 
 namespace perfkit::doctor {
 
-// The part of the workload that is sure to move the event of this canonical name, whatever the machine. kNothing where
-// an honest 0 is possible: no faulty alignment, no task of another cgroup, a cache that holds everything.
+// Returns the part of the workload that must raise the event of this canonical name on any machine. Returns kNothing if
+// a true 0 is possible: no misaligned access, no task of another cgroup, a cache that holds everything.
 Work WorkThatMoves(EventCategory category, std::string_view name);
 
 }  // namespace perfkit::doctor

@@ -1,4 +1,4 @@
-// The probes of ProbeCapabilities: each tries one thing and says what it found.
+// The probes of ProbeCapabilities: each tries one thing and returns a Finding.
 #pragma once
 
 #include <string>
@@ -11,22 +11,22 @@
 
 namespace perfkit::doctor {
 
-// What is known before the first probe, and what each may use.
+// What is known before the first probe, and what all probes may use.
 struct Context {
   sys::Rights rights;
   std::string proc = "/proc";
   std::string sysfs = "/sys";
   Workload workload;
-  bool has_pmu = false;  // set by the probe that finds out; later probes need it
+  bool has_pmu = false;  // Set by the probe of the PMU; later probes need it.
 };
 
-// One probe's outcome.
+// The result of one probe.
 struct Finding {
   CapabilityState state = CapabilityState::kMissing;
-  absl::Status status;  // missing: what the system said
-  std::string found;    // there: what exactly; untried: why
-  std::string cause;    // missing: why here; "" to take it out of `status`
-  std::string remedy;   // missing: what helps here; "" for the capability's own
+  absl::Status status;  // If missing: the system's answer.
+  std::string found;    // If present: what there is; if untried: why.
+  std::string cause;    // If missing: why; "" means that `status` has the cause.
+  std::string remedy;   // If missing: the remedy here; "" means the capability's own.
 
   static Finding Present(std::string what) {
     return {CapabilityState::kPresent, absl::OkStatus(), std::move(what), {}, {}};
@@ -39,7 +39,7 @@ struct Finding {
   }
 };
 
-// What all that counts hardware events is missing on a machine without a PMU.
+// The finding of probes that need hardware events on a machine without a PMU.
 inline Finding NeedsPmu() {
   Finding finding = Finding::Missing(absl::UnavailableError("there are no hardware counters"));
   finding.remedy = "See hardware counters.";
@@ -54,12 +54,12 @@ Finding ProbeKernelCounting(Context& context);
 Finding ProbeCpuWide(Context& context);
 Finding ProbeOtherUsers(Context& context);
 
-// Addresses in code and memory: address_probes.cc.
+// Events at addresses in code and memory: address_probes.cc.
 Finding ProbeTracepoints(Context& context);
 Finding ProbeUprobes(Context& context);
 Finding ProbeBreakpoints(Context& context);
 
-// Rings, limits and what newer kernels can: ring_probes.cc.
+// Rings, limits and capabilities of newer kernels: ring_probes.cc.
 Finding ProbeSwitchRecords(Context& context);
 Finding ProbeRingMemory(Context& context);
 Finding ProbeDescriptors(Context& context);

@@ -1,4 +1,5 @@
-// Capabilities as a page of text: what is there in a table, what is not as paragraphs with cause and remedy.
+// Formats capabilities as a page of text: a table of what is there, and a paragraph with cause and remedy for what is
+// not.
 #include <algorithm>
 #include <string>
 
@@ -12,7 +13,7 @@ namespace {
 constexpr size_t kColumns = 100;
 constexpr std::string_view kMarks[] = {"yes", "no", "?"};
 
-// `text` broken at blanks to lines of kColumns; all but the first begin with `indent` blanks.
+// Returns `text` broken at blanks into lines of kColumns; all but the first begin with `indent` blanks.
 std::string Wrapped(std::string_view text, size_t indent) {
   std::string out;
   size_t column = indent;

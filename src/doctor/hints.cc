@@ -1,4 +1,4 @@
-// Files that give it away: one table.
+// Looks for files that are typical of containers, virtual machines and locked kernels: one table.
 #include "src/doctor/hints.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace perfkit::doctor {
 namespace {
 
-// A line of `path` has both words; or `key` is "" and the file only has to be there.
+// Matches if a line of `path` has both words, or, with an empty `key`, if the file exists.
 struct HintRow {
   const char* path;
   std::string_view key, value;

@@ -1,4 +1,4 @@
-// What this machine is, where that explains what is missing: a container, a virtual machine, a locked kernel.
+// Facts about this machine that explain what is missing: a container, a virtual machine, a locked kernel.
 #pragma once
 
 #include <string>
@@ -6,7 +6,8 @@
 
 namespace perfkit::doctor {
 
-// Sentences, most telling first; empty on plain hardware. `root` stands before every path (tests put a copy there).
+// Returns sentences, the most important first; empty on plain hardware. `root` is put before every path (tests use a
+// copy).
 std::vector<std::string> CollectHints(const std::string& root = "");
 
 }  // namespace perfkit::doctor

@@ -1,4 +1,4 @@
-// Walks the catalog and tries each event; then one example each of what has no list.
+// Visits the catalog and tries each event; then tries one example of each form without a list.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -19,8 +19,8 @@ using Visit = absl::FunctionRef<void(const EventInfo&)>;
 
 constexpr std::string_view kUsabilityNames[] = {"counts", "opens", "silent", "refused", "not tried"};
 
-// The catalog's views die with each visit, and opening in the midst of a walk through sysfs would hold its folders
-// open.
+// A copy of the catalog's views, which are valid during the visit only. The event is opened later, so that the walk
+// through sysfs does not keep folders open meanwhile.
 struct Listed {
   std::string name, alias, unit, group;
   EventCategory category;
@@ -31,7 +31,7 @@ bool IsWanted(const ListOptions& options, EventCategory category) {
   return wanted.empty() || std::find(wanted.begin(), wanted.end(), category) != wanted.end();
 }
 
-// Where tracefs is out of reach no tracepoint is known: one that every kernel has tells why.
+// If tracefs is out of reach, no tracepoint is known: the reason is that of one that every kernel has.
 constexpr std::string_view kTracepointEverywhere = "sched:sched_switch";
 
 std::vector<Listed> CollectKnown(const ListOptions& options) {
@@ -49,7 +49,7 @@ std::vector<Listed> CollectKnown(const ListOptions& options) {
   return all;
 }
 
-// A tracepoint that is not to be opened: whether it exists is ParseEvent's to say, rights are read.
+// Judges a tracepoint without opening it: ParseEvent knows whether it exists, and the rights are read.
 doctor::Verdict CheckTracepoint(const std::string& name, const EventRoots& roots, const sys::Rights& rights) {
   doctor::Verdict verdict{.usability = Usability::kRefused, .usable = {}, .value = 0, .path = {}};
   const absl::StatusOr<EventConfig> event = ParseEvent(name, roots);

@@ -1,4 +1,4 @@
-// Asks the loader: every loaded module's program headers say which bytes of its file lie where.
+// Asks the loader: the program headers of each loaded module map addresses to offsets in its file.
 #include "src/doctor/own_code.h"
 
 #include <link.h>
@@ -11,7 +11,7 @@ struct Search {
   std::optional<FileLocation> found;
 };
 
-// A callback of dl_iterate_phdr: 1 stops the walk.
+// A callback of dl_iterate_phdr: returning 1 stops the iteration.
 int LookInModule(dl_phdr_info* module, size_t, void* argument) {
   auto& search = *static_cast<Search*>(argument);
   for (int i = 0; i < module->dlpi_phnum; ++i) {

@@ -1,4 +1,4 @@
-// Where a function of this process lies in its file: what a uprobe is planted on.
+// The location of a function of this process in its file, for a uprobe.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ struct FileLocation {
   uint64_t offset = 0;
 };
 
-// The file and offset that `code` was mapped from; nothing when it is in no loaded program or library.
+// Returns the file and offset from which `code` was mapped; nullopt if it is in no loaded program or library.
 std::optional<FileLocation> FileLocationOf(const void* code);
 
 }  // namespace perfkit::doctor

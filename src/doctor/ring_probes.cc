@@ -1,4 +1,4 @@
-// Rings and what is made of them, limits, and what newer kernels can.
+// Probes of rings and their uses, of limits, and of capabilities of newer kernels.
 #include <sys/resource.h>
 
 #include <string>
@@ -18,7 +18,7 @@
 namespace perfkit::doctor {
 namespace {
 
-// A capability that came with a kernel: EINVAL is how an older one says that it does not know a bit.
+// Judges a capability that came with a later kernel: an older one answers EINVAL to an unknown bit.
 Finding SinceKernel(absl::Status status, std::string_view version, std::string_view found) {
   if (status.ok()) return Finding::Present(std::string(found));
   const bool unknown = absl::IsInvalidArgument(status) || absl::IsUnavailable(status);
@@ -49,7 +49,7 @@ Finding ProbeSwitchRecords(Context& context) {
                           "a sleep left no record in the ring");
 }
 
-// Rings of falling size, held all at once: what fits of each power of two adds up to all that there is.
+// Opens rings of falling size and holds them all: the sizes that succeed add up to the available memory.
 Finding ProbeRingMemory(Context& context) {
   constexpr uint32_t kLargestPages = 1 << 10;
   constexpr size_t kMaxPages = 1 << 12;

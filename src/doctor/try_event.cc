@@ -1,4 +1,4 @@
-// A set of one, the workload, and a judgement.
+// Counts the workload by a set with one event, and judges the count.
 #include "src/doctor/try_event.h"
 
 #include <utility>

@@ -1,4 +1,4 @@
-// Opens one event and lets it count known work: the only way to know that it works.
+// Opens one event and counts known work with it: the only way to find out that it works.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,11 @@ struct Verdict {
   std::optional<ReadPath> path;
 };
 
-// Counts the workload with `event`, on this thread or, when it counts a place, on every CPU. `moved_by` must move it.
+// Counts the workload with `event` on this thread, or on every CPU if it is cpu-wide. The work `moved_by` must raise
+// it.
 Verdict TryEvent(const EventConfig& event, Work moved_by, Workload& workload);
 
-// The same from text. A name that is refused is a verdict too.
+// As above, for text. A name that is refused gives a verdict too.
 Verdict TryEvent(std::string_view name, Work moved_by, Workload& workload, const EventRoots& roots = {});
 
 }  // namespace perfkit::doctor

@@ -12,10 +12,10 @@ absl::Status TryToOpen(const sys::PerfEventAttr& attr, const open::TaskCpu& task
   request.pid = task_cpu.pid;
   request.cpu = task_cpu.cpu;
   request.may_restrict_to_user = false;
-  request.kernel_side = true;  // a probe that includes the kernel's part is for that part
+  request.kernel_side = true;  // A probe that includes the kernel's part is about that part.
   request.asked = std::move(asked);
   const absl::StatusOr<open::OpenedEvent> event = open::OpenEvent(request, rights);
-  // Without inherit_thread it is another event: OpenEvent's other way out, for old kernels, is a refusal here.
+  // Without inherit_thread it is another event, so OpenEvent's retry for old kernels is a refusal here.
   if (event.ok() && event->with_children)
     return absl::UnavailableError(request.asked + ": this kernel does not know it");
   return event.status();

@@ -1,4 +1,4 @@
-// Opens an event for a moment, just to see whether the kernel lets us.
+// Opens an event briefly, to find out whether the kernel permits it.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace perfkit::doctor {
 
-// Opens exactly `attr` at `task_cpu`, with no rung of the retry ladder left to restrict it, and closes it.
+// Opens exactly `attr` at `task_cpu`, without the retries that would restrict it, and closes it.
 absl::Status TryToOpen(const sys::PerfEventAttr& attr, const open::TaskCpu& task_cpu, std::string asked,
                        const sys::Rights& rights);
 
-// The attr of a software event, in user space only or not.
+// Returns the attr of a software event, in user space only or not.
 sys::PerfEventAttr SoftwareAttr(uint64_t config, bool user_only = true);
 
 }  // namespace perfkit::doctor

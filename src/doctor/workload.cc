@@ -21,7 +21,7 @@ constexpr int kProbes = 64;
 constexpr std::array<std::string_view, 8> kNames = {
     "", "a loop", "page touches", "memory reads", "a sleep", "system calls", "writes to a word", "calls of a function"};
 
-// The next of a sequence without a pattern (xorshift64, Marsaglia 2003).
+// Returns the next number of a sequence without a pattern (xorshift64, Marsaglia 2003).
 uint64_t Next(uint64_t x) {
   x ^= x << 13;
   x ^= x >> 7;
@@ -33,7 +33,7 @@ uint64_t Loop() {
   for (int i = 0; i < kLoopRounds; ++i) {
     x = Next(x);
     if ((x & 1) != 0) {
-      asm volatile("" : "+r"(odd));  // keeps it a branch: it must be mispredicted half of the time
+      asm volatile("" : "+r"(odd));  // Keeps it a branch, which must be mispredicted half of the time.
       ++odd;
     }
   }
@@ -53,7 +53,7 @@ void TouchAndReadPages() {
   }
 }
 
-// Never inlined and never empty: the kernel plants its breakpoint on the first instruction.
+// Never inlined and never empty: the kernel puts its breakpoint on the first instruction.
 [[gnu::noinline]] void ProbedFunctionBody() { asm volatile("nop" ::: "memory"); }
 
 }  // namespace

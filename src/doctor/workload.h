@@ -1,4 +1,4 @@
-// A small piece of work with known effects, for events to count: whoever stays 0 while it runs does not count.
+// A small piece of work with known effects: an event that must be raised by it and stays 0 does not count.
 #pragma once
 
 #include <cstdint>
@@ -6,19 +6,19 @@
 
 namespace perfkit::doctor {
 
-// The parts of the work, each of which is sure to move some events.
+// The parts of the work, each of which raises some events for certain.
 enum class Work : uint8_t {
-  kNothing,  // no part is sure to move it
-  kLoop,     // arithmetic with a branch that nobody can predict
-  kPages,    // first touches of fresh pages
-  kReads,    // reads of memory, all over these pages
-  kSleep,    // a sleep: a switch away and back
-  kCalls,    // system calls (getpid)
-  kWrites,   // stores to the watched word
-  kProbe,    // calls of the probed function
+  kNothing,  // No part raises the event for certain.
+  kLoop,     // Arithmetic with an unpredictable branch.
+  kPages,    // First touches of new pages.
+  kReads,    // Reads of memory, all over these pages.
+  kSleep,    // A sleep: a switch away and back.
+  kCalls,    // System calls (getpid).
+  kWrites,   // Stores to the watched word.
+  kProbe,    // Calls of the probed function.
 };
 
-// "a loop", "page touches": for messages and lists. "" for kNothing.
+// Returns "a loop", "page touches": for messages and lists. Returns "" for kNothing.
 std::string_view WorkName(Work work);
 
 class Workload {
