@@ -1,4 +1,5 @@
-// Two reasons to build twice: a self-test that found an inline path wrong, and threads born while being attached.
+// Builds a Source, and builds it again for two reasons: the self-test found an inline path wrong, or threads were born
+// while they were being attached.
 #include "src/count/build_source.h"
 
 #include <algorithm>
@@ -22,8 +23,8 @@ absl::Status CheckSize(Groups groups) {
                       events, kMaxEvents));
 }
 
-// Threads of `target` that are there now and were not `before`: born while being attached. Such a one may have
-// inherited some events and not others, so the whole set has to be opened again.
+// Returns true if `target` has threads now that are not in `before`. Such a thread may have inherited some events and
+// not others, so the whole set has to be opened again.
 absl::StatusOr<bool> GainedThreads(const Target& target, const std::vector<open::TaskCpu>& before) {
   const absl::StatusOr<std::vector<open::TaskCpu>> now = open::TaskCpusOf(target);
   if (!now.ok()) return now.status();
@@ -36,7 +37,7 @@ bool HasManyThreads(const Target& target) {
   return target.kind == Target::Kind::kAllThreads || target.kind == Target::Kind::kProcess;
 }
 
-// Until no thread was born meanwhile: events of threads that are there are opened, all others are inherited.
+// Repeats until no thread was born meanwhile. Then all existing threads have events, and later ones inherit them.
 absl::StatusOr<std::unique_ptr<Source>> BuildForThreads(Groups groups, const Target& target,
                                                         const CounterOptions& options) {
   constexpr int kTries = 16;
@@ -66,7 +67,7 @@ absl::StatusOr<std::unique_ptr<Source>> BuildSource(Groups groups, const Target&
   if (!source.ok() || !options.self_test || !(*source)->HasInlinePart()) return source;
   const uint32_t failed = FailedSelfTest(**source);
   if (failed == 0) return source;
-  source->reset();  // closes everything before it is opened once more
+  source->reset();  // Closes everything before it is opened again.
   return SourceBuilder(groups, target, options, failed).Build();
 }
 

@@ -1,4 +1,4 @@
-// Opens a Source: checks, builds, and builds again where the first attempt turns out not to hold.
+// Opens a Source: checks the request, builds the Source, and builds it again if the first attempt does not hold.
 #pragma once
 
 #include <memory>

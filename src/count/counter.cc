@@ -1,4 +1,4 @@
-// CounterSet and Counter: the public face of a Source.
+// CounterSet and Counter: the public interface of a Source.
 #include "perfkit/counter.h"
 
 #include <utility>
@@ -18,13 +18,13 @@ CounterSet::CounterSet(std::unique_ptr<count::Source> source) : owned_(std::move
   for (size_t i = 0; i < size_; ++i) fixed_flags_[i] = owned_->slots()[i].fixed_flags;
 }
 
-// The reading half of who was moved from must not go on pointing at what another one owns now.
+// The CounterReader part of a moved-from set must not point to the Source that another set owns now.
 CounterSet::CounterSet(CounterSet&& other) noexcept
     : CounterReader(std::exchange(static_cast<CounterReader&>(other), CounterReader())),
       owned_(std::move(other.owned_)) {}
 
 CounterSet& CounterSet::operator=(CounterSet&& other) noexcept {
-  CounterSet taken(std::move(other));  // also where it is this one
+  CounterSet taken(std::move(other));  // Also correct for self-assignment.
   std::swap(static_cast<CounterReader&>(*this), static_cast<CounterReader&>(taken));
   owned_.swap(taken.owned_);
   return *this;

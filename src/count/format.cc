@@ -1,4 +1,4 @@
-// The table of a set: names, units and reasons come from the set, the layout from table.cc.
+// The table of a set: the set has names, units and reasons; table.cc has the layout.
 #include "perfkit/format.h"
 
 #include <vector>

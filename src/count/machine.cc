@@ -1,7 +1,7 @@
-// What this machine can count, in a few words, for lines of reports that have no room for a whole Status.
+// Describes in a few words what this machine can count, for lines of reports without room for a whole Status.
 //
-// Hardware events fail for one reason above all: a virtual machine without a PMU. "No counter unit of this machine has
-// that event" is true there, but "no PMU" says that no other hardware event is worth trying either.
+// Hardware events fail mostly for one reason: a virtual machine without a PMU. There, the general reason is "No counter
+// unit of this machine has that event", but "no PMU" also says that other hardware events will fail, too.
 #include <string>
 #include <vector>
 
@@ -19,7 +19,7 @@ namespace {
 // perf_event_attr.type of events that a core PMU counts: PERF_TYPE_HARDWARE, PERF_TYPE_HW_CACHE, PERF_TYPE_RAW.
 constexpr bool NeedsCorePmu(uint32_t type) { return type == 0 || type == 3 || type == 4; }
 
-// The names of the core PMUs, separated by '+'; "" when there is none.
+// Returns the names of the core PMUs, separated by '+'; "" if there is none.
 std::string CorePmus(const EventRoots& roots) {
   std::string names;
   for (const std::string& name : event::PmuNames(roots)) {

@@ -1,10 +1,10 @@
-// The table of metrics, and the one division that computes them.
+// The table of metrics, and the division that computes them.
 //
-// Formulas as the two tools that people compare with print them:
-// simpleperf stat (system/extras/simpleperf/cmd_stat.cpp, CounterSummaries::GetCommentForSummary and GetRateComment)
-// and perf stat (tools/perf/util/stat-shadow.c). Where they differ: simpleperf prints cycles per instruction, perf
-// instructions per cycle; perf relates rates to CPU time, simpleperf to the time that the counter ran. Here a clock
-// rate is of CPU time when it was counted, all other rates of the clock on the wall.
+// The formulas are those of simpleperf stat (system/extras/simpleperf/cmd_stat.cpp,
+// CounterSummaries::GetCommentForSummary and GetRateComment) and perf stat (tools/perf/util/stat-shadow.c), so that
+// results can be compared. They differ in two points: simpleperf prints cycles per instruction, perf instructions per
+// cycle; perf divides by CPU time, simpleperf by the time that the counter ran. Here a clock rate is per CPU time if
+// that was counted; all other rates are per elapsed time.
 #include <algorithm>
 #include <array>
 
@@ -15,7 +15,7 @@
 namespace perfkit {
 namespace {
 
-// `numerator` over `denominator`, times `factor`, is in `unit`. An empty denominator is the clock on the wall in ns.
+// `numerator` / `denominator` * `factor` is in `unit`. An empty denominator means elapsed time in ns.
 struct Rule {
   std::string_view numerator;
   std::string_view denominator;
@@ -23,7 +23,7 @@ struct Rule {
   std::string_view unit;
 };
 
-// The first rule whose denominator is there wins. Aliases as perf and simpleperf spell them are resolved by kAliases.
+// The first rule whose denominator was counted applies. kAliases has the aliases of perf and simpleperf.
 constexpr auto kRules = std::to_array<Rule>({
     {"cycles", "task-clock", 1, "GHz"},
     {"cycles", "cpu-clock", 1, "GHz"},
@@ -50,7 +50,7 @@ constexpr auto kRules = std::to_array<Rule>({
     {"cpu-clock", "", 1, "CPUs used"},
 });
 
-// The other names of what the table calls by one.
+// Other spellings of a name in the table.
 struct Alias {
   std::string_view alias, name;
 };
@@ -64,7 +64,7 @@ constexpr auto kAliases = std::to_array<Alias>({
     {"idle-cycles-backend", "stalled-cycles-backend"},
 });
 
-// The name without modifiers, in the table's spelling; `modifiers` gets what stood after the colon.
+// Returns the name without modifiers, in the table's spelling. `modifiers` becomes the text after the colon.
 std::string_view TableName(std::string_view name, std::string_view* modifiers) {
   const size_t colon = name.rfind(':');
   *modifiers = colon == std::string_view::npos ? std::string_view() : name.substr(colon + 1);
@@ -75,7 +75,7 @@ std::string_view TableName(std::string_view name, std::string_view* modifiers) {
   return name;
 }
 
-// Only counts of the same modes relate: user instructions over all cycles would be a wrong number, not a rough one.
+// Returns a count of the same modes only: user instructions over all cycles would be a wrong number, not a rough one.
 const NamedCount* FindPartner(std::span<const NamedCount> counts, std::string_view name, const NamedCount& of) {
   std::string_view wanted_modifiers;
   TableName(of.name, &wanted_modifiers);
@@ -89,7 +89,7 @@ const NamedCount* FindPartner(std::span<const NamedCount> counts, std::string_vi
   return nullptr;
 }
 
-// Clocks count time, not work: user_only means nothing for them.
+// Clocks count time, not work: user_only has no meaning for them.
 const NamedCount* FindClock(std::span<const NamedCount> counts, std::string_view name) {
   for (const NamedCount& candidate : counts) {
     std::string_view modifiers;
@@ -100,7 +100,7 @@ const NamedCount* FindClock(std::span<const NamedCount> counts, std::string_view
 
 std::optional<double> Estimate(const Count& count) {
   if (!count.validity.counted()) return std::nullopt;
-  if (count.time_enabled_ns == 0) return static_cast<double>(count.value);  // a path that cannot multiplex
+  if (count.time_enabled_ns == 0) return static_cast<double>(count.value);  // A path that cannot multiplex.
   if (count.validity.has(Validity::kSomeCpus)) return static_cast<double>(count.value);
   const std::optional<uint64_t> scaled = base::Scale(count.value, count.time_enabled_ns, count.time_running_ns);
   if (!scaled) return std::nullopt;

@@ -1,4 +1,4 @@
-// The table of paths. Why each holds: docs/design.md, "each number by its cheapest truthful path".
+// The table of paths. The reason for each: docs/design.md, "each number by its cheapest truthful path".
 #include "src/count/paths.h"
 
 #include <algorithm>
@@ -22,7 +22,8 @@ constexpr std::array kTracepointPaths = {kRing, kGroupRead};
 constexpr std::array kHardwarePaths = {kUserPage, kGroupRead};
 constexpr std::array kKernelPaths = {kGroupRead};
 
-// Whether the machine tells the hypervisor's part apart for `event`: x86 has no such mode, and software events neither.
+// Returns true if the machine counts the hypervisor's part of `event` apart: x86 has no such mode, nor have software
+// events.
 bool KnowsHypervisor([[maybe_unused]] const EventConfig& event) {
 #if defined(__x86_64__)
   return false;
@@ -36,7 +37,7 @@ absl::Status Refuse(const EventConfig& event, std::string_view why) {
       absl::StrFormat("event '%s': %s. Remedy: leave the modifier out.", event.name, why));
 }
 
-// Modifiers that a ring cannot honour: they are about scheduling on counters.
+// Modifiers that a ring cannot honour: they concern scheduling on counters.
 bool IsPlain(const EventConfig& event) {
   return event.parts.size() == 1 && !event.pinned && !event.exclusive && event.breakpoint_kind == 0 &&
          event.probe_path.empty();

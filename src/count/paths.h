@@ -1,4 +1,4 @@
-// Which ways there are to read an event, cheapest first: one table.
+// The ways to read an event, cheapest first: one table.
 #pragma once
 
 #include <span>
@@ -11,28 +11,28 @@
 
 namespace perfkit::count {
 
-// The paths to try for `event` in this order, before what Open finds out about this machine. Never empty: the last one
-// is kGroupRead, or kUsage where getrusage knows the event.
+// Returns the paths to try for `event`, in this order; Open finds out which work on this machine. Never empty: the last
+// one is kGroupRead, or kUsage if getrusage has the event.
 std::span<const ReadPath> PathsFor(const EventConfig& event, const Target& target);
 
-// How an event is made to leave its count in a ring.
+// How an event leaves its count in a ring.
 enum class RingKind : uint8_t {
-  kPeriodOne,  // each event appends an empty record
-  kSwitches,   // the thread's switch records
+  kPeriodOne,  // Each event appends an empty record.
+  kSwitches,   // The thread's switch records.
 };
 RingKind RingKindOf(const EventConfig& event);
 
-// OK, or why `event` would have a false number with its modifiers: one that stays 0, or has more in it than they say.
+// Returns OK, or why the modifiers of `event` would make its number wrong: always 0, or including more than they say.
 absl::Status CheckModifiers(const EventConfig& event);
 
-// Whether it may have to share a counter: whether time enabled and time running can differ. What the kernel counts in
-// its own code needs no counter, and is never off one.
+// Returns true if the event may have to share a counter, so that time enabled and time running can differ. Events that
+// the kernel counts in its own code need no counter, and always run.
 bool CanMultiplex(const EventConfig& event);
 
-// Whether two events, however they are written, have the same count wherever they are counted together.
+// Returns true if two events, however they are written, have the same count whenever they are counted together.
 bool CountTheSame(const EventConfig& a, const EventConfig& b);
 
-// Whether `event` is the software event `config` (perf_event_attr.config of kTypeSoftware).
+// Returns true if `event` is the software event `config` (perf_event_attr.config of kTypeSoftware).
 bool IsSoftware(const EventConfig& event, uint64_t config);
 
 }  // namespace perfkit::count

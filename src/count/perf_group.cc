@@ -1,4 +1,7 @@
-// Opens and reads perf groups.
+// Opens and reads perf groups. A group has a site for each pair of thread and CPU of its target, and each site has the
+// descriptors of all members. Members are added one by one; if one does not open at some site, it is removed from all
+// sites again, so that a group is always complete. One read of a site's leader returns the values and times of all its
+// members.
 #include "src/count/perf_group.h"
 
 #include <errno.h>
@@ -78,8 +81,8 @@ absl::Status PerfGroup::FindTaskCpus(const Member& member, const Target& target)
   return absl::OkStatus();
 }
 
-// Fills `opened` with one event a site. A thread that ended while the group was being attached to many leaves an empty
-// one: all others are still whole.
+// Fills `opened` with one event for each site. A thread that has ended while the group was being attached to many
+// leaves an empty one; all others are still complete.
 absl::Status PerfGroup::OpenEverywhere(const Member& member, const Target& target, bool user_only,
                                        const sys::Rights& rights, std::vector<open::OpenedEvent>& opened) {
   absl::Status gone;
@@ -114,7 +117,7 @@ absl::Status PerfGroup::Add(const Member& member, const Target& target, bool use
     if (opened[i].fd) {
       sites_[i].fds.push_back(std::move(opened[i].fd));
     } else {
-      while (!sites_[i].fds.empty()) sites_[i].fds.pop_back();  // the leader last, as always
+      while (!sites_[i].fds.empty()) sites_[i].fds.pop_back();  // The leader last.
     }
   }
   std::erase_if(sites_, [](const Site& site) { return site.fds.empty(); });

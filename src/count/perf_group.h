@@ -1,4 +1,4 @@
-// One perf group, opened at every place of a target, and read with one system call a place.
+// One perf group, opened on each thread and CPU of a target, and read with one system call for each.
 #pragma once
 
 #include <errno.h>
@@ -19,25 +19,26 @@
 
 namespace perfkit::count {
 
-// An event of a set, on its way into a group.
+// An event of a set that is to be added to a group.
 struct Member {
   const EventConfig* event;
-  size_t part;                  // of event->parts: hybrid CPUs have one a core PMU, each in a group of its own
-  uint8_t index;                // of the event in its set
-  uint64_t optional_config1 = 0;  // see OpenRequest
-  bool again = false;           // it is in another group of the same threads already
+  size_t part;    // Index in event->parts: a hybrid CPU has one part for each core PMU, each in its own group.
+  uint8_t index;  // Index of the event in its set.
+  uint64_t optional_config1 = 0;  // As OpenRequest::optional_config1.
+  bool again = false;             // It is already in another group of the same threads.
 };
 
-// How the kernel writes a group's numbers: PERF_FORMAT_*.
+// The form in which the kernel writes a group's numbers: PERF_FORMAT_*.
 struct GroupFormat {
   enum class Times : uint8_t { kNone, kEnabled, kBoth };
-  bool alone = false;  // one member for good: without the number of members, which makes the read a quarter cheaper
-  Times times = Times::kBoth;  // enabled, running: only what can multiplex needs both
+  bool alone = false;  // One member forever: without the number of members, which makes the read a quarter cheaper.
+  Times times = Times::kBoth;  // Enabled, running: only events that can multiplex need both.
 
   constexpr size_t time_words() const { return static_cast<size_t>(times); }
 };
 
-// Values of the same event at several places, or of several parts, add up. Opened running; closed siblings first.
+// The values of one event at several sites (pairs of thread and CPU), or of several parts, are added up. Opened
+// running; closes siblings before leaders. Not thread-safe.
 class PerfGroup {
  public:
   explicit PerfGroup(GroupFormat format = {}) : format_(format) {}
@@ -45,41 +46,41 @@ class PerfGroup {
   PerfGroup& operator=(PerfGroup&& other) noexcept;
   ~PerfGroup() { Close(); }
 
-  // Adds `member` at all places of the group's target; the first one becomes the leader. Places whose thread has ended
-  // are left out from then on. On error nothing is added: in a group that has members already, InvalidArgument can mean
-  // that it does not fit.
+  // Adds `member` at all sites of the group's target; the first one becomes the leader. Sites whose thread has ended
+  // are left out from then on. On an error nothing is added. In a group with members, InvalidArgument can mean that it
+  // does not fit.
   absl::Status Add(const Member& member, const Target& target, bool user_only, const sys::Rights& rights);
 
-  // Takes the member that was added last out again.
+  // Removes the member that was added last.
   void RemoveLast() noexcept;
 
-  // Adds what the members in `wanted` (bit i: event i) have counted to `now.values` and `now.times`, which the caller
-  // has zeroed for them. One without a number here is set in `now.missing`.
+  // Adds the counts of the members in `wanted` (bit i: event i) to `now.values` and `now.times`, which the caller has
+  // zeroed for them. Sets the bit in `now.missing` of each event without a number.
   void Read(uint32_t wanted, Snapshot& now) noexcept;
 
-  // Makes the group's time enabled the number of event `index`, which is the thread's task-clock: time enabled runs
-  // whenever the thread runs, on a counter or not, and is read with the members for nothing. On 6.18 the two differ by
-  // less than the time between their readings. False: the group has no such time, or could lose it.
+  // Makes the group's time enabled the number of event `index`, the thread's task-clock. Time enabled runs whenever the
+  // thread runs, on a counter or not, and each read of the group returns it. On Linux 6.18 the two differ by less than
+  // the time between their readings. Returns false if the group has no such time, or could lose it.
   bool AdoptClock(uint8_t index);
 
-  // To be called once all members are in. A sibling that joined a running leader counts nothing until the group is next
-  // scheduled in (seen on 6.18, software events): switching the leader off and on does that. With the group flag of
-  // these ioctls it would not: siblings would again join one by one.
+  // Must be called once all members are added. A sibling that joined a running leader counts nothing until the group is
+  // next scheduled in (seen on Linux 6.18, software events); disabling and enabling the leader does that. With the
+  // group flag of these ioctls it would not: siblings would join one by one again.
   absl::Status Settle();
 
-  // Switches the leader, and so the group, off or on: kIocDisable, kIocEnable.
+  // Enables or disables the leader and so the group: kIocEnable, kIocDisable.
   absl::Status Switch(unsigned long ioctl_request);
 
   bool empty() const { return members_.empty(); }
   size_t task_cpus() const { return sites_.size(); }
-  // Where its leader counts, and so all members: a kind of core's CPUs; empty: anywhere.
+  // Returns the CPUs on which the group counts: those of one kind of core; empty means all.
   const std::vector<int>& only_cpus() const { return only_cpus_; }
   GroupFormat format() const { return format_; }
   const std::vector<uint8_t>& members() const { return members_; }
   uint8_t clock() const { return clock_; }
-  // Whether any member counts user space only although more was asked.
+  // Returns true if the member was restricted to user space because this user may not observe the kernel.
   bool user_only(size_t member) const { return user_only_[member]; }
-  // The descriptor of a member at the group's first place.
+  // Returns the descriptor of a member at the group's first site.
   int fd(size_t member) const { return sites_.front().fds[member].get(); }
 
   // Closes all descriptors, siblings before their leader.
@@ -88,8 +89,8 @@ class PerfGroup {
  private:
   struct Site {
     open::TaskCpu task_cpu;
-    std::vector<sys::OwnedFd> fds;  // leader first
-    uint64_t last_enabled_ns = 0;   // of a CPU: of the read before
+    std::vector<sys::OwnedFd> fds;  // The leader first.
+    uint64_t last_enabled_ns = 0;   // For a CPU: time enabled at the previous read.
   };
 
   absl::Status FindTaskCpus(const Member& member, const Target& target);
@@ -97,37 +98,38 @@ class PerfGroup {
                               std::vector<open::OpenedEvent>& opened);
   absl::StatusOr<open::OpenedEvent> OpenAt(const Site& site, const Member& member, const Target& target, bool user_only,
                                            const sys::Rights& rights) const;
-  // Numbers of one place, as the kernel writes them.
+  // The numbers of one site, as the kernel writes them.
   struct Words;
   bool ReadSite(const Site& site, Words& words) const noexcept;
   bool HasEnded(Site& site, const Words& words) const noexcept;
 
   std::vector<Site> sites_;
-  std::vector<uint8_t> members_;  // the events' indices in the set
-  uint32_t member_mask_ = 0;      // the same as bits, and clock_
-  uint8_t clock_ = kMaxEvents;    // the event that is the time enabled; kMaxEvents: none
+  std::vector<uint8_t> members_;  // Indices of the events in the set.
+  uint32_t member_mask_ = 0;      // The same as bits, with clock_.
+  uint8_t clock_ = kMaxEvents;    // The event whose number is the time enabled; kMaxEvents means none.
   bool can_lose_counters_ = false;
-  bool stopped_ = false;  // by Switch
+  bool stopped_ = false;  // Disabled by Switch.
   std::vector<bool> user_only_;
-  // Bit i: event i is in another group, too, and its enabled time is counted there: both run while the thread runs. Not
-  // for CPUs, of which each part has others.
+  // Bit i: event i is in another group too, and its time enabled is counted there, because both run while the thread
+  // runs. Not for CPUs, of which each part has others.
   uint32_t repeated_ = 0;
   std::vector<int> only_cpus_;
   GroupFormat format_;
 };
 
-// Reading is inline for its price: see src/sys/read.h. A read is one function that way, and dearer than the bare system
-// call by 2 % instead of 7 %.
+// Reads are inline to be cheap (src/sys/read.h): then a read is one function, and takes 2 % longer than the bare system
+// call instead of 7 %.
 
-// Plain: value, times. Group: number of members, times, then a value a member. Times: enabled, running.
+// Without PERF_FORMAT_GROUP: value, times. With it: number of members, times, then a value for each member. Times:
+// enabled, running.
 struct PerfGroup::Words {
   std::array<uint64_t, 3 + kMaxEvents> all;
   const uint64_t* values;
   const uint64_t* times;
 };
 
-// False when there is no number. 0 bytes: a pinned group lost its counters. Less than asked, or another number of
-// members: not our group.
+// Returns false if there is no number: 0 bytes mean that a pinned group lost its counters; fewer bytes than requested,
+// or another number of members, mean that the data is not of this group.
 [[gnu::always_inline]] inline bool PerfGroup::ReadSite(const Site& site, Words& words) const noexcept {
   const size_t count = members_.size() + (format_.alone ? 0 : 1) + format_.time_words();
   const auto size = static_cast<ssize_t>(count * sizeof(uint64_t));
@@ -140,8 +142,9 @@ struct PerfGroup::Words {
   return got == size && (format_.alone || words.all[0] == members_.size());
 }
 
-// Time enabled of a CPU's event always moves on, until the CPU goes offline: then the kernel ends its events for good,
-// and their numbers stand still even when it comes back. That is no count of 0.
+// Returns true if a CPU has gone offline. Time enabled of a CPU's event always increases until then. The kernel then
+// ends its events for good: their numbers do not change even when the CPU comes back, and must not be taken for counts
+// of 0.
 [[gnu::always_inline]] inline bool PerfGroup::HasEnded(Site& site, const Words& words) const noexcept {
   if (site.task_cpu.cpu < 0 || stopped_) return false;
   const uint64_t before = site.last_enabled_ns;

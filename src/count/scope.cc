@@ -1,4 +1,4 @@
-// Sums of scopes, turned into counts with their worth.
+// Turns sums of scopes into counts with their validity.
 #include "perfkit/scope.h"
 
 namespace perfkit {
@@ -20,7 +20,7 @@ Count ScopeTotals::count(const CounterReader& reader, size_t i) const noexcept {
   constexpr Validity kNone{Validity::kNotCounted};
   const Validity fixed_flags = reader.fixed_flags(i);
   if (!fixed_flags.counted() || i >= kMaxEvents || (missing_ >> i & 1) != 0) return {.validity = kNone};
-  // Nothing but cross-thread scopes: there is no number, and the reason is not that the event can't be counted.
+  // Only cross-thread scopes: there is no number, but not because the event can't be counted.
   if (scopes_ == 0) return {.validity = cross_thread_ > 0 ? Validity{Validity::kOtherThread} : kNone};
   Validity validity = fixed_flags | shared_;
   if ((fallback_ >> i & 1) != 0) validity.flags |= Validity::kFallback;

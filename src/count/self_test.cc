@@ -1,4 +1,4 @@
-// One fault, one switch, two snapshots.
+// Makes one fault and one switch between two snapshots.
 #include "src/count/self_test.h"
 
 #include "src/count/paths.h"
@@ -22,8 +22,8 @@ Totals Take(Source& source) {
   return totals;
 }
 
-// A page that nobody has touched yet, touched; then away from the CPU and back. A sleep that did not switch the thread
-// would be taken for a ring that does not move.
+// Touches a new page, then leaves the CPU and comes back. A sleep that did not switch the thread would look like a ring
+// that does not move.
 bool FaultAndSwitch() {
   std::optional<sys::Mapping> page = sys::Mapping::Anonymous(sys::PageSize());
   if (!page) return false;
@@ -36,13 +36,13 @@ uint64_t Gain(const Totals& before, const Totals& after, UsageField field) {
   return after.usage.value(field) - before.usage.value(field);
 }
 
-// What an inline number may have gained, by what getrusage gained. getrusage is read before the first and after the
-// second snapshot's neighbours, so it may have seen a little more, never less. Between the snapshots the thread ran for
-// `cpu_ns` by its CPU clock. Ours has stolen time besides; a base that was read slowly puts a little of it elsewhere.
+// Returns true if an inline number gained what getrusage allows. getrusage is read before the first snapshot and after
+// the second, so it may have seen a little more, never less. Between the snapshots the thread ran for `cpu_ns` by its
+// CPU clock. The inline clock also counts stolen time, and a base that was read slowly shifts it a little.
 bool Plausible(const Source::Slot& slot, uint64_t gain, uint64_t cpu_ns, const Totals& before, const Totals& after) {
   if (IsSoftware(slot.event, sys::kSwTaskClock)) return gain > 0 && gain >= cpu_ns / 2;
   if (IsSoftware(slot.event, sys::kSwPageFaults) || IsSoftware(slot.event, sys::kSwPageFaultsMin)) {
-    // User-only counts leave out the kernel's faults; `:k` alone leaves out ours.
+    // User-only counts exclude the kernel's faults; `:k` alone excludes those of user space.
     return slot.event.exclude_user || (gain >= 1 && gain <= Gain(before, after, UsageField::kPageFaults));
   }
   if (IsSoftware(slot.event, sys::kSwContextSwitches)) {
@@ -51,7 +51,7 @@ bool Plausible(const Source::Slot& slot, uint64_t gain, uint64_t cpu_ns, const T
   return true;
 }
 
-// The events whose inline number was wrong, or could not be checked, in one try.
+// Returns the events whose inline number was wrong, or could not be checked, in one try.
 uint32_t FailedOnce(Source& source, uint32_t candidates) {
   const Totals before = Take(source);
   Usage begin, end;
@@ -82,9 +82,9 @@ uint32_t InlineEvents(const Source& source) {
 
 }  // namespace
 
-// A path that is wrong fails every try. A right one fails now and then where a signal is pending at the fault: Linux
-// then gives the fault up under the lock of its mapping, delivers the signal, and the fault comes again. perf has
-// counted it twice, getrusage once (arch/x86/mm/fault.c, do_user_addr_fault; mm/memory.c, mm_account_fault: 6.18).
+// A wrong path fails every try. A right one sometimes fails if a signal is pending at the fault: Linux then abandons
+// the fault under the lock of its mapping, delivers the signal, and the fault is repeated. perf has counted it twice,
+// getrusage once (arch/x86/mm/fault.c, do_user_addr_fault; mm/memory.c, mm_account_fault: 6.18).
 uint32_t FailedSelfTest(Source& source) {
   constexpr int kTries = 8;
   uint32_t failed = InlineEvents(source);

@@ -1,7 +1,7 @@
-// Proves, before anyone relies on them, that inline reads tell what the kernel's own counters tell.
+// Tests, before anything relies on them, that inline reads agree with the kernel's own counters.
 //
-// The ring heads and user pages that inline reads use are documented, but when the kernel updates them is not.
-// So one page fault and one sleep are made on purpose, and what the inline reads saw is held against getrusage.
+// The ring heads and user pages that inline reads use are documented, but not when the kernel updates them. So the test
+// makes one page fault and one sleep, and compares the inline reads with getrusage.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,9 @@
 
 namespace perfkit::count {
 
-// The events (bit i: event i) whose inline number was wrong: they have to be read by the kernel. 0: all proven.
-// On the counted thread; takes about 0.1 ms, and some times that where a path is wrong or signals disturb the test.
+// Returns the events (bit i: event i) whose inline number was wrong, which must be read by the kernel; 0 means that all
+// passed. Requires the counted thread. Takes about 0.1 ms, and several times that if a path is wrong or signals disturb
+// the test.
 uint32_t FailedSelfTest(Source& source);
 
 }  // namespace perfkit::count

@@ -1,4 +1,9 @@
-// Reads that need the kernel: renewing the base of the thread's clock, groups, usage.
+// Reads that need the kernel. ReadSlow renews the base of the thread's clock and the migration counter if the thread
+// was switched, then reads the groups and getrusage. A snapshot has an epoch only if all its numbers belong to it: the
+// lock of the user page is read before and after. The base is computed in a copy and stored in a few instructions under
+// a version number, because a signal handler on the same thread may read, may renew the base itself, or may leave by a
+// jump in the middle. Numbers that the base cannot give are read from the kernel one by one, which is correct but
+// slower.
 #include "src/count/source.h"
 
 #include <algorithm>
@@ -10,14 +15,14 @@
 namespace perfkit::count {
 namespace {
 
-// Reads of the clock, to find one that nothing interrupted.
+// Reads of the clock, among which one should not be interrupted.
 constexpr int kRenewTries = 4;
-// A thread can be switched between two instructions, but not for ever. A counter that is not in its register will not
-// come back by trying.
+// A thread can be switched between two instructions, but not forever. A counter that is not in its register does not
+// return by trying again.
 constexpr int kInlineTries = 16;
 constexpr int kInlineTriesWithCounters = 2;
 
-// ReadFast is CounterReader's own; this opens it to the slow path.
+// Opens CounterReader's own ReadFast to the slow path.
 struct InlineReader : CounterReader {
   static bool Read(detail::ReadPlan& plan, Snapshot& now) noexcept { return ReadFast(plan, now); }
 };
@@ -33,7 +38,7 @@ Source::Source(Target target, const CounterOptions& options)
       options_(options),
       fork_listener_([](void* self) { static_cast<Source*>(self)->OnForkedChild(); }, this) {}
 
-// In the opposite order of their making.
+// Destroys in the opposite order of construction.
 Source::~Source() {
   const sys::ForkBlocker fork_blocker;
   epoch_event_.reset();
@@ -62,7 +67,7 @@ void Source::ReadSlow(Snapshot& now) noexcept {
   now.missing = plan_.missing;
   now.fallback = 0;
   now.ticks = 0;
-  now.epoch = --unknown_epoch_;  // equal to no other: without a page nothing is proven
+  now.epoch = --unknown_epoch_;  // Differs from all others: without a page, nothing can be proven.
   now.cpu = Snapshot::kNoCpu;
   now.other_thread = !in_forked_child_ && !IsCountedThread();
   if (in_forked_child_ || now.other_thread) {
@@ -78,7 +83,7 @@ void Source::ReadSlow(Snapshot& now) noexcept {
   if (usage_mask_ != 0) ReadUsage(now);
   CopyNumbers(now);
   if (plan_.page == nullptr || LoadShared(plan_.page->lock) == now.epoch) return;
-  // Switched meanwhile: no one epoch is that of all the numbers.
+  // The thread was switched meanwhile: the numbers do not belong to one epoch.
   now.epoch = --unknown_epoch_;
   now.cpu = __atomic_load_n(plan_.cpu, __ATOMIC_RELAXED);
 }
@@ -95,7 +100,7 @@ void Source::ReadSlow(Snapshot& now) noexcept {
   now.group_size = in_place_.members;
   void* const where = in_place_.members != 0 ? &now.group_size : now.values.data();
   const ssize_t got = sys::Read(in_place_.fd, where, static_cast<size_t>(in_place_.bytes));
-  // Else the thread was switched before the kernel looked, and the epoch is not that of the numbers.
+  // Otherwise the thread was switched before the kernel read, and the numbers are not of that epoch.
   const bool same_epoch = LoadShared(plan_.page->lock) == now.epoch;
   return got == in_place_.bytes && now.group_size == in_place_.members && same_epoch;
 }
@@ -113,12 +118,12 @@ void Source::ReadInlinePart(Snapshot& now) noexcept {
   ReadWithoutBase(now);
 }
 
-// Whether the base is half-written by code that will go on: this is a signal handler that interrupted it. Code that was
-// left by a jump out of a signal handler will not go on: that is known once an object of ours is where its object
-// was, as no two that live can be. Until then numbers are right and dearer.
+// Returns true if this is a signal handler that interrupted the writing of the base, which will go on. If a signal
+// handler left that code by a jump, the code will not go on. That is certain once an object of this call has the
+// address of its object, as no two living objects do. Until then, numbers are correct but slower.
 bool Source::IsBeingRenewed(uintptr_t here) const noexcept { return (plan_.base.version & 1) != 0 && renewer_ != here; }
 
-// False: there is no base now.
+// Returns false if there is no base now.
 bool Source::RenewBase() noexcept {
   detail::ClockBase base;
   const auto here = reinterpret_cast<uintptr_t>(&base);
@@ -129,14 +134,14 @@ bool Source::RenewBase() noexcept {
   MigrationCounter migrations = migrations_[in_force_];
   if (plan_.migration_index < kMaxEvents) migrations.Update(*switch_ring_);
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  if (plan_.base.version != base.version) return true;  // by a signal handler, later than ours
+  if (plan_.base.version != base.version) return true;  // By a signal handler, later than this one.
   renewer_ = here;
   CommitBase(base, migrations);
   return true;
 }
 
-// From the first store of the version to the last no signal handler renews; one that does not come back to us leaves
-// an odd version, and one of the two counters whole.
+// From the first store of the version to the last, no signal handler renews the base. A signal handler that leaves by a
+// jump leaves an odd version, and one of the two counters complete.
 void Source::CommitBase(const detail::ClockBase& base, const MigrationCounter& migrations) noexcept {
   const uint32_t odd = base.version | 1;
   std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -158,8 +163,8 @@ void Source::CommitBase(const detail::ClockBase& base, const MigrationCounter& m
   plan_.base.version = odd + 1;
 }
 
-// Takes the fastest of a few reads: the clock's value belongs to some moment within the read, and the shorter that
-// was, the better its middle is known. False: the kernel gave none.
+// Takes the fastest of a few reads: the clock's value belongs to some moment within the read, and the shorter the read,
+// the more exactly its middle is known. Returns false if the kernel gave none.
 bool Source::ReadClockBase(detail::ClockBase& base) const noexcept {
   uint64_t best = ~uint64_t{0};
   for (int i = 0; i < kRenewTries; ++i) {
@@ -178,7 +183,7 @@ bool Source::ReadClockBase(detail::ClockBase& base) const noexcept {
   return best != ~uint64_t{0};
 }
 
-// Each inline number by itself, from the kernel where the base cannot serve: right, dearer, and said so.
+// Reads each inline number on its own, from the kernel if the base cannot serve: correct, slower, and flagged.
 void Source::ReadWithoutBase(Snapshot& now) noexcept {
   now.missing = plan_.missing;
   now.ticks = 0;
@@ -196,8 +201,8 @@ void Source::ReadWithoutBase(Snapshot& now) noexcept {
   ReadUserPagesOrMarkGroups(now);
 }
 
-// With a copy: the counter in force is whole whenever we come. A gap that only this reading knows of has no number that
-// later gaps could be told from.
+// Works on a copy, so that the current counter is complete whenever a signal handler comes. If only this reading found
+// a gap, the numbers are missing, because later gaps could not be told from it.
 void Source::ReadMigrations(Snapshot& now) const noexcept {
   MigrationCounter migrations = migrations_[in_force_];
   const uint32_t gaps = migrations.gaps();
@@ -232,8 +237,8 @@ void Source::ReadGroups(Snapshot& now) noexcept {
   if (split_ != 0) SettleTimes(now);
 }
 
-// A later time enabled less an earlier time running: at least what was missed while the groups were being opened, so
-// that no later reading finds more unless there is more.
+// Takes a later time enabled minus an earlier time running: at least the time that was missed while the groups were
+// being opened, so that a later reading finds more only if there is more.
 void Source::BeginTimes() noexcept {
   if (split_ == 0) return;
   Snapshot early{}, late{};
@@ -244,10 +249,10 @@ void Source::BeginTimes() noexcept {
   }
 }
 
-// The parts of an event are read one after the other: time enabled is that of the first, and time running, the sum,
-// later by what the thread ran in between. Their difference, the time on no counter, is so at most too small, by those
-// few hundred nanoseconds; and as it never shrinks, the largest seen is the best known. Without this a short count
-// would look multiplexed, and be scaled, whenever two reads took differently long.
+// The parts of an event are read one after the other: time enabled is that of the first, and time running, a sum,
+// includes what the thread ran in between. So their difference, the time on no counter, may be too small by those few
+// hundred nanoseconds, but never too large. It never decreases, so the largest seen value is the best. Otherwise a
+// short count would look multiplexed, and be scaled, whenever two reads took differently long.
 void Source::SettleTimes(Snapshot& now) noexcept {
   for (uint32_t left = split_; left != 0; left &= left - 1) {
     const int i = __builtin_ctz(left);
@@ -311,7 +316,7 @@ absl::Status Source::SwitchGroups(unsigned long ioctl_request) {
 namespace perfkit {
 namespace {
 
-// Flat for its price: src/sys/read.h.
+// Flattened to be cheap: src/sys/read.h.
 [[gnu::flatten, gnu::noinline]] void ReadAny(count::Source* source, Snapshot& now) noexcept {
   if (source != nullptr) return source->ReadSlow(now);
   now.missing = ~0u;
@@ -324,7 +329,7 @@ namespace {
 
 }  // namespace
 
-// Here rather than in reader.cc, for the same reason.
+// In this file rather than in reader.cc, for the same reason.
 void CounterReader::ReadSlow(Snapshot& now) const noexcept {
   if (source_ != nullptr && source_->ReadInPlace(now)) [[likely]]
     return;

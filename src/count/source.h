@@ -1,8 +1,8 @@
 // The implementation of CounterSet: its events, each with its path, and the descriptors and mappings that they need.
 //
-//   Open (source_builder.h)   tries each event's paths from the cheapest on, then proves the inline ones (self_test.h)
-//   ReadFast (count.h)      when every event has an inline path and the thread was not switched since the last base
-//   ReadSlow (source.cc)    renews the base, then reads the groups and the usage
+//   Open (source_builder.h)   tries each event's paths from the cheapest on, then tests the inline ones (self_test.h)
+//   ReadFast (count.h)        if every event has an inline path, and the thread was not switched since the last base
+//   ReadSlow (source.cc)      renews the base, then reads the groups and the usage
 #pragma once
 
 #include <array>
@@ -27,25 +27,26 @@ class Source {
   struct Slot {
     EventConfig event;
     ReadPath path = ReadPath::kGroupRead;
-    absl::Status reason;  // not OK: it has no number
-    Validity fixed_flags;  // what holds of every number of it
+    absl::Status reason;   // Not OK: it has no number.
+    Validity fixed_flags;  // Flags that each of its numbers has.
     UsageField usage_field{};
   };
 
   Source(Target target, const CounterOptions& options);
   ~Source();
 
-  // Fills `now` by whatever it takes. On the counted thread, or in a signal handler on it.
+  // Fills `now` by all means that are needed. Requires the counted thread; a signal handler on it may call this.
   void ReadSlow(Snapshot& now) noexcept;
-  // The same for the commonest set that needs the kernel: one group of events that cannot multiplex, on this thread.
-  // The kernel writes straight into `now`. False, and `now` unspecified, where that is not so or there was no number.
+  // As ReadSlow, for the most common set that needs the kernel: one group of events that cannot multiplex, on this
+  // thread. The kernel writes directly into `now`. Returns false, with `now` unspecified, for other sets, and if there
+  // was no number.
   bool ReadInPlace(Snapshot& now) const noexcept;
 
   absl::Status SwitchGroups(unsigned long ioctl_request);
 
   const std::vector<Slot>& slots() const { return slots_; }
   detail::ReadPlan& plan() { return plan_; }
-  // Whether any event has a path that needs no system call.
+  // Returns true if any event has a path without a system call.
   bool HasInlinePart() const {
     return plan_.ring_count != 0 || plan_.user_page_count != 0 || plan_.clock_index < kMaxEvents ||
            plan_.migration_index < kMaxEvents;
@@ -53,7 +54,7 @@ class Source {
   uint32_t multiplexable() const { return multiplexable_; }
   // Bit i: event i is counted from switch records, and may have gaps.
   uint32_t gapped() const;
-  // Why event `i` has no number now; OK: it has one.
+  // Returns why event `i` has no number now; OK if it has one.
   absl::Status ReasonOf(size_t i) const;
 
  private:
@@ -79,39 +80,40 @@ class Source {
   std::vector<Slot> slots_;
   Target target_;
   CounterOptions options_;
-  uint32_t grouped_ = 0;         // bit i: event i is in a group
-  uint32_t multiplexable_ = 0;   // of these, those that can multiplex
-  uint32_t split_ = 0;           // of these, those that a thread has one of for each kind of core
-  uint32_t user_page_mask_ = 0;  // of these, read from its register while it is in one
-  uint32_t usage_mask_ = 0;      // bit i: event i comes from getrusage
-  // An event that is another one's number.
+  uint32_t grouped_ = 0;         // Bit i: event i is in a group.
+  uint32_t multiplexable_ = 0;   // Of these, those that can multiplex.
+  uint32_t split_ = 0;           // Of these, those that a thread has once for each kind of core.
+  uint32_t user_page_mask_ = 0;  // Of these, those that are read from their register while they are in one.
+  uint32_t usage_mask_ = 0;      // Bit i: event i is read by getrusage.
+  // An event that has the number of another one.
   struct Copy {
     uint8_t from, to;
   };
   std::vector<Copy> copies_;
   struct InPlace {
     int fd = -1;
-    uint64_t members = 0;  // what the kernel writes before the values; 0: nothing
-    ssize_t bytes = -1;    // -1: not in place
+    uint64_t members = 0;  // The word that the kernel writes before the values; 0 means none.
+    ssize_t bytes = -1;    // -1 means that reading in place is not possible.
   };
   InPlace in_place_;
-  std::array<int64_t, kMaxEvents> missed_ns_{};  // of split events: how long on no counter so far
-  uint64_t quick_read_ticks_ = 0;                // a read of the clock within this was not interrupted
+  std::array<int64_t, kMaxEvents> missed_ns_{};  // For split events: time on no counter so far.
+  uint64_t quick_read_ticks_ = 0;                // A read of the clock within this time was not interrupted.
 
   std::vector<PerfGroup> groups_;
-  std::vector<open::LiveRing> rings_;     // events of period 1
-  std::vector<sys::Mapping> user_pages_;  // of events that a group owns
+  std::vector<open::LiveRing> rings_;     // Events of period 1.
+  std::vector<sys::Mapping> user_pages_;  // Of events that a group owns.
   std::optional<open::LiveRing> switch_ring_;
   std::optional<open::LiveRing> clock_;
-  std::optional<open::LiveRing> epoch_event_;  // counts nothing: its page tells epochs where no other does
-  // The one in force and, the other one, the next: it comes into force whole.
+  std::optional<open::LiveRing> epoch_event_;  // Counts nothing: its page has the epochs if no other page has them.
+  // The current one and the next one, which comes into force as a whole.
   std::array<MigrationCounter, 2> migrations_;
   uint32_t in_force_ = 0;
-  uintptr_t renewer_ = 0;  // where on the stack an object of who changes the base is, while its version is odd
+  uintptr_t renewer_ =
+      0;  // While the version of the base is odd: stack address of an object of the code that changes the base.
   uint32_t unknown_epoch_ = 0;
-  bool in_forked_child_ = false;  // in the child of a fork
+  bool in_forked_child_ = false;  // True in a forked child.
 
-  sys::ForkListener fork_listener_;  // declared last: registered only after everything that it releases exists
+  sys::ForkListener fork_listener_;  // Declared last: registered only after everything that it releases exists.
 };
 
 }  // namespace perfkit::count

@@ -1,4 +1,8 @@
-// One attempt per event and path. The paths themselves: source_builder_inline.cc, source_builder_groups.cc.
+// Opens each event by the first of its paths that works, with one attempt for each path. A group's format is chosen
+// before anything is opened, because all its members must agree on it. An event that is in the set twice is opened once
+// and copied, unless the two may be on counters at different times. After all events are open, the builder provides a
+// user page that shows epochs, and marks the copies. The paths themselves: source_builder_inline.cc,
+// source_builder_groups.cc.
 #include "src/count/source_builder.h"
 
 #include <algorithm>
@@ -43,9 +47,9 @@ SourceBuilder::SourceBuilder(Groups groups, const Target& target, const CounterO
   source_->plan_.cpu = sys::CurrentCpuWord();
 }
 
-// The first event whose number is event `i`'s too: mostly itself. Counters that have to be shared are not always the
-// same group's, and then an event of one group cannot tell what the same event of another one saw. What takes a hardware
-// counter gets as many as it was asked for, as perf does: that is how a program tries its counters.
+// Returns the first event that has the same number as event `i`, usually itself. Two groups may be on shared counters
+// at different times, so an event of one group cannot stand for the same event in another. A program gets as many
+// hardware counters as it asks for, as with perf: that is how programs test their counters.
 size_t SourceBuilder::FirstLike(size_t i) const {
   if (CanMultiplex(event(i))) return i;
   const auto alone = [&](size_t k) { return groups_[written_in_[k]].size() == 1; };
@@ -58,13 +62,13 @@ size_t SourceBuilder::FirstLike(size_t i) const {
   return first;
 }
 
-// Before anything is opened: a group's members have to agree on what is read.
+// Must be called before anything is opened: a group's members must agree on the format.
 void SourceBuilder::ChooseFormat() {
   const size_t size = source_->slots_.size() - source_->copies_.size();
   if (size == 1) clock_slot_ = kNoSlot;
   const bool clock = clock_slot_ != kNoSlot;
   format_.alone = size - (clock ? 1 : 0) <= 1;
-  // Of CPUs the times also tell whether they are still counted (PerfGroup::HasEnded).
+  // For CPUs, the times also show whether they are still counted (PerfGroup::HasEnded).
   if (!can_multiplex_ && CountsThreads())
     format_.times = clock ? GroupFormat::Times::kEnabled : GroupFormat::Times::kNone;
 }
@@ -79,11 +83,11 @@ absl::StatusOr<std::unique_ptr<Source>> SourceBuilder::Build() {
     }
     if (group.size() > 1) open_groups_.clear();
   }
-  if (clock_slot_ != kNoSlot) {  // last: it needs no event of its own where there is a group
+  if (clock_slot_ != kNoSlot) {  // Last: if there is a group, it needs no event of its own.
     if (absl::Status status = Assign(clock_slot_, false); !status.ok()) return status;
   }
   for (PerfGroup& group : source_->groups_) {
-    if (target_.enable_on_exec) continue;  // off until then, and whole when it starts
+    if (target_.enable_on_exec) continue;  // Disabled until then, and complete when it starts.
     if (absl::Status status = group.Settle(); !status.ok()) return status;
   }
   source_->BeginTimes();
@@ -94,8 +98,8 @@ absl::StatusOr<std::unique_ptr<Source>> SourceBuilder::Build() {
   return std::move(source_);
 }
 
-// The first path that works. The reason kept for a failure is the first one: it belongs to the best path. An error only
-// where the set has to be whole.
+// Tries the paths in order. Of several failures, keeps the reason of the first, which is that of the best path. Returns
+// an error only if the set has to be complete.
 absl::Status SourceBuilder::Assign(size_t i, bool strict_group) {
   absl::Status reason = CheckModifiers(event(i));
   if (reason.ok()) {
@@ -104,7 +108,7 @@ absl::Status SourceBuilder::Assign(size_t i, bool strict_group) {
     for (const ReadPath path : PathsFor(event(i), target_)) {
       if (options_.only_path && path != *options_.only_path) continue;
       if (IsInline(path) && (banned_ >> i & 1) != 0) continue;
-      slot(i).path = path;  // which Try may still change to a dearer one
+      slot(i).path = path;  // Try may still change it to a more expensive one.
       const absl::Status status = Try(path, i, strict_group);
       if (status.ok()) return status;
       if (!tried) reason = status;
@@ -140,16 +144,17 @@ absl::Status SourceBuilder::NoSuchPath(size_t i, ReadPath path) const {
   return absl::UnavailableError(absl::StrFormat("%s: it cannot be read by %s", Asked(i), ReadPathName(path)));
 }
 
-// The page of a software event that is never off its counter: the kernel changes its lock at each switch of the thread.
-// Those of tracepoints, breakpoints, probes and PMUs outside of the CPU never change, and that of a hardware event does
-// not while the event waits for a counter.
+// Uses the page of a software event that is never off its counter: the kernel changes its lock at each switch of the
+// thread. The locks of tracepoints, breakpoints, probes and PMUs outside of the CPU never change, and that of a
+// hardware event does not change while the event waits for a counter.
 void SourceBuilder::UsePage(const UserPage* page) {
   if (source_->plan_.page != nullptr && !source_->epoch_event_) return;
   source_->plan_.page = page;
   source_->epoch_event_.reset();
 }
 
-// A page, for events whose own will not do: an event that counts nothing has one, until another event brings its own.
+// Provides a page for events whose own page does not show epochs: an event that counts nothing has one, until another
+// event brings its own.
 absl::Status SourceBuilder::NeedEpochPage() {
   if (source_->plan_.page != nullptr) return absl::OkStatus();
   open::OpenRequest request;
@@ -168,7 +173,7 @@ absl::Status SourceBuilder::OpenUsage(size_t i) {
   const std::optional<UsageField> field = UsageFieldFor(event(i).parts[0].config);
   Usage usage;
   if (!field || !usage.Read()) return NoSuchPath(i, ReadPath::kUsage);
-  // getrusage counts user and kernel alike: it cannot stand in for a half.
+  // getrusage counts user and kernel together, so it cannot replace one half.
   if (event(i).privilege_given && event(i).exclude_kernel != event(i).exclude_user) {
     return NoSuchPath(i, ReadPath::kUsage);
   }
@@ -177,7 +182,7 @@ absl::Status SourceBuilder::OpenUsage(size_t i) {
   return absl::OkStatus();
 }
 
-// The descriptor of a member of the first group whose page tells epochs apart; -1: none has one.
+// Returns the descriptor of a member of the first group whose page shows epochs; -1 if none does.
 int SourceBuilder::FdWithEpochs() const {
   if (can_multiplex_ || source_->groups_.empty()) return -1;
   const PerfGroup& group = source_->groups_.front();
@@ -187,8 +192,8 @@ int SourceBuilder::FdWithEpochs() const {
   return -1;
 }
 
-// Without an inline event a member's page still tells epochs apart: whether the thread was switched.
-// Only a comfort: where no page can be mapped, numbers are the same, and every one may have been switched.
+// Maps the page of a group's member in a set without inline events: it shows whether the thread was switched. If no
+// page can be mapped, the numbers are the same, but each has the flag that it may have been switched.
 void SourceBuilder::MapEpochPage() {
   if (source_->plan_.page != nullptr || !IsThisThread() || source_->groups_.empty()) return;
   const int fd = FdWithEpochs();
@@ -202,9 +207,9 @@ void SourceBuilder::MapEpochPage() {
   }
 }
 
-// What is said of an event is said of its copies.
+// Gives each copy the properties of its original.
 void SourceBuilder::FinishCopies() {
-  std::ranges::sort(source_->copies_, {}, &Source::Copy::to);  // a copy of a copy after its own
+  std::ranges::sort(source_->copies_, {}, &Source::Copy::to);  // A copy of a copy comes after its original.
   for (const auto& [from, to] : source_->copies_) {
     const EventConfig as_written = event(to);
     slot(to) = slot(from);
@@ -216,7 +221,7 @@ void SourceBuilder::FinishCopies() {
 
 void SourceBuilder::Summarise() {
   detail::ReadPlan& plan = source_->plan_;
-  // Copies are made by the slow path, which the kernel need not have a part in.
+  // The slow path makes copies, even if it needs no system call.
   const bool needs_slow_path =
       !source_->copies_.empty() || (source_->grouped_ & ~source_->user_page_mask_) != 0 || source_->usage_mask_ != 0;
   plan.all_fast = plan.page != nullptr && !needs_slow_path;

@@ -1,6 +1,6 @@
 // Builds a Source: for each event the first path that works.
 //
-// One object for one attempt; it lives for the duration of Open, and leaves a Source or a Status.
+// An object is for one attempt: it lives during Open, and results in a Source or a Status.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ using Groups = std::span<const std::vector<EventConfig>>;
 
 class SourceBuilder {
  public:
-  // `banned`, bit i: the self-test found the inline paths of event i wrong.
+  // `banned`, bit i: the self-test found that the inline paths of event i are wrong.
   SourceBuilder(Groups groups, const Target& target, const CounterOptions& options, uint32_t banned);
 
   absl::StatusOr<std::unique_ptr<Source>> Build();
@@ -37,7 +37,7 @@ class SourceBuilder {
   absl::Status OpenInGroup(size_t i, bool strict_group, uint64_t optional_config1 = 0);
   bool AdoptClock(size_t i);
   absl::Status AddPart(const Member& member, PerfGroup& group);
-  // A part of an event, and the open group that it belongs into, as an index of Source::groups_.
+  // A part of an event, and the open group for it, as an index of Source::groups_.
   struct Seat {
     size_t part, group;
   };
@@ -75,13 +75,13 @@ class SourceBuilder {
   uint32_t banned_;
   sys::Rights rights_ = sys::ReadRights();
   std::unique_ptr<Source> source_;
-  std::vector<size_t> written_in_;  // by event: the group that it is written in
-  bool detailed_switches_ = false;  // migrations are to be counted from switch records
-  bool can_multiplex_ = false;      // some event can: one group may hold them all, and its times are all members'
+  std::vector<size_t> written_in_;  // By event: the group in which it is written.
+  bool detailed_switches_ = false;  // Migrations are counted from switch records.
+  bool can_multiplex_ = false;  // Some event can. Then one group may hold all, and its times are those of all members.
   static constexpr size_t kNoSlot = ~size_t{0};
-  size_t clock_slot_ = kNoSlot;  // a task-clock that can be the time of a group
+  size_t clock_slot_ = kNoSlot;  // A task-clock that can be the time of a group.
   GroupFormat format_;
-  std::vector<size_t> open_groups_;  // of Source::groups_, those that take further events: one for each set of CPUs
+  std::vector<size_t> open_groups_;  // Indices of Source::groups_ that accept further events: one for each set of CPUs.
 };
 
 }  // namespace perfkit::count

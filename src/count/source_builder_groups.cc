@@ -1,4 +1,7 @@
-// The paths through perf groups: read whole by the kernel, or each from its register with its group as the fallback.
+// The paths through perf groups: read as a whole by the kernel, or each event from its register with its group as the
+// fallback. An event on a hybrid CPU has one part for each kind of core, each in a group for that core's CPUs; a thread
+// is on one of them at a time. A register is used only after a test: it must be readable now, agree with reads of its
+// group before and after, and be faster than a read.
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -11,7 +14,8 @@
 namespace perfkit::count {
 namespace {
 
-// Whether reading the register pays: in a virtual machine it may trap, and then costs more than a system call.
+// Returns true if reading the register is faster: in a virtual machine it may trap, and then takes longer than a system
+// call.
 bool IsCheaperThanRead(const UserPage& page, int fd) {
   constexpr int kRounds = 32;
   uint64_t by_register = ~uint64_t{0}, by_kernel = ~uint64_t{0};
@@ -20,7 +24,7 @@ bool IsCheaperThanRead(const UserPage& page, int fd) {
     const uint64_t start = ReadTicks();
     const bool readable = ReadUserCount(page, count);
     const uint64_t middle = ReadTicks();
-    uint64_t words[3 + kMaxEvents];  // as many as a group of any size returns
+    uint64_t words[3 + kMaxEvents];  // As many as a group of any size returns.
     const bool read = sys::kernel().read(fd, words, sizeof(words)) > 0;
     if (readable) by_register = std::min(by_register, middle - start);
     if (read) by_kernel = std::min(by_kernel, ReadTicks() - middle);
@@ -28,16 +32,16 @@ bool IsCheaperThanRead(const UserPage& page, int fd) {
   return by_register < by_kernel;
 }
 
-// Intel's top-down metrics are in a register of eight fractions of 8 bits, which is no count: its number has this bit
-// (INTEL_PMC_FIXED_RDPMC_METRICS in arch/x86/include/asm/perf_event.h), whenever the event is on a counter.
+// Intel's top-down metrics have a register of eight fractions of 8 bits, which is no count. The number of that register
+// has this bit (INTEL_PMC_FIXED_RDPMC_METRICS in arch/x86/include/asm/perf_event.h) whenever the event is on a counter.
 bool HoldsFractions(const UserPage& page) {
   constexpr uint32_t kMetricsRegister = 1u << 29;
   const uint32_t index = LoadShared(page.index);
   return index != 0 && ((index - 1) & kMetricsRegister) != 0;
 }
 
-// Whether the register of `page` says of event `i` what a read of its group says before and after. What cannot be
-// read by its register now is left to the group's reading.
+// Returns true if the register of `page` agrees about event `i` with reads of its group before and after. An event that
+// its register cannot show now is left to the group.
 bool AgreesWithRead(const UserPage& page, PerfGroup& group, size_t i) {
   constexpr int kRounds = 4;
   for (int round = 0; round < kRounds; ++round) {
@@ -52,10 +56,10 @@ bool AgreesWithRead(const UserPage& page, PerfGroup& group, size_t i) {
   return true;
 }
 
-// What arm64 wants in config1 before it lends user space a register: bit 1, `rdpmc` (drivers/perf/arm_pmuv3.c, Linux
-// 5.17; earlier kernels ignore it). Other PMUs may use the bit otherwise: theirs have no format of that name. The bit
-// beside it, `long`, is left alone: the kernel adds up the laps of 32-bit counters, while a long event of cycles can
-// live in the one cycle counter only, and would multiplex where two sets want it.
+// The bit of config1 that arm64 requires before it lets user space read a register: bit 1, `rdpmc`
+// (drivers/perf/arm_pmuv3.c, Linux 5.17; earlier kernels ignore it). Other PMUs may use the bit otherwise; they have no
+// format of that name. The bit beside it, `long`, is not set: the kernel extends 32-bit counters itself, while a long
+// event of cycles fits only the one cycle counter, and would multiplex if two sets want it.
 uint64_t UserReadBit([[maybe_unused]] const EventConfig& event) {
 #if defined(__aarch64__)
   constexpr uint64_t kReadable = 1 << 1;
@@ -68,12 +72,13 @@ uint64_t UserReadBit([[maybe_unused]] const EventConfig& event) {
 #endif
 }
 
-// Clocks run on whatever is excluded, and what the kernel raises is never the user's.
+// Returns false for clocks, which run whatever is excluded, and for events that the kernel raises, which are never the
+// user's.
 bool CanBeUserOnly(const EventConfig& event) {
   return !event.kernel_side && !IsSoftware(event, sys::kSwTaskClock) && !IsSoftware(event, sys::kSwCpuClock);
 }
 
-// Whether there is a part for each of `cpus`.
+// Returns true if there is a part for each of `cpus`.
 bool CountsOnAll(const EventConfig& event, const std::vector<int>& cpus) {
   return std::ranges::all_of(cpus, [&](int cpu) {
     return std::ranges::any_of(event.parts, [&](const EventConfig::Part& part) {
@@ -84,7 +89,7 @@ bool CountsOnAll(const EventConfig& event, const std::vector<int>& cpus) {
 
 }  // namespace
 
-// What needs a right elsewhere needs none here: PathsFor.
+// Adds to `status` that no right is needed on this thread, where switch records count the event (PathsFor).
 absl::Status SourceBuilder::ExplainKernelSide(size_t i, const absl::Status& status) const {
   const bool has_records = IsSoftware(event(i), sys::kSwContextSwitches) || IsSoftware(event(i), sys::kSwCpuMigrations);
   if (!has_records || !absl::IsPermissionDenied(status)) return status;
@@ -97,14 +102,15 @@ absl::Status SourceBuilder::AddPart(const Member& member, PerfGroup& group) {
   return ExplainKernelSide(member.index, group.Add(member, target_, options_.user_only, rights_));
 }
 
-// The one that event `i` joined last: not always the last one, which may be a hybrid event's second part.
+// Returns the group that event `i` joined last: not always the last group, which may be that of a hybrid event's second
+// part.
 PerfGroup& SourceBuilder::GroupOf(size_t i) {
   const auto has = [i](const PerfGroup& group) { return !group.members().empty() && group.members().back() == i; };
   return *std::ranges::find_if(source_->groups_, has);
 }
 
-// The parts of event `i` that its target can have: a kind of core may have no CPU there, or none that is online. All
-// of them where none has, so that opening says why.
+// Returns the parts of event `i` that its target can have: a kind of core may have no CPU there, or none that is
+// online. Returns all parts if none has a CPU, so that opening them says why.
 std::vector<size_t> SourceBuilder::PartsHere(size_t i) const {
   const std::vector<EventConfig::Part>& parts = event(i).parts;
   std::vector<size_t> all, here;
@@ -117,9 +123,9 @@ std::vector<size_t> SourceBuilder::PartsHere(size_t i) const {
   return here.empty() ? all : here;
 }
 
-// One for each part of event `i`, in the group for its CPUs; none where any has no such group. What counts anywhere can
-// be in a user's group once for each kind of core: only one of them runs at a time. Groups that perfkit made up it
-// stays out of, because it would stand still on the other cores.
+// Returns one seat for each part of event `i`, in the group for its CPUs; none if any part has no such group. An event
+// that counts anywhere can be in a user's group once for each kind of core, because only one of them runs at a time. It
+// stays out of groups that perfkit made, because it would stand still on the other cores.
 std::vector<SourceBuilder::Seat> SourceBuilder::SeatsFor(size_t i, bool strict_group) const {
   std::vector<Seat> seats;
   const std::vector<size_t> parts = PartsHere(i);
@@ -136,7 +142,7 @@ std::vector<SourceBuilder::Seat> SourceBuilder::SeatsFor(size_t i, bool strict_g
   return seats;
 }
 
-// Into the open groups: with all its parts, or not at all.
+// Adds event `i` to the open groups: all its parts, or none.
 absl::Status SourceBuilder::Join(size_t i, bool strict_group, uint64_t optional_config1) {
   const std::vector<Seat> seats = SeatsFor(i, strict_group);
   if (seats.empty()) {
@@ -155,7 +161,7 @@ absl::Status SourceBuilder::Join(size_t i, bool strict_group, uint64_t optional_
   return absl::OkStatus();
 }
 
-// One for each part, which from now on take further events for their CPUs.
+// Opens one group for each part; from now on they accept further events for their CPUs.
 absl::Status SourceBuilder::OpenNewGroups(size_t i, uint64_t optional_config1) {
   std::vector<PerfGroup> opened;
   for (const size_t part : PartsHere(i)) {
@@ -171,7 +177,7 @@ absl::Status SourceBuilder::OpenNewGroups(size_t i, uint64_t optional_config1) {
   return absl::OkStatus();
 }
 
-// Into the open groups if it fits there; else, unless the user wrote the group, into new ones.
+// Adds event `i` to the open groups if it fits there; otherwise, unless the user wrote the group, to new ones.
 absl::Status SourceBuilder::OpenInGroup(size_t i, bool strict_group, uint64_t optional_config1) {
   if (i == clock_slot_ && AdoptClock(i)) return absl::OkStatus();
   absl::Status status = open_groups_.empty() ? absl::UnavailableError("") : Join(i, strict_group, optional_config1);
@@ -184,7 +190,7 @@ absl::Status SourceBuilder::OpenInGroup(size_t i, bool strict_group, uint64_t op
   return absl::OkStatus();
 }
 
-// What no number of this event will have in it: the kernel's part, or what a thread does on other kinds of core.
+// Flags what none of this event's numbers include: the kernel's part, or the thread's work on other kinds of core.
 void SourceBuilder::TellWhatIsLeftOut(size_t i) {
   const PerfGroup& group = GroupOf(i);
   const bool user_only = group.user_only(group.members().size() - 1) || event(i).exclude_kernel || options_.user_only;
@@ -205,7 +211,7 @@ bool SourceBuilder::AdoptClock(size_t i) {
   return false;
 }
 
-// In a group like any other, with its page mapped besides: the register when it can be read, the group when not.
+// Adds the event to a group and maps its page as well: the register is used while it can be read, the group otherwise.
 absl::Status SourceBuilder::OpenUserPage(size_t i, bool strict_group) {
   if (event(i).parts.size() != 1) return NoSuchPath(i, ReadPath::kUserPage);
   if (absl::Status status = OpenInGroup(i, strict_group, UserReadBit(event(i))); !status.ok()) return status;
@@ -216,7 +222,7 @@ absl::Status SourceBuilder::OpenUserPage(size_t i, bool strict_group) {
   const bool serves = user_page != nullptr && !HoldsFractions(*user_page) && IsCheaperThanRead(*user_page, fd) &&
                       AgreesWithRead(*user_page, group, i);
   if (!serves || !NeedEpochPage().ok()) {
-    // It is open and counts: by the group, if that will do.
+    // The event is open and counts, by the group if that path is permitted.
     if (options_.only_path) return NoSuchPath(i, ReadPath::kUserPage);
     slot(i).path = ReadPath::kGroupRead;
     return absl::OkStatus();
@@ -228,12 +234,14 @@ absl::Status SourceBuilder::OpenUserPage(size_t i, bool strict_group) {
   return absl::OkStatus();
 }
 
-// One group of this thread, of events that cannot multiplex, whose numbers the kernel writes in the order of the set.
+// Permits reading in place for one group of this thread, of events that cannot multiplex, if the kernel writes its
+// numbers in the order of the set.
 void SourceBuilder::AllowReadInPlace() {
   if (!IsThisThread() || source_->plan_.page == nullptr || source_->groups_.size() != 1 || can_multiplex_) return;
   const PerfGroup& group = source_->groups_.front();
   std::vector<uint8_t> order = group.members();
-  // The time enabled is there also where no event of the set has adopted it: kMaxEvents then, which is in no order.
+  // The time enabled is present even if no event of the set has adopted it; then it is kMaxEvents, which is in no
+  // order.
   if (group.format().time_words() == 1) order.insert(group.format().alone ? order.end() : order.begin(), group.clock());
   const size_t size = source_->slots_.size();
   std::vector<uint8_t> whole_set(size);

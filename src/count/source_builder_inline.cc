@@ -8,9 +8,9 @@
 namespace perfkit::count {
 namespace {
 
-// Between two renewals the tick rate's error of some parts in a million adds up to less than 0.1 us.
+// Between two renewals the error of the tick rate, some parts in a million, adds up to less than 0.1 us.
 constexpr uint64_t kMaxAgeMs = 20;
-// A read(2) within 1 us was not interrupted.
+// A read(2) that takes less than 1 us was not interrupted.
 constexpr uint64_t kQuickReadsPerMs = 1000;
 
 }  // namespace
@@ -42,7 +42,7 @@ absl::Status SourceBuilder::NeedSwitchRing() {
 
 absl::Status SourceBuilder::OpenMigrations(size_t i) {
   if (!detailed_switches_) return NoSuchPath(i, ReadPath::kThreadClock);
-  if (source_->plan_.migration_index < kMaxEvents) {  // asked for in other words: there is one such number
+  if (source_->plan_.migration_index < kMaxEvents) {  // Requested under another name: there is one such number.
     source_->copies_.push_back({source_->plan_.migration_index, static_cast<uint8_t>(i)});
     return absl::OkStatus();
   }
@@ -60,7 +60,7 @@ absl::Status SourceBuilder::OpenRing(size_t i) {
 }
 
 absl::Status SourceBuilder::OpenPeriodOne(size_t i) {
-  constexpr uint8_t kEmptyRecordShift = 3;  // a sample without fields is its 8-byte header
+  constexpr uint8_t kEmptyRecordShift = 3;  // A sample without fields is its 8-byte header.
   if (detailed_switches_ && IsSoftware(event(i), sys::kSwCpuMigrations)) return NoSuchPath(i, ReadPath::kRing);
   const bool tells_epochs = event(i).parts[0].type == sys::kTypeSoftware;
   if (!tells_epochs) {
@@ -69,7 +69,7 @@ absl::Status SourceBuilder::OpenPeriodOne(size_t i) {
   open::OpenRequest request = RequestFor(i);
   request.attr.sample_period_or_freq = 1;
   request.attr.watermark = 1;
-  request.attr.wakeup_events_or_watermark = ~0u;  // nobody polls: no wake-ups
+  request.attr.wakeup_events_or_watermark = ~0u;  // No wake-ups: no reader polls.
   absl::StatusOr<open::LiveRing> ring = open::LiveRing::Open(request, 1, rights_);
   if (!ring.ok()) return ring.status();
   if (ring->user_only() || request.attr.exclude_kernel != 0) slot(i).fixed_flags.flags |= Validity::kUserOnly;

@@ -1,4 +1,4 @@
-// Opens and walks switch rings.
+// Opens and reads switch rings.
 #include "src/count/switch_log.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ uint32_t DetailedPages() {
   return static_cast<uint32_t>((uint64_t{kSwitchesInRing} << kDetailedSwitchShift) / sys::PageSize());
 }
 
-// The record that ends at `position`.
+// Returns the record that ends at `position`.
 SwitchRecord RecordBefore(uint64_t position, std::span<const std::byte> data) {
   SwitchRecord record;
   std::memcpy(&record, data.data() + ((position - sizeof(record)) & (data.size() - 1)), sizeof(record));
@@ -25,10 +25,10 @@ absl::StatusOr<open::LiveRing> OpenSwitchRing(bool detailed, const sys::Rights& 
   request.attr.type = sys::kTypeSoftware;
   request.attr.config = sys::kSwDummy;
   request.attr.context_switch = 1;
-  request.attr.exclude_kernel = 1;  // the records come all the same, and everybody may ask
+  request.attr.exclude_kernel = 1;  // The records are written nevertheless, and every user may ask for them.
   request.attr.exclude_hv = 1;
   request.attr.watermark = 1;
-  request.attr.wakeup_events_or_watermark = ~0u;  // nobody polls: no wake-ups
+  request.attr.wakeup_events_or_watermark = ~0u;  // No wake-ups: no reader polls.
   if (detailed) {
     request.attr.sample_id_all = 1;
     request.attr.sample_type = sys::kSampleTid | sys::kSampleTime | sys::kSampleCpu;
@@ -42,7 +42,7 @@ void MigrationCounter::Start(const open::LiveRing& ring, uint32_t cpu) {
   cpu_ = cpu;
 }
 
-// After a gap, where the last record says on which CPU the thread is.
+// Continues after a gap with the CPU that the last record names.
 void MigrationCounter::SkipTo(uint64_t head, std::span<const std::byte> data) {
   gaps_ = std::min(gaps_ + 1, detail::kMaxGaps);
   position_ = head;
@@ -53,7 +53,7 @@ void MigrationCounter::Update(const open::LiveRing& ring) {
   const uint64_t head = ring.head();
   const std::span<const std::byte> data = ring.data();
   if (gaps_ == detail::kMaxGaps) return;
-  // One record of room: the one that the kernel may be writing is not read.
+  // Keeps a distance of one record: the kernel may be writing that one.
   if (head - position_ > data.size() - sizeof(SwitchRecord)) {
     SkipTo(head, data);
     return;
@@ -62,7 +62,7 @@ void MigrationCounter::Update(const open::LiveRing& ring) {
     position_ += sizeof(SwitchRecord);
     const SwitchRecord record = RecordBefore(position_, data);
     if (record.type != sys::kRecordSwitch || record.size != sizeof(record)) {
-      gaps_ = detail::kMaxGaps;  // not the ring that we set up: nothing in it can be trusted
+      gaps_ = detail::kMaxGaps;  // The ring is not as it was set up: its contents can't be used.
       return;
     }
     if (!record.is_out() && cpu_ != ~0u && record.cpu != cpu_) ++migrations_;

@@ -1,8 +1,9 @@
-// The records that a thread leaves when it is switched off and on a CPU: what perf's own events hide from users.
+// The records that a thread leaves when it is switched off and on a CPU. They show what perf's own events hide from
+// ordinary users.
 //
-// An ordinary user's context-switches and cpu-migrations events stay 0 (they happen in the kernel), but a dummy event
-// with `context_switch` may write a record each time. Bare, its ring is only a counter; with TID, TIME and CPU it also
-// says when, where to, and whether the thread was preempted.
+// An ordinary user's context-switches and cpu-migrations events stay 0, because they happen in the kernel. But a dummy
+// event with `context_switch` may write a record each time. Without fields, its ring is only a counter; with TID, TIME
+// and CPU it also says when, to which CPU, and whether the thread was preempted.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +20,10 @@ constexpr uint8_t kBareSwitchShift = 4;
 // With sample_id_all TID|TIME|CPU: header, pid and tid, time, cpu and a reserved word: 32 bytes each.
 constexpr uint8_t kDetailedSwitchShift = 6;
 
-// Switches that a ring of detailed records holds: a frame, or a job, has fewer.
+// Number of switches that a ring of detailed records holds: a frame, or a job, has fewer.
 inline constexpr int kSwitchesInRing = 1024;
 
-// One switch record of the detailed kind.
+// One detailed switch record.
 struct SwitchRecord {
   uint32_t type;
   uint16_t misc, size;
@@ -35,24 +36,25 @@ struct SwitchRecord {
 };
 static_assert(sizeof(SwitchRecord) == 32);
 
-// The ring of the calling thread's switches.
+// Opens the ring of the calling thread's switches.
 absl::StatusOr<open::LiveRing> OpenSwitchRing(bool detailed, const sys::Rights& rights);
 
-// Migrations, counted from detailed records: the thread came back on another CPU than it had left. One that was moved
-// to another CPU and back before it ran there leaves no record of that, and the kernel's own event counts one.
+// Counts migrations from detailed records: the thread came back on another CPU than it had left. A thread that was
+// moved to another CPU and back before it ran there leaves no record of that, though the kernel's own event counts it.
 //
-// A value: a signal handler may count on with a copy while the original is being replaced.
+// A value: a signal handler may continue with a copy while the original is being replaced.
 class MigrationCounter {
  public:
-  // From now on; `cpu` is where the thread runs, ~0u when unknown.
+  // Starts now; `cpu` is the CPU of the thread, ~0u if unknown.
   void Start(const open::LiveRing& ring, uint32_t cpu);
 
-  // Takes in the records since the last call. Where more switches came in between than the ring holds, that is a gap,
-  // and counting goes on after it. Called by the ring's own thread.
+  // Processes the records since the last call. If there were more switches in between than the ring holds, that is a
+  // gap, and counting goes on after it. Requires the ring's own thread.
   void Update(const open::LiveRing& ring);
 
   uint64_t migrations() const { return migrations_; }
-  // How many gaps there were: a difference of `migrations` over one is no number. kMaxGaps: there is none any more.
+  // Returns the number of gaps: a difference of `migrations` over a gap is no number. kMaxGaps means that there will be
+  // no number any more.
   uint32_t gaps() const { return gaps_; }
 
  private:

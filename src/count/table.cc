@@ -1,4 +1,4 @@
-// Counts as text, laid out as `perf stat` and `simpleperf stat` lay them out, so that they can be read side by side.
+// Formats counts as `perf stat` and `simpleperf stat` do, so that they can be compared side by side.
 //
 //        1,234,567      instructions        #  1.84 insn/cycle         (62 % coverage, scaled)
 //              n/a      cycles              #  no hardware counters on this machine
@@ -19,7 +19,7 @@ void AppendWorth(std::string* text, std::string_view piece) {
   *text += piece;
 }
 
-// Why a count has no number, when nobody gave a reason.
+// Returns why a count has no number, if no reason is known.
 std::string_view WhyNone(const Count& count) {
   if (count.validity.has(Validity::kOtherThread)) return "began and ended on different threads";
   if (!count.validity.counted()) return "not counted";
@@ -36,7 +36,7 @@ std::string Comment(std::span<const NamedCount> named, const TableRow& row, size
   return metric ? FormatMetric(*metric) : "";
 }
 
-// Widths of the columns: as wide as the widest, within reason.
+// Widths of the columns: as wide as the widest cell, up to a bound.
 struct Widths {
   size_t value = 12, unit = 0, name = 16, comment = 0;
 };

@@ -7,10 +7,10 @@
 
 namespace perfkit::count {
 
-// The number alone, as it stands in the first column: scaled when multiplexed, "n/a" when there is none.
+// Returns the number for the first column: scaled if multiplexed, "n/a" if there is none.
 std::string FormatValue(const TableRow& row);
 
-// What has to be known about the number: "62 % coverage, scaled; user space only". "" when there is nothing to say.
+// Returns what limits the number: "62 % coverage, scaled; user space only". Returns "" if nothing does.
 std::string FormatWorth(const Count& count);
 
 }  // namespace perfkit::count

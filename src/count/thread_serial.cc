@@ -1,4 +1,4 @@
-// Serial numbers of threads, made without a counter that all threads share.
+// Serial numbers of threads, without a counter that all threads share.
 #include <time.h>
 
 #include "perfkit/count.h"
@@ -18,8 +18,8 @@ uint64_t NowNs() noexcept {
 
 constinit thread_local uint64_t thread_serial = 0;
 
-// A thread id is unique among the living, and comes back, if at all, much later: with the time beside it, it is unique
-// for good. Linux has at most 2^22 thread ids (PID_MAX_LIMIT).
+// A thread id is unique among living threads and is not reused for a long time, so together with the time it is unique
+// forever. Linux has at most 2^22 thread ids (PID_MAX_LIMIT).
 uint64_t AssignThreadSerial() noexcept {
   constexpr unsigned kTidBits = 22;
   const uint64_t serial = static_cast<uint64_t>(sys::kernel().gettid()) | NowNs() << kTidBits;

@@ -1,5 +1,5 @@
-// Calibration on pairs of minimum latency: of many (ticks, clock) pairs the one taken fastest is the one that nothing
-// interrupted, and two such pairs 10 ms apart give the rate to about 2 parts in a million.
+// Measures the rate by two pairs of (ticks, clock), 10 ms apart. Each is the fastest of many pairs, which nothing
+// interrupted; together they give the rate to about 2 parts in a million.
 #include "src/count/tick_rate.h"
 
 #include <time.h>
@@ -46,7 +46,7 @@ TickRate FromRatio(uint64_t ns, uint64_t ticks) {
           .ticks_per_ms = static_cast<uint64_t>(Wide{ticks} * kMillisecondNs / ns)};
 }
 
-// Where nothing tells the rate: x86-64 and riscv64 without a page that does.
+// For machines that publish no rate: x86-64 and riscv64 without a page that has it.
 [[maybe_unused]] TickRate Measure() {
   const Pair first = FastestPair();
   while (RawNs() - first.ns < kApartNs) {
@@ -66,7 +66,7 @@ TickRate Architected() {
 }  // namespace
 
 TickRate TickRateOf(const UserPage& page) {
-  if (!kHasTicks) return {};  // whatever the page says of a counter that nobody here reads
+  if (!kHasTicks) return {};  // Ignores the page: it describes a counter that is not read here.
   const uint32_t mult = page.time_mult;
   const unsigned shift = page.time_shift;
   if (page.has_time() && mult != 0 && shift < 64) {

@@ -1,4 +1,4 @@
-// Counts from getrusage and the thread's CPU clock: what is left where perf is not permitted at all.
+// Counts from getrusage and the thread's CPU clock, for processes that may not use perf at all.
 #pragma once
 
 #include <cstdint>
@@ -6,20 +6,20 @@
 
 namespace perfkit::count {
 
-// The events that the kernel keeps for every thread anyway.
+// The events that the kernel always counts for each thread.
 enum class UsageField : uint8_t { kTaskClock, kPageFaults, kMinorFaults, kMajorFaults, kContextSwitches };
 
-// Which field stands for a software event (perf_event_attr.config of kTypeSoftware); nothing for the others.
+// Returns the field of a software event (perf_event_attr.config of kTypeSoftware); nullopt for others.
 std::optional<UsageField> UsageFieldFor(uint64_t software_config);
 
-// The calling thread's usage, all fields at once: two system calls at most.
+// All fields of the calling thread's usage, read together with at most two system calls.
 class Usage {
  public:
-  // Reads now. False when the kernel refused (a sandbox): no field has a value then.
+  // Reads the fields. Returns false if the kernel refused (a sandbox): then no field has a value.
   bool Read() noexcept;
 
-  // Nanoseconds for the clock (steal excluded, unlike perf's task-clock), events for the others. Page faults include
-  // those that the kernel takes on the thread's behalf.
+  // Returns nanoseconds for the clock (without stolen time, unlike perf's task-clock), events for the others. Page
+  // faults include those that the kernel takes on the thread's behalf.
   uint64_t value(UsageField field) const noexcept { return values_[static_cast<int>(field)]; }
 
  private:

@@ -18,7 +18,7 @@ struct Warmup::Impl {
   }
 
   std::vector<open::OpenedEvent> events;
-  // In the child of a fork the descriptors are closed: they would keep the parent's events alive.
+  // In a forked child the descriptors are closed: they would keep the parent's events alive.
   sys::ForkListener fork_listener{[](void* self) { static_cast<Impl*>(self)->events.clear(); }, this};
 };
 
