@@ -1,17 +1,17 @@
-// What `perfkit::counted` costs a round of a benchmark's loop: the same body in Google Benchmark's own loop and in
-// ours.
+// The cost of `perfkit::counted` for an iteration of a benchmark's loop: the same body in Google Benchmark's own loop
+// and in perfkit's.
 //
 //   Loop/bare     for (auto _ : state)
 //   Loop/counted  for (auto _ : perfkit::counted(state, four software events))
 //
 // The cases of perfkit::testing are in adapter/.
-// Run it with --benchmark_enable_random_interleaving, as check_bars does; the names are a contract.
+// Run it with --benchmark_enable_random_interleaving, as check_bars does. The names are a contract.
 #include "perfkit/benchmark.h"
 
 namespace {
 
-// Eight multiplications, about 2 ns: long enough that where a loop of three instructions happens to lie in memory does
-// not decide, short enough that a call or a store a round would show.
+// Eight multiplications, about 2 ns: long enough that the alignment of a loop of three instructions does not matter,
+// short enough that a call or a store in each iteration would show.
 void Body() {
   uint64_t x = 1;
   for (int i = 0; i < 8; ++i) {

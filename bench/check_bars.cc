@@ -1,8 +1,8 @@
-// Runs the benchmarks, holds their cases to their bars, and writes docs/performance.md.
+// Runs the benchmarks, compares their cases with their bars, and writes docs/performance.md.
 //
 //   X_bench ── JSON ──> results.cc ──> bars.cc ──> report.cc ──> the terminal, docs/performance.md
 //
-// Exit code: 0 all bars hold, 1 one does not (or a name is missing), 2 it could not be found out.
+// Exit code: 0 if all bars hold, 1 if one does not (or a name is missing), 2 if it could not be found out.
 #include <absl/strings/str_format.h>
 #include <sys/wait.h>
 
@@ -30,7 +30,7 @@ constexpr char kUsage[] =
     "--names  runs each case for a moment, only to see that all names of the contract are there\n";
 
 struct Options {
-  bench::Method method;  // where it is not 0, in the place of a suite's own
+  bench::Method method;  // Members that are not 0 override a suite's own.
   std::string_view only;
   std::string page;
   bool names = false;
@@ -59,7 +59,7 @@ bool ParseOptions(int argc, char** argv, Options* options) {
     if (word == "--only") options->only = value;
     ++i;
   }
-  // The page is of everything, each by its own method.
+  // Only a full run, with each suite's own method, writes the page.
   const bool usual = options->method.repetitions == 0 && options->method.min_seconds == 0 && options->only.empty();
   return options->page.empty() || usual;
 }
@@ -80,7 +80,7 @@ std::optional<bench::Results> RunBenchmark(const bench::Suite& suite, const benc
   return bench::ParseResults(json);
 }
 
-// Names every case of the contract that the run did not have, and every one that could not be measured here.
+// Prints each required case that the run lacked, and each that could not be measured here.
 bool AllThere(const bench::Results& results, std::span<const char* const> names) {
   bool all = true;
   for (const char* name : names) {
@@ -95,7 +95,7 @@ bool AllThere(const bench::Results& results, std::span<const char* const> names)
   return all;
 }
 
-// One suite: its results are added to `all`, its bars to `judged`. False: it did not run to its end.
+// Runs one suite, and adds its results to `all` and its bars to `judged`. Returns false if it did not finish.
 bool RunSuite(const bench::Suite& suite, const Options& options, bench::Results& all,
               std::vector<bench::Judged>& judged, bool& all_there) {
   bench::Method method = suite.method;
@@ -112,7 +112,7 @@ bool RunSuite(const bench::Suite& suite, const Options& options, bench::Results&
   return true;
 }
 
-// Adapters are components, and may not have been built.
+// Adapters are optional components, which may not have been built.
 bool IsBuilt(const char* program) {
   return std::filesystem::exists(std::filesystem::read_symlink("/proc/self/exe").parent_path() / program);
 }

@@ -1,13 +1,13 @@
-# What perfkit::benchmark needs beyond an ordinary component: link options of its users, and the preloadable library.
+# What perfkit::benchmark needs beyond an ordinary component: link options for its users, and the preload library.
 if(NOT TARGET perfkit_benchmark)
   return()
 endif()
 
-# benchmark.h includes Google Benchmark's header; the library itself knows nothing of it.
+# benchmark.h includes Google Benchmark's header; the library itself does not use it.
 target_link_libraries(perfkit_benchmark INTERFACE benchmark::benchmark)
 
-# Calls of these members of benchmark::State go through src/benchmark/adapter/wrap.cc: pauses are left out of the counts, and a
-# benchmark's own label does not hide what could not be counted. SetLabel has two spellings, before and since 1.8.
+# Calls of these members of benchmark::State go through src/benchmark/adapter/wrap.cc: so pauses are excluded from the
+# counts, and a benchmark's own label keeps the note of missing counts. SetLabel has two symbols, before and since 1.8.
 set(PERFKIT_WRAPPED
     _ZN9benchmark5State11PauseTimingEv
     _ZN9benchmark5State12ResumeTimingEv
@@ -19,8 +19,8 @@ foreach(name IN LISTS PERFKIT_WRAPPED)
   target_link_options(perfkit_benchmark PUBLIC "LINKER:--wrap=${name}")
 endforeach()
 
-# LD_PRELOAD=libperfkit_benchmark_preload.so: counters in programs that link Google Benchmark dynamically and know nothing
-# of perfkit. It must not bring that library along, so it links the adapter's file, not its target.
+# LD_PRELOAD=libperfkit_benchmark_preload.so: counters in unchanged programs that link Google Benchmark dynamically. The
+# library must not load Google Benchmark itself, so it links the adapter's file, not its target.
 file(GLOB preload_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/benchmark/preload/*.cc")
 add_library(perfkit_benchmark_preload MODULE ${preload_sources})
 perfkit_target(perfkit_benchmark_preload)
@@ -33,8 +33,8 @@ target_link_libraries(perfkit_benchmark_preload PRIVATE $<TARGET_FILE:perfkit_be
 target_link_options(perfkit_benchmark_preload PRIVATE LINKER:--no-undefined LINKER:--exclude-libs,ALL
                     LINKER:--wrap=_ZN9benchmark8internal17InitializeStreamsEv)
 
-# The same for `allocations`: wraps malloc, for the library above finds the count by name. Apart from it, since it would
-# stand in the way of another allocator that the program brings as a shared library.
+# The same for `allocations`: wraps malloc; the library above finds the count by its name. It is a library of its own,
+# because it would override another allocator that the program loads as a shared library.
 add_library(perfkit_malloc_preload MODULE "${PROJECT_SOURCE_DIR}/src/testing/alloc/hooks.cc")
 perfkit_target(perfkit_malloc_preload)
 if(PERFKIT_INSTALL)

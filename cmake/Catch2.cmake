@@ -1,6 +1,5 @@
-# Catch2, version 2 or 3: perfkit_catch2 is what a test links, perfkit_catch2_main what a program links whose main is
-# Catch2's. Tests include <catch2/catch.hpp>, which version 3 lacks: there tests/support/catch3 has one. Sets
-# Catch2_FOUND.
+# Finds Catch2, version 2 or 3. Tests link perfkit_catch2; programs that use Catch2's main link perfkit_catch2_main.
+# Tests include <catch2/catch.hpp>, which version 3 lacks: for that, tests/support/catch3 has one. Sets Catch2_FOUND.
 find_package(Catch2 2 QUIET)
 if(NOT Catch2_FOUND)
   find_package(Catch2 3 QUIET)

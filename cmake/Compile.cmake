@@ -1,6 +1,6 @@
-# How everything here is compiled: warnings, sanitizers, visibility, ccache.
+# Warnings, sanitizers, visibility and ccache of all targets.
 #
-# All of it is attached to our own targets, or set only when perfkit is the top-level project, so that a project that
+# Everything is attached to perfkit's own targets, or set only if perfkit is the top-level project. So a project that
 # adds perfkit as a subdirectory keeps its own flags.
 
 if(NOT CMAKE_SYSTEM_NAME STREQUAL "Linux")
@@ -29,20 +29,20 @@ function(perfkit_target target)
   target_compile_features(${target} PUBLIC cxx_std_20)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic)
-  # Options are structs that callers initialise by name, as far as they care.
+  # Callers initialise structs of options by name, and leave out members.
   target_compile_options(${target} PRIVATE -Wno-missing-field-initializers)
   if(PERFKIT_WERROR)
     target_compile_options(${target} PRIVATE -Werror)
   endif()
   if(PERFKIT_FAST_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # GCC 12 forgets that a precompiled std::string is a system header's, and warns of its code (GCC bug 105329). In one
-    # file, a class of a .cc file with a field of an unnamed namespace looks like one of a header.
+    # GCC 12 forgets that a precompiled std::string comes from a system header, and warns about its code (GCC bug
+    # 105329). In a unity build, a class of a .cc file with a member of an unnamed namespace looks like one of a header.
     target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread
                            -Wno-subobject-linkage)
   endif()
 endfunction()
 
-# perfkit_precompile(<target>): precompiles what most sources of a library include; Abseil's Status alone takes a second.
+# perfkit_precompile(<target>): precompiles the headers that most sources include; Abseil's Status alone takes a second.
 function(perfkit_precompile target)
   if(PERFKIT_PRECOMPILE OR PERFKIT_FAST_BUILD)
     target_precompile_headers(${target} PRIVATE <absl/status/statusor.h> <absl/strings/str_format.h> <algorithm> <memory>
@@ -50,8 +50,9 @@ function(perfkit_precompile target)
   endif()
 endfunction()
 
-# perfkit_library(<target>): the above, and what the libraries share. Of a shared library exactly the public names are
-# visible (perfkit.map); a static one hides them all, so that two libraries that each link perfkit don't share a copy.
+# perfkit_library(<target>): as perfkit_target, with the properties of libraries. A shared library exports the public
+# names only (perfkit.map). A static one hides all names, so that two libraries that each link perfkit do not share a
+# copy.
 function(perfkit_library target)
   perfkit_target(${target})
   string(REPLACE "perfkit_" "" name ${target})

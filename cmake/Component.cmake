@@ -1,7 +1,7 @@
 # perfkit_component(<name> FOUND <bool> SOURCES <folder>... LIBRARIES <target>... HEADERS <file>...)
 #
-# An optional component: the library perfkit::<name> from <folder>s, linked to the core and to LIBRARIES. Nothing at all
-# where its dependency was not found. HEADERS (in include/perfkit/) are installed with it only. Sets PERFKIT_WITH_<NAME>.
+# An optional component: the library perfkit::<name> from <folder>s, linked to the core and to LIBRARIES. Does nothing
+# if its dependency was not found. HEADERS (in include/perfkit/) are installed with it only. Sets PERFKIT_WITH_<NAME>.
 set(PERFKIT_COMPONENTS "")
 set(PERFKIT_COMPONENT_HEADERS "")
 

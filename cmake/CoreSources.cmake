@@ -1,7 +1,7 @@
 # perfkit_core_sources(<variable> <folder of the project> [CONFIGURE_DEPENDS])
 #
-# The sources of the core: all in src/ that belong to no optional component. Also for scripts that compile the core in
-# other ways (tests/compile).
+# Sets the variable to the sources of the core: all files of src/ that belong to no optional component. Scripts that
+# compile the core in other ways use it, too (tests/compile).
 set(PERFKIT_COMPONENT_FOLDERS event/pfm unwind/dwarf symbolize/dwarf session/dwarf exporters preload benchmark testing)
 
 function(perfkit_core_sources variable project)

@@ -1,7 +1,7 @@
-# Installs what was built: libraries, headers, and the files by which others find them.
+# Installs the libraries, the headers, and the files by which other projects find them.
 #
-# The core and each component export a file of targets of their own, because a component may be used only where its
-# dependency is; perfkitConfig.cmake looks for that dependency when the component is asked for.
+# The core and each component export a file of targets of their own, because a component needs its dependency;
+# perfkitConfig.cmake looks for that dependency when the component is requested.
 include(CMakePackageConfigHelpers)
 set(PERFKIT_CMAKE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/perfkit")
 
@@ -14,14 +14,14 @@ foreach(name core ${PERFKIT_COMPONENTS})
   install(EXPORT perfkit-${name} NAMESPACE perfkit:: DESTINATION "${PERFKIT_CMAKE_DIR}" COMPONENT perfkit)
 endforeach()
 
-# Part of component testing, but for each program to choose: it wraps malloc there. CMake names the folder of the
-# exported object after the build type; the copy has one name for everybody else.
+# Part of the component testing, but each program chooses it, because it wraps the program's malloc. CMake names the
+# folder of the exported object after the build type; the copy has a fixed name for users without CMake.
 install(TARGETS perfkit_testing_alloc EXPORT perfkit-testing COMPONENT perfkit
         OBJECTS DESTINATION "${CMAKE_INSTALL_LIBDIR}/perfkit")
 install(FILES $<TARGET_OBJECTS:perfkit_testing_alloc> DESTINATION "${CMAKE_INSTALL_LIBDIR}/perfkit"
         RENAME testing_alloc.o COMPONENT perfkit)
 
-# Headers: those of a component that was not built stay out.
+# Headers of components that were not built are left out.
 set(absent ${PERFKIT_COMPONENT_HEADERS})
 foreach(name IN LISTS PERFKIT_COMPONENTS)
   get_target_property(headers perfkit_${name} PERFKIT_HEADERS)
@@ -44,7 +44,7 @@ install(FILES "${PROJECT_BINARY_DIR}/perfkitConfig.cmake" "${PROJECT_BINARY_DIR}
               cmake/FindLibdw.cmake cmake/FindPfm.cmake
         DESTINATION "${PERFKIT_CMAKE_DIR}" COMPONENT perfkit)
 
-# pkg-config: paths relative to the file itself, so that the tree can be moved.
+# pkg-config files: paths are relative to the file itself, so that the tree can be moved.
 file(RELATIVE_PATH PERFKIT_PC_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 string(REGEX REPLACE "/$" "" PERFKIT_PC_PREFIX "${PERFKIT_PC_PREFIX}")
 

@@ -1,8 +1,8 @@
-# Installs the Debian packages that this build needs, when it is asked to: cmake -D PERFKIT_INSTALL_PACKAGES=ON, as the
-# presets do. Included before project(), because the generator's own program may be among them.
+# Installs the Debian packages that this build needs, if requested: cmake -D PERFKIT_INSTALL_PACKAGES=ON, as the presets
+# do. Included before project(), because the generator's own program may be among them.
 #
-# The request is taken out of the cache at once, so that a later plain configure, or a rebuild that configures again, never
-# installs anything. Nothing is asked of the network while all packages are there.
+# The request is removed from the cache at once, so that a later plain configure, or a rebuild that configures again,
+# never installs anything. Does not use the network if all packages are installed.
 if(NOT PERFKIT_INSTALL_PACKAGES)
   unset(PERFKIT_INSTALL_PACKAGES CACHE)
   return()
@@ -10,8 +10,7 @@ endif()
 unset(PERFKIT_INSTALL_PACKAGES CACHE)
 unset(PERFKIT_INSTALL_PACKAGES)
 
-# What needs which packages. A line counts when its option is on; `always` is the core itself. `make` is for a plain
-# `cmake -B build` afterwards.
+# The packages of each option. `always` is for the core itself. `make` is for a plain `cmake -B build` afterwards.
 set(PERFKIT_PACKAGES_FOR_always make ninja-build pkg-config libabsl-dev libdw-dev libpfm4-dev
     libprotozero-dev zlib1g-dev)
 set(PERFKIT_PACKAGES_FOR_PERFKIT_BUILD_TESTS catch2 chromium clang cpio device-tree-compiler g++-aarch64-linux-gnu
@@ -22,7 +21,7 @@ set(PERFKIT_PACKAGES_FOR_PERFKIT_BUILD_EXAMPLES fonts-dejavu-core libbullet-dev 
 set(PERFKIT_PACKAGES_FOR_PERFKIT_BUILD_BENCH clang g++ libbenchmark-dev libpapi-dev libsqlite3-dev libunwind-dev perl
     python3 sqlite3 xz-utils)
 
-# Sets `out` to those of the wanted packages that dpkg does not list as installed.
+# Sets `out` to the packages that dpkg does not list as installed.
 function(perfkit_missing_packages out)
   set(missing ${PERFKIT_PACKAGES_FOR_always})
   foreach(option PERFKIT_BUILD_TESTS PERFKIT_BUILD_EXAMPLES PERFKIT_BUILD_BENCH)
@@ -38,7 +37,7 @@ function(perfkit_missing_packages out)
   set(${out} ${missing} PARENT_SCOPE)
 endfunction()
 
-# Runs one command of apt-get, by sudo where that is needed; stops with what to type by hand when it fails.
+# Runs one command of apt-get, by sudo if needed. If it fails, stops and prints the commands to type by hand.
 function(perfkit_apt_get advice)
   message(STATUS "Running: ${ARGN}")
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE failed)

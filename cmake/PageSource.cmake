@@ -1,4 +1,4 @@
-# Puts the HTML page of src/exporters/html into C++: what comes before a profile's data, and what comes after.
+# Turns the HTML page of src/exporters/html into C++: the text before a profile's data, and the text after it.
 #
 # As a module, perfkit_page_source(<target>) adds the generated file to a target. As a script it generates that file:
 #   cmake -D PAGE_FOLDER=... -D PAGE_OUTPUT=... -P PageSource.cmake
@@ -21,7 +21,7 @@ if(NOT PAGE_OUTPUT)
   return()
 endif()
 
-# Each piece is a literal of its own: compilers limit their length.
+# Each piece is a literal of its own, because compilers limit the length of one.
 file(READ "${PAGE_FOLDER}/page.html" page)
 file(READ "${PAGE_FOLDER}/page.css" style)
 string(REPLACE "@page.css@" "${style}" page "${page}")

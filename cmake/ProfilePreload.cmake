@@ -1,5 +1,5 @@
-# LD_PRELOAD=libperfkit_profile_preload.so: the profile of a program that knows nothing of perfkit. It brings all that a
-# profile needs, and shows none of it.
+# LD_PRELOAD=libperfkit_profile_preload.so: the profile of an unchanged program. The library contains all that a profile
+# needs, and exports none of it.
 if(NOT TARGET perfkit_dwarf OR NOT TARGET perfkit_exporters)
   return()
 endif()

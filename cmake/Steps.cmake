@@ -1,4 +1,4 @@
-# For tests that are scripts of commands: each is echoed, and the first that fails ends the test.
+# For tests that are scripts of commands: prints each command; the first that fails ends the test.
 cmake_minimum_required(VERSION 3.25)
 cmake_host_system_information(RESULT cores QUERY NUMBER_OF_LOGICAL_CORES)
 
@@ -10,7 +10,7 @@ function(step what)
   endif()
 endfunction()
 
-# quiet_step(<what it does> <command> <argument>...): what it printed is shown if it fails, for nobody reads it otherwise.
+# quiet_step(<what it does> <command> <argument>...): shows the command's output only if it fails.
 function(quiet_step what)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE failed COMMAND_ECHO STDOUT OUTPUT_VARIABLE out ERROR_VARIABLE out)
   if(failed)

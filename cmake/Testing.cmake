@@ -1,4 +1,4 @@
-# How tests are registered: each runs under tests/runner/runner, which keeps its skips for the last test.
+# Registers tests. Each runs under tests/runner/runner, which keeps its skips for the last test.
 #
 # Labels: unit (the programs of tests/<module>), user (the same as an ordinary user), heavy (campaigns, only on
 # demand), leg, pmu (in an emulated machine), consumer, compile, tidy. PERFKIT_LEG is set inside a leg;
@@ -15,7 +15,7 @@ foreach(tool runner tally)
 endforeach()
 
 # perfkit_add_test(<name> COMMAND <program> <argument>... [LABELS ...] [ORDINARY_USER] [PROPERTIES <key> <value>...])
-# The program prints "SKIPPED: test: reason" for what cannot run here, and returns 77 when that is all of it.
+# The program prints "SKIPPED: test: reason" for cases that cannot run here, and returns 77 if all were skipped.
 function(perfkit_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "ORDINARY_USER" "" "COMMAND;LABELS;PROPERTIES")
   set(options --skips "${PERFKIT_SKIPS}/${name}.txt")
@@ -34,14 +34,14 @@ function(perfkit_add_test name)
   set_property(GLOBAL APPEND PROPERTY PERFKIT_TESTS ${name})
 endfunction()
 
-# perfkit_skipped_test(<name> <reason>): a test that cannot be here, so that nobody takes its absence for a pass.
+# perfkit_skipped_test(<name> <reason>): a test that cannot run here, listed so that its absence is visible.
 function(perfkit_skipped_test name reason)
   perfkit_add_test(${name} COMMAND ${CMAKE_COMMAND} -E echo "SKIPPED: all tests: ${reason}")
   set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "SKIPPED: all tests")
 endfunction()
 
-# perfkit_test_options(<target>): under UndefinedBehaviorSanitizer a test is compiled for longer than it runs, thrice as
-# long at -O1 as at -O0. Not those that count the instructions of their own code.
+# perfkit_test_options(<target>): under UndefinedBehaviorSanitizer, compiling a test takes longer than running it, and
+# three times as long at -O1 as at -O0. Except for tests that count the instructions of their own code.
 set(PERFKIT_TESTS_OF_OWN_CODE step_test measure_test testing_test)
 function(perfkit_test_options target)
   if(PERFKIT_SANITIZE MATCHES "undefined" AND NOT target IN_LIST PERFKIT_TESTS_OF_OWN_CODE)
@@ -63,8 +63,8 @@ function(perfkit_test_program target)
   endif()
 endfunction()
 
-# perfkit_unit_test(<module> SOURCES ... [LIBRARIES ...]): the program <module>_test, run as who we are and as an ordinary
-# user. Its test cases tagged [.heavy] are a test of their own.
+# perfkit_unit_test(<module> SOURCES ... [LIBRARIES ...]): the program <module>_test, run as the current user and as an
+# ordinary user. Its test cases tagged [.heavy] are a test of their own.
 function(perfkit_unit_test module)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
   set(target ${module}_test)
@@ -83,7 +83,7 @@ function(perfkit_unit_test module)
   endforeach()
 endfunction()
 
-# The last test. It is named `skips`; the test preset shows what it prints.
+# The last test, named `skips`; the test preset shows its output.
 function(perfkit_skip_tally)
   get_property(tests GLOBAL PROPERTY PERFKIT_TESTS)
   get_property(legs GLOBAL PROPERTY PERFKIT_LEGS)

@@ -1,10 +1,10 @@
-// What an assertion on cost takes of a test's time: with counters, to the region that it is about; by the stepper, to
-// the least that a trap after each instruction can cost.
+// The time that an assertion on cost takes: with counters, compared with the region that it measures; by the stepper,
+// compared with the minimum cost of a trap after each instruction.
 //
 //   Assert/region        1,000 multiplications, one after the other: about a microsecond
 //   Assert/counters      Measure and judge that region's page faults
 //   Step/empty_handler   20,000 instructions under the trap flag, with a handler that does nothing
-//   Step/measured        Measure the same instructions by the stepper, with all that belongs to it
+//   Step/measured        Measure the same instructions by the stepper, with all its overhead
 #include <benchmark/benchmark.h>
 #include <signal.h>
 

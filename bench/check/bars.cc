@@ -1,4 +1,4 @@
-// The table of bars, once: the checker, the document and the test read it from here.
+// THE table of bars: the checker, the document and the test use it.
 #include "bench/check/bars.h"
 
 #include <algorithm>
@@ -184,11 +184,11 @@ constexpr Suite kSuites[] = {
     {"sample_bench", {.repetitions = 11, .min_seconds = 0.03}, kSampleBars, kSampleNames, "--throughput_seconds=60"},
     {"symbolize_bench", {.repetitions = 11, .min_seconds = 0.03}, kSymbolizeBars, kSymbolizeNames},
     {"unwind_bench", {.repetitions = 11, .min_seconds = 0.03}, kUnwindBars, kUnwindNames},
-    // Short cases and a bar of a hundredth: many small samples, so that a burst of other work hits all alike.
+    // Short cases and a bar of a hundredth: many small samples, so that a burst of other work affects all alike.
     {"adapter_bench", {.repetitions = 61, .min_seconds = 0.005}, kAdapterBars, kAdapterNames},
 };
 
-// What is held of one case; nothing: it was not measured.
+// Returns the compared value of one case; nullopt if it was not measured.
 std::optional<double> Held(const Results& results, std::string_view name, const Bar& bar) {
   if (bar.counter != nullptr) return CounterOf(results, name, bar.counter);
   const auto held = QuantileOf(results, name, bar.quantile);
@@ -203,7 +203,7 @@ std::optional<double> Held(const Results& results, std::string_view name, const 
   return to && *to > 0 ? std::optional(*held / *to) : std::nullopt;
 }
 
-// Of all workloads that were there: one that was measured on one side only makes the bar unmeasured.
+// Returns the value over all measured workloads. If one was measured on one side only, the bar counts as not measured.
 std::optional<double> HeldOfAll(const Results& results, const Bar& bar) {
   size_t workloads = 0;
   double logarithms = 0, most = 0;

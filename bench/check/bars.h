@@ -1,5 +1,5 @@
-// The bars: how much a case of perfkit's may cost, as a multiple of another case in the same run, or in nanoseconds; or
-// what a counter of it may be.
+// The bars: the maximum cost of a case of perfkit's, as a multiple of another case in the same run or in nanoseconds,
+// or the limit of one of its counters.
 #pragma once
 
 #include <optional>
@@ -12,42 +12,42 @@
 
 namespace bench {
 
-// A `*` in both names stands for the same word, a workload. Such a bar holds all workloads together: the geometric mean
-// of their ratios, or the largest of their counters; of kMinWorkloads at least.
+// A `*` in both names stands for the same word, a workload. Such a bar judges all workloads together, at least
+// kMinWorkloads of them: by the geometric mean of their ratios, or the largest of their counters.
 struct Bar {
-  const char* name;   // of the case that is held
-  const char* floor;  // of the case that it is compared with; nullptr: with none
-  double limit;       // a ratio; without a floor nanoseconds, or what the counter counts
-  const char* what;   // in words
-  // Which of the sorted repetitions are compared: the medians, or, where a limit near 1 meets a clock rate that jumps,
-  // the least, which were not disturbed.
+  const char* name;   // Of the judged case.
+  const char* floor;  // Of the case that it is compared with; nullptr means none.
+  double limit;       // A ratio; without a floor, nanoseconds or the unit of the counter.
+  const char* what;   // In words.
+  // Which of the sorted repetitions are compared: the medians, or the minima (which were not disturbed) for a limit
+  // near 1 on a machine with a varying clock rate.
   double quantile = 0.5;
-  const char* counter = nullptr;  // of the case, in the place of its time; without a floor
+  const char* counter = nullptr;  // A counter of the case, instead of its time; without a floor.
 };
 constexpr size_t kMinWorkloads = 5;
 
-// Whether `name` is `pattern`, with any word in the place of its `*`.
+// Returns true if `name` is `pattern` with any word instead of its `*`.
 bool Matches(std::string_view pattern, std::string_view name);
 
-// How a run is made.
+// How a suite is run.
 struct Method {
   int repetitions = 0;
-  double min_seconds = 0;  // of each
+  double min_seconds = 0;  // For each repetition.
 };
 
-// One program of bench/, all in one run.
+// One program of bench/, in one run.
 struct Suite {
   const char* program;
   Method method;
   std::span<const Bar> bars;
-  std::span<const char* const> names;  // every name that a run must have: anyone may rely on them to compare with
-  const char* arguments = "";          // of its own, in a full run
+  std::span<const char* const> names;  // All names that a run must have, as they are a contract.
+  const char* arguments = "";          // The suite's own, in a full run.
 };
 std::span<const Suite> Suites();
 
 struct Judged {
   const Bar* bar;
-  // Of the quantiles, or nanoseconds, or the counter; nothing: one of the two was not measured.
+  // Of the quantiles, in nanoseconds, or of the counter; nullopt if a side was not measured.
   std::optional<double> ratio;
   bool holds() const { return ratio && *ratio <= bar->limit; }
 };

@@ -10,14 +10,14 @@
 namespace bench {
 namespace {
 
-// The first line of a file, or `otherwise`.
+// Returns the first line of a file, or `otherwise`.
 std::string FirstLine(const char* path, const char* otherwise) {
   std::ifstream file(path);
   std::string line;
   return std::getline(file, line) ? line : otherwise;
 }
 
-// What /proc/cpuinfo says of the first CPU under `key`.
+// Returns the value of `key` for the first CPU of /proc/cpuinfo.
 std::string CpuInfo(const std::string& key) {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {

@@ -1,4 +1,4 @@
-// The machine that a number was measured on: what a reader needs to know to compare it with another's.
+// The machine of the measurements, as far as a reader needs it to compare numbers.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace bench {
 
-// What, and what it is here.
+// Returns pairs of a property and its value here.
 std::vector<std::pair<std::string, std::string>> DescribeMachine();
 
 }  // namespace bench

@@ -1,4 +1,4 @@
-// Formats results. The page is generated whole: whoever wants to change its words changes them here.
+// Formats results. Generates the whole page, including its text: change the text here.
 #include "bench/check/report.h"
 
 #include <absl/strings/str_format.h>
@@ -8,7 +8,7 @@
 namespace bench {
 namespace {
 
-// Three significant digits, as far as a ratio between 0.001 and 10 goes.
+// Three significant digits for ratios between 0.001 and 10.
 std::string Ratio(double ratio) { return absl::StrFormat(ratio < 0.1 ? "%.4f" : "%.3f", ratio); }
 
 std::string Nanoseconds(double ns) {
@@ -44,7 +44,7 @@ std::string CaseRow(const char* name, const Results& results) {
                          100 * Spread(measured));
 }
 
-// A row of the table of switches: what a case adds to the bare one.
+// A row of the table of switches: the difference between a case and the bare one.
 std::string SwitchRow(const char* name, const char* held, const Results& results) {
   const auto bare = Median(results, "Switch/none"), with = Median(results, name);
   if (!bare || !with) return absl::StrFormat("| %s | not measured | |\n", held);

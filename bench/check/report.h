@@ -10,7 +10,7 @@
 namespace bench {
 
 std::string FormatBars(std::span<const Judged> judged);
-// Of all suites: a suite that has no results was not run, and the page says so.
+// Of all suites; says which were not run.
 std::string FormatPage(const Results& results, std::span<const Judged> judged);
 
 }  // namespace bench

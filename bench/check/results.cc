@@ -1,4 +1,4 @@
-// Google Benchmark prints one "key": value a line, so a reader of lines is all the JSON that is needed.
+// Reads Google Benchmark's JSON, which has one "key": value on each line, so that no other JSON need be read.
 #include "bench/check/results.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ struct Line {
   std::string_view key, value;
 };
 
-// `  "key": value,` with a string's quotes taken off.
+// Parses `  "key": value,`, without the quotes of a string.
 std::optional<Line> ParseLine(std::string_view line) {
   const size_t open = line.find('"');
   const size_t middle = line.find("\": ");
@@ -37,7 +37,7 @@ std::string_view CaseOf(std::string_view run_name) {
   return run_name;
 }
 
-// One entry of the array "benchmarks", as far as it has been read.
+// One entry of the array "benchmarks", while it is being read.
 struct Entry {
   std::string name, error;
   std::map<std::string, double, std::less<>> numbers;

@@ -1,4 +1,4 @@
-// What a run of Google Benchmark found, read from the JSON that it prints.
+// The results of a run of Google Benchmark, read from its JSON.
 #pragma once
 
 #include <map>
@@ -9,25 +9,25 @@
 
 namespace bench {
 
-// CPU time of the measuring thread, not wall time: what other programs took of the machine meanwhile is not in it. Of
-// cases that time themselves (UseManualTime): what they say.
+// CPU time of the measuring thread, not elapsed time, so that time taken by other programs is excluded. For cases that
+// measure themselves (UseManualTime), their own time.
 struct Case {
-  std::vector<double> ns;                                            // one a repetition
-  std::map<std::string, std::vector<double>, std::less<>> counters;  // all other numbers that it has, likewise
-  std::string error;                                                 // why it has none
+  std::vector<double> ns;                                            // One for each repetition.
+  std::map<std::string, std::vector<double>, std::less<>> counters;  // All other numbers, one for each repetition.
+  std::string error;                                                 // Why there are none; "" if there are.
 };
 
 using Results = std::map<std::string, Case, std::less<>>;
 
-// Of the repetitions of a case, from 0 (the least) to 1; nothing when it was not measured.
+// Returns a quantile of a case's repetitions, from 0 (the minimum) to 1; nullopt if it was not measured.
 std::optional<double> QuantileOf(const Results& results, std::string_view name, double q);
 std::optional<double> Median(const Results& results, std::string_view name);
-// The median of one of its counters.
+// Returns the median of a case's counter.
 std::optional<double> CounterOf(const Results& results, std::string_view name, std::string_view counter);
-// How far apart the middle half of the repetitions lies, as a part of the median.
+// Returns the distance between the quartiles, as a part of the median.
 double Spread(const Case& measured);
 
-// Reads the output of --benchmark_format=json. Aggregates are left out. Nothing when it is no such output.
+// Parses the output of --benchmark_format=json, without aggregates. Returns nullopt for other text.
 std::optional<Results> ParseResults(std::string_view json);
 
 }  // namespace bench

@@ -1,4 +1,4 @@
-// What nothing can beat: the cheapest system call there is, and the cheapest look at a shared word.
+// Lower bounds: the cheapest system call, and the cheapest load of a shared word.
 #include <benchmark/benchmark.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@ BENCHMARK(Getppid)->Name("Floor/getppid");
 
 void RelaxedLoad(benchmark::State& state) {
   std::atomic<bool> word{false};
-  benchmark::DoNotOptimize(&word);  // its address is known elsewhere: it has to be loaded each time
+  benchmark::DoNotOptimize(&word);  // Its address escapes, so it must be loaded each time.
   for (auto _ : state) {
     benchmark::DoNotOptimize(word.load(std::memory_order_relaxed));
     benchmark::ClobberMemory();

@@ -1,4 +1,4 @@
-// Frames and zones of a FrameCounter, each with its histograms filled.
+// Frames and zones of a FrameCounter with filled histograms.
 #include <perfkit/frame_counter.h>
 
 #include <chrono>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr auto kByKernel = perfkit::ReadPath::kGroupRead;
 
-// False, and the case has failed, when an event has no number.
+// Returns false, and fails the case, if an event has no number.
 bool AllCounted(benchmark::State& state, const perfkit::FrameCounter& frames) {
   for (size_t i = 0; i < frames.size(); ++i) {
     if (frames.reason(i).empty()) continue;
@@ -57,7 +57,7 @@ BENCHMARK_CAPTURE(PerfkitZone, group, kByKernel, true)->Name("Zone/pair");
 BENCHMARK_CAPTURE(PerfkitZone, fast, std::nullopt, true)->Name("Zone/pair_fast");
 BENCHMARK_CAPTURE(PerfkitZone, off, std::nullopt, false)->Name("Zone/off");
 
-// Zones that take turns among many siblings: each has to be found.
+// Zones that alternate among many siblings, each of which must be found.
 void PerfkitSiblings(benchmark::State& state) {
   perfkit::FrameCounter frames({.events = Four(), .max_zones = 2000});
   if (!AllCounted(state, frames)) return;
@@ -73,7 +73,7 @@ void PerfkitSiblings(benchmark::State& state) {
 }
 BENCHMARK(PerfkitSiblings)->Name("Zone/siblings")->Arg(10)->Arg(1000);
 
-// A zone of a thread for which there is no slot.
+// A zone of a thread without a slot.
 void PerfkitRefused(benchmark::State& state) {
   perfkit::FrameCounter frames({.events = Four(), .max_threads = 0});
   std::thread([&] {
@@ -85,7 +85,7 @@ void PerfkitRefused(benchmark::State& state) {
 }
 BENCHMARK(PerfkitRefused)->Name("Zone/refused");
 
-// A thread's first zone: its set-up.
+// A thread's first zone, with its set-up.
 void PerfkitFirstZone(benchmark::State& state) {
   perfkit::FrameCounter frames({.events = Four()});
   if (!AllCounted(state, frames)) return;

@@ -1,4 +1,4 @@
-// One event that only the kernel can tell, in the plain read format: what perfkit adds to the system call.
+// One event that only the kernel can read, in the plain read format: the overhead of perfkit over the system call.
 #include "bench/support/events.h"
 #include "bench/support/raw_perf.h"
 

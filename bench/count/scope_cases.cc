@@ -1,4 +1,4 @@
-// An empty scope over four software events: how much of what it measures is itself?
+// An empty scope over four software events: the cost of the measurement itself.
 #include <perfkit/scope.h>
 
 #include "bench/support/events.h"

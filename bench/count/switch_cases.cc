@@ -1,5 +1,5 @@
-// What open counters cost each context switch: two threads on one CPU hand a byte to and fro through pipes, two
-// switches a round. Both threads hold the same set. No bar: this is what counting costs whoever is counted.
+// The cost of open counters at each context switch: two threads on one CPU pass a byte through pipes, with two switches
+// in each round. Both threads have the same set. There is no bar: this is the price of being counted.
 #include <sched.h>
 #include <unistd.h>
 
@@ -11,10 +11,10 @@
 namespace bench {
 namespace {
 
-// What a thread holds while it is switched.
+// What a thread has open while it is switched.
 enum class Held { kNothing, kFast, kGroup, kClosed };
 
-// Keeps the calling thread on the CPU where it is.
+// Pins the calling thread to its current CPU.
 class Pinned {
  public:
   Pinned() {
@@ -36,11 +36,11 @@ std::optional<perfkit::CounterSet> Hold(Held held) {
   if (held == Held::kNothing) return std::nullopt;
   auto set = perfkit::CounterSet::Open(Four(), perfkit::Target::ThisThread(),
                                        held == Held::kGroup ? GroupRead() : perfkit::CounterOptions{});
-  if (!set.ok() || held == Held::kClosed) return std::nullopt;  // closed here: off means detached
+  if (!set.ok() || held == Held::kClosed) return std::nullopt;  // Closed here: off means detached.
   return *std::move(set);
 }
 
-// Sends back what it gets, until the other end is closed.
+// Sends back each byte until the other end is closed.
 void Echo(int from, int to, Held held) {
   const auto set = Hold(held);
   char byte;
@@ -51,7 +51,7 @@ void Echo(int from, int to, Held held) {
 void Switches(benchmark::State& state, Held held) {
   int there[2], back[2];
   if (pipe(there) != 0 || pipe(back) != 0) return state.SkipWithError("no pipe");
-  const Pinned pinned;  // the partner inherits it
+  const Pinned pinned;  // The other thread inherits it.
   std::thread partner(Echo, there[0], back[1], held);
   const auto set = Hold(held);
   if (!set.has_value() && (held == Held::kFast || held == Held::kGroup)) state.SkipWithError("the set does not open");

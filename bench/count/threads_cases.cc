@@ -1,4 +1,4 @@
-// What 256 threads have counted, asked for by a 257th: one group each, one inherited group, or published slots.
+// Reads the counts of 256 threads from another one: one group for each, one inherited group, or published slots.
 #include <perfkit/thread_slots.h>
 
 #include "bench/support/events.h"

@@ -1,4 +1,4 @@
-// The four software events that every case counts, and how perfkit is asked for them.
+// The four software events that all cases count, and how perfkit opens them.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -15,10 +15,10 @@ inline constexpr std::array<perfkit::EventType, 4> kFour = {perfkit::event::kTas
 
 inline std::vector<perfkit::EventSpec> Four() { return {kFour.begin(), kFour.end()}; }
 
-// Options for the system-call path alone, which is what peers are compared with like for like.
+// Options for the path by system calls alone, which is comparable with peers.
 inline perfkit::CounterOptions GroupRead() { return {.only_path = perfkit::ReadPath::kGroupRead}; }
 
-// Ends the case with the Status' text. True if it did.
+// Ends the case with the Status' text if it is an error, and returns true.
 template <class T>
 bool Failed(benchmark::State& state, const absl::StatusOr<T>& result) {
   if (!result.ok()) state.SkipWithError(result.status().ToString().c_str());

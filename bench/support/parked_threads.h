@@ -1,4 +1,4 @@
-// Threads that do one thing, say so, and then block until they are released: other threads to be counted.
+// Threads that do one thing and then block until they are released: other threads to be counted.
 #pragma once
 
 #include <sys/types.h>
@@ -13,7 +13,7 @@ namespace bench {
 
 class ParkedThreads {
  public:
-  // Returns when all are parked.
+  // Returns when all threads are parked.
   ParkedThreads(size_t count, const std::function<void()>& first);
   ~ParkedThreads();
   ParkedThreads(const ParkedThreads&) = delete;
@@ -26,7 +26,7 @@ class ParkedThreads {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<pid_t> tids_;  // of those that are parked
+  std::vector<pid_t> tids_;  // Of the parked threads.
   bool released_ = false;
   std::vector<std::thread> threads_;
 };

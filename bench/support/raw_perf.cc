@@ -1,4 +1,4 @@
-// Opens raw events. Uses the system's own header, and nothing of perfkit's but the events' numbers.
+// Opens raw events. Uses the system's own header, and only the events' numbers of perfkit.
 #include "bench/support/raw_perf.h"
 
 #include <errno.h>
@@ -37,8 +37,8 @@ int Open(const perfkit::EventType& event, pid_t tid, int group, uint64_t format,
 RawGroup::RawGroup(pid_t tid) {
   for (size_t i = 0; i < fds_.size() && error_.empty(); ++i)
     fds_[i] = Open(kFour[i], tid, fds_[0], PERF_FORMAT_GROUP, &error_);
-  // A sibling that joins a running leader counts only from the next time that the group is scheduled in, and a member
-  // that does not count is cheaper to read: have it scheduled now.
+  // A sibling that joins a running leader counts only after the group is next scheduled in, and a member that does not
+  // count is cheaper to read. So schedule it now.
   if (error_.empty() &&
       (ioctl(fds_[0], PERF_EVENT_IOC_DISABLE, 0) != 0 || ioctl(fds_[0], PERF_EVENT_IOC_ENABLE, 0) != 0))
     error_ = std::string("PERF_EVENT_IOC_ENABLE: ") + std::strerror(errno);

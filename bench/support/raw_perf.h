@@ -1,7 +1,7 @@
-// perf_event_open and read(2) with nothing around them: the floor that everyone pays who asks the kernel.
+// perf_event_open and read(2) without a library: the lower bound for everything that asks the kernel.
 //
-// Opened as perfkit opens them: enabled at once, the same rights (user space only where the kernel may not be watched),
-// the same read format.
+// Opened as perfkit opens them: enabled at once, with the same rights (user space only if the kernel may not be
+// observed) and the same read format.
 #pragma once
 
 #include <sys/types.h>
@@ -18,7 +18,7 @@ class RawGroup {
  public:
   using Words = std::array<uint64_t, 7>;
 
-  // Of one thread; 0: the calling one. Check error() before the first Read.
+  // For one thread; 0 means the calling one. Check error() before the first Read.
   explicit RawGroup(pid_t tid = 0);
   ~RawGroup();
   RawGroup(RawGroup&& other) noexcept;
@@ -33,7 +33,7 @@ class RawGroup {
   std::string error_;
 };
 
-// cpu-clock, in the plain format: value, time enabled, time running.
+// cpu-clock in the plain format: value, time enabled, time running.
 class RawCounter {
  public:
   using Words = std::array<uint64_t, 3>;

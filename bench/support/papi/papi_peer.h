@@ -1,4 +1,4 @@
-// PAPI, the peer that Debian has: the same four events, started once and read at both ends of a scope.
+// PAPI, a peer that Debian has: the same four events, started once and read at both ends of a scope.
 #pragma once
 
 #include <array>

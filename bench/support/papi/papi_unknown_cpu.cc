@@ -1,9 +1,9 @@
 // Lets PAPI count software events on a CPU that its libpfm4 does not know.
 //
-// PAPI 7.0 switches its whole perf_event component off when libpfm4 finds no PMU of type "core": on a processor younger
-// than the library that takes the software events along, which need no PMU. PAPI asks through this one function, so
-// here it is told that the table of software events is the core PMU. PAPI itself, and all that it does to read, stays
-// as Debian built it. Where libpfm4 knows the processor nothing is changed.
+// PAPI 7.0 disables its whole perf_event component if libpfm4 finds no PMU of type "core". On a processor that is newer
+// than the library, that also disables the software events, which need no PMU. PAPI asks through this one function,
+// which therefore reports the table of software events as the core PMU. PAPI itself, and all its reads, stay as Debian
+// built them. If libpfm4 has the processor, nothing changes.
 #include <dlfcn.h>
 #include <perfmon/pfmlib.h>
 
@@ -34,6 +34,6 @@ extern "C" pfm_err_t pfm_get_pmu_info(pfm_pmu_t pmu, pfm_pmu_info_t* output) {
   if (error != PFM_SUCCESS || has_core || std::strcmp(output->name, "perf") != 0) return error;
   output->type = PFM_PMU_TYPE_CORE;
   output->is_dfl = 1;
-  output->num_cntrs = 4;  // it has no limit; PAPI wants to hear one
+  output->num_cntrs = 4;  // It has no limit, but PAPI requires one.
   return error;
 }
