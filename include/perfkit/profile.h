@@ -39,12 +39,16 @@ struct ProfileEvent {
 // The event whose samples are the times at which threads were off their CPUs. Nanoseconds.
 inline constexpr std::string_view kOffCpuEvent = "off-cpu";
 
-// A thread, from its begin to its end: another thread that has the same number later is another one here.
+// A thread, from its begin to its end: another thread that has the same number later is another one here. Or the sum of
+// several that have ended: a session keeps about 1,000 of these apart, and adds the older ones up by name.
 struct ProfileThread {
-  uint32_t pid = 0, tid = 0;
+  uint32_t pid = 0, tid = 0;           // of a sum, `tid` is kFirstSum or more
   uint32_t name = 0;                   // in Profile::strings: the last name that it had
+  uint32_t ended = 0;                  // how many ended threads it is the sum of; 0: it is one thread
   uint64_t on_ns = 0, off_ns = 0;      // on and off a CPU while it was watched; both 0 if that was not recorded
   uint64_t first_ns = 0, last_ns = 0;  // when it was first and last seen
+
+  static constexpr uint32_t kFirstSum = 1 << 22;  // no thread has it: PID_MAX_LIMIT (include/linux/threads.h)
 };
 
 // A file whose code ran, or what stands for one: "[kernel]", "[vdso]", "//anon".
@@ -183,6 +187,9 @@ class Profile {
 
   // The index of the event with this name; events.size() if there is none.
   size_t EventIndex(std::string_view name) const;
+
+  // "worker", of a sum "worker (1,024 ended threads)".
+  std::string ThreadName(uint32_t thread) const;
 
   // The calls of a location, innermost first: empty if its names are not resolved.
   std::span<const ProfileCall> CallsAt(uint32_t location) const;

@@ -47,6 +47,9 @@ class ProfileBuilder {
   void AddSample(const ProfileSample& sample);
   void AddZone(const ProfileZone& zone);
 
+  // Forgets the strings that no entry refers to. The indexes of the others change, in all tables.
+  void CompactStrings();
+
   // What there is so far: for counts and for changes of single entries.
   Profile& profile();
   const Profile& profile() const;

@@ -63,9 +63,9 @@ class ChromeWriter {
   }
 
   void WriteNames() {
-    for (const ProfileThread& thread : profile_.threads) {
-      WriteName("process_name", thread, profile_.program);
-      WriteName("thread_name", thread, profile_.strings[thread.name]);
+    for (uint32_t i = 0; i < profile_.threads.size(); ++i) {
+      WriteName("process_name", profile_.threads[i], profile_.program);
+      WriteName("thread_name", profile_.threads[i], profile_.ThreadName(i));
     }
   }
 

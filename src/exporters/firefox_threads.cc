@@ -73,7 +73,7 @@ class ThreadsWriter {
 
   void WriteEvents(uint32_t thread) {
     const ProfileThread& of_thread = profile_.threads[thread];
-    const std::string name = profile_.strings[of_thread.name];
+    const std::string name = profile_.ThreadName(thread);
     WriteThread(of_thread, thread, main_event_, SamplesOf({thread, main_event_, false}), name, "", true);
     for (size_t event = 0; event < profile_.events.size(); ++event) {
       const std::string& of = profile_.events[event].name;

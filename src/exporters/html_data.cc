@@ -82,6 +82,7 @@ void WriteThreads(const Profile& profile, JsonWriter& json) {
   column("pid", &ProfileThread::pid);
   column("tid", &ProfileThread::tid);
   column("name", &ProfileThread::name);
+  column("ended", &ProfileThread::ended);
   column("on", &ProfileThread::on_ns);
   column("off", &ProfileThread::off_ns);
   json.EndObject();

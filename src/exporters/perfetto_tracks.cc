@@ -60,7 +60,8 @@ void TrackWriter::WriteProcesses() {
 }
 
 void TrackWriter::WriteThreads() {
-  for (const ProfileThread& thread : profile_.threads) {
+  for (uint32_t i = 0; i < profile_.threads.size(); ++i) {
+    const ProfileThread& thread = profile_.threads[i];
     threads_.push_back(next_uuid_++);
     packets_.Packet(kTrackSequence, [&](pbf_writer& message) {
       pbf_writer track(message, packet::kTrackDescriptor);
@@ -68,7 +69,8 @@ void TrackWriter::WriteThreads() {
       pbf_writer descriptor(track, track::kThread);
       descriptor.add_int32(thread::kPid, static_cast<int32_t>(thread.pid));
       descriptor.add_int64(thread::kTid, thread.tid);
-      if (thread.name != 0) descriptor.add_string(thread::kName, ValidUtf8(profile_.strings[thread.name]));
+      const std::string name = profile_.ThreadName(i);
+      if (!name.empty()) descriptor.add_string(thread::kName, ValidUtf8(name));
     });
   }
 }

@@ -207,7 +207,7 @@ void PprofWriter::WriteSamples() {
 void PprofWriter::GatherLabels(const ProfileSample& sample) {
   const ProfileThread& thread = profile_.threads[sample.thread];
   labels_.clear();
-  AddLabel("thread", Text(thread.name));
+  AddLabel("thread", thread.ended == 0 ? Text(thread.name) : Text(profile_.ThreadName(sample.thread)));
   AddNumber("tid", thread.tid);
   AddNumber("pid", thread.pid);
   AddLabel("label", Text(sample.label));

@@ -3,6 +3,7 @@
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "perfkit/profile_builder.h"
 #include "src/base/mix.h"
@@ -28,6 +29,18 @@ struct HashText {
   size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
 };
 using TextIndex = std::unordered_map<std::string, uint32_t, HashText, std::equal_to<>>;
+
+// Calls visit with each index of a string that a table has.
+template <class Visit>
+void ForEachStringIndex(Profile& profile, Visit&& visit) {
+  for (ProfileThread& thread : profile.threads) visit(thread.name);
+  for (ProfileModule& module : profile.modules) visit(module.path), visit(module.build_id);
+  for (ProfileCall& call : profile.calls) visit(call.function), visit(call.file);
+  for (ProfileSample& sample : profile.samples) visit(sample.label);
+  for (ProfileWait& wait : profile.waits) visit(wait.detail);
+  for (ProfileZone& zone : profile.zones) visit(zone.name), visit(zone.cause);
+  for (ProfileCounter& counter : profile.counters) visit(counter.name);
+}
 
 }  // namespace
 
@@ -112,6 +125,31 @@ uint32_t ProfileBuilder::AddWait(const ProfileWait& wait) {
 void ProfileBuilder::AddSample(const ProfileSample& sample) { impl_->profile.samples.push_back(sample); }
 
 void ProfileBuilder::AddZone(const ProfileZone& zone) { impl_->profile.zones.push_back(zone); }
+
+void ProfileBuilder::CompactStrings() {
+  Profile& profile = impl_->profile;
+  std::vector<bool> is_used(profile.strings.size());
+  is_used[0] = true;
+  ForEachStringIndex(profile, [&](uint32_t index) { is_used[index] = true; });
+  std::vector<uint32_t> renamed(profile.strings.size());
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < renamed.size(); ++i) {
+    if (!is_used[i]) continue;
+    renamed[i] = count;
+    if (count != i) profile.strings[count] = std::move(profile.strings[i]);
+    ++count;
+  }
+  profile.strings.resize(count);
+  profile.strings.shrink_to_fit();
+  ForEachStringIndex(profile, [&](uint32_t& index) { index = renamed[index]; });
+  TextIndex strings;
+  for (uint32_t i = 0; i < count; ++i) strings.emplace(profile.strings[i], i);
+  impl_->strings = std::move(strings);
+  impl_->modules.clear();
+  for (uint32_t i = 0; i < profile.modules.size(); ++i) {
+    impl_->modules.try_emplace({profile.modules[i].path, profile.modules[i].build_id}, i);
+  }
+}
 
 Profile& ProfileBuilder::profile() { return impl_->profile; }
 const Profile& ProfileBuilder::profile() const { return impl_->profile; }

@@ -10,6 +10,7 @@
 #include "perfkit/profile_writer.h"
 #include "src/profile/event_choice.h"
 #include "src/profile/sink_buffer.h"
+#include "src/profile/text_table.h"
 
 namespace perfkit {
 namespace {
@@ -46,8 +47,7 @@ absl::Status WriteFolded(const Profile& profile, const WriteOptions& options, Pr
   profile::SinkBuffer out(sink);
   for (const auto& [key, weight] : weights) {
     if (weight == 0) continue;
-    const ProfileThread& thread = profile.threads[key.first];
-    out.Add(absl::StrFormat("%s-%d%s %d\n", Clean(profile.strings[thread.name]), thread.tid, Line(profile, key.second),
+    out.Add(absl::StrFormat("%s%s %d\n", Clean(profile::ThreadText(profile, key.first)), Line(profile, key.second),
                             weight));
     if (out.failed()) break;
   }

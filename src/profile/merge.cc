@@ -44,7 +44,9 @@ class KeyIndex {
 
 std::string ModuleKey(const ProfileModule& module) { return (KeyBytes() << module.path << module.build_id).Take(); }
 
+// Sums of ended threads have a name in common, all others a number.
 std::string ThreadKey(const ProfileThread& thread) {
+  if (thread.ended != 0) return (KeyBytes() << thread.pid << ProfileThread::kFirstSum << thread.name).Take();
   return (KeyBytes() << thread.pid << thread.tid << thread.first_ns).Take();
 }
 
@@ -149,15 +151,25 @@ class Merging {
       bool is_new = false;
       threads_.push_back(index.Find(ThreadKey(thread), to_.threads.size(), [&] {
         to_.threads.push_back(thread);
+        if (thread.ended != 0) to_.threads.back().tid = FreeSum();
         is_new = true;
       }));
       if (is_new) continue;
       ProfileThread& same = to_.threads[threads_.back()];
       if (thread.last_ns > same.last_ns) same.name = thread.name;
+      if (thread.ended != 0) same.first_ns = std::min(same.first_ns, thread.first_ns);
+      same.ended += thread.ended;
       same.last_ns = std::max(same.last_ns, thread.last_ns);
       same.on_ns += thread.on_ns;
       same.off_ns += thread.off_ns;
     }
+  }
+
+  // A number that no sum has yet.
+  uint32_t FreeSum() const {
+    uint32_t tid = ProfileThread::kFirstSum;
+    for (const ProfileThread& thread : to_.threads) tid = std::max(tid, thread.tid + 1);
+    return tid;
   }
 
   void MergeLocations() {

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_format.h"
 #include "src/profile/base_name.h"
+#include "src/profile/text_table.h"
 
 namespace perfkit {
 namespace {
@@ -130,6 +131,14 @@ size_t Profile::EventIndex(std::string_view name) const {
   size_t index = 0;
   while (index < events.size() && events[index].name != name) ++index;
   return index;
+}
+
+std::string Profile::ThreadName(uint32_t thread) const {
+  const ProfileThread& at = threads[thread];
+  if (at.ended == 0) return strings[at.name];
+  const std::string_view space = at.name != 0 ? " " : "";
+  return absl::StrFormat("%s%s(%s ended thread%s)", strings[at.name], space, profile::CountText(at.ended),
+                         at.ended == 1 ? "" : "s");
 }
 
 std::span<const ProfileCall> Profile::CallsAt(uint32_t location) const {

@@ -76,7 +76,8 @@ std::string_view FileName(std::string_view path) {
 }
 
 std::string ThreadText(const Profile& profile, uint32_t thread) {
-  return absl::StrFormat("%s-%d", profile.strings[profile.threads[thread].name], profile.threads[thread].tid);
+  if (profile.threads[thread].ended != 0) return profile.ThreadName(thread);
+  return absl::StrFormat("%s-%d", profile.ThreadName(thread), profile.threads[thread].tid);
 }
 
 std::string OneLine(std::string_view name) {

@@ -19,7 +19,7 @@ std::string WeightText(uint64_t weight, ProfileUnit unit);
 std::string PercentText(uint64_t part, uint64_t whole);
 // The last part of a path.
 std::string_view FileName(std::string_view path);
-// The name and the number of a thread: "worker-42".
+// The name and the number of a thread: "worker-42"; of a sum, Profile::ThreadName.
 std::string ThreadText(const Profile& profile, uint32_t thread);
 
 // `name` as one line: control characters become spaces, bytes that are no UTF-8 question marks.

@@ -19,21 +19,21 @@ namespace {
 
 constexpr unsigned kPcRegister = unwind::ThisMachine::kPerf[unwind::ThisMachine::kPc];
 constexpr size_t kBytesAStack = 128;  // of the profile's table and of the builder's index
+constexpr size_t kBytesAWait = sizeof(ProfileWait) + 192;  // with its text, in the profile and in the builder's index
 
 StackQuality QualityOf(StackEnd end) {
   if (end == StackEnd::kNoStack) return StackQuality::kLeafOnly;
   return end == StackEnd::kRoot ? StackQuality::kWhole : StackQuality::kPart;
 }
 
-// Drops all threads whose last name does not match, with their samples, and says how much that was.
-void KeepThreads(Profile& profile, const std::string& pattern) {
+// Drops threads, with their samples, and returns how many samples that was.
+uint64_t DropThreads(Profile& profile, const std::vector<bool>& is_dropped) {
   constexpr uint32_t kDropped = UINT32_MAX;
   std::vector<uint32_t> renamed;
   std::vector<ProfileThread> threads;
-  for (const ProfileThread& thread : profile.threads) {
-    const bool matches = fnmatch(pattern.c_str(), profile.strings[thread.name].c_str(), 0) == 0;
-    renamed.push_back(matches ? static_cast<uint32_t>(threads.size()) : kDropped);
-    if (matches) threads.push_back(thread);
+  for (size_t i = 0; i < profile.threads.size(); ++i) {
+    renamed.push_back(is_dropped[i] ? kDropped : static_cast<uint32_t>(threads.size()));
+    if (!is_dropped[i]) threads.push_back(profile.threads[i]);
   }
   uint64_t dropped = 0;
   for (ProfileSample& sample : profile.samples) {
@@ -41,10 +41,21 @@ void KeepThreads(Profile& profile, const std::string& pattern) {
     dropped += sample.thread == kDropped ? sample.samples : 0;
   }
   std::erase_if(profile.samples, [](const ProfileSample& sample) { return sample.thread == kDropped; });
+  profile.threads = std::move(threads);
+  return dropped;
+}
+
+// Drops all threads whose last name does not match, and says how much that was.
+void KeepThreads(Profile& profile, const std::string& pattern) {
+  std::vector<bool> is_dropped;
+  for (const ProfileThread& thread : profile.threads) {
+    is_dropped.push_back(fnmatch(pattern.c_str(), profile.strings[thread.name].c_str(), 0) != 0);
+  }
+  const size_t threads = profile.threads.size();
+  const uint64_t dropped = DropThreads(profile, is_dropped);
   profile.accounting.notes.push_back(absl::StrFormat(
       "only threads named \"%s\": %d samples of %d other threads are in the accounting, and not in the profile",
-      pattern, dropped, profile.threads.size() - threads.size()));
-  profile.threads = std::move(threads);
+      pattern, dropped, threads - profile.threads.size()));
 }
 
 }  // namespace
@@ -90,6 +101,26 @@ void Aggregator::AddExit(const ExitRecord& exit) {
   if (!thread) return;
   off_cpu_.End(*thread, exit.time_ns, [&](const OffCpuSpan& span) { AddSpan(span); });
   matcher_.End(exit.tid, [&](const PendingSample& pending, bool) { Emit(pending, {}); });
+  RetireThreads();
+}
+
+// A program may start threads for ever.
+void Aggregator::RetireThreads() {
+  const std::vector<uint32_t> renamed = threads_.Retire(latest_ns_);
+  if (renamed.empty()) return;
+  const auto is_retired = [&](uint32_t thread) { return thread < renamed.size() && renamed[thread] != thread; };
+  matcher_.EmitIf([&](const PendingSample& pending) { return is_retired(pending.sample.thread); },
+                  [&](const PendingSample& pending, bool) { Emit(pending, {}); });
+  Profile& profile = builder_.profile();
+  for (uint32_t i = 0; i < renamed.size(); ++i) {
+    if (!is_retired(i)) continue;
+    const OffCpu::Times times = off_cpu_.TimesOf(i);
+    profile.threads[renamed[i]].on_ns += times.on_ns;
+    profile.threads[renamed[i]].off_ns += times.off_ns;
+    off_cpu_.Forget(i);
+  }
+  MergeThreads(profile, renamed, preempted_wait_);
+  CountMerged();
 }
 
 void Aggregator::Watch(uint32_t pid, uint32_t tid, uint64_t time_ns) {
@@ -229,10 +260,16 @@ void Aggregator::Pause(uint64_t now_ns) {
 // always room for a share of single ones beside the merged ones.
 void Aggregator::MergeIfFull() {
   Profile& profile = builder_.profile();
-  const size_t bytes = profile.samples.size() * sizeof(ProfileSample) + profile.waits.size() * sizeof(ProfileWait);
+  const size_t bytes = profile.samples.size() * sizeof(ProfileSample) + profile.waits.size() * kBytesAWait;
   const size_t least = merged_bytes_ + std::max(merged_bytes_ / 2, options_.memory_bytes / 8);
   if (bytes <= std::max(options_.memory_bytes / 2, least)) return;
   MergeOldest(profile, preempted_wait_);
+  CountMerged();
+}
+
+void Aggregator::CountMerged() {
+  builder_.CompactStrings();  // of waits and threads that are gone
+  const Profile& profile = builder_.profile();
   const auto first_single = std::partition_point(profile.samples.begin(), profile.samples.end(),
                                                  [](const ProfileSample& sample) { return sample.merged(); });
   merged_bytes_ = static_cast<size_t>(first_single - profile.samples.begin()) * sizeof(ProfileSample);
@@ -250,6 +287,10 @@ std::vector<std::string> Aggregator::Notes() const {
   if (off_cpu_.missed() != 0) {
     notes.push_back(absl::StrFormat(
         "%d records of context switches are missing: times on and off the CPU are wrong there", off_cpu_.missed()));
+  }
+  if (threads_.retired() != 0) {
+    notes.push_back(absl::StrFormat(
+        "%d threads that ended early are summed up by name, without the times of their samples", threads_.retired()));
   }
   if (!look_error_.ok()) {
     notes.push_back(absl::StrFormat("where threads are blocked, and in what, is not known everywhere: %s. Remedy: %s",
@@ -275,8 +316,11 @@ Profile Aggregator::MakeProfile(uint64_t now_ns, bool is_last, const std::functi
   profile.accounting.notes = Notes();
   for (uint32_t i = 0; i < profile.threads.size(); ++i) {
     const OffCpu::Times times = off_cpu_.TimesOf(i);
-    profile.threads[i].on_ns = times.on_ns, profile.threads[i].off_ns = times.off_ns;
+    profile.threads[i].on_ns += times.on_ns, profile.threads[i].off_ns += times.off_ns;
   }
+  std::vector<bool> is_unused(profile.threads.size());
+  for (const uint32_t thread : threads_.unused()) is_unused[thread] = true;
+  DropThreads(profile, is_unused);
   if (!options_.thread_name.empty()) KeepThreads(profile, options_.thread_name);
   return profile;
 }

@@ -81,6 +81,8 @@ class Aggregator {
   std::span<const StackFrame> FramesByPointers(const Sample& sample);
   void Watch(uint32_t pid, uint32_t tid, uint64_t time_ns);
   void MergeIfFull();
+  void RetireThreads();
+  void CountMerged();
   std::vector<ProfileSample> SamplesUnderWay();
   std::vector<std::string> Notes() const;
   void Resolve(const std::function<void(double)>& progress);

@@ -29,21 +29,17 @@ void DropWaits(Profile& profile, uint32_t kept) {
   profile.waits.swap(waits);
 }
 
-}  // namespace
+void ForgetTime(ProfileSample& sample, ProfileAccounting& accounting) {
+  if (sample.merged()) return;
+  accounting.times_forgotten += sample.samples;
+  accounting.waits_forgotten += sample.wait != ProfileSample::kNoWait ? 1 : 0;
+  sample.time_ns = 0;
+  sample.wait = ProfileSample::kNoWait;
+}
 
-void MergeOldest(Profile& profile, uint32_t kept) {
+// Makes equal ones of the samples before `end`, which have no times, one.
+void MergeEqual(Profile& profile, std::vector<ProfileSample>::iterator end) {
   std::vector<ProfileSample>& samples = profile.samples;
-  std::stable_sort(samples.begin(), samples.end(),
-                   [](const ProfileSample& a, const ProfileSample& b) { return a.time_ns < b.time_ns; });
-  const auto first_single =
-      std::partition_point(samples.begin(), samples.end(), [](const ProfileSample& s) { return s.merged(); });
-  const auto end = first_single + (samples.end() - first_single + 1) / 2;
-  for (auto sample = first_single; sample != end; ++sample) {
-    profile.accounting.times_forgotten += sample->samples;
-    profile.accounting.waits_forgotten += sample->wait != ProfileSample::kNoWait ? 1 : 0;
-    sample->time_ns = 0;
-    sample->wait = ProfileSample::kNoWait;
-  }
   std::sort(samples.begin(), end, [](const auto& a, const auto& b) { return KeyOf(a) < KeyOf(b); });
   auto merged = samples.begin();
   for (auto sample = samples.begin(); sample != end; ++sample) {
@@ -54,6 +50,30 @@ void MergeOldest(Profile& profile, uint32_t kept) {
     }
   }
   if (merged != end) samples.erase(merged + 1, end);
+}
+
+}  // namespace
+
+void MergeOldest(Profile& profile, uint32_t kept) {
+  std::vector<ProfileSample>& samples = profile.samples;
+  std::stable_sort(samples.begin(), samples.end(),
+                   [](const ProfileSample& a, const ProfileSample& b) { return a.time_ns < b.time_ns; });
+  const auto first_single =
+      std::partition_point(samples.begin(), samples.end(), [](const ProfileSample& s) { return s.merged(); });
+  const auto end = first_single + (samples.end() - first_single + 1) / 2;
+  for (auto sample = first_single; sample != end; ++sample) ForgetTime(*sample, profile.accounting);
+  MergeEqual(profile, end);
+  DropWaits(profile, kept);
+}
+
+void MergeThreads(Profile& profile, std::span<const uint32_t> renamed, uint32_t kept) {
+  for (ProfileSample& sample : profile.samples) {
+    if (renamed[sample.thread] == sample.thread) continue;
+    ForgetTime(sample, profile.accounting);
+    sample.thread = renamed[sample.thread];
+  }
+  MergeEqual(profile, std::stable_partition(profile.samples.begin(), profile.samples.end(),
+                                            [](const ProfileSample& sample) { return sample.merged(); }));
   DropWaits(profile, kept);
 }
 

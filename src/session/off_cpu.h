@@ -77,6 +77,8 @@ class OffCpu {
     uint64_t on_ns = 0, off_ns = 0;
   };
   Times TimesOf(uint32_t thread) const;
+  // A thread that has ended is watched no more, and its index may be another thread's.
+  void Forget(uint32_t thread) { threads_.erase(thread); }
   // How often a record contradicted the one before it: SWITCH records were lost, and times are wrong there.
   uint64_t missed() const { return missed_; }
 

@@ -1,6 +1,8 @@
 // Samples wait by thread and event, in the order in which they were taken.
 #include "src/session/stack_matcher.h"
 
+#include <algorithm>
+
 namespace perfkit::session {
 namespace {
 
@@ -54,6 +56,22 @@ void StackMatcher::End(uint32_t thread, Emit emit) {
   if (found == pending_.end()) return;
   for (Pending& pending : found->second) EmitFirst(pending, pending.size(), emit);
   pending_.erase(found);
+}
+
+void StackMatcher::EmitIf(absl::FunctionRef<bool(const PendingSample& sample)> is_wanted, Emit emit) {
+  for (auto& [thread, events] : pending_) {
+    for (Pending& pending : events) {
+      std::erase_if(pending, [&](const PendingSample& sample) {
+        if (!is_wanted(sample)) return false;
+        emit(sample, false);
+        return true;
+      });
+    }
+  }
+  std::erase_if(pending_, [](const auto& entry) {
+    const auto is_empty = [](const Pending& pending) { return pending.empty(); };
+    return std::all_of(entry.second.begin(), entry.second.end(), is_empty);
+  });
 }
 
 void StackMatcher::ForEach(absl::FunctionRef<void(const PendingSample& sample)> visit) const {

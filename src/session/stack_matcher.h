@@ -37,6 +37,8 @@ class StackMatcher {
   bool AddStack(uint32_t thread, uint32_t event, uint64_t first_pc, Emit emit);
   // The thread has ended: emits all of it that waits, as samples without a stack.
   void End(uint32_t thread, Emit emit);
+  // Emits all samples for which `is_wanted` holds, as samples without a stack.
+  void EmitIf(absl::FunctionRef<bool(const PendingSample& sample)> is_wanted, Emit emit);
   // Calls visit with all that waits, which goes on waiting.
   void ForEach(absl::FunctionRef<void(const PendingSample& sample)> visit) const;
   void Clear() { pending_.clear(); }

@@ -1,16 +1,47 @@
 // A thread without a name of its own has its parent's, as the kernel has it.
+//
+// A program may start threads for as long as it runs. So ended threads do not stay for ever: the older ones become sums
+// by name, and their entries of Profile::threads serve new threads.
 #include "src/session/thread_table.h"
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 namespace perfkit::session {
+namespace {
+
+constexpr uint64_t kLatestNs = 1'000'000'000;  // records of a thread that has ended do not come later
+
+}  // namespace
+
+uint32_t ThreadTable::NewRow(const ProfileThread& thread) {
+  std::vector<ProfileThread>& threads = builder_.profile().threads;
+  if (unused_.empty()) {
+    threads.push_back(thread);
+    return static_cast<uint32_t>(threads.size() - 1);
+  }
+  const uint32_t index = unused_.back();
+  unused_.pop_back();
+  threads[index] = thread;
+  return index;
+}
+
+void ThreadTable::End(Entry& entry, uint64_t time_ns) {
+  if (entry.ended) return;
+  uint64_t& last_ns = builder_.profile().threads[entry.index].last_ns;
+  last_ns = std::max(last_ns, time_ns);
+  entry.ended = true;
+  entry.end_ns = last_ns;
+  ended_.push_back(entry.index);
+}
 
 uint32_t ThreadTable::Add(uint32_t pid, uint32_t tid, std::string_view name, uint64_t time_ns) {
-  const uint32_t index = builder_.AddThread(pid, tid, name);
-  ProfileThread& thread = builder_.profile().threads[index];
-  thread.first_ns = thread.last_ns = time_ns;
-  by_number_[tid] = {.index = index};
+  const auto [entry, is_new] = by_number_.try_emplace(tid);
+  if (!is_new) End(entry->second, 0);  // the number is another thread's by now
+  const uint32_t text = builder_.String(name);
+  const uint32_t index = NewRow({.pid = pid, .tid = tid, .name = text, .first_ns = time_ns, .last_ns = time_ns});
+  entry->second = {.index = index};
   return index;
 }
 
@@ -19,7 +50,7 @@ uint32_t ThreadTable::IndexOf(uint32_t pid, uint32_t tid, uint64_t time_ns) {
   if (found == by_number_.end()) return Add(pid, tid, "", time_ns);
   const Entry entry = found->second;
   ProfileThread& thread = builder_.profile().threads[entry.index];
-  if (thread.pid != pid || (entry.ended && time_ns > thread.last_ns)) return Add(pid, tid, "", time_ns);
+  if (thread.pid != pid || (entry.ended && time_ns > entry.end_ns)) return Add(pid, tid, "", time_ns);
   thread.last_ns = std::max(thread.last_ns, time_ns);
   return entry.index;
 }
@@ -35,6 +66,7 @@ void ThreadTable::Forked(uint32_t pid, uint32_t tid, uint32_t parent_tid, uint64
 
 void ThreadTable::Renamed(uint32_t pid, uint32_t tid, std::string_view name, uint64_t time_ns) {
   const uint32_t index = IndexOf(pid, tid, time_ns);
+  if (builder_.profile().threads[index].ended != 0) return;  // a sum keeps its name
   const uint32_t text = builder_.String(name);
   builder_.profile().threads[index].name = text;
 }
@@ -42,12 +74,53 @@ void ThreadTable::Renamed(uint32_t pid, uint32_t tid, std::string_view name, uin
 std::optional<uint32_t> ThreadTable::Exited(uint32_t pid, uint32_t tid, uint64_t time_ns) {
   const auto found = by_number_.find(tid);
   if (found == by_number_.end() || builder_.profile().threads[found->second.index].pid != pid) return std::nullopt;
-  if (!found->second.ended) {
-    ProfileThread& thread = builder_.profile().threads[found->second.index];
-    thread.last_ns = std::max(thread.last_ns, time_ns);
-    found->second.ended = true;
-  }
+  End(found->second, time_ns);
   return found->second.index;
+}
+
+uint32_t ThreadTable::SumOf(uint32_t pid, uint32_t name) {
+  const std::vector<ProfileThread>& threads = builder_.profile().threads;
+  const auto find = [&](uint32_t wanted) {
+    return std::find_if(sums_.begin(), sums_.end(),
+                        [&](uint32_t sum) { return threads[sum].pid == pid && threads[sum].name == wanted; });
+  };
+  auto found = find(name);
+  if (found == sums_.end() && sums_.size() >= kMaxSums) found = find(name = 0);
+  if (found != sums_.end()) return *found;
+  const auto tid = static_cast<uint32_t>(ProfileThread::kFirstSum + sums_.size());
+  sums_.push_back(NewRow({.pid = pid, .tid = tid, .name = name, .first_ns = UINT64_MAX}));
+  return sums_.back();
+}
+
+void ThreadTable::AddToSum(uint32_t sum, uint32_t thread) {
+  std::vector<ProfileThread>& threads = builder_.profile().threads;
+  ++threads[sum].ended;
+  threads[sum].first_ns = std::min(threads[sum].first_ns, threads[thread].first_ns);
+  threads[sum].last_ns = std::max(threads[sum].last_ns, threads[thread].last_ns);
+  unused_.push_back(thread);
+  ++retired_;
+}
+
+std::vector<uint32_t> ThreadTable::Retire(uint64_t now_ns) {
+  if (ended_.size() <= kMaxEnded) return {};
+  const Profile& profile = builder_.profile();
+  std::vector<std::pair<uint32_t, uint32_t>> moves;
+  for (; ended_.size() > kMaxEnded / 2; ended_.pop_front()) {
+    const ProfileThread thread = profile.threads[ended_.front()];
+    moves.emplace_back(ended_.front(), SumOf(thread.pid, thread.name));
+  }
+  std::vector<uint32_t> renamed(profile.threads.size());
+  for (uint32_t i = 0; i < renamed.size(); ++i) renamed[i] = i;
+  for (const auto& [thread, sum] : moves) {
+    renamed[thread] = sum;
+    AddToSum(sum, thread);
+  }
+  for (auto& [tid, entry] : by_number_) entry.index = renamed[entry.index];
+  std::erase_if(by_number_, [&](const auto& known) {
+    const Entry& entry = known.second;
+    return profile.threads[entry.index].ended != 0 && entry.end_ns + kLatestNs < now_ns;
+  });
+  return renamed;
 }
 
 }  // namespace perfkit::session

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "perfkit/profile_builder.h"
 
@@ -13,6 +15,11 @@ namespace perfkit::session {
 // Not thread-safe.
 class ThreadTable {
  public:
+  // So many threads that have ended are kept apart. Of more, the older half become sums.
+  static constexpr size_t kMaxEnded = 1024;
+  // Sums have so many names. Threads with other names are in one more, without a name.
+  static constexpr size_t kMaxSums = 256;
+
   explicit ThreadTable(ProfileBuilder& builder) : builder_(builder) {}
 
   // The thread that has this number at `time_ns`: another one than before if that one belongs to another process, or
@@ -25,16 +32,34 @@ class ThreadTable {
   // Returns the thread's index; nullopt if nothing was known of it.
   std::optional<uint32_t> Exited(uint32_t pid, uint32_t tid, uint64_t time_ns);
 
- private:
-  uint32_t Add(uint32_t pid, uint32_t tid, std::string_view name, uint64_t time_ns);
+  // If more than kMaxEnded threads have ended, adds the older half up by name, and returns the index that each thread
+  // has from now on; else returns an empty list. The caller moves what it has by the old index. Records of such a
+  // thread that come late, up to a second before `now_ns`, are the sum's.
+  std::vector<uint32_t> Retire(uint64_t now_ns);
+  // Entries of Profile::threads that are no thread's at the moment.
+  const std::vector<uint32_t>& unused() const { return unused_; }
+  // How many threads are in sums.
+  uint64_t retired() const { return retired_; }
 
+ private:
   struct Entry {
     uint32_t index = 0;
-    bool ended = false;  // at Profile::threads[index].last_ns
+    bool ended = false;
+    uint64_t end_ns = 0;
   };
+
+  uint32_t Add(uint32_t pid, uint32_t tid, std::string_view name, uint64_t time_ns);
+  void End(Entry& entry, uint64_t time_ns);
+  uint32_t NewRow(const ProfileThread& thread);
+  uint32_t SumOf(uint32_t pid, uint32_t name);
+  void AddToSum(uint32_t sum, uint32_t thread);
 
   ProfileBuilder& builder_;
   std::unordered_map<uint32_t, Entry> by_number_;
+  std::deque<uint32_t> ended_;    // indexes, oldest first, without those in sums
+  std::vector<uint32_t> sums_;    // indexes
+  std::vector<uint32_t> unused_;  // indexes
+  uint64_t retired_ = 0;
 };
 
 }  // namespace perfkit::session

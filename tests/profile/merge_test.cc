@@ -81,6 +81,30 @@ TEST_CASE("two functions at one address stay two", "[profile][merge]") {
         Plus(Plus(SumsByStack(JitProfile("f")), SumsByStack(JitProfile("g"))), SumsByStack(JitProfile("f"))));
 }
 
+TEST_CASE("sums of ended threads are merged by their names", "[profile][merge]") {
+  const auto with_sums = [](uint32_t ended, std::string_view first, std::string_view second) {
+    ProfileBuilder builder;
+    const uint32_t event = builder.AddEvent({.name = "page-faults"});
+    uint32_t tid = ProfileThread::kFirstSum;
+    for (const std::string_view name : {first, second}) {
+      const uint32_t thread = builder.AddThread(1, tid++, name);
+      builder.profile().threads[thread].ended = ended;
+      builder.profile().threads[thread].on_ns = 10;
+      builder.AddSample({.weight = 5, .thread = thread, .event = static_cast<uint16_t>(event)});
+    }
+    return builder.Take();
+  };
+  const Profile merged = Merged(with_sums(2, "reader", "writer"), with_sums(1000, "writer", "other"));
+  CHECK(merged.Check() == absl::OkStatus());
+  REQUIRE(merged.threads.size() == 3);
+  CHECK(merged.ThreadName(0) == "reader (2 ended threads)");
+  CHECK(merged.ThreadName(1) == "writer (1,002 ended threads)");
+  CHECK(merged.ThreadName(2) == "other (1,000 ended threads)");
+  CHECK(merged.threads[1].on_ns == 20);
+  CHECK(merged.threads[2].tid == ProfileThread::kFirstSum + 2);
+  CHECK(merged.Total(0) == Profile::Sum{20, 4});
+}
+
 TEST_CASE("accounting, threads and counters of merged profiles", "[profile][merge]") {
   Profile a = SampleProfile(), b = SampleProfile();
   a.events[0].accounting = {.counted = 10, .lost = 1, .stacks = {.stale = 2}};

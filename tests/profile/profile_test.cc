@@ -17,6 +17,24 @@ TEST_CASE("a profile built by hand passes its own check", "[profile]") {
   CHECK(profile.EventIndex("cycles") == profile.events.size());
 }
 
+TEST_CASE("strings that nothing refers to are forgotten, and all others found again", "[profile]") {
+  ProfileBuilder builder;
+  builder.String("forgotten");
+  const uint32_t function = builder.Function("work", "app", "work.cc", 1);
+  builder.String("forgotten too");
+  builder.AddThread(1, 1, "main");
+  const uint32_t wait = builder.AddWait({.detail = builder.String("sleep")});
+  builder.CompactStrings();
+  const Profile& profile = builder.profile();
+  CHECK(profile.strings == std::vector<std::string>{"", "app", "work", "work.cc", "main", "sleep"});
+  CHECK(profile.ThreadName(0) == "main");
+  CHECK(profile.strings[profile.waits[wait].detail] == "sleep");
+  CHECK(profile.strings[profile.CallsAt(function)[0].function] == "work");
+  CHECK(builder.Module("app") == profile.locations[function].module);
+  CHECK(builder.String("new") == 6);
+  CHECK(builder.String("main") == 4);
+}
+
 TEST_CASE("the check names the table of a wrong index", "[profile]") {
   const std::pair<std::string, std::function<void(Profile&)>> breaks[] = {
       {"strings", [](Profile& p) { p.strings[0] = "x"; }},

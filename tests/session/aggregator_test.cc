@@ -1,8 +1,14 @@
 // Records that are written by hand, added up.
 #include "src/session/aggregator.h"
 
+#include <linux/perf_event.h>
+
+#include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
+#include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "src/sample/live_record.h"
@@ -52,6 +58,17 @@ struct Written {
     out.U32(pid).U32(kPid).U32(tid).U32(kPid).U64(time_ns);
     AddTrailer(out, bits, {.time = time_ns, .pid = pid, .tid = tid});
     Add(out.Finish(type));
+  }
+  void AddName(uint32_t tid, std::string_view name, uint64_t time_ns) {
+    RecordBuilder out;
+    out.U32(kPid).U32(tid).Text(name);
+    AddTrailer(out, bits, {.time = time_ns, .pid = kPid, .tid = tid});
+    Add(out.Finish(RecordType::kComm));
+  }
+  void AddSwitch(uint32_t tid, uint64_t time_ns, bool is_out) {
+    RecordBuilder out;
+    AddTrailer(out, bits, {.time = time_ns, .pid = kPid, .tid = tid});
+    Add(out.Finish(RecordType::kSwitch, is_out ? PERF_RECORD_MISC_SWITCH_OUT : 0));
   }
   void AddLiveStack(uint32_t tid, uint64_t time_ns, const std::vector<uint64_t>& pcs) {
     RecordBuilder out;
@@ -146,6 +163,61 @@ TEST_CASE("a million samples take no more memory than they may, and their sums a
   for (const ProfileSample& sample : profile.samples) singles += sample.merged() ? 0 : 1;
   CHECK(profile.accounting.times_forgotten == kSamples - singles);
   CHECK(profile.samples.back().time_ns == kSamples);
+}
+
+// Sums by thread name: weights and samples of the event, times on and off the CPU.
+struct NameSums {
+  uint64_t weight = 0, samples = 0, on_ns = 0, off_ns = 0, threads = 0;
+  bool operator==(const NameSums&) const = default;
+};
+
+std::map<std::string, NameSums> SumsByName(const Profile& profile) {
+  std::map<std::string, NameSums> sums;
+  for (const ProfileThread& thread : profile.threads) {
+    NameSums& sum = sums[profile.strings[thread.name]];
+    sum.on_ns += thread.on_ns, sum.off_ns += thread.off_ns;
+    sum.threads += std::max<uint32_t>(thread.ended, 1);
+  }
+  for (const ProfileSample& sample : profile.samples) {
+    if (sample.event != 0) continue;
+    NameSums& sum = sums[profile.strings[profile.threads[sample.thread].name]];
+    sum.weight += sample.weight, sum.samples += sample.samples;
+  }
+  return sums;
+}
+
+TEST_CASE("a program that starts threads for ever has a profile of bounded size, and its sums are exact",
+          "[aggregator]") {
+  constexpr uint64_t kThreads = 20'000, kStep = 100;
+  Written written({.stacks = CallStack::Kind::kLive, .off_cpu = true});
+  const std::array<std::string, 3> names{"reader", "writer", "idle"};
+  std::map<std::string, NameSums> expected;
+  uint64_t now_ns = 1000;
+  for (uint64_t i = 0; i < kThreads; ++i, now_ns += kStep) {
+    const auto tid = static_cast<uint32_t>(kPid + 1 + i % 50);  // each number is used again and again
+    const std::string& name = names[i % names.size()];
+    written.AddTask(RecordType::kFork, kPid, tid, now_ns);
+    written.AddName(tid, name, now_ns + 1);
+    written.AddSwitch(tid, now_ns + 10, true);
+    written.AddSwitch(tid, now_ns + 30, false);
+    written.AddSample(tid, now_ns + 40, 0x1000 + 16 * (i % 10), i);  // its stack never comes
+    written.AddTask(RecordType::kExit, kPid, tid, now_ns + 50);
+    NameSums& sum = expected[name];
+    sum.weight += i, sum.samples += 1, sum.on_ns += 30, sum.off_ns += 20, sum.threads += 1;
+  }
+  const Profile profile = written.Make(now_ns);
+  CHECK(profile.threads.size() <= ThreadTable::kMaxEnded + names.size());
+  CHECK(profile.strings.size() < 2 * ThreadTable::kMaxEnded);
+  CHECK(SumsByName(profile) == expected);
+  uint64_t off_ns = 0;
+  for (const ProfileSample& sample : profile.samples) {
+    const ProfileThread& thread = profile.threads[sample.thread];
+    CHECK((thread.ended != 0) == (sample.merged() && thread.tid >= ProfileThread::kFirstSum));
+    if (sample.event == 1) off_ns += sample.weight;
+  }
+  CHECK(off_ns == 20 * kThreads);
+  REQUIRE_FALSE(profile.accounting.notes.empty());
+  CHECK(profile.accounting.notes[0].find("summed up by name") != std::string::npos);
 }
 
 }  // namespace

@@ -2,6 +2,9 @@
 #include "src/session/thread_table.h"
 
 #include <catch2/catch.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace perfkit::session {
 namespace {
@@ -11,6 +14,7 @@ constexpr uint32_t kThreadPid = 10;
 struct NamedThreads {
   ProfileBuilder builder;
   ThreadTable threads{builder};
+  uint64_t moved = 0;  // threads that became part of a sum
 
   const ProfileThread& At(uint32_t index) const { return builder.profile().threads[index]; }
   std::string NameOf(uint32_t index) const { return builder.profile().strings[At(index).name]; }
@@ -68,6 +72,75 @@ TEST_CASE("a process with a thread's number is no thread of ours", "[thread_tabl
   const uint32_t process = table.threads.IndexOf(11, 11, 6);
   CHECK(process != thread);
   CHECK(table.At(process).pid == 11);
+}
+
+// Starts and ends threads of the numbers 100 to 1,099 in turn, at one time each.
+uint64_t ComeAndGo(NamedThreads& table, uint64_t count, uint64_t time_ns, std::string_view name) {
+  for (uint64_t i = 0; i < count; ++i, ++time_ns) {
+    const auto tid = static_cast<uint32_t>(100 + time_ns % 1000);
+    table.threads.Forked(kThreadPid, tid, 10, time_ns);
+    table.threads.Renamed(kThreadPid, tid, name, time_ns);
+    table.threads.Exited(kThreadPid, tid, time_ns);
+    for (size_t thread = 0; const uint32_t now : table.threads.Retire(time_ns)) table.moved += now != thread++ ? 1 : 0;
+  }
+  return time_ns;
+}
+
+TEST_CASE("threads that ended long ago are summed up by name", "[thread_table]") {
+  constexpr uint64_t kEnded = 20'000;
+  NamedThreads table;
+  table.threads.Renamed(kThreadPid, 10, "main", 1);
+  table.threads.Forked(kThreadPid, 5000, 10, 1);
+  table.threads.Renamed(kThreadPid, 5000, "worker", 1);
+  ComeAndGo(table, kEnded, 2, "worker");
+  const Profile& profile = table.builder.profile();
+  CHECK(profile.threads.size() <= ThreadTable::kMaxEnded + 4);
+  const uint32_t live = table.threads.IndexOf(kThreadPid, 5000, kEnded);
+  CHECK(table.At(live).tid == 5000);
+  CHECK(table.At(live).ended == 0);
+  uint64_t sums = 0, singles = 0;
+  std::vector<bool> is_unused(profile.threads.size());
+  for (const uint32_t unused : table.threads.unused()) is_unused[unused] = true;
+  for (uint32_t i = 0; i < profile.threads.size(); ++i) {
+    if (is_unused[i]) continue;
+    sums += table.At(i).ended;
+    singles += table.At(i).ended == 0 ? 1 : 0;
+    if (table.At(i).ended == 0) continue;
+    CHECK(table.NameOf(i) == "worker");
+    CHECK(table.At(i).tid == ProfileThread::kFirstSum);
+    CHECK(table.At(i).first_ns == 2);
+    CHECK(profile.ThreadName(i).ends_with(" ended threads)"));
+  }
+  CHECK(sums == table.threads.retired());
+  CHECK(sums == table.moved);
+  CHECK(sums + singles == kEnded + 2);
+}
+
+TEST_CASE("records of a thread that ended come to its sum, later ones to another thread", "[thread_table]") {
+  NamedThreads table;
+  table.threads.Forked(kThreadPid, 11, 10, 1);
+  table.threads.Exited(kThreadPid, 11, 2);
+  const uint64_t now_ns = ComeAndGo(table, ThreadTable::kMaxEnded, 3, "");
+  const uint32_t sum = table.threads.IndexOf(kThreadPid, 11, 2);
+  CHECK(table.At(sum).ended != 0);
+  const uint32_t later = table.threads.IndexOf(kThreadPid, 11, now_ns);
+  CHECK(table.At(later).ended == 0);
+  CHECK(table.At(later).tid == 11);
+  CHECK(sum != later);
+  CHECK(table.threads.IndexOf(kThreadPid, 11, now_ns + 1) == later);
+}
+
+TEST_CASE("threads of ever new names are summed up without a name", "[thread_table]") {
+  NamedThreads table;
+  uint64_t time_ns = 1;
+  for (uint32_t i = 0; i < 20'000; ++i) time_ns = ComeAndGo(table, 1, time_ns, std::to_string(i));
+  uint32_t sums = 0, unnamed = 0;
+  for (const ProfileThread& thread : table.builder.profile().threads) {
+    sums += thread.tid >= ProfileThread::kFirstSum ? 1 : 0;
+    if (thread.tid >= ProfileThread::kFirstSum && thread.name == 0) unnamed += thread.ended;
+  }
+  CHECK(sums == ThreadTable::kMaxSums + 1);
+  CHECK(unnamed == table.threads.retired() - ThreadTable::kMaxSums);
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ class Tracks {
   }
 
   build() {
-    const {model} = this, {tid, name, on, off} = model.threads;
+    const {model} = this, {tid, name, ended, on, off} = model.threads;
     const weights = new Float64Array(tid.length);
     for (let i = 0; i < model.size; ++i) if (model.event[i] === 0) weights[model.thread[i]] += model.weight[i];
     const order = [...tid.keys()].sort((a, b) => weights[b] - weights[a] || a - b);
@@ -56,7 +56,8 @@ class Tracks {
       const frames = lane.frames.length > 0 ? ZONE_ROW : 0;
       const watched = on[thread] + off[thread];
       const share = watched > 0 ? ` · on CPU ${percent(on[thread], watched)}` : '';
-      const label = this.addRow('button', model.names[name[thread]] || '(no name)', `${tid[thread]}${share}`,
+      const which = ended[thread] > 0 ? count(ended[thread], 'ended thread') : tid[thread];
+      const label = this.addRow('button', model.names[name[thread]] || '(no name)', `${which}${share}`,
                                 {thread, height: 6 + frames + lane.depth * ZONE_ROW + ACTIVITY + WAITS});
       label.addEventListener('click', (event) => this.select.thread(thread, event.ctrlKey || event.metaKey || event.shiftKey));
     }
