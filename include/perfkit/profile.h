@@ -119,7 +119,9 @@ struct ProfileWait {
   bool blocked_in_syscall = false;  // `syscall` and `arguments` are known
   int32_t syscall = -1;             // its number on this machine
   std::array<uint64_t, 6> arguments{};
-  uint32_t detail = 0;  // in Profile::strings: "futex 0x7f…", "/tmp/log", …; 0: none
+  // In Profile::strings: "futex 0x7f…", "read of descriptor 3 (pipe:[1234])"; 0: none. Files are those that descriptors
+  // had when the thread was looked at, which may be others than when its call began.
+  uint32_t detail = 0;
 };
 
 // A zone, or a frame, that a thread was in from `from_ns` to `to_ns`.

@@ -82,15 +82,17 @@ std::optional<uint64_t> ReadTimesRun(pid_t tid) {
   return status.ok() ? ParseSwitches(*status) : std::nullopt;
 }
 
-bool ParseRunnable(std::string_view stat) {
+char ParseState(std::string_view stat) {
   const size_t name_end = stat.rfind(')');
-  return name_end != std::string_view::npos && stat.substr(name_end).starts_with(") R ");
+  if (name_end == std::string_view::npos) return '?';
+  const std::string_view rest = stat.substr(name_end);  // ") R "
+  return rest.size() > 3 && rest[1] == ' ' && rest[3] == ' ' ? rest[2] : '?';
 }
 
-bool IsRunnable(pid_t tid) {
+char ReadState(pid_t tid) {
   const absl::StatusOr<std::string> stat =
       sys::ReadFile(absl::StrFormat("/proc/self/task/%d/stat", tid), kMaxFileBytes);
-  return stat.ok() && ParseRunnable(*stat);
+  return stat.ok() ? ParseState(*stat) : '?';
 }
 
 }  // namespace perfkit::proc

@@ -41,10 +41,10 @@ std::optional<uint64_t> ParseSwitches(std::string_view status);
 // Returns nullopt if it has ended.
 std::optional<uint64_t> ReadTimesRun(pid_t tid);
 
-// Returns true if the state in a thread's stat file ("12 (name) R …") means that it runs or waits for a CPU. The name
-// may contain any character.
-bool ParseRunnable(std::string_view stat);
-// Reads the state of a thread of this process. Returns false if it has ended.
-bool IsRunnable(pid_t tid);
+// Returns the state in a thread's stat file ("12 (name) R …"): 'R' means that it runs or waits for a CPU (proc(5) has
+// the others). Returns '?' if the text has none. The name may contain any character.
+char ParseState(std::string_view stat);
+// Returns the state of a thread of this process; '?' if it has ended.
+char ReadState(pid_t tid);
 
 }  // namespace perfkit::proc

@@ -10,7 +10,6 @@
 #include "absl/strings/str_format.h"
 #include "src/session/blocked_look.h"
 #include "src/session/merge_samples.h"
-#include "src/sys/describe_call.h"
 #include "src/sys/kernel.h"
 #include "src/unwind/machine.h"
 
@@ -18,7 +17,7 @@ namespace perfkit::session {
 namespace {
 
 constexpr unsigned kPcRegister = unwind::ThisMachine::kPerf[unwind::ThisMachine::kPc];
-constexpr size_t kBytesAStack = 128;  // of the profile's table and of the builder's index
+constexpr size_t kBytesAStack = 128;                       // of the profile's table and of the builder's index
 constexpr size_t kBytesAWait = sizeof(ProfileWait) + 192;  // with its text, in the profile and in the builder's index
 
 StackQuality QualityOf(StackEnd end) {
@@ -219,7 +218,7 @@ uint32_t Aggregator::WaitOf(const OffCpuSpan& span) {
   return builder_.AddWait({.blocked_in_syscall = call.syscall >= 0,
                            .syscall = call.syscall,
                            .arguments = call.arguments,
-                           .detail = builder_.String(sys::DescribeCall(call.syscall, call.arguments))});
+                           .detail = builder_.String(span.wait)});
 }
 
 void Aggregator::AddSpan(const OffCpuSpan& span) {
@@ -247,8 +246,11 @@ void Aggregator::LookAtSleepers(uint64_t before_ns) {
       return;
     }
     const InternedStack stack = Intern(std::span(frames_).first(blocked->stack.frames), QualityOf(blocked->stack.end));
-    off_cpu_.Looked(sleeper.thread,
-                    {.at_ns = blocked->at_ns, .stack = stack.stack, .quality = stack.quality, .call = blocked->call});
+    off_cpu_.Looked(sleeper.thread, {.at_ns = blocked->at_ns,
+                                     .stack = stack.stack,
+                                     .quality = stack.quality,
+                                     .call = blocked->call,
+                                     .wait = blocked->wait});
   }
 }
 
@@ -301,7 +303,7 @@ std::vector<std::string> Aggregator::Notes() const {
 
 void Aggregator::FindRunning() {
   for (const OffCpu::Sleeper& thread : off_cpu_.Unknown()) {
-    off_cpu_.SeenRunning(thread.thread, proc::IsRunnable(static_cast<pid_t>(thread.tid)));
+    off_cpu_.SeenRunning(thread.thread, proc::ReadState(static_cast<pid_t>(thread.tid)) == 'R');
   }
 }
 

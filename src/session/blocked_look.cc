@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "src/sys/clock.h"
+#include "src/sys/describe_call.h"
 #include "src/sys/own_memory.h"
 
 namespace perfkit::session {
@@ -48,6 +49,7 @@ std::optional<BlockedThread> LookAtBlocked(uint32_t pid, uint32_t tid, StackUnwi
   const std::optional<proc::BlockedCall> call = proc::ReadBlockedCall(number);
   if (!call || !times_run) return std::nullopt;
   BlockedThread blocked{.call = *call, .at_ns = sys::ClockNs(CLOCK_MONOTONIC)};
+  blocked.wait = sys::DescribeCall(call->syscall, call->arguments, number);
   if (unwinder != nullptr) blocked.stack = Unwind(pid, tid, *call, *unwinder, frames);
   if (blocked.stack.frames == 0) {
     frames[0] = {.pc = call->pc};

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "perfkit/stack_frame.h"
 #include "src/proc/blocked_call.h"
@@ -20,6 +21,7 @@ namespace perfkit::session {
 struct BlockedThread {
   proc::BlockedCall call{};
   UnwoundStack stack{};
+  std::string wait;    // what it waits for: sys::DescribeCall, with its files
   uint64_t at_ns = 0;  // CLOCK_MONOTONIC: the thread was off its CPU then
 };
 

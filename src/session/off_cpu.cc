@@ -28,6 +28,7 @@ void OffCpu::Close(State& state, uint64_t time_ns, Emit emit) {
       span.stack = state.look->stack;
       span.quality = state.look->quality;
       span.call = state.look->call;
+      span.wait = state.look->wait;
     }
     if (span.stack == ProfileStack::kRoot && state.last_stack != ProfileStack::kRoot) {
       span.stack = state.last_stack, span.quality = StackQuality::kLastKnown;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -23,6 +24,7 @@ struct OffCpuSpan {
   uint32_t stack = ProfileStack::kRoot;
   StackQuality quality = StackQuality::kNone;
   std::optional<proc::BlockedCall> call{};
+  std::string wait{};  // sys::DescribeCall
 
   uint64_t duration_ns() const { return to_ns - from_ns; }
 };
@@ -33,6 +35,7 @@ struct OffCpuLook {
   uint32_t stack = ProfileStack::kRoot;
   StackQuality quality = StackQuality::kNone;
   proc::BlockedCall call{};
+  std::string wait{};
 };
 
 // Not thread-safe.

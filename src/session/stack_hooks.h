@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 
+#include "absl/status/status.h"
 #include "perfkit/sampler.h"
 #include "perfkit/symbolizer.h"
 
@@ -25,6 +26,8 @@ class StackUnwinder {
  public:
   virtual ~StackUnwinder() = default;
 
+  // Takes what is mapped in a process now: instead of records, for who gets none.
+  virtual absl::Status AddProcess(uint32_t pid) = 0;
   // Takes the records of what is mapped.
   virtual void Add(const RawRecord& record, const SampleLayout& layout) = 0;
   // The stack of a sample of CallStack::UserDump.

@@ -1,42 +1,100 @@
 // Has names for the calls in which threads usually sleep, and numbers for all others.
 #include "src/sys/describe_call.h"
 
+#include <poll.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+
 #include "absl/strings/str_format.h"
+#include "src/sys/files.h"
+#include "src/sys/own_memory.h"
 
 namespace perfkit::sys {
+namespace {
+
+// What the arguments of a call say.
+enum class CallKind : uint8_t {
+  kPlain,       // nothing that is shown
+  kAddress,     // the first one is an address
+  kDescriptor,  // the first one is a descriptor
+  kPoll,        // an array of pollfd, and how many
+  kSelect,      // how many descriptors
+};
+
+struct WaitingCall {
+  int64_t number;
+  CallKind kind;
+  std::string_view text;
+};
+
+constexpr WaitingCall kWaitingCalls[] = {
+    {-1, CallKind::kPlain, "outside of a system call"}, {SYS_futex, CallKind::kAddress, "futex"},
+    {SYS_read, CallKind::kDescriptor, "read of"},       {SYS_readv, CallKind::kDescriptor, "read of"},
+    {SYS_pread64, CallKind::kDescriptor, "read of"},    {SYS_write, CallKind::kDescriptor, "write to"},
+    {SYS_writev, CallKind::kDescriptor, "write to"},    {SYS_pwrite64, CallKind::kDescriptor, "write to"},
+    {SYS_nanosleep, CallKind::kPlain, "sleep"},         {SYS_clock_nanosleep, CallKind::kPlain, "sleep"},
+    {SYS_epoll_pwait, CallKind::kDescriptor, "epoll"},  {SYS_ppoll, CallKind::kPoll, "poll of"},
+    {SYS_pselect6, CallKind::kSelect, "select of"},     {SYS_wait4, CallKind::kPlain, "child process"},
+    {SYS_waitid, CallKind::kPlain, "child process"},    {SYS_fsync, CallKind::kDescriptor, "fsync of"},
+    {SYS_fdatasync, CallKind::kDescriptor, "fsync of"}, {SYS_flock, CallKind::kDescriptor, "lock of"},
+    {SYS_connect, CallKind::kDescriptor, "connect of"}, {SYS_recvfrom, CallKind::kDescriptor, "receive on"},
+    {SYS_recvmsg, CallKind::kDescriptor, "receive on"}, {SYS_sendto, CallKind::kDescriptor, "send on"},
+    {SYS_sendmsg, CallKind::kDescriptor, "send on"},    {SYS_accept, CallKind::kDescriptor, "accept on"},
+    {SYS_accept4, CallKind::kDescriptor, "accept on"},  {SYS_rt_sigtimedwait, CallKind::kPlain, "signal"},
+    {SYS_rt_sigsuspend, CallKind::kPlain, "signal"},
+#if defined(SYS_epoll_wait)
+    {SYS_epoll_wait, CallKind::kDescriptor, "epoll"},   {SYS_poll, CallKind::kPoll, "poll of"},
+    {SYS_select, CallKind::kSelect, "select of"},       {SYS_pause, CallKind::kPlain, "signal"},
+#endif
+};
+
+// "3", or with its file "3 (pipe:[1234])".
+std::string DescriptorText(int descriptor, std::optional<pid_t> tid) {
+  std::string file;
+  if (tid) file = LinkTarget(absl::StrFormat("/proc/self/task/%d/fd/%d", *tid, descriptor));
+  return file.empty() ? absl::StrFormat("%d", descriptor) : absl::StrFormat("%d (%s)", descriptor, file);
+}
+
+std::string PollText(uint64_t address, uint64_t count, std::optional<pid_t> tid) {
+  constexpr size_t kMaxShown = 3;
+  std::array<pollfd, kMaxShown> polled{};
+  const size_t shown = std::min<uint64_t>(count, kMaxShown);
+  if (!tid || shown == 0 || !CopyOwn(address, reinterpret_cast<std::byte*>(polled.data()), shown * sizeof(pollfd))) {
+    return absl::StrFormat("%d descriptor%s", count, count == 1 ? "" : "s");
+  }
+  if (count == 1) return "descriptor " + DescriptorText(polled[0].fd, tid);
+  std::string text = absl::StrFormat("%d descriptors:", count);
+  for (size_t i = 0; i < shown; ++i) text += (i == 0 ? " " : ", ") + DescriptorText(polled[i].fd, tid);
+  return count > shown ? text + ", ..." : text;
+}
+
+std::string Describe(int64_t syscall, std::span<const uint64_t, 6> arguments, std::optional<pid_t> tid) {
+  const auto* const call = std::find_if(std::begin(kWaitingCalls), std::end(kWaitingCalls),
+                                        [&](const WaitingCall& waiting) { return waiting.number == syscall; });
+  if (call == std::end(kWaitingCalls)) return absl::StrFormat("system call %d", syscall);
+  switch (call->kind) {
+    case CallKind::kPlain: break;
+    case CallKind::kAddress: return absl::StrFormat("%s 0x%x", call->text, arguments[0]);
+    case CallKind::kDescriptor:
+      return absl::StrFormat("%s descriptor %s", call->text, DescriptorText(static_cast<int>(arguments[0]), tid));
+    case CallKind::kPoll: return absl::StrFormat("%s %s", call->text, PollText(arguments[0], arguments[1], tid));
+    case CallKind::kSelect: return absl::StrFormat("%s %d descriptors", call->text, arguments[0]);
+  }
+  return std::string(call->text);
+}
+
+}  // namespace
 
 std::string DescribeCall(int64_t syscall, std::span<const uint64_t, 6> arguments) {
-  const auto descriptor = static_cast<int>(arguments[0]);
-  switch (syscall) {
-    case -1: return "outside of a system call";
-    case SYS_futex: return absl::StrFormat("futex 0x%x", arguments[0]);
-    case SYS_read: return absl::StrFormat("read of descriptor %d", descriptor);
-    case SYS_write: return absl::StrFormat("write to descriptor %d", descriptor);
-    case SYS_nanosleep:
-    case SYS_clock_nanosleep: return "sleep";
-    case SYS_epoll_pwait: return absl::StrFormat("epoll descriptor %d", descriptor);
-    case SYS_ppoll: return absl::StrFormat("poll of %d descriptors", arguments[1]);
-    case SYS_wait4:
-    case SYS_waitid: return "child process";
-    case SYS_fsync:
-    case SYS_fdatasync: return absl::StrFormat("fsync of descriptor %d", descriptor);
-    case SYS_recvfrom:
-    case SYS_recvmsg: return absl::StrFormat("receive on descriptor %d", descriptor);
-    case SYS_sendto:
-    case SYS_sendmsg: return absl::StrFormat("send on descriptor %d", descriptor);
-    case SYS_accept:
-    case SYS_accept4: return absl::StrFormat("accept on descriptor %d", descriptor);
-    case SYS_rt_sigtimedwait: return "signal";
-#if defined(SYS_epoll_wait)
-    case SYS_epoll_wait: return absl::StrFormat("epoll descriptor %d", descriptor);
-    case SYS_poll: return absl::StrFormat("poll of %d descriptors", arguments[1]);
-    case SYS_select: return absl::StrFormat("select of %d descriptors", arguments[0]);
-    case SYS_pause: return "signal";
-#endif
-    default: return absl::StrFormat("system call %d", syscall);
-  }
+  return Describe(syscall, arguments, std::nullopt);
+}
+
+std::string DescribeCall(int64_t syscall, std::span<const uint64_t, 6> arguments, pid_t tid) {
+  return Describe(syscall, arguments, tid);
 }
 
 }  // namespace perfkit::sys

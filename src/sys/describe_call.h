@@ -1,6 +1,8 @@
 // Describes the system call in which a thread waits.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <span>
 #include <string>
@@ -10,5 +12,10 @@ namespace perfkit::sys {
 // Returns text such as "futex 0x7f12…", "read of descriptor 3" or "system call 61". `syscall` is the number on this
 // machine; -1 means none.
 std::string DescribeCall(int64_t syscall, std::span<const uint64_t, 6> arguments);
+
+// The same for a thread of this process that is in the call now, with the file of each descriptor as the kernel names
+// it: "read of descriptor 3 (pipe:[1234])", "poll of 2 descriptors: 3 (/dev/tty), 4 (socket:[5678])". A number may be
+// another file's by now if it was closed and opened anew during the call.
+std::string DescribeCall(int64_t syscall, std::span<const uint64_t, 6> arguments, pid_t tid);
 
 }  // namespace perfkit::sys

@@ -59,6 +59,12 @@ absl::StatusOr<std::vector<std::string>> ListFolder(const std::string& path) {
   return names;
 }
 
+std::string LinkTarget(const std::string& path) {
+  char target[4096];
+  const ssize_t size = ::readlink(path.c_str(), target, sizeof(target));
+  return size > 0 ? std::string(target, static_cast<size_t>(size)) : "";
+}
+
 bool Exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
 std::optional<uid_t> OwnerOf(const std::string& path) {

@@ -24,6 +24,9 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, size_t most = kLar
 // Returns the names in folder `path`, sorted, without "." and "..". Errors: as ReadFile.
 absl::StatusOr<std::vector<std::string>> ListFolder(const std::string& path);
 
+// Returns the target of the symbolic link `path`, at most 4,096 bytes of it; "" if it cannot be read.
+std::string LinkTarget(const std::string& path);
+
 // Returns true if `path` exists and this process can see it.
 bool Exists(const std::string& path);
 

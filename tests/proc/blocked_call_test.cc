@@ -47,7 +47,7 @@ TEST_CASE("any bytes are parsed without harm", "[blocked_call]") {
     (void)ParseBlockedCall(text);
     (void)ParseTimesRun(text);
     (void)ParseSwitches(text);
-    (void)ParseRunnable(text);
+    (void)ParseState(text);
   }
 }
 
@@ -62,12 +62,12 @@ TEST_CASE("a count of 0 says that the kernel does not count", "[blocked_call]") 
 }
 
 TEST_CASE("a thread's state comes after its name, whatever that is", "[blocked_call]") {
-  CHECK(ParseRunnable("12 (a) R 1 2"));
-  CHECK(ParseRunnable("12 (a) S 1) R 1 2"));
-  CHECK_FALSE(ParseRunnable("12 (a) R b) S 1 2"));
+  CHECK(ParseState("12 (a) R 1 2") == 'R');
+  CHECK(ParseState("12 (a) S 1) R 1 2") == 'R');
+  CHECK(ParseState("12 (a) R b) S 1 2") != 'R');
   for (const std::string_view bad : {"", ")", ") ", "12 (a) S 1", "12 (a R 1", "12 (a) R"})
-    CHECK_FALSE(ParseRunnable(bad));
-  CHECK(IsRunnable(static_cast<pid_t>(syscall(SYS_gettid))));
+    CHECK(ParseState(bad) != 'R');
+  CHECK(ReadState(static_cast<pid_t>(syscall(SYS_gettid))) == 'R');
 }
 
 struct Wait {

@@ -25,6 +25,8 @@ class DwarfUnwinder final : public StackUnwinder {
  public:
   explicit DwarfUnwinder(size_t stitch_bytes) : unwinder_({.stitch_bytes = stitch_bytes}), blocked_(BlockedBits()) {}
 
+  absl::Status AddProcess(uint32_t pid) override { return unwinder_.AddProcess(static_cast<pid_t>(pid)); }
+
   void Add(const RawRecord& record, const SampleLayout& layout) override { unwinder_.Add(record, layout); }
 
   UnwoundStack Unwind(const Sample& sample, std::span<StackFrame> frames) override {
