@@ -1,0 +1,40 @@
+// Whole stacks of threads that wait in known ways, with their names.
+#include "perfkit/blocked_threads.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "tests/session/planted_threads.h"
+
+namespace perfkit::session {
+namespace {
+
+bool CallsFunction(const ThreadLook& look, const std::string& name) {
+  return std::any_of(look.calls.begin(), look.calls.end(),
+                     [&](const ThreadLook::Call& call) { return call.function.find(name) != std::string::npos; });
+}
+
+TEST_CASE("the stack of each thread that waits is whole, and named", "[blocked_threads][waits]") {
+  PlantedThreads planted;
+  for (const PlantedThreads::Planted& thread : planted.planted()) {
+    INFO(thread.name);
+    while (thread.tid == 0) std::this_thread::yield();
+    ThreadLook last;
+    for (int turn = 0; turn < 1000 && !(last.blocked && last.wait.starts_with(thread.wait)); ++turn) {
+      const absl::StatusOr<std::vector<ThreadLook>> threads = BlockedThreads();
+      REQUIRE(threads.status() == absl::OkStatus());
+      for (const ThreadLook& look : *threads) {
+        if (look.tid == static_cast<uint32_t>(thread.tid)) last = look;
+      }
+    }
+    INFO(FormatBlockedThreads(std::span(&last, 1)));
+    REQUIRE(last.blocked);
+    CHECK(last.end == StackEnd::kRoot);
+    CHECK(last.missing.empty());
+    CHECK(CallsFunction(last, std::string("PlantedThreads::") + thread.function));
+    CHECK(last.calls.back().frame + 1 == last.frames.size());
+  }
+}
+
+}  // namespace
+}  // namespace perfkit::session
