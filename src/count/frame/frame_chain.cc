@@ -26,7 +26,7 @@ void FrameChain::Disown(const FrameThread& thread) {
   owner_.compare_exchange_strong(owner, 0, std::memory_order_release);  // pairs with Claim
 }
 
-void FrameChain::Mark(FrameThread& thread, uint64_t ns_per_tick_q32) {
+std::optional<FrameChain::Ended> FrameChain::Mark(FrameThread& thread, uint64_t ns_per_tick_q32) {
   ZoneTree& tree = drives_tree_ ? thread.tree : *own_tree_;
   if (&tree != &thread.tree) tree.scratch() = thread.tree.scratch();
   if (opens_ != thread.opens) {
@@ -35,12 +35,14 @@ void FrameChain::Mark(FrameThread& thread, uint64_t ns_per_tick_q32) {
     // What the owner's zones counted before its first mark belongs to no frame of this chain.
     if (drives_tree_) tree.EndFrameAtScratch(number_, ns_per_tick_q32);
     tree.BeginFrameAtScratch();
-    return;
+    return std::nullopt;
   }
+  const uint64_t begin_ticks = tree.frame_begin_ticks();
   const FrameRecord& record = tree.EndFrameAtScratch(number_++, ns_per_tick_q32);
   const std::lock_guard<std::mutex> lock(mutex_);
   history_.next() = record;
   history_.Push();
+  return Ended{begin_ticks, &record, tree.MultiplexedInLastFrame()};
 }
 
 FrameRecord FrameChain::last() const {

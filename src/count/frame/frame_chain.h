@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "src/count/frame/frame_thread.h"
@@ -22,9 +23,15 @@ class FrameChain {
   // The owner has ended: the next thread that marks takes over.
   void Disown(const FrameThread& thread);
 
-  // Ends a frame of the owner, whose counters are read into its tree's scratch; the first only starts one.
+  // A frame that has ended; its record is valid until the next Mark.
+  struct Ended {
+    uint64_t begin_ticks = 0;
+    const FrameRecord* record = nullptr;
+    uint32_t multiplexed = 0;  // ZoneTree::MultiplexedInLastFrame
+  };
+  // Ends a frame of the owner, whose counters are read into its tree's scratch; the first only starts one (nullopt).
   // On the owner, inside, with its mutex held.
-  void Mark(FrameThread& thread, uint64_t ns_per_tick_q32);
+  std::optional<Ended> Mark(FrameThread& thread, uint64_t ns_per_tick_q32);
 
   // Any thread.
   FrameRecord last() const;

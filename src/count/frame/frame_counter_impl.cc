@@ -19,18 +19,47 @@ void FrameCounterImpl::Mark() noexcept {
 uint64_t FrameCounterImpl::EndMainFrame() noexcept {
   FrameThread& thread = *main_;
   const FrameThread::Work work(thread);
-  if (thread.has_cross_thread()) [[unlikely]]
-    thread.AbandonCrossThread();
+  if (thread.is_watched()) [[unlikely]]
+    return EndWatchedFrame(thread);
   if (!thread.ready) [[unlikely]] {
     PrepareMain();
     return 0;
   }
-  thread.Read(thread.tree.next_mark());
-  const uint64_t ticks = thread.tree.EndFrame(next_frame_, ns_per_tick_q32_);
-  frame_.store(++next_frame_, std::memory_order_relaxed);
+  const uint64_t ticks = EndReadyFrame(thread);
   if (thread.tree.pending() == ZoneTree::kMaxPending) [[unlikely]]
     Settle();
   return ticks;
+}
+
+uint64_t FrameCounterImpl::EndReadyFrame(FrameThread& thread) noexcept {
+  thread.Read(thread.tree.next_mark());
+  const uint64_t ticks = thread.tree.EndFrame(next_frame_, ns_per_tick_q32_);
+  frame_.store(++next_frame_, std::memory_order_relaxed);
+  return ticks;
+}
+
+uint64_t FrameCounterImpl::EndWatchedFrame(FrameThread& thread) noexcept {
+  Catch(thread);
+  if (!thread.ready) {
+    PrepareMain();
+    return 0;
+  }
+  const uint64_t begin_ticks = thread.tree.frame_begin_ticks();
+  const uint64_t ticks = EndReadyFrame(thread);
+  if (thread.tree.pending() == ZoneTree::kMaxPending || thread.log() != nullptr) Settle();
+  if (ZoneLog* const log = thread.log(); log != nullptr) {
+    const uint32_t multiplexed = thread.tree.MultiplexedInLastFrame();
+    log->AddFrame({.begin_ticks = begin_ticks, .end_ticks = begin_ticks + ticks, .multiplexed = multiplexed},
+                  history_.last(), plan_.size());
+  }
+  return ticks;
+}
+
+// Before a watched thread does anything: zones that ended elsewhere go, and the log has the zones that are open.
+void FrameCounterImpl::Catch(FrameThread& thread) noexcept {
+  thread.FollowLog(0);
+  thread.AbandonCrossThread();
+  thread.FollowLog(0);
 }
 
 // Returns true, and counts a dropped zone, in a signal handler that interrupted work on this thread's tree.
@@ -56,8 +85,14 @@ void FrameCounterImpl::Settle() noexcept {
 void FrameCounterImpl::ExplainHitch() noexcept {
   Settle();
   const Hitch& hitch = watch_.Explain(history_.last(), main_->tree);
+  LogHitch(hitch);
   const auto callback = on_hitch_;  // shared: it may replace itself while it runs
   if (callback != nullptr && *callback) (*callback)(hitch);
+}
+
+void FrameCounterImpl::LogHitch(const Hitch& hitch) noexcept {
+  const FrameThread::Work work(*main_);
+  if (ZoneLog* const log = main_->log(); log != nullptr) log->AddHitch(hitch.frame, hitch.cause);
 }
 
 void FrameCounterImpl::Enter(ZoneId id, Zone* zone) noexcept {
@@ -67,15 +102,25 @@ void FrameCounterImpl::Enter(ZoneId id, Zone* zone) noexcept {
   const FrameThread::Work work(*thread);
   if (!thread->ready && !Prepare(*thread)) [[unlikely]]
     return;
-  if (thread->has_cross_thread()) [[unlikely]]
-    thread->AbandonCrossThread();
-  Snapshot* const begin = thread->tree.Enter(id);
+  if (thread->is_watched()) [[unlikely]]
+    return EnterWatched(*thread, id, zone);
+  EnterReady(*thread, id, zone);
+}
+
+inline void FrameCounterImpl::EnterReady(FrameThread& thread, ZoneId id, Zone* zone) noexcept {
+  Snapshot* const begin = thread.tree.Enter(id);
   if (zone != nullptr) {
     zone->impl_ = this;
-    zone->thread_ = thread;
-    zone->entry_ = thread->tree.top_entry();
+    zone->thread_ = &thread;
+    zone->entry_ = thread.tree.top_entry();
   }
-  if (begin != nullptr) thread->Read(*begin);
+  if (begin != nullptr) thread.Read(*begin);
+}
+
+void FrameCounterImpl::EnterWatched(FrameThread& thread, ZoneId id, Zone* zone) noexcept {
+  Catch(thread);
+  EnterReady(thread, id, zone);
+  thread.FollowLog(0);
 }
 
 void FrameCounterImpl::EnterPlain(ZoneId id) noexcept {
@@ -98,12 +143,25 @@ void FrameCounterImpl::Leave(const Zone& zone) noexcept {
 }
 
 void FrameCounterImpl::LeaveTop(FrameThread& thread) noexcept {
-  if (!thread.tree.SkipLeave()) {
-    thread.Read(thread.tree.scratch());
-    thread.tree.Leave();
-  }
-  if (thread.has_cross_thread()) [[unlikely]]
-    thread.AbandonCrossThread();
+  if (thread.is_watched()) [[unlikely]]
+    return LeaveWatched(thread);
+  LeaveReady(thread);
+  if (thread.is_worker && thread.tree.depth() == 0) LeaveOutermost(thread);
+}
+
+// Returns false if there was no zone to leave, or one that is not counted.
+inline bool FrameCounterImpl::LeaveReady(FrameThread& thread) noexcept {
+  if (thread.tree.SkipLeave()) return false;
+  thread.Read(thread.tree.scratch());
+  thread.tree.Leave();
+  return true;
+}
+
+void FrameCounterImpl::LeaveWatched(FrameThread& thread) noexcept {
+  thread.FollowLog(0);
+  const bool left = LeaveReady(thread);
+  thread.FollowLog(left ? thread.tree.scratch().ticks : 0);
+  Catch(thread);
   if (thread.is_worker && thread.tree.depth() == 0) LeaveOutermost(thread);
 }
 
@@ -115,7 +173,7 @@ void FrameCounterImpl::LeaveInnermost() noexcept {
   if (!counting && !thread->ready) return;
   // A worker that is not inside a zone has no right to its tree: step inside to count the mistake.
   if (!thread->ready && !Prepare(*thread)) return;
-  if (thread->has_cross_thread()) thread->AbandonCrossThread();
+  if (thread->is_watched()) Catch(*thread);
   LeaveTop(*thread);
 }
 
@@ -123,7 +181,7 @@ void FrameCounterImpl::LeaveInnermost() noexcept {
 // between.
 void FrameCounterImpl::LeaveOutOfOrder(FrameThread& thread, uint64_t entry) noexcept {
   if (!thread.ready) return;
-  if (thread.has_cross_thread()) thread.AbandonCrossThread();
+  if (thread.is_watched()) Catch(thread);
   thread.Read(thread.tree.scratch());
   if (thread.tree.UnwindTo(entry)) LeaveTop(thread);
 }
@@ -199,15 +257,24 @@ void FrameCounterImpl::Mark(FrameId id) noexcept {
   const FrameThread::Work work(*thread);
   const bool outermost = thread->is_worker && !thread->ready;
   if (!thread->ready && !Prepare(*thread)) return;
-  if (thread->has_cross_thread()) thread->AbandonCrossThread();
+  if (thread->is_watched()) Catch(*thread);
   if (chain.Claim(*thread)) {
-    thread->Read(thread->tree.scratch());
-    const std::lock_guard<std::mutex> lock(thread->mutex);
-    chain.Mark(*thread, ns_per_tick_q32_);
+    MarkChain(chain, id, *thread);
   } else {
     foreign_marks_.fetch_add(1, std::memory_order_relaxed);
   }
   if (outermost) LeaveOutermost(*thread);
+}
+
+void FrameCounterImpl::MarkChain(FrameChain& chain, FrameId id, FrameThread& thread) noexcept {
+  thread.Read(thread.tree.scratch());
+  const uint64_t end_ticks = thread.tree.scratch().ticks;
+  const std::lock_guard<std::mutex> lock(thread.mutex);
+  const std::optional<FrameChain::Ended> ended = chain.Mark(thread, ns_per_tick_q32_);
+  ZoneLog* const log = thread.log();
+  if (log == nullptr || !ended) return;
+  log->AddFrame({static_cast<uint16_t>(id.index), ended->begin_ticks, end_ticks, ended->multiplexed}, *ended->record,
+                plan_.size());
 }
 
 }  // namespace perfkit::count

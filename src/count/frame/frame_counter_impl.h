@@ -21,10 +21,12 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "perfkit/frame_counter.h"
 #include "src/count/frame/detail_log.h"
 #include "src/count/frame/event_plan.h"
 #include "src/count/frame/frame_chain.h"
+#include "src/count/frame/frame_recording.h"
 #include "src/count/frame/frame_thread.h"
 #include "src/count/frame/history.h"
 #include "src/count/frame/hitch_watch.h"
@@ -60,6 +62,13 @@ class FrameCounterImpl : public Bindable {
   bool AttachNamed(std::string_view name);
   void DetachThisThread() { Unbind(this, true); }
   void SwitchOff();
+
+  // Listens to the zones and frames of all threads from now on; a recording before it hears no more. Any thread.
+  // Errors: FailedPrecondition in a forked child, once the FrameCounter is destroyed, or without a tick counter.
+  absl::StatusOr<std::unique_ptr<FrameRecording>> Record();
+  void EndRecording(const FrameRecording& recording);
+  static std::shared_ptr<FrameCounterImpl> Of(const FrameCounter& frames) { return frames.impl_; }
+  const char* chain_name(size_t chain) const { return chain == 0 ? "" : chains_[chain]->name().c_str(); }
 
   // A group of threads with one name, merged. The marking thread's comes first.
   struct Group {
@@ -98,6 +107,16 @@ class FrameCounterImpl : public Bindable {
   bool Prepare(FrameThread& thread) noexcept;
   bool DropIfInterrupting(const FrameThread& thread) noexcept;
   uint64_t EndMainFrame() noexcept;
+  uint64_t EndReadyFrame(FrameThread& thread) noexcept;
+  [[gnu::noinline]] uint64_t EndWatchedFrame(FrameThread& thread) noexcept;
+  void MarkChain(FrameChain& chain, FrameId id, FrameThread& thread) noexcept;
+  void LogHitch(const Hitch& hitch) noexcept;
+  void Catch(FrameThread& thread) noexcept;
+  [[gnu::always_inline]] void EnterReady(FrameThread& thread, ZoneId id, Zone* zone) noexcept;
+  [[gnu::noinline]] void EnterWatched(FrameThread& thread, ZoneId id, Zone* zone) noexcept;
+  [[gnu::always_inline]] bool LeaveReady(FrameThread& thread) noexcept;
+  [[gnu::noinline]] void LeaveWatched(FrameThread& thread) noexcept;
+  void FollowNow();
   void Drained(FrameThread& thread);
   void PrepareMain() noexcept;
   void PrepareWorker(FrameThread& thread) noexcept;
@@ -144,6 +163,7 @@ class FrameCounterImpl : public Bindable {
   std::vector<Group> retired_;
   uint64_t retired_dropped_ = 0, retired_mismatched_ = 0;
   uint64_t next_serial_ = 1;
+  FrameRecording* recording_ = nullptr;  // until its EndRecording
   std::deque<std::string> names_;
   std::array<std::unique_ptr<FrameChain>, kMaxChains> chains_;
   std::atomic<uint32_t> chain_count_{1};

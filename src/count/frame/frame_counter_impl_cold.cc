@@ -68,6 +68,7 @@ FrameThread* FrameCounterImpl::Attach(std::string_view name) noexcept {
     return nullptr;
   }
   thread->slot = std::move(slot);
+  if (recording_ != nullptr) recording_->Add(*attached);
   workers_.push_back(std::move(thread));
   return attached;
 }
@@ -108,8 +109,9 @@ void FrameCounterImpl::Retire(FrameThread& thread) {
   const std::lock_guard<std::mutex> lock(thread.mutex);
   Drained(thread);
   if (thread.open()) {
-    if (thread.has_cross_thread()) thread.AbandonCrossThread();
+    thread.AbandonCrossThread();
     thread.Read(thread.tree.scratch());
+    if (ZoneLog* const log = thread.log(); log != nullptr) log->End(thread.tree.scratch().ticks);
     thread.Publish();
     if (thread.dirty || thread.own_frames) thread.tree.EndFrameAtScratch(thread.frame, ns_per_tick_q32_);
     thread.Close();
@@ -130,7 +132,9 @@ void FrameCounterImpl::SwitchOff() {
   enabled_.store(false, std::memory_order_seq_cst);  // pairs with the load in LeaveOutermost
   if (main_ != nullptr) {
     Settle();
+    main_->FollowLog(0);
     main_->tree.DropFrame();
+    main_->FollowLog(0);
     CloseMain();
   }
   watch_.Detach();
@@ -166,6 +170,47 @@ void FrameCounterImpl::Close() {
   main_.reset();
   log_.Close();
   on_hitch_ = nullptr;
+}
+
+absl::StatusOr<std::unique_ptr<FrameRecording>> FrameCounterImpl::Record() {
+  const std::shared_ptr<FrameCounterImpl> self = self_.lock();
+  const auto refused = [](const char* why) { return absl::Status(absl::StatusCode::kFailedPrecondition, why); };
+  if (self == nullptr || in_forked_child_) return refused("the FrameCounter is gone, or the parent process's");
+  if (ns_per_tick_q32_ == 0) return refused("zones have no times: this machine has no tick counter");
+  auto recording = std::make_unique<FrameRecording>(self, ns_per_tick_q32_);
+  const sys::ForkBlocker fork_blocker;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (recording_ != nullptr) recording_->Detach();
+  recording_ = recording.get();
+  if (main_ != nullptr) recording->Add(*main_);
+  for (const std::unique_ptr<FrameThread>& worker : workers_) recording->Add(*worker);
+  FollowNow();
+  return recording;
+}
+
+// The zones that are open now are known without waiting for the next one on this thread, and, where a worker is outside
+// all zones, on that.
+void FrameCounterImpl::FollowNow() {
+  auto* const mine = static_cast<FrameThread*>(FindBinding(this));
+  if (mine != nullptr && !mine->at_work()) {
+    const FrameThread::Work work(*mine);
+    mine->FollowLog(0);
+  }
+  for (const std::unique_ptr<FrameThread>& worker : workers_) {
+    if (worker.get() == mine) continue;
+    const std::lock_guard<std::mutex> thread_lock(worker->mutex);
+    worker->TryVisit([&] { worker->FollowLog(0); });
+  }
+}
+
+void FrameCounterImpl::EndRecording(const FrameRecording& recording) {
+  if (in_forked_child_) return;
+  const sys::ForkBlocker fork_blocker;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (recording_ != &recording) return;  // a later one listens
+  recording_ = nullptr;
+  if (main_ != nullptr) main_->StopLog();
+  for (const std::unique_ptr<FrameThread>& worker : workers_) worker->StopLog();
 }
 
 // In the child of a fork. The sets release theirs by themselves.

@@ -14,6 +14,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -22,7 +23,9 @@
 #include "perfkit/counter.h"
 #include "src/count/frame/event_plan.h"
 #include "src/count/frame/slot_writer.h"
+#include "src/count/frame/zone_log.h"
 #include "src/count/frame/zone_tree.h"
+#include "src/sys/kernel.h"
 
 namespace perfkit::count {
 
@@ -30,8 +33,9 @@ class FrameThread {
  public:
   static constexpr unsigned kSerialShift = 40;  // 10^12 visits of zones a thread, 16 million threads
 
+  // Of the calling thread.
   FrameThread(const ZoneShape& shape, std::string name, uint64_t serial)
-      : tree(shape), name(std::move(name)), serial(serial) {
+      : tree(shape), name(std::move(name)), serial(serial), tid(sys::kernel().gettid()) {
     tree.SetEntryBase(serial << kSerialShift);
   }
 
@@ -72,11 +76,27 @@ class FrameThread {
   // Publishes what was counted until the last snapshot.
   void Publish() noexcept { slot.Publish(tree.scratch()); }
 
+  // What makes zones and marks take their slow ways. One word, so that the fast ones look once.
+  bool is_watched() const { return watched_.load(std::memory_order_relaxed) != 0; }
+
   // Zones that were left on other threads: noted there, taken out of the stack here.
   void NoteCrossThread(uint64_t entry);  // any thread
-  // True while such a zone is noted, or still on the stack below its open children.
-  bool has_cross_thread() const { return has_cross_thread_.load(std::memory_order_relaxed); }
+  // Does what such zones need, if there are any. They stay noted while open children keep them on the stack.
   void AbandonCrossThread();  // the owner
+
+  // A recording listens, or no longer. Any thread, with the list of threads locked; the first time takes memory that
+  // the thread keeps until it ends.
+  std::shared_ptr<ZoneLog> StartLog(uint64_t epoch);
+  void StopLog();
+  // The owner; nullptr if no recording listens.
+  ZoneLog* log() const {
+    // Acquire: pairs with the release in StartLog.
+    return (watched_.load(std::memory_order_acquire) & kRecorded) != 0 ? log_.get() : nullptr;
+  }
+  // Tells the log, if there is one, what has changed on the stack of zones until `ticks`; 0: now.
+  void FollowLog(uint64_t ticks) noexcept {
+    if (ZoneLog* const listening = log(); listening != nullptr) listening->Follow(tree, ticks);
+  }
 
   // While one lives, the owner is at work on the tree: what a signal handler finds then is half changed. Plain stores:
   // the handler runs on the same thread, and the fences keep the compiler from moving them.
@@ -110,6 +130,7 @@ class FrameThread {
   SlotWriter slot;
   const std::string name;
   const uint64_t serial;  // a later thread may get the same address
+  const int tid;
   std::mutex mutex;
 
  private:
@@ -118,7 +139,9 @@ class FrameThread {
   std::atomic<bool> at_work_{false};
   std::atomic<uint32_t> inside_{0};
   std::atomic<uint32_t> attention_{0};
-  std::atomic<bool> has_cross_thread_{false};
+  static constexpr uint8_t kCrossThread = 1, kRecorded = 2;
+  std::atomic<uint8_t> watched_{0};
+  std::shared_ptr<ZoneLog> log_;  // set once
   std::mutex cross_thread_mutex_;
   std::vector<uint64_t> cross_thread_entries_;
 };

@@ -53,7 +53,7 @@ ZoneTree::ZoneTree(const ZoneShape& shape)
       marks_(kMarks),
       touched_(nodes_.size()),
       details_(nodes_.size()),
-      names_(nodes_.size() * kNameBytesPerZone),
+      names_(std::make_shared<NameArena>(nodes_.size() * kNameBytesPerZone)),
       index_(nodes_.size()),
       pool_(std::min<size_t>(nodes_.size() * kRowsPerZone, UINT16_MAX - 1)),
       histograms_(nodes_.size() * stride_) {
@@ -92,7 +92,7 @@ uint16_t ZoneTree::FindByText(uint16_t parent, const char* text) const {
 uint16_t ZoneTree::AddChild(uint16_t parent, const char* text) {
   if (node_count_ == nodes_.size()) return kRoot;
   const uint16_t child = static_cast<uint16_t>(node_count_++);
-  details_[child].name = names_.Copy(text);
+  details_[child].name = names_->Copy(text);
   nodes_[child].parent = parent;
   nodes_[child].next_sibling = nodes_[parent].first_child;
   nodes_[parent].first_child = child;
@@ -196,6 +196,18 @@ const FrameRecord& ZoneTree::EndFrameAtScratch(uint64_t number, uint64_t ns_per_
   record.number = number;
   Settle(ns_per_tick_q32, record);
   return record;
+}
+
+uint32_t ZoneTree::MultiplexedInLastFrame() const {
+  const Snapshot& begin = marks_[(mark_ - 1) % kMarks];
+  const Snapshot& end = marks_[mark_ % kMarks];
+  uint32_t found = 0;
+  for (uint32_t multiplexable = shape_.multiplexable; multiplexable != 0; multiplexable &= multiplexable - 1) {
+    const size_t i = static_cast<size_t>(__builtin_ctz(multiplexable));
+    const uint64_t enabled_ns = end.times[i].enabled_ns - begin.times[i].enabled_ns;
+    if (enabled_ns != end.times[i].running_ns - begin.times[i].running_ns) found |= 1u << i;
+  }
+  return found;
 }
 
 // What the marks so far say goes to root_before_: a new series of marks starts.

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -39,7 +40,7 @@ struct Sums {
 struct ZoneShape {
   size_t events = 0;
   uint32_t multiplexable = 0;  // bit i: event i has times of its own
-  uint32_t never = 0;  // bit i: event i is never counted, its place in a snapshot says nothing
+  uint32_t never = 0;          // bit i: event i is never counted, its place in a snapshot says nothing
   size_t max_zones = 256;
   size_t max_depth = 64;
 };
@@ -97,6 +98,15 @@ class ZoneTree {
     Add(node.sums, open.begin, scratch_);
   }
 
+  // The zones that are open and counted, from 1, the outermost one, to open_depth().
+  struct OpenZone {
+    uint16_t zone = kRoot;
+    uint64_t entry = 0;
+    uint64_t begin_ticks = 0;  // since it was entered, or since the last frame ended
+  };
+  size_t open_depth() const { return depth_; }
+  OpenZone OpenAt(size_t depth) const { return {open_[depth].node, open_[depth].entry, open_[depth].begin.ticks}; }
+
   // Enters a zone that is not to be counted although zones around it are.
   void EnterUncounted() { ++skipped_; }
 
@@ -117,6 +127,10 @@ class ZoneTree {
 
   // Where the snapshot that ends a frame is to be read to.
   Snapshot& next_mark() { return marks_[(mark_ + 1) % kMarks]; }
+  // When the frame under way began.
+  uint64_t frame_begin_ticks() const { return marks_[mark_ % kMarks].ticks; }
+  // Bit i: event i was off its counter for a part of the frame that ended last, so that its value is too low.
+  uint32_t MultiplexedInLastFrame() const;
   // Starts a series of frames at the snapshot in next_mark(). Settle first.
   void BeginFrame();
   // Ends the frame at the snapshot in next_mark(), which is also the start of the next: splits the zones that are
@@ -146,6 +160,7 @@ class ZoneTree {
   // out. Nodes in the order in which they were first seen, parents before their children.
   size_t size() const { return closed_count_; }
   const char* name(size_t node) const { return details_[node].name; }
+  std::shared_ptr<const NameArena> names() const { return names_; }  // keeps all names alive
   uint16_t parent(size_t node) const { return nodes_[node].parent; }
   Sums total(size_t node) const { return node == kRoot ? RootTotal() : details_[node].total; }
   uint64_t frames(size_t node) const { return node == kRoot ? root_frames_ : details_[node].frames; }
@@ -235,7 +250,7 @@ class ZoneTree {
   size_t touched_count_ = 0;
   std::vector<uint16_t> touched_;
   std::vector<Detail> details_;
-  NameArena names_;
+  std::shared_ptr<NameArena> names_;
   ZoneIndex index_;
   uint32_t abandoned_ = 0;  // visits on the stack that were left elsewhere
   RowPool pool_;

@@ -1,0 +1,287 @@
+// A recording says of a FrameCounter's threads what the FrameCounter itself does.
+#include "src/count/frame/frame_recording.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "perfkit/frame_counter.h"
+#include "src/count/frame/frame_counter_impl.h"
+#include "src/sys/clock.h"
+#include "src/sys/kernel.h"
+#include "tests/count/frame/zones.h"
+#include "tests/support/allocations.h"
+#include "tests/support/skip.h"
+#include "tests/support/work.h"
+
+namespace perfkit::count {
+namespace {
+
+std::unique_ptr<FrameRecording> RecordingOf(FrameCounter& frames) {
+  auto recording = FrameCounterImpl::Of(frames)->Record();
+  REQUIRE(recording.status() == absl::OkStatus());
+  return *std::move(recording);
+}
+
+// What a recording has told.
+struct Heard {
+  struct Zone {
+    uint64_t calls = 0, ns = 0;
+  };
+  struct Thread {
+    uint32_t tid = 0;
+    std::map<uint16_t, std::string> paths;
+    std::vector<std::pair<std::string, uint64_t>> open;
+    std::map<std::string, Zone> zones;
+    uint64_t last_ns = 0;
+    bool has_ended = false;
+  };
+  std::map<uint64_t, Thread> threads;
+  struct MarkedFrame {
+    uint64_t from_ns = 0, to_ns = 0;
+    FrameRecord record;
+  };
+  std::map<std::string, std::vector<MarkedFrame>> frames;
+  std::map<uint64_t, std::string> causes;
+  uint64_t lost = 0;
+
+  void Read(FrameRecording& recording) {
+    recording.Read([&](const FrameEvent& event) { Add(event); });
+  }
+  void Add(const FrameEvent& event) {
+    Thread& thread = threads[event.thread];
+    thread.tid = event.tid;
+    if (event.kind == ZoneRecordKind::kEnter) {
+      thread.paths[event.id] = thread.paths[event.parent] + "/" + event.name;
+      thread.open.emplace_back(thread.paths[event.id], event.from_ns);
+    } else if (event.kind == ZoneRecordKind::kLeave) {
+      REQUIRE(!thread.open.empty());
+      const auto [path, from_ns] = thread.open.back();
+      CHECK(event.from_ns >= from_ns);
+      CHECK(event.from_ns >= thread.last_ns);
+      thread.last_ns = event.from_ns;
+      ++thread.zones[path].calls;
+      thread.zones[path].ns += event.from_ns - from_ns;
+      thread.open.pop_back();
+    } else if (event.kind == ZoneRecordKind::kFrame) {
+      FrameRecord record{.number = event.number, .missing = event.missing};
+      for (size_t i = 0; i < event.values.size(); ++i) record.values[i] = event.values[i];
+      frames[event.name].push_back({event.from_ns, event.to_ns, record});
+    } else if (event.kind == ZoneRecordKind::kHitch) {
+      causes[event.number] = event.text;
+    } else if (event.kind == ZoneRecordKind::kEnd) {
+      thread.has_ended = true;
+      thread.open.clear();
+    } else if (event.kind == ZoneRecordKind::kGap) {
+      thread.open.clear();
+      lost += event.lost;
+    }
+  }
+  const Thread& OfTid(int tid) const {
+    for (const auto& [serial, thread] : threads) {
+      if (thread.tid == static_cast<uint32_t>(tid)) return thread;
+    }
+    FAIL("no thread " << tid);
+    throw;
+  }
+};
+
+[[gnu::noinline]] void Busy() {
+  for (int i = 0; i < 1000; ++i) asm volatile("" ::: "memory");
+}
+
+void WorkInFrame(FrameCounter& frames, int turns) {
+  PERFKIT_ZONE(frames, "physics");
+  Busy();
+  for (int i = 0; i < turns; ++i) {
+    PERFKIT_ZONE(frames, "solve");
+    Busy();
+  }
+}
+
+TEST_CASE("a recording has the frames and zones that the FrameCounter counts", "[frame][recording]") {
+  FrameCounter frames({.events = kEvents});
+  const std::unique_ptr<FrameRecording> recording = RecordingOf(frames);
+  Heard heard;
+  frames.Mark();
+  const uint64_t begin_ns = sys::ClockNs(CLOCK_MONOTONIC);
+  for (int i = 0; i < 40; ++i) {
+    WorkInFrame(frames, i % 5);
+    frames.Mark();
+    if (i % 10 == 0) heard.Read(*recording);
+  }
+  heard.Read(*recording);
+  const uint64_t end_ns = sys::ClockNs(CLOCK_MONOTONIC);
+
+  const std::vector<Heard::MarkedFrame>& ended = heard.frames[""];
+  REQUIRE(ended.size() == 40);
+  for (size_t i = 0; i < ended.size(); ++i) {
+    const FrameRecord& counted = frames.history()[frames.history().size() - 40 + i];
+    CHECK(ended[i].record.number == counted.number);
+    CHECK(ended[i].record.missing == counted.missing);
+    for (size_t e = 0; e < kEvents.size(); ++e) CHECK(ended[i].record.values[e] == counted.values[e]);
+    CHECK(ended[i].from_ns <= ended[i].to_ns);
+    if (i > 0) CHECK(ended[i - 1].to_ns <= ended[i].from_ns + 1);
+  }
+  const uint64_t wall_ns = end_ns - begin_ns;
+  CHECK(ended.back().to_ns - ended.front().from_ns <= wall_ns + wall_ns / 2);
+  CHECK(ended.back().to_ns - ended.front().from_ns >= wall_ns / 2);
+
+  const Heard::Thread& thread = heard.OfTid(sys::kernel().gettid());
+  CHECK(thread.open.empty());
+  const std::vector<ZoneStats> zones = frames.zones();
+  const ZoneStats* const physics = Find(zones, "physics");
+  const ZoneStats* const solve = Find(zones, "solve");
+  REQUIRE((physics != nullptr && solve != nullptr));
+  CHECK(thread.zones.at("/physics").calls == physics->calls);
+  CHECK(thread.zones.at("/physics/solve").calls == solve->calls);
+  // Two clocks: the rates of both, and the readings at the ends.
+  const auto ratio = [](uint64_t told, uint64_t counted) {
+    return static_cast<double>(told) / static_cast<double>(counted);
+  };
+  CHECK(ratio(thread.zones.at("/physics").ns, physics->wall_ns) == Approx(1).margin(0.1));
+  CHECK(ratio(thread.zones.at("/physics/solve").ns, solve->wall_ns) == Approx(1).margin(0.1));
+}
+
+TEST_CASE("threads that attach late, end, or are inside a zone from the start are recorded", "[frame][recording]") {
+  FrameCounter frames({.events = kEvents});
+  std::atomic<int> step{0};
+  std::atomic<int> early_tid{0};
+  const auto await = [&](int wanted) {
+    while (step != wanted) std::this_thread::yield();
+  };
+  std::thread early([&] {
+    early_tid = sys::kernel().gettid();
+    {
+      PERFKIT_ZONE(frames, "early");
+      step = 1;
+      await(2);
+    }
+    step = 3;
+    await(4);
+  });
+  await(1);
+  const std::unique_ptr<FrameRecording> recording = RecordingOf(frames);
+  Heard heard;
+  heard.Read(*recording);
+  size_t gaps = 0;
+  recording->ReadGaps([&](const FrameEvent& gap) {
+    ++gaps;
+    CHECK(gap.tid == static_cast<uint32_t>(early_tid));
+  });
+  CHECK(gaps == 1);  // it is inside, nobody knows of what
+  step = 2;
+  await(3);
+  heard.Read(*recording);
+  recording->ReadGaps([&](const FrameEvent&) { FAIL("all are known"); });
+  CHECK(heard.OfTid(early_tid).zones.at("/early").calls == 1);
+  std::atomic<int> late_tid{0};
+  std::thread([&] {
+    late_tid = sys::kernel().gettid();
+    WorkInFrame(frames, 2);
+  }).join();
+  step = 4;
+  early.join();
+  heard.Read(*recording);
+  const Heard::Thread& late = heard.OfTid(late_tid);
+  CHECK(late.zones.at("/physics").calls == 1);
+  CHECK(late.zones.at("/physics/solve").calls == 2);
+  CHECK(late.has_ended);
+  CHECK(heard.OfTid(early_tid).has_ended);
+  CHECK(heard.lost == 0);
+}
+
+TEST_CASE("frames of other loops are recorded by their names", "[frame][recording]") {
+  FrameCounter frames({.events = kEvents});
+  const FrameId audio = frames.DefineFrame("audio");
+  const std::unique_ptr<FrameRecording> recording = RecordingOf(frames);
+  std::thread([&] {
+    for (int i = 0; i < 5; ++i) frames.Mark(audio);
+  }).join();
+  Heard heard;
+  heard.Read(*recording);
+  REQUIRE(heard.frames["audio"].size() == 4);
+  const std::vector<FrameRecord> history = frames.history(audio);
+  REQUIRE(history.size() == 4);
+  for (size_t i = 0; i < 4; ++i) CHECK(heard.frames["audio"][i].record.values == history[i].values);
+  CHECK(heard.frames[""].empty());
+}
+
+TEST_CASE("a recording outlives the FrameCounter, and a later one replaces it", "[frame][recording]") {
+  auto frames = std::make_unique<FrameCounter>(FrameCounter::Options{.events = kEvents});
+  const std::unique_ptr<FrameRecording> first = RecordingOf(*frames);
+  WorkInFrame(*frames, 1);
+  const std::unique_ptr<FrameRecording> second = RecordingOf(*frames);
+  WorkInFrame(*frames, 2);
+  std::thread([&] { WorkInFrame(*frames, 3); }).join();
+  Heard none, heard;
+  frames.reset();
+  none.Read(*first);
+  CHECK(none.threads.empty());
+  heard.Read(*second);
+  CHECK(heard.OfTid(sys::kernel().gettid()).zones.at("/physics/solve").calls == 2);
+  CHECK(heard.threads.size() == 2);
+  heard.Read(*second);
+  heard.Read(*second);
+}
+
+TEST_CASE("a hitch has its cause in the recording", "[frame][recording]") {
+  FrameCounter frames({.events = kEvents, .hitch_budget = std::chrono::nanoseconds(1)});
+  const std::unique_ptr<FrameRecording> recording = RecordingOf(frames);
+  frames.Mark();
+  WorkInFrame(frames, 1);
+  frames.Mark();
+  Heard heard;
+  heard.Read(*recording);
+  REQUIRE(frames.hitches().size() == 1);
+  CHECK(heard.causes[frames.hitches()[0].frame] == frames.hitches()[0].cause);
+}
+
+TEST_CASE("zones and marks of a recorded thread allocate nothing", "[frame][recording]") {
+  if (testing::kSanitized) SKIP_TEST("a sanitizer owns operator new");
+  FrameCounter frames({.events = kEvents});
+  const std::unique_ptr<FrameRecording> recording = RecordingOf(frames);
+  frames.Mark();
+  WorkInFrame(frames, 2);
+  const uint64_t before = testing::allocations_so_far;
+  for (int i = 0; i < 50'000; ++i) {  // more than there is room for
+    WorkInFrame(frames, 2);
+    frames.Mark();
+  }
+  CHECK(testing::allocations_so_far == before);
+  Heard heard;
+  heard.Read(*recording);
+  WorkInFrame(frames, 2);
+  heard.Read(*recording);
+  CHECK(heard.lost > 0);
+}
+
+TEST_CASE("a forked child cannot record its parent's FrameCounter", "[frame][recording][fork]") {
+  FrameCounter frames({.events = kEvents});
+  const std::unique_ptr<FrameRecording> recording = RecordingOf(frames);
+  frames.Mark();
+  const pid_t child = fork();
+  if (child == 0) {
+    WorkInFrame(frames, 1);
+    frames.Mark();
+    _exit(FrameCounterImpl::Of(frames)->Record().ok() ? 1 : 0);
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  WorkInFrame(frames, 1);
+  Heard heard;
+  heard.Read(*recording);
+  CHECK(heard.OfTid(sys::kernel().gettid()).zones.at("/physics/solve").calls == 1);
+}
+
+}  // namespace
+}  // namespace perfkit::count
