@@ -1,12 +1,14 @@
-// Runs one test program for CTest: copies its output, keeps its skips for the last test, and can do it as nobody.
+// Runs one test program for CTest: copies its output, keeps its skips for the last test, and can run it as an ordinary
+// user.
 //
 //   runner --skips FILE [--user ordinary] [--aslr off] -- PROGRAM ARGUMENT...
 //
-// CTest hides what a passed test prints, so each line "SKIPPED: test: reason" is also written to FILE, from where
+// CTest hides the output of passed tests. So each line "SKIPPED: test: reason" is also written to FILE, from which
 // tests/runner/tally.cc prints them all. With --user ordinary, the program has no groups and no capabilities, because
-// most users of perfkit are no root and the kernel answers them differently. Each such run has a user ID of its own: the
-// kernel accounts locked memory by user, and what one test locks must not decide another. --aslr off is for ThreadSanitizer, whose
-// fixed shadow memory collides with the high-entropy layouts of newer kernels. The exit code is the program's own.
+// most users of perfkit are not root, and the kernel treats them differently. Each such run has a user ID of its own:
+// the kernel accounts locked memory by user, and one test must not use up another's. --aslr off is for ThreadSanitizer,
+// whose fixed shadow memory collides with the high-entropy layouts of newer kernels. The exit code is the program's
+// own.
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -28,9 +30,9 @@ constexpr int kSkipped = 77;
 
 struct Options {
   const char* skips = nullptr;
-  uid_t uid = 0;  // 0: stay who we are
+  uid_t uid = 0;  // 0 means the current user.
   bool aslr = true;
-  char** program = nullptr;  // argv of the test, ends in nullptr
+  char** program = nullptr;  // argv of the test; ends with nullptr.
 };
 
 bool Parse(int argc, char** argv, Options& options) {
@@ -47,7 +49,7 @@ bool Parse(int argc, char** argv, Options& options) {
   return false;
 }
 
-// Prints a skip of the whole test, and keeps it.
+// Prints a skip of the whole test, and writes it to `skips`.
 int SkipAll(FILE* skips, const std::string& reason) {
   for (FILE* out : {stdout, skips}) {
     if (out != nullptr) fprintf(out, "SKIPPED: all tests: %s\n", reason.c_str());
@@ -55,7 +57,7 @@ int SkipAll(FILE* skips, const std::string& reason) {
   return kSkipped;
 }
 
-// In the child: becomes `uid`, with no way back.
+// In the child: becomes `uid` for good.
 bool BecomeUser(uid_t uid) {
   return setgroups(0, nullptr) == 0 && setresgid(uid, uid, uid) == 0 && setresuid(uid, uid, uid) == 0;
 }
@@ -67,15 +69,15 @@ bool BecomeUser(uid_t uid) {
     fprintf(stderr, "runner: cannot become user %u: %s\n", options.uid, strerror(errno));
     _exit(1);
   }
-  if (!options.aslr) personality(ADDR_NO_RANDOMIZE);  // where it is not allowed, the program says so itself
-  prctl(PR_SET_PDEATHSIG, SIGKILL);                   // after setresuid, which clears it
-  prctl(PR_SET_DUMPABLE, 1);  // setresuid clears this too; without it /proc/self belongs to root
+  if (!options.aslr) personality(ADDR_NO_RANDOMIZE);  // If this is not permitted, the program says so.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);                   // After setresuid, which clears it.
+  prctl(PR_SET_DUMPABLE, 1);  // setresuid clears this too; without it /proc/self belongs to root.
   execv(options.program[0], options.program);
   fprintf(stderr, "runner: cannot run %s: %s\n", options.program[0], strerror(errno));
   _exit(1);
 }
 
-// Copies `input` to stdout as it comes, and each whole line about a skip to `skips`.
+// Copies `input` to stdout as it arrives, and each whole line about a skip to `skips`.
 void CopyOutput(int input, FILE* skips) {
   std::string line;
   char buffer[4096];
@@ -93,7 +95,7 @@ void CopyOutput(int input, FILE* skips) {
   }
 }
 
-// Whether `uid` may reach and run `path`: every folder on the way must let others through.
+// Returns true if `uid` may reach and run `path`: each folder on the way must permit it.
 bool CanReach(uid_t uid, const char* path) {
   const pid_t child = fork();
   if (child == 0) _exit(BecomeUser(uid) && access(path, X_OK) == 0 ? 0 : 1);
@@ -101,7 +103,7 @@ bool CanReach(uid_t uid, const char* path) {
   return child > 0 && waitpid(child, &status, 0) == child && status == 0;
 }
 
-// The exit code of a program that ended with `status`, as a shell gives it.
+// Returns the exit code of a program that ended with `status`, as a shell reports it.
 int ExitCode(int status) {
   if (WIFEXITED(status)) return WEXITSTATUS(status);
   printf("runner: killed by signal %d (%s)\n", WTERMSIG(status), strsignal(WTERMSIG(status)));

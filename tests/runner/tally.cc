@@ -1,9 +1,9 @@
-// The last test: prints every skip with its reason, and how many there were.
+// The last test: prints all skips with their reasons, and their number.
 //
 //   tally NAME=FOLDER...
 //
-// Each FOLDER holds what runner kept: a file for each CTest test, with lines "SKIPPED: test: reason". NAME says which
-// build that was. The same test skipped for the same reason in several builds is one line that names them all.
+// Each FOLDER contains the files of runner, one for each CTest test, with lines "SKIPPED: test: reason". NAME is that
+// of the build. A test that was skipped for the same reason in several builds makes one line with all their names.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -22,7 +22,7 @@ struct Skip {
   auto operator<=>(const Skip&) const = default;
 };
 
-using Skips = std::map<Skip, std::set<std::string>>;  // where each happened
+using Skips = std::map<Skip, std::set<std::string>>;  // The builds in which each skip happened.
 
 void AddFile(const std::filesystem::path& path, const std::string& build, Skips& skips) {
   std::ifstream file(path);
@@ -41,7 +41,7 @@ void AddFile(const std::filesystem::path& path, const std::string& build, Skips&
 void AddFolder(std::string_view argument, Skips& skips) {
   const size_t equals = std::min(argument.find('='), argument.size() - 1);
   const std::filesystem::path folder = argument.substr(equals + 1);
-  std::error_code none;  // a build that has not run has no folder
+  std::error_code none;  // A build that has not run has no folder.
   for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
     AddFile(entry.path(), std::string(argument.substr(0, equals)), skips);
   }

@@ -1,4 +1,4 @@
-// How often a thread has allocated with new, and what it holds: where one file of the program includes counted_new.h.
+// Counts a thread's allocations by new, and their bytes, if one file of the program includes counted_new.h.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,11 @@
 
 namespace perfkit::testing {
 
-// A sanitizer checks its own operator new against its own free: it is left alone.
+// A sanitizer matches its own operator new with its own free, so it is not replaced.
 inline constexpr bool kCountsNew = !kSanitized;
-// Of this thread; only differences mean something.
+// Allocations of this thread; only differences have a meaning.
 inline thread_local uint64_t allocations_so_far = 0;
-// What this thread has allocated, without what it has freed.
+// Bytes that this thread has allocated, minus those that it has freed.
 inline thread_local int64_t bytes_held = 0;
 
 }  // namespace perfkit::testing

@@ -1,4 +1,4 @@
-// Runs a piece of a test as an ordinary user: that is what most users of perfkit are.
+// Runs a part of a test as an ordinary user, as most users of perfkit are.
 #pragma once
 
 #include <sys/wait.h>
@@ -10,11 +10,11 @@
 
 namespace perfkit::testing {
 
-// A user of this process alone: the kernel accounts the memory that rings lock by user, whoever else runs tests here.
+// A user ID of this process alone: the kernel accounts the memory of rings by user, and several tests run at once.
 inline uid_t OrdinaryUid() { return 1'000'000 + static_cast<uid_t>(getpid()); }
 
-// Runs `body` (returns true when all is well) in a child of this process, as an ordinary user when we are root. The
-// child inherits no perfkit state: open what you need inside. Returns true if the child said so.
+// Runs `body` (which returns true on success) in a child of this process, as an ordinary user if this user is root. The
+// child has no perfkit state: `body` must open what it needs. Returns true if the child succeeded.
 template <class Body>
 bool AsOrdinaryUser(Body&& body) {
   std::fflush(nullptr);

@@ -1,4 +1,4 @@
-// Counts what a thread allocates with new: for one file of a test program, as it replaces the program's operator new.
+// Counts a thread's allocations by new. For one file of a test program, because it replaces the program's operator new.
 #pragma once
 
 #include <malloc.h>

@@ -5,7 +5,7 @@
 
 namespace perfkit::testing {
 
-// The first two CPUs that the thread may run on. Gives the thread back all that it had.
+// The first two CPUs on which the thread may run. Restores the thread's CPUs when it is destroyed.
 class TwoCpus {
  public:
   TwoCpus() {
@@ -21,7 +21,7 @@ class TwoCpus {
   bool has_both() const { return cpus_[1] >= 0; }
   int cpu(int which) const { return cpus_[which]; }
 
-  // To CPU 0 or 1 of the two, and nowhere else: the thread is there when this returns.
+  // Moves the thread to CPU 0 or 1 of the two; it runs there when this returns.
   void MoveTo(int which) const {
     cpu_set_t set;
     CPU_ZERO(&set);

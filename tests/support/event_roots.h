@@ -1,4 +1,4 @@
-// Where the golden trees are, as roots for the event parser: other machines, on this one.
+// The golden trees as roots for the event parser: other machines, on this one.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ inline EventRoots GoldenRoots(const std::string& machine) {
 // A virtual machine without a PMU.
 inline EventRoots VmRoots() { return GoldenRoots("kvm_no_pmu"); }
 
-// The error text of an event that must be refused; "parsed" when it is not.
+// Returns the error text of an event that must be refused, or "parsed".
 inline std::string RefusalOf(std::string_view text, const EventRoots& roots) {
   const absl::StatusOr<EventConfig> event = ParseEvent(text, roots);
   return event.ok() ? "parsed" : std::string(event.status().message());

@@ -1,4 +1,4 @@
-// The fake table: one wrapper a member, all made from two templates.
+// The fake table: one wrapper for each member, all made from two templates.
 #include "tests/support/fake_kernel.h"
 
 #include <errno.h>
@@ -22,12 +22,12 @@ constexpr std::array<const char*, static_cast<size_t>(Call::kCount)> kNames = {
     "nanosleep",   "getrusage",       "getrlimit", "fork",      "execvp", "wait4", "kill",  "sigaction",
     "sigprocmask", "epoll_create1",   "epoll_ctl", "epoll_wait"};
 
-// A call after this many is a loop that never ends, not a sweep.
+// A sweep with more calls than this does not end.
 constexpr uint64_t kLongestSweep = 100'000;
 
 std::atomic<FakeKernel*> g_fake{nullptr};
 
-// What a failed call returns: -1, or MAP_FAILED.
+// Returns the result of a failed call: -1, or MAP_FAILED.
 template <class R>
 R Failed(int error) {
   errno = error;
@@ -38,7 +38,7 @@ R Failed(int error) {
   }
 }
 
-// Descriptors that this process has open, by the kernel's own list: finds leaks that went around the table.
+// Returns the number of this process's descriptors, by the kernel's own list: finds leaks that bypass the table.
 size_t OpenDescriptors() {
   size_t n = 0;
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) ++n;
@@ -49,11 +49,11 @@ size_t OpenDescriptors() {
 
 const char* CallName(Call call) { return kNames[static_cast<size_t>(call)]; }
 
-// The members of the fake table. A struct, so that FakeKernel can befriend them all at once.
+// The members of the fake table. A struct, so that FakeKernel can befriend all of them at once.
 struct FakeCalls {
   static FakeKernel& fake() { return *g_fake.load(std::memory_order_acquire); }
 
-  // The member kMember of the table as a function: fails when it is due, else forwards.
+  // The member kMember of the table as a function: fails if it is its turn, else forwards.
   template <Call kCall, auto kMember>
   struct Wrap;
   template <Call kCall, class R, class... Args, R (*Kernel::*kMember)(Args...)>
@@ -90,7 +90,7 @@ struct FakeCalls {
     return fd;
   }
 
-  // Reported after the work: see FailNth.
+  // Reported after the work: FailNth.
   static int Close(int fd) {
     const int result = fake().below_.close(fd);
     fake().Closed(fd, result != 0);
@@ -155,7 +155,7 @@ namespace {
 
 constexpr Kernel kFakeTable = FakeCalls::Table();
 
-// Whether a member was added to sys::Kernel that this file does not know yet.
+// Returns false if sys::Kernel has a member that this file lacks.
 bool IsComplete(const Kernel& table) {
   static_assert(sizeof(Kernel) % sizeof(void*) == 0);
   std::array<void*, sizeof(Kernel) / sizeof(void*)> members;
@@ -203,7 +203,7 @@ int FakeKernel::Strike(Call call) {
 
 void FakeKernel::Opened(int fd, Call by) {
   if (fd < 0) return;
-  const int error = errno;  // the bookkeeping must not disturb what the caller sees
+  const int error = errno;  // The bookkeeping must not change the errno that the caller sees.
   const std::lock_guard lock(mutex_);
   fds_[fd] = by;
   errno = error;

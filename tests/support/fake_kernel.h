@@ -2,12 +2,12 @@
 //
 //   FakeKernel fake;                                     // in force until it dies; forwards to Linux
 //   fake.FailNth(3, EMFILE);                             // the third call from now on
-//   fake.FailAll(Call::kPerfEventOpen, EACCES);          // every call of one kind
+//   fake.FailAll(Call::kPerfEventOpen, EACCES);          // all calls of one kind
 //   fake.below().geteuid = [] { return uid_t{1000}; };   // or any behaviour at all
 //   ...
 //   CHECK(fake.Leaks() == "");
 //
-// One at a time. Calls may come from several threads, but not from signal handlers.
+// Only one may exist at a time. Calls may come from several threads, but not from signal handlers.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@
 
 namespace perfkit::testing {
 
-// The members of sys::Kernel that can fail. Those that never do (gettid, getpid, geteuid) are not counted.
+// The members of sys::Kernel that can fail. Those that never fail (gettid, getpid, geteuid) are not counted.
 enum class Call : uint8_t {
   kAny,
   kPerfEventOpen,
@@ -66,28 +66,29 @@ class FakeKernel {
   FakeKernel(const FakeKernel&) = delete;
   FakeKernel& operator=(const FakeKernel&) = delete;
 
-  // Where calls go that do not fail. Replace members before the code under test runs.
+  // The table that gets the calls that do not fail. Replace its members before the code under test runs.
   sys::Kernel& below() { return below_; }
 
-  // The n-th call of a kind from now on (1: the next) fails with `error`. Only the last FailNth holds.
-  // close and munmap do their work and then report the error, as Linux does: what they were given is gone.
+  // The n-th call of a kind from now on (1 means the next) fails with `error`. Replaces an earlier FailNth. close and
+  // munmap do their work and then report the error, as on Linux: their argument is released.
   void FailNth(uint64_t n, int error, Call only = Call::kAny);
-  // Every call of `call` fails with `error`, until Forgive.
+  // All calls of `call` fail with `error`, until Forgive.
   void FailAll(Call call, int error);
   void Forgive();
 
-  // Calls of a kind since construction, failed ones included.
+  // Returns the number of calls of a kind since construction, failed ones included.
   uint64_t calls(Call call = Call::kAny) const { return calls_[static_cast<size_t>(call)]; }
-  // The call that FailNth struck; kAny while none was.
+  // Returns the call that FailNth has failed; kAny if none.
   Call struck() const { return struck_; }
 
-  // What was opened or mapped through this table and is still there: "" or a list. Call it when all owners are gone.
+  // Returns a list of what was opened or mapped through this table and was not closed, or "". To be called after all
+  // owners were destroyed.
   std::string Leaks() const;
 
  private:
-  friend struct FakeCalls;  // the members of the table: fake_kernel.cc
+  friend struct FakeCalls;  // The members of the table: fake_kernel.cc.
 
-  // The errno that this call must fail with, or 0.
+  // Returns the errno with which this call must fail, or 0.
   int Strike(Call call);
   void Opened(int fd, Call by);
   void Closed(int fd, bool unknown);
@@ -98,29 +99,29 @@ class FakeKernel {
   const sys::Kernel* before_;
   std::array<std::atomic<uint64_t>, static_cast<size_t>(Call::kCount)> calls_{};
   std::array<std::atomic<int>, static_cast<size_t>(Call::kCount)> always_{};
-  std::atomic<int64_t> left_{0};  // calls until the strike; 0 or less: none is due
+  std::atomic<int64_t> left_{0};  // Calls until the one that fails; 0 or less means none.
   std::atomic<int> error_{0};
   std::atomic<Call> only_{Call::kAny};
   std::atomic<Call> struck_{Call::kAny};
 
-  mutable std::mutex mutex_;  // what is open
+  mutable std::mutex mutex_;  // Guards the sets of open resources.
   std::map<int, Call> fds_;
   std::map<uintptr_t, size_t> mappings_;
-  std::set<int> closed_unopened_;  // closed when they were not open
+  std::set<int> closed_unopened_;  // Closed without being open.
 };
 
 inline constexpr std::array<int, 5> kSweptErrors = {4 /* EINTR */, 24 /* EMFILE */, 1 /* EPERM */, 28 /* ENOSPC */,
                                                     12 /* ENOMEM */};
 
 struct SweepTally {
-  uint64_t calls = 0;     // failing points that were tried
-  uint64_t refused = 0;   // runs that ended in a Status
-  uint64_t survived = 0;  // runs that did without the call, and ended well
+  uint64_t calls = 0;     // Failing calls that were tried.
+  uint64_t refused = 0;   // Runs that ended in a Status.
+  uint64_t survived = 0;  // Runs that did without the call, and succeeded.
 };
 
 // Runs `fn` with its first call failing, then its second, and so on until no call is left to fail, once for each of
-// `errors`. `fn` opens, uses and lets go, and returns its Status; it must end well by itself (REQUIREd first), leave
-// nothing open after any fault, and check by itself that what survived a fault is a valid result. Catch2 reports.
+// `errors`. `fn` opens, uses and closes, and returns its Status. Without a fault it must succeed (REQUIREd first).
+// After any fault it must leave nothing open, and it must check that its result is valid. Catch2 reports.
 SweepTally SweepFaults(absl::FunctionRef<absl::Status()> fn, std::span<const int> errors = kSweptErrors);
 
 }  // namespace perfkit::testing

@@ -1,4 +1,4 @@
-// Forks again and again while other threads open and close events: each child must come to its end, and hold none.
+// Forks repeatedly while other threads open and close events: each child must finish, and have no event open.
 #pragma once
 
 #include <dirent.h>
@@ -12,7 +12,7 @@
 
 namespace perfkit::testing {
 
-// The descriptors of this process that are events.
+// Returns the number of this process's descriptors that are events.
 inline int OpenEvents() {
   int events = 0;
   DIR* const folder = opendir("/proc/self/fd");
@@ -27,12 +27,12 @@ inline int OpenEvents() {
 }
 
 struct Forked {
-  int failed = 0;   // children that did not come to their end
-  int holding = 0;  // that held an event
-  int rounds = 0;   // of what went on meanwhile
+  int failed = 0;   // Children that did not finish.
+  int holding = 0;  // Children that had an event open.
+  int rounds = 0;   // Rounds of the other threads meanwhile.
 };
 
-// `opens` opens and closes events; it runs on a thread of its own, over and over.
+// `opens` opens and closes events; it runs repeatedly on a thread of its own.
 template <class Opens>
 Forked ForkWhile(Opens opens, int forks) {
   Forked forked;

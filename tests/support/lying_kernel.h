@@ -1,12 +1,12 @@
-// Kernels that are not the truth: hardware events that open and count nothing, or that count something else; sleeps
-// that are none.
+// Kernels that return wrong results: hardware events that open and count nothing, or count something else; sleeps that
+// end at once.
 #pragma once
 
 #include "tests/support/fake_kernel.h"
 
 namespace perfkit::testing {
 
-// Opens the software event kConfig wherever an event of a CPU's counters is asked for.
+// Opens the software event kConfig instead of each event of a CPU's counters.
 template <uint64_t kConfig>
 int OpenSoftwareInstead(const sys::PerfEventAttr* attr, pid_t pid, int cpu, int group, unsigned long flags) {
   sys::PerfEventAttr changed = *attr;
@@ -19,16 +19,16 @@ int OpenSoftwareInstead(const sys::PerfEventAttr* attr, pid_t pid, int cpu, int 
   return sys::kLinux.perf_event_open(&changed, pid, cpu, group, flags);
 }
 
-// What some virtual machines do: hardware events open, and stay 0.
+// As on some virtual machines: hardware events open, and stay 0.
 inline void MakeHardwareSilent(FakeKernel& fake) { fake.below().perf_event_open = OpenSoftwareInstead<sys::kSwDummy>; }
 
-// A machine whose hardware events all count: nanoseconds.
+// A machine whose hardware events all count, namely nanoseconds.
 inline void MakeHardwareCount(FakeKernel& fake) {
   fake.below().perf_event_open = OpenSoftwareInstead<sys::kSwTaskClock>;
 }
 
-// A machine where sleeps of less than 0.2 ms are over before their thread has left the CPU: what happens now and then
-// when a hypervisor takes the CPU away between the start of the timer and the switch.
+// A machine on which sleeps of less than 0.2 ms end before their thread has left the CPU. This happens sometimes when a
+// hypervisor takes the CPU away between the start of the timer and the switch.
 inline void MakeShortSleepsNone(FakeKernel& fake) {
   fake.below().nanosleep = [](const timespec* time) {
     return time->tv_sec == 0 && time->tv_nsec < 200'000 ? 0 : sys::kLinux.nanosleep(time);

@@ -1,7 +1,7 @@
-// The main of every test program: 0 passed, 1 failed, 77 nothing ran but skips.
+// The main of every test program: returns 0 if it passed, 1 if it failed, 77 if all test cases were skipped.
 //
-// Catch2 v2 returns the number of failures and knows no skip, so both are settled here. SKIP_TEST (support/skip.h)
-// prints a line "SKIPPED: test: reason" that the last test of the suite collects.
+// Catch2 v2 returns the number of failures and has no skip, so both are done here. SKIP_TEST (support/skip.h) prints a
+// line "SKIPPED: test: reason" that the last test of the suite collects.
 #define CATCH_CONFIG_RUNNER
 #include <catch2/catch.hpp>
 
@@ -9,7 +9,7 @@
 
 namespace {
 
-// Counts the test cases that begin, to tell "all were skipped" from "some were".
+// Counts the test cases that begin, to tell "all were skipped" from "some were skipped".
 struct StartCounter : Catch::TestEventListenerBase {
   using Catch::TestEventListenerBase::TestEventListenerBase;
   void testCaseStarting(const Catch::TestCaseInfo&) override { ++perfkit::testing::Skips().started; }

@@ -19,7 +19,7 @@ namespace perfkit::testing {
 
 class PerfData {
  public:
-  // Nothing when `path` is no such file.
+  // Returns nullopt if `path` is no such file.
   static std::optional<PerfData> Read(const std::string& path) {
     std::ifstream in(path, std::ios::binary);
     PerfData data;
@@ -28,10 +28,10 @@ class PerfData {
     return data;
   }
 
-  // The records, one after the other.
+  // Returns the records, one after the other.
   Bytes records() const { return std::as_bytes(std::span(bytes_)).subspan(records_offset_, records_size_); }
   uint64_t records_offset() const { return records_offset_; }
-  // The layout of the event that wrote `record`; all events' ids stand at the same place.
+  // Returns the layout of the event that wrote `record`; all events have their ids at the same offset.
   const SampleLayout& LayoutOf(const RawRecord& record) const {
     if (layouts_.size() == 1) return layouts_.front();
     const std::optional<uint64_t> id = layouts_.front().IdOf(record);
@@ -59,7 +59,7 @@ class PerfData {
     return !layouts_.empty();
   }
 
-  // perf_event_attr, and where its ids are.
+  // Parses a perf_event_attr and the location of its ids.
   bool ParseAttr(Bytes file, uint64_t at, uint64_t size) {
     const uint64_t members = size - sizeof(Section);
     const auto word = [&](uint64_t offset) -> uint64_t {

@@ -1,7 +1,7 @@
-// Writes records as the kernel does, member by member, and rings in ordinary memory to put them in.
+// Writes records as the kernel does, field by field, and rings in ordinary memory that contain them.
 //
-// The order of a sample's fields stands here a second time, on purpose, as the calls of perf_output_sample
-// (kernel/events/core.c) in their order: a mistake in the library's table cannot hide itself.
+// The order of a sample's fields is repeated here on purpose, as the calls of perf_output_sample (kernel/events/core.c)
+// in their order: so a mistake in the library's table is found.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ class RecordBuilder {
     bytes_.resize((bytes_.size() + 7) / 8 * 8, '\0');
     return *this;
   }
-  // The whole record: a header in front of all of that.
+  // Returns the whole record: a header, then all of the above.
   std::string Finish(RecordType type, uint16_t misc = 0) const { return Finish(static_cast<uint32_t>(type), misc); }
   std::string Finish(uint32_t type, uint16_t misc) const {
     RecordBuilder header;
@@ -56,18 +56,18 @@ class RecordBuilder {
   std::string bytes_;
 };
 
-// What goes into a sample. Counts and lengths follow from the contents.
+// The contents of a sample. Counts and lengths follow from them.
 struct SampleValues {
   uint64_t identifier = 0x1d, ip = 0x401000, time = 123'456'789, addr = 0x7f00, id = 0x2d, stream_id = 0x3d,
            period = 99;
   uint32_t pid = 4711, tid = 4712, cpu = 3;
   uint64_t time_enabled = 1000, time_running = 900;
-  std::vector<uint64_t> read_values = {7};  // with ids 100 + i and lost 200 + i
+  std::vector<uint64_t> read_values = {7};  // With ids 100 + i and lost 200 + i.
   std::vector<uint64_t> chain = {~uint64_t{511}, 0x401000, 0x402000};
-  std::string raw = std::string("tracepoint!!", 12);  // 4 + size is a multiple of 8
+  std::string raw = std::string("tracepoint!!", 12);  // 4 + size is a multiple of 8.
   std::vector<Branch> branches = {{1, 2, 3}, {4, 5, 6}};
   uint64_t hw_index = 5;
-  uint64_t user_abi = 2, intr_abi = 2;  // register i of a mask holds 1000 + i, or 2000 + i
+  uint64_t user_abi = 2, intr_abi = 2;  // Register i of a mask is 1000 + i, or 2000 + i.
   std::string stack = std::string(24, 's');
   uint64_t stack_copied = 17;
   uint64_t weight = 11, data_src = 12, transaction = 13, phys_addr = 14, cgroup = 15, data_page = 4096,
@@ -109,7 +109,7 @@ inline void AddStack(RecordBuilder& out, const SampleValues& values) {
   if (!values.stack.empty()) out.Raw(values.stack).U64(values.stack_copied);
 }
 
-// A PERF_RECORD_SAMPLE of an event with these bits.
+// Returns a PERF_RECORD_SAMPLE of an event with these bits.
 inline std::string BuildSample(const AttrBits& bits, const SampleValues& values = {}) {
   RecordBuilder out;
   const auto has = [&](uint64_t bit) { return (bits.sample_type & bit) != 0; };
@@ -140,7 +140,7 @@ inline std::string BuildSample(const AttrBits& bits, const SampleValues& values 
   return out.Finish(RecordType::kSample, values.misc);
 }
 
-// The trailer that sample_id_all adds to all other records (perf_event__output_id_sample).
+// Appends the trailer that sample_id_all adds to all other records (perf_event__output_id_sample).
 inline void AddTrailer(RecordBuilder& out, const AttrBits& bits, const SampleValues& values = {}) {
   if (!bits.sample_id_all) return;
   const auto has = [&](uint64_t bit) { return (bits.sample_type & bit) != 0; };
@@ -152,7 +152,7 @@ inline void AddTrailer(RecordBuilder& out, const AttrBits& bits, const SampleVal
   if (has(1 << 16)) out.U64(values.identifier);
 }
 
-// A view of a whole record; `bytes` must outlive it and begin with a header.
+// Returns a view of a whole record; `bytes` must outlive it and begin with a header.
 inline RawRecord AsRecord(std::string_view bytes) {
   RawRecord record;
   const auto* const data = reinterpret_cast<const std::byte*>(bytes.data());
@@ -164,7 +164,7 @@ inline RawRecord AsRecord(std::string_view bytes) {
 }
 
 // A ring in ordinary memory, with the kernel's half of the protocol. Page and data are allocated to the byte, so that a
-// sanitizer sees a read outside.
+// sanitizer detects a read outside.
 class MemoryRing {
  public:
   // The data area is `size` bytes, a power of two; positions begin at `start`.
@@ -177,7 +177,7 @@ class MemoryRing {
   Bytes data() const { return data_; }
   std::vector<std::byte>& bytes() { return data_; }
 
-  // As an event of the streaming kind: false, and nothing written, when there is no room.
+  // Writes as a streaming event does: returns false, and writes nothing, if there is no room.
   bool Write(std::string_view record) {
     const uint64_t head = page().data_head;
     const uint64_t tail = __atomic_load_n(&page().data_tail, __ATOMIC_ACQUIRE);
@@ -186,7 +186,7 @@ class MemoryRing {
     __atomic_store_n(&page().data_head, head + record.size(), __ATOMIC_RELEASE);
     return true;
   }
-  // As an event with write_backward: always.
+  // Writes as an event with write_backward does: always.
   void WriteBackward(std::string_view record) {
     const uint64_t head = page().data_head - record.size();
     Put(head, record);

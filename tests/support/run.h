@@ -1,4 +1,4 @@
-// Runs a command line as a person would, and keeps what it printed.
+// Runs a command line in a shell, and keeps its output.
 #pragma once
 
 #include <sys/wait.h>
@@ -10,13 +10,13 @@
 namespace perfkit::testing {
 
 struct Run {
-  int exit_code = -1;  // -1: it did not end by itself
-  std::string output;  // both of its streams
+  int exit_code = -1;  // -1: it was ended by a signal.
+  std::string output;  // Both of its streams.
 };
 
 inline Run RunCommand(const std::string& command) {
   Run run;
-  // In braces: the command may send its own streams elsewhere, and that must not undo ours.
+  // In braces: the command may redirect its own streams, which must not undo the redirection here.
   FILE* const pipe = popen(("{ " + command + "\n} 2>&1").c_str(), "r");
   if (pipe == nullptr) return run;
   std::array<char, 4096> buffer;

@@ -1,4 +1,4 @@
-// Interrupts a thread at any place, again and again: what a signal handler may find half changed, it will find.
+// Interrupts a thread repeatedly, at any instruction, so that a signal handler meets each half-changed state.
 #pragma once
 
 #include <signal.h>
@@ -15,8 +15,8 @@
 
 namespace perfkit::testing {
 
-// While it lives, `work` runs in handlers on the thread that made it: 50 us after the last one ended, so that the
-// thread gets on between them however slow they are. One at a time.
+// As long as it lives, runs `work` in handlers on the thread that made it, 50 us after the previous one ended, so that
+// the thread makes progress however slow they are. Only one at a time.
 class SignalStorm {
  public:
   explicit SignalStorm(void (*work)()) {
@@ -38,7 +38,7 @@ class SignalStorm {
   }
   ~SignalStorm() {
     struct sigaction ignore {};
-    ignore.sa_handler = SIG_IGN;  // also what is pending
+    ignore.sa_handler = SIG_IGN;  // Also discards pending ones.
     sigaction(SIGUSR1, &ignore, nullptr);
     timer_delete(timer_);
     sigaction(SIGUSR1, &before_, nullptr);

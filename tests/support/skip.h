@@ -1,4 +1,4 @@
-// Skips for Catch2 v2: a test that cannot run here says why, and is counted.
+// Skips for Catch2 v2: a test that cannot run here prints its reason, and is counted.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -8,8 +8,8 @@
 namespace perfkit::testing {
 
 struct SkipTally {
-  int started = 0;  // test cases that have begun
-  int skipped = 0;  // of these, how many gave up with SKIP_TEST
+  int started = 0;  // Test cases that have begun.
+  int skipped = 0;  // Of these, the number that ended with SKIP_TEST.
 };
 
 inline SkipTally& Skips() {
@@ -25,7 +25,7 @@ inline void Skip(const std::string& reason) {
 
 }  // namespace perfkit::testing
 
-// Leaves the test case. Only for a reason that a typed Status or a missing right gives, never for a failure.
+// Leaves the test case. The reason must be a typed Status or a missing right, never a failure.
 #define SKIP_TEST(reason)             \
   do {                                \
     ::perfkit::testing::Skip(reason); \

@@ -1,4 +1,4 @@
-// A folder for a test's own files, removed with all that is in it.
+// A folder for a test's own files, removed with its contents.
 #pragma once
 
 #include <stdlib.h>
@@ -24,7 +24,7 @@ class TempFolder {
 
   const std::string& path() const { return path_; }
 
-  // Writes a file, and the folders on the way to it. `name` begins with '/'.
+  // Writes a file, and creates the folders of its path. `name` begins with '/'.
   void Write(const std::string& name, const std::string& text) const {
     const std::filesystem::path file = path_ + name;
     std::filesystem::create_directories(file.parent_path());

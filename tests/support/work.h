@@ -1,5 +1,4 @@
-// Work whose cost is known: pages touched, sleeps taken, calls made, and the kernel's own counters to hold counts
-// against.
+// Work of known cost: pages to touch, sleeps, calls, and the kernel's own counters for comparison.
 #pragma once
 
 #include <sys/mman.h>
@@ -13,14 +12,14 @@
 
 namespace perfkit::testing {
 
-// A sanitizer's runtime has memory of its own to fault on, a thread of its own, and an allocator of its own.
+// A sanitizer's runtime faults on memory of its own, and has a thread and an allocator of its own.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 inline constexpr bool kSanitized = true;
 #else
 inline constexpr bool kSanitized = false;
 #endif
 
-// ThreadSanitizer sees nothing of code that runs in handlers, its atomics neither: src/base/in_handler.h.
+// ThreadSanitizer does not see code that runs in handlers, nor its atomics: src/base/in_handler.h.
 #if defined(__SANITIZE_THREAD__)
 inline constexpr bool kHandlersUnseen = true;
 #else
@@ -30,7 +29,7 @@ inline constexpr bool kHandlersUnseen = false;
 // ThreadSanitizer ends a forked child that starts a thread.
 inline constexpr bool kThreadsAfterFork = !kHandlersUnseen;
 
-// Memory of `pages` fresh pages, none of them huge, that fault one by one when touched.
+// Memory of `pages` fresh pages, none of them huge, which fault one by one when they are touched.
 class FreshPages {
  public:
   explicit FreshPages(size_t pages) : size_(pages * kPage) {
@@ -41,11 +40,11 @@ class FreshPages {
   FreshPages(const FreshPages&) = delete;
   FreshPages& operator=(const FreshPages&) = delete;
 
-  // Not instrumented: a sanitizer would touch, and fault on, its shadow of each page.
+  // Not instrumented: a sanitizer would also touch its shadow of each page.
   __attribute__((noinline, no_sanitize("thread", "address"))) void Touch(size_t first, size_t count) {
     for (size_t i = first; i < first + count; ++i) *static_cast<volatile char*>(memory_ + i * kPage) = 1;
   }
-  // All pages fault again.
+  // Makes all pages fault again.
   void Forget() { madvise(memory_, size_, MADV_DONTNEED); }
 
   char* data() const { return memory_; }
@@ -57,13 +56,14 @@ class FreshPages {
   char* memory_;
 };
 
-// What a thread (or, with RUSAGE_SELF, the process) faults on beside the pages that a test touches: code that runs for
-// the first time, or whose page the kernel took back, and a stack that grows. The kernel's own count, from now on.
+// Counts a thread's (or, with RUSAGE_SELF, the process's) faults beside the pages that a test touches: code that runs
+// for the first time, or whose page the kernel took back, and a stack that grows. By the kernel's own count, from
+// construction.
 class OtherFaults {
  public:
   explicit OtherFaults(int who = RUSAGE_THREAD) : who_(who), begin_(Faults()) {}
 
-  // How many there were, if the test has touched `pages` of its own.
+  // Returns the number of other faults, if the test has touched `pages` of its own.
   uint64_t Beside(uint64_t pages) const {
     const uint64_t faults = Faults() - begin_;
     return faults > pages ? faults - pages : 0;
@@ -80,16 +80,16 @@ class OtherFaults {
   uint64_t begin_;
 };
 
-// Whether `faults` are those of touching `pages`, and at most `others` more. A sanitizer's runtime takes some of its own,
-// now and then.
+// Returns true if `faults` are those of touching `pages`, and at most `others` more. A sanitizer's runtime sometimes
+// adds its own.
 inline bool AreFaultsOf(uint64_t faults, uint64_t pages, uint64_t others = 0) {
   return faults >= pages && faults <= pages + others + (kSanitized ? 100 : 0);
 }
 
-// Faults an iteration, the same way: those of a sanitizer's runtime spread over many iterations.
+// Returns faults per iteration, for the same comparison: those of a sanitizer's runtime spread over many iterations.
 inline double FaultsAnIteration(double measured) { return kSanitized ? std::floor(measured) : measured; }
 
-// A loop that the compiler keeps.
+// A loop that the compiler does not remove.
 inline uint64_t Spin(uint64_t rounds) {
   uint64_t x = 1;
   for (uint64_t i = 0; i < rounds; ++i) {
@@ -104,29 +104,29 @@ inline void Sleep(long ns) {
   nanosleep(&time, nullptr);
 }
 
-// Voluntary and involuntary switches of this thread so far.
+// Returns the voluntary and involuntary switches of this thread so far.
 inline uint64_t SwitchesByUsage() {
   rusage usage{};
   getrusage(RUSAGE_THREAD, &usage);
   return static_cast<uint64_t>(usage.ru_nvcsw + usage.ru_nivcsw);
 }
 
-// The involuntary ones among them: somebody else wanted the CPU.
+// Returns the involuntary ones among them: another thread was given the CPU.
 inline uint64_t PreemptionsByUsage() {
   rusage usage{};
   getrusage(RUSAGE_THREAD, &usage);
   return static_cast<uint64_t>(usage.ru_nivcsw);
 }
 
-// Leaves the CPU `times` times at least. A short sleep may be over before its thread has left the CPU, where a host or
-// another thread takes the CPU away in between: only the kernel's own counters tell that there was a switch.
+// Leaves the CPU at least `times` times. A short sleep may end before its thread has left the CPU, if a host or another
+// thread takes the CPU away meanwhile: only the kernel's own counters show a switch.
 inline void SwitchAway(int times = 1) {
   const uint64_t enough = SwitchesByUsage() + static_cast<uint64_t>(times);
   while (SwitchesByUsage() < enough) Sleep(1000);
 }
 
-// Waits until the kernel has released this process's thread `tid`, perf's records of its end included. pthread_join is
-// back before that: the memory's end, which wakes it, comes first in a thread's exit.
+// Waits until the kernel has released this process's thread `tid`, including perf's records of its end. pthread_join
+// returns earlier: the end of the thread's memory, which wakes it, comes first in a thread's exit.
 inline void AwaitEnd(pid_t tid) {
   while (syscall(SYS_tgkill, getpid(), tid, 0) == 0) Sleep(100'000);
 }
