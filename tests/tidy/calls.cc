@@ -1,4 +1,5 @@
-// What the code of the library may not do: call Linux outside src/sys, throw, ask for types at run time, stream.
+// Checks the library's code for forbidden calls and features: system calls outside of src/sys, exceptions, RTTI,
+// streams.
 #include <regex>
 
 #include "tests/tidy/rules.h"
@@ -15,7 +16,7 @@ void Search(const SourceFile& file, std::string_view text, const std::regex& wha
   }
 }
 
-// Calls by name: with a leading :: or bare, but not as a member of something (kernel().read, other::read).
+// Calls by name, with a leading :: or without, but not as a member of something (kernel().read, other::read).
 const std::regex kCall(
     R"((?:^|[^\w>.:])((?:::)?(?:open|openat|read|pread|write|pwrite|close|mmap|mremap|munmap|madvise|mprotect|ioctl|)"
     R"(syscall|prctl|fcntl|poll|ppoll|epoll_wait|nanosleep|clock_gettime|getrusage|getrlimit|setrlimit|sysconf|)"
@@ -23,7 +24,7 @@ const std::regex kCall(
     R"(readlink|opendir|readdir|fopen|getpid|gettid|getuid|geteuid|sched_yield|sched_getcpu|sched_getaffinity|)"
     R"(process_vm_readv|usleep|sleep|pthread_create|pthread_kill|pthread_atfork)\s*\())");
 
-// The headers that declare those which are not plain C or C++.
+// The headers that declare them, except those of plain C and C++.
 const std::regex kHeader(
     R"(<((?:unistd|fcntl|dirent|signal|poll|sched|pthread|sys/(?:mman|ioctl|syscall|wait|epoll|prctl|stat|uio))\.h)>)");
 
@@ -41,7 +42,7 @@ Findings CheckSystemCalls(const Tree& tree) {
     std::smatch match;
     for (std::sregex_iterator call(code.begin(), code.end(), kCall), end; call != end; ++call) {
       const size_t offset = static_cast<size_t>(call->position(1));
-      // A declaration or definition of ours by that name has a type before it.
+      // A declaration or definition of the project's own function by that name has a type before it.
       const std::string before = code.substr(code.rfind('\n', offset) + 1, offset - code.rfind('\n', offset) - 1);
       static const std::regex kDeclares(R"(^\s*(?!return\b|else\b|co_)[A-Za-z_][\w:<>,&* ]*[\w>&*]\s+[&*]*$)");
       const bool global = (*call)[1].str().starts_with("::");
@@ -61,7 +62,7 @@ Findings CheckLanguage(const Tree& tree) {
   Findings findings;
   for (const SourceFile& file : tree) {
     if (!IsCpp(file) || !(IsIn(file, "src") || IsIn(file, "include"))) continue;
-    // Headers that carry a user's exceptions, or speak to a framework that streams, are compiled by that user.
+    // Headers that pass a user's exceptions on, or work with a framework that uses streams, are compiled by that user.
     const bool adapter = IsIn(file, "src/testing") || IsIn(file, "src/benchmark") ||
                          file.path == "include/perfkit/measure.h" || file.path == "include/perfkit/testing.h";
     const std::string code = CodeOnly(file.text);

@@ -11,7 +11,7 @@
 namespace perfkit::tidy {
 namespace {
 
-// Lines without indentation and without empty ones, so that a snippet may stand at any depth.
+// Returns lines without indentation and without empty lines, so that the depth of a snippet does not matter.
 std::string Normalised(std::string_view text) {
   std::string result = "\n";
   for (const std::string_view line : Lines(text)) {
@@ -49,7 +49,8 @@ std::vector<Snippet> CppSnippets(const SourceFile& file) {
 
 constexpr std::string_view kDesign = "docs/design.md";
 
-// "symbolize_dwarf_test" is built from tests/symbolize/dwarf/, "count_test" from tests/count/.
+// Returns true if tests/ has the folder of a program: "symbolize_dwarf_test" is built from tests/symbolize/dwarf/,
+// "count_test" from tests/count/.
 bool IsTestProgram(const Tree& tree, std::string program) {
   program.resize(program.size() - std::string_view("_test").size());
   const size_t component = program.find('_');
@@ -57,7 +58,7 @@ bool IsTestProgram(const Tree& tree, std::string program) {
   return std::any_of(tree.begin(), tree.end(), [&](const auto& file) { return IsIn(file, "tests/" + program); });
 }
 
-// Checks the last cell of a room's row, and of the rows of its folders.
+// Checks that the last cell of a row names test programs that exist.
 void CheckRow(const Tree& tree, const SourceFile& page, size_t line, std::string_view row, Findings& findings) {
   static const std::regex kProgram("`([a-z_]+_test)`");
   const std::string cell(row.substr(row.rfind('|', row.size() - 2)));

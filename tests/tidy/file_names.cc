@@ -1,6 +1,6 @@
-// Holds comments and documents to the tree: each file of ours that they name must exist. A name without a folder may be
-// that of any file; one with folders must be the end of a path. Names in quotes are examples. Other projects' files are
-// told by their folders.
+// Checks that each file of the project exists that a comment or document names. A name without a folder may be that of
+// any file; a path must be the end of a file's path. Names in quotes are examples. Files of other projects are
+// recognised by their folders.
 #include <algorithm>
 #include <regex>
 #include <set>
@@ -25,7 +25,7 @@ bool IsForeign(std::string_view name) {
          std::find(std::begin(kForeignFiles), std::end(kForeignFiles), name) != std::end(kForeignFiles);
 }
 
-// The text in which files are named: comments, for documents all of it.
+// Returns the text that may name files: the comments, for documents all of it.
 std::string ProseOf(const SourceFile& file) {
   if (IsCpp(file)) return CommentsOnly(file.text);
   if (file.path.ends_with(".md")) return file.text;
@@ -39,7 +39,7 @@ std::string ProseOf(const SourceFile& file) {
   return comments;
 }
 
-// Each path of the tree, and each end of it that begins after a slash.
+// Returns each path of the tree, and each of its ends after a slash.
 std::set<std::string, std::less<>> EndsOfPaths(const Tree& tree) {
   std::set<std::string, std::less<>> ends;
   for (const SourceFile& file : tree) {

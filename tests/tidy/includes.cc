@@ -1,5 +1,5 @@
-// Each name of std comes from a header that is included, directly or by a header of ours: builds with precompiled
-// headers and with whole folders in one file hide that one is missing.
+// Checks that each name of std comes from a header that is included, directly or by one of the project's headers.
+// Builds with precompiled headers, and with whole folders in one file, hide that one is missing.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -9,7 +9,7 @@
 namespace perfkit::tidy {
 namespace {
 
-// What stands after "std::", and the header that declares it. <memory> and <string> include most of each other in
+// The name after "std::", and the header that declares it. <memory> and <string> include most of each other in
 // libstdc++, but not elsewhere.
 const std::map<std::string, std::string, std::less<>> kHeaderOf = {
     {"string", "string"},
@@ -53,7 +53,7 @@ const std::map<std::string, std::string, std::less<>> kHeaderOf = {
 
 using ByPath = std::map<std::string_view, const SourceFile*>;
 
-// Adds the standard headers that `file` reaches through headers of ours.
+// Adds the standard headers that `file` reaches through the project's headers.
 void Reach(const ByPath& files, const SourceFile& file, std::set<std::string_view>& seen,
            std::set<std::string>& reached) {
   if (!seen.insert(file.path).second) return;

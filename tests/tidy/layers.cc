@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kHotHeaders[] = {"count.h",      "scope.h",       "frame_counter.h",
                                             "event_type.h", "ring_reader.h", "record.h"};
 
-// "src/<room>/..." -> <room>; "" for other paths.
+// Returns <room> of "src/<room>/..."; "" for other paths.
 std::string RoomOf(std::string_view path) {
   if (!path.starts_with("src/")) return "";
   path.remove_prefix(4);
@@ -79,7 +79,7 @@ Findings CheckHotHeaders(const Tree& tree) {
   Findings findings;
   for (const std::string_view name : kHotHeaders) {
     const SourceFile* const file = Find(tree, "include/perfkit/" + std::string(name));
-    if (file == nullptr) continue;  // not written yet
+    if (file == nullptr) continue;  // Trees of tests lack it.
     std::set<std::string> seen;
     std::string chain;
     if (!ReachAbseil(tree, *file, seen, chain).empty()) {

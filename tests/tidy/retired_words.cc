@@ -1,4 +1,4 @@
-// Holds the tree to the vocabulary: no retired name in code, no retired phrase in comments, documents and texts.
+// Checks the vocabulary: no retired name in code, and no retired phrase in comments, documents and texts.
 #include <algorithm>
 #include <cctype>
 #include <string>
@@ -13,7 +13,7 @@ using Scope = Retired::Scope;
 
 bool IsNameCharacter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-// "kFoo*" is each longer name that begins with "kFoo" and goes on with another word.
+// "kFoo*" matches each longer name that begins with "kFoo" and continues with another word.
 bool IsRetired(std::string_view pattern, std::string_view name) {
   if (!pattern.ends_with('*')) return name == pattern;
   pattern.remove_suffix(1);
@@ -42,7 +42,7 @@ void CheckNames(const SourceFile& file, std::string_view text, Scope scope, Find
   }
 }
 
-// A file in lower case on one line, without what begins lines of comments: phrases go on over the ends of lines.
+// A file in lower case on one line, without the marks at the begin of comment lines, because phrases may be wrapped.
 struct FlatText {
   std::string text;
   std::vector<size_t> line_starts;

@@ -1,4 +1,4 @@
-// The rules themselves: each finds what was planted, and nothing in what is right.
+// Tests the rules: each finds planted violations, and nothing in correct text.
 #include "tests/tidy/rules.h"
 
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-// Sizes: a file that one reads at once, a function that one sees at once, and a first line that says what it is.
+// Checks sizes and forms: lengths of files and functions, a first line that says what the file is, white space.
 #include <algorithm>
 #include <cstdio>
 #include <set>
@@ -31,7 +31,7 @@ size_t Percentile(std::vector<size_t> values, size_t percent) {
   return values[(values.size() - 1) * percent / 100];
 }
 
-// What one folder's C++ looks like.
+// Statistics of one folder's C++.
 struct Shape {
   std::vector<size_t> files, functions;
   size_t comments = 0, code = 0;

@@ -1,4 +1,6 @@
-// Reads the tree, and C++ as far as a lint has to: comments, literals, includes, function bodies.
+// Reads the tree, and parses C++ as far as the rules need it: comments, literals, includes, function bodies. There is
+// no real parser: comments and literals are blanked out, so that offsets stay the same, and the code between an opening
+// brace and the previous `;` or brace tells whether the brace opens a scope, a function or an initialiser.
 #include "tests/tidy/source.h"
 
 #include <algorithm>
@@ -24,7 +26,7 @@ SourceFile Load(const std::filesystem::path& root, const std::filesystem::path& 
   return {std::filesystem::relative(path, root).generic_string(), text.str()};
 }
 
-// Where the literal or comment that starts at `at` ends; `at` itself where neither does.
+// Returns the end of the literal or comment that starts at `at`; `at` itself if there is none.
 size_t EndOfQuiet(std::string_view text, size_t at) {
   const auto end_of = [&](std::string_view mark, size_t from) {
     const size_t found = text.find(mark, from);
@@ -43,7 +45,7 @@ size_t EndOfQuiet(std::string_view text, size_t at) {
   return std::min(i + 1, text.size());
 }
 
-// Preprocessor lines as blanks: their braces need not match.
+// Returns the code with preprocessor lines as blanks: their braces need not match.
 std::string WithoutPreprocessor(std::string code) {
   bool continued = false;
   for (size_t at = 0; at < code.size();) {
@@ -57,7 +59,7 @@ std::string WithoutPreprocessor(std::string code) {
   return code;
 }
 
-// What an opening brace after `head` (all since the last ; or brace) opens.
+// What an opening brace opens, by the text since the last ; or brace.
 enum class Brace { kScope, kFunction, kInitialiser };
 
 Brace Classify(std::string_view head) {
@@ -67,7 +69,7 @@ Brace Classify(std::string_view head) {
   if (parameters == std::string_view::npos) {
     return std::regex_search(head.begin(), head.end(), kScopeWord) ? Brace::kScope : Brace::kInitialiser;
   }
-  // Foo::Foo(int a) : a_{a} {  the brace after a name, after the colon, initialises a member.
+  // Foo::Foo(int a) : a_{a} {  a brace after a name, after the colon, initialises a member.
   static const std::regex kColon(R"(\)[^:()]*:[^:])");
   const bool constructor = std::regex_search(head.begin(), head.end(), kColon);
   const bool after_name = last != std::string_view::npos && (std::isalnum(static_cast<unsigned char>(head[last])) ||

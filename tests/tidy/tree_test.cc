@@ -1,4 +1,4 @@
-// Holds the tree to the rules. With PERFKIT_UPDATE_DOCS in the environment, first draws the floors anew.
+// Checks the tree by all rules. With PERFKIT_UPDATE_DOCS in the environment, first draws the floors again.
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// The table. The one file that may have these words.
+// The table of retired words, the only file that may contain them.
 #include "tests/tidy/vocabulary.h"
 
 namespace perfkit::tidy {

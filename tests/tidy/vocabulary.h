@@ -1,4 +1,4 @@
-// The words that perfkit does not use any more, each with the one that it uses: docs/glossary.md has what those mean.
+// The words that perfkit has retired, each with its replacement; docs/glossary.md explains those.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@ namespace perfkit::tidy {
 
 struct Retired {
   enum class Scope : uint8_t {
-    kName,      // an identifier, in code, comments and documents; "kFoo*": each that begins so and goes on
-    kCodeName,  // the same in C++ code alone: in prose it is ordinary English
-    kPhrase,    // words in comments and documents, also over the end of a line
+    kName,      // An identifier, in code, comments and documents; "kFoo*": each longer name that begins with it.
+    kCodeName,  // The same in C++ code only: in prose the word is ordinary English.
+    kPhrase,    // Words in comments and documents, also across the end of a line.
   };
   Scope scope;
   std::string_view word;

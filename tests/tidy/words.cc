@@ -1,4 +1,4 @@
-// Words that may be written nowhere here: notes to oneself, one machine's paths, a name with two meanings.
+// Checks for words that must not be written: notes to oneself, paths of one machine, a name with two meanings.
 #include <regex>
 
 #include "tests/tidy/rules.h"
@@ -9,10 +9,10 @@ namespace {
 struct Word {
   std::regex what;
   const char* why;
-  bool code_only;  // in C++ code alone; else also in comments, documents and scripts
+  bool code_only;  // In C++ code only; otherwise also in comments, documents and scripts.
 };
 
-// Each pattern is broken so that this file does not match itself.
+// Each pattern is split, so that this file does not match itself.
 const std::vector<Word>& Words() {
   static const std::vector<Word> words = {
       {std::regex("\\b(TO"
