@@ -54,7 +54,7 @@ std::string FormatCapabilities(const Capabilities& capabilities) {
     text += TableLine(row, width);
     if (row.state == CapabilityState::kMissing) obstacles += "\n" + Obstacle(row);
   }
-  if (!obstacles.empty()) text += "\nWhat is missing, and what helps\n" + obstacles;
+  if (!obstacles.empty()) text += "\nWhat is missing, with remedies\n" + obstacles;
   if (!capabilities.hints.empty()) text += "\nAbout this machine\n";
   for (const std::string& hint : capabilities.hints) text += "  * " + Wrapped(hint, 4) + "\n";
   return text;

@@ -25,12 +25,12 @@ constexpr HintRow kHintRows[] = {
     {"/.dockerenv", "", "", "This is a Docker container: kernel settings are the host's, and are changed there."},
     {"/run/.containerenv", "", "",
      "This is a Podman container: kernel settings are the host's, and are changed there."},
-    {"/proc/version", "icrosoft", "", "This is WSL: it passes on a PMU only with Hyper-V's perfmon setting."},
+    {"/proc/version", "icrosoft", "", "This is WSL: it has a PMU only with Hyper-V's perfmon setting."},
     {"/proc/cpuinfo", "flags", " hypervisor",
      "This is a virtual machine: it has hardware counters only where its hypervisor passes them on (KVM: the host CPU "
      "model with pmu=on; VMware: virtual CPU performance counters; clouds: the larger or metal machine types)."},
     {"/sys/kernel/security/lockdown", "[confidentiality]", "",
-     "The kernel is locked down (confidentiality): tracepoints and kernel addresses are closed to everybody."},
+     "The kernel is locked down (confidentiality): no user may read tracepoints and kernel addresses."},
     {"/proc/sys/kernel/nmi_watchdog", "1", "",
      "The NMI watchdog is on: on x86 it takes one hardware counter for itself (kernel.nmi_watchdog=0 frees it)."},
 };

@@ -1,4 +1,7 @@
-// Reads PMU descriptions from sysfs.
+// Reads PMU descriptions from sysfs. A PMU is loaded by its name: its type and its CPUs at once, its formats and named
+// events only when a term asks for them, because most events need few of them. Reads are bounded, names are checked
+// before they become parts of paths, and a malformed file gives FailedPrecondition with its name and contents. Letter
+// case is ignored for names of events and respected for formats, as in perf.
 #include "src/event/pmu.h"
 
 #include <algorithm>

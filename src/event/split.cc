@@ -73,7 +73,7 @@ class ListSplitter {
   }
 
   absl::Status Misplaced() const {
-    return WrongAt(whole_, rest_, absl::StrFormat("a '%s' that has no business here", Printable(rest_.substr(0, 1))));
+    return WrongAt(whole_, rest_, absl::StrFormat("a misplaced '%s'", Printable(rest_.substr(0, 1))));
   }
 
   absl::Status TakeEvent(ListElement& element) {

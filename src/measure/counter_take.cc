@@ -28,7 +28,7 @@ absl::Status AddAllocators(Parts& parts) {
     void* const entry = ::dlsym(RTLD_DEFAULT, name);
     Dl_info where{};
     if (entry == nullptr || ::dladdr(entry, &where) == 0 || where.dli_fname == nullptr) {
-      return absl::Status(absl::StatusCode::kUnavailable, absl::StrFormat("nobody knows which file has %s", name));
+      return absl::Status(absl::StatusCode::kUnavailable, absl::StrFormat("no loaded file has %s", name));
     }
     if (absl::Status added = AddParsed(absl::StrFormat("uprobe:%s:%s", where.dli_fname, name), parts); !added.ok()) {
       return added;
@@ -70,7 +70,7 @@ absl::StatusOr<int64_t> TakeOnce(const CounterSet& set, Body body, void* self) {
     }
     if (count.coverage() < 1) {
       return absl::Status(absl::StatusCode::kUnavailable,
-                          absl::StrFormat("it was counted for %.0f %% of the time only: somebody else uses the PMU",
+                          absl::StrFormat("it was counted for %.0f %% of the time only: another program uses the PMU",
                                           100 * count.coverage()));
     }
     sum += static_cast<int64_t>(count.value);

@@ -113,18 +113,18 @@ void CountEverything(Variation& event) {
 // kernel/trace/trace_event_perf.c, perf_trace_event_perm).
 constexpr Row kDeniedRows[] = {
     {[](Variation& event) { event.attr.sample_type &= ~uint64_t{kSamplePhysAddr}; }, Code::kPermissionDenied,
-     "physical addresses are for those who may watch the kernel", kWatchKernel},
+     "physical addresses require the right to watch the kernel", kWatchKernel},
     {[](Variation& event) { event.attr.sample_type &= ~uint64_t{kSampleRaw}; }, Code::kPermissionDenied,
-     "the data of this tracepoint is for those who may watch all of the kernel",
+     "the data of this tracepoint requires the right to watch the whole kernel",
      "sysctl kernel.perf_event_paranoid=-1, or grant CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN)"},
     {[](Variation& event) { event.attr.sample_type &= ~uint64_t{kSampleRegsIntr}; }, Code::kPermissionDenied,
      "registers at the interrupt may be the kernel's, which this process may not watch", kWatchKernel},
     {[](Variation& event) { event.attr.exclude_callchain_kernel = 1; }, Code::kPermissionDenied,
-     "the kernel's part of the stack is not this process's to see", kWatchKernel},
+     "this process may not see the kernel's part of the stack", kWatchKernel},
     {[](Variation& event) { event.attr.branch_sample_type = sys::kBranchUser | sys::kBranchAny; },
-     Code::kPermissionDenied, "branches in the kernel are not this process's to see", kWatchKernel},
+     Code::kPermissionDenied, "this process may not see branches in the kernel", kWatchKernel},
     {[](Variation& event) { event.attr.namespaces = 0; }, Code::kPermissionDenied,
-     "records of namespaces are for those who may watch the kernel",
+     "records of namespaces require the right to watch the kernel",
      "grant CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN)"},
 };
 
@@ -207,7 +207,7 @@ class Investigation {
   // filter.
   Explanation ExplainNoPerf() const {
     if (!rights_.perfmon && rights_.paranoid.value_or(0) > 2) {
-      return {Code::kPermissionDenied, "this kernel lets privileged processes alone use perf events",
+      return {Code::kPermissionDenied, "this kernel permits perf events to privileged processes only",
               "sysctl kernel.perf_event_paranoid=2, or grant CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN)"};
     }
     return {Code::kPermissionDenied,
@@ -248,18 +248,18 @@ class Investigation {
         return Explanation{Code::kUnavailable, "this kernel has no such software event",
                            "use a newer kernel, or another event"};
       case sys::kTypeBreakpoint:
-        return Explanation{Code::kUnavailable, "this machine shows the kernel no debug registers",
+        return Explanation{Code::kUnavailable, "the kernel finds no debug registers on this machine",
                            "enable them in the hypervisor, or run on hardware"};
       case sys::kTypeHardware:
       case sys::kTypeHwCache:
       case sys::kTypeRaw:
         if (Try(cycles) == ENOENT) return std::nullopt;
         return Explanation{Code::kUnavailable, "the counter unit of this machine has no such event",
-                           "choose another event (perfkit::ListEvents tells which count here)"};
+                           "choose another event (perfkit::ListEvents lists those that count here)"};
       default:
-        return Explanation{Code::kUnavailable,
-                           absl::StrFormat("no counter unit here has the number %d", refused_.attr.type),
-                           "load its driver, or choose another event (perfkit::ListEvents tells which count here)"};
+        return Explanation{
+            Code::kUnavailable, absl::StrFormat("no counter unit here has the number %d", refused_.attr.type),
+            "load its driver, or choose another event (perfkit::ListEvents lists those that count here)"};
     }
   }
 
@@ -269,7 +269,7 @@ class Investigation {
       if (const auto breakpoint = ExplainBreakpoint()) return breakpoint;
     }
     if (Try(refused_) == 0) {
-      return Explanation{Code::kUnavailable, "the kernel refused it once, and takes it now", "try again"};
+      return Explanation{Code::kUnavailable, "the kernel refused it once, and accepts it now", "try again"};
     }
     if (const Row* const row = FindRow(kRefusedRows, refused_)) return Of(*row);
     if (const auto field = ExplainField()) return field;

@@ -139,7 +139,7 @@ absl::Status InstallLocked() {
   const struct sigaction* const before = Remember(now);
   if (before == nullptr) {
     return absl::Status(absl::StatusCode::kResourceExhausted,
-                        "SIGTRAP: eight other handlers have been put over perfkit's; it does not fight a ninth");
+                        "SIGTRAP: eight other handlers have replaced perfkit's; it does not replace the ninth");
   }
   PinThisLibrary();
   // Release pairs with the acquire in HandOn: a thread that runs this handler sees the previous one.

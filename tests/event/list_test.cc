@@ -70,10 +70,10 @@ TEST_CASE("misplaced punctuation is pointed at", "[list]") {
   CHECK(RefusalOfList("cs,,cs") == "event 'cs,,cs', character 4: an event is missing here");
   CHECK(RefusalOfList("{}") == "event '{}', character 2: an event is missing here");
   CHECK(RefusalOfList("cs,{cs") == "event 'cs,{cs', character 4: a '{' without its '}'");
-  CHECK(RefusalOfList("cs}") == "event 'cs}', character 3: a '}' that has no business here");
-  CHECK(RefusalOfList("{cs}x") == "event '{cs}x', character 5: a 'x' that has no business here");
+  CHECK(RefusalOfList("cs}") == "event 'cs}', character 3: a misplaced '}'");
+  CHECK(RefusalOfList("{cs}x") == "event '{cs}x', character 5: a misplaced 'x'");
   CHECK(RefusalOfList("{cs,{cs}}") == "event '{cs,{cs}}', character 5: groups hold events, not groups");
-  CHECK(RefusalOfList("cs{cs}") == "event 'cs{cs}', character 3: a '{' that has no business here");
+  CHECK(RefusalOfList("cs{cs}") == "event 'cs{cs}', character 3: a misplaced '{'");
 }
 
 TEST_CASE("errors name the event and its own place", "[list]") {

@@ -60,7 +60,7 @@ BenchmarkContext DescribeBenchmarks(bool pauses_seen) {
   return {.machine = FormatMachine(),
           .counters = DescribeCounters(),
           .pauses = pauses_seen ? "not counted"
-                                : "counted too, for this program is not linked with -Wl,--wrap of PauseTiming (the "
+                                : "counted too, because this program is not linked with -Wl,--wrap of PauseTiming (the "
                                   "CMake target perfkit::benchmark does that)"};
 }
 

@@ -41,7 +41,7 @@ std::string WhyNotServed(const std::string& version, bool adds_context) {
   if (*text == 'v') ++text;
   const long major = TakeNumber(text), minor = TakeNumber(text);
   if (major == 1 && minor >= 5 && minor <= 9) return "";
-  return "this program's Google Benchmark calls itself '" + version + "', and perfkit knows 1.5.3 to 1.9.5";
+  return "this program's Google Benchmark has version '" + version + "', and perfkit supports 1.5.3 to 1.9.5";
 }
 
 const Library& ProgramLibrary() {
