@@ -9,7 +9,7 @@ mutant(improvement_passes FILE src/testing/matchers/baseline.cc TEST testing_tes
        FROM [[if (now.low >= was - margin && now.high <= was + margin)]] TO [[if (now.high <= was + margin)]]
        SAYS "A measurement that lost most of its work is never noticed.")
 mutant(unreadable_baseline_is_overwritten FILE src/testing/matchers/baseline_file.cc TEST testing_test
-       FROM [[if (!baselines.ok()) return baselines.status();  // what we cannot read we do not overwrite]]
+       FROM [[if (!baselines.ok()) return baselines.status();]]
        TO [[if (!baselines.ok()) baselines = Baselines{};]]
        SAYS "A baseline with a typing error loses all its entries.")
 mutant(other_entries_are_dropped FILE src/testing/matchers/baseline_file.cc TEST testing_test
