@@ -17,6 +17,7 @@ enum class StackEnd : uint8_t {
   kLimit,        // There are more frames than room for them.
   kNoStack,      // No byte of the stack was copied: not asked for, or not present. One frame.
   kNoRegisters,  // The sample has no registers of 64-bit user code, as of a kernel thread. No frame.
+  kNotReady,     // The next pc lies in a module whose unwind tables were still to be built: soon after Session::Start.
 };
 // Returns "root", "truncated", ….
 std::string_view StackEndName(StackEnd end);

@@ -74,6 +74,7 @@ struct UnwinderStats {
 struct LiveStats {
   size_t modules = 0;      // Loaded modules, as of the last Maintain.
   size_t bare = 0;         // Those of them without call frame information.
+  size_t not_ready = 0;    // Those of them whose tables the next Maintain builds.
   size_t table_bytes = 0;  // Heap bytes of all tables, also of those that wait to be freed.
   size_t retired = 0;      // Unloaded modules whose tables wait until no walk can read them.
   uint64_t changes = 0;    // Times that Maintain found modules loaded or unloaded.

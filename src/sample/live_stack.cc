@@ -19,7 +19,7 @@ std::optional<LiveStack> LiveStack::Parse(const RawRecord& record, const SampleL
   fields.TakeList(pcs, count - 1, sizeof(uint64_t));
   fields.Take(state);
   fields.TakeList(marks, LiveRecord::MarkWords(count - 1), sizeof(uint64_t));
-  if (!fields.ok() || LiveRecord::EndOf(state) > static_cast<uint8_t>(StackEnd::kNoRegisters)) return std::nullopt;
+  if (!fields.ok() || LiveRecord::EndOf(state) > static_cast<uint8_t>(StackEnd::kNotReady)) return std::nullopt;
   stack.pcs = Words(pcs.data(), count - 1);
   stack.marks = Words(marks.data(), marks.size() / sizeof(uint64_t));
   stack.end = static_cast<StackEnd>(LiveRecord::EndOf(state));

@@ -54,6 +54,7 @@ class LiveStackHandler {
   uint64_t SigData() const { return claim_->SigData(0); }
 
   absl::Status Maintain() { return walker_->Maintain(); }
+  absl::Status MaintainBriefly() { return walker_->MaintainBriefly(); }
   // Sets the maximum number of frames of later walks.
   void Limit(uint32_t frames) { rings_.Limit(frames); }
   void Pause(bool pause);

@@ -21,7 +21,7 @@ absl::Status SamplerImpl::CheckHere() const {
 absl::Status SamplerImpl::Start() {
   if (absl::Status here = CheckHere(); !here.ok()) return here;
   running_ = true;
-  if (live_handler_ != nullptr) (void)live_handler_->Maintain();  // what it does not know ends walks, which say so
+  if (live_handler_ != nullptr) (void)live_handler_->MaintainBriefly();  // what it does not know ends walks, which say so
   const uint64_t begun = Now(plan_.options().clock_id);
   ForEachSlot([&](RingSlot& slot) {  // what comes now is later, whatever another's clock says of it
     if (!slot.ring.reader().has_records()) slot.last_time_ns = std::max(slot.last_time_ns, begun);

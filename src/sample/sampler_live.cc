@@ -40,7 +40,7 @@ absl::Status SamplerImpl::OpenLive() {
   if (!shape.ok()) return shape.status();
   std::unique_ptr<unwind::LiveWalker> walker = plan_.options().stack.stacks();
   if (walker == nullptr) return absl::InvalidArgumentError("who was to walk live stacks is not there");
-  if (absl::Status status = walker->Maintain(); !status.ok()) return status;
+  if (absl::Status status = walker->MaintainBriefly(); !status.ok()) return status;
   absl::StatusOr<LiveStackHandler::Owner> handler = LiveStackHandler::Make(
       std::move(walker), {plan_.options().clock_id, plan_.events().size(), plan_.layout(), *shape});
   if (!handler.ok()) return handler.status();

@@ -166,6 +166,7 @@ std::span<const StackFrame> Aggregator::FramesByPointers(const Sample& sample) {
 void Aggregator::AddLiveStack(const LiveStack& stack) {
   const size_t count = stack.CopyTo(frames_);
   if (count == 0) return;
+  not_ready_stacks_ += stack.end == StackEnd::kNotReady;
   const InternedStack interned = Intern(std::span(frames_).first(count), QualityOf(stack.end));
   matcher_.AddStack(stack.tid, stack.event, frames_[0].pc, [&](const PendingSample& pending, bool has_stack) {
     Emit(pending, has_stack ? interned : InternedStack{});
@@ -293,6 +294,11 @@ std::vector<std::string> Aggregator::Notes() const {
   if (threads_.retired() != 0) {
     notes.push_back(absl::StrFormat(
         "%d threads that ended early are summed up by name, without the times of their samples", threads_.retired()));
+  }
+  if (not_ready_stacks_ != 0) {
+    notes.push_back(absl::StrFormat("%d stacks of the first milliseconds end at modules whose unwind tables were still "
+                                    "to be built",
+                                    not_ready_stacks_));
   }
   if (!look_error_.ok()) {
     notes.push_back(absl::StrFormat("where threads are blocked, and in what, is not known everywhere: %s. Remedy: %s",

@@ -101,6 +101,7 @@ class Aggregator {
   absl::Status look_error_;  // why blocked threads could not be looked at
   uint64_t latest_ns_ = 0;   // of any record
   size_t merged_bytes_ = 0;  // of samples that are merged already
+  uint64_t not_ready_stacks_ = 0;  // which StackEnd::kNotReady has cut
   size_t resolved_ = 0;      // locations whose names were looked up
 };
 

@@ -136,12 +136,9 @@ int Impl::WaitMs() const {
   return static_cast<int>(wait_ms);
 }
 
-// The session's own thread: until sampling has ended.
+// The session's own thread: until sampling has ended. The first Poll builds the unwind tables that Start has left.
 void Impl::Work() {
-  while (!quit_) {
-    waiter_->Wait(WaitMs());
-    if (quit_ || !Poll().ok() || !running()) return;
-  }
+  while (!quit_ && Poll().ok() && running()) waiter_->Wait(WaitMs());
 }
 
 absl::Status Impl::Poll() {

@@ -33,7 +33,8 @@ std::vector<SessionStacks> CandidatesFor(SessionStacks asked) {
   return {SessionStacks::kLive, SessionStacks::kDumps, SessionStacks::kFramePointers, SessionStacks::kNone};
 }
 
-absl::StatusOr<CallStack> StackOf(SessionStacks stacks) {
+// With a thread of its own, a session builds most unwind tables there, right after the start.
+absl::StatusOr<CallStack> StackOf(SessionStacks stacks, bool own_thread) {
   const StackHooks* const hooks = &StackHookTable;
   switch (stacks) {
     case SessionStacks::kFramePointers: return CallStack::FramePointers();
@@ -46,7 +47,8 @@ absl::StatusOr<CallStack> StackOf(SessionStacks stacks) {
     return absl::Status(absl::StatusCode::kUnimplemented,
                         "the component perfkit::dwarf is not linked. Remedy: link it");
   }
-  return stacks == SessionStacks::kLive ? CallStack::Live(hooks->live) : CallStack::UserDump(kDumpBytes);
+  if (stacks == SessionStacks::kDumps) return CallStack::UserDump(kDumpBytes);
+  return CallStack::Live(own_thread ? hooks->brief_live : hooks->live);
 }
 
 SamplerOptions OptionsOf(const SessionOptions& options, const CallStack& stack) {
@@ -96,7 +98,7 @@ absl::StatusOr<OpenedSampler> OpenSampler(const SessionOptions& options) {
   std::vector<std::string> notes;
   absl::Status first_error;
   for (const SessionStacks candidate : CandidatesFor(options.stacks)) {
-    const absl::StatusOr<CallStack> stack = StackOf(candidate);
+    const absl::StatusOr<CallStack> stack = StackOf(candidate, options.own_thread);
     absl::Status error = stack.status();
     if (stack.ok()) {
       const SamplerOptions sampler_options = OptionsOf(options, *stack);

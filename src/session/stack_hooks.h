@@ -39,6 +39,8 @@ class StackUnwinder {
 // A capital letter, so that a shared library exports it (cmake/perfkit.map).
 struct StackHooks {
   std::unique_ptr<unwind::LiveWalker> (*live)();
+  // The same, but with the tables of most modules left to the first Drain.
+  std::unique_ptr<unwind::LiveWalker> (*brief_live)();
   std::unique_ptr<StackUnwinder> (*unwinder)(size_t stitch_bytes);
   std::unique_ptr<symbolize::LineSource> (*lines)(size_t cache_bytes);
 };

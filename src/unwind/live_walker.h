@@ -25,6 +25,9 @@ class LiveWalker {
   // else one to three milliseconds for each MiB of new code. Not thread-safe, and not async-signal-safe. Errors:
   // Unavailable if modules change all the time.
   virtual absl::Status Maintain() = 0;
+  // The same before sampling starts: may leave modules whose tables take long to build for the next Maintain. Until
+  // then their code ends walks (StackEnd::kNotReady).
+  virtual absl::Status MaintainBriefly() { return Maintain(); }
 
   // Writes the frames of the interrupted code, innermost first, as many as fit. Thread-safe, also while Maintain runs,
   // and async-signal-safe: does not allocate, lock or wait, triggers no lazy binding, and preserves errno. Uses a few

@@ -5,7 +5,8 @@ namespace perfkit {
 
 std::string_view StackEndName(StackEnd end) {
   constexpr std::string_view kNames[] = {"root",        "truncated", "no mapping", "no info",     "unreadable",
-                                         "no progress", "limit",     "no stack",   "no registers"};
+                                         "no progress", "limit",     "no stack",   "no registers",
+                                         "not ready"};
   const auto index = static_cast<size_t>(end);
   return index < std::size(kNames) ? kNames[index] : "";
 }

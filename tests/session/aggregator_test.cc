@@ -70,10 +70,11 @@ struct Written {
     AddTrailer(out, bits, {.time = time_ns, .pid = kPid, .tid = tid});
     Add(out.Finish(RecordType::kSwitch, is_out ? PERF_RECORD_MISC_SWITCH_OUT : 0));
   }
-  void AddLiveStack(uint32_t tid, uint64_t time_ns, const std::vector<uint64_t>& pcs) {
+  void AddLiveStack(uint32_t tid, uint64_t time_ns, const std::vector<uint64_t>& pcs,
+                    StackEnd end = StackEnd::kRoot) {
     RecordBuilder out;
     out.U64(0).U64(pcs.size() + 1).U64(LiveRecord::kUserContext).Words64(pcs);
-    out.U64(LiveRecord::State(static_cast<uint8_t>(StackEnd::kRoot), 0));
+    out.U64(LiveRecord::State(static_cast<uint8_t>(end), 0));
     for (size_t i = 0; i < LiveRecord::MarkWords(pcs.size()); ++i) out.U64(0);
     AddTrailer(out, bits, {.time = time_ns, .pid = kPid, .tid = tid});
     Add(out.Finish(static_cast<uint32_t>(RecordType::kCallchainDeferred), LiveRecord::kMisc), 0);
@@ -115,6 +116,18 @@ TEST_CASE("a snapshot does not take a sample's stack from it", "[aggregator]") {
   CHECK(late.Total(0) == Profile::Sum{7, 1});
   CHECK(late.samples[0].quality == StackQuality::kWhole);
   CHECK(DepthOf(late, late.samples[0].stack) == 3);
+}
+
+TEST_CASE("stacks that end where tables were still to be built are parts, and a note counts them", "[aggregator]") {
+  Written written({.stacks = CallStack::Kind::kLive});
+  CHECK(written.Make(5).accounting.notes.empty());
+  written.AddSample(kPid, 10, 0x1000);
+  written.AddLiveStack(kPid, 20, {0x1000, 0x2000}, StackEnd::kNotReady);
+  const Profile profile = written.Make(30);
+  REQUIRE(profile.samples.size() == 1);
+  CHECK(profile.samples[0].quality == StackQuality::kPart);
+  REQUIRE(profile.accounting.notes.size() == 1);
+  CHECK(profile.accounting.notes[0].starts_with("1 stacks of the first milliseconds"));
 }
 
 TEST_CASE("samples of a thread that has ended wait for no stack of another with its number", "[aggregator]") {

@@ -7,10 +7,14 @@
 #include "perfkit/dwarf_lines.h"
 #include "perfkit/unwinder.h"
 #include "src/session/stack_hooks.h"
+#include "src/unwind/dwarf/live_tables.h"
 #include "src/unwind/machine.h"
 
 namespace perfkit {
 namespace {
+
+// Of code that may be unloaded; the tables of a MiB take one to three milliseconds.
+constexpr size_t kBriefCodeBytes = 256 << 10;
 
 // The kernel's numbers of all registers that a walk knows, as a mask.
 constexpr uint64_t AllRegisters() {
@@ -78,6 +82,9 @@ class DwarfUnwinder final : public StackUnwinder {
 extern const StackHooks StackHookTable;
 const StackHooks StackHookTable = {
     .live = LiveStacks,
+    .brief_live = []() -> std::unique_ptr<unwind::LiveWalker> {
+      return std::make_unique<unwind::LiveTables>(kBriefCodeBytes);
+    },
     .unwinder = [](size_t stitch_bytes) -> std::unique_ptr<StackUnwinder> {
       return std::make_unique<DwarfUnwinder>(stitch_bytes);
     },

@@ -21,7 +21,8 @@ struct LiveModule {
   std::string identity;
   uint64_t bias = 0;
   ModuleMark mark;
-  bool stays = false;  // is never unloaded while this runs
+  bool stays = false;   // is never unloaded while this runs
+  bool is_ready = true;  // false: its tables are still to be built
   FrozenTable rules;
   FrozenCfiRows rows;
 

@@ -43,12 +43,25 @@ void Freeze(Cfi cfi, LiveModule& module) {
   if (module.rules.HasSlow()) module.rows = FrozenCfiRows(cfi, kTheseRegisters, Machine::kPreserved);
 }
 
-std::shared_ptr<const LiveModule> Make(const LoadedModule& loaded) {
+size_t CodeBytes(const LoadedModule& module) {
+  size_t bytes = 0;
+  for (const LoadedModule::Range& range : module.code) bytes += range.end - range.begin;
+  return bytes;
+}
+
+std::shared_ptr<LiveModule> MakeWithoutTables(const LoadedModule& loaded) {
   auto module = std::make_shared<LiveModule>();
   module->identity = loaded.identity;
   module->bias = loaded.bias;
   module->mark = loaded.mark;
   module->stays = Stays(loaded);
+  module->is_ready = false;
+  return module;
+}
+
+std::shared_ptr<const LiveModule> Make(const LoadedModule& loaded) {
+  std::shared_ptr<LiveModule> module = MakeWithoutTables(loaded);
+  module->is_ready = true;
   const absl::StatusOr<elf::Image> image = elf::Image::Parse(loaded.image);
   if (image.ok()) Freeze(Cfi(*image), *module);
   if (module->rules.rows() != 0 || loaded.build_id.empty()) return module;
@@ -62,38 +75,55 @@ std::shared_ptr<const LiveModule> Make(const LoadedModule& loaded) {
 std::shared_ptr<const LiveModule> FindSame(const std::vector<std::shared_ptr<const LiveModule>>& modules,
                                            const LoadedModule& loaded) {
   for (const auto& module : modules) {
-    if (module->bias == loaded.bias && module->identity == loaded.identity) return module;
+    if (module->is_ready && module->bias == loaded.bias && module->identity == loaded.identity) return module;
   }
   return nullptr;
 }
 
 }  // namespace
 
-LiveTables::LiveTables() : map_(std::make_unique<LiveMap>()) {}
+LiveTables::LiveTables(size_t brief_code_bytes)
+    : brief_code_bytes_(brief_code_bytes), map_(std::make_unique<LiveMap>()) {}
 
-absl::Status LiveTables::Maintain() {
+absl::Status LiveTables::MaintainUpTo(size_t code_bytes) {
   FindStacks();
   const bool same_code = !FindOtherCode();
-  if (same_code && CountLoaded() == counts_) return map_.Collect(), absl::OkStatus();
+  const bool is_enough = all_ready_ || code_bytes != kAllCode;
+  if (same_code && is_enough && CountLoaded() == counts_) return map_.Collect(), absl::OkStatus();
   Modules made;
   for (int round = 0; round < kMaxRounds; ++round) {
-    if (Renew(made)) return absl::OkStatus();
+    if (Renew(made, code_bytes)) return absl::OkStatus();
   }
   return absl::Status(absl::StatusCode::kUnavailable,
                       "modules come and go faster than their call frame information can be read: call Maintain again");
 }
 
-// False: more modules are there than could be copied at once. Those that were are in `made`.
-bool LiveTables::Renew(Modules& made) {
+// False: more modules are there than could be copied at once. Those that were are in `made`. `code_bytes`: how much of
+// the code that may be unloaded is to get tables now, in the linker's order; the rest is told to be not ready.
+bool LiveTables::Renew(Modules& made, size_t& code_bytes) {
   const auto find = [&](const LoadedModule& loaded) {
     const auto found = FindSame(map_.value().modules, loaded);
     return found != nullptr ? found : FindSame(made, loaded);
   };
-  const LoadedModules loaded =
-      LookAtLoaded([&](const LoadedModule& module) { return find(module) == nullptr; }, kMaxCopied);
+  std::vector<bool> is_later;  // of each loaded module
+  const auto wanted = [&](const LoadedModule& module) {
+    const bool is_known = find(module) != nullptr;
+    const size_t bytes = is_known || Stays(module) ? 0 : CodeBytes(module);
+    is_later.push_back(bytes > code_bytes);
+    if (is_later.back()) return false;
+    code_bytes -= code_bytes == kAllCode ? 0 : bytes;
+    return !is_known;
+  };
+  const LoadedModules loaded = LookAtLoaded(wanted, kMaxCopied);
   auto map = std::make_unique<LiveMap>();
-  for (const LoadedModule& each : loaded.modules) {
+  bool all_ready = true;
+  for (size_t i = 0; i < loaded.modules.size(); ++i) {
+    const LoadedModule& each = loaded.modules[i];
     std::shared_ptr<const LiveModule> module = find(each);
+    if (module == nullptr && is_later[i]) {
+      module = MakeWithoutTables(each);
+      all_ready = false;
+    }
     if (module == nullptr && each.image.empty() && !loaded.whole) continue;
     if (module == nullptr) module = made.emplace_back(Make(each));
     for (const LoadedModule::Range& range : each.code) map->ranges.push_back({range.begin, range.end, module.get()});
@@ -103,6 +133,7 @@ bool LiveTables::Renew(Modules& made) {
   AddOtherCode(*map);
   std::sort(map->ranges.begin(), map->ranges.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
   map_.Publish(std::move(map));
+  all_ready_ = all_ready;
   changes_ += counts_ != loaded.counts;
   counts_ = loaded.counts;
   return true;
@@ -159,7 +190,10 @@ LiveStats LiveTables::stats() const {
     return fresh;
   };
   stats.modules = count(map_.value());
-  for (const auto& module : map_.value().modules) stats.bare += module->rules.rows() == 0;
+  for (const auto& module : map_.value().modules) {
+    stats.not_ready += !module->is_ready;
+    stats.bare += module->is_ready && module->rules.rows() == 0;
+  }
   map_.ForEachOld([&](const LiveMap& old) { stats.retired += count(old); });
   stats.changes = changes_;
   return stats;

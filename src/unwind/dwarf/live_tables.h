@@ -4,6 +4,9 @@
 //                                                                                                      │ published
 //   Walk, in a handler: pc ──> LiveMap ──> module, still there? ──> FrozenTable ──> Rule ──Step──> …   <┘
 //
+// MaintainBriefly builds tables for little more than the program and its C library, so that sampling starts soon; walks
+// that come to other modules end there (kNotReady) until the next Maintain.
+//
 // What a walk cannot know is code that came since Maintain: it ends there (kNoMapping). The next Maintain looks for it
 // among the modules, then among all that the process has mapped: through code that no module holds, as just-in-time
 // compilers make it, frame pointers are followed, as guesses.
@@ -27,9 +30,12 @@ namespace perfkit::unwind {
 
 class LiveTables final : public LiveWalker {
  public:
-  LiveTables();
+  // `brief_code_bytes`: of code whose tables MaintainBriefly builds, beside that which is never unloaded. By default
+  // it is as Maintain.
+  explicit LiveTables(size_t brief_code_bytes = kAllCode);
 
-  absl::Status Maintain() override;
+  absl::Status Maintain() override { return MaintainUpTo(kAllCode); }
+  absl::Status MaintainBriefly() override { return MaintainUpTo(brief_code_bytes_); }
   UnwoundStack Walk(const ucontext_t& interrupted, std::span<StackFrame> frames) noexcept override;
   LiveStats stats() const override;
 
@@ -39,13 +45,18 @@ class LiveTables final : public LiveWalker {
  private:
   using Modules = std::vector<std::shared_ptr<const LiveModule>>;
 
-  bool Renew(Modules& made);
+  static constexpr size_t kAllCode = SIZE_MAX;
+
+  absl::Status MaintainUpTo(size_t code_bytes);
+  bool Renew(Modules& made, size_t& code_bytes);
   void FindStacks();
   bool FindOtherCode();
   void AddOtherCode(LiveMap& map) const;
 
+  const size_t brief_code_bytes_;
   base::Published<LiveMap> map_;
   LinkerCounts counts_;
+  bool all_ready_ = true;  // no module of map_ waits for its tables
   ThreadStackBounds stacks_;
   std::atomic<bool> unknown_code_{false};   // a walk has come to some
   std::vector<LiveMap::Range> executable_;  // all mappings, when it was last looked

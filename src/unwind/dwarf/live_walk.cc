@@ -23,6 +23,7 @@ class LiveCode {
     if (known) return true;
     if (range_->module == nullptr) return rule = Rule(), true;
     const LiveModule& module = *range_->module;
+    if (!module.is_ready) return met_unready_ = true, false;
     rule = module.rules.At(address - module.bias);
     if (!module.stays) rule.flags |= kMayGo;
     map_.cache.Put(address, rule);
@@ -46,6 +47,8 @@ class LiveCode {
   }
 
   FullRegisters Innermost() const { return innermost_; }
+  // Whether the last RuleAt failed since the module's tables are still to be built.
+  bool met_unready() const { return met_unready_; }
 
  private:
   // In a rule that is remembered: its module may have been unloaded.
@@ -80,6 +83,7 @@ class LiveCode {
   const LiveMap::Range* range_ = nullptr;
   std::array<const LiveModule*, 8> seen_{};
   size_t next_ = 0;
+  bool met_unready_ = false;
 };
 
 // The frames that nearly all stacks are made of, in few instructions. Stops before whatever else there is.
@@ -135,7 +139,13 @@ UnwoundStack LiveTables::WalkFrom(const FullRegisters& registers, bool skip, std
     if (!Advance<Machine>(walk, code)) break;
     if (!guess) walk.stack.Settle(frame_sp);
   }
-  if (walk.found.end == StackEnd::kNoMapping) unknown_code_.store(true, std::memory_order_relaxed);
+  if (walk.found.end == StackEnd::kNoMapping) {
+    if (code.met_unready()) {
+      walk.found.end = StackEnd::kNotReady;
+    } else {
+      unknown_code_.store(true, std::memory_order_relaxed);
+    }
+  }
   return walk.found;
 }
 

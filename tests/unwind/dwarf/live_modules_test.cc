@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <array>
@@ -15,6 +16,7 @@
 
 #include "perfkit/sampler.h"
 #include "perfkit/unwinder.h"
+#include "src/unwind/dwarf/live_tables.h"
 #include "tests/support/run.h"
 #include "tests/support/skip.h"
 #include "tests/support/temp_folder.h"
@@ -54,6 +56,15 @@ UnwoundStack plugin_stack;
 
 [[gnu::noinline]] void LookFromPlugin() {
   plugin_stack = plugin_unwinder->CurrentStack(plugin_frames);
+  asm volatile("" ::: "memory");
+}
+
+unwind::LiveTables* plugin_tables = nullptr;
+
+[[gnu::noinline]] void LookByTables() {
+  ucontext_t here;
+  getcontext(&here);
+  plugin_stack = plugin_tables->Walk(here, plugin_frames);
   asm volatile("" ::: "memory");
 }
 
@@ -114,6 +125,38 @@ void CheckReplaced(const std::string& options) {
 TEST_CASE("a module in the place of another one is not walked by the other one's rules", "[live]") {
   CheckReplaced("-Wl,--build-id=sha1");
   CheckReplaced("-Wl,--build-id=none");
+}
+
+TEST_CASE("brief maintenance leaves modules for later, and walks that come to them say so", "[live]") {
+  const TwoPlugins plugins("");
+  if (!plugins.ok()) SKIP_TEST("there is no compiler here");
+  const Plugin plugin(plugins.path(0));
+  REQUIRE(plugin.call_back() != nullptr);
+  unwind::LiveTables tables(0);
+  plugin_tables = &tables;
+  const auto look = [&] { return (void)plugin.call_back()(LookByTables), plugin_stack; };
+  REQUIRE(tables.MaintainBriefly().ok());
+  LookByTables();
+  CHECK(plugin_stack.complete());  // the program and its C library are ready
+  CHECK(look().end == StackEnd::kNotReady);
+  CHECK(plugin_stack.guesses == 0);
+  const uint32_t known = plugin_stack.frames;
+  const LiveStats early = tables.stats();
+  CHECK(early.not_ready >= 1);
+  REQUIRE(tables.MaintainBriefly().ok());
+  CHECK(look().end == StackEnd::kNotReady);
+  REQUIRE(tables.Maintain().ok());
+  CHECK(look().complete());
+  CHECK(plugin_stack.frames > known);
+  const LiveStats late = tables.stats();
+  CHECK(late.not_ready == 0);
+  CHECK(late.modules == early.modules);
+  CHECK(late.changes == early.changes);
+  const Plugin second(plugins.path(1));
+  REQUIRE(second.call_back() != nullptr);
+  REQUIRE(tables.MaintainBriefly().ok());
+  CHECK(tables.stats().not_ready == 1);  // ready ones stay ready
+  CHECK(look().complete());
 }
 
 TEST_CASE("a module whose file is gone is walked by what is in memory", "[live]") {
