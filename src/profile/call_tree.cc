@@ -1,17 +1,20 @@
 // Call trees: stacks merged by function.
 //
-// Samples are summed by thread and stack first. Then each distinct stack is entered once: its frames are mapped to
-// nodes from the outermost to the innermost, and a frame that was mapped before ends the work, so that all stacks of a
-// thread together cost no more than the frames that they have. A bottom-up tree is made of the top-down one, by
+// Samples are summed by thread and stack first. Frames that are one node of the tree of all threads get one number, by
+// hashing. Then each distinct stack of a thread is entered once: its frames are mapped to nodes by their numbers, from
+// the outermost to the innermost, and a frame that was mapped before ends the work, so that all stacks of a thread
+// together cost no more than the frames that they have, and no further hashing. A bottom-up tree is made of the top-down one, by
 // entering the path of each node with samples of its own in the other direction. Last, nodes are renumbered breadth
 // first, so that the children of a node lie side by side in the order of their weight.
 #include <algorithm>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "perfkit/report.h"
 #include "src/profile/frame_tree.h"
 #include "src/profile/function_index.h"
+#include "src/profile/pair_index.h"
 
 namespace perfkit {
 
@@ -21,7 +24,6 @@ std::string FunctionName(const Profile& profile, const ReportFunction& function)
 
 namespace {
 
-using profile::Add;
 using profile::FrameTree;
 using profile::FunctionIndex;
 using profile::kNone;
@@ -29,25 +31,32 @@ using profile::PairIndex;
 using profile::Sums;
 using Node = CallTree::Node;
 
-// A tree that grows: children are found by hashing.
+// A tree that grows.
 class Growing {
  public:
   explicit Growing(size_t events) : events_(events), self_(events) {}
 
+  // A new child of `parent`.
+  uint32_t Add(uint32_t parent, uint32_t function, uint32_t thread, bool inlined) {
+    nodes_.push_back({.parent = parent, .function = function, .thread = thread, .inlined = inlined});
+    depth_.push_back(depth_[parent] + (function == CallTree::kNoFunction ? 0 : 1));
+    self_.resize(self_.size() + events_);
+    return static_cast<uint32_t>(nodes_.size() - 1);
+  }
+
+  // The child of `parent` for this function and thread, found by hashing.
   uint32_t Child(uint32_t parent, uint32_t function, uint32_t thread, bool inlined) {
     const uint64_t what = function == CallTree::kNoFunction ? uint64_t{thread} << 32 | kNone : function;
-    const auto [entry, is_new] = index_.try_emplace({parent, what}, static_cast<uint32_t>(nodes_.size()));
-    if (is_new) {
-      nodes_.push_back({.parent = parent, .function = function, .thread = thread, .inlined = inlined});
-      depth_.push_back(depth_[parent] + (function == CallTree::kNoFunction ? 0 : 1));
-      self_.resize(self_.size() + events_);
-    } else if (!inlined) {
-      nodes_[entry->second].inlined = false;
-    }
+    const auto [entry, is_new] = index_.try_emplace({parent, what}, nodes_.size());
+    if (is_new) return Add(parent, function, thread, inlined);
+    AlsoSeen(entry->second, inlined);
     return entry->second;
   }
 
-  void AddSelf(uint32_t node, size_t event, const Profile::Sum& sum) { Add(self_[node * events_ + event], sum); }
+  // A node is inlined if all of its calls are.
+  void AlsoSeen(uint32_t node, bool inlined) { nodes_[node].inlined = nodes_[node].inlined && inlined; }
+
+  void AddSelf(uint32_t node, size_t event, const Profile::Sum& sum) { profile::Add(self_[node * events_ + event], sum); }
 
   size_t events() const { return events_; }
   const std::vector<Node>& nodes() const { return nodes_; }
@@ -74,7 +83,8 @@ struct StackSum {
   Profile::Sum sum{};
 };
 
-// Sums of samples with the same thread, innermost frame and event, those of a thread side by side.
+// Sums of samples with the same thread, innermost frame and event, in the order of threads and frames: entered in that
+// order, stacks that share frames are entered one after another.
 std::vector<StackSum> StackSums(const Profile& profile, const FrameTree& tree, bool by_thread) {
   std::vector<StackSum> sums;
   PairIndex index;
@@ -83,10 +93,33 @@ std::vector<StackSum> StackSums(const Profile& profile, const FrameTree& tree, b
     const uint32_t leaf = tree.Leaf(sample.stack);
     const auto [entry, is_new] = index.try_emplace({uint64_t{thread} << 32 | leaf, sample.event}, sums.size());
     if (is_new) sums.push_back({.thread = thread, .leaf = leaf, .event = sample.event});
-    Add(sums[entry->second].sum, {sample.weight, sample.samples});
+    profile::Add(sums[entry->second].sum, {sample.weight, sample.samples});
   }
-  std::stable_sort(sums.begin(), sums.end(), [](const StackSum& a, const StackSum& b) { return a.thread < b.thread; });
+  std::sort(sums.begin(), sums.end(), [](const StackSum& a, const StackSum& b) {
+    return std::tuple(a.thread, a.leaf, a.event) < std::tuple(b.thread, b.leaf, b.event);
+  });
   return sums;
+}
+
+// For each frame the number of its path of functions: frames of one path are one node of a thread's tree. Frames beyond
+// `max_depth` (0: none are) have their parent's.
+std::vector<uint32_t> PathsOf(const FrameTree& tree, const std::vector<uint32_t>& functions, uint32_t max_depth) {
+  PairIndex index;
+  std::vector<uint32_t> paths, depths;
+  paths.reserve(tree.frames().size());
+  for (size_t i = 0; i < tree.frames().size(); ++i) {
+    const uint32_t parent = tree.frames()[i].parent;
+    const uint32_t outer = parent == kNone ? kNone : paths[parent];
+    const uint32_t depth = outer == kNone ? 0 : depths[outer];
+    if (max_depth != 0 && depth == max_depth) {
+      paths.push_back(outer);
+      continue;
+    }
+    const auto [entry, is_new] = index.try_emplace({outer, functions[i]}, depths.size());
+    if (is_new) depths.push_back(depth + 1);
+    paths.push_back(entry->second);
+  }
+  return paths;
 }
 
 // Enters stacks, and remembers which nodes their frames became.
@@ -96,12 +129,14 @@ class StackEntry {
       : profile_(profile),
         tree_(tree),
         functions_(functions),
+        paths_(PathsOf(tree, functions, max_depth)),
         max_depth_(max_depth),
-        node_of_(tree.frames().size(), kNone) {}
+        node_of_(tree.frames().size(), kNone),
+        node_of_path_(tree.frames().size(), kNone) {}
 
   // Forgets all frames: what follows is below `root`.
   void SetRoot(uint32_t root, uint32_t thread) {
-    for (const uint32_t frame : entered_) node_of_[frame] = kNone;
+    for (const uint32_t frame : entered_) node_of_[frame] = node_of_path_[paths_[frame]] = kNone;
     entered_.clear();
     root_ = root;
     thread_ = thread;
@@ -116,7 +151,7 @@ class StackEntry {
       const FrameTree::Node& frame = tree_.frames()[path_[i]];
       const bool inlined = frame.call != kNone && profile_.calls[frame.call].inlined;
       const bool fits = max_depth_ == 0 || to.depth(node) < max_depth_;
-      if (fits) node = to.Child(node, functions_[path_[i]], thread_, inlined);
+      if (fits) node = Child(to, node, path_[i], inlined);
       node_of_[path_[i]] = node;
       entered_.push_back(path_[i]);
     }
@@ -124,11 +159,20 @@ class StackEntry {
   }
 
  private:
+  uint32_t Child(Growing& to, uint32_t parent, uint32_t frame, bool inlined) {
+    uint32_t& node = node_of_path_[paths_[frame]];
+    if (node == kNone) return node = to.Add(parent, functions_[frame], thread_, inlined);
+    to.AlsoSeen(node, inlined);
+    return node;
+  }
+
   const Profile& profile_;
   const FrameTree& tree_;
   const std::vector<uint32_t>& functions_;
+  const std::vector<uint32_t> paths_;  // by frame
   uint32_t max_depth_;
-  std::vector<uint32_t> node_of_;  // by frame
+  std::vector<uint32_t> node_of_;       // by frame
+  std::vector<uint32_t> node_of_path_;  // by path
   std::vector<uint32_t> entered_, path_;
   uint32_t root_ = 0, thread_ = CallTree::kNoThread;
 };
@@ -174,7 +218,7 @@ Sums Totals(const Growing& grown) {
   const size_t events = grown.events();
   for (size_t i = grown.nodes().size(); i-- > 1;) {
     for (size_t event = 0; event < events; ++event) {
-      Add(totals[grown.nodes()[i].parent * events + event], totals[i * events + event]);
+      profile::Add(totals[grown.nodes()[i].parent * events + event], totals[i * events + event]);
     }
   }
   return totals;
@@ -184,23 +228,22 @@ Sums Totals(const Growing& grown) {
 std::vector<uint32_t> BreadthFirst(const Growing& grown, const Sums& totals, size_t event,
                                    const std::vector<uint64_t>& name_order) {
   const std::vector<Node>& nodes = grown.nodes();
-  std::vector<uint32_t> order(nodes.size());
-  for (uint32_t i = 0; i < nodes.size(); ++i) order[i] = i;
   const auto weight = [&](uint32_t node) {
     return grown.events() == 0 ? 0 : totals[node * grown.events() + event].weight;
   };
-  std::sort(order.begin() + 1, order.end(), [&](uint32_t a, uint32_t b) {
-    return std::pair(weight(b), name_order[a]) < std::pair(weight(a), name_order[b]);
-  });
-  // Children by parent, in this order: those of node i are at first[i] .. first[i + 1]. Then parent after parent.
+  // Children by parent: those of node i are at first[i] .. first[i + 1], sorted. Then parent after parent.
   std::vector<uint32_t> first(nodes.size() + 2), children(nodes.size());
   for (size_t i = 1; i < nodes.size(); ++i) ++first[nodes[i].parent + 2];
   for (size_t i = 2; i < first.size(); ++i) first[i] += first[i - 1];
-  for (size_t i = 1; i < order.size(); ++i) children[first[nodes[order[i]].parent + 1]++] = order[i];
+  for (uint32_t i = 1; i < nodes.size(); ++i) children[first[nodes[i].parent + 1]++] = i;
   std::vector<uint32_t> result{0};
   result.reserve(nodes.size());
   for (size_t i = 0; i < result.size(); ++i) {
-    for (uint32_t k = first[result[i]]; k < first[result[i] + 1]; ++k) result.push_back(children[k]);
+    const auto begin = children.begin() + first[result[i]], end = children.begin() + first[result[i] + 1];
+    std::sort(begin, end, [&](uint32_t a, uint32_t b) {
+      return std::pair(weight(b), name_order[a]) < std::pair(weight(a), name_order[b]);
+    });
+    result.insert(result.end(), begin, end);
   }
   return result;
 }

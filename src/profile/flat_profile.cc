@@ -9,6 +9,7 @@
 #include "perfkit/report.h"
 #include "src/profile/frame_tree.h"
 #include "src/profile/function_index.h"
+#include "src/profile/pair_index.h"
 
 namespace perfkit {
 namespace {

@@ -2,27 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
 #include "perfkit/report.h"
-#include "src/base/mix.h"
 #include "src/profile/frame_tree.h"
+#include "src/profile/pair_index.h"
 
 namespace perfkit::profile {
-
-// Two numbers as the key of a table.
-struct PairKey {
-  uint64_t a = 0, b = 0;
-  bool operator==(const PairKey&) const = default;
-};
-struct HashPair {
-  size_t operator()(const PairKey& key) const {
-    const uint64_t hash = base::Mix(key.a ^ base::Mix(key.b));
-    return hash ^ hash >> 32;
-  }
-};
-using PairIndex = std::unordered_map<PairKey, uint32_t, HashPair>;
 
 // Numbers functions in the order in which they are asked for. `by_name`: functions of one name are the same one,
 // whatever their modules are. The profile must outlive it.

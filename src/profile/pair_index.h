@@ -1,0 +1,62 @@
+// A table from two numbers to one: open addressing, so that a look-up is one line of the cache.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "src/base/mix.h"
+
+namespace perfkit::profile {
+
+struct PairKey {
+  uint64_t a = 0, b = 0;
+  bool operator==(const PairKey&) const = default;
+};
+
+// Not thread-safe. Values are below UINT32_MAX.
+class PairIndex {
+ public:
+  struct Entry {
+    PairKey first{};
+    uint32_t second = kFree;
+  };
+
+  // As std::unordered_map's. The entry is valid until the next call.
+  std::pair<Entry*, bool> try_emplace(const PairKey& key, size_t value) {
+    if (2 * size_ >= entries_.size()) Grow();
+    Entry& entry = Find(key);
+    const bool is_new = entry.second == kFree;
+    if (is_new) {
+      entry = {key, static_cast<uint32_t>(value)};
+      ++size_;
+    }
+    return {&entry, is_new};
+  }
+
+ private:
+  static constexpr uint32_t kFree = UINT32_MAX;
+  static constexpr size_t kFirstSize = 64;
+
+  // The key's entry, or the free one where it belongs.
+  Entry& Find(const PairKey& key) {
+    const uint64_t hash = base::Mix(key.a ^ base::Mix(key.b));
+    const size_t mask = entries_.size() - 1;
+    size_t at = (hash ^ hash >> 32) & mask;
+    while (entries_[at].second != kFree && entries_[at].first != key) at = (at + 1) & mask;
+    return entries_[at];
+  }
+
+  void Grow() {
+    std::vector<Entry> old(entries_.empty() ? kFirstSize : 2 * entries_.size());
+    old.swap(entries_);
+    for (const Entry& entry : old) {
+      if (entry.second != kFree) Find(entry.first) = entry;
+    }
+  }
+
+  std::vector<Entry> entries_;  // a power of two of them, at least half free
+  size_t size_ = 0;
+};
+
+}  // namespace perfkit::profile
