@@ -5,6 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_format.h"
+#include "src/elf/notes.h"
 #include "src/symbolize/elf_functions.h"
 
 namespace perfkit::symbolize {
@@ -45,6 +46,9 @@ const absl::Status& Module::Load(const SymbolizerOptions& options, const Helpers
   absl::StatusOr<proc::ModuleFile> file = proc::ModuleFile::Open(id_, options.proc);
   if (!file.ok()) return status_ = file.status();
   const elf::Image& image = file->image();
+  if (const auto build_id = elf::BuildId(image); build_id && id_.build_id.empty()) {
+    id_.build_id.assign(reinterpret_cast<const char*>(build_id->data()), build_id->size());
+  }
   std::optional<DebugFile> debug = GetDebugFile(image, options, helpers);
   std::optional<elf::Image> debug_image;
   if (debug) {

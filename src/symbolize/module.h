@@ -35,6 +35,8 @@ class Module {
   // done. For `lines` the file is kept; it unpacks symbols that are packed, and `fetcher` gets what is not here.
   const absl::Status& Load(const SymbolizerOptions& options, const Helpers& helpers);
   bool loaded() const { return loaded_; }
+  // Its bytes; "" if it has none, or if the kernel did not say and the file was not read.
+  const std::string& build_id() const { return id_.build_id; }
   const absl::Status& status() const { return status_; }
   const std::string& debug_path() const { return debug_path_; }
   size_t symbols() const { return table_.size(); }

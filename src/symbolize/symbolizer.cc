@@ -23,6 +23,7 @@ bool Symbolizer::ResolveAll(std::span<const CodeLocation> locations,
                             absl::FunctionRef<bool(const ResolvedLocation&)> visit) {
   return impl_->ResolveAll(locations, visit);
 }
+std::string Symbolizer::BuildId(CodeLocation location) { return impl_->BuildId(location); }
 std::vector<SymbolizedModule> Symbolizer::Modules() const { return impl_->Modules(); }
 
 }  // namespace perfkit

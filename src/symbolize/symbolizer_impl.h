@@ -39,6 +39,7 @@ class SymbolizerImpl {
   std::span<const SourceFrame> Inlined(CodeLocation location);
   bool ResolveAll(std::span<const CodeLocation> locations, absl::FunctionRef<bool(const ResolvedLocation&)> visit);
   std::vector<SymbolizedModule> Modules() const;
+  std::string BuildId(CodeLocation location);
 
  private:
   using Process = proc::Processes::Process;

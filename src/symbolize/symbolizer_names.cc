@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "src/base/mix.h"
+#include "src/elf/notes.h"
 #include "src/symbolize/demangle.h"
 #include "src/symbolize/symbolizer_impl.h"
 
@@ -120,6 +121,11 @@ std::vector<SymbolizedModule> SymbolizerImpl::Modules() const {
   }
   std::sort(modules.begin(), modules.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   return modules;
+}
+
+std::string SymbolizerImpl::BuildId(CodeLocation location) {
+  if (location.module == kKernelModule || location.module >= processes_.modules().size()) return "";
+  return elf::HexText(std::as_bytes(std::span(ModuleAt(location.module).build_id())));
 }
 
 }  // namespace perfkit::symbolize

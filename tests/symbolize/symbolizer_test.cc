@@ -2,11 +2,13 @@
 #include "perfkit/symbolizer.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <filesystem>
 #include <fstream>
 
 #include "src/sys/files.h"
@@ -48,6 +50,31 @@ TEST_CASE("a function of this program is named, demangled on request", "[symboli
   // The same each time, by memo and without.
   CHECK(readable.Resolve(kSelf, pc).function == symbol.function);
   CHECK(readable.Name(readable.Locate(kSelf, pc)).function == symbol.function);
+}
+
+TEST_CASE("a module's build-id is the one that readelf prints", "[symbolizer]") {
+  const testing::Run readelf = testing::RunCommand("LC_ALL=C readelf -nW /proc/" + std::to_string(getpid()) + "/exe");
+  if (readelf.exit_code != 0) SKIP_TEST("readelf is not installed");
+  Symbolizer mapped, told;
+  REQUIRE(mapped.AddProcess(getpid()).ok());
+  const CodeLocation place = mapped.Locate(kSelf, AddressOf(NamedFunctionOfTheTest));
+  const std::string build_id = mapped.BuildId(place);
+  if (build_id.empty()) SKIP_TEST("this program was linked without a build-id");
+  CHECK(readelf.output.find("Build ID: " + build_id + "\n") != std::string::npos);
+  CHECK(mapped.BuildId({}).empty());
+  CHECK(mapped.BuildId(mapped.Locate(kSelf, 0xffffffff81000000, CpuMode::kKernel)).empty());
+  // A kernel that does not say it: the file does, once it was read.
+  constexpr uint64_t kBias = 0x10000000;
+  testing::MapCode(told, std::filesystem::read_symlink("/proc/self/exe"), kBias);
+  Dl_info info;
+  link_map* loaded = nullptr;
+  void* const code = reinterpret_cast<void*>(AddressOf(NamedFunctionOfTheTest));
+  REQUIRE(dladdr1(code, &info, reinterpret_cast<void**>(&loaded), RTLD_DL_LINKMAP) != 0);
+  const CodeLocation same = told.Locate(1, kBias + AddressOf(NamedFunctionOfTheTest) - loaded->l_addr);
+  REQUIRE(same.known());
+  CHECK(told.BuildId(same).empty());
+  (void)told.Name(same);
+  CHECK(told.BuildId(same) == build_id);
 }
 
 TEST_CASE("functions of libraries are named by what the loader knows them as", "[symbolizer]") {
