@@ -176,12 +176,62 @@ constexpr const char* kUnwindNames[] = {
     "Stitch/sqlite3_short",   "Stitch/python3_short",
 };
 
+constexpr Bar OverheadBar(const char* name, double percent, const char* what) {
+  return {.name = name, .floor = nullptr, .limit = percent, .what = what, .counter = "overhead_percent"};
+}
+
+constexpr Bar kSessionBars[] = {
+    OverheadBar("Session/regex/100hz", 0.2, "percent of a thread's CPU time for live stacks, 100 a second"),
+    OverheadBar("Session/regex/1khz", 1.5, "the same, 1,000 a second"),
+    OverheadBar("Session/interpreter/100hz", 0.2, "of an interpreter, 100 a second"),
+    OverheadBar("Session/interpreter/1khz", 1.5, "the same, 1,000 a second"),
+    OverheadBar("Session/sqlite/100hz", 0.2, "of SQLite, 100 a second"),
+    OverheadBar("Session/sqlite/1khz", 1.5, "the same, 1,000 a second"),
+    OverheadBar("Session/deep1000/1khz", 5, "the same, stacks of 1,000 calls"),
+    {"Aggregate/1M", nullptr, 1e9, "1,000,000 samples into a profile, after unwinding"},
+    {"Start/100modules", nullptr, 20e6, "the start of a session, 100 modules mapped"},
+    {"Stop/100k", nullptr, 300e6, "the end of one: 100,000 samples, named"},
+    {.name = "Snapshot/stream",
+     .floor = nullptr,
+     .limit = 50,
+     .what = "microseconds that a sampled thread stands still at a snapshot",
+     .counter = "stall_us"},
+    {.name = "Snapshot/overwrite",
+     .floor = nullptr,
+     .limit = 50,
+     .what = "the same with a flight recorder",
+     .counter = "stall_us"},
+    {"Look/blocked", nullptr, 15'000, "a look at a thread that sleeps, to the thread that looks"},
+};
+
+constexpr const char* kSessionNames[] = {
+    "Session/regex/100hz",
+    "Session/regex/1khz",
+    "Session/interpreter/100hz",
+    "Session/interpreter/1khz",
+    "Session/sqlite/100hz",
+    "Session/sqlite/1khz",
+    "Session/deep1000/1khz",
+    "Aggregate/1M",
+    "Start/100modules",
+    "Stop/100k",
+    "Snapshot/stream",
+    "Snapshot/overwrite",
+    "Look/blocked",
+    "Tree/merged",
+    "Tree/by_thread",
+    "Tree/bottom_up",
+    "Write/folded",
+    "Write/callgrind",
+};
+
 constexpr Method kDefault{.repetitions = 21, .min_seconds = 0.03};
 
 constexpr Suite kSuites[] = {
     {"count_bench", kDefault, kCountBars, kCountNames},
     {"ring_bench", kDefault, kRingBars, kRingNames},
     {"sample_bench", {.repetitions = 11, .min_seconds = 0.03}, kSampleBars, kSampleNames, "--throughput_seconds=60"},
+    {"session_bench", {.repetitions = 1, .min_seconds = 0.2}, kSessionBars, kSessionNames, "--full"},
     {"symbolize_bench", {.repetitions = 11, .min_seconds = 0.03}, kSymbolizeBars, kSymbolizeNames},
     {"unwind_bench", {.repetitions = 11, .min_seconds = 0.03}, kUnwindBars, kUnwindNames},
     // Short cases and a bar of a hundredth: many small samples, so that a burst of other work affects all alike.

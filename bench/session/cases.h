@@ -3,7 +3,10 @@
 
 namespace bench {
 
-// Session/<work>/<rate> for each of LiveWorks().
+// Whether cases take their full size: --full.
+inline bool full_run = false;
+
+// Session/<work>/<rate> for each of LiveWorks(), and for one that is 1,000 calls deep.
 void RegisterSessionCases();
 
 // Write/<name> for each of perfkit::ProfileFormats().

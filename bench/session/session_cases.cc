@@ -1,4 +1,3 @@
-// Session/*: what an always-on session costs its program: the same work without and with it, in turns.
 // Aggregate/1M: samples into a profile, after unwinding. Start/100modules, Stop/100k: what a person waits for.
 #include <benchmark/benchmark.h>
 #include <dlfcn.h>
@@ -25,43 +24,6 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 double SecondsOf(Clock::duration time) { return std::chrono::duration<double>(time).count(); }
-
-// 40 ms of the work.
-double RunWork(const LiveWork& work) {
-  const Clock::time_point start = Clock::now();
-  for (int i = 0; i < 20; ++i) work.run();
-  return SecondsOf(Clock::now() - start);
-}
-
-// Off and on in turns: the time is that of the work with a session, `overhead` the median of the pairs' ratios less 1.
-void Pairs(benchmark::State& state, const LiveWork& work, std::chrono::nanoseconds interval) {
-  std::vector<double> ratios;
-  RunWork(work);
-  for (auto _ : state) {
-    const double off = RunWork(work);
-    auto session = perfkit::Session::Start({.interval = interval});
-    if (!session.ok()) return state.SkipWithError(std::string(session.status().message()).c_str());
-    const double on = RunWork(work);
-    state.SetIterationTime(on);
-    ratios.push_back(on / off);
-    benchmark::DoNotOptimize(session->Stop());
-  }
-  std::sort(ratios.begin(), ratios.end());
-  state.counters["overhead_percent"] = 100 * (ratios[ratios.size() / 2] - 1);
-}
-
-void RegisterPairs() {
-  constexpr int kPairs = 20;
-  for (const LiveWork& work : LiveWorks()) {
-    for (const auto& [name, interval] : {std::pair("100hz", 10ms), std::pair("1khz", 1ms)}) {
-      benchmark::RegisterBenchmark((std::string("Session/") + work.name + "/" + name).c_str(),
-                                   [&work, interval](benchmark::State& state) { Pairs(state, work, interval); })
-          ->UseManualTime()
-          ->Iterations(kPairs)
-          ->Unit(benchmark::kMillisecond);
-    }
-  }
-}
 
 // 3,000 distinct stacks of 10 to 40 calls, in random order: what is added after the first round was seen before.
 void Aggregate(benchmark::State& state) {
@@ -148,7 +110,4 @@ BENCHMARK(StartWithModules)->Name("Start/100modules")->UseManualTime()->Iteratio
 BENCHMARK(StopWithSamples)->Name("Stop/100k")->UseManualTime()->Iterations(1)->Unit(benchmark::kMillisecond);
 
 }  // namespace
-
-void RegisterSessionCases() { RegisterPairs(); }
-
 }  // namespace bench

@@ -1,4 +1,5 @@
-// Tree/<kind>: a profile of 1,000,000 samples with 100,000 distinct stacks, on 8 threads, into a call tree.
+// Tree/<kind>: a profile of 1,000,000 samples with 100,000 distinct stacks, on 8 threads, into a call tree. (Without
+// --full a twentieth of that.)
 #include <benchmark/benchmark.h>
 #include <perfkit/profile_builder.h>
 #include <perfkit/report.h>
@@ -7,12 +8,15 @@
 #include <string>
 #include <vector>
 
+#include "bench/session/cases.h"
+
 namespace bench {
 namespace {
 
 // Stacks of 10 to 40 calls of 2,000 functions. Each stack shares the outer part of the one before it.
 perfkit::Profile MakeWideProfile() {
-  constexpr uint32_t kSamples = 1'000'000, kStacks = 100'000, kThreads = 8, kFunctions = 2'000;
+  constexpr uint32_t kThreads = 8, kFunctions = 2'000;
+  const uint32_t samples = full_run ? 1'000'000 : 50'000, stacks = samples / 10;
   std::mt19937_64 random(1);
   perfkit::ProfileBuilder builder;
   const auto event =
@@ -20,7 +24,7 @@ perfkit::Profile MakeWideProfile() {
   for (uint32_t i = 0; i < kThreads; ++i) builder.AddThread(1, 1 + i, "worker " + std::to_string(i));
   std::vector<uint32_t> locations, path, leaves;
   for (uint32_t i = 0; i < kFunctions; ++i) locations.push_back(builder.Function("F" + std::to_string(i), "program"));
-  while (leaves.size() < kStacks) {
+  while (leaves.size() < stacks) {
     path.resize(path.empty() ? 0 : random() % path.size());
     const size_t depth = 10 + random() % 31;
     while (path.size() < depth) {
@@ -29,11 +33,11 @@ perfkit::Profile MakeWideProfile() {
     }
     leaves.push_back(path.back());
   }
-  for (uint32_t i = 0; i < kSamples; ++i) {
+  for (uint32_t i = 0; i < samples; ++i) {
     builder.AddSample({.time_ns = i + 1,
                        .weight = 1'000'000,
                        .thread = i % kThreads,
-                       .stack = leaves[random() % kStacks],
+                       .stack = leaves[random() % stacks],
                        .event = event,
                        .quality = perfkit::StackQuality::kWhole});
   }
