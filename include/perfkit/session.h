@@ -21,6 +21,7 @@
 #include "absl/status/statusor.h"
 #include "perfkit/profile.h"
 #include "perfkit/sampler.h"
+#include "perfkit/session_batch.h"
 
 namespace perfkit {
 
@@ -48,6 +49,9 @@ struct SessionOptions {
   std::chrono::nanoseconds interval = std::chrono::milliseconds(1);
   // What to sample instead of the CPU clock, as for a Sampler; `interval` is then unused.
   std::vector<SampledEvent> events{};
+  // kWall requires kStream. A flight recorder reads SWITCH records only at a snapshot, too late to look at a thread while
+  // it sleeps; and each CPU's ring forgets from a time of its own, so that the times on and off the CPU of a thread that
+  // has moved between CPUs would not add up.
   SessionClock clock = SessionClock::kCpu;
   SessionStacks stacks = SessionStacks::kBest;
   // kStream: everything from Start to Stop. kOverwrite: a flight recorder; Snapshot and Stop give what is left in the
@@ -73,6 +77,12 @@ struct SessionOptions {
   bool lines = true;
   // While another session runs: fail (false), or stop that one, which keeps its profile for its Stop() (true).
   bool replace = false;
+  // Called with samples as they are finished: about every 100 ms, and by Stop with the last ones, so that the weights of
+  // all batches sum to those of the profile (which `thread_name` restricts, and batches not). Called by the session's
+  // thread, or by the thread that calls Poll, Pause, Snapshot or Stop; never twice at once. New locations are named
+  // before, which reads files. It must not call the session, and should be brief: samples are lost once the rings are
+  // full. If it throws, it is not called again, and a note says so. Requires kStream.
+  BatchCallback on_batch{};
   // Called by Snapshot and Stop while names are resolved, with how much is done, from 0 to 1. It must not call the
   // session.
   std::function<void(double done)> progress{};
@@ -83,7 +93,7 @@ struct SessionOptions {
 class Session {
  public:
   // Starts sampling. What can't be had is fallen back from, and said in ProfileAccounting::notes.
-  // Errors: InvalidArgument for an interval out of range, for kWall with kOverwrite, or as Sampler::Open;
+  // Errors: InvalidArgument for an interval out of range, for kWall or on_batch with kOverwrite, or as Sampler::Open;
   // FailedPrecondition if a session runs and `replace` is not set; as Sampler::Open if not even the least can be had.
   static absl::StatusOr<Session> Start(SessionOptions options = {});
 

@@ -118,6 +118,7 @@ void Aggregator::RetireThreads() {
     profile.threads[renamed[i]].off_ns += times.off_ns;
     off_cpu_.Forget(i);
   }
+  GiveBatch();
   MergeThreads(profile, renamed, preempted_wait_);
   CountMerged();
 }
@@ -266,6 +267,7 @@ void Aggregator::MergeIfFull() {
   const size_t bytes = profile.samples.size() * sizeof(ProfileSample) + profile.waits.size() * kBytesAWait;
   const size_t least = merged_bytes_ + std::max(merged_bytes_ / 2, options_.memory_bytes / 8);
   if (bytes <= std::max(options_.memory_bytes / 2, least)) return;
+  GiveBatch();
   MergeOldest(profile, preempted_wait_);
   CountMerged();
 }
@@ -273,9 +275,23 @@ void Aggregator::MergeIfFull() {
 void Aggregator::CountMerged() {
   builder_.CompactStrings();  // of waits and threads that are gone
   const Profile& profile = builder_.profile();
+  given_ = profile.samples.size();
   const auto first_single = std::partition_point(profile.samples.begin(), profile.samples.end(),
                                                  [](const ProfileSample& sample) { return sample.merged(); });
   merged_bytes_ = static_cast<size_t>(first_single - profile.samples.begin()) * sizeof(ProfileSample);
+}
+
+void Aggregator::GiveBatch() {
+  const std::vector<ProfileSample>& samples = builder_.profile().samples;
+  GiveBatch(std::span(samples).subspan(given_));
+  given_ = samples.size();
+}
+
+void Aggregator::GiveBatch(std::span<const ProfileSample> samples) {
+  if (samples.empty() || !options_.on_batch || batch_threw_) return;
+  Resolve({});
+  ++batches_;
+  batch_threw_ = !options_.on_batch({builder_.profile(), samples});
 }
 
 // Samples whose stacks may still come. Until then they have none.
@@ -294,6 +310,9 @@ std::vector<std::string> Aggregator::Notes() const {
   if (threads_.retired() != 0) {
     notes.push_back(absl::StrFormat(
         "%d threads that ended early are summed up by name, without the times of their samples", threads_.retired()));
+  }
+  if (batch_threw_) {
+    notes.push_back(absl::StrFormat("on_batch threw an exception in batch %d, and was not called again", batches_));
   }
   if (not_ready_stacks_ != 0) {
     notes.push_back(absl::StrFormat("%d stacks of the first milliseconds end at modules whose unwind tables were still "
@@ -316,6 +335,10 @@ void Aggregator::FindRunning() {
 Profile Aggregator::MakeProfile(uint64_t now_ns, bool is_last, const std::function<void(double)>& progress) {
   off_cpu_.CutAt(now_ns, is_last, [&](const OffCpuSpan& span) { AddSpan(span); });
   const std::vector<ProfileSample> under_way = SamplesUnderWay();
+  if (is_last) {
+    GiveBatch();
+    GiveBatch(under_way);
+  }
   Resolve(progress);
   Profile profile = builder_.profile();
   profile.samples.insert(profile.samples.end(), under_way.begin(), under_way.end());
@@ -337,7 +360,7 @@ void Aggregator::ForgetSamples() {
   Profile& profile = builder_.profile();
   matcher_.Clear();
   profile.samples.clear();
-  merged_bytes_ = 0;
+  merged_bytes_ = given_ = 0;
   profile.waits.resize(preempted_wait_ + 1);
   profile.accounting = {};
 }

@@ -33,6 +33,7 @@ struct AggregatorOptions {
   size_t memory_bytes = 64 << 20;  // of samples and stacks
   std::string thread_name{};       // a glob pattern; empty: all threads
   std::unique_ptr<symbolize::LineSource> (*lines)(size_t cache_bytes) = nullptr;
+  BatchCallback on_batch{};
   std::unique_ptr<StackUnwinder> unwinder{};  // kUserDump, and looks at blocked threads
 };
 
@@ -60,6 +61,9 @@ class Aggregator {
   // calling one, which runs: its last records may still be held back.
   void LookAtSleepers(uint64_t before_ns);
 
+  // Calls on_batch with the samples that were finished since the last call.
+  void GiveBatch();
+
   // Finds out which of the threads run that have had no record yet. To be called before the last records are added.
   void FindRunning();
   // The profile until `now_ns`, with names. What is under way goes on. `is_last`: all records have been added.
@@ -83,6 +87,7 @@ class Aggregator {
   void MergeIfFull();
   void RetireThreads();
   void CountMerged();
+  void GiveBatch(std::span<const ProfileSample> samples);
   std::vector<ProfileSample> SamplesUnderWay();
   std::vector<std::string> Notes() const;
   void Resolve(const std::function<void(double)>& progress);
@@ -102,6 +107,9 @@ class Aggregator {
   uint64_t latest_ns_ = 0;   // of any record
   size_t merged_bytes_ = 0;  // of samples that are merged already
   uint64_t not_ready_stacks_ = 0;  // which StackEnd::kNotReady has cut
+  size_t given_ = 0;         // samples that on_batch had, the first ones of the profile
+  uint64_t batches_ = 0;
+  bool batch_threw_ = false;
   size_t resolved_ = 0;      // locations whose names were looked up
 };
 

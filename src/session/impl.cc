@@ -42,6 +42,7 @@ AggregatorOptions AggregatorOptionsOf(const SessionOptions& options, CallStack::
           .memory_bytes = options.memory_bytes,
           .thread_name = options.thread_name,
           .lines = hooks != nullptr && options.lines ? hooks->lines : nullptr,
+          .on_batch = options.on_batch,
           .unwinder = std::move(unwinder)};
 }
 
@@ -149,6 +150,7 @@ absl::Status Impl::Poll() {
   Drain();
   const uint64_t before_ns = sys::ClockNs(CLOCK_THREAD_CPUTIME_ID);
   aggregator_.LookAtSleepers(now_ns - std::min(now_ns, Nanoseconds(options_.look_after)));
+  aggregator_.GiveBatch();
   own_cpu_ns_ += sys::ClockNs(CLOCK_THREAD_CPUTIME_ID) - before_ns;
   const uint64_t limit_ns = Nanoseconds(options_.stop_after);
   if (limit_ns != 0 && now_ns - started_ns_ >= limit_ns) HaltLocked();

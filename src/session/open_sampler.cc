@@ -90,10 +90,14 @@ std::vector<ProfileEvent> EventsOf(const SamplerOptions& options, const Sampler&
 absl::StatusOr<OpenedSampler> OpenSampler(const SessionOptions& options) {
   if (absl::Status status = CheckInterval(options.interval); !status.ok()) return status;
   if (options.mode == RingMode::kOverwrite && options.clock == SessionClock::kWall) {
-    // What a thread did before its oldest record that was not overwritten is not known, nor from when on.
     return absl::Status(absl::StatusCode::kInvalidArgument,
                         "cannot measure times off the CPU by records that are overwritten. Remedy: choose "
                         "SessionClock::kCpu or RingMode::kStream");
+  }
+  if (options.mode == RingMode::kOverwrite && options.on_batch) {
+    return absl::Status(absl::StatusCode::kInvalidArgument,
+                        "a flight recorder has no batches: its samples are read by Snapshot and Stop. Remedy: choose "
+                        "RingMode::kStream, or leave SessionOptions::on_batch empty");
   }
   std::vector<std::string> notes;
   absl::Status first_error;

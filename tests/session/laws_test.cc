@@ -43,6 +43,79 @@ TEST_CASE("samples add up to what was delivered, with threads that come and go",
   CHECK(profile->Total(1).samples > 0);
 }
 
+// What a program would write down: only what batches say.
+struct Streamed {
+  std::vector<Profile::Sum> sums = std::vector<Profile::Sum>(3);
+  size_t batches = 0, wrong = 0, unresolved = 0;
+
+  void Take(const SessionBatch& batch) {
+    ++batches;
+    for (const ProfileSample& sample : batch.samples) {
+      sums[sample.event].weight += sample.weight;
+      sums[sample.event].samples += sample.samples;
+      wrong += sample.merged() || sample.thread >= batch.profile.threads.size();
+      if (sample.wait != ProfileSample::kNoWait) wrong += sample.wait >= batch.profile.waits.size();
+      for (uint32_t stack = sample.stack; stack != ProfileStack::kRoot; stack = batch.profile.stacks[stack].parent) {
+        const ProfileLocation& location = batch.profile.locations[batch.profile.stacks[stack].location];
+        const bool is_known = location.module < batch.profile.modules.size();
+        unresolved += !is_known && location.module != ProfileLocation::kNoModule;
+      }
+    }
+  }
+};
+
+TEST_CASE("batches add up to the profile", "[session][laws]") {
+  const auto clock = GENERATE(SessionClock::kCpu, SessionClock::kWall);
+  const size_t memory_bytes = GENERATE(size_t{64} << 20, size_t{64} << 10);  // the second one: samples are merged
+  Streamed streamed;
+  absl::StatusOr<Session> session =
+      Session::Start({.events = ClockAndFaults(),
+                      .clock = clock,
+                      .memory_bytes = memory_bytes,
+                      .on_batch = [&](const SessionBatch& batch) { streamed.Take(batch); }});
+  REQUIRE(session.status() == absl::OkStatus());
+  for (int i = 0; i < 4; ++i) {
+    Churn(5);
+    CHECK(session->Snapshot().status() == absl::OkStatus());
+    CHECK(session->Poll() == absl::OkStatus());
+  }
+  const absl::StatusOr<Profile> profile = session->Stop();
+  REQUIRE(profile.status() == absl::OkStatus());
+  CheckLaws(*profile);
+  CHECK(streamed.batches > 0);
+  CHECK(streamed.wrong == 0);
+  CHECK(streamed.unresolved == 0);
+  for (size_t event = 0; event < profile->events.size(); ++event) CHECK(streamed.sums[event] == profile->Total(event));
+}
+
+TEST_CASE("a flight recorder has no batches", "[session]") {
+  const absl::StatusOr<Session> session =
+      Session::Start({.mode = RingMode::kOverwrite, .on_batch = [](const SessionBatch&) {}});
+  CHECK(session.status().code() == absl::StatusCode::kInvalidArgument);
+}
+
+#if defined(__cpp_exceptions)
+TEST_CASE("a batch callback that throws ends the batches, not the session", "[session]") {
+  std::atomic<int> calls{0};
+  absl::StatusOr<Session> session =
+      Session::Start({.events = ClockAndFaults(), .on_batch = [&](const SessionBatch&) {
+                        ++calls;
+                        throw calls.load();
+                      }});
+  REQUIRE(session.status() == absl::OkStatus());
+  for (int i = 0; i < 3; ++i) {
+    Churn(1);
+    CHECK(session->Poll() == absl::OkStatus());
+  }
+  const absl::StatusOr<Profile> profile = session->Stop();
+  REQUIRE(profile.status() == absl::OkStatus());
+  CheckLaws(*profile);
+  CHECK(calls == 1);
+  const std::vector<std::string>& notes = profile->accounting.notes;
+  CHECK(std::count(notes.begin(), notes.end(), "on_batch threw an exception in batch 1, and was not called again") == 1);
+}
+#endif
+
 TEST_CASE("what happens while a session is paused is counted as that", "[session][laws]") {
   absl::StatusOr<Session> session = Session::Start({.events = ClockAndFaults(), .stacks = SessionStacks::kNone});
   REQUIRE(session.status() == absl::OkStatus());
