@@ -382,8 +382,9 @@ void Aggregator::Resolve(const std::function<void(double)>& progress) {
                        .inlined = frame.inlined});
     }
     builder_.SetCalls(location, calls);
-    const uint32_t module =
-        places[resolved.index].known() ? builder_.Module(resolved.symbol.module) : ProfileLocation::kNoModule;
+    const CodeLocation& place = places[resolved.index];
+    const uint32_t module = place.known() ? builder_.Module(resolved.symbol.module, symbolizer_.BuildId(place))
+                                          : ProfileLocation::kNoModule;
     builder_.profile().locations[location].module = module;
     constexpr size_t kStep = 256;
     if (progress && (resolved.done % kStep == 0 || resolved.done == places.size())) {

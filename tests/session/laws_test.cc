@@ -11,6 +11,7 @@
 #include "src/proc/threads.h"
 #include "tests/session/support.h"
 #include "tests/support/as_user.h"
+#include "tests/support/run.h"
 #include "tests/support/skip.h"
 
 namespace perfkit::session {
@@ -41,6 +42,28 @@ TEST_CASE("samples add up to what was delivered, with threads that come and go",
   CheckLaws(*profile);
   CHECK(profile->Total(1).samples >= before[1].samples);
   CHECK(profile->Total(1).samples > 0);
+}
+
+TEST_CASE("the modules of a profile have the build-ids that readelf prints", "[session][laws]") {
+  absl::StatusOr<Session> session = Session::Start({.events = ClockAndFaults()});
+  REQUIRE(session.status() == absl::OkStatus());
+  Churn(3);
+  const absl::StatusOr<Profile> profile = session->Stop();
+  REQUIRE(profile.status() == absl::OkStatus());
+  size_t files = 0;
+  for (const ProfileModule& module : profile->modules) {
+    const std::string& path = profile->strings[module.path];
+    const std::string& build_id = profile->strings[module.build_id];
+    INFO(path << " " << build_id);
+    if (!path.starts_with('/') || path.starts_with("//")) continue;
+    const testing::Run readelf = testing::RunCommand("LC_ALL=C readelf -nW '" + path + "'");
+    if (readelf.exit_code != 0) SKIP_TEST("readelf is not installed");
+    const bool has_one = readelf.output.find("Build ID: ") != std::string::npos;
+    CHECK(build_id.empty() != has_one);
+    CHECK((!has_one || readelf.output.find("Build ID: " + build_id + "\n") != std::string::npos));
+    ++files;
+  }
+  CHECK(files > 0);
 }
 
 // What a program would write down: only what batches say.
