@@ -46,7 +46,6 @@ FrozenCfiRows::FrozenCfiRows(Cfi& cfi, const MachineRegisters& machine, uint64_t
   preserved &= ~(uint64_t{1} << machine.fp);  // which every walk keeps
   bool all = false;
   std::unordered_map<std::string, uint32_t> numbers;
-  FrozenBuilder builder;
   // Other rows than those that are kept are there, but have no number.
   const auto as = [&](const CfiRow& row) {
     Rule number{.kind = RuleKind::kSlow};
@@ -60,9 +59,16 @@ FrozenCfiRows::FrozenCfiRows(Cfi& cfi, const MachineRegisters& machine, uint64_t
     number.offset = found->second <= rows_.size() ? static_cast<int32_t>(found->second) : 0;
     return number;
   };
-  cfi.ForEachRow(as, [&](uint64_t, const Rule&) { return !all; });
-  cfi.ForEachRow(as, [&](uint64_t address, const Rule& number) { return builder.Add(address, number); });
-  builder.Build(row_numbers_);
+  // Once `all` turns out to be true, what was added so far lacks rows: it begins anew.
+  bool added_all = false;
+  do {
+    added_all = all;
+    FrozenBuilder builder;
+    cfi.ForEachRow(as, [&](uint64_t address, const Rule& number) {
+      return all == added_all && builder.Add(address, number);
+    });
+    if (all == added_all) builder.Build(row_numbers_);
+  } while (all != added_all);
   rows_.shrink_to_fit();
   registers_.shrink_to_fit();
   expressions_.shrink_to_fit();
