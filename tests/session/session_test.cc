@@ -4,20 +4,12 @@
 #include <catch2/catch.hpp>
 #include <thread>
 
-#include "src/sys/clock.h"
+#include "tests/session/support.h"
 
 namespace perfkit::session {
 namespace {
 
 using namespace std::chrono_literals;
-
-// Runs for so long by the thread's own clock.
-[[gnu::noinline]] uint64_t Spin(std::chrono::nanoseconds cpu) {
-  const uint64_t end_ns = sys::ClockNs(CLOCK_THREAD_CPUTIME_ID) + static_cast<uint64_t>(cpu.count());
-  uint64_t turns = 0;
-  while (sys::ClockNs(CLOCK_THREAD_CPUTIME_ID) < end_ns) ++turns;
-  return turns;
-}
 
 TEST_CASE("a session's samples stand for what the sampler says", "[session]") {
   absl::StatusOr<Session> session = Session::Start({.interval = 1ms});
