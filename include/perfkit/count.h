@@ -34,7 +34,7 @@ enum class ReadPath : uint8_t {
 };
 std::string_view ReadPathName(ReadPath path);
 
-// What a count is worth: a set of flags. kNotCounted excludes the others.
+// The validity of a count: a set of flags. kNotCounted excludes the others.
 struct Validity {
   enum Flag : uint8_t {
     kNotCounted = 1,    // No number; CounterSet::reason(i) says why.
@@ -109,17 +109,17 @@ inline Count MakeCount(uint64_t value, Snapshot::Times times, Validity validity)
 
 namespace detail {
 
-// Backs ThreadSerial(): 0 until the thread is asked for the first time. Initial-exec: one load, also from a library.
+// The value of ThreadSerial(); 0 until the thread first calls it. Initial-exec: one load, also from a library.
 extern constinit thread_local uint64_t thread_serial __attribute__((tls_model("initial-exec")));
 uint64_t AssignThreadSerial() noexcept;
 
-// In Snapshot::missing, above the events: how many gaps the events that are counted from records have had so far. At
-// the most, nothing is known of gaps any more.
+// In Snapshot::missing, above the bits of events: the number of gaps so far in events that are counted from records. At
+// its maximum, gaps are not known any more.
 inline constexpr unsigned kGapShift = kMaxEvents;
 inline constexpr uint32_t kMissingMask = (uint32_t{1} << kGapShift) - 1;
 inline constexpr uint32_t kMaxGaps = ~uint32_t{0} >> kGapShift;
 
-// CounterReader::MissingBetween, of Snapshot::missing at both ends. `gapped`: events that are counted from records.
+// CounterReader::MissingBetween, for Snapshot::missing at both ends. `gapped`: events that are counted from records.
 inline uint32_t MissingBetween(uint32_t begin, uint32_t end, uint32_t gapped) noexcept {
   const uint32_t missing = begin | end;
   if (missing <= kMissingMask) [[likely]]
@@ -129,36 +129,36 @@ inline uint32_t MissingBetween(uint32_t begin, uint32_t end, uint32_t gapped) no
   return (no_gap ? missing & ~gapped : missing) & kMissingMask;
 }
 
-// The thread's clock at a known tick. Rewritten by the owner thread only, now and then; `version` is odd meanwhile,
-// so that a signal handler on the same thread, which may read the set too, never uses a half-written one.
+// The thread's clock at a known tick. Only the owner thread rewrites it. `version` is odd meanwhile, so that a signal
+// handler on the same thread, which may read the set too, never uses a half-written one.
 struct ClockBase {
   uint32_t version = 0;
-  uint32_t epoch = 0;  // the page lock under which the base holds
+  uint32_t epoch = 0;  // The page's lock under which the base holds.
   uint64_t ticks = 0;
   uint64_t time_ns = 0;
 };
 
-// Everything that an inline read touches, at a stable address, in the order in which it is touched.
-// Owned by a CounterSet; in the child of a fork `owner` becomes kNobody and no pointer is followed any more.
+// Everything that an inline read uses, at a stable address, in the order of use. Owned by a CounterSet. In a forked
+// child `owner` becomes kNobody, and no pointer is followed any more.
 struct ReadPlan {
-  static constexpr uint64_t kNobody = ~uint64_t{0};  // no inline read for this set, or not any more
+  static constexpr uint64_t kNobody = ~uint64_t{0};  // No inline read of this set, or not any more.
 
-  uint64_t owner = kNobody;        // ThreadSerial() of the counted thread
-  const UserPage* page = nullptr;  // whose lock tells epochs apart
-  const uint32_t* cpu = nullptr;   // the thread's rseq cpu_id, or a word that says kNoCpu
-  bool all_fast = false;           // no event needs the kernel
-  uint32_t missing = 0;            // bit i: event i has no number at all
+  uint64_t owner = kNobody;        // ThreadSerial() of the counted thread.
+  const UserPage* page = nullptr;  // Its lock distinguishes epochs.
+  const uint32_t* cpu = nullptr;   // The thread's rseq cpu_id, or a word with the value kNoCpu.
+  bool all_fast = false;           // No event needs the kernel.
+  uint32_t missing = 0;            // Bit i: event i never has a number.
   uint8_t ring_count = 0;
-  uint8_t clock_index = kMaxEvents;      // event that is the thread's clock; kMaxEvents: none
-  uint8_t migration_index = kMaxEvents;  // event that is counted from switch records
+  uint8_t clock_index = kMaxEvents;      // The event that is the thread's clock; kMaxEvents means none.
+  uint8_t migration_index = kMaxEvents;  // The event that is counted from switch records; kMaxEvents means none.
   uint8_t user_page_count = 0;
-  uint64_t migrations = 0;  // as of `base.epoch`
+  uint64_t migrations = 0;  // As of `base.epoch`.
   ClockBase base;
-  uint64_t max_age_ticks = 0;    // a base older than this is renewed: bounds the drift of the tick rate
-  uint64_t ns_per_tick_q32 = 0;  // nanoseconds a tick, in 2^-32
+  uint64_t max_age_ticks = 0;    // An older base is renewed, which bounds the drift of the tick rate.
+  uint64_t ns_per_tick_q32 = 0;  // Nanoseconds per tick, in 2^-32.
   struct Ring {
     const uint64_t* head;
-    uint8_t shift;  // log2 of the bytes that one event appends
+    uint8_t shift;  // Binary logarithm of the bytes that one event appends.
     uint8_t index;
   };
   std::array<Ring, kMaxEvents> rings{};
@@ -167,7 +167,7 @@ struct ReadPlan {
     uint8_t index;
   };
   std::array<Counter, kMaxEvents> user_pages{};
-  uint64_t last_time_ns = 0;  // the last clock value given out: a new base never goes below it
+  uint64_t last_time_ns = 0;  // The last clock value that was returned: a new base never goes below it.
 };
 
 inline uint64_t TicksToNs(const ReadPlan& plan, uint64_t ticks) noexcept {
@@ -226,14 +226,14 @@ class CounterReader {
   }
 
  protected:
-  // Reads everything that needs no system call. False, and `now` unspecified, when the base has to be renewed first,
-  // the thread is another, or the thread was switched meanwhile.
+  // Reads all events that need no system call. Returns false, with `now` unspecified, if the base has to be renewed
+  // first, on another thread, or if the thread was switched meanwhile.
   static bool ReadFast(detail::ReadPlan& plan, Snapshot& now) noexcept;
 
   void ReadSlow(Snapshot& now) const noexcept;
 
   detail::ReadPlan* plan_ = nullptr;
-  count::Source* source_ = nullptr;  // what ReadSlow reads
+  count::Source* source_ = nullptr;  // The argument of ReadSlow.
   size_t size_ = 0;
   uint32_t multiplexable_ = 0;
   uint32_t gapped_ = 0;
@@ -242,7 +242,7 @@ class CounterReader {
 
 namespace detail {
 
-// Counters in registers. False when one of them is not in a register now.
+// Reads the counters in registers. Returns false if one of them is not in a register now.
 inline bool ReadUserPages(const ReadPlan& plan, Snapshot& now) noexcept {
   for (size_t u = 0; u < plan.user_page_count; ++u) {
     UserCount count;
@@ -254,7 +254,7 @@ inline bool ReadUserPages(const ReadPlan& plan, Snapshot& now) noexcept {
   return true;
 }
 
-// The thread's clock, extrapolated from its base. False when the base is too old.
+// Reads the thread's clock, extrapolated from its base. Returns false if the base is too old.
 inline bool ReadClock(ReadPlan& plan, Snapshot& now) noexcept {
   now.ticks = ReadTicks();
   const uint64_t age = now.ticks - plan.base.ticks;
@@ -284,8 +284,8 @@ inline bool CounterReader::ReadFast(detail::ReadPlan& plan, Snapshot& now) noexc
   now.fallback = 0;
   now.other_thread = false;
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  // Unchanged: neither a switch nor a signal handler that renewed the base came in between. Else the ticks may hold
-  // time off the CPU, and the clock is not given out.
+  // If unchanged, there was neither a switch nor a signal handler that renewed the base. Otherwise the ticks may
+  // include time off the CPU, and the clock is not returned.
   const bool whole = LoadShared(plan.page->lock) == epoch && plan.base.version == version && (version & 1) == 0;
   if (whole && plan.clock_index < kMaxEvents) plan.last_time_ns = now.values[plan.clock_index];
   return whole;
@@ -295,7 +295,7 @@ inline Count CounterReader::Difference(const Snapshot& begin, const Snapshot& en
   const bool missing = i >= size_ || (MissingBetween(begin, end) >> i & 1) != 0;
   Validity validity = fixed_flags(i) | SharedValidity(begin, end);
   if (((begin.fallback | end.fallback) >> i & 1) != 0) validity.flags |= Validity::kFallback;
-  // Told apart from "not counted": the events are there, the region was not one thread's.
+  // kOtherThread has priority over "not counted": the events exist, but the region was not on one thread.
   if (missing && !validity.has(Validity::kOtherThread)) return {};
   if (validity.has(Validity::kOtherThread)) return MakeCount(0, {}, validity);
   Snapshot::Times times{};

@@ -1,4 +1,4 @@
-// What the words of a sample about memory accesses and branches say, in the words of `perf mem` and `perf script`.
+// Decodes the words of a sample about memory accesses and branches, with the terms of `perf mem` and `perf script`.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace perfkit {
 
-// Sample::data_source: where a memory access found its data (union perf_mem_data_src).
+// Decodes Sample::data_source: where a memory access found its data (union perf_mem_data_src).
 struct DataSource {
   uint64_t bits = 0;
 
@@ -27,8 +27,8 @@ struct DataSource {
   uint64_t Field(unsigned first, unsigned count) const noexcept { return bits >> first & ((uint64_t{1} << count) - 1); }
 };
 
-// Sample::weight, with kSampleWeightStruct: three numbers whose meaning is the machine's. Intel: cycles of the access,
-// cycles of the instruction, cycles from its dispatch on.
+// Sample::weight, with kSampleWeightStruct: three numbers whose meaning depends on the machine. Intel: cycles of the
+// access, cycles of the instruction, cycles since its dispatch.
 struct WeightParts {
   uint32_t first = 0;
   uint16_t second = 0, third = 0;
@@ -38,8 +38,8 @@ struct WeightParts {
   }
 };
 
-// Branch::type as perf names it: "COND", "CALL", "RET"; "" if the hardware does not say, or for a newer type.
-// `new_type` is Branch::new_type, which counts if the type is PERF_BR_EXTEND_ABI.
+// Returns Branch::type as perf names it: "COND", "CALL", "RET"; "" if the hardware does not say, or for a newer type.
+// `new_type` is Branch::new_type, which is used if the type is PERF_BR_EXTEND_ABI.
 std::string_view BranchTypeName(uint8_t type, uint8_t new_type = 0) noexcept;
 
 }  // namespace perfkit

@@ -119,19 +119,19 @@ Verdict JudgeBaseline(const Measurement& measurement, std::string_view name, Per
 
 namespace detail {
 
-// "perfkit.instructions" -> "1234", for reports.
+// Returns pairs such as "perfkit.instructions" and "1234", for reports.
 using Properties = std::vector<std::pair<std::string, std::string>>;
 Properties PropertiesOf(const Measurement& measurement);
 Properties PropertiesOf(const Comparison& comparison);
 Properties PropertiesOf(const ScalingResult& result);
 
-// Counts what could not be measured, for the tally that Catch2 v2 has no place for; printed when the program ends.
+// Counts unmeasurable checks, for frameworks without a skip (Catch2 v2); prints them when the program ends.
 void TallyUnmeasurable(const std::string& why);
 
 void SayToFramework(const Properties& properties);
 void SkipInFramework(const std::string& why);
 
-// What the framework is told, and whether the check counts as passed.
+// Reports the verdict to the framework. Returns true if the check counts as passed.
 bool Report(const Verdict& verdict, const Properties& properties);
 
 std::string PathBeside(const char* source_file);
@@ -230,14 +230,14 @@ inline void SayToFramework(const Properties& properties) {
   for (const auto& [name, value] : properties) ::testing::Test::RecordProperty(name, value);
 }
 
-// What GTEST_SKIP() records, without its `return`: the check that failed later must still fail the test.
+// Does what GTEST_SKIP() does, without its `return`: a later failure must still fail the test.
 inline void SkipInFramework(const std::string& why) {
   GTEST_MESSAGE_("", ::testing::TestPartResult::kSkip) << "unmeasurable: " << why;
 }
 
 #else
 
-// Reporters for machines capture std::cout and put it into the report; on a terminal it would be noise.
+// Reporters for machines add the captured std::cout to the report; on a terminal it would be noise.
 inline void SayToFramework(const Properties& properties) {
 #if defined(__cpp_rtti)
   if (dynamic_cast<std::stringbuf*>(std::cout.rdbuf()) == nullptr) return;

@@ -1,7 +1,7 @@
 // The page that the kernel shares for each mapped event, and how to read it: seqlock, counter registers, ring head.
 //
 // Layout and protocol: struct perf_event_mmap_page in include/uapi/linux/perf_event.h (Linux 3.12 and later).
-// Everything here is inline, takes the page by pointer, and makes no system call; a page in ordinary memory will do.
+// Everything here is inline, takes the page by pointer, and makes no system call; the page may lie in ordinary memory.
 #pragma once
 
 #include <atomic>
@@ -10,11 +10,12 @@
 
 namespace perfkit {
 
-// The fields of perf_event_mmap_page that have a meaning to a reader. The kernel writes them at any time.
+// The fields of perf_event_mmap_page that readers use. The kernel writes them at any time.
 struct UserPage {
   uint32_t version, compat_version;
-  uint32_t lock;   // changes by 2 around each update; unchanged between two points: the thread was not switched
-  uint32_t index;  // counter register + 1; 0: not on a counter now
+  uint32_t
+      lock;  // Changes by 2 around each update; unchanged between two points means that the thread was not switched.
+  uint32_t index;  // Counter register + 1; 0 means not on a counter now.
   int64_t offset;
   uint64_t time_enabled, time_running;
   uint64_t capabilities;
@@ -44,7 +45,7 @@ inline T LoadShared(const T& word) noexcept {
   return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
 }
 
-// Whether what is below can read ticks and counter registers on this architecture. Elsewhere the kernel is asked.
+// True if the functions below can read ticks and counter registers on this architecture. Otherwise the kernel is asked.
 #if defined(__x86_64__) || defined(__aarch64__)
 inline constexpr bool kHasTicks = true, kHasCounterRegisters = true;
 #elif defined(__riscv) && __riscv_xlen == 64
@@ -53,12 +54,12 @@ inline constexpr bool kHasTicks = true, kHasCounterRegisters = false;
 inline constexpr bool kHasTicks = false, kHasCounterRegisters = false;
 #endif
 
-// The machine's tick counter: rdtsc, cntvct_el0, the CSR time. Constant rate on every CPU that perf's own user page
-// supports.
-// No serialising: a reader only needs it not to move over the seqlock, which the compiler barrier ensures.
+// Reads the machine's tick counter: rdtsc, cntvct_el0, the CSR time. Its rate is constant on each CPU that perf's user
+// page supports. No serialising instruction: the read must only not move across the seqlock, which the compiler barrier
+// ensures.
 inline uint64_t ReadTicks() noexcept {
 #if defined(__x86_64__)
-  const uint64_t ticks = __builtin_ia32_rdtsc();  // <x86intrin.h> costs half a second a file
+  const uint64_t ticks = __builtin_ia32_rdtsc();  // Including <x86intrin.h> takes half a second for each file.
 #elif defined(__aarch64__)
   uint64_t ticks;
   asm volatile("mrs %0, cntvct_el0" : "=r"(ticks));
@@ -72,8 +73,8 @@ inline uint64_t ReadTicks() noexcept {
   return ticks;
 }
 
-// `value` as a signed number of `width` bits (UserPage::pmc_width), widened to 64. A width of 0 (no PMU for the
-// page) has no bits to keep: the result is 0. Widths above 64 count as 64.
+// Returns `value` as a signed number of `width` bits (UserPage::pmc_width), widened to 64. Returns 0 for a width of 0,
+// which means that the page has no PMU. Widths beyond 64 count as 64.
 constexpr int64_t SignExtend(uint64_t value, unsigned width) {
   if (width == 0) return 0;
   if (width >= 64) return static_cast<int64_t>(value);
@@ -81,14 +82,14 @@ constexpr int64_t SignExtend(uint64_t value, unsigned width) {
   return static_cast<int64_t>(value << unused) >> unused;
 }
 
-// Reads counter register `n` of this CPU. The page says which n, and whether user space may at all.
+// Reads counter register `n` of this CPU. The page has n, and says whether user space may read it.
 #if defined(__x86_64__)
 inline uint64_t ReadCounterRegister(uint32_t n) noexcept {
-  return __builtin_ia32_rdpmc(static_cast<int>(n));  // fixed counters carry bit 30 in n
+  return __builtin_ia32_rdpmc(static_cast<int>(n));  // n has bit 30 for fixed counters.
 }
 #elif defined(__aarch64__)
 // PMEVCNTR0_EL0..PMEVCNTR30_EL0 have no indexed form; 31 is the cycle counter (drivers/perf/arm_pmuv3.c,
-// ARMV8_PMU_CYCLE_IDX). Reading through PMSELR_EL0 would need a write that may be preempted: hence the table. Each
+// ARMV8_PMU_CYCLE_IDX). Reading through PMSELR_EL0 would need a write that may be preempted, so this is a table. Each
 // name is made from its number, so that no two can be swapped (tests/compile/arm_counters.cmake).
 inline uint64_t ReadCounterRegister(uint32_t n) noexcept {
   uint64_t value = 0;
@@ -115,11 +116,11 @@ inline uint64_t ReadCounterRegister(uint32_t n) noexcept {
   return value;
 }
 #else
-inline uint64_t ReadCounterRegister(uint32_t) noexcept { return 0; }  // never asked: kHasCounterRegisters
+inline uint64_t ReadCounterRegister(uint32_t) noexcept { return 0; }  // Never called: kHasCounterRegisters.
 #endif
 
-// How a reader gets at the page and the machine. Tests put another in its place, whose page changes between any two of
-// these calls.
+// A reader's access to the page and the machine. Tests replace it by one whose page changes between any two of these
+// calls.
 struct PageAccess {
   static constexpr bool kHasRegisters = kHasCounterRegisters;
   static uint32_t Lock(const UserPage& page) noexcept { return LoadShared(page.lock); }
@@ -131,14 +132,14 @@ struct PageAccess {
   static uint64_t Register(uint32_t n) noexcept { return ReadCounterRegister(n); }
 };
 
-// A counter and its two times, as one consistent reading.
+// A counter and its two times, from one consistent read.
 struct UserCount {
   uint64_t value = 0, enabled_ns = 0, running_ns = 0;
 };
 
-// Nanoseconds that have passed since the kernel last wrote the page's times; 0 where the page cannot tell.
-// The formula of the uapi header, time_cycles and time_mask (cap_user_time_short) included. Its quotient and rest,
-// which keep the product within 64 bits, are a product of 128 here: the same number, right for every shift below 64.
+// Returns the nanoseconds since the kernel last wrote the page's times; 0 if the page cannot tell. The formula is that
+// of the uapi header, including time_cycles and time_mask (cap_user_time_short). Its quotient and remainder, which keep
+// the product within 64 bits, are one product of 128 bits here: the same number, correct for each shift below 64.
 template <class Access = PageAccess>
 uint64_t NsSinceUpdate(const UserPage& page, uint64_t capabilities, Access access = {}) noexcept {
   if ((capabilities & UserPage::kCanTellTime) == 0) return 0;
@@ -152,10 +153,11 @@ uint64_t NsSinceUpdate(const UserPage& page, uint64_t capabilities, Access acces
   return access.Load(page.time_offset) + static_cast<uint64_t>(scaled >> (access.Load(page.time_shift) & 63));
 }
 
-// Reads the event of `page` without a system call. False when it is not on a counter now (index 0), when user
-// space may not read counters, or when the kernel kept writing: then only read(2) knows, and `out` is unspecified.
+// Reads the event of `page` without a system call. Returns false, with `out` unspecified, if the event is not on a
+// counter now (index 0), if user space may not read counters, or if the kernel kept writing: then read(2) is needed.
 //
-// An odd lock is seen when another CPU writes: an ioctl or an mmap of another thread. Updates of this CPU come whole.
+// A reader sees an odd lock if another CPU writes: an ioctl or an mmap of another thread. It sees updates by its own
+// CPU as a whole.
 template <class Access = PageAccess>
 bool ReadUserCount(const UserPage& page, UserCount& out, Access access = {}) noexcept {
   constexpr int kTries = 64;
