@@ -15,7 +15,7 @@ namespace bench {
 
 class FilledRing {
  public:
-  static constexpr uint32_t kFiller = 1000;  // a type that nobody knows
+  static constexpr uint32_t kFiller = 1000;  // an unknown type
 
   // `size` bytes, a power of two, beginning within a record: record(i) gives the i-th.
   template <class Make>

@@ -1,5 +1,5 @@
 // The kernel's part of a live stack, without perfkit: an event of this thread whose samples send it a SIGTRAP, into a
-// ring that nobody reads, and a handler that counts.
+// ring that is not read, and a handler that counts.
 #pragma once
 
 #include <signal.h>

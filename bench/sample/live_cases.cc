@@ -64,7 +64,7 @@ double CostOf(Priced& priced, const LiveWork& work) {
     if (!priced.Start()) std::abort();
     const double with = CpuSeconds(work.run);
     if (!priced.Stop()) std::abort();
-    (void)CpuSeconds(work.run);  // what has been done to the caches meanwhile is nobody's
+    (void)CpuSeconds(work.run);  // changes of the caches meanwhile belong to no case
     const double next = CpuSeconds(work.run);
     more.push_back(with - (last + next) / 2);
     last = next;

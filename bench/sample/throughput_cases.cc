@@ -20,8 +20,8 @@ struct Tally {
   double cpu_s = 0, wall_s = 0;
 };
 
-// At a million records a second the ring holds 8 ms, which is as long as another program's slice. Whoever reads that
-// much asks to run whenever there is something to read, as far as the system permits: being nice is not enough, it
+// At a million records a second the ring holds 8 ms, which is as long as another program's slice. A thread that reads
+// that much asks to run whenever there is something to read, as far as the system permits: being nice is not enough, it
 // weighs within a session only (sched(7), autogroup). Ordinary users stay as they are.
 void RunFirst() {
   const sched_param lowest{.sched_priority = sched_get_priority_min(SCHED_FIFO)};

@@ -1,4 +1,4 @@
-// What was replaced stays as long as somebody reads it, and no longer.
+// A replaced value stays as long as it has a reader, and no longer.
 #include "src/base/published.h"
 
 #include <array>

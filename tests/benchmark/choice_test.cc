@@ -36,7 +36,7 @@ TEST_CASE("a name that means nothing is refused alone, and reported whole") {
   CHECK_THAT(choice.wrong, Contains("did you mean 'cycles'"));
 }
 
-TEST_CASE("whoever separates events by blanks is told of commas") {
+TEST_CASE("the error for events that are separated by blanks mentions commas") {
   for (const char* list : {"page-faults cycles", "page-faults;cycles"}) {
     CHECK_THAT(Choose(list).wanted.at(0).why_not, Contains("commas separate events"));
   }

@@ -1,4 +1,4 @@
-// Whole programs and what they print: JSON for tools, tables for people, and a program that nobody edited.
+// Whole programs and what they print: JSON for tools, tables for people, and an unchanged program.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -184,7 +184,7 @@ TEST_CASE("without the link options pauses are counted, and the head says so") {
   CHECK_THAT(leaves.at("context/perfkit_pauses"), Contains("counted too") && Contains("--wrap"));
 }
 
-TEST_CASE("a program that nobody edited gets counters by preloading") {
+TEST_CASE("an unchanged program gets counters by preloading") {
   if (testing::kSanitized) SKIP_TEST(kLoadedFirst);
   const Leaves leaves = Json("PERFKIT_COUNTERS=page-faults,allocations " + kPreloaded);
   CHECK(Number(leaves, "RangeFor/iterations:16", "page-faults") == 256);
@@ -199,7 +199,7 @@ TEST_CASE("a program that nobody edited gets counters by preloading") {
   CHECK(leaves.at("context/perfkit_pauses") == "not counted");
 }
 
-TEST_CASE("a program that nobody edited gets its allocations counted by a second library") {
+TEST_CASE("an unchanged program gets its allocations counted by a second library") {
   if (testing::kSanitized) SKIP_TEST(kLoadedFirst);
   const Leaves leaves =
       Json("LD_PRELOAD='" PERFKIT_PRELOAD " " PERFKIT_MALLOC_PRELOAD "' PERFKIT_COUNTERS=allocations " PERFKIT_PLAIN);

@@ -31,11 +31,11 @@ TEST_CASE("a multiplexed number never has the plain name") {
 TEST_CASE("what is missing is named once for each reason, and has no column") {
   const BenchmarkRow row = MakeRow({{.name = "cycles", .why_not = "no PMU"},
                                     {.name = "page-faults", .why_not = "", .value = 4},
-                                    {.name = "allocations", .why_not = "nobody counts"},
+                                    {.name = "allocations", .why_not = "not counted"},
                                     {.name = "instructions", .why_not = "no PMU"}},
                                    4, 1);
   CHECK(ColumnsOf(row) == Columns{{"page-faults", 1}});
-  CHECK(row.note == "cycles, instructions n/a (no PMU); allocations n/a (nobody counts)");
+  CHECK(row.note == "cycles, instructions n/a (no PMU); allocations n/a (not counted)");
 }
 
 TEST_CASE("no iteration, no number") {

@@ -25,7 +25,7 @@ if(WANTED MATCHES "dwarf.*exporters")
   endif()
 endif()
 
-# A shared perfkit exports what cmake/perfkit.map says, and no name of anybody else's.
+# A shared perfkit exports what cmake/perfkit.map says, and no other name.
 file(GLOB shared "${BUILD}/perfkit/libperfkit.so")
 if(shared)
   find_program(nm nm REQUIRED)

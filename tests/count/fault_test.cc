@@ -159,7 +159,7 @@ TEST_CASE("a ring that does not tell the truth is found out, and not used", "[fa
   CHECK(set->path(1) == ReadPath::kGroupRead);
 }
 
-TEST_CASE("a ring is not blamed for a sleep that switched nobody", "[fault]") {
+TEST_CASE("a ring is not blamed for a sleep without a switch", "[fault]") {
   FakeKernel fake;
   testing::MakeShortSleepsNone(fake);
   const auto set = CounterSet::Open(kFour);

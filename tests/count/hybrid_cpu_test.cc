@@ -34,13 +34,13 @@ struct FakeEvent {
 };
 
 struct FakeMachine {
-  std::map<int, FakeEvent> events;  // by descriptor
-  int kind = 0;                     // where the thread is
-  uint64_t share = 1;               // a counter has each event for one share-th of the time
-  uint64_t read_ns = 100;           // for a read, which grows and shrinks
-  bool offline = false;             // CPUs stand still
-  int refuse = 0;                   // the n-th event to be opened does not fit its group; 0: all do
-  std::pair<uint64_t, int> refused{0, -1};  // that event and its group: whoever asks again gets the same answer
+  std::map<int, FakeEvent> events;          // by descriptor
+  int kind = 0;                             // where the thread is
+  uint64_t share = 1;                       // a counter has each event for one share-th of the time
+  uint64_t read_ns = 100;                   // for a read, which grows and shrinks
+  bool offline = false;                     // CPUs stand still
+  int refuse = 0;                           // the n-th event to be opened does not fit its group; 0: all do
+  std::pair<uint64_t, int> refused{0, -1};  // that event and its group: later requests get the same answer
 };
 FakeMachine g_machine;
 

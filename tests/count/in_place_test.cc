@@ -52,7 +52,7 @@ void CheckClockAnd(const char* other, uint64_t count) {
   }
 }
 
-TEST_CASE("a clock and a group of one keep their places, whoever reads the clock", "[in_place]") {
+TEST_CASE("a clock and a group of one keep their order, by whatever path the clock is read", "[in_place]") {
   for (const char* other : {"dummy", "alignment-faults", "emulation-faults"}) CheckClockAnd(other, 0);
 }
 

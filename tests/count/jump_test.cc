@@ -79,7 +79,7 @@ TEST_CASE("a jump out of a read, wherever it was, makes no later number wrong", 
     REQUIRE(clock.value > 0);
     REQUIRE(clock.value <=
             wall + 1'000'000'000);  // what the host takes in the middle of a read belongs to neither side
-    // The place of the read that was left: nobody is in it any more.
+    // The stack address of the read that was left is free again.
     ReadAndLeave(set, 0, scratch);
   }
   CHECK(jumps > 0);

@@ -20,7 +20,7 @@ struct Answer {
 };
 Answer answer;
 
-// rdpmc is 0f 33. Anything else is a crash of somebody else's, and becomes one.
+// rdpmc is 0f 33. Any other fault is a real crash, and ends the program.
 void AnswerRdpmc(int signal, siginfo_t*, void* context) {
   auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
   const auto* const code = reinterpret_cast<const uint8_t*>(registers[REG_RIP]);

@@ -14,7 +14,7 @@
 namespace perfkit {
 namespace {
 
-// As an ordinary user's are counted, whoever we are.
+// As an ordinary user's are counted, also if this user is root.
 CounterSet MigrationsByRecords() {
   CounterOptions options;
   options.user_only = true;

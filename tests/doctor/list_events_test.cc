@@ -112,12 +112,12 @@ bool SoftwareEventsCount() {
   return fine;
 }
 
-TEST_CASE("software events count the work that must move them, for everybody", "[list]") {
+TEST_CASE("software events count the work that must raise them, for every user", "[list]") {
   CHECK(SoftwareEventsCount());
   CHECK(testing::AsOrdinaryUser(SoftwareEventsCount));
 }
 
-TEST_CASE("a sleep that switches nobody is tried again before an event is called silent", "[list]") {
+TEST_CASE("a sleep without a switch is tried again before an event is called silent", "[list]") {
   FakeKernel fake;
   testing::MakeShortSleepsNone(fake);
   CHECK(SoftwareEventsCount());

@@ -97,7 +97,7 @@ std::vector<std::string> Split(const char* text) {
   _exit(127);
 }
 
-// Copies until nobody holds the other end; true if the last byte was a newline.
+// Copies until the other end is closed; true if the last byte was a newline.
 bool Copy(int from, FILE* to) {
   char buffer[4096], last = '\n';
   ssize_t got;

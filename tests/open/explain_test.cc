@@ -138,7 +138,7 @@ absl::Status Open(const OpenRequest& request) { return OpenEvent(request, sys::R
 
 bool Has(const absl::Status& status, const char* part) { return status.message().find(part) != std::string::npos; }
 
-// Runs into the cause of `row`, as whoever this process is. Returns whether all is well, or the machine has no such
+// Provokes the cause of `row`, with the rights of this process. Returns whether all is well, or the machine has no such
 // cause (other CPUs watch reads alone; root may do anything); prints what is not.
 bool Holds(const Row& row, bool& met) {
   const absl::StatusOr<EventConfig> event = EventOf(row);

@@ -22,7 +22,7 @@ using testing::Sampled;
 // arch/arm64/include/uapi/asm/perf_regs.h: X0 to X30, then these.
 constexpr unsigned kFramePointer = 29, kSp = 31, kPc = 32;
 constexpr uint64_t kMark = 0x5000;  // register n holds this and n
-constexpr unsigned kPlatform = 18;  // nobody's to write
+constexpr unsigned kPlatform = 18;  // reserved: no code writes it
 
 // Loops with a value of its own in each register that code may use, and a pattern on the stack.
 __attribute__((noinline)) void LoopWithMarks(uint64_t rounds, const volatile uint64_t* pattern) {
@@ -94,7 +94,7 @@ PERFKIT_STEP(Inner, Loop)
 PERFKIT_STEP(Middle, Inner)
 PERFKIT_STEP(Outer, Middle)
 
-// No leaf: it has called somebody before it loops by itself.
+// No leaf: it has called a function before it loops.
 __attribute__((noinline, noclone)) void CallsThenLoops(uint64_t rounds) {
   Loop(1);
   asm volatile("1: subs %0, %0, #1\n b.ne 1b" : "+r"(rounds) : : "cc");

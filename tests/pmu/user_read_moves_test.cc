@@ -125,7 +125,7 @@ TEST_CASE("where more pages are read than there are counters, a register is righ
   CHECK(readable > 0);
 }
 
-// What may be mapped, by pages of nobody's events, is mapped; then the next page is refused.
+// Maps all memory that may be mapped, by pages of other events; then the next page is refused.
 bool IsReadByKernelWithoutPage() {
   const rlimit none{0, 0};
   if (setrlimit(RLIMIT_MEMLOCK, &none) != 0) return false;

@@ -1,4 +1,4 @@
-// Reports as people read them: their numbers, their accounting, and names that nobody would choose.
+// Reports as people read them: their numbers, their accounting, and unusual names.
 #include "perfkit/report.h"
 
 #include <algorithm>

@@ -228,7 +228,7 @@ TEST_CASE("Dispatch gives each record to who wants it, and all others raw or not
   CHECK(seen == "sl");
   const auto raw = [&](const RawRecord& record) { seen += std::to_string(record.type); };
   CHECK(Dispatch(AsRecord(newer), layout, raw));
-  CHECK(Dispatch(AsRecord(short_lost), layout, raw));  // nobody parses it
+  CHECK(Dispatch(AsRecord(short_lost), layout, raw));  // it is not parsed
   CHECK(seen == "sl992");
   const auto any = [&](const auto&) { seen += '*'; };
   CHECK(Dispatch(AsRecord(newer), layout, any));

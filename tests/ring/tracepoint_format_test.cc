@@ -55,7 +55,7 @@ TEST_CASE("sched_switch", "[tracepoint]") {
   const TracepointField* const prev = format->Find("prev_comm");
   REQUIRE(prev != nullptr);
   CHECK((prev->type == "char" && prev->is_text && prev->element_size == 1 && prev->storage == Storage::kStatic));
-  CHECK(format->Find("nobody") == nullptr);
+  CHECK(format->Find("missing") == nullptr);
 
   testing::RecordBuilder raw;
   raw.U16(264).U16(0).U32(77).Raw(std::string("worker\0garbage!!", 16)).U32(77).U32(120).U64(-1);

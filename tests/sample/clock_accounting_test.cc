@@ -60,7 +60,7 @@ TEST_CASE("samples that were lost before a change of the rate stand for the old 
   REQUIRE(sampler.ok());
   REQUIRE(sampler->Start().ok());
   SpinUntilLost(*sampler);
-  testing::Spin(20'000'000);  // these losses nobody has asked for yet
+  testing::Spin(20'000'000);  // these losses have not been read yet
   REQUIRE(sampler->Stop().ok());
   REQUIRE(sampler->SetRate(0, Period{kLongNs}).ok());
   const EventAccounting before = sampler->stats().events[0];

@@ -1,4 +1,4 @@
-// Rates that nobody asked for, and those that the kernel does not take as they are: a sampler must not cost more than
+// Default rates, and rates that the kernel does not take as they are: a sampler must not cost more than
 // what it samples, and must be woken.
 #include <poll.h>
 

@@ -1,4 +1,4 @@
-// Rings of threads: whoever is born unseen is found all the same, and who was never sampled is counted.
+// Rings of threads: a thread that was born unseen is found nevertheless, and one that was never sampled is counted.
 #include <errno.h>
 
 #include <atomic>

@@ -149,7 +149,7 @@ TEST_CASE("a clock in user space has samples for user time, and says how much el
 }
 
 TEST_CASE("each loss lies in an interval, and each interval has lost what it says", "[laws]") {
-  if (testing::kSanitized) SKIP_TEST("a sanitizer's runtime faults in between, on pages that nobody knows");
+  if (testing::kSanitized) SKIP_TEST("a sanitizer's runtime faults in between, on unknown pages");
   constexpr size_t kPages = 3000, kOthers = 8;  // the test's own first touches, of pages that it does not list
   testing::FreshPages memory(kPages);
   std::vector<uint64_t> before(kPages), after(kPages);

@@ -148,7 +148,7 @@ TEST_CASE("a thread that has SIGTRAP blocked gets one signal, which is stale", "
   CHECK(accounting.stacks.delivered >= 10);
 }
 
-TEST_CASE("stacks that nobody drains are counted when their ring is full", "[live]") {
+TEST_CASE("stacks that are not drained are counted when their ring is full", "[live]") {
   SamplerOptions options = LiveOptions(10'000);
   options.memory_bytes = 128 << 10;  // half of it for two rings of stacks
   options.stack.depth = 64;

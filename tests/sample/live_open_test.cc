@@ -131,7 +131,7 @@ TEST_CASE("a stack's record is a deferred chain, with the trailer of its layout"
   }
 }
 
-TEST_CASE("a stack's frames keep their marks, and whoever wants some gets some", "[live]") {
+TEST_CASE("a stack's frames keep their marks, and a caller gets as many as it asks for", "[live]") {
   AttrBits bits;
   bits.sample_type = kSampleTid | kSampleTime | kSampleIdentifier;
   bits.sample_id_all = true;

@@ -37,7 +37,7 @@ TEST_CASE("each page fault gives a sample with its address, in order", "[sampler
   memory.Touch(0, 100);
   REQUIRE(sampler->Stop().ok());
   memory.Forget();
-  memory.Touch(0, 100);  // stopped: nobody sees these
+  memory.Touch(0, 100);  // stopped: these are not sampled
   uint64_t next = reinterpret_cast<uint64_t>(memory.data()), time = 0;
   ForEachSample(*sampler, [&](const Sample& sample, const SamplerRecord& record) {
     CHECK(record.event == 0);
@@ -95,7 +95,7 @@ TEST_CASE("the kernel follows frame pointers as deep as it was asked to", "[samp
   CHECK(samples >= 20);
 }
 
-// Touches a page while a pattern that nobody else has lies on the stack.
+// Touches a page while a unique pattern lies on the stack.
 __attribute__((noinline, no_sanitize("address", "thread"))) void TouchWithPattern(FreshPages& memory) {
   volatile uint64_t pattern[4] = {0x1badb002feedface, 2, 0x1badb002feedface, 4};
   memory.Touch(0, 1);
@@ -163,7 +163,7 @@ TEST_CASE("followers' values come with each sample", "[sampler]") {
   CHECK(alone == leaders / 10);
 }
 
-TEST_CASE("another thread's samples wake whoever polls, and its end does not", "[sampler]") {
+TEST_CASE("another thread's samples wake a thread that polls, and its end does not", "[sampler]") {
   std::atomic<pid_t> tid{0};
   std::atomic<int> step{0};
   std::thread worker([&] {

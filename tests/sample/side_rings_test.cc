@@ -19,7 +19,7 @@ namespace {
 
 using testing::FreshPages;
 
-// Addresses that nobody has faulted on: what a sampler's Start allocates and frees would be mapped as code after it.
+// Addresses that were never touched: what a sampler's Start allocates and frees would be mapped as code after it.
 constexpr size_t kReserved = 64 << 20;
 char* const g_reserved =
     static_cast<char*>(mmap(nullptr, kReserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));

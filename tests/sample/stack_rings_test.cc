@@ -77,7 +77,7 @@ TEST_CASE("a ring that is in use, or not yet read, is not given back", "[live][r
   CHECK(rings.taken() == 0);
 }
 
-TEST_CASE("where rings are scarce, those that nobody used for a second are given back", "[live][rings]") {
+TEST_CASE("where rings are scarce, those that were unused for a second are given back", "[live][rings]") {
   constexpr uint64_t kSecond = 1'000'000'000;
   StackRings rings = MakeRings(2);
   StackRing* const old = Enter(rings, 100, kSecond);

@@ -177,8 +177,8 @@ absl::StatusOr<Sampler> OpenBesideChurn() {
   return sampler;
 }
 
-// Attaching beside a churn of threads: whoever starts after Start is seen exactly once, in every round; where a drain
-// came too late for that, what is missing is counted as lost.
+// Attaching beside a churn of threads: a thread that starts after Start is seen exactly once, in every round; where a
+// drain came too late for that, what is missing is counted as lost.
 void SampleChurn(int rounds) {
   uint64_t duplicates = 0, threads = 0;
   int whole = 0;

@@ -55,7 +55,7 @@ TEST_CASE("a thread that is told of twice is one", "[thread_table]") {
   CHECK(table.builder.profile().threads.size() == 1);
 }
 
-TEST_CASE("the end of a thread that nobody knows is nothing", "[thread_table]") {
+TEST_CASE("the end of an unknown thread has no effect", "[thread_table]") {
   NamedThreads table;
   CHECK_FALSE(table.threads.Exited(kThreadPid, 11, 5));
   const uint32_t first = table.threads.IndexOf(kThreadPid, 11, 6);

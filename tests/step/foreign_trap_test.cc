@@ -53,7 +53,7 @@ TEST_CASE("a step that arrives as TRAP_BRKPT is a step", "[stepper]") {
     CHECK(trap.flag());
   }
   CraftedTrap first(Code{0x90});
-  first.session.last = 0;  // nobody has looked at the first instruction
+  first.session.last = 0;  // the first instruction was not looked at
   CHECK(first.Arrive(TRAP_BRKPT));
   CHECK(first.session.ending == Ending::kNone);
 }

@@ -51,7 +51,7 @@ TEST_CASE("code is taken, data, imports and marks are not", "[elf_functions]") {
   CHECK(NameIn(table, 0x1000) == "func");
   CHECK(NameIn(table, 0x1017) == "ifunc");
   CHECK(NameIn(table, 0x1020) == "label");
-  CHECK(NameIn(table, 0x1045) == "label");  // to the next function: nobody knows better
+  CHECK(NameIn(table, 0x1045) == "label");  // to the next function, as its size is unknown
   CHECK(NameIn(table, 0x1060) == "v");
   CHECK(NameIn(table, 0x1070) == "-");
   CHECK(NameIn(table, 0x3000) == "-");

@@ -68,7 +68,7 @@ TEST_CASE("kernel and module functions are named, with their modules in brackets
   CHECK(At(symbolizer, 0xffffffffc0000050).function == "nft_do_chain");
   CHECK(At(symbolizer, 0xffffffffc0000050).module == "[nf_tables]");
   CHECK(At(symbolizer, 0xffffffffc0010008).module == "[bpf]");
-  // Not far after the last function of a module or of the kernel: nobody knows what is there.
+  // Not far after the last function of a module or of the kernel: what is there is unknown.
   CHECK_FALSE(At(symbolizer, 0xffffffff81003000).named());
   CHECK_FALSE(At(symbolizer, 0xffffffffc0009000).named());
   CHECK_FALSE(At(symbolizer, 0xffffffffc0019000).named());

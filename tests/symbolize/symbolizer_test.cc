@@ -118,7 +118,7 @@ TEST_CASE("code that no file holds is said to be that", "[symbolizer]") {
   munmap(code, 4096);
 }
 
-TEST_CASE("what nobody has mapped is unknown, in every mode", "[symbolizer]") {
+TEST_CASE("what is not mapped is unknown, in every mode", "[symbolizer]") {
   Symbolizer symbolizer;
   CHECK(symbolizer.Resolve(1, 0x1000).module == "[unknown]");
   CHECK(symbolizer.Resolve(1, 0x1000, CpuMode::kHypervisor).module == "[hypervisor]");

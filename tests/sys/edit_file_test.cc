@@ -50,7 +50,7 @@ TEST_CASE("an edit sees the old text and leaves the new one", "[files]") {
 std::string g_path;
 bool g_whole = true;
 
-TEST_CASE("while a file is replaced, whoever reads it finds the old text whole", "[files]") {
+TEST_CASE("while a file is replaced, readers find the whole old text", "[files]") {
   const TempFolder folder;
   folder.Write("/file", kOld);
   g_path = folder.path() + "/file";
@@ -66,7 +66,7 @@ TEST_CASE("while a file is replaced, whoever reads it finds the old text whole",
   CHECK(TextOf(g_path) == kNew);
 }
 
-TEST_CASE("nobody else gets the lock of a file while it is edited", "[files]") {
+TEST_CASE("no other thread gets the lock of a file while it is edited", "[files]") {
   const TempFolder folder;
   const std::string path = folder.path() + "/file";
   bool locked = false;

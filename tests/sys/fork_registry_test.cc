@@ -46,7 +46,7 @@ TEST_CASE("threads that never leave a gap between them let others fork", "[fork]
   watch.join();
 }
 
-TEST_CASE("whoever gives way to a fork does so for a while only", "[fork]") {
+TEST_CASE("a thread gives way to a fork for a limited time", "[fork]") {
   if (testing::kSanitized) SKIP_TEST("sanitizers do not stand forks among threads");
   std::optional<ForkBlocker> first(std::in_place);
   std::thread forker([] {

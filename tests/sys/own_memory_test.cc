@@ -22,7 +22,7 @@ uint64_t Map(int protection, int flags = MAP_PRIVATE | MAP_ANONYMOUS, int fd = -
 TEST_CASE("what can be read is told from what cannot") {
   errno = 77;
   const uint64_t usual = Map(PROT_READ | PROT_WRITE), constant = Map(PROT_READ), none = Map(PROT_NONE);
-  CHECK(CanRead(usual));  // nobody has touched it yet
+  CHECK(CanRead(usual));  // it was never touched
   CHECK(CanRead(constant));
   CHECK_FALSE(CanRead(none));
   munmap(reinterpret_cast<void*>(usual), kAPage);
@@ -30,7 +30,7 @@ TEST_CASE("what can be read is told from what cannot") {
   CHECK_FALSE(CanRead(0));
   CHECK_FALSE(CanRead(kAPage));
   CHECK_FALSE(CanRead(~uint64_t{0} - kAPage + 1));        // the kernel's
-  CHECK_FALSE(CanRead(uint64_t{1} << 62));                // nobody's
+  CHECK_FALSE(CanRead(uint64_t{1} << 62));                // not mapped
   CHECK_FALSE(CanRead(uint64_t{0x0000'8000'0000'0000}));  // beyond the last that is a user's
   CHECK(errno == 77);
 }

@@ -82,7 +82,7 @@ TEST_CASE("the same errno means different things to different calls", "[perf_err
   CHECK(Contains(Text(PerfError(PerfCall::kMapRing, EPERM, "x", kOrdinary)), "perf_event_mlock_kb"));
 }
 
-TEST_CASE("an errno that nobody has met is told as it is", "[perf_error]") {
+TEST_CASE("an unknown errno is quoted as it is", "[perf_error]") {
   for (const PerfCall call : {PerfCall::kOpen, PerfCall::kMapRing, PerfCall::kIoctl, PerfCall::kRead}) {
     const absl::Status status = PerfError(call, EXDEV, "event 'x'", kOrdinary);
     CHECK(status.code() == Code::kInternal);

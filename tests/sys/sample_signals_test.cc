@@ -73,7 +73,7 @@ TEST_CASE("a sample's signal for a claim that has ended is dropped, and counted"
             data = claim->SigData(3);
           }
           SendSample(data);
-          // Nor does it go to whoever has the place now.
+          // Nor does it go to the claim that has the slot now.
           auto other = SampleClaim::OfProcess(SampleTally::Take, &next);
           SendSample(data);
           if (!other->End()) return false;
@@ -109,7 +109,7 @@ TEST_CASE("samples of others go to the handler that was there, and so do all oth
           sigaction(SIGTRAP, &act, nullptr);
           SampleTally tally;
           auto claim = SampleClaim::OfProcess(SampleTally::Take, &tally);
-          SendSample(0x7fff'1234'5678);                       // a pointer of somebody's
+          SendSample(0x7fff'1234'5678);                       // a pointer of other code
           SendSample(claim->SigData(0) ^ uint64_t{1} << 50);  // another copy's
           raise(SIGTRAP);
           SendSample(claim->SigData(0));
@@ -168,7 +168,7 @@ struct Slow {
   }
 };
 
-TEST_CASE("the end of a claim waits for whoever is in its handler", "[signals][live]") {
+TEST_CASE("the end of a claim waits for running handlers", "[signals][live]") {
   CHECK(InChild([] {
           Slow slow;
           std::optional<SampleClaim> claim = *SampleClaim::OfProcess(Slow::Take, &slow);
@@ -276,7 +276,7 @@ TEST_CASE("claims come and go while samples arrive on many threads", "[signals][
         }) == 0);
 }
 
-TEST_CASE("a sigaction that fails is told to whoever claims samples", "[signals][live]") {
+TEST_CASE("a claim of samples returns the error of sigaction", "[signals][live]") {
   CHECK(InChild([] {
           testing::FakeKernel fake;
           fake.FailAll(testing::Call::kSigaction, EPERM);

@@ -84,7 +84,7 @@ TEST_CASE("without any handler a trap ends the process, as it would without us",
 #endif
 }
 
-TEST_CASE("an ignored SIGTRAP stays ignored when somebody sends it", "[signals]") {
+TEST_CASE("an ignored SIGTRAP stays ignored when it is sent", "[signals]") {
   CHECK(InChild([] {
           signal(SIGTRAP, SIG_IGN);
           { auto claim = TrapClaim::OfThisThread(Count, nullptr); }
@@ -94,21 +94,21 @@ TEST_CASE("an ignored SIGTRAP stays ignored when somebody sends it", "[signals]"
 }
 
 #if defined(__x86_64__)
-// Single steps that nobody claims. True when the first one ended the stepping.
+// Single steps without a claim. True when the first one ended the stepping.
 bool EndsStepping() {
   __builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() | 0x100);
   asm volatile("nop\n nop");
   return (__builtin_ia32_readeflags_u64() & 0x100) == 0;
 }
 
-TEST_CASE("a step that nobody wants ends the stepping, not the process", "[signals]") {
+TEST_CASE("a step without a claim ends the stepping, not the process", "[signals]") {
   CHECK(InChild([] {
           { auto claim = TrapClaim::OfThisThread(Count, nullptr); }
           return EndsStepping();
         }) == 0);
 }
 
-TEST_CASE("a step that nobody wants is one too if it arrives as TRAP_BRKPT", "[signals]") {
+TEST_CASE("a step without a claim is one too if it arrives as TRAP_BRKPT", "[signals]") {
   static struct sigaction ours;
   CHECK(InChild([] {
           { auto claim = TrapClaim::OfThisThread(Count, nullptr); }
@@ -149,7 +149,7 @@ TEST_CASE("a handler put over ours is handed on to, and two that hand on to each
           raise(SIGTRAP);
           if (tally.seen != 1 || g_before != 0) return false;
           tally.mine = false;
-          raise(SIGTRAP);  // we, they, we again: and there is nobody left
+          raise(SIGTRAP);  // ours, theirs, ours again: and no handler is left
           return true;
         }) == 1000 + SIGTRAP);
 }

@@ -33,7 +33,7 @@ TEST_CASE("it sleeps until it has left the CPU", "[switches]") {
   }
 }
 
-TEST_CASE("it gives up in the end, and where nobody can tell", "[switches]") {
+TEST_CASE("it gives up in the end, and if the counters can't be read", "[switches]") {
   FakeKernel fake;
   fake.below().nanosleep = [](const timespec*) { return 0; };
   fake.below().getrusage = [](int, rusage* usage) {

@@ -74,7 +74,7 @@ TEST_CASE("two of one set are kept, and the older one goes for a third", "[rule_
   CHECK(third > 1000);
 }
 
-TEST_CASE("whoever was called by whom the last time, the caller that is asked for is found", "[rule_cache]") {
+TEST_CASE("the caller that is asked for is found, whatever the last call was", "[rule_cache]") {
   const auto cache = std::make_unique<RuleCache>();
   std::unordered_map<uint64_t, uint64_t> put;
   std::mt19937_64 random(7);

@@ -192,7 +192,7 @@ TEST_CASE("aarch64: the return address is in lr, after fp, or alone", "[step]") 
     CHECK(next.at.sp == kStack);
     CHECK(next.at.fp == 0x5555);
   }
-  SECTION("in lr of a frame that has called: nobody knows it any more") {
+  SECTION("in lr of a frame that has called: it is lost") {
     leaf.interrupted = false;
     const Outcome next = StepOnce<Aarch64>({16, 0, RuleKind::kSp, Rule::kReturnInLr}, stack.bytes(), leaf);
     CHECK_FALSE(next.stepped);

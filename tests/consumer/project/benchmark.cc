@@ -1,4 +1,4 @@
-// A benchmark of somebody else's, with perfkit's one edit and the stock main: 256 page faults a round.
+// Another project's benchmark, with perfkit's one edit and the stock main: 256 page faults a round.
 #include <perfkit/benchmark.h>
 #include <sys/mman.h>
 

@@ -1,4 +1,4 @@
-// A program of somebody else's, that counts: a set, a scope, a frame and a zone. Fails when a number cannot be true.
+// Another project's program that counts: a set, a scope, a frame and a zone. Fails when a number cannot be true.
 #include <perfkit/counter.h>
 #include <perfkit/format.h>
 #include <perfkit/frame_counter.h>

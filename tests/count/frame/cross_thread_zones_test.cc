@@ -1,4 +1,4 @@
-// Zones that are left on another thread than entered on: they have no number, and nobody else's is wrong for it.
+// Zones that are left on another thread than entered on: they have no number, and all other numbers stay correct.
 #include <catch2/catch.hpp>
 #include <map>
 #include <memory>
@@ -116,7 +116,7 @@ TEST_CASE("zone tree: zones left elsewhere take no more than was theirs and the 
 
 namespace {
 
-TEST_CASE("frames: a zone that ends on another thread has no number, and nobody else's") {
+TEST_CASE("frames: a zone that ends on another thread has no number, and changes no other") {
   FrameCounter frames({.events = kEvents});
   frames.Mark();
   auto cross_thread = std::make_unique<FrameCounter::Zone>(frames, ZoneId{"strays"});

@@ -16,7 +16,6 @@
 namespace perfkit::count {
 namespace {
 
-
 // A ring that the test writes as the kernel would.
 class MadeUpRing {
  public:
@@ -61,7 +60,7 @@ TEST_CASE("switches: pairs become preemptions and waits with their times") {
   CHECK(!tally.at_least);
   const SwitchTally later = TallySwitches(ring.view(), from + kDetailRecordBytes);
   CHECK(later.preemptions == 1);
-  CHECK(later.at_least);  // nobody knows how long the thread was away before its first switch in
+  CHECK(later.at_least);  // how long the thread was away before its first switch in is unknown
 }
 
 TEST_CASE("switches: what was overwritten is told, for every start of the 64-bit stream") {

@@ -148,7 +148,7 @@ TEST_CASE("hitches: a competitor on the same CPU preempts") {
   CHECK(std::string(hitch.cause).starts_with("preempted"));
 }
 
-TEST_CASE("hitches: work is nobody's fault but its own") {
+TEST_CASE("hitches: work has no other cause than itself") {
   FrameCounter frames({.events = {"task-clock"}, .hitch_budget = 5ms});
   const Hitch hitch = HitchOf(frames, [] {
     const uint64_t until = testing::NowNs(CLOCK_THREAD_CPUTIME_ID) + 30'000'000;

@@ -9,7 +9,7 @@
 #   drag: an expression for {x, y, to_x, to_y}
 #   key: a key's name; type: a text
 #   scheme: "dark" or "light"; screenshot: a file
-# Prints {"results": [...], "errors": [...]}: the errors are exceptions that nobody caught, and errors on the console.
+# Prints {"results": [...], "errors": [...]}: the errors are uncaught exceptions, and errors on the console.
 # Ends with 77 if there is no Chromium here.
 import base64
 import json

@@ -105,11 +105,11 @@ TEST_CASE("a server that is not named, has no such build, or has another one is 
   const std::string server = folder.path() + "/server";
   const Variable cache("DEBUGINFOD_CACHE_PATH", folder.path() + "/cache");
   {
-    const Variable urls("DEBUGINFOD_URLS", "file://" + folder.path() + "/nobody");
-    const Answer nobody = Ask(*stripped, Debuginfod);
-    if (CannotLoad(nobody)) SKIP_TEST(nobody.lines);
-    CHECK(nobody.function.empty());
-    CHECK(Has(nobody.lines, "asking file://" + folder.path() + "/nobody for build-id " + stripped->id));
+    const Variable urls("DEBUGINFOD_URLS", "file://" + folder.path() + "/missing");
+    const Answer missing = Ask(*stripped, Debuginfod);
+    if (CannotLoad(missing)) SKIP_TEST(missing.lines);
+    CHECK(missing.function.empty());
+    CHECK(Has(missing.lines, "asking file://" + folder.path() + "/missing for build-id " + stripped->id));
   }
   std::filesystem::remove_all(folder.path() + "/cache");
   REQUIRE(RunCommand("cp /bin/sh " + server + "/buildid/" + stripped->id + "/debuginfo").exit_code == 0);
@@ -119,7 +119,7 @@ TEST_CASE("a server that is not named, has no such build, or has another one is 
   CHECK(Has(other.lines, "was fetched, and is of another build"));
 }
 
-TEST_CASE("nobody is asked for what a file has itself", "[debuginfod]") {
+TEST_CASE("no server is asked for what a file has itself", "[debuginfod]") {
   const TempFolder folder;
   std::optional<Stripped> stripped = MakeStripped(folder);
   if (!stripped) SKIP_TEST("there is no compiler here");

@@ -1,4 +1,4 @@
-// Calls at thousands of places, as addr2line has them, whoever made the file and however it was packed.
+// Calls at thousands of places, as addr2line has them, for each compiler and each packing.
 #include <catch2/catch.hpp>
 #include <initializer_list>
 

@@ -103,7 +103,7 @@ TEST_CASE("what is missing is said, with what would help", "[symbolizer]") {
   for (const char* words : {"/bare", "-g", "-dbgsym", "abcdef", "/usr/lib/debug"}) CHECK(Says(none, words));
 }
 
-TEST_CASE("sections in a packing that nobody knows are named", "[symbolizer]") {
+TEST_CASE("sections in an unknown packing are named", "[symbolizer]") {
   const TempFolder folder;
   if (!Make(folder, "small", "g++ -O1 -g -gz")) SKIP_TEST("there is no compiler here");
   const std::string path = folder.path() + "/small";

@@ -23,7 +23,7 @@ void Check() {
   (void)Never(kContextSwitches);
 #elif CASE == 4
   (void)Never(Calls(+[](int) {}));
-#elif CASE == 5 && defined(BROKEN)  // an event of the user's own, of which nobody knows the class
+#elif CASE == 5 && defined(BROKEN)  // an event of the user's own, of unknown class
   (void)Costs(UpTo(5), EventType{4, 0x1c0, 0, 0, "r1c0"});
 #elif CASE == 5
   (void)Costs(UpTo(5), On("build-7", EventType{4, 0x1c0, 0, 0, "r1c0"}));

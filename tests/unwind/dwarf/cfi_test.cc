@@ -223,7 +223,7 @@ TEST_CASE("a section that lies about what it unpacks to has no information") {
   }
   packed[sizeof(Elf64_Chdr) + 20] ^= 1;
   CHECK(Loaded(DebugModule(packed, SHF_COMPRESSED)).At(0x1000) == kNothing);
-  packed[0] = 9;  // a method that nobody knows
+  packed[0] = 9;  // an unknown method
   CHECK(Loaded(DebugModule(packed, SHF_COMPRESSED)).At(0x1000) == kNothing);
   CHECK(Loaded(DebugModule("x", SHF_COMPRESSED)).At(0x1000) == kNothing);
   CHECK(Loaded(DebugModule("ZLIB", 0, ".zdebug_frame")).At(0x1000) == kNothing);
@@ -299,7 +299,7 @@ TEST_CASE("whole rows say where every register is") {
   CHECK_FALSE(loaded.cfi->Full(0x2000, row));
 }
 
-TEST_CASE("what nobody asks about is not read") {
+TEST_CASE("what is not asked for is not read") {
   const std::string file = Module(TwoFunctions(), {.header = false});
   Cfi cfi(*elf::Image::Parse(testing::BytesOf(file)));
   const size_t before = cfi.heap_bytes();

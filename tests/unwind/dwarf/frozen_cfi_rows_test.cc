@@ -82,7 +82,7 @@ std::string ModuleWithCfaIn(int number) {
   return testing::Module(records);
 }
 
-TEST_CASE("only slow rows are kept where nobody else's are needed") {
+TEST_CASE("only slow rows are kept if no others are needed") {
   const std::string file = ModuleWithCfaIn(10);
   Cfi cfi(*elf::Image::Parse(testing::BytesOf(file)));
   const FrozenCfiRows frozen = Freeze(cfi);

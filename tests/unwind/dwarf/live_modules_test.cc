@@ -302,7 +302,7 @@ void Storm(LiveUnwinder& unwinder, const TwoPlugins& plugins, StormSize size) {
       testing::Sleep(200'000);
     }
   }
-  // Signals may be under way still: they are for nobody then.
+  // Signals may still be under way: they are dropped then.
   testing::Sleep(10'000'000);
   struct sigaction ignored = {};
   ignored.sa_handler = SIG_IGN;

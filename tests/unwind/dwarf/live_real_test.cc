@@ -1,5 +1,5 @@
 // Live stacks of code that we did not write: SQLite running queries, walked at random moments. Every return address
-// follows a call instruction, which nobody who guesses wrong gets right for long.
+// follows a call instruction, which wrong guesses do not match for long.
 #include <dlfcn.h>
 #include <signal.h>
 #include <sys/syscall.h>

@@ -1,4 +1,4 @@
-// Live stacks of this very program, against the C library's own backtrace, and from registers that nobody has.
+// Live stacks of this very program, against the C library's own backtrace, and from impossible registers.
 #include <execinfo.h>
 #include <signal.h>
 #include <sys/mman.h>

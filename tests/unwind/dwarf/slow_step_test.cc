@@ -99,7 +99,7 @@ TEST_CASE("expressions read registers and the stack", "[slow_step]") {
   CHECK(next.registers.Get(12) == kFullStack + 40);
 }
 
-TEST_CASE("a CFA in a register that nobody knows can't be found", "[slow_step]") {
+TEST_CASE("a CFA in an unknown register can't be found", "[slow_step]") {
   CfiRow row = OrdinaryRow();
   row.cfa = {0, 10, Recovery::kRegister};
   FullRegisters registers = OrdinaryRegisters();

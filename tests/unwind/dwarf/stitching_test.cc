@@ -71,7 +71,7 @@ Stitched StitchCut(const testing::SampledProgram& program, uint32_t dump, int ev
     result.alone += stack.complete() && stack.stitched == 0;
     result.complete += stack.complete();
     result.stitched += stack.stitched > 0;
-    // What is beyond the end of the whole dump nobody can hold against it.
+    // The whole dump has no data to compare beyond its end.
     bool same = !stack.complete() || !all.complete() || stack.frames == all.frames;
     for (uint32_t i = 0; i < std::min(stack.frames, all.frames); ++i) same = same && found[i].pc == whole[i].pc;
     result.wrong += !same;

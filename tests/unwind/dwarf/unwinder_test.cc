@@ -1,4 +1,4 @@
-// The Unwinder on samples of this very program, and on samples that nobody would send.
+// The Unwinder on samples of this very program, and on impossible samples.
 #include "perfkit/unwinder.h"
 
 #include <unistd.h>
@@ -109,7 +109,7 @@ TEST_CASE("stacks of this program reach their roots, alone and in batches", "[un
   for (const Sample& sample : samples) {
     const UnwoundStack stack = unwinder.Unwind(sample, frames);
     INFO(StackEndName(stack.end) << " after " << stack.frames << " frames, pc " << std::hex << frames[0].pc);
-    // A page of a stack that nobody has touched yet ends a dump early, or before it begins.
+    // A page of a stack that was never touched ends a dump early, or before it begins.
     const UserStack dump = sample.user_stack();
     const StackEnd short_end = dump.bytes.empty() ? StackEnd::kNoStack : StackEnd::kTruncated;
     // A sanitizer's own code needs more stack than is copied.
@@ -228,7 +228,7 @@ TEST_CASE("a batch finds what single walks do, whatever it has learned of stacks
 }
 
 // The key of address 0 in a process without a number is that of an empty entry of the cache.
-TEST_CASE("in a process that nobody knows no address has a rule") {
+TEST_CASE("in an unknown process no address has a rule") {
   Unwinder unwinder;
   std::vector<StackFrame> frames(10);
   std::string stack(64, '\0');
