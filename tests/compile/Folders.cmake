@@ -1,7 +1,7 @@
 # folder_sources(<variable> <project> <build> <source>...)
 #
-# Compiling one file a folder, as a fast build does, is many times faster than one a source: writes <name>.cc into
-# <build> for each folder of the core's sources and of <source>..., and gives the names.
+# Compiling one file for each folder, as a fast build does, is many times faster than one for each source. Writes
+# <name>.cc into <build> for each folder of the core's sources and of <source>..., and returns the names.
 include("${CMAKE_CURRENT_LIST_DIR}/../../cmake/CoreSources.cmake")
 
 function(folder_sources variable project build)

@@ -1,5 +1,5 @@
-# Which register each number reads on arm64, as the assembler and the disassembler of another project see it; needs no
-# such machine. Two well-known libraries swap counters 12 and 13.
+# Checks which register each number reads on arm64, by the assembler and another project's disassembler, without such a
+# machine. Two well-known libraries swap counters 12 and 13.
 #   cmake -DCXX= -DOBJDUMP= -DINCLUDE= -DBUILD= -P arm_counters.cmake
 set(text "#include \"perfkit/detail/user_page.h\"\nstatic_assert(perfkit::kHasCounterRegisters);\n")
 foreach(n RANGE 32)  # 32 is none

@@ -1,4 +1,4 @@
-# Compiles every public header, alone and included twice, or all together with options.cc:
+# Compiles each public header, alone and included twice, or all together with options.cc:
 #   cmake -DCXX= -DHOW=<alone|together> -DFLAGS= -DINCLUDE= -DBUILD= -P headers.cmake
 file(GLOB_RECURSE headers RELATIVE "${INCLUDE}" "${INCLUDE}/perfkit/*.h")
 list(LENGTH headers count)
@@ -16,7 +16,7 @@ function(compile name text)
   endif()
 endfunction()
 
-# Half a second a file, for two instructions that have builtins.
+# That header takes half a second to compile, for two instructions that have builtins.
 set(intrinsics "#ifdef _X86INTRIN_H_INCLUDED\n#error \"<x86intrin.h> is included\"\n#endif\n")
 
 set(all "")

@@ -1,8 +1,8 @@
 # Compiles the library for riscv64 without warnings; nothing is linked or run. Counters go through read(2) there.
 #   cmake -DCXX= -DSOURCE= -DBUILD= -DABSL= -P riscv64.cmake
 #
-# Debian has no Abseil for riscv64 that one could count on: its headers are the same ones on every architecture, so this
-# machine's serve. They come by a link from a folder of their own, with nothing else of this machine in it.
+# Debian's Abseil for riscv64 is not reliably available. Its headers are the same on every architecture, so this
+# machine's are used, by a link in a folder that contains nothing else of this machine.
 include("${CMAKE_CURRENT_LIST_DIR}/Folders.cmake")
 file(REMOVE_RECURSE "${BUILD}")
 file(MAKE_DIRECTORY "${BUILD}/include")

@@ -1,5 +1,5 @@
-# Compiles everything against an Abseil whose string_view, optional, any and variant are the standard ones, as Abseil
-# itself chooses for C++17 and later; Debian's has types of its own. A copy of its headers, with options.h patched.
+# Compiles everything with an Abseil whose string_view, optional, any and variant are the standard ones, as Abseil
+# itself chooses for C++17 and later; Debian's has its own types. Uses a copy of its headers with a patched options.h.
 #   cmake -DCXX= -DSOURCE= -DBUILD= -DABSL= -P std_string_view.cmake
 include("${CMAKE_CURRENT_LIST_DIR}/Folders.cmake")
 file(REMOVE_RECURSE "${BUILD}")
@@ -15,7 +15,7 @@ file(WRITE "${options}" "${text}")
 folder_sources(folders "${SOURCE}" "${BUILD}" "${SOURCE}/tests/consumer/project/consumer.cc")
 foreach(name IN LISTS folders)
   # A syntax check is enough to see whether the types fit.
-  # -H: the patched options.h must be the one that is read, not a mixture.
+  # -H shows that the patched options.h is the one that is read.
   execute_process(COMMAND ${CXX} -std=c++20 -fsyntax-only -H "-I${BUILD}/include" "-I${SOURCE}" "-I${SOURCE}/include"
                           "${BUILD}/${name}.cc" RESULT_VARIABLE failed ERROR_VARIABLE out)
   if(failed)

@@ -1,5 +1,5 @@
-# Builds and runs the consumer: cmake -DHOW= -DBUILD= -DGENERATOR= and what project/CMakeLists.txt wants -P
-# From scratch each time, so that nothing of an earlier perfkit can help.
+# Builds and runs the consumer: cmake -DHOW= -DBUILD= -DGENERATOR= and the variables of project/CMakeLists.txt -P
+# Builds from scratch each time, so that nothing of an earlier perfkit is used.
 include("${CMAKE_CURRENT_LIST_DIR}/../../cmake/Steps.cmake")
 
 if(NOT PROJECT)

@@ -1,4 +1,4 @@
-# Installs what was built, and moves it: an installed tree must not know where it was. cmake -DBUILD= -DPREFIX= -P
+# Installs the build, and moves the installed tree, which must not contain its path. cmake -DBUILD= -DPREFIX= -P
 include("${CMAKE_CURRENT_LIST_DIR}/../../cmake/Steps.cmake")
 
 file(REMOVE_RECURSE "${PREFIX}" "${PREFIX}.staging")

@@ -1,4 +1,4 @@
-# A plain configure where nothing is installed but Abseil: cmake -DPERFKIT= -DBUILD= -DGENERATOR= -P
+# A plain configure with only Abseil installed: cmake -DPERFKIT= -DBUILD= -DGENERATOR= -P
 include("${CMAKE_CURRENT_LIST_DIR}/../../cmake/Steps.cmake")
 
 set(absent "")

@@ -11,7 +11,7 @@ cmake_path(GET pc PARENT_PATH folder)
 set(ENV{PKG_CONFIG_PATH} "${folder}")
 file(MAKE_DIRECTORY "${BUILD}")
 
-# build(<source> <pkg-config's arguments>): builds it, and runs it.
+# build(<source> <pkg-config's arguments>): builds and runs it.
 function(build source arguments)
   step("build with ${arguments}" sh -c
        "'${CXX}' -std=c++20 '${source}' -o '${BUILD}/consumer' $('${pkg_config}' --cflags --libs ${arguments})")
@@ -22,7 +22,7 @@ build("${CMAKE_CURRENT_LIST_DIR}/project/consumer.cc" perfkit)
 build("${CMAKE_CURRENT_LIST_DIR}/project/consumer.cc" "--static perfkit")
 step("tell the version" ${pkg_config} --exact-version=${VERSION} perfkit)
 
-# One call of each component, which nothing but its own library has.
+# One function of each component, which only its own library has.
 string(CONCAT call_dwarf "#include <perfkit/dwarf_lines.h>\n#include <perfkit/symbolizer.h>\n"
        "int main() { const perfkit::Symbolizer symbolizer({.lines = perfkit::DwarfLines}); }")
 set(call_pfm "#include <perfkit/pfm.h>\nint main() { return perfkit::ParsePfmEvent(\"nonesuch\").ok() ? 1 : 0; }")

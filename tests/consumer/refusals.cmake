@@ -1,4 +1,4 @@
-# What find_package must not find, and what it says instead: cmake -DPREFIX= -DBUILD= -DGENERATOR= -P
+# What find_package must not find, and the messages instead: cmake -DPREFIX= -DBUILD= -DGENERATOR= -P
 include("${CMAKE_CURRENT_LIST_DIR}/../../cmake/Steps.cmake")
 
 file(REMOVE_RECURSE "${BUILD}")

@@ -1,10 +1,11 @@
 # Configures, builds and tests perfkit in another way: cmake -DSOURCE= -DBUILD= -DGENERATOR= -DARGUMENTS= -P
-# -DBUILD_ONLY=ON: what is built runs elsewhere. -DABSENT=<file>: if it exists, it says why this cannot be done here.
+# -DBUILD_ONLY=ON: the tests run elsewhere. -DABSENT=<file>: if it exists, it says why this leg cannot run here.
 #
-# Prints what ctest printed, and what the build printed only if it failed: a sanitizer's build warns of headers that are
-# not ours, and the test that failed must not stand below a thousand such lines. The tests that look at the whole (legs,
-# consumers, lint) stay out: PERFKIT_LEG. -g1 keeps line numbers in reports, at a third of the cost of -g. A fast build
-# takes a fifth of the time, and is why no two files of one folder may use the same name for different things.
+# Prints the output of ctest, and that of the build only if the build failed: a sanitizer's build warns about other
+# projects' headers, and a failing test should not be hidden below a thousand such lines. The tests of the whole (legs,
+# consumers, lint) are left out: PERFKIT_LEG. -g1 keeps line numbers in reports, at a third of the cost of -g. A fast
+# build takes a fifth of the time; it is the reason why no two files of one folder may use the same name for different
+# things.
 include("${CMAKE_CURRENT_LIST_DIR}/../../cmake/Steps.cmake")
 
 if(ABSENT AND EXISTS "${ABSENT}")

@@ -1,14 +1,13 @@
-// Boots the test machine and takes what comes out of it apart: a file for each program that ran in it.
+// Boots the test machine and splits its output: one file for each program that ran in it.
 //
 //   boot --results FOLDER --console FILE --limit SECONDS [--absent FILE]... -- QEMU ARGUMENT...
 //
-// QEMU's standard output is the results channel of tests/machine/init.cc. FOLDER gets PROGRAM.txt (what it printed) and
-// PROGRAM.code (its exit code); tests/machine/result.cc makes a test of these. A machine that is not done in time is
-// killed, and the end of its console, which QEMU writes to FILE, is printed and put into FOLDER/report. SECONDS are of
-// QEMU's own CPU time, and twice as long on the clock, since other tests run beside it. Exit code 0: the programs'
-// results tell all that there is to tell, a program that did not end included; 1: the machine failed between two of
-// them. Where a FILE exists, something that the machine is made of could not be had: FILE says what, and so do all
-// results.
+// QEMU's standard output is the results channel of tests/machine/init.cc. FOLDER gets PROGRAM.txt (its output) and
+// PROGRAM.code (its exit code), from which tests/machine/result.cc makes a test. A machine that does not finish in time
+// is killed; the end of its console, which QEMU writes to FILE, is printed and written to FOLDER/report. SECONDS limits
+// QEMU's own CPU time, and half of the elapsed time, because other tests run beside it. Exit code 0: the programs'
+// results are complete, including a program that did not end. Exit code 1: the machine failed between two programs. If
+// a FILE of --absent exists, a part of the machine is missing: that file says which, and so do all results.
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -39,7 +38,7 @@ struct Options {
   std::string results, console;
   std::vector<std::string> absent;
   int limit_s = 0;
-  char** qemu = nullptr;  // ends in nullptr
+  char** qemu = nullptr;  // Ends with nullptr.
 };
 
 bool Parse(int argc, char** argv, Options& options) {
@@ -59,13 +58,13 @@ bool Parse(int argc, char** argv, Options& options) {
 
 double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-// Takes the channel line by line.
+// Parses the channel line by line.
 class Results {
  public:
   explicit Results(std::string folder) : folder_(std::move(folder)) {}
 
   bool done() const { return done_; }
-  const std::string& program() const { return program_; }  // that runs now; "" between two
+  const std::string& program() const { return program_; }  // The running program; "" between two.
 
   void Add(std::string_view bytes) {
     for (const char c : bytes) {
@@ -121,7 +120,7 @@ pid_t Start(const Options& options, int output) {
   _exit(127);
 }
 
-// Reads until the channel closes, which is true, or the time is over.
+// Reads until the channel closes, and returns true; returns false if the time is over.
 bool ReadAll(int channel, Clock::time_point start, int limit_s, Results& results) {
   char buffer[4096];
   while (true) {
@@ -135,7 +134,7 @@ bool ReadAll(int channel, Clock::time_point start, int limit_s, Results& results
   }
 }
 
-// The last lines of the file at `path`.
+// Writes the last lines of the file at `path`.
 void WriteEnd(const std::string& path, FILE* out) {
   constexpr size_t kLines = 40;
   std::ifstream file(path);
@@ -148,7 +147,7 @@ void WriteEnd(const std::string& path, FILE* out) {
   for (const std::string& line : lines) fprintf(out, "  | %s\n", line.c_str());
 }
 
-// True if there is no machine; then it is said here, and in `absent` among the results.
+// Returns true if there is no machine, after reporting that here and in `absent` among the results.
 bool IsAbsent(const Options& options) {
   for (const std::string& path : options.absent) {
     std::string reason;

@@ -1,11 +1,11 @@
 // The first and only process of the test machine: runs the programs that the kernel's command line names.
 //
-//   ... -- PROGRAM[@UID][,ARGUMENT]...          (what follows "--" the kernel hands to init as it stands)
+//   ... -- PROGRAM[@UID][,ARGUMENT]...          (the kernel passes the text after "--" to init unchanged)
 //
-// Each is a file of /tests, run as root or as user UID. What it prints goes to the results channel, between "@begin
-// PROGRAM" and "@end PROGRAM CODE"; tests/machine/boot.cc takes it apart on the other side. "@done" comes last, then
-// the power goes off. A program called "shell" gets the console instead. Linked statically: it must run where nothing
-// else is.
+// Each is a file of /tests, run as root or as user UID. Its output goes to the results channel, between "@begin
+// PROGRAM" and "@end PROGRAM CODE"; tests/machine/boot.cc reads it on the other side. "@done" comes last, then the
+// power goes off. A program called "shell" gets the console instead. Linked statically, because nothing else is
+// installed there.
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -26,7 +26,7 @@
 
 namespace {
 
-// A second serial port, because the kernel prints on the first whenever it likes.
+// A second serial port, because the kernel prints on the first at any time.
 constexpr const char* kResults = "/dev/ttyS0";
 
 void Mount(const char* type, const char* where) {
@@ -40,7 +40,7 @@ void WriteFile(const char* path, const char* text) {
   if (fd >= 0) close(fd);
 }
 
-// As most users find their machine, but with user-space reads allowed. A kernel before 5.17 does not know those.
+// Settings as on most machines, but with user-space reads permitted. A kernel before 5.17 lacks that setting.
 void PrepareSystem() {
   Mount("proc", "/proc");
   Mount("sysfs", "/sys");
@@ -49,17 +49,17 @@ void PrepareSystem() {
   chmod("/tmp", 01777);
   const char* const paranoid = getenv("PARANOID");
   WriteFile("/proc/sys/kernel/perf_event_paranoid", paranoid != nullptr ? paranoid : "2");
-  // A sample takes long here, by the machine's clock, and the kernel would allow fewer and fewer of them.
+  // A sample takes long here, by the machine's clock, and the kernel would permit fewer and fewer of them.
   WriteFile("/proc/sys/kernel/perf_cpu_time_max_percent", "0");
   if (access("/proc/sys/kernel/perf_user_access", F_OK) == 0) WriteFile("/proc/sys/kernel/perf_user_access", "1");
   const rlimit descriptors{20000, 20000};
   setrlimit(RLIMIT_NOFILE, &descriptors);
-  sleep(1);  // no clock of a machine that has booted says 0
+  sleep(1);  // So that no clock of the machine is 0.
   setenv("PATH", "/bin", 1);
   setenv("HOME", "/tmp", 1);
 }
 
-// Bytes as they are: a terminal would turn each newline into two characters.
+// Passes bytes unchanged: a terminal would turn each newline into two characters.
 FILE* OpenResults() {
   const int fd = open(kResults, O_WRONLY | O_NOCTTY | O_CLOEXEC);
   termios mode{};
@@ -86,7 +86,7 @@ std::vector<std::string> Split(const char* text) {
   const uid_t uid = at < words[0].size() ? static_cast<uid_t>(atoi(words[0].c_str() + at + 1)) : 0;
   const std::string path = words[0] == "shell" ? "/bin/sh" : "/tests/" + words[0].substr(0, at);
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-  if (words[0] == "shell") arguments[0] = const_cast<char*>("sh");  // busybox goes by its name
+  if (words[0] == "shell") arguments[0] = const_cast<char*>("sh");  // busybox uses its name.
   arguments.push_back(nullptr);
   if (uid != 0 && (setgroups(0, nullptr) != 0 || setresgid(uid, uid, uid) != 0 || setresuid(uid, uid, uid) != 0)) {
     printf("init: cannot become user %u: %s\n", uid, strerror(errno));
@@ -97,7 +97,7 @@ std::vector<std::string> Split(const char* text) {
   _exit(127);
 }
 
-// Copies until the other end is closed; true if the last byte was a newline.
+// Copies until the other end is closed. Returns true if the last byte was a newline.
 bool Copy(int from, FILE* to) {
   char buffer[4096], last = '\n';
   ssize_t got;
@@ -114,7 +114,7 @@ int Wait(pid_t child) {
   int status = 0;
   while (waitpid(child, &status, 0) != child) {
   }
-  while (waitpid(-1, nullptr, WNOHANG) > 0) {  // orphans come to process 1
+  while (waitpid(-1, nullptr, WNOHANG) > 0) {  // Orphans are reparented to process 1.
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }

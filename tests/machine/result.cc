@@ -1,10 +1,11 @@
-// The result of one program that ran in the test machine, as a test outside: prints what it printed, ends as it ended.
+// The result of one program that ran in the test machine, as a test outside: prints its output, and ends with its exit
+// code.
 //
 //   result FOLDER PROGRAM [REASON]...
 //
-// FOLDER is what tests/machine/boot.cc wrote. In a machine that has a PMU a test that skips has found no PMU, which is
-// a failure: each line "SKIPPED: test: reason" must contain one of the REASONs that are good there too. Where the
-// machine could not be had, FOLDER/absent says why, and so does this: exit code 77.
+// FOLDER was written by tests/machine/boot.cc. In a machine with a PMU, a skipped test means that no PMU was found,
+// which is a failure: each line "SKIPPED: test: reason" must contain one of the REASONs that are valid there, too. If
+// there was no machine, FOLDER/absent says why, and this prints it and returns 77.
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -23,7 +24,7 @@ bool IsAllowed(std::string_view line, int argc, char** argv) {
   return false;
 }
 
-// Copies the output; the number of skips that nothing allows.
+// Copies the output. Returns the number of skips that are not permitted.
 int Print(std::ifstream& text, int argc, char** argv) {
   int forbidden = 0;
   for (std::string line; std::getline(text, line);) {

@@ -1,12 +1,12 @@
-# Applies each mutant of the tables beside this file to a copy of the sources, one at a time, builds the test program that
-# must see it, runs that program, and says whether it failed.
+# Applies each mutant of the tables beside this file to a copy of the sources, one at a time, builds the test program
+# that must find it, runs that program, and reports whether it failed.
 #   cmake [-DONLY=<regex>] [-DRANDOM=<n> [-DSEED=<s>]] [-DAPPLY_ONLY=ON] [-DBUILD=<folder>] -P tests/mutants/run.cmake
-# ONLY: the mutants whose <component>.<name> matches. RANDOM: so many of those. APPLY_ONLY: only checks that each text
+# ONLY: the mutants whose <component>.<name> matches. RANDOM: that many of them. APPLY_ONLY: only checks that each text
 # to replace is there. BUILD: where the copy and its build are kept for the next run.
 #
-# Returns an error if a mutant lives without a sentence that says why, or if the table is wrong. The copy is built as the
-# preset dev builds, so that a mutant costs one compilation and one link. A test program must pass without a mutant
-# first: a test that fails anyway would kill every mutant.
+# Returns an error if a mutant survives without a sentence that says why, or if the table is wrong. The copy is built as
+# the preset dev builds, so that a mutant costs one compilation and one link. A test program must first pass without a
+# mutant: otherwise it would kill every mutant.
 cmake_minimum_required(VERSION 3.25)
 cmake_path(SET root NORMALIZE "${CMAKE_CURRENT_LIST_DIR}/../..")
 cmake_path(GET root PARENT_PATH root)  # without the last slash
@@ -19,8 +19,8 @@ set(test_seconds 120)  # a mutant that hangs is killed
 include("${root}/tests/support/plant.cmake")
 
 # mutant(<name> FILE <file> FROM <text> TO <text> SAYS <sentence> TEST <program> [CASES <filter>] [SURVIVES <sentence>])
-# The table of a component is <component>.cmake. SAYS: what goes wrong for a user. CASES: which cases of the program are
-# run, as Catch2 takes them; all by default. SURVIVES: why no test sees it.
+# The table of a component is <component>.cmake. SAYS: the consequence for a user. CASES: a Catch2 filter for the cases
+# to run; all by default. SURVIVES: why no test finds it.
 function(mutant name)
   set(keys FILE FROM TO SAYS TEST CASES SURVIVES)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "${keys}" "")
@@ -42,7 +42,7 @@ function(mutant name)
   set(mutants ${mutants} ${id} PARENT_SCOPE)
 endfunction()
 
-# choose(<list> <n> <seed>): n of the list, by chance, in their order.
+# choose(<list> <n> <seed>): n random elements of the list, in their order.
 function(choose list n seed)
   set(left ${${list}})
   set(chosen)
@@ -73,8 +73,8 @@ function(edit id folder)
   set(edited "${edited}" PARENT_SCOPE)
 endfunction()
 
-# Makes the copy equal to the sources. A file of equal contents keeps its time, and what was built from it is kept; one
-# that an interrupted run left with a mutant is replaced.
+# Makes the copy equal to the sources. A file with the same contents keeps its time, so that objects made from it are
+# kept; a file that an interrupted run left with a mutant is replaced.
 function(copy_sources)
   foreach(folder cmake include src tests)
     file(GLOB_RECURSE old RELATIVE "${copy}" "${copy}/${folder}/*")
@@ -100,7 +100,7 @@ function(build)
   set(output "${output}" PARENT_SCOPE)
 endfunction()
 
-# run(<program> <filter>): sets `verdict` to passed, skipped or failed, `by` to what failed first, and `output`.
+# run(<program> <filter>): sets `verdict` to passed, skipped or failed, `by` to the first failure, and `output`.
 function(run program cases)
   string(REGEX REPLACE "_test$" "" folder "${program}")  # of some components the program is a folder deeper
   file(GLOB path "${programs}/${program}" "${programs}/${folder}/${program}")

@@ -1,9 +1,9 @@
 # The errors: planted(<name> FILE <path> FROM <text> TO <text> SEEN_BY <check>).
 #
-# FROM must be in the file exactly once, else the campaign fails: an error that no longer applies proves nothing. The
-# checks are the test programs of run.cmake. Most of these errors have been made, in libraries that many use.
+# FROM must be in the file exactly once, otherwise the campaign fails: an error that no longer applies proves nothing.
+# The checks are the test programs of run.cmake. Most of these errors have been made in widely used libraries.
 
-# Which register: counters 12 and 13 are swapped in libperf 6.12 and in PAPI.
+# The wrong register: counters 12 and 13 are swapped in libperf 6.12 and in PAPI.
 planted(swapped_counters FILE include/perfkit/detail/user_page.h SEEN_BY arm_counters
         FROM [[    PERFKIT_COUNTERS(12, 13, 14, 15)]]
         TO [[    case 12: asm volatile("mrs %0, pmevcntr13_el0" : "=r"(value)); break;
@@ -22,7 +22,7 @@ planted(fixed_counters_lose_their_bit FILE include/perfkit/detail/user_page.h SE
 planted(rdpmc_of_few_bits FILE include/perfkit/detail/user_page.h SEEN_BY rdpmc
         FROM [[__builtin_ia32_rdpmc(static_cast<int>(n))]] TO [[__builtin_ia32_rdpmc(static_cast<int>(n & 0xffff))]])
 
-# What its number is worth.
+# A wrong value.
 planted(no_sign_extension FILE include/perfkit/detail/user_page.h SEEN_BY user_page
         FROM [[SignExtend(access.Register(index - 1), access.Load(page.pmc_width))]]
         TO [[static_cast<int64_t>(access.Register(index - 1))]])
@@ -36,7 +36,7 @@ planted(index_0_is_read FILE include/perfkit/detail/user_page.h SEEN_BY user_pag
 planted(right_is_not_asked FILE include/perfkit/detail/user_page.h SEEN_BY user_page
         FROM [[ || (capabilities & UserPage::kCanReadCounter) == 0) return]] TO [[) return]])
 
-# Whether it is one reading.
+# A value that is not from one consistent read.
 planted(no_retry FILE include/perfkit/detail/user_page.h SEEN_BY torn_page
         FROM [[if (access.Lock(page) == lock) return true;]] TO [[return true;]])
 planted(half_an_update_is_taken FILE include/perfkit/detail/user_page.h SEEN_BY torn_page

@@ -1,8 +1,8 @@
-# Plants one error after another (errors.cmake) into a copy of the sources, and expects the check that it names to fail.
+# Plants one error after another (errors.cmake) into a copy of the sources, and expects the named check to fail.
 #   cmake -DCXX= -DCXX_ARM= -DOBJDUMP_ARM= -DMAIN= -DSOURCE= -DBUILD= -P run.cmake
-# First each check must pass without any error. MAIN is the library with the tests' main.
+# First, each check must pass without any error. MAIN is the library with the tests' main.
 #
-# A check is one test source and the little that it needs, so that it is built in seconds.
+# A check is one test source and the few sources that it needs, so that it is built in seconds.
 cmake_minimum_required(VERSION 3.25)
 include("${CMAKE_CURRENT_LIST_DIR}/../support/plant.cmake")
 set(sources_of_user_page tests/count/user_page_test.cc)
@@ -18,16 +18,16 @@ foreach(folder include src/base src/event src/sys tests/base tests/compile tests
   file(COPY "${SOURCE}/${folder}" DESTINATION "${BUILD}/${parent}")
 endforeach()
 
-# Catch2's header takes longer than all that is checked here, so GCC gets it parsed: what comes first is looked for with
-# an ending of .gch, too.
+# Catch2's header takes longer to compile than all the checks, so GCC gets it precompiled: the compiler looks for a file
+# with the ending .gch first.
 set(parsed "${BUILD}/parsed.h")
 set(flags -std=c++20 -O1 -w -DCATCH_CONFIG_RUNTIME_STATIC_REQUIRE "-I${BUILD}" "-I${BUILD}/include")
 file(WRITE "${parsed}" "#include <catch2/catch.hpp>\n")
 execute_process(COMMAND ${CXX} ${flags} -x c++-header "${parsed}" -o "${parsed}.gch" COMMAND_ERROR_IS_FATAL ANY)
 list(APPEND flags -include "${parsed}")
 
-# Runs a check in the copy as it is now. Sets `failed`, and `output` to what it said; stops where it cannot be built.
-# `can_run` is false where the check cannot say anything here.
+# Runs a check in the current copy. Sets `failed`, and `output` to its output; stops if it cannot be built. `can_run` is
+# false if the check cannot run here.
 function(run check)
   set(can_run ON PARENT_SCOPE)
   if(check STREQUAL "arm_counters")

@@ -1,7 +1,7 @@
 # Plants one error into a source: shared by tests/planted and tests/mutants.
 
-# plant_text(<result> <text> <from> <to>): sets <result> to `text` with `to` in place of `from`. Sets <result>_PROBLEM to
-# what is wrong, or to "": `from` must occur exactly once, because an error that no longer applies proves nothing.
+# plant_text(<result> <text> <from> <to>): sets <result> to `text` with `to` instead of `from`. Sets <result>_PROBLEM to
+# the problem, or to "": `from` must occur exactly once, because an error that no longer applies proves nothing.
 function(plant_text result text from to)
   string(FIND "${text}" "${from}" first)
   string(FIND "${text}" "${from}" last REVERSE)
