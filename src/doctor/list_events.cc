@@ -49,7 +49,7 @@ std::vector<Listed> CollectKnown(const ListOptions& options) {
   return all;
 }
 
-// Judges a tracepoint without opening it: ParseEvent knows whether it exists, and the rights are read.
+// Judges a tracepoint without opening it: ParseEvent has found that it exists, and the rights are read.
 doctor::Verdict CheckTracepoint(const std::string& name, const EventRoots& roots, const sys::Rights& rights) {
   doctor::Verdict verdict{.usability = Usability::kRefused, .usable = {}, .value = 0, .path = {}};
   const absl::StatusOr<EventConfig> event = ParseEvent(name, roots);

@@ -16,8 +16,8 @@ namespace perfkit::sys {
 struct ForkRegistry {
   pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   pthread_cond_t none_left = PTHREAD_COND_INITIALIZER;
-  pthread_cond_t forked =
-      PTHREAD_COND_INITIALIZER;  // Signals the end of a fork; Install and InChild make it anew, with another clock.
+  // Signals the end of a fork. Install and InChild initialise it again, with another clock.
+  pthread_cond_t forked = PTHREAD_COND_INITIALIZER;
   uint64_t no_forks = 0;         // ForkBlockers that exist.
   uint64_t waiting = 0;          // Threads that wait to fork.
   pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -1,4 +1,4 @@
-// The perf ABI as of Linux 6.18: perf_event_open's attr, its constants and its ioctls, written anew.
+// The perf ABI as of Linux 6.18: perf_event_open's attr, its constants and its ioctls, as perfkit's own declarations.
 //
 // Distributions ship uapi headers that are older than the kernels they run, so <linux/perf_event.h> is not used.
 // tests/sys/perf_abi_test.cc compares each layout and value with the header of the build machine. Source:

@@ -3,7 +3,7 @@
 // A process has one handler for a signal, and perfkit is a guest in the process. So the handler is installed at the
 // first claim and stays: a trap may be under way on any thread, and the default action would kill the process.
 //
-//   trap ── a sample of an event of ours? ────── yes: to its sampler (sample_signals.h)
+//   trap ── a sample of a perfkit event? ─────── yes: to its sampler (sample_signals.h)
 //                      │ no
 //           claim of this thread says "mine"? ── yes: done
 //                      │ no

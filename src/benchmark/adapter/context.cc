@@ -1,4 +1,4 @@
-// The head of a report: which counters were requested, by whom or what, and the quality of each here.
+// The head of a report: which counters were requested, by which means, and the quality of each here.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
