@@ -36,10 +36,13 @@ class Published {
   // The value stays valid as long as its Reader.
   class Reader {
    public:
+    // Both accesses pair with the exchange in Publish and the loads in HasReaders: either Collect counts this reader,
+    // or the reader gets the new value.
     PERFKIT_IN_HANDLER explicit Reader(Published& of) : slot_(of.SlotOfThisThread()) {
       slot_.fetch_add(1, std::memory_order_seq_cst);
       value_ = of.current_.load(std::memory_order_seq_cst);
     }
+    // Release pairs with the load in HasReaders: the reader has finished with the value.
     PERFKIT_IN_HANDLER ~Reader() { slot_.fetch_sub(1, std::memory_order_release); }
     Reader(const Reader&) = delete;
     Reader& operator=(const Reader&) = delete;
