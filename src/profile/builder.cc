@@ -6,22 +6,10 @@
 #include <vector>
 
 #include "perfkit/profile_builder.h"
-#include "src/base/mix.h"
+#include "src/profile/pair_index.h"
 
 namespace perfkit {
 namespace {
-
-// What makes two entries of a table the same one.
-struct Key {
-  uint64_t a = 0, b = 0;
-  bool operator==(const Key&) const = default;
-};
-
-struct HashKey {
-  size_t operator()(const Key& key) const { return base::Mix(key.a ^ base::Mix(key.b)); }
-};
-
-using Index = std::unordered_map<Key, uint32_t, HashKey>;
 
 // Texts are looked up as views, and owned by the index: Profile::strings moves them as it grows.
 struct HashText {
@@ -47,7 +35,7 @@ void ForEachStringIndex(Profile& profile, Visit&& visit) {
 struct ProfileBuilder::Impl {
   Profile profile;
   TextIndex strings{{"", 0}};
-  Index modules, locations, stacks;
+  profile::PairIndex modules, locations, stacks;
   uint64_t functions = 0;  // locations that Function made: their addresses
 };
 
@@ -67,22 +55,22 @@ uint32_t ProfileBuilder::String(std::string_view text) {
 uint32_t ProfileBuilder::Module(std::string_view path, std::string_view build_id) {
   const ProfileModule module{.path = String(path), .build_id = String(build_id)};
   const auto [entry, is_new] =
-      impl_->modules.try_emplace({module.path, module.build_id}, static_cast<uint32_t>(impl_->profile.modules.size()));
+      impl_->modules.try_emplace({module.path, module.build_id}, impl_->profile.modules.size());
   if (is_new) impl_->profile.modules.push_back(module);
   return entry->second;
 }
 
 uint32_t ProfileBuilder::Location(uint32_t module, uint64_t address, bool kernel) {
   const auto [entry, is_new] = impl_->locations.try_emplace({uint64_t{module} << 1 | (kernel ? 1 : 0), address},
-                                                            static_cast<uint32_t>(impl_->profile.locations.size()));
+                                                            impl_->profile.locations.size());
   if (is_new) impl_->profile.locations.push_back({.module = module, .kernel = kernel, .address = address});
   return entry->second;
 }
 
 uint32_t ProfileBuilder::Stack(uint32_t parent, uint32_t location, bool is_guess, bool is_stitched) {
   const uint64_t flags = (is_guess ? 1 : 0) | (is_stitched ? 2 : 0);
-  const auto [entry, is_new] = impl_->stacks.try_emplace({parent, uint64_t{location} << 2 | flags},
-                                                         static_cast<uint32_t>(impl_->profile.stacks.size()));
+  const auto [entry, is_new] =
+      impl_->stacks.try_emplace({parent, uint64_t{location} << 2 | flags}, impl_->profile.stacks.size());
   if (is_new) {
     impl_->profile.stacks.push_back(
         {.parent = parent, .location = location, .is_guess = is_guess, .is_stitched = is_stitched});
@@ -145,7 +133,7 @@ void ProfileBuilder::CompactStrings() {
   TextIndex strings;
   for (uint32_t i = 0; i < count; ++i) strings.emplace(profile.strings[i], i);
   impl_->strings = std::move(strings);
-  impl_->modules.clear();
+  impl_->modules = {};
   for (uint32_t i = 0; i < profile.modules.size(); ++i) {
     impl_->modules.try_emplace({profile.modules[i].path, profile.modules[i].build_id}, i);
   }
