@@ -2,13 +2,12 @@
 // sum over a profile's samples is the sampler's `represented`, whatever became of their stacks.
 #include "src/session/aggregator.h"
 
-#include <fnmatch.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_format.h"
 #include "src/session/blocked_look.h"
+#include "src/session/drop_threads.h"
 #include "src/session/merge_samples.h"
 #include "src/sys/kernel.h"
 #include "src/unwind/machine.h"
@@ -23,38 +22,6 @@ constexpr size_t kBytesAWait = sizeof(ProfileWait) + 192;  // with its text, in 
 StackQuality QualityOf(StackEnd end) {
   if (end == StackEnd::kNoStack) return StackQuality::kLeafOnly;
   return end == StackEnd::kRoot ? StackQuality::kWhole : StackQuality::kPart;
-}
-
-// Drops threads, with their samples, and returns how many samples that was.
-uint64_t DropThreads(Profile& profile, const std::vector<bool>& is_dropped) {
-  constexpr uint32_t kDropped = UINT32_MAX;
-  std::vector<uint32_t> renamed;
-  std::vector<ProfileThread> threads;
-  for (size_t i = 0; i < profile.threads.size(); ++i) {
-    renamed.push_back(is_dropped[i] ? kDropped : static_cast<uint32_t>(threads.size()));
-    if (!is_dropped[i]) threads.push_back(profile.threads[i]);
-  }
-  uint64_t dropped = 0;
-  for (ProfileSample& sample : profile.samples) {
-    sample.thread = renamed[sample.thread];
-    dropped += sample.thread == kDropped ? sample.samples : 0;
-  }
-  std::erase_if(profile.samples, [](const ProfileSample& sample) { return sample.thread == kDropped; });
-  profile.threads = std::move(threads);
-  return dropped;
-}
-
-// Drops all threads whose last name does not match, and says how much that was.
-void KeepThreads(Profile& profile, const std::string& pattern) {
-  std::vector<bool> is_dropped;
-  for (const ProfileThread& thread : profile.threads) {
-    is_dropped.push_back(fnmatch(pattern.c_str(), profile.strings[thread.name].c_str(), 0) != 0);
-  }
-  const size_t threads = profile.threads.size();
-  const uint64_t dropped = DropThreads(profile, is_dropped);
-  profile.accounting.notes.push_back(absl::StrFormat(
-      "only threads named \"%s\": %d samples of %d other threads are in the accounting, and not in the profile",
-      pattern, dropped, threads - profile.threads.size()));
 }
 
 }  // namespace
@@ -315,9 +282,10 @@ std::vector<std::string> Aggregator::Notes() const {
     notes.push_back(absl::StrFormat("on_batch threw an exception in batch %d, and was not called again", batches_));
   }
   if (not_ready_stacks_ != 0) {
-    notes.push_back(absl::StrFormat("%d stacks of the first milliseconds end at modules whose unwind tables were still "
-                                    "to be built",
-                                    not_ready_stacks_));
+    notes.push_back(
+        absl::StrFormat("%d stacks of the first milliseconds end at modules whose unwind tables were still "
+                        "to be built",
+                        not_ready_stacks_));
   }
   if (!look_error_.ok()) {
     notes.push_back(absl::StrFormat("where threads are blocked, and in what, is not known everywhere: %s. Remedy: %s",
