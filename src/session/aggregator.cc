@@ -38,7 +38,18 @@ Aggregator::Aggregator(std::vector<ProfileEvent> events, AggregatorOptions optio
   }
 }
 
+// Whether a record says that a thread has forked a process. That process is not sampled, and has no record of its end:
+// what it has mapped would be kept for ever.
+bool Aggregator::IsForkOfProcess(const SamplerRecord& record, const SampleLayout& layout) const {
+  bool is_process = false;
+  if (record.type != static_cast<uint32_t>(RecordType::kFork)) return false;
+  Dispatch(record, layout,
+           Overloaded{[&](const ForkRecord& fork) { is_process = fork.pid != options_.pid; }, [](auto&&) {}});
+  return is_process;
+}
+
 void Aggregator::Add(const SamplerRecord& record, const SampleLayout& layout) {
+  if (IsForkOfProcess(record, layout)) return;
   if (symbolizer_.Add(record, layout)) stacks_.ForgetPlaces();
   if (options_.unwinder != nullptr) options_.unwinder->Add(record, layout);
   latest_ns_ = std::max(latest_ns_, layout.TimeOf(record).value_or(0));
@@ -55,9 +66,7 @@ void Aggregator::Add(const SamplerRecord& record, const SampleLayout& layout) {
                       [&](const ExitRecord& exit) { AddExit(exit); }});
 }
 
-// A process that a thread forks is told of by the same record: it is no thread of this one.
 void Aggregator::AddTask(const ForkRecord& fork, bool synthesized) {
-  if (fork.pid != options_.pid) return;
   threads_.Forked(fork.pid, fork.tid, fork.parent_tid, fork.time_ns);
   Watch(fork.pid, fork.tid, synthesized && start_ns_ != 0 ? start_ns_ : fork.time_ns);
 }

@@ -72,6 +72,7 @@ class Aggregator {
   void ForgetSamples();
 
  private:
+  bool IsForkOfProcess(const SamplerRecord& record, const SampleLayout& layout) const;
   void AddSample(const SamplerRecord& record, const Sample& sample);
   void AddLiveStack(const LiveStack& stack);
   void AddSwitch(const SwitchRecord& change);

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "src/sample/live_record.h"
+#include "tests/session/soak.h"
 #include "tests/support/record_builder.h"
 
 namespace perfkit::session {
@@ -101,6 +102,19 @@ TEST_CASE("processes that are forked are no threads", "[aggregator]") {
     written.AddTask(RecordType::kExit, child, child, 4);
   }
   CHECK(written.Make(10).threads.size() == 2);
+}
+
+// Their ends are never told.
+TEST_CASE("processes that are forked leave nothing", "[aggregator]") {
+  Written written({.off_cpu = true});
+  written.AddTask(RecordType::kFork, kPid, kPid, 1);
+  const size_t before = HeldBytes().value_or(0);
+  constexpr uint32_t kChildren = 50'000;
+  for (uint32_t child = kPid + 100; child < kPid + 100 + kChildren; ++child) {
+    written.AddTask(RecordType::kFork, child, child, child);
+  }
+  CHECK(HeldBytes().value_or(0) <= before + (1 << 20));
+  CHECK(written.Make(kPid + 100 + kChildren).threads.size() == 1);
 }
 
 TEST_CASE("a snapshot does not take a sample's stack from it", "[aggregator]") {
