@@ -118,7 +118,7 @@ inline uint64_t CheckSoaked(const absl::StatusOr<Profile>& profile) {
 }
 
 // Rounds until `seconds` have passed, but at least as many as are needed until ended threads are summed up. In the
-// first half of these, and the first quarter of the time, caches fill, and the tables take on their size.
+// first half of these and of the time, caches of bounded size fill, and the tables take on their size.
 inline void Soak(double seconds) {
   const SoakLibraries libraries;
   absl::StatusOr<Session> session = Session::Start({.events = ClockAndFaults(),
@@ -139,7 +139,7 @@ inline void Soak(double seconds) {
       CheckSoaked(session->Snapshot());
       series += " " + std::to_string(HeldBytes().value_or(0) >> 10);
     }
-    const bool is_warm = rounds >= kMinRounds / 2 && passed() >= seconds / 4;
+    const bool is_warm = rounds >= kMinRounds / 2 && passed() >= seconds / 2;
     size_t& most = is_warm ? held : warm;
     most = std::max(most, HeldBytes().value_or(0));
   }
@@ -148,6 +148,7 @@ inline void Soak(double seconds) {
   CheckLaws(*profile);
   std::string notes;
   for (const std::string& note : profile->accounting.notes) notes += note + "\n";
+  CAPTURE(profile->stacks.size(), profile->locations.size(), profile->strings.size(), profile->waits.size());
   CAPTURE(rounds, threads, warm, held, series, notes);
   CHECK(held <= warm + (1 << 20));
   CHECK(notes.find("summed up by name") != std::string::npos);
