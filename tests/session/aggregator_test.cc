@@ -144,6 +144,30 @@ TEST_CASE("stacks that end where tables were still to be built are parts, and a 
   CHECK(profile.accounting.notes[0].starts_with("1 stacks of the first milliseconds"));
 }
 
+TEST_CASE("batches have the samples of threads that are summed up later", "[aggregator]") {
+  Profile::Sum given;
+  size_t wrong = 0;
+  const auto on_batch = [&](const SessionBatch& batch) {
+    for (const ProfileSample& sample : batch.samples) {
+      given.weight += sample.weight;
+      given.samples += sample.samples;
+      wrong += sample.merged() || batch.profile.threads[sample.thread].tid != sample.weight;
+    }
+  };
+  Written written({.stacks = CallStack::Kind::kNone, .on_batch = on_batch});
+  uint64_t time_ns = 10;
+  for (uint32_t i = 1; i <= 3 * ThreadTable::kMaxEnded; ++i, time_ns += 10) {
+    written.AddTask(RecordType::kFork, kPid, kPid + i, time_ns);
+    written.AddSample(kPid + i, time_ns + 1, 0x1000, kPid + i);
+    written.AddTask(RecordType::kExit, kPid, kPid + i, time_ns + 2);
+    if (i % 100 == 0) written.aggregator.GiveBatch();
+  }
+  const Profile profile = written.Make(time_ns);
+  CHECK(profile.threads.size() < 2 * ThreadTable::kMaxEnded);
+  CHECK(given == profile.Total(0));
+  CHECK(wrong == 0);
+}
+
 TEST_CASE("samples of a thread that has ended wait for no stack of another with its number", "[aggregator]") {
   Written written({.stacks = CallStack::Kind::kLive});
   written.AddTask(RecordType::kFork, kPid, kPid + 1, 1);
