@@ -1,4 +1,7 @@
-// One module's call frame information: .eh_frame first, then .debug_frame.
+// Combines the two sections of a module's call frame information. A lookup first asks both for code of functions,
+// .eh_frame before .debug_frame, and then both for the padding after functions: a section that covers an address wins
+// over one that only pads it. Each section is read when it is first needed, because .eh_frame may have to be indexed
+// and .debug_frame decompressed. ForEachRow merges the changes of both by the same precedence.
 #include "src/unwind/dwarf/cfi.h"
 
 #include <elf.h>
@@ -20,7 +23,8 @@ std::optional<MachineRegisters> MachineOf(const elf::Image& image) {
   return std::nullopt;
 }
 
-// A change of rule of one section, and how good it is: what covers a place, what pads it, nothing.
+// A change of rule in one section. `rank`: 2 if functions cover the code, 1 if it is padding, 0 if there is no
+// information.
 struct Change {
   uint64_t address;
   Rule rule;
@@ -39,8 +43,9 @@ std::vector<Change> ChangesOf(FdeRules& rows, FdeRules::AsRule as) {
 }  // namespace
 
 struct Cfi::Parts {
-  // Each is read when it is first needed: .eh_frame may have to be indexed, .debug_frame unpacked.
+  // Return a section's rules, which are read at the first call, or nullptr.
   FdeRules* Eh();
+  // Calls ask(rules, reach) in the order of precedence until it returns true.
   FdeRules* Debug();
   template <class T>
   bool Try(const T& ask);
@@ -72,7 +77,6 @@ FdeRules* Cfi::Parts::Debug() {
   return debug ? &*debug : nullptr;
 }
 
-// Asks for what covers the place, in both sections, then for what pads it.
 template <class T>
 bool Cfi::Parts::Try(const T& ask) {
   for (const Reach reach : {Reach::kExact, Reach::kPadded}) {
@@ -124,7 +128,7 @@ void Cfi::ForEachRow(VisitRow visit) {
   ForEachRow([this](const CfiRow& row) { return RuleFromRow(row, parts_->machine); }, visit);
 }
 
-// Nearly always there is one section, told as it is.
+// Modules with both sections are rare; their changes are merged.
 void Cfi::ForEachRow(absl::FunctionRef<Rule(const CfiRow& row)> as, VisitRow visit) {
   if (parts_ == nullptr) return;
   FdeRules* const eh = parts_->Eh();

@@ -1,13 +1,14 @@
-// Call frame information of one module: how the caller of each of its places is found.
+// Call frame information (CFI) of one module: the rule or the row for each address of its code.
 //
-// From .eh_frame, and where that says nothing from .debug_frame, of the module or of its separate debug file. What a
-// function's records say is worked out when it is first asked for, all rows at once, and kept in twelve bytes a row.
+// It comes from .eh_frame and, where that has nothing, from .debug_frame, of the module or of its separate debug file.
+// A function's program runs when one of its rules is first needed. The rules of all its rows are then kept, in twelve
+// bytes each.
 //
-//   address ──.eh_frame_hdr──> FDE ──own interpreter──> rows ──> Rule      nearly always
-//                                                      └─────> CfiRow     where the rule is kSlow
+//   address ──.eh_frame_hdr──> FDE ──CfiProgram──> rows ──> Rule      nearly always
+//                                                     └───> CfiRow    if the rule is kSlow
 //
-// Addresses are the module's own: as its file says, before it is moved to where it runs. Of return addresses look up
-// the byte before. Files are hostile: every walk is bounded, and what is damaged has no information.
+// Addresses are the module's own, before relocation. For a return address, look up the byte before it. Files may be
+// hostile: each loop is bounded, and damaged records give no information.
 #pragma once
 
 #include <cstddef>
@@ -22,38 +23,40 @@
 
 namespace perfkit::unwind {
 
-// One thread at a time: look-ups fill caches.
+// Not thread-safe: lookups fill caches.
 class Cfi {
  public:
-  // Looks at headers only. A module that has no such information, or is for another machine than x86-64 or aarch64,
-  // gives kNone everywhere and costs nothing. The images' bytes must outlive this.
+  // Reads headers only. A module without such information, or for another machine than x86-64 and aarch64, has kNone at
+  // all addresses. The images' bytes must outlive this.
   explicit Cfi(const elf::Image& module, std::optional<elf::Image> debug_file = std::nullopt);
   ~Cfi();
   Cfi(Cfi&&) noexcept;
   Cfi& operator=(Cfi&&) noexcept;
 
-  // Allocates only when a function is met for the first time, and no more in all than a dozen times the section's size.
+  // Returns the rule at `address`; kNone if there is no information. Allocates only at the first lookup in a function.
+  // The caches are bounded by 12 times the section's size.
   Rule At(uint64_t address);
 
-  // The whole row at `address`; false where there is none. Kept nowhere: a microsecond each time.
+  // Writes the whole row at `address` to `row`. Returns false if there is none. Runs the function's program each time,
+  // in about a microsecond.
   bool Full(uint64_t address, CfiRow& row);
 
-  // Where the function begins that `address` is in; nothing where no information covers it.
+  // Returns the first address of the function that contains `address`, or nullopt if there is no information.
   std::optional<uint64_t> FunctionAt(uint64_t address);
 
-  // Where rules change in the module, by address, rising: from `address` on, to the next one, `rule` holds. Places
-  // that nothing covers are kNone. `visit` returns false to stop.
+  // Calls visit for each change of the rule in the module, in ascending order: `rule` holds from `address` up to the
+  // next one. Code without information has kNone. Stops if `visit` returns false.
   using VisitRow = absl::FunctionRef<bool(uint64_t address, const Rule& rule)>;
   void ForEachRow(VisitRow visit);
 
-  // The same where `as` says what is kept of a row: kNone only of those that say nothing.
+  // As above, with rules that `as` makes from rows. Code without information has kNone.
   void ForEachRow(absl::FunctionRef<Rule(const CfiRow& row)> as, VisitRow visit);
 
   size_t heap_bytes() const;
 
  private:
   struct Parts;
-  std::unique_ptr<Parts> parts_;  // none without information
+  std::unique_ptr<Parts> parts_;  // Null if there is no information.
 };
 
 }  // namespace perfkit::unwind

@@ -1,4 +1,8 @@
-// The interpreter of CFA instructions.
+// The interpreter of CFA instructions. A program is a sequence of opcodes that modify the current row; an opcode that
+// advances the location emits the row up to there. A CIE's program runs once and gives the row that each FDE's program
+// starts with, and that DW_CFA_restore returns to. Programs may be hostile: the number of remembered rows and the size
+// of a CIE's program are bounded, rows never go back or exceed the FDE, and an unknown opcode ends the program, because
+// the size of its operands is unknown.
 #include "src/unwind/dwarf/cfi_program.h"
 
 #include <dwarf.h>
@@ -9,11 +13,12 @@
 namespace perfkit::unwind {
 namespace {
 
-// Compilers nest no deeper than 2. A program that only remembers could fill memory with rows.
+// Compilers nest at most 2. Without a maximum, a program could fill the memory with rows.
 constexpr size_t kMaxRemembered = 32;
-// Linkers write some twenty bytes. Each FDE may bring its CIE's program to be run again.
+// Linkers' programs have about twenty bytes. In a hostile file each FDE may make its CIE's program run again.
 constexpr size_t kMaxInitialBytes = 1024;
-// Not in every <dwarf.h>. The first stands for GNU_window_save on SPARC; the second is what came with signed pcs.
+// Not in every <dwarf.h>. The first has the number of GNU_window_save, which is for SPARC; the second came with signed
+// pcs.
 constexpr uint8_t kNegateRaState = 0x2d, kNegateRaStateWithPc = 0x2c;
 
 }  // namespace
@@ -52,7 +57,7 @@ bool CfiProgram::Loop() {
   return true;
 }
 
-// The two highest bits are an opcode with its operand in the other six, or 0: then the six are the opcode.
+// The two high bits are an opcode whose operand is the low six bits. If they are 0, the low six bits are the opcode.
 bool CfiProgram::Step(uint8_t op) {
   const uint8_t low = op & 0x3f;
   switch (op & 0xc0) {
@@ -95,7 +100,7 @@ bool CfiProgram::StepLocation(uint8_t op) {
   }
 }
 
-// An offset alone, or a register alone, changes a CFA that has both already.
+// An offset or a register alone modifies a CFA that has both.
 bool CfiProgram::StepCfa(uint8_t op) {
   const bool has_register = row_.cfa.how == Recovery::kRegister;
   switch (op) {
@@ -127,7 +132,7 @@ bool CfiProgram::StepState(uint8_t op) {
       remembered_.pop_back();
       return true;
     case DW_CFA_GNU_args_size: reader_.Uleb(); return true;
-    default: return true;  // how the return address is signed: whoever takes it off the stack strips that by a mask
+    default: return true;  // How the return address is signed. Machine::CodeAddress removes signatures.
   }
 }
 
@@ -154,13 +159,13 @@ bool CfiProgram::StepRegister(uint8_t op) {
     }
     case DW_CFA_expression: return SetExpression(number, Recovery::kAtExpression);
     case DW_CFA_val_expression: return SetExpression(number, Recovery::kExpression);
-    default: return false;  // nobody knows how long its operands are
+    default: return false;  // Unknown: so is the size of its operands.
   }
 }
 
 bool CfiProgram::Advance(uint64_t delta) { return MoveTo(location_ + delta * cie_->code_alignment); }
 
-// Rows only go up. What a CIE says holds from the start, so it has no places.
+// Locations only increase. A CIE's program has no locations: it may not advance.
 bool CfiProgram::MoveTo(uint64_t location) {
   if (initial_ || location < location_) return false;
   const uint64_t end = std::min(location, end_);
@@ -201,7 +206,7 @@ bool CfiProgram::ReadExpression(Recipe& recipe) {
   return true;
 }
 
-// Offsets come divided by the CIE's factor. Absurd ones wrap around, as they do in the hardware's own sums.
+// Offsets are divided by the CIE's factor. Absurd products wrap, as sums of addresses do.
 int64_t CfiProgram::Scaled(uint64_t factor) const {
   return static_cast<int64_t>(factor * static_cast<uint64_t>(cie_->data_alignment));
 }

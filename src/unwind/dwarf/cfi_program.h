@@ -1,4 +1,5 @@
-// Runs the programs of call frame information: what a CIE and an FDE say, as rows (DWARF 5, 6.4.2 and 6.4.3).
+// Runs the programs of call frame information: the instructions of CIEs and FDEs, which make rows (DWARF 5, 6.4.2 and
+// 6.4.3).
 #pragma once
 
 #include <cstdint>
@@ -10,17 +11,18 @@
 
 namespace perfkit::unwind {
 
-// What FDEs have in common (Common Information Entry).
+// A Common Information Entry: what several FDEs share.
 struct Cie {
   uint64_t code_alignment = 1;
   int64_t data_alignment = 1;
-  uint8_t pointer_encoding = 0;  // DW_EH_PE_*, of the FDEs' addresses
+  uint8_t pointer_encoding = 0;  // DW_EH_PE_*, for the FDEs' addresses.
+  // The FDEs have augmentation data, whose size comes first.
   bool sized_augmentation = false;
   base::Bytes program;
-  CfiRow initial;  // what the program makes of nothing
+  CfiRow initial;  // The row after the CIE's program.
 };
 
-// What is said of a piece of code, mostly a function (Frame Description Entry).
+// A Frame Description Entry: the rows of a range of code, usually one function.
 struct Fde {
   uint64_t begin = 0;
   uint64_t end = 0;
@@ -28,21 +30,23 @@ struct Fde {
   const Cie* cie = nullptr;
 };
 
-// The machine that runs programs; used again and again, so that it allocates nothing in the long run.
+// The interpreter of programs. Not thread-safe. One object runs all programs of a section, so that its memory is
+// reused.
 class CfiProgram {
  public:
-  // From `begin` to before `end` `row` holds. False to stop.
+  // `row` holds for the addresses [begin, end). Returns false to stop.
   using Visit = absl::FunctionRef<bool(uint64_t begin, uint64_t end, const CfiRow& row)>;
 
   explicit CfiProgram(const CfiSection& section) : section_(section), reader_({}) {}
 
-  // Fills in `cie.initial`. False when its program makes no sense.
+  // Runs a CIE's program and sets `cie.initial`. Returns false if the program is damaged.
   bool RunInitial(Cie& cie);
 
-  // Rows without gaps, none empty, none beyond the FDE. A program that is damaged somewhere has no rows from there on:
-  // false; what it said before stands.
+  // Runs an FDE's program. The rows are contiguous, not empty, and do not exceed the FDE. Returns false if the program
+  // is damaged somewhere; the rows before that are valid.
   bool Run(const Fde& fde, Visit visit);
 
+  // Step decodes one opcode; the others execute a group of opcodes each. They return false if the program is damaged.
  private:
   bool Loop();
   bool Step(uint8_t op);
@@ -50,8 +54,10 @@ class CfiProgram {
   bool StepRegister(uint8_t op);
   bool StepCfa(uint8_t op);
   bool StepState(uint8_t op);
+  // Emit the row up to a new location.
   bool Advance(uint64_t delta);
   bool MoveTo(uint64_t location);
+  // Set the recipe of a register. Registers that CfiRow does not have are ignored.
   void Set(uint64_t number, Recovery how, int64_t value = 0, uint32_t other = 0);
   bool SetExpression(uint64_t number, Recovery how);
   bool SetCfa(uint64_t number, int64_t offset);
@@ -62,13 +68,13 @@ class CfiProgram {
   const CfiSection& section_;
   base::DwarfReader reader_;
   const Cie* cie_ = nullptr;
-  bool initial_ = false;          // running a CIE's
-  const Visit* visit_ = nullptr;  // nothing while a CIE's program runs
-  uint64_t location_ = 0;
+  bool initial_ = false;          // Runs a CIE's program, not an FDE's.
+  const Visit* visit_ = nullptr;  // Null while a CIE's program runs.
+  uint64_t location_ = 0;         // The first address of the row that is being built.
   uint64_t end_ = 0;
-  bool stopped_ = false;  // by the visitor, or at the FDE's end
+  bool stopped_ = false;  // By the visitor, or at the end of the FDE.
   CfiRow row_;
-  std::vector<CfiRow> remembered_;
+  std::vector<CfiRow> remembered_;  // The stack of DW_CFA_remember_state.
 };
 
 }  // namespace perfkit::unwind

@@ -1,4 +1,4 @@
-// Reads CIEs and FDEs.
+// Reads CIEs and FDEs: libdw splits the section into records, whose fields are read here.
 #include "src/unwind/dwarf/cfi_records.h"
 
 #include <dwarf.h>
@@ -9,7 +9,7 @@
 namespace perfkit::unwind {
 namespace {
 
-// libdw takes bytes that it may change, and changes none here.
+// libdw requires bytes that are not const, but does not change them here.
 Elf_Data ToData(base::Bytes bytes) {
   Elf_Data data{};
   data.d_buf = const_cast<std::byte*>(bytes.data());
@@ -23,14 +23,14 @@ base::Bytes Between(const uint8_t* begin, const uint8_t* end) {
   return std::as_bytes(std::span(begin, begin <= end ? static_cast<size_t>(end - begin) : 0));
 }
 
-// Where a personality routine is: of no use here, but in the way.
+// Skips the address of the personality routine, which unwinding does not need.
 bool SkipPersonality(base::DwarfReader& data, const CfiSection& section) {
   const auto encoding = data.Fixed<uint8_t>();
   return ReadPointer(data, encoding & 0x0f, section).has_value();
 }
 
-// What the letters after the 'z' say (LSB Core 5.0, 10.6.1.1.1; 'B' and 'G' are aarch64's). Letters after an unknown
-// one can't be read: 'z' says where the program begins all the same.
+// Reads the augmentation letters after 'z' (LSB Core 5.0, 10.6.1.1.1; 'B' and 'G' are aarch64's). Letters after an
+// unknown one can't be read, but with 'z' the beginning of the program is known.
 bool ReadAugmentation(const Dwarf_CIE& from, const CfiSection& section, Cie& cie) {
   const char* letter = from.augmentation;
   if (*letter == '\0' || std::string_view(letter) == "eh") return true;
@@ -59,7 +59,8 @@ struct CfiRecords::Record {
   Dwarf_CFI_Entry entry;
 };
 
-// libdw says -1 and where the next record is for one that it can't read, and nowhere for lengths that make no sense.
+// For a record that it can't read, libdw returns -1 and the offset of the next one; for an implausible length it does
+// not move.
 CfiRecords::Next CfiRecords::Read(uint64_t offset, uint64_t& next, Record& record) {
   Elf_Data data = ToData(section_.bytes);
   Dwarf_Off next_offset = offset;
@@ -87,7 +88,7 @@ void CfiRecords::ForEachFde(absl::FunctionRef<void(uint64_t offset, const Fde& f
   }
 }
 
-// The range is two numbers in the CIE's encoding; of the second only its size counts, for it is a length.
+// The range is two numbers in the CIE's encoding. The second is a length, so only the size of its encoding matters.
 bool CfiRecords::ToFde(const Record& record, Fde& fde) {
   const Dwarf_FDE& from = record.entry.fde;
   fde.cie = CieAt(from.CIE_pointer);
@@ -108,7 +109,7 @@ const Cie* CfiRecords::CieAt(uint64_t offset) {
     if (known.offset == offset) return known.usable ? &known.cie : nullptr;
   }
   if (cies_.size() < kMaxCies) {
-    cies_.reserve(kMaxCies);  // so that no CIE moves that an FDE points to
+    cies_.reserve(kMaxCies);  // CIEs do not move, because FDEs point to them.
     oldest_ = cies_.size();
     cies_.emplace_back();
   } else {

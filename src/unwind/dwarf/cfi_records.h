@@ -1,4 +1,4 @@
-// The records of a section of call frame information: CIEs and FDEs, as libdw takes them apart.
+// The records of a section of call frame information: CIEs and FDEs, parsed by libdw.
 #pragma once
 
 #include <array>
@@ -10,23 +10,25 @@
 
 namespace perfkit::unwind {
 
-// One thread at a time. The section's bytes must outlive this.
+// Not thread-safe. The section's bytes must outlive this.
 class CfiRecords {
  public:
-  // `ident`: the first bytes of the ELF file, which say how its numbers are written.
+  // `ident`: the first bytes of the ELF file, by which libdw knows its class and byte order.
   CfiRecords(base::Bytes ident, const CfiSection& section) : ident_(ident), section_(section), program_(section_) {}
   CfiRecords(const CfiRecords&) = delete;
   CfiRecords& operator=(const CfiRecords&) = delete;
 
   const CfiSection& section() const { return section_; }
 
-  // The FDE that begins at `offset`. Its CIE lives until the next call. False when there is none, or it is damaged.
+  // Reads the FDE at `offset` of the section. Its CIE is valid until the next call. Returns false if there is no FDE,
+  // or if it is damaged.
   bool FdeAt(uint64_t offset, Fde& fde);
 
-  // Every FDE with its offset, in the section's order. Ends at the first record that is too damaged to say where the
-  // next one is.
+  // Calls visit for each FDE and its offset, in the section's order. Stops at the first record that is so damaged that
+  // the next one can't be found.
   void ForEachFde(absl::FunctionRef<void(uint64_t offset, const Fde& fde)> visit);
 
+  // Runs the program of an FDE.
   bool Run(const Fde& fde, CfiProgram::Visit visit) { return program_.Run(fde, visit); }
 
  private:
@@ -46,11 +48,11 @@ class CfiRecords {
   base::Bytes ident_;
   CfiSection section_;
   CfiProgram program_;
-  // A module has a handful: with and without a place for exception tables, for signals. A file of many gets slow, not
-  // big.
+  // A module has few CIEs: with and without exception tables, and for signals. A file with more of them costs time, not
+  // memory.
   static constexpr size_t kMaxCies = 8;
   std::vector<KnownCie> cies_;
-  size_t oldest_ = 0;
+  size_t oldest_ = 0;  // Index of the CIE that was read last; the next one is replaced first.
 };
 
 }  // namespace perfkit::unwind

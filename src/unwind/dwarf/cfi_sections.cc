@@ -11,10 +11,10 @@
 namespace perfkit::unwind {
 namespace {
 
-constexpr char kOldName[] = ".zdebug_frame";                // packed as GNU tools did once
-constexpr uint64_t kMaxUnpackedBytes = uint64_t{1} << 30;   // no module's .debug_frame is larger
+constexpr char kOldName[] = ".zdebug_frame";               // GNU's older compression.
+constexpr uint64_t kMaxUnpackedBytes = uint64_t{1} << 30;  // No module's .debug_frame is larger.
 
-// What the file holds from what is loaded at `address` to the end of that segment; nothing when that is not loaded.
+// Returns the file's bytes from `address` to the end of its segment; empty if that is not loaded.
 base::Bytes LoadedFrom(const elf::Image& image, uint64_t address) {
   for (uint32_t i = 0; i < image.segment_count(); ++i) {
     const std::optional<elf::Segment> load = image.segment(i);
@@ -36,14 +36,14 @@ std::optional<elf::Segment> FindHeaderSegment(const elf::Image& image) {
   return std::nullopt;
 }
 
-// Only section headers say where the section ends. Without them its last record, of length 0, does.
+// Only section headers say where the section ends. In files without them, its last record, of length 0, does.
 void CutToSection(const elf::Image& image, CfiSection& found) {
   const std::optional<elf::Section> section = image.FindSection(".eh_frame");
   if (!section || section->address != found.address) return;
   found.bytes = found.bytes.first(std::min<uint64_t>(found.bytes.size(), section->size_bytes));
 }
 
-// The header begins with its version, three encodings, and where .eh_frame is (LSB Core 5.0, 10.6.2).
+// The header starts with a version, three encodings and the address of .eh_frame (LSB Core 5.0, 10.6.2).
 std::optional<CfiSection> FindByHeader(const elf::Image& image) {
   const std::optional<elf::Segment> segment = FindHeaderSegment(image);
   const std::optional<base::Bytes> header = segment ? image.Contents(*segment) : std::nullopt;

@@ -1,4 +1,4 @@
-// Where a module keeps its call frame information: .eh_frame with its search table, and .debug_frame.
+// Finds the sections of call frame information of a module: .eh_frame with its search table, and .debug_frame.
 #pragma once
 
 #include <cstddef>
@@ -12,27 +12,27 @@
 namespace perfkit::unwind {
 
 struct CfiSection {
-  base::Bytes bytes;            // may end later than the records do, where nothing says how long they are
-  uint64_t address = 0;         // of the first byte, in the module
-  bool is_eh = false;           // .eh_frame: pointers are encoded, and the records' own format differs a little
-  base::Bytes header;           // .eh_frame_hdr; empty without
-  uint64_t header_address = 0;  // what DW_EH_PE_datarel counts from
+  base::Bytes bytes;            // May exceed the records, if the section's size is not known.
+  uint64_t address = 0;         // The address of the first byte, before relocation.
+  bool is_eh = false;           // .eh_frame: pointers are encoded, and the format of records differs a little.
+  base::Bytes header;           // .eh_frame_hdr; empty if there is none.
+  uint64_t header_address = 0;  // The base of DW_EH_PE_datarel.
 };
 
-// By the program header PT_GNU_EH_FRAME, which files without section headers have too and which is right whatever the
-// order of sections; by the section's name for files without it.
+// Finds .eh_frame by the program header PT_GNU_EH_FRAME, which files without section headers have, too; in files
+// without it, by the section's name.
 std::optional<CfiSection> FindEhFrame(const elf::Image& image);
 
-// Whether there is something to be found by the next one, in whatever form.
+// Returns true if the file has a .debug_frame, compressed or not.
 bool HasDebugFrame(const elf::Image& image);
-// `storage` gets the bytes where the file has them compressed, and must live as long as the result is used.
+// Finds .debug_frame. If it is compressed, `storage` gets the bytes, and must outlive the result.
 std::optional<CfiSection> FindDebugFrame(const elf::Image& image, std::vector<std::byte>& storage);
 
-// A pointer in one of the encodings of the Linux Standard Base (Core 5.0, 10.5: DW_EH_PE_*). Nothing for those that no
-// linker writes into records of code: relative to the text, to the function, aligned, or indirect.
+// Reads a pointer in one of the encodings of the Linux Standard Base (Core 5.0, 10.5: DW_EH_PE_*). Returns nullopt for
+// encodings that linkers do not use in these records: relative to the text or the function, aligned, indirect.
 std::optional<uint64_t> ReadPointer(base::DwarfReader& reader, uint8_t encoding, const CfiSection& section);
 
-// The same for a pointer that lies elsewhere: at `address`.
+// As above, for a pointer at `address` that is not in a section.
 std::optional<uint64_t> ReadPointerAt(base::DwarfReader& reader, uint8_t encoding, uint64_t address,
                                       uint64_t data_base);
 

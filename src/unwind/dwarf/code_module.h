@@ -1,4 +1,4 @@
-// A module whose code is walked: its file, kept open, and what it says of how callers are found.
+// A module whose code is unwound: its open file and its call frame information.
 #pragma once
 
 #include <optional>
@@ -10,10 +10,10 @@
 
 namespace perfkit::unwind {
 
-// For one thread at a time. One that cannot be opened has no information.
+// Not thread-safe. If the file can't be opened, there is no information.
 class CodeModule {
  public:
-  // Opens the file. `proc`: "/proc".
+  // Opens the file. `proc` is "/proc", or a copy in tests.
   CodeModule(const proc::ModuleId& id, const std::string& proc) : file_(proc::ModuleFile::Open(id, proc)) {
     if (!file_.ok()) return;
     code_ = proc::LoadedCode(file_->image());
@@ -24,18 +24,20 @@ class CodeModule {
 
   const absl::Status& status() const { return file_.status(); }
 
-  // `offset`: a place in the file.
+  // Returns the rule at `offset` of the file.
   Rule At(uint64_t offset) {
     const std::optional<uint64_t> address = code_.AddressOf(offset);
     return address ? cfi_->At(*address) : Rule();
   }
-  // The whole row, and where in the file's own address space the place is.
+  // Writes the whole row at `offset` of the file to `row`, and the address of that code before relocation to `address`.
+  // Returns false if there is none.
   bool Full(uint64_t offset, CfiRow& row, uint64_t& address) {
     const std::optional<uint64_t> found = code_.AddressOf(offset);
     return found && cfi_->Full(address = *found, row);
   }
 
-  // Where in the file's own address space the function begins that the place is in.
+  // Returns the first address, before relocation, of the function that contains `offset` of the file; nullopt if there
+  // is no information.
   std::optional<uint64_t> FunctionAt(uint64_t offset) {
     const std::optional<uint64_t> address = code_.AddressOf(offset);
     return address ? cfi_->FunctionAt(*address) : std::nullopt;
@@ -46,7 +48,7 @@ class CodeModule {
  private:
   const absl::StatusOr<proc::ModuleFile> file_;
   proc::LoadedCode code_;
-  std::optional<Cfi> cfi_;  // reads the file's bytes
+  std::optional<Cfi> cfi_;  // Views the file's bytes.
 };
 
 }  // namespace perfkit::unwind

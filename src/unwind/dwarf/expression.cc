@@ -1,4 +1,7 @@
-// A stack machine, of which a step is an opcode.
+// Evaluates DWARF expressions with a stack machine: one step executes one opcode. Only the opcodes that DWARF 5, 6.4.2
+// allows in call frame information are accepted. Each opcode checks the depth of the stack before it pops or pushes,
+// the reader checks operands against the bytes, and loops end after kMaxSteps, so a hostile expression has no result
+// instead of an effect.
 #include "src/unwind/dwarf/expression.h"
 
 #include <dwarf.h>
@@ -11,7 +14,7 @@
 namespace perfkit::unwind {
 namespace {
 
-// The longest in real files has 11 operations and is 3 deep.
+// The longest expression in real files has 11 operations and a depth of 3.
 constexpr int kMaxSteps = 1000;
 constexpr size_t kDeepest = 64;
 
@@ -48,7 +51,7 @@ class Evaluator {
   }
   bool Has(size_t values) const { return depth_ >= values; }
   uint64_t Pop() { return stack_[--depth_]; }
-  // Counted from the top, 0.
+  // Counts from the top, which is 0.
   uint64_t& Top(size_t below = 0) { return stack_[depth_ - 1 - below]; }
 
   base::Bytes expression_;
@@ -99,7 +102,7 @@ bool Evaluator::StepConstant(uint8_t op) {
     case DW_OP_const8s: return Push(reader_.Fixed<uint64_t>());
     case DW_OP_constu: return Push(reader_.Uleb());
     case DW_OP_consts: return Push(static_cast<uint64_t>(reader_.Sleb()));
-    default: return false;  // what may not be here: other address spaces, calls, objects in pieces, thread-local data
+    default: return false;  // Not allowed: other address spaces, calls, objects in pieces, thread-local data.
   }
 }
 
@@ -110,7 +113,7 @@ bool Evaluator::StepStack(uint8_t op) {
   switch (op) {
     case DW_OP_drop: Pop(); return true;
     case DW_OP_swap: std::swap(Top(), Top(1)); return true;
-    case DW_OP_rot:  // the top goes below the two others
+    case DW_OP_rot:  // The top becomes the third.
       std::swap(Top(), Top(1));
       std::swap(Top(1), Top(2));
       return true;
@@ -130,7 +133,7 @@ bool Evaluator::StepUnary(uint8_t op) {
   }
 }
 
-// `left` is what was pushed first.
+// `left` was pushed first.
 bool Evaluator::StepBinary(uint8_t op) {
   if (!Has(2)) return false;
   const uint64_t right = Pop(), left = Pop();
@@ -162,7 +165,8 @@ bool Evaluator::StepCompare(uint8_t op, int64_t left, int64_t right) {
   }
 }
 
-// Signed division, unsigned remainder, as elsewhere. The lowest number by -1 is itself again, not a trap.
+// Division is signed, the remainder unsigned, as in other implementations. The lowest number divided by -1 is itself,
+// without a trap.
 bool Evaluator::Divide(uint8_t op, uint64_t left, uint64_t right) {
   if (right == 0) return false;
   if (op == DW_OP_mod) return Push(left % right);
@@ -170,7 +174,7 @@ bool Evaluator::Divide(uint8_t op, uint64_t left, uint64_t right) {
   return Push(static_cast<uint64_t>(static_cast<int64_t>(left) / static_cast<int64_t>(right)));
 }
 
-// From after the operand. The end is a place to jump to; nothing beyond it is. Loops end with the steps.
+// Jumps start after the operand. The end of the expression is a valid target, an address beyond it is not.
 bool Evaluator::StepJump(uint8_t op) {
   const auto distance = reader_.Fixed<int16_t>();
   if (op == DW_OP_bra && !Has(1)) return false;

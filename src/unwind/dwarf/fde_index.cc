@@ -1,4 +1,4 @@
-// Searches the linker's table, or makes one.
+// Searches the linker's table, or builds one from all records.
 #include "src/unwind/dwarf/fde_index.h"
 
 #include <dwarf.h>
@@ -9,7 +9,7 @@
 namespace perfkit::unwind {
 namespace {
 
-// A pair of the table: where the code begins and where its FDE is, both from the table's own header on.
+// An entry of the linker's table: the addresses of the code and of its FDE, both from the table's header on.
 struct Pair {
   int32_t begin;
   int32_t fde;
@@ -29,8 +29,9 @@ FdeIndex::FdeIndex(CfiRecords& records, bool code_only) {
   count_ = own_.size();
 }
 
-// Linkers write one form only: version 1, the count in four bytes, then pairs of four bytes from the header on. All of
-// it is looked at once, for a search in a table that is not sorted finds the wrong code: 0.1 ms for a hundred thousand.
+// Linkers write one form only: version 1, the count in four bytes, then pairs of four bytes relative to the header. All
+// pairs are checked once, because a search in an unsorted table would find wrong code. That takes 0.1 ms for a hundred
+// thousand.
 bool FdeIndex::UseHeader(const CfiSection& section) {
   const base::Bytes header = section.header;
   if (header.size() < 4 || header[0] != std::byte{1} || header[2] != std::byte{DW_EH_PE_udata4} ||
@@ -59,7 +60,7 @@ bool FdeIndex::IsSorted() const {
   return true;
 }
 
-// No look-up is outside: the table was measured against the file.
+// Slots are valid: UseHeader has checked the table's size against the file.
 int32_t FdeIndex::HeaderBegin(size_t slot) const {
   int32_t begin;
   std::memcpy(&begin, table_.data() + slot * sizeof(Pair), sizeof(begin));

@@ -1,4 +1,4 @@
-// Finds FDEs by address: by the linker's search table (.eh_frame_hdr) where it can be trusted, else by one of our own.
+// Finds FDEs by address: with the linker's search table (.eh_frame_hdr) if it is valid, else with a table of its own.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,20 @@
 
 namespace perfkit::unwind {
 
-// FDEs have slots, 0 to size() - 1, by where their code begins, rising. One thread at a time.
+// Numbers the FDEs by slots, from 0 to size() - 1, in the order of their first addresses. Not thread-safe.
 class FdeIndex {
  public:
-  // Builds the index when it has to: walks all records once, then. `code_only`: leaves out FDEs of code at address 0,
-  // which is where .debug_frame keeps functions that the linker has thrown away.
+  // Reads all records if there is no valid table. `code_only`: omits FDEs at address 0, where .debug_frame keeps those
+  // of functions that the linker has removed.
   FdeIndex(CfiRecords& records, bool code_only);
 
   size_t size() const { return count_; }
 
-  // How many FDEs begin at or before `address`: the last of these, in slot CountUpTo - 1, is the nearest.
+  // Returns the number of FDEs that begin at or before `address`. The last of them, in slot CountUpTo - 1, is the
+  // nearest.
   size_t CountUpTo(uint64_t address) const;
 
-  // The offset of its record.
+  // Returns the offset of the FDE in its section.
   uint64_t OffsetOf(size_t slot) const;
 
   size_t heap_bytes() const { return own_.capacity() * sizeof(Entry); }
@@ -31,16 +32,18 @@ class FdeIndex {
     uint64_t offset;
   };
 
+  // Sets table_ to the linker's table. Returns false if it is not valid.
   bool UseHeader(const CfiSection& section);
   bool IsSorted() const;
+  // Returns the first address of an FDE, from header_address_ on.
   int32_t HeaderBegin(size_t slot) const;
   size_t CountInHeader(uint64_t address) const;
 
-  base::Bytes table_;  // the linker's: pairs of 4-byte numbers; empty: ours is used
+  base::Bytes table_;  // The linker's, pairs of 4-byte numbers; empty if own_ is used.
   uint64_t header_address_ = 0;
   uint64_t section_address_ = 0;
   size_t count_ = 0;
-  std::vector<Entry> own_;
+  std::vector<Entry> own_;  // Sorted by begin.
 };
 
 }  // namespace perfkit::unwind

@@ -1,4 +1,8 @@
-// Works out rows, keeps them, and searches them.
+// Computes the rules of functions, keeps them and searches them. A lookup finds the nearest FDE by the index, decodes
+// all its rows at once if that was not done yet, and then searches them by binary search. Functions are found by their
+// slot in a hash table of indices, so that a file with many functions costs memory only for those that were looked up.
+// Damaged and hostile files bound the effort: a record that is damaged has no rules, and what is kept is at most
+// kMaxHeap times the section's size; beyond that all rules are dropped and computed again as needed.
 #include "src/unwind/dwarf/fde_rules.h"
 
 #include <algorithm>
@@ -8,16 +12,16 @@
 namespace perfkit::unwind {
 namespace {
 
-// How far back to look for code that covers an address when the nearest does not: after FDEs of no length, and after
-// one inside another. More are not found one after the other in files that linkers make.
+// How many FDEs before the nearest one to try, if that does not cover the address: it may be empty, or inside of
+// another one. Linkers do not make files with more such FDEs in succession.
 constexpr size_t kLookBack = 8;
-// What is kept at most, in bytes for each byte of the section. Honest files need half of it; those in which one record
-// lies in another could make rows without end.
+// Maximum of kept bytes for each byte of the section. Valid files need half of it; a hostile one, with records inside
+// of each other, could make rows without end.
 constexpr size_t kMaxHeap = 12;
-// How often each byte of the section is run at most when all rows are asked for, on average.
+// Maximum number of times, on average, that each byte of the section runs when all rows are computed.
 constexpr size_t kMaxRuns = 4;
 
-// The rows of an FDE as rules: visit(begin, rule) where the rule changes. What is damaged is kNone.
+// Calls visit(begin, rule) where the rule of an FDE changes. Damaged parts have kNone.
 template <class T>
 void ForEachRule(CfiRecords& records, const Fde& fde, FdeRules::AsRule as, const T& visit) {
   uint64_t reached = fde.begin;
@@ -106,7 +110,7 @@ const FdeRules::Function& FdeRules::Decode(size_t slot) {
   return function;
 }
 
-// The slot's own bucket, or the empty one where it belongs. There always is one: half of them are empty.
+// An empty bucket always exists: at least half of them are empty.
 uint32_t& FdeRules::Bucket(uint32_t slot) {
   const size_t mask = buckets_.size() - 1;
   size_t at = (slot * 0x9e3779b1u >> 8) & mask;
@@ -125,7 +129,7 @@ void FdeRules::Forget() {
   functions_ = {};
 }
 
-// The last row that begins at or before. The first begins with the function.
+// The last row that begins at or before `address`. The first row begins with the function.
 Rule FdeRules::RuleIn(const Function& function, uint64_t address) const {
   const auto wanted = static_cast<uint32_t>(address - function.begin);
   const auto first = starts_.begin() + function.first;
@@ -133,7 +137,7 @@ Rule FdeRules::RuleIn(const Function& function, uint64_t address) const {
   return rules_[static_cast<size_t>(after - starts_.begin()) - 1];
 }
 
-// A function's rows are told when the next one is known, which may begin before this one ends.
+// A function's rows are delivered once the next function is known, which may begin before this one ends.
 void FdeRules::ForEach(AsRule as, Visit visit) {
   std::vector<std::pair<uint64_t, Rule>> rows;
   uint64_t end = 0;
@@ -153,7 +157,7 @@ void FdeRules::ForEach(AsRule as, Visit visit) {
     if (!records_.FdeAt(index_.OffsetOf(slot), fde) || fde.begin == fde.end || fde.program.size() > budget) continue;
     if (fde.end - fde.begin > std::numeric_limits<uint32_t>::max()) continue;
     if (!rows.empty() && fde.begin < rows.front().first) continue;
-    if (!rows.empty() && fde.begin == rows.front().first) rows.clear();  // the later one counts, as in a look-up
+    if (!rows.empty() && fde.begin == rows.front().first) rows.clear();  // The later one wins, as in a lookup.
     if (!tell(fde.begin)) return;
     budget -= fde.program.size();
     end = fde.end;

@@ -1,4 +1,9 @@
-// Builds flat tables.
+// Builds frozen tables. Each row is encoded as the change from the row before it. A change has two encodings: relative
+// (the rule's offset changes by a number of bytes) and plain (the number of the new rule). The most frequent changes of
+// the module, in whichever encoding is more frequent, get the codes below kEscapes; all other changes are written with
+// operands. Frequencies are counted in a sample of rows, which is accurate enough and takes constant time. The codes
+// are written into lines of 64 bytes, each of which starts with a row that is stored in full, so that a lookup decodes
+// one line only.
 #include "src/unwind/dwarf/frozen_builder.h"
 
 #include <algorithm>
@@ -14,15 +19,15 @@ namespace {
 
 constexpr uint64_t kMaxOffset = std::numeric_limits<uint32_t>::max();
 constexpr size_t kMaxRules = std::numeric_limits<uint16_t>::max();
-// Steps are counted in that many rows of a module, spread over it: enough to know the usual ones, and quick.
+// The number of rows in which steps are counted, spread over the module.
 constexpr size_t kSample = size_t{1} << 13;
-constexpr size_t kBuckets = kSample * 4;  // a row counts for two steps; half are free
+constexpr size_t kBuckets = kSample * 4;  // Each row counts for two steps, and half of the buckets stay empty.
 constexpr uint64_t kUsed = uint64_t{1} << 40, kRelative = uint64_t{1} << 39;
-constexpr size_t kLongestRow = 7;  // code, 4 bytes of delta, 2 of rule
+constexpr size_t kLongestRow = 7;  // A code, 4 bytes of delta, 2 bytes of rule.
 
 size_t Hash(uint64_t bits) { return static_cast<size_t>(base::Mix(bits) >> 40); }
 
-// A rule as a number: its offset is the lower half.
+// Returns a rule as a number, whose low half is the offset.
 uint64_t Bits(const Rule& rule) { return std::bit_cast<uint64_t>(rule); }
 static_assert(std::endian::native == std::endian::little);
 
@@ -48,7 +53,7 @@ uint16_t FrozenBuilder::Number(const Rule& rule) {
   return recent.number;
 }
 
-// The last number is for all that find no room.
+// The last number stands for all rules that do not fit: kSlow.
 uint16_t FrozenBuilder::NewNumber(uint64_t bits) {
   const auto found = numbers_.find(bits);
   if (found != numbers_.end()) return found->second;
@@ -71,7 +76,7 @@ void FrozenBuilder::Build(FrozenTable& table) {
   table.rules_ = std::move(rules_);
 }
 
-// The 256 that are used most have numbers of one byte.
+// The 256 most frequent rules have numbers of one byte.
 void FrozenBuilder::SortRules() {
   uses_.assign(rules_.size(), 0);
   for (const Row& row : rows_) ++uses_[row.rule];
@@ -88,7 +93,6 @@ void FrozenBuilder::SortRules() {
   for (Row& row : rows_) row.rule = number[row.rule];
 }
 
-// What leads from the row before to this one; 0 when no step can: it goes too far.
 FrozenBuilder::Key FrozenBuilder::PlainKey(size_t row) const {
   const uint64_t delta = rows_[row].offset - rows_[row - 1].offset;
   return delta > std::numeric_limits<uint16_t>::max() ? 0 : kUsed | delta << 16 | rows_[row].rule;
@@ -104,14 +108,13 @@ FrozenBuilder::Key FrozenBuilder::RelativeKey(size_t row) const {
                                                       : kUsed | kRelative | delta << 16 | static_cast<uint16_t>(change);
 }
 
-// The bucket of a step, or the free one where it belongs.
 FrozenBuilder::Counted* FrozenBuilder::Find(Key key) {
   size_t at = Hash(key) % counted_.size();
   while (counted_[at].key != 0 && counted_[at].key != key) at = (at + 1) % counted_.size();
   return &counted_[at];
 }
 
-// Both ways of saying a change are counted first; then, of each row, only the way that is more usual.
+// Counts all steps in both encodings, and then, for each row, the more frequent one of its two.
 void FrozenBuilder::CountSteps() {
   const size_t stride = rows_.size() / kSample + 1;
   counted_.assign(std::bit_ceil(std::min(rows_.size() * 4, kBuckets)), {});
@@ -133,7 +136,7 @@ void FrozenBuilder::CountSteps() {
   }
 }
 
-// Leaves in the hash table those that have a code.
+// Afterwards the hash table holds only the steps that have a code.
 void FrozenBuilder::ChooseSteps(FrozenTable& table) {
   std::vector<Counted> usual;
   std::copy_if(counted_.begin(), counted_.end(), std::back_inserter(usual),
@@ -177,7 +180,6 @@ void FrozenBuilder::WriteLines(FrozenTable& table) {
   table.starts_.shrink_to_fit();
 }
 
-// Gives the number of bytes.
 size_t FrozenBuilder::WriteRow(size_t row, uint8_t* to) {
   for (const Key key : {RelativeKey(row), PlainKey(row)}) {
     const Counted* const found = key == 0 ? nullptr : Find(key);

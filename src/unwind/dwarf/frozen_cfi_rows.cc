@@ -1,4 +1,4 @@
-// Keeps each different row once.
+// Keeps each distinct row once, and finds its number with a FrozenTable.
 #include "src/unwind/dwarf/frozen_cfi_rows.h"
 
 #include <string>
@@ -9,7 +9,7 @@
 namespace perfkit::unwind {
 namespace {
 
-// Honest modules have some hundred. What goes beyond is not kept.
+// Valid modules have some hundred. Further rows are not kept.
 constexpr size_t kMaxRows = 10'000;
 
 bool IsExpression(const Recipe& recipe) {
@@ -21,7 +21,7 @@ void Append(std::string& text, const T& value) {
   text.append(reinterpret_cast<const char*>(&value), sizeof(value));
 }
 
-// All that a row says, to be compared.
+// Returns all contents of a row, for comparison.
 std::string TextOf(const CfiRow& row) {
   std::string text;
   const auto add = [&](uint32_t number, const Recipe& recipe) {
@@ -43,10 +43,10 @@ std::string TextOf(const CfiRow& row) {
 }  // namespace
 
 FrozenCfiRows::FrozenCfiRows(Cfi& cfi, const MachineRegisters& machine, uint64_t preserved) {
-  preserved &= ~(uint64_t{1} << machine.fp);  // which every walk keeps
+  preserved &= ~(uint64_t{1} << machine.fp);  // All walks keep fp.
   bool all = false;
   std::unordered_map<std::string, uint32_t> numbers;
-  // Other rows than those that are kept are there, but have no number.
+  // Rows that are not kept have a rule without a number.
   const auto as = [&](const CfiRow& row) {
     Rule number{.kind = RuleKind::kSlow};
     if (RuleFromRow(row, machine).kind == RuleKind::kSlow) {

@@ -1,8 +1,8 @@
-// Whole rows of a module, for the few frames that no rule is enough for, where nothing may be allocated: in a signal.
+// The whole rows of a module for the few frames whose rule is kSlow, for use in signal handlers.
 //
-// A module has tens of thousands of rows, but some hundred different ones, and only those that are slow are needed. All
-// are kept of a module that has frames whose CFA is found by what its callees have saved (rbx: ld.so, where it looks up
-// a function that is called for the first time).
+// A module has tens of thousands of rows, but only some hundred different ones, of which only the slow ones are needed.
+// All rows are kept for a module that computes a CFA from a register that its callees save, as ld.so does with rbx when
+// it resolves a function at its first call: to recover that register, the callees' rows are needed, too.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,21 @@
 
 namespace perfkit::unwind {
 
-// Does not change once built, so that any thread and any signal handler may search it.
+// Immutable, so any thread and any signal handler may search it.
 class FrozenCfiRows {
  public:
   FrozenCfiRows() = default;
 
-  // Of `cfi`, which is needed no more afterwards. `preserved`: bit i: calls give register i back as it was.
+  // Copies the rows of `cfi`. `preserved`: bit i means that functions preserve register i.
   FrozenCfiRows(Cfi& cfi, const MachineRegisters& machine, uint64_t preserved);
 
-  // What Cfi::Full says, where it is kept. False elsewhere.
+  // Writes the row that Cfi::Full returns for `address` to `row`. Returns false if it was not kept.
   bool At(uint64_t address, CfiRow& row) const;
 
   size_t heap_bytes() const;
 
  private:
-  // A row without its registers of which nothing is said; these are first_ … first_ + count.
+  // A row. Its registers other than kUnspecified ones are registers_[first, first + count).
   struct Kept {
     Recipe cfa;
     uint32_t return_register;
@@ -41,10 +41,11 @@ class FrozenCfiRows {
     uint32_t number;
   };
 
+  // Returns the recipe with its expression copied to expressions_.
   Recipe Own(const CfiRow& row, Recipe recipe);
   void Keep(const CfiRow& row);
 
-  FrozenTable row_numbers_;  // the number of a row, from 1 on, as a rule's offset
+  FrozenTable row_numbers_;  // Rules whose offset is 1 + index in rows_; 0 means not kept.
   std::vector<Kept> rows_;
   std::vector<Register> registers_;
   std::vector<std::byte> expressions_;

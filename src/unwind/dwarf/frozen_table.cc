@@ -1,4 +1,4 @@
-// Searches flat tables.
+// Searches frozen tables.
 #include "src/unwind/dwarf/frozen_table.h"
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 namespace perfkit::unwind {
 namespace {
 
-// A little-endian number of 1, 2 or 4 bytes. No memcpy: one of a size that is not known is a call, and in a signal
-// handler a first call of a shared library's function may have to find it first.
+// Reads a little-endian number of 1, 2 or 4 bytes. Does not use memcpy: with a variable size it is a call, and the
+// first call of a shared library's function resolves its address, which is not async-signal-safe.
 uint32_t ReadLow(const uint8_t* from, size_t size) {
   uint32_t value = from[0];
   if (size > 1) value |= uint32_t{from[1]} << 8;
@@ -36,8 +36,8 @@ Rule FrozenTable::At(uint64_t address) const {
   return RuleIn(lines_[static_cast<size_t>(first - starts_.data())], wanted - *first);
 }
 
-// Sums up deltas to find the row, which is quick; then its rule, from the last one that is given by its number on.
-// After that there are relative steps only.
+// Adds up deltas to find the row. Then takes the last rule that is given by its number, and applies the relative steps
+// after it.
 Rule FrozenTable::RuleIn(const Line& line, uint64_t wanted) const {
   uint64_t at = 0;
   size_t i = 0, done = 0, number_at = kLineCodes, number_size = 0;

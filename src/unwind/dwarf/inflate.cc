@@ -1,4 +1,4 @@
-// Has libelf unpack a section.
+// Decompresses sections with libelf.
 #include "src/unwind/dwarf/inflate.h"
 
 #include <libelf.h>
@@ -9,8 +9,8 @@
 namespace perfkit::unwind {
 namespace {
 
-// Deflate makes at most 1,032 bytes of one (zlib's technical details): who claims more lies, and libelf would allocate
-// what is claimed.
+// Deflate expands by a factor of at most 1,032 (zlib's technical details). libelf would allocate any size that the
+// section claims.
 constexpr uint64_t kMaxRatio = 1032;
 
 std::optional<uint64_t> UnpackedSize(base::Bytes section, Packing packing) {
@@ -22,8 +22,8 @@ std::optional<uint64_t> UnpackedSize(base::Bytes section, Packing packing) {
   return size ? std::optional(__builtin_bswap64(*size)) : std::nullopt;
 }
 
-// A file of that one section: libelf unpacks sections of files, and writes to headers of files that it finds in memory,
-// so that it cannot be given the module itself.
+// Returns an ELF file that contains only this section. libelf decompresses sections of files only, and it writes to the
+// headers of files in memory, so it must not get the module itself.
 std::vector<char> MakeFile(base::Bytes section, Packing packing) {
   Elf64_Ehdr file{};
   std::memcpy(file.e_ident, ELFMAG, SELFMAG);

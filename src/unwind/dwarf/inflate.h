@@ -1,4 +1,4 @@
-// Unpacks compressed sections, as the gABI says ("Section Compression") and as GNU tools did before.
+// Decompresses sections: in the format of the gABI ("Section Compression") and in GNU's older one.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,13 @@
 namespace perfkit::unwind {
 
 enum class Packing : uint8_t {
-  kHeader,  // SHF_COMPRESSED: an Elf64_Chdr and the compressed bytes
-  kGnu,     // in sections named .zdebug_…: "ZLIB", the size with its highest byte first, and the compressed bytes
+  kHeader,  // SHF_COMPRESSED: an Elf64_Chdr and the compressed bytes.
+  kGnu,     // Sections named .zdebug_…: "ZLIB", the size in big-endian order, and the compressed bytes.
 };
 
-// What `section` holds, by libelf. InvalidArgument ("says that …", "is packed …": of the section) when it is damaged,
-// of a method that libelf does not know, or claims to hold more than `max_bytes`, or more than such bytes can.
+// Returns the decompressed bytes of `section`, by libelf. Errors: InvalidArgument if the section is damaged, compressed
+// by a method that libelf does not know, or claims more than `max_bytes` or more than its size can hold. The message is
+// a predicate whose subject is the section: "is packed …".
 absl::StatusOr<std::vector<std::byte>> Inflate(base::Bytes section, Packing packing, uint64_t max_bytes);
 
 }  // namespace perfkit::unwind

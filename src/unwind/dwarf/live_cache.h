@@ -1,9 +1,10 @@
-// Rules by address, shared by all who walk: of a program's hot code nearly every look-up is answered here, by one line
-// of the processor's cache where a table takes ten.
+// A cache of rules by address that all walks of live stacks share. For a program's hot code it answers nearly all
+// lookups by reading one cache line, where a FrozenTable needs about ten.
 //
-// Threads and handlers read and write at once, without a lock. An entry is two words, which may be of different writers
-// when it is read: the key is kept as its exclusive-or with the rule, so that only what was written together fits
-// together (Hyatt and Mann, "A lock-less transposition table implementation for parallel search", ICGA Journal 2002).
+// Threads and signal handlers read and write it at the same time, without a lock. An entry is two words, which a reader
+// may see from different writers. So the key is stored as its exclusive-or with the rule: it matches only if both words
+// are from one write (Hyatt and Mann, "A lock-less transposition table implementation for parallel search", ICGA
+// Journal 2002).
 #pragma once
 
 #include <atomic>
@@ -22,8 +23,8 @@ class LiveCache {
   static constexpr unsigned kBits = 12;
   static constexpr size_t kBytes = (size_t{1} << kBits) * 16;
 
-  // An entry of zeros is that of address 0, and in its place: there alone an empty entry needs another key, which is
-  // that of an address elsewhere.
+  // An entry of zeros would be a valid entry of address 0. So the entry at that address's index starts with another
+  // key, which no address at this index matches.
   LiveCache() : entries_(std::make_unique<Entry[]>(size_t{1} << kBits)) {
     entries_[IndexOf(0)].key.store(1, std::memory_order_relaxed);
   }
@@ -37,6 +38,7 @@ class LiveCache {
     return true;
   }
   void Prefetch(uint64_t address) const { __builtin_prefetch(&entries_[IndexOf(address)]); }
+  // Replaces the entry at the address's index.
   void Put(uint64_t address, const Rule& rule) {
     Entry& entry = entries_[IndexOf(address)];
     const auto bits = std::bit_cast<uint64_t>(rule);

@@ -1,4 +1,4 @@
-// The code that is loaded, with its frozen tables: what a walk in a signal handler searches.
+// The loaded code with its frozen tables: what walks in signal handlers search.
 #pragma once
 
 #include <algorithm>
@@ -16,20 +16,20 @@
 
 namespace perfkit::unwind {
 
-// Does not change once built.
+// A loaded module. Immutable.
 struct LiveModule {
   std::string identity;
   uint64_t bias = 0;
   ModuleMark mark;
-  bool stays = false;   // is never unloaded while this runs
-  bool is_ready = true;  // false: its tables are still to be built
+  bool stays = false;    // Is never unloaded as long as this exists.
+  bool is_ready = true;  // False until its tables are built.
   FrozenTable rules;
   FrozenCfiRows rows;
 
-  // Whether this is what is loaded there now. What was unloaded since the map was made, so that it could be something
-  // else, is found out here: 0.1 us.
+  // Returns true if this module is still loaded at its addresses, by its mark. Detects modules that were unloaded after
+  // the map was made, and replaced by other ones. Takes 0.1 us.
   PERFKIT_IN_HANDLER bool IsThere() const {
-    if (stays || mark.address == 0) return true;  // what has no mark has no rules either
+    if (stays || mark.address == 0) return true;  // A module without a mark has no rules.
     const uint64_t first = sys::PageOf(mark.address), last = sys::PageOf(mark.address + ModuleMark::kBytes - 1);
     if (!sys::CanRead(first) || (last != first && !sys::CanRead(last))) return false;
     return sys::WordAt(mark.address) == mark.words[0] && sys::WordAt(mark.address + 8) == mark.words[1];
@@ -38,29 +38,29 @@ struct LiveModule {
   size_t bytes() const { return sizeof(*this) + rules.heap_bytes() + rows.heap_bytes(); }
 };
 
-// Does not change once published, but for what is remembered of it.
+// All executable memory. Immutable once published, except for the cache.
 struct LiveMap {
   struct Range {
     uint64_t begin = 0, end = 0;
-    const LiveModule* module = nullptr;  // none: code that no module holds
+    const LiveModule* module = nullptr;  // Null for code that no module contains.
 
     bool operator==(const Range&) const = default;
   };
 
-  // No such range: null.
+  // Returns nullptr if no range contains `address`.
   const Range* Find(uint64_t address) const {
     const Range* const found =
         base::LastAt(ranges.data(), ranges.size(), address, [](const Range& range) { return range.begin; });
     return found != nullptr && address < found->end ? found : nullptr;
   }
 
-  // Without its modules, which other maps may share.
+  // Returns the bytes of the map without its modules, which maps may share.
   size_t bytes() const {
     return sizeof(*this) + LiveCache::kBytes + ranges.capacity() * sizeof(ranges[0]) +
            modules.capacity() * sizeof(modules[0]);
   }
 
-  std::vector<Range> ranges;  // by begin
+  std::vector<Range> ranges;  // Sorted by begin.
   std::vector<std::shared_ptr<const LiveModule>> modules;
   mutable LiveCache cache;
 };

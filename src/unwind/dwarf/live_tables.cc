@@ -1,4 +1,8 @@
-// Makes tables of what is loaded, and publishes them.
+// Builds tables of all loaded code and publishes them. Maintain compares dl_iterate_phdr's counters with those of the
+// last map. If they differ, it copies the call frame information of new modules while it holds the dynamic linker's
+// lock, builds their tables without the lock, and repeats both until a copy leaves no module out. The new map replaces
+// the old one by an atomic exchange; the old one is freed when no walk can read it (base::Published). Modules are
+// identified by address and build-id, so a map shares the tables of unchanged modules with the one before.
 #include "src/unwind/dwarf/live_tables.h"
 
 #include <link.h>
@@ -19,9 +23,10 @@ namespace {
 using Machine = ThisMachine;
 
 constexpr MachineRegisters kTheseRegisters = Machine::kLinkRegister ? kArmRegisters : kX86Registers;
-// Copies of .eh_frame at a time, while the linker waits; clang's is 10 MiB.
+// Maximum of .eh_frame bytes that are copied at once, while the dynamic linker is locked. clang's are 10 MiB.
 constexpr size_t kMaxCopied = size_t{16} << 20;
-// A program that loads and unloads modules faster than their tables can be made is left for the next time.
+// Maximum number of attempts. A program that changes modules faster than their tables are built is left to the next
+// call.
 constexpr int kMaxRounds = 64;
 
 bool HasCode(const LoadedModule& module, uint64_t address) {
@@ -29,7 +34,8 @@ bool HasCode(const LoadedModule& module, uint64_t address) {
                      [&](const auto& range) { return address - range.begin < range.end - range.begin; });
 }
 
-// The program, the linker, the vDSO, and the libraries that this needs itself. Others may be unloaded.
+// Returns true for modules that are never unloaded: the program, the dynamic linker, the vDSO, and the libraries that
+// this code itself uses.
 bool Stays(const LoadedModule& module) {
   const uint64_t own[] = {getauxval(AT_ENTRY), reinterpret_cast<uint64_t>(&LookAtLoaded),
                           reinterpret_cast<uint64_t>(&dl_iterate_phdr), reinterpret_cast<uint64_t>(&std::terminate)};
@@ -65,7 +71,7 @@ std::shared_ptr<const LiveModule> Make(const LoadedModule& loaded) {
   const absl::StatusOr<elf::Image> image = elf::Image::Parse(loaded.image);
   if (image.ok()) Freeze(Cfi(*image), *module);
   if (module->rules.rows() != 0 || loaded.build_id.empty()) return module;
-  // .debug_frame is in the file only.
+  // .debug_frame is not loaded: reads the file.
   const std::string path = loaded.path.empty() ? "/proc/self/exe" : loaded.path;
   const auto file = proc::ModuleFile::Open({.path = path, .build_id = loaded.build_id}, "/proc");
   if (file.ok()) Freeze(Cfi(file->image()), *module);
@@ -98,8 +104,7 @@ absl::Status LiveTables::MaintainUpTo(size_t code_bytes) {
                       "modules come and go faster than their call frame information can be read: call Maintain again");
 }
 
-// False: more modules are there than could be copied at once. Those that were are in `made`. `code_bytes`: how much of
-// the code that may be unloaded is to get tables now, in the linker's order; the rest is told to be not ready.
+// `code_bytes`: the bytes of unloadable code that may get tables now, in the linker's order. Other modules are not ready.
 bool LiveTables::Renew(Modules& made, size_t& code_bytes) {
   const auto find = [&](const LoadedModule& loaded) {
     const auto found = FindSame(map_.value().modules, loaded);
@@ -139,7 +144,7 @@ bool LiveTables::Renew(Modules& made, size_t& code_bytes) {
   return true;
 }
 
-// Whoever calls this is likely to walk, too.
+// Requests the bounds of the calling thread's stack, too: a thread that calls Maintain probably walks.
 void LiveTables::FindStacks() {
   (void)stacks_.EndAbove(reinterpret_cast<uint64_t>(__builtin_frame_address(0)));
   if (!stacks_.Wants()) return;
@@ -147,8 +152,8 @@ void LiveTables::FindStacks() {
   if (maps.ok()) stacks_.Learn(*maps);
 }
 
-// True: there are other executable mappings than when it was last looked. Looks only if a walk has come to code that is
-// not known, and less and less often if that is to be found nowhere: damaged stacks lead anywhere.
+// Looks only if a walk has come to unknown code, and less often each time that nothing new is found: damaged stacks
+// lead to arbitrary addresses.
 bool LiveTables::FindOtherCode() {
   if (!backoff_.IsOver(unknown_code_)) return false;
   const absl::StatusOr<std::string> maps = proc::ReadMaps(sys::kernel().getpid());
@@ -164,7 +169,6 @@ bool LiveTables::FindOtherCode() {
   return changed;
 }
 
-// What no module covers a part of.
 void LiveTables::AddOtherCode(LiveMap& map) const {
   const size_t modules = map.ranges.size();
   for (const LiveMap::Range& other : executable_) {

@@ -1,11 +1,11 @@
-// LiveUnwinder and LiveStacks: the public faces of LiveTables.
+// LiveUnwinder and LiveStacks: the public interfaces of LiveTables.
 #include "perfkit/unwinder.h"
 #include "src/unwind/dwarf/live_tables.h"
 
 namespace perfkit {
 namespace {
 
-// This function's own frame, as it is here: what calls preserve, sp and pc.
+// Returns the registers of the calling function's frame: those that functions preserve, sp and pc.
 [[gnu::always_inline]] inline unwind::FullRegisters OwnRegisters() {
   unwind::FullRegisters registers;
 #if defined(__x86_64__)

@@ -1,4 +1,4 @@
-// The walk itself: all that runs in a signal handler.
+// The walk of a live stack: all code that runs in a signal handler.
 #include <algorithm>
 #include <array>
 
@@ -11,7 +11,7 @@ namespace {
 
 using Machine = ThisMachine;
 
-// What a walk asks of a map.
+// The source of rules for a walk: a map.
 class LiveCode {
  public:
   LiveCode(const LiveMap& map, const FullRegisters& innermost) : map_(map), innermost_(innermost) {}
@@ -30,7 +30,7 @@ class LiveCode {
     return true;
   }
 
-  // The same of nearly all places: remembered, and one of the two usual rules. False: RuleAt knows.
+  // As RuleAt, for nearly all frames: only cached rules of the two most frequent kinds. Returns false for others.
   bool FastPathRuleAt(uint64_t address, Rule& rule) const {
     if (!map_.cache.Find(address, rule)) return false;
     if ((rule.flags & kMayGo) != 0) {
@@ -47,14 +47,14 @@ class LiveCode {
   }
 
   FullRegisters Innermost() const { return innermost_; }
-  // Whether the last RuleAt failed since the module's tables are still to be built.
+  // Returns true if RuleAt has failed because a module's tables are not built yet.
   bool met_unready() const { return met_unready_; }
 
  private:
-  // In a rule that is remembered: its module may have been unloaded.
+  // In a cached rule: its module may be unloaded.
   static constexpr uint8_t kMayGo = 1 << 7;
 
-  // The last that was found, and is there.
+  // The latest range that was found and whose module is still loaded.
   bool IsInRange(uint64_t address) const {
     return range_ != nullptr && address - range_->begin < range_->end - range_->begin;
   }
@@ -67,7 +67,7 @@ class LiveCode {
     return true;
   }
 
-  // Each module is asked once, as long as a stack leads through few.
+  // Checks a module once, as long as the stack leads through at most as many modules as seen_ holds.
   bool IsThere(const LiveModule* module) {
     if (module == nullptr) return true;
     for (const LiveModule* const seen : seen_) {
@@ -86,7 +86,7 @@ class LiveCode {
   bool met_unready_ = false;
 };
 
-// The frames that nearly all stacks are made of, in few instructions. Stops before whatever else there is.
+// The fast path, for nearly all frames. Stops before any other frame.
 void FollowFastPath(StackWalk<OwnStackReader>& walk, const LiveCode& code) {
   WalkState at = walk.at;
   StackFrame* const frames = walk.frames.data();
@@ -105,7 +105,7 @@ void FollowFastPath(StackWalk<OwnStackReader>& walk, const LiveCode& code) {
   walk.found.frames = n;
 }
 
-// A thread's stacks are alike: the rules of its last one are brought near, all at once, before each is waited for.
+// Prefetches the rules of the thread's last stack, all at once: consecutive stacks of a thread resemble each other.
 void PrefetchRules(const LiveCache& cache, std::span<const StackFrame> last) {
   constexpr size_t kMax = 48;
   for (const StackFrame& frame : last.first(std::min(kMax, last.size()))) {

@@ -1,4 +1,7 @@
-// Reads program headers of loaded modules, and copies .eh_frame.
+// Reads the program headers of loaded modules in dl_iterate_phdr's callback, and copies their .eh_frame_hdr and
+// .eh_frame. The dynamic linker holds its lock during the callback, so that no module is unloaded while it is read; the
+// work is therefore kept to copying. Each copy becomes a small ELF file with two segments, so that Cfi reads it as any
+// other module. A module is identified by its build-id, or by a hash of its records if it has none.
 #include "src/unwind/dwarf/loaded_modules.h"
 
 #include <link.h>
@@ -20,7 +23,7 @@ constexpr uint16_t kThisElfMachine = EM_AARCH64;
 constexpr uint16_t kThisElfMachine = EM_X86_64;
 #endif
 
-// A module in memory. Addresses are its own, before it was moved by `bias`.
+// A module in memory. Addresses are its own, before relocation by `bias`.
 class LoadedImage {
  public:
   explicit LoadedImage(const dl_phdr_info& info)
@@ -32,7 +35,7 @@ class LoadedImage {
   }
   std::span<const ElfW(Phdr)> headers() const { return headers_; }
 
-  // What is there from `address` on, as much as was loaded from the file. Empty: nothing that can be read.
+  // Returns the memory from `address` to the end of what was loaded from the file; empty if it is not readable.
   base::Bytes From(uint64_t address) const {
     for (const ElfW(Phdr) & header : headers_) {
       const uint64_t skip = address - header.p_vaddr;
@@ -51,13 +54,14 @@ class LoadedImage {
   std::span<const ElfW(Phdr)> headers_;
 };
 
-// Where .eh_frame_hdr and .eh_frame are.
+// The addresses and bytes of .eh_frame_hdr and .eh_frame.
 struct EhFrame {
   uint64_t header_address = 0, address = 0;
   base::Bytes header, records;
 };
 
-// Up to the record of length 0 that ends .eh_frame, with it: nothing else in memory says how long it is.
+// Returns the bytes up to and including the record of length 0 that ends .eh_frame. Memory has no other sign of its
+// size.
 base::Bytes RecordsOf(base::Bytes bytes) {
   uint64_t at = 0;
   for (;;) {
@@ -116,14 +120,14 @@ void Identify(const LoadedImage& image, const EhFrame& frames, LoadedModule& mod
   if (build_id.size() < ModuleMark::kBytes && !frames.header.empty()) {
     const uint64_t hash = HashOf(frames.records, HashOf(frames.header, build_id.size()));
     module.identity.append(reinterpret_cast<const char*>(&hash), sizeof(hash));
-    mark = frames.header.subspan(4);  // where .eh_frame is, how many functions there are, the first one
+    mark = frames.header.subspan(4);  // The address of .eh_frame, the number of functions, the first one.
   }
   if (mark.size() < ModuleMark::kBytes) return;
   module.mark.address = reinterpret_cast<uint64_t>(mark.data());
   std::memcpy(module.mark.words.data(), mark.data(), ModuleMark::kBytes);
 }
 
-// An ELF file of two segments.
+// Returns an ELF file with two segments.
 std::vector<std::byte> CopyOf(const EhFrame& frames) {
   struct Head {
     ElfW(Ehdr) elf{};
@@ -155,6 +159,7 @@ std::vector<std::byte> CopyOf(const EhFrame& frames) {
   return image;
 }
 
+// The state of dl_iterate_phdr's callback.
 struct Looking {
   absl::FunctionRef<bool(const LoadedModule&)> wanted;
   size_t max_bytes;

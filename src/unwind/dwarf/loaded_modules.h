@@ -1,5 +1,5 @@
-// What the dynamic linker has loaded into this process, and the call frame information that came along, as memory has
-// it: the file may be another one by now, or gone.
+// The modules that the dynamic linker has loaded into this process, and copies of their call frame information. It is
+// copied from memory, because a module's file may have been replaced or deleted.
 #pragma once
 
 #include <array>
@@ -12,19 +12,19 @@
 
 namespace perfkit::unwind {
 
-// How often modules came and went. Equal: nothing has changed.
+// The numbers of modules that were loaded and unloaded so far. If they are equal to earlier ones, nothing has changed.
 struct LinkerCounts {
   uint64_t added = 0, removed = 0;
 
   bool operator==(const LinkerCounts&) const = default;
 };
 
-// Sixteen bytes of a module by which it is told from any other that may be loaded at the same place later: of its
-// build-id, else of the table of its functions.
+// Sixteen bytes in a module's memory that identify it: another module that is loaded at the same addresses later has
+// other ones. They are from its build-id or, without one, from .eh_frame_hdr.
 struct ModuleMark {
   static constexpr size_t kBytes = 16;
 
-  uint64_t address = 0;  // 0: it has none
+  uint64_t address = 0;  // 0 means that the module has no mark.
   std::array<uint64_t, 2> words{};
 };
 
@@ -33,25 +33,27 @@ struct LoadedModule {
     uint64_t begin = 0, end = 0;
   };
 
-  std::string path;      // "" of the program
-  std::string identity;  // build-id, or a hash where there is none
-  std::string build_id;  // "" where there is none
-  uint64_t bias = 0;     // added to the module's own addresses
+  std::string path;      // "" for the program.
+  std::string identity;  // The build-id, or a hash of the call frame information.
+  std::string build_id;  // "" if it has none.
+  uint64_t bias = 0;     // Added to the module's own addresses.
   ModuleMark mark;
-  std::vector<Range> code;       // executable memory
-  std::vector<std::byte> image;  // an ELF file of its call frame information alone; empty: not asked for, or none
+  std::vector<Range> code;  // Executable memory.
+  // An ELF file that contains only its call frame information; empty if there is none, or it was not requested.
+  std::vector<std::byte> image;
 };
 
 struct LoadedModules {
   LinkerCounts counts;
   std::vector<LoadedModule> modules;
-  bool whole = true;  // no copy was left out
+  bool whole = true;  // False if a requested copy was left out.
 };
 
+// Returns the current counts.
 LinkerCounts CountLoaded();
 
-// Of modules that `wanted` says so of, with copies: as many as fit into `max_bytes`, and one at least. No module comes
-// or goes meanwhile, for the linker's lock is held: whoever loads one, waits. So `wanted` does little.
+// Returns all loaded modules, with copies for those that `wanted` returns true for: as many as fit into `max_bytes`,
+// but at least one. Holds the dynamic linker's lock, so no module is loaded or unloaded meanwhile; keep `wanted` short.
 LoadedModules LookAtLoaded(absl::FunctionRef<bool(const LoadedModule&)> wanted, size_t max_bytes);
 
 }  // namespace perfkit::unwind

@@ -1,4 +1,4 @@
-// Writes records into the ring, and finds them there.
+// Copies records into the ring buffer, and finds them there.
 #include "src/unwind/dwarf/record_queue.h"
 
 #include <algorithm>

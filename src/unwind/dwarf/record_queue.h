@@ -1,9 +1,10 @@
-// Records on their way from one thread to another: a ring of bytes that is never longer than it was made.
+// A queue of records from one thread to another: a ring buffer of bytes with a fixed size.
 //
-//      tail_ <─ the consumer has done with these      head_ <─ the producer has written up to here
-//   ─────┴──[record]──[record]──[record]──[record]──┴──────   positions only rise; index = position % size
+//    tail_ <─ released by the consumer            head_ <─ written by the producer
+//   ─────┴──[record]──[record]──[record]──[record]──┴──────   positions only increase; index = position % size
 //
-// A record lies in one piece, so that it can be read where it is: what is too short for it at the end is skipped.
+// A record is contiguous, so it can be read in place: if it does not fit before the end of the buffer, that rest is
+// skipped.
 #pragma once
 
 #include <atomic>
@@ -16,35 +17,37 @@
 
 namespace perfkit::unwind {
 
-// One thread gives, another one takes; neither waits for the other, except in Wait.
+// One thread pushes, another one reads. Neither waits for the other, except in Wait.
 class RecordQueue {
  public:
-  // More than two records of any size.
+  // More than two records of the maximum size.
   static constexpr size_t kMinBytes = 256 << 10;
 
   explicit RecordQueue(size_t bytes);
 
-  // The producer's. False: there is no room, or less than `spare` would be left.
+  // For the producer. Copies a record. Returns false if there is no room, or if less than `spare` bytes would be left.
   bool Push(const SamplerRecord& record, size_t spare);
-  // How many bytes wait; the consumer may have taken some of them by now.
+  // Returns the number of bytes that wait. The consumer may release some of them at the same time.
   size_t waiting_bytes() const { return head_.load(std::memory_order_relaxed) - tail_.load(std::memory_order_acquire); }
   size_t size_bytes() const { return size_; }
 
-  // The consumer's: the record at `position`, which is moved past it; nullopt if none is there yet. Views live until
-  // it is released.
+  // For the consumer. Returns the record at `position` and advances `position` beyond it, or returns nullopt if it is
+  // not there yet. The record is valid until it is released.
   std::optional<SamplerRecord> At(uint64_t& position) const;
+  // Frees the room of all records before `position`.
   void Release(uint64_t position) { tail_.store(position, std::memory_order_release); }
 
-  // Wake ends a Wait whose `signal` was read before; so does Push.
+  // Wait returns once Wake or Push was called after `signal` was read.
   uint32_t signal() const { return signal_.load(std::memory_order_acquire); }
   void Wait(uint32_t signal) const { signal_.wait(signal, std::memory_order_acquire); }
   void Wake();
 
  private:
+  // Before each record.
   struct Head {
-    uint32_t bytes = 0;  // with this head, a multiple of kAlign
+    uint32_t bytes = 0;  // Including this head; a multiple of kAlign.
     uint32_t event = 0;
-    uint8_t skip = 0;  // there is no record: the next one lies at the ring's begin
+    uint8_t skip = 0;  // There is no record: the next one is at the beginning of the buffer.
     uint8_t full_stack = 0, synthesized = 0;
   };
   static constexpr size_t kAlign = 16;

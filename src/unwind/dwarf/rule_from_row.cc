@@ -1,4 +1,4 @@
-// Recognises the forms that compilers, the linker and the C library write.
+// Recognises the forms of rows that compilers, linkers and C libraries write.
 #include "src/unwind/dwarf/rule_from_row.h"
 
 #include <dwarf.h>
@@ -11,7 +11,7 @@ namespace perfkit::unwind {
 namespace {
 
 constexpr int64_t kWord = 8;
-// Kernel, arch/arm64/kernel/signal.c: struct rt_sigframe begins with a siginfo of 128 bytes; then comes the ucontext.
+// Linux, arch/arm64/kernel/signal.c: struct rt_sigframe is a siginfo of 128 bytes and then the ucontext.
 constexpr int32_t kArmUcontext = 128;
 
 bool Is(base::Bytes bytes, std::initializer_list<uint8_t> expected) {
@@ -22,11 +22,12 @@ bool Is(base::Bytes bytes, std::initializer_list<uint8_t> expected) {
 bool IsAt(const Recipe& recipe, int64_t offset) { return recipe.how == Recovery::kAtOffset && recipe.value == offset; }
 bool IsKept(const Recipe& recipe) { return recipe.how == Recovery::kUnspecified || recipe.how == Recovery::kSame; }
 
-// The caller's sp is the CFA, unless something else is said.
+// Returns true if the caller's sp is the CFA, which is the default.
 bool IsSpTheCfa(const Recipe& sp) {
   return sp.how == Recovery::kUnspecified || (sp.how == Recovery::kOffset && sp.value == 0);
 }
 
+// Returns true if register `number` is in memory at rsp + offset.
 bool IsWordAt(const CfiRow& row, uint32_t number, uint64_t offset) {
   const Recipe recipe = row.Of(number);
   return recipe.how == Recovery::kAtExpression &&
@@ -34,22 +35,22 @@ bool IsWordAt(const CfiRow& row, uint32_t number, uint64_t offset) {
             {DW_OP_breg7, static_cast<uint8_t>((offset & 0x7f) | 0x80), static_cast<uint8_t>(offset >> 7)});
 }
 
-// glibc, sysdeps/unix/sysv/linux/x86_64/sigaction.c: each register is a word of the ucontext at rsp (gregs from byte 40
-// on), the CFA the rsp in there: 120 is rbp's place, 160 rsp's, 168 rip's.
+// glibc, sysdeps/unix/sysv/linux/x86_64/sigaction.c: the ucontext is at rsp, and each register is a word in it (gregs
+// from byte 40 on). The CFA is the saved rsp. rbp is at 120, rsp at 160, rip at 168.
 bool IsX86Signal(const CfiRow& row) {
   return row.cfa.how == Recovery::kExpression && Is(row.Expression(row.cfa), {DW_OP_breg7, 0xa0, 0x01, DW_OP_deref}) &&
          IsWordAt(row, kX86Registers.return_address, 168) && IsWordAt(row, kX86Registers.fp, 120);
 }
 
-// Kernel, arch/arm64/kernel/vdso/sigreturn.S: only the way to the frame record is written down, which leads past what
-// was interrupted; "unwinders and debuggers already have baked-in strategies", it says.
+// Linux, arch/arm64/kernel/vdso/sigreturn.S: the CFI describes only the frame record, which leads past the interrupted
+// code, since "unwinders and debuggers already have baked-in strategies". So this form is recognised.
 bool IsArmSignal(const CfiRow& row) {
   return row.cfa.how == Recovery::kRegister && row.cfa.number == kArmRegisters.fp && row.cfa.value == 0 &&
          IsAt(row.Of(kArmRegisters.fp), 0) && IsAt(row.Of(kArmRegisters.return_address), kWord);
 }
 
-// binutils, bfd/elfxx-x86.c, elf_x86_64_eh_frame_lazy_plt and _ibt_plt: CFA = rsp + 8 + ((rip & 15) >= n) * 8, where n
-// is the byte after the entry's push: 11, or 10 where an endbr64 comes first.
+// binutils, bfd/elfxx-x86.c, elf_x86_64_eh_frame_lazy_plt and _ibt_plt: CFA = rsp + 8 + ((rip & 15) >= n) * 8. n is the
+// offset after the entry's push: 11, or 10 in entries that start with endbr64. Returns n, or 0 for other rows.
 int32_t PltPush(const CfiRow& row) {
   if (row.cfa.how != Recovery::kExpression) return 0;
   const base::Bytes bytes = row.Expression(row.cfa);
@@ -67,7 +68,7 @@ bool ToSlot(int64_t offset, int16_t& slot) {
   return offset % kWord == 0 && slot == offset / kWord;
 }
 
-// The CFA, as a sum of sp or fp. False when it is something else.
+// Sets the CFA as sp or fp + offset. Returns false if it is anything else.
 bool FillCfa(const CfiRow& row, const MachineRegisters& machine, Rule& rule) {
   if (row.cfa.how != Recovery::kRegister || !IsSpTheCfa(row.Of(machine.sp))) return false;
   if (row.cfa.number != machine.sp && row.cfa.number != machine.fp) return false;
@@ -82,7 +83,7 @@ bool FillFp(const Recipe& fp, Rule& rule) {
   return fp.how == Recovery::kAtOffset && ToSlot(fp.value, rule.slot);
 }
 
-// After FillFp: where the return address is counts from the slot of fp.
+// Requires FillFp: the return address is relative to fp's slot.
 bool FillReturn(const Recipe& pc, const MachineRegisters& machine, Rule& rule) {
   if (!machine.is_arm) return IsAt(pc, -kWord);
   if (IsKept(pc)) {
@@ -100,7 +101,7 @@ Rule RuleFromRow(const CfiRow& row, const MachineRegisters& machine) {
   const Recipe pc = row.Of(row.return_register);
   const uint8_t flags = row.signal_frame ? Rule::kSignalFrame : 0;
   if (pc.how == Recovery::kUndefined) return {.kind = RuleKind::kRoot, .flags = flags};
-  if (row.cfa.how == Recovery::kUnspecified) return {};  // nothing can be found without a CFA
+  if (row.cfa.how == Recovery::kUnspecified) return {};  // Without a CFA nothing can be recovered.
   if (row.signal_frame && (machine.is_arm ? IsArmSignal(row) : IsX86Signal(row))) {
     return {.offset = machine.is_arm ? kArmUcontext : 0, .kind = RuleKind::kSignal, .flags = flags};
   }

@@ -1,4 +1,4 @@
-// Recovers each register as its recipe says: DWARF 5, 6.4.1 and 6.4.3.
+// Recovers each register by its recipe: DWARF 5, 6.4.1 and 6.4.3.
 #include "src/unwind/dwarf/slow_step.h"
 
 #include "src/unwind/dwarf/expression.h"
@@ -7,7 +7,7 @@
 namespace perfkit::unwind {
 namespace {
 
-// One frame's step: what was, and what reads of it found.
+// The step of one frame.
 template <class Machine, class Stack>
 class SlowStepper {
  public:
@@ -22,7 +22,8 @@ class SlowStepper {
     if (!cfa_) return why = why_, false;
     for (unsigned i = 0; i < Machine::kRegisters; ++i) caller.Set(i, Recover(i, row_.Of(i)));
     std::optional<uint64_t> pc = column == Machine::kPc ? caller.Get(column) : Recover(column, comes_back);
-    // What nobody saved is still in its register, which the next call takes: only the innermost frame's is good.
+    // A return address that was not saved is still in its register. The next call overwrites that, so it is valid in
+    // the innermost frame only.
     if (comes_back.how == Recovery::kUnspecified && callee_.interrupted && Machine::kLinkRegister) {
       pc = callee_.Get(column);
     }
@@ -35,7 +36,7 @@ class SlowStepper {
   }
 
  private:
-  // `in_register`: the return address is; then the innermost frame may take no stack.
+  // `in_register`: the return address is in a register. Only then may a frame, the innermost one, have no stack.
   bool Progresses(const FullRegisters& caller, bool in_register, StackEnd& why) const {
     if (row_.signal_frame) return true;
     const uint64_t below = callee_.ValueOr0(Machine::kSp), sp = caller.ValueOr0(Machine::kSp);
@@ -73,9 +74,9 @@ class SlowStepper {
     return std::nullopt;
   }
 
-  // What the innermost frame has saved lies between its sp and its CFA. Elsewhere: an epilogue has taken the register
-  // back already. Its slot is below sp; or it is found by fp (as g++ writes of frames that realign the stack), and fp
-  // is the caller's again, which points above.
+  // The innermost frame's saved registers are between its sp and its CFA. An address elsewhere means that an epilogue
+  // has already restored the register: either its slot is now below sp, or it is relative to fp (g++ writes that for
+  // frames that realign the stack), and fp is already the caller's, which points further up.
   std::optional<uint64_t> Saved(unsigned number, uint64_t address) {
     const bool outside = address < callee_.ValueOr0(Machine::kSp) || address >= *cfa_;
     if (callee_.interrupted && !row_.signal_frame && outside) return callee_.Get(number);

@@ -1,6 +1,7 @@
-// From a frame to its caller's with all registers, by a whole row of call frame information.
+// The step from a frame to its caller by a row with all registers.
 //
-// For what a Rule cannot say: a CFA in rbx or r10, expressions. Pure as step.h's: no allocation, no lock, bounded.
+// For frames that a Rule can't express, e.g. with a CFA by rbx or r10, or with expressions. As the step of step.h, it
+// does not allocate or lock, and is bounded.
 #pragma once
 
 #include "src/unwind/dwarf/cfi_row.h"
@@ -8,7 +9,8 @@
 
 namespace perfkit::unwind {
 
-// Makes `registers` the caller's. False: there is none, and `why` says why. `bias`: where the module's address 0 is.
+// Makes `registers` the caller's. Returns false if there is no caller; then `why` says why. `bias`: the address at
+// which the module's address 0 is loaded.
 template <class Machine, class Stack>
 bool SlowStep(const CfiRow& row, const Stack& stack, uint64_t bias, FullRegisters& registers, StackEnd& why);
 

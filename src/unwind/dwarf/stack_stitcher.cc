@@ -1,4 +1,4 @@
-// Remembers stacks by thread, within a bound, and finds calls in them by CFA.
+// Remembers stacks by thread, within a maximum size, and finds calls in them by CFA.
 #include "src/unwind/dwarf/stack_stitcher.h"
 
 #include <algorithm>
@@ -8,15 +8,15 @@ namespace {
 
 using Calls = std::span<const KnownCall>;
 
-// Which call of `stack` has this CFA; its size: none has. CFAs rise outwards. Where a signal's handler ran on a stack
-// of its own they do not, and a call may be missed.
+// Returns the index of the call with this CFA; the stack's size if there is none. CFAs increase outwards, except across
+// a signal handler on an alternate stack; there a call may be missed.
 size_t FindCfa(Calls stack, uint64_t cfa) {
   const auto at =
       std::partition_point(stack.begin(), stack.end(), [cfa](const KnownCall& call) { return call.cfa < cfa; });
   return at != stack.end() && at->cfa == cfa ? static_cast<size_t>(at - stack.begin()) : stack.size();
 }
 
-// How many calls of both are the same, from these inwards.
+// Returns how many calls are equal in both stacks, counted from their outermost calls inwards.
 size_t CountSame(Calls a, Calls b) {
   size_t same = 0;
   while (same < std::min(a.size(), b.size())) {
@@ -65,7 +65,7 @@ void StackStitcher::ForgetProcess(uint32_t pid) {
   });
 }
 
-// For `bytes` more of thread `tid`: those threads go that have remembered nothing for the longest time.
+// Makes room for `bytes` more of thread `tid`: forgets the threads without a new stack for the longest time.
 bool StackStitcher::MakeRoom(uint32_t tid, size_t bytes) {
   while (bytes_ + bytes > max_bytes_) {
     auto oldest = threads_.end();

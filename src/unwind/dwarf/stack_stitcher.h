@@ -1,13 +1,12 @@
-// Whole stacks that threads had lately, to complete those of theirs that were cut off.
+// Recent complete stacks of each thread, from which truncated stacks of the same thread are completed.
 //
-//   whole, earlier    main <─ run <─ eval <─ sort <─ compare
-//   cut off, now       ?   <─  ?  <─ eval <─ match          the call of eval has the same CFA and the same function:
-//   what
-//                     main <─ run <──┘                      was outside of it then is taken to be there still
+//   complete, earlier    main <─ run <─ eval <─ sort <─ compare
+//   truncated, now        ?   <─  ?  <─ eval <─ match       eval's call has the same CFA and the same function:
+//                        main <─ run <──┘                   its outer calls are taken from the earlier stack
 //
-// Nothing proves that eval was not called anew, at the same depth by somebody else. So of all remembered stacks that
-// have the call those are asked that agree in most calls inside of it, and where these say different things nothing is
-// taken over. How often that is wrong is measured: docs/sampling.md.
+// It is likely, but not certain, that this is the same call of eval: another function may have called eval anew, at the
+// same depth. So only those remembered stacks count that have the call and agree with the truncated one in the most
+// inner calls. If they differ in the outer calls, nothing is taken. docs/sampling.md has the measured error.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +19,7 @@
 
 namespace perfkit::unwind {
 
-// A frame, and where its caller's begins: the CFA, which stays the same as long as the call lasts.
+// A frame, and its CFA, which stays the same as long as the call lasts.
 struct KnownCall {
   StackFrame frame;
   uint64_t cfa = kNoCfa;
@@ -28,22 +27,23 @@ struct KnownCall {
   static constexpr uint64_t kNoCfa = UINT64_MAX;
 };
 
-// One thread at a time. Allocates until each thread has had its longest stacks, and never more than it may.
+// Not thread-safe. Its memory grows up to the longest stacks of each thread, but never beyond the maximum.
 class StackStitcher {
  public:
-  // Of a thread it keeps the latest 32 stacks, of each the outermost 512 calls.
+  // For each thread the latest 32 stacks, with at most their 512 outermost calls.
   static constexpr size_t kStacks = 32, kMaxCalls = 512;
 
   explicit StackStitcher(size_t max_bytes) : max_bytes_(max_bytes) {}
 
-  // Threads that end or begin, and programs that are replaced, have no stacks any more.
+  // Forgets the stacks of threads that start or end, and of processes that exec.
   void Add(const RawRecord& record, const SampleLayout& layout);
 
-  // `calls`: innermost first.
+  // Remembers a complete stack, innermost call first.
   void Remember(TaskId task, std::span<const KnownCall> calls);
 
-  // What is outside of the last one of `calls`, the outermost that was found; empty when that is not known.
-  // `same_function` is told two places in code. Valid until the next call of Add or Remember.
+  // Returns the outer calls of the last one of `calls`, which is the outermost that was found; empty if they are not
+  // known. `same_function` returns whether two addresses are in one function. Valid until the next call of Add or
+  // Remember.
   std::span<const KnownCall> Find(TaskId task, std::span<const KnownCall> calls,
                                   absl::FunctionRef<bool(uint64_t, uint64_t)> same_function) const;
 
@@ -53,19 +53,20 @@ class StackStitcher {
   using Stack = std::vector<KnownCall>;
   struct Thread {
     uint32_t pid = 0;
-    uint64_t used = 0;  // when it last remembered something
-    size_t next = 0;    // which of `stacks` is the oldest
+    uint64_t used = 0;  // The value of clock_ at its last Remember.
+    size_t next = 0;    // Index of the oldest of `stacks`.
     std::vector<Stack> stacks;
   };
 
   void Forget(uint32_t tid);
   void ForgetProcess(uint32_t pid);
+  // Forgets other threads until `bytes` more fit. Returns false if they don't.
   bool MakeRoom(uint32_t tid, size_t bytes);
   static size_t BytesOf(const Thread& thread);
 
   const size_t max_bytes_;
   size_t bytes_ = 0;
-  uint64_t clock_ = 0;
+  uint64_t clock_ = 0;  // Counts the stacks that were remembered.
   std::unordered_map<uint32_t, Thread> threads_;
 };
 

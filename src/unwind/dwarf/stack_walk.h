@@ -1,12 +1,12 @@
-// A walk from frame to frame, over any memory and by any source of rules: that of samples, and that of live stacks.
+// A walk from frame to frame, for any kind of memory and any source of rules. Used for samples and for live stacks.
 //
 //   Advance: pc ──code.RuleAt──> Rule ──Step──> next (pc, sp, fp)        nearly always
-//                                 kSlow: all registers, from the innermost frame on again, by code.RowAt's whole rows
+//                                 kSlow: recovers all registers, again from the innermost frame on, by code.RowAt
 //
-// `Code` is what knows the process's code:
-//   bool RuleAt(uint64_t address, Rule& rule);                      false: nothing is mapped there
-//   bool RowAt(uint64_t address, CfiRow& row, uint64_t& bias);     false: no whole row is known
-//   FullRegisters Innermost();                                      those of the innermost frame
+// `Code` is the process's code:
+//   bool RuleAt(uint64_t address, Rule& rule);                     returns false if nothing is mapped there
+//   bool RowAt(uint64_t address, CfiRow& row, uint64_t& bias);     returns false if there is no row
+//   FullRegisters Innermost();                                     returns the registers of the innermost frame
 #pragma once
 
 #include <optional>
@@ -18,20 +18,21 @@
 
 namespace perfkit::unwind {
 
-// A stack under way.
+// A walk in progress.
 template <class Stack>
 struct StackWalk {
   WalkState at;
   Stack stack;
   std::span<StackFrame> frames;
   UnwoundStack found{};
-  std::optional<FullRegisters> full{};  // of frame `full_at`, once a frame has needed them
+  std::optional<FullRegisters> full{};  // The registers of frame `full_at`, once a frame has needed them.
   uint32_t full_at = 0;
   uint32_t slow = 0;  // frames that needed all registers
 
+  // Ends the walk. Returns false.
   bool End(StackEnd end) { return found.end = end, false; }
 
-  // The frame that the walk has come to is one of the stack.
+  // Adds the current frame to the stack. Returns false if there is no room: then the walk has ended.
   bool Push() {
     if (found.frames == frames.size()) return End(StackEnd::kLimit);
     frames[found.frames++] = {at.pc, !at.interrupted, at.guess};
@@ -40,11 +41,12 @@ struct StackWalk {
   }
 };
 
+// Returns the address to look up for a frame.
 inline uint64_t CodeOf(const WalkState& at) { return at.pc - (at.interrupted ? 0 : 1); }
 
 namespace detail {
 
-// To the caller with all registers, as far as they can be known.
+// Steps to the caller with all registers that can be recovered.
 template <class Machine, class Stack, class Code>
 bool StepAll(const Stack& stack, Code& code, FullRegisters& registers, StackEnd& why) {
   WalkState at = StateOf<Machine>(registers);
@@ -55,15 +57,15 @@ bool StepAll(const Stack& stack, Code& code, FullRegisters& registers, StackEnd&
   CfiRow row;
   uint64_t bias = 0;
   if (by_row && code.RowAt(address, row, bias)) return SlowStep<Machine>(row, stack, bias, registers, why);
-  // Of a guess only what was followed is known; of a signal's frame all is in one place.
+  // After a guess only the four registers of the walk are known; a signal's frame has all registers in its context.
   const uint64_t context = at.sp + static_cast<uint64_t>(int64_t{rule.offset});
   if (!Step<Machine>(rule, stack, at, why)) return false;
   registers = rule.kind == RuleKind::kSignal ? FromContext<Machine>(stack, context) : FromState<Machine>(at);
   return true;
 }
 
-// The walk has kept four registers; the others are found again, from the innermost frame on or the last one that needed
-// them.
+// The walk keeps four registers only. Recovers the others, starting at the last frame that needed them or else at the
+// innermost one.
 template <class Machine, class Stack, class Code>
 bool SlowStep(StackWalk<Stack>& walk, Code& code, StackEnd& why) {
   ++walk.slow;
@@ -84,12 +86,13 @@ bool SlowStep(StackWalk<Stack>& walk, Code& code, StackEnd& why) {
 
 }  // namespace detail
 
-// The frame that the walk has come to is taken, if code is there; then to its caller. False: the walk is over.
+// Adds the current frame to the stack, if it is in mapped code, and moves to its caller. Returns false if the walk has
+// ended.
 template <class Machine, class Stack, class Code>
 bool Advance(StackWalk<Stack>& walk, Code& code) {
   Rule rule;
   const bool mapped = code.RuleAt(CodeOf(walk.at), rule);
-  // What looked like a frame pointer was none.
+  // The frame pointer of a guess was not a frame pointer.
   if (!mapped && walk.at.guess) return walk.End(StackEnd::kNoInfo);
   if ((mapped || walk.found.frames == 0) && !walk.Push()) return false;
   if (!mapped) return walk.End(StackEnd::kNoMapping);

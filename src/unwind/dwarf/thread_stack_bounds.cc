@@ -1,4 +1,4 @@
-// Finds the stacks of threads among the mappings of the process.
+// Finds thread stacks among the mappings of the process.
 #include "src/unwind/dwarf/thread_stack_bounds.h"
 
 #include <algorithm>
@@ -17,10 +17,10 @@ namespace {
 struct Mapping {
   uint64_t begin, end;
   bool is_main_stack;
-  bool is_guarded;  // by one below it that nobody may touch
+  bool is_guarded;  // The mapping below it is not accessible.
 };
 
-// By address, as the kernel lists them.
+// Returns the mappings by address, in the kernel's order.
 std::vector<Mapping> ReadableMappings(std::string_view maps) {
   std::vector<Mapping> found;
   uint64_t guard_end = 0;
@@ -33,7 +33,8 @@ std::vector<Mapping> ReadableMappings(std::string_view maps) {
   return found;
 }
 
-// The end of the stack that `sp` is on, of the thread with that control block; 0 when it is not the thread's own.
+// Returns the end of the stack that contains `sp`, for the thread with that control block; 0 if it is not the thread's
+// own.
 uint64_t EndOfStack(const Mapping& map, uint64_t sp, uint64_t thread, bool is_main) {
   if (sp < map.begin || sp >= map.end) return 0;
   if (is_main) return map.is_main_stack ? map.end : 0;
@@ -43,8 +44,8 @@ uint64_t EndOfStack(const Mapping& map, uint64_t sp, uint64_t thread, bool is_ma
 
 }  // namespace
 
-// Acquire pairs with the releases in Learn: a reader that finds its thread twice has found what belongs to it in
-// between.
+// Acquire pairs with the releases in Learn: if a reader sees its thread both before and after, the bounds between are
+// that thread's.
 PERFKIT_IN_HANDLER uint64_t ThreadStackBounds::EndAbove(uint64_t sp) {
   const auto thread = reinterpret_cast<uint64_t>(__builtin_thread_pointer());
   Slot& slot = slots_[base::Mix(thread) >> (64 - kBits)];
@@ -54,8 +55,9 @@ PERFKIT_IN_HANDLER uint64_t ThreadStackBounds::EndAbove(uint64_t sp) {
   }
   if ((slot.requested.load(std::memory_order_relaxed) & ~kMain) == thread) return 0;
   slot.requested_sp.store(sp, std::memory_order_relaxed);
-  // Release pairs with the acquire in Learn: the request is whole, unless two threads have made theirs at once. Then it
-  // names one thread's stack and another's block, and both are in no guarded mapping, nor is the stack the main one.
+  // Release pairs with the acquire in Learn, so the request is complete. If two threads make requests at once, one may
+  // name the stack of one thread and the control block of the other. They are not in one guarded mapping, and the stack
+  // is not the main thread's, so such a request is dropped.
   slot.requested.store(thread | (sys::IsMainThread() ? kMain : 0), std::memory_order_release);
   requested_.store(true, std::memory_order_relaxed);
   return 0;

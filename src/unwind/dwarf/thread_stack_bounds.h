@@ -1,11 +1,13 @@
-// Up to where memory is a thread's own stack, so that a walk need not ask the kernel for each page of it.
+// The bounds of this process's thread stacks. With them, walks need not ask the kernel for each page whether it is
+// mapped.
 //
-//   a walk, in a handler: EndAbove(sp) ── not known ──> a request ──┐
-//   Maintain: /proc/self/maps: does one mapping hold sp and the thread's control block? <┘
+//   a walk, in a handler: EndAbove(sp) ── not known ──> request ──┐
+//   Maintain: does one mapping of /proc/self/maps contain sp and the thread's control block? <─┘
 //
-// glibc and musl keep a thread's control block above its stack, in the same mapping, which stays as long as the thread
-// runs; a guard page ends it below. The main thread's stack is the mapping that the kernel calls [stack]. Of stacks
-// that a program switches to by itself (fibers, a handler's own) nobody knows for how long they stay: there walks ask.
+// glibc and musl keep a thread's control block above its stack, in the same mapping. That mapping exists as long as the
+// thread runs; a guard page is below it. The main thread's stack is the mapping that the kernel calls [stack]. It is
+// not known how long other stacks exist, such as those of fibers and alternate signal stacks; there, walks ask the
+// kernel.
 #pragma once
 
 #include <atomic>
@@ -18,24 +20,26 @@
 
 namespace perfkit::unwind {
 
+// Thread-safe, except for Wants and Learn: those by one thread at a time.
 class ThreadStackBounds {
  public:
-  // For handlers. All of [sp, end) is the calling thread's stack for as long as it runs. 0: that is not known, yet.
+  // Async-signal-safe. Returns an address up to which [sp, end) is the calling thread's own stack as long as it runs; 0
+  // if that is not known (yet).
   PERFKIT_IN_HANDLER uint64_t EndAbove(uint64_t sp);
 
-  // Whether it is time to read /proc/self/maps, for handlers have asked; then Learn from its text. One thread at a
-  // time.
+  // Returns true if handlers have made requests and it is time to read /proc/self/maps. Then call Learn with its text.
   bool Wants() { return backoff_.IsOver(requested_); }
   void Learn(std::string_view maps);
 
  private:
-  // Of the threads whose control blocks fall here, by hash, the one that asked last.
+  // For the threads whose control blocks have this slot's hash: the one that made the latest request.
   struct Slot {
     std::atomic<uint64_t> thread{0}, begin{0}, end{0};
-    std::atomic<uint64_t> requested{0}, requested_sp{0};  // who asks, kMain or 0 with it; and of which stack
+    // The request: a control block, with kMain for the main thread, or 0; and the stack pointer.
+    std::atomic<uint64_t> requested{0}, requested_sp{0};
   };
   static constexpr unsigned kBits = 8;
-  static constexpr uint64_t kMain = 1;  // control blocks are aligned
+  static constexpr uint64_t kMain = 1;  // A free bit, because control blocks are aligned.
 
   Slot slots_[size_t{1} << kBits];
   std::atomic<bool> requested_{false};

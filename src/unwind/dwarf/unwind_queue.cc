@@ -1,4 +1,4 @@
-// Gives records to the ring as long as there is room, and unwinds in batches what has come.
+// Puts records into the queue as long as there is room, and unwinds them in batches.
 #include "src/unwind/dwarf/unwind_queue.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ UnwindLoop::UnwindLoop(const SampleLayout& layout, const UnwindQueueOptions& opt
   stacks_.resize(kBatch);
 }
 
-// Samples leave some room: without a mapping, no later sample of its code can be unwound.
+// Samples leave some room for other records: without a mapping's record, no later sample of its code can be unwound.
 bool UnwindLoop::Push(const SamplerRecord& record) {
   const bool is_sample = Is(record, RecordType::kSample);
   if (!is_sample && !Is(record, RecordType::kMmap) && !Is(record, RecordType::kMmap2) &&
@@ -40,7 +40,6 @@ bool UnwindLoop::Push(const SamplerRecord& record) {
   return true;
 }
 
-// Up to the next record that changes what pcs mean. False: nothing has come.
 bool UnwindLoop::TakeBatch(Unwinder& unwinder) {
   batch_.clear();
   bool any = false;
@@ -48,7 +47,7 @@ bool UnwindLoop::TakeBatch(Unwinder& unwinder) {
     const std::optional<SamplerRecord> record = queue_.At(next);
     if (!record) break;
     if (!Is(*record, RecordType::kSample)) {
-      if (!batch_.empty()) break;  // for the next batch
+      if (!batch_.empty()) break;  // It belongs to the next batch.
       unwinder.Add(*record, layout_);
     } else if (const std::optional<Sample> sample = Sample::Parse(*record, layout_)) {
       batch_.push_back({*record, *sample});
@@ -72,7 +71,7 @@ void UnwindLoop::UnwindBatch(Unwinder& unwinder, UnwindQueue::Visit visit) {
   }
 }
 
-// The state is read before the queue: what was pushed before Finish is seen.
+// The state is read before the queue, so that records pushed before Finish are seen.
 void UnwindLoop::Run(Unwinder& unwinder, UnwindQueue::Visit visit) {
   while (true) {
     const uint32_t signal = queue_.signal();
@@ -100,7 +99,7 @@ void UnwindLoop::End(bool at_once) {
   queue_.Wake();
 }
 
-// What has been pushed is read last: all that is counted elsewhere is among it.
+// `pushed` is read last, so that it includes everything that the other counts include.
 UnwindQueueStats UnwindLoop::stats() const {
   const auto of = [](const std::atomic<uint64_t>& count) { return count.load(std::memory_order_acquire); };
   const bool ended = ended_.load(std::memory_order_acquire);

@@ -1,4 +1,4 @@
-// Unwinder: the public face of a Walker.
+// Unwinder: the public interface of a Walker; and StackUse.
 #include "perfkit/unwinder.h"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace perfkit {
 
-// Half of what was counted is forgotten when it is twice as much as is needed.
+// Halves all counts at kMany stacks, so that older stacks count less.
 void StackUse::Add(const UnwoundStack& stack) {
   constexpr uint32_t kMany = 4096;
   const size_t kib = (uint64_t{stack.stack_bytes} + 1023) / 1024;

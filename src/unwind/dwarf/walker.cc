@@ -1,4 +1,8 @@
-// Walks stacks: one, or many in turns.
+// Walks stacks: one, or many in turns. Nearly all frames take the fast path, with rules from the cache and four
+// registers; Advance handles the others, which may read files, and returns to the fast path. A walk is limited by
+// memory latency: each frame's words depend on the frame before. So several walks take turns in lanes, and each turn
+// prefetches what the lane's next turn reads. Stacks of recent samples decide how: shallow ones are prefetched as a
+// whole some samples ahead and walked one after the other, deep ones take turns.
 #include "src/unwind/dwarf/walker.h"
 
 #include <algorithm>
@@ -12,16 +16,16 @@ constexpr const char* kNoModules[] = {"[unknown]"};
 constexpr uint64_t kAbi64 = 2;  // PERF_SAMPLE_REGS_ABI_64
 
 constexpr size_t kLanes = 32;
-constexpr uint64_t kShallow = 2048;  // bytes
-// How many samples ahead memory is asked for what is read first.
+constexpr uint64_t kShallow = 2048;  // In bytes.
+// How many samples ahead their memory is prefetched.
 constexpr size_t kAhead = 4;
 
-// What Begin reads of a sample, and the stack up to `extent`: lines in a row cost little.
+// Prefetches the registers that Begin reads, and the stack up to `extent`. Consecutive cache lines are cheap.
 void PrefetchHead(const Sample& sample, uint64_t extent) {
   const std::byte* const at = sample.user_registers().values.bytes().data();
   for (uint64_t offset = 0; offset < 256 + extent; offset += 64) PrefetchAt(at, offset);
 }
-// After the room for the stack: how much of it was copied.
+// Prefetches the number of copied bytes, which is after the room for the stack.
 void PrefetchTail(const Sample& sample) {
   const UserStack stack = sample.user_stack();
   PrefetchAt(stack.bytes.data(), stack.reserved);
@@ -34,7 +38,7 @@ Walker::Walker(const UnwinderOptions& options)
   if (options.stitch_bytes > 0) stitcher_ = std::make_unique<StackStitcher>(options.stitch_bytes);
 }
 
-// What a walk asks of the process that it is in.
+// The source of rules for a walk: its process.
 struct Walker::Code {
   bool RuleAt(uint64_t address, Rule& rule) { return walker.RuleAt(walk.process, walk.generation, address, rule); }
   bool RowAt(uint64_t address, CfiRow& row, uint64_t& bias) { return walker.ReadRow(walk.process, address, row, bias); }
@@ -44,7 +48,6 @@ struct Walker::Code {
   Walk& walk;
 };
 
-// A walk that is over.
 bool Walker::Count(Walk& walk) {
   if (walk.found.end != StackEnd::kNoRegisters) walk.found.stack_bytes = BytesBetween(walk.begin, walk.at.sp);
   extent_ = (7 * extent_ + std::min<uint64_t>(walk.found.stack_bytes, UINT16_MAX)) / 8;
@@ -63,7 +66,6 @@ Walker::RegisterIndices Walker::IndicesOf(uint64_t mask) {
           Machine::kLinkRegister ? index(Machine::kLr) : RegisterIndices::kNowhere};
 }
 
-// False: it is over before it has begun.
 bool Walker::Begin(const Sample& sample, std::span<StackFrame> frames, Walk& walk) {
   const Registers sampled = sample.user_registers();
   walk.sample = &sample;
@@ -87,7 +89,6 @@ bool Walker::Begin(const Sample& sample, std::span<StackFrame> frames, Walk& wal
   return true;
 }
 
-// False: the walk is over.
 bool Walker::Advance(Walk& walk) {
   Code code{*this, walk};
   return unwind::Advance<Machine>(walk, code) || Count(walk);
@@ -122,7 +123,6 @@ UnwoundStack Walker::UnwindOne(const Sample& sample, std::span<StackFrame> frame
   return walk.found;
 }
 
-// False: the walk is over.
 bool Walker::Turn(Lane& lane) {
   lane.looked_up = lane.looked_up && lane.fast.Advance() && lane.fast.LookUp(cache_);
   if (!lane.looked_up) [[unlikely]] {
@@ -138,7 +138,7 @@ bool Walker::Turn(Lane& lane) {
 void Walker::Unwind(std::span<const Sample> samples, std::span<StackFrame> frames, std::span<UnwoundStack> stacks) {
   const size_t room = samples.empty() ? 0 : frames.size() / samples.size();
   samples = samples.first(std::min(samples.size(), stacks.size()));
-  if (stitcher_ != nullptr) {  // each may need the one before
+  if (stitcher_ != nullptr) {  // A stack may need the one before it.
     for (size_t i = 0; i < samples.size(); ++i) stacks[i] = UnwindAndStitch(samples[i], frames.subspan(i * room, room));
   } else if (extent_ <= kShallow) {
     UnwindShallow(samples, room, frames, stacks);
@@ -147,7 +147,7 @@ void Walker::Unwind(std::span<const Sample> samples, std::span<StackFrame> frame
   }
 }
 
-// All of a stack is brought near some samples before it is walked.
+// Prefetches all of a stack some samples before it is walked.
 void Walker::UnwindShallow(std::span<const Sample> samples, size_t room, std::span<StackFrame> frames,
                            std::span<UnwoundStack> stacks) {
   for (size_t i = 0; i < samples.size(); ++i) {
@@ -157,11 +157,11 @@ void Walker::UnwindShallow(std::span<const Sample> samples, size_t room, std::sp
   }
 }
 
-// Of deep stacks each turn brings near what the next one reads.
+// Each turn prefetches what the next one reads.
 void Walker::UnwindInTurns(std::span<const Sample> samples, size_t room, std::span<StackFrame> frames,
                            std::span<UnwoundStack> stacks) {
   size_t next = 0, lanes = 0;
-  // The lane gets the next sample that can be walked; false when there is none.
+  // Gives the lane the next sample that can be walked. Returns false if there is none.
   const auto refill = [&](Lane& lane) {
     for (; next < samples.size(); ++next) {
       if (next + 2 * kAhead < samples.size()) PrefetchHead(samples[next + 2 * kAhead], 0);

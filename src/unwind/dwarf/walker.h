@@ -1,4 +1,4 @@
-// The inside of an Unwinder: what is mapped by process, rules by address, and the walk itself.
+// The implementation of Unwinder: mappings by process, rules by address, and the walk.
 //
 //   pc ──cache──> Rule ──Step──> next (pc, sp, fp)              nearly always
 //      └─miss──> mapping ──> module ──> Cfi ──> Rule            once for each pc
@@ -21,6 +21,7 @@
 
 namespace perfkit::unwind {
 
+// As Unwinder's; not thread-safe.
 class Walker {
  public:
   using Machine = ThisMachine;
@@ -39,28 +40,28 @@ class Walker {
  private:
   using Process = proc::Processes::Process;
 
-  // A stack under way.
+  // A walk in progress.
   struct Walk : StackWalk<StackBytes> {
-    uint64_t begin = 0;  // of the stack
+    uint64_t begin = 0;  // The stack pointer of the sample.
     const Process* process = nullptr;
     uint32_t generation = 0;
     const Sample* sample = nullptr;
   };
   struct Code;
 
-  // Where a walk's first registers are among the values of samples that have those of `mask`.
+  // The indices of a walk's first registers among a sample's values, for samples with the registers `mask`.
   struct RegisterIndices {
     static constexpr uint8_t kNowhere = 0xff;
 
     uint64_t mask = 0;
     uint8_t pc = kNowhere, sp = kNowhere, fp = kNowhere, lr = kNowhere;
   };
-  // One of several walks that go on in turns.
+  // One of several walks that take turns.
   struct Lane {
     Walk walk;
     FastPathWalk fast;
-    bool looked_up = false;  // whether `fast` knows what to read next
-    size_t sample = 0;   // which of them
+    bool looked_up = false;  // `fast` has a rule, so its next Advance can be prefetched.
+    size_t sample = 0;       // Index in the samples of the call.
   };
 
   struct Generation {
@@ -76,7 +77,9 @@ class Walker {
   static uint32_t BytesBetween(uint64_t begin, uint64_t end) {
     return static_cast<uint32_t>(std::min<uint64_t>(end - begin, UINT32_MAX));
   }
+  // Starts the walk of a sample. Returns false if it has ended already.
   bool Begin(const Sample& sample, std::span<StackFrame> frames, Walk& walk);
+  // Convert between the state of a walk and that of its fast path.
   static FastPathWalk Load(const Walk& walk);
   void Store(const FastPathWalk& fast, Walk& walk);
   UnwoundStack UnwindOne(const Sample& sample, std::span<StackFrame> frames);
@@ -84,37 +87,43 @@ class Walker {
                      std::span<UnwoundStack> stacks);
   void UnwindInTurns(std::span<const Sample> samples, size_t room, std::span<StackFrame> frames,
                      std::span<UnwoundStack> stacks);
+  // Advances a lane by one frame. Returns false if its walk has ended.
   bool Turn(Lane& lane);
+  // Advances a walk by one frame on the slow path. Returns false if it has ended.
   bool Advance(Walk& walk);
+  // Adds a walk that has ended to the statistics. Returns false.
   bool Count(Walk& walk);
 
+  // The sources of rules and rows: walker_rules.cc. They return false if nothing is mapped at `address`, or there is no
+  // row.
   bool RuleAt(const Process* process, uint32_t generation, uint64_t address, Rule& rule);
   bool ReadRule(const Process* process, uint64_t address, Rule& rule);
   bool Locate(const Process* process, uint64_t address, ModuleOffset& place);
   bool ReadRow(const Process* process, uint64_t address, CfiRow& row, uint64_t& bias);
 
-  // walker_stitch.cc: stacks that may be completed by earlier ones.
+  // Stacks that are completed from earlier ones: walker_stitch.cc.
   UnwoundStack UnwindAndStitch(const Sample& sample, std::span<StackFrame> frames);
   void Stitch(TaskId task, Walk& walk);
   uint64_t CfaOf(const Walk& walk, const WalkState& at);
   bool InOneFunction(const Process* process, uint64_t one, uint64_t other);
 
+  // Returns a number for the current mappings of a process, which fits into the cache's keys.
   uint32_t GenerationOf(const Process* process);
   CodeModule& ModuleAt(uint32_t number);
 
   const std::string proc_;
   proc::Processes processes_;
-  std::vector<std::unique_ptr<CodeModule>> modules_;  // by number; those that were met
-  std::vector<Lane> lanes_;                           // the first also for walks that go on alone
-  RegisterIndices indices_;                           // of the latest sample
-  uint64_t extent_ = UINT16_MAX;                      // how many bytes of stack frames lie in, of late
+  std::vector<std::unique_ptr<CodeModule>> modules_;  // By number; null until the first frame in it.
+  std::vector<Lane> lanes_;                           // The first one is also for walks that do not take turns.
+  RegisterIndices indices_;                           // Of the latest sample.
+  uint64_t extent_ = UINT16_MAX;                      // A moving average of the bytes of stack that walks read.
   RuleCache cache_;
-  std::array<Generation, 64> generations_{};  // by epoch, the latest
+  std::array<Generation, 64> generations_{};  // A cache by epoch.
   uint32_t last_generation_ = 0;
   UnwinderStats stats_;
-  std::unique_ptr<StackStitcher> stitcher_;  // none: stacks stay as they are
-  std::vector<KnownCall> calls_;       // of the stack under way
-  uint64_t min_dump_ = UINT64_MAX;     // the shortest that was asked for so far
+  std::unique_ptr<StackStitcher> stitcher_;  // Null if stacks are not stitched.
+  std::vector<KnownCall> calls_;             // Of the current stack.
+  uint64_t min_dump_ = UINT64_MAX;           // Bytes of the shortest dump so far.
 };
 
 }  // namespace perfkit::unwind

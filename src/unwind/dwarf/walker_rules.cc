@@ -1,9 +1,8 @@
-// Where a walk's rules and rows come from.
+// The source of a walk's rules and rows: the cache, then the mappings of the process and the files of its modules.
 #include "src/unwind/dwarf/walker.h"
 
 namespace perfkit::unwind {
 
-// A number for what a process has mapped now, short enough for the cache's keys.
 uint32_t Walker::GenerationOf(const Process* process) {
   if (process == nullptr) return 0;
   Generation& generation = generations_[process->epoch % generations_.size()];
@@ -38,10 +37,9 @@ bool Walker::ReadRule(const Process* process, uint64_t address, Rule& rule) {
   return true;
 }
 
-// False: nothing is mapped there.
 bool Walker::RuleAt(const Process* process, uint32_t generation, uint64_t address, Rule& rule) {
   ++stats_.rule_lookups;
-  // The key of a process that nobody knows could be 0, as an empty entry's is.
+  // An unknown process has generation 0, so its key could be that of an empty entry.
   if (process == nullptr || !RuleCache::CanHold(address)) return ReadRule(process, address, rule);
   const uint64_t key = RuleCache::KeyOf(address, generation);
   if (const Rule* const known = cache_.Find(key)) {

@@ -1,11 +1,12 @@
-// Walks stacks one by one, remembers the whole ones, and completes from them what was cut off.
+// Walks stacks one by one, remembers the complete ones, and completes truncated ones from them.
 #include <algorithm>
 
 #include "src/unwind/dwarf/walker.h"
 
 namespace perfkit::unwind {
 
-// Where the frame's caller begins, of rules that say so at once. Of aarch64 a chain of frame pointers does not tell sp.
+// Returns a frame's CFA if its rule gives it without all registers, else kNoCfa. On aarch64 a guess does not determine
+// sp.
 uint64_t Walker::CfaOf(const Walk& walk, const WalkState& at) {
   Rule rule;
   if (!RuleAt(walk.process, walk.generation, CodeOf(at), rule)) return KnownCall::kNoCfa;
@@ -14,7 +15,7 @@ uint64_t Walker::CfaOf(const Walk& walk, const WalkState& at) {
   return rule.kind == RuleKind::kFp ? at.fp + offset : KnownCall::kNoCfa;
 }
 
-// Of code without information nobody knows where functions begin.
+// Returns false for code without information, where functions are not known.
 bool Walker::InOneFunction(const Process* process, uint64_t one, uint64_t other) {
   ModuleOffset a, b;
   if (!Locate(process, one, a) || !Locate(process, other, b) || a.module != b.module) return false;
@@ -30,7 +31,7 @@ UnwoundStack Walker::UnwindAndStitch(const Sample& sample, std::span<StackFrame>
   for (bool more = true; more;) {
     last = walk.at;
     more = Advance(walk);
-    if (walk.found.frames == calls_.size()) break;  // nothing is there
+    if (walk.found.frames == calls_.size()) break;  // The first pc is not mapped.
     calls_.push_back({walk.frames[calls_.size()], more ? walk.at.sp : KnownCall::kNoCfa});
   }
   const TaskId task = *sample.task();
@@ -39,7 +40,7 @@ UnwoundStack Walker::UnwindAndStitch(const Sample& sample, std::span<StackFrame>
     calls_.back().cfa = CfaOf(walk, last);
     Stitch(task, walk);
   }
-  // What the shortest dumps hold completes nothing.
+  // A stack that fits into the shortest dump can't complete a longer one.
   if (walk.found.complete() && last.sp - walk.begin > min_dump_) stitcher_->Remember(task, calls_);
   return walk.found;
 }
