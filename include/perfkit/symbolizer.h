@@ -1,16 +1,16 @@
-// Names of code: which function, of which module, a program counter lies in.
+// Names of code: the function and the module that a program counter lies in.
 //
 //   perfkit::Symbolizer symbolizer;                     // with SamplerOptions::side_band
 //   sampler->Drain([&](const perfkit::SamplerRecord& record) {
-//     symbolizer.Add(record, sampler->layout());        // what is mapped where, as it changes
+//     symbolizer.Add(record, sampler->layout());        // mappings, as they change
 //     perfkit::Dispatch(record, sampler->layout(), [&](const perfkit::Sample& sample) {
 //       ++counts[symbolizer.Locate(sample.task()->pid, *sample.ip(), sample.cpu_mode())];
 //     });
 //   });
 //   for (const auto& [location, count] : counts) Print(symbolizer.Name(location), count);
 //
-// Two steps, because a pc means something only as long as nothing else is mapped there, and names take files to read:
-// Locate at once, without files; Name whenever there is time.
+// There are two steps. Locate has to be called at once, because a pc identifies code only as long as nothing else is
+// mapped there; it reads no file. Name reads files, and may be called at any later time.
 #pragma once
 
 #include <sys/types.h>

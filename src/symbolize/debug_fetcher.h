@@ -1,5 +1,5 @@
-// What gets separate debug files from elsewhere: the door between the core, which knows what it lacks, and the
-// component that knows servers. Only headers and bytes pass it, as with LineSource.
+// The interface between a Symbolizer and the component perfkit::dwarf, which downloads separate debug files. The core
+// library does not link that component, so it calls it through this class only.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace perfkit::symbolize {
 
-// For one thread at a time.
+// Not thread-safe.
 class DebugFetcher {
  public:
   virtual ~DebugFetcher() = default;
 
-  // Where the debug file of the build `build_id` is now. May take seconds. NotFound when nobody has it, another error
-  // when nobody could be asked.
+  // Returns the path of the debug file of the build `build_id`. May take seconds. Errors: NotFound if no server has it;
+  // others if no server could be asked.
   virtual absl::StatusOr<std::string> Fetch(base::Bytes build_id) = 0;
 };
 

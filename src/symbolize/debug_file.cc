@@ -1,4 +1,4 @@
-// Tries the places of a debug file, nearest to certain first.
+// Tries the locations of a debug file, the most reliable one first.
 #include "src/symbolize/debug_file.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace perfkit::symbolize {
 namespace {
 
-// One step of the division for each byte value; 0xedb88320 is the polynomial, lowest power first.
+// The table of the bytewise CRC algorithm. 0xedb88320 is the polynomial with the lowest power first.
 constexpr std::array<uint32_t, 256> kCrcSteps = [] {
   std::array<uint32_t, 256> steps{};
   for (uint32_t value = 0; value < 256; ++value) {
@@ -29,8 +29,8 @@ struct Link {
   uint32_t checksum = 0;
 };
 
-// .gnu_debuglink: a name, padding to 4 bytes, a checksum. The name is a file's, not a path: a file that says otherwise
-// shall not choose what we open.
+// Reads .gnu_debuglink: a file name, padding to 4 bytes, a checksum. Rejects paths: a hostile file must not choose
+// which files are opened.
 std::optional<Link> LinkOf(const elf::Image& image) {
   const std::optional<elf::Section> section = image.FindSection(".gnu_debuglink");
   const std::optional<base::Bytes> contents = section ? image.Contents(*section) : std::nullopt;
@@ -43,7 +43,7 @@ std::optional<Link> LinkOf(const elf::Image& image) {
 
 bool SameBytes(base::Bytes a, base::Bytes b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
 
-// The file at `path` when it is of the same build.
+// Returns the file at `path` if it belongs to the same build.
 std::optional<DebugFile> TryFile(const std::string& path, std::optional<base::Bytes> build_id,
                                  std::optional<uint32_t> checksum) {
   absl::StatusOr<sys::Mapping> file = sys::MapFile(path);
@@ -56,13 +56,12 @@ std::optional<DebugFile> TryFile(const std::string& path, std::optional<base::By
   return DebugFile{path, *std::move(file)};
 }
 
-// ROOT/.build-id/ab/cdef….debug
 std::string PathByBuildId(base::Bytes build_id, const std::string& root) {
   const std::string hex = elf::HexText(build_id);
   return absl::StrFormat("%s/.build-id/%s/%s.debug", root, hex.substr(0, 2), hex.substr(2));
 }
 
-// .gnu_debugaltlink: a name, then the build-id without padding.
+// The contents of .gnu_debugaltlink: a name, then the build-id without padding.
 struct SharedLink {
   std::string_view name;
   base::Bytes build_id;
@@ -76,11 +75,11 @@ std::optional<SharedLink> SharedLinkOf(const elf::Image& image) {
 }
 
 absl::StatusOr<DebugFile> FetchById(std::optional<base::Bytes> build_id, DebugFetcher& fetcher) {
-  if (!build_id || build_id->empty()) return absl::NotFoundError("without a build-id nobody can be asked for it");
+  if (!build_id || build_id->empty()) return absl::NotFoundError("it has no build-id, by which servers could be asked");
   const absl::StatusOr<std::string> path = fetcher.Fetch(*build_id);
   if (!path.ok()) return path.status();
   std::optional<DebugFile> file = TryFile(*path, build_id, std::nullopt);
-  if (!file) return absl::NotFoundError(absl::StrFormat("%s was fetched, and is of another build", *path));
+  if (!file) return absl::NotFoundError(absl::StrFormat("%s was downloaded, but belongs to another build", *path));
   return *std::move(file);
 }
 
@@ -100,8 +99,8 @@ std::optional<std::string> SharedDebugFileName(const elf::Image& image) {
   return link ? std::optional<std::string>(link->name) : std::nullopt;
 }
 
-// Debian's links are paths, absolute or from where the debug file is. Another file than the one that is meant is opened
-// at most, never used.
+// Debian's links are paths, either absolute or relative to the debug file. A file of another build may be opened, but
+// is never used.
 std::optional<DebugFile> FindSharedDebugFile(const elf::Image& image, const std::string& path,
                                              const std::string& root) {
   const std::optional<SharedLink> link = SharedLinkOf(image);

@@ -1,9 +1,9 @@
-// Separate debug files: where distributions put the symbols that they strip from programs and libraries.
+// Separate debug files, into which distributions move the symbols and the debug information of programs and libraries.
 //
 //   by build-id    ROOT/.build-id/ab/cdef….debug
 //   by debuglink   the name in .gnu_debuglink, beside the file, in .debug/ there, and in ROOT/folder/of/the/file/
 //
-// As gdb and perf look them up (GDB manual, "Debugging Information in Separate Files").
+// These are the locations that gdb and perf try, too (GDB manual, "Debugging Information in Separate Files").
 #pragma once
 
 #include <optional>
@@ -21,16 +21,17 @@ struct DebugFile {
   sys::Mapping bytes;
 };
 
-// The debug file of `image`, which was read from `path`. One that belongs to another build is passed over: its build-id
-// must be the same, or (where there is none) its checksum must be what the debuglink says.
+// Finds the debug file of `image`, which was read from `path`. `root` is the folder of separate debug files; "" means
+// none. Ignores files of other builds: the build-id must be equal or, if there is none, the checksum must be that of
+// the debuglink.
 std::optional<DebugFile> FindDebugFile(const elf::Image& image, const std::string& path, const std::string& root);
 
-// The debug file of the same build as `image` from elsewhere. NotFound when `image` has no build-id, or what came is of
-// another build; the errors of DebugFetcher::Fetch.
+// Downloads the debug file of the same build as `image`. Errors: NotFound if `image` has no build-id, or if the
+// downloaded file belongs to another build; those of DebugFetcher::Fetch.
 absl::StatusOr<DebugFile> FetchDebugFile(const elf::Image& image, DebugFetcher& fetcher);
 
-// What several debug files have in common dwz puts into a file of its own, which .gnu_debugaltlink names ("DWZ" in
-// GDB's manual): that name, and the file, when one is here whose build-id is the one that the link says.
+// dwz moves the common parts of several debug files to a shared file, which .gnu_debugaltlink names ("DWZ" in GDB's
+// manual). These return that name, or that file if its build-id is the one in the link.
 std::optional<std::string> SharedDebugFileName(const elf::Image& image);
 std::optional<DebugFile> FindSharedDebugFile(const elf::Image& image, const std::string& path, const std::string& root);
 absl::StatusOr<DebugFile> FetchSharedDebugFile(const elf::Image& image, DebugFetcher& fetcher);

@@ -1,4 +1,5 @@
-// Asks the C++ runtime (Itanium C++ ABI, 3.4), but for Rust's names, of which the older ones look like C++'s.
+// Uses the C++ runtime (Itanium C++ ABI, 3.4), after trying Rust's forms, because the older one is also a valid C++
+// name.
 #include "src/symbolize/demangle.h"
 
 #include <cxxabi.h>
@@ -13,13 +14,13 @@
 namespace perfkit::symbolize {
 namespace {
 
-// What one name may become, at most.
+// Maximum size of a demangled name.
 constexpr uint64_t kMaxReadableBytes = 64 << 20;
 
-// A mangled name may say "what was there before" (S_, S0_, …; T_, T0_, … of templates), so that 250 bytes can stand for
-// 200 MiB. This bounds what `name` stands for: back references that each hold k others make k times as much of them,
-// which is the most for the same number of references where k is 3. Of 64,464 functions of LLVM, clang, libstdc++ and
-// this library's tests, three are beyond.
+// Returns an upper bound for the size of the demangled name. Back references (S_, S0_, …; T_, T0_, … in templates)
+// repeat earlier parts, so a name of 250 bytes can stand for 200 MiB. If each reference contains k others, each group
+// of k references multiplies the size by k; for a given number of references that is largest for k = 3. Of 64,464
+// functions of LLVM, clang, libstdc++ and this library's tests, three exceed the maximum.
 uint64_t MaxReadableBytes(std::string_view name) {
   uint64_t bytes = name.size();
   int references = 0;

@@ -1,4 +1,4 @@
-// Names as C++ programmers write them.
+// Demangles C++ and Rust names.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace perfkit::symbolize {
 
-// C++ and Rust: "_ZN4game4StepEv" -> "game::Step()"; what is no mangled name stays as it is, and so do names that were
-// made to stand for more than memory holds. A suffix of ours or of the linker ("@plt") is kept.
+// Returns the demangled name: "game::Step()" for "_ZN4game4StepEv". Returns `name` unchanged if it is not mangled, or
+// if its demangled form could exceed a maximum size. Suffixes that begin with '@', as in "puts@plt", are kept.
 std::string Demangle(std::string_view name);
 
 }  // namespace perfkit::symbolize

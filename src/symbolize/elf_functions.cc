@@ -1,4 +1,4 @@
-// Walks symbol tables for code.
+// Reads the functions of symbol tables.
 #include "src/symbolize/elf_functions.h"
 
 #include <elf.h>
@@ -10,7 +10,7 @@
 namespace perfkit::symbolize {
 namespace {
 
-// Which sections hold code, by index; and where each of those ends.
+// Returns which sections contain code, by index, and adds the ends of these as bounds.
 std::vector<bool> CodeSections(const elf::Image& image, SymbolTableBuilder& builder) {
   std::vector<bool> code(image.section_count());
   for (uint32_t i = 0; i < image.section_count(); ++i) {
@@ -23,8 +23,8 @@ std::vector<bool> CodeSections(const elf::Image& image, SymbolTableBuilder& buil
   return code;
 }
 
-// Assemblers leave the type out where the source does. Names that begin with these are marks of compilers and
-// assemblers inside code ("$x" of the ARM ELF ABI, ".L…", ".annobin…"), not names of code.
+// Assemblers omit the type if the source has none. Names that begin with these characters mark code of compilers and
+// assemblers ("$x" of the ARM ELF ABI, ".L…", ".annobin…") and are not functions.
 bool IsCode(const elf::Symbol& symbol, const std::vector<bool>& code_sections) {
   if (symbol.name.empty() || symbol.section >= code_sections.size() || !code_sections[symbol.section]) return false;
   if (symbol.type == STT_FUNC || symbol.type == STT_GNU_IFUNC) return true;

@@ -1,4 +1,4 @@
-// The functions of an ELF file, as its symbol tables and its procedure linkage table tell them.
+// The functions of an ELF file, from its symbol tables and its procedure linkage table (PLT).
 #pragma once
 
 #include "src/elf/image.h"
@@ -6,12 +6,11 @@
 
 namespace perfkit::symbolize {
 
-// Adds what the static and the dynamic table of `image` say, at addresses before relocation. Whether there is a static
-// table: without one the file was stripped, and its private functions have no names.
+// Adds the functions of the static and the dynamic table of `image`, with addresses before relocation. Returns true if
+// there is a static table; without one the file was stripped, and its private functions have no names.
 bool AddFunctions(const elf::Image& image, SymbolTableBuilder& builder);
 
-// Adds "name@plt" for each stub through which `image` calls functions of other modules. x86-64 only: of other machines
-// the stubs have no name.
+// Adds "name@plt" for each PLT stub, by which `image` calls functions of other modules. Only for x86-64.
 void AddPltStubs(const elf::Image& image, SymbolTableBuilder& builder);
 
 }  // namespace perfkit::symbolize

@@ -1,4 +1,4 @@
-// Makes a table of /proc/kallsyms, which has no sizes: each function ends where the next one begins.
+// Builds a table from /proc/kallsyms. It has no sizes: each function ends where the next one begins.
 #include "src/symbolize/kernel_names.h"
 
 #include "absl/strings/str_format.h"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t kPage = 4096;
 
-// nm's letters: lower case is local, but for the weak ones.
+// Letters as nm's: lower case means local, except for weak symbols.
 Binding BindingOf(char type) {
   if (type == 'w' || type == 'W') return Binding::kWeak;
   return type == 'T' ? Binding::kGlobal : Binding::kLocal;
@@ -23,8 +23,8 @@ int64_t Setting(const std::string& proc, const char* name) {
   return text.ok() ? base::ParseNumber<int64_t>(base::Trim(*text)).value_or(-1) : -1;
 }
 
-// kernel/ksyms_common.c, kallsyms_show_value: 2 shows addresses to nobody, 1 to CAP_SYSLOG alone, 0 also to everybody
-// while kernel.perf_event_paranoid is at most 1.
+// Linux, kernel/ksyms_common.c, kallsyms_show_value: with kptr_restrict 2 no user sees addresses, with 1 users with
+// CAP_SYSLOG do, with 0 all users do as long as kernel.perf_event_paranoid is at most 1.
 absl::Status Hidden(const std::string& proc) {
   const int64_t restricted = Setting(proc, "kptr_restrict"), paranoid = Setting(proc, "perf_event_paranoid");
   const std::string found =
@@ -34,10 +34,11 @@ absl::Status Hidden(const std::string& proc) {
                                  ? "run with CAP_SYSLOG (as root), or sysctl kernel.kptr_restrict=0 "
                                    "kernel.perf_event_paranoid=1"
                                  : "as root: sysctl kernel.kptr_restrict=1; then run with CAP_SYSLOG (as root)";
-  return absl::Status(absl::StatusCode::kFailedPrecondition,
-                      absl::StrFormat("the kernel has no names for this user: /proc/kallsyms holds zeros instead of "
-                                      "addresses (%s). Remedy: %s.",
-                                      found, remedy));
+  return absl::Status(
+      absl::StatusCode::kFailedPrecondition,
+      absl::StrFormat(
+          "the kernel hides its names from this user: /proc/kallsyms has zeros instead of addresses (%s). Remedy: %s.",
+          found, remedy));
 }
 
 }  // namespace
@@ -50,8 +51,8 @@ const absl::Status& KernelNames::Load(const std::string& proc) {
   return status_;
 }
 
-// The last function of the kernel, or of a module, ends a page later at the latest: nobody says where, and what follows
-// is somebody else's (as perf has it: tools/perf/util/symbol.c, symbols__fixup_end).
+// The last function of the kernel, and of each module, has no known end, and the code after it belongs to something
+// else. So it ends at most one page later, as in perf (tools/perf/util/symbol.c, symbols__fixup_end).
 absl::Status KernelNames::TakeSymbols(std::string_view text, const std::string& proc) {
   SymbolTableBuilder builder(text.size());
   std::string_view module;

@@ -1,8 +1,8 @@
-// What reads source lines and inlined calls: the door between the core, which finds files, and the component that knows
-// DWARF. Only headers and bytes pass it, since a shared core shows nothing else.
+// The interface between a Symbolizer, which finds files, and the component perfkit::dwarf, which reads debug
+// information. The core library does not link that component, so it calls it through this class only.
 //
-//   Module ── sections, as the file has them ──> LineSource::Open      once a module
-//          ── address before relocation ───────> LineSource::Find      the calls there, innermost first
+//   Module ── the file's sections ────────> LineSource::Open      once for each module
+//          ── address before relocation ──> LineSource::Find      the calls at it, innermost first
 #pragma once
 
 #include <cstdint>
@@ -18,34 +18,34 @@ namespace perfkit::symbolize {
 // One section of a file with debug information.
 struct DebugSection {
   std::string_view name;
-  base::Bytes bytes;        // as long-lived as the source
+  base::Bytes bytes;        // Valid as long as the source.
   bool compressed = false;  // SHF_COMPRESSED
 };
 
-// A call, as debug information has it. Views live as long as the source.
+// One call at an address. Texts are valid as long as the source.
 struct SourceCall {
-  std::string_view function;  // mangled where `linkage`; "" when nobody says
-  std::string_view file;      // "" when nobody says, as line 0
+  std::string_view function;  // Mangled if `linkage`; "" if unknown.
+  std::string_view file;      // "" if unknown; then line is 0.
   uint32_t line = 0, column = 0;
-  bool linkage = false;  // the name is that of the symbol table, and so the whole one
+  bool linkage = false;  // The name is the linkage name, so it is complete.
 };
 
-// For one thread at a time.
+// Not thread-safe.
 class LineSource {
  public:
   virtual ~LineSource() = default;
 
-  // Module `module`, a number of the caller's, has this debug information, and with dwz `shared` is what it has in
-  // common with other modules. Reads nothing of it yet. NotFound when there is none in it, another error when it cannot
-  // be used.
+  // Registers the debug information of a module; `module` is any number of the caller's. `shared` are the sections of
+  // dwz's shared file, or empty. Reads nothing of them yet. Errors: NotFound if there is no debug information; others
+  // if it can't be used.
   virtual absl::Status Open(uint32_t module, const std::vector<DebugSection>& sections,
                             const std::vector<DebugSection>& shared) = 0;
 
-  // The calls at `address` of a module that was opened: the innermost first, the real function last. None when nothing
-  // is known there.
+  // Appends the calls at `address` (before relocation) of a registered module to `calls`: innermost first, the function
+  // itself last. Appends none if nothing is known.
   virtual void Find(uint32_t module, uint64_t address, std::vector<SourceCall>& calls) = 0;
 
-  // The ELF file that is packed in .gnu_debugdata.
+  // Returns the ELF file that is compressed in .gnu_debugdata.
   virtual absl::StatusOr<std::string> UnpackMini(base::Bytes packed) = 0;
 };
 

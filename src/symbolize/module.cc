@@ -1,4 +1,4 @@
-// Takes the symbols of a module's file and of its separate debug file.
+// Reads the symbols of a module's file and of its separate debug file.
 #include "src/symbolize/module.h"
 
 #include <utility>
@@ -13,20 +13,21 @@ namespace {
 
 absl::StatusOr<std::string> UnpackMini(base::Bytes packed, LineSource* lines) {
   if (lines != nullptr) return lines->UnpackMini(packed);
-  return absl::Status(absl::StatusCode::kUnimplemented,
-                      "the component perfkit::dwarf unpacks them: SymbolizerOptions{.lines = perfkit::DwarfLines}");
+  return absl::Status(
+      absl::StatusCode::kUnimplemented,
+      "the component perfkit::dwarf decompresses them: SymbolizerOptions{.lines = perfkit::DwarfLines}");
 }
 
 absl::Status OnlyExported(const std::string& path, const absl::Status& why) {
   return absl::Status(
       why.ok() ? absl::StatusCode::kInvalidArgument : why.code(),
-      absl::StrFormat("%s has only the names that it exports: the others are packed in .gnu_debugdata; %s", path,
-                      why.ok() ? "no ELF file is in there" : std::string(why.message())));
+      absl::StrFormat("%s has only the names that it exports: the others are compressed in .gnu_debugdata; %s", path,
+                      why.ok() ? "it contains no ELF file" : std::string(why.message())));
 }
 
 }  // namespace
 
-// The vDSO is the kernel's: no package has its debug file. Nobody far away is asked for what the file has itself.
+// The vDSO is part of the kernel: no package has its debug file. Downloads nothing if the file itself is complete.
 std::optional<DebugFile> Module::GetDebugFile(const elf::Image& image, const SymbolizerOptions& options,
                                               const Helpers& helpers) {
   if (!id_.is_file()) return std::nullopt;
@@ -63,8 +64,8 @@ const absl::Status& Module::Load(const SymbolizerOptions& options, const Helpers
   return status_;
 }
 
-// Names take no more room than the files that they are from. Fedora's files have the names of their private functions
-// packed in a file of its own ("MiniDebugInfo" in GDB's manual).
+// The table takes no more room for names than the files have bytes. Fedora's files have the names of their private
+// functions in a compressed ELF file in .gnu_debugdata ("MiniDebugInfo" in GDB's manual).
 absl::Status Module::TakeSymbols(const elf::Image& image, const elf::Image* debug, LineSource* lines) {
   code_ = proc::LoadedCode(image);
   std::string unpacked;

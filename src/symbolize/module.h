@@ -1,4 +1,5 @@
-// A module: a file that is mapped and executed, with the names of its functions. Read when the first name is asked for.
+// A module, that is, a mapped file with code, and the names of its functions. The file is read at the first lookup of a
+// name.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +18,13 @@
 
 namespace perfkit::symbolize {
 
-// Who does what the core does not; each may be null.
+// Interfaces to the component perfkit::dwarf; each may be null.
 struct Helpers {
   LineSource* lines = nullptr;
   DebugFetcher* fetcher = nullptr;
 };
 
-// Code that no file holds has no names, but for the vDSO's.
+// Not thread-safe. Code without a file has no names, except the vDSO's.
 class Module {
  public:
   explicit Module(proc::ModuleId id) : id_(std::move(id)) {}
@@ -31,8 +32,9 @@ class Module {
   const std::string& name() const { return id_.path; }
   bool has_file() const { return id_.is_file() || id_.is_vdso(); }
 
-  // Reads the file, once; every later call gives the same answer. What proc::ModuleFile::Open says when that cannot be
-  // done. For `lines` the file is kept; it unpacks symbols that are packed, and `fetcher` gets what is not here.
+  // Reads the file at the first call; later calls return the same status. Errors: as proc::ModuleFile::Open. With
+  // helpers.lines, keeps the file mapped, and decompresses compressed symbols. With helpers.fetcher, downloads a
+  // missing debug file.
   const absl::Status& Load(const SymbolizerOptions& options, const Helpers& helpers);
   bool loaded() const { return loaded_; }
   // Its bytes; "" if it has none, or if the kernel did not say and the file was not read.
@@ -41,11 +43,12 @@ class Module {
   const std::string& debug_path() const { return debug_path_; }
   size_t symbols() const { return table_.size(); }
 
-  // After Load: opens it in helpers.lines, under the number that the caller has for it, once.
+  // Registers the module in helpers.lines as number `number`, at the first call. Requires Load.
   const absl::Status& OpenLines(const SymbolizerOptions& options, const Helpers& helpers, uint32_t number);
   const absl::Status& lines_status() const { return lines_status_; }
 
-  // After Load. Where the byte at `offset` of the file is loaded, before relocation; nothing when that is no code.
+  // Returns the address before relocation of the byte at `offset` of the file, or nullopt if it is not code. Requires
+  // Load.
   std::optional<uint64_t> AddressOf(uint64_t offset) const { return code_.AddressOf(offset); }
   std::optional<SymbolTable::Found> Find(uint64_t address) const { return table_.Find(address); }
 
@@ -59,10 +62,10 @@ class Module {
   bool loaded_ = false;
   absl::Status status_;
   std::string debug_path_;
-  absl::Status fetched_;  // why there is no debug file from elsewhere; OK where nobody was asked
+  absl::Status fetched_;  // Why no debug file was downloaded; OK if it was not tried.
   bool lines_opened_ = false;
   absl::Status lines_status_;
-  // What a LineSource looks at: the file, its separate debug file, and what that has in common with others.
+  // The files that a LineSource reads: the module's, its separate debug file, and dwz's shared one.
   std::optional<proc::ModuleFile> file_;
   std::optional<DebugFile> debug_, shared_;
   proc::LoadedCode code_;

@@ -1,4 +1,4 @@
-// Finds the sections with a module's debug information, and gives them to what reads lines.
+// Finds the sections with a module's debug information, and registers them with the LineSource.
 #include <elf.h>
 
 #include <utility>
@@ -28,7 +28,7 @@ bool HasEntries(const std::vector<DebugSection>& sections) {
   return false;
 }
 
-// What a person can do about it, wherever they are.
+// Returns a status that lists the remedies.
 absl::Status NoDebugInformation(const std::string& path, const elf::Image& image, const std::string& root,
                                 const absl::Status& fetched) {
   const base::Bytes id = elf::BuildId(image).value_or(base::Bytes());
@@ -36,13 +36,14 @@ absl::Status NoDebugInformation(const std::string& path, const elf::Image& image
   if (!fetched.ok()) {
     places += absl::StrFormat(" (%s)", fetched.message());
   } else if (!id.empty()) {
-    places += absl::StrFormat(" (build-id %s: SymbolizerOptions{.fetch = perfkit::Debuginfod} asks servers for it)",
+    places += absl::StrFormat(" (build-id %s: SymbolizerOptions{.fetch = perfkit::Debuginfod} downloads it)",
                               elf::HexText(id));
   }
-  return absl::Status(absl::StatusCode::kNotFound,
-                      absl::StrFormat("%s has no debug information: compile it with -g, or install its separate debug "
-                                      "file%s (Debian: PACKAGE-dbgsym, named by find-dbgsym-packages)",
-                                      path, places));
+  return absl::Status(
+      absl::StatusCode::kNotFound,
+      absl::StrFormat("%s has no debug information. Remedy: compile it with -g, or install its separate debug "
+                      "file%s (Debian: PACKAGE-dbgsym, named by find-dbgsym-packages)",
+                      path, places));
 }
 
 }  // namespace
@@ -50,19 +51,18 @@ absl::Status NoDebugInformation(const std::string& path, const elf::Image& image
 const absl::Status& Module::OpenLines(const SymbolizerOptions& options, const Helpers& helpers, uint32_t number) {
   if (std::exchange(lines_opened_, true)) return lines_status_;
   if (helpers.lines == nullptr) {
-    lines_status_ =
-        absl::Status(absl::StatusCode::kUnimplemented,
-                     "source lines and inlined calls are read by the component perfkit::dwarf: link it, and "
-                     "SymbolizerOptions{.lines = perfkit::DwarfLines}");
+    lines_status_ = absl::Status(absl::StatusCode::kUnimplemented,
+                                 "source lines and inlined calls need the component perfkit::dwarf: link it, and set "
+                                 "SymbolizerOptions{.lines = perfkit::DwarfLines}");
   } else if (!file_) {
-    lines_status_ = status_.ok() ? absl::NotFoundError("code of no file has no lines") : status_;
+    lines_status_ = status_.ok() ? absl::NotFoundError("code without a file has no lines") : status_;
   } else {
     lines_status_ = OpenSections(options, helpers, number);
   }
   return lines_status_;
 }
 
-// The separate file has them all where there is one, and else the file itself may.
+// Prefers the separate debug file; without one, the module's file itself may have the sections.
 absl::Status Module::OpenSections(const SymbolizerOptions& options, const Helpers& helpers, uint32_t number) {
   const elf::Image& image = file_->image();
   std::vector<DebugSection> sections = DebugSections(image), shared;
@@ -92,10 +92,11 @@ absl::Status Module::OpenSections(const SymbolizerOptions& options, const Helper
     return absl::Status(opened.code(), absl::StrFormat("lines of %s: %s", path, std::string(opened.message())));
   }
   if (!shared_name || !shared.empty()) return absl::OkStatus();
-  return absl::Status(absl::StatusCode::kNotFound,
-                      absl::StrFormat("%s has lines, but some functions no names: these are in %s (.gnu_debugaltlink), "
-                                      "which is not here or of another build. Install the whole -dbgsym package",
-                                      path, *shared_name));
+  return absl::Status(
+      absl::StatusCode::kNotFound,
+      absl::StrFormat("%s has lines, but some functions have no names: those are in %s (.gnu_debugaltlink), which is "
+                      "missing or belongs to another build. Remedy: install the complete -dbgsym package",
+                      path, *shared_name));
 }
 
 }  // namespace perfkit::symbolize

@@ -1,7 +1,6 @@
-// Names PLT stubs by what they jump through: "jmp *slot(%rip)", where a relocation says whose address the slot holds.
-//
-// Decoding the jump holds for .plt, .plt.sec, .plt.got, and for the layouts of all linkers; counting entries does not.
-// System V ABI, AMD64 supplement, "Procedure Linkage Table"; Intel CET's .plt.sec puts endbr64 in front.
+// Names PLT stubs by decoding them: a stub is "jmp *slot(%rip)", and a relocation says which function's address the
+// slot holds. Decoding works for .plt, .plt.sec and .plt.got, and for the layouts of all linkers; counting entries
+// would not. System V ABI, AMD64 supplement, "Procedure Linkage Table"; Intel CET's .plt.sec starts with endbr64.
 #include <elf.h>
 
 #include <string>
@@ -13,10 +12,10 @@
 namespace perfkit::symbolize {
 namespace {
 
-// Slot -> index of the symbol in the dynamic table.
+// From slot to the index of the symbol in the dynamic table.
 using Slots = std::unordered_map<uint64_t, uint32_t>;
 
-// Stubs for more functions than any program imports are somebody's joke.
+// Maximum number of slots. No program imports so many functions.
 constexpr size_t kMaxSlots = 1 << 20;
 constexpr uint64_t kStubBytes = 16, kShortStubBytes = 8;
 
@@ -29,7 +28,8 @@ void ReadSlots(base::Bytes relocations, Slots& slots) {
   }
 }
 
-// The slot that the code in `stub`, loaded at `address`, jumps through: ff 25 and a distance from the next instruction.
+// Returns the slot through which the code in `stub`, loaded at `address`, jumps: opcode ff 25 and a distance from the
+// next instruction.
 std::optional<uint64_t> SlotOf(base::Bytes stub, uint64_t address) {
   for (uint64_t at = 0; at + 6 <= stub.size(); ++at) {
     if (stub[at] != std::byte{0xff} || stub[at + 1] != std::byte{0x25}) continue;
@@ -38,7 +38,7 @@ std::optional<uint64_t> SlotOf(base::Bytes stub, uint64_t address) {
   return std::nullopt;
 }
 
-// The names of the dynamic table, by index.
+// Returns the names of the dynamic table, by index.
 std::vector<std::string_view> DynamicNames(const elf::Image& image) {
   std::vector<std::string_view> names(1);
   elf::ForEachSymbol(image, elf::SymbolTable::kDynamic, [&](const elf::Symbol& symbol) {

@@ -1,4 +1,4 @@
-// The older mangling is C++'s with a hash at the end and escapes for what C++ has no letters for.
+// The older form is a C++ name with a hash at its end, and with escapes for characters that C++ names can't have.
 #include "src/symbolize/rust_demangle.h"
 
 #include <charconv>
@@ -12,11 +12,11 @@ namespace {
 struct Escape {
   std::string_view code, text;
 };
-// rustc, compiler/rustc_symbol_mangling/src/legacy.rs.
+// The escapes of rustc, compiler/rustc_symbol_mangling/src/legacy.rs.
 constexpr Escape kEscapes[] = {{"SP", "@"}, {"BP", "*"}, {"RF", "&"}, {"LT", "<"},
                                {"GT", ">"}, {"LP", "("}, {"RP", ")"}, {"C", ","}};
 
-// "$LT$" -> "<", "$u7b$" -> "{"; nothing for an escape that is none of these.
+// Returns "<" for "$LT$" and "{" for "$u7b$"; nullopt for an unknown escape.
 std::optional<std::string> Unescaped(std::string_view code) {
   for (const Escape& escape : kEscapes) {
     if (escape.code == code) return std::string(escape.text);
@@ -51,7 +51,7 @@ bool IsHash(std::string_view part) {
   return part.size() == 17 && part.front() == 'h' && part.find_first_not_of("0123456789abcdef", 1) == part.npos;
 }
 
-// _ZN (length, name)... 17h(16 digits) E
+// The form is "_ZN", then length and name of each part, then "17h" and 16 digits, then "E".
 std::optional<std::string> DemangleLegacy(std::string_view name) {
   name.remove_prefix(3);
   std::string out;
@@ -63,7 +63,7 @@ std::optional<std::string> DemangleLegacy(std::string_view name) {
     if (size == 0 || size >= name.size()) return std::nullopt;
     const std::string_view part = name.substr(0, size);
     name.remove_prefix(size);
-    if (name.front() == 'E') {  // and no parameters, which a C++ function has
+    if (name.front() == 'E') {  // A C++ function would have parameters after it.
       const bool rust = name.size() == 1 && IsHash(part) && !out.empty();
       return rust ? std::optional(std::move(out)) : std::nullopt;
     }

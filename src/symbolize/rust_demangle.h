@@ -1,4 +1,4 @@
-// Rust's names as its programmers write them, without the hashes that tell crates apart.
+// Demangles Rust names, without the hashes that distinguish crates.
 #pragma once
 
 #include <optional>
@@ -7,9 +7,9 @@
 
 namespace perfkit::symbolize {
 
-// "_RNvCs1234_5hello4main" -> "hello::main" (v0, RFC 2603), and the older "_ZN5hello4main17h0123456789abcdefE" ->
-// "hello::main". A suffix of LLVM's (".llvm.123") is left out. Nothing when it is neither, or stands for more than 16
-// KiB.
+// Returns "hello::main" for "_RNvCs1234_5hello4main" (v0, RFC 2603) and for the older
+// "_ZN5hello4main17h0123456789abcdefE". Omits a suffix of LLVM's (".llvm.123"). Returns nullopt if the name is neither,
+// or exceeds 16 KiB when demangled.
 std::optional<std::string> DemangleRust(std::string_view name);
 
 }  // namespace perfkit::symbolize

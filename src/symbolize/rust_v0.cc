@@ -1,4 +1,6 @@
-// A recursive descent over the grammar, with limits on depth, steps and output.
+// A recursive descent parser of the grammar in RFC 2603, which prints the name while it reads. Names may be hostile:
+// depth, steps and output are bounded, since a back reference may refer to any earlier part, which is then read and
+// printed again. Parts that are not printed, as the path of an impl, are read with `silent_` set.
 #include "src/symbolize/rust_v0.h"
 
 #include <utility>
@@ -31,7 +33,7 @@ bool IsDigit(char letter) { return letter >= '0' && letter <= '9'; }
 
 }  // namespace
 
-// Counts how deep the grammar is in itself.
+// Counts the depth of nested rules.
 struct RustV0::Nested {
   explicit Nested(RustV0& reader) : reader(reader) {
     if (++reader.depth_ > kMaxDepth || ++reader.steps_ > kMaxSteps) reader.Fail();
@@ -40,7 +42,8 @@ struct RustV0::Nested {
   RustV0& reader;
 };
 
-// What may follow, the crate that asked for an instance, is no part of the name. Digits in front: a later version.
+// The crate that requested an instance may follow; it is not part of the name. Leading digits are a later version of
+// the form.
 std::optional<std::string> RustV0::Demangle() {
   if (IsDigit(Peek())) return std::nullopt;
   Path(true);
@@ -71,7 +74,7 @@ void RustV0::Print(std::string_view text) {
   out_ += text;
 }
 
-// "_" is 0, "0_" is 1, …
+// "_" is 0, "0_" is 1, ….
 uint64_t RustV0::Base62() {
   if (Eat('_')) return 0;
   uint64_t value = 0;
@@ -110,14 +113,14 @@ RustV0::Name RustV0::Identifier() {
   return name;
 }
 
-// Letters beyond ASCII stay as they are written in the symbol (RFC 3492).
+// Characters beyond ASCII are printed as they are encoded (RFC 3492).
 void RustV0::PrintName(const Name& name) {
   if (name.punycode) Print("punycode{");
   Print(name.text);
   if (name.punycode) Print("}");
 }
 
-// To a place before this one, which is read once more.
+// Reads an earlier part of the name again.
 template <class Parse>
 void RustV0::BackReference(Parse&& parse) {
   const size_t here = at_ - 1;
@@ -129,7 +132,7 @@ void RustV0::BackReference(Parse&& parse) {
   at_ = after;
 }
 
-// Until E, with commas. How many there were.
+// Reads a list up to "E" and prints it with commas. Returns the number of elements.
 template <class Parse>
 size_t RustV0::List(Parse&& parse) {
   size_t count = 0;
@@ -168,7 +171,7 @@ void RustV0::Path(bool in_value) {
   }
 }
 
-// Capital letters are what the compiler made: closures, shims.
+// Capital letters are items that the compiler made, such as closures and shims.
 void RustV0::NestedPath(bool in_value) {
   const char space = Take();
   Path(in_value);
@@ -189,7 +192,7 @@ void RustV0::NestedPath(bool in_value) {
   }
 }
 
-// Where the impl is, which nobody reads.
+// Where the impl is: not printed.
 void RustV0::ImplPath() {
   OptionalBase62('s');
   const bool before = std::exchange(silent_, true);
@@ -203,7 +206,7 @@ void RustV0::GenericArg() {
   Type();
 }
 
-// 0 is one that was left out; others count from the innermost binder.
+// 0 is an omitted lifetime; other numbers count from the innermost binder.
 void RustV0::Lifetime(uint64_t index) {
   if (index == 0) return Print("'_");
   if (index > bound_lifetimes_) return Fail();
@@ -285,7 +288,7 @@ void RustV0::FunctionType() {
   Print("fn(");
   List([this] { Type(); });
   Print(")");
-  if (Eat('u')) return;  // ()
+  if (Eat('u')) return;  // The unit type, "()", is not printed.
   Print(" -> ");
   Type();
 }
@@ -303,7 +306,8 @@ void RustV0::DynType() {
   if (index != 0) Print(" + "), Lifetime(index);
 }
 
-// The generic arguments of a path stay open, so that associated types stand among them. Whether there were any.
+// Leaves the generic arguments of a path open, so that associated types can be added to them. Returns true if there
+// were any.
 bool RustV0::PathWithOpenArgs() {
   const Nested nested(*this);
   if (failed_) return false;
@@ -333,7 +337,7 @@ void RustV0::DynTrait() {
   if (open) Print(">");
 }
 
-// A type's letter and hexadecimal digits. Values beyond 64 bits stay hexadecimal.
+// A type's letter and a hexadecimal number. Values of more than 64 bits are printed in hexadecimal.
 void RustV0::Const() {
   const Nested nested(*this);
   if (failed_) return;
@@ -351,7 +355,7 @@ void RustV0::Const() {
     const char letter[] = {'\'', static_cast<char>(*value), '\''};
     return Print({letter, 3});
   }
-  if (BasicType(type).empty()) return Fail();  // structs and the like are not written by stable compilers
+  if (BasicType(type).empty()) return Fail();  // Stable compilers do not write structs and the like.
   Print(value ? std::to_string(*value) : "0x" + std::string(digits));
 }
 

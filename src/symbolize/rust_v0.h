@@ -1,4 +1,5 @@
-// Reads Rust's v0 mangling: RFC 2603, "Rust Symbol Name Mangling v0", whose grammar the functions are named after.
+// Demangles Rust's v0 names: RFC 2603, "Rust Symbol Name Mangling v0". The methods have the names of its grammar's
+// rules.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +11,11 @@ namespace perfkit::symbolize {
 
 class RustV0 {
  public:
-  // `text`: what stands after "_R".
+  // `text` is the part of the name after "_R".
   explicit RustV0(std::string_view text) : text_(text) {}
 
-  // Once. Nothing when it is no such name, is nested deeper than any program, or stands for more than 16 KiB: back
-  // references may double it each time.
+  // Returns nullopt if it is not such a name, is nested too deeply, or exceeds 16 KiB: each back reference may double
+  // it. Call it once.
   std::optional<std::string> Demangle();
 
  private:
@@ -25,6 +26,7 @@ class RustV0 {
     bool punycode = false;
   };
 
+  // The reader's primitives. After Fail, all reads return nothing, and nothing is printed.
   void Fail() { failed_ = true; }
   char Peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
   char Take();
@@ -39,6 +41,7 @@ class RustV0 {
   template <class Parse>
   size_t List(Parse&& parse);
 
+  // The rules of the grammar. Each reads its part of the name and prints it.
   void Path(bool in_value);
   void NestedPath(bool in_value);
   void ImplPath();

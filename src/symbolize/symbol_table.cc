@@ -1,4 +1,4 @@
-// Sorts, chooses among aliases, and flattens.
+// Sorts symbols, chooses one name for each address, and flattens.
 #include "src/symbolize/symbol_table.h"
 
 #include <algorithm>
@@ -35,9 +35,9 @@ bool SymbolTableBuilder::Add(std::string_view name, uint64_t begin, uint64_t siz
   return true;
 }
 
-// The rule of Linux's perf (tools/perf/util/symbol.c, choose_best_symbol), so that both tools say the same name: one
-// with a size, not a weak one, a global one, with fewer underscores in front, the longer one. Then by the alphabet, so
-// that the order of the tables decides nothing.
+// perf's rule (tools/perf/util/symbol.c, choose_best_symbol), so that both tools print the same names. Prefers a name
+// with a size, then by binding, then with fewer leading underscores, then the longer one. The last criterion is the
+// alphabet, so that the order of the tables has no effect.
 bool SymbolTableBuilder::IsBetter(const Entry& a, const Entry& b) const {
   const bool a_sized = a.end > a.begin, b_sized = b.end > b.begin;
   if (a_sized != b_sized) return a_sized;
@@ -48,7 +48,7 @@ bool SymbolTableBuilder::IsBetter(const Entry& a, const Entry& b) const {
   return x < y;
 }
 
-// One entry for each address, under its best name and as long as the longest of them.
+// Keeps one entry for each address: its best name with the largest size.
 void SymbolTableBuilder::MergeAliases() {
   std::sort(entries_.begin(), entries_.end(),
             [this](const Entry& a, const Entry& b) { return a.begin != b.begin ? a.begin < b.begin : IsBetter(a, b); });
@@ -63,8 +63,8 @@ void SymbolTableBuilder::MergeAliases() {
   entries_.resize(kept);
 }
 
-// Entries of unknown size: labels inside a function that knows its size are no functions; others end where the next
-// thing begins.
+// An entry of unknown size inside a function of known size is a label, so it is removed. Other ones end at the next
+// entry or bound.
 void SymbolTableBuilder::EndOpenOnes() {
   std::sort(bounds_.begin(), bounds_.end());
   uint64_t covered_to = 0;
@@ -75,7 +75,7 @@ void SymbolTableBuilder::EndOpenOnes() {
       if (entry.begin < covered_to) continue;
       const auto bound = std::upper_bound(bounds_.begin(), bounds_.end(), entry.begin);
       const uint64_t next = i + 1 < entries_.size() ? entries_[i + 1].begin : std::numeric_limits<uint64_t>::max();
-      if (bound == bounds_.end() && i + 1 == entries_.size()) continue;  // no end anywhere
+      if (bound == bounds_.end() && i + 1 == entries_.size()) continue;  // It has no end.
       entry.end = bound == bounds_.end() ? next : std::min(next, *bound);
     } else {
       covered_to = std::max(covered_to, entry.end);

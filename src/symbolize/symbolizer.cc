@@ -1,4 +1,4 @@
-// Symbolizer: the public face of SamplerImpl.
+// Symbolizer: the public interface of SymbolizerImpl.
 #include "perfkit/symbolizer.h"
 
 #include <utility>

@@ -1,4 +1,4 @@
-// Locates pcs, and opens modules.
+// Locates pcs and creates modules.
 #include "src/symbolize/symbolizer_impl.h"
 
 #include <utility>
@@ -6,7 +6,7 @@
 namespace perfkit::symbolize {
 namespace {
 
-// Modules that are none, in the order of their numbers.
+// The numbers of code that is in no module, in the order of kNoModules.
 enum : uint32_t { kUnknown, kKernel, kHypervisor, kGuestKernel, kGuestUser };
 constexpr const char* kNoModules[] = {"[unknown]", "[kernel]", "[hypervisor]", "[guest.kernel]", "[guest.user]"};
 
@@ -28,7 +28,7 @@ SymbolizerImpl::SymbolizerImpl(SymbolizerOptions options)
       lines_(options_.lines == nullptr ? nullptr : options_.lines(options_.lines_cache_bytes)),
       fetcher_(options_.fetch == nullptr ? nullptr : options_.fetch()) {}
 
-// Modules are numbered as they are mapped; they are made here when one is asked for.
+// processes_ numbers modules when they are mapped. They are created here at the first lookup.
 Module& SymbolizerImpl::ModuleAt(uint32_t number) {
   while (modules_.size() <= number) modules_.emplace_back(processes_.modules()[modules_.size()]);
   return modules_[number];

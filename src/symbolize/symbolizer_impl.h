@@ -1,4 +1,4 @@
-// The inside of a Symbolizer: what is mapped by process, names by place.
+// The implementation of Symbolizer: mappings by process, names by location.
 #pragma once
 
 #include <deque>
@@ -19,6 +19,7 @@
 
 namespace perfkit::symbolize {
 
+// As Symbolizer's; not thread-safe. Returned references are valid until the next call.
 class SymbolizerImpl {
  public:
   explicit SymbolizerImpl(SymbolizerOptions options);
@@ -43,15 +44,15 @@ class SymbolizerImpl {
 
  private:
   using Process = proc::Processes::Process;
-  // One pc that was resolved, in the place where its hash puts it.
+  // A resolved pc, at the index of its hash.
   struct Memo {
     uint64_t epoch = 0, pc = 0;
     Symbol symbol;
   };
-  // The calls at one place, in the place where its hash puts it.
+  // The calls at a location, at the index of its hash.
   struct CallsMemo {
     CodeLocation location;
-    std::vector<SourceFrame> frames;  // none: nothing is here yet
+    std::vector<SourceFrame> frames;  // Empty if nothing is cached here.
   };
   struct LocationHash {
     size_t operator()(const CodeLocation& location) const noexcept {
@@ -64,30 +65,33 @@ class SymbolizerImpl {
   Module& ModuleAt(uint32_t number);
   Symbol NameInKernel(uint64_t pc);
   Symbol NameInModule(CodeLocation location);
+  // Creates the jit maps of new modules without a file.
   void NoticeJitCode();
   Symbol NameInJitCode(CodeLocation location, proc::JitMap& map);
-  // Returns true if a place has no name now and may have one later: its process is still making code.
+  // Returns true if a location has no name now, but may get one later because its process is still generating code.
   bool MayBeNamedLater(CodeLocation location, std::string_view function) const {
     return function.empty() && jit_maps_.contains(location.module);
   }
+  // Returns the demangled name, with a cache.
   std::string_view Readable(std::string_view name);
+  // Writes the calls at a location to `frames`, without a cache.
   void FindCalls(CodeLocation location, std::vector<SourceFrame>& frames);
 
   const SymbolizerOptions options_;
   proc::Processes processes_;
-  std::deque<Module>
-      modules_;  // by number, as far as they were asked for; the first are what CodeLocations of none say
-  const std::unique_ptr<LineSource> lines_;  // looks at the modules' bytes
+  // By number; created at the first lookup. The first ones stand for code that is in no module.
+  std::deque<Module> modules_;
+  const std::unique_ptr<LineSource> lines_;  // Views the modules' bytes.
   const std::unique_ptr<DebugFetcher> fetcher_;
   KernelNames kernel_names_;
-  size_t noticed_modules_ = 0;                           // of processes_, as far as NoticeJitCode came
-  std::unordered_map<uint32_t, proc::JitMap> jit_maps_;  // by module
-  Symbol unnamed_;                                       // what Name returned last of a place that may be named later
+  size_t noticed_modules_ = 0;                           // Number of modules of processes_ that NoticeJitCode has seen.
+  std::unordered_map<uint32_t, proc::JitMap> jit_maps_;  // By module.
+  Symbol unnamed_;  // The latest result of Name for a location that may be named later.
   std::unordered_map<CodeLocation, Symbol, LocationHash> names_;
-  std::unordered_map<const char*, std::string> readable_;  // demangled, by where the mangled name is
+  std::unordered_map<const char*, std::string> readable_;  // Demangled names, by the address of the mangled one.
   std::vector<Memo> memos_;
   std::vector<CallsMemo> calls_memos_;
-  std::vector<SourceCall> calls_;  // of the place that was asked for last
+  std::vector<SourceCall> calls_;  // A buffer of FindCalls.
 };
 
 }  // namespace perfkit::symbolize

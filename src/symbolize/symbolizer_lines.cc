@@ -1,4 +1,4 @@
-// Calls at places, and many places at once.
+// The calls at one location, and the resolution of many locations.
 #include <algorithm>
 #include <numeric>
 
@@ -8,13 +8,15 @@ namespace perfkit::symbolize {
 
 namespace {
 
-// 8,192 places, of 40 bytes and 48 a call: twice what a profile of a large program has.
+// 8,192 entries of 40 bytes, and 48 bytes for each call: twice the number of locations in the profile of a large
+// program.
 constexpr size_t kCallsMemoBits = 13;
 
 }  // namespace
 
-// The function's own name is the symbol's, unless debug information has the whole of it: that of "f(int) [clone .cold]"
-// is f(int), of which it is a piece. Symbols are looked up only for who needs them: a third of the time for all.
+// The function itself has the name of the debug information if that is its linkage name, else that of its symbol. So
+// code with the symbol "f(int) [clone .cold]" is named f(int), of which it is a piece. Symbols are looked up only if
+// they are needed; for all locations that would take a third of the time.
 void SymbolizerImpl::FindCalls(CodeLocation location, std::vector<SourceFrame>& frames) {
   calls_.clear();
   frames.clear();
@@ -36,11 +38,11 @@ void SymbolizerImpl::FindCalls(CodeLocation location, std::vector<SourceFrame>& 
 }
 
 std::span<const SourceFrame> SymbolizerImpl::Inlined(CodeLocation location) {
-  if (location.module >= processes_.modules().size()) location.module = 0;  // of no module yet, as Name has it
+  if (location.module >= processes_.modules().size()) location.module = 0;  // An unknown module, as in Name.
   if (calls_memos_.empty()) calls_memos_.resize(size_t{1} << kCallsMemoBits);
   CallsMemo& memo = calls_memos_[base::Mix(location.offset ^ uint64_t{location.module} << 40) >> (64 - kCallsMemoBits)];
   if (memo.location != location || memo.frames.empty()) {
-    __builtin_prefetch(memo.frames.data(), 1);  // is written when all is found
+    __builtin_prefetch(memo.frames.data(), 1);  // Written by FindCalls.
     FindCalls(location, memo.frames);
     memo.location = MayBeNamedLater(location, memo.frames.front().function) ? CodeLocation{} : location;
   }

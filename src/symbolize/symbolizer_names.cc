@@ -1,4 +1,4 @@
-// Names of places: what was named before is remembered, by place and by pc.
+// Names locations, with caches by location and by pc.
 #include <algorithm>
 
 #include "src/base/mix.h"
@@ -11,9 +11,9 @@ namespace {
 
 constexpr uint32_t kKernelModule = 1;
 constexpr uint64_t kKernelEpoch = 1;
-// 4,096 pcs of 72 bytes: where programs spend their time is a few thousand pcs.
+// 4,096 entries of 72 bytes: a program spends most of its time at a few thousand pcs.
 constexpr size_t kMemos = 4096;
-// Then they are named anew.
+// The cache of names is cleared when it exceeds this size.
 constexpr size_t kMaxNames = 1 << 20;
 
 }  // namespace
@@ -36,7 +36,7 @@ Symbol SymbolizerImpl::NameInKernel(uint64_t pc) {
   return symbol;
 }
 
-// While the process is alive: whose its list of code is, can be told only then.
+// Creates the jit maps while the process exists: later its user, and its pid in its container, are unknown.
 void SymbolizerImpl::NoticeJitCode() {
   const auto& modules = processes_.modules();
   for (; noticed_modules_ < modules.size(); ++noticed_modules_) {

@@ -1,4 +1,4 @@
-// Kernel names against /proc/kallsyms itself, and against what it holds for those who may not see.
+// Kernel names, compared with /proc/kallsyms, and with its contents for users who may not see addresses.
 #include <catch2/catch.hpp>
 #include <map>
 #include <sstream>

@@ -1,4 +1,4 @@
-// Reads abbreviations, and works out which entries have the same size always.
+// Reads abbreviations, and determines which entries have a constant size.
 #include "src/symbolize/dwarf/abbrev.h"
 
 #include <dwarf.h>
@@ -9,7 +9,7 @@
 
 namespace perfkit::symbolize::dwarf {
 
-// DWARF 5, 7.5.5 and 7.5.6; DW_FORM_GNU_…: dwz and GCC, before DWARF 5.
+// DWARF 5, 7.5.5 and 7.5.6. The forms DW_FORM_GNU_… are those of dwz, and of GCC before DWARF 5.
 uint32_t FormBytes(uint16_t form, Format format) {
   switch (form) {
     case DW_FORM_flag_present:

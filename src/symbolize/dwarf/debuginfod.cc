@@ -1,4 +1,4 @@
-// Asks debuginfod servers by elfutils' client, which is loaded when it is needed: most programs never do.
+// Downloads debug files with elfutils' client library, which is loaded at the first use: most programs need none.
 #include "perfkit/debuginfod.h"
 
 #include <dlfcn.h>
@@ -15,8 +15,8 @@
 namespace perfkit::symbolize::dwarf {
 namespace {
 
-// elfutils' debuginfod.h: the client is opaque, an id is bytes and their number, and what is returned is a descriptor
-// or minus an errno.
+// elfutils' debuginfod.h: the client is opaque, an id is a pointer and a number of bytes, and the result is a
+// descriptor or a negative errno.
 struct Client {
   void* (*begin)() = nullptr;
   int (*find_debuginfo)(void* client, const unsigned char* build_id, int bytes, char** path) = nullptr;
@@ -30,7 +30,7 @@ void Find(void* library, const char* name, Function*& function) {
   function = reinterpret_cast<Function*>(dlsym(library, name));
 }
 
-// Stays loaded: what it uses for HTTP keeps threads and handlers of its own.
+// The library stays loaded: its HTTP library has threads and handlers of its own.
 Client LoadClient() {
   Client client;
   void* const library = dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
@@ -53,7 +53,7 @@ class Fetcher : public DebugFetcher {
     const auto* const id = reinterpret_cast<const unsigned char*>(build_id.data());
     const int found = client_.find_debuginfo(session_, id, static_cast<int>(build_id.size()), &path);
     if (found < 0) return Explain(-found, build_id);
-    const sys::OwnedFd file(found);  // read by its path, as all files are
+    const sys::OwnedFd file(found);  // Closed here: the file is opened by its path.
     std::string result(path);
     free(path);
     return result;
@@ -72,7 +72,7 @@ class Fetcher : public DebugFetcher {
       return absl::UnavailableError("debuginfod: libdebuginfod.so.1 cannot be loaded (Debian: libdebuginfod1)");
     }
     session_ = client_.begin();
-    if (session_ == nullptr) return absl::ResourceExhaustedError("debuginfod: its client cannot begin");
+    if (session_ == nullptr) return absl::ResourceExhaustedError("debuginfod: the client can't be started");
     return absl::OkStatus();
   }
 

@@ -1,4 +1,4 @@
-// The component's side of the door: a LineSource of modules that share one cache.
+// A LineSource whose modules share one cache.
 #include "perfkit/dwarf_lines.h"
 
 #include <unordered_map>

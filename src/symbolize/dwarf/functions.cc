@@ -1,4 +1,4 @@
-// Walks a unit's entries with a count of levels instead of recursion, however deep they are nested.
+// Walks a unit's entries with a counter of levels instead of recursion, so that deep nesting needs no stack.
 #include "src/symbolize/dwarf/functions.h"
 
 #include <dwarf.h>
@@ -8,7 +8,7 @@
 namespace perfkit::symbolize::dwarf {
 namespace {
 
-// Entries that have children, among which no function is.
+// Returns true for entries with children that contain no functions.
 bool HoldsNoCode(uint16_t tag) {
   switch (tag) {
     case DW_TAG_enumeration_type:
@@ -24,9 +24,9 @@ bool HoldsNoCode(uint16_t tag) {
 
 }  // namespace
 
-// Functions are in namespaces, in classes, in other functions (Fortran, Ada, GNU C) and in abstract ones: every entry
-// is looked at, and only those of functions with code are read. Compilers say where the next sibling is, so that what
-// holds no code is passed over at once; where they do not, it is walked through.
+// Functions may be in namespaces, classes, other functions (Fortran, Ada, GNU C) and abstract functions. So each entry
+// is visited, but only those of functions with code are read. An entry without code that has the position of its next
+// sibling is skipped with all its children.
 FunctionIndex::FunctionIndex(const Unit& unit) {
   RangeBudget budget(unit);
   base::DwarfReader reader = unit.At(unit.header().entries_at);
@@ -79,7 +79,7 @@ void InlineTree::Add(const Unit& unit, const Entry& entry, uint32_t parent, Rang
   });
 }
 
-// `inside`: by level, into which call what is found there was inlined.
+// `inside` has the current call for each level.
 InlineTree::InlineTree(const Unit& unit, uint64_t at) {
   RangeBudget budget(unit);
   base::DwarfReader reader = unit.At(at);

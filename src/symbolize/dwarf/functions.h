@@ -1,7 +1,7 @@
 // The functions of one unit by address, and the calls that were inlined into each.
 //
-//   FunctionIndex   pc ─> function      made once a unit, in one pass over its entries
-//   InlineTree      pc ─> inlined call ─> the one that it was inlined into ─> …     made when a function is asked for
+//   FunctionIndex   pc ─> function                            built once for each unit, in one pass over its entries
+//   InlineTree      pc ─> inlined call ─> its caller ─> …     built at the first lookup in the function
 #pragma once
 
 #include <cstdint>
@@ -14,31 +14,32 @@
 
 namespace perfkit::symbolize::dwarf {
 
-// A function's name, looked up when it is first asked for.
+// A function's name, which is read at its first use.
 struct CallName {
   std::string_view text;
-  bool linkage = false, known = false;
+  bool linkage = false, known = false;  // The name is the linkage name; the name was read.
 };
 
 class InlineTree {
  public:
   static constexpr uint32_t kNone = ~0u;
   struct Node {
-    uint64_t entry = 0;                       // where in .debug_info
-    uint32_t parent = kNone;                  // into which it was inlined; kNone: into the function
-    uint32_t file = 0, line = 0, column = 0;  // where it is called; `file`: as the unit's line table counts
+    uint64_t entry = 0;                       // Offset in .debug_info.
+    uint32_t parent = kNone;                  // The call that it was inlined into; kNone means the function.
+    uint32_t file = 0, line = 0, column = 0;  // Where it is called; `file` is a number in the unit's line table.
     CallName name;
   };
 
-  // Of the function at `entry`.
+  // Reads the calls inlined into the function at offset `entry`.
   InlineTree(const Unit& unit, uint64_t entry);
 
-  // The innermost call there, or kNone.
+  // Returns the innermost call at `address`, or kNone.
   uint32_t Find(uint64_t address) const { return ranges_.Find(address); }
   Node& node(uint32_t index) { return nodes_[index]; }
   size_t bytes() const { return sizeof(*this) + ranges_.bytes() + nodes_.capacity() * sizeof(Node); }
 
  private:
+  // Adds one call and its ranges.
   void Add(const Unit& unit, const Entry& entry, uint32_t parent, struct RangeBudget& budget);
 
   base::FlatRanges ranges_;
@@ -51,11 +52,12 @@ class FunctionIndex {
   struct Function {
     uint64_t entry = 0;
     CallName name;
-    std::unique_ptr<InlineTree> inlined;  // nullptr: nobody has asked yet
+    std::unique_ptr<InlineTree> inlined;  // Null until the first lookup in the function.
   };
 
   explicit FunctionIndex(const Unit& unit);
 
+  // Returns the function that contains `address`, or kNone.
   uint32_t Find(uint64_t address) const { return ranges_.Find(address); }
   Function& function(uint32_t index) { return functions_[index]; }
   void Prefetch(uint32_t index) const {

@@ -1,4 +1,7 @@
-// Reads line program headers of versions 2 to 5, and runs the programs.
+// Reads the headers of line programs of versions 2 to 5, and runs the programs. A program generates rows of address,
+// file, line and column by changing a few registers; an end_sequence opcode closes a contiguous range of code. Rows are
+// kept sorted by sequence, so that a lookup finds the sequence in a flat index and then the row by binary search.
+// Programs may be hostile: each row takes at least one byte, and rows without an end are dropped.
 #include "src/symbolize/dwarf/line_table.h"
 
 #include <dwarf.h>
@@ -13,20 +16,20 @@ struct LineTable::Header {
   uint8_t min_instruction_bytes = 1, max_operations = 1;
   int8_t line_base = 0;
   uint8_t line_range = 1, opcode_base = 1;
-  uint8_t operands[256] = {};  // of each standard opcode
+  uint8_t operands[256] = {};  // Number of operands by standard opcode.
   uint8_t address_bytes = 8;
 };
 
 namespace {
 
-// The registers of the machine that the program runs on.
+// The registers of the line program's machine.
 struct State {
   uint64_t address = 0, file = 1, column = 0;
   uint32_t line = 1;
   uint64_t operation = 0;
 };
 
-// DWARF 5, 6.2.5.1: VLIW machines have several operations in one instruction.
+// DWARF 5, 6.2.5.1. Only VLIW machines have several operations in one instruction.
 void Advance(State& state, uint64_t operations, uint8_t instruction_bytes, uint8_t max_operations) {
   if (max_operations <= 1) {
     state.address += instruction_bytes * operations;
@@ -49,7 +52,7 @@ LineTable::LineTable(const Unit& unit) : comp_dir_(unit.Text(unit.root().comp_di
   ranges_.Build();
 }
 
-// DWARF 5, 6.2.4. Leaves the reader at the program, with the end of this table as its end.
+// DWARF 5, 6.2.4. Leaves the reader at the program, bounded by the end of this table.
 bool LineTable::ReadHeader(const Unit& unit, base::DwarfReader& reader, Header& header) {
   uint32_t offset_bytes = 0;
   const uint64_t length = reader.InitialLength(&offset_bytes);
@@ -59,20 +62,20 @@ bool LineTable::ReadHeader(const Unit& unit, base::DwarfReader& reader, Header& 
   if (version_ < 2 || version_ > 5) return false;
   if (version_ >= 5) {
     header.address_bytes = reader.U8();
-    reader.U8();  // of a segment's selector, which no machine of ours has
+    reader.U8();  // The size of a segment selector, which no supported machine has.
   }
   const uint64_t header_bytes = reader.Sized(offset_bytes);
   base::DwarfReader program = reader;
   program.Skip(header_bytes);
   header.min_instruction_bytes = reader.U8();
   if (version_ >= 4) header.max_operations = reader.U8();
-  reader.U8();  // whether rows are statements: the nearest row will do
+  reader.U8();  // default_is_stmt: not used, because any row may be the nearest one.
   header.line_base = static_cast<int8_t>(reader.U8());
   header.line_range = std::max<uint8_t>(reader.U8(), 1);
   header.opcode_base = reader.U8();
   for (int opcode = 1; opcode < header.opcode_base; ++opcode) header.operands[opcode] = reader.U8();
   if (version_ >= 5) {
-    // The assembler writes this section, with offsets of its own choice.
+    // The assembler writes this section, so its size of offsets may differ from the unit's.
     const Format format{version_, header.address_bytes, static_cast<uint8_t>(offset_bytes)};
     ReadList(unit, reader, format, false);
     ReadList(unit, reader, format, true);
@@ -83,19 +86,19 @@ bool LineTable::ReadHeader(const Unit& unit, base::DwarfReader& reader, Header& 
   return reader.ok();
 }
 
-// Before version 5: numbered from 1; folder 0 is where the compiler ran.
+// Before version 5, files and folders are numbered from 1. Folder 0 is the compiler's working directory.
 void LineTable::ReadOldLists(base::DwarfReader& reader) {
   folders_.emplace_back();
   for (std::string_view folder = reader.Text(); !folder.empty(); folder = reader.Text()) folders_.push_back(folder);
   files_.emplace_back();
   for (std::string_view name = reader.Text(); !name.empty(); name = reader.Text()) {
     files_.push_back({name, reader.Uleb()});
-    reader.Uleb();  // when it was changed
-    reader.Uleb();  // its size
+    reader.Uleb();  // Time of the last change.
+    reader.Uleb();  // Size.
   }
 }
 
-// Since version 5: the entries' format, then the entries, from 0.
+// Since version 5, the encoding of the entries comes first, then the entries, numbered from 0.
 void LineTable::ReadList(const Unit& unit, base::DwarfReader& reader, Format format, bool files) {
   AttributeSpec formats[256];
   const int count = reader.U8();
@@ -116,7 +119,7 @@ void LineTable::ReadList(const Unit& unit, base::DwarfReader& reader, Format for
       if (formats[f].attribute == DW_LNCT_path) file.name = unit.Text(value);
       if (formats[f].attribute == DW_LNCT_directory_index) file.folder = value.number;
     }
-    if (!reader.ok() || reader.at() == begin) return;  // entries of no bytes could be any number
+    if (!reader.ok() || reader.at() == begin) return;  // Entries without bytes: their number is not bounded.
     if (files) {
       files_.push_back(file);
     } else {
@@ -125,7 +128,7 @@ void LineTable::ReadList(const Unit& unit, base::DwarfReader& reader, Format for
   }
 }
 
-// A row takes a byte of the program at least, so that these bound the rows.
+// A row takes at least one byte of the program, which bounds their number.
 void LineTable::Run(base::DwarfReader& reader, const Header& header) {
   State state;
   size_t first = 0;
@@ -175,10 +178,10 @@ void LineTable::Run(base::DwarfReader& reader, const Header& header) {
       standard(opcode);
     }
   }
-  rows_.resize(first);  // rows whose end nobody says
+  rows_.resize(first);  // Rows without an end of their sequence.
 }
 
-// Of rows at one address the last one counts: those before it are of no instruction.
+// If several rows have the same address, the last one counts: the others cover no instruction.
 void LineTable::EndSequence(size_t first, uint64_t end) {
   const auto begin = rows_.begin() + static_cast<ptrdiff_t>(first);
   const auto before = [](const Row& a, const Row& b) { return a.address < b.address; };

@@ -1,4 +1,4 @@
-// Source lines of one unit by address: the line program, run once (DWARF 5, 6.2).
+// The source lines of one unit by address: the rows that its line program generates (DWARF 5, 6.2).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@ namespace perfkit::symbolize::dwarf {
 
 class LineTable {
  public:
-  // 16 bytes: a large program has millions. Files beyond 65,534 are unknown, columns beyond 65,535 are 0.
+  // 16 bytes, because a large program has millions. Files beyond number 65,534 are unknown; columns beyond 65,535 are
+  // 0.
   struct Row {
     uint64_t address = 0;
     uint32_t line = 0;
@@ -21,23 +22,23 @@ class LineTable {
   };
   static constexpr uint16_t kNoFile = 0xffff;
 
-  // Of the unit, by its DW_AT_stmt_list; an empty one when it has none.
+  // Reads the table at the unit's DW_AT_stmt_list; empty if it has none.
   explicit LineTable(const Unit& unit);
 
-  // The row that covers `address`, or nullptr.
+  // Returns the row for `address`, or nullptr.
   const Row* Find(uint64_t address) const;
 
-  // The path of a file by its number, as the compiler was given it: below its folder, and that below the folder that
-  // the compiler ran in, unless they say themselves where they are. "" when there is no such file.
+  // Returns the path of a file by its number, as it was given to the compiler. A relative path is appended to its
+  // folder, and a relative folder to the compiler's working directory. Returns "" if there is no such file.
   std::string PathOf(uint64_t file) const;
 
   size_t rows() const { return rows_.size(); }
   size_t bytes() const;
 
  private:
-  // Code without a gap, whose rows are in rising order.
+  // A contiguous range of code, with its rows in ascending order.
   struct Sequence {
-    uint32_t first = 0, last = 0;  // rows
+    uint32_t first = 0, last = 0;  // The rows [first, last).
   };
   struct File {
     std::string_view name;
@@ -45,10 +46,13 @@ class LineTable {
   };
   struct Header;
 
+  // Reads the header; on success leaves `reader` at the program. ReadOldLists and ReadList read folders and files.
   bool ReadHeader(const Unit& unit, base::DwarfReader& reader, Header& header);
   void ReadOldLists(base::DwarfReader& reader);
   void ReadList(const Unit& unit, base::DwarfReader& reader, Format format, bool files);
+  // Runs the line program.
   void Run(base::DwarfReader& reader, const Header& header);
+  // Adds the rows from `first` on as a sequence that ends at address `end`.
   void EndSequence(size_t first, uint64_t end);
 
   uint16_t version_ = 0;
@@ -57,7 +61,7 @@ class LineTable {
   std::vector<File> files_;
   std::vector<Row> rows_;
   std::vector<Sequence> sequences_;
-  base::FlatRanges ranges_;  // of sequences
+  base::FlatRanges ranges_;  // Numbers are indices in sequences_.
 };
 
 }  // namespace perfkit::symbolize::dwarf

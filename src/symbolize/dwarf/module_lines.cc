@@ -1,4 +1,7 @@
-// Puts units, functions, inlined calls and rows together.
+// Finds the calls at an address. The index of units gives the unit, whose parts are decoded at their first use and kept
+// in the shared cache: its functions, its line table, and the inlined calls of single functions. The innermost call has
+// the line of the address; each outer call has the line of the inlined call's entry. Names are read from the entries'
+// origins, which may be in other units or in dwz's shared file.
 #include "src/symbolize/dwarf/module_lines.h"
 
 #include <utility>
@@ -6,10 +9,10 @@
 namespace perfkit::symbolize::dwarf {
 namespace {
 
-// An inlined call has an abstract origin, that may have a specification, in another unit or file. Longer chains than
-// this go round in a circle.
+// Maximum length of a chain of origins. An inlined call has an abstract origin, which may have a specification, in
+// another unit or file. A longer chain is a cycle.
 constexpr int kMaxOrigins = 16;
-// Compilers inline to a depth of tens.
+// Maximum number of calls. Compilers inline to a depth of some tens.
 constexpr size_t kMaxCalls = 1000;
 
 }  // namespace
@@ -23,7 +26,7 @@ absl::Status ModuleLines::status() const {
   if (!sections.status.ok()) return sections.status;
   if (!shared_.info.sections.status.ok()) return shared_.info.sections.status;
   if (!sections.info.empty() && !sections.abbrev.empty()) return absl::OkStatus();
-  return absl::Status(absl::StatusCode::kNotFound, "there is no debug information in it");
+  return absl::Status(absl::StatusCode::kNotFound, "it has no debug information");
 }
 
 void ModuleLines::File::FindUnits() {
@@ -32,7 +35,7 @@ void ModuleLines::File::FindUnits() {
   loaded.resize(info.units.size());
 }
 
-// Many units of a file that dwz or a linker made share one table.
+// Many units of a file from dwz or a linker share one table.
 std::shared_ptr<const AbbrevTable> ModuleLines::AbbrevsOf(File& file, const UnitHeader& header, size_t& bytes) {
   std::weak_ptr<const AbbrevTable>& known = file.abbrevs[header.abbrevs_at];
   std::shared_ptr<const AbbrevTable> table = known.lock();
@@ -80,9 +83,9 @@ InlineTree& ModuleLines::InlinedIn(LoadedUnit& loaded, FunctionIndex::Function& 
   return *function.inlined;
 }
 
-// The first linkage name on the way; else the first name.
+// Returns the first linkage name in the chain of origins; without one, the first name.
 const CallName& ModuleLines::NameOf(const LoadedUnit& loaded, uint64_t at, CallName& name) {
-  if (name.known) return name;  // read only: names are found once, and read again and again
+  if (name.known) return name;  // Written once only: names are shared by later lookups.
   name.known = true;
   const Unit* unit = &loaded.unit;
   for (int i = 0; i < kMaxOrigins; ++i) {
@@ -131,7 +134,7 @@ void ModuleLines::Find(uint64_t address, std::vector<SourceCall>& calls) {
   if (loaded == nullptr) return;
   FunctionIndex& functions = FunctionsOf(*loaded);
   const uint32_t index = functions.Find(address);
-  if (index != FunctionIndex::kNone) functions.Prefetch(index);  // comes while the line is looked for
+  if (index != FunctionIndex::kNone) functions.Prefetch(index);  // It arrives while the line is looked up.
   SourceCall call;
   if (const LineTable::Row* const row = LinesOf(*loaded).Find(address)) {
     call.file = PathOf(*loaded, row->file);

@@ -1,7 +1,7 @@
-// Source lines and inlined calls of one module.
+// The source lines and inlined calls of one module.
 //
 //   address ─> unit ─> function ─> innermost inlined call ─> … ─> the function
-//                 └──> row of the line table               where each is called is in the entry of the inlined one
+//                 └──> row of the line table                 an inlined call's entry has the line of the call
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@
 
 namespace perfkit::symbolize::dwarf {
 
-// Texts that are made and not found: file paths. Each once, and for good.
+// Owns texts that are not in the debug information: file paths. Keeps each once, as long as it exists.
 class Texts {
  public:
   std::string_view Keep(std::string text) { return *texts_.insert(std::move(text)).first; }
@@ -27,17 +27,17 @@ class Texts {
 
 class ModuleLines {
  public:
-  // `cache` and `texts` are shared with other modules and outlive it. `shared`: no sections when there is no such file.
+  // `cache` and `texts` are shared with other modules and must outlive this. `shared` is empty without a shared file.
   ModuleLines(const std::vector<DebugSection>& sections, const std::vector<DebugSection>& shared, UnitCache& cache,
               Texts& texts);
 
-  // NotFound when there is no debug information in it, or what unpacking it said.
+  // Returns NotFound if there is no debug information, or the error of decompressing a section.
   absl::Status status() const;
-  // See LineSource.
+  // As LineSource::Find.
   void Find(uint64_t address, std::vector<SourceCall>& calls);
 
  private:
-  // A file's units that are in the cache; null where one is not.
+  // The units of a file. `loaded` has those that are in the cache, by index; the others are null.
   struct File {
     DebugInfo info;
     std::vector<LoadedUnit*> loaded;
@@ -47,11 +47,14 @@ class ModuleLines {
     void FindUnits();
   };
 
+  // Returns a unit, reading it if necessary; nullptr if there is no such unit.
   LoadedUnit* Load(File& file, size_t index);
   std::shared_ptr<const AbbrevTable> AbbrevsOf(File& file, const UnitHeader& header, size_t& bytes);
+  // Return parts of a unit, decoding them at the first call.
   FunctionIndex& FunctionsOf(LoadedUnit& loaded);
   LineTable& LinesOf(LoadedUnit& loaded);
   InlineTree& InlinedIn(LoadedUnit& loaded, FunctionIndex::Function& function);
+  // Returns the name of the entry at offset `entry`, with the cache `name`.
   const CallName& NameOf(const LoadedUnit& loaded, uint64_t entry, CallName& name);
   std::string_view PathOf(LoadedUnit& loaded, uint64_t file);
 
@@ -59,7 +62,7 @@ class ModuleLines {
   Texts& texts_;
   File main_, shared_;
   bool indexed_ = false;
-  base::FlatRanges units_;
+  base::FlatRanges units_;  // Numbers are indices of units.
 };
 
 }  // namespace perfkit::symbolize::dwarf

@@ -10,7 +10,7 @@ using Visit = absl::FunctionRef<bool(uint64_t, uint64_t)>;
 
 bool Give(uint64_t begin, uint64_t end, Visit visit) { return begin == 0 || begin >= end || visit(begin, end); }
 
-// Pairs, counted from a base that a pair may set: its first number is then all ones. A pair of zeros ends the list.
+// Reads pairs relative to a base. A pair whose first number is all ones sets the base; a pair of zeros ends the list.
 void ReadPairs(const Unit& unit, uint64_t at, RangeBudget& budget, Visit visit) {
   base::DwarfReader reader(unit.sections().ranges, at);
   uint64_t base = unit.low_pc();
@@ -30,7 +30,7 @@ struct Pair {
   uint64_t begin = 0, end = 0;
 };
 
-// One entry of a list: what range it is; an empty one when it only sets the base.
+// Reads one entry of a list. Returns an empty range if it only sets the base.
 Pair ReadListEntry(const Unit& unit, uint8_t kind, base::DwarfReader& reader, uint64_t& base) {
   switch (kind) {
     case DW_RLE_base_addressx: return base = unit.Address(reader.Uleb()), Pair{};

@@ -1,4 +1,4 @@
-// What an entry says that its code is: one range, or a list of them.
+// The ranges of code of an entry: one range, or a list of them.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,15 @@
 
 namespace perfkit::symbolize::dwarf {
 
-// How much of lists of ranges may still be read: entries of a damaged file may all have the same long list.
+// A maximum for the ranges that may still be read: all entries of a damaged file may refer to the same long list.
 struct RangeBudget {
   explicit RangeBudget(const Unit& unit)
       : left(unit.sections().ranges.size() + unit.sections().rnglists.size() + unit.header().end - unit.header().at) {}
   uint64_t left;
 };
 
-// Calls `visit` with each range [begin, end) that is not empty and does not begin at 0, until it returns false. Code
-// that a linker left out is said to be at 0. At most as many as the budget has, which they are taken from.
+// Calls `visit` for each range [begin, end) that is not empty and does not begin at 0, until it returns false. Linkers
+// set the address of removed code to 0. Reads at most as many ranges as the budget has left, and reduces it.
 void ForEachRange(const Unit& unit, const Entry& entry, RangeBudget& budget,
                   absl::FunctionRef<bool(uint64_t begin, uint64_t end)> visit);
 

@@ -1,4 +1,4 @@
-// Picks sections by name, and has those unpacked that are compressed.
+// Selects sections by name, and decompresses those that are compressed.
 #include "src/symbolize/dwarf/sections.h"
 
 #include <elfutils/libdwelf.h>
@@ -14,7 +14,7 @@
 namespace perfkit::symbolize::dwarf {
 namespace {
 
-// What claims to be larger is not unpacked.
+// Maximum sizes of decompressed bytes.
 constexpr uint64_t kMaxUnpackedBytes = uint64_t{4} << 30;
 constexpr uint64_t kMaxMiniBytes = 256 << 20;
 
@@ -39,7 +39,7 @@ struct CloseFile {
 
 }  // namespace
 
-// xz is unpacked by libdw, as a whole file and from a descriptor only.
+// libdw decompresses xz, but only whole files, and only from a descriptor.
 absl::StatusOr<std::string> UnpackMini(base::Bytes packed) {
   const std::unique_ptr<FILE, CloseFile> file(tmpfile());
   if (file == nullptr) return absl::ErrnoToStatus(errno, "no temporary file for .gnu_debugdata");
@@ -49,7 +49,7 @@ absl::StatusOr<std::string> UnpackMini(base::Bytes packed) {
   const std::unique_ptr<Elf, int (*)(Elf*)> elf(dwelf_elf_begin(fileno(file.get())), elf_end);
   size_t size = 0;
   const char* const image = elf == nullptr ? nullptr : elf_rawfile(elf.get(), &size);
-  if (image == nullptr || size > kMaxMiniBytes) return Damaged(".gnu_debugdata", "cannot be unpacked");
+  if (image == nullptr || size > kMaxMiniBytes) return Damaged(".gnu_debugdata", "can't be decompressed");
   return std::string(image, size);
 }
 

@@ -1,4 +1,4 @@
-// The sections of a file that debug information is in, unpacked.
+// The sections of a file that contain debug information, decompressed.
 #pragma once
 
 #include <cstddef>
@@ -11,20 +11,21 @@
 
 namespace perfkit::symbolize::dwarf {
 
-// Views of the caller's bytes, or of what was unpacked, which it holds. Any thread.
+// Views of the caller's bytes, or of decompressed ones, which this owns. Thread-safe to read.
 struct Sections {
   base::Bytes info, abbrev, line, str, line_str, str_offsets, addr, ranges, rnglists, aranges;
   std::vector<std::vector<std::byte>> unpacked;
-  absl::Status status;  // what could not be unpacked
+  absl::Status status;  // OK, or why a section could not be decompressed.
 
   Sections() = default;
-  Sections(Sections&&) = default;  // and no copies: their views would be of the original's bytes
+  // Not copyable: the views of a copy would refer to the original's bytes.
+  Sections(Sections&&) = default;
   Sections& operator=(Sections&&) = default;
 
   static Sections From(const std::vector<DebugSection>& sections);
 };
 
-// The ELF file in .gnu_debugdata.
+// Returns the ELF file that is compressed in .gnu_debugdata.
 absl::StatusOr<std::string> UnpackMini(base::Bytes packed);
 
 }  // namespace perfkit::symbolize::dwarf

@@ -1,4 +1,7 @@
-// Reads unit headers, entries and the forms that values are written in.
+// Reads unit headers, entries and the forms of values. An entry's abbreviation lists its attributes with their forms;
+// only the attributes in Wanted are read, all others are skipped by their size. A unit's base attributes
+// (DW_AT_str_offsets_base etc.) are in its root entry, so a Unit reads that first. All offsets may be hostile: readers
+// are bounded by the unit or the section, and a form of unknown size ends the unit.
 #include "src/symbolize/dwarf/unit.h"
 
 #include <dwarf.h>
@@ -8,10 +11,10 @@
 namespace perfkit::symbolize::dwarf {
 namespace {
 
-// Longer ones count as damaged: whoever keeps texts that overlap shall not need a square of their size.
+// Longer texts count as damaged, so that copies of overlapping texts do not take quadratic memory.
 constexpr size_t kLongestText = 64 << 10;
 
-// DWARF 5, 7.5.1: the type comes before the abbreviations, and some types have fields of their own.
+// DWARF 5, 7.5.1: the type is before the abbreviations' offset, and some types have additional fields.
 bool ReadHeader(base::DwarfReader& reader, UnitHeader& header) {
   header.at = reader.at();
   uint32_t offset_bytes = 0;
@@ -39,7 +42,7 @@ bool ReadHeader(base::DwarfReader& reader, UnitHeader& header) {
 
 Value Number(uint64_t number, Value::Kind kind = Value::Kind::kNumber) { return {kind, number}; }
 
-// Where a value of this attribute goes; nullptr: nobody asks for it.
+// Returns where a value of this attribute is stored; nullptr if it is not used.
 Value* Wanted(uint16_t attribute, Entry& entry) {
   switch (attribute) {
     case DW_AT_low_pc: return &entry.low;
@@ -82,7 +85,7 @@ size_t DebugInfo::UnitAt(uint64_t at) const {
   return static_cast<size_t>(std::prev(after) - units.begin());
 }
 
-// What the bases are is said by the root entry, whose other values may count from them: it is read twice.
+// The root entry has the bases, and some of its other values are relative to them. So it is read twice.
 Unit::Unit(const DebugInfo& info, const DebugInfo* shared, const UnitHeader& header,
            std::shared_ptr<const AbbrevTable> abbrevs)
     : info_(&info), shared_(shared), header_(header), abbrevs_(std::move(abbrevs)) {
@@ -147,7 +150,7 @@ uint64_t Unit::Address(uint64_t index) const {
   return base::ReadAt<uint64_t>(sections().addr, addr_base_ + index * 8).value_or(0);
 }
 
-// An entry of a table of offsets, into the section that it is an index of.
+// Returns an element of a table of offsets, or ~0 if there is none.
 uint64_t Unit::Indexed(base::Bytes table, uint64_t base, uint64_t index) const {
   const uint32_t size = header_.format.offset_bytes;
   if (index > table.size() / size) return ~uint64_t{0};
@@ -177,7 +180,7 @@ std::optional<uint64_t> Unit::RangeList(const Value& value) const {
   return ranges_base_ + Indexed(sections().rnglists, ranges_base_, value.number);
 }
 
-// DWARF 5, 7.5.5. References within the unit count from its header.
+// DWARF 5, 7.5.5. References within the unit are relative to its header.
 Value Unit::ReadValue(const AttributeSpec& spec, base::DwarfReader& reader, Format format) const {
   using Kind = Value::Kind;
   const uint32_t bytes = FormBytes(spec.form, format);
@@ -253,7 +256,7 @@ void Unit::SkipValue(const AttributeSpec& spec, base::DwarfReader& reader) const
     case DW_FORM_GNU_addr_index:
     case DW_FORM_GNU_str_index: reader.Uleb(); return;
     case DW_FORM_indirect: ReadValue(spec, reader, header_.format); return;
-    default: reader.Skip(~uint64_t{0});  // of a form that nobody knows: no entry after it can be found
+    default: reader.Skip(~uint64_t{0});  // Unknown: no entry after it can be found.
   }
 }
 

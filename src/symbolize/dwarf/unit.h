@@ -1,8 +1,8 @@
-// Units and their entries: .debug_info is a row of units, each a tree of entries (DWARF 5, 7.5).
+// Units and their entries. .debug_info is a sequence of units, each of which is a tree of entries (DWARF 5, 7.5).
 //
-//   DebugInfo ── headers of all units, found once
-//   Unit      ── one of them, ready to be read: its abbreviations and where its strings, addresses and ranges begin
-//   Entry     ── one entry's attributes, of those that names, places and calls are made of
+//   DebugInfo ── the headers of all units, read once
+//   Unit      ── one unit: its abbreviations, and the bases of its strings, addresses and ranges
+//   Entry     ── one entry, with the attributes that are needed for names, locations and calls
 #pragma once
 
 #include <cstdint>
@@ -18,39 +18,40 @@
 namespace perfkit::symbolize::dwarf {
 
 struct UnitHeader {
-  uint64_t at = 0, entries_at = 0, end = 0;  // in .debug_info
+  uint64_t at = 0, entries_at = 0, end = 0;  // Offsets in .debug_info.
   uint64_t abbrevs_at = 0;
   Format format;
-  uint8_t type = 0;  // DW_UT_; before DWARF 5 DW_UT_compile, whatever it is
+  uint8_t type = 0;  // DW_UT_*; before DWARF 5 always DW_UT_compile.
 };
 
-// One file's debug information.
+// The debug information of one file.
 struct DebugInfo {
   explicit DebugInfo(const std::vector<DebugSection>& from) : sections(Sections::From(from)) {}
 
-  // Finds the units, once. Those with addresses of other than 8 bytes, or of another version than 2 to 5, are left out.
+  // Finds the units, at the first call. Omits units with addresses of other than 8 bytes, or of other versions than 2
+  // to 5.
   void FindUnits();
-  // Index of the unit that the entry at `at` is in; units.size() when there is none.
+  // Returns the index of the unit that contains the entry at offset `at`; units.size() if there is none.
   size_t UnitAt(uint64_t at) const;
 
   Sections sections;
-  std::vector<UnitHeader> units;  // in rising order
+  std::vector<UnitHeader> units;  // In ascending order.
 };
 
-// A value of an attribute.
+// The value of an attribute.
 struct Value {
   enum class Kind : uint8_t {
     kNone,
     kNumber,
     kAddress,
-    kListIndex,    // of a list of ranges
-    kEntry,        // where in .debug_info
-    kSharedEntry,  // the same in the file that dwz made
-    kText,         // texts are looked up by Unit::Text: this one is in .debug_info itself
-    kStr,          // in .debug_str
-    kLineStr,      // in .debug_line_str
-    kStrIndex,     // by .debug_str_offsets
-    kSharedStr,    // in .debug_str of the file that dwz made
+    kListIndex,    // Index of a list of ranges.
+    kEntry,        // Offset in .debug_info.
+    kSharedEntry,  // Offset in .debug_info of dwz's shared file.
+    kText,         // A text in .debug_info itself. Unit::Text reads this and the following kinds.
+    kStr,          // Offset in .debug_str.
+    kLineStr,      // Offset in .debug_line_str.
+    kStrIndex,     // Index in .debug_str_offsets.
+    kSharedStr,    // Offset in .debug_str of dwz's shared file.
   };
   Kind kind = Kind::kNone;
   uint64_t number = 0;
@@ -58,10 +59,10 @@ struct Value {
   bool known() const { return kind != Kind::kNone; }
 };
 
-// What is read of an entry.
+// The attributes of an entry that are read.
 struct Entry {
-  uint64_t at = 0, after = 0;      // where it begins, and where its first child or the next entry does
-  const Abbrev* abbrev = nullptr;  // nullptr: the end of a list of children
+  uint64_t at = 0, after = 0;      // The offsets of the entry, and of its first child or the next entry.
+  const Abbrev* abbrev = nullptr;  // Null for the end of a list of children.
   Value low, high, ranges, name, linkage_name, origin, sibling, file, line, column, comp_dir, line_program;
   Value str_offsets_base, addr_base, ranges_base;
 };
@@ -76,21 +77,22 @@ class Unit {
   const Entry& root() const { return root_; }
   uint64_t low_pc() const { return root_.low.kind == Value::Kind::kAddress ? root_.low.number : 0; }
 
-  // The entry at the reader's position, which is moved past it. False at the unit's end, or where nothing can be read.
+  // Reads the entry at the reader's position and advances it. Returns false at the end of the unit, or if the entry
+  // can't be read.
   bool Read(base::DwarfReader& reader, Entry& entry) const;
-  // The same without its attributes.
+  // As Read, without the attributes.
   bool Skip(base::DwarfReader& reader, Entry& entry) const;
-  // A reader of this unit's entries.
+  // Returns a reader of this unit's entries, at offset `at`.
   base::DwarfReader At(uint64_t at) const;
 
-  // "" when the value is no text.
+  // Returns "" if the value is not a text.
   std::string_view Text(const Value& value) const;
-  // By .debug_addr; 0 when it is not there.
+  // Returns an element of .debug_addr; 0 if there is none.
   uint64_t Address(uint64_t index) const;
-  // Where the list of ranges begins that `value` says; nothing when there is none.
+  // Returns the offset of the list of ranges that `value` refers to, or nullopt.
   std::optional<uint64_t> RangeList(const Value& value) const;
 
-  // One value, wherever the reader reads, and as numbers are written there. A kText is in that section.
+  // Reads one value in the given encoding, from any section. A kText is an offset in that section.
   Value ReadValue(const AttributeSpec& spec, base::DwarfReader& reader, Format format) const;
 
  private:

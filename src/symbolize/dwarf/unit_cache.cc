@@ -1,4 +1,4 @@
-// Counts bytes, and sorts by last use when there are too many.
+// Counts bytes, and drops the least recently used units if there are too many.
 #include "src/symbolize/dwarf/unit_cache.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ void UnitCache::Use(LoadedUnit& unit, size_t more_bytes) {
   bytes_ += more_bytes;
 }
 
-// To three quarters, so that the next unit does not make all of this happen again.
+// Trims to three quarters, so that the next unit does not trim again.
 void UnitCache::Trim() {
   if (bytes_ <= max_bytes_) return;
   std::sort(held_.begin(), held_.end(), [](const auto& a, const auto& b) { return a->used > b->used; });

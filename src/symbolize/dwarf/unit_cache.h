@@ -1,4 +1,4 @@
-// What was decoded of units, with a bound on its memory: the units that were used least recently are given up.
+// A cache of decoded units with a maximum size, which drops the least recently used ones.
 #pragma once
 
 #include <cstdint>
@@ -13,25 +13,25 @@
 
 namespace perfkit::symbolize::dwarf {
 
-// A unit, and what was asked of it so far.
+// A unit, and its parts that were decoded so far.
 struct LoadedUnit {
   explicit LoadedUnit(Unit read) : unit(std::move(read)) {}
   Unit unit;
   std::optional<FunctionIndex> functions;
   std::optional<LineTable> lines;
-  std::vector<std::optional<std::string_view>> paths;  // by file number
+  std::vector<std::optional<std::string_view>> paths;  // By file number.
 };
 
-// For one thread at a time.
+// Not thread-safe.
 class UnitCache {
  public:
   explicit UnitCache(size_t max_bytes) : max_bytes_(max_bytes) {}
 
-  // Takes over a unit; `slot` points to it until it is given up, then it is null.
+  // Takes ownership of a unit. `slot` points to it until it is dropped, and is null after that.
   LoadedUnit* Add(Unit unit, size_t bytes, LoadedUnit*& slot);
-  // It is used now, and holds so many more bytes than before.
+  // Marks a unit as used now, and adds `more_bytes` to its size.
   void Use(LoadedUnit& unit, size_t more_bytes = 0);
-  // Gives up units until what is left fits, but never the last one that was used. No pointer to another one holds then.
+  // Drops units until the others fit, but never the last one that was used. Invalidates all pointers to dropped units.
   void Trim();
 
   size_t bytes() const { return bytes_; }

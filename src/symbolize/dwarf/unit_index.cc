@@ -1,5 +1,5 @@
-// GCC writes .debug_aranges for each unit with code, clang for none: each unit that is not in it is asked itself, which
-// reads one entry of it.
+// Indexes the units of a module. GCC writes .debug_aranges for each unit with code, clang for none. For units that are
+// not in it, the root entry is read.
 #include "src/symbolize/dwarf/unit_index.h"
 
 #include <dwarf.h>
@@ -12,8 +12,8 @@
 namespace perfkit::symbolize::dwarf {
 namespace {
 
-// One set of .debug_aranges (DWARF 5, 6.1.2): a unit, then pairs of address and length, aligned to the size of a pair.
-// Which unit it is of; units.size() when of none.
+// Reads one set of .debug_aranges (DWARF 5, 6.1.2): a unit, then pairs of address and length, aligned to the size of a
+// pair. Returns the index of the unit; units.size() if there is none.
 size_t ReadSet(const DebugInfo& info, base::DwarfReader& reader, base::FlatRanges& ranges) {
   const uint64_t set_at = reader.at();
   uint32_t offset_bytes = 0;
@@ -36,13 +36,13 @@ size_t ReadSet(const DebugInfo& info, base::DwarfReader& reader, base::FlatRange
   return unit;
 }
 
-// Tables of abbreviations, each read once. No two of them overlap, so that those of an honest file are no more than its
-// section; a damaged one, where each unit begins at another place of the same table, is given up soon.
+// Tables of abbreviations, each read once. Those of valid files do not overlap, so together they do not exceed their
+// section. In a damaged file each unit may refer to another offset of the same table; then reading stops early.
 class Tables {
  public:
   explicit Tables(base::Bytes section) : section_(section), budget_(2 * section.size()) {}
 
-  // nullptr when that was too much.
+  // Returns nullptr if too many bytes were read.
   std::shared_ptr<const AbbrevTable> Find(const UnitHeader& header) {
     std::shared_ptr<const AbbrevTable>& table = tables_[header.abbrevs_at];
     if (table != nullptr && table->format() == header.format) return table;
@@ -77,8 +77,8 @@ base::FlatRanges IndexUnits(const DebugInfo& info, const DebugInfo* shared) {
       return true;
     });
   }
-  // Of a function that many files define (templates, inline ones) the linker keeps the first copy, and says of the
-  // others that they are there, too: only the first unit tells what was compiled there.
+  // If many files define a function (templates, inline functions), the linker keeps the first copy, but the debug
+  // information of all others refers to it, too. Only the first unit has the code that was compiled there.
   ranges.Build(base::FlatRanges::Ties::kSmallest);
   return ranges;
 }

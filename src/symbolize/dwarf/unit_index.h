@@ -1,4 +1,5 @@
-// Which unit of a module an address is in: made once a module, from .debug_aranges, or from the units' own ranges.
+// Finds the unit that contains an address. Built once for each module, from .debug_aranges or from the units' own
+// ranges.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,7 @@
 
 namespace perfkit::symbolize::dwarf {
 
-// Numbers are indices in `info.units`, which were found before.
+// Returns the index; its numbers are indices in `info.units`. Requires info.FindUnits.
 base::FlatRanges IndexUnits(const DebugInfo& info, const DebugInfo* shared);
 
 }  // namespace perfkit::symbolize::dwarf

@@ -56,17 +56,18 @@ absl::Status Damaged(const char* what) { return absl::Status(absl::StatusCode::k
 absl::StatusOr<std::vector<std::byte>> Inflate(base::Bytes section, Packing packing, uint64_t max_bytes) {
   const std::optional<uint64_t> size = UnpackedSize(section, packing);
   if (!size || *size > max_bytes || *size / kMaxRatio > section.size()) {
-    return Damaged("says that more is packed in it than can be");
+    return Damaged("claims more bytes than it can contain");
   }
-  if (elf_version(EV_CURRENT) == EV_NONE) return Damaged("cannot be unpacked by a libelf as old as this one");
+  if (elf_version(EV_CURRENT) == EV_NONE) return Damaged("can't be decompressed: this libelf is too old");
   std::vector<char> file = MakeFile(section, packing);
   const std::unique_ptr<Elf, int (*)(Elf*)> elf(elf_memory(file.data(), file.size()), elf_end);
   Elf_Scn* const part = elf ? elf_getscn(elf.get(), 1) : nullptr;
-  if (part == nullptr) return Damaged("cannot be unpacked");
+  if (part == nullptr) return Damaged("can't be decompressed");
   const int done = packing == Packing::kHeader ? elf_compress(part, 0, 0) : elf_compress_gnu(part, 0, 0);
   const Elf_Data* const data = done < 0 ? nullptr : elf_rawdata(part, nullptr);
   if (data == nullptr || data->d_buf == nullptr || data->d_size != *size) {
-    return Damaged("is packed in a way that libelf does not unpack (zlib it does, zstd it may not)");
+    return Damaged(
+        "is damaged, or compressed by a method that this libelf does not support (zlib is supported, zstd may not be)");
   }
   const auto* const bytes = static_cast<const std::byte*>(data->d_buf);
   return std::vector<std::byte>(bytes, bytes + data->d_size);

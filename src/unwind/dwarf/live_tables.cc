@@ -101,7 +101,8 @@ absl::Status LiveTables::MaintainUpTo(size_t code_bytes) {
     if (Renew(made, code_bytes)) return absl::OkStatus();
   }
   return absl::Status(absl::StatusCode::kUnavailable,
-                      "modules come and go faster than their call frame information can be read: call Maintain again");
+                      "modules are loaded and unloaded faster than their call frame information can be read. Remedy: "
+                      "call Maintain again");
 }
 
 // `code_bytes`: the bytes of unloadable code that may get tables now, in the linker's order. Other modules are not ready.

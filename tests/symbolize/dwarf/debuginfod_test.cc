@@ -116,7 +116,7 @@ TEST_CASE("a server that is not named, has no such build, or has another one is 
   const Variable urls("DEBUGINFOD_URLS", "file://" + server);
   const Answer other = Ask(*stripped, Debuginfod);
   CHECK(other.function.empty());
-  CHECK(Has(other.lines, "was fetched, and is of another build"));
+  CHECK(Has(other.lines, "was downloaded, but belongs to another build"));
 }
 
 TEST_CASE("no server is asked for what a file has itself", "[debuginfod]") {
