@@ -24,8 +24,10 @@ bool RecordQueue::Push(const SamplerRecord& record, size_t spare) {
   position += skipped;
   Write(position, {.bytes = static_cast<uint32_t>(bytes),
                    .event = record.event,
+                   .weight = record.weight,
                    .full_stack = record.full_stack,
-                   .synthesized = record.synthesized});
+                   .synthesized = record.synthesized,
+                   .foreign = record.foreign});
   std::memcpy(bytes_.get() + position % size_ + kAlign, record.data, record.size);
   head_.store(position + bytes, std::memory_order_release);
   Wake();
@@ -46,7 +48,7 @@ std::optional<SamplerRecord> RecordQueue::At(uint64_t& position) const {
     if (head.skip != 0) continue;
     RawRecord raw;
     LinearReader(Bytes(at, head.bytes).subspan(kAlign)).Next(raw);
-    return SamplerRecord{raw, head.event, head.synthesized != 0, head.full_stack != 0};
+    return SamplerRecord{raw, head.event, head.synthesized != 0, head.full_stack != 0, head.foreign != 0, head.weight};
   }
   return std::nullopt;
 }

@@ -42,7 +42,7 @@ class Stream {
 
  private:
   static SamplerRecord Of(const RawRecord& raw, size_t i) {
-    return {raw, static_cast<uint32_t>(i), i % 3 == 0, i % 2 == 0};
+    return {raw, static_cast<uint32_t>(i), i % 3 == 0, i % 2 == 0, i % 5 == 0, 1000 + i};
   }
 
   std::deque<std::string> others_;
@@ -74,6 +74,7 @@ TEST_CASE("what is pushed is unwound in order, as it is without a queue", "[queu
     const SamplerRecord& given = stream.records()[next++];
     REQUIRE(stack.record.event == given.event);
     REQUIRE((stack.record.full_stack == given.full_stack && stack.record.synthesized == given.synthesized));
+    REQUIRE((stack.record.foreign == given.foreign && stack.record.weight == given.weight));
     REQUIRE(std::ranges::equal(stack.record.bytes(), given.bytes()));
     REQUIRE(same.Unwind(stack.sample, frames) == stack.stack);
     REQUIRE(std::equal(stack.frames.begin(), stack.frames.end(), frames.begin()));
