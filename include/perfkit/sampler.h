@@ -168,36 +168,37 @@ struct SamplerRecord : RawRecord {
   // A sample that the kernel prepared for another sampler of the same software event on this thread, in this process or
   // perf's. Its id, time, stack and registers follow that sampler's options.
   bool foreign = false;
-  // Samples: the events that this one stands for, for clocks the nanoseconds. The sum over an event's samples is
-  // EventAccounting::represented, if that is kept.
+  // Samples: what this one represents, in events, for clocks in nanoseconds. The sum over an event's samples is
+  // EventAccounting::represented, if that is not 0.
   uint64_t weight = 0;
 };
 
-// The call stack of a sample, with CallStack::Live. A view: valid as long as its record.
-//
-// It belongs to the latest earlier sample of the same thread and event. If that sample was taken in user space, the
-// stack belongs to the latest one whose ip is the first pc: a later sample may already be of the signal's handler.
-// Samples that were taken in the kernel during one system call share one stack.
+// The call stack of a sample, with CallStack::Live. A view: valid as long as its record. Thread-safe to read; does not
+// allocate. It belongs to the latest earlier sample of the same thread and event. If that sample was taken in user
+// space, the stack belongs to the latest one whose ip is the first pc: a later sample may already be of the signal's
+// handler. Samples that were taken in the kernel during one system call share one stack.
 struct LiveStack {
-  uint32_t event = SamplerRecord::kNoEvent;
-  uint32_t pid = 0, tid = 0;
+  uint32_t event = SamplerRecord::kNoEvent;  // Index in SamplerOptions::events. Set by Dispatch, not by Parse.
+  uint32_t pid = 0, tid = 0;                 // Of the thread.
   uint64_t time_ns = 0;  // Start of the walk, some microseconds after the sample; by SamplerOptions::clock_id.
   StackEnd end{};        // Why the walk stopped.
   uint32_t guesses = 0;  // Number of frames that were found by an unconfirmed frame pointer.
   Words pcs;             // Innermost first.
 
+  // Returns the number of frames.
   size_t size() const { return pcs.size(); }
   // Returns frame i. Requires i < size().
   StackFrame operator[](size_t i) const noexcept;
   // Copies as many frames as fit, innermost first. Returns their number.
   size_t CopyTo(std::span<StackFrame> frames) const noexcept;
 
-  // Returns nullopt if `record` is not a live stack.
+  // Parses a record. Returns nullopt if it is not a live stack. `layout` is Sampler::layout().
   static std::optional<LiveStack> Parse(const RawRecord& record, const SampleLayout& layout) noexcept;
-  Words marks;  // 2 bits for each frame: src/sample/live_stack.cc.
+  Words marks;  // Data of operator[]: 2 bits for each frame (src/sample/live_record.h).
 };
 
-// Samples a target into rings. Movable, not copyable. Not thread-safe: any thread may call it, one at a time.
+// Samples a target into rings. Movable, not copyable. Not thread-safe: any thread may call it, one at a time. Not
+// async-signal-safe.
 //
 // Nothing runs in the background: rings fill until Drain empties them. In a forked child the copy is empty: its methods
 // return FailedPrecondition, Drain returns 0, and it may be destroyed. The child may open its own sampler.
@@ -217,14 +218,16 @@ class Sampler {
   ~Sampler();
 
   // Start enables and Stop disables all events, in about 1 us for each event. Start also attaches threads that started
-  // since Open. If Start fails, all events are disabled. If Stop fails for one event, it still disables the others. A
-  // stopped event costs its thread a little at each context switch: destroy the sampler to avoid that.
+  // since Open. With side_band, the next Drain delivers the synthesized records. If Start fails, all events are
+  // disabled. If Stop fails for one event, it still disables the others. After Stop, Drain delivers what the rings
+  // still hold. A stopped event costs its thread a little at each context switch: destroy the sampler to avoid that.
   // Errors: FailedPrecondition in a forked child; those of ioctl.
   absl::Status Start();
   absl::Status Stop();
   // Pause stops and Resume restarts writing to the rings, cheap enough for each iteration of a loop. Events keep
   // counting; the samples that are not written count as EventAccounting::paused. SWITCH records are not written either;
-  // the side band is not paused. Errors: as Start.
+  // the side band is not paused. Pausing a paused sampler has no effect, nor has resuming a running one. Errors: as
+  // Start.
   absl::Status Pause();
   absl::Status Resume();
   // Changes the rate of event `event`. Takes effect at once; if threads inherit the events (Target::AllThreads and

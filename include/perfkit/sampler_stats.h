@@ -81,8 +81,8 @@ struct SamplerDecision {
 struct SamplerStats {
   std::vector<EventAccounting> events;  // In the order of SamplerOptions::events.
   std::vector<EventAccounting> full;    // The same for full dumps; empty without FullDumps.
-  std::vector<LossInterval> losses;  // the latest 256
-  uint64_t losses_forgotten = 0;     // intervals before those
+  std::vector<LossInterval> losses;     // The latest 256.
+  uint64_t losses_forgotten = 0;        // Number of intervals before those.
   // EventAccounting::lost may be too low: kernels before 6.0 count losses in LOST records only, not by event; or a
   // count could not be read (EventAccounting::counted_is_lower_bound).
   bool lost_is_lower_bound = false;
@@ -96,8 +96,8 @@ struct SamplerStats {
   // Foreign samples (SamplerRecord::foreign) whose event is unknown, which are not delivered. Happens if several
   // software events are inherited, on kernels before 6.12.
   uint64_t unattributed = 0;
-  uint64_t threads_missed =
-      0;  // Rings::kPerThread: threads that ended before they were attached, or got no ring at first.
+  // Rings::kPerThread: threads that ended before they were attached, or got no ring at first.
+  uint64_t threads_missed = 0;
   // CPU time of this process for Drain, upkeep and walks of live stacks. Does not include a thread's first walk of more
   // than 50 us, which may have waited for a CPU; later walks are measured by CPU time.
   uint64_t own_cpu_ns = 0;

@@ -38,31 +38,33 @@ class Walker;
 }  // namespace unwind
 struct SamplerRecord;  // sampler.h
 
-// The size that dumps of the stack need, from the latest stacks. Not thread-safe. Does not allocate.
+// Finds the size that dumps of the stack need, from the sizes of recent stacks. Not thread-safe. Does not allocate.
 //
 //   use.Add(stack);                                 // for each stack
-//   sampler->SetStackBytes(use.BytesFor(0.99));     // now and then
+//   sampler->SetStackBytes(use.BytesFor(0.99));     // from time to time
 class StackUse {
  public:
+  // Counts the result of Unwinder::Unwind.
   void Add(const UnwoundStack& stack);
 
-  // Returns the smallest multiple of 1 KiB, in bytes, that the share `share` (0 to 1) of the latest stacks fits in; 0
-  // if there was none. Counts some thousand stacks, older ones less and less. A truncated stack counts as the longest
-  // possible dump.
+  // Returns the smallest size of a dump, in bytes, that holds the share `share` (0 to 1) of the recent stacks. It is a
+  // multiple of 1 KiB, at most 60 KiB; 0 if no stack was added. All counts are halved when their sum reaches 4096, so
+  // older stacks count less. A truncated stack counts as 60 KiB.
   uint32_t BytesFor(double share) const;
 
  private:
-  static constexpr size_t kMax = 60;  // KiB
-  std::array<uint32_t, kMax + 1> counts_{};
-  uint32_t total_ = 0;
+  static constexpr size_t kMax = 60;         // The largest size, in KiB.
+  std::array<uint32_t, kMax + 1> counts_{};  // By size in KiB: stacks of that size, older ones with less weight.
+  uint32_t total_ = 0;                       // Their sum.
 };
 
-// What an Unwinder has done since it was made.
+// The work of an Unwinder since its construction.
 struct UnwinderStats {
   uint64_t stacks = 0, frames = 0;
-  uint64_t rule_lookups = 0;      // Lookups of unwind rules.
-  uint64_t cache_hits = 0;        // Those of them that the cache answered.
-  uint64_t slow_frames = 0;       // Frames that needed all registers: about 1 us each, and for each frame below.
+  uint64_t rule_lookups = 0;  // Lookups of unwind rules.
+  uint64_t cache_hits = 0;    // Those of them that the cache answered.
+  // Frames whose step needed all registers. They are recovered from the innermost frame on, in about 1 us a frame.
+  uint64_t slow_frames = 0;
   size_t modules = 0;             // Files that were opened.
   size_t unreadable_modules = 0;  // Files that could not be opened or were replaced: they give no information.
   size_t table_bytes = 0;         // Heap bytes of rules. Files are mapped, so the kernel may drop their pages.
@@ -197,8 +199,8 @@ class UnwindQueue {
 
 // Unwinds the calling thread's own stack: complete, without a copy, also in a signal handler.
 //
-//   perfkit::LiveUnwinder unwinder;                     // long before, and once a program that loads modules has
-//   unwinder.Maintain();                                // done so
+//   perfkit::LiveUnwinder unwinder;                     // in advance
+//   unwinder.Maintain();                                // after the program has loaded modules
 //   void OnSignal(int, siginfo_t*, void* context) {
 //     perfkit::StackFrame frames[128];
 //     const perfkit::UnwoundStack stack = unwinder.InterruptedStack(context, frames);

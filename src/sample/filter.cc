@@ -1,4 +1,7 @@
-// The grammar of kernel/trace/trace_events_filter.c: terms "field operator value", joined by && and ||, with ! and ().
+// Parses filters of tracepoints by the grammar of the kernel (kernel/trace/trace_events_filter.c): terms "field
+// operator value", joined by && and ||, with ! and (). A recursive descent parser checks each term against the
+// tracepoint's fields and writes the filter again, with texts in quotes, which the kernel requires. Errors have the
+// position, because the kernel gives none.
 #include "src/sample/filter.h"
 
 #include <algorithm>
@@ -16,17 +19,18 @@
 namespace perfkit::sample {
 namespace {
 
-constexpr size_t kLongestFilter = 4096;  // the kernel takes no more than a page
+constexpr size_t kLongestFilter = 4096;  // The kernel accepts one page.
 constexpr int kDeepest = 32;
-constexpr std::array<std::string_view, 8> kOperators = {"==", "!=", "<=", ">=", "<", ">", "&", "~"};  // longest first
+// Longer operators first.
+constexpr std::array<std::string_view, 8> kOperators = {"==", "!=", "<=", ">=", "<", ">", "&", "~"};
 
-// Walks through a filter and writes it again.
+// Parses a filter and writes it in the kernel's form.
 class FilterParser {
  public:
   FilterParser(const TracepointFormat& format, std::string_view text) : format_(format), whole_(text), left_(text) {}
 
   absl::StatusOr<std::string> Parse() {
-    if (whole_.size() >= kLongestFilter) return Wrong("it is longer than the kernel takes");
+    if (whole_.size() >= kLongestFilter) return Wrong("it exceeds the kernel's maximum of 4095 bytes");
     if (absl::Status status = ParseAny(0); !status.ok()) return status;
     SkipBlanks();
     if (!left_.empty()) return Wrong("&& or || is missing");
@@ -49,7 +53,7 @@ class FilterParser {
     return true;
   }
 
-  // Terms joined by && or ||.
+  // Parses terms that are joined by && or ||.
   absl::Status ParseAny(int depth) {
     if (depth > kDeepest) return Wrong("too many brackets");
     while (true) {
@@ -85,7 +89,7 @@ class FilterParser {
       out_ += ' ';
       return ParseValue(*field, op);
     }
-    return Wrong("a comparison is missing: == != < <= > >= & or, of texts, ~");
+    return Wrong("a comparison is missing: == != < <= > >= & or, for texts, ~");
   }
 
   absl::Status NoSuchField(const std::string& name) const {
@@ -121,7 +125,7 @@ class FilterParser {
     const size_t end = left_.find(quote, 1);
     if (end == std::string_view::npos) return Wrong("a quote is not closed");
     const std::string_view inside = left_.substr(1, end - 1);
-    if (inside.find('"') != std::string_view::npos) return Wrong("the kernel takes no quote within a text");
+    if (inside.find('"') != std::string_view::npos) return Wrong("the kernel accepts no quote within a text");
     out_ += absl::StrFormat("\"%s\"", inside);
     left_.remove_prefix(end + 1);
     return absl::OkStatus();
@@ -142,7 +146,7 @@ absl::StatusOr<std::string> CheckFilter(const EventConfig& event, std::string_vi
   if (base::Trim(filter).empty()) return std::string();
   if (event.parts.front().type != sys::kTypeTracepoint) {
     return absl::Status(absl::StatusCode::kInvalidArgument,
-                        absl::StrFormat("event '%s' has a filter, and only tracepoints can", event.name));
+                        absl::StrFormat("event '%s' has a filter, but only tracepoints can have one", event.name));
   }
   const absl::StatusOr<TracepointFormat> format = event::ReadFormat(event, roots);
   if (!format.ok()) return format.status();

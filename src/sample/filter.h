@@ -1,9 +1,9 @@
-// Filters of tracepoints: checked against the tracepoint's fields before the kernel sees them.
+// Filters of tracepoints, checked against the tracepoint's fields before the kernel gets them.
 //
-//   prev_pid == 0 && (prev_comm ~ kworker* || !(next_prio < 120))     what people write
-//   prev_pid == 0 && (prev_comm ~ "kworker*" || !(next_prio < 120))   what the kernel wants: texts in quotes
+//   prev_pid == 0 && (prev_comm ~ kworker* || !(next_prio < 120))     the input
+//   prev_pid == 0 && (prev_comm ~ "kworker*" || !(next_prio < 120))   the result: the kernel requires quoted texts
 //
-// The kernel's own answer to a wrong filter is EINVAL, with the reason in a file that nobody may read.
+// The kernel itself rejects a wrong filter with EINVAL, without a reason that an ordinary user could read.
 #pragma once
 
 #include <string>
@@ -15,11 +15,12 @@
 
 namespace perfkit::sample {
 
-// `filter` as the kernel wants it; "" for "". InvalidArgument: the event is no tracepoint, or the filter is none, names
-// a field that the tracepoint has not, or compares what cannot be compared: with the place, and the nearest fields.
+// Returns `filter` in the kernel's form; "" for "". Errors: InvalidArgument if the event is not a tracepoint, if the
+// filter is malformed, or if it names an unknown field or compares a field in a way that its type does not allow. The
+// message has the position, and the most similar names of fields.
 absl::StatusOr<std::string> CheckFilter(const EventConfig& event, std::string_view filter, const EventRoots& roots);
 
-// The same, for a format that is at hand.
+// As above, for a known format.
 absl::StatusOr<std::string> CheckFilter(const TracepointFormat& format, std::string_view filter);
 
 }  // namespace perfkit::sample

@@ -1,7 +1,8 @@
-// From the id that a record carries to the event that wrote it: a flat hash table, read once a record.
+// A flat hash table from the id in a record to the event that wrote it. It is read once for each record.
 //
-// Ids are numbers that the kernel gives out in order, so neighbours differ in their low bits: multiplying by 2^64 / phi
-// spreads them (Knuth 6.4). Grows only when events are opened, never while records are read.
+// The kernel numbers ids consecutively, so they differ in their low bits; multiplication by 2^64 / phi spreads them
+// (Knuth, The Art of Computer Programming, 6.4). The table grows only when events are opened, never while records are
+// read.
 #pragma once
 
 #include <bit>
@@ -12,6 +13,7 @@
 
 namespace perfkit::sample {
 
+// Not thread-safe. Find does not allocate.
 class IdTable {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
@@ -21,13 +23,13 @@ class IdTable {
     size_ = 0;
   }
 
-  // `id` must be new, and not 0: perf's ids begin at 1.
+  // Adds an id. Requires that it is new and not 0: perf's ids start at 1.
   void Add(uint64_t id, uint32_t value) {
     if (2 * ++size_ > slots_.size()) Grow();
     Insert(id, value);
   }
 
-  // kNone when there is no such id.
+  // Returns kNone if the id is unknown.
   uint32_t Find(uint64_t id) const {
     if (slots_.empty()) return kNone;
     for (size_t at = Home(id);; at = (at + 1) & (slots_.size() - 1)) {
@@ -42,6 +44,7 @@ class IdTable {
     uint32_t value = kNone;
   };
 
+  // Returns the slot at which the search for an id starts.
   size_t Home(uint64_t id) const { return base::Mix(id) >> shift_; }
 
   void Insert(uint64_t id, uint32_t value) {
@@ -59,9 +62,9 @@ class IdTable {
     }
   }
 
-  std::vector<Slot> slots_;  // a power of two; id 0 is free
+  std::vector<Slot> slots_;  // The size is a power of two. Id 0 means that the slot is free.
   size_t size_ = 0;
-  int shift_ = 63;
+  int shift_ = 63;  // 64 minus the number of bits of an index.
 };
 
 }  // namespace perfkit::sample

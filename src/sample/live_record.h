@@ -1,9 +1,9 @@
-// The record of a live stack: PERF_RECORD_CALLCHAIN_DEFERRED, as the kernel writes it for user stacks that come after
-// their samples, with what it leaves out after the chain. A reader that knows the kernel's record reads this one too.
+// The record of a live stack: PERF_RECORD_CALLCHAIN_DEFERRED, as the kernel writes it for user stacks that follow their
+// samples, with additional words after the chain. A reader of the kernel's record can read it, too.
 //
-//   header | cookie | n + 1 | PERF_CONTEXT_USER | n pcs | state | 2 bits a pc, 32 in a word | trailer of the layout
+//   header | cookie | n + 1 | PERF_CONTEXT_USER | n pcs | state | marks: 2 bits for each pc | trailer of the layout
 //
-// Source of the first part: include/uapi/linux/perf_event.h, since 6.18.
+// Source of the kernel's part: include/uapi/linux/perf_event.h, since Linux 6.18.
 #pragma once
 
 #include <cstddef>
@@ -16,14 +16,15 @@ struct LiveRecord {
   static constexpr uint16_t kMisc = 2;  // PERF_RECORD_MISC_USER
   static constexpr size_t kFixedWords = 5;
   static constexpr size_t kMarksAWord = 32;
-  static constexpr uint64_t kReturnAddress = 1, kGuess = 2;  // marks
+  static constexpr uint64_t kReturnAddress = 1, kGuess = 2;  // The marks of a pc.
 
   static constexpr size_t MarkWords(size_t pcs) { return (pcs + kMarksAWord - 1) / kMarksAWord; }
+  // Returns the size of a record.
   static constexpr size_t Bytes(size_t pcs, size_t trailer_bytes) {
     return 8 * (kFixedWords + pcs + MarkWords(pcs)) + trailer_bytes;
   }
 
-  // The end, and how many frames are guesses.
+  // The state word: why unwinding stopped, and the number of guesses.
   static constexpr uint64_t State(uint8_t end, uint32_t guesses) { return uint64_t{guesses} << 32 | end; }
   static constexpr uint8_t EndOf(uint64_t state) { return static_cast<uint8_t>(state); }
   static constexpr uint32_t GuessesOf(uint64_t state) { return static_cast<uint32_t>(state >> 32); }

@@ -1,4 +1,4 @@
-// Reads the records of live stacks.
+// Parses the records of live stacks.
 #include "perfkit/sampler.h"
 #include "perfkit/stack_frame.h"
 #include "src/ring/record_fields.h"

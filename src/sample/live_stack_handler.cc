@@ -1,4 +1,7 @@
-// The handler, from the signal to the record. Nothing here allocates, locks or waits.
+// The signal handler of live stacks, from the signal to the record. Everything that runs in a signal is marked
+// PERFKIT_IN_HANDLER: it does not allocate, lock or wait, and calls nothing of the standard library. A handler enters
+// its thread's ring, checks whether the thread may walk again, walks, and writes one record. Each way out without a
+// record counts its reason, so that the accounting of stacks balances.
 #include "src/sample/live_stack_handler.h"
 
 #include <errno.h>
@@ -17,7 +20,7 @@ namespace {
 constexpr uint32_t kWatchedWalks = 16;
 constexpr uint64_t kLongestRestNs = 1'000'000'000;
 
-// Writes words into a ring, one after the other.
+// Writes words to consecutive positions of a ring.
 struct WordWriter {
   std::byte* data;
   uint64_t mask, at;
@@ -100,7 +103,7 @@ PERFKIT_IN_HANDLER void LiveStackHandler::OnSample(void* self, uint32_t number, 
   handler.rings_.Leave(*ring);
 }
 
-// A clock that was set back does not stop the thread's stacks.
+// kLongestRestNs ends a pause that became too long because the clock was set back.
 PERFKIT_IN_HANDLER bool LiveStackHandler::Rests(const StackRing& ring, uint64_t cpu_ns) const {
   if (ring.watched != 0) return cpu_ns < ring.rest_until_cpu_ns;
   return ring.time_ns < ring.rest_until_ns && ring.rest_until_ns - ring.time_ns < kLongestRestNs;
@@ -131,7 +134,7 @@ PERFKIT_IN_HANDLER void LiveStackHandler::Account(StackRing& ring, uint64_t cpu_
     ring.watched = took > kLongWalkNs ? kWatchedWalks : ring.watched - 1;
     ring.rest_until_cpu_ns = cpu_now + kRest * took;
   } else if (took > kLongWalkNs) {
-    ring.watched = kWatchedWalks;  // on its CPU or not, nobody knows
+    ring.watched = kWatchedWalks;  // The thread may have been off its CPU.
     ring.rest_until_cpu_ns = took = 0;
   }
   ring.rest_until_ns = now + kRest * took;
@@ -142,7 +145,7 @@ PERFKIT_IN_HANDLER void LiveStackHandler::Write(StackRing& ring, uint32_t number
   WordWriter out{ring.data, rings_.shape().ring_bytes - 1, ring.page.data_head};
   const uint64_t bytes = LiveRecord::Bytes(stack.frames, 8 * trailer_fields_);
   out.Put(bytes << 48 | uint64_t{LiveRecord::kMisc} << 32 | static_cast<uint32_t>(RecordType::kCallchainDeferred));
-  out.Put(uint64_t{ring.tid} << 40 | (++ring.written & ((uint64_t{1} << 40) - 1)));  // the cookie: each has its own
+  out.Put(uint64_t{ring.tid} << 40 | (++ring.written & ((uint64_t{1} << 40) - 1)));  // The cookie is unique.
   out.Put(stack.frames + 1);
   out.Put(LiveRecord::kUserContext);
   PutFrames(out, stack, ring.frames);
@@ -151,7 +154,7 @@ PERFKIT_IN_HANDLER void LiveStackHandler::Write(StackRing& ring, uint32_t number
       case Field::kTid: out.Put(uint64_t{ring.tid} << 32 | pid_); break;
       case Field::kTime: out.Put(ring.time_ns); break;
       case Field::kCpu: out.Put(*sys::CurrentCpuWord()); break;
-      default: out.Put(number); break;  // an id: whoever reads it knows which (SamplerImpl::DeliverStack)
+      default: out.Put(number); break;  // An id: SamplerImpl::DeliverStack replaces the number by it.
     }
   }
   StackRings::Publish(ring, out.at);

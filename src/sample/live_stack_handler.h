@@ -65,10 +65,15 @@ class LiveStackHandler {
   void OnForkedChild() { claim_->OnForkedChild(); }
 
  private:
+  // Called by the signal's dispatcher, in a signal handler, as are the methods up to Write.
   static void OnSample(void* self, uint32_t number, bool stale, const ucontext_t& registers);
+  // Walks the stack and writes its record.
   void Take(StackRing& ring, uint32_t number, const ucontext_t& registers);
+  // Counts a signal without a stack.
   void Skip(uint32_t number, StackSkip why);
+  // Returns true if the last walk was too recent. `cpu_ns` is the thread's CPU time, while its walks are watched.
   bool Rests(const StackRing& ring, uint64_t cpu_ns) const;
+  // Measures a walk, and determines when the next one may begin.
   void Account(StackRing& ring, uint64_t cpu_ns);
   void Write(StackRing& ring, uint32_t number, const UnwoundStack& stack);
 

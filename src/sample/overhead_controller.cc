@@ -1,4 +1,4 @@
-// Judges windows.
+// The rules by which the level changes.
 #include "src/sample/overhead_controller.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ SamplerDecision OverheadController::Take(What what, Why why, double cost, uint32
   return decision;
 }
 
-// A rung up that had to be taken back was one too many: the next waits longer.
+// A step up that has to be undone was too early: the next one waits twice as long.
 std::optional<SamplerDecision> OverheadController::Down(Why why, double cost, double factor) {
   lossy_ = calm_ = 0;
   if (since_climb_ <= backoff_) backoff_ = std::min(2 * backoff_, kMaxBackoff);
@@ -45,7 +45,7 @@ std::optional<SamplerDecision> OverheadController::Down(Why why, double cost, do
 
 std::optional<SamplerDecision> OverheadController::Up(double cost) {
   calm_ = 0;
-  if (since_climb_ != UINT32_MAX) backoff_ = kFirstBackoff;  // the last one has held
+  if (since_climb_ != UINT32_MAX) backoff_ = kFirstBackoff;  // The last step up has held.
   since_climb_ = 0;
   if (now_.slower > 1) return Take(What::kSamples, Why::kRoom, cost, now_.slower / 2);
   if (stack_stuck_) return std::nullopt;

@@ -1,8 +1,8 @@
 // Decides what a sampler gives up if its cost exceeds the budget, or if its rings overflow: first bytes of the stack,
 // then the stack, then samples. Never the side band: without it no sample can be interpreted.
 //
-//   full ── stack halves … ── no stack ── samples halve …        down: at once, as far as the cost is over the budget
-//        <────────────────────────────────────────────────       up: one rung, after a while in which there was room
+//   full ── stack halves … ── no stack ── samples halve …        down: at once, by as many steps as the cost requires
+//        <────────────────────────────────────────────────       up: one step, after a while with room
 //
 // A pure state machine: Judge takes the cost of a window of time and returns a decision. The caller carries it out, or
 // reports that it failed (Refused).
@@ -53,17 +53,19 @@ class OverheadController {
   bool has_budget() const { return budget_ > 0; }
 
  private:
+  // The decisions to reduce by `factor`, and to restore one step.
   std::optional<SamplerDecision> Down(SamplerDecision::Why why, double cost, double factor);
   std::optional<SamplerDecision> Up(double cost);
+  // Changes the level and returns the decision.
   SamplerDecision Take(SamplerDecision::What what, SamplerDecision::Why why, double cost, uint32_t to);
 
   double budget_;
   SamplingLevel full_, now_;
   uint32_t min_stack_;
-  bool stack_stuck_ = false;
-  uint32_t lossy_ = 0, calm_ = 0;
-  uint32_t backoff_ = kFirstBackoff;
-  uint32_t since_climb_ = UINT32_MAX;  // windows
+  bool stack_stuck_ = false;           // A decision about the stack has failed.
+  uint32_t lossy_ = 0, calm_ = 0;      // Consecutive windows with losses, and with room.
+  uint32_t backoff_ = kFirstBackoff;   // Windows with room that are required before a step up.
+  uint32_t since_climb_ = UINT32_MAX;  // Windows since the last step up.
 };
 
 }  // namespace perfkit::sample

@@ -1,4 +1,6 @@
-// From options to attrs. Source of every field: include/uapi/linux/perf_event.h.
+// Converts options to attrs. Make resolves the events, validates the options, probes what this kernel supports, and
+// chooses one layout for all events. The requests are then computed from the plan whenever an event is opened, at the
+// level of that moment. Source of every field: include/uapi/linux/perf_event.h.
 #include "src/sample/plan.h"
 
 #include <algorithm>
@@ -12,16 +14,16 @@
 namespace perfkit::sample {
 namespace {
 
-// The fields that have options of their own.
+// Fields that have options of their own.
 constexpr uint64_t kByOption = kSampleCallchain | kSampleStackUser | kSampleBranchStack | kSampleRead;
-// More than a machine can lock, and far from where sizes overflow.
+// Exceeds any machine's memory, and is far below an overflow of sizes.
 constexpr size_t kLargestRing = size_t{1} << 40;
-// The fields that records other than samples have: in their trailer.
+// The fields that the trailer of other records can have.
 constexpr uint64_t kTrailer = kSampleIdentifier | kSampleTid | kSampleTime | kSampleId | kSampleStreamId | kSampleCpu;
 
 absl::Status Wrong(std::string text) { return absl::Status(absl::StatusCode::kInvalidArgument, std::move(text)); }
 
-// Fields that only a hardware event fills: of others they would be 0, which is no value.
+// Fields that only hardware events have. For others they would be 0, which is not a value.
 constexpr uint64_t kOfHardware = kSampleWeight | kSampleWeightStruct | kSampleDataSrc | kSampleTransaction;
 
 bool IsClock(const EventConfig& config) {
@@ -36,7 +38,7 @@ uint64_t ReadFormat(bool group, bool lost) {
   return format;
 }
 
-// Whether the kernel knows PERF_FORMAT_LOST (6.0): by trying.
+// Probes whether the kernel supports PERF_FORMAT_LOST (Linux 6.0).
 bool KernelCountsLost(const sys::Rights& rights) {
   open::OpenRequest request;
   request.attr.type = sys::kTypeSoftware;
@@ -47,7 +49,7 @@ bool KernelCountsLost(const sys::Rights& rights) {
   return open::OpenEvent(request, rights).ok();
 }
 
-// Whether the kernel lets samples of inherited events have counts (6.12): by trying.
+// Probes whether the kernel supports counts in samples of inherited events (Linux 6.12).
 bool KernelReadsInherited(const sys::Rights& rights) {
   open::OpenRequest request;
   request.attr.type = sys::kTypeSoftware;
@@ -65,7 +67,7 @@ absl::StatusOr<Plan> Plan::Make(const SamplerOptions& options, const Target& tar
   Plan plan;
   plan.options_ = options;
   plan.target_ = target;
-  // By number, so that another thread may attach it again.
+  // The thread's number, so that another thread can attach it again.
   if (target.kind == Target::Kind::kThisThread) plan.target_.id = sys::kernel().gettid();
   plan.rights_ = sys::ReadRights();
   for (const SampledEvent& event : options.events) {
@@ -96,15 +98,15 @@ absl::Status Plan::AddEvent(const SampledEvent& event) {
   if (absl::Status twice = RefuseTwice(planned); !twice.ok()) return twice;
   if (planned.config.precise != 0 && !IsHardware(planned.config)) {
     return Wrong(
-        absl::StrFormat("event '%s': how precise its samples are is for hardware events. Remedy: leave out the "
-                        "modifier; a fault's sample is exact as it is.",
+        absl::StrFormat("event '%s': only hardware events have a precision. Remedy: leave out the modifier; samples of "
+                        "faults are always exact.",
                         planned.config.name));
   }
   if (absl::Status rate = CheckRate(planned.config, planned.rate); !rate.ok()) return rate;
   if (planned.config.kernel_side && (planned.config.exclude_kernel || options_.user_only)) {
     return Wrong(
-        absl::StrFormat("event '%s': the kernel raises it in its own code, so that in user space only it would never "
-                        "give a sample. Remedy: leave out the modifier, or user_only.",
+        absl::StrFormat("event '%s': the kernel raises it in its own code, so with user space only it would never give "
+                        "a sample. Remedy: leave out the modifier, or user_only.",
                         planned.config.name));
   }
   absl::StatusOr<std::string> filter = CheckFilter(planned.config, event.filter, {});
@@ -114,7 +116,7 @@ absl::Status Plan::AddEvent(const SampledEvent& event) {
   return absl::OkStatus();
 }
 
-// Their samples would come under each other's ids (SamplerImpl::CountsOnce).
+// Their samples would have each other's ids (SamplerImpl::CountsOnce).
 absl::Status Plan::RefuseTwice(const PlannedEvent& event) const {
   const uint64_t config = event.config.parts.front().config;
   const bool twice = std::any_of(events_.begin(), events_.end(), [&](const PlannedEvent& other) {
@@ -122,26 +124,26 @@ absl::Status Plan::RefuseTwice(const PlannedEvent& event) const {
   });
   if (!twice) return absl::OkStatus();
   return Wrong(
-      absl::StrFormat("event '%s' is there twice: the kernel does not tell the samples of one software event "
-                      "from those of another of its kind. Remedy: once, at the shorter period.",
+      absl::StrFormat("event '%s' is given twice: the kernel does not distinguish the samples of two software events "
+                      "of one kind. Remedy: give it once, at the shorter period.",
                       event.config.name));
 }
 
-// What no event of these could give.
+// Rejects fields that none of these events can fill.
 absl::Status Plan::CheckHardware() const {
   const bool any =
       std::any_of(events_.begin(), events_.end(), [](const PlannedEvent& event) { return IsHardware(event.config); });
   if (any) return absl::OkStatus();
   if (options_.branches) {
     return Wrong(
-        "branch stacks come from a hardware event's counter, and there is none among the events. Remedy: "
-        "\"cycles\", where the machine has a counter unit; or stacks (SamplerOptions::stack)");
+        "branch stacks come from hardware events, and none of the events is one. Remedy: \"cycles\", if the machine "
+        "has a PMU; or call stacks (SamplerOptions::stack)");
   }
   if ((options_.fields & kOfHardware) != 0) {
     return Wrong(
-        "weight, data source and transaction come from hardware events that follow memory accesses, and there "
-        "is none among the events: they would all be 0. Remedy: such an event (\"mem-loads\"); of page faults "
-        "the address (kSampleAddr)");
+        "weight, data source and transaction come from hardware events that follow memory accesses, and none of the "
+        "events is one: they would all be 0. Remedy: such an event (\"mem-loads\"), or the address of page faults "
+        "(kSampleAddr)");
   }
   return absl::OkStatus();
 }
@@ -163,10 +165,11 @@ absl::Status Plan::CheckOptions() const {
     return Wrong(
         absl::StrFormat("SamplerOptions::ring_bytes: %d. Remedy: at most %d.", options_.ring_bytes, kLargestRing));
   }
-  if (!(options_.cpu_budget >= 0)) return Wrong("SamplerOptions::cpu_budget: a share of a CPU, or 0");
+  if (!(options_.cpu_budget >= 0)) return Wrong("SamplerOptions::cpu_budget: must be a fraction of a CPU, or 0");
   if (options_.cpu_budget > 0 && options_.mode != RingMode::kStream) {
     return Wrong(
-        "SamplerOptions::cpu_budget: rings that overwrite are drained now and then only, too late to keep one");
+        "SamplerOptions::cpu_budget: requires RingMode::kStream, because rings that overwrite are drained too rarely "
+        "to keep a budget");
   }
   return CheckStack();
 }
@@ -189,8 +192,8 @@ void Plan::ChooseLayout() {
   layout_ = SampleLayout(bits_);
 }
 
-// A software event's sample may have the id of another sampler's event (SamplerImpl::WriterOf). Where several could
-// have written it, its counts tell: they are read from the event itself (perf_output_read), as are their ids.
+// A software event's sample may have the id of another sampler's event (SamplerImpl::WriterOf). If several events could
+// have written it, its counts identify the event: they and their ids are read from the event itself (perf_output_read).
 bool Plan::ReadsOwnIds() const {
   const auto sharing = std::ranges::count_if(events_, [](const PlannedEvent& event) { return event.shares_samples; });
   return sharing > 1 && (!inherits() || KernelReadsInherited(rights_));
@@ -215,7 +218,6 @@ std::vector<size_t> Plan::PartsOn(size_t event, int cpu) const {
   return parts;
 }
 
-// What all attrs of a sampler have in common, so that they may share a ring and their records a layout.
 void Plan::FillShared(sys::PerfEventAttr& attr) const {
   attr.sample_type = bits_.sample_type;
   attr.read_format = bits_.read_format;
@@ -228,7 +230,7 @@ void Plan::FillShared(sys::PerfEventAttr& attr) const {
   attr.clockid = options_.clock_id;
   attr.write_backward = options_.mode == RingMode::kOverwrite;
   attr.watermark = 1;
-  attr.wakeup_events_or_watermark = ~0u;  // the ring's own counts: that of its owner
+  attr.wakeup_events_or_watermark = ~0u;  // That of the ring's owner counts.
 }
 
 void Plan::FillInheritance(sys::PerfEventAttr& attr) const {
@@ -256,7 +258,7 @@ open::OpenRequest Plan::EventRequest(size_t event, size_t part, const SamplingLe
   return request;
 }
 
-// A group counts on one kind of core: of a follower that has a part for each, the one for the leader's.
+// A group counts on one kind of core. If a follower has a part for each kind, the leader's kind is used.
 open::OpenRequest Plan::FollowerRequest(size_t event, size_t part, size_t follower) const {
   const EventConfig& config = events_[event].followers[follower];
   const std::vector<int>& cpus = events_[event].config.parts[part].only_cpus;
@@ -266,7 +268,7 @@ open::OpenRequest Plan::FollowerRequest(size_t event, size_t part, size_t follow
   request.attr.read_format = bits_.read_format;
   request.attr.sample_type = bits_.sample_type & (kSampleIdentifier | kSampleTid | kSampleRead);
   request.attr.use_clockid = 1;
-  request.attr.clockid = options_.clock_id;  // a group has one clock
+  request.attr.clockid = options_.clock_id;  // All events of a group need one clock.
   return request;
 }
 
@@ -274,9 +276,10 @@ open::OpenRequest Plan::RingOwnerRequest() const {
   open::OpenRequest request;
   request.attr.type = sys::kTypeSoftware;
   request.attr.config = sys::kSwDummy;
-  request.attr.exclude_kernel = request.attr.exclude_hv = 1;  // everybody may ask; the records come all the same
+  // Any user may open this; the records do not depend on it.
+  request.attr.exclude_kernel = request.attr.exclude_hv = 1;
   FillShared(request.attr);
-  // A dummy never samples; what its sample_type is for is the trailer of its records.
+  // A dummy never samples. Its sample_type decides the trailer of its records.
   request.attr.sample_type &= kTrailer;
   request.attr.branch_sample_type = request.attr.sample_regs_user = 0;
   request.attr.read_format = ReadFormat(false, counts_lost_);
@@ -288,7 +291,7 @@ open::OpenRequest Plan::RingOwnerRequest() const {
 open::OpenRequest Plan::TrackingRequest() const {
   open::OpenRequest request = RingOwnerRequest();
   FillInheritance(request.attr);
-  request.attr.task = 1;  // who ends, and whose child is whose, the sampler itself has to know
+  request.attr.task = 1;  // FORK and EXIT records, which the sampler itself needs.
   request.attr.comm = request.attr.comm_exec = request.attr.mmap = request.attr.mmap2 = options_.side_band;
   request.attr.build_id = options_.side_band;
   request.attr.enable_on_exec = target_.enable_on_exec;
@@ -301,20 +304,20 @@ open::OpenRequest Plan::SwitchesRequest() const {
   open::OpenRequest request = RingOwnerRequest();
   FillInheritance(request.attr);
   request.attr.context_switch = 1;
-  request.attr.task = !needs_tracking();  // when a thread's time ends
+  request.attr.task = !needs_tracking();  // EXIT records end a thread's time.
   request.attr.enable_on_exec = target_.enable_on_exec;
   request.asked = absl::StrFormat("the switch records of %s", open::Describe(target_));
   return request;
 }
 
-// Some 900 threads that start or end, or 400 files that are mapped, between two drains.
+// Room for about 900 threads that start or end, or 400 files that are mapped, between two drains.
 size_t Plan::SideBandBytes(size_t ring_bytes) const {
   constexpr size_t kBytes = 64 << 10;
   return needs_tracking() ? std::min(kBytes, ring_bytes) : 0;
 }
 
-// Samples: their words, chain (127 calls and 4 marks), branches (32, 3 words each), group and raw data; else a MMAP2
-// record with the longest path.
+// A sample: its words, chain (127 calls and 4 markers), branches (32 of 3 words), values of the group, raw data; or a
+// MMAP2 record with the longest path.
 size_t Plan::LargestRecord() const {
   constexpr size_t kOther = 8 << 10;
   const size_t depth =

@@ -1,7 +1,7 @@
-// What is to be sampled, settled: SamplerOptions against this machine, and the attr of every event that follows.
+// The plan of a sampler: its options, validated against this machine, and the attrs that follow from them.
 //
-// All events of a sampler share one layout: sample_type, read_format and the rest are the union of what its events
-// need. So a record can be read without asking first whose it is, and one ring serves all.
+// All events of a sampler share one layout: sample_type, read_format etc. are the union of what its events need. So
+// records can be read before it is known which event wrote them, and all events can share one ring.
 #pragma once
 
 #include <string>
@@ -17,10 +17,9 @@
 
 namespace perfkit::sample {
 
-// perf_event_header.size has 16 bits, and the record's other fields must fit too.
+// The maximum size of a dump: perf_event_header.size has 16 bits, and the other fields of the record must fit, too.
 inline constexpr uint32_t kLargestStack = (1 << 16) - 4096;
-// What the event of a sample's signal is called: its place among the sampler's events, and the thread that it was
-// opened for.
+// The number that a sample's signal carries: the event's index, and the thread that the event was opened for.
 struct SignalNumber {
   static constexpr unsigned kTidBits = 22;  // PID_MAX_LIMIT, include/linux/threads.h
   static constexpr uint32_t kMaxSampledEvents = 1 << (32 - kTidBits);
@@ -32,90 +31,100 @@ struct SignalNumber {
   static constexpr pid_t OwnerOf(uint32_t number) { return static_cast<pid_t>(number & ((1u << kTidBits) - 1)); }
 };
 
+// An event with everything that is needed to open it.
 struct PlannedEvent {
   EventConfig config;
   std::vector<EventConfig> followers;
   SampleRate rate;
-  std::string filter;           // checked: as the kernel wants it
-  bool clock = false;           // counts nanoseconds
-  bool shares_samples = false;  // a software event that is no clock: its ids may be another's (SamplerImpl::WriterOf)
-  bool full_stack = false;      // taken beside another one, for FullDumps
+  std::string filter;  // In the kernel's form; "" means none.
+  bool clock = false;  // Counts nanoseconds.
+  // A software event other than a clock: its samples may have another event's id (SamplerImpl::WriterOf).
+  bool shares_samples = false;
+  bool full_stack = false;  // Opened in addition to another event, for FullDumps.
 };
 
-// Whether the CPU counts it, rather than the kernel's code.
+// Returns true if a PMU counts the event, false if the kernel's code does.
 bool IsHardware(const EventConfig& config);
-// The rate of an event that was asked for without one: SampledEvent::rate.
+// Returns the rate of an event without a rate: SampledEvent::rate.
 SampleRate DefaultRate(const EventConfig& config, bool clock);
-// So many times fewer samples.
+// Returns a rate that gives fewer samples by the factor `times`.
 SampleRate Rarer(const SampleRate& rate, uint32_t times);
 
 class Plan {
  public:
-  // Resolves events and checks what contradicts itself. Errors: those of ParseEvent, and InvalidArgument.
+  // Resolves the events and validates the options. Errors: those of ParseEvent; InvalidArgument if options contradict
+  // each other.
   static absl::StatusOr<Plan> Make(const SamplerOptions& options, const Target& target);
 
-  // Those that were asked for; then, with FullDumps, for each of them the one that is taken beside it.
+  // Returns the events that were asked for; with FullDumps, then as many for full dumps, in the same order.
   const std::vector<PlannedEvent>& events() const { return events_; }
+  // Returns the number of events that were asked for.
   size_t asked() const { return options_.events.size(); }
   const SamplerOptions& options() const { return options_; }
   const Target& target() const { return target_; }
   const sys::Rights& rights() const { return rights_; }
   const SampleLayout& layout() const { return layout_; }
-  // Whether threads walk their own stacks, in the signals of their samples.
+  // Returns true if threads walk their own stacks, in the signals of their samples.
   bool live() const { return options_.stack.kind == CallStack::Kind::kLive; }
-  // attr.sig_data of all events, but for their numbers (SignalNumber).
+  // Sets attr.sig_data of all events, without their numbers (SignalNumber).
   void SetSignals(uint64_t sig_data) { sig_data_ = sig_data; }
   uint64_t SigData(uint32_t event, pid_t owner) const { return sig_data_ | SignalNumber::Of(event, owner); }
-  // Whether samples signal by their descriptors, for attr.sigtrap is not there: each thread has its own.
+  // Returns true if descriptors send the signals (F_SETSIG), because the kernel lacks attr.sigtrap. Then each thread
+  // has events of its own.
   bool signals_by_descriptor() const { return by_descriptor_; }
-  // Whether this kernel counts losses by event.
+  // Returns true if this kernel counts the losses of each event (PERF_FORMAT_LOST).
   bool counts_lost() const { return counts_lost_; }
 
-  // One event a thread (and CPU), rather than one for the thread wherever it runs.
+  // Returns true if several threads are sampled: then each has its own events.
   bool many_threads() const;
   bool per_cpu_rings() const { return many_threads() && options_.rings == SamplerOptions::Rings::kPerCpu; }
-  // Whether each thread and CPU has a tracking event: a dummy for the side band, with rings of its own. Many threads
-  // always have one: FORK records tell whose events a thread has.
+  // Returns true if each thread and CPU has a tracking event for the side band, with rings of its own. If several
+  // threads are sampled, it is always needed: its FORK records say which thread's events a thread has inherited.
   bool needs_tracking() const { return options_.side_band || many_threads(); }
-  // Bytes of a ring of the side band, beside rings for samples of `ring_bytes`; 0 if there is none.
+  // Returns the size of a ring of the side band, in bytes, beside rings of samples with `ring_bytes`; 0 if there is
+  // none.
   size_t SideBandBytes(size_t ring_bytes) const;
+  // Returns true if there is one ring for each CPU.
   bool rings_by_cpu() const { return per_cpu_rings() || whole_cpus(); }
+  // Returns true if whole CPUs are sampled, not threads.
   bool whole_cpus() const { return target_.kind == Target::Kind::kCpu || target_.kind == Target::Kind::kSystem; }
 
-  // Which part of the event counts on `cpu` (-1: any), as an index; parts without CPUs of their own count everywhere.
+  // Returns the indices of the parts of the event that count on `cpu` (-1 means any). A part without CPUs of its own
+  // counts on all.
   std::vector<size_t> PartsOn(size_t event, int cpu) const;
 
-  // Requests without place: the caller fills in pid, cpu and group. All begin disabled.
+  // The following return requests without pid, cpu and group, which the caller sets. All events start disabled.
   open::OpenRequest EventRequest(size_t event, size_t part, const SamplingLevel& level) const;
   open::OpenRequest FollowerRequest(size_t event, size_t part, size_t follower) const;
-  // The dummy for the side band, but for SWITCH records. Its rings stream, whatever those of samples do.
+  // Returns the request of the tracking event for the side band, except SWITCH records. Its rings always stream.
   open::OpenRequest TrackingRequest() const;
-  // The dummy for SWITCH records. They come as often as samples do, and share their rings.
+  // Returns the request of the tracking event for SWITCH records. They are as frequent as samples, so they share their
+  // rings.
   open::OpenRequest SwitchesRequest() const;
-  // A dummy without records, to map a ring on.
+  // Returns the request of a dummy without records, which owns a ring.
   open::OpenRequest RingOwnerRequest() const;
 
-  // How often event `i` is sampled now: a period, or a frequency in Hz.
+  // Returns the current rate of an event: a period, or a frequency in Hz.
   uint64_t RateNow(size_t event, const SamplingLevel& level) const;
-  // The same as the kernel takes it: of a clock always a period.
+  // As above, as the kernel accepts it for an open event: for a clock always a period.
   uint64_t KernelRate(size_t event, const SamplingLevel& level) const;
-  // InvalidArgument when the kernel would not take `rate`, or takes it only of an event that is opened anew.
+  // Errors: InvalidArgument if the kernel would refuse `rate`, or accept it only when the event is opened.
   absl::Status CheckNewRate(size_t event, const SampleRate& rate) const;
   void SetRate(size_t event, SampleRate rate);
-  // Of dumps. When it is refused nothing has changed.
+  // Sets the size of dumps. On an error nothing has changed.
   absl::Status SetStackBytes(uint32_t bytes);
-  // Of a clock: the nanoseconds that one sample stands for. 0 for others.
+  // Returns the nanoseconds that one sample of a clock represents; 0 for other events.
   uint64_t ClockPeriodNs(size_t event, const SamplingLevel& level) const;
-  // What a sample stands for: its period, of clocks in nanoseconds. 0: it says so itself.
+  // Returns what one sample represents: its period, for clocks in nanoseconds; 0 if each sample has its own period.
   uint64_t Represents(size_t event, const SamplingLevel& level) const;
-  // All that was asked for; and below which length a stack is not worth taking.
+  // Returns the level that was asked for; and the size below which a stack is not worth taking.
   SamplingLevel FullLevel() const;
   uint32_t MinStack() const;
-  // About what the kernel takes for a sample.
+  // Returns an estimate of the kernel's CPU time for one sample, in nanoseconds.
   uint64_t SampleCostNs(size_t event, const SamplingLevel& level) const;
-  // Whether threads are sampled by what they have inherited.
+  // Returns true if threads inherit the events of the threads that start them.
   bool inherits() const { return per_cpu_rings() && target_.inherit; }
-  // No record is longer than this: a ring with more room than that has lost none.
+  // Returns the maximum size of a record in bytes. A ring with more free bytes has lost none.
   size_t LargestRecord() const;
 
  private:
@@ -123,22 +132,27 @@ class Plan {
   absl::Status CheckRate(const EventConfig& config, const SampleRate& rate) const;
   absl::Status CheckPeriod(size_t event, const Period& period) const;
   absl::Status CheckPeriods() const;
+  // Returns true if the kernel samples each occurrence of the event, whatever its period.
   bool SamplesEach(size_t event) const;
   absl::Status RefuseTwice(const PlannedEvent& event) const;
   absl::Status CheckOptions() const;
   absl::Status CheckHardware() const;
   absl::Status CheckFullDumps() const;
   absl::Status AddFullDumps();
-  // Of a sample: bytes of a dump, or calls of a chain.
+  // Returns the stack of an event's samples: bytes of a dump, or calls of a chain.
   uint32_t StackOf(const PlannedEvent& event, const SamplingLevel& level) const;
   absl::Status CheckStack() const;
   absl::Status CheckLive() const;
   absl::Status ChooseSignals();
+  // Returns true if the target is one thread of this process, or all.
   bool IsOwnThread() const;
+  // Set the layout's registers. Return the bits of sample_type.
   uint64_t RegisterFields();
   uint64_t StackFields();
+  // Returns true if samples need counts to identify their event.
   bool ReadsOwnIds() const;
   void ChooseLayout();
+  // Sets the fields that all attrs of the sampler have in common.
   void FillShared(sys::PerfEventAttr& attr) const;
   void FillInheritance(sys::PerfEventAttr& attr) const;
   void ApplyStack(sys::PerfEventAttr& attr, const PlannedEvent& event, const SamplingLevel& level) const;

@@ -1,6 +1,6 @@
-// Full dumps beside short ones. How many bytes of the stack a sample has is fixed when its event is opened, so each
-// event is opened twice: as asked, and so many times rarer with the full dump. What the second one samples is in the
-// accounting of its own, and stands for nothing in a profile.
+// Full dumps in addition to short ones. The size of a sample's dump is fixed when its event is opened, so each event is
+// opened twice: as requested, and at a rate that is lower by FullDumps::every with the full dump. The samples of the
+// second one have an accounting of their own, and represent nothing in a profile.
 #include <algorithm>
 #include <utility>
 
@@ -16,12 +16,12 @@ absl::Status Plan::CheckFullDumps() const {
     return absl::OkStatus();
   }
   return absl::Status(absl::StatusCode::kInvalidArgument,
-                      absl::StrFormat("full dumps of %d bytes beside those of %d. Remedy: CallStack::UserDump, and a "
-                                      "multiple of 8 that is more than that, at most %d.",
+                      absl::StrFormat("full dumps of %d bytes beside dumps of %d. Remedy: CallStack::UserDump, and a "
+                                      "multiple of 8 that is larger, at most %d.",
                                       stack.full.bytes, stack.stack_bytes, kLargestStack));
 }
 
-// Linux prepares a software event's sample once for all who sample it there, its stack included (do_perf_sw_event).
+// Linux prepares a software event's sample once for all its events on a thread, including the stack (do_perf_sw_event).
 absl::Status Plan::AddFullDumps() {
   const CallStack& stack = options_.stack;
   if (stack.full.every == 0) return absl::OkStatus();
@@ -29,11 +29,10 @@ absl::Status Plan::AddFullDumps() {
   for (size_t i = 0; i < asked(); ++i) {
     PlannedEvent beside = events_[i];
     if (beside.shares_samples) {
-      return absl::Status(
-          absl::StatusCode::kInvalidArgument,
-          absl::StrFormat("event '%s': the kernel gives two of a kind one and the same stack, so that none can "
-                          "be full. Remedy: no FullDumps, or a clock.",
-                          beside.config.name));
+      return absl::Status(absl::StatusCode::kInvalidArgument,
+                          absl::StrFormat("event '%s': the kernel gives two events of this kind the same stack, so "
+                                          "none can be full. Remedy: no FullDumps, or a clock.",
+                                          beside.config.name));
     }
     beside.full_stack = true;
     beside.followers.clear();
@@ -46,8 +45,7 @@ absl::Status Plan::AddFullDumps() {
 absl::Status Plan::SetStackBytes(uint32_t bytes) {
   if (options_.stack.kind != CallStack::Kind::kUserDump || options_.mode == RingMode::kOverwrite) {
     return absl::FailedPreconditionError(
-        "the length of dumps can be changed of a sampler that was opened with CallStack::UserDump, and whose rings do "
-        "not overwrite");
+        "the size of dumps can be changed only for samplers with CallStack::UserDump and RingMode::kStream");
   }
   const uint32_t before = std::exchange(options_.stack.stack_bytes, bytes);
   absl::Status status = CheckOptions();
@@ -56,7 +54,7 @@ absl::Status Plan::SetStackBytes(uint32_t bytes) {
   return status;
 }
 
-// A full dump gives up as large a part of itself as the others do.
+// A full dump is reduced in proportion to the short ones.
 uint32_t Plan::StackOf(const PlannedEvent& event, const SamplingLevel& level) const {
   if (!event.full_stack) return level.stack;
   const uint64_t bytes = uint64_t{options_.stack.full.bytes} * level.stack / options_.stack.stack_bytes;

@@ -1,5 +1,7 @@
-// How often events are sampled: which rates the kernel takes, what it makes of them, and what a sample stands for.
-// Source: kernel/events/core.c, of Linux 4.14 to 6.18.
+// The rates of events: which rates the kernel accepts, how it changes them, and what a sample represents. Rates are
+// validated here because the kernel accepts some without an error and then samples differently: it raises the period of
+// clocks to a minimum, and ignores the period of some software events. Source: kernel/events/core.c, Linux 4.14 to
+// 6.18.
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -15,10 +17,10 @@
 namespace perfkit::sample {
 namespace {
 
-// The kernel's own floor for the timers of clocks (perf_swevent_init_hrtimer, perf_swevent_start_hrtimer).
+// The kernel's minimum for the timers of clocks (perf_swevent_init_hrtimer, perf_swevent_start_hrtimer).
 constexpr uint64_t kShortestClockNs = 10'000;
 constexpr uint64_t kSecondNs = 1'000'000'000;
-// perf_event_attr.sample_period may not have the highest bit set (perf_event_open, _perf_event_period).
+// The highest bit of perf_event_attr.sample_period must not be set (perf_event_open, _perf_event_period).
 constexpr uint64_t kLongestPeriod = std::numeric_limits<int64_t>::max();
 
 uint64_t RateOf(const SampleRate& rate) {
@@ -32,8 +34,8 @@ uint64_t Longer(uint64_t period, uint32_t times) {
 
 absl::Status RefuseRate(std::string text) { return absl::Status(absl::StatusCode::kInvalidArgument, std::move(text)); }
 
-// kernel.perf_event_max_sample_rate. The kernel holds a frequency against it when the event is opened; that of a clock,
-// which is a period from then on, nobody does.
+// Returns kernel.perf_event_max_sample_rate. The kernel checks it when an event with a frequency is opened, but not
+// when the rate of a clock is changed later, which is a period by then.
 std::optional<uint64_t> HighestFrequency() {
   const absl::StatusOr<std::string> text = sys::ReadFile("/proc/sys/kernel/perf_event_max_sample_rate");
   if (!text.ok()) return std::nullopt;
@@ -85,17 +87,15 @@ absl::Status Plan::CheckRate(const EventConfig& config, const SampleRate& rate) 
 absl::Status Plan::CheckNewRate(size_t event, const SampleRate& rate) const {
   const PlannedEvent& planned = events_[event];
   if (rate.index() != planned.rate.index()) {
-    return RefuseRate(
-        absl::StrFormat("event '%s': one that was opened with a period takes another period, one with a "
-                        "frequency another frequency",
-                        planned.config.name));
+    return RefuseRate(absl::StrFormat(
+        "event '%s': the new rate must be of the same kind as before, a Period or a Frequency", planned.config.name));
   }
   if (absl::Status status = CheckRate(planned.config, rate); !status.ok()) return status;
   return SamplesEach(event) ? CheckPeriod(event, std::get<Period>(rate)) : absl::OkStatus();
 }
 
-// An event that is raised by the kernel's own code, if its samples have PERIOD, gives one each time that it happens,
-// whatever its period is (perf_swevent_event).
+// If its samples have PERIOD, an event that the kernel's own code raises gives a sample for each occurrence, whatever
+// its period (perf_swevent_event).
 bool Plan::SamplesEach(size_t event) const {
   const PlannedEvent& planned = events_[event];
   const bool in_code = !planned.clock && !IsHardware(planned.config);
@@ -105,8 +105,8 @@ bool Plan::SamplesEach(size_t event) const {
 absl::Status Plan::CheckPeriod(size_t event, const Period& period) const {
   if (period.events == 1) return absl::OkStatus();
   return RefuseRate(
-      absl::StrFormat("event '%s': the kernel samples it each time that it happens, whatever its period, when samples "
-                      "have their period (kSamplePeriod, or a Frequency of another event). Remedy: Period{1}, or a "
+      absl::StrFormat("event '%s': if samples have their period (kSamplePeriod, or a Frequency of another event), the "
+                      "kernel samples each occurrence of this event, whatever its period. Remedy: Period{1}, or a "
                       "sampler of its own.",
                       events_[event].config.name));
 }
@@ -133,7 +133,7 @@ uint64_t Plan::RateNow(size_t event, const SamplingLevel& level) const {
   return Longer(std::max(shortest, std::get<Period>(rate).events), level.slower);
 }
 
-// The kernel turns the frequency of a clock into a period when it is opened, and takes only periods from then on
+// When a clock with a frequency is opened, the kernel converts that to a period, and accepts only periods from then on
 // (perf_swevent_init_hrtimer).
 uint64_t Plan::KernelRate(size_t event, const SamplingLevel& level) const {
   return events_[event].clock ? ClockPeriodNs(event, level) : RateNow(event, level);

@@ -1,4 +1,5 @@
-// What samples say of who called: what each kind of stack needs, what it costs, and what of it can be given up.
+// The stacks of samples: which fields and registers each kind of stack needs, what it costs, how it is made shorter,
+// and which kinds this kernel and target permit.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -13,26 +14,26 @@ namespace {
 
 using Kind = CallStack::Kind;
 
-// The registers that a reader needs to unwind, and all that hold values of the program:
+// The registers that unwinding needs, and all others that hold values of the program:
 // arch/*/include/uapi/asm/perf_regs.h.
 #if defined(__x86_64__)
-constexpr uint64_t kUserRegisters = 0xff'0fff;  // AX … SS and R8 … R15, without DS, ES, FS, GS
+constexpr uint64_t kUserRegisters = 0xff'0fff;  // AX to SS and R8 to R15, without DS, ES, FS, GS.
 #elif defined(__aarch64__)
-constexpr uint64_t kUserRegisters = (uint64_t{1} << 33) - 1;  // X0 … X30, SP, PC
+constexpr uint64_t kUserRegisters = (uint64_t{1} << 33) - 1;  // X0 to X30, SP, PC.
 #else
 constexpr uint64_t kUserRegisters = 0;
 #endif
 
-// What a chain by frame pointers lacks: Sample::leaf_caller.
+// The register that Sample::leaf_caller reads.
 constexpr uint64_t kChainRegisters = detail::kLinkRegister ? uint64_t{1} << *detail::kLinkRegister : 0;
 
 constexpr uint16_t kDeepestLive = 2048;
-// kernel.perf_event_max_stack, as it comes; and what a live stack has room for when nobody says.
+// The default of kernel.perf_event_max_stack, and that of live stacks.
 constexpr uint32_t kDefaultDepth = 127, kDefaultLiveDepth = 512;
 
 absl::Status Refuse(std::string text) { return absl::Status(absl::StatusCode::kInvalidArgument, std::move(text)); }
 
-// Whether the kernel knows attr.sigtrap (5.13): by trying.
+// Probes whether the kernel supports attr.sigtrap (Linux 5.13).
 bool KnowsSigtrap(const sys::Rights& rights) {
   open::OpenRequest request;
   request.attr.type = sys::kTypeSoftware;
@@ -67,7 +68,7 @@ absl::Status Plan::CheckStack() const {
   const CallStack& stack = options_.stack;
   const bool registers = (options_.fields & (kSampleRegsUser | kSampleRegsIntr)) != 0;
   if (registers && kUserRegisters == 0) {
-    return absl::UnavailableError("perfkit knows no registers of this kind of machine");
+    return absl::UnavailableError("perfkit does not support the registers of this machine");
   }
   if (stack.kind == Kind::kLive) return CheckLive();
   if (stack.kind != Kind::kUserDump) return absl::OkStatus();
@@ -76,7 +77,7 @@ absl::Status Plan::CheckStack() const {
                                   stack.stack_bytes, kLargestStack));
   }
   return kUserRegisters != 0 ? absl::OkStatus()
-                             : absl::UnavailableError("perfkit knows no registers of this kind of machine");
+                             : absl::UnavailableError("perfkit does not support the registers of this machine");
 }
 
 bool Plan::IsOwnThread() const {
@@ -89,7 +90,9 @@ bool Plan::IsOwnThread() const {
 absl::Status Plan::CheckLive() const {
   const CallStack& stack = options_.stack;
   if (stack.stacks == nullptr) {
-    return Refuse("live stacks need who walks them. Remedy: CallStack::Live(perfkit::LiveStacks), of perfkit::dwarf");
+    return Refuse(
+        "live stacks need code that walks them. Remedy: CallStack::Live(perfkit::LiveStacks), from the component "
+        "perfkit::dwarf");
   }
   if (stack.depth > kDeepestLive) {
     return Refuse(
@@ -97,11 +100,11 @@ absl::Status Plan::CheckLive() const {
   }
   if (!IsOwnThread()) {
     return Refuse(
-        absl::StrFormat("live stacks of %s: only own threads can walk their stacks. Remedy: "
+        absl::StrFormat("live stacks of %s: only threads of this process can walk their stacks. Remedy: "
                         "Target::AllThreads(), or CallStack::UserDump",
                         open::Describe(target_)));
   }
-  if (options_.mode != RingMode::kStream) return Refuse("live stacks are of RingMode::kStream");
+  if (options_.mode != RingMode::kStream) return Refuse("live stacks require RingMode::kStream");
   if (events_.size() > SignalNumber::kMaxSampledEvents) {
     return Refuse(absl::StrFormat("live stacks of %d events were asked for. Remedy: at most %d.", events_.size(),
                                   SignalNumber::kMaxSampledEvents));
@@ -109,9 +112,9 @@ absl::Status Plan::CheckLive() const {
   return absl::OkStatus();
 }
 
-// Before sigtrap a descriptor sends the signal (F_SETSIG). That of an inherited event would go to the thread that it
-// was opened for, so that each thread needs an event of its own; and one of a sample in the kernel would interrupt the
-// system call, even where SA_RESTART should not let it.
+// Kernels without sigtrap signal by descriptors (F_SETSIG). The signal of an inherited event would go to the thread
+// that the event was opened for, so each thread needs events of its own. And the signal of a sample in the kernel would
+// interrupt the system call, even with SA_RESTART.
 absl::Status Plan::ChooseSignals() {
   if (!live() || KnowsSigtrap(rights_)) return absl::OkStatus();
   const bool user_only = options_.user_only || std::ranges::all_of(events_, [](const PlannedEvent& event) {
@@ -127,8 +130,8 @@ absl::Status Plan::ChooseSignals() {
   return absl::OkStatus();
 }
 
-// Whatever the level, a sample has the same fields: a dump of no bytes, a chain of no calls. Of live stacks it is the
-// handler that knows how many frames they have.
+// Samples have the same fields at all levels: a dump may have no bytes, and a chain no calls. The number of frames of
+// live stacks is limited by their handler.
 void Plan::ApplyStack(sys::PerfEventAttr& attr, const PlannedEvent& event, const SamplingLevel& level) const {
   switch (options_.stack.kind) {
     case Kind::kNone: return;
@@ -154,8 +157,8 @@ SamplingLevel Plan::FullLevel() const {
 
 uint32_t Plan::MinStack() const { return options_.stack.kind == Kind::kUserDump ? 512 : 8; }
 
-// Measured on a virtual machine, Linux 6.18 (docs/sampling.md): a sample of a clock costs its interrupt too. What walks
-// of live stacks take is measured as they are made (SamplerImpl::AddKernelCost).
+// Measured on a virtual machine with Linux 6.18 (docs/sampling.md). A clock's sample costs an interrupt, too. Walks of
+// live stacks are measured when they are made (SamplerImpl::AddKernelCost).
 uint64_t Plan::SampleCostNs(size_t event, const SamplingLevel& level) const {
   constexpr uint64_t kInterruptNs = 4500, kInlineNs = 600, kCallNs = 60, kBytesANs = 5, kSignalNs = 1500;
   const uint32_t type = events_[event].config.parts.front().type;

@@ -18,7 +18,7 @@ constexpr int kInterruptions = 16;
 
 absl::Status IoctlError(std::string_view what) { return sys::PerfError(sys::PerfCall::kIoctl, errno, what); }
 
-// Into the ring, and under a number that its records carry.
+// Redirects the event's output to the ring, and reads the id that its records will have.
 absl::Status Connect(RingEvent& ring_event, const open::OutputRing& ring) {
   if (absl::Status status = ring.TakeOutputOf(ring_event.fd.get()); !status.ok()) return status;
   if (sys::kernel().ioctl(ring_event.fd.get(), sys::kIocId, reinterpret_cast<unsigned long>(&ring_event.id)) != 0) {
@@ -77,9 +77,9 @@ absl::StatusOr<RingEvent> OpenRingEvent(const Plan& plan, const SamplingLevel& l
   return ring_event;
 }
 
-// The kernel holds a group against the counters that there are, but leaves out what is switched off (arm64:
-// validate_event in drivers/perf/arm_pmu.c): a sampler's group that is too large by its first event would open, and
-// never run. So it is tried once as a group that is switched on, and samples nothing. Any thread will do: ours.
+// The kernel checks whether a group fits the counters, but ignores disabled events (arm64: validate_event in
+// drivers/perf/arm_pmu.c). A sampler's events are opened disabled, so a group that is too large by its first event
+// would open and never run. So it is opened once enabled, without sampling, on the calling thread.
 absl::Status CheckFits(const Plan& plan, uint32_t event) {
   const EventConfig& config = plan.events()[event].config;
   if (plan.events()[event].followers.empty()) return absl::OkStatus();
@@ -114,7 +114,7 @@ absl::StatusOr<RingEvent> OpenTrackingEvent(const Plan& plan, open::OpenRequest 
   return ring_event;
 }
 
-// A group's own event comes first.
+// In a group, the first value is this event's.
 std::optional<EventCount> RingEvent::Read(const SampleLayout& layout) {
   constexpr size_t kMaxWords = 256;
   std::array<uint64_t, kMaxWords> words;

@@ -25,11 +25,11 @@ absl::Status RingSet::AddRing(const Plan& plan, pid_t tid, int cpu, size_t bytes
   open::OpenRequest owner = plan.RingOwnerRequest();
   const uint32_t wanted = samples ? plan.options().watermark_bytes : 0;
   const size_t usual = samples && plan.live() ? std::min(bytes / 4, StackRings::kWatermarkBytes) : bytes / 4;
-  // The kernel wakes when more than the watermark has been written: one of the ring's size is never reached.
+  // The kernel wakes when the ring holds more than the watermark, so one of the ring's size would never be reached.
   const size_t watermark = wanted != 0 ? std::min<size_t>(wanted, bytes / 2) : usual;
   owner.attr.wakeup_events_or_watermark = static_cast<uint32_t>(watermark);
   owner.cpu = cpu;
-  // Of the main thread: whoever polls may be another tomorrow, and the owner must not end before.
+  // Owned by the main thread: the thread that polls may change, and the owner must not end before the sampler.
   owner.pid = plan.per_cpu_rings() ? sys::kernel().getpid() : tid;
   const RingMode mode = samples ? plan.options().mode : RingMode::kStream;
   absl::StatusOr<open::OutputRing> ring = open::OutputRing::Open(owner, mode, bytes, plan.rights());
@@ -115,8 +115,8 @@ absl::Status RingSet::SwitchEvents(bool on, bool inherited) {
   return first;
 }
 
-// A thread that is born of one that had inherited its events, while these are being switched, takes the old state over
-// and may not be on the kernel's list yet: the second pass finds it there.
+// A thread that is started by one with inherited events, while they are being switched, inherits the old state and may
+// not be on the kernel's list of children yet. The second pass finds it there.
 absl::Status RingSet::SwitchAll(bool on, bool inherited) {
   absl::Status first;
   for (int pass = 0; pass < (inherited ? 2 : 1); ++pass) {
@@ -135,7 +135,7 @@ absl::Status RingSet::Pause(bool pause) const {
 
 bool RingSet::IsNearlyFull(size_t largest_record) const {
   return std::any_of(rings.begin(), rings.end(), [&](const std::unique_ptr<RingSlot>& slot) {
-    if (slot->ring.reader().mode() == RingMode::kOverwrite) return false;  // there is always room
+    if (slot->ring.reader().mode() == RingMode::kOverwrite) return false;  // It always has room.
     return slot->ring.fill_bytes() + largest_record > slot->ring.reader().size_bytes();
   });
 }

@@ -53,9 +53,9 @@ class RingSet {
   // Returns the size of all rings together.
   size_t RingBytes() const;
 
-  // Opens all events of thread `tid` (kShared: of whole CPUs) in all rings that are for it.
-  // NotFound when the thread has ended meanwhile. What was opened before an error is left: SamplerImpl::AttachOne.
-  // `tracking`: with the events for SWITCH records.
+  // Opens all events of thread `tid` (kShared: of whole CPUs) in all rings for it. With `tracking` also the events for
+  // SWITCH records. Errors: NotFound if the thread has ended. After an error some events may be open:
+  // SamplerImpl::AttachOne closes them.
   absl::Status Attach(const Plan& plan, const SamplingLevel& level, pid_t tid, bool tracking = true);
 
   // Enables or disables all events. Events for SWITCH records are enabled before and disabled after the others.
@@ -66,7 +66,7 @@ class RingSet {
   absl::Status Pause(bool pause) const;
   bool IsNearlyFull(size_t largest_record) const;
 
-  // In the child of a fork.
+  // Closes all descriptors in a forked child.
   void OnForkedChild();
 
   std::vector<std::unique_ptr<RingSlot>> rings;
@@ -75,6 +75,7 @@ class RingSet {
  private:
   absl::Status AttachTrackingEvent(const Plan& plan, open::OpenRequest request, pid_t tid, const RingSlot& slot);
   absl::Status AttachTo(const Plan& plan, const SamplingLevel& level, pid_t tid, const RingSlot& slot, bool tracking);
+  // Switches the tracking events, or the others.
   absl::Status SwitchThose(bool on, bool tracking);
 
   Role role_;

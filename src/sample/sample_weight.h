@@ -1,9 +1,9 @@
-// What a sample of one open event stands for, by the time of the sample: rings may still hold samples from before a
-// change of the rate.
+// The weight of an event's samples, by the time of the sample: rings may still hold samples from before a change of the
+// rate.
 //
-//   rate      1            10              5
-//   ──────────┴─────────────┴───────────────> time       a change is dated while the event is off, so that no sample
-//         until_ns      until_ns                          lies on the border
+//   weight    1            10              5
+//   ──────────┴─────────────┴───────────────> time       the event is off when a change gets its time, so no
+//         until_ns      until_ns                          sample has exactly that time
 #pragma once
 
 #include <algorithm>
@@ -17,21 +17,21 @@ class SampleWeight {
   SampleWeight() = default;
   explicit SampleWeight(uint64_t weight) : now_(weight) {}
 
-  // The weight of a sample that is taken now.
+  // Returns the weight of a sample that is taken now.
   uint64_t now() const { return now_; }
 
-  // The weight of a sample that was taken at `time_ns`.
+  // Returns the weight of a sample that was taken at `time_ns`.
   uint64_t At(uint64_t time_ns) const { return earlier_.empty() ? now_ : Earlier(time_ns); }
 
   // Samples after `time_ns` have `weight`.
   void Change(uint64_t time_ns, uint64_t weight) {
     if (weight == now_) return;
-    if (!earlier_.empty()) time_ns = std::max(time_ns, earlier_.back().until_ns);  // the clock was set back
+    if (!earlier_.empty()) time_ns = std::max(time_ns, earlier_.back().until_ns);  // The clock was set back.
     earlier_.push_back({time_ns, now_});
     now_ = weight;
   }
 
-  // All samples up to `time_ns` have been read.
+  // Forgets the weights of samples up to `time_ns`, which have all been read.
   void Forget(uint64_t time_ns) {
     std::erase_if(earlier_, [&](const Span& span) { return span.until_ns <= time_ns; });
   }
@@ -48,7 +48,7 @@ class SampleWeight {
   }
 
   uint64_t now_ = 0;
-  std::vector<Span> earlier_;  // oldest first; empty unless the rate has changed since the last drain
+  std::vector<Span> earlier_;  // Oldest first; empty unless the rate has changed since the last drain.
 };
 
 }  // namespace perfkit::sample

@@ -1,4 +1,4 @@
-// Sampler: the public face of a SamplerImpl.
+// Sampler: the public interface of SamplerImpl.
 #include "perfkit/sampler.h"
 
 #include <utility>

@@ -1,4 +1,4 @@
-// Settles what was lost, and sums the accounting up.
+// Settles losses, and sums the accounting.
 #include <algorithm>
 #include <utility>
 
@@ -18,13 +18,13 @@ std::vector<SamplerDecision> Accounting::Decisions() const {
   return decisions;
 }
 
-// Events that are about to take over have lost nothing yet.
+// Returns 0 for events that are about to take over: they have lost nothing yet.
 uint64_t SamplerImpl::WeightNow(const RingEvent& ring_event) const {
   const uint32_t at = ids_.Find(ring_event.id);
   return at != IdTable::kNone ? writers_[at].weight.now() : 0;
 }
 
-// Kernels that do not count losses by event leave it to LOST records (TakeLoss).
+// On kernels that do not count losses by event, LOST records do (TakeLoss).
 void SamplerImpl::SettleEvent(RingEvent& ring_event, uint64_t EventAccounting::*into) {
   const std::optional<EventCount> now = ring_event.Read(plan_.layout());
   if (!now) {
@@ -61,7 +61,7 @@ void SamplerImpl::SettleClosed(RingEvent& ring_event) {
   if (!AddCount(ring_event, accounting_.event(ring_event.event))) accounting_.lost_is_lower_bound = true;
 }
 
-// What was last known is less than the count, at most by what has happened since.
+// The last known value is a lower bound of the count.
 bool SamplerImpl::AddCount(RingEvent& ring_event, EventAccounting& event) const {
   const bool is_read = ring_event.Read(plan_.layout()).has_value();
   event.counted += ring_event.known.value;
@@ -69,8 +69,8 @@ bool SamplerImpl::AddCount(RingEvent& ring_event, EventAccounting& event) const 
   return is_read;
 }
 
-// A drain empties the rings, so that they are as full now as they have been since the last one. While paused they are
-// what they were when Pause looked.
+// A drain empties the rings, so before it they are as full as they have been since the last one. While paused, they are
+// as full as Pause found them.
 void SamplerImpl::SettleBeforeDrain() {
   if (paused_) return;
   full_since_ = full_since_ || active_.IsNearlyFull(plan_.LargestRecord());
@@ -82,7 +82,7 @@ void SamplerImpl::SettleBeforeDrain() {
 void SamplerImpl::SettleAtEnd() {
   if (!paused_) return SettleBeforeDrain(), SettleLosses(&EventAccounting::lost);
   SettleLosses(&EventAccounting::paused);
-  paused_since_ = true;  // it goes on
+  paused_since_ = true;  // The pause continues.
 }
 
 SamplerStats SamplerImpl::Stats() {

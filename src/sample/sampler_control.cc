@@ -1,4 +1,7 @@
-// Starts, stops, pauses; changes rates while running.
+// Starts, stops, pauses and takes snapshots, and changes rates while the sampler runs. Start and Stop switch all
+// events, Pause the output of the rings, which is cheaper. Snapshot swaps two sets of rings. A rate is changed by ioctl
+// if each event has one thread; if threads inherit events, the ioctl does not reach all of them, so Drain then replaces
+// the events (sampler_overhead.cc).
 #include <errno.h>
 
 #include <algorithm>
@@ -15,21 +18,22 @@ namespace perfkit::sample {
 absl::Status SamplerImpl::CheckHere() const {
   if (!in_forked_child_) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      "this sampler was opened before a fork, and stayed with the parent. Remedy: open another one here.");
+      "this sampler was opened before a fork and belongs to the parent process. Remedy: open another one in this "
+      "process.");
 }
 
 absl::Status SamplerImpl::Start() {
   if (absl::Status here = CheckHere(); !here.ok()) return here;
   running_ = true;
-  if (live_handler_ != nullptr) (void)live_handler_->MaintainBriefly();  // what it does not know ends walks, which say so
+  if (live_handler_ != nullptr) (void)live_handler_->MaintainBriefly();  // On an error, walks end at unknown code.
   const uint64_t begun = Now(plan_.options().clock_id);
-  ForEachSlot([&](RingSlot& slot) {  // what comes now is later, whatever another's clock says of it
+  ForEachSlot([&](RingSlot& slot) {  // New records are later, even if the clock of a foreign sample was ahead.
     if (!slot.ring.reader().has_records()) slot.last_time_ns = std::max(slot.last_time_ns, begun);
   });
   for (RingSet* const set : {&side_, &active_}) {
     const absl::Status status = set->SwitchAll(true, plan_.target().inherit);
     if (status.ok()) continue;
-    (void)Stop();  // half of the events would say half of what happens
+    (void)Stop();  // Some of the events alone would give wrong counts.
     return status;
   }
   if (follows_threads()) {
@@ -50,13 +54,13 @@ absl::Status SamplerImpl::Stop() {
   if (absl::Status here = CheckHere(); !here.ok()) return here;
   running_ = false;
   const absl::Status status = active_.SwitchAll(false, plan_.target().inherit);
-  // Whoever may have two of a kind is told apart by FORK and EXIT records, of the time until the next Start too.
+  // If threads may have two copies of an event, their FORK and EXIT records are needed even between Stop and Start.
   if (inheritance_.expects_duplicates()) return status;
   const absl::Status side = side_.SwitchAll(false, plan_.target().inherit);
   return status.ok() ? side : status;
 }
 
-// What was lost before is settled first, but only where there can have been any: that costs more than the pause.
+// Settles earlier losses first, but only if there can be any: that costs more than the pause.
 absl::Status SamplerImpl::Pause() {
   if (absl::Status here = CheckHere(); !here.ok()) return here;
   if (paused_) return absl::OkStatus();
@@ -70,14 +74,14 @@ absl::Status SamplerImpl::Pause() {
 absl::Status SamplerImpl::Resume() {
   if (absl::Status here = CheckHere(); !here.ok()) return here;
   if (!paused_) return absl::OkStatus();
-  // With a full ring the next loss may come at once: what the pause took has to be known before.
+  // If a ring is full, the next loss may follow at once, so the losses of the pause are settled before.
   if (active_.IsNearlyFull(plan_.LargestRecord()) && !full_since_) SettleLosses(&EventAccounting::paused);
   paused_ = false;
   if (live_handler_ != nullptr) live_handler_->Pause(false);
   return PauseRings(false);
 }
 
-// The sets that take over at the next snapshot, too.
+// Includes the set that takes over at the next snapshot.
 absl::Status SamplerImpl::PauseRings(bool pause) const {
   absl::Status status = active_.Pause(pause);
   status.Update(spare_.Pause(pause));
@@ -86,15 +90,15 @@ absl::Status SamplerImpl::PauseRings(bool pause) const {
 
 absl::Status SamplerImpl::SetRate(size_t event, SampleRate rate) {
   if (absl::Status here = CheckHere(); !here.ok()) return here;
-  if (event >= plan_.asked()) return absl::InvalidArgumentError("there is no event of that number");
+  if (event >= plan_.asked()) return absl::InvalidArgumentError("there is no event with that index");
   if (absl::Status valid = plan_.CheckNewRate(event, rate); !valid.ok()) return valid;
   const SampleRate before = plan_.events()[event].rate;
   plan_.SetRate(event, rate);
-  // PERF_EVENT_IOC_PERIOD leaves out threads that have inherited the event, and their samples have the same id: all
-  // change at once, when events are opened anew.
+  // PERF_EVENT_IOC_PERIOD does not reach threads that have inherited the event, and their samples have the same id. So
+  // the rates of all change together, when the events are replaced.
   if (plan_.inherits()) {
     if (running_ || HasRecords()) {
-      anew_due_ = true;  // records that are in the rings need what is known of the events that wrote them
+      anew_due_ = true;  // The records in the rings need the old events' writers.
       return absl::OkStatus();
     }
     absl::Status status = OpenAtNewRates();
@@ -104,7 +108,7 @@ absl::Status SamplerImpl::SetRate(size_t event, SampleRate rate) {
   absl::Status status = ApplyRates(running_);
   if (status.ok()) return status;
   plan_.SetRate(event, before);
-  (void)ApplyRates(running_);  // an event that cannot be changed back keeps the weight that is true of it
+  (void)ApplyRates(running_);  // An event that can't be restored keeps its true weight.
   return status;
 }
 
@@ -114,7 +118,7 @@ bool SamplerImpl::HasRecords() {
   return any;
 }
 
-// While all events are switched off.
+// Requires that all events are disabled.
 absl::Status SamplerImpl::OpenAtNewRates() {
   if (absl::Status status = OpenAnew(level_); !status.ok()) return status;
   TakeOver(level_, Now(plan_.options().clock_id));
@@ -132,9 +136,9 @@ absl::Status SamplerImpl::ApplyRates(bool on) {
   return failed;
 }
 
-// Switched off and on again, an event begins a whole period (perf_swevent_add); of a running one the kernel takes a
-// sample or two at once, which stand for less (PERF_EVENT_IOC_PERIOD clears hw.period_left). And no sample is taken
-// while the change is dated.
+// The event is disabled during the change, for two reasons. When it is enabled again, it starts with a whole period
+// (perf_swevent_add). For an enabled event the kernel takes a sample or two at once, which represent less
+// (PERF_EVENT_IOC_PERIOD clears hw.period_left). And no sample is taken at the time of the change.
 absl::Status SamplerImpl::ApplyRate(RingEvent& ring_event, bool on) {
   Writer& writer = writers_[ids_.Find(ring_event.id)];
   const uint64_t rate = plan_.KernelRate(ring_event.event, level_);
@@ -142,7 +146,7 @@ absl::Status SamplerImpl::ApplyRate(RingEvent& ring_event, bool on) {
   if (on) {
     if (absl::Status status = ring_event.Switch(sys::kIocDisable); !status.ok()) return status;
   }
-  // What was lost so far was lost at the old rate.
+  // Losses so far were at the old rate.
   if (plan_.counts_lost() && plan_.events()[ring_event.event].clock) SettleEvent(ring_event, LossesNow());
   absl::Status status;
   if (sys::kernel().ioctl(ring_event.fd.get(), sys::kIocPeriod, reinterpret_cast<unsigned long>(&rate)) == 0) {
@@ -158,13 +162,13 @@ absl::Status SamplerImpl::ApplyRate(RingEvent& ring_event, bool on) {
   return status.ok() ? switched : status;
 }
 
-// To send a running event's records elsewhere takes the kernel an RCU grace period, 10 ms here. To switch one event off
-// and its twin, which writes elsewhere, on takes 2 us: so there are two of each. The thread that is here can do nothing
-// in between; others can, and are written by both for a moment.
+// Redirecting the output of an enabled event takes an RCU grace period in the kernel, 10 ms here. Disabling one event
+// and enabling another one that writes to another ring takes 2 us. So there are two of each. If the calling thread
+// alone is sampled, nothing happens in between. Other threads continue, so both sets are enabled for a moment.
 absl::StatusOr<Sampler::Takeover> SamplerImpl::Snapshot() {
   if (absl::Status here = CheckHere(); !here.ok()) return here;
   if (plan_.options().mode != RingMode::kOverwrite || !running_) {
-    return absl::FailedPreconditionError("snapshots are of RingMode::kOverwrite, and of a sampler that was started");
+    return absl::FailedPreconditionError("snapshots require RingMode::kOverwrite, and a sampler that was started");
   }
   const bool alone = plan_.target().kind == Target::Kind::kThisThread && plan_.target().id == sys::kernel().gettid();
   const bool inherited = plan_.target().inherit;

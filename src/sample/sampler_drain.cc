@@ -1,4 +1,8 @@
-// Reads the rings: each record to the visitor, or into the accounting.
+// Reads the rings and delivers each record to the visitor or adds it to the accounting. Records of several rings are
+// merged by time up to a horizon (Horizon); a single ring is already in order; overwriting rings are read backwards,
+// one after the other, after the side band. For each sample the writer is found by the id in the record. The sample is
+// then unattributed, malformed, a duplicate or delivered. All state is updated before the visitor is called, because
+// the visitor may throw.
 
 #include <algorithm>
 #include <array>
@@ -14,13 +18,13 @@ namespace {
 
 using ring::Is;
 
-// Longer than from the beginning of a drain until it looks at the last ring.
+// Exceeds the time from the beginning of a drain until its last read of a ring.
 constexpr uint64_t kDrainNs = 1'000'000'000;
 
-// No FORK, EXIT or LOST record is longer, nor two of them.
+// Exceeds the size of two FORK, EXIT or LOST records.
 constexpr size_t kTaskRecordBytes = 256;
 
-// The record is long enough for it.
+// Requires that the record is long enough.
 uint32_t TidOf(const RawRecord& raw, const SampleLayout& layout) {
   const std::byte* const task = Is(raw, RecordType::kSample) ? raw.body().data() + layout.early_offset(Field::kTid)
                                                              : raw.data + raw.size - layout.trailer_offset(Field::kTid);
@@ -34,7 +38,7 @@ size_t SamplerImpl::Drain(Visit visit, size_t max_records) {
   const uint64_t begun = Now(CLOCK_THREAD_CPUTIME_ID);
   if (live_handler_ != nullptr && running_) (void)live_handler_->Maintain();
   SettleBeforeDrain();
-  // Records that tell of a loss come with the next record, if any.
+  // A LOST record is written only together with the next record, which may never come.
   if (side_.IsNearlyFull(kTaskRecordBytes)) ForgetTasks();
   given_ = 0;
   if (!DeliverState(visit, max_records)) return given_;
@@ -45,7 +49,7 @@ size_t SamplerImpl::Drain(Visit visit, size_t max_records) {
   } else {
     const uint64_t now = Now(plan_.options().clock_id), horizon = writing ? Horizon() : UINT64_MAX;
     const bool all = DrainUntil(horizon, visit, max_records - given_);
-    if (!all) return EndDrain(begun);  // what is to be done when the rings are empty is left for later
+    if (!all) return EndDrain(begun);  // The rest requires empty rings: the next drain does it.
     drained_ns_ = std::min(now, horizon);
     ForgetWeights(horizon);
   }
@@ -62,7 +66,7 @@ size_t SamplerImpl::EndDrain(uint64_t begun_cpu_ns) {
   return given_;
 }
 
-// One ring is in order as it is.
+// A single ring is in order.
 bool SamplerImpl::DrainUntil(uint64_t horizon_ns, Visit visit, size_t max_records) {
   latest_ns_ = Now(plan_.options().clock_id) + kDrainNs;
   const bool streams = plan_.options().mode == RingMode::kStream;
@@ -71,13 +75,13 @@ bool SamplerImpl::DrainUntil(uint64_t horizon_ns, Visit visit, size_t max_record
   return records < max_records;
 }
 
-// As in the merge.
+// Rings have the same order as in the merge.
 RingSlot& SamplerImpl::SlotOf(size_t ring) {
   const size_t side = side_.rings.size();
   return ring < side ? *side_.rings[ring] : *active_.rings[ring - side];
 }
 
-// The visitor may throw: what it was given is given.
+// Counts a record as delivered before the visitor is called, which may throw.
 bool SamplerImpl::DeliverState(Visit visit, size_t max_records) {
   for (LinearReader reader(Bytes(state_).subspan(state_given_)); given_ < max_records;) {
     RawRecord raw;
@@ -93,7 +97,7 @@ bool SamplerImpl::DeliverState(Visit visit, size_t max_records) {
   return false;
 }
 
-// By the reader's own accounting, which has what was dropped even if the visitor throws.
+// Uses the reader's own accounting, which has the dropped bytes even if the visitor throws.
 uint64_t SamplerImpl::DrainOne(Visit visit, size_t max_records) {
   RingSlot& slot = *active_.rings.front();
   RingReader& reader = slot.ring.reader();
@@ -104,7 +108,7 @@ uint64_t SamplerImpl::DrainOne(Visit visit, size_t max_records) {
 }
 
 uint64_t SamplerImpl::DrainMany(uint64_t horizon_ns, Visit visit, size_t max_records) {
-  const size_t kernels = side_.rings.size() + active_.rings.size();  // after them come the threads' own
+  const size_t kernels = side_.rings.size() + active_.rings.size();  // The rings of live stacks come after these.
   const ring::MergeStats stats = merge_.Drain(
       horizon_ns, [&](const RawRecord& raw, size_t) { return TimeOf(raw); },
       [&](const RawRecord& raw, size_t ring) {
@@ -121,15 +125,15 @@ void SamplerImpl::ForgetWeights(uint64_t drained_ns) {
   for (Retired& old : retired_) old.writer.weight.Forget(drained_ns);
 }
 
-// The snapshot, and what is still there when all is stopped. The side band comes first, but only as far as the records
-// reach: what is mapped later in the same place must not name them.
+// Reads the rings of the last snapshot and, if the sampler is stopped, those that are left. The side band comes first,
+// but only up to the snapshot: what is mapped later at the same address must not name its samples.
 bool SamplerImpl::DrainOverwritten(Visit visit) {
   const bool snapshot = snapshot_ns_ != 0;
   latest_ns_ = Now(plan_.options().clock_id) + kDrainNs;
   if (snapshot_ns_ != 0) {
     DrainMany(snapshot_ns_, visit);
     DrainBackwards(spare_, visit);
-    snapshot_ns_ = 0;  // not before: the visitor may throw
+    snapshot_ns_ = 0;  // Not earlier: the visitor may throw.
   }
   DrainMany(running_ ? Horizon() : UINT64_MAX, visit);
   if (running_) return snapshot;
@@ -145,7 +149,7 @@ void SamplerImpl::DrainBackwards(RingSet& set, Visit visit) {
       const DrainStats& now = reader.stats();
       accounting_.malformed_bytes += now.malformed_bytes - before.malformed_bytes;
       accounting_.overwritten_bytes += now.overwritten_bytes - before.overwritten_bytes;
-      accounting_.overwritten_bytes += now.skipped_bytes - before.skipped_bytes;  // by a visitor that threw
+      accounting_.overwritten_bytes += now.skipped_bytes - before.skipped_bytes;  // By a visitor that threw.
     };
     reader.Drain([&](const RawRecord& raw) { Deliver(raw, *slot, visit); });
   }
@@ -153,7 +157,7 @@ void SamplerImpl::DrainBackwards(RingSet& set, Visit visit) {
 
 void SamplerImpl::Deliver(const RawRecord& raw, RingSlot& slot, Visit visit) {
   const uint64_t time = TimeOf(raw).value_or(slot.last_time_ns);
-  slot.previous_time_ns = std::exchange(slot.last_time_ns, time);  // before the visitor, which may throw
+  slot.previous_time_ns = std::exchange(slot.last_time_ns, time);  // Before the visitor, which may throw.
   if (Is(raw, RecordType::kSample)) [[likely]] {
     DeliverSample(raw, slot, time, visit);
   } else {
@@ -166,16 +170,15 @@ InheritanceMap& SamplerImpl::InheritanceOf(const Writer& writer) {
   return writer.retired ? retired_inheritance_ : inheritance_;
 }
 
-// Whether the record's thread has `writer`'s events as its own.
 bool SamplerImpl::Counts(const RawRecord& raw, const Writer& writer) {
   InheritanceMap& inheritance = InheritanceOf(writer);
   if (!inheritance.expects_duplicates()) return true;
   return inheritance.Counts(static_cast<pid_t>(TidOf(raw, plan_.layout())), writer.tid);
 }
 
-// Linux prepares a software event's sample once for all who sample it on that thread, id and all (do_perf_sw_event, 6.2
-// to 6.18 at least): of two of a kind both come under the id of the one that was served first. So where both come, at
-// one and the same time, one of them counts, whichever it is.
+// Linux prepares a software event's sample once for all its events on a thread, including the id (do_perf_sw_event, 6.2
+// to 6.18 at least). If a thread has two copies of an event, both samples have the id of the copy that was served
+// first. So of two samples at the same time, exactly one counts, no matter which.
 bool SamplerImpl::CountsOnce(const RawRecord& sample, const Writer& writer, RingSlot& slot, uint64_t time_ns,
                              bool foreign) {
   const bool both = overlap_.Has(time_ns);
@@ -201,9 +204,9 @@ uint64_t SamplerImpl::WeightOf(const Writer& writer, uint64_t time_ns, bool fore
   return foreign ? std::min(weight.At(overlap_.from_ns), weight.At(overlap_.to_ns)) : weight.At(time_ns);
 }
 
-// Another sampler of the same software event on this thread may have been served first: then what is in our ring has
-// that sampler's event id, time and stack (do_perf_sw_event). Only our events write there; which of them it was, the
-// sample's counts tell.
+// Another sampler of the same software event on this thread may have been served first. Then the sample in this
+// sampler's ring has that sampler's id, time and stack (do_perf_sw_event). Only this sampler's events write to its
+// rings; if there are several, the sample's counts identify the event.
 uint32_t SamplerImpl::WriterOf(const RawRecord& sample, bool& foreign) const {
   const std::optional<uint64_t> id = plan_.layout().IdOf(sample);
   const uint32_t found = id ? ids_.Find(*id) : IdTable::kNone;
@@ -219,7 +222,7 @@ uint32_t SamplerImpl::ForeignWriterOf(const RawRecord& sample) const {
   return ids_.Find((*values)[0].id.value_or(0));
 }
 
-// A record of a time that has not come yet was dated by another sampler's clock: it follows the one before it.
+// A time in the future is from another sampler's clock. The record then has the time of the one before it.
 std::optional<uint64_t> SamplerImpl::TimeOf(const RawRecord& raw) const {
   const std::optional<uint64_t> time = plan_.layout().TimeOf(raw);
   return time && *time <= latest_ns_ ? time : std::nullopt;
@@ -231,7 +234,7 @@ SamplerRecord SamplerImpl::ToPublic(const RawRecord& raw, uint32_t event) const 
   return {raw, full ? event - asked : event, false, full};
 }
 
-// Of events at a Frequency the kernel chooses the period, and says it in each sample.
+// For events at a Frequency, the kernel chooses the period and writes it to each sample.
 uint64_t SamplerImpl::PeriodOf(const RawRecord& sample) const {
   if (!plan_.layout().has(Field::kPeriod)) return 1;
   return detail::Load<uint64_t>(sample.body().data() + plan_.layout().early_offset(Field::kPeriod));
@@ -245,7 +248,7 @@ void SamplerImpl::DeliverSample(const RawRecord& raw, RingSlot& slot, uint64_t t
     return;
   }
   const Writer& writer = writers_[found];
-  if (writer.event == RingEvent::kTracking) return;  // a dummy never samples
+  if (writer.event == RingEvent::kTracking) return;  // A dummy never samples.
   if (live_handler_ != nullptr && writer.stackless) ++accounting_.event(writer.event).stacks.given_up;
   if (raw.body().size() < plan_.layout().early_bytes()) {
     ++accounting_.event(writer.event).malformed;
@@ -259,7 +262,7 @@ void SamplerImpl::DeliverSample(const RawRecord& raw, RingSlot& slot, uint64_t t
     ++accounting_.event(writer.event).duplicates;
     return;
   }
-  // A foreign sample's time may be by another clock. A time that fits between our records is taken as it is.
+  // The time of a foreign sample may be from another clock. It is used if it fits the order of this ring's records.
   const bool backwards = plan_.options().mode == RingMode::kOverwrite;
   const bool dated = !foreign || backwards || time_ns >= slot.previous_time_ns;
   const uint64_t weight = WeightOf(writer, dated ? time_ns : slot.previous_time_ns, foreign);
@@ -296,7 +299,8 @@ void SamplerImpl::DeliverOther(const RawRecord& raw, RingSlot& slot, uint64_t ti
   visit(ToPublic(raw, event));
 }
 
-// The record says how many, and was written when there was room again. Whose they were it does not say.
+// The record has the number of lost records, and is written once there is room again. It does not say whose records
+// they were.
 void SamplerImpl::TakeLoss(const RawRecord& raw, const RingSlot& slot, uint64_t time_ns) {
   const std::optional<LostRecord> lost = LostRecord::Parse(raw, plan_.layout());
   if (!lost) return;
@@ -323,11 +327,11 @@ void SamplerImpl::TakeLoss(const RawRecord& raw, const RingSlot& slot, uint64_t 
   }
 }
 
-// A ring whose owner has ended reports a hang-up at every wait. Looked for only when there was nothing to read, or when
-// an end may have been missed.
+// If the owner of a ring has ended, each wait returns at once, with a hang-up. Checked only after a drain without
+// records, or if an EXIT record may have been lost.
 void SamplerImpl::DropHungUp() {
   std::array<epoll_event, 16> events;
-  // Those that are ready take turns: so each is seen.
+  // epoll returns ready descriptors in turns, so this sees all of them.
   for (size_t seen = 0; seen <= active_.rings.size() + side_.rings.size(); seen += events.size()) {
     const int ready = sys::kernel().epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
     for (int i = 0; i < ready; ++i) {

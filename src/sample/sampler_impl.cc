@@ -1,4 +1,7 @@
-// Opens a sampler: its rings, its threads, and what tells whose record is whose.
+// Opens a sampler: chooses the size of the rings, opens them, and attaches the threads. Rings become smaller until they
+// fit into memory_bytes and into the memory that this user may lock. Threads are attached in rounds, until a round
+// finds no new one, because threads may start meanwhile. Index then builds the tables by which Drain finds the writer
+// of each record.
 #include "src/sample/sampler_impl.h"
 
 #include <errno.h>
@@ -17,7 +20,7 @@
 namespace perfkit::sample {
 namespace {
 
-// Rounds of attaching those that were born during the last one.
+// Maximum number of rounds that attach threads which started during the round before.
 constexpr int kRounds = 64;
 
 // Returns true if smaller rings may do: what was short was memory, not descriptors.
@@ -84,7 +87,7 @@ absl::Status SamplerImpl::OpenAll() {
   return OpenPoll();
 }
 
-// At each place, a thread or a CPU, there is a ring of each set.
+// `places` is the number of threads or CPUs. Each has a ring of each set.
 absl::Status SamplerImpl::ChooseSize(size_t places) {
   const size_t page = sys::PageSize();
   ring_bytes_ = std::bit_ceil(std::max(plan_.options().ring_bytes, page));
@@ -100,7 +103,7 @@ absl::Status SamplerImpl::ChooseSize(size_t places) {
   return absl::Status(
       absl::StatusCode::kResourceExhausted,
       absl::StrFormat("%d rings of one page each are more than SamplerOptions::memory_bytes, %d. Remedy: "
-                      "raise it, or ask for one ring a CPU (Rings::kPerCpu).",
+                      "raise it, or use one ring for each CPU (Rings::kPerCpu).",
                       rings, most));
 }
 
@@ -112,8 +115,8 @@ absl::Status SamplerImpl::OpenRingsOnce(const std::vector<pid_t>& tids, const st
   return status;
 }
 
-// All rings of samples have one size: whoever reads them is told one number. Where this user may not lock that much
-// they become smaller; those of the side band when samples have no more than they.
+// All rings of samples have the same size, so that ring_bytes() is one number. If this user may not lock that much,
+// they become smaller, and so do those of the side band once they would exceed them.
 absl::Status SamplerImpl::OpenRings(const std::vector<pid_t>& tids, const std::vector<int>& cpus) {
   while (true) {
     const absl::Status status = OpenRingsOnce(tids, cpus);
@@ -129,7 +132,7 @@ absl::Status SamplerImpl::OpenRings(const std::vector<pid_t>& tids, const std::v
   }
 }
 
-// Until no thread was born meanwhile. Those that are born later inherit all there is.
+// Repeats until no thread has started meanwhile. Later threads inherit the events.
 absl::Status SamplerImpl::AttachThreads(bool tracking) {
   for (int round = 0; round < kRounds; ++round) {
     const absl::StatusOr<std::vector<pid_t>> threads = ThreadsNow(plan_);
@@ -139,7 +142,7 @@ absl::Status SamplerImpl::AttachThreads(bool tracking) {
     for (const pid_t tid : *threads) {
       if (inheritance_.IsAttached(tid) || (!tracking && !active_.HasRing(tid))) continue;
       if (round > 0 && !any && plan_.per_cpu_rings() && plan_.target().inherit) {
-        // From here on threads may have two of a kind: FORK records have to say who is whose child.
+        // From here on threads may have two copies of an event: FORK records are needed to know their parents.
         inheritance_.ExpectDuplicates();
         if (tracking) side_inheritance_.ExpectDuplicates();
         if (absl::Status status = side_.SwitchAll(true, true); !status.ok()) return status;
@@ -176,7 +179,7 @@ void SamplerImpl::DropRingsOf(pid_t tid) {
   }
 }
 
-// For a thread that comes later: as large as the others, or as what is left of the memory.
+// Opens rings for a thread that started later, of the size of the others, or less if memory_bytes is nearly used up.
 absl::Status SamplerImpl::AddLateRings(pid_t tid) {
   const size_t used = active_.RingBytes() + spare_.RingBytes() + side_.RingBytes();
   const size_t most = RingMemory(), left = most - std::min(most, used);
@@ -196,7 +199,7 @@ absl::Status SamplerImpl::AttachToRingSets(pid_t tid, bool tracking) {
   if (!active_.HasRing(tid)) {
     if (absl::Status status = AddLateRings(tid); !status.ok()) return status;
   }
-  // First: who is born from here on is told of.
+  // The side band first, so that FORK records report all threads that start from now on.
   if (tracking) {
     if (absl::Status status = side_.Attach(plan_, level_, tid); !status.ok()) return status;
   }
@@ -204,10 +207,10 @@ absl::Status SamplerImpl::AttachToRingSets(pid_t tid, bool tracking) {
   return spare_.Attach(plan_, level_, tid, tracking);
 }
 
-// All of it or nothing.
+// Attaches the thread completely or not at all.
 absl::Status SamplerImpl::AttachOne(pid_t tid, bool tracking) {
   const uint64_t now = Now(plan_.options().clock_id);
-  inheritance_.AddAttached(tid, now);  // also when it has ended by now
+  inheritance_.AddAttached(tid, now);  // Even if it has ended by now.
   if (tracking) side_inheritance_.AddAttached(tid, now);
   const std::array<RingSet*, 3> ring_sets = {&active_, &spare_, &side_};
   std::array<size_t, 3> before{};
@@ -254,8 +257,8 @@ absl::Status SamplerImpl::Poll(const RingSlot& slot) {
   return absl::ErrnoToStatus(errno, "cannot wait for a ring (epoll)");
 }
 
-// A sample with a foreign id does not tell which writer of its event wrote it. So each new writer takes over the
-// weights of those before it.
+// A sample with a foreign id does not say which of its event's writers wrote it. So each new writer has the earlier
+// weights of the writers before it.
 void SamplerImpl::Index(uint64_t since_ns) {
   const IdTable ids_before = std::exchange(ids_, {});
   const std::vector<Writer> before = std::exchange(writers_, {});
@@ -289,7 +292,8 @@ void SamplerImpl::Index(uint64_t since_ns) {
   }
   if (several) stand_in_ = IdTable::kNone;
   merge_ = ring::TimeMerge();
-  // The side band comes first, so that of equal times it is given out first. What is overwritten is not merged.
+  // The side band comes first, so that records with the same time are delivered before samples. Overwriting rings are
+  // not merged.
   for (const std::unique_ptr<RingSlot>& slot : side_.rings) merge_.Add(slot->ring.reader());
   if (plan_.options().mode == RingMode::kStream) {
     for (const std::unique_ptr<RingSlot>& slot : active_.rings) merge_.Add(slot->ring.reader());
@@ -302,7 +306,7 @@ bool SamplerImpl::user_only(size_t event) const {
                      [&](const RingEvent& ring_event) { return ring_event.event == event && ring_event.user_only; });
 }
 
-// Closes and forgets: the child of a fork must not allocate or lock here.
+// A forked child must not allocate or lock here.
 void SamplerImpl::OnForkedChild() {
   in_forked_child_ = true;
   running_ = false;

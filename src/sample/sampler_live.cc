@@ -1,4 +1,4 @@
-// Live stacks: the threads' own rings beside the kernel's, read as one with them.
+// Live stacks: the rings that the threads write, merged with the kernel's.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -13,7 +13,7 @@ namespace perfkit::sample {
 
 size_t SamplerImpl::RingMemory() const { return plan_.options().memory_bytes / (plan_.live() ? 2 : 1); }
 
-// A ring for each thread that there is, and for as many more. Rings become smaller before they become fewer.
+// One ring for each existing thread, and as many again. If memory is short, rings become smaller first, then fewer.
 absl::StatusOr<StackRings::Shape> SamplerImpl::ShapeOfStacks() const {
   constexpr size_t kMinRings = 64, kTrailerBytes = 8 * detail::kTrailer.size();
   const uint32_t depth = plan_.FullLevel().stack;
@@ -39,7 +39,7 @@ absl::Status SamplerImpl::OpenLive() {
   absl::StatusOr<StackRings::Shape> shape = ShapeOfStacks();
   if (!shape.ok()) return shape.status();
   std::unique_ptr<unwind::LiveWalker> walker = plan_.options().stack.stacks();
-  if (walker == nullptr) return absl::InvalidArgumentError("who was to walk live stacks is not there");
+  if (walker == nullptr) return absl::InvalidArgumentError("CallStack::stacks returned no code that walks live stacks");
   if (absl::Status status = walker->MaintainBriefly(); !status.ok()) return status;
   absl::StatusOr<LiveStackHandler::Owner> handler = LiveStackHandler::Make(
       std::move(walker), {plan_.options().clock_id, plan_.events().size(), plan_.layout(), *shape});
@@ -50,7 +50,8 @@ absl::Status SamplerImpl::OpenLive() {
   return absl::OkStatus();
 }
 
-// Signals say for which thread their event was opened, not on which CPU: the first of those stands for all.
+// A signal's number has the thread that its event was opened for, but not the CPU. The first writer of that event and
+// thread stands for all of them.
 void SamplerImpl::IndexStacks() {
   numbers_.Clear();
   for (uint32_t i = 0; i < writers_.size(); ++i) {
@@ -61,9 +62,9 @@ void SamplerImpl::IndexStacks() {
   for (RingReader& reader : live_handler_->rings().readers()) merge_.Add(reader);
 }
 
-// A record carries the time when its walk began, so that it comes before what the thread did later; it is there only
-// when the walk has ended. A handler says that it is at work before it reads that time: whoever saw none at work will
-// find no record from before.
+// A stack's record has the time at which its walk began, so that it precedes the thread's later records, but it is
+// written when the walk ends. A handler marks its ring as in use before it takes that time. So if no ring is in use, no
+// record with an earlier time will follow.
 uint64_t SamplerImpl::Horizon() const {
   const uint64_t now = Now(plan_.options().clock_id);
   const uint64_t written = now - ring::kMergeWindowNs;
@@ -93,7 +94,7 @@ void SamplerImpl::DeliverStack(const RawRecord& raw, Visit visit) {
   visit(SamplerRecord{raw, event, false});
 }
 
-// A signal by a descriptor does not say that the thread has gone on since the sample; where the stack begins does.
+// A signal by a descriptor does not say that the thread has continued since the sample. The first pc of the stack does.
 bool SamplerImpl::IsOfLastSample(const RawRecord& raw, uint32_t number) const {
   const std::optional<LiveStack> stack = LiveStack::Parse(raw, plan_.layout());
   const auto last = last_ips_.find(number);
@@ -107,7 +108,7 @@ void SamplerImpl::GiveBackStackRings() {
   live_handler_->rings().GiveBack(scarce, Now(plan_.options().clock_id));
 }
 
-// What nobody signalled is what is left: no handler has seen it.
+// The rest are samples whose signals were merged: no handler has seen them.
 void SamplerImpl::FillStackAccounting(size_t event, EventAccounting& accounting) const {
   StackAccounting& stacks = accounting.stacks;
   stacks.stale = live_handler_->skipped(event, StackSkip::kStale) + gone_on_[event];

@@ -1,12 +1,12 @@
 // Keeps a sampler's cost within its budget: measures windows of time, and carries out what the OverheadController
 // decides.
 //
-// What a sample holds is fixed when its event is opened, and threads that have inherited an event keep its period. So a
-// change opens the events anew: beside the old ones, switched off, which takes long; then, in some microseconds, the
-// old ones are switched off, the rings drained, the counts put into the accounting, and the new ones switched on.
-// Records of the old events stay in the rings, and their ids stay known until the records have been read. The side band
-// has events of its own, and goes on meanwhile. If the level does not change, the new events are switched on first:
-// for that moment threads have two of a kind, and the time of a sample decides which one counts.
+// The contents of a sample are fixed when its event is opened, and threads that have inherited an event keep its
+// period. So a change replaces the events. The new ones are opened beside the old ones, disabled, which takes long.
+// Then, in some microseconds, the old ones are disabled, the rings drained, the accounting settled, and the new ones
+// enabled. Records of the old events stay in the rings, and their ids stay known until those records have been read.
+// The side band has events of its own, which continue. If the level does not change, the new events are enabled first.
+// For that moment threads have two copies of an event, and the time of a sample decides which one counts.
 #include <algorithm>
 #include <utility>
 
@@ -33,7 +33,7 @@ void SamplerImpl::BeginWindow() {
   window_lost_ = accounting_.told_lost;
 }
 
-// What cannot be carried out is tried again at the next drain.
+// If it fails, the next drain tries again.
 void SamplerImpl::AdoptRates(Visit visit, size_t max_records) {
   if (!std::exchange(anew_due_, false)) return;
   SamplerDecision unasked;
@@ -66,7 +66,7 @@ void SamplerImpl::EnforceBudget(Visit visit, size_t max_records) {
                        .cpu_ns = accounting_.own_cpu_ns + accounting_.kernel_cpu_ns - window_cpu_ns_,
                        .lost = accounting_.told_lost - window_lost_});
   if (decision) CarryOut(*decision, visit, max_records);
-  BeginWindow();  // after it: what a decision costs must not lead to the next
+  BeginWindow();  // Afterwards, so that the cost of a decision does not lead to the next one.
 }
 
 void SamplerImpl::CarryOut(SamplerDecision& decision, Visit visit, size_t max_records) {
@@ -80,14 +80,14 @@ void SamplerImpl::CarryOut(SamplerDecision& decision, Visit visit, size_t max_re
   accounting_.own_cpu_ns += Now(CLOCK_THREAD_CPUTIME_ID) - begun;
 }
 
-// A live stack is made shorter by its handler: the events stay.
+// The handler makes live stacks shorter, so the events stay.
 bool SamplerImpl::NeedsAnew(const SamplingLevel& level) const {
   const bool shorter = level.stack != level_.stack && level.slower == level_.slower;
   if (live_handler_ != nullptr && shorter && level.stack != 0 && level_.stack != 0) return false;
   return level.stack != level_.stack || plan_.inherits();
 }
 
-// While the new events are opened the old ones still run.
+// The old events stay enabled while the new ones are opened.
 absl::Status SamplerImpl::Change(const SamplingLevel& level, SamplerDecision& decision, Visit visit,
                                  size_t max_records) {
   const bool anew = NeedsAnew(level);
@@ -95,14 +95,14 @@ absl::Status SamplerImpl::Change(const SamplingLevel& level, SamplerDecision& de
     if (absl::Status status = OpenAnew(level); !status.ok()) return status;
   }
   decision.from_ns = Now(plan_.options().clock_id);
-  // What cannot be switched off, even at the second try, goes on until it is closed.
+  // An event that can't be disabled at the second try either continues until it is closed.
   if (!active_.SwitchEvents(false, plan_.inherits()).ok()) (void)active_.SwitchEvents(false, plan_.inherits());
-  absl::Cleanup go_on = [this] {  // if the visitor throws
+  absl::Cleanup go_on = [this] {  // If the visitor throws.
     fresh_.clear();
     fresh_spare_.clear();
     (void)active_.SwitchEvents(true, plan_.inherits());
   };
-  // Opening events takes milliseconds, in which the rings fill. Ids stay known: max_records may leave something.
+  // Opening events takes milliseconds, in which the rings fill. Ids stay known, because max_records may leave records.
   if (max_records > 0) (void)DrainUntil(Now(plan_.options().clock_id), visit, max_records);
   std::move(go_on).Cancel();
   AddKernelCost();
@@ -113,7 +113,7 @@ absl::Status SamplerImpl::Change(const SamplingLevel& level, SamplerDecision& de
     status = ChangeRates(level);
   }
   if (live_handler_ != nullptr && level_.stack != 0) live_handler_->Limit(level_.stack);
-  (void)active_.SwitchEvents(true, plan_.inherits());  // it is changed: what is stuck is tried again
+  (void)active_.SwitchEvents(true, plan_.inherits());  // SwitchOnStuck tries again.
   decision.to_ns = Now(plan_.options().clock_id);
   return status;
 }
@@ -123,7 +123,7 @@ absl::Status SamplerImpl::ChangeRates(const SamplingLevel& level) {
   absl::Status status = ApplyRates(false);
   if (status.ok()) return status;
   level_ = before;
-  (void)ApplyRates(false);  // an event that cannot be changed back keeps the weight that is true of it
+  (void)ApplyRates(false);  // An event that can't be restored keeps its true weight.
   return status;
 }
 
@@ -134,8 +134,8 @@ void SamplerImpl::SwitchOnStuck() {
   }
 }
 
-// Of all threads that there are: those that had inherited their events get their own. Rings for one thread each are
-// for those that have one; FollowThreads attaches the others.
+// Opens events for all existing threads: those that had inherited events get their own. With Rings::kPerThread only for
+// threads that have a ring; FollowThreads attaches the others.
 absl::Status SamplerImpl::OpenAnew(const SamplingLevel& level) {
   const sys::ForkBlocker fork_blocker;
   std::vector<RingEvent> old = std::exchange(active_.events, {}), old_spare = std::exchange(spare_.events, {});
@@ -153,7 +153,7 @@ absl::Status SamplerImpl::OpenAnew(const SamplingLevel& level) {
   return status;
 }
 
-// Leaves no gap: the new events are on before the old ones are off.
+// Leaves no gap: the new events are enabled before the old ones are disabled.
 absl::Status SamplerImpl::ReplaceEvents() {
   if (absl::Status status = OpenAnew(level_); !status.ok()) return status;
   overlap_.from_ns = Now(plan_.options().clock_id);
@@ -171,7 +171,7 @@ absl::Status SamplerImpl::ReplaceEvents() {
   return absl::OkStatus();
 }
 
-// Closes the events of `set` and puts `fresh` in their place.
+// Closes the events of `set` and replaces them by `fresh`.
 void SamplerImpl::Retire(RingSet& set, std::vector<RingEvent>& fresh) {
   const uint64_t now = Now(plan_.options().clock_id);
   for (RingEvent& ring_event : set.events) {
@@ -187,7 +187,7 @@ void SamplerImpl::Retire(RingSet& set, std::vector<RingEvent>& fresh) {
   fresh.clear();
 }
 
-// A record that was being written when its event was switched off may still come: under an id that is known.
+// A record that was being written when its event was disabled may still appear: its id stays known.
 void SamplerImpl::TakeOver(const SamplingLevel& level, uint64_t since_ns) {
   const sys::ForkBlocker fork_blocker;
   // Rings that overwrite may keep records for any time. Samples whose id is dropped here count as foreign.

@@ -1,11 +1,11 @@
-// Changes how long dumps are, while they are being taken.
+// Changes the size of dumps while the sampler runs.
 #include <utility>
 
 #include "src/sample/sampler_impl.h"
 
 namespace perfkit::sample {
 
-// Whoever asks may be in no position to take the records that the old events have written: Drain is.
+// The next Drain carries it out, because the records of the old events have to be delivered to a visitor.
 absl::Status SamplerImpl::SetStackBytes(uint32_t bytes) {
   if (absl::Status here = CheckHere(); !here.ok()) return here;
   Plan trial = plan_;
@@ -14,7 +14,7 @@ absl::Status SamplerImpl::SetStackBytes(uint32_t bytes) {
   return absl::OkStatus();
 }
 
-// What the OverheadController had given up was of another length: it begins at the top again.
+// Restarts the OverheadController at the full level, because its decisions were about the old size.
 void SamplerImpl::AdoptStack(Visit visit, size_t max_records) {
   const uint32_t wanted = wanted_stack_, before = plan_.options().stack.stack_bytes;
   if (wanted == 0) return;
@@ -25,7 +25,7 @@ void SamplerImpl::AdoptStack(Visit visit, size_t max_records) {
     return BeginWindow();
   }
   ++accounting_.decisions_refused;
-  (void)plan_.SetStackBytes(before);  // until the next drain, which tries again
+  (void)plan_.SetStackBytes(before);  // Until the next drain, which tries again.
 }
 
 }  // namespace perfkit::sample

@@ -1,4 +1,7 @@
-// Threads that come and go: whose child is whose, and rings for each of them where that is asked.
+// Follows threads that start and end: notes their parents, and, with Rings::kPerThread, opens and closes their rings.
+// FORK and EXIT records report them; /proc is read for those without a record. An ended thread's rings are closed one
+// drain later, when they have been read completely. A thread that ends before it is attached, or gets no ring, is
+// counted in threads_missed.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -30,16 +33,16 @@ void SamplerImpl::TakeTask(const RawRecord& raw) {
   }
 }
 
-// FORK or EXIT records were lost: a number may be another thread's by now. Events that are opened anew have owners that
-// are known; twice in the side band does no harm.
+// FORK or EXIT records were lost, so a tid may belong to another thread by now. Replaced events have known owners;
+// duplicates in the side band do no harm.
 void SamplerImpl::ForgetTasks() {
   rescan_ = true;
   if (inheritance_.expects_duplicates()) anew_due_ = true;
   side_inheritance_ = InheritanceMap();
 }
 
-// A ring that the last drain found ended has been read once more since: nothing can be in it. A ring that
-// overwrites is read only by a snapshot, or after Stop.
+// The rings of threads that ended before the last drain have been read since, so they are empty. Overwriting rings are
+// read only by a snapshot or after Stop.
 void SamplerImpl::FollowThreads(bool drained) {
   const bool changed = rescan_ || !born_.empty() || !ended_.empty();
   if (changed) {
@@ -53,8 +56,8 @@ void SamplerImpl::FollowThreads(bool drained) {
   if (changed) Index(Now(plan_.options().clock_id));
 }
 
-// Those that no FORK record has told of, too: they were born before Start, or of a thread that was not attached yet. A
-// child that a newcomer has before its side band is on is found in the next round.
+// Also attaches threads without a FORK record: they started before Start, or by a thread that was not attached yet. A
+// thread that a newcomer starts before its side band is enabled is found in the next round.
 void SamplerImpl::AttachNewcomers() {
   constexpr int kRounds = 16;
   if (std::exchange(rescan_, false)) FindEnded();
@@ -62,7 +65,7 @@ void SamplerImpl::AttachNewcomers() {
   }
 }
 
-// Who was born, and has no ring all the same. Those that were refused one are counted already.
+// Counts new threads that have no ring. Those in refused_ are counted already.
 void SamplerImpl::CountMissed() {
   for (const pid_t tid : born_) {
     threads_missed_ += !inheritance_.IsAttached(tid) && std::count(refused_.begin(), refused_.end(), tid) == 0;
@@ -70,7 +73,7 @@ void SamplerImpl::CountMissed() {
   born_.clear();
 }
 
-// Whether there was any that could be attached.
+// Returns true if a thread was attached.
 bool SamplerImpl::AttachListed() {
   const absl::StatusOr<std::vector<pid_t>> threads = ThreadsNow(plan_);
   if (!threads.ok()) {
@@ -86,7 +89,7 @@ bool SamplerImpl::AttachListed() {
 }
 
 bool SamplerImpl::AttachNewcomer(pid_t tid) {
-  const std::array<RingSet*, 2> ring_sets = {&side_, &active_};  // those that are switched on
+  const std::array<RingSet*, 2> ring_sets = {&side_, &active_};  // The sets whose events are enabled.
   std::array<size_t, 2> before{};
   for (size_t i = 0; i < ring_sets.size(); ++i) before[i] = ring_sets[i]->events.size();
   absl::Status status = AttachOne(tid, true);
@@ -121,7 +124,7 @@ absl::Status SamplerImpl::SetUpRingsOf(pid_t tid) {
   return status;
 }
 
-// Nothing of thread `tid` is left but what it has counted.
+// Removes everything of thread `tid`, except its counts.
 void SamplerImpl::Leave(pid_t tid) {
   for (RingSet* const set : {&active_, &spare_, &side_}) {
     for (RingEvent& ring_event : set->events) {
@@ -133,13 +136,13 @@ void SamplerImpl::Leave(pid_t tid) {
   ForEachInheritanceMap([tid](InheritanceMap& inheritance) { inheritance.Ended(tid, UINT64_MAX); });
 }
 
-// Whose EXIT record was lost, or not written: its rings have hung up. They may still hold something.
+// Finds threads whose EXIT record was lost or not written: their rings have hung up. The rings may still hold records.
 void SamplerImpl::FindEnded() {
   DropHungUp();
   ForEachSlot([this](const RingSlot& slot) {
     if (!slot.hung_up || std::count(ended_.begin(), ended_.end(), slot.tid) != 0) return;
     if (std::count(ending_.begin(), ending_.end(), slot.tid) == 0) ending_.push_back(slot.tid);
-    rescan_ = true;  // its number may be another's by now
+    rescan_ = true;  // Its tid may belong to another thread by now.
   });
 }
 

@@ -1,4 +1,8 @@
-// Finds, claims and gives back rings.
+// Claims and gives back rings. keys_ is an open hash table of thread ids; handlers search and claim without a lock, the
+// reader gives back. The two sides can meet at one ring: a handler enters it while the reader takes it away. Each
+// announces itself first (begun_ns, or the key kClosing) and checks the other afterwards, with sequentially consistent
+// accesses, so that at least one of them sees the other and withdraws. Records themselves go through the page's head
+// and tail, as in the kernel's rings.
 #include "src/sample/stack_rings.h"
 
 #include <algorithm>
@@ -10,7 +14,7 @@
 namespace perfkit::sample {
 namespace {
 
-// Of keys_: nobody has had it; was given back; is being given back.
+// Values of keys_ that are not thread ids: never used, given back, being given back.
 constexpr uint32_t kNever = 0, kGivenBack = UINT32_MAX, kClosing = UINT32_MAX - 1;
 constexpr size_t kNone = SIZE_MAX;
 constexpr uint64_t kLongNs = 1'000'000'000;
@@ -46,7 +50,7 @@ std::optional<StackRings> StackRings::Make(const Shape& shape) {
   return made;
 }
 
-// From the thread's home on, as far as anybody has ever gone; the first that is free is claimed.
+// Searches from the thread's home slot up to the first slot that was never used, and claims the first free one.
 PERFKIT_IN_HANDLER size_t StackRings::FindOrClaim(uint32_t tid) {
   const size_t mask = shape_.rings - 1;
   const size_t home = Home(tid);
@@ -61,13 +65,14 @@ PERFKIT_IN_HANDLER size_t StackRings::FindOrClaim(uint32_t tid) {
     }
     if (free == kNone) return kNone;
     uint32_t expected = __atomic_load_n(&keys_[free], __ATOMIC_RELAXED);
-    // Acquire pairs with the release in TryGiveBack: what its last thread wrote was read.
+    // Acquire pairs with the release in TryGiveBack: the records of the ring's last thread have been read.
     if ((expected == kNever || expected == kGivenBack) && Exchange(keys_[free], expected, tid)) return free;
   }
 }
 
-// The ring is announced as in use, and then looked at whether it is this thread's still; TryGiveBack takes it away
-// first, and then looks whether it is in use. All in one order: one of the two sees the other.
+// The handler marks the ring as in use, and then checks that it still belongs to its thread. TryGiveBack takes the ring
+// away, and then checks that it is not in use. All four accesses are sequentially consistent, so at least one side sees
+// the other.
 PERFKIT_IN_HANDLER StackRing* StackRings::Enter(pid_t tid, uint64_t now_ns, bool& nested) {
   const auto key = static_cast<uint32_t>(tid);
   nested = false;
@@ -75,7 +80,7 @@ PERFKIT_IN_HANDLER StackRing* StackRings::Enter(pid_t tid, uint64_t now_ns, bool
     const size_t at = FindOrClaim(key);
     if (at == kNone) return nullptr;
     StackRing& ring = rings_[at];
-    // A handler that somebody left by longjmp, long ago, is none.
+    // A handler that a longjmp left long ago does not count.
     nested = ring.begun_ns != 0 && now_ns - ring.begun_ns < kLongNs;
     if (nested) return &ring;
     __atomic_store_n(&ring.begun_ns, now_ns, __ATOMIC_SEQ_CST);
@@ -87,8 +92,7 @@ PERFKIT_IN_HANDLER StackRing* StackRings::Enter(pid_t tid, uint64_t now_ns, bool
   }
 }
 
-// As TryGiveBack: taken away first, and then looked at. A handler of a new thread by the ended one's number may be at
-// it.
+// As in TryGiveBack, the ring is first taken away and then checked: a new thread with the ended one's tid may be in it.
 PERFKIT_IN_HANDLER StackRing* StackRings::EnterEnded(pid_t tid, uint64_t now_ns) {
   constexpr size_t kMaxLooks = 16;
   const auto key = static_cast<uint32_t>(tid);
@@ -111,15 +115,15 @@ PERFKIT_IN_HANDLER StackRing* StackRings::EnterEnded(pid_t tid, uint64_t now_ns)
   return nullptr;
 }
 
-// Release pairs with the acquire in OldestUnderWay: whoever sees that it has ended sees what it has published.
+// Release pairs with the acquire in OldestUnderWay: a reader that sees the end of the handler sees its record.
 PERFKIT_IN_HANDLER void StackRings::Leave(StackRing& ring) { __atomic_store_n(&ring.begun_ns, 0, __ATOMIC_RELEASE); }
 
-// Acquire pairs with the release of data_tail (RingReader::PublishTail): what lay there was read.
+// Acquire pairs with the release of data_tail (RingReader::PublishTail): the records there have been read.
 PERFKIT_IN_HANDLER bool StackRings::HasRoom(const StackRing& ring, size_t bytes) const {
   return ring.page.data_head - __atomic_load_n(&ring.page.data_tail, __ATOMIC_ACQUIRE) + bytes <= shape_.ring_bytes;
 }
 
-// Release pairs with the acquire of data_head in RingReader: the record is there.
+// Release pairs with the acquire of data_head in RingReader: the record is complete.
 PERFKIT_IN_HANDLER void StackRings::Publish(StackRing& ring, uint64_t head) {
   __atomic_store_n(&ring.page.data_head, head, __ATOMIC_RELEASE);
 }
@@ -160,13 +164,13 @@ void StackRings::GiveBack(bool scarce, uint64_t now_ns) {
   any_ended_ = false;
   for (size_t i = 0; i < shape_.rings; ++i) {
     StackRing& ring = rings_[i];
-    // rest_until_ns is when its last walk was over, or later.
+    // rest_until_ns is not before the end of its last walk.
     const bool idle = scarce && now_ns - ring.rest_until_ns > kLongNs && ring.rest_until_ns < now_ns;
     if ((ring.ended || idle) && !TryGiveBack(i)) any_ended_ = any_ended_ || ring.ended;
   }
 }
 
-// The number alone changes, and is one word.
+// Only the size of the span changes, which is one word.
 void StackRings::Limit(uint32_t frames) {
   for (size_t i = 0; i < shape_.rings; ++i) rings_[i].room = {rings_[i].frames, std::min(frames, shape_.depth)};
 }

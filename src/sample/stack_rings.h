@@ -1,16 +1,16 @@
-// Rings of our own, into which threads write the stacks that they have walked in the signals of their samples.
+// Rings in this process's own memory, into which threads write the stacks that they walk in the signals of their
+// samples.
 //
-//   keys_     | tid | 0 | tid | tid |      found by the thread's number, claimed with one compare-and-swap
+//   keys_     | tid | 0 | tid | tid |      searched by the thread's id, claimed with one compare-and-swap
 //                |
-//   rings_    | begun | page: head, tail | frames |      one writer, which is that thread, in its handler
+//   rings_    | begun | page: head, tail | frames |      one writer: that thread, in its handler
 //                                |
-//   data_     | records …        v       |               one reader, which is whoever drains: a RingReader, as of
-//   others
+//   data_     | records …        v       |               one reader: the thread that drains, with a RingReader
 //
-// All of it is made at Open and stays: no handler allocates, locks, or uses thread-local storage. Memory that no thread
-// has used costs address space only. A ring is given back when it is empty and its thread has ended, or has not been
-// sampled for a second and others wait; a thread that comes back claims another. Where all are taken, a thread takes
-// over that of one that has ended, with what is still in it.
+// All memory is mapped at Open and stays: no handler allocates, locks or uses thread-local storage. Memory that no
+// thread has used costs address space only. A ring is given back when it is empty and its thread has ended, or when it
+// is empty, was not sampled for a second, and other threads lack a ring. A thread that is sampled again claims another
+// ring. If all are taken, a thread takes over the ring of a thread that has ended, including its records.
 #pragma once
 
 #include <sys/types.h>
@@ -27,74 +27,80 @@
 
 namespace perfkit::sample {
 
-// One thread's. What is here is written by that thread, in its handler, unless it says otherwise.
+// The ring of one thread. The thread's handler writes all members, unless stated otherwise.
 struct alignas(64) StackRing {
-  // Since when it is in use by its handler; 0: it is not. Read by the reader, which lets nothing overtake it.
+  // Start of the handler that uses the ring; 0 means that none does. The reader delivers nothing that is later.
   uint64_t begun_ns;
-  uint64_t time_ns;            // of the record: read after begun_ns, and so never before what a reader has seen there
-  uint64_t rest_until_ns;      // no walk before: LiveStackHandler
-  uint64_t rest_until_cpu_ns;  // the same by the thread's CPU time, while it is watched
-  uint64_t handler_ns;         // what handlers took so far; read by the reader
-  uint64_t written;            // records so far
-  uint32_t watched;            // walks that are still to be measured by CPU time
+  uint64_t time_ns;  // Time of the record. Read after begun_ns, so it is never earlier than what the reader saw there.
+  uint64_t rest_until_ns;      // No walk begins before this time: LiveStackHandler.
+  uint64_t rest_until_cpu_ns;  // The same by the thread's CPU time, while it is watched.
+  uint64_t handler_ns;         // Time of all handlers so far; read by the reader.
+  uint64_t written;            // Number of records so far.
+  uint32_t watched;            // Number of walks that are still to be measured by CPU time.
   uint32_t tid;
-  // The reader's.
-  uint64_t handler_ns_seen;
-  bool ended;
-  UserPage page;  // head and tail
+  // Members that the reader writes.
+  uint64_t handler_ns_seen;  // handler_ns at the last TakeHandlerNs.
+  bool ended;                // The thread has ended.
+  UserPage page;             // data_head and data_tail.
   std::byte* data;
-  StackFrame* frames;          // where it walks to,
-  std::span<StackFrame> room;  // and how far; made here, because a handler may not even make a span: PERFKIT_IN_HANDLER
+  StackFrame* frames;  // The buffer of walks.
+  // The part of it that walks may use. Constructed here, because handlers may not call std::span's constructor:
+  // PERFKIT_IN_HANDLER.
+  std::span<StackFrame> room;
 };
 
+// Enter to Publish are for handlers: async-signal-safe. All others are for the reader: not thread-safe.
 class StackRings {
  public:
-  static constexpr size_t kDefaultBytes = 256 << 10, kMinBytes = 16 << 10;  // of a ring
-  // Of samples, whose stacks fill a quarter of a ring when they are all of one thread.
+  static constexpr size_t kDefaultBytes = 256 << 10, kMinBytes = 16 << 10;  // Of one ring.
+  // Watermark of the rings of samples: if all samples are of one thread, their stacks fill a quarter of its ring by
+  // then.
   static constexpr size_t kWatermarkBytes = 8 << 10;
 
   struct Shape {
-    size_t rings = 0;       // a power of two
-    size_t ring_bytes = 0;  // a power of two
-    uint32_t depth = 0;     // frames
+    size_t rings = 0;       // A power of two.
+    size_t ring_bytes = 0;  // A power of two.
+    uint32_t depth = 0;     // Maximum number of frames.
   };
 
-  // Nothing when there is not enough memory.
+  // Returns nullopt if there is not enough memory; errno says why.
   static std::optional<StackRings> Make(const Shape& shape);
 
   PERFKIT_IN_HANDLER const Shape& shape() const { return shape_; }
 
-  // For handlers. The ring of thread `tid`, which must be the calling one, as being in use since `now_ns`; claims one
-  // for its first time. Null: all are taken. `nested`: it is in use already, by a handler that this one has
-  // interrupted, and is not to be touched.
+  // Returns the ring of thread `tid`, which must be the calling one, and marks it as in use since `now_ns`. Claims a
+  // ring at the first call. Returns nullptr if all are taken. Sets `nested` if an interrupted handler already uses the
+  // ring; then it must not be touched.
   StackRing* Enter(pid_t tid, uint64_t now_ns, bool& nested);
-  // The same where Enter has found none: the ring of a thread that has ended, whose records stay in it. Looks at a few
-  // rings only. Null: those are of threads that live.
+  // As above, after Enter has found no ring: takes over the ring of a thread that has ended; its records stay in it.
+  // Looks at some rings only. Returns nullptr if their threads exist.
   StackRing* EnterEnded(pid_t tid, uint64_t now_ns);
+  // Marks the ring as not in use.
   void Leave(StackRing& ring);
-  // Whether a record of `bytes` has room; and the end of those that were written, for the reader.
+  // Returns true if a record of `bytes` fits; and publishes the end of the written records to the reader.
   bool HasRoom(const StackRing& ring, size_t bytes) const;
   static void Publish(StackRing& ring, uint64_t head);
 
-  // For the reader, from here on. Whoever reads keeps `reader(i)` for ring i.
+  // For the reader: element i reads ring i.
   std::vector<RingReader>& readers() { return readers_; }
-  // When the oldest handler began that is still under way; UINT64_MAX: none is.
+  // Returns the start of the oldest handler that is running; UINT64_MAX if there is none.
   uint64_t OldestUnderWay(uint64_t now_ns) const;
-  // Thread `tid` has ended: its ring is given back once it is empty.
+  // Marks the ring of thread `tid` as ended: it is given back once it is empty.
   void Ended(pid_t tid);
-  // Gives back what can be. `scarce`: also rings of threads that were not sampled for a second.
+  // Gives back rings. `scarce`: also rings of threads that were not sampled for a second.
   void GiveBack(bool scarce, uint64_t now_ns);
-  // Walks take at most so many frames from now on; those under way, as many as they may.
+  // Sets the maximum number of frames of later walks.
   void Limit(uint32_t frames);
-  // How many are taken.
+  // Returns the number of rings that are taken.
   size_t taken() const;
-  // What handlers took since the last call.
+  // Returns the time of handlers since the last call, in nanoseconds.
   uint64_t TakeHandlerNs();
-  // What a reader was shown is its own to change: the record lies in the ring, or in its reader's scratch memory.
+  // Returns writable memory of a record that a reader returned: it is in the ring, or in the reader's copy.
   static std::byte* Writable(const RawRecord& record) { return const_cast<std::byte*>(record.data); }
 
  private:
   StackRings() = default;
+  // Returns the index of the thread's ring, or kNone.
   size_t FindOrClaim(uint32_t tid);
   bool TryGiveBack(size_t i);
 

@@ -1,4 +1,6 @@
-// Writes records in the kernel's layouts: include/uapi/linux/perf_event.h, enum perf_event_type.
+// Writes records in the kernel's layout (include/uapi/linux/perf_event.h, enum perf_event_type) from the files in
+// /proc: task and comm for the threads, maps for the mappings. The records have id 0, which distinguishes them from the
+// kernel's. As the kernel does without mmap_data, only executable mappings are written.
 #include "src/sample/synthesis.h"
 
 #include <array>
@@ -19,7 +21,7 @@
 namespace perfkit::sample {
 namespace {
 
-// Appends records to `out`. A record is begun, filled, and ended, which adds its trailer and its size.
+// Appends records to `out`: Begin starts one, Put fills it, and End adds its trailer and its size.
 class RecordWriter {
  public:
   RecordWriter(std::vector<std::byte>& out, const SampleLayout& layout, uint64_t time_ns)
@@ -29,7 +31,7 @@ class RecordWriter {
     begin_ = out_.size();
     Put(static_cast<uint32_t>(type));
     Put(misc);
-    Put(uint16_t{0});  // the size: End knows it
+    Put(uint16_t{0});  // The size, which End sets.
   }
   template <class T>
   void Put(T value) {
@@ -37,7 +39,7 @@ class RecordWriter {
     out_.resize(at + sizeof(T));
     std::memcpy(out_.data() + at, &value, sizeof(T));
   }
-  // With its NUL, padded to a word.
+  // Puts a text with its NUL, padded to a word.
   void PutText(std::string_view text) {
     const size_t at = out_.size();
     out_.resize(at + (text.size() + 8) / 8 * 8);
@@ -64,7 +66,7 @@ class RecordWriter {
 constexpr uint16_t kUserMode = static_cast<uint16_t>(CpuMode::kUser);
 constexpr size_t kLongestPath = 4096;
 
-// The process of a thread, by its status file.
+// Returns the process of a thread, from its status file; 0 if it can't be read.
 pid_t ProcessOf(pid_t tid) {
   const absl::StatusOr<std::string> text = sys::ReadFile(absl::StrFormat("/proc/%d/status", tid));
   pid_t pid = 0;
@@ -78,7 +80,7 @@ pid_t ProcessOf(pid_t tid) {
 
 void WriteThread(RecordWriter& writer, uint32_t pid, uint32_t tid, uint64_t time_ns) {
   writer.Begin(RecordType::kFork, kUserMode);
-  for (const uint32_t id : {pid, pid, tid, pid}) writer.Put(id);  // pid, ppid, tid, ptid
+  for (const uint32_t id : {pid, pid, tid, pid}) writer.Put(id);  // pid, parent pid, tid, parent tid.
   writer.Put(time_ns);
   writer.End(pid, tid);
   const absl::StatusOr<std::string> name = sys::ReadFile(absl::StrFormat("/proc/%d/task/%d/comm", pid, tid));
@@ -90,7 +92,7 @@ void WriteThread(RecordWriter& writer, uint32_t pid, uint32_t tid, uint64_t time
   writer.End(pid, tid);
 }
 
-// Which file it is: by its build-id, as the kernel says it with attr.build_id, or by its number.
+// Puts the identity of a mapped file: its build-id, as the kernel does with attr.build_id, or device and inode.
 void PutFileIdentity(RecordWriter& writer, const proc::MapLine& map, const std::string& build_id) {
   if (!build_id.empty()) {
     std::array<uint8_t, 24> room{static_cast<uint8_t>(build_id.size())};
@@ -100,10 +102,10 @@ void PutFileIdentity(RecordWriter& writer, const proc::MapLine& map, const std::
   writer.Put(map.device_major);
   writer.Put(map.device_minor);
   writer.Put(map.inode);
-  writer.Put(uint64_t{0});  // its generation: nobody says
+  writer.Put(uint64_t{0});  // The generation, which is not known.
 }
 
-// Only what can run, as the kernel without mmap_data.
+// Ignores mappings that are not executable, as the kernel does without mmap_data.
 void WriteMap(RecordWriter& writer, uint32_t pid, const proc::MapLine& map) {
   constexpr size_t kLongestBuildId = 20;
   if (!map.executable || map.path.size() > kLongestPath) return;

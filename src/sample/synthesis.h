@@ -1,7 +1,7 @@
-// The side band of what was there before a sampler started: records such as the kernel would have written.
+// The side band of the threads and mappings that exist when a sampler starts, as records in the kernel's layout.
 //
-// Read after the start, when the real side band is already being written: whatever changes meanwhile comes as a record
-// of its own, later, and says what holds from then on. So nothing falls between the two; some of it is told twice.
+// The state is read after the start, when the kernel already writes the side band. A change during the reading has a
+// later record of its own, which then holds. So nothing is missed; some of it is reported twice.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 
 namespace perfkit::sample {
 
-// FORK and COMM of each thread, then MMAP2 of what is mapped, one after the other; all at `time_ns`. Of whole CPUs: of
-// nobody. What cannot be read is not there.
+// Returns the records, one after the other, all at `time_ns`: FORK and COMM for each thread, then MMAP2 for each
+// executable mapping. Empty for whole CPUs. Omits what can't be read.
 std::vector<std::byte> SynthesizeState(const Plan& plan, uint64_t time_ns);
 
 }  // namespace perfkit::sample

@@ -1,4 +1,4 @@
-// Adds up the times between a thread's switches, from its first SWITCH record to its EXIT record.
+// Sums the times between a thread's switches, from its first SWITCH record to its EXIT record.
 #include "perfkit/sampler.h"
 
 namespace perfkit {
@@ -24,7 +24,7 @@ void ThreadTimes::Add(const RawRecord& record, const SampleLayout& layout) {
     if (found != threads_.end()) found->second.EndAt(exit->time_ns);
     return;
   }
-  // A sampler's own record of a thread that was there at the start has no id, and tells of no birth.
+  // Synthesized records have id 0. They report existing threads, not new ones.
   const auto fork = ForkRecord::Parse(record, layout);
   if (fork && layout.IdOf(record).value_or(0) != 0) AddFork(*fork);
 }
@@ -33,7 +33,7 @@ void ThreadTimes::AddSwitch(const SwitchRecord& change) {
   if (change.who.tid.value_or(0) == 0 || !change.who.time_ns) return;
   const auto [found, first] = threads_.try_emplace(*change.who.tid);
   State& state = found->second;
-  // A CPU's events see a thread leave once more after its EXIT record (kernel/exit.c: do_exit, then do_task_dead).
+  // The events of a CPU see a thread leave once more after its EXIT record (kernel/exit.c: do_exit, then do_task_dead).
   if (state.time.ended) return;
   if (first) {
     state.time.tid = *change.who.tid;
@@ -47,8 +47,7 @@ void ThreadTimes::AddSwitch(const SwitchRecord& change) {
   state.time.preemptions += state.preempted;
 }
 
-// The thread that had the number before has ended. Without its EXIT record, it is known to have lived until its last
-// record, and no longer.
+// The thread that had this tid before has ended. If its EXIT record was lost, its time ends at its last record.
 void ThreadTimes::AddFork(const ForkRecord& fork) {
   const auto found = threads_.find(fork.tid);
   if (found == threads_.end() || fork.time_ns <= found->second.last_ns) return;

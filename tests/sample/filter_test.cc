@@ -64,7 +64,7 @@ TEST_CASE("what is wrong is said, with its place and the nearest field", "[filte
   CHECK(Has(Refused("(prev_pid == 0"), "bracket"));
   CHECK(Has(Refused("prev_pid == 0 prev_prio == 1"), "missing"));
   CHECK(Has(Refused(std::string(100, '(')), "brackets"));
-  CHECK(Has(Refused(std::string(5000, ' ')), "longer"));
+  CHECK(Has(Refused(std::string(5000, ' ')), "exceeds"));
 }
 
 TEST_CASE("only tracepoints have filters", "[filter]") {
@@ -78,7 +78,7 @@ TEST_CASE("only tracepoints have filters", "[filter]") {
 TEST_CASE("branches are named as perf and simpleperf name them", "[filter]") {
   CHECK(BranchFilter::Parse("any,u")->bits == (1 << 3 | 1 << 0));
   CHECK(BranchFilter::Parse("any_call, any_ret,ind_call")->bits == (1 << 4 | 1 << 5 | 1 << 6));
-  CHECK(BranchFilter::Parse("k")->bits == (1 << 1 | 1 << 3));  // who alone means any
+  CHECK(BranchFilter::Parse("k")->bits == (1 << 1 | 1 << 3));  // A privilege level alone means any branch.
   for (const char* wrong : {"", "any,", "sideways"}) {
     const auto parsed = BranchFilter::Parse(wrong);
     CHECK(absl::IsInvalidArgument(parsed.status()));

@@ -1,4 +1,4 @@
-// Stacks of real code, followed by frame pointers: who called is who is there.
+// Stacks of real code, followed by frame pointers: the frames are the callers.
 #include "tests/sample/live_support.h"
 #include "tests/support/skip.h"
 

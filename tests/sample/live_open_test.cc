@@ -28,7 +28,7 @@ void CheckRefused(const SamplerOptions& options, Target target, absl::StatusCode
 
 TEST_CASE("live stacks of what is not this process's own threads are refused", "[live][open]") {
   constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-  const char* const words = "only own threads can walk their stacks";
+  const char* const words = "only threads of this process can walk their stacks";
   CheckRefused(LiveOptions(1000), Target::Process(1), kInvalid, words);
   CheckRefused(LiveOptions(1000), Target::Thread(1), kInvalid, words);
   CheckRefused(LiveOptions(1000), Target::Cpu(0), kInvalid, words);
@@ -43,7 +43,7 @@ TEST_CASE("live stacks without who walks them, too deep, or of rings that overwr
   CheckRefused(options, Target::ThisThread(), kInvalid, "perfkit::LiveStacks");
   options = LiveOptions(
       1000, +[]() -> std::unique_ptr<unwind::LiveWalker> { return nullptr; });
-  CheckRefused(options, Target::ThisThread(), kInvalid, "not there");
+  CheckRefused(options, Target::ThisThread(), kInvalid, "no code that walks");
   options = LiveOptions(1000);
   options.stack.depth = 2049;
   CheckRefused(options, Target::ThisThread(), kInvalid, "at most 2048");

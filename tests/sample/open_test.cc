@@ -72,7 +72,7 @@ TEST_CASE("options that make no sense are refused with the reason", "[sampler_op
 TEST_CASE("what only hardware events give is refused without one, not given as 0", "[sampler_open]") {
   SamplerOptions options = FaultOptions();
   options.branches = BranchFilter::Parse("any,u").value();
-  CHECK(Has(Refused(options), "branch stacks come from a hardware event"));
+  CHECK(Has(Refused(options), "branch stacks come from hardware events"));
   options.branches.reset();
   for (const uint64_t field : {kSampleWeight, kSampleWeightStruct, kSampleDataSrc, kSampleTransaction}) {
     options.fields = field;

@@ -52,7 +52,7 @@ size_t PagesSeenOnce(const FaultsByThread& faults, pid_t tid, const FreshPages& 
   return PagesSeen(faults, tid, memory, 1);
 }
 
-// A thread that touches its pages when told to, and says who it is.
+// A thread that touches its pages on request, and has a known tid.
 struct PageToucher {
   explicit PageToucher(size_t pages) : memory(pages), thread([this] { Run(); }) {
     while (tid == 0) std::this_thread::yield();

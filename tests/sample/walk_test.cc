@@ -99,7 +99,7 @@ class Walker {
   }
 
  private:
-  // Pages that were touched in one go, by whom it must be known that they are sampled, or that they are not.
+  // Pages that were touched at once, by a thread of which it is known whether it is sampled.
   struct Batch {
     size_t first = 0, pages = 0;
     bool sampled = false;  // each of them, or lost

@@ -1,7 +1,7 @@
 // The bounds of this process's thread stacks. With them, walks need not ask the kernel for each page whether it is
 // mapped.
 //
-//   a walk, in a handler: EndAbove(sp) ── not known ──> request ──┐
+//   a walk, in a handler: EndAbove(sp) ── not known ──> request ───────────────────────────────┐
 //   Maintain: does one mapping of /proc/self/maps contain sp and the thread's control block? <─┘
 //
 // glibc and musl keep a thread's control block above its stack, in the same mapping. That mapping exists as long as the
