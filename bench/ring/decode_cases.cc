@@ -1,8 +1,8 @@
-// Records of one ring of 512 KiB, read four ways: headers only (the floor), by a layout known when compiled, by one
-// known at run time, and into objects with vectors as parsers are often written.
+// Records of one ring of 512 KiB, read in four ways: headers only (the minimum), with a layout known at compile time,
+// with one known at run time, and into objects with vectors, as parsers are often written.
 //
-// 40: ip, tid, time, period. Chain20: and a call chain of 20. Stack8K: and 20 registers and 8 KiB of stack, half of it
-// copied. The two views read each number, and of lists the length and the first element.
+// The samples: 40 has ip, tid, time and period. Chain20 also has a call chain of 20. Stack8K also has 20 registers and
+// 8 KiB of stack, half of it copied. The two views read each number, and of lists the length and the first element.
 #include <benchmark/benchmark.h>
 #include <perfkit/sample.h>
 
@@ -56,7 +56,7 @@ FilledRing& RingOf() {
   return ring;
 }
 
-// What the two views read of a sample.
+// Reads all fields that the two views compare.
 template <class Kind, class AnySample>
 __attribute__((always_inline)) inline uint64_t Consume(const AnySample& sample) {
   uint64_t sum = *sample.ip() + sample.task()->tid + *sample.time_ns() + *sample.period();
@@ -71,7 +71,7 @@ __attribute__((always_inline)) inline uint64_t Consume(const AnySample& sample) 
   return sum;
 }
 
-// Drains the ring with `visit` until the benchmark has enough.
+// Drains the ring with `visit` until the benchmark ends.
 template <class Kind, class Visitor>
 void DrainAgain(benchmark::State& state, Visitor&& visit) {
   FilledRing& ring = RingOf<Kind>();
@@ -83,8 +83,8 @@ void DrainAgain(benchmark::State& state, Visitor&& visit) {
   if (reader.stats().malformed != 0) state.SkipWithError("the ring was malformed");
 }
 
-// The floor: from header to header, each held against the bytes that are left, a record that wraps made whole. No
-// reader that hands out records of bytes that it does not trust can do less.
+// The minimum: from header to header, each checked against the bytes that are left, with records that wrap copied. A
+// reader of untrusted bytes can't do less.
 template <class Kind>
 void Walk(benchmark::State& state) {
   FilledRing& ring = RingOf<Kind>();
@@ -143,7 +143,7 @@ struct HeapSample {
   std::vector<std::byte> stack;
 };
 
-// A new object a record, lists copied: no bounds are checked, to the parser's advantage.
+// Constructs an object for each record and copies lists. Checks no bounds, which favours this parser.
 std::unique_ptr<HeapSample> ParseToHeap(const RawRecord& record, const perfkit::AttrBits& bits) {
   const std::byte* at = record.body().data();
   const auto take = [&at] {

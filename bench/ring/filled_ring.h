@@ -1,5 +1,5 @@
-// A ring in ordinary memory, full of records, that can be read again and again. Its pages are small ones, as the
-// kernel's rings have them.
+// A ring in ordinary memory, full of records, that can be read repeatedly. It has small pages, as the kernel's rings
+// do.
 #pragma once
 
 #include <perfkit/sample.h>
@@ -15,9 +15,9 @@ namespace bench {
 
 class FilledRing {
  public:
-  static constexpr uint32_t kFiller = 1000;  // an unknown type
+  static constexpr uint32_t kFiller = 1000;  // An unknown type.
 
-  // `size` bytes, a power of two, beginning within a record: record(i) gives the i-th.
+  // `size` bytes, a power of two, that begin within a record: record(i) returns the i-th record.
   template <class Make>
   FilledRing(size_t size, Make&& record) : page_(1), size_(size) {
     void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -32,7 +32,7 @@ class FilledRing {
       at += bytes.size();
       ++records_;
     }
-    // So that a whole ring is a whole number of records; larger gaps take several.
+    // So that the ring holds a whole number of records; larger gaps take several.
     while (at - kStart < size) {
       const uint64_t header = uint64_t{std::min<uint64_t>(size - (at - kStart), 32768)} << 48 | kFiller;
       Put(at, {reinterpret_cast<const char*>(&header), sizeof(header)});
@@ -48,11 +48,11 @@ class FilledRing {
   perfkit::UserPage& page() { return page_[0]; }
   perfkit::Bytes data() const { return {data_, size_}; }
   size_t records() const { return records_; }
-  // The kernel has written all of it once more.
+  // As if the kernel had written all of it once more.
   void Refill() { __atomic_store_n(&page().data_head, page().data_head + size_, __ATOMIC_RELEASE); }
 
  private:
-  static constexpr uint64_t kStart = uint64_t{0} - 24;  // the first record wraps
+  static constexpr uint64_t kStart = uint64_t{0} - 24;  // The first record wraps.
 
   void Put(uint64_t at, std::string_view bytes) {
     for (const char byte : bytes) data_[at++ & (size_ - 1)] = static_cast<std::byte>(byte);

@@ -1,4 +1,4 @@
-// Rings of 128 KiB each in the order of time: perfkit's merge, and all records through one heap.
+// Merges rings of 128 KiB by time: perfkit's merge, and all records through one heap.
 #include <benchmark/benchmark.h>
 #include <perfkit/sample.h>
 
@@ -18,7 +18,7 @@ constexpr size_t kRingSize = 128 << 10;
 constexpr perfkit::AttrBits kBits{.sample_type = perfkit::kSampleIp | perfkit::kSampleTid | perfkit::kSampleTime |
                                                  perfkit::kSamplePeriod};
 
-// `count` full rings whose times run on together, with random gaps, and their readers.
+// `count` full rings with consecutive times and random gaps, and their readers.
 struct Rings {
   explicit Rings(size_t count) {
     std::mt19937_64 random(2026);

@@ -1,4 +1,4 @@
-// Gating a running sampler, and taking a snapshot of one: what the thread that asks pays.
+// Pausing and resuming a running sampler, and taking a snapshot of one: the cost for the calling thread.
 #include <benchmark/benchmark.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -35,8 +35,8 @@ void GatePair(benchmark::State& state) {
 BENCHMARK(GatePair)->Name("Gate/pair");
 
 constexpr size_t kRingBytes = 512 << 10;
-constexpr size_t kRecordBytes = 40;                           // header, identifier, ip, tid, time
-constexpr size_t kPages = 5 * kRingBytes / kRecordBytes / 4;  // a quarter more faults than records fit
+constexpr size_t kRecordBytes = 40;                           // Header, identifier, ip, tid, time.
+constexpr size_t kPages = 5 * kRingBytes / kRecordBytes / 4;  // A quarter more faults than records fit.
 
 void Fault(char* memory) {
   madvise(memory, kPages * 4096, MADV_DONTNEED);
@@ -49,7 +49,7 @@ double TimeOf(perfkit::Sampler& sampler, bool* taken) {
   return Seconds(CLOCK_MONOTONIC) - begun;
 }
 
-// What the visitor was given: how many records and bytes, and whether one follows the other, newest first.
+// What the visitor got: the number of records and bytes, and whether each record is older than the one before it.
 struct Seen {
   uint64_t records = 0, bytes = 0;
 };
@@ -60,8 +60,8 @@ Seen Drain(perfkit::Sampler& sampler) {
   return seen;
 }
 
-// The switch alone, wall time: the ring has been filled, and has begun to overwrite. What is in it comes
-// later; at the end every event that the kernel counted must have been given, or its bytes counted as overwritten.
+// Times the switch alone, in wall time, after the ring has been filled and has begun to overwrite. The contents are
+// checked later: each event that the kernel counted must be delivered, or its bytes counted as overwritten.
 void Snapshot(benchmark::State& state) {
   auto sampler = perfkit::Sampler::Open(Faults(perfkit::RingMode::kOverwrite));
   if (!sampler.ok() || !sampler->Start().ok()) return state.SkipWithError("the sampler does not open");

@@ -1,8 +1,9 @@
-// What a sample costs the thread that is sampled, in its own CPU time, at 1 kHz: with no stack, with a copy of 16 KiB
-// of it, with the kernel's signal and a handler that only counts it (bare_signal.h, without perfkit: the floor of all
-// that a live stack can cost), with a live one whose walker finds the interrupted frame only, and with the live one.
+// The cost of a sample for the sampled thread, in its own CPU time, at 1 kHz: without a stack; with a copy of 16 KiB;
+// with the kernel's signal and a handler that only counts it (bare_signal.h, without perfkit: the minimum for live
+// stacks); with a live stack whose walker finds the interrupted frame only; and with a live stack.
 //
-// On a thread of its own, as workers are: the kernel copies what lies above sp until nothing is mapped there, and above
+// Runs on a thread of its own. The kernel copies up to the end of the stack's mapping, which is close above the frames
+// of a main thread: there, a dump of 16 KiB would have 5.
 // the frames of a main thread that is soon, so that its dump of 16 KiB is one of 5.
 #include <benchmark/benchmark.h>
 #include <ucontext.h>
@@ -45,7 +46,7 @@ double CpuSeconds(void (*run)()) {
   return Seconds(CLOCK_THREAD_CPUTIME_ID) - begun;
 }
 
-// Of the middle 60 of 100: the mean, for rounds have different numbers of samples.
+// Returns the mean of the middle 60 of 100 rounds, because rounds have different numbers of samples.
 double MeanOfMost(std::vector<double>& values) {
   std::sort(values.begin(), values.end());
   const auto cut = static_cast<std::ptrdiff_t>(values.size() / 5);
@@ -53,7 +54,7 @@ double MeanOfMost(std::vector<double>& values) {
   return sum / static_cast<double>(std::ssize(values) - 2 * cut);
 }
 
-// Seconds that a sample costs of what `priced` takes. A round between two without samples, many times.
+// Returns the seconds that a sample of `priced` costs, from rounds with samples between rounds without.
 template <class Priced>
 double CostOf(Priced& priced, const LiveWork& work) {
   constexpr int kRounds = 110;
@@ -64,7 +65,7 @@ double CostOf(Priced& priced, const LiveWork& work) {
     if (!priced.Start()) std::abort();
     const double with = CpuSeconds(work.run);
     if (!priced.Stop()) std::abort();
-    (void)CpuSeconds(work.run);  // changes of the caches meanwhile belong to no case
+    (void)CpuSeconds(work.run);  // Not measured: it refills the caches.
     const double next = CpuSeconds(work.run);
     more.push_back(with - (last + next) / 2);
     last = next;
@@ -72,7 +73,7 @@ double CostOf(Priced& priced, const LiveWork& work) {
   return MeanOfMost(more) * kRounds / std::max<double>(1, static_cast<double>(priced.taken() - before));
 }
 
-// The mean over all works.
+// Returns the mean over all works.
 template <class Priced>
 void PriceAll(benchmark::State& state, Priced& priced) {
   for (auto _ : state) {
@@ -86,7 +87,7 @@ void PriceAll(benchmark::State& state, Priced& priced) {
   }
 }
 
-// One sampler, and what it has taken.
+// A sampler, and the number of samples that it has taken.
 class PricedSampler {
  public:
   explicit PricedSampler(const perfkit::CallStack& stack) {
@@ -121,7 +122,7 @@ class PricedSampler {
   uint64_t complete_ = 0, copied_bytes_ = 0;
 };
 
-// What a sample costs this thread; and of live stacks, how many are cut short.
+// Reports the cost of a sample for this thread; for live stacks also how many are truncated.
 void SampleHere(benchmark::State& state, const perfkit::CallStack& stack) {
   PricedSampler priced(stack);
   if (!priced.status().ok()) return state.SkipWithError(std::string(priced.status().message()).c_str());
@@ -163,8 +164,8 @@ BENCHMARK_CAPTURE(SampledThread, live, perfkit::CallStack::Live(perfkit::LiveSta
     ->UseManualTime()
     ->Iterations(1);
 #else
-void NobodyWalks(benchmark::State& state) { state.SkipWithError("live stacks need the component perfkit::dwarf"); }
-BENCHMARK(NobodyWalks)->Name("Live/handler");
+void WithoutDwarf(benchmark::State& state) { state.SkipWithError("live stacks need the component perfkit::dwarf"); }
+BENCHMARK(WithoutDwarf)->Name("Live/handler");
 #endif
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Code that lives from memory: its caches are what a sample spoils.
+// Code that depends on its caches, which samples displace.
 #include "bench/sample/live_work.h"
 
 #include <benchmark/benchmark.h>
@@ -17,7 +17,7 @@
 namespace bench {
 namespace {
 
-// libstdc++ matches by recursion, some frames a character, all of it templates: as deep as clang is in its trees.
+// libstdc++ matches by recursion, several frames for each character, all of it templates: as deep as clang's stacks.
 void MatchWords() {
   static const std::regex pattern("(?:(?:[a-f]+|[g-m]x?|(n|o)(p|q)*)+-)*[a-z]+(\\.[0-9]*)?");
   static const std::vector<std::string> words = [] {
@@ -38,7 +38,7 @@ void MatchWords() {
   benchmark::DoNotOptimize(matches);
 }
 
-// A value for each name, as an interpreter's frame has it; an expression is evaluated by evaluating its parts.
+// A value for each name, like an interpreter's frame. Expressions are evaluated recursively.
 using Variables = std::map<std::string, double, std::less<>>;
 
 class Expression {
@@ -70,7 +70,7 @@ class Sum : public Expression {
   std::string to_;
 };
 
-// Leans to one side: as many calls deep as it is high.
+// An unbalanced tree: the depth of the calls is its height.
 std::unique_ptr<Expression> MakeExpression(int height, unsigned seed) {
   const std::string name = "variable" + std::to_string(seed % 997);
   if (height == 0) return std::make_unique<Lookup>(name);

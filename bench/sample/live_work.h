@@ -1,4 +1,4 @@
-// What a sampled thread does while a sample's price is taken: programs whose stacks are walked, or copied, in earnest.
+// The work of a sampled thread while the cost of samples is measured: programs with realistic stacks.
 #pragma once
 
 #include <span>
@@ -7,10 +7,10 @@ namespace bench {
 
 struct LiveWork {
   const char* name;
-  void (*run)();  // the same each time, about 2 ms
+  void (*run)();  // Always the same work, about 2 ms.
 };
 
-// Recursive C++ as a compiler is, an interpreter of a language like Python, and SQLite where it is installed.
+// Recursive C++ as in a compiler, an interpreter of a language like Python, and SQLite if it is installed.
 std::span<const LiveWork> LiveWorks();
 
 }  // namespace bench

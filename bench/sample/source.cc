@@ -1,4 +1,4 @@
-// Makes records by page faults or system calls, at a steady rate.
+// Generates records by page faults or system calls, at a steady rate.
 #include "bench/sample/source.h"
 
 #include <sched.h>
@@ -13,7 +13,7 @@
 namespace bench {
 namespace {
 
-constexpr size_t kBurst = 1024;  // records: a millisecond of them
+constexpr size_t kBurst = 1024;  // Records in about a millisecond.
 constexpr size_t kPages = kBurst / 2, kPageBytes = 4096;
 
 std::vector<perfkit::SampledEvent> CallEvents() {
@@ -45,13 +45,13 @@ void StayOn(int cpu) {
   cpu_set_t only;
   CPU_ZERO(&only);
   CPU_SET(cpu, &only);
-  sched_setaffinity(0, sizeof(only), &only);  // of this thread
+  sched_setaffinity(0, sizeof(only), &only);  // This thread.
 }
 
 void MountTracefs() {
   if (geteuid() != 0 || unshare(CLONE_NEWNS) != 0) return;
   if (mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return;
-  if (mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, nullptr) != 0) return;  // then it is done without
+  if (mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, nullptr) != 0) return;  // Then faults are used.
 }
 
 Source::Source(int cpu) : events_(CallEvents()) {
@@ -74,7 +74,7 @@ void Source::Stop() {
   munmap(memory_, kPages * kPageBytes);
 }
 
-// Read only: all pages become the one zero page, and nothing has to be cleared.
+// Reads only: all pages map the zero page, so the kernel does not clear any.
 void Source::Fault() {
   madvise(memory_, kPages * kPageBytes, MADV_DONTNEED);
   for (size_t i = 0; i < kPages; ++i) static_cast<void>(*static_cast<volatile char*>(memory_ + i * kPageBytes));
@@ -90,7 +90,8 @@ void Source::Run(int cpu) {
   while (!go_ && !stop_) std::this_thread::yield();
   constexpr timespec kPause{0, 50'000};
   constexpr double kBurstSeconds = kBurst / kRecordsPerSecond;
-  // What is late is made up for at twice the rate, not at once: the rate is what is asked, and not how deep a ring is.
+  // A delay is made up for at twice the rate, not at once, so that the benchmark does not depend on the depth of the
+  // ring.
   double due = Seconds(CLOCK_MONOTONIC);
   while (!stop_) {
     const double begun = Seconds(CLOCK_MONOTONIC);

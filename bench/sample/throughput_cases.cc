@@ -1,6 +1,6 @@
-// From the kernel to the visitor: a thread makes a million records a second, through a ring of 512 KiB; the time is the
-// reader's CPU time for each record, its waiting and waking included. At 1 M records/s a nanosecond is 0.1 % of a core,
-// so that 3 % are 30 ns. A run that loses a record, or whose accounting does not balance, is no result.
+// From the kernel to the visitor. A thread generates a million records a second, through a ring of 512 KiB. The result
+// is the reader's CPU time for each record, including waiting and waking. At 1 M records/s a nanosecond is 0.1 % of a
+// core, so 3 % are 30 ns. A run that loses a record, or whose accounting does not balance, is an error.
 #include <benchmark/benchmark.h>
 #include <poll.h>
 #include <sched.h>
@@ -14,18 +14,18 @@
 namespace bench {
 namespace {
 
-// What the reader has seen, and what it took.
+// The records that the reader has seen, and its time.
 struct Tally {
   uint64_t records = 0, bytes = 0;
   double cpu_s = 0, wall_s = 0;
 };
 
-// At a million records a second the ring holds 8 ms, which is as long as another program's slice. A thread that reads
-// that much asks to run whenever there is something to read, as far as the system permits: being nice is not enough, it
-// weighs within a session only (sched(7), autogroup). Ordinary users stay as they are.
+// At a million records a second the ring holds 8 ms, which is as long as another program's time slice. So the
+// reader gets precedence over other programs, as far as the system permits. A lower nice value is not enough: it
+// counts within a session only (sched(7), autogroup). For ordinary users nothing changes.
 void RunFirst() {
   const sched_param lowest{.sched_priority = sched_get_priority_min(SCHED_FIFO)};
-  sched_setscheduler(0, SCHED_FIFO, &lowest);  // of this thread
+  sched_setscheduler(0, SCHED_FIFO, &lowest);  // For this thread.
 }
 
 Tally Read(perfkit::Sampler& sampler, double seconds) {
@@ -42,7 +42,7 @@ Tally Read(perfkit::Sampler& sampler, double seconds) {
   return tally;
 }
 
-// "" when every record that the kernel counted was given to the visitor.
+// Returns "" if each record that the kernel counted was delivered to the visitor.
 std::string CheckAccounting(const perfkit::SamplerStats& stats) {
   for (const perfkit::EventAccounting& event : stats.events) {
     if (event.lost != 0) return std::to_string(event.lost) + " of " + std::to_string(event.counted) + " records lost";
@@ -51,9 +51,9 @@ std::string CheckAccounting(const perfkit::SamplerStats& stats) {
   return stats.malformed_bytes == 0 ? "" : "malformed bytes";
 }
 
-// Where the reader runs, as seen from the one who writes, and what it reads.
+// Where the reader runs, relative to the writer, and what it reads.
 struct Setting {
-  int source_cpu, reader_cpu;  // indices of AllowedCpu; -1: wherever the scheduler puts them
+  int source_cpu, reader_cpu;  // Indices of AllowedCpu; -1 means any CPU.
   bool all_threads;
   double max_seconds;
 };
@@ -77,7 +77,7 @@ void Throughput(benchmark::State& state, const Setting& setting) {
   source.Go();
   Tally tally;
   for (auto _ : state) {
-    // A thread of its own: where it may run, and before whom, ends with it.
+    // A thread of its own: its affinity and priority end with it.
     std::thread reader([&] {
       RunFirst();
       if (reader_cpu >= 0) StayOn(reader_cpu);
@@ -100,8 +100,8 @@ void Throughput(benchmark::State& state, const Setting& setting) {
 
 constexpr double kFull = 3600, kShort = 3;
 
-// One ring, read on the CPU that fills it: what is in its cache is not fetched from another's, and when a hypervisor
-// takes that CPU away for longer than the ring lasts, it takes it from both.
+// One ring, read on the CPU that fills it. No data moves between caches, and if a hypervisor takes that CPU away for
+// longer than the ring lasts, both threads stop.
 BENCHMARK_CAPTURE(Throughput, one, Setting{0, 0, false, kFull})
     ->Name("Throughput/1Mps")
     ->UseManualTime()
@@ -113,7 +113,7 @@ BENCHMARK_CAPTURE(Throughput, apart, Setting{0, 1, false, kShort})
     ->UseManualTime()
     ->Iterations(1)
     ->Repetitions(1);
-// One ring a CPU, merged in the order of time.
+// One ring for each CPU, merged by time.
 BENCHMARK_CAPTURE(Throughput, all, Setting{-1, -1, true, kShort})
     ->Name("Throughput/merged")
     ->UseManualTime()

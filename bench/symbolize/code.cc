@@ -1,4 +1,4 @@
-// Finds the modules by the dynamic loader.
+// Finds modules through the dynamic linker.
 #include "bench/symbolize/code.h"
 
 #include <dlfcn.h>
@@ -10,7 +10,7 @@
 namespace bench {
 namespace {
 
-// The first module whose path ends with `name`; "" is the program itself.
+// Finds the first module whose path ends with `name`; "" is the program itself.
 Code Find(std::string_view name) {
   struct Search {
     std::string_view name;

@@ -1,5 +1,5 @@
-// Source lines and inlined calls in this very program: C++ as people write it, with a unit of debug information for
-// each file. "Cold" is all of it from nothing: files found, symbols sorted, units decoded.
+// Source lines and inlined calls in this program: C++ with a unit of debug information for each file. "Cold" includes
+// everything: finding files, sorting symbols, decoding units.
 #include <benchmark/benchmark.h>
 #include <elfutils/libdw.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 namespace bench {
 namespace {
 
-// Asked for once: a system call for each place would be a part of what is measured.
+// Read once: a system call for each location would be a part of the measured time.
 uint32_t ThisPid() {
   static const auto pid = static_cast<uint32_t>(getpid());
   return pid;
@@ -27,8 +27,8 @@ perfkit::Symbolizer WithLines() {
   return symbolizer;
 }
 
-// Places with a line: there are libraries in this program that were compiled without -g. In the order in which they
-// are strewn, so that the first kPcs are of all the program.
+// Locations with a line, because some libraries in this program were compiled without -g. Their order is spread over
+// the program, so that the first kPcs cover all of it.
 const std::vector<uint64_t>& ManyPcs() {
   static const std::vector<uint64_t> pcs = [] {
     perfkit::Symbolizer symbolizer = WithLines();
@@ -55,7 +55,7 @@ size_t Ask(perfkit::Symbolizer& symbolizer, uint64_t pc) {
   return symbolizer.Inlined(symbolizer.Locate(ThisPid(), pc)).size();
 }
 
-// Units are decoded, places are not remembered: there are more of them than the Symbolizer keeps the calls of.
+// Units are decoded, but locations are not cached: there are more than the Symbolizer caches.
 void Inline(benchmark::State& state) {
   const std::vector<uint64_t>& pcs = ManyPcs();
   if (pcs.empty()) return state.SkipWithError(kNoLines);
@@ -82,8 +82,8 @@ void InlineCold(benchmark::State& state) {
 }
 BENCHMARK(InlineCold)->Name("Symbol/inline_cold");
 
-// The unit, the entries around the pc, and the line, all of it asked for before: without the names, and without a
-// second look for how inlined calls are nested.
+// libdw's unit, entries around the pc, and line, all cached; without names, and without a second pass for the nesting
+// of inlined calls.
 void DwarfGetscopes(benchmark::State& state) {
   const std::vector<uint64_t>& pcs = Pcs();
   if (pcs.empty()) return state.SkipWithError(kNoLines);

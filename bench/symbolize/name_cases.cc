@@ -1,4 +1,4 @@
-// Names by symbol tables: of places that were never asked for before, and of those that were.
+// Names by symbol tables: of new locations, and of cached ones.
 #include <benchmark/benchmark.h>
 #include <elfutils/libdwfl.h>
 #include <perfkit/symbolizer.h>
@@ -9,7 +9,7 @@
 namespace bench {
 namespace {
 
-// As linked, on both sides: elfutils makes no C++ names readable.
+// Without demangling, because elfutils has none.
 perfkit::Symbolizer OfThisProcess() {
   LargeLibrary();
   perfkit::Symbolizer symbolizer({.demangle = false});
@@ -22,7 +22,7 @@ void Name(benchmark::State& state) {
   perfkit::Symbolizer symbolizer = OfThisProcess();
   const Code& code = LargeLibrary();
   uint64_t i = 0, named = 0;
-  symbolizer.Resolve(pid, code.begin);  // the symbol table is read
+  symbolizer.Resolve(pid, code.begin);  // Reads the symbol table.
   for (auto _ : state) named += symbolizer.Name(symbolizer.Locate(pid, PcIn(code, ++i))).named();
   if (named == 0 && i > kPcs) state.SkipWithError("there are no names");
 }
@@ -43,7 +43,7 @@ void Memo(benchmark::State& state) {
 }
 BENCHMARK(Memo)->Name("Symbol/memo");
 
-// Modules and their symbol tables are found and sorted before, as a profiler keeps them.
+// Modules and their symbol tables are read and sorted before, as a profiler would keep them.
 void DwflAddrinfo(benchmark::State& state) {
   char* debug_path = nullptr;
   const Dwfl_Callbacks callbacks{.find_elf = dwfl_linux_proc_find_elf,

@@ -1,5 +1,4 @@
-// Writes and reads captures. What is read was written by this program a moment ago: what does not fit is refused, no
-// more.
+// Writes and reads captures. Reading only checks that the sizes fit, because this program itself has written the file.
 #include "bench/unwind/capture_file.h"
 
 #include <algorithm>
@@ -19,7 +18,7 @@ absl::Status Failure(const std::string& path) { return absl::ErrnoToStatus(errno
 
 constexpr uint64_t kAbi64 = 2;  // PERF_SAMPLE_REGS_ABI_64
 
-// One that there is a stack to unwind of.
+// Returns true if the sample has a stack to unwind.
 bool HasStack(const perfkit::Sample& sample) {
   return sample.task() && sample.user_registers().abi == kAbi64 && !sample.user_stack().bytes.empty();
 }

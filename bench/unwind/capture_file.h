@@ -1,6 +1,5 @@
-// A recorded run of a program: records as they lay in the rings, one after the other, after what makes their layout.
-//
-// The file is this benchmark's own, of one machine and one build: it is made anew before it is measured.
+// A recorded run of a program: the bits of its layout, and the records from its rings, one after the other. The file
+// format is this benchmark's own; it is written and read by the same build on the same machine.
 #pragma once
 
 #include <cstdio>
@@ -20,7 +19,7 @@ class CaptureWriter {
   static absl::StatusOr<CaptureWriter> Create(const std::string& path, const perfkit::SampleLayout& layout);
 
   void Write(const perfkit::RawRecord& record);
-  // What could not be written is said here.
+  // Returns the error of writing.
   absl::Status Close();
 
  private:
@@ -32,24 +31,24 @@ class CaptureWriter {
   std::unique_ptr<FILE, Closer> file_;
 };
 
-// A file that a process executes code of, and where: one that is mapped in two pieces is here twice.
+// A mapping of code in a process. A file that is mapped in two pieces occurs twice.
 struct MappedFile {
   std::string path;
   uint64_t begin = 0, end = 0;
   uint64_t offset = 0;
 };
 
-// The stacks of one process, the one that was sampled most, from its exec on; and what all processes had mapped.
+// The stacks of one process, the one with the most samples, from its exec on; and the mappings of all processes.
 class Capture {
  public:
   static absl::StatusOr<std::unique_ptr<Capture>> Load(const std::string& path);
 
   const perfkit::SampleLayout& layout() const { return layout_; }
   pid_t pid() const { return static_cast<pid_t>(pid_); }
-  // The samples of the process, and the side band of all, in order.
+  // The samples of the process, and the side band of all processes, in order.
   const std::vector<perfkit::RawRecord>& records() const { return records_; }
   const std::vector<perfkit::Sample>& samples() const { return samples_; }
-  // Of the process, at its end.
+  // The mappings of the process at its end.
   const std::vector<MappedFile>& files() const { return files_; }
 
  private:

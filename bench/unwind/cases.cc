@@ -1,7 +1,8 @@
-// Hot, in the order in which samples came, and from nothing: times are those of one stack; cold, of the whole run.
+// Three ways of unwinding: hot, in the order of the samples, and cold, that is, with nothing read before. Times are for
+// one stack; cold, for the whole run.
 //
-// Before a contender is timed its stacks are compared with perfkit's, all of them: who walks other frames, or gives up
-// early, is not compared.
+// Before a contender is timed, all its stacks are compared with perfkit's. If it finds other frames, or ends early, it
+// is not timed.
 #include "bench/unwind/cases.h"
 
 #include <absl/strings/str_format.h>
@@ -17,20 +18,20 @@
 namespace bench {
 namespace {
 
-// How many of all stacks have to be the same to the last frame. libdwfl of Debian 12 ends in PLT stubs, which is where
-// one in fifty of sqlite3's samples is; libunwind guesses where the others know.
+// The share of stacks that have to be equal up to the last frame. libdwfl of Debian 12 ends in PLT stubs, which one in
+// fifty of sqlite3's samples is in; libunwind guesses some frames that the others find by information.
 struct Known {
   const char* name;
   double min_equal;
 };
 constexpr Known kContenders[] = {{"perfkit", 1}, {"perfkit_batch", 1}, {"libdwfl", 0.95}, {"libunwind", 0.95}};
 
-// A workload, and those who have unwound it before.
+// A workload, and the contenders that have unwound it before.
 struct Subject {
   struct Entrant {
     std::unique_ptr<Contender> contender;
     std::string error;
-    double equal = 0;  // of all stacks
+    double equal = 0;  // As a fraction of all stacks.
   };
 
   std::unique_ptr<Capture> capture;
@@ -75,10 +76,10 @@ Subject& SubjectOf(const Workload& workload) {
 
 uint64_t Allocations() { return *perfkit::sys::ThreadAllocations(); }
 
-// Unwinds `samples` in every round, and says how it went.
+// Unwinds `samples` in each round, and reports the result.
 void Measure(benchmark::State& state, Subject::Entrant& entrant, std::span<const perfkit::Sample> samples) {
   if (!entrant.error.empty()) return state.SkipWithError(entrant.error.c_str());
-  size_t frames = entrant.contender->Unwind(samples);  // whatever is kept is there now
+  size_t frames = entrant.contender->Unwind(samples);  // Fills all caches.
   uint64_t stacks = 0;
   frames = 0;
   const uint64_t before = Allocations();
@@ -92,8 +93,8 @@ void Measure(benchmark::State& state, Subject::Entrant& entrant, std::span<const
   state.counters["equal"] = entrant.equal;
 }
 
-// Some samples from all of the run, each of them so often that nothing of it comes from memory any more: one after the
-// other for those who unwind one at a time, all of them round and round for batches.
+// A few samples from all of the run, each of them repeated until everything is in the caches: one after the other for
+// contenders that unwind one at a time, all of them in turns for batches.
 std::vector<perfkit::Sample> HotSamples(const Capture& capture, bool in_batches) {
   constexpr size_t kDistinct = 64, kAgain = 16;
   const std::vector<perfkit::Sample>& samples = capture.samples();
@@ -117,13 +118,13 @@ void Stream(benchmark::State& state, const Workload& workload, const Known& know
   Measure(state, subject.Of(known), subject.capture->samples());
 }
 
-// What the heap holds, with what malloc has mapped apart.
+// Returns the bytes of the heap, including those that malloc has mapped.
 size_t HeapBytes() {
   const struct mallinfo2 info = mallinfo2();
   return info.uordblks + info.hblkhd;
 }
 
-// A round is everything from nothing: what is mapped is told, files are opened, tables read, rules worked out.
+// A round does everything: adds the mappings, opens files, reads tables, computes rules.
 void Cold(benchmark::State& state, const Workload& workload, const Known& known) {
   Subject& subject = SubjectOf(workload);
   if (!subject.error.empty()) return state.SkipWithError(subject.error.c_str());

@@ -1,5 +1,5 @@
-// Those who unwind: perfkit, and the peers that it is compared with. Each gets the same samples, one process's, and
-// knows what was mapped before it is asked.
+// The unwinders: perfkit, and the peers that it is compared with. Each gets the samples of the same process, and learns
+// its mappings before.
 #pragma once
 
 #include <array>
@@ -14,7 +14,8 @@
 
 namespace bench {
 
-// A peer that goes astray is stopped here; none of the programs has deeper stacks within 32 KiB.
+// Maximum frames of a stack, where a peer that loses its way is stopped. No program here has deeper stacks within 32
+// KiB.
 constexpr size_t kMaxFrames = 256;
 
 // The pcs of a stack, innermost first.
@@ -23,17 +24,17 @@ using Pcs = std::vector<uint64_t>;
 class Contender {
  public:
   virtual ~Contender() = default;
-  // Why it cannot; "": it can.
+  // Returns why the contender can't be used; "" if it can.
   virtual std::string error() const { return ""; }
-  // Unwinds the samples in order, and keeps the last stacks only. How many frames it found.
+  // Unwinds the samples in order, and keeps the last stacks only. Returns the number of frames found.
   virtual size_t Unwind(std::span<const perfkit::Sample> samples) = 0;
-  // The same, and what it found.
+  // As above, and returns the stacks.
   virtual std::vector<Pcs> Find(std::span<const perfkit::Sample> samples) = 0;
 };
 
-// By name: "perfkit" (a stack at a time), "perfkit_batch", "libdwfl", "libunwind".
+// Returns a contender by name: "perfkit" (a stack at a time), "perfkit_batch", "libdwfl", "libunwind".
 std::unique_ptr<Contender> MakeContender(std::string_view name, const Capture& capture);
-// The peers by themselves.
+// Return the peers.
 std::unique_ptr<Contender> MakeDwfl(const Capture& capture);
 std::unique_ptr<Contender> MakeLibunwind(const Capture& capture);
 

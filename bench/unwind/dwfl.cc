@@ -1,4 +1,4 @@
-// elfutils' libdwfl, as perf uses it, but with its modules and their tables kept from sample to sample.
+// elfutils' libdwfl, used as perf does, but keeping its modules and their tables between samples.
 #include <elfutils/libdwfl.h>
 
 #include "bench/unwind/contender.h"
@@ -56,7 +56,7 @@ class DwflContender : public OneByOne {
     dwfl_thread_state_register_pc(thread, words[SampledThread::kPc]);
     return dwfl_thread_state_registers(thread, 0, SampledThread::kPc, words);
   }
-  // Separate debug files say nothing more of frames, and take long to look for.
+  // Disables separate debug files: they add nothing to frames, and the search for them takes long.
   static int NoDebugFile(Dwfl_Module*, void**, const char*, Dwarf_Addr, const char*, const char*, GElf_Word, char**) {
     return -1;
   }

@@ -13,10 +13,11 @@
 
 namespace bench {
 
-// Unmaps when it dies. Moves, never copies.
+// Unmaps in its destructor. Movable, not copyable.
 class FileBytes {
  public:
-  // Nothing when it cannot be opened or is empty: errno says why. `ahead`: brings all of it into memory at once.
+  // Returns nullopt if the file can't be opened or is empty; errno says why. `ahead`: reads all of it into memory at
+  // once.
   static std::optional<FileBytes> Map(const std::string& path, bool ahead = false) {
     const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (fd < 0) return std::nullopt;

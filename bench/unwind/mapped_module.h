@@ -1,4 +1,5 @@
-// The files of a process as the peers want them: opened, mapped, and with the distance from where they were linked.
+// The files of a process in the form that the peers need: open, mapped, with the distance from their link-time
+// addresses.
 #pragma once
 
 #include <gelf.h>
@@ -17,7 +18,7 @@ struct MappedModule {
   std::vector<GElf_Phdr> segments;
   uint64_t bias = 0;
 
-  // What of the file is loaded at `address`: all that follows in its segment. Empty where nothing is.
+  // Returns the file's bytes from `address` to the end of its segment; empty if it is not loaded.
   std::span<const std::byte> At(uint64_t address) const {
     for (const GElf_Phdr& segment : segments) {
       const uint64_t into = address - bias - segment.p_vaddr;
@@ -27,7 +28,7 @@ struct MappedModule {
     }
     return {};
   }
-  // From the first to after the last byte that is loaded.
+  // Returns the range of loaded addresses.
   uint64_t begin() const { return Extent().first; }
   uint64_t end() const { return Extent().second; }
 
@@ -43,7 +44,7 @@ struct MappedModule {
   }
 };
 
-// Each file once, by address. The vDSO, JITs' code and files that are gone are left out.
+// Returns each file once, by address. Omits the vDSO, JIT code and deleted files.
 inline std::vector<MappedModule> ModulesOf(const Capture& capture) {
   elf_version(EV_CURRENT);
   std::vector<MappedModule> modules;
@@ -52,7 +53,7 @@ inline std::vector<MappedModule> ModulesOf(const Capture& capture) {
     if (!mapped.path.starts_with('/') || std::any_of(modules.begin(), modules.end(), same)) continue;
     std::optional<FileBytes> file = FileBytes::Map(mapped.path);
     if (!file) continue;
-    // libelf writes to nothing that it reads.
+    // libelf does not write to the bytes.
     Elf* const elf =
         elf_memory(reinterpret_cast<char*>(const_cast<std::byte*>(file->bytes().data())), file->bytes().size());
     MappedModule module{mapped.path, std::move(*file), {}, 0};
@@ -61,7 +62,7 @@ inline std::vector<MappedModule> ModulesOf(const Capture& capture) {
     for (size_t i = 0; i < count; ++i) {
       GElf_Phdr segment;
       if (gelf_getphdr(elf, static_cast<int>(i), &segment) == nullptr) continue;
-      // Mappings begin at whole pages.
+      // Mappings begin at page boundaries.
       const uint64_t page = segment.p_offset & ~uint64_t{4095};
       const bool here = segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0 && mapped.offset >= page &&
                         mapped.offset < segment.p_offset + segment.p_filesz;

@@ -1,4 +1,4 @@
-// perfkit, as a program uses it: all that the records say is added, then samples are unwound, one at a time or many.
+// perfkit as a program uses it: adds all records of mappings, then unwinds the samples, one at a time or many.
 #include <algorithm>
 
 #include "bench/unwind/contender.h"
@@ -9,7 +9,8 @@ namespace {
 
 class Perfkit : public Contender {
  public:
-  // `batch`: how many samples are given at once; what a reader has of a ring that is drained a few times a second.
+  // `batch` is the number of samples that are unwound at once: about what a ring holds that is drained some times a
+  // second.
   Perfkit(const Capture& capture, size_t batch) : batch_(batch), frames_(batch * kMaxFrames), stacks_(batch) {
     for (const perfkit::RawRecord& record : capture.records()) unwinder_.Add(record, capture.layout());
   }
@@ -53,7 +54,7 @@ class Perfkit : public Contender {
   std::vector<perfkit::UnwoundStack> stacks_;
 };
 
-// A peer that this was built without.
+// Stands for a peer that is not part of this build.
 class Missing : public Contender {
  public:
   explicit Missing(const char* what) : what_(what) {}

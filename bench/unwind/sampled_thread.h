@@ -1,4 +1,4 @@
-// A thread as it was when it was sampled: its registers by their DWARF numbers, and the piece of its stack.
+// A thread at the time of its sample: its registers by DWARF number, and its copied stack.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@ namespace bench {
 struct SampledThread {
 #if defined(__x86_64__)
   static constexpr unsigned kSp = 7, kPc = 16, kRegisters = 17;
-  // The kernel's number of each (arch/x86/include/uapi/asm/perf_regs.h).
+  // perf's number of each register (arch/x86/include/uapi/asm/perf_regs.h).
   static constexpr std::array<uint8_t, kRegisters> kPerf = {0, 3, 2, 1, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23, 8};
 #else
   static constexpr unsigned kSp = 31, kPc = 32, kRegisters = 33;
@@ -29,7 +29,7 @@ struct SampledThread {
     for (unsigned i = 0; i < kRegisters; ++i) registers[i] = sampled[kPerf[i]].value_or(0);
     stack = sample.user_stack().bytes;
   }
-  // False: not of the stack.
+  // Returns false if `address` is not in the copied stack.
   bool Read(uint64_t address, uint64_t& word) const {
     const uint64_t at = address - registers[kSp];
     if (stack.size() < sizeof(word) || at > stack.size() - sizeof(word)) return false;

@@ -1,6 +1,6 @@
-// Stacks that were cut off, completed by what earlier ones of the thread had outside of them: how many are whole then,
-// and in how many bytes, of what full dumps of all would have taken. A round is the whole run, from nothing. How many
-// are completed wrongly needs the whole of the very same stacks: unwind_dwarf_test.
+// Truncated stacks that are completed from earlier stacks of their thread: how many are complete, and the bytes of the
+// dumps compared with full dumps of all. A round is the whole run, with nothing read before. The test unwind_dwarf_test
+// measures how many are completed wrongly, for which it has the full dumps of the same stacks.
 #include <absl/strings/str_format.h>
 #include <benchmark/benchmark.h>
 
@@ -15,8 +15,8 @@ namespace bench {
 namespace {
 
 struct Completed {
-  size_t stacks = 0, whole = 0;  // of the short ones
-  uint64_t bytes = 0;            // of all
+  size_t stacks = 0, whole = 0;  // Of the short dumps.
+  uint64_t bytes = 0;            // Of all dumps.
 
   double incomplete() const { return 1 - static_cast<double>(whole) / static_cast<double>(stacks); }
   double of_full_dumps() const { return static_cast<double>(bytes) / (static_cast<double>(stacks) * kStackBytes); }

@@ -1,4 +1,4 @@
-// The table of programs, and what they are given to work on.
+// The table of programs, and their inputs.
 #include "bench/unwind/workloads.h"
 
 #include <filesystem>
@@ -6,7 +6,7 @@
 namespace bench {
 namespace {
 
-// The standard library's templates, instantiated as often as it takes to keep a compiler busy for seconds.
+// Instantiates templates of the standard library until the compiler is busy for seconds.
 constexpr char kHeavySource[] = R"(#include <algorithm>
 #include <deque>
 #include <functional>

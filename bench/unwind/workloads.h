@@ -1,4 +1,4 @@
-// The programs that are sampled: real ones, as distributions ship them, at real work.
+// The sampled programs: real ones, as distributions ship them, doing real work.
 #pragma once
 
 #include <cstddef>
@@ -10,24 +10,25 @@ namespace bench {
 
 struct Workload {
   const char* name;
-  const char* command;  // of a shell, in a folder of its own; ends of itself, or is ended when there are samples enough
-  size_t samples;       // that are taken
-  bool cold = false;    // whether it is also unwound from nothing
+  // A shell command, run in a folder of its own. It ends by itself, or is ended after enough samples.
+  const char* command;
+  size_t samples;     // Number of samples to take.
+  bool cold = false;  // It is also unwound cold.
 };
 std::span<const Workload> Workloads();
-// The same programs, of whose stacks kShortBytes are copied, and kStackBytes each kFullEvery-th time: what is outside
-// of a short one is completed by what earlier ones had there.
+// The same programs with dumps of kShortBytes, and of kStackBytes for each kFullEvery-th sample. Short stacks are
+// completed from earlier full ones.
 std::span<const Workload> StitchedWorkloads();
 
-// Below the 64 KiB that a record may have: 32 KiB hold most stacks whole, and a record of them fits.
+// Less than the 64 KiB of the largest record. 32 KiB hold most stacks completely.
 constexpr uint32_t kStackBytes = 32 << 10;
-constexpr uint32_t kShortBytes = 6 << 10, kFullEvery = 16;  // what docs/sampling.md advises
+constexpr uint32_t kShortBytes = 6 << 10, kFullEvery = 16;  // As docs/sampling.md recommends.
 
-// Where this program keeps captures: in a folder beside it.
+// Returns the folder of captures, beside this program.
 std::string CaptureFolder();
 std::string CapturePath(const Workload& workload);
 
-// What the commands read, by name.
+// Returns the input files of the commands, by name.
 struct Input {
   const char* name;
   const char* text;

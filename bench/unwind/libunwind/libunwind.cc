@@ -1,12 +1,11 @@
-// libunwind, for another process: what it reads comes from the sample and from mapped files; what it has worked out it
-// keeps.
+// libunwind, as for another process: it reads from the sample and from mapped files, and keeps what it has decoded.
 #include <libunwind.h>
 
 #include "bench/unwind/contender.h"
 #include "bench/unwind/mapped_module.h"
 #include "bench/unwind/sampled_thread.h"
 
-// Exported by libunwind-<machine>, and in none of its headers: perf declares it likewise
+// Exported by libunwind-<machine>, but declared in none of its headers. perf declares it in the same way
 // (tools/perf/util/unwind-libunwind-local.c).
 #define search_unwind_table UNW_OBJ(dwarf_search_unwind_table)
 extern "C" int search_unwind_table(unw_addr_space_t space, unw_word_t ip, unw_dyn_info_t* table, unw_proc_info_t* info,
@@ -43,7 +42,7 @@ class LibunwindContender : public OneByOne {
   }
 
  private:
-  static constexpr size_t kCachedRows = 8192;  // it has 128 unless told
+  static constexpr size_t kCachedRows = 8192;  // The default is 128.
 
   static int FindProcInfo(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t* info, int need_unwind_info,
                           void* into) {
@@ -68,7 +67,7 @@ class LibunwindContender : public OneByOne {
   }
   static int AccessRegister(unw_addr_space_t, unw_regnum_t number, unw_word_t* word, int write, void* into) {
     const SampledThread& thread = static_cast<LibunwindContender*>(into)->thread_;
-    // Its numbers are DWARF's, on both machines.
+    // Its register numbers are DWARF's, on both machines.
     if (write != 0 || number < 0 || static_cast<size_t>(number) >= thread.registers.size()) return -UNW_EBADREG;
     *word = thread.registers[static_cast<size_t>(number)];
     return 0;
@@ -82,10 +81,10 @@ class LibunwindContender : public OneByOne {
   struct ModuleTable {
     uint64_t begin, end;
     const MappedModule* module;
-    unw_dyn_info_t table;  // the linker's search table; of no length: there is none
+    unw_dyn_info_t table;  // The linker's search table; its size is 0 if there is none.
   };
 
-  // The last one is asked first: a table's words are read one after the other.
+  // Tries the last one first: the words of a table are read one after the other.
   const ModuleTable* TableAt(uint64_t address) {
     if (last_ != nullptr && address >= last_->begin && address < last_->end) return last_;
     const auto after = std::upper_bound(tables_.begin(), tables_.end(), address,
@@ -94,7 +93,7 @@ class LibunwindContender : public OneByOne {
     return last_ = &*(after - 1);
   }
 
-  // Version 1, pointers of four bytes, and after the count a table of pairs of them: what linkers write.
+  // The form that linkers write: version 1, pointers of four bytes, and after the count a table of pairs of them.
   static unw_dyn_info_t TableOf(const MappedModule& module) {
     constexpr size_t kCountAt = 8, kPairsAt = 12, kPairBytes = 8;
     unw_dyn_info_t table{};
