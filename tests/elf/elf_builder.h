@@ -1,4 +1,4 @@
-// Builds small ELF files in memory, so that a test can say exactly what a file claims.
+// Builds small ELF files in memory, with any contents that a test needs.
 #pragma once
 
 #include <elf.h>

@@ -1,4 +1,4 @@
-// The ELF reader on files that say exactly what the test wants, true and false.
+// The ELF reader on built files, valid and damaged.
 #include "src/elf/image.h"
 
 #include <catch2/catch.hpp>

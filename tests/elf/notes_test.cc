@@ -1,4 +1,4 @@
-// Notes made by hand, and the build-id that readelf prints of a real file.
+// Notes built by hand, and the build-id of a real file, compared with readelf's output.
 #include "src/elf/notes.h"
 
 #include <elf.h>
@@ -72,7 +72,7 @@ TEST_CASE("the build-id is found in a segment, and in a section", "[notes]") {
   CHECK_FALSE(BuildId(*Image::Parse(BytesOf(ElfBuilder().Build()))));
 }
 
-// What the loader has mapped of libc, by the loader's own account.
+// Finds libc's mapping with the dynamic linker.
 std::string LibcPath() {
   std::string path;
   ::dl_iterate_phdr(

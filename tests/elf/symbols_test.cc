@@ -1,4 +1,4 @@
-// Symbol tables against a made-up file, and against what readelf says of real ones.
+// Symbol tables of a built file, and of real ones, compared with readelf's output.
 #include "src/elf/symbols.h"
 
 #include <elf.h>
@@ -24,14 +24,14 @@ using testing::BytesOf;
 using testing::ElfBuilder;
 using testing::SymbolBytes;
 
-// "address size name", with '@' after an old version where that is compared; in no order.
+// "address size name", with '@' after an old version if that is compared; unordered.
 using Rows = std::multiset<std::string>;
 
 std::string Row(uint64_t address, uint64_t size, std::string_view name, bool old_version) {
   return absl::StrFormat("%x %d %s%s", address, size, name, old_version ? "@" : "");
 }
 
-// Some of what only `a` has, to be read in a failure.
+// Returns some elements that only `a` has, for a failure's message.
 std::string OnlyIn(const Rows& a, const Rows& b) {
   std::vector<std::string> only;
   std::ranges::set_difference(a, b, std::back_inserter(only));

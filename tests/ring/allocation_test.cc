@@ -1,4 +1,4 @@
-// Nothing is allocated for a record: not by draining, pulling, parsing, dispatching or merging.
+// Draining, pulling, parsing, dispatching and merging do not allocate.
 #include <catch2/catch.hpp>
 
 #include "src/ring/time_merge.h"
@@ -70,7 +70,7 @@ TEST_CASE("no record costs an allocation", "[ring][allocation]") {
   CHECK(names > 300);
   CHECK(sum > 0);
   CHECK(allocated == 0);
-  // The count counts.
+  // The counter of allocations itself works.
   const uint64_t before = allocations_so_far;
   delete new uint64_t(sum);
   (void)std::string(1000, 'x');

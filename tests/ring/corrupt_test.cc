@@ -1,4 +1,4 @@
-// Rings whose bytes or positions lie: the batch stops, every byte is accounted for, and the next batch works.
+// Rings with damaged bytes or positions: the batch stops, each byte is accounted for, and the next batch works.
 #include <catch2/catch.hpp>
 #include <random>
 
@@ -10,7 +10,7 @@ namespace {
 
 using testing::MemoryRing;
 
-// Four records in a ring, the second of which begins at 40, and verbs that damage it.
+// Four records in a ring, the second of which begins at 40, and methods that damage it.
 class Damaged {
  public:
   explicit Damaged(uint64_t start = 0) : ring_(512, start), reader_(&ring_.page(), ring_.data()), start_(start) {
@@ -121,7 +121,7 @@ TEST_CASE("random bytes at random positions: the accounting balances over every 
   RingReader reader(&ring.page(), ring.data());
   RingReader backward = RingReader::Overwrite(&ring.page(), ring.data());
   for (int round = 0; round < 5'000; ++round) {
-    // Sizes that could be, at all places but one in thirty.
+    // Plausible sizes, except at one of thirty offsets.
     for (size_t at = 0; at < kSize; at += 8) {
       const uint64_t size = random() % 30 == 0 ? random() : 8 + random() % 12 * 8;
       ring.Put(at + 6, {reinterpret_cast<const char*>(&size), 2});

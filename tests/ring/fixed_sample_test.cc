@@ -1,4 +1,4 @@
-// A layout that is known when compiled gives what the same layout gives at run time.
+// A layout known at compile time gives the same results as at run time.
 #include <catch2/catch.hpp>
 #include <random>
 
@@ -21,7 +21,7 @@ constexpr AttrBits kEverything{.sample_type = (1 << 25) - 1,
                                .regs_user = 0xff0fff,
                                .regs_intr = 7};
 
-// The same sample by both, whole, cut and damaged: they agree on what is one and on what it says.
+// Parses a sample by both, complete, truncated and damaged: they agree on whether it is a sample, and on its fields.
 template <AttrBits kBits>
 void CompareBoth() {
   const SampleLayout layout(kBits);

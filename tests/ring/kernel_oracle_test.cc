@@ -37,7 +37,7 @@ sys::PerfEventAttr RandomAttr(std::mt19937_64& random) {
   return attr;
 }
 
-// What must hold for a sample of this thread.
+// The conditions that each sample of this thread meets.
 void CheckSample(const Sample& sample, const AttrBits& bits) {
   const bool whole = sample.rest().empty();
   const std::optional<TaskId> task = sample.task();
@@ -73,7 +73,7 @@ void Consume(const RawRecord& record, const SampleLayout& layout, Tally& tally) 
   if (!fits) FAIL("a record of type " << record.type << " and " << record.size << " bytes did not fit");
 }
 
-// Opens one random event, works, and reads what comes of it.
+// Opens one random event, works, and checks its samples.
 void Round(std::mt19937_64& random, Tally& tally) {
   const sys::PerfEventAttr attr = RandomAttr(random);
   const std::optional<live::Ring> ring = live::Ring::Open(attr, 8);
@@ -106,7 +106,7 @@ void Oracle(uint64_t seed, int rounds) {
   CHECK(tally.accepted >= static_cast<size_t>(rounds) / 20);
   CHECK(tally.samples >= tally.accepted);
   CHECK(tally.wrapped > 0);
-  // All but the two that need hardware, and those that an ordinary user may not ask for.
+  // All fields except the two that need hardware, and those that an ordinary user may not request.
   constexpr uint64_t kOthers =
       kSampleBranchStack | kSampleAux | kSamplePhysAddr | kSampleRegsIntr | kSampleWeightStruct;
   CHECK((tally.fields | kOthers) == (1 << 25) - 1);

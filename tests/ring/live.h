@@ -1,5 +1,5 @@
-// Rings that the kernel writes to, for this thread, opened without any more of perfkit than its table of calls: what
-// these tests hold is the reader.
+// Rings that the kernel writes to, for this thread. Opened with perfkit's table of system calls only, because the tests
+// are about the reader.
 #pragma once
 
 #include <sys/ioctl.h>
@@ -30,7 +30,7 @@ inline AttrBits BitsOf(const sys::PerfEventAttr& attr) {
 
 class Ring {
  public:
-  // Nothing when the kernel does not take the attr, or the memory cannot be locked.
+  // Returns nullopt if the kernel does not accept the attr, or if the memory can't be locked.
   static std::optional<Ring> Open(sys::PerfEventAttr attr, size_t pages, pid_t thread = 0) {
     attr.size = sys::AttrSize(attr);
     sys::OwnedFd fd(sys::kernel().perf_event_open(&attr, thread, -1, -1, sys::kOpenFdCloexec));

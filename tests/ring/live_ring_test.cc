@@ -1,4 +1,4 @@
-// Rings of the kernel's own: exact accounting for events of period 1, forward, backward, one page, and a stalled
+// Rings of the kernel: exact accounting for events of period 1, forward, backward, with one page, and with a stalled
 // reader.
 #include <algorithm>
 #include <atomic>
@@ -36,7 +36,7 @@ Counted ReadCount(const live::Ring& ring) {
   return counted;
 }
 
-// Faults in the pages of `memory`, in the order in which they were touched. A sanitizer's own are not among them.
+// The faults in the pages of `memory`, in the order of the touches. Excludes a sanitizer's own faults.
 class Faults {
  public:
   Faults(const testing::FreshPages& memory, const AttrBits& bits) : memory_(memory), layout_(bits) {}

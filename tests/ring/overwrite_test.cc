@@ -1,4 +1,4 @@
-// Backward rings: newest first, as far as the ring reaches, and what was overwritten is accounted for as that.
+// Backward rings: the records come newest first, and overwritten ones are counted.
 #include <catch2/catch.hpp>
 
 #include "perfkit/ring_reader.h"

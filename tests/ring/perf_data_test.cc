@@ -1,5 +1,5 @@
 // Debian's perf as the oracle: it records a program with events of two kinds, and prints each record of its file with
-// `perf script -D`; what perfkit makes of the same bytes must be the same text, record by record.
+// `perf script -D`. perfkit's text for the same bytes must be equal, record by record.
 #include "tests/support/perf_data.h"
 
 #include <catch2/catch.hpp>

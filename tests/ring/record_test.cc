@@ -37,8 +37,8 @@ void CheckWho(const SampleId& who, const AttrBits& bits) {
   CHECK(who.identifier == (has(kSampleIdentifier) ? std::optional(values.identifier) : std::nullopt));
 }
 
-// Parses `body` as a Record with every trailer there is, and cut at every 8 bytes: the cut ones are none. Records that
-// end in a text may be cut within its padding and live.
+// Parses `body` as a Record with each trailer, and truncated at each 8 bytes, where it must be rejected. A record that
+// ends in a text may be truncated within its padding.
 template <class Record>
 Record Trip(const RecordBuilder& body, RecordType type, uint16_t misc = 0) {
   for (uint64_t mask = 0; mask < 64; ++mask) {

@@ -1,4 +1,4 @@
-// Rings in ordinary memory: every wrap, both directions, both ways to read, and what is no record.
+// Rings in ordinary memory: all wraps, both directions, both ways to read, and bytes that are not records.
 #include "perfkit/ring_reader.h"
 
 #include <catch2/catch.hpp>

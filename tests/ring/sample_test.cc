@@ -1,4 +1,4 @@
-// Samples built as the kernel builds them come back as they were: every field, many masks, every wrap offset.
+// Samples built as the kernel builds them are parsed to the same values: all fields, many masks, all wrap offsets.
 #include "perfkit/sample.h"
 
 #include <array>
@@ -120,7 +120,7 @@ TEST_CASE("a truncated sample is none, at every 8 bytes, and never more than its
     const SampleLayout layout(bits);
     const std::string whole = BuildSample(bits);
     for (size_t size = 8; size < whole.size(); size += 8) {
-      const std::string cut = whole.substr(0, size);  // its own allocation: a sanitizer sees a byte too far
+      const std::string cut = whole.substr(0, size);  // Its own allocation, so that a sanitizer sees an overrun.
       CHECK(!Sample::Parse(AsRecord(cut), layout));
     }
     CHECK(Sample::Parse(AsRecord(whole), layout));
@@ -164,7 +164,7 @@ TEST_CASE("a record that is no sample is not parsed as one", "[sample]") {
   CHECK(!Sample::Parse(AsRecord(record), layout));
 }
 
-TEST_CASE("misc says whose code it was, and how exact the ip is", "[sample]") {
+TEST_CASE("misc has the CPU mode and the precision of the ip", "[sample]") {
   const SampleLayout layout(Bits(kSampleIp));
   const SampleValues values{.misc = 2 | kMiscExactIp};
   const std::string record = BuildSample(Bits(kSampleIp), values);

@@ -1,4 +1,4 @@
-// Holds a parsed sample to the values that it was built from.
+// Compares a parsed sample with the values that it was built from.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -8,7 +8,7 @@
 
 namespace perfkit::testing {
 
-// All that a sample says, as text: equal texts, equal samples. "-" stands for a field that is not there.
+// Returns all fields of a sample as text: equal texts mean equal samples. "-" stands for a missing field.
 inline void Append(std::string& out, const char* name, std::optional<uint64_t> value) {
   out += name;
   out += value ? '=' + std::to_string(*value) + ' ' : std::string("- ");

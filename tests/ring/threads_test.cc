@@ -1,5 +1,5 @@
-// A writer that behaves as the kernel does and a reader, on two threads: nothing is torn, nothing is lost. For the
-// thread sanitizer above all.
+// A writer that behaves as the kernel does and a reader, on two threads: no record is torn or lost. Mainly for
+// ThreadSanitizer.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <thread>
@@ -18,7 +18,7 @@ std::string Repeated(uint64_t number, size_t words) {
   return builder.Finish(RecordType::kSample);
 }
 
-// Reads until `count` records have come, in order and whole, by `read`, which is given a visitor.
+// Reads until `count` records have come, in order and intact, by `read`, which gets a visitor.
 template <class Read>
 void ReadAll(uint64_t count, Read&& read) {
   uint64_t next = 0;

@@ -1,4 +1,4 @@
-// Many rings as one: the order is that of a stable sort, what is beyond the horizon stays, what is late is counted.
+// Many rings as one: the order is that of a stable sort, records beyond the horizon stay, late ones are counted.
 #include "src/ring/time_merge.h"
 
 #include <algorithm>

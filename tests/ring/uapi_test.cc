@@ -1,4 +1,4 @@
-// Our constants against the build machine's <linux/perf_event.h>, as far as that one knows them.
+// perfkit's constants, compared with the build machine's <linux/perf_event.h>.
 #include <linux/perf_event.h>
 
 #include "perfkit/sample.h"

@@ -8,7 +8,7 @@ namespace {
 
 using testing::FreshPages;
 
-// Touches, drains and pauses at random, through a ring that is far too small now and then.
+// Touches, drains and pauses at random, through a ring that is sometimes much too small.
 class StalledRun {
  public:
   explicit StalledRun(uint32_t seed) : random_(seed) {}

@@ -1,4 +1,4 @@
-// Draining allocates nothing, once it has been done: not for a record, not for a drain, not for a loss.
+// After the first drains, draining does not allocate: not for a record, a drain or a loss.
 #include <latch>
 #include <string>
 #include <thread>
@@ -13,7 +13,8 @@ namespace {
 
 using testing::allocations_so_far;
 
-// What the drains of a sampler allocate after the first ones, while `pages` are touched between them; some get lost.
+// Returns what the drains of a sampler allocate after the first ones, while `pages` are touched between them; some
+// samples get lost.
 uint64_t AllocatedByDraining(const SamplerOptions& options, Target target, uint64_t& records) {
   auto sampler = Sampler::Open(options, target);
   REQUIRE(sampler.ok());
@@ -54,7 +55,7 @@ TEST_CASE("a drain allocates nothing after the first", "[sampler][allocation]") 
   options = testing::FaultOptions(4096);  // most of them lost
   CHECK(AllocatedByDraining(options, Target::ThisThread(), records) == 0);
   CHECK(records > 10'000);
-  // The count counts.
+  // The counter of allocations itself works.
   const uint64_t before = allocations_so_far;
   (void)std::string(1000, 'x');
   CHECK(allocations_so_far > before);

@@ -1,5 +1,4 @@
-// Events that are opened anew while threads run: no event falls between the old ones and the new ones, none counts
-// twice.
+// Events that are replaced while threads run: each event is counted once, by an old or a new one.
 #include <atomic>
 #include <map>
 #include <thread>

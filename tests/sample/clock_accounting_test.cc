@@ -1,4 +1,4 @@
-// Two numbers of the accounting that need a mishap: a clock's time in lost samples, and times that the kernel
+// Two numbers of the accounting that only accidents change: a clock's time in lost samples, and times that the kernel
 // throttled.
 #include <sys/mman.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kShortNs = 20'000, kLongNs = 50'000;
 
-// So many that one sample more or less for each thread and CPU does not hide them.
+// So many that a sample more or less for each thread and CPU makes no difference.
 constexpr uint64_t kLosses = 300, kUncertain = 64;
 
 // Until the ring has overflowed; kernels before 6.0 tell only when there is room again.
@@ -26,8 +26,8 @@ void SpinUntilLost(const Sampler& sampler) {
   }
 }
 
-// The law: what samples represent, delivered or lost, and what no sample stands for is all of the time. A sample that
-// came when the clock was read may be too much.
+// The law: the time that samples represent, delivered or lost, plus unsampled_ns is all of the time. One sample too
+// many is allowed, if it was taken when the clock was read.
 TEST_CASE("a clock's time in lost samples is neither represented nor unsampled", "[clock_accounting]") {
   for (const Target target : {Target::ThisThread(), Target::AllThreads()}) {
     SamplerOptions options;

@@ -1,4 +1,4 @@
-// A sampler whose system calls fail: what it could not read or switch it says, and the rest goes on.
+// A sampler whose system calls fail: it reports what it could not read or switch, and continues with the rest.
 #include <atomic>
 
 #include "tests/sample/support.h"

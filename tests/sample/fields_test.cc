@@ -1,4 +1,4 @@
-// Fields and options: those that can be had are there, those that would be without effect are refused.
+// Fields and options: supported ones have values, ones without an effect are refused.
 #include "tests/sample/support.h"
 
 namespace perfkit {

@@ -1,4 +1,4 @@
-// Filters: texts get their quotes, and what the kernel would refuse without a word is refused with one.
+// Filters: texts get quotes, and a filter that the kernel would refuse without a reason is refused with one.
 #include "src/sample/filter.h"
 
 #include "tests/sample/support.h"

@@ -13,7 +13,7 @@ namespace {
 
 using testing::FreshPages;
 
-// Touches its pages when told to.
+// Touches its pages on request.
 class LateWorker {
  public:
   static constexpr size_t kPages = 40;
@@ -29,7 +29,7 @@ class LateWorker {
     go_ = true;
     if (thread_.joinable()) thread_.join();
   }
-  // How many of its pages a drain tells of.
+  // Returns how many of its pages a drain reports.
   size_t SeenBy(Sampler& sampler) const {
     size_t seen = 0;
     testing::ForEachSample(sampler, [&](const Sample& sample, const SamplerRecord&) {
@@ -65,7 +65,7 @@ void ShortThreads(int count) {
   }
 }
 
-// A worker that is born where `birth` says, of a sampler that it leaves started and not paused.
+// A worker that starts at the point `birth`, for a sampler that is left started and not paused.
 void CheckSeen(const SamplerOptions& options,
                const std::function<void(Sampler&, std::unique_ptr<LateWorker>& worker)>& birth) {
   auto sampler = Sampler::Open(options, Target::AllThreads());

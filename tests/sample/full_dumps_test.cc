@@ -1,4 +1,4 @@
-// Full dumps beside short ones: how many, how long, in whose accounting.
+// Full dumps beside short ones: their number, their size and their accounting.
 #include <catch2/catch.hpp>
 #include <map>
 #include <set>
@@ -22,7 +22,7 @@ SamplerOptions WithFullDumps(SampledEvent event, uint32_t every) {
   return options;
 }
 
-// Samples of a drain: the event's own, and those beside them. Each has the stack that it should have.
+// Samples of a drain: the event's own, and the full ones. Each has the expected stack.
 struct DumpCounts {
   uint64_t own = 0, full = 0;
   std::set<uint32_t> events, threads;

@@ -20,7 +20,7 @@ std::vector<int> CpusThatAre(const char* state) {
   return base::ParseCpuList(text).value_or(std::vector<int>());
 }
 
-// The last CPU, which goes offline and comes back as we say, and is online in the end.
+// The last CPU. Tests take it offline and online; it is online at the end.
 class LastCpu {
  public:
   LastCpu() : cpu_(CpusThatAre("present").back()) {}
@@ -48,7 +48,7 @@ class LastCpu {
   int cpu_;
 };
 
-// How many of `memory`'s pages samples tell of, taken on `cpu`.
+// Returns how many of `memory`'s pages samples report, taken on `cpu`.
 size_t PagesSeenOn(int cpu, const testing::FreshPages& memory, Sampler& sampler) {
   std::set<uint64_t> pages;
   sampler.Drain([&](const SamplerRecord& record) {

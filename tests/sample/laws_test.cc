@@ -1,5 +1,5 @@
-// Laws that numbers of different origin must obey: the kernel's switches against the kernel's clocks, a clock's samples
-// against the time that passed, losses against what is known to have been lost.
+// Laws between numbers of different origin: the kernel's switches and its clocks, a clock's samples and the time that
+// passed, losses and what is known to have been lost.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -18,8 +18,8 @@ namespace {
 
 using testing::NowNs;
 
-// What one thread has by all clocks there are. What a hypervisor steals is in `task_ns`, as it is in SWITCH records; it
-// is not in `cpu_ns`.
+// The times of one thread by all available clocks. `task_ns` includes what a hypervisor steals, as SWITCH records do;
+// `cpu_ns` does not.
 struct Clocks {
   uint64_t wall_ns = 0, task_ns = 0, cpu_ns = 0, switches = 0, preemptions = 0;
 
@@ -34,7 +34,7 @@ struct Clocks {
   }
 };
 
-// A thread that computes, sleeps and gives way, between two looks at the clocks.
+// A thread that computes, sleeps and yields, between two reads of the clocks.
 struct Worker {
   pid_t tid = 0;
   Clocks before, after;
@@ -54,7 +54,7 @@ struct Worker {
   }
 };
 
-// What SWITCH records say of a thread between two times.
+// The sum of a thread's SWITCH records between two times.
 ThreadTime Between(const std::vector<std::byte>& records, const SampleLayout& layout, const Worker& worker) {
   ThreadTimes first, all;
   LinearReader reader(records);
@@ -75,8 +75,8 @@ ThreadTime Between(const std::vector<std::byte>& records, const SampleLayout& la
           b.running};
 }
 
-// On and off are the wall time exactly, as the sum is made so; what can be wrong is where one ends and the other
-// begins, and that is held against the kernel's own accounts of CPU time.
+// on_ns + off_ns is exactly the wall time by construction. The boundary between both can be wrong, so it is compared
+// with the kernel's own accounting of CPU time.
 bool OnIsCpuTime(double tolerance) {
   SamplerOptions options;
   options.switches = true;
@@ -111,7 +111,7 @@ TEST_CASE("on and off are the wall time, on is the CPU time within 1 %, switches
   CHECK(OnIsCpuTimeOnce());
 }
 
-// The time of a clock that is not represented by samples is what it was asked not to see.
+// The time of a clock that samples do not represent is what it was told to exclude.
 EventAccounting ClockOver(void (*work)()) {
   SamplerOptions options;
   options.events = {{.event = "cpu-clock:u", .rate = Period{100'000}}};

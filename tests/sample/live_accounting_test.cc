@@ -1,4 +1,4 @@
-// Where each sample's stack went: the accounting of live stacks balances, whatever became of them.
+// Where each sample's stack went: the accounting of live stacks balances in all cases.
 #include <signal.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ using testing::LiveOptions;
 using testing::LiveTally;
 using testing::Spinners;
 
-// Whether SIGTRAP is blocked on a thread of this process. One that has ended blocks nothing.
+// Returns true if SIGTRAP is blocked on a thread of this process. An ended thread blocks nothing.
 bool BlocksTrap(uint32_t tid) {
   std::ifstream status("/proc/self/task/" + std::to_string(tid) + "/status");
   for (std::string line; std::getline(status, line);) {
@@ -68,7 +68,7 @@ TEST_CASE("every sample of eight threads has its stack, at 1 kHz and at 10", "[l
   CheckEachHasItsStack(10'000);
 }
 
-// Threads that are born and end under way.
+// Threads that start and end during the test.
 void TurnOver(uint64_t ns) {
   const uint64_t until = testing::NowNs() + ns;
   while (testing::NowNs() < until) {
@@ -116,7 +116,7 @@ TEST_CASE("the accounting of stacks balances when the kernel is sampled as well"
   CheckTurnOver(10'000, false);
 }
 
-// This thread, sampled while `work` runs; then all is read.
+// Samples this thread while `work` runs, then reads all records.
 EventAccounting OfThisThread(SamplerOptions options, absl::FunctionRef<void(Sampler&)> work) {
   auto sampler = Sampler::Open(options);
   REQUIRE(sampler.ok());
@@ -210,7 +210,7 @@ class SlowWalker : public FlatWalker {
   }
 };
 
-// How much longer a piece of work takes under walks that are slower than the period, in the thread's own time.
+// Returns how much longer a piece of work takes with walks that exceed the period, in the thread's own time.
 double SlowedDown() {
   const auto cpu_of_work = [] {
     const uint64_t begun = testing::NowNs(CLOCK_THREAD_CPUTIME_ID);

@@ -1,5 +1,5 @@
-// Live stacks as kernels before Linux 5.13 have to do them: each thread's event sends the signal by its descriptor.
-// Here the kernel is this one, which is made to know nothing of what came with 5.13.
+// Live stacks on kernels before Linux 5.13, where each thread's event sends the signal by its descriptor. The tests use
+// this kernel, with everything that came with 5.13 disabled.
 #include <errno.h>
 #include <signal.h>
 #include <sys/resource.h>

@@ -1,4 +1,4 @@
-// Live stacks beside all else that programs do with signals, threads and processes.
+// Live stacks together with everything else that programs do with signals, threads and processes.
 #include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -71,7 +71,7 @@ TEST_CASE("samplers come and go while their threads run", "[live][edges]") {
   CHECK(stacks > 0);
 }
 
-// Each call for itself: which of them a signal would have interrupted.
+// Each call separately: a signal may interrupt any of them.
 int Interrupted(Sampler& sampler) {
   int pipes[2];
   REQUIRE(pipe(pipes) == 0);

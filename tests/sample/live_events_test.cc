@@ -1,4 +1,4 @@
-// Tracepoints with filters, uprobes and breakpoints as sampled events: where this user may have them.
+// Tracepoints with filters, uprobes and breakpoints as sampled events, if this user may use them.
 #include <errno.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -32,7 +32,7 @@ int WithTracefs(Body&& body) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-// Samples of an event while `work` runs, and whether the accounting balances; nothing when it does not open.
+// Samples an event while `work` runs, and checks that the accounting balances; nothing if it can't be opened.
 template <class Work>
 std::optional<uint64_t> SamplesOf(const SampledEvent& event, Work&& work) {
   SamplerOptions options;

@@ -1,4 +1,4 @@
-// What live stacks can be asked for, what their records look like, and how they end.
+// The options of live stacks, the layout of their records, and the end of a sampler.
 #include <sys/wait.h>
 
 #include "src/sample/live_record.h"
@@ -186,7 +186,7 @@ TEST_CASE("what is no live stack is none", "[live]") {
   }
 }
 
-// Two ways to a stack in one program: each can be switched on and off, and neither minds the other.
+// Two kinds of stacks in one program: each sampler can be started and stopped independently.
 TEST_CASE("live stacks and dumped ones can take turns", "[live]") {
   SamplerOptions dump_options = LiveOptions(1000);
   dump_options.stack = CallStack::UserDump(8192);

@@ -1,5 +1,5 @@
-// Live stacks at 10 kHz while everything happens at once that programs do badly with signals; and what the handler may
-// not do: allocate, or take locks.
+// Live stacks at 10 kHz while a program does everything at once that signals can break. The handler must not allocate
+// or lock.
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -11,7 +11,7 @@
 #include "tests/sample/live_support.h"
 #include "tests/support/skip.h"
 
-// Whether this thread is in a handler of SIGTRAP, and what was called there. For handlers: no sanitizer, no library.
+// Whether this thread is in a handler of SIGTRAP, and what it called there. For handlers: not instrumented, no library.
 namespace {
 thread_local volatile bool t_in_handler = false;
 uint64_t g_calls_in_handler = 0, g_mallocs = 0, g_locks = 0;
@@ -58,7 +58,7 @@ PERFKIT_IN_HANDLER void Around(int signal, siginfo_t* info, void* registers) {
   t_in_handler = false;
 }
 
-// Puts a handler around perfkit's that says when it runs.
+// Installs a handler around perfkit's that notes when it runs.
 class HandlerWatch {
  public:
   HandlerWatch() {
@@ -105,7 +105,7 @@ TEST_CASE("the handler calls no allocator and takes no lock", "[live][storm]") {
   CHECK(__atomic_exchange_n(&g_calls_in_handler, 0, __ATOMIC_RELAXED) == 2);
 }
 
-// What goes on in the storm, each for as long as it may.
+// The parts of the storm; each runs as long as it may.
 struct Weather {
   std::atomic<bool> stop{false};
   std::atomic<uint64_t> rounds{0}, failures{0};

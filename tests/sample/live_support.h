@@ -1,4 +1,4 @@
-// What the tests of live stacks share: walkers without tables, threads to be sampled, and a tally of what a drain gave.
+// Shared by the tests of live stacks: walkers without tables, threads to be sampled, and a tally of a drain.
 #pragma once
 
 #include <sys/uio.h>
@@ -48,7 +48,7 @@ struct Room {
   }
 };
 
-// Knows the interrupted frame only.
+// Returns the interrupted frame only.
 class FlatWalker : public unwind::LiveWalker {
  public:
   absl::Status Maintain() override { return absl::OkStatus(); }
@@ -63,7 +63,7 @@ class FlatWalker : public unwind::LiveWalker {
   static std::unique_ptr<unwind::LiveWalker> Make() { return std::make_unique<FlatWalker>(); }
 };
 
-// Follows frame pointers, wherever they may lead: the kernel reads for it.
+// Follows frame pointers to any address: the kernel reads for it.
 class FrameWalker : public FlatWalker {
  public:
   PERFKIT_IN_HANDLER UnwoundStack Walk(const ucontext_t& context, std::span<StackFrame> frames) noexcept override {
@@ -104,7 +104,8 @@ inline SamplerOptions LiveOptions(uint64_t hz, std::unique_ptr<unwind::LiveWalke
 // Instructions that are all different: two samples of the same one are of one moment, or one time in 2,000.
 inline void Wander() { asm volatile(".rept 2000\n nop\n .endr"); }
 
-// Threads that compute until they are stopped. All of them have begun: until then libc has their signals blocked.
+// Threads that compute until they are stopped. Waits until all have begun, because libc blocks their signals until
+// then.
 class Spinners {
  public:
   explicit Spinners(int count) {
@@ -129,7 +130,7 @@ class Spinners {
   std::vector<std::thread> threads_;
 };
 
-// Samples and stacks as they came, and which belong together.
+// Samples and stacks in the order of their arrival, and which belong together.
 struct LiveTally {
   struct Last {
     uint64_t ip = 0, time_ns = 0;
@@ -204,7 +205,7 @@ inline void DrainRest(Sampler& sampler, LiveTally& tally) {
   }
 }
 
-// Each sample that the kernel took is delivered, or in the accounting; so is the stack of each.
+// Each sample of the kernel is delivered or in the accounting, and so is its stack.
 inline EventAccounting CheckStackAccounting(Sampler& sampler, size_t event = 0) {
   const EventAccounting accounting = sampler.stats().events[event];
   const StackAccounting& stacks = accounting.stacks;

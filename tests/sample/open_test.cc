@@ -1,4 +1,4 @@
-// Opening a sampler: what is refused and in which words, limits, faults at every system call, forks.
+// Opening a sampler: refusals and their texts, limits, faults at each system call, forks.
 #include <errno.h>
 
 #include <atomic>
@@ -82,7 +82,7 @@ TEST_CASE("what only hardware events give is refused without one, not given as 0
   CHECK(Sampler::Open(options).ok());
 }
 
-// Each clock that the kernel knows for records; others are refused by the kernel, and the message says what was asked.
+// Each clock that the kernel supports for records; it refuses others, and the message has the requested one.
 TEST_CASE("clocks are those of the kernel, others are refused", "[sampler_open]") {
   for (const clockid_t clock : {CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_REALTIME, CLOCK_BOOTTIME, CLOCK_TAI}) {
     SamplerOptions options = FaultOptions(8192);

@@ -1,4 +1,5 @@
-// OverheadController: what is given up first, how far at once, when it is taken back, and that it does not swing.
+// OverheadController: the order and the size of reductions, when they are undone, and that the level does not
+// oscillate.
 #include "src/sample/overhead_controller.h"
 
 #include <catch2/catch.hpp>

@@ -1,5 +1,5 @@
-// Overhead: a budget for a sampler's cost, and what is given up to keep it, while the accounting balances and the side
-// band is whole.
+// Overhead: a budget for a sampler's cost, and the reductions that keep it, while the accounting balances and the side
+// band is complete.
 #include <sys/prctl.h>
 
 #include <atomic>
@@ -16,8 +16,8 @@ namespace {
 using What = SamplerDecision::What;
 using testing::FreshPages;
 
-// Time as a test wants it: each look at the clock of this thread's CPU time adds to it, and windows are as long as the
-// test says. The kernel's clock knows nothing of that: where times of samples matter they are by another one.
+// Time under the test's control: each read of the thread's CPU clock adds to it, and windows have the length that the
+// test sets. The kernel's clock is not affected; tests that depend on times of samples use another one.
 std::atomic<uint64_t> g_cpu_step{0}, g_cpu_ns{0}, g_skipped_ns{0};
 
 int FakeTime(clockid_t clock, timespec* out) {
@@ -31,7 +31,7 @@ int FakeTime(clockid_t clock, timespec* out) {
   return 0;
 }
 
-// A sampler whose drains cost what the test says, and whose windows are over when it says.
+// A sampler with drains of a given cost, and windows that end on request.
 class Pressed {
  public:
   Pressed() { fake_.below().clock_gettime = FakeTime; }
@@ -51,7 +51,7 @@ class Pressed {
   testing::FakeKernel fake_;
 };
 
-// The law of the accounting where the period changes: what is counted is what the samples stand for, lost ones too, and
+// The law of the accounting when the period changes: the count is what the samples represent, including lost ones, and
 // less than a period more for each event that was ever open.
 void CheckPeriods(const SamplerStats& stats, uint64_t events, uint64_t longest) {
   const EventAccounting& event = stats.events[0];
@@ -184,7 +184,7 @@ TEST_CASE("what cannot be opened anew is left as it was, and counted", "[overhea
   CHECK(pressed.fake().Leaks() == "");
 }
 
-// Threads that were there, threads that inherit, threads that come: all go by the new rate, and nothing is told twice.
+// Existing threads, threads that inherit, and new threads: all get the new rate, and no event is reported twice.
 TEST_CASE("a change reaches threads that have inherited their events", "[overhead]") {
   Pressed pressed;
   SamplerOptions options = testing::FaultOptions();
@@ -263,7 +263,7 @@ TEST_CASE("a rate that is set reaches threads that have inherited their events, 
   }
 }
 
-// Faults as fast as it can until told to stop; starts threads all the while.
+// Faults as fast as it can until it is stopped, and starts threads meanwhile.
 class Storm {
  public:
   Storm() : thread_([this] { Run(); }) {}

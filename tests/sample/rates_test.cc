@@ -1,4 +1,4 @@
-// Rates: a sample weighs what was in force when it was taken, and a rate that is refused changes nothing.
+// Rates: a sample has the weight of its time, and a refused rate changes nothing.
 #include <unistd.h>
 
 #include <atomic>
@@ -14,8 +14,8 @@ namespace {
 using testing::FaultOptions;
 using testing::FreshPages;
 
-// The law of weights: samples never stand for more than was counted, and for less by a part of a period for each event
-// and each change.
+// The law of weights: samples never represent more than was counted; they represent less by a part of a period for each
+// event and each change.
 void CheckWeights(const EventAccounting& event, uint64_t periods) {
   INFO("counted " << event.counted << ", delivered " << event.delivered << ", represented " << event.represented);
   CHECK(event.lost + event.paused + event.malformed == 0);

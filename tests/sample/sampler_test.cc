@@ -1,4 +1,4 @@
-// A sampler of one thread: what its samples hold, and that each event gives one.
+// A sampler of one thread: the contents of its samples, and one sample for each event.
 #include "perfkit/sampler.h"
 
 #include <poll.h>

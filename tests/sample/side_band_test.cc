@@ -1,4 +1,4 @@
-// The side band: what was there at the start, what changes later; and when threads ran and waited.
+// The side band: what existed at the start, later changes, and the times at which threads ran and waited.
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
@@ -21,7 +21,7 @@ SamplerOptions SideBand() {
   return options;
 }
 
-// What the records say, by the end.
+// The state that the records describe at the end.
 struct Told {
   std::map<uint64_t, std::pair<uint64_t, std::string>> maps;  // by begin: end and name
   std::map<uint32_t, std::string> names;

@@ -1,4 +1,4 @@
-// The side band has rings of its own: no pause, no overwriting and no flood of samples takes a name or a thread away.
+// The side band has rings of its own: no pause, overwriting or flood of samples removes a name or a thread.
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
@@ -52,7 +52,7 @@ class MappedCode {
   void* at_;
 };
 
-// What drains told, in their order.
+// The records of drains, in their order.
 struct Heard {
   size_t named = 0, nameless = 0;  // samples in `code`, after its MMAP record and before it
   bool mapped = false;

@@ -1,4 +1,4 @@
-// Overwriting rings: the latest records are there when asked for, and taking them stops nothing.
+// Overwriting rings: snapshots have the latest records, and taking one stops nothing.
 #include <algorithm>
 #include <atomic>
 #include <set>

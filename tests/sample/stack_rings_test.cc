@@ -1,4 +1,4 @@
-// The threads' own rings: found, claimed and given back by many at once.
+// The threads' own rings: searched, claimed and given back by many threads at once.
 #include "src/sample/stack_rings.h"
 
 #include <unistd.h>
@@ -21,7 +21,7 @@ StackRings MakeRings(size_t rings, size_t bytes = 4096) {
   return *std::move(made);
 }
 
-// A record of `words` words after its header. As a handler, which no sanitizer sees.
+// Writes a record of `words` words after its header, as a handler does: not instrumented.
 PERFKIT_IN_HANDLER void PutRecord(StackRing& ring, const StackRings& rings, uint16_t words, uint64_t first) {
   uint64_t at = ring.page.data_head;
   const uint64_t mask = rings.shape().ring_bytes - 1;
@@ -175,8 +175,8 @@ TEST_CASE("what a handler took is told once", "[live][rings]") {
   CHECK(rings.TakeHandlerNs() == 0);
 }
 
-// Writers come and go under numbers that are used again, a reader drains and gives back: nothing is lost, nothing is
-// read twice, and each thread's records come in order.
+// Writers start and end under tids that are used again, while a reader drains and gives back: each record is read
+// exactly once, and each thread's records are in order.
 TEST_CASE("rings are claimed and given back while others write", "[live][rings]") {
   constexpr int kThreads = 4, kRecords = 20'000;
   StackRings rings = MakeRings(8);

@@ -1,4 +1,4 @@
-// What the tests of the sampler share: samplers of page faults, and tallies of what a drain gave.
+// Shared by the tests of the sampler: samplers of page faults, and tallies of drains.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -27,7 +27,7 @@ inline std::map<uint32_t, uint64_t> CountSamples(Sampler& sampler) {
   return counts;
 }
 
-// Drains until nothing comes any more.
+// Drains until there are no more records.
 inline uint64_t DrainAll(Sampler& sampler) {
   uint64_t given = 0;
   while (const size_t now = sampler.Drain([](const SamplerRecord&) {})) given += now;
@@ -45,7 +45,7 @@ void ForEachSample(Sampler& sampler, Visit&& visit) {
   });
 }
 
-// Every sample is in the accounting: for events of period 1, stopped and drained.
+// Checks that each sample is in the accounting: for events of period 1, stopped and drained.
 inline void CheckAccountingBalances(const SamplerStats& stats) {
   for (const EventAccounting& event : stats.events) {
     INFO("counted " << event.counted << ", delivered " << event.delivered << ", duplicates " << event.duplicates

@@ -1,4 +1,4 @@
-// A sampler of all threads: those that run, that start later, that are born while being attached; each sample once.
+// A sampler of all threads: existing ones, later ones, and ones that start during the attaching; each sample once.
 #include <sched.h>
 #include <sys/wait.h>
 
@@ -18,7 +18,7 @@ namespace {
 using testing::FaultOptions;
 using testing::FreshPages;
 
-// The pages of one thread: which of them samples have told of, how often.
+// The pages of one thread, and how often samples report each of them.
 using FaultsByThread = std::map<uint32_t, std::map<uint64_t, int>>;
 
 void Collect(Sampler& sampler, FaultsByThread& faults) {
@@ -33,7 +33,7 @@ void Collect(Sampler& sampler, FaultsByThread& faults) {
   });
 }
 
-// How many of `memory`'s pages thread `tid` has samples of, exactly `times` each.
+// Returns how many of `memory`'s pages thread `tid` has exactly `times` samples of.
 size_t PagesSeen(const FaultsByThread& faults, pid_t tid, const FreshPages& memory, int times) {
   const auto found = faults.find(static_cast<uint32_t>(tid));
   size_t pages = 0;
@@ -131,7 +131,7 @@ TEST_CASE("children of this process are not sampled", "[threads]") {
   testing::CheckAccountingBalances(sampler->stats());
 }
 
-// Starts threads for as long as it lives: each touches its pages, starts the next, and ends.
+// Starts threads as long as it exists: each touches its pages, starts the next one, and ends.
 class Churn {
  public:
   static constexpr size_t kPages = 8;
@@ -168,7 +168,7 @@ class Churn {
   std::thread thread_;
 };
 
-// As often as it takes: where threads start faster than they are listed, it says so, and that one may try again.
+// Repeats as often as necessary: if threads start faster than they are listed, Open says so and may be tried again.
 absl::StatusOr<Sampler> OpenBesideChurn() {
   absl::StatusOr<Sampler> sampler = absl::AbortedError("not tried yet");
   for (int i = 0; i < 100 && absl::IsAborted(sampler.status()); ++i) {
@@ -219,8 +219,8 @@ void SampleChurn(int rounds) {
   CHECK(2 * whole > rounds);
 }
 
-// Between the events of P's first CPU and those of its second P starts N, and N, later, starts M: N and M have two of a
-// kind on the first CPU.
+// P starts N between the events of P's first CPU and those of its second one. Later N starts M. Both have two copies of
+// an event on the first CPU.
 std::atomic<pid_t> g_parent{0};
 std::atomic<int> g_step{0};
 

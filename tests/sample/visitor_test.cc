@@ -1,5 +1,4 @@
-// Visitors that leave by an exception, and drains that end early: each record is given once, and all are in the
-// accounting.
+// Visitors that throw, and drains that end early: each record is delivered once, and all are in the accounting.
 #include <vector>
 
 #include "tests/sample/support.h"
@@ -14,7 +13,7 @@ using testing::FreshPages;
 
 struct Thrown {};
 
-// How often each page of `memory` was in a sample.
+// How often each page of `memory` was sampled.
 class PageTally {
  public:
   explicit PageTally(const FreshPages& memory) : memory_(memory), seen_(memory.pages()) {}

@@ -1,4 +1,4 @@
-// One case of the random walk over samplers: a sampler's options, and what is done with it. Made from its seed.
+// One case of the random walk over samplers: the options, and the actions. Made from a seed.
 #pragma once
 
 #include <cstddef>

@@ -1,10 +1,10 @@
-// A random walk over the controls of samplers: start, stop, pause, rates, drains of any length and by visitors that
-// throw, foreign samplers, forks, threads that come. Between them pages are touched, each once, so that what a sampler
-// must say is known: page by page while the period is 1, by the accounting and the weights always.
+// A random walk over the controls of samplers: start, stop, pause, rates, drains of any length and with visitors that
+// throw, foreign samplers, forks, new threads. In between, pages are touched, each once, so the expected result is
+// known: page by page while the period is 1, by the accounting and the weights always.
 //
-// A walk is made from one number, its seed. One that fails is tried again with less and less, until nothing can be left
-// out, and told with its seed. PERFKIT_WALK_SEED walks that one alone; PERFKIT_WALK_SECONDS is how long the long test
-// walks.
+// A walk is made from one number, its seed. A failing walk is repeated with fewer and fewer actions, until none can be
+// left out, and then reported with its seed. PERFKIT_WALK_SEED runs one walk only; PERFKIT_WALK_SECONDS is the duration
+// of the long test.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,7 +27,7 @@
 namespace perfkit::walk {
 namespace {
 
-// Another thread of this process, which does as it is told, and is waited for.
+// Another thread of this process, which executes commands and is waited for.
 class Companion {
  public:
   Companion() : thread_([this] { Run(); }) {}
@@ -64,7 +64,7 @@ class Companion {
 
 struct Thrown {};
 
-// One walk, and all that is known about it.
+// One walk, and its expected results.
 class Walker {
  public:
   explicit Walker(const Walk& walk) : walk_(walk) {}
@@ -218,7 +218,7 @@ class Walker {
     if (waitpid(child, &status, 0) != child || status != 0) Wrong("the child of a fork has samples");
   }
 
-  // Delivered + lost = counted, and nothing stands for more than there was.
+  // Delivered + lost = counted, and the samples do not represent more than was counted.
   void CheckAccounting() {
     const SamplerStats stats = sampler_->stats();
     const EventAccounting& event = stats.events[0];
@@ -278,7 +278,7 @@ class Walker {
 
 std::string Run(const Walk& walk) { return Walker(walk).Run(); }
 
-// Leaves out what can be left out.
+// Removes all actions that are not needed for the failure.
 Walk Shrink(Walk walk) {
   for (size_t i = 0; i < walk.moves.size();) {
     Walk less = walk;

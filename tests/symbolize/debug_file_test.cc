@@ -1,4 +1,4 @@
-// Stripped files and their separate symbols, as objcopy and strip make them.
+// Stripped files and their separate symbols, made by objcopy and strip.
 #include "src/symbolize/debug_file.h"
 
 #include <catch2/catch.hpp>
@@ -65,7 +65,7 @@ TEST_CASE("a stripped file is named by its debuglink, in each place where that m
     CHECK(used == location + "/program.debug");
     REQUIRE(RunCommand("rm " + location + "/program.debug && mv " + debug + ".no " + debug).exit_code == 0);
   }
-  // Another build's file under that name.
+  // A file of another build under that name.
   REQUIRE(RunCommand("cp " + full + " " + debug).exit_code == 0);
   CHECK(NameAt(path, address, "", &used) == "-");
   CHECK(used.empty());
@@ -84,7 +84,7 @@ TEST_CASE("a stripped file is named by its build-id", "[debug_file]") {
   CHECK(NameAt(path, address, root, &used) == "hidden");
   CHECK(used == location + "/cdef0123.debug");
   CHECK(NameAt(path, address, "", &used) == "-");
-  // One that only pretends.
+  // A file that is not a debug file.
   REQUIRE(Compile("c++ -O1 -Wl,--build-id=0xabcdef9999", kProgram, full));
   REQUIRE(RunCommand("cp " + full + " " + location + "/cdef0123.debug").exit_code == 0);
   CHECK(NameAt(path, address, root, &used) == "-");

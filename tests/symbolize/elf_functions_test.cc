@@ -1,4 +1,4 @@
-// Functions of ELF files that say exactly what the test wants; and of real ones that were cut or overwritten.
+// Functions of built ELF files, and of real ones that were truncated or overwritten.
 #include "src/symbolize/elf_functions.h"
 
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-// Names of code that no file holds: by process, by life, and as they become known.
+// Names of code without a file: by process and its lifetime, and while the list of names grows.
 #include <unistd.h>
 
 #include <catch2/catch.hpp>

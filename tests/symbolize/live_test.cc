@@ -1,4 +1,4 @@
-// Names of this thread's own samples, while libraries come and go: real records, real addresses.
+// Names of this thread's own samples, while libraries are loaded and unloaded.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -20,7 +20,7 @@ std::string BusyText(const std::string& name) {
   return "int " + name + "(volatile int* x) { for (int i = 0; i < 3000000; ++i) *x += i; return *x; }\n";
 }
 
-// Samples this thread, and counts by place.
+// Samples this thread, and counts by location.
 class Counting {
  public:
   explicit Counting(Sampler sampler) : sampler_(std::move(sampler)) {}
@@ -41,7 +41,7 @@ class Counting {
     return reinterpret_cast<uint64_t>(busy);
   }
 
-  // By names that are looked up only now, when nothing of it is mapped any more.
+  // Names are looked up only now, when the libraries are no longer mapped.
   std::map<std::string, size_t> NamesAtTheEnd() {
     std::map<std::string, size_t> names;
     for (const auto& [location, count] : locations_) names[std::string(symbolizer_.Name(location).function)] += count;
@@ -67,7 +67,7 @@ class Counting {
   std::map<std::string, size_t> met_;
 };
 
-// Samples this thread, and names what was met at the end only.
+// Samples this thread, and looks up names at the end only.
 class LateNames {
  public:
   explicit LateNames(Sampler sampler) : sampler_(std::move(sampler)) {}
@@ -90,7 +90,7 @@ class LateNames {
   }
   std::string_view NameOf(CodeLocation location) { return symbolizer_.Name(location).function; }
 
-  // Modules that were asked for and would not give names that may be another's.
+  // Modules that give no names because they might be another file's.
   size_t refused() const {
     const std::vector<SymbolizedModule> modules = symbolizer_.Modules();
     return std::count_if(modules.begin(), modules.end(), [](const SymbolizedModule& module) {

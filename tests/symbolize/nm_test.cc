@@ -1,4 +1,4 @@
-// Every function of real files, named as binutils name it: nm has the symbols, addr2line the function at an address.
+// Each function of real files, compared with binutils: nm lists the symbols, addr2line the function at an address.
 #include <unistd.h>
 
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-// Names of real Rust programs, of both manglings; and what is damaged, or made to stand for more than memory holds.
+// Names of real Rust programs, of both forms; and names that are damaged, or that would exceed memory.
 #include "src/symbolize/rust_demangle.h"
 
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-// The table of names against a naive search over the same symbols.
+// The table of names, compared with a naive search over the same symbols.
 #include "src/symbolize/symbol_table.h"
 
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-// Names in processes that change: this one with what it loads and unloads, and records of others.
+// Names in processes that change: this one, while it loads and unloads libraries, and records of others.
 #include "perfkit/symbolizer.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-// No read of memory that is where it is can fault, and each page is asked for once.
+// Reads in place never fault, and each page is probed once.
 #include "src/unwind/own_stack_reader.h"
 
 #include <sys/mman.h>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kStackPage = 4096;
 
-// `pages` of numbered words, then one that cannot be read.
+// `pages` of numbered words, then one page that can't be read.
 class Guarded {
  public:
   explicit Guarded(size_t pages) : size_(pages * kStackPage) {

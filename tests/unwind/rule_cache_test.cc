@@ -49,8 +49,7 @@ TEST_CASE("whatever was put, nothing else is found", "[rule_cache]") {
 }
 
 TEST_CASE("two of one set are kept, and the older one goes for a third", "[rule_cache]") {
-  // Which keys share a set is the cache's affair: of many each finds itself right after its Put, and so does the one
-  // before, whatever set it is in.
+  // The test does not know which keys share a set. Each key is found right after its Put, and so is the one before it.
   const auto cache = std::make_unique<RuleCache>();
   std::unordered_map<uint64_t, uint64_t> last_of_set;
   size_t third = 0;
@@ -81,7 +80,7 @@ TEST_CASE("the caller that is asked for is found, whatever the last call was", "
   RuleCache::Slot slot = 0;
   size_t found = 0;
   for (int i = 0; i < 100000; ++i) {
-    // Of few callers, so that guesses are right, and wrong, and of entries that have gone.
+    // Few callers, so that predictions are right, wrong, and of replaced entries.
     const uint64_t key = RuleCache::KeyOf(0x401000 + random() % 4 + (random() % 64 == 0 ? random() % 8192 : 0), 1);
     const RuleCache::Slot before = slot;
     const Rule* const plain = cache->Find(key);

@@ -291,7 +291,7 @@ TEST_CASE("random rules over random stacks end, and read nothing outside", "[ste
   }
 }
 
-// The short way against the one above: where it goes at all, it goes to the same place.
+// The fast path, compared with the one above: if it steps, it steps to the same frame.
 template <class Machine>
 void CompareFastPath() {
   std::mt19937_64 random(19);

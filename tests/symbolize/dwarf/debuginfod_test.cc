@@ -1,4 +1,4 @@
-// Debug files from a debuginfod server: elfutils' client asks a folder that is laid out as a server answers.
+// Debug files from a debuginfod server: elfutils' client reads a folder with the structure of a server's replies.
 #include "perfkit/debuginfod.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// Debug information that was damaged at random: whatever it says, an answer comes, soon, and from inside the sections.
+// Randomly damaged debug information: a result comes in bounded time, and all texts are from inside the sections.
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <memory>

@@ -1,4 +1,4 @@
-// Calls as libdw's own walk has them, a millisecond each: a second reader of the same DWARF.
+// The calls at an address by libdw's own walk, a millisecond each: a second reader of the same DWARF.
 #pragma once
 
 #include <dwarf.h>

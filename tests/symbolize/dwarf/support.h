@@ -1,4 +1,4 @@
-// Calls as binutils' addr2line has them, to compare ours with; and places in the code of a file.
+// The calls at an address by binutils' addr2line, for comparison; and locations in the code of a file.
 #pragma once
 
 #include <unistd.h>
@@ -154,7 +154,7 @@ inline bool Agree(const Answer& ours, const Calls& theirs) {
   return true;
 }
 
-// How we compare with addr2line at places of a file, and where not equal with others that read the same DWARF.
+// The comparison with addr2line at locations of a file and, where they differ, with other readers of the same DWARF.
 struct Agreement {
   size_t asked = 0, inlined = 0, lines = 0;
   size_t equal = 0;   // to addr2line

@@ -1,5 +1,5 @@
-// The Symbolizer with lines: exact answers for a small program, what it says where something is missing, many places at
-// once, little memory, packed symbols.
+// The Symbolizer with lines: exact results for a small program, its statuses when something is missing, many locations
+// at once, little memory, compressed symbols.
 #include <catch2/catch.hpp>
 
 #include "tests/symbolize/dwarf/support.h"

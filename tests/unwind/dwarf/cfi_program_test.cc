@@ -21,7 +21,7 @@ using unwind::RuleKind;
 
 constexpr uint64_t kBegin = 0x1000, kLength = 0x100;
 
-// Writes programs that make sense: what is restored was remembered, and only a CFA in a register gets an offset.
+// Writes valid programs: each restore has a remember, and only a CFA in a register gets an offset.
 class ProgramWriter {
  public:
   explicit ProgramWriter(uint32_t seed, bool arm)

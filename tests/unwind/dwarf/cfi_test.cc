@@ -1,4 +1,4 @@
-// Each way in which a module may hold its call frame information, and each trap in it.
+// All ways in which a module may contain call frame information, and their pitfalls.
 #include "src/unwind/dwarf/cfi.h"
 
 #include <catch2/catch.hpp>
@@ -23,7 +23,7 @@ using unwind::RuleKind;
 Rule Sp(int32_t offset) { return {.offset = offset, .kind = RuleKind::kSp}; }
 const Rule kNothing;
 
-// The same from the file kept as long as it is needed; FrozenTable's own answer must be the same.
+// As above, from a file that is kept as long as needed. FrozenTable must return the same.
 class Loaded {
  public:
   explicit Loaded(std::string file, std::string debug_file = "")

@@ -1,4 +1,4 @@
-// Call frame information byte by byte, and modules around it, so that a test can say exactly what a file says.
+// Builds call frame information byte by byte, and modules around it, with any contents that a test needs.
 #pragma once
 
 #include <dwarf.h>
@@ -37,11 +37,11 @@ inline std::string Ops(std::initializer_list<int> bytes) {
   return text;
 }
 
-// What GCC's and Clang's CIEs for x86-64 say, and those for aarch64.
+// The CIEs of GCC and Clang for x86-64, and those for aarch64.
 inline const std::string kX86Start = Ops({DW_CFA_def_cfa, 7, 8, DW_CFA_offset | 16, 1});
 inline const std::string kArmStart = Ops({DW_CFA_def_cfa, 31, 0});
 
-// All that a program can say of where the CFA and registers are.
+// All opcodes that a program can use for the CFA and the registers.
 inline const std::string kEveryRecipe = Ops({DW_CFA_def_cfa_expression, 2, DW_OP_breg10, 0}) +  //
                                         Ops({DW_CFA_offset | 3, 4}) +                           //
                                         Ops({DW_CFA_register, 12, 13}) +                        //
@@ -113,7 +113,7 @@ class Records {
   uint8_t encoding_ = 0;
 };
 
-// How a module shows its records.
+// The parts of a module that contain its records.
 struct Shape {
   bool header = true;         // has .eh_frame_hdr and its program header
   bool header_after = false;  // .eh_frame_hdr comes after .eh_frame in the section headers

@@ -1,4 +1,4 @@
-// Frozen rows say what the records say, of slow places, and of all where callees keep what a CFA needs.
+// Frozen rows equal the records' rows: slow ones, and all of them if a CFA needs registers that callees save.
 #include "src/unwind/dwarf/frozen_cfi_rows.h"
 
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-// Flat tables say what the records say, in little memory, at their limits too.
+// Frozen tables return the records' rules, take little memory, and keep their limits.
 #include "src/unwind/dwarf/frozen_table.h"
 
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-// Live stacks while modules come and go: what is not known yet, or not any more, ends a walk and misleads none.
+// Live stacks while modules are loaded and unloaded: unknown or unloaded code ends a walk and never misleads it.
 #include <dlfcn.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -266,12 +266,12 @@ class StormWeather {
   std::vector<std::thread> threads_;
 };
 
-// How long a storm lasts: until there was so much of it, on a machine of any speed.
+// The duration of a storm: until enough stacks were taken, on a machine of any speed.
 struct StormSize {
   uint64_t stacks, changes;
 };
 constexpr StormSize kShortStorm{2'000, 40}, kLongStorm{500'000, 10'000};
-constexpr auto kLongestStorm = std::chrono::minutes(5);  // should stacks never come
+constexpr auto kLongestStorm = std::chrono::minutes(5);  // If no stacks come.
 
 // All of it is walked, until there is as much as `size` says.
 void Storm(LiveUnwinder& unwinder, const TwoPlugins& plugins, StormSize size) {
@@ -329,7 +329,7 @@ void CheckStorm(StormSize size) {
   CHECK(storm_walks >= size.stacks);
   CHECK(stats.changes >= size.changes);
   CHECK(stats.retired == 0);
-  // A plugin that is not known yet is all that may be in the way.
+  // Only a plugin that is not known yet may end a walk.
   CHECK(count(StackEnd::kRoot) + count(StackEnd::kNoMapping) + count(StackEnd::kNoInfo) >= storm_walks * 999 / 1000);
   CHECK(count(StackEnd::kRoot) * 10 >= storm_walks * 5);
 }
@@ -337,7 +337,7 @@ void CheckStorm(StormSize size) {
 TEST_CASE("a storm of modules and threads, walked at 10 kHz", "[live][storm]") { CheckStorm(kShortStorm); }
 TEST_CASE("a long storm of modules and threads", "[.heavy]") { CheckStorm(kLongStorm); }
 
-// The same weather, and a sampler's own signals: Drain keeps the tables up to date.
+// The same storm, with a sampler's own signals: Drain keeps the tables up to date.
 void CheckSampledStorm(StormSize size) {
   if (testing::kSanitized) SKIP_TEST("a signal may come while a sanitizer holds its locks");
   const TwoPlugins plugins("");

@@ -1,6 +1,6 @@
-// Every instruction that a walk executes, from its first call on: none of them is of the allocator, the linker, or the
-// C library, but for the memset and memcpy that a compiler calls for structs. That holds more than an interposed
-// malloc, or a look at what is linked.
+// Checks each instruction that a walk executes, from its first call on: none is in the allocator, the linker or the C
+// library, except for the memset and memcpy that a compiler calls for structs. That proves more than an interposed
+// malloc, or a check of what is linked.
 //
 //   Lazy() is stepped through ── in the handler of each trap: int3, Walk, int3 ── and the walk is stepped through, too
 #include <dlfcn.h>

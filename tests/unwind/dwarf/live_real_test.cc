@@ -21,7 +21,8 @@ namespace {
 
 #if defined(__x86_64__)
 
-// Whether a call may end at `pc`: E8 and four bytes, or FF /2 with what may follow (Intel's manual, volume 2, CALL).
+// Returns true if a call may end at `pc`: E8 and four bytes, or FF /2 with its operands (Intel's manual, volume 2,
+// CALL).
 bool FollowsCall(uint64_t pc) {
   const auto* const at = reinterpret_cast<const uint8_t*>(pc);
   if (at[-5] == 0xe8) return true;
@@ -70,7 +71,7 @@ void OnRealSignal(int, siginfo_t*, void* context) {
   }
 }
 
-// As much of SQLite as is needed.
+// The functions of SQLite that are needed.
 class Sqlite {
  public:
   Sqlite() : handle_(dlopen("libsqlite3.so.0", RTLD_LAZY)) {

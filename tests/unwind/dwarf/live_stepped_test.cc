@@ -43,7 +43,7 @@ struct LiveShadow {
 struct SteppedRun {
   LiveUnwinder unwinder;
   LiveText library, unwinding, linker;
-  std::array<StackFrame, kMaxFrames> tail{};  // who called RunShadowed, without its own frame
+  std::array<StackFrame, kMaxFrames> tail{};  // The callers of RunShadowed, without its own frame.
   size_t tail_frames = 0;
 
   const LiveShadow* shadow = nullptr;

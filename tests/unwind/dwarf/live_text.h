@@ -1,4 +1,4 @@
-// Where the code of a module of this process is, for handlers that look which module they are in.
+// The range of a module's code in this process, for handlers that check which module they interrupted.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
-// What libdw says of the same call frame information, as an oracle: it has an interpreter of its own.
+// libdw's interpretation of the same call frame information, as an oracle: it has an interpreter of its own.
 //
-// libdw scans records one by one in files whose .eh_frame_hdr comes after .eh_frame, so it gets the image without
-// section headers. What it says of a range of addresses is wrong after DW_CFA_restore_state: it is asked for each pc.
+// libdw searches records linearly in files whose .eh_frame_hdr comes after .eh_frame, so it gets the image without
+// section headers. Its result for a range of addresses is wrong after DW_CFA_restore_state, so it is asked for each pc.
 #pragma once
 
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-// Rules and whole rows are what libdw says, at every pc of real libraries.
+// Rules and whole rows equal libdw's, at each pc of real libraries.
 #include "tests/unwind/dwarf/oracle.h"
 
 #include <catch2/catch.hpp>
@@ -24,16 +24,16 @@ std::string ReadAll(const std::string& path) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-// How far the two agree.
+// The result of a comparison.
 struct RuleAgreement {
-  uint64_t pcs = 0;      // that libdw knows
-  uint64_t wrong = 0;    // of these, with another rule, or another row
-  uint64_t padding = 0;  // that libdw does not know, at most 15 bytes after some that it does
-  uint64_t made_up = 0;  // that only perfkit knows otherwise
-  uint64_t frozen = 0;   // where the frozen table says something else
-  uint64_t slow = 0;     // that no rule fits
-  uint64_t changes = 0;  // of rule
-  std::string first;     // what was wrong first
+  uint64_t pcs = 0;      // That libdw has information for.
+  uint64_t wrong = 0;    // Those of them with a different rule or row.
+  uint64_t padding = 0;  // Without information from libdw, at most 15 bytes after some with it.
+  uint64_t made_up = 0;  // Others that only perfkit has information for.
+  uint64_t frozen = 0;   // With a different rule in the frozen table.
+  uint64_t slow = 0;     // Whose rule is kSlow.
+  uint64_t changes = 0;  // Changes of the rule.
+  std::string first;     // The first difference.
 
   void Wrong(uint64_t pc, const std::string& what) {
     if (wrong++ > 0) return;
@@ -43,7 +43,7 @@ struct RuleAgreement {
   }
 };
 
-// All that can be known of one pc.
+// Compares all results for one pc.
 void Compare(const testing::Oracle& oracle, unwind::Cfi& cfi, uint64_t pc, bool whole, RuleAgreement& agreement) {
   const Rule rule = cfi.At(pc);
   const testing::Oracle::Row row = oracle.At(pc);
@@ -60,7 +60,7 @@ void Compare(const testing::Oracle& oracle, unwind::Cfi& cfi, uint64_t pc, bool 
   if (!different.empty()) agreement.Wrong(pc, different);
 }
 
-// Which code is compared: every `step`th pc of one window of 2 KiB in `one_in`, always the same ones.
+// The compared code: each `step`th pc of one window of 2 KiB in `one_in`, always the same ones.
 struct Coverage {
   static constexpr uint64_t kWindow = 2048;
   uint64_t step = 1, one_in = 1;
@@ -144,7 +144,7 @@ TEST_CASE("every instruction of aarch64's C and C++ libraries has the rule that 
   CheckArmLibraries(1);
 }
 
-// What the kernel maps into each process, which is in no file: "" where it maps nothing.
+// Returns what the kernel maps into each process, which is in no file; "" if it maps nothing.
 std::string Vdso() {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {

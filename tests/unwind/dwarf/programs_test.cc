@@ -1,4 +1,4 @@
-// Stacks of programs that we did not build, against libdwfl's on the same registers and bytes: never a wrong prefix.
+// Stacks of installed programs, compared with libdwfl's for the same registers and bytes: never a wrong prefix.
 #include <unistd.h>
 
 #include <algorithm>

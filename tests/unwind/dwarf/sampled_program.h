@@ -1,4 +1,4 @@
-// A program that we did not build, sampled until there is enough of it.
+// An installed program that is sampled until there are enough samples.
 #pragma once
 
 #include <signal.h>
@@ -14,7 +14,7 @@
 
 namespace perfkit::testing {
 
-// Runs until this dies.
+// Runs until its destructor.
 class SampledProgram {
  public:
   // Until there are `enough` samples.

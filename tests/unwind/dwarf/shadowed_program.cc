@@ -87,7 +87,7 @@ CALL int Catching() {
 CALL int Catching() { return 0; }
 #endif
 
-// After the ud2 that raised it. Who traces steps on; in a handler the trap flag has to be set again.
+// Continues after the ud2 that raised it. A tracer steps on; in a handler the trap flag has to be set again.
 CALL void OnSignal(int, siginfo_t*, void* context) {
 #ifdef AS_LIBRARY
   asm volatile("int3");

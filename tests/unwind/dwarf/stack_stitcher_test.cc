@@ -1,4 +1,4 @@
-// What is remembered of stacks, for how long, and what is taken over from them.
+// Which stacks are remembered, for how long, and what is taken from them.
 #include "src/unwind/dwarf/stack_stitcher.h"
 
 #include <catch2/catch.hpp>

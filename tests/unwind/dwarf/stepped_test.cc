@@ -1,4 +1,5 @@
-// Stacks at every instruction of a program, against the shadow that it keeps of them: equal, or it is said why not.
+// Stacks at each instruction of a program, compared with the shadow stack that it keeps: equal, or with a reason why
+// not.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstring>
@@ -27,13 +28,13 @@ using testing::ThisMachine;
 
 constexpr size_t kStackBytes = 8 << 10;
 
-// What shadowed_program.cc keeps.
+// The shadow stack of shadowed_program.cc.
 struct ShadowCopy {
   uint64_t state = 0, depth = 0;
   uint64_t call_sites[62] = {};
 };
 
-// What was seen at one instruction.
+// The stack at one instruction.
 struct Look {
   UnwoundStack stack;
   std::vector<StackFrame> frames;
@@ -57,7 +58,7 @@ Text FindText(pid_t pid, std::string_view part) {
   return text;
 }
 
-// All instructions of one run, and how their stacks compare.
+// All instructions of one run, and the results.
 class ShadowRun {
  public:
   explicit ShadowRun(const std::string& program) : stepper_(program), path_(program) {}
@@ -68,7 +69,7 @@ class ShadowRun {
     program_ = FindText(stepper_.pid(), path_);
     unwinding_ = FindText(stepper_.pid(), "libgcc_s");
     const Look look = Now();
-    tail_.assign(look.frames.begin() + 1, look.frames.end());  // who called main
+    tail_.assign(look.frames.begin() + 1, look.frames.end());  // The callers of main.
     return look.stack.complete() && !tail_.empty();
   }
 

@@ -1,4 +1,4 @@
-// Stacks that were cut off, completed by earlier ones of the thread: against the whole of the very same stacks.
+// Truncated stacks that are completed from earlier ones of their thread, compared with full dumps of the same stacks.
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,8 +22,8 @@ namespace {
 
 constexpr uint32_t kWhole = 60 << 10, kFull = 32 << 10;
 
-// `record`, as it were if `most` bytes of the stack had been asked for. The stack is the last field. The kernel leaves
-// less room where the end of all addresses is nearer, as it is to a shallow stack without address randomization.
+// Returns `record` as if `most` bytes of the stack had been requested. The stack is the last field. The kernel reserves
+// less if the end of the address space is nearer, as for a shallow stack without address randomization.
 std::string CutStack(const std::string& record, const SampleLayout& layout, uint64_t most) {
   const UserStack whole = Sample::Parse(testing::AsRecord(record), layout)->user_stack();
   const uint64_t bytes = std::min(most, whole.reserved);
@@ -36,7 +36,7 @@ std::string CutStack(const std::string& record, const SampleLayout& layout, uint
 
 struct Stitched {
   size_t samples = 0, alone = 0, stitched = 0, complete = 0, wrong = 0;
-  double bytes = 0;  // of those that full dumps of all would have taken
+  double bytes = 0;  // As a share of full dumps of all.
 
   void Print(const std::string& name, uint32_t dump, int every) const {
     std::printf(
@@ -48,7 +48,7 @@ struct Stitched {
   double Share(size_t part) const { return 100.0 * static_cast<double>(part) / static_cast<double>(samples); }
 };
 
-// What is found of stacks whose dumps are cut to `dump` bytes, and to kFull each `every`th time.
+// The results for stacks whose dumps are cut to `dump` bytes, and to kFull each `every`th time.
 Stitched StitchCut(const testing::SampledProgram& program, uint32_t dump, int every) {
   Unwinder truth, unwinder({.stitch_bytes = 8 << 20});
   Stitched result;
@@ -80,7 +80,7 @@ Stitched StitchCut(const testing::SampledProgram& program, uint32_t dump, int ev
   return result;
 }
 
-// A stack of 6 KiB, and of 32 KiB every 16th time: what docs/sampling.md advises.
+// Dumps of 6 KiB, and of 32 KiB for every 16th: as docs/sampling.md recommends.
 constexpr uint32_t kDump = 6 << 10;
 constexpr int kEvery = 16;
 
@@ -126,7 +126,7 @@ Stitched Measure(const Program& program, size_t enough) {
   return result;
 }
 
-// Of a thousand samples more are the first of their kind than of ten thousand: which those are is chance.
+// Among a thousand samples, more are the first of their kind than among ten thousand; which ones is random.
 constexpr size_t kMinPercent = 80;
 
 TEST_CASE("stacks that were cut off are completed, by what was outside of them in truth", "[stitch]") {
@@ -153,7 +153,7 @@ struct LiveStitched {
   size_t samples = 0, complete = 0, complete_alone = 0, full = 0, bytes = 0;
 };
 
-// Unwinds each sample by `unwinder`, which stitches, and by `alone`, which does not, and holds the one to the other.
+// Unwinds each sample with `unwinder`, which stitches, and with `alone`, which does not, and compares the results.
 LiveStitched UnwindBoth(const testing::SampledProgram& sampled, Unwinder& unwinder, Unwinder& alone,
                         std::vector<Sample>& views) {
   LiveStitched live;
@@ -175,7 +175,7 @@ LiveStitched UnwindBoth(const testing::SampledProgram& sampled, Unwinder& unwind
       REQUIRE((few.frames == own.frames + 1 && few.stitched == 1 && few.end == StackEnd::kLimit));
     }
     if (views.size() < 300) views.push_back(*sample);
-    // What is in the sample's own copy stays as it was; all else is marked.
+    // Frames from the sample's own copy are unchanged; all others are marked.
     REQUIRE(stack.frames - stack.stitched == own.frames);
     REQUIRE(own.stitched == 0);
     for (uint32_t i = 0; i < stack.frames; ++i) {
@@ -186,7 +186,7 @@ LiveStitched UnwindBoth(const testing::SampledProgram& sampled, Unwinder& unwind
   return live;
 }
 
-// Returns false if fewer stacks are complete than usual. Which stacks are the first of their kind is chance.
+// Returns false if fewer stacks are complete than usual. Which stacks are the first of their kind is random.
 bool StitchesLive(const Program& program) {
   const testing::SampledProgram sampled(program.command, CallStack::UserDump(kDump, {.every = kEvery}), kOften, 1000);
   Unwinder unwinder({.stitch_bytes = 4 << 20}), alone;

@@ -1,4 +1,4 @@
-// What is taken for a thread's own stack is mapped, to the thread's control block and no further.
+// The memory that counts as a thread's own stack is mapped, and ends at the thread's control block.
 #include "src/unwind/dwarf/thread_stack_bounds.h"
 
 #include <sys/mman.h>

@@ -204,7 +204,7 @@ TEST_CASE("a stack has no more frames than there is room for", "[unwinder]") {
   CHECK(limited > 0);
 }
 
-// Of deep stacks all go on in turns; where they have been shallow for a while, or cut short, it is one after the other.
+// Deep stacks take turns. After shallow or truncated ones, stacks are unwound one after the other.
 TEST_CASE("a batch finds what single walks do, whatever it has learned of stacks before", "[unwinder]") {
   const Recorded recorded = RecordThisProgram();
   const std::vector<Sample> samples = recorded.samples();
