@@ -146,8 +146,8 @@ class Symbolizer {
   // small cache. Calls visit for each location; stops if visit returns false. Returns true if visit never did.
   bool ResolveAll(std::span<const CodeLocation> locations, absl::FunctionRef<bool(const ResolvedLocation&)> visit);
 
-  // Returns the build-id of a location's module as hexadecimal digits: as the kernel's record has it (Linux 5.12), or as
-  // the file has it, once a name was looked up there. "" if unknown, for code without a file, and for the kernel.
+  // Returns the build-id of a location's module as hexadecimal digits: as the kernel's record has it (Linux 5.12), or
+  // as the file has it, once a name was looked up there. "" if unknown, for code without a file, and for the kernel.
   std::string BuildId(CodeLocation location);
 
   // Returns all modules in which names were looked up, including the kernel, sorted by name.

@@ -105,7 +105,8 @@ absl::Status LiveTables::MaintainUpTo(size_t code_bytes) {
                       "call Maintain again");
 }
 
-// `code_bytes`: the bytes of unloadable code that may get tables now, in the linker's order. Other modules are not ready.
+// `code_bytes`: the bytes of unloadable code that may get tables now, in the linker's order. Other modules are not
+// ready.
 bool LiveTables::Renew(Modules& made, size_t& code_bytes) {
   const auto find = [&](const LoadedModule& loaded) {
     const auto found = FindSame(map_.value().modules, loaded);

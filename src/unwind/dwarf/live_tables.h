@@ -14,10 +14,6 @@
 // If a module was unloaded and another one is mapped at its addresses, its mark does not match, and its rules are not
 // used: the walk ends there (kNoMapping). A mark that matches once is valid for the whole walk, because a module whose
 // code is on a stack is loaded.
-//
-// If a module was unloaded and another one is mapped at its addresses, its mark does not match, and its rules are not
-// used: the walk ends there (kNoMapping). A mark that matches once is valid for the whole walk, because a module whose
-// code is on a stack is loaded.
 #pragma once
 
 #include <atomic>
