@@ -22,10 +22,12 @@
 #include "tests/support/temp_folder.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#include <sanitizer/allocator_interface.h>
+// Of <sanitizer/allocator_interface.h>, which GCC does not have.
+extern "C" size_t __sanitizer_get_current_allocated_bytes();
 #endif
 
 namespace perfkit::session {
+
 // The bytes that the program holds by malloc, in all arenas. What the allocator keeps for later does not count, but for
 // its caches of threads, which are small. nullopt: this C library does not tell.
 inline std::optional<size_t> HeldBytes() {
