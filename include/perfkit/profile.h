@@ -149,14 +149,16 @@ struct ProfileCounter {
 
 // What is missing, and what making the profile cost.
 struct ProfileAccounting {
-  uint64_t unwind_dropped = 0;    // samples whose stack was given up because too many waited: they are kLeafOnly
-  uint64_t times_forgotten = 0;   // samples that were merged because the room for single ones was used up
-  uint64_t stacks_forgotten = 0;  // samples whose stack was cut to its leaf because the stack table was full
-  uint64_t waits_forgotten = 0;   // waits that are in the totals of kOffCpuEvent only
-  uint64_t side_band_lost = 0;    // records of mappings and threads that were lost: names may be missing
-  uint64_t unattributed = 0;      // SamplerStats::unattributed
-  uint64_t own_cpu_ns = 0;        // CPU time that this process spent on making it
-  uint64_t kernel_cpu_ns = 0;     // about what the kernel spent on it
+  uint64_t unwind_dropped = 0;     // samples whose stack was given up because too many waited: they are kLeafOnly
+  uint64_t times_forgotten = 0;    // samples that were merged because the room for single ones was used up
+  uint64_t stacks_forgotten = 0;   // samples whose stack was cut to its leaf because the stack table was full
+  uint64_t waits_forgotten = 0;    // waits that are in the totals of kOffCpuEvent only
+  uint64_t zones_forgotten = 0;    // zones and frames that are no tracks because the room for them was used up
+  uint64_t zone_records_lost = 0;  // begins and ends of zones and frames that a thread's log had no room for
+  uint64_t side_band_lost = 0;     // records of mappings and threads that were lost: names may be missing
+  uint64_t unattributed = 0;       // SamplerStats::unattributed
+  uint64_t own_cpu_ns = 0;         // CPU time that this process spent on making it
+  uint64_t kernel_cpu_ns = 0;      // about what the kernel spent on it
   // How stacks were taken, what was fallen back to and why, what was given up when: a sentence each.
   std::vector<std::string> notes;
 };

@@ -95,6 +95,8 @@ std::vector<std::string> AccountingLines(const Profile& profile) {
                                        {"samples merged without their times", accounting.times_forgotten},
                                        {"stacks cut to their leaf", accounting.stacks_forgotten},
                                        {"waits in the totals only", accounting.waits_forgotten},
+                                       {"zones and frames without times", accounting.zones_forgotten},
+                                       {"begins and ends of zones lost", accounting.zone_records_lost},
                                        {"records of mappings and threads lost", accounting.side_band_lost},
                                        {"samples of no known event", accounting.unattributed}});
   lines.push_back("missing:" + (missing.empty() ? " nothing that is known" : missing.substr(1)));

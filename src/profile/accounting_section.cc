@@ -60,6 +60,8 @@ std::string ProfileTroubles(const ProfileAccounting& accounting) {
   add(accounting.stacks_forgotten, "stacks cut to their leaf: the stack table was full");
   add(accounting.times_forgotten, "samples merged without their times: the room for single ones was used up");
   add(accounting.waits_forgotten, "waits in the totals only");
+  add(accounting.zones_forgotten, "zones and frames without times: the room for them was used up");
+  add(accounting.zone_records_lost, "begins and ends of zones lost: samples there are labelled \"[zone unknown]\"");
   add(accounting.side_band_lost, "records of mappings and threads lost: names may be missing");
   add(accounting.unattributed, "samples of no known event: left out");
   if (accounting.own_cpu_ns != 0 || accounting.kernel_cpu_ns != 0) {

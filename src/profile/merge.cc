@@ -80,6 +80,8 @@ void AddAccounting(ProfileAccounting& to, const ProfileAccounting& from) {
   to.times_forgotten += from.times_forgotten;
   to.stacks_forgotten += from.stacks_forgotten;
   to.waits_forgotten += from.waits_forgotten;
+  to.zones_forgotten += from.zones_forgotten;
+  to.zone_records_lost += from.zone_records_lost;
   to.side_band_lost += from.side_band_lost;
   to.unattributed += from.unattributed;
   to.own_cpu_ns += from.own_cpu_ns;

@@ -33,6 +33,9 @@ Aggregator::Aggregator(std::vector<ProfileEvent> events, AggregatorOptions optio
       threads_(builder_),
       preempted_wait_(builder_.AddWait({.preempted = true})) {
   for (ProfileEvent& event : events) builder_.AddEvent(std::move(event));
+  if (options_.frames != nullptr) {
+    zones_.emplace(std::move(options_.frames), builder_, threads_, options_.pid, options_.memory_bytes);
+  }
   if (options_.off_cpu) {
     off_cpu_event_ = builder_.AddEvent({.name = std::string(kOffCpuEvent), .unit = ProfileUnit::kNanoseconds});
   }
@@ -87,6 +90,10 @@ void Aggregator::RetireThreads() {
   matcher_.EmitIf([&](const PendingSample& pending) { return is_retired(pending.sample.thread); },
                   [&](const PendingSample& pending, bool) { Emit(pending, {}); });
   Profile& profile = builder_.profile();
+  if (zones_) {
+    zones_->Label(profile.samples);
+    zones_->Retire(renamed);
+  }
   for (uint32_t i = 0; i < renamed.size(); ++i) {
     if (!is_retired(i)) continue;
     const OffCpu::Times times = off_cpu_.TimesOf(i);
@@ -159,6 +166,7 @@ InternedStack Aggregator::Intern(std::span<const StackFrame> frames, StackQualit
 
 ProfileSample Aggregator::Complete(const PendingSample& pending, const InternedStack& stack) {
   ProfileSample sample = pending.sample;
+  sample.label = FirstLabel();
   sample.quality = stack.quality;
   sample.stack = stack.stack;
   bool was_cut = stack.was_cut;
@@ -204,6 +212,7 @@ void Aggregator::AddSpan(const OffCpuSpan& span) {
                       .weight = span.duration_ns(),
                       .thread = span.thread,
                       .stack = span.stack,
+                      .label = FirstLabel(),
                       .wait = WaitOf(span),
                       .event = static_cast<uint16_t>(off_cpu_event_),
                       .quality = span.quality});
@@ -243,6 +252,7 @@ void Aggregator::MergeIfFull() {
   const size_t bytes = profile.samples.size() * sizeof(ProfileSample) + profile.waits.size() * kBytesAWait;
   const size_t least = merged_bytes_ + std::max(merged_bytes_ / 2, options_.memory_bytes / 8);
   if (bytes <= std::max(options_.memory_bytes / 2, least)) return;
+  if (zones_) zones_->Label(profile.samples);
   GiveBatch();
   MergeOldest(profile, preempted_wait_);
   CountMerged();
@@ -258,7 +268,8 @@ void Aggregator::CountMerged() {
 }
 
 void Aggregator::GiveBatch() {
-  const std::vector<ProfileSample>& samples = builder_.profile().samples;
+  std::vector<ProfileSample>& samples = builder_.profile().samples;
+  if (zones_ && options_.on_batch) zones_->Label(std::span(samples).subspan(given_));
   GiveBatch(std::span(samples).subspan(given_));
   given_ = samples.size();
 }
@@ -311,7 +322,12 @@ void Aggregator::FindRunning() {
 
 Profile Aggregator::MakeProfile(uint64_t now_ns, bool is_last, const std::function<void(double)>& progress) {
   off_cpu_.CutAt(now_ns, is_last, [&](const OffCpuSpan& span) { AddSpan(span); });
-  const std::vector<ProfileSample> under_way = SamplesUnderWay();
+  std::vector<ProfileSample> under_way = SamplesUnderWay();
+  if (zones_) {
+    zones_->Read(now_ns);
+    zones_->Label(builder_.profile().samples);
+    zones_->Label(under_way);
+  }
   if (is_last) {
     GiveBatch();
     GiveBatch(under_way);
@@ -326,6 +342,7 @@ Profile Aggregator::MakeProfile(uint64_t now_ns, bool is_last, const std::functi
     const OffCpu::Times times = off_cpu_.TimesOf(i);
     profile.threads[i].on_ns += times.on_ns, profile.threads[i].off_ns += times.off_ns;
   }
+  if (zones_) zones_->AddTo(profile, start_ns_, now_ns);
   std::vector<bool> is_unused(profile.threads.size());
   for (const uint32_t thread : threads_.unused()) is_unused[thread] = true;
   DropThreads(profile, is_unused);
@@ -336,6 +353,7 @@ Profile Aggregator::MakeProfile(uint64_t now_ns, bool is_last, const std::functi
 void Aggregator::ForgetSamples() {
   Profile& profile = builder_.profile();
   matcher_.Clear();
+  if (zones_) zones_->ForgetAll();
   profile.samples.clear();
   merged_bytes_ = given_ = 0;
   profile.waits.resize(preempted_wait_ + 1);

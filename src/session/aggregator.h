@@ -4,12 +4,14 @@
 //   samples ────> stack by the way it was taken ──> StackTable ──> ProfileBuilder
 //   live stacks ─> StackMatcher ──> the samples that waited for them
 //   switches ───> OffCpu ──> samples of kOffCpuEvent
+//   zones ──────> ZoneTimeline ──> labels of samples, tracks
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,6 +25,7 @@
 #include "src/session/stack_matcher.h"
 #include "src/session/stack_table.h"
 #include "src/session/thread_table.h"
+#include "src/session/zone_timeline.h"
 
 namespace perfkit::session {
 
@@ -34,7 +37,8 @@ struct AggregatorOptions {
   std::string thread_name{};       // a glob pattern; empty: all threads
   std::unique_ptr<symbolize::LineSource> (*lines)(size_t cache_bytes) = nullptr;
   BatchCallback on_batch{};
-  std::unique_ptr<StackUnwinder> unwinder{};  // kUserDump, and looks at blocked threads
+  std::unique_ptr<count::FrameRecording> frames{};  // nullptr: no zones
+  std::unique_ptr<StackUnwinder> unwinder{};        // kUserDump, and looks at blocked threads
 };
 
 // An entry of the stack table, and what it is worth. kRoot: no stack is known.
@@ -64,6 +68,14 @@ class Aggregator {
   // Calls on_batch with the samples that were finished since the last call.
   void GiveBatch();
 
+  // Takes what the FrameCounter's threads have done until now. StopZones: no more from now on.
+  void ReadZones() {
+    if (zones_) zones_->Read(latest_ns_);
+  }
+  void StopZones(uint64_t now_ns) {
+    if (zones_) zones_->Stop(now_ns);
+  }
+
   // Finds out which of the threads run that have had no record yet. To be called before the last records are added.
   void FindRunning();
   // The profile until `now_ns`, with names. What is under way goes on. `is_last`: all records have been added.
@@ -89,6 +101,7 @@ class Aggregator {
   void RetireThreads();
   void CountMerged();
   void GiveBatch(std::span<const ProfileSample> samples);
+  uint32_t FirstLabel() { return zones_ ? zones_->unknown_label() : 0; }
   std::vector<ProfileSample> SamplesUnderWay();
   std::vector<std::string> Notes() const;
   void Resolve(const std::function<void(double)>& progress);
@@ -100,18 +113,19 @@ class Aggregator {
   ThreadTable threads_;
   StackMatcher matcher_;
   OffCpu off_cpu_;
+  std::optional<ZoneTimeline> zones_;
   std::array<StackFrame, 512> frames_;
   uint32_t preempted_wait_;  // all times off the CPU of threads that could have run on share it
   uint32_t off_cpu_event_ = 0;
   uint64_t start_ns_ = 0;
-  absl::Status look_error_;  // why blocked threads could not be looked at
-  uint64_t latest_ns_ = 0;   // of any record
-  size_t merged_bytes_ = 0;  // of samples that are merged already
+  absl::Status look_error_;        // why blocked threads could not be looked at
+  uint64_t latest_ns_ = 0;         // of any record
+  size_t merged_bytes_ = 0;        // of samples that are merged already
   uint64_t not_ready_stacks_ = 0;  // which StackEnd::kNotReady has cut
-  size_t given_ = 0;         // samples that on_batch had, the first ones of the profile
+  size_t given_ = 0;               // samples that on_batch had, the first ones of the profile
   uint64_t batches_ = 0;
   bool batch_threw_ = false;
-  size_t resolved_ = 0;      // locations whose names were looked up
+  size_t resolved_ = 0;  // locations whose names were looked up
 };
 
 }  // namespace perfkit::session

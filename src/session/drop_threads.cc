@@ -23,6 +23,10 @@ uint64_t DropThreads(Profile& profile, const std::vector<bool>& is_dropped) {
     dropped += sample.thread == kDropped ? sample.samples : 0;
   }
   std::erase_if(profile.samples, [](const ProfileSample& sample) { return sample.thread == kDropped; });
+  for (ProfileZone& zone : profile.zones) zone.thread = renamed[zone.thread];
+  std::erase_if(profile.zones, [](const ProfileZone& zone) { return zone.thread == kDropped; });
+  for (ProfileCounter& counter : profile.counters) counter.thread = renamed[counter.thread];
+  std::erase_if(profile.counters, [](const ProfileCounter& counter) { return counter.thread == kDropped; });
   profile.threads = std::move(threads);
   return dropped;
 }

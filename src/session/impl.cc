@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_format.h"
 #include "src/base/text.h"
+#include "src/count/frame/frame_counter_impl.h"
 #include "src/profile/accounting_sums.h"
 #include "src/sys/clock.h"
 #include "src/sys/files.h"
@@ -16,7 +17,8 @@ namespace perfkit::session {
 namespace {
 
 constexpr int kUsualWaitMs = 100;
-constexpr int kMinLookMs = 4;  // each round costs the session's thread about 20 us
+constexpr int kZonesWaitMs = 20;  // a log holds what 1.6 million zones a second write so long
+constexpr int kMinLookMs = 4;     // each round costs the session's thread about 20 us
 constexpr size_t kStitchBytes = 8 << 20;
 constexpr size_t kMaxSideBandBytes = 1 << 20;  // kOverwrite: what is older than that is older than any sample
 
@@ -33,17 +35,26 @@ std::unique_ptr<StackUnwinder> MakeUnwinder(const SessionOptions& options, CallS
   return hooks != nullptr && needed ? hooks->unwinder(kStitchBytes) : nullptr;
 }
 
-AggregatorOptions AggregatorOptionsOf(const SessionOptions& options, CallStack::Kind stacks,
-                                      std::unique_ptr<StackUnwinder> unwinder) {
+std::unique_ptr<count::FrameRecording> Record(const SessionOptions& options, std::vector<std::string>& notes) {
+  if (options.frames == nullptr) return nullptr;
+  absl::StatusOr<std::unique_ptr<count::FrameRecording>> recording =
+      count::FrameCounterImpl::Of(*options.frames)->Record();
+  if (recording.ok()) return *std::move(recording);
+  notes.push_back(absl::StrFormat("no zones and frames: %s", recording.status().message()));
+  return nullptr;
+}
+
+AggregatorOptions AggregatorOptionsOf(const SessionOptions& options, OpenedSampler& opened) {
   const StackHooks* const hooks = &StackHookTable;
-  return {.stacks = stacks,
+  return {.stacks = opened.stacks,
           .pid = static_cast<uint32_t>(sys::kernel().getpid()),
           .off_cpu = options.clock == SessionClock::kWall,
           .memory_bytes = options.memory_bytes,
           .thread_name = options.thread_name,
           .lines = hooks != nullptr && options.lines ? hooks->lines : nullptr,
           .on_batch = options.on_batch,
-          .unwinder = std::move(unwinder)};
+          .frames = Record(options, opened.notes),
+          .unwinder = MakeUnwinder(options, opened.stacks)};
 }
 
 std::string DescribeDecision(const SamplerDecision& decision) {
@@ -67,19 +78,19 @@ uint64_t Nanoseconds(std::chrono::nanoseconds time) {
 
 }  // namespace
 
-Impl::Impl(SessionOptions options, OpenedSampler opened, std::unique_ptr<StackUnwinder> unwinder)
+Impl::Impl(SessionOptions options, OpenedSampler opened, AggregatorOptions aggregator)
     : options_(std::move(options)),
       owner_pid_(sys::kernel().getpid()),
       sampler_(std::move(opened.sampler)),
       poll_fd_(sampler_->poll_fd()),
-      aggregator_(std::move(opened.events), AggregatorOptionsOf(options_, opened.stacks, std::move(unwinder))),
+      aggregator_(std::move(opened.events), std::move(aggregator)),
       notes_(std::move(opened.notes)) {}
 
 absl::StatusOr<std::shared_ptr<Impl>> Impl::Start(SessionOptions options) {
   absl::StatusOr<OpenedSampler> opened = OpenSampler(options);
   if (!opened.ok()) return opened.status();
-  std::unique_ptr<StackUnwinder> unwinder = MakeUnwinder(options, opened->stacks);
-  std::shared_ptr<Impl> impl(new Impl(std::move(options), *std::move(opened), std::move(unwinder)), [](Impl* mine) {
+  AggregatorOptions aggregator = AggregatorOptionsOf(options, *opened);
+  std::shared_ptr<Impl> impl(new Impl(std::move(options), *std::move(opened), std::move(aggregator)), [](Impl* mine) {
     if (!mine->in_forked_child()) delete mine;  // a child has neither the thread nor the lock: it leaves the copy
   });
   absl::StatusOr<sys::Waiter> waiter = sys::Waiter::Open(impl->poll_fd_);
@@ -129,6 +140,7 @@ int Impl::WaitMs() const {
     const auto look_ms = std::chrono::duration_cast<std::chrono::milliseconds>(options_.look_after).count();
     wait_ms = std::clamp<int64_t>(look_ms, kMinLookMs, kUsualWaitMs);
   }
+  if (options_.frames != nullptr) wait_ms = std::min<int64_t>(wait_ms, kZonesWaitMs);
   if (const uint64_t limit_ns = Nanoseconds(options_.stop_after); limit_ns != 0) {
     const uint64_t passed_ns = MonotonicNs() - started_ns_;
     const uint64_t left_ns = limit_ns - std::min(limit_ns, passed_ns);
@@ -147,8 +159,10 @@ absl::Status Impl::Poll() {
   if (absl::Status status = CheckUsable(); !status.ok()) return status;
   if (phase_ != Phase::kRunning) return absl::OkStatus();
   const uint64_t now_ns = MonotonicNs();
+  aggregator_.ReadZones();  // before samples are merged, and with them what they are labelled
   Drain();
   const uint64_t before_ns = sys::ClockNs(CLOCK_THREAD_CPUTIME_ID);
+  aggregator_.ReadZones();
   aggregator_.LookAtSleepers(now_ns - std::min(now_ns, Nanoseconds(options_.look_after)));
   aggregator_.GiveBatch();
   own_cpu_ns_ += sys::ClockNs(CLOCK_THREAD_CPUTIME_ID) - before_ns;
@@ -188,6 +202,7 @@ void Impl::HaltLocked() {
   stopped_ns_ = MonotonicNs();  // no record is later
   phase_ = Phase::kStopped;
   Drain();
+  aggregator_.StopZones(stopped_ns_);
   if (waiter_) waiter_->Wake();
 }
 

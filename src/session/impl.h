@@ -41,7 +41,7 @@ class Impl {
  private:
   enum class Phase : uint8_t { kRunning, kStopped, kTaken };
 
-  Impl(SessionOptions options, OpenedSampler opened, std::unique_ptr<StackUnwinder> unwinder);
+  Impl(SessionOptions options, OpenedSampler opened, AggregatorOptions aggregator);
 
   static void OnForkedChild(void* impl);
 

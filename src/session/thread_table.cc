@@ -55,6 +55,12 @@ uint32_t ThreadTable::IndexOf(uint32_t pid, uint32_t tid, uint64_t time_ns) {
   return entry.index;
 }
 
+std::optional<uint32_t> ThreadTable::Find(uint32_t tid) const {
+  const auto found = by_number_.find(tid);
+  if (found == by_number_.end() || found->second.ended) return std::nullopt;
+  return found->second.index;
+}
+
 void ThreadTable::Forked(uint32_t pid, uint32_t tid, uint32_t parent_tid, uint64_t time_ns) {
   const Profile& profile = builder_.profile();
   const auto known = by_number_.find(tid);

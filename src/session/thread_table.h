@@ -25,6 +25,8 @@ class ThreadTable {
   // The thread that has this number at `time_ns`: another one than before if that one belongs to another process, or
   // had ended by then.
   uint32_t IndexOf(uint32_t pid, uint32_t tid, uint64_t time_ns);
+  // The index of the thread that has this number now, if it is known and has not ended.
+  std::optional<uint32_t> Find(uint32_t tid) const;
   // The number belongs to a new thread from now on, unless the thread that had it is not known to have ended: threads
   // that exist at the start may be told of twice.
   void Forked(uint32_t pid, uint32_t tid, uint32_t parent_tid, uint64_t time_ns);

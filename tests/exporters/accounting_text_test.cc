@@ -39,6 +39,9 @@ TEST_CASE("the accounting says what is missing, and repeats the notes", "[export
   profile.accounting.side_band_lost = 6;
   CHECK_THAT(TextOf(profile), Catch::Contains("missing: samples merged without their times 5, records of mappings and "
                                               "threads lost 6\n"));
+  profile.accounting.zones_forgotten = 7;
+  profile.accounting.zone_records_lost = 8;
+  CHECK_THAT(TextOf(profile), Catch::Contains("zones and frames without times 7, begins and ends of zones lost 8, "));
 }
 
 TEST_CASE("a wait is named by what is known of it", "[exporters][accounting]") {

@@ -1,0 +1,296 @@
+// Each thread has a list of the times at which its innermost zone changed. A sample's label is found in it by its time;
+// both are of CLOCK_MONOTONIC. Labels are set late, when all that happened before is known: before samples are merged,
+// and when a profile is made.
+#include "src/session/zone_timeline.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "absl/strings/str_cat.h"
+#include "src/sys/clock.h"
+
+namespace perfkit::session {
+namespace {
+
+using count::FrameEvent;
+using count::ZoneRecordKind;
+
+ProfileUnit UnitOf(std::string_view unit) { return unit == "ns" ? ProfileUnit::kNanoseconds : ProfileUnit::kCount; }
+
+template <class Entries>
+size_t Drop(Entries& entries, size_t count) {
+  entries.erase(entries.begin(), entries.begin() + static_cast<ptrdiff_t>(count));
+  return count;
+}
+
+}  // namespace
+
+ZoneTimeline::ZoneTimeline(std::unique_ptr<count::FrameRecording> recording, ProfileBuilder& builder,
+                           ThreadTable& threads, uint32_t pid, size_t max_bytes)
+    : recording_(std::move(recording)), builder_(builder), table_(threads), pid_(pid), max_bytes_(max_bytes) {}
+
+void ZoneTimeline::Read(uint64_t known_ns) {
+  if (recording_ == nullptr) return;
+  read_until_ns_ = sys::ClockNs(CLOCK_MONOTONIC);  // what a thread did before is in its log by now
+  recording_->Read([&](const FrameEvent& event) { Add(event); });
+  FindIndexes(known_ns);
+  if (bytes_ <= max_bytes_) return;
+  Label(builder_.profile().samples);
+  forgotten_ += Forget(2);
+}
+
+void ZoneTimeline::Stop(uint64_t now_ns) {
+  Read(now_ns);
+  recording_.reset();
+}
+
+uint32_t ZoneTimeline::Text(std::string_view text) {
+  const auto found = text_indexes_.find(text);
+  if (found != text_indexes_.end()) return found->second;
+  texts_.emplace_back(text);
+  return text_indexes_[texts_.back()] = static_cast<uint32_t>(texts_.size() - 1);
+}
+
+size_t ZoneTimeline::ThreadOf(const FrameEvent& event) {
+  const auto [entry, is_new] = by_serial_.try_emplace(event.thread, threads_.size());
+  if (!is_new) return entry->second;
+  if (free_.empty()) {
+    threads_.push_back({.tid = event.tid});
+  } else {
+    entry->second = free_.back();
+    free_.pop_back();
+    threads_[entry->second] = {.tid = event.tid};
+  }
+  return entry->second;
+}
+
+void ZoneTimeline::Add(const FrameEvent& event) {
+  const size_t thread = ThreadOf(event);
+  switch (event.kind) {
+    case ZoneRecordKind::kBegin: return;
+    case ZoneRecordKind::kEnter: return Enter(thread, event);
+    case ZoneRecordKind::kLeave: return Leave(thread, event.from_ns);
+    case ZoneRecordKind::kAbandon: {
+      std::vector<OpenZone>& open = threads_[thread].open;
+      if (event.id < open.size()) open[event.id].abandoned = true;
+      return;
+    }
+    case ZoneRecordKind::kFrame: return AddFrame(thread, event);
+    case ZoneRecordKind::kHitch: return AddCause(thread, event);
+    case ZoneRecordKind::kGap:
+      lost_ += event.lost;
+      LeaveAll(thread, event.from_ns, kUnknown);
+      return SetLabel(threads_[thread], event.to_ns, 0);
+    case ZoneRecordKind::kEnd: return LeaveAll(thread, event.from_ns, 0);
+  }
+}
+
+// The rounding of times never makes them run backwards.
+void ZoneTimeline::SetLabel(Thread& thread, uint64_t ns, uint32_t label) {
+  thread.last_ns = std::max(thread.last_ns, ns);
+  thread.first_ns = std::min(thread.first_ns, thread.last_ns);
+  thread.changes.push_back({thread.last_ns, label});
+  bytes_ += sizeof(Change);
+}
+
+const ZoneTimeline::Path& ZoneTimeline::PathOf(Thread& thread, const FrameEvent& event) {
+  if (event.id >= thread.paths.size()) thread.paths.resize(event.id + 1);
+  Path& path = thread.paths[event.id];
+  if (path.label != 0) return path;
+  path.name = path.label = Text(event.name);
+  if (event.parent == count::ZoneTree::kRoot) return path;
+  path.label = Text(absl::StrCat(texts_[thread.paths[event.parent].label], "/", event.name));
+  return path;
+}
+
+void ZoneTimeline::Enter(size_t thread, const FrameEvent& event) {
+  Thread& state = threads_[thread];
+  const Path path = PathOf(state, event);
+  SetLabel(state, event.from_ns, path.label);
+  state.open.push_back({state.last_ns, path.name, path.label});
+}
+
+// When a zone ended that ended on another thread, nobody knows: it is no track, and samples directly in it may be
+// outside of it.
+void ZoneTimeline::Leave(size_t thread, uint64_t ns) {
+  Thread& state = threads_[thread];
+  if (state.open.empty()) return;
+  const OpenZone zone = state.open.back();
+  state.open.pop_back();
+  SetLabel(state, ns, state.open.empty() ? 0 : state.open.back().label);
+  if (!zone.abandoned) {
+    zones_.push_back({zone.from_ns, state.last_ns, static_cast<uint32_t>(thread), zone.name});
+    bytes_ += sizeof(Span);
+    return;
+  }
+  for (Change& change : state.changes) {
+    if (change.ns >= zone.from_ns && change.label == zone.label) change.label = kUnknown;
+  }
+}
+
+void ZoneTimeline::LeaveAll(size_t thread, uint64_t ns, uint32_t label) {
+  while (!threads_[thread].open.empty()) Leave(thread, ns);
+  SetLabel(threads_[thread], ns, label);
+}
+
+void ZoneTimeline::AddFrame(size_t thread, const FrameEvent& event) {
+  Thread& state = threads_[thread];
+  state.first_ns = std::min(state.first_ns, event.from_ns);
+  frames_.push_back({event.from_ns, event.to_ns, event.number, static_cast<uint32_t>(thread), event.name, ""});
+  bytes_ += sizeof(FrameSpan);
+  const count::EventPlan& events = recording_->events();
+  for (size_t i = 0; i < event.values.size(); ++i) {
+    if ((event.missing >> i & 1) != 0) continue;
+    Track& track = tracks_[{event.thread << 8 | event.id, i}];
+    if (track.counter.points.empty()) {
+      std::string name(events.name(i));
+      if (event.id != 0) absl::StrAppend(&name, " (", event.name, ")");
+      track.thread = static_cast<uint32_t>(thread);
+      track.name = Text(name);
+      track.counter.unit = UnitOf(events.unit(i));
+    }
+    track.counter.points.push_back({event.from_ns, static_cast<double>(event.values[i]) * events.scale(i)});
+    bytes_ += sizeof(ProfileCounter::Point);
+  }
+}
+
+void ZoneTimeline::AddCause(size_t thread, const FrameEvent& event) {
+  const auto late = std::find_if(frames_.rbegin(), frames_.rend(),
+                                 [&](const FrameSpan& frame) { return frame.thread == thread && frame.chain.empty(); });
+  if (late != frames_.rend() && late->number == event.number) late->cause = event.text;
+}
+
+// Which of the profile's threads each is, and of which the zones are not known now.
+void ZoneTimeline::FindIndexes(uint64_t known_ns) {
+  for (Thread& thread : threads_) {
+    if (thread.index != kNoThread || thread.first_ns > known_ns) continue;
+    thread.index = table_.IndexOf(pid_, thread.tid, thread.first_ns);
+  }
+  open_gaps_.clear();
+  recording_->ReadGaps([&](const FrameEvent& gap) {
+    if (const auto index = table_.Find(gap.tid); index) open_gaps_.push_back({*index, gap.from_ns, gap.lost});
+  });
+}
+
+void ZoneTimeline::Label(std::span<ProfileSample> samples) {
+  std::vector<std::vector<const Thread*>> by_index(builder_.profile().threads.size());
+  for (const Thread& thread : threads_) {
+    if (thread.index != kNoThread) by_index[thread.index].push_back(&thread);
+  }
+  std::vector<uint32_t> strings(texts_.size(), UINT32_MAX);  // of the builder, by text
+  strings[0] = 0;
+  const auto string = [&](uint32_t text) {
+    if (strings[text] == UINT32_MAX) strings[text] = builder_.String(texts_[text]);
+    return strings[text];
+  };
+  for (ProfileSample& sample : samples) {
+    if (sample.merged() || sample.time_ns > read_until_ns_) continue;
+    std::optional<uint32_t> label = LabelAt(by_index[sample.thread], sample.time_ns);
+    for (const Gap& gap : open_gaps_) {
+      if (gap.index == sample.thread && sample.time_ns >= gap.from_ns) label = kUnknown;
+    }
+    if (label) sample.label = string(*label);
+  }
+}
+
+void ZoneTimeline::Retire(std::span<const uint32_t> renamed) {
+  std::vector<bool> is_retired(threads_.size());
+  for (size_t i = 0; i < threads_.size(); ++i) {
+    const uint32_t index = threads_[i].index;
+    if (index == kNoThread || index >= renamed.size() || renamed[index] == index) continue;
+    is_retired[i] = true;
+    threads_[i] = {};
+    free_.push_back(i);
+  }
+  std::erase_if(by_serial_, [&](const auto& entry) { return is_retired[entry.second]; });
+  forgotten_ += std::erase_if(zones_, [&](const Span& zone) { return is_retired[zone.thread]; });
+  forgotten_ += std::erase_if(frames_, [&](const FrameSpan& frame) { return is_retired[frame.thread]; });
+  std::erase_if(tracks_, [&](const auto& entry) { return is_retired[entry.second.thread]; });
+}
+
+// nullopt: it is forgotten.
+std::optional<uint32_t> ZoneTimeline::LabelAt(std::span<const Thread* const> threads, uint64_t ns) {
+  uint32_t label = 0;
+  for (const Thread* const thread : threads) {
+    if (ns < thread->known_from_ns) return std::nullopt;
+    const auto next = std::upper_bound(thread->changes.begin(), thread->changes.end(), ns,
+                                       [](uint64_t at_ns, const Change& change) { return at_ns < change.ns; });
+    if (next != thread->changes.begin() && std::prev(next)->label != 0) label = std::prev(next)->label;
+  }
+  return label;
+}
+
+void ZoneTimeline::ForgetAll() {
+  Forget(1);
+  forgotten_ = lost_ = 0;
+}
+
+// One part in `divisor` of everything, the oldest. The last change of each thread stays: it says where the thread is.
+size_t ZoneTimeline::Forget(size_t divisor) {
+  const size_t dropped = Drop(zones_, zones_.size() / divisor) + Drop(frames_, frames_.size() / divisor);
+  bytes_ = zones_.size() * sizeof(Span) + frames_.size() * sizeof(FrameSpan);
+  for (auto& [key, track] : tracks_) {
+    std::vector<ProfileCounter::Point>& points = track.counter.points;
+    Drop(points, points.size() / divisor);
+    bytes_ += points.size() * sizeof(points[0]);
+  }
+  for (Thread& thread : threads_) {
+    if (thread.changes.empty()) continue;
+    Drop(thread.changes, std::min(thread.changes.size() / divisor, thread.changes.size() - 1));
+    thread.known_from_ns = thread.changes[0].ns;
+    bytes_ += thread.changes.size() * sizeof(Change);
+  }
+  return dropped;
+}
+
+void ZoneTimeline::AddTo(Profile& profile, uint64_t from_ns, uint64_t to_ns) const {
+  const auto text = [&](std::string string) {
+    if (string.empty()) return uint32_t{0};
+    profile.strings.push_back(std::move(string));
+    return static_cast<uint32_t>(profile.strings.size() - 1);
+  };
+  std::vector<uint32_t> strings(texts_.size());  // of the profile, by text
+  const auto known_text = [&](uint32_t index) {
+    if (strings[index] == 0) strings[index] = text(texts_[index]);
+    return strings[index];
+  };
+  const auto add = [&](ProfileZone zone) {
+    zone.from_ns = std::max(zone.from_ns, from_ns), zone.to_ns = std::min(zone.to_ns, to_ns);
+    if (zone.from_ns < zone.to_ns && zone.thread != kNoThread) profile.zones.push_back(zone);
+  };
+  for (const Span& zone : zones_) {
+    add({.from_ns = zone.from_ns,
+         .to_ns = zone.to_ns,
+         .thread = threads_[zone.thread].index,
+         .name = known_text(zone.name)});
+  }
+  for (const Thread& thread : threads_) {
+    for (const OpenZone& zone : thread.open) {
+      if (zone.abandoned) continue;
+      add({.from_ns = zone.from_ns, .to_ns = to_ns, .thread = thread.index, .name = known_text(zone.name)});
+    }
+  }
+  for (const FrameSpan& frame : frames_) {
+    if (frame.to_ns <= from_ns || frame.from_ns >= to_ns) continue;
+    add({.from_ns = frame.from_ns,
+         .to_ns = frame.to_ns,
+         .thread = threads_[frame.thread].index,
+         .name = text(absl::StrCat(frame.chain.empty() ? "frame" : frame.chain, " ", frame.number)),
+         .cause = text(frame.cause),
+         .is_frame = true});
+  }
+  std::stable_sort(profile.zones.begin(), profile.zones.end(), [](const ProfileZone& a, const ProfileZone& b) {
+    return std::tuple(a.from_ns, b.to_ns) < std::tuple(b.from_ns, a.to_ns);
+  });
+  for (const auto& [key, track] : tracks_) {
+    if (threads_[track.thread].index == kNoThread) continue;
+    profile.counters.push_back(track.counter);
+    profile.counters.back().thread = threads_[track.thread].index;
+    profile.counters.back().name = known_text(track.name);
+  }
+  profile.accounting.zones_forgotten = forgotten_;
+  profile.accounting.zone_records_lost = lost_;
+  for (const Gap& gap : open_gaps_) profile.accounting.zone_records_lost += gap.lost;
+}
+
+}  // namespace perfkit::session

@@ -1,0 +1,134 @@
+// The zones, frames and counters of a FrameCounter, beside a session's samples.
+//
+//   FrameRecording ──> changes of each thread ──> Label: the innermost zone of a sample, by its time
+//                        └──> zones, frames, counters ──> AddTo: the tracks of the profile
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "perfkit/profile_builder.h"
+#include "src/count/frame/frame_recording.h"
+#include "src/session/thread_table.h"
+
+namespace perfkit::session {
+
+// Not thread-safe.
+class ZoneTimeline {
+ public:
+  // The label of samples of which nobody knows in which zone they fell.
+  static constexpr std::string_view kUnknownZone = "[zone unknown]";
+
+  // `max_bytes`: of what is kept; beyond that the older half of it is forgotten, once the builder's samples are
+  // labelled.
+  ZoneTimeline(std::unique_ptr<count::FrameRecording> recording, ProfileBuilder& builder, ThreadTable& threads,
+               uint32_t pid, size_t max_bytes);
+
+  // Reads what has happened since the last call. `known_ns`: the thread table knows all threads that began until then.
+  void Read(uint64_t known_ns);
+  // Listens no more.
+  void Stop(uint64_t now_ns);
+  // Begins anew, with the zones that are open.
+  void ForgetAll();
+
+  // In the builder's strings: what a sample has until Label knows better.
+  uint32_t unknown_label() { return builder_.String(kUnknownZone); }
+  // Sets the labels of all samples that were taken until the last Read, and since what is forgotten, to a path as
+  // "physics/solve"; 0: outside of all zones. Adds no threads.
+  void Label(std::span<ProfileSample> samples);
+  // Some threads of the profile are sums from now on, as ThreadTable::Retire says: their zones are forgotten.
+  void Retire(std::span<const uint32_t> renamed);
+  // Adds the tracks, from `from_ns` to `to_ns`, to a copy of the builder's profile, and what is missing. After Label.
+  void AddTo(Profile& profile, uint64_t from_ns, uint64_t to_ns) const;
+
+ private:
+  static constexpr uint32_t kNoThread = UINT32_MAX;
+
+  // Names and labels are indexes in texts_: the builder's strings are renumbered now and then.
+  struct Change {
+    uint64_t ns = 0;
+    uint32_t label = 0;  // from then on
+  };
+  struct OpenZone {
+    uint64_t from_ns = 0;
+    uint32_t name = 0, label = 0;
+    bool abandoned = false;
+  };
+  struct Path {
+    uint32_t name = 0, label = 0;  // 0: not seen yet
+  };
+  // A thread while it was attached once.
+  struct Thread {
+    uint32_t tid = 0;
+    uint32_t index = kNoThread;  // in Profile::threads
+    uint64_t first_ns = UINT64_MAX, last_ns = 0;
+    uint64_t known_from_ns = 0;  // what was before is forgotten
+    std::vector<Path> paths;     // by zone
+    std::vector<OpenZone> open;
+    std::vector<Change> changes;
+  };
+  struct Span {
+    uint64_t from_ns = 0, to_ns = 0;
+    uint32_t thread = 0;  // in threads_
+    uint32_t name = 0;
+  };
+  struct FrameSpan {
+    uint64_t from_ns = 0, to_ns = 0, number = 0;
+    uint32_t thread = 0;
+    std::string chain, cause;
+  };
+  // Of one chain of frames and one event.
+  struct Track {
+    uint32_t thread = 0, name = 0;
+    ProfileCounter counter;
+  };
+
+  static constexpr uint32_t kUnknown = 1;  // in texts_
+
+  uint32_t Text(std::string_view text);
+  size_t ThreadOf(const count::FrameEvent& event);
+  void Add(const count::FrameEvent& event);
+  void Enter(size_t thread, const count::FrameEvent& event);
+  void Leave(size_t thread, uint64_t ns);
+  void LeaveAll(size_t thread, uint64_t ns, uint32_t label);
+  void AddFrame(size_t thread, const count::FrameEvent& event);
+  void AddCause(size_t thread, const count::FrameEvent& event);
+  void SetLabel(Thread& thread, uint64_t ns, uint32_t label);
+  const Path& PathOf(Thread& thread, const count::FrameEvent& event);
+  void FindIndexes(uint64_t known_ns);
+  size_t Forget(size_t divisor);
+  static std::optional<uint32_t> LabelAt(std::span<const Thread* const> threads, uint64_t ns);
+
+  std::unique_ptr<count::FrameRecording> recording_;
+  ProfileBuilder& builder_;
+  ThreadTable& table_;
+  const uint32_t pid_;
+  const size_t max_bytes_;
+  uint64_t read_until_ns_ = 0;
+  size_t bytes_ = 0;
+  uint64_t forgotten_ = 0, lost_ = 0;
+  std::vector<std::string> texts_{"", std::string(kUnknownZone)};
+  std::map<std::string, uint32_t, std::less<>> text_indexes_{{texts_[kUnknown], kUnknown}};
+  std::vector<Thread> threads_;
+  std::vector<size_t> free_;  // in threads_
+  std::map<uint64_t, size_t> by_serial_;
+  std::vector<Span> zones_;
+  std::vector<FrameSpan> frames_;
+  std::map<std::pair<uint64_t, size_t>, Track> tracks_;  // by thread and chain, and event
+  struct Gap {
+    uint32_t index = 0;  // in Profile::threads
+    uint64_t from_ns = 0;
+    uint64_t lost = 0;  // records
+  };
+  std::vector<Gap> open_gaps_;  // that last until now
+};
+
+}  // namespace perfkit::session

@@ -1,0 +1,320 @@
+// The zones, frames and counters of a FrameCounter in a session's profile.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "perfkit/frame_counter.h"
+#include "src/session/zone_timeline.h"
+#include "tests/session/support.h"
+#include "tests/support/skip.h"
+#include "tests/support/work.h"
+
+namespace perfkit::session {
+namespace {
+
+using namespace std::chrono_literals;
+
+absl::StatusOr<Session> StartWith(const FrameCounter& frames, SessionOptions options = {}) {
+  options.stacks = SessionStacks::kNone;
+  options.frames = &frames;
+  return Session::Start(std::move(options));
+}
+
+// Sums of an event's weights by label.
+std::map<std::string, uint64_t> WeightsByLabel(const Profile& profile, size_t event = 0) {
+  std::map<std::string, uint64_t> weights;
+  for (const ProfileSample& sample : profile.samples) {
+    if (sample.event == event) weights[profile.strings[sample.label]] += sample.weight;
+  }
+  return weights;
+}
+
+uint64_t Sum(const std::map<std::string, uint64_t>& weights) {
+  uint64_t sum = 0;
+  for (const auto& [label, weight] : weights) sum += weight;
+  return sum;
+}
+
+std::vector<ProfileZone> ZonesNamed(const Profile& profile, std::string_view name) {
+  std::vector<ProfileZone> zones;
+  for (const ProfileZone& zone : profile.zones) {
+    if (!zone.is_frame && profile.strings[zone.name] == name) zones.push_back(zone);
+  }
+  return zones;
+}
+
+// Page faults in two zones, and outside of both: exactly so many.
+struct Planted {
+  size_t solve = 30, physics = 20, outside = 10;
+
+  void Frame(FrameCounter& frames) const {
+    {
+      PERFKIT_ZONE(frames, "physics");
+      Fault(physics);
+      PERFKIT_ZONE(frames, "solve");
+      Fault(solve);
+    }
+    Fault(outside);
+    frames.Mark();
+  }
+};
+
+SessionOptions EachFault() { return {.events = {{.event = "page-faults", .rate = Period{1}}}, .user_only = true}; }
+
+TEST_CASE("each sample has the zone that its thread was in", "[session][zones]") {
+  FrameCounter frames({.events = {"page-faults"}});
+  Planted planted;
+  planted.Frame(frames);  // the code and the stacks of all this are there
+  absl::StatusOr<Session> session = StartWith(frames, EachFault());
+  REQUIRE(session.status() == absl::OkStatus());
+  constexpr size_t kFrames = 20;
+  for (size_t i = 0; i < kFrames; ++i) planted.Frame(frames);
+  std::thread([&] {
+    PERFKIT_ZONE(frames, "worker");
+    Fault(50);
+  }).join();
+  const absl::StatusOr<Profile> profile = session->Stop();
+  REQUIRE(profile.status() == absl::OkStatus());
+  CheckLaws(*profile);
+  const auto weights = WeightsByLabel(*profile);
+  CHECK(Sum(weights) == profile->Total(0).weight);
+  if (profile->events[0].accounting.lost != 0) SKIP_TEST("samples were lost");
+  // Each Fault is at least so many; what else faults there is little.
+  const auto about = [&](const std::string& label, size_t faults) {
+    INFO(label);
+    const auto found = weights.find(label);
+    REQUIRE(found != weights.end());
+    CHECK(found->second >= faults);
+    if (!testing::kSanitized) CHECK(found->second <= faults + faults / 2);  // its memory faults beside ours
+  };
+  about("physics/solve", kFrames * planted.solve);
+  about("physics", kFrames * planted.physics);
+  about("worker", 50);
+  CHECK(weights.count(std::string(ZoneTimeline::kUnknownZone)) == 0);
+}
+
+TEST_CASE("zones, frames and counts of a profile are the FrameCounter's", "[session][zones]") {
+  FrameCounter frames({.events = {"task-clock", "page-faults"}});
+  absl::StatusOr<Session> session = StartWith(frames);
+  REQUIRE(session.status() == absl::OkStatus());
+  const Planted planted;
+  frames.Mark();
+  for (size_t i = 0; i < 20; ++i) planted.Frame(frames);
+  const absl::StatusOr<Profile> profile = session->Stop();
+  REQUIRE(profile.status() == absl::OkStatus());
+  CheckLaws(*profile);
+  const auto near = [](uint64_t ns) { return Approx(static_cast<double>(ns)).epsilon(0.1); };
+  for (const ZoneStats& zone : frames.zones()) {
+    if (zone.name.empty()) continue;
+    INFO(zone.name);
+    const std::vector<ProfileZone> told = ZonesNamed(*profile, zone.name);
+    CHECK(told.size() == zone.calls);
+    uint64_t ns = 0;
+    for (const ProfileZone& one : told) ns += one.to_ns - one.from_ns;
+    CHECK(static_cast<double>(ns) == near(zone.wall_ns));
+  }
+  std::vector<ProfileZone> told;
+  for (const ProfileZone& zone : profile->zones) {
+    if (zone.is_frame) told.push_back(zone);
+  }
+  REQUIRE(told.size() == 20);
+  REQUIRE(profile->counters.size() == 2);
+  const size_t first = frames.history().size() - 20;
+  for (size_t i = 0; i < 20; ++i) {
+    const FrameRecord& counted = frames.history()[first + i];
+    CHECK(profile->strings[told[i].name] == "frame " + std::to_string(counted.number));
+    for (size_t event = 0; event < 2; ++event) {
+      if (counted.missing != 0) continue;
+      const ProfileCounter& counter = profile->counters[event];
+      CHECK(profile->strings[counter.name] == frames.name(event));
+      REQUIRE(counter.points.size() == 20);
+      CHECK(counter.points[i].value == static_cast<double>(counted.values[event]));
+      CHECK(counter.points[i].time_ns <= told[i].to_ns);
+    }
+  }
+  CHECK((profile->counters[0].unit == ProfileUnit::kNanoseconds && profile->counters[1].unit == ProfileUnit::kCount));
+}
+
+// The stack is the oracle: what runs in WorkInA runs in zone A.
+TEST_CASE("threads that work in a zone in 7 of 10 steps have 7 of 10 samples there", "[session][zones]") {
+  FrameCounter frames({.events = {"task-clock"}});
+  absl::StatusOr<Session> session = StartWith(frames, {.interval = 200us});
+  REQUIRE(session.status() == absl::OkStatus());
+  std::atomic<uint64_t> in_zone_ns{0}, outside_ns{0};
+  const auto cpu_ns = [] { return sys::ClockNs(CLOCK_THREAD_CPUTIME_ID); };
+  const auto work = [&] {
+    const auto attached = frames.AttachThread("worker");
+    for (int step = 0; step < 50; ++step) {
+      const uint64_t begin_ns = cpu_ns();
+      if (step % 10 < 7) {
+        PERFKIT_ZONE(frames, "A");
+        Spin(1ms);
+      } else {
+        Spin(1ms);
+      }
+      (step % 10 < 7 ? in_zone_ns : outside_ns) += cpu_ns() - begin_ns;
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) threads.emplace_back(work);
+  for (std::thread& thread : threads) thread.join();
+  const absl::StatusOr<Profile> profile = session->Stop();
+  REQUIRE(profile.status() == absl::OkStatus());
+  CheckLaws(*profile);
+  // By the threads' own clocks; samples that came late, in a tick, stand for more.
+  const auto weights = WeightsByLabel(*profile);
+  const uint64_t total = profile->Total(0).weight;
+  REQUIRE(Sum(weights) == total);
+  REQUIRE(weights.count("A") == 1);
+  const double share = static_cast<double>(weights.at("A")) / static_cast<double>(total);
+  const double control = static_cast<double>(in_zone_ns) / static_cast<double>(in_zone_ns + outside_ns);
+  CHECK(share == Approx(control).margin(0.15));
+}
+
+TEST_CASE("a wait has the zone that it began in", "[session][zones]") {
+  FrameCounter frames({.events = {"task-clock"}});
+  absl::StatusOr<Session> session = StartWith(frames, {.clock = SessionClock::kWall});
+  REQUIRE(session.status() == absl::OkStatus());
+  {
+    PERFKIT_ZONE(frames, "sleep");
+    usleep(20'000);
+  }
+  usleep(20'000);
+  const absl::StatusOr<Profile> profile = session->Stop();
+  REQUIRE(profile.status() == absl::OkStatus());
+  const size_t off = profile->EventIndex(kOffCpuEvent);
+  uint64_t asleep_ns = 0;
+  for (const ProfileSample& sample : profile->samples) {
+    const bool here = profile->threads[sample.thread].tid == static_cast<uint32_t>(gettid());
+    if (here && sample.event == off && profile->strings[sample.label] == "sleep") asleep_ns += sample.weight;
+  }
+  const std::vector<ProfileZone> zones = ZonesNamed(*profile, "sleep");
+  REQUIRE(zones.size() == 1);
+  CHECK(asleep_ns >= (zones[0].to_ns - zones[0].from_ns) / 2);
+}
+
+TEST_CASE("a snapshot has the zones that are open, and labels", "[session][zones]") {
+  FrameCounter frames({.events = {"page-faults"}});
+  absl::StatusOr<Session> session = StartWith(frames, EachFault());
+  REQUIRE(session.status() == absl::OkStatus());
+  PERFKIT_ZONE(frames, "open");
+  Fault(30);
+  const absl::StatusOr<Profile> snapshot = session->Snapshot();
+  REQUIRE(snapshot.status() == absl::OkStatus());
+  CHECK(snapshot->Check() == absl::OkStatus());
+  CHECK(ZonesNamed(*snapshot, "open").size() == 1);
+  CHECK(WeightsByLabel(*snapshot)["open"] > 0);
+}
+
+TEST_CASE("what fell in a zone that ended on another thread is known of nobody", "[session][zones]") {
+  FrameCounter frames({.events = {"page-faults"}});
+  absl::StatusOr<Session> session = StartWith(frames, EachFault());
+  REQUIRE(session.status() == absl::OkStatus());
+  auto zone = std::make_unique<FrameCounter::Zone>(frames, ZoneId{"wanders"});
+  Fault(30);
+  std::thread([&] { zone.reset(); }).join();
+  Fault(30);
+  { PERFKIT_ZONE(frames, "next"); }
+  const absl::StatusOr<Profile> profile = session->Stop();
+  REQUIRE(profile.status() == absl::OkStatus());
+  CHECK(ZonesNamed(*profile, "wanders").empty());
+  CHECK(ZonesNamed(*profile, "next").size() == 1);
+  const auto weights = WeightsByLabel(*profile);
+  CHECK(weights.count("wanders") == 0);
+  CHECK(weights.count(std::string(ZoneTimeline::kUnknownZone)) == 1);
+}
+
+TEST_CASE("a FrameCounter may go while a session runs, and another session may have the next", "[session][zones]") {
+  for (int i = 0; i < 3; ++i) {
+    auto frames = std::make_unique<FrameCounter>(FrameCounter::Options{.events = {"page-faults"}});
+    absl::StatusOr<Session> session = StartWith(*frames, EachFault());
+    REQUIRE(session.status() == absl::OkStatus());
+    Planted().Frame(*frames);
+    std::thread([&] { Planted().Frame(*frames); }).join();
+    frames.reset();
+    Fault(10);
+    const absl::StatusOr<Profile> profile = session->Stop();
+    REQUIRE(profile.status() == absl::OkStatus());
+    CheckLaws(*profile);
+    CHECK(ZonesNamed(*profile, "solve").size() == 2);
+  }
+}
+
+TEST_CASE("zones that there is no room for are counted, and labels stay", "[session][zones]") {
+  FrameCounter frames({.events = {"page-faults"}});
+  SessionOptions options = EachFault();
+  options.memory_bytes = 64 << 10;
+  options.own_thread = false;
+  absl::StatusOr<Session> session = StartWith(frames, std::move(options));
+  REQUIRE(session.status() == absl::OkStatus());
+  const Planted planted;
+  for (size_t i = 0; i < 500; ++i) {
+    {
+      PERFKIT_ZONE(frames, "first");
+      Fault(1);
+    }
+    for (int z = 0; z < 20; ++z) {
+      PERFKIT_ZONE(frames, "more");
+    }
+    if (i % 20 == 0) REQUIRE(session->Poll() == absl::OkStatus());
+  }
+  const absl::StatusOr<Profile> profile = session->Stop();
+  REQUIRE(profile.status() == absl::OkStatus());
+  CheckLaws(*profile);
+  CHECK(profile->accounting.zones_forgotten > 0);
+  CHECK(profile->zones.size() + profile->accounting.zones_forgotten == 500 * 21);
+  CHECK(profile->zones.size() * sizeof(ProfileZone) <= 64 << 10);
+  const auto weights = WeightsByLabel(*profile);
+  if (profile->events[0].accounting.lost == 0) CHECK(weights.at("first") >= 500);
+}
+
+TEST_CASE("samples keep their zones when ended threads become sums", "[session][zones]") {
+  FrameCounter frames({.events = {"page-faults"}});
+  absl::StatusOr<Session> session = StartWith(frames, EachFault());
+  REQUIRE(session.status() == absl::OkStatus());
+  constexpr size_t kThreads = 1300;
+  for (size_t i = 0; i < kThreads; ++i) {
+    std::thread([&] {
+      PERFKIT_ZONE(frames, "short");
+      Fault(3);
+    }).join();
+  }
+  const absl::StatusOr<Profile> profile = session->Stop();
+  REQUIRE(profile.status() == absl::OkStatus());
+  CheckLaws(*profile);
+  CHECK(profile->threads.size() < kThreads);
+  CHECK(profile->accounting.zones_forgotten > 0);
+  CHECK(ZonesNamed(*profile, "short").size() + profile->accounting.zones_forgotten == kThreads);
+  auto weights = WeightsByLabel(*profile);
+  CHECK(weights["short"] > 0);
+  if (profile->events[0].accounting.lost != 0) return;
+  CHECK(weights["short"] + weights[std::string(ZoneTimeline::kUnknownZone)] >= 3 * kThreads);
+}
+
+TEST_CASE("a forked child has no part in its parent's zones", "[session][zones][fork]") {
+  FrameCounter frames({.events = {"page-faults"}});
+  absl::StatusOr<Session> session = StartWith(frames, EachFault());
+  REQUIRE(session.status() == absl::OkStatus());
+  const pid_t child = fork();
+  if (child == 0) {
+    Planted().Frame(frames);
+    _exit(0);
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  Planted().Frame(frames);
+  const absl::StatusOr<Profile> profile = session->Stop();
+  REQUIRE(profile.status() == absl::OkStatus());
+  CHECK(ZonesNamed(*profile, "solve").size() == 1);
+}
+
+}  // namespace
+}  // namespace perfkit::session
