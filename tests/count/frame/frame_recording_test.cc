@@ -108,7 +108,7 @@ void WorkInFrame(FrameCounter& frames, int turns) {
 }
 
 TEST_CASE("a recording has the frames and zones that the FrameCounter counts", "[frame][recording]") {
-  FrameCounter frames({.events = kEvents});
+  FrameCounter frames({.events = perfkit::kEvents});
   const std::unique_ptr<FrameRecording> recording = RecordingOf(frames);
   Heard heard;
   frames.Mark();
@@ -127,7 +127,7 @@ TEST_CASE("a recording has the frames and zones that the FrameCounter counts", "
     const FrameRecord& counted = frames.history()[frames.history().size() - 40 + i];
     CHECK(ended[i].record.number == counted.number);
     CHECK(ended[i].record.missing == counted.missing);
-    for (size_t e = 0; e < kEvents.size(); ++e) CHECK(ended[i].record.values[e] == counted.values[e]);
+    for (size_t e = 0; e < perfkit::kEvents.size(); ++e) CHECK(ended[i].record.values[e] == counted.values[e]);
     CHECK(ended[i].from_ns <= ended[i].to_ns);
     if (i > 0) CHECK(ended[i - 1].to_ns <= ended[i].from_ns + 1);
   }
@@ -152,7 +152,7 @@ TEST_CASE("a recording has the frames and zones that the FrameCounter counts", "
 }
 
 TEST_CASE("threads that attach late, end, or are inside a zone from the start are recorded", "[frame][recording]") {
-  FrameCounter frames({.events = kEvents});
+  FrameCounter frames({.events = perfkit::kEvents});
   std::atomic<int> step{0};
   std::atomic<int> early_tid{0};
   const auto await = [&](int wanted) {
@@ -200,7 +200,7 @@ TEST_CASE("threads that attach late, end, or are inside a zone from the start ar
 }
 
 TEST_CASE("frames of other loops are recorded by their names", "[frame][recording]") {
-  FrameCounter frames({.events = kEvents});
+  FrameCounter frames({.events = perfkit::kEvents});
   const FrameId audio = frames.DefineFrame("audio");
   const std::unique_ptr<FrameRecording> recording = RecordingOf(frames);
   std::thread([&] {
@@ -216,7 +216,7 @@ TEST_CASE("frames of other loops are recorded by their names", "[frame][recordin
 }
 
 TEST_CASE("a recording outlives the FrameCounter, and a later one replaces it", "[frame][recording]") {
-  auto frames = std::make_unique<FrameCounter>(FrameCounter::Options{.events = kEvents});
+  auto frames = std::make_unique<FrameCounter>(FrameCounter::Options{.events = perfkit::kEvents});
   const std::unique_ptr<FrameRecording> first = RecordingOf(*frames);
   WorkInFrame(*frames, 1);
   const std::unique_ptr<FrameRecording> second = RecordingOf(*frames);
@@ -234,7 +234,7 @@ TEST_CASE("a recording outlives the FrameCounter, and a later one replaces it", 
 }
 
 TEST_CASE("a hitch has its cause in the recording", "[frame][recording]") {
-  FrameCounter frames({.events = kEvents, .hitch_budget = std::chrono::nanoseconds(1)});
+  FrameCounter frames({.events = perfkit::kEvents, .hitch_budget = std::chrono::nanoseconds(1)});
   const std::unique_ptr<FrameRecording> recording = RecordingOf(frames);
   frames.Mark();
   WorkInFrame(frames, 1);
@@ -247,7 +247,7 @@ TEST_CASE("a hitch has its cause in the recording", "[frame][recording]") {
 
 TEST_CASE("zones and marks of a recorded thread allocate nothing", "[frame][recording]") {
   if (testing::kSanitized) SKIP_TEST("a sanitizer owns operator new");
-  FrameCounter frames({.events = kEvents});
+  FrameCounter frames({.events = perfkit::kEvents});
   const std::unique_ptr<FrameRecording> recording = RecordingOf(frames);
   frames.Mark();
   WorkInFrame(frames, 2);
@@ -265,7 +265,7 @@ TEST_CASE("zones and marks of a recorded thread allocate nothing", "[frame][reco
 }
 
 TEST_CASE("a forked child cannot record its parent's FrameCounter", "[frame][recording][fork]") {
-  FrameCounter frames({.events = kEvents});
+  FrameCounter frames({.events = perfkit::kEvents});
   const std::unique_ptr<FrameRecording> recording = RecordingOf(frames);
   frames.Mark();
   const pid_t child = fork();
