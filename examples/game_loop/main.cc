@@ -5,6 +5,9 @@
 //   bullet_zones.cc, workers.cc   perfkit put into both, without a change to either
 //   hud.cc, hud_panels.cc         what a FrameCounter knows, drawn by ImGui and sdl_imgui_renderer.cc
 //   scene_view.cc, backdrop.cc, screen.cc, png.cc         the picture
+#include <perfkit/profile_writer.h>
+#include <perfkit/session.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -37,6 +40,49 @@ std::chrono::nanoseconds SuitableBudget(game::Screen& screen) {
   return std::max<nanoseconds>(milliseconds(20), nanoseconds(median * 5 / 2));
 }
 
+// Plays, sampled: the profile has the frames and zones, too.
+absl::StatusOr<perfkit::Profile> Play(game::Game& game) {
+  absl::StatusOr<perfkit::Session> session = perfkit::Session::Start({.frames = &game.frames()});
+  game.Run();
+  if (!session.ok()) return session.status();
+  return session->Stop();
+}
+
+// A page and a trace, where perfkit::exporters is linked.
+absl::Status WriteFiles(const perfkit::Profile& profile, const std::string& name) {
+  for (const char* ending : {".html", ".pftrace"}) {
+    if (absl::Status status = perfkit::WriteProfile(profile, name + ending); !status.ok()) return status;
+    std::printf("Profile: %s\n", std::filesystem::absolute(name + ending).c_str());
+  }
+  return absl::OkStatus();
+}
+
+int SaveProfile(const absl::StatusOr<perfkit::Profile>& profile, const std::string& name) {
+  if (!profile.ok()) {
+    std::printf("\nNo profile: %s\n", std::string(profile.status().message()).c_str());  // not permitted here
+    return 0;
+  }
+  std::printf("\n");
+  const absl::Status written = WriteFiles(*profile, name);
+  if (written.ok()) return 0;
+  if (written.code() == absl::StatusCode::kUnimplemented) {
+    std::printf("No profile: %s\n", std::string(written.message()).c_str());
+    return 0;
+  }
+  std::fprintf(stderr, "game_loop: %s\n", std::string(written.message()).c_str());
+  return 1;
+}
+
+int SavePicture(const game::Screen& screen, const std::string& path) {
+  std::string reason;
+  if (!screen.SavePicture(path, &reason)) {
+    std::fprintf(stderr, "game_loop: cannot write %s: %s\n", path.c_str(), reason.c_str());
+    return 1;
+  }
+  std::printf("\nPicture: %s\n", std::filesystem::absolute(path).c_str());
+  return 0;
+}
+
 int Run(const game::Options& options) {
   game::Screen screen;
   if (!screen.ok()) {
@@ -45,17 +91,16 @@ int Run(const game::Options& options) {
   }
   game::Game game(screen, {.frames = options.frames, .budget = SuitableBudget(screen)});
   SayWhatIsMissing(game.frames());
-  game.Run();
+  absl::StatusOr<perfkit::Profile> profile = absl::CancelledError();
+  if (options.profile.empty()) {
+    game.Run();
+  } else {
+    profile = Play(game);
+  }
   std::fputs(game.frames().FormatZones().c_str(), stdout);
   std::printf("\n%s", game.FormatProvoked().c_str());
-  if (options.picture.empty()) return 0;
-  std::string reason;
-  if (!screen.SavePicture(options.picture, &reason)) {
-    std::fprintf(stderr, "game_loop: cannot write %s: %s\n", options.picture.c_str(), reason.c_str());
-    return 1;
-  }
-  std::printf("\nPicture: %s\n", std::filesystem::absolute(options.picture).c_str());
-  return 0;
+  const int saved = options.profile.empty() ? 0 : SaveProfile(profile, options.profile);
+  return options.picture.empty() ? saved : saved | SavePicture(screen, options.picture);
 }
 
 }  // namespace

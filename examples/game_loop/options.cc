@@ -26,6 +26,10 @@ bool ParseOptions(int argc, char** argv, Options* options, std::string* error) {
       options->picture.clear();
     } else if (word == "--picture" && has_value) {
       options->picture = argv[++i];
+    } else if (word == "--no-profile") {
+      options->profile.clear();
+    } else if (word == "--profile" && has_value) {
+      options->profile = argv[++i];
     } else if (word == "--frames" && has_value) {
       if (ParseFrames(argv[++i], &options->frames)) continue;
       *error = std::string("--frames wants a number from 1 to 1000000, not '") + argv[i] + "'";

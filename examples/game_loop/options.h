@@ -8,17 +8,20 @@ namespace game {
 struct Options {
   int frames = 600;
   std::string picture = "game_loop.png";  // "": none
+  std::string profile = "game_loop";      // the files' name without its ending; "": none
   bool help = false;
 };
 
 inline constexpr char kUsage[] =
-    "usage: game_loop [--frames N] [--picture PATH | --no-picture] [--help]\n"
+    "usage: game_loop [--frames N] [--picture PATH | --no-picture] [--profile PATH | --no-profile] [--help]\n"
     "\n"
     "Runs a small game without a window: a wall of bricks under fire (Bullet), springs of sparks (TBB), a HUD "
     "(ImGui).\n"
     "perfkit counts each frame, each zone and each worker. After N frames (600) it prints the zones and the hitches "
     "with\n"
-    "their causes, and writes the last frame as a picture (game_loop.png).\n";
+    "their causes, and writes the last frame as a picture (game_loop.png). It is sampled as well: a page "
+    "(game_loop.html)\n"
+    "and a trace for ui.perfetto.dev (game_loop.pftrace) show each thread's frames, zones and functions over time.\n";
 
 // False, with `error` set, for words that are not in kUsage.
 bool ParseOptions(int argc, char** argv, Options* options, std::string* error);

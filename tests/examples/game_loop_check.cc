@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "tests/support/run.h"
+#include "tests/support/skip.h"
 
 namespace {
 
@@ -93,10 +94,10 @@ double NumberBehind(const std::string& line, const std::string& words) {
 
 // The demo with fewer frames; again where something else took as long as the frame waited for its asset, such as other
 // programs: then another zone may well be the worst.
-Run PlayUndisturbed(const std::string& picture) {
+Run PlayUndisturbed(const std::string& picture, const std::string& profile) {
   Run run;
   for (int tries = 0; tries < 5; ++tries) {
-    run = RunGame("--frames 90 --picture " + picture);
+    run = RunGame("--frames 90 --picture " + picture + " --profile " + profile);
     const std::string asset = LineWith(run.output, "for an asset. Seen: ");
     if (NumberBehind(asset, "Seen: ") < 2 * NumberBehind(asset, "waited ")) break;
   }
@@ -107,7 +108,8 @@ Run PlayUndisturbed(const std::string& picture) {
 struct Played {
   TemporaryFolder folder;
   std::string picture = folder / "hud.png";
-  Run run = PlayUndisturbed(picture);
+  std::string profile = folder / "played";
+  Run run = PlayUndisturbed(picture, profile);
 };
 const Played& Game() {
   static const Played played;
@@ -178,9 +180,34 @@ TEST_CASE("game loop: picture") {
 TEST_CASE("game loop: the picture is named by a path that can be opened from anywhere") {
   const TemporaryFolder folder;
   const std::string path = std::filesystem::canonical(folder / ".").string();
-  const Run run = perfkit::testing::RunCommand("cd " + path + " && " GAME_LOOP " --frames 2 --picture hud.png");
+  const Run run =
+      perfkit::testing::RunCommand("cd " + path + " && " GAME_LOOP " --frames 2 --picture hud.png --no-profile");
   INFO(run.output);
   CHECK(run.output.find("Picture: " + path + "/hud.png\n") != std::string::npos);
+}
+
+TEST_CASE("game loop: its page and its trace have zones and frames") {
+  INFO(Game().run.output);
+  if (Game().run.output.find("No profile: ") != std::string::npos) SKIP_TEST("perfkit::exporters is not linked");
+  for (const char* ending : {".html", ".pftrace"}) {
+    std::ifstream file(Game().profile + ending, std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    CHECK(text.size() > 10'000);
+    CHECK(Game().run.output.find("Profile: " + Game().profile + ending + "\n") != std::string::npos);
+    if (std::string(ending) == ".html") continue;  // packed
+    for (const char* word : {"load level chunk", "solveGroupCacheFriendlySetup", "frame 30", "task-clock"}) {
+      INFO(word);
+      CHECK(text.find(word) != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("game loop: a profile that cannot be written is an error with its reason") {
+  const Run run = RunGame("--frames 2 --no-picture --profile /no/such/folder/played");
+  INFO(run.output);
+  if (run.output.find("No profile: ") != std::string::npos) SKIP_TEST("perfkit::exporters is not linked");
+  CHECK(run.exit_code == 1);
+  CHECK(run.output.find("/no/such/folder/played.html") != std::string::npos);
 }
 
 TEST_CASE("game loop: words that it does not know") {
@@ -194,7 +221,7 @@ TEST_CASE("game loop: words that it does not know") {
 }
 
 TEST_CASE("game loop: a picture that cannot be written is an error with its reason") {
-  const Run run = RunGame("--frames 2 --picture /no/such/folder/hud.png");
+  const Run run = RunGame("--frames 2 --no-profile --picture /no/such/folder/hud.png");
   CHECK(run.exit_code == 1);
   CHECK(run.output.find("cannot write /no/such/folder/hud.png: No such file") != std::string::npos);
 }
