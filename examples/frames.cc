@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Frame 40 loads something: memory that nobody has touched yet, 80 MiB of it.
+// Frame 40 loads something: 80 MiB of memory that has not been touched yet.
 void StepWorld(int frame) { std::vector<char> level(frame == 40 ? 80 << 20 : 1 << 10, 1); }
 
 void Draw(const perfkit::FrameRecord& last) { (void)last; }

@@ -11,7 +11,7 @@ namespace game {
 // checksum of what it wrote.
 size_t LoadLevelChunk(size_t bytes);
 
-// Waits until a loader thread has an asset ready, which takes `time` of somebody else's.
+// Waits until a loader thread has an asset ready, which takes `time` on another thread.
 void WaitForAsset(std::chrono::nanoseconds time);
 
 }  // namespace game

@@ -1,4 +1,4 @@
-// A window that nobody sees: SDL with its dummy video driver and its software renderer, so that a machine without a
+// A window without a screen: SDL with its dummy video driver and its software renderer, so that a machine without a
 // display or a GPU draws the same picture.
 #pragma once
 

@@ -29,7 +29,7 @@ struct Options {
   int workers = 0;  // 0: one a CPU
   bool help = false;
 
-  // Nobody else was named: record samples itself, compressing.
+  // No target was named: record samples itself, compressing.
   bool demo() const { return names.empty() && command.empty(); }
 };
 

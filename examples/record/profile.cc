@@ -30,7 +30,7 @@ void Profile::TakeSample(const perfkit::Sample& sample, uint32_t event) {
   branches_ += sample.branches().size();
   const perfkit::TaskId task = *sample.task();
   perfkit::CodeLocation location = symbolizer_.Locate(task.pid, *sample.ip(), sample.cpu_mode());
-  // A process that was there before whole CPUs were sampled: nobody has told what it has mapped.
+  // A process that existed before whole CPUs were sampled: no record has said what it has mapped.
   const bool unknown = !location.known() && sample.cpu_mode() == perfkit::CpuMode::kUser;
   if (unknown && asked_.insert(task.pid).second && symbolizer_.AddProcess(static_cast<pid_t>(task.pid)).ok()) {
     location = symbolizer_.Locate(task.pid, *sample.ip());

@@ -46,7 +46,7 @@ Clock::duration Seconds(double seconds) {
   return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
-// One run: of the command, or of the time that somebody else is counted.
+// One run: of the command, or of the time for which another process is counted.
 class Run {
  public:
   Run(const Options& options, Report& report) : options_(options), report_(report) {

@@ -110,7 +110,7 @@ void ZoneTimeline::Enter(size_t thread, const FrameEvent& event) {
   state.open.push_back({state.last_ns, path.name, path.label});
 }
 
-// When a zone ended that ended on another thread, nobody knows: it is no track, and samples directly in it may be
+// The end of a zone that ended on another thread is not known: it is no track, and samples directly in it may be
 // outside of it.
 void ZoneTimeline::Leave(size_t thread, uint64_t ns) {
   Thread& state = threads_[thread];

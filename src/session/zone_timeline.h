@@ -24,7 +24,7 @@ namespace perfkit::session {
 // Not thread-safe.
 class ZoneTimeline {
  public:
-  // The label of samples of which nobody knows in which zone they fell.
+  // The label of samples whose zone is not known.
   static constexpr std::string_view kUnknownZone = "[zone unknown]";
 
   // `max_bytes`: of what is kept; beyond that the older half of it is forgotten, once the builder's samples are

@@ -213,7 +213,7 @@ TEST_CASE("a snapshot has the zones that are open, and labels", "[session][zones
   CHECK(WeightsByLabel(*snapshot)["open"] > 0);
 }
 
-TEST_CASE("what fell in a zone that ended on another thread is known of nobody", "[session][zones]") {
+TEST_CASE("what fell in a zone that ended on another thread has no known zone", "[session][zones]") {
   FrameCounter frames({.events = {"page-faults"}});
   absl::StatusOr<Session> session = StartWith(frames, EachFault());
   REQUIRE(session.status() == absl::OkStatus());

@@ -88,6 +88,11 @@ constexpr Retired kRetired[] = {
     {kPhrase, "at leisure", "later"},
     {kPhrase, "him", "it: a thread is no person"},
     {kPhrase, "his", "its: a thread is no person"},
+    {kPhrase, "nobody", "no thread, no process, no reader; an ordinary user"},
+    {kPhrase, "somebody", "another thread, process, program or user"},
+    {kPhrase, "anybody", "any thread, process, program or user"},
+    {kPhrase, "everybody", "each thread, process, program or user"},
+    {kPhrase, "whoever", "the thread, process, program or user that"},
 };
 
 }  // namespace

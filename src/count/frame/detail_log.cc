@@ -17,10 +17,10 @@ absl::StatusOr<open::LiveRing> OpenFaultRing(const sys::Rights& rights) {
   request.attr.config = sys::kSwPageFaults;
   request.attr.sample_period_or_freq = 1;
   request.attr.sample_type = sys::kSampleIp | sys::kSampleTime | sys::kSampleAddr;
-  request.attr.exclude_kernel = 1;  // everybody may ask, and a hitch's faults are the program's own
+  request.attr.exclude_kernel = 1;  // no right is needed, and a hitch's faults are the program's own
   request.attr.exclude_hv = 1;
   request.attr.watermark = 1;
-  request.attr.wakeup_events_or_watermark = ~0u;  // nobody polls: no wake-ups
+  request.attr.wakeup_events_or_watermark = ~0u;  // never polled: no wake-ups
   request.asked = "the page faults of this thread, with addresses";
   return open::LiveRing::Open(request, kFaultPages, rights);
 }

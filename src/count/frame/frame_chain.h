@@ -41,7 +41,7 @@ class FrameChain {
  private:
   const std::string name_;
   ZoneShape shape_;
-  std::atomic<uint64_t> owner_{0};      // the owner's serial; 0: nobody
+  std::atomic<uint64_t> owner_{0};      // the owner's serial; 0: no owner
   bool drives_tree_ = false;            // the frames of the owner's zones are these
   uint32_t opens_ = 0;                  // the owner's count of opens when this frame started
   std::unique_ptr<ZoneTree> own_tree_;  // a root without zones, where the owner's tree follows other frames

@@ -1,7 +1,7 @@
 // The inside of a FrameCounter: its threads, its frames, and who may do what on which thread.
 //
 // Three kinds of access, and the data of each:
-//   the marking thread      its tree, the main history, hitches, on and off: no lock, nobody else looks
+//   the marking thread      its tree, the main history, hitches, on and off: no lock, no other thread reads it
 //   a worker inside a zone  its own tree's frame under way: no lock (frame_thread.h says why)
 //   anything cold           the list of threads: `mutex_`; a worker's closed frames: the worker's own mutex
 //

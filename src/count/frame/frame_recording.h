@@ -1,4 +1,4 @@
-// What a FrameCounter's threads do while somebody listens: zones, frames and their counts, by CLOCK_MONOTONIC.
+// The zones, frames and counts of a FrameCounter's threads while a reader records them, by CLOCK_MONOTONIC.
 //
 //   threads ── ZoneLog each ──> FrameRecording::Read ──> FrameEvent, thread by thread, each in order of time
 //

@@ -42,7 +42,7 @@ void SlotTable::Release(uint32_t slot) {
 
 void SlotTable::Carry(uint32_t slot, std::span<uint64_t> words) const {
   std::array<uint64_t, 1 + kMaxWords> copy{};
-  ReadSlot(slot, copy.data());  // nobody writes to it: the caller owns the slot
+  ReadSlot(slot, copy.data());  // no thread writes to it: the caller owns the slot
   std::copy_n(copy.data() + 1, std::min(words.size(), words_), words.data());
 }
 

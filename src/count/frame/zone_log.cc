@@ -57,7 +57,7 @@ bool ZoneLog::Write(ZoneRecordKind kind, uint16_t id, uint32_t missing, std::spa
   return true;
 }
 
-// Returns false if nobody listens. Otherwise the log of the reader's epoch has begun.
+// Returns false if there is no reader. Otherwise the log of the reader's epoch has begun.
 bool ZoneLog::IsCurrent() noexcept {
   const uint64_t epoch = epoch_.load(std::memory_order_acquire);
   if (epoch == 0) return false;

@@ -5,7 +5,7 @@
 //
 //   kBegin  (epoch)                    the log of one recording begins: no zone is open
 //   kEnter  (zone, ticks)              kLeave (ticks)             in order of nesting
-//   kAbandon (depth)                   the open zone at this depth ends on another thread, nobody knows when
+//   kAbandon (depth)                   the open zone at this depth ends on another thread, at an unknown time
 //   kFrame  (begin, end, number, values)         kHitch (number, text)
 //   kGap    (from, to, lost)           there was no room: all zones are closed, those that are still open follow
 //   kEnd    (ticks)                    the thread is no longer attached: all zones are closed
@@ -50,7 +50,7 @@ class ZoneLog {
   ZoneLog(const ZoneTree& tree, size_t max_words);
 
   // Reader: forgets what it has not read; the next thing that the writer does begins a log anew, under this number.
-  // 0: nobody listens any more.
+  // 0: there is no reader any more.
   void Start(uint64_t epoch) noexcept;
 
   // Writer. None allocates; what there is no room for is counted in a kGap.

@@ -1,5 +1,5 @@
 // What is shown, and what a person does with it. `window.perfkit` says the first and does the second, for tests and for
-// whoever has a console open.
+// the console.
 function element(id) {
   return document.getElementById(id);
 }

@@ -177,7 +177,7 @@ TEST_CASE("threads that attach late, end, or are inside a zone from the start ar
     ++gaps;
     CHECK(gap.tid == static_cast<uint32_t>(early_tid));
   });
-  CHECK(gaps == 1);  // it is inside, nobody knows of what
+  CHECK(gaps == 1);  // it is inside of an unknown zone
   step = 2;
   await(3);
   heard.Read(*recording);

@@ -196,7 +196,7 @@ TEST_CASE("a reader gets nothing of what was written for another", "[frame][reco
   zones.Enter("a");
   Told told;
   told.Read(zones.log);
-  CHECK(told.records == 0);  // nobody listened
+  CHECK(told.records == 0);  // there was no reader
   zones.log.Start(kEpoch);
   zones.Enter("b");
   zones.log.Start(kEpoch + 1);
