@@ -121,6 +121,9 @@ void Identify(const LoadedImage& image, const EhFrame& frames, LoadedModule& mod
     const uint64_t hash = HashOf(frames.records, HashOf(frames.header, build_id.size()));
     module.identity.append(reinterpret_cast<const char*>(&hash), sizeof(hash));
     mark = frames.header.subspan(4);  // The address of .eh_frame, the number of functions, the first one.
+    module.mark.records = reinterpret_cast<uint64_t>(frames.records.data());
+    module.mark.record_words = std::min(frames.records.size() / sizeof(uint64_t), ModuleMark::kMaxRecordWords);
+    module.mark.records_hash = ModuleMark::HashAt(module.mark.records, module.mark.record_words);
   }
   if (mark.size() < ModuleMark::kBytes) return;
   module.mark.address = reinterpret_cast<uint64_t>(mark.data());

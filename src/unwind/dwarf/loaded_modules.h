@@ -9,6 +9,9 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "src/base/in_handler.h"
+#include "src/base/mix.h"
+#include "src/sys/own_memory.h"
 
 namespace perfkit::unwind {
 
@@ -19,13 +22,43 @@ struct LinkerCounts {
   bool operator==(const LinkerCounts&) const = default;
 };
 
-// Sixteen bytes in a module's memory that identify it: another module that is loaded at the same addresses later has
-// other ones. They are from its build-id or, without one, from .eh_frame_hdr.
+// What identifies a module in memory: another module that is loaded at the same addresses later differs. Sixteen bytes
+// from its build-id. Without one, from .eh_frame_hdr, and the first of .eh_frame: two builds of a library that differ in
+// a stack frame's size may have the same .eh_frame_hdr.
 struct ModuleMark {
   static constexpr size_t kBytes = 16;
+  static constexpr size_t kMaxRecordWords = 128;
 
   uint64_t address = 0;  // 0 means that the module has no mark.
   std::array<uint64_t, 2> words{};
+  uint64_t records = 0;       // The address of .eh_frame.
+  uint64_t record_words = 0;  // 0 if there is a build-id.
+  uint64_t records_hash = 0;
+
+  // Returns true if the memory of the module has this mark. Takes 0.1 us, and up to 0.2 us more without a build-id.
+  PERFKIT_IN_HANDLER bool IsThere() const {
+    if (!CanReadAll(address, kBytes)) return false;
+    if (sys::WordAt(address) != words[0] || sys::WordAt(address + sizeof(uint64_t)) != words[1]) return false;
+    if (record_words == 0) return true;
+    return CanReadAll(records, record_words * sizeof(uint64_t)) && HashAt(records, record_words) == records_hash;
+  }
+
+  PERFKIT_IN_HANDLER static uint64_t HashAt(uint64_t address, uint64_t words) {
+    uint64_t hash = 0;
+    for (uint64_t i = 0; i < words; ++i) {
+      hash = base::Mix(hash ^ sys::WordAt(address + i * sizeof(uint64_t)));
+      hash ^= hash >> 29;
+    }
+    return hash;
+  }
+
+ private:
+  PERFKIT_IN_HANDLER static bool CanReadAll(uint64_t address, uint64_t bytes) {
+    for (uint64_t page = sys::PageOf(address); page < address + bytes; page += sys::kMinPage) {
+      if (!sys::CanRead(page)) return false;
+    }
+    return true;
+  }
 };
 
 struct LoadedModule {

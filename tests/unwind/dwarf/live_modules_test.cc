@@ -98,12 +98,13 @@ void CheckReplaced(const std::string& options) {
   LiveUnwinder unwinder;
   plugin_unwinder = &unwinder;
   uint64_t first_place = 0;
+  uint32_t known = 0;
   {
     const Plugin first(plugins.path(0));
     REQUIRE(first.call_back() != nullptr);
     first_place = reinterpret_cast<uint64_t>(first.call_back());
     CHECK(LookThrough(first).end == StackEnd::kNoMapping);  // not known yet
-    const uint32_t known = plugin_stack.frames;
+    known = plugin_stack.frames;
     CHECK(known >= 1);
     REQUIRE(unwinder.Maintain().ok());
     CHECK(LookThrough(first).complete());
@@ -115,6 +116,7 @@ void CheckReplaced(const std::string& options) {
   INFO("at the same place: " << same_place);
   if (!testing::kSanitized) CHECK(same_place);  // else this tests less than it should
   CHECK(LookThrough(second).end == StackEnd::kNoMapping);
+  CHECK(plugin_stack.frames == known);  // by the first one's rules it would be one more, and a wrong one
   CHECK(plugin_stack.guesses == 0);
   REQUIRE(unwinder.Maintain().ok());
   CHECK(LookThrough(second).complete());
