@@ -38,7 +38,7 @@ function niceStep(least) {
 
 // What the kernel and the sampler said of one event, and what its stacks are worth: [text, is it a loss?].
 function eventFacts(model, event, sum, leftOut) {
-  const {name, user_only, accounting} = model.events[event], facts = [];
+  const {name, unit, user_only, accounting} = model.events[event], facts = [];
   const lost = [['lost', 'lost: the kernel had no room'], ['malformed', 'malformed'], ['paused', 'while paused'],
                 ['foreign', 'of foreign event ids'], ['duplicates', 'dropped as duplicates']];
   for (const [key, text] of lost) {
@@ -48,7 +48,8 @@ function eventFacts(model, event, sum, leftOut) {
   if (accounting.unsampled_ns) facts.push([`${name}: ${duration(accounting.unsampled_ns)} that no sample stands for`, true]);
   if (accounting.stacks_skipped) facts.push([`${name}: ${count(accounting.stacks_skipped, 'live stack')} not taken`, true]);
   if (accounting.counted_is_lower_bound) facts.push([`${name}: the kernel’s count is a lower bound`, true]);
-  if (accounting.counted) facts.push([`${name}: the kernel counted ${accounting.counted.toLocaleString('en')}`, false]);
+  const exact = (value) => unit === 'nanoseconds' ? duration(value) : value.toLocaleString('en');
+  if (accounting.counted) facts.push([`${name}: the kernel counted ${exact(accounting.counted)}`, false]);
   if (user_only) facts.push([`${name}: user space only`, true]);
   const all = sum.qualities.reduce((a, b) => a + b, 0);
   sum.qualities.forEach((samples, quality) => {
