@@ -20,6 +20,7 @@
 
 #include "src/session/blocked_look.h"
 #include "tests/support/skip.h"
+#include "tests/support/work.h"
 
 namespace perfkit::session {
 namespace {
@@ -168,7 +169,7 @@ void CheckLooks(uint64_t wanted) {
   CAPTURE(sums.looks, sums.accepted, sums.right, sums.wrong, sums.part, sums.undecided);
   CHECK(sums.wrong == 0);
   CHECK(sums.right >= wanted);
-  CHECK(sums.part == 0);
+  if (!testing::kSanitized) CHECK(sums.part == 0);  // a sanitizer's frame pointers end walks
   if (wanted >= 1'000'000) WARN(sums.looks << " looks, " << sums.accepted << " accepted, " << sums.right << " right");
 }
 
