@@ -4,6 +4,7 @@
 #include <atomic>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/sample/support.h"
@@ -175,14 +176,16 @@ TEST_CASE("a ceiling on memory holds for all rings together", "[sampler_open]") 
 
 TEST_CASE("without descriptors the message says how many are needed", "[sampler_open]") {
   testing::FakeKernel fake;
-  // The last that Open needs, on a machine of any size; the first Open in a process also finds out about the kernel.
-  uint64_t calls = 0, before = 0;
-  for (int i = 0; i < 2; ++i) {
-    before = calls;
+  // The last that Open needs, on a machine of any size. The first Open in a process also finds out about the kernel, and
+  // threads of other tests may still be ending: until two in a row need as many.
+  const auto opens = [&] {
+    const uint64_t before = fake.calls(testing::Call::kPerfEventOpen);
     REQUIRE(Sampler::Open(FaultOptions(), Target::AllThreads()).ok());
-    calls = fake.calls(testing::Call::kPerfEventOpen);
-  }
-  fake.FailNth(calls - before, EMFILE, testing::Call::kPerfEventOpen);
+    return fake.calls(testing::Call::kPerfEventOpen) - before;
+  };
+  uint64_t needed = opens(), earlier = 0;
+  while (std::exchange(earlier, needed) != needed) needed = opens();
+  fake.FailNth(needed, EMFILE, testing::Call::kPerfEventOpen);
   const auto sampler = Sampler::Open(FaultOptions(), Target::AllThreads());
   CHECK(absl::IsResourceExhausted(sampler.status()));
   INFO(sampler.status());
@@ -192,7 +195,7 @@ TEST_CASE("without descriptors the message says how many are needed", "[sampler_
     *out = {123, 456};
     return 0;
   };
-  fake.FailNth(calls - before, EMFILE, testing::Call::kPerfEventOpen);
+  fake.FailNth(needed, EMFILE, testing::Call::kPerfEventOpen);
   const auto again = Sampler::Open(FaultOptions(), Target::AllThreads());
   CHECK(Has(std::string(again.status().message()), "the limit is 123"));
 }

@@ -139,7 +139,8 @@ TEST_CASE("brief maintenance leaves modules for later, and walks that come to th
   const auto look = [&] { return (void)plugin.call_back()(LookByTables), plugin_stack; };
   REQUIRE(tables.MaintainBriefly().ok());
   LookByTables();
-  CHECK(plugin_stack.complete());  // the program and its C library are ready
+  // The program and its C library are ready. That one is found by its dl_iterate_phdr, which sanitizers replace.
+  if (!testing::kSanitized) CHECK(plugin_stack.complete());
   CHECK(look().end == StackEnd::kNotReady);
   CHECK(plugin_stack.guesses == 0);
   const uint32_t known = plugin_stack.frames;
