@@ -41,6 +41,7 @@ void ZoneTimeline::Read(uint64_t known_ns) {
 
 void ZoneTimeline::Stop(uint64_t now_ns) {
   Read(now_ns);
+  Read(now_ns);  // with the gaps of threads that have ended while their logs were full
   recording_.reset();
 }
 
@@ -168,7 +169,10 @@ void ZoneTimeline::FindIndexes(uint64_t known_ns) {
   }
   open_gaps_.clear();
   recording_->ReadGaps([&](const FrameEvent& gap) {
-    if (const auto index = table_.Find(gap.tid); index) open_gaps_.push_back({*index, gap.from_ns, gap.lost});
+    const auto known = by_serial_.find(gap.thread);
+    const uint32_t attached = known == by_serial_.end() ? kNoThread : threads_[known->second].index;
+    const auto index = attached != kNoThread ? attached : table_.Find(gap.tid);
+    if (index) open_gaps_.push_back({*index, gap.from_ns, gap.lost});
   });
 }
 
@@ -267,7 +271,11 @@ void ZoneTimeline::AddTo(Profile& profile, uint64_t from_ns, uint64_t to_ns) con
   for (const Thread& thread : threads_) {
     for (const OpenZone& zone : thread.open) {
       if (zone.abandoned) continue;
-      add({.from_ns = zone.from_ns, .to_ns = to_ns, .thread = thread.index, .name = known_text(zone.name)});
+      uint64_t end_ns = to_ns;  // as far as it is known
+      for (const Gap& gap : open_gaps_) {
+        if (gap.index == thread.index) end_ns = std::min(end_ns, gap.from_ns);
+      }
+      add({.from_ns = zone.from_ns, .to_ns = end_ns, .thread = thread.index, .name = known_text(zone.name)});
     }
   }
   for (const FrameSpan& frame : frames_) {
@@ -285,8 +293,11 @@ void ZoneTimeline::AddTo(Profile& profile, uint64_t from_ns, uint64_t to_ns) con
   for (const auto& [key, track] : tracks_) {
     if (threads_[track.thread].index == kNoThread) continue;
     profile.counters.push_back(track.counter);
-    profile.counters.back().thread = threads_[track.thread].index;
-    profile.counters.back().name = known_text(track.name);
+    ProfileCounter& counter = profile.counters.back();
+    counter.thread = threads_[track.thread].index;
+    counter.name = known_text(track.name);
+    // The count of a frame that began before is of that time, too.
+    std::erase_if(counter.points, [&](const auto& point) { return point.time_ns < from_ns || point.time_ns >= to_ns; });
   }
   profile.accounting.zones_forgotten = forgotten_;
   profile.accounting.zone_records_lost = lost_;

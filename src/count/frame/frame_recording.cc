@@ -36,7 +36,10 @@ void FrameRecording::Detach() {
 void FrameRecording::Read(absl::FunctionRef<void(const FrameEvent& event)> visit) {
   const std::lock_guard<std::mutex> lock(mutex_);
   clock_.Read();
-  for (Log& log : logs_) ReadLog(log, visit);
+  for (Log& log : logs_) {
+    ReadLog(log, visit);
+    if (log.has_ended) ReadLastGap(log, visit);
+  }
   // Those that only we hold are of threads, or of a FrameCounter, that have ended. Once more, for what they wrote last.
   std::erase_if(logs_, [](const Log& log) { return log.has_ended; });
   for (Log& log : logs_) log.has_ended = log.log.use_count() == 1;
@@ -47,6 +50,19 @@ void FrameRecording::ReadLog(Log& log, absl::FunctionRef<void(const FrameEvent& 
     log.has_begun = true;
     visit(EventOf(log, record));
   });
+}
+
+// Of a thread that was detached while its log was full: it had no room to say so.
+void FrameRecording::ReadLastGap(const Log& log, absl::FunctionRef<void(const FrameEvent& event)> visit) const {
+  const ZoneLog::Loss loss = log.log->CurrentLoss();
+  if (!log.has_begun || loss.records == 0) return;
+  const uint64_t from_ns = clock_.ToNs(loss.from_ticks);
+  visit({.kind = ZoneRecordKind::kGap,
+         .thread = log.thread,
+         .tid = log.tid,
+         .from_ns = from_ns,
+         .to_ns = loss.to_ticks != 0 ? std::max(from_ns, clock_.ToNs(loss.to_ticks)) : from_ns,
+         .lost = loss.records});
 }
 
 FrameEvent FrameRecording::EventOf(Log& log, const ZoneRecord& record) const {

@@ -53,7 +53,8 @@ class FrameRecording {
   // Visits what happened since the last call. Views die when visit returns.
   void Read(absl::FunctionRef<void(const FrameEvent& event)> visit);
   // After Read, visits a kGap without an end for each thread whose zones are not known now: its log is full; or it was
-  // inside a zone when the recording began, and has not entered or left one since.
+  // inside a zone when the recording began, and has not entered or left one since. A thread that ended while its log was
+  // full has its kGap from one of the next two calls of Read.
   void ReadGaps(absl::FunctionRef<void(const FrameEvent& event)> visit) const;
 
   // The events whose counts a kFrame has.
@@ -73,6 +74,7 @@ class FrameRecording {
     uint64_t last_ns = 0;  // of its zones
   };
   void ReadLog(Log& log, absl::FunctionRef<void(const FrameEvent& event)> visit);
+  void ReadLastGap(const Log& log, absl::FunctionRef<void(const FrameEvent& event)> visit) const;
   FrameEvent EventOf(Log& log, const ZoneRecord& record) const;
 
   const std::shared_ptr<FrameCounterImpl> impl_;

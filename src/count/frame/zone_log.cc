@@ -33,7 +33,7 @@ void ZoneLog::Start(uint64_t epoch) noexcept {
 
 ZoneLog::Loss ZoneLog::CurrentLoss() const {
   const uint64_t records = lost_.load(std::memory_order_acquire);
-  return {lost_from_ticks_.load(std::memory_order_relaxed), records};
+  return {lost_from_ticks_.load(std::memory_order_relaxed), records, lost_end_ticks_.load(std::memory_order_relaxed)};
 }
 
 bool ZoneLog::HasRoom(size_t words) const noexcept {
@@ -63,6 +63,7 @@ bool ZoneLog::IsCurrent() noexcept {
   if (epoch == 0) return false;
   if (epoch == current_) return true;
   lost_.store(0, std::memory_order_relaxed);
+  lost_end_ticks_.store(0, std::memory_order_relaxed);
   logged_.clear();
   if (Write(ZoneRecordKind::kBegin, 0, 0, std::span(&epoch, 1), 0)) current_ = epoch;  // Start has made room
   return epoch == current_;
@@ -123,7 +124,9 @@ void ZoneLog::AddHitch(uint64_t number, std::string_view cause) noexcept {
 void ZoneLog::End(uint64_t ticks) noexcept {
   if (!IsCurrent()) return;
   logged_.clear();
-  Write(ZoneRecordKind::kEnd, 0, 0, std::span(&ticks, 1), ticks);
+  if (Write(ZoneRecordKind::kEnd, 0, 0, std::span(&ticks, 1), ticks)) return;
+  lost_end_ticks_.store(ticks, std::memory_order_relaxed);
+  lost_.store(lost_.load(std::memory_order_relaxed), std::memory_order_release);  // pairs with CurrentLoss
 }
 
 void ZoneLog::Read(uint64_t epoch, absl::FunctionRef<void(const ZoneRecord& record)> visit) {

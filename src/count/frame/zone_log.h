@@ -71,9 +71,10 @@ class ZoneLog {
     const char* name = nullptr;
   };
   const Zone& zone(uint16_t id) const { return zones_[id]; }
-  // Reader: what was lost since the last kGap, and from when on.
+  // Reader: what was lost since the last kGap, and from when on. `to_ticks`: when the thread was detached, if the kEnd
+  // that says so was lost, too; else 0.
   struct Loss {
-    uint64_t from_ticks = 0, records = 0;
+    uint64_t from_ticks = 0, records = 0, to_ticks = 0;
   };
   Loss CurrentLoss() const;
 
@@ -98,7 +99,7 @@ class ZoneLog {
   uint64_t current_ = 0;          // the epoch that kBegin was written for
   std::vector<uint64_t> logged_;  // the visits that are open as far as the log says; its capacity is the largest depth
   // Changed by the writer alone. The times are written before the count, with release: pairs with CurrentLoss.
-  std::atomic<uint64_t> lost_{0}, lost_from_ticks_{0};
+  std::atomic<uint64_t> lost_{0}, lost_from_ticks_{0}, lost_end_ticks_{0};
 
   // The reader's.
   uint64_t reading_ = 0;  // the epoch of the records that come next

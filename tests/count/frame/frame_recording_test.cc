@@ -107,6 +107,36 @@ void WorkInFrame(FrameCounter& frames, int turns) {
   }
 }
 
+TEST_CASE("a thread that is detached while its log is full has a gap until then", "[frame][recording]") {
+  FrameCounter frames({.events = perfkit::kEvents});
+  const std::unique_ptr<FrameRecording> recording = RecordingOf(frames);
+  Heard heard;
+  uint64_t detached_ns = 0;
+  std::vector<FrameEvent> gaps;
+  const auto read = [&] {
+    recording->Read([&](const FrameEvent& event) {
+      heard.Add(event);
+      if (event.kind == ZoneRecordKind::kGap) gaps.push_back(event);
+    });
+  };
+  std::thread([&] {
+    const auto attached = frames.AttachThread("worker");
+    PERFKIT_ZONE(frames, "outer");
+    for (int i = 0; i < 100'000; ++i) {
+      PERFKIT_ZONE(frames, "inner");
+    }
+    detached_ns = sys::ClockNs(CLOCK_MONOTONIC);
+  }).join();
+  for (int i = 0; i < 3; ++i) read();
+  REQUIRE(gaps.size() == 1);
+  CHECK(gaps[0].lost >= 100'000);  // at least a record a zone
+  CHECK(gaps[0].from_ns <= gaps[0].to_ns);
+  CHECK(gaps[0].to_ns + 1'000'000 >= detached_ns);
+  CHECK(gaps[0].to_ns <= sys::ClockNs(CLOCK_MONOTONIC) + 1'000'000);
+  for (const auto& [serial, thread] : heard.threads) CHECK(thread.open.empty());
+  recording->ReadGaps([](const FrameEvent&) { FAIL("the thread is gone"); });
+}
+
 TEST_CASE("a recording has the frames and zones that the FrameCounter counts", "[frame][recording]") {
   FrameCounter frames({.events = perfkit::kEvents});
   const std::unique_ptr<FrameRecording> recording = RecordingOf(frames);
