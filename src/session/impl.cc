@@ -159,7 +159,9 @@ absl::Status Impl::Poll() {
   if (absl::Status status = CheckUsable(); !status.ok()) return status;
   if (phase_ != Phase::kRunning) return absl::OkStatus();
   const uint64_t now_ns = MonotonicNs();
+  const uint64_t began_ns = sys::ClockNs(CLOCK_THREAD_CPUTIME_ID);
   aggregator_.ReadZones();  // before samples are merged, and with them what they are labelled
+  own_cpu_ns_ += sys::ClockNs(CLOCK_THREAD_CPUTIME_ID) - began_ns;
   Drain();
   const uint64_t before_ns = sys::ClockNs(CLOCK_THREAD_CPUTIME_ID);
   aggregator_.ReadZones();
