@@ -124,8 +124,10 @@ void ZoneTimeline::Leave(size_t thread, uint64_t ns) {
     bytes_ += sizeof(Span);
     return;
   }
-  for (Change& change : state.changes) {
-    if (change.ns >= zone.from_ns && change.label == zone.label) change.label = kUnknown;
+  const auto first = std::lower_bound(state.changes.begin(), state.changes.end(), zone.from_ns,
+                                      [](const Change& change, uint64_t at_ns) { return change.ns < at_ns; });
+  for (auto change = first; change != state.changes.end(); ++change) {
+    if (change->label == zone.label) change->label = kUnknown;
   }
 }
 
