@@ -66,8 +66,9 @@ struct ThreadLook {
 // did not run between two readings around the look. Each thread is looked at in turn: it is no picture of one moment.
 // Takes about 20 us a thread, and with names some milliseconds a module; allocates. Thread-safe.
 // Works in a forked child, for the child's own threads.
-// Errors: NotFound or PermissionDenied if /proc/self/task cannot be listed (no /proc, as in some containers). A process
-// that is not dumpable gets states and names; `missing` says why there is no more.
+// Errors: NotFound or PermissionDenied if /proc/self/task cannot be listed (no /proc, as in some containers);
+// ResourceExhausted without a descriptor for it. A process that is not dumpable gets states and names; `missing` says
+// why there is no more.
 absl::StatusOr<std::vector<ThreadLook>> BlockedThreads(const BlockedThreadsOptions& options = {});
 
 // As text: a paragraph for each thread, those that are blocked first.

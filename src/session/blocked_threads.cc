@@ -28,9 +28,12 @@ std::string NameOfThread(pid_t tid) {
 }
 
 absl::Status CannotList(const absl::Status& error) {
-  return absl::Status(error.code(), absl::StrFormat("cannot list the threads of this process in /proc/self/task (%s). "
-                                                    "Remedy: mount /proc where this process can see it.",
-                                                    error.message()));
+  const std::string_view remedy = absl::IsResourceExhausted(error)
+                                      ? "raise the limit on descriptors (ulimit -n), or close some"
+                                      : "mount /proc where this process can see it";
+  return absl::Status(error.code(),
+                      absl::StrFormat("cannot list the threads of this process in /proc/self/task (%s). Remedy: %s.",
+                                      error.message(), remedy));
 }
 
 class Looker {

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -131,6 +132,20 @@ TEST_CASE("without /proc there is an error that says so", "[blocked_threads]") {
   REQUIRE(WIFEXITED(status));
   if (WEXITSTATUS(status) == kNotPermitted) SKIP_TEST("/proc can be hidden by root only");
   CHECK(WEXITSTATUS(status) == 0);
+}
+
+TEST_CASE("without a descriptor the remedy is a descriptor", "[blocked_threads]") {
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit none = {0, 0};
+    setrlimit(RLIMIT_NOFILE, &none);
+    const absl::Status status = BlockedThreads().status();
+    const bool names_it = status.message().find("ulimit -n") != std::string_view::npos;
+    _exit(absl::IsResourceExhausted(status) && names_it ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
 }
 
 }  // namespace
