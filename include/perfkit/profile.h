@@ -44,11 +44,12 @@ inline constexpr std::string_view kOffCpuEvent = "off-cpu";
 struct ProfileThread {
   uint32_t pid = 0, tid = 0;           // of a sum, `tid` is kFirstSum or more
   uint32_t name = 0;                   // in Profile::strings: the last name that it had
-  uint32_t ended = 0;                  // how many ended threads it is the sum of; 0: it is one thread
+  uint32_t ended = 0;                  // how many ended threads it is the sum of; 0: it is one thread, or left out
   uint64_t on_ns = 0, off_ns = 0;      // on and off a CPU while it was watched; both 0 if that was not recorded
   uint64_t first_ns = 0, last_ns = 0;  // when it was first and last seen
 
   static constexpr uint32_t kFirstSum = 1 << 22;  // no thread has it: PID_MAX_LIMIT (include/linux/threads.h)
+  bool is_sum() const { return tid >= kFirstSum; }
 };
 
 // A file whose code ran, or what stands for one: "[kernel]", "[vdso]", "//anon".

@@ -176,7 +176,9 @@ Profile Profile::Filtered(const Filter& filter) const {
     std::erase_if(counter.points, [&](const ProfileCounter::Point& point) { return !filtering.Keeps(counter, point); });
   }
   for (size_t i = 0; i < result.threads.size(); ++i) {
-    if (!filtering.KeepsThread(i)) result.threads[i].on_ns = result.threads[i].off_ns = 0;
+    if (filtering.KeepsThread(i)) continue;
+    ProfileThread& left_out = result.threads[i];
+    left_out.on_ns = left_out.off_ns = left_out.ended = 0;
   }
   result.from_ns = std::max(from_ns, filter.from_ns);
   result.to_ns = std::max(result.from_ns, std::min(to_ns, filter.to_ns));

@@ -46,7 +46,7 @@ std::string ModuleKey(const ProfileModule& module) { return (KeyBytes() << modul
 
 // Sums of ended threads have a name in common, all others a number.
 std::string ThreadKey(const ProfileThread& thread) {
-  if (thread.ended != 0) return (KeyBytes() << thread.pid << ProfileThread::kFirstSum << thread.name).Take();
+  if (thread.is_sum()) return (KeyBytes() << thread.pid << ProfileThread::kFirstSum << thread.name).Take();
   return (KeyBytes() << thread.pid << thread.tid << thread.first_ns).Take();
 }
 
@@ -153,13 +153,13 @@ class Merging {
       bool is_new = false;
       threads_.push_back(index.Find(ThreadKey(thread), to_.threads.size(), [&] {
         to_.threads.push_back(thread);
-        if (thread.ended != 0) to_.threads.back().tid = FreeSum();
+        if (thread.is_sum()) to_.threads.back().tid = FreeSum();
         is_new = true;
       }));
       if (is_new) continue;
       ProfileThread& same = to_.threads[threads_.back()];
       if (thread.last_ns > same.last_ns) same.name = thread.name;
-      if (thread.ended != 0) same.first_ns = std::min(same.first_ns, thread.first_ns);
+      if (thread.is_sum()) same.first_ns = std::min(same.first_ns, thread.first_ns);
       same.ended += thread.ended;
       same.last_ns = std::max(same.last_ns, thread.last_ns);
       same.on_ns += thread.on_ns;

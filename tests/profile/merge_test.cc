@@ -103,6 +103,13 @@ TEST_CASE("sums of ended threads are merged by their names", "[profile][merge]")
   CHECK(merged.threads[1].on_ns == 20);
   CHECK(merged.threads[2].tid == ProfileThread::kFirstSum + 2);
   CHECK(merged.Total(0) == Profile::Sum{20, 4});
+
+  std::vector<Profile> parts;
+  for (uint32_t i = 0; i < merged.threads.size(); ++i) parts.push_back(merged.Filtered({.threads = {i}}));
+  const Profile again = Merged(Merged(parts[0], parts[1]), parts[2]);
+  REQUIRE(again.threads.size() == merged.threads.size());
+  for (size_t i = 0; i < again.threads.size(); ++i) CHECK(again.threads[i].ended == merged.threads[i].ended);
+  CHECK(again.Total(0) == merged.Total(0));
 }
 
 TEST_CASE("accounting, threads and counters of merged profiles", "[profile][merge]") {
