@@ -11,6 +11,12 @@ namespace {
 
 constexpr size_t kMaxFileBytes = 4096;
 
+std::string_view RemedyFor(const absl::Status& error) {
+  if (absl::IsResourceExhausted(error)) return sys::kMoreDescriptors;
+  if (absl::IsNotFound(error)) return "mount /proc; the kernel needs CONFIG_HAVE_ARCH_TRACEHOOK";
+  return "make the process dumpable (prctl PR_SET_DUMPABLE)";
+}
+
 bool ParseHex(std::string_view text, uint64_t& value) {
   const std::optional<uint64_t> number = text.starts_with("0x") ? base::ParsePrefixed(text) : std::nullopt;
   value = number.value_or(0);
@@ -48,7 +54,11 @@ std::optional<BlockedCall> ReadBlockedCall(pid_t tid) {
   return text.ok() ? ParseBlockedCall(*text) : std::nullopt;
 }
 
-absl::Status CanReadBlockedCalls() { return sys::ReadFile("/proc/thread-self/syscall", kMaxFileBytes).status(); }
+absl::Status CanReadBlockedCalls() {
+  const absl::Status status = sys::ReadFile("/proc/thread-self/syscall", kMaxFileBytes).status();
+  if (status.ok()) return status;
+  return absl::Status(status.code(), absl::StrFormat("%s. Remedy: %s", status.message(), RemedyFor(status)));
+}
 
 std::optional<uint64_t> ParseTimesRun(std::string_view schedstat) {
   std::string_view third;

@@ -27,8 +27,9 @@ std::optional<BlockedCall> ParseBlockedCall(std::string_view text);
 // Reads the call of a thread of this process. Returns nullopt if it runs, has ended, or may not be read.
 std::optional<BlockedCall> ReadBlockedCall(pid_t tid);
 
-// Returns OK, or why ReadBlockedCall fails for each thread: PermissionDenied in a process that is not dumpable, because
-// /proc then belongs to root; NotFound if the kernel has no such file (CONFIG_HAVE_ARCH_TRACEHOOK).
+// Returns OK, or why ReadBlockedCall fails for each thread, with the remedy: PermissionDenied in a process that is not
+// dumpable, because /proc then belongs to root; NotFound if the kernel has no such file (CONFIG_HAVE_ARCH_TRACEHOOK);
+// ResourceExhausted without a descriptor.
 absl::Status CanReadBlockedCalls();
 
 // Return how often a thread has run: the third number of its schedstat file ("1234 567 89"), and the sum of the two

@@ -6,9 +6,15 @@
 
 #include "absl/strings/str_format.h"
 #include "src/base/number.h"
+#include "src/base/text.h"
 #include "src/sys/files.h"
 
 namespace perfkit::proc {
+namespace {
+
+std::string FolderOf(pid_t pid) { return pid == 0 ? "self" : absl::StrFormat("%d", pid); }
+
+}  // namespace
 
 std::vector<pid_t> ParseTaskNames(std::span<const std::string> names) {
   std::vector<pid_t> threads;
@@ -21,13 +27,19 @@ std::vector<pid_t> ParseTaskNames(std::span<const std::string> names) {
 }
 
 absl::StatusOr<std::vector<pid_t>> ListThreads(pid_t pid, const std::string& proc) {
-  const std::string who = pid == 0 ? "self" : absl::StrFormat("%d", pid);
-  const auto names = sys::ListFolder(absl::StrFormat("%s/%s/task", proc, who));
+  const auto names = sys::ListFolder(absl::StrFormat("%s/%s/task", proc, FolderOf(pid)));
   if (absl::IsNotFound(names.status())) {
     return absl::NotFoundError(absl::StrFormat("there is no process %d", pid));
   }
   if (!names.ok()) return names.status();
   return ParseTaskNames(*names);
+}
+
+absl::StatusOr<std::string> ThreadName(pid_t pid, pid_t tid) {
+  const absl::StatusOr<std::string> text =
+      sys::ReadFile(absl::StrFormat("/proc/%s/task/%d/comm", FolderOf(pid), tid));
+  if (!text.ok()) return text.status();
+  return std::string(base::Trim(*text));
 }
 
 }  // namespace perfkit::proc

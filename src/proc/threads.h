@@ -18,4 +18,7 @@ std::vector<pid_t> ParseTaskNames(std::span<const std::string> names);
 // the caller uses the list. Errors: NotFound if there is no such process.
 absl::StatusOr<std::vector<pid_t>> ListThreads(pid_t pid, const std::string& proc = "/proc");
 
+// Returns the name of a thread of process `pid` (0 means this process). Errors: NotFound if there is no such thread.
+absl::StatusOr<std::string> ThreadName(pid_t pid, pid_t tid);
+
 }  // namespace perfkit::proc

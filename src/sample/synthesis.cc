@@ -83,12 +83,12 @@ void WriteThread(RecordWriter& writer, uint32_t pid, uint32_t tid, uint64_t time
   for (const uint32_t id : {pid, pid, tid, pid}) writer.Put(id);  // pid, parent pid, tid, parent tid.
   writer.Put(time_ns);
   writer.End(pid, tid);
-  const absl::StatusOr<std::string> name = sys::ReadFile(absl::StrFormat("/proc/%d/task/%d/comm", pid, tid));
+  const absl::StatusOr<std::string> name = proc::ThreadName(static_cast<pid_t>(pid), static_cast<pid_t>(tid));
   if (!name.ok()) return;
   writer.Begin(RecordType::kComm, kUserMode);
   writer.Put(pid);
   writer.Put(tid);
-  writer.PutText(base::Trim(*name));
+  writer.PutText(*name);
   writer.End(pid, tid);
 }
 

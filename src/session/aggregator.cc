@@ -308,8 +308,8 @@ std::vector<std::string> Aggregator::Notes() const {
                         not_ready_stacks_));
   }
   if (!look_error_.ok()) {
-    notes.push_back(absl::StrFormat("where threads are blocked, and in what, is not known everywhere: %s. Remedy: %s",
-                                    look_error_.message(), "make the process dumpable (prctl PR_SET_DUMPABLE)"));
+    notes.push_back(absl::StrFormat("where threads are blocked, and in what, is not known everywhere: %s",
+                                    look_error_.message()));
   }
   return notes;
 }

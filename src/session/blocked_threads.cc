@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_format.h"
 #include "perfkit/symbolizer.h"
-#include "src/base/text.h"
 #include "src/proc/blocked_call.h"
 #include "src/proc/threads.h"
 #include "src/session/blocked_look.h"
@@ -22,14 +21,9 @@ namespace {
 constexpr int kLooks = 3;  // at a thread that runs in between
 constexpr uint32_t kMinFrames = 1, kMaxFrames = 65'536;
 
-std::string NameOfThread(pid_t tid) {
-  const absl::StatusOr<std::string> text = sys::ReadFile(absl::StrFormat("/proc/self/task/%d/comm", tid));
-  return text.ok() ? std::string(base::Trim(*text)) : "";
-}
-
 absl::Status CannotList(const absl::Status& error) {
   const std::string_view remedy = absl::IsResourceExhausted(error)
-                                      ? "raise the limit on descriptors (ulimit -n), or close some"
+                                      ? sys::kMoreDescriptors
                                       : "mount /proc where this process can see it";
   return absl::Status(error.code(),
                       absl::StrFormat("cannot list the threads of this process in /proc/self/task (%s). Remedy: %s.",
@@ -47,7 +41,7 @@ class Looker {
   }
 
   ThreadLook Look(pid_t tid) {
-    ThreadLook look{.tid = static_cast<uint32_t>(tid), .name = NameOfThread(tid)};
+    ThreadLook look{.tid = static_cast<uint32_t>(tid), .name = proc::ThreadName(0, tid).value_or("")};
     if (tid == sys::kernel().gettid()) {
       look.state = 'R';
       look.missing = "it runs, and looks at the others";
@@ -86,10 +80,7 @@ class Looker {
 
   std::string WhyNotBlocked(pid_t tid, char state) const {
     if (!readable_.ok()) {
-      return absl::StrFormat(
-          "what it waits for cannot be read: %s. Remedy: make the process dumpable (prctl "
-          "PR_SET_DUMPABLE)",
-          readable_.message());
+      return absl::StrFormat("what it waits for cannot be read: %s", readable_.message());
     }
     if (state == '?' || state == 'Z' || state == 'X') return "it has ended";
     if (state == 'R' || !proc::ReadBlockedCall(tid)) return "it runs";

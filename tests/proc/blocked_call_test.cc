@@ -3,6 +3,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -11,10 +12,13 @@
 #include <catch2/catch.hpp>
 #include <functional>
 #include <random>
+#include <string_view>
 #include <thread>
 
 #include "src/sys/describe_call.h"
 #include "tests/support/skip.h"
+#include "tests/support/spinning_thread.h"
+#include "tests/sys/in_child.h"
 
 namespace perfkit::proc {
 namespace {
@@ -148,21 +152,21 @@ TEST_CASE("threads that wait say in which call, and where their stacks are", "[b
   close(ends[0]), close(ends[1]);
 }
 
+TEST_CASE("without a descriptor the remedy for unreadable calls is a descriptor", "[blocked_call]") {
+  CHECK(testing::InChild([] {
+          const rlimit none = {0, 0};
+          setrlimit(RLIMIT_NOFILE, &none);
+          const absl::Status status = CanReadBlockedCalls();
+          return absl::IsResourceExhausted(status) && status.message().find("ulimit -n") != std::string_view::npos;
+        }) == 0);
+}
+
 TEST_CASE("a thread that makes no call is blocked in none", "[blocked_call]") {
-  std::atomic<pid_t> tid{0};
-  std::atomic<bool> stop{false};
-  std::thread runner([&] {
-    tid = static_cast<pid_t>(syscall(SYS_gettid));
-    while (!stop) {
-    }
-  });
-  while (tid == 0) std::this_thread::yield();
+  const testing::SpinningThread spinning;
   for (int turn = 0; turn < 1000; ++turn) {
-    const std::optional<BlockedCall> call = ReadBlockedCall(tid);
+    const std::optional<BlockedCall> call = ReadBlockedCall(spinning.tid());
     CHECK((!call || call->syscall == -1));  // a page fault may block it
   }
-  stop = true;
-  runner.join();
 }
 
 }  // namespace

@@ -14,7 +14,9 @@
 #include "tests/session/planted_threads.h"
 #include "tests/support/as_user.h"
 #include "tests/support/skip.h"
+#include "tests/support/spinning_thread.h"
 #include "tests/support/work.h"
+#include "tests/sys/in_child.h"
 
 namespace perfkit::session {
 namespace {
@@ -68,20 +70,11 @@ TEST_CASE("each thread says what it waits for", "[blocked_threads]") {
 }
 
 TEST_CASE("a thread that runs is said to run", "[blocked_threads]") {
-  std::atomic<pid_t> tid{0};
-  std::atomic<bool> stop{false};
-  std::thread runner([&] {
-    tid = static_cast<pid_t>(syscall(SYS_gettid));
-    while (!stop) {
-    }
-  });
-  while (tid == 0) std::this_thread::yield();
-  const ThreadLook look = AwaitLook(tid, [](const ThreadLook& now) {
+  const testing::SpinningThread spinning;
+  const ThreadLook look = AwaitLook(spinning.tid(), [](const ThreadLook& now) {
     CHECK((!now.blocked || now.syscall == -1));  // a page fault may block it
     return now.state == 'R' && !now.blocked;
   });
-  stop = true;
-  runner.join();
   CHECK(look.state == 'R');
   CHECK_FALSE(look.blocked);
   CHECK(look.frames.empty());
@@ -135,17 +128,12 @@ TEST_CASE("without /proc there is an error that says so", "[blocked_threads]") {
 }
 
 TEST_CASE("without a descriptor the remedy is a descriptor", "[blocked_threads]") {
-  const pid_t child = fork();
-  if (child == 0) {
-    const rlimit none = {0, 0};
-    setrlimit(RLIMIT_NOFILE, &none);
-    const absl::Status status = BlockedThreads().status();
-    const bool names_it = status.message().find("ulimit -n") != std::string_view::npos;
-    _exit(absl::IsResourceExhausted(status) && names_it ? 0 : 1);
-  }
-  int status = 0;
-  REQUIRE(waitpid(child, &status, 0) == child);
-  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
+  CHECK(testing::InChild([] {
+          const rlimit none = {0, 0};
+          setrlimit(RLIMIT_NOFILE, &none);
+          const absl::Status status = BlockedThreads().status();
+          return absl::IsResourceExhausted(status) && status.message().find("ulimit -n") != std::string_view::npos;
+        }) == 0);
 }
 
 }  // namespace
