@@ -163,7 +163,7 @@ void ZoneTimeline::AddCause(size_t thread, const FrameEvent& event) {
   if (late != frames_.rend() && late->number == event.number) late->cause = event.text;
 }
 
-// Which of the profile's threads each is, and of which the zones are not known now.
+// Finds the profile's thread of each, and the threads whose zones are not known now.
 void ZoneTimeline::FindIndexes(uint64_t known_ns) {
   for (Thread& thread : threads_) {
     if (thread.index != kNoThread || thread.first_ns > known_ns) continue;
@@ -183,6 +183,7 @@ void ZoneTimeline::Label(std::span<ProfileSample> samples) {
   for (const Thread& thread : threads_) {
     if (thread.index != kNoThread) by_index[thread.index].push_back(&thread);
   }
+  const std::vector<uint64_t> unknown_from_ns = UnknownFrom(by_index.size());
   std::vector<uint32_t> strings(texts_.size(), UINT32_MAX);  // of the builder, by text
   strings[0] = 0;
   const auto string = [&](uint32_t text) {
@@ -192,11 +193,16 @@ void ZoneTimeline::Label(std::span<ProfileSample> samples) {
   for (ProfileSample& sample : samples) {
     if (sample.merged() || sample.time_ns > read_until_ns_) continue;
     std::optional<uint32_t> label = LabelAt(by_index[sample.thread], sample.time_ns);
-    for (const Gap& gap : open_gaps_) {
-      if (gap.index == sample.thread && sample.time_ns >= gap.from_ns) label = kUnknown;
-    }
+    if (sample.time_ns >= unknown_from_ns[sample.thread]) label = kUnknown;
     if (label) sample.label = string(*label);
   }
+}
+
+// From when on the zones of each of the profile's threads are not known; UINT64_MAX: they are.
+std::vector<uint64_t> ZoneTimeline::UnknownFrom(size_t threads) const {
+  std::vector<uint64_t> from_ns(threads, UINT64_MAX);
+  for (const Gap& gap : open_gaps_) from_ns[gap.index] = std::min(from_ns[gap.index], gap.from_ns);
+  return from_ns;
 }
 
 void ZoneTimeline::Retire(std::span<const uint32_t> renamed) {
@@ -270,13 +276,12 @@ void ZoneTimeline::AddTo(Profile& profile, uint64_t from_ns, uint64_t to_ns) con
          .thread = threads_[zone.thread].index,
          .name = known_text(zone.name)});
   }
+  const std::vector<uint64_t> unknown_from_ns = UnknownFrom(profile.threads.size());
   for (const Thread& thread : threads_) {
+    if (thread.index == kNoThread) continue;
+    const uint64_t end_ns = std::min(to_ns, unknown_from_ns[thread.index]);
     for (const OpenZone& zone : thread.open) {
       if (zone.abandoned) continue;
-      uint64_t end_ns = to_ns;  // as far as it is known
-      for (const Gap& gap : open_gaps_) {
-        if (gap.index == thread.index) end_ns = std::min(end_ns, gap.from_ns);
-      }
       add({.from_ns = zone.from_ns, .to_ns = end_ns, .thread = thread.index, .name = known_text(zone.name)});
     }
   }

@@ -106,6 +106,7 @@ class ZoneTimeline {
   void FindIndexes(uint64_t known_ns);
   size_t Forget(size_t divisor);
   static std::optional<uint32_t> LabelAt(std::span<const Thread* const> threads, uint64_t ns);
+  std::vector<uint64_t> UnknownFrom(size_t threads) const;
 
   std::unique_ptr<count::FrameRecording> recording_;
   ProfileBuilder& builder_;
