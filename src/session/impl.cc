@@ -72,6 +72,19 @@ EventAccounting Since(EventAccounting now, const EventAccounting& before) {
   return now;
 }
 
+// Adds the CPU time that the calling thread takes while this exists.
+class CpuTime {
+ public:
+  explicit CpuTime(uint64_t& sum_ns) : sum_ns_(sum_ns) {}
+  ~CpuTime() { sum_ns_ += sys::ClockNs(CLOCK_THREAD_CPUTIME_ID) - began_ns_; }
+  CpuTime(const CpuTime&) = delete;
+  CpuTime& operator=(const CpuTime&) = delete;
+
+ private:
+  uint64_t& sum_ns_;
+  const uint64_t began_ns_ = sys::ClockNs(CLOCK_THREAD_CPUTIME_ID);
+};
+
 uint64_t Nanoseconds(std::chrono::nanoseconds time) {
   return static_cast<uint64_t>(std::max<int64_t>(time.count(), 0));
 }
@@ -159,15 +172,17 @@ absl::Status Impl::Poll() {
   if (absl::Status status = CheckUsable(); !status.ok()) return status;
   if (phase_ != Phase::kRunning) return absl::OkStatus();
   const uint64_t now_ns = MonotonicNs();
-  const uint64_t began_ns = sys::ClockNs(CLOCK_THREAD_CPUTIME_ID);
-  aggregator_.ReadZones();  // before samples are merged, and with them what they are labelled
-  own_cpu_ns_ += sys::ClockNs(CLOCK_THREAD_CPUTIME_ID) - began_ns;
+  {
+    const CpuTime cpu_time(own_cpu_ns_);
+    aggregator_.ReadZones();  // before samples are merged, and with them what they are labelled
+  }
   Drain();
-  const uint64_t before_ns = sys::ClockNs(CLOCK_THREAD_CPUTIME_ID);
-  aggregator_.ReadZones();
-  aggregator_.LookAtSleepers(now_ns - std::min(now_ns, Nanoseconds(options_.look_after)));
-  aggregator_.GiveBatch();
-  own_cpu_ns_ += sys::ClockNs(CLOCK_THREAD_CPUTIME_ID) - before_ns;
+  {
+    const CpuTime cpu_time(own_cpu_ns_);
+    aggregator_.ReadZones();
+    aggregator_.LookAtSleepers(now_ns - std::min(now_ns, Nanoseconds(options_.look_after)));
+    aggregator_.GiveBatch();
+  }
   const uint64_t limit_ns = Nanoseconds(options_.stop_after);
   if (limit_ns != 0 && now_ns - started_ns_ >= limit_ns) HaltLocked();
   return absl::OkStatus();
