@@ -76,7 +76,7 @@ std::string_view FileName(std::string_view path) {
 }
 
 std::string ThreadText(const Profile& profile, uint32_t thread) {
-  if (profile.threads[thread].ended != 0) return profile.ThreadName(thread);
+  if (profile.threads[thread].is_sum()) return profile.ThreadName(thread);
   return absl::StrFormat("%s-%d", profile.ThreadName(thread), profile.threads[thread].tid);
 }
 

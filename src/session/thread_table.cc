@@ -72,7 +72,7 @@ void ThreadTable::Forked(uint32_t pid, uint32_t tid, uint32_t parent_tid, uint64
 
 void ThreadTable::Renamed(uint32_t pid, uint32_t tid, std::string_view name, uint64_t time_ns) {
   const uint32_t index = IndexOf(pid, tid, time_ns);
-  if (builder_.profile().threads[index].ended != 0) return;  // a sum keeps its name
+  if (builder_.profile().threads[index].is_sum()) return;  // it keeps its name
   const uint32_t text = builder_.String(name);
   builder_.profile().threads[index].name = text;
 }
@@ -124,7 +124,7 @@ std::vector<uint32_t> ThreadTable::Retire(uint64_t now_ns) {
   for (auto& [tid, entry] : by_number_) entry.index = renamed[entry.index];
   std::erase_if(by_number_, [&](const auto& known) {
     const Entry& entry = known.second;
-    return profile.threads[entry.index].ended != 0 && entry.end_ns + kLatestNs < now_ns;
+    return profile.threads[entry.index].is_sum() && entry.end_ns + kLatestNs < now_ns;
   });
   return renamed;
 }
