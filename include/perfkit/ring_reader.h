@@ -230,7 +230,7 @@ class LinearReader {
 
 namespace detail {
 
-// Reads the header at `from`, of which 8 bytes are readable. Returns false if its size is not that of a record that
+// Reads the header at `from`, where 8 bytes are readable. Returns false if its size is not that of a record that
 // ends at or before `end`.
 inline bool ReadHeader(const std::byte* from, const std::byte* end, RawRecord& record) noexcept {
   static_assert(std::endian::native == std::endian::little, "perfkit supports little-endian machines only");

@@ -15,9 +15,9 @@ namespace perfkit::session {
 // Not thread-safe.
 class ThreadTable {
  public:
-  // So many threads that have ended are kept apart. Of more, the older half become sums.
+  // Maximum number of ended threads that are kept apart. Beyond it, the older half become sums.
   static constexpr size_t kMaxEnded = 1024;
-  // Sums have so many names. Threads with other names are in one more, without a name.
+  // Maximum number of sums with a name. Threads with other names are in one more, without a name.
   static constexpr size_t kMaxSums = 256;
 
   explicit ThreadTable(ProfileBuilder& builder) : builder_(builder) {}

@@ -53,7 +53,7 @@ std::vector<ProfileZone> ZonesNamed(const Profile& profile, std::string_view nam
   return zones;
 }
 
-// Page faults in two zones, and outside of both: exactly so many.
+// Page faults in two zones, and outside of both: exactly these numbers.
 struct Planted {
   size_t solve = 30, physics = 20, outside = 10;
 
@@ -89,7 +89,7 @@ TEST_CASE("each sample has the zone that its thread was in", "[session][zones]")
   const auto weights = WeightsByLabel(*profile);
   CHECK(Sum(weights) == profile->Total(0).weight);
   if (profile->events[0].accounting.lost != 0) SKIP_TEST("samples were lost");
-  // Each Fault is at least so many; what else faults there is little.
+  // Each Fault is at least its number of faults; what else faults there is little.
   const auto about = [&](const std::string& label, size_t faults) {
     INFO(label);
     const auto found = weights.find(label);

@@ -131,7 +131,7 @@ void LookOnce(Climber& climber, StackUnwinder& unwinder, std::span<StackFrame> f
   }
 }
 
-// Looks until so many were accepted, and right or wrong; gives up after a thousand times as many.
+// Looks until `wanted` looks were right or wrong; gives up after a thousand times as many.
 LookSums LookAtClimbers(uint64_t wanted) {
   const std::unique_ptr<StackUnwinder> unwinder = (&StackHookTable)->unwinder(0);
   REQUIRE(unwinder->AddProcess(static_cast<uint32_t>(getpid())) == absl::OkStatus());
