@@ -23,6 +23,9 @@ Findings CheckFirstLines(const Tree& tree);   // each file begins with a comment
 Findings CheckWhiteSpace(const Tree& tree);   // as .editorconfig: no blanks at the ends of lines, a newline at the end
 std::string DescribeShape(const Tree& tree);  // medians and ratios, for readers of the test's output
 
+// classes.cc: at most 20 data members and two .cc files for each class.
+Findings CheckClasses(const Tree& tree);
+
 // words.cc: words that are written nowhere.
 Findings CheckWords(const Tree& tree);
 

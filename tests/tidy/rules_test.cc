@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/tidy/classes.h"
 #include "tests/tidy/floors.h"
 #include "tests/tidy/vocabulary.h"
 
@@ -149,6 +150,65 @@ TEST_CASE("functions are found with their lengths", "[tidy]") {
   CHECK((functions[2].line == 12 && functions[2].lines == 6));
 }
 
+TEST_CASE("data members are counted, whatever their declarations look like", "[tidy]") {
+  const SourceFile file{"src/a.h",
+                        "namespace a::b {\n"
+                        "class S final : public T<int, int> {\n"
+                        " public:\n"
+                        "  explicit S(int x) : x_{x}, fn_(nullptr) { int y, z; }\n"
+                        "  S& operator=(S&&) = default;\n"
+                        "  template <class A, class B> bool Has(A a, B b = {}) const;\n"
+                        "  friend bool operator==(const S&, const S&) = default;\n"
+                        "  [[gnu::noinline]] std::function<void(int, int)> F(int (*g)(int), int h = 1);\n"
+                        "  static constexpr int kA = 1, kB = 2;\n"
+                        "  using Map = std::map<int, int>;\n"
+                        "  enum class Kind : int { kOne, kTwo };\n"
+                        "  struct Inner { int a = 0; int b[2] = {1, 2}; };\n"
+                        "  struct Later;\n"
+                        " private:\n"
+                        "  int x_, y_ = 3, z_{4};                 // 3\n"
+                        "  std::function<void(int, int)> call_;   // 4\n"
+                        "  void (*fn_)(int, int) = nullptr;       // 5\n"
+                        "  std::map<int, std::pair<int, int>> m_; // 6\n"
+                        "  alignas(64) std::array<int, 2> a_{{1, 2}};  // 7\n"
+                        "  struct { int u, v; };                  // 9\n"
+                        "  struct { int w; } named_[2], other_;   // 11\n"
+                        "  unsigned bit_ : 1, bits_ : 2;          // 13\n"
+                        "  int T::*member_ = nullptr;             // 14\n"
+                        "  Listener listener_{[](void* self) { F(self); return; }, this};  // 15\n"
+                        "};\n"
+                        "struct Record { int a, b; bool F(int) const { return a; } static int G(); friend bool "
+                        "operator==(const Record&, const Record&) = default; };\n"
+                        "}\n"};
+  const std::map<std::string, ClassShape> classes = Classes({file});
+  REQUIRE(classes.contains("a::b::S"));
+  CHECK(classes.at("a::b::S").data_members == 15);
+  CHECK(classes.at("a::b::S").line == 2);
+  CHECK_FALSE(classes.at("a::b::S").is_record);
+  REQUIRE(classes.contains("a::b::S::Inner"));
+  CHECK(classes.at("a::b::S::Inner").data_members == 2);
+  CHECK(classes.at("a::b::S::Inner").is_record);
+  REQUIRE(classes.contains("a::b::Record"));
+  CHECK(classes.at("a::b::Record").data_members == 2);
+  CHECK(classes.at("a::b::Record").is_record);
+  CHECK(classes.size() == 3);
+}
+
+TEST_CASE("the files that define a class's functions are found", "[tidy]") {
+  const Tree tree = {
+      {"src/a.h", "namespace a { class S { void F(); struct In; }; class T { void F(); }; void G(); }\n"},
+      {"src/a.cc",
+       "namespace a {\nstd::vector<int> S::F(int x) const { T::F(); }\n"
+       "int T::*S::G() { return b::F(); }\nvoid b::H() {}\n}\n"},
+      {"src/b.cc", "a::S::S(S&&) = default;\nnamespace a {\nS::operator bool() const {}\nint x = T::F();\n}\n"},
+      {"src/c.cc", "namespace a {\nstruct S::In { void F(); };\nvoid S::In::F() {}\n}\n"},
+      {"tests/d.cc", "namespace a { void S::H() {} }\n"}};
+  const std::map<std::string, ClassShape> classes = Classes(tree);
+  CHECK(classes.at("a::S").cc_files == std::set<std::string>{"src/a.cc", "src/b.cc"});
+  CHECK(classes.at("a::T").cc_files.empty());
+  CHECK(classes.at("a::S::In").cc_files == std::set<std::string>{"src/c.cc"});
+}
+
 std::string Repeat(const std::string& line, int times) {
   std::string text;
   while (times-- > 0) text += line;
@@ -162,6 +222,21 @@ TEST_CASE("files and functions have limits", "[tidy]") {
   CHECK(LinesOf(CheckLengths(One("src/a.cc", "\nvoid F() {\n" + Repeat("f();\n", 59) + "}\n"))) == Where{2});
   CHECK(CheckLengths(One("CMakeLists.txt", Repeat("#\n", 200))).empty());
   CHECK(LinesOf(CheckLengths(One("CMakeLists.txt", Repeat("#\n", 201)))) == Where{1});
+}
+
+TEST_CASE("classes have limits, records have none", "[tidy]") {
+  const auto lines = [](const std::string& text) { return LinesOf(CheckClasses(One("src/a.h", text))); };
+  const std::string open = "namespace a {\nclass S {\n  S();\n";
+  CHECK(lines(open + Repeat("  int x;\n", 20) + "};\n}\n").empty());
+  CHECK(lines(open + Repeat("  int x;\n", 21) + "};\n}\n") == Where{2});
+  CHECK(lines("struct S {\n  void F() {}\n" + Repeat("  int x, y, z;\n", 7) + "};\n") == Where{1});
+  CHECK(lines("struct S {\n  bool F() const;\n" + Repeat("  int x;\n", 21) + "};\n").empty());
+  CHECK(CheckClasses(One("tests/a.h", open + Repeat("  int x;\n", 21) + "};\n}\n")).empty());
+  Tree tree = {
+      {"src/a.h", "\nclass S { void F(); };\n"}, {"src/a.cc", "void S::F() {}\n"}, {"src/b.cc", "S::S() {}\n"}};
+  CHECK(CheckClasses(tree).empty());
+  tree.push_back({"src/c.cc", "S::~S() {}\n"});
+  CHECK(LinesOf(CheckClasses(tree)) == Where{2});
 }
 
 TEST_CASE("a file begins by saying what it is", "[tidy]") {

@@ -1,6 +1,5 @@
-// Reads the tree, and parses C++ as far as the rules need it: comments, literals, includes, function bodies. There is
-// no real parser: comments and literals are blanked out, so that offsets stay the same, and the code between an opening
-// brace and the previous `;` or brace tells whether the brace opens a scope, a function or an initialiser.
+// Reads the tree, and parses C++ as far as the rules need it: comments, literals, includes, function bodies. Comments
+// and literals are blanked out, so that offsets stay the same (declarations.cc does the rest).
 #include "tests/tidy/source.h"
 
 #include <algorithm>
@@ -8,6 +7,8 @@
 #include <fstream>
 #include <regex>
 #include <sstream>
+
+#include "tests/tidy/declarations.h"
 
 namespace perfkit::tidy {
 namespace {
@@ -45,45 +46,15 @@ size_t EndOfQuiet(std::string_view text, size_t at) {
   return std::min(i + 1, text.size());
 }
 
-// Returns the code with preprocessor lines as blanks: their braces need not match.
-std::string WithoutPreprocessor(std::string code) {
-  bool continued = false;
-  for (size_t at = 0; at < code.size();) {
-    const size_t end = std::min(code.find('\n', at), code.size());
-    const size_t first = code.find_first_not_of(' ', at);
-    const bool directive = continued || (first < end && code[first] == '#');
-    continued = directive && end > at && code[end - 1] == '\\';
-    if (directive) std::fill(code.begin() + at, code.begin() + end, ' ');
-    at = end + 1;
+void AddFunctions(std::string_view skeleton, size_t begin, size_t end, std::vector<Function>& found) {
+  for (const Declaration& declaration : Declarations(skeleton, begin, end)) {
+    if (declaration.kind == Declaration::Kind::kFunction) {
+      const size_t line = LineAt(skeleton, declaration.begin);
+      found.push_back({line, LineAt(skeleton, declaration.body_end) - line + 1});
+    } else if (declaration.kind != Declaration::Kind::kOther) {
+      AddFunctions(skeleton, declaration.body_begin, declaration.body_end, found);
+    }
   }
-  return code;
-}
-
-// What an opening brace opens, by the text since the last ; or brace.
-enum class Brace { kScope, kFunction, kInitialiser };
-
-Brace Classify(std::string_view head) {
-  const size_t last = head.find_last_not_of(" \n");
-  const size_t parameters = head.find('(');
-  static const std::regex kScopeWord(R"(\b(namespace|class|struct|union|enum)\b)");
-  if (parameters == std::string_view::npos) {
-    return std::regex_search(head.begin(), head.end(), kScopeWord) ? Brace::kScope : Brace::kInitialiser;
-  }
-  // Foo::Foo(int a) : a_{a} {  a brace after a name, after the colon, initialises a member.
-  static const std::regex kColon(R"(\)[^:()]*:[^:])");
-  const bool constructor = std::regex_search(head.begin(), head.end(), kColon);
-  const bool after_name = last != std::string_view::npos && (std::isalnum(static_cast<unsigned char>(head[last])) ||
-                                                             head[last] == '_' || head[last] == '>');
-  return constructor && after_name ? Brace::kInitialiser : Brace::kFunction;
-}
-
-size_t MatchingBrace(std::string_view code, size_t open) {
-  size_t depth = 0;
-  for (size_t i = open; i < code.size(); ++i) {
-    if (code[i] == '{') ++depth;
-    if (code[i] == '}' && --depth == 0) return i;
-  }
-  return code.size();
 }
 
 }  // namespace
@@ -159,23 +130,9 @@ std::vector<Include> Includes(const SourceFile& file) {
 }
 
 std::vector<Function> Functions(const SourceFile& file) {
-  const std::string code = WithoutPreprocessor(CodeOnly(file.text));
+  const std::string skeleton = Skeleton(file.text);
   std::vector<Function> found;
-  size_t head = 0;
-  for (size_t i = 0; i < code.size(); ++i) {
-    if (code[i] == ';' || code[i] == '}') head = i + 1;
-    if (code[i] != '{') continue;
-    const size_t start = std::min(code.find_first_not_of(" \n", head), i);
-    switch (Classify(std::string_view(code).substr(head, i - head))) {
-      case Brace::kScope: head = i + 1; break;
-      case Brace::kInitialiser: i = MatchingBrace(code, i); break;
-      case Brace::kFunction:
-        i = MatchingBrace(code, i);
-        found.push_back({LineAt(code, start), LineAt(code, std::min(i, code.size())) - LineAt(code, start) + 1});
-        head = i + 1;
-        break;
-    }
-  }
+  AddFunctions(skeleton, 0, skeleton.size(), found);
   return found;
 }
 

@@ -52,6 +52,7 @@ TEST_CASE("hot headers", "[tidy]") { Expect(CheckHotHeaders(House())); }
 TEST_CASE("standard headers", "[tidy]") { Expect(CheckStandardHeaders(House())); }
 TEST_CASE("system calls", "[tidy]") { Expect(CheckSystemCalls(House())); }
 TEST_CASE("language", "[tidy]") { Expect(CheckLanguage(House())); }
+TEST_CASE("classes", "[tidy]") { Expect(CheckClasses(House())); }
 TEST_CASE("first lines", "[tidy]") { Expect(CheckFirstLines(House())); }
 TEST_CASE("words", "[tidy]") { Expect(CheckWords(House())); }
 TEST_CASE("vocabulary", "[tidy]") { Expect(CheckVocabulary(House())); }
