@@ -49,11 +49,13 @@ enum class SessionClock : uint8_t {
 struct SessionOptions {
   // Time between two samples of a thread, in CPU time: 10 us to 10 s.
   std::chrono::nanoseconds interval = std::chrono::milliseconds(1);
-  // What to sample instead of the CPU clock, as for a Sampler; `interval` is then unused.
+  // What to sample instead of the CPU clock, as for a Sampler; `interval` is then unused. Followers are events of the
+  // profile, after all these: with each sample, what they have counted on its thread and CPU since the sample before.
+  // Of what they count during a Pause, and in a flight recorder before the first sample, no sample has a part.
   std::vector<SampledEvent> events{};
-  // kWall requires kStream. A flight recorder reads SWITCH records only at a snapshot, too late to look at a thread while
-  // it sleeps; and each CPU's ring forgets from a time of its own, so that the times on and off the CPU of a thread that
-  // has moved between CPUs would not add up.
+  // kWall requires kStream. A flight recorder reads SWITCH records only at a snapshot, too late to look at a thread
+  // while it sleeps; and each CPU's ring forgets from a time of its own, so that the times on and off the CPU of a
+  // thread that has moved between CPUs would not add up.
   SessionClock clock = SessionClock::kCpu;
   SessionStacks stacks = SessionStacks::kBest;
   // kStream: everything from Start to Stop. kOverwrite: a flight recorder; Snapshot and Stop give what is left in the
@@ -85,14 +87,14 @@ struct SessionOptions {
   bool lines = true;
   // While another session runs: fail (false), or stop that one, which keeps its profile for its Stop() (true).
   bool replace = false;
-  // Called with samples as they are finished: about every 100 ms, and by Stop with the last ones, so that the weights of
-  // all batches sum to those of the profile (which `thread_name` restricts, and batches not). Called by the session's
-  // thread, or by the thread that calls Poll, Pause, Snapshot or Stop; never twice at once. New locations are named
-  // before, which reads files. It must not call the session, and should be brief: samples are lost once the rings are
-  // full. If it throws, it is not called again, and a note says so. Requires kStream.
+  // Called with samples as they are finished: about every 100 ms, and by Stop with the last ones, so that the weights
+  // of all batches sum to those of the profile (which `thread_name` restricts, and batches not). Called by the
+  // session's thread, or by the thread that calls Poll, Pause, Snapshot or Stop; never twice at once. New locations are
+  // named before, which reads files. It must not call the session, and should be brief: samples are lost once the rings
+  // are full. If it throws, it is not called again, and a note says so. Requires kStream.
   BatchCallback on_batch{};
-  // Called by Snapshot and Stop while names are resolved, with how much is done, from 0 to 1. It must not call the
-  // session.
+  // Called by Snapshot and Stop while names are resolved, every 10 ms, with how much is done, from 0 to 1. It must not
+  // call the session.
   std::function<void(double done)> progress{};
 };
 

@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_format.h"
 #include "src/session/blocked_look.h"
-#include "src/session/drop_threads.h"
 #include "src/session/merge_samples.h"
 #include "src/sys/kernel.h"
 #include "src/unwind/machine.h"
@@ -16,8 +14,7 @@ namespace perfkit::session {
 namespace {
 
 constexpr unsigned kPcRegister = unwind::ThisMachine::kPerf[unwind::ThisMachine::kPc];
-constexpr size_t kBytesAStack = 128;                       // of the profile's table and of the builder's index
-constexpr size_t kBytesAWait = sizeof(ProfileWait) + 192;  // with its text, in the profile and in the builder's index
+constexpr size_t kBytesAStack = 128;  // of the profile's table and of the builder's index
 
 StackQuality QualityOf(StackEnd end) {
   if (end == StackEnd::kNoStack) return StackQuality::kLeafOnly;
@@ -36,6 +33,8 @@ Aggregator::Aggregator(std::vector<ProfileEvent> events, AggregatorOptions optio
   if (options_.frames != nullptr) {
     zones_.emplace(std::move(options_.frames), builder_, threads_, options_.pid, options_.memory_bytes);
   }
+  if (!options_.complete) followers_.Restart(FollowerValues::kNever);
+  off_cpu_event_ = static_cast<uint32_t>(builder_.profile().events.size());
   if (options_.off_cpu) {
     off_cpu_event_ = builder_.AddEvent({.name = std::string(kOffCpuEvent), .unit = ProfileUnit::kNanoseconds});
   }
@@ -78,6 +77,7 @@ void Aggregator::AddExit(const ExitRecord& exit) {
   const std::optional<uint32_t> thread = threads_.Exited(exit.pid, exit.tid, exit.time_ns);
   if (!thread) return;
   off_cpu_.End(*thread, exit.time_ns, [&](const OffCpuSpan& span) { AddSpan(span); });
+  followers_.Forget(*thread);
   matcher_.End(exit.tid, [&](const PendingSample& pending, bool) { Emit(pending, {}); });
   RetireThreads();
 }
@@ -123,16 +123,40 @@ void Aggregator::AddSample(const SamplerRecord& record, const Sample& sample) {
   pending.user_pc = in_kernel ? sample.user_registers()[kPcRegister].value_or(0) : pc;
   pending.kernel_pc = in_kernel ? pc : 0;
   if (!record.foreign) off_cpu_.Ran(pending.sample.thread, time_ns, [&](const OffCpuSpan& span) { AddSpan(span); });
+  const auto emit = [&](const InternedStack& stack) {
+    AddWithFollowers(record, sample, pending, [&](const PendingSample& one) { Emit(one, stack); });
+  };
   switch (options_.stacks) {
-    case CallStack::Kind::kNone: return Emit(pending, {});
+    case CallStack::Kind::kNone: return emit({});
     case CallStack::Kind::kLive:
-      return matcher_.AddSample(task.tid, pending, [&](const PendingSample& old, bool) { Emit(old, {}); });
+      return AddWithFollowers(record, sample, pending, [&](const PendingSample& one) {
+        matcher_.AddSample(task.tid, record.event, one, [&](const PendingSample& old, bool) { Emit(old, {}); });
+      });
     case CallStack::Kind::kUserDump: {
       const UnwoundStack stack = options_.unwinder->Unwind(sample, frames_);
       if (record.full_stack) return;  // beside the event's own samples: the unwinder remembers it
-      return Emit(pending, Intern(std::span(frames_).first(stack.frames), QualityOf(stack.end)));
+      return emit(Intern(std::span(frames_).first(stack.frames), QualityOf(stack.end)));
     }
-    case CallStack::Kind::kFramePointers: return Emit(pending, Intern(FramesByPointers(sample), StackQuality::kPart));
+    case CallStack::Kind::kFramePointers: return emit(Intern(FramesByPointers(sample), StackQuality::kPart));
+  }
+}
+
+// A follower's sample has the weight that it has counted since the sample before; none if that is 0.
+void Aggregator::AddWithFollowers(const SamplerRecord& record, const Sample& sample, PendingSample pending,
+                                  absl::FunctionRef<void(const PendingSample& sample)> add) {
+  add(pending);
+  const std::vector<uint32_t>& first = options_.first_follower;
+  if (record.event >= first.size()) return;
+  const uint32_t end = record.event + 1 < first.size() ? first[record.event + 1] : off_cpu_event_;
+  const std::optional<ReadValues> values = sample.read();
+  if (!values || first[record.event] == end) return;
+  const uint64_t born_ns = builder_.profile().threads[pending.sample.thread].first_ns;
+  for (size_t i = 1; i < values->size() && first[record.event] + i - 1 < end; ++i) {
+    const ReadValues::Value value = (*values)[i];
+    pending.sample.event = static_cast<uint16_t>(first[record.event] + i - 1);
+    pending.sample.samples = 0;
+    pending.sample.weight = followers_.Grown(pending.sample.thread, born_ns, value.id.value_or(0), value.value);
+    if (pending.sample.weight != 0) add(pending);
   }
 }
 
@@ -179,7 +203,7 @@ ProfileSample Aggregator::Complete(const PendingSample& pending, const InternedS
     sample.stack = stacks_.Intern(std::span(&leaf, 1), was_cut);
     was_cut = false;  // nothing is missing
   }
-  if (was_cut) ++builder_.profile().accounting.stacks_forgotten;
+  if (was_cut) builder_.profile().accounting.stacks_forgotten += sample.samples;
   return sample;
 }
 
@@ -241,152 +265,13 @@ void Aggregator::LookAtSleepers(uint64_t before_ns) {
   }
 }
 
+void Aggregator::Resume(uint64_t now_ns) {
+  off_cpu_.Resume(now_ns);
+  followers_.Restart(now_ns);
+}
+
 void Aggregator::Pause(uint64_t now_ns) {
   off_cpu_.Pause(now_ns, [&](const OffCpuSpan& span) { AddSpan(span); });
-}
-
-// Merged samples, one for each thread and stack, must be kept. Merging sorts all samples, so it must be rare: there is
-// always room for a share of single ones beside the merged ones.
-void Aggregator::MergeIfFull() {
-  Profile& profile = builder_.profile();
-  const size_t bytes = profile.samples.size() * sizeof(ProfileSample) + profile.waits.size() * kBytesAWait;
-  const size_t least = merged_bytes_ + std::max(merged_bytes_ / 2, options_.memory_bytes / 8);
-  if (bytes <= std::max(options_.memory_bytes / 2, least)) return;
-  if (zones_) zones_->Label(profile.samples);
-  GiveBatch();
-  MergeOldest(profile, preempted_wait_);
-  CountMerged();
-}
-
-void Aggregator::CountMerged() {
-  builder_.CompactStrings();  // of waits and threads that are gone
-  const Profile& profile = builder_.profile();
-  given_ = profile.samples.size();
-  const auto first_single = std::partition_point(profile.samples.begin(), profile.samples.end(),
-                                                 [](const ProfileSample& sample) { return sample.merged(); });
-  merged_bytes_ = static_cast<size_t>(first_single - profile.samples.begin()) * sizeof(ProfileSample);
-}
-
-void Aggregator::GiveBatch() {
-  std::vector<ProfileSample>& samples = builder_.profile().samples;
-  if (zones_ && options_.on_batch) zones_->Label(std::span(samples).subspan(given_));
-  GiveBatch(std::span(samples).subspan(given_));
-  given_ = samples.size();
-}
-
-void Aggregator::GiveBatch(std::span<const ProfileSample> samples) {
-  if (samples.empty() || !options_.on_batch || batch_threw_) return;
-  Resolve({});
-  ++batches_;
-  batch_threw_ = !options_.on_batch({builder_.profile(), samples});
-}
-
-// Samples whose stacks may still come. Until then they have none.
-std::vector<ProfileSample> Aggregator::SamplesUnderWay() {
-  std::vector<ProfileSample> samples;
-  matcher_.ForEach([&](const PendingSample& pending) { samples.push_back(Complete(pending, {})); });
-  return samples;
-}
-
-std::vector<std::string> Aggregator::Notes() const {
-  std::vector<std::string> notes;
-  if (off_cpu_.missed() != 0) {
-    notes.push_back(absl::StrFormat(
-        "%d records of context switches are missing: times on and off the CPU are wrong there", off_cpu_.missed()));
-  }
-  if (threads_.retired() != 0) {
-    notes.push_back(absl::StrFormat(
-        "%d threads that ended early are summed up by name, without the times of their samples", threads_.retired()));
-  }
-  if (batch_threw_) {
-    notes.push_back(absl::StrFormat("on_batch threw an exception in batch %d, and was not called again", batches_));
-  }
-  if (not_ready_stacks_ != 0) {
-    notes.push_back(
-        absl::StrFormat("%d stacks of the first milliseconds end at modules whose unwind tables were still "
-                        "to be built",
-                        not_ready_stacks_));
-  }
-  if (!look_error_.ok()) {
-    notes.push_back(absl::StrFormat("where threads are blocked, and in what, is not known everywhere: %s",
-                                    look_error_.message()));
-  }
-  return notes;
-}
-
-void Aggregator::FindRunning() {
-  for (const OffCpu::Sleeper& thread : off_cpu_.Unknown()) {
-    off_cpu_.SeenRunning(thread.thread, proc::ReadState(static_cast<pid_t>(thread.tid)) == 'R');
-  }
-}
-
-Profile Aggregator::MakeProfile(uint64_t now_ns, bool is_last, const std::function<void(double)>& progress) {
-  off_cpu_.CutAt(now_ns, is_last, [&](const OffCpuSpan& span) { AddSpan(span); });
-  std::vector<ProfileSample> under_way = SamplesUnderWay();
-  if (zones_) {
-    zones_->Read(now_ns);
-    zones_->Label(builder_.profile().samples);
-    zones_->Label(under_way);
-  }
-  if (is_last) {
-    GiveBatch();
-    GiveBatch(under_way);
-  }
-  Resolve(progress);
-  Profile profile = builder_.profile();
-  profile.samples.insert(profile.samples.end(), under_way.begin(), under_way.end());
-  std::stable_sort(profile.samples.begin(), profile.samples.end(),
-                   [](const ProfileSample& a, const ProfileSample& b) { return a.time_ns < b.time_ns; });
-  profile.accounting.notes = Notes();
-  for (uint32_t i = 0; i < profile.threads.size(); ++i) {
-    const OffCpu::Times times = off_cpu_.TimesOf(i);
-    profile.threads[i].on_ns += times.on_ns, profile.threads[i].off_ns += times.off_ns;
-  }
-  if (zones_) zones_->AddTo(profile, start_ns_, now_ns);
-  std::vector<bool> is_unused(profile.threads.size());
-  for (const uint32_t thread : threads_.unused()) is_unused[thread] = true;
-  DropThreads(profile, is_unused);
-  if (!options_.thread_name.empty()) KeepThreads(profile, options_.thread_name);
-  return profile;
-}
-
-void Aggregator::ForgetSamples() {
-  Profile& profile = builder_.profile();
-  matcher_.Clear();
-  if (zones_) zones_->ForgetAll();
-  profile.samples.clear();
-  merged_bytes_ = given_ = 0;
-  profile.waits.resize(preempted_wait_ + 1);
-  profile.accounting = {};
-}
-
-// Locations that have no calls yet.
-void Aggregator::Resolve(const std::function<void(double)>& progress) {
-  const std::span<const CodeLocation> places = std::span(stacks_.places()).subspan(resolved_);
-  const size_t first = resolved_;
-  resolved_ = stacks_.places().size();
-  std::vector<ProfileCall> calls;
-  symbolizer_.ResolveAll(places, [&](const ResolvedLocation& resolved) {
-    const auto location = static_cast<uint32_t>(first + resolved.index);
-    calls.clear();
-    for (const SourceFrame& frame : resolved.frames) {
-      if (frame.function.empty() && !frame.inlined && resolved.symbol.function.empty()) continue;
-      calls.push_back({.function = builder_.String(frame.function),
-                       .file = builder_.String(frame.file),
-                       .line = frame.line,
-                       .inlined = frame.inlined});
-    }
-    builder_.SetCalls(location, calls);
-    const CodeLocation& place = places[resolved.index];
-    const uint32_t module = place.known() ? builder_.Module(resolved.symbol.module, symbolizer_.BuildId(place))
-                                          : ProfileLocation::kNoModule;
-    builder_.profile().locations[location].module = module;
-    constexpr size_t kStep = 256;
-    if (progress && (resolved.done % kStep == 0 || resolved.done == places.size())) {
-      progress(static_cast<double>(resolved.done) / static_cast<double>(places.size()));
-    }
-    return true;
-  });
 }
 
 }  // namespace perfkit::session

@@ -16,10 +16,12 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "perfkit/profile_builder.h"
 #include "perfkit/sampler.h"
 #include "perfkit/session.h"
 #include "perfkit/symbolizer.h"
+#include "src/session/follower_values.h"
 #include "src/session/off_cpu.h"
 #include "src/session/stack_hooks.h"
 #include "src/session/stack_matcher.h"
@@ -36,9 +38,18 @@ struct AggregatorOptions {
   size_t memory_bytes = 64 << 20;  // of samples and stacks
   std::string thread_name{};       // a glob pattern; empty: all threads
   std::unique_ptr<symbolize::LineSource> (*lines)(size_t cache_bytes) = nullptr;
+  bool complete = true;                    // records are lost only if rings are full; false: rings are overwritten
+  std::vector<uint32_t> first_follower{};  // for each event, among the profile's events
   BatchCallback on_batch{};
   std::unique_ptr<count::FrameRecording> frames{};  // nullptr: no zones
   std::unique_ptr<StackUnwinder> unwinder{};        // kUserDump, and looks at blocked threads
+};
+
+// What on_batch has had.
+struct GivenBatches {
+  size_t samples = 0;  // the first ones of the profile
+  uint64_t batches = 0;
+  bool threw = false;
 };
 
 // An entry of the stack table, and what it is worth. kRoot: no stack is known.
@@ -60,13 +71,17 @@ class Aggregator {
   void SetStart(uint64_t start_ns) { start_ns_ = start_ns; }
   // In between there are no records of switches.
   void Pause(uint64_t now_ns);
-  void Resume(uint64_t now_ns) { off_cpu_.Resume(now_ns); }
+  void Resume(uint64_t now_ns);
   // Looks at threads that have been off their CPU since `before_ns`: where they are blocked, and in what. Never at the
   // calling one, which runs: its last records may still be held back.
   void LookAtSleepers(uint64_t before_ns);
 
+  // Called after each name that was looked up, with how much is done, from 0 to 1. Looking up may read files: the rings
+  // fill meanwhile. It must not call the aggregator.
+  using OnNamed = std::function<void(double done)>;
+
   // Calls on_batch with the samples that were finished since the last call.
-  void GiveBatch();
+  void GiveBatch(const OnNamed& on_named = {});
 
   // Takes what the FrameCounter's threads have done until now. StopZones: no more from now on.
   void ReadZones() {
@@ -79,13 +94,15 @@ class Aggregator {
   // Finds out which of the threads run that have had no record yet. To be called before the last records are added.
   void FindRunning();
   // The profile until `now_ns`, with names. What is under way goes on. `is_last`: all records have been added.
-  Profile MakeProfile(uint64_t now_ns, bool is_last, const std::function<void(double)>& progress);
+  Profile MakeProfile(uint64_t now_ns, bool is_last, const OnNamed& on_named);
   // Begins anew: for a flight recorder, whose profiles hold what the rings held.
   void ForgetSamples();
 
  private:
   bool IsForkOfProcess(const SamplerRecord& record, const SampleLayout& layout) const;
   void AddSample(const SamplerRecord& record, const Sample& sample);
+  void AddWithFollowers(const SamplerRecord& record, const Sample& sample, PendingSample pending,
+                        absl::FunctionRef<void(const PendingSample& sample)> add);
   void AddLiveStack(const LiveStack& stack);
   void AddSwitch(const SwitchRecord& change);
   void AddSpan(const OffCpuSpan& span);
@@ -100,11 +117,11 @@ class Aggregator {
   void MergeIfFull();
   void RetireThreads();
   void CountMerged();
-  void GiveBatch(std::span<const ProfileSample> samples);
+  void GiveBatch(std::span<const ProfileSample> samples, const OnNamed& on_named);
   uint32_t FirstLabel() { return zones_ ? zones_->unknown_label() : 0; }
   std::vector<ProfileSample> SamplesUnderWay();
   std::vector<std::string> Notes() const;
-  void Resolve(const std::function<void(double)>& progress);
+  void Resolve(const OnNamed& on_named);
 
   AggregatorOptions options_;
   ProfileBuilder builder_;
@@ -113,6 +130,7 @@ class Aggregator {
   ThreadTable threads_;
   StackMatcher matcher_;
   OffCpu off_cpu_;
+  FollowerValues followers_;
   std::optional<ZoneTimeline> zones_;
   std::array<StackFrame, 512> frames_;
   uint32_t preempted_wait_;  // all times off the CPU of threads that could have run on share it
@@ -122,9 +140,7 @@ class Aggregator {
   uint64_t latest_ns_ = 0;         // of any record
   size_t merged_bytes_ = 0;        // of samples that are merged already
   uint64_t not_ready_stacks_ = 0;  // which StackEnd::kNotReady has cut
-  size_t given_ = 0;               // samples that on_batch had, the first ones of the profile
-  uint64_t batches_ = 0;
-  bool batch_threw_ = false;
+  GivenBatches given_;
   size_t resolved_ = 0;  // locations whose names were looked up
 };
 

@@ -20,7 +20,8 @@ constexpr int kUsualWaitMs = 100;
 constexpr int kZonesWaitMs = 20;  // a log holds what 1.6 million zones a second write so long
 constexpr int kMinLookMs = 4;     // each round costs the session's thread about 20 us
 constexpr size_t kStitchBytes = 8 << 20;
-constexpr size_t kMaxSideBandBytes = 1 << 20;  // kOverwrite: what is older than that is older than any sample
+constexpr uint64_t kNamingStepNs = 10'000'000;  // names: the rings are emptied, and progress is told, so often
+constexpr size_t kMaxSideBandBytes = 1 << 20;   // kOverwrite: what is older than that is older than any sample
 
 uint64_t MonotonicNs() { return sys::ClockNs(CLOCK_MONOTONIC); }
 
@@ -52,6 +53,8 @@ AggregatorOptions AggregatorOptionsOf(const SessionOptions& options, OpenedSampl
           .memory_bytes = options.memory_bytes,
           .thread_name = options.thread_name,
           .lines = hooks != nullptr && options.lines ? hooks->lines : nullptr,
+          .complete = options.mode != RingMode::kOverwrite,
+          .first_follower = opened.first_follower,
           .on_batch = options.on_batch,
           .frames = Record(options, opened.notes),
           .unwinder = MakeUnwinder(options, opened.stacks)};
@@ -181,7 +184,7 @@ absl::Status Impl::Poll() {
     const CpuTime cpu_time(own_cpu_ns_);
     aggregator_.ReadZones();
     aggregator_.LookAtSleepers(now_ns - std::min(now_ns, Nanoseconds(options_.look_after)));
-    aggregator_.GiveBatch();
+    aggregator_.GiveBatch([this](double) { KeepRecords(); });
   }
   const uint64_t limit_ns = Nanoseconds(options_.stop_after);
   if (limit_ns != 0 && now_ns - started_ns_ >= limit_ns) HaltLocked();
@@ -193,11 +196,26 @@ void Impl::Drain() {
   const SampleLayout& layout = sampler_->layout();
   const auto add = [&](const SamplerRecord& record) { aggregator_.Add(record, layout); };
   if (options_.mode != RingMode::kOverwrite) {
+    kept_.Replay(add);
     sampler_->Drain(add);
     return;
   }
   sampler_->Drain([&](const SamplerRecord& record) { kept_.Add(record, layout); });
   if (phase_ != Phase::kRunning || kept_.bytes() > kMaxSideBandBytes) kept_.Replay(add);
+}
+
+// Names may take seconds, and rings hold less. The aggregator can't take records meanwhile: they are kept for the next
+// Drain, as many as there is memory for. Returns false, and does nothing, until kNamingStepNs have passed.
+bool Impl::KeepRecords() {
+  const uint64_t now_ns = MonotonicNs();
+  if (now_ns - kept_at_ns_ < kNamingStepNs) return false;
+  kept_at_ns_ = now_ns;
+  const bool streams = phase_ == Phase::kRunning && options_.mode != RingMode::kOverwrite;
+  if (!streams || kept_.bytes() > options_.memory_bytes / 4) return true;
+  const uint64_t began_ns = sys::ClockNs(CLOCK_THREAD_CPUTIME_ID);
+  sampler_->Drain([&](const SamplerRecord& record) { kept_.Add(record, sampler_->layout()); });
+  own_cpu_ns_ -= sys::ClockNs(CLOCK_THREAD_CPUTIME_ID) - began_ns;  // the sampler has added it
+  return true;
 }
 
 // The first Drain tells which threads there are.
@@ -219,14 +237,24 @@ void Impl::HaltLocked() {
   stopped_ns_ = MonotonicNs();  // no record is later
   phase_ = Phase::kStopped;
   Drain();
-  aggregator_.StopZones(stopped_ns_);
+  {
+    const CpuTime cpu_time(own_cpu_ns_);
+    aggregator_.StopZones(stopped_ns_);
+  }
   if (waiter_) waiter_->Wake();
 }
 
 Profile Impl::MakeProfile(bool is_last) {
   const uint64_t now_ns = phase_ == Phase::kRunning ? MonotonicNs() : stopped_ns_;
   const SamplerStats stats = sampler_->stats();
-  Profile profile = aggregator_.MakeProfile(now_ns, is_last, options_.progress);
+  Profile profile;
+  {
+    const CpuTime cpu_time(own_cpu_ns_);
+    profile = aggregator_.MakeProfile(now_ns, is_last, [this](double done) {
+      const bool is_step = KeepRecords() || done >= 1;
+      if (options_.progress && is_step) options_.progress(done);
+    });
+  }
   profile.program = ProgramName();
   profile.from_ns = started_ns_, profile.to_ns = now_ns;
   profile.realtime_offset_ns = sys::ClockNs(CLOCK_REALTIME) - MonotonicNs();

@@ -48,6 +48,7 @@ class Impl {
   void Work();
   int WaitMs() const;
   void Drain();
+  bool KeepRecords();
   void FindRunning();
   void HaltLocked();
   Profile MakeProfile(bool is_last);
@@ -59,13 +60,14 @@ class Impl {
   std::optional<Sampler> sampler_;  // until the profile is taken
   const int poll_fd_;
   Aggregator aggregator_;
-  RecordStore kept_;  // kOverwrite
+  RecordStore kept_;  // kOverwrite; kStream: what came while names were looked up
   std::vector<std::string> notes_;
   std::vector<EventAccounting> forgotten_;  // kOverwrite: of earlier snapshots
   Phase phase_ = Phase::kRunning;
   bool paused_ = false;
   uint64_t started_ns_ = 0, stopped_ns_ = 0;
-  uint64_t own_cpu_ns_ = 0;  // of Poll, without Drain
+  uint64_t own_cpu_ns_ = 0;  // without Drain, whose time the sampler measures
+  uint64_t kept_at_ns_ = 0;  // when KeepRecords emptied the rings last
   std::optional<sys::Waiter> waiter_;
   std::atomic<bool> quit_{false};
   sys::WorkerThread thread_;

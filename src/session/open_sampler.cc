@@ -72,17 +72,27 @@ SamplerOptions OptionsOf(const SessionOptions& options, const CallStack& stack) 
   return sampler;
 }
 
-// What each event is, as a profile has it.
-std::vector<ProfileEvent> EventsOf(const SamplerOptions& options, const Sampler& sampler) {
+// What an event is, as a profile has it.
+ProfileEvent EventOf(const EventSpec& event, bool user_only) {
+  const absl::StatusOr<EventConfig> config = ParseEvent(event.text);
+  const bool is_clock = config.ok() && config->unit == "ns";
+  return {
+      .name = event.text, .unit = is_clock ? ProfileUnit::kNanoseconds : ProfileUnit::kCount, .user_only = user_only};
+}
+
+// With what the sampler and the profile have in common.
+OpenedSampler Describe(const SamplerOptions& options, Sampler sampler) {
   std::vector<ProfileEvent> events;
   for (const SampledEvent& event : options.events) {
-    const absl::StatusOr<EventConfig> config = ParseEvent(event.event.text);
-    const bool is_clock = config.ok() && config->unit == "ns";
-    events.push_back({.name = event.event.text,
-                      .unit = is_clock ? ProfileUnit::kNanoseconds : ProfileUnit::kCount,
-                      .user_only = sampler.user_only(events.size())});
+    events.push_back(EventOf(event.event, sampler.user_only(events.size())));
   }
-  return events;
+  std::vector<uint32_t> first_follower;
+  for (const SampledEvent& event : options.events) {
+    const bool user_only = events[first_follower.size()].user_only;
+    first_follower.push_back(static_cast<uint32_t>(events.size()));
+    for (const EventSpec& follower : event.followers) events.push_back(EventOf(follower, user_only));
+  }
+  return {std::move(sampler), options.stack.kind, std::move(events), std::move(first_follower), {}};
 }
 
 }  // namespace
@@ -100,25 +110,25 @@ absl::StatusOr<OpenedSampler> OpenSampler(const SessionOptions& options) {
                         "RingMode::kStream, or leave SessionOptions::on_batch empty");
   }
   std::vector<std::string> notes;
-  absl::Status first_error;
+  absl::Status error;
   for (const SessionStacks candidate : CandidatesFor(options.stacks)) {
     const absl::StatusOr<CallStack> stack = StackOf(candidate, options.own_thread);
-    absl::Status error = stack.status();
+    error = stack.status();
     if (stack.ok()) {
       const SamplerOptions sampler_options = OptionsOf(options, *stack);
       absl::StatusOr<Sampler> sampler = Sampler::Open(sampler_options, Target::AllThreads());
       if (sampler.ok()) {
         notes.push_back(absl::StrFormat("stacks: %s", NameOf(candidate)));
         if (!sampler->shrunk().ok()) notes.emplace_back(sampler->shrunk().message());
-        std::vector<ProfileEvent> events = EventsOf(sampler_options, *sampler);
-        return OpenedSampler{*std::move(sampler), stack->kind, std::move(events), std::move(notes)};
+        OpenedSampler opened = Describe(sampler_options, *std::move(sampler));
+        opened.notes = std::move(notes);
+        return opened;
       }
       error = sampler.status();
     }
     notes.push_back(absl::StrFormat("no stacks by \"%s\": %s", NameOf(candidate), error.message()));
-    first_error.Update(error);
   }
-  return first_error;
+  return error;  // the least that can be asked for is refused: that is not about stacks
 }
 
 }  // namespace perfkit::session

@@ -14,7 +14,9 @@ namespace perfkit::session {
 struct OpenedSampler {
   Sampler sampler;
   CallStack::Kind stacks = CallStack::Kind::kNone;
-  std::vector<ProfileEvent> events;  // of SamplerOptions::events, in their order
+  // Of SamplerOptions::events, in their order; then the followers of the first one, of the second one, ...
+  std::vector<ProfileEvent> events;
+  std::vector<uint32_t> first_follower;  // for each event, in `events`
   std::vector<std::string> notes;
 };
 

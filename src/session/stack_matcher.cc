@@ -31,8 +31,8 @@ void StackMatcher::EmitFirst(Pending& pending, size_t count, Emit emit) {
   pending.erase(pending.begin(), pending.begin() + static_cast<ptrdiff_t>(count));
 }
 
-void StackMatcher::AddSample(uint32_t thread, const PendingSample& sample, Emit emit) {
-  Pending& pending = PendingOf(thread, sample.sample.event);
+void StackMatcher::AddSample(uint32_t thread, uint32_t event, const PendingSample& sample, Emit emit) {
+  Pending& pending = PendingOf(thread, event);
   if (pending.size() >= kMaxPending) EmitFirst(pending, kMaxPending / 2, emit);
   pending.push_back(sample);
 }
@@ -43,6 +43,7 @@ bool StackMatcher::AddStack(uint32_t thread, uint32_t event, uint64_t first_pc, 
   while (end > 0 && !ReturnsTo(pending[end - 1], first_pc)) --end;
   if (end == 0) return false;
   size_t begin = end - 1;
+  while (begin > 0 && pending[begin].sample.samples == 0) --begin;  // followers
   const bool in_kernel = pending[begin].kernel_pc != 0;
   while (in_kernel && begin > 0 && pending[begin - 1].kernel_pc != 0 && ReturnsTo(pending[begin - 1], first_pc))
     --begin;

@@ -30,8 +30,9 @@ class StackMatcher {
   // Gets a sample, and whether the stack at hand is its own.
   using Emit = absl::FunctionRef<void(const PendingSample& sample, bool has_stack)>;
 
-  // Emits the oldest ones without a stack if too many wait.
-  void AddSample(uint32_t thread, const PendingSample& sample, Emit emit);
+  // `event`: whose stacks it waits for. Samples of followers come right after their leader's, and get its stack. Emits
+  // the oldest ones without a stack if too many wait.
+  void AddSample(uint32_t thread, uint32_t event, const PendingSample& sample, Emit emit);
   // Emits the samples that the stack belongs to, and, as samples without one, those before them. Returns false if it
   // belongs to none.
   bool AddStack(uint32_t thread, uint32_t event, uint64_t first_pc, Emit emit);

@@ -120,11 +120,10 @@ TEST_CASE("a flight recorder has no batches", "[session]") {
 #if defined(__cpp_exceptions)
 TEST_CASE("a batch callback that throws ends the batches, not the session", "[session]") {
   std::atomic<int> calls{0};
-  absl::StatusOr<Session> session =
-      Session::Start({.events = ClockAndFaults(), .on_batch = [&](const SessionBatch&) {
-                        ++calls;
-                        throw calls.load();
-                      }});
+  absl::StatusOr<Session> session = Session::Start({.events = ClockAndFaults(), .on_batch = [&](const SessionBatch&) {
+                                                      ++calls;
+                                                      throw calls.load();
+                                                    }});
   REQUIRE(session.status() == absl::OkStatus());
   for (int i = 0; i < 3; ++i) {
     Churn(1);
@@ -135,7 +134,8 @@ TEST_CASE("a batch callback that throws ends the batches, not the session", "[se
   CheckLaws(*profile);
   CHECK(calls == 1);
   const std::vector<std::string>& notes = profile->accounting.notes;
-  CHECK(std::count(notes.begin(), notes.end(), "on_batch threw an exception in batch 1, and was not called again") == 1);
+  CHECK(std::count(notes.begin(), notes.end(), "on_batch threw an exception in batch 1, and was not called again") ==
+        1);
 }
 #endif
 
@@ -327,6 +327,52 @@ TEST_CASE("a process that is not dumpable says that its waits are not known", "[
   };
   CHECK(perfkit::testing::AsOrdinaryUser([&] { return has_note(false); }));
   CHECK(perfkit::testing::AsOrdinaryUser([&] { return !has_note(true); }));
+}
+
+// A fault in code of its own.
+template <size_t kNumber>
+[[gnu::noinline]] void FaultThere(char* memory) {
+  static_cast<volatile char*>(memory)[kNumber * 4096] = static_cast<char>(kNumber);
+}
+template <size_t... kNumbers>
+void FaultEverywhere(char* memory, std::index_sequence<kNumbers...>) {
+  (FaultThere<kNumbers>(memory), ...);
+}
+
+TEST_CASE("what happens while names are looked up is in the next profile", "[session][laws]") {
+  constexpr size_t kPlaces = 48, kFaultsAStep = 600;
+  size_t steps = 0;
+  SessionOptions options{.events = {{.event = "page-faults", .rate = Period{1}}},
+                         .stacks = SessionStacks::kNone,
+                         .user_only = true,
+                         .lines = false,
+                         .progress = [&](double) {
+                           ++steps;
+                           Fault(kFaultsAStep);
+                           std::this_thread::sleep_for(11ms);
+                         }};
+  absl::StatusOr<Session> session = Session::Start(std::move(options));
+  REQUIRE(session.status() == absl::OkStatus());
+  void* const memory = mmap(nullptr, kPlaces * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(memory != MAP_FAILED);
+  FaultEverywhere(static_cast<char*>(memory), std::make_index_sequence<kPlaces>());
+  munmap(memory, kPlaces * 4096);
+  const absl::StatusOr<Profile> snapshot = session->Snapshot();
+  REQUIRE(snapshot.status() == absl::OkStatus());
+  const size_t faults_meanwhile = steps * kFaultsAStep;
+  const absl::StatusOr<Profile> profile = session->Stop();
+  REQUIRE(profile.status() == absl::OkStatus());
+  CheckLaws(*profile);
+  const EventAccounting& before = snapshot->events[0].accounting;
+  const EventAccounting& after = profile->events[0].accounting;
+  CHECK(after.counted - before.counted >= faults_meanwhile);
+  // Each step fits into a ring of 64 KiB; all of them would not fit into one of 512 KiB.
+  UNSCOPED_INFO(steps << " steps, " << snapshot->locations.size() << " locations");
+  REQUIRE(faults_meanwhile * 40 > 512 << 10);
+  const bool is_small = std::ranges::any_of(profile->accounting.notes, [](const std::string& note) {
+    return note.find("locked memory") != std::string::npos;
+  });
+  if (!is_small) CHECK(after.lost == before.lost);
 }
 
 }  // namespace

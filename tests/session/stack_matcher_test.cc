@@ -31,7 +31,8 @@ struct Matched {
     emitted += std::to_string(sample.sample.time_ns) + (has_stack ? "+ " : "- ");
   }
   void Add(const PendingSample& sample, uint32_t thread = kThread) {
-    matcher.AddSample(thread, sample, [&](const PendingSample& old, bool has_stack) { Note(old, has_stack); });
+    matcher.AddSample(thread, sample.sample.event, sample,
+                      [&](const PendingSample& old, bool has_stack) { Note(old, has_stack); });
   }
   bool Stack(uint64_t first_pc, uint32_t event = 0, uint32_t thread = kThread) {
     return matcher.AddStack(thread, event, first_pc,
@@ -51,6 +52,24 @@ TEST_CASE("a sample in user code has the stack that begins with its pc", "[stack
   CHECK(matched.emitted == "1+ ");
   CHECK_FALSE(matched.Stack(0x100));
   CHECK(matched.Waiting().empty());
+}
+
+TEST_CASE("a follower's sample gets the stack of its leader's", "[stack_matcher]") {
+  Matched matched;
+  const auto add = [&](PendingSample leader, std::initializer_list<uint64_t> followers) {
+    matched.Add(leader);
+    for (const uint64_t id : followers) {
+      PendingSample follower = leader;
+      follower.sample.time_ns = id, follower.sample.event = 7, follower.sample.samples = 0;
+      matched.matcher.AddSample(kThread, 0, follower, [](const PendingSample&, bool) { FAIL(); });
+    }
+  };
+  add(User(1, 0x100), {2});
+  add(User(3, 0x100), {4, 5});
+  add(User(6, 0x200), {7});
+  CHECK(matched.Stack(0x100));
+  CHECK(matched.emitted == "1- 2- 3+ 4+ 5+ ");
+  CHECK(matched.Waiting() == "6 7 ");
 }
 
 TEST_CASE("samples before the stack's own were skipped, later ones wait", "[stack_matcher]") {
@@ -135,7 +154,7 @@ TEST_CASE("samples whose stacks never come do not pile up, and none is lost", "[
   constexpr uint64_t kSamples = 100'000;
   uint64_t emitted = 0, waiting = 0;
   for (uint64_t i = 1; i <= kSamples; ++i) {
-    matcher.AddSample(kThread, User(i, i), [&](const PendingSample& sample, bool has_stack) {
+    matcher.AddSample(kThread, 0, User(i, i), [&](const PendingSample& sample, bool has_stack) {
       CHECK(sample.sample.time_ns == ++emitted);
       CHECK_FALSE(has_stack);
     });

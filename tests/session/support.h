@@ -31,11 +31,12 @@ inline void Fault(size_t pages) {
   munmap(memory, pages * kPage);
 }
 
-// Threads that come and go, each with work of its own.
+// Threads that come and go, each with work of its own: kChurned in each round.
+inline constexpr int kChurned = 4;
 inline void Churn(int rounds) {
   for (int round = 0; round < rounds; ++round) {
     std::vector<std::thread> threads;
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < kChurned; ++i) {
       threads.emplace_back([i] {
         Fault(20);
         Spin(std::chrono::microseconds(500 * i));
