@@ -66,7 +66,7 @@ Report::~Report() {
 
 void Report::Print(const Measurement& measurement) {
   std::vector<perfkit::NamedCount> named;
-  for (const Row& row : measurement.rows) named.push_back({row.cells.name, row.cells.count});
+  for (const Row& row : measurement.rows) named.push_back({row.cells.name, row.cells.count, row.cells.scale});
   if (options_.format == Format::kTable) PrintTable(measurement);
   if (options_.format == Format::kCsv && !std::exchange(told_, true)) TellReasons(measurement);
   for (size_t i = 0; i < measurement.rows.size(); ++i) {
@@ -102,7 +102,7 @@ void Report::PrintTable(const Measurement& measurement) {
   }
 }
 
-void Report::PrintCsv(const Measurement& measurement, const Row& row, const std::optional<perfkit::Metric>& metric) {
+void Report::PrintCsv(const Measurement& measurement, const Row& row, const std::optional<perfkit::MetricValue>& metric) {
   const perfkit::Count& count = row.cells.count;
   std::vector<std::string> fields;
   if (options_.interval) fields.push_back(Text("%.9f", measurement.ended_s));
@@ -118,7 +118,7 @@ void Report::PrintCsv(const Measurement& measurement, const Row& row, const std:
   fputc('\n', out_);
 }
 
-void Report::PrintJson(const Measurement& measurement, const Row& row, const std::optional<perfkit::Metric>& metric) {
+void Report::PrintJson(const Measurement& measurement, const Row& row, const std::optional<perfkit::MetricValue>& metric) {
   const perfkit::Count& count = row.cells.count;
   std::string line = "{";
   if (options_.interval) line += Text("\"interval\" : %.9f, ", measurement.ended_s);

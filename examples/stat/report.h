@@ -23,8 +23,8 @@ class Report {
   // CSV has no field for it.
   void TellReasons(const Measurement& measurement);
   void PrintTable(const Measurement& measurement);
-  void PrintCsv(const Measurement& measurement, const Row& row, const std::optional<perfkit::Metric>& metric);
-  void PrintJson(const Measurement& measurement, const Row& row, const std::optional<perfkit::Metric>& metric);
+  void PrintCsv(const Measurement& measurement, const Row& row, const std::optional<perfkit::MetricValue>& metric);
+  void PrintJson(const Measurement& measurement, const Row& row, const std::optional<perfkit::MetricValue>& metric);
 
   const Options& options_;
   FILE* out_;

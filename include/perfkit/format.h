@@ -10,14 +10,16 @@
 #include <vector>
 
 #include "perfkit/counter.h"
+#include "perfkit/metric.h"
 #include "perfkit/scope.h"
 
 namespace perfkit {
 
 // Returns one line for each event: its value (marked if it is scaled), unit, coverage and metric (below), or "n/a" with
-// its reason. `wall_ns` is the elapsed time of the region, by which rates are computed; 0 means unknown. Allocates; for
-// reports, not for hot paths.
-std::string FormatTable(const CounterSet& set, const ScopeTotals& total, uint64_t wall_ns = 0);
+// its reason; then one line for each of `metrics`. `wall_ns` is the elapsed time of the region, by which rates are
+// computed; 0 means unknown. Allocates; for reports, not for hot paths.
+std::string FormatTable(const CounterSet& set, const ScopeTotals& total, uint64_t wall_ns = 0,
+                        std::span<const Metric> metrics = {});
 
 // A line of such a table. TableRows makes those of a set; sums over several sets, or means of several runs, are filled
 // in by the caller.
@@ -31,8 +33,11 @@ struct TableRow {
 };
 std::vector<TableRow> TableRows(const CounterSet& set, const ScopeTotals& total);
 
-// Returns the table of `rows`. `wall_ns` as in FormatTable.
-std::string FormatRows(std::span<const TableRow> rows, uint64_t wall_ns = 0);
+// Returns the counts of `rows` as the input of a metric: views, valid as long as `rows`.
+std::vector<NamedCount> NamedCounts(std::span<const TableRow> rows);
+
+// Returns the table of `rows`. `wall_ns` and `metrics` as in FormatTable.
+std::string FormatRows(std::span<const TableRow> rows, uint64_t wall_ns = 0, std::span<const Metric> metrics = {});
 
 // Returns in a few words why `event` has no number: "no PMU", "this process may not watch that much". `reason` is the
 // Status of CounterSet::reason or Open. Returns "" for OK. For tables: the Status itself says more, and has the remedy.
@@ -45,28 +50,15 @@ std::string FormatMachine(const EventRoots& roots = {});
 // Returns "1,234,567" for 1234567.
 std::string FormatNumber(uint64_t value);
 
-// Metrics are computed from several counts, as simpleperf stat and perf stat print them: instructions per cycle, clock
-// rate, miss ratios, rates per second, CPUs used. A metric needs each count that it is made of: if one was not counted,
-// there is no metric. For multiplexed counts it uses the scaled value, and has the lowest coverage of all its counts.
+// The metrics that every table has need no text (metric.h): those that simpleperf stat and perf stat print:
+// instructions per cycle, clock rate, miss ratios, CPUs used, and rates per second for all other events.
 
-// A count with the event's canonical name, as the input of a metric.
-struct NamedCount {
-  std::string_view name{};
-  Count count{};
-};
+// Returns the metric to print after `counts[i]`, computed from that count and the others of the same modes. `wall_ns`
+// is the elapsed time of the region; 0 means unknown, so that there are no rates of it. Returns nullopt if no metric
+// has a value.
+std::optional<MetricValue> MetricFor(std::span<const NamedCount> counts, size_t i, uint64_t wall_ns);
 
-// "1.84 instructions per cycle", with the coverage of its weakest part.
-struct Metric {
-  double value = 0;
-  std::string_view unit;
-  double coverage = 0;
-};
-
-// Returns the metric to print after `counts[i]`, computed from that count and the others. `wall_ns` is the elapsed time
-// of the region; 0 means unknown, so that there are no rates of it. Returns nullopt if no metric applies.
-std::optional<Metric> MetricFor(std::span<const NamedCount> counts, size_t i, uint64_t wall_ns);
-
-// Returns the metric as text: "1.84 insn/cycle", "0.93 CPUs used", "2.10 K/s".
-std::string FormatMetric(const Metric& metric);
+// Returns the value as text: "1.84 insn/cycle", "0.93 CPUs used", "2.10 K/s". Requires that it has a value.
+std::string FormatMetric(const MetricValue& metric);
 
 }  // namespace perfkit

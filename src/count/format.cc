@@ -17,8 +17,9 @@ std::vector<TableRow> TableRows(const CounterSet& set, const ScopeTotals& total)
   return rows;
 }
 
-std::string FormatTable(const CounterSet& set, const ScopeTotals& total, uint64_t wall_ns) {
-  return FormatRows(TableRows(set, total), wall_ns);
+std::string FormatTable(const CounterSet& set, const ScopeTotals& total, uint64_t wall_ns,
+                        std::span<const Metric> metrics) {
+  return FormatRows(TableRows(set, total), wall_ns, metrics);
 }
 
 }  // namespace perfkit

@@ -277,7 +277,7 @@ TEST_CASE("an event of one kind of core says so, and is not scaled", "[hybrid]")
   CHECK(count.coverage() == Approx(0.25).epsilon(0.01));
   CHECK(count.validity.has(Validity::kMultiplexed));
   CHECK_FALSE(count.scaled().has_value());
-  CHECK(count::FormatWorth(count) == "25 % coverage, not scaled; on one kind of core only");
+  CHECK(count::FormatWorth(count.coverage(), count.validity) == "25 % coverage, not scaled; on one kind of core only");
 }
 
 TEST_CASE("a whole CPU has the part of its own core", "[hybrid]") {

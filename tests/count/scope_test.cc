@@ -87,5 +87,31 @@ TEST_CASE("scope: the table of a real set names every event") {
   CHECK((table.find("n/a") != std::string::npos) == !set->reason(2).ok());
 }
 
+TEST_CASE("scope: a metric of a real set is the arithmetic of its counts", "[metric]") {
+  const auto set = CounterSet::Open({"task-clock", "page-faults"});
+  REQUIRE(set.ok());
+  ScopeTotals total;
+  {
+    CounterScope scope(*set, total);
+    testing::FreshPages(100).Touch(0, 100);
+  }
+  const auto rate = Metric::Parse("faults-per-ms = 1e6 * page-faults / task-clock [/ms]");
+  REQUIRE(rate.ok());
+  const std::vector<TableRow> rows = TableRows(*set, total);
+  const MetricValue value = rate->Evaluate(NamedCounts(rows));
+  INFO(value.reason);
+  REQUIRE(value.has_value());
+  const Count clock = total.count(*set, 0), faults = total.count(*set, 1);
+  CHECK(faults.value >= 100);
+  CHECK(value.value == Approx(1e6 * static_cast<double>(faults.value) / static_cast<double>(clock.value)));
+  CHECK(value.coverage == 1);
+  CHECK(value.validity.has(Validity::kUserOnly) == faults.validity.has(Validity::kUserOnly));
+
+  const std::string table = FormatTable(*set, total, 0, {&*rate, 1});
+  INFO(table);
+  CHECK(table.find(" /ms") != std::string::npos);
+  CHECK(table.find("faults-per-ms") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace perfkit

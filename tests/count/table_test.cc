@@ -63,6 +63,27 @@ TEST_CASE("format: a note ends its line") {
         "           0   dummy             (+- 0 %)\n");
 }
 
+TEST_CASE("format: metrics have lines of their own", "[metric]") {
+  const auto metric = [](std::string_view text) { return *Metric::Parse(text); };
+  const std::vector<TableRow> rows = {{"page-faults", Counted(12, Validity::kUserOnly), "", 1, ""},
+                                      {"instructions:u", {30'000, 100, 50, {Validity::kMultiplexed}}, "", 1, ""},
+                                      {"cycles", Count{}, "", 1, "no hardware counters on this machine"}};
+  const std::vector<Metric> metrics = {metric("fault-rate = page-faults / seconds [/s]"),
+                                       metric("1000 * page-faults / instructions:u [faults/1000 insn]"),
+                                       metric("ipc = instructions:u / cycles [insn/cycle]"),
+                                       metric("page-faults / 5000")};
+  CHECK(FormatRows(rows, 4'000'000, metrics) ==
+        "          12                   page-faults                          # 3.00 K/s   (user space only)\n"
+        "      60,000                   instructions:u                       # 15.00 M/s  (50 % coverage, scaled)\n"
+        "         n/a                   cycles                               # no hardware counters on this machine\n"
+        "    3.00 K/s                   fault-rate                           #            (user space only)\n"
+        "        0.20 faults/1000 insn  1000 * page-faults / instructions:u  #            (50 % coverage, scaled; user "
+        "space only)\n"
+        "         n/a insn/cycle        ipc                                  # cycles: no hardware counters on this "
+        "machine\n"
+        "      0.0024                   page-faults / 5000                   #            (user space only)\n");
+}
+
 TEST_CASE("format: an empty table is empty") { CHECK(FormatRows({}, 0).empty()); }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "tests/fuzz/event_name_fuzz.cc"
 #include "tests/fuzz/kallsyms_fuzz.cc"
 #include "tests/fuzz/maps_fuzz.cc"
+#include "tests/fuzz/metric_fuzz.cc"
 #include "tests/fuzz/record_fuzz.cc"
 #include "tests/fuzz/ring_fuzz.cc"
 #include "tests/fuzz/sysfs_fuzz.cc"
@@ -32,6 +33,14 @@ TEST_CASE("event names, fuzzed", "[fuzz]") {
        "{cycles:u,instructions}:k,cs", "mem:0x601040/8:rw:u", "sched:sched_switch:k", "uprobe:/proc/self/exe:main:u",
        "uretprobe:libc.so.6:malloc+0x10", "1:3:u", "software/config=3/", "task-clock,page-faults"},
       4000);
+}
+
+TEST_CASE("metrics, fuzzed", "[fuzz]") {
+  Replay(FuzzMetric,
+         {"mpki = 1000*LLC-load-misses/instructions [misses/1000 insn]", "(cycles:u - 2.5e3) / (task-clock + seconds)",
+          "msr/tsc/ / msr/event=0x0/u", "page-faults / duration_time * 1e9 [/s]", "a/b/c", "mem:0x601040/8:rw / cycles",
+          "sched:sched_switch/task-clock", "100 * branch-misses / branches / faults"},
+         4000);
 }
 
 TEST_CASE("sysfs files, fuzzed", "[fuzz]") {

@@ -45,12 +45,18 @@ mutant(merged_totals_forget_missing FILE src/count/scope.cc TEST count_test CASE
 mutant(no_scopes_is_zero FILE src/count/scope.cc TEST count_test CASES "*scope*"
        FROM [[if (scopes_ == 0) return]] TO [[if (scopes_ == 0 && cross_thread_ > 0) return]]
        SAYS "What was never counted is reported as 0.")
-mutant(kernel_share_of_user_instructions FILE src/count/metrics.cc TEST count_test CASES "*etric*"
-       FROM [[!= name || modifiers != wanted_modifiers) continue;]] TO [[!= name) continue;]]
+mutant(kernel_share_of_user_instructions FILE src/count/metric/evaluator.cc TEST count_test CASES "*etric*"
+       FROM [[candidate.word == wanted.word && candidate.modifiers == wanted.modifiers]] TO [[candidate.word == wanted.word]]
        SAYS "User instructions are divided by all cycles.")
-mutant(metric_of_the_better_coverage FILE src/count/metrics.cc TEST count_test CASES "*etric*"
-       FROM [[std::min(top.coverage(), bottom.coverage())]] TO [[std::max(top.coverage(), bottom.coverage())]]
+mutant(metric_of_the_better_coverage FILE src/count/metric/evaluator.cc TEST count_test CASES "*etric*"
+       FROM [[std::min(result.coverage, part->coverage)]] TO [[part->coverage]]
        SAYS "A ratio seems to be better covered than it is.")
-mutant(division_by_zero FILE src/count/metrics.cc TEST count_test CASES "*etric*"
-       FROM [[if (!over || !under || *under == 0) return]] TO [[if (!over || !under) return]]
-       SAYS "A report says 'inf insn/cycle'.")
+mutant(division_by_zero FILE src/count/metric/evaluator.cc TEST count_test CASES "*etric*"
+       FROM [[if (b.value == 0) return std::nullopt;]] TO [[if (b.value == 0) return Exact(0);]]
+       SAYS "A report says '0.00 insn/cycle' although there is no such number.")
+mutant(metric_of_mixed_modes FILE src/count/metric/evaluator.cc TEST count_test CASES "*etric*"
+       FROM [[if (all.empty() || user_only.empty()) return]] TO [[if (all.empty() || !all.empty()) return]]
+       SAYS "Instructions of user space are divided by cycles of user space and the kernel.")
+mutant(uncounted_part_is_zero FILE src/count/metric/evaluator.cc TEST count_test CASES "*etric*"
+       FROM [[if (!part->validity.counted()) {]] TO [[if (part->validity.has(Validity::kOtherThread)) {]]
+       SAYS "A metric takes an event that was not counted for 0.")

@@ -14,7 +14,7 @@ Count Multiplexed(uint64_t value, uint64_t enabled, uint64_t running) {
 }
 
 std::string Text(const std::vector<NamedCount>& counts, size_t i, uint64_t wall_ns = 0) {
-  const std::optional<Metric> metric = MetricFor(counts, i, wall_ns);
+  const std::optional<MetricValue> metric = MetricFor(counts, i, wall_ns);
   return metric ? FormatMetric(*metric) : "";
 }
 
@@ -68,10 +68,19 @@ TEST_CASE("metrics: nothing is made of what was not counted") {
 TEST_CASE("metrics: multiplexed counts are scaled, and the lowest coverage goes along") {
   const std::vector<NamedCount> counts = {{"instructions", Multiplexed(500, 1000, 500)},
                                           {"cycles", Multiplexed(250, 1000, 250)}};
-  const std::optional<Metric> metric = MetricFor(counts, 0, 0);
+  const std::optional<MetricValue> metric = MetricFor(counts, 0, 0);
   REQUIRE(metric);
   CHECK(metric->value == Approx(1.0));
   CHECK(metric->coverage == Approx(0.25));
+}
+
+TEST_CASE("metrics: rates are in the event's unit, and of a row's own count") {
+  const uint64_t second = 1'000'000'000;
+  CHECK(Text({{"power/energy-pkg/", Counted(1000), 0.25}}, 0, second) == "250.00 /s");
+  const std::vector<NamedCount> twice = {
+      {"instructions", Counted(10)}, {"instructions", Counted(40)}, {"cycles", Counted(20)}};
+  CHECK(Text(twice, 0) == "0.50 insn/cycle");
+  CHECK(Text(twice, 1) == "2.00 insn/cycle");
 }
 
 TEST_CASE("metrics: only counts of the same modes relate") {

@@ -1,0 +1,117 @@
+// Metrics as text: numbers that are computed from several counts.
+//
+//   auto mpki = perfkit::Metric::Parse("mpki = 1000 * LLC-load-misses / instructions [misses/1000 insn]");
+//   fputs(perfkit::FormatTable(*set, total, wall_ns, {&*mpki, 1}).c_str(), stdout);
+//
+// Metrics cost nothing where events are counted: they are evaluated when a result is formatted.
+//
+//   metric   [name =] sum [ [unit] ]      the unit is text for the reader, and does not change the value
+//   sum      product, or several with + and - between them
+//   product  operand, or several with * and / between them
+//   operand  number | event | seconds | duration_time | ( sum )
+//
+// An event is written as ParseEvent takes it, and as it was written when it was opened; a generic event's aliases are
+// equal to its name. It has its own unit (task-clock: nanoseconds). `seconds` and `duration_time` (perf's name, in
+// nanoseconds) are the elapsed time. Events and operators share characters, so an event is the longest text that can be
+// one:
+//   a-b              one name: a subtraction has blanks around its operator, as in a - b
+//   a/b   a/b/c      divisions; with blanks, too: a / b
+//   cpu/event=0x3c/u an event of a PMU: text between two slashes, if it contains '=' or ',', or if no operand directly
+//                    follows the second slash and its modifiers
+//   mem:… uprobe:…   go on to the next blank, parenthesis or bracket: divide with blanks
+// Events as bare numbers (1:2), and terms of generic events (cycles/name=x/), are not accepted.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "perfkit/count.h"
+#include "perfkit/event.h"
+
+namespace perfkit {
+
+namespace count {
+class MetricParser;     // src/count/metric/parser.cc
+class MetricEvaluator;  // src/count/metric/evaluator.cc
+}  // namespace count
+
+// A count with the event's name, as the input of a metric.
+struct NamedCount {
+  std::string_view name{};
+  Count count{};
+  double scale = 1;           // Value of one count in the event's unit: EventConfig::scale.
+  std::string_view reason{};  // Why it was not counted; "" if that is unknown, or if it was.
+};
+
+// The number of an event, as the input of a metric: a NamedCount after scaling, or a number from elsewhere.
+struct MetricPart {
+  MetricPart() = default;
+  // Takes the estimate of a multiplexed count. Not counted if `counted` has no number.
+  MetricPart(const NamedCount& counted);  // NOLINT(google-explicit-constructor)
+
+  std::string_view name{};
+  double value = 0;
+  // How far the true number may lie below and above `value`: 0 for counts.
+  double below = 0, above = 0;
+  double coverage = 1;  // As Count::coverage.
+  Validity validity{};
+  std::string_view reason{};  // As NamedCount::reason.
+};
+
+// The value of a metric: "1.84 insn/cycle", with what it is worth.
+struct MetricValue {
+  double value = 0;                          // Meaningless if there is a reason.
+  double below = 0, above = 0;               // How far the true value may lie below and above `value`; 0 for counts.
+  double coverage = 0;                       // The lowest of all parts.
+  Validity validity{Validity::kNotCounted};  // The flags of all parts; not counted if a part was not.
+  std::string unit{};
+  std::string reason{};  // Why there is no value; "" if there is one.
+
+  bool has_value() const { return reason.empty(); }
+};
+
+// A parsed metric: an immutable value. Thread-safe.
+class Metric {
+ public:
+  // Parses `text`. Reads sysfs, to check the names of events; an event that exists but cannot be counted here is no
+  // error. Also accepts the names of events that Measure and benchmarks count: allocations, system-calls, calls.
+  // Errors: InvalidArgument with the position of the mistake, what was expected there, and for an unknown event the
+  // nearest names.
+  static absl::StatusOr<Metric> Parse(std::string_view text, const EventRoots& roots = {});
+
+  const std::string& text() const { return text_; }
+  const std::string& name() const { return name_; }  // As written before '='; or else the text without its unit.
+  const std::string& unit() const { return unit_; }  // As written in brackets; "" for none.
+  // Returns the events that must be counted, each once, in the order of the text.
+  const std::vector<std::string>& events() const { return events_; }
+  bool needs_elapsed_time() const { return needs_elapsed_time_; }
+
+  // Returns the value for the counts of one region. `wall_ns` is its elapsed time; 0 means unknown. There is no value,
+  // but the reason, if a part is missing or was not counted, if there is a division by 0, and if parts are of different
+  // modes without having been written so: user space only, and all. Allocates; for reports, not for hot paths.
+  MetricValue Evaluate(std::span<const MetricPart> parts, uint64_t wall_ns = 0) const;
+  MetricValue Evaluate(std::span<const NamedCount> counts, uint64_t wall_ns = 0) const;
+
+ private:
+  friend class count::MetricParser;
+  friend class count::MetricEvaluator;
+
+  // What the evaluator does next with its stack of numbers.
+  struct Step {
+    enum class Kind : uint8_t { kNumber, kEvent, kSeconds, kNanoseconds, kAdd, kSubtract, kMultiply, kDivide };
+    Kind kind;
+    double number = 0;  // kNumber
+    size_t event = 0;   // kEvent: index in events().
+  };
+
+  std::string text_, name_, unit_;
+  std::vector<std::string> events_;
+  std::vector<Step> steps_;  // In reverse Polish order.
+  bool needs_elapsed_time_ = false;
+};
+
+}  // namespace perfkit
