@@ -18,6 +18,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,8 @@
 #endif
 
 namespace perfkit {
+
+class Metric;
 
 namespace count {
 class FrameCounterImpl;
@@ -149,6 +152,8 @@ class FrameCounter {
   // Returns the tables of zones, the hitches and perfkit's own cost, as text. Subtracts perfkit's calibrated cost,
   // which no other function does.
   std::string FormatZones() const;
+  // As above, with a table for each of `metrics` (metric.h): of a zone's total and self.
+  std::string FormatZones(std::span<const Metric> metrics) const;
 
   size_t size() const;
   std::string_view name(size_t i) const;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "perfkit/metric.h"
 #include "src/count/frame/frame_counter_impl.h"
 #include "src/count/frame/zone_report.h"
 
@@ -62,7 +63,10 @@ std::vector<Hitch> FrameCounter::hitches() const {
 
 void FrameCounter::WorkerTotals(SlotTotals& out) const noexcept { impl_->Totals(out); }
 FrameStats FrameCounter::Stats() const { return impl_->Stats(); }
-std::string FrameCounter::FormatZones() const { return count::FormatReport(*impl_); }
+std::string FrameCounter::FormatZones() const { return FormatZones({}); }
+std::string FrameCounter::FormatZones(std::span<const Metric> metrics) const {
+  return count::FormatReport(*impl_, metrics);
+}
 
 size_t FrameCounter::size() const { return impl_->plan().size(); }
 std::string_view FrameCounter::name(size_t i) const { return i < size() ? impl_->plan().name(i) : ""; }

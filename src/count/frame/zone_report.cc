@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_format.h"
 #include "perfkit/format.h"
+#include "src/count/table.h"
 
 namespace perfkit::count {
 namespace {
@@ -126,7 +127,9 @@ void AppendTable(const std::vector<Row>& rows, std::string* out) {
   }
   for (const Row& row : rows) {
     absl::StrAppendFormat(out, "%-*s", std::max<size_t>(widths[0], 24), row[0]);
-    for (size_t c = 1; c < row.size(); ++c) absl::StrAppendFormat(out, "  %*s", std::max<size_t>(widths[c], 8), row[c]);
+    for (size_t c = 1; c < row.size() && widths[c] > 0; ++c) {
+      absl::StrAppendFormat(out, "  %*s", std::max<size_t>(widths[c], 8), row[c]);
+    }
     out->append("\n");
   }
   out->append("\n");
@@ -171,6 +174,56 @@ void AppendCounter(const FrameCounterImpl& impl, const std::vector<ZoneStats>& z
     rows.push_back(RowOf(zones[z], sums, zones[z].quantiles[i], {is_time}));
   }
   AppendTable(rows, out);
+}
+
+// The parts of a zone's metrics: its totals and its selfs, as the tables above show them.
+struct ZoneParts {
+  std::vector<MetricPart> total, self;
+};
+
+MetricPart PartOf(const EventPlan& plan, size_t i, const Count& count) {
+  return NamedCount{plan.name(i), count, plan.scale(i), plan.reason(i)};
+}
+
+ZoneParts PartsOf(const EventPlan& plan, const std::vector<ZoneStats>& zones, const Adjuster& adjuster, size_t z) {
+  ZoneParts parts;
+  for (size_t i = 0; i < plan.size(); ++i) {
+    MetricPart total = PartOf(plan, i, zones[z].total[i]), self = PartOf(plan, i, zones[z].self[i]);
+    const double scale = plan.scale(i);
+    const Adjusted sums = adjuster.For(z, 1 + i, total.value / scale, self.value / scale);
+    total.value = sums.total * scale;
+    self.value = sums.self * scale;
+    parts.total.push_back(total);
+    parts.self.push_back(self);
+  }
+  return parts;
+}
+
+// A column of quotients has no percentiles: those of its parts are of different frames.
+void AppendMetric(const FrameCounterImpl& impl, const std::vector<ZoneStats>& zones, const Adjuster& adjuster,
+                  const Metric& metric, std::string* out) {
+  std::vector<Row> rows = {{metric.name(), "calls", "total", "self"}};
+  if (!metric.unit().empty()) rows[0][0] += ", " + metric.unit();
+  std::string reason;
+  bool any = false;
+  for (size_t z = 0; z < zones.size(); ++z) {
+    const ZoneParts parts = PartsOf(impl.plan(), zones, adjuster, z);
+    const Adjusted wall =
+        adjuster.For(z, 0, static_cast<double>(zones[z].wall_ns), static_cast<double>(zones[z].self_wall_ns));
+    MetricValue total = metric.Evaluate(parts.total, static_cast<uint64_t>(wall.total));
+    MetricValue self = metric.Evaluate(parts.self, static_cast<uint64_t>(wall.self));
+    if (z == 0) reason = total.reason;
+    const std::string worth = total.has_value() ? FormatWorth(total.coverage, total.validity) : "";
+    if (z == 0 && !worth.empty()) rows[0][0] += " (" + worth + ")";
+    any = any || total.has_value() || self.has_value();
+    for (MetricValue* const value : {&total, &self}) {
+      if (value->unit != "/s") value->unit.clear();  // It is in the head.
+    }
+    rows.push_back({Label(zones[z]), FormatNumber(zones[z].calls), total.has_value() ? FormatMetric(total) : "n/a",
+                    self.has_value() ? FormatMetric(self) : "n/a"});
+  }
+  if (any) return AppendTable(rows, out);
+  absl::StrAppendFormat(out, "no value: %s: %s\n", metric.name(), reason);
 }
 
 void AppendHitches(const FrameCounterImpl& impl, std::string* out) {
@@ -250,7 +303,7 @@ void AppendStats(const FrameCounterImpl& impl, const FrameCounterImpl::Group& gr
   if (!group.zones.nodes().empty()) AppendBelow(impl, group, 0, 0, 0, out);
 }
 
-std::string FormatReport(FrameCounterImpl& impl) {
+std::string FormatReport(FrameCounterImpl& impl, std::span<const Metric> metrics) {
   std::vector<ZoneStats> zones;
   for (const FrameCounterImpl::Group& group : impl.Groups()) AppendStats(impl, group, &zones);
   std::string out;
@@ -260,6 +313,7 @@ std::string FormatReport(FrameCounterImpl& impl) {
     for (size_t i = 0; i < impl.plan().size(); ++i) {
       if (impl.plan().reason(i).empty()) AppendCounter(impl, zones, adjuster, i, &out);
     }
+    for (const Metric& metric : metrics) AppendMetric(impl, zones, adjuster, metric, &out);
   }
   AppendNotCounted(impl.plan(), &out);
   AppendHitches(impl, &out);

@@ -67,7 +67,7 @@ MetricValue RateOf(const NamedCount& counted, uint64_t wall_ns) {
 // Returns three significant digits of a small number, else two decimals.
 std::string FormatDecimals(double value) {
   const bool small = value > -0.1 && value < 0.1 && value != 0;
-  return absl::StrFormat(small ? "%.3g" : "%.2f", value);
+  return small ? absl::StrFormat("%.3g", value) : absl::StrFormat("%.2f", value);
 }
 
 }  // namespace
