@@ -13,8 +13,6 @@
 #include <string>
 #include <thread>
 
-#include "absl/strings/str_format.h"
-#include "perfkit/metric.h"
 #include "tests/count/frame/zones.h"
 #include "tests/support/counted_new.h"
 #include "tests/support/skip.h"
@@ -167,46 +165,6 @@ TEST_CASE("frames: what lacks for the same reason is told once") {
   const size_t told = report.find("not counted: msr/nothing/, msr/nothing/:u: ");
   CHECK(told != std::string::npos);
   CHECK(report.find("not counted", told + 1) == std::string::npos);
-}
-
-// Returns the line of the report's table `head` that is labelled `label`, with one blank between its cells.
-std::string LineOf(const std::string& report, std::string_view head, std::string_view label) {
-  const size_t table = report.find("\n" + std::string(head));
-  const size_t line = table == std::string::npos ? table : report.find("\n  " + std::string(label), table + 1);
-  if (line == std::string::npos) return "";
-  std::string cells;
-  for (const char c : report.substr(line + 1, report.find('\n', line + 1) - line - 1)) {
-    if (c != ' ' || (!cells.empty() && cells.back() != ' ')) cells += c;
-  }
-  return cells;
-}
-
-TEST_CASE("frames: metrics of zones are the arithmetic of their counts", "[metric]") {
-  FrameCounter frames({.events = {"page-faults", "task-clock"}});
-  if (!frames.reason(0).empty()) SKIP_TEST(std::string(frames.reason(0)));
-  constexpr size_t kFrames = 10, kPages = 20;
-  testing::FreshPages pages(kFrames * kPages);
-  frames.Mark();
-  for (size_t i = 0; i < kFrames; ++i) {
-    {
-      PERFKIT_ZONE(frames, "touch");
-      pages.Touch(i * kPages, kPages);
-    }
-    frames.Mark();
-  }
-  const std::vector<Metric> metrics = {*Metric::Parse("a-page = page-faults / 100 [faults]"),
-                                       *Metric::Parse("busy = task-clock / duration_time [CPUs]"),
-                                       *Metric::Parse("ipc = instructions / page-faults")};
-  const std::string report = frames.FormatZones(metrics);
-  INFO(report);
-  const uint64_t faults = Find(frames.zones(), "touch")->total[0].value;
-  CHECK(faults >= kFrames * kPages);
-  const std::string a_page = absl::StrFormat("%.2f", static_cast<double>(faults) / 100);
-  CHECK(LineOf(report, "a-page, faults", "touch") == absl::StrFormat("touch 10 %s %s", a_page, a_page));
-  CHECK(LineOf(report, "busy, CPUs", "touch").starts_with("touch 10 "));
-  CHECK(LineOf(report, "busy, CPUs", "touch").find("n/a") == std::string::npos);
-  CHECK(report.find("no value: ipc: instructions: not among the counted events\n") != std::string::npos);
-  CHECK(frames.FormatZones({}).find("a-page") == std::string::npos);
 }
 
 TEST_CASE("frames: without any event there are still wall times") {
