@@ -37,10 +37,10 @@ void Aggregate(benchmark::State& state) {
   for (auto _ : state) {
     perfkit::ProfileBuilder builder;
     perfkit::Symbolizer symbolizer;
-    perfkit::session::StackTable table(builder, symbolizer, 1, 1'000'000);
+    perfkit::session::StackTable table(builder, symbolizer, 1'000'000);
     for (size_t i = 0; i < kSamples; ++i) {
       bool cut = false;
-      const uint32_t stack = table.Intern(stacks[random() % kStacks], cut);
+      const uint32_t stack = table.Intern(1, stacks[random() % kStacks], cut);
       builder.AddSample({.time_ns = i + 1, .weight = 1, .stack = stack, .quality = perfkit::StackQuality::kWhole});
     }
     benchmark::DoNotOptimize(builder.profile().samples.data());

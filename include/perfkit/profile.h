@@ -42,7 +42,7 @@ inline constexpr std::string_view kOffCpuEvent = "off-cpu";
 // A thread, from its begin to its end: another thread that has the same number later is another one here. Or the sum of
 // several that have ended: a session keeps about 1,000 of these apart, and adds the older ones up by name.
 struct ProfileThread {
-  uint32_t pid = 0, tid = 0;           // of a sum, `tid` is kFirstSum or more
+  uint32_t pid = 0, tid = 0;           // of a sum, `tid` is kFirstSum or more, and `pid` 0 if of several processes
   uint32_t name = 0;                   // in Profile::strings: the last name that it had
   uint32_t ended = 0;                  // how many ended threads it is the sum of; 0: it is one thread, or left out
   uint64_t on_ns = 0, off_ns = 0;      // on and off a CPU while it was watched; both 0 if that was not recorded

@@ -7,6 +7,7 @@
 
 #include "src/session/blocked_look.h"
 #include "src/session/merge_samples.h"
+#include "src/session/pointer_stack.h"
 #include "src/sys/kernel.h"
 #include "src/unwind/machine.h"
 
@@ -25,9 +26,9 @@ StackQuality QualityOf(StackEnd end) {
 
 Aggregator::Aggregator(std::vector<ProfileEvent> events, AggregatorOptions options)
     : options_(std::move(options)),
-      symbolizer_({.lines = options_.lines}),
-      stacks_(builder_, symbolizer_, options_.pid, options_.memory_bytes / 2 / kBytesAStack),
-      threads_(builder_),
+      symbolizer_({.demangle = options_.demangle, .lines = options_.lines}),
+      stacks_(builder_, symbolizer_, options_.memory_bytes / 2 / kBytesAStack),
+      threads_(builder_, options_.pid == 0 ? FindName : nullptr),
       preempted_wait_(builder_.AddWait({.preempted = true})) {
   for (ProfileEvent& event : events) builder_.AddEvent(std::move(event));
   if (options_.frames != nullptr) {
@@ -42,17 +43,24 @@ Aggregator::Aggregator(std::vector<ProfileEvent> events, AggregatorOptions optio
 
 // Whether a record says that a thread has forked a process. That process is not sampled, and has no record of its end:
 // what it has mapped would be kept for ever.
-bool Aggregator::IsForkOfProcess(const SamplerRecord& record, const SampleLayout& layout) const {
-  bool is_process = false;
+bool Aggregator::IsForkOfOther(const SamplerRecord& record, const SampleLayout& layout) const {
+  bool is_other = false;
   if (record.type != static_cast<uint32_t>(RecordType::kFork)) return false;
-  Dispatch(record, layout,
-           Overloaded{[&](const ForkRecord& fork) { is_process = fork.pid != options_.pid; }, [](auto&&) {}});
-  return is_process;
+  Dispatch(record, layout, Overloaded{[&](const ForkRecord& fork) { is_other = !IsOurs(fork.pid); }, [](auto&&) {}});
+  return is_other;
+}
+
+// A sampler of whole CPUs has no record of what ran before.
+void Aggregator::KnowProcess(uint32_t pid) {
+  if (options_.pid != 0 || !known_processes_.IsNew(pid)) return;
+  if (!symbolizer_.AddProcess(static_cast<pid_t>(pid)).ok()) return;  // it has ended, or belongs to someone else
+  stacks_.ForgetPlaces(pid);
+  if (options_.unwinder != nullptr) options_.unwinder->AddProcess(pid).IgnoreError();
 }
 
 void Aggregator::Add(const SamplerRecord& record, const SampleLayout& layout) {
-  if (IsForkOfProcess(record, layout)) return;
-  if (symbolizer_.Add(record, layout)) stacks_.ForgetPlaces();
+  if (IsForkOfOther(record, layout)) return;
+  if (symbolizer_.Add(record, layout)) stacks_.ForgetPlaces(MappedProcess(record, layout));
   if (options_.unwinder != nullptr) options_.unwinder->Add(record, layout);
   latest_ns_ = std::max(latest_ns_, layout.TimeOf(record).value_or(0));
   Dispatch(record, layout,
@@ -60,15 +68,20 @@ void Aggregator::Add(const SamplerRecord& record, const SampleLayout& layout) {
                       [&](const LiveStack& stack) { AddLiveStack(stack); },
                       [&](const SwitchRecord& change) { AddSwitch(change); },
                       [&](const ForkRecord& fork) { AddTask(fork, record.synthesized); },
-                      [&](const CommRecord& comm) {
-                        if (comm.pid != options_.pid) return;
-                        threads_.Renamed(comm.pid, comm.tid, comm.name, comm.who.time_ns.value_or(latest_ns_));
-                        Watch(comm.pid, comm.tid, comm.who.time_ns.value_or(latest_ns_));
-                      },
+                      [&](const CommRecord& comm) { AddName(comm, record.synthesized); },
                       [&](const ExitRecord& exit) { AddExit(exit); }});
 }
 
+void Aggregator::AddName(const CommRecord& comm, bool synthesized) {
+  if (!IsOurs(comm.pid)) return;
+  if (comm.exec || synthesized) known_processes_.Know(comm.pid);
+  const uint64_t time_ns = comm.who.time_ns.value_or(latest_ns_);
+  threads_.Renamed(comm.pid, comm.tid, comm.name, time_ns);
+  Watch(comm.pid, comm.tid, time_ns);
+}
+
 void Aggregator::AddTask(const ForkRecord& fork, bool synthesized) {
+  known_processes_.Forked(fork, synthesized);
   threads_.Forked(fork.pid, fork.tid, fork.parent_tid, fork.time_ns);
   Watch(fork.pid, fork.tid, synthesized && start_ns_ != 0 ? start_ns_ : fork.time_ns);
 }
@@ -112,12 +125,14 @@ void Aggregator::Watch(uint32_t pid, uint32_t tid, uint64_t time_ns) {
 
 void Aggregator::AddSample(const SamplerRecord& record, const Sample& sample) {
   const TaskId task = sample.task().value_or(TaskId{});
+  KnowProcess(task.pid);
   const uint64_t time_ns = std::clamp<uint64_t>(sample.time_ns().value_or(0), 1, std::max<uint64_t>(latest_ns_, 1));
   PendingSample pending;
   pending.sample = {.time_ns = time_ns,
                     .weight = record.weight,
                     .thread = threads_.IndexOf(task.pid, task.tid, time_ns),
                     .event = static_cast<uint16_t>(record.event)};
+  pending.pid = task.pid;
   const uint64_t pc = sample.ip().value_or(0);
   const bool in_kernel = sample.cpu_mode() == CpuMode::kKernel;
   pending.user_pc = in_kernel ? sample.user_registers()[kPcRegister].value_or(0) : pc;
@@ -127,7 +142,9 @@ void Aggregator::AddSample(const SamplerRecord& record, const Sample& sample) {
     AddWithFollowers(record, sample, pending, [&](const PendingSample& one) { Emit(one, stack); });
   };
   switch (options_.stacks) {
-    case CallStack::Kind::kNone: return emit({});
+    case CallStack::Kind::kNone:
+      if (!record.full_stack) emit({});
+      return;
     case CallStack::Kind::kLive:
       return AddWithFollowers(record, sample, pending, [&](const PendingSample& one) {
         matcher_.AddSample(task.tid, record.event, one, [&](const PendingSample& old, bool) { Emit(old, {}); });
@@ -135,9 +152,10 @@ void Aggregator::AddSample(const SamplerRecord& record, const Sample& sample) {
     case CallStack::Kind::kUserDump: {
       const UnwoundStack stack = options_.unwinder->Unwind(sample, frames_);
       if (record.full_stack) return;  // beside the event's own samples: the unwinder remembers it
-      return emit(Intern(std::span(frames_).first(stack.frames), QualityOf(stack.end)));
+      return emit(Intern(task.pid, std::span(frames_).first(stack.frames), QualityOf(stack.end)));
     }
-    case CallStack::Kind::kFramePointers: return emit(Intern(FramesByPointers(sample), StackQuality::kPart));
+    case CallStack::Kind::kFramePointers:
+      return emit(Intern(task.pid, FramesByPointers(sample, frames_), StackQuality::kPart));
   }
 }
 
@@ -160,30 +178,19 @@ void Aggregator::AddWithFollowers(const SamplerRecord& record, const Sample& sam
   }
 }
 
-// The kernel does not say whether its chain has reached the root.
-std::span<const StackFrame> Aggregator::FramesByPointers(const Sample& sample) {
-  size_t count = 0;
-  for (const uint64_t pc : sample.chain().part(ChainContext::kUser)) {
-    if (count == frames_.size()) break;
-    frames_[count] = {.pc = pc, .is_return_address = count > 0, .is_guess = count > 0};
-    ++count;
-  }
-  return std::span(frames_).first(count);
-}
-
 void Aggregator::AddLiveStack(const LiveStack& stack) {
   const size_t count = stack.CopyTo(frames_);
   if (count == 0) return;
   not_ready_stacks_ += stack.end == StackEnd::kNotReady;
-  const InternedStack interned = Intern(std::span(frames_).first(count), QualityOf(stack.end));
+  const InternedStack interned = Intern(stack.pid, std::span(frames_).first(count), QualityOf(stack.end));
   matcher_.AddStack(stack.tid, stack.event, frames_[0].pc, [&](const PendingSample& pending, bool has_stack) {
     Emit(pending, has_stack ? interned : InternedStack{});
   });
 }
 
-InternedStack Aggregator::Intern(std::span<const StackFrame> frames, StackQuality quality) {
+InternedStack Aggregator::Intern(uint32_t pid, std::span<const StackFrame> frames, StackQuality quality) {
   InternedStack interned;
-  interned.stack = stacks_.Intern(frames, interned.was_cut);
+  interned.stack = stacks_.Intern(pid, frames, interned.was_cut);
   if (!frames.empty() && !interned.was_cut) interned.quality = quality;
   return interned;
 }
@@ -200,7 +207,7 @@ ProfileSample Aggregator::Complete(const PendingSample& pending, const InternedS
     was_cut = was_cut || stack.was_cut;
   } else if (stack.stack == ProfileStack::kRoot) {
     const StackFrame leaf{.pc = pending.user_pc};
-    sample.stack = stacks_.Intern(std::span(&leaf, 1), was_cut);
+    sample.stack = stacks_.Intern(pending.pid, std::span(&leaf, 1), was_cut);
     was_cut = false;  // nothing is missing
   }
   if (was_cut) builder_.profile().accounting.stacks_forgotten += sample.samples;
@@ -256,7 +263,8 @@ void Aggregator::LookAtSleepers(uint64_t before_ns) {
       look_error_ = readable;
       return;
     }
-    const InternedStack stack = Intern(std::span(frames_).first(blocked->stack.frames), QualityOf(blocked->stack.end));
+    const InternedStack stack =
+        Intern(options_.pid, std::span(frames_).first(blocked->stack.frames), QualityOf(blocked->stack.end));
     off_cpu_.Looked(sleeper.thread, {.at_ns = blocked->at_ns,
                                      .stack = stack.stack,
                                      .quality = stack.quality,

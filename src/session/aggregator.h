@@ -22,6 +22,7 @@
 #include "perfkit/session.h"
 #include "perfkit/symbolizer.h"
 #include "src/session/follower_values.h"
+#include "src/session/known_processes.h"
 #include "src/session/off_cpu.h"
 #include "src/session/stack_hooks.h"
 #include "src/session/stack_matcher.h"
@@ -33,10 +34,11 @@ namespace perfkit::session {
 
 struct AggregatorOptions {
   CallStack::Kind stacks = CallStack::Kind::kNone;
-  uint32_t pid = 0;
-  bool off_cpu = false;
+  uint32_t pid = 0;                // the process that is sampled; 0: any
+  bool off_cpu = false;            // requires `pid`
   size_t memory_bytes = 64 << 20;  // of samples and stacks
   std::string thread_name{};       // a glob pattern; empty: all threads
+  bool demangle = true;
   std::unique_ptr<symbolize::LineSource> (*lines)(size_t cache_bytes) = nullptr;
   bool complete = true;                    // records are lost only if rings are full; false: rings are overwritten
   std::vector<uint32_t> first_follower{};  // for each event, among the profile's events
@@ -99,7 +101,10 @@ class Aggregator {
   void ForgetSamples();
 
  private:
-  bool IsForkOfProcess(const SamplerRecord& record, const SampleLayout& layout) const;
+  bool IsOurs(uint32_t pid) const { return options_.pid == 0 || pid == options_.pid; }
+  bool IsForkOfOther(const SamplerRecord& record, const SampleLayout& layout) const;
+  void KnowProcess(uint32_t pid);
+  void AddName(const CommRecord& comm, bool synthesized);
   void AddSample(const SamplerRecord& record, const Sample& sample);
   void AddWithFollowers(const SamplerRecord& record, const Sample& sample, PendingSample pending,
                         absl::FunctionRef<void(const PendingSample& sample)> add);
@@ -109,10 +114,9 @@ class Aggregator {
   uint32_t WaitOf(const OffCpuSpan& span);
   ProfileSample Complete(const PendingSample& pending, const InternedStack& stack);
   void Emit(const PendingSample& pending, const InternedStack& stack);
-  InternedStack Intern(std::span<const StackFrame> frames, StackQuality quality);
+  InternedStack Intern(uint32_t pid, std::span<const StackFrame> frames, StackQuality quality);
   void AddTask(const ForkRecord& fork, bool synthesized);
   void AddExit(const ExitRecord& exit);
-  std::span<const StackFrame> FramesByPointers(const Sample& sample);
   void Watch(uint32_t pid, uint32_t tid, uint64_t time_ns);
   void MergeIfFull();
   void RetireThreads();
@@ -130,6 +134,7 @@ class Aggregator {
   ThreadTable threads_;
   StackMatcher matcher_;
   OffCpu off_cpu_;
+  KnownProcesses known_processes_;
   FollowerValues followers_;
   std::optional<ZoneTimeline> zones_;
   std::array<StackFrame, 512> frames_;

@@ -22,6 +22,7 @@ struct PendingSample {
   ProfileSample sample;
   uint64_t user_pc = 0;    // where the thread is, or will return to, in user code
   uint64_t kernel_pc = 0;  // 0: it was in user code
+  uint32_t pid = 0;
 };
 
 // Not thread-safe.

@@ -1,4 +1,5 @@
-// Stacks of one process as entries of a profile's stack table. A stack that was seen before is found by its pcs alone.
+// Stacks of processes as entries of a profile's stack table. A stack that its process has had before is found by its
+// pcs alone.
 //
 //   frames ── hash of the pcs ──> seen before?  yes: its entry
 //                                 no: each frame ── Symbolizer::Locate ──> location ──> stack (parent, location)
@@ -15,17 +16,47 @@
 
 namespace perfkit::session {
 
+// The stacks that a process has had since its mappings last changed, and their entries. Not thread-safe.
+class SeenStacks {
+ public:
+  static constexpr uint32_t kUnseen = UINT32_MAX;
+
+  // The entry of a stack; kUnseen if there is none. `hash`: HashOf(frames).
+  uint32_t Find(uint64_t hash, std::span<const StackFrame> frames) const;
+  // Requires that the stack is unseen, and has a frame.
+  void Remember(uint64_t hash, std::span<const StackFrame> frames, uint32_t stack);
+  // Words of all stacks that are remembered.
+  size_t words() const { return words_.size(); }
+
+  static uint64_t HashOf(std::span<const StackFrame> frames);
+
+ private:
+  struct Seen {
+    uint64_t hash = 0;
+    uint32_t first_word = 0, words = 0;  // in words_
+    uint32_t stack = kUnseen;
+  };
+
+  void Insert(const Seen& seen);
+  void Grow();
+
+  std::vector<Seen> seen_;  // open addressing, a power of two; empty entries have words == 0
+  size_t seen_count_ = 0;
+  std::vector<uint64_t> words_;
+};
+
 // Not thread-safe.
 class StackTable {
  public:
   // `max_stacks`: distinct stacks; beyond that a new stack is cut to its leaf.
-  StackTable(ProfileBuilder& builder, Symbolizer& symbolizer, uint32_t pid, size_t max_stacks);
+  StackTable(ProfileBuilder& builder, Symbolizer& symbolizer, size_t max_stacks);
 
-  // What is mapped has changed: what pcs mean is looked up anew.
-  void ForgetPlaces();
+  // What process `pid` has mapped has changed: what its pcs mean is looked up anew.
+  void ForgetPlaces(uint32_t pid);
 
-  // The entry of a stack, innermost frame first; ProfileStack::kRoot if it has no frame. `was_cut`: the table is full.
-  uint32_t Intern(std::span<const StackFrame> frames, bool& was_cut);
+  // The entry of a stack of process `pid`, innermost frame first; ProfileStack::kRoot if it has no frame. `was_cut`:
+  // the table is full.
+  uint32_t Intern(uint32_t pid, std::span<const StackFrame> frames, bool& was_cut);
   // The entry of a kernel frame that `stack` called; of the frame alone if the table is full.
   uint32_t InternKernel(uint32_t stack, uint64_t pc, bool& was_cut);
 
@@ -33,29 +64,31 @@ class StackTable {
   const std::vector<CodeLocation>& places() const { return places_; }
 
  private:
-  struct Seen {
-    uint64_t hash = 0;
-    uint32_t first_word = 0, words = 0;  // in words_
-    uint32_t stack = ProfileStack::kRoot;
-  };
-  static constexpr size_t kMaxWords = 1 << 20;  // 8 MiB of remembered stacks
+  struct Process {
+    SeenStacks seen;
+    std::unordered_map<uint64_t, uint32_t> locations;  // by pc
 
-  uint32_t LocationOf(uint64_t pc, CpuMode mode);
-  uint32_t Add(std::span<const StackFrame> frames, bool& was_cut);
-  Seen* Find(uint64_t hash, std::span<const StackFrame> frames);
-  void Remember(uint64_t hash, std::span<const StackFrame> frames, uint32_t stack);
-  void Grow();
+    size_t words() const { return kWordsOfOne + seen.words() + locations.size(); }
+  };
+  static constexpr size_t kMaxWords = 1 << 20;  // 8 MiB of remembered stacks, of all processes
+  static constexpr size_t kWordsOfOne = 256;    // a process takes about this much besides
+
+  Process& ProcessOf(uint32_t pid);
+  uint32_t UserLocation(Process& process, uint32_t pid, uint64_t pc);
+  uint32_t KernelLocation(uint64_t pc);
+  uint32_t LocationOf(const CodeLocation& place, bool kernel);
+  uint32_t Add(Process& process, uint32_t pid, std::span<const StackFrame> frames, bool& was_cut);
 
   ProfileBuilder& builder_;
   Symbolizer& symbolizer_;
-  uint32_t pid_;
   size_t max_stacks_;
-  std::vector<Seen> seen_;  // open addressing, a power of two; empty entries have words == 0
-  size_t seen_count_ = 0;
-  std::vector<uint64_t> words_;
-  std::unordered_map<uint64_t, uint32_t> user_locations_, kernel_locations_;  // by pc
-  std::unordered_map<uint64_t, uint32_t> kernel_stacks_;                      // by stack and location
-  std::vector<CodeLocation> places_;                                          // by location
+  std::unordered_map<uint32_t, Process> processes_;          // by pid
+  uint32_t latest_pid_ = 0;                                  // the process of `latest_`
+  Process* latest_ = nullptr;                                // the one that ProcessOf returned last
+  size_t words_ = 0;                                         // of all processes
+  std::unordered_map<uint64_t, uint32_t> kernel_locations_;  // by pc
+  std::unordered_map<uint64_t, uint32_t> kernel_stacks_;     // by stack and location
+  std::vector<CodeLocation> places_;                         // by location
 };
 
 }  // namespace perfkit::session

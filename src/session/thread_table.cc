@@ -47,10 +47,11 @@ uint32_t ThreadTable::Add(uint32_t pid, uint32_t tid, std::string_view name, uin
 
 uint32_t ThreadTable::IndexOf(uint32_t pid, uint32_t tid, uint64_t time_ns) {
   const auto found = by_number_.find(tid);
-  if (found == by_number_.end()) return Add(pid, tid, "", time_ns);
+  const auto add = [&] { return Add(pid, tid, name_of_ != nullptr ? name_of_(pid, tid) : "", time_ns); };
+  if (found == by_number_.end()) return add();
   const Entry entry = found->second;
   ProfileThread& thread = builder_.profile().threads[entry.index];
-  if (thread.pid != pid || (entry.ended && time_ns > entry.end_ns)) return Add(pid, tid, "", time_ns);
+  if (thread.pid != pid || (entry.ended && time_ns > entry.end_ns)) return add();
   thread.last_ns = std::max(thread.last_ns, time_ns);
   return entry.index;
 }
@@ -84,15 +85,17 @@ std::optional<uint32_t> ThreadTable::Exited(uint32_t pid, uint32_t tid, uint64_t
   return found->second.index;
 }
 
-uint32_t ThreadTable::SumOf(uint32_t pid, uint32_t name) {
-  const std::vector<ProfileThread>& threads = builder_.profile().threads;
+uint32_t ThreadTable::SumOf(uint32_t name, uint32_t pid) {
+  std::vector<ProfileThread>& threads = builder_.profile().threads;
   const auto find = [&](uint32_t wanted) {
-    return std::find_if(sums_.begin(), sums_.end(),
-                        [&](uint32_t sum) { return threads[sum].pid == pid && threads[sum].name == wanted; });
+    return std::find_if(sums_.begin(), sums_.end(), [&](uint32_t sum) { return threads[sum].name == wanted; });
   };
   auto found = find(name);
   if (found == sums_.end() && sums_.size() >= kMaxSums) found = find(name = 0);
-  if (found != sums_.end()) return *found;
+  if (found != sums_.end()) {
+    if (threads[*found].pid != pid) threads[*found].pid = 0;
+    return *found;
+  }
   const auto tid = static_cast<uint32_t>(ProfileThread::kFirstSum + sums_.size());
   sums_.push_back(NewRow({.pid = pid, .tid = tid, .name = name, .first_ns = UINT64_MAX}));
   return sums_.back();
@@ -113,7 +116,7 @@ std::vector<uint32_t> ThreadTable::Retire(uint64_t now_ns) {
   std::vector<std::pair<uint32_t, uint32_t>> moves;
   for (; ended_.size() > kMaxEnded / 2; ended_.pop_front()) {
     const ProfileThread thread = profile.threads[ended_.front()];
-    moves.emplace_back(ended_.front(), SumOf(thread.pid, thread.name));
+    moves.emplace_back(ended_.front(), SumOf(thread.name, thread.pid));
   }
   std::vector<uint32_t> renamed(profile.threads.size());
   for (uint32_t i = 0; i < renamed.size(); ++i) renamed[i] = i;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -20,7 +21,11 @@ class ThreadTable {
   // Maximum number of sums with a name. Threads with other names are in one more, without a name.
   static constexpr size_t kMaxSums = 256;
 
-  explicit ThreadTable(ProfileBuilder& builder) : builder_(builder) {}
+  // Returns the name of a thread that no record has told of; "" if it has none.
+  using NameSource = std::string (*)(uint32_t pid, uint32_t tid);
+
+  // `name_of`: nullptr if records tell of all threads.
+  explicit ThreadTable(ProfileBuilder& builder, NameSource name_of = nullptr) : builder_(builder), name_of_(name_of) {}
 
   // The thread that has this number at `time_ns`: another one than before if that one belongs to another process, or
   // had ended by then.
@@ -53,10 +58,11 @@ class ThreadTable {
   uint32_t Add(uint32_t pid, uint32_t tid, std::string_view name, uint64_t time_ns);
   void End(Entry& entry, uint64_t time_ns);
   uint32_t NewRow(const ProfileThread& thread);
-  uint32_t SumOf(uint32_t pid, uint32_t name);
+  uint32_t SumOf(uint32_t name, uint32_t pid);
   void AddToSum(uint32_t sum, uint32_t thread);
 
   ProfileBuilder& builder_;
+  NameSource name_of_;
   std::unordered_map<uint32_t, Entry> by_number_;
   std::deque<uint32_t> ended_;    // indexes, oldest first, without those in sums
   std::vector<uint32_t> sums_;    // indexes

@@ -2,10 +2,12 @@
 #include "src/session/aggregator.h"
 
 #include <linux/perf_event.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
+#include <fstream>
 #include <map>
 #include <string>
 #include <string_view>
@@ -41,9 +43,9 @@ struct Written {
   SampleLayout layout{bits};
   Aggregator aggregator;
 
-  explicit Written(AggregatorOptions options)
+  explicit Written(AggregatorOptions options, uint32_t pid = kPid)
       : aggregator({{.name = "page-faults"}}, [&] {
-          options.pid = kPid;
+          options.pid = pid;
           return std::move(options);
         }()) {}
 
@@ -52,8 +54,9 @@ struct Written {
     record.weight = weight;
     aggregator.Add(record, layout);
   }
-  void AddSample(uint32_t tid, uint64_t time_ns, uint64_t pc, uint64_t weight = 1, uint16_t misc = 2) {
-    Add(BuildSample(bits, {.ip = pc, .time = time_ns, .pid = kPid, .tid = tid, .misc = misc}), 0, weight);
+  void AddSample(uint32_t tid, uint64_t time_ns, uint64_t pc, uint64_t weight = 1, uint16_t misc = 2,
+                 uint32_t pid = kPid) {
+    Add(BuildSample(bits, {.ip = pc, .time = time_ns, .pid = pid, .tid = tid, .misc = misc}), 0, weight);
   }
   void AddTask(RecordType type, uint32_t pid, uint32_t tid, uint64_t time_ns) {
     RecordBuilder out;
@@ -72,8 +75,7 @@ struct Written {
     AddTrailer(out, bits, {.time = time_ns, .pid = kPid, .tid = tid});
     Add(out.Finish(RecordType::kSwitch, is_out ? PERF_RECORD_MISC_SWITCH_OUT : 0));
   }
-  void AddLiveStack(uint32_t tid, uint64_t time_ns, const std::vector<uint64_t>& pcs,
-                    StackEnd end = StackEnd::kRoot) {
+  void AddLiveStack(uint32_t tid, uint64_t time_ns, const std::vector<uint64_t>& pcs, StackEnd end = StackEnd::kRoot) {
     RecordBuilder out;
     out.U64(0).U64(pcs.size() + 1).U64(LiveRecord::kUserContext).Words64(pcs);
     out.U64(LiveRecord::State(static_cast<uint8_t>(end), 0));
@@ -116,6 +118,44 @@ TEST_CASE("processes that are forked leave nothing", "[aggregator]") {
   }
   CHECK(HeldBytes().value_or(0) <= before + (1 << 20));
   CHECK(written.Make(kPid + 100 + kChildren).threads.size() == 1);
+}
+
+TEST_CASE("of any process: children are threads of their own, named after their parents", "[aggregator]") {
+  constexpr uint32_t kChild = kPid + 100;
+  Written written({}, 0);
+  written.AddTask(RecordType::kFork, kPid, kPid, 1);
+  written.AddName(kPid, "make", 2);
+  written.AddTask(RecordType::kFork, kChild, kChild, 3);
+  written.AddSample(kPid, 4, 0x1000, 5);
+  written.AddSample(kChild, 5, 0x1000, 7, 2, kChild);
+  const Profile profile = written.Make(10);
+  REQUIRE(profile.threads.size() == 2);
+  REQUIRE(profile.samples.size() == 2);
+  for (const ProfileSample& sample : profile.samples) {
+    const ProfileThread& thread = profile.threads[sample.thread];
+    CHECK(profile.strings[thread.name] == "make");
+    CHECK(thread.pid == (sample.weight == 5 ? kPid : kChild));
+  }
+}
+
+void Recognisable() {}
+
+// As if whole CPUs were sampled: no record tells of this process.
+TEST_CASE("of any process: code and names of one that was there before are looked up in /proc", "[aggregator]") {
+  const auto pid = static_cast<uint32_t>(getpid());
+  const auto pc = reinterpret_cast<uint64_t>(&Recognisable);
+  Written written({}, 0);
+  written.AddSample(pid, 1, pc, 1, 2, pid);
+  written.AddSample(0, 2, 0xffff'8000'0000'0000, 1, 1, 0);  // an idle CPU
+  const Profile profile = written.Make(10);
+  REQUIRE(profile.samples.size() == 2);
+  const ProfileLocation& location = profile.locations[profile.stacks[profile.samples[0].stack].location];
+  REQUIRE(location.module != ProfileLocation::kNoModule);
+  CHECK(profile.strings[profile.modules[location.module].path].ends_with("_test"));
+  std::string name;
+  std::getline(std::ifstream("/proc/self/comm"), name);
+  CHECK(profile.strings[profile.threads[profile.samples[0].thread].name] == name);
+  CHECK(profile.strings[profile.threads[profile.samples[1].thread].name] == "swapper");
 }
 
 TEST_CASE("a snapshot does not take a sample's stack from it", "[aggregator]") {

@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include "tests/session/soak.h"
 #include "tests/support/record_builder.h"
 
 namespace perfkit::session {
@@ -23,21 +24,21 @@ struct Table {
   StackTable stacks;
   SampleLayout layout{AttrBits{}};
 
-  explicit Table(size_t max_stacks = 1 << 20) : stacks(builder, symbolizer, kStackPid, max_stacks) {}
+  explicit Table(size_t max_stacks = 1 << 20) : stacks(builder, symbolizer, max_stacks) {}
 
-  uint32_t Intern(const std::vector<StackFrame>& frames) {
+  uint32_t Intern(const std::vector<StackFrame>& frames, uint32_t pid = kStackPid) {
     bool was_cut = false;
-    const uint32_t stack = stacks.Intern(frames, was_cut);
+    const uint32_t stack = stacks.Intern(pid, frames, was_cut);
     CHECK_FALSE(was_cut);
     return stack;
   }
   // Code of a file is mapped.
-  void Map(uint64_t begin, uint64_t bytes, std::string_view path) {
+  void Map(uint64_t begin, uint64_t bytes, std::string_view path, uint32_t pid = kStackPid) {
     RecordBuilder out;
-    out.U32(kStackPid).U32(kStackPid).U64(begin).U64(bytes).U64(0).U32(8).U32(1).U64(path.size()).U64(0);
+    out.U32(pid).U32(pid).U64(begin).U64(bytes).U64(0).U32(8).U32(1).U64(path.size()).U64(0);
     out.U32(PROT_EXEC | PROT_READ).U32(MAP_PRIVATE).Text(path);
     const std::string bytes_of = out.Finish(RecordType::kMmap2, 2);
-    if (symbolizer.Add(AsRecord(bytes_of), layout)) stacks.ForgetPlaces();
+    if (symbolizer.Add(AsRecord(bytes_of), layout)) stacks.ForgetPlaces(pid);
   }
   std::vector<uint64_t> AddressesOf(uint32_t stack) const {
     std::vector<uint64_t> addresses;
@@ -96,6 +97,40 @@ TEST_CASE("the same pcs in another file are another stack", "[stack_table]") {
   CHECK(table.Intern({{.pc = 0x10010}, Call(0x10020)}) == first);
 }
 
+TEST_CASE("the same pcs in another process are another stack, and the same file is the same code", "[stack_table]") {
+  constexpr uint32_t kOther = kStackPid + 1;
+  Table table;
+  table.Map(0x10000, 0x1000, "/no/such/first.so");
+  table.Map(0x10000, 0x1000, "/no/such/second.so", kOther);
+  table.Map(0x50000, 0x1000, "/no/such/first.so", kOther);
+  const uint32_t stack = table.Intern({{.pc = 0x10010}, Call(0x10020)});
+  CHECK(table.Intern({{.pc = 0x10010}, Call(0x10020)}, kOther) != stack);
+  CHECK(table.Intern({{.pc = 0x50010}, Call(0x50020)}, kOther) == stack);
+  CHECK(table.Intern({{.pc = 0x10010}, Call(0x10020)}) == stack);
+}
+
+TEST_CASE("what one process maps does not change another's stacks", "[stack_table]") {
+  constexpr uint32_t kOther = kStackPid + 1;
+  Table table;
+  table.Map(0x10000, 0x1000, "/no/such/first.so");
+  table.Map(0x10000, 0x1000, "/no/such/first.so", kOther);
+  const uint32_t stack = table.Intern({{.pc = 0x10010}, Call(0x10020)});
+  CHECK(table.Intern({{.pc = 0x10010}, Call(0x10020)}, kOther) == stack);
+  table.Map(0x10000, 0x1000, "/no/such/second.so", kOther);
+  CHECK(table.Intern({{.pc = 0x10010}, Call(0x10020)}) == stack);
+  CHECK(table.Intern({{.pc = 0x10010}, Call(0x10020)}, kOther) != stack);
+}
+
+TEST_CASE("stacks of any number of processes take bounded memory", "[stack_table]") {
+  Table table;
+  const std::vector<StackFrame> frames(20, Call(0x3000));
+  const uint32_t stack = table.Intern(frames, 1);
+  const size_t before = HeldBytes().value_or(0);
+  for (uint32_t pid = 2; pid < 200'000; ++pid) table.Intern(frames, pid);
+  CHECK(HeldBytes().value_or(0) <= before + (32 << 20));
+  CHECK(table.Intern(frames, 1) == stack);
+}
+
 TEST_CASE("stacks that are remembered no longer are the same ones", "[stack_table]") {
   Table table;
   const std::vector<StackFrame> frames{{.pc = 0x1000}, Call(0x2000)};
@@ -114,7 +149,7 @@ TEST_CASE("in a full table a new stack is its leaf, a known one is whole", "[sta
   const uint32_t stack = table.Intern(known);
   bool was_cut = false;
   const std::vector<StackFrame> other{{.pc = 0x4000}, Call(0x5000)};
-  const uint32_t leaf = table.stacks.Intern(other, was_cut);
+  const uint32_t leaf = table.stacks.Intern(kStackPid, other, was_cut);
   CHECK(was_cut);
   CHECK(table.AddressesOf(leaf) == std::vector<uint64_t>{0x4000});
   CHECK(table.Intern(known) == stack);
@@ -131,7 +166,7 @@ TEST_CASE("stacks that end in the kernel are bounded, too", "[stack_table]") {
     for (uint64_t user = 0; user < kUser; ++user) {
       bool was_cut = false;
       const StackFrame frame{.pc = 0x1000 + 16 * user};
-      const uint32_t stack = table.stacks.Intern(std::span(&frame, 1), was_cut);
+      const uint32_t stack = table.stacks.Intern(kStackPid, std::span(&frame, 1), was_cut);
       for (uint64_t pc = 0; pc < kKernel; ++pc) {
         const uint32_t entry = table.stacks.InternKernel(stack, 0xffff'8000'0000'0000 + 16 * pc, was_cut);
         ++(was_cut ? cuts : whole);

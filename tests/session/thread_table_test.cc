@@ -130,6 +130,44 @@ TEST_CASE("records of a thread that ended come to its sum, later ones to another
   CHECK(table.threads.IndexOf(kThreadPid, 11, now_ns + 1) == later);
 }
 
+TEST_CASE("threads of ever new processes are summed up by name", "[thread_table]") {
+  constexpr uint32_t kProcesses = 20'000;
+  NamedThreads table;
+  for (uint32_t pid = 1; pid <= kProcesses; ++pid) {
+    table.threads.Forked(pid, pid, 0, pid);
+    table.threads.Renamed(pid, pid, pid % 2 == 0 ? "cc1" : "as", pid);
+    table.threads.Exited(pid, pid, pid);
+    table.threads.Retire(pid);
+  }
+  uint64_t sums = 0;
+  for (const ProfileThread& thread : table.builder.profile().threads) {
+    if (!thread.is_sum()) continue;
+    ++sums;
+    CHECK(thread.pid == 0);
+  }
+  CHECK(sums == 2);
+  CHECK(table.threads.retired() + ThreadTable::kMaxEnded >= kProcesses);
+}
+
+TEST_CASE("a thread that no record tells of has the name that is found for it, once", "[thread_table]") {
+  static int asked;
+  asked = 0;
+  ProfileBuilder builder;
+  ThreadTable threads(builder, [](uint32_t pid, uint32_t tid) {
+    ++asked;
+    return std::to_string(pid) + "/" + std::to_string(tid);
+  });
+  const uint32_t found = threads.IndexOf(kThreadPid, 11, 1);
+  CHECK(threads.IndexOf(kThreadPid, 11, 2) == found);
+  CHECK(builder.profile().strings[builder.profile().threads[found].name] == "10/11");
+  threads.Forked(kThreadPid, 12, 11, 3);
+  threads.IndexOf(kThreadPid, 12, 4);
+  CHECK(asked == 1);
+  threads.Exited(kThreadPid, 11, 5);
+  CHECK(threads.IndexOf(kThreadPid, 11, 6) != found);
+  CHECK(asked == 2);
+}
+
 TEST_CASE("threads of ever new names are summed up without a name", "[thread_table]") {
   NamedThreads table;
   uint64_t time_ns = 1;
