@@ -20,4 +20,10 @@ inline constexpr uint64_t StackAccounting::*kStackSums[] = {
 // A field that is new has to be added above, and its bytes here.
 static_assert(sizeof(void*) != 8 || (sizeof(StackAccounting) == 72 && sizeof(EventAccounting) == 160));
 
+inline void Add(EventAccounting& to, const EventAccounting& from) {
+  for (const auto sum : kEventSums) to.*sum += from.*sum;
+  for (const auto sum : kStackSums) to.stacks.*sum += from.stacks.*sum;
+  to.counted_is_lower_bound = to.counted_is_lower_bound || from.counted_is_lower_bound;
+}
+
 }  // namespace perfkit::profile

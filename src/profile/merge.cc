@@ -69,12 +69,6 @@ std::string WaitKey(const ProfileWait& wait) {
   return key.Take();
 }
 
-void AddEvent(EventAccounting& to, const EventAccounting& from) {
-  for (const auto sum : profile::kEventSums) to.*sum += from.*sum;
-  for (const auto sum : profile::kStackSums) to.stacks.*sum += from.stacks.*sum;
-  to.counted_is_lower_bound = to.counted_is_lower_bound || from.counted_is_lower_bound;
-}
-
 void AddAccounting(ProfileAccounting& to, const ProfileAccounting& from) {
   to.unwind_dropped += from.unwind_dropped;
   to.times_forgotten += from.times_forgotten;
@@ -140,7 +134,7 @@ class Merging {
         to_.events.push_back(event);
       } else {
         to_.events[i].user_only = to_.events[i].user_only || event.user_only;
-        AddEvent(to_.events[i].accounting, event.accounting);
+        profile::Add(to_.events[i].accounting, event.accounting);
       }
     }
   }

@@ -97,6 +97,8 @@ class Aggregator {
   void FindRunning();
   // The profile until `now_ns`, with names. What is under way goes on. `is_last`: all records have been added.
   Profile MakeProfile(uint64_t now_ns, bool is_last, const OnNamed& on_named);
+  // The modules in which names were looked up.
+  std::vector<SymbolizedModule> modules() const { return symbolizer_.Modules(); }
   // Begins anew: for a flight recorder, whose profiles hold what the rings held.
   void ForgetSamples();
 

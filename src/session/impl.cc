@@ -9,6 +9,7 @@
 #include "src/base/text.h"
 #include "src/count/frame/frame_counter_impl.h"
 #include "src/profile/accounting_sums.h"
+#include "src/session/sampler_accounting.h"
 #include "src/sys/clock.h"
 #include "src/sys/files.h"
 #include "src/sys/kernel.h"
@@ -17,9 +18,8 @@ namespace perfkit::session {
 namespace {
 
 constexpr int kUsualWaitMs = 100;
-constexpr int kZonesWaitMs = 20;  // a log holds what 1.6 million zones a second write so long
-constexpr int kMinLookMs = 4;     // each round costs the session's thread about 20 us
-constexpr size_t kStitchBytes = 8 << 20;
+constexpr int kZonesWaitMs = 20;                // a log holds what 1.6 million zones a second write so long
+constexpr int kMinLookMs = 4;                   // each round costs the session's thread about 20 us
 constexpr uint64_t kNamingStepNs = 10'000'000;  // names: the rings are emptied, and progress is told, so often
 constexpr size_t kMaxSideBandBytes = 1 << 20;   // kOverwrite: what is older than that is older than any sample
 
@@ -58,14 +58,6 @@ AggregatorOptions AggregatorOptionsOf(const SessionOptions& options, OpenedSampl
           .on_batch = options.on_batch,
           .frames = Record(options, opened.notes),
           .unwinder = MakeUnwinder(options, opened.stacks)};
-}
-
-std::string DescribeDecision(const SamplerDecision& decision) {
-  constexpr std::string_view kWhat[] = {"bytes or calls of a stack", "stacks", "one sample in"};
-  constexpr std::string_view kWhy[] = {"the CPU budget", "losses", "room"};
-  return absl::StrFormat("at %d ns, for %s: %s from %d to %d", decision.from_ns,
-                         kWhy[static_cast<size_t>(decision.why)], kWhat[static_cast<size_t>(decision.what)],
-                         decision.from, decision.to);
 }
 
 // What has been accounted for since `before`. What is no sum stays as it is.
@@ -246,7 +238,7 @@ void Impl::HaltLocked() {
 
 Profile Impl::MakeProfile(bool is_last) {
   const uint64_t now_ns = phase_ == Phase::kRunning ? MonotonicNs() : stopped_ns_;
-  const SamplerStats stats = sampler_->stats();
+  SamplerStats stats = sampler_->stats();
   Profile profile;
   {
     const CpuTime cpu_time(own_cpu_ns_);
@@ -260,16 +252,13 @@ Profile Impl::MakeProfile(bool is_last) {
   profile.realtime_offset_ns = sys::ClockNs(CLOCK_REALTIME) - MonotonicNs();
   forgotten_.resize(stats.events.size());
   for (size_t i = 0; i < stats.events.size(); ++i) {
-    profile.events[i].accounting = Since(stats.events[i], forgotten_[i]);
+    const EventAccounting now = stats.events[i];
+    stats.events[i] = Since(now, forgotten_[i]);
+    if (options_.mode == RingMode::kOverwrite) forgotten_[i] = now;
   }
-  if (options_.mode == RingMode::kOverwrite) forgotten_ = stats.events;
-  ProfileAccounting& accounting = profile.accounting;
-  accounting.side_band_lost = stats.side_band_lost;
-  accounting.unattributed = stats.unattributed;
-  accounting.own_cpu_ns = stats.own_cpu_ns + own_cpu_ns_;
-  accounting.kernel_cpu_ns = stats.kernel_cpu_ns;
-  accounting.notes.insert(accounting.notes.begin(), notes_.begin(), notes_.end());
-  for (const SamplerDecision& decision : stats.decisions) accounting.notes.push_back(DescribeDecision(decision));
+  profile.accounting.own_cpu_ns += own_cpu_ns_;
+  profile.accounting.notes.insert(profile.accounting.notes.begin(), notes_.begin(), notes_.end());
+  AddAccounting(profile, stats);
   return profile;
 }
 

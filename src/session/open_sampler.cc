@@ -72,13 +72,16 @@ SamplerOptions OptionsOf(const SessionOptions& options, const CallStack& stack) 
   return sampler;
 }
 
-// What an event is, as a profile has it.
+}  // namespace
+
 ProfileEvent EventOf(const EventSpec& event, bool user_only) {
   const absl::StatusOr<EventConfig> config = ParseEvent(event.text);
   const bool is_clock = config.ok() && config->unit == "ns";
   return {
       .name = event.text, .unit = is_clock ? ProfileUnit::kNanoseconds : ProfileUnit::kCount, .user_only = user_only};
 }
+
+namespace {
 
 // With what the sampler and the profile have in common.
 OpenedSampler Describe(const SamplerOptions& options, Sampler sampler) {

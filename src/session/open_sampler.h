@@ -20,6 +20,9 @@ struct OpenedSampler {
   std::vector<std::string> notes;
 };
 
+// What an event is, as a profile has it.
+ProfileEvent EventOf(const EventSpec& event, bool user_only);
+
 // InvalidArgument for an interval out of range; Unimplemented if stacks were asked for by name that need perfkit::dwarf
 // and it is not linked; else as Sampler::Open.
 absl::StatusOr<OpenedSampler> OpenSampler(const SessionOptions& options);

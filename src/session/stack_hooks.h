@@ -21,6 +21,9 @@ struct BlockedStack {
   static constexpr size_t kMaxCopy = 48 << 10;  // a record's size has 16 bits
 };
 
+// For remembering complete stacks, from which truncated ones are completed (UnwinderOptions::stitch_bytes).
+inline constexpr size_t kStitchBytes = 8 << 20;
+
 // Unwinds copies of stacks. Not thread-safe.
 class StackUnwinder {
  public:

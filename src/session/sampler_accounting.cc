@@ -1,0 +1,43 @@
+// Sums, and a note for each decision and for each number that is a lower bound.
+#include "src/session/sampler_accounting.h"
+
+#include <string>
+#include <string_view>
+
+#include "absl/strings/str_format.h"
+#include "src/profile/accounting_sums.h"
+
+namespace perfkit::session {
+namespace {
+
+std::string DescribeDecision(const SamplerDecision& decision) {
+  constexpr std::string_view kWhat[] = {"bytes or calls of a stack", "stacks", "one sample in"};
+  constexpr std::string_view kWhy[] = {"the CPU budget", "losses", "room"};
+  return absl::StrFormat("at %d ns, for %s: %s from %d to %d", decision.from_ns,
+                         kWhy[static_cast<size_t>(decision.why)], kWhat[static_cast<size_t>(decision.what)],
+                         decision.from, decision.to);
+}
+
+}  // namespace
+
+void AddAccounting(Profile& profile, const SamplerStats& stats) {
+  for (size_t i = 0; i < stats.events.size(); ++i) profile::Add(profile.events[i].accounting, stats.events[i]);
+  ProfileAccounting& accounting = profile.accounting;
+  accounting.side_band_lost += stats.side_band_lost;
+  accounting.unattributed += stats.unattributed;
+  accounting.own_cpu_ns += stats.own_cpu_ns;
+  accounting.kernel_cpu_ns += stats.kernel_cpu_ns;
+  for (const SamplerDecision& decision : stats.decisions) accounting.notes.push_back(DescribeDecision(decision));
+  if (stats.lost_is_lower_bound) {
+    accounting.notes.emplace_back(
+        "more samples may be lost than are counted: kernels before 6.0 do not count them all");
+  }
+  if (stats.threads_missed != 0) {
+    accounting.notes.push_back(
+        absl::StrFormat("%d threads were not sampled from their begin on: they ended before they "
+                        "were attached, or got no ring at first",
+                        stats.threads_missed));
+  }
+}
+
+}  // namespace perfkit::session
