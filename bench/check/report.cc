@@ -19,7 +19,7 @@ std::string Nanoseconds(double ns) {
 // A ratio, nanoseconds, or a counter.
 std::string Held(const Judged& one) {
   if (!one.ratio) return "-";
-  if (one.bar->counter != nullptr) return absl::StrFormat("%.10g %s", *one.ratio, one.bar->counter);
+  if (one.bar->counter != nullptr) return absl::StrFormat("%.6g %s", *one.ratio, one.bar->counter);
   return one.bar->floor != nullptr ? Ratio(*one.ratio) : Nanoseconds(*one.ratio) + " ns";
 }
 
@@ -67,6 +67,9 @@ scope, frame or zone. Each case opens its own events and closes them at its end,
 * Samplers: one pause and resumption, one snapshot (elapsed time), or the reader's share of one record that a thread has
   made the kernel write meanwhile. `Live` is the cost of one sample for the sampled thread at 1 kHz, the mean over
   recursive C++, an interpreter and SQLite.
+* Sessions: the same work of 200 ms without anything, with the kernel's bare timer at the session's interval, and with the
+  session, in turns; medians of 21 rounds. `overhead_percent` is what the working thread's CPU time grows by,
+  `own_percent` the part of it that is not the timer's.
 * The unwinder: one stack of a real program, sampled with 32 KiB of it just before. `Unwind` repeats one stack, `Stream`
   takes them in their order, `Cold` unwinds all of them with empty caches.
 * Adapters: one iteration of a benchmark's loop, one assertion, or one stepped instruction.

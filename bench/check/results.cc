@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 namespace bench {
 namespace {
@@ -37,15 +38,26 @@ std::string_view CaseOf(std::string_view run_name) {
   return run_name;
 }
 
+// Benchmarks print their times in the unit that they choose (benchmark::TimeUnit). nullopt: another one.
+std::optional<double> NanosecondsIn(std::string_view unit) {
+  constexpr std::pair<std::string_view, double> kUnits[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+  for (const auto& [name, ns] : kUnits) {
+    if (name == unit) return ns;
+  }
+  return std::nullopt;
+}
+
 // One entry of the array "benchmarks", while it is being read.
 struct Entry {
   std::string name, error;
   std::map<std::string, double, std::less<>> numbers;
   bool iteration = false, manual = false;
+  std::optional<double> unit_ns;
 
   void Take(const Line& line) {
     if (line.key == "run_name") name = CaseOf(line.value), manual = line.value.ends_with(kManualTime);
     if (line.key == "run_type") iteration = line.value == "iteration";
+    if (line.key == "time_unit") unit_ns = NanosecondsIn(line.value);
     if (line.key == "error_message") error = line.value;
     double value = 0;
     const char* const end = line.value.data() + line.value.size();
@@ -57,8 +69,8 @@ struct Entry {
     Case& measured = results[name];
     const auto time = numbers.find(manual ? "real_time" : "cpu_time");
     if (!error.empty()) measured.error = error;
-    if (!error.empty() || time == numbers.end()) return;
-    measured.ns.push_back(time->second);
+    if (!error.empty() || time == numbers.end() || !unit_ns) return;
+    measured.ns.push_back(time->second * *unit_ns);
     for (const auto& [key, value] : numbers) measured.counters[key].push_back(value);
   }
 };

@@ -3,7 +3,10 @@
 // CPU times are compared, which other programs disturb less than the time that passes. A session's first milliseconds,
 // when it builds tables and touches its memory for the first time, are left out: Start/100modules has them.
 //
-//   overhead_percent   of the CPU time of the thread that works: signals, walks, spoiled caches
+//   overhead_percent   of the CPU time of the thread that works: timers, signals, walks, spoiled caches
+//   timer_percent      the kernel's part: the same timer, whose samples nothing records (bare_timer.h). On a virtual
+//                      machine most of it is the hypervisor's
+//   own_percent        the difference: what the session adds
 //   process_percent    of the CPU time of the process: the session's own thread, too
 #include <benchmark/benchmark.h>
 #include <perfkit/session.h>
@@ -11,10 +14,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "bench/sample/live_work.h"
+#include "bench/session/bare_timer.h"
 #include "bench/session/cases.h"
 
 namespace bench {
@@ -48,10 +53,14 @@ double MedianPercent(std::vector<double>& ratios) {
 }
 
 void Pairs(benchmark::State& state, const LiveWork& work, const perfkit::SessionOptions& options) {
-  std::vector<double> thread, process;
+  std::vector<double> thread, timer, own, process;
   uint64_t samples = 0, whole = 0;
   for (auto _ : state) {
     const CpuTimes off = RunWork(work);
+    std::optional<BareTimer> bare(options.interval);
+    if (!bare->opened()) return state.SkipWithError("the clock can't be sampled");
+    const CpuTimes timed = RunWork(work);
+    bare.reset();
     auto session = perfkit::Session::Start(options);
     if (!session.ok()) return state.SkipWithError(std::string(session.status().message()).c_str());
     for (int i = 0; i < 25; ++i) work.run();
@@ -64,9 +73,13 @@ void Pairs(benchmark::State& state, const LiveWork& work, const perfkit::Session
     }
     state.SetIterationTime(on.thread);
     thread.push_back(on.thread / off.thread);
+    timer.push_back(timed.thread / off.thread);
+    own.push_back(1 + (on.thread - timed.thread) / off.thread);
     process.push_back(on.process / off.process);
   }
   state.counters["overhead_percent"] = MedianPercent(thread);
+  state.counters["timer_percent"] = MedianPercent(timer);
+  state.counters["own_percent"] = MedianPercent(own);
   state.counters["process_percent"] = MedianPercent(process);
   state.counters["whole_percent"] = samples == 0 ? 0 : 100 * static_cast<double>(whole) / static_cast<double>(samples);
 }

@@ -51,6 +51,19 @@ TEST_CASE("bars: a case that times itself is read by its own time, under its own
   CHECK(bench::Median(*results, "Gate/pair") == 100);
 }
 
+TEST_CASE("bars: times are nanoseconds, whatever unit they are printed in") {
+  const auto printed_in = [](const std::string& unit) {
+    std::string entry = Entry("Stop/100k", "2.5e+00");
+    entry.replace(entry.find("\"ns\""), 4, "\"" + unit + "\"");
+    return bench::Median(bench::ParseResults(Json(entry)).value(), "Stop/100k");
+  };
+  CHECK(printed_in("ns") == 2.5);
+  CHECK(printed_in("us") == 2.5e3);
+  CHECK(printed_in("ms") == 2.5e6);
+  CHECK(printed_in("s") == 2.5e9);
+  CHECK(!printed_in("min"));
+}
+
 TEST_CASE("bars: a case that failed has a reason and no number") {
   const auto results = bench::ParseResults(Json(Failed("Scope4/papi") + Entry("Scope4/perfkit_group", "1.0")));
   REQUIRE(results);
