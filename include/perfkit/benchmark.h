@@ -6,7 +6,8 @@
 //
 // Counters are chosen by PERFKIT_COUNTERS=cycles,page-faults in the environment, by an argument of `counted`, or by the
 // flag --perfkit_counters=... if PERFKIT_BENCHMARK_MAIN() replaces BENCHMARK_MAIN(). Counts are for one iteration, of
-// the loop alone, summed over all threads of a run; the measured cost of an empty loop is subtracted.
+// the loop alone, summed over all threads of a run; the measured cost of an empty loop is subtracted. Metrics
+// (metric.h) are columns by PERFKIT_METRICS, --perfkit_metrics=... or an argument, too.
 //
 // Requires linking perfkit::benchmark, whose link options let perfkit observe PauseTiming. Without them, the head of
 // the report says that pauses are counted too, and a label that the benchmark sets hides the n/a of its row.
@@ -54,8 +55,9 @@ class CountedLoop {
     ::benchmark::IterationCount left_;
   };
 
-  CountedLoop(::benchmark::State& state, std::optional<std::span<const EventSpec>> events)
-      : state_(state), region_(&state, events, {.empty = RunEmpty}) {}
+  CountedLoop(::benchmark::State& state, std::optional<std::span<const EventSpec>> events,
+              std::span<const std::string_view> metrics = {})
+      : state_(state), region_(&state, events, {.empty = RunEmpty}, metrics) {}
   ~CountedLoop() {
     const std::optional<BenchmarkRow> row = region_.Leave();
     if (!row) return;
@@ -96,6 +98,13 @@ inline CountedLoop counted(::benchmark::State& state) { return {state, std::null
 // As above with these events, which override the environment: counted(state, {"page-faults", event::kInstructions}).
 inline CountedLoop counted(::benchmark::State& state, std::initializer_list<EventSpec> events) {
   return {state, std::span<const EventSpec>(events.begin(), events.size())};
+}
+
+// As above with columns for metrics: counted(state, {"page-faults"}, {"ipc = instructions / cycles"}).
+inline CountedLoop counted(::benchmark::State& state, std::initializer_list<EventSpec> events,
+                           std::initializer_list<std::string_view> metrics) {
+  return {state, std::span<const EventSpec>(events.begin(), events.size()),
+          std::span<const std::string_view>(metrics.begin(), metrics.size())};
 }
 
 // As above with a list as in the environment: counted(state, "cycles,page-faults").

@@ -18,7 +18,7 @@ namespace perfkit {
 
 // A measured number for one iteration. Its name says its quality: "page-faults" is exact, "page-faults:u" excludes the
 // kernel's own faults, "cycles(scaled)" is an estimate with a column "cycles(covered%)" beside it. A unit is in
-// brackets: "task-clock[ns]".
+// brackets: "task-clock[ns]". So it is with metrics: "ipc(scaled)".
 struct BenchmarkColumn {
   std::string name;
   double value;
@@ -41,6 +41,8 @@ struct BenchmarkLoop {
 // Returns the events of PERFKIT_COUNTERS in the environment, or else "instructions,cycles,page-faults". Spelled as
 // ParseEventList accepts them, plus "allocations".
 std::string BenchmarkCounters();
+// Returns the metrics of PERFKIT_METRICS in the environment, or "": texts of metric.h, separated by semicolons.
+std::string BenchmarkMetrics();
 
 // Lines for the head of a report, before any benchmark runs: the source of the numbers, and the quality of each event
 // on the calling thread. `pauses_seen`: true if PauseTiming calls Pause (below).
@@ -49,11 +51,13 @@ struct BenchmarkContext {
 };
 BenchmarkContext DescribeBenchmarks(bool pauses_seen);
 
-// Returns "" if each event of `list` has a meaning; else says what is wrong with the first that has none.
+// Return "" if each event, or metric, of `list` has a meaning; else what is wrong with the first that has none.
 std::string CheckBenchmarkCounters(const std::string& list);
+std::string CheckBenchmarkMetrics(const std::string& list);
 
-// Removes `--perfkit_counters=LIST` from argv and sets PERFKIT_COUNTERS to LIST in the environment. Returns what is
-// wrong with LIST, or "". Call it before the first thread starts.
+// Removes `--perfkit_counters=LIST` and `--perfkit_metrics=LIST` from argv, and sets PERFKIT_COUNTERS and
+// PERFKIT_METRICS to LIST in the environment. Returns what is wrong with LIST, or "". Call it before the first thread
+// starts.
 std::string TakeBenchmarkFlags(int* argc, char** argv);
 const char* BenchmarkFlagsHelp();
 // Returns the first argument of this process that starts with `prefix`, or "". For callers that run before main.
@@ -64,8 +68,10 @@ std::string BenchmarkArgument(std::string_view prefix);
 // SetLabel may be called on any thread, and act on the calling thread's region.
 class BenchmarkRegion {
  public:
-  // `state` identifies the benchmark and is never dereferenced. Without `events` counts BenchmarkCounters().
-  BenchmarkRegion(const void* state, std::optional<std::span<const EventSpec>> events, const BenchmarkLoop& loop = {});
+  // `state` identifies the benchmark and is never dereferenced. Without `events` counts BenchmarkCounters(), with
+  // BenchmarkMetrics(). `metrics` get columns too; the events that they need are counted without columns.
+  BenchmarkRegion(const void* state, std::optional<std::span<const EventSpec>> events, const BenchmarkLoop& loop = {},
+                  std::span<const std::string_view> metrics = {});
   ~BenchmarkRegion();
   BenchmarkRegion(const BenchmarkRegion&) = delete;
   BenchmarkRegion& operator=(const BenchmarkRegion&) = delete;

@@ -36,6 +36,34 @@ TEST_CASE("a name that means nothing is refused alone, and reported whole") {
   CHECK_THAT(choice.wrong, Contains("did you mean 'cycles'"));
 }
 
+TEST_CASE("metrics bring the events that they need, once and without columns", "[metric]") {
+  Choice choice = Choose("page-faults");
+  AddMetrics(choice, " a = page-faults / task-clock; b = minor-faults / task-clock ;");
+  REQUIRE(choice.metrics.size() == 2);
+  CHECK(choice.metrics[0].name == "a");
+  CHECK(choice.metrics[1].name == "b");
+  REQUIRE(choice.wanted.size() == 3);
+  CHECK(choice.groups.size() == 3);
+  CHECK_FALSE(choice.wanted[0].for_metrics);
+  CHECK(choice.wanted[1].name == "task-clock");
+  CHECK(choice.wanted[1].for_metrics);
+  CHECK(choice.wanted[2].name == "minor-faults");
+  CHECK(choice.wanted[2].index == 2);
+  CHECK(choice.wrong.empty());
+}
+
+TEST_CASE("a metric that is wrong is refused alone, and reported whole", "[metric]") {
+  Choice choice = Choose("page-faults");
+  AddMetrics(choice, "a = page-fualts / 2;b = page-faults / 2");
+  REQUIRE(choice.metrics.size() == 2);
+  CHECK_FALSE(choice.metrics[0].metric);
+  CHECK_THAT(choice.metrics[0].why_not, Contains("character 5: event 'page-fualts'"));
+  CHECK(choice.metrics[1].metric);
+  CHECK_THAT(choice.wrong, Contains("did you mean 'page-faults'"));
+  CHECK_THAT(CheckBenchmarkMetrics("x = 2 *"), Contains("expected a number, an event or '(', not the end"));
+  CHECK(CheckBenchmarkMetrics("x = 2 * page-faults").empty());
+}
+
 TEST_CASE("the error for events that are separated by blanks mentions commas") {
   for (const char* list : {"page-faults cycles", "page-faults;cycles"}) {
     CHECK_THAT(Choose(list).wanted.at(0).why_not, Contains("commas separate events"));

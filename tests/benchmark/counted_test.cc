@@ -47,6 +47,39 @@ TEST_CASE("a touch of 256 pages is 256 faults, at any number of threads") {
   CHECK(rows[0].report_label.empty());
 }
 
+TEST_CASE("a metric of faults has a known answer, at any number of threads", "[metric]") {
+  const int threads = GENERATE(1, 3);
+  const std::vector<Row> rows = RunBenchmark(
+      [](benchmark::State& state) {
+        FreshPages pages(256);
+        Warm(pages);
+        TouchIn(counted(state, {"task-clock"}, {"half = page-faults / 2", "busy = page-faults / task-clock [/ns]"}),
+                pages);
+      },
+      4, threads);
+  REQUIRE(rows.size() == 1);
+  const bool user_only = rows[0].counters.contains("half:u");
+  const std::string u = user_only ? ":u" : "";
+  CHECK(Column(rows[0], "half" + u) == 128);
+  const auto raw = [&](const std::string& column) { return double{rows[0].counters.at(column)}; };
+  CHECK(raw("busy" + u + "[/ns]") == Approx(2 * raw("half" + u) / raw("task-clock[ns]")));
+  CHECK_FALSE(rows[0].counters.contains("page-faults"));
+  CHECK(rows[0].report_label.empty());
+}
+
+TEST_CASE("a metric without its counts has no column, and the label says why", "[metric]") {
+  const std::vector<Row> rows = RunBenchmark(
+      [](benchmark::State& state) {
+        for (auto _ : counted(state, {"page-faults"}, {"ipa = page-faults / allocations", "x = (page-faults"})) {
+          asm volatile("");
+        }
+      },
+      16);
+  REQUIRE(rows.size() == 1);
+  CHECK_THAT(rows[0].report_label,
+             StartsWith("ipa n/a (allocations: ") && Contains("; x = (page-faults n/a (character 17: expected"));
+}
+
 TEST_CASE("threads that do different work are averaged over all rounds") {
   const std::vector<Row> rows = RunBenchmark(
       [](benchmark::State& state) {

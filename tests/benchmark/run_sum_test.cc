@@ -38,6 +38,45 @@ TEST_CASE("what is missing is named once for each reason, and has no column") {
   CHECK(row.note == "cycles, instructions n/a (no PMU); allocations n/a (not counted)");
 }
 
+// Metrics with the events that they need, which have no columns.
+std::vector<WantedMetric> Metrics(std::string_view list) {
+  Choice choice;
+  AddMetrics(choice, list);
+  return choice.metrics;
+}
+
+Tally Part(const std::string& event, double value) {
+  return {.name = event + "[x]", .why_not = "", .value = value, .event = event, .for_metrics = true};
+}
+
+TEST_CASE("a metric is of the sums of all threads, for one iteration", "[metric]") {
+  const std::vector<WantedMetric> metrics =
+      Metrics("ipc = instructions / cycles; half = page-faults / 2 [faults]; rate = page-faults / seconds");
+  const std::vector<Tally> tallies = {Part("instructions", 300), Part("cycles", 100), Part("page-faults", 40)};
+  const BenchmarkRow row = MakeRow(tallies, 10, 1, metrics);
+  CHECK(ColumnsOf(row) == Columns{{"ipc", 3}, {"half[faults]", 2}});
+  CHECK(row.note == "rate n/a (the elapsed time is not known)");
+}
+
+TEST_CASE("a metric is worth what its weakest part is", "[metric]") {
+  std::vector<Tally> tallies = {Part("instructions", 300), Part("cycles", 100)};
+  tallies[0].enabled_ns = 100;
+  tallies[0].running_ns = 40;
+  tallies[0].user_only = tallies[1].user_only = true;
+  const std::vector<WantedMetric> metrics = Metrics("ipc = instructions / cycles");
+  CHECK(ColumnsOf(MakeRow(tallies, 10, 1, metrics)) == Columns{{"ipc:u(scaled)", 3}, {"ipc:u(covered%)", 40}});
+  tallies[1].user_only = false;
+  CHECK(MakeRow(tallies, 10, 1, metrics).note == "ipc n/a (instructions is of user space only, and cycles is not)");
+  tallies[1] = {.name = "cycles", .why_not = "no PMU", .event = "cycles", .for_metrics = true};
+  const BenchmarkRow without = MakeRow(tallies, 10, 1, metrics);
+  CHECK(without.columns.empty());
+  CHECK(without.note == "ipc n/a (cycles: no PMU)");
+  tallies = {Part("instructions", 300), Part("cycles", 0)};
+  CHECK(MakeRow(tallies, 10, 1, metrics).note == "ipc n/a (division by 0)");
+  CHECK(MakeRow({Part("instructions", 1), Part("cycles", 1)}, 10, 2, metrics).note ==
+        "ipc n/a (instructions: not counted on every thread)");
+}
+
 TEST_CASE("no iteration, no number") {
   const BenchmarkRow row = MakeRow({{.name = "page-faults", .why_not = "", .value = 4}}, 0, 1);
   CHECK(row.columns.empty());

@@ -6,6 +6,7 @@
 
 #include "perfkit/count.h"
 #include "perfkit/format.h"
+#include "src/base/text.h"
 #include "src/sys/allocations.h"
 
 namespace perfkit::adapter {
@@ -62,7 +63,36 @@ void AddList(Choice& choice, std::string_view list) {
   for (const std::string& element : *elements) AddElement(choice, element);
 }
 
+// Adds `events`, a list, without columns.
+void AddForMetrics(Choice& choice, std::string_view events) {
+  const size_t before = choice.wanted.size();
+  AddList(choice, events);
+  for (size_t i = before; i < choice.wanted.size(); ++i) choice.wanted[i].for_metrics = true;
+}
+
+void AddMetric(Choice& choice, std::string_view text) {
+  absl::StatusOr<Metric> metric = Metric::Parse(text);
+  if (!metric.ok()) {
+    const std::string message(metric.status().message());
+    if (choice.wrong.empty()) choice.wrong = message;
+    const size_t position = std::min(message.find("character "), message.size());
+    choice.metrics.push_back({std::string(text), std::nullopt, message.substr(position)});
+    return;
+  }
+  for (const std::string& event : metric->events()) {
+    const auto has_name = [&](const Wanted& wanted) { return wanted.name == event; };
+    if (std::ranges::none_of(choice.wanted, has_name)) AddForMetrics(choice, event);
+  }
+  choice.metrics.push_back({metric->name(), *std::move(metric), ""});
+}
+
 }  // namespace
+
+void AddMetrics(Choice& choice, std::string_view list) {
+  base::ForEachPiece(list, ';', [&](std::string_view piece) {
+    if (const std::string_view text = base::Trim(piece); !text.empty()) AddMetric(choice, text);
+  });
+}
 
 Choice Choose(std::string_view list) {
   Choice choice;

@@ -6,12 +6,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "perfkit/event.h"
+#include "perfkit/metric.h"
 
 namespace perfkit::adapter {
 
@@ -22,16 +24,27 @@ struct Wanted {
   std::string why_not;  // In a few words; "" if the event can be counted, as far as is known without opening it.
   size_t index = 0;     // Its index in the set that `groups` opens.
   Source source = Source::kSet;
+  bool for_metrics = false;  // Has no column: only metrics need it.
+};
+
+struct WantedMetric {
+  std::string name;
+  std::optional<Metric> metric;
+  std::string why_not;  // Why there is no metric; "" if there is one.
 };
 
 struct Choice {
   std::vector<Wanted> wanted;  // In the order in which they were written.
   std::vector<std::vector<EventConfig>> groups;
+  std::vector<WantedMetric> metrics;
   std::string wrong;  // The complete message about the first name that has no meaning on any machine; or "".
 };
 
 // Accepts at most kMaxEvents, and refuses the others by name.
 Choice Choose(std::string_view list);
 Choice Choose(std::span<const EventSpec> events);
+
+// Adds metrics, separated by semicolons, and the events that they need and that are not in `choice` yet.
+void AddMetrics(Choice& choice, std::string_view list);
 
 }  // namespace perfkit::adapter

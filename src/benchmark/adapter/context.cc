@@ -15,8 +15,15 @@
 namespace perfkit {
 namespace {
 
-constexpr char kVariable[] = "PERFKIT_COUNTERS";
-constexpr std::string_view kFlag = "--perfkit_counters=";
+// What a list of counters, or of metrics, is called in the environment and on the command line.
+struct Setting {
+  const char* variable;
+  std::string_view flag;
+  const char* example;
+  std::string (*check)(const std::string& list);
+};
+constexpr Setting kCounters{"PERFKIT_COUNTERS", "--perfkit_counters=", "page-faults,cycles", CheckBenchmarkCounters};
+constexpr Setting kMetrics{"PERFKIT_METRICS", "--perfkit_metrics=", "'ipc=instructions/cycles'", CheckBenchmarkMetrics};
 constexpr char kDefault[] = "instructions,cycles,page-faults";
 
 std::string Describe(const adapter::Wanted& wanted, const CounterSet* set, const std::string& refused) {
@@ -32,7 +39,8 @@ std::string Describe(const adapter::Wanted& wanted, const CounterSet* set, const
 }
 
 std::string DescribeCounters() {
-  const adapter::Choice choice = adapter::Choose(BenchmarkCounters());
+  adapter::Choice choice = adapter::Choose(BenchmarkCounters());
+  adapter::AddMetrics(choice, BenchmarkMetrics());
   std::optional<CounterSet> set;
   std::string refused = "nothing to open";
   absl::StatusOr<CounterSet> opened = CounterSet::Open(choice.groups, Target::ThisThread(), {.require_all = false});
@@ -45,16 +53,41 @@ std::string DescribeCounters() {
   for (const adapter::Wanted& wanted : choice.wanted) {
     line += (line.empty() ? "" : "; ") + Describe(wanted, set ? &*set : nullptr, refused);
   }
+  for (const adapter::WantedMetric& wanted : choice.metrics) {
+    line += "; " + (wanted.metric ? wanted.metric->text() : wanted.name + " n/a (" + wanted.why_not + ")");
+  }
   // Appends the brackets of the message, which the reasons leave out: they say where names are documented.
   return line + choice.wrong.substr(std::min(choice.wrong.find(" ("), choice.wrong.size()));
 }
 
+std::string FromEnvironment(const Setting& setting, const char* otherwise) {
+  const char* const value = std::getenv(setting.variable);
+  return value == nullptr || *value == '\0' ? otherwise : value;
+}
+
+// Removes the flag from argv, and sets the variable to its list. Returns what is wrong, or "".
+std::string TakeFlag(const Setting& setting, int* argc, char** argv) {
+  const std::string_view flag = setting.flag.substr(0, setting.flag.size() - 1);
+  char** const begin = argv + std::min(*argc, 1);
+  if (std::any_of(begin, argv + *argc, [&](const char* argument) { return flag == argument; })) {
+    return std::string(flag) + " needs its list in the same word: " + std::string(setting.flag) + setting.example;
+  }
+  std::optional<std::string> list;
+  char** const end = std::remove_if(begin, argv + *argc, [&](const char* argument) {
+    if (!std::string_view(argument).starts_with(setting.flag)) return false;
+    list = argument + setting.flag.size();
+    return true;
+  });
+  *argc = static_cast<int>(end - argv);
+  if (!list) return "";
+  setenv(setting.variable, list->c_str(), 1);
+  return setting.check(*list);
+}
+
 }  // namespace
 
-std::string BenchmarkCounters() {
-  const char* const value = std::getenv(kVariable);
-  return value == nullptr || *value == '\0' ? kDefault : value;
-}
+std::string BenchmarkCounters() { return FromEnvironment(kCounters, kDefault); }
+std::string BenchmarkMetrics() { return FromEnvironment(kMetrics, ""); }
 
 BenchmarkContext DescribeBenchmarks(bool pauses_seen) {
   return {.machine = FormatMachine(),
@@ -65,6 +98,12 @@ BenchmarkContext DescribeBenchmarks(bool pauses_seen) {
 }
 
 std::string CheckBenchmarkCounters(const std::string& list) { return adapter::Choose(list).wrong; }
+
+std::string CheckBenchmarkMetrics(const std::string& list) {
+  adapter::Choice choice;
+  adapter::AddMetrics(choice, list);
+  return choice.wrong;
+}
 
 std::string BenchmarkArgument(std::string_view prefix) {
   std::FILE* const file = std::fopen("/proc/self/cmdline", "r");
@@ -83,27 +122,15 @@ std::string BenchmarkArgument(std::string_view prefix) {
 }
 
 std::string TakeBenchmarkFlags(int* argc, char** argv) {
-  std::optional<std::string> list;
-  const auto is_flag = [](const char* argument) {
-    return std::string_view(argument) == kFlag.substr(0, kFlag.size() - 1);
-  };
-  if (std::any_of(argv + std::min(*argc, 1), argv + *argc, is_flag)) {
-    return "--perfkit_counters needs its list in the same word: --perfkit_counters=page-faults,cycles";
-  }
-  char** const end = std::remove_if(argv + std::min(*argc, 1), argv + *argc, [&](const char* argument) {
-    if (!std::string_view(argument).starts_with(kFlag)) return false;
-    list = std::string_view(argument).substr(kFlag.size());
-    return true;
-  });
-  *argc = static_cast<int>(end - argv);
-  if (!list) return "";
-  setenv(kVariable, list->c_str(), 1);
-  return CheckBenchmarkCounters(*list);
+  const std::string wrong = TakeFlag(kCounters, argc, argv);
+  return wrong.empty() ? TakeFlag(kMetrics, argc, argv) : wrong;
 }
 
 const char* BenchmarkFlagsHelp() {
   return "perfkit: [--perfkit_counters=LIST]  e.g. instructions,cycles,page-faults,context-switches,allocations\n"
-         "         (default: PERFKIT_COUNTERS in the environment, else instructions,cycles,page-faults)\n\n";
+         "         (default: PERFKIT_COUNTERS in the environment, else instructions,cycles,page-faults)\n"
+         "         [--perfkit_metrics=LIST]  e.g. 'ipc=instructions/cycles;mpki=1000*cache-misses/instructions'\n"
+         "         (default: PERFKIT_METRICS in the environment)\n\n";
 }
 
 }  // namespace perfkit

@@ -40,12 +40,25 @@ struct BenchmarkRegion::Impl {
 
   // Fills in all that is known before the loop: after it the benchmark's timer runs on until the numbers are filled in.
   Tally TallyOf(const Wanted& wanted, const std::string& refused) const {
-    if (!wanted.why_not.empty()) return {.name = wanted.name, .why_not = wanted.why_not};
-    if (wanted.source == Wanted::Source::kAllocations) return {.name = wanted.name, .why_not = ""};
-    if (!set) return {.name = wanted.name, .why_not = refused};
+    Tally tally{
+        .name = wanted.name, .why_not = wanted.why_not, .event = wanted.name, .for_metrics = wanted.for_metrics};
+    if (!tally.why_not.empty() || wanted.source == Wanted::Source::kAllocations) return tally;
     const size_t i = wanted.index;
-    if (!set->fixed_flags(i).counted()) return {.name = wanted.name, .why_not = adapter::WhyNot(*set, i, {})};
-    return {.name = adapter::ColumnName(set->event(i), set->fixed_flags(i)), .why_not = ""};
+    if (!set) {
+      tally.why_not = refused;
+    } else if (!set->fixed_flags(i).counted()) {
+      tally.why_not = adapter::WhyNot(*set, i, {});
+    } else {
+      tally.name = adapter::ColumnName(set->event(i), set->fixed_flags(i));
+      tally.user_only = set->fixed_flags(i).has(Validity::kUserOnly) && !set->event(i).privilege_given;
+    }
+    return tally;
+  }
+
+  // A number that was expected is missing.
+  static void Lose(Tally& tally, const Wanted& wanted, std::string why_not) {
+    tally.name = wanted.name;
+    tally.why_not = std::move(why_not);
   }
 
   void Open() noexcept {
@@ -68,8 +81,7 @@ struct BenchmarkRegion::Impl {
   void Fill(Tally& tally, const Wanted& wanted, int64_t iterations) const {
     if (!tally.why_not.empty()) return;
     if (cross_thread || total.cross_thread() > 0) {
-      tally = {.name = wanted.name, .why_not = "began and ended on different threads"};
-      return;
+      return Lose(tally, wanted, "began and ended on different threads");
     }
     if (wanted.source == Wanted::Source::kAllocations) {
       tally.value = static_cast<double>(allocated);
@@ -78,10 +90,7 @@ struct BenchmarkRegion::Impl {
     const size_t i = wanted.index;
     const Count count = total.count(*set, i);
     const std::optional<uint64_t> scaled = count.scaled();
-    if (!scaled) {
-      tally = {.name = wanted.name, .why_not = adapter::WhyNot(*set, i, count)};
-      return;
-    }
+    if (!scaled) return Lose(tally, wanted, adapter::WhyNot(*set, i, count));
     tally.value = overhead.Without(static_cast<double>(*scaled), i, segments, iterations) * set->event(i).scale;
     tally.enabled_ns = count.time_enabled_ns;
     tally.running_ns = count.time_running_ns;
@@ -129,12 +138,18 @@ ThreadState& CurrentThread() {
   return thread;
 }
 
+adapter::Choice ChooseFor(std::optional<std::span<const EventSpec>> events, std::span<const std::string_view> metrics) {
+  adapter::Choice choice = events ? adapter::Choose(*events) : adapter::Choose(BenchmarkCounters());
+  if (!events) adapter::AddMetrics(choice, BenchmarkMetrics());
+  for (const std::string_view metric : metrics) adapter::AddMetrics(choice, metric);
+  return choice;
+}
+
 }  // namespace
 
 BenchmarkRegion::BenchmarkRegion(const void* state, std::optional<std::span<const EventSpec>> events,
-                                 const BenchmarkLoop& loop)
-    : impl_(std::make_unique<Impl>(state, events ? adapter::Choose(*events) : adapter::Choose(BenchmarkCounters()),
-                                   loop)) {
+                                 const BenchmarkLoop& loop, std::span<const std::string_view> metrics)
+    : impl_(std::make_unique<Impl>(state, ChooseFor(events, metrics), loop)) {
   CurrentThread().region_state = state;
   CurrentThread().region = impl_.get();
 }
@@ -158,7 +173,7 @@ void BenchmarkRegion::Stop(int64_t iterations) noexcept {
   for (size_t i = 0; i < impl_->tallies.size(); ++i) {
     impl_->Fill(impl_->tallies[i], impl_->choice.wanted[i], iterations);
   }
-  Run().Arrive(iterations, std::move(impl_->tallies));
+  Run().Arrive(iterations, std::move(impl_->tallies), std::move(impl_->choice.metrics));
 }
 
 std::optional<BenchmarkRow> BenchmarkRegion::Leave() {

@@ -11,15 +11,13 @@ double Coverage(const Tally& tally) {
   return static_cast<double>(tally.running_ns) / static_cast<double>(tally.enabled_ns);
 }
 
-void AddColumns(const Tally& tally, int64_t iterations, std::vector<BenchmarkColumn>& columns) {
-  const double value = tally.value / static_cast<double>(iterations);
-  const double coverage = Coverage(tally);
+void AddColumns(const std::string& name, double value, double coverage, std::vector<BenchmarkColumn>& columns) {
   if (coverage == 1) {
-    columns.push_back({tally.name, value});
+    columns.push_back({name, value});
     return;
   }
-  columns.push_back({tally.name + "(scaled)", value});
-  columns.push_back({tally.name + "(covered%)", coverage * 100});
+  columns.push_back({name + "(scaled)", value});
+  columns.push_back({name + "(covered%)", coverage * 100});
 }
 
 std::string WhyNot(const Tally& tally, int threads) {
@@ -41,6 +39,36 @@ void AddMissing(std::vector<Missing>& missing, const std::string& name, std::str
   missing.push_back({name, std::move(reason)});
 }
 
+MetricPart PartOf(const Tally& tally, int64_t iterations, const std::string& reason) {
+  MetricPart part;
+  part.name = tally.event;
+  part.reason = reason;
+  if (!reason.empty()) {
+    part.validity = {Validity::kNotCounted};
+    return part;
+  }
+  part.value = tally.value / static_cast<double>(iterations);
+  part.coverage = Coverage(tally);
+  if (tally.user_only) part.validity = {Validity::kUserOnly};
+  return part;
+}
+
+// As the name of an event's column.
+std::string ColumnName(const Metric& metric, Validity validity) {
+  std::string name = metric.name();
+  if (validity.has(Validity::kUserOnly)) name += ":u";
+  if (!metric.unit().empty()) name += "[" + metric.unit() + "]";
+  return name;
+}
+
+void AddMetric(const WantedMetric& wanted, std::span<const MetricPart> parts, std::vector<BenchmarkColumn>& columns,
+               std::vector<Missing>& missing) {
+  if (!wanted.metric) return AddMissing(missing, wanted.name, wanted.why_not);
+  const MetricValue value = wanted.metric->Evaluate(parts);
+  if (!value.has_value()) return AddMissing(missing, wanted.name, value.reason);
+  AddColumns(ColumnName(*wanted.metric, value.validity), value.value, value.coverage, columns);
+}
+
 void Merge(std::vector<Tally>& tallies, const Tally& tally) {
   for (Tally& t : tallies) {
     if (t.name != tally.name) continue;
@@ -56,17 +84,24 @@ void Merge(std::vector<Tally>& tallies, const Tally& tally) {
 
 }  // namespace
 
-BenchmarkRow MakeRow(const std::vector<Tally>& tallies, int64_t iterations, int threads) {
+BenchmarkRow MakeRow(const std::vector<Tally>& tallies, int64_t iterations, int threads,
+                     std::span<const WantedMetric> metrics) {
   BenchmarkRow row;
   std::vector<Missing> missing;
+  std::vector<std::string> reasons;
   for (const Tally& tally : tallies) {
-    std::string why_not = WhyNot(tally, threads);
-    if (why_not.empty() && iterations > 0) {
-      AddColumns(tally, iterations, row.columns);
+    reasons.push_back(WhyNot(tally, threads));
+    if (reasons.back().empty() && iterations <= 0) reasons.back() = "no iteration";
+    if (tally.for_metrics) continue;
+    if (reasons.back().empty()) {
+      AddColumns(tally.name, tally.value / static_cast<double>(iterations), Coverage(tally), row.columns);
     } else {
-      AddMissing(missing, tally.name, why_not.empty() ? "no iteration" : std::move(why_not));
+      AddMissing(missing, tally.name, reasons.back());
     }
   }
+  std::vector<MetricPart> parts;
+  for (size_t i = 0; i < tallies.size(); ++i) parts.push_back(PartOf(tallies[i], iterations, reasons[i]));
+  for (const WantedMetric& wanted : metrics) AddMetric(wanted, parts, row.columns, missing);
   for (const Missing& m : missing) {
     row.note += (row.note.empty() ? "" : "; ") + m.names + " n/a (" + m.reason + ")";
   }
@@ -78,9 +113,10 @@ std::string JoinLabel(const std::string& label, const std::string& note) {
   return label + "; " + note;
 }
 
-void RunSum::Arrive(int64_t iterations, std::vector<Tally> tallies) {
+void RunSum::Arrive(int64_t iterations, std::vector<Tally> tallies, std::vector<WantedMetric> metrics) {
   const std::lock_guard lock(mutex_);
   iterations_ += iterations;
+  if (arrived_.empty()) metrics_ = std::move(metrics);
   arrived_.push_back(std::move(tallies));
 }
 
@@ -92,7 +128,7 @@ BenchmarkRow RunSum::Leave() {
     for (const std::vector<Tally>& tallies : arrived_) {
       for (const Tally& tally : tallies) Merge(sums, tally);
     }
-    row = MakeRow(sums, iterations_, static_cast<int>(arrived_.size()));
+    row = MakeRow(sums, iterations_, static_cast<int>(arrived_.size()), metrics_);
     if (!row.note.empty()) row.label = JoinLabel(label_, row.note);
     note_ = row.note;
   }

@@ -15,11 +15,13 @@
 
 #include <cstdint>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "perfkit/benchmark_region.h"
+#include "src/benchmark/adapter/choice.h"
 
 namespace perfkit::adapter {
 
@@ -30,19 +32,24 @@ struct Tally {
   double value = 0;     // Scaled, without the loop's own cost.
   uint64_t enabled_ns = 0, running_ns = 0;
   int threads = 1;
+  std::string event{};       // As it was written: its name in metrics.
+  bool user_only = false;    // Without having been written so.
+  bool for_metrics = false;  // Has no column.
 };
 
 // Returns the row of a run of `iterations` in all on `threads` threads. An event that one thread lacks has no column,
-// as its sum would be incomplete.
-BenchmarkRow MakeRow(const std::vector<Tally>& tallies, int64_t iterations, int threads);
+// as its sum would be incomplete. Metrics are of the sums for one iteration.
+BenchmarkRow MakeRow(const std::vector<Tally>& tallies, int64_t iterations, int threads,
+                     std::span<const WantedMetric> metrics = {});
 
 // Joins a label and a note in one text; if one is empty, returns the other.
 std::string JoinLabel(const std::string& label, const std::string& note);
 
 class RunSum {
  public:
-  // The benchmark's timer still runs here, so most of the work is left to the first Leave.
-  void Arrive(int64_t iterations, std::vector<Tally> tallies);
+  // The benchmark's timer still runs here, so most of the work is left to the first Leave. The metrics of a run are
+  // those of its first thread.
+  void Arrive(int64_t iterations, std::vector<Tally> tallies, std::vector<WantedMetric> metrics = {});
   // Call it once for each Arrive, after all of them.
   BenchmarkRow Leave();
 
@@ -57,6 +64,7 @@ class RunSum {
  private:
   std::mutex mutex_;
   std::vector<std::vector<Tally>> arrived_;
+  std::vector<WantedMetric> metrics_;
   std::string note_;  // Set by the first Leave.
   int64_t iterations_ = 0;
   size_t left_ = 0;
