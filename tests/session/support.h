@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstddef>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -59,6 +60,16 @@ inline void CheckLaws(const Profile& profile) {
       CHECK(event.accounting.accounted() == event.accounting.counted);
     }
   }
+}
+
+// Whether a function with `part` in its name is anywhere in the stack.
+inline bool HasFunction(const Profile& profile, uint32_t stack, std::string_view part) {
+  for (; stack != ProfileStack::kRoot; stack = profile.stacks[stack].parent) {
+    for (const ProfileCall& call : profile.CallsAt(profile.stacks[stack].location)) {
+      if (profile.strings[call.function].find(part) != std::string::npos) return true;
+    }
+  }
+  return false;
 }
 
 inline std::vector<SampledEvent> ClockAndFaults() {

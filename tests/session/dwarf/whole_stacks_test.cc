@@ -12,6 +12,7 @@
 #include "perfkit/profile_writer.h"
 #include "perfkit/session.h"
 #include "src/sys/clock.h"
+#include "tests/session/support.h"
 #include "tests/support/skip.h"
 
 namespace perfkit::session {
@@ -43,15 +44,6 @@ using namespace std::chrono_literals;
 [[gnu::noinline]] void WaitOuter(int milliseconds) {
   WaitLeaf(milliseconds);
   asm volatile("");
-}
-
-bool HasFunction(const Profile& profile, uint32_t stack, std::string_view part) {
-  for (; stack != ProfileStack::kRoot; stack = profile.stacks[stack].parent) {
-    for (const ProfileCall& call : profile.CallsAt(profile.stacks[stack].location)) {
-      if (profile.strings[call.function].find(part) != std::string::npos) return true;
-    }
-  }
-  return false;
 }
 
 std::string Folded(const Profile& profile, std::string event) {
