@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-# Opens a page in headless Chromium and does what the steps on stdin say, over the DevTools protocol. Standard library only.
+# Opens a page, a path or a URL, in headless Chromium and does what the steps on stdin say, over the DevTools protocol.
+# Standard library only.
 #
 #   browser.py PAGE < steps.json
 #
@@ -87,13 +88,13 @@ class Browser:
                     raise RuntimeError(method + ': ' + answer['error']['message'])
                 return answer['result']
 
-    def open(self, path):
+    def open(self, page):
         target = self.call('Target.createTarget', url='about:blank')['targetId']
         self.session = self.call('Target.attachToTarget', targetId=target, flatten=True)['sessionId']
         for domain in ('Page', 'Runtime', 'Log'):
             self.call(domain + '.enable')
         self.call('Emulation.setDeviceMetricsOverride', width=1400, height=900, deviceScaleFactor=1, mobile=False)
-        self.call('Page.navigate', url='file://' + os.path.abspath(path))
+        self.call('Page.navigate', url=page if '://' in page else 'file://' + os.path.abspath(page))
         while self.receive().get('method') != 'Page.loadEventFired':
             pass
 

@@ -6,9 +6,8 @@
 #include "tests/exporters/any_profile.h"
 #include "tests/exporters/function_sums.h"
 #include "tests/exporters/hostile_profile.h"
-#include "tests/exporters/readers/readers.h"
+#include "tests/exporters/readers/browser.h"
 #include "tests/profile/sample_profile.h"
-#include "tests/support/temp_folder.h"
 
 namespace perfkit::testing {
 namespace {
@@ -16,27 +15,14 @@ namespace {
 using Json = nlohmann::json;
 using profile::SampleProfile;
 
-bool HasBrowser() { return RunCommand("command -v chromium || command -v chromium-browser").exit_code == 0; }
-
-#define NEED_BROWSER() \
-  if (!HasBrowser()) SKIP_TEST("no Chromium is installed")
-
-Json Eval(const std::string& expression) { return {{"eval", expression}}; }
-
 // Writes the page, opens it, takes the steps, and returns what each of them gave. The page may not complain.
 Json Browse(const Profile& profile, Json steps) {
   const TempFolder folder;
-  REQUIRE(WriteProfile(profile, folder.path() + "/page.html") == absl::OkStatus());
+  const std::string page = folder.path() + "/page.html";
+  REQUIRE(WriteProfile(profile, page) == absl::OkStatus());
   steps.insert(steps.begin(), Eval("perfkit.ready.then(() => 'ready')"));
-  folder.Write("/steps.json", steps.dump());
-  const std::string output = OutputOf("python3 " + std::string(PERFKIT_TEST_DATA) + "/exporters/readers/browser.py " +
-                                      folder.path() + "/page.html < " + folder.path() + "/steps.json");
-  const Json answer = Json::parse(output, nullptr, false);
-  INFO(output.substr(0, 2000));
-  REQUIRE(answer.is_object());
-  CHECK(answer["errors"] == Json::array());
-  CHECK(answer["results"][0] == "ready");
-  Json results = answer["results"];
+  Json results = RunBrowser(page, steps);
+  CHECK(results[0] == "ready");
   results.erase(0);
   return results;
 }
