@@ -9,6 +9,7 @@
 //   CHECK_THAT(Compare({kInstructions}, new_fn, old_fn), UsesUpTo(0.9, kInstructions));
 //   CHECK_THAT(Scaling({kInstructions}, fn, {1 << 6, 1 << 8, 1 << 10}), GrowsNoFasterThan(kNLogN, kInstructions));
 //   CHECK_THAT(m, WithinBaseline("find42", 0.5_percent));
+//   CHECK_THAT(m, MetricUpTo(0.01, "allocations / instructions"));  // in the language of metric.h
 //
 // A check passes, fails, or is unmeasurable for a reason (no PMU, no permission, beyond the stepper's budget, too
 // noisy). An unmeasurable check never counts as passed:
@@ -112,6 +113,11 @@ Verdict JudgeCosts(const Measurement& measurement, const Limit& limit, const Lim
 Verdict JudgeUses(const Comparison& comparison, double factor, const EventType& event);
 // Passes if the fitted exponent exceeds that of `growth` by at most 0.05 (noisy events and clocks: 0.15).
 Verdict JudgeGrowth(const ScalingResult& result, Growth growth, const EventType& event);
+// Passes if the metric `text` (metric.h) of the measured events lies in `range`. Its events are named as those of the
+// measurement. With a noisy event or a clock it needs the name of a `machine`, as Costs does. Unmeasurable if the noise
+// covers a limit, and for a division by 0.
+Verdict JudgeMetric(const Measurement& measurement, std::string_view text, Interval range,
+                    std::string_view machine = "");
 // Compares each event of the measurement with entry `name` of a JSON file, measured by the same backend (noisy events:
 // on the same machine). With PERFKIT_BASELINE_UPDATE=1 in the environment, writes the entry instead.
 Verdict JudgeBaseline(const Measurement& measurement, std::string_view name, Percent tolerance,
@@ -187,6 +193,7 @@ std::string Describe(const Limit& limit, const LimitedEvent& event);
 std::string Describe(double factor, const EventType& event);
 std::string Describe(Growth growth, const EventType& event);
 std::string Describe(std::string_view baseline, Percent tolerance);
+std::string Describe(std::string_view metric, Interval range, std::string_view machine);
 }  // namespace detail
 
 // Matches if `event` costs what `limit` allows: UpTo(n), or exactly n.
@@ -202,6 +209,18 @@ inline CostMatcher<Comparison> UsesUpTo(double factor, EventType event) {
 
 inline CostMatcher<ScalingResult> GrowsNoFasterThan(Growth growth, EventType event) {
   return {detail::Describe(growth, event), [=](const ScalingResult& r) { return JudgeGrowth(r, growth, event); }};
+}
+
+// Match if the metric `text` lies in `range`, is at most `limit`, or is at least `limit`: JudgeMetric.
+inline CostMatcher<Measurement> MetricIn(Interval range, std::string text, std::string machine = "") {
+  std::string description = detail::Describe(text, range, machine);
+  return {std::move(description), [=](const Measurement& m) { return JudgeMetric(m, text, range, machine); }};
+}
+inline CostMatcher<Measurement> MetricUpTo(double limit, std::string text, std::string machine = "") {
+  return MetricIn({-std::numeric_limits<double>::infinity(), limit}, std::move(text), std::move(machine));
+}
+inline CostMatcher<Measurement> MetricAtLeast(double limit, std::string text, std::string machine = "") {
+  return MetricIn({limit, std::numeric_limits<double>::infinity()}, std::move(text), std::move(machine));
 }
 
 // The file is perfkit_baseline.json in the folder of the calling source file, or PERFKIT_BASELINE in the environment.

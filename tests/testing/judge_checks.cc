@@ -190,5 +190,52 @@ TEST_CASE("sizes that lie too close together are a mistake", "[judge]") {
   CHECK(JudgeGrowth({}, kN, kInstructions).outcome == kF);
 }
 
+Measurement Made(std::vector<Cost> costs) { return {std::move(costs), ""}; }
+
+TEST_CASE("metrics of exact events pass and fail by their bounds", "[metric]") {
+  const Measurement m = Made({Measured(kAllocations, {6, 6, 6}), Measured(kPageFaults, {2, 3, 3})});
+  const auto judge = [&](const char* text, double low, double high) {
+    return JudgeMetric(m, text, {low, high}).outcome;
+  };
+  CHECK(judge("allocations / 3", 2, 2) == kP);
+  CHECK(judge("allocations / 3", 0, 1.9) == kF);
+  CHECK(judge("allocations / page-faults", 2, 3) == kP);
+  CHECK(judge("allocations / page-faults", 0, 2.9) == kF);  // one repetition is outside, as with Costs
+  CHECK(judge("allocations / page-faults", 3.1, 9) == kF);
+  CHECK(judge("1 / (allocations - 6)", 0, 9) == kU);
+  CHECK(MetricUpTo(3, "allocations / page-faults").Check(m).outcome == kP);
+  CHECK(MetricAtLeast(3, "allocations / page-faults").Check(m).outcome == kF);
+  CHECK(MetricIn({2, 3}, "a = allocations / page-faults [x]").Check(m).outcome == kP);
+  const Verdict told = JudgeMetric(m, "a = allocations / 3 [x]", {0, 1});
+  CHECK(told.why == "limit 0 to 1: a = 2.00 x; " + m.costs[0].ToString());
+}
+
+TEST_CASE("metrics of noisy events need a machine, and are unmeasurable in their noise", "[metric]") {
+  const Measurement m = Made({Measured(kCycles, std::vector<int64_t>(31, 200)), Measured(kInstructions, {100, 101})});
+  const Environment here("PERFKIT_MACHINE", "build-7");
+  const Verdict bare = JudgeMetric(m, "instructions / cycles", {0, 1});
+  CHECK(bare.outcome == kF);
+  CHECK(bare.why.find("cycles is noisy: name the machine") != std::string::npos);
+  CHECK(JudgeMetric(m, "instructions / cycles", {0, 1}, "build-7").outcome == kP);
+  CHECK(JudgeMetric(m, "instructions / cycles", {0, 0.1}, "build-7").outcome == kF);
+  CHECK(JudgeMetric(m, "instructions / cycles", {0, 1}, "other").outcome == kU);
+  Measurement noisy = m;
+  for (size_t i = 0; i < 31; ++i) noisy.costs[0].values[i] = static_cast<int64_t>(100 + 10 * i);
+  CHECK(JudgeMetric(noisy, "instructions / cycles", {0, 0.4}, "build-7").outcome == kU);
+}
+
+TEST_CASE("metrics that cannot be told never pass", "[metric]") {
+  const Measurement m = Made({Measured(kAllocations, {6}), Unmeasured(kInstructions)});
+  const auto judge = [&](const char* text) { return JudgeMetric(m, text, {-1e9, 1e9}); };
+  CHECK(judge("allocations / page-faults").outcome == kF);
+  CHECK(judge("allocations / page-faults").why.find("page-faults was not measured: add it") != std::string::npos);
+  CHECK(judge("instructions / allocations").outcome == kU);
+  CHECK(judge("instructions / allocations").why == "instructions: no such luck");
+  CHECK(judge("allocations / (2").outcome == kF);
+  CHECK(judge("allocations / seconds").outcome == kF);
+  const Environment require("PERFKIT_REQUIRE", "instructions");
+  CHECK(judge("instructions / allocations").required);
+}
+
 }  // namespace
 }  // namespace perfkit

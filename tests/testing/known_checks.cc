@@ -213,5 +213,17 @@ TEST_CASE("growth of real code is told by stepped instructions", "[planted]") {
 }
 #endif
 
+TEST_CASE("a metric of allocations and faults has a known answer", "[known][metric]") {
+  testing::FreshPages pages(10);
+  const auto m = Measure({kAllocations, kPageFaults}, [&] {
+    Allocate(2);
+    pages.Forget();
+    pages.Touch(0, 10);
+  });
+  if (testing::kSanitized) SKIP_TEST("a sanitizer allocates and faults by itself");
+  CHECK_THAT(m, MetricIn({2, 2}, "allocations") && MetricAtLeast(5, "page-faults / allocations"));
+  CHECK(JudgeMetric(m, "page-faults / allocations", {0, 4.9}).outcome == Outcome::kFail);
+}
+
 }  // namespace
 }  // namespace perfkit

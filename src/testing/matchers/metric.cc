@@ -1,0 +1,92 @@
+// Judges metrics of measured events. The interval of each event becomes the interval of the metric, by the evaluator's
+// own arithmetic (metric.h), and that is compared with the limits as an event's interval would be.
+#include "perfkit/metric.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "perfkit/format.h"
+#include "perfkit/testing.h"
+#include "src/testing/matchers/surroundings.h"
+
+namespace perfkit {
+namespace {
+
+using matchers::FindMeasured;
+using matchers::Unmeasurable;
+
+MetricPart PartOf(const Cost& cost) {
+  MetricPart part;
+  part.name = cost.event.name;
+  part.value = static_cast<double>(cost.value());
+  // Of an exact event whose repetitions differ, the value is the least.
+  const Interval interval = cost.interval();
+  part.below = std::max(0.0, part.value - interval.low);
+  part.above = std::max(0.0, interval.high - part.value);
+  return part;
+}
+
+std::string RangeText(const Interval& range) {
+  if (range.low == -std::numeric_limits<double>::infinity()) return absl::StrFormat("up to %g", range.high);
+  if (range.high == std::numeric_limits<double>::infinity()) return absl::StrFormat("at least %g", range.low);
+  return absl::StrFormat("%g to %g", range.low, range.high);
+}
+
+// Finds the costs of the metric's events. Returns false, with a verdict, if one has no number.
+bool FindCosts(const Metric& metric, const Measurement& measurement, std::vector<const Cost*>& costs,
+               Verdict& why_not) {
+  for (const std::string& name : metric.events()) {
+    const auto has_name = [&](const Cost& cost) { return cost.event.name == name; };
+    const auto found = std::ranges::find_if(measurement.costs, has_name);
+    EventType named;
+    named.name = name;
+    const Cost* const cost =
+        FindMeasured(measurement, found == measurement.costs.end() ? named : found->event, why_not);
+    if (cost == nullptr) return false;
+    costs.push_back(cost);
+  }
+  return true;
+}
+
+}  // namespace
+
+Verdict JudgeMetric(const Measurement& measurement, std::string_view text, Interval range, std::string_view machine) {
+  const absl::StatusOr<Metric> metric = Metric::Parse(text);
+  if (!metric.ok()) return {Outcome::kFail, std::string(metric.status().message())};
+  EventType named;  // For messages.
+  named.name = metric->name();
+  if (metric->needs_elapsed_time()) {
+    return {Outcome::kFail, metric->name() + ": a measurement has no elapsed time: measure task-clock"};
+  }
+  std::vector<const Cost*> costs;
+  Verdict why_not;
+  if (!FindCosts(*metric, measurement, costs, why_not)) return why_not;
+  const auto noisy = std::ranges::find_if(costs, [](const Cost* cost) { return !cost->steady(); });
+  if (noisy != costs.end() && machine.empty()) {
+    return {Outcome::kFail, absl::StrFormat("%s: %s is noisy: name the machine for which the limit holds",
+                                            metric->name(), (*noisy)->event.name)};
+  }
+  if (!machine.empty() && matchers::ThisMachine() != machine) {
+    return Unmeasurable(
+        named, absl::StrFormat("the limit holds on machine %s, and this is %s", machine, matchers::ThisMachine()));
+  }
+  std::vector<MetricPart> parts;
+  for (const Cost* const cost : costs) parts.push_back(PartOf(*cost));
+  const MetricValue value = metric->Evaluate(parts);
+  if (!value.has_value()) return Unmeasurable(named, value.reason);
+  std::string why = absl::StrFormat("limit %s: %s = %s", RangeText(range), metric->name(), FormatMetric(value));
+  for (const Cost* const cost : costs) why += "; " + cost->ToString();
+  const double low = value.value - value.below, high = value.value + value.above;
+  if (low >= range.low && high <= range.high) return {Outcome::kPass, why};
+  if (noisy == costs.end() || high < range.low || low > range.high) return {Outcome::kFail, why};
+  return Unmeasurable(named, absl::StrFormat("too noisy to tell: it lies in %.3g to %.3g; %s", low, high, why));
+}
+
+std::string detail::Describe(std::string_view metric, Interval range, std::string_view machine) {
+  return absl::StrFormat("has %s of %s%s%s", RangeText(range), metric, machine.empty() ? "" : " on ", machine);
+}
+
+}  // namespace perfkit
