@@ -90,6 +90,8 @@ struct FlatProfileOptions {
   size_t event = 0;       // rows are sorted by this event: an index in Profile::events
   bool by_total = false;  // by its total instead of its self
   bool by_name = false;   // as of CallTreeOptions
+  // Each thread has rows of its own.
+  bool by_thread = false;
 };
 
 // Self and total of each function, module, line or thread, for all events of a profile at once. O(samples + stacks).
@@ -100,7 +102,7 @@ class FlatProfile {
     // the function's self weight is, of options.event.
     ReportFunction function{};
     uint32_t module = ProfileLocation::kNoModule;  // in Profile::modules
-    uint32_t thread = UINT32_MAX;                  // in Profile::threads, of kThread
+    uint32_t thread = UINT32_MAX;                  // in Profile::threads, of kThread and with by_thread
   };
 
   explicit FlatProfile(const Profile& profile, const FlatProfileOptions& options = {});
@@ -127,9 +129,10 @@ struct ReportOptions {
   size_t max_lines = 80;
   // The flat table is sorted by total, as of `perf report --children`, instead of by self.
   bool children = false;
+  bool accounting = true;  // show how the profile was made; false: for another event of a profile that was shown
   bool call_tree = true;   // show it
   bool bottom_up = false;  // the call tree goes from the sampled functions to their callers
-  bool by_thread = false;  // the call tree has each thread on its own
+  bool by_thread = false;  // the flat table and the call tree have each thread on its own
   ReportKey key = ReportKey::kFunction;
   // Columns of text, at least 100; names that do not fit are cut in the middle.
   size_t width = 120;

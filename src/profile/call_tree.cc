@@ -3,9 +3,9 @@
 // Samples are summed by thread and stack first. Frames that are one node of the tree of all threads get one number, by
 // hashing. Then each distinct stack of a thread is entered once: its frames are mapped to nodes by their numbers, from
 // the outermost to the innermost, and a frame that was mapped before ends the work, so that all stacks of a thread
-// together cost no more than the frames that they have, and no further hashing. A bottom-up tree is made of the top-down one, by
-// entering the path of each node with samples of its own in the other direction. Last, nodes are renumbered breadth
-// first, so that the children of a node lie side by side in the order of their weight.
+// together cost no more than the frames that they have, and no further hashing. A bottom-up tree is made of the
+// top-down one, by entering the path of each node with samples of its own in the other direction. Last, nodes are
+// renumbered breadth first, so that the children of a node lie side by side in the order of their weight.
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -28,6 +28,7 @@ using profile::FrameTree;
 using profile::FunctionIndex;
 using profile::kNone;
 using profile::PairIndex;
+using profile::StackSum;
 using profile::Sums;
 using Node = CallTree::Node;
 
@@ -56,7 +57,9 @@ class Growing {
   // A node is inlined if all of its calls are.
   void AlsoSeen(uint32_t node, bool inlined) { nodes_[node].inlined = nodes_[node].inlined && inlined; }
 
-  void AddSelf(uint32_t node, size_t event, const Profile::Sum& sum) { profile::Add(self_[node * events_ + event], sum); }
+  void AddSelf(uint32_t node, size_t event, const Profile::Sum& sum) {
+    profile::Add(self_[node * events_ + event], sum);
+  }
 
   size_t events() const { return events_; }
   const std::vector<Node>& nodes() const { return nodes_; }
@@ -75,31 +78,6 @@ class Growing {
   Sums self_;
   PairIndex index_;
 };
-
-// The sums of one thread's samples with one stack, for one event.
-struct StackSum {
-  uint32_t thread = 0, leaf = kNone;
-  size_t event = 0;
-  Profile::Sum sum{};
-};
-
-// Sums of samples with the same thread, innermost frame and event, in the order of threads and frames: entered in that
-// order, stacks that share frames are entered one after another.
-std::vector<StackSum> StackSums(const Profile& profile, const FrameTree& tree, bool by_thread) {
-  std::vector<StackSum> sums;
-  PairIndex index;
-  for (const ProfileSample& sample : profile.samples) {
-    const uint32_t thread = by_thread ? sample.thread : 0;
-    const uint32_t leaf = tree.Leaf(sample.stack);
-    const auto [entry, is_new] = index.try_emplace({uint64_t{thread} << 32 | leaf, sample.event}, sums.size());
-    if (is_new) sums.push_back({.thread = thread, .leaf = leaf, .event = sample.event});
-    profile::Add(sums[entry->second].sum, {sample.weight, sample.samples});
-  }
-  std::sort(sums.begin(), sums.end(), [](const StackSum& a, const StackSum& b) {
-    return std::tuple(a.thread, a.leaf, a.event) < std::tuple(b.thread, b.leaf, b.event);
-  });
-  return sums;
-}
 
 // For each frame the number of its path of functions: frames of one path are one node of a thread's tree. Frames beyond
 // `max_depth` (0: none are) have their parent's.

@@ -119,21 +119,72 @@ Sums TotalsOf(const FrameTree& tree, const RowsOfFrames& rows, const Sums& subtr
   return totals;
 }
 
-std::string SortName(const Profile& profile, const Row& row) {
-  return row.thread != UINT32_MAX ? profile.strings[profile.threads[row.thread].name]
-                                  : FunctionName(profile, row.function);
+struct Table {
+  std::vector<Row> rows{};
+  Sums self{}, total{};
+};
+
+// The table of all threads: frames summed up from the innermost ones outwards.
+Table TableOf(const Profile& profile, const FrameTree& tree, RowsOfFrames frames, Sums sums) {
+  const size_t events = profile.events.size();
+  Table table{.self = Sums(frames.rows.size() * events)};
+  for (size_t i = 0; i < sums.size(); ++i) Add(table.self[frames.row_of[i / events] * events + i % events], sums[i]);
+  tree.AddToParents(sums);
+  table.total = TotalsOf(tree, frames, sums, events);
+  table.rows = std::move(frames.rows);
+  return table;
+}
+
+// The table with rows for each thread, which has only some of the frames: each of its stacks is walked once.
+Table TableByThread(const Profile& profile, const FrameTree& tree, const RowsOfFrames& frames) {
+  const size_t events = profile.events.size();
+  Table table;
+  PairIndex index;  // by thread and row of the frames
+  const auto row_of = [&](uint32_t thread, uint32_t frame) {
+    const uint32_t row = frames.row_of[frame];
+    const auto [entry, is_new] = index.try_emplace({thread, row}, table.rows.size());
+    if (!is_new) return size_t{entry->second};
+    table.rows.push_back(frames.rows[row]);
+    table.rows.back().thread = thread;
+    table.self.resize(table.self.size() + events);
+    table.total.resize(table.total.size() + events);
+    return table.rows.size() - 1;
+  };
+  std::vector<size_t> last_sum(frames.rows.size(), SIZE_MAX);  // by row of the frames: a function that calls itself
+  const std::vector<profile::StackSum> sums = StackSums(profile, tree, true);
+  for (size_t i = 0; i < sums.size(); ++i) {
+    const profile::StackSum& sum = sums[i];
+    if (sum.leaf != kNone) Add(table.self[row_of(sum.thread, sum.leaf) * events + sum.event], sum.sum);
+    for (uint32_t at = sum.leaf; at != kNone; at = tree.frames()[at].parent) {
+      if (std::exchange(last_sum[frames.row_of[at]], i) == i) continue;
+      Add(table.total[row_of(sum.thread, at) * events + sum.event], sum.sum);
+    }
+  }
+  return table;
+}
+
+Table TableOfThreads(const Profile& profile) {
+  const size_t events = profile.events.size();
+  Table table{.self = Sums(profile.threads.size() * events)};
+  for (uint32_t i = 0; i < profile.threads.size(); ++i) table.rows.push_back({.thread = i});
+  for (const ProfileSample& sample : profile.samples) {
+    Add(table.self[sample.thread * events + sample.event], {sample.weight, sample.samples});
+  }
+  table.total = table.self;
+  return table;
+}
+
+std::string SortName(const Profile& profile, const Row& row, ReportKey key) {
+  const std::string thread = row.thread == UINT32_MAX ? "" : profile.strings[profile.threads[row.thread].name];
+  return key == ReportKey::kThread ? thread : FunctionName(profile, row.function) + '\n' + thread;
 }
 
 }  // namespace
 
 FlatProfile::FlatProfile(const Profile& profile, const FlatProfileOptions& options) : events_(profile.events.size()) {
+  Table table;
   if (options.key == ReportKey::kThread) {
-    for (uint32_t i = 0; i < profile.threads.size(); ++i) rows_.push_back({.thread = i});
-    self_.resize(rows_.size() * events_);
-    for (const ProfileSample& sample : profile.samples) {
-      Add(self_[sample.thread * events_ + sample.event], {sample.weight, sample.samples});
-    }
-    total_ = self_;
+    table = TableOfThreads(profile);
   } else {
     const FrameTree tree(profile);
     RowsOfFrames rows = RowsBy(options, profile, tree);
@@ -141,12 +192,12 @@ FlatProfile::FlatProfile(const Profile& profile, const FlatProfileOptions& optio
     if (options.key == ReportKey::kFunction && events_ != 0) {
       FindHotLines(profile, tree, sums, options.event, rows);
     }
-    self_.resize(rows.rows.size() * events_);
-    for (size_t i = 0; i < sums.size(); ++i) Add(self_[rows.row_of[i / events_] * events_ + i % events_], sums[i]);
-    tree.AddToParents(sums);
-    total_ = TotalsOf(tree, rows, sums, events_);
-    rows_ = std::move(rows.rows);
+    table = options.by_thread ? TableByThread(profile, tree, rows)
+                              : TableOf(profile, tree, std::move(rows), std::move(sums));
   }
+  rows_ = std::move(table.rows);
+  self_ = std::move(table.self);
+  total_ = std::move(table.total);
   SortRows(profile, options);
 }
 
@@ -166,7 +217,8 @@ void FlatProfile::SortRows(const Profile& profile, const FlatProfileOptions& opt
   std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
     const auto of_a = weights(a), of_b = weights(b);
     if (of_a != of_b) return of_a > of_b;
-    const std::string name_a = SortName(profile, rows_[a]), name_b = SortName(profile, rows_[b]);
+    const std::string name_a = SortName(profile, rows_[a], options.key),
+                      name_b = SortName(profile, rows_[b], options.key);
     return std::tie(name_a, a) < std::tie(name_b, b);
   });
   std::vector<Row> rows;

@@ -26,10 +26,14 @@ std::string FunctionText(const Profile& profile, const ReportFunction& function)
   return (function.kernel ? "[k] " : "[.] ") + FunctionName(profile, function);
 }
 
-std::vector<TextTable::Column> FlatColumns(ReportKey key) {
+std::vector<TextTable::Column> FlatColumns(ReportKey key, bool by_thread) {
   constexpr auto kShort = TextTable::Shrink::kShort, kLong = TextTable::Shrink::kLong;
   std::vector<TextTable::Column> columns = {{"self %", true}, {"total %", true}, {"self", true}, {"samples", true}};
-  if (key == ReportKey::kThread) columns.push_back({.title = "thread", .shrink = kLong});
+  if (key == ReportKey::kThread) {
+    columns.push_back({.title = "thread", .shrink = kLong});
+  } else if (by_thread) {
+    columns.push_back({.title = "thread", .max = 24, .shrink = kShort});
+  }
   if (key == ReportKey::kModule) columns.push_back({.title = "module", .shrink = kLong});
   if (key == ReportKey::kLine) columns.push_back({.title = "line", .max = 32, .shrink = kShort});
   if (key == ReportKey::kFunction || key == ReportKey::kLine) {
@@ -110,8 +114,10 @@ std::string FlatSection(const ReportContext& context) {
   const ReportOptions& options = context.options;
   const Profile& profile = context.profile;
   const ProfileEvent& event = profile.events[context.event];
-  const FlatProfile flat(profile, {.key = options.key, .event = context.event, .by_total = options.children});
-  TextTable table(FlatColumns(options.key));
+  const bool by_thread = options.by_thread && options.key != ReportKey::kThread;
+  const FlatProfile flat(
+      profile, {.key = options.key, .event = context.event, .by_total = options.children, .by_thread = by_thread});
+  TextTable table(FlatColumns(options.key, by_thread));
   size_t left_out = 0;
   uint64_t left_out_self = 0;
   for (size_t i = 0; i < flat.rows().size(); ++i) {
@@ -124,12 +130,14 @@ std::string FlatSection(const ReportContext& context) {
     std::vector<std::string> cells = {PercentText(self.weight, context.total.weight),
                                       PercentText(total.weight, context.total.weight),
                                       WeightText(self.weight, event.unit), CountText(self.samples)};
+    if (by_thread) cells.push_back(ThreadText(profile, flat.rows()[i].thread));
     for (std::string& name : FlatNames(profile, options.key, flat.rows()[i])) cells.push_back(std::move(name));
     table.AddRow(std::move(cells));
   }
-  std::string text = absl::StrFormat("#\n# %s of %s, by %s; 100 %% is %s in %s samples\n#\n", KeyName(options.key),
-                                     OneLine(event.name), options.children ? "total" : "self",
-                                     WeightText(context.total.weight, event.unit), CountText(context.total.samples));
+  std::string text =
+      absl::StrFormat("#\n# %s%s of %s, by %s; 100 %% is %s in %s samples\n#\n", KeyName(options.key),
+                      by_thread ? " by thread" : "", OneLine(event.name), options.children ? "total" : "self",
+                      WeightText(context.total.weight, event.unit), CountText(context.total.samples));
   text += table.Format(options.width);
   text += LeftOut(left_out, KeyName(options.key), PercentText(left_out_self, context.total.weight));
   return text + (options.key == ReportKey::kFunction ? Unnamed(context, flat) : "");

@@ -1,6 +1,11 @@
 // Expands stacks into frames, and sums samples over them.
 #include "src/profile/frame_tree.h"
 
+#include <algorithm>
+#include <tuple>
+
+#include "src/profile/pair_index.h"
+
 namespace perfkit::profile {
 
 FrameTree::FrameTree(const Profile& profile) : profile_(profile) {
@@ -49,6 +54,22 @@ void FrameTree::AddToParents(Sums& sums) const {
       Add(sums[frames_[i].parent * events + event], sums[i * events + event]);
     }
   }
+}
+
+std::vector<StackSum> StackSums(const Profile& profile, const FrameTree& tree, bool by_thread) {
+  std::vector<StackSum> sums;
+  PairIndex index;
+  for (const ProfileSample& sample : profile.samples) {
+    const uint32_t thread = by_thread ? sample.thread : 0;
+    const uint32_t leaf = tree.Leaf(sample.stack);
+    const auto [entry, is_new] = index.try_emplace({uint64_t{thread} << 32 | leaf, sample.event}, sums.size());
+    if (is_new) sums.push_back({.thread = thread, .leaf = leaf, .event = sample.event});
+    Add(sums[entry->second].sum, {sample.weight, sample.samples});
+  }
+  std::sort(sums.begin(), sums.end(), [](const StackSum& a, const StackSum& b) {
+    return std::tuple(a.thread, a.leaf, a.event) < std::tuple(b.thread, b.leaf, b.event);
+  });
+  return sums;
 }
 
 }  // namespace perfkit::profile

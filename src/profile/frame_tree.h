@@ -74,4 +74,15 @@ class FrameTree {
   uint32_t first_root_ = kNone;
 };
 
+// The sums of one thread's samples with one stack, for one event.
+struct StackSum {
+  uint32_t thread = 0, leaf = kNone;
+  size_t event = 0;
+  Profile::Sum sum{};
+};
+
+// Sums of samples with the same thread (unless not `by_thread`), innermost frame and event, in the order of threads and
+// frames: in that order, stacks that share frames come one after another.
+std::vector<StackSum> StackSums(const Profile& profile, const FrameTree& tree, bool by_thread);
+
 }  // namespace perfkit::profile

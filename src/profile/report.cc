@@ -20,7 +20,8 @@ std::string FormatReport(const Profile& profile, const ReportOptions& options) {
   adjusted.width = std::max<size_t>(options.width, 100);
   const profile::ReportContext context{
       .profile = profile, .options = adjusted, .event = *event, .total = profile.Total(*event)};
-  std::string text = profile::AccountingSection(context);
+  std::string text;
+  if (options.accounting) text = profile::AccountingSection(context);
   if (context.total.weight == 0) {
     text += absl::StrFormat("#\n# %s has no weight: there is nothing to show\n", profile.events[*event].name);
   } else {

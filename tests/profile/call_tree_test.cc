@@ -135,28 +135,35 @@ std::string KeyOf(const Profile& profile, const FlatProfile::Row& row, ReportKey
   return FunctionName(profile, row.function);
 }
 
+void CheckFlatProfile(const Profile& profile, const FlatProfileOptions& options) {
+  SumsByName self, total, found_self, found_total;
+  const auto prefix = [&](uint32_t thread) { return options.by_thread ? std::to_string(thread) + "/" : ""; };
+  for (const ProfileSample& sample : profile.samples) {
+    std::vector<std::string> keys = KeysOf(profile, sample, options.key);
+    for (std::string& key : keys) key = prefix(sample.thread) + key;
+    const Profile::Sum sum{sample.weight, sample.samples};
+    if (!keys.empty()) AddTo(self, sample.event, keys.back(), sum);
+    for (const std::string& name : std::set(keys.begin(), keys.end())) AddTo(total, sample.event, name, sum);
+  }
+  const FlatProfile flat(profile, options);
+  for (size_t i = 0; i < flat.rows().size(); ++i) {
+    const std::string name = prefix(flat.rows()[i].thread) + KeyOf(profile, flat.rows()[i], options.key);
+    for (size_t event = 0; event < profile.events.size(); ++event) {
+      if (flat.Self(i, event).weight != 0) AddTo(found_self, event, name, flat.Self(i, event));
+      if (flat.Total(i, event).weight != 0) AddTo(found_total, event, name, flat.Total(i, event));
+    }
+    if (i != 0) CHECK(flat.Self(i - 1, options.event).weight >= flat.Self(i, options.event).weight);
+  }
+  CHECK(found_self == self);
+  CHECK(found_total == total);
+}
+
 TEST_CASE("a flat profile's self and total are sums over samples, recursion counted once", "[profile][flat]") {
   for (uint32_t seed = 0; seed < kSeeds; ++seed) {
     const Profile profile = RandomProfile(seed).Make();
     for (const ReportKey key : {ReportKey::kFunction, ReportKey::kModule, ReportKey::kLine, ReportKey::kThread}) {
-      SumsByName self, total, found_self, found_total;
-      for (const ProfileSample& sample : profile.samples) {
-        const std::vector<std::string> keys = KeysOf(profile, sample, key);
-        const Profile::Sum sum{sample.weight, sample.samples};
-        if (!keys.empty()) AddTo(self, sample.event, keys.back(), sum);
-        for (const std::string& name : std::set(keys.begin(), keys.end())) AddTo(total, sample.event, name, sum);
-      }
-      const FlatProfile flat(profile, {.key = key, .event = 2});
-      for (size_t i = 0; i < flat.rows().size(); ++i) {
-        const std::string name = KeyOf(profile, flat.rows()[i], key);
-        for (size_t event = 0; event < profile.events.size(); ++event) {
-          if (flat.Self(i, event).weight != 0) AddTo(found_self, event, name, flat.Self(i, event));
-          if (flat.Total(i, event).weight != 0) AddTo(found_total, event, name, flat.Total(i, event));
-        }
-        if (i != 0) CHECK(flat.Self(i - 1, 2).weight >= flat.Self(i, 2).weight);
-      }
-      CHECK(found_self == self);
-      CHECK(found_total == total);
+      CheckFlatProfile(profile, {.key = key, .event = 2});
+      if (key != ReportKey::kThread) CheckFlatProfile(profile, {.key = key, .event = 2, .by_thread = true});
     }
   }
 }

@@ -100,7 +100,11 @@ TEST_CASE("a report shows the event, the order and the direction that are asked 
              Contains("0.00   100.00      0 ns        0  app         [.] _start"));
   CHECK_THAT(FormatReport(profile, {.bottom_up = true}),
              Contains("    60.00  |-Inlined<T> (inlined)\n    60.00  | Hot\n"));
-  CHECK_THAT(FormatReport(profile, {.by_thread = true}), Contains("75.00     0.00  |-thread app-42\n"));
+  const std::string by_thread = FormatReport(profile, {.min_percent = 3, .by_thread = true});
+  CHECK_THAT(by_thread, Contains("75.00     0.00  |-thread app-42\n"));
+  CHECK_THAT(by_thread, Contains("# functions by thread of cpu-clock, by self; 100 % is 100.0 ms in 100 samples\n"));
+  CHECK_THAT(by_thread, Contains("45  app-42 "));
+  CHECK(FormatReport(profile, {.accounting = false}).starts_with("#\n# functions of cpu-clock, by self"));
   CHECK_THAT(FormatReport(profile, {.key = ReportKey::kModule}), Contains("90.00   100.00  90.00 ms"));
   CHECK_THAT(FormatReport(profile, {.key = ReportKey::kLine}), Contains("60  hot.h:7"));
   CHECK_THAT(FormatReport(profile, {.call_tree = false}), !Contains("call tree"));
