@@ -7,9 +7,11 @@
 #include <zstd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <vector>
 
 namespace record {
 namespace {
@@ -50,7 +52,7 @@ std::string ReadCorpus(size_t most) {
   return text.size() >= kBlockBytes ? text : Generate(most);
 }
 
-void CompressUntil(const std::atomic<bool>& stop, const std::string& corpus, int workers, Progress& progress) {
+void CompressUntil(const std::atomic<bool>& stop, const std::string& corpus, int workers) {
   tbb::enumerable_thread_specific<Worker> per_thread;
   tbb::task_arena arena(workers);
   const size_t blocks = (corpus.size() + kBlockBytes - 1) / kBlockBytes;
@@ -59,10 +61,7 @@ void CompressUntil(const std::atomic<bool>& stop, const std::string& corpus, int
     Worker& worker = per_thread.local();
     const size_t at = block * kBlockBytes, size = std::min(kBlockBytes, corpus.size() - at);
     const int level = kLevels[block % std::size(kLevels)];
-    const size_t out =
-        ZSTD_compressCCtx(worker.context.get(), worker.out.data(), worker.out.size(), corpus.data() + at, size, level);
-    progress.bytes_in.fetch_add(size, std::memory_order_relaxed);
-    if (ZSTD_isError(out) == 0) progress.bytes_out.fetch_add(out, std::memory_order_relaxed);
+    ZSTD_compressCCtx(worker.context.get(), worker.out.data(), worker.out.size(), corpus.data() + at, size, level);
   };
   while (!stop.load(std::memory_order_relaxed)) {
     arena.execute([&] { tbb::parallel_for(size_t{0}, blocks, compress); });

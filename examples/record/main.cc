@@ -1,9 +1,11 @@
-// record: samples a program while it runs and prints its hottest functions, as `simpleperf record` and `report` do.
+// record: samples a program while it runs and reports where its time went, as `perf record` and `perf report` do.
 //
 //   record                                       samples itself: TBB workers that compress by zstd
 //   record -e page-faults -c 1 ls -R /usr        a command, from its exec on
-//   record -a --duration 2                       the whole system
+//   record -g --children -o out.pb.gz make       with call trees, and a file for go tool pprof
+//   record -a --sort thread,module --duration 2  the whole system
 #include <perfkit/child.h>
+#include <perfkit/profile_collector.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -18,7 +20,6 @@
 
 #include "compress.h"
 #include "options.h"
-#include "profile.h"
 #include "report.h"
 #include "tool/targets.h"
 #include "tool/task_watch.h"
@@ -39,8 +40,6 @@ int Fail(const std::string& why, int code = 2) {
 }
 std::string TextOf(const absl::Status& status) { return std::string(status.message()); }
 
-double Since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
 absl::StatusOr<std::vector<perfkit::Target>> Targets(const record::Options& options,
                                                      const std::optional<perfkit::Child>& child) {
   auto targets = tool::MakeTargets(options.names, options.inherit);
@@ -50,74 +49,79 @@ absl::StatusOr<std::vector<perfkit::Target>> Targets(const record::Options& opti
   return targets;
 }
 
-// One a target: each has its own rings and its own accounting.
-absl::StatusOr<std::vector<perfkit::Sampler>> OpenAll(const record::Options& options,
-                                                      const std::vector<perfkit::Target>& targets) {
+perfkit::SamplerOptions SamplerOptionsOf(const record::Options& options) {
   perfkit::SamplerOptions how{.stack = options.stack, .branches = options.branches, .side_band = true};
   for (const std::string& event : options.events) how.events.push_back({.event = event, .rate = options.rate});
   how.ring_bytes = options.ring_pages * static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  std::vector<perfkit::Sampler> samplers;
+  return how;
+}
+
+// Samplers, one for each target, with its own rings and its own accounting; and what their records add up to.
+struct Recording {
+  std::vector<perfkit::Sampler> samplers{};
+  perfkit::ProfileCollector collector;
+  uint64_t branches = 0;
+};
+
+absl::StatusOr<Recording> Open(const record::Options& options, const std::vector<perfkit::Target>& targets) {
+  const perfkit::SamplerOptions how = SamplerOptionsOf(options);
+  Recording recording{.collector =
+                          perfkit::ProfileCollector(how, {.lines = options.lines, .demangle = options.demangle})};
   for (const perfkit::Target& target : targets) {
     auto sampler = perfkit::Sampler::Open(how, target);
     if (!sampler.ok()) return sampler.status();
-    if (!sampler->shrunk().ok()) std::fprintf(stderr, "record: %s\n", TextOf(sampler->shrunk()).c_str());
-    samplers.push_back(*std::move(sampler));
+    recording.samplers.push_back(*std::move(sampler));
   }
-  return samplers;
+  return recording;
 }
 
-// A line that is written anew again and again, for people who watch.
-class ProgressLine {
- public:
-  void Show(double seconds, uint64_t samples, uint64_t bytes) {
-    if (!shown_) return;
-    std::fprintf(stderr, "\r%5.1f s  %8llu samples  ", seconds, static_cast<unsigned long long>(samples));
-    if (bytes > 0) std::fprintf(stderr, "%6.0f MiB/s compressed ", static_cast<double>(bytes) / seconds / (1 << 20));
-    std::fflush(stderr);
+void Drain(Recording& recording) {
+  for (perfkit::Sampler& sampler : recording.samplers) {
+    sampler.Drain([&](const perfkit::SamplerRecord& record) {
+      recording.collector.Add(record, sampler.layout());
+      perfkit::Dispatch(record, sampler.layout(),
+                        [&](const perfkit::Sample& sample) { recording.branches += sample.branches().size(); });
+    });
   }
-  void Clear() const {
-    if (shown_) std::fprintf(stderr, "\r\033[K");
-  }
-
- private:
-  bool shown_ = isatty(STDERR_FILENO) == 1;
-};
+}
 
 // Empties the rings until it is over.
-record::Durations Loop(const record::Options& options, std::vector<perfkit::Sampler>& samplers,
-                       record::Profile& profile, const std::function<bool()>& is_over, const record::Progress& work) {
+void Loop(const record::Options& options, Recording& recording, const std::function<bool()>& is_over) {
   const Clock::time_point start = Clock::now();
-  const double limit = options.seconds.value_or(options.demo() ? kDemoSeconds : 1e9);
-  ProgressLine line;
+  const std::chrono::duration<double> limit(options.seconds.value_or(options.demo() ? kDemoSeconds : 1e9));
   std::vector<pollfd> ready;
-  for (const perfkit::Sampler& sampler : samplers) ready.push_back({sampler.poll_fd(), POLLIN, 0});
-  while (g_interrupted == 0 && Since(start) < limit && !is_over()) {
+  for (const perfkit::Sampler& sampler : recording.samplers) ready.push_back({sampler.poll_fd(), POLLIN, 0});
+  while (g_interrupted == 0 && Clock::now() - start < limit && !is_over()) {
     poll(ready.data(), ready.size(), kWaitMs);
-    for (perfkit::Sampler& sampler : samplers) {
-      sampler.Drain([&](const perfkit::SamplerRecord& record) { profile.Take(record, sampler.layout()); });
-    }
-    line.Show(Since(start), profile.samples(), work.bytes_in.load(std::memory_order_relaxed));
+    Drain(recording);
   }
-  record::Durations durations;
-  durations.sampled_s = Since(start);
-  for (perfkit::Sampler& sampler : samplers) {
+  for (perfkit::Sampler& sampler : recording.samplers) {
     if (const absl::Status stopped = sampler.Stop(); !stopped.ok()) Fail(TextOf(stopped));
-    sampler.Drain([&](const perfkit::SamplerRecord& record) { profile.Take(record, sampler.layout()); });
   }
-  line.Clear();
-  durations.read_s = Since(start);
-  return durations;
+  Drain(recording);
+}
+
+perfkit::Profile MakeProfile(const record::Options& options, Recording& recording) {
+  perfkit::Profile profile = recording.collector.MakeProfile(recording.samplers);
+  profile.program = options.demo()             ? "record"
+                    : options.names.empty()    ? options.command[0]
+                    : options.names.has_cpus() ? "whole CPUs"
+                                               : "tasks";
+  if (options.branches) {
+    profile.accounting.notes.push_back("branches before the samples: " + std::to_string(recording.branches));
+  }
+  return profile;
 }
 
 // Starts what is sampled, samples it, reports. The code to exit with.
-int Run(const record::Options& options, std::optional<perfkit::Child>& child, record::Progress& work) {
+int Run(const record::Options& options, std::optional<perfkit::Child>& child) {
   const bool samples_child = child && options.names.empty();
   const auto targets = Targets(options, child);
   if (!targets.ok()) return Fail(TextOf(targets.status()));
   const tool::TaskWatch watch(*targets);
-  auto samplers = OpenAll(options, *targets);
-  if (!samplers.ok()) return Fail(TextOf(samplers.status()));
-  for (perfkit::Sampler& sampler : *samplers) {
+  auto recording = Open(options, *targets);
+  if (!recording.ok()) return Fail(TextOf(recording.status()));
+  for (perfkit::Sampler& sampler : recording->samplers) {
     if (samples_child) break;  // its exec switches the events on
     const absl::Status started = sampler.Start();
     if (!started.ok()) return Fail(TextOf(started));
@@ -126,13 +130,13 @@ int Run(const record::Options& options, std::optional<perfkit::Child>& child, re
     const absl::Status started = child->Start();
     if (!started.ok()) return Fail(TextOf(started), absl::IsNotFound(started) ? 127 : 126);
   }
-  record::Profile profile(options.events.size(), options.rate, options.demangle);
-  const auto is_over = [&] { return child ? tool::HasEnded(child->pid()) : watch.AllEnded(); };
-  const record::Durations durations = Loop(options, *samplers, profile, is_over, work);
-  record::Report(options, *samplers, profile, durations);
-  if (!child) return 0;
+  Loop(options, *recording, [&] { return child ? tool::HasEnded(child->pid()) : watch.AllEnded(); });
+  const absl::Status reported = record::Report(options, MakeProfile(options, *recording));
+  if (!reported.ok()) Fail(TextOf(reported));
+  if (!child) return reported.ok() ? 0 : 1;
   if (!tool::HasEnded(child->pid())) kill(child->pid(), SIGTERM);
   const auto ended = child->Wait();
+  if (!reported.ok()) return 1;
   return ended.ok() ? ended->shell_code() : 1;
 }
 
@@ -144,6 +148,7 @@ int main(int argc, char** argv) {
   if (!record::ParseOptions(argc, argv, &options, &error)) return Fail(error + "\nrecord --help says more");
   if (options.help) return std::fputs(record::kUsage, stdout), 0;
   if (options.events.empty()) options.events.push_back("cpu-clock");
+  if (const absl::Status outputs = record::CheckOutputs(options); !outputs.ok()) return Fail(TextOf(outputs));
   std::optional<perfkit::Child> child;
   if (!options.command.empty()) {
     auto spawned = perfkit::Child::Spawn(options.command);
@@ -152,14 +157,12 @@ int main(int argc, char** argv) {
   }
   std::signal(SIGINT, [](int) { g_interrupted = 1; });
   std::atomic<bool> stop{false};
-  record::Progress work;
   std::thread demo;
   if (options.demo()) {
     const int workers = options.workers > 0 ? options.workers : static_cast<int>(std::thread::hardware_concurrency());
-    demo = std::thread(
-        [&stop, &work, workers] { record::CompressUntil(stop, record::ReadCorpus(kCorpusBytes), workers, work); });
+    demo = std::thread([&stop, workers] { record::CompressUntil(stop, record::ReadCorpus(kCorpusBytes), workers); });
   }
-  const int code = Run(options, child, work);
+  const int code = Run(options, child);
   stop = true;
   if (demo.joinable()) demo.join();
   return code;

@@ -6,35 +6,51 @@
 #include <algorithm>
 #include <span>
 #include <string_view>
+#include <utility>
 
 namespace record {
 
 const char kUsage[] =
     "usage: record [options] [command [arguments]]\n"
     "\n"
-    "Samples a command, processes, threads, CPUs or the system, and prints the hottest functions by self time.\n"
+    "Samples a command, processes, threads, CPUs or the system, and reports where their time or their events went.\n"
     "With -a, --cpu, -p or -t a command only says how long.\n"
     "Without any of these it samples itself: all of its threads, while they compress this machine's headers by zstd.\n"
     "\n"
+    "What is sampled:\n"
     "  -e LIST              events, separated by commas (default: cpu-clock); any that perf knows, with :u and :k\n"
-    "  -f HZ                so many samples a second of each thread (default: 1000)\n"
-    "  -c N                 a sample every N events instead; of clocks, every N nanoseconds\n"
+    "  -f HZ                so many samples a second of each thread (default: 1000 of clocks and hardware events)\n"
+    "  -c N                 a sample every N events instead; of clocks, every N nanoseconds (default: 1 of all "
+    "others)\n"
     "  -a                   the whole system\n"
     "      --cpu LIST       these CPUs: 0-3,5\n"
     "  -p LIST              these processes, with their children, until they end\n"
     "  -t LIST              these threads, until they end\n"
-    "  -b                   the taken branches before each sample: -j any\n"
+    "  -b                   the taken branches before each sample: -j any. They are counted, not shown\n"
     "  -j FILTER            of these kinds only: any, any_call, any_ret, ind_call, cond, u, k, ...\n"
     "      --call-graph HOW fp (frame pointers), dwarf[,BYTES] (registers and stack), or no\n"
     "  -g                   --call-graph dwarf\n"
     "  -m PAGES             of each ring, a power of two (default: 128)\n"
     "      --no-inherit     not the threads and children that start later\n"
     "      --duration S     for S seconds\n"
-    "      --by-thread      a table for each thread\n"
-    "      --top N          so many functions (default: 25)\n"
-    "      --no-demangle    names as the linker has them\n"
     "      --workers N      threads that compress (default: one a CPU)\n"
-    "  -h, --help           this\n";
+    "\n"
+    "What is shown, right after that: a table for each event, and with stacks a call tree.\n"
+    "      --sort LIST      lines of the table: by thread, module, function, line, or several of these (default:\n"
+    "                       module,function). thread also gives each thread a call tree of its own\n"
+    "      --children       the table is sorted by total (with all calls), not by self\n"
+    "      --bottom-up      the call tree goes from the sampled functions to their callers\n"
+    "      --percent-limit P  leaves out what has less than P percent (default: 0.5)\n"
+    "      --top N          at most N lines a table (default: 40)\n"
+    "      --no-inline      inlined calls belong to the function that they were inlined into\n"
+    "      --no-demangle    names as the linker has them\n"
+    "  -o FILE              also writes the profile, in the format of the name's ending: .pb.gz, .html, .json.gz,\n"
+    "                       .pftrace, .folded, .callgrind, .txt ... May be given several times\n"
+    "  -h, --help           this\n"
+    "\n"
+    "There is no file of records to report on later. Names belong to what was mapped while a sample was taken, so they "
+    "are\n"
+    "looked up at once, and -o writes them into formats that other tools report on: go tool pprof -top out.pb.gz.\n";
 
 namespace {
 
@@ -57,6 +73,7 @@ bool ParseCallGraph(std::string_view text, Options* options) {
   if (kind == "dwarf") options->stack = perfkit::CallStack::UserDump(bytes);
   if (kind == "fp" && kind == text) options->stack = perfkit::CallStack::FramePointers();
   if (kind == "no" && kind == text) options->stack = perfkit::CallStack::None();
+  options->report.call_tree = options->stack.kind != perfkit::CallStack::Kind::kNone;
   return kind == "dwarf" || (kind == text && (kind == "fp" || kind == "no"));
 }
 
@@ -64,6 +81,30 @@ bool ParseBranches(std::string_view text, Options* options) {
   const auto filter = perfkit::BranchFilter::Parse(text);
   if (filter.ok()) options->branches = *filter;
   return filter.ok();
+}
+
+// As perf's: the table tells lines apart by each of the keys. A function is told by its module, too, and a line by its
+// function.
+bool ParseSort(std::string_view text, Options* options) {
+  using perfkit::ReportKey;
+  constexpr std::pair<std::string_view, ReportKey> kFromTheFinest[] = {
+      {"line", ReportKey::kLine}, {"function", ReportKey::kFunction}, {"module", ReportKey::kModule}};
+  std::vector<std::string_view> words;
+  for (;; text.remove_prefix(text.find(',') + 1)) {
+    words.push_back(text.substr(0, text.find(',')));
+    if (text.find(',') == text.npos) break;
+  }
+  const auto erase = [&](std::string_view word) { return std::erase(words, word) != 0; };
+  options->report.by_thread = erase("thread");
+  options->report.key = ReportKey::kThread;
+  for (const auto& [word, key] : kFromTheFinest) {
+    if (erase(word) && options->report.key == ReportKey::kThread) options->report.key = key;
+  }
+  return words.empty();
+}
+
+bool ParsePercent(std::string_view text, Options* options) {
+  return ParseNumber(text, 0.0, &options->report.min_percent) && options->report.min_percent <= 100;
 }
 
 bool ParsePages(std::string_view text, Options* options) {
@@ -103,8 +144,13 @@ constexpr Known kOptions[] = {
     {"-m", "--mmap-pages", "a power of two", ParsePages},
     {"--no-inherit", "", nullptr, [](V, O* o) { return o->inherit = false, true; }},
     {"--duration", "-d", "a number of seconds", [](V v, O* o) { return tool::ParseSeconds(v, &o->seconds); }},
-    {"--by-thread", "", nullptr, [](V, O* o) { return o->by_thread = true; }},
-    {"--top", "-n", "a number of functions", [](V v, O* o) { return ParseNumber<size_t>(v, 1, &o->top); }},
+    {"--sort", "-s", "thread, module, function or line, separated by commas", ParseSort},
+    {"--children", "", nullptr, [](V, O* o) { return o->report.children = true; }},
+    {"--bottom-up", "", nullptr, [](V, O* o) { return o->report.bottom_up = true; }},
+    {"--percent-limit", "", "a number from 0 to 100", ParsePercent},
+    {"--top", "-n", "a number of lines", [](V v, O* o) { return ParseNumber<size_t>(v, 1, &o->report.max_lines); }},
+    {"--no-inline", "", nullptr, [](V, O* o) { return o->lines = false, true; }},
+    {"-o", "--output", "the name of a file", [](V v, O* o) { return o->outputs.emplace_back(v), !v.empty(); }},
     {"--no-demangle", "", nullptr, [](V, O* o) { return o->demangle = false, true; }},
     {"--workers", "", "a number of threads", [](V v, O* o) { return ParseNumber(v, 1, &o->workers); }},
     {"-h", "--help", nullptr, [](V, O* o) { return o->help = true; }},

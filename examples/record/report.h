@@ -1,22 +1,17 @@
-// The report: where the time went, whether all of it is told, and what the telling cost.
+// What becomes of the profile: reports on the terminal, and files.
 #pragma once
 
-#include <perfkit/sampler.h>
-
-#include <vector>
+#include <absl/status/status.h>
+#include <perfkit/profile.h>
 
 #include "options.h"
-#include "profile.h"
 
 namespace record {
 
-struct Durations {
-  double sampled_s = 0;  // while the events were on
-  double read_s = 0;     // until the rings were empty: after a short run most of the reading is still to be done
-};
+// InvalidArgument if no format that is linked has the ending of an output: to be known before anything is sampled.
+absl::Status CheckOutputs(const Options& options);
 
-// Prints to stdout. `samplers` have stopped and are drained.
-void Report(const Options& options, const std::vector<perfkit::Sampler>& samplers, Profile& profile,
-            const Durations& durations);
+// Prints one report for each event, and writes the outputs.
+absl::Status Report(const Options& options, const perfkit::Profile& profile);
 
 }  // namespace record

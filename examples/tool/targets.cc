@@ -61,8 +61,7 @@ bool ParseCpus(std::string_view list, std::vector<int>* out) { return ParseList(
 
 absl::StatusOr<std::vector<perfkit::Target>> MakeTargets(const TargetNames& names, bool inherit) {
   using perfkit::Target;
-  const bool cpus = names.whole_system || !names.cpus.empty();
-  if (cpus && (!names.processes.empty() || !names.threads.empty())) {
+  if (names.has_cpus() && (!names.processes.empty() || !names.threads.empty())) {
     return absl::InvalidArgumentError(
         "-a and --cpu name whole CPUs, -p and -t tasks, which run on them: say one of them");
   }

@@ -36,7 +36,8 @@ struct TargetNames {
   std::vector<int> processes;  // -p
   std::vector<int> threads;    // -t
 
-  bool empty() const { return !whole_system && cpus.empty() && processes.empty() && threads.empty(); }
+  bool has_cpus() const { return whole_system || !cpus.empty(); }
+  bool empty() const { return !has_cpus() && processes.empty() && threads.empty(); }
 };
 
 // Targets that do not overlap, so that their counts add up and no sample comes twice: a CPU, a process or a thread that

@@ -112,7 +112,7 @@ class ReportText {
   }
   void AddCall(const std::string& line) {
     const size_t name = bottom_up_ ? 11 : 20;  // where names begin
-    if (line.size() <= name) return;
+    if (line.size() <= name || line.find_first_not_of(' ') > 8) return;  // "... 6 calls, each by the one before it"
     Call call{.total = std::atof(line.c_str()), .name = line.substr(name)};
     if (!bottom_up_) call.self = std::atof(line.c_str() + 10);
     calls_.push_back(call);
