@@ -1,0 +1,43 @@
+// Sets of metrics by name, with the events that they need on this CPU.
+//
+//   const auto set = perfkit::FindMetricSet("topdown-l1");
+//   const auto events = perfkit::ParseEventList(set->events);
+//   const auto counters = perfkit::CounterSet::Open(*events, perfkit::Target::ThisThread(), {.require_all = false});
+//   ...
+//   fputs(perfkit::FormatTable(*counters, total, 0, set->metrics).c_str(), stdout);
+//
+//   ipc         instructions for each cycle, and the clock rate
+//   branch      branches that were mispredicted
+//   cache       misses of the L1 data cache and of the last cache
+//   tlb         misses of the data TLB and the instruction TLB
+//   topdown-l1  what the slots of the pipeline were used for: retiring, bad speculation, frontend bound, backend bound;
+//               on Intel from Ice Lake on, AMD Zen 4 and 5, Arm Neoverse V1, N2 and V2
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "perfkit/event.h"
+#include "perfkit/metric.h"
+
+namespace perfkit {
+
+struct MetricSet {
+  std::string name{};
+  // As ParseEventList accepts them. Groups in braces are counted together, so that their quotients are of the same
+  // time; the first event of a group leads it.
+  std::string events{};
+  std::vector<Metric> metrics{};
+};
+
+// Returns the names above.
+std::span<const std::string_view> MetricSetNames();
+
+// Returns the set for this CPU. Reads sysfs and /proc/cpuinfo; opens no event. Errors: InvalidArgument for an unknown
+// name, with all names; Unavailable, with the reason, if this CPU has no PMU, not the events, or no published formula.
+absl::StatusOr<MetricSet> FindMetricSet(std::string_view name, const EventRoots& roots = {});
+
+}  // namespace perfkit
