@@ -61,6 +61,15 @@ bool IsSoftware(const EventConfig& event, uint64_t config) {
   return event.parts.size() == 1 && event.parts[0].type == sys::kTypeSoftware && event.parts[0].config == config;
 }
 
+// "event=0x00,umask=0x4" of a core PMU (arch/x86/events/intel/core.c). AMD's event of that number only gets a slower
+// path by this.
+bool IsSlots(const EventConfig& event) {
+  constexpr uint64_t kSlots = 0x400;
+  if (event.parts.size() != 1 || event.parts[0].config != kSlots) return false;
+  const EventConfig::Part& part = event.parts[0];
+  return part.type == sys::kTypeRaw || part.pmu == "cpu" || part.pmu == "cpu_core";
+}
+
 bool CanMultiplex(const EventConfig& event) {
   const auto needs_no_counter = [](const EventConfig::Part& part) {
     return part.type == sys::kTypeSoftware || part.type == sys::kTypeTracepoint;
@@ -104,7 +113,9 @@ std::span<const ReadPath> PathsFor(const EventConfig& event, const Target& targe
     case sys::kTypeSoftware: return SoftwarePaths(event.parts[0].config);
     case sys::kTypeTracepoint: return kTracepointPaths;
     case sys::kTypeBreakpoint: return kKernelPaths;
-    default: return kHardwarePaths;
+    // With its metrics, each read by the kernel sets the register back to 0 (icl_update_topdown_event in
+    // arch/x86/events/intel/core.c), and the metrics' register has fractions of it.
+    default: return IsSlots(event) ? std::span<const ReadPath>(kKernelPaths) : kHardwarePaths;
   }
 }
 

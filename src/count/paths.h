@@ -32,6 +32,10 @@ bool CanMultiplex(const EventConfig& event);
 // Returns true if two events, however they are written, have the same count whenever they are counted together.
 bool CountTheSame(const EventConfig& a, const EventConfig& b);
 
+// Returns true if `event` is Intel's "slots", which leads the group of the top-down metrics (topdown-retiring and
+// others).
+bool IsSlots(const EventConfig& event);
+
 // Returns true if `event` is the software event `config` (perf_event_attr.config of kTypeSoftware).
 bool IsSoftware(const EventConfig& event, uint64_t config);
 

@@ -177,10 +177,12 @@ absl::Status SourceBuilder::OpenNewGroups(size_t i, uint64_t optional_config1) {
   return absl::OkStatus();
 }
 
-// Adds event `i` to the open groups if it fits there; otherwise, unless the user wrote the group, to new ones.
+// Adds event `i` to the open groups if it fits there; otherwise, unless the user wrote the group, to new ones. Slots
+// begin a new one: the top-down metrics after them are accepted in no other.
 absl::Status SourceBuilder::OpenInGroup(size_t i, bool strict_group, uint64_t optional_config1) {
   if (i == clock_slot_ && AdoptClock(i)) return absl::OkStatus();
-  absl::Status status = open_groups_.empty() ? absl::UnavailableError("") : Join(i, strict_group, optional_config1);
+  const bool begins = open_groups_.empty() || (!strict_group && IsSlots(event(i)));
+  absl::Status status = begins ? absl::UnavailableError("") : Join(i, strict_group, optional_config1);
   if (!status.ok() && strict_group && !open_groups_.empty()) return status;
   if (!status.ok()) status = OpenNewGroups(i, optional_config1);
   if (!status.ok()) return status;
