@@ -2,10 +2,8 @@
 //
 //   counted by the kernel = delivered + duplicates + lost + paused + malformed      (period 1; stopped and drained)
 //
-// `lost` is the kernel's count for each event (PERF_FORMAT_LOST). It is read as rarely as possible, because a read
-// costs a system call for each thread and CPU; LOST records give the times. The kernel also counts as lost what a
-// paused ring does not get. The two are told apart by when they are read: a ring that was never nearly full has lost
-// nothing else.
+// `lost` and `paused` are the kernel's count for each event (PERF_FORMAT_LOST), which LossAccounting reads; LOST
+// records give the times.
 #pragma once
 
 #include <array>
@@ -40,14 +38,16 @@ class Accounting {
   std::vector<SamplerDecision> Decisions() const;
   uint64_t decisions_forgotten() const { return decision_count_ > kLosses ? decision_count_ - kLosses : 0; }
 
+  // Writes all that belongs to no event to `stats`, and what is known of losses and decisions.
+  void Fill(SamplerStats& stats) const;
+
   // Accounting that belongs to no event.
   uint64_t side_band_lost = 0;
   uint64_t unattributed = 0;
   uint64_t late = 0, malformed_bytes = 0, overwritten_bytes = 0, own_cpu_ns = 0, kernel_cpu_ns = 0;
   uint64_t told_lost = 0;  // By LOST records: known at once, but incomplete.
   uint64_t decisions_refused = 0;
-  bool paused_is_lower_bound = false, lost_is_lower_bound = false;
-  bool unsettled = false;  // The last read of an event's losses failed.
+  bool paused_is_lower_bound = false;
 
  private:
   static constexpr uint64_t kLosses = 256;

@@ -154,7 +154,7 @@ PERFKIT_IN_HANDLER void LiveStackHandler::Write(StackRing& ring, uint32_t number
       case Field::kTid: out.Put(uint64_t{ring.tid} << 32 | pid_); break;
       case Field::kTime: out.Put(ring.time_ns); break;
       case Field::kCpu: out.Put(*sys::CurrentCpuWord()); break;
-      default: out.Put(number); break;  // An id: SamplerImpl::DeliverStack replaces the number by it.
+      default: out.Put(number); break;  // An id: LiveStackReader::Take replaces the number by it.
     }
   }
   StackRings::Publish(ring, out.at);

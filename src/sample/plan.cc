@@ -116,7 +116,7 @@ absl::Status Plan::AddEvent(const SampledEvent& event) {
   return absl::OkStatus();
 }
 
-// Their samples would have each other's ids (SamplerImpl::CountsOnce).
+// Their samples would have each other's ids (DuplicateFilter::CountsOnce).
 absl::Status Plan::RefuseTwice(const PlannedEvent& event) const {
   const uint64_t config = event.config.parts.front().config;
   const bool twice = std::any_of(events_.begin(), events_.end(), [&](const PlannedEvent& other) {
@@ -192,7 +192,7 @@ void Plan::ChooseLayout() {
   layout_ = SampleLayout(bits_);
 }
 
-// A software event's sample may have the id of another sampler's event (SamplerImpl::WriterOf). If several events could
+// A software event's sample may have the id of another sampler's event (WriterIndex::WriterOf). If several events could
 // have written it, its counts identify the event: they and their ids are read from the event itself (perf_output_read).
 bool Plan::ReadsOwnIds() const {
   const auto sharing = std::ranges::count_if(events_, [](const PlannedEvent& event) { return event.shares_samples; });

@@ -38,7 +38,7 @@ struct PlannedEvent {
   SampleRate rate;
   std::string filter;  // In the kernel's form; "" means none.
   bool clock = false;  // Counts nanoseconds.
-  // A software event other than a clock: its samples may have another event's id (SamplerImpl::WriterOf).
+  // A software event other than a clock: its samples may have another event's id (WriterIndex::WriterOf).
   bool shares_samples = false;
   bool full_stack = false;  // Opened in addition to another event, for FullDumps.
 };

@@ -158,7 +158,7 @@ SamplingLevel Plan::FullLevel() const {
 uint32_t Plan::MinStack() const { return options_.stack.kind == Kind::kUserDump ? 512 : 8; }
 
 // Measured on a virtual machine with Linux 6.18 (docs/sampling.md). A clock's sample costs an interrupt, too. Walks of
-// live stacks are measured when they are made (SamplerImpl::AddKernelCost).
+// live stacks are measured when they are made (SamplingBudget::AddCosts).
 uint64_t Plan::SampleCostNs(size_t event, const SamplingLevel& level) const {
   constexpr uint64_t kInterruptNs = 4500, kInlineNs = 600, kCallNs = 60, kBytesANs = 5, kSignalNs = 1500;
   const uint32_t type = events_[event].config.parts.front().type;

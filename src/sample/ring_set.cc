@@ -141,7 +141,9 @@ bool RingSet::IsNearlyFull(size_t largest_record) const {
 }
 
 void RingSet::OnForkedChild() {
-  for (RingEvent& ring_event : events) ring_event.OnForkedChild();
+  for (std::vector<RingEvent>* const opened : {&events, &fresh}) {
+    for (RingEvent& ring_event : *opened) ring_event.OnForkedChild();
+  }
   for (const std::unique_ptr<RingSlot>& slot : rings) slot->ring.OnForkedChild();
 }
 

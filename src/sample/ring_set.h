@@ -55,7 +55,7 @@ class RingSet {
 
   // Opens all events of thread `tid` (kShared: of whole CPUs) in all rings for it. With `tracking` also the events for
   // SWITCH records. Errors: NotFound if the thread has ended. After an error some events may be open:
-  // SamplerImpl::AttachOne closes them.
+  // ThreadAttacher closes them.
   absl::Status Attach(const Plan& plan, const SamplingLevel& level, pid_t tid, bool tracking = true);
 
   // Enables or disables all events. Events for SWITCH records are enabled before and disabled after the others.
@@ -71,6 +71,7 @@ class RingSet {
 
   std::vector<std::unique_ptr<RingSlot>> rings;
   std::vector<RingEvent> events;
+  std::vector<RingEvent> fresh;  // Opened beside `events`, disabled: they are about to replace them.
 
  private:
   absl::Status AttachTrackingEvent(const Plan& plan, open::OpenRequest request, pid_t tid, const RingSlot& slot);

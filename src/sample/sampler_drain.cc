@@ -1,60 +1,56 @@
-// Reads the rings and delivers each record to the visitor or adds it to the accounting. Records of several rings are
-// merged by time up to a horizon (Horizon); a single ring is already in order; overwriting rings are read backwards,
-// one after the other, after the side band. For each sample the writer is found by the id in the record. The sample is
-// then unattributed, malformed, a duplicate or delivered. All state is updated before the visitor is called, because
-// the visitor may throw.
-
+// Delivers each record to the visitor or adds it to the accounting, follows threads that come and go, and carries out
+// changes of events.
+//
+// For each sample the writer is found by the id in the record. The sample is then unattributed, malformed, a duplicate
+// or delivered. All state is updated before the visitor is called, because the visitor may throw.
+//
+// A change of what a sample contains, or of a period that threads have inherited, replaces the events (EventReplacer).
+// Opening the new ones takes long, while the old ones stay enabled. Then, in some microseconds, the old ones are
+// disabled, the rings drained, the accounting settled, and the new ones enabled. If the level does not change, the new
+// events are enabled first. For that moment threads have two copies of an event, and the time of a sample decides which
+// one counts.
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
 #include "src/ring/record_fields.h"
 #include "src/sample/sampler_impl.h"
-#include "src/sys/kernel.h"
+#include "src/sys/clock.h"
 
 namespace perfkit::sample {
 namespace {
 
 using ring::Is;
 
-// Exceeds the time from the beginning of a drain until its last read of a ring.
-constexpr uint64_t kDrainNs = 1'000'000'000;
-
 // Exceeds the size of two FORK, EXIT or LOST records.
 constexpr size_t kTaskRecordBytes = 256;
 
-// Requires that the record is long enough.
-uint32_t TidOf(const RawRecord& raw, const SampleLayout& layout) {
-  const std::byte* const task = Is(raw, RecordType::kSample) ? raw.body().data() + layout.early_offset(Field::kTid)
-                                                             : raw.data + raw.size - layout.trailer_offset(Field::kTid);
-  return detail::Load<uint32_t>(task + sizeof(uint32_t));  // pid, tid
-}
+uint64_t CpuNow() { return sys::ClockNs(CLOCK_THREAD_CPUTIME_ID); }
 
 }  // namespace
 
 size_t SamplerImpl::Drain(Visit visit, size_t max_records) {
-  if (in_forked_child_) return 0;
-  const uint64_t begun = Now(CLOCK_THREAD_CPUTIME_ID);
-  if (live_handler_ != nullptr && running_) (void)live_handler_->Maintain();
-  SettleBeforeDrain();
+  if (state_ == State::kInForkedChild) return 0;
+  const uint64_t begun = CpuNow();
+  if (is_running()) live_.Maintain();
+  losses_.SettleBeforeDrain();
   // A LOST record is written only together with the next record, which may never come.
-  if (side_.IsNearlyFull(kTaskRecordBytes)) ForgetTasks();
+  if (rings_.side.IsNearlyFull(kTaskRecordBytes)) ForgetTasks();
   given_ = 0;
   if (!DeliverState(visit, max_records)) return given_;
-  const bool writing = running_ && !paused_;
+  const bool writing = is_running() && !losses_.is_paused();
   bool drained = true;
   if (plan_.options().mode != RingMode::kStream) {
     drained = DrainOverwritten(visit);
   } else {
-    const uint64_t now = Now(plan_.options().clock_id), horizon = writing ? Horizon() : UINT64_MAX;
+    const uint64_t now = Now(), horizon = writing ? live_.Horizon(now) : UINT64_MAX;
     const bool all = DrainUntil(horizon, visit, max_records - given_);
     if (!all) return EndDrain(begun);  // The rest requires empty rings: the next drain does it.
-    drained_ns_ = std::min(now, horizon);
-    ForgetWeights(horizon);
+    drain_.SetDrained(std::min(now, horizon));
+    writers_.ForgetWeights(horizon);
   }
-  if (live_handler_ != nullptr) GiveBackStackRings();
-  if (given_ == 0) DropHungUp();
+  live_.GiveBackRings();
+  if (given_ == 0) rings_.DropHungUp();
   if (follows_threads()) FollowThreads(drained);
   EndDrain(begun);
   EnforceBudget(visit, max_records - std::min(max_records, given_));
@@ -62,170 +58,57 @@ size_t SamplerImpl::Drain(Visit visit, size_t max_records) {
 }
 
 size_t SamplerImpl::EndDrain(uint64_t begun_cpu_ns) {
-  accounting_.own_cpu_ns += Now(CLOCK_THREAD_CPUTIME_ID) - begun_cpu_ns;
+  accounting_.own_cpu_ns += CpuNow() - begun_cpu_ns;
   return given_;
-}
-
-// A single ring is in order.
-bool SamplerImpl::DrainUntil(uint64_t horizon_ns, Visit visit, size_t max_records) {
-  latest_ns_ = Now(plan_.options().clock_id) + kDrainNs;
-  const bool streams = plan_.options().mode == RingMode::kStream;
-  const bool one = streams && merge_.size() == 1 && active_.rings.size() == 1;
-  const uint64_t records = one ? DrainOne(visit, max_records) : DrainMany(horizon_ns, visit, max_records);
-  return records < max_records;
-}
-
-// Rings have the same order as in the merge.
-RingSlot& SamplerImpl::SlotOf(size_t ring) {
-  const size_t side = side_.rings.size();
-  return ring < side ? *side_.rings[ring] : *active_.rings[ring - side];
 }
 
 // Counts a record as delivered before the visitor is called, which may throw.
 bool SamplerImpl::DeliverState(Visit visit, size_t max_records) {
-  for (LinearReader reader(Bytes(state_).subspan(state_given_)); given_ < max_records;) {
-    RawRecord raw;
-    if (!reader.Next(raw)) {
-      state_.clear();
-      state_given_ = 0;
-      return true;
-    }
-    state_given_ += raw.size;
+  while (given_ < max_records) {
+    const std::optional<RawRecord> raw = synthesized_.Next();
+    if (!raw) return true;
     ++given_;
-    visit(SamplerRecord{raw, SamplerRecord::kNoEvent, true});
+    visit(SamplerRecord{*raw, SamplerRecord::kNoEvent, true});
   }
   return false;
 }
 
-// Uses the reader's own accounting, which has the dropped bytes even if the visitor throws.
-uint64_t SamplerImpl::DrainOne(Visit visit, size_t max_records) {
-  RingSlot& slot = *active_.rings.front();
-  RingReader& reader = slot.ring.reader();
-  const absl::Cleanup account = [&, before = reader.stats().malformed_bytes] {
-    accounting_.malformed_bytes += reader.stats().malformed_bytes - before;
-  };
-  return reader.Drain([&](const RawRecord& raw) { Deliver(raw, slot, visit); }, max_records).records;
-}
-
-uint64_t SamplerImpl::DrainMany(uint64_t horizon_ns, Visit visit, size_t max_records) {
-  const size_t kernels = side_.rings.size() + active_.rings.size();  // The rings of live stacks come after these.
-  const ring::MergeStats stats = merge_.Drain(
-      horizon_ns, [&](const RawRecord& raw, size_t) { return TimeOf(raw); },
-      [&](const RawRecord& raw, size_t ring) {
-        ring < kernels ? Deliver(raw, SlotOf(ring), visit) : DeliverStack(raw, visit);
-      },
-      max_records);
-  accounting_.malformed_bytes += stats.rings.malformed_bytes;
-  accounting_.late += stats.late;
-  return stats.rings.records;
-}
-
-void SamplerImpl::ForgetWeights(uint64_t drained_ns) {
-  for (Writer& writer : writers_) writer.weight.Forget(drained_ns);
-  for (Retired& old : retired_) old.writer.weight.Forget(drained_ns);
+bool SamplerImpl::DrainUntil(uint64_t horizon_ns, Visit visit, size_t max_records) {
+  drain_.Begin(Now());
+  return drain_.DrainUntil(
+      horizon_ns, max_records, [&](const RawRecord& raw, RingSlot& slot) { Deliver(raw, slot, visit); },
+      [&](const RawRecord& raw) { DeliverStack(raw, visit); });
 }
 
 // Reads the rings of the last snapshot and, if the sampler is stopped, those that are left. The side band comes first,
 // but only up to the snapshot: what is mapped later at the same address must not name its samples.
 bool SamplerImpl::DrainOverwritten(Visit visit) {
   const bool snapshot = snapshot_ns_ != 0;
-  latest_ns_ = Now(plan_.options().clock_id) + kDrainNs;
-  if (snapshot_ns_ != 0) {
-    DrainMany(snapshot_ns_, visit);
-    DrainBackwards(spare_, visit);
+  if (snapshot) {
+    DrainUntil(snapshot_ns_, visit);
+    DrainBackwards(rings_.spare, visit);
     snapshot_ns_ = 0;  // Not earlier: the visitor may throw.
   }
-  DrainMany(running_ ? Horizon() : UINT64_MAX, visit);
-  if (running_) return snapshot;
-  DrainBackwards(active_, visit);
-  ForgetWeights(UINT64_MAX);
+  DrainUntil(is_running() ? live_.Horizon(Now()) : UINT64_MAX, visit);
+  if (is_running()) return snapshot;
+  DrainBackwards(rings_.active, visit);
+  writers_.ForgetWeights(UINT64_MAX);
   return true;
 }
 
 void SamplerImpl::DrainBackwards(RingSet& set, Visit visit) {
-  for (const std::unique_ptr<RingSlot>& slot : set.rings) {
-    RingReader& reader = slot->ring.reader();
-    const absl::Cleanup account = [&, before = reader.stats()] {
-      const DrainStats& now = reader.stats();
-      accounting_.malformed_bytes += now.malformed_bytes - before.malformed_bytes;
-      accounting_.overwritten_bytes += now.overwritten_bytes - before.overwritten_bytes;
-      accounting_.overwritten_bytes += now.skipped_bytes - before.skipped_bytes;  // By a visitor that threw.
-    };
-    reader.Drain([&](const RawRecord& raw) { Deliver(raw, *slot, visit); });
-  }
+  drain_.DrainBackwards(set, [&](const RawRecord& raw, RingSlot& slot) { Deliver(raw, slot, visit); });
 }
 
+// A record whose time is that of another sampler's clock has the time of the one before it.
 void SamplerImpl::Deliver(const RawRecord& raw, RingSlot& slot, Visit visit) {
-  const uint64_t time = TimeOf(raw).value_or(slot.last_time_ns);
+  const uint64_t time = drain_.TimeOf(raw).value_or(slot.last_time_ns);
   slot.previous_time_ns = std::exchange(slot.last_time_ns, time);  // Before the visitor, which may throw.
   if (Is(raw, RecordType::kSample)) [[likely]] {
     DeliverSample(raw, slot, time, visit);
   } else {
     DeliverOther(raw, slot, time, visit);
   }
-}
-
-InheritanceMap& SamplerImpl::InheritanceOf(const Writer& writer) {
-  if (writer.event == RingEvent::kTracking) return side_inheritance_;
-  return writer.retired ? retired_inheritance_ : inheritance_;
-}
-
-bool SamplerImpl::Counts(const RawRecord& raw, const Writer& writer) {
-  InheritanceMap& inheritance = InheritanceOf(writer);
-  if (!inheritance.expects_duplicates()) return true;
-  return inheritance.Counts(static_cast<pid_t>(TidOf(raw, plan_.layout())), writer.tid);
-}
-
-// Linux prepares a software event's sample once for all its events on a thread, including the id (do_perf_sw_event, 6.2
-// to 6.18 at least). If a thread has two copies of an event, both samples have the id of the copy that was served
-// first. So of two samples at the same time, exactly one counts, no matter which.
-bool SamplerImpl::CountsOnce(const RawRecord& sample, const Writer& writer, RingSlot& slot, uint64_t time_ns,
-                             bool foreign) {
-  const bool both = overlap_.Has(time_ns);
-  if (!both && !InheritanceOf(writer).expects_duplicates()) return true;
-  slot.last.resize(plan_.events().size());
-  RingSlot::Last& last = slot.last[writer.event];
-  const uint32_t tid = TidOf(sample, plan_.layout());
-  const bool twin = last.time_ns == time_ns && last.tid == tid;
-  // A foreign id does not tell whether the old event or the new one wrote the sample.
-  const bool in_time = !both || foreign || (time_ns < overlap_.at_ns) == writer.retired;
-  const bool counts = twin ? !last.given : in_time && Counts(sample, writer);
-  last = {time_ns, tid, counts || (twin && last.given)};
-  return counts;
-}
-
-// While both sets were on, a sample may carry the id of the other set (CountsOnce). Writers of the new set have the
-// weights of the old one (Index). A sample with a foreign id may be of either set: the smaller weight is safe.
-uint64_t SamplerImpl::WeightOf(const Writer& writer, uint64_t time_ns, bool foreign) const {
-  if (!overlap_.Has(time_ns)) return writer.weight.At(time_ns);
-  const auto current = std::ranges::find_if(
-      writers_, [&](const Writer& other) { return !other.retired && other.event == writer.event; });
-  const SampleWeight& weight = current != writers_.end() ? current->weight : writer.weight;
-  return foreign ? std::min(weight.At(overlap_.from_ns), weight.At(overlap_.to_ns)) : weight.At(time_ns);
-}
-
-// Another sampler of the same software event on this thread may have been served first. Then the sample in this
-// sampler's ring has that sampler's id, time and stack (do_perf_sw_event). Only this sampler's events write to its
-// rings; if there are several, the sample's counts identify the event.
-uint32_t SamplerImpl::WriterOf(const RawRecord& sample, bool& foreign) const {
-  const std::optional<uint64_t> id = plan_.layout().IdOf(sample);
-  const uint32_t found = id ? ids_.Find(*id) : IdTable::kNone;
-  foreign = found == IdTable::kNone;
-  return foreign ? ForeignWriterOf(sample) : found;
-}
-
-uint32_t SamplerImpl::ForeignWriterOf(const RawRecord& sample) const {
-  if (stand_in_ != IdTable::kNone || !plan_.layout().has(Field::kRead)) return stand_in_;
-  const std::optional<Sample> parsed = Sample::Parse(sample, plan_.layout());
-  const std::optional<ReadValues> values = parsed ? parsed->read() : std::nullopt;
-  if (!values || values->size() == 0) return IdTable::kNone;
-  return ids_.Find((*values)[0].id.value_or(0));
-}
-
-// A time in the future is from another sampler's clock. The record then has the time of the one before it.
-std::optional<uint64_t> SamplerImpl::TimeOf(const RawRecord& raw) const {
-  const std::optional<uint64_t> time = plan_.layout().TimeOf(raw);
-  return time && *time <= latest_ns_ ? time : std::nullopt;
 }
 
 SamplerRecord SamplerImpl::ToPublic(const RawRecord& raw, uint32_t event) const {
@@ -242,108 +125,248 @@ uint64_t SamplerImpl::PeriodOf(const RawRecord& sample) const {
 
 void SamplerImpl::DeliverSample(const RawRecord& raw, RingSlot& slot, uint64_t time_ns, Visit visit) {
   bool foreign = false;
-  const uint32_t found = WriterOf(raw, foreign);
-  if (found == IdTable::kNone) {
+  const Writer* const writer = writers_.WriterOf(raw, foreign);
+  if (writer == nullptr) {
     ++accounting_.unattributed;
     return;
   }
-  const Writer& writer = writers_[found];
-  if (writer.event == RingEvent::kTracking) return;  // A dummy never samples.
-  if (live_handler_ != nullptr && writer.stackless) ++accounting_.event(writer.event).stacks.given_up;
+  if (writer->event == RingEvent::kTracking) return;  // A dummy never samples.
+  EventAccounting& event = accounting_.event(writer->event);
+  if (live_.is_open() && writer->stackless) ++event.stacks.given_up;
   if (raw.body().size() < plan_.layout().early_bytes()) {
-    ++accounting_.event(writer.event).malformed;
+    ++event.malformed;
     return;
   }
-  if (plan_.signals_by_descriptor()) {
-    last_ips_[SignalNumber::Of(writer.event, writer.tid)] =
-        detail::Load<uint64_t>(raw.body().data() + plan_.layout().early_offset(Field::kIp));
-  }
-  if (!CountsOnce(raw, writer, slot, time_ns, foreign)) {
-    ++accounting_.event(writer.event).duplicates;
+  live_.NoteSample(raw, *writer);
+  if (!duplicates_.CountsOnce(raw, *writer, slot, time_ns, foreign)) {
+    ++event.duplicates;
     return;
   }
   // The time of a foreign sample may be from another clock. It is used if it fits the order of this ring's records.
   const bool backwards = plan_.options().mode == RingMode::kOverwrite;
   const bool dated = !foreign || backwards || time_ns >= slot.previous_time_ns;
-  const uint64_t weight = WeightOf(writer, dated ? time_ns : slot.previous_time_ns, foreign);
-  accounting_.Delivered(writer.event, weight);
-  accounting_.event(writer.event).foreign += foreign ? 1 : 0;
+  const uint64_t weight = writers_.WeightOf(*writer, dated ? time_ns : slot.previous_time_ns, foreign);
+  accounting_.Delivered(writer->event, weight);
+  event.foreign += foreign ? 1 : 0;
   ++given_;
-  SamplerRecord record = ToPublic(raw, writer.event);
+  SamplerRecord record = ToPublic(raw, writer->event);
   record.foreign = foreign;
   record.weight = weight != 0 ? weight : PeriodOf(raw);
   visit(record);
 }
 
 void SamplerImpl::DeliverOther(const RawRecord& raw, RingSlot& slot, uint64_t time_ns, Visit visit) {
-  const std::optional<uint64_t> id = plan_.layout().IdOf(raw);
-  const uint32_t found = id ? ids_.Find(*id) : IdTable::kNone;
-  const uint32_t event = found != IdTable::kNone ? writers_[found].event : SamplerRecord::kNoEvent;
+  const Writer* const writer = writers_.WriterOf(raw);
+  const uint32_t event = writer != nullptr ? writer->event : SamplerRecord::kNoEvent;
   if (Is(raw, RecordType::kLost)) {
-    TakeLoss(raw, slot, time_ns);
-  } else if (found != IdTable::kNone && raw.body().size() >= plan_.layout().trailer_bytes() &&
-             !Counts(raw, writers_[found])) {
+    if (losses_.Add(raw, slot, time_ns)) ForgetTasks();
+  } else if (writer != nullptr && raw.body().size() >= plan_.layout().trailer_bytes() &&
+             !duplicates_.Counts(raw, *writer)) {
     return;
   }
   if (Is(raw, RecordType::kThrottle) && event != SamplerRecord::kNoEvent) ++accounting_.event(event).throttled;
   if (Is(raw, RecordType::kFork) || Is(raw, RecordType::kExit)) {
     TakeTask(raw);
-    if (live_handler_ != nullptr && Is(raw, RecordType::kExit)) {
-      if (const auto exit = ExitRecord::Parse(raw, plan_.layout())) {
-        live_handler_->rings().Ended(static_cast<pid_t>(exit->tid));
-      }
-    }
     if (!plan_.options().side_band && !plan_.options().switches) return;
   }
   ++given_;
   visit(ToPublic(raw, event));
 }
 
-// The record has the number of lost records, and is written once there is room again. It does not say whose records
-// they were.
-void SamplerImpl::TakeLoss(const RawRecord& raw, const RingSlot& slot, uint64_t time_ns) {
-  const std::optional<LostRecord> lost = LostRecord::Parse(raw, plan_.layout());
-  if (!lost) return;
-  uint32_t ring = 0, count = 0;
-  ForEachSlot([&](const RingSlot& other) {
-    if (&other == &slot) ring = count;
-    ++count;
-  });
-  accounting_.AddLoss({.from_ns = slot.previous_time_ns, .to_ns = time_ns, .lost = lost->lost, .ring = ring});
-  if (ring < active_.rings.size()) {
-    accounting_.told_lost += lost->lost;
-  } else {
-    ForgetTasks();
+void SamplerImpl::DeliverStack(const RawRecord& raw, Visit visit) {
+  const std::optional<uint32_t> event = live_.Take(raw, writers_.writers(), duplicates_, accounting_);
+  if (!event) return;
+  ++given_;
+  visit(SamplerRecord{raw, *event, false});
+}
+
+void SamplerImpl::TakeTask(const RawRecord& raw) {
+  const bool follows = follows_threads(), duplicates = !follows && duplicates_.NeedsTasks();
+  if (const auto fork = ForkRecord::Parse(raw, plan_.layout())) {
+    const auto tid = static_cast<pid_t>(fork->tid);
+    if (follows && fork->pid == fork->parent_pid) threads_.Born(tid);
+    if (duplicates) duplicates_.Born(tid, static_cast<pid_t>(fork->parent_tid), fork->time_ns);
   }
-  if (plan_.counts_lost()) return;
-  const uint32_t found = ids_.Find(lost->id);
-  const uint32_t event = found != IdTable::kNone ? writers_[found].event : RingEvent::kTracking;
-  if (event == RingEvent::kTracking) {
-    accounting_.side_band_lost += lost->lost;
-  } else {
-    (paused_since_ ? accounting_.event(event).paused : accounting_.event(event).lost) += lost->lost;
-    if (plan_.events()[event].clock)
-      accounting_.Missed(event, lost->lost * writers_[found].weight.At(slot.previous_time_ns));
+  if (const auto exit = ExitRecord::Parse(raw, plan_.layout())) {
+    const auto tid = static_cast<pid_t>(exit->tid);
+    live_.Ended(tid);
+    if (follows) threads_.Ending(tid);
+    if (duplicates) duplicates_.Ended(tid, exit->time_ns);
   }
 }
 
-// If the owner of a ring has ended, each wait returns at once, with a hang-up. Checked only after a drain without
-// records, or if an EXIT record may have been lost.
-void SamplerImpl::DropHungUp() {
-  std::array<epoll_event, 16> events;
-  // epoll returns ready descriptors in turns, so this sees all of them.
-  for (size_t seen = 0; seen <= active_.rings.size() + side_.rings.size(); seen += events.size()) {
-    const int ready = sys::kernel().epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
-    for (int i = 0; i < ready; ++i) {
-      const epoll_event& event = events[static_cast<size_t>(i)];
-      if ((event.events & EPOLLHUP) != 0) DropHungUp(event.data.fd);
+// FORK or EXIT records were lost, so a tid may belong to another thread by now.
+void SamplerImpl::ForgetTasks() {
+  threads_.Rescan();
+  if (duplicates_.expects_duplicates()) anew_due_ = true;
+  duplicates_.ForgetSideBand();
+}
+
+// The rings of threads that ended before the last drain have been read since, so they are empty. Overwriting rings are
+// read only by a snapshot or after Stop.
+void SamplerImpl::FollowThreads(bool drained) {
+  const bool changed = threads_.has_changes();
+  if (changed) {
+    const sys::ForkBlocker fork_blocker;
+    if (drained) {
+      threads_.CloseEnded([this](pid_t tid) {
+        Leave(tid);
+        live_.Forget(tid);
+      });
     }
+    if (is_running()) AttachNewcomers();
+    threads_.CountMissed([this](pid_t tid) { return duplicates_.IsAttached(tid); });
   }
+  threads_.EndDrain();
+  if (changed) Index(Now());
 }
 
-void SamplerImpl::DropHungUp(int fd) {
-  sys::kernel().epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
-  ForEachSlot([fd](RingSlot& slot) { slot.hung_up = slot.hung_up || slot.ring.fd() == fd; });
+// Also attaches threads without a FORK record: they started before Start, or by a thread that was not attached yet.
+void SamplerImpl::AttachNewcomers() {
+  if (threads_.TakeRescan()) FindEnded();
+  threads_.AttachNewcomers([this] { return ThreadsNow(plan_); },
+                           [this](pid_t tid) { return duplicates_.IsAttached(tid); },
+                           [this](pid_t tid) {
+                             const absl::Status status = attacher_.AttachNewcomer(tid, level_, losses_.is_paused());
+                             if (!status.ok()) Leave(tid);
+                             return status;
+                           });
+}
+
+void SamplerImpl::Leave(pid_t tid) {
+  for (RingSet* const set : {&rings_.active, &rings_.spare, &rings_.side}) {
+    for (RingEvent& ring_event : set->events) {
+      if (ring_event.tid == tid) losses_.SettleClosed(ring_event);
+    }
+    std::erase_if(set->events, [tid](const RingEvent& ring_event) { return ring_event.tid == tid; });
+  }
+  rings_.DropRingsOf(tid);
+  duplicates_.Ended(tid, UINT64_MAX);
+}
+
+// The rings of a thread that has ended hang up. They may still hold records.
+void SamplerImpl::FindEnded() {
+  rings_.DropHungUp();
+  rings_.ForEachSlot([this](const RingSlot& slot) {
+    if (slot.hung_up) threads_.FoundEnded(slot.tid);
+  });
+}
+
+void SamplerImpl::EnforceBudget(Visit visit, size_t max_records) {
+  if (losses_.is_paused()) return;
+  if (!is_running()) return AdoptRates(visit, max_records);
+  rings_.SwitchOnStuck();
+  AdoptStack(visit, max_records);
+  AdoptRates(visit, max_records);
+  if (!budget_.is_due()) return;
+  budget_.AddCosts(level_, live_.TakeHandlersNs());
+  std::optional<SamplerDecision> decision = budget_.Judge();
+  if (decision) CarryOut(*decision, visit, max_records);
+  budget_.BeginWindow();  // Afterwards, so that the cost of a decision does not lead to the next one.
+}
+
+// The budget begins anew, because its decisions were about the old size.
+void SamplerImpl::AdoptStack(Visit visit, size_t max_records) {
+  const uint32_t wanted = wanted_stack_, before = plan_.options().stack.stack_bytes;
+  if (wanted == 0) return;
+  SamplerDecision unasked;
+  if (plan_.SetStackBytes(wanted).ok() && Change(plan_.FullLevel(), unasked, visit, max_records).ok()) {
+    wanted_stack_ = 0;
+    return budget_.Restart();
+  }
+  ++accounting_.decisions_refused;
+  (void)plan_.SetStackBytes(before);  // Until the next drain, which tries again.
+}
+
+// If it fails, the next drain tries again.
+void SamplerImpl::AdoptRates(Visit visit, size_t max_records) {
+  if (!std::exchange(anew_due_, false)) return;
+  SamplerDecision unasked;
+  const bool gapless = !live_.is_open() && plan_.options().mode == RingMode::kStream;
+  absl::Status status;
+  if (!is_running()) {
+    status = OpenAtNewRates();
+  } else if (gapless) {
+    status = ReplaceEvents();
+  } else {
+    status = Change(level_, unasked, visit, max_records);
+  }
+  if (status.ok()) return;
+  anew_due_ = true;
+  ++accounting_.decisions_refused;
+}
+
+void SamplerImpl::CarryOut(SamplerDecision& decision, Visit visit, size_t max_records) {
+  const uint64_t begun = CpuNow();
+  if (Change(budget_.level(), decision, visit, max_records).ok()) {
+    accounting_.AddDecision(decision);
+  } else {
+    ++accounting_.decisions_refused;
+    budget_.Refused(decision);
+  }
+  accounting_.own_cpu_ns += CpuNow() - begun;
+}
+
+// The handler makes live stacks shorter, so the events stay.
+bool SamplerImpl::NeedsAnew(const SamplingLevel& level) const {
+  const bool shorter = level.stack != level_.stack && level.slower == level_.slower;
+  if (live_.is_open() && shorter && level.stack != 0 && level_.stack != 0) return false;
+  return level.stack != level_.stack || plan_.inherits();
+}
+
+// The old events stay enabled while the new ones are opened.
+absl::Status SamplerImpl::Change(const SamplingLevel& level, SamplerDecision& decision, Visit visit,
+                                 size_t max_records) {
+  const bool anew = NeedsAnew(level);
+  if (anew) {
+    if (absl::Status status = replacer_.Open(level); !status.ok()) return status;
+  }
+  RingSet& active = rings_.active;
+  decision.from_ns = Now();
+  // An event that can't be disabled at the second try either continues until it is closed.
+  if (!active.SwitchEvents(false, plan_.inherits()).ok()) (void)active.SwitchEvents(false, plan_.inherits());
+  absl::Cleanup go_on = [&] {  // If the visitor throws.
+    replacer_.Drop();
+    (void)active.SwitchEvents(true, plan_.inherits());
+  };
+  // Opening events takes milliseconds, in which the rings fill. Ids stay known, because max_records may leave records.
+  if (max_records > 0) (void)DrainUntil(Now(), visit, max_records);
+  std::move(go_on).Cancel();
+  budget_.AddCosts(level_, live_.TakeHandlersNs());
+  absl::Status status;
+  if (anew) {
+    TakeOver(level, Now());
+  } else {
+    status = ChangeRates(level);
+  }
+  live_.Limit(level_.stack);
+  (void)active.SwitchEvents(true, plan_.inherits());  // SamplerRings::SwitchOnStuck tries again.
+  decision.to_ns = Now();
+  return status;
+}
+
+absl::Status SamplerImpl::ChangeRates(const SamplingLevel& level) {
+  const SamplingLevel before = std::exchange(level_, level);
+  absl::Status status = ApplyRates(false);
+  if (status.ok()) return status;
+  level_ = before;
+  (void)ApplyRates(false);  // An event that can't be restored keeps its true weight.
+  return status;
+}
+
+// Leaves no gap: the new events are enabled before the old ones are disabled.
+absl::Status SamplerImpl::ReplaceEvents() {
+  if (absl::Status status = replacer_.Open(level_); !status.ok()) return status;
+  TakeOver(level_, replacer_.SwitchOver());
+  replacer_.EndOverlap();
+  return absl::OkStatus();
+}
+
+void SamplerImpl::TakeOver(const SamplingLevel& level, uint64_t since_ns) {
+  const sys::ForkBlocker fork_blocker;
+  replacer_.TakeOver(drain_.drained_ns());
+  level_ = level;
+  Index(since_ns);
 }
 
 }  // namespace perfkit::sample

@@ -1,71 +1,49 @@
-// Opens a sampler: chooses the size of the rings, opens them, and attaches the threads. Rings become smaller until they
-// fit into memory_bytes and into the memory that this user may lock. Threads are attached in rounds, until a round
-// finds no new one, because threads may start meanwhile. Index then builds the tables by which Drain finds the writer
-// of each record.
+// Opens, switches and pauses a sampler, changes its rates, and takes snapshots. Each function leaves the sampler as it
+// was if it fails. A rate is changed by ioctl if each event has one thread; if threads inherit events, the ioctl does
+// not reach all of them, so Drain then replaces the events. The size of dumps is changed by Drain, too, because the
+// records of the old events have to be delivered to a visitor.
 #include "src/sample/sampler_impl.h"
 
 #include <errno.h>
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "src/open/task_cpu.h"
 #include "src/sys/clock.h"
 #include "src/sys/kernel.h"
 #include "src/sys/perf_error.h"
 
 namespace perfkit::sample {
-namespace {
-
-// Maximum number of rounds that attach threads which started during the round before.
-constexpr int kRounds = 64;
-
-// Returns true if smaller rings may do: what was short was memory, not descriptors.
-bool IsOutOfMemory(const absl::Status& status) {
-  const int error = sys::ErrnoOf(status);
-  return absl::IsResourceExhausted(status) && error != EMFILE && error != ENFILE;
-}
-
-}  // namespace
-
-absl::StatusOr<std::vector<pid_t>> ThreadsNow(const Plan& plan) {
-  if (plan.whole_cpus()) return std::vector<pid_t>{RingSlot::kShared};
-  if (plan.target().kind == Target::Kind::kThisThread) return std::vector<pid_t>{plan.target().id};
-  const absl::StatusOr<std::vector<open::TaskCpu>> places = open::TaskCpusOf(plan.target());
-  if (!places.ok()) return places.status();
-  std::vector<pid_t> tids;
-  for (const open::TaskCpu& task_cpu : *places) tids.push_back(task_cpu.pid);
-  return tids;
-}
-
-uint64_t Now(clockid_t clock) { return sys::ClockNs(clock); }
 
 SamplerImpl::SamplerImpl(Plan plan)
     : plan_(std::move(plan)),
-      overhead_(plan_.options().cpu_budget, plan_.FullLevel(), plan_.MinStack()),
       level_(plan_.FullLevel()),
+      live_(plan_),
+      rings_(plan_),
+      writers_(plan_),
+      duplicates_(plan_, writers_),
+      attacher_(plan_, rings_, duplicates_),
       accounting_(plan_.events().size()),
+      losses_(plan_, rings_, writers_, accounting_),
+      budget_(plan_, accounting_),
+      replacer_(plan_, rings_, writers_, duplicates_, attacher_, losses_),
+      drain_(plan_, rings_, accounting_),
       fork_listener_([](void* self) { static_cast<SamplerImpl*>(self)->OnForkedChild(); }, this) {}
 
+// While the fork listener is still registered.
 SamplerImpl::~SamplerImpl() {
   const sys::ForkBlocker fork_blocker;
-  epoll_.Reset();
-  fresh_.clear();
-  fresh_spare_.clear();
-  for (RingSet* const set : {&spare_, &active_, &side_}) {
-    set->events.clear();
-    set->rings.clear();
-  }
+  rings_.Close();
 }
 
 absl::StatusOr<std::unique_ptr<SamplerImpl>> SamplerImpl::Open(Plan plan) {
-  auto core = std::make_unique<SamplerImpl>(std::move(plan));
-  if (absl::Status status = core->OpenAll(); !status.ok()) return status;
-  return core;
+  auto impl = std::make_unique<SamplerImpl>(std::move(plan));
+  if (absl::Status status = impl->OpenAll(); !status.ok()) return status;
+  return impl;
 }
+
+uint64_t SamplerImpl::Now() const { return sys::ClockNs(plan_.options().clock_id); }
 
 absl::Status SamplerImpl::OpenAll() {
   const absl::StatusOr<std::vector<int>> cpus = CpusOf(plan_);
@@ -76,248 +54,213 @@ absl::Status SamplerImpl::OpenAll() {
     if (!threads.ok()) return threads.status();
     tids = *std::move(threads);
   }
-  if (absl::Status status = OpenLive(); !status.ok()) return status;
-  if (absl::Status status = ChooseSize(tids.size() * cpus->size()); !status.ok()) return status;
-  if (absl::Status status = OpenRings(tids, *cpus); !status.ok()) return status;
+  if (absl::Status status = live_.Open(plan_); !status.ok()) return status;
+  if (absl::Status status = rings_.Open(tids, *cpus); !status.ok()) {
+    if (IsOutOfMemory(status)) return status;
+    const absl::StatusOr<std::vector<pid_t>> threads = ThreadsNow(plan_);
+    return threads.ok() ? attacher_.ExplainDescriptors(status, threads->size(), cpus->size()) : status;
+  }
   for (uint32_t event = 0; event < plan_.events().size(); ++event) {
     if (absl::Status status = CheckFits(plan_, event); !status.ok()) return status;
   }
-  if (absl::Status status = AttachThreads(); !status.ok()) return status;
+  if (absl::Status status = attacher_.AttachAll(level_, true); !status.ok()) return status;
   Index(0);
-  return OpenPoll();
+  return rings_.OpenPoll();
 }
 
-// `places` is the number of threads or CPUs. Each has a ring of each set.
-absl::Status SamplerImpl::ChooseSize(size_t places) {
-  const size_t page = sys::PageSize();
-  ring_bytes_ = std::bit_ceil(std::max(plan_.options().ring_bytes, page));
-  const size_t most = RingMemory(), rings = places * (ring_sets() + (plan_.needs_tracking() ? 1 : 0));
-  const auto bytes = [&] { return places * (ring_sets() * ring_bytes_ + plan_.SideBandBytes(ring_bytes_)); };
-  while (ring_bytes_ > page && bytes() > most) {
-    ring_bytes_ /= 2;
-    shrunk_ = absl::Status(
-        absl::StatusCode::kResourceExhausted,
-        absl::StrFormat("%d rings may have %d bytes together (SamplerOptions::memory_bytes)", rings, most));
-  }
-  if (bytes() <= most) return absl::OkStatus();
-  return absl::Status(
-      absl::StatusCode::kResourceExhausted,
-      absl::StrFormat("%d rings of one page each are more than SamplerOptions::memory_bytes, %d. Remedy: "
-                      "raise it, or use one ring for each CPU (Rings::kPerCpu).",
-                      rings, most));
-}
-
-absl::Status SamplerImpl::OpenRingsOnce(const std::vector<pid_t>& tids, const std::vector<int>& cpus) {
-  absl::Status status;
-  if (plan_.needs_tracking()) status = side_.OpenRings(plan_, tids, cpus, plan_.SideBandBytes(ring_bytes_));
-  if (status.ok()) status = active_.OpenRings(plan_, tids, cpus, ring_bytes_);
-  if (status.ok() && ring_sets() == 2) status = spare_.OpenRings(plan_, tids, cpus, ring_bytes_);
-  return status;
-}
-
-// All rings of samples have the same size, so that ring_bytes() is one number. If this user may not lock that much,
-// they become smaller, and so do those of the side band once they would exceed them.
-absl::Status SamplerImpl::OpenRings(const std::vector<pid_t>& tids, const std::vector<int>& cpus) {
-  while (true) {
-    const absl::Status status = OpenRingsOnce(tids, cpus);
-    if (status.ok()) return status;
-    for (RingSet* const set : {&spare_, &active_, &side_}) set->rings.clear();
-    if (!IsOutOfMemory(status)) {
-      const absl::StatusOr<std::vector<pid_t>> threads = ThreadsNow(plan_);
-      return threads.ok() ? ExplainDescriptors(status, threads->size(), cpus.size()) : status;
-    }
-    if (ring_bytes_ <= sys::PageSize()) return status;
-    shrunk_ = status;
-    ring_bytes_ /= 2;
-  }
-}
-
-// Repeats until no thread has started meanwhile. Later threads inherit the events.
-absl::Status SamplerImpl::AttachThreads(bool tracking) {
-  for (int round = 0; round < kRounds; ++round) {
-    const absl::StatusOr<std::vector<pid_t>> threads = ThreadsNow(plan_);
-    if (!threads.ok()) return threads.status();
-    const size_t before = active_.events.size();
-    bool any = false;
-    for (const pid_t tid : *threads) {
-      if (inheritance_.IsAttached(tid) || (!tracking && !active_.HasRing(tid))) continue;
-      if (round > 0 && !any && plan_.per_cpu_rings() && plan_.target().inherit) {
-        // From here on threads may have two copies of an event: FORK records are needed to know their parents.
-        inheritance_.ExpectDuplicates();
-        if (tracking) side_inheritance_.ExpectDuplicates();
-        if (absl::Status status = side_.SwitchAll(true, true); !status.ok()) return status;
-      }
-      any = true;
-      const absl::Status status = AttachOne(tid, tracking);
-      if (!status.ok() && !absl::IsNotFound(status)) {
-        return ExplainDescriptors(status, threads->size(), plan_.rings_by_cpu() ? active_.rings.size() : 1);
-      }
-      if (!status.ok() && threads->size() == 1) return status;
-    }
-    if (inheritance_.expects_duplicates() && active_.events.size() != before) {
-      if (absl::Status status = side_.SwitchAll(true, true); !status.ok()) return status;
-    }
-    if (!any) return absl::OkStatus();
-    if (!plan_.many_threads()) return absl::OkStatus();
-  }
-  return absl::AbortedError(absl::StrFormat(
-      "%s: threads kept starting while they were being attached, %d times over. Remedy: open the sampler before the "
-      "threads start, or try again.",
-      open::Describe(plan_.target()), kRounds));
-}
-
-absl::Status SamplerImpl::AddRingsOf(pid_t tid, size_t bytes) {
-  absl::Status status = side_.AddRing(plan_, tid, -1, plan_.SideBandBytes(bytes));
-  if (status.ok()) status = active_.AddRing(plan_, tid, -1, bytes);
-  if (status.ok() && ring_sets() == 2) status = spare_.AddRing(plan_, tid, -1, bytes);
-  return status;
-}
-
-void SamplerImpl::DropRingsOf(pid_t tid) {
-  for (RingSet* const set : {&active_, &spare_, &side_}) {
-    std::erase_if(set->rings, [tid](const std::unique_ptr<RingSlot>& slot) { return slot->tid == tid; });
-  }
-}
-
-// Opens rings for a thread that started later, of the size of the others, or less if memory_bytes is nearly used up.
-absl::Status SamplerImpl::AddLateRings(pid_t tid) {
-  const size_t used = active_.RingBytes() + spare_.RingBytes() + side_.RingBytes();
-  const size_t most = RingMemory(), left = most - std::min(most, used);
-  absl::Status status(absl::StatusCode::kResourceExhausted,
-                      absl::StrFormat("rings take %d bytes (SamplerOptions::memory_bytes)", used));
-  for (size_t bytes = ring_bytes_; bytes >= sys::PageSize(); bytes /= 2) {
-    if (ring_sets() * bytes + plan_.SideBandBytes(bytes) > left) continue;
-    status = AddRingsOf(tid, bytes);
-    if (status.ok()) return status;
-    DropRingsOf(tid);
-    if (!IsOutOfMemory(status)) return status;
-  }
-  return status;
-}
-
-absl::Status SamplerImpl::AttachToRingSets(pid_t tid, bool tracking) {
-  if (!active_.HasRing(tid)) {
-    if (absl::Status status = AddLateRings(tid); !status.ok()) return status;
-  }
-  // The side band first, so that FORK records report all threads that start from now on.
-  if (tracking) {
-    if (absl::Status status = side_.Attach(plan_, level_, tid); !status.ok()) return status;
-  }
-  if (absl::Status status = active_.Attach(plan_, level_, tid, tracking); !status.ok()) return status;
-  return spare_.Attach(plan_, level_, tid, tracking);
-}
-
-// Attaches the thread completely or not at all.
-absl::Status SamplerImpl::AttachOne(pid_t tid, bool tracking) {
-  const uint64_t now = Now(plan_.options().clock_id);
-  inheritance_.AddAttached(tid, now);  // Even if it has ended by now.
-  if (tracking) side_inheritance_.AddAttached(tid, now);
-  const std::array<RingSet*, 3> ring_sets = {&active_, &spare_, &side_};
-  std::array<size_t, 3> before{};
-  for (size_t i = 0; i < ring_sets.size(); ++i) before[i] = ring_sets[i]->events.size();
-  absl::Status status = AttachToRingSets(tid, tracking);
-  for (size_t i = 0; i < ring_sets.size() && !status.ok(); ++i) {
-    std::vector<RingEvent>& events = ring_sets[i]->events;
-    events.erase(events.begin() + static_cast<ptrdiff_t>(before[i]), events.end());
-  }
-  return status;
-}
-
-absl::Status SamplerImpl::ExplainDescriptors(const absl::Status& status, size_t threads, size_t cpus) const {
-  if (sys::ErrnoOf(status) != EMFILE) return status;
-  const size_t tracking = plan_.needs_tracking() ? 1 : 0;
-  size_t each = plan_.options().switches ? 1 : 0;
-  for (const PlannedEvent& event : plan_.events()) each += 1 + event.followers.size();
-  each = each * ring_sets() + tracking;
-  const size_t rings = (plan_.rings_by_cpu() ? cpus : threads) * (ring_sets() + tracking);
-  rlimit limit{};
-  sys::kernel().getrlimit(RLIMIT_NOFILE, &limit);
-  return absl::Status(status.code(), absl::StrFormat("%s %d threads on %d CPUs with %d events each, and %d rings, take "
-                                                     "%d descriptors; the limit is %d (ulimit -n).",
-                                                     std::string(status.message()), threads, cpus, each, rings,
-                                                     threads * cpus * each + rings, limit.rlim_cur));
-}
-
-absl::Status SamplerImpl::OpenPoll() {
-  epoll_ = sys::OwnedFd(sys::kernel().epoll_create1(EPOLL_CLOEXEC));
-  if (!epoll_) return absl::ErrnoToStatus(errno, "cannot make a descriptor to wait on (epoll)");
-  for (const RingSet* const set : {&active_, &side_}) {
-    for (const std::unique_ptr<RingSlot>& slot : set->rings) {
-      if (absl::Status status = Poll(*slot); !status.ok()) return status;
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status SamplerImpl::Poll(const RingSlot& slot) {
-  epoll_event event{};
-  event.events = EPOLLIN;
-  event.data.fd = slot.ring.fd();
-  if (sys::kernel().epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, slot.ring.fd(), &event) == 0) return absl::OkStatus();
-  return absl::ErrnoToStatus(errno, "cannot wait for a ring (epoll)");
-}
-
-// A sample with a foreign id does not say which of its event's writers wrote it. So each new writer has the earlier
-// weights of the writers before it.
 void SamplerImpl::Index(uint64_t since_ns) {
-  const IdTable ids_before = std::exchange(ids_, {});
-  const std::vector<Writer> before = std::exchange(writers_, {});
-  ForEachEvent([&](const RingEvent& ring_event) {
-    Writer writer{.event = ring_event.event, .tid = ring_event.tid, .id = ring_event.id, .weight = {}};
-    if (const uint32_t at = ids_before.Find(ring_event.id); at != IdTable::kNone) {
-      writer = before[at];
-    } else if (ring_event.event != RingEvent::kTracking) {
-      writer.rate = plan_.KernelRate(ring_event.event, level_);
-      writer.stackless = level_.stack == 0;
-      const auto same = std::ranges::find_if(
-          before, [&](const Writer& other) { return other.event == ring_event.event && !other.retired; });
-      const uint64_t weight = plan_.Represents(ring_event.event, level_);
-      writer.weight = same != before.end() ? same->weight : SampleWeight(weight);
-      writer.weight.Change(since_ns, weight);
-    }
-    ids_.Add(ring_event.id, static_cast<uint32_t>(writers_.size()));
-    writers_.push_back(std::move(writer));
-  });
-  for (const Retired& retired : retired_) {
-    ids_.Add(retired.id, static_cast<uint32_t>(writers_.size()));
-    writers_.push_back(retired.writer);
-  }
-  stand_in_ = IdTable::kNone;
-  bool several = false;
-  for (uint32_t i = 0; i < writers_.size() - retired_.size(); ++i) {
-    const uint32_t event = writers_[i].event;
-    if (event == RingEvent::kTracking || !plan_.events()[event].shares_samples) continue;
-    several = several || (stand_in_ != IdTable::kNone && writers_[stand_in_].event != event);
-    stand_in_ = i;
-  }
-  if (several) stand_in_ = IdTable::kNone;
-  merge_ = ring::TimeMerge();
-  // The side band comes first, so that records with the same time are delivered before samples. Overwriting rings are
-  // not merged.
-  for (const std::unique_ptr<RingSlot>& slot : side_.rings) merge_.Add(slot->ring.reader());
-  if (plan_.options().mode == RingMode::kStream) {
-    for (const std::unique_ptr<RingSlot>& slot : active_.rings) merge_.Add(slot->ring.reader());
-  }
-  if (live_handler_ != nullptr) IndexStacks();
+  writers_.Rebuild({&rings_.active, &rings_.spare, &rings_.side}, level_, since_ns);
+  drain_.Index(live_, writers_.writers());
 }
 
 bool SamplerImpl::user_only(size_t event) const {
-  return std::any_of(active_.events.begin(), active_.events.end(),
+  const std::vector<RingEvent>& events = rings_.active.events;
+  return std::any_of(events.begin(), events.end(),
                      [&](const RingEvent& ring_event) { return ring_event.event == event && ring_event.user_only; });
 }
 
 // A forked child must not allocate or lock here.
 void SamplerImpl::OnForkedChild() {
-  in_forked_child_ = true;
-  running_ = false;
-  active_.OnForkedChild();
-  spare_.OnForkedChild();
-  side_.OnForkedChild();
-  for (std::vector<RingEvent>* const fresh : {&fresh_, &fresh_spare_}) {
-    for (RingEvent& ring_event : *fresh) ring_event.OnForkedChild();
+  state_ = State::kInForkedChild;
+  rings_.OnForkedChild();
+  live_.OnForkedChild();
+}
+
+absl::Status SamplerImpl::CheckHere() const {
+  if (state_ != State::kInForkedChild) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "this sampler was opened before a fork and belongs to the parent process. Remedy: open another one in this "
+      "process.");
+}
+
+absl::Status SamplerImpl::Start() {
+  if (absl::Status here = CheckHere(); !here.ok()) return here;
+  state_ = State::kRunning;
+  live_.MaintainBriefly();
+  const uint64_t begun = Now();
+  rings_.ForEachSlot([&](RingSlot& slot) {  // New records are later, even if the clock of a foreign sample was ahead.
+    if (!slot.ring.reader().has_records()) slot.last_time_ns = std::max(slot.last_time_ns, begun);
+  });
+  for (RingSet* const set : {&rings_.side, &rings_.active}) {
+    const absl::Status status = set->SwitchAll(true, plan_.target().inherit);
+    if (status.ok()) continue;
+    (void)Stop();  // Some of the events alone would give wrong counts.
+    return status;
   }
-  if (live_handler_ != nullptr) live_handler_->OnForkedChild();
-  epoll_.Reset();
+  if (follows_threads()) {
+    const sys::ForkBlocker fork_blocker;
+    threads_.Rescan();
+    AttachNewcomers();
+    Index(Now());
+  }
+  budget_.BeginWindow();
+  if (plan_.options().side_band) synthesized_ = SynthesizedRecords(SynthesizeState(plan_, begun));
+  return absl::OkStatus();
+}
+
+absl::Status SamplerImpl::Stop() {
+  if (absl::Status here = CheckHere(); !here.ok()) return here;
+  state_ = State::kStopped;
+  const absl::Status status = rings_.active.SwitchAll(false, plan_.target().inherit);
+  // If threads may have two copies of an event, their FORK and EXIT records are needed even between Stop and Start.
+  if (duplicates_.expects_duplicates()) return status;
+  const absl::Status side = rings_.side.SwitchAll(false, plan_.target().inherit);
+  return status.ok() ? side : status;
+}
+
+absl::Status SamplerImpl::Pause() {
+  if (absl::Status here = CheckHere(); !here.ok()) return here;
+  if (losses_.is_paused()) return absl::OkStatus();
+  losses_.BeginPause();
+  live_.Pause(true);
+  return rings_.Pause(true);
+}
+
+absl::Status SamplerImpl::Resume() {
+  if (absl::Status here = CheckHere(); !here.ok()) return here;
+  if (!losses_.is_paused()) return absl::OkStatus();
+  losses_.EndPause();
+  live_.Pause(false);
+  return rings_.Pause(false);
+}
+
+absl::Status SamplerImpl::SetStackBytes(uint32_t bytes) {
+  if (absl::Status here = CheckHere(); !here.ok()) return here;
+  Plan trial = plan_;
+  if (absl::Status status = trial.SetStackBytes(bytes); !status.ok()) return status;
+  wanted_stack_ = bytes == plan_.options().stack.stack_bytes ? 0 : bytes;
+  return absl::OkStatus();
+}
+
+absl::Status SamplerImpl::SetRate(size_t event, SampleRate rate) {
+  if (absl::Status here = CheckHere(); !here.ok()) return here;
+  if (event >= plan_.asked()) return absl::InvalidArgumentError("there is no event with that index");
+  if (absl::Status valid = plan_.CheckNewRate(event, rate); !valid.ok()) return valid;
+  const SampleRate before = plan_.events()[event].rate;
+  plan_.SetRate(event, rate);
+  // PERF_EVENT_IOC_PERIOD does not reach threads that have inherited the event, and their samples have the same id. So
+  // the rates of all change together, when the events are replaced.
+  if (plan_.inherits()) {
+    if (is_running() || rings_.HasRecords()) {
+      anew_due_ = true;  // The records in the rings need the old events' writers.
+      return absl::OkStatus();
+    }
+    absl::Status status = OpenAtNewRates();
+    if (!status.ok()) plan_.SetRate(event, before);
+    return status;
+  }
+  absl::Status status = ApplyRates(is_running());
+  if (status.ok()) return status;
+  plan_.SetRate(event, before);
+  (void)ApplyRates(is_running());  // An event that can't be restored keeps its true weight.
+  return status;
+}
+
+// Requires that all events are disabled.
+absl::Status SamplerImpl::OpenAtNewRates() {
+  if (absl::Status status = replacer_.Open(level_); !status.ok()) return status;
+  TakeOver(level_, Now());
+  return absl::OkStatus();
+}
+
+absl::Status SamplerImpl::ApplyRates(bool on) {
+  absl::Status failed;
+  for (RingSet* const set : {&rings_.active, &rings_.spare}) {
+    for (RingEvent& ring_event : set->events) {
+      if (ring_event.event == RingEvent::kTracking) continue;
+      if (absl::Status status = ApplyRate(ring_event, on && set == &rings_.active); !status.ok()) failed = status;
+    }
+  }
+  return failed;
+}
+
+// The event is disabled during the change, for two reasons. When it is enabled again, it starts with a whole period
+// (perf_swevent_add). For an enabled event the kernel takes a sample or two at once, which represent less
+// (PERF_EVENT_IOC_PERIOD clears hw.period_left). And no sample is taken at the time of the change.
+absl::Status SamplerImpl::ApplyRate(RingEvent& ring_event, bool on) {
+  Writer& writer = *writers_.Find(ring_event.id);
+  const uint64_t rate = plan_.KernelRate(ring_event.event, level_);
+  if (rate == writer.rate) return absl::OkStatus();
+  if (on) {
+    if (absl::Status status = ring_event.Switch(sys::kIocDisable); !status.ok()) return status;
+  }
+  losses_.SettleRate(ring_event);
+  absl::Status status;
+  if (sys::kernel().ioctl(ring_event.fd.get(), sys::kIocPeriod, reinterpret_cast<unsigned long>(&rate)) == 0) {
+    writer.rate = rate;
+    writer.weight.Change(Now(), plan_.Represents(ring_event.event, level_));
+  } else {
+    status = sys::PerfError(
+        sys::PerfCall::kIoctl, errno,
+        absl::StrFormat("changing the rate of event '%s'", plan_.events()[ring_event.event].config.name));
+  }
+  if (!on) return status;
+  const absl::Status switched = ring_event.Switch(sys::kIocEnable);
+  return status.ok() ? switched : status;
+}
+
+// Redirecting the output of an enabled event takes an RCU grace period in the kernel, 10 ms here. Disabling one event
+// and enabling another one that writes to another ring takes 2 us. So there are two of each. If the calling thread
+// alone is sampled, nothing happens in between. Other threads continue, so both sets are enabled for a moment.
+absl::StatusOr<Sampler::Takeover> SamplerImpl::Snapshot() {
+  if (absl::Status here = CheckHere(); !here.ok()) return here;
+  if (plan_.options().mode != RingMode::kOverwrite || !is_running()) {
+    return absl::FailedPreconditionError("snapshots require RingMode::kOverwrite, and a sampler that was started");
+  }
+  const bool alone = plan_.target().kind == Target::Kind::kThisThread && plan_.target().id == sys::kernel().gettid();
+  const bool inherited = plan_.target().inherit;
+  RingSet &active = rings_.active, &spare = rings_.spare;
+  Sampler::Takeover takeover{.from_ns = Now(), .to_ns = 0};
+  const absl::Status first = alone ? active.SwitchAll(false, false) : spare.SwitchAll(true, inherited);
+  const absl::Status second = alone ? spare.SwitchAll(true, false) : active.SwitchAll(false, inherited);
+  takeover.to_ns = Now();
+  if (!first.ok()) return first;
+  if (!second.ok()) return second;
+  const sys::ForkBlocker fork_blocker;
+  std::swap(active, spare);
+  snapshot_ns_ = takeover.to_ns;
+  return takeover;
+}
+
+SamplerStats SamplerImpl::Stats() {
+  SamplerStats stats;
+  if (state_ == State::kInForkedChild) return stats;
+  losses_.SettleAtEnd();
+  stats.events = accounting_.events();
+  losses_.AddCounts(stats);
+  for (size_t i = 0; i < stats.events.size(); ++i) {
+    EventAccounting& event = stats.events[i];
+    live_.FillAccounting(i, event);
+    if (!plan_.events()[i].clock) continue;
+    event.unsampled_ns = event.counted - std::min(event.counted, event.represented + accounting_.missed_ns(i));
+  }
+  const auto asked = stats.events.begin() + static_cast<ptrdiff_t>(plan_.asked());
+  stats.full.assign(asked, stats.events.end());
+  stats.events.erase(asked, stats.events.end());
+  stats.threads_missed = threads_.missed();
+  budget_.AddCosts(level_, live_.TakeHandlersNs());
+  accounting_.Fill(stats);
+  return stats;
 }
 
 }  // namespace perfkit::sample

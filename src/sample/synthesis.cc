@@ -152,4 +152,12 @@ std::vector<std::byte> SynthesizeState(const Plan& plan, uint64_t time_ns) {
   return records;
 }
 
+std::optional<RawRecord> SynthesizedRecords::Next() {
+  LinearReader reader(Bytes(records_).subspan(given_));
+  RawRecord raw;
+  if (!reader.Next(raw)) return std::nullopt;
+  given_ += raw.size;
+  return raw;
+}
+
 }  // namespace perfkit::sample

@@ -30,7 +30,6 @@ constexpr Larger kLarger[] = {
     {"perfkit::count::SourceBuilder", kDataMembers, 3},
     {"perfkit::count::ZoneTree", 33, kCcFiles},
     {"perfkit::sample::Plan", kDataMembers, 4},
-    {"perfkit::sample::SamplerImpl", 52, 8},
     {"perfkit::symbolize::SymbolizerImpl", kDataMembers, 3},
     {"perfkit::unwind::Walker", kDataMembers, 3},
 };

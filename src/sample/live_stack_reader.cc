@@ -1,4 +1,6 @@
-// Live stacks: the rings that the threads write, merged with the kernel's.
+// The reader's side of live stacks: rings as memory permits, and which stack belongs to which sample.
+#include "src/sample/live_stack_reader.h"
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -7,14 +9,13 @@
 #include "absl/strings/str_format.h"
 #include "src/proc/threads.h"
 #include "src/sample/live_record.h"
-#include "src/sample/sampler_impl.h"
+#include "src/sample/sampler_rings.h"
+#include "src/sys/clock.h"
 
 namespace perfkit::sample {
 
-size_t SamplerImpl::RingMemory() const { return plan_.options().memory_bytes / (plan_.live() ? 2 : 1); }
-
 // One ring for each existing thread, and as many again. If memory is short, rings become smaller first, then fewer.
-absl::StatusOr<StackRings::Shape> SamplerImpl::ShapeOfStacks() const {
+absl::StatusOr<StackRings::Shape> LiveStackReader::ChooseShape() const {
   constexpr size_t kMinRings = 64, kTrailerBytes = 8 * detail::kTrailer.size();
   const uint32_t depth = plan_.FullLevel().stack;
   const size_t least = std::max(StackRings::kMinBytes, std::bit_ceil(2 * LiveRecord::Bytes(depth, kTrailerBytes)));
@@ -24,7 +25,7 @@ absl::StatusOr<StackRings::Shape> SamplerImpl::ShapeOfStacks() const {
     if (!threads.ok()) return threads.status();
     shape.rings = std::bit_ceil(std::max(kMinRings, 2 * threads->size()));
   }
-  const size_t most = RingMemory();
+  const size_t most = SamplerRings::Memory(plan_);
   while (shape.rings * shape.ring_bytes > most && shape.ring_bytes > least) shape.ring_bytes /= 2;
   while (shape.rings * shape.ring_bytes > most && shape.rings > 2) shape.rings /= 2;
   if (shape.rings * shape.ring_bytes <= most) return shape;
@@ -34,9 +35,9 @@ absl::StatusOr<StackRings::Shape> SamplerImpl::ShapeOfStacks() const {
                                       depth, shape.rings * shape.ring_bytes, most));
 }
 
-absl::Status SamplerImpl::OpenLive() {
+absl::Status LiveStackReader::Open(Plan& plan) {
   if (!plan_.live()) return absl::OkStatus();
-  absl::StatusOr<StackRings::Shape> shape = ShapeOfStacks();
+  absl::StatusOr<StackRings::Shape> shape = ChooseShape();
   if (!shape.ok()) return shape.status();
   std::unique_ptr<unwind::LiveWalker> walker = plan_.options().stack.stacks();
   if (walker == nullptr) return absl::InvalidArgumentError("CallStack::stacks returned no code that walks live stacks");
@@ -44,80 +45,117 @@ absl::Status SamplerImpl::OpenLive() {
   absl::StatusOr<LiveStackHandler::Owner> handler = LiveStackHandler::Make(
       std::move(walker), {plan_.options().clock_id, plan_.events().size(), plan_.layout(), *shape});
   if (!handler.ok()) return handler.status();
-  live_handler_ = *std::move(handler);
+  handler_ = *std::move(handler);
   gone_on_.resize(plan_.events().size());
-  plan_.SetSignals(live_handler_->SigData());
+  plan.SetSignals(handler_->SigData());
   return absl::OkStatus();
 }
 
 // A signal's number has the thread that its event was opened for, but not the CPU. The first writer of that event and
 // thread stands for all of them.
-void SamplerImpl::IndexStacks() {
+void LiveStackReader::Index(const std::vector<Writer>& writers, ring::TimeMerge& merge) {
+  if (!is_open()) return;
   numbers_.Clear();
-  for (uint32_t i = 0; i < writers_.size(); ++i) {
-    if (writers_[i].event == RingEvent::kTracking) continue;
-    const uint32_t number = SignalNumber::Of(writers_[i].event, writers_[i].tid);
+  for (uint32_t i = 0; i < writers.size(); ++i) {
+    if (writers[i].event == RingEvent::kTracking) continue;
+    const uint32_t number = SignalNumber::Of(writers[i].event, writers[i].tid);
     if (numbers_.Find(number) == IdTable::kNone) numbers_.Add(number, i);
   }
-  for (RingReader& reader : live_handler_->rings().readers()) merge_.Add(reader);
+  for (RingReader& reader : handler_->rings().readers()) merge.Add(reader);
 }
 
 // A stack's record has the time at which its walk began, so that it precedes the thread's later records, but it is
 // written when the walk ends. A handler marks its ring as in use before it takes that time. So if no ring is in use, no
 // record with an earlier time will follow.
-uint64_t SamplerImpl::Horizon() const {
-  const uint64_t now = Now(plan_.options().clock_id);
-  const uint64_t written = now - ring::kMergeWindowNs;
-  return live_handler_ == nullptr ? written : std::min(written, live_handler_->rings().OldestUnderWay(now) - 1);
+uint64_t LiveStackReader::Horizon(uint64_t now_ns) {
+  const uint64_t written = now_ns - ring::kMergeWindowNs;
+  return is_open() ? std::min(written, handler_->rings().OldestUnderWay(now_ns) - 1) : written;
 }
 
-void SamplerImpl::DeliverStack(const RawRecord& raw, Visit visit) {
+void LiveStackReader::NoteSample(const RawRecord& sample, const Writer& writer) {
+  if (!plan_.signals_by_descriptor()) return;
+  last_ips_[SignalNumber::Of(writer.event, writer.tid)] =
+      detail::Load<uint64_t>(sample.body().data() + plan_.layout().early_offset(Field::kIp));
+}
+
+std::optional<uint32_t> LiveStackReader::Take(const RawRecord& raw, const std::vector<Writer>& writers,
+                                              DuplicateFilter& duplicates, Accounting& accounting) {
   const auto number = static_cast<uint32_t>(plan_.layout().IdOf(raw).value_or(0));
   const uint32_t event = SignalNumber::EventOf(number);
-  if (event >= plan_.events().size()) return;
+  if (event >= plan_.events().size()) return std::nullopt;
   const uint32_t found = numbers_.Find(number);
-  const uint64_t id = found != IdTable::kNone ? writers_[found].id : 0;
+  const uint64_t id = found != IdTable::kNone ? writers[found].id : 0;
   for (const Field field : {Field::kId, Field::kStreamId, Field::kIdentifier}) {
     const size_t back = plan_.layout().trailer_offset(field);
     if (back != 0) std::memcpy(StackRings::Writable(raw) + raw.size - back, &id, sizeof(id));
   }
-  if (found != IdTable::kNone && !Counts(raw, writers_[found])) {
-    ++accounting_.event(event).stacks.duplicates;
-    return;
+  if (found != IdTable::kNone && !duplicates.Counts(raw, writers[found])) {
+    ++accounting.event(event).stacks.duplicates;
+    return std::nullopt;
   }
   if (plan_.signals_by_descriptor() && !IsOfLastSample(raw, number)) {
     ++gone_on_[event];
-    return;
+    return std::nullopt;
   }
-  ++accounting_.event(event).stacks.delivered;
-  ++given_;
-  visit(SamplerRecord{raw, event, false});
+  ++accounting.event(event).stacks.delivered;
+  return event;
 }
 
 // A signal by a descriptor does not say that the thread has continued since the sample. The first pc of the stack does.
-bool SamplerImpl::IsOfLastSample(const RawRecord& raw, uint32_t number) const {
+bool LiveStackReader::IsOfLastSample(const RawRecord& raw, uint32_t number) const {
   const std::optional<LiveStack> stack = LiveStack::Parse(raw, plan_.layout());
   const auto last = last_ips_.find(number);
   return stack && stack->size() > 0 && last != last_ips_.end() && stack->pcs[0] == last->second;
 }
 
-void SamplerImpl::GiveBackStackRings() {
+void LiveStackReader::GiveBackRings() {
+  if (!is_open()) return;
   uint64_t without = 0;
-  for (size_t i = 0; i < plan_.events().size(); ++i) without += live_handler_->skipped(i, StackSkip::kNoRing);
+  for (size_t i = 0; i < plan_.events().size(); ++i) without += handler_->skipped(i, StackSkip::kNoRing);
   const bool scarce = without != std::exchange(without_ring_, without);
-  live_handler_->rings().GiveBack(scarce, Now(plan_.options().clock_id));
+  handler_->rings().GiveBack(scarce, sys::ClockNs(plan_.options().clock_id));
 }
 
 // The rest are samples whose signals were merged: no handler has seen them.
-void SamplerImpl::FillStackAccounting(size_t event, EventAccounting& accounting) const {
+void LiveStackReader::FillAccounting(size_t event, EventAccounting& accounting) const {
+  if (!is_open()) return;
   StackAccounting& stacks = accounting.stacks;
-  stacks.stale = live_handler_->skipped(event, StackSkip::kStale) + gone_on_[event];
-  stacks.budget = live_handler_->skipped(event, StackSkip::kBudget);
-  stacks.no_ring = live_handler_->skipped(event, StackSkip::kNoRing);
-  stacks.ring_full = live_handler_->skipped(event, StackSkip::kRingFull);
-  stacks.paused = live_handler_->skipped(event, StackSkip::kPaused);
+  stacks.stale = handler_->skipped(event, StackSkip::kStale) + gone_on_[event];
+  stacks.budget = handler_->skipped(event, StackSkip::kBudget);
+  stacks.no_ring = handler_->skipped(event, StackSkip::kNoRing);
+  stacks.ring_full = handler_->skipped(event, StackSkip::kRingFull);
+  stacks.paused = handler_->skipped(event, StackSkip::kPaused);
   const uint64_t taken = accounting.accounted();
   stacks.coalesced = taken - std::min(taken, stacks.accounted());
+}
+
+void LiveStackReader::Ended(pid_t tid) {
+  if (is_open()) handler_->rings().Ended(tid);
+}
+
+void LiveStackReader::Forget(pid_t tid) {
+  std::erase_if(last_ips_, [tid](const auto& last) { return SignalNumber::OwnerOf(last.first) == tid; });
+}
+
+// On an error, walks end at unknown code.
+void LiveStackReader::Maintain() {
+  if (is_open()) (void)handler_->Maintain();
+}
+
+void LiveStackReader::MaintainBriefly() {
+  if (is_open()) (void)handler_->MaintainBriefly();
+}
+
+void LiveStackReader::Pause(bool pause) {
+  if (is_open()) handler_->Pause(pause);
+}
+
+void LiveStackReader::Limit(uint32_t frames) {
+  if (is_open() && frames != 0) handler_->Limit(frames);
+}
+
+void LiveStackReader::OnForkedChild() {
+  if (is_open()) handler_->OnForkedChild();
 }
 
 }  // namespace perfkit::sample

@@ -1,0 +1,77 @@
+// Keeps the inheritance maps of all generations of events, and compares samples of the same time.
+#include "src/sample/duplicate_filter.h"
+
+#include <utility>
+
+#include "src/ring/record_fields.h"
+
+namespace perfkit::sample {
+
+template <class Each>
+void DuplicateFilter::ForEach(Each&& each) {
+  each(current_);
+  each(side_);
+  each(retired_);
+  if (has_fresh_) each(fresh_);
+}
+
+void DuplicateFilter::AddAttached(pid_t tid, uint64_t now_ns, bool tracking) {
+  current_.AddAttached(tid, now_ns);
+  if (tracking) side_.AddAttached(tid, now_ns);
+}
+
+void DuplicateFilter::ExpectDuplicates(bool tracking) {
+  current_.ExpectDuplicates();
+  if (tracking) side_.ExpectDuplicates();
+}
+
+bool DuplicateFilter::NeedsTasks() const {
+  return has_fresh_ || current_.expects_duplicates() || side_.expects_duplicates() || retired_.expects_duplicates();
+}
+
+void DuplicateFilter::Born(pid_t tid, pid_t parent, uint64_t time_ns) {
+  ForEach([&](InheritanceMap& inheritance) { inheritance.Born(tid, parent, time_ns); });
+}
+
+void DuplicateFilter::Ended(pid_t tid, uint64_t time_ns) {
+  ForEach([&](InheritanceMap& inheritance) { inheritance.Ended(tid, time_ns); });
+}
+
+void DuplicateFilter::BeginOpening() { fresh_ = std::exchange(current_, InheritanceMap()); }
+
+void DuplicateFilter::EndOpening(bool opened) {
+  std::swap(current_, fresh_);
+  has_fresh_ = opened;
+}
+
+void DuplicateFilter::TakeOver() {
+  retired_ = std::exchange(current_, std::exchange(fresh_, InheritanceMap()));
+  has_fresh_ = false;
+}
+
+uint32_t DuplicateFilter::TidOf(const RawRecord& raw) const {
+  const SampleLayout& layout = plan_.layout();
+  const std::byte* const task = ring::Is(raw, RecordType::kSample)
+                                    ? raw.body().data() + layout.early_offset(Field::kTid)
+                                    : raw.data + raw.size - layout.trailer_offset(Field::kTid);
+  return detail::Load<uint32_t>(task + sizeof(uint32_t));  // pid, tid
+}
+
+// Linux prepares a software event's sample once for all its events on a thread, including the id (do_perf_sw_event, 6.2
+// to 6.18 at least). If a thread has two copies of an event, both samples have the id of the copy that was served
+// first. So of two samples at the same time, exactly one counts, no matter which.
+bool DuplicateFilter::CountsOneOfTwo(const RawRecord& sample, const Writer& writer, RingSlot& slot, uint64_t time_ns,
+                                     bool foreign) {
+  const ReplacementOverlap& overlap = writers_.overlap();
+  slot.last.resize(plan_.events().size());
+  RingSlot::Last& last = slot.last[writer.event];
+  const uint32_t tid = TidOf(sample);
+  const bool twin = last.time_ns == time_ns && last.tid == tid;
+  // A foreign id does not tell whether the old event or the new one wrote the sample.
+  const bool in_time = !overlap.Has(time_ns) || foreign || (time_ns < overlap.at_ns) == writer.retired;
+  const bool counts = twin ? !last.given : in_time && Counts(sample, writer);
+  last = {time_ns, tid, counts || (twin && last.given)};
+  return counts;
+}
+
+}  // namespace perfkit::sample

@@ -1,0 +1,127 @@
+// Settles losses at the edges of pauses, of drains, and of the life of events.
+#include "src/sample/loss_accounting.h"
+
+#include <utility>
+
+namespace perfkit::sample {
+
+// Settles earlier losses first, but only if there can be any: that costs more than the pause.
+void LossAccounting::BeginPause() {
+  full_since_ = full_since_ || IsNearlyFull();
+  if (full_since_ && !paused_since_) Settle(&EventAccounting::lost);
+  paused_ = paused_since_ = true;
+}
+
+// If a ring is full, the next loss may follow at once, so the losses of the pause are settled before.
+void LossAccounting::EndPause() {
+  if (IsNearlyFull() && !full_since_) Settle(&EventAccounting::paused);
+  paused_ = false;
+}
+
+// Before a drain the rings are as full as they have been since the last one. While paused, they are as full as
+// BeginPause found them.
+void LossAccounting::SettleBeforeDrain() {
+  if (paused_) return;
+  full_since_ = full_since_ || IsNearlyFull();
+  if (!paused_since_) return;
+  accounting_.paused_is_lower_bound = accounting_.paused_is_lower_bound || full_since_;
+  Settle(full_since_ ? &EventAccounting::lost : &EventAccounting::paused);
+}
+
+void LossAccounting::SettleAtEnd() {
+  if (!paused_) {
+    SettleBeforeDrain();
+    Settle(&EventAccounting::lost);
+  } else {
+    Settle(&EventAccounting::paused);
+    paused_since_ = true;  // The pause continues.
+  }
+}
+
+void LossAccounting::Settle(Kind into) {
+  if (plan_.counts_lost()) {
+    unsettled_ = false;
+    rings_.ForEachEvent([&](RingEvent& ring_event) { SettleEvent(ring_event, into); });
+  }
+  full_since_ = false;
+  paused_since_ = false;
+}
+
+// On kernels that do not count losses by event, LOST records do (Add).
+void LossAccounting::SettleEvent(RingEvent& ring_event, Kind into) {
+  const std::optional<EventCount> now = ring_event.Read(plan_.layout());
+  if (!now) {
+    unsettled_ = true;
+    return;
+  }
+  const uint64_t lost = now->lost - std::exchange(ring_event.lost_settled, now->lost);
+  if (ring_event.event == RingEvent::kTracking) {
+    accounting_.side_band_lost += lost;
+    return;
+  }
+  const Writer* const writer = writers_.Find(ring_event.id);
+  EventAccounting& event = accounting_.event(ring_event.event);
+  event.*into += lost;
+  if (plan_.live() && writer != nullptr && writer->stackless) event.stacks.given_up += lost;
+  if (plan_.events()[ring_event.event].clock) {
+    accounting_.Missed(ring_event.event, lost * writers_.WeightNow(ring_event));
+  }
+}
+
+void LossAccounting::SettleRate(RingEvent& ring_event) {
+  if (!plan_.counts_lost() || !plan_.events()[ring_event.event].clock) return;
+  const bool of_pause = paused_ || (paused_since_ && !full_since_);
+  SettleEvent(ring_event, of_pause ? &EventAccounting::paused : &EventAccounting::lost);
+}
+
+void LossAccounting::SettleClosed(RingEvent& ring_event) {
+  if (plan_.counts_lost()) SettleEvent(ring_event, paused_since_ ? &EventAccounting::paused : &EventAccounting::lost);
+  if (ring_event.event == RingEvent::kTracking) return;
+  if (!AddCount(ring_event, accounting_.event(ring_event.event))) lost_is_lower_bound_ = true;
+}
+
+// The last known value is a lower bound of the count.
+bool LossAccounting::AddCount(RingEvent& ring_event, EventAccounting& event) const {
+  const bool is_read = ring_event.Read(plan_.layout()).has_value();
+  event.counted += ring_event.known.value;
+  event.counted_is_lower_bound |= !is_read;
+  return is_read;
+}
+
+void LossAccounting::AddCounts(SamplerStats& stats) {
+  stats.lost_is_lower_bound = !plan_.counts_lost() || lost_is_lower_bound_ || unsettled_;
+  rings_.ForEachEvent([&](RingEvent& ring_event) {
+    stats.events_stuck += ring_event.stuck ? 1 : 0;
+    if (ring_event.event == RingEvent::kTracking) return;
+    if (!AddCount(ring_event, stats.events[ring_event.event])) stats.lost_is_lower_bound = true;
+  });
+}
+
+// The record has the number of lost records, and is written once there is room again. It does not say whose records
+// they were.
+bool LossAccounting::Add(const RawRecord& raw, const RingSlot& slot, uint64_t time_ns) {
+  const std::optional<LostRecord> lost = LostRecord::Parse(raw, plan_.layout());
+  if (!lost) return false;
+  uint32_t ring = 0, count = 0;
+  rings_.ForEachSlot([&](const RingSlot& other) {
+    if (&other == &slot) ring = count;
+    ++count;
+  });
+  accounting_.AddLoss({.from_ns = slot.previous_time_ns, .to_ns = time_ns, .lost = lost->lost, .ring = ring});
+  const bool of_side_band = ring >= rings_.active.rings.size();
+  if (!of_side_band) accounting_.told_lost += lost->lost;
+  if (plan_.counts_lost()) return of_side_band;
+  const Writer* const writer = writers_.Find(lost->id);
+  if (writer == nullptr || writer->event == RingEvent::kTracking) {
+    accounting_.side_band_lost += lost->lost;
+    return of_side_band;
+  }
+  EventAccounting& event = accounting_.event(writer->event);
+  (paused_since_ ? event.paused : event.lost) += lost->lost;
+  if (plan_.events()[writer->event].clock) {
+    accounting_.Missed(writer->event, lost->lost * writer->weight.At(slot.previous_time_ns));
+  }
+  return of_side_band;
+}
+
+}  // namespace perfkit::sample

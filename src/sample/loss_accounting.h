@@ -1,0 +1,63 @@
+// Adds the kernel's losses and counts to the accounting.
+//
+// Each loss that the kernel counts is added once: as `paused` if it came from a pause, else as `lost`. The kernel does
+// not tell the two apart. A ring that was never nearly full has lost nothing but in a pause, so it matters when losses
+// are read: at the edges of a pause if there may be losses of both kinds, else as rarely as possible, because a read
+// costs a system call for each thread and CPU.
+#pragma once
+
+#include <cstdint>
+
+#include "src/sample/accounting.h"
+#include "src/sample/sampler_rings.h"
+#include "src/sample/writer_index.h"
+
+namespace perfkit::sample {
+
+// Not thread-safe.
+class LossAccounting {
+ public:
+  using Kind = uint64_t EventAccounting::*;
+
+  // The arguments must outlive the object.
+  LossAccounting(const Plan& plan, SamplerRings& rings, WriterIndex& writers, Accounting& accounting)
+      : plan_(plan), rings_(rings), writers_(writers), accounting_(accounting) {}
+
+  bool is_paused() const { return paused_; }
+  // Called before the rings are paused, and before they go on.
+  void BeginPause();
+  void EndPause();
+
+  // Called before a drain, which empties the rings.
+  void SettleBeforeDrain();
+  // Called before statistics.
+  void SettleAtEnd();
+  // Called before the rate of an open event changes: losses so far were at the old rate.
+  void SettleRate(RingEvent& ring_event);
+  // Adds the losses and the count of an event that is about to be closed.
+  void SettleClosed(RingEvent& ring_event);
+  // Adds a LOST record at `time_ns`, which was read from `slot`. Returns true if it is of the side band.
+  bool Add(const RawRecord& raw, const RingSlot& slot, uint64_t time_ns);
+  // Adds the counts of the open events to `stats`, after SettleAtEnd.
+  void AddCounts(SamplerStats& stats);
+
+ private:
+  bool IsNearlyFull() const { return rings_.active.IsNearlyFull(plan_.LargestRecord()); }
+  // Adds the losses since the last call.
+  void Settle(Kind into);
+  void SettleEvent(RingEvent& ring_event, Kind into);
+  // Returns false if the count could not be read and its last known value was added.
+  bool AddCount(RingEvent& ring_event, EventAccounting& event) const;
+
+  const Plan& plan_;
+  SamplerRings& rings_;
+  WriterIndex& writers_;
+  Accounting& accounting_;
+  bool paused_ = false;
+  bool paused_since_ = false;         // There was a pause since losses were settled: some of them count as `paused`.
+  bool full_since_ = false;           // A ring was nearly full since then: some losses may be real.
+  bool unsettled_ = false;            // The last read of an event's losses failed.
+  bool lost_is_lower_bound_ = false;  // The count of an event that was closed could not be read.
+};
+
+}  // namespace perfkit::sample
