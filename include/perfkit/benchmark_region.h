@@ -41,7 +41,8 @@ struct BenchmarkLoop {
 // Returns the events of PERFKIT_COUNTERS in the environment, or else "instructions,cycles,page-faults". Spelled as
 // ParseEventList accepts them, plus "allocations".
 std::string BenchmarkCounters();
-// Returns the metrics of PERFKIT_METRICS in the environment, or "": texts of metric.h, separated by semicolons.
+// Returns the metrics of PERFKIT_METRICS in the environment, or "": texts of metric.h and names of
+// metric_set.h, separated by semicolons.
 std::string BenchmarkMetrics();
 
 // Lines for the head of a report, before any benchmark runs: the source of the numbers, and the quality of each event

@@ -6,6 +6,7 @@
 
 #include "perfkit/benchmark_region.h"
 #include "perfkit/count.h"
+#include "perfkit/metric_set.h"
 #include "src/benchmark/adapter/column.h"
 
 namespace perfkit::adapter {
@@ -49,6 +50,22 @@ TEST_CASE("metrics bring the events that they need, once and without columns", "
   CHECK(choice.wanted[1].for_metrics);
   CHECK(choice.wanted[2].name == "minor-faults");
   CHECK(choice.wanted[2].index == 2);
+  CHECK(choice.wrong.empty());
+}
+
+TEST_CASE("a set of metrics by its name brings each event once, or its reason", "[metric]") {
+  Choice choice = Choose("cycles,page-faults");
+  AddMetrics(choice, "ipc; x = page-faults / instructions");
+  if (const absl::StatusOr<MetricSet> set = FindMetricSet("ipc"); !set.ok()) {
+    REQUIRE(choice.metrics.size() == 2);
+    CHECK(choice.metrics[0].name == "ipc");
+    CHECK(choice.metrics[0].why_not == "this machine has no PMU");
+    CHECK(choice.wanted.size() == 3);
+  } else {
+    REQUIRE(choice.metrics.size() == 3);
+    CHECK(choice.metrics[1].name == "clock-rate");
+    CHECK(choice.wanted.size() == 4);  // cycles, page-faults, instructions, task-clock
+  }
   CHECK(choice.wrong.empty());
 }
 

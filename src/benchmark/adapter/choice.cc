@@ -6,6 +6,7 @@
 
 #include "perfkit/count.h"
 #include "perfkit/format.h"
+#include "perfkit/metric_set.h"
 #include "src/base/text.h"
 #include "src/sys/allocations.h"
 
@@ -70,7 +71,33 @@ void AddForMetrics(Choice& choice, std::string_view events) {
   for (size_t i = before; i < choice.wanted.size(); ++i) choice.wanted[i].for_metrics = true;
 }
 
+bool HasEvent(const Choice& choice, std::string_view name) {
+  return std::ranges::any_of(choice.wanted, [&](const Wanted& wanted) { return wanted.name == name; });
+}
+
+// Adds a set of metrics by its name, with its groups, but for the events that are in `choice` already.
+void AddSet(Choice& choice, std::string_view name) {
+  absl::StatusOr<MetricSet> set = FindMetricSet(name);
+  absl::StatusOr<std::vector<std::vector<EventConfig>>> groups = set.ok() ? ParseEventList(set->events) : set.status();
+  if (!groups.ok()) {
+    choice.metrics.push_back({std::string(name), std::nullopt, FormatReason({}, groups.status())});
+    return;
+  }
+  const size_t before = choice.wanted.size();
+  for (std::vector<EventConfig>& group : *groups) {
+    std::erase_if(group, [&](const EventConfig& event) { return HasEvent(choice, event.name); });
+    if (!group.empty()) AddGroup(choice, std::move(group));
+  }
+  for (size_t i = before; i < choice.wanted.size(); ++i) choice.wanted[i].for_metrics = true;
+  for (Metric& metric : set->metrics) {
+    const std::string metric_name = metric.name();
+    choice.metrics.push_back({metric_name, std::move(metric), ""});
+  }
+}
+
 void AddMetric(Choice& choice, std::string_view text) {
+  if (std::ranges::find(MetricSetNames(), text) != MetricSetNames().end()) return AddSet(choice, text);
+
   absl::StatusOr<Metric> metric = Metric::Parse(text);
   if (!metric.ok()) {
     const std::string message(metric.status().message());
@@ -80,10 +107,10 @@ void AddMetric(Choice& choice, std::string_view text) {
     return;
   }
   for (const std::string& event : metric->events()) {
-    const auto has_name = [&](const Wanted& wanted) { return wanted.name == event; };
-    if (std::ranges::none_of(choice.wanted, has_name)) AddForMetrics(choice, event);
+    if (!HasEvent(choice, event)) AddForMetrics(choice, event);
   }
-  choice.metrics.push_back({metric->name(), *std::move(metric), ""});
+  const std::string name = metric->name();
+  choice.metrics.push_back({name, *std::move(metric), ""});
 }
 
 }  // namespace

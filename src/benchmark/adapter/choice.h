@@ -44,7 +44,8 @@ struct Choice {
 Choice Choose(std::string_view list);
 Choice Choose(std::span<const EventSpec> events);
 
-// Adds metrics, separated by semicolons, and the events that they need and that are not in `choice` yet.
+// Adds metrics and sets of metrics, separated by semicolons, and the events that they need and that are not in `choice`
+// yet.
 void AddMetrics(Choice& choice, std::string_view list);
 
 }  // namespace perfkit::adapter

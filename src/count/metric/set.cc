@@ -73,8 +73,7 @@ absl::StatusOr<MetricSet> FindMetricSet(std::string_view name, const EventRoots&
   if (std::ranges::find(kNames, name) == kNames.end()) return UnknownSet(name);
   const std::vector<event::Pmu> cores = CorePmus(roots);
   if (cores.empty()) {
-    return absl::UnavailableError(
-        absl::StrFormat("metrics '%s': this machine has no PMU, so that it counts no hardware events", name));
+    return absl::UnavailableError(absl::StrFormat("metrics '%s': this machine has no PMU", name));
   }
   const auto* const generic = std::ranges::find(kGenericSets, name, &GenericSet::name);
   absl::StatusOr<count::MetricTexts> texts =
