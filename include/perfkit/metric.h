@@ -3,7 +3,9 @@
 //   auto mpki = perfkit::Metric::Parse("mpki = 1000 * LLC-load-misses / instructions [misses/1000 insn]");
 //   fputs(perfkit::FormatTable(*set, total, wall_ns, {&*mpki, 1}).c_str(), stdout);
 //
-// Metrics cost nothing where events are counted: they are evaluated when a result is formatted.
+// The same text works in FormatTable (format.h), FrameCounter::FormatZones, the columns of Google Benchmark
+// (benchmark.h) and matchers (testing.h). metric_set.h has sets by name. Metrics cost nothing where events are counted:
+// they are evaluated when a result is formatted.
 //
 //   metric   [name =] sum [ [unit] ]      the unit is text for the reader, and does not change the value
 //   sum      product, or several with + and - between them
