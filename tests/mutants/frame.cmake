@@ -19,7 +19,7 @@ mutant(slots_never_released FILE src/count/frame/frame_counter_impl_cold.cc TEST
   retired_dropped_]]
        TO [[  retired_dropped_]]
        SAYS "After max_threads threads, one after the other, each new thread is refused.")
-mutant(missing_at_the_begin FILE src/count/frame/zone_tree.cc TEST count_test CASES "zone tree:*"
+mutant(missing_at_the_begin FILE src/count/frame/counted_events.cc TEST count_test CASES "zone tree:*"
        FROM [[sums.missing |= MissingBetween(begin, end);]] TO [[sums.missing |= MissingBetween(end, end);]]
        SAYS "A zone whose first reading failed reports a number.")
 mutant(usual_zone_taken_for_rare FILE src/count/frame/hitch_watch.cc TEST count_test CASES "worst zone:*"
@@ -37,12 +37,12 @@ mutant(calibrated_over_no_time FILE src/count/tick_rate.cc TEST count_test CASES
        FROM [[constexpr uint64_t kApartNs = 10 * kMillisecondNs;]] TO [[constexpr uint64_t kApartNs = 0 * kMillisecondNs;]]
        SURVIVES "not killed each time: both clocks may be steady enough over the 64 pairs of each end"
        SAYS "Wall times are wrong by several per cent if the kernel does not tell the rate of ticks.")
-mutant(dropped_zone_pops_the_abandoned FILE src/count/frame/zone_tree.cc TEST count_test CASES "zone tree:*,frames: a zone*"
-       FROM [[for (; skipped_ == 0 && open_[depth_].abandoned;]] TO [[for (; open_[depth_].abandoned;]]
+mutant(dropped_zone_pops_the_abandoned FILE src/count/frame/zone_stack.h TEST count_test CASES "zone tree:*,frames: a zone*"
+       FROM [[return skipped_ == 0 && open_[depth_].abandoned;]] TO [[return open_[depth_].abandoned;]]
        SURVIVES "nothing is counted in between: as long as a dropped zone is open, each zone that is entered is dropped"
        SAYS "A zone left elsewhere is removed from below an open zone that was dropped for its depth.")
 mutant(missing_at_the_last_mark FILE src/count/frame/zone_tree.cc TEST count_test CASES "zone tree:*"
-       FROM [[record.missing = shape_.never | MissingBetween(begin, at);]] TO [[record.missing = shape_.never | MissingBetween(begin, begin);]]
+       FROM [[record.missing = events_.never() | events_.MissingBetween(frame.begin, frame.end);]] TO [[record.missing = events_.never() | events_.MissingBetween(frame.begin, frame.begin);]]
        SAYS "A frame whose last reading failed reports a number.")
 mutant(missing_not_published FILE src/count/frame/slot_table.cc TEST count_test CASES "slots:*"
        FROM [[    *missing |= static_cast<uint32_t>(copy[0]);]] TO [[    *missing = static_cast<uint32_t>(copy[0]);]]
@@ -104,11 +104,11 @@ mutant(ticks_are_nanoseconds FILE src/count/frame/zone_tree.cc TEST count_test C
        TO [[return static_cast<uint64_t>(Wide{ticks} * ns_per_tick_q32 >> 31);]]
        SAYS "All wall times of frames and zones are twice too long.")
 mutant(mark_forgets_open_zones FILE src/count/frame/zone_tree.cc TEST count_test CASES "zone tree:*"
-       FROM [[if (depth_ != 0) SplitOpen(at);]] TO [[if (depth_ > 1) SplitOpen(at);]]
+       FROM [[if (stack_.counted() != 0) SplitOpen(at);]] TO [[if (stack_.counted() > 1) SplitOpen(at);]]
        SAYS "A zone that is open across a mark has all of its time in the second frame.")
-mutant(raised_without_children_missing FILE src/count/frame/zone_tree.cc TEST count_test CASES "zone tree:*"
-       FROM [[sums.missing |= children.missing;]] TO [[sums.missing |= 0;]]
+mutant(raised_without_children_missing FILE src/count/frame/counted_events.cc TEST count_test CASES "zone tree:*"
+       FROM [[sums.missing |= other.missing;]] TO [[sums.missing |= 0;]]
        SAYS "A zone left elsewhere is reported as whole although a zone below it lacks an event.")
-mutant(times_of_merged_sums_swapped FILE src/count/frame/zone_tree.cc TEST count_test CASES "zone merge:*,zone tree:*,frames:*"
+mutant(times_of_merged_sums_swapped FILE src/count/frame/counted_events.cc TEST count_test CASES "zone merge:*,zone tree:*,frames:*"
        FROM [[times[i].running_ns += other.times[i].running_ns;]] TO [[times[i].running_ns += other.times[i].enabled_ns;]]
        SAYS "Multiplexed counts of several threads are reported as if the events had run all the time.")

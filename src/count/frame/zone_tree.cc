@@ -2,6 +2,7 @@
 #include "src/count/frame/zone_tree.h"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 
 #include "src/base/scale.h"
@@ -14,59 +15,22 @@ uint64_t ToNs(uint64_t ticks, uint64_t ns_per_tick_q32) {
   return static_cast<uint64_t>(Wide{ticks} * ns_per_tick_q32 >> 32);
 }
 
-// Rows of histograms for each zone: few counters spread over more than one or two powers of two.
-constexpr size_t kRowsPerZone = 8;
-
 // Reserved for the names of zones: most are shorter.
 constexpr size_t kNameBytesPerZone = 64;
 
 }  // namespace
 
-void Sums::Merge(const Sums& other) {
-  calls += other.calls;
-  ticks += other.ticks;
-  missing |= other.missing;
-  for (size_t i = 0; i < kMaxEvents; ++i) {
-    values[i] += other.values[i];
-    times[i].enabled_ns += other.times[i].enabled_ns;
-    times[i].running_ns += other.times[i].running_ns;
-  }
-}
-
-void Sums::Subtract(const Sums& other) {
-  ticks -= other.ticks;
-  missing |= other.missing;
-  for (size_t i = 0; i < kMaxEvents; ++i) {
-    values[i] -= other.values[i];
-    times[i].enabled_ns -= other.times[i].enabled_ns;
-    times[i].running_ns -= other.times[i].running_ns;
-  }
-}
-
 ZoneTree::ZoneTree(const ZoneShape& shape)
     : shape_(shape),
-      blocks_((std::min(shape.events, kMaxEvents) + 3) / 4),
-      stride_(1 + std::min(shape.events, kMaxEvents)),
-      max_depth_(static_cast<uint32_t>(shape.max_depth)),
+      events_(shape.events, shape.multiplexable, shape.never),
+      stack_(shape.max_depth),
       nodes_(std::min<size_t>(shape.max_zones, UINT16_MAX - 1) + 1),
-      open_(shape.max_depth + 1),
-      marks_(kMarks),
       touched_(nodes_.size()),
       details_(nodes_.size()),
       names_(std::make_shared<NameArena>(nodes_.size() * kNameBytesPerZone)),
       index_(nodes_.size()),
-      pool_(std::min<size_t>(nodes_.size() * kRowsPerZone, UINT16_MAX - 1)),
-      histograms_(nodes_.size() * stride_) {
+      histograms_(nodes_.size(), events_.size()) {
   root_last_ = &details_[kRoot].last;
-}
-
-void ZoneTree::AddRest(Sums& sums, const Snapshot& begin, const Snapshot& end) const {
-  for (uint32_t multiplexable = shape_.multiplexable; multiplexable != 0; multiplexable &= multiplexable - 1) {
-    const size_t i = static_cast<size_t>(__builtin_ctz(multiplexable));
-    sums.times[i].enabled_ns += end.times[i].enabled_ns - begin.times[i].enabled_ns;
-    sums.times[i].running_ns += end.times[i].running_ns - begin.times[i].running_ns;
-  }
-  sums.missing |= MissingBetween(begin, end);
 }
 
 uint16_t ZoneTree::FindChild(uint16_t parent, ZoneId id) {
@@ -105,37 +69,29 @@ void ZoneTree::Touch(uint16_t node) {
 }
 
 Snapshot* ZoneTree::Skip() {
-  ++skipped_;
-  ++dropped_;
+  stack_.Skip();
+  ++mistakes_.dropped;
   return nullptr;
 }
 
 bool ZoneTree::DropLeave() {
-  if (skipped_ != 0) {
-    --skipped_;
+  if (stack_.skipped() != 0) {
+    stack_.Unskip();
   } else {
-    ++mismatched_;
+    ++mistakes_.mismatched;
   }
   return true;
 }
 
-uint32_t ZoneTree::DepthOf(uint64_t entry) const {
-  if (entry == 0) return 0;
-  uint32_t depth = depth_;
-  while (depth != 0 && open_[depth].entry != entry) --depth;
-  return depth;
-}
-
 bool ZoneTree::UnwindTo(uint64_t entry) {
-  const uint32_t depth = DepthOf(entry);
+  const uint32_t depth = stack_.DepthOf(entry);
   if (depth == 0) return false;
-  mismatched_ += skipped_;
-  skipped_ = 0;
-  while (depth_ > depth) {
-    if (open_[depth_].abandoned) {
+  mistakes_.mismatched += stack_.TakeSkipped();
+  while (stack_.counted() > depth) {
+    if (stack_.is_top_abandoned()) {
       PopAbandoned();
     } else {
-      ++mismatched_;
+      ++mistakes_.mismatched;
       Leave();
     }
   }
@@ -143,19 +99,18 @@ bool ZoneTree::UnwindTo(uint64_t entry) {
 }
 
 void ZoneTree::Abandon(uint64_t entry) {
-  const uint32_t depth = DepthOf(entry);
+  const uint32_t depth = stack_.DepthOf(entry);
   if (depth == 0) return;
-  abandoned_ += open_[depth].abandoned ? 0 : 1;
-  open_[depth].abandoned = true;
+  stack_.Abandon(depth);
   PopAbandoned();
 }
 
 bool ZoneTree::PopAbandoned() {
-  for (; skipped_ == 0 && open_[depth_].abandoned; --depth_, --abandoned_) {
-    RaiseToChildren(open_[depth_].node);
-    open_[depth_].abandoned = false;
+  while (stack_.is_top_abandoned()) {
+    RaiseToChildren(stack_.top().node);
+    stack_.PopAbandoned();
   }
-  return abandoned_ == 0;
+  return !stack_.has_abandoned();
 }
 
 // The least that is true of a zone that has no number of its own: the sums of its children lie within its interval.
@@ -164,33 +119,16 @@ void ZoneTree::RaiseToChildren(uint16_t node) {
   for (uint16_t child = nodes_[node].first_child; child != kRoot; child = nodes_[child].next_sibling) {
     children.Merge(nodes_[child].sums);
   }
-  Sums& sums = nodes_[node].sums;
-  sums.ticks = std::max(sums.ticks, children.ticks);
-  sums.missing |= children.missing;
-  for (size_t i = 0; i < shape_.events; ++i) {
-    sums.values[i] = std::max(sums.values[i], children.values[i]);
-    sums.times[i].enabled_ns = std::max(sums.times[i].enabled_ns, children.times[i].enabled_ns);
-    sums.times[i].running_ns = std::max(sums.times[i].running_ns, children.times[i].running_ns);
-  }
-}
-
-void ZoneTree::CopyUsed(const Snapshot& from, Snapshot& to) const {
-  to.ticks = from.ticks;
-  to.missing = from.missing;
-  for (size_t i = 0; i < 4 * blocks_; ++i) to.values[i] = from.values[i];
-  for (uint32_t multiplexable = shape_.multiplexable; multiplexable != 0; multiplexable &= multiplexable - 1) {
-    const size_t i = static_cast<size_t>(__builtin_ctz(multiplexable));
-    to.times[i] = from.times[i];
-  }
+  events_.Raise(nodes_[node].sums, children);
 }
 
 void ZoneTree::BeginFrameAtScratch() {
-  CopyUsed(scratch_, next_mark());
+  events_.Copy(scratch_, next_mark());
   BeginFrame();
 }
 
 const FrameRecord& ZoneTree::EndFrameAtScratch(uint64_t number, uint64_t ns_per_tick_q32) {
-  CopyUsed(scratch_, next_mark());
+  events_.Copy(scratch_, next_mark());
   EndFrame(number, ns_per_tick_q32);
   FrameRecord& record = details_[kRoot].last;
   record.number = number;
@@ -198,107 +136,62 @@ const FrameRecord& ZoneTree::EndFrameAtScratch(uint64_t number, uint64_t ns_per_
   return record;
 }
 
-uint32_t ZoneTree::MultiplexedInLastFrame() const {
-  const Snapshot& begin = marks_[(mark_ - 1) % kMarks];
-  const Snapshot& end = marks_[mark_ % kMarks];
-  uint32_t found = 0;
-  for (uint32_t multiplexable = shape_.multiplexable; multiplexable != 0; multiplexable &= multiplexable - 1) {
-    const size_t i = static_cast<size_t>(__builtin_ctz(multiplexable));
-    const uint64_t enabled_ns = end.times[i].enabled_ns - begin.times[i].enabled_ns;
-    if (enabled_ns != end.times[i].running_ns - begin.times[i].running_ns) found |= 1u << i;
-  }
-  return found;
-}
-
-// What the marks so far say goes to root_before_: a new series of marks starts.
-void ZoneTree::BeginFrame() {
-  root_before_ = RootTotal();
-  root_missing_ = 0;
-  settled_ = ++mark_;
-  first_mark_ = marks_[mark_ % kMarks];
-}
-
-Sums ZoneTree::RootTotal() const {
-  const Snapshot& last_mark = marks_[settled_ % kMarks];
-  Sums total = root_before_;
-  Sums since;
-  since.ticks = last_mark.ticks - first_mark_.ticks;
-  for (size_t i = 0; i < shape_.events; ++i) since.values[i] = last_mark.values[i] - first_mark_.values[i];
-  for (uint32_t multiplexable = shape_.multiplexable; multiplexable != 0; multiplexable &= multiplexable - 1) {
-    const size_t i = static_cast<size_t>(__builtin_ctz(multiplexable));
-    since.times[i].enabled_ns = last_mark.times[i].enabled_ns - first_mark_.times[i].enabled_ns;
-    since.times[i].running_ns = last_mark.times[i].running_ns - first_mark_.times[i].running_ns;
-  }
-  since.missing = root_missing_;
-  total.Merge(since);
-  total.calls = root_frames_;
-  return total;
-}
-
 void ZoneTree::Settle(uint64_t ns_per_tick_q32, FrameRecord& record) {
-  const Snapshot& begin = marks_[settled_ % kMarks];
-  const Snapshot& at = marks_[++settled_ % kMarks];
-  ++root_frames_;
   root_last_ = &record;
-  AddRoot(begin, at, ns_per_tick_q32, record);
+  AddRoot(marks_.Settle(), ns_per_tick_q32, record);
 }
 
-void ZoneTree::AddRoot(const Snapshot& begin, const Snapshot& at, uint64_t ns_per_tick_q32, FrameRecord& record) {
-  record.wall_ns = ToNs(at.ticks - begin.ticks, ns_per_tick_q32);
-  record.missing = shape_.never | MissingBetween(begin, at);
-  for (size_t block = 0; block < blocks_; ++block) {
-    for (size_t i = 4 * block; i < 4 * block + 4; ++i) record.values[i] = at.values[i] - begin.values[i];
+void ZoneTree::AddRoot(const FrameMarks::Interval& frame, uint64_t ns_per_tick_q32, FrameRecord& record) {
+  record.wall_ns = ToNs(frame.ticks(), ns_per_tick_q32);
+  record.missing = events_.never() | events_.MissingBetween(frame.begin, frame.end);
+  for (size_t block = 0; block < events_.blocks(); ++block) {
+    for (size_t i = 4 * block; i < 4 * block + 4; ++i) record.values[i] = frame.end.values[i] - frame.begin.values[i];
   }
-  histograms_[0].Add(record.wall_ns, pool_);
-  uint64_t not_running = 0;  // of events that share a counter
-  for (uint32_t multiplexable = shape_.multiplexable; multiplexable != 0; multiplexable &= multiplexable - 1) {
-    const size_t i = static_cast<size_t>(__builtin_ctz(multiplexable));
-    not_running |=
-        (at.times[i].enabled_ns - begin.times[i].enabled_ns) ^ (at.times[i].running_ns - begin.times[i].running_ns);
-  }
-  if ((not_running | (record.missing & ~shape_.never)) != 0) [[unlikely]]
-    return AddRootScaled(begin, at, record);
-  for (size_t i = 0; i < shape_.events; ++i) {
-    if ((shape_.never >> i & 1) == 0) histograms_[1 + i].Add(record.values[i], pool_);
+  histograms_.Add(kRoot, 0, record.wall_ns);
+  const uint32_t multiplexed = events_.MultiplexedBetween(frame.begin, frame.end);
+  if ((multiplexed | (record.missing & ~events_.never())) != 0) [[unlikely]]
+    return AddRootScaled(frame, record);
+  for (size_t i = 0; i < events_.size(); ++i) {
+    if ((events_.never() >> i & 1) == 0) histograms_.Add(kRoot, 1 + i, record.values[i]);
   }
 }
 
-void ZoneTree::AddRootScaled(const Snapshot& begin, const Snapshot& at, const FrameRecord& record) {
-  root_missing_ |= record.missing & ~shape_.never;
-  for (size_t i = 0; i < shape_.events; ++i) {
+void ZoneTree::AddRootScaled(const FrameMarks::Interval& frame, const FrameRecord& record) {
+  marks_.AddMissing(record.missing & ~events_.never());
+  for (size_t i = 0; i < events_.size(); ++i) {
     if ((record.missing >> i & 1) != 0) continue;
     std::optional<uint64_t> value = record.values[i];
-    if ((shape_.multiplexable >> i & 1) != 0) {
-      value = base::Scale(*value, at.times[i].enabled_ns - begin.times[i].enabled_ns,
-                          at.times[i].running_ns - begin.times[i].running_ns);
+    if ((events_.multiplexable() >> i & 1) != 0) {
+      const Snapshot::Times &begin = frame.begin.times[i], &end = frame.end.times[i];
+      value = base::Scale(*value, end.enabled_ns - begin.enabled_ns, end.running_ns - begin.running_ns);
     }
-    if (value) histograms_[1 + i].Add(*value, pool_);
+    if (value) histograms_.Add(kRoot, 1 + i, *value);
   }
 }
 
 void ZoneTree::CloseZones(const Snapshot& at, uint64_t number, uint64_t ns_per_tick_q32) {
   closed_count_ = node_count_;
-  closed_dropped_ = dropped_;
-  closed_mismatched_ = mismatched_;
-  if (depth_ != 0) SplitOpen(at);
+  closed_mistakes_ = mistakes_;
+  if (stack_.counted() != 0) SplitOpen(at);
   for (size_t t = 0; t < touched_count_; ++t) {
     nodes_[touched_[t]].touched = false;
     CloseFrame(touched_[t], number, ns_per_tick_q32, details_[touched_[t]].last);
   }
   touched_count_ = 0;
-  for (uint32_t d = 1; d <= depth_; ++d) {
-    if (!nodes_[open_[d].node].touched) Touch(open_[d].node);
+  for (uint32_t depth = 1; depth <= stack_.counted(); ++depth) {
+    if (!nodes_[stack_[depth].node].touched) Touch(stack_[depth].node);
   }
 }
 
 void ZoneTree::SplitOpen(const Snapshot& at) {
-  for (uint32_t d = depth_; d != 0; --d) {  // children first, for RaiseToChildren
-    if (open_[d].abandoned) {
-      RaiseToChildren(open_[d].node);
+  for (uint32_t depth = stack_.counted(); depth != 0; --depth) {  // children first, for RaiseToChildren
+    ZoneStack::Open& open = stack_[depth];
+    if (open.abandoned) {
+      RaiseToChildren(open.node);
     } else {
-      Add(nodes_[open_[d].node].sums, open_[d].begin, at);
+      events_.Add(nodes_[open.node].sums, open.begin, at);
     }
-    CopyUsed(at, open_[d].begin);
+    events_.Copy(at, open.begin);
   }
 }
 
@@ -307,27 +200,26 @@ void ZoneTree::CloseFrame(uint16_t node, uint64_t number, uint64_t ns_per_tick_q
   Detail& detail = details_[node];
   last.number = number;
   last.wall_ns = ToNs(sums.ticks, ns_per_tick_q32);
-  last.missing = shape_.never | sums.missing;
+  last.missing = events_.never() | sums.missing;
   ++detail.frames;
   detail.total.calls += sums.calls;
   detail.total.ticks += sums.ticks;
   detail.total.missing |= sums.missing;
   sums.calls = sums.ticks = sums.missing = 0;
-  for (size_t block = 0; block < blocks_; ++block) {
+  for (size_t block = 0; block < events_.blocks(); ++block) {
     for (size_t i = 4 * block; i < 4 * block + 4; ++i) {
       last.values[i] = sums.values[i];
       detail.total.values[i] += sums.values[i];
       sums.values[i] = 0;
     }
   }
-  Histogram* const histograms = &histograms_[node * stride_];
-  histograms[0].Add(last.wall_ns, pool_);
-  const uint32_t special = shape_.multiplexable | last.missing;
-  for (size_t i = 0; i < shape_.events; ++i) {
+  histograms_.Add(node, 0, last.wall_ns);
+  const uint32_t special = events_.multiplexable() | last.missing;
+  for (size_t i = 0; i < events_.size(); ++i) {
     if ((special >> i & 1) != 0) {
       AddToHistogram(node, i, last);
     } else {
-      histograms[1 + i].Add(last.values[i], pool_);
+      histograms_.Add(node, 1 + i, last.values[i]);
     }
   }
 }
@@ -341,10 +233,11 @@ void ZoneTree::AddToHistogram(uint16_t node, size_t i, const FrameRecord& last) 
   total.enabled_ns += frame.enabled_ns;
   total.running_ns += frame.running_ns;
   if ((last.missing >> i & 1) != 0) return;
-  Histogram& histogram = histograms_[node * stride_ + 1 + i];
-  if (frame.enabled_ns == frame.running_ns && frame.enabled_ns != 0) return histogram.Add(last.values[i], pool_);
-  const auto scaled = base::Scale(last.values[i], frame.enabled_ns, frame.running_ns);
-  if (scaled) histogram.Add(*scaled, pool_);
+  std::optional<uint64_t> value = last.values[i];
+  if (frame.enabled_ns != frame.running_ns || frame.enabled_ns == 0) {
+    value = base::Scale(*value, frame.enabled_ns, frame.running_ns);
+  }
+  if (value) histograms_.Add(node, 1 + i, *value);
 }
 
 void ZoneTree::DropFrame() {
@@ -353,8 +246,7 @@ void ZoneTree::DropFrame() {
     nodes_[touched_[t]].touched = false;
   }
   touched_count_ = 0;
-  for (uint32_t d = 1; d <= depth_; ++d) open_[d].abandoned = false;
-  depth_ = skipped_ = abandoned_ = 0;
+  stack_.Clear();
 }
 
 }  // namespace perfkit::count

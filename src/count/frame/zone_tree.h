@@ -4,37 +4,25 @@
 // so that the arithmetic is tested without a kernel. A zone's sum goes to its own node only; a parent's sum contains
 // its children's because their snapshots lie within its own. So children + self = parent holds by construction.
 //
-//   nodes_[0] ── the frame itself              marks_    the frame, since the last Mark
-//     ├─ "physics" ── "solve"                  open_[1]  "physics", since it was entered (or since the last Mark)
-//     └─ "draw"                                open_[2]  "solve"    <- depth_
+//   nodes_[0] ── the frame itself              marks_     the frame, since the last Mark
+//     ├─ "physics" ── "solve"                  stack_[1]  "physics", since it was entered (or since the last Mark)
+//     └─ "draw"                                stack_[2]  "solve"
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "perfkit/frame.h"
-#include "src/count/frame/histogram.h"
+#include "src/count/frame/counted_events.h"
+#include "src/count/frame/frame_marks.h"
 #include "src/count/frame/name_arena.h"
+#include "src/count/frame/zone_histograms.h"
 #include "src/count/frame/zone_index.h"
+#include "src/count/frame/zone_stack.h"
 
 namespace perfkit::count {
-
-// Sums over intervals. Times only of events that can multiplex.
-struct Sums {
-  uint64_t calls = 0;
-  uint64_t ticks = 0;
-  std::array<uint64_t, kMaxEvents> values{};
-  std::array<Snapshot::Times, kMaxEvents> times{};
-  uint32_t missing = 0;
-
-  void Merge(const Sums& other);
-  void Subtract(const Sums& other);
-};
 
 // What a tree is built for. Fixed: no memory is taken later.
 struct ZoneShape {
@@ -53,15 +41,15 @@ class ZoneTree {
   explicit ZoneTree(const ZoneShape& shape);
 
   // Which events of the snapshots that come are counted from records (CounterReader::gapped).
-  void SetGapped(uint32_t gapped) { gapped_ = gapped; }
-  uint32_t gapped() const { return gapped_; }
+  void SetGapped(uint32_t gapped) { events_.SetGapped(gapped); }
+  uint32_t gapped() const { return events_.gapped(); }
 
   // Opens a zone below the innermost one: the place for its first snapshot, or nullptr when the zone is dropped
   // (too deep, too many). Either way it has to be left.
   Snapshot* Enter(ZoneId id) {
-    if (skipped_ != 0 || depth_ == max_depth_) [[unlikely]]
+    if (!stack_.has_room()) [[unlikely]]
       return Skip();
-    const uint16_t parent = open_[depth_].node;
+    const uint16_t parent = stack_.top().node;
     uint16_t child = nodes_[parent].last_child;
     if (nodes_[child].key != id.name) [[unlikely]]
       child = FindChild(parent, id);
@@ -70,32 +58,29 @@ class ZoneTree {
     Node& node = nodes_[child];
     if (!node.touched) [[unlikely]]
       Touch(child);
-    Open& open = open_[++depth_];
-    open.node = child;
-    open.entry = ++last_entry_;
-    return &open.begin;
+    return &stack_.Push(child).begin;
   }
 
   // Names one visit of one zone: what top_entry() is after Enter, and has to be before Leave. 0 for a dropped zone.
-  uint64_t top_entry() const { return skipped_ == 0 ? open_[depth_].entry : 0; }
+  uint64_t top_entry() const { return stack_.top_entry(); }
   // Makes the names of visits differ from those of other trees.
-  void SetEntryBase(uint64_t base) { last_entry_ = base; }
+  void SetEntryBase(uint64_t base) { stack_.SetEntryBase(base); }
 
   // Where the last snapshot of a zone is to be read to, unless SkipLeave() says that none is needed.
   Snapshot& scratch() { return scratch_; }
 
   // Leaves a zone that was dropped, or that never was; true when there is nothing to read.
   bool SkipLeave() {
-    if (skipped_ == 0 && depth_ != 0) [[likely]]
+    if (stack_.skipped() == 0 && stack_.counted() != 0) [[likely]]
       return false;
     return DropLeave();
   }
   // Leaves the innermost zone, at the snapshot in scratch().
   void Leave() {
-    const Open& open = open_[depth_--];
+    const ZoneStack::Open& open = stack_.Pop();
     Node& node = nodes_[open.node];
     ++node.sums.calls;
-    Add(node.sums, open.begin, scratch_);
+    events_.Add(node.sums, open.begin, scratch_);
   }
 
   // The zones that are open and counted, from 1, the outermost one, to open_depth().
@@ -104,14 +89,17 @@ class ZoneTree {
     uint64_t entry = 0;
     uint64_t begin_ticks = 0;  // since it was entered, or since the last frame ended
   };
-  size_t open_depth() const { return depth_; }
-  OpenZone OpenAt(size_t depth) const { return {open_[depth].node, open_[depth].entry, open_[depth].begin.ticks}; }
+  size_t open_depth() const { return stack_.counted(); }
+  OpenZone OpenAt(size_t depth) const {
+    const ZoneStack::Open& open = stack_[depth];
+    return {open.node, open.entry, open.begin.ticks};
+  }
 
   // Enters a zone that is not to be counted although zones around it are.
-  void EnterUncounted() { ++skipped_; }
+  void EnterUncounted() { stack_.Skip(); }
 
   // Zones open now, dropped ones included: what Enter raises by one and Leave lowers by one.
-  uint32_t depth() const { return depth_ + skipped_; }
+  uint32_t depth() const { return stack_.counted() + stack_.skipped(); }
   // Ends every zone that was entered after `entry`, at the snapshot in scratch(): they were not left, and count as
   // mismatched. False, and nothing ended, when `entry` is not open.
   bool UnwindTo(uint64_t entry);
@@ -123,29 +111,28 @@ class ZoneTree {
   bool PopAbandoned();
 
   // Frames that may wait for Settle.
-  static constexpr size_t kMaxPending = 31;
+  static constexpr size_t kMaxPending = FrameMarks::kMaxPending;
 
   // Where the snapshot that ends a frame is to be read to.
-  Snapshot& next_mark() { return marks_[(mark_ + 1) % kMarks]; }
+  Snapshot& next_mark() { return marks_.next(); }
   // When the frame under way began.
-  uint64_t frame_begin_ticks() const { return marks_[mark_ % kMarks].ticks; }
+  uint64_t frame_begin_ticks() const { return marks_.current().ticks; }
   // Bit i: event i was off its counter for a part of the frame that ended last, so that its value is too low.
-  uint32_t MultiplexedInLastFrame() const;
+  uint32_t MultiplexedInLastFrame() const { return events_.MultiplexedBetween(marks_.last().begin, marks_.last().end); }
   // Starts a series of frames at the snapshot in next_mark(). Settle first.
-  void BeginFrame();
+  void BeginFrame() { marks_.BeginSeries(events_); }
   // Ends the frame at the snapshot in next_mark(), which is also the start of the next: splits the zones that are
   // open, adds the sums of the zones of this frame to the totals and to the histograms. Returns the frame's ticks. The
   // frame itself is left for Settle, which costs less for many at once; at most kMaxPending may wait.
   // `ns_per_tick_q32`: nanoseconds a tick in 2^-32.
   uint64_t EndFrame(uint64_t number, uint64_t ns_per_tick_q32) {
-    const Snapshot& begin = marks_[mark_ % kMarks];
-    const Snapshot& at = marks_[++mark_ % kMarks];
-    if (touched_count_ != 0 || dropped_ + mismatched_ != closed_dropped_ + closed_mismatched_) {
-      CloseZones(at, number, ns_per_tick_q32);
+    const FrameMarks::Interval frame = marks_.End();
+    if (touched_count_ != 0 || mistakes_.sum() != closed_mistakes_.sum()) {
+      CloseZones(frame.end, number, ns_per_tick_q32);
     }
-    return at.ticks - begin.ticks;
+    return frame.ticks();
   }
-  size_t pending() const { return mark_ - settled_; }
+  size_t pending() const { return marks_.pending(); }
   // Fills `record` from the oldest frame that waits, all but its number, and adds it to the frame's own histograms.
   // last(kRoot) refers to `record` from then on.
   void Settle(uint64_t ns_per_tick_q32, FrameRecord& record);
@@ -162,16 +149,16 @@ class ZoneTree {
   const char* name(size_t node) const { return details_[node].name; }
   std::shared_ptr<const NameArena> names() const { return names_; }  // keeps all names alive
   uint16_t parent(size_t node) const { return nodes_[node].parent; }
-  Sums total(size_t node) const { return node == kRoot ? RootTotal() : details_[node].total; }
-  uint64_t frames(size_t node) const { return node == kRoot ? root_frames_ : details_[node].frames; }
+  Sums total(size_t node) const { return node == kRoot ? marks_.Total(events_) : details_[node].total; }
+  uint64_t frames(size_t node) const { return node == kRoot ? marks_.frames() : details_[node].frames; }
   const FrameRecord& last(size_t node) const { return node == kRoot ? *root_last_ : details_[node].last; }
   // Per-frame values: index 0 is the wall in ns, 1 + i is event i.
-  const Histogram& histogram(size_t node, size_t which) const { return histograms_[node * stride_ + which]; }
-  const RowPool& pool() const { return pool_; }
+  const Histogram& histogram(size_t node, size_t which) const { return histograms_.At(node, which); }
+  const RowPool& pool() const { return histograms_.pool(); }
   const ZoneShape& shape() const { return shape_; }
 
-  uint64_t dropped() const { return closed_dropped_; }
-  uint64_t mismatched() const { return closed_mismatched_; }
+  uint64_t dropped() const { return closed_mistakes_.dropped; }
+  uint64_t mismatched() const { return closed_mistakes_.mismatched; }
 
  private:
   // What the hot path touches of a node, in the order in which it does.
@@ -187,27 +174,12 @@ class ZoneTree {
     uint64_t frames = 0;
     FrameRecord last;
   };
-  struct Open {
-    uint16_t node = kRoot;
-    bool abandoned = false;
-    uint64_t entry = 0;
-    Snapshot begin{};
-  };
+  // Zones that were dropped, or not left where they had to be.
+  struct Mistakes {
+    uint64_t dropped = 0, mismatched = 0;
 
-  // Values of unused events are 0 in every snapshot of ours, so whole blocks of four are added without a test.
-  void Add(Sums& sums, const Snapshot& begin, const Snapshot& end) {
-    sums.ticks += end.ticks - begin.ticks;
-    for (size_t block = 0; block < blocks_; ++block) {
-      for (size_t i = 4 * block; i < 4 * block + 4; ++i) sums.values[i] += end.values[i] - begin.values[i];
-    }
-    if ((shape_.multiplexable | ((begin.missing | end.missing) & ~shape_.never)) != 0) [[unlikely]]
-      AddRest(sums, begin, end);
-  }
-  void AddRest(Sums& sums, const Snapshot& begin, const Snapshot& end) const;
-  // Events, apart from those that are never counted, that have no number between two snapshots.
-  uint32_t MissingBetween(const Snapshot& begin, const Snapshot& end) const {
-    return detail::MissingBetween(begin.missing, end.missing, gapped_) & ~shape_.never;
-  }
+    uint64_t sum() const { return dropped + mismatched; }
+  };
 
   uint16_t FindChild(uint16_t parent, ZoneId id);
   uint16_t FindByText(uint16_t parent, const char* text) const;
@@ -215,52 +187,32 @@ class ZoneTree {
   void Touch(uint16_t node);
   Snapshot* Skip();
   bool DropLeave();
-  uint32_t DepthOf(uint64_t entry) const;
   void RaiseToChildren(uint16_t node);
-  void CopyUsed(const Snapshot& from, Snapshot& to) const;
-  Sums RootTotal() const;
-  void AddRoot(const Snapshot& begin, const Snapshot& at, uint64_t ns_per_tick_q32, FrameRecord& record);
-  void AddRootScaled(const Snapshot& begin, const Snapshot& at, const FrameRecord& record);
+  void AddRoot(const FrameMarks::Interval& frame, uint64_t ns_per_tick_q32, FrameRecord& record);
+  void AddRootScaled(const FrameMarks::Interval& frame, const FrameRecord& record);
   void CloseZones(const Snapshot& at, uint64_t number, uint64_t ns_per_tick_q32);
   void SplitOpen(const Snapshot& at);
   void CloseFrame(uint16_t node, uint64_t number, uint64_t ns_per_tick_q32, FrameRecord& last);
   void AddToHistogram(uint16_t node, size_t i, const FrameRecord& last);
 
   ZoneShape shape_;
-  uint32_t gapped_ = 0;
-  size_t blocks_;
-  size_t stride_;  // histograms a node
-  uint32_t max_depth_;
-  uint32_t depth_ = 0;    // of open_
-  uint32_t skipped_ = 0;  // dropped zones that are open above it
+  CountedEvents events_;
+  ZoneStack stack_;
   std::vector<Node> nodes_;
-  std::vector<Open> open_;
   Snapshot scratch_{};
-  static constexpr size_t kMarks = kMaxPending + 1;
-  std::vector<Snapshot> marks_;  // a ring: the start of every frame that waits, and of the one under way
-  size_t mark_ = 0;              // where the frame under way began
-  size_t settled_ = 0;           // where the oldest frame that waits began
-  // The frame itself needs no sums: its marks follow on one another, so first and last tell all.
-  Snapshot first_mark_{};
-  Sums root_before_;  // of marks before first_mark_
-  uint32_t root_missing_ = 0;
-  uint64_t root_frames_ = 0;  // settled
-  const FrameRecord* root_last_;
+  FrameMarks marks_;
+  const FrameRecord* root_last_;  // The last settled frame.
   size_t node_count_ = 1;
   size_t touched_count_ = 0;
   std::vector<uint16_t> touched_;
   std::vector<Detail> details_;
   std::shared_ptr<NameArena> names_;
   ZoneIndex index_;
-  uint32_t abandoned_ = 0;  // visits on the stack that were left elsewhere
-  RowPool pool_;
-  std::vector<Histogram> histograms_;
-  uint64_t last_entry_ = 0;
-  uint64_t dropped_ = 0;
-  uint64_t mismatched_ = 0;
+  ZoneHistograms histograms_;
+  Mistakes mistakes_;
+  // As of the last EndFrame.
   size_t closed_count_ = 1;
-  uint64_t closed_dropped_ = 0;
-  uint64_t closed_mismatched_ = 0;
+  Mistakes closed_mistakes_;
 };
 
 }  // namespace perfkit::count

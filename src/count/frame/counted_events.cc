@@ -1,0 +1,56 @@
+// The sums that are rare: of events that can multiplex or were missing, of other sums.
+#include "src/count/frame/counted_events.h"
+
+namespace perfkit::count {
+
+void Sums::Merge(const Sums& other) {
+  calls += other.calls;
+  ticks += other.ticks;
+  missing |= other.missing;
+  for (size_t i = 0; i < kMaxEvents; ++i) {
+    values[i] += other.values[i];
+    times[i].enabled_ns += other.times[i].enabled_ns;
+    times[i].running_ns += other.times[i].running_ns;
+  }
+}
+
+void Sums::Subtract(const Sums& other) {
+  ticks -= other.ticks;
+  missing |= other.missing;
+  for (size_t i = 0; i < kMaxEvents; ++i) {
+    values[i] -= other.values[i];
+    times[i].enabled_ns -= other.times[i].enabled_ns;
+    times[i].running_ns -= other.times[i].running_ns;
+  }
+}
+
+void CountedEvents::AddRest(Sums& sums, const Snapshot& begin, const Snapshot& end) const {
+  for (uint32_t left = multiplexable_; left != 0; left &= left - 1) {
+    const size_t i = static_cast<size_t>(__builtin_ctz(left));
+    sums.times[i].enabled_ns += end.times[i].enabled_ns - begin.times[i].enabled_ns;
+    sums.times[i].running_ns += end.times[i].running_ns - begin.times[i].running_ns;
+  }
+  sums.missing |= MissingBetween(begin, end);
+}
+
+void CountedEvents::Raise(Sums& sums, const Sums& other) const {
+  sums.ticks = std::max(sums.ticks, other.ticks);
+  sums.missing |= other.missing;
+  for (size_t i = 0; i < events_; ++i) {
+    sums.values[i] = std::max(sums.values[i], other.values[i]);
+    sums.times[i].enabled_ns = std::max(sums.times[i].enabled_ns, other.times[i].enabled_ns);
+    sums.times[i].running_ns = std::max(sums.times[i].running_ns, other.times[i].running_ns);
+  }
+}
+
+void CountedEvents::Copy(const Snapshot& from, Snapshot& to) const {
+  to.ticks = from.ticks;
+  to.missing = from.missing;
+  for (size_t i = 0; i < 4 * blocks_; ++i) to.values[i] = from.values[i];
+  for (uint32_t left = multiplexable_; left != 0; left &= left - 1) {
+    const size_t i = static_cast<size_t>(__builtin_ctz(left));
+    to.times[i] = from.times[i];
+  }
+}
+
+}  // namespace perfkit::count

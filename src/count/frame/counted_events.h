@@ -1,0 +1,86 @@
+// Which parts of a snapshot say something, and how differences of snapshots are added up.
+//
+// Values of unused events are 0 in each snapshot, so whole blocks of four are added without a test. Times are added for
+// events that can multiplex only; events that are never counted are never missing.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "perfkit/frame.h"
+
+namespace perfkit::count {
+
+// Sums over intervals. Times only of events that can multiplex.
+struct Sums {
+  uint64_t calls = 0;
+  uint64_t ticks = 0;
+  std::array<uint64_t, kMaxEvents> values{};
+  std::array<Snapshot::Times, kMaxEvents> times{};
+  uint32_t missing = 0;
+
+  void Merge(const Sums& other);
+  void Subtract(const Sums& other);
+};
+
+// Not thread-safe. Nothing allocates.
+class CountedEvents {
+ public:
+  // Bit i of the masks: event i can multiplex, so it has times of its own; it is never counted, so its place in a
+  // snapshot says nothing.
+  CountedEvents(size_t events, uint32_t multiplexable, uint32_t never)
+      : events_(std::min(events, kMaxEvents)),
+        blocks_((events_ + 3) / 4),
+        multiplexable_(multiplexable),
+        never_(never) {}
+
+  // Bit i: event i of the snapshots that come is counted from records (CounterReader::gapped).
+  void SetGapped(uint32_t gapped) { gapped_ = gapped; }
+  uint32_t gapped() const { return gapped_; }
+
+  size_t size() const { return events_; }
+  // Number of blocks of four values that hold all of a snapshot's.
+  size_t blocks() const { return blocks_; }
+  uint32_t multiplexable() const { return multiplexable_; }
+  uint32_t never() const { return never_; }
+
+  // Adds an interval to `sums`.
+  void Add(Sums& sums, const Snapshot& begin, const Snapshot& end) const {
+    sums.ticks += end.ticks - begin.ticks;
+    for (size_t block = 0; block < blocks_; ++block) {
+      for (size_t i = 4 * block; i < 4 * block + 4; ++i) sums.values[i] += end.values[i] - begin.values[i];
+    }
+    if ((multiplexable_ | ((begin.missing | end.missing) & ~never_)) != 0) [[unlikely]]
+      AddRest(sums, begin, end);
+  }
+  // Raises `sums` to at least those of `other`.
+  void Raise(Sums& sums, const Sums& other) const;
+  void Copy(const Snapshot& from, Snapshot& to) const;
+  // Bit i: event i has no number between two snapshots, although it is counted.
+  uint32_t MissingBetween(const Snapshot& begin, const Snapshot& end) const {
+    return detail::MissingBetween(begin.missing, end.missing, gapped_) & ~never_;
+  }
+  // Bit i: event i was off its counter for a part of the interval, so that its value is too low.
+  uint32_t MultiplexedBetween(const Snapshot& begin, const Snapshot& end) const {
+    uint32_t found = 0;
+    for (uint32_t left = multiplexable_; left != 0; left &= left - 1) {
+      const size_t i = static_cast<size_t>(__builtin_ctz(left));
+      const uint64_t enabled_ns = end.times[i].enabled_ns - begin.times[i].enabled_ns;
+      if (enabled_ns != end.times[i].running_ns - begin.times[i].running_ns) found |= 1u << i;
+    }
+    return found;
+  }
+
+ private:
+  void AddRest(Sums& sums, const Snapshot& begin, const Snapshot& end) const;
+
+  size_t events_;
+  size_t blocks_;
+  uint32_t multiplexable_;
+  uint32_t never_;
+  uint32_t gapped_ = 0;
+};
+
+}  // namespace perfkit::count

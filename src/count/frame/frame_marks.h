@@ -1,0 +1,75 @@
+// The snapshots at which frames end: a ring of marks, from the start of the oldest frame that waits to be settled to
+// that of the frame under way.
+//
+//   marks    | settled | … | … | current |      each mark ends a frame and begins the next one
+//
+// Frames of a series follow on one another without a gap. So the sum of all that were settled is the difference of two
+// marks, whatever their number, and a frame costs no sums of its own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "src/count/frame/counted_events.h"
+
+namespace perfkit::count {
+
+// Not thread-safe. Nothing allocates after construction.
+class FrameMarks {
+ public:
+  // Maximum number of frames that may wait.
+  static constexpr size_t kMaxPending = 31;
+
+  // A frame, from mark to mark. Valid until kMaxPending frames later.
+  struct Interval {
+    const Snapshot& begin;
+    const Snapshot& end;
+
+    uint64_t ticks() const { return end.ticks - begin.ticks; }
+  };
+
+  FrameMarks() : marks_(kMarks) {}
+
+  // The place for the snapshot of the next mark.
+  Snapshot& next() { return marks_[(current_ + 1) % kMarks]; }
+  // The mark at which the frame under way began.
+  const Snapshot& current() const { return marks_[current_ % kMarks]; }
+  // Starts a series of frames at next(). Requires that no frame waits.
+  void BeginSeries(const CountedEvents& events);
+  // Ends the frame under way at next(). Requires fewer than kMaxPending frames that wait.
+  Interval End() {
+    const Snapshot& begin = current();
+    ++current_;
+    return {begin, current()};
+  }
+  // Requires that End was called since BeginSeries.
+  Interval last() const { return {marks_[(current_ - 1) % kMarks], current()}; }
+
+  size_t pending() const { return current_ - settled_; }
+  // Returns the oldest frame that waits, and counts it as settled.
+  Interval Settle() {
+    const Snapshot& begin = marks_[settled_ % kMarks];
+    ++frames_;
+    return {begin, marks_[++settled_ % kMarks]};
+  }
+  // Bit i: event i had no number in a settled frame of this series.
+  void AddMissing(uint32_t missing) { missing_ |= missing; }
+
+  // Returns the sums of all settled frames, and their number.
+  Sums Total(const CountedEvents& events) const;
+  uint64_t frames() const { return frames_; }
+
+ private:
+  static constexpr size_t kMarks = kMaxPending + 1;
+
+  std::vector<Snapshot> marks_;
+  size_t current_ = 0;
+  size_t settled_ = 0;
+  Snapshot first_{};  // The first mark of the series.
+  Sums before_;       // Of earlier series.
+  uint32_t missing_ = 0;
+  uint64_t frames_ = 0;
+};
+
+}  // namespace perfkit::count

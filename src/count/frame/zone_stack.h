@@ -1,0 +1,93 @@
+// The zones of one thread that are open now.
+//
+// Nothing is counted inside a zone that was dropped, so the dropped ones that are open lie above all counted ones, and
+// a number of them is enough. An abandoned visit was left on another thread: it stays while zones above it are open.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "perfkit/count.h"
+
+namespace perfkit::count {
+
+// Not thread-safe. Nothing allocates after construction.
+class ZoneStack {
+ public:
+  // A counted zone that is open.
+  struct Open {
+    uint16_t node = 0;
+    bool abandoned = false;
+    uint64_t entry = 0;  // Names this visit.
+    Snapshot begin{};    // When it was entered, or when the last frame ended.
+  };
+
+  explicit ZoneStack(size_t max_depth) : open_(max_depth + 1), max_depth_(static_cast<uint32_t>(max_depth)) {}
+
+  // Makes the names of visits differ from those of other stacks.
+  void SetEntryBase(uint64_t base) { last_entry_ = base; }
+
+  // Returns false inside a dropped zone, or if the stack is full.
+  bool has_room() const { return skipped_ == 0 && depth_ != max_depth_; }
+  // Requires room.
+  Open& Push(uint16_t node) {
+    Open& open = open_[++depth_];
+    open.node = node;
+    open.entry = ++last_entry_;
+    return open;
+  }
+  // Requires that a counted zone is on top. The result is valid until the next Push.
+  const Open& Pop() { return open_[depth_--]; }
+  // Enters and leaves a zone that is not counted. Requires that one is open to leave it.
+  void Skip() { ++skipped_; }
+  void Unskip() { --skipped_; }
+  // Leaves all of them, and returns their number.
+  uint32_t TakeSkipped() { return std::exchange(skipped_, 0); }
+
+  // Number of counted zones that are open: elements 1 to counted(), from the outermost one. Element 0 stands for the
+  // frame.
+  uint32_t counted() const { return depth_; }
+  uint32_t skipped() const { return skipped_; }
+  Open& operator[](size_t depth) { return open_[depth]; }
+  const Open& operator[](size_t depth) const { return open_[depth]; }
+  const Open& top() const { return open_[depth_]; }
+  // Returns the name of the innermost visit; 0 for a dropped zone, or if none is open.
+  uint64_t top_entry() const { return skipped_ == 0 ? open_[depth_].entry : 0; }
+  // Returns the element with this name; 0 if it is not open.
+  uint32_t DepthOf(uint64_t entry) const {
+    if (entry == 0) return 0;
+    uint32_t depth = depth_;
+    while (depth != 0 && open_[depth].entry != entry) --depth;
+    return depth;
+  }
+
+  // Marks element `depth` as abandoned.
+  void Abandon(uint32_t depth) {
+    abandoned_ += open_[depth].abandoned ? 0 : 1;
+    open_[depth].abandoned = true;
+  }
+  bool is_top_abandoned() const { return skipped_ == 0 && open_[depth_].abandoned; }
+  // Requires is_top_abandoned().
+  void PopAbandoned() {
+    open_[depth_--].abandoned = false;
+    --abandoned_;
+  }
+  bool has_abandoned() const { return abandoned_ != 0; }
+
+  void Clear() {
+    for (uint32_t depth = 1; depth <= depth_; ++depth) open_[depth].abandoned = false;
+    depth_ = skipped_ = abandoned_ = 0;
+  }
+
+ private:
+  std::vector<Open> open_;
+  uint32_t max_depth_;
+  uint32_t depth_ = 0;
+  uint32_t skipped_ = 0;    // Dropped zones that are open.
+  uint32_t abandoned_ = 0;  // Elements that are abandoned.
+  uint64_t last_entry_ = 0;
+};
+
+}  // namespace perfkit::count
