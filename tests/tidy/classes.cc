@@ -27,7 +27,6 @@ constexpr Larger kLarger[] = {
     {"perfkit::count::FrameCounterImpl", 35, kCcFiles},
     {"perfkit::count::FrameThread", 23, kCcFiles},
     {"perfkit::count::Source", 25, kCcFiles},
-    {"perfkit::count::SourceBuilder", kDataMembers, 3},
     {"perfkit::sample::Plan", kDataMembers, 4},
     {"perfkit::symbolize::SymbolizerImpl", kDataMembers, 3},
     {"perfkit::unwind::Walker", kDataMembers, 3},
