@@ -1,8 +1,11 @@
 // Sums and names of a profile, and the check that its tables fit together.
 #include "perfkit/profile.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_format.h"
 #include "src/profile/base_name.h"
+#include "src/profile/merge_tables.h"
 #include "src/profile/text_table.h"
 
 namespace perfkit {
@@ -164,6 +167,17 @@ absl::Status Profile::Check() const {
     if (!status.ok()) return status;
   }
   return absl::OkStatus();
+}
+
+void Profile::Merge(const Profile& other) {
+  if (&other == this) return Merge(Profile(other));
+  const bool had_times = to_ns != 0;
+  MergeTables(*this, other);
+  if (other.to_ns != 0) {
+    from_ns = had_times ? std::min(from_ns, other.from_ns) : other.from_ns;
+    to_ns = std::max(to_ns, other.to_ns);
+  }
+  if (realtime_offset_ns == 0) realtime_offset_ns = other.realtime_offset_ns;
 }
 
 }  // namespace perfkit

@@ -23,7 +23,6 @@ struct Larger {
   size_t data_members, cc_files;
 };
 constexpr Larger kLarger[] = {
-    {"perfkit::Profile", kDataMembers, 3},
     {"perfkit::count::FrameCounterImpl", 35, kCcFiles},
     {"perfkit::count::FrameThread", 23, kCcFiles},
     {"perfkit::count::Source", 25, kCcFiles},

@@ -1,12 +1,13 @@
 // Merging: the tables of another profile are entered into one's own, from those that others point into (strings) to
 // those that point (samples). Each entry is looked up by its bytes, with its indexes translated first.
+#include "src/profile/merge_tables.h"
+
 #include <algorithm>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "perfkit/profile.h"
 #include "src/profile/accounting_sums.h"
 
 namespace perfkit {
@@ -255,16 +256,9 @@ class Merging {
 
 }  // namespace
 
-void Profile::Merge(const Profile& other) {
-  if (&other == this) return Merge(Profile(other));
-  const bool had_times = to_ns != 0;
-  Merging(*this, other).Merge();
-  if (other.to_ns != 0) {
-    from_ns = had_times ? std::min(from_ns, other.from_ns) : other.from_ns;
-    to_ns = std::max(to_ns, other.to_ns);
-  }
-  if (realtime_offset_ns == 0) realtime_offset_ns = other.realtime_offset_ns;
-  AddName(program, other.program);
+void MergeTables(Profile& to, const Profile& from) {
+  Merging(to, from).Merge();
+  AddName(to.program, from.program);
 }
 
 }  // namespace perfkit
