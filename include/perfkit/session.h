@@ -117,8 +117,8 @@ class Session {
   // less the time paused, exactly.
   absl::StatusOr<Profile> Stop();
   // The profile so far, with names; sampling goes on. kOverwrite: what the rings hold now, and the accounting since the
-  // last one. kWall: the latest 50 us may be on the wrong side of on_ns and off_ns; both are 0 for a running
-  // thread without any record yet.
+  // last one; once sampling has stopped, what Stop will give. kWall: the latest 50 us may be on the wrong side of on_ns
+  // and off_ns; both are 0 for a running thread without any record yet.
   absl::StatusOr<Profile> Snapshot();
 
   // Pause and Resume gate the rings: what happens in between is counted as `paused`. FailedPrecondition if stopped.

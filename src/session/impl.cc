@@ -250,11 +250,12 @@ Profile Impl::MakeProfile(bool is_last) {
   profile.program = ProgramName();
   profile.from_ns = started_ns_, profile.to_ns = now_ns;
   profile.realtime_offset_ns = sys::ClockNs(CLOCK_REALTIME) - MonotonicNs();
+  const bool forgets = options_.mode == RingMode::kOverwrite && phase_ == Phase::kRunning;  // Snapshot
   forgotten_.resize(stats.events.size());
   for (size_t i = 0; i < stats.events.size(); ++i) {
     const EventAccounting now = stats.events[i];
     stats.events[i] = Since(now, forgotten_[i]);
-    if (options_.mode == RingMode::kOverwrite) forgotten_[i] = now;
+    if (forgets) forgotten_[i] = now;
   }
   profile.accounting.own_cpu_ns += own_cpu_ns_;
   profile.accounting.notes.insert(profile.accounting.notes.begin(), notes_.begin(), notes_.end());

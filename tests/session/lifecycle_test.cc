@@ -142,6 +142,30 @@ TEST_CASE("a session stops by itself, and gives its profile when it is asked", "
   CHECK(profile->to_ns - profile->from_ns >= 5'000'000);
 }
 
+TEST_CASE("a stopped flight recorder gives the same profile each time", "[session][lifecycle]") {
+  SessionOptions options = Cheap();
+  options.events = ClockAndFaults();
+  options.mode = RingMode::kOverwrite;
+  absl::StatusOr<Session> session = Session::Start(options);
+  REQUIRE(session.status() == absl::OkStatus());
+  Fault(20);
+  CHECK(session->Snapshot().status() == absl::OkStatus());
+  Fault(10);
+  SessionOptions other = Cheap();
+  other.replace = true;
+  REQUIRE(Session::Start(other).status() == absl::OkStatus());
+  const std::array<absl::StatusOr<Profile>, 3> profiles = {session->Snapshot(), session->Snapshot(), session->Stop()};
+  for (const absl::StatusOr<Profile>& profile : profiles) {
+    REQUIRE(profile.status() == absl::OkStatus());
+    CHECK(profile->Total(1).samples >= 10);
+    for (size_t event = 0; event < 2; ++event) {
+      CHECK(profile->Total(event) == profiles[0]->Total(event));
+      CHECK(profile->Total(event).samples == profile->events[event].accounting.delivered);
+      CHECK(profile->Total(event).weight == profile->events[event].accounting.represented);
+    }
+  }
+}
+
 TEST_CASE("sessions in quick succession leave nothing", "[session][lifecycle]") {
   const int rounds = testing::kSanitized ? 100 : 1000;
   const auto run = [](int round) {
