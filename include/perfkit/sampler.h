@@ -109,6 +109,9 @@ struct SampledEvent {
   // Tracepoints: a filter on the fields, e.g. "prev_pid == 0 && prev_comm ~ kworker*"; "" means none. The kernel drops
   // the events that don't match before it counts them.
   std::string filter{};
+  // false: its samples have no stack, whatever SamplerOptions::stack is. For events that happen often and whose place in
+  // code does not matter. Not with FullDumps.
+  bool stack = true;
 };
 
 struct SamplerOptions {

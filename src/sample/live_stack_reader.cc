@@ -118,7 +118,7 @@ void LiveStackReader::GiveBackRings() {
 
 // The rest are samples whose signals were merged: no handler has seen them.
 void LiveStackReader::FillAccounting(size_t event, EventAccounting& accounting) const {
-  if (!is_open()) return;
+  if (!is_open() || !plan_.events()[event].stack) return;
   StackAccounting& stacks = accounting.stacks;
   stacks.stale = handler_->skipped(event, StackSkip::kStale) + gone_on_[event];
   stacks.budget = handler_->skipped(event, StackSkip::kBudget);

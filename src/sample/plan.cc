@@ -94,6 +94,7 @@ absl::Status Plan::AddEvent(const SampledEvent& event) {
   }
   planned.clock = IsClock(planned.config);
   planned.rate = event.rate ? *event.rate : DefaultRate(planned.config, planned.clock);
+  planned.stack = event.stack;
   planned.shares_samples = planned.config.parts.front().type == sys::kTypeSoftware && !planned.clock;
   if (absl::Status twice = RefuseTwice(planned); !twice.ok()) return twice;
   if (planned.config.precise != 0 && !IsHardware(planned.config)) {

@@ -40,6 +40,7 @@ struct PlannedEvent {
   bool clock = false;  // Counts nanoseconds.
   // A software event other than a clock: its samples may have another event's id (WriterIndex::WriterOf).
   bool shares_samples = false;
+  bool stack = true;        // SampledEvent::stack.
   bool full_stack = false;  // Opened in addition to another event, for FullDumps.
 };
 

@@ -28,6 +28,12 @@ absl::Status Plan::AddFullDumps() {
   if (absl::Status status = CheckFullDumps(); !status.ok()) return status;
   for (size_t i = 0; i < asked(); ++i) {
     PlannedEvent beside = events_[i];
+    if (!beside.stack) {
+      return absl::Status(absl::StatusCode::kInvalidArgument,
+                          absl::StrFormat("event '%s' is asked for without stacks (SampledEvent::stack), and full dumps "
+                                          "of all events (FullDumps). Remedy: no FullDumps, or its stacks.",
+                                          beside.config.name));
+    }
     if (beside.shares_samples) {
       return absl::Status(absl::StatusCode::kInvalidArgument,
                           absl::StrFormat("event '%s': the kernel gives two events of this kind the same stack, so "

@@ -118,7 +118,7 @@ absl::Status Plan::CheckLive() const {
 absl::Status Plan::ChooseSignals() {
   if (!live() || KnowsSigtrap(rights_)) return absl::OkStatus();
   const bool user_only = options_.user_only || std::ranges::all_of(events_, [](const PlannedEvent& event) {
-                           return event.config.exclude_kernel;
+                           return event.config.exclude_kernel || !event.stack;
                          });
   if (!user_only) {
     return Refuse(
@@ -132,7 +132,8 @@ absl::Status Plan::ChooseSignals() {
 
 // Samples have the same fields at all levels: a dump may have no bytes, and a chain no calls. The number of frames of
 // live stacks is limited by their handler.
-void Plan::ApplyStack(sys::PerfEventAttr& attr, const PlannedEvent& event, const SamplingLevel& level) const {
+void Plan::ApplyStack(sys::PerfEventAttr& attr, const PlannedEvent& event, const SamplingLevel& asked) const {
+  const SamplingLevel level = event.stack ? asked : SamplingLevel{};
   switch (options_.stack.kind) {
     case Kind::kNone: return;
     case Kind::kUserDump: attr.sample_stack_user = StackOf(event, level); return;

@@ -69,7 +69,7 @@ absl::StatusOr<RingEvent> OpenRingEvent(const Plan& plan, const SamplingLevel& l
   if (absl::Status status = SetFilter(plan.events()[event], ring_event); !status.ok()) return status;
   if (absl::Status status = OpenFollowers(plan, part, task_cpu, ring_event); !status.ok()) return status;
   if (absl::Status status = Connect(ring_event, ring); !status.ok()) return status;
-  if (plan.signals_by_descriptor() && level.stack != 0) {
+  if (plan.signals_by_descriptor() && level.stack != 0 && plan.events()[event].stack) {
     const absl::Status status =
         sys::SampleClaim::SignalBy(ring_event.fd.get(), task_cpu.pid, plan.SigData(event, task_cpu.pid));
     if (!status.ok()) return status;

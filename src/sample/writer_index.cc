@@ -19,7 +19,7 @@ Writer WriterIndex::NewWriter(const RingEvent& ring_event, const std::vector<Wri
   Writer writer{.event = ring_event.event, .tid = ring_event.tid, .id = ring_event.id, .weight = {}};
   if (ring_event.event == RingEvent::kTracking) return writer;
   writer.rate = plan_.KernelRate(ring_event.event, level);
-  writer.stackless = level.stack == 0;
+  writer.stackless = level.stack == 0 && plan_.events()[ring_event.event].stack;
   const auto same = std::ranges::find_if(
       before, [&](const Writer& other) { return other.event == ring_event.event && !other.retired; });
   const uint64_t weight = plan_.Represents(ring_event.event, level);

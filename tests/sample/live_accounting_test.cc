@@ -234,5 +234,39 @@ TEST_CASE("a walk that is slower than the period leaves the thread most of its t
   CHECK(least < 2);
 }
 
+// The clock's samples have stacks, and the faults' have none: for each way of taking them.
+TEST_CASE("an event can be sampled without stacks beside others that have them", "[live][laws]") {
+  const auto kind = GENERATE(CallStack::Kind::kLive, CallStack::Kind::kUserDump, CallStack::Kind::kFramePointers);
+  SamplerOptions options = LiveOptions(1'000);
+  if (kind == CallStack::Kind::kUserDump) options.stack = CallStack::UserDump(1024);
+  if (kind == CallStack::Kind::kFramePointers) options.stack = CallStack::FramePointers();
+  options.events.push_back({.event = "page-faults", .rate = Period{1}, .stack = false});
+  auto sampler = Sampler::Open(options);
+  REQUIRE(sampler.ok());
+  REQUIRE(sampler->Start().ok());
+  testing::FreshPages pages(100);
+  pages.Touch(0, 100);
+  testing::Spin(50'000'000);
+  REQUIRE(sampler->Stop().ok());
+  uint64_t stacks[2] = {}, samples[2] = {};
+  sampler->Drain([&](const SamplerRecord& record) {
+    Dispatch(record, sampler->layout(),
+             Overloaded{[&](const LiveStack& stack) { ++stacks[stack.event]; },
+                        [&](const Sample& sample) {
+                          ++samples[record.event];
+                          const auto calls = sample.chain().part(ChainContext::kUser);
+                          stacks[record.event] += !sample.user_stack().bytes.empty() || calls.begin() != calls.end();
+                        },
+                        [](auto&&) {}});
+  });
+  CHECK(samples[0] > 0);
+  CHECK(stacks[0] > 0);
+  CHECK(samples[1] >= 100);
+  CHECK(stacks[1] == 0);
+  const SamplerStats stats = sampler->stats();
+  CHECK(stats.events[1].stacks.accounted() == 0);
+  CHECK(stats.events[1].accounted() == stats.events[1].counted);
+}
+
 }  // namespace
 }  // namespace perfkit
