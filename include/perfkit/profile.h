@@ -123,6 +123,8 @@ struct ProfileWait {
   // In Profile::strings: "futex 0x7f…", "read of descriptor 3 (pipe:[1234])"; 0: none. Files are those that descriptors
   // had when the thread was looked at, which may be others than when its call began.
   uint32_t detail = 0;
+  // In Profile::strings: who ended the wait, "worker (1234)", "an interrupt"; 0: unknown (SessionOptions::wakers).
+  uint32_t waker = 0;
 };
 
 // A zone, or a frame, that a thread was in from `from_ns` to `to_ns`.

@@ -81,6 +81,11 @@ struct SessionOptions {
   const FrameCounter* frames = nullptr;
   // kWall: a thread that is off its CPU for longer than this is looked at, to know its stack and what it waits for.
   std::chrono::nanoseconds look_after = std::chrono::milliseconds(1);
+  // kWall: also who woke each thread (ProfileWait::waker), by samples of sched:sched_waking, which are an event of the
+  // profile. Costs the waker about 1 us for each thread that it wakes. Needs the right to sample tracepoints (CAP_PERFMON
+  // and a readable tracefs); without it a note says so. Only this process's threads are seen: what wakes a thread
+  // otherwise, another process or an interrupt on an idle CPU, is not known.
+  bool wakers = false;
   // Whether the session has a thread of its own. If not, call Poll() when poll_fd() is readable, and every 100 ms.
   bool own_thread = true;
   // Source lines and inlined calls, if perfkit::dwarf is linked.
@@ -103,7 +108,7 @@ struct SessionOptions {
 class Session {
  public:
   // Starts sampling. What can't be had is fallen back from, and said in ProfileAccounting::notes.
-  // Errors: InvalidArgument for an interval out of range, for kWall or on_batch with kOverwrite, or as Sampler::Open;
+  // Errors: InvalidArgument for an interval out of range, for kWall or on_batch with kOverwrite, for wakers without kWall, or as Sampler::Open;
   // FailedPrecondition if a session runs and `replace` is not set; as Sampler::Open if not even the least can be had.
   static absl::StatusOr<Session> Start(SessionOptions options = {});
 

@@ -106,10 +106,4 @@ std::vector<std::string> AccountingLines(const Profile& profile) {
   return lines;
 }
 
-std::string WaitText(const Profile& profile, const ProfileWait& wait) {
-  if (wait.preempted) return "preempted";
-  if (wait.detail != 0) return profile.strings[wait.detail];
-  return wait.blocked_in_syscall ? absl::StrFormat("syscall %d", wait.syscall) : "";
-}
-
 }  // namespace perfkit::exporters

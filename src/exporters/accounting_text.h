@@ -12,7 +12,4 @@ namespace perfkit::exporters {
 // the stacks are worth; what is missing; what making it cost; the profile's notes.
 std::vector<std::string> AccountingLines(const Profile& profile);
 
-// What a thread waited for: "preempted", the wait's detail, or "syscall 202"; "" if none of them is known.
-std::string WaitText(const Profile& profile, const ProfileWait& wait);
-
 }  // namespace perfkit::exporters

@@ -19,6 +19,7 @@
 #include "src/exporters/chrome_stacks.h"
 #include "src/exporters/json_writer.h"
 #include "src/profile/event_choice.h"
+#include "src/profile/wait_text.h"
 
 namespace perfkit {
 namespace {
@@ -134,7 +135,7 @@ class ChromeWriter {
 
   void WriteWait(const ProfileSample& sample) {
     const std::string reason =
-        sample.wait == ProfileSample::kNoWait ? "" : exporters::WaitText(profile_, profile_.waits[sample.wait]);
+        sample.wait == ProfileSample::kNoWait ? "" : profile::WaitText(profile_, profile_.waits[sample.wait]);
     json_.Member("cat", "wait").Member("name", "off-CPU").Key("args").BeginObject();
     if (!reason.empty()) json_.Member("reason", reason);
     json_.Member("stack", StackQualityName(sample.quality)).EndObject();

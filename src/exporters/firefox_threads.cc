@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_format.h"
 #include "src/exporters/accounting_text.h"
+#include "src/profile/wait_text.h"
 
 namespace perfkit::exporters {
 namespace {
@@ -187,7 +188,7 @@ class ThreadsWriter {
   void WriteWait(const ProfileSample& sample) {
     json_.BeginObject().Member("type", "Wait");
     const std::string reason =
-        sample.wait == ProfileSample::kNoWait ? "" : WaitText(profile_, profile_.waits[sample.wait]);
+        sample.wait == ProfileSample::kNoWait ? "" : profile::WaitText(profile_, profile_.waits[sample.wait]);
     if (!reason.empty()) json_.Member("reason", reason);
     json_.Member("stack_quality", StackQualityName(sample.quality)).EndObject();
   }

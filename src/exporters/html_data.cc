@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "src/exporters/accounting_text.h"
+#include "src/profile/wait_text.h"
 
 namespace perfkit::exporters {
 namespace {
@@ -152,7 +153,7 @@ void WriteTimeline(const Profile& profile, JsonWriter& json) {
   json.Key("waits").BeginObject();
   Column(json, "preempted", profile.waits, [](const ProfileWait& wait) { return wait.preempted ? 1 : 0; });
   json.Key("text").BeginArray();
-  for (const ProfileWait& wait : profile.waits) json.String(WaitText(profile, wait));
+  for (const ProfileWait& wait : profile.waits) json.String(profile::WaitText(profile, wait));
   json.EndArray().EndObject().Key("zones").BeginObject();
   TimeColumn(json, "from", profile.zones, profile.from_ns, [](const ProfileZone& zone) { return zone.from_ns; });
   Column(json, "length", profile.zones, [](const ProfileZone& zone) { return zone.to_ns - zone.from_ns; });

@@ -9,6 +9,7 @@
 
 #include "src/exporters/accounting_text.h"
 #include "src/exporters/utf8.h"
+#include "src/profile/wait_text.h"
 
 namespace perfkit::exporters::perfetto {
 namespace {
@@ -171,7 +172,7 @@ void TrackWriter::Annotate(Kind kind, uint32_t index, pbf_writer& event) const {
   }
   const ProfileSample& sample = profile_.samples[index];
   const bool has_wait = sample.wait != ProfileSample::kNoWait;
-  const std::string name = has_wait ? WaitText(profile_, profile_.waits[sample.wait]) : "";
+  const std::string name = has_wait ? profile::WaitText(profile_, profile_.waits[sample.wait]) : "";
   event.add_string(event::kName, ValidUtf8(name.empty() ? "off the CPU" : name));
   AddText(event, "stack", StackQualityName(sample.quality));
   if (!has_wait || !profile_.waits[sample.wait].blocked_in_syscall) return;

@@ -20,6 +20,7 @@
 #include "src/exporters/proto_file.h"
 #include "src/exporters/utf8.h"
 #include "src/profile/event_choice.h"
+#include "src/profile/wait_text.h"
 
 namespace perfkit {
 namespace {
@@ -160,7 +161,7 @@ void PprofWriter::NameWaits() {
   wait_texts_.reserve(profile_.waits.size());
   for (const ProfileWait& wait : profile_.waits) {
     const auto [name, is_new] =
-        names.try_emplace(exporters::WaitText(profile_, wait), static_cast<uint32_t>(wait_names_.size()));
+        names.try_emplace(profile::WaitText(profile_, wait), static_cast<uint32_t>(wait_names_.size()));
     if (is_new) wait_names_.push_back(name->first);
     wait_texts_.push_back(name->second);
   }

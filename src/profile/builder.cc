@@ -25,7 +25,7 @@ void ForEachStringIndex(Profile& profile, Visit&& visit) {
   for (ProfileModule& module : profile.modules) visit(module.path), visit(module.build_id);
   for (ProfileCall& call : profile.calls) visit(call.function), visit(call.file);
   for (ProfileSample& sample : profile.samples) visit(sample.label);
-  for (ProfileWait& wait : profile.waits) visit(wait.detail);
+  for (ProfileWait& wait : profile.waits) visit(wait.detail), visit(wait.waker);
   for (ProfileZone& zone : profile.zones) visit(zone.name), visit(zone.cause);
   for (ProfileCounter& counter : profile.counters) visit(counter.name);
 }

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "src/profile/report_sections.h"
 #include "src/profile/text_table.h"
+#include "src/profile/wait_text.h"
 
 namespace perfkit::profile {
 namespace {
@@ -60,13 +61,12 @@ std::string_view KeyName(ReportKey key) {
   return kNames[static_cast<size_t>(key)];
 }
 
-// What a thread waited for, in words.
-std::string WaitText(const Profile& profile, uint32_t index) {
+std::string WaitName(const Profile& profile, uint32_t index) {
   if (index == ProfileSample::kNoWait) return "(not known)";
   const ProfileWait& wait = profile.waits[index];
   if (wait.preempted) return "(preempted: others ran)";
-  if (wait.detail != 0) return profile.strings[wait.detail];
-  return wait.blocked_in_syscall ? absl::StrFormat("system call %d", wait.syscall) : "(not known)";
+  const std::string text = WaitText(profile, wait);
+  return text.empty() ? "(not known)" : text;
 }
 
 // How much of self is in code without a name, and in which modules most of it: each address is a function of its own
@@ -177,7 +177,7 @@ std::string WaitSection(const ReportContext& context) {
   uint64_t all = 0;
   for (const ProfileSample& sample : profile.samples) {
     if (sample.event != off_cpu) continue;
-    WaitSum& wait = waits[WaitText(profile, sample.wait)];
+    WaitSum& wait = waits[WaitName(profile, sample.wait)];
     wait.sum.weight += sample.weight;
     wait.sum.samples += sample.samples;
     if (sample.samples == 1) wait.longest_ns = std::max(wait.longest_ns, sample.weight);

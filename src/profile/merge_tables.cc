@@ -65,7 +65,7 @@ std::string StackKey(const ProfileStack& stack) {
 
 std::string WaitKey(const ProfileWait& wait) {
   KeyBytes key;
-  key << wait.preempted << wait.blocked_in_syscall << wait.syscall << wait.detail;
+  key << wait.preempted << wait.blocked_in_syscall << wait.syscall << wait.detail << wait.waker;
   for (const uint64_t argument : wait.arguments) key << argument;
   return key.Take();
 }
@@ -210,6 +210,7 @@ class Merging {
     for (size_t i = 0; i < to_.waits.size(); ++i) index.Enter(WaitKey(to_.waits[i]), i);
     for (ProfileWait wait : from_.waits) {
       wait.detail = strings_[wait.detail];
+      wait.waker = strings_[wait.waker];
       waits_.push_back(index.Find(WaitKey(wait), to_.waits.size(), [&] { to_.waits.push_back(wait); }));
     }
   }

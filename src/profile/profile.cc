@@ -83,7 +83,8 @@ class Checker {
 
   absl::Status Timeline() const {
     for (size_t i = 0; i < profile_.waits.size(); ++i) {
-      if (!IsString(profile_.waits[i].detail)) return Wrong("waits", i, "detail is no string");
+      const ProfileWait& wait = profile_.waits[i];
+      if (!IsString(wait.detail) || !IsString(wait.waker)) return Wrong("waits", i, "a text is no string");
     }
     for (size_t i = 0; i < profile_.zones.size(); ++i) {
       const ProfileZone& zone = profile_.zones[i];

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_format.h"
 #include "src/session/blocked_look.h"
 #include "src/session/merge_samples.h"
 #include "src/session/pointer_stack.h"
@@ -141,6 +142,8 @@ void Aggregator::AddSample(const SamplerRecord& record, const Sample& sample) {
   const auto emit = [&](const InternedStack& stack) {
     AddWithFollowers(record, sample, pending, [&](const PendingSample& one) { Emit(one, stack); });
   };
+  if (options_.wakings && record.event + 1 == options_.events.size()) AddWaking(sample, pending.sample.thread);
+  if (record.event < options_.events.size() && !options_.events[record.event].stack) return emit({});
   switch (options_.stacks) {
     case CallStack::Kind::kNone:
       if (!record.full_stack) emit({});
@@ -159,19 +162,26 @@ void Aggregator::AddSample(const SamplerRecord& record, const Sample& sample) {
   }
 }
 
+void Aggregator::AddWaking(const Sample& sample, uint32_t waker) {
+  const std::optional<Waking> waking = options_.wakings->Parse(sample.raw());
+  const std::optional<uint32_t> woken = waking ? threads_.Find(waking->tid) : std::nullopt;
+  if (woken) off_cpu_.Woken(*woken, {.thread = waker, .interrupt = waking->by_interrupt});
+}
+
 // A follower's sample has the weight that it has counted since the sample before; none if that is 0.
 void Aggregator::AddWithFollowers(const SamplerRecord& record, const Sample& sample, PendingSample pending,
                                   absl::FunctionRef<void(const PendingSample& sample)> add) {
   add(pending);
-  const std::vector<uint32_t>& first = options_.first_follower;
-  if (record.event >= first.size()) return;
-  const uint32_t end = record.event + 1 < first.size() ? first[record.event + 1] : off_cpu_event_;
+  const std::vector<AggregatedEvent>& events = options_.events;
+  if (record.event >= events.size()) return;
+  const uint32_t first = events[record.event].first_follower;
+  const uint32_t end = record.event + 1 < events.size() ? events[record.event + 1].first_follower : off_cpu_event_;
   const std::optional<ReadValues> values = sample.read();
-  if (!values || first[record.event] == end) return;
+  if (!values || first == end) return;
   const uint64_t born_ns = builder_.profile().threads[pending.sample.thread].first_ns;
-  for (size_t i = 1; i < values->size() && first[record.event] + i - 1 < end; ++i) {
+  for (size_t i = 1; i < values->size() && first + i - 1 < end; ++i) {
     const ReadValues::Value value = (*values)[i];
-    pending.sample.event = static_cast<uint16_t>(first[record.event] + i - 1);
+    pending.sample.event = static_cast<uint16_t>(first + i - 1);
     pending.sample.samples = 0;
     pending.sample.weight = followers_.Grown(pending.sample.thread, born_ns, value.id.value_or(0), value.value);
     if (pending.sample.weight != 0) add(pending);
@@ -230,12 +240,22 @@ void Aggregator::AddSwitch(const SwitchRecord& change) {
 
 // A wait is in the profile only with its span: those that no sample has are dropped when samples are merged.
 uint32_t Aggregator::WaitOf(const OffCpuSpan& span) {
-  if (!span.call) return span.preempted ? preempted_wait_ : ProfileSample::kNoWait;
-  const proc::BlockedCall& call = *span.call;
-  return builder_.AddWait({.blocked_in_syscall = call.syscall >= 0,
-                           .syscall = call.syscall,
-                           .arguments = call.arguments,
-                           .detail = builder_.String(span.wait)});
+  if (!span.call && !span.waker) return span.preempted ? preempted_wait_ : ProfileSample::kNoWait;
+  ProfileWait wait{.preempted = span.preempted};
+  if (span.call) {
+    wait.blocked_in_syscall = span.call->syscall >= 0;
+    wait.syscall = span.call->syscall;
+    wait.arguments = span.call->arguments;
+    wait.detail = builder_.String(span.wait);
+  }
+  if (span.waker) wait.waker = builder_.String(NameOf(*span.waker));
+  return builder_.AddWait(wait);
+}
+
+std::string Aggregator::NameOf(const Waker& waker) const {
+  const Profile& profile = builder_.profile();
+  if (waker.interrupt) return "an interrupt";
+  return absl::StrFormat("%s (%d)", profile.ThreadName(waker.thread), profile.threads[waker.thread].tid);
 }
 
 void Aggregator::AddSpan(const OffCpuSpan& span) {

@@ -28,9 +28,16 @@
 #include "src/session/stack_matcher.h"
 #include "src/session/stack_table.h"
 #include "src/session/thread_table.h"
+#include "src/session/waking.h"
 #include "src/session/zone_timeline.h"
 
 namespace perfkit::session {
+
+// An event of the sampler.
+struct AggregatedEvent {
+  uint32_t first_follower = 0;  // among the profile's events
+  bool stack = true;            // SampledEvent::stack
+};
 
 struct AggregatorOptions {
   CallStack::Kind stacks = CallStack::Kind::kNone;
@@ -40,8 +47,9 @@ struct AggregatorOptions {
   std::string thread_name{};       // a glob pattern; empty: all threads
   bool demangle = true;
   std::unique_ptr<symbolize::LineSource> (*lines)(size_t cache_bytes) = nullptr;
-  bool complete = true;                    // records are lost only if rings are full; false: rings are overwritten
-  std::vector<uint32_t> first_follower{};  // for each event, among the profile's events
+  bool complete = true;                   // records are lost only if rings are full; false: rings are overwritten
+  std::vector<AggregatedEvent> events{};  // empty: all have stacks, and no followers
+  std::optional<WakingFormat> wakings{};  // of the last event, if that is kWakingEvent
   BatchCallback on_batch{};
   std::unique_ptr<count::FrameRecording> frames{};  // nullptr: no zones
   std::unique_ptr<StackUnwinder> unwinder{};        // kUserDump, and looks at blocked threads
@@ -110,10 +118,12 @@ class Aggregator {
   void AddSample(const SamplerRecord& record, const Sample& sample);
   void AddWithFollowers(const SamplerRecord& record, const Sample& sample, PendingSample pending,
                         absl::FunctionRef<void(const PendingSample& sample)> add);
+  void AddWaking(const Sample& sample, uint32_t waker);
   void AddLiveStack(const LiveStack& stack);
   void AddSwitch(const SwitchRecord& change);
   void AddSpan(const OffCpuSpan& span);
   uint32_t WaitOf(const OffCpuSpan& span);
+  std::string NameOf(const Waker& waker) const;
   ProfileSample Complete(const PendingSample& pending, const InternedStack& stack);
   void Emit(const PendingSample& pending, const InternedStack& stack);
   InternedStack Intern(uint32_t pid, std::span<const StackFrame> frames, StackQuality quality);

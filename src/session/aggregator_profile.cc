@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "src/proc/threads.h"
+#include "src/proc/blocked_call.h"
 #include "src/session/aggregator.h"
 #include "src/session/drop_threads.h"
 #include "src/session/merge_samples.h"

@@ -54,7 +54,8 @@ AggregatorOptions AggregatorOptionsOf(const SessionOptions& options, OpenedSampl
           .thread_name = options.thread_name,
           .lines = hooks != nullptr && options.lines ? hooks->lines : nullptr,
           .complete = options.mode != RingMode::kOverwrite,
-          .first_follower = opened.first_follower,
+          .events = opened.sampled,
+          .wakings = opened.wakings,
           .on_batch = options.on_batch,
           .frames = Record(options, opened.notes),
           .unwinder = MakeUnwinder(options, opened.stacks)};

@@ -30,6 +30,7 @@ void OffCpu::Close(State& state, uint64_t time_ns, Emit emit) {
       span.call = state.look->call;
       span.wait = state.look->wait;
     }
+    span.waker = state.waker;
     if (span.stack == ProfileStack::kRoot && state.last_stack != ProfileStack::kRoot) {
       span.stack = state.last_stack, span.quality = StackQuality::kLastKnown;
     }
@@ -43,6 +44,7 @@ void OffCpu::Change(State& state, Phase phase, bool preempted) {
   if (state.phase == phase) ++missed_;
   state.phase = phase;
   state.preempted = preempted;
+  state.waker.reset();
   if (state.look && state.look->at_ns <= state.since_ns) state.look.reset();
 }
 
@@ -54,6 +56,13 @@ void OffCpu::Switched(uint32_t thread, uint32_t tid, uint64_t time_ns, bool out,
   if (out && state.phase == Phase::kUnknown) state.phase = Phase::kOn;
   Close(state, time_ns, emit);
   Change(state, out ? Phase::kOff : Phase::kOn, out && preempted);
+}
+
+void OffCpu::Woken(uint32_t thread, const Waker& waker) {
+  const auto found = threads_.find(thread);
+  if (found == threads_.end() || paused_) return;
+  State& state = found->second;
+  if (state.phase == Phase::kOff || state.phase == Phase::kUnknown) state.waker = waker;
 }
 
 void OffCpu::Ran(uint32_t thread, uint64_t time_ns, Emit emit) {
@@ -117,6 +126,7 @@ void OffCpu::Resume(uint64_t time_ns) {
     state.since_ns = std::max(state.since_ns, time_ns);
     state.preempted = state.seen_running = false;
     state.look.reset();
+    state.waker.reset();
   }
 }
 

@@ -15,6 +15,12 @@
 
 namespace perfkit::session {
 
+// Who ended a wait: a thread, or an interrupt.
+struct Waker {
+  uint32_t thread = 0;  // in Profile::threads
+  bool interrupt = false;
+};
+
 // A time off the CPU that has ended, or has lasted until now.
 struct OffCpuSpan {
   uint32_t thread = 0;  // in Profile::threads
@@ -24,7 +30,8 @@ struct OffCpuSpan {
   uint32_t stack = ProfileStack::kRoot;
   StackQuality quality = StackQuality::kNone;
   std::optional<proc::BlockedCall> call{};
-  std::string wait{};  // sys::DescribeCall
+  std::string wait{};            // sys::DescribeCall
+  std::optional<Waker> waker{};  // nullopt: not known
 
   uint64_t duration_ns() const { return to_ns - from_ns; }
 };
@@ -50,6 +57,8 @@ class OffCpu {
   void Begin(uint32_t thread, uint32_t tid, uint64_t time_ns);
   // A SWITCH record. Emits the span that ends by it.
   void Switched(uint32_t thread, uint32_t tid, uint64_t time_ns, bool out, bool preempted, Emit emit);
+  // The thread will run again as soon as it gets a CPU.
+  void Woken(uint32_t thread, const Waker& waker);
   // The thread was sampled: it ran. If it was off its CPU until then, a record is missing, and it is on from now on.
   void Ran(uint32_t thread, uint64_t time_ns, Emit emit);
   // Threads that exist, and have no record yet.
@@ -95,6 +104,7 @@ class OffCpu {
     bool seen_running = false;  // in kUnknown
     // Of this span if it was made until now, else of a later one.
     std::optional<OffCpuLook> look{};
+    std::optional<Waker> waker{};  // of this span
     uint32_t last_stack = ProfileStack::kRoot;
     Times times;
   };

@@ -51,12 +51,29 @@ absl::StatusOr<CallStack> StackOf(SessionStacks stacks, bool own_thread) {
   return CallStack::Live(own_thread ? hooks->brief_live : hooks->live);
 }
 
-SamplerOptions OptionsOf(const SessionOptions& options, const CallStack& stack) {
+SampledEvent WakingSamples() { return {.event = EventSpec(kWakingEvent), .rate = Period{1}, .stack = false}; }
+
+// nullopt, and a note: it can't be known.
+std::optional<WakingFormat> FindWakings(const SessionOptions& options, std::vector<std::string>& notes) {
+  if (!options.wakers) return std::nullopt;
+  absl::StatusOr<WakingFormat> format = WakingFormat::Read();
+  absl::Status status = format.status();
+  if (status.ok()) {
+    const SamplerOptions alone{.events = {WakingSamples()}, .user_only = options.user_only};
+    status = Sampler::Open(alone, Target::AllThreads()).status();
+  }
+  if (status.ok()) return *std::move(format);
+  notes.push_back(absl::StrFormat("who woke threads is not known: %s", status.message()));
+  return std::nullopt;
+}
+
+SamplerOptions OptionsOf(const SessionOptions& options, const CallStack& stack, bool wakers) {
   SamplerOptions sampler;
   sampler.events = options.events;
   if (sampler.events.empty()) {
     sampler.events.push_back({.event = "cpu-clock", .rate = Period{static_cast<uint64_t>(options.interval.count())}});
   }
+  if (wakers) sampler.events.push_back(WakingSamples());
   sampler.stack = stack;
   // Where a sample in the kernel returns to: what its live stack begins with.
   if (stack.kind == CallStack::Kind::kLive && !options.user_only) sampler.fields = kSampleRegsUser;
@@ -89,13 +106,13 @@ OpenedSampler Describe(const SamplerOptions& options, Sampler sampler) {
   for (const SampledEvent& event : options.events) {
     events.push_back(EventOf(event.event, sampler.user_only(events.size())));
   }
-  std::vector<uint32_t> first_follower;
+  std::vector<AggregatedEvent> sampled;
   for (const SampledEvent& event : options.events) {
-    const bool user_only = events[first_follower.size()].user_only;
-    first_follower.push_back(static_cast<uint32_t>(events.size()));
+    const bool user_only = events[sampled.size()].user_only;
+    sampled.push_back({.first_follower = static_cast<uint32_t>(events.size()), .stack = event.stack});
     for (const EventSpec& follower : event.followers) events.push_back(EventOf(follower, user_only));
   }
-  return {std::move(sampler), options.stack.kind, std::move(events), std::move(first_follower), {}};
+  return {std::move(sampler), options.stack.kind, std::move(events), std::move(sampled), {}, {}};
 }
 
 }  // namespace
@@ -107,23 +124,30 @@ absl::StatusOr<OpenedSampler> OpenSampler(const SessionOptions& options) {
                         "cannot measure times off the CPU by records that are overwritten. Remedy: choose "
                         "SessionClock::kCpu or RingMode::kStream");
   }
+  if (options.wakers && options.clock != SessionClock::kWall) {
+    return absl::Status(absl::StatusCode::kInvalidArgument,
+                        "who wakes threads is known of their waits only. Remedy: choose SessionClock::kWall, or leave "
+                        "SessionOptions::wakers out");
+  }
   if (options.mode == RingMode::kOverwrite && options.on_batch) {
     return absl::Status(absl::StatusCode::kInvalidArgument,
                         "a flight recorder has no batches: its samples are read by Snapshot and Stop. Remedy: choose "
                         "RingMode::kStream, or leave SessionOptions::on_batch empty");
   }
   std::vector<std::string> notes;
+  std::optional<WakingFormat> wakings = FindWakings(options, notes);
   absl::Status error;
   for (const SessionStacks candidate : CandidatesFor(options.stacks)) {
     const absl::StatusOr<CallStack> stack = StackOf(candidate, options.own_thread);
     error = stack.status();
     if (stack.ok()) {
-      const SamplerOptions sampler_options = OptionsOf(options, *stack);
+      const SamplerOptions sampler_options = OptionsOf(options, *stack, wakings.has_value());
       absl::StatusOr<Sampler> sampler = Sampler::Open(sampler_options, Target::AllThreads());
       if (sampler.ok()) {
         notes.push_back(absl::StrFormat("stacks: %s", NameOf(candidate)));
         if (!sampler->shrunk().ok()) notes.emplace_back(sampler->shrunk().message());
         OpenedSampler opened = Describe(sampler_options, *std::move(sampler));
+        opened.wakings = std::move(wakings);
         opened.notes = std::move(notes);
         return opened;
       }

@@ -1,6 +1,7 @@
 // Opens the sampler of a session: with the best stacks that can be had, and a sentence for each that can't.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,8 @@
 #include "perfkit/profile.h"
 #include "perfkit/sampler.h"
 #include "perfkit/session.h"
+#include "src/session/aggregator.h"
+#include "src/session/waking.h"
 
 namespace perfkit::session {
 
@@ -16,7 +19,8 @@ struct OpenedSampler {
   CallStack::Kind stacks = CallStack::Kind::kNone;
   // Of SamplerOptions::events, in their order; then the followers of the first one, of the second one, ...
   std::vector<ProfileEvent> events;
-  std::vector<uint32_t> first_follower;  // for each event, in `events`
+  std::vector<AggregatedEvent> sampled;   // the sampler's events
+  std::optional<WakingFormat> wakings{};  // of the last one, if that is kWakingEvent
   std::vector<std::string> notes;
 };
 

@@ -44,15 +44,5 @@ TEST_CASE("the accounting says what is missing, and repeats the notes", "[export
   CHECK_THAT(TextOf(profile), Catch::Contains("zones and frames without times 7, begins and ends of zones lost 8, "));
 }
 
-TEST_CASE("a wait is named by what is known of it", "[exporters][accounting]") {
-  ProfileBuilder builder;
-  const uint32_t detail = builder.String("/tmp/log");
-  const Profile profile = builder.Take();
-  CHECK(WaitText(profile, {.preempted = true, .detail = detail}) == "preempted");
-  CHECK(WaitText(profile, {.blocked_in_syscall = true, .syscall = 1, .detail = detail}) == "/tmp/log");
-  CHECK(WaitText(profile, {.blocked_in_syscall = true, .syscall = 202}) == "syscall 202");
-  CHECK(WaitText(profile, {}).empty());
-}
-
 }  // namespace
 }  // namespace perfkit::exporters

@@ -1,10 +1,6 @@
 // Tracepoints with filters, uprobes and breakpoints as sampled events, if this user may use them.
-#include <errno.h>
-#include <sched.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include <array>
 #include <cstdlib>
@@ -13,24 +9,10 @@
 #include "perfkit/tracepoint.h"
 #include "tests/sample/support.h"
 #include "tests/support/skip.h"
+#include "tests/support/with_tracefs.h"
 
 namespace perfkit {
 namespace {
-
-// In a child with mounts of its own, tracefs among them: 0 fine, 1 not, 2 it cannot be mounted.
-template <class Body>
-int WithTracefs(Body&& body) {
-  std::fflush(nullptr);
-  const pid_t child = fork();
-  if (child == 0) {
-    const bool mounted = unshare(CLONE_NEWNS) == 0 && mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
-                         (mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, nullptr) == 0 || errno == EBUSY);
-    _exit(!mounted ? 2 : body() ? 0 : 1);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
-}
 
 // Samples an event while `work` runs, and checks that the accounting balances; nothing if it can't be opened.
 template <class Work>
@@ -68,7 +50,7 @@ std::vector<uint64_t> FdsByTracepoint(int calls) {
 }
 
 TEST_CASE("a tracepoint's samples hold the values of its fields", "[live_events]") {
-  const int result = WithTracefs([] {
+  const int result = testing::WithTracefs([] {
     const std::vector<uint64_t> fds = FdsByTracepoint(100);
     bool same = fds.size() == 100;
     for (size_t i = 0; i < fds.size(); ++i) same = same && fds[i] == 1000 + i;
@@ -86,7 +68,7 @@ TEST_CASE("only a tracepoint has a format, and the answer says so", "[live_event
 }
 
 TEST_CASE("a tracepoint's filter drops in the kernel what does not pass", "[live_events]") {
-  const int result = WithTracefs([] {
+  const int result = testing::WithTracefs([] {
     const auto calls = [] {
       for (int fd = 1000; fd < 1100; ++fd) syscall(SYS_close, fd);
     };

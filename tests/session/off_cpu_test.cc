@@ -30,6 +30,22 @@ struct Watched {
   }
 };
 
+TEST_CASE("who wakes a thread ends the wait that it is in, and no other", "[off_cpu]") {
+  Watched watched;
+  watched.off_cpu.Begin(0, 100, 10);
+  watched.Switch(20, true);
+  watched.off_cpu.Woken(0, {.thread = 5});
+  watched.Switch(30, false);
+  watched.off_cpu.Woken(0, {.thread = 6});  // it runs: nothing is ended by that
+  watched.Switch(40, true);
+  watched.off_cpu.Woken(7, {.thread = 6});  // no thread that is known
+  watched.Switch(50, false);
+  REQUIRE(watched.spans.size() == 2);
+  REQUIRE(watched.spans[0].waker);
+  CHECK(watched.spans[0].waker->thread == 5);
+  CHECK_FALSE(watched.spans[1].waker);
+}
+
 TEST_CASE("a look belongs to the span in which it was made", "[off_cpu]") {
   Watched watched;
   watched.off_cpu.Begin(0, 100, 10);

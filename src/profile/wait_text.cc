@@ -1,0 +1,23 @@
+// One text for reports and for files.
+#include "src/profile/wait_text.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace perfkit::profile {
+namespace {
+
+std::string WhatText(const Profile& profile, const ProfileWait& wait) {
+  if (wait.preempted) return "preempted";
+  if (wait.detail != 0) return profile.strings[wait.detail];
+  return wait.blocked_in_syscall ? absl::StrCat("syscall ", wait.syscall) : "";
+}
+
+}  // namespace
+
+std::string WaitText(const Profile& profile, const ProfileWait& wait) {
+  const std::string what = WhatText(profile, wait);
+  if (wait.waker == 0) return what;
+  return absl::StrCat(what, what.empty() ? "" : ", ", "woken by ", profile.strings[wait.waker]);
+}
+
+}  // namespace perfkit::profile

@@ -1,0 +1,38 @@
+// Flags: enum trace_flag_type of the kernel's include/linux/trace_events.h.
+#include "src/session/waking.h"
+
+#include <string>
+#include <utility>
+
+namespace perfkit::session {
+namespace {
+
+constexpr uint64_t kHardInterrupt = 0x08, kSoftInterrupt = 0x10, kNonMaskableInterrupt = 0x40;
+
+}  // namespace
+
+WakingFormat::WakingFormat(TracepointField pid, TracepointField flags)
+    : pid_(std::move(pid)), flags_(std::move(flags)) {}
+
+absl::StatusOr<WakingFormat> WakingFormat::Read() {
+  absl::StatusOr<TracepointFormat> format = TracepointFormat::Of(kWakingEvent);
+  if (!format.ok()) return format.status();
+  return Of(*std::move(format));
+}
+
+absl::StatusOr<WakingFormat> WakingFormat::Of(TracepointFormat format) {
+  const TracepointField* const pid = format.Find("pid");
+  const TracepointField* const flags = format.Find("common_flags");
+  if (pid != nullptr && flags != nullptr) return WakingFormat(*pid, *flags);
+  return absl::Status(absl::StatusCode::kUnimplemented,
+                      "this kernel's sched:sched_waking does not say which thread is woken. Remedy: none is known");
+}
+
+std::optional<Waking> WakingFormat::Parse(Bytes raw) const {
+  const std::optional<uint64_t> pid = pid_.Unsigned(raw), flags = flags_.Unsigned(raw);
+  if (!pid || !flags) return std::nullopt;
+  constexpr uint64_t kAny = kHardInterrupt | kSoftInterrupt | kNonMaskableInterrupt;
+  return Waking{.tid = static_cast<uint32_t>(*pid), .by_interrupt = (*flags & kAny) != 0};
+}
+
+}  // namespace perfkit::session
