@@ -27,7 +27,6 @@ constexpr Larger kLarger[] = {
     {"perfkit::count::FrameThread", 23, kCcFiles},
     {"perfkit::count::Source", 25, kCcFiles},
     {"perfkit::sample::Plan", kDataMembers, 4},
-    {"perfkit::unwind::Walker", kDataMembers, 3},
 };
 
 using Kind = Declaration::Kind;

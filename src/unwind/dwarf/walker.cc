@@ -12,7 +12,6 @@
 namespace perfkit::unwind {
 namespace {
 
-constexpr const char* kNoModules[] = {"[unknown]"};
 constexpr uint64_t kAbi64 = 2;  // PERF_SAMPLE_REGS_ABI_64
 
 constexpr size_t kLanes = 32;
@@ -33,15 +32,18 @@ void PrefetchTail(const Sample& sample) {
 
 }  // namespace
 
-Walker::Walker(const UnwinderOptions& options)
-    : proc_(options.proc), processes_(options.proc, kNoModules), lanes_(kLanes) {
+Walker::Walker(const UnwinderOptions& options) : rules_(options.proc), lanes_(kLanes) {
   if (options.stitch_bytes > 0) stitcher_ = std::make_unique<StackStitcher>(options.stitch_bytes);
 }
 
 // The source of rules for a walk: its process.
 struct Walker::Code {
-  bool RuleAt(uint64_t address, Rule& rule) { return walker.RuleAt(walk.process, walk.generation, address, rule); }
-  bool RowAt(uint64_t address, CfiRow& row, uint64_t& bias) { return walker.ReadRow(walk.process, address, row, bias); }
+  bool RuleAt(uint64_t address, Rule& rule) {
+    return walker.rules_.RuleAt(walk.process, walk.generation, address, rule);
+  }
+  bool RowAt(uint64_t address, CfiRow& row, uint64_t& bias) {
+    return walker.rules_.RowAt(walk.process, address, row, bias);
+  }
   FullRegisters Innermost() { return FromSample<Machine>(walk.sample->user_registers()); }
 
   Walker& walker;
@@ -84,8 +86,8 @@ bool Walker::Begin(const Sample& sample, std::span<StackFrame> frames, Walk& wal
   walk.at = {.pc = value(indices_.pc), .sp = sp, .fp = value(indices_.fp), .lr = value(indices_.lr)};
   walk.begin = sp;
   walk.stack = StackBytes(sp, sample.user_stack().bytes);
-  walk.process = processes_.Find(task->pid);
-  walk.generation = GenerationOf(walk.process);
+  walk.process = rules_.Find(task->pid);
+  walk.generation = rules_.GenerationOf(walk.process);
   return true;
 }
 
@@ -99,9 +101,7 @@ FastPathWalk Walker::Load(const Walk& walk) {
 }
 
 void Walker::Store(const FastPathWalk& fast, Walk& walk) {
-  const uint32_t more = fast.found() - walk.found.frames;
-  stats_.rule_lookups += more;
-  stats_.cache_hits += more;
+  rules_.CountHits(fast.found() - walk.found.frames);
   walk.found.frames = fast.found();
   walk.at = fast.at();
 }
@@ -115,8 +115,8 @@ UnwoundStack Walker::UnwindOne(const Sample& sample, std::span<StackFrame> frame
   if (!Begin(sample, frames, walk)) return walk.found;
   do {
     FastPathWalk fast = Load(walk);
-    if (!fast.Start(cache_)) continue;
-    while (fast.Advance() && fast.LookUp(cache_)) {
+    if (!fast.Start(rules_.cache())) continue;
+    while (fast.Advance() && fast.LookUp(rules_.cache())) {
     }
     Store(fast, walk);
   } while (Advance(walk));
@@ -124,12 +124,12 @@ UnwoundStack Walker::UnwindOne(const Sample& sample, std::span<StackFrame> frame
 }
 
 bool Walker::Turn(Lane& lane) {
-  lane.looked_up = lane.looked_up && lane.fast.Advance() && lane.fast.LookUp(cache_);
+  lane.looked_up = lane.looked_up && lane.fast.Advance() && lane.fast.LookUp(rules_.cache());
   if (!lane.looked_up) [[unlikely]] {
     Store(lane.fast, lane.walk);
     if (!Advance(lane.walk)) return false;
     lane.fast = Load(lane.walk);
-    lane.looked_up = lane.fast.Start(cache_);
+    lane.looked_up = lane.fast.Start(rules_.cache());
   }
   lane.fast.Prefetch();
   return true;
@@ -169,7 +169,7 @@ void Walker::UnwindInTurns(std::span<const Sample> samples, size_t room, std::sp
       lane.sample = next;
       if (Begin(samples[next], frames.subspan(next * room, room), lane.walk)) {
         lane.fast = Load(lane.walk);
-        lane.looked_up = lane.fast.Start(cache_);
+        lane.looked_up = lane.fast.Start(rules_.cache());
         lane.fast.Prefetch();
         return ++next, true;
       }
@@ -189,6 +189,13 @@ void Walker::UnwindInTurns(std::span<const Sample> samples, size_t room, std::sp
       --i;
     }
   }
+}
+
+UnwinderStats Walker::stats() const {
+  UnwinderStats stats = stats_;
+  stats.stitch_bytes = stitcher_ == nullptr ? 0 : stitcher_->heap_bytes();
+  rules_.Fill(stats);
+  return stats;
 }
 
 }  // namespace perfkit::unwind

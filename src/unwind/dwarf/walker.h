@@ -1,23 +1,19 @@
-// The implementation of Unwinder: mappings by process, rules by address, and the walk.
+// The implementation of Unwinder: walks of samples' stacks, by the rules of their processes (ProcessRules).
 //
-//   pc ──cache──> Rule ──Step──> next (pc, sp, fp)              nearly always
-//      └─miss──> mapping ──> module ──> Cfi ──> Rule            once for each pc
+//   pc ──> Rule ──Step──> next (pc, sp, fp)
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "perfkit/unwinder.h"
-#include "src/proc/processes.h"
-#include "src/unwind/dwarf/code_module.h"
+#include "src/unwind/dwarf/process_rules.h"
 #include "src/unwind/dwarf/stack_stitcher.h"
 #include "src/unwind/dwarf/stack_walk.h"
 #include "src/unwind/fast_path_walk.h"
-#include "src/unwind/rule_cache.h"
 
 namespace perfkit::unwind {
 
@@ -30,15 +26,15 @@ class Walker {
 
   bool Add(const RawRecord& record, const SampleLayout& layout) {
     if (stitcher_ != nullptr) stitcher_->Add(record, layout);
-    return processes_.Add(record, layout);
+    return rules_.Add(record, layout);
   }
-  absl::Status AddProcess(pid_t pid) { return processes_.AddProcess(pid); }
+  absl::Status AddProcess(pid_t pid) { return rules_.AddProcess(pid); }
   UnwoundStack Unwind(const Sample& sample, std::span<StackFrame> frames);
   void Unwind(std::span<const Sample> samples, std::span<StackFrame> frames, std::span<UnwoundStack> stacks);
   UnwinderStats stats() const;
 
  private:
-  using Process = proc::Processes::Process;
+  using Process = ProcessRules::Process;
 
   // A walk in progress.
   struct Walk : StackWalk<StackBytes> {
@@ -64,15 +60,6 @@ class Walker {
     size_t sample = 0;       // Index in the samples of the call.
   };
 
-  struct Generation {
-    uint64_t epoch = proc::Processes::kNoEpoch;
-    uint32_t number = 0;
-  };
-  struct ModuleOffset {
-    CodeModule* module;
-    uint64_t offset;
-  };
-
   static RegisterIndices IndicesOf(uint64_t mask);
   static uint32_t BytesBetween(uint64_t begin, uint64_t end) {
     return static_cast<uint32_t>(std::min<uint64_t>(end - begin, UINT32_MAX));
@@ -94,33 +81,16 @@ class Walker {
   // Adds a walk that has ended to the statistics. Returns false.
   bool Count(Walk& walk);
 
-  // The sources of rules and rows: walker_rules.cc. They return false if nothing is mapped at `address`, or there is no
-  // row.
-  bool RuleAt(const Process* process, uint32_t generation, uint64_t address, Rule& rule);
-  bool ReadRule(const Process* process, uint64_t address, Rule& rule);
-  bool Locate(const Process* process, uint64_t address, ModuleOffset& place);
-  bool ReadRow(const Process* process, uint64_t address, CfiRow& row, uint64_t& bias);
-
   // Stacks that are completed from earlier ones: walker_stitch.cc.
   UnwoundStack UnwindAndStitch(const Sample& sample, std::span<StackFrame> frames);
   void Stitch(TaskId task, Walk& walk);
   uint64_t CfaOf(const Walk& walk, const WalkState& at);
-  bool InOneFunction(const Process* process, uint64_t one, uint64_t other);
 
-  // Returns a number for the current mappings of a process, which fits into the cache's keys.
-  uint32_t GenerationOf(const Process* process);
-  CodeModule& ModuleAt(uint32_t number);
-
-  const std::string proc_;
-  proc::Processes processes_;
-  std::vector<std::unique_ptr<CodeModule>> modules_;  // By number; null until the first frame in it.
-  std::vector<Lane> lanes_;                           // The first one is also for walks that do not take turns.
-  RegisterIndices indices_;                           // Of the latest sample.
-  uint64_t extent_ = UINT16_MAX;                      // A moving average of the bytes of stack that walks read.
-  RuleCache cache_;
-  std::array<Generation, 64> generations_{};  // A cache by epoch.
-  uint32_t last_generation_ = 0;
-  UnwinderStats stats_;
+  ProcessRules rules_;
+  std::vector<Lane> lanes_;                  // The first one is also for walks that do not take turns.
+  RegisterIndices indices_;                  // Of the latest sample.
+  uint64_t extent_ = UINT16_MAX;             // A moving average of the bytes of stack that walks read.
+  UnwinderStats stats_;                      // Of walks.
   std::unique_ptr<StackStitcher> stitcher_;  // Null if stacks are not stitched.
   std::vector<KnownCall> calls_;             // Of the current stack.
   uint64_t min_dump_ = UINT64_MAX;           // Bytes of the shortest dump so far.

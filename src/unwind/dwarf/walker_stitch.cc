@@ -9,18 +9,10 @@ namespace perfkit::unwind {
 // sp.
 uint64_t Walker::CfaOf(const Walk& walk, const WalkState& at) {
   Rule rule;
-  if (!RuleAt(walk.process, walk.generation, CodeOf(at), rule)) return KnownCall::kNoCfa;
+  if (!rules_.RuleAt(walk.process, walk.generation, CodeOf(at), rule)) return KnownCall::kNoCfa;
   const auto offset = static_cast<uint64_t>(int64_t{rule.offset});
   if (rule.kind == RuleKind::kSp && !(Machine::kLinkRegister && at.guess)) return at.sp + offset;
   return rule.kind == RuleKind::kFp ? at.fp + offset : KnownCall::kNoCfa;
-}
-
-// Returns false for code without information, where functions are not known.
-bool Walker::InOneFunction(const Process* process, uint64_t one, uint64_t other) {
-  ModuleOffset a, b;
-  if (!Locate(process, one, a) || !Locate(process, other, b) || a.module != b.module) return false;
-  const std::optional<uint64_t> begin = a.module->FunctionAt(a.offset);
-  return begin && begin == b.module->FunctionAt(b.offset);
 }
 
 UnwoundStack Walker::UnwindAndStitch(const Sample& sample, std::span<StackFrame> frames) {
@@ -48,7 +40,7 @@ UnwoundStack Walker::UnwindAndStitch(const Sample& sample, std::span<StackFrame>
 void Walker::Stitch(TaskId task, Walk& walk) {
   if (calls_.back().cfa == KnownCall::kNoCfa) return;
   const std::span<const KnownCall> outside = stitcher_->Find(
-      task, calls_, [&](uint64_t one, uint64_t other) { return InOneFunction(walk.process, one, other); });
+      task, calls_, [&](uint64_t one, uint64_t other) { return rules_.InOneFunction(walk.process, one, other); });
   if (outside.empty()) return;
   const size_t room = walk.frames.size() - walk.found.frames;
   const size_t taken = std::min(room, outside.size());
