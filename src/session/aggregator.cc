@@ -157,8 +157,11 @@ void Aggregator::AddSample(const SamplerRecord& record, const Sample& sample) {
       if (record.full_stack) return;  // beside the event's own samples: the unwinder remembers it
       return emit(Intern(task.pid, std::span(frames_).first(stack.frames), QualityOf(stack.end)));
     }
-    case CallStack::Kind::kFramePointers:
-      return emit(Intern(task.pid, FramesByPointers(sample, frames_), StackQuality::kPart));
+    case CallStack::Kind::kFramePointers: {
+      InternedStack stack = Intern(task.pid, FramesByPointers(sample, frames_), StackQuality::kPart);
+      if (in_kernel) AddKernelCallers(sample, stack);
+      return emit(stack);
+    }
   }
 }
 
@@ -205,6 +208,18 @@ InternedStack Aggregator::Intern(uint32_t pid, std::span<const StackFrame> frame
   return interned;
 }
 
+// The chain begins with the sampled pc, which Complete adds.
+void Aggregator::AddKernelCallers(const Sample& sample, InternedStack& stack) {
+  const Words pcs = sample.chain().part(ChainContext::kKernel);
+  uint32_t callers = stack.stack;
+  for (size_t i = pcs.size(); i-- > 1 && !stack.was_cut;) {
+    callers = stacks_.InternKernel(callers, pcs[i] - 1, stack.was_cut);
+  }
+  if (pcs.size() < 2) return;
+  stack.quality = stack.was_cut ? StackQuality::kLeafOnly : StackQuality::kPart;
+  if (!stack.was_cut) stack.kernel_callers = callers;
+}
+
 ProfileSample Aggregator::Complete(const PendingSample& pending, const InternedStack& stack) {
   ProfileSample sample = pending.sample;
   sample.label = FirstLabel();
@@ -212,7 +227,8 @@ ProfileSample Aggregator::Complete(const PendingSample& pending, const InternedS
   sample.stack = stack.stack;
   bool was_cut = stack.was_cut;
   if (pending.kernel_pc != 0) {
-    sample.stack = stacks_.InternKernel(stack.stack, pending.kernel_pc, was_cut);
+    const bool has_callers = stack.kernel_callers != ProfileStack::kRoot;
+    sample.stack = stacks_.InternKernel(has_callers ? stack.kernel_callers : stack.stack, pending.kernel_pc, was_cut);
     if (was_cut) sample.quality = StackQuality::kLeafOnly;
     was_cut = was_cut || stack.was_cut;
   } else if (stack.stack == ProfileStack::kRoot) {

@@ -67,6 +67,8 @@ struct InternedStack {
   uint32_t stack = ProfileStack::kRoot;
   StackQuality quality = StackQuality::kLeafOnly;
   bool was_cut = false;  // the table is full: it has the leaf alone
+  // With the calls of the kernel that the sampled one was called by; kRoot: none are known.
+  uint32_t kernel_callers = ProfileStack::kRoot;
 };
 
 // Not thread-safe.
@@ -127,6 +129,7 @@ class Aggregator {
   ProfileSample Complete(const PendingSample& pending, const InternedStack& stack);
   void Emit(const PendingSample& pending, const InternedStack& stack);
   InternedStack Intern(uint32_t pid, std::span<const StackFrame> frames, StackQuality quality);
+  void AddKernelCallers(const Sample& sample, InternedStack& stack);
   void AddTask(const ForkRecord& fork, bool synthesized);
   void AddExit(const ExitRecord& exit);
   void Watch(uint32_t pid, uint32_t tid, uint64_t time_ns);

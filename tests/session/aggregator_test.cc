@@ -30,21 +30,22 @@ using sample::LiveRecord;
 
 constexpr uint32_t kPid = 4711;
 
-AttrBits Bits() {
+AttrBits Bits(CallStack::Kind stacks) {
   AttrBits bits;
   bits.sample_type = kSampleIp | kSampleTid | kSampleTime;
+  if (stacks == CallStack::Kind::kFramePointers) bits.sample_type |= kSampleCallchain;
   bits.sample_id_all = true;
   return bits;
 }
 
 // An aggregator of one event, and what is written to it.
 struct Written {
-  AttrBits bits = Bits();
+  AttrBits bits;
   SampleLayout layout{bits};
   Aggregator aggregator;
 
   explicit Written(AggregatorOptions options, uint32_t pid = kPid)
-      : aggregator({{.name = "page-faults"}}, [&] {
+      : bits(Bits(options.stacks)), aggregator({{.name = "page-faults"}}, [&] {
           options.pid = pid;
           return std::move(options);
         }()) {}
@@ -171,6 +172,32 @@ TEST_CASE("a snapshot does not take a sample's stack from it", "[aggregator]") {
   CHECK(late.Total(0) == Profile::Sum{7, 1});
   CHECK(late.samples[0].quality == StackQuality::kWhole);
   CHECK(DepthOf(late, late.samples[0].stack) == 3);
+}
+
+TEST_CASE("by frame pointers the kernel's callers stand between the user's and the sampled code", "[aggregator]") {
+  constexpr uint64_t kKernelMark = -uint64_t{128}, kUserMark = -uint64_t{512}, kKernel = 0xffff'8000'0000'0000;
+  Written written({.stacks = CallStack::Kind::kFramePointers, .off_cpu = true});
+  written.AddSwitch(kPid, 5, false);
+  SampleValues values{.ip = kKernel + 0x30, .time = 10, .pid = kPid, .tid = kPid, .misc = 1};
+  values.chain = {kKernelMark, kKernel + 0x30, kKernel + 0x21, kKernel + 0x11, kUserMark, 0x2000, 0x1001};
+  written.Add(BuildSample(written.bits, values), 0, 1);
+  written.AddSwitch(kPid, 20, true);
+  written.AddSwitch(kPid, 30, false);
+  const Profile profile = written.Make(40);
+  REQUIRE(profile.samples.size() == 2);
+  const auto addresses = [&](uint32_t stack) {
+    std::vector<uint64_t> found;
+    for (; stack != ProfileStack::kRoot; stack = profile.stacks[stack].parent) {
+      const ProfileLocation& location = profile.locations[profile.stacks[stack].location];
+      CHECK(location.kernel == (location.address >= kKernel));
+      found.push_back(location.address);
+    }
+    return found;
+  };
+  CHECK(profile.samples[0].quality == StackQuality::kPart);
+  CHECK(addresses(profile.samples[0].stack) ==
+        std::vector<uint64_t>{kKernel + 0x30, kKernel + 0x20, kKernel + 0x10, 0x2000, 0x1000});
+  CHECK(addresses(profile.samples[1].stack) == std::vector<uint64_t>{0x2000, 0x1000});  // of the wait: where it was
 }
 
 TEST_CASE("stacks that end where tables were still to be built are parts, and a note counts them", "[aggregator]") {

@@ -73,6 +73,23 @@ TEST_CASE("another process is profiled: its name, its functions, and all that it
   CHECK(HasNote(profile, "stacks: none"));
 }
 
+// Without the component perfkit::dwarf.
+TEST_CASE("dumps that nothing can unwind leave the sampled code, and a note says so", "[collector]") {
+  const SpinningProcess process("dumped");
+  const SamplerOptions options = ClockOf(CallStack::UserDump(1024));
+  absl::StatusOr<Sampler> sampler = Sampler::Open(options, Target::Process(process.pid()));
+  REQUIRE(sampler.status() == absl::OkStatus());
+  std::vector<Sampler> samplers;
+  samplers.push_back(*std::move(sampler));
+  ProfileCollector collector(options);
+  Collect(collector, samplers, 10);
+  const Profile profile = collector.MakeProfile(samplers);
+  CheckLaws(profile);
+  if (HasNote(profile, "stacks: dumps")) SKIP_TEST("perfkit::dwarf is linked");
+  CHECK(HasNote(profile, "perfkit::dwarf is not linked. Remedy: link it"));
+  for (const ProfileSample& sample : profile.samples) CHECK(sample.quality == StackQuality::kLeafOnly);
+}
+
 TEST_CASE("several samplers share a profile, whose accounting is their sum", "[collector]") {
   const SpinningProcess first("first"), second("second");
   const SamplerOptions options = ClockOf();
