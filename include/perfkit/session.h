@@ -36,7 +36,7 @@ enum class SessionStacks : uint8_t {
   kBest,           // kLive if perfkit::dwarf is linked and the kernel permits it, else kDumps, else kFramePointers
   kLive,           // each thread walks its own stack when it is sampled (CallStack::Live)
   kDumps,          // copies of the stack, unwound by the session's thread, stitched (CallStack::UserDump)
-  kFramePointers,  // the kernel follows frame pointers: short or wrong if code has none
+  kFramePointers,  // the kernel follows frame pointers: short or wrong if code has none; ends before what is no code
   kNone,           // the sampled instruction alone
 };
 

@@ -127,7 +127,17 @@ uint32_t StackTable::LocationOf(const CodeLocation& place, bool kernel) {
   return location;
 }
 
+// A frame pointer of code that keeps something else in that register leads anywhere: where no code is, no call was.
+std::span<const StackFrame> StackTable::UpToCode(uint32_t pid, std::span<const StackFrame> frames) const {
+  const auto is_no_code = [&](const StackFrame& frame) {
+    return frame.is_guess && !symbolizer_.Locate(pid, frame.code()).known();
+  };
+  const auto end = std::find_if(frames.begin() + 1, frames.end(), is_no_code);
+  return {frames.begin(), end};
+}
+
 uint32_t StackTable::Add(Process& process, uint32_t pid, std::span<const StackFrame> frames, bool& was_cut) {
+  frames = UpToCode(pid, frames);
   was_cut = builder_.profile().stacks.size() + frames.size() > max_stacks_;
   if (was_cut) frames = frames.first(1);
   uint32_t stack = ProfileStack::kRoot;

@@ -54,8 +54,8 @@ class StackTable {
   // What process `pid` has mapped has changed: what its pcs mean is looked up anew.
   void ForgetPlaces(uint32_t pid);
 
-  // The entry of a stack of process `pid`, innermost frame first; ProfileStack::kRoot if it has no frame. `was_cut`:
-  // the table is full.
+  // The entry of a stack of process `pid`, innermost frame first; ProfileStack::kRoot if it has no frame. It ends
+  // before the first guess that lies in no code. `was_cut`: the table is full.
   uint32_t Intern(uint32_t pid, std::span<const StackFrame> frames, bool& was_cut);
   // The entry of a kernel frame that `stack` called; of the frame alone if the table is full.
   uint32_t InternKernel(uint32_t stack, uint64_t pc, bool& was_cut);
@@ -77,6 +77,7 @@ class StackTable {
   uint32_t UserLocation(Process& process, uint32_t pid, uint64_t pc);
   uint32_t KernelLocation(uint64_t pc);
   uint32_t LocationOf(const CodeLocation& place, bool kernel);
+  std::span<const StackFrame> UpToCode(uint32_t pid, std::span<const StackFrame> frames) const;
   uint32_t Add(Process& process, uint32_t pid, std::span<const StackFrame> frames, bool& was_cut);
 
   ProfileBuilder& builder_;

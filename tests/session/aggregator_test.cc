@@ -2,6 +2,7 @@
 #include "src/session/aggregator.h"
 
 #include <linux/perf_event.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -58,6 +59,14 @@ struct Written {
   void AddSample(uint32_t tid, uint64_t time_ns, uint64_t pc, uint64_t weight = 1, uint16_t misc = 2,
                  uint32_t pid = kPid) {
     Add(BuildSample(bits, {.ip = pc, .time = time_ns, .pid = pid, .tid = tid, .misc = misc}), 0, weight);
+  }
+  // Code of a file is mapped from address 0 on.
+  void AddMap(uint64_t bytes) {
+    RecordBuilder out;
+    out.U32(kPid).U32(kPid).U64(0).U64(bytes).U64(0).U32(8).U32(1).U64(4711).U64(0);
+    out.U32(PROT_EXEC | PROT_READ).U32(MAP_PRIVATE).Text("/no/such/file");
+    AddTrailer(out, bits, {.time = 1, .pid = kPid, .tid = kPid});
+    Add(out.Finish(RecordType::kMmap2, 2));
   }
   void AddTask(RecordType type, uint32_t pid, uint32_t tid, uint64_t time_ns) {
     RecordBuilder out;
@@ -177,6 +186,7 @@ TEST_CASE("a snapshot does not take a sample's stack from it", "[aggregator]") {
 TEST_CASE("by frame pointers the kernel's callers stand between the user's and the sampled code", "[aggregator]") {
   constexpr uint64_t kKernelMark = -uint64_t{128}, kUserMark = -uint64_t{512}, kKernel = 0xffff'8000'0000'0000;
   Written written({.stacks = CallStack::Kind::kFramePointers, .off_cpu = true});
+  written.AddMap(0x10000);
   written.AddSwitch(kPid, 5, false);
   SampleValues values{.ip = kKernel + 0x30, .time = 10, .pid = kPid, .tid = kPid, .misc = 1};
   values.chain = {kKernelMark, kKernel + 0x30, kKernel + 0x21, kKernel + 0x11, kUserMark, 0x2000, 0x1001};

@@ -55,6 +55,7 @@ StackFrame Call(uint64_t pc) { return {.pc = pc, .is_return_address = true}; }
 
 TEST_CASE("each distinct stack is one entry", "[stack_table]") {
   Table table;
+  table.Map(0, 0x10000, "/no/such/first.so");
   std::mt19937 random(1);
   std::vector<std::vector<StackFrame>> all;
   for (int i = 0; i < 20'000; ++i) {
@@ -76,6 +77,16 @@ TEST_CASE("each distinct stack is one entry", "[stack_table]") {
     CHECK(table.AddressesOf(entries[i]) == addresses);
   }
   CHECK(table.builder.profile().stacks.size() == size);
+}
+
+TEST_CASE("a guess that lies in no code ends the stack", "[stack_table]") {
+  Table table;
+  table.Map(0, 0x10000, "/no/such/first.so");
+  const auto guess = [](uint64_t pc) { return StackFrame{.pc = pc, .is_return_address = true, .is_guess = true}; };
+  CHECK(table.AddressesOf(table.Intern({{.pc = 0x1000}, guess(0x2001), guess(0x20000), guess(0x3001)})) ==
+        std::vector<uint64_t>{0x1000, 0x2000});
+  CHECK(table.AddressesOf(table.Intern({{.pc = 0x1000}, guess(0)})) == std::vector<uint64_t>{0x1000});
+  CHECK(table.AddressesOf(table.Intern({{.pc = 0x20000}, Call(0x30001)})) == std::vector<uint64_t>{0x20000, 0x30000});
 }
 
 TEST_CASE("a stack without frames has no entry", "[stack_table]") {
