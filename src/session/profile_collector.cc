@@ -27,6 +27,9 @@ session::AggregatorOptions AnyProcessOptions(const SamplerOptions& sampled, cons
                                     .demangle = options.demangle,
                                     .lines = HasStackHooks() && options.lines ? StackHookTable.lines : nullptr,
                                     .complete = sampled.mode != RingMode::kOverwrite};
+  for (const SampledEvent& event : sampled.events) {
+    result.events.push_back({.first_follower = static_cast<uint32_t>(sampled.events.size()), .stack = event.stack});
+  }
   if (result.stacks != CallStack::Kind::kUserDump) return result;
   if (HasStackHooks()) {
     result.unwinder = StackHookTable.unwinder(kStitchBytes);
