@@ -41,7 +41,9 @@ class FrameThread;
 }  // namespace count
 
 struct FrameOptions {
-  std::vector<EventSpec> events{};  // At most kMaxEvents; further ones are ignored.
+  // At most kMaxEvents; further ones are ignored. A text with braces is a list, as of ParseEventList: the events of a
+  // group are on the PMU together.
+  std::vector<EventSpec> events{};
   // Frames that take longer are hitches; 0 disables hitches. Otherwise the kernel logs the context switches and page
   // faults of the marking thread: two rings of 64 KiB of locked memory, and some 100 ns for each of them.
   std::chrono::nanoseconds hitch_budget{0};

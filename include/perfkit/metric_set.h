@@ -27,8 +27,8 @@ namespace perfkit {
 
 struct MetricSet {
   std::string name{};
-  // As ParseEventList accepts them. Groups in braces are counted together, so that their quotients are of the same
-  // time; the first event of a group leads it.
+  // As ParseEventList and FrameOptions::events accept them. Groups in braces are counted together, so that their
+  // quotients are of the same time; the first event of a group leads it.
   std::string events{};
   std::vector<Metric> metrics{};
 };

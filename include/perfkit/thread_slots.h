@@ -42,8 +42,8 @@ class ThreadSlots {
     std::optional<ReadPath> only_path{};
   };
 
-  // Never fails: an event that can't be counted has no sums, and reason(i) says why. Opens and closes the events on the
-  // calling thread to find that out.
+  // `events` as FrameOptions::events. Never fails: an event that can't be counted has no sums, and reason(i) says why.
+  // Opens and closes the events on the calling thread to find that out.
   explicit ThreadSlots(std::vector<EventSpec> events) : ThreadSlots(std::move(events), Options()) {}
   ThreadSlots(std::vector<EventSpec> events, const Options& options);
   ~ThreadSlots();

@@ -9,6 +9,7 @@
 
 #include "perfkit/counter.h"
 #include "perfkit/format.h"
+#include "perfkit/frame_counter.h"
 #include "perfkit/metric_set.h"
 #include "perfkit/scope.h"
 #include "src/count/paths.h"
@@ -34,16 +35,19 @@ struct PretendedPmu {
 };
 PretendedPmu g_pmu;
 
+// On machines with several kinds of core raw events have the types of their PMUs, which are dynamic.
+bool IsRaw(uint32_t type) { return type == sys::kTypeRaw || type > sys::kTypeBreakpoint; }
+
 // As intel_pmu_hw_config (arch/x86/events/intel/core.c): a metric is accepted only in a group that slots lead.
 int OpenOnPmu(const sys::PerfEventAttr* attr, pid_t pid, int cpu, int group, unsigned long flags) {
-  if (attr->type != sys::kTypeRaw && attr->type != sys::kTypeHardware) {
+  if (!IsRaw(attr->type) && attr->type != sys::kTypeHardware) {
     return sys::kLinux.perf_event_open(attr, pid, cpu, group, flags);
   }
-  const bool is_metric = attr->type == sys::kTypeRaw && attr->config >= kFirstMetric && attr->config <= kLastMetric;
+  const bool is_metric = IsRaw(attr->type) && attr->config >= kFirstMetric && attr->config <= kLastMetric;
   const auto leader = g_pmu.events.find(group);
   if (is_metric && (leader == g_pmu.events.end() || leader->second.config != kSlots)) return errno = EINVAL, -1;
   const int fd = sys::kLinux.open("/dev/null", 0);
-  g_pmu.events[fd] = {attr->type == sys::kTypeRaw ? attr->config : 0, group};
+  g_pmu.events[fd] = {IsRaw(attr->type) ? attr->config : 0, group};
   return fd;
 }
 
@@ -138,6 +142,28 @@ TEST_CASE("topdown: half of the time on the PMU is said of each metric", "[topdo
     CHECK(value.coverage == Approx(0.5));
     CHECK(value.validity.has(Validity::kMultiplexed));
   }
+}
+
+TEST_CASE("topdown: a FrameCounter counts the set for each frame", "[topdown]") {
+  FakeKernel fake;
+  PretendPmu(fake);
+  g_pmu.group.assign(7, 0);
+  // The parser looks for a PMU on this machine, which may have none: the same events as raw numbers.
+  std::vector<Metric> metrics;
+  for (const char* text : {"retiring = 100 * r8000 / (r8000 + r8100 + r8200 + r8300) [%]",
+                           "frontend-bound = 100 * r8200 / (r8000 + r8100 + r8200 + r8300) [%]"}) {
+    metrics.push_back(*Metric::Parse(text));
+  }
+  FrameCounter frames({.events = {"{r400,r8000,r8100,r8200,r8300}"}});
+  REQUIRE(frames.size() == 5);
+  for (size_t i = 0; i < frames.size(); ++i) CHECK(frames.reason(i).empty());
+  frames.Mark();
+  g_pmu.group = kRecorded;
+  frames.Mark();
+  const std::string report = frames.FormatZones(metrics);
+  INFO(report);
+  CHECK(report.find("22.89") != std::string::npos);
+  CHECK(report.find("42.99") != std::string::npos);
 }
 
 TEST_CASE("topdown: without braces, slots begin the group that the metrics join", "[topdown]") {

@@ -22,20 +22,43 @@ EventConfig Placeholder(const EventSpec& spec) {
 }  // namespace
 
 EventPlan::EventPlan(std::span<const EventSpec> events, std::optional<ReadPath> only_path) : only_path_(only_path) {
-  for (const EventSpec& spec : events.first(std::min(events.size(), kMaxEvents))) {
+  for (const EventSpec& spec : events) Add(spec);
+}
+
+// Adds an event, or the groups of a list. No event's text has braces.
+void EventPlan::Add(const EventSpec& spec) {
+  if (size() == kMaxEvents) return;
+  absl::Status status;
+  if (!spec.type && spec.text.find('{') != std::string::npos) {
+    absl::StatusOr<std::vector<std::vector<EventConfig>>> groups = ParseEventList(spec.text);
+    status = groups.status();
+    for (size_t g = 0; status.ok() && g < groups->size(); ++g) AddGroup(std::move((*groups)[g]));
+  } else {
     absl::StatusOr<EventConfig> config = ResolveEvent(spec);
-    names_.push_back(spec.text);
-    reasons_.push_back(config.ok() ? "" : std::string(config.status().message()));
-    groups_.push_back({config.ok() ? *std::move(config) : Placeholder(spec)});
+    status = config.status();
+    if (status.ok()) AddGroup({*std::move(config)});
   }
+  if (status.ok()) return;
+  AddGroup({Placeholder(spec)});
+  reasons_.back() = std::string(status.message());
+}
+
+// Ignores a group that would be more than a set holds.
+void EventPlan::AddGroup(std::vector<EventConfig> group) {
+  if (size() + group.size() > kMaxEvents) return;
+  for (size_t member = 0; member < group.size(); ++member) {
+    seats_.push_back({groups_.size(), member});
+    names_.push_back(group[member].name);
+    reasons_.emplace_back();
+  }
+  groups_.push_back(std::move(group));
 }
 
 std::optional<size_t> EventPlan::IndexOf(uint64_t software_config) const {
   for (size_t i = 0; i < size(); ++i) {
-    const EventConfig& event = groups_[i][0];
-    const EventConfig::Part& part = event.parts[0];
+    const EventConfig::Part& part = event(i).parts[0];
     if (part.type != sys::kTypeSoftware || part.config != software_config) continue;
-    if (reasons_[i].empty() && !event.privilege_given) return i;
+    if (reasons_[i].empty() && !event(i).privilege_given) return i;
   }
   return std::nullopt;
 }

@@ -29,8 +29,8 @@ class EventPlan {
   std::string_view name(size_t i) const { return names_[i]; }
   std::string_view reason(size_t i) const { return reasons_[i]; }
   ReadPath path(size_t i) const { return paths_[i]; }
-  std::string_view unit(size_t i) const { return groups_[i][0].unit; }
-  double scale(size_t i) const { return groups_[i][0].scale; }
+  std::string_view unit(size_t i) const { return event(i).unit; }
+  double scale(size_t i) const { return event(i).scale; }
   // Bit i: event i is not counted at all; event i has times of its own. After OpenFirst.
   uint32_t never() const { return never_; }
   uint32_t multiplexable() const { return multiplexable_; }
@@ -39,9 +39,17 @@ class EventPlan {
   std::optional<size_t> IndexOf(uint64_t software_config) const;
 
  private:
+  // Where an event is in groups_.
+  struct Seat {
+    size_t group, member;
+  };
+  const EventConfig& event(size_t i) const { return groups_[seats_[i].group][seats_[i].member]; }
+  void Add(const EventSpec& spec);
+  void AddGroup(std::vector<EventConfig> group);
   std::optional<CounterSet> Open(bool self_test, absl::Status* status) const;
 
   std::vector<std::vector<EventConfig>> groups_;
+  std::vector<Seat> seats_;
   std::vector<std::string> names_, reasons_;
   std::array<ReadPath, kMaxEvents> paths_{};
   std::array<Validity, kMaxEvents> fixed_flags_{};

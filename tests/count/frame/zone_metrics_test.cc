@@ -25,6 +25,25 @@ std::string LineOf(const std::string& report, std::string_view head, std::string
   return cells;
 }
 
+TEST_CASE("frames: a text with braces is a list of groups") {
+  FrameCounter frames({.events = {"{page-faults,minor-faults},task-clock", "context-switches", "{major-faults",
+                                  event::kAlignmentFaults}});
+  REQUIRE(frames.size() == 6);
+  const std::vector<std::string_view> names = {"page-faults",      "minor-faults",  "task-clock",
+                                               "context-switches", "{major-faults", "alignment-faults"};
+  for (size_t i = 0; i < names.size(); ++i) CHECK(frames.name(i) == names[i]);
+  CHECK(std::string(frames.reason(4)).find("a '{' without its '}'") != std::string::npos);
+  frames.Mark();
+  testing::FreshPages(50).Touch(0, 50);
+  frames.Mark();
+  for (const size_t faults : {0, 1}) {
+    if (frames.reason(faults).empty()) CHECK(frames.last().values[faults] >= 50);
+  }
+  FrameCounter many({.events = {"{page-faults,page-faults:u}", "{dummy,dummy,dummy,dummy,dummy,dummy,dummy,dummy}",
+                                "{dummy,dummy,dummy,dummy,dummy,dummy,dummy,dummy}", "task-clock"}});
+  CHECK(many.size() == 11);  // The second group of eight does not fit.
+}
+
 TEST_CASE("frames: metrics of zones are the arithmetic of their counts", "[metric]") {
   FrameCounter frames({.events = {"page-faults", "task-clock"}});
   if (!frames.reason(0).empty()) SKIP_TEST(std::string(frames.reason(0)));
