@@ -7,6 +7,7 @@
 //   scene_view.cc, backdrop.cc, screen.cc, png.cc         the picture
 #include <perfkit/profile_writer.h>
 #include <perfkit/session.h>
+#include <perfkit/slow_frames.h>
 
 #include <algorithm>
 #include <chrono>
@@ -40,9 +41,10 @@ std::chrono::nanoseconds SuitableBudget(game::Screen& screen) {
   return std::max<nanoseconds>(milliseconds(20), nanoseconds(median * 5 / 2));
 }
 
-// Plays, sampled: the profile has the frames and zones, too.
+// Plays, sampled on and off the CPU: the profile has the frames and zones, too.
 absl::StatusOr<perfkit::Profile> Play(game::Game& game) {
-  absl::StatusOr<perfkit::Session> session = perfkit::Session::Start({.frames = &game.frames()});
+  absl::StatusOr<perfkit::Session> session =
+      perfkit::Session::Start({.clock = perfkit::SessionClock::kWall, .frames = &game.frames()});
   game.Run();
   if (!session.ok()) return session.status();
   return session->Stop();
@@ -62,7 +64,7 @@ int SaveProfile(const absl::StatusOr<perfkit::Profile>& profile, const std::stri
     std::printf("\nNo profile: %s\n", std::string(profile.status().message()).c_str());  // not permitted here
     return 0;
   }
-  std::printf("\n");
+  std::printf("\n%s\n", perfkit::FormatSlowFrames(*profile).c_str());
   const absl::Status written = WriteFiles(*profile, name);
   if (written.ok()) return 0;
   if (written.code() == absl::StatusCode::kUnimplemented) {

@@ -189,6 +189,7 @@ TEST_CASE("game loop: the picture is named by a path that can be opened from any
 TEST_CASE("game loop: its page and its trace have zones and frames") {
   INFO(Game().run.output);
   if (Game().run.output.find("No profile: ") != std::string::npos) SKIP_TEST("perfkit::exporters is not linked");
+  CHECK(Game().run.output.find(" slowest of ") != std::string::npos);
   for (const char* ending : {".html", ".pftrace"}) {
     std::ifstream file(Game().profile + ending, std::ios::binary);
     const std::string text{std::istreambuf_iterator<char>(file), {}};

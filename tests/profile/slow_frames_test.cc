@@ -1,0 +1,213 @@
+// Slow frames: by hand, and the laws of any profile.
+#include "perfkit/slow_frames.h"
+
+#include <catch2/catch.hpp>
+#include <numeric>
+#include <random>
+
+#include "perfkit/profile_builder.h"
+#include "src/profile/frame_parts.h"
+
+namespace perfkit::profile {
+namespace {
+
+constexpr uint64_t kMs = 1'000'000, kStart = 1'000 * kMs;
+
+// Frames of one thread, 10 ms each: 4 ms physics, in which 1 ms solve, 2 ms off the CPU, the rest in no zone.
+class Game {
+ public:
+  Game() {
+    clock_ = builder_.AddEvent({.name = "cpu-clock", .unit = ProfileUnit::kNanoseconds});
+    off_cpu_ = builder_.AddEvent({.name = std::string(kOffCpuEvent), .unit = ProfileUnit::kNanoseconds});
+    thread_ = builder_.AddThread(1, 1, "game");
+    futex_ = builder_.AddWait({.blocked_in_syscall = true,
+                               .syscall = 202,
+                               .detail = builder_.String("futex"),
+                               .waker = builder_.String("w (2)")});
+    preempted_ = builder_.AddWait({.preempted = true});
+    solve_ = builder_.Stack(ProfileStack::kRoot, builder_.Function("Solve", "game"));
+    lock_ = builder_.Stack(solve_, builder_.Function("Lock", "libc"));
+  }
+
+  // A frame; `more_ms` of each part.
+  void Frame(uint64_t solve_ms = 0, uint64_t wait_ms = 0, uint64_t preempted_ms = 0) {
+    const uint64_t from_ns = now_ns_;
+    Zone("physics", from_ns, from_ns + (4 + solve_ms) * kMs);
+    Zone("solve", from_ns + kMs, from_ns + (2 + solve_ms) * kMs);
+    Sample(from_ns + kMs, "physics/solve", solve_);
+    now_ns_ += (5 + solve_ms) * kMs;
+    Wait((2 + wait_ms) * kMs, futex_);
+    if (preempted_ms != 0) Wait(preempted_ms * kMs, preempted_);
+    now_ns_ += 3 * kMs;
+    builder_.AddZone({.from_ns = from_ns,
+                      .to_ns = now_ns_,
+                      .thread = thread_,
+                      .name = builder_.String("frame " + std::to_string(number_++)),
+                      .cause = builder_.String(now_ns_ - from_ns > 10 * kMs ? "a slow zone" : ""),
+                      .is_frame = true});
+  }
+  ProfileBuilder& builder() { return builder_; }
+  Profile Take() { return builder_.Take(); }
+
+ private:
+  void Zone(const char* name, uint64_t from_ns, uint64_t to_ns) {
+    builder_.AddZone({.from_ns = from_ns, .to_ns = to_ns, .thread = thread_, .name = builder_.String(name)});
+  }
+  void Sample(uint64_t at_ns, const char* label, uint32_t stack) {
+    builder_.AddSample({.time_ns = at_ns,
+                        .weight = kMs,
+                        .thread = thread_,
+                        .stack = stack,
+                        .label = builder_.String(label),
+                        .event = static_cast<uint16_t>(clock_),
+                        .quality = StackQuality::kWhole});
+  }
+  void Wait(uint64_t ns, uint32_t wait) {
+    builder_.AddSample({.time_ns = now_ns_,
+                        .weight = ns,
+                        .thread = thread_,
+                        .stack = lock_,
+                        .wait = wait,
+                        .event = static_cast<uint16_t>(off_cpu_),
+                        .quality = StackQuality::kWhole});
+    now_ns_ += ns;
+  }
+
+  ProfileBuilder builder_;
+  uint32_t clock_ = 0, off_cpu_ = 0, thread_ = 0, futex_ = 0, preempted_ = 0, solve_ = 0, lock_ = 0;
+  uint64_t now_ns_ = kStart;
+  int number_ = 0;
+};
+
+void CheckSums(const SlowFrame& frame) {
+  uint64_t ns = 0;
+  int64_t excess_ns = frame.rest_ns;
+  for (const FramePart& part : frame.parts) ns += part.ns, excess_ns += part.excess_ns();
+  CHECK(ns == frame.ns);
+  CHECK(excess_ns == frame.excess_ns());
+  CHECK(std::is_sorted(frame.parts.begin(), frame.parts.end(),
+                       [](const FramePart& a, const FramePart& b) { return a.excess_ns() > b.excess_ns(); }));
+}
+
+TEST_CASE("a slow frame says in which part it took longer, and where", "[profile][slow_frames]") {
+  Game game;
+  for (int i = 0; i < 20; ++i) game.Frame();
+  game.Frame(7);
+  for (int i = 0; i < 20; ++i) game.Frame();
+  game.Frame(0, 30, 1);
+  game.Frame();
+  const Profile profile = game.Take();
+  const std::vector<SlowFrame> slow = FindSlowFrames(profile);
+  REQUIRE(slow.size() == 2);
+  for (const SlowFrame& frame : slow) {
+    CheckSums(frame);
+    CHECK(frame.usual_ns == 10 * kMs);
+    CHECK(frame.rest_ns == 0);
+  }
+  CHECK(slow[0].ns == 41 * kMs);
+  const FramePart& wait = slow[0].parts[0];
+  CHECK((wait.kind == FramePart::Kind::kWait && wait.name == "futex, woken by w (2)"));
+  CHECK((wait.ns == 32 * kMs && wait.usual_ns == 2 * kMs));
+  CHECK(profile.strings[profile.CallsAt(profile.stacks[wait.stack].location)[0].function] == "Lock");
+  CHECK((slow[0].parts[1].kind == FramePart::Kind::kPreempted && slow[0].parts[1].excess_ns() == kMs));
+  const FramePart& solve = slow[1].parts[0];
+  CHECK((solve.kind == FramePart::Kind::kZone && solve.name == "physics/solve"));
+  CHECK((solve.ns == 8 * kMs && solve.usual_ns == kMs && solve.samples == 1 && solve.samples_of_stack == 1));
+  const std::string text = FormatSlowFrames(profile, {.frames = 1});
+  CAPTURE(text);
+  CHECK(text.find("# the 1 slowest of 43 frames\n") != text.npos);
+  CHECK(text.find("41.00 ms, 31.00 ms more than usual: a slow zone") != text.npos);
+  CHECK(text.find("waited: futex, woken by w (2)") != text.npos);
+  CHECK(text.find("Lock < Solve\n") != text.npos);
+  CHECK(text.find("was not recorded") == text.npos);
+}
+
+TEST_CASE("frames are chosen by name, and compared with their own kind", "[profile][slow_frames]") {
+  Game game;
+  for (int i = 0; i < 5; ++i) game.Frame();
+  ProfileBuilder& builder = game.builder();
+  const uint32_t audio = builder.AddThread(1, 2, "audio");
+  for (uint64_t i = 0; i < 5; ++i) {
+    const uint64_t from_ns = kStart + 10 * i * kMs;
+    builder.AddZone({.from_ns = from_ns,
+                     .to_ns = from_ns + (i == 3 ? 3 : 2) * kMs,
+                     .thread = audio,
+                     .name = builder.String("mix"),
+                     .is_frame = true});
+  }
+  const Profile profile = game.Take();
+  const std::vector<SlowFrame> slow = FindSlowFrames(profile);
+  REQUIRE(slow.size() == 1);
+  CHECK((slow[0].ns == 3 * kMs && slow[0].usual_ns == 2 * kMs));
+  CHECK(FindSlowFrames(profile, {.name = "fr*"}).empty());
+  CHECK(FindSlowFrames(profile, {.name = "mi?"}).size() == 1);
+  CHECK(FindSlowFrames(profile, {.frames = 0}).empty());
+}
+
+TEST_CASE("frames whose waits were merged are not explained", "[profile][slow_frames]") {
+  Game game;
+  game.Frame(0, 50);
+  for (int i = 0; i < 9; ++i) game.Frame();
+  game.Frame(1);
+  Profile profile = game.Take();
+  const uint64_t until_ns = profile.zones[2].to_ns;  // of the first frame
+  for (ProfileSample& sample : profile.samples) {
+    if (sample.time_ns < until_ns) sample.time_ns = 0;
+  }
+  profile.accounting.waits_forgotten = 1;
+  const std::vector<SlowFrame> slow = FindSlowFrames(profile);
+  REQUIRE(slow.size() == 1);
+  CHECK(slow[0].ns == 11 * kMs);
+  CHECK(FormatSlowFrames(profile).find("their waits were merged") != std::string::npos);
+}
+
+TEST_CASE("a profile that is damaged gives the error, and one without frames none", "[profile][slow_frames]") {
+  Game game;
+  game.Frame();
+  Profile profile = game.Take();
+  CHECK(FormatSlowFrames(profile).find("# the 0 slowest of 1 frames\n") == 0);
+  profile.zones[0].thread = 77;
+  CHECK(FormatSlowFrames(profile).find("zones") != std::string::npos);
+  CHECK(FindSlowFrames({}).empty());
+}
+
+// Zones and waits of any times: nested or not, overlapping, empty.
+TEST_CASE("the parts of any time are as long as the time", "[profile][slow_frames]") {
+  std::mt19937 random(GENERATE(range(1, 50)));
+  const auto below = [&](uint64_t limit) { return std::uniform_int_distribution<uint64_t>(0, limit - 1)(random); };
+  Game game;
+  ProfileBuilder& builder = game.builder();
+  for (uint64_t i = below(30); i > 0; --i) {
+    const uint64_t from_ns = below(1'000);
+    builder.AddZone({.from_ns = from_ns,
+                     .to_ns = from_ns + below(300),
+                     .thread = 0,
+                     .name = builder.String(std::string(1, static_cast<char>('a' + below(4)))),
+                     .is_frame = below(5) == 0});
+  }
+  for (uint64_t i = below(30); i > 0; --i) {
+    builder.AddSample({.time_ns = 1 + below(1'000),
+                       .weight = below(50) == 0 ? UINT64_MAX : below(200),
+                       .thread = 0,
+                       .wait = static_cast<uint32_t>(below(2)),
+                       .event = 1});
+  }
+  const Profile profile = builder.Take();
+  REQUIRE(profile.Check() == absl::OkStatus());
+  PartNames names;
+  const ThreadParts parts(profile, 0, names);
+  for (int i = 0; i < 50; ++i) {
+    const uint64_t from_ns = below(1'200), to_ns = from_ns + below(400);
+    uint64_t sum = 0;
+    parts.Split(from_ns, to_ns, [&](uint32_t part, uint64_t ns, uint32_t sample) {
+      CHECK(ns > 0);
+      CHECK((sample == ThreadParts::kNoSample) == (names[part].kind == FramePart::Kind::kZone));
+      sum += ns;
+    });
+    CHECK(sum == to_ns - from_ns);
+  }
+  for (const SlowFrame& frame : FindSlowFrames(profile, {.frames = 100})) CheckSums(frame);
+}
+
+}  // namespace
+}  // namespace perfkit::profile
