@@ -23,8 +23,8 @@
 namespace perfkit {
 
 struct ProfileCollectorOptions {
-  // Records of other processes are left out; 0 takes those of any process. Set it to getpid() for a sampler of this
-  // process's threads: what children map is then not kept.
+  // The only process that the samplers sample; 0: there may be any number. Set it to getpid() for samplers of this
+  // process's threads: what its children map and how they are named is then not kept.
   uint32_t pid = 0;
   // Single samples and stacks may take this much; beyond it the oldest samples are merged (ProfileSample::merged) and
   // new stacks are cut to their leaf, and sums stay exact.
