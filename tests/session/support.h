@@ -28,6 +28,7 @@ inline void Fault(size_t pages) {
   constexpr size_t kPage = 4096;
   void* const memory = mmap(nullptr, pages * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return;
+  madvise(memory, pages * kPage, MADV_NOHUGEPAGE);
   for (size_t i = 0; i < pages; ++i) static_cast<volatile char*>(memory)[i * kPage] = 1;
   munmap(memory, pages * kPage);
 }
