@@ -1,8 +1,8 @@
 # Mutants of src/count/frame, and of the tick rate that turns its ticks into nanoseconds: see run.cmake.
 mutant(hitch_blames_earlier_frames FILE src/count/frame/frame_counter_impl.cc TEST count_test CASES "hitches:*"
        FROM [[    ExplainHitch();
-  watch_.BeginFrame();]]
-       TO [[    ExplainHitch(), watch_.BeginFrame();]]
+  hitches_.BeginFrame();]]
+       TO [[    ExplainHitch(), hitches_.BeginFrame();]]
        SAYS "A hitch is blamed on the switches and faults of all frames since the last hitch.")
 mutant(worker_frames_never_roll FILE src/count/frame/frame_counter_impl.cc TEST count_test CASES "frames:*"
        FROM [[  if (!thread.open() || thread.frame != frame) {
@@ -16,8 +16,8 @@ mutant(torn_slot_reads FILE src/count/frame/slot_table.cc TEST count_test CASES 
        SAYS "A total contains half of one publication and half of the next.")
 mutant(slots_never_released FILE src/count/frame/frame_counter_impl_cold.cc TEST count_test CASES "frames:*"
        FROM [[  thread.slot.Release();
-  retired_dropped_]]
-       TO [[  retired_dropped_]]
+  ended_.Add]]
+       TO [[  ended_.Add]]
        SAYS "After max_threads threads, one after the other, each new thread is refused.")
 mutant(missing_at_the_begin FILE src/count/frame/counted_events.cc TEST count_test CASES "zone tree:*"
        FROM [[sums.missing |= MissingBetween(begin, end);]] TO [[sums.missing |= MissingBetween(end, end);]]

@@ -23,8 +23,6 @@ struct Larger {
   size_t data_members, cc_files;
 };
 constexpr Larger kLarger[] = {
-    {"perfkit::count::FrameCounterImpl", 35, kCcFiles},
-    {"perfkit::count::FrameThread", 23, kCcFiles},
     {"perfkit::count::Source", 25, kCcFiles},
     {"perfkit::sample::Plan", kDataMembers, 4},
 };

@@ -11,7 +11,7 @@ namespace perfkit {
 
 FrameCounter::FrameCounter(const Options& options)
     : impl_(std::make_shared<count::FrameCounterImpl>(options, enabled_, draining_)) {
-  impl_->Start(impl_);
+  impl_->Start(options);
 }
 
 FrameCounter::~FrameCounter() { impl_->Close(); }

@@ -5,14 +5,14 @@ namespace perfkit::count {
 
 void FrameCounterImpl::Mark() noexcept {
   if (ThreadSerial() != main_serial_) [[unlikely]] {
-    foreign_marks_.fetch_add(1, std::memory_order_relaxed);
+    mistakes_.AddForeignMark();
     return;
   }
   const uint64_t ticks = EndMainFrame();
-  if (budget_ns_ == 0) return;  // not in ticks: a budget below one of them is one too
-  if (ticks > budget_ticks_) [[unlikely]]
+  if (!hitches_.has_budget()) return;
+  if (hitches_.IsLate(ticks)) [[unlikely]]
     ExplainHitch();
-  watch_.BeginFrame();
+  hitches_.BeginFrame();
 }
 
 // Returns the frame's ticks; 0 if it only starts the first one.
@@ -33,8 +33,8 @@ uint64_t FrameCounterImpl::EndMainFrame() noexcept {
 
 uint64_t FrameCounterImpl::EndReadyFrame(FrameThread& thread) noexcept {
   thread.Read(thread.tree.next_mark());
-  const uint64_t ticks = thread.tree.EndFrame(next_frame_, ns_per_tick_q32_);
-  frame_.store(++next_frame_, std::memory_order_relaxed);
+  const uint64_t ticks = thread.tree.EndFrame(frames_.ended(), ns_per_tick_q32_);
+  frames_.End();
   return ticks;
 }
 
@@ -50,7 +50,7 @@ uint64_t FrameCounterImpl::EndWatchedFrame(FrameThread& thread) noexcept {
   if (ZoneLog* const log = thread.log(); log != nullptr) {
     const uint32_t multiplexed = thread.tree.MultiplexedInLastFrame();
     log->AddFrame({.begin_ticks = begin_ticks, .end_ticks = begin_ticks + ticks, .multiplexed = multiplexed},
-                  history_.last(), plan_.size());
+                  frames_.history().last(), plan_.size());
   }
   return ticks;
 }
@@ -66,28 +66,21 @@ void FrameCounterImpl::Catch(FrameThread& thread) noexcept {
 bool FrameCounterImpl::DropIfInterrupting(const FrameThread& thread) noexcept {
   if (!thread.at_work()) [[likely]]
     return false;
-  interrupted_.fetch_add(1, std::memory_order_relaxed);
+  mistakes_.AddInterrupted();
   return true;
 }
 
 void FrameCounterImpl::Settle() noexcept {
   if (in_forked_child_ || main_ == nullptr) return;
-  ZoneTree& tree = main_->tree;
-  for (size_t waiting = tree.pending(); waiting != 0; --waiting) {
-    FrameRecord& record = history_.next();
-    record.number = next_frame_ - waiting;
-    tree.Settle(ns_per_tick_q32_, record);
-    history_.Push();
-  }
+  frames_.Settle(main_->tree, ns_per_tick_q32_);
 }
 
 // Not at work while the callback runs: it may enter zones.
 void FrameCounterImpl::ExplainHitch() noexcept {
   Settle();
-  const Hitch& hitch = watch_.Explain(history_.last(), main_->tree);
+  const Hitch& hitch = hitches_.Explain(frames_.history().last(), main_->tree);
   LogHitch(hitch);
-  const auto callback = on_hitch_;  // shared: it may replace itself while it runs
-  if (callback != nullptr && *callback) (*callback)(hitch);
+  hitches_.Tell(hitch);
 }
 
 void FrameCounterImpl::LogHitch(const Hitch& hitch) noexcept {
@@ -188,7 +181,7 @@ void FrameCounterImpl::LeaveOutOfOrder(FrameThread& thread, uint64_t entry) noex
 
 // The thread on which it was entered takes it out of its stack when it next enters a zone or marks.
 void FrameCounterImpl::LeaveElsewhere(uint64_t entry) noexcept {
-  cross_thread_.fetch_add(1, std::memory_order_relaxed);
+  mistakes_.AddCrossThread();
   if (in_forked_child_) return;
   const uint64_t serial = FrameThread::SerialOf(entry);
   const sys::ForkBlocker fork_blocker;
@@ -213,17 +206,17 @@ void FrameCounterImpl::PrepareMain() noexcept {
   FrameThread& thread = *main_;
   if (!thread.open()) {
     thread.Open(plan_.OpenNext());
-    if (budget_ns_ != 0) log_.Open();
+    hitches_.OpenLog();
   }
   thread.Read(thread.tree.next_mark());
   thread.tree.BeginFrame();
-  watch_.Attach(log_.switches(), log_.faults());
+  hitches_.BeginSeries();
   thread.ready = true;
 }
 
 void FrameCounterImpl::PrepareWorker(FrameThread& thread) noexcept {
   thread.StepInside();
-  const uint64_t frame = frame_.load(std::memory_order_relaxed);
+  const uint64_t frame = frames_.under_way();
   if (!thread.open() || thread.frame != frame) {
     const std::lock_guard<std::mutex> lock(thread.mutex);
     if (!thread.own_frames) thread.Roll(ns_per_tick_q32_);
@@ -250,18 +243,18 @@ void FrameCounterImpl::LeaveOutermost(FrameThread& thread) noexcept {
 
 void FrameCounterImpl::Mark(FrameId id) noexcept {
   if (id.index == 0) return Mark();
-  if (id.index >= chain_count_.load(std::memory_order_acquire)) return;  // pairs with DefineFrame's release
-  FrameChain& chain = *chains_[id.index];
+  FrameChain* const chain = names_.chain(id);
+  if (chain == nullptr) return;
   FrameThread* const thread = This();
   if (thread == nullptr) return;
   const FrameThread::Work work(*thread);
   const bool outermost = thread->is_worker && !thread->ready;
   if (!thread->ready && !Prepare(*thread)) return;
   if (thread->is_watched()) Catch(*thread);
-  if (chain.Claim(*thread)) {
-    MarkChain(chain, id, *thread);
+  if (chain->Claim(*thread)) {
+    MarkChain(*chain, id, *thread);
   } else {
-    foreign_marks_.fetch_add(1, std::memory_order_relaxed);
+    mistakes_.AddForeignMark();
   }
   if (outermost) LeaveOutermost(*thread);
 }

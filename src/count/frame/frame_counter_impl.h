@@ -10,10 +10,8 @@
 // ForkBlocker only.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -23,29 +21,29 @@
 
 #include "absl/status/statusor.h"
 #include "perfkit/frame_counter.h"
-#include "src/count/frame/detail_log.h"
+#include "src/count/frame/defined_names.h"
 #include "src/count/frame/event_plan.h"
-#include "src/count/frame/frame_chain.h"
 #include "src/count/frame/frame_recording.h"
 #include "src/count/frame/frame_thread.h"
-#include "src/count/frame/history.h"
-#include "src/count/frame/hitch_watch.h"
+#include "src/count/frame/hitch_reporter.h"
+#include "src/count/frame/main_frames.h"
+#include "src/count/frame/mistake_counts.h"
 #include "src/count/frame/own_cost.h"
 #include "src/count/frame/slot_sum.h"
 #include "src/count/frame/thread_binding.h"
-#include "src/count/frame/zone_merge.h"
+#include "src/count/frame/thread_groups.h"
 #include "src/sys/fork_registry.h"
 
 namespace perfkit::count {
 
-class FrameCounterImpl : public Bindable {
+class FrameCounterImpl : public Bindable, public std::enable_shared_from_this<FrameCounterImpl> {
  public:
-  static constexpr size_t kMaxChains = 16;  // the main one is not stored
+  using Group = ThreadGroup;
   using Zone = FrameCounter::Zone;
 
   FrameCounterImpl(const FrameOptions& options, std::atomic<bool>& enabled, std::atomic<uint32_t>& draining);
   // Second half of construction: attaches the constructing thread.
-  void Start(const std::shared_ptr<FrameCounterImpl>& self);
+  void Start(const FrameOptions& options);
   // The FrameCounter dies: everything is given back but the shell that threads may still remember.
   void Close();
 
@@ -68,34 +66,27 @@ class FrameCounterImpl : public Bindable {
   absl::StatusOr<std::unique_ptr<FrameRecording>> Record();
   void EndRecording(const FrameRecording& recording);
   static std::shared_ptr<FrameCounterImpl> Of(const FrameCounter& frames) { return frames.impl_; }
-  const char* chain_name(size_t chain) const { return chain == 0 ? "" : chains_[chain]->name().c_str(); }
+  const char* chain_name(size_t chain) const { return names_.chain_name(chain); }
 
-  // A group of threads with one name, merged. The marking thread's comes first.
-  struct Group {
-    std::string name;
-    uint32_t live = 0;
-    ZoneMerge zones;
-  };
+  // The threads by their names. The marking thread's group comes first.
   std::vector<Group> Groups();
   FrameStats Stats();
 
   const EventPlan& plan() const { return plan_; }
   const OwnCost& own_cost() const { return own_cost_; }
-  const HitchWatch& watch() const { return watch_; }
+  const HitchWatch& watch() const { return hitches_.watch(); }
   // Up to the last mark: works off what Mark has left for later.
   const History& history() {
     Settle();
-    return history_;
+    return frames_.history();
   }
   const FrameChain* chain(FrameId id) const;
   void Totals(SlotTotals& out) const noexcept { SumSlots(*slots_, plan_, out); }
   bool MayCount() const { return !in_forked_child_; }
   uint64_t ns_per_tick_q32() const { return ns_per_tick_q32_; }
-  uint64_t budget_ns() const { return budget_ns_; }
+  uint64_t budget_ns() const { return hitches_.budget_ns(); }
 
-  void SetOnHitch(std::function<void(const Hitch&)> callback) {
-    on_hitch_ = std::make_shared<const std::function<void(const Hitch&)>>(std::move(callback));
-  }
+  void SetOnHitch(std::function<void(const Hitch&)> callback) { hitches_.SetCallback(std::move(callback)); }
 
  private:
   FrameThread* This() noexcept {
@@ -129,44 +120,30 @@ class FrameCounterImpl : public Bindable {
   void CloseMain();
   void EndThread(FrameThread& thread);
   void Retire(FrameThread& thread);
-  Group& GroupNamed(std::vector<Group>& groups, const std::string& name) const;
   void OnForkedChild();
 
   std::atomic<bool>& enabled_;
   std::atomic<uint32_t>& draining_;  // changes with a worker's mutex held
   EventPlan plan_;
-  FrameOptions options_;
   ZoneShape shape_;
-  uint64_t budget_ns_;
-  uint64_t budget_ticks_ = 0;  // budget_ns_, rounded down
-  uint64_t ns_per_tick_q32_ = 0;
+  uint64_t ns_per_tick_q32_;
   OwnCost own_cost_;
   std::shared_ptr<SlotTable> slots_;
-  std::weak_ptr<FrameCounterImpl> self_;
 
   // The marking thread's.
-  uint64_t main_serial_ = 0;
+  uint64_t main_serial_;
   std::unique_ptr<FrameThread> main_;
-  History history_;
-  HitchWatch watch_;
-  DetailLog log_;
-  std::shared_ptr<const std::function<void(const Hitch&)>> on_hitch_;
-  uint64_t next_frame_ = 0;
+  MainFrames frames_;
+  HitchReporter hitches_;
 
-  std::atomic<uint64_t> frame_{0};  // the main frame under way, for workers' sums: relaxed, a frame late does no harm
-  std::atomic<uint64_t> foreign_marks_{0}, cross_thread_{0},
-      interrupted_{0};  // numbers for people: ordered with nothing
-  std::atomic<uint32_t> refused_{0};
+  MistakeCounts mistakes_;
 
-  std::mutex mutex_;
+  std::mutex mutex_;  // guards what follows, as far as it is written
   std::vector<std::unique_ptr<FrameThread>> workers_;
-  std::vector<Group> retired_;
-  uint64_t retired_dropped_ = 0, retired_mismatched_ = 0;
+  EndedThreads ended_;
   uint64_t next_serial_ = 1;
   FrameRecording* recording_ = nullptr;  // until its EndRecording
-  std::deque<std::string> names_;
-  std::array<std::unique_ptr<FrameChain>, kMaxChains> chains_;
-  std::atomic<uint32_t> chain_count_{1};
+  DefinedNames names_;
   bool in_forked_child_ = false;  // of a fork
 
   sys::ForkListener fork_listener_;  // last: unregistered before anything else dies

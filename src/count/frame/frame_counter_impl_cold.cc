@@ -12,44 +12,38 @@ FrameCounterImpl::FrameCounterImpl(const FrameOptions& options, std::atomic<bool
     : enabled_(enabled),
       draining_(draining),
       plan_(options.events, options.only_path),
-      options_(options),
-      budget_ns_(options.hitch_budget.count() > 0 ? static_cast<uint64_t>(options.hitch_budget.count()) : 0),
-      history_(options.history_frames),
-      watch_(budget_ns_, {}, {}),
-      fork_listener_([](void* self) { static_cast<FrameCounterImpl*>(self)->OnForkedChild(); }, this) {
-  ns_per_tick_q32_ = TickRateOf(UserPage{}).ns_per_tick_q32;
-  if (ns_per_tick_q32_ != 0) {
-    budget_ticks_ =
-        static_cast<uint64_t>(static_cast<double>(budget_ns_) / static_cast<double>(ns_per_tick_q32_) * 0x1p32);
-  }
-  main_serial_ = ThreadSerial();
-}
+      ns_per_tick_q32_(TickRateOf(UserPage{}).ns_per_tick_q32),
+      main_serial_(ThreadSerial()),
+      frames_(options.history_frames),
+      hitches_(options.hitch_budget.count() > 0 ? static_cast<uint64_t>(options.hitch_budget.count()) : 0,
+               ns_per_tick_q32_),
+      names_(options.history_frames),
+      fork_listener_([](void* self) { static_cast<FrameCounterImpl*>(self)->OnForkedChild(); }, this) {}
 
-void FrameCounterImpl::Start(const std::shared_ptr<FrameCounterImpl>& self) {
-  self_ = self;
+void FrameCounterImpl::Start(const FrameOptions& options) {
   std::optional<CounterSet> set = plan_.OpenFirst();
-  watch_.Substitute({.task_clock = plan_.IndexOf(sys::kSwTaskClock),
-                     .page_faults = plan_.IndexOf(sys::kSwPageFaults),
-                     .context_switches = plan_.IndexOf(sys::kSwContextSwitches),
-                     .migrations = plan_.IndexOf(sys::kSwCpuMigrations)});
+  hitches_.Substitute({.task_clock = plan_.IndexOf(sys::kSwTaskClock),
+                       .page_faults = plan_.IndexOf(sys::kSwPageFaults),
+                       .context_switches = plan_.IndexOf(sys::kSwContextSwitches),
+                       .migrations = plan_.IndexOf(sys::kSwCpuMigrations)});
   shape_ = {.events = plan_.size(),
             .multiplexable = plan_.multiplexable(),
             .never = plan_.never(),
-            .max_zones = options_.max_zones,
-            .max_depth = options_.max_depth};
-  slots_ = std::make_shared<SlotTable>(SlotWriter::WordsFor(shape_.events, shape_.multiplexable), options_.max_threads);
+            .max_zones = options.max_zones,
+            .max_depth = options.max_depth};
+  slots_ = std::make_shared<SlotTable>(SlotWriter::WordsFor(shape_.events, shape_.multiplexable), options.max_threads);
   main_ = std::make_unique<FrameThread>(shape_, "", next_serial_++);
   main_->is_worker = false;
   main_->Open(std::move(set));
   own_cost_ = MeasureOwnCost(*main_, ns_per_tick_q32_);
-  if (budget_ns_ != 0) log_.Open();
-  Bind(self, main_.get(), [](Bindable& impl, void* thread) {
+  hitches_.OpenLog();
+  Bind(shared_from_this(), main_.get(), [](Bindable& impl, void* thread) {
     static_cast<FrameCounterImpl&>(impl).EndThread(*static_cast<FrameThread*>(thread));
   });
 }
 
 FrameThread* FrameCounterImpl::Attach(std::string_view name) noexcept {
-  const std::shared_ptr<FrameCounterImpl> self = self_.lock();
+  const std::shared_ptr<FrameCounterImpl> self = weak_from_this().lock();
   if (self == nullptr || in_forked_child_) return nullptr;
   const sys::ForkBlocker fork_blocker;
   SlotWriter slot;
@@ -76,7 +70,7 @@ FrameThread* FrameCounterImpl::Attach(std::string_view name) noexcept {
 // Remembered, so that the thread's next zone costs no more than finding that out.
 void FrameCounterImpl::Refuse(const std::shared_ptr<FrameCounterImpl>& self) {
   if (FindBinding(this) == nullptr && WasRefused(this)) return;
-  refused_.fetch_add(1, std::memory_order_relaxed);
+  mistakes_.AddRefused();
   Bind(self, nullptr, nullptr);
 }
 
@@ -99,7 +93,7 @@ void FrameCounterImpl::EndThread(FrameThread& thread) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (closed()) return;
   if (&thread == main_.get()) return CloseMain();  // nothing will be marked again, and everything can be asked for
-  for (uint32_t c = 1; c < chain_count_.load(std::memory_order_relaxed); ++c) chains_[c]->Disown(thread);
+  names_.Disown(thread);
   Retire(thread);
   std::erase_if(workers_, [&](const std::unique_ptr<FrameThread>& worker) { return worker.get() == &thread; });
 }
@@ -117,9 +111,7 @@ void FrameCounterImpl::Retire(FrameThread& thread) {
     thread.Close();
   }
   thread.slot.Release();
-  retired_dropped_ += thread.tree.dropped();
-  retired_mismatched_ += thread.tree.mismatched();
-  GroupNamed(retired_, thread.name).zones.Add(thread.tree);
+  ended_.Add(thread.name, thread.tree);
 }
 
 void FrameCounterImpl::CloseMain() {
@@ -137,8 +129,7 @@ void FrameCounterImpl::SwitchOff() {
     main_->FollowLog(0);
     CloseMain();
   }
-  watch_.Detach();
-  log_.Close();
+  hitches_.Close();
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const std::unique_ptr<FrameThread>& worker : workers_) {
     const std::lock_guard<std::mutex> thread_lock(worker->mutex);
@@ -166,14 +157,14 @@ void FrameCounterImpl::Close() {
       in_forked_child_ ? std::unique_lock<std::mutex>() : std::unique_lock(mutex_);
   MarkClosed();
   workers_.clear();
-  retired_.clear();
+  ended_.Clear();
   main_.reset();
-  log_.Close();
-  on_hitch_ = nullptr;
+  hitches_.Close();
+  hitches_.DropCallback();
 }
 
 absl::StatusOr<std::unique_ptr<FrameRecording>> FrameCounterImpl::Record() {
-  const std::shared_ptr<FrameCounterImpl> self = self_.lock();
+  const std::shared_ptr<FrameCounterImpl> self = weak_from_this().lock();
   const auto refused = [](const char* why) { return absl::Status(absl::StatusCode::kFailedPrecondition, why); };
   if (self == nullptr || in_forked_child_) return refused("the FrameCounter is gone, or the parent process's");
   if (ns_per_tick_q32_ == 0) return refused("zones have no times: this machine has no tick counter");
@@ -217,43 +208,25 @@ void FrameCounterImpl::EndRecording(const FrameRecording& recording) {
 void FrameCounterImpl::OnForkedChild() {
   in_forked_child_ = true;
   enabled_.store(false, std::memory_order_relaxed);
-  history_.Clear();
-  watch_.Detach();
-  log_.OnForkedChild();
+  frames_.Clear();
+  hitches_.OnForkedChild();
 }
 
 ZoneId FrameCounterImpl::DefineZone(std::string_view name) {
   if (in_forked_child_) return {};
   const sys::ForkBlocker fork_blocker;
   const std::lock_guard<std::mutex> lock(mutex_);
-  for (const std::string& known : names_) {
-    if (known == name) return {known.c_str()};
-  }
-  return {names_.emplace_back(name).c_str()};
+  return names_.DefineZone(name);
 }
 
 FrameId FrameCounterImpl::DefineFrame(std::string_view name) {
-  if (in_forked_child_) return {kMaxChains};
+  if (in_forked_child_) return {DefinedNames::kMaxChains};
   const sys::ForkBlocker fork_blocker;
   const std::lock_guard<std::mutex> lock(mutex_);
-  const uint32_t index = chain_count_.load(std::memory_order_relaxed);
-  if (index == kMaxChains) return {kMaxChains};
-  chains_[index] = std::make_unique<FrameChain>(std::string(name), shape_, options_.history_frames);
-  chain_count_.store(index + 1, std::memory_order_release);  // pairs with the acquire loads of chain_count_
-  return {index};
+  return names_.DefineFrame(name, shape_);
 }
 
-const FrameChain* FrameCounterImpl::chain(FrameId id) const {
-  const bool known = !in_forked_child_ && id.index != 0 && id.index < chain_count_.load(std::memory_order_acquire);
-  return known ? chains_[id.index].get() : nullptr;
-}
-
-FrameCounterImpl::Group& FrameCounterImpl::GroupNamed(std::vector<Group>& groups, const std::string& name) const {
-  for (Group& group : groups) {
-    if (group.name == name) return group;
-  }
-  return groups.emplace_back(Group{name, 0, ZoneMerge(shape_.events)});
-}
+const FrameChain* FrameCounterImpl::chain(FrameId id) const { return in_forked_child_ ? nullptr : names_.chain(id); }
 
 std::vector<FrameCounterImpl::Group> FrameCounterImpl::Groups() {
   Settle();
@@ -262,11 +235,11 @@ std::vector<FrameCounterImpl::Group> FrameCounterImpl::Groups() {
   if (main_ != nullptr) marking.zones.Add(main_->tree);
   if (in_forked_child_) return all;
   const std::lock_guard<std::mutex> lock(mutex_);
-  std::vector<Group> workers = retired_;
+  std::vector<Group> workers = ended_.groups();
   for (const std::unique_ptr<FrameThread>& worker : workers_) {
     const std::lock_guard<std::mutex> thread_lock(worker->mutex);
     if (!worker->own_frames) worker->TryVisit([&] { worker->Roll(ns_per_tick_q32_); });
-    Group& group = GroupNamed(workers, worker->name);
+    Group& group = GroupNamed(workers, worker->name, shape_.events);
     ++group.live;
     group.zones.Add(worker->tree);
   }
@@ -283,13 +256,11 @@ FrameStats FrameCounterImpl::Stats() {
       if (node != 0) stats.zones += zone.total.calls;
     }
   }
-  stats.frames = next_frame_;
-  stats.cross_thread = cross_thread_.load(std::memory_order_relaxed);
-  stats.foreign_marks = foreign_marks_.load(std::memory_order_relaxed);
-  stats.refused_threads = refused_.load(std::memory_order_relaxed);
-  stats.hitches = watch_.count();
+  stats.frames = frames_.ended();
+  mistakes_.Fill(stats);
+  stats.hitches = watch().count();
   if (main_ == nullptr) return stats;
-  stats.dropped = main_->tree.dropped() + interrupted_.load(std::memory_order_relaxed);
+  stats.dropped = main_->tree.dropped() + mistakes_.interrupted();
   stats.mismatched = main_->tree.mismatched();
   const double wall_ns =
       static_cast<double>(main_->tree.total(ZoneTree::kRoot).ticks) * static_cast<double>(ns_per_tick_q32_) * 0x1p-32;
@@ -299,8 +270,8 @@ FrameStats FrameCounterImpl::Stats() {
   if (in_forked_child_) return stats;
   const std::lock_guard<std::mutex> lock(mutex_);
   stats.threads = 1 + static_cast<uint32_t>(workers_.size());
-  stats.dropped += retired_dropped_;
-  stats.mismatched += retired_mismatched_;
+  stats.dropped += ended_.dropped();
+  stats.mismatched += ended_.mismatched();
   for (const std::unique_ptr<FrameThread>& worker : workers_) {
     const std::lock_guard<std::mutex> thread_lock(worker->mutex);
     stats.dropped += worker->tree.dropped();

@@ -18,12 +18,11 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "perfkit/counter.h"
 #include "src/count/frame/event_plan.h"
 #include "src/count/frame/slot_writer.h"
-#include "src/count/frame/zone_log.h"
+#include "src/count/frame/thread_watch.h"
 #include "src/count/frame/zone_tree.h"
 #include "src/sys/kernel.h"
 
@@ -77,22 +76,14 @@ class FrameThread {
   void Publish() noexcept { slot.Publish(tree.scratch()); }
 
   // What makes zones and marks take their slow ways. One word, so that the fast ones look once.
-  bool is_watched() const { return watched_.load(std::memory_order_relaxed) != 0; }
+  bool is_watched() const { return watch_.any(); }
 
-  // Zones that were left on other threads: noted there, taken out of the stack here.
-  void NoteCrossThread(uint64_t entry);  // any thread
-  // Does what such zones need, if there are any. They stay noted while open children keep them on the stack.
-  void AbandonCrossThread();  // the owner
-
-  // A recording listens, or no longer. Any thread, with the list of threads locked; the first time takes memory that
-  // the thread keeps until it ends.
-  std::shared_ptr<ZoneLog> StartLog(uint64_t epoch);
-  void StopLog();
-  // The owner; nullptr if no recording listens.
-  ZoneLog* log() const {
-    // Acquire: pairs with the release in StartLog.
-    return (watched_.load(std::memory_order_acquire) & kRecorded) != 0 ? log_.get() : nullptr;
-  }
+  // As ThreadWatch's.
+  void NoteCrossThread(uint64_t entry) { watch_.NoteCrossThread(entry); }
+  void AbandonCrossThread() { watch_.AbandonCrossThread(tree); }
+  std::shared_ptr<ZoneLog> StartLog(uint64_t epoch) { return watch_.StartLog(tree, epoch); }
+  void StopLog() { watch_.StopLog(); }
+  ZoneLog* log() const { return watch_.log(); }
   // Tells the log, if there is one, what has changed on the stack of zones until `ticks`; 0: now.
   void FollowLog(uint64_t ticks) noexcept {
     if (ZoneLog* const listening = log(); listening != nullptr) listening->Follow(tree, ticks);
@@ -139,11 +130,7 @@ class FrameThread {
   std::atomic<bool> at_work_{false};
   std::atomic<uint32_t> inside_{0};
   std::atomic<uint32_t> attention_{0};
-  static constexpr uint8_t kCrossThread = 1, kRecorded = 2;
-  std::atomic<uint8_t> watched_{0};
-  std::shared_ptr<ZoneLog> log_;  // set once
-  std::mutex cross_thread_mutex_;
-  std::vector<uint64_t> cross_thread_entries_;
+  ThreadWatch watch_;
 };
 
 }  // namespace perfkit::count
