@@ -175,6 +175,18 @@ absl::Status Plan::CheckOptions() const {
   return CheckStack();
 }
 
+absl::Status Plan::CheckPeriods() const {
+  for (const PlannedEvent& event : events_) {
+    if (absl::Status status = CheckPeriod(event, event.rate, with_period()); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+void Plan::SetRate(size_t event, SampleRate rate) {
+  events_[event].rate = rate;
+  if (events_.size() > asked()) events_[event + asked()].rate = Rarer(rate, options_.stack.full.every);
+}
+
 void Plan::ChooseLayout() {
   uint64_t type = options_.fields | kSampleIdentifier | kSampleIp | kSampleTid | kSampleTime;
   if (options_.switches) type |= kSampleCpu;

@@ -8,10 +8,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "perfkit/event.h"
-#include "perfkit/sampler.h"
 #include "src/open/open_event.h"
 #include "src/sample/overhead_controller.h"
+#include "src/sample/planned_event.h"
 #include "src/sys/perf_abi.h"
 #include "src/sys/rights.h"
 
@@ -30,26 +29,6 @@ struct SignalNumber {
   static constexpr uint32_t EventOf(uint32_t number) { return number >> kTidBits; }
   static constexpr pid_t OwnerOf(uint32_t number) { return static_cast<pid_t>(number & ((1u << kTidBits) - 1)); }
 };
-
-// An event with everything that is needed to open it.
-struct PlannedEvent {
-  EventConfig config;
-  std::vector<EventConfig> followers;
-  SampleRate rate;
-  std::string filter;  // In the kernel's form; "" means none.
-  bool clock = false;  // Counts nanoseconds.
-  // A software event other than a clock: its samples may have another event's id (WriterIndex::WriterOf).
-  bool shares_samples = false;
-  bool stack = true;        // SampledEvent::stack.
-  bool full_stack = false;  // Opened in addition to another event, for FullDumps.
-};
-
-// Returns true if a PMU counts the event, false if the kernel's code does.
-bool IsHardware(const EventConfig& config);
-// Returns the rate of an event without a rate: SampledEvent::rate.
-SampleRate DefaultRate(const EventConfig& config, bool clock);
-// Returns a rate that gives fewer samples by the factor `times`.
-SampleRate Rarer(const SampleRate& rate, uint32_t times);
 
 class Plan {
  public:
@@ -105,19 +84,25 @@ class Plan {
   // Returns the request of a dummy without records, which owns a ring.
   open::OpenRequest RingOwnerRequest() const;
 
-  // Returns the current rate of an event: a period, or a frequency in Hz.
-  uint64_t RateNow(size_t event, const SamplingLevel& level) const;
-  // As above, as the kernel accepts it for an open event: for a clock always a period.
-  uint64_t KernelRate(size_t event, const SamplingLevel& level) const;
-  // Errors: InvalidArgument if the kernel would refuse `rate`, or accept it only when the event is opened.
-  absl::Status CheckNewRate(size_t event, const SampleRate& rate) const;
+  // The rates of events: planned_event.h.
+  uint64_t RateNow(size_t event, const SamplingLevel& level) const {
+    return sample::RateNow(events_[event], level.slower);
+  }
+  uint64_t KernelRate(size_t event, const SamplingLevel& level) const {
+    return sample::KernelRate(events_[event], level.slower);
+  }
+  absl::Status CheckNewRate(size_t event, const SampleRate& rate) const {
+    return sample::CheckNewRate(events_[event], rate, with_period());
+  }
   void SetRate(size_t event, SampleRate rate);
   // Sets the size of dumps. On an error nothing has changed.
   absl::Status SetStackBytes(uint32_t bytes);
-  // Returns the nanoseconds that one sample of a clock represents; 0 for other events.
-  uint64_t ClockPeriodNs(size_t event, const SamplingLevel& level) const;
-  // Returns what one sample represents: its period, for clocks in nanoseconds; 0 if each sample has its own period.
-  uint64_t Represents(size_t event, const SamplingLevel& level) const;
+  uint64_t ClockPeriodNs(size_t event, const SamplingLevel& level) const {
+    return sample::ClockPeriodNs(events_[event], level.slower);
+  }
+  uint64_t Represents(size_t event, const SamplingLevel& level) const {
+    return sample::Represents(events_[event], level.slower, with_period());
+  }
   // Returns the level that was asked for; and the size below which a stack is not worth taking.
   SamplingLevel FullLevel() const;
   uint32_t MinStack() const;
@@ -130,11 +115,9 @@ class Plan {
 
  private:
   absl::Status AddEvent(const SampledEvent& event);
-  absl::Status CheckRate(const EventConfig& config, const SampleRate& rate) const;
-  absl::Status CheckPeriod(size_t event, const Period& period) const;
+  // Returns true if samples have their period.
+  bool with_period() const { return layout_.has(Field::kPeriod); }
   absl::Status CheckPeriods() const;
-  // Returns true if the kernel samples each occurrence of the event, whatever its period.
-  bool SamplesEach(size_t event) const;
   absl::Status RefuseTwice(const PlannedEvent& event) const;
   absl::Status CheckOptions() const;
   absl::Status CheckHardware() const;

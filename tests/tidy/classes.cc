@@ -24,7 +24,6 @@ struct Larger {
 };
 constexpr Larger kLarger[] = {
     {"perfkit::count::Source", 25, kCcFiles},
-    {"perfkit::sample::Plan", kDataMembers, 4},
 };
 
 using Kind = Declaration::Kind;
