@@ -1,9 +1,7 @@
 // Reads that need the kernel. ReadSlow renews the base of the thread's clock and the migration counter if the thread
 // was switched, then reads the groups and getrusage. A snapshot has an epoch only if all its numbers belong to it: the
-// lock of the user page is read before and after. The base is computed in a copy and stored in a few instructions under
-// a version number, because a signal handler on the same thread may read, may renew the base itself, or may leave by a
-// jump in the middle. Numbers that the base cannot give are read from the kernel one by one, which is correct but
-// slower.
+// lock of the user page is read before and after. Numbers that the base cannot give are read from the kernel one by
+// one, which is correct but slower.
 #include "src/count/source.h"
 
 #include <algorithm>
@@ -15,8 +13,6 @@
 namespace perfkit::count {
 namespace {
 
-// Reads of the clock, among which one should not be interrupted.
-constexpr int kRenewTries = 4;
 // A thread can be switched between two instructions, but not forever. A counter that is not in its register does not
 // return by trying again.
 constexpr int kInlineTries = 16;
@@ -26,10 +22,6 @@ constexpr int kInlineTriesWithCounters = 2;
 struct InlineReader : CounterReader {
   static bool Read(detail::ReadPlan& plan, Snapshot& now) noexcept { return ReadFast(plan, now); }
 };
-
-bool ReadValue(int fd, uint64_t& value) noexcept {
-  return sys::kernel().read(fd, &value, sizeof(value)) == sizeof(value);
-}
 
 }  // namespace
 
@@ -42,11 +34,10 @@ Source::Source(Target target, const CounterOptions& options)
 Source::~Source() {
   const sys::ForkBlocker fork_blocker;
   epoch_event_.reset();
-  clock_.reset();
-  switch_ring_.reset();
+  base_.Close();
   user_pages_.clear();
   rings_.clear();
-  groups_.clear();
+  groups_.all().clear();
 }
 
 void Source::OnForkedChild() noexcept {
@@ -54,11 +45,10 @@ void Source::OnForkedChild() noexcept {
   plan_.owner = detail::ReadPlan::kNobody;
   plan_.page = nullptr;
   plan_.all_fast = false;
-  for (PerfGroup& group : groups_) group.Close();
+  for (PerfGroup& group : groups_.all()) group.Close();
   for (open::LiveRing& ring : rings_) ring.OnForkedChild();
   for (sys::Mapping& page : user_pages_) page.Forget();
-  if (switch_ring_) switch_ring_->OnForkedChild();
-  if (clock_) clock_->OnForkedChild();
+  base_.OnForkedChild();
   if (epoch_event_) epoch_event_->OnForkedChild();
 }
 
@@ -79,7 +69,7 @@ void Source::ReadSlow(Snapshot& now) noexcept {
     now.cpu = __atomic_load_n(plan_.cpu, __ATOMIC_RELAXED);
   }
   if (HasInlinePart()) ReadInlinePart(now);
-  if (!groups_.empty()) ReadGroups(now);
+  if (!groups_.empty()) groups_.Read(~user_page_mask_ | now.fallback, now);
   if (usage_mask_ != 0) ReadUsage(now);
   CopyNumbers(now);
   if (plan_.page == nullptr || LoadShared(plan_.page->lock) == now.epoch) return;
@@ -113,74 +103,9 @@ void Source::ReadInlinePart(Snapshot& now) noexcept {
   const int tries = plan_.user_page_count == 0 ? kInlineTries : kInlineTriesWithCounters;
   for (int i = 0; i < tries; ++i) {
     if (InlineReader::Read(plan_, now)) return;
-    if (!RenewBase()) break;
+    if (!base_.Renew(plan_, [this] { return gapped(); })) break;
   }
   ReadWithoutBase(now);
-}
-
-// Returns true if this is a signal handler that interrupted the writing of the base, which will go on. If a signal
-// handler left that code by a jump, the code will not go on. That is certain once an object of this call has the
-// address of its object, as no two living objects do. Until then, numbers are correct but slower.
-bool Source::IsBeingRenewed(uintptr_t here) const noexcept { return (plan_.base.version & 1) != 0 && renewer_ != here; }
-
-// Returns false if there is no base now.
-bool Source::RenewBase() noexcept {
-  detail::ClockBase base;
-  const auto here = reinterpret_cast<uintptr_t>(&base);
-  if (IsBeingRenewed(here)) return false;
-  base.version = plan_.base.version;
-  base.epoch = LoadShared(plan_.page->lock);
-  if (clock_ && !ReadClockBase(base)) return false;
-  MigrationCounter migrations = migrations_[in_force_];
-  if (plan_.migration_index < kMaxEvents) migrations.Update(*switch_ring_);
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  if (plan_.base.version != base.version) return true;  // By a signal handler, later than this one.
-  renewer_ = here;
-  CommitBase(base, migrations);
-  return true;
-}
-
-// From the first store of the version to the last, no signal handler renews the base. A signal handler that leaves by a
-// jump leaves an odd version, and one of the two counters complete.
-void Source::CommitBase(const detail::ClockBase& base, const MigrationCounter& migrations) noexcept {
-  const uint32_t odd = base.version | 1;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  plan_.base.version = odd;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  if (plan_.migration_index < kMaxEvents) {
-    migrations_[in_force_ ^ 1] = migrations;
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    in_force_ ^= 1;
-    plan_.migrations = migrations.migrations();
-    if (migrations.gaps() != 0) {
-      plan_.missing = (plan_.missing & detail::kMissingMask) | gapped() | migrations.gaps() << detail::kGapShift;
-    }
-  }
-  plan_.base.epoch = base.epoch;
-  plan_.base.ticks = base.ticks;
-  plan_.base.time_ns = std::max(base.time_ns, plan_.last_time_ns);
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  plan_.base.version = odd + 1;
-}
-
-// Takes the fastest of a few reads: the clock's value belongs to some moment within the read, and the shorter the read,
-// the more exactly its middle is known. Returns false if the kernel gave none.
-bool Source::ReadClockBase(detail::ClockBase& base) const noexcept {
-  uint64_t best = ~uint64_t{0};
-  for (int i = 0; i < kRenewTries; ++i) {
-    uint64_t time_ns = 0;
-    const uint64_t before = ReadTicks();
-    if (!ReadValue(clock_->fd(), time_ns)) break;
-    const uint64_t took = ReadTicks() - before;
-    if (took < best) {
-      best = took;
-      base.ticks = before + took / 2;
-      base.time_ns = time_ns;
-    }
-    if (took <= quick_read_ticks_) break;
-    if (LoadShared(plan_.page->lock) != base.epoch) break;
-  }
-  return best != ~uint64_t{0};
 }
 
 // Reads each inline number on its own, from the kernel if the base cannot serve: correct, slower, and flagged.
@@ -195,24 +120,22 @@ void Source::ReadWithoutBase(Snapshot& now) noexcept {
   if (plan_.clock_index < kMaxEvents) {
     const uint32_t bit = 1u << plan_.clock_index;
     now.fallback |= bit;
-    if (!ReadValue(clock_->fd(), now.values[plan_.clock_index])) now.missing |= bit;
+    if (!base_.ReadClock(now.values[plan_.clock_index])) now.missing |= bit;
   }
   if (plan_.migration_index < kMaxEvents) ReadMigrations(now);
   ReadUserPagesOrMarkGroups(now);
 }
 
-// Works on a copy, so that the current counter is complete whenever a signal handler comes. If only this reading found
-// a gap, the numbers are missing, because later gaps could not be told from it.
+// If only this reading found a gap, the numbers are missing, because later gaps could not be told from it.
 void Source::ReadMigrations(Snapshot& now) const noexcept {
-  MigrationCounter migrations = migrations_[in_force_];
-  const uint32_t gaps = migrations.gaps();
-  migrations.Update(*switch_ring_);
+  const uint32_t gaps = base_.migrations().gaps();
+  const MigrationCounter migrations = base_.MigrationsNow();
   now.values[plan_.migration_index] = migrations.migrations();
   now.fallback |= 1u << plan_.migration_index;
   if (migrations.gaps() != gaps) now.missing |= gapped() | detail::kMaxGaps << detail::kGapShift;
 }
 
-// An event whose counter register cannot be read now has its number from the group: ReadGroups looks at `fallback`.
+// An event whose counter register cannot be read now has its number from the group: ReadSlow looks at `fallback`.
 void Source::ReadUserPagesOrMarkGroups(Snapshot& now) const noexcept {
   for (size_t u = 0; u < plan_.user_page_count; ++u) {
     const auto& [page, index] = plan_.user_pages[u];
@@ -223,42 +146,6 @@ void Source::ReadUserPagesOrMarkGroups(Snapshot& now) const noexcept {
     } else {
       now.fallback |= 1u << index;
     }
-  }
-}
-
-void Source::ReadGroups(Snapshot& now) noexcept {
-  const uint32_t wanted = ~user_page_mask_ | now.fallback;
-  for (uint32_t left = grouped_ & wanted; left != 0; left &= left - 1) {
-    const int i = __builtin_ctz(left);
-    now.values[i] = 0;
-    now.times[i] = {0, 0};
-  }
-  for (PerfGroup& group : groups_) group.Read(wanted, now);
-  if (split_ != 0) SettleTimes(now);
-}
-
-// Takes a later time enabled minus an earlier time running: at least the time that was missed while the groups were
-// being opened, so that a later reading finds more only if there is more.
-void Source::BeginTimes() noexcept {
-  if (split_ == 0) return;
-  Snapshot early{}, late{};
-  for (PerfGroup& group : groups_) group.Read(split_, early);
-  for (PerfGroup& group : groups_) group.Read(split_, late);
-  for (size_t i = 0; i < slots_.size(); ++i) {
-    missed_ns_[i] = static_cast<int64_t>(late.times[i].enabled_ns - early.times[i].running_ns);
-  }
-}
-
-// The parts of an event are read one after the other: time enabled is that of the first, and time running, a sum,
-// includes what the thread ran in between. So their difference, the time on no counter, may be too small by those few
-// hundred nanoseconds, but never too large. It never decreases, so the largest seen value is the best. Otherwise a
-// short count would look multiplexed, and be scaled, whenever two reads took differently long.
-void Source::SettleTimes(Snapshot& now) noexcept {
-  for (uint32_t left = split_; left != 0; left &= left - 1) {
-    const int i = __builtin_ctz(left);
-    Snapshot::Times& times = now.times[i];
-    missed_ns_[i] = std::max(missed_ns_[i], static_cast<int64_t>(times.enabled_ns - times.running_ns));
-    times.enabled_ns = times.running_ns + static_cast<uint64_t>(missed_ns_[i]);
   }
 }
 
@@ -292,7 +179,7 @@ uint32_t Source::gapped() const {
 
 absl::Status Source::ReasonOf(size_t i) const {
   const bool may_have_gaps = slots_[i].reason.ok() && (gapped() >> i & 1) != 0;
-  if (!may_have_gaps || migrations_[in_force_].gaps() == 0) return slots_[i].reason;
+  if (!may_have_gaps || base_.migrations().gaps() == 0) return slots_[i].reason;
   return absl::DataLossError(absl::StrFormat(
       "event '%s': more switches of this thread came between two reads than the ring of their records holds, which is "
       "%d. Remedy: read more often; what begins after that has a number.",
@@ -305,7 +192,7 @@ absl::Status Source::SwitchGroups(unsigned long ioctl_request) {
         "this set reads some events without the kernel, and those cannot be switched off: take differences of "
         "snapshots, or open it with only_path = ReadPath::kGroupRead");
   }
-  for (PerfGroup& group : groups_) {
+  for (PerfGroup& group : groups_.all()) {
     if (absl::Status status = group.Switch(ioctl_request); !status.ok()) return status;
   }
   return absl::OkStatus();

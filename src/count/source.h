@@ -14,8 +14,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "perfkit/counter.h"
-#include "src/count/perf_group.h"
-#include "src/count/switch_log.h"
+#include "src/count/base_renewer.h"
+#include "src/count/group_reads.h"
 #include "src/count/usage.h"
 #include "src/open/live_ring.h"
 #include "src/sys/fork_registry.h"
@@ -62,16 +62,9 @@ class Source {
 
   bool IsCountedThread() const noexcept;
   void ReadInlinePart(Snapshot& now) noexcept;
-  bool RenewBase() noexcept;
-  bool ReadClockBase(detail::ClockBase& base) const noexcept;
-  void CommitBase(const detail::ClockBase& base, const MigrationCounter& migrations) noexcept;
-  bool IsBeingRenewed(uintptr_t here) const noexcept;
   void ReadWithoutBase(Snapshot& now) noexcept;
   void ReadMigrations(Snapshot& now) const noexcept;
   void ReadUserPagesOrMarkGroups(Snapshot& now) const noexcept;
-  void ReadGroups(Snapshot& now) noexcept;
-  void BeginTimes() noexcept;
-  void SettleTimes(Snapshot& now) noexcept;
   void ReadUsage(Snapshot& now) const noexcept;
   void CopyNumbers(Snapshot& now) const noexcept;
   void OnForkedChild() noexcept;
@@ -80,10 +73,8 @@ class Source {
   std::vector<Slot> slots_;
   Target target_;
   CounterOptions options_;
-  uint32_t grouped_ = 0;         // Bit i: event i is in a group.
-  uint32_t multiplexable_ = 0;   // Of these, those that can multiplex.
-  uint32_t split_ = 0;           // Of these, those that a thread has once for each kind of core.
-  uint32_t user_page_mask_ = 0;  // Of these, those that are read from their register while they are in one.
+  uint32_t multiplexable_ = 0;   // Bit i: event i is in a group and can multiplex.
+  uint32_t user_page_mask_ = 0;  // Bit i: event i is in a group and is read from its register while it is in one.
   uint32_t usage_mask_ = 0;      // Bit i: event i is read by getrusage.
   // An event that has the number of another one.
   struct Copy {
@@ -96,20 +87,11 @@ class Source {
     ssize_t bytes = -1;    // -1 means that reading in place is not possible.
   };
   InPlace in_place_;
-  std::array<int64_t, kMaxEvents> missed_ns_{};  // For split events: time on no counter so far.
-  uint64_t quick_read_ticks_ = 0;                // A read of the clock within this time was not interrupted.
-
-  std::vector<PerfGroup> groups_;
+  GroupReads groups_;
   std::vector<open::LiveRing> rings_;     // Events of period 1.
   std::vector<sys::Mapping> user_pages_;  // Of events that a group owns.
-  std::optional<open::LiveRing> switch_ring_;
-  std::optional<open::LiveRing> clock_;
+  BaseRenewer base_;
   std::optional<open::LiveRing> epoch_event_;  // Counts nothing: its page has the epochs if no other page has them.
-  // The current one and the next one, which comes into force as a whole.
-  std::array<MigrationCounter, 2> migrations_;
-  uint32_t in_force_ = 0;
-  uintptr_t renewer_ =
-      0;  // While the version of the base is odd: stack address of an object of the code that changes the base.
   uint32_t unknown_epoch_ = 0;
   bool in_forked_child_ = false;  // True in a forked child.
 

@@ -91,11 +91,11 @@ absl::StatusOr<std::unique_ptr<Source>> SourceBuilder::Build() {
   if (clock_slot_ != kNoSlot) {  // Last: if there is a group, it needs no event of its own.
     if (absl::Status status = Assign(clock_slot_, false); !status.ok()) return status;
   }
-  for (PerfGroup& group : source_->groups_) {
+  for (PerfGroup& group : source_->groups_.all()) {
     if (target_.enable_on_exec) continue;  // Disabled until then, and complete when it starts.
     if (absl::Status status = group.Settle(); !status.ok()) return status;
   }
-  source_->BeginTimes();
+  source_->groups_.BeginTimes();
   MapEpochPage();
   FinishCopies();
   Summarise();
@@ -175,7 +175,7 @@ absl::Status SourceBuilder::NeedEpochPage() {
 }
 
 absl::Status SourceBuilder::OpenClock(size_t i) {
-  if (source_->clock_) return absl::InvalidArgumentError(Asked(i) + ": it is in the set already");
+  if (source_->base_.clock()) return absl::InvalidArgumentError(Asked(i) + ": it is in the set already");
   absl::StatusOr<open::LiveRing> clock = open::LiveRing::Open(RequestFor(i), 0, rights_);
   if (!clock.ok()) return clock.status();
   const TickRate rate = TickRateOf(*clock->page());
@@ -184,18 +184,17 @@ absl::Status SourceBuilder::OpenClock(size_t i) {
   plan.ns_per_tick_q32 = rate.ns_per_tick_q32;
   plan.max_age_ticks = rate.ticks_per_ms * kMaxAgeMs;
   plan.clock_index = static_cast<uint8_t>(i);
-  source_->quick_read_ticks_ = rate.ticks_per_ms / kQuickReadsPerMs;
-  source_->clock_ = *std::move(clock);
-  plan.page = source_->clock_->page();
+  source_->base_.SetClock(*std::move(clock), rate.ticks_per_ms / kQuickReadsPerMs);
+  plan.page = source_->base_.clock()->page();
   return absl::OkStatus();
 }
 
 absl::Status SourceBuilder::NeedSwitchRing() {
-  if (source_->switch_ring_) return absl::OkStatus();
+  if (source_->base_.switch_ring()) return absl::OkStatus();
   absl::StatusOr<open::LiveRing> ring = OpenSwitchRing(detailed_switches_, rights_);
   if (!ring.ok()) return ring.status();
-  source_->switch_ring_ = *std::move(ring);
-  UsePage(source_->switch_ring_->page());
+  source_->base_.SetSwitchRing(*std::move(ring));
+  UsePage(source_->base_.switch_ring()->page());
   return absl::OkStatus();
 }
 
@@ -206,7 +205,7 @@ absl::Status SourceBuilder::OpenMigrations(size_t i) {
     return absl::OkStatus();
   }
   if (absl::Status status = NeedSwitchRing(); !status.ok()) return status;
-  source_->migrations_[0].Start(*source_->switch_ring_, *source_->plan_.cpu);
+  source_->base_.StartMigrations(*source_->plan_.cpu);
   source_->plan_.migration_index = static_cast<uint8_t>(i);
   return absl::OkStatus();
 }
@@ -214,7 +213,7 @@ absl::Status SourceBuilder::OpenMigrations(size_t i) {
 absl::Status SourceBuilder::OpenRing(size_t i) {
   if (RingKindOf(event(i)) == RingKind::kPeriodOne) return OpenPeriodOne(i);
   if (absl::Status status = NeedSwitchRing(); !status.ok()) return status;
-  AddRingCount(*source_->switch_ring_, detailed_switches_ ? kDetailedSwitchShift : kBareSwitchShift, i);
+  AddRingCount(*source_->base_.switch_ring(), detailed_switches_ ? kDetailedSwitchShift : kBareSwitchShift, i);
   return absl::OkStatus();
 }
 
@@ -259,7 +258,7 @@ absl::Status SourceBuilder::OpenUsage(size_t i) {
 // Returns the descriptor of a member of the first group whose page shows epochs; -1 if none does.
 int SourceBuilder::FdWithEpochs() const {
   if (can_multiplex_ || source_->groups_.empty()) return -1;
-  const PerfGroup& group = source_->groups_.front();
+  const PerfGroup& group = source_->groups_.all().front();
   for (size_t m = 0; m < group.members().size(); ++m) {
     if (event(group.members()[m]).parts[0].type == sys::kTypeSoftware) return group.fd(m);
   }
@@ -296,8 +295,9 @@ void SourceBuilder::FinishCopies() {
 void SourceBuilder::Summarise() {
   detail::ReadPlan& plan = source_->plan_;
   // The slow path makes copies, even if it needs no system call.
-  const bool needs_slow_path =
-      !source_->copies_.empty() || (source_->grouped_ & ~source_->user_page_mask_) != 0 || source_->usage_mask_ != 0;
+  const bool needs_slow_path = !source_->copies_.empty() ||
+                               (source_->groups_.grouped() & ~source_->user_page_mask_) != 0 ||
+                               source_->usage_mask_ != 0;
   plan.all_fast = plan.page != nullptr && !needs_slow_path;
 }
 

@@ -106,7 +106,7 @@ absl::Status SourceBuilder::AddPart(const Member& member, PerfGroup& group) {
 // part.
 PerfGroup& SourceBuilder::GroupOf(size_t i) {
   const auto has = [i](const PerfGroup& group) { return !group.members().empty() && group.members().back() == i; };
-  return *std::ranges::find_if(source_->groups_, has);
+  return *std::ranges::find_if(source_->groups_.all(), has);
 }
 
 // Returns the parts of event `i` that its target can have: a kind of core may have no CPU there, or none that is
@@ -131,7 +131,7 @@ std::vector<SourceBuilder::Seat> SourceBuilder::SeatsFor(size_t i, bool strict_g
   const std::vector<size_t> parts = PartsHere(i);
   for (const size_t group : open_groups_) {
     for (const size_t part : parts) {
-      if (source_->groups_[group].only_cpus() == event(i).parts[part].only_cpus) seats.push_back({part, group});
+      if (source_->groups_.all()[group].only_cpus() == event(i).parts[part].only_cpus) seats.push_back({part, group});
     }
   }
   if (seats.size() == parts.size()) return seats;
@@ -153,9 +153,9 @@ absl::Status SourceBuilder::Join(size_t i, bool strict_group, uint64_t optional_
   }
   for (size_t k = 0; k < seats.size(); ++k) {
     const Member member{&event(i), seats[k].part, static_cast<uint8_t>(i), optional_config1, k > 0};
-    const absl::Status status = AddPart(member, source_->groups_[seats[k].group]);
+    const absl::Status status = AddPart(member, source_->groups_.all()[seats[k].group]);
     if (status.ok()) continue;
-    while (k-- > 0) source_->groups_[seats[k].group].RemoveLast();
+    while (k-- > 0) source_->groups_.all()[seats[k].group].RemoveLast();
     return status;
   }
   return absl::OkStatus();
@@ -170,9 +170,10 @@ absl::Status SourceBuilder::OpenNewGroups(size_t i, uint64_t optional_config1) {
     if (absl::Status status = AddPart(member, opened.back()); !status.ok()) return status;
   }
   for (PerfGroup& group : opened) {
-    std::erase_if(open_groups_, [&](size_t open) { return source_->groups_[open].only_cpus() == group.only_cpus(); });
-    open_groups_.push_back(source_->groups_.size());
-    source_->groups_.push_back(std::move(group));
+    std::erase_if(open_groups_,
+                  [&](size_t open) { return source_->groups_.all()[open].only_cpus() == group.only_cpus(); });
+    open_groups_.push_back(source_->groups_.all().size());
+    source_->groups_.all().push_back(std::move(group));
   }
   return absl::OkStatus();
 }
@@ -186,7 +187,7 @@ absl::Status SourceBuilder::OpenInGroup(size_t i, bool strict_group, uint64_t op
   if (!status.ok() && strict_group && !open_groups_.empty()) return status;
   if (!status.ok()) status = OpenNewGroups(i, optional_config1);
   if (!status.ok()) return status;
-  source_->grouped_ |= 1u << i;
+  source_->groups_.AddEvent(i);
   if (can_multiplex_) source_->multiplexable_ |= 1u << i;
   TellWhatIsLeftOut(i);
   return absl::OkStatus();
@@ -199,15 +200,15 @@ void SourceBuilder::TellWhatIsLeftOut(size_t i) {
   if (user_only && CanBeUserOnly(event(i))) slot(i).fixed_flags.flags |= Validity::kUserOnly;
   if (!CountsThreads() || event(i).cpu_wide_only) return;
   const auto has = [i](const PerfGroup& group) { return std::ranges::count(group.members(), i) != 0; };
-  if (std::ranges::count_if(source_->groups_, has) > 1) source_->split_ |= 1u << i;
+  if (std::ranges::count_if(source_->groups_.all(), has) > 1) source_->groups_.AddSplit(i);
   const absl::StatusOr<std::vector<int>> present = open::PresentCpus();
   if (present.ok() && !CountsOnAll(event(i), *present)) slot(i).fixed_flags.flags |= Validity::kSomeCpus;
 }
 
 bool SourceBuilder::AdoptClock(size_t i) {
-  for (PerfGroup& group : source_->groups_) {
+  for (PerfGroup& group : source_->groups_.all()) {
     if (!group.AdoptClock(static_cast<uint8_t>(i))) continue;
-    source_->grouped_ |= 1u << i;
+    source_->groups_.AddEvent(i);
     return true;
   }
   return false;
@@ -239,8 +240,8 @@ absl::Status SourceBuilder::OpenUserPage(size_t i, bool strict_group) {
 // Permits reading in place for one group of this thread, of events that cannot multiplex, if the kernel writes its
 // numbers in the order of the set.
 void SourceBuilder::AllowReadInPlace() {
-  if (!IsThisThread() || source_->plan_.page == nullptr || source_->groups_.size() != 1 || can_multiplex_) return;
-  const PerfGroup& group = source_->groups_.front();
+  if (!IsThisThread() || source_->plan_.page == nullptr || source_->groups_.all().size() != 1 || can_multiplex_) return;
+  const PerfGroup& group = source_->groups_.all().front();
   std::vector<uint8_t> order = group.members();
   // The time enabled is present even if no event of the set has adopted it; then it is kMaxEvents, which is in no
   // order.

@@ -5,7 +5,6 @@
 #include "tests/tidy/classes.h"
 
 #include <algorithm>
-#include <iterator>
 #include <regex>
 
 #include "tests/tidy/declarations.h"
@@ -15,16 +14,6 @@ namespace perfkit::tidy {
 namespace {
 
 constexpr size_t kDataMembers = 20, kCcFiles = 2;
-
-// Classes that are larger, with their sizes. A size here may only become smaller: a class that shrinks has to be
-// written down anew, and goes from here once it is within the limits.
-struct Larger {
-  std::string_view name;
-  size_t data_members, cc_files;
-};
-constexpr Larger kLarger[] = {
-    {"perfkit::count::Source", 25, kCcFiles},
-};
 
 using Kind = Declaration::Kind;
 using Shapes = std::map<std::string, ClassShape>;
@@ -162,21 +151,12 @@ void AddDefinitions(const Text& text, Shapes& shapes) {
   ForEachDeclaration(text, 0, text.skeleton.size(), "", visit);
 }
 
-Larger LimitsOf(const std::string& name) {
-  const auto found =
-      std::find_if(std::begin(kLarger), std::end(kLarger), [&](auto& larger) { return larger.name == name; });
-  return found == std::end(kLarger) ? Larger{name, kDataMembers, kCcFiles} : *found;
-}
-
-// `known`: the size in kLarger, or the limit.
-void Limit(const std::string& name, const ClassShape& shape, const char* what, size_t is, size_t known, size_t limit,
+void Limit(const std::string& name, const ClassShape& shape, const char* what, size_t is, size_t most,
            Findings& findings) {
-  const std::string has = "class " + name + " has " + std::to_string(is) + " " + what;
-  if (is > known) {
-    findings.push_back({shape.path, shape.line, has + "; at most " + std::to_string(known) + " are allowed: split it"});
-  } else if (known > limit && is < known) {
-    findings.push_back({shape.path, shape.line, has + " now: write that into kLarger, tests/tidy/classes.cc"});
-  }
+  if (is <= most) return;
+  findings.push_back({shape.path, shape.line,
+                      "class " + name + " has " + std::to_string(is) + " " + what + "; at most " +
+                          std::to_string(most) + " are allowed: split it by subject"});
 }
 
 }  // namespace
@@ -202,11 +182,8 @@ std::map<std::string, ClassShape> Classes(const Tree& tree) {
 Findings CheckClasses(const Tree& tree) {
   Findings findings;
   for (const auto& [name, shape] : Classes(tree)) {
-    const Larger limits = LimitsOf(name);
-    if (!shape.is_record) {
-      Limit(name, shape, "data members", shape.data_members, limits.data_members, kDataMembers, findings);
-    }
-    Limit(name, shape, ".cc files", shape.cc_files.size(), limits.cc_files, kCcFiles, findings);
+    if (!shape.is_record) Limit(name, shape, "data members", shape.data_members, kDataMembers, findings);
+    Limit(name, shape, ".cc files", shape.cc_files.size(), kCcFiles, findings);
   }
   return findings;
 }

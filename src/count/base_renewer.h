@@ -1,0 +1,150 @@
+// Renews what the inline reads of a thread's clock and migrations are based on (detail::ClockBase), after each switch
+// of the thread.
+//
+// The base is computed in a copy and stored in a few instructions under a version number, which is odd meanwhile. A
+// signal handler on the same thread may read at any time, may renew the base itself, or may leave by a jump in the
+// middle: it never uses half a base, and the clock never goes back.
+//
+// All functions of the data path are inline: src/sys/read.h says why.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "perfkit/counter.h"
+#include "src/count/switch_log.h"
+#include "src/open/live_ring.h"
+#include "src/sys/read.h"
+
+namespace perfkit::count {
+
+// On the counted thread. Nothing allocates after the setters.
+class BaseRenewer {
+ public:
+  // A read of the clock within `quick_read_ticks` was not interrupted.
+  void SetClock(open::LiveRing clock, uint64_t quick_read_ticks) {
+    clock_ = std::move(clock);
+    quick_read_ticks_ = quick_read_ticks;
+  }
+  void SetSwitchRing(open::LiveRing ring) { switch_ring_ = std::move(ring); }
+  // Counts migrations from here, on CPU `cpu`. Requires the switch ring.
+  void StartMigrations(uint32_t cpu) { migrations_[0].Start(*switch_ring_, cpu); }
+
+  const std::optional<open::LiveRing>& clock() const { return clock_; }
+  const std::optional<open::LiveRing>& switch_ring() const { return switch_ring_; }
+
+  // Returns false if there is no base now. `gapped()` returns the events that are counted from switch records.
+  template <class Gapped>
+  bool Renew(detail::ReadPlan& plan, Gapped&& gapped) noexcept;
+
+  // Reads the clock from the kernel. Returns false if that gave no number. Requires the clock.
+  bool ReadClock(uint64_t& time_ns) const noexcept {
+    return sys::kernel().read(clock_->fd(), &time_ns, sizeof(time_ns)) == sizeof(time_ns);
+  }
+  // Returns the migrations as of the base; and up to now, without changing the base, so that the counter is complete
+  // whenever a signal handler comes.
+  const MigrationCounter& migrations() const noexcept { return migrations_[in_force_]; }
+  MigrationCounter MigrationsNow() const noexcept {
+    MigrationCounter now = migrations();
+    now.Update(*switch_ring_);
+    return now;
+  }
+
+  void Close() {
+    clock_.reset();
+    switch_ring_.reset();
+  }
+  void OnForkedChild() noexcept {
+    if (switch_ring_) switch_ring_->OnForkedChild();
+    if (clock_) clock_->OnForkedChild();
+  }
+
+ private:
+  // Reads of the clock, among which one should not be interrupted.
+  static constexpr int kRenewTries = 4;
+
+  bool ReadClockBase(const detail::ReadPlan& plan, detail::ClockBase& base) const noexcept;
+  template <class Gapped>
+  void Commit(const detail::ClockBase& base, const MigrationCounter& migrations, detail::ReadPlan& plan,
+              Gapped& gapped) noexcept;
+
+  std::optional<open::LiveRing> switch_ring_;
+  std::optional<open::LiveRing> clock_;
+  uint64_t quick_read_ticks_ = 0;
+  // The current one and the next one, which comes into force as a whole.
+  std::array<MigrationCounter, 2> migrations_;
+  uint32_t in_force_ = 0;
+  // While the version of the base is odd: stack address of an object of the code that changes the base.
+  uintptr_t renewer_ = 0;
+};
+
+// If this is a signal handler that interrupted the writing of the base, that will go on, and there is no base until
+// then. If a signal handler left that code by a jump, the code will not go on. That is certain once an object of this
+// call has the address of its object, as no two living objects do. Until then, numbers are correct but slower.
+template <class Gapped>
+bool BaseRenewer::Renew(detail::ReadPlan& plan, Gapped&& gapped) noexcept {
+  detail::ClockBase base;
+  const auto here = reinterpret_cast<uintptr_t>(&base);
+  if ((plan.base.version & 1) != 0 && renewer_ != here) return false;
+  base.version = plan.base.version;
+  base.epoch = LoadShared(plan.page->lock);
+  if (clock_ && !ReadClockBase(plan, base)) return false;
+  MigrationCounter migrations = migrations_[in_force_];
+  if (plan.migration_index < kMaxEvents) migrations.Update(*switch_ring_);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (plan.base.version != base.version) return true;  // By a signal handler, later than this one.
+  renewer_ = here;
+  Commit(base, migrations, plan, gapped);
+  return true;
+}
+
+// From the first store of the version to the last, no signal handler renews the base. A signal handler that leaves by a
+// jump leaves an odd version, and one of the two counters complete.
+template <class Gapped>
+void BaseRenewer::Commit(const detail::ClockBase& base, const MigrationCounter& migrations, detail::ReadPlan& plan,
+                         Gapped& gapped) noexcept {
+  const uint32_t odd = base.version | 1;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  plan.base.version = odd;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (plan.migration_index < kMaxEvents) {
+    migrations_[in_force_ ^ 1] = migrations;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    in_force_ ^= 1;
+    plan.migrations = migrations.migrations();
+    if (migrations.gaps() != 0) {
+      plan.missing = (plan.missing & detail::kMissingMask) | gapped() | migrations.gaps() << detail::kGapShift;
+    }
+  }
+  plan.base.epoch = base.epoch;
+  plan.base.ticks = base.ticks;
+  plan.base.time_ns = std::max(base.time_ns, plan.last_time_ns);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  plan.base.version = odd + 1;
+}
+
+// Takes the fastest of a few reads: the clock's value belongs to some moment within the read, and the shorter the read,
+// the more exactly its middle is known. Returns false if the kernel gave none.
+inline bool BaseRenewer::ReadClockBase(const detail::ReadPlan& plan, detail::ClockBase& base) const noexcept {
+  uint64_t best = ~uint64_t{0};
+  for (int i = 0; i < kRenewTries; ++i) {
+    uint64_t time_ns = 0;
+    const uint64_t before = ReadTicks();
+    if (!ReadClock(time_ns)) break;
+    const uint64_t took = ReadTicks() - before;
+    if (took < best) {
+      best = took;
+      base.ticks = before + took / 2;
+      base.time_ns = time_ns;
+    }
+    if (took <= quick_read_ticks_) break;
+    if (LoadShared(plan.page->lock) != base.epoch) break;
+  }
+  return best != ~uint64_t{0};
+}
+
+}  // namespace perfkit::count
