@@ -2,7 +2,7 @@
 #
 # Labels: unit (the programs of tests/<module>), user (the same as an ordinary user), heavy (campaigns, only on
 # demand), leg, pmu (in an emulated machine), consumer, compile, tidy. PERFKIT_LEG is set inside a leg;
-# PERFKIT_TEST_MODULES narrows the unit tests.
+# PERFKIT_TEST_MODULES narrows the unit tests: modules, or single files of them, as session/storm.
 set(PERFKIT_SKIPS "${PROJECT_BINARY_DIR}/skips")
 file(REMOVE_RECURSE "${PERFKIT_SKIPS}")
 file(MAKE_DIRECTORY "${PERFKIT_SKIPS}")
