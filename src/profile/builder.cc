@@ -1,4 +1,6 @@
-// Tables of what is there already, beside the profile that grows.
+// Builds a profile entry by entry. Equal strings, modules, locations and stacks are entered once: beside the profile
+// that grows, each of these tables has an index from what an entry says to its place. CompactStrings drops the strings
+// that no table needs any more, and builds the two indexes that hold strings again.
 #include <algorithm>
 #include <string>
 #include <unordered_map>

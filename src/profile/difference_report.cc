@@ -1,4 +1,7 @@
-// Differences as text.
+// Writes a difference of two profiles as text: a head that says how certain the changes are, a table of functions by
+// the size of their change, and the calls whose total changed. A function whose change can't be told from noise comes
+// after all others and is marked; a call like that is left out, but not the calls below it, which are shown under the
+// nearest caller that is.
 #include <algorithm>
 #include <cmath>
 #include <string>

@@ -1,4 +1,6 @@
-// The flat tables of a report: functions, modules or lines; threads; waits.
+// The flat tables of a report: functions, modules or lines; threads; waits. Each has its rows by weight, down to
+// min_percent and at most max_lines of them. A last line says how many more there are, and which share they have of the
+// event where that is known.
 #include <algorithm>
 #include <map>
 #include <utility>

@@ -1,4 +1,6 @@
-// Sums and names of a profile, and the check that its tables fit together.
+// Sums and names of a profile, and the check that its tables fit together. A profile is a value that may be changed by
+// hand or read from a file, so no reader can rely on its indexes. Check looks at each index of each table once, and
+// names the first entry that is wrong; writers and reports call it first.
 #include "perfkit/profile.h"
 
 #include <algorithm>

@@ -1,4 +1,7 @@
-// Numbers, names and tables of reports.
+// Numbers, names and tables of reports. A weight has four digits, in the unit that leaves one to three of them before
+// the point. A table's columns are as wide as their widest cell, and names are cut in the middle if the page is
+// narrower. Names come from other programs: bytes that are no text are replaced, so that a row is one line and a report
+// can't control the terminal that shows it.
 #include "src/profile/text_table.h"
 
 #include <algorithm>

@@ -1,4 +1,7 @@
-// The cold half of FrameCounterImpl: set-up, threads that come and go, off, the sums for reports.
+// The cold half of FrameCounterImpl: set-up, threads that come and go, off, the sums for reports. The list of threads
+// has a lock, and another thread's tree is looked at only while that thread is outside of all zones
+// (FrameThread::TryVisit). A thread that is inside when counting is switched off closes its events itself, when it
+// leaves its outermost zone. In a forked child other threads' locks may be held for ever, so nothing locks there.
 #include <algorithm>
 
 #include "src/count/frame/frame_counter_impl.h"

@@ -1,4 +1,7 @@
-// From the kernel's log of a frame to a sentence. No allocation: a hitch is bad enough.
+// From the kernel's log of a frame to a sentence: how long the thread was off the CPU and why, and which zone took
+// longer than usual. What the log does not have, because its rings could not be opened, is taken from the frame's own
+// counts if its events have it. If the rings were overwritten, the numbers are lower bounds, and the sentence says so.
+// Nothing allocates: the last hitches and their texts have fixed places, as a late frame must not become later.
 #include "src/count/frame/hitch_watch.h"
 
 #include <algorithm>

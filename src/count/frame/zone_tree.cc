@@ -1,4 +1,9 @@
-// The part of the zone tree that is not on the way of every zone: new nodes, dropped ones, the end of a frame.
+// The part of the zone tree that is not on the way of each zone: new nodes, dropped ones, the end of a frame.
+//
+// A zone is found among its parent's children by the address of its name, and by its text when it first comes from that
+// address. At the end of a frame the zones that are open are split: their sums up to the mark belong to this frame, the
+// rest to the next one. Only nodes that the frame has touched are closed, so it costs as much as the zones that it had,
+// not as many as exist. The constructor takes all memory.
 #include "src/count/frame/zone_tree.h"
 
 #include <algorithm>
