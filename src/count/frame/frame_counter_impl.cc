@@ -1,6 +1,6 @@
 // The hot half of FrameCounterImpl: zones and marks. A zone takes the shortest way if its thread is ready and is not
-// watched (ThreadWatch): then it is two reads of the counters and some additions. Whatever else has to be done is out of
-// line. The first zone of a frame prepares the thread, which opens its events at the first time. The last one of a
+// watched (ThreadWatch): then it is two reads of the counters and some additions. Whatever else has to be done is out
+// of line. The first zone of a frame prepares the thread, which opens its events at the first time. The last one of a
 // worker publishes its numbers and lets visitors in. A watched thread first does what other threads have noted for it.
 // A zone in a signal handler that interrupted its thread's work on the tree is dropped and counted.
 #include "src/count/frame/frame_counter_impl.h"

@@ -53,8 +53,8 @@ class FrameRecording {
   // Visits what happened since the last call. Views die when visit returns.
   void Read(absl::FunctionRef<void(const FrameEvent& event)> visit);
   // After Read, visits a kGap without an end for each thread whose zones are not known now: its log is full; or it was
-  // inside a zone when the recording began, and has not entered or left one since. A thread that ended while its log was
-  // full has its kGap from one of the next two calls of Read.
+  // inside a zone when the recording began, and has not entered or left one since. A thread that ended while its log
+  // was full has its kGap from one of the next two calls of Read.
   void ReadGaps(absl::FunctionRef<void(const FrameEvent& event)> visit) const;
 
   // The events whose counts a kFrame has.
