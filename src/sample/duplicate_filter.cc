@@ -60,11 +60,11 @@ uint32_t DuplicateFilter::TidOf(const RawRecord& raw) const {
 // Linux prepares a software event's sample once for all its events on a thread, including the id (do_perf_sw_event, 6.2
 // to 6.18 at least). If a thread has two copies of an event, both samples have the id of the copy that was served
 // first. So of two samples at the same time, exactly one counts, no matter which.
-bool DuplicateFilter::CountsOneOfTwo(const RawRecord& sample, const Writer& writer, RingSlot& slot, uint64_t time_ns,
-                                     bool foreign) {
+bool DuplicateFilter::CountsOneOfTwo(const RawRecord& sample, const Writer& writer, std::vector<RingSlot::Last>& lasts,
+                                     uint64_t time_ns, bool foreign) {
   const ReplacementOverlap& overlap = writers_.overlap();
-  slot.last.resize(plan_.events().size());
-  RingSlot::Last& last = slot.last[writer.event];
+  lasts.resize(plan_.events().size());
+  RingSlot::Last& last = lasts[writer.event];
   const uint32_t tid = TidOf(sample);
   const bool twin = last.time_ns == time_ns && last.tid == tid;
   // A foreign id does not tell whether the old event or the new one wrote the sample.

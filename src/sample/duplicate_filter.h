@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <vector>
 
 #include "src/sample/inheritance_map.h"
 #include "src/sample/writer_index.h"
@@ -51,10 +52,11 @@ class DuplicateFilter {
     InheritanceMap& inheritance = InheritanceOf(writer);
     return !inheritance.expects_duplicates() || inheritance.Counts(static_cast<pid_t>(TidOf(raw)), writer.tid);
   }
-  // Returns false if the sample is a duplicate, also one of an overlap. `slot`: the ring it was in.
-  bool CountsOnce(const RawRecord& sample, const Writer& writer, RingSlot& slot, uint64_t time_ns, bool foreign) {
+  // Returns false if the sample is a duplicate, also one of an overlap. `last`: that of its ring.
+  bool CountsOnce(const RawRecord& sample, const Writer& writer, std::vector<RingSlot::Last>& last, uint64_t time_ns,
+                  bool foreign) {
     if (!writers_.overlap().Has(time_ns) && !InheritanceOf(writer).expects_duplicates()) return true;
-    return CountsOneOfTwo(sample, writer, slot, time_ns, foreign);
+    return CountsOneOfTwo(sample, writer, last, time_ns, foreign);
   }
 
  private:
@@ -66,7 +68,8 @@ class DuplicateFilter {
   }
   // Requires that the record is long enough.
   uint32_t TidOf(const RawRecord& raw) const;
-  bool CountsOneOfTwo(const RawRecord& sample, const Writer& writer, RingSlot& slot, uint64_t time_ns, bool foreign);
+  bool CountsOneOfTwo(const RawRecord& sample, const Writer& writer, std::vector<RingSlot::Last>& last,
+                      uint64_t time_ns, bool foreign);
 
   const Plan& plan_;
   const WriterIndex& writers_;

@@ -138,7 +138,7 @@ void SamplerImpl::DeliverSample(const RawRecord& raw, RingSlot& slot, uint64_t t
     return;
   }
   live_.NoteSample(raw, *writer);
-  if (!duplicates_.CountsOnce(raw, *writer, slot, time_ns, foreign)) {
+  if (!duplicates_.CountsOnce(raw, *writer, slot.last, time_ns, foreign)) {
     ++event.duplicates;
     return;
   }
