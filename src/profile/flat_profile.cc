@@ -1,5 +1,8 @@
-// Flat profiles: the frame tree is walked once, with the row of each frame; a row's total takes the frames above which
-// the same row is not yet.
+// Flat profiles. The samples of a profile are one tree of frames (FrameTree), and each frame has a row: its function,
+// module or line. A row's self weight is the sum over its frames. Its total is the sum over the subtrees of those of
+// its frames that have no frame of the same row above them, so that recursion counts once; one walk of the tree finds
+// them, with a count of open frames for each row. If threads have rows of their own, each stack is walked instead,
+// because a thread has few of the frames.
 #include <algorithm>
 #include <string>
 #include <tuple>

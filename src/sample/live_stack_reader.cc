@@ -1,4 +1,6 @@
-// The reader's side of live stacks: rings as memory permits, and which stack belongs to which sample.
+// The reader's side of live stacks. Opening chooses as many rings, as large, as memory permits. A stack's record names
+// the signal, not the event's id: Take replaces one by the other, so that a stack has the id of its sample, and leaves
+// out the stacks whose sample is a duplicate. What became of all other signals is known from the handler's counts.
 #include "src/sample/live_stack_reader.h"
 
 #include <algorithm>
