@@ -99,9 +99,11 @@ const ProfileThread* ThreadOfWork(const Profile& profile, const WorkDone& done) 
   return nullptr;
 }
 
+// Whether each begin and end of a thread and each switch has its record.
 bool HasAllSwitches(const Profile& profile) {
   const std::vector<std::string>& notes = profile.accounting.notes;
-  return std::none_of(notes.begin(), notes.end(),
+  return profile.accounting.side_band_lost == 0 &&
+         std::none_of(notes.begin(), notes.end(),
                       [](const std::string& note) { return note.find("missing") != std::string::npos; });
 }
 
