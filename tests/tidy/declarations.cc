@@ -62,8 +62,10 @@ bool OpensTemplate(std::string_view text, size_t at) {
 size_t EndOfArguments(std::string_view text, size_t at) {
   size_t depth = 0;
   for (size_t i = at; i < text.size() && text[i] != ';'; ++i) {
+    const bool is_operator = text[i - 1] == ' ' || text[i - 1] == '-' || (text[i - 1] == '<' && text[i] == '<');
+    if (is_operator && i != at) continue;
     if (text[i] == '<') ++depth;
-    if (text[i] == '>' && text[i - 1] != '-' && --depth == 0) return i;
+    if (text[i] == '>' && --depth == 0) return i;
   }
   return at;
 }
@@ -71,6 +73,12 @@ size_t EndOfArguments(std::string_view text, size_t at) {
 void BlankTemplateArguments(std::string& text) {
   for (size_t at = text.find('<'); at != std::string::npos; at = text.find('<', at + 1)) {
     if (OpensTemplate(text, at)) Blank(text, at + 1, EndOfArguments(text, at));
+  }
+}
+
+void BlankSubscripts(std::string& text) {
+  for (size_t at = text.find('['); at != std::string::npos; at = text.find('[', at + 1)) {
+    Blank(text, at + 1, Closing(text, at, '[', ']'));
   }
 }
 
@@ -127,6 +135,7 @@ std::string Skeleton(std::string_view text) {
   BlankPreprocessor(skeleton);
   BlankAttributes(skeleton);
   BlankTemplateArguments(skeleton);
+  BlankSubscripts(skeleton);
   return skeleton;
 }
 

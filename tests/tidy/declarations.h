@@ -16,7 +16,7 @@ struct Declaration {
 };
 
 // Returns C++ `text` with all as blanks that only hinders the search for declarations: comments, contents of literals,
-// preprocessor lines, attributes, template arguments. Each offset stays the same.
+// preprocessor lines, attributes, template arguments, subscripts. Each offset stays the same.
 std::string Skeleton(std::string_view text);
 
 // Returns the declarations of the scope from `begin` to `end` of a skeleton, apart from those of scopes inside.

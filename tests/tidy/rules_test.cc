@@ -176,13 +176,15 @@ TEST_CASE("data members are counted, whatever their declarations look like", "[t
                         "  unsigned bit_ : 1, bits_ : 2;          // 13\n"
                         "  int T::*member_ = nullptr;             // 14\n"
                         "  Listener listener_{[](void* self) { F(self); return; }, this};  // 15\n"
+                        "  std::array<int, size_t{1} << kBits> a1_{}, a2_;  // 17\n"
+                        "  int sized_[F(2)];                                // 18\n"
                         "};\n"
                         "struct Record { int a, b; bool F(int) const { return a; } static int G(); friend bool "
                         "operator==(const Record&, const Record&) = default; };\n"
                         "}\n"};
   const std::map<std::string, ClassShape> classes = Classes({file});
   REQUIRE(classes.contains("a::b::S"));
-  CHECK(classes.at("a::b::S").data_members == 15);
+  CHECK(classes.at("a::b::S").data_members == 18);
   CHECK(classes.at("a::b::S").line == 2);
   CHECK_FALSE(classes.at("a::b::S").is_record);
   REQUIRE(classes.contains("a::b::S::Inner"));
