@@ -16,3 +16,12 @@ mutant(refused_step_is_believed FILE src/sample/overhead_controller.cc TEST samp
 mutant(backoff_never_grows FILE src/sample/overhead_controller.cc TEST sample_test CASES "[overhead_controller]"
        FROM [[std::min(2 * backoff_, kMaxBackoff);]] TO [[std::min(1 * backoff_, kMaxBackoff);]]
        SAYS "A rate that is too high is tried again and again.")
+mutant(twins_both_count FILE src/sample/duplicate_filter.cc TEST sample_test CASES "[duplicate_filter]"
+       FROM [[twin ? !last.given : in_time]] TO [[in_time]]
+       SAYS "While events are replaced, an occurrence that both sets have sampled counts twice, or not at all.")
+mutant(replaced_id_forgotten_early FILE src/sample/writer_index.cc TEST sample_test CASES "[writer_index]"
+       FROM [[old.until_ns < drained_ns;]] TO [[old.until_ns <= drained_ns;]]
+       SAYS "Samples that an event wrote just before it was replaced are unattributed.")
+mutant(missed_at_each_drain FILE src/sample/thread_tracker.cc TEST sample_test CASES "[thread_tracker]"
+       FROM [[!absl::IsNotFound(status) && !Contains(refused_, tid)]] TO [[!absl::IsNotFound(status)]]
+       SAYS "A thread that gets no ring is counted as missed again at each drain.")
