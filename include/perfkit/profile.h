@@ -116,7 +116,7 @@ struct ProfileSample {
 
 // What a thread waited for while it was off its CPU.
 struct ProfileWait {
-  bool preempted = false;           // could have run on, but others did
+  bool preempted = false;           // could have run, but others did; with wakers also from its wake-up on
   bool blocked_in_syscall = false;  // `syscall` and `arguments` are known
   int32_t syscall = -1;             // its number on this machine
   std::array<uint64_t, 6> arguments{};

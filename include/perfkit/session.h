@@ -50,8 +50,9 @@ struct SessionOptions {
   // Time between two samples of a thread, in CPU time: 10 us to 10 s.
   std::chrono::nanoseconds interval = std::chrono::milliseconds(1);
   // What to sample instead of the CPU clock, as for a Sampler; `interval` is then unused. Followers are events of the
-  // profile, after all these: with each sample, what they have counted on its thread and CPU since the sample before.
-  // Of what they count during a Pause, and in a flight recorder before the first sample, no sample has a part.
+  // profile, after all these, named "page-faults at cpu-clock": with each sample, what they have counted on its thread
+  // and CPU since the sample before. What they count after a thread's last sample, during a Pause, and in a flight
+  // recorder before the first sample is in no sample: threads that end before they are sampled have no part.
   std::vector<SampledEvent> events{};
   // kWall requires kStream. A flight recorder reads SWITCH records only at a snapshot, too late to look at a thread
   // while it sleeps; and each CPU's ring forgets from a time of its own, so that the times on and off the CPU of a

@@ -199,6 +199,8 @@ void Plan::ChooseLayout() {
   if (options_.branches) type |= kSampleBranchStack;
   type |= RegisterFields() | StackFields();
   bits_.sample_type = type;
+  // A group's count of losses is that of the child that was added last (__perf_read_group_add in kernel/events/core.c).
+  if (any_followers_ && inherits()) counts_lost_ = false;
   bits_.read_format = ReadFormat(any_followers_, counts_lost_);
   bits_.branch_sample_type = options_.branches ? options_.branches->bits : 0;
   bits_.sample_id_all = true;

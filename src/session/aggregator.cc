@@ -168,7 +168,12 @@ void Aggregator::AddSample(const SamplerRecord& record, const Sample& sample) {
 void Aggregator::AddWaking(const Sample& sample, uint32_t waker) {
   const std::optional<Waking> waking = options_.wakings->Parse(sample.raw());
   const std::optional<uint32_t> woken = waking ? threads_.Find(waking->tid) : std::nullopt;
-  if (woken) off_cpu_.Woken(*woken, {.thread = waker, .interrupt = waking->by_interrupt});
+  if (!woken) return;
+  const Profile& profile = builder_.profile();
+  off_cpu_.Woken(*woken, {.name = waking->by_interrupt ? "an interrupt"
+                                                       : absl::StrFormat("%s (%d)", profile.ThreadName(waker),
+                                                                         profile.threads[waker].tid),
+                          .at_ns = sample.time_ns().value_or(0)});
 }
 
 // A follower's sample has the weight that it has counted since the sample before; none if that is 0.
@@ -256,7 +261,7 @@ void Aggregator::AddSwitch(const SwitchRecord& change) {
 
 // A wait is in the profile only with its span: those that no sample has are dropped when samples are merged.
 uint32_t Aggregator::WaitOf(const OffCpuSpan& span) {
-  if (!span.call && !span.waker) return span.preempted ? preempted_wait_ : ProfileSample::kNoWait;
+  if (!span.call && span.waker.empty()) return span.preempted ? preempted_wait_ : ProfileSample::kNoWait;
   ProfileWait wait{.preempted = span.preempted};
   if (span.call) {
     wait.blocked_in_syscall = span.call->syscall >= 0;
@@ -264,14 +269,8 @@ uint32_t Aggregator::WaitOf(const OffCpuSpan& span) {
     wait.arguments = span.call->arguments;
     wait.detail = builder_.String(span.wait);
   }
-  if (span.waker) wait.waker = builder_.String(NameOf(*span.waker));
+  wait.waker = builder_.String(span.waker);
   return builder_.AddWait(wait);
-}
-
-std::string Aggregator::NameOf(const Waker& waker) const {
-  const Profile& profile = builder_.profile();
-  if (waker.interrupt) return "an interrupt";
-  return absl::StrFormat("%s (%d)", profile.ThreadName(waker.thread), profile.threads[waker.thread].tid);
 }
 
 void Aggregator::AddSpan(const OffCpuSpan& span) {

@@ -125,7 +125,6 @@ class Aggregator {
   void AddSwitch(const SwitchRecord& change);
   void AddSpan(const OffCpuSpan& span);
   uint32_t WaitOf(const OffCpuSpan& span);
-  std::string NameOf(const Waker& waker) const;
   ProfileSample Complete(const PendingSample& pending, const InternedStack& stack);
   void Emit(const PendingSample& pending, const InternedStack& stack);
   InternedStack Intern(uint32_t pid, std::span<const StackFrame> frames, StackQuality quality);

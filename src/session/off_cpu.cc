@@ -2,6 +2,7 @@
 #include "src/session/off_cpu.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace perfkit::session {
 
@@ -14,6 +15,28 @@ void OffCpu::Begin(uint32_t thread, uint32_t tid, uint64_t time_ns) {
   state.since_ns = time_ns;
 }
 
+void OffCpu::EmitSpan(const State& state, uint64_t now_ns, Emit emit) {
+  OffCpuSpan span{.thread = state.thread, .from_ns = state.since_ns, .to_ns = now_ns, .preempted = state.preempted};
+  if (state.look && state.look->at_ns <= now_ns) {
+    span.stack = state.look->stack;
+    span.quality = state.look->quality;
+    span.call = state.look->call;
+    span.wait = state.look->wait;
+  }
+  if (span.stack == ProfileStack::kRoot && state.last_stack != ProfileStack::kRoot) {
+    span.stack = state.last_stack, span.quality = StackQuality::kLastKnown;
+  }
+  if (!state.waker) return emit(span);
+  const uint64_t woken_ns = std::clamp(state.waker->at_ns, state.since_ns, now_ns);
+  span.waker = state.waker->name;
+  span.to_ns = woken_ns;
+  if (span.duration_ns() != 0) emit(span);
+  span.from_ns = woken_ns, span.to_ns = now_ns;
+  span.preempted = true;
+  span.call.reset(), span.wait.clear(), span.waker.clear();
+  if (span.duration_ns() != 0) emit(span);
+}
+
 // Adds the time since the last change to what the thread did until then. A phase that is not known yet is off: a thread
 // that runs is sampled, or switched out first.
 void OffCpu::Close(State& state, uint64_t time_ns, Emit emit) {
@@ -23,18 +46,7 @@ void OffCpu::Close(State& state, uint64_t time_ns, Emit emit) {
     state.times.on_ns += passed_ns;
   } else if (state.phase != Phase::kEnded && passed_ns > 0) {
     state.times.off_ns += passed_ns;
-    OffCpuSpan span{.thread = state.thread, .from_ns = state.since_ns, .to_ns = now_ns, .preempted = state.preempted};
-    if (state.look && state.look->at_ns <= now_ns) {
-      span.stack = state.look->stack;
-      span.quality = state.look->quality;
-      span.call = state.look->call;
-      span.wait = state.look->wait;
-    }
-    span.waker = state.waker;
-    if (span.stack == ProfileStack::kRoot && state.last_stack != ProfileStack::kRoot) {
-      span.stack = state.last_stack, span.quality = StackQuality::kLastKnown;
-    }
-    emit(span);
+    EmitSpan(state, now_ns, emit);
   }
   state.since_ns = now_ns;
 }
@@ -58,11 +70,11 @@ void OffCpu::Switched(uint32_t thread, uint32_t tid, uint64_t time_ns, bool out,
   Change(state, out ? Phase::kOff : Phase::kOn, out && preempted);
 }
 
-void OffCpu::Woken(uint32_t thread, const Waker& waker) {
+void OffCpu::Woken(uint32_t thread, Waker waker) {
   const auto found = threads_.find(thread);
   if (found == threads_.end() || paused_) return;
   State& state = found->second;
-  if (state.phase == Phase::kOff || state.phase == Phase::kUnknown) state.waker = waker;
+  if (state.phase == Phase::kOff || state.phase == Phase::kUnknown) state.waker = std::move(waker);
 }
 
 void OffCpu::Ran(uint32_t thread, uint64_t time_ns, Emit emit) {

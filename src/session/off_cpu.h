@@ -15,10 +15,10 @@
 
 namespace perfkit::session {
 
-// Who ended a wait: a thread, or an interrupt.
+// Who ended a wait, and when. From then on the thread waits for a CPU.
 struct Waker {
-  uint32_t thread = 0;  // in Profile::threads
-  bool interrupt = false;
+  std::string name;  // "worker (1234)"
+  uint64_t at_ns = 0;
 };
 
 // A time off the CPU that has ended, or has lasted until now.
@@ -30,8 +30,8 @@ struct OffCpuSpan {
   uint32_t stack = ProfileStack::kRoot;
   StackQuality quality = StackQuality::kNone;
   std::optional<proc::BlockedCall> call{};
-  std::string wait{};            // sys::DescribeCall
-  std::optional<Waker> waker{};  // nullopt: not known
+  std::string wait{};   // sys::DescribeCall
+  std::string waker{};  // "": not known
 
   uint64_t duration_ns() const { return to_ns - from_ns; }
 };
@@ -57,8 +57,8 @@ class OffCpu {
   void Begin(uint32_t thread, uint32_t tid, uint64_t time_ns);
   // A SWITCH record. Emits the span that ends by it.
   void Switched(uint32_t thread, uint32_t tid, uint64_t time_ns, bool out, bool preempted, Emit emit);
-  // The thread will run again as soon as it gets a CPU.
-  void Woken(uint32_t thread, const Waker& waker);
+  // The thread will run again as soon as it gets a CPU: its span ends in two, and the second one is preempted.
+  void Woken(uint32_t thread, Waker waker);
   // The thread was sampled: it ran. If it was off its CPU until then, a record is missing, and it is on from now on.
   void Ran(uint32_t thread, uint64_t time_ns, Emit emit);
   // Threads that exist, and have no record yet.
@@ -110,6 +110,7 @@ class OffCpu {
   };
 
   void Close(State& state, uint64_t time_ns, Emit emit);
+  static void EmitSpan(const State& state, uint64_t now_ns, Emit emit);
   void Change(State& state, Phase phase, bool preempted);
 
   std::unordered_map<uint32_t, State> threads_;  // by index in Profile::threads

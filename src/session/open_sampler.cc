@@ -110,7 +110,10 @@ OpenedSampler Describe(const SamplerOptions& options, Sampler sampler) {
   for (const SampledEvent& event : options.events) {
     const bool user_only = events[sampled.size()].user_only;
     sampled.push_back({.first_follower = static_cast<uint32_t>(events.size()), .stack = event.stack});
-    for (const EventSpec& follower : event.followers) events.push_back(EventOf(follower, user_only));
+    for (const EventSpec& follower : event.followers) {
+      events.push_back(EventOf(follower, user_only));
+      events.back().name += absl::StrFormat(" at %s", event.event.text);
+    }
   }
   return {std::move(sampler), options.stack.kind, std::move(events), std::move(sampled), {}, {}};
 }

@@ -30,7 +30,8 @@ void AddAccounting(Profile& profile, const SamplerStats& stats) {
   for (const SamplerDecision& decision : stats.decisions) accounting.notes.push_back(DescribeDecision(decision));
   if (stats.lost_is_lower_bound) {
     accounting.notes.emplace_back(
-        "more samples may be lost than are counted: kernels before 6.0 do not count them all");
+        "more samples may be lost than are counted: kernels before 6.0 do not count them all, nor do later ones beside "
+        "followers");
   }
   if (stats.threads_missed != 0) {
     accounting.notes.push_back(

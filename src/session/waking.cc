@@ -4,9 +4,12 @@
 #include <string>
 #include <utility>
 
+#include "src/sys/files.h"
+
 namespace perfkit::session {
 namespace {
 
+constexpr std::string_view kFirstNamespace = "pid:[4026531836]";  // PROC_PID_INIT_INO of include/linux/proc_ns.h
 constexpr uint64_t kHardInterrupt = 0x08, kSoftInterrupt = 0x10, kNonMaskableInterrupt = 0x40;
 
 }  // namespace
@@ -15,6 +18,12 @@ WakingFormat::WakingFormat(TracepointField pid, TracepointField flags)
     : pid_(std::move(pid)), flags_(std::move(flags)) {}
 
 absl::StatusOr<WakingFormat> WakingFormat::Read() {
+  if (sys::LinkTarget("/proc/self/ns/pid") != kFirstNamespace) {
+    return absl::Status(
+        absl::StatusCode::kUnimplemented,
+        "this process is in a pid namespace of its own, as in a container, and the kernel's tracepoints "
+        "number threads as the first one does. Remedy: run it outside");
+  }
   absl::StatusOr<TracepointFormat> format = TracepointFormat::Of(kWakingEvent);
   if (!format.ok()) return format.status();
   return Of(*std::move(format));

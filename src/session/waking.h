@@ -21,7 +21,8 @@ struct Waking {
 // Where the kernel at hand writes that. Thread-safe to read.
 class WakingFormat {
  public:
-  // Errors: as TracepointFormat::Of; Unimplemented if the kernel's tracepoint lacks a field.
+  // Errors: as TracepointFormat::Of; Unimplemented if the kernel's tracepoint lacks a field, and for Read in a pid
+  // namespace other than the first one.
   static absl::StatusOr<WakingFormat> Read();
   static absl::StatusOr<WakingFormat> Of(TracepointFormat format);
 

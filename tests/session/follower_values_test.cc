@@ -57,8 +57,8 @@ TEST_CASE("followers are events of the profile, with what they counted", "[sessi
   REQUIRE(profile.status() == absl::OkStatus());
   CHECK(profile->Check() == absl::OkStatus());
   REQUIRE(profile->events.size() == 5);
-  CHECK(profile->events[2].name == "page-faults");
-  CHECK(profile->events[4].name == "minor-faults");
+  CHECK(profile->events[2].name == "page-faults at task-clock");
+  CHECK(profile->events[4].name == "minor-faults at page-faults");
   const Profile::Sum faults = profile->Total(1), of_clock = profile->Total(2), of_faults = profile->Total(3);
   CHECK(of_clock.samples == 0);
   CHECK(of_faults.samples == 0);
@@ -84,7 +84,6 @@ TEST_CASE("what followers count while a session is paused is in no sample", "[se
   const absl::StatusOr<Profile> profile = session->Stop();
   REQUIRE(profile.status() == absl::OkStatus());
   const EventAccounting& accounting = profile->events[0].accounting;
-  REQUIRE(accounting.paused + accounting.lost >= 5'000);
   CHECK(profile->Total(1).weight <= accounting.counted - 5'000);
 }
 

@@ -34,16 +34,32 @@ TEST_CASE("who wakes a thread ends the wait that it is in, and no other", "[off_
   Watched watched;
   watched.off_cpu.Begin(0, 100, 10);
   watched.Switch(20, true);
-  watched.off_cpu.Woken(0, {.thread = 5});
+  watched.off_cpu.Woken(0, {.name = "a", .at_ns = 26});
   watched.Switch(30, false);
-  watched.off_cpu.Woken(0, {.thread = 6});  // it runs: nothing is ended by that
+  watched.off_cpu.Woken(0, {.name = "b", .at_ns = 35});  // it runs: nothing is ended by that
   watched.Switch(40, true);
-  watched.off_cpu.Woken(7, {.thread = 6});  // no thread that is known
+  watched.off_cpu.Woken(7, {.name = "b", .at_ns = 45});  // no thread that is known
   watched.Switch(50, false);
-  REQUIRE(watched.spans.size() == 2);
-  REQUIRE(watched.spans[0].waker);
-  CHECK(watched.spans[0].waker->thread == 5);
-  CHECK_FALSE(watched.spans[1].waker);
+  REQUIRE(watched.spans.size() == 3);
+  CHECK((watched.spans[0].waker == "a" && watched.spans[0].to_ns == 26 && !watched.spans[0].preempted));
+  // Then it waits for a CPU.
+  CHECK((watched.spans[1].waker.empty() && watched.spans[1].from_ns == 26 && watched.spans[1].to_ns == 30));
+  CHECK(watched.spans[1].preempted);
+  CHECK((watched.spans[2].waker.empty() && watched.spans[2].duration_ns() == 10 && !watched.spans[2].preempted));
+}
+
+TEST_CASE("a snapshot between a wake-up and the run cuts the wait for a CPU", "[off_cpu]") {
+  Watched watched;
+  watched.off_cpu.Begin(0, 100, 10);
+  watched.Switch(20, true);
+  watched.off_cpu.Woken(0, {.name = "a", .at_ns = 25});
+  watched.off_cpu.CutAt(30, false, watched.Keep());
+  watched.Switch(40, false);
+  REQUIRE(watched.spans.size() == 3);
+  CHECK((watched.spans[0].waker == "a" && watched.spans[0].duration_ns() == 5));
+  CHECK((watched.spans[1].preempted && watched.spans[1].duration_ns() == 5));
+  CHECK((watched.spans[2].preempted && watched.spans[2].waker.empty() && watched.spans[2].duration_ns() == 10));
+  CHECK(watched.off_cpu.TimesOf(0).off_ns == 20);
 }
 
 TEST_CASE("a look belongs to the span in which it was made", "[off_cpu]") {

@@ -1,0 +1,54 @@
+# Mutants of src/session: see run.cmake.
+mutant(follower_counts_from_start FILE src/session/follower_values.cc TEST session_test CASES "[follower_values]"
+       FROM [[  entry->second = value;
+]]
+       TO [[]]
+       SAYS "Each sample has all that its follower has counted since the start.")
+mutant(pause_is_forgotten FILE src/session/follower_values.cc TEST session_test CASES "[follower_values]"
+       FROM [[  last_.clear();
+]]
+       TO [[]]
+       SAYS "What followers count in a pause is attributed to the first sample after it.")
+mutant(ended_thread_keeps_values FILE src/session/aggregator.cc TEST session_test CASES "[follower_values]"
+       FROM [[  followers_.Forget(*thread);
+]]
+       TO [[]]
+       SURVIVES "not killed yet: takes a thread that gets the index of an ended one, and the same counter's id"
+       SAYS "A thread's first sample lacks what an earlier thread had counted.")
+mutant(follower_without_stack FILE src/session/stack_matcher.cc TEST session_test CASES "[stack_matcher]"
+       FROM [[  while (begin > 0 && pending[begin].sample.samples == 0) --begin;  // followers
+]]
+       TO [[]]
+       SAYS "Only the last follower of a sample has its live stack.")
+mutant(woken_while_it_runs FILE src/session/off_cpu.cc TEST session_test CASES "[off_cpu]"
+       FROM [[if (state.phase == Phase::kOff || state.phase == Phase::kUnknown) state.waker = std::move(waker);]]
+       TO [[state.waker = std::move(waker);]]
+       SURVIVES "equal: a change of phase forgets the waker"
+       SAYS "A wait is told to have ended by who woke the thread before it began.")
+mutant(waker_is_kept FILE src/session/off_cpu.cc TEST session_test CASES "[off_cpu]"
+       FROM [[  state.preempted = preempted;
+  state.waker.reset();]]
+       TO [[  state.preempted = preempted;]]
+       SAYS "All waits of a thread were ended by who ended the first one.")
+mutant(interrupt_is_a_thread FILE src/session/waking.cc TEST session_test CASES "[waking]"
+       FROM [[kHardInterrupt | kSoftInterrupt |]] TO [[kHardInterrupt |]]
+       SAYS "A packet that came in is told as the work of the thread that it interrupted.")
+mutant(woken_thread_is_the_waker FILE src/session/aggregator.cc TEST session_test CASES "a thread that waits for another*"
+       FROM [[profile.ThreadName(waker),]] TO [[profile.ThreadName(*woken),]]
+       SAYS "Each thread has woken itself.")
+mutant(look_of_a_later_span FILE src/session/off_cpu.cc TEST session_test CASES "[off_cpu]"
+       FROM [[if (state.look && state.look->at_ns <= now_ns) {]] TO [[if (state.look) {]]
+       SAYS "A wait has the stack of a later one.")
+mutant(preempted_is_looked_at FILE src/session/off_cpu.cc TEST session_test CASES "[off_cpu]"
+       FROM [[if (off && !state.look && !state.preempted &&]] TO [[if (off && !state.look &&]]
+       SAYS "CPU time is spent on looks at threads that wait for nothing.")
+mutant(records_wait_for_names FILE src/session/impl.cc TEST session_test CASES "what happens while names*"
+       FROM [[  sampler_->Drain([&](const SamplerRecord& record) { kept_.Add(record, sampler_->layout()); });
+  own_cpu_ns_ -=]]
+       TO [[  own_cpu_ns_ -=]]
+       SAYS "A snapshot of a busy program loses samples while names are looked up.")
+mutant(kept_records_are_dropped FILE src/session/impl.cc TEST session_test CASES "what happens while names*"
+       FROM [[    kept_.Replay(add);
+    sampler_->Drain(add);]]
+       TO [[    sampler_->Drain(add);]]
+       SAYS "What happened while names were looked up is in no profile.")
