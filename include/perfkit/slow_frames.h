@@ -29,7 +29,8 @@ struct FramePart {
     kPreempted,  // off the CPU, although it could have run
   };
   Kind kind = Kind::kZone;
-  // kZone: the innermost zone, "physics/solve"; "": in none. kWait: what for, "futex 0x7f…"; "": that is not known.
+  // kZone: the innermost zone, "physics/solve"; "": in none. kWait: what for, without addresses and wakers, which
+  // differ from frame to frame: "futex"; "": that is not known.
   std::string name;
   uint64_t ns = 0;        // of this frame
   uint64_t usual_ns = 0;  // the median over all frames of its kind
@@ -37,6 +38,7 @@ struct FramePart {
   // none is known.
   uint32_t stack = ProfileStack::kRoot;
   StackQuality quality = StackQuality::kNone;
+  uint32_t wait = ProfileSample::kNoWait;  // kWait: the longest one, in Profile::waits
   // kZone: how many samples of a clock fell into the part, and how many of them have `stack`.
   uint32_t samples = 0, samples_of_stack = 0;
 
@@ -63,8 +65,9 @@ struct SlowFrameOptions {
 };
 
 // The frames with the largest excess_ns(), the largest first; frames that took no longer than usual are left out, and
-// so are those from the time of which waits were merged (ProfileAccounting::waits_forgotten). Zones and frames are
-// those of SessionOptions::frames. Requires Profile::Check(). O((zones + samples) log) of the threads that have frames.
+// so are those from times of which zones are forgotten or waits of their thread are merged. Zones and frames are those
+// of SessionOptions::frames. What a thread does while its session is paused is told as running; so are the waits that
+// Profile::Filtered has left out. Requires Profile::Check(). O((zones + samples) log) of the threads that have frames.
 std::vector<SlowFrame> FindSlowFrames(const Profile& profile, const SlowFrameOptions& options = {});
 
 // The same as text: for each frame its largest parts with their stacks, and the sum of the others. A profile that does

@@ -60,7 +60,7 @@ void ThreadParts::AddWaits(const Profile& profile, uint32_t thread, PartNames& n
     if (sample.wait != ProfileSample::kNoWait) {
       const ProfileWait& wait = profile.waits[sample.wait];
       if (wait.preempted) kind = FramePart::Kind::kPreempted;
-      if (!wait.preempted) text = WaitText(profile, wait);
+      if (!wait.preempted) text = WaitKind(profile, wait);
     }
     const uint64_t to_ns = sample.time_ns + std::min(sample.weight, UINT64_MAX - sample.time_ns);
     waits_.push_back({sample.time_ns, to_ns, names.Of(kind, std::move(text)), i});

@@ -17,13 +17,22 @@ namespace {
 using profile::PartNames;
 using profile::ThreadParts;
 
-// Waits before this were merged, and are in no frame.
-uint64_t KnownFrom(const Profile& profile) {
-  if (profile.accounting.waits_forgotten == 0) return 0;
-  for (const ProfileSample& sample : profile.samples) {
-    if (!sample.merged()) return sample.time_ns;
+// From when on all zones and waits of a thread are known: frames that began earlier can't be told.
+uint64_t KnownFrom(const Profile& profile, uint32_t thread) {
+  uint64_t known_ns = 0;
+  const auto first_single =
+      std::partition_point(profile.samples.begin(), profile.samples.end(), [](const auto& s) { return s.merged(); });
+  const size_t off_cpu = profile.EventIndex(kOffCpuEvent);
+  const bool any_merged = std::any_of(profile.samples.begin(), first_single, [&](const ProfileSample& sample) {
+    return sample.thread == thread && sample.event == off_cpu;
+  });
+  if (any_merged) known_ns = first_single == profile.samples.end() ? UINT64_MAX : first_single->time_ns;
+  if (profile.accounting.zones_forgotten == 0) return known_ns;
+  uint64_t first_end_ns = UINT64_MAX;  // zones are forgotten in the order in which they end
+  for (const ProfileZone& zone : profile.zones) {
+    if (!zone.is_frame && zone.thread == thread) first_end_ns = std::min(first_end_ns, zone.to_ns);
   }
-  return UINT64_MAX;
+  return std::max(known_ns, first_end_ns);
 }
 
 // "audio" of "audio 12": FrameCounter numbers its frames.
@@ -124,6 +133,7 @@ void FrameGroup::FindStacks(uint32_t frame, std::map<uint32_t, FramePart>& parts
     longest_ns[number] = ns;
     parts[number].stack = profile_.samples[sample].stack;
     parts[number].quality = profile_.samples[sample].quality;
+    parts[number].wait = profile_.samples[sample].wait;
   });
   const auto is_before = [](const ProfileSample& sample, uint64_t time_ns) { return sample.time_ns < time_ns; };
   auto sample = std::lower_bound(profile_.samples.begin(), profile_.samples.end(), zone.from_ns, is_before);
@@ -147,11 +157,14 @@ void FrameGroup::FindStacks(uint32_t frame, std::map<uint32_t, FramePart>& parts
 }  // namespace
 
 std::vector<SlowFrame> FindSlowFrames(const Profile& profile, const SlowFrameOptions& options) {
-  const uint64_t known_from_ns = KnownFrom(profile);
   std::map<uint32_t, std::map<std::string_view, std::vector<uint32_t>>> frames;  // by thread and kind
+  std::map<uint32_t, uint64_t> known_from_ns;                                    // by thread
   for (uint32_t i = 0; i < profile.zones.size(); ++i) {
     const ProfileZone& zone = profile.zones[i];
-    if (!zone.is_frame || zone.from_ns < known_from_ns) continue;
+    if (!zone.is_frame) continue;
+    const auto [known, is_new] = known_from_ns.try_emplace(zone.thread, 0);
+    if (is_new) known->second = KnownFrom(profile, zone.thread);
+    if (zone.from_ns < known->second) continue;
     const std::string_view kind = KindOf(profile.strings[zone.name]);
     const bool is_asked = options.name.empty() || fnmatch(options.name.c_str(), std::string(kind).c_str(), 0) == 0;
     if (is_asked) frames[zone.thread][kind].push_back(i);

@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "perfkit/slow_frames.h"
 #include "src/profile/text_table.h"
+#include "src/profile/wait_text.h"
 
 namespace perfkit {
 namespace {
@@ -34,10 +35,12 @@ std::string StackText(const Profile& profile, uint32_t stack) {
   return calls > kMaxCalls ? text + " < ..." : text;
 }
 
-std::string PartText(const FramePart& part) {
+std::string PartText(const Profile& profile, const FramePart& part) {
   if (part.kind == FramePart::Kind::kPreempted) return "preempted: others ran";
   if (part.kind == FramePart::Kind::kWait) {
-    return part.name.empty() ? "waited, for what is not known" : "waited: " + OneLine(part.name);
+    const std::string text =
+        part.wait == ProfileSample::kNoWait ? part.name : profile::WaitText(profile, profile.waits[part.wait]);
+    return text.empty() ? "waited, for what is not known" : "waited: " + OneLine(text);
   }
   return part.name.empty() ? "ran in no zone" : "ran in " + OneLine(part.name);
 }
@@ -69,7 +72,7 @@ std::string FrameText(const Profile& profile, const SlowFrame& frame) {
     const FramePart& part = frame.parts[i];
     if (part.excess_ns() * 20 < frame.excess_ns()) break;
     left_ns -= part.excess_ns();
-    text += RowText(part.excess_ns(), TimeText(part.ns), TimeText(part.usual_ns), PartText(part));
+    text += RowText(part.excess_ns(), TimeText(part.ns), TimeText(part.usual_ns), PartText(profile, part));
     const std::string where = WhereText(profile, part);
     if (!where.empty()) text += std::string(44, ' ') + where + "\n";
   }
@@ -83,8 +86,12 @@ std::string Gaps(const Profile& profile) {
   if (profile.EventIndex(kOffCpuEvent) == profile.events.size()) {
     text += "# \"ran\" includes time off the CPU, which was not recorded (SessionClock::kWall)\n";
   }
-  if (profile.accounting.waits_forgotten != 0) text += "# early frames are left out: their waits were merged\n";
+  if (profile.accounting.times_forgotten != 0) text += "# early frames are left out: their waits were merged\n";
   if (profile.accounting.zones_forgotten != 0) text += "# early frames are left out: there was no room for them\n";
+  const auto was_paused = [](const ProfileEvent& event) { return event.accounting.paused != 0; };
+  if (std::any_of(profile.events.begin(), profile.events.end(), was_paused)) {
+    text += "# what threads did while the session was paused is told as \"ran\"\n";
+  }
   if (profile.accounting.zone_records_lost != 0) {
     absl::StrAppendFormat(&text, "# %d begins and ends of zones are missing: parts may be wrong there\n",
                           profile.accounting.zone_records_lost);

@@ -1,6 +1,9 @@
 // One text for reports and for files.
 #include "src/profile/wait_text.h"
 
+#include <algorithm>
+#include <string>
+
 #include "absl/strings/str_cat.h"
 
 namespace perfkit::profile {
@@ -18,6 +21,18 @@ std::string WaitText(const Profile& profile, const ProfileWait& wait) {
   const std::string what = WhatText(profile, wait);
   if (wait.waker == 0) return what;
   return absl::StrCat(what, what.empty() ? "" : ", ", "woken by ", profile.strings[wait.waker]);
+}
+
+std::string WaitKind(const Profile& profile, const ProfileWait& wait) {
+  const std::string text = WhatText(profile, wait);
+  std::string kind;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find(' ', at), text.size());
+    const std::string word = text.substr(at, end - at);
+    if (!word.starts_with("0x")) kind += (kind.empty() ? "" : " ") + word;
+    at = end + 1;
+  }
+  return kind;
 }
 
 }  // namespace perfkit::profile

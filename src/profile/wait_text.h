@@ -11,4 +11,8 @@ namespace perfkit::profile {
 // is known.
 std::string WaitText(const Profile& profile, const ProfileWait& wait);
 
+// The kind of a wait: its text without its waker, and without addresses, which another wait for the like has not:
+// "futex".
+std::string WaitKind(const Profile& profile, const ProfileWait& wait);
+
 }  // namespace perfkit::profile

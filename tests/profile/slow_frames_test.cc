@@ -22,7 +22,7 @@ class Game {
     thread_ = builder_.AddThread(1, 1, "game");
     futex_ = builder_.AddWait({.blocked_in_syscall = true,
                                .syscall = 202,
-                               .detail = builder_.String("futex"),
+                               .detail = builder_.String("futex 0x7f12"),
                                .waker = builder_.String("w (2)")});
     preempted_ = builder_.AddWait({.preempted = true});
     solve_ = builder_.Stack(ProfileStack::kRoot, builder_.Function("Solve", "game"));
@@ -45,6 +45,10 @@ class Game {
                       .name = builder_.String("frame " + std::to_string(number_++)),
                       .cause = builder_.String(now_ns_ - from_ns > 10 * kMs ? "a slow zone" : ""),
                       .is_frame = true});
+  }
+  // What frames wait for from now on.
+  void NameWait(const std::string& detail) {
+    futex_ = builder_.AddWait({.blocked_in_syscall = true, .syscall = 202, .detail = builder_.String(detail)});
   }
   ProfileBuilder& builder() { return builder_; }
   Profile Take() { return builder_.Take(); }
@@ -106,7 +110,7 @@ TEST_CASE("a slow frame says in which part it took longer, and where", "[profile
   }
   CHECK(slow[0].ns == 41 * kMs);
   const FramePart& wait = slow[0].parts[0];
-  CHECK((wait.kind == FramePart::Kind::kWait && wait.name == "futex, woken by w (2)"));
+  CHECK((wait.kind == FramePart::Kind::kWait && wait.name == "futex" && wait.wait == 0));
   CHECK((wait.ns == 32 * kMs && wait.usual_ns == 2 * kMs));
   CHECK(profile.strings[profile.CallsAt(profile.stacks[wait.stack].location)[0].function] == "Lock");
   CHECK((slow[0].parts[1].kind == FramePart::Kind::kPreempted && slow[0].parts[1].excess_ns() == kMs));
@@ -117,7 +121,7 @@ TEST_CASE("a slow frame says in which part it took longer, and where", "[profile
   CAPTURE(text);
   CHECK(text.find("# the 1 slowest of 43 frames\n") != text.npos);
   CHECK(text.find("41.00 ms, 31.00 ms more than usual: a slow zone") != text.npos);
-  CHECK(text.find("waited: futex, woken by w (2)") != text.npos);
+  CHECK(text.find("waited: futex 0x7f12, woken by w (2)") != text.npos);
   CHECK(text.find("Lock < Solve\n") != text.npos);
   CHECK(text.find("was not recorded") == text.npos);
 }
@@ -154,11 +158,41 @@ TEST_CASE("frames whose waits were merged are not explained", "[profile][slow_fr
   for (ProfileSample& sample : profile.samples) {
     if (sample.time_ns < until_ns) sample.time_ns = 0;
   }
-  profile.accounting.waits_forgotten = 1;
+  profile.accounting.times_forgotten = 1;
   const std::vector<SlowFrame> slow = FindSlowFrames(profile);
   REQUIRE(slow.size() == 1);
   CHECK(slow[0].ns == 11 * kMs);
   CHECK(FormatSlowFrames(profile).find("their waits were merged") != std::string::npos);
+}
+
+TEST_CASE("frames whose zones are forgotten are not explained", "[profile][slow_frames]") {
+  Game game;
+  game.Frame(50);
+  for (int i = 0; i < 9; ++i) game.Frame();
+  game.Frame(1);
+  Profile profile = game.Take();
+  profile.accounting.zones_forgotten = 2;
+  std::erase_if(profile.zones, [&](const ProfileZone& zone) {
+    return !zone.is_frame && zone.from_ns < kStart + 10 * kMs;  // of the first frame
+  });
+  const std::vector<SlowFrame> slow = FindSlowFrames(profile);
+  REQUIRE(slow.size() == 1);
+  CHECK(slow[0].ns == 11 * kMs);
+}
+
+// Two waits for the like have addresses of their own.
+TEST_CASE("what is usual is told by the kind of a wait", "[profile][slow_frames]") {
+  Game game;
+  for (int i = 0; i < 10; ++i) {
+    game.NameWait("futex 0x" + std::to_string(i));
+    game.Frame();
+  }
+  game.NameWait("futex 0xff");
+  game.Frame(5);
+  const std::vector<SlowFrame> slow = FindSlowFrames(game.Take());
+  REQUIRE(slow.size() == 1);
+  CHECK((slow[0].parts[0].name == "physics/solve" && slow[0].parts[0].excess_ns() == 5 * static_cast<int64_t>(kMs)));
+  CHECK(slow[0].rest_ns == 0);
 }
 
 TEST_CASE("a profile that is damaged gives the error, and one without frames none", "[profile][slow_frames]") {
@@ -169,6 +203,24 @@ TEST_CASE("a profile that is damaged gives the error, and one without frames non
   profile.zones[0].thread = 77;
   CHECK(FormatSlowFrames(profile).find("zones") != std::string::npos);
   CHECK(FindSlowFrames({}).empty());
+}
+
+TEST_CASE("a wait goes on after the zone in which it began", "[profile][slow_frames]") {
+  ProfileBuilder builder;
+  builder.AddEvent({.name = std::string(kOffCpuEvent), .unit = ProfileUnit::kNanoseconds});
+  builder.AddThread(1, 1, "game");
+  builder.AddZone({.from_ns = 100, .to_ns = 200, .thread = 0, .name = builder.String("outer")});
+  builder.AddZone({.from_ns = 120, .to_ns = 160, .thread = 0, .name = builder.String("inner")});
+  builder.AddSample({.time_ns = 150, .weight = 110, .thread = 0, .event = 0});
+  const Profile profile = builder.Take();
+  PartNames names;
+  const ThreadParts parts(profile, 0, names);
+  std::string pieces;
+  parts.Split(90, 300, [&](uint32_t part, uint64_t ns, uint32_t) {
+    const bool waits = names[part].kind == FramePart::Kind::kWait;
+    pieces += (waits ? "wait" : names[part].text) + " " + std::to_string(ns) + ", ";
+  });
+  CHECK(pieces == " 10, outer 20, outer/inner 30, wait 10, wait 40, wait 60,  40, ");
 }
 
 // Zones and waits of any times: nested or not, overlapping, empty.

@@ -22,5 +22,16 @@ TEST_CASE("a wait is named by what is known of it", "[profile][wait_text]") {
   CHECK(WaitText(profile, {}).empty());
 }
 
+TEST_CASE("the kind of a wait has no addresses and no waker", "[profile][wait_text]") {
+  const auto kind_of = [](const char* detail) {
+    ProfileBuilder builder;
+    const ProfileWait wait{.detail = builder.String(detail), .waker = builder.String("worker (12)")};
+    return WaitKind(builder.Take(), wait);
+  };
+  CHECK(kind_of("futex 0x7f12") == "futex");
+  CHECK(kind_of("read of descriptor 3 (pipe:[12])") == "read of descriptor 3 (pipe:[12])");
+  CHECK(kind_of("").empty());
+}
+
 }  // namespace
 }  // namespace perfkit::profile
