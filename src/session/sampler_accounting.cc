@@ -33,6 +33,10 @@ void AddAccounting(Profile& profile, const SamplerStats& stats) {
         "more samples may be lost than are counted: kernels before 6.0 do not count them all, nor do later ones beside "
         "followers");
   }
+  if (stats.paused_is_lower_bound) {
+    accounting.notes.emplace_back(
+        "samples of a pause and those that a full ring lost could not be told apart: all are lost");
+  }
   if (stats.threads_missed != 0) {
     accounting.notes.push_back(
         absl::StrFormat("%d threads were not sampled from their begin on: they ended before they "
