@@ -10,10 +10,12 @@
 
 namespace {
 
-// Eight multiplications, about 2 ns: long enough that the alignment of a loop of three instructions does not matter,
-// short enough that a call or a store in each iteration would show.
+// Eight multiplications, about 2 ns: long enough that the alignment of the loop around them does not matter, short enough
+// that a call or a store in each iteration would show. Without a loop of their own, whose alignment would: 1.16 times the
+// time was measured.
 void Body() {
   uint64_t x = 1;
+#pragma GCC unroll 8
   for (int i = 0; i < 8; ++i) {
     x *= 6364136223846793005u;
     asm volatile("" : "+r"(x));
