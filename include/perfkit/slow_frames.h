@@ -61,12 +61,12 @@ struct SlowFrame {
 
 struct SlowFrameOptions {
   std::string name{};  // a pattern of fnmatch(3) for names without their number: "audio"; "": all
-  size_t frames = 3;   // at most so many
+  size_t frames = 3;   // maximum number of frames
 };
 
-// The frames with the largest excess_ns(), the largest first; frames that took no longer than usual are left out, and
-// so are those from times of which zones are forgotten or waits of their thread are merged. Zones and frames are those
-// of SessionOptions::frames. What a thread does while its session is paused is told as running; so are the waits that
+// Returns the frames with the largest excess_ns(), the largest first. Frames that took no longer than usual are left
+// out; so are those from times whose zones are forgotten, or whose waits are merged. Zones and frames are those of
+// SessionOptions::frames. What a thread does while its session is paused is told as running; so are the waits that
 // Profile::Filtered has left out. Requires Profile::Check(). O((zones + samples) log) of the threads that have frames.
 std::vector<SlowFrame> FindSlowFrames(const Profile& profile, const SlowFrameOptions& options = {});
 

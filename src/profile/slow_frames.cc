@@ -48,12 +48,13 @@ class FrameGroup {
   FrameGroup(const Profile& profile, const ThreadParts& parts, const PartNames& names, std::vector<uint32_t> frames)
       : profile_(profile), parts_(parts), names_(names), frames_(std::move(frames)) {
     std::vector<uint64_t> lengths;
+    std::map<uint32_t, std::vector<uint64_t>> values;  // by part
     for (const uint32_t frame : frames_) {
       lengths.push_back(Length(frame));
-      for (const auto& [part, ns] : PartsOf(frame)) values_[part].push_back(ns);
+      for (const auto& [part, ns] : PartsOf(frame)) values[part].push_back(ns);
     }
     usual_ns_ = Median(std::move(lengths));
-    for (auto& [part, values] : values_) usual_[part] = Median(std::move(values));
+    for (auto& [part, of_part] : values) usual_[part] = Median(std::move(of_part));
   }
 
   // Calls add with the frames that took longer than usual: their numbers in Profile::zones, and how much longer.
@@ -78,8 +79,7 @@ class FrameGroup {
   const PartNames& names_;
   std::vector<uint32_t> frames_;  // in Profile::zones
   uint64_t usual_ns_ = 0;
-  std::map<uint32_t, std::vector<uint64_t>> values_;  // by part
-  std::map<uint32_t, uint64_t> usual_;                // by part
+  std::map<uint32_t, uint64_t> usual_;  // by part
 };
 
 std::map<uint32_t, uint64_t> FrameGroup::PartsOf(uint32_t frame) const {

@@ -80,7 +80,7 @@ class Reader {
     tid_ = static_cast<uint32_t>(gettid());
     for (int i = 0; i < bytes && read(ends_[0], &byte, 1) == 1; ++i) ++has_read_;
   }
-  // Once it sleeps, and has read so many bytes.
+  // Waits until it sleeps and has read `has_read` bytes, then wakes it.
   bool Wake(int has_read) {
     while (has_read_ < has_read || tid_ == 0 || proc::ReadState(static_cast<pid_t>(tid_)) != 'S') {
       std::this_thread::yield();
