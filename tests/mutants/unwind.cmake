@@ -1,71 +1,71 @@
 # Mutants of src/unwind: see run.cmake.
-mutant(restored_row_is_kept FILE src/unwind/dwarf/cfi_program.cc TEST unwind_dwarf_test
+mutant(restored_row_is_kept FILE src/unwind/dwarf/cfi/cfi_program.cc TEST unwind_dwarf_test
        FROM [[      row_ = remembered_.back();
 ]]
        TO [[]]
        SAYS "After an early return in a function its stacks end or go wrong.")
-mutant(restore_is_undefined FILE src/unwind/dwarf/cfi_program.cc TEST unwind_dwarf_test
+mutant(restore_is_undefined FILE src/unwind/dwarf/cfi/cfi_program.cc TEST unwind_dwarf_test
        FROM [[row_.registers[number] = cie_->initial.registers[number];]] TO [[row_.registers[number] = {};]]
        SAYS "A register that a function gave back early is taken for lost.")
-mutant(advance_without_factor FILE src/unwind/dwarf/cfi_program.cc TEST unwind_dwarf_test
+mutant(advance_without_factor FILE src/unwind/dwarf/cfi/cfi_program.cc TEST unwind_dwarf_test
        FROM [[MoveTo(location_ + delta * cie_->code_alignment)]] TO [[MoveTo(location_ + delta)]]
        SAYS "On arm64 each row of a function begins at a quarter of its place: stacks end in the first frames.")
-mutant(offset_without_factor FILE src/unwind/dwarf/cfi_program.cc TEST unwind_dwarf_test
+mutant(offset_without_factor FILE src/unwind/dwarf/cfi/cfi_program.cc TEST unwind_dwarf_test
        FROM [[factor * static_cast<uint64_t>(cie_->data_alignment)]] TO [[factor * uint64_t{8}]]
        SAYS "Saved registers are looked for above the frame instead of below: each stack ends at its first frame.")
-mutant(cfa_sf_is_not_scaled FILE src/unwind/dwarf/cfi_program.cc TEST unwind_dwarf_test
+mutant(cfa_sf_is_not_scaled FILE src/unwind/dwarf/cfi/cfi_program.cc TEST unwind_dwarf_test
        FROM [[return SetCfa(number, Scaled(static_cast<uint64_t>(reader_.Sleb())));]]
        TO [[return SetCfa(number, reader_.Sleb());]]
        SAYS "Frames of functions that use DW_CFA_def_cfa_sf are looked for elsewhere.")
-mutant(val_offset_is_offset FILE src/unwind/dwarf/cfi_program.cc TEST unwind_dwarf_test
+mutant(val_offset_is_offset FILE src/unwind/dwarf/cfi/cfi_program.cc TEST unwind_dwarf_test
        FROM [[Set(number, Recovery::kOffset, Scaled(reader_.Uleb())); return true;]]
        TO [[Set(number, Recovery::kAtOffset, Scaled(reader_.Uleb())); return true;]]
        SAYS "A register that is an address in the frame is read from that address.")
-mutant(cfa_register_drops_the_offset FILE src/unwind/dwarf/cfi_program.cc TEST unwind_dwarf_test
+mutant(cfa_register_drops_the_offset FILE src/unwind/dwarf/cfi/cfi_program.cc TEST unwind_dwarf_test
        FROM [[SetCfa(reader_.Uleb(), row_.cfa.value);]] TO [[SetCfa(reader_.Uleb(), 0);]]
        SAYS "Stacks of functions with a frame pointer end at them.")
-mutant(endless_remembering FILE src/unwind/dwarf/cfi_program.cc TEST unwind_dwarf_test
+mutant(endless_remembering FILE src/unwind/dwarf/cfi/cfi_program.cc TEST unwind_dwarf_test
        FROM [[      if (remembered_.size() == kMaxRemembered) return false;
 ]]
        TO [[]]
        SAYS "A hostile file fills the memory with rows.")
-mutant(last_row_is_lost FILE src/unwind/dwarf/cfi_program.cc TEST unwind_dwarf_test
+mutant(last_row_is_lost FILE src/unwind/dwarf/cfi/cfi_program.cc TEST unwind_dwarf_test
        FROM [[  if (!stopped_) MoveTo(end_);
 ]]
        TO [[]]
        SAYS "The body of each function after its prologue cannot be unwound.")
-mutant(args_size_has_no_operand FILE src/unwind/dwarf/cfi_program.cc TEST unwind_dwarf_test
+mutant(args_size_has_no_operand FILE src/unwind/dwarf/cfi/cfi_program.cc TEST unwind_dwarf_test
        FROM [[case DW_CFA_GNU_args_size: reader_.Uleb(); return true;]] TO [[case DW_CFA_GNU_args_size: return true;]]
        SAYS "The operand is run as an instruction: all rows after it are wrong.")
-mutant(rot_the_other_way FILE src/unwind/dwarf/expression.cc TEST unwind_dwarf_test
+mutant(rot_the_other_way FILE src/unwind/dwarf/cfi/expression.cc TEST unwind_dwarf_test
        FROM [[      std::swap(Top(), Top(1));
       std::swap(Top(1), Top(2));]]
        TO [[      std::swap(Top(1), Top(2));
       std::swap(Top(), Top(1));]]
        SAYS "Expressions with DW_OP_rot give another register.")
-mutant(shift_of_64 FILE src/unwind/dwarf/expression.cc TEST unwind_dwarf_test
+mutant(shift_of_64 FILE src/unwind/dwarf/cfi/expression.cc TEST unwind_dwarf_test
        FROM [[Push(right < 64 ? left << right : 0)]] TO [[Push(left << (right & 63))]]
        SAYS "A shift by 64 and more gives a number instead of 0.")
-mutant(minus_reversed FILE src/unwind/dwarf/expression.cc TEST unwind_dwarf_test
+mutant(minus_reversed FILE src/unwind/dwarf/cfi/expression.cc TEST unwind_dwarf_test
        FROM [[Push(left - right)]] TO [[Push(right - left)]]
        SAYS "Frames that an expression describes (PLT, signal frames) are not found.")
-mutant(jump_from_the_opcode FILE src/unwind/dwarf/expression.cc TEST unwind_dwarf_test
+mutant(jump_from_the_opcode FILE src/unwind/dwarf/cfi/expression.cc TEST unwind_dwarf_test
        FROM [[const int64_t target = static_cast<int64_t>(reader_.at()) + distance;]]
        TO [[const int64_t target = static_cast<int64_t>(reader_.at()) + distance - 2;]]
        SAYS "Jumps in expressions land two bytes early.")
-mutant(lowest_by_minus_one_traps FILE src/unwind/dwarf/expression.cc TEST unwind_dwarf_test
+mutant(lowest_by_minus_one_traps FILE src/unwind/dwarf/cfi/expression.cc TEST unwind_dwarf_test
        FROM [[  if (right == ~uint64_t{0}) return Push(-left);
 ]]
        TO [[]]
        SAYS "A hostile file ends the process with SIGFPE.")
-mutant(generation_not_in_the_key FILE src/unwind/rule_cache.h TEST unwind_test
+mutant(generation_not_in_the_key FILE src/unwind/dwarf/sampled/rule_cache.h TEST unwind_dwarf_test
        FROM [[return address | uint64_t{generation} << kAddressBits;]] TO [[return address | uint64_t{generation != 0} << kAddressBits;]]
        SAYS "After dlclose and dlopen, code is unwound by the rules of what was there before.")
-mutant(guess_is_not_checked FILE src/unwind/rule_cache.h TEST unwind_test
+mutant(guess_is_not_checked FILE src/unwind/dwarf/sampled/rule_cache.h TEST unwind_dwarf_test
        FROM [=[if (entries_[guess].key == key) [[likely]] {]=]
        TO [[if (entries_[guess].key != 0) {]]
        SAYS "A frame is unwound by the rule of another.")
-mutant(younger_of_two_goes FILE src/unwind/rule_cache.h TEST unwind_test
+mutant(younger_of_two_goes FILE src/unwind/dwarf/sampled/rule_cache.h TEST unwind_dwarf_test
        FROM [[    entries_[first + 1] = entries_[first];
 ]]
        TO [[]]

@@ -7,7 +7,7 @@
 #include "perfkit/dwarf_lines.h"
 #include "perfkit/unwinder.h"
 #include "src/session/stack_hooks.h"
-#include "src/unwind/dwarf/live_tables.h"
+#include "src/unwind/dwarf/live/live_tables.h"
 #include "src/unwind/machine.h"
 
 namespace perfkit {

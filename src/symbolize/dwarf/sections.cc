@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_format.h"
-#include "src/unwind/dwarf/inflate.h"
+#include "src/unwind/dwarf/cfi/inflate.h"
 
 namespace perfkit::symbolize::dwarf {
 namespace {

@@ -1,7 +1,7 @@
 // Fuzzes the reader of call frame information with modules: all rows are asked for, and their expressions evaluated.
-#include "src/unwind/dwarf/cfi.h"
-#include "src/unwind/dwarf/expression.h"
-#include "src/unwind/dwarf/frozen_table.h"
+#include "src/unwind/dwarf/cfi/cfi.h"
+#include "src/unwind/dwarf/cfi/expression.h"
+#include "src/unwind/dwarf/live/frozen_table.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace perfkit {

@@ -1,5 +1,5 @@
 // Fuzzes the evaluator of DWARF expressions with expressions.
-#include "src/unwind/dwarf/expression.h"
+#include "src/unwind/dwarf/cfi/expression.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace perfkit {

@@ -7,7 +7,7 @@
 #include "tests/fuzz/dwarf/expression_fuzz.cc"
 #include "tests/fuzz/replay.h"
 #include "tests/support/skip.h"
-#include "tests/unwind/dwarf/crafted.h"
+#include "tests/unwind/dwarf/cfi/crafted.h"
 
 namespace perfkit {
 namespace {

@@ -1,5 +1,5 @@
 // Rules and whole rows equal libdw's, at each pc of real libraries.
-#include "tests/unwind/dwarf/oracle.h"
+#include "tests/unwind/dwarf/cfi/oracle.h"
 
 #include <catch2/catch.hpp>
 #include <cstdio>
@@ -8,8 +8,8 @@
 #include <iterator>
 
 #include "src/base/mix.h"
-#include "src/unwind/dwarf/cfi.h"
-#include "src/unwind/dwarf/frozen_table.h"
+#include "src/unwind/dwarf/cfi/cfi.h"
+#include "src/unwind/dwarf/live/frozen_table.h"
 #include "tests/elf/elf_builder.h"
 #include "tests/support/skip.h"
 

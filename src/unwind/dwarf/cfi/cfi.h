@@ -1,0 +1,62 @@
+// Call frame information (CFI) of one module: the rule or the row for each address of its code.
+//
+// It comes from .eh_frame and, where that has nothing, from .debug_frame, of the module or of its separate debug file.
+// A function's program runs when one of its rules is first needed. The rules of all its rows are then kept, in twelve
+// bytes each.
+//
+//   address ──.eh_frame_hdr──> FDE ──CfiProgram──> rows ──> Rule      nearly always
+//                                                     └───> CfiRow    if the rule is kSlow
+//
+// Addresses are the module's own, before relocation. For a return address, look up the byte before it. Files may be
+// hostile: each loop is bounded, and damaged records give no information.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "absl/functional/function_ref.h"
+#include "src/elf/image.h"
+#include "src/unwind/dwarf/cfi/cfi_row.h"
+#include "src/unwind/rule.h"
+
+namespace perfkit::unwind {
+
+// Not thread-safe: lookups fill caches.
+class Cfi {
+ public:
+  // Reads headers only. A module without such information, or for another machine than x86-64 and aarch64, has kNone at
+  // all addresses. The images' bytes must outlive this.
+  explicit Cfi(const elf::Image& module, std::optional<elf::Image> debug_file = std::nullopt);
+  ~Cfi();
+  Cfi(Cfi&&) noexcept;
+  Cfi& operator=(Cfi&&) noexcept;
+
+  // Returns the rule at `address`; kNone if there is no information. Allocates only at the first lookup in a function.
+  // The caches are bounded by 12 times the section's size.
+  Rule At(uint64_t address);
+
+  // Writes the whole row at `address` to `row`. Returns false if there is none. Runs the function's program each time,
+  // in about a microsecond.
+  bool Full(uint64_t address, CfiRow& row);
+
+  // Returns the first address of the function that contains `address`, or nullopt if there is no information.
+  std::optional<uint64_t> FunctionAt(uint64_t address);
+
+  // Calls visit for each change of the rule in the module, in ascending order: `rule` holds from `address` up to the
+  // next one. Code without information has kNone. Stops if `visit` returns false.
+  using VisitRow = absl::FunctionRef<bool(uint64_t address, const Rule& rule)>;
+  void ForEachRow(VisitRow visit);
+
+  // As above, with rules that `as` makes from rows. Code without information has kNone.
+  void ForEachRow(absl::FunctionRef<Rule(const CfiRow& row)> as, VisitRow visit);
+
+  size_t heap_bytes() const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;  // Null if there is no information.
+};
+
+}  // namespace perfkit::unwind

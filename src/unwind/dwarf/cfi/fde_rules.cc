@@ -1,0 +1,174 @@
+// Computes the rules of functions, keeps them and searches them. A lookup finds the nearest FDE by the index, decodes
+// all its rows at once if that was not done yet, and then searches them by binary search. Functions are found by their
+// slot in a hash table of indices, so that a file with many functions costs memory only for those that were looked up.
+// Damaged and hostile files bound the effort: a record that is damaged has no rules, and what is kept is at most
+// kMaxHeap times the section's size; beyond that all rules are dropped and computed again as needed.
+#include "src/unwind/dwarf/cfi/fde_rules.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace perfkit::unwind {
+namespace {
+
+// How many FDEs before the nearest one to try, if that does not cover the address: it may be empty, or inside of
+// another one. Linkers do not make files with more such FDEs in succession.
+constexpr size_t kLookBack = 8;
+// Maximum of kept bytes for each byte of the section. Valid files need half of it; a hostile one, with records inside
+// of each other, could make rows without end.
+constexpr size_t kMaxHeap = 12;
+// Maximum number of times, on average, that each byte of the section runs when all rows are computed.
+constexpr size_t kMaxRuns = 4;
+
+// Calls visit(begin, rule) where the rule of an FDE changes. Damaged parts have kNone.
+template <class T>
+void ForEachRule(CfiRecords& records, const Fde& fde, FdeRules::AsRule as, const T& visit) {
+  uint64_t reached = fde.begin;
+  Rule last;
+  const auto add = [&](uint64_t begin, const Rule& rule) {
+    if (begin == fde.begin || rule != last) visit(begin, rule);
+    last = rule;
+  };
+  records.Run(fde, [&](uint64_t begin, uint64_t end, const CfiRow& row) {
+    add(begin, as(row));
+    reached = end;
+    return true;
+  });
+  if (reached < fde.end) add(reached, Rule());
+}
+
+}  // namespace
+
+FdeRules::FdeRules(base::Bytes ident, const CfiSection& section, const MachineRegisters& machine)
+    : machine_(machine), records_(ident, section), index_(records_, !section.is_eh) {}
+
+Rule FdeRules::At(uint64_t address, Reach reach) {
+  const Function* const function = Find(address, reach);
+  return function == nullptr ? Rule() : RuleIn(*function, std::min(address, function->end - 1));
+}
+
+bool FdeRules::Full(uint64_t address, Reach reach, CfiRow& row) {
+  const Function* const function = Find(address, reach);
+  Fde fde;
+  if (function == nullptr || !records_.FdeAt(index_.OffsetOf(function->slot), fde)) return false;
+  const uint64_t inside = std::min(address, function->end - 1);
+  bool found = false;
+  records_.Run(fde, [&](uint64_t, uint64_t end, const CfiRow& at) {
+    if (inside >= end) return true;
+    row = at;
+    found = true;
+    return false;
+  });
+  return found && row.cfa.how != Recovery::kUnspecified;
+}
+
+std::optional<uint64_t> FdeRules::FunctionAt(uint64_t address, Reach reach) {
+  const Function* const function = Find(address, reach);
+  return function == nullptr ? std::nullopt : std::optional(function->begin);
+}
+
+const FdeRules::Function* FdeRules::Find(uint64_t address, Reach reach) {
+  const size_t count = index_.CountUpTo(address);
+  const size_t least = count < kLookBack ? 0 : count - kLookBack;
+  for (size_t slot = count; slot-- > least;) {
+    const Function& function = FunctionIn(slot);
+    if (address < function.begin || function.begin == function.end) continue;
+    if (address < function.end || (reach == Reach::kPadded && address - function.end < kPadding)) return &function;
+  }
+  return nullptr;
+}
+
+const FdeRules::Function& FdeRules::FunctionIn(size_t slot) {
+  if (functions_.size() * 2 >= buckets_.size()) Grow();
+  uint32_t& bucket = Bucket(static_cast<uint32_t>(slot));
+  if (bucket != 0) return functions_[bucket - 1];
+  if (heap_bytes() > kMaxHeap * records_.section().bytes.size() + (size_t{64} << 10)) {
+    Forget();
+    return FunctionIn(slot);
+  }
+  bucket = static_cast<uint32_t>(functions_.size() + 1);
+  return Decode(slot);
+}
+
+const FdeRules::Function& FdeRules::Decode(size_t slot) {
+  Function& function = functions_.emplace_back(
+      Function{.begin = 0, .end = 0, .slot = static_cast<uint32_t>(slot), .first = 0, .rows = 0});
+  Fde fde;
+  if (!records_.FdeAt(index_.OffsetOf(slot), fde)) return function;
+  if (fde.end - fde.begin > std::numeric_limits<uint32_t>::max()) return function;
+  function.begin = fde.begin;
+  function.end = fde.end;
+  function.first = static_cast<uint32_t>(rules_.size());
+  if (fde.begin == fde.end) return function;
+  const auto as = [this](const CfiRow& row) { return RuleFromRow(row, machine_); };
+  ForEachRule(records_, fde, as, [&](uint64_t begin, const Rule& rule) {
+    starts_.push_back(static_cast<uint32_t>(begin - fde.begin));
+    rules_.push_back(rule);
+  });
+  function.rows = static_cast<uint32_t>(rules_.size() - function.first);
+  return function;
+}
+
+// An empty bucket always exists: at least half of them are empty.
+uint32_t& FdeRules::Bucket(uint32_t slot) {
+  const size_t mask = buckets_.size() - 1;
+  size_t at = (slot * 0x9e3779b1u >> 8) & mask;
+  while (buckets_[at] != 0 && functions_[buckets_[at] - 1].slot != slot) at = (at + 1) & mask;
+  return buckets_[at];
+}
+
+void FdeRules::Grow() {
+  buckets_.assign(std::max<size_t>(16, buckets_.size() * 2), 0);
+  for (uint32_t i = 0; i < functions_.size(); ++i) Bucket(functions_[i].slot) = i + 1;
+}
+
+void FdeRules::Forget() {
+  for (std::vector<uint32_t>* part : {&starts_, &buckets_}) *part = {};
+  rules_ = {};
+  functions_ = {};
+}
+
+// The last row that begins at or before `address`. The first row begins with the function.
+Rule FdeRules::RuleIn(const Function& function, uint64_t address) const {
+  const auto wanted = static_cast<uint32_t>(address - function.begin);
+  const auto first = starts_.begin() + function.first;
+  const auto after = std::upper_bound(first, first + function.rows, wanted);
+  return rules_[static_cast<size_t>(after - starts_.begin()) - 1];
+}
+
+// A function's rows are delivered once the next function is known, which may begin before this one ends.
+void FdeRules::ForEach(AsRule as, Visit visit) {
+  std::vector<std::pair<uint64_t, Rule>> rows;
+  uint64_t end = 0;
+  const auto tell = [&](uint64_t next) {
+    bool more = true;
+    for (size_t i = 0; more && i < rows.size() && rows[i].first < next; ++i) {
+      more = visit(rows[i].first, rows[i].second, false);
+    }
+    if (more && !rows.empty() && end < next) more = visit(end, rows.back().second, true);
+    if (more && !rows.empty() && next - end > kPadding && end < next) more = visit(end + kPadding, Rule(), false);
+    rows.clear();
+    return more;
+  };
+  size_t budget = kMaxRuns * records_.section().bytes.size();
+  Fde fde;
+  for (size_t slot = 0; slot < index_.size(); ++slot) {
+    if (!records_.FdeAt(index_.OffsetOf(slot), fde) || fde.begin == fde.end || fde.program.size() > budget) continue;
+    if (fde.end - fde.begin > std::numeric_limits<uint32_t>::max()) continue;
+    if (!rows.empty() && fde.begin < rows.front().first) continue;
+    if (!rows.empty() && fde.begin == rows.front().first) rows.clear();  // The later one wins, as in a lookup.
+    if (!tell(fde.begin)) return;
+    budget -= fde.program.size();
+    end = fde.end;
+    ForEachRule(records_, fde, as, [&](uint64_t begin, const Rule& rule) { rows.emplace_back(begin, rule); });
+  }
+  tell(std::numeric_limits<uint64_t>::max());
+}
+
+size_t FdeRules::heap_bytes() const {
+  return index_.heap_bytes() + functions_.capacity() * sizeof(Function) + rules_.capacity() * sizeof(Rule) +
+         (starts_.capacity() + buckets_.capacity()) * sizeof(uint32_t);
+}
+
+}  // namespace perfkit::unwind

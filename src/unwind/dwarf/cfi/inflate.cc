@@ -1,0 +1,76 @@
+// Decompresses sections with libelf.
+#include "src/unwind/dwarf/cfi/inflate.h"
+
+#include <libelf.h>
+
+#include <memory>
+#include <optional>
+
+namespace perfkit::unwind {
+namespace {
+
+// Deflate expands by a factor of at most 1,032 (zlib's technical details). libelf would allocate any size that the
+// section claims.
+constexpr uint64_t kMaxRatio = 1032;
+
+std::optional<uint64_t> UnpackedSize(base::Bytes section, Packing packing) {
+  if (packing == Packing::kHeader) {
+    const auto header = base::ReadAt<Elf64_Chdr>(section, 0);
+    return header ? std::optional(header->ch_size) : std::nullopt;
+  }
+  const auto size = base::ReadAt<uint64_t>(section, 4);
+  return size ? std::optional(__builtin_bswap64(*size)) : std::nullopt;
+}
+
+// Returns an ELF file that contains only this section. libelf decompresses sections of files only, and it writes to the
+// headers of files in memory, so it must not get the module itself.
+std::vector<char> MakeFile(base::Bytes section, Packing packing) {
+  Elf64_Ehdr file{};
+  std::memcpy(file.e_ident, ELFMAG, SELFMAG);
+  file.e_ident[EI_CLASS] = ELFCLASS64;
+  file.e_ident[EI_DATA] = ELFDATA2LSB;
+  file.e_ident[EI_VERSION] = EV_CURRENT;
+  file.e_version = EV_CURRENT;
+  file.e_type = ET_DYN;
+  file.e_ehsize = sizeof(Elf64_Ehdr);
+  file.e_shoff = sizeof(Elf64_Ehdr);
+  file.e_shentsize = sizeof(Elf64_Shdr);
+  file.e_shnum = 2;
+  Elf64_Shdr headers[2]{};
+  headers[1].sh_type = SHT_PROGBITS;
+  headers[1].sh_flags = packing == Packing::kHeader ? SHF_COMPRESSED : 0;
+  headers[1].sh_offset = sizeof(file) + sizeof(headers);
+  headers[1].sh_size = section.size();
+  headers[1].sh_addralign = alignof(Elf64_Chdr);
+  std::vector<char> bytes(sizeof(file) + sizeof(headers) + section.size());
+  std::memcpy(bytes.data(), &file, sizeof(file));
+  std::memcpy(bytes.data() + sizeof(file), headers, sizeof(headers));
+  std::memcpy(bytes.data() + sizeof(file) + sizeof(headers), section.data(), section.size());
+  return bytes;
+}
+
+absl::Status Damaged(const char* what) { return absl::Status(absl::StatusCode::kInvalidArgument, what); }
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::byte>> Inflate(base::Bytes section, Packing packing, uint64_t max_bytes) {
+  const std::optional<uint64_t> size = UnpackedSize(section, packing);
+  if (!size || *size > max_bytes || *size / kMaxRatio > section.size()) {
+    return Damaged("claims more bytes than it can contain");
+  }
+  if (elf_version(EV_CURRENT) == EV_NONE) return Damaged("can't be decompressed: this libelf is too old");
+  std::vector<char> file = MakeFile(section, packing);
+  const std::unique_ptr<Elf, int (*)(Elf*)> elf(elf_memory(file.data(), file.size()), elf_end);
+  Elf_Scn* const part = elf ? elf_getscn(elf.get(), 1) : nullptr;
+  if (part == nullptr) return Damaged("can't be decompressed");
+  const int done = packing == Packing::kHeader ? elf_compress(part, 0, 0) : elf_compress_gnu(part, 0, 0);
+  const Elf_Data* const data = done < 0 ? nullptr : elf_rawdata(part, nullptr);
+  if (data == nullptr || data->d_buf == nullptr || data->d_size != *size) {
+    return Damaged(
+        "is damaged, or compressed by a method that this libelf does not support (zlib is supported, zstd may not be)");
+  }
+  const auto* const bytes = static_cast<const std::byte*>(data->d_buf);
+  return std::vector<std::byte>(bytes, bytes + data->d_size);
+}
+
+}  // namespace perfkit::unwind

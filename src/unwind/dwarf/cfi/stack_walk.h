@@ -1,0 +1,106 @@
+// A walk from frame to frame, for any kind of memory and any source of rules. Used for samples and for live stacks.
+//
+//   Advance: pc ──code.RuleAt──> Rule ──Step──> next (pc, sp, fp)        nearly always
+//                                 kSlow: recovers all registers, again from the innermost frame on, by code.RowAt
+//
+// `Code` is the process's code:
+//   bool RuleAt(uint64_t address, Rule& rule);                     returns false if nothing is mapped there
+//   bool RowAt(uint64_t address, CfiRow& row, uint64_t& bias);     returns false if there is no row
+//   FullRegisters Innermost();                                     returns the registers of the innermost frame
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "perfkit/unwinder.h"
+#include "src/unwind/dwarf/cfi/slow_step.h"
+#include "src/unwind/step.h"
+
+namespace perfkit::unwind {
+
+// A walk in progress.
+template <class Stack>
+struct StackWalk {
+  WalkState at;
+  Stack stack;
+  std::span<StackFrame> frames;
+  UnwoundStack found{};
+  std::optional<FullRegisters> full{};  // The registers of frame `full_at`, once a frame has needed them.
+  uint32_t full_at = 0;
+  uint32_t slow = 0;  // frames that needed all registers
+
+  // Ends the walk. Returns false.
+  bool End(StackEnd end) { return found.end = end, false; }
+
+  // Adds the current frame to the stack. Returns false if there is no room: then the walk has ended.
+  bool Push() {
+    if (found.frames == frames.size()) return End(StackEnd::kLimit);
+    frames[found.frames++] = {at.pc, !at.interrupted, at.guess};
+    found.guesses += at.guess;
+    return true;
+  }
+};
+
+// Returns the address to look up for a frame.
+inline uint64_t CodeOf(const WalkState& at) { return at.pc - (at.interrupted ? 0 : 1); }
+
+namespace detail {
+
+// Steps to the caller with all registers that can be recovered.
+template <class Machine, class Stack, class Code>
+bool StepAll(const Stack& stack, Code& code, FullRegisters& registers, StackEnd& why) {
+  WalkState at = StateOf<Machine>(registers);
+  const uint64_t address = CodeOf(at);
+  Rule rule;
+  if (!code.RuleAt(address, rule)) return why = StackEnd::kNoMapping, false;
+  const bool by_row = rule.kind != RuleKind::kNone && rule.kind != RuleKind::kSignal;
+  CfiRow row;
+  uint64_t bias = 0;
+  if (by_row && code.RowAt(address, row, bias)) return SlowStep<Machine>(row, stack, bias, registers, why);
+  // After a guess only the four registers of the walk are known; a signal's frame has all registers in its context.
+  const uint64_t context = at.sp + static_cast<uint64_t>(int64_t{rule.offset});
+  if (!Step<Machine>(rule, stack, at, why)) return false;
+  registers = rule.kind == RuleKind::kSignal ? FromContext<Machine>(stack, context) : FromState<Machine>(at);
+  return true;
+}
+
+// The walk keeps four registers only. Recovers the others, starting at the last frame that needed them or else at the
+// innermost one.
+template <class Machine, class Stack, class Code>
+bool SlowStep(StackWalk<Stack>& walk, Code& code, StackEnd& why) {
+  ++walk.slow;
+  if (!walk.full) {
+    walk.full = code.Innermost();
+    walk.full_at = 0;
+  }
+  const uint32_t here = walk.found.frames - 1;
+  for (; walk.full_at < here; ++walk.full_at) {
+    if (!StepAll<Machine>(walk.stack, code, *walk.full, why)) return why = StackEnd::kNoInfo, false;
+    if (walk.full->ValueOr0(Machine::kPc) != walk.frames[walk.full_at + 1].pc) return why = StackEnd::kNoInfo, false;
+  }
+  if (!StepAll<Machine>(walk.stack, code, *walk.full, why)) return false;
+  ++walk.full_at;
+  walk.at = StateOf<Machine>(*walk.full);
+  return true;
+}
+
+}  // namespace detail
+
+// Adds the current frame to the stack, if it is in mapped code, and moves to its caller. Returns false if the walk has
+// ended.
+template <class Machine, class Stack, class Code>
+bool Advance(StackWalk<Stack>& walk, Code& code) {
+  Rule rule;
+  const bool mapped = code.RuleAt(CodeOf(walk.at), rule);
+  // The frame pointer of a guess was not a frame pointer.
+  if (!mapped && walk.at.guess) return walk.End(StackEnd::kNoInfo);
+  if ((mapped || walk.found.frames == 0) && !walk.Push()) return false;
+  if (!mapped) return walk.End(StackEnd::kNoMapping);
+  if (walk.stack.empty()) return walk.End(StackEnd::kNoStack);
+  StackEnd why = StackEnd::kNoInfo;
+  const bool stepped = rule.kind == RuleKind::kSlow ? detail::SlowStep<Machine>(walk, code, why)
+                                                    : Step<Machine>(rule, walk.stack, walk.at, why);
+  return stepped || walk.End(why);
+}
+
+}  // namespace perfkit::unwind

@@ -1,0 +1,198 @@
+// Builds frozen tables. Each row is encoded as the change from the row before it. A change has two encodings: relative
+// (the rule's offset changes by a number of bytes) and plain (the number of the new rule). The most frequent changes of
+// the module, in whichever encoding is more frequent, get the codes below kEscapes; all other changes are written with
+// operands. Frequencies are counted in a sample of rows, which is accurate enough and takes constant time. The codes
+// are written into lines of 64 bytes, each of which starts with a row that is stored in full, so that a lookup decodes
+// one line only.
+#include "src/unwind/dwarf/live/frozen_builder.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <numeric>
+
+#include "src/base/mix.h"
+
+namespace perfkit::unwind {
+namespace {
+
+constexpr uint64_t kMaxOffset = std::numeric_limits<uint32_t>::max();
+constexpr size_t kMaxRules = std::numeric_limits<uint16_t>::max();
+// The number of rows in which steps are counted, spread over the module.
+constexpr size_t kSample = size_t{1} << 13;
+constexpr size_t kBuckets = kSample * 4;  // Each row counts for two steps, and half of the buckets stay empty.
+constexpr uint64_t kUsed = uint64_t{1} << 40, kRelative = uint64_t{1} << 39;
+constexpr size_t kLongestRow = 7;  // A code, 4 bytes of delta, 2 bytes of rule.
+
+size_t Hash(uint64_t bits) { return static_cast<size_t>(base::Mix(bits) >> 40); }
+
+// Returns a rule as a number, whose low half is the offset.
+uint64_t Bits(const Rule& rule) { return std::bit_cast<uint64_t>(rule); }
+static_assert(std::endian::native == std::endian::little);
+
+}  // namespace
+
+FrozenBuilder::FrozenBuilder() = default;
+
+bool FrozenBuilder::Add(uint64_t address, const Rule& rule) {
+  if (rows_.empty()) base_ = address;
+  const uint64_t offset = address - base_;
+  const bool full = offset > kMaxOffset;
+  const uint16_t number = Number(full ? Rule() : rule);
+  if (rows_.empty() || number != rows_.back().rule) {
+    rows_.push_back({static_cast<uint32_t>(std::min(offset, kMaxOffset)), number});
+  }
+  return !full;
+}
+
+uint16_t FrozenBuilder::Number(const Rule& rule) {
+  const uint64_t bits = Bits(rule);
+  Recent& recent = recent_[Hash(bits) % recent_.size()];
+  if (!recent.used || recent.bits != bits) recent = {bits, NewNumber(bits), true};
+  return recent.number;
+}
+
+// The last number stands for all rules that do not fit: kSlow.
+uint16_t FrozenBuilder::NewNumber(uint64_t bits) {
+  const auto found = numbers_.find(bits);
+  if (found != numbers_.end()) return found->second;
+  if (rules_.size() > kMaxRules) return static_cast<uint16_t>(kMaxRules);
+  const bool last = rules_.size() == kMaxRules;
+  const auto number = static_cast<uint16_t>(rules_.size());
+  rules_.push_back(last ? Rule{.kind = RuleKind::kSlow} : std::bit_cast<Rule>(bits));
+  if (!last) numbers_.emplace(bits, number);
+  return number;
+}
+
+void FrozenBuilder::Build(FrozenTable& table) {
+  if (rows_.empty()) return;
+  SortRules();
+  CountSteps();
+  ChooseSteps(table);
+  WriteLines(table);
+  table.base_ = base_;
+  table.rows_ = rows_.size();
+  table.rules_ = std::move(rules_);
+}
+
+// The 256 most frequent rules have numbers of one byte.
+void FrozenBuilder::SortRules() {
+  uses_.assign(rules_.size(), 0);
+  for (const Row& row : rows_) ++uses_[row.rule];
+  std::vector<uint16_t> order(rules_.size());
+  std::iota(order.begin(), order.end(), uint16_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](uint16_t a, uint16_t b) { return uses_[a] > uses_[b]; });
+  std::vector<uint16_t> number(rules_.size());
+  std::vector<Rule> sorted(rules_.size());
+  for (size_t i = 0; i < order.size(); ++i) {
+    number[order[i]] = static_cast<uint16_t>(i);
+    sorted[i] = rules_[order[i]];
+  }
+  rules_ = std::move(sorted);
+  for (Row& row : rows_) row.rule = number[row.rule];
+}
+
+FrozenBuilder::Key FrozenBuilder::PlainKey(size_t row) const {
+  const uint64_t delta = rows_[row].offset - rows_[row - 1].offset;
+  return delta > std::numeric_limits<uint16_t>::max() ? 0 : kUsed | delta << 16 | rows_[row].rule;
+}
+
+FrozenBuilder::Key FrozenBuilder::RelativeKey(size_t row) const {
+  const Rule& from = rules_[rows_[row - 1].rule];
+  const Rule& to = rules_[rows_[row].rule];
+  const int64_t change = int64_t{to.offset} - from.offset;
+  const uint64_t delta = rows_[row].offset - rows_[row - 1].offset;
+  if ((Bits(from) ^ Bits(to)) >> 32 != 0 || change != static_cast<int16_t>(change)) return 0;
+  return delta > std::numeric_limits<uint16_t>::max() ? 0
+                                                      : kUsed | kRelative | delta << 16 | static_cast<uint16_t>(change);
+}
+
+FrozenBuilder::Counted* FrozenBuilder::Find(Key key) {
+  size_t at = Hash(key) % counted_.size();
+  while (counted_[at].key != 0 && counted_[at].key != key) at = (at + 1) % counted_.size();
+  return &counted_[at];
+}
+
+// Counts all steps in both encodings, and then, for each row, the more frequent one of its two.
+void FrozenBuilder::CountSteps() {
+  const size_t stride = rows_.size() / kSample + 1;
+  counted_.assign(std::bit_ceil(std::min(rows_.size() * 4, kBuckets)), {});
+  const auto add = [&](Key key) {
+    if (key == 0) return;
+    Counted& counted = *Find(key);
+    counted.key = key;
+    ++counted.count;
+  };
+  for (size_t row = 1; row < rows_.size(); row += stride) {
+    add(PlainKey(row));
+    add(RelativeKey(row));
+  }
+  for (size_t row = 1; row < rows_.size(); row += stride) {
+    const Key plain = PlainKey(row), relative = RelativeKey(row);
+    if (plain == 0) continue;
+    const bool is_relative = relative != 0 && Find(relative)->count >= Find(plain)->count;
+    ++Find(is_relative ? relative : plain)->chosen;
+  }
+}
+
+// Afterwards the hash table holds only the steps that have a code.
+void FrozenBuilder::ChooseSteps(FrozenTable& table) {
+  std::vector<Counted> usual;
+  std::copy_if(counted_.begin(), counted_.end(), std::back_inserter(usual),
+               [](const Counted& c) { return c.chosen > 1; });
+  const auto more = [](const Counted& a, const Counted& b) {
+    return a.chosen != b.chosen ? a.chosen > b.chosen : a.key < b.key;
+  };
+  const size_t most = std::min<size_t>(usual.size(), FrozenTable::kEscapes);
+  std::partial_sort(usual.begin(), usual.begin() + static_cast<ptrdiff_t>(most), usual.end(), more);
+  usual.resize(most);
+  const auto plain =
+      std::stable_partition(usual.begin(), usual.end(), [](const Counted& c) { return (c.key & kRelative) != 0; });
+  table.relative_ = static_cast<unsigned>(plain - usual.begin());
+  counted_.assign(FrozenTable::kEscapes * 4 + 64, {});
+  for (size_t code = 0; code < usual.size(); ++code) {
+    const Key key = usual[code].key;
+    table.steps_.push_back({static_cast<uint16_t>(key >> 16), static_cast<uint16_t>(key)});
+    *Find(key) = {.key = key, .code = static_cast<uint8_t>(code)};
+  }
+  table.steps_.shrink_to_fit();
+}
+
+void FrozenBuilder::WriteLines(FrozenTable& table) {
+  table.lines_.reserve(rows_.size() / 32 + 1);
+  size_t used = FrozenTable::kLineCodes;
+  for (size_t row = 0; row < rows_.size(); ++row) {
+    uint8_t bytes[kLongestRow];
+    const size_t size = row == 0 ? kLongestRow : WriteRow(row, bytes);
+    if (row == 0 || used + size > FrozenTable::kLineCodes) {
+      table.starts_.push_back(rows_[row].offset);
+      FrozenTable::Line& line = table.lines_.emplace_back();
+      line.rule = rows_[row].rule;
+      std::memset(line.codes, FrozenTable::kEnd, sizeof(line.codes));
+      used = 0;
+      continue;
+    }
+    std::memcpy(table.lines_.back().codes + used, bytes, size);
+    used += size;
+  }
+  table.lines_.shrink_to_fit();
+  table.starts_.shrink_to_fit();
+}
+
+size_t FrozenBuilder::WriteRow(size_t row, uint8_t* to) {
+  for (const Key key : {RelativeKey(row), PlainKey(row)}) {
+    const Counted* const found = key == 0 ? nullptr : Find(key);
+    if (found == nullptr || found->key == 0) continue;
+    to[0] = found->code;
+    return 1;
+  }
+  const uint32_t delta = rows_[row].offset - rows_[row - 1].offset;
+  const unsigned wide = delta > 0xffff ? 2 : delta > 0xff ? 1 : 0, far = rows_[row].rule > 0xff;
+  to[0] = static_cast<uint8_t>(FrozenTable::kEscapes + wide * 2 + far);
+  std::memcpy(to + 1, &delta, size_t{1} << wide);
+  std::memcpy(to + 1 + (size_t{1} << wide), &rows_[row].rule, 1 + far);
+  return 2 + (size_t{1} << wide) + far;
+}
+
+}  // namespace perfkit::unwind

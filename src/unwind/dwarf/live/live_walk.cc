@@ -1,0 +1,155 @@
+// The walk of a live stack: all code that runs in a signal handler. It allocates nothing, takes no lock and reads no
+// file: rules come from the tables of LiveTables, whose map stays while a walk holds it. FollowFastPath takes nearly
+// all frames, by cached rules of the two most frequent kinds; Advance takes one frame of any kind and returns to it.
+// Before the rules of a module that may be unloaded are used, the walk checks once that it is still there.
+#include <algorithm>
+#include <array>
+
+#include "src/unwind/dwarf/cfi/stack_walk.h"
+#include "src/unwind/dwarf/live/live_tables.h"
+#include "src/unwind/own_stack_reader.h"
+
+namespace perfkit::unwind {
+namespace {
+
+using Machine = ThisMachine;
+
+// The source of rules for a walk: a map.
+class LiveCode {
+ public:
+  LiveCode(const LiveMap& map, const FullRegisters& innermost) : map_(map), innermost_(innermost) {}
+
+  bool RuleAt(uint64_t address, Rule& rule) {
+    const bool known = map_.cache.Find(address, rule);
+    if (known && (rule.flags & kMayGo) == 0) return true;
+    if (!Find(address)) return false;
+    if (known) return true;
+    if (range_->module == nullptr) return rule = Rule(), true;
+    const LiveModule& module = *range_->module;
+    if (!module.is_ready) return met_unready_ = true, false;
+    rule = module.rules.At(address - module.bias);
+    if (!module.stays) rule.flags |= kMayGo;
+    map_.cache.Put(address, rule);
+    return true;
+  }
+
+  // As RuleAt, for nearly all frames: only cached rules of the two most frequent kinds. Returns false for others.
+  bool FastPathRuleAt(uint64_t address, Rule& rule) const {
+    if (!map_.cache.Find(address, rule)) return false;
+    if ((rule.flags & kMayGo) != 0) {
+      if (!IsInRange(address)) return false;
+      rule.flags &= static_cast<uint8_t>(~kMayGo);
+    }
+    return FastPathFrame<Machine>::Is(rule);
+  }
+
+  bool RowAt(uint64_t address, CfiRow& row, uint64_t& bias) {
+    if (!Find(address) || range_->module == nullptr) return false;
+    bias = range_->module->bias;
+    return range_->module->rows.At(address - bias, row);
+  }
+
+  FullRegisters Innermost() const { return innermost_; }
+  // Returns true if RuleAt has failed because a module's tables are not built yet.
+  bool met_unready() const { return met_unready_; }
+
+ private:
+  // In a cached rule: its module may be unloaded.
+  static constexpr uint8_t kMayGo = 1 << 7;
+
+  // The latest range that was found and whose module is still loaded.
+  bool IsInRange(uint64_t address) const {
+    return range_ != nullptr && address - range_->begin < range_->end - range_->begin;
+  }
+
+  bool Find(uint64_t address) {
+    if (IsInRange(address)) return true;
+    const LiveMap::Range* const found = map_.Find(address);
+    if (found == nullptr || !IsThere(found->module)) return false;
+    range_ = found;
+    return true;
+  }
+
+  // Checks a module once, as long as the stack leads through at most as many modules as seen_ holds.
+  bool IsThere(const LiveModule* module) {
+    if (module == nullptr) return true;
+    for (const LiveModule* const seen : seen_) {
+      if (seen == module) return true;
+    }
+    if (!module->IsThere()) return false;
+    seen_[next_++ % seen_.size()] = module;
+    return true;
+  }
+
+  const LiveMap& map_;
+  const FullRegisters& innermost_;
+  const LiveMap::Range* range_ = nullptr;
+  std::array<const LiveModule*, 8> seen_{};
+  size_t next_ = 0;
+  bool met_unready_ = false;
+};
+
+// The fast path, for nearly all frames. Stops before any other frame.
+void FollowFastPath(StackWalk<OwnStackReader>& walk, const LiveCode& code) {
+  WalkState at = walk.at;
+  StackFrame* const frames = walk.frames.data();
+  const auto room = static_cast<uint32_t>(walk.frames.size());
+  uint32_t n = walk.found.frames;
+  Rule rule;
+  while (n < room && !at.guess && code.FastPathRuleAt(CodeOf(at), rule)) {
+    const FastPathFrame<Machine> next(rule, at);
+    const uint64_t sp = at.sp;
+    const StackFrame frame{at.pc, !at.interrupted, false};
+    if (!next.KnowsFp(at) || !next.Advance(walk.stack, at)) break;
+    frames[n++] = frame;
+    walk.stack.Settle(sp);
+  }
+  walk.at = at;
+  walk.found.frames = n;
+}
+
+// Prefetches the rules of the thread's last stack, all at once: consecutive stacks of a thread resemble each other.
+void PrefetchRules(const LiveCache& cache, std::span<const StackFrame> last) {
+  constexpr size_t kMax = 48;
+  for (const StackFrame& frame : last.first(std::min(kMax, last.size()))) {
+    if (frame.pc == 0) return;
+    cache.Prefetch(frame.code());
+  }
+}
+
+}  // namespace
+
+UnwoundStack LiveTables::Walk(const ucontext_t& interrupted, std::span<StackFrame> frames) noexcept {
+  const auto at = reinterpret_cast<uint64_t>(&interrupted);
+  const StackBytes context(at, std::as_bytes(std::span(&interrupted, 1)));
+  return WalkFrom(FromContext<Machine>(context, at), false, frames);
+}
+
+UnwoundStack LiveTables::WalkFrom(const FullRegisters& registers, bool skip, std::span<StackFrame> frames) noexcept {
+  const base::Published<LiveMap>::Reader map(map_);
+  PrefetchRules((*map).cache, frames);
+  FullRegisters innermost = registers;
+  LiveCode code(*map, innermost);
+  const uint64_t sp = innermost.ValueOr0(Machine::kSp);
+  StackWalk<OwnStackReader> walk{.at = {}, .stack = OwnStackReader(sp, stacks_.EndAbove(sp)), .frames = frames};
+  StackEnd why = StackEnd::kNoInfo;
+  if (skip && !detail::StepAll<Machine>(walk.stack, code, innermost, why)) return {.end = why};
+  walk.at = StateOf<Machine>(innermost);
+  for (;;) {
+    FollowFastPath(walk, code);
+    const uint64_t frame_sp = walk.at.sp;
+    const bool guess = walk.at.guess;
+    if (!Advance<Machine>(walk, code)) break;
+    if (!guess) walk.stack.Settle(frame_sp);
+  }
+  if (walk.found.end == StackEnd::kNoMapping) {
+    if (code.met_unready()) {
+      walk.found.end = StackEnd::kNotReady;
+    } else {
+      unknown_code_.store(true, std::memory_order_relaxed);
+    }
+  }
+  return walk.found;
+}
+
+}  // namespace perfkit::unwind

@@ -1,0 +1,88 @@
+// Looks up rules and rows: in the cache, then by the mappings of the process in the files of its modules.
+#include "src/unwind/dwarf/sampled/process_rules.h"
+
+#include <optional>
+
+namespace perfkit::unwind {
+namespace {
+
+constexpr const char* kNoModules[] = {"[unknown]"};
+
+}  // namespace
+
+ProcessRules::ProcessRules(const std::string& proc) : proc_(proc), processes_(proc, kNoModules) {}
+
+uint32_t ProcessRules::GenerationOf(const Process* process) {
+  if (process == nullptr) return 0;
+  Generation& generation = generations_[process->epoch % generations_.size()];
+  if (generation.epoch == process->epoch) return generation.number;
+  if (last_generation_ == RuleCache::kMaxGenerations) {
+    cache_.Clear();
+    generations_.fill({});
+    last_generation_ = 0;
+  }
+  generation = {process->epoch, ++last_generation_};
+  return generation.number;
+}
+
+CodeModule& ProcessRules::ModuleAt(uint32_t number) {
+  if (modules_.size() <= number) modules_.resize(processes_.modules().size());
+  std::unique_ptr<CodeModule>& module = modules_[number];
+  if (module == nullptr) module = std::make_unique<CodeModule>(processes_.modules()[number], proc_);
+  return *module;
+}
+
+bool ProcessRules::Locate(const Process* process, uint64_t address, ModuleOffset& found) {
+  const proc::MappedRange* const range = process == nullptr ? nullptr : process->space.Find(address);
+  if (range == nullptr) return false;
+  found = {&ModuleAt(range->module), range->offset + (address - range->begin)};
+  return true;
+}
+
+bool ProcessRules::ReadRule(const Process* process, uint64_t address, Rule& rule) {
+  ModuleOffset found;
+  if (!Locate(process, address, found)) return false;
+  rule = found.module->At(found.offset);
+  return true;
+}
+
+bool ProcessRules::RuleAt(const Process* process, uint32_t generation, uint64_t address, Rule& rule) {
+  ++lookups_;
+  // An unknown process has generation 0, so its key could be that of an empty entry.
+  if (process == nullptr || !RuleCache::CanHold(address)) return ReadRule(process, address, rule);
+  const uint64_t key = RuleCache::KeyOf(address, generation);
+  if (const Rule* const known = cache_.Find(key)) {
+    ++hits_;
+    return rule = *known, true;
+  }
+  if (!ReadRule(process, address, rule)) return false;
+  cache_.Put(key, rule);
+  return true;
+}
+
+bool ProcessRules::RowAt(const Process* process, uint64_t address, CfiRow& row, uint64_t& bias) {
+  ModuleOffset found;
+  uint64_t in_module = 0;
+  if (!Locate(process, address, found) || !found.module->Full(found.offset, row, in_module)) return false;
+  bias = address - in_module;
+  return true;
+}
+
+bool ProcessRules::InOneFunction(const Process* process, uint64_t one, uint64_t other) {
+  ModuleOffset a, b;
+  if (!Locate(process, one, a) || !Locate(process, other, b) || a.module != b.module) return false;
+  const std::optional<uint64_t> begin = a.module->FunctionAt(a.offset);
+  return begin && begin == b.module->FunctionAt(b.offset);
+}
+
+void ProcessRules::Fill(UnwinderStats& stats) const {
+  stats.rule_lookups = lookups_;
+  stats.cache_hits = hits_;
+  for (const std::unique_ptr<CodeModule>& module : modules_) {
+    if (module == nullptr) continue;
+    ++(module->status().ok() ? stats.modules : stats.unreadable_modules);
+    stats.table_bytes += module->heap_bytes();
+  }
+}
+
+}  // namespace perfkit::unwind

@@ -1,0 +1,77 @@
+// The rules and rows of the code that processes have mapped.
+//
+//   address ──RuleCache──> Rule                                nearly always
+//        └─miss──> mapping ──> module ──> Cfi ──> Rule         once for each address
+//
+// A cached rule is that of the current mappings: the key of the cache has a generation, a number that each process gets
+// anew whenever its mappings change.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "perfkit/unwinder.h"
+#include "src/proc/processes.h"
+#include "src/unwind/dwarf/sampled/code_module.h"
+#include "src/unwind/dwarf/sampled/rule_cache.h"
+
+namespace perfkit::unwind {
+
+// Not thread-safe.
+class ProcessRules {
+ public:
+  using Process = proc::Processes::Process;
+
+  // `proc`: UnwinderOptions::proc.
+  explicit ProcessRules(const std::string& proc);
+
+  bool Add(const RawRecord& record, const SampleLayout& layout) { return processes_.Add(record, layout); }
+  absl::Status AddProcess(pid_t pid) { return processes_.AddProcess(pid); }
+  // Returns nullptr if nothing is known of the process. Valid until the next Add.
+  const Process* Find(uint32_t pid) { return processes_.Find(pid); }
+  // Returns a number for the current mappings of a process, which fits into the cache's keys.
+  uint32_t GenerationOf(const Process* process);
+
+  // These return false if nothing is mapped at `address`, or there is no row.
+  bool RuleAt(const Process* process, uint32_t generation, uint64_t address, Rule& rule);
+  bool RowAt(const Process* process, uint64_t address, CfiRow& row, uint64_t& bias);
+  // Returns false for code without information, too, where functions are not known.
+  bool InOneFunction(const Process* process, uint64_t one, uint64_t other);
+
+  // The cache alone, for walks that leave misses to RuleAt. They tell how many rules they have found.
+  RuleCache& cache() { return cache_; }
+  void CountHits(uint32_t hits) {
+    lookups_ += hits;
+    hits_ += hits;
+  }
+  // Adds what is known of rules and modules.
+  void Fill(UnwinderStats& stats) const;
+
+ private:
+  struct Generation {
+    uint64_t epoch = proc::Processes::kNoEpoch;
+    uint32_t number = 0;
+  };
+  struct ModuleOffset {
+    CodeModule* module;
+    uint64_t offset;
+  };
+
+  bool ReadRule(const Process* process, uint64_t address, Rule& rule);
+  bool Locate(const Process* process, uint64_t address, ModuleOffset& found);
+  CodeModule& ModuleAt(uint32_t number);
+
+  const std::string proc_;
+  proc::Processes processes_;
+  std::vector<std::unique_ptr<CodeModule>> modules_;  // By number; null until the first frame in it.
+  RuleCache cache_;
+  std::array<Generation, 64> generations_{};  // A cache by epoch.
+  uint32_t last_generation_ = 0;
+  uint64_t lookups_ = 0, hits_ = 0;  // Of rules, and of those in the cache.
+};
+
+}  // namespace perfkit::unwind

@@ -1,0 +1,201 @@
+// Walks stacks: one, or many in turns. Nearly all frames take the fast path, with rules from the cache and four
+// registers; Advance handles the others, which may read files, and returns to the fast path. A walk is limited by
+// memory latency: each frame's words depend on the frame before. So several walks take turns in lanes, and each turn
+// prefetches what the lane's next turn reads. Stacks of recent samples decide how: shallow ones are prefetched as a
+// whole some samples ahead and walked one after the other, deep ones take turns.
+#include "src/unwind/dwarf/sampled/walker.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace perfkit::unwind {
+namespace {
+
+constexpr uint64_t kAbi64 = 2;  // PERF_SAMPLE_REGS_ABI_64
+
+constexpr size_t kLanes = 32;
+constexpr uint64_t kShallow = 2048;  // In bytes.
+// How many samples ahead their memory is prefetched.
+constexpr size_t kAhead = 4;
+
+// Prefetches the registers that Begin reads, and the stack up to `extent`. Consecutive cache lines are cheap.
+void PrefetchHead(const Sample& sample, uint64_t extent) {
+  const std::byte* const at = sample.user_registers().values.bytes().data();
+  for (uint64_t offset = 0; offset < 256 + extent; offset += 64) PrefetchAt(at, offset);
+}
+// Prefetches the number of copied bytes, which is after the room for the stack.
+void PrefetchTail(const Sample& sample) {
+  const UserStack stack = sample.user_stack();
+  PrefetchAt(stack.bytes.data(), stack.reserved);
+}
+
+}  // namespace
+
+Walker::Walker(const UnwinderOptions& options) : rules_(options.proc), lanes_(kLanes) {
+  if (options.stitch_bytes > 0) stitcher_ = std::make_unique<StackStitcher>(options.stitch_bytes);
+}
+
+// The source of rules for a walk: its process.
+struct Walker::Code {
+  bool RuleAt(uint64_t address, Rule& rule) {
+    return walker.rules_.RuleAt(walk.process, walk.generation, address, rule);
+  }
+  bool RowAt(uint64_t address, CfiRow& row, uint64_t& bias) {
+    return walker.rules_.RowAt(walk.process, address, row, bias);
+  }
+  FullRegisters Innermost() { return FromSample<Machine>(walk.sample->user_registers()); }
+
+  Walker& walker;
+  Walk& walk;
+};
+
+bool Walker::Count(Walk& walk) {
+  if (walk.found.end != StackEnd::kNoRegisters) walk.found.stack_bytes = BytesBetween(walk.begin, walk.at.sp);
+  extent_ = (7 * extent_ + std::min<uint64_t>(walk.found.stack_bytes, UINT16_MAX)) / 8;
+  ++stats_.stacks;
+  stats_.frames += walk.found.frames;
+  stats_.slow_frames += walk.slow;
+  return false;
+}
+
+Walker::RegisterIndices Walker::IndicesOf(uint64_t mask) {
+  const auto index = [&](unsigned number) {
+    const uint64_t bit = uint64_t{1} << Machine::kPerf[number];
+    return static_cast<uint8_t>((mask & bit) != 0 ? std::popcount(mask & (bit - 1)) : RegisterIndices::kNowhere);
+  };
+  return {mask, index(Machine::kPc), index(Machine::kSp), index(Machine::kFp),
+          Machine::kLinkRegister ? index(Machine::kLr) : RegisterIndices::kNowhere};
+}
+
+bool Walker::Begin(const Sample& sample, std::span<StackFrame> frames, Walk& walk) {
+  const Registers sampled = sample.user_registers();
+  walk.sample = &sample;
+  walk.frames = frames;
+  walk.found = {};
+  walk.full.reset();
+  walk.slow = 0;
+  if (sampled.mask != indices_.mask) indices_ = IndicesOf(sampled.mask);
+  const std::optional<TaskId> task = sample.task();
+  if (sampled.abi != kAbi64 || indices_.pc == RegisterIndices::kNowhere || indices_.sp == RegisterIndices::kNowhere ||
+      !task) {
+    return walk.End(StackEnd::kNoRegisters), Count(walk);
+  }
+  const auto value = [&](uint8_t index) { return index == RegisterIndices::kNowhere ? 0 : sampled.values[index]; };
+  const uint64_t sp = value(indices_.sp);
+  walk.at = {.pc = value(indices_.pc), .sp = sp, .fp = value(indices_.fp), .lr = value(indices_.lr)};
+  walk.begin = sp;
+  walk.stack = StackBytes(sp, sample.user_stack().bytes);
+  walk.process = rules_.Find(task->pid);
+  walk.generation = rules_.GenerationOf(walk.process);
+  return true;
+}
+
+bool Walker::Advance(Walk& walk) {
+  Code code{*this, walk};
+  return unwind::Advance<Machine>(walk, code) || Count(walk);
+}
+
+FastPathWalk Walker::Load(const Walk& walk) {
+  return {walk.at, walk.stack, walk.frames, walk.found.frames, walk.generation};
+}
+
+void Walker::Store(const FastPathWalk& fast, Walk& walk) {
+  rules_.CountHits(fast.found() - walk.found.frames);
+  walk.found.frames = fast.found();
+  walk.at = fast.at();
+}
+
+UnwoundStack Walker::Unwind(const Sample& sample, std::span<StackFrame> frames) {
+  return stitcher_ != nullptr ? UnwindAndStitch(sample, frames) : UnwindOne(sample, frames);
+}
+
+UnwoundStack Walker::UnwindOne(const Sample& sample, std::span<StackFrame> frames) {
+  Walk& walk = lanes_[0].walk;
+  if (!Begin(sample, frames, walk)) return walk.found;
+  do {
+    FastPathWalk fast = Load(walk);
+    if (!fast.Start(rules_.cache())) continue;
+    while (fast.Advance() && fast.LookUp(rules_.cache())) {
+    }
+    Store(fast, walk);
+  } while (Advance(walk));
+  return walk.found;
+}
+
+bool Walker::Turn(Lane& lane) {
+  lane.looked_up = lane.looked_up && lane.fast.Advance() && lane.fast.LookUp(rules_.cache());
+  if (!lane.looked_up) [[unlikely]] {
+    Store(lane.fast, lane.walk);
+    if (!Advance(lane.walk)) return false;
+    lane.fast = Load(lane.walk);
+    lane.looked_up = lane.fast.Start(rules_.cache());
+  }
+  lane.fast.Prefetch();
+  return true;
+}
+
+void Walker::Unwind(std::span<const Sample> samples, std::span<StackFrame> frames, std::span<UnwoundStack> stacks) {
+  const size_t room = samples.empty() ? 0 : frames.size() / samples.size();
+  samples = samples.first(std::min(samples.size(), stacks.size()));
+  if (stitcher_ != nullptr) {  // A stack may need the one before it.
+    for (size_t i = 0; i < samples.size(); ++i) stacks[i] = UnwindAndStitch(samples[i], frames.subspan(i * room, room));
+  } else if (extent_ <= kShallow) {
+    UnwindShallow(samples, room, frames, stacks);
+  } else {
+    UnwindInTurns(samples, room, frames, stacks);
+  }
+}
+
+// Prefetches all of a stack some samples before it is walked.
+void Walker::UnwindShallow(std::span<const Sample> samples, size_t room, std::span<StackFrame> frames,
+                           std::span<UnwoundStack> stacks) {
+  for (size_t i = 0; i < samples.size(); ++i) {
+    if (i + 2 * kAhead < samples.size()) PrefetchHead(samples[i + 2 * kAhead], std::min(extent_, kShallow));
+    if (i + kAhead < samples.size()) PrefetchTail(samples[i + kAhead]);
+    stacks[i] = UnwindOne(samples[i], frames.subspan(i * room, room));
+  }
+}
+
+// Each turn prefetches what the next one reads.
+void Walker::UnwindInTurns(std::span<const Sample> samples, size_t room, std::span<StackFrame> frames,
+                           std::span<UnwoundStack> stacks) {
+  size_t next = 0, lanes = 0;
+  // Gives the lane the next sample that can be walked. Returns false if there is none.
+  const auto refill = [&](Lane& lane) {
+    for (; next < samples.size(); ++next) {
+      if (next + 2 * kAhead < samples.size()) PrefetchHead(samples[next + 2 * kAhead], 0);
+      if (next + kAhead < samples.size()) PrefetchTail(samples[next + kAhead]);
+      lane.sample = next;
+      if (Begin(samples[next], frames.subspan(next * room, room), lane.walk)) {
+        lane.fast = Load(lane.walk);
+        lane.looked_up = lane.fast.Start(rules_.cache());
+        lane.fast.Prefetch();
+        return ++next, true;
+      }
+      stacks[next] = lane.walk.found;
+    }
+    return false;
+  };
+  while (lanes < kLanes && refill(lanes_[lanes])) ++lanes;
+  while (lanes > 0) {
+    for (size_t i = 0; i < lanes; ++i) {
+      Lane& lane = lanes_[i];
+      if (Turn(lane)) [[likely]]
+        continue;
+      stacks[lane.sample] = lane.walk.found;
+      if (refill(lane)) continue;
+      std::swap(lane, lanes_[--lanes]);
+      --i;
+    }
+  }
+}
+
+UnwinderStats Walker::stats() const {
+  UnwinderStats stats = stats_;
+  stats.stitch_bytes = stitcher_ == nullptr ? 0 : stitcher_->heap_bytes();
+  rules_.Fill(stats);
+  return stats;
+}
+
+}  // namespace perfkit::unwind
