@@ -110,21 +110,23 @@ Findings CheckDrawing(const Tree& tree) {
 }
 
 Findings CheckRoomTests(const Tree& tree) {
-  static const std::regex kRow(R"(^\| `([a-z]+)/[a-z/]*` \|.*)");
+  static const std::regex kRow(R"(^\| `([a-z/]+)/` \|.*)");
   Findings findings;
   for (const SourceFile& file : tree) {
     if (file.path != kDesign) continue;
-    std::set<std::string> rooms;
+    std::set<const Room*> rooms;
     size_t line = 0;
     for (const std::string_view row : Lines(file.text)) {
       ++line;
       std::match_results<std::string_view::const_iterator> match;
       if (!std::regex_match(row.begin(), row.end(), match, kRow)) continue;
-      rooms.insert(match[1].str());
+      const Room* const room = RoomOf(match[1].str());
+      if (room == nullptr) findings.push_back({file.path, line, "src/" + match[1].str() + " is on no floor"});
+      rooms.insert(room);
       CheckRow(tree, file, line, row, findings);
     }
     for (const Room& room : Rooms()) {
-      if (rooms.contains(std::string(room.name))) continue;
+      if (rooms.contains(&room)) continue;
       findings.push_back({file.path, 1, "the table of rooms has no row for " + std::string(room.name) + "/"});
     }
   }

@@ -18,8 +18,11 @@ constexpr Room kRooms[] = {
     {"profile", 5, "a profile as a value: trees, reports, files of the core"},
     {"count", 4, "sets, read paths, scopes; frame/: FrameCounter and its parts"},
     {"symbolize", 4, "names of code; dwarf/: inlined calls and lines, perfkit::dwarf"},
+    {"unwind/dwarf/sampled", 4, "stacks of samples: walker, caches, stitching, queue; perfkit::dwarf"},
+    {"unwind/dwarf/live", 4, "a thread's own stack: frozen tables, live walk; perfkit::dwarf"},
     {"open", 3, "one perf_event_open with its retries, rings that are mapped"},
-    {"unwind", 3, "from a frame to its caller; dwarf/: call frame information, perfkit::dwarf"},
+    {"unwind/dwarf/cfi", 3, "call frame information: sections, programs, rows, slow steps; perfkit::dwarf"},
+    {"unwind", 2, "rules, and the step from a frame to its caller"},
     {"event", 2, "names to perf_event_attr"},
     {"proc", 2, "threads, mappings and symbols of processes"},
     {"step", 2, "instructions counted by the trap flag"},
@@ -28,6 +31,12 @@ constexpr Room kRooms[] = {
     {"elf", 1, "a bounded reader of ELF files"},
     {"base", 0, "numbers and text"},
 };
+
+// Returns true if there are rooms inside room `name`.
+bool HasRooms(std::string_view name) {
+  return std::any_of(std::begin(kRooms), std::end(kRooms),
+                     [&](auto& r) { return r.name.starts_with(name) && r.name.substr(name.size()).starts_with('/'); });
+}
 
 }  // namespace
 
@@ -38,13 +47,26 @@ const Room* FindRoom(std::string_view name) {
   return room == std::end(kRooms) ? nullptr : room;
 }
 
+const Room* RoomOf(std::string_view folder) {
+  for (std::string_view name = folder;;) {
+    if (const Room* const room = FindRoom(name); room != nullptr) {
+      return name.size() < folder.size() && HasRooms(name) ? nullptr : room;
+    }
+    const size_t slash = name.rfind('/');
+    if (slash == std::string_view::npos) return nullptr;
+    name = name.substr(0, slash);
+  }
+}
+
 std::string DrawFloors() {
+  constexpr size_t kColumn = 22;
   std::string text;
   int floor = -1;
   for (const Room& room : kRooms) {
     text += room.floor == floor ? "   " : " " + std::to_string(room.floor) + " ";
     floor = room.floor;
-    text += "  " + std::string(room.name) + std::string(12 - room.name.size(), ' ') + std::string(room.purpose) + "\n";
+    text +=
+        "  " + std::string(room.name) + std::string(kColumn - room.name.size(), ' ') + std::string(room.purpose) + "\n";
   }
   return text;
 }

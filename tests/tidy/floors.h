@@ -8,7 +8,7 @@
 namespace perfkit::tidy {
 
 struct Room {
-  std::string_view name;     // The folder below src/.
+  std::string_view name;     // The folder below src/: "count", "unwind/dwarf/cfi".
   int floor;                 // A room may include rooms on lower floors only.
   std::string_view purpose;  // For the drawing.
 };
@@ -18,6 +18,10 @@ std::span<const Room> Rooms();
 
 // Returns the room, or nullptr if there is none by that name.
 const Room* FindRoom(std::string_view name);
+
+// Returns the room that a folder below src/ belongs to: the one of that name, or the innermost around it. Returns
+// nullptr if there is none, also for a folder between a room and the rooms inside it, as "unwind/dwarf".
+const Room* RoomOf(std::string_view folder);
 
 // Returns the drawing: one line for each room, without the fences.
 std::string DrawFloors();

@@ -12,12 +12,11 @@ namespace {
 constexpr std::string_view kHotHeaders[] = {"count.h",      "scope.h",       "frame_counter.h",
                                             "event_type.h", "ring_reader.h", "record.h"};
 
-// Returns <room> of "src/<room>/..."; "" for other paths.
-std::string RoomOf(std::string_view path) {
-  if (!path.starts_with("src/")) return "";
-  path.remove_prefix(4);
-  const size_t slash = path.find('/');
-  return slash == std::string_view::npos ? "" : std::string(path.substr(0, slash));
+// Returns <folder> of "src/<folder>/<file>"; "" for other paths.
+std::string_view FolderOf(std::string_view path) {
+  constexpr std::string_view kSource = "src/";
+  const size_t slash = path.rfind('/');
+  return path.starts_with(kSource) && slash > kSource.size() ? path.substr(kSource.size(), slash - kSource.size()) : "";
 }
 
 std::string Unquoted(const Include& include) { return include.what.substr(1, include.what.size() - 2); }
@@ -46,16 +45,20 @@ std::string ReachAbseil(const Tree& tree, const SourceFile& file, std::set<std::
 Findings CheckFloors(const Tree& tree) {
   Findings findings;
   for (const SourceFile& file : tree) {
-    const std::string name = RoomOf(file.path);
-    if (name.empty()) continue;
-    const Room* const room = FindRoom(name);
-    if (room == nullptr) findings.push_back({file.path, 1, "src/" + name + " is on no floor: tests/tidy/floors.cc"});
+    const std::string_view folder = FolderOf(file.path);
+    if (folder.empty()) continue;
+    const Room* const room = RoomOf(folder);
+    if (room == nullptr) {
+      findings.push_back({file.path, 1, "src/" + std::string(folder) + " is on no floor: tests/tidy/floors.cc"});
+      continue;
+    }
     for (const Include& include : Includes(file)) {
-      const std::string other_name = RoomOf(Unquoted(include));
-      if (other_name.empty() || other_name == name || room == nullptr) continue;
-      const Room* const other = FindRoom(other_name);
-      if (other != nullptr && other->floor < room->floor) continue;
-      findings.push_back({file.path, include.line, name + " may not include " + other_name + ": not on a lower floor"});
+      const std::string path = Unquoted(include);
+      if (FolderOf(path).empty()) continue;
+      const Room* const other = RoomOf(FolderOf(path));
+      if (other == room || (other != nullptr && other->floor < room->floor)) continue;
+      findings.push_back(
+          {file.path, include.line, std::string(room->name) + " may not include " + path + ": not on a lower floor"});
     }
   }
   return findings;

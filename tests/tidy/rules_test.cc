@@ -37,10 +37,27 @@ TEST_CASE("a room includes lower floors only", "[tidy]") {
   CHECK(LinesOf(CheckFloors(One("src/attic/a.h", "\n"))) == Where{1});
 }
 
+TEST_CASE("rooms inside a room have floors of their own", "[tidy]") {
+  const auto lines = [](const char* folder, const char* includes) {
+    return LinesOf(CheckFloors(One("src/" + std::string(folder) + "/a.cc", includes)));
+  };
+  constexpr const char* kSampled = "unwind/dwarf/sampled";
+  CHECK(lines(kSampled, "#include \"src/unwind/dwarf/cfi/b.h\"\n#include \"src/unwind/b.h\"\n").empty());
+  CHECK(lines(kSampled, "#include \"src/unwind/dwarf/sampled/b.h\"\n").empty());
+  CHECK(lines(kSampled, "\n#include \"src/unwind/dwarf/live/b.h\"\n") == Where{2});
+  CHECK(lines("unwind/dwarf/live", "#include \"src/unwind/dwarf/sampled/b.h\"\n") == Where{1});
+  CHECK(lines("unwind/dwarf/cfi", "#include \"src/unwind/dwarf/live/b.h\"\n") == Where{1});
+  CHECK(lines("unwind", "#include \"src/unwind/dwarf/cfi/b.h\"\n") == Where{1});
+  CHECK(lines("session/dwarf", "#include \"src/unwind/dwarf/live/b.h\"\n#include \"src/session/b.h\"\n").empty());
+  // Between a room and those inside it is none.
+  CHECK(lines("unwind/dwarf", "") == Where{1});
+  CHECK(lines(kSampled, "#include \"src/unwind/dwarf/b.h\"\n") == Where{1});
+}
+
 TEST_CASE("the floors are drawn from their table, and design.md has that drawing", "[tidy]") {
   CHECK(FindRoom("count") != nullptr);
   CHECK(FindRoom("attic") == nullptr);
-  CHECK(DrawFloors().find(" 0   base        numbers and text\n") != std::string::npos);
+  CHECK(DrawFloors().find(" 0   base                  numbers and text\n") != std::string::npos);
   const std::string page = "Text\n" + std::string(kDrawingMark) + "\n```\nan old drawing\n```\nmore\n";
   CHECK(LinesOf(CheckDrawing(One("docs/design.md", page))) == Where{2});
   CHECK(CheckDrawing(One("docs/design.md", WithDrawing(page))).empty());
@@ -49,14 +66,15 @@ TEST_CASE("the floors are drawn from their table, and design.md has that drawing
 }
 
 TEST_CASE("design.md names the tests of each room", "[tidy]") {
-  Tree tree = {{"docs/design.md", ""}, {"tests/count/a_test.cc", ""}, {"tests/unwind/dwarf/b_test.cc", ""}};
+  Tree tree = {{"docs/design.md", ""}, {"tests/count/a_test.cc", ""}, {"tests/unwind/dwarf/cfi/b_test.cc", ""}};
   std::string& page = tree[0].text;
   for (const Room& room : Rooms()) page += "| `" + std::string(room.name) + "/` | numbers | `count_test` |\n";
   CHECK(CheckRoomTests(tree).empty());
   const std::string whole = page;
   page = whole + "| `count/frame/` | zones | `count_test`, `unwind_dwarf_test` |\n";
   CHECK(CheckRoomTests(tree).empty());
-  for (const char* row : {"| `count/frame/` | `count_test` | none |\n", "| `count/frame/` | zones | `no_test` |\n"}) {
+  for (const char* row : {"| `count/frame/` | `count_test` | none |\n", "| `count/frame/` | zones | `no_test` |\n",
+                          "| `attic/` | boxes | `count_test` |\n"}) {
     page = whole + row;
     CHECK(LinesOf(CheckRoomTests(tree)) == Where{Rooms().size() + 1});
   }
