@@ -1,4 +1,5 @@
-// Probes of events at addresses: tracepoints in the kernel, uprobes in code, breakpoints on memory.
+// Probes of events at addresses: tracepoints in the kernel, uprobes in code, breakpoints on memory. Each counts
+// something that this process does by itself, because such events may open and yet never count.
 #include <optional>
 #include <vector>
 
@@ -52,7 +53,10 @@ Finding ProbeTracepoints(Context& context) {
   if (any.usability == Usability::kCounts) {
     return Finding::Present(absl::StrFormat("all groups under %s", *tracefs));
   }
+  // A count that excludes the kernel still includes these tracepoints; most others count 0 then. So for ordinary users
+  // the answer may be "some".
   const Verdict calls = TryEvent("syscalls:sys_enter_getpid", Work::kCalls, context.workload, RootsOf(context));
+  // sched_switch's reason is the better one: it is about rights, if rights are what is missing.
   if (calls.usability != Usability::kCounts) return Finding::Missing(any.usable);
   return Finding::Present("those of system calls (syscalls:*) only; the others are raised in kernel code");
 }

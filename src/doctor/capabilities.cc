@@ -1,4 +1,8 @@
 // THE table of capabilities: for each, how it is tried, and the remedy if it is missing.
+//
+// Each row is tried by doing it once: sysctls and versions say what should be permitted, but containers, hypervisors
+// and backports make them wrong. The rows run in their order, because the probe of the PMU decides whether those that
+// need one are tried at all (Context::has_pmu).
 #include "perfkit/capabilities.h"
 
 #include <array>
@@ -78,6 +82,7 @@ static_assert(InOrder(), "one row for each CapabilityId, in its order");
 // Returns the cause, with the rights that explain it if it is about rights.
 std::string CauseHere(const absl::Status& status, const sys::Rights& rights) {
   const std::string cause = sys::CauseOf(status);
+  // "not permitted" alone does not say which of user, capabilities and perf_event_paranoid is in the way.
   if (!absl::IsPermissionDenied(status)) return cause;
   return cause + ": " + sys::DescribeRights(rights);
 }

@@ -1,4 +1,5 @@
-// Probes of counting: what may be counted, and on whose behalf.
+// Probes of counting: what may be counted, and on whose behalf. Probes of rights open the least that needs the right,
+// without the retries that would restrict an event to what is permitted (try_open.h): a retry would hide the answer.
 #include <optional>
 #include <utility>
 #include <vector>
@@ -62,6 +63,7 @@ Finding ProbePerf(Context& context) {
 
 Finding ProbePmu(Context& context) {
   const Verdict verdict = TryEvent("instructions:u", Work::kLoop, context.workload);
+  // It must count, not only open: virtual machines may offer events that stay at 0.
   context.has_pmu = verdict.usability == Usability::kCounts;
   if (!context.has_pmu) return Finding::Missing(verdict.usable);
   return Finding::Present(
@@ -77,12 +79,14 @@ Finding ProbeUserReads(Context& context) {
   request.attr.config1 = 2;  // arm64 maps registers only for events that ask for it: bit 1, rdpmc.
 #endif
   request.asked = "instructions:u on this thread";
+  // 0 data pages: the user page alone.
   const absl::StatusOr<open::LiveRing> ring = open::LiveRing::Open(request, 0, context.rights);
   if (!ring.ok()) return Finding::Missing(ring.status());
   if (!ring->page()->can_read_counter()) return Finding::Missing(absl::UnavailableError(UserReadSwitch(context)));
   UserCount before{}, after{};
   const bool read_before = ReadUserCount(*ring->page(), before);
   context.workload.Run();
+  // The work takes instructions for certain, so a register that did not move is not the counter.
   if (!read_before || !ReadUserCount(*ring->page(), after) || after.value <= before.value) {
     return Finding::Missing(absl::UnavailableError("the register did not move, or was not there"),
                             "the kernel offers a register, but it did not move with the work");
@@ -112,6 +116,7 @@ Finding ProbeCpuWide(Context& context) {
 }
 
 Finding ProbeOtherUsers(Context& context) {
+  // For root this is a process of another user too: a right to all tasks shows only there.
   const std::optional<pid_t> pid = SomeoneElses(context);
   if (!pid) return Finding::Untried("no other user's process is in sight");
   absl::Status status = TryToOpen(SoftwareAttr(sys::kSwDummy), {.pid = *pid, .cpu = -1},

@@ -1,4 +1,5 @@
-// Composes the names of the examples.
+// Composes the names of the examples. Addresses and offsets are those of this process, so each one can be opened and
+// counted as it is.
 #include "src/doctor/examples.h"
 
 #include <cstdint>

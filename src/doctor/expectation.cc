@@ -1,4 +1,5 @@
-// The table of expectations.
+// The table of expectations. An event that stays at 0 although its work was done is called silent, which tells users
+// not to trust it: so a wrong row here would accuse an event that works.
 #include "src/doctor/expectation.h"
 
 namespace perfkit::doctor {

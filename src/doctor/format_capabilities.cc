@@ -11,6 +11,7 @@ namespace perfkit {
 namespace {
 
 constexpr size_t kColumns = 100;
+// By CapabilityState.
 constexpr std::string_view kMarks[] = {"yes", "no", "?"};
 
 // Returns `text` broken at blanks into lines of kColumns; all but the first begin with `indent` blanks.
@@ -34,6 +35,7 @@ std::string Wrapped(std::string_view text, size_t indent) {
 std::string TableLine(const Capability& row, size_t width) {
   const std::string_view mark = kMarks[static_cast<size_t>(row.state)];
   const std::string_view what = row.state == CapabilityState::kMissing ? std::string_view(row.cause) : row.found;
+  // Lines that are wrapped go on below the text, not below the name.
   const std::string start = absl::StrFormat("%-*s  %-3s  ", width, row.name, mark);
   return start + Wrapped(what, start.size()) + "\n";
 }

@@ -1,4 +1,7 @@
 // Visits the catalog and tries each event; then tries one example of each form without a list.
+//
+// Tracepoints are the exception: a kernel has one or two thousand, and the first open of one patches kernel code, which
+// takes milliseconds. So they are only judged by rights and format unless ListOptions::probe_tracepoints asks for more.
 #include <algorithm>
 #include <string>
 #include <vector>

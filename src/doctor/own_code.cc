@@ -1,4 +1,6 @@
-// Asks the loader: the program headers of each loaded module map addresses to offsets in its file.
+// Asks the loader: the program headers of each loaded module map addresses to offsets in its file. A uprobe is placed
+// in a file, not in a process (kernel/events/uprobes.c: uprobe_register), so an address has to be turned into an
+// offset.
 #include "src/doctor/own_code.h"
 
 #include <link.h>
@@ -18,6 +20,7 @@ int LookInModule(dl_phdr_info* module, size_t, void* argument) {
     const auto& header = module->dlpi_phdr[i];
     const uintptr_t start = module->dlpi_addr + header.p_vaddr;
     if (header.p_type != PT_LOAD || search.address < start || search.address - start >= header.p_filesz) continue;
+    // The program itself has no name here; p_filesz leaves out .bss, which is in no file.
     const bool is_program = module->dlpi_name == nullptr || module->dlpi_name[0] == '\0';
     search.found = {is_program ? "/proc/self/exe" : module->dlpi_name, search.address - start + header.p_offset};
     return 1;

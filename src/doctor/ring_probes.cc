@@ -21,12 +21,14 @@ namespace {
 // Judges a capability that came with a later kernel: an older one answers EINVAL to an unknown bit.
 Finding SinceKernel(absl::Status status, std::string_view version, std::string_view found) {
   if (status.ok()) return Finding::Present(std::string(found));
+  // Unavailable: TryToOpen found that the kernel accepted the event only without the bit.
   const bool unknown = absl::IsInvalidArgument(status) || absl::IsUnavailable(status);
   return Finding::Missing(
       std::move(status),
       unknown ? absl::StrFormat("this kernel does not know it: it came with Linux %s", version) : "");
 }
 
+// A sampled event, since precision and branch stacks belong to samples. It is never enabled: opening it is the answer.
 sys::PerfEventAttr Cycles() {
   sys::PerfEventAttr attr{};
   attr.type = event::kCycles.type;
@@ -43,6 +45,7 @@ Finding ProbeSwitchRecords(Context& context) {
   if (!ring.ok()) return Finding::Missing(ring.status());
   const uint64_t before = ring->head();
   context.workload.Run();
+  // The ring overwrites and no reader advances: its head alone counts the records.
   const uint64_t switches = (ring->head() - before) >> count::kBareSwitchShift;
   if (switches > 0) return Finding::Present(absl::StrFormat("%d of the probe's own", switches));
   return Finding::Missing(absl::UnavailableError("the event opens, but a sleep left no record"),
@@ -66,6 +69,7 @@ Finding ProbeRingMemory(Context& context) {
       pages += data_pages + 1;
     } else {
       last = ring.status();
+      // Data pages are a power of two; the user page of each ring is accounted, too.
       data_pages /= 2;
     }
   }
@@ -116,6 +120,7 @@ Finding ProbePreciseSampling(Context& context) {
   sys::PerfEventAttr attr = Cycles();
   std::string best;
   for (unsigned precise = 1; precise <= 3; ++precise) {
+    // precise_ip is a field of two bits; the mask tells the compiler that nothing is cut off.
     attr.precise_ip = precise & 3;
     absl::Status status = TryToOpen(attr, {}, absl::StrFormat("cycles:u at precision %d", precise), context.rights);
     if (status.ok()) {
@@ -137,6 +142,7 @@ Finding ProbeBranchStacks(Context& context) {
 }
 
 Finding ProbeRseq(Context&) {
+  // What CurrentCpuWord points to if the C library registers no area.
   constexpr uint32_t kUnregistered = ~0u;
   const uint32_t cpu = __atomic_load_n(sys::CurrentCpuWord(), __ATOMIC_RELAXED);
   if (cpu != kUnregistered) return Finding::Present(absl::StrFormat("this thread runs on CPU %d", cpu));

@@ -1,4 +1,5 @@
-// Counts the workload by a set with one event, and judges the count.
+// Counts the workload by a set with one event, and judges the count: counted, open but without proof, or silent. Events
+// are counted as users count them, by a CounterSet, so that the verdict includes the read path.
 #include "src/doctor/try_event.h"
 
 #include <utility>
@@ -27,6 +28,7 @@ absl::Status Silent(const EventConfig& event, Work moved_by) {
 Verdict Judge(const EventConfig& event, Work moved_by, const Count& count, ReadPath path) {
   Verdict verdict{.usability = Usability::kCounts, .usable = {}, .value = count.value, .path = path};
   if (count.validity.counted() && count.value > 0) return verdict;
+  // Enabled but never running: the event waits for a counter.
   if (!count.validity.counted() || (count.time_enabled_ns > 0 && count.time_running_ns == 0)) {
     verdict.usability = Usability::kSilent;
     verdict.usable = NeverScheduled(event);

@@ -1,4 +1,5 @@
-// Does what workload.h says.
+// Does what workload.h says. Each part is large enough that its events can't be missed among what the process does
+// besides, and all are written so that the compiler can't remove them.
 #include "src/doctor/workload.h"
 
 #include <array>
@@ -12,6 +13,7 @@ namespace perfkit::doctor {
 namespace {
 
 constexpr int kLoopRounds = 200'000;
+// 1 MiB of 4 KiB pages: more than a first-level cache holds, so that random reads miss it, and 256 page faults.
 constexpr size_t kPages = 256;
 constexpr int kReads = 20'000;
 constexpr int kCalls = 64;

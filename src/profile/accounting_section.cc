@@ -1,4 +1,6 @@
-// The top of a report: how the profile was made, and what is missing in it.
+// The top of a report: how the profile was made, and what is missing in it. Numbers that are always of interest are a
+// table with a row for each event. Numbers that are 0 in a sound profile are lines, printed only if they are not 0. "-"
+// stands for what was not counted: a 0 would say that nothing happened.
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -10,7 +12,7 @@
 namespace perfkit::profile {
 namespace {
 
-// The kernel counted this event: its accounting has something to say.
+// Returns true if the kernel counted this event: followers and off-CPU time have no accounting.
 bool IsCounted(const ProfileEvent& event) {
   return event.accounting.counted != 0 || event.accounting.accounted() != 0 || event.accounting.counted_is_lower_bound;
 }
@@ -77,6 +79,8 @@ std::string ProfileTroubles(const ProfileAccounting& accounting) {
 // samples.
 std::string StackQualities(const ReportContext& context) {
   const Profile& profile = context.profile;
+  // A stack has a guessed frame if its innermost frame is one, or if its parent has one. Parents have smaller indexes,
+  // so one loop suffices.
   std::vector<char> guessed(profile.stacks.size()), stitched(profile.stacks.size());
   for (size_t i = 0; i < profile.stacks.size(); ++i) {
     const ProfileStack& stack = profile.stacks[i];

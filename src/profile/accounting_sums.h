@@ -7,6 +7,7 @@
 
 namespace perfkit::profile {
 
+// Pointers to members: adding and subtracting are one loop each, and neither can forget a field.
 inline constexpr uint64_t EventAccounting::*kEventSums[] = {
     &EventAccounting::counted,     &EventAccounting::delivered, &EventAccounting::duplicates,
     &EventAccounting::lost,        &EventAccounting::paused,    &EventAccounting::malformed,

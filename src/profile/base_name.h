@@ -1,4 +1,5 @@
-// The last part of a module's path.
+// The last part of a module's path, as it stands in the names of code without symbols. FileName of text_table.h cuts
+// relative paths too: it is also for source files.
 #pragma once
 
 #include <string_view>

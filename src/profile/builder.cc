@@ -82,6 +82,7 @@ uint32_t ProfileBuilder::Stack(uint32_t parent, uint32_t location, bool is_guess
 
 uint32_t ProfileBuilder::Function(std::string_view name, std::string_view module, std::string_view file,
                                   uint32_t line) {
+  // Gives each function a made-up address, and so a location of its own.
   constexpr uint64_t kFunctionBytes = 0x100;
   const uint32_t location = Location(Module(module), kFunctionBytes * ++impl_->functions);
   const ProfileCall call{.function = String(name), .file = String(file), .line = line};
@@ -135,6 +136,7 @@ void ProfileBuilder::CompactStrings() {
   TextIndex strings;
   for (uint32_t i = 0; i < count; ++i) strings.emplace(profile.strings[i], i);
   impl_->strings = std::move(strings);
+  // Locations and stacks are indexed by the numbers of modules and locations, which did not change.
   impl_->modules = {};
   for (uint32_t i = 0; i < profile.modules.size(); ++i) {
     impl_->modules.try_emplace({profile.modules[i].path, profile.modules[i].build_id}, i);

@@ -32,12 +32,13 @@ using profile::StackSum;
 using profile::Sums;
 using Node = CallTree::Node;
 
-// A tree that grows.
+// A tree that grows. Nodes are in the order in which they were found, so each comes after its parent. Node 0 is the
+// root and no function.
 class Growing {
  public:
   explicit Growing(size_t events) : events_(events), self_(events) {}
 
-  // A new child of `parent`.
+  // A new child of `parent`. The depth counts functions: the node of a thread adds nothing to it.
   uint32_t Add(uint32_t parent, uint32_t function, uint32_t thread, bool inlined) {
     nodes_.push_back({.parent = parent, .function = function, .thread = thread, .inlined = inlined});
     depth_.push_back(depth_[parent] + (function == CallTree::kNoFunction ? 0 : 1));
@@ -47,6 +48,7 @@ class Growing {
 
   // The child of `parent` for this function and thread, found by hashing.
   uint32_t Child(uint32_t parent, uint32_t function, uint32_t thread, bool inlined) {
+    // In the key of a thread's node the lower half is kNone, which no function's number is.
     const uint64_t what = function == CallTree::kNoFunction ? uint64_t{thread} << 32 | kNone : function;
     const auto [entry, is_new] = index_.try_emplace({parent, what}, nodes_.size());
     if (is_new) return Add(parent, function, thread, inlined);
@@ -79,8 +81,9 @@ class Growing {
   PairIndex index_;
 };
 
-// For each frame the number of its path of functions: frames of one path are one node of a thread's tree. Frames beyond
-// `max_depth` (0: none are) have their parent's.
+// For each frame the number of its path of functions: frames of one path are one node of a thread's tree. Several
+// frames have the same path if a function was sampled at several of its instructions. Frames beyond `max_depth` (0:
+// none are) have their parent's.
 std::vector<uint32_t> PathsOf(const FrameTree& tree, const std::vector<uint32_t>& functions, uint32_t max_depth) {
   PairIndex index;
   std::vector<uint32_t> paths, depths;
@@ -120,6 +123,8 @@ class StackEntry {
     thread_ = thread;
   }
 
+  // Returns the node of the stack that ends in frame `leaf`. Goes outwards to the nearest frame that has a node
+  // already, then enters the frames inside of it.
   uint32_t Enter(Growing& to, uint32_t leaf) {
     path_.clear();
     uint32_t at = leaf;
@@ -128,6 +133,7 @@ class StackEntry {
     for (size_t i = path_.size(); i-- > 0;) {
       const FrameTree::Node& frame = tree_.frames()[path_[i]];
       const bool inlined = frame.call != kNone && profile_.calls[frame.call].inlined;
+      // The weight of calls beyond the depth limit counts for the deepest node within it.
       const bool fits = max_depth_ == 0 || to.depth(node) < max_depth_;
       if (fits) node = Child(to, node, path_[i], inlined);
       node_of_[path_[i]] = node;
@@ -161,6 +167,7 @@ Growing TopDown(const Profile& profile, FunctionIndex& functions, bool by_thread
   Growing grown(profile.events.size());
   StackEntry entry(profile, tree, function_of, max_depth);
   uint32_t thread = CallTree::kNoThread;
+  // Sums are sorted by thread: StackEntry remembers the nodes of one thread at a time.
   for (const StackSum& sum : StackSums(profile, tree, by_thread)) {
     if (by_thread && sum.thread != thread) {
       thread = sum.thread;
@@ -190,7 +197,7 @@ Growing BottomUp(const Growing& top_down, uint32_t max_depth) {
   return grown;
 }
 
-// Self sums, and the totals of all below.
+// Returns for each node the sum over its subtree. Children come after their parents: one loop from the last node on.
 Sums Totals(const Growing& grown) {
   Sums totals = grown.self();
   const size_t events = grown.events();
@@ -209,12 +216,14 @@ std::vector<uint32_t> BreadthFirst(const Growing& grown, const Sums& totals, siz
   const auto weight = [&](uint32_t node) {
     return grown.events() == 0 ? 0 : totals[node * grown.events() + event].weight;
   };
-  // Children by parent: those of node i are at first[i] .. first[i + 1], sorted. Then parent after parent.
+  // Children by parent, by a counting sort. first[i + 1] begins as where the children of node i start, and moves to
+  // where they end as they are entered; afterwards they are at first[i] .. first[i + 1].
   std::vector<uint32_t> first(nodes.size() + 2), children(nodes.size());
   for (size_t i = 1; i < nodes.size(); ++i) ++first[nodes[i].parent + 2];
   for (size_t i = 2; i < first.size(); ++i) first[i] += first[i - 1];
   for (uint32_t i = 1; i < nodes.size(); ++i) children[first[nodes[i].parent + 1]++] = i;
   std::vector<uint32_t> result{0};
+  // `result` grows while it is walked: children go to its end, so that it is in breadth-first order.
   result.reserve(nodes.size());
   for (size_t i = 0; i < result.size(); ++i) {
     const auto begin = children.begin() + first[result[i]], end = children.begin() + first[result[i] + 1];

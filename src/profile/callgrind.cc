@@ -37,7 +37,8 @@ using profile::kNone;
 using profile::OneLine;
 using profile::Sums;
 
-// A call: the caller's function and line, and the callee. The caller kNone is "[all]".
+// A call: the caller's function and line, and the callee. The caller kNone is "[all]". As kNone is the largest number,
+// "[all]" comes last in both maps.
 struct CallKey {
   uint32_t caller = kNone, line = 0, callee = 0;
   auto operator<=>(const CallKey&) const = default;
@@ -53,7 +54,7 @@ struct Costs {
   std::map<CallKey, Sums> calls;
 };
 
-// Adds up the costs of a profile.
+// Adds up the costs of a profile: self weights by line, and for each call what its callee and all below it took.
 class Collector {
  public:
   explicit Collector(const Profile& profile)
@@ -74,6 +75,8 @@ class Collector {
       AddFrom(sums, frame, [&]() -> Sums& { return costs_.lines[{functions_[frame], LineOf(frame)}]; });
     }
     tree_.AddToParents(sums);
+    // From here on `sums` are those of subtrees. A frame is the outermost of its function if the path holds no other
+    // one.
     std::vector<uint32_t> open(functions().size());  // frames of the path that are of this function
     tree_.Walk([&](uint32_t frame) { AddCall(sums, frame, open[functions_[frame]]++ == 0); },
                [&](uint32_t frame) { --open[functions_[frame]]; });
@@ -102,6 +105,8 @@ class Collector {
     for (size_t event = 0; event < events; ++event) Add(to[event], first[static_cast<ptrdiff_t>(event)]);
   }
 
+  // A call by a function that is already open is entered with weight 0: readers see that it calls, and count nothing
+  // twice.
   void AddCall(const Sums& sums, uint32_t frame, bool is_outermost) {
     const uint32_t parent = tree_.frames()[frame].parent;
     CallKey key{.callee = functions_[frame]};

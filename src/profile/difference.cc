@@ -33,11 +33,13 @@ struct Side {
   double squares = 0;      // the sum over all samples, in units of the mean weight's square
   double iterations = 0;   // 0: shares
 };
+// Squares are sums of integers in a profile: this is how many fractions of the mean weight's square they can tell.
 constexpr double kSquare = 65536;
 
 uint64_t SamplesIn(const ProfileSample& sample) { return std::max<uint32_t>(sample.samples, 1); }
 
-// Of a merged sample's parts nothing is known but their sum: they are taken for equal.
+// The sum of the squares of a sample's weights. A merged sample has only the sum of its parts, which are taken for
+// equal: n parts of w/n each have w^2/n.
 uint64_t SquareOf(const ProfileSample& sample, double mean_weight) {
   if (mean_weight == 0) return 0;
   const double weight = static_cast<double>(sample.weight) / mean_weight;
@@ -125,6 +127,7 @@ class Judge {
 
   Estimate Share(const Side& side, double weight, double squares) const {
     if (side.samples == 0 || side.squares == 0) return profile::ShareEstimate(0, 0, quantile_);
+    // In units of the mean weight, all weights together are the number of samples.
     const double share = std::min(weight / side.samples, 1.0);
     const double variance = (squares * (1 - 2 * share) + share * share * side.squares) / (side.samples * side.samples);
     // As many equal samples as have this variance. Where it says nothing (none or all), as all weights together are
@@ -135,8 +138,11 @@ class Judge {
   }
 
   Estimate Rate(const Side& side, double weight, double squares) const {
+    // Rates have a Poisson distribution, which is about counts of equal events. A sum of unequal weights is as certain
+    // as that of sum^2/squares equal events of squares/sum each.
     const double whole = side.squares == 0 ? 1 : side.squares / std::max(side.samples, 1.0);
-    // Each of `count` events is worth `each` mean weights; of nothing, what the events of the whole are worth.
+    // Each of `count` such events is worth `each` mean weights. Without samples it is what the events of the whole are
+    // worth: "none" is then as certain as there are samples at all.
     const double each = (squares > 0 ? squares / weight : whole) * design_effect_;
     const double count = weight / each;
     return profile::RateEstimate(count, each * side.mean_weight / side.iterations, quantile_);
@@ -193,7 +199,8 @@ void FillFunctions(const Profile& common, const Judge& judge, ProfileDifference&
 
 void FillNodes(const Profile& common, const Judge& judge, ProfileDifference& difference) {
   const CallTree tree(common, {.by_name = true});
-  // Functions of both tables are told by name and whether they are the kernel's.
+  // The tree numbers functions by itself. They are found in `difference.functions` by name and whether they are the
+  // kernel's, which is what both tables tell functions apart by (by_name).
   std::vector<std::pair<std::pair<std::string_view, bool>, uint32_t>> index;
   for (uint32_t i = 0; i < difference.functions.size(); ++i) {
     index.push_back({{difference.functions[i].name, difference.functions[i].kernel}, i});
@@ -237,6 +244,7 @@ absl::StatusOr<ProfileDifference> Difference(const Profile& before, const Profil
                                .confidence = options.confidence,
                                .before = before.Total(events->first),
                                .after = after.Total(events->second)};
+  // What a change is compared with: the weight per iteration, or for shares 1.
   const auto whole = [&](const Profile::Sum& sum, double iterations) {
     return iterations > 0 ? static_cast<double>(sum.weight) / iterations : sum.weight != 0 ? 1.0 : 0.0;
   };

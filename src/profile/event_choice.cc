@@ -8,6 +8,7 @@
 namespace perfkit::profile {
 
 absl::StatusOr<size_t> ChooseEvent(const Profile& profile, std::string_view name) {
+  // An empty name means the first event, which is what the session was started with.
   if (name.empty() && !profile.events.empty()) return size_t{0};
   const size_t index = profile.EventIndex(name);
   if (index < profile.events.size()) return index;

@@ -28,7 +28,8 @@ class Glob {
   const std::string& pattern_;
 };
 
-// Times from begin to end, apart from each other and in order.
+// Times from begin (included) to end (excluded). After Join they are apart from each other and in order, so that one
+// binary search answers.
 class Intervals {
  public:
   void Add(uint64_t from_ns, uint64_t to_ns) { intervals_.emplace_back(from_ns, to_ns); }
@@ -54,6 +55,7 @@ class Intervals {
   }
 
  private:
+  // The first interval that begins after `time_ns`: the one before it may hold that time.
   std::vector<std::pair<uint64_t, uint64_t>>::const_iterator After(uint64_t time_ns) const {
     return std::upper_bound(intervals_.begin(), intervals_.end(), std::pair(time_ns, UINT64_MAX));
   }
@@ -72,6 +74,7 @@ class Filtering {
 
   bool ByTime() const { return filter_.from_ns != 0 || filter_.to_ns != UINT64_MAX || !filter_.zone.empty(); }
 
+  // A merged sample has no time: a filter by time can't know which part of it lies inside.
   bool Keeps(const ProfileSample& sample) const {
     if (!threads_[sample.thread] || !labels_[sample.label]) return false;
     if (!filter_.function.empty() && (sample.stack == ProfileStack::kRoot || !stacks_[sample.stack])) return false;
@@ -119,6 +122,7 @@ class Filtering {
     std::vector<bool> functions(profile_.strings.size()), locations(profile_.locations.size());
     for (size_t i = 1; i < functions.size(); ++i) functions[i] = function.Matches(profile_.strings[i]);
     for (uint32_t i = 0; i < locations.size(); ++i) {
+      // Code without a name matches by what reports print for it, "[libfoo.so]+0x1234".
       bool unnamed = profile_.CallsAt(i).empty();
       for (const ProfileCall& call : profile_.CallsAt(i)) {
         if (call.function == 0) unnamed = true;
@@ -175,6 +179,7 @@ Profile Profile::Filtered(const Filter& filter) const {
   for (ProfileCounter& counter : result.counters) {
     std::erase_if(counter.points, [&](const ProfileCounter::Point& point) { return !filtering.Keeps(counter, point); });
   }
+  // Threads stay, because samples, zones and counters have their indexes; what they counted goes.
   for (size_t i = 0; i < result.threads.size(); ++i) {
     if (filtering.KeepsThread(i)) continue;
     ProfileThread& left_out = result.threads[i];

@@ -25,7 +25,8 @@ using profile::PairIndex;
 using profile::Sums;
 using Row = FlatProfile::Row;
 
-// The row of each frame.
+// Rows, and the row of each frame. `row_of` is what the three keys (function, module, line) differ in; all sums are
+// made from it in the same way.
 struct RowsOfFrames {
   std::vector<Row> rows;
   std::vector<uint32_t> row_of;
@@ -61,6 +62,7 @@ RowsOfFrames ByLine(const Profile& profile, const FrameTree& tree) {
   for (const FrameTree::Node& frame : tree.frames()) {
     const uint32_t function = functions.Of(frame);
     const ProfileCall call = frame.call == kNone ? ProfileCall{} : profile.calls[frame.call];
+    // Code without a line is one row a function, and its key can't be one of a line: no file has number UINT64_MAX.
     const bool known = call.file != 0 && call.line != 0;
     const auto [entry, is_new] =
         index.try_emplace(known ? profile::PairKey{call.file, call.line} : profile::PairKey{UINT64_MAX, function},
@@ -153,7 +155,8 @@ Table TableByThread(const Profile& profile, const FrameTree& tree, const RowsOfF
     table.total.resize(table.total.size() + events);
     return table.rows.size() - 1;
   };
-  std::vector<size_t> last_sum(frames.rows.size(), SIZE_MAX);  // by row of the frames: a function that calls itself
+  // By row of the frames, the last stack that counted for it: recursion counts once a stack.
+  std::vector<size_t> last_sum(frames.rows.size(), SIZE_MAX);
   const std::vector<profile::StackSum> sums = StackSums(profile, tree, true);
   for (size_t i = 0; i < sums.size(); ++i) {
     const profile::StackSum& sum = sums[i];
@@ -205,6 +208,7 @@ FlatProfile::FlatProfile(const Profile& profile, const FlatProfileOptions& optio
 }
 
 void FlatProfile::SortRows(const Profile& profile, const FlatProfileOptions& options) {
+  // Leaves out rows that no sample touched: tables and merged profiles keep functions whose samples were filtered out.
   if (events_ == 0) return rows_.clear();
   std::vector<uint32_t> order;
   for (uint32_t i = 0; i < rows_.size(); ++i) {
@@ -220,6 +224,7 @@ void FlatProfile::SortRows(const Profile& profile, const FlatProfileOptions& opt
   std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
     const auto of_a = weights(a), of_b = weights(b);
     if (of_a != of_b) return of_a > of_b;
+    // Names and row numbers decide between equal weights, so that equal profiles have equal reports.
     const std::string name_a = SortName(profile, rows_[a], options.key),
                       name_b = SortName(profile, rows_[b], options.key);
     return std::tie(name_a, a) < std::tie(name_b, b);

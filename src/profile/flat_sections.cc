@@ -175,6 +175,7 @@ std::string ThreadSection(const ReportContext& context) {
 std::string WaitSection(const ReportContext& context) {
   const Profile& profile = context.profile;
   const size_t off_cpu = profile.EventIndex(kOffCpuEvent);
+  // Waits are summed by their text: kinds that read the same are one row.
   std::map<std::string, WaitSum> waits;
   uint64_t all = 0;
   for (const ProfileSample& sample : profile.samples) {
@@ -182,6 +183,7 @@ std::string WaitSection(const ReportContext& context) {
     WaitSum& wait = waits[WaitName(profile, sample.wait)];
     wait.sum.weight += sample.weight;
     wait.sum.samples += sample.samples;
+    // A merged sample is a sum of waits, none of which need be that long.
     if (sample.samples == 1) wait.longest_ns = std::max(wait.longest_ns, sample.weight);
     all += sample.weight;
   }

@@ -30,6 +30,7 @@ std::string Line(const Profile& profile, uint32_t stack) {
     const uint32_t location = profile.stacks[*at].location;
     const std::span<const ProfileCall> calls = profile.CallsAt(location);
     if (calls.empty()) line += ";" + Clean(profile.UnnamedCode(location));
+    // Inlined calls come first in a location, and last on a line, whose order is from the root on.
     for (size_t i = calls.size(); i-- > 0;) line += ";" + Clean(profile.CallName(location, calls[i]));
   }
   return line;

@@ -1,4 +1,7 @@
-// Zones that overlap without being nested, and waits that overlap, are cut: what begins first goes first.
+// Cuts the time of a thread into parts. Zones become a list of changes: from this time on, this is the innermost zone.
+// A time is split by walking changes and waits side by side; a wait takes its time away from the zone that it fell in.
+// The rest of what was measured may be odd (logs lose records): zones that overlap without being nested, and waits that
+// overlap, are cut, so that what begins first goes first and the lengths still add up.
 #include "src/profile/frame_parts.h"
 
 #include <algorithm>
@@ -15,6 +18,8 @@ uint32_t PartNames::Of(FramePart::Kind kind, std::string text) {
 }
 
 ThreadParts::ThreadParts(const Profile& profile, uint32_t thread, PartNames& names) {
+  // Before the first zone, and between zones, the part is the zone "". So there is always a last change before any
+  // time.
   changes_.push_back({0, names.Of(FramePart::Kind::kZone, "")});
   AddZones(profile, thread, names);
   AddWaits(profile, thread, names);
@@ -25,6 +30,7 @@ void ThreadParts::AddZones(const Profile& profile, uint32_t thread, PartNames& n
   for (const ProfileZone& zone : profile.zones) {
     if (zone.thread == thread && !zone.is_frame && zone.to_ns > zone.from_ns) zones.push_back(&zone);
   }
+  // Outer zones first: of two that begin together, the longer one.
   std::stable_sort(zones.begin(), zones.end(), [](const ProfileZone* a, const ProfileZone* b) {
     return std::pair(a->from_ns, b->to_ns) < std::pair(b->from_ns, a->to_ns);
   });
@@ -43,6 +49,7 @@ void ThreadParts::AddZones(const Profile& profile, uint32_t thread, PartNames& n
     while (!open.empty() && open.back().to_ns <= zone->from_ns) leave();
     const std::string& name = profile.strings[zone->name];
     const std::string path = open.empty() ? name : open.back().path + "/" + name;
+    // No zone outlives its parent, so that zones end in the order of `open`, and changes_ is in order of time.
     const uint64_t to_ns = open.empty() ? zone->to_ns : std::min(zone->to_ns, open.back().to_ns);
     open.push_back({to_ns, path, names.Of(FramePart::Kind::kZone, path)});
     changes_.push_back({zone->from_ns, open.back().part});
@@ -62,6 +69,7 @@ void ThreadParts::AddWaits(const Profile& profile, uint32_t thread, PartNames& n
       if (wait.preempted) kind = FramePart::Kind::kPreempted;
       if (!wait.preempted) text = WaitKind(profile, wait);
     }
+    // Profiles may be made by hand: the end must not wrap around.
     const uint64_t to_ns = sample.time_ns + std::min(sample.weight, UINT64_MAX - sample.time_ns);
     waits_.push_back({sample.time_ns, to_ns, names.Of(kind, std::move(text)), i});
   }
@@ -81,7 +89,8 @@ void ThreadParts::Split(uint64_t from_ns, uint64_t to_ns, Visit visit) const {
   }
 }
 
-// `wait`: the first one that may be of this time or later.
+// Splits a time in which the innermost zone does not change. `wait` is the first one that may reach into it; on return
+// the first that may reach beyond it.
 void ThreadParts::SplitZone(uint64_t from_ns, uint64_t to_ns, uint32_t part, size_t& wait, Visit visit) const {
   uint64_t at_ns = from_ns;
   while (wait < waits_.size() && waits_[wait].from_ns < to_ns) {

@@ -28,6 +28,7 @@ class PartNames {
   size_t size() const { return names_.size(); }
 
  private:
+  // A map does not move its keys: names_ may point to them.
   std::map<Name, uint32_t> numbers_;
   std::vector<const Name*> names_;
 };

@@ -14,6 +14,7 @@ FrameTree::FrameTree(const Profile& profile) : profile_(profile) {
     const ProfileLocation& location = profile.locations[stack.location];
     uint32_t leaf = Leaf(stack.parent);
     if (location.calls == 0) AddFrame(leaf, stack.location, kNone);
+    // The last call of a location is the function itself, the outermost.
     for (uint32_t i = location.calls; i-- > 0;) AddFrame(leaf, stack.location, location.first_call + i);
     leaves_.push_back(leaf);
   }
@@ -26,6 +27,7 @@ void FrameTree::AddFrame(uint32_t& parent, uint32_t location, uint32_t call) {
   parent = static_cast<uint32_t>(frames_.size() - 1);
 }
 
+// From the last frame to the first: each one is put before its siblings, so that they end up in the order of indexes.
 void FrameTree::Link() {
   first_child_.assign(frames_.size(), kNone);
   next_sibling_.assign(frames_.size(), kNone);
@@ -62,6 +64,7 @@ std::vector<StackSum> StackSums(const Profile& profile, const FrameTree& tree, b
   for (const ProfileSample& sample : profile.samples) {
     const uint32_t thread = by_thread ? sample.thread : 0;
     const uint32_t leaf = tree.Leaf(sample.stack);
+    // A sample without a stack has leaf kNone, and its sum too.
     const auto [entry, is_new] = index.try_emplace({uint64_t{thread} << 32 | leaf, sample.event}, sums.size());
     if (is_new) sums.push_back({.thread = thread, .leaf = leaf, .event = sample.event});
     Add(sums[entry->second].sum, {sample.weight, sample.samples});

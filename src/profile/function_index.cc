@@ -1,4 +1,6 @@
-// A function is its name, its module and whether it is the kernel's; code without a name is its location.
+// A function is its name, its module and whether it is the kernel's. Code without a name is its location: nothing says
+// which addresses of it belong together. Inlined calls count for the function that was inlined, in the module where
+// they were found.
 #include "src/profile/function_index.h"
 
 namespace perfkit::profile {
@@ -7,6 +9,7 @@ uint32_t FunctionIndex::Of(const FrameTree::Node& frame) {
   const ProfileLocation& location = profile_.locations[frame.location];
   const ProfileCall call = frame.call == kNone ? ProfileCall{} : profile_.calls[frame.call];
   const uint64_t module = by_name_ ? 0 : location.module;
+  // String 0 is "", which no function is called: locations are keys of their own there.
   const PairKey key =
       call.function == 0 ? PairKey{0, frame.location} : PairKey{call.function, module << 1 | (location.kernel ? 1 : 0)};
   const auto [entry, is_new] = index_.try_emplace(key, static_cast<uint32_t>(functions_.size()));
@@ -17,6 +20,7 @@ uint32_t FunctionIndex::Of(const FrameTree::Node& frame) {
                           .file = call.file,
                           .line = call.line,
                           .kernel = location.kernel});
+  // The same function may be known with its file in one module and without in another (by_name), or by one call.
   } else if (ReportFunction& function = functions_[entry->second]; function.file == 0 && call.file != 0) {
     function.file = call.file;
     function.line = call.line;

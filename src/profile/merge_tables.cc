@@ -13,7 +13,8 @@
 namespace perfkit {
 namespace {
 
-// The parts of a key, one after the other.
+// A key as bytes: its parts one after the other, each of a fixed size, so that different keys have different bytes.
+// Structs themselves are no keys: their padding is not defined.
 class KeyBytes {
  public:
   template <class Number>
@@ -31,6 +32,7 @@ class KeyBytes {
 class KeyIndex {
  public:
   void Enter(std::string key, size_t index) { index_.try_emplace(std::move(key), static_cast<uint32_t>(index)); }
+  // One map holds the entries of the table that grows; nothing is removed, so an index stays right.
   // The index of the entry with this key; `add` makes it if there is none, as the last one of a table of `size`.
   template <class Add>
   uint32_t Find(std::string key, size_t size, Add&& add) {
@@ -118,6 +120,7 @@ class Merging {
  private:
   void MergeStrings() {
     std::unordered_map<std::string, uint32_t> index;
+    // String 0 is "" in both (Profile::Check), so 0 stays 0: fields in which 0 means "none" need no case of their own.
     for (size_t i = 0; i < to_.strings.size(); ++i) index.try_emplace(to_.strings[i], static_cast<uint32_t>(i));
     for (const std::string& text : from_.strings) {
       const auto [entry, is_new] = index.try_emplace(text, static_cast<uint32_t>(to_.strings.size()));
@@ -148,6 +151,7 @@ class Merging {
       bool is_new = false;
       threads_.push_back(index.Find(ThreadKey(thread), to_.threads.size(), [&] {
         to_.threads.push_back(thread);
+        // Both profiles may have given the number to sums of other names.
         if (thread.is_sum()) to_.threads.back().tid = FreeSum();
         is_new = true;
       }));
@@ -225,6 +229,7 @@ class Merging {
       sample.event = events_[sample.event];
       to_.samples.push_back(sample);
     }
+    // Both halves are in order of time, as Check requires; so is the whole then.
     std::inplace_merge(to_.samples.begin(), to_.samples.begin() + middle, to_.samples.end(),
                        [](const ProfileSample& a, const ProfileSample& b) { return a.time_ns < b.time_ns; });
   }

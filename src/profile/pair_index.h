@@ -1,4 +1,5 @@
-// A table from two numbers to one: open addressing, so that a look-up is one line of the cache.
+// A table from two numbers to one: open addressing, so that a look-up touches one line of the cache most of the time.
+// Building trees is nothing but look-ups of such pairs (a parent and what it called).
 #pragma once
 
 #include <cstdint>

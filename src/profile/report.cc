@@ -1,4 +1,5 @@
-// Puts a report together from its sections.
+// Puts a report together from its sections. A report is always text: an error (a profile that does not fit together, an
+// event that it does not have) is the text itself, because a report is printed and not looked into.
 #include "perfkit/report.h"
 
 #include <algorithm>
@@ -17,6 +18,7 @@ std::string FormatReport(const Profile& profile, const ReportOptions& options) {
   const absl::StatusOr<size_t> event = profile::ChooseEvent(profile, options.event);
   if (!event.ok()) return std::string(event.status().message()) + "\n";
   ReportOptions adjusted = options;
+  // Narrower tables would cut names to nothing.
   adjusted.width = std::max<size_t>(options.width, 100);
   const profile::ReportContext context{
       .profile = profile, .options = adjusted, .event = *event, .total = profile.Total(*event)};

@@ -1,4 +1,5 @@
-// Gathers small pieces of a file, and hands them on in large ones.
+// Gathers small pieces of a file, and hands them on in pieces of about 64 KiB: sinks are called, and system calls made,
+// rarely, and memory stays bounded.
 #pragma once
 
 #include <string>

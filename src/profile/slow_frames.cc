@@ -1,4 +1,8 @@
-// A frame is compared with the median of its kind, part by part: one slow frame does not move it.
+// Finds slow frames and what made them slow: a frame is compared with the median of its kind, part by part. One slow
+// frame does not move a median.
+//
+// Three steps: group frames by thread and kind; in each group, take the medians of lengths and of parts; then explain
+// the worst frames of all groups. Only these are split again, to find the stacks of their parts.
 #include "perfkit/slow_frames.h"
 
 #include <fnmatch.h>
@@ -17,7 +21,9 @@ namespace {
 using profile::PartNames;
 using profile::ThreadParts;
 
-// From when on all zones and waits of a thread are known: frames that began earlier can't be told.
+// Returns the time from which on all zones and waits of a thread are known: frames that began earlier can't be told.
+// The oldest samples lose their times first (Profile::samples has those in front), so the first one with a time is
+// where whole knowledge begins.
 uint64_t KnownFrom(const Profile& profile, uint32_t thread) {
   uint64_t known_ns = 0;
   const auto first_single =
@@ -28,6 +34,7 @@ uint64_t KnownFrom(const Profile& profile, uint32_t thread) {
   });
   if (any_merged) known_ns = first_single == profile.samples.end() ? UINT64_MAX : first_single->time_ns;
   if (profile.accounting.zones_forgotten == 0) return known_ns;
+  // If the first zone left ended at t, all that ended later are there, so that a frame from t on is complete.
   uint64_t first_end_ns = UINT64_MAX;  // zones are forgotten in the order in which they end
   for (const ProfileZone& zone : profile.zones) {
     if (!zone.is_frame && zone.thread == thread) first_end_ns = std::min(first_end_ns, zone.to_ns);
@@ -91,6 +98,7 @@ std::map<uint32_t, uint64_t> FrameGroup::PartsOf(uint32_t frame) const {
 
 uint64_t FrameGroup::Median(std::vector<uint64_t> values) const {
   const size_t middle = frames_.size() / 2, zeros = frames_.size() - values.size();
+  // The values as if they were sorted with all zeros first: the middle one is a zero, or at middle - zeros of the rest.
   if (middle < zeros) return 0;
   const auto at = values.begin() + static_cast<ptrdiff_t>(middle - zeros);
   std::nth_element(values.begin(), at, values.end());
@@ -101,6 +109,7 @@ SlowFrame FrameGroup::Explain(uint32_t frame) const {
   SlowFrame slow{.zone = frame, .ns = Length(frame), .usual_ns = usual_ns_};
   std::map<uint32_t, FramePart> parts;
   for (const auto& [part, usual_ns] : usual_) {
+    // A part that this frame lacks is entered if it usually is there: its excess is negative.
     if (usual_ns != 0) parts[part].usual_ns = usual_ns;
   }
   for (const auto& [part, ns] : PartsOf(frame)) parts[part].ns = ns;
@@ -125,6 +134,8 @@ size_t ClockOf(const Profile& profile) {
   return 0;
 }
 
+// Gives each wait the stack of its longest piece, and each zone the stack that most of its samples have. The label of a
+// sample is the path of the zone that it fell in, as the part's name is.
 void FrameGroup::FindStacks(uint32_t frame, std::map<uint32_t, FramePart>& parts) const {
   const ProfileZone& zone = profile_.zones[frame];
   std::map<uint32_t, uint64_t> longest_ns;
@@ -166,6 +177,8 @@ std::vector<SlowFrame> FindSlowFrames(const Profile& profile, const SlowFrameOpt
     if (is_new) known->second = KnownFrom(profile, zone.thread);
     if (zone.from_ns < known->second) continue;
     const std::string_view kind = KindOf(profile.strings[zone.name]);
+    // Filtered before groups are made, but by kind: a group is always whole, so that its medians do not depend on
+    // options.
     const bool is_asked = options.name.empty() || fnmatch(options.name.c_str(), std::string(kind).c_str(), 0) == 0;
     if (is_asked) frames[zone.thread][kind].push_back(i);
   }

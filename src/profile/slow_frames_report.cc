@@ -70,12 +70,14 @@ std::string FrameText(const Profile& profile, const SlowFrame& frame) {
   int64_t left_ns = frame.excess_ns();
   for (size_t i = 0; i < std::min(frame.parts.size(), kMaxParts); ++i) {
     const FramePart& part = frame.parts[i];
+    // Parts are sorted by excess: from here on each explains less than 5 % of the frame's.
     if (part.excess_ns() * 20 < frame.excess_ns()) break;
     left_ns -= part.excess_ns();
     text += RowText(part.excess_ns(), TimeText(part.ns), TimeText(part.usual_ns), PartText(profile, part));
     const std::string where = WhereText(profile, part);
     if (!where.empty()) text += std::string(44, ' ') + where + "\n";
   }
+  // The rows sum up to the excess in the headline.
   if (left_ns != 0) text += RowText(left_ns, "", "", "all else");
   return text;
 }

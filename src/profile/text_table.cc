@@ -19,6 +19,7 @@ std::string Scaled(double value, double step, std::vector<std::string_view> unit
     value /= step;
     ++unit;
   }
+  // The bounds are where rounding to that many digits would show one digit more: 9.9995 would be "10.000".
   const int digits = unit == 0 ? 0 : value < 9.9995 ? 3 : value < 99.995 ? 2 : 1;
   return absl::StrFormat("%.*f %s", digits, value, units[unit]);
 }
@@ -28,6 +29,7 @@ bool IsContinuation(char byte) { return (static_cast<unsigned char>(byte) & 0xc0
 // The length of the UTF-8 character that `text` begins with; 0 if it begins with none.
 size_t CharacterBytes(std::string_view text) {
   const auto first = static_cast<unsigned char>(text[0]);
+  // 0x80 to 0xbf continue a character; 0xc0, 0xc1, 0xf5 and more never occur (RFC 3629).
   const size_t bytes = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
   if (bytes > text.size()) return 0;
   for (size_t i = 1; i < bytes; ++i) {
@@ -138,6 +140,7 @@ std::vector<size_t> TextTable::Widths(size_t width) const {
     for (const std::vector<std::string>& row : rows_) widths[i] = std::max(widths[i], Columns(row[i]));
     sum += widths[i] + (i == 0 ? 0 : kGap);
   }
+  // Which columns give way, and down to which width, in this order.
   constexpr std::pair<Shrink, size_t> kSteps[] = {{Shrink::kLong, 40}, {Shrink::kShort, 8}, {Shrink::kLong, 24}};
   for (const auto& [shrink, least] : kSteps) {
     for (size_t i = 0; i < columns_.size(); ++i) {

@@ -17,7 +17,7 @@ std::string CountText(uint64_t count);
 std::string WeightText(uint64_t weight, ProfileUnit unit);
 // 100 * part / whole with two digits after the point: "12.34"; "-" if there is no whole.
 std::string PercentText(uint64_t part, uint64_t whole);
-// The last part of a path.
+// The last part of a path, of a module or a source file. What is no path stays as it is: "[kernel]", "//anon".
 std::string_view FileName(std::string_view path);
 // The name and the number of a thread: "worker-42"; of a sum, Profile::ThreadName.
 std::string ThreadText(const Profile& profile, uint32_t thread);

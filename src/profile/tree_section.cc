@@ -41,9 +41,11 @@ class TreePrinter {
   // The tree, with the smallest share from `min_percent` on with which it has at most max_lines.
   std::string Print() {
     constexpr double kMaxPercent = 50, kStep = 1.25;
+    // Cutting the text at max_lines would show one deep branch and hide the next heavy one.
     for (min_percent_ = context_.options.min_percent; !Render() && min_percent_ < kMaxPercent;) {
       min_percent_ = std::max(min_percent_, 0.01) * kStep;
     }
+    // Nodes without weight of this event are no calls that were left out.
     uint64_t all = 0;
     for (uint32_t i = 1; i < tree_.nodes().size(); ++i) all += Weight(i) != 0 ? 1 : 0;
     if (all == shown_) return text_;
@@ -80,6 +82,7 @@ class TreePrinter {
       const std::vector<Link> chain = Chain(entry.node);
       const std::string after = After(entry);
       PrintChain(entry, after, chain);
+      // A link that calls itself is several levels of the tree: the entries below are those of its innermost one.
       uint32_t last = chain.back().node;
       for (uint64_t level = 1; level < chain.back().levels; ++level) last = tree_.nodes()[last].first_child;
       OpenChildren(last, after, open);
@@ -90,6 +93,7 @@ class TreePrinter {
   // What stands before the lines below an entry.
   static std::string After(const Entry& entry) {
     constexpr size_t kMaxIndent = 40;
+    // Deeper branches are no longer indented: the text would have no room for names.
     if (entry.prefix.size() >= kMaxIndent) return entry.prefix;
     const std::string_view bar = entry.branch == Branch::kMore ? "| " : entry.branch == Branch::kLast ? "  " : "";
     return entry.prefix + std::string(bar);
@@ -127,6 +131,8 @@ class TreePrinter {
     size_t skipped = 0;
     for (size_t i = 0; i < chain.size(); ++i) {
       shown_ += chain[i].levels;
+      // The first and last calls of a long chain stay, and those in the middle that took time by themselves. Leaving
+      // out a single call would save no line.
       if (chain.size() > kFirst + kLast + 1 && i >= kFirst && i + kLast < chain.size() && !IsShown(chain[i].self)) {
         ++skipped;
         continue;

@@ -1,4 +1,5 @@
-// One text for reports and for files.
+// One text for reports and for files. A detail is made by the session when it looks at a sleeping thread, "futex
+// 0x7f12..."; without one the number of the system call is all that is known.
 #include "src/profile/wait_text.h"
 
 #include <algorithm>
@@ -29,6 +30,7 @@ std::string WaitKind(const Profile& profile, const ProfileWait& wait) {
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find(' ', at), text.size());
     const std::string word = text.substr(at, end - at);
+    // Two waits for the same kind of thing must be one part of a frame, wherever the thing lies.
     if (!word.starts_with("0x")) kind += (kind.empty() ? "" : " ") + word;
     at = end + 1;
   }

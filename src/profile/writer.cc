@@ -1,4 +1,5 @@
-// Files: which format a name asks for, and a file that is either whole or as it was before.
+// Files: which format a name asks for, and a file that is either whole or as it was before. Formats are a table of
+// functions. Those of perfkit::exporters are found by a weak symbol (formats.h): no registration, no initialiser.
 #include "absl/strings/str_format.h"
 #include "perfkit/profile_writer.h"
 #include "src/profile/formats.h"
@@ -13,7 +14,8 @@ constexpr ProfileFormat kCoreFormats[] = {
     {"text", {".txt"}, "any editor", WriteReport},
 };
 
-// Endings of formats that the component perfkit::exporters has.
+// Endings of formats that the component perfkit::exporters has. The core repeats them for one error text: without that
+// component nothing else here knows them.
 constexpr std::string_view kExporterEndings[] = {".pb.gz",   ".pprof",       ".pftrace", ".perfetto-trace",
                                                  ".json.gz", ".chrome.json", ".html"};
 

@@ -1,4 +1,9 @@
-// Compares a measurement with an earlier one in a file.
+// Compares a measurement with an earlier one in a file, or writes it there if PERFKIT_BASELINE_UPDATE is set.
+//
+// A number is only compared with one of the same backend, because steppers and counters differ by a few instructions. A
+// noisy number (cost.steady() is false) is also compared on its own machine only. So the file may hold several numbers
+// of one event. One that the file lacks is unmeasurable and no failure: a test must not fail on a machine just because
+// it is new.
 #include <cmath>
 #include <cstdlib>
 
@@ -23,6 +28,8 @@ bool WantsUpdate() {
   return value != nullptr && *value != '\0' && std::string_view(value) != "0";
 }
 
+// Passes if all costs were written. A cost that could not be measured makes the verdict unmeasurable; the file keeps
+// its older number.
 Verdict Update(const Measurement& measurement, const std::string& name, const std::string& file) {
   ByEvent entry;
   Verdict verdict{Outcome::kPass, absl::StrFormat("baseline '%s' written to %s", name, file)};
@@ -49,6 +56,8 @@ Verdict JudgeOne(const Cost& cost, const ByEvent& entry, std::string_view name, 
   const Interval now = cost.interval();
   const std::string why =
       absl::StrFormat("baseline '%s' is %.0f, within %g %%: %s", name, was, tolerance.value, cost.ToString());
+  // A noisy cost is an interval: one inside the margin passes, one outside of it fails, and one that overlaps its end
+  // says nothing.
   if (now.low >= was - margin && now.high <= was + margin) return {Outcome::kPass, why};
   if (cost.steady() || now.high < was - margin || now.low > was + margin) return {Outcome::kFail, why};
   return Unmeasurable(cost.event, "too noisy to tell: " + why);
@@ -59,6 +68,7 @@ Verdict JudgeOne(const Cost& cost, const ByEvent& entry, std::string_view name, 
 Verdict JudgeBaseline(const Measurement& measurement, std::string_view name, Percent tolerance,
                       const std::string& file) {
   if (WantsUpdate()) return Update(measurement, std::string(name), file);
+  // A damaged file fails. It must not pass for an empty one, which makes every cost unmeasurable.
   const absl::StatusOr<matchers::Baselines> baselines = matchers::ReadBaselines(file);
   if (!baselines.ok()) return {Outcome::kFail, std::string(baselines.status().message())};
   const auto entry = baselines->find(std::string(name));

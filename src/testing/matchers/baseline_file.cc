@@ -1,4 +1,6 @@
-// Reads three levels of JSON objects with numbers, and writes them.
+// Reads three levels of JSON objects with numbers, and writes them sorted by name, so that an update changes only the
+// lines of its own numbers. The reader accepts what the writer makes, with any white space, and no more of JSON. A file
+// that it does not accept is an error with a line, never an empty baseline.
 #include "src/testing/matchers/baseline_file.h"
 
 #include <algorithm>
@@ -15,6 +17,7 @@ class Reader {
  public:
   explicit Reader(std::string_view text) : all_(text), left_(text) {}
 
+  // The depth is that of the callbacks, so no input can nest deeper than three levels.
   // Reads {"key": value, ...}; `value(key)` reads the text after the colon.
   template <class Value>
   bool Object(Value value) {
@@ -76,6 +79,7 @@ class Reader {
   std::string_view all_, left_;
 };
 
+// Control characters become blanks: the reader knows no escape for them.
 std::string Quoted(const std::string& text) {
   std::string quoted = "\"";
   for (const char c : text) {
@@ -98,6 +102,7 @@ absl::StatusOr<Baselines> ParseBaselines(std::string_view text) {
   Baselines baselines;
   Reader reader(text);
   if (reader.AtEnd()) return baselines;
+  // One callback for each level, the innermost first.
   const auto backend = [&](ByBackend& into) {
     return [&](const std::string& key) { return reader.Number(into[key]); };
   };
@@ -137,6 +142,7 @@ absl::StatusOr<Baselines> ReadBaselines(const std::string& path) {
 }
 
 absl::Status UpdateBaseline(const std::string& path, const std::string& name, const ByEvent& entry) {
+  // The text is that of now, under the lock: other tests may have written entries since this program began.
   return detail::EditTextFile(path, [&](const std::string& text) -> absl::StatusOr<std::string> {
     absl::StatusOr<Baselines> baselines = ParseNamed(path, text);
     if (!baselines.ok()) return baselines.status();  // A file that can't be read is not overwritten.

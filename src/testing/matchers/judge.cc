@@ -24,6 +24,7 @@ std::string LimitText(const Limit& limit) {
   return FormatSigned(limit.low) + " to " + FormatSigned(limit.high);
 }
 
+// What costs at size n are divided by. Logarithms are at least 1: a cost can't be divided by log2(1).
 double Shape(Growth growth, double n) {
   const double log = std::log2(std::max(n, 2.0));
   switch (growth) {
@@ -78,6 +79,7 @@ Verdict JudgeCosts(const Measurement& measurement, const Limit& limit, const Lim
   const Interval interval = cost->interval();
   const auto low = static_cast<double>(limit.low), high = static_cast<double>(limit.high);
   const std::string why = absl::StrFormat("limit %s: %s", LimitText(limit), cost->ToString());
+  // An exact cost whose repetitions differ is an interval too: it fails unless all of it is inside.
   if (interval.low >= low && interval.high <= high) return Decide(true, why);
   const bool apart = interval.high < low || interval.low > high;
   if (apart || cost->steady()) return Decide(false, why);
@@ -107,6 +109,7 @@ Verdict JudgeUses(const Comparison& comparison, double factor, const EventType& 
 
 Verdict JudgeGrowth(const ScalingResult& result, Growth growth, const EventType& event) {
   std::vector<double> x, y;
+  // Tolerances of the exponent. They leave room for a constant share of the cost, and, if an event is noisy, for noise.
   double allowed = 0.05;
   for (size_t i = 0; i < result.at.size(); ++i) {
     Verdict why_not;
@@ -122,6 +125,8 @@ Verdict JudgeGrowth(const ScalingResult& result, Growth growth, const EventType&
     return {Outcome::kFail,
             absl::StrFormat("%s: the largest size must be %d times the smallest, or more", event.name, kMinSpan)};
   }
+  // Costs were divided by the shape: one that grows as the shape does has slope 0. One that grows more slowly has a
+  // negative slope and passes.
   const double excess = Slope(x, y);
   return Decide(excess <= allowed, absl::StrFormat("%s: grows as %s times n^%.3f (n^%.2f is allowed)\n%s", event.name,
                                                    GrowthName(growth), excess, allowed, result.ToString()));

@@ -22,7 +22,7 @@ MetricPart PartOf(const Cost& cost) {
   MetricPart part;
   part.name = cost.event.name;
   part.value = static_cast<double>(cost.value());
-  // Of an exact event whose repetitions differ, the value is the least.
+  // The value of an exact event is the least of its repetitions, so it may be the low end of its own interval.
   const Interval interval = cost.interval();
   part.below = std::max(0.0, part.value - interval.low);
   part.above = std::max(0.0, interval.high - part.value);

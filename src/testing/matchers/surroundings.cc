@@ -17,6 +17,7 @@ bool IsRequired(std::string_view event) {
   const char* const value = std::getenv("PERFKIT_REQUIRE");
   std::string_view rest = value == nullptr ? "" : value;
   while (!rest.empty()) {
+    // Whole names are compared, so that "cycles" does not require "ref-cycles". No comma follows the last name.
     const std::string_view word = rest.substr(0, rest.find(','));
     if (word == "all" || word == event) return true;
     rest.remove_prefix(word.size() == rest.size() ? word.size() : word.size() + 1);

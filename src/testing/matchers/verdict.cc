@@ -1,4 +1,6 @@
-// Verdicts under &&, || and !, and the tally of unmeasurable checks for frameworks without one.
+// Verdicts under &&, || and !, and the tally of unmeasurable checks for frameworks without one. A verdict has three
+// values, as in Kleene's logic: one failure makes the whole fail; otherwise one unmeasurable part makes it
+// unmeasurable.
 #include <cstdio>
 
 #include "perfkit/testing.h"
@@ -14,6 +16,7 @@ Verdict Join(const Verdict& a, const Verdict& b) { return {a.outcome, a.why + "\
 }  // namespace
 
 Verdict And(const Verdict& a, const Verdict& b) {
+  // The strongest outcome first. The reason is that of the part which decided.
   for (const Outcome settles : {kFail, kUnmeasurable, kPass}) {
     if (a.outcome == settles && b.outcome == settles) return Join(a, b);
     if (a.outcome == settles) return a;
