@@ -13,6 +13,8 @@
 // the report says that pauses are counted too, and a label that the benchmark sets hides the n/a of its row.
 #pragma once
 
+#include "perfkit/detail/library_only.h"
+
 #include <benchmark/benchmark.h>
 
 #include <cstdint>

@@ -4,6 +4,8 @@
 // sees a State as an address only, and the half that includes the benchmark library's header passes the numbers.
 #pragma once
 
+#include "perfkit/detail/library_only.h"
+
 #include <cstdint>
 #include <memory>
 #include <optional>

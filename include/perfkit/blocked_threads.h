@@ -9,6 +9,8 @@
 // nothing.
 #pragma once
 
+#include "perfkit/detail/library_only.h"
+
 #include <array>
 #include <cstdint>
 #include <span>

@@ -6,6 +6,8 @@
 // For start-up and diagnosis, not for hot paths: all functions here open events and run small workloads.
 #pragma once
 
+#include "perfkit/detail/library_only.h"
+
 #include <cstdint>
 #include <functional>
 #include <optional>

@@ -9,6 +9,8 @@
 //   set->Read(end);
 #pragma once
 
+#include "perfkit/detail/library_only.h"
+
 #include <sys/types.h>
 
 #include <initializer_list>

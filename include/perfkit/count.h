@@ -13,9 +13,12 @@
 #include <optional>
 #include <string_view>
 
+#include "perfkit/enable.h"
+#if PERFKIT_ENABLE
 #include "perfkit/detail/user_page.h"
+#endif
 
-namespace perfkit {
+namespace PERFKIT_NAMESPACE {
 
 namespace count {
 class Source;  // src/count/source.h: the descriptors, mappings and groups of a set
@@ -107,6 +110,7 @@ inline Count MakeCount(uint64_t value, Snapshot::Times times, Validity validity)
   return {value, times.enabled_ns, times.running_ns, validity};
 }
 
+#if PERFKIT_ENABLE
 namespace detail {
 
 // The value of ThreadSerial(); 0 until the thread first calls it. Initial-exec: one load, also from a library.
@@ -304,5 +308,10 @@ inline Count CounterReader::Difference(const Snapshot& begin, const Snapshot& en
   }
   return MakeCount(end.values[i] - begin.values[i], times, validity);
 }
+#endif
 
-}  // namespace perfkit
+}  // namespace PERFKIT_NAMESPACE
+
+#if !PERFKIT_ENABLE
+#include "perfkit/off/count.h"
+#endif

@@ -13,13 +13,16 @@
 #include <string>
 #include <string_view>
 
+#include "perfkit/count.h"
+#include "perfkit/event_type.h"
+#include "perfkit/target.h"
+#if PERFKIT_ENABLE
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "perfkit/count.h"
 #include "perfkit/event.h"
-#include "perfkit/target.h"
+#endif
 
-namespace perfkit {
+namespace PERFKIT_NAMESPACE {
 
 struct CounterOptions {
   // If an event can't be counted: true makes Open fail; false keeps it in the set as not counted, and
@@ -35,6 +38,7 @@ struct CounterOptions {
   bool self_test = true;
 };
 
+#if PERFKIT_ENABLE
 // Up to kMaxEvents events that count together from Open until destruction. Counts are differences of two reads.
 // Movable, not copyable: a moved-from set has no events and reads as missing. In a forked child the copy is empty and
 // reads as missing. Not thread-safe: any thread may call it, one at a time. Read is async-signal-safe on the counted
@@ -91,5 +95,10 @@ class Counter {
   CounterSet set_;
   Snapshot opened_;
 };
+#endif
 
-}  // namespace perfkit
+}  // namespace PERFKIT_NAMESPACE
+
+#if !PERFKIT_ENABLE
+#include "perfkit/off/counter.h"
+#endif

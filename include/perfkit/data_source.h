@@ -1,6 +1,8 @@
 // Decodes the words of a sample about memory accesses and branches, with the terms of `perf mem` and `perf script`.
 #pragma once
 
+#include "perfkit/detail/library_only.h"
+
 #include <cstdint>
 #include <string>
 #include <string_view>

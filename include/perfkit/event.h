@@ -12,6 +12,8 @@
 // p pp ppp P (precise) D (pinned) S (sample read) W (weak group) e (exclusive).
 #pragma once
 
+#include "perfkit/detail/library_only.h"
+
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -9,8 +9,11 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
-namespace perfkit {
+#include "perfkit/enable.h"
+
+namespace PERFKIT_NAMESPACE {
 
 // perf_event_attr's type and configs, and the canonical name. `name` must outlive the EventType: use literals.
 struct EventType {
@@ -23,6 +26,7 @@ struct EventType {
   friend constexpr bool operator==(const EventType&, const EventType&) = default;
 };
 
+#if PERFKIT_ENABLE
 // The argument of every Open: an event as text in perf's spelling, or as a constant. Converts from both, so that a call
 // reads {"cycles:u", event::kPageFaults}. Owns its text.
 struct EventSpec {
@@ -34,6 +38,10 @@ struct EventSpec {
   std::string text;
   std::optional<EventType> type{};  // If set, `text` is only its name, and is not parsed.
 };
+
+// The events of options.
+using EventSpecs = std::vector<EventSpec>;
+#endif
 
 // The origin of an event, by which lists of events are ordered.
 enum class EventCategory : uint8_t {
@@ -87,4 +95,8 @@ inline constexpr EventType kDtlbLoadMisses{3, 0x10003, 0, 0, "dTLB-load-misses"}
 inline constexpr EventType kItlbLoadMisses{3, 0x10004, 0, 0, "iTLB-load-misses"};
 
 }  // namespace event
-}  // namespace perfkit
+}  // namespace PERFKIT_NAMESPACE
+
+#if !PERFKIT_ENABLE
+#include "perfkit/off/event_spec.h"
+#endif

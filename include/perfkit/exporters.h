@@ -4,6 +4,8 @@
 // Each writer requires Profile::Check(), streams, and puts the profile's accounting where the viewer shows it.
 #pragma once
 
+#include "perfkit/detail/library_only.h"
+
 #include "absl/status/status.h"
 #include "perfkit/profile_writer.h"
 

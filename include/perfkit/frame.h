@@ -9,7 +9,7 @@
 
 #include "perfkit/count.h"
 
-namespace perfkit {
+namespace PERFKIT_NAMESPACE {
 
 // Names a zone by the address of its text, which costs one comparison on the hot path. Equal texts at different
 // addresses are one zone. The text is copied when the zone is first seen; until then, and as long as the address is
@@ -119,4 +119,4 @@ struct FrameStats {
   double overhead_fraction = 0;  // calibrated cost of all zones and marks, over the time since the start
 };
 
-}  // namespace perfkit
+}  // namespace PERFKIT_NAMESPACE

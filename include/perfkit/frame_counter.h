@@ -10,7 +10,7 @@
 //
 // It never fails: an event that can't be counted has no number, and a reason. With the usual software events, zones and
 // marks make no system call. Nothing allocates after set-up; a thread's first zone is its set-up.
-// Compiled with PERFKIT_ENABLE=0 the macros expand to nothing.
+// Compiled with PERFKIT_ENABLE=0 (enable.h), zones expand to nothing, and the rest does nothing.
 #pragma once
 
 #include <atomic>
@@ -23,15 +23,12 @@
 #include <string_view>
 #include <vector>
 
+#include "perfkit/enable.h"
 #include "perfkit/event_type.h"
 #include "perfkit/frame.h"
 #include "perfkit/thread_slots.h"
 
-#ifndef PERFKIT_ENABLE
-#define PERFKIT_ENABLE 1
-#endif
-
-namespace perfkit {
+namespace PERFKIT_NAMESPACE {
 
 class Metric;
 
@@ -43,7 +40,7 @@ class FrameThread;
 struct FrameOptions {
   // At most kMaxEvents; further ones are ignored. A text with braces is a list, as of ParseEventList: the events of a
   // group are on the PMU together.
-  std::vector<EventSpec> events{};
+  EventSpecs events{};
   // Frames that take longer are hitches; 0 disables hitches. Otherwise the kernel logs the context switches and page
   // faults of the marking thread: two rings of 64 KiB of locked memory, and some 100 ns for each of them.
   std::chrono::nanoseconds hitch_budget{0};
@@ -54,6 +51,7 @@ struct FrameOptions {
   size_t max_threads = 256;             // Maximum at the same time, besides the marking one; more are not counted.
 };
 
+#if PERFKIT_ENABLE
 // The thread that constructs it marks frames, reads the results, and enables and disables it. Any thread may enter
 // zones: it is attached at its first zone, and its counts are merged when it ends. Requires that no zone is open when
 // the FrameCounter is destroyed. It is disabled in a forked child.
@@ -177,8 +175,13 @@ class FrameCounter {
   std::atomic<uint32_t> draining_{0};  // threads that were inside a zone when counting was switched off, and still are
   std::shared_ptr<count::FrameCounterImpl> impl_;
 };
+#endif
 
-}  // namespace perfkit
+}  // namespace PERFKIT_NAMESPACE
+
+#if !PERFKIT_ENABLE
+#include "perfkit/off/frame_counter.h"
+#endif
 
 #define PERFKIT_CONCAT_INNER(a, b) a##b
 #define PERFKIT_CONCAT(a, b) PERFKIT_CONCAT_INNER(a, b)
@@ -187,5 +190,6 @@ class FrameCounter {
 #define PERFKIT_ZONE(frames, name) \
   const ::perfkit::FrameCounter::Zone PERFKIT_CONCAT(perfkit_zone_, __LINE__)((frames), ::perfkit::ZoneId{"" name})
 #else
-#define PERFKIT_ZONE(frames, name) static_assert(true, "" name)
+// Names `frames` without evaluating it, so that it does not become an unused parameter.
+#define PERFKIT_ZONE(frames, name) static_assert(sizeof(frames) != 0, "" name)
 #endif

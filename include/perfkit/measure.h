@@ -37,7 +37,7 @@
 
 #include "perfkit/event_type.h"
 
-namespace perfkit {
+namespace PERFKIT_NAMESPACE {
 
 class FrameCounter;
 
@@ -157,6 +157,7 @@ struct ScalingResult {
   std::string ToString() const;
 };
 
+#if PERFKIT_ENABLE
 namespace detail {
 
 // A region without its type: runs it once, or runs an empty function through the same wrapper, compiled by the same
@@ -319,5 +320,10 @@ ScalingResult Scaling(std::initializer_list<EventType> events, Fn&& fn, std::ini
   for (auto& owner : owners) owner->Rethrow();
   return result;
 }
+#endif
 
-}  // namespace perfkit
+}  // namespace PERFKIT_NAMESPACE
+
+#if !PERFKIT_ENABLE
+#include "perfkit/off/measure.h"
+#endif

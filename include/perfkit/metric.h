@@ -24,6 +24,8 @@
 // Events as bare numbers (1:2), and terms of generic events (cycles/name=x/), are not accepted.
 #pragma once
 
+#include "perfkit/detail/library_only.h"
+
 #include <cstdint>
 #include <span>
 #include <string>

@@ -14,6 +14,8 @@
 //               on Intel from Ice Lake on, AMD Zen 4 and 5, Arm Neoverse V1, N2 and V2
 #pragma once
 
+#include "perfkit/detail/library_only.h"
+
 #include <span>
 #include <string>
 #include <string_view>

@@ -5,6 +5,8 @@
 //   absl::StatusOr<EventConfig> event = perfkit::ParsePfmEvent("MEM_LOAD_RETIRED:L3_MISS:u");
 #pragma once
 
+#include "perfkit/detail/library_only.h"
+
 #include <string_view>
 
 #include "absl/status/statusor.h"

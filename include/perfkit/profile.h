@@ -9,6 +9,8 @@
 // makes them by hand; report.h, profile_writer.h and exporters read them.
 #pragma once
 
+#include "perfkit/detail/library_only.h"
+
 #include <array>
 #include <cstdint>
 #include <span>

@@ -17,6 +17,8 @@
 // changed.
 #pragma once
 
+#include "perfkit/detail/library_only.h"
+
 #include <cstdint>
 #include <string>
 #include <vector>

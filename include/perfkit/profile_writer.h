@@ -6,6 +6,8 @@
 // that cannot be written. Requires Profile::Check().
 #pragma once
 
+#include "perfkit/detail/library_only.h"
+
 #include <cstdint>
 #include <string>
 #include <string_view>

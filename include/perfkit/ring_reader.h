@@ -11,6 +11,8 @@
 // a ring may be hostile: whatever its bytes are, nothing outside of the ring is read.
 #pragma once
 
+#include "perfkit/detail/library_only.h"
+
 #include <algorithm>
 #include <bit>
 #include <cstddef>

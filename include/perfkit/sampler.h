@@ -13,6 +13,8 @@
 // delivered + duplicates + lost + paused + malformed = what the kernel counted.
 #pragma once
 
+#include "perfkit/detail/library_only.h"
+
 #include <time.h>
 
 #include <cstddef>

@@ -1,6 +1,8 @@
 // The accounting of a sampler: where each sample went, what was lost and when, and what sampling has cost (sampler.h).
 #pragma once
 
+#include "perfkit/detail/library_only.h"
+
 #include <cstdint>
 #include <vector>
 

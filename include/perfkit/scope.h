@@ -7,8 +7,9 @@
 
 #include "perfkit/count.h"
 
-namespace perfkit {
+namespace PERFKIT_NAMESPACE {
 
+#if PERFKIT_ENABLE
 // Sums over scopes of one set. Not thread-safe. Merge adds the totals of another thread's set of the same events.
 class ScopeTotals {
  public:
@@ -68,5 +69,10 @@ class CounterScope {
   ScopeTotals& total_;
   Snapshot begin_;
 };
+#endif
 
-}  // namespace perfkit
+}  // namespace PERFKIT_NAMESPACE
+
+#if !PERFKIT_ENABLE
+#include "perfkit/off/scope.h"
+#endif

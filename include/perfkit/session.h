@@ -10,6 +10,8 @@
 // perfkit::dwarf is linked. One owned thread, "perfkit-session", drains and aggregates; or the caller's own loop does.
 #pragma once
 
+#include "perfkit/detail/library_only.h"
+
 #include <chrono>
 #include <cstdint>
 #include <functional>

@@ -1,6 +1,8 @@
 // A call stack that was unwound: its frames, and why unwinding stopped.
 #pragma once
 
+#include "perfkit/detail/library_only.h"
+
 #include <cstdint>
 #include <string_view>
 

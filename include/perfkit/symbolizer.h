@@ -13,6 +13,8 @@
 // mapped there; it reads no file. Name reads files, and may be called at any later time.
 #pragma once
 
+#include "perfkit/detail/library_only.h"
+
 #include <sys/types.h>
 
 #include <compare>

@@ -1,11 +1,11 @@
 // What to count: a thread, a process, a CPU, or a program that has not started yet.
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdint>
 
-namespace perfkit {
+#include "perfkit/enable.h"
+
+namespace PERFKIT_NAMESPACE {
 
 // A value. Opening events on it decides whether it exists and whether this process may watch it.
 struct Target {
@@ -20,9 +20,9 @@ struct Target {
   // The calling thread alone. The only target with reads that need no system call.
   static constexpr Target ThisThread() { return {}; }
   // One thread of any process that this user may watch.
-  static constexpr Target Thread(pid_t tid) { return {Kind::kThread, tid, false}; }
+  static constexpr Target Thread(int tid) { return {Kind::kThread, tid, false}; }
   // All threads of a process, including later ones, and its children.
-  static constexpr Target Process(pid_t pid) { return {Kind::kProcess, pid}; }
+  static constexpr Target Process(int pid) { return {Kind::kProcess, pid}; }
   // All threads of this process, including later ones, but not its children.
   static constexpr Target AllThreads() { return {Kind::kAllThreads, 0}; }
   // Everything that runs on one CPU. Requires perf_event_paranoid <= 0 or CAP_PERFMON.
@@ -37,4 +37,4 @@ struct Target {
   }
 };
 
-}  // namespace perfkit
+}  // namespace PERFKIT_NAMESPACE

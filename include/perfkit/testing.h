@@ -23,6 +23,8 @@
 // the captured output.
 #pragma once
 
+#include "perfkit/detail/library_only.h"
+
 #include <concepts>
 #include <cstdint>
 #include <functional>

@@ -19,7 +19,7 @@
 #include "perfkit/count.h"
 #include "perfkit/event_type.h"
 
-namespace perfkit {
+namespace PERFKIT_NAMESPACE {
 
 namespace count {
 class ThreadSlotsImpl;
@@ -33,6 +33,7 @@ struct SlotTotals {
   uint32_t threads = 0;                             // Number of threads attached now.
 };
 
+#if PERFKIT_ENABLE
 // Counts the same events on many threads, each on its own. Neither copyable nor movable. Thread-safe, except that the
 // destructor must not run during other calls. Threads may outlive it. In a forked child, Attach returns false.
 class ThreadSlots {
@@ -44,8 +45,8 @@ class ThreadSlots {
 
   // `events` as FrameOptions::events. Never fails: an event that can't be counted has no sums, and reason(i) says why.
   // Opens and closes the events on the calling thread to find that out.
-  explicit ThreadSlots(std::vector<EventSpec> events) : ThreadSlots(std::move(events), Options()) {}
-  ThreadSlots(std::vector<EventSpec> events, const Options& options);
+  explicit ThreadSlots(EventSpecs events) : ThreadSlots(std::move(events), Options()) {}
+  ThreadSlots(EventSpecs events, const Options& options);
   ~ThreadSlots();
   ThreadSlots(const ThreadSlots&) = delete;
   ThreadSlots& operator=(const ThreadSlots&) = delete;
@@ -73,5 +74,10 @@ class ThreadSlots {
  private:
   std::shared_ptr<count::ThreadSlotsImpl> impl_;
 };
+#endif
 
-}  // namespace perfkit
+}  // namespace PERFKIT_NAMESPACE
+
+#if !PERFKIT_ENABLE
+#include "perfkit/off/thread_slots.h"
+#endif

@@ -13,6 +13,8 @@
 // Source: kernel/trace/trace_events.c (f_show), include/trace/stages/ of the kernel for the two kinds of dynamic data.
 #pragma once
 
+#include "perfkit/detail/library_only.h"
+
 #include <cstdint>
 #include <optional>
 #include <span>

@@ -13,6 +13,8 @@
 // Requires the component perfkit::dwarf. UnwoundStack::end says why unwinding stopped: kRoot means complete.
 #pragma once
 
+#include "perfkit/detail/library_only.h"
+
 #include <sys/types.h>
 
 #include <array>

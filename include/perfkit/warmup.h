@@ -17,8 +17,9 @@
 
 #include "perfkit/event_type.h"
 
-namespace perfkit {
+namespace PERFKIT_NAMESPACE {
 
+#if PERFKIT_ENABLE
 // Holds one disabled event of each kind open on the constructing thread. Until Cooldown, each context switch of that
 // thread takes 17 to 21 % longer (four events). Never fails: an event that can't be opened stays cold.
 class Warmup {
@@ -40,5 +41,10 @@ class Warmup {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+#endif
 
-}  // namespace perfkit
+}  // namespace PERFKIT_NAMESPACE
+
+#if !PERFKIT_ENABLE
+#include "perfkit/off/warmup.h"
+#endif

@@ -1,6 +1,9 @@
-# Compiles each public header, alone and included twice, or all together with options.cc:
-#   cmake -DCXX= -DHOW=<alone|together> -DFLAGS= -DINCLUDE= -DBUILD= -P headers.cmake
+# Compiles each public header, alone and included twice, or all together with options.cc; or alone with
+# PERFKIT_ENABLE=0, when it must not reach Abseil, or refuse to be included:
+#   cmake -DCXX= -DHOW=<alone|together|off> -DFLAGS= -DINCLUDE= -DBUILD= -P headers.cmake
+cmake_minimum_required(VERSION 3.25)
 file(GLOB_RECURSE headers RELATIVE "${INCLUDE}" "${INCLUDE}/perfkit/*.h")
+list(FILTER headers EXCLUDE REGEX "/off/")  # included by the others
 list(LENGTH headers count)
 if(count LESS 10)
   message(FATAL_ERROR "only ${count} headers in ${INCLUDE}")
@@ -19,14 +22,38 @@ endfunction()
 # That header takes half a second to compile, for two instructions that have builtins.
 set(intrinsics "#ifdef _X86INTRIN_H_INCLUDED\n#error \"<x86intrin.h> is included\"\n#endif\n")
 
+# Compiles one header with PERFKIT_ENABLE=0, and adds it to `refused` if it needs the library.
+function(compile_off header)
+  file(WRITE "${BUILD}/off.cc" "#include <${header}>\n#include \"${header}\"\n")
+  execute_process(COMMAND ${CXX} ${FLAGS} -DPERFKIT_ENABLE=0 -fsyntax-only -H ${warnings} "-I${INCLUDE}" "${BUILD}/off.cc"
+                  RESULT_VARIABLE failed ERROR_VARIABLE out)
+  if(failed AND out MATCHES "#error \"this header needs the library")
+    set(refused ${refused} ${header} PARENT_SCOPE)
+  elseif(failed OR out MATCHES "/absl/")
+    string(REGEX REPLACE "(^|\n)[.!x]+ [^\n]*" "" out "${out}")
+    message(SEND_ERROR "${header} includes Abseil with PERFKIT_ENABLE=0, or does not compile: ${out}")
+  endif()
+endfunction()
+
 set(all "")
+set(refused "")
 foreach(header IN LISTS headers)
   string(APPEND all "#include <${header}>\n")
   if(HOW STREQUAL "alone")
     compile("${header}" "#include <${header}>\n#include \"${header}\"\n${intrinsics}")
+  elseif(HOW STREQUAL "off")
+    compile_off("${header}")
   endif()
 endforeach()
 if(HOW STREQUAL "together")
   compile("all headers" "${all}#include \"${CMAKE_CURRENT_LIST_DIR}/options.cc\"\n")
 endif()
+# Those that perfkit/enable.h promises.
+foreach(name count counter event_type frame frame_counter measure scope target thread_slots warmup)
+  if("perfkit/${name}.h" IN_LIST refused)
+    message(SEND_ERROR "${name}.h needs the library")
+  endif()
+endforeach()
+list(LENGTH refused needing)
+math(EXPR count "${count} - ${needing}")
 message(STATUS "${count} headers compile ${HOW} with ${CXX} ${FLAGS}")

@@ -100,7 +100,7 @@ class ThreadSlotsImpl : public Bindable {
 
 }  // namespace count
 
-ThreadSlots::ThreadSlots(std::vector<EventSpec> events, const Options& options)
+ThreadSlots::ThreadSlots(EventSpecs events, const Options& options)
     : impl_(std::make_shared<count::ThreadSlotsImpl>(std::move(events), options)) {}
 
 ThreadSlots::~ThreadSlots() {

@@ -2,13 +2,12 @@
 // be the same code, byte for byte.
 #ifdef WITHOUT_MACROS
 #define PERFKIT_ZONE(frames, name)
-#else
-#include "perfkit/frame_counter.h"
-#endif
-
 namespace perfkit {
 class FrameCounter;
 }
+#else
+#include "perfkit/frame_counter.h"
+#endif
 
 void Step();
 void Draw(int frame);

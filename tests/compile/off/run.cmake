@@ -1,0 +1,30 @@
+# Builds and runs the programs here with PERFKIT_ENABLE=0, without the library:
+#   cmake -DCXX= -DNM= -DINCLUDE= -DBUILD= [-DFLAGS=] [-DSUFFIX=.exe -DWINE=] -P run.cmake
+# loop must have nothing of perfkit in it. With SUFFIX the programs are of another system: they run under WINE, if any.
+include("${CMAKE_CURRENT_LIST_DIR}/../../../cmake/Steps.cmake")
+file(REMOVE_RECURSE "${BUILD}")
+file(MAKE_DIRECTORY "${BUILD}")
+set(ENV{WINEPREFIX} "${BUILD}/wine")
+set(ENV{WINEDEBUG} -all)
+set(compile ${CXX} -std=c++20 -O2 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror "-I${INCLUDE}" ${FLAGS})
+
+foreach(name loop api)
+  set(source "${CMAKE_CURRENT_LIST_DIR}/${name}.cc")
+  execute_process(COMMAND ${compile} -M "${source}" OUTPUT_VARIABLE included COMMAND_ERROR_IS_FATAL ANY)
+  if(included MATCHES "[^ ]*/absl/[^ ]*" OR NOT included MATCHES "/off/frame_counter.h")
+    message(FATAL_ERROR "${name}.cc includes ${CMAKE_MATCH_0}, or not perfkit's empty headers")
+  endif()
+  step("build ${name}.cc without the library" ${compile} "${source}" -o "${BUILD}/${name}${SUFFIX}")
+  if(NOT SUFFIX OR WINE)
+    step("run ${name}" ${WINE} "${BUILD}/${name}${SUFFIX}")
+  endif()
+endforeach()
+
+execute_process(COMMAND ${NM} "${BUILD}/loop${SUFFIX}" OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "[^\n]*perfkit[^\n]*" left "${symbols}")
+if(left OR NOT symbols MATCHES " main\n")
+  message(FATAL_ERROR "this is left of perfkit in an engine's loop: ${left}")
+endif()
+if(SUFFIX AND NOT WINE)
+  message("SKIPPED: run: wine is not installed; the programs are built")
+endif()
