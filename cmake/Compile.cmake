@@ -3,10 +3,6 @@
 # Everything is attached to perfkit's own targets, or set only if perfkit is the top-level project. So a project that
 # adds perfkit as a subdirectory keeps its own flags.
 
-if(NOT CMAKE_SYSTEM_NAME STREQUAL "Linux")
-  message(FATAL_ERROR "perfkit reads counters of the Linux kernel; on ${CMAKE_SYSTEM_NAME} there is nothing to build")
-endif()
-
 if(PERFKIT_TOP_LEVEL)
   set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
   if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)

@@ -18,8 +18,10 @@ endforeach()
 # folder of the exported object after the build type; the copy has a fixed name for users without CMake.
 install(TARGETS perfkit_testing_alloc EXPORT perfkit-testing COMPONENT perfkit
         OBJECTS DESTINATION "${CMAKE_INSTALL_LIBDIR}/perfkit")
-install(FILES $<TARGET_OBJECTS:perfkit_testing_alloc> DESTINATION "${CMAKE_INSTALL_LIBDIR}/perfkit"
-        RENAME testing_alloc.o COMPONENT perfkit)
+if(PERFKIT_ENABLE)
+  install(FILES $<TARGET_OBJECTS:perfkit_testing_alloc> DESTINATION "${CMAKE_INSTALL_LIBDIR}/perfkit"
+          RENAME testing_alloc.o COMPONENT perfkit)
+endif()
 
 # Headers of components that were not built are left out.
 set(absent ${PERFKIT_COMPONENT_HEADERS})
@@ -53,6 +55,13 @@ function(perfkit_pkg_config name description)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "REQUIRES;LIBS")
   set(PERFKIT_PC_NAME "${name}")
   set(PERFKIT_PC_DESCRIPTION "${description}")
+  if(NOT PERFKIT_ENABLE)  # headers only
+    set(arg_LIBS "")
+    list(FILTER arg_REQUIRES INCLUDE REGEX "^perfkit")
+    set(PERFKIT_PC_DEFINES " -DPERFKIT_ENABLE=0")
+  elseif(arg_LIBS)
+    list(PREPEND arg_LIBS "-L\${libdir}")
+  endif()
   list(JOIN arg_REQUIRES " " PERFKIT_PC_REQUIRES)
   list(JOIN arg_LIBS " " PERFKIT_PC_LIBS)
   configure_file(cmake/perfkit.pc.in ${name}.pc @ONLY)
