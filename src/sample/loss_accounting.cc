@@ -41,23 +41,20 @@ void LossAccounting::SettleAtEnd() {
 void LossAccounting::Settle(Kind into) {
   if (plan_.counts_lost()) {
     unsettled_ = false;
-    rings_.ForEachEvent([&](RingEvent& ring_event) { SettleEvent(ring_event, into); });
+    rings_.ForEachEvent([&](RingEvent& ring_event) { unsettled_ |= !SettleEvent(ring_event, into); });
   }
   full_since_ = false;
   paused_since_ = false;
 }
 
 // On kernels that do not count losses by event, LOST records do (Add).
-void LossAccounting::SettleEvent(RingEvent& ring_event, Kind into) {
+bool LossAccounting::SettleEvent(RingEvent& ring_event, Kind into) {
   const std::optional<EventCount> now = ring_event.Read(plan_.layout());
-  if (!now) {
-    unsettled_ = true;
-    return;
-  }
+  if (!now) return false;
   const uint64_t lost = now->lost - std::exchange(ring_event.lost_settled, now->lost);
   if (ring_event.event == RingEvent::kTracking) {
     accounting_.side_band_lost += lost;
-    return;
+    return true;
   }
   const Writer* const writer = writers_.Find(ring_event.id);
   EventAccounting& event = accounting_.event(ring_event.event);
@@ -66,16 +63,18 @@ void LossAccounting::SettleEvent(RingEvent& ring_event, Kind into) {
   if (plan_.events()[ring_event.event].clock) {
     accounting_.Missed(ring_event.event, lost * writers_.WeightNow(ring_event));
   }
+  return true;
 }
 
 void LossAccounting::SettleRate(RingEvent& ring_event) {
   if (!plan_.counts_lost() || !plan_.events()[ring_event.event].clock) return;
   const bool of_pause = paused_ || (paused_since_ && !full_since_);
-  SettleEvent(ring_event, of_pause ? &EventAccounting::paused : &EventAccounting::lost);
+  unsettled_ |= !SettleEvent(ring_event, of_pause ? &EventAccounting::paused : &EventAccounting::lost);
 }
 
 void LossAccounting::SettleClosed(RingEvent& ring_event) {
-  if (plan_.counts_lost()) SettleEvent(ring_event, paused_since_ ? &EventAccounting::paused : &EventAccounting::lost);
+  const Kind into = paused_since_ ? &EventAccounting::paused : &EventAccounting::lost;
+  if (plan_.counts_lost() && !SettleEvent(ring_event, into)) lost_is_lower_bound_ = true;  // There is no later reading.
   if (ring_event.event == RingEvent::kTracking) return;
   if (!AddCount(ring_event, accounting_.event(ring_event.event))) lost_is_lower_bound_ = true;
 }

@@ -45,7 +45,8 @@ class LossAccounting {
   bool IsNearlyFull() const { return rings_.active.IsNearlyFull(plan_.LargestRecord()); }
   // Adds the losses since the last call.
   void Settle(Kind into);
-  void SettleEvent(RingEvent& ring_event, Kind into);
+  // Returns false if its losses could not be read.
+  bool SettleEvent(RingEvent& ring_event, Kind into);
   // Returns false if the count could not be read and its last known value was added.
   bool AddCount(RingEvent& ring_event, EventAccounting& event) const;
 
