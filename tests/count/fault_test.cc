@@ -1,4 +1,5 @@
-// Counter sets when the kernel refuses: every call in turn, every error; scarce descriptors, locked memory, no perf.
+// Counter sets when the kernel refuses: scarce descriptors, locked memory, no perf. Each call and error in turn:
+// tests/faults/.
 #include <errno.h>
 #include <sys/resource.h>
 
@@ -17,35 +18,6 @@ namespace {
 using testing::Call;
 using testing::FakeKernel;
 using testing::FreshPages;
-
-// Opens, counts 50 faults, closes. A number that is given must be the right one, whatever failed before.
-absl::Status CountFiftyFaults(std::span<const EventSpec> events, const CounterOptions& options) {
-  constexpr size_t kFaults = 1;
-  absl::StatusOr<CounterSet> set = CounterSet::Open(events, Target::ThisThread(), options);
-  if (!set.ok()) return set.status();
-  FreshPages memory(50);
-  Snapshot begin, end;
-  set->Read(end);
-  set->Read(begin);
-  memory.Touch(0, 50);
-  set->Read(end);
-  const Count faults = set->Difference(begin, end, kFaults);
-  if (!faults.validity.counted()) return absl::UnavailableError("not counted, and says so");
-  // getrusage counts what the kernel faults in on the thread's behalf as well.
-  const bool usage = set->path(kFaults) == ReadPath::kUsage;
-  CHECK(faults.value >= 50);
-  CHECK(faults.value <= (usage ? 60u : 50u) + (testing::kSanitized ? 100 : 0));
-  return absl::OkStatus();
-}
-
-TEST_CASE("any call may fail while a set is opened and read: a Status or a right number, and no leak", "[fault]") {
-  const CounterOptions group = Only(ReadPath::kGroupRead);
-  const testing::SweepTally inline_tally = testing::SweepFaults([] { return CountFiftyFaults(kFour, {}); });
-  const testing::SweepTally group_tally = testing::SweepFaults([&] { return CountFiftyFaults(kByKernel, group); });
-  CHECK(inline_tally.calls > 20);
-  CHECK(group_tally.refused > 0);
-  CHECK(inline_tally.survived > inline_tally.refused);  // the ladder of paths catches most
-}
 
 TEST_CASE("where perf is forbidden altogether, getrusage still counts", "[fault]") {
   for (const int error : {ENOSYS, EPERM, EACCES}) {

@@ -256,25 +256,6 @@ TEST_CASE("zones are off while the region is measured, and tell what each costs 
   CHECK(Measure({kPageFaults}, region).by_zone.empty());
 }
 
-TEST_CASE("any call may fail while a region is measured: a reason, or the right number, and no leak", "[measure]") {
-  const auto tally = testing::SweepFaults([] {
-    testing::FreshPages memory(20);
-    const auto m = Measure({kPageFaults},
-                           [&] {
-                             memory.Forget();
-                             memory.Touch(0, 20);
-                           },
-                           {.repetitions = 2});
-    if (!m.costs[0].measured()) return absl::UnavailableError(m.costs[0].unmeasurable);
-    const int64_t faults = Exactly(m, kPageFaults);
-    CHECK(faults >= 20);
-    CHECK(faults <= (m.costs[0].read_path.find("usage") != std::string::npos ? 30 : 20));
-    return absl::OkStatus();
-  });
-  CHECK(tally.calls > 20);
-  CHECK(tally.survived > 0);
-}
-
 TEST_CASE("two regions are compared, and one is scaled", "[measure]") {
   testing::FreshPages memory(64);
   const auto touch = [&](uint64_t pages) {

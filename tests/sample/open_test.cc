@@ -250,28 +250,6 @@ TEST_CASE("a kernel that counts no losses gives lower bounds", "[sampler_open]")
   CHECK(stats.events[0].accounted() <= stats.events[0].counted);
 }
 
-absl::Status UseOnce(const SamplerOptions& options, Target target) {
-  auto sampler = Sampler::Open(options, target);
-  if (!sampler.ok()) return sampler.status();
-  testing::FreshPages memory(8);
-  if (absl::Status status = sampler->Start(); !status.ok()) return status;
-  memory.Touch(0, 8);
-  sampler->Drain([](const SamplerRecord&) {});
-  if (absl::Status status = sampler->Pause(); !status.ok()) return status;
-  if (absl::Status status = sampler->Resume(); !status.ok()) return status;
-  sampler->Drain([](const SamplerRecord&) {});
-  return sampler->Stop();
-}
-
-TEST_CASE("whichever system call fails, there is a status and no leak", "[sampler_open][many]") {
-  SamplerOptions options = FaultOptions(8192);
-  options.side_band = true;
-  const testing::SweepTally one = testing::SweepFaults([&] { return UseOnce(options, Target::ThisThread()); });
-  CHECK(one.refused > 20);
-  const testing::SweepTally all = testing::SweepFaults([&] { return UseOnce(options, Target::AllThreads()); });
-  CHECK(all.refused > 20);
-}
-
 TEST_CASE("the child of a fork holds nothing and may have its own", "[sampler_open]") {
   auto sampler = Sampler::Open(FaultOptions(), Target::AllThreads());
   REQUIRE(sampler.ok());

@@ -7,7 +7,6 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <optional>
-#include <span>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -15,7 +14,6 @@
 #include "src/proc/threads.h"
 #include "src/sys/files.h"
 #include "tests/session/support.h"
-#include "tests/support/fake_kernel.h"
 #include "tests/support/skip.h"
 #include "tests/support/work.h"
 #include "tests/sys/in_child.h"
@@ -231,38 +229,6 @@ TEST_CASE("a forked child has no session, holds none of its descriptors, and sta
   const absl::StatusOr<Profile> profile = session->Stop();
   REQUIRE(profile.status() == absl::OkStatus());
   CheckLaws(*profile);
-}
-
-TEST_CASE("whichever system call fails, there is a status or a right profile, and nothing is left",
-          "[session][faults]") {
-  const auto clock = GENERATE(SessionClock::kCpu, SessionClock::kWall);
-  const auto run = [&]() -> absl::Status {
-    absl::StatusOr<Session> session = Session::Start({.events = {{.event = "page-faults", .rate = Period{1}}},
-                                                      .clock = clock,
-                                                      .stacks = SessionStacks::kNone,
-                                                      .memory_bytes = 1 << 16,
-                                                      .user_only = true,
-                                                      .own_thread = false,
-                                                      .lines = false});
-    if (!session.ok()) return session.status();
-    Fault(5);
-    absl::Status first = session->Poll();
-    const absl::StatusOr<Profile> snapshot = session->Snapshot();
-    first.Update(snapshot.status());
-    if (snapshot.ok()) CHECK(snapshot->Check() == absl::OkStatus());
-    const absl::StatusOr<Profile> profile = session->Stop();
-    first.Update(profile.status());
-    if (!profile.ok()) return first;
-    CHECK(profile->Check() == absl::OkStatus());
-    CHECK(profile->Total(0).samples == profile->events[0].accounting.delivered);
-    return first;
-  };
-  constexpr std::array<int, 2> kErrors = {24 /* EMFILE */, 4 /* EINTR */};
-  // Each run names the functions of this program, which takes ten times as long under a sanitizer.
-  const std::span<const int> errors = std::span(kErrors).first(testing::kSanitized ? 1 : 2);
-  const perfkit::testing::SweepTally tally = perfkit::testing::SweepFaults(run, errors);
-  CHECK(tally.refused > 0);
-  CHECK(tally.survived > 0);
 }
 
 }  // namespace

@@ -98,6 +98,16 @@ struct FakeCalls {
     return error == 0 ? result : Failed<int>(error);
   }
 
+  // Fails, is short, or forwards.
+  template <auto kMember, Call kCall, class Buffer>
+  static ssize_t Transfer(int fd, Buffer* buffer, size_t size) {
+    const int error = fake().Strike(kCall);
+    if (error > 0) return Failed<ssize_t>(error);
+    if (error == FakeKernel::kEnd) return 0;
+    if (error == FakeKernel::kHalf) size = (size + 1) / 2;
+    return (fake().below_.*kMember)(fd, buffer, size);
+  }
+
   static void* Mmap(void* address, size_t size, int protection, int flags, int fd, off_t offset) {
     void* const at = Wrap<Call::kMmap, &Kernel::mmap>::Go(address, size, protection, flags, fd, offset);
     if (at != MAP_FAILED) fake().Mapped(reinterpret_cast<uintptr_t>(at), size);
@@ -119,8 +129,8 @@ struct FakeCalls {
     Kernel table = {};
     table.perf_event_open = PerfEventOpen;
     table.ioctl = Wrap<Call::kIoctl, &Kernel::ioctl>::Go;
-    table.read = Wrap<Call::kRead, &Kernel::read>::Go;
-    table.write = Wrap<Call::kWrite, &Kernel::write>::Go;
+    table.read = Transfer<&Kernel::read, Call::kRead, void>;
+    table.write = Transfer<&Kernel::write, Call::kWrite, const void>;
     table.close = Close;
     table.mmap = Mmap;
     table.munmap = Munmap;
@@ -176,17 +186,18 @@ FakeKernel::~FakeKernel() {
   g_fake = nullptr;
 }
 
-void FakeKernel::FailNth(uint64_t n, int error, Call only) {
+void FakeKernel::FailNth(uint64_t n, int error, Call only, uint64_t times) {
   struck_ = Call::kAny;
   error_ = error;
   only_ = only;
   left_ = static_cast<int64_t>(n);
+  times_ = static_cast<int64_t>(times);
 }
 
 void FakeKernel::FailAll(Call call, int error) { always_[static_cast<size_t>(call)] = error; }
 
 void FakeKernel::Forgive() {
-  left_ = 0;
+  times_ = 0;
   for (std::atomic<int>& error : always_) error = 0;
 }
 
@@ -194,9 +205,12 @@ int FakeKernel::Strike(Call call) {
   ++calls_[static_cast<size_t>(Call::kAny)];
   ++calls_[static_cast<size_t>(call)];
   const bool meant = only_ == Call::kAny || only_ == call;
-  if (meant && left_ > 0 && left_.fetch_sub(1) == 1) {
-    struck_ = call;
-    return error_;
+  if (meant && times_ > 0) {
+    const int64_t left = left_.fetch_sub(1);
+    if (left <= 1 && left > 1 - times_) {
+      struck_ = call;
+      return error_;
+    }
   }
   return always_[static_cast<size_t>(call)];
 }

@@ -70,8 +70,12 @@ class FakeKernel {
   sys::Kernel& below() { return below_; }
 
   // The n-th call of a kind from now on (1 means the next) fails with `error`. Replaces an earlier FailNth. close and
-  // munmap do their work and then report the error, as on Linux: their argument is released.
-  void FailNth(uint64_t n, int error, Call only = Call::kAny);
+  // munmap do their work and then report the error, as on Linux: their argument is released. `times`: that call and
+  // those after it, so many in all; kAlways: for ever.
+  void FailNth(uint64_t n, int error, Call only = Call::kAny, uint64_t times = 1);
+  static constexpr uint64_t kAlways = INT64_MAX;
+  // Errors of FailNth for read and write that are none: half of the bytes, and the end of the file.
+  static constexpr int kHalf = -1, kEnd = -2;
   // All calls of `call` fail with `error`, until Forgive.
   void FailAll(Call call, int error);
   void Forgive();
@@ -99,7 +103,8 @@ class FakeKernel {
   const sys::Kernel* before_;
   std::array<std::atomic<uint64_t>, static_cast<size_t>(Call::kCount)> calls_{};
   std::array<std::atomic<int>, static_cast<size_t>(Call::kCount)> always_{};
-  std::atomic<int64_t> left_{0};  // Calls until the one that fails; 0 or less means none.
+  std::atomic<int64_t> left_{0};   // Calls until the first that fails; 1: the next; 0 or less: it has failed.
+  std::atomic<int64_t> times_{0};  // Number of calls that fail from then on; 0: none.
   std::atomic<int> error_{0};
   std::atomic<Call> only_{Call::kAny};
   std::atomic<Call> struck_{Call::kAny};

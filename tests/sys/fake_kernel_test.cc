@@ -49,6 +49,32 @@ TEST_CASE("the n-th call fails with the errno that was asked for, the others wor
   CHECK(fake.Leaks() == "");
 }
 
+TEST_CASE("a call fails from its n-th use on, so many times", "[fake_kernel]") {
+  FakeKernel fake;
+  fake.FailNth(2, EMFILE, Call::kFcntl, 2);
+  const auto result = [] { return kernel().fcntl(0, F_GETFD, 0); };
+  CHECK(result() >= 0);
+  CHECK(result() == -1);
+  CHECK(result() == -1);
+  CHECK(result() >= 0);
+  fake.FailNth(1, EMFILE, Call::kFcntl, FakeKernel::kAlways);
+  for (int i = 0; i < 100; ++i) CHECK(result() == -1);
+  fake.Forgive();
+  CHECK(result() >= 0);
+}
+
+TEST_CASE("a read gives half of the bytes, or is at the end of the file", "[fake_kernel]") {
+  FakeKernel fake;
+  const int fd = kernel().open("/proc/self/stat", O_RDONLY);
+  char bytes[8];
+  fake.FailNth(1, FakeKernel::kHalf, Call::kRead);
+  CHECK(kernel().read(fd, bytes, sizeof(bytes)) == 4);
+  fake.FailNth(1, FakeKernel::kEnd, Call::kRead);
+  CHECK(kernel().read(fd, bytes, sizeof(bytes)) == 0);
+  CHECK(kernel().read(fd, bytes, sizeof(bytes)) == 8);
+  kernel().close(fd);
+}
+
 TEST_CASE("all calls of a kind fail until they are forgiven", "[fake]") {
   FakeKernel fake;
   fake.FailAll(Call::kMmap, EPERM);
