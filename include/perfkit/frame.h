@@ -1,4 +1,4 @@
-// What frames, zones and hitches are made of: plain data, as FrameCounter (frame_counter.h) hands it out.
+// The results of a FrameCounter (frame_counter.h): frames, zones and hitches, as plain data.
 #pragma once
 
 #include <array>
@@ -11,35 +11,34 @@
 
 namespace PERFKIT_NAMESPACE {
 
-// Names a zone by the address of its text, which costs one comparison on the hot path. Equal texts at different
-// addresses are one zone. The text is copied when the zone is first seen; until then, and as long as the address is
-// used, it must stay as it is: a literal, or what FrameCounter::DefineZone returned.
+// Identifies a zone by the address of its name, which takes one comparison on the hot path. Zones with equal names at
+// different addresses are one zone. `name` must be a string literal, or what FrameCounter::DefineZone returned: it is
+// copied when the zone is first entered, and must not change while the ZoneId is in use.
 struct ZoneId {
   const char* name = nullptr;
 };
 
-// Names a chain of frames: 0 is the main one.
+// Identifies a sequence of frames: 0 is the main loop, the others are returned by FrameCounter::DefineFrame.
 struct FrameId {
   uint32_t index = 0;
 };
 
-// One frame of one thread. `values[i]` is event i's count, as raw as it was read; meaningless where bit i of `missing`
-// is set.
+// One frame of one thread, or one zone within a frame. Counts are as they were read: multiplexed ones are not scaled.
 struct FrameRecord {
-  uint64_t number = 0;   // counted from 0
-  uint64_t wall_ns = 0;  // from Mark to Mark, by the tick counter
-  std::array<uint64_t, kMaxEvents> values{};
-  uint32_t missing = ~0u;
+  uint64_t number = 0;                        // Index of the frame, from 0.
+  uint64_t wall_ns = 0;                       // Elapsed time, by the tick counter.
+  std::array<uint64_t, kMaxEvents> values{};  // By event.
+  uint32_t missing = ~0u;                     // Bit i: event i has no count, and values[i] is meaningless.
 };
 
-// The last frames, oldest first: a view that the next Mark changes.
+// The latest frames, oldest first. A view: valid until the next Mark.
 class FrameHistory {
  public:
   FrameHistory(const FrameRecord* ring, size_t mask, uint64_t end, size_t size)
       : ring_(ring), mask_(mask), end_(end), size_(size) {}
 
   size_t size() const { return size_; }
-  // `i` = size() - 1 is the newest.
+  // Returns frame `i`; size() - 1 is the latest. Requires i < size().
   const FrameRecord& operator[](size_t i) const { return ring_[(end_ - size_ + i) & mask_]; }
 
  private:
@@ -49,74 +48,74 @@ class FrameHistory {
   size_t size_;
 };
 
-// Per-frame values of one counter: percentiles (too high by at most 1/32; exact below 64) and the exact maximum.
+// Quantiles of a value per frame. Percentiles are too high by at most 1/32, and exact below 64; the maximum is exact.
 struct Quantiles {
   uint64_t p50 = 0, p95 = 0, p99 = 0, max = 0;
-  uint64_t count = 0;  // frames; 0: nothing was counted, and the other numbers mean nothing
+  uint64_t count = 0;  // Number of frames; 0 means that the other members are meaningless.
 };
 
-// One zone under one parent, over all frames so far: the sum over threads of the same name.
+// One zone under one parent: its sums over all frames so far and over all threads of the same name.
 struct ZoneStats {
-  std::string name;    // "" for the frame itself, the root of its tree
-  std::string thread;  // the name given to AttachThread, else "workers"; "" for the thread that marks frames
-  uint32_t depth = 0;  // 0: the frame itself
-  size_t parent = 0;   // index in the list; its own for a root
-  uint32_t threads = 0;
-  uint64_t calls = 0;
-  uint64_t frames = 0;  // in which it was entered
-  // The clock on the wall, and the counts: total = self + the totals of all children, exactly.
+  std::string name;      // "" for the frame itself, the root of its tree.
+  std::string thread;    // The name given to AttachThread, else "workers"; "" for the thread that marks frames.
+  uint32_t depth = 0;    // 0 for the frame itself.
+  size_t parent = 0;     // Index in FrameCounter::zones(); a root is its own parent.
+  uint32_t threads = 0;  // Number of threads that entered it, including ended ones.
+  uint64_t calls = 0;    // Times that it was entered.
+  uint64_t frames = 0;   // Number of frames in which it was entered.
+  // Elapsed time and counts. A zone's total is exactly its self plus the totals of its children.
   uint64_t wall_ns = 0, self_wall_ns = 0;
   std::array<Count, kMaxEvents> total{}, self{};
-  // Of the sum over one frame (of one thread).
+  // Quantiles of the zone's elapsed time and counts in one frame of one thread, summed over its calls.
   Quantiles wall_quantiles;
   std::array<Quantiles, kMaxEvents> quantiles{};
-  // The frame before the last Mark.
+  // Its sums in the latest complete frame in which it was entered: FrameRecord::number says which.
   FrameRecord last;
 };
 
-// A frame that took longer than its budget, and why. No pointer in it outlives the FrameCounter but `worst_zone`'s
-// text, which lives as long.
+// A frame that took longer than FrameOptions::hitch_budget, and why. `worst_zone` is valid as long as the FrameCounter.
 struct Hitch {
-  uint64_t frame = 0;
+  uint64_t frame = 0;  // FrameRecord::number.
   uint64_t wall_ns = 0, budget_ns = 0;
-  char cause[192] = {};         // a sentence, NUL-terminated
-  const char* worst_zone = "";  // the zone that exceeded its own median most; "" when none did
-  uint64_t worst_excess_ns = 0;
+  char cause[192] = {};          // A sentence, NUL-terminated.
+  const char* worst_zone = "";   // The zone that exceeded its own median most; "" if none did.
+  uint64_t worst_excess_ns = 0;  // By how much.
 
-  // What the kernel did to the thread. `at_least`: the rings were too small for the frame, and older events are gone.
-  // `known`: false when the kernel would not tell.
+  // By the kernel's log of the thread's context switches and page faults. Numbers of switches (of faults) are
+  // meaningless unless `switches_known` (`faults_known`) is set.
   bool switches_known = false, faults_known = false;
-  bool at_least = false;
-  uint64_t preemptions = 0, preempted_ns = 0;  // it could have run, another did
-  uint64_t waits = 0, waited_ns = 0;           // it slept or blocked
-  uint64_t migrations = 0;                     // means nothing without migrations_known
+  bool at_least = false;                       // The log lost its oldest entries: its numbers are lower bounds.
+  uint64_t preemptions = 0, preempted_ns = 0;  // The thread was runnable, but another one ran.
+  uint64_t waits = 0, waited_ns = 0;           // The thread slept or was blocked.
+  uint64_t migrations = 0;                     // Meaningless unless `migrations_known` is set.
   uint64_t faults = 0;
   static constexpr size_t kMaxAddresses = 16;
-  std::array<uint64_t, kMaxAddresses> fault_addresses{};  // of the first faults that are still known
+  std::array<uint64_t, kMaxAddresses> fault_addresses{};  // Of the first faults in the log.
   size_t fault_address_count = 0;
 
-  // What the frame's own events tell where the kernel's log is not known (perf is forbidden, or out of memory): from
-  // task-clock and context-switches, if they are counted. `faults` and `migrations` are then from page-faults and
-  // cpu-migrations.
+  // Without that log (perf is forbidden, or memory ran out), by the frame's own events, if they are among
+  // FrameOptions::events: task-clock and context-switches. Then page-faults sets `faults`, and cpu-migrations
+  // `migrations`.
   bool away_known = false, switch_count_known = false;
-  bool migrations_known = false;  // by the log, or by cpu-migrations
-  uint64_t away_ns = 0;   // wall_ns without the thread's CPU time
-  uint64_t switches = 0;  // preemptions and waits
+  bool migrations_known = false;  // By the log, or by cpu-migrations.
+  uint64_t away_ns = 0;           // wall_ns less the thread's CPU time.
+  uint64_t switches = 0;          // Preemptions and waits.
 };
 
-// What the FrameCounter accounts for about itself.
+// The accounting of a FrameCounter about itself.
 struct FrameStats {
   uint64_t frames = 0;
-  uint64_t zones = 0;          // entered and left
-  uint64_t dropped = 0;        // too deep, too many, or in a signal handler at work: their time is in the parent
-  uint64_t mismatched = 0;     // left without having been entered, or never left
-  uint64_t cross_thread = 0;   // left on another thread than entered on: no number
-  uint64_t foreign_marks = 0;  // Mark() by a thread that the frame does not belong to: ignored
-  uint64_t unplaced = 0;       // per-frame values that no histogram had room for
+  uint64_t zones = 0;          // Zones that were entered and left.
+  uint64_t dropped = 0;        // Zones beyond a limit, or in a signal handler that interrupted a zone's start or end.
+                               // Their time counts for the parent.
+  uint64_t mismatched = 0;     // Zones that were left without having been entered, or never left.
+  uint64_t cross_thread = 0;   // Zones that were left on another thread than entered on: no number.
+  uint64_t foreign_marks = 0;  // Marks by a thread that does not own the frames: ignored.
+  uint64_t unplaced = 0;       // Values per frame that no histogram had room for: missing in Quantiles.
   uint64_t hitches = 0;
-  uint32_t threads = 0;          // attached now, the marking one included
-  uint32_t refused_threads = 0;  // more than Options::max_threads: not counted
-  double overhead_fraction = 0;  // calibrated cost of all zones and marks, over the time since the start
+  uint32_t threads = 0;          // Number of threads attached now, including the marking one.
+  uint32_t refused_threads = 0;  // Threads beyond FrameOptions::max_threads: not counted.
+  double overhead_fraction = 0;  // Calibrated cost of all zones and marks, as a fraction of the time since the start.
 };
 
 }  // namespace PERFKIT_NAMESPACE

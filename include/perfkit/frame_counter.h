@@ -38,23 +38,25 @@ class FrameThread;
 }  // namespace count
 
 struct FrameOptions {
-  // At most kMaxEvents; further ones are ignored. A text with braces is a list, as of ParseEventList: the events of a
-  // group are on the PMU together.
+  // At most kMaxEvents; further ones are ignored. A text may be a list for ParseEventList: the events of a group in
+  // braces are on the PMU together.
   EventSpecs events{};
-  // Frames that take longer are hitches; 0 disables hitches. Otherwise the kernel logs the context switches and page
-  // faults of the marking thread: two rings of 64 KiB of locked memory, and some 100 ns for each of them.
+  // Frames that take longer are hitches; 0 disables hitches. To explain hitches, the kernel logs the context switches
+  // and page faults of the marking thread. This takes two rings of 64 KiB of locked memory, and some 100 ns for each
+  // switch and fault.
   std::chrono::nanoseconds hitch_budget{0};
   std::optional<ReadPath> only_path{};  // As CounterOptions::only_path.
   size_t history_frames = 512;          // Frames kept for history(); rounded up to a power of two.
-  size_t max_zones = 256;               // Maximum different paths of zones of a thread.
-  size_t max_depth = 64;                // Maximum nested zones of a thread.
-  size_t max_threads = 256;             // Maximum at the same time, besides the marking one; more are not counted.
+  size_t max_zones = 256;               // Maximum number of different zone paths of a thread.
+  size_t max_depth = 64;                // Maximum depth of nested zones.
+  size_t max_threads = 256;             // Maximum at the same time, besides the marking one; others are not counted.
 };
 
 #if PERFKIT_ENABLE
-// The thread that constructs it marks frames, reads the results, and enables and disables it. Any thread may enter
-// zones: it is attached at its first zone, and its counts are merged when it ends. Requires that no zone is open when
-// the FrameCounter is destroyed. It is disabled in a forked child.
+// The thread that constructs it (the marking thread) marks frames, reads the results, enables, disables and destroys
+// it; methods that other threads may call say so. Any thread may enter zones: it is attached at its first zone, and its
+// counts are merged when it ends. Requires that no zone is open when the FrameCounter is destroyed. In a forked child
+// it is disabled.
 //
 // Zones are async-signal-safe on attached threads; marks are not. Zones of a handler that interrupts the start or end
 // of another zone, or a mark, are dropped (FrameStats::dropped).
@@ -75,15 +77,17 @@ class FrameCounter {
   void Mark() noexcept {
     if (enabled()) MarkMain();
   }
-  // Frames of other loops ("audio", "simulation"). The thread that marks a frame first owns it until that thread ends.
-  // At most 15; further ones are ignored. The zones of such a thread are summed by its own frames.
+  // Defines the frames of another loop ("audio", "simulation"), to be marked with the returned id. The thread that
+  // marks such a frame first owns these frames until it ends; its zones are summed by them. At most 15: marks of
+  // further ones are ignored. Thread-safe. Allocates.
   FrameId DefineFrame(std::string_view name);
+  // As Mark(), for the frames `id`, on the thread that owns them.
   void Mark(FrameId id) noexcept {
     if (enabled()) MarkOther(id);
   }
 
-  // A zone from construction to destruction; PERFKIT_ZONE declares one. Must end before the zones that were entered
-  // earlier on its thread. A zone that ends on another thread has no number and counts as FrameStats::cross_thread.
+  // A zone from construction to destruction; PERFKIT_ZONE declares one. Must end before zones that were entered earlier
+  // on its thread. A zone that ends on another thread has no number and counts as FrameStats::cross_thread.
   class [[nodiscard]] Zone {
    public:
     Zone(FrameCounter& frames, ZoneId id) noexcept {
@@ -110,11 +114,12 @@ class FrameCounter {
   void Leave() noexcept {
     if (enabled() || draining()) LeavePlain();
   }
-  // Returns the id of a zone whose name is made at run time; valid as long as the FrameCounter. Thread-safe. Allocates.
+  // Returns the id of a zone with a name that is made at run time; the same for the same name. Valid as long as the
+  // FrameCounter. Thread-safe. Allocates.
   ZoneId DefineZone(std::string_view name);
 
   // Attaches the calling thread now instead of at its first zone, with a name for the report, until the result is
-  // destroyed or the thread ends. Threads with the same name form one group.
+  // destroyed or the thread ends. Destroy the result on the same thread. Threads with the same name form one group.
   class [[nodiscard]] AttachedThread {
    public:
     AttachedThread(AttachedThread&& other) noexcept : impl_(std::move(other.impl_)) {}
@@ -136,16 +141,19 @@ class FrameCounter {
   void SetEnabled(bool enabled);
   bool enabled() const noexcept { return enabled_.load(std::memory_order_relaxed); }
 
-  // Return the frames so far. Require the constructing thread. References are valid until the next Mark.
+  // Return the last frame, and the latest FrameOptions::history_frames, as views that are valid until the next Mark.
   const FrameRecord& last() const;
   FrameHistory history() const;
-  FrameRecord last(FrameId id) const;  // A copy of the last frame `id`. Thread-safe.
+  // Return copies of the same for the frames `id`. Thread-safe unless `id` is the main loop's.
+  FrameRecord last(FrameId id) const;
   std::vector<FrameRecord> history(FrameId id) const;
   // Returns all zones of all threads: each group of threads with its root first, and each parent before its children.
-  // Raw counts, without the current frame.
+  // Counts are not scaled, include perfkit's own cost, and exclude the current frame.
   std::vector<ZoneStats> zones() const;
-  std::vector<Hitch> hitches() const;  // The latest 64.
+  // Returns the latest 64 hitches.
+  std::vector<Hitch> hitches() const;
   // Returns sums of the other threads' counters, up to the end of their last outermost zones, including ended threads.
+  // Thread-safe; never waits for another thread.
   void WorkerTotals(SlotTotals& out) const noexcept;
   FrameStats Stats() const;
 
@@ -155,10 +163,11 @@ class FrameCounter {
   // As above, with a table for each of `metrics` (metric.h): of a zone's total and self.
   std::string FormatZones(std::span<const Metric> metrics) const;
 
+  // The events, in the order of FrameOptions::events. Texts are valid as long as this object.
   size_t size() const;
   std::string_view name(size_t i) const;
   std::string_view reason(size_t i) const;  // Why event i has no number, or "".
-  ReadPath path(size_t i) const;            // How event i is read; meaningless if it is not.
+  ReadPath path(size_t i) const;            // How event i is read; meaningless if it has no number.
 
  private:
   friend class count::FrameCounterImpl;
@@ -172,7 +181,7 @@ class FrameCounter {
   bool draining() const noexcept { return draining_.load(std::memory_order_relaxed) != 0; }
 
   std::atomic<bool> enabled_{true};
-  std::atomic<uint32_t> draining_{0};  // threads that were inside a zone when counting was switched off, and still are
+  std::atomic<uint32_t> draining_{0};  // Threads that have been in a zone since before counting was disabled.
   std::shared_ptr<count::FrameCounterImpl> impl_;
 };
 #endif

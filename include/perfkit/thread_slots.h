@@ -39,8 +39,8 @@ struct SlotTotals {
 class ThreadSlots {
  public:
   struct Options {
-    size_t max_threads = 256;  // Maximum at the same time; further threads are not counted: refused().
-    std::optional<ReadPath> only_path{};
+    size_t max_threads = 256;             // Maximum at the same time; further threads are not counted: refused().
+    std::optional<ReadPath> only_path{};  // As CounterOptions::only_path.
   };
 
   // `events` as FrameOptions::events. Never fails: an event that can't be counted has no sums, and reason(i) says why.
@@ -65,10 +65,11 @@ class ThreadSlots {
   // Returns event `i` of `totals` with its Validity.
   Count count(const SlotTotals& totals, size_t i) const;
 
+  // Returns the number of events.
   size_t size() const;
   // Returns why event `i` can't be counted on any thread, or "" if it can. Valid as long as this object.
   std::string_view reason(size_t i) const;
-  // Returns the number of threads that found no slot.
+  // Returns the number of threads that Attach refused because no slot was left.
   uint32_t refused() const;
 
  private:
