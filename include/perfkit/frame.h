@@ -96,9 +96,9 @@ struct Hitch {
   // Without that log (perf is forbidden, or memory ran out), by the frame's own events, if they are among
   // FrameOptions::events: task-clock and context-switches. Then page-faults sets `faults`, and cpu-migrations
   // `migrations`.
-  bool away_known = false, switch_count_known = false;
+  bool off_cpu_known = false, switch_count_known = false;
   bool migrations_known = false;  // By the log, or by cpu-migrations.
-  uint64_t away_ns = 0;           // wall_ns less the thread's CPU time.
+  uint64_t off_cpu_ns = 0;        // wall_ns less the thread's CPU time.
   uint64_t switches = 0;          // Preemptions and waits.
 };
 

@@ -26,7 +26,7 @@ mutant(usual_zone_taken_for_rare FILE src/count/frame/hitch_watch.cc TEST count_
        FROM [[2 * tree.frames(node) < tree.frames(ZoneTree::kRoot)]] TO [[tree.frames(node) < tree.frames(ZoneTree::kRoot)]]
        SAYS "A zone that most frames have is blamed with all of its time instead of its excess.")
 mutant(ran_itself_counts_time_away FILE src/count/frame/hitch_watch.cc TEST count_test CASES "cause:*"
-       FROM [[text.AddMs(hitch->wall_ns - away_ns);]] TO [[text.AddMs(hitch->wall_ns);]]
+       FROM [[text.AddMs(hitch->wall_ns - off_cpu_ns);]] TO [[text.AddMs(hitch->wall_ns);]]
        SAYS "The sentence says that a frame ran while it was preempted.")
 mutant(overwritten_record_believed FILE src/count/frame/detail_ring.cc TEST count_test CASES "rings:*"
        FROM [[  if (ring.Head() - position > ring.data.size()) return std::nullopt;  // the kernel came round meanwhile

@@ -57,10 +57,10 @@ class SwitchPairs {
       tally->at_least = true;
       return;
     }
-    const uint64_t away_ns = record.time_ns > out_.time_ns ? record.time_ns - out_.time_ns : 0;
+    const uint64_t off_cpu_ns = record.time_ns > out_.time_ns ? record.time_ns - out_.time_ns : 0;
     const bool preempted = out_.is_preemption();
     ++(preempted ? tally->preemptions : tally->waits);
-    (preempted ? tally->preempted_ns : tally->waited_ns) += away_ns;
+    (preempted ? tally->preempted_ns : tally->waited_ns) += off_cpu_ns;
     pending_ = false;
   }
 

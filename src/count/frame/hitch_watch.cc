@@ -37,9 +37,9 @@ class Sentence {
     AddMs(ns);
     first_ = false;
   }
-  void AddAway(uint64_t ns) {
+  void AddOffCpu(uint64_t ns) {
     if (ns < 5'000) return;  // 0.00 ms
-    Add("%saway from the CPU for ", first_ ? "" : "; ");
+    Add("%soff the CPU for ", first_ ? "" : "; ");
     AddMs(ns);
     first_ = false;
   }
@@ -93,18 +93,18 @@ void WriteCause(Hitch* hitch) {
   if (preempted_more) text.AddTimes("preempted", hitch->preemptions, hitch->preempted_ns, at_least_after);
   text.AddTimes("waited", hitch->waits, hitch->waited_ns, at_least_after);
   if (!preempted_more) text.AddTimes("preempted", hitch->preemptions, hitch->preempted_ns, at_least_after);
-  text.AddAway(hitch->away_ns);
+  text.AddOffCpu(hitch->off_cpu_ns);
   text.AddCount(hitch->switches, "switch", "es", "");
   text.AddCount(hitch->faults, "page fault", "s", "");
   if (hitch->fault_address_count > 0) {
     text.Add(", from 0x%llx on", static_cast<unsigned long long>(hitch->fault_addresses[0]));
   }
   text.AddCount(hitch->migrations, "migration", "s", at_least);
-  const uint64_t away_ns = hitch->switches_known ? hitch->preempted_ns + hitch->waited_ns : hitch->away_ns;
-  const bool knows_away = hitch->switches_known || hitch->away_known;
-  if (knows_away && hitch->wall_ns > away_ns && hitch->wall_ns - away_ns > hitch->budget_ns) {
+  const uint64_t off_cpu_ns = hitch->switches_known ? hitch->preempted_ns + hitch->waited_ns : hitch->off_cpu_ns;
+  const bool knows_off_cpu = hitch->switches_known || hitch->off_cpu_known;
+  if (knows_off_cpu && hitch->wall_ns > off_cpu_ns && hitch->wall_ns - off_cpu_ns > hitch->budget_ns) {
     text.Add(text.first() ? "ran " : "; ran ");
-    text.AddMs(hitch->wall_ns - away_ns);
+    text.AddMs(hitch->wall_ns - off_cpu_ns);
     text.Add(" itself");
   } else if (text.first()) {
     text.Add("the kernel does not tell");
@@ -135,11 +135,11 @@ void HitchWatch::TakeFromRecord(const FrameRecord& record, Hitch* hitch) const {
     hitch->faults = record.values[*substitutes_.page_faults];
   }
   if (hitch->switches_known) return;
-  hitch->away_known = counted(substitutes_.task_clock);
+  hitch->off_cpu_known = counted(substitutes_.task_clock);
   hitch->switch_count_known = counted(substitutes_.context_switches);
-  if (hitch->away_known) {
+  if (hitch->off_cpu_known) {
     const uint64_t cpu_ns = record.values[*substitutes_.task_clock];
-    hitch->away_ns = record.wall_ns > cpu_ns ? record.wall_ns - cpu_ns : 0;
+    hitch->off_cpu_ns = record.wall_ns > cpu_ns ? record.wall_ns - cpu_ns : 0;
   }
   if (hitch->switch_count_known) hitch->switches = record.values[*substitutes_.context_switches];
   hitch->migrations_known = counted(substitutes_.migrations);

@@ -196,7 +196,7 @@ TEST_CASE("cause: the times that it tells come to no more than the frame's") {
   for (int round = 0; round < 1000; ++round) {
     Hitch hitch;
     hitch.switches_known = random() % 2 == 0;
-    hitch.away_known = !hitch.switches_known;
+    hitch.off_cpu_known = !hitch.switches_known;
     hitch.budget_ns = random() % 20'000'000;
     const uint64_t preempted_ns = random() % 30'000'000, waited_ns = random() % 30'000'000;
     if (hitch.switches_known) {
@@ -204,7 +204,7 @@ TEST_CASE("cause: the times that it tells come to no more than the frame's") {
       hitch.preempted_ns = preempted_ns;
       hitch.waited_ns = waited_ns;
     } else {
-      hitch.away_ns = preempted_ns + waited_ns;
+      hitch.off_cpu_ns = preempted_ns + waited_ns;
     }
     const uint64_t ran_ns = random() % 30'000'000;
     hitch.wall_ns = ran_ns + preempted_ns + waited_ns;
@@ -318,10 +318,10 @@ TEST_CASE("hitches: without a log the frame's own events tell the cause") {
   watch.Substitute({.task_clock = 0, .page_faults = 1, .context_switches = 2, .migrations = 3});
   const Hitch all = watch.Explain(record, frames.tree);
   CHECK(std::string(all.cause) ==
-        "away from the CPU for 15.00 ms; 3 switches; 812 page faults; 2 migrations; ran 30.00 ms itself");
+        "off the CPU for 15.00 ms; 3 switches; 812 page faults; 2 migrations; ran 30.00 ms itself");
   CHECK(!all.switches_known);
-  CHECK(all.away_known);
-  CHECK(all.away_ns == 15'000'000);
+  CHECK(all.off_cpu_known);
+  CHECK(all.off_cpu_ns == 15'000'000);
   CHECK(all.faults_known);
   // Any of them may have no number: that is never told as 0.
   for (uint32_t missing = 0; missing < 16; ++missing) {
@@ -329,13 +329,13 @@ TEST_CASE("hitches: without a log the frame's own events tell the cause") {
     const Hitch some = watch.Explain(record, frames.tree);
     const std::string cause = some.cause;
     INFO(cause);
-    CHECK((cause.find("away") != std::string::npos) == ((missing & 1) == 0));
+    CHECK((cause.find("off the CPU") != std::string::npos) == ((missing & 1) == 0));
     CHECK((cause.find("itself") != std::string::npos) == ((missing & 1) == 0));
     CHECK((cause.find("faults") != std::string::npos) == ((missing & 2) == 0));
     CHECK((cause.find("switches") != std::string::npos) == ((missing & 4) == 0));
     CHECK((cause.find("migrations") != std::string::npos) == ((missing & 8) == 0));
     CHECK((cause == "the kernel does not tell") == (missing == 15));
-    CHECK(some.away_known == ((missing & 1) == 0));
+    CHECK(some.off_cpu_known == ((missing & 1) == 0));
     CHECK(some.faults_known == ((missing & 2) == 0));
     CHECK(some.migrations_known == ((missing & 8) == 0));
   }

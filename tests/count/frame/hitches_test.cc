@@ -168,15 +168,15 @@ TEST_CASE("hitches: where perf is forbidden, getrusage's numbers tell the cause"
   const Hitch hitch = HitchOf(frames, [] { testing::Sleep(20'000'000); });
   INFO(hitch.cause);
   CHECK(!hitch.switches_known);
-  REQUIRE(hitch.away_known);
-  CHECK(hitch.away_ns == hitch.wall_ns - std::min(hitch.wall_ns, frames.last().values[1]));
+  REQUIRE(hitch.off_cpu_known);
+  CHECK(hitch.off_cpu_ns == hitch.wall_ns - std::min(hitch.wall_ns, frames.last().values[1]));
   CHECK(hitch.switch_count_known);
   CHECK(hitch.switches == frames.last().values[2]);
   CHECK(hitch.switches >= 1);
   CHECK(hitch.faults_known);
   CHECK(hitch.faults == frames.last().values[0]);
   CHECK(!hitch.migrations_known);  // getrusage has none
-  CHECK(std::string(hitch.cause).starts_with("away from the CPU for "));
+  CHECK(std::string(hitch.cause).starts_with("off the CPU for "));
 }
 
 TEST_CASE("hitches: frames that were in time before it are not blamed on a hitch") {
