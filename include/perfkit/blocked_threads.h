@@ -32,10 +32,10 @@ struct BlockedThreadsOptions {
 };
 
 // A thread at the moment when it was examined.
-struct ThreadLook {
+struct ThreadStatus {
   // A call of its stack. If the compiler inlined calls, several have the same frame.
   struct Call {
-    uint32_t frame = 0;    // Index in ThreadLook::frames.
+    uint32_t frame = 0;    // Index in ThreadStatus::frames.
     std::string function;  // "" if it has no name.
     std::string module;    // A path, "[vdso]", "//anon", ….
     uint64_t offset = 0;   // Bytes from the start of the function; without a name, the address in the module's file.
@@ -71,9 +71,9 @@ struct ThreadLook {
 // child, returns the child's threads. Errors: NotFound or PermissionDenied if /proc/self/task cannot be listed, e.g. in
 // a container without /proc; ResourceExhausted if descriptors run out. In a process that is not dumpable, threads have
 // a name and a state only, and `missing` gives the reason.
-absl::StatusOr<std::vector<ThreadLook>> BlockedThreads(const BlockedThreadsOptions& options = {});
+absl::StatusOr<std::vector<ThreadStatus>> BlockedThreads(const BlockedThreadsOptions& options = {});
 
 // Returns a paragraph for each thread, blocked ones first.
-std::string FormatBlockedThreads(std::span<const ThreadLook> threads);
+std::string FormatBlockedThreads(std::span<const ThreadStatus> threads);
 
 }  // namespace perfkit

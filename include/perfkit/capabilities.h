@@ -40,7 +40,7 @@ struct EventInfo {
   EventCategory category = EventCategory::kHardware;
   std::string_view unit;      // Of one count: "ns", "Joules"; or "".
   std::string_view group;     // The PMU, or the tracepoint's group; or "".
-  std::string_view moved_by;  // The piece of work that must raise it: "page touches"; "" if none is certain to.
+  std::string_view raised_by;  // The piece of work that must raise it: "page touches"; "" if none is certain to.
   Usability usability = Usability::kNotTried;
   absl::Status usable;           // OK for kCounts, kOpens and kNotTried; else the reason, with its remedy.
   std::string cause;             // The reason in a few words, for tables; "" if the event is usable.

@@ -23,10 +23,10 @@ std::string ExampleOf(EventCategory category, const Workload& workload) {
   return "";
 }
 
-Finding CountExample(EventCategory category, Work moved_by, Context& context) {
-  const Verdict verdict = TryEvent(ExampleOf(category, context.workload), moved_by, context.workload);
+Finding CountExample(EventCategory category, Work raised_by, Context& context) {
+  const Verdict verdict = TryEvent(ExampleOf(category, context.workload), raised_by, context.workload);
   if (verdict.usability != Usability::kCounts) return Finding::Missing(verdict.usable);
-  return Finding::Present(absl::StrFormat("counted %d %s", verdict.value, WorkName(moved_by)));
+  return Finding::Present(absl::StrFormat("counted %d %s", verdict.value, WorkName(raised_by)));
 }
 
 // Returns how many breakpoints one thread can have: the kernel answers ENOSPC to the first one too many.

@@ -40,7 +40,7 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-Work WorkThatMoves(EventCategory category, std::string_view name) {
+Work WorkThatRaises(EventCategory category, std::string_view name) {
   switch (category) {
     case EventCategory::kRaw: return Work::kLoop;
     case EventCategory::kBreakpoint: return Work::kWrites;

@@ -69,13 +69,13 @@ doctor::Verdict CheckTracepoint(const std::string& name, const EventRoots& roots
   return verdict;
 }
 
-EventInfo Describe(const Listed& event, doctor::Work moved_by, const doctor::Verdict& verdict) {
+EventInfo Describe(const Listed& event, doctor::Work raised_by, const doctor::Verdict& verdict) {
   return {.name = event.name,
           .alias = event.alias,
           .category = event.category,
           .unit = event.unit,
           .group = event.group,
-          .moved_by = doctor::WorkName(moved_by),
+          .raised_by = doctor::WorkName(raised_by),
           .usability = verdict.usability,
           .usable = verdict.usable,
           .cause = sys::CauseOf(verdict.usable),
@@ -94,19 +94,19 @@ void ListEvents(Visit visit, const ListOptions& options) {
   size_t tracepoints = 0, done = 0;
   for (const Listed& event : known) tracepoints += event.category == EventCategory::kTracepoint ? 1 : 0;
   for (const Listed& event : known) {
-    const doctor::Work moved_by = doctor::WorkThatMoves(event.category, event.name);
+    const doctor::Work raised_by = doctor::WorkThatRaises(event.category, event.name);
     const bool is_tracepoint = event.category == EventCategory::kTracepoint;
     if (is_tracepoint && options.probe_tracepoints && options.progress) options.progress(done++, tracepoints);
     const bool look_only = is_tracepoint && !options.probe_tracepoints;
-    visit(Describe(event, moved_by,
+    visit(Describe(event, raised_by,
                    look_only ? CheckTracepoint(event.name, options.roots, rights)
-                             : doctor::TryEvent(event.name, moved_by, workload, options.roots)));
+                             : doctor::TryEvent(event.name, raised_by, workload, options.roots)));
   }
   for (const doctor::Example& example : doctor::ExamplesHere(workload)) {
     if (!IsWanted(options, example.category)) continue;
     const Listed event{example.name, std::string(example.form), {}, {}, example.category};
-    const doctor::Work moved_by = doctor::WorkThatMoves(example.category, example.name);
-    visit(Describe(event, moved_by, doctor::TryEvent(example.name, moved_by, workload, options.roots)));
+    const doctor::Work raised_by = doctor::WorkThatRaises(example.category, example.name);
+    visit(Describe(event, raised_by, doctor::TryEvent(example.name, raised_by, workload, options.roots)));
   }
 }
 

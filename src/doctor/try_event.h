@@ -18,11 +18,11 @@ struct Verdict {
   std::optional<ReadPath> path;
 };
 
-// Counts the workload with `event` on this thread, or on every CPU if it is cpu-wide. The work `moved_by` must raise
+// Counts the workload with `event` on this thread, or on every CPU if it is cpu-wide. The work `raised_by` must raise
 // it.
-Verdict TryEvent(const EventConfig& event, Work moved_by, Workload& workload);
+Verdict TryEvent(const EventConfig& event, Work raised_by, Workload& workload);
 
 // As above, for text. A name that is refused gives a verdict too.
-Verdict TryEvent(std::string_view name, Work moved_by, Workload& workload, const EventRoots& roots = {});
+Verdict TryEvent(std::string_view name, Work raised_by, Workload& workload, const EventRoots& roots = {});
 
 }  // namespace perfkit::doctor

@@ -40,8 +40,8 @@ class Looker {
     maps_ = unwinder_->AddProcess(pid);
   }
 
-  ThreadLook Look(pid_t tid) {
-    ThreadLook look{.tid = static_cast<uint32_t>(tid), .name = proc::ThreadName(0, tid).value_or("")};
+  ThreadStatus Look(pid_t tid) {
+    ThreadStatus look{.tid = static_cast<uint32_t>(tid), .name = proc::ThreadName(0, tid).value_or("")};
     if (tid == sys::kernel().gettid()) {
       look.state = 'R';
       look.missing = "it runs, and looks at the others";
@@ -61,7 +61,7 @@ class Looker {
   }
 
  private:
-  void Fill(const session::BlockedThread& blocked, ThreadLook& look) const {
+  void Fill(const session::BlockedThread& blocked, ThreadStatus& look) const {
     look.blocked = true;
     look.syscall = blocked.call.syscall;
     look.arguments = blocked.call.arguments;
@@ -94,15 +94,15 @@ class Looker {
 };
 
 // All stacks at once, so that each file is read once.
-void NameCalls(uint32_t pid, bool lines, std::span<ThreadLook> threads) {
+void NameCalls(uint32_t pid, bool lines, std::span<ThreadStatus> threads) {
   const StackHooks* const hooks = &StackHookTable;
   Symbolizer symbolizer({.lines = lines && hooks != nullptr ? hooks->lines : nullptr});
   if (!symbolizer.AddProcess(static_cast<pid_t>(pid)).ok()) return;
   std::vector<CodeLocation> places;
-  for (const ThreadLook& thread : threads) {
+  for (const ThreadStatus& thread : threads) {
     for (const StackFrame& frame : thread.frames) places.push_back(symbolizer.Locate(pid, frame.code()));
   }
-  std::vector<std::vector<ThreadLook::Call>> calls(places.size());
+  std::vector<std::vector<ThreadStatus::Call>> calls(places.size());
   symbolizer.ResolveAll(places, [&](const ResolvedLocation& resolved) {
     for (const SourceFrame& frame : resolved.frames) {
       calls[resolved.index].push_back({.function = std::string(frame.function),
@@ -115,9 +115,9 @@ void NameCalls(uint32_t pid, bool lines, std::span<ThreadLook> threads) {
     return true;
   });
   size_t place = 0;
-  for (ThreadLook& thread : threads) {
+  for (ThreadStatus& thread : threads) {
     for (uint32_t frame = 0; frame < thread.frames.size(); ++frame) {
-      for (ThreadLook::Call& call : calls[place++]) {
+      for (ThreadStatus::Call& call : calls[place++]) {
         call.frame = frame;
         thread.calls.push_back(std::move(call));
       }
@@ -138,7 +138,7 @@ std::string_view StateText(char state) {
   }
 }
 
-std::string FormatCall(const ThreadLook::Call& call) {
+std::string FormatCall(const ThreadStatus::Call& call) {
   const std::string module = call.module.substr(call.module.rfind('/') + 1);
   std::string text = call.function.empty() ? absl::StrFormat("[%s]+0x%x", module, call.offset) : call.function;
   if (call.inlined) text += " (inlined)";
@@ -146,11 +146,11 @@ std::string FormatCall(const ThreadLook::Call& call) {
   return call.function.empty() ? text : text + "  " + module;
 }
 
-std::string FormatThread(const ThreadLook& thread) {
+std::string FormatThread(const ThreadStatus& thread) {
   std::string text = absl::StrFormat("thread %d \"%s\" %s", thread.tid, thread.name, StateText(thread.state));
   if (thread.blocked) text += ": " + thread.wait;
   text += "\n";
-  for (const ThreadLook::Call& call : thread.calls) text += absl::StrFormat("  #%d %s\n", call.frame, FormatCall(call));
+  for (const ThreadStatus::Call& call : thread.calls) text += absl::StrFormat("  #%d %s\n", call.frame, FormatCall(call));
   for (size_t i = 0; thread.calls.empty() && i < thread.frames.size(); ++i) {
     text += absl::StrFormat("  #%d 0x%x\n", i, thread.frames[i].pc);
   }
@@ -160,21 +160,21 @@ std::string FormatThread(const ThreadLook& thread) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<ThreadLook>> BlockedThreads(const BlockedThreadsOptions& options) {
+absl::StatusOr<std::vector<ThreadStatus>> BlockedThreads(const BlockedThreadsOptions& options) {
   const absl::StatusOr<std::vector<pid_t>> tids = proc::ListThreads(0);
   if (!tids.ok()) return CannotList(tids.status());
   const auto pid = static_cast<uint32_t>(sys::kernel().getpid());
   Looker looker(pid, options.max_frames);
-  std::vector<ThreadLook> threads;
+  std::vector<ThreadStatus> threads;
   for (const pid_t tid : *tids) threads.push_back(looker.Look(tid));
   if (options.names) NameCalls(pid, options.lines, threads);
   return threads;
 }
 
-std::string FormatBlockedThreads(std::span<const ThreadLook> threads) {
+std::string FormatBlockedThreads(std::span<const ThreadStatus> threads) {
   std::string text;
   for (const bool blocked : {true, false}) {
-    for (const ThreadLook& thread : threads) {
+    for (const ThreadStatus& thread : threads) {
       if (thread.blocked == blocked) text += FormatThread(thread);
     }
   }

@@ -26,7 +26,7 @@ using testing::Call;
 using testing::FakeKernel;
 
 struct Seen {
-  std::string name, moved_by;
+  std::string name, raised_by;
   EventCategory category;
   Usability usability;
   absl::Status usable;
@@ -37,7 +37,7 @@ struct Seen {
 std::vector<Seen> List(const ListOptions& options) {
   std::vector<Seen> all;
   const auto keep = [&](const EventInfo& event) {
-    all.push_back({std::string(event.name), std::string(event.moved_by), event.category, event.usability, event.usable,
+    all.push_back({std::string(event.name), std::string(event.raised_by), event.category, event.usability, event.usable,
                    event.value, event.path.has_value()});
   };
   ListEvents(keep, options);
@@ -49,7 +49,7 @@ Seen Find(const std::vector<Seen>& all, const std::string& name) {
     if (seen.name == name) return seen;
   }
   return {.name = "not listed: " + name,
-          .moved_by = {},
+          .raised_by = {},
           .category = {},
           .usability = Usability::kNotTried,
           .usable = absl::UnknownError("not listed"),
@@ -70,7 +70,7 @@ TEST_CASE("every generic event is listed once, with a verdict that is consistent
     CHECK((seen.value > 0) == (seen.usability == Usability::kCounts));
     CHECK(seen.opened == (seen.usability != Usability::kRefused && seen.usability != Usability::kNotTried));
     if (!fine) CHECK(seen.usable.ToString().find(seen.name) != std::string::npos);
-    if (seen.usability == Usability::kOpens) CHECK(seen.moved_by.empty());
+    if (seen.usability == Usability::kOpens) CHECK(seen.raised_by.empty());
   }
   CHECK(counts[EventCategory::kHardware] == 10);
   CHECK(counts[EventCategory::kSoftware] == 12);
@@ -101,7 +101,7 @@ bool SoftwareEventsCount() {
   for (const char* name : {"cpu-clock", "task-clock", "page-faults", "minor-faults", "context-switches"}) {
     const Seen seen = Find(all, name);
     if (seen.usability != Usability::kCounts) printf("%s: %s\n", name, seen.usable.ToString().c_str());
-    fine = fine && seen.usability == Usability::kCounts && !seen.moved_by.empty();
+    fine = fine && seen.usability == Usability::kCounts && !seen.raised_by.empty();
   }
   // Nothing moves these, and that is no fault of theirs.
   for (const char* name : {"dummy", "bpf-output", "alignment-faults", "emulation-faults"}) {

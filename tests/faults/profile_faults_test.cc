@@ -97,7 +97,7 @@ TEST_CASE("a look at the threads", "[faults]") {
     faults.Begin();
     const auto threads = BlockedThreads({.names = false});
     if (!threads.ok()) return threads.status();
-    for (const ThreadLook& thread : *threads) {
+    for (const ThreadStatus& thread : *threads) {
       CHECK((thread.blocked || !thread.missing.empty()));
       if (thread.tid == static_cast<uint32_t>(gettid())) CHECK_FALSE(thread.blocked);  // it runs
     }

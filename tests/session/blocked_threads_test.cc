@@ -21,20 +21,20 @@
 namespace perfkit::session {
 namespace {
 
-const ThreadLook* LookOf(const std::vector<ThreadLook>& threads, pid_t tid) {
+const ThreadStatus* LookOf(const std::vector<ThreadStatus>& threads, pid_t tid) {
   const auto found = std::find_if(threads.begin(), threads.end(),
-                                  [&](const ThreadLook& look) { return look.tid == static_cast<uint32_t>(tid); });
+                                  [&](const ThreadStatus& look) { return look.tid == static_cast<uint32_t>(tid); });
   return found != threads.end() ? &*found : nullptr;
 }
 
 // Looks until `wanted` holds for the thread: as long as it takes to come there.
 template <class Wanted>
-ThreadLook AwaitLook(pid_t tid, Wanted&& wanted) {
-  ThreadLook last;
+ThreadStatus AwaitLook(pid_t tid, Wanted&& wanted) {
+  ThreadStatus last;
   for (int turn = 0; turn < 10'000; ++turn) {
-    const absl::StatusOr<std::vector<ThreadLook>> threads = BlockedThreads({.names = false});
+    const absl::StatusOr<std::vector<ThreadStatus>> threads = BlockedThreads({.names = false});
     REQUIRE(threads.status() == absl::OkStatus());
-    const ThreadLook* const look = LookOf(*threads, tid);
+    const ThreadStatus* const look = LookOf(*threads, tid);
     REQUIRE(look != nullptr);
     last = *look;
     if (wanted(last)) return last;
@@ -48,8 +48,8 @@ TEST_CASE("each thread says what it waits for", "[blocked_threads]") {
   for (const PlantedThreads::Planted& thread : planted.planted()) {
     INFO(thread.name);
     while (thread.tid == 0) std::this_thread::yield();
-    const ThreadLook look =
-        AwaitLook(thread.tid, [&](const ThreadLook& now) { return now.blocked && now.wait.starts_with(thread.wait); });
+    const ThreadStatus look =
+        AwaitLook(thread.tid, [&](const ThreadStatus& now) { return now.blocked && now.wait.starts_with(thread.wait); });
     INFO(look.wait << "; " << look.missing);
     CHECK(look.wait.starts_with(thread.wait));
     CHECK(look.name == thread.name);
@@ -71,7 +71,7 @@ TEST_CASE("each thread says what it waits for", "[blocked_threads]") {
 
 TEST_CASE("a thread that runs is said to run", "[blocked_threads]") {
   const testing::SpinningThread spinning;
-  const ThreadLook look = AwaitLook(spinning.tid(), [](const ThreadLook& now) {
+  const ThreadStatus look = AwaitLook(spinning.tid(), [](const ThreadStatus& now) {
     CHECK((!now.blocked || now.syscall == -1));  // a page fault may block it
     return now.state == 'R' && !now.blocked;
   });
@@ -79,9 +79,9 @@ TEST_CASE("a thread that runs is said to run", "[blocked_threads]") {
   CHECK_FALSE(look.blocked);
   CHECK(look.frames.empty());
   CHECK(look.missing == "it runs");
-  const absl::StatusOr<std::vector<ThreadLook>> threads = BlockedThreads();
+  const absl::StatusOr<std::vector<ThreadStatus>> threads = BlockedThreads();
   REQUIRE(threads.status() == absl::OkStatus());
-  const ThreadLook* const self = LookOf(*threads, static_cast<pid_t>(syscall(SYS_gettid)));
+  const ThreadStatus* const self = LookOf(*threads, static_cast<pid_t>(syscall(SYS_gettid)));
   REQUIRE(self != nullptr);
   CHECK(self->state == 'R');
   CHECK(self->missing == "it runs, and looks at the others");
@@ -91,7 +91,7 @@ TEST_CASE("a forked child looks at its own threads", "[blocked_threads]") {
   PlantedThreads planted;
   CHECK(perfkit::testing::AsOrdinaryUser([] {
     prctl(PR_SET_DUMPABLE, 1);
-    const absl::StatusOr<std::vector<ThreadLook>> threads = BlockedThreads();
+    const absl::StatusOr<std::vector<ThreadStatus>> threads = BlockedThreads();
     return threads.ok() && threads->size() == 1 && (*threads)[0].tid == static_cast<uint32_t>(getpid());
   }));
 }
@@ -102,9 +102,9 @@ TEST_CASE("a process that is not dumpable has states, and says why there is no m
     prctl(PR_SET_DUMPABLE, 0);
     const PlantedThreads planted;
     while (planted.planted()[1].tid == 0) std::this_thread::yield();
-    const absl::StatusOr<std::vector<ThreadLook>> threads = BlockedThreads();
+    const absl::StatusOr<std::vector<ThreadStatus>> threads = BlockedThreads();
     if (!threads.ok()) return threads.status().message().find("Remedy") != std::string_view::npos;
-    const ThreadLook* const look = LookOf(*threads, planted.planted()[1].tid);
+    const ThreadStatus* const look = LookOf(*threads, planted.planted()[1].tid);
     return look != nullptr && !look->blocked && look->frames.empty() &&
            look->missing.find("PR_SET_DUMPABLE") != std::string::npos;
   }));

@@ -10,9 +10,9 @@
 namespace perfkit::session {
 namespace {
 
-bool CallsFunction(const ThreadLook& look, const std::string& name) {
+bool CallsFunction(const ThreadStatus& look, const std::string& name) {
   return std::any_of(look.calls.begin(), look.calls.end(),
-                     [&](const ThreadLook::Call& call) { return call.function.find(name) != std::string::npos; });
+                     [&](const ThreadStatus::Call& call) { return call.function.find(name) != std::string::npos; });
 }
 
 TEST_CASE("the stack of each thread that waits is whole, and named", "[blocked_threads][waits]") {
@@ -20,11 +20,11 @@ TEST_CASE("the stack of each thread that waits is whole, and named", "[blocked_t
   for (const PlantedThreads::Planted& thread : planted.planted()) {
     INFO(thread.name);
     while (thread.tid == 0) std::this_thread::yield();
-    ThreadLook last;
+    ThreadStatus last;
     for (int turn = 0; turn < 1000 && !(last.blocked && last.wait.starts_with(thread.wait)); ++turn) {
-      const absl::StatusOr<std::vector<ThreadLook>> threads = BlockedThreads();
+      const absl::StatusOr<std::vector<ThreadStatus>> threads = BlockedThreads();
       REQUIRE(threads.status() == absl::OkStatus());
-      for (const ThreadLook& look : *threads) {
+      for (const ThreadStatus& look : *threads) {
         if (look.tid == static_cast<uint32_t>(thread.tid)) last = look;
       }
     }
