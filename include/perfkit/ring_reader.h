@@ -112,13 +112,13 @@ class RingReader {
   // Ends the batch and returns the room of its records to the kernel. Records that Next has not returned belong to the
   // next batch (kStream). Returns the accounting of the batch, all 0 if there was none.
   DrainStats Release() noexcept;
-  // kStream, within a batch: returns the room of all records so far to the kernel, except the last `kept` bytes.
-  // Records in those stay valid.
-  void GiveBack(uint64_t kept = 0) noexcept {
-    if (in_batch_ && stream()) PublishTail(NextAt() - kept);
+  // kStream, within a batch: returns the room of the records read so far to the kernel, except their last `kept_bytes`,
+  // whose records stay valid. Does not end the batch.
+  void ReleaseRead(uint64_t kept_bytes = 0) noexcept {
+    if (in_batch_ && stream()) PublishTail(NextAt() - kept_bytes);
   }
-  // Undoes the last Next: the next Next, also after Release, returns that record again.
-  void PutBack(const RawRecord& last) noexcept;
+  // Undoes the last Next, which returned `last`: the next Next, also after Release, returns that record again.
+  void Unread(const RawRecord& last) noexcept;
 
   // Returns true if the ring has records. Call it before each wait: polling a ring's descriptor reports new records
   // only.

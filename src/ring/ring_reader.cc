@@ -148,7 +148,7 @@ bool RingReader::NextTurn(RawRecord& record) noexcept {
   return true;
 }
 
-void RingReader::PutBack(const RawRecord& last) noexcept {
+void RingReader::Unread(const RawRecord& last) noexcept {
   GoTo(NextAt() - last.size);
   broken_ = false;
   batch_.records -= 1;

@@ -35,8 +35,8 @@ TimeMerge::Key TimeMerge::BuildTree() {
 // Records that were not delivered go back to their rings, for the next drain.
 void TimeMerge::End(MergeStats& stats) {
   for (Front& front : fronts_) {
-    if (front.second != kNothing) front.reader->PutBack(front.Record(1));
-    if (front.first != kNothing) front.reader->PutBack(front.Record(0));
+    if (front.second != kNothing) front.reader->Unread(front.Record(1));
+    if (front.first != kNothing) front.reader->Unread(front.Record(0));
     stats.held |= front.first != kNothing;
     front.first = front.second = kNothing;
     front.Time(1) = front.Time(0);

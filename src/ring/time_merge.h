@@ -74,9 +74,9 @@ class TimeMerge {
     RawRecord& Record(size_t number) { return records[place ^ number]; }
     uint64_t& Time(size_t number) { return times[place ^ number]; }
     // Returns the room of the delivered records to the kernel.
-    void GiveBack() { reader->GiveBack(first == kNothing ? 0 : Record(0).size); }
+    void ReleaseRead() { reader->ReleaseRead(first == kNothing ? 0 : Record(0).size); }
   };
-  static constexpr uint64_t kGiveBackEvery = 64;
+  static constexpr uint64_t kReleaseEvery = 64;
   static constexpr size_t kPrefetchBytes = 256;
 
   // Returns true if the key is out of range, or kNothing.
@@ -129,8 +129,8 @@ inline TimeMerge::Key TimeMerge::Advance(size_t ring, TimeOf& time_of) {
   Front& front = fronts_[ring];
   front.place ^= 1;
   front.first = front.second;
-  if (++advances_ % kGiveBackEvery == 0) [[unlikely]]
-    front.GiveBack();
+  if (++advances_ % kReleaseEvery == 0) [[unlikely]]
+    front.ReleaseRead();
   RawRecord& record = front.Record(1);
   uint64_t time = front.Time(0);
   front.second = kNothing;

@@ -23,9 +23,9 @@ void PullAll(RingReader& reader) {
   RawRecord record;
   for (int i = 0; reader.Next(record); ++i) {
     SumRecord(record);
-    if (i % 5 == 3) reader.GiveBack();
+    if (i % 5 == 3) reader.ReleaseRead();
     if (i % 7 == 6) {
-      reader.PutBack(record);
+      reader.Unread(record);
       PERFKIT_FUZZ_CHECK(reader.Next(record));
     }
   }

@@ -1,6 +1,6 @@
 # Mutants of src/ring and of the inline readers of rings and samples: see run.cmake.
 mutant(front_not_put_back FILE src/ring/time_merge.cc TEST ring_test
-       FROM [[    if (front.second != kNothing) front.reader->PutBack(front.Record(1));
+       FROM [[    if (front.second != kNothing) front.reader->Unread(front.Record(1));
 ]]
        TO [[]]
        SAYS "The second record that a drain holds back is lost.")

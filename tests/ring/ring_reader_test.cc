@@ -140,12 +140,12 @@ TEST_CASE("what was pulled can be put back, and room can be given back within a 
   RawRecord record;
   REQUIRE(reader.Next(record));
   REQUIRE(reader.Next(record));
-  reader.PutBack(record);
-  reader.GiveBack();
+  reader.Unread(record);
+  reader.ReleaseRead();
   CHECK(ring.page().data_tail == 16);
   REQUIRE(reader.Next(record));
   CHECK(detail::Load<uint64_t>(record.body().data()) == 1);
-  reader.PutBack(record);
+  reader.Unread(record);
   CHECK(reader.Release().records == 1);
   CHECK(ring.page().data_tail == 16);
   CHECK(reader.Drain([](const RawRecord&) {}).records == 3);
@@ -163,7 +163,7 @@ TEST_CASE("what is put back is the next one, wherever the ring turns", "[ring]")
       for (int again = 0; again < 2; ++again) {
         REQUIRE(reader.Next(record));
         CHECK(detail::Load<uint64_t>(record.body().data()) == i);
-        if (again == 0) reader.PutBack(record);
+        if (again == 0) reader.Unread(record);
       }
     }
     CHECK(!reader.Next(record));
@@ -180,7 +180,7 @@ TEST_CASE("what is put back before damage is not counted as damaged", "[ring][co
   RawRecord record, none;
   REQUIRE(reader.Next(record));
   CHECK(!reader.Next(none));
-  reader.PutBack(record);
+  reader.Unread(record);
   CHECK(reader.Release().malformed_bytes == 0);
   CHECK(ring.page().data_tail == 0);
   const DrainStats drained = reader.Drain([](const RawRecord&) {});

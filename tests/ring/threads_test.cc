@@ -69,7 +69,7 @@ TEST_CASE("a writer and a reader that pulls, and gives room back within its batc
     RawRecord record;
     for (int i = 0; reader.Next(record); ++i) {
       visit(record);
-      if (i % 4 == 0) reader.GiveBack();
+      if (i % 4 == 0) reader.ReleaseRead();
     }
     reader.Release();
   });
