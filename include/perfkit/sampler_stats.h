@@ -70,7 +70,7 @@ struct SamplerDecision {
   enum class Why : uint8_t {
     kCost,  // The cost exceeded the budget.
     kLoss,  // Samples were lost in several windows in a row.
-    kRoom,  // The cost was far below the budget for a while.
+    kHeadroom,  // The cost was far below the budget for a while.
   };
   What what = What::kSamples;
   Why why = Why::kCost;

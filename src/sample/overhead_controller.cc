@@ -17,8 +17,8 @@ std::optional<SamplerDecision> OverheadController::Judge(const Window& window) {
   if (cost > budget_) return Down(Why::kCost, cost, cost / budget_);
   lossy_ = window.lost > 0 ? lossy_ + 1 : 0;
   if (lossy_ >= kLossyWindows) return Down(Why::kLoss, cost, 2);
-  const bool room = window.lost == 0 && cost * kRoom < budget_;
-  calm_ = room ? calm_ + 1 : 0;
+  const bool headroom = window.lost == 0 && cost * kHeadroom < budget_;
+  calm_ = headroom ? calm_ + 1 : 0;
   return now_ != full_ && calm_ >= backoff_ ? Up(cost) : std::nullopt;
 }
 
@@ -47,10 +47,10 @@ std::optional<SamplerDecision> OverheadController::Up(double cost) {
   calm_ = 0;
   if (since_climb_ != UINT32_MAX) backoff_ = kFirstBackoff;  // The last step up has held.
   since_climb_ = 0;
-  if (now_.slower > 1) return Take(What::kSamples, Why::kRoom, cost, now_.slower / 2);
+  if (now_.slower > 1) return Take(What::kSamples, Why::kHeadroom, cost, now_.slower / 2);
   if (stack_stuck_) return std::nullopt;
-  if (now_.stack == 0) return Take(What::kStack, Why::kRoom, cost, std::min(min_stack_, full_.stack));
-  return Take(What::kStackBytes, Why::kRoom, cost, std::min(2 * now_.stack, full_.stack));
+  if (now_.stack == 0) return Take(What::kStack, Why::kHeadroom, cost, std::min(min_stack_, full_.stack));
+  return Take(What::kStackBytes, Why::kHeadroom, cost, std::min(2 * now_.stack, full_.stack));
 }
 
 void OverheadController::Refused(const SamplerDecision& decision) {

@@ -2,7 +2,7 @@
 // then the stack, then samples. Never the side band: without it no sample can be interpreted.
 //
 //   full ── stack halves … ── no stack ── samples halve …        down: at once, by as many steps as the cost requires
-//        <────────────────────────────────────────────────       up: one step, after a while with room
+//        <────────────────────────────────────────────────       up: one step, after a while with headroom
 //
 // A pure state machine: Judge takes the cost of a window of time and returns a decision. The caller carries it out, or
 // reports that it failed (Refused).
@@ -34,9 +34,9 @@ class OverheadController {
  public:
   static constexpr uint64_t kWindowNs = 100'000'000;  // Minimum length of a window.
   static constexpr uint32_t kLossyWindows = 2;        // Consecutive windows with losses that lead to a decision.
-  static constexpr uint32_t kFirstBackoff = 10;       // Windows with room before the first step up.
+  static constexpr uint32_t kFirstBackoff = 10;       // Windows with headroom before the first step up.
   static constexpr uint32_t kMaxBackoff = 160;
-  static constexpr double kRoom = 3;  // There is room if the cost is below the budget divided by this.
+  static constexpr double kHeadroom = 3;  // There is headroom if the cost is below the budget divided by this.
   static constexpr uint32_t kSlowest = 1 << 20;
   static constexpr uint32_t kMaxAtOnce = 64;
 
@@ -63,8 +63,8 @@ class OverheadController {
   SamplingLevel full_, now_;
   uint32_t min_stack_;
   bool stack_stuck_ = false;           // A decision about the stack has failed.
-  uint32_t lossy_ = 0, calm_ = 0;      // Consecutive windows with losses, and with room.
-  uint32_t backoff_ = kFirstBackoff;   // Windows with room that are required before a step up.
+  uint32_t lossy_ = 0, calm_ = 0;      // Consecutive windows with losses, and with headroom.
+  uint32_t backoff_ = kFirstBackoff;   // Windows with headroom that are required before a step up.
   uint32_t since_climb_ = UINT32_MAX;  // Windows since the last step up.
 };
 

@@ -6,7 +6,7 @@ mutant(loss_is_forgiven FILE src/sample/overhead_controller.cc TEST sample_test 
        FROM [[lossy_ = window.lost > 0 ? lossy_ + 1 : 0;]] TO [[lossy_ = window.lost > 0 ? lossy_ : 0;]]
        SAYS "A sampler goes on losing samples for ever.")
 mutant(climbs_without_room FILE src/sample/overhead_controller.cc TEST sample_test CASES "[overhead_controller]"
-       FROM [[window.lost == 0 && cost * kRoom < budget_;]] TO [[window.lost == 0 && cost < budget_;]]
+       FROM [[window.lost == 0 && cost * kHeadroom < budget_;]] TO [[window.lost == 0 && cost < budget_;]]
        SAYS "The rate goes up and down all the time.")
 mutant(refused_step_is_believed FILE src/sample/overhead_controller.cc TEST sample_test CASES "[overhead_controller]"
        FROM [[    now_.slower = before;

@@ -66,7 +66,7 @@ TEST_CASE("what was given up last is taken back first, when there has been room 
     if (const auto step = controller.Judge(Costs(0.001))) up.push_back(*step);
   }
   REQUIRE(up.size() == 3);
-  CHECK((up[0].what == What::kSamples && up[0].why == Why::kRoom && up[0].to == 1));
+  CHECK((up[0].what == What::kSamples && up[0].why == Why::kHeadroom && up[0].to == 1));
   CHECK((up[1].what == What::kStack && up[1].to == 512));
   CHECK((up[2].what == What::kStackBytes && up[2].to == 1024));
   CHECK_FALSE(controller.Judge(Costs(0.0)));
@@ -85,7 +85,7 @@ TEST_CASE("a rung that had to be taken back is tried ever more seldom", "[overhe
   int climbs = 0, falls = 0;
   for (int i = 0; i < 1000; ++i) {
     const auto step = controller.Judge(Costs(controller.level().slower == 1 ? 0.02 : 0.003));
-    climbs += step && step->why == Why::kRoom;
+    climbs += step && step->why == Why::kHeadroom;
     falls += step && step->why == Why::kCost;
   }
   CHECK(falls == climbs + 1);

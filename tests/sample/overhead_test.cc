@@ -135,7 +135,7 @@ TEST_CASE("calls of a chain are given up, and come back when there is room", "[o
   const SamplerStats stats = sampler->stats();
   REQUIRE(stats.decisions.size() == 6);
   CHECK(stats.decisions[1].what == What::kStack);
-  CHECK(stats.decisions[3].why == SamplerDecision::Why::kRoom);
+  CHECK(stats.decisions[3].why == SamplerDecision::Why::kHeadroom);
   CHECK((stats.decisions[5].what == What::kStackBytes && stats.decisions[5].to == 16));
 }
 
