@@ -14,17 +14,17 @@ struct StackAccounting {
   uint64_t delivered = 0;   // LiveStacks delivered to a visitor.
   uint64_t duplicates = 0;  // Stacks of duplicate samples.
   uint64_t stale = 0;       // SIGTRAP was blocked, or its handler running, and the thread had gone on since the sample.
-  uint64_t budget = 0;   // Skipped because the last walk took so long: walks take at most a quarter of a thread's time.
-  uint64_t no_ring = 0;  // No ring was free for the thread (SamplerOptions::memory_bytes).
-  uint64_t ring_full = 0;  // The ring was full because Drain was called too late.
-  uint64_t paused = 0;     // Between Pause and Resume.
-  uint64_t given_up = 0;   // Stacks were switched off to keep SamplerOptions::cpu_budget.
+  uint64_t walk_limit = 0;  // Too soon after the last walk: walks take at most a quarter of a thread's time.
+  uint64_t no_ring = 0;     // No ring was free for the thread (SamplerOptions::memory_bytes).
+  uint64_t ring_full = 0;   // The ring was full because Drain was called too late.
+  uint64_t paused = 0;      // Between Pause and Resume.
+  uint64_t given_up = 0;    // Stacks were switched off to keep within SamplerOptions::cpu_budget.
   // Samples without a signal of their own, or whose signal has not arrived yet. The kernel merges the signals of
   // samples during one system call or interrupt, while the thread blocks SIGTRAP, and of events that happen at once. A
   // thread that ends gets no signal.
   uint64_t coalesced = 0;
 
-  uint64_t skipped() const { return stale + budget + no_ring + ring_full + paused + given_up + coalesced; }
+  uint64_t skipped() const { return stale + walk_limit + no_ring + ring_full + paused + given_up + coalesced; }
   uint64_t accounted() const { return delivered + duplicates + skipped(); }
 };
 

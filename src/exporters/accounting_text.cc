@@ -46,7 +46,7 @@ std::string LiveStackLine(const ProfileEvent& event) {
   return event.name + absl::StrFormat(": live stacks: delivered %d", stacks.delivered) +
          Nonzero({{"duplicates", stacks.duplicates},
                   {"stale", stacks.stale},
-                  {"over budget", stacks.budget},
+                  {"over the walk limit", stacks.walk_limit},
                   {"without a ring", stacks.no_ring},
                   {"ring full", stacks.ring_full},
                   {"paused", stacks.paused},

@@ -15,7 +15,7 @@ inline constexpr uint64_t EventAccounting::*kEventSums[] = {
     &EventAccounting::unsampled_ns};
 inline constexpr uint64_t StackAccounting::*kStackSums[] = {
     &StackAccounting::delivered, &StackAccounting::duplicates, &StackAccounting::stale,
-    &StackAccounting::budget,    &StackAccounting::no_ring,    &StackAccounting::ring_full,
+    &StackAccounting::walk_limit,    &StackAccounting::no_ring,    &StackAccounting::ring_full,
     &StackAccounting::paused,    &StackAccounting::given_up,   &StackAccounting::coalesced};
 
 // A field that is new has to be added above, and its bytes here.

@@ -112,7 +112,7 @@ PERFKIT_IN_HANDLER bool LiveStackHandler::Rests(const StackRing& ring, uint64_t 
 PERFKIT_IN_HANDLER void LiveStackHandler::Take(StackRing& ring, uint32_t number, const ucontext_t& registers) {
   ring.time_ns = sys::HandlerNow(clock_);
   const uint64_t cpu = ring.watched != 0 ? sys::HandlerNow(CLOCK_THREAD_CPUTIME_ID) : 0;
-  if (Rests(ring, cpu)) return Skip(number, StackSkip::kBudget);
+  if (Rests(ring, cpu)) return Skip(number, StackSkip::kWalkLimit);
   const size_t trailer_bytes = 8 * trailer_fields_;
   if (!rings_.HasRoom(ring, LiveRecord::Bytes(1, trailer_bytes))) return Skip(number, StackSkip::kRingFull);
   UnwoundStack stack = walker_->Walk(registers, ring.room);

@@ -26,7 +26,7 @@
 namespace perfkit::sample {
 
 // Why a signal yields no stack.
-enum class StackSkip : uint8_t { kStale, kBudget, kNoRing, kRingFull, kPaused };
+enum class StackSkip : uint8_t { kStale, kWalkLimit, kNoRing, kRingFull, kPaused };
 constexpr size_t kStackSkips = 5;
 
 class LiveStackHandler {

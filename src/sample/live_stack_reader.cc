@@ -123,7 +123,7 @@ void LiveStackReader::FillAccounting(size_t event, EventAccounting& accounting) 
   if (!is_open() || !plan_.events()[event].stack) return;
   StackAccounting& stacks = accounting.stacks;
   stacks.stale = handler_->skipped(event, StackSkip::kStale) + gone_on_[event];
-  stacks.budget = handler_->skipped(event, StackSkip::kBudget);
+  stacks.walk_limit = handler_->skipped(event, StackSkip::kWalkLimit);
   stacks.no_ring = handler_->skipped(event, StackSkip::kNoRing);
   stacks.ring_full = handler_->skipped(event, StackSkip::kRingFull);
   stacks.paused = handler_->skipped(event, StackSkip::kPaused);

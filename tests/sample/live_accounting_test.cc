@@ -49,7 +49,7 @@ void CheckEachHasItsStack(uint64_t hz) {
   const EventAccounting accounting = CheckStackAccounting(*sampler);
   INFO("samples " << tally.samples << ", stacks " << tally.stacks << ", paired " << tally.paired << ", orphans "
                   << tally.orphans << ", stale " << accounting.stacks.stale << ", lost " << accounting.lost
-                  << ", budget " << accounting.stacks.budget << ", ring full " << accounting.stacks.ring_full);
+                  << ", walk limit " << accounting.stacks.walk_limit << ", ring full " << accounting.stacks.ring_full);
   CHECK(tally.samples == accounting.delivered);
   CHECK(tally.stacks == accounting.stacks.delivered);
   // Within a handler SIGTRAP is blocked: of several samples there one is stale, and the others are not heard of.
@@ -221,7 +221,7 @@ double SlowedDown() {
   double sampled = 0;
   const EventAccounting accounting =
       OfThisThread(LiveOptions(10'000, SlowWalker<150'000>::Make), [&](Sampler&) { sampled = cpu_of_work(); });
-  CHECK(accounting.stacks.budget > 0);
+  CHECK(accounting.stacks.walk_limit > 0);
   CHECK(accounting.stacks.delivered > 0);
   return sampled / alone;
 }

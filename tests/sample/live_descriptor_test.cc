@@ -42,11 +42,11 @@ class OldKernel {
 };
 
 void Print(const char* what, const LiveTally& tally, const EventAccounting& accounting) {
-  std::printf("%s: %llu samples, %llu stacks, %llu paired; stale %llu, coalesced %llu, budget %llu\n", what,
+  std::printf("%s: %llu samples, %llu stacks, %llu paired; stale %llu, coalesced %llu, walk limit %llu\n", what,
               static_cast<unsigned long long>(tally.samples), static_cast<unsigned long long>(tally.stacks),
               static_cast<unsigned long long>(tally.paired), static_cast<unsigned long long>(accounting.stacks.stale),
               static_cast<unsigned long long>(accounting.stacks.coalesced),
-              static_cast<unsigned long long>(accounting.stacks.budget));
+              static_cast<unsigned long long>(accounting.stacks.walk_limit));
 }
 
 TEST_CASE("without sigtrap each sample signals its thread by its descriptor", "[live][descriptor]") {

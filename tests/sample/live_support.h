@@ -211,7 +211,7 @@ inline EventAccounting CheckStackAccounting(Sampler& sampler, size_t event = 0) 
   const StackAccounting& stacks = accounting.stacks;
   INFO("samples " << accounting.delivered << ", lost " << accounting.lost << ", duplicates " << accounting.duplicates
                   << ", paused " << accounting.paused << "; stacks " << stacks.delivered << ", duplicates "
-                  << stacks.duplicates << ", stale " << stacks.stale << ", budget " << stacks.budget << ", no ring "
+                  << stacks.duplicates << ", stale " << stacks.stale << ", walk limit " << stacks.walk_limit << ", no ring "
                   << stacks.no_ring << ", ring full " << stacks.ring_full << ", paused " << stacks.paused
                   << ", given up " << stacks.given_up << ", coalesced " << stacks.coalesced);
   CHECK(stacks.accounted() == accounting.accounted());
