@@ -75,7 +75,7 @@ std::string MakeFolder() {
 absl::Status WriteAll(const perfkit::Profile& profile, const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder);
   for (const perfkit::ProfileFormat& format : perfkit::ProfileFormats()) {
-    const std::string path = folder / ("profile" + std::string(format.endings[0]));
+    const std::string path = folder / ("profile" + std::string(format.extensions[0]));
     if (absl::Status status = perfkit::WriteProfile(profile, path); !status.ok()) return status;
     absl::PrintF("%-36s %9d bytes   open with %s\n", path, std::filesystem::file_size(path), format.opened_with);
   }

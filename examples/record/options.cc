@@ -44,7 +44,7 @@ const char kUsage[] =
     "      --top N          at most N lines a table (default: 40)\n"
     "      --no-inline      inlined calls belong to the function that they were inlined into\n"
     "      --no-demangle    names as the linker has them\n"
-    "  -o FILE              also writes the profile, in the format of the name's ending: .pb.gz, .html, .json.gz,\n"
+    "  -o FILE              also writes the profile, in the format of the name's extension: .pb.gz, .html, .json.gz,\n"
     "                       .pftrace, .folded, .callgrind, .txt ... May be given several times\n"
     "  -h, --help           this\n"
     "\n"

@@ -13,11 +13,11 @@ namespace record {
 namespace {
 
 bool IsWritten(const perfkit::ProfileFormat& format, std::string_view path) {
-  for (const std::string_view ending : format.endings) {
-    if (!ending.empty() && path.ends_with(ending)) return true;
+  for (const std::string_view extension : format.extensions) {
+    if (!extension.empty() && path.ends_with(extension)) return true;
   }
   const std::string_view name = path.substr(path.rfind('/') + 1);
-  return !format.beginning.empty() && name.starts_with(format.beginning);
+  return !format.prefix.empty() && name.starts_with(format.prefix);
 }
 
 }  // namespace
@@ -25,14 +25,14 @@ bool IsWritten(const perfkit::ProfileFormat& format, std::string_view path) {
 absl::Status CheckOutputs(const Options& options) {
   for (const std::string& path : options.outputs) {
     bool is_written = false;
-    std::string endings;
+    std::string extensions;
     for (const perfkit::ProfileFormat& format : perfkit::ProfileFormats()) {
       is_written = is_written || IsWritten(format, path);
-      endings += absl::StrFormat(" %s", format.endings[0]);
+      extensions += absl::StrFormat(" %s", format.extensions[0]);
     }
     if (!is_written) {
       return absl::InvalidArgumentError(
-          absl::StrFormat("-o wants a name with one of the endings%s: '%s'", endings, path));
+          absl::StrFormat("-o wants a name with one of the extensions%s: '%s'", extensions, path));
     }
   }
   return absl::OkStatus();

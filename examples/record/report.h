@@ -8,7 +8,7 @@
 
 namespace record {
 
-// InvalidArgument if no format that is linked has the ending of an output: to be known before anything is sampled.
+// InvalidArgument if no format that is linked has the extension of an output: to be known before anything is sampled.
 absl::Status CheckOutputs(const Options& options);
 
 // Prints one report for each event, and writes the outputs.

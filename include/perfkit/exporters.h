@@ -1,5 +1,5 @@
 // Profiles in the formats of other people's viewers: component perfkit::exporters. Link it, and WriteProfile
-// (profile_writer.h) supports their endings; or call a writer with your own sink.
+// (profile_writer.h) supports their extensions; or call a writer with your own sink.
 //
 // Each writer requires Profile::Check(), streams, and puts the profile's accounting where the viewer shows it.
 #pragma once

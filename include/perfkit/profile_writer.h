@@ -1,6 +1,6 @@
 // Profiles as files that other programs read.
 //
-//   perfkit::WriteProfile(profile, "work.pb.gz");   // by the name's ending
+//   perfkit::WriteProfile(profile, "work.pb.gz");   // by the name's extension
 //
 // Every writer streams: it hands its text to a sink piece by piece, and stops with the sink's Status at the first piece
 // that cannot be written. Requires Profile::Check().
@@ -32,12 +32,12 @@ struct WriteOptions {
 
 // A file format: its name, the names of its files, its writer.
 struct ProfileFormat {
-  std::string_view name;         // "folded"
-  std::string_view endings[3];   // ".folded"; the unused ones are empty
-  std::string_view opened_with;  // "speedscope, flamegraph.pl": what people open it with
+  std::string_view name;           // "folded"
+  std::string_view extensions[3];  // ".folded"; the unused ones are empty
+  std::string_view opened_with;    // "speedscope, flamegraph.pl": what people open it with
   absl::Status (*write)(const Profile& profile, const WriteOptions& options, ProfileSink sink);
-  // Files whose name begins with it have this format too, if no format has their ending: "callgrind.out.".
-  std::string_view beginning{};
+  // Files whose name begins with it have this format too, if no format has their extension: "callgrind.out.".
+  std::string_view prefix{};
 };
 
 // All formats that are linked: folded, callgrind and text are the core's; pprof, Perfetto, Firefox, Chrome and HTML the
@@ -47,7 +47,7 @@ std::vector<ProfileFormat> ProfileFormats();
 // Writes a profile to a file, in the format that its name ends with (or begins with: "callgrind.out.1234"). The file is
 // written aside and renamed when it is whole, so that a reader never sees half of one, and a failure leaves what was
 // there. What is no regular file (a pipe, /dev/stdout) is written directly.
-// Errors: InvalidArgument if no format has that ending (with all endings), if options.event is no event of the
+// Errors: InvalidArgument if no format has that extension (with all extensions), if options.event is no event of the
 // profile, or as Profile::Check(); Unimplemented if the format needs perfkit::exporters and it is not linked; else the
 // Status of the system call that failed.
 absl::Status WriteProfile(const Profile& profile, const std::string& path, const WriteOptions& options = {});

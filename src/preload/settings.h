@@ -1,6 +1,6 @@
 // The environment variables of the profile of a whole program.
 //
-//   PERFKIT_PROFILE           the file; its ending is the format; "%p" becomes the process's number
+//   PERFKIT_PROFILE           the file; its extension is the format; "%p" becomes the process's number
 //   PERFKIT_PROFILE_INTERVAL  microseconds between two samples (1000)
 //   PERFKIT_PROFILE_CLOCK     "cpu", or "wall" (the default)
 //   PERFKIT_PROFILE_STACKS    "dumps" (the default), "live" (for programs that do not use SIGTRAP), "frame-pointers",

@@ -14,50 +14,50 @@ constexpr ProfileFormat kCoreFormats[] = {
     {"text", {".txt"}, "any editor", WriteReport},
 };
 
-// Endings of formats that the component perfkit::exporters has. The core repeats them for one error text: without that
-// component nothing else here knows them.
-constexpr std::string_view kExporterEndings[] = {".pb.gz",   ".pprof",       ".pftrace", ".perfetto-trace",
-                                                 ".json.gz", ".chrome.json", ".html"};
+// Extensions of formats that the component perfkit::exporters has. The core repeats them for one error text: without
+// that component nothing else here knows them.
+constexpr std::string_view kExporterExtensions[] = {".pb.gz",   ".pprof",       ".pftrace", ".perfetto-trace",
+                                                    ".json.gz", ".chrome.json", ".html"};
 
 // The names that programs look for themselves: kcachegrind opens callgrind.out.*, whatever follows.
-bool BeginsWith(const ProfileFormat& format, std::string_view path) {
+bool HasPrefix(const ProfileFormat& format, std::string_view path) {
   const std::string_view name = path.substr(path.rfind('/') + 1);
-  return !format.beginning.empty() && name.starts_with(format.beginning);
+  return !format.prefix.empty() && name.starts_with(format.prefix);
 }
 
-bool EndsWith(const ProfileFormat& format, std::string_view path) {
-  for (const std::string_view ending : format.endings) {
-    if (!ending.empty() && path.ends_with(ending)) return true;
+bool HasExtension(const ProfileFormat& format, std::string_view path) {
+  for (const std::string_view extension : format.extensions) {
+    if (!extension.empty() && path.ends_with(extension)) return true;
   }
   return false;
 }
 
 absl::Status UnknownFormat(std::string_view path) {
-  for (const std::string_view ending : kExporterEndings) {
-    if (!path.ends_with(ending)) continue;
+  for (const std::string_view extension : kExporterExtensions) {
+    if (!path.ends_with(extension)) continue;
     return absl::Status(
         absl::StatusCode::kUnimplemented,
         absl::StrFormat("cannot write %s: \"%s\" is a format of the component perfkit::exporters, which "
-                        "is not linked. Remedy: link it, or choose an ending of the core's.",
-                        path, ending));
+                        "is not linked. Remedy: link it, or choose an extension of the core's.",
+                        path, extension));
   }
-  std::string endings;
+  std::string extensions;
   for (const ProfileFormat& format : ProfileFormats()) {
-    for (const std::string_view ending : format.endings) {
-      if (!ending.empty()) endings += absl::StrFormat(" %s", ending);
+    for (const std::string_view extension : format.extensions) {
+      if (!extension.empty()) extensions += absl::StrFormat(" %s", extension);
     }
   }
   return absl::Status(
       absl::StatusCode::kInvalidArgument,
-      absl::StrFormat("cannot write %s: no format has that ending. Remedy: choose one of%s", path, endings));
+      absl::StrFormat("cannot write %s: no format has that extension. Remedy: choose one of%s", path, extensions));
 }
 
 absl::StatusOr<ProfileFormat> FormatOf(std::string_view path) {
   for (const ProfileFormat& format : ProfileFormats()) {
-    if (EndsWith(format, path)) return format;
+    if (HasExtension(format, path)) return format;
   }
   for (const ProfileFormat& format : ProfileFormats()) {
-    if (BeginsWith(format, path)) return format;
+    if (HasPrefix(format, path)) return format;
   }
   return UnknownFormat(path);
 }

@@ -245,9 +245,9 @@ TEST_CASE("what -o writes is what the report says, as other programs read it", "
 }
 
 TEST_CASE("a profile that cannot be written is an error with its reason", "[record]") {
-  const Run ending = Record("-o out.nonsense true");
-  CHECK(ending.exit_code == 2);
-  CHECK(Says(ending, "one of the endings .folded"));
+  const Run extension = Record("-o out.nonsense true");
+  CHECK(extension.exit_code == 2);
+  CHECK(Says(extension, "one of the extensions .folded"));
   const Run folder = Record("-e cpu-clock:u -o /no/such/folder/out.folded true");
   CHECK(folder.exit_code == 1);
   CHECK(Says(folder, "/no/such/folder/out.folded"));

@@ -9,14 +9,14 @@
 namespace perfkit::profile {
 namespace {
 
-TEST_CASE("who links the component has its formats, and each of their endings writes a file", "[exporters]") {
+TEST_CASE("who links the component has its formats, and each of their extensions writes a file", "[exporters]") {
   const testing::TempFolder folder;
   size_t formats = 0;
   for (const ProfileFormat& format : ProfileFormats()) {
     ++formats;
-    for (const std::string_view ending : format.endings) {
-      if (ending.empty()) continue;
-      const std::string path = folder.path() + "/work" + std::string(ending);
+    for (const std::string_view extension : format.extensions) {
+      if (extension.empty()) continue;
+      const std::string path = folder.path() + "/work" + std::string(extension);
       INFO(path);
       CHECK(WriteProfile(SampleProfile(), path) == absl::OkStatus());
       CHECK(std::filesystem::file_size(path) > 0);

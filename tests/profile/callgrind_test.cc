@@ -171,7 +171,7 @@ TEST_CASE("a sink that fails ends a callgrind file with its status", "[profile][
         absl::DataLossError("full"));
 }
 
-TEST_CASE("callgrind's files are known by ending or beginning", "[profile][callgrind]") {
+TEST_CASE("callgrind's files are known by extension or prefix", "[profile][callgrind]") {
   const TempFolder folder;
   for (const std::string name : {"/work.callgrind", "/callgrind.out.1234", "/callgrind.out.work.3"}) {
     REQUIRE(WriteProfile(SampleProfile(), folder.path() + name) == absl::OkStatus());

@@ -1,4 +1,4 @@
-// Files of profiles: by ending, whole or not at all.
+// Files of profiles: by extension, whole or not at all.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,7 +26,7 @@ ptrdiff_t FilesIn(const TempFolder& folder) {
   return std::distance(std::filesystem::directory_iterator(folder.path()), {});
 }
 
-TEST_CASE("a profile's file has the format of its ending", "[profile][writer]") {
+TEST_CASE("a profile's file has the format of its extension", "[profile][writer]") {
   const TempFolder folder;
   const std::string path = folder.path() + "/work.folded";
   CHECK(WriteProfile(SampleProfile(), path) == absl::OkStatus());
@@ -34,7 +34,7 @@ TEST_CASE("a profile's file has the format of its ending", "[profile][writer]") 
   CHECK(FilesIn(folder) == 1);
 }
 
-TEST_CASE("an ending that no format has is refused with those that there are", "[profile][writer]") {
+TEST_CASE("an extension that no format has is refused with those that there are", "[profile][writer]") {
   const TempFolder folder;
   const absl::Status status = WriteProfile(SampleProfile(), folder.path() + "/work.doc");
   CHECK(status.code() == absl::StatusCode::kInvalidArgument);
