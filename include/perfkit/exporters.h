@@ -1,7 +1,8 @@
-// Profiles in the formats of other people's viewers: component perfkit::exporters. Link it, and WriteProfile
-// (profile_writer.h) supports their extensions; or call a writer with your own sink.
+// Writers of profiles for other viewers: component perfkit::exporters. If it is linked, WriteProfile supports their
+// formats. Or call a writer with your own sink.
 //
-// Each writer requires Profile::Check(), streams, and puts the profile's accounting where the viewer shows it.
+// Requirements, errors and thread rules: as the writers in profile_writer.h. Each writer puts the profile's accounting
+// where the viewer shows it.
 #pragma once
 
 #include "perfkit/detail/library_only.h"
@@ -11,20 +12,21 @@
 
 namespace perfkit {
 
-// pprof's profile.proto, gzipped: every event is a value, the thread and the label are labels, the accounting is in the
-// comments. For `go tool pprof`, Grafana Pyroscope, Polar Signals.
+// Writes pprof's profile.proto, gzipped, for `go tool pprof`, Grafana Pyroscope and Polar Signals. Each event is a
+// value, thread and label are labels, and the accounting is in the comments.
 absl::Status WritePprof(const Profile& profile, const WriteOptions& options, ProfileSink sink);
 
-// Perfetto's TracePackets: samples, zones, counters and waits on one timeline. For ui.perfetto.dev and trace_processor.
+// Writes Perfetto's TracePackets, for ui.perfetto.dev and trace_processor: samples, zones, counters and waits on one
+// timeline.
 absl::Status WritePerfetto(const Profile& profile, const WriteOptions& options, ProfileSink sink);
 
-// Firefox's processed profile, version 66, gzipped. For profiler.firefox.com.
+// Writes Firefox's processed profile, version 66, gzipped, for profiler.firefox.com.
 absl::Status WriteFirefox(const Profile& profile, const WriteOptions& options, ProfileSink sink);
 
-// Chrome's JSON trace events: zones, frames and stacks. For chrome://tracing, DevTools and ui.perfetto.dev.
+// Writes Chrome's JSON trace events, for chrome://tracing, DevTools and ui.perfetto.dev: zones, frames and stacks.
 absl::Status WriteChrome(const Profile& profile, const WriteOptions& options, ProfileSink sink);
 
-// One HTML page that needs nothing else: flame graph, icicle, a track each thread, search. For a browser.
+// Writes one self-contained HTML page, for a browser: flame graph, icicle, a track for each thread, search.
 absl::Status WriteHtml(const Profile& profile, const WriteOptions& options, ProfileSink sink);
 
 }  // namespace perfkit

@@ -1,12 +1,12 @@
-// A profile: what a program did, as samples say it. A value: no descriptor, no thread, no file format.
+// A profile: what a program did, according to samples. A value: no descriptor, no thread, no file format.
 //
-//   samples ──> thread, event, weight            what happened, when, and how much of it one sample stands for
+//   samples ──> thread, event, weight            what happened, when, and how much of it a sample stands for
 //      └──────> stacks (parent, location)        each distinct stack once: a tree, callers before callees
 //                  └──> locations (module, offset)
-//                          └──> calls (function, file, line)    what was inlined there first, the function itself last
+//                          └──> calls (function, file, line)    inlined calls first, the function itself last
 //
-// All tables are columns that index each other; index 0 of `strings` is "". Session makes profiles, ProfileBuilder
-// makes them by hand; report.h, profile_writer.h and exporters read them.
+// The tables refer to each other by index; index 0 of `strings` is "". Session and ProfileCollector make profiles,
+// ProfileBuilder makes them by hand; report.h, profile_writer.h and exporters.h read them.
 #pragma once
 
 #include "perfkit/detail/library_only.h"
@@ -25,55 +25,55 @@ namespace perfkit {
 
 // The unit of an event's weights.
 enum class ProfileUnit : uint8_t { kCount, kNanoseconds, kBytes };
-// "count", "nanoseconds", "bytes": the words of pprof.
+// Returns "count", "nanoseconds" or "bytes", the words of pprof.
 std::string_view ProfileUnitName(ProfileUnit unit);
 
-// Something that samples count: an event of the kernel's, a follower of it, or time off the CPU.
+// What samples count: a perf event, a follower of one, or time off the CPU.
 struct ProfileEvent {
-  std::string name;  // as it was asked for: "cpu-clock", "page-faults:u"; kOffCpuEvent
+  std::string name;  // As requested: "cpu-clock", "page-faults:u"; or kOffCpuEvent.
   ProfileUnit unit = ProfileUnit::kCount;
-  // The event covers user space only, although more was asked for.
+  // The event was restricted to user space because this user may not observe the kernel.
   bool user_only = false;
-  // The kernel's count and what became of each sample. All 0 for events that the kernel does not count by itself
-  // (followers, off-CPU time).
+  // The kernel's count, and where each sample went. All 0 for followers and off-CPU time, which have no count.
   EventAccounting accounting{};
 };
-// The event whose samples are the times at which threads were off their CPUs. Nanoseconds.
+// Name of the event whose samples are the times that threads spent off their CPUs. In nanoseconds.
 inline constexpr std::string_view kOffCpuEvent = "off-cpu";
 
-// A thread, from its begin to its end: another thread that has the same number later is another one here. Or the sum of
-// several that have ended: a session keeps about 1,000 of these apart, and adds the older ones up by name.
+// A thread, from its start to its end: a later thread with the same tid has an entry of its own. Or the sum of several
+// ended threads of the same name: a session keeps the latest 1,000 or so ended threads apart.
 struct ProfileThread {
-  uint32_t pid = 0, tid = 0;           // of a sum, `tid` is kFirstSum or more, and `pid` 0 if of several processes
-  uint32_t name = 0;                   // in Profile::strings: the last name that it had
-  uint32_t ended = 0;                  // how many ended threads it is the sum of; 0: it is one thread, or left out
-  uint64_t on_ns = 0, off_ns = 0;      // on and off a CPU while it was watched; both 0 if that was not recorded
-  uint64_t first_ns = 0, last_ns = 0;  // when it was first and last seen
+  uint32_t pid = 0, tid = 0;           // Of a sum: a tid from kFirstSum on, and pid 0 if it has several processes.
+  uint32_t name = 0;                   // Its last name; index in Profile::strings.
+  uint32_t ended = 0;                  // Of a sum: the number of its threads, 0 if Profile::Filtered removed them.
+  uint64_t on_ns = 0, off_ns = 0;      // Time on and off a CPU while it was sampled; both 0 if not recorded.
+  uint64_t first_ns = 0, last_ns = 0;  // When it was first and last seen.
 
-  static constexpr uint32_t kFirstSum = 1 << 22;  // no thread has it: PID_MAX_LIMIT (include/linux/threads.h)
+  static constexpr uint32_t kFirstSum = 1 << 22;  // Larger than any tid: PID_MAX_LIMIT (include/linux/threads.h).
   bool is_sum() const { return tid >= kFirstSum; }
 };
 
-// A file whose code ran, or what stands for one: "[kernel]", "[vdso]", "//anon".
+// A mapped file, or other code: "[kernel]", "[vdso]", "//anon".
 struct ProfileModule {
-  uint32_t path = 0;      // in Profile::strings
-  uint32_t build_id = 0;  // in Profile::strings, as hexadecimal digits; 0: unknown
+  uint32_t path = 0;      // Index in Profile::strings.
+  uint32_t build_id = 0;  // Hexadecimal digits; index in Profile::strings. "" if unknown.
 };
 
-// One call at a location: the function itself, or one that the compiler inlined there.
+// One call at a location: the function itself, or a function that the compiler inlined there.
 struct ProfileCall {
-  uint32_t function = 0;  // in Profile::strings; 0: it has no name
-  uint32_t file = 0;      // in Profile::strings; 0: unknown
-  uint32_t line = 0;      // 0: unknown
-  bool inlined = false;   // into the next call of the location
+  uint32_t function = 0;  // Index in Profile::strings; "" if it has no name.
+  uint32_t file = 0;      // Index in Profile::strings; "" if unknown.
+  uint32_t line = 0;      // 0 if unknown.
+  bool inlined = false;   // Inlined into the next call of the location.
 };
 
-// A place in code.
+// An address in code.
 struct ProfileLocation {
-  uint32_t module = kNoModule;  // in Profile::modules; kNoModule: what was mapped there is unknown
+  uint32_t module = kNoModule;  // Index in Profile::modules; kNoModule if it lies in no known mapping.
   bool kernel = false;
-  uint64_t address = 0;  // in the module's file; without one, the program counter
-  // Its calls in Profile::calls, innermost first. None until names are resolved; without debug information one.
+  uint64_t address = 0;  // Address in the module's file, as nm prints it; the pc if there is no file.
+  // Its calls are Profile::calls[first_call .. first_call + calls), innermost first. None before names are resolved;
+  // one without debug information.
   uint32_t first_call = 0, calls = 0;
 
   static constexpr uint32_t kNoModule = UINT32_MAX;
@@ -81,35 +81,35 @@ struct ProfileLocation {
 
 // A stack: a location, and the stack that called it.
 struct ProfileStack {
-  uint32_t parent = kRoot;   // in Profile::stacks, always less than its own index; kRoot: no caller is known
-  uint32_t location = 0;     // in Profile::locations
-  bool is_guess = false;     // found by a frame pointer that nothing vouches for
-  bool is_stitched = false;  // taken from an earlier stack of the same thread (StackFrame::is_stitched)
+  uint32_t parent = kRoot;   // The caller: an index in Profile::stacks less than its own; kRoot if none is known.
+  uint32_t location = 0;     // Index in Profile::locations.
+  bool is_guess = false;     // As StackFrame::is_guess.
+  bool is_stitched = false;  // As StackFrame::is_stitched.
 
   static constexpr uint32_t kRoot = UINT32_MAX;
 };
 
-// What the stack of a sample is worth.
+// How complete the stack of a sample is.
 enum class StackQuality : uint8_t {
-  kWhole,      // it reaches its root
-  kPart,       // it ends early: truncated, or without unwind information (StackEnd)
-  kLeafOnly,   // only the sampled instruction is known: no stack was taken with this sample
-  kLastKnown,  // of a wait: the last stack known of the thread before it
-  kNone,       // not even that: ProfileSample::stack is ProfileStack::kRoot
+  kWhole,      // Complete: it reaches the root.
+  kPart,       // Incomplete: unwinding stopped before the root (StackEnd).
+  kLeafOnly,   // The sampled instruction alone: no stack was taken with this sample.
+  kLastKnown,  // Of off-CPU time: the thread's latest stack from before the wait.
+  kNone,       // No stack: ProfileSample::stack is ProfileStack::kRoot.
 };
-// "whole", "part", "leaf only", "last known", "none".
+// Returns "whole", "part", "leaf only", "last known" or "none".
 std::string_view StackQualityName(StackQuality quality);
 
-// A sample, or several that were merged when the room for single ones was used up.
+// A sample, or several that were merged to limit the profile's memory.
 struct ProfileSample {
-  uint64_t time_ns = 0;  // CLOCK_MONOTONIC; of off-CPU time, when it began; 0: merged, its times were given up
-  uint64_t weight = 0;   // what it stands for, in the event's unit
-  uint32_t samples = 1;  // how many it is; 0 of followers, whose samples are counted by their leader's event
-  uint32_t thread = 0;   // in Profile::threads
-  uint32_t stack = ProfileStack::kRoot;  // in Profile::stacks
-  uint32_t label = 0;                    // in Profile::strings: the zone or task that was under way; 0: none
-  uint32_t wait = kNoWait;               // in Profile::waits, of off-CPU time
-  uint16_t event = 0;                    // in Profile::events
+  uint64_t time_ns = 0;  // By CLOCK_MONOTONIC; the start of off-CPU time; 0 for merged samples, whose times are lost.
+  uint64_t weight = 0;   // What it stands for, in the event's unit.
+  uint32_t samples = 1;  // Number of samples. 0 for followers: their leader's sample is the one that counts.
+  uint32_t thread = 0;   // Index in Profile::threads.
+  uint32_t stack = ProfileStack::kRoot;  // Index in Profile::stacks.
+  uint32_t label = 0;       // Path of the innermost zone, or the task; index in Profile::strings, "" if none.
+  uint32_t wait = kNoWait;  // Of off-CPU time: index in Profile::waits, or kNoWait if unknown.
+  uint16_t event = 0;       // Index in Profile::events.
   StackQuality quality = StackQuality::kNone;
 
   static constexpr uint32_t kNoWait = UINT32_MAX;
@@ -118,59 +118,61 @@ struct ProfileSample {
 
 // What a thread waited for while it was off its CPU.
 struct ProfileWait {
-  bool preempted = false;           // could have run, but others did; with wakers also from its wake-up on
-  bool blocked_in_syscall = false;  // `syscall` and `arguments` are known
-  int32_t syscall = -1;             // its number on this machine
+  bool preempted = false;  // Runnable, but other threads ran. With SessionOptions::wakers also after a wake-up.
+  bool blocked_in_syscall = false;  // `syscall` and `arguments` are known.
+  int32_t syscall = -1;             // Number of the system call on this machine.
   std::array<uint64_t, 6> arguments{};
-  // In Profile::strings: "futex 0x7f…", "read of descriptor 3 (pipe:[1234])"; 0: none. Files are those that descriptors
-  // had when the thread was looked at, which may be others than when its call began.
+  // Text, "futex 0x7f…", "read of descriptor 3 (pipe:[1234])"; index in Profile::strings, "" if unknown. Says what the
+  // descriptor referred to when the thread was examined, which may have changed since the call began.
   uint32_t detail = 0;
-  // In Profile::strings: who ended the wait, "worker (1234)", "an interrupt"; 0: unknown (SessionOptions::wakers).
+  // What ended the wait: "worker (1234)", "an interrupt"; index in Profile::strings, "" if unknown
+  // (SessionOptions::wakers).
   uint32_t waker = 0;
 };
 
-// A zone, or a frame, that a thread was in from `from_ns` to `to_ns`.
+// A zone or a frame of a thread, from `from_ns` to `to_ns`.
 struct ProfileZone {
-  uint64_t from_ns = 0, to_ns = 0;
-  uint32_t thread = 0;  // in Profile::threads
-  uint32_t name = 0;    // in Profile::strings
-  uint32_t cause = 0;   // in Profile::strings: of a frame that hitched, why; 0: none
+  uint64_t from_ns = 0, to_ns = 0;  // By CLOCK_MONOTONIC.
+  uint32_t thread = 0;              // Index in Profile::threads.
+  uint32_t name = 0;                // Index in Profile::strings.
+  uint32_t cause = 0;               // Of a hitch: Hitch::cause; index in Profile::strings. "" otherwise.
   bool is_frame = false;
 };
 
-// A value over time: a counter of a frame, a queue's length.
+// A value over time, e.g. a count for each frame, or the length of a queue.
 struct ProfileCounter {
   struct Point {
-    uint64_t time_ns = 0;
+    uint64_t time_ns = 0;  // By CLOCK_MONOTONIC.
     double value = 0;
   };
-  uint32_t name = 0;  // in Profile::strings
+  uint32_t name = 0;  // Index in Profile::strings.
   ProfileUnit unit = ProfileUnit::kCount;
-  uint32_t thread = kWholeProcess;  // in Profile::threads
-  std::vector<Point> points;        // in order of time
+  uint32_t thread = kWholeProcess;  // Index in Profile::threads, or kWholeProcess.
+  std::vector<Point> points;        // In order of time.
 
   static constexpr uint32_t kWholeProcess = UINT32_MAX;
 };
 
-// What is missing, and what making the profile cost.
+// What is missing from a profile, and what it cost.
 struct ProfileAccounting {
-  uint64_t unwind_dropped = 0;     // samples whose stack was given up because too many waited: they are kLeafOnly
-  uint64_t times_forgotten = 0;    // samples that were merged because the room for single ones was used up
-  uint64_t stacks_forgotten = 0;   // samples whose stack was cut to its leaf because the stack table was full
-  uint64_t waits_forgotten = 0;    // waits that are in the totals of kOffCpuEvent only
-  uint64_t zones_forgotten = 0;    // zones and frames that are no tracks because the room for them was used up
-  uint64_t zone_records_lost = 0;  // begins and ends of zones and frames that a thread's log had no room for
-  uint64_t side_band_lost = 0;     // records of mappings and threads that were lost: names may be missing
-  uint64_t unattributed = 0;       // SamplerStats::unattributed
-  uint64_t own_cpu_ns = 0;         // CPU time that this process spent on making it
-  uint64_t kernel_cpu_ns = 0;      // about what the kernel spent on it
-  // How stacks were taken, what was fallen back to and why, what was given up when: a sentence each.
+  uint64_t unwind_dropped = 0;     // Samples whose stack was dropped because too many waited: now kLeafOnly.
+  uint64_t times_forgotten = 0;    // Samples that were merged to limit memory.
+  uint64_t stacks_forgotten = 0;   // Samples whose stack was cut to its leaf because the stack table was full.
+  uint64_t waits_forgotten = 0;    // Waits that are only in the totals of kOffCpuEvent.
+  uint64_t zones_forgotten = 0;    // Zones and frames that were dropped to limit memory.
+  uint64_t zone_records_lost = 0;  // Starts and ends of zones and frames that a thread's log had no room for.
+  uint64_t side_band_lost = 0;     // Lost records of mappings and threads: names may be missing.
+  uint64_t unattributed = 0;       // SamplerStats::unattributed.
+  uint64_t own_cpu_ns = 0;         // CPU time that this process spent to make the profile.
+  uint64_t kernel_cpu_ns = 0;      // Estimate of the kernel's CPU time for it.
+  // Sentences: how stacks were taken, which fallbacks were used and why, what was reduced and when.
   std::vector<std::string> notes;
 };
 
+// Not thread-safe to change; thread-safe to read. Copies are independent of each other.
 class Profile {
  public:
-  // The tables. Each index must stay in its range when they are changed by hand: Check() tells.
+  // The tables. After changes by hand, Check() verifies the indices.
   std::vector<std::string> strings{""};
   std::vector<ProfileEvent> events;
   std::vector<ProfileThread> threads;
@@ -178,60 +180,60 @@ class Profile {
   std::vector<ProfileCall> calls;
   std::vector<ProfileLocation> locations;
   std::vector<ProfileStack> stacks;
-  std::vector<ProfileSample> samples;  // in order of time, the merged ones first
+  std::vector<ProfileSample> samples;  // In order of time, merged ones first.
   std::vector<ProfileWait> waits;
   std::vector<ProfileZone> zones;
   std::vector<ProfileCounter> counters;
   ProfileAccounting accounting;
-  std::string program;              // the name of the process
-  uint64_t from_ns = 0, to_ns = 0;  // when it was made, by CLOCK_MONOTONIC
-  uint64_t realtime_offset_ns = 0;  // CLOCK_REALTIME is this much ahead of CLOCK_MONOTONIC
+  std::string program;              // Name of the process.
+  uint64_t from_ns = 0, to_ns = 0;  // The time that it covers, by CLOCK_MONOTONIC.
+  uint64_t realtime_offset_ns = 0;  // CLOCK_REALTIME less CLOCK_MONOTONIC.
 
-  // Sums of the weights and of the samples of an event. O(samples).
   struct Sum {
     uint64_t weight = 0, samples = 0;
     bool operator==(const Sum&) const = default;
   };
+  // Returns the sums over all samples of an event. O(samples).
   Sum Total(size_t event) const;
 
-  // The index of the event with this name; events.size() if there is none.
+  // Returns the index of the first event with this name; events.size() if there is none.
   size_t EventIndex(std::string_view name) const;
 
-  // "worker", of a sum "worker (1,024 ended threads)".
+  // Returns the thread's name; for a sum "worker (1,024 ended threads)".
   std::string ThreadName(uint32_t thread) const;
 
-  // The calls of a location, innermost first: empty if its names are not resolved.
+  // Returns the calls at a location, innermost first; empty if names are not resolved. A view of `calls`.
   std::span<const ProfileCall> CallsAt(uint32_t location) const;
-  // The name of a call as reports print it: the function, or, if it has none, UnnamedCode().
+  // Returns the call's function, or UnnamedCode() if it has no name.
   std::string CallName(uint32_t location, const ProfileCall& call) const;
   // Returns "[libfoo.so]+0x1234": the name of a location without calls.
   std::string UnnamedCode(uint32_t location) const;
 
-  // OK if every index is in its range, every parent is less than its stack's index, and times do not run backwards.
-  // InvalidArgument names the first entry that is wrong. Writers and reports require it.
+  // Returns OK if every index is in its range, each parent precedes its stack, and times do not run backwards. Writers
+  // and reports require it. Errors: InvalidArgument with the first wrong entry.
   absl::Status Check() const;
 
-  // Adds another profile of the same or of another process: events with the same name and unit, threads with the same
-  // pid, tid and first_ns, modules with the same path and build id, locations with the same module, address and calls,
-  // and stacks of these are each made one. Weights, samples and the accounting add up: two filtered copies of one
-  // profile have its accounting twice. Times stay as they are: they are of one clock only if both were made since the
-  // same boot. O(both). Requires Check() of both.
+  // Adds another profile, of the same process or another one. Unifies events with the same name and unit, threads with
+  // the same pid, tid and first_ns, modules with the same path and build-id, locations with the same module, address
+  // and calls, and equal stacks of these. Adds weights, samples and the accounting: after merging two filtered copies
+  // of one profile, its accounting is in there twice. Does not change times: they are comparable only if both profiles
+  // were made since the same boot. Requires Check() of both. O(both).
   void Merge(const Profile& other);
 
-  // A copy that holds only what meets all conditions: samples; zones and counter points, by thread, time and zone. The
-  // tables that samples point into stay as they are, and so does the accounting, which is that of the whole; the times
-  // on and off the CPU of threads that are left out are 0. Patterns are those of fnmatch(3): "worker*".
-  // Requires Check().
+  // Selects a part of a profile. Patterns are those of fnmatch(3): "worker*". Empty members select all.
   struct Filter {
-    std::vector<uint32_t> threads{};  // indexes; empty: all
-    std::string thread_name{};        // a pattern; empty: all
-    // Samples that were taken, and waits that began, at from_ns or later and before to_ns. A filter by time or zone
-    // leaves out merged samples, which have no times; `notes` then says how many.
+    std::vector<uint32_t> threads{};  // Indices in Profile::threads.
+    std::string thread_name{};        // Pattern.
+    // Samples taken, waits begun and counter points from `from_ns` on and before `to_ns`, and zones that overlap it.
+    // Merged samples have no time: a filter by time or by zone removes them, and a note says how many.
     uint64_t from_ns = 0, to_ns = UINT64_MAX;
-    std::string function{};  // a pattern that the name of any call of the stack must match; empty: all
-    std::string label{};     // a pattern for ProfileSample::label; empty: all
-    std::string zone{};      // a pattern: only while a zone of that name was open on the thread
+    std::string function{};  // Pattern: samples with a call of that name anywhere in the stack.
+    std::string label{};     // Pattern for ProfileSample::label.
+    std::string zone{};      // Pattern: only while a zone of that name was open on the thread.
   };
+  // Returns a copy with only those samples, zones and counter points that meet all conditions. The tables that samples
+  // refer to stay as they are, and the accounting is that of the whole profile. Threads that were not selected have
+  // on_ns and off_ns 0. Requires Check().
   Profile Filtered(const Filter& filter) const;
 };
 

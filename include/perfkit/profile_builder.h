@@ -1,4 +1,4 @@
-// Builds a profile: each string, module, location and stack that is added is kept once.
+// Builds a profile by hand. Equal strings, modules, locations and stacks are stored once.
 //
 //   perfkit::ProfileBuilder builder;
 //   const uint32_t event = builder.AddEvent({.name = "cpu-clock", .unit = perfkit::ProfileUnit::kNanoseconds});
@@ -19,7 +19,7 @@
 
 namespace perfkit {
 
-// Not thread-safe. Moves, never copies.
+// Movable, not copyable. Not thread-safe: any thread may call it, one at a time.
 class ProfileBuilder {
  public:
   ProfileBuilder();
@@ -27,34 +27,35 @@ class ProfileBuilder {
   ProfileBuilder& operator=(ProfileBuilder&&) noexcept;
   ~ProfileBuilder();
 
-  // The index of the same text, module, location or stack as before, or of a new one.
+  // Return the index of an equal entry, or of a new one if there is none.
   uint32_t String(std::string_view text);
   uint32_t Module(std::string_view path, std::string_view build_id = {});
-  // `module`: an index, or ProfileLocation::kNoModule.
+  // `module` is an index, or ProfileLocation::kNoModule.
   uint32_t Location(uint32_t module, uint64_t address, bool kernel = false);
-  // `parent`: an index, or ProfileStack::kRoot.
+  // `parent` is an index, or ProfileStack::kRoot.
   uint32_t Stack(uint32_t parent, uint32_t location, bool is_guess = false, bool is_stitched = false);
 
-  // A location with one call, at an address of its own: for profiles that are written by hand.
+  // Returns the index of a new location with one call, at an address of its own.
   uint32_t Function(std::string_view name, std::string_view module, std::string_view file = {}, uint32_t line = 0);
-  // Replaces the calls of a location, innermost first.
+  // Sets the calls of a location, innermost first.
   void SetCalls(uint32_t location, std::span<const ProfileCall> calls);
 
-  // Each adds an entry.
+  // Add an entry, and return its index.
   uint32_t AddEvent(ProfileEvent event);
   uint32_t AddThread(uint32_t pid, uint32_t tid, std::string_view name);
   uint32_t AddWait(const ProfileWait& wait);
   void AddSample(const ProfileSample& sample);
   void AddZone(const ProfileZone& zone);
 
-  // Forgets the strings that no entry refers to. The indexes of the others change, in all tables.
+  // Drops the strings that no entry refers to. The indices of the others change, in all tables: those that String
+  // returned before are invalid.
   void CompactStrings();
 
-  // What there is so far: for counts and for changes of single entries.
+  // Return the profile so far, to read it or to change single entries. Valid until Take.
   Profile& profile();
   const Profile& profile() const;
 
-  // The profile, its samples in order of time. The builder is empty afterwards.
+  // Returns the profile with its samples sorted by time. Leaves the builder empty.
   Profile Take();
 
  private:

@@ -1,4 +1,4 @@
-// Profiles of whatever a Sampler samples: other processes, CPUs, the system, a program from its start.
+// Makes a profile from the records of samplers: of other processes, CPUs, the system, or a program from its exec on.
 //
 //   perfkit::SamplerOptions options{.events = {{"cpu-clock"}}, .stack = perfkit::CallStack::UserDump(16 << 10),
 //                                   .side_band = true};
@@ -9,7 +9,7 @@
 //   sampler->Drain([&](const perfkit::SamplerRecord& record) { collector.Add(record, sampler->layout()); });
 //   perfkit::Profile profile = collector.MakeProfile(*sampler);
 //
-// A Session does this for the threads of its own process, and knows more of them: their time off the CPU, their zones.
+// For the threads of this process, use a Session: it also has their off-CPU time and zones.
 #pragma once
 
 #include <cstddef>
@@ -23,42 +23,42 @@
 namespace perfkit {
 
 struct ProfileCollectorOptions {
-  // The only process that the samplers sample; 0: there may be any number. Set it to getpid() for samplers of this
-  // process's threads: what its children map and how they are named is then not kept.
+  // The only process that is sampled; 0 means any number of processes. Set it to getpid() for samplers of this
+  // process's threads: mappings and names of its children are then not kept.
   uint32_t pid = 0;
-  // Single samples and stacks may take this much; beyond it the oldest samples are merged (ProfileSample::merged) and
-  // new stacks are cut to their leaf, and sums stay exact.
+  // Maximum bytes of samples and stacks. When they are used up, the oldest samples are merged (ProfileSample::merged)
+  // and new stacks are cut to their leaf; totals stay exact.
   size_t memory_bytes = 64 << 20;
-  // Source lines and inlined calls, if perfkit::dwarf is linked.
-  bool lines = true;
-  // Demangle C++ and Rust names.
-  bool demangle = true;
+  bool lines = true;     // Resolve source lines and inlined calls, if perfkit::dwarf is linked.
+  bool demangle = true;  // Demangle C++ and Rust names.
 };
 
-// Adds the records of samplers up in a profile. Movable, not copyable. Not thread-safe: any thread may call it, one at
-// a time. Followers (SampledEvent::followers) are left out.
+// Aggregates records of samplers to a profile. Movable, not copyable. Not thread-safe: any thread may call it, one at a
+// time. Ignores followers (SampledEvent::followers).
 //
-// Dumps of stacks (CallStack::UserDump) are unwound by Add if perfkit::dwarf is linked; if not, their samples are
-// StackQuality::kLeafOnly, and a note says so. Add reads the mappings and the name of a process in /proc at its first
-// sample if no record tells of them, as with Target::System; it reads no other file.
+// With perfkit::dwarf, Add unwinds stacks that were dumped (CallStack::UserDump); without it, their samples are
+// StackQuality::kLeafOnly, and a note says so.
 class ProfileCollector {
  public:
-  // `sampled`: the options that the samplers are opened with. Names of code require side_band. Times require the
-  // default clock_id.
+  // `sampled` are the options with which the samplers are opened. Names of code require side_band, and times require
+  // the default clock_id.
   explicit ProfileCollector(const SamplerOptions& sampled, ProfileCollectorOptions options = {});
   ProfileCollector(ProfileCollector&&) noexcept;
   ProfileCollector& operator=(ProfileCollector&&) noexcept;
   ~ProfileCollector();
 
-  // Adds a record: to be called by Drain's visitor with every record. Several samplers may share a collector, each with
-  // a target of its own; their records are then in order of time by sampler only, and code that a process maps between
-  // two drains may be named by what was mapped there before.
+  // Adds a record. Call it for each record, in the visitor of Drain. At the first sample of a process whose mappings no
+  // record has reported (Target::System), reads its mappings and name in /proc; reads no other file.
+  //
+  // Several samplers with the same options and different targets may share a collector. Then records are in order of
+  // time for each sampler only: samples in code that was mapped since the previous drain may get the names of what was
+  // mapped there before.
   void Add(const SamplerRecord& record, const SampleLayout& layout);
 
-  // Returns the profile so far, with names, and with the accounting of the samplers whose records were added; more may
-  // be added later. Reads the files of new code. For the whole accounting, stop and drain the samplers before.
-  // Profile::from_ns is when the collector was made and to_ns now, `program` the name of process
-  // ProfileCollectorOptions::pid: change them if you know better.
+  // Returns the profile so far, with names, and with the accounting of `samplers`: those whose records were added. More
+  // records may be added later. For a complete accounting, stop and drain the samplers first. Reads the files of code
+  // that has no names yet. Profile::from_ns is the time of the collector's construction, to_ns is now, and `program` is
+  // the name of process ProfileCollectorOptions::pid; they may be changed.
   Profile MakeProfile(std::span<const Sampler> samplers);
   Profile MakeProfile(const Sampler& sampler) { return MakeProfile(std::span(&sampler, 1)); }
 

@@ -1,9 +1,12 @@
-// Profiles as files that other programs read.
+// Writes profiles to files that other programs read.
 //
 //   perfkit::WriteProfile(profile, "work.pb.gz");   // by the name's extension
 //
-// Every writer streams: it hands its text to a sink piece by piece, and stops with the sink's Status at the first piece
-// that cannot be written. Requires Profile::Check().
+// Each writer passes its output to a sink piece by piece, and returns the sink's Status at the first one that is not
+// OK. Writers require Profile::Check(), except WriteProfile, which checks. Thread-safe while the profile does not
+// change.
+// Errors of all writers: InvalidArgument if WriteOptions::event is no event of the profile (Callgrind and HTML show
+// all events, and ignore it); those of the sink.
 #pragma once
 
 #include "perfkit/detail/library_only.h"
@@ -19,48 +22,47 @@
 
 namespace perfkit {
 
-// Takes the next bytes of a file. A Status that is not OK ends the writing.
+// Takes the next bytes of a file. A Status other than OK ends the writing.
 using ProfileSink = absl::FunctionRef<absl::Status(std::string_view bytes)>;
 
 struct WriteOptions {
-  // The event that formats with one value show (folded): an event's name. "": the first one.
+  // Name of the event that formats for a single event show; "" means the first one.
   std::string event{};
-  // Called now and then with how much is done, from 0 to 1, on the thread that writes. May be empty.
+  // Called from time to time on the writing thread: `done` goes from 0 to 1, `argument` is progress_argument.
   void (*progress)(double done, void* argument) = nullptr;
   void* progress_argument = nullptr;
 };
 
-// A file format: its name, the names of its files, its writer.
+// A file format.
 struct ProfileFormat {
-  std::string_view name;           // "folded"
-  std::string_view extensions[3];  // ".folded"; the unused ones are empty
-  std::string_view opened_with;    // "speedscope, flamegraph.pl": what people open it with
+  std::string_view name;           // "folded".
+  std::string_view extensions[3];  // Of its files: ".folded"; unused ones are empty.
+  std::string_view opened_with;    // Programs that open it: "speedscope, flamegraph.pl".
   absl::Status (*write)(const Profile& profile, const WriteOptions& options, ProfileSink sink);
-  // Files whose name begins with it have this format too, if no format has their extension: "callgrind.out.".
+  // Files whose name starts with it also have this format, if no format has their extension: "callgrind.out.".
   std::string_view prefix{};
 };
 
-// All formats that are linked: folded, callgrind and text are the core's; pprof, Perfetto, Firefox, Chrome and HTML the
-// component perfkit::exporters'.
+// Returns all formats that are linked. The core has folded, callgrind and text; the component perfkit::exporters has
+// pprof, Perfetto, Firefox, Chrome and HTML.
 std::vector<ProfileFormat> ProfileFormats();
 
-// Writes a profile to a file, in the format that its name ends with (or begins with: "callgrind.out.1234"). The file is
-// written aside and renamed when it is whole, so that a reader never sees half of one, and a failure leaves what was
-// there. What is no regular file (a pipe, /dev/stdout) is written directly.
-// Errors: InvalidArgument if no format has that extension (with all extensions), if options.event is no event of the
-// profile, or as Profile::Check(); Unimplemented if the format needs perfkit::exporters and it is not linked; else the
-// Status of the system call that failed.
+// Writes a profile to a file, in the format of its extension (or prefix: "callgrind.out.1234"). Writes to a temporary
+// file and renames it when it is complete: readers never see a part, and a failure leaves the old file. Writes to pipes
+// and devices (/dev/stdout) directly.
+// Errors: InvalidArgument if no format has that extension (the message lists them), or if the profile does not pass
+// Check(); Unimplemented if the format needs perfkit::exporters, which is not linked; that of a failed system call.
 absl::Status WriteProfile(const Profile& profile, const std::string& path, const WriteOptions& options = {});
 
-// The core's writers.
+// The writers of the core.
 
-// One line a stack, root first, with its weight: "main;work;read 12". Threads are the outermost "call".
+// Writes one line for each stack, root first, with its weight: "main;work;read 12". The outermost "call" is the thread.
 absl::Status WriteFolded(const Profile& profile, const WriteOptions& options, ProfileSink sink);
-// Callgrind's format, all events, for callgrind_annotate and kcachegrind. Inlined calls are functions. The calls of a
-// function have its total; each stack is called by a function "[all]", whose self are the samples without a stack. The
-// "number of calls" of a call is the number of its samples.
+// Writes Callgrind's format, with all events, for callgrind_annotate and kcachegrind. Inlined calls are functions. The
+// root is a function "[all]", whose self is the weight of samples without a stack. The "number of calls" of a call is
+// its number of samples.
 absl::Status WriteCallgrind(const Profile& profile, const WriteOptions& options, ProfileSink sink);
-// FormatReport (report.h).
+// Writes FormatReport (report.h) as text.
 absl::Status WriteReport(const Profile& profile, const WriteOptions& options, ProfileSink sink);
 
 }  // namespace perfkit

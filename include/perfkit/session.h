@@ -6,8 +6,8 @@
 //   fputs(perfkit::FormatReport(profile).c_str(), stdout);   // report.h
 //   perfkit::WriteProfile(profile, "work.pb.gz");            // profile_writer.h
 //
-// Samples all threads of this process, with the best stacks that are linked and permitted: whole ones if
-// perfkit::dwarf is linked. One owned thread, "perfkit-session", drains and aggregates; or the caller's own loop does.
+// Samples all threads of this process, with complete stacks if perfkit::dwarf is linked and the kernel permits them.
+// The session owns one thread, "perfkit-session", which drains and aggregates; or the caller's own loop does that.
 #pragma once
 
 #include "perfkit/detail/library_only.h"
@@ -35,85 +35,90 @@ class Impl;
 
 // How a session takes stacks.
 enum class SessionStacks : uint8_t {
-  kBest,           // kLive if perfkit::dwarf is linked and the kernel permits it, else kDumps, else kFramePointers
-  kLive,           // each thread walks its own stack when it is sampled (CallStack::Live)
-  kDumps,          // copies of the stack, unwound by the session's thread, stitched (CallStack::UserDump)
-  kFramePointers,  // the kernel follows frame pointers: short or wrong if code has none; ends before what is no code
-  kNone,           // the sampled instruction alone
+  kBest,           // kLive if perfkit::dwarf is linked and the kernel permits it, else kDumps, else kFramePointers.
+  kLive,           // Each thread walks its own stack when it is sampled (CallStack::Live).
+  kDumps,          // Copies of the stack, which the session's thread unwinds and stitches (CallStack::UserDump).
+  kFramePointers,  // The kernel follows frame pointers. Stacks are short or wrong if code has none.
+  kNone,           // The sampled instruction alone.
 };
 
 // Which time a session measures.
 enum class SessionClock : uint8_t {
-  kCpu,   // when threads run
-  kWall,  // also when they don't: the event kOffCpuEvent, with what each thread waited for
+  kCpu,   // Time on a CPU.
+  kWall,  // Also time off the CPU: the event kOffCpuEvent, with what each thread waited for.
 };
 
 struct SessionOptions {
   // Time between two samples of a thread, in CPU time: 10 us to 10 s.
   std::chrono::nanoseconds interval = std::chrono::milliseconds(1);
-  // What to sample instead of the CPU clock, as for a Sampler; `interval` is then unused. Followers are events of the
-  // profile, after all these, named "page-faults at cpu-clock": with each sample, what they have counted on its thread
-  // and CPU since the sample before. What they count after a thread's last sample, during a Pause, and in a flight
-  // recorder before the first sample is in no sample: threads that end before they are sampled have no part.
+  // What to sample instead of the CPU clock, as SamplerOptions::events; `interval` is then unused.
+  //
+  // Each follower becomes an event of the profile, after all of these, with a name such as "page-faults at cpu-clock".
+  // The weight of its samples is what it counted on the sample's thread and CPU since the previous sample. What it
+  // counts after a thread's last sample, during a pause, and with kOverwrite before a thread's first sample is in no
+  // sample.
   std::vector<SampledEvent> events{};
-  // kWall requires kStream. A flight recorder reads SWITCH records only at a snapshot, too late to look at a thread
-  // while it sleeps; and each CPU's ring forgets from a time of its own, so that the times on and off the CPU of a
-  // thread that has moved between CPUs would not add up.
+  // kWall requires RingMode::kStream. A flight recorder reads SWITCH records at a snapshot only, too late to examine a
+  // sleeping thread; and each CPU's ring forgets from a time of its own, so the times of threads that migrate would not
+  // add up.
   SessionClock clock = SessionClock::kCpu;
   SessionStacks stacks = SessionStacks::kBest;
-  // kStream: everything from Start to Stop. kOverwrite: a flight recorder; Snapshot and Stop give what is left in the
-  // rings, the latest `memory_bytes` of it.
+  // kStream: profiles everything from Start to Stop. kOverwrite: a flight recorder; Snapshot and Stop return what the
+  // rings still hold, the latest `memory_bytes` of records.
   RingMode mode = RingMode::kStream;
-  // kOverwrite: all rings together. kStream: the profile's single samples; when they take more, the oldest are merged
-  // (ProfileSample::merged), and totals stay exact. Distinct stacks take up to half as much besides; then new ones are
-  // cut to their leaf (ProfileAccounting::stacks_forgotten), and each distinct address takes 210 to 420 bytes.
+  // kOverwrite: size of all rings together. kStream: maximum bytes of single samples; when they are used up, the oldest
+  // samples are merged (ProfileSample::merged), and totals stay exact. Distinct stacks take at most half as much in
+  // addition; then new ones are cut to their leaf (ProfileAccounting::stacks_forgotten). Each distinct address takes
+  // 210 to 420 bytes in addition.
   size_t memory_bytes = 64 << 20;
-  // CPU budget as a fraction of one CPU (SamplerOptions::cpu_budget); 0 disables it.
+  // CPU budget, as a fraction of one CPU (SamplerOptions::cpu_budget); 0 disables the budget.
   double cpu_budget = 0;
-  // User space only, even if more is permitted.
+  // Samples user space only, even if more is permitted.
   bool user_only = false;
-  // A glob pattern (fnmatch): only threads whose last name matches are in the profile. All are sampled: the accounting
-  // is that of all, and a note says how many samples are left out. "": all.
+  // fnmatch(3) pattern: the profile has only threads whose last name matches; "" means all. All threads are sampled:
+  // the accounting includes all, and a note says how many samples were left out.
   std::string thread_name{};
-  // Stops sampling after this time; Stop() still gives the profile. 0: never.
+  // Stops sampling after this time; Stop() still returns the profile. 0 means no limit.
   std::chrono::nanoseconds stop_after{0};
-  // A FrameCounter whose zones, frames and counters go into the profile: each sample is labelled with the innermost
-  // zone that its thread was in, as "physics/solve"; zones and frames are Profile::zones, the counts of frames
-  // Profile::counters. They take at most `memory_bytes` besides; beyond that the oldest are no tracks any more. It is
-  // used by one session at a time, must exist while Start is called, and may be destroyed before the session stops. A
-  // zone then costs some 40 ns more. nullptr: none.
+  // A FrameCounter whose zones, frames and counts go into the profile, or nullptr. Each sample is labelled with the
+  // path of the innermost zone of its thread, "physics/solve"; zones and frames are in Profile::zones, the counts of
+  // frames in Profile::counters. They take at most `memory_bytes` in addition; beyond that the oldest are dropped. Must
+  // exist while Start is called, may be destroyed before Stop, and serves one session at a time. Makes a zone some 40
+  // ns slower.
   const FrameCounter* frames = nullptr;
-  // kWall: a thread that is off its CPU for longer than this is looked at, to know its stack and what it waits for.
+  // kWall: a thread that is off the CPU for longer than this is examined for its stack and for what it waits for.
   std::chrono::nanoseconds look_after = std::chrono::milliseconds(1);
-  // kWall: also who woke each thread (ProfileWait::waker), by samples of sched:sched_waking, which are an event of the
-  // profile. Costs the waker about 1 us for each thread that it wakes. Needs the right to sample tracepoints (CAP_PERFMON
-  // and a readable tracefs); without it a note says so. Only this process's threads are seen: what wakes a thread
-  // otherwise, another process or an interrupt on an idle CPU, is not known.
+  // kWall: also records who woke each thread (ProfileWait::waker), by sampling sched:sched_waking, which becomes an
+  // event of the profile. Costs the waker about 1 us for each thread that it wakes. Requires the right to sample
+  // tracepoints (CAP_PERFMON and a readable tracefs); without it a note says so. Knows wakers in this process only, and
+  // not interrupts on an idle CPU.
   bool wakers = false;
-  // Whether the session has a thread of its own. If not, call Poll() when poll_fd() is readable, and every 100 ms.
+  // The session has a thread of its own. If false, call Poll() when poll_fd() is readable, and at least every 100 ms.
   bool own_thread = true;
-  // Source lines and inlined calls, if perfkit::dwarf is linked.
+  // Resolves source lines and inlined calls, if perfkit::dwarf is linked.
   bool lines = true;
-  // While another session runs: fail (false), or stop that one, which keeps its profile for its Stop() (true).
+  // If another session runs: true stops it (it keeps its profile for its Stop()), false makes Start fail.
   bool replace = false;
-  // Called with samples as they are finished: about every 100 ms, and by Stop with the last ones, so that the weights
-  // of all batches sum to those of the profile (which `thread_name` restricts, and batches not). Called by the
-  // session's thread, or by the thread that calls Poll, Pause, Snapshot or Stop; never twice at once. New locations are
-  // named before, which reads files. It must not call the session, and should be brief: samples are lost once the rings
-  // are full. If it throws, it is not called again, and a note says so. Requires kStream.
+  // Called with finished samples, about every 100 ms and by Stop with the last ones: the weights of all batches add up
+  // to those of the profile (without the effect of `thread_name`). Called on the session's thread, or on the thread
+  // that calls Poll, Pause, Snapshot or Stop; one call at a time. New locations are named before the call, which reads
+  // files. It must not call the session. It should be brief, because samples are lost once the rings are full. If it
+  // throws, it is not called again, and a note says so. Requires RingMode::kStream.
   BatchCallback on_batch{};
-  // Called by Snapshot and Stop while names are resolved, every 10 ms, with how much is done, from 0 to 1. It must not
-  // call the session.
+  // Called by Snapshot and Stop every 10 ms while names are resolved; `done` goes from 0 to 1. It must not call the
+  // session.
   std::function<void(double done)> progress{};
 };
 
-// A running session. Thread-safe, except that it must not be moved or destroyed while another thread uses it. In a
-// forked child it does nothing: its calls return FailedPrecondition; the child may start its own.
+// A running session; at most one a process. Thread-safe, except that it must not be moved or destroyed while another
+// thread uses it. Movable, not copyable. In a forked child its calls return FailedPrecondition; the child may start its
+// own session.
 class Session {
  public:
-  // Starts sampling. What can't be had is fallen back from, and said in ProfileAccounting::notes.
-  // Errors: InvalidArgument for an interval out of range, for kWall or on_batch with kOverwrite, for wakers without kWall, or as Sampler::Open;
-  // FailedPrecondition if a session runs and `replace` is not set; as Sampler::Open if not even the least can be had.
+  // Starts sampling. Falls back if options cannot be had, and says so in ProfileAccounting::notes.
+  // Errors: InvalidArgument if `interval` is out of range, for kWall or on_batch with kOverwrite, for wakers without
+  // kWall, or as Sampler::Open; FailedPrecondition if a session runs and `replace` is false; as Sampler::Open if no
+  // fallback works either.
   static absl::StatusOr<Session> Start(SessionOptions options = {});
 
   Session(Session&&) noexcept;
@@ -121,26 +126,28 @@ class Session {
   // Stops without a profile.
   ~Session();
 
-  // Stops sampling and returns the profile, with names; the session releases everything that it held.
-  // FailedPrecondition if it was stopped already. kWall: on_ns + off_ns of a thread is the time for which it was there,
-  // less the time paused, exactly.
+  // Stops sampling, and returns the profile with names. Releases everything that the session held. With kWall, a
+  // thread's on_ns + off_ns is exactly the time for which it existed, less the time paused. Errors: FailedPrecondition
+  // if Stop was called before.
   absl::StatusOr<Profile> Stop();
-  // The profile so far, with names; sampling goes on. kOverwrite: what the rings hold now, and the accounting since the
-  // last one; once sampling has stopped, what Stop will give. kWall: the latest 50 us may be on the wrong side of on_ns
-  // and off_ns; both are 0 for a running thread without any record yet.
+  // Returns the profile so far, with names; sampling continues. kOverwrite: returns what the rings hold now, with the
+  // accounting since the previous snapshot. After sampling has ended (running() is false), returns what Stop will
+  // return. kWall: while the session runs, on_ns and off_ns may be wrong by 50 us; both are 0 for a running
+  // thread that has no record yet. Errors: FailedPrecondition after Stop.
   absl::StatusOr<Profile> Snapshot();
 
-  // Pause and Resume gate the rings: what happens in between is counted as `paused`. FailedPrecondition if stopped.
+  // Pause stops and Resume restarts writing to the rings. Samples in between count as EventAccounting::paused.
+  // Errors: FailedPrecondition if the session is not running(); as Sampler::Pause.
   absl::Status Pause();
   absl::Status Resume();
 
-  // Without an own thread: readable when there is something to do. Owned by the session, which closes it when it is
-  // stopped, destroyed or forked.
+  // With own_thread = false: returns a descriptor for poll that is readable when Poll has work. Owned by the session,
+  // which closes it when it is stopped, destroyed or forked.
   int poll_fd() const;
-  // Drains and aggregates what there is. For any thread; the session's own thread does the same.
+  // Drains and aggregates what the rings hold, as the session's own thread does. Errors: FailedPrecondition after Stop.
   absl::Status Poll();
 
-  // Whether the session samples: false after Stop, `stop_after`, or once another session has replaced it.
+  // Returns whether the session samples: false after Stop, after `stop_after`, and once another session replaced it.
   bool running() const;
 
  private:

@@ -1,4 +1,4 @@
-// What a session streams out: batches of finished samples.
+// Batches of finished samples, which a session delivers while it runs.
 //
 //   auto session = perfkit::Session::Start({.on_batch = [&](const perfkit::SessionBatch& batch) { Send(batch); }});
 #pragma once
@@ -13,23 +13,23 @@
 
 namespace perfkit {
 
-// Finished samples, with all that they point to. Valid until the callback returns.
+// Finished samples, and the tables that they refer to. Valid until the callback returns.
 struct SessionBatch {
-  // Threads, stacks, locations with their names, waits. Stacks, locations and modules have the same indexes in all
-  // batches of a session; strings, waits and threads that have ended need not. `profile.samples` are not those of the
-  // batch.
+  // The tables: threads, stacks, named locations, waits. Stacks, locations and modules keep their indices in all
+  // batches of a session; strings, waits and ended threads may not. Ignore `profile.samples`: the batch is in
+  // `samples`.
   const Profile& profile;
-  // In the order in which they were finished. A sample is in one batch; ProfileSample::merged() is always false.
+  // In the order in which they were finished. Each sample is in exactly one batch; none is merged().
   std::span<const ProfileSample> samples;
 };
 
-// A callable that takes a batch. Converts from any, and keeps what that throws from the session.
+// A function that takes a batch. Converts from any callable, and catches the callable's exceptions.
 class BatchCallback {
  public:
   BatchCallback() = default;
   template <class Fn>
-    requires(std::invocable<Fn&, const SessionBatch&> && !std::same_as<std::remove_cvref_t<Fn>, BatchCallback>)
-  BatchCallback(Fn fn)  // implicit, as std::function's
+  requires(std::invocable<Fn&, const SessionBatch&> && !std::same_as<std::remove_cvref_t<Fn>, BatchCallback>)
+      BatchCallback(Fn fn)  // Implicit, as std::function's.
       : call_([fn = std::move(fn)](const SessionBatch& batch) mutable { return Call(fn, batch); }) {}
 
   explicit operator bool() const { return static_cast<bool>(call_); }
