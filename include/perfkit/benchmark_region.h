@@ -20,7 +20,7 @@ namespace perfkit {
 
 // A measured number for one iteration. Its name says its quality: "page-faults" is exact, "page-faults:u" excludes the
 // kernel's own faults, "cycles(scaled)" is an estimate with a column "cycles(covered%)" beside it. A unit is in
-// brackets: "task-clock[ns]". So it is with metrics: "ipc(scaled)".
+// brackets: "task-clock[ns]". Metrics have the same marks: "ipc(scaled)".
 struct BenchmarkColumn {
   std::string name;
   double value;
@@ -54,14 +54,15 @@ struct BenchmarkContext {
 };
 BenchmarkContext DescribeBenchmarks(bool pauses_seen);
 
-// Return "" if each event, or metric, of `list` has a meaning; else what is wrong with the first that has none.
+// Return "" if all events, or metrics, of `list` are known; otherwise the error of the first one that is not.
 std::string CheckBenchmarkCounters(const std::string& list);
 std::string CheckBenchmarkMetrics(const std::string& list);
 
 // Removes `--perfkit_counters=LIST` and `--perfkit_metrics=LIST` from argv, and sets PERFKIT_COUNTERS and
-// PERFKIT_METRICS to LIST in the environment. Returns what is wrong with LIST, or "". Call it before the first thread
+// PERFKIT_METRICS to LIST in the environment. Returns the error of LIST, or "". Call it before the first thread
 // starts.
 std::string TakeBenchmarkFlags(int* argc, char** argv);
+// Returns the --help text of these flags. Static.
 const char* BenchmarkFlagsHelp();
 // Returns the first argument of this process that starts with `prefix`, or "". For callers that run before main.
 std::string BenchmarkArgument(std::string_view prefix);

@@ -32,9 +32,9 @@ struct ChainPart {
 // A call chain: the kernel's list of pcs and context markers. A marker is a word from PERF_CONTEXT_MAX on, where no
 // code can be. A view: valid as long as the record. Thread-safe to read.
 //
-// The parts are in the order of ChainContext, and each context occurs at most once. A part after any other marker is
-// kUnknown: the marker is newer than this library, or garbage that the kernel read by following a damaged frame
-// pointer.
+// Known contexts occur in the order of ChainContext, each at most once. A part after a marker that is unknown or breaks
+// this order is kUnknown: the marker is newer than this library, or garbage that the kernel read by following a damaged
+// frame pointer.
 class CallChain {
  public:
   class Iterator {

@@ -1,4 +1,4 @@
-// What this process can count on this machine, and each obstacle with its remedy. Everything is tried, not guessed.
+// What this process can count on this machine, and each obstacle with its remedy: by trying, not by guessing.
 //
 //   fputs(perfkit::FormatCapabilities(perfkit::ProbeCapabilities()).c_str(), stdout);
 //   perfkit::ListEvents([](const perfkit::EventInfo& event) { printf("%s\n", std::string(event.name).c_str()); });
@@ -25,9 +25,9 @@ namespace perfkit {
 
 // The result of trying an event here.
 enum class Usability : uint8_t {
-  kCounts,    // Opened, and counted a known piece of work.
-  kOpens,     // Opened. Nothing was counted, but none of the work done here is certain to raise it.
-  kSilent,    // Opened, and stayed 0 although the work must raise it: its numbers would be wrong.
+  kCounts,    // Opened, and counted the workload.
+  kOpens,     // Opened, and stayed 0. No piece of the workload is certain to raise it, so that proves nothing.
+  kSilent,    // Opened, and stayed 0 although the workload must raise it: its numbers would be wrong.
   kRefused,   // Could not be opened.
   kNotTried,  // Exists, and this process has the rights; not opened because that takes long (tracepoints).
 };
@@ -38,13 +38,13 @@ struct EventInfo {
   std::string_view name;   // As every Open accepts it.
   std::string_view alias;  // Another spelling; for kRaw, kBreakpoint and kUprobe the general form; or "".
   EventCategory category = EventCategory::kHardware;
-  std::string_view unit;      // Of one count: "ns", "Joules"; or "".
-  std::string_view group;     // The PMU, or the tracepoint's group; or "".
-  std::string_view raised_by;  // The piece of work that must raise it: "page touches"; "" if none is certain to.
+  std::string_view unit;       // Of one count: "ns", "Joules"; or "".
+  std::string_view group;      // The PMU, or the tracepoint's group; or "".
+  std::string_view raised_by;  // The piece of the workload that must raise it: "page touches"; "" if none must.
   Usability usability = Usability::kNotTried;
   absl::Status usable;           // OK for kCounts, kOpens and kNotTried; else the reason, with its remedy.
   std::string cause;             // The reason in a few words, for tables; "" if the event is usable.
-  uint64_t value = 0;            // Its count of the work.
+  uint64_t value = 0;            // Its count of the workload.
   std::optional<ReadPath> path;  // How a set on this thread reads it; nullopt if it was not opened.
 };
 
@@ -67,8 +67,8 @@ void ListEvents(absl::FunctionRef<void(const EventInfo&)> visit, const ListOptio
 
 // A capability. The order is the order of reports: those that others depend on come first.
 enum class CapabilityId : uint8_t {
-  kPerf,            // perf_event_open at all
-  kPmu,             // hardware counters
+  kPerf,            // Any use of perf_event_open.
+  kPmu,             // Hardware counters.
   kUserReads,       // Reading them without a system call (rdpmc, mrs).
   kKernelCounting,  // Counting the kernel's work on a thread's behalf.
   kCpuWide,         // Counting whole CPUs.
@@ -76,9 +76,9 @@ enum class CapabilityId : uint8_t {
   kTracepoints,
   kUprobes,
   kBreakpoints,
-  kSwitchRecords,  // A record at each context switch; ordinary users' counts of switches are made of them.
-  kRingMemory,     // Memory that this user may lock for rings.
-  kDescriptors,
+  kSwitchRecords,    // A record at each context switch, from which an ordinary user's switches are counted.
+  kRingMemory,       // Memory that this user may lock for rings.
+  kDescriptors,      // File descriptors that this process may open.
   kSigtrap,          // A signal at the sampled instruction (Linux 5.13).
   kInheritThread,    // Inheritance by threads but not by children (Linux 5.13).
   kFormatLost,       // Exact counts of lost samples (Linux 6.0).
@@ -106,7 +106,7 @@ struct Capability {
 };
 
 struct Capabilities {
-  std::vector<Capability> rows;    // one for each CapabilityId, in its order
+  std::vector<Capability> rows;    // One for each CapabilityId, in its order.
   std::vector<std::string> hints;  // Facts about this machine that explain the rest: a container, a virtual machine.
 
   const Capability& of(CapabilityId id) const { return rows[static_cast<size_t>(id)]; }

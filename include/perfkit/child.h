@@ -39,7 +39,7 @@ struct ExitStatus {
 // it. Inherits the environment, open files and signal mask as any child does. Movable, not copyable.
 //
 // Not thread-safe: any thread may call it, one at a time. If a process spawns several children, it should start each
-// before it spawns the next: a waiting child holds the pipes of children that other threads spawned at the same moment.
+// before it spawns the next: a waiting child holds copies of the pipes of children that other threads spawn meanwhile.
 // The destructor kills and reaps a child that was never started; a running one runs on.
 class Child {
  public:

@@ -30,8 +30,8 @@ inline constexpr size_t kMaxEvents = 16;
 // How an event is read. CounterSet::Open chooses the cheapest path that a test shows to be correct.
 enum class ReadPath : uint8_t {
   kUserPage,     // A counter register, read in user space (rdpmc, mrs).
-  kRing,         // The head of a ring with one fixed-size record for each event.
-  kThreadClock,  // The tick counter, based on the thread's task clock; or SWITCH records.
+  kRing,         // The head of a ring into which each occurrence writes one record of fixed size.
+  kThreadClock,  // Time: the tick counter, extrapolated from the task clock. Migrations: SWITCH records.
   kGroupRead,    // read(2) of a perf group.
   kUsage,        // getrusage, if perf is not permitted.
 };
@@ -57,9 +57,10 @@ struct Validity {
   friend constexpr bool operator==(Validity, Validity) = default;
 };
 
-// A count with its validity. time_enabled_ns is how long the event was enabled, time_running_ns how long it was on the
-// PMU. Both are 0, which means always, if the event is not multiplexable: software events, tracepoints, and all paths
-// other than counter registers.
+// A count with its validity. `value` is in events; for clock events in nanoseconds. time_enabled_ns is how long the
+// event was enabled, time_running_ns how long it was on the PMU. Both are 0, which means always, unless the event is
+// CounterReader::multiplexable(): a hardware event, or an event that is
+// read in a group, in a set with hardware events.
 struct Count {
   uint64_t value = 0;
   uint64_t time_enabled_ns = 0;
@@ -79,9 +80,9 @@ struct Count {
 };
 
 // All counts of a set at one moment. Only differences of two snapshots of the same set are meaningful:
-// CounterReader::Difference. `values` has one element for each event of the set, in its order; those beyond it, and of
-// events whose bit in `missing` is set, are unspecified. Left uninitialised for speed: Read fills it. Members that each
-// read touches come first: a cache line with four events.
+// CounterReader::Difference. `values` is by event, in the set's order; elements beyond the set's size are unspecified,
+// and so are those of events whose bit in `missing` is set. Not initialised, for speed: Read fills it. Members that
+// each read uses come first, so that they share a cache line with the first four values.
 struct Snapshot {
   struct Times {
     uint64_t enabled_ns, running_ns;
@@ -89,18 +90,18 @@ struct Snapshot {
   uint64_t ticks;       // ReadTicks() at the read if a clock needed it, else 0.
   uint32_t epoch;       // The user page's lock: equal epochs mean no context switch in between.
   uint32_t cpu;         // The thread's CPU; kNoCpu if unknown.
-  uint32_t missing;     // Bit i: event i has no number here; above kMaxEvents: see MissingBetween.
+  uint32_t missing;     // Bit i < kMaxEvents: event i has no number here. Higher bits: detail::kGapShift.
   uint32_t fallback;    // Bit i: event i was read by a slower path than its own.
   bool other_thread;    // Not read on the thread that the set counts.
   uint64_t group_size;  // Written by the kernel before the values, so that a group is read in place.
   std::array<uint64_t, kMaxEvents> values;
-  std::array<Times, kMaxEvents> times;  // By event; only of multiplexable events.
+  std::array<Times, kMaxEvents> times;  // By event; unspecified for events that are not multiplexable.
 
   static constexpr uint32_t kNoCpu = ~0u;
 };
 
-// Returns a Count of the difference of two snapshots, or of a sum of differences. Adds kMultiplexed if the times say
-// so; an event that never ran becomes kNotCounted.
+// Returns a Count from the difference of two snapshots, or from a sum of differences. Adds kMultiplexed if the event
+// was on the PMU for a part of the time; returns kNotCounted if it was enabled but never on the PMU.
 inline Count MakeCount(uint64_t value, Snapshot::Times times, Validity validity) {
   if (validity.has(Validity::kNotCounted)) return {.validity = {Validity::kNotCounted}};
   if (validity.has(Validity::kOtherThread)) return {.validity = {Validity::kOtherThread}};
@@ -117,13 +118,14 @@ namespace detail {
 extern constinit thread_local uint64_t thread_serial __attribute__((tls_model("initial-exec")));
 uint64_t AssignThreadSerial() noexcept;
 
-// In Snapshot::missing, above the bits of events: the number of gaps so far in events that are counted from records. At
-// its maximum, gaps are not known any more.
+// Bits of Snapshot::missing from kGapShift on: the number of gaps so far in the events that are counted from records.
+// At kMaxGaps, later gaps are not known.
 inline constexpr unsigned kGapShift = kMaxEvents;
 inline constexpr uint32_t kMissingMask = (uint32_t{1} << kGapShift) - 1;
 inline constexpr uint32_t kMaxGaps = ~uint32_t{0} >> kGapShift;
 
-// CounterReader::MissingBetween, for Snapshot::missing at both ends. `gapped`: events that are counted from records.
+// CounterReader::MissingBetween, from Snapshot::missing at both ends. Bit i of `gapped`: event i is counted from
+// records.
 inline uint32_t MissingBetween(uint32_t begin, uint32_t end, uint32_t gapped) noexcept {
   const uint32_t missing = begin | end;
   if (missing <= kMissingMask) [[likely]]
@@ -199,6 +201,7 @@ class CounterReader {
       ReadSlow(now);
   }
 
+  // Returns the number of events.
   size_t size() const noexcept { return size_; }
 
   // Returns what event `i` counted from `begin` to `end`, two snapshots of this set, with its validity.
@@ -213,12 +216,13 @@ class CounterReader {
   }
 
   // Returns a mask; bit i: event i has no number between `begin` and `end`. An event that is counted from records is
-  // missing in each snapshot after its first gap, but has numbers between two snapshots without a gap in between.
+  // missing in all snapshots after its first gap (lost records), but has a number between two snapshots if no gap lies
+  // between them.
   uint32_t MissingBetween(const Snapshot& begin, const Snapshot& end) const noexcept {
     return detail::MissingBetween(begin.missing, end.missing, gapped_);
   }
 
-  // Returns a mask; bit i: event i is counted from records, and may have gaps.
+  // Returns a mask; bit i: event i is counted from records, and may have gaps (MissingBetween).
   uint32_t gapped() const noexcept { return gapped_; }
 
   // Returns a mask; bit i: event i is multiplexable, and has times of its own in a snapshot.

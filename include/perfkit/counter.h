@@ -62,6 +62,7 @@ class CounterSet : public CounterReader {
   CounterSet& operator=(CounterSet&&) noexcept;
   ~CounterSet();
 
+  // Describe event i. Require i < size(). Views are valid as long as the set.
   std::string_view name(size_t i) const;  // As it was written.
   const EventConfig& event(size_t i) const;
   ReadPath path(size_t i) const;        // How event i is read; meaningless if it is not counted.

@@ -3,8 +3,8 @@
 // Component perfkit::dwarf. Pass the function to the Symbolizer:
 //   perfkit::Symbolizer symbolizer({.lines = perfkit::DwarfLines, .fetch = perfkit::Debuginfod});
 //
-// elfutils' client library does the work; it is loaded when the first file is needed: libdebuginfod.so.1 (Debian:
-// libdebuginfod1). It reads the environment variables of debuginfod-find(1): DEBUGINFOD_URLS names the servers, none by
+// elfutils' client library does the work: libdebuginfod.so.1 (Debian: libdebuginfod1), loaded when the first file is
+// needed. It reads the environment variables of debuginfod-find(1): DEBUGINFOD_URLS names the servers, none by
 // default; DEBUGINFOD_TIMEOUT is the time in seconds that a server may be silent, 90 by default; DEBUGINFOD_PROGRESS
 // shows its progress. It keeps fetched files below ~/.cache/debuginfod_client, or DEBUGINFOD_CACHE_PATH.
 #pragma once

@@ -15,9 +15,9 @@
 
 namespace perfkit {
 
-// For SymbolizerOptions::lines. Decoded debug information takes at most `cache_bytes`, or as much as one unit if that
-// is more: the least recently used units are dropped, and decoded again when they are needed. In addition, compressed
-// sections of files stay in memory, unpacked, and so does each file path once.
+// For SymbolizerOptions::lines. Decoded debug information takes at most `cache_bytes`, or the size of one compilation
+// unit if that is more: the least recently used units are dropped, and decoded again when they are needed. In addition,
+// the contents of compressed sections and each file path stay in memory.
 std::unique_ptr<symbolize::LineSource> DwarfLines(size_t cache_bytes);
 
 }  // namespace perfkit

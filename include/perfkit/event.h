@@ -34,9 +34,9 @@ struct EventConfig {
     uint64_t config1 = 0;  // Also the address of a breakpoint.
     uint64_t config2 = 0;  // Also the length of a breakpoint, and the offset of a probe.
     uint64_t config3 = 0;
-    std::string pmu{};  // Its name in sysfs, for messages; "" for generic events.
-    std::vector<int>
-        only_cpus{};  // The CPUs of a core PMU, or the CPUs on which an uncore PMU must be opened; empty means any.
+    std::string pmu{};  // The PMU's name in sysfs, for messages; "" for generic events.
+    // The CPUs of a core PMU, or the CPUs on which an uncore PMU must be opened; empty means any.
+    std::vector<int> only_cpus{};
     // For a generic event on one kind of core: the same event of that core's own PMU, for kernels that accept no PMU
     // number in a generic event (arm64 up to 6.1 at least). Type 0: the PMU has no such event.
     uint32_t own_type = 0;
@@ -51,14 +51,14 @@ struct EventConfig {
   // Modifiers.
   bool exclude_user = false, exclude_kernel = false, exclude_hv = false, exclude_host = false, exclude_guest = false;
   bool exclude_idle = false, pinned = false, exclusive = false, sample_read = false, weak_group = false;
-  uint8_t precise = 0;           // 0..3
+  uint8_t precise = 0;           // 0 to 3: perf_event_attr.precise_ip.
   bool precise_max = false;      // 'P': as precise as the PMU permits.
   bool privilege_given = false;  // True if any of u k h was written: perfkit must not restrict the event further.
 
-  uint32_t breakpoint_kind = 0;  // HW_BREAKPOINT_*; 0 means that it is no breakpoint.
-  std::string probe_path{};      // The file of a uprobe; "" means that it is no uprobe.
+  uint32_t breakpoint_kind = 0;  // HW_BREAKPOINT_*; 0 if it is no breakpoint.
+  std::string probe_path{};      // The file of a uprobe; "" if it is no uprobe.
 
-  // The meaning of a count: the value times `scale` is in `unit` (".scale", ".unit" of sysfs; "ns" for clocks).
+  // A count times `scale` is in `unit`: the files .scale and .unit of sysfs; "ns" for clocks, "" for plain counts.
   double scale = 1.0;
   std::string unit{};
 
@@ -79,16 +79,16 @@ struct EventRoots {
 // Parses one event. Thread-safe. Not for hot paths: reads sysfs.
 // Errors: InvalidArgument with the mistake, its position and the nearest real names; NotFound for a well-formed name of
 // something that this machine lacks; PermissionDenied for a tracepoint that this user may not look up;
-// FailedPrecondition if the kernel's files make no sense.
+// FailedPrecondition if a file of the kernel is malformed.
 absl::StatusOr<EventConfig> ParseEvent(std::string_view text, const EventRoots& roots = {});
 
-// Parses events separated by commas, with groups in braces: each inner vector is counted together. Errors: as
-// ParseEvent.
+// Parses events separated by commas, with groups in braces. Returns one inner vector for each group, and for each event
+// without a group; the events of a group are counted together. Errors: as ParseEvent.
 absl::StatusOr<std::vector<std::vector<EventConfig>>> ParseEventList(std::string_view text,
                                                                      const EventRoots& roots = {});
 
-// Splits such a list into elements that ParseEventList accepts one by one, so that one event that this machine lacks
-// does not make the others fail. Errors: InvalidArgument for a misplaced brace or comma.
+// Splits a list for ParseEventList into its elements, each of which is such a list: then an event that this machine
+// lacks does not make the others fail. Errors: InvalidArgument for a misplaced brace or comma.
 absl::StatusOr<std::vector<std::string>> SplitEventList(std::string_view text);
 
 // Returns the event of a constant, checked and completed, or of a text, parsed. Errors: as ParseEvent.

@@ -1,7 +1,7 @@
 // Events as constants: the kernel's type and config, with perf's name.
 //
-// An EventType is a literal: compare it, switch on it, keep it in a table. This header costs little compile time. All
-// other events (sysfs PMUs, tracepoints, breakpoints, modifiers) are written as text: event.h.
+// An EventType is a literal type: compare it, use it in constants and tables. This header costs little compile time.
+// All other events (sysfs PMUs, tracepoints, breakpoints, modifiers) are written as text: event.h.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@
 
 namespace PERFKIT_NAMESPACE {
 
-// perf_event_attr's type and configs, and the canonical name. `name` must outlive the EventType: use literals.
+// The type and configs of a perf_event_attr, and perf's name. `name` must outlive the EventType: use literals. Two
+// EventTypes are equal if all members are, names included.
 struct EventType {
   uint32_t type = 0;
   uint64_t config = 0;
@@ -50,9 +51,9 @@ enum class EventCategory : uint8_t {
   kCache,       // Generic cache events, counted by the CPU.
   kPmu,         // A named event of a PMU under sysfs.
   kTracepoint,  // A static probe in the kernel.
-  kRaw,         // A number from the core PMU's manual.
-  kBreakpoint,  // An address in memory.
-  kUprobe,      // An instruction of a program.
+  kRaw,         // A raw event code of the core PMU, from its manual.
+  kBreakpoint,  // Accesses to an address in memory.
+  kUprobe,      // A dynamic probe at an instruction of a program.
 };
 
 namespace event {

@@ -1,5 +1,4 @@
-// Formats numbers for readers: a table of counts with unit, coverage and metrics, and the reason for each missing
-// count.
+// Formats counts as text: tables with unit, coverage and metrics, and the reason for each missing count.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +20,8 @@ namespace perfkit {
 std::string FormatTable(const CounterSet& set, const ScopeTotals& total, uint64_t wall_ns = 0,
                         std::span<const Metric> metrics = {});
 
-// A line of such a table. TableRows makes those of a set; sums over several sets, or means of several runs, are filled
-// in by the caller.
+// A line of such a table. TableRows makes the lines of a set. Callers may fill in others, e.g. sums over several sets
+// or means of several runs.
 struct TableRow {
   std::string name{};
   Count count{};
@@ -31,6 +30,7 @@ struct TableRow {
   std::string reason{};  // Why there is no number; "" if there is one.
   std::string note{};    // Printed at the end of the line, in brackets.
 };
+// Returns one row for each event of `set`.
 std::vector<TableRow> TableRows(const CounterSet& set, const ScopeTotals& total);
 
 // Returns the counts of `rows` as the input of a metric: views, valid as long as `rows`.
@@ -39,9 +39,9 @@ std::vector<NamedCount> NamedCounts(std::span<const TableRow> rows);
 // Returns the table of `rows`. `wall_ns` and `metrics` as in FormatTable.
 std::string FormatRows(std::span<const TableRow> rows, uint64_t wall_ns = 0, std::span<const Metric> metrics = {});
 
-// Returns in a few words why `event` has no number: "no PMU", "this process may not watch that much". `reason` is the
-// Status of CounterSet::reason or Open. Returns "" for OK. For tables: the Status itself says more, and has the remedy.
-// May read sysfs.
+// Returns in a few words, for tables, why `event` has no number: "no PMU", "this process may not watch that much".
+// `reason` is the Status of CounterSet::reason or Open, which says more and has the remedy. Returns "" for OK. May read
+// sysfs.
 std::string FormatReason(const EventConfig& event, const absl::Status& reason);
 
 // Returns one line about this machine: "Linux 6.18.5, no PMU, perf_event_paranoid 2, uid 1000". Reads /proc and sysfs.
@@ -50,12 +50,12 @@ std::string FormatMachine(const EventRoots& roots = {});
 // Returns "1,234,567" for 1234567.
 std::string FormatNumber(uint64_t value);
 
-// The metrics that every table has need no text (metric.h): those that simpleperf stat and perf stat print:
-// instructions per cycle, clock rate, miss ratios, CPUs used, and rates per second for all other events.
+// Built-in metrics, as `simpleperf stat` and `perf stat` print them beside each count: instructions per cycle, clock
+// rate, miss ratios, CPUs used, and for all other events a rate per second.
 
-// Returns the metric to print after `counts[i]`, computed from that count and the others of the same modes. `wall_ns`
-// is the elapsed time of the region; 0 means unknown, so that there are no rates of it. Returns nullopt if no metric
-// has a value.
+// Returns the built-in metric of `counts[i]`, computed from it and from other counts with the same modifiers. `wall_ns`
+// is the elapsed time of the region; 0 means unknown, and gives no rates. Returns nullopt if there is no metric with a
+// value.
 std::optional<MetricValue> MetricFor(std::span<const NamedCount> counts, size_t i, uint64_t wall_ns);
 
 // Returns the value as text: "1.84 insn/cycle", "0.93 CPUs used", "2.10 K/s". Requires that it has a value.

@@ -6,8 +6,8 @@
 //
 // The class of an event decides how it is measured and what a test may assert:
 //
-//   exact       faults, allocations, calls, system calls, stepped instructions    each of 5 repetitions holds
-//   near-exact  instructions and branches of a PMU                                the least of 11 repetitions
+//   exact       faults, allocations, calls, system calls, stepped instructions    all of 5 repetitions
+//   near-exact  instructions and branches of a PMU                                the minimum of 11 repetitions
 //   noisy       cycles, misses, switches                                          the median of 31, with its interval
 //   time        clocks                                                            the same; compare, don't limit
 //
@@ -141,11 +141,11 @@ struct Measurement {
   std::string ToString() const;
 };
 
-// Two regions that were measured in turns: repetitions i of both belong together.
+// Two regions that were measured in turns: values[i] of both belong together.
 struct Comparison {
   Measurement subject, reference;
-  // Returns subject / reference of an event: of their values, or the median of the pairs. Returns nullopt if one is not
-  // measured, or if the reference costs 0.
+  // Returns the interval of subject / reference for an event: from both intervals if the event is steady(), otherwise
+  // around the median ratio of the pairs. Returns nullopt if one is not measured, or if the reference may cost 0.
   std::optional<Interval> Ratio(const EventType& event) const;
   std::string ToString() const;
 };
@@ -279,7 +279,8 @@ std::vector<Measurement> MeasureRegions(std::span<const EventType> events, std::
 
 }  // namespace detail
 
-// Measures what `fn()` costs on the calling thread.
+// Measures what `fn()` costs on the calling thread. Never fails: an event that can't be measured has a reason
+// (Cost::unmeasurable).
 template <class Fn>
 Measurement Measure(std::initializer_list<EventType> events, Fn&& fn, const MeasureOptions& options = {}) {
   detail::RegionOf<std::remove_reference_t<Fn>> subject(fn);

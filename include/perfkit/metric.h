@@ -5,22 +5,22 @@
 //
 // The same text works in FormatTable (format.h), FrameCounter::FormatZones, the columns of Google Benchmark
 // (benchmark.h) and matchers (testing.h). metric_set.h has sets by name. Metrics cost nothing where events are counted:
-// they are evaluated when a result is formatted.
+// they are evaluated when results are formatted.
 //
 //   metric   [name =] sum [ [unit] ]      the unit is text for the reader, and does not change the value
 //   sum      product, or several with + and - between them
 //   product  operand, or several with * and / between them
 //   operand  number | event | seconds | duration_time | ( sum )
 //
-// An event is written as ParseEvent takes it, and as it was written when it was opened; a generic event's aliases are
-// equal to its name. It has its own unit (task-clock: nanoseconds). `seconds` and `duration_time` (perf's name, in
+// An event is spelled as for ParseEvent, and as it was spelled when it was opened; aliases of generic events are
+// equivalent. Its value is in its own unit (task-clock: nanoseconds). `seconds` and `duration_time` (perf's name, in
 // nanoseconds) are the elapsed time. Events and operators share characters, so an event is the longest text that can be
 // one:
-//   a-b              one name: a subtraction has blanks around its operator, as in a - b
+//   a-b              one name; write a subtraction with blanks: a - b
 //   a/b   a/b/c      divisions; with blanks, too: a / b
 //   cpu/event=0x3c/u an event of a PMU: text between two slashes, if it contains '=' or ',', or if no operand directly
 //                    follows the second slash and its modifiers
-//   mem:… uprobe:…   go on to the next blank, parenthesis or bracket: divide with blanks
+//   mem:… uprobe:…   end at the next blank, parenthesis or bracket; write a division with blanks
 // Events as bare numbers (1:2), and terms of generic events (cycles/name=x/), are not accepted.
 #pragma once
 
@@ -51,10 +51,10 @@ struct NamedCount {
   std::string_view reason{};  // Why it was not counted; "" if that is unknown, or if it was.
 };
 
-// The number of an event, as the input of a metric: a NamedCount after scaling, or a number from elsewhere.
+// An event's number, as the input of a metric: from a NamedCount, or computed by other means.
 struct MetricPart {
   MetricPart() = default;
-  // Takes the estimate of a multiplexed count. Not counted if `counted` has no number.
+  // Takes the number of `counted`, scaled if it was multiplexed. Not counted if `counted` is not.
   MetricPart(const NamedCount& counted);  // NOLINT(google-explicit-constructor)
 
   std::string_view name{};
@@ -94,9 +94,9 @@ class Metric {
   const std::vector<std::string>& events() const { return events_; }
   bool needs_elapsed_time() const { return needs_elapsed_time_; }
 
-  // Returns the value for the counts of one region. `wall_ns` is its elapsed time; 0 means unknown. There is no value,
-  // but the reason, if a part is missing or was not counted, if there is a division by 0, and if parts are of different
-  // modes without having been written so: user space only, and all. Allocates; for reports, not for hot paths.
+  // Returns the value for the counts of one region. `wall_ns` is its elapsed time; 0 means unknown. Returns a reason
+  // instead of a value if a part is missing or was not counted, if the metric divides by 0, or if one part covers user
+  // space only and another one does not, unless their names say so. Allocates; for reports, not for hot paths.
   MetricValue Evaluate(std::span<const MetricPart> parts, uint64_t wall_ns = 0) const;
   MetricValue Evaluate(std::span<const NamedCount> counts, uint64_t wall_ns = 0) const;
 

@@ -7,11 +7,11 @@
 //   fputs(perfkit::FormatTable(*counters, total, 0, set->metrics).c_str(), stdout);
 //
 //   ipc         instructions for each cycle, and the clock rate
-//   branch      branches that were mispredicted
-//   cache       misses of the L1 data cache and of the last cache
+//   branch      mispredicted branches
+//   cache       misses of the L1 data cache and of the last-level cache
 //   tlb         misses of the data TLB and the instruction TLB
-//   topdown-l1  what the slots of the pipeline were used for: retiring, bad speculation, frontend bound, backend bound;
-//               on Intel from Ice Lake on, AMD Zen 4 and 5, Arm Neoverse V1, N2 and V2
+//   topdown-l1  what the pipeline's slots were used for: retiring, bad speculation, frontend bound, backend bound; on
+//               Intel since Ice Lake, AMD Zen 4 and 5, Arm Neoverse V1, N2 and V2
 #pragma once
 
 #include "perfkit/detail/library_only.h"
@@ -29,8 +29,8 @@ namespace perfkit {
 
 struct MetricSet {
   std::string name{};
-  // As ParseEventList and FrameOptions::events accept them. Groups in braces are counted together, so that their
-  // quotients are of the same time; the first event of a group leads it.
+  // A list for ParseEventList or FrameOptions::events. The events of a group in braces are counted together, so that
+  // their ratios refer to the same time; the first event of a group is its leader.
   std::string events{};
   std::vector<Metric> metrics{};
 };
@@ -39,7 +39,8 @@ struct MetricSet {
 std::span<const std::string_view> MetricSetNames();
 
 // Returns the set for this CPU. Reads sysfs and /proc/cpuinfo; opens no event. Errors: InvalidArgument for an unknown
-// name, with all names; Unavailable, with the reason, if this CPU has no PMU, not the events, or no published formula.
+// name, with all names; Unavailable, with the reason, if this CPU has no PMU, lacks the events, or has no published
+// formula.
 absl::StatusOr<MetricSet> FindMetricSet(std::string_view name, const EventRoots& roots = {});
 
 }  // namespace perfkit

@@ -50,7 +50,7 @@ inline constexpr uint16_t kMiscCpuMode = 7;
 inline constexpr uint16_t kMiscMmapData = 1 << 13;   // kMmap, kMmap2: the mapping is not executable.
 inline constexpr uint16_t kMiscCommExec = 1 << 13;   // kComm: the thread got its name by exec.
 inline constexpr uint16_t kMiscSwitchOut = 1 << 13;  // kSwitch, kSwitchCpuWide: the thread leaves its CPU.
-inline constexpr uint16_t kMiscExactIp = 1 << 14;    // kSample: the ip is exactly that of the event, without skid.
+inline constexpr uint16_t kMiscExactIp = 1 << 14;    // kSample: the ip is exactly the event's, without skid.
 // kSwitch, kSwitchCpuWide, with kMiscSwitchOut: it was still runnable.
 inline constexpr uint16_t kMiscSwitchPreempted = 1 << 14;
 inline constexpr uint16_t kMiscMmapBuildId = 1 << 14;  // kMmap2: has a build-id instead of device and inode.
@@ -94,7 +94,7 @@ enum ReadBit : uint64_t {
   kReadLost = 16,
 };
 
-// Those bits of perf_event_attr.branch_sample_type that change the layout of a sample.
+// The bits of perf_event_attr.branch_sample_type that change the layout of a sample.
 inline constexpr uint64_t kBranchHwIndex = 1 << 17;
 inline constexpr uint64_t kBranchCounters = 1 << 19;
 
@@ -110,8 +110,8 @@ struct AttrBits {
   friend constexpr bool operator==(const AttrBits&, const AttrBits&) = default;
 };
 
-// The fields of a sample, in the order in which the kernel writes them. Those up to kPeriod are one word each, at an
-// offset that the layout decides; the offset of a later one depends on the record.
+// The fields of a sample, in the order in which the kernel writes them. The fields up to kPeriod are one word each, at
+// offsets that depend on the layout only; offsets of later fields depend on the record, too.
 enum class Field : uint8_t {
   kIdentifier,
   kIp,
@@ -182,8 +182,8 @@ class Words {
   size_t size_ = 0;
 };
 
-// The trailer of all records except samples, with attr.sample_id_all. Has those of these fields that the attr's
-// sample_type asks for; the others are nullopt.
+// The trailer of all records except samples, with attr.sample_id_all. Fields that the attr's sample_type does not ask
+// for are nullopt.
 struct SampleId {
   std::optional<uint32_t> pid, tid;
   std::optional<uint64_t> time_ns;
@@ -191,10 +191,10 @@ struct SampleId {
   std::optional<uint32_t> cpu;
 };
 
-// The records. Parse returns nullopt if the bytes are not such a record: it is too short, a count exceeds it, or a text
-// has no terminating NUL. Texts and Bytes are views, valid as long as the record; an empty text is never null. `who` is
-// the record's trailer; it is empty without sample_id_all. Parse is thread-safe and async-signal-safe: it reads the
-// record only.
+// Common to all structs below: Parse returns nullopt if the bytes are not such a record: it is too short, a count
+// exceeds it, or a text has no terminating NUL. Parse is thread-safe and async-signal-safe, and does not allocate.
+// Texts and Bytes are views, valid as long as the record; an empty text is never null. `who` is the record's trailer,
+// and is empty without sample_id_all.
 
 // kMmap, kMmap2: a new mapping. The fields from `protection` on require `mmap2`.
 struct MmapRecord {

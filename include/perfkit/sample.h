@@ -139,7 +139,7 @@ class SampleLayout {
         at_[i] = early_bytes_, early_bytes_ += 8, min_bytes_ += 8;
       } else {
         steps_[late_count_] = detail::StepOf(static_cast<Field>(i), bits);
-        min_bytes_ += steps_[late_count_++].least;
+        min_bytes_ += steps_[late_count_++].min_bytes;
       }
     }
     if (!bits.sample_id_all) return;

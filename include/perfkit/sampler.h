@@ -106,13 +106,14 @@ struct SampledEvent {
   // nullopt means period 1 for what the kernel counts in its code (faults, switches, tracepoints, breakpoints), and
   // 1000 Hz, or kernel.perf_event_max_sample_rate if that is lower, for clocks and hardware events.
   std::optional<SampleRate> rate{};
-  // Events of the same group. Each sample holds the values of the group (Sample::read), this event's first.
+  // Siblings: events that are counted in one group with this one. Each sample holds the values of the group
+  // (Sample::read), this event's first.
   std::vector<EventSpec> followers{};
   // Tracepoints: a filter on the fields, e.g. "prev_pid == 0 && prev_comm ~ kworker*"; "" means none. The kernel drops
   // the events that don't match before it counts them.
   std::string filter{};
-  // false: its samples have no stack, whatever SamplerOptions::stack is. For events that happen often and whose place in
-  // code does not matter. Not with FullDumps.
+  // If false, its samples have no stack, whatever SamplerOptions::stack is: for frequent events whose location in code
+  // does not matter. Not with FullDumps.
   bool stack = true;
 };
 
@@ -126,7 +127,7 @@ struct SamplerOptions {
   std::optional<BranchFilter> branches{};
   // Additional fields of samples, as SampleBits: kSampleAddr, kSampleCpu, kSampleWeight, kSampleDataSrc,
   // kSamplePhysAddr, kSampleDataPageSize, kSampleCodePageSize, kSampleRegsUser (the thread's registers in user space),
-  // kSampleRegsIntr (the registers of the sampled code, also in the kernel), … Samples always have IDENTIFIER, IP, TID
+  // kSampleRegsIntr (the registers of the sampled code, also in the kernel), …. Samples always have IDENTIFIER, IP, TID
   // and TIME, with a Frequency also PERIOD, and for tracepoints also RAW.
   uint64_t fields = 0;
   // Samples user space only, even if more is permitted. For single events, use the modifiers ":u" and ":k".
@@ -330,12 +331,12 @@ class ThreadTimes {
   // new one with its tid. Idle threads, which all have tid 0, are ignored.
   void Add(const RawRecord& record, const SampleLayout& layout);
 
-  // Extends the times of all threads that have not ended to `now_ns`.
+  // Extends the times of all threads that have not ended up to `now_ns`.
   void Until(uint64_t now_ns);
 
   // Returns the latest thread with this tid, or nullopt if it has no SWITCH record yet.
   std::optional<ThreadTime> Of(uint32_t tid) const;
-  // Returns all threads, also those whose tid another thread has now.
+  // Returns all threads, including ended ones whose tid another thread has now.
   std::vector<ThreadTime> All() const;
 
  private:
@@ -350,8 +351,8 @@ class ThreadTimes {
   void AddSwitch(const SwitchRecord& change);
   void AddFork(const ForkRecord& fork);
 
-  std::unordered_map<uint32_t, State> threads_;  // by number: the latest thread that had it
-  std::vector<ThreadTime> replaced_;             // threads whose number another has now
+  std::unordered_map<uint32_t, State> threads_;  // By tid: the latest thread that had it.
+  std::vector<ThreadTime> replaced_;             // Threads whose tid a later thread has.
 };
 
 }  // namespace perfkit

@@ -68,8 +68,8 @@ struct SamplerDecision {
     kSamples,     // The factor by which samples are rarer than asked for.
   };
   enum class Why : uint8_t {
-    kCost,  // The cost exceeded the budget.
-    kLoss,  // Samples were lost in several windows in a row.
+    kCost,      // The cost exceeded the budget.
+    kLoss,      // Samples were lost in several windows in a row.
     kHeadroom,  // The cost was far below the budget for a while.
   };
   What what = What::kSamples;

@@ -10,10 +10,11 @@
 namespace PERFKIT_NAMESPACE {
 
 #if PERFKIT_ENABLE
-// Sums over scopes of one set. Not thread-safe. Merge adds the totals of another thread's set of the same events.
+// Sums over scopes of one set. Not thread-safe.
 class ScopeTotals {
  public:
-  // Adds the difference of two snapshots of `reader`. A pair of different threads is only counted: cross_thread().
+  // Adds the difference of two snapshots of `reader`. If one was read on another thread than the set counts, only
+  // increments cross_thread().
   void Add(const CounterReader& reader, const Snapshot& begin, const Snapshot& end) noexcept {
     if (begin.other_thread || end.other_thread) [[unlikely]] {
       ++cross_thread_;
@@ -31,11 +32,13 @@ class ScopeTotals {
     }
   }
 
+  // Adds the totals of another set of the same events, e.g. another thread's.
   void Merge(const ScopeTotals& other) noexcept;
 
   // Returns the sum of event `i` of `reader` over all scopes; not counted if any scope has no count of it.
   Count count(const CounterReader& reader, size_t i) const noexcept;
 
+  // Returns the number of scopes that were added.
   uint64_t scopes() const { return scopes_; }
   // Returns how many scopes ended on another thread than they began on (fibers, coroutines). They have no number.
   uint64_t cross_thread() const { return cross_thread_; }
@@ -50,7 +53,8 @@ class ScopeTotals {
   uint64_t cross_thread_ = 0;
 };
 
-// Counts from construction to destruction. Requires both on the thread that `reader` counts.
+// Counts from construction to destruction. Requires both on the thread that `reader` counts. `reader` and `total` must
+// outlive it.
 class CounterScope {
  public:
   CounterScope(const CounterReader& reader, ScopeTotals& total) noexcept : reader_(reader), total_(total) {

@@ -82,7 +82,7 @@ struct ResolvedLocation {
 // A module in which names were looked up.
 struct SymbolizedModule {
   std::string name;
-  // OK, or why it has no or few names: what was tried, the cause, the remedy.
+  // OK, or why it has no names or too few: what was tried, the cause, the remedy.
   absl::Status status;
   // The same for source lines and inlined calls. OK if none were looked up.
   absl::Status lines;

@@ -7,19 +7,20 @@
 
 namespace PERFKIT_NAMESPACE {
 
-// A value. Opening events on it decides whether it exists and whether this process may watch it.
+// A value, not checked: opening events on it fails if it does not exist, or if this user may not observe it.
 struct Target {
   enum class Kind : uint8_t { kThisThread, kThread, kProcess, kAllThreads, kCpu, kSystem };
 
   Kind kind = Kind::kThisThread;
   int id = 0;  // The tid, pid or CPU number, by kind.
-  bool inherit =
-      true;  // kThread, kProcess, kAllThreads: also counts threads (for kProcess, also children) that start later.
-  bool enable_on_exec = false;  // Disabled until the task calls exec: child.h.
+  // kThread, kProcess, kAllThreads: also counts threads (for kProcess, also children) that start later.
+  bool inherit = true;
+  // Events stay disabled until the task calls exec: child.h.
+  bool enable_on_exec = false;
 
   // The calling thread alone. The only target with reads that need no system call.
   static constexpr Target ThisThread() { return {}; }
-  // One thread of any process that this user may watch.
+  // One thread of any process that this user may observe.
   static constexpr Target Thread(int tid) { return {Kind::kThread, tid, false}; }
   // All threads of a process, including later ones, and its children.
   static constexpr Target Process(int pid) { return {Kind::kProcess, pid}; }
@@ -30,6 +31,7 @@ struct Target {
   // Everything that runs on any CPU. Requires the same.
   static constexpr Target System() { return {Kind::kSystem, 0, false}; }
 
+  // Returns the same target without threads and children that start later.
   constexpr Target WithoutInherit() const {
     Target target = *this;
     target.inherit = false;

@@ -64,6 +64,7 @@ struct Limit {
 
   int64_t low, high;  // Both ends are allowed.
 };
+// Allows at most `most`.
 constexpr Limit UpTo(int64_t most) { return {std::numeric_limits<int64_t>::min(), most}; }
 
 // An event with a limit for one machine: its host name, or PERFKIT_MACHINE in the environment.
@@ -71,6 +72,7 @@ struct MachineEvent {
   EventType event;
   std::string_view machine;
 };
+// Returns `event` with a limit that applies on `machine` only.
 constexpr MachineEvent On(std::string_view machine, const EventType& event) { return {event, machine}; }
 
 namespace detail {
@@ -120,8 +122,8 @@ Verdict JudgeGrowth(const ScalingResult& result, Growth growth, const EventType&
 // covers a limit, and for a division by 0.
 Verdict JudgeMetric(const Measurement& measurement, std::string_view text, Interval range,
                     std::string_view machine = "");
-// Compares each event of the measurement with entry `name` of a JSON file, measured by the same backend (noisy events:
-// on the same machine). With PERFKIT_BASELINE_UPDATE=1 in the environment, writes the entry instead.
+// Passes if each event is within `tolerance` of entry `name` of a JSON file, which the same backend has measured (noisy
+// events: on the same machine). With PERFKIT_BASELINE_UPDATE=1 in the environment, writes the entry instead.
 Verdict JudgeBaseline(const Measurement& measurement, std::string_view name, Percent tolerance,
                       const std::string& file);
 
@@ -187,7 +189,7 @@ class CostMatcher {
  private:
   std::string description_;
   Judge judge_;
-  mutable std::string why_;  // of the last match
+  mutable std::string why_;  // Of the last match.
 };
 
 namespace detail {
@@ -205,10 +207,12 @@ inline CostMatcher<Measurement> Costs(Limit limit, LimitedEvent event) {
 // Matches if `event` does not happen.
 inline CostMatcher<Measurement> Never(LimitedEvent event) { return Costs(0, event); }
 
+// Matches if the subject costs at most `factor` times the reference: JudgeUses.
 inline CostMatcher<Comparison> UsesUpTo(double factor, EventType event) {
   return {detail::Describe(factor, event), [=](const Comparison& c) { return JudgeUses(c, factor, event); }};
 }
 
+// Matches if the cost grows no faster with n than `growth`: JudgeGrowth.
 inline CostMatcher<ScalingResult> GrowsNoFasterThan(Growth growth, EventType event) {
   return {detail::Describe(growth, event), [=](const ScalingResult& r) { return JudgeGrowth(r, growth, event); }};
 }
@@ -225,7 +229,8 @@ inline CostMatcher<Measurement> MetricAtLeast(double limit, std::string text, st
   return MetricIn({limit, std::numeric_limits<double>::infinity()}, std::move(text), std::move(machine));
 }
 
-// The file is perfkit_baseline.json in the folder of the calling source file, or PERFKIT_BASELINE in the environment.
+// Matches if the costs are within `tolerance` of entry `name` in the baseline: JudgeBaseline. The file is
+// perfkit_baseline.json in the folder of the calling source file, or PERFKIT_BASELINE in the environment.
 inline CostMatcher<Measurement> WithinBaseline(std::string name, Percent tolerance,
                                                const char* source_file = __builtin_FILE()) {
   std::string description = detail::Describe(name, tolerance);

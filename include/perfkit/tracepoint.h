@@ -3,7 +3,7 @@
 //   field:char prev_comm[16];	offset:8;	size:16;	signed:0;
 //   field:__data_loc char[] filename;	offset:8;	size:4;	signed:0;
 //
-// The text and the data may both be hostile: only the data's own bytes are read.
+// Both the format and the data may be hostile: nothing outside of the data is read.
 //
 //   auto format = perfkit::TracepointFormat::Of("syscalls:sys_enter_openat");
 //   const perfkit::TracepointField* flags = format->Find("flags");

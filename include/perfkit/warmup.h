@@ -3,7 +3,7 @@
 // For the first perf event of a process, and for the first of each kind, the kernel patches code and allocates. A set
 // of four takes about 33 us to open on an idle machine, and sometimes milliseconds; it takes about 7 us while an event
 // of each kind is open anywhere in the process. An engine that attaches counters in the middle of a frame should pay
-// that before.
+// that cost earlier.
 //
 //   perfkit::Warmup warm({"task-clock", "page-faults", "context-switches"});   // at start-up
 //   ...                                                                        // sets open and close cheaply
@@ -21,7 +21,8 @@ namespace PERFKIT_NAMESPACE {
 
 #if PERFKIT_ENABLE
 // Holds one disabled event of each kind open on the constructing thread. Until Cooldown, each context switch of that
-// thread takes 17 to 21 % longer (four events). Never fails: an event that can't be opened stays cold.
+// thread takes 17 to 21 % longer (four events). Never fails: ignores events that can't be opened. Movable, not
+// copyable.
 class Warmup {
  public:
   explicit Warmup(std::span<const EventSpec> events);

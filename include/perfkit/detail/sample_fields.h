@@ -62,8 +62,8 @@ constexpr uint32_t ReadValueWords(uint64_t format) {
 }
 
 // The layout of one field from kRead on. kFixed: a constant size. kWords: u64 n, then n words. kList: a constant part
-// that begins with u64 n, then n items of `more` bytes. kSized32: u32 n, then n bytes. kRegisters: u64 abi; then,
-// unless it is 0, `more` bytes. kStack: u64 n; then, unless it is 0, n bytes and a u64, the number of them that were
+// that begins with u64 n, then n items of `item_bytes`. kSized32: u32 n, then n bytes. kRegisters: u64 abi; then,
+// unless it is 0, `item_bytes`. kStack: u64 n; then, unless it is 0, n bytes and a u64, the number of them that were
 // copied.
 enum class Shape : uint8_t { kFixed, kWords, kList, kSized32, kRegisters, kStack };
 
@@ -71,8 +71,8 @@ enum class Shape : uint8_t { kFixed, kWords, kList, kSized32, kRegisters, kStack
 struct Step {
   Field field = Field::kRead;
   Shape shape = Shape::kFixed;
-  uint16_t least = 8;  // The minimum size, for counts of 0.
-  uint32_t more = 0;   // The size of an item, or of all registers: Shape.
+  uint16_t min_bytes = 8;   // The size if all counts are 0.
+  uint32_t item_bytes = 0;  // kList: the size of an item. kRegisters: the size of all registers.
 };
 
 constexpr uint32_t RegisterBytes(uint64_t mask) { return 8 * static_cast<uint32_t>(std::popcount(mask)); }
@@ -104,7 +104,7 @@ __attribute__((always_inline)) inline bool Skip(const Step& step, const std::byt
                                                 uint32_t& spare) noexcept {
   const std::byte* const from = body + at;
   uint64_t bytes = 0;  // Bytes beyond the minimum.
-  at += step.least;
+  at += step.min_bytes;
   switch (step.shape) {
     case Shape::kFixed: return true;
     case Shape::kWords:
@@ -115,7 +115,7 @@ __attribute__((always_inline)) inline bool Skip(const Step& step, const std::byt
     case Shape::kList:
       bytes = Load<uint64_t>(from);
       if (bytes > spare) return false;  // Else the product might overflow.
-      bytes *= step.more;
+      bytes *= step.item_bytes;
       if (bytes > spare) return false;
       break;
     case Shape::kSized32:
@@ -124,7 +124,7 @@ __attribute__((always_inline)) inline bool Skip(const Step& step, const std::byt
       break;
     case Shape::kRegisters:
       if (Load<uint64_t>(from) == 0) return true;
-      bytes = step.more;
+      bytes = step.item_bytes;
       if (bytes > spare) return false;
       break;
     case Shape::kStack: {

@@ -13,8 +13,7 @@ namespace perfkit {
 // The fields of perf_event_mmap_page that readers use. The kernel writes them at any time.
 struct UserPage {
   uint32_t version, compat_version;
-  uint32_t
-      lock;  // Changes by 2 around each update; unchanged between two points means that the thread was not switched.
+  uint32_t lock;   // Changes by 2 at each update. Equal at two points in time: the thread was not switched in between.
   uint32_t index;  // Counter register + 1; 0 means not on a counter now.
   int64_t offset;
   uint64_t time_enabled, time_running;
@@ -45,7 +44,7 @@ inline T LoadShared(const T& word) noexcept {
   return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
 }
 
-// True if the functions below can read ticks and counter registers on this architecture. Otherwise the kernel is asked.
+// Whether the functions below can read ticks and counter registers on this architecture.
 #if defined(__x86_64__) || defined(__aarch64__)
 inline constexpr bool kHasTicks = true, kHasCounterRegisters = true;
 #elif defined(__riscv) && __riscv_xlen == 64
@@ -119,8 +118,7 @@ inline uint64_t ReadCounterRegister(uint32_t n) noexcept {
 inline uint64_t ReadCounterRegister(uint32_t) noexcept { return 0; }  // Never called: kHasCounterRegisters.
 #endif
 
-// A reader's access to the page and the machine. Tests replace it by one whose page changes between any two of these
-// calls.
+// A reader's access to the page and the machine. Tests replace it by one that changes the page between any two calls.
 struct PageAccess {
   static constexpr bool kHasRegisters = kHasCounterRegisters;
   static uint32_t Lock(const UserPage& page) noexcept { return LoadShared(page.lock); }
@@ -137,9 +135,10 @@ struct UserCount {
   uint64_t value = 0, enabled_ns = 0, running_ns = 0;
 };
 
-// Returns the nanoseconds since the kernel last wrote the page's times; 0 if the page cannot tell. The formula is that
-// of the uapi header, including time_cycles and time_mask (cap_user_time_short). Its quotient and remainder, which keep
-// the product within 64 bits, are one product of 128 bits here: the same number, correct for each shift below 64.
+// Returns the nanoseconds since the kernel last wrote the page's times; 0 if the page has no time conversion. The
+// formula is that of the uapi header, including time_cycles and time_mask (cap_user_time_short). The header splits the
+// product into quotient and remainder to stay within 64 bits; here it has 128 bits, with the same result for each shift
+// below 64.
 template <class Access = PageAccess>
 uint64_t NsSinceUpdate(const UserPage& page, uint64_t capabilities, Access access = {}) noexcept {
   if ((capabilities & UserPage::kCanTellTime) == 0) return 0;
