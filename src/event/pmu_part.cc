@@ -197,7 +197,7 @@ absl::Status PmuPart::CheckDemands(std::span<const Term> terms) const {
     const bool given = std::ranges::any_of(terms, [&](const Term& term) { return term.name == demanded; });
     if (given) continue;
     return WrongAt(whole_, event_given_,
-                   absl::StrFormat("event '%s' of PMU '%s' leaves term '%s' to you: add '%s=..'", event_given_,
+                   absl::StrFormat("event '%s' of PMU '%s' needs a value for term '%s': add '%s=..'", event_given_,
                                    pmu_.name, Printable(demanded), Printable(demanded)));
   }
   return absl::OkStatus();

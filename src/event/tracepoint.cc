@@ -72,7 +72,7 @@ absl::Status NoSuchTracepoint(std::string_view whole, std::string_view group, st
                                              : absl::StrFormat("; did you mean '%s'?", Printable(elsewhere.front()));
   return MissingAt(
       whole, group,
-      absl::StrFormat("no event, and this kernel has no tracepoint group, called '%s'%s", Printable(group), hint));
+      absl::StrFormat("this kernel has no event or tracepoint group called '%s'%s", Printable(group), hint));
 }
 
 // tracefs's own mount has priority over debugfs, below which it is visible a second time.

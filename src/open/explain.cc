@@ -50,7 +50,7 @@ struct Variation {
 int Try(const Variation& variation) {
   constexpr int kInterruptions = 16;
   sys::PerfEventAttr attr = variation.attr;
-  // Some counter units check only enabled events when they test whether a group fits (drivers/perf/arm_pmu.c,
+  // Some PMUs check only enabled events when they test whether a group fits (drivers/perf/arm_pmu.c,
   // validate_event).
   if (variation.group_fd < 0) attr.disabled = 1;
   attr.enable_on_exec = 0;
@@ -128,25 +128,26 @@ constexpr Row kDeniedRows[] = {
      "grant CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN)"},
 };
 
-// What the kernel or the counter unit lacks (kernel/events/core.c; arch/x86/events/core.c, x86_pmu_hw_config).
+// What the kernel or the PMU lacks (kernel/events/core.c; arch/x86/events/core.c, x86_pmu_hw_config).
 constexpr Row kRefusedRows[] = {
     {[](Variation& event) { event.group_fd = -1; }, Code::kInvalidArgument, "it opens alone, but not in its group",
-     "count it outside the group: too many events for one group, or events of counter units that cannot be combined"},
+     "count it outside the group: too many events for one group, or events of PMUs that cannot be combined"},
     {[](Variation& event) { event.attr.use_clockid = event.attr.clockid = 0; }, Code::kInvalidArgument,
      "this event's records cannot carry that clock",
-     "CLOCK_MONOTONIC or CLOCK_MONOTONIC_RAW; CLOCK_REALTIME, CLOCK_BOOTTIME and CLOCK_TAI for software events only"},
-    {[](Variation& event) { event.attr.precise_ip = 0; }, Code::kUnavailable,
-     "this counter unit cannot sample that precisely", "leave out the modifier ':p' (':P' takes what there is)"},
-    {StopBranches, Code::kUnavailable, "this counter unit has no such branch stacks", "leave out branch stacks"},
+     "use CLOCK_MONOTONIC or CLOCK_MONOTONIC_RAW; software events may also use CLOCK_REALTIME, CLOCK_BOOTTIME and "
+     "CLOCK_TAI"},
+    {[](Variation& event) { event.attr.precise_ip = 0; }, Code::kUnavailable, "this PMU cannot sample that precisely",
+     "leave out the modifier ':p' (':P' is as precise as possible)"},
+    {StopBranches, Code::kUnavailable, "this PMU has no such branch stacks", "leave out branch stacks"},
     {[](Variation& event) { event.attr.sample_max_stack = 0; }, Code::kInvalidArgument,
      "the stack depth exceeds kernel.perf_event_max_stack",
      "ask for fewer frames, or raise kernel.perf_event_max_stack"},
-    {CountEverything, Code::kInvalidArgument, "this counter unit counts user space and kernel together, always",
+    {CountEverything, Code::kInvalidArgument, "this PMU always counts user space and the kernel together",
      "leave out the modifiers (':u', ':k', ':h', ':G', ':H', ':I') and user_only"},
-    {StopSampling, Code::kUnavailable, "this counter unit counts, but cannot sample",
+    {StopSampling, Code::kUnavailable, "this PMU counts, but cannot sample",
      "count it (CounterSet), or sample another event, such as cpu-clock, with this one as a follower"},
     {[](Variation& event) { event.attr.inherit = event.attr.inherit_thread = 0; }, Code::kUnavailable,
-     "this kernel cannot combine it with threads that are born later", "use Target::WithoutInherit, or a newer kernel"},
+     "this kernel cannot combine it with threads that start later", "use Target::WithoutInherit, or a newer kernel"},
     {[](Variation& event) { event.attr.read_format &= ~uint64_t{sys::kFormatLost}; }, Code::kUnavailable,
      "this kernel does not count what an event loses (Linux 6.0 does)", "use a newer kernel"},
 };
@@ -218,7 +219,7 @@ class Investigation {
 
   std::optional<Explanation> ExplainCpu() const {
     if (rights_.may_watch_cpus()) return std::nullopt;
-    return Explanation{Code::kPermissionDenied, "this process may not watch whole CPUs, in user space neither",
+    return Explanation{Code::kPermissionDenied, "this process may not watch whole CPUs, not even in user space",
                        "sysctl kernel.perf_event_paranoid=0, or grant CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN); "
                        "or count threads and processes"};
   }
@@ -254,11 +255,11 @@ class Investigation {
       case sys::kTypeHwCache:
       case sys::kTypeRaw:
         if (Try(cycles) == ENOENT) return std::nullopt;
-        return Explanation{Code::kUnavailable, "the counter unit of this machine has no such event",
+        return Explanation{Code::kUnavailable, "the PMU of this machine has no such event",
                            "choose another event (perfkit::ListEvents lists those that count here)"};
       default:
         return Explanation{
-            Code::kUnavailable, absl::StrFormat("no counter unit here has the number %d", refused_.attr.type),
+            Code::kUnavailable, absl::StrFormat("no PMU of this machine has the type %d", refused_.attr.type),
             "load its driver, or choose another event (perfkit::ListEvents lists those that count here)"};
     }
   }
@@ -285,7 +286,7 @@ class Investigation {
 
   static Explanation CountsTogether() {
     return {Code::kPermissionDenied,
-            "this counter unit counts user space and kernel together, and this process may not watch the kernel",
+            "this PMU counts user space and the kernel together, and this process may not watch the kernel",
             kWatchKernel};
   }
 
@@ -295,15 +296,16 @@ class Investigation {
     const uint64_t rate = attr.sample_period_or_freq;
     const std::optional<uint64_t> most = Setting("perf_event_max_sample_rate");
     if (attr.freq != 0 && most && rate > *most) {
-      return Explanation{Code::kInvalidArgument,
-                         absl::StrFormat("%d samples a second are more than kernel.perf_event_max_sample_rate, %d, "
-                                         "which the kernel lowers by itself when samples take long",
-                                         rate, *most),
-                         absl::StrFormat("at most Frequency{%d}, or raise kernel.perf_event_max_sample_rate", *most)};
+      return Explanation{
+          Code::kInvalidArgument,
+          absl::StrFormat("%d samples a second exceed kernel.perf_event_max_sample_rate, %d, "
+                          "which the kernel lowers if samples take too long",
+                          rate, *most),
+          absl::StrFormat("ask for at most Frequency{%d}, or raise kernel.perf_event_max_sample_rate", *most)};
     }
     if (attr.freq == 0 && rate >> 63 != 0) {
       return Explanation{Code::kInvalidArgument, absl::StrFormat("a period of %d is 2^63 or more", rate),
-                         "a smaller period"};
+                         "ask for a smaller period"};
     }
     if (attr.type == sys::kTypeTracepoint) {
       return Explanation{Code::kInvalidArgument, absl::StrFormat("this kernel has no tracepoint %d", attr.config),
@@ -317,23 +319,24 @@ class Investigation {
     const uint64_t address = refused_.attr.config1, bytes = refused_.attr.config2;
     if (IsBreakpointOfKernel(refused_.attr) && refused_.attr.exclude_kernel != 0) {
       if (IsDenied(refusal_.first_error)) return KernelBreakpoint();
-      return Explanation{Code::kInvalidArgument, "a breakpoint in kernel memory cannot be of user space only",
+      return Explanation{Code::kInvalidArgument, "a breakpoint in kernel memory cannot count user space only",
                          "leave out the modifier, or watch an address in user space"};
     }
     if (refused_.attr.bp_type == sys::kBreakRead) {
       Variation both = refused_;
       both.attr.bp_type = sys::kBreakRead | sys::kBreakWrite;
       if (Try(both) == 0) {
-        return Explanation{Code::kInvalidArgument, "this CPU does not watch reads alone", "':rw' watches both"};
+        return Explanation{Code::kInvalidArgument, "this CPU cannot watch reads alone",
+                           "use ':rw', which watches both"};
       }
     }
     const bool executes = refused_.attr.bp_type == sys::kBreakExecute;
     Variation fitting = refused_;
     fitting.attr.config2 = executes ? sizeof(long) : std::has_single_bit(bytes) ? bytes : 1;
     if (fitting.attr.config2 != bytes && Try(fitting) == 0) {
-      return Explanation{Code::kInvalidArgument, absl::StrFormat("this CPU does not watch %d bytes", bytes),
-                         executes ? absl::StrFormat("execution is watched with length %d", sizeof(long))
-                                  : std::string("1, 2, 4 or 8 bytes, at a multiple of the length")};
+      return Explanation{Code::kInvalidArgument, absl::StrFormat("this CPU cannot watch %d bytes", bytes),
+                         executes ? absl::StrFormat("watch execution with length %d", sizeof(long))
+                                  : std::string("watch 1, 2, 4 or 8 bytes, at a multiple of the length")};
     }
     fitting.attr.config1 = address & ~(fitting.attr.config2 - 1);
     if (fitting.attr.config1 != address && Try(fitting) == 0) {
@@ -350,7 +353,8 @@ class Investigation {
       Variation varied = refused_;
       varied.attr.sample_type &= ~field.bits;
       if (varied.attr.sample_type == refused_.attr.sample_type || Try(varied) != 0) continue;
-      return Explanation{Code::kUnavailable, absl::StrFormat("samples of it cannot have the field '%s'", field.name),
+      return Explanation{Code::kUnavailable,
+                         absl::StrFormat("this kernel's samples of it cannot have the field '%s'", field.name),
                          "leave the field out, or use a newer kernel"};
     }
     return std::nullopt;

@@ -76,13 +76,13 @@ absl::Status CheckRate(const EventConfig& config, const SampleRate& rate) {
   if (std::holds_alternative<Period>(rate)) {
     if (value <= kLongestPeriod) return absl::OkStatus();
     return RefuseRate(
-        absl::StrFormat("event '%s': a period of %d. Remedy: at most %d.", config.name, value, kLongestPeriod));
+        absl::StrFormat("event '%s': a period of %d is too long. Remedy: ask for at most %d.", config.name, value, kLongestPeriod));
   }
   const std::optional<uint64_t> highest = HighestFrequency();
   if (!highest || value <= *highest) return absl::OkStatus();
   return RefuseRate(
-      absl::StrFormat("event '%s': %d samples a second are more than kernel.perf_event_max_sample_rate, %d. "
-                      "Remedy: a lower frequency, or raise it (sysctl, as root).",
+      absl::StrFormat("event '%s': %d samples a second exceed kernel.perf_event_max_sample_rate, %d. "
+                      "Remedy: ask for a lower frequency, or raise it (sysctl, as root).",
                       config.name, value, *highest));
 }
 

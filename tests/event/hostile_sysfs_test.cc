@@ -127,7 +127,7 @@ TEST_CASE("named events that leave a term to the user", "[hostile]") {
   const Tree tree;
   tree.Write("events/e", "event=?,flag=1\n");
   CHECK(tree.Refusal("p/e/") ==
-        "event 'p/e/', character 3: event 'e' of PMU 'p' leaves term 'event' to you: add 'event=..'");
+        "event 'p/e/', character 3: event 'e' of PMU 'p' needs a value for term 'event': add 'event=..'");
   CHECK(tree.Parse("p/e,event=7/")->parts[0].config == 0x107);
 }
 

@@ -82,10 +82,10 @@ TEST_CASE("tracepoints that are not there are answered with near ones", "[parser
         "event 'sched:sched_swich', character 7: this kernel has no tracepoint 'sched_swich' in group 'sched'; did you "
         "mean 'sched_switch'?");
   CHECK(Refusal("shed:sched_switch") ==
-        "event 'shed:sched_switch': no event, and this kernel has no tracepoint group, called 'shed'; did you mean "
+        "event 'shed:sched_switch': this kernel has no event or tracepoint group called 'shed'; did you mean "
         "'sched:sched_switch'?");
   CHECK(Refusal("exceptoins:page_fault") ==
-        "event 'exceptoins:page_fault': no event, and this kernel has no tracepoint group, called 'exceptoins'; did "
+        "event 'exceptoins:page_fault': this kernel has no event or tracepoint group called 'exceptoins'; did "
         "you mean 'exceptions'?");
   CHECK(Refusal("sched:*") == "event 'sched:*': patterns stand for many events; name one ('sched:sched_switch')");
   CHECK(Refusal("sched:..") == "event 'sched:..': a tracepoint is written 'group:name'");

@@ -68,7 +68,7 @@ const Row kRows[] = {
      Code::kInvalidArgument, "cannot carry that clock", "CLOCK_MONOTONIC",
      [](OpenRequest& request) { request.attr.clockid = CLOCK_MONOTONIC; }},
     {"breakpoint of 3 bytes", "", User::kAny, [](OpenRequest& request) { request.attr.config2 = 3; },
-     Code::kInvalidArgument, "does not watch 3 bytes", "1, 2, 4 or 8 bytes",
+     Code::kInvalidArgument, "cannot watch 3 bytes", "1, 2, 4 or 8 bytes",
      [](OpenRequest& request) { request.attr.config2 = 4; }},
     {"breakpoint at an odd address", "", User::kAny, [](OpenRequest& request) { request.attr.config1 += 1; },
      Code::kInvalidArgument, "no multiple of the length 4", "a single byte",
@@ -77,15 +77,15 @@ const Row kRows[] = {
      Code::kInvalidArgument, "reads alone", ":rw",
      [](OpenRequest& request) { request.attr.bp_type = sys::kBreakRead | sys::kBreakWrite; }},
     {"breakpoint on execution", "", User::kAny, [](OpenRequest& request) { request.attr.bp_type = sys::kBreakExecute; },
-     Code::kInvalidArgument, "does not watch 4 bytes", "length 8",
+     Code::kInvalidArgument, "cannot watch 4 bytes", "length 8",
      [](OpenRequest& request) { request.attr.config2 = 8; }},
     {"a unit without modifiers", "msr/tsc/:u", User::kRoot, Nothing, Code::kInvalidArgument,
-     "user space and kernel together", "leave out the modifiers",
+     "user space and the kernel together", "leave out the modifiers",
      [](OpenRequest& request) {
        request.attr.exclude_kernel = request.attr.exclude_hv = 0, request.attr.exclude_guest = 0;
      }},
     {"a unit without modifiers, as a user", "msr/tsc/", User::kOrdinary, Nothing, Code::kPermissionDenied,
-     "user space and kernel together, and this process may not", "paranoid=1, or grant CAP_PERFMON", nullptr},
+     "user space and the kernel together, and this process may not", "paranoid=1, or grant CAP_PERFMON", nullptr},
     {"a unit that cannot sample", "msr/tsc/", User::kRoot, [](OpenRequest& request) { Sample(request, kSampleIp); },
      Code::kUnavailable, "cannot sample", "count it",
      [](OpenRequest& request) { request.attr.sample_period_or_freq = 0; }},
@@ -124,8 +124,8 @@ const Row kRows[] = {
      [](OpenRequest& request) { request.attr.type = sys::kTypeTracepoint, request.attr.config = 65535; },
      Code::kInvalidArgument, "no tracepoint 65535", "name it",
      [](OpenRequest& request) { request.attr.type = sys::kTypeSoftware, request.attr.config = sys::kSwDummy; }},
-    {"a counter unit that is not there", "dummy:u", User::kAny, [](OpenRequest& request) { request.attr.type = 4711; },
-     Code::kUnavailable, "has the number 4711", "another event",
+    {"a PMU that is not there", "dummy:u", User::kAny, [](OpenRequest& request) { request.attr.type = 4711; },
+     Code::kUnavailable, "has the type 4711", "another event",
      [](OpenRequest& request) { request.attr.type = sys::kTypeSoftware; }},
 };
 

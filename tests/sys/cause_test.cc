@@ -12,7 +12,7 @@ constexpr Rights kUser{.paranoid = 2, .euid = 1000, .perfmon = false};
 
 TEST_CASE("the cause stands alone, without what was asked, what was said, and the remedy", "[perf_error]") {
   CHECK(CauseOf(PerfError(PerfCall::kOpen, ENOENT, "event 'cycles' on this thread", kUser)) ==
-        "no counter unit of this machine has that event");
+        "no PMU of this machine has that event");
   CHECK(CauseOf(PerfError(PerfCall::kOpen, EACCES, "event 'cycles:k' on CPU 3", kUser)) ==
         "the kernel forbids it to this process");
   CHECK(CauseOf(absl::NotFoundError("event 'x': no such thing. Remedy: another")) == "no such thing");
