@@ -1,4 +1,4 @@
-// Two runs compared: which functions take more time than before, and which changes may be noise.
+// Compares two runs: which functions take more time than before, and which changes may be noise.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>

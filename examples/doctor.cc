@@ -1,4 +1,4 @@
-// What can be counted here, and what stands in the way of the rest.
+// Prints what can be counted here, and why the rest cannot.
 #include <cstdio>
 
 #include "perfkit/capabilities.h"

@@ -1,6 +1,6 @@
-// Samples in the caller's own event loop: one epoll for a timer that is the program's, and for the sampler's rings.
+// Samples in the program's own event loop: one epoll for the program's timer and for the sampler's rings.
 //
-//   drain [SECONDS]       samples all threads of this program, and says now and then how many samples came
+//   drain [SECONDS]       samples all threads of this program, and prints the number of samples at times
 #include <absl/strings/str_format.h>
 #include <perfkit/sampler.h>
 #include <sys/epoll.h>
@@ -15,7 +15,7 @@
 
 namespace {
 
-// What is sampled: a thread that computes.
+// The work that is sampled.
 void Work(const std::atomic<bool>& stop) {
   volatile double x = 1;
   while (!stop) x = x * 1.0000001 + 1;
@@ -28,8 +28,7 @@ bool Watch(int epoll, int fd) {
   return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
-// Runs until the timer has ticked `ticks` times. Rings wake the loop when they hold enough; the rest is taken at a
-// tick.
+// Runs until the timer has ticked `ticks` times. Rings wake the loop at their watermark; each tick drains the rest.
 uint64_t Loop(perfkit::Sampler& sampler, int epoll, int timer, int ticks) {
   uint64_t samples = 0;
   const auto count = [&](const perfkit::SamplerRecord& record) {

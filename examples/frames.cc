@@ -1,4 +1,4 @@
-// An engine's main loop in small: frames, a zone, and a late frame that says why it was late.
+// An engine's main loop in small: frames, a zone, and a late frame with its cause.
 #include <chrono>
 #include <cstdio>
 #include <vector>

@@ -1,4 +1,4 @@
-// list: every event that has a name here, by category, and whether it can be used: what `simpleperf list` prints.
+// list: every event that has a name here, by category, and whether it can be used, as `simpleperf list` prints it.
 //
 //   list                          everything
 //   list hw sw                    hardware and software events
@@ -37,16 +37,16 @@ constexpr Heading kHeadings[] = {
 
 constexpr char kUsage[] =
     "usage: list [--probe] [hw] [sw] [cache] [pmu] [tracepoint] [raw] [mem] [uprobe]\n"
-    "  --probe   open and count each tracepoint too: about a minute\n";
+    "  --probe   also opens and counts each tracepoint, in about a minute\n";
 
-// What was found out about an event, in a few words.
+// Returns in a few words whether an event can be used.
 std::string Finding(const EventInfo& event) {
   switch (event.usability) {
     case Usability::kCounts: {
       const std::string unit(event.unit);
       return perfkit::FormatNumber(event.value) + (unit.empty() ? "" : " " + unit);
     }
-    case Usability::kOpens: return "opened; nothing that was tried is sure to move it";
+    case Usability::kOpens: return "opened; nothing that was tried must raise it";
     case Usability::kNotTried: return "exists, and may be opened";
     case Usability::kSilent:
     case Usability::kRefused: break;

@@ -1,4 +1,4 @@
-// Formulas of one's own over the counts of a region, and the sets that this CPU has.
+// Your own formulas over the counts of a region, and the sets of metrics that this CPU has.
 #include <chrono>
 #include <cstdio>
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace {
 
-// Touches fresh memory, and then works on it for a while.
+// Touches fresh memory, then works on it.
 uint64_t Work() {
   std::vector<uint64_t> numbers(1 << 21, 1);  // 16 MiB
   uint64_t sum = 0;

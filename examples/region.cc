@@ -1,4 +1,4 @@
-// The smallest whole program: what does a region of code cost? This is the README's example.
+// The smallest complete program: counts a region of code. This is the README's example.
 #include <cstdio>
 #include <vector>
 

@@ -1,4 +1,4 @@
-// A watchdog: says what every thread waits for when nothing has moved for a while.
+// A watchdog: prints what each thread waits for when the program makes no progress.
 #include <perfkit/blocked_threads.h>
 
 #include <atomic>

@@ -30,7 +30,7 @@ int Fail(const std::string& why) {
   return 1;
 }
 
-// Holds the lock for most of the time, asleep: the other thread waits for it.
+// Sleeps while it holds the lock for most of the time, so that the other thread waits for it.
 void HoldLock(std::mutex& lock, const std::atomic<bool>& stop) {
   pthread_setname_np(pthread_self(), "lock-holder");
   while (!stop) {
@@ -71,7 +71,7 @@ std::string MakeFolder() {
   return mkdtemp(name.data()) != nullptr ? name : ".";
 }
 
-// One file a format, each with what opens it.
+// Writes one file for each format, and prints the programs that open it.
 absl::Status WriteAll(const perfkit::Profile& profile, const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder);
   for (const perfkit::ProfileFormat& format : perfkit::ProfileFormats()) {

@@ -56,7 +56,7 @@ perfkit::SamplerOptions SamplerOptionsOf(const record::Options& options) {
   return how;
 }
 
-// Samplers, one for each target, with its own rings and its own accounting; and what their records add up to.
+// One sampler for each target, and the collector of their records.
 struct Recording {
   std::vector<perfkit::Sampler> samplers{};
   perfkit::ProfileCollector collector;
@@ -85,7 +85,7 @@ void Drain(Recording& recording) {
   }
 }
 
-// Empties the rings until it is over.
+// Drains the rings until sampling ends.
 void Loop(const record::Options& options, Recording& recording, const std::function<bool()>& is_over) {
   const Clock::time_point start = Clock::now();
   const std::chrono::duration<double> limit(options.seconds.value_or(options.demo() ? kDemoSeconds : 1e9));
@@ -113,7 +113,7 @@ perfkit::Profile MakeProfile(const record::Options& options, Recording& recordin
   return profile;
 }
 
-// Starts what is sampled, samples it, reports. The code to exit with.
+// Starts the command, samples it, reports. Returns the exit code.
 int Run(const record::Options& options, std::optional<perfkit::Child>& child) {
   const bool samples_child = child && options.names.empty();
   const auto targets = Targets(options, child);

@@ -38,7 +38,7 @@ struct Options {
 // What --help prints.
 extern const char kUsage[];
 
-// False, with `error` set, for words that are not in kUsage, or values that are none.
+// Returns false, with `error` set, for words that are not in kUsage, or values that are not valid.
 bool ParseOptions(int argc, char** argv, Options* options, std::string* error);
 
 }  // namespace record

@@ -1,4 +1,4 @@
-// What becomes of the profile: reports on the terminal, and files.
+// Prints the profile as reports, and writes it to files.
 #pragma once
 
 #include <absl/status/status.h>
@@ -8,7 +8,7 @@
 
 namespace record {
 
-// InvalidArgument if no format that is linked has the extension of an output: to be known before anything is sampled.
+// Returns InvalidArgument if no linked format has the extension of an output. Call it before sampling.
 absl::Status CheckOutputs(const Options& options);
 
 // Prints one report for each event, and writes the outputs.

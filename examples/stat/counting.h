@@ -1,4 +1,4 @@
-// Counts the same events on several targets, and adds them up.
+// Counts the same events on several targets, and sums them.
 #pragma once
 
 #include <perfkit/counter.h>
@@ -18,7 +18,7 @@ struct Row {
   std::optional<double> spread;  // standard error of the mean of several runs, as a fraction of it
 };
 
-// What was counted in a stretch of time.
+// What was counted in an interval.
 struct Measurement {
   double ended_s = 0;    // seconds after counting began
   uint64_t wall_ns = 0;  // how long it took

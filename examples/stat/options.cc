@@ -1,4 +1,4 @@
-// Reads the options with getopt_long, one case each; then what they say together.
+// Reads the options with getopt_long, then checks whether they agree.
 #include "options.h"
 
 #include <getopt.h>
@@ -11,22 +11,23 @@ namespace stat_tool {
 const char kUsage[] =
     "usage: stat [options] [command [arguments]]\n"
     "\n"
-    "Counts a command, processes, threads, CPUs or the system. With -a, --cpu, -p or -t a command only says how long.\n"
+    "Counts a command, processes, threads, CPUs or the system. With -a, --cpu, -p or -t, counting lasts as long as the\n"
+    "command.\n"
     "\n"
-    "  -e, --event LIST     events, separated by commas; {a,b} is a group; again: more (default: as simpleperf stat)\n"
+    "  -e, --event LIST     events, separated by commas; {a,b} is a group. Repeat it for more (default: as simpleperf stat)\n"
     "  -a, --all            the whole system\n"
     "  -C, --cpu LIST       these CPUs: 0-3,5\n"
     "  -p, --pid LIST       these processes, with their children, until they end\n"
     "  -t, --tid LIST       these threads, until they end\n"
-    "      --no-inherit     not the threads and children that start later\n"
-    "  -d, --duration S     for S seconds; a command that still runs is ended then\n"
-    "  -I, --interval MS    prints the counts of each MS milliseconds\n"
-    "  -r, --repeat N       runs the command N times: the mean, and its standard error\n"
-    "  -x SEP               one line an event, with SEP between its fields: perf stat's\n"
-    "  -j, --json-output    one JSON object an event, with perf stat's keys\n"
+    "      --no-inherit     without threads and children that start later\n"
+    "  -d, --duration S     for S seconds; then ends a command that still runs\n"
+    "  -I, --interval MS    prints the counts every MS milliseconds\n"
+    "  -r, --repeat N       runs the command N times; prints the mean and its standard error\n"
+    "  -x SEP               prints one line for each event, with the fields of perf stat -x, separated by SEP\n"
+    "  -j, --json-output    prints one JSON object for each event, with the keys of perf stat -j\n"
     "  -o, --output FILE    prints to FILE\n"
-    "      --verbose        also how each event was read\n"
-    "  -h, --help           this\n";
+    "      --verbose        also prints how each event was read\n"
+    "  -h, --help           prints this text\n";
 
 namespace {
 
@@ -59,10 +60,10 @@ void AddEvents(Options* options) {
 
 // What does not go together.
 void Check(const Options& options) {
-  if (options.command.empty() && options.names.empty()) Refuse("nothing to count: a command, -a, --cpu, -p or -t");
-  if (options.runs > 1 && options.command.empty()) Refuse("-r repeats a command: say which");
+  if (options.command.empty() && options.names.empty()) Refuse("nothing to count: name a command, -a, --cpu, -p or -t");
+  if (options.runs > 1 && options.command.empty()) Refuse("-r requires a command");
   if (options.runs > 1 && options.interval)
-    Refuse("-r and -I exclude each other: the mean of runs, or each interval of one");
+    Refuse("-r and -I exclude each other");
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
-// stat's command line: simpleperf stat's and perf stat's options, as far as they say what is counted and how it is
-// told.
+// stat's command line: the options of simpleperf stat and perf stat that choose what is counted and how it is printed.
 #pragma once
 
 #include <optional>
@@ -32,10 +31,10 @@ extern const char kUsage[];
 // The events to count, as text.
 std::string EventsOf(const Options& options);
 
-// Ends the program if the words are not in kUsage, or contradict each other.
+// Ends the program if the options are not in kUsage, or contradict each other.
 Options ParseOptions(int argc, char** argv);
 
-// Prints why and ends, as tools do for a wrong command line.
+// Prints why, and exits with code 2.
 [[noreturn]] void Refuse(const std::string& why);
 
 }  // namespace stat_tool

@@ -1,4 +1,4 @@
-// How stat tells its numbers: as a table, as perf stat's CSV (-x), or as its JSON (-j).
+// Prints stat's numbers: as a table, as perf stat's CSV (-x), or as its JSON (-j).
 #pragma once
 
 #include <cstdio>
@@ -31,7 +31,7 @@ class Report {
   bool told_ = false;  // the reasons
 };
 
-// How each event is read, a line each.
+// Prints how each event is read, one line for each.
 std::string ReadPaths(const perfkit::CounterSet& set);
 
 }  // namespace stat_tool

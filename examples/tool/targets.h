@@ -13,7 +13,7 @@
 
 namespace tool {
 
-// Returns false unless all of `text` is a number that is at least `min`. A number that is not finite is none.
+// Returns false unless `text` is a finite number of at least `min`.
 template <class T>
 bool ParseNumber(std::string_view text, T min, T* out) {
   const char* const end = text.data() + text.size();
@@ -29,7 +29,7 @@ bool ParseIds(std::string_view list, std::vector<int>* out);
 // The same, for CPUs: also "0-3".
 bool ParseCpus(std::string_view list, std::vector<int>* out);
 
-// Whom the options name.
+// The targets that the options name.
 struct TargetNames {
   bool whole_system = false;   // -a
   std::vector<int> cpus;       // --cpu
@@ -41,7 +41,7 @@ struct TargetNames {
 };
 
 // Targets that do not overlap, so that their counts add up and no sample comes twice: a CPU, a process or a thread that
-// is named twice is one target, and a thread of a process that is named too is none. CPUs narrow -a. Reads /proc.
+// is named twice is one target; a thread of a process that is also named is left out. CPUs restrict -a. Reads /proc.
 // Errors: InvalidArgument if both CPUs and tasks are named.
 absl::StatusOr<std::vector<perfkit::Target>> MakeTargets(const TargetNames& names, bool inherit);
 

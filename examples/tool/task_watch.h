@@ -1,4 +1,4 @@
-// Tells when the tasks that a tool looks at have ended: its own command, and others by /proc.
+// Tells when the tasks that a tool observes have ended: its own command, and others by /proc.
 #pragma once
 
 #include <perfkit/target.h>
@@ -12,7 +12,7 @@ namespace tool {
 // Returns true once the child process `pid` has ended, and leaves it to be waited for.
 bool HasEnded(pid_t pid);
 
-// The processes and threads among some targets. Knows them from tasks that get their numbers later.
+// The processes and threads among some targets. Distinguishes them from later tasks with the same pid or tid.
 class TaskWatch {
  public:
   explicit TaskWatch(const std::vector<perfkit::Target>& targets);

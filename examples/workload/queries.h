@@ -7,8 +7,7 @@
 
 namespace workload {
 
-// Fills a table, then sorts, joins and searches it again and again until `stop`. Adds to `queries`. Returns what went
-// wrong, "" when nothing did.
+// Fills a table, then sorts, joins and searches it until `stop`. Counts in `queries`. Returns an error, or "".
 std::string RunQueries(const std::atomic<bool>& stop, std::atomic<uint64_t>& queries);
 
 }  // namespace workload
