@@ -57,7 +57,7 @@ BENCHMARK_CAPTURE(PerfkitZone, group, kByKernel, true)->Name("Zone/pair");
 BENCHMARK_CAPTURE(PerfkitZone, fast, std::nullopt, true)->Name("Zone/pair_fast");
 BENCHMARK_CAPTURE(PerfkitZone, off, std::nullopt, false)->Name("Zone/off");
 
-// Zones that alternate among many siblings, each of which must be found.
+// Zones that alternate among many siblings: each must be found.
 void PerfkitSiblings(benchmark::State& state) {
   perfkit::FrameCounter frames({.events = Four(), .max_zones = 2000});
   if (!AllCounted(state, frames)) return;

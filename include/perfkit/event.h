@@ -87,7 +87,7 @@ absl::StatusOr<EventConfig> ParseEvent(std::string_view text, const EventRoots& 
 absl::StatusOr<std::vector<std::vector<EventConfig>>> ParseEventList(std::string_view text,
                                                                      const EventRoots& roots = {});
 
-// Splits a list for ParseEventList into its elements, each of which is such a list: then an event that this machine
+// Splits a list for ParseEventList into its elements, as lists for ParseEventList: then an event that this machine
 // lacks does not make the others fail. Errors: InvalidArgument for a misplaced brace or comma.
 absl::StatusOr<std::vector<std::string>> SplitEventList(std::string_view text);
 

@@ -111,7 +111,7 @@ class PerfGroup {
   bool stopped_ = false;  // Disabled by Switch.
   std::vector<bool> user_only_;
   // Bit i: event i is in another group too, and its time enabled is counted there, because both run while the thread
-  // runs. Not for CPUs, of which each part has others.
+  // runs. Not for CPUs: each part has CPUs of its own.
   uint32_t repeated_ = 0;
   std::vector<int> only_cpus_;
   GroupFormat format_;

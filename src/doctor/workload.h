@@ -6,7 +6,7 @@
 
 namespace perfkit::doctor {
 
-// The parts of the work, each of which raises some events for certain.
+// The pieces of the workload. Each is certain to raise some events.
 enum class Work : uint8_t {
   kNothing,  // No part raises the event for certain.
   kLoop,     // Arithmetic with an unpredictable branch.

@@ -43,7 +43,7 @@ uint64_t SamplesIn(const ProfileSample& sample) { return std::max<uint32_t>(samp
 uint64_t SquareOf(const ProfileSample& sample, double mean_weight) {
   if (mean_weight == 0) return 0;
   const double weight = static_cast<double>(sample.weight) / mean_weight;
-  constexpr double kMax = 1e15;  // thousands of these still fit
+  constexpr double kMax = 1e15;  // Sums of thousands still fit.
   return static_cast<uint64_t>(
       std::llround(std::min(kSquare * weight * weight / static_cast<double>(SamplesIn(sample)), kMax)));
 }

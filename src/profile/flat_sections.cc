@@ -183,7 +183,7 @@ std::string WaitSection(const ReportContext& context) {
     WaitSum& wait = waits[WaitName(profile, sample.wait)];
     wait.sum.weight += sample.weight;
     wait.sum.samples += sample.samples;
-    // A merged sample is a sum of waits, none of which need be that long.
+    // A merged sample is a sum of waits, which may all be shorter.
     if (sample.samples == 1) wait.longest_ns = std::max(wait.longest_ns, sample.weight);
     all += sample.weight;
   }

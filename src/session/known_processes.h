@@ -1,5 +1,5 @@
-// Processes of which all mappings are known. A sampler of tasks has records of what they have mapped; one of whole CPUs
-// has records of what is mapped from now on only, so that processes which were there before are looked up in /proc.
+// Processes whose mappings are all known. A sampler of tasks has records of all their mappings. A sampler of whole CPUs
+// has records of new mappings only, so existing processes are looked up in /proc.
 #pragma once
 
 #include <cstdint>

@@ -10,7 +10,7 @@
 namespace perfkit::symbolize {
 namespace {
 
-// Returns which sections contain code, by index, and adds the ends of these as bounds.
+// Returns which sections contain code, by index, and adds the ends of those sections as bounds.
 std::vector<bool> CodeSections(const elf::Image& image, SymbolTableBuilder& builder) {
   std::vector<bool> code(image.section_count());
   for (uint32_t i = 0; i < image.section_count(); ++i) {

@@ -15,7 +15,7 @@ namespace {
 // From slot to the index of the symbol in the dynamic table.
 using Slots = std::unordered_map<uint64_t, uint32_t>;
 
-// Maximum number of slots. No program imports so many functions.
+// Maximum number of slots. No program imports that many functions.
 constexpr size_t kMaxSlots = 1 << 20;
 constexpr uint64_t kStubBytes = 16, kShortStubBytes = 8;
 

@@ -52,8 +52,8 @@ CodeLocation SymbolizerImpl::Locate(uint32_t pid, uint64_t pc, CpuMode mode) {
 }
 
 // The function itself has the name of the debug information if that is its linkage name, else that of its symbol. So
-// code with the symbol "f(int) [clone .cold]" is named f(int), of which it is a piece. Symbols are looked up only if
-// they are needed; for all locations that would take a third of the time.
+// code with the symbol "f(int) [clone .cold]" is named f(int), because it is a part of that function. Symbols are
+// looked up only if they are needed: looking up all would take a third of the time.
 void SymbolizerImpl::FindCalls(CodeLocation location, std::vector<SourceFrame>& frames) {
   calls_.clear();
   frames.clear();

@@ -44,8 +44,8 @@ struct KernelAction {
   unsigned long mask;
 };
 
-// Signals that a full sigset_t lacks: SIGKILL and SIGSTOP, which cannot be blocked, and 32 to 34, of which libc uses
-// two or three for its own threads.
+// Signals that a full sigset_t lacks: SIGKILL and SIGSTOP, which cannot be blocked, and 32 to 34: libc uses two or
+// three of them for its own threads.
 constexpr unsigned long kUnnamed = 1ul << (SIGKILL - 1) | 1ul << (SIGSTOP - 1) | 7ul << 31;
 
 // Calls libc's sigaction, which adds the way back from a handler, and then the system call. Under a sanitizer, libc's

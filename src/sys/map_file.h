@@ -1,4 +1,4 @@
-// Maps a whole file without reading it: for files of which only small parts are needed.
+// Maps a whole file without reading it: for files that are needed in small parts only.
 #pragma once
 
 #include <cstdint>

@@ -59,7 +59,7 @@ Times Clock(const Pair& pair, size_t index, Work&& work) {
   return {static_cast<double>(by_group.value), static_cast<double>(by_itself.value), apart};
 }
 
-// `threads`: so many may run while the sets are read.
+// `threads` is the number of threads that may run while the sets are read.
 void CheckSame(const Times& times, int threads = 1) {
   INFO(times.with_group << " ns by the group, " << times.alone << " ns by its own event, read " << times.apart
                         << " ns apart");

@@ -8,7 +8,7 @@
 namespace perfkit {
 namespace {
 
-// What a page and its counter say, of which every number differs from one generation to the next.
+// The contents of a page and its counter. Each number differs from one generation to the next.
 struct State {
   uint32_t index;
   uint64_t raw;

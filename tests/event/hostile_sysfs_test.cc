@@ -144,7 +144,7 @@ TEST_CASE("scales and units that make no sense", "[hostile]") {
   CHECK(tree.Parse("p/e/")->unit == "M\\x1biB\\x00");
 }
 
-// "q/e/" of two PMUs, the second of which gives the event `file` as `text`.
+// Parses "q/e/" of two PMUs. The second PMU's event has the file `file` with the contents `text`.
 absl::StatusOr<EventConfig> SumWith(const char* file, const char* text) {
   const Tree tree;
   for (const std::string& pmu : {std::string("../q_0/"), std::string("../q_1/")}) {

@@ -374,7 +374,7 @@ void SampleByBoth(const std::string& event, const std::string& folder, Samples& 
 
 // Both look at the same run at the same time, and their ticks have nothing to do with each other: what differs is
 // chance, and becomes less with more samples. Two points are three standard deviations of the hottest function (three
-// tenths of all) from 10,000 samples on, of which an idle machine gives more in a second than a busy one in all rounds.
+// tenths of all) with 10,000 samples. An idle machine takes more in a second than a busy one in all rounds.
 TEST_CASE("record and perf report agree on every function above 2 %, within 2 points", "[record]") {
   const perfkit::testing::TempFolder folder;
   const std::string event = geteuid() == 0 ? "cpu-clock" : "cpu-clock:u";

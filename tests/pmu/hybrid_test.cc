@@ -49,8 +49,8 @@ class OnCpu {
   NEED_EXACT_PMU();   \
   if (event::HybridCorePmus({}).size() != 2) SKIP_TEST("this machine has not two kinds of core")
 
-// A count of at least so many loops, and of no more than the machine's clock had time for since `start_ns`. Not exact:
-// where it has several CPUs, QEMU counts to each what the others do meanwhile.
+// Checks that a count is at least that of `loops`, and at most what the machine's clock had time for since `start_ns`.
+// Not exact: with several CPUs, QEMU counts for each what the others do meanwhile.
 void CheckWhole(const Count& count, uint64_t loops, uint64_t start_ns, uint64_t per_instruction = 1) {
   const uint64_t time_ns = testing::NowNs() - start_ns;
   INFO(count.value << " in " << count.time_running_ns << " of " << count.time_enabled_ns << " ns, " << time_ns);

@@ -1,4 +1,4 @@
-// Samples of hardware events: one each so many, at the place where it happened, with the values of its followers.
+// Samples of hardware events: one for each period, at the right address, with the values of its followers.
 #include <signal.h>
 #include <ucontext.h>
 #include <unistd.h>

@@ -10,7 +10,7 @@ namespace {
 
 using testing::MemoryRing;
 
-// Four records in a ring, the second of which begins at 40, and methods that damage it.
+// Four records in a ring, and methods that damage them. The second record begins at 40.
 class Damaged {
  public:
   explicit Damaged(uint64_t start = 0) : ring_(512, start), reader_(&ring_.page(), ring_.data()), start_(start) {

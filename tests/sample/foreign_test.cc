@@ -9,7 +9,7 @@ namespace {
 
 using testing::FreshPages;
 
-// Two events of which one happens and the other does not: a swap shows.
+// Two events. Only one of them happens, so that a swap shows.
 SamplerOptions TwoEvents() {
   SamplerOptions options;
   options.events = {{.event = "page-faults:u", .rate = Period{1}}, {.event = "major-faults:u", .rate = Period{1}}};

@@ -241,7 +241,7 @@ TEST_CASE("a kernel that counts no losses gives lower bounds", "[sampler_open]")
   REQUIRE(sampler->Start().ok());
   memory.Touch(0, 990);
   testing::DrainAll(*sampler);
-  memory.Touch(990, 10);  // the first of these brings the LOST record
+  memory.Touch(990, 10);  // The first fault brings the LOST record.
   REQUIRE(sampler->Stop().ok());
   testing::DrainAll(*sampler);
   const SamplerStats stats = sampler->stats();

@@ -57,7 +57,7 @@ TEST_CASE("each page fault gives a sample with its address, in order", "[sampler
   CHECK(stats.own_cpu_ns > 0);
 }
 
-TEST_CASE("a clock gives a sample each so many nanoseconds of its thread's time", "[sampler]") {
+TEST_CASE("a clock gives a sample every N nanoseconds of its thread's time", "[sampler]") {
   SamplerOptions options;
   options.events = {{.event = "cpu-clock:u", .rate = Period{200'000}}};
   auto sampler = Sampler::Open(options);

@@ -99,7 +99,7 @@ class Walker {
   }
 
  private:
-  // Pages that were touched at once, by a thread of which it is known whether it is sampled.
+  // Pages that one thread touched in a row, while it was known whether the thread is sampled.
   struct Batch {
     size_t first = 0, pages = 0;
     bool sampled = false;  // each of them, or lost

@@ -51,7 +51,7 @@ size_t SessionThreads() {
   return count;
 }
 
-// A thread that was joined is still listed for a moment. Does not return if there are never so many.
+// Waits until `wanted` threads are listed: a thread that was joined is still listed for a moment.
 void WaitForThreads(size_t wanted) {
   while (SessionThreads() != wanted) std::this_thread::sleep_for(1ms);
 }

@@ -119,8 +119,8 @@ inline uint64_t CheckSoaked(const absl::StatusOr<Profile>& profile) {
   return threads;
 }
 
-// Rounds until `seconds` have passed, but at least as many as are needed until ended threads are summed up. In the
-// first half of these and of the time, caches of bounded size fill, and the tables take on their size.
+// Runs rounds until `seconds` have passed and ended threads are summed up. In the first half, bounded caches fill, and
+// the tables reach their size.
 inline void Soak(double seconds) {
   const SoakLibraries libraries;
   absl::StatusOr<Session> session = Session::Start({.events = ClockAndFaults(),

@@ -104,7 +104,7 @@ TEST_CASE("x86-64: what a signal interrupted is in the ucontext", "[step]") {
   CHECK(next.at.sp == 0x7fff00);
   CHECK(next.at.fp == 0xb9);
   CHECK(next.at.interrupted);
-  // That is another stack, of which there is no copy.
+  // That is another stack, which was not copied.
   const Outcome beyond = StepOnce<X86_64>({16, 0, RuleKind::kSp, 0}, stack.bytes(), next.at);
   CHECK_FALSE(beyond.stepped);
   CHECK(beyond.why == StackEnd::kTruncated);

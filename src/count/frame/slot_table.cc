@@ -6,7 +6,7 @@
 namespace perfkit::count {
 namespace {
 
-// A reader gives a slot up after so many torn reads in a row; each one means that a whole publication came between.
+// Maximum torn reads of a slot in a row. Each one means that a complete publication came in between.
 constexpr int kAttempts = 1000;
 
 std::atomic_ref<uint64_t> Atomic(uint64_t& word) { return std::atomic_ref<uint64_t>(word); }

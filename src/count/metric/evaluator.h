@@ -18,7 +18,7 @@ struct EventName {
   std::string_view word;       // The canonical name, or all that was written before the modifiers.
   std::string_view modifiers;  // "" for none.
   bool is_clock = false;       // Counts time: has no modes.
-  bool has_modes = false;      // Counts work of user space and of the kernel, of which it may count one only.
+  bool has_modes = false;      // Counts work in user space, in the kernel, or both.
 };
 
 // Evaluates one metric once.

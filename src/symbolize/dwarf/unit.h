@@ -1,4 +1,4 @@
-// Units and their entries. .debug_info is a sequence of units, each of which is a tree of entries (DWARF 5, 7.5).
+// Units and their entries. .debug_info is a sequence of units; a unit is a tree of entries (DWARF 5, 7.5).
 //
 //   DebugInfo ── the headers of all units, read once
 //   Unit      ── one unit: its abbreviations, and the bases of its strings, addresses and ranges

@@ -17,7 +17,7 @@ namespace perfkit {
 namespace count {
 namespace {
 
-// Zones of which some are left on another thread, at any time: each open one with its path and its name in the tree.
+// Zones, some of them left on another thread. Keeps each open zone with its path and its name in the tree.
 class CrossThreadZones {
  public:
   explicit CrossThreadZones(uint64_t seed) : reader_(seed) {

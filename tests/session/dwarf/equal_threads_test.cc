@@ -52,7 +52,8 @@ void CheckEqualThreads(uint64_t thread_cpu_ns) {
   for (const WorkDone& done : work) {
     const auto done_ns = static_cast<double>(done.cpu_ns), weight = static_cast<double>(WeightOf(*profile, done.tid));
     const double chance_ns = kIntervalNs * (5 * std::sqrt(done_ns / kIntervalNs) + 1);
-    INFO(weight << " ns of samples, " << done_ns << " by its clock, of which it stood still " << done.stalled_ns);
+    INFO(weight << " ns of samples, " << done_ns << " by its clock, which includes standing still for "
+                << done.stalled_ns);
     CHECK(weight >= done_ns - chance_ns - static_cast<double>(done.stalled_ns));
     CHECK(weight <= done_ns + chance_ns + static_cast<double>(unseen_ns));
     const double differs = 100 * (weight - done_ns) / done_ns;

@@ -131,7 +131,7 @@ inline WorkDone DoWork(uint64_t cpu_ns, bool sleeps, uint32_t seed) {
   return worker.Finish();
 }
 
-// `threads` at once, of which the last one sleeps with `one_sleeps`.
+// Runs `threads` at once. With `one_sleeps`, the last one sleeps.
 inline std::vector<WorkDone> DoWorkInThreads(size_t threads, uint64_t cpu_ns, bool one_sleeps) {
   std::vector<WorkDone> done(threads);
   std::vector<std::thread> running;

@@ -67,7 +67,7 @@ TimeSums SumsOfWork(const std::vector<WorkDone>& work) {
   return sums;
 }
 
-// What chance may do to `samples`, of which about `expected` fall on one thing: five standard deviations, and one.
+// Returns the bound of chance for a part of `samples` that is `expected` on average: five standard deviations, and one.
 double Chance(double expected, double samples) {
   const double share = std::clamp(expected / std::max(samples, 1.0), 0.0, 1.0);
   return 5 * std::sqrt(samples * share * (1 - share)) + 1;

@@ -2,8 +2,8 @@
 // (the rule's offset changes by a number of bytes) and plain (the number of the new rule). The most frequent changes of
 // the module, in whichever encoding is more frequent, get the codes below kEscapes; all other changes are written with
 // operands. Frequencies are counted in a sample of rows, which is accurate enough and takes constant time. The codes
-// are written into lines of 64 bytes, each of which starts with a row that is stored in full, so that a lookup decodes
-// one line only.
+// are written into lines of 64 bytes. Each line starts with a row that is stored in full, so a lookup decodes one line
+// only.
 #include "src/unwind/dwarf/live/frozen_builder.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // The whole rows of a module for the few frames whose rule is kSlow, for use in signal handlers.
 //
-// A module has tens of thousands of rows, but only some hundred different ones, of which only the slow ones are needed.
+// A module has tens of thousands of rows, but only some hundred different ones, and only the slow ones are needed.
 // All rows are kept for a module that computes a CFA from a register that its callees save, as ld.so does with rbx when
 // it resolves a function at its first call: to recover that register, the callees' rows are needed, too.
 #pragma once

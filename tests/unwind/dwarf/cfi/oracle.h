@@ -107,7 +107,7 @@ inline bool IsSum(const Location& cfa, int64_t& number, int64_t& offset) {
   return indexed || (op.atom >= DW_OP_breg0 && op.atom <= DW_OP_breg31);
 }
 
-// The eleven operations of a lazy PLT, of which libdw shows nine: bregs bring their offsets along.
+// The eleven operations of a lazy PLT. libdw shows nine, because bregs include their offsets.
 inline int32_t PltPush(const Location& cfa) {
   constexpr unsigned kOps[] = {DW_OP_breg7, DW_OP_breg16, DW_OP_lit15, DW_OP_and, 0,
                                DW_OP_ge,    DW_OP_lit3,   DW_OP_shl,   DW_OP_plus};

@@ -73,7 +73,7 @@ UnwoundStack LookThrough(const Plugin& plugin) {
   return plugin_stack;
 }
 
-// Two libraries of the same size, of which the second one's stack frame is larger, in files of their own.
+// Two libraries of the same size, in files of their own. The second one has a larger stack frame.
 class TwoPlugins {
  public:
   explicit TwoPlugins(const std::string& options) {
