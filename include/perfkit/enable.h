@@ -1,12 +1,12 @@
-// Whether perfkit counts, or its hot headers compile to nothing.
+// Selects whether perfkit counts, or its hot headers compile to nothing.
 //
-// PERFKIT_ENABLE is 1 on Linux unless the build defines it as 0. Everywhere else it is 0, whatever the build says. With
-// 0, the headers of the hot path declare the same functions, inline and empty (include/perfkit/off): they need neither
-// the library nor Abseil, and nothing is counted: each count is kNotCounted, each reason says so. They are
+// PERFKIT_ENABLE is 1 on Linux, unless the build defines it as 0. On other systems it is always 0. With 0, the headers of
+// the hot path define the same functions, inline and empty (include/perfkit/off). They need neither the library nor
+// Abseil. Each count is kNotCounted, and each reason says why. These headers are
 //
 //   count.h counter.h event_type.h frame.h frame_counter.h measure.h scope.h target.h thread_slots.h warmup.h
 //
-// All other headers need the library: include them only `#if PERFKIT_ENABLE`, after any of the above.
+// All other headers need the library. Include one of the above first, and the others inside `#if PERFKIT_ENABLE`.
 #pragma once
 
 #if !defined(__linux__)
@@ -16,9 +16,9 @@
 #define PERFKIT_ENABLE 1
 #endif
 
-// The namespace of all that differs between the two. So what was compiled with 0 does not link with what was compiled
-// with 1 if one passes perfkit's objects to the other, and neither uses inline functions of the other. For the same
-// reason, include the headers instead of declaring their classes.
+// The namespace of everything that differs between 0 and 1. Files compiled with 0 and with 1 therefore never share inline
+// functions, and do not link if one passes perfkit's objects to the other. So do not forward-declare perfkit's classes:
+// include the headers.
 #if PERFKIT_ENABLE
 #define PERFKIT_NAMESPACE perfkit
 #else

@@ -7,7 +7,7 @@ namespace PERFKIT_NAMESPACE {
 
 inline std::string_view ReadPathName(ReadPath) { return "none"; }
 
-// Nothing is multiplexed here: only counts that the program made itself could have an estimate.
+// No count is multiplexed, unless the program made it itself; then there is no estimate.
 inline std::optional<uint64_t> Count::scaled() const { return coverage() < 1 ? std::nullopt : std::optional(value); }
 
 class CounterReader {

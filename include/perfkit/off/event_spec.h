@@ -8,7 +8,7 @@
 
 namespace PERFKIT_NAMESPACE {
 
-// Takes what it takes when perfkit counts, and keeps nothing of it: a list of events costs no string.
+// Accepts the same arguments and stores nothing, so that a list of events makes no strings.
 struct EventSpec {
   constexpr EventSpec(const char*) noexcept {}       // NOLINT(google-explicit-constructor)
   constexpr EventSpec(std::string_view) noexcept {}  // NOLINT(google-explicit-constructor)
@@ -16,7 +16,7 @@ struct EventSpec {
   constexpr EventSpec(const EventType&) noexcept {}  // NOLINT(google-explicit-constructor)
 };
 
-// Always empty. A vector would leave its functions in the program.
+// Always empty. Not a vector, because the compiler would keep a vector's functions in the program.
 class EventSpecs {
  public:
   constexpr EventSpecs() noexcept {}

@@ -34,7 +34,7 @@ class FrameCounter {
   class [[nodiscard]] AttachedThread {
    public:
     AttachedThread(AttachedThread&&) noexcept {}
-    ~AttachedThread() {}  // As above.
+    ~AttachedThread() {}  // As Zone's.
 
    private:
     friend class FrameCounter;
@@ -42,7 +42,7 @@ class FrameCounter {
   };
   AttachedThread AttachThread(std::string_view) { return {}; }
 
-  // Takes what a std::function takes, without making one: its functions would stay in the program.
+  // Accepts the same callables. Makes no std::function, because the compiler would keep its functions in the program.
   template <class Callback = std::function<void(const Hitch&)>>
   requires std::is_constructible_v<std::function<void(const Hitch&)>, Callback>
   void OnHitch(Callback&&) {}

@@ -1,4 +1,4 @@
-// Why nothing is counted with PERFKIT_ENABLE=0, as text and in the form of an absl::Status.
+// Why nothing is counted with PERFKIT_ENABLE=0: as text, and as the status that Open returns.
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ class Unimplemented {
   std::string ToString() const { return "UNIMPLEMENTED: " + std::string(kOffReason); }
 };
 
-// The same of absl::StatusOr<T>. Never ok; a caller that does not check gets an empty T.
+// The same part of absl::StatusOr<T>. Never ok; a caller that does not check gets an empty T.
 template <class T>
 class UnimplementedOr {
  public:
