@@ -35,6 +35,7 @@ enum class ReadPath : uint8_t {
   kGroupRead,    // read(2) of a perf group.
   kUsage,        // getrusage, if perf is not permitted.
 };
+// Returns "user page", "ring", ….
 std::string_view ReadPathName(ReadPath path);
 
 // The validity of a count: a set of flags. kNotCounted excludes the others.
@@ -59,8 +60,8 @@ struct Validity {
 
 // A count with its validity. `value` is in events; for clock events in nanoseconds. time_enabled_ns is how long the
 // event was enabled, time_running_ns how long it was on the PMU. Both are 0, which means always, unless the event is
-// CounterReader::multiplexable(): a hardware event, or an event that is
-// read in a group, in a set with hardware events.
+// CounterReader::multiplexable(): a hardware event, or an event that is read in a group
+// of a set with hardware events.
 struct Count {
   uint64_t value = 0;
   uint64_t time_enabled_ns = 0;
@@ -118,8 +119,8 @@ namespace detail {
 extern constinit thread_local uint64_t thread_serial __attribute__((tls_model("initial-exec")));
 uint64_t AssignThreadSerial() noexcept;
 
-// Bits of Snapshot::missing from kGapShift on: the number of gaps so far in the events that are counted from records.
-// At kMaxGaps, later gaps are not known.
+// Bits of Snapshot::missing from kGapShift on: the number of gaps so far in the events that are counted from records. A
+// gap is a loss of records. At kMaxGaps, later gaps are not known.
 inline constexpr unsigned kGapShift = kMaxEvents;
 inline constexpr uint32_t kMissingMask = (uint32_t{1} << kGapShift) - 1;
 inline constexpr uint32_t kMaxGaps = ~uint32_t{0} >> kGapShift;

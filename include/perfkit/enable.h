@@ -1,7 +1,7 @@
 // Selects whether perfkit counts, or its hot headers compile to nothing.
 //
-// PERFKIT_ENABLE is 1 on Linux, unless the build defines it as 0. On other systems it is always 0. With 0, the headers of
-// the hot path define the same functions, inline and empty (include/perfkit/off). They need neither the library nor
+// PERFKIT_ENABLE is 1 on Linux, unless the build defines it as 0. On other systems it is always 0. With 0, the headers
+// of the hot path define the same functions, inline and empty (include/perfkit/off). They need neither the library nor
 // Abseil. Each count is kNotCounted, and each reason says why. These headers are
 //
 //   count.h counter.h event_type.h frame.h frame_counter.h measure.h scope.h target.h thread_slots.h warmup.h
@@ -16,7 +16,7 @@
 #define PERFKIT_ENABLE 1
 #endif
 
-// The namespace of everything that differs between 0 and 1. Files compiled with 0 and with 1 therefore never share inline
+// The namespace of everything that differs between 0 and 1. So files compiled with 0 and with 1 never share inline
 // functions, and do not link if one passes perfkit's objects to the other. So do not forward-declare perfkit's classes:
 // include the headers.
 #if PERFKIT_ENABLE
