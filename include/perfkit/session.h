@@ -59,8 +59,8 @@ struct SessionOptions {
   // sample.
   std::vector<SampledEvent> events{};
   // kWall requires RingMode::kStream. A flight recorder reads SWITCH records at a snapshot only, too late to examine a
-  // sleeping thread; and each CPU's ring forgets from a time of its own, so the times of threads that migrate would not
-  // add up.
+  // sleeping thread; and the rings of different CPUs go back to different times, so the times of a thread that migrates
+  // would not add up.
   SessionClock clock = SessionClock::kCpu;
   SessionStacks stacks = SessionStacks::kBest;
   // kStream: profiles everything from Start to Stop. kOverwrite: a flight recorder; Snapshot and Stop return what the
@@ -115,7 +115,7 @@ struct SessionOptions {
 // own session.
 class Session {
  public:
-  // Starts sampling. Falls back if options cannot be had, and says so in ProfileAccounting::notes.
+  // Starts sampling. Uses the next best option if the kernel does not permit one; ProfileAccounting::notes says so.
   // Errors: InvalidArgument if `interval` is out of range, for kWall or on_batch with kOverwrite, for wakers without
   // kWall, or as Sampler::Open; FailedPrecondition if a session runs and `replace` is false; as Sampler::Open if no
   // fallback works either.

@@ -53,7 +53,7 @@ struct SlowFrame {
   uint64_t usual_ns = 0;  // Median length of all frames of its kind.
   // Sorted by excess_ns(), the largest first. Includes parts that only other frames have (ns is 0).
   std::vector<FramePart> parts;
-  // excess_ns() less the sum of the parts' excesses. Not 0, because medians do not add up.
+  // excess_ns() less the sum of the parts' excesses; seldom 0, because medians do not add up.
   int64_t rest_ns = 0;
 
   int64_t excess_ns() const { return static_cast<int64_t>(ns) - static_cast<int64_t>(usual_ns); }
