@@ -80,8 +80,8 @@ struct CallStack {
   static constexpr CallStack FramePointers(uint16_t depth = 0) { return {Kind::kFramePointers, depth, 0}; }
   // The kernel copies the registers and `bytes` of the stack into the sample; an Unwinder finds the callers.
   // UserDump(6 << 10, {.every = 16}) takes a quarter of the room of UserDump(32 << 10) and completes nearly as many
-  // stacks (docs/sampling.md). FullDumps open each event twice: a hardware event then takes two counters. Software
-  // events other than clocks, tracepoints and breakpoints can't be opened twice.
+  // stacks (docs/sampling.md). FullDumps open each event twice: a hardware event then takes two counters. Not for
+  // software events other than clocks, such as page faults, which can't be opened twice.
   static constexpr CallStack UserDump(uint32_t bytes, FullDumps full = {}) { return {Kind::kUserDump, 0, bytes, full}; }
   // The sampled thread walks its own stack in a signal handler: complete, and without a copy of the stack. Requires
   // threads of this process. `stacks` is perfkit::LiveStacks (component perfkit::dwarf). Each stack is a record of its
@@ -180,9 +180,9 @@ struct SamplerRecord : RawRecord {
 };
 
 // The call stack of a sample, with CallStack::Live. A view: valid as long as its record. Thread-safe to read; does not
-// allocate. It belongs to the latest earlier sample of the same thread and event. If that sample was taken in user
-// space, the stack belongs to the latest one whose ip is the first pc: a later sample may already be of the signal's
-// handler. Samples that were taken in the kernel during one system call share one stack.
+// allocate. It belongs to an earlier sample of the same thread and event: to the latest one if that was taken in the
+// kernel, otherwise to the latest one whose ip is the first pc. (A later one was taken in the signal's handler.)
+// Samples that were taken in the kernel during one system call share one stack.
 struct LiveStack {
   uint32_t event = SamplerRecord::kNoEvent;  // Index in SamplerOptions::events. Set by Dispatch, not by Parse.
   uint32_t pid = 0, tid = 0;                 // Of the thread.
