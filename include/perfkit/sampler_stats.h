@@ -32,8 +32,8 @@ struct StackAccounting {
 struct EventAccounting {
   uint64_t counted = 0;    // The kernel's count: events, for clocks nanoseconds.
   uint64_t delivered = 0;  // Samples delivered to a visitor.
-  // Samples that perfkit dropped because the thread had two copies of the event: it started while it was attached, or
-  // while events that it had inherited were replaced (SetRate).
+  // Samples that perfkit dropped because the thread had two copies of the event: because it started while the sampler
+  // attached it, or because the event that it had inherited was being replaced (SetRate).
   uint64_t duplicates = 0;
   uint64_t lost = 0;       // Samples that the kernel dropped because the ring was full.
   uint64_t paused = 0;     // Samples between Pause and Resume.
