@@ -42,7 +42,7 @@ struct DifferenceOptions {
 struct ProfileChange {
   double before = 0, after = 0;
   double low = 0, high = 0;                        // Confidence interval of change().
-  uint64_t before_samples = 0, after_samples = 0;  // Number of samples behind the values.
+  uint64_t before_samples = 0, after_samples = 0;  // Number of samples that the values sum up.
 
   double change() const { return after - before; }
   // Returns true if the interval contains 0.
