@@ -71,7 +71,7 @@ struct ProfileCall {
 struct ProfileLocation {
   uint32_t module = kNoModule;  // Index in Profile::modules; kNoModule if it lies in no known mapping.
   bool kernel = false;
-  uint64_t address = 0;  // Address in the module's file, as nm prints it; the pc if there is no file.
+  uint64_t address = 0;  // Offset in the module's file (CodeLocation::offset); the pc if there is no file.
   // Its calls are Profile::calls[first_call .. first_call + calls), innermost first. None before names are resolved;
   // one without debug information.
   uint32_t first_call = 0, calls = 0;

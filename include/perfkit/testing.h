@@ -72,7 +72,7 @@ struct MachineEvent {
   EventType event;
   std::string_view machine;
 };
-// Returns `event` with a limit that applies on `machine` only.
+// Returns `event` with a limit that applies on `machine` only: elsewhere the check is unmeasurable.
 constexpr MachineEvent On(std::string_view machine, const EventType& event) { return {event, machine}; }
 
 namespace detail {
