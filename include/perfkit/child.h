@@ -39,7 +39,8 @@ struct ExitStatus {
 // it. Inherits the environment, open files and signal mask as any child does. Movable, not copyable.
 //
 // Not thread-safe: any thread may call it, one at a time. If a process spawns several children, it should start each
-// before it spawns the next: a waiting child holds copies of the pipes of children that other threads spawn meanwhile.
+// before it spawns the next: until its exec, a child holds copies of the pipes of children that were waiting
+// when it was forked.
 // The destructor kills and reaps a child that was never started; a running one runs on.
 class Child {
  public:
