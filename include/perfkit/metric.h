@@ -4,7 +4,7 @@
 //   fputs(perfkit::FormatTable(*set, total, wall_ns, {&*mpki, 1}).c_str(), stdout);
 //
 // The same text works in FormatTable (format.h), FrameCounter::FormatZones, the columns of Google Benchmark
-// (benchmark.h) and matchers (testing.h). metric_set.h has sets by name. Metrics cost nothing where events are counted:
+// (benchmark.h) and matchers (testing.h). metric_set.h has sets by name. Metrics cost nothing while events are counted:
 // they are evaluated when results are formatted.
 //
 //   metric   [name =] sum [ [unit] ]      the unit is text for the reader, and does not change the value
@@ -12,7 +12,7 @@
 //   product  operand, or several with * and / between them
 //   operand  number | event | seconds | duration_time | ( sum )
 //
-// An event is spelled as for ParseEvent, and as it was spelled when it was opened; aliases of generic events are
+// An event is written as for ParseEvent, in the same spelling as when it was opened; aliases of generic events are
 // equivalent. Its value is in its own unit (task-clock: nanoseconds). `seconds` and `duration_time` (perf's name, in
 // nanoseconds) are the elapsed time. Events and operators share characters, so an event is the longest text that can be
 // one:
