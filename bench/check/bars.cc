@@ -210,7 +210,7 @@ constexpr Bar kSessionBars[] = {
      .limit = 50,
      .what = "the same with a flight recorder",
      .counter = "stall_us"},
-    {"Look/blocked", nullptr, 15'000, "a look at a thread that sleeps, to the thread that looks"},
+    {"Look/blocked", nullptr, 15'000, "a stack of a sleeping thread, for the thread that examines it"},
 };
 
 constexpr const char* kSessionNames[] = {
