@@ -19,6 +19,7 @@
 #include "bench/sample/bare_signal.h"
 #include "bench/sample/live_work.h"
 #include "bench/sample/source.h"
+#include "perfkit/live_unwinder.h"
 #include "perfkit/sampler.h"
 #include "src/unwind/live_walker.h"
 
@@ -36,7 +37,6 @@ class FlatWalker : public perfkit::unwind::LiveWalker {
 #endif
     return {.frames = 1, .end = perfkit::StackEnd::kRoot};
   }
-  perfkit::LiveStats stats() const override { return {}; }
   static std::unique_ptr<perfkit::unwind::LiveWalker> Make() { return std::make_unique<FlatWalker>(); }
 };
 

@@ -3,6 +3,7 @@
 //
 //   stacks [SECONDS] [BYTES]      how long (4); how much of the stack each dump copies (32,768)
 #include <absl/strings/str_format.h>
+#include <perfkit/live_unwinder.h>
 #include <perfkit/profile_collector.h>
 #include <perfkit/report.h>
 #include <perfkit/sampler.h>

@@ -22,7 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "perfkit/profile.h"
-#include "perfkit/sampler.h"
+#include "perfkit/sampler_options.h"
 #include "perfkit/session_batch.h"
 
 namespace perfkit {

@@ -33,12 +33,10 @@
 namespace perfkit {
 
 namespace unwind {
-class LiveTables;
-class LiveWalker;
 class UnwindLoop;
 class Walker;
 }  // namespace unwind
-struct SamplerRecord;  // sampler.h
+struct SamplerRecord;  // sampler_record.h
 
 // Finds the size that dumps of the stack need, from the sizes of recent stacks. Not thread-safe. Does not allocate.
 //
@@ -72,16 +70,6 @@ struct UnwinderStats {
   size_t table_bytes = 0;         // Heap bytes of rules. Files are mapped, so the kernel may drop their pages.
   uint64_t stitched_stacks = 0;   // Stacks that were completed from an earlier one.
   size_t stitch_bytes = 0;        // Heap bytes of remembered stacks.
-};
-
-// The tables that walks of live stacks use.
-struct LiveStats {
-  size_t modules = 0;      // Loaded modules, as of the last Maintain.
-  size_t bare = 0;         // Those of them without call frame information.
-  size_t not_ready = 0;    // Those of them whose tables the next Maintain builds.
-  size_t table_bytes = 0;  // Heap bytes of all tables, also of those that wait to be freed.
-  size_t retired = 0;      // Unloaded modules whose tables wait until no walk can read them.
-  uint64_t changes = 0;    // Times that Maintain found modules loaded or unloaded.
 };
 
 struct UnwinderOptions {
@@ -198,48 +186,5 @@ class UnwindQueue {
  private:
   std::unique_ptr<unwind::UnwindLoop> loop_;
 };
-
-// Unwinds the calling thread's own stack: complete, without a copy, also in a signal handler.
-//
-//   perfkit::LiveUnwinder unwinder;                     // in advance
-//   unwinder.Maintain();                                // after the program has loaded modules
-//   void OnSignal(int, siginfo_t*, void* context) {
-//     perfkit::StackFrame frames[128];
-//     const perfkit::UnwoundStack stack = unwinder.InterruptedStack(context, frames);
-//
-// Holds tables for all loaded code: 0.3 MiB, built in 13 ms, for libc, libstdc++ and SQLite (5 MiB of code); 2 MiB,
-// built in 0.1 s, for LLVM (122 MiB). A walk ends with StackEnd::kNoMapping at code that was loaded or generated since
-// the last Maintain. Unloaded code is noticed, also if other code is mapped there now. In code that no module contains,
-// and in modules of other namespaces (dlmopen), walks follow frame pointers, as guesses. Movable, not copyable.
-class LiveUnwinder {
- public:
-  // Reads all loaded modules.
-  LiveUnwinder();
-  LiveUnwinder(LiveUnwinder&&) noexcept;
-  LiveUnwinder& operator=(LiveUnwinder&&) noexcept;
-  // Requires that no walk is in progress.
-  ~LiveUnwinder();
-
-  // Builds tables for modules loaded since the last call, and frees those of unloaded ones once no walk can read them.
-  // Takes a microsecond if nothing changed. One thread at a time; other threads may walk meanwhile. Not
-  // async-signal-safe. Errors: Unavailable if modules change all the time; the tables stay as they are.
-  absl::Status Maintain();
-
-  // Unwinds the calling thread; the innermost frame is the caller of this function. Thread-safe and async-signal-safe:
-  // does not allocate, lock or wait, and preserves errno. Takes 2 KiB of stack and 20-60 ns for each frame.
-  UnwoundStack CurrentStack(std::span<StackFrame> frames) noexcept;
-
-  // As CurrentStack, for the code that a signal interrupted. `context` is the third argument of an SA_SIGINFO handler.
-  UnwoundStack InterruptedStack(const void* context, std::span<StackFrame> frames) noexcept;
-
-  // Returns the statistics. Not while another thread is in Maintain.
-  LiveStats stats() const;
-
- private:
-  std::unique_ptr<unwind::LiveTables> tables_;
-};
-
-// The argument of CallStack::Live: with it, sampled threads walk their own stacks.
-std::unique_ptr<unwind::LiveWalker> LiveStacks();
 
 }  // namespace perfkit

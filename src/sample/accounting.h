@@ -7,10 +7,11 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "perfkit/sampler.h"
+#include "perfkit/sampler_stats.h"
 
 namespace perfkit::sample {
 

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_format.h"
-#include "perfkit/sampler.h"
+#include "perfkit/sampler_options.h"
 #include "src/base/text.h"
 
 namespace perfkit {

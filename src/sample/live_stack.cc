@@ -1,5 +1,5 @@
 // Parses the records of live stacks.
-#include "perfkit/sampler.h"
+#include "perfkit/live_stack.h"
 #include "perfkit/stack_frame.h"
 #include "src/ring/record_fields.h"
 #include "src/sample/live_record.h"

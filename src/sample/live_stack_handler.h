@@ -17,7 +17,8 @@
 #include <optional>
 
 #include "absl/status/statusor.h"
-#include "perfkit/sampler.h"
+#include "perfkit/sampler_stats.h"
+#include "perfkit/stack_frame.h"
 #include "src/sample/plan.h"
 #include "src/sample/stack_rings.h"
 #include "src/sys/sample_signals.h"

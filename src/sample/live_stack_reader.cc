@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "perfkit/live_stack.h"
 #include "src/proc/threads.h"
 #include "src/sample/live_record.h"
 #include "src/sample/sampler_rings.h"

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "perfkit/sampler.h"
+#include "perfkit/sampler_stats.h"
 
 namespace perfkit::sample {
 

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "perfkit/sample.h"
+#include "perfkit/target.h"
 #include "src/open/open_event.h"
 #include "src/sample/overhead_controller.h"
 #include "src/sample/planned_event.h"

@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "perfkit/event.h"
-#include "perfkit/sampler.h"
+#include "perfkit/sampler_options.h"
 
 namespace perfkit::sample {
 

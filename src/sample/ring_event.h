@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "perfkit/sampler_record.h"
 #include "src/open/output_ring.h"
 #include "src/open/task_cpu.h"
 #include "src/sample/plan.h"

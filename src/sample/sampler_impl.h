@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "perfkit/sampler.h"
 #include "src/sample/accounting.h"
 #include "src/sample/duplicate_filter.h"
 #include "src/sample/event_replacer.h"

@@ -1,5 +1,5 @@
 // Sums the times between a thread's switches, from its first SWITCH record to its EXIT record.
-#include "perfkit/sampler.h"
+#include "perfkit/thread_times.h"
 
 namespace perfkit {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <unordered_set>
 
-#include "perfkit/sampler.h"
+#include "perfkit/sample.h"
 
 namespace perfkit::session {
 

@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "perfkit/sampler.h"
+#include "perfkit/sample.h"
+#include "perfkit/sampler_record.h"
 
 namespace perfkit::session {
 

@@ -7,7 +7,9 @@
 #include <span>
 
 #include "absl/status/status.h"
-#include "perfkit/sampler.h"
+#include "perfkit/sample.h"
+#include "perfkit/sampler_options.h"
+#include "perfkit/stack_frame.h"
 #include "perfkit/symbolizer.h"
 
 namespace perfkit {

@@ -10,7 +10,7 @@
 #include <span>
 
 #include "absl/status/status.h"
-#include "perfkit/unwinder.h"
+#include "perfkit/stack_frame.h"
 
 namespace perfkit::unwind {
 
@@ -33,9 +33,6 @@ class LiveWalker {
   // and async-signal-safe: does not allocate, lock or wait, triggers no lazy binding, and preserves errno. Uses a few
   // KiB of the stack on which the handler runs. If a handler leaves it by longjmp, retired tables are never freed.
   virtual UnwoundStack Walk(const ucontext_t& interrupted, std::span<StackFrame> frames) noexcept = 0;
-
-  // Not while another thread is in Maintain.
-  virtual LiveStats stats() const = 0;
 };
 
 }  // namespace perfkit::unwind

@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "perfkit/unwinder.h"
+#include "perfkit/stack_frame.h"
 #include "src/sys/own_memory.h"
 
 namespace perfkit::unwind {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <optional>
 
-#include "perfkit/unwinder.h"
+#include "perfkit/stack_frame.h"
 #include "src/base/cursor.h"
 
 namespace perfkit::unwind {

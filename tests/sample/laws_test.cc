@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "perfkit/counter.h"
+#include "perfkit/thread_times.h"
 #include "tests/sample/support.h"
 #include "tests/support/skip.h"
 

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "perfkit/sampler.h"
-#include "perfkit/unwinder.h"
 #include "src/base/in_handler.h"
 #include "src/unwind/live_walker.h"
 #include "tests/sample/support.h"
@@ -58,7 +57,6 @@ class FlatWalker : public unwind::LiveWalker {
     first->is_return_address = first->is_guess = false;
     return {.frames = 1, .guesses = 0, .end = StackEnd::kRoot};
   }
-  LiveStats stats() const override { return {}; }
 
   static std::unique_ptr<unwind::LiveWalker> Make() { return std::make_unique<FlatWalker>(); }
 };

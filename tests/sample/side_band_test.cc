@@ -10,6 +10,7 @@
 
 #include "perfkit/counter.h"
 #include "perfkit/sampler.h"
+#include "perfkit/thread_times.h"
 #include "tests/sample/support.h"
 
 namespace perfkit {

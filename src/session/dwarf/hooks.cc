@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "perfkit/dwarf_lines.h"
+#include "perfkit/live_unwinder.h"
 #include "perfkit/unwinder.h"
 #include "src/session/stack_hooks.h"
 #include "src/unwind/dwarf/live/live_tables.h"

@@ -20,6 +20,7 @@
 
 #include "perfkit/session.h"
 #include "perfkit/symbolizer.h"
+#include "perfkit/sampler.h"
 #include "perfkit/unwinder.h"
 #include "src/sys/clock.h"
 #include "tests/support/skip.h"

@@ -12,7 +12,7 @@
 #include <optional>
 #include <span>
 
-#include "perfkit/unwinder.h"
+#include "perfkit/stack_frame.h"
 #include "src/unwind/dwarf/cfi/slow_step.h"
 #include "src/unwind/step.h"
 

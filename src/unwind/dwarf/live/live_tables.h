@@ -19,6 +19,7 @@
 #include <atomic>
 #include <memory>
 
+#include "perfkit/live_unwinder.h"
 #include "src/base/published.h"
 #include "src/unwind/dwarf/live/backoff.h"
 #include "src/unwind/dwarf/live/live_map.h"
@@ -37,7 +38,8 @@ class LiveTables final : public LiveWalker {
   absl::Status Maintain() override { return MaintainUpTo(kAllCode); }
   absl::Status MaintainBriefly() override { return MaintainUpTo(brief_code_bytes_); }
   UnwoundStack Walk(const ucontext_t& interrupted, std::span<StackFrame> frames) noexcept override;
-  LiveStats stats() const override;
+  // As LiveUnwinder::stats.
+  LiveStats stats() const;
 
   // Walks from a frame of the calling thread with these registers. `skip`: omits that frame.
   UnwoundStack WalkFrom(const FullRegisters& registers, bool skip, std::span<StackFrame> frames) noexcept;

@@ -1,5 +1,5 @@
 // LiveUnwinder and LiveStacks: the public interfaces of LiveTables.
-#include "perfkit/unwinder.h"
+#include "perfkit/live_unwinder.h"
 #include "src/unwind/dwarf/live/live_tables.h"
 
 namespace perfkit {

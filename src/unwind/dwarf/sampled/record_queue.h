@@ -13,7 +13,7 @@
 #include <memory>
 #include <optional>
 
-#include "perfkit/sampler.h"
+#include "perfkit/sampler_record.h"
 
 namespace perfkit::unwind {
 

@@ -15,7 +15,8 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "perfkit/unwinder.h"
+#include "perfkit/sample.h"
+#include "perfkit/stack_frame.h"
 
 namespace perfkit::unwind {
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "perfkit/sampler.h"
-#include "perfkit/unwinder.h"
+#include "perfkit/live_unwinder.h"
 #include "src/unwind/dwarf/live/live_tables.h"
 #include "tests/support/run.h"
 #include "tests/support/skip.h"

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <thread>
 
-#include "perfkit/unwinder.h"
+#include "perfkit/live_unwinder.h"
 #include "tests/support/run.h"
 #include "tests/support/skip.h"
 #include "tests/support/temp_folder.h"

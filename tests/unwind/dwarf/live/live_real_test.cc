@@ -12,7 +12,7 @@
 #include <cstring>
 
 #include "absl/strings/str_format.h"
-#include "perfkit/unwinder.h"
+#include "perfkit/live_unwinder.h"
 #include "tests/support/skip.h"
 #include "tests/support/work.h"
 

@@ -14,7 +14,7 @@
 #include <string>
 
 #include "absl/strings/str_format.h"
-#include "perfkit/unwinder.h"
+#include "perfkit/live_unwinder.h"
 #include "tests/support/run.h"
 #include "tests/support/skip.h"
 #include "tests/support/temp_folder.h"

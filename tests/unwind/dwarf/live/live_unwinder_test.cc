@@ -13,9 +13,9 @@
 #include <thread>
 #include <vector>
 
-#include "perfkit/unwinder.h"
+#include "perfkit/live_unwinder.h"
 #include "src/unwind/dwarf/live/live_cache.h"
-#include "src/unwind/live_walker.h"
+#include "src/unwind/dwarf/live/live_tables.h"
 #include "src/unwind/machine.h"
 #include "tests/support/allocations.h"
 #include "tests/support/skip.h"
@@ -154,22 +154,22 @@ TEST_CASE("the heap that tables are said to take is what they take", "[live]") {
 }
 
 TEST_CASE("nothing is known before Maintain, and all after it", "[live]") {
-  const std::unique_ptr<unwind::LiveWalker> walker = LiveStacks();
+  unwind::LiveTables tables;  // what LiveStacks makes
   ucontext_t here;
   getcontext(&here);
   std::vector<StackFrame> frames(100);
-  CHECK(walker->Walk(here, frames).frames >= 1);
-  CHECK_FALSE(walker->Walk(here, frames).complete());
-  CHECK(walker->stats().modules == 0);
-  REQUIRE(walker->Maintain().ok());
-  CHECK(walker->Walk(here, frames).complete());
-  const LiveStats stats = walker->stats();
+  CHECK(tables.Walk(here, frames).frames >= 1);
+  CHECK_FALSE(tables.Walk(here, frames).complete());
+  CHECK(tables.stats().modules == 0);
+  REQUIRE(tables.Maintain().ok());
+  CHECK(tables.Walk(here, frames).complete());
+  const LiveStats stats = tables.stats();
   CHECK(stats.modules > 3);
   CHECK(stats.table_bytes > 100'000);
   CHECK(stats.changes == 1);
   CHECK(stats.retired == 0);
-  REQUIRE(walker->Maintain().ok());
-  CHECK(walker->stats().changes == 1);
+  REQUIRE(tables.Maintain().ok());
+  CHECK(tables.stats().changes == 1);
 }
 
 TEST_CASE("a LiveUnwinder moves", "[live]") {

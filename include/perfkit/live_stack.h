@@ -1,0 +1,56 @@
+// The stacks of a sampler with CallStack::Live, as records of their own.
+#pragma once
+
+#include "perfkit/detail/library_only.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "perfkit/sample.h"
+#include "perfkit/sampler_record.h"
+#include "perfkit/stack_frame.h"
+
+namespace perfkit {
+
+// The call stack of a sample, with CallStack::Live. A view: valid as long as its record. Thread-safe to read; does not
+// allocate. It belongs to an earlier sample of the same thread and event: to the latest one if that was taken in the
+// kernel, otherwise to the latest one whose ip is the first pc. (A later one was taken in the signal's handler.)
+// Samples that were taken in the kernel during one system call share one stack.
+struct LiveStack {
+  uint32_t event = SamplerRecord::kNoEvent;  // Index in SamplerOptions::events. Set by Dispatch, not by Parse.
+  uint32_t pid = 0, tid = 0;                 // Of the thread.
+  uint64_t time_ns = 0;  // Start of the walk, some microseconds after the sample; by SamplerOptions::clock_id.
+  StackEnd end{};        // Why the walk stopped.
+  uint32_t guesses = 0;  // Number of frames that were found by an unconfirmed frame pointer.
+  Words pcs;             // Innermost first.
+
+  // Returns the number of frames.
+  size_t size() const { return pcs.size(); }
+  // Returns frame i. Requires i < size().
+  StackFrame operator[](size_t i) const noexcept;
+  // Copies as many frames as fit, innermost first. Returns their number.
+  size_t CopyTo(std::span<StackFrame> frames) const noexcept;
+
+  // Parses a record. Returns nullopt if it is not a live stack. `layout` is Sampler::layout().
+  static std::optional<LiveStack> Parse(const RawRecord& record, const SampleLayout& layout) noexcept;
+  Words marks;  // Data of operator[]: 2 bits for each frame (src/sample/live_record.h).
+};
+
+// As Dispatch of sample.h, for a SamplerRecord. The visitor may also take a LiveStack.
+template <class Visitor>
+bool Dispatch(const SamplerRecord& record, const SampleLayout& layout, Visitor&& visit) {
+  if constexpr (std::is_invocable_v<Visitor&, const LiveStack&>) {
+    if (std::optional<LiveStack> stack = LiveStack::Parse(record, layout)) {
+      stack->event = record.event;
+      visit(std::as_const(*stack));
+      return true;
+    }
+  }
+  return Dispatch(static_cast<const RawRecord&>(record), layout, std::forward<Visitor>(visit));
+}
+
+}  // namespace perfkit

@@ -1,0 +1,145 @@
+// What a sampler samples (sampler.h): events with their rates, the parts of each sample, rings, and the budget.
+#pragma once
+
+#include "perfkit/detail/library_only.h"
+
+#include <time.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "perfkit/event_type.h"
+#include "perfkit/ring_reader.h"
+
+namespace perfkit {
+
+namespace unwind {
+class LiveWalker;
+}
+
+// Sample every `events` events; for clock events, every `events` nanoseconds. The kernel's minimum for clocks is
+// 10,000.
+struct Period {
+  uint64_t events = 1;
+};
+// Take `hz` samples a second while the thread runs. The kernel adapts the period.
+struct Frequency {
+  uint64_t hz = 1000;
+};
+using SampleRate = std::variant<Period, Frequency>;
+
+// Full dumps of the stack beside the short ones of CallStack::UserDump. Each is a sample of its own
+// (SamplerRecord::full_stack). An Unwinder completes short dumps from them (UnwinderOptions::stitch_bytes).
+struct FullDumps {
+  uint32_t every = 0;         // One full dump for each `every` samples; 0 means none.
+  uint32_t bytes = 32 << 10;  // Bytes of the stack: a multiple of 8 below 64 KiB.
+};
+
+// How call stacks are sampled.
+struct CallStack {
+  enum class Kind : uint8_t { kNone, kFramePointers, kUserDump, kLive };
+  Kind kind = Kind::kNone;
+  uint16_t depth = 0;        // Maximum depth in calls; 0 means kernel.perf_event_max_stack, for kLive 512.
+  uint32_t stack_bytes = 0;  // kUserDump: bytes of the stack, a multiple of 8 below 64 KiB.
+  FullDumps full{};          // kUserDump.
+  std::unique_ptr<unwind::LiveWalker> (*stacks)() = nullptr;  // kLive: perfkit::LiveStacks.
+
+  static constexpr CallStack None() { return {}; }
+  // The kernel follows frame pointers. Cheap, but stacks are wrong or short if code has no frame pointers. On arm64
+  // the chain lacks the caller of a leaf function: Sample::leaf_caller returns it.
+  static constexpr CallStack FramePointers(uint16_t depth = 0) { return {Kind::kFramePointers, depth, 0}; }
+  // The kernel copies the registers and `bytes` of the stack into the sample; an Unwinder finds the callers.
+  // UserDump(6 << 10, {.every = 16}) takes a quarter of the room of UserDump(32 << 10) and completes nearly as many
+  // stacks (docs/sampling.md). FullDumps open each event twice: a hardware event then takes two counters. Not for
+  // software events other than clocks, such as page faults, which can't be opened twice.
+  static constexpr CallStack UserDump(uint32_t bytes, FullDumps full = {}) { return {Kind::kUserDump, 0, bytes, full}; }
+  // The sampled thread walks its own stack in a signal handler: complete, and without a copy of the stack. Requires
+  // threads of this process. `stacks` is perfkit::LiveStacks (component perfkit::dwarf). Each stack is a record of its
+  // own: LiveStack. Before Linux 5.13 rings are always Rings::kPerThread, and only samples in user space have stacks.
+  static constexpr CallStack Live(std::unique_ptr<unwind::LiveWalker> (*stacks)(), uint16_t depth = 0) {
+    return {Kind::kLive, depth, 0, {}, stacks};
+  }
+};
+
+// Which branches a branch stack holds: perf_event_attr.branch_sample_type.
+struct BranchFilter {
+  uint64_t bits = 0;
+
+  // Parses the words of `perf record -j` and `simpleperf record -j`: "any,u", "any_call,ind_jmp".
+  // Errors: InvalidArgument if a word is unknown; the message lists the known ones.
+  static absl::StatusOr<BranchFilter> Parse(std::string_view words);
+};
+
+// An event that is sampled.
+struct SampledEvent {
+  EventSpec event;
+  // nullopt means period 1 for what the kernel counts in its code (faults, switches, tracepoints, breakpoints), and
+  // 1000 Hz, or kernel.perf_event_max_sample_rate if that is lower, for clocks and hardware events.
+  std::optional<SampleRate> rate{};
+  // Siblings: events that are counted in one group with this one. Each sample holds the values of the group
+  // (Sample::read), this event's first.
+  std::vector<EventSpec> followers{};
+  // Tracepoints: a filter on the fields, e.g. "prev_pid == 0 && prev_comm ~ kworker*"; "" means none. The kernel drops
+  // the events that don't match before it counts them.
+  std::string filter{};
+  // If false, its samples have no stack, whatever SamplerOptions::stack is: for frequent events whose location in code
+  // does not matter. Not with FullDumps.
+  bool stack = true;
+};
+
+struct SamplerOptions {
+  // kPerCpu: one ring for each CPU, shared by all threads. kPerThread: one ring for each thread; a thread that starts
+  // later is attached at the next Drain or Start, and its samples until then are missed.
+  enum class Rings : uint8_t { kPerCpu, kPerThread };
+
+  std::vector<SampledEvent> events{};
+  CallStack stack{};
+  std::optional<BranchFilter> branches{};
+  // Additional fields of samples, as SampleBits: kSampleAddr, kSampleCpu, kSampleWeight, kSampleDataSrc,
+  // kSamplePhysAddr, kSampleDataPageSize, kSampleCodePageSize, kSampleRegsUser (the thread's registers in user space),
+  // kSampleRegsIntr (the registers of the sampled code, also in the kernel), …. Samples always have IDENTIFIER, IP, TID
+  // and TIME, with a Frequency also PERIOD, and for tracepoints also RAW.
+  uint64_t fields = 0;
+  // Samples user space only, even if more is permitted. For single events, use the modifiers ":u" and ":k".
+  bool user_only = false;
+
+  // Delivers MMAP2, COMM, FORK and EXIT records, which unwinding and symbols need. The first Drain after Start also
+  // delivers synthesized records for the threads and mappings that already exist (SamplerRecord::synthesized). These
+  // records have rings of their own, which always stream and are never paused, so drain a sampler of
+  // RingMode::kOverwrite, too.
+  bool side_band = false;
+  // Delivers SWITCH records, which say when each thread leaves its CPU and returns, and FORK and EXIT records. SWITCH
+  // records share the rings of the samples.
+  bool switches = false;
+
+  RingMode mode = RingMode::kStream;
+  Rings rings = Rings::kPerCpu;
+  // Size of one ring in bytes, rounded up to a power of two. Smaller if this user may not lock that much memory:
+  // Sampler::ring_bytes. If many threads are sampled or side_band is set, each ring has a ring of the side band beside
+  // it, of the same size, but at most 64 KiB.
+  size_t ring_bytes = 512 << 10;
+  // Maximum for all rings together, in bytes. Rings shrink until they fit.
+  size_t memory_bytes = 64 << 20;
+  // Bytes in a ring at which poll_fd() wakes, at most half of the ring; 0 means a quarter of the ring.
+  uint32_t watermark_bytes = 0;
+  // CPU budget, as a fraction of one CPU; 0 disables the budget. Requires RingMode::kStream.
+  //
+  // The cost is measured over windows of at least 100 ms: the CPU time of Drain, visitors included, plus an estimate of
+  // the kernel's time for each sample (SamplerStats::kernel_cpu_ns). If the cost exceeds the budget, or samples are
+  // lost in several windows in a row, Drain reduces first the bytes of the stack, then drops the stack, then reduces
+  // the number of samples. It restores them step by step after the cost has stayed below a third of the budget for a
+  // while. The layout of records does not change: a shorter stack says so itself, and EventAccounting::represented sums
+  // the periods. SamplerStats::decisions lists each decision.
+  double cpu_budget = 0;
+  // The clock of the records' times, by which rings are merged.
+  clockid_t clock_id = CLOCK_MONOTONIC;
+};
+
+}  // namespace perfkit

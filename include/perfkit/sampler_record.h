@@ -1,0 +1,26 @@
+// A record of a sampler's rings, with its origin: what Sampler::Drain gives to its visitor.
+#pragma once
+
+#include "perfkit/detail/library_only.h"
+
+#include <cstdint>
+
+#include "perfkit/ring_reader.h"
+
+namespace perfkit {
+
+// A record with its origin. A view: valid until the visitor returns.
+struct SamplerRecord : RawRecord {
+  static constexpr uint32_t kNoEvent = UINT32_MAX;
+  uint32_t event = kNoEvent;  // Samples: index in SamplerOptions::events; else kNoEvent.
+  bool synthesized = false;   // Made by perfkit for what existed when the sampler started.
+  bool full_stack = false;    // An extra sample that was taken for its stack: FullDumps.
+  // A sample that the kernel prepared for another sampler of the same software event on this thread, in this process or
+  // perf's. Its id, time, stack and registers follow that sampler's options.
+  bool foreign = false;
+  // Samples: what this one represents, in events, for clocks in nanoseconds. The sum over an event's samples is
+  // EventAccounting::represented, if that is not 0.
+  uint64_t weight = 0;
+};
+
+}  // namespace perfkit
