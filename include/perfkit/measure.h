@@ -36,22 +36,11 @@
 #endif
 
 #include "perfkit/event_type.h"
+#include "perfkit/measured_events.h"
 
 namespace PERFKIT_NAMESPACE {
 
 class FrameCounter;
-
-// EventType::type of events that perf does not have. A CounterSet refuses them.
-inline constexpr uint32_t kMeasuredType = 0xffff'0001;
-
-namespace event {
-
-// Calls of malloc, calloc, realloc, memalign, aligned_alloc and posix_memalign, also by operator new.
-inline constexpr EventType kAllocations{kMeasuredType, 1, 0, 0, "allocations"};
-// System calls of the thread. A call that the vDSO answers (mostly clock_gettime) does not count.
-inline constexpr EventType kSyscalls{kMeasuredType, 2, 0, 0, "system-calls"};
-
-}  // namespace event
 
 // Calls of one function: an event made at run time.
 struct CallsEvent : EventType {};

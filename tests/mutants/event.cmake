@@ -44,3 +44,10 @@ mutant(guests_in_user_only FILE src/event/modifiers.cc TEST event_test
 mutant(four_times_precise FILE src/event/modifiers.cc TEST event_test
        FROM [[if (++modifiers.precise > kMaxPrecise)]] TO [[if (modifiers.precise++ > kMaxPrecise)]]
        SAYS "cycles:pppp is taken for an event that is not precise.")
+mutant(relative_from_the_begin FILE src/event/tracepoint_format.cc TEST event_test
+       FROM [[const uint64_t from = storage == Storage::kDynamic ? 0 : uint64_t{offset} + size;]]
+       TO [[const uint64_t from = storage == Storage::kDynamic ? 0 : uint64_t{offset};]]
+       SAYS "Texts of tracepoints with __rel_loc begin four bytes early.")
+mutant(unsigned_is_signed FILE src/event/tracepoint_format.cc TEST event_test
+       FROM [[return is_signed ? int64_t{*base::ReadAt<Narrow>(element, 0)}]] TO [[return !is_signed ? int64_t{*base::ReadAt<Narrow>(element, 0)}]]
+       SAYS "Large unsigned fields of tracepoints are negative.")

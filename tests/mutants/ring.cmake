@@ -79,10 +79,3 @@ mutant(shared_bits_of_level FILE src/ring/data_source.cc TEST ring_test
 mutant(hit_is_miss FILE src/ring/data_source.cc TEST ring_test
        FROM [[if ((bits & 2) != 0) text += " hit";]] TO [[if ((bits & 4) != 0) text += " hit";]]
        SAYS "Cache misses are reported as hits.")
-mutant(relative_from_the_begin FILE src/ring/tracepoint_format.cc TEST ring_test
-       FROM [[const uint64_t from = storage == Storage::kDynamic ? 0 : uint64_t{offset} + size;]]
-       TO [[const uint64_t from = storage == Storage::kDynamic ? 0 : uint64_t{offset};]]
-       SAYS "Texts of tracepoints with __rel_loc begin four bytes early.")
-mutant(unsigned_is_signed FILE src/ring/tracepoint_format.cc TEST ring_test
-       FROM [[return is_signed ? int64_t{*base::ReadAt<Narrow>(element, 0)}]] TO [[return !is_signed ? int64_t{*base::ReadAt<Narrow>(element, 0)}]]
-       SAYS "Large unsigned fields of tracepoints are negative.")

@@ -32,6 +32,35 @@ constexpr Room kRooms[] = {
     {"base", 0, "numbers and text"},
 };
 
+// The headers of include/perfkit/, without ".h", that a room implements. A header that has no functions to implement is
+// in the lowest room of its subject.
+struct RoomHeaders {
+  std::string_view room, headers;
+};
+constexpr RoomHeaders kHeaders[] = {
+    {"session", "blocked_threads profile_collector session session_batch"},
+    {"exporters", "exporters"},
+    {"doctor", "capabilities"},
+    {"benchmark", "benchmark benchmark_region"},
+    {"testing", "testing"},
+    {"sample", "live_stack sampler sampler_options thread_times"},
+    {"measure", "measure off/measure"},
+    {"profile", "profile profile_builder profile_difference profile_writer report slow_frames"},
+    {"count",
+     "count counter format frame frame_counter metric metric_set scope thread_slots warmup "
+     "off/count off/counter off/frame_counter off/scope off/thread_slots off/warmup"},
+    {"symbolize", "debuginfod dwarf_lines symbolizer"},
+    {"unwind/dwarf/sampled", "unwinder"},
+    {"unwind/dwarf/live", "live_unwinder"},
+    {"open", "child target"},
+    {"unwind", "stack_frame"},
+    {"event", "event event_type measured_events pfm tracepoint off/event_spec off/reason"},
+    {"ring",
+     "call_chain data_source detail/sample_fields detail/sample_inline detail/user_page "
+     "record ring_reader sample sampler_record sampler_stats"},
+    {"base", "enable detail/library_only"},
+};
+
 // Returns true if there are rooms inside room `name`.
 bool HasRooms(std::string_view name) {
   return std::any_of(std::begin(kRooms), std::end(kRooms),
@@ -56,6 +85,20 @@ const Room* RoomOf(std::string_view folder) {
     if (slash == std::string_view::npos) return nullptr;
     name = name.substr(0, slash);
   }
+}
+
+const Room* RoomOfFile(std::string_view path) {
+  constexpr std::string_view kSource = "src/", kInclude = "include/", kPublic = "perfkit/";
+  if (const size_t slash = path.rfind('/'); path.starts_with(kSource) && slash > kSource.size()) {
+    return RoomOf(path.substr(kSource.size(), slash - kSource.size()));
+  }
+  if (path.starts_with(kInclude)) path.remove_prefix(kInclude.size());
+  if (!path.starts_with(kPublic) || !path.ends_with(".h")) return nullptr;
+  const std::string header = " " + std::string(path.substr(kPublic.size(), path.rfind('.') - kPublic.size())) + " ";
+  for (const auto& [room, headers] : kHeaders) {
+    if ((" " + std::string(headers) + " ").find(header) != std::string::npos) return FindRoom(room);
+  }
+  return nullptr;
 }
 
 std::string DrawFloors() {

@@ -23,6 +23,10 @@ const Room* FindRoom(std::string_view name);
 // nullptr if there is none, also for a folder between a room and the rooms inside it, as "unwind/dwarf".
 const Room* RoomOf(std::string_view folder);
 
+// Returns the room of "src/<folder>/<file>", of "include/perfkit/<header>" or of "perfkit/<header>". Returns nullptr for
+// other paths, and if there is none.
+const Room* RoomOfFile(std::string_view path);
+
 // Returns the drawing: one line for each room, without the fences.
 std::string DrawFloors();
 

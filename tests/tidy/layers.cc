@@ -12,11 +12,11 @@ namespace {
 constexpr std::string_view kHotHeaders[] = {"count.h",      "scope.h",       "frame_counter.h",
                                             "event_type.h", "ring_reader.h", "record.h"};
 
-// Returns <folder> of "src/<folder>/<file>"; "" for other paths.
-std::string_view FolderOf(std::string_view path) {
+// Returns true for the files that the table of floors has rooms for.
+bool HasRoom(std::string_view path) {
   constexpr std::string_view kSource = "src/";
-  const size_t slash = path.rfind('/');
-  return path.starts_with(kSource) && slash > kSource.size() ? path.substr(kSource.size(), slash - kSource.size()) : "";
+  return (path.starts_with(kSource) && path.find('/', kSource.size()) != std::string_view::npos) ||
+         path.starts_with("include/perfkit/") || path.starts_with("perfkit/");
 }
 
 std::string Unquoted(const Include& include) { return include.what.substr(1, include.what.size() - 2); }
@@ -45,17 +45,16 @@ std::string ReachAbseil(const Tree& tree, const SourceFile& file, std::set<std::
 Findings CheckFloors(const Tree& tree) {
   Findings findings;
   for (const SourceFile& file : tree) {
-    const std::string_view folder = FolderOf(file.path);
-    if (folder.empty()) continue;
-    const Room* const room = RoomOf(folder);
+    if (!HasRoom(file.path)) continue;
+    const Room* const room = RoomOfFile(file.path);
     if (room == nullptr) {
-      findings.push_back({file.path, 1, "src/" + std::string(folder) + " is on no floor: tests/tidy/floors.cc"});
+      findings.push_back({file.path, 1, "is on no floor: tests/tidy/floors.cc"});
       continue;
     }
     for (const Include& include : Includes(file)) {
       const std::string path = Unquoted(include);
-      if (FolderOf(path).empty()) continue;
-      const Room* const other = RoomOf(FolderOf(path));
+      if (!HasRoom(path)) continue;
+      const Room* const other = RoomOfFile(path);
       if (other == room || (other != nullptr && other->floor < room->floor)) continue;
       findings.push_back(
           {file.path, include.line, std::string(room->name) + " may not include " + path + ": not on a lower floor"});

@@ -6,9 +6,12 @@
 namespace perfkit::tidy {
 
 // layers.cc: #include lines, by the table of floors.h.
-Findings CheckFloors(const Tree& tree);      // src/<room> includes rooms of lower floors only
+Findings CheckFloors(const Tree& tree);      // a room and its public headers include those of lower floors only
 Findings CheckPublic(const Tree& tree);      // public headers and examples include nothing of src/
 Findings CheckHotHeaders(const Tree& tree);  // the hot headers include no Abseil, not even indirectly
+
+// components.cc: the lists of CMakeLists.txt.
+Findings CheckComponents(const Tree& tree);  // the core includes nothing of a component
 
 // includes.cc: errors that a build of whole folders would hide.
 Findings CheckStandardHeaders(const Tree& tree);  // each name of std has its #include

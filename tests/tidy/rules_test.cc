@@ -54,6 +54,41 @@ TEST_CASE("rooms inside a room have floors of their own", "[tidy]") {
   CHECK(lines(kSampled, "#include \"src/unwind/dwarf/b.h\"\n") == Where{1});
 }
 
+TEST_CASE("public headers are on the floors of the rooms that implement them", "[tidy]") {
+  const auto lines = [](std::string path, const char* includes) {
+    return LinesOf(CheckFloors(One(std::move(path), includes)));
+  };
+  CHECK(lines("src/count/a.cc", "#include \"perfkit/count.h\"\n#include \"perfkit/event.h\"\n").empty());
+  CHECK(lines("src/count/a.cc", "\n#include \"perfkit/sampler.h\"\n") == Where{2});
+  CHECK(lines("src/unwind/dwarf/live/a.cc", "#include \"perfkit/unwinder.h\"\n") == Where{1});
+  CHECK(lines("include/perfkit/count.h", "#include \"perfkit/event.h\"\n#include \"perfkit/session.h\"\n") == Where{2});
+  CHECK(lines("include/perfkit/detail/user_page.h", "#include \"perfkit/event.h\"\n") == Where{1});
+  CHECK(lines("include/perfkit/attic.h", "") == Where{1});
+  CHECK(lines("src/count/a.cc", "#include \"perfkit/attic.h\"\n") == Where{1});
+}
+
+TEST_CASE("the core includes nothing of a component", "[tidy]") {
+  const auto lines = [](std::string path, const char* includes) {
+    return LinesOf(
+        CheckComponents({{"CMakeLists.txt",
+                          "perfkit_component(dwarf FOUND ${x} SOURCES src/unwind/dwarf src/session/dwarf\n"
+                          "  LIBRARIES Libdw::dw HEADERS debuginfod.h unwinder.h)\n"
+                          "perfkit_component(pfm FOUND ON SOURCES src/event/pfm HEADERS pfm.h)\n"},
+                         {"cmake/CoreSources.cmake", "set(PERFKIT_COMPONENT_FOLDERS unwind/dwarf preload)\n"},
+                         {std::move(path), includes}}));
+  };
+  constexpr const char* kUnwinder = "#include \"src/unwind/a.h\"\n#include \"perfkit/unwinder.h\"\n";
+  CHECK(lines("src/session/a.cc", kUnwinder) == Where{2});
+  CHECK(lines("src/unwind/a.h", kUnwinder) == Where{2});
+  CHECK(lines("include/perfkit/a.h", kUnwinder) == Where{2});
+  CHECK(lines("src/session/dwarf/a.cc", kUnwinder).empty());
+  CHECK(lines("src/preload/a.cc", kUnwinder) == Where{2});
+  CHECK(lines("include/perfkit/debuginfod.h", kUnwinder).empty());
+  CHECK(lines("src/session/a.cc", "\n#include \"src/unwind/dwarf/cfi/a.h\"\n#include \"src/preload/a.h\"\n") ==
+        Where{2, 3});
+  CHECK(lines("include/perfkit/pfm.h", "#include \"perfkit/debuginfod.h\"\n") == Where{1});
+}
+
 TEST_CASE("the floors are drawn from their table, and design.md has that drawing", "[tidy]") {
   CHECK(FindRoom("count") != nullptr);
   CHECK(FindRoom("attic") == nullptr);

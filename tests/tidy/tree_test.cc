@@ -47,6 +47,7 @@ TEST_CASE("docs/design.md draws the floors", "[tidy][floors]") {
 }
 
 TEST_CASE("floors", "[tidy]") { Expect(CheckFloors(House())); }
+TEST_CASE("components", "[tidy]") { Expect(CheckComponents(House())); }
 TEST_CASE("public headers and examples", "[tidy]") { Expect(CheckPublic(House())); }
 TEST_CASE("hot headers", "[tidy]") { Expect(CheckHotHeaders(House())); }
 TEST_CASE("standard headers", "[tidy]") { Expect(CheckStandardHeaders(House())); }

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_format.h"
-#include "perfkit/measure.h"
+#include "perfkit/measured_events.h"
 #include "src/base/text.h"
 #include "src/event/parse_error.h"
 
