@@ -157,7 +157,9 @@ struct ProfileCounter {
 struct ProfileAccounting {
   uint64_t unwind_dropped = 0;     // Samples whose stack was dropped because too many waited: now kLeafOnly.
   uint64_t times_forgotten = 0;    // Samples that were merged to limit memory.
-  uint64_t stacks_forgotten = 0;   // Samples whose stack was cut to its leaf because the stack table was full.
+  uint64_t stacks_forgotten = 0;   // Samples whose stack was cut to its leaf or module to limit memory.
+  // Samples at "[other addresses]": to limit memory, only the module was kept.
+  uint64_t addresses_forgotten = 0;
   uint64_t waits_forgotten = 0;    // Waits that are only in the totals of kOffCpuEvent.
   uint64_t zones_forgotten = 0;    // Zones and frames that were dropped to limit memory.
   uint64_t zone_records_lost = 0;  // Starts and ends of zones and frames that a thread's log had no room for.

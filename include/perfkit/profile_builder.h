@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -34,6 +35,11 @@ class ProfileBuilder {
   uint32_t Location(uint32_t module, uint64_t address, bool kernel = false);
   // `parent` is an index, or ProfileStack::kRoot.
   uint32_t Stack(uint32_t parent, uint32_t location, bool is_guess = false, bool is_stitched = false);
+
+  // Return the index of an equal entry, or nullopt if there is none.
+  std::optional<uint32_t> FindLocation(uint32_t module, uint64_t address, bool kernel = false) const;
+  std::optional<uint32_t> FindStack(uint32_t parent, uint32_t location, bool is_guess = false,
+                                    bool is_stitched = false) const;
 
   // Returns the index of a new location with one call, at an address of its own.
   uint32_t Function(std::string_view name, std::string_view module, std::string_view file = {}, uint32_t line = 0);

@@ -26,8 +26,7 @@ struct ProfileCollectorOptions {
   // The only process that is sampled; 0 means any number of processes. Set it to getpid() for samplers of this
   // process's threads: mappings and names of its children are then not kept.
   uint32_t pid = 0;
-  // Maximum bytes of samples and stacks. When they are used up, the oldest samples are merged (ProfileSample::merged)
-  // and new stacks are cut to their leaf; totals stay exact.
+  // Limits the memory of samples, stacks and addresses, as SessionOptions::memory_bytes; totals stay exact.
   size_t memory_bytes = 64 << 20;
   bool lines = true;     // Resolve source lines and inlined calls, if perfkit::dwarf is linked.
   bool demangle = true;  // Demangle C++ and Rust names.

@@ -66,10 +66,11 @@ struct SessionOptions {
   // kStream: profiles everything from Start to Stop. kOverwrite: a flight recorder; Snapshot and Stop return what the
   // rings still hold, the latest `memory_bytes` of records.
   RingMode mode = RingMode::kStream;
-  // kOverwrite: size of all rings together. kStream: maximum bytes of single samples; when they are used up, the oldest
-  // samples are merged (ProfileSample::merged), and totals stay exact. Distinct stacks take at most half as much in
-  // addition; then new ones are cut to their leaf (ProfileAccounting::stacks_forgotten). Each distinct address takes
-  // 210 to 420 bytes in addition.
+  // kOverwrite: size of all rings together. kStream: samples, distinct stacks and distinct addresses may each take half
+  // of this. When samples exceed it, the oldest are merged (ProfileSample::merged); when the merged ones exceed a quarter,
+  // the lightest keep only their module. When stacks exceed it, new ones are cut to their leaf
+  // (ProfileAccounting::stacks_forgotten). When addresses exceed it, a leaf at a new one becomes the "[other addresses]"
+  // of its module (addresses_forgotten). Totals stay exact.
   size_t memory_bytes = 64 << 20;
   // CPU budget, as a fraction of one CPU (SamplerOptions::cpu_budget); 0 disables the budget.
   double cpu_budget = 0;

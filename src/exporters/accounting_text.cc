@@ -93,7 +93,8 @@ std::vector<std::string> AccountingLines(const Profile& profile) {
   lines.push_back(StackLine(profile));
   const std::string missing = Nonzero({{"stacks given up because too many waited", accounting.unwind_dropped},
                                        {"samples merged without their times", accounting.times_forgotten},
-                                       {"stacks cut to their leaf", accounting.stacks_forgotten},
+                                       {"stacks cut to their leaf or module", accounting.stacks_forgotten},
+                                       {"samples at other addresses", accounting.addresses_forgotten},
                                        {"waits in the totals only", accounting.waits_forgotten},
                                        {"zones and frames without times", accounting.zones_forgotten},
                                        {"begins and ends of zones lost", accounting.zone_records_lost},

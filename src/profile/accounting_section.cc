@@ -59,7 +59,8 @@ std::string ProfileTroubles(const ProfileAccounting& accounting) {
     if (count != 0) text += absl::StrFormat("# %s %s\n", CountText(count), what);
   };
   add(accounting.unwind_dropped, "stacks given up: too many waited to be unwound (leaf only)");
-  add(accounting.stacks_forgotten, "stacks cut to their leaf: the stack table was full");
+  add(accounting.stacks_forgotten, "stacks cut to their leaf or module: the tables were full");
+  add(accounting.addresses_forgotten, "samples at other addresses of a module: the tables were full");
   add(accounting.times_forgotten, "samples merged without their times: the room for single ones was used up");
   add(accounting.waits_forgotten, "waits in the totals only");
   add(accounting.zones_forgotten, "zones and frames without times: the room for them was used up");

@@ -32,6 +32,15 @@ void ForEachStringIndex(Profile& profile, Visit&& visit) {
   for (ProfileCounter& counter : profile.counters) visit(counter.name);
 }
 
+profile::PairKey LocationKey(uint32_t module, uint64_t address, bool kernel) {
+  return {uint64_t{module} << 1 | (kernel ? 1 : 0), address};
+}
+
+profile::PairKey StackKey(uint32_t parent, uint32_t location, bool is_guess, bool is_stitched) {
+  const uint64_t flags = (is_guess ? 1 : 0) | (is_stitched ? 2 : 0);
+  return {parent, uint64_t{location} << 2 | flags};
+}
+
 }  // namespace
 
 struct ProfileBuilder::Impl {
@@ -63,21 +72,29 @@ uint32_t ProfileBuilder::Module(std::string_view path, std::string_view build_id
 }
 
 uint32_t ProfileBuilder::Location(uint32_t module, uint64_t address, bool kernel) {
-  const auto [entry, is_new] = impl_->locations.try_emplace({uint64_t{module} << 1 | (kernel ? 1 : 0), address},
-                                                            impl_->profile.locations.size());
+  const auto [entry, is_new] =
+      impl_->locations.try_emplace(LocationKey(module, address, kernel), impl_->profile.locations.size());
   if (is_new) impl_->profile.locations.push_back({.module = module, .kernel = kernel, .address = address});
   return entry->second;
 }
 
 uint32_t ProfileBuilder::Stack(uint32_t parent, uint32_t location, bool is_guess, bool is_stitched) {
-  const uint64_t flags = (is_guess ? 1 : 0) | (is_stitched ? 2 : 0);
-  const auto [entry, is_new] =
-      impl_->stacks.try_emplace({parent, uint64_t{location} << 2 | flags}, impl_->profile.stacks.size());
+  const auto [entry, is_new] = impl_->stacks.try_emplace(StackKey(parent, location, is_guess, is_stitched),
+                                                         impl_->profile.stacks.size());
   if (is_new) {
     impl_->profile.stacks.push_back(
         {.parent = parent, .location = location, .is_guess = is_guess, .is_stitched = is_stitched});
   }
   return entry->second;
+}
+
+std::optional<uint32_t> ProfileBuilder::FindLocation(uint32_t module, uint64_t address, bool kernel) const {
+  return impl_->locations.Find(LocationKey(module, address, kernel));
+}
+
+std::optional<uint32_t> ProfileBuilder::FindStack(uint32_t parent, uint32_t location, bool is_guess,
+                                                  bool is_stitched) const {
+  return impl_->stacks.Find(StackKey(parent, location, is_guess, is_stitched));
 }
 
 uint32_t ProfileBuilder::Function(std::string_view name, std::string_view module, std::string_view file,

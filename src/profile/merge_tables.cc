@@ -76,6 +76,7 @@ void AddAccounting(ProfileAccounting& to, const ProfileAccounting& from) {
   to.unwind_dropped += from.unwind_dropped;
   to.times_forgotten += from.times_forgotten;
   to.stacks_forgotten += from.stacks_forgotten;
+  to.addresses_forgotten += from.addresses_forgotten;
   to.waits_forgotten += from.waits_forgotten;
   to.zones_forgotten += from.zones_forgotten;
   to.zone_records_lost += from.zone_records_lost;

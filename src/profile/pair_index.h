@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -26,7 +27,7 @@ class PairIndex {
   // As std::unordered_map's. The entry is valid until the next call.
   std::pair<Entry*, bool> try_emplace(const PairKey& key, size_t value) {
     if (2 * size_ >= entries_.size()) Grow();
-    Entry& entry = Find(key);
+    Entry& entry = entries_[PlaceOf(key)];
     const bool is_new = entry.second == kFree;
     if (is_new) {
       entry = {key, static_cast<uint32_t>(value)};
@@ -35,24 +36,31 @@ class PairIndex {
     return {&entry, is_new};
   }
 
+  // The key's value; nullopt if it has none.
+  std::optional<uint32_t> Find(const PairKey& key) const {
+    if (entries_.empty()) return std::nullopt;
+    const Entry& entry = entries_[PlaceOf(key)];
+    return entry.second == kFree ? std::nullopt : std::optional(entry.second);
+  }
+
  private:
   static constexpr uint32_t kFree = UINT32_MAX;
   static constexpr size_t kFirstSize = 64;
 
-  // The key's entry, or the free one where it belongs.
-  Entry& Find(const PairKey& key) {
+  // Where the key's entry is, or the free one where it belongs.
+  size_t PlaceOf(const PairKey& key) const {
     const uint64_t hash = base::Mix(key.a ^ base::Mix(key.b));
     const size_t mask = entries_.size() - 1;
     size_t at = (hash ^ hash >> 32) & mask;
     while (entries_[at].second != kFree && entries_[at].first != key) at = (at + 1) & mask;
-    return entries_[at];
+    return at;
   }
 
   void Grow() {
     std::vector<Entry> old(entries_.empty() ? kFirstSize : 2 * entries_.size());
     old.swap(entries_);
     for (const Entry& entry : old) {
-      if (entry.second != kFree) Find(entry.first) = entry;
+      if (entry.second != kFree) entries_[PlaceOf(entry.first)] = entry;
     }
   }
 

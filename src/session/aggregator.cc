@@ -16,7 +16,8 @@ namespace perfkit::session {
 namespace {
 
 constexpr unsigned kPcRegister = unwind::ThisMachine::kPerf[unwind::ThisMachine::kPc];
-constexpr size_t kBytesAStack = 128;  // of the profile's table and of the builder's index
+constexpr size_t kBytesAStack = 128;     // of the profile's table and of the builder's index
+constexpr size_t kBytesALocation = 420;  // the same, with its names
 
 StackQuality QualityOf(StackEnd end) {
   if (end == StackEnd::kNoStack) return StackQuality::kLeafOnly;
@@ -28,7 +29,9 @@ StackQuality QualityOf(StackEnd end) {
 Aggregator::Aggregator(std::vector<ProfileEvent> events, AggregatorOptions options)
     : options_(std::move(options)),
       symbolizer_({.demangle = options_.demangle, .lines = options_.lines}),
-      stacks_(builder_, symbolizer_, options_.memory_bytes / 2 / kBytesAStack),
+      stacks_(builder_, symbolizer_,
+              {.max_stacks = options_.memory_bytes / 2 / kBytesAStack,
+               .max_locations = options_.memory_bytes / 2 / kBytesALocation}),
       threads_(builder_, options_.pid == 0 ? FindName : nullptr),
       preempted_wait_(builder_.AddWait({.preempted = true})) {
   for (ProfileEvent& event : events) builder_.AddEvent(std::move(event));

@@ -138,6 +138,7 @@ class Aggregator {
   void GiveBatch(std::span<const ProfileSample> samples, const OnNamed& on_named);
   uint32_t FirstLabel() { return zones_ ? zones_->unknown_label() : 0; }
   std::vector<ProfileSample> SamplesUnderWay();
+  uint64_t InOtherAddresses(std::span<const ProfileSample> samples) const;
   std::vector<std::string> Notes() const;
   void Resolve(const OnNamed& on_named);
 

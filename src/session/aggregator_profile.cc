@@ -15,8 +15,9 @@ constexpr size_t kBytesAWait = sizeof(ProfileWait) + 192;  // with its text, in 
 
 }  // namespace
 
-// Merged samples, one for each thread and stack, must be kept. Merging sorts all samples, so it must be rare: there is
-// always room for a share of single ones beside the merged ones.
+// Merged samples, one for each thread and stack, are kept until they take half of the room; then the stacks of the lightest
+// are given up. Merging sorts all samples, so it must be rare: there is always room for a share of single ones beside the
+// merged ones.
 void Aggregator::MergeIfFull() {
   Profile& profile = builder_.profile();
   const size_t bytes = profile.samples.size() * sizeof(ProfileSample) + profile.waits.size() * kBytesAWait;
@@ -25,6 +26,8 @@ void Aggregator::MergeIfFull() {
   if (zones_) zones_->Label(profile.samples);
   GiveBatch();
   MergeOldest(profile, preempted_wait_);
+  MergeLightest(profile, options_.memory_bytes / 4 / sizeof(ProfileSample),
+                [this](uint32_t stack) { return stacks_.InternOther(stack); });
   CountMerged();
 }
 
@@ -56,6 +59,14 @@ std::vector<ProfileSample> Aggregator::SamplesUnderWay() {
   std::vector<ProfileSample> samples;
   matcher_.ForEach([&](const PendingSample& pending) { samples.push_back(Complete(pending, {})); });
   return samples;
+}
+
+uint64_t Aggregator::InOtherAddresses(std::span<const ProfileSample> samples) const {
+  uint64_t sum = 0;
+  for (const ProfileSample& sample : samples) {
+    if (sample.stack != ProfileStack::kRoot && stacks_.EndsInOther(sample.stack)) sum += sample.samples;
+  }
+  return sum;
 }
 
 std::vector<std::string> Aggregator::Notes() const {
@@ -108,6 +119,7 @@ Profile Aggregator::MakeProfile(uint64_t now_ns, bool is_last, const OnNamed& on
   profile.samples.insert(profile.samples.end(), under_way.begin(), under_way.end());
   std::stable_sort(profile.samples.begin(), profile.samples.end(),
                    [](const ProfileSample& a, const ProfileSample& b) { return a.time_ns < b.time_ns; });
+  profile.accounting.addresses_forgotten = InOtherAddresses(profile.samples);
   profile.accounting.notes = Notes();
   for (uint32_t i = 0; i < profile.threads.size(); ++i) {
     const OffCpu::Times times = off_cpu_.TimesOf(i);
@@ -148,7 +160,7 @@ void Aggregator::Resolve(const OnNamed& on_named) {
                        .line = frame.line,
                        .inlined = frame.inlined});
     }
-    builder_.SetCalls(location, calls);
+    if (!stacks_.IsOther(location)) builder_.SetCalls(location, calls);
     const CodeLocation& place = places[resolved.index];
     const uint32_t module = place.known() ? builder_.Module(resolved.symbol.module, symbolizer_.BuildId(place))
                                           : ProfileLocation::kNoModule;

@@ -37,6 +37,16 @@ void ForgetTime(ProfileSample& sample, ProfileAccounting& accounting) {
   sample.wait = ProfileSample::kNoWait;
 }
 
+void ForgetStack(ProfileSample& sample, ProfileAccounting& accounting,
+                 absl::FunctionRef<uint32_t(uint32_t stack)> other_of) {
+  if (sample.stack == ProfileStack::kRoot) return;
+  const uint32_t other = other_of(sample.stack);
+  if (sample.stack == other) return;
+  if (sample.quality != StackQuality::kLeafOnly) accounting.stacks_forgotten += sample.samples;
+  sample.stack = other;
+  if (sample.quality != StackQuality::kLastKnown) sample.quality = StackQuality::kLeafOnly;
+}
+
 // Makes equal ones of the samples before `end`, which have no times, one.
 void MergeEqual(Profile& profile, std::vector<ProfileSample>::iterator end) {
   std::vector<ProfileSample>& samples = profile.samples;
@@ -64,6 +74,21 @@ void MergeOldest(Profile& profile, uint32_t kept) {
   for (auto sample = first_single; sample != end; ++sample) ForgetTime(*sample, profile.accounting);
   MergeEqual(profile, end);
   DropWaits(profile, kept);
+}
+
+void MergeLightest(Profile& profile, size_t max_rows, absl::FunctionRef<uint32_t(uint32_t stack)> other_of) {
+  std::vector<ProfileSample>& samples = profile.samples;
+  const auto end = std::partition_point(samples.begin(), samples.end(), [](const auto& s) { return s.merged(); });
+  if (static_cast<size_t>(end - samples.begin()) <= max_rows) return;
+  std::vector<double> totals(profile.events.size());
+  for (auto sample = samples.begin(); sample != end; ++sample) totals[sample->event] += static_cast<double>(sample->weight);
+  const auto is_heavier = [&](const ProfileSample& a, const ProfileSample& b) {
+    return static_cast<double>(a.weight) * totals[b.event] > static_cast<double>(b.weight) * totals[a.event];
+  };
+  const auto first_light = samples.begin() + static_cast<ptrdiff_t>(max_rows / 2);
+  std::nth_element(samples.begin(), first_light, end, is_heavier);
+  for (auto sample = first_light; sample != end; ++sample) ForgetStack(*sample, profile.accounting, other_of);
+  MergeEqual(profile, end);
 }
 
 void MergeThreads(Profile& profile, std::span<const uint32_t> renamed, uint32_t kept) {

@@ -2,6 +2,7 @@
 #include "src/session/stack_table.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "src/base/mix.h"
 
@@ -9,6 +10,7 @@ namespace perfkit::session {
 namespace {
 
 constexpr size_t kFirstSize = 64;
+constexpr std::string_view kOtherAddresses = "[other addresses]";
 
 // A frame as one word: user addresses have at most 57 bits.
 uint64_t WordOf(const StackFrame& frame) {
@@ -58,8 +60,8 @@ void SeenStacks::Grow() {
   }
 }
 
-StackTable::StackTable(ProfileBuilder& builder, Symbolizer& symbolizer, size_t max_stacks)
-    : builder_(builder), symbolizer_(symbolizer), max_stacks_(max_stacks) {}
+StackTable::StackTable(ProfileBuilder& builder, Symbolizer& symbolizer, Limits limits)
+    : builder_(builder), symbolizer_(symbolizer), limits_(limits) {}
 
 void StackTable::ForgetPlaces(uint32_t pid) {
   const auto process = processes_.find(pid);
@@ -92,7 +94,7 @@ uint32_t StackTable::Intern(uint32_t pid, std::span<const StackFrame> frames, bo
   if (const uint32_t seen = process.seen.Find(hash, frames); seen != SeenStacks::kUnseen) return seen;
   const size_t words = process.words();
   const uint32_t stack = Add(process, pid, frames, was_cut);
-  if (!was_cut) process.seen.Remember(hash, frames, stack);
+  if (!was_cut && !EndsInOther(stack)) process.seen.Remember(hash, frames, stack);
   words_ += process.words() - words;
   return stack;
 }
@@ -103,27 +105,54 @@ uint32_t StackTable::InternKernel(uint32_t stack, uint64_t pc, bool& was_cut) {
   if (stack == ProfileStack::kRoot) return builder_.Stack(stack, location);
   const uint64_t key = uint64_t{stack} << 32 | location;
   if (const auto seen = kernel_stacks_.find(key); seen != kernel_stacks_.end()) return seen->second;
-  was_cut = builder_.profile().stacks.size() >= max_stacks_;
+  was_cut = builder_.profile().stacks.size() >= limits_.max_stacks;
   if (was_cut) return builder_.Stack(ProfileStack::kRoot, location);
   return kernel_stacks_[key] = builder_.Stack(stack, location);
 }
 
+uint32_t StackTable::InternOther(uint32_t stack) {
+  const uint32_t location = builder_.profile().stacks[stack].location;
+  const bool kernel = builder_.profile().locations[location].kernel;
+  const uint32_t other = AddLocation({places_[location].module, kOtherOffset}, kernel);
+  return builder_.Stack(ProfileStack::kRoot, other);
+}
+
 uint32_t StackTable::UserLocation(Process& process, uint32_t pid, uint64_t pc) {
-  const auto [entry, is_new] = process.locations.try_emplace(pc);
-  if (is_new) entry->second = LocationOf(symbolizer_.Locate(pid, pc), false);
-  return entry->second;
+  if (const auto seen = process.locations.find(pc); seen != process.locations.end()) return seen->second;
+  const uint32_t location = LocationOf(symbolizer_.Locate(pid, pc), false);
+  if (!IsOther(location)) process.locations[pc] = location;
+  return location;
+}
+
+std::optional<uint32_t> StackTable::FindUserLocation(Process& process, uint32_t pid, uint64_t pc) {
+  if (const auto seen = process.locations.find(pc); seen != process.locations.end()) return seen->second;
+  const CodeLocation place = symbolizer_.Locate(pid, pc);
+  return builder_.FindLocation(place.module, place.offset);
 }
 
 uint32_t StackTable::KernelLocation(uint64_t pc) {
-  const auto [entry, is_new] = kernel_locations_.try_emplace(pc);
-  if (is_new) entry->second = LocationOf(symbolizer_.Locate(0, pc, CpuMode::kKernel), true);
-  return entry->second;
+  if (const auto seen = kernel_locations_.find(pc); seen != kernel_locations_.end()) return seen->second;
+  const uint32_t location = LocationOf(symbolizer_.Locate(0, pc, CpuMode::kKernel), true);
+  if (!IsOther(location)) kernel_locations_[pc] = location;
+  return location;
 }
 
-uint32_t StackTable::LocationOf(const CodeLocation& place, bool kernel) {
+// If the table is full, a new place is the other one of its module.
+uint32_t StackTable::LocationOf(CodeLocation place, bool kernel) {
+  if (builder_.profile().locations.size() < limits_.max_locations) return AddLocation(place, kernel);
+  if (const auto known = builder_.FindLocation(place.module, place.offset, kernel)) return *known;
+  place.offset = kOtherOffset;
+  return AddLocation(place, kernel);
+}
+
+uint32_t StackTable::AddLocation(const CodeLocation& place, bool kernel) {
   const uint32_t location = builder_.Location(place.module, place.offset, kernel);
-  if (location >= places_.size()) places_.resize(location + 1);
-  places_[location] = place;
+  if (location < places_.size()) return location;
+  places_.push_back(place);
+  if (place.offset == kOtherOffset) {
+    const ProfileCall call{.function = builder_.String(kOtherAddresses)};
+    builder_.SetCalls(location, std::span(&call, 1));
+  }
   return location;
 }
 
@@ -138,11 +167,26 @@ std::span<const StackFrame> StackTable::UpToCode(uint32_t pid, std::span<const S
 
 uint32_t StackTable::Add(Process& process, uint32_t pid, std::span<const StackFrame> frames, bool& was_cut) {
   frames = UpToCode(pid, frames);
-  was_cut = builder_.profile().stacks.size() + frames.size() > max_stacks_;
-  if (was_cut) frames = frames.first(1);
   uint32_t stack = ProfileStack::kRoot;
-  for (size_t i = frames.size(); i-- > 0;) {
-    const StackFrame& frame = frames[i];
+  size_t left = frames.size();  // without the outermost ones that have entries already
+  for (; left > 0; --left) {
+    const StackFrame& frame = frames[left - 1];
+    const std::optional<uint32_t> location = FindUserLocation(process, pid, frame.code());
+    if (!location) break;
+    const std::optional<uint32_t> known = builder_.FindStack(stack, *location, frame.is_guess, frame.is_stitched);
+    if (!known) break;
+    stack = *known;
+  }
+  const Profile& profile = builder_.profile();
+  const bool is_full = profile.stacks.size() + left > limits_.max_stacks ||
+                       profile.locations.size() + left > limits_.max_locations;
+  was_cut = is_full && left > 0 && frames.size() > 1;
+  if (was_cut) {
+    stack = ProfileStack::kRoot;
+    left = 1;
+  }
+  for (; left > 0; --left) {
+    const StackFrame& frame = frames[left - 1];
     stack = builder_.Stack(stack, UserLocation(process, pid, frame.code()), frame.is_guess, frame.is_stitched);
   }
   return stack;

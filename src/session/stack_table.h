@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -45,20 +46,33 @@ class SeenStacks {
   std::vector<uint64_t> words_;
 };
 
+// What is full takes no new entries, so that a program that runs code at ever new addresses has tables of bounded size:
+//
+//   max_stacks    ── a new stack is cut to its leaf
+//   max_locations ── a leaf at a new address is the other location of its module, of which there is one
+//
 // Not thread-safe.
 class StackTable {
  public:
-  // `max_stacks`: distinct stacks; beyond that a new stack is cut to its leaf.
-  StackTable(ProfileBuilder& builder, Symbolizer& symbolizer, size_t max_stacks);
+  struct Limits {
+    size_t max_stacks = 0;
+    size_t max_locations = 0;
+  };
+  StackTable(ProfileBuilder& builder, Symbolizer& symbolizer, Limits limits);
 
   // What process `pid` has mapped has changed: what its pcs mean is looked up anew.
   void ForgetPlaces(uint32_t pid);
 
   // The entry of a stack of process `pid`, innermost frame first; ProfileStack::kRoot if it has no frame. It ends
-  // before the first guess that lies in no code. `was_cut`: the table is full.
+  // before the first guess that lies in no code. `was_cut`: a table is full, and callers are missing.
   uint32_t Intern(uint32_t pid, std::span<const StackFrame> frames, bool& was_cut);
-  // The entry of a kernel frame that `stack` called; of the frame alone if the table is full.
+  // The entry of a kernel frame that `stack` called; of the frame alone if a table is full.
   uint32_t InternKernel(uint32_t stack, uint64_t pc, bool& was_cut);
+  // The entry of the other location of the module that the leaf of `stack` is in. `stack` is not kRoot.
+  uint32_t InternOther(uint32_t stack);
+  // Whether a location, or the leaf of a stack, is the other one of its module: which address it had is not known.
+  bool IsOther(uint32_t location) const { return places_[location].offset == kOtherOffset; }
+  bool EndsInOther(uint32_t stack) const { return IsOther(builder_.profile().stacks[stack].location); }
 
   // The symbolizer's place of each location of the profile.
   const std::vector<CodeLocation>& places() const { return places_; }
@@ -72,17 +86,20 @@ class StackTable {
   };
   static constexpr size_t kMaxWords = 1 << 20;  // 8 MiB of remembered stacks, of all processes
   static constexpr size_t kWordsOfOne = 256;    // a process takes about this much besides
+  static constexpr uint64_t kOtherOffset = UINT64_MAX;
 
   Process& ProcessOf(uint32_t pid);
   uint32_t UserLocation(Process& process, uint32_t pid, uint64_t pc);
+  std::optional<uint32_t> FindUserLocation(Process& process, uint32_t pid, uint64_t pc);
   uint32_t KernelLocation(uint64_t pc);
-  uint32_t LocationOf(const CodeLocation& place, bool kernel);
+  uint32_t LocationOf(CodeLocation place, bool kernel);
+  uint32_t AddLocation(const CodeLocation& place, bool kernel);
   std::span<const StackFrame> UpToCode(uint32_t pid, std::span<const StackFrame> frames) const;
   uint32_t Add(Process& process, uint32_t pid, std::span<const StackFrame> frames, bool& was_cut);
 
   ProfileBuilder& builder_;
   Symbolizer& symbolizer_;
-  size_t max_stacks_;
+  const Limits limits_;
   std::unordered_map<uint32_t, Process> processes_;          // by pid
   uint32_t latest_pid_ = 0;                                  // the process of `latest_`
   Process* latest_ = nullptr;                                // the one that ProcessOf returned last

@@ -276,6 +276,41 @@ TEST_CASE("a full stack table leaves leaves, and counts them", "[aggregator]") {
   CHECK(profile.stacks.size() <= (1 << 16) / 2 / 128 + 1);
 }
 
+// Each runs code at new addresses, and at old ones, too.
+TEST_CASE("threads at ever new addresses have a profile of bounded size, and its sums are exact", "[aggregator]") {
+  constexpr size_t kMemory = 1 << 18;
+  constexpr uint32_t kThreads = 40;
+  constexpr uint64_t kSamples = testing::kSanitized ? 40'000 : 200'000;
+  Written written({.memory_bytes = kMemory});
+  written.AddMap(uint64_t{1} << 40);
+  std::vector<uint64_t> weights(kThreads);
+  size_t held = 0;
+  for (uint64_t i = 1; i <= kSamples; ++i) {
+    const auto thread = static_cast<uint32_t>(i / 200 % kThreads);
+    written.AddSample(kPid + thread, i, 0x1000 + 16 * (i % 3 == 0 ? 1000 + i : i % 200), i);
+    weights[thread] += i;
+    if (i == kSamples / 2) held = HeldBytes().value_or(0);
+  }
+  CHECK(HeldBytes().value_or(0) <= held + kMemory / 8);
+  const Profile profile = written.Make(kSamples);
+  std::vector<uint64_t> sums(kThreads);
+  uint64_t others = 0;
+  for (const ProfileSample& sample : profile.samples) {
+    sums[profile.threads[sample.thread].tid - kPid] += sample.weight;
+    const uint32_t location = profile.stacks[sample.stack].location;
+    for (const ProfileCall& call : profile.CallsAt(location)) {
+      others += profile.CallName(location, call) == "[other addresses]" ? sample.samples : 0;
+    }
+  }
+  CHECK(sums == weights);
+  CHECK(profile.Total(0).samples == kSamples);
+  CHECK(others > 0);
+  CHECK(profile.accounting.addresses_forgotten == others);
+  CHECK(profile.accounting.stacks_forgotten == 0);  // none had callers
+  CHECK(profile.samples.size() * sizeof(ProfileSample) <= kMemory / 2);
+  CHECK(profile.locations.size() <= kMemory / 2 / 256);
+}
+
 TEST_CASE("a million samples take no more memory than they may, and their sums are exact", "[aggregator]") {
   constexpr size_t kMemory = 1 << 20;
   Written written({.memory_bytes = kMemory});

@@ -7,6 +7,7 @@
 #include <map>
 #include <random>
 #include <tuple>
+#include <vector>
 
 #include "perfkit/profile_builder.h"
 
@@ -80,6 +81,54 @@ TEST_CASE("sums by thread, event, stack and quality stay exactly", "[merge_sampl
   CHECK(profile.accounting.waits_forgotten == waits - single_waits);
   CHECK(merged <= 5 * 2 * 8 * 4);
   CHECK(profile.waits.size() <= single_waits + 1);
+}
+
+// Two events, three threads, two modules with many places each; the stack of a module as a whole is its first one.
+TEST_CASE("the lightest rows keep their module, the heaviest their stacks, and sums stay exactly", "[merge_samples]") {
+  std::mt19937 random(GENERATE(range(1u, 20u)));
+  constexpr uint32_t kPlaces = 200, kModules = 2, kThreads = 3, kEvents = 2, kMaxRows = 100;
+  ProfileBuilder builder;
+  builder.AddEvent({.name = "a"});
+  builder.AddEvent({.name = "b"});
+  for (uint32_t i = 0; i < kThreads; ++i) builder.AddThread(1, i, "t");
+  for (uint32_t i = 0; i < kModules * kPlaces; ++i) builder.Stack(ProfileStack::kRoot, builder.Location(i / kPlaces, i));
+  const auto other_of = [](uint32_t stack) { return stack / kPlaces * kPlaces; };
+  Profile& profile = builder.profile();
+  for (uint32_t i = 0; i < 2000; ++i) {
+    const uint16_t event = random() % kEvents;
+    builder.AddSample({.weight = (random() % 1000 + 1) * (event == 0 ? 1 : 1'000'000),
+                       .thread = static_cast<uint32_t>(random() % kThreads),
+                       .stack = static_cast<uint32_t>(random() % (kModules * kPlaces)),
+                       .event = event,
+                       .quality = random() % 2 == 0 ? StackQuality::kWhole : StackQuality::kLeafOnly});
+  }
+  builder.AddSample({.time_ns = 1, .weight = 1, .stack = 1, .quality = StackQuality::kWhole});  // a single one
+  using ModuleKey = std::tuple<uint32_t, uint16_t, uint32_t>;
+  const auto by_module = [&] {
+    std::map<ModuleKey, std::pair<uint64_t, uint64_t>> sums;
+    for (const ProfileSample& sample : profile.samples) {
+      auto& [weight, samples] = sums[{sample.thread, sample.event, sample.stack / kPlaces}];
+      weight += sample.weight, samples += sample.samples;
+    }
+    return sums;
+  };
+  const auto with_stack = [&] {
+    uint64_t sum = 0;
+    for (const ProfileSample& sample : profile.samples) sum += sample.quality == StackQuality::kWhole ? sample.samples : 0;
+    return sum;
+  };
+  const auto before = by_module();
+  const uint64_t stacks = with_stack();
+  MergeLightest(profile, kMaxRows, other_of);
+  CHECK(by_module() == before);
+  CHECK(profile.samples.size() <= kMaxRows / 2 + 2 * kThreads * kEvents * kModules + 1);
+  CHECK(profile.accounting.stacks_forgotten == stacks - with_stack());
+  CHECK(profile.accounting.stacks_forgotten > 0);
+  CHECK(profile.samples.back().time_ns == 1);
+  CHECK(profile.samples.back().stack == 1);
+  const std::vector<ProfileSample> kept = profile.samples;
+  MergeLightest(profile, kept.size(), other_of);
+  CHECK(profile.samples.size() == kept.size());
 }
 
 TEST_CASE("there may be nothing to merge", "[merge_samples]") {

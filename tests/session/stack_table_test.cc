@@ -24,7 +24,7 @@ struct Table {
   StackTable stacks;
   SampleLayout layout{AttrBits{}};
 
-  explicit Table(size_t max_stacks = 1 << 20) : stacks(builder, symbolizer, max_stacks) {}
+  explicit Table(StackTable::Limits limits = {1 << 20, 1 << 20}) : stacks(builder, symbolizer, limits) {}
 
   uint32_t Intern(const std::vector<StackFrame>& frames, uint32_t pid = kStackPid) {
     bool was_cut = false;
@@ -155,7 +155,7 @@ TEST_CASE("stacks that are remembered no longer are the same ones", "[stack_tabl
 }
 
 TEST_CASE("in a full table a new stack is its leaf, a known one is whole", "[stack_table]") {
-  Table table(4);
+  Table table({.max_stacks = 4, .max_locations = 100});
   const std::vector<StackFrame> known{{.pc = 0x1000}, Call(0x2000), Call(0x3000)};
   const uint32_t stack = table.Intern(known);
   bool was_cut = false;
@@ -166,11 +166,50 @@ TEST_CASE("in a full table a new stack is its leaf, a known one is whole", "[sta
   CHECK(table.Intern(known) == stack);
 }
 
+TEST_CASE("in a full table a known stack is whole after the mappings have changed", "[stack_table]") {
+  Table table({.max_stacks = 4, .max_locations = 100});
+  table.Map(0, 0x10000, "/no/such/first.so");
+  const std::vector<StackFrame> known{{.pc = 0x1000}, Call(0x2000), Call(0x3000), Call(0x4000)};
+  const uint32_t stack = table.Intern(known);
+  table.Map(0x20000, 0x1000, "/no/such/second.so");
+  CHECK(table.Intern(known) == stack);
+  CHECK(table.Intern({Call(0x2000), Call(0x3000), Call(0x4000)}) == table.builder.profile().stacks[stack].parent);
+}
+
+TEST_CASE("ever new addresses take a table of bounded size, and their modules are known", "[stack_table]") {
+  constexpr size_t kMaxLocations = 100;
+  constexpr uint64_t kBytes = 0x100000, kSecond = 0x200000;
+  Table table({.max_stacks = 1000, .max_locations = kMaxLocations});
+  table.Map(0, kBytes, "/no/such/first.so");
+  table.Map(kSecond, kBytes, "/no/such/second.so");
+  const uint32_t first = table.ModuleOf(table.Intern({{.pc = 0}}));
+  const uint32_t second = table.ModuleOf(table.Intern({{.pc = kSecond}}));
+  size_t others = 0;
+  for (uint64_t i = 1; i < 10'000; ++i) {
+    for (const uint64_t begin : {uint64_t{0}, kSecond}) {
+      const uint32_t leaf = table.Intern({{.pc = begin + 16 * i}});
+      CHECK(table.ModuleOf(leaf) == (begin == 0 ? first : second));
+      CHECK(table.stacks.EndsInOther(leaf) == (2 * i >= kMaxLocations));
+      others += table.stacks.EndsInOther(leaf) ? 1 : 0;
+    }
+  }
+  CHECK(others == 20'000 - kMaxLocations);
+  const Profile& profile = table.builder.profile();
+  CHECK(profile.locations.size() == kMaxLocations + 2);
+  CHECK(profile.stacks.size() == kMaxLocations + 2);
+  const uint32_t other = profile.stacks[table.Intern({{.pc = 16 * 9'999}})].location;
+  CHECK(profile.CallName(other, profile.CallsAt(other)[0]) == "[other addresses]");
+  CHECK(table.AddressesOf(table.Intern({{.pc = 16}})) == std::vector<uint64_t>{16});
+  bool was_cut = false;
+  CHECK(table.stacks.EndsInOther(table.stacks.Intern(kStackPid, std::vector<StackFrame>{{.pc = 0x8008}, Call(17)}, was_cut)));
+  CHECK(was_cut);
+}
+
 // Each of many stacks calls each of many places of the kernel.
 TEST_CASE("stacks that end in the kernel are bounded, too", "[stack_table]") {
   constexpr uint64_t kUser = 100, kKernel = 100;
   constexpr size_t kMaxStacks = 500;
-  Table table(kMaxStacks);
+  Table table({.max_stacks = kMaxStacks, .max_locations = kMaxStacks});
   uint64_t cuts = 0, whole = 0;
   for (int round = 0; round < 2; ++round) {
     cuts = whole = 0;

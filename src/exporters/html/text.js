@@ -69,7 +69,8 @@ function profileFacts(model) {
   const {accounting} = model, facts = [];
   const losses = [
     ['unwind_dropped', 'stacks given up because too many waited'], ['times_forgotten', 'samples merged: their times were given up'],
-    ['stacks_forgotten', 'samples cut to their leaf: the stack table was full'], ['waits_forgotten', 'waits in the totals only'],
+    ['stacks_forgotten', 'samples cut to their leaf or module: the tables were full'],
+    ['addresses_forgotten', 'samples at other addresses of a module: the tables were full'], ['waits_forgotten', 'waits in the totals only'],
     ['zones_forgotten', 'zones and frames without times: the room for them was used up'], ['zone_records_lost', 'begins and ends of zones lost'],
     ['side_band_lost', 'records of mappings and threads lost: names may be missing'], ['unattributed', 'samples of unknown threads'],
   ];
