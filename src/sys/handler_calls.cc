@@ -6,12 +6,13 @@
 #include <unistd.h>
 
 #include "src/base/in_handler.h"
+#include "src/base/sanitizers.h"
 
 namespace perfkit::sys {
 namespace {
 
 PERFKIT_IN_HANDLER int Read(clockid_t clock, timespec* now) {
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#if PERFKIT_SANITIZED
   return static_cast<int>(::syscall(SYS_clock_gettime, clock, now));
 #else
   return ::clock_gettime(clock, now);

@@ -22,7 +22,7 @@ using testing::Loop;
 using testing::OpenPage;
 
 // The emulated machine has six counters, and one for cycles.
-constexpr size_t kProgrammable = 6;
+[[maybe_unused]] constexpr size_t kProgrammable = 6;
 constexpr uint64_t kRounds = 100'000;
 // Switching seven events on or off, and some reads.
 constexpr uint64_t kSomeCalls = 20'000;

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <stdexcept>
 
+#include "src/base/sanitizers.h"
 #include "tests/sample/live_support.h"
 #include "tests/support/skip.h"
 
@@ -22,7 +23,7 @@ uint64_t g_calls_in_handler = 0, g_mallocs = 0, g_locks = 0;
 }
 }  // namespace
 
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__GLIBC__) && !PERFKIT_SANITIZED
 #define PERFKIT_INTERPOSED 1
 extern "C" void* __libc_malloc(size_t size);
 extern "C" void* __libc_calloc(size_t count, size_t size);

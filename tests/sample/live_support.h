@@ -87,7 +87,8 @@ class FrameWalker : public FlatWalker {
  private:
   PERFKIT_IN_HANDLER static bool Read(uint64_t address, uint64_t (&record)[2]) {
     iovec to{record, sizeof(record)}, from{reinterpret_cast<void*>(address), sizeof(record)};
-    return syscall(SYS_process_vm_readv, getpid(), &to, 1, &from, 1, 0) == sizeof(record);
+    // The last argument is on the stack, where an int would leave the upper half of its word as it was.
+    return syscall(SYS_process_vm_readv, getpid(), &to, 1ul, &from, 1ul, 0ul) == sizeof(record);
   }
 };
 

@@ -17,11 +17,12 @@
 #include <thread>
 #include <vector>
 
+#include "src/base/sanitizers.h"
 #include "src/session/thread_table.h"
 #include "tests/session/support.h"
 #include "tests/support/temp_folder.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if PERFKIT_SANITIZED
 // Of <sanitizer/allocator_interface.h>, which GCC does not have.
 extern "C" size_t __sanitizer_get_current_allocated_bytes();
 #endif
@@ -31,7 +32,7 @@ namespace perfkit::session {
 // The bytes that the program holds by malloc, in all arenas. What the allocator keeps for later does not count, but for
 // its caches of threads, which are small. nullopt: this C library does not tell.
 inline std::optional<size_t> HeldBytes() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if PERFKIT_SANITIZED
   return __sanitizer_get_current_allocated_bytes();
 #elif defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 33)
   const struct mallinfo2 info = mallinfo2();

@@ -267,7 +267,6 @@ TEST_CASE("zones that there is no room for are counted, and labels stay", "[sess
   options.own_thread = false;
   absl::StatusOr<Session> session = StartWith(frames, std::move(options));
   REQUIRE(session.status() == absl::OkStatus());
-  const Planted planted;
   for (size_t i = 0; i < 500; ++i) {
     {
       PERFKIT_ZONE(frames, "first");

@@ -7,10 +7,11 @@
 #include <cstdlib>
 #include <new>
 
+#include "src/base/sanitizers.h"
 #include "tests/support/allocations.h"
 
 // Not inlined: the compiler would take the free in one for a mismatch with the other.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !PERFKIT_SANITIZED
 [[gnu::noinline]] void* operator new(size_t size, std::align_val_t alignment) {
   ++perfkit::testing::allocations_so_far;
   void* memory = nullptr;

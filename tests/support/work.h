@@ -10,17 +10,19 @@
 #include <cmath>
 #include <cstdint>
 
+#include "src/base/sanitizers.h"
+
 namespace perfkit::testing {
 
 // A sanitizer's runtime faults on memory of its own, and has a thread and an allocator of its own.
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#if PERFKIT_SANITIZED
 inline constexpr bool kSanitized = true;
 #else
 inline constexpr bool kSanitized = false;
 #endif
 
 // ThreadSanitizer does not see code that runs in handlers, nor its atomics: src/base/in_handler.h.
-#if defined(__SANITIZE_THREAD__)
+#if PERFKIT_SANITIZED_THREAD
 inline constexpr bool kHandlersUnseen = true;
 #else
 inline constexpr bool kHandlersUnseen = false;

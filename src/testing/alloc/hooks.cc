@@ -7,14 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define PERFKIT_SANITIZED 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define PERFKIT_SANITIZED 1
-#endif
+#include "src/base/sanitizers.h"
 
 namespace {
 
@@ -29,7 +22,7 @@ extern "C" __attribute__((visibility("default"))) const uint64_t* perfkit_thread
   return &t_allocations;
 }
 
-#if defined(PERFKIT_SANITIZED)
+#if PERFKIT_SANITIZED
 
 // sanitizer/allocator_interface.h. If these two are defined, the sanitizer's runtime calls them.
 extern "C" __attribute__((visibility("default"))) void __sanitizer_malloc_hook(const volatile void*, size_t) {

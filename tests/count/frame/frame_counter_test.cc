@@ -13,6 +13,7 @@
 #include <string>
 #include <thread>
 
+#include "src/base/sanitizers.h"
 #include "tests/count/frame/zones.h"
 #include "tests/support/counted_new.h"
 #include "tests/support/skip.h"
@@ -99,7 +100,7 @@ TEST_CASE("frames: clocks of a frame agree with the clocks outside") {
 }
 
 TEST_CASE("frames: nothing is allocated once everything was seen") {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if PERFKIT_SANITIZED
   SKIP_TEST("a sanitizer owns operator new");
 #endif
   FrameCounter frames({.events = kEvents, .hitch_budget = std::chrono::nanoseconds(1)});
