@@ -61,7 +61,7 @@ void CheckAgreement(const Agreement& agreement) {
   INFO(agreement.differences);
   CHECK(agreement.asked > 500);
   CHECK(agreement.right() >= 0.999);
-  CHECK(agreement.inlined > agreement.asked / 4);
+  CHECK(agreement.inlined > agreement.asked / 8);  // clang with AddressSanitizer inlines less: 0.23 in this program
 }
 
 // Compiling takes most of the time: what always runs has the forms that are unlike each other.
