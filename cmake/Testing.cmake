@@ -74,7 +74,9 @@ function(perfkit_test_program target)
 endfunction()
 
 # perfkit_unit_test(<module> SOURCES ... [LIBRARIES ...]): the program <module>_test, run as the current user and as an
-# ordinary user. Its test cases tagged [.heavy] are a test of their own.
+# ordinary user; in a leg as the current user only if what it tests asks for no rights. Its test cases tagged [.heavy] are
+# a test of their own.
+set(PERFKIT_TESTS_WITHOUT_RIGHTS base elf exporters fuzz fuzz_dwarf profile)
 function(perfkit_unit_test module)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
   set(target ${module}_test)
@@ -82,7 +84,9 @@ function(perfkit_unit_test module)
   target_link_libraries(${target} PRIVATE ${arg_LIBRARIES})
   set_property(GLOBAL APPEND PROPERTY PERFKIT_TEST_PROGRAMS ${target})
   perfkit_add_test(${target} COMMAND ${target} LABELS unit)
-  perfkit_add_test(${target}@user ORDINARY_USER COMMAND ${target} LABELS unit user)
+  if(NOT PERFKIT_LEG OR NOT module IN_LIST PERFKIT_TESTS_WITHOUT_RIGHTS)
+    perfkit_add_test(${target}@user ORDINARY_USER COMMAND ${target} LABELS unit user)
+  endif()
   foreach(source IN LISTS arg_SOURCES)
     file(STRINGS "${source}" heavy REGEX "\\[\\.heavy\\]" LIMIT_COUNT 1)
     if(heavy)

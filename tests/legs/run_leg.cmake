@@ -17,7 +17,9 @@ string(REPLACE "|" ";" ARGUMENTS "${ARGUMENTS}")
 quiet_step(configure ${CMAKE_COMMAND} -S "${SOURCE}" -B "${BUILD}" -G "${GENERATOR}" -DPERFKIT_LEG=ON
            -DCMAKE_BUILD_TYPE=None "-DCMAKE_CXX_FLAGS=-O1 -g1" -DPERFKIT_FAST_BUILD=ON -DPERFKIT_BUILD_BENCH=OFF
            -DPERFKIT_BUILD_EXAMPLES=OFF -DPERFKIT_INSTALL=OFF ${ARGUMENTS})
-quiet_step(build ${CMAKE_COMMAND} --build "${BUILD}" --parallel ${cores})
-if(NOT BUILD_ONLY)
+if(BUILD_ONLY)
+  quiet_step(build ${CMAKE_COMMAND} --build "${BUILD}" --parallel ${cores})
+else()
+  quiet_step(build ${CMAKE_COMMAND} --build "${BUILD}" --parallel ${cores} --target test_programs)
   step(test ${CMAKE_CTEST_COMMAND} --test-dir "${BUILD}" --output-on-failure --parallel ${cores} --label-exclude heavy)
 endif()

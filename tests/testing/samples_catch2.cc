@@ -3,7 +3,6 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers.hpp>
 #else
-#define CATCH_CONFIG_MAIN
 #include <catch2/catch.hpp>
 #endif
 
