@@ -13,7 +13,8 @@
 namespace bench {
 
 // A `*` in both names stands for the same word, a workload. Such a bar judges all workloads together, at least
-// kMinWorkloads of them: by the geometric mean of their ratios, or the largest of their counters.
+// kMinWorkloads of them: by the geometric mean of their ratios, or the largest of their counters. If one of them was
+// not measured, the bar does not hold.
 struct Bar {
   const char* name;   // Of the judged case.
   const char* floor;  // Of the case that it is compared with; nullptr means none.

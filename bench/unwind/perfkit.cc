@@ -10,7 +10,7 @@ namespace {
 class Perfkit : public Contender {
  public:
   // `batch` is the number of samples that are unwound at once: about what a ring holds that is drained some times a
-  // second.
+  // second. Each stack has room for kMaxFrames, also in the last batch, which is shorter.
   Perfkit(const Capture& capture, size_t batch) : batch_(batch), frames_(batch * kMaxFrames), stacks_(batch) {
     for (const perfkit::RawRecord& record : capture.records()) unwinder_.Add(record, capture.layout());
   }
@@ -27,7 +27,7 @@ class Perfkit : public Contender {
     ForEachBatch(samples, [&](size_t count) {
       for (size_t i = 0; i < count; ++i) {
         Pcs& pcs = found.emplace_back();
-        const std::span room = std::span(frames_).subspan(i * (frames_.size() / count));
+        const std::span room = std::span(frames_).subspan(i * kMaxFrames);
         for (const perfkit::StackFrame& frame : room.first(stacks_[i].frames)) pcs.push_back(frame.pc);
       }
     });
@@ -42,7 +42,7 @@ class Perfkit : public Contender {
       if (batch_ == 1) {
         stacks_[0] = unwinder_.Unwind(now[0], frames_);
       } else {
-        unwinder_.Unwind(now, frames_, stacks_);
+        unwinder_.Unwind(now, std::span(frames_).first(now.size() * kMaxFrames), std::span(stacks_).first(now.size()));
       }
       visit(now.size());
     }

@@ -138,8 +138,12 @@ TEST_CASE("bars: of all workloads the geometric mean, or the largest counter, or
   }
   CHECK(bench::Judge(results, bars)[0].ratio == Approx(2));  // the fifth root of 32
   CHECK(bench::Judge(results, bars)[1].ratio == 3);
-  // A workload that is not there at all is no matter; a peer that is not, is.
+  // A workload that fell out, on one side or both, takes the bar with it.
   results[In(time.name, 9)].error = "not captured";
+  CHECK(!bench::Judge(results, bars)[0].ratio);
+  CHECK(!bench::Judge(results, bars)[0].holds());
+  CHECK(!bench::Judge(results, bars)[1].ratio);
+  results.erase(In(time.name, 9));
   CHECK(bench::Judge(results, bars)[0].ratio == Approx(2));
   results[In(time.floor, 0)] = {};
   CHECK(!bench::Judge(results, bars)[0].ratio);

@@ -29,7 +29,8 @@ class LibunwindContender : public OneByOne {
 
  protected:
   size_t One(const perfkit::Sample& sample) override {
-    thread_.Take(sample);
+    const SampledThread thread(sample);
+    thread_ = &thread;
     unw_cursor_t cursor;
     if (unw_init_remote(&cursor, space_.get(), this) != 0) return 0;
     size_t frames = 0;
@@ -55,7 +56,7 @@ class LibunwindContender : public OneByOne {
     auto& self = *static_cast<LibunwindContender*>(into);
     uint64_t value = 0;
     if (write != 0) return -UNW_EINVAL;
-    if (!self.thread_.Read(address, value)) {
+    if (!self.thread_->stack.Read(address, value)) {
       const ModuleTable* const entry = self.TableAt(address);
       const std::span<const std::byte> bytes =
           entry == nullptr ? std::span<const std::byte>() : entry->module->At(address);
@@ -66,10 +67,10 @@ class LibunwindContender : public OneByOne {
     return 0;
   }
   static int AccessRegister(unw_addr_space_t, unw_regnum_t number, unw_word_t* word, int write, void* into) {
-    const SampledThread& thread = static_cast<LibunwindContender*>(into)->thread_;
     // Its register numbers are DWARF's, on both machines.
-    if (write != 0 || number < 0 || static_cast<size_t>(number) >= thread.registers.size()) return -UNW_EBADREG;
-    *word = thread.registers[static_cast<size_t>(number)];
+    const auto value = static_cast<LibunwindContender*>(into)->thread_->registers.Get(static_cast<uint64_t>(number));
+    if (write != 0 || !value) return -UNW_EBADREG;
+    *word = *value;
     return 0;
   }
   static void PutUnwindInfo(unw_addr_space_t, unw_proc_info_t*, void*) {}
@@ -125,7 +126,7 @@ class LibunwindContender : public OneByOne {
   std::vector<ModuleTable> tables_;
   const ModuleTable* last_ = nullptr;
   const std::unique_ptr<std::remove_pointer_t<unw_addr_space_t>, void (*)(unw_addr_space_t)> space_;
-  SampledThread thread_;
+  const SampledThread* thread_ = nullptr;  // That of One, which is running.
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
-// The frames that elfutils' libdwfl finds for the registers and stack bytes of a sample.
+// The frames that elfutils' libdwfl finds for the registers and stack bytes of a sample. The benchmarks measure it with
+// the same code.
 #pragma once
 
 #include <elfutils/libdwfl.h>
@@ -10,35 +11,50 @@
 
 namespace perfkit::testing {
 
-// For one process, which lives while this does: with what it has mapped now.
+// For one process, by its modules.
 class DwflOracle {
  public:
-  explicit DwflOracle(pid_t pid) : pid_(pid), dwfl_(dwfl_begin(&kCallbacks), dwfl_end) {
-    ok_ = dwfl_ != nullptr && dwfl_linux_proc_report(dwfl_.get(), pid) == 0 &&
-          dwfl_report_end(dwfl_.get(), nullptr, nullptr) == 0 &&
+  // With what process `pid` has mapped now. Requires that it lives while this does.
+  explicit DwflOracle(pid_t pid)
+      : DwflOracle(pid, [pid](Dwfl* dwfl) { return dwfl_linux_proc_report(dwfl, pid) == 0; }) {}
+  // With the modules that `report` reports: (Dwfl*) -> bool.
+  template <class Report>
+  DwflOracle(pid_t pid, const Report& report) : pid_(pid), dwfl_(dwfl_begin(&kCallbacks), dwfl_end) {
+    ok_ = dwfl_ != nullptr && report(dwfl_.get()) && dwfl_report_end(dwfl_.get(), nullptr, nullptr) == 0 &&
           dwfl_attach_state(dwfl_.get(), nullptr, pid, &kThread, this);
   }
+  DwflOracle(const DwflOracle&) = delete;
+  DwflOracle& operator=(const DwflOracle&) = delete;
 
   bool ok() const { return ok_; }
 
-  // Innermost first.
-  std::vector<StackFrame> Unwind(const unwind::FullRegisters& registers, const unwind::StackBytes& stack) {
+  // Calls visit(Dwfl_Frame*) for each frame, innermost first, until it returns false.
+  template <class Visit>
+  void Walk(const unwind::FullRegisters& registers, const unwind::StackBytes& stack, Visit visit) {
     registers_ = &registers;
     stack_ = &stack;
+    dwfl_getthread_frames(dwfl_.get(), pid_, OnFrame<Visit>, &visit);
+  }
+
+  // Innermost first.
+  std::vector<StackFrame> Unwind(const unwind::FullRegisters& registers, const unwind::StackBytes& stack) {
     std::vector<StackFrame> frames;
-    dwfl_getthread_frames(dwfl_.get(), pid_, OnFrame, &frames);
+    Walk(registers, stack, [&](Dwfl_Frame* frame) {
+      Dwarf_Addr pc = 0;
+      bool activation = false;
+      if (!dwfl_frame_pc(frame, &pc, &activation)) return false;
+      frames.push_back({pc, !activation, false});
+      return true;
+    });
     return frames;
   }
 
  private:
   using Machine = unwind::ThisMachine;
 
-  static int OnFrame(Dwfl_Frame* state, void* into) {
-    Dwarf_Addr pc = 0;
-    bool activation = false;
-    if (!dwfl_frame_pc(state, &pc, &activation)) return DWARF_CB_ABORT;
-    static_cast<std::vector<StackFrame>*>(into)->push_back({pc, !activation, false});
-    return DWARF_CB_OK;
+  template <class Visit>
+  static int OnFrame(Dwfl_Frame* frame, void* visit) {
+    return (*static_cast<Visit*>(visit))(frame) ? DWARF_CB_OK : DWARF_CB_ABORT;
   }
   static pid_t NextThread(Dwfl*, void* self, void** thread) {
     if (*thread != nullptr) return 0;
@@ -56,13 +72,13 @@ class DwflOracle {
     const unwind::FullRegisters& registers = *static_cast<DwflOracle*>(self)->registers_;
     Dwarf_Word words[Machine::kRegisters] = {};
     for (unsigned i = 0; i < Machine::kRegisters; ++i) words[i] = registers.ValueOr0(i);
-    // Of aarch64 the pc has no number.
+    // All of them: rules of PLT stubs need register 16, the pc. On aarch64 the pc has no number.
     const unsigned count = Machine::kLinkRegister ? Machine::kPc : Machine::kRegisters;
     if (!dwfl_thread_state_registers(thread, 0, count, words)) return false;
     if (Machine::kLinkRegister) dwfl_thread_state_register_pc(thread, words[Machine::kPc]);
     return true;
   }
-  // Separate debug files say nothing more of frames, and take long to look for.
+  // Disables separate debug files: they add nothing to frames, and the search for them takes long.
   static int NoDebugFile(Dwfl_Module*, void**, const char*, Dwarf_Addr, const char*, const char*, GElf_Word, char**) {
     return -1;
   }
