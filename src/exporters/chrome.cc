@@ -70,6 +70,7 @@ class ChromeWriter {
     }
   }
 
+  // A wait is a slice as a zone is: viewers then show within which zone a thread waited.
   // In the order in which the outer ones come before the inner ones.
   std::vector<Slice> Slices() const {
     std::vector<Slice> slices;
@@ -94,6 +95,7 @@ class ChromeWriter {
   }
 
   void WriteSlices() {
+    // Slices of a thread come sorted by begin, so one that ends after the innermost open one cannot nest.
     std::vector<uint64_t> open;  // where those end that are around the next one
     uint32_t thread = UINT32_MAX, pairs = 0;
     for (const Slice& slice : Slices()) {
@@ -144,6 +146,7 @@ class ChromeWriter {
   void WriteCounters() {
     for (const ProfileCounter& counter : profile_.counters) {
       const bool is_thread = counter.thread != ProfileCounter::kWholeProcess;
+      // An event needs a pid and tid; those of a counter of the whole process are the first thread's.
       if (profile_.threads.empty()) break;
       const ProfileThread& thread = profile_.threads[is_thread ? counter.thread : 0];
       std::string name = profile_.strings[counter.name];
@@ -163,6 +166,7 @@ class ChromeWriter {
     for (uint32_t i = 0; i < samples.size(); ++i) {
       if (samples[i].event == event_ && !samples[i].merged()) order.push_back(i);
     }
+    // V8 has a profile for each thread. Within one, samples stay in the order of time that the table has.
     std::stable_sort(order.begin(), order.end(),
                      [&](uint32_t a, uint32_t b) { return samples[a].thread < samples[b].thread; });
     ChromeStacks stacks(profile_, json_);

@@ -1,5 +1,6 @@
-// The nodes of a chunk have to come before its samples, so that the samples are looked at twice: what new stacks they
-// have, then which nodes they are.
+// Writes the samples of a thread in chunks. The nodes of a chunk have to come before its samples, so the samples are
+// looked at twice: which new stacks they have, then which nodes these are. nodes_ is shared by all threads: an entry
+// counts only if it names the thread that is being written, which spares clearing the table for each of them.
 #include "src/exporters/chrome_stacks.h"
 
 #include <algorithm>
@@ -82,6 +83,7 @@ uint32_t ChromeStacks::AddNode(uint32_t parent, std::string_view name, std::stri
   return last_id_;
 }
 
+// Requires that AddNodes has seen the sample's stack, or that none_ was made.
 uint32_t ChromeStacks::NodeOf(const ProfileSample& sample) const {
   return sample.stack == ProfileStack::kRoot ? none_ : nodes_[sample.stack].id;
 }

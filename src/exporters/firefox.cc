@@ -34,7 +34,8 @@ uint64_t EarliestTime(const Profile& profile) {
   return earliest;
 }
 
-// Milliseconds from one sample to the next, by the first one of a clock.
+// Milliseconds from one sample to the next: the weight of a single sample of a clock is its period. 1 if the event is
+// no clock, as readers need a number.
 double Interval(const Profile& profile, size_t event) {
   for (const ProfileSample& sample : profile.samples) {
     const bool is_clock = profile.events[sample.event].unit == ProfileUnit::kNanoseconds;
@@ -59,6 +60,7 @@ void WriteAccounting(const Profile& profile, JsonWriter& json) {
   json.EndArray().EndObject().EndArray();
 }
 
+// Fields that readers require are there even if they say nothing of a native program (pages, extensions, debug).
 void WriteMeta(const Profile& profile, size_t event, uint64_t from_ns, JsonWriter& json) {
   json.Key("meta").BeginObject().Key("categories").BeginArray();
   WriteCategory(json, "Other", "grey");  // FirefoxCategory

@@ -1,5 +1,10 @@
-// Each table goes out column after column, so that nothing is held but indexes. The strings are the profile's own, so
-// that its indexes stay what they are; after them come the names of code without a name, then those of the modules.
+// Firefox keeps tables as columns that index each other, as Profile does. Each goes out column after column, so nothing
+// is held but indexes.
+//
+//   stringArray   Profile::strings | names of unnamed code, one a location | names of modules | "off-CPU"
+//   stacks        each ProfileStack, its calls from the outermost to the innermost: rows row_end_[i-1] .. row_end_[i]-1
+//
+// The strings come first, so that indexes of Profile::strings are right as they are.
 #include "src/exporters/firefox_tables.h"
 
 #include <algorithm>
@@ -18,6 +23,7 @@ std::string BreakpadId(std::string_view build_id) {
   std::string id(build_id.substr(0, 32));
   if (id.size() < 32) return "";
   for (char& c : id) c = 'a' <= c && c <= 'f' ? static_cast<char>(c - 'a' + 'A') : c;
+  // A GUID's first three fields are little-endian numbers, a build ID is bytes. Positions are in digits, two a byte.
   const auto reverse_bytes = [&](size_t at, size_t bytes) {
     for (size_t i = 0; i < bytes / 2; ++i) {
       std::swap_ranges(id.begin() + static_cast<ptrdiff_t>(at + 2 * i),
@@ -87,6 +93,7 @@ void FirefoxTables::AddFunctions() {
       if (is_new) functions_.push_back(function);
       function_of_slot_.push_back(entry->second);
     }
+    // Each location has a string reserved, used or not: so the index needs no table.
     ++unnamed;
   }
 }
@@ -107,6 +114,7 @@ void FirefoxTables::WriteStacks(JsonWriter& json) const {
   ForEachRow([&](const ProfileStack& stack, uint32_t call, uint32_t calls) {
     const bool is_outermost = call + 1 == calls;
     const bool is_root = is_outermost && stack.parent == ProfileStack::kRoot;
+    // How many rows before this one its caller is: the call around an inlined one is the row before. 0: none.
     json.Value(is_root ? 0 : is_outermost ? row - StackOf(stack.parent) : 1);
     ++row;
   });

@@ -1,5 +1,9 @@
-// A thread of Firefox's has one table of samples, with weights of one unit. The samples are not copied: their indexes
-// are sorted by thread and event, and each column is written from one part of them.
+// Threads of a Firefox profile. Such a thread has one table of samples with weights of one unit, so a thread of the
+// profile becomes several: one for each event, and one for merged samples of an event, which have no times. The first
+// has the markers (zones, waits), too.
+//
+// The samples are not copied: their indexes are sorted by thread and event, and each column is written from one part of
+// them.
 #include "src/exporters/firefox_threads.h"
 
 #include <algorithm>
@@ -96,6 +100,7 @@ class ThreadsWriter {
     json_.Member("processName", profile_.program).Key("processShutdownTime").Null();
     json_.Member("processStartupTime", 0).Member("processType", "default");
     json_.Member("registerTime", thread.first_ns == 0 ? 0.0 : FirefoxTime(thread.first_ns, from_ns_));
+    // Readers tell threads apart by tid, which may be a string: "42.1" is event 1 of thread 42.
     json_.Member("tid", std::to_string(thread.tid) + std::string(tid_suffix)).Key("unregisterTime");
     if (thread.last_ns == 0) {
       json_.Null();
@@ -122,6 +127,7 @@ class ThreadsWriter {
       }
     }
     json_.EndArray().Key("timeDeltas").BeginArray();
+    // Times are differences, since a column of small numbers compresses better.
     uint64_t last_ns = from_ns_;
     for (const uint32_t i : samples) {
       const uint64_t time_ns = profile_.samples[i].merged() ? from_ns_ : profile_.samples[i].time_ns;

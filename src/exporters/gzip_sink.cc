@@ -1,4 +1,5 @@
-// Gzip by zlib, a piece at a time.
+// Gzip by zlib, a piece at a time. zlib writes into piece_ until it is full, then it is handed on and used again:
+// output pieces have nothing to do with input pieces, so the file does not depend on how it was cut.
 #include "src/exporters/gzip_sink.h"
 
 namespace perfkit::exporters {

@@ -1,6 +1,7 @@
-// Columns compress better than rows, and small differences better than times. The page knows names by their index:
-// those of code without a name are made here, and follow the profile's own strings. The tables go out one column after
-// the other, so that no second copy of a profile is ever held.
+// The data of the HTML page, as columns that index each other. Columns compress better than rows, and small differences
+// better than times. Names are known by their index: those of code without a name are made here, and follow the
+// profile's own strings. The tables go out one column after the other, so that no second copy of a profile is held.
+// html/data.js is the reader: what changes here has to change there.
 #include "src/exporters/html_data.h"
 
 #include <cstdint>
@@ -107,6 +108,7 @@ void WriteCode(const Profile& profile, JsonWriter& json) {
   Column(json, "kernel", profile.locations, [](const ProfileLocation& location) { return location.kernel ? 1 : 0; });
   Column(json, "first", profile.locations, [](const ProfileLocation& location) { return location.first_call; });
   Column(json, "calls", profile.locations, [](const ProfileLocation& location) { return location.calls; });
+  // Counts as WriteNames does: both visit the locations in order and take those that are unnamed.
   auto next_name = static_cast<uint32_t>(profile.strings.size());
   uint32_t index = 0;
   Column(json, "name", profile.locations,
@@ -119,6 +121,7 @@ void WriteStacks(const Profile& profile, JsonWriter& json) {
   uint32_t index = 0;
   Column(json, "up", profile.stacks, [&](const ProfileStack& stack) {
     const uint32_t self = index++;
+    // Parents come first, so that the difference is at least 1 and 0 is free for "none".
     return stack.parent == ProfileStack::kRoot ? 0 : self - stack.parent;
   });
   Column(json, "location", profile.stacks, [](const ProfileStack& stack) { return stack.location; });
@@ -133,6 +136,7 @@ uint64_t OneBased(uint32_t index) { return index == UINT32_MAX ? 0 : uint64_t{in
 void WriteSamples(const Profile& profile, JsonWriter& json) {
   size_t merged = 0;
   while (merged < profile.samples.size() && profile.samples[merged].merged()) ++merged;
+  // Merged samples are the first (Profile::samples): the column of times begins after them.
   const auto with_time = std::span(profile.samples).subspan(merged);
   uint64_t merged_samples = 0;
   for (const ProfileSample& sample : std::span(profile.samples).first(merged)) merged_samples += sample.samples;

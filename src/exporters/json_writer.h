@@ -1,4 +1,5 @@
-// Writes JSON piece by piece (RFC 8259).
+// Writes JSON piece by piece (RFC 8259). Nothing is kept but whether the next value needs a comma: a file of any size
+// takes no memory.
 #pragma once
 
 #include <charconv>

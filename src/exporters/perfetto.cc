@@ -1,4 +1,5 @@
-// Writes a Perfetto trace: packets one after the other, each handed on when it is complete.
+// Writes a Perfetto trace: packets one after the other, each handed on when it is complete. Packets are written in the
+// order that suits the writer, track by track and sample by sample; trace_processor sorts them by time.
 #include "perfkit/exporters.h"
 #include "src/exporters/perfetto_samples.h"
 #include "src/exporters/perfetto_tracks.h"

@@ -12,6 +12,8 @@ using protozero::pbf_writer;
 
 // Tracks, slices and counters are on the first sequence; each sampled event has one of its own, as the unit of what was
 // sampled is a property of a sequence. Times are CLOCK_MONOTONIC's: each sequence says so once, in its defaults.
+// A sequence is Perfetto's unit of state (TracePacket.trusted_packet_sequence_id): what one packet has interned, later
+// packets of the same sequence may use by its ID.
 inline constexpr uint32_t kTrackSequence = 1, kFirstSampleSequence = 2;
 
 class PacketWriter {

@@ -1,5 +1,6 @@
-// Each sample is a packet with whatever it is the first to mention. IDs of interned entries are indexes of the
-// profile's tables, from 1: nothing but bits need be kept to know what a sequence has seen.
+// Samples of a Perfetto trace. Each one is a packet with whatever it is the first on its sequence to mention: frames,
+// mappings, names. IDs of interned entries are indexes of the profile's tables plus 1, for 0 is no ID. So a bit an
+// entry is all that has to be kept to know what a sequence has seen.
 #include "src/exporters/perfetto_samples.h"
 
 #include <algorithm>
@@ -78,7 +79,8 @@ void SampleWriter::Write() {
   }
 }
 
-// How many samples after this one were taken with it.
+// How many samples after this one were taken with it: followers count 0 samples of their own, and are else like their
+// leader. They come right after it, as the table is sorted by time and that sort is stable.
 size_t SampleWriter::FollowersOf(size_t leader) const {
   const ProfileSample& first = profile_.samples[leader];
   if (first.samples == 0 || first.merged() || IsOffCpu(first)) return 0;
@@ -100,6 +102,7 @@ SampleWriter::Stream& SampleWriter::StreamOf(const ProfileSample& sample) {
 }
 
 void SampleWriter::BeginStream(const ProfileSample& sample, Stream& stream) {
+  // The stream is in streams_ already.
   stream.sequence = kFirstSampleSequence + static_cast<uint32_t>(streams_.size()) - 1;
   const ProfileEvent& event = profile_.events[sample.event];
   const auto fill_defaults = [&](pbf_writer& message) {
@@ -113,6 +116,7 @@ void SampleWriter::BeginStream(const ProfileSample& sample, Stream& stream) {
     for (size_t i = 0; i < profile_.events.size(); ++i) {
       AddCounter(interned, interned::kCounterDescriptors, i + 1, profile_.events[i]);
     }
+    // Counts how many samples a merged one stands for (AddFollowers).
     AddCounter(interned, interned::kCounterDescriptors, profile_.events.size() + 1, {.name = "samples"});
   });
 }
@@ -235,6 +239,7 @@ void SampleWriter::InternFrame(pbf_writer& interned, Stream& stream, uint32_t in
 uint64_t SampleWriter::InternFunction(pbf_writer& interned, Stream& stream, uint32_t location,
                                       const ProfileCall& call) const {
   if (call.function != 0) return InternText(interned, interned::kFunctionNames, stream.functions, call.function);
+  // IDs of unnamed code follow those of all strings, which are 1 to strings.size().
   const uint64_t iid = profile_.strings.size() + 1 + location;
   if (stream.unnamed[location]) return iid;
   stream.unnamed[location] = true;

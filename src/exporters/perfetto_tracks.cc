@@ -1,5 +1,6 @@
-// Slices are written track by track, each in the order of time: readers sort. Begin and end pair by nesting, so that a
-// slice that overlaps another one of its kind gets a track of its own, which viewers lay out below the first.
+// Tracks of a Perfetto trace: processes, threads, zones, waits, counters. Slices are written track by track, each in
+// the order of time, and readers sort the tracks together. Begin and end pair by nesting, so a slice that overlaps
+// another one of its kind gets a track of its own, which viewers lay out below the first.
 #include "src/exporters/perfetto_tracks.h"
 
 #include <algorithm>
@@ -131,6 +132,7 @@ void TrackWriter::WriteNested(Kind kind, uint32_t thread, std::vector<Slice>& sl
       End(open.back(), track);
       open.pop_back();
     }
+    // It would end after the slice that it began in.
     if (!open.empty() && slice.to_ns > open.back()) {
       const uint64_t own = AddTrack(name, threads_[thread]);
       Begin(kind, slice, own);
