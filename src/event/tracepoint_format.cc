@@ -43,6 +43,7 @@ uint32_t SizeOfType(std::string_view type) {
       {"__be64", 8}, {"__le64", 8}, {"loff_t", 8}, {"int", 4},    {"unsigned", 4}, {"u32", 4},    {"s32", 4},
       {"__u32", 4},  {"__s32", 4},  {"__le32", 4}, {"__be32", 4}, {"uint32_t", 4}, {"pid_t", 4},  {"dev_t", 4},
   };
+  // Types are those of a 64-bit kernel.
   if (type.find('*') != std::string_view::npos) return 8;
   for (const auto& [word, size] : kSizes) {
     if (HasWord(type, word)) return size;
@@ -80,6 +81,8 @@ void FinishField(uint64_t count, TracepointField& field) {
   field.is_text = field.is_array && HasWord(field.type, "char") && !HasWord(field.type, "unsigned");
   field.element_size = field.size;
   if (!field.is_array) return;
+  // The size of the whole array divided by its length is certain. The type's name is a guess that is needed if the
+  // length is an expression or the array is elsewhere.
   const bool counted = field.storage == TracepointField::Storage::kStatic && count > 0 && field.size % count == 0;
   field.element_size = counted ? static_cast<uint32_t>(field.size / count) : SizeOfType(field.type);
 }
@@ -92,6 +95,7 @@ std::optional<TracepointField> ParseField(std::string_view line) {
   base::ForEachPiece(line, ';', [&](std::string_view piece) {
     const auto [key, value] = base::Cut(base::Trim(piece), ':');
     const std::optional<uint32_t> number = base::ParseNumber<uint32_t>(base::Trim(value));
+    // Some events of old kernels have "field special:"; to readers it is the same (tools/lib/traceevent/event-parse.c).
     if (key == "field" || key == "field special") declared = ParseDeclaration(value, field, count);
     if (key == "offset" && number) field.offset = *number, placed = *number <= kLargestRaw;
     if (key == "size" && number) field.size = *number, sized = *number <= kLargestRaw;
@@ -140,6 +144,8 @@ std::optional<Bytes> TracepointField::Data(Bytes raw) const {
     if (is_array && size == 0 && offset <= raw.size()) return raw.subspan(offset);
     return base::Slice(raw, offset, size);
   }
+  // The field holds where its data is: the offset in the low half, the length in the high one. __data_loc counts from
+  // the record's begin, __rel_loc (Linux 5.17) from the end of the field itself.
   const std::optional<uint32_t> where = base::ReadAt<uint32_t>(raw, offset);
   if (!where) return std::nullopt;
   const uint64_t from = storage == Storage::kDynamic ? 0 : uint64_t{offset} + size;

@@ -1,6 +1,6 @@
 // The accounting as sentences, for formats that have room for notes but no fields for it. A file outlives the program
-// and its report: whoever opens it months later must still see what it lacks. Numbers that are 0 are left out where 0
-// means "none"; nothing is left out because it is bad.
+// and its report, so it must say itself what it lacks. Numbers that are 0 are left out where 0 means "none"; nothing is
+// left out because it is bad.
 #include "src/exporters/accounting_text.h"
 
 #include <algorithm>

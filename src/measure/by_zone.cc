@@ -1,4 +1,5 @@
-// Runs a region as one frame of a FrameCounter.
+// Runs a region as one frame of a FrameCounter, so that a message can say which of its zones cost how much. It runs
+// after the measurement and not within it: open zones would add to what is measured.
 #include "src/measure/by_zone.h"
 
 #include "absl/strings/str_format.h"
@@ -33,6 +34,8 @@ std::string CostByZone(FrameCounter& zones, const detail::Region& region) {
   const uint64_t frame = zones.last().number;
   std::string text;
   for (const ZoneStats& zone : zones.zones()) {
+    // A zone whose last frame is an older one was not in this run. Rows with a thread's name are those of other
+    // threads.
     if (zone.thread.empty() && zone.last.number == frame) text += (text.empty() ? "" : "\n") + Line(zones, zone);
   }
   zones.SetEnabled(was_on);

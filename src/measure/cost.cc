@@ -1,4 +1,5 @@
-// Computes the numbers of a Cost and formats them.
+// Computes the numbers of a Cost and formats them. Of exact events the least value is the cost: whatever disturbs them
+// can only add. Of noisy ones it is the median, with an interval that says how far it may be off.
 #include <algorithm>
 #include <string>
 
@@ -45,6 +46,7 @@ Interval Cost::interval() const {
   if (values.empty()) return {};
   if (!steady()) return measure::MedianInterval(values);
   const auto least = static_cast<double>(value());
+  // Near-exact: a few repetitions are disturbed, which says nothing about the region.
   if (event_class == EventClass::kNearExact) return {least, least};
   return {least, static_cast<double>(*std::max_element(values.begin(), values.end()))};
 }
@@ -84,6 +86,8 @@ std::optional<Interval> Comparison::Ratio(const EventType& event) const {
     return Interval{a.low / b.high, a.high / b.low};
   }
   std::vector<double> ratios;
+  // Values of one index are of one round (TakeRound): both regions had the same machine, so their ratio is steadier
+  // than the ratio of two medians.
   for (size_t i = 0; i < std::min(ours->values.size(), theirs->values.size()); ++i) {
     if (theirs->values[i] <= 0) return std::nullopt;
     ratios.push_back(static_cast<double>(ours->values[i]) / static_cast<double>(theirs->values[i]));

@@ -1,5 +1,6 @@
 // Counts by perf: the PMU and the kernel's software events; a tracepoint for system calls; a breakpoint for calls of
-// one function; uprobes on the allocator's entries.
+// one function; uprobes on the allocator's entries. A number that was multiplexed or not counted is an error here,
+// never an estimate: a test must not pass or fail by an estimate.
 #include <dlfcn.h>
 
 #include <memory>
@@ -25,6 +26,7 @@ absl::Status AddParsed(std::string_view text, Parts& parts) {
 // Adds one uprobe for each entry of the allocator, in the library that provides malloc to this process.
 absl::Status AddAllocators(Parts& parts) {
   for (const char* name : kAllocators) {
+    // The address by which calls arrive: the program's own malloc, if it has one, not libc's.
     void* const entry = ::dlsym(RTLD_DEFAULT, name);
     Dl_info where{};
     if (entry == nullptr || ::dladdr(entry, &where) == 0 || where.dli_fname == nullptr) {

@@ -1,4 +1,5 @@
-// Counts allocations by the wrapped malloc of perfkit::testing_alloc, if the program links it.
+// Counts allocations by the wrapped malloc of perfkit::testing_alloc, if the program links it. The count is a word of
+// each thread, found by a weak symbol (sys::ThreadAllocations): reading it is a load, and allocates nothing.
 #include "src/measure/take.h"
 #include "src/sys/allocations.h"
 

@@ -56,6 +56,7 @@ absl::StatusOr<Round> TakeRound(const Take& take, std::span<const Region> region
     }
     if (!value.ok()) return value.status();
     if (*regions[r].threw) break;
+    // The switches of more than the region: a good repetition may be dropped, but no switched one is kept.
     round.switched |= sys::ThreadSwitches() != switches;
     round.values[r] = *value;
   }
@@ -78,6 +79,7 @@ absl::StatusOr<Rounds> TakeRounds(const Take& take, std::span<const Region> regi
     (round->switched && !take.once ? switched : clean).push_back(*std::move(round));
   }
   if (clean.size() >= wanted) return Rounds{std::move(clean), static_cast<uint32_t>(switched.size()), false};
+  // The machine is too busy for clean rounds only. All rounds together are less biased than a handful of clean ones.
   for (Round& round : clean) switched.push_back(std::move(round));
   return Rounds{std::move(switched), 0, true};
 }
@@ -105,6 +107,7 @@ absl::StatusOr<std::vector<Cost>> MeasureWith(MeasureBackend backend, const Even
   const uint32_t wanted = options.repetitions != 0 ? options.repetitions : DefaultRepetitions(take->event_class);
   const uint32_t repetitions = take->once ? 1 : wanted;
   // The first round of each warms up what the backend uses, and is discarded.
+  // With `once` the empty region only: the stepper takes microseconds for each instruction.
   for (int i = 0; i < (take->once ? 1 : 2); ++i) {
     if (absl::StatusOr<Round> first = TakeRound(*take, regions, i == 0, false); !first.ok()) {
       return first.status();

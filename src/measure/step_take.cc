@@ -1,4 +1,6 @@
-// Counts by the stepper: instructions, system calls among them, and visits of functions' entries.
+// Counts by the stepper: instructions, system calls among them, and visits of functions' entries. The region really
+// runs one instruction at a time, thousands of times slower, so it is the last backend, has a budget, and runs once:
+// what it counts does not vary.
 #include <dlfcn.h>
 
 #include <vector>
@@ -14,6 +16,8 @@ std::vector<uintptr_t> AllocatorEntries() {
   std::vector<uintptr_t> entries;
   for (const char* name : kAllocators) {
     const auto entry = reinterpret_cast<uintptr_t>(::dlsym(RTLD_DEFAULT, name));
+    // A function that libc lacks has entry 0. One address under two names must be watched once, or its calls count
+    // twice.
     bool known = entry == 0;
     for (const uintptr_t other : entries) known |= other == entry;
     if (!known) entries.push_back(entry);

@@ -1,4 +1,6 @@
-// The order of backends, and the test that each must pass.
+// The order of backends, and the test that each must pass. An event that opens may still count nothing (a PMU that is
+// emulated in part, a tracepoint under exclude_kernel, uprobes without the right library), so each backend first counts
+// work of known cost. Only events whose work is certain are tested.
 #include "src/measure/take.h"
 
 #include <stdlib.h>
@@ -38,6 +40,8 @@ void Spin(void*) {
   for (int i = 0; i < 1000; ++i) asm volatile("");
 }
 
+// What the wrapper around the body costs is in both, and cancels out. The first take warms up: it may bind symbols
+// lazily, which allocates.
 absl::StatusOr<int64_t> Difference(const TakeFn& take, Body body) {
   if (auto warm = take(body, nullptr); !warm.ok()) return warm;
   const absl::StatusOr<int64_t> with = take(body, nullptr), without = take(Nothing, nullptr);

@@ -1,4 +1,5 @@
-// The states of a child: held before exec, running, ended.
+// The states of a child: held before exec, running, ended. A child is created and held first, so that events can be
+// opened on it with enable_on_exec; they begin to count when it becomes the program, and miss nothing of it.
 #include "perfkit/child.h"
 
 #include <errno.h>
@@ -19,6 +20,7 @@ struct Child::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
   ~Impl() {
+    // A held child would wait for ever. A running one belongs to the caller, as after fork: it is not killed.
     if (phase == Phase::kHeld) sys::KillAndReap(held.pid);
   }
 
@@ -72,6 +74,7 @@ absl::Status Child::Start() {
     impl_->phase = Impl::Phase::kRunning;
     return absl::OkStatus();
   }
+  // exec failed: the child has reported its errno, and only has to be reaped.
   sys::KillAndReap(pid());
   impl_->phase = Impl::Phase::kNeverRan;
   return CannotRun(impl_->program, error);

@@ -188,6 +188,7 @@ class Investigation {
   std::optional<Explanation> ExplainDenied() const {
     if (IsDenied(Try(Dummy(0)))) return ExplainNoPerf();
     if (request_.pid < 0) return ExplainCpu();
+    // A dummy in user space may be opened on each task of one's own: if it is denied, the task is the cause.
     if (request_.pid > 0 && IsDenied(Try(Dummy(request_.pid)))) {
       return Explanation{Code::kPermissionDenied,
                          absl::StrFormat("task %d belongs to another user, or may not be traced", request_.pid),
@@ -200,6 +201,7 @@ class Investigation {
     }
     if (IsBreakpointOfKernel(refused_.attr)) return KernelBreakpoint();
     if (const auto kernel = ExplainKernelPart()) return kernel;
+    // Without the kernel's part, for its refusal would hide what else is denied.
     const Row* const row = FindRow(kDeniedRows, WithoutKernel(refused_));
     return row != nullptr ? std::optional(Of(*row)) : std::nullopt;
   }

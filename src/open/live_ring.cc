@@ -1,4 +1,5 @@
-// Maps rings.
+// Maps rings read-only. The kernel then overwrites (perf_mmap in kernel/events/core.c: a ring that is not writable has
+// no data_tail to wait for), which makes the ring's head an endless counter.
 #include "src/open/live_ring.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
-// The retries of perf_event_open.
+// The retries of perf_event_open. Each turn of the loop gives up one thing of the attr, for good, so that the loop
+// ends; the first answer of the kernel is kept, since it is what the user asked about.
 #include "src/open/open_event.h"
 
 #include <errno.h>
@@ -68,6 +69,7 @@ absl::StatusOr<OpenedEvent> OpenEvent(const OpenRequest& request, const sys::Rig
       attr.build_id = 0;
     } else if (error == EOPNOTSUPP && request.lower_precise && attr.precise_ip > 0) {
       --attr.precise_ip;
+    // The optional bits: they differ only until they have been taken out.
     } else if ((error == EINVAL || error == EOPNOTSUPP) && attr.config1 != request.attr.config1) {
       attr.config1 = request.attr.config1;
     } else if (!TakeOwn(request, error, attr)) {

@@ -1,4 +1,6 @@
-// Opens and maps rings.
+// Opens and maps rings. A streaming ring is mapped writable, as its reader moves data_tail; an overwriting one
+// read-only, which is how the kernel tells them apart (perf_mmap, kernel/events/core.c), and backwards, as only then
+// the begin of its latest record is known.
 #include "src/open/output_ring.h"
 
 #include <errno.h>
@@ -22,6 +24,7 @@ absl::StatusOr<OutputRing> OutputRing::Open(const OpenRequest& owner, RingMode m
                                             ? sys::Mapping::Shared(ring.fd(), page_size + bytes)
                                             : sys::Mapping::ReadOnly(ring.fd(), page_size + bytes);
   if (!mapping) return sys::PerfError(sys::PerfCall::kMapRing, errno, owner.asked, rights);
+  // The event owns the ring from here on; reader_ has views into the mapping, which does not move with this object.
   ring.mapping_ = *std::move(mapping);
   auto* const page = reinterpret_cast<UserPage*>(ring.mapping_.data());
   const Bytes data = ring.mapping_.bytes().subspan(page_size);

@@ -1,5 +1,8 @@
 // Formats the bit fields of memory samples and branches. Source: include/uapi/linux/perf_event.h, and perf's
 // tools/perf/util/mem-events.c and branch.c for the words.
+//
+// A field has one bit for each answer and one for "not available", so that hardware may give several answers at once:
+// they are joined by '|'. Bits that this table does not know are left out.
 #include "perfkit/data_source.h"
 
 #include <array>
@@ -63,6 +66,7 @@ std::string WithOutcome(std::string text, uint64_t bits) {
 
 }  // namespace
 
+// Field(first bit, bits); `>> 1` removes the bit for "not available", `>> 3` also those for hit and miss.
 std::string DataSource::operation() const { return OrNone(Join(Field(0, 5) >> 1, kOperations)); }
 
 // The level as a number is newer than the level as bits, and more precise if the hardware sets both.

@@ -1,5 +1,6 @@
 // Parses the records that only some machines or some ways of recording write: hardware traces, namespaces, cgroups,
-// code that the kernel generates or changes.
+// code that the kernel generates or changes. As in record.cc, with one rule for all counts in them: they are compared
+// with the bytes that are left before anything is made of them.
 #include "src/ring/record_fields.h"
 
 namespace perfkit {
@@ -78,6 +79,7 @@ std::optional<TextPokeRecord> TextPokeRecord::Parse(const RawRecord& record, con
   uint16_t old_size = 0, new_size = 0;
   RecordFields fields(record, layout);
   fields.TakeAll(poke.address, old_size, new_size);
+  // Both lengths are known before the bytes begin.
   fields.TakeBytes(poke.old_bytes, old_size);
   fields.TakeBytes(poke.new_bytes, new_size);
   return Finish(poke, fields, record, layout);

@@ -1,5 +1,6 @@
-// Parses the records other than samples: fixed fields, then a text or a list, then the trailer. Reads field by field,
-// so that the structs need not have the kernel's layout and padding. Layouts: enum perf_event_type in
+// Parses the records other than samples: fixed fields, then a text or a list, then the trailer (sample_id_all). Reads
+// field by field, so that the structs need not have the kernel's layout and padding. A record that is too short for its
+// fields gives nullopt, never a struct that is half filled. Layouts: enum perf_event_type in
 // include/uapi/linux/perf_event.h.
 #include "perfkit/record.h"
 
@@ -16,6 +17,7 @@ using ring::Finish;
 using ring::Is;
 using ring::RecordFields;
 
+// By PERF_RECORD_*, whose numbers begin at 1.
 constexpr std::string_view kNames[] = {
     "",
     "MMAP",
@@ -48,6 +50,7 @@ void TakeFileIdentity(RecordFields& fields, bool by_build_id, MmapRecord& map) {
     fields.TakeAll(map.device_major, map.device_minor, map.inode, map.inode_generation);
     return;
   }
+  // A byte for the size, three that are reserved, 20 for the build ID. The size is the kernel's word, hence the min.
   constexpr uint8_t kRoom = 20;
   uint8_t size = 0;
   std::array<uint8_t, 3> reserved{};
@@ -150,6 +153,7 @@ std::optional<ReadRecord> ReadRecord::Parse(const RawRecord& record, const Sampl
   ReadRecord read;
   RecordFields fields(record, layout);
   fields.TakeAll(read.pid, read.tid);
+  // The words left may include the trailer; the format says how many belong to the values.
   const std::optional<ReadValues> values = ReadValues::Parse(fields.LeftWords(), layout.bits().read_format);
   if (!values) return std::nullopt;
   read.values = *values;

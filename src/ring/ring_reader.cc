@@ -29,11 +29,14 @@ RingReader::RingReader(const UserPage* page, UserPage* writable, Bytes data, Rin
   page_ = page;
   writable_ = writable;
   data_ = data;
+  // The tail is ours, but a ring may have been read before by another reader.
   if (writable != nullptr) tail_ = writable->data_tail;
   // The memory is not touched until a record wraps, so until then it costs address space only.
   scratch_ = std::make_unique_for_overwrite<std::byte[]>(std::min(data.size(), kLargestRecord));
 }
 
+// Gives up what was written so far, because nothing says where a record begins. The next batch begins at the head,
+// which the kernel only ever leaves between two records.
 bool RingReader::DropAll(uint64_t bytes, uint64_t head, DrainStats& stats) noexcept {
   stats.malformed += 1;
   stats.malformed_bytes += bytes;
@@ -68,9 +71,11 @@ bool RingReader::BeginStream(DrainStats& stats) noexcept {
 bool RingReader::BeginOverwrite(DrainStats& stats) noexcept {
   head_ = Head();
   const bool again = std::exchange(rewound_, false);
+  // After Rewind everything since position 0 is read once more, so far as it is still there.
   const uint64_t written = (again ? 0 : seen_) - head_;
   if (written == 0 || uint64_t{0} - written <= data_.size()) return false;
   if ((head_ & 7) != 0) return DropAll(written, head_, stats);
+  // More was written than fits: the oldest bytes are gone, and the last record in the ring may be cut.
   clipped_ = written > data_.size();
   if (clipped_ && !again) stats.overwritten_bytes += written - data_.size();
   at_ = head_;
@@ -85,6 +90,7 @@ void RingReader::End(uint64_t at, bool broken, DrainStats& stats) noexcept {
     RawRecord record;
     const std::byte* const from = data_.data() + (at & (data_.size() - 1));
     detail::ReadHeader(from, from + left, record);
+    // Its header is whole and says that it would reach beyond what is left.
     const bool cut = clipped_ && record.size % 8 == 0 && record.size > left;
     stats.malformed += cut ? 0 : 1;
     (cut ? stats.overwritten_bytes : stats.malformed_bytes) += left;
@@ -113,10 +119,13 @@ RingReader::Stretch RingReader::NextStretch(uint64_t at) noexcept {
   const size_t offset = at & (data_.size() - 1);
   // A record that wraps is a stretch of its own, in the copy.
   if (offset + first.size > data_.size()) return {first.data, first.data + first.size};
+  // At most a quarter of the ring, but at least one record: the tail is published after each stretch, so a slow visitor
+  // returns room to the kernel meanwhile.
   const size_t contiguous = std::min<uint64_t>(to_ - at, data_.size() - offset);
   return {first.data, first.data + std::min<uint64_t>(contiguous, std::max<uint64_t>(data_.size() / 4, first.size))};
 }
 
+// Copies a record that wraps at the ring's end into one piece. Valid until the next record that wraps.
 const std::byte* RingReader::Linearised(size_t at, size_t size) noexcept {
   const size_t first = data_.size() - at;
   std::memcpy(scratch_.get(), data_.data() + at, first);
@@ -124,6 +133,8 @@ const std::byte* RingReader::Linearised(size_t at, size_t size) noexcept {
   return scratch_.get();
 }
 
+// Next compares pointers only. They run to the end of the ring or of the batch, whichever is first; turn_ turns a pointer
+// back into a position.
 void RingReader::GoTo(uint64_t at) noexcept {
   const size_t offset = at & (data_.size() - 1);
   next_ = data_.data() + offset;
@@ -142,12 +153,16 @@ bool RingReader::NextTurn(RawRecord& record) noexcept {
   const uint64_t at = NextAt();
   if (broken_ || at == to_) return false;
   broken_ = !RecordAt(at, to_ - at, record);
-  if (broken_) return end_ = next_, false;
+  if (broken_) {
+    end_ = next_;  // Next then has no bytes to look at: it comes here again, and finds broken_.
+    return false;
+  }
   GoTo(at + record.size);
   batch_.records += 1;
   return true;
 }
 
+// A record put back may be the one that was read before a broken one: that will be found again.
 void RingReader::Unread(const RawRecord& last) noexcept {
   GoTo(NextAt() - last.size);
   broken_ = false;

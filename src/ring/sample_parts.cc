@@ -1,4 +1,5 @@
-// The parts of samples that are too rarely used to be inline.
+// The parts of samples that are too rarely used to be inline: values read with a sample, and parts of call chains. All
+// of them are views of the record's words; ReadValues checks once that they are all there, and accessors rely on it.
 #include "perfkit/sample.h"
 
 namespace perfkit {
@@ -34,6 +35,7 @@ std::optional<ReadValues> ReadValues::Parse(Words words, uint64_t read_format) n
   const size_t before = detail::ReadTimeWords(read_format) + (group ? 1 : 0);
   const size_t each = detail::ReadValueWords(read_format);
   const uint64_t count = group ? words[0] : 1;
+  // Divided, not multiplied: `count` is any number, and a product could wrap around.
   if (before > words.size() || count > (words.size() - before) / each) return std::nullopt;
   ReadValues values;
   values.words_ = words.subspan(0, before + count * each);

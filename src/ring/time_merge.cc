@@ -7,6 +7,7 @@ namespace perfkit::ring {
 
 void TimeMerge::Add(RingReader& ring) {
   fronts_.push_back({.reader = &ring, .records = {}});
+  // A full tree: leaves without a ring hold kNothing, which loses each match.
   leaves_ = std::max<size_t>(2, std::bit_ceil(fronts_.size()));
   losers_.assign(leaves_, kNothing);
   winners_.assign(2 * leaves_, kNothing);
@@ -35,6 +36,7 @@ TimeMerge::Key TimeMerge::BuildTree() {
 // Records that were not delivered go back to their rings, for the next drain.
 void TimeMerge::End(MergeStats& stats) {
   for (Front& front : fronts_) {
+    // The later one first: a ring takes back its last record only.
     if (front.second != kNothing) front.reader->Unread(front.Record(1));
     if (front.first != kNothing) front.reader->Unread(front.Record(0));
     stats.held |= front.first != kNothing;

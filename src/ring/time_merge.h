@@ -83,8 +83,8 @@ class TimeMerge {
   static bool IsFar(Key key) { return key - (Key{1} << kRingBits) >= (kAfter - 1) << kRingBits; }
   // Returns the key of a record of `ring` at `time`.
   Key KeyOf(uint64_t time, size_t ring) const;
-  template <class TimeOf>
   // Removes the first record of a ring: the second becomes the first, whose key is returned, and the next one is read.
+  template <class TimeOf>
   Key Advance(size_t ring, TimeOf& time_of);
   // Builds the tree around a new origin. Returns the winner.
   Key BuildTree();
