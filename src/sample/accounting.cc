@@ -1,4 +1,5 @@
-// Lists the kept losses and decisions, and fills the statistics.
+// Lists the kept losses and decisions, and fills the statistics. Both lists are rings of the latest 256 entries, since
+// a sampler may run for days: entry number i, counted from the first one ever, is at i % 256.
 #include "src/sample/accounting.h"
 
 namespace perfkit::sample {

@@ -14,7 +14,7 @@ struct Word {
   uint64_t bit;
 };
 
-// Bits of enum perf_branch_sample_type.
+// Bits of enum perf_branch_sample_type. Some have two words, because the tools differ.
 constexpr std::array<Word, 22> kWords = {
     {{"u", 1 << 0},          {"k", 1 << 1},          {"hv", 1 << 2},        {"any", 1 << 3},
      {"any_call", 1 << 4},   {"any_ret", 1 << 5},    {"ind_call", 1 << 6},  {"abort_tx", 1 << 7},
@@ -22,6 +22,7 @@ constexpr std::array<Word, 22> kWords = {
      {"stack", 1 << 11},     {"ind_jmp", 1 << 12},   {"call", 1 << 13},     {"no_flags", 1 << 14},
      {"no_cycles", 1 << 15}, {"save_type", 1 << 16}, {"hw_index", 1 << 17}, {"priv", 1 << 18},
      {"counter", 1 << 19},   {"any_return", 1 << 5}}};
+
 constexpr uint64_t kWho = 7;  // u, k, hv: the privilege levels.
 constexpr uint64_t kAny = 1 << 3;
 

@@ -1,4 +1,6 @@
-// Opens new events in the place of the open ones, which wait aside, and exchanges the two.
+// Opens new events in the place of the open ones, which wait aside, and exchanges the two: ThreadAttacher opens into
+// RingSet::events, so Open swaps the open events into RingSet::fresh before, and back afterwards. Whatever fails, the
+// open events are where they were, and still enabled.
 #include "src/sample/event_replacer.h"
 
 #include <utility>
@@ -34,6 +36,7 @@ void EventReplacer::Drop() {
 uint64_t EventReplacer::SwitchOver() {
   ReplacementOverlap& overlap = writers_.overlap();
   overlap.from_ns = Now();
+  // RingSet::SwitchEvents is about `events`: the new ones are swapped in to be enabled.
   const auto swap = [this] {
     const sys::ForkBlocker fork_blocker;
     rings_.active.events.swap(rings_.active.fresh);
@@ -55,6 +58,7 @@ void EventReplacer::Retire(RingSet& set) {
     losses_.SettleClosed(ring_event);
     writers_.Retire(ring_event, now);
   }
+  // This closes them. Their last counts were read just before, and their writers stay known.
   std::erase_if(set.events, [](const RingEvent& ring_event) { return ring_event.event != RingEvent::kTracking; });
   for (RingEvent& ring_event : set.fresh) set.events.push_back(std::move(ring_event));
   set.fresh.clear();

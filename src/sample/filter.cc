@@ -67,6 +67,7 @@ class FilterParser {
   }
 
   absl::Status ParseTerm(int depth) {
+    // The kernel accepts "!" before a comparison, too, any number of times.
     while (Take("!")) {
     }
     if (!Take("(")) return ParseComparison();
@@ -100,6 +101,7 @@ class FilterParser {
 
   absl::Status ParseValue(const TracepointField& field, std::string_view op) {
     SkipBlanks();
+    // The kernel filters by what a pointer points to, if it is a text.
     const bool text_field = field.is_text || field.type.find("char *") != std::string::npos;
     if (text_field && op != "==" && op != "!=" && op != "~") return Wrong("texts are compared by == != or ~");
     if (!text_field && op == "~") return Wrong("~ is for texts");

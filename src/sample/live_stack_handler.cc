@@ -90,14 +90,17 @@ PERFKIT_IN_HANDLER void LiveStackHandler::Skip(uint32_t number, StackSkip why) {
 PERFKIT_IN_HANDLER void LiveStackHandler::OnSample(void* self, uint32_t number, bool stale,
                                                    const ucontext_t& registers) {
   auto& handler = *static_cast<LiveStackHandler*>(self);
+  // From here on each return has counted the signal, or has left a record.
   if (stale) return handler.Skip(number, StackSkip::kStale);
   if (__atomic_load_n(&handler.paused_, __ATOMIC_RELAXED) != 0) return handler.Skip(number, StackSkip::kPaused);
   bool nested = false;
   const pid_t tid = sys::HandlerTid();
   const uint64_t now = sys::HandlerNow(handler.clock_);
   StackRing* ring = handler.rings_.Enter(tid, now, nested);
+  // No ring is free: one of a thread that has ended, but that no reader has given back yet, will do.
   if (ring == nullptr) ring = handler.rings_.EnterEnded(tid, now);
   if (ring == nullptr) return handler.Skip(number, StackSkip::kNoRing);
+  // This signal interrupted a handler of the same thread, whose stack would be the handler's.
   if (nested) return handler.Skip(number, StackSkip::kStale);
   handler.Take(*ring, number, registers);
   handler.rings_.Leave(*ring);
@@ -114,6 +117,7 @@ PERFKIT_IN_HANDLER void LiveStackHandler::Take(StackRing& ring, uint32_t number,
   const uint64_t cpu = ring.watched != 0 ? sys::HandlerNow(CLOCK_THREAD_CPUTIME_ID) : 0;
   if (Rests(ring, cpu)) return Skip(number, StackSkip::kWalkLimit);
   const size_t trailer_bytes = 8 * trailer_fields_;
+  // Not worth a walk if not even the shortest record fits. How long the walk's is, is known afterwards.
   if (!rings_.HasRoom(ring, LiveRecord::Bytes(1, trailer_bytes))) return Skip(number, StackSkip::kRingFull);
   UnwoundStack stack = walker_->Walk(registers, ring.room);
   if (stack.frames > rings_.shape().depth) stack.frames = rings_.shape().depth;
@@ -130,6 +134,8 @@ PERFKIT_IN_HANDLER void LiveStackHandler::Account(StackRing& ring, uint64_t cpu_
   uint64_t took = now - ring.time_ns;
   if (ring.watched != 0) {
     const uint64_t cpu_now = sys::HandlerNow(CLOCK_THREAD_CPUTIME_ID);
+    // While a thread is watched its walks are timed by CPU time; each short one brings it closer to the cheap clock
+    // again.
     took = cpu_now - cpu_ns;
     ring.watched = took > kLongWalkNs ? kWatchedWalks : ring.watched - 1;
     ring.rest_until_cpu_ns = cpu_now + kRest * took;
@@ -144,6 +150,7 @@ PERFKIT_IN_HANDLER void LiveStackHandler::Account(StackRing& ring, uint64_t cpu_
 PERFKIT_IN_HANDLER void LiveStackHandler::Write(StackRing& ring, uint32_t number, const UnwoundStack& stack) {
   WordWriter out{ring.data, rings_.shape().ring_bytes - 1, ring.page.data_head};
   const uint64_t bytes = LiveRecord::Bytes(stack.frames, 8 * trailer_fields_);
+  // perf_event_header as one word: type, misc, size.
   out.Put(bytes << 48 | uint64_t{LiveRecord::kMisc} << 32 | static_cast<uint32_t>(RecordType::kCallchainDeferred));
   out.Put(uint64_t{ring.tid} << 40 | (++ring.written & ((uint64_t{1} << 40) - 1)));  // The cookie is unique.
   out.Put(stack.frames + 1);

@@ -21,6 +21,7 @@ namespace perfkit::sample {
 absl::StatusOr<StackRings::Shape> LiveStackReader::ChooseShape() const {
   constexpr size_t kMinRings = 64, kTrailerBytes = 8 * detail::kTrailer.size();
   const uint32_t depth = plan_.FullLevel().stack;
+  // A ring holds at least two records of full depth.
   const size_t least = std::max(StackRings::kMinBytes, std::bit_ceil(2 * LiveRecord::Bytes(depth, kTrailerBytes)));
   StackRings::Shape shape{.rings = 2, .ring_bytes = StackRings::kDefaultBytes, .depth = depth};
   if (plan_.many_threads()) {
@@ -58,6 +59,8 @@ absl::Status LiveStackReader::Open(Plan& plan) {
 // thread stands for all of them.
 void LiveStackReader::Index(const std::vector<Writer>& writers, ring::TimeMerge& merge) {
   if (!is_open()) return;
+  // The merge was made anew and has none of the rings of stacks yet; the numbers refer to `writers`, which is new as
+  // well.
   numbers_.Clear();
   for (uint32_t i = 0; i < writers.size(); ++i) {
     if (writers[i].event == RingEvent::kTracking) continue;
@@ -115,6 +118,7 @@ void LiveStackReader::GiveBackRings() {
   if (!is_open()) return;
   uint64_t without = 0;
   for (size_t i = 0; i < plan_.events().size(); ++i) without += handler_->skipped(i, StackSkip::kNoRing);
+  // Signals have found no ring since the last drain: rings that are merely idle are given back, too.
   const bool scarce = without != std::exchange(without_ring_, without);
   handler_->rings().GiveBack(scarce, sys::ClockNs(plan_.options().clock_id));
 }

@@ -1,4 +1,10 @@
-// Settles losses at the edges of pauses, of drains, and of the life of events.
+// Settles losses at the edges of pauses, of drains, and of the life of events. The kernel's count of losses only grows.
+// To settle is to read it and to add what is new to one of two sums. Which one is decided by two facts about the time
+// since it was settled last: whether there was a pause, and whether a ring was ever nearly full.
+//
+//                  no pause      pause
+//   never full     no loss       all of it is `paused`
+//   nearly full    `lost`        not known: it counts as `lost`, and `paused` is a lower bound
 #include "src/sample/loss_accounting.h"
 
 #include <utility>
@@ -51,6 +57,7 @@ void LossAccounting::Settle(Kind into) {
 bool LossAccounting::SettleEvent(RingEvent& ring_event, Kind into) {
   const std::optional<EventCount> now = ring_event.Read(plan_.layout());
   if (!now) return false;
+  // A read may have failed before: then this difference has the losses of that time, too.
   const uint64_t lost = now->lost - std::exchange(ring_event.lost_settled, now->lost);
   if (ring_event.event == RingEvent::kTracking) {
     accounting_.side_band_lost += lost;
@@ -109,6 +116,7 @@ bool LossAccounting::Add(const RawRecord& raw, const RingSlot& slot, uint64_t ti
   accounting_.AddLoss({.from_ns = slot.previous_time_ns, .to_ns = time_ns, .lost = lost->lost, .ring = ring});
   const bool of_side_band = ring >= rings_.active.rings.size();
   if (!of_side_band) accounting_.told_lost += lost->lost;
+  // The kernel's counts have these losses already, and more exactly: the record only says when they were.
   if (plan_.counts_lost()) return of_side_band;
   const Writer* const writer = writers_.Find(lost->id);
   if (writer == nullptr || writer->event == RingEvent::kTracking) {

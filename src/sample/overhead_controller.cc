@@ -1,4 +1,6 @@
-// The rules by which the level changes.
+// The rules by which the level changes. Down at once if a window costs more than the budget, or if several in a row
+// lost records; up by one step after `backoff_` windows with room. Going down is by powers of two, in one step as far
+// as the cost asks for, because each change costs milliseconds of opening events.
 #include "src/sample/overhead_controller.h"
 
 #include <algorithm>
@@ -12,6 +14,7 @@ using Why = SamplerDecision::Why;
 
 std::optional<SamplerDecision> OverheadController::Judge(const Window& window) {
   if (!has_budget() || window.wall_ns == 0) return std::nullopt;
+  // UINT32_MAX stands for "never", and must not wrap around to "just now".
   if (since_climb_ != UINT32_MAX) ++since_climb_;
   const double cost = static_cast<double>(window.cpu_ns) / static_cast<double>(window.wall_ns);
   if (cost > budget_) return Down(Why::kCost, cost, cost / budget_);
@@ -36,6 +39,7 @@ std::optional<SamplerDecision> OverheadController::Down(Why why, double cost, do
   since_climb_ = UINT32_MAX;
   const uint32_t times = std::bit_ceil(static_cast<uint32_t>(std::ceil(std::min<double>(factor, kMaxAtOnce))));
   if (now_.stack > min_stack_ && !stack_stuck_) {
+    // The size of a dump must be a multiple of 8 (perf_copy_attr in kernel/events/core.c).
     return Take(What::kStackBytes, why, cost, std::max(min_stack_, now_.stack / times / 8 * 8));
   }
   if (now_.stack > 0 && !stack_stuck_) return Take(What::kStack, why, cost, 0);

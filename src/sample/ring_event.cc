@@ -58,6 +58,7 @@ absl::Status SetFilter(const PlannedEvent& event, const RingEvent& ring_event) {
 absl::StatusOr<RingEvent> OpenRingEvent(const Plan& plan, const SamplingLevel& level, uint32_t event, size_t part,
                                         const open::TaskCpu& task_cpu, const open::OutputRing& ring) {
   open::OpenRequest request = plan.EventRequest(event, part, level);
+  // The signal brings these 64 bits along (si_perf_data): they say whose it is.
   if (request.attr.sigtrap != 0) request.attr.sig_data = plan.SigData(event, task_cpu.pid);
   absl::StatusOr<open::OpenedEvent> opened = OpenAt(task_cpu, std::move(request), plan);
   if (!opened.ok()) return opened.status();

@@ -111,6 +111,7 @@ absl::Status RingSet::SwitchThose(bool on, bool tracking) {
 
 absl::Status RingSet::SwitchEvents(bool on, bool inherited) {
   absl::Status first;
+  // Twice, for the reason that SwitchAll has.
   for (int pass = 0; pass < (inherited ? 2 : 1); ++pass) first.Update(SwitchThose(on, false));
   return first;
 }

@@ -37,6 +37,7 @@ size_t SamplerImpl::Drain(Visit visit, size_t max_records) {
   // A LOST record is written only together with the next record, which may never come.
   if (rings_.side.IsNearlyFull(kTaskRecordBytes)) ForgetTasks();
   given_ = 0;
+  // What existed at the start comes before all records, whatever max_records is.
   if (!DeliverState(visit, max_records)) return given_;
   const bool writing = is_running() && !losses_.is_paused();
   bool drained = true;
@@ -165,6 +166,7 @@ void SamplerImpl::DeliverOther(const RawRecord& raw, RingSlot& slot, uint64_t ti
     return;
   }
   if (Is(raw, RecordType::kThrottle) && event != SamplerRecord::kNoEvent) ++accounting_.event(event).throttled;
+  // The sampler itself asked for these; a visitor gets them only if it has asked for them as well.
   if (Is(raw, RecordType::kFork) || Is(raw, RecordType::kExit)) {
     TakeTask(raw);
     if (!plan_.options().side_band && !plan_.options().switches) return;

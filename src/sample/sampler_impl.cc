@@ -56,6 +56,7 @@ absl::Status SamplerImpl::OpenAll() {
   }
   if (absl::Status status = live_.Open(plan_); !status.ok()) return status;
   if (absl::Status status = rings_.Open(tids, *cpus); !status.ok()) {
+    // Otherwise descriptors may be short: then the error says how many would be needed.
     if (IsOutOfMemory(status)) return status;
     const absl::StatusOr<std::vector<pid_t>> threads = ThreadsNow(plan_);
     return threads.ok() ? attacher_.ExplainDescriptors(status, threads->size(), cpus->size()) : status;
@@ -74,6 +75,7 @@ void SamplerImpl::Index(uint64_t since_ns) {
 }
 
 bool SamplerImpl::user_only(size_t event) const {
+  // One event that was restricted is enough: a sum over threads and CPUs is then of user space in part.
   const std::vector<RingEvent>& events = rings_.active.events;
   return std::any_of(events.begin(), events.end(),
                      [&](const RingEvent& ring_event) { return ring_event.event == event && ring_event.user_only; });

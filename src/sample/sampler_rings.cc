@@ -22,6 +22,7 @@ bool IsOutOfMemory(const absl::Status& status) {
 
 void SamplerRings::Close() {
   epoll_.Reset();
+  // Events before the rings that they write to.
   for (RingSet* const set : {&spare, &active, &side}) set->fresh.clear();
   for (RingSet* const set : {&spare, &active, &side}) {
     set->events.clear();
@@ -29,12 +30,12 @@ void SamplerRings::Close() {
   }
 }
 
-// `places` is the number of threads or CPUs. Each has a ring of each set.
-absl::Status SamplerRings::ChooseSize(size_t places) {
+// Each thread or CPU has a ring of each set.
+absl::Status SamplerRings::ChooseSize(size_t threads_or_cpus) {
   const size_t page = sys::PageSize();
   ring_bytes_ = std::bit_ceil(std::max(plan_.options().ring_bytes, page));
-  const size_t most = Memory(plan_), rings = places * (ring_sets() + (plan_.needs_tracking() ? 1 : 0));
-  const auto bytes = [&] { return places * (ring_sets() * ring_bytes_ + plan_.SideBandBytes(ring_bytes_)); };
+  const size_t most = Memory(plan_), rings = threads_or_cpus * (ring_sets() + (plan_.needs_tracking() ? 1 : 0));
+  const auto bytes = [&] { return threads_or_cpus * (ring_sets() * ring_bytes_ + plan_.SideBandBytes(ring_bytes_)); };
   while (ring_bytes_ > page && bytes() > most) {
     ring_bytes_ /= 2;
     shrunk_ = absl::Status(

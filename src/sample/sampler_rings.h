@@ -77,7 +77,7 @@ class SamplerRings {
   RingSet side{RingSet::Role::kSideBand};
 
  private:
-  absl::Status ChooseSize(size_t places);
+  absl::Status ChooseSize(size_t threads_or_cpus);
   absl::Status OpenOnce(const std::vector<pid_t>& tids, const std::vector<int>& cpus);
   absl::Status AddRings(pid_t tid, size_t bytes);
   absl::Status Poll(const RingSlot& slot);

@@ -16,6 +16,7 @@ SamplingBudget::SamplingBudget(const Plan& plan, Accounting& accounting)
 void SamplingBudget::AddCosts(const SamplingLevel& level, uint64_t handlers_ns) {
   for (size_t i = 0; i < costed_.size(); ++i) {
     const EventAccounting& event = accounting_.event(i);
+    // The kernel has paid for each of these, whatever became of it here.
     const uint64_t taken = event.delivered + event.duplicates + event.malformed;
     accounting_.kernel_cpu_ns += (taken - std::exchange(costed_[i], taken)) * plan_.SampleCostNs(i, level);
   }

@@ -149,6 +149,7 @@ bool StackRings::TryGiveBack(size_t i) {
   StackRing& ring = rings_[i];
   const uint32_t key = __atomic_load_n(&keys_[i], __ATOMIC_RELAXED);
   if (key == kNever || key == kGivenBack || !Exchange(keys_[i], key, kClosing)) return false;
+  // From here on no handler can enter: Enter finds another key than its own, and leaves again.
   const bool in_use = __atomic_load_n(&ring.begun_ns, __ATOMIC_SEQ_CST) != 0;
   const bool empty = LoadShared(ring.page.data_head) == ring.page.data_tail;
   if (!in_use && empty) {

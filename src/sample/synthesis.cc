@@ -42,6 +42,7 @@ class RecordWriter {
   // Puts a text with its NUL, padded to a word.
   void PutText(std::string_view text) {
     const size_t at = out_.size();
+    // New bytes are 0: the NUL, and the padding after it. At least one byte is added.
     out_.resize(at + (text.size() + 8) / 8 * 8);
     std::memcpy(out_.data() + at, text.data(), text.size());
   }

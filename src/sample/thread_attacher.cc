@@ -1,4 +1,6 @@
-// Attaches threads in rounds, until a round finds no new one, because threads may start meanwhile.
+// Attaches threads in rounds, until a round finds no new one, because threads may start meanwhile. A thread that is
+// born during a round may have inherited events from its parent and be attached itself as well; so from the second
+// round on the duplicates that it may cause are expected, and FORK records are switched on to know its parent.
 #include "src/sample/thread_attacher.h"
 
 #include <errno.h>
@@ -23,10 +25,10 @@ constexpr int kRounds = 64;
 absl::StatusOr<std::vector<pid_t>> ThreadsNow(const Plan& plan) {
   if (plan.whole_cpus()) return std::vector<pid_t>{RingSlot::kShared};
   if (plan.target().kind == Target::Kind::kThisThread) return std::vector<pid_t>{plan.target().id};
-  const absl::StatusOr<std::vector<open::TaskCpu>> places = open::TaskCpusOf(plan.target());
-  if (!places.ok()) return places.status();
+  const absl::StatusOr<std::vector<open::TaskCpu>> task_cpus = open::TaskCpusOf(plan.target());
+  if (!task_cpus.ok()) return task_cpus.status();
   std::vector<pid_t> tids;
-  for (const open::TaskCpu& task_cpu : *places) tids.push_back(task_cpu.pid);
+  for (const open::TaskCpu& task_cpu : *task_cpus) tids.push_back(task_cpu.pid);
   return tids;
 }
 

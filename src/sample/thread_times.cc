@@ -31,6 +31,7 @@ void ThreadTimes::Add(const RawRecord& record, const SampleLayout& layout) {
 
 void ThreadTimes::AddSwitch(const SwitchRecord& change) {
   if (change.who.tid.value_or(0) == 0 || !change.who.time_ns) return;
+  // Before its first record nothing is known of a thread, not even whether it ran.
   const auto [found, first] = threads_.try_emplace(*change.who.tid);
   State& state = found->second;
   // The events of a CPU see a thread leave once more after its EXIT record (kernel/exit.c: do_exit, then do_task_dead).

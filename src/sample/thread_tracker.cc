@@ -14,6 +14,7 @@ bool Contains(const std::vector<pid_t>& tids, pid_t tid) { return std::ranges::f
 }  // namespace
 
 void ThreadTracker::FoundEnded(pid_t tid) {
+  // Its rings are about to be closed already.
   if (Contains(ended_, tid)) return;
   if (!Contains(ending_, tid)) ending_.push_back(tid);
   Rescan();
@@ -41,6 +42,7 @@ bool ThreadTracker::AttachRound(const std::vector<pid_t>& threads, absl::Functio
     if (status.ok()) {
       std::erase(refused_, tid);
       any = true;
+    // NotFound: it has ended meanwhile. If its FORK record is read, CountMissed counts it.
     } else if (!absl::IsNotFound(status) && !Contains(refused_, tid)) {
       refused_.push_back(tid);
       ++missed_;

@@ -38,6 +38,7 @@ void WriterIndex::Rebuild(std::initializer_list<const RingSet*> sets, const Samp
     }
   }
   ChooseStandIn();
+  // After the choice of a stand-in, which must be an event that is open.
   for (const Retired& retired : retired_) Add(retired.writer);
 }
 
