@@ -89,6 +89,7 @@ template <class Gapped>
 bool BaseRenewer::Renew(detail::ReadPlan& plan, Gapped&& gapped) noexcept {
   detail::ClockBase base;
   const auto here = reinterpret_cast<uintptr_t>(&base);
+  // The base may be written if its version is even, or if the code that left it odd can't go on.
   if ((plan.base.version & 1) != 0 && renewer_ != here) return false;
   base.version = plan.base.version;
   base.epoch = LoadShared(plan.page->lock);
@@ -112,6 +113,7 @@ void BaseRenewer::Commit(const detail::ClockBase& base, const MigrationCounter& 
   plan.base.version = odd;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   if (plan.migration_index < kMaxEvents) {
+    // A jump out of a signal handler before the next line leaves the old counter in force, after it the new one.
     migrations_[in_force_ ^ 1] = migrations;
     std::atomic_signal_fence(std::memory_order_seq_cst);
     in_force_ ^= 1;
@@ -122,6 +124,7 @@ void BaseRenewer::Commit(const detail::ClockBase& base, const MigrationCounter& 
   }
   plan.base.epoch = base.epoch;
   plan.base.ticks = base.ticks;
+  // The new base may lie a little before what an inline read has returned: the clock must not go back.
   plan.base.time_ns = std::max(base.time_ns, plan.last_time_ns);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   plan.base.version = odd + 1;
@@ -142,6 +145,7 @@ inline bool BaseRenewer::ReadClockBase(const detail::ReadPlan& plan, detail::Clo
       base.time_ns = time_ns;
     }
     if (took <= quick_read_ticks_) break;
+    // The thread was switched: what was read here belongs to no epoch, and the reader will find that out by itself.
     if (LoadShared(plan.page->lock) != base.epoch) break;
   }
   return best != ~uint64_t{0};

@@ -61,6 +61,7 @@ absl::StatusOr<std::unique_ptr<Source>> BuildForThreads(Groups groups, const Tar
 absl::StatusOr<std::unique_ptr<Source>> BuildSource(Groups groups, const Target& target,
                                                     const CounterOptions& options) {
   if (absl::Status size = CheckSize(groups); !size.ok()) return size;
+  // A fork in the middle would leave the child with descriptors that no listener knows yet.
   const sys::ForkBlocker fork_blocker;
   if (HasManyThreads(target)) return BuildForThreads(groups, target, options);
   absl::StatusOr<std::unique_ptr<Source>> source = SourceBuilder(groups, target, options, 0).Build();

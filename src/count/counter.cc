@@ -1,4 +1,5 @@
-// CounterSet and Counter: the public interface of a Source.
+// CounterSet and Counter: the public interface of a Source. A set keeps copies of what the inline half of CounterReader
+// needs, so that reading does not follow a pointer to the Source for it.
 #include "perfkit/counter.h"
 
 #include <utility>
@@ -68,6 +69,8 @@ absl::Status CounterSet::Switch(unsigned long ioctl_request) {
 absl::Status CounterSet::Enable() { return Switch(sys::kIocEnable); }
 absl::Status CounterSet::Disable() { return Switch(sys::kIocDisable); }
 
+// Events run from the moment they are open. A Counter's number is the difference to this first reading: nothing is
+// reset.
 Counter::Counter(CounterSet set) : set_(std::move(set)) { set_.Read(opened_); }
 
 absl::StatusOr<Counter> Counter::Open(const EventSpec& event, Target target, const CounterOptions& options) {

@@ -31,6 +31,7 @@ class GroupReads {
   void BeginTimes() noexcept;
   // Reads the events of the mask `wanted`.
   void Read(uint32_t wanted, Snapshot& now) noexcept {
+    // Groups add to the values, because an event may be in several of them: so all begin at 0.
     for (uint32_t left = grouped_ & wanted; left != 0; left &= left - 1) {
       const int i = __builtin_ctz(left);
       now.values[i] = 0;

@@ -31,6 +31,7 @@ std::string CorePmus(const EventRoots& roots) {
   return names;
 }
 
+// All parts must need one: an event with a part that any machine counts does not fail for want of a PMU.
 bool IsHardware(const EventConfig& event) {
   for (const EventConfig::Part& part : event.parts) {
     if (!NeedsCorePmu(part.type)) return false;

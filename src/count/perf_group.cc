@@ -50,6 +50,7 @@ void PerfGroup::Close() noexcept {
 absl::StatusOr<open::OpenedEvent> PerfGroup::OpenAt(const Site& site, const Member& member, const Target& target,
                                                     bool user_only, const sys::Rights& rights) const {
   const EventConfig& event = *member.event;
+  // Only a leader is disabled until exec: siblings follow it.
   const bool leads = site.fds.empty();
   open::OpenRequest request = open::RequestFor(event, member.part);
   request.attr.read_format = ReadFormat(format_);
@@ -92,6 +93,7 @@ absl::Status PerfGroup::OpenEverywhere(const Member& member, const Target& targe
     if (event.ok()) {
       opened.push_back(*std::move(event));
       any = true;
+    // ESRCH: the thread has ended since it was listed.
     } else if (absl::IsNotFound(event.status()) && site.task_cpu.cpu < 0) {
       opened.emplace_back();
       gone = event.status();
@@ -145,6 +147,7 @@ bool PerfGroup::AdoptClock(uint8_t index) {
 }
 
 absl::Status PerfGroup::Settle() {
+  // A leader alone has run since it was opened.
   if (members_.size() < 2) return absl::OkStatus();
   const absl::Status off = Switch(sys::kIocDisable);
   return off.ok() ? Switch(sys::kIocEnable) : off;
@@ -153,6 +156,7 @@ absl::Status PerfGroup::Settle() {
 absl::Status PerfGroup::Switch(unsigned long ioctl_request) {
   stopped_ = ioctl_request == sys::kIocDisable;
   for (Site& site : sites_) {
+    // While it is off, time enabled stands still without the CPU being offline (HasEnded).
     site.last_enabled_ns = 0;
     if (sys::kernel().ioctl(site.fds.front().get(), ioctl_request, 0) != 0) {
       return sys::PerfError(sys::PerfCall::kIoctl, errno, "switching a group on or off");

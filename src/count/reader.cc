@@ -17,6 +17,8 @@ std::string_view ReadPathName(ReadPath path) {
 
 std::optional<uint64_t> Count::scaled() const {
   if (!validity.counted()) return std::nullopt;
+  // The thread was not on a counter because it ran on other cores, where the event means something else or nothing:
+  // what it counted here says nothing about there.
   if (validity.has(Validity::kSomeCpus) && coverage() < 1) return std::nullopt;
   return base::Scale(value, time_enabled_ns, time_running_ns);
 }

@@ -1,4 +1,5 @@
-// Turns sums of scopes into counts with their validity.
+// Turns sums of scopes into counts with their validity. Sums are plain numbers, so that the end of a scope is a few
+// additions; what limits them is kept as flags beside them, and a flag of one scope is a flag of the sum.
 #include "perfkit/scope.h"
 
 namespace perfkit {

@@ -79,6 +79,8 @@ void Source::ReadSlow(Snapshot& now) noexcept {
 }
 
 [[gnu::always_inline]] inline bool Source::ReadInPlace(Snapshot& now) const noexcept {
+  // With PERF_FORMAT_GROUP the kernel writes the number of members and then the values, which is how group_size and
+  // values lie in a Snapshot: nothing is copied.
   static_assert(offsetof(Snapshot, values) == offsetof(Snapshot, group_size) + sizeof(uint64_t));
   if (in_place_.bytes < 0 || detail::thread_serial != plan_.owner) return false;
   now.ticks = 0;
@@ -103,6 +105,7 @@ void Source::ReadInlinePart(Snapshot& now) noexcept {
   const int tries = plan_.user_page_count == 0 ? kInlineTries : kInlineTriesWithCounters;
   for (int i = 0; i < tries; ++i) {
     if (InlineReader::Read(plan_, now)) return;
+    // Each turn without success means that the thread was switched between the renewal and the read.
     if (!base_.Renew(plan_, [this] { return gapped(); })) break;
   }
   ReadWithoutBase(now);

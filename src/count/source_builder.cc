@@ -108,6 +108,7 @@ absl::StatusOr<std::unique_ptr<Source>> SourceBuilder::Build() {
 absl::Status SourceBuilder::Assign(size_t i, bool strict_group) {
   absl::Status reason = CheckModifiers(event(i));
   if (reason.ok()) {
+    // Stays if only_path names a path that the event does not have.
     reason = NoSuchPath(i, options_.only_path.value_or(ReadPath::kGroupRead));
     bool tried = false;
     for (const ReadPath path : PathsFor(event(i), target_)) {
@@ -140,6 +141,7 @@ absl::Status SourceBuilder::Try(ReadPath path, size_t i, bool strict_group) {
 open::OpenRequest SourceBuilder::RequestFor(size_t i) const {
   const EventConfig& wanted = event(i);
   open::OpenRequest request = open::RequestFor(wanted, 0);
+  // Modifiers of the event itself win over the option.
   if (options_.user_only && request.may_restrict_to_user) request.attr.exclude_kernel = request.attr.exclude_hv = 1;
   request.asked = Asked(i);
   return request;

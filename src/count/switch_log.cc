@@ -1,4 +1,6 @@
-// Opens and reads switch rings.
+// Opens and reads switch rings. They overwrite and have records of one size, so that any of them is found by its
+// position alone: no reader has to keep up. If more records came since the last look than the ring holds, that is a gap,
+// which is counted, for what is missing there can't be known.
 #include "src/count/switch_log.h"
 
 #include <algorithm>
@@ -65,6 +67,7 @@ void MigrationCounter::Update(const open::LiveRing& ring) {
       gaps_ = detail::kMaxGaps;  // The ring is not as it was set up: its contents can't be used.
       return;
     }
+    // The thread comes back on another CPU than that of the record before, where it left.
     if (!record.is_out() && cpu_ != ~0u && record.cpu != cpu_) ++migrations_;
     cpu_ = record.cpu;
   }

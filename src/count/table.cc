@@ -52,7 +52,7 @@ Cells CellsOf(const Metric& metric, std::span<const NamedCount> counts, uint64_t
   return cells;
 }
 
-// Widths of the columns: as wide as the widest cell, up to a bound.
+// Widths of the columns: as wide as the widest cell, up to a bound. Reasons may be sentences: they do not widen theirs.
 struct Widths {
   explicit Widths(std::span<const Cells> lines) {
     for (const Cells& cells : lines) {

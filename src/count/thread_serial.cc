@@ -18,8 +18,9 @@ uint64_t NowNs() noexcept {
 
 constinit thread_local uint64_t thread_serial = 0;
 
-// A thread id is unique among living threads and is not reused for a long time, so together with the time it is unique
-// forever. Linux has at most 2^22 thread ids (PID_MAX_LIMIT).
+// A thread id is unique among living threads, and Linux has at most 2^22 of them (PID_MAX_LIMIT). The 42 bits of time
+// tell threads apart that have the same id one after the other: two would have to be asked for their serial at the same
+// nanosecond of a cycle of 73 minutes.
 uint64_t AssignThreadSerial() noexcept {
   constexpr unsigned kTidBits = 22;
   const uint64_t serial = static_cast<uint64_t>(sys::kernel().gettid()) | NowNs() << kTidBits;

@@ -1,4 +1,5 @@
-// getrusage(RUSAGE_THREAD) and CLOCK_THREAD_CPUTIME_ID.
+// getrusage(RUSAGE_THREAD) and CLOCK_THREAD_CPUTIME_ID: the first has CPU time in microseconds only, the second in
+// nanoseconds.
 #include "src/count/usage.h"
 
 #include <sys/resource.h>
