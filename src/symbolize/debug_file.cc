@@ -1,4 +1,6 @@
-// Tries the locations of a debug file, the most reliable one first.
+// Tries the locations of a debug file, the most reliable one first. What lies there proves nothing: packages are
+// updated while old programs still run. So a file counts only if it is of the same build, by its build-id or, for lack
+// of one, by the checksum of the whole file.
 #include "src/symbolize/debug_file.h"
 
 #include <algorithm>
@@ -36,6 +38,7 @@ std::optional<Link> LinkOf(const elf::Image& image) {
   const std::optional<base::Bytes> contents = section ? image.Contents(*section) : std::nullopt;
   const std::optional<std::string_view> name = contents ? base::TextAt(*contents, 0) : std::nullopt;
   if (!name || name->empty() || name->find('/') != name->npos || *name == "." || *name == "..") return std::nullopt;
+  // At the next multiple of 4 after the name and its NUL.
   const auto checksum = base::ReadAt<uint32_t>(*contents, (name->size() + 4) / 4 * 4);
   if (!checksum) return std::nullopt;
   return Link{*name, *checksum};
@@ -51,6 +54,7 @@ std::optional<DebugFile> TryFile(const std::string& path, std::optional<base::By
   const absl::StatusOr<elf::Image> image = elf::Image::Parse(file->bytes());
   if (!image.ok()) return std::nullopt;
   const std::optional<base::Bytes> theirs = elf::BuildId(*image);
+  // The checksum last: it reads the whole file, which may have a gigabyte.
   const bool same = build_id && theirs ? SameBytes(*build_id, *theirs) : checksum && Crc32(file->bytes()) == *checksum;
   if (!same) return std::nullopt;
   return DebugFile{path, *std::move(file)};
@@ -106,11 +110,11 @@ std::optional<DebugFile> FindSharedDebugFile(const elf::Image& image, const std:
   const std::optional<SharedLink> link = SharedLinkOf(image);
   if (!link) return std::nullopt;
   const std::string name(link->name), folder = path.substr(0, path.rfind('/') + 1);
-  std::vector<std::string> places = {name.starts_with('/') ? name : folder + name};
-  if (!root.empty()) places.push_back(PathByBuildId(link->build_id, root));
-  if (!root.empty()) places.push_back(root + "/.dwz/" + name.substr(name.rfind('/') + 1));
-  for (const std::string& place : places) {
-    if (auto found = TryFile(place, link->build_id, std::nullopt)) return found;
+  std::vector<std::string> candidates = {name.starts_with('/') ? name : folder + name};
+  if (!root.empty()) candidates.push_back(PathByBuildId(link->build_id, root));
+  if (!root.empty()) candidates.push_back(root + "/.dwz/" + name.substr(name.rfind('/') + 1));
+  for (const std::string& candidate : candidates) {
+    if (auto found = TryFile(candidate, link->build_id, std::nullopt)) return found;
   }
   return std::nullopt;
 }
@@ -129,10 +133,10 @@ std::optional<DebugFile> FindDebugFile(const elf::Image& image, const std::strin
   const std::optional<Link> link = LinkOf(image);
   if (!link) return std::nullopt;
   const std::string folder = path.substr(0, path.rfind('/') + 1), name(link->name);
-  std::vector<std::string> places = {folder + name, folder + ".debug/" + name};
-  if (!root.empty()) places.push_back(root + folder + name);
-  for (const std::string& place : places) {
-    if (auto found = TryFile(place, build_id, link->checksum)) return found;
+  std::vector<std::string> candidates = {folder + name, folder + ".debug/" + name};
+  if (!root.empty()) candidates.push_back(root + folder + name);
+  for (const std::string& candidate : candidates) {
+    if (auto found = TryFile(candidate, build_id, link->checksum)) return found;
   }
   return std::nullopt;
 }

@@ -1,5 +1,5 @@
-// Uses the C++ runtime (Itanium C++ ABI, 3.4), after trying Rust's forms, because the older one is also a valid C++
-// name.
+// Demangles by the C++ runtime (Itanium C++ ABI, 3.4), after trying Rust's forms, because the older one is also a valid
+// C++ name. The runtime has no bound for its result, so names that could become huge are left as they are.
 #include "src/symbolize/demangle.h"
 
 #include <cxxabi.h>
@@ -37,6 +37,7 @@ uint64_t MaxReadableBytes(std::string_view name) {
 }  // namespace
 
 std::string Demangle(std::string_view name) {
+  // "puts@plt": what follows '@' is no part of the mangled name, and is appended again.
   const std::string mangled(base::Cut(name, '@').first);
   if (std::optional<std::string> rust = DemangleRust(mangled)) {
     return *std::move(rust) + std::string(name.substr(mangled.size()));

@@ -1,4 +1,5 @@
-// Reads the functions of symbol tables.
+// Reads the functions of symbol tables: those that lie in sections with code. The ends of such sections are bounds for
+// functions of unknown size, as code never reaches beyond its section.
 #include "src/symbolize/elf_functions.h"
 
 #include <elf.h>
@@ -44,6 +45,8 @@ bool AddFunctions(const elf::Image& image, SymbolTableBuilder& builder) {
     if (!symbol.defined() || !IsCode(symbol, code)) return true;
     return builder.Add(symbol.name, symbol.address, symbol.size_bytes, BindingOf(symbol));
   };
+  // Both tables: a separate debug file has the static one only, a stripped file the dynamic one. What is in both is
+  // merged by the builder.
   const bool whole = elf::ForEachSymbol(image, elf::SymbolTable::kStatic, add);
   elf::ForEachSymbol(image, elf::SymbolTable::kDynamic, add);
   return whole;

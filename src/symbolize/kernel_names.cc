@@ -67,6 +67,7 @@ absl::Status KernelNames::TakeSymbols(std::string_view text, const std::string& 
     if (symbol->module != module) end_module();
     module = symbol->module;
     last = symbol->address;
+    // The name with what follows it on the line, the module in brackets: Find cuts the two apart.
     const auto size = static_cast<size_t>(line.data() + line.size() - symbol->name.data());
     builder.Add({symbol->name.data(), size}, symbol->address, 0, BindingOf(symbol->type));
   });

@@ -1,4 +1,6 @@
-// Reads the symbols of a module's file and of its separate debug file.
+// Reads the symbols of a module's file and of its separate debug file. All sources are added to one table: what is
+// missing in one may be in another, and what is in several is merged. The file stays mapped only if lines may be asked
+// for later, because the table has copies of all names.
 #include "src/symbolize/module.h"
 
 #include <utility>

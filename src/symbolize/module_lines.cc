@@ -1,4 +1,5 @@
-// Finds the sections with a module's debug information, and registers them with the LineSource.
+// Finds the sections with a module's debug information, and registers them with the LineSource. They may be in the
+// module's own file, in its separate debug file, and the parts that several files share in a third one (dwz).
 #include <elf.h>
 
 #include <utility>
@@ -21,6 +22,7 @@ std::vector<DebugSection> DebugSections(const elf::Image& image) {
   return sections;
 }
 
+// Without entries there is nothing to find, whatever other sections there are (.debug_frame, .debug_gdb_scripts).
 bool HasEntries(const std::vector<DebugSection>& sections) {
   for (const DebugSection& section : sections) {
     if (section.name == ".debug_info" || section.name == ".zdebug_info") return true;

@@ -1,4 +1,6 @@
-// The older form is a C++ name with a hash at its end, and with escapes for characters that C++ names can't have.
+// Tells Rust's two forms apart, and demangles the older one: a C++ name with a hash at its end, and with escapes for
+// characters that C++ names can't have. "_ZN3foo17h0123456789abcdefE" is also what C++ would make of foo::h0123...; no
+// C++ program has such names, hence the hash decides.
 #include "src/symbolize/rust_demangle.h"
 
 #include <charconv>
@@ -28,8 +30,10 @@ std::optional<std::string> Unescaped(std::string_view code) {
 }
 
 bool AppendReadable(std::string_view part, std::string& out) {
+  // An identifier can't begin with '$', so rustc puts '_' before it.
   if (part.starts_with("_$")) part.remove_prefix(1);
   while (!part.empty()) {
+    // rustc writes "::" within a part as "..", because ':' is not allowed there.
     if (part.starts_with("..")) {
       out += "::";
       part.remove_prefix(2);

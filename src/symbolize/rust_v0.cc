@@ -123,6 +123,7 @@ void RustV0::PrintName(const Name& name) {
 // Reads an earlier part of the name again.
 template <class Parse>
 void RustV0::BackReference(Parse&& parse) {
+  // The tag 'B' itself: references go strictly backwards, so that they end.
   const size_t here = at_ - 1;
   const uint64_t target = Base62();
   if (failed_ || target >= here) return Fail();

@@ -1,4 +1,6 @@
-// Sorts symbols, chooses one name for each address, and flattens.
+// Sorts symbols, chooses one name for each address, and flattens. Symbol tables are made by people and tools of all
+// kinds: functions have aliases, lie inside of one another, and may have no size. After three passes (one entry for
+// each address, an end for each entry, no overlaps) all of that is gone, and a search is a search in a sorted list.
 #include "src/symbolize/symbol_table.h"
 
 #include <algorithm>
@@ -71,6 +73,7 @@ void SymbolTableBuilder::EndOpenOnes() {
   size_t kept = 0;
   for (size_t i = 0; i < entries_.size(); ++i) {
     Entry entry = entries_[i];
+    // `covered_to` is how far the functions of known size reach that began earlier.
     if (entry.end == entry.begin) {
       if (entry.begin < covered_to) continue;
       const auto bound = std::upper_bound(bounds_.begin(), bounds_.end(), entry.begin);

@@ -1,4 +1,8 @@
 // Locates pcs, creates modules, and finds the calls at locations. Names: symbolizer_names.cc.
+//
+// A pc is first turned into a location, a module's number and an offset in its file, by the mappings of its process.
+// Everything that is expensive (symbols, names, lines) is known by location, so processes that run the same file share
+// it. Files are read when the first name in them is asked for.
 #include "src/symbolize/symbolizer_impl.h"
 
 #include <algorithm>
@@ -90,6 +94,8 @@ bool SymbolizerImpl::ResolveAll(std::span<const CodeLocation> locations,
                                 absl::FunctionRef<bool(const ResolvedLocation&)> visit) {
   std::vector<size_t> order(locations.size());
   std::iota(order.begin(), order.end(), size_t{0});
+  // By module and offset: what the LineSource reads for one location (a unit of debug information) serves its
+  // neighbours.
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return locations[a] < locations[b]; });
   size_t done = 0;
   for (const size_t index : order) {

@@ -1,4 +1,6 @@
-// Names locations, with caches by location and by pc.
+// Names locations, with caches by location and by pc. A pc's entry holds for one epoch: the state of its process's
+// mappings, which is another one after each change of them. Code that is made at run time is not kept while it has no
+// name, since its process may write the name later.
 #include <algorithm>
 
 #include "src/base/mix.h"
@@ -20,6 +22,7 @@ constexpr size_t kMaxNames = 1 << 20;
 
 std::string_view SymbolizerImpl::Readable(std::string_view name) {
   if (!options_.demangle) return name;
+  // By address: mangled names stay where they are as long as their module or line source.
   const auto [found, is_new] = readable_.try_emplace(name.data());
   if (is_new) found->second = Demangle(name);
   return found->second;

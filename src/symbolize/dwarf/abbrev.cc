@@ -1,4 +1,5 @@
-// Reads abbreviations, and determines which entries have a constant size.
+// Reads abbreviations, and determines which entries have a constant size: these are skipped by one addition instead of
+// attribute by attribute, and most entries of a file are only skipped.
 #include "src/symbolize/dwarf/abbrev.h"
 
 #include <dwarf.h>
@@ -60,12 +61,14 @@ AbbrevTable::AbbrevTable(base::Bytes section, uint64_t at, Format format) : form
       specs_.push_back(spec);
       ++abbrev.count;
       abbrev.sibling = abbrev.sibling || spec.attribute == DW_AT_sibling;
+      // A function without these is a declaration, or one that was inlined everywhere.
       abbrev.code = abbrev.code || spec.attribute == DW_AT_low_pc || spec.attribute == DW_AT_ranges;
       const uint32_t bytes = FormBytes(spec.form, format);
       abbrev.bytes =
           bytes == Abbrev::kVaries || abbrev.bytes == Abbrev::kVaries ? Abbrev::kVaries : abbrev.bytes + bytes;
     }
     if (!reader.ok()) break;
+    // Codes count up from 1 in the files of all compilers that were seen; the format permits any.
     if (code == dense_.size() + 1) {
       dense_.push_back(abbrev);
     } else {
@@ -79,6 +82,7 @@ AbbrevTable::AbbrevTable(base::Bytes section, uint64_t at, Format format) : form
 }
 
 const Abbrev* AbbrevTable::Find(uint64_t code) const {
+  // Code 0 wraps around to a number that no table has.
   if (code - 1 < dense_.size()) return &dense_[code - 1];
   const auto found = std::lower_bound(sparse_.begin(), sparse_.end(), code,
                                       [](const Sparse& sparse, uint64_t wanted) { return sparse.code < wanted; });

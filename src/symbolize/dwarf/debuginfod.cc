@@ -1,4 +1,6 @@
-// Downloads debug files with elfutils' client library, which is loaded at the first use: most programs need none.
+// Downloads debug files with elfutils' client library, which is loaded at the first use: most programs need none, and
+// linking it would bring in an HTTP library. What it has downloaded it keeps in a cache of its own, and returns a file
+// there.
 #include "perfkit/debuginfod.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,5 @@
-// A LineSource whose modules share one cache.
+// A LineSource whose modules share one cache, so that its bound is one of the whole symbolizer. Texts outlive the
+// cache: names and paths that were returned stay valid when their unit is dropped.
 #include "perfkit/dwarf_lines.h"
 
 #include <unordered_map>

@@ -1,4 +1,5 @@
-// Walks a unit's entries with a counter of levels instead of recursion, so that deep nesting needs no stack.
+// Walks a unit's entries with a counter of levels instead of recursion, so that deep nesting needs no stack. Entries
+// are stored one after the other, each before its children; an empty entry ends a list of children.
 #include "src/symbolize/dwarf/functions.h"
 
 #include <dwarf.h>

@@ -71,6 +71,7 @@ bool LineTable::ReadHeader(const Unit& unit, base::DwarfReader& reader, Header& 
   if (version_ >= 4) header.max_operations = reader.U8();
   reader.U8();  // default_is_stmt: not used, because any row may be the nearest one.
   header.line_base = static_cast<int8_t>(reader.U8());
+  // It is divided by: a damaged file may have 0.
   header.line_range = std::max<uint8_t>(reader.U8(), 1);
   header.opcode_base = reader.U8();
   for (int opcode = 1; opcode < header.opcode_base; ++opcode) header.operands[opcode] = reader.U8();
@@ -159,6 +160,7 @@ void LineTable::Run(base::DwarfReader& reader, const Header& header) {
       case DW_LNS_advance_line: state.line += static_cast<uint32_t>(reader.Sleb()); return;
       case DW_LNS_set_file: state.file = reader.Uleb(); return;
       case DW_LNS_set_column: state.column = reader.Uleb(); return;
+      // The advance of special opcode 255 (DWARF 5, 6.2.5.2).
       case DW_LNS_const_add_pc: return advance((255 - header.opcode_base) / header.line_range);
       case DW_LNS_fixed_advance_pc: state.address += reader.U16(), state.operation = 0; return;
       default:
@@ -192,6 +194,7 @@ void LineTable::EndSequence(size_t first, uint64_t end) {
     rows_[kept++] = rows_[i];
   }
   rows_.resize(kept);
+  // A sequence at 0 is of code that the linker removed.
   if (kept == first || rows_[first].address == 0 || kept > ~uint32_t{0}) return rows_.resize(first);
   ranges_.Add(rows_[first].address, end, static_cast<uint32_t>(sequences_.size()));
   sequences_.push_back({static_cast<uint32_t>(first), static_cast<uint32_t>(kept)});
@@ -210,6 +213,7 @@ std::string LineTable::PathOf(uint64_t number) const {
   const File& file = files_[number];
   const std::string_view folder = file.folder < folders_.size() ? folders_[file.folder] : std::string_view();
   std::string path(file.name);
+  // Up to the first absolute part.
   for (const std::string_view above : {folder, comp_dir_}) {
     if (path.starts_with('/')) break;
     if (!above.empty()) path = std::string(above) + "/" + path;

@@ -40,6 +40,8 @@ std::shared_ptr<const AbbrevTable> ModuleLines::AbbrevsOf(File& file, const Unit
   std::weak_ptr<const AbbrevTable>& known = file.abbrevs[header.abbrevs_at];
   std::shared_ptr<const AbbrevTable> table = known.lock();
   if (table != nullptr && table->format() == header.format) return table;
+  // Its bytes count for the unit that read it first. It lives as long as any of its units, as `abbrevs` holds it
+  // weakly.
   table = std::make_shared<AbbrevTable>(file.info.sections.abbrev, header.abbrevs_at, header.format);
   bytes += table->bytes();
   known = table;
@@ -125,6 +127,7 @@ std::string_view ModuleLines::PathOf(LoadedUnit& loaded, uint64_t file) {
 }
 
 void ModuleLines::Find(uint64_t address, std::vector<SourceCall>& calls) {
+  // Here only: later in a lookup, units are in use.
   cache_.Trim();
   if (!std::exchange(indexed_, true)) {
     main_.FindUnits();
@@ -156,6 +159,7 @@ void ModuleLines::Find(uint64_t address, std::vector<SourceCall>& calls) {
   for (uint32_t i = inlined.Find(address); i != InlineTree::kNone && calls.size() < kMaxCalls;) {
     InlineTree::Node& node = inlined.node(i);
     push(node.entry, node.name);
+    // The next call outwards is at the place where this one was inlined.
     call = {.file = PathOf(*loaded, node.file), .line = node.line, .column = node.column};
     i = node.parent;
   }

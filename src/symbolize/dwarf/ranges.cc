@@ -1,4 +1,5 @@
-// Reads .debug_ranges (DWARF 4, 2.17.3) and .debug_rnglists (DWARF 5, 2.17.3 and 7.25).
+// Reads .debug_ranges (DWARF 4, 2.17.3) and .debug_rnglists (DWARF 5, 2.17.3 and 7.25): both are lists of ranges with a
+// base that entries of the list may change. It begins as the unit's low_pc.
 #include "src/symbolize/dwarf/ranges.h"
 
 #include <dwarf.h>

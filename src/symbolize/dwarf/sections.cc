@@ -64,6 +64,7 @@ Sections Sections::From(const std::vector<DebugSection>& sections) {
       if (wanted.name != name || !(result.*wanted.member).empty()) continue;
       result.*wanted.member = section.bytes;
       if (!section.compressed && !old_way) continue;
+      // SHF_COMPRESSED has an Elf64_Chdr before the data; the older .zdebug_ sections have "ZLIB" and a size.
       const unwind::Packing packing = section.compressed ? unwind::Packing::kHeader : unwind::Packing::kGnu;
       absl::StatusOr<std::vector<std::byte>> unpacked = unwind::Inflate(section.bytes, packing, kMaxUnpackedBytes);
       result.*wanted.member = {};
@@ -72,6 +73,7 @@ Sections Sections::From(const std::vector<DebugSection>& sections) {
         continue;
       }
       result.unpacked.push_back(*std::move(unpacked));
+      // Later elements may move the vectors, but not the bytes that they own.
       result.*wanted.member = result.unpacked.back();
     }
   }

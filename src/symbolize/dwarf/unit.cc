@@ -30,6 +30,7 @@ bool ReadHeader(base::DwarfReader& reader, UnitHeader& header) {
     header.type = rest.U8();
     header.format.address_bytes = rest.U8();
     header.abbrevs_at = rest.Sized(offset_bytes);
+    // The unit's id; for types a signature and an offset.
     if (header.type == DW_UT_skeleton || header.type == DW_UT_split_compile) rest.Skip(8);
     if (header.type == DW_UT_type || header.type == DW_UT_split_type) rest.Skip(8 + offset_bytes);
   } else {
@@ -90,6 +91,8 @@ Unit::Unit(const DebugInfo& info, const DebugInfo* shared, const UnitHeader& hea
            std::shared_ptr<const AbbrevTable> abbrevs)
     : info_(&info), shared_(shared), header_(header), abbrevs_(std::move(abbrevs)) {
   const bool wide = header.format.offset_bytes == 8;
+  // Defaults for units without such attributes: the elements come right after the table's header (DWARF 5, 7.26 to
+  // 7.28).
   str_offsets_base_ = addr_base_ = wide ? 16 : 8;
   ranges_base_ = header.format.version < 5 ? 0 : wide ? 20 : 12;
   base::DwarfReader reader = At(header.entries_at);

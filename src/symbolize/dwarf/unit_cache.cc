@@ -1,4 +1,5 @@
-// Counts bytes, and drops the least recently used units if there are too many.
+// Counts bytes, and drops the least recently used units if there are too many. A unit is dropped with all that was
+// decoded of it; the owner of its slot sees a null pointer then, and reads it again when it is asked for.
 #include "src/symbolize/dwarf/unit_cache.h"
 
 #include <algorithm>

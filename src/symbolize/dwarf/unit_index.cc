@@ -27,6 +27,7 @@ size_t ReadSet(const DebugInfo& info, base::DwarfReader& reader, base::FlatRange
   const uint8_t address_bytes = set.U8(), selector_bytes = set.U8();
   const size_t unit = info.UnitAt(unit_at);
   if (version != 2 || address_bytes != 8 || selector_bytes != 0 || unit == info.units.size()) return info.units.size();
+  // To the next multiple of the size of a pair, counted from the begin of the set.
   set.Skip((16 - (set.at() - set_at) % 16) % 16);
   while (!set.done()) {
     const uint64_t begin = set.U64(), size = set.U64();
