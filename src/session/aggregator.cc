@@ -1,5 +1,9 @@
 // Every record has one way into the profile. A sample's weight is what the sampler says that it stands for, so that the
 // sum over a profile's samples is the sampler's `represented`, whatever became of their stacks.
+//
+// A sample is first a PendingSample: whose it is, when, how much. With live stacks it waits in the StackMatcher for its
+// stack, which comes in a record of its own; with all others it goes on at once. Emit is the end of both ways: it
+// completes the sample and enters it. Spans off the CPU are samples, too, and are made by OffCpu as they end.
 #include "src/session/aggregator.h"
 
 #include <algorithm>
@@ -38,6 +42,8 @@ Aggregator::Aggregator(std::vector<ProfileEvent> events, AggregatorOptions optio
   if (options_.frames != nullptr) {
     zones_.emplace(std::move(options_.frames), builder_, threads_, options_.pid, options_.memory_bytes);
   }
+  // Rings that overwrite hold an unknown part of what was sampled, so no difference of two counts is one of two
+  // samples.
   if (!options_.complete) followers_.Restart(FollowerValues::kNever);
   off_cpu_event_ = static_cast<uint32_t>(builder_.profile().events.size());
   if (options_.off_cpu) {
@@ -64,8 +70,10 @@ void Aggregator::KnowProcess(uint32_t pid) {
 
 void Aggregator::Add(const SamplerRecord& record, const SampleLayout& layout) {
   if (IsForkOfOther(record, layout)) return;
+  // The same pc may be other code from here on: stacks that were seen before would be found under their old names.
   if (symbolizer_.Add(record, layout)) stacks_.ForgetPlaces(MappedProcess(record, layout));
   if (options_.unwinder != nullptr) options_.unwinder->Add(record, layout);
+  // Records are merged in order of time, up to late ones: the maximum is the time up to which all is known.
   latest_ns_ = std::max(latest_ns_, layout.TimeOf(record).value_or(0));
   Dispatch(record, layout,
            Overloaded{[&](const Sample& sample) { AddSample(record, sample); },
@@ -95,6 +103,7 @@ void Aggregator::AddExit(const ExitRecord& exit) {
   if (!thread) return;
   off_cpu_.End(*thread, exit.time_ns, [&](const OffCpuSpan& span) { AddSpan(span); });
   followers_.Forget(*thread);
+  // No stack of this thread can follow.
   matcher_.End(exit.tid, [&](const PendingSample& pending, bool) { Emit(pending, {}); });
   RetireThreads();
 }
@@ -104,6 +113,8 @@ void Aggregator::RetireThreads() {
   const std::vector<uint32_t> renamed = threads_.Retire(latest_ns_);
   if (renamed.empty()) return;
   const auto is_retired = [&](uint32_t thread) { return thread < renamed.size() && renamed[thread] != thread; };
+  // Everything that holds a thread's index must be finished, or moved to the index of its sum, before new threads get
+  // the old one: samples that wait, labels, times, the samples of the profile.
   matcher_.EmitIf([&](const PendingSample& pending) { return is_retired(pending.sample.thread); },
                   [&](const PendingSample& pending, bool) { Emit(pending, {}); });
   Profile& profile = builder_.profile();
@@ -130,6 +141,7 @@ void Aggregator::Watch(uint32_t pid, uint32_t tid, uint64_t time_ns) {
 void Aggregator::AddSample(const SamplerRecord& record, const Sample& sample) {
   const TaskId task = sample.task().value_or(TaskId{});
   KnowProcess(task.pid);
+  // 0 would mean "merged". A time beyond all records is that of another sampler's clock (SamplerRecord::foreign).
   const uint64_t time_ns = std::clamp<uint64_t>(sample.time_ns().value_or(0), 1, std::max<uint64_t>(latest_ns_, 1));
   PendingSample pending;
   pending.sample = {.time_ns = time_ns,
@@ -139,12 +151,16 @@ void Aggregator::AddSample(const SamplerRecord& record, const Sample& sample) {
   pending.pid = task.pid;
   const uint64_t pc = sample.ip().value_or(0);
   const bool in_kernel = sample.cpu_mode() == CpuMode::kKernel;
+  // Where the thread returns to is what its live stack begins with; a sample in the kernel has it in its user
+  // registers.
   pending.user_pc = in_kernel ? sample.user_registers()[kPcRegister].value_or(0) : pc;
   pending.kernel_pc = in_kernel ? pc : 0;
+  // A foreign sample's time may be wrong, and would say that a thread ran which slept.
   if (!record.foreign) off_cpu_.Ran(pending.sample.thread, time_ns, [&](const OffCpuSpan& span) { AddSpan(span); });
   const auto emit = [&](const InternedStack& stack) {
     AddWithFollowers(record, sample, pending, [&](const PendingSample& one) { Emit(one, stack); });
   };
+  // Waking samples are the last event's (OpenSampler), and samples of their waker like any others besides.
   if (options_.wakings && record.event + 1 == options_.events.size()) AddWaking(sample, pending.sample.thread);
   if (record.event < options_.events.size() && !options_.events[record.event].stack) return emit({});
   switch (options_.stacks) {
@@ -186,10 +202,12 @@ void Aggregator::AddWithFollowers(const SamplerRecord& record, const Sample& sam
   const std::vector<AggregatedEvent>& events = options_.events;
   if (record.event >= events.size()) return;
   const uint32_t first = events[record.event].first_follower;
+  // Followers are in the profile's table event by event, and before off-CPU time, which is the last.
   const uint32_t end = record.event + 1 < events.size() ? events[record.event + 1].first_follower : off_cpu_event_;
   const std::optional<ReadValues> values = sample.read();
   if (!values || first == end) return;
   const uint64_t born_ns = builder_.profile().threads[pending.sample.thread].first_ns;
+  // Value 0 is the leader's own.
   for (size_t i = 1; i < values->size() && first + i - 1 < end; ++i) {
     const ReadValues::Value value = (*values)[i];
     pending.sample.event = static_cast<uint16_t>(first + i - 1);
@@ -220,6 +238,7 @@ InternedStack Aggregator::Intern(uint32_t pid, std::span<const StackFrame> frame
 void Aggregator::AddKernelCallers(const Sample& sample, InternedStack& stack) {
   const Words pcs = sample.chain().part(ChainContext::kKernel);
   uint32_t callers = stack.stack;
+  // From the outermost caller inwards. pcs are return addresses: the call is before them.
   for (size_t i = pcs.size(); i-- > 1 && !stack.was_cut;) {
     callers = stacks_.InternKernel(callers, pcs[i] - 1, stack.was_cut);
   }
@@ -249,6 +268,7 @@ ProfileSample Aggregator::Complete(const PendingSample& pending, const InternedS
 }
 
 void Aggregator::Emit(const PendingSample& pending, const InternedStack& stack) {
+  // For waits that no look finds: where the thread was seen last is better than nothing, and is told as that.
   if (stack.stack != ProfileStack::kRoot) off_cpu_.SetLastStack(pending.sample.thread, stack.stack);
   builder_.AddSample(Complete(pending, stack));
   MergeIfFull();
@@ -292,6 +312,7 @@ void Aggregator::LookAtSleepers(uint64_t before_ns) {
   if (!options_.off_cpu) return;
   const auto self = static_cast<uint32_t>(sys::kernel().gettid());
   for (const OffCpu::Sleeper& sleeper : off_cpu_.ToLookAt(before_ns)) {
+    // It looks, so it runs: its switch-in is still in the rings.
     if (sleeper.tid == self) continue;
     const std::optional<BlockedThread> blocked =
         LookAtBlocked(options_.pid, sleeper.tid, options_.unwinder.get(), frames_);

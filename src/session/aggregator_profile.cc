@@ -1,4 +1,8 @@
 // What becomes of the samples: merged when there are too many, handed out in batches, named, copied into a profile.
+//
+// The order matters: a label is found by a sample's time, so labels are set before samples are merged and lose it; a
+// batch has each sample once, so samples are handed out before they are merged; and names are looked up only for what
+// is handed out, since that reads files.
 #include <algorithm>
 #include <utility>
 
@@ -21,6 +25,7 @@ constexpr size_t kBytesAWait = sizeof(ProfileWait) + 192;  // with its text, in 
 void Aggregator::MergeIfFull() {
   Profile& profile = builder_.profile();
   const size_t bytes = profile.samples.size() * sizeof(ProfileSample) + profile.waits.size() * kBytesAWait;
+  // Half of the memory is for samples; the other half is the stacks' (Aggregator's constructor).
   const size_t least = merged_bytes_ + std::max(merged_bytes_ / 2, options_.memory_bytes / 8);
   if (bytes <= std::max(options_.memory_bytes / 2, least)) return;
   if (zones_) zones_->Label(profile.samples);
@@ -34,6 +39,7 @@ void Aggregator::MergeIfFull() {
 void Aggregator::CountMerged() {
   builder_.CompactStrings();  // of waits and threads that are gone
   const Profile& profile = builder_.profile();
+  // All were handed out before they were merged.
   given_.samples = profile.samples.size();
   const auto first_single = std::partition_point(profile.samples.begin(), profile.samples.end(),
                                                  [](const ProfileSample& sample) { return sample.merged(); });
@@ -48,6 +54,7 @@ void Aggregator::GiveBatch(const OnNamed& on_named) {
 }
 
 void Aggregator::GiveBatch(std::span<const ProfileSample> samples, const OnNamed& on_named) {
+  // A callback that threw may have left its own data half done: it is not called again.
   if (samples.empty() || !options_.on_batch || given_.threw) return;
   Resolve(on_named);
   ++given_.batches;
@@ -103,6 +110,7 @@ void Aggregator::FindRunning() {
 }
 
 Profile Aggregator::MakeProfile(uint64_t now_ns, bool is_last, const OnNamed& on_named) {
+  // Waits that last are entered up to now, and go on from here: two snapshots have each moment of a wait once.
   off_cpu_.CutAt(now_ns, is_last, [&](const OffCpuSpan& span) { AddSpan(span); });
   std::vector<ProfileSample> under_way = SamplesUnderWay();
   if (zones_) {
@@ -115,6 +123,7 @@ Profile Aggregator::MakeProfile(uint64_t now_ns, bool is_last, const OnNamed& on
     GiveBatch(under_way, on_named);
   }
   Resolve(on_named);
+  // A copy: the builder's own goes on.
   Profile profile = builder_.profile();
   profile.samples.insert(profile.samples.end(), under_way.begin(), under_way.end());
   std::stable_sort(profile.samples.begin(), profile.samples.end(),
@@ -140,6 +149,7 @@ void Aggregator::ForgetSamples() {
   if (zones_) zones_->ForgetAll();
   profile.samples.clear();
   merged_bytes_ = given_.samples = 0;
+  // The wait that all preempted spans share was added first, and stays.
   profile.waits.resize(preempted_wait_ + 1);
   profile.accounting = {};
 }
@@ -147,6 +157,7 @@ void Aggregator::ForgetSamples() {
 // Locations that have no calls yet.
 void Aggregator::Resolve(const OnNamed& on_named) {
   const std::span<const CodeLocation> places = std::span(stacks_.places()).subspan(resolved_);
+  // Each location is looked up once.
   const size_t first = resolved_;
   resolved_ = stacks_.places().size();
   std::vector<ProfileCall> calls;

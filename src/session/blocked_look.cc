@@ -1,4 +1,6 @@
-// Held against shadow stacks of 700,000 blocked threads: what passes the second look is right.
+// Looks at a thread from outside, twice. Nothing stops the thread, so it may run on at any moment; but if it is in the
+// same call at the same stack pointer as before, and was not scheduled in between, then what was read in between did
+// not change. Held against shadow stacks of 700,000 blocked threads: what passes the second look is right.
 #include "src/session/blocked_look.h"
 
 #include <algorithm>
@@ -13,7 +15,8 @@ namespace {
 
 constexpr size_t kFirstCopy = 8 << 10;
 
-// What can be read from `sp` on, at most `most` bytes. The memory may go while it is read: then none.
+// What can be read from `sp` on, at most `most` bytes. The stack's end is not known: page after page is tried. The
+// memory may go while it is read: then none.
 std::span<const std::byte> CopyStack(uint64_t sp, size_t most, std::vector<std::byte>& room) {
   uint64_t end = sp;
   const uint64_t limit = sp + most;
@@ -45,6 +48,7 @@ UnwoundStack Unwind(uint32_t pid, uint32_t tid, const proc::BlockedCall& call, S
 std::optional<BlockedThread> LookAtBlocked(uint32_t pid, uint32_t tid, StackUnwinder* unwinder,
                                            std::span<StackFrame> frames) {
   const auto number = static_cast<pid_t>(tid);
+  // Before the first look at the call: a run between the two reads is then seen as a change.
   const std::optional<uint64_t> times_run = proc::ReadTimesRun(number);
   const std::optional<proc::BlockedCall> call = proc::ReadBlockedCall(number);
   if (!call || !times_run) return std::nullopt;

@@ -1,4 +1,5 @@
-// Samples of the threads that stay get their threads' new indexes.
+// Takes threads out of a profile: what points to them goes, and what stays gets the new indexes of its threads. The
+// counters of a session all belong to threads.
 #include "src/session/drop_threads.h"
 
 #include <fnmatch.h>

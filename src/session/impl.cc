@@ -1,5 +1,8 @@
 // One lock for the sampler and the profile: the session's thread holds it while it drains, a caller while it stops or
-// takes a snapshot.
+// takes a snapshot. Neither is on the path of sampled threads, which write into rings and never wait for it.
+//
+// The session's thread only calls Poll, in a loop, as a program without that thread does in its own. It ends when
+// sampling does; the profile is made by the caller of Stop.
 #include "src/session/impl.h"
 
 #include <algorithm>
@@ -136,7 +139,8 @@ absl::Status Impl::CheckUsable() const {
                       "the session was stopped, and its profile was taken. Remedy: Session::Start another one");
 }
 
-// Its memory stays as it is: the session's thread may have been changing it.
+// In a forked child there is one thread, and the lock may have been held by another: nothing but descriptors is
+// touched. The session's memory stays as it is.
 void Impl::OnForkedChild(void* impl) {
   auto* const self = static_cast<Impl*>(impl);
   if (self->waiter_) self->waiter_->Close();
@@ -176,6 +180,8 @@ absl::Status Impl::Poll() {
   {
     const CpuTime cpu_time(own_cpu_ns_);
     aggregator_.ReadZones();
+    // After the drain, since only switch records say who sleeps; with the time from before it, since a thread may have
+    // fallen asleep meanwhile.
     aggregator_.LookAtSleepers(now_ns - std::min(now_ns, Nanoseconds(options_.look_after)));
     aggregator_.GiveBatch([this](double) { KeepRecords(); });
   }
@@ -194,6 +200,7 @@ void Impl::Drain() {
     return;
   }
   sampler_->Drain([&](const SamplerRecord& record) { kept_.Add(record, layout); });
+  // Until then records are kept: a flight recorder's side band has to be put in order with samples that are read later.
   if (phase_ != Phase::kRunning || kept_.bytes() > kMaxSideBandBytes) kept_.Replay(add);
 }
 
@@ -273,6 +280,7 @@ absl::StatusOr<Profile> Impl::Stop() {
   }
   quit_ = true;
   waiter_->Wake();
+  // Without the lock: the session's thread may be waiting for it.
   thread_.Join();  // one caller gets here
   const std::lock_guard<std::mutex> lock(mutex_);
   Profile profile = MakeProfile(true);

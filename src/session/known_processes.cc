@@ -1,4 +1,5 @@
-// Records of the side band, and /proc.
+// Which processes' mappings are complete, by the records of the side band. A forked child shares its parent's mappings
+// without records of its own, so it is known if its parent is.
 #include "src/session/known_processes.h"
 
 #include "src/proc/threads.h"

@@ -1,4 +1,5 @@
-// Sorted by what makes samples one, equal ones lie beside each other.
+// Merges samples in place: sorted by what makes samples one, equal ones lie beside each other, and one pass adds them
+// up. No index beside the samples is needed, because this happens when memory is short.
 #include "src/session/merge_samples.h"
 
 #include <algorithm>
@@ -70,6 +71,7 @@ void MergeOldest(Profile& profile, uint32_t kept) {
                    [](const ProfileSample& a, const ProfileSample& b) { return a.time_ns < b.time_ns; });
   const auto first_single =
       std::partition_point(samples.begin(), samples.end(), [](const ProfileSample& s) { return s.merged(); });
+  // Half of them: merging is rare then, and the later half keeps its times.
   const auto end = first_single + (samples.end() - first_single + 1) / 2;
   for (auto sample = first_single; sample != end; ++sample) ForgetTime(*sample, profile.accounting);
   MergeEqual(profile, end);

@@ -1,4 +1,8 @@
-// One state machine a thread.
+// One state machine a thread: unknown, on, off, ended. A record says what the thread does from now on; Close adds up
+// what it has done since the record before, and emits the span if that was off the CPU.
+//
+// Records may be missing (rings overflow). A record that contradicts the state is believed, and counted as a miss: sums
+// are then wrong for that one span, and what comes after it is right again.
 #include "src/session/off_cpu.h"
 
 #include <algorithm>
@@ -17,6 +21,7 @@ void OffCpu::Begin(uint32_t thread, uint32_t tid, uint64_t time_ns) {
 
 void OffCpu::EmitSpan(const State& state, uint64_t now_ns, Emit emit) {
   OffCpuSpan span{.thread = state.thread, .from_ns = state.since_ns, .to_ns = now_ns, .preempted = state.preempted};
+  // A look may be ahead of the records: then it belongs to a span that has not begun here yet.
   if (state.look && state.look->at_ns <= now_ns) {
     span.stack = state.look->stack;
     span.quality = state.look->quality;
@@ -27,6 +32,7 @@ void OffCpu::EmitSpan(const State& state, uint64_t now_ns, Emit emit) {
     span.stack = state.last_stack, span.quality = StackQuality::kLastKnown;
   }
   if (!state.waker) return emit(span);
+  // The wait ends when the thread is woken. From then on it only waits for a CPU, which is what preempted means.
   const uint64_t woken_ns = std::clamp(state.waker->at_ns, state.since_ns, now_ns);
   span.waker = state.waker->name;
   span.to_ns = woken_ns;
@@ -57,6 +63,7 @@ void OffCpu::Change(State& state, Phase phase, bool preempted) {
   state.phase = phase;
   state.preempted = preempted;
   state.waker.reset();
+  // Close has moved since_ns to now: only a look at a later span stays.
   if (state.look && state.look->at_ns <= state.since_ns) state.look.reset();
 }
 
@@ -65,6 +72,7 @@ void OffCpu::Switched(uint32_t thread, uint32_t tid, uint64_t time_ns, bool out,
   Begin(thread, tid, time_ns);
   State& state = threads_[thread];
   if (state.phase == Phase::kEnded) return;
+  // It was switched out, so it has run until now; switched in, it was off, which is what unknown counts as.
   if (out && state.phase == Phase::kUnknown) state.phase = Phase::kOn;
   Close(state, time_ns, emit);
   Change(state, out ? Phase::kOff : Phase::kOn, out && preempted);
@@ -117,6 +125,7 @@ void OffCpu::CutAt(uint64_t time_ns, bool is_last, Emit emit) {
   if (paused_) return;
   for (auto& [thread, state] : threads_) {
     if (state.phase == Phase::kEnded) continue;
+    // It ran when it was looked at. Whether it has run all the time is certain once no earlier record can appear.
     if (state.phase == Phase::kUnknown && state.seen_running) {
       if (!is_last) continue;
       state.phase = Phase::kOn;
@@ -134,6 +143,7 @@ void OffCpu::Resume(uint64_t time_ns) {
   paused_ = false;
   for (auto& [thread, state] : threads_) {
     if (state.phase == Phase::kEnded) continue;
+    // There were no records in the pause.
     state.phase = Phase::kUnknown;
     state.since_ns = std::max(state.since_ns, time_ns);
     state.preempted = state.seen_running = false;

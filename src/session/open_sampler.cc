@@ -1,4 +1,6 @@
-// From whole stacks down to none, until the kernel permits it.
+// Opens a sampler with the best stacks that can be had: tries from whole stacks down to none, until the kernel permits
+// it. Each refusal becomes a note of the profile, so that its reader knows why stacks are what they are. What can't
+// work on any machine is refused before, with a remedy.
 #include "src/session/open_sampler.h"
 
 #include <utility>
@@ -59,6 +61,7 @@ std::optional<WakingFormat> FindWakings(const SessionOptions& options, std::vect
   absl::StatusOr<WakingFormat> format = WakingFormat::Read();
   absl::Status status = format.status();
   if (status.ok()) {
+    // Tried alone: refused together with others it would cost the session its stacks.
     const SamplerOptions alone{.events = {WakingSamples()}, .user_only = options.user_only};
     status = Sampler::Open(alone, Target::AllThreads()).status();
   }
@@ -81,6 +84,7 @@ SamplerOptions OptionsOf(const SessionOptions& options, const CallStack& stack, 
   sampler.side_band = true;
   sampler.switches = options.clock == SessionClock::kWall;
   sampler.mode = options.mode;
+  // Here rings are the memory that holds the samples; streaming ones are drained, and small ones do.
   if (options.mode == RingMode::kOverwrite) {
     sampler.memory_bytes = options.memory_bytes;
   } else {

@@ -1,4 +1,5 @@
-// The user part of the call chain.
+// The user part of the call chain. The first pc is the thread's own; each one after it was read from where a frame
+// pointer pointed to, which nothing confirms: code may use that register for something else.
 #include "src/session/pointer_stack.h"
 
 namespace perfkit::session {

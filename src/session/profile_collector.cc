@@ -1,4 +1,5 @@
-// An Aggregator of any process, and the accounting of the samplers.
+// An Aggregator of any process, and the accounting of the samplers. Unlike a session's its sampler is the caller's: it
+// may watch other processes or whole CPUs, so nothing is known of threads and mappings but what records and /proc say.
 #include "perfkit/profile_collector.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Records of one time stay in the order in which they came.
+// Keeps copies of records, and hands them on sorted by time. The copies lie in one buffer that grows, so records have
+// offsets until then, not pointers. Records of one time stay in the order in which they came.
 #include "src/session/record_store.h"
 
 #include <algorithm>

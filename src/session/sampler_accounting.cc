@@ -1,4 +1,5 @@
-// Sums, and a note for each decision and for each number that is a lower bound.
+// Adds a sampler's accounting to a profile's: sums, and a note for each decision and for each number that is a lower
+// bound, because a number alone would be believed.
 #include "src/session/sampler_accounting.h"
 
 #include <string>

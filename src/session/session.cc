@@ -1,4 +1,5 @@
-// The public face of a session, and the one that runs.
+// The public face of a session, and the one that runs: a process has one at a time. It is held weakly, so that it ends
+// with the Session that owns it.
 #include "perfkit/session.h"
 
 #include <mutex>

@@ -1,4 +1,6 @@
-// Samples wait by thread and event, in the order in which they were taken.
+// Samples wait by thread and event, in the order in which they were taken. A stack finds its sample by its first pc,
+// searching backwards, because the latest sample at that pc is the one that the thread has just returned from. Samples
+// before it will have no stack any more: stacks of a thread come in the order of its samples.
 #include "src/session/stack_matcher.h"
 
 #include <algorithm>
@@ -45,6 +47,7 @@ bool StackMatcher::AddStack(uint32_t thread, uint32_t event, uint64_t first_pc, 
   size_t begin = end - 1;
   while (begin > 0 && pending[begin].sample.samples == 0) --begin;  // followers
   const bool in_kernel = pending[begin].kernel_pc != 0;
+  // All samples of one stay in the kernel share the stack: their signals were merged into one.
   while (in_kernel && begin > 0 && pending[begin - 1].kernel_pc != 0 && ReturnsTo(pending[begin - 1], first_pc))
     --begin;
   for (size_t i = 0; i < end; ++i) emit(pending[i], i >= begin);

@@ -1,3 +1,6 @@
+// Interns stacks. Most stacks were seen before, so that way is short: one hash over the pcs, one look-up, one
+// comparison. Only new stacks are located, frame by frame, and entered into the profile.
+//
 // Open addressing over hashes of stacks; the pcs themselves are kept beside it, so that equal hashes are no mistake.
 #include "src/session/stack_table.h"
 
@@ -94,6 +97,7 @@ uint32_t StackTable::Intern(uint32_t pid, std::span<const StackFrame> frames, bo
   if (const uint32_t seen = process.seen.Find(hash, frames); seen != SeenStacks::kUnseen) return seen;
   const size_t words = process.words();
   const uint32_t stack = Add(process, pid, frames, was_cut);
+  // A stack that was cut is not remembered: it must be counted as cut each time.
   if (!was_cut && !EndsInOther(stack)) process.seen.Remember(hash, frames, stack);
   words_ += process.words() - words;
   return stack;
@@ -102,6 +106,7 @@ uint32_t StackTable::Intern(uint32_t pid, std::span<const StackFrame> frames, bo
 uint32_t StackTable::InternKernel(uint32_t stack, uint64_t pc, bool& was_cut) {
   const uint32_t location = KernelLocation(pc);
   was_cut = false;
+  // A leaf alone is always entered, even into a full table: no sample is left without the code that it was in.
   if (stack == ProfileStack::kRoot) return builder_.Stack(stack, location);
   const uint64_t key = uint64_t{stack} << 32 | location;
   if (const auto seen = kernel_stacks_.find(key); seen != kernel_stacks_.end()) return seen->second;

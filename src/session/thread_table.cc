@@ -49,6 +49,7 @@ uint32_t ThreadTable::IndexOf(uint32_t pid, uint32_t tid, uint64_t time_ns) {
   const auto found = by_number_.find(tid);
   const auto add = [&] { return Add(pid, tid, name_of_ != nullptr ? name_of_(pid, tid) : "", time_ns); };
   if (found == by_number_.end()) return add();
+  // The same number means the same thread, unless it is another process's or that thread had ended before.
   const Entry entry = found->second;
   ProfileThread& thread = builder_.profile().threads[entry.index];
   if (thread.pid != pid || (entry.ended && time_ns > entry.end_ns)) return add();
@@ -91,6 +92,7 @@ uint32_t ThreadTable::SumOf(uint32_t name, uint32_t pid) {
     return std::find_if(sums_.begin(), sums_.end(), [&](uint32_t sum) { return threads[sum].name == wanted; });
   };
   auto found = find(name);
+  // Names of threads may be without end ("job-123456"): beyond this many, all others share one sum.
   if (found == sums_.end() && sums_.size() >= kMaxSums) found = find(name = 0);
   if (found != sums_.end()) {
     if (threads[*found].pid != pid) threads[*found].pid = 0;

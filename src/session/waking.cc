@@ -1,4 +1,6 @@
-// Flags: enum trace_flag_type of the kernel's include/linux/trace_events.h.
+// Reads where sched:sched_waking has its fields. The tracepoint fires on the waker, so a sample of it is one of the
+// waker's thread. In an interrupt that thread only happened to run there: the flags of the record tell (enum
+// trace_flag_type of the kernel's include/linux/trace_events.h).
 #include "src/session/waking.h"
 
 #include <string>

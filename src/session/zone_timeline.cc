@@ -71,6 +71,8 @@ void ZoneTimeline::Add(const FrameEvent& event) {
     case ZoneRecordKind::kBegin: return;
     case ZoneRecordKind::kEnter: return Enter(thread, event);
     case ZoneRecordKind::kLeave: return Leave(thread, event.from_ns);
+    // The zone ended on another thread. Its log entry comes when it is left here, but when it really ended is not
+    // known.
     case ZoneRecordKind::kAbandon: {
       std::vector<OpenZone>& open = threads_[thread].open;
       if (event.id < open.size()) open[event.id].abandoned = true;
@@ -96,6 +98,7 @@ void ZoneTimeline::SetLabel(Thread& thread, uint64_t ns, uint32_t label) {
 
 const ZoneTimeline::Path& ZoneTimeline::PathOf(Thread& thread, const FrameEvent& event) {
   if (event.id >= thread.paths.size()) thread.paths.resize(event.id + 1);
+  // Labels are made once for each zone of a thread; a parent has entered before its child.
   Path& path = thread.paths[event.id];
   if (path.label != 0) return path;
   path.name = path.label = Text(event.name);
@@ -158,6 +161,7 @@ void ZoneTimeline::AddFrame(size_t thread, const FrameEvent& event) {
 }
 
 void ZoneTimeline::AddCause(size_t thread, const FrameEvent& event) {
+  // A hitch is told after its frame, on the same thread: search backwards.
   const auto late = std::find_if(frames_.rbegin(), frames_.rend(),
                                  [&](const FrameSpan& frame) { return frame.thread == thread && frame.chain.empty(); });
   if (late != frames_.rend() && late->number == event.number) late->cause = event.text;
@@ -191,6 +195,7 @@ void ZoneTimeline::Label(std::span<ProfileSample> samples) {
     return strings[text];
   };
   for (ProfileSample& sample : samples) {
+    // Later samples keep the label "unknown" until the logs have been read that far.
     if (sample.merged() || sample.time_ns > read_until_ns_) continue;
     std::optional<uint32_t> label = LabelAt(by_index[sample.thread], sample.time_ns);
     if (sample.time_ns >= unknown_from_ns[sample.thread]) label = kUnknown;
@@ -223,6 +228,7 @@ void ZoneTimeline::Retire(std::span<const uint32_t> renamed) {
 // nullopt: it is forgotten.
 std::optional<uint32_t> ZoneTimeline::LabelAt(std::span<const Thread* const> threads, uint64_t ns) {
   uint32_t label = 0;
+  // A thread that was attached several times has an entry for each, and at most one of them is in a zone at a time.
   for (const Thread* const thread : threads) {
     if (ns < thread->known_from_ns) return std::nullopt;
     const auto next = std::upper_bound(thread->changes.begin(), thread->changes.end(), ns,
