@@ -1,4 +1,5 @@
-// Parses each element of a list alone, so that each can be refused alone.
+// Parses each element of a list alone, so that each can be refused alone: a report with two columns and a reason for
+// the third is worth more than an error. Order is kept, as columns appear in it.
 #include "src/benchmark/adapter/choice.h"
 
 #include <algorithm>
@@ -27,16 +28,19 @@ void Refuse(Choice& choice, std::string_view name, std::string why_not) {
 }
 
 void Refuse(Choice& choice, std::string_view name, const absl::Status& status) {
+  // InvalidArgument: the name has no meaning anywhere, so it is the user's mistake. All else is this machine's doing.
   if (status.code() == absl::StatusCode::kInvalidArgument && choice.wrong.empty())
     choice.wrong = std::string(status.message());
   std::string reason = FormatReason({}, status);
   reason.erase(std::min(reason.find(" ("), reason.size()));  // The reason will be in brackets itself.
+  // A list with other separators arrives here as one long name.
   if (name.find_first_of(" ;") != name.npos) reason += "; commas separate events";
   Refuse(choice, name, std::move(reason));
 }
 
 void AddGroup(Choice& choice, std::vector<EventConfig> group) {
   const size_t first = CountOf(choice);
+  // A group as a whole: a part of it would count something else.
   const bool fits = first + group.size() <= kMaxEvents;
   for (size_t i = 0; i < group.size(); ++i) {
     choice.wanted.push_back({group[i].name, fits ? "" : "more events than a set holds", first + i});
@@ -85,6 +89,7 @@ void AddSet(Choice& choice, std::string_view name) {
   }
   const size_t before = choice.wanted.size();
   for (std::vector<EventConfig>& group : *groups) {
+    // Metrics find their events by name, wherever these are counted.
     std::erase_if(group, [&](const EventConfig& event) { return HasEvent(choice, event.name); });
     if (!group.empty()) AddGroup(choice, std::move(group));
   }

@@ -1,4 +1,5 @@
-// Composes names and reasons from the events of a set.
+// Composes names and reasons from the events of a set. What limits a number is in the name of its column, since files
+// of results keep nothing else beside the number.
 #include "src/benchmark/adapter/column.h"
 
 #include "perfkit/format.h"

@@ -1,4 +1,6 @@
-// Measures empty segments and empty loops a few times each; the cost of an event is its minimum.
+// Measures empty segments and empty loops a few times each; the cost of an event is its minimum, because interrupts and
+// other threads only add. The cost of a round is what many rounds take beyond an empty segment, divided by their
+// number.
 #include "src/benchmark/adapter/overhead.h"
 
 #include <algorithm>

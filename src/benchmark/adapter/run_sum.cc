@@ -1,4 +1,6 @@
-// Adds tallies by name, and makes the row of their sums.
+// Adds tallies by name, and makes the row of their sums. An event's name tells its quality ("page-faults:u"), so
+// tallies of different quality have different names: neither is then counted on every thread, and the row has a note
+// instead of a sum of unlike numbers.
 #include "src/benchmark/adapter/run_sum.h"
 
 #include <utility>
@@ -123,6 +125,7 @@ void RunSum::Arrive(int64_t iterations, std::vector<Tally> tallies, std::vector<
 BenchmarkRow RunSum::Leave() {
   const std::lock_guard lock(mutex_);
   BenchmarkRow row;
+  // The first thread that leaves: all have arrived, as the library's barrier is between the two.
   if (left_ == 0) {
     std::vector<Tally> sums;
     for (const std::vector<Tally>& tallies : arrived_) {

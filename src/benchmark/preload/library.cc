@@ -1,4 +1,5 @@
-// Finds functions of several versions of the benchmark library by their names in the Itanium C++ ABI.
+// Finds functions of several versions of the benchmark library by their names in the Itanium C++ ABI. A name that is
+// missing is no error: versions are told apart by what they export, and only then by the number that newer ones return.
 #include "src/benchmark/preload/library.h"
 
 #include <cstdlib>

@@ -121,6 +121,7 @@ std::string MetricEvaluator::Run(uint64_t wall_ns, Number& result) const {
       }
       default: break;
     }
+    // The parser has made the steps: there are always two operands.
     const Number right = stack.back();
     stack.pop_back();
     const std::optional<Number> computed = Compute(step.kind, stack.back(), right);

@@ -1,4 +1,8 @@
 // Finds the end of numbers and names. Only the text decides, never the machine: a metric means the same everywhere.
+//
+// The one hard question is what a slash or a minus is, since events have both: "cpu/event=0x3c/u", "L1-dcache-loads",
+// and "a/b". A minus within a word belongs to the name. A slash begins terms if another one closes them and they look
+// like terms, or no operand follows; else it divides.
 #include "src/count/metric/lexer.h"
 
 #include <algorithm>
@@ -78,6 +82,7 @@ MetricToken NextToken(std::string_view text) {
     const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), token.number);
     token.text = text.substr(0, static_cast<size_t>(stop - text.data()));
     const std::string_view rest = text.substr(token.text.size());
+    // "2-cycles" is a subtraction, as no number has a '-' within; "2x" is neither a number nor a name.
     const bool ends = rest.empty() || rest.front() == '-' || !IsNameCharacter(rest.front());
     if (error == std::errc{} && ends) return token;
     return {Kind::kOther, text.substr(0, std::max<size_t>(NameRun(text), 1))};

@@ -1,5 +1,6 @@
-// Parses metrics by recursive descent. The result is a list of steps in reverse Polish order. Nesting and length are
-// bounded, so that no text exhausts the stack.
+// Parses metrics by recursive descent: sums of products of operands. The result is a list of steps in reverse Polish
+// order: "a / (b + c)" is a, b, c, add, divide. So evaluating it needs a stack of numbers and no tree. Nesting and
+// length are bounded, so that no text exhausts the stack.
 #include "src/count/metric/parser.h"
 
 #include <algorithm>
@@ -44,6 +45,7 @@ absl::StatusOr<Metric> MetricParser::Parse() {
   if (absl::Status named = ParseName(); !named.ok()) return named;
   const char* const begin = token_.text.data();
   if (absl::Status parsed = ParseSum(0); !parsed.ok()) return parsed;
+  // A metric without a name is called by its formula; tokens are views of the text, so their distance is that of it.
   const std::string_view sum(begin, static_cast<size_t>(token_.text.data() - begin));
   if (metric_.name_.empty()) metric_.name_ = base::Trim(sum);
   if (absl::Status parsed = ParseUnit(); !parsed.ok()) return parsed;

@@ -57,6 +57,7 @@ const std::vector<Metric>& RowMetrics() {
   return metrics;
 }
 
+// The rate's formula names an event "events", which stands for any: the row's part is given that name.
 MetricValue RateOf(const NamedCount& counted, uint64_t wall_ns) {
   static const Metric& rate = *new Metric(count::ParseOwnMetric(kRate));
   MetricPart part(counted);

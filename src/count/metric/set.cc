@@ -1,4 +1,6 @@
-// The table of sets. All but top-down are generic events, which the kernel maps to each CPU's own.
+// The table of sets. All but top-down are generic events, which the kernel maps to each CPU's own. Events that are
+// divided by each other are in one group, so that they are counted at the same times and their ratio holds even if the
+// groups are multiplexed.
 #include "src/count/metric/set.h"
 
 #include <algorithm>

@@ -2,9 +2,8 @@
 //
 //   Intel     arch/x86/events/intel/core.c (Linux 5.10 on): slots and topdown-*, one register of fractions that the
 //             kernel multiplies by slots; tools/perf/pmu-events/arch/x86/alderlake/adl-metrics.json: each by their sum
-//   AMD       tools/perf/pmu-events/arch/x86/amdzen4/pipeline.json and amdzen5/pipeline.json, after the tables
-//   "Guidance
-//             for Pipeline Utilization Analysis Statistics" of AMD's Processor Programming References
+//   AMD       the tables "Guidance for Pipeline Utilization Analysis Statistics" of AMD's Processor Programming
+//             References; tools/perf/pmu-events/arch/x86/amdzen4/pipeline.json and amdzen5/pipeline.json have the same
 //   Neoverse  Arm's telemetry-solution, and tools/perf/pmu-events/arch/arm64/arm/neoverse-v1/metrics.json and
 //             neoverse-n2-v2/metrics.json
 //
