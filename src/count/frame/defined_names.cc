@@ -1,4 +1,5 @@
-// Adds definitions.
+// Adds definitions. They are few and are made once, so that names are searched one by one; a deque never moves what it
+// holds, so that an id can be the name's address.
 #include "src/count/frame/defined_names.h"
 
 namespace perfkit::count {

@@ -1,4 +1,5 @@
-// Opening the detail rings. What is refused is left out: a hitch without a cause is still a hitch.
+// Opening the detail rings. What is refused is left out: a hitch without a cause is still a hitch. Both overwrite, so
+// that no frame within its budget costs more than the kernel's writing of the records.
 #include "src/count/frame/detail_log.h"
 
 #include <utility>

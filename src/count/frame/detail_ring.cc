@@ -53,6 +53,7 @@ class SwitchPairs {
       pending_ = true;
       return;
     }
+    // It was switched out before the stretch began.
     if (!pending_) {
       tally->at_least = true;
       return;
@@ -91,6 +92,7 @@ FaultTally TallyFaults(const DetailRing& ring, uint64_t from, std::span<uint64_t
   const Stretch stretch = Held(ring, from);
   FaultTally tally;
   if (!ring.known()) return tally;
+  // Each fault is one record, so the ring's head counts those that are overwritten, too; only their addresses are gone.
   tally.faults = (stretch.end - (stretch.cut ? from : stretch.begin)) / kDetailRecordBytes;
   tally.at_least = stretch.cut;
   for (uint64_t at = stretch.begin; stretch.end - at >= kDetailRecordBytes && tally.addresses < addresses.size();

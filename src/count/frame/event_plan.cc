@@ -1,4 +1,5 @@
-// Resolving and opening, with every failure turned into a reason.
+// Resolving and opening, with every failure turned into a reason. An event keeps its index for the life of the
+// FrameCounter, whatever becomes of it: indexes are how programs ask for counts.
 #include "src/count/frame/event_plan.h"
 
 #include <algorithm>
@@ -58,6 +59,7 @@ std::optional<size_t> EventPlan::IndexOf(uint64_t software_config) const {
   for (size_t i = 0; i < size(); ++i) {
     const EventConfig::Part& part = event(i).parts[0];
     if (part.type != sys::kTypeSoftware || part.config != software_config) continue;
+    // With a modifier it is another number than the one that stands in for the kernel's log.
     if (reasons_[i].empty() && !event(i).privilege_given) return i;
   }
   return std::nullopt;

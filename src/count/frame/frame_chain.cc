@@ -1,4 +1,6 @@
-// Marks of a secondary frame.
+// Marks of a secondary frame. A worker's zones belong to the first such chain that the worker marks: its tree is closed
+// by that chain's marks instead of the main frame's. All other chains have a tree of their own that is only a root, so
+// that their frames have counts, and no zones.
 #include "src/count/frame/frame_chain.h"
 
 namespace perfkit::count {
@@ -29,6 +31,7 @@ void FrameChain::Disown(const FrameThread& thread) {
 std::optional<FrameChain::Ended> FrameChain::Mark(FrameThread& thread, uint64_t ns_per_tick_q32) {
   ZoneTree& tree = drives_tree_ ? thread.tree : *own_tree_;
   if (&tree != &thread.tree) tree.scratch() = thread.tree.scratch();
+  // The owner's events were opened anew, or this is the first mark: no earlier snapshot can be the frame's begin.
   if (opens_ != thread.opens) {
     opens_ = thread.opens;
     tree.SetGapped(thread.tree.gapped());

@@ -1,4 +1,5 @@
-// The sums of frames, by their first and last marks.
+// The sums of frames, by their first and last marks. Frames of one series touch each other, so the sum of all of them
+// is the last mark minus the first; series that have ended are added up in before_.
 #include "src/count/frame/frame_marks.h"
 
 namespace perfkit::count {

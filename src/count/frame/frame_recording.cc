@@ -1,4 +1,5 @@
-// Reading the threads' logs.
+// Reads the threads' logs and puts their ticks on CLOCK_MONOTONIC. A log is shared with its thread, and outlives it:
+// the recording notices that a thread has ended by being the log's only owner, and reads it once more then.
 #include "src/count/frame/frame_recording.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// The cold half of a thread: opening, closing, frames' ends.
+// The cold half of a thread: opening, closing, frames' ends. Events are opened by the thread itself, since a CounterSet
+// counts the thread that opens it.
 #include "src/count/frame/frame_thread.h"
 
 #include <utility>
@@ -12,6 +13,7 @@ void FrameThread::Open(std::optional<CounterSet> opened) {
   open_ = true;
   ++opens;
   tree.SetGapped(reader.gapped());
+  // Counts begin at whatever the new events show: tree and slot take differences from here on.
   Snapshot& now = tree.scratch();
   Read(now);
   tree.BeginFrameAtScratch();

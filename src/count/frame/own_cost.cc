@@ -1,4 +1,5 @@
-// The calibration: medians over rounds of empty zones, so that an interrupt in one of them does not count.
+// The calibration: medians over rounds of empty zones, so that an interrupt in one of them does not count. The rounds
+// run twice: what the second differs by is how exactly a cost can be subtracted (OwnCost::residue).
 #include "src/count/frame/own_cost.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Publishing and adding up: each atomic access here names its partner.
+// Publishing and adding up: each atomic access here names its partner. It is a sequence lock with two copies: readers
+// read the copy that is not being written, so they only have to try again if a whole publication came between.
 #include "src/count/frame/slot_table.h"
 
 #include <algorithm>

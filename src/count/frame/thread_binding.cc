@@ -1,4 +1,6 @@
-// The list of thread bindings, and its end at the end of the thread.
+// The list of thread bindings, and its end at the end of the thread. Its destructor runs with those of other
+// thread-local objects, in no order that is known here: whatever they do afterwards finds `exiting` set, and nothing
+// bound.
 #include "src/count/frame/thread_binding.h"
 
 #include <utility>

@@ -1,4 +1,5 @@
-// ThreadSlots: events on every thread, one slot each, folded at its end by leaving the numbers where they are.
+// ThreadSlots: events on every thread, one slot each, folded at its end by leaving the numbers where they are. Threads
+// publish, any thread adds up; neither waits for the other (slot_table.h). Only attaching and ending take the lock.
 #include "perfkit/thread_slots.h"
 
 #include <mutex>

@@ -1,4 +1,5 @@
-// The narrowest of some brackets: a thread may be interrupted between the two readings.
+// Pairs of readings of both clocks. A pair is the narrowest of some brackets (ticks, ns, ticks), because a thread may
+// be interrupted between two readings: the true moment lies in the bracket, and its middle is at most half of it off.
 #include "src/count/frame/tick_clock.h"
 
 #include "perfkit/detail/user_page.h"

@@ -1,4 +1,8 @@
-// A record is a header (kind, words, id, missing) and its words. It becomes visible as a whole, by the store of head_.
+// The log of one thread's zones. A record is a header (kind, words, id, missing) and its words. It becomes visible as a
+// whole, by the store of head_.
+//
+// Follow compares what the log says to be open with what is open, from the outermost zone on: what is no longer open is
+// left, innermost first, and what is new is entered. So the caller need not say what happened, and a loss heals itself.
 #include "src/count/frame/zone_log.h"
 
 #include <algorithm>
@@ -45,6 +49,8 @@ bool ZoneLog::HasRoom(size_t words) const noexcept {
 bool ZoneLog::Write(ZoneRecordKind kind, uint16_t id, uint32_t missing, std::span<const uint64_t> words,
                     uint64_t ticks) noexcept {
   const uint64_t lost = lost_.load(std::memory_order_relaxed);
+  // After a loss nothing is written until EndGap: a record in the middle of a gap would be read as if nothing were
+  // missing.
   if (lost != 0 || !HasRoom(1 + words.size())) {
     if (lost == 0) lost_from_ticks_.store(ticks, std::memory_order_relaxed);
     lost_.store(lost + 1, std::memory_order_release);
@@ -61,6 +67,7 @@ bool ZoneLog::Write(ZoneRecordKind kind, uint16_t id, uint32_t missing, std::spa
 bool ZoneLog::IsCurrent() noexcept {
   const uint64_t epoch = epoch_.load(std::memory_order_acquire);
   if (epoch == 0) return false;
+  // Another reader than before: its log begins with nothing open.
   if (epoch == current_) return true;
   lost_.store(0, std::memory_order_relaxed);
   lost_end_ticks_.store(0, std::memory_order_relaxed);

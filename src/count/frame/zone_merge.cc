@@ -1,4 +1,5 @@
-// Merging trees by path.
+// Merging trees by path. A tree has parents before their children, so that each node's place is known when its children
+// come. Searching is linear: trees have some hundred zones, and are merged for reports only.
 #include "src/count/frame/zone_merge.h"
 
 namespace perfkit::count {

@@ -88,6 +88,7 @@ class Adjuster {
 
   Adjusted For(size_t z, size_t which, double total, double self) const {
     const double within = cost_.within[which], around = cost_.around[which];
+    // A frame is no zone: its marks are not within it.
     const double own = zones_[z].parent == z ? 0 : within * static_cast<double>(zones_[z].calls);
     const double below = (within + around) * static_cast<double>(below_[z]);
     return {std::max(0.0, total - own - below), std::max(0.0, self - own - around * static_cast<double>(children_[z]))};
