@@ -45,8 +45,8 @@ std::vector<Change> ChangesOf(FdeRules& rows, FdeRules::AsRule as) {
 struct Cfi::Parts {
   // Return a section's rules, which are read at the first call, or nullptr.
   FdeRules* Eh();
-  // Calls ask(rules, reach) in the order of precedence until it returns true.
   FdeRules* Debug();
+  // Calls ask(rules, reach) in the order of precedence until it returns true.
   template <class T>
   bool Try(const T& ask);
 

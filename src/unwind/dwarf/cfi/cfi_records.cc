@@ -1,4 +1,5 @@
-// Reads CIEs and FDEs: libdw splits the section into records, whose fields are read here.
+// Reads CIEs and FDEs: libdw splits the section into records, whose fields are read here. CIEs are kept, because many
+// FDEs share one, and each has a program that would otherwise run again for each function.
 #include "src/unwind/dwarf/cfi/cfi_records.h"
 
 #include <dwarf.h>

@@ -1,4 +1,5 @@
-// Finds .eh_frame and .debug_frame.
+// Finds .eh_frame and .debug_frame. .eh_frame is found by the program header of its search table, which even files
+// without section headers have, and images in memory; .debug_frame is not loaded, so only a section header has it.
 #include "src/unwind/dwarf/cfi/cfi_sections.h"
 
 #include <dwarf.h>

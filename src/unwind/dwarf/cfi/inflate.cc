@@ -1,4 +1,5 @@
-// Decompresses sections with libelf.
+// Decompresses sections with libelf. Sizes that a section claims are checked against what its bytes can expand to
+// before anything is allocated.
 #include "src/unwind/dwarf/cfi/inflate.h"
 
 #include <libelf.h>

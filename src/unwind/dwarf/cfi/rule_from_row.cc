@@ -1,4 +1,5 @@
-// Recognises the forms of rows that compilers, linkers and C libraries write.
+// Turns rows into rules: recognises the forms of rows that compilers, linkers and C libraries write. A row that is none
+// of them gives kSlow, never a rule that is nearly right: a wrong rule would lead every walk through that code astray.
 #include "src/unwind/dwarf/cfi/rule_from_row.h"
 
 #include <dwarf.h>

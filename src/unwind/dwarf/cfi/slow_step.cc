@@ -1,4 +1,6 @@
-// Recovers each register by its recipe: DWARF 5, 6.4.1 and 6.4.3.
+// Recovers each register by its recipe: DWARF 5, 6.4.1 and 6.4.3. This is the step for what a Rule can't say:
+// expressions, a CFA in another register than sp and fp. A register that can't be recovered is unknown from there on;
+// that ends the walk only when a later frame needs it.
 #include "src/unwind/dwarf/cfi/slow_step.h"
 
 #include "src/unwind/dwarf/cfi/expression.h"
@@ -15,6 +17,7 @@ class SlowStepper {
       : row_(row), stack_(stack), callee_(callee), bias_(bias) {}
 
   bool Run(FullRegisters& caller, StackEnd& why) {
+    // On aarch64 the return address has the column of the link register; a CIE may name any other.
     const unsigned column = row_.return_register < CfiRow::kRegisters ? row_.return_register : Machine::kPc;
     const Recipe comes_back = row_.Of(column);
     if (comes_back.how == Recovery::kUndefined) return why = StackEnd::kRoot, false;

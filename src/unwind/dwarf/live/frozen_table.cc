@@ -1,4 +1,5 @@
-// Searches frozen tables.
+// Searches frozen tables. A search is a binary search for the line, then a walk over the codes of that line: two or
+// three lines of the cache. Nothing is allocated or called, as signal handlers search.
 #include "src/unwind/dwarf/live/frozen_table.h"
 
 #include <algorithm>

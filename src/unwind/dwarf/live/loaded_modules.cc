@@ -145,6 +145,7 @@ std::vector<std::byte> CopyOf(const EhFrame& frames) {
   head.elf.e_phoff = offsetof(Head, header);
   head.elf.e_phentsize = sizeof(ElfW(Phdr));
   head.elf.e_phnum = 2;
+  // Addresses stay those of the module, so that its rules need no translation.
   const auto place = [](ElfW(Phdr) & segment, uint32_t type, uint64_t offset, uint64_t address, size_t size) {
     segment.p_type = type;
     segment.p_flags = PF_R;

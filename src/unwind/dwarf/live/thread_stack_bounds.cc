@@ -1,4 +1,7 @@
-// Finds thread stacks among the mappings of the process.
+// Finds thread stacks among the mappings of the process. A handler can't read /proc: it asks for its thread's bounds by
+// writing into a slot, and Learn answers all requests at the next maintenance. Until then each page is checked by a
+// system call. A mapping counts as a stack only if it has a guard page, and holds the thread's control block, which
+// glibc and musl put at the stack's upper end; the main thread's is "[stack]".
 #include "src/unwind/dwarf/live/thread_stack_bounds.h"
 
 #include <algorithm>

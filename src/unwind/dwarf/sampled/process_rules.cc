@@ -1,4 +1,6 @@
-// Looks up rules and rows: in the cache, then by the mappings of the process in the files of its modules.
+// Looks up rules and rows: in the cache, then by the mappings of the process in the files of its modules. The cache's
+// key has a small number for each state of a process's mappings, its generation. If the numbers are used up, the cache
+// is emptied and numbering begins anew.
 #include "src/unwind/dwarf/sampled/process_rules.h"
 
 #include <optional>

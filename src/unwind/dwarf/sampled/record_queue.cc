@@ -1,4 +1,5 @@
-// Copies records into the ring buffer, and finds them there.
+// Copies records into the ring buffer, and finds them there. A record never wraps: if the end of the buffer is too
+// near, the rest of it is skipped, and marked so, because readers want views of contiguous bytes.
 #include "src/unwind/dwarf/sampled/record_queue.h"
 
 #include <algorithm>
@@ -18,6 +19,7 @@ bool RecordQueue::Push(const SamplerRecord& record, size_t spare) {
   const size_t bytes = (kAlign + record.size + kAlign - 1) / kAlign * kAlign;
   const size_t to_end = size_ - position % size_;
   const size_t skipped = bytes > to_end ? to_end : 0;
+  // Acquire pairs with the release of tail_ in Release: the reader is done with the bytes before it.
   const size_t used = position - tail_.load(std::memory_order_acquire);
   if (used + skipped + bytes + spare > size_) return false;
   if (skipped > 0) Write(position, {.bytes = static_cast<uint32_t>(skipped), .skip = 1});
@@ -29,12 +31,14 @@ bool RecordQueue::Push(const SamplerRecord& record, size_t spare) {
                    .synthesized = record.synthesized,
                    .foreign = record.foreign});
   std::memcpy(bytes_.get() + position % size_ + kAlign, record.data, record.size);
+  // Release pairs with the acquire in At: the record is complete.
   head_.store(position + bytes, std::memory_order_release);
   Wake();
   return true;
 }
 
 void RecordQueue::Wake() {
+  // A waiter compares the number that it read before it looked at the queue: a push in between is not missed.
   signal_.fetch_add(1, std::memory_order_release);
   signal_.notify_one();
 }

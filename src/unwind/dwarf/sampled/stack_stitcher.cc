@@ -1,4 +1,6 @@
-// Remembers stacks by thread, within a maximum size, and finds calls in them by CFA.
+// Remembers stacks by thread, within a maximum size, and finds calls in them by CFA. A call that is still running has
+// the same CFA and the same callers as when an earlier stack saw it, so the callers of a stack that was cut off are
+// those of the earlier one from that call on. If several earlier stacks disagree about them, none is taken.
 #include "src/unwind/dwarf/sampled/stack_stitcher.h"
 
 #include <algorithm>

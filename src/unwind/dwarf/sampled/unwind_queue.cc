@@ -1,4 +1,5 @@
-// Puts records into the queue as long as there is room, and unwinds them in batches.
+// Puts records into the queue as long as there is room, and unwinds them in batches. The side that pushes never waits:
+// what finds no room is counted. Records of mappings end a batch, because they change what the next samples' pcs mean.
 #include "src/unwind/dwarf/sampled/unwind_queue.h"
 
 #include <algorithm>
