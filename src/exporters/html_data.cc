@@ -4,6 +4,7 @@
 // html/data.js is the reader: what changes here has to change there.
 #include "src/exporters/html_data.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 
@@ -185,7 +186,7 @@ void WriteHtmlData(const Profile& profile, const WriteOptions& options, JsonWrit
     if (options.progress != nullptr) options.progress(done, options.progress_argument);
   };
   json.BeginObject().Member("program", profile.program);
-  json.Member("span", profile.to_ns - profile.from_ns);
+  json.Member("span", profile.to_ns - std::min(profile.from_ns, profile.to_ns));
   json.Key("qualities").BeginArray();
   for (const StackQuality quality : {StackQuality::kWhole, StackQuality::kPart, StackQuality::kLeafOnly,
                                      StackQuality::kLastKnown, StackQuality::kNone}) {

@@ -110,9 +110,11 @@ TEST_CASE("the page's data is JSON, with all times exact", "[exporters][html]") 
   JsonWriter json(out);
   Profile profile = profile::SampleProfile();
   profile.from_ns = 1'050'000'000;  // later than its first samples
+  profile.to_ns = profile.from_ns - 1;
   WriteHtmlData(profile, {}, json);
   CHECK(out.Finish() == absl::OkStatus());
   const nlohmann::json data = nlohmann::json::parse(text);
+  CHECK(data["span"] == 0);  // a profile that was made by hand may end before it begins
   auto time_ns = static_cast<int64_t>(profile.from_ns);
   for (size_t i = 0; i < profile.samples.size(); ++i) {
     time_ns += data["samples"]["time"][i].get<int64_t>();
