@@ -74,6 +74,12 @@ void ThreadParts::AddWaits(const Profile& profile, uint32_t thread, PartNames& n
     waits_.push_back({sample.time_ns, to_ns, names.Of(kind, std::move(text)), i});
   }
   std::stable_sort(waits_.begin(), waits_.end(), [](const Wait& a, const Wait& b) { return a.from_ns < b.from_ns; });
+  // Cut so that none overlap: Split searches them by their ends, which are in order then.
+  uint64_t last_ns = 0;
+  for (Wait& wait : waits_) {
+    wait.from_ns = std::max(wait.from_ns, last_ns);
+    last_ns = wait.to_ns = std::max(wait.to_ns, wait.from_ns);
+  }
 }
 
 void ThreadParts::Split(uint64_t from_ns, uint64_t to_ns, Visit visit) const {

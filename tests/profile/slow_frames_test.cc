@@ -2,6 +2,7 @@
 #include "perfkit/slow_frames.h"
 
 #include <catch2/catch.hpp>
+#include <map>
 #include <numeric>
 #include <random>
 
@@ -223,8 +224,16 @@ TEST_CASE("a wait goes on after the zone in which it began", "[profile][slow_fra
   CHECK(pieces == " 10, outer 20, outer/inner 30, wait 10, wait 40, wait 60,  40, ");
 }
 
+// The lengths of the pieces of a time, by part and sample.
+using PartSums = std::map<std::pair<uint32_t, uint32_t>, uint64_t>;
+PartSums SumsOf(const ThreadParts& parts, uint64_t from_ns, uint64_t to_ns) {
+  PartSums sums;
+  parts.Split(from_ns, to_ns, [&](uint32_t part, uint64_t ns, uint32_t sample) { sums[{part, sample}] += ns; });
+  return sums;
+}
+
 // Zones and waits of any times: nested or not, overlapping, empty.
-TEST_CASE("the parts of any time are as long as the time", "[profile][slow_frames]") {
+TEST_CASE("the parts of any time are as long as the time, and add up from its halves", "[profile][slow_frames]") {
   std::mt19937 random(GENERATE(range(1, 50)));
   const auto below = [&](uint64_t limit) { return std::uniform_int_distribution<uint64_t>(0, limit - 1)(random); };
   Game game;
@@ -257,6 +266,10 @@ TEST_CASE("the parts of any time are as long as the time", "[profile][slow_frame
       sum += ns;
     });
     CHECK(sum == to_ns - from_ns);
+    const uint64_t middle_ns = from_ns + below(to_ns - from_ns + 1);
+    PartSums halves = SumsOf(parts, from_ns, middle_ns);
+    for (const auto& [piece, ns] : SumsOf(parts, middle_ns, to_ns)) halves[piece] += ns;
+    CHECK(SumsOf(parts, from_ns, to_ns) == halves);
   }
   for (const SlowFrame& frame : FindSlowFrames(profile, {.frames = 100})) CheckSums(frame);
 }
