@@ -14,6 +14,7 @@ bool AppendRange(std::string_view text, std::vector<int>& cpus) {
   const std::optional<unsigned> first = ParseNumber<unsigned>(low);
   const std::optional<unsigned> last = is_range ? ParseNumber<unsigned>(high) : first;
   if (!first || !last || *first > *last || *last >= kMaxCpus) return false;
+  // Ranges may overlap, so the sum is bounded too.
   if (cpus.size() + (*last - *first) >= kMaxCpus) return false;
   for (unsigned cpu = *first; cpu <= *last; ++cpu) cpus.push_back(static_cast<int>(cpu));
   return true;

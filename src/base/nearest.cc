@@ -21,6 +21,8 @@ constexpr size_t kLongestCompared = 128;
 
 }  // namespace
 
+// row[j] is the distance between the first i characters of `a` and the first j of `b`; `above` is the row of i - 1 and
+// `before` that of i - 2, which a swap of two characters needs.
 size_t EditDistance(std::string_view a, std::string_view b) {
   a = a.substr(0, kLongestCompared);
   b = b.substr(0, kLongestCompared);
@@ -40,6 +42,7 @@ size_t EditDistance(std::string_view a, std::string_view b) {
 }
 
 std::vector<std::string> Nearest(std::string_view typed, std::span<const std::string> known, size_t most) {
+  // A third of the letters may be wrong. A name that contains the typed text comes after all those.
   const size_t limit = std::max<size_t>(2, typed.size() / 3);
   std::vector<std::pair<size_t, const std::string*>> ranked;
   for (const std::string& name : known) {

@@ -10,14 +10,17 @@
 #include "src/base/text.h"
 #include "src/event/pmu.h"
 #include "src/sys/files.h"
+#include "src/sys/perf_abi.h"
 #include "src/sys/perf_error.h"
 #include "src/sys/rights.h"
 
 namespace perfkit {
 namespace {
 
-// perf_event_attr.type of events that a core PMU counts: PERF_TYPE_HARDWARE, PERF_TYPE_HW_CACHE, PERF_TYPE_RAW.
-constexpr bool NeedsCorePmu(uint32_t type) { return type == 0 || type == 3 || type == 4; }
+// Returns true for perf_event_attr.type of events that a core PMU counts.
+constexpr bool NeedsCorePmu(uint32_t type) {
+  return type == sys::kTypeHardware || type == sys::kTypeHwCache || type == sys::kTypeRaw;
+}
 
 // Returns the names of the core PMUs, separated by '+'; "" if there is none.
 std::string CorePmus(const EventRoots& roots) {

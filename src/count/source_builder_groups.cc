@@ -242,6 +242,8 @@ absl::Status SourceBuilder::OpenUserPage(size_t i, bool strict_group) {
 void SourceBuilder::AllowReadInPlace() {
   if (!IsThisThread() || source_->plan_.page == nullptr || source_->groups_.all().size() != 1 || can_multiplex_) return;
   const PerfGroup& group = source_->groups_.all().front();
+  // The words in the order in which the kernel writes them: {value, times} of a lone event, {number of members, times,
+  // values...} of a group (man perf_event_open). The number of members is cut off by `headed` below.
   std::vector<uint8_t> order = group.members();
   // The time enabled is present even if no event of the set has adopted it; then it is kMaxEvents, which is in no
   // order.

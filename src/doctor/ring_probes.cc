@@ -1,4 +1,5 @@
-// Probes of rings and their uses, of limits, and of capabilities of newer kernels.
+// Probes of rings and their uses, of limits, and of capabilities of newer kernels. A capability is probed by opening an
+// event that asks for it: version numbers say little, since distributions backport and sandboxes take away.
 #include <sys/resource.h>
 
 #include <string>

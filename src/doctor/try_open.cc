@@ -1,4 +1,4 @@
-// One OpenEvent.
+// Opens the event once, without ever enabling it: whether the kernel takes the attr is the whole answer.
 #include "src/doctor/try_open.h"
 
 #include <utility>

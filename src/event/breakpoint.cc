@@ -10,6 +10,7 @@
 namespace perfkit::event {
 namespace {
 
+// perf's defaults. Execution has the size of a long (man perf_event_open, bp_len).
 constexpr uint64_t kDefaultBytes = 4;
 constexpr uint64_t kExecuteBytes = sizeof(long);
 constexpr uint64_t kMaxBytes = 8;
@@ -47,6 +48,8 @@ absl::Status FillBreakpoint(std::string_view whole, std::string_view body, Event
         whole, address_text,
         absl::StrFormat("'%s' is no address; a breakpoint is written 'mem:0x601040/8:rw'", Printable(address_text)));
   }
+  // After the address there may be an access, modifiers, both or neither: "mem:A:rw:u", "mem:A:u". An empty piece after
+  // a colon counts as modifiers, whose parser refuses it.
   const auto [access, tail] = base::Cut(rest, ':');
   const bool has_access = IsAccess(access);
   if (!has_access && range.size() < body.size()) modifiers = rest;

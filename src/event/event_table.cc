@@ -9,6 +9,7 @@
 namespace perfkit::event {
 namespace {
 
+// The hardware and software events; the rest of the table are the 42 cache events.
 constexpr size_t kPlainCount = 22;
 
 // One function for each kind of row, so that the rows below contain only their differences.

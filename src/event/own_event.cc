@@ -33,6 +33,7 @@ constexpr std::array kRows = {
     Row{kStalledCyclesBackend, "stall_backend"},
 };
 
+// Sets own_type and own_config by the file events/<name> of `pmu`. Returns false if it has no such event.
 bool Fill(const Pmu& pmu, std::string_view name, EventConfig::Part& part) {
   const absl::StatusOr<std::vector<Term>> terms = SplitTerms(name, name);
   if (!terms.ok() || !LoadNamedEvent(pmu, name).ok()) return false;

@@ -29,7 +29,7 @@ constexpr size_t kLongestEvent = 4096;
 
 using MaybeText = std::optional<std::string_view>;
 
-// The arguments of all parsers below.
+// The arguments of all parsers below. `modifiers` is a result: the text after the colon or slash that ends the event.
 struct Parsing {
   std::string_view whole;
   const EventRoots& roots;
@@ -70,6 +70,7 @@ absl::Status FillColons(const Parsing& at, std::string_view first, std::string_v
     return absl::OkStatus();
   }
   if (FillNumbers(at, first, rest)) return absl::OkStatus();
+  // "cylces:u" is more likely a mistyped event than a tracepoint `u`, unless there is a group of that name.
   if (first.empty() || rest.empty() || (LooksLikeModifiers(rest) && !IsTracepointGroup(first, at.roots))) {
     return UnknownEvent(at.whole, first, at.roots);
   }

@@ -49,6 +49,7 @@ absl::StatusOr<std::vector<Pmu>> FindPmus(std::string_view whole, std::string_vi
     return ErrorAt(exact.status().code(), whole, name, std::string(exact.status().message()));
   }
   for (const std::string& known : PmuNames(roots)) {
+    // `exact` is an error here. An instance whose files are malformed is left out too.
     absl::StatusOr<Pmu> pmu = IsInstance(known, name) ? LoadPmu(roots, known) : exact;
     if (pmu.ok()) found.push_back(*std::move(pmu));
   }
@@ -91,6 +92,7 @@ absl::Status FillOn(std::string_view whole, const std::vector<Pmu>& pmus, std::s
                     const EventRoots& roots, EventConfig& config) {
   const absl::StatusOr<std::vector<Term>> terms = SplitTerms(whole, terms_text);
   if (!terms.ok()) return terms.status();
+  // Looks for further kinds of core only if that matters: it opens a file of each PMU.
   const bool any_core = std::ranges::any_of(pmus, &Pmu::core);
   const bool hybrid = any_core && !HybridCorePmus(roots).empty();
   for (const Pmu& pmu : pmus) {

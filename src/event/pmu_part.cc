@@ -63,6 +63,7 @@ absl::Status PmuPart::Apply(std::span<const Term> terms) {
       if (!applied.ok()) return applied;
     }
   }
+  // A generic event replaces the whole config word (part()), so fields beside it would be lost.
   if (generic_ != nullptr && terms.size() > (given_name_.empty() ? 1 : 2)) {
     return WrongAt(whole_, event_given_, absl::StrFormat("generic event '%s' takes no further terms", event_given_));
   }
@@ -129,6 +130,7 @@ absl::Status PmuPart::ApplyNamed(const Term& term, const NamedEvent& named) {
   absl::Status status;
   const absl::StatusOr<std::vector<Term>> terms = SplitTerms(named.terms, named.terms);
   if (!terms.ok() || terms->empty()) {
+    // Its message is not used: the error below quotes the file instead.
     status = absl::Status(absl::StatusCode::kFailedPrecondition, "");
   } else {
     for (const Term& inner : *terms) {
@@ -153,6 +155,7 @@ absl::Status PmuPart::ApplyNamedTerm(const Term& inner) {
   const absl::StatusOr<BitField> field = LoadFormat(pmu_, inner.name);
   if (field.ok()) return PutFlag(inner, *field);
   const absl::StatusOr<NamedEvent> named = LoadNamedEvent(pmu_, inner.name);
+  // A file may name another event of its PMU. The count ends files that name each other.
   if (!named.ok() || names_left_-- <= 0) return Unknown(inner);
   return ApplyNamed(inner, *named);
 }

@@ -29,7 +29,8 @@ size_t ClosingSlash(std::string_view text) {
   return std::string_view::npos;
 }
 
-// Returns the length of the event at the front of `text`: up to a comma or brace outside of its terms.
+// Returns the length of the event at the front of `text`: up to a comma or brace outside of its terms. A slash that is
+// never closed makes the rest of the list one event, whose parser reports it.
 size_t EventLength(std::string_view text) {
   const bool plain = HasPlainSlashes(base::Trim(text));
   size_t at = 0;
@@ -41,7 +42,7 @@ size_t EventLength(std::string_view text) {
     const size_t closing = ClosingSlash(text.substr(at + 1));
     if (closing == std::string_view::npos) return text.size();
     at += closing + 2;
-    // After the terms only modifiers may follow, without slashes of their own.
+    // Commas inside the terms were skipped: they separate terms. After them only modifiers may follow, without slashes.
     const size_t end = text.find_first_of(",{}", at);
     return end == std::string_view::npos ? text.size() : end;
   }

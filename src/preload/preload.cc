@@ -47,6 +47,7 @@ class WholeProgram {
   bool is_mine() const { return sys::kernel().getpid() == pid_; }
 
   void Finish() {
+    // The flag comes before the wake-up, so that the thread sees it when it wakes.
     quit_ = true;
     waiter_.Wake();
     thread_.Join();
@@ -97,6 +98,7 @@ WholeProgram* g_program = nullptr;
   if (!settings.ok()) return Complain(settings.status());
   if (settings->path.empty()) return;
   if (!settings->each_process) ClaimProfile(*settings, pid);
+  // Kept by a plain pointer: the destructor of a global might run before End().
   g_program = WholeProgram::Start(*settings).release();
 }
 

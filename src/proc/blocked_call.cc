@@ -60,6 +60,8 @@ absl::Status CanReadBlockedCalls() {
   return absl::Status(status.code(), absl::StrFormat("%s. Remedy: %s", status.message(), RemedyFor(status)));
 }
 
+// /proc/PID/schedstat: ns on a CPU, ns of waiting for one, and how often it ran. All are 0 if the kernel does not keep
+// them (proc_pid_schedstat in fs/proc/base.c).
 std::optional<uint64_t> ParseTimesRun(std::string_view schedstat) {
   std::string_view third;
   size_t count = 0;
@@ -87,11 +89,13 @@ std::optional<uint64_t> ParseSwitches(std::string_view status) {
 std::optional<uint64_t> ReadTimesRun(pid_t tid) {
   const std::string folder = absl::StrFormat("/proc/self/task/%d/", tid);
   const absl::StatusOr<std::string> schedstat = sys::ReadFile(folder + "schedstat", kMaxFileBytes);
+  // Without schedstat, the switches away tell the same: each ends one time that the thread ran.
   if (const auto times = schedstat.ok() ? ParseTimesRun(*schedstat) : std::nullopt) return times;
   const absl::StatusOr<std::string> status = sys::ReadFile(folder + "status", kMaxFileBytes);
   return status.ok() ? ParseSwitches(*status) : std::nullopt;
 }
 
+// /proc/PID/stat: "1 (name) R ...". The name may have blanks and parentheses, so the last parenthesis counts.
 char ParseState(std::string_view stat) {
   const size_t name_end = stat.rfind(')');
   if (name_end == std::string_view::npos) return '?';

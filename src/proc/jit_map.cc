@@ -58,6 +58,8 @@ JitMap::JitMap(pid_t pid, const std::string& proc) : owners_{0, sys::kernel().ge
   if (identity.user) owners_.push_back(*identity.user);
   const pid_t inner_pid = identity.inner_pid.value_or(pid);
   const std::string list = absl::StrFormat("/tmp/perf-%d.map", inner_pid);
+  // A process in a container writes the number that it has there, into its own /tmp. In this process's /tmp that number
+  // would mean another process, so the list there is used only if both numbers agree.
   lists_.push_back(absl::StrFormat("%s/%d/root%s", proc, pid, list));
   if (inner_pid == pid) lists_.push_back(list);
 }
@@ -94,7 +96,7 @@ void JitMap::ReadMore() {
   }
 }
 
-// Takes the whole lines only.
+// Takes the whole lines only: the compiler may be in the middle of the last one, which is then read anew.
 void JitMap::Take(std::string text) {
   const size_t end = text.rfind('\n');
   if (end == std::string::npos) return;
@@ -110,12 +112,14 @@ void JitMap::Take(std::string text) {
   }
 }
 
-// Removes or cuts the functions that overlap.
+// Removes or cuts the functions that overlap: compilers reuse the memory of code that they discarded, so the later line
+// is right.
 void JitMap::Add(const JitFunction& function) {
   if (functions_.size() >= kMaxFunctions) return;
   auto next = functions_.lower_bound(function.begin);
   if (next != functions_.begin()) {
     JitFunction& before = std::prev(next)->second;
+    // The new function lies within an older one, of which a part remains on each side.
     if (before.end > function.end) {
       functions_.emplace_hint(next, function.end, JitFunction{function.end, before.end, before.name});
       next = functions_.lower_bound(function.begin);

@@ -1,4 +1,4 @@
-// Parses /proc/kallsyms: kernel/kallsyms.c, s_show.
+// Parses /proc/kallsyms: "ffffffffc0a01000 t nf_hook\t[nf_tables]" (s_show in kernel/kallsyms.c).
 #include "src/proc/kallsyms.h"
 
 #include "src/base/number.h"

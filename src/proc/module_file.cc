@@ -73,6 +73,7 @@ absl::StatusOr<ModuleFile> ModuleFile::OpenFile(const ModuleId& id, const std::s
   for (const std::string& path : {absl::StrFormat("%s/%d/root%s", proc, id.pid, id.path), id.path}) {
     absl::StatusOr<ModuleFile> file = OpenAt(path, id);
     if (file.ok()) return file;
+    // A different file at one path says more than no file at the other.
     if (!absl::IsFailedPrecondition(why)) why = file.status();
   }
   if (id.end == 0) return why;
@@ -88,6 +89,7 @@ absl::StatusOr<ModuleFile> ModuleFile::OpenVdso(const ModuleId& id) {
   base::ForEachPiece(*maps, '\n', [&](std::string_view line) {
     const std::optional<MapLine> map = ParseMapLine(line);
     if (!map || map->path != id.path || !map->readable) return;
+    // All 64-bit processes have the kernel's one vDSO, so this process's own is read in place.
     image = elf::Image::Parse({reinterpret_cast<const std::byte*>(map->begin), map->end - map->begin});
   });
   if (!image.ok()) return image.status();

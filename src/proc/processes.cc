@@ -17,6 +17,7 @@ constexpr size_t kMaxModules = 64 << 10;
 // Samples of a process may arrive after its end, from another ring: this many ended ones are kept.
 constexpr size_t kMaxDead = 1024;
 
+// What makes two mappings the same module. `life` is 0 for files.
 std::string KeyOf(const ModuleId& id) {
   return absl::StrFormat("%s\n%d\n%d\n%d\n", id.path, id.device, id.inode, id.life) + id.build_id;
 }

@@ -8,7 +8,7 @@ namespace {
 
 // Returns the first range that ends after `address`.
 template <class Ranges>
-auto FirstBehind(Ranges& ranges, uint64_t address) {
+auto FirstEndingAfter(Ranges& ranges, uint64_t address) {
   return std::upper_bound(ranges.begin(), ranges.end(), address,
                           [](uint64_t at, const MappedRange& range) { return at < range.end; });
 }
@@ -17,7 +17,7 @@ auto FirstBehind(Ranges& ranges, uint64_t address) {
 
 void Space::Unmap(uint64_t begin, uint64_t end) {
   if (begin >= end) return;
-  auto first = FirstBehind(ranges_, begin);
+  auto first = FirstEndingAfter(ranges_, begin);
   if (first == ranges_.end() || first->begin >= end) return;
   // The remains of the first and of the last range that is touched.
   MappedRange left = *first;
@@ -25,6 +25,7 @@ void Space::Unmap(uint64_t begin, uint64_t end) {
   auto last = first;
   while (last != ranges_.end() && last->begin < end) ++last;
   MappedRange right = *std::prev(last);
+  // If nothing is left on that side, the range comes out empty or reversed, and is not inserted.
   right.offset += end - right.begin;
   right.begin = end;
   first = ranges_.erase(first, last);
@@ -35,11 +36,11 @@ void Space::Unmap(uint64_t begin, uint64_t end) {
 void Space::Map(const MappedRange& range) {
   if (range.begin >= range.end) return;
   Unmap(range.begin, range.end);
-  if (ranges_.size() < kMaxRanges) ranges_.insert(FirstBehind(ranges_, range.begin), range);
+  if (ranges_.size() < kMaxRanges) ranges_.insert(FirstEndingAfter(ranges_, range.begin), range);
 }
 
 const MappedRange* Space::Find(uint64_t address) const {
-  const auto found = FirstBehind(ranges_, address);
+  const auto found = FirstEndingAfter(ranges_, address);
   return found != ranges_.end() && found->begin <= address ? &*found : nullptr;
 }
 

@@ -1,4 +1,6 @@
-// Opens rings and attaches threads to them.
+// Opens rings and attaches threads to them. A ring belongs to an event of its own, the ring owner, which counts
+// nothing; the events that are sampled write into it too (PERF_EVENT_IOC_SET_OUTPUT). So events come and go with their
+// threads, and the ring stays.
 #include "src/sample/ring_set.h"
 
 #include <algorithm>
@@ -111,7 +113,7 @@ absl::Status RingSet::SwitchThose(bool on, bool tracking) {
 
 absl::Status RingSet::SwitchEvents(bool on, bool inherited) {
   absl::Status first;
-  // Twice, for the reason that SwitchAll has.
+  // Twice if threads inherit events, for the reason that SwitchAll has.
   for (int pass = 0; pass < (inherited ? 2 : 1); ++pass) first.Update(SwitchThose(on, false));
   return first;
 }

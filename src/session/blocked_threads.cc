@@ -1,4 +1,6 @@
-// Looks at all threads, then names what it found: names are slow, and a thread may run at any time.
+// Looks at all threads, then names what it found: names are slow, and a thread may run at any time. A look is valid
+// only if the thread did not run meanwhile (blocked_look.h); one that ran is looked at again, a few times. Every gap
+// has its reason in `missing`, for a reader of the printed text.
 #include "perfkit/blocked_threads.h"
 
 #include <algorithm>
@@ -36,7 +38,7 @@ class Looker {
       : pid_(pid), readable_(proc::CanReadBlockedCalls()), frames_(std::clamp(max_frames, kMinFrames, kMaxFrames)) {
     const StackHooks* const hooks = &StackHookTable;
     if (hooks == nullptr) return;
-    unwinder_ = hooks->unwinder(0);
+    unwinder_ = hooks->unwinder(0);  // 0: one look has no earlier stacks to stitch from
     maps_ = unwinder_->AddProcess(pid);
   }
 
@@ -83,6 +85,7 @@ class Looker {
       return absl::StrFormat("what it waits for cannot be read: %s", readable_.message());
     }
     if (state == '?' || state == 'Z' || state == 'X') return "it has ended";
+    // The file says "running" for a thread that is on a CPU or waits for one.
     if (state == 'R' || !proc::ReadBlockedCall(tid)) return "it runs";
     return absl::StrFormat("it ran during each of %d looks", kLooks);
   }
@@ -173,6 +176,7 @@ absl::StatusOr<std::vector<ThreadStatus>> BlockedThreads(const BlockedThreadsOpt
 
 std::string FormatBlockedThreads(std::span<const ThreadStatus> threads) {
   std::string text;
+  // The blocked ones first: they are why a hanging program is looked at.
   for (const bool blocked : {true, false}) {
     for (const ThreadStatus& thread : threads) {
       if (thread.blocked == blocked) text += FormatThread(thread);

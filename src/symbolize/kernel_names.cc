@@ -52,7 +52,8 @@ const absl::Status& KernelNames::Load(const std::string& proc) {
 }
 
 // The last function of the kernel, and of each module, has no known end, and the code after it belongs to something
-// else. So it ends at most one page later, as in perf (tools/perf/util/symbol.c, symbols__fixup_end).
+// else. So it ends with the page after the one that it begins in, nearly as in perf (tools/perf/util/symbol.c,
+// symbols__fixup_end).
 absl::Status KernelNames::TakeSymbols(std::string_view text, const std::string& proc) {
   SymbolTableBuilder builder(text.size());
   std::string_view module;

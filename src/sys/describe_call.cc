@@ -32,6 +32,7 @@ struct WaitingCall {
 };
 
 constexpr WaitingCall kWaitingCalls[] = {
+    // /proc/PID/syscall has -1 for a thread that waits elsewhere, in a page fault for example (man proc).
     {-1, CallKind::kPlain, "outside of a system call"}, {SYS_futex, CallKind::kAddress, "futex"},
     {SYS_read, CallKind::kDescriptor, "read of"},       {SYS_readv, CallKind::kDescriptor, "read of"},
     {SYS_pread64, CallKind::kDescriptor, "read of"},    {SYS_write, CallKind::kDescriptor, "write to"},

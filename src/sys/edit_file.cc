@@ -29,6 +29,7 @@ absl::StatusOr<LockedFile> Lock(const std::string& path) {
     struct flock whole {};
     whole.l_type = F_WRLCK;
     const auto argument = reinterpret_cast<unsigned long>(&whole);
+    // A lock of this open file, not of the process: two threads exclude each other too (man fcntl, F_OFD_SETLKW).
     if (RetryInterrupted([&] { return kernel().fcntl(fd.get(), F_OFD_SETLKW, argument); }) != 0) {
       return FileError("lock", path);
     }

@@ -61,6 +61,7 @@ class Uncancelled {
 constinit ForkRegistry g_registry;
 constinit thread_local unsigned t_no_forks = 0;  // ForkBlockers of this thread, which may be nested.
 
+// Runs in the forking thread before the fork. The lock stays held until InParent or InChild.
 void Prepare() {
   const Uncancelled uncancelled;
   pthread_mutex_lock(&g_registry.lock);
@@ -87,6 +88,7 @@ void MakeForked() {
 // waiting to fork do not exist.
 void InChild() {
   g_registry.TellAll();
+  // Conditions remember their waiters, which are threads of the parent.
   g_registry.none_left = PTHREAD_COND_INITIALIZER;
   MakeForked();
   g_registry.waiting = 0;
@@ -124,6 +126,7 @@ ForkListener::~ForkListener() { g_registry.Remove(this); }
 ForkBlocker::ForkBlocker() {
   pthread_once(&g_registry.once, Install);
   pthread_mutex_lock(&g_registry.lock);
+  // A nested one does not wait: the fork itself waits for the outer one.
   if (t_no_forks++ == 0) GiveWay();
   ++g_registry.no_forks;
   pthread_mutex_unlock(&g_registry.lock);

@@ -23,6 +23,7 @@ PERFKIT_IN_HANDLER int Read(clockid_t clock, timespec* now) {
 
 PERFKIT_IN_HANDLER pid_t HandlerTid() { return static_cast<pid_t>(::syscall(SYS_gettid)); }
 
+// Signal 0 sends nothing, and only asks whether the thread is there (man kill). Other errors than ESRCH say yes.
 PERFKIT_IN_HANDLER bool HandlerThreadExists(pid_t tid) {
   const int before = errno;
   const bool ended = ::syscall(SYS_tgkill, ::syscall(SYS_getpid), tid, 0) != 0 && errno == ESRCH;

@@ -14,6 +14,7 @@ std::optional<Mapping> Mapping::ReadOnly(int fd, size_t size) {
   return Mapping(static_cast<std::byte*>(at), size);
 }
 
+// Writable: the reader of a ring tells the kernel there how far it has read (data_tail; man perf_event_open).
 std::optional<Mapping> Mapping::Shared(int fd, size_t size) {
   void* const at = kernel().mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (at == MAP_FAILED) return std::nullopt;

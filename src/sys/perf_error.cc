@@ -131,6 +131,8 @@ std::string RemedyOf(const absl::Status& status) {
   return at == std::string_view::npos ? "" : std::string(text.substr(at + kRemedy.size()));
 }
 
+// Takes away the remedy, the rights and what was asked. What is left begins after the errno's colon; a message that
+// perfkit composed without an errno has its cause after the first colon.
 std::string CauseOf(const absl::Status& status) {
   std::string_view text = TextOf(status);
   text = text.substr(0, text.find(kRemedy));

@@ -96,7 +96,9 @@ int ReleaseChild(HeldChild& child) {
   const int read_error = errno;
   child.report.Reset();
   if (got < 0) return read_error;
+  // The end of the pipe without an errno: exec has closed the child's copy (O_CLOEXEC), or the child was killed.
   if (got != sizeof(error)) return 0;
+  // execvp tries each folder of PATH, and says EACCES at the end if one of them gave that (man execvp).
   return error == EACCES && !IsSomewhere(child.program) ? ENOENT : error;
 }
 

@@ -10,7 +10,8 @@
 namespace perfkit::sys {
 namespace {
 
-// Bit numbers of include/uapi/linux/capability.h.
+// Bit numbers of include/uapi/linux/capability.h. CAP_SYS_ADMIN includes CAP_PERFMON, which Linux 5.8 split off from it
+// (perfmon_capable in include/linux/capability.h).
 constexpr unsigned kCapSysAdmin = 21;
 constexpr unsigned kCapPerfmon = 38;
 
@@ -21,6 +22,7 @@ std::optional<int> ReadParanoid(const std::string& proc) {
 }
 
 bool HasPerfmon(const std::string& proc) {
+  // Capabilities belong to threads, and the kernel asks for those of the thread that opens the event.
   const auto text = ReadFile(proc + "/thread-self/status");
   if (!text.ok()) return false;
   bool found = false;

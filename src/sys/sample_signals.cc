@@ -51,6 +51,7 @@ SampleClaim::Slot* TakeClaim(uint32_t& epoch) {
   for (SampleClaim::Slot& slot : g_samples.slots) {
     uint32_t state = __atomic_load_n(&slot.state, __ATOMIC_RELAXED);
     epoch = (EpochOf(state) + 1) % kEpochs;
+    // kStuckClaim has both bits of the state, so it is also their mask.
     if ((state & kStuckClaim) != kNoClaim) continue;
     // Acquire pairs with the release in End: the last owner has finished with the slot.
     if (__atomic_compare_exchange_n(&slot.state, &state, kClaiming | epoch, false, __ATOMIC_ACQUIRE,
@@ -105,6 +106,7 @@ bool SampleClaim::End() {
   if (slot == nullptr) return true;
   const uint32_t epoch = EpochOf(slot->state);
   __atomic_store_n(&slot->state, kClaiming | epoch, __ATOMIC_SEQ_CST);
+  // Waits for a second at most: the thread of that call may be stopped, or starved by a real-time thread.
   for (int i = 0; i < 10'000; ++i) {
     if (__atomic_load_n(&slot->under_way, __ATOMIC_SEQ_CST) == 0) {
       // Release pairs with the acquire in TakeClaim.
@@ -114,6 +116,7 @@ bool SampleClaim::End() {
     const timespec pause{0, 100'000};
     kernel().nanosleep(&pause);
   }
+  // The slot is never taken again, because that call will still use its handler and `self`.
   __atomic_store_n(&slot->state, kStuckClaim | epoch, __ATOMIC_RELEASE);
   return false;
 }
@@ -121,6 +124,7 @@ bool SampleClaim::End() {
 void SampleClaim::OnForkedChild() {
   Slot* const slot = std::exchange(slot_, nullptr);
   if (slot == nullptr) return;
+  // Handlers under way in the parent's other threads do not exist here.
   slot->under_way = 0;
   __atomic_store_n(&slot->state, kNoClaim | EpochOf(slot->state), __ATOMIC_RELEASE);
 }

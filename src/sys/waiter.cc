@@ -42,6 +42,7 @@ void Waiter::Wait(int timeout_ms) {
 
 void Waiter::Wake() {
   const char byte = 0;
+  // A full pipe drops the byte: it is readable, which wakes the waiter anyway.
   (void)!kernel().write(writer_.get(), &byte, 1);
 }
 

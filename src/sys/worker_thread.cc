@@ -21,6 +21,8 @@ absl::Status WorkerThread::Start(const char* name, std::function<void()> work) {
   work_ = std::move(work);
   sigset_t blocked, before;
   sigfillset(&blocked);
+  // A fault of the thread's own code must reach its handler: if the signal is blocked, the kernel ends the process
+  // (force_sig_info_to_task in kernel/signal.c).
   for (const int signal : {SIGTRAP, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS}) sigdelset(&blocked, signal);
   pthread_sigmask(SIG_SETMASK, &blocked, &before);
   pthread_t thread{};

@@ -65,7 +65,7 @@ std::string FromEnvironment(const Setting& setting, const char* otherwise) {
   return value == nullptr || *value == '\0' ? otherwise : value;
 }
 
-// Removes the flag from argv, and sets the variable to its list. Returns what is wrong, or "".
+// Removes the flag from argv, and sets the variable to its list (the last of several). Returns what is wrong, or "".
 std::string TakeFlag(const Setting& setting, int* argc, char** argv) {
   const std::string_view flag = setting.flag.substr(0, setting.flag.size() - 1);
   char** const begin = argv + std::min(*argc, 1);
@@ -105,6 +105,7 @@ std::string CheckBenchmarkMetrics(const std::string& list) {
   return choice.wrong;
 }
 
+// The kernel has the arguments before main runs, each ended by a NUL (man proc).
 std::string BenchmarkArgument(std::string_view prefix) {
   std::FILE* const file = std::fopen("/proc/self/cmdline", "r");
   if (file == nullptr) return "";

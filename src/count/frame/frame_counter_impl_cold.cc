@@ -127,6 +127,7 @@ void FrameCounterImpl::SwitchOff() {
   enabled_.store(false, std::memory_order_seq_cst);  // pairs with the load in LeaveOutermost
   if (main_ != nullptr) {
     Settle();
+    // Tells the log of the zones that are open, and then that they have been left.
     main_->FollowLog(0);
     main_->tree.DropFrame();
     main_->FollowLog(0);

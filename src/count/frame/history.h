@@ -12,6 +12,7 @@ namespace perfkit::count {
 
 class History {
  public:
+  // Keeps a power of two of frames, so that a mask finds the place.
   explicit History(size_t frames) : ring_(std::bit_ceil(frames < 2 ? size_t{2} : frames)) {}
 
   // The place of the next record: fill it, then Push().

@@ -55,7 +55,8 @@ void* FindBindingSlow(const Bindable* instance) noexcept {
 bool Bind(std::shared_ptr<Bindable> instance, void* state, ExitFunction at_exit) {
   if (exiting) return false;
   std::vector<Binding>& bindings = List().bindings;
-  // A good moment to release instances that ended meanwhile, besides the refusal by this one.
+  // Removes this instance's refusal, which is a binding to nullptr. It is also a good moment to release instances that
+  // ended meanwhile.
   std::erase_if(bindings, [&instance](const Binding& binding) {
     return binding.instance->closed() || binding.instance == instance;
   });

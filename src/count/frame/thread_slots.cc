@@ -86,6 +86,7 @@ class ThreadSlotsImpl : public Bindable {
 
  private:
   SlotThread* Refuse(const std::shared_ptr<ThreadSlotsImpl>& self) {
+    // Counted once for each thread, however often it tries.
     if (FindBinding(this) == nullptr && WasRefused(this)) return nullptr;
     Bind(self, nullptr, nullptr);
     refused.fetch_add(1, std::memory_order_relaxed);  // a number for people: ordered with nothing

@@ -38,6 +38,7 @@ ZoneTree::ZoneTree(const ZoneShape& shape)
   root_last_ = &details_[kRoot].last;
 }
 
+// Returns kRoot if there is neither such a child nor room for it: the root is the child of no node.
 uint16_t ZoneTree::FindChild(uint16_t parent, ZoneId id) {
   if (id.name == nullptr) return kRoot;
   uint16_t child = index_.Find(parent, id.name);
@@ -183,6 +184,7 @@ void ZoneTree::CloseZones(const Snapshot& at, uint64_t number, uint64_t ns_per_t
     CloseFrame(touched_[t], number, ns_per_tick_q32, details_[touched_[t]].last);
   }
   touched_count_ = 0;
+  // Zones that stay open go on in the next frame: they belong to it whether it does anything in them or not.
   for (uint32_t depth = 1; depth <= stack_.counted(); ++depth) {
     if (!nodes_[stack_[depth].node].touched) Touch(stack_[depth].node);
   }

@@ -14,7 +14,8 @@
 namespace perfkit {
 namespace {
 
-// Of code that may be unloaded; the tables of a MiB take one to three milliseconds.
+// Of code that may be unloaded; the tables of a MiB take one to three milliseconds. A session with a thread of its own
+// builds the others there, right after the start (open_sampler.cc).
 constexpr size_t kBriefCodeBytes = 256 << 10;
 
 // The kernel's numbers of all registers that a walk knows, as a mask.
@@ -40,6 +41,8 @@ class DwarfUnwinder final : public StackUnwinder {
 
   UnwoundStack UnwindBlocked(const BlockedStack& blocked, std::span<StackFrame> frames) override {
     constexpr size_t kHeaderWords = RawRecord::kHeaderSize / 8;
+    // The fields of PERF_RECORD_SAMPLE in the kernel's order (perf_output_sample in kernel/events/core.c): ids, the
+    // registers' ABI, one word for each bit of the mask, the stack's size, its bytes, and how many of them are valid.
     words_.assign(kHeaderWords, 0);  // the record's header is in `record` below
     words_.push_back(blocked.pid | uint64_t{blocked.tid} << 32);
     words_.push_back(kAbi64);
@@ -80,7 +83,6 @@ class DwarfUnwinder final : public StackUnwinder {
 
 }  // namespace
 
-extern const StackHooks StackHookTable;
 const StackHooks StackHookTable = {
     .live = LiveStacks,
     .brief_live = []() -> std::unique_ptr<unwind::LiveWalker> {

@@ -1,4 +1,5 @@
-// Searches the linker's table, or builds one from all records.
+// Searches the linker's table (.eh_frame_hdr) in place, or builds one from all records. The two have different entries,
+// so each access asks first which table there is.
 #include "src/unwind/dwarf/cfi/fde_index.h"
 
 #include <dwarf.h>
