@@ -25,7 +25,7 @@ constexpr size_t kBytesAWait = sizeof(ProfileWait) + 192;  // with its text, in 
 void Aggregator::MergeIfFull() {
   Profile& profile = builder_.profile();
   const size_t bytes = profile.samples.size() * sizeof(ProfileSample) + profile.waits.size() * kBytesAWait;
-  // Half of the memory is for samples; the other half is the stacks' (Aggregator's constructor).
+  // Half of memory_bytes is for samples. Stacks and locations have limits of their own (Aggregator's constructor).
   const size_t least = merged_bytes_ + std::max(merged_bytes_ / 2, options_.memory_bytes / 8);
   if (bytes <= std::max(options_.memory_bytes / 2, least)) return;
   if (zones_) zones_->Label(profile.samples);

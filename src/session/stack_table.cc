@@ -106,7 +106,7 @@ uint32_t StackTable::Intern(uint32_t pid, std::span<const StackFrame> frames, bo
 uint32_t StackTable::InternKernel(uint32_t stack, uint64_t pc, bool& was_cut) {
   const uint32_t location = KernelLocation(pc);
   was_cut = false;
-  // A leaf alone is always entered, even into a full table: no sample is left without the code that it was in.
+  // A leaf alone is always entered, even into a full table: no sample is left without one.
   if (stack == ProfileStack::kRoot) return builder_.Stack(stack, location);
   const uint64_t key = uint64_t{stack} << 32 | location;
   if (const auto seen = kernel_stacks_.find(key); seen != kernel_stacks_.end()) return seen->second;
