@@ -1,6 +1,6 @@
 // Opens and reads switch rings. They overwrite and have records of one size, so that any of them is found by its
-// position alone: no reader has to keep up. If more records came since the last look than the ring holds, that is a gap,
-// which is counted, for what is missing there can't be known.
+// position alone: no reader has to keep up. If more records came since the last look than the ring holds, that is a
+// gap, which is counted, for what is missing there can't be known.
 #include "src/count/switch_log.h"
 
 #include <algorithm>

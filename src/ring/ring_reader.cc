@@ -133,8 +133,8 @@ const std::byte* RingReader::Linearised(size_t at, size_t size) noexcept {
   return scratch_.get();
 }
 
-// Next compares pointers only. They run to the end of the ring or of the batch, whichever is first; turn_ turns a pointer
-// back into a position.
+// Next compares pointers only. They run to the end of the ring or of the batch, whichever is first; turn_ turns a
+// pointer back into a position.
 void RingReader::GoTo(uint64_t at) noexcept {
   const size_t offset = at & (data_.size() - 1);
   next_ = data_.data() + offset;
