@@ -111,8 +111,8 @@ class Sampler {
   size_t ring_bytes() const;
   // Returns the number of rings, without those of the side band.
   size_t rings() const;
-  // Returns OK, or why the rings are smaller than asked for: the limit, and how to raise it.
-  const absl::Status& shrunk() const;
+  // Returns OK, or ResourceExhausted if the rings are smaller than requested: with the limit, and how to raise it.
+  const absl::Status& ring_status() const;
   // Returns true if the event was restricted to user space because this user may not observe the kernel.
   bool user_only(size_t event) const;
 

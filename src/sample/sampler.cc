@@ -35,7 +35,7 @@ absl::StatusOr<Sampler::Takeover> Sampler::Snapshot() { return impl_->Snapshot()
 const SampleLayout& Sampler::layout() const { return impl_->plan().layout(); }
 size_t Sampler::ring_bytes() const { return impl_->ring_bytes(); }
 size_t Sampler::rings() const { return impl_->rings(); }
-const absl::Status& Sampler::shrunk() const { return impl_->shrunk(); }
+const absl::Status& Sampler::ring_status() const { return impl_->ring_status(); }
 bool Sampler::user_only(size_t event) const { return impl_->user_only(event); }
 SamplerStats Sampler::stats() const { return impl_->Stats(); }
 

@@ -50,7 +50,7 @@ class SamplerImpl {
   int poll_fd() const { return rings_.poll_fd(); }
   size_t ring_bytes() const { return rings_.ring_bytes(); }
   size_t rings() const { return rings_.active.rings.size(); }
-  const absl::Status& shrunk() const { return rings_.shrunk(); }
+  const absl::Status& ring_status() const { return rings_.ring_status(); }
   bool user_only(size_t event) const;
 
  private:

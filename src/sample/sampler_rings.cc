@@ -38,7 +38,7 @@ absl::Status SamplerRings::ChooseSize(size_t threads_or_cpus) {
   const auto bytes = [&] { return threads_or_cpus * (ring_sets() * ring_bytes_ + plan_.SideBandBytes(ring_bytes_)); };
   while (ring_bytes_ > page && bytes() > most) {
     ring_bytes_ /= 2;
-    shrunk_ = absl::Status(
+    ring_status_ = absl::Status(
         absl::StatusCode::kResourceExhausted,
         absl::StrFormat("%d rings may have %d bytes together (SamplerOptions::memory_bytes)", rings, most));
   }
@@ -65,7 +65,7 @@ absl::Status SamplerRings::Open(const std::vector<pid_t>& tids, const std::vecto
     if (status.ok()) return status;
     for (RingSet* const set : {&spare, &active, &side}) set->rings.clear();
     if (!IsOutOfMemory(status) || ring_bytes_ <= sys::PageSize()) return status;
-    shrunk_ = status;
+    ring_status_ = status;
     ring_bytes_ /= 2;
   }
 }

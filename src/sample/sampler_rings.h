@@ -44,7 +44,7 @@ class SamplerRings {
   int poll_fd() const { return epoll_.get(); }
   size_t ring_bytes() const { return ring_bytes_; }
   // Why the rings are smaller than requested; OK if they are not.
-  const absl::Status& shrunk() const { return shrunk_; }
+  const absl::Status& ring_status() const { return ring_status_; }
   size_t ring_sets() const { return plan_.options().mode == RingMode::kOverwrite ? 2 : 1; }
   // Returns the maximum for the kernel's rings, and for those of live stacks: memory_bytes, or half of it with live
   // stacks.
@@ -86,7 +86,7 @@ class SamplerRings {
   const Plan& plan_;
   sys::OwnedFd epoll_;
   size_t ring_bytes_ = 0;
-  absl::Status shrunk_;
+  absl::Status ring_status_;
 };
 
 // Returns true if smaller rings may do: what was short was memory, not descriptors.

@@ -152,7 +152,7 @@ absl::StatusOr<OpenedSampler> OpenSampler(const SessionOptions& options) {
       absl::StatusOr<Sampler> sampler = Sampler::Open(sampler_options, Target::AllThreads());
       if (sampler.ok()) {
         notes.push_back(absl::StrFormat("stacks: %s", NameOf(candidate)));
-        if (!sampler->shrunk().ok()) notes.emplace_back(sampler->shrunk().message());
+        if (!sampler->ring_status().ok()) notes.emplace_back(sampler->ring_status().message());
         OpenedSampler opened = Describe(sampler_options, *std::move(sampler));
         opened.wakings = std::move(wakings);
         opened.notes = std::move(notes);

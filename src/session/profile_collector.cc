@@ -111,8 +111,8 @@ Profile ProfileCollector::MakeProfile(std::span<const Sampler> samplers) {
     for (size_t i = 0; i < profile.events.size(); ++i) {
       profile.events[i].user_only = profile.events[i].user_only || sampler.user_only(i);
     }
-    const std::string shrunk(sampler.shrunk().message());
-    if (!shrunk.empty() && std::find(notes.begin(), notes.end(), shrunk) == notes.end()) notes.push_back(shrunk);
+    const std::string reason(sampler.ring_status().message());
+    if (!reason.empty() && std::find(notes.begin(), notes.end(), reason) == notes.end()) notes.push_back(reason);
   }
   for (std::string& note : DescribeModules(impl_->aggregator.modules())) notes.push_back(std::move(note));
   return profile;

@@ -151,8 +151,8 @@ TEST_CASE("without locked memory rings shrink, and say why", "[sampler_open]") {
     INFO(sampler.status());
     REQUIRE(sampler.ok());
     CHECK(sampler->ring_bytes() == 8 * 4096);
-    CHECK(absl::IsResourceExhausted(sampler->shrunk()));
-    CHECK(Has(std::string(sampler->shrunk().message()), "perf_event_mlock_kb"));
+    CHECK(absl::IsResourceExhausted(sampler->ring_status()));
+    CHECK(Has(std::string(sampler->ring_status().message()), "perf_event_mlock_kb"));
     fake.FailAll(testing::Call::kMmap, EPERM);
     CHECK(absl::IsResourceExhausted(Sampler::Open(FaultOptions()).status()));
   }
@@ -165,13 +165,13 @@ TEST_CASE("a ceiling on memory holds for all rings together", "[sampler_open]") 
   const auto sampler = Sampler::Open(options);
   REQUIRE(sampler.ok());
   CHECK(sampler->ring_bytes() == 64 << 10);
-  CHECK(Has(std::string(sampler->shrunk().message()), "memory_bytes"));
+  CHECK(Has(std::string(sampler->ring_status().message()), "memory_bytes"));
   options.memory_bytes = 100;
   CHECK(absl::IsResourceExhausted(Sampler::Open(options).status()));
   const auto odd = Sampler::Open(FaultOptions(5000));  // rounded up
   REQUIRE(odd.ok());
   CHECK(odd->ring_bytes() == 8192);
-  CHECK(odd->shrunk().ok());
+  CHECK(odd->ring_status().ok());
 }
 
 TEST_CASE("without descriptors the message says how many are needed", "[sampler_open]") {
@@ -219,7 +219,7 @@ TEST_CASE("without a descriptor for a ring or an event, rings do not shrink, and
       const auto sampler = Sampler::Open(options, target);
       if (fake.struck() == testing::Call::kAny) break;  // Open needs fewer
       if (sampler.ok()) {                               // it did without
-        CHECK_FALSE(Has(std::string(sampler->shrunk().message()), "descriptor"));
+        CHECK_FALSE(Has(std::string(sampler->ring_status().message()), "descriptor"));
       } else {
         CHECK(absl::IsResourceExhausted(sampler.status()));
         CHECK(Has(std::string(sampler.status().message()), remedy));
