@@ -136,7 +136,12 @@ struct ProfileZone {
   uint32_t thread = 0;              // Index in Profile::threads.
   uint32_t name = 0;                // Index in Profile::strings.
   uint32_t cause = 0;               // Of a hitch: Hitch::cause; index in Profile::strings. "" otherwise.
+  uint32_t reason = 0;  // Why the program asks to keep the frame (FrameCounter::Keep); index in Profile::strings.
   bool is_frame = false;
+  // Of a frame: whether all zones and waits of its thread are in the profile. If not, some of them were merged or
+  // dropped, and the frame has no explanation.
+  bool is_whole = true;
+  bool is_reference = false;  // Of a frame: chosen at random, to tell what is usual (KeepFrames::references).
 };
 
 // A value over time, e.g. a count for each frame, or the length of a queue.
@@ -156,12 +161,13 @@ struct ProfileCounter {
 // What is missing from a profile, and what it cost.
 struct ProfileAccounting {
   uint64_t unwind_dropped = 0;     // Samples whose stack was dropped because too many waited: now kLeafOnly.
-  uint64_t times_forgotten = 0;    // Samples that were merged to limit memory.
+  uint64_t times_forgotten = 0;    // Samples that were merged: to limit memory, or by SessionOptions::keep.
   uint64_t stacks_forgotten = 0;   // Samples whose stack was cut to its leaf or module to limit memory.
   // Samples at "[other addresses]": to limit memory, only the module was kept.
   uint64_t addresses_forgotten = 0;
   uint64_t waits_forgotten = 0;    // Waits that are only in the totals of kOffCpuEvent.
-  uint64_t zones_forgotten = 0;    // Zones and frames that were dropped to limit memory.
+  uint64_t zones_forgotten = 0;    // Zones and frames that were dropped: to limit memory, or by SessionOptions::keep.
+  uint64_t frames_dropped = 0;     // Frames that SessionOptions::keep asks for, and that there was no memory for.
   uint64_t zone_records_lost = 0;  // Starts and ends of zones and frames that a thread's log had no room for.
   uint64_t side_band_lost = 0;     // Lost records of mappings and threads: names may be missing.
   uint64_t unattributed = 0;       // SamplerStats::unattributed.

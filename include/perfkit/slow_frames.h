@@ -46,6 +46,19 @@ struct FramePart {
   int64_t excess_ns() const { return static_cast<int64_t>(ns) - static_cast<int64_t>(usual_ns); }
 };
 
+// How often an event happened in a frame: one that the FrameCounter counts, or that the session samples.
+struct FrameCount {
+  std::string name;  // "page-faults".
+  double value = 0;
+  double usual = 0;  // Median of all frames of its kind.
+  // The stack with most of the event's samples, or ProfileStack::kRoot; and the number of events at that stack.
+  uint32_t stack = ProfileStack::kRoot;
+  StackQuality quality = StackQuality::kNone;
+  double at_stack = 0;
+
+  double excess() const { return value - usual; }
+};
+
 // A frame that took longer than usual.
 struct SlowFrame {
   uint32_t zone = 0;      // Index of the frame in Profile::zones.
@@ -55,24 +68,31 @@ struct SlowFrame {
   std::vector<FramePart> parts;
   // excess_ns() less the sum of the parts' excesses; seldom 0, because medians do not add up.
   int64_t rest_ns = 0;
+  std::vector<FrameCount> counts;  // Of events that are no times; sorted by name.
 
   int64_t excess_ns() const { return static_cast<int64_t>(ns) - static_cast<int64_t>(usual_ns); }
 };
 
 struct SlowFrameOptions {
   std::string name{};  // fnmatch(3) pattern for names of frames without their number, "audio"; "" means all.
-  size_t frames = 3;   // Maximum number of frames.
+  size_t frames = 3;   // Maximum number of frames, besides those with a ProfileZone::reason.
 };
 
-// Returns the frames with the largest excess_ns(), the largest first. Omits frames that took no longer than usual, and
-// frames from a time whose zones were forgotten (ProfileAccounting) or whose waits were merged. Needs a profile with
+// Returns the frames with the largest excess_ns(), the largest first, and those with a ProfileZone::reason. Omits other
+// frames that took no longer than usual, and frames that are not whole (ProfileZone::is_whole). Compares frames with the
+// references of their kind (ProfileZone::is_reference); without references, with each other. Needs a profile with
 // SessionOptions::frames; without off-CPU time, during a pause of the session, and where Profile::Filtered removed
 // waits, a thread counts as running. Requires Profile::Check(). Thread-safe while the profile does not change.
 // O(n log n) in the zones and samples.
 std::vector<SlowFrame> FindSlowFrames(const Profile& profile, const SlowFrameOptions& options = {});
 
+// Returns one frame, however long it took. `zone`: index in Profile::zones of a frame that is whole. As FindSlowFrames.
+SlowFrame ExplainFrame(const Profile& profile, uint32_t zone);
+
 // Returns the same as text: for each frame its largest parts with their stacks, and the sum of the others. Returns the
 // error's text if the profile does not pass Check().
+// FormatSlowFrame: the text of one frame of `profile`.
 std::string FormatSlowFrames(const Profile& profile, const SlowFrameOptions& options = {});
+std::string FormatSlowFrame(const Profile& profile, const SlowFrame& frame);
 
 }  // namespace perfkit

@@ -99,6 +99,7 @@ std::vector<std::string> AccountingLines(const Profile& profile) {
                                        {"samples at other addresses", accounting.addresses_forgotten},
                                        {"waits in the totals only", accounting.waits_forgotten},
                                        {"zones and frames without times", accounting.zones_forgotten},
+                                       {"frames not kept", accounting.frames_dropped},
                                        {"begins and ends of zones lost", accounting.zone_records_lost},
                                        {"records of mappings and threads lost", accounting.side_band_lost},
                                        {"samples of no known event", accounting.unattributed}});

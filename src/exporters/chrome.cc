@@ -132,6 +132,7 @@ class ChromeWriter {
     json_.Member("cat", zone.is_frame ? "frame" : "zone").Member("name", profile_.strings[zone.name]);
     json_.Key("args").BeginObject();
     if (zone.cause != 0) json_.Member("late", profile_.strings[zone.cause]);
+    if (zone.reason != 0) json_.Member("kept", profile_.strings[zone.reason]);
     json_.EndObject();
   }
 

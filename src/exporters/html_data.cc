@@ -71,7 +71,7 @@ void WriteAccounting(const ProfileAccounting& accounting, JsonWriter& json) {
   json.Member("unwind_dropped", accounting.unwind_dropped).Member("times_forgotten", accounting.times_forgotten);
   json.Member("stacks_forgotten", accounting.stacks_forgotten);
   json.Member("addresses_forgotten", accounting.addresses_forgotten).Member("waits_forgotten", accounting.waits_forgotten);
-  json.Member("zones_forgotten", accounting.zones_forgotten);
+  json.Member("zones_forgotten", accounting.zones_forgotten).Member("frames_dropped", accounting.frames_dropped);
   json.Member("zone_records_lost", accounting.zone_records_lost);
   json.Member("side_band_lost", accounting.side_band_lost).Member("unattributed", accounting.unattributed);
   json.Member("own_cpu_ns", accounting.own_cpu_ns).Member("kernel_cpu_ns", accounting.kernel_cpu_ns).EndObject();

@@ -168,8 +168,9 @@ void TrackWriter::Begin(Kind kind, const Slice& slice, uint64_t track) {
 // What is known of a slice beside its times: its cause; of a wait, what was waited for.
 void TrackWriter::Annotate(Kind kind, uint32_t index, pbf_writer& event) const {
   if (kind != Kind::kWait) {
-    const uint32_t cause = profile_.zones[index].cause;
-    if (cause != 0) AddText(event, "cause", profile_.strings[cause]);
+    const ProfileZone& zone = profile_.zones[index];
+    if (zone.cause != 0) AddText(event, "cause", profile_.strings[zone.cause]);
+    if (zone.reason != 0) AddText(event, "kept", profile_.strings[zone.reason]);
     return;
   }
   const ProfileSample& sample = profile_.samples[index];

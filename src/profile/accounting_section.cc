@@ -61,9 +61,10 @@ std::string ProfileTroubles(const ProfileAccounting& accounting) {
   add(accounting.unwind_dropped, "stacks given up: too many waited to be unwound (leaf only)");
   add(accounting.stacks_forgotten, "stacks cut to their leaf or module: the tables were full");
   add(accounting.addresses_forgotten, "samples at other addresses of a module: the tables were full");
-  add(accounting.times_forgotten, "samples merged without their times: the room for single ones was used up");
+  add(accounting.times_forgotten, "samples merged without their times");
   add(accounting.waits_forgotten, "waits in the totals only");
-  add(accounting.zones_forgotten, "zones and frames without times: the room for them was used up");
+  add(accounting.zones_forgotten, "zones and frames without times");
+  add(accounting.frames_dropped, "frames not kept: the room for them was used up");
   add(accounting.zone_records_lost, "begins and ends of zones lost: samples there are labelled \"[zone unknown]\"");
   add(accounting.side_band_lost, "records of mappings and threads lost: names may be missing");
   add(accounting.unattributed, "samples of no known event: left out");

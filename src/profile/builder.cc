@@ -28,7 +28,7 @@ void ForEachStringIndex(Profile& profile, Visit&& visit) {
   for (ProfileCall& call : profile.calls) visit(call.function), visit(call.file);
   for (ProfileSample& sample : profile.samples) visit(sample.label);
   for (ProfileWait& wait : profile.waits) visit(wait.detail), visit(wait.waker);
-  for (ProfileZone& zone : profile.zones) visit(zone.name), visit(zone.cause);
+  for (ProfileZone& zone : profile.zones) visit(zone.name), visit(zone.cause), visit(zone.reason);
   for (ProfileCounter& counter : profile.counters) visit(counter.name);
 }
 

@@ -79,6 +79,7 @@ void AddAccounting(ProfileAccounting& to, const ProfileAccounting& from) {
   to.addresses_forgotten += from.addresses_forgotten;
   to.waits_forgotten += from.waits_forgotten;
   to.zones_forgotten += from.zones_forgotten;
+  to.frames_dropped += from.frames_dropped;
   to.zone_records_lost += from.zone_records_lost;
   to.side_band_lost += from.side_band_lost;
   to.unattributed += from.unattributed;
@@ -112,6 +113,7 @@ class Merging {
       zone.thread = threads_[zone.thread];
       zone.name = strings_[zone.name];
       zone.cause = strings_[zone.cause];
+      zone.reason = strings_[zone.reason];
       to_.zones.push_back(zone);
     }
     for (const ProfileCounter& counter : from_.counters) MergeCounter(counter);

@@ -91,7 +91,8 @@ class Checker {
     for (size_t i = 0; i < profile_.zones.size(); ++i) {
       const ProfileZone& zone = profile_.zones[i];
       if (zone.thread >= profile_.threads.size()) return Wrong("zones", i, "there is no such thread");
-      if (!IsString(zone.name) || !IsString(zone.cause)) return Wrong("zones", i, "a name is no string");
+      const bool has_strings = IsString(zone.name) && IsString(zone.cause) && IsString(zone.reason);
+      if (!has_strings) return Wrong("zones", i, "a name is no string");
       if (zone.to_ns < zone.from_ns) return Wrong("zones", i, "ends before it begins");
     }
     for (size_t i = 0; i < profile_.counters.size(); ++i) {

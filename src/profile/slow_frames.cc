@@ -1,5 +1,5 @@
 // Finds slow frames and what made them slow: a frame is compared with the median of its kind, part by part. One slow
-// frame does not move a median.
+// frame does not move a median. Where a session has kept the slow frames alone, the median is that of its references.
 //
 // Three steps: group frames by thread and kind; in each group, take the medians of lengths and of parts; then explain
 // the worst frames of all groups. Only these are split again, to find the stacks of their parts.
@@ -13,96 +13,74 @@
 #include <string_view>
 #include <utility>
 
+#include "src/profile/frame_counts.h"
 #include "src/profile/frame_parts.h"
 
 namespace perfkit {
 namespace {
 
+using profile::CountsOf;
+using profile::FrameKind;
+using profile::Median;
 using profile::PartNames;
 using profile::ThreadParts;
-
-// Returns the time from which on all zones and waits of a thread are known: frames that began earlier can't be told.
-// The oldest samples lose their times first (Profile::samples has those in front), so the first one with a time is
-// where whole knowledge begins.
-uint64_t KnownFrom(const Profile& profile, uint32_t thread) {
-  uint64_t known_ns = 0;
-  const auto first_single =
-      std::partition_point(profile.samples.begin(), profile.samples.end(), [](const auto& s) { return s.merged(); });
-  const size_t off_cpu = profile.EventIndex(kOffCpuEvent);
-  const bool any_merged = std::any_of(profile.samples.begin(), first_single, [&](const ProfileSample& sample) {
-    return sample.thread == thread && sample.event == off_cpu;
-  });
-  if (any_merged) known_ns = first_single == profile.samples.end() ? UINT64_MAX : first_single->time_ns;
-  if (profile.accounting.zones_forgotten == 0) return known_ns;
-  // If the first zone left ended at t, all that ended later are there, so that a frame from t on is complete.
-  uint64_t first_end_ns = UINT64_MAX;  // zones are forgotten in the order in which they end
-  for (const ProfileZone& zone : profile.zones) {
-    if (!zone.is_frame && zone.thread == thread) first_end_ns = std::min(first_end_ns, zone.to_ns);
-  }
-  return std::max(known_ns, first_end_ns);
-}
-
-// "audio" of "audio 12": FrameCounter numbers its frames.
-std::string_view KindOf(std::string_view name) {
-  const size_t digits = name.find_last_not_of("0123456789");
-  if (digits == name.npos || digits + 1 == name.size() || name[digits] != ' ') return name;
-  return name.substr(0, digits);
-}
 
 // The frames of one kind on one thread.
 class FrameGroup {
  public:
   FrameGroup(const Profile& profile, const ThreadParts& parts, const PartNames& names, std::vector<uint32_t> frames)
-      : profile_(profile), parts_(parts), names_(names), frames_(std::move(frames)) {
+      : profile_(profile), parts_(parts), names_(names), frames_(std::move(frames)), compared_(Compared()) {
     std::vector<uint64_t> lengths;
     std::map<uint32_t, std::vector<uint64_t>> values;  // by part
-    for (const uint32_t frame : frames_) {
+    for (const uint32_t frame : compared_) {
       lengths.push_back(Length(frame));
       for (const auto& [part, ns] : PartsOf(frame)) values[part].push_back(ns);
     }
-    usual_ns_ = Median(std::move(lengths));
-    for (auto& [part, of_part] : values) usual_[part] = Median(std::move(of_part));
+    usual_ns_ = Median(std::move(lengths), compared_.size());
+    for (auto& [part, of_part] : values) usual_[part] = Median(std::move(of_part), compared_.size());
   }
 
-  // Calls add with the frames that took longer than usual: their numbers in Profile::zones, and how much longer.
+  // Calls add with the frames that took longer than usual or have a reason: their numbers in Profile::zones, and how
+  // much longer.
   template <class Add>
   void ForEachSlow(Add&& add) const {
     for (const uint32_t frame : frames_) {
-      if (Length(frame) > usual_ns_) add(frame, Length(frame) - usual_ns_);
+      const bool has_reason = profile_.zones[frame].reason != 0;
+      if (Length(frame) > usual_ns_ || has_reason) add(frame, Length(frame) - usual_ns_, has_reason);
     }
   }
 
   SlowFrame Explain(uint32_t frame) const;
 
  private:
+  std::vector<uint32_t> Compared() const;
   uint64_t Length(uint32_t frame) const { return profile_.zones[frame].to_ns - profile_.zones[frame].from_ns; }
   std::map<uint32_t, uint64_t> PartsOf(uint32_t frame) const;
-  // Of all frames: those that have no value have 0.
-  uint64_t Median(std::vector<uint64_t> values) const;
   void FindStacks(uint32_t frame, std::map<uint32_t, FramePart>& parts) const;
 
   const Profile& profile_;
   const ThreadParts& parts_;
   const PartNames& names_;
-  std::vector<uint32_t> frames_;  // in Profile::zones
+  const std::vector<uint32_t> frames_;    // in Profile::zones
+  const std::vector<uint32_t> compared_;  // those that tell what is usual
   uint64_t usual_ns_ = 0;
   std::map<uint32_t, uint64_t> usual_;  // by part
 };
+
+// A session that keeps slow frames has chosen others at random: the kept ones would raise the median.
+std::vector<uint32_t> FrameGroup::Compared() const {
+  std::vector<uint32_t> references;
+  for (const uint32_t frame : frames_) {
+    if (profile_.zones[frame].is_reference) references.push_back(frame);
+  }
+  return references.empty() ? frames_ : references;
+}
 
 std::map<uint32_t, uint64_t> FrameGroup::PartsOf(uint32_t frame) const {
   std::map<uint32_t, uint64_t> sums;
   const ProfileZone& zone = profile_.zones[frame];
   parts_.Split(zone.from_ns, zone.to_ns, [&](uint32_t part, uint64_t ns, uint32_t) { sums[part] += ns; });
   return sums;
-}
-
-uint64_t FrameGroup::Median(std::vector<uint64_t> values) const {
-  const size_t middle = frames_.size() / 2, zeros = frames_.size() - values.size();
-  // The values as if they were sorted with all zeros first: the middle one is a zero, or at middle - zeros of the rest.
-  if (middle < zeros) return 0;
-  const auto at = values.begin() + static_cast<ptrdiff_t>(middle - zeros);
-  std::nth_element(values.begin(), at, values.end());
-  return *at;
 }
 
 SlowFrame FrameGroup::Explain(uint32_t frame) const {
@@ -114,6 +92,7 @@ SlowFrame FrameGroup::Explain(uint32_t frame) const {
   }
   for (const auto& [part, ns] : PartsOf(frame)) parts[part].ns = ns;
   FindStacks(frame, parts);
+  slow.counts = CountsOf(profile_, frame, compared_);
   slow.rest_ns = slow.excess_ns();
   for (auto& [number, part] : parts) {
     part.kind = names_[number].kind;
@@ -169,14 +148,10 @@ void FrameGroup::FindStacks(uint32_t frame, std::map<uint32_t, FramePart>& parts
 
 std::vector<SlowFrame> FindSlowFrames(const Profile& profile, const SlowFrameOptions& options) {
   std::map<uint32_t, std::map<std::string_view, std::vector<uint32_t>>> frames;  // by thread and kind
-  std::map<uint32_t, uint64_t> known_from_ns;                                    // by thread
   for (uint32_t i = 0; i < profile.zones.size(); ++i) {
     const ProfileZone& zone = profile.zones[i];
-    if (!zone.is_frame) continue;
-    const auto [known, is_new] = known_from_ns.try_emplace(zone.thread, 0);
-    if (is_new) known->second = KnownFrom(profile, zone.thread);
-    if (zone.from_ns < known->second) continue;
-    const std::string_view kind = KindOf(profile.strings[zone.name]);
+    if (!zone.is_frame || !zone.is_whole) continue;
+    const std::string_view kind = FrameKind(profile.strings[zone.name]);
     // Filtered before groups are made, but by kind: a group is always whole, so that its medians do not depend on
     // options.
     const bool is_asked = options.name.empty() || fnmatch(options.name.c_str(), std::string(kind).c_str(), 0) == 0;
@@ -186,8 +161,9 @@ std::vector<SlowFrame> FindSlowFrames(const Profile& profile, const SlowFrameOpt
   std::vector<std::unique_ptr<ThreadParts>> threads;
   std::vector<std::unique_ptr<FrameGroup>> groups;
   struct Candidate {
-    uint64_t excess_ns = 0;
+    int64_t excess_ns = 0;
     uint32_t frame = 0;
+    bool has_reason = false;
     const FrameGroup* group = nullptr;
   };
   std::vector<Candidate> candidates;
@@ -195,17 +171,34 @@ std::vector<SlowFrame> FindSlowFrames(const Profile& profile, const SlowFrameOpt
     threads.push_back(std::make_unique<ThreadParts>(profile, thread, names));
     for (auto& [kind, of_kind] : by_kind) {
       groups.push_back(std::make_unique<FrameGroup>(profile, *threads.back(), names, std::move(of_kind)));
-      groups.back()->ForEachSlow([&](uint32_t frame, uint64_t excess_ns) {
-        candidates.push_back({excess_ns, frame, groups.back().get()});
+      groups.back()->ForEachSlow([&](uint32_t frame, uint64_t excess_ns, bool has_reason) {
+        candidates.push_back({static_cast<int64_t>(excess_ns), frame, has_reason, groups.back().get()});
       });
     }
   }
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const Candidate& a, const Candidate& b) { return a.excess_ns > b.excess_ns; });
-  candidates.resize(std::min(candidates.size(), options.frames));
   std::vector<SlowFrame> slow;
-  for (const Candidate& candidate : candidates) slow.push_back(candidate.group->Explain(candidate.frame));
+  size_t without_reason = 0;
+  for (const Candidate& candidate : candidates) {
+    if (!candidate.has_reason && without_reason++ >= options.frames) continue;
+    slow.push_back(candidate.group->Explain(candidate.frame));
+  }
   return slow;
+}
+
+SlowFrame ExplainFrame(const Profile& profile, uint32_t zone) {
+  const uint32_t thread = profile.zones[zone].thread;
+  const std::string_view kind = FrameKind(profile.strings[profile.zones[zone].name]);
+  std::vector<uint32_t> frames;
+  for (uint32_t i = 0; i < profile.zones.size(); ++i) {
+    const ProfileZone& other = profile.zones[i];
+    const bool is_of_kind = other.is_frame && other.is_whole && other.thread == thread;
+    if (i == zone || (is_of_kind && FrameKind(profile.strings[other.name]) == kind)) frames.push_back(i);
+  }
+  PartNames names;
+  const ThreadParts parts(profile, thread, names);
+  return FrameGroup(profile, parts, names, std::move(frames)).Explain(zone);
 }
 
 }  // namespace perfkit

@@ -15,7 +15,7 @@ using profile::CutMiddle;
 using profile::OneLine;
 using profile::WeightText;
 
-constexpr size_t kMaxParts = 6, kMaxCalls = 10, kNameColumns = 32, kPartColumns = 90;
+constexpr size_t kMaxParts = 6, kMaxCounts = 3, kMaxCalls = 10, kNameColumns = 32, kPartColumns = 90;
 
 std::string TimeText(uint64_t ns) { return WeightText(ns, ProfileUnit::kNanoseconds); }
 std::string ChangeText(int64_t ns) { return (ns < 0 ? "-" : "+") + TimeText(static_cast<uint64_t>(ns < 0 ? -ns : ns)); }
@@ -56,30 +56,45 @@ std::string WhereText(const Profile& profile, const FramePart& part) {
   return text;
 }
 
-std::string RowText(int64_t excess_ns, const std::string& here, const std::string& usually, const std::string& what) {
-  return absl::StrFormat("%14s %12s %12s  %s\n", ChangeText(excess_ns), here, usually, CutMiddle(what, kPartColumns));
+std::string RowText(const std::string& more, const std::string& here, const std::string& usually,
+                    const std::string& what) {
+  return absl::StrFormat("%14s %12s %12s  %s\n", more, here, usually, CutMiddle(what, kPartColumns));
 }
 
-std::string FrameText(const Profile& profile, const SlowFrame& frame) {
+std::string WhereRow(const std::string& where) { return where.empty() ? "" : std::string(44, ' ') + where + "\n"; }
+
+// The counts that are beyond what is usual by most.
+std::string CountTexts(const Profile& profile, const SlowFrame& frame) {
+  constexpr double kMinExcess = 16, kMinRatio = 2;
+  std::vector<const FrameCount*> counts;
+  for (const FrameCount& count : frame.counts) {
+    if (count.excess() >= kMinExcess && count.value >= kMinRatio * count.usual) counts.push_back(&count);
+  }
+  std::stable_sort(counts.begin(), counts.end(), [](const FrameCount* a, const FrameCount* b) {
+    return a->value * (b->usual + 1) > b->value * (a->usual + 1);
+  });
+  counts.resize(std::min(counts.size(), kMaxCounts));
+  std::string text;
+  for (const FrameCount* const count : counts) {
+    text += RowText(absl::StrFormat("%+.0f", count->excess()), absl::StrFormat("%.0f", count->value),
+                    absl::StrFormat("%.0f", count->usual), OneLine(count->name));
+    const std::string where = StackText(profile, count->stack);
+    if (!where.empty()) text += WhereRow(where + absl::StrFormat(" (%.0f)", count->at_stack));
+  }
+  return text;
+}
+
+std::string HeadText(const Profile& profile, const SlowFrame& frame) {
   const ProfileZone& zone = profile.zones[frame.zone];
   const uint64_t after_ns = zone.from_ns - std::min(zone.from_ns, profile.from_ns);
+  const bool is_long = frame.excess_ns() >= 0;
   std::string text = absl::StrFormat(
-      "%s of %s at %s: %s, %s more than usual%s%s\n", OneLine(profile.strings[zone.name]),
+      "%s of %s at %s: %s, %s %s than usual", OneLine(profile.strings[zone.name]),
       OneLine(profile::ThreadText(profile, zone.thread)), TimeText(after_ns), TimeText(frame.ns),
-      TimeText(frame.ns - frame.usual_ns), zone.cause != 0 ? ": " : "", OneLine(profile.strings[zone.cause]));
-  int64_t left_ns = frame.excess_ns();
-  for (size_t i = 0; i < std::min(frame.parts.size(), kMaxParts); ++i) {
-    const FramePart& part = frame.parts[i];
-    // Parts are sorted by excess: from here on each explains less than 5 % of the frame's.
-    if (part.excess_ns() * 20 < frame.excess_ns()) break;
-    left_ns -= part.excess_ns();
-    text += RowText(part.excess_ns(), TimeText(part.ns), TimeText(part.usual_ns), PartText(profile, part));
-    const std::string where = WhereText(profile, part);
-    if (!where.empty()) text += std::string(44, ' ') + where + "\n";
-  }
-  // The rows sum up to the excess in the headline.
-  if (left_ns != 0) text += RowText(left_ns, "", "", "all else");
-  return text;
+      TimeText(is_long ? frame.ns - frame.usual_ns : frame.usual_ns - frame.ns), is_long ? "more" : "less");
+  if (zone.cause != 0) text += ": " + OneLine(profile.strings[zone.cause]);
+  if (zone.reason != 0) text += "\n  kept: " + OneLine(profile.strings[zone.reason]);
+  return text + "\n";
 }
 
 // What the text can't tell.
@@ -88,8 +103,16 @@ std::string Gaps(const Profile& profile) {
   if (profile.EventIndex(kOffCpuEvent) == profile.events.size()) {
     text += "# \"ran\" includes time off the CPU, which was not recorded (SessionClock::kWall)\n";
   }
-  if (profile.accounting.times_forgotten != 0) text += "# early frames are left out: their waits were merged\n";
-  if (profile.accounting.zones_forgotten != 0) text += "# early frames are left out: there was no room for them\n";
+  const auto parts = std::count_if(profile.zones.begin(), profile.zones.end(),
+                                   [](const ProfileZone& zone) { return zone.is_frame && !zone.is_whole; });
+  if (parts != 0) {
+    absl::StrAppendFormat(&text, "# %d frames are left out: some of their waits or zones are merged or forgotten\n",
+                          parts);
+  }
+  if (profile.accounting.frames_dropped != 0) {
+    absl::StrAppendFormat(&text, "# %d frames are left out: there was no room for them\n",
+                          profile.accounting.frames_dropped);
+  }
   const auto was_paused = [](const ProfileEvent& event) { return event.accounting.paused != 0; };
   if (std::any_of(profile.events.begin(), profile.events.end(), was_paused)) {
     text += "# what threads did while the session was paused is told as \"ran\"\n";
@@ -103,14 +126,35 @@ std::string Gaps(const Profile& profile) {
 
 }  // namespace
 
+std::string FormatSlowFrame(const Profile& profile, const SlowFrame& frame) {
+  std::string text = HeadText(profile, frame);
+  const int64_t min_excess_ns = std::max<int64_t>(frame.excess_ns(), 0) / 20;
+  int64_t left_ns = frame.excess_ns();
+  for (size_t i = 0; i < std::min(frame.parts.size(), kMaxParts); ++i) {
+    const FramePart& part = frame.parts[i];
+    // Parts are sorted by excess: from here on each explains less than 5 % of the frame's.
+    if (part.excess_ns() <= min_excess_ns) break;
+    left_ns -= part.excess_ns();
+    text += RowText(ChangeText(part.excess_ns()), TimeText(part.ns), TimeText(part.usual_ns), PartText(profile, part));
+    text += WhereRow(WhereText(profile, part));
+  }
+  // The rows sum up to the excess in the headline.
+  if (left_ns != 0) text += RowText(ChangeText(left_ns), "", "", "all else");
+  return text + CountTexts(profile, frame);
+}
+
 std::string FormatSlowFrames(const Profile& profile, const SlowFrameOptions& options) {
   if (const absl::Status status = profile.Check(); !status.ok()) return absl::StrFormat("%s\n", status.message());
   const std::vector<SlowFrame> slow = FindSlowFrames(profile, options);
   const auto frames =
       std::count_if(profile.zones.begin(), profile.zones.end(), [](const ProfileZone& zone) { return zone.is_frame; });
   std::string text = absl::StrFormat("# the %d slowest of %d frames\n", slow.size(), frames) + Gaps(profile);
+  const auto references = std::count_if(profile.zones.begin(), profile.zones.end(),
+                                        [](const ProfileZone& zone) { return zone.is_reference; });
+  if (references != 0)
+    absl::StrAppendFormat(&text, "# usual: as in %d frames that were chosen at random\n", references);
   text += absl::StrFormat("#%13s %12s %12s  %s\n", "more", "here", "usually", "what, and where most of it was");
-  for (const SlowFrame& frame : slow) text += "\n" + FrameText(profile, frame);
+  for (const SlowFrame& frame : slow) text += "\n" + FormatSlowFrame(profile, frame);
   return text;
 }
 

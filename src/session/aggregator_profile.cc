@@ -11,6 +11,7 @@
 #include "src/session/aggregator.h"
 #include "src/session/drop_threads.h"
 #include "src/session/merge_samples.h"
+#include "src/session/whole_frames.h"
 
 namespace perfkit::session {
 namespace {
@@ -135,6 +136,7 @@ Profile Aggregator::MakeProfile(uint64_t now_ns, bool is_last, const OnNamed& on
     profile.threads[i].on_ns += times.on_ns, profile.threads[i].off_ns += times.off_ns;
   }
   if (zones_) zones_->AddTo(profile, start_ns_, now_ns);
+  MarkWholeFrames(profile);
   std::vector<bool> is_unused(profile.threads.size());
   for (const uint32_t thread : threads_.unused()) is_unused[thread] = true;
   DropThreads(profile, is_unused);

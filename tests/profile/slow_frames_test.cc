@@ -149,36 +149,111 @@ TEST_CASE("frames are chosen by name, and compared with their own kind", "[profi
   CHECK(FindSlowFrames(profile, {.frames = 0}).empty());
 }
 
-TEST_CASE("frames whose waits were merged are not explained", "[profile][slow_frames]") {
+TEST_CASE("frames that are not whole are not explained", "[profile][slow_frames]") {
   Game game;
   game.Frame(0, 50);
   for (int i = 0; i < 9; ++i) game.Frame();
   game.Frame(1);
   Profile profile = game.Take();
-  const uint64_t until_ns = profile.zones[2].to_ns;  // of the first frame
-  for (ProfileSample& sample : profile.samples) {
-    if (sample.time_ns < until_ns) sample.time_ns = 0;
-  }
-  profile.accounting.times_forgotten = 1;
+  profile.zones[2].is_whole = false;  // the first frame
   const std::vector<SlowFrame> slow = FindSlowFrames(profile);
   REQUIRE(slow.size() == 1);
   CHECK(slow[0].ns == 11 * kMs);
-  CHECK(FormatSlowFrames(profile).find("their waits were merged") != std::string::npos);
+  const std::string text = FormatSlowFrames(profile);
+  CHECK(text.find("# 1 frames are left out: some of their waits or zones are merged or forgotten\n") != text.npos);
 }
 
-TEST_CASE("frames whose zones are forgotten are not explained", "[profile][slow_frames]") {
+// Most frames of a session that keeps the slow ones are slow.
+TEST_CASE("what is usual is told by the references, if there are any", "[profile][slow_frames]") {
   Game game;
-  game.Frame(50);
-  for (int i = 0; i < 9; ++i) game.Frame();
-  game.Frame(1);
+  for (int i = 0; i < 9; ++i) game.Frame(5);
+  for (int i = 0; i < 3; ++i) game.Frame();
   Profile profile = game.Take();
-  profile.accounting.zones_forgotten = 2;
-  std::erase_if(profile.zones, [&](const ProfileZone& zone) {
-    return !zone.is_frame && zone.from_ns < kStart + 10 * kMs;  // of the first frame
-  });
-  const std::vector<SlowFrame> slow = FindSlowFrames(profile);
-  REQUIRE(slow.size() == 1);
-  CHECK(slow[0].ns == 11 * kMs);
+  CHECK(FindSlowFrames(profile).empty());
+  std::vector<ProfileZone*> frames;
+  for (ProfileZone& zone : profile.zones) {
+    if (zone.is_frame) frames.push_back(&zone);
+  }
+  for (size_t i = 8; i < frames.size(); ++i) frames[i]->is_reference = true;
+  CHECK(FormatSlowFrames(profile).find("# usual: as in 4 frames that were chosen at random\n") != std::string::npos);
+  const std::vector<SlowFrame> slow = FindSlowFrames(profile, {.frames = 100});
+  CHECK(slow.size() == 9);
+  for (const SlowFrame& frame : slow) {
+    CheckSums(frame);
+    CHECK((frame.usual_ns == 10 * kMs && frame.ns == 15 * kMs));
+    CHECK((frame.parts[0].name == "physics/solve" && frame.parts[0].usual_ns == kMs));
+  }
+}
+
+TEST_CASE("a frame with a reason of the program is told, however short", "[profile][slow_frames]") {
+  Game game;
+  for (int i = 0; i < 9; ++i) game.Frame();
+  game.Frame(5);
+  Profile profile = game.Take();
+  profile.strings.emplace_back("level 3");
+  const auto first = std::find_if(profile.zones.begin(), profile.zones.end(), [](const auto& z) { return z.is_frame; });
+  first->reason = static_cast<uint32_t>(profile.strings.size() - 1);
+  const auto zone = static_cast<uint32_t>(first - profile.zones.begin());
+  for (const size_t frames : {0, 1, 3}) {
+    const std::vector<SlowFrame> slow = FindSlowFrames(profile, {.frames = frames});
+    CHECK(slow.size() == (frames == 0 ? 1 : 2));
+    CHECK(slow.back().zone == zone);
+  }
+  const SlowFrame frame = ExplainFrame(profile, zone);
+  CheckSums(frame);
+  CHECK(frame.excess_ns() == 0);
+  const std::string text = FormatSlowFrames(profile, {.frames = 0});
+  CHECK(text.find("\n  kept: level 3\n") != text.npos);
+  CHECK(text.find(FormatSlowFrame(profile, frame)) != text.npos);
+}
+
+TEST_CASE("a frame has its counts beside those of its kind, and where they were", "[profile][slow_frames]") {
+  Game game;
+  ProfileBuilder& builder = game.builder();
+  const auto event = static_cast<uint16_t>(builder.AddEvent({.name = "page-faults at cpu-clock"}));
+  const uint32_t hot = builder.Stack(ProfileStack::kRoot, builder.Function("Touch", "game"));
+  const uint32_t cold = builder.Stack(ProfileStack::kRoot, builder.Function("Read", "game"));
+  for (int i = 0; i < 10; ++i) game.Frame(i == 7 ? 5 : 0);
+  std::vector<ProfileZone> frames;
+  for (const ProfileZone& zone : builder.profile().zones) {
+    if (zone.is_frame) frames.push_back(zone);
+  }
+  ProfileCounter faults{.name = builder.String("page-faults"), .thread = 0};
+  ProfileCounter other{.name = builder.String("page-faults (audio)"), .thread = 0};
+  for (size_t i = 0; i < frames.size(); ++i) {
+    faults.points.push_back({frames[i].from_ns, i == 7 ? 5000.0 : 10.0});
+    other.points.push_back({frames[i].from_ns, 77});
+    const auto sample = [&](uint32_t stack, uint64_t weight) {
+      builder.AddSample({.time_ns = frames[i].from_ns + 1,
+                         .weight = weight,
+                         .samples = 0,
+                         .thread = 0,
+                         .stack = stack,
+                         .event = event,
+                         .quality = StackQuality::kWhole});
+    };
+    sample(cold, 5);
+    if (i == 7) sample(hot, 4000);
+  }
+  SECTION("by the FrameCounter") {
+    builder.profile().counters = {faults, other};
+    const Profile profile = game.Take();
+    const std::vector<SlowFrame> slow = FindSlowFrames(profile);
+    REQUIRE((slow.size() == 1 && slow[0].counts.size() == 1));
+    const FrameCount& count = slow[0].counts[0];
+    CHECK((count.name == "page-faults" && count.value == 5000 && count.usual == 10));
+    CHECK((count.stack == hot && count.at_stack == 4000));
+    const std::string text = FormatSlowFrames(profile);
+    CAPTURE(text);
+    CHECK(text.find("         +4990         5000           10  page-faults\n") != text.npos);
+    CHECK(text.find("  Touch (4000)\n") != text.npos);
+  }
+  SECTION("by samples alone") {
+    const std::vector<SlowFrame> slow = FindSlowFrames(game.Take());
+    REQUIRE((slow.size() == 1 && slow[0].counts.size() == 1));
+    const FrameCount& count = slow[0].counts[0];
+    CHECK((count.value == 4005 && count.usual == 5 && count.stack == hot));
+  }
 }
 
 // Two waits for the like have addresses of their own.

@@ -71,7 +71,8 @@ function profileFacts(model) {
     ['unwind_dropped', 'stacks given up because too many waited'], ['times_forgotten', 'samples merged: their times were given up'],
     ['stacks_forgotten', 'samples cut to their leaf or module: the tables were full'],
     ['addresses_forgotten', 'samples at other addresses of a module: the tables were full'], ['waits_forgotten', 'waits in the totals only'],
-    ['zones_forgotten', 'zones and frames without times: the room for them was used up'], ['zone_records_lost', 'begins and ends of zones lost'],
+    ['zones_forgotten', 'zones and frames without times'], ['frames_dropped', 'frames not kept: the room for them was used up'],
+    ['zone_records_lost', 'begins and ends of zones lost'],
     ['side_band_lost', 'records of mappings and threads lost: names may be missing'], ['unattributed', 'samples of unknown threads'],
   ];
   for (const [key, text] of losses) if (accounting[key]) facts.push([`${accounting[key].toLocaleString('en')} ${text}`, true]);

@@ -1,0 +1,97 @@
+// A counter has its points at the begins of frames. Samples tell where it was, and how often if nothing else does.
+#include "src/profile/frame_counts.h"
+
+#include <map>
+#include <optional>
+#include <string>
+
+namespace perfkit::profile {
+namespace {
+
+// "page-faults" of "page-faults at cpu-clock", and of "page-faults (audio)".
+std::string_view BaseOf(std::string_view name) { return name.substr(0, std::min(name.find(" at "), name.find(" ("))); }
+
+// The single samples of a time, which are in order. Merged ones come first, and have the time 0.
+std::span<const ProfileSample> SamplesOf(const Profile& profile, const ProfileZone& frame) {
+  const auto is_before = [](const ProfileSample& sample, uint64_t time_ns) { return sample.time_ns < time_ns; };
+  const auto& samples = profile.samples;
+  const auto first = std::lower_bound(samples.begin(), samples.end(), std::max<uint64_t>(frame.from_ns, 1), is_before);
+  return {first, std::lower_bound(first, samples.end(), frame.to_ns, is_before)};
+}
+
+double SumOf(const Profile& profile, const ProfileZone& frame, size_t event) {
+  double sum = 0;
+  for (const ProfileSample& sample : SamplesOf(profile, frame)) {
+    if (sample.thread == frame.thread && sample.event == event) sum += static_cast<double>(sample.weight);
+  }
+  return sum;
+}
+
+std::optional<double> PointOf(const ProfileCounter& counter, const ProfileZone& frame) {
+  const auto point = std::lower_bound(counter.points.begin(), counter.points.end(), frame.from_ns,
+                                      [](const auto& point, uint64_t time_ns) { return point.time_ns < time_ns; });
+  if (point == counter.points.end() || point->time_ns != frame.from_ns) return std::nullopt;
+  return point->value;
+}
+
+void FindStack(const Profile& profile, const ProfileZone& frame, size_t event, FrameCount& count) {
+  std::map<uint32_t, double> stacks;
+  for (const ProfileSample& sample : SamplesOf(profile, frame)) {
+    if (sample.thread != frame.thread || sample.event != event) continue;
+    const double at_stack = stacks[sample.stack] += static_cast<double>(sample.weight);
+    if (at_stack <= count.at_stack) continue;
+    count.at_stack = at_stack;
+    count.stack = sample.stack;
+    count.quality = sample.quality;
+  }
+}
+
+// Whether a counter is of these frames: another kind's are named by it.
+bool IsOf(std::string_view counter, std::string_view kind) {
+  const size_t suffix = counter.find(" (");
+  if (suffix == counter.npos) return kind == "frame";
+  return counter.substr(suffix) == " (" + std::string(kind) + ")";
+}
+
+}  // namespace
+
+std::string_view FrameKind(std::string_view name) {
+  const size_t digits = name.find_last_not_of("0123456789");
+  if (digits == name.npos || digits + 1 == name.size() || name[digits] != ' ') return name;
+  return name.substr(0, digits);
+}
+
+std::vector<FrameCount> CountsOf(const Profile& profile, uint32_t frame, std::span<const uint32_t> compared) {
+  const ProfileZone& zone = profile.zones[frame];
+  std::map<std::string, FrameCount, std::less<>> counts;  // by name
+  for (const ProfileCounter& counter : profile.counters) {
+    const std::string& name = profile.strings[counter.name];
+    const bool is_ours = counter.thread == zone.thread && IsOf(name, FrameKind(profile.strings[zone.name]));
+    const std::optional<double> value = PointOf(counter, zone);
+    if (!is_ours || !value || counter.unit == ProfileUnit::kNanoseconds) continue;
+    std::vector<double> values;
+    for (const uint32_t other : compared) {
+      if (const std::optional<double> point = PointOf(counter, profile.zones[other])) values.push_back(*point);
+    }
+    const size_t known = values.size();
+    const std::string base(BaseOf(name));
+    counts[base] = {.name = base, .value = *value, .usual = Median(std::move(values), known)};
+  }
+  for (size_t event = 0; event < profile.events.size(); ++event) {
+    if (profile.events[event].unit == ProfileUnit::kNanoseconds) continue;
+    const std::string base(BaseOf(profile.events[event].name));
+    const auto [count, is_new] = counts.try_emplace(base, FrameCount{.name = base});
+    if (is_new) {
+      std::vector<double> values;
+      for (const uint32_t other : compared) values.push_back(SumOf(profile, profile.zones[other], event));
+      count->second.value = SumOf(profile, zone, event);
+      count->second.usual = Median(std::move(values), compared.size());
+    }
+    if (count->second.stack == ProfileStack::kRoot) FindStack(profile, zone, event, count->second);
+  }
+  std::vector<FrameCount> all;
+  for (auto& [name, count] : counts) all.push_back(std::move(count));
+  return all;
+}
+
+}  // namespace perfkit::profile

@@ -1,0 +1,34 @@
+// What happened in a frame beside the passing of time: page faults, and whatever else was counted or sampled.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "perfkit/profile.h"
+#include "perfkit/slow_frames.h"
+
+namespace perfkit::profile {
+
+// "audio" of "audio 12": FrameCounter numbers its frames.
+std::string_view FrameKind(std::string_view name);
+
+// The median of `count` values, of which those that are not in the list are 0. 0 if there are none.
+template <class Value>
+Value Median(std::vector<Value> values, size_t count) {
+  const size_t middle = count / 2, zeros = count - values.size();
+  // The values as if they were sorted with all zeros first: the middle one is a zero, or at middle - zeros of the rest.
+  if (count == 0 || middle < zeros) return {};
+  const auto at = values.begin() + static_cast<ptrdiff_t>(middle - zeros);
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
+// Returns the events of a frame that are no times, sorted by name: from the counter of that name, else the sum of the
+// samples on the frame's thread. `frame`, `compared`: frames of one kind, in Profile::zones.
+std::vector<FrameCount> CountsOf(const Profile& profile, uint32_t frame, std::span<const uint32_t> compared);
+
+}  // namespace perfkit::profile

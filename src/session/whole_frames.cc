@@ -1,0 +1,40 @@
+// What is merged and forgotten is older than what is not.
+#include "src/session/whole_frames.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace perfkit::session {
+namespace {
+
+// By thread, from when on all zones and waits are known. The oldest samples lose their times first (Profile::samples
+// has those in front), so the first one with a time is where whole knowledge begins.
+std::vector<uint64_t> KnownFrom(const Profile& profile) {
+  std::vector<uint64_t> known_ns(profile.threads.size());
+  const auto first_single =
+      std::partition_point(profile.samples.begin(), profile.samples.end(), [](const auto& s) { return s.merged(); });
+  const size_t off_cpu = profile.EventIndex(kOffCpuEvent);
+  for (auto sample = profile.samples.begin(); sample != first_single; ++sample) {
+    if (sample->event != off_cpu) continue;
+    known_ns[sample->thread] = first_single == profile.samples.end() ? UINT64_MAX : first_single->time_ns;
+  }
+  if (profile.accounting.zones_forgotten == 0) return known_ns;
+  // If the first zone left ended at t, all that ended later are there, so that a frame from t on is complete.
+  std::vector<uint64_t> first_end_ns(profile.threads.size(), UINT64_MAX);  // zones go in the order in which they end
+  for (const ProfileZone& zone : profile.zones) {
+    if (!zone.is_frame) first_end_ns[zone.thread] = std::min(first_end_ns[zone.thread], zone.to_ns);
+  }
+  for (size_t i = 0; i < known_ns.size(); ++i) known_ns[i] = std::max(known_ns[i], first_end_ns[i]);
+  return known_ns;
+}
+
+}  // namespace
+
+void MarkWholeFrames(Profile& profile) {
+  const std::vector<uint64_t> known_ns = KnownFrom(profile);
+  for (ProfileZone& zone : profile.zones) {
+    if (zone.is_frame) zone.is_whole = zone.from_ns >= known_ns[zone.thread];
+  }
+}
+
+}  // namespace perfkit::session
