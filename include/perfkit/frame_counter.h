@@ -79,11 +79,20 @@ class FrameCounter {
   }
   // Defines the frames of another loop ("audio", "simulation"), to be marked with the returned id. The thread that
   // marks such a frame first owns these frames until it ends; its zones are summed by them. At most 15: marks of
-  // further ones are ignored. Thread-safe. Allocates.
-  FrameId DefineFrame(std::string_view name);
+  // further ones are ignored. `budget`: a session with SessionOptions::keep keeps frames that take longer; 0 means none.
+  // OnHitch is for the main frames alone. Thread-safe. Allocates.
+  FrameId DefineFrame(std::string_view name, std::chrono::nanoseconds budget = std::chrono::nanoseconds(0));
   // As Mark(), for the frames `id`, on the thread that owns them.
   void Mark(FrameId id) noexcept {
     if (enabled()) MarkOther(id);
+  }
+
+  // Asks a session with SessionOptions::keep to keep the frame under way, for this reason: "level 3". Copies up to 256
+  // bytes of the text; a frame may have several reasons. Any thread may call it, as it may enter zones; async-signal-safe
+  // as zones. Costs one load if no session listens, else no more than a zone.
+  void Keep(std::string_view reason) noexcept { Keep(FrameId(), reason); }
+  void Keep(FrameId id, std::string_view reason) noexcept {
+    if (enabled()) KeepFrame(id, reason);
   }
 
   // A zone from construction to destruction; PERFKIT_ZONE declares one. Must end before zones that were entered earlier
@@ -173,6 +182,7 @@ class FrameCounter {
   friend class count::FrameCounterImpl;
   void MarkMain() noexcept;
   void MarkOther(FrameId id) noexcept;
+  void KeepFrame(FrameId id, std::string_view reason) noexcept;
   void EnterZone(ZoneId id, Zone& zone) noexcept;
   static void LeaveZone(const Zone& zone) noexcept;
   void EnterPlain(ZoneId id) noexcept;

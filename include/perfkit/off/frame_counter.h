@@ -17,8 +17,10 @@ class FrameCounter {
   FrameCounter& operator=(const FrameCounter&) = delete;
 
   void Mark() noexcept {}
-  FrameId DefineFrame(std::string_view) { return {}; }
+  FrameId DefineFrame(std::string_view, std::chrono::nanoseconds = {}) { return {}; }
   void Mark(FrameId) noexcept {}
+  void Keep(std::string_view) noexcept {}
+  void Keep(FrameId, std::string_view) noexcept {}
 
   class [[nodiscard]] Zone {
    public:

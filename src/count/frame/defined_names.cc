@@ -11,10 +11,10 @@ ZoneId DefinedNames::DefineZone(std::string_view name) {
   return {zones_.emplace_back(name).c_str()};
 }
 
-FrameId DefinedNames::DefineFrame(std::string_view name, const ZoneShape& shape) {
+FrameId DefinedNames::DefineFrame(std::string_view name, const ZoneShape& shape, uint64_t budget_ns) {
   const uint32_t index = count_.load(std::memory_order_relaxed);
   if (index == kMaxChains) return {kMaxChains};
-  chains_[index] = std::make_unique<FrameChain>(std::string(name), shape, history_frames_);
+  chains_[index] = std::make_unique<FrameChain>(std::string(name), shape, history_frames_, budget_ns);
   count_.store(index + 1, std::memory_order_release);  // pairs with the acquire in chain()
   return {index};
 }

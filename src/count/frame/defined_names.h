@@ -26,7 +26,7 @@ class DefinedNames {
   // Returns the same id for the same name.
   ZoneId DefineZone(std::string_view name);
   // Returns an id that stands for nothing if there are too many.
-  FrameId DefineFrame(std::string_view name, const ZoneShape& shape);
+  FrameId DefineFrame(std::string_view name, const ZoneShape& shape, uint64_t budget_ns);
 
   // Returns nullptr for the main frame, and for an id that stands for nothing.
   FrameChain* chain(FrameId id) const {

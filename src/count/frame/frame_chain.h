@@ -15,8 +15,9 @@ namespace perfkit::count {
 
 class FrameChain {
  public:
-  FrameChain(std::string name, const ZoneShape& shape, size_t history_frames)
-      : name_(std::move(name)), shape_(shape), history_(history_frames) {}
+  // `budget_ns`: 0 means none.
+  FrameChain(std::string name, const ZoneShape& shape, size_t history_frames, uint64_t budget_ns)
+      : name_(std::move(name)), budget_ns_(budget_ns), shape_(shape), history_(history_frames) {}
 
   // Makes `thread` the owner if there is none. False when there is another. On the owner, without its mutex.
   bool Claim(FrameThread& thread);
@@ -37,9 +38,11 @@ class FrameChain {
   FrameRecord last() const;
   std::vector<FrameRecord> records() const;
   const std::string& name() const { return name_; }
+  uint64_t budget_ns() const { return budget_ns_; }
 
  private:
   const std::string name_;
+  const uint64_t budget_ns_;
   ZoneShape shape_;
   std::atomic<uint64_t> owner_{0};      // the owner's serial; 0: no owner
   bool drives_tree_ = false;            // the frames of the owner's zones are these

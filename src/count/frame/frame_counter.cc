@@ -17,7 +17,9 @@ FrameCounter::FrameCounter(const Options& options)
 
 FrameCounter::~FrameCounter() { impl_->Close(); }
 
-FrameId FrameCounter::DefineFrame(std::string_view name) { return impl_->DefineFrame(name); }
+FrameId FrameCounter::DefineFrame(std::string_view name, std::chrono::nanoseconds budget) {
+  return impl_->DefineFrame(name, budget.count() > 0 ? static_cast<uint64_t>(budget.count()) : 0);
+}
 ZoneId FrameCounter::DefineZone(std::string_view name) { return impl_->DefineZone(name); }
 
 FrameCounter::AttachedThread FrameCounter::AttachThread(std::string_view name) {

@@ -245,6 +245,18 @@ void FrameCounterImpl::LeaveOutermost(FrameThread& thread) noexcept {
   Drained(thread);
 }
 
+// Costs a look at one word if no recording listens. A worker outside of all zones steps inside, as for a zone.
+void FrameCounterImpl::Keep(FrameId id, std::string_view reason) noexcept {
+  FrameThread* const thread = This();
+  if (thread == nullptr || !thread->is_watched() || DropIfInterrupting(*thread)) return;
+  if (id.index != 0 && names_.chain(id) == nullptr) return;
+  const FrameThread::Work work(*thread);
+  const bool outermost = thread->is_worker && !thread->ready;
+  if (!thread->ready && !Prepare(*thread)) return;
+  if (ZoneLog* const log = thread->log(); log != nullptr) log->AddReason(id.index, reason);
+  if (outermost) LeaveOutermost(*thread);
+}
+
 void FrameCounterImpl::Mark(FrameId id) noexcept {
   if (id.index == 0) return Mark();
   FrameChain* const chain = names_.chain(id);
@@ -281,6 +293,7 @@ namespace perfkit {
 
 void FrameCounter::MarkMain() noexcept { impl_->Mark(); }
 void FrameCounter::MarkOther(FrameId id) noexcept { impl_->Mark(id); }
+void FrameCounter::KeepFrame(FrameId id, std::string_view reason) noexcept { impl_->Keep(id, reason); }
 void FrameCounter::EnterZone(ZoneId id, Zone& zone) noexcept { impl_->Enter(id, &zone); }
 void FrameCounter::LeaveZone(const Zone& zone) noexcept { zone.impl_->Leave(zone); }
 void FrameCounter::EnterPlain(ZoneId id) noexcept { impl_->EnterPlain(id); }

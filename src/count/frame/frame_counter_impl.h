@@ -54,9 +54,10 @@ class FrameCounterImpl : public Bindable, public std::enable_shared_from_this<Fr
   void EnterPlain(ZoneId id) noexcept;  // also while threads are draining
   void Leave(const Zone& zone) noexcept;
   void LeaveInnermost() noexcept;  // also while threads are draining
+  void Keep(FrameId id, std::string_view reason) noexcept;
 
   ZoneId DefineZone(std::string_view name);
-  FrameId DefineFrame(std::string_view name);
+  FrameId DefineFrame(std::string_view name, uint64_t budget_ns);
   bool AttachNamed(std::string_view name);
   void DetachThisThread() { Unbind(this, true); }
   void SwitchOff();
@@ -85,6 +86,11 @@ class FrameCounterImpl : public Bindable, public std::enable_shared_from_this<Fr
   bool MayCount() const { return !in_forked_child_; }
   uint64_t ns_per_tick_q32() const { return ns_per_tick_q32_; }
   uint64_t budget_ns() const { return hitches_.budget_ns(); }
+  // Of a chain, on any thread.
+  uint64_t budget_ns(FrameId id) const {
+    const FrameChain* const chain = names_.chain(id);
+    return chain != nullptr ? chain->budget_ns() : hitches_.budget_ns();
+  }
 
   void SetOnHitch(std::function<void(const Hitch&)> callback) { hitches_.SetCallback(std::move(callback)); }
 

@@ -223,11 +223,11 @@ ZoneId FrameCounterImpl::DefineZone(std::string_view name) {
   return names_.DefineZone(name);
 }
 
-FrameId FrameCounterImpl::DefineFrame(std::string_view name) {
+FrameId FrameCounterImpl::DefineFrame(std::string_view name, uint64_t budget_ns) {
   if (in_forked_child_) return {DefinedNames::kMaxChains};
   const sys::ForkBlocker fork_blocker;
   const std::lock_guard<std::mutex> lock(mutex_);
-  return names_.DefineFrame(name, shape_);
+  return names_.DefineFrame(name, shape_, budget_ns);
 }
 
 const FrameChain* FrameCounterImpl::chain(FrameId id) const { return in_forked_child_ ? nullptr : names_.chain(id); }

@@ -28,6 +28,7 @@ void FrameRecording::Add(FrameThread& thread) {
 }
 
 const EventPlan& FrameRecording::events() const { return impl_->plan(); }
+uint64_t FrameRecording::budget_ns(uint16_t chain) const { return impl_->budget_ns({chain}); }
 
 void FrameRecording::Detach() {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -89,6 +90,11 @@ FrameEvent FrameRecording::EventOf(Log& log, const ZoneRecord& record) const {
       break;
     case ZoneRecordKind::kHitch:
       event.number = record.words[0];
+      event.text = record.text();
+      break;
+    case ZoneRecordKind::kReason:
+      event.id = static_cast<uint16_t>(record.missing);
+      event.from_ns = clock_.ToNs(record.words[0]);
       event.text = record.text();
       break;
     case ZoneRecordKind::kGap:

@@ -28,16 +28,17 @@ struct FrameEvent {
   ZoneRecordKind kind = ZoneRecordKind::kBegin;
   uint64_t thread = 0;  // not used again for another thread of the same FrameCounter
   uint32_t tid = 0;
-  uint64_t from_ns = 0;  // kEnter, kLeave, kEnd: when; kFrame, kGap: from when
+  uint64_t from_ns = 0;  // kEnter, kLeave, kReason, kEnd: when; kFrame, kGap: from when
   uint64_t to_ns = 0;    // kFrame, kGap
-  uint16_t id = 0;       // kEnter: the zone, one path of names on its thread; kAbandon: its depth; kFrame: its chain
-  uint16_t parent = 0;   // kEnter: the zone around it; 0: none
+  uint16_t id =
+      0;  // kEnter: the zone, one path of names on its thread; kAbandon: its depth; kFrame, kReason: its chain
+  uint16_t parent = 0;         // kEnter: the zone around it; 0: none
   const char* name = nullptr;  // kEnter: of the zone alone; kFrame: of its chain, "" for the main one
   // kFrame. `missing`: bit i is set if value i says nothing.
   uint64_t number = 0;
   uint32_t missing = 0;
   std::span<const uint64_t> values;
-  std::string_view text{};  // kHitch: why frame `number` was late
+  std::string_view text{};  // kHitch: why frame `number` was late; kReason: why the frame under way is kept
   uint64_t lost = 0;        // kGap: records
 };
 
@@ -59,6 +60,8 @@ class FrameRecording {
 
   // The events whose counts a kFrame has.
   const EventPlan& events() const;
+  // Frames of a chain that take longer are slow; 0: none.
+  uint64_t budget_ns(uint16_t chain) const;
 
   // For FrameCounterImpl, with its list of threads locked.
   void Add(FrameThread& thread);

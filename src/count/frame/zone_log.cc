@@ -120,12 +120,24 @@ void ZoneLog::AddFrame(const EndedFrame& frame, const FrameRecord& record, size_
 }
 
 void ZoneLog::AddHitch(uint64_t number, std::string_view cause) noexcept {
+  if (IsCurrent()) WriteText(ZoneRecordKind::kHitch, 0, number, cause, ReadTicks());
+}
+
+void ZoneLog::AddReason(uint32_t chain, std::string_view reason) noexcept {
   if (!IsCurrent()) return;
-  uint64_t words[1 + kMaxTextWords] = {number};
-  const size_t bytes = std::min(cause.size(), kMaxTextWords * sizeof(uint64_t));
-  std::memcpy(words + 1, cause.data(), bytes);
+  const uint64_t ticks = ReadTicks();
+  WriteText(ZoneRecordKind::kReason, chain, ticks, reason, ticks);
+}
+
+// A longer text is cut, between two characters of UTF-8.
+void ZoneLog::WriteText(ZoneRecordKind kind, uint32_t missing, uint64_t word, std::string_view text,
+                        uint64_t ticks) noexcept {
+  uint64_t words[1 + kMaxTextWords] = {word};
+  size_t bytes = std::min(text.size(), kMaxTextWords * sizeof(uint64_t));
+  while (bytes != 0 && bytes < text.size() && (static_cast<uint8_t>(text[bytes]) & 0xc0) == 0x80) --bytes;
+  std::memcpy(words + 1, text.data(), bytes);
   const size_t text_words = (bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t);
-  Write(ZoneRecordKind::kHitch, static_cast<uint16_t>(bytes), 0, std::span(words, 1 + text_words), ReadTicks());
+  Write(kind, static_cast<uint16_t>(bytes), missing, std::span(words, 1 + text_words), ticks);
 }
 
 void ZoneLog::End(uint64_t ticks) noexcept {

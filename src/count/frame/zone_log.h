@@ -7,6 +7,7 @@
 //   kEnter  (zone, ticks)              kLeave (ticks)             in order of nesting
 //   kAbandon (depth)                   the open zone at this depth ends on another thread, at an unknown time
 //   kFrame  (begin, end, number, values)         kHitch (number, text)
+//   kReason (ticks, text)              why the frame under way of a chain is kept (FrameCounter::Keep)
 //   kGap    (from, to, lost)           there was no room: all zones are closed, those that are still open follow
 //   kEnd    (ticks)                    the thread is no longer attached: all zones are closed
 #pragma once
@@ -24,13 +25,13 @@
 
 namespace perfkit::count {
 
-enum class ZoneRecordKind : uint8_t { kBegin, kEnter, kLeave, kAbandon, kFrame, kHitch, kGap, kEnd };
+enum class ZoneRecordKind : uint8_t { kBegin, kEnter, kLeave, kAbandon, kFrame, kHitch, kReason, kGap, kEnd };
 
 // A record, without its header. Which words there are is said above.
 struct ZoneRecord {
   ZoneRecordKind kind = ZoneRecordKind::kBegin;
-  uint16_t id = 0;       // kEnter: the zone; kFrame: the chain of frames; kHitch: bytes of text
-  uint32_t missing = 0;  // kFrame: as FrameRecord::missing, and values that are too low
+  uint16_t id = 0;       // kEnter: the zone; kFrame: the chain of frames; kHitch, kReason: bytes of text
+  uint32_t missing = 0;  // kFrame: as FrameRecord::missing, and values that are too low; kReason: the chain
   std::span<const uint64_t> words;
 
   std::string_view text() const { return {reinterpret_cast<const char*>(words.data() + 1), id}; }
@@ -60,6 +61,7 @@ class ZoneLog {
   void Abandon(uint64_t entry) noexcept;
   void AddFrame(const EndedFrame& frame, const FrameRecord& record, size_t events) noexcept;
   void AddHitch(uint64_t number, std::string_view cause) noexcept;
+  void AddReason(uint32_t chain, std::string_view reason) noexcept;
   void End(uint64_t ticks) noexcept;
 
   // Reader: visits the records of its epoch, oldest first. Views are valid until visit returns.
@@ -85,6 +87,7 @@ class ZoneLog {
   bool HasRoom(size_t words) const noexcept;
   bool Write(ZoneRecordKind kind, uint16_t id, uint32_t missing, std::span<const uint64_t> words,
              uint64_t ticks) noexcept;
+  void WriteText(ZoneRecordKind kind, uint32_t missing, uint64_t word, std::string_view text, uint64_t ticks) noexcept;
   void EndGap(const ZoneTree& tree) noexcept;
 
   const std::shared_ptr<const NameArena> names_;

@@ -272,6 +272,34 @@ TEST_CASE("a hitch has its cause in the recording", "[frame][recording]") {
   CHECK(heard.causes[frames.hitches()[0].frame] == frames.hitches()[0].cause);
 }
 
+TEST_CASE("a reason comes before the frame that it marks, by whichever thread", "[frame][recording]") {
+  FrameCounter frames({.events = perfkit::kEvents, .hitch_budget = std::chrono::milliseconds(5)});
+  const FrameId audio = frames.DefineFrame("audio", std::chrono::milliseconds(2));
+  const FrameId loads = frames.DefineFrame("load");
+  frames.Keep("no recording listens");
+  const std::unique_ptr<FrameRecording> recording = RecordingOf(frames);
+  CHECK((recording->budget_ns(0) == 5'000'000 && recording->budget_ns(1) == 2'000'000));
+  CHECK(recording->budget_ns(static_cast<uint16_t>(loads.index)) == 0);
+  frames.Mark();
+  frames.Mark();
+  frames.Keep("level 3");
+  frames.Keep({77}, "no such frame");
+  std::string cut(255, 'x');
+  frames.Keep(audio, cut + "\u00e4");  // two bytes, of which one has room
+  std::thread([&] { frames.Keep("a thread without zones"); }).join();
+  frames.Mark();
+  std::vector<std::pair<uint16_t, std::string>> reasons;
+  uint64_t ended = 0;
+  recording->Read([&](const FrameEvent& event) {
+    if (event.kind == ZoneRecordKind::kFrame && event.tid == static_cast<uint32_t>(sys::kernel().gettid())) ++ended;
+    if (event.kind != ZoneRecordKind::kReason) return;
+    if (event.tid == static_cast<uint32_t>(sys::kernel().gettid())) CHECK(ended == 1);
+    reasons.emplace_back(event.id, event.text);
+  });
+  CHECK(reasons ==
+        std::vector<std::pair<uint16_t, std::string>>{{0, "level 3"}, {1, cut}, {0, "a thread without zones"}});
+}
+
 TEST_CASE("zones and marks of a recorded thread allocate nothing", "[frame][recording]") {
   if (testing::kSanitized) SKIP_TEST("a sanitizer owns operator new");
   FrameCounter frames({.events = perfkit::kEvents});
@@ -281,6 +309,7 @@ TEST_CASE("zones and marks of a recorded thread allocate nothing", "[frame][reco
   const uint64_t before = testing::allocations_so_far;
   for (int i = 0; i < 50'000; ++i) {  // more than there is room for
     WorkInFrame(frames, 2);
+    frames.Keep("each of them");
     frames.Mark();
   }
   CHECK(testing::allocations_so_far == before);
