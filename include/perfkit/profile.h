@@ -11,6 +11,7 @@
 
 #include "perfkit/detail/library_only.h"
 
+
 #include <array>
 #include <cstdint>
 #include <span>

@@ -12,15 +12,18 @@
 
 #include "perfkit/detail/library_only.h"
 
+
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "perfkit/keep_frames.h"
 #include "perfkit/profile.h"
 #include "perfkit/sampler_options.h"
 #include "perfkit/session_batch.h"
@@ -87,6 +90,9 @@ struct SessionOptions {
   // exist while Start is called, may be destroyed before Stop, and serves one session at a time. Makes a zone some 40
   // ns slower.
   const FrameCounter* frames = nullptr;
+  // Keeps the single samples, waits, zones and counts of these frames only (keep_frames.h), and merges all others: memory
+  // stays the same for hours. Requires `frames` and RingMode::kStream. nullopt keeps all, up to `memory_bytes`.
+  std::optional<KeepFrames> keep{};
   // kWall: a thread that is off the CPU for longer than this is examined for its stack and for what it waits for.
   std::chrono::nanoseconds look_after = std::chrono::milliseconds(1);
   // kWall: also records who woke each thread (ProfileWait::waker), by sampling sched:sched_waking, which becomes an
@@ -117,8 +123,8 @@ struct SessionOptions {
 class Session {
  public:
   // Starts sampling. Uses the next best option if the kernel does not permit one; ProfileAccounting::notes says so.
-  // Errors: InvalidArgument if `interval` is out of range, for kWall or on_batch with kOverwrite, for wakers without
-  // kWall, or as Sampler::Open; FailedPrecondition if a session runs and `replace` is false; as Sampler::Open if no
+  // Errors: InvalidArgument if `interval` is out of range, for kWall, on_batch or keep with kOverwrite, for wakers
+  // without kWall, for keep without frames, or as Sampler::Open; FailedPrecondition if a session runs and `replace` is false; as Sampler::Open if no
   // fallback works either.
   static absl::StatusOr<Session> Start(SessionOptions options = {});
 

@@ -40,7 +40,7 @@ Aggregator::Aggregator(std::vector<ProfileEvent> events, AggregatorOptions optio
       preempted_wait_(builder_.AddWait({.preempted = true})) {
   for (ProfileEvent& event : events) builder_.AddEvent(std::move(event));
   if (options_.frames != nullptr) {
-    zones_.emplace(std::move(options_.frames), builder_, threads_, options_.pid, options_.memory_bytes);
+    zones_.emplace(std::move(options_.frames), builder_, threads_, options_.pid, options_.memory_bytes, options_.keep);
   }
   // Rings that overwrite hold an unknown part of what was sampled, so no difference of two counts is one of two
   // samples.

@@ -51,15 +51,18 @@ struct AggregatorOptions {
   std::vector<AggregatedEvent> events{};  // empty: all have stacks, and no followers
   std::optional<WakingFormat> wakings{};  // of the last event, if that is kWakingEvent
   BatchCallback on_batch{};
+  std::optional<KeepFrames> keep{};                 // requires `frames`
   std::unique_ptr<count::FrameRecording> frames{};  // nullptr: no zones
   std::unique_ptr<StackUnwinder> unwinder{};        // kUserDump, and looks at blocked threads
 };
 
-// What on_batch has had.
+// What the callbacks have had.
 struct GivenBatches {
   size_t samples = 0;  // the first ones of the profile
   uint64_t batches = 0;
   bool threw = false;
+  uint64_t slow_frames = 0;
+  bool slow_frame_threw = false;
 };
 
 // An entry of the stack table, and what it is worth. kRoot: no stack is known.
@@ -99,6 +102,9 @@ class Aggregator {
   void ReadZones() {
     if (zones_) zones_->Read(latest_ns_);
   }
+  // Decides which frames are kept of those that ended until `until_ns`, for which all records have been added.
+  // UINT64_MAX: all. Calls KeepFrames::on_slow_frame.
+  void DecideFrames(uint64_t until_ns, const OnNamed& on_named);
   void StopZones(uint64_t now_ns) {
     if (zones_) zones_->Stop(now_ns);
   }
@@ -133,6 +139,10 @@ class Aggregator {
   void AddExit(const ExitRecord& exit);
   void Watch(uint32_t pid, uint32_t tid, uint64_t time_ns);
   void MergeIfFull();
+  void MergeUnkept();
+  void MakeRoom();
+  bool IsKept(const KeptTimes& times, const ProfileSample& sample) const;
+  void GiveSlowFrame(const EndedFrame& frame, const OnNamed& on_named);
   void RetireThreads();
   void CountMerged();
   void GiveBatch(std::span<const ProfileSample> samples, const OnNamed& on_named);
@@ -158,7 +168,7 @@ class Aggregator {
   uint64_t start_ns_ = 0;
   absl::Status look_error_;        // why blocked threads could not be looked at
   uint64_t latest_ns_ = 0;         // of any record
-  size_t merged_bytes_ = 0;        // of samples that are merged already
+  size_t merged_bytes_ = 0;        // of samples that are merged already, and of kept frames
   uint64_t not_ready_stacks_ = 0;  // which StackEnd::kNotReady has cut
   GivenBatches given_;
   size_t resolved_ = 0;  // locations whose names were looked up

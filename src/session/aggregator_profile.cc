@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "perfkit/slow_frames.h"
 #include "src/proc/blocked_call.h"
 #include "src/session/aggregator.h"
 #include "src/session/drop_threads.h"
@@ -18,6 +19,16 @@ namespace {
 
 constexpr size_t kBytesAWait = sizeof(ProfileWait) + 192;  // with its text, in the profile and in the builder's index
 
+size_t BytesOf(const Profile& profile) {
+  return profile.samples.size() * sizeof(ProfileSample) + profile.waits.size() * kBytesAWait;
+}
+
+size_t BytesOfMerged(const Profile& profile) {
+  const auto first_single =
+      std::partition_point(profile.samples.begin(), profile.samples.end(), [](const auto& s) { return s.merged(); });
+  return static_cast<size_t>(first_single - profile.samples.begin()) * sizeof(ProfileSample);
+}
+
 }  // namespace
 
 // Merged samples, one for each thread and stack, are kept until they take half of the room; then the stacks of the lightest
@@ -25,16 +36,58 @@ constexpr size_t kBytesAWait = sizeof(ProfileWait) + 192;  // with its text, in 
 // merged ones.
 void Aggregator::MergeIfFull() {
   Profile& profile = builder_.profile();
-  const size_t bytes = profile.samples.size() * sizeof(ProfileSample) + profile.waits.size() * kBytesAWait;
   // Half of memory_bytes is for samples. Stacks and locations have limits of their own (Aggregator's constructor).
-  const size_t least = merged_bytes_ + std::max(merged_bytes_ / 2, options_.memory_bytes / 8);
-  if (bytes <= std::max(options_.memory_bytes / 2, least)) return;
+  const bool keeps = zones_ && zones_->keeper() != nullptr;
+  const size_t least = merged_bytes_ + std::max(merged_bytes_ / 2, options_.memory_bytes / (keeps ? 16 : 8));
+  if (BytesOf(profile) <= std::max(keeps ? 0 : options_.memory_bytes / 2, least)) return;
   if (zones_) zones_->Label(profile.samples);
   GiveBatch();
-  MergeOldest(profile, preempted_wait_);
+  if (keeps) {
+    MergeUnkept();
+  } else {
+    MergeOldest(profile, preempted_wait_);
+  }
   MergeLightest(profile, options_.memory_bytes / 4 / sizeof(ProfileSample),
                 [this](uint32_t stack) { return stacks_.InternOther(stack); });
   CountMerged();
+}
+
+bool Aggregator::IsKept(const KeptTimes& times, const ProfileSample& sample) const {
+  const uint64_t ns = sample.event == off_cpu_event_ ? sample.weight : 0;
+  return times.Overlaps(sample.thread, sample.time_ns, sample.time_ns + ns);
+}
+
+// What no frame keeps; then, if that is not enough, some of the frames.
+void Aggregator::MergeUnkept() {
+  Profile& profile = builder_.profile();
+  const auto merge = [&] {
+    zones_->keeper()->Settle();
+    const KeptTimes times = zones_->Times();
+    MergeSamples(profile, preempted_wait_, [&](const ProfileSample& sample) { return !IsKept(times, sample); });
+  };
+  merge();
+  const size_t merged = BytesOfMerged(profile), half = options_.memory_bytes / 2;
+  const size_t room = std::max(half - std::min(half, merged), options_.memory_bytes / 8);
+  while (BytesOf(profile) - BytesOfMerged(profile) > room && zones_->keeper()->settled_ns() < latest_ns_) {
+    MakeRoom();
+    merge();
+  }
+}
+
+// Of the single samples those of kept frames, or those of frames under way: whichever are more.
+void Aggregator::MakeRoom() {
+  FrameKeeper& keeper = *zones_->keeper();
+  std::vector<uint64_t> unsettled_ns;
+  size_t singles = 0;
+  for (const ProfileSample& sample : builder_.profile().samples) {
+    singles += sample.merged() ? 0 : 1;
+    if (!sample.merged() && sample.time_ns >= keeper.settled_ns()) unsettled_ns.push_back(sample.time_ns);
+  }
+  if (unsettled_ns.size() * 2 < singles && keeper.DropHalf()) return;
+  if (unsettled_ns.empty()) return keeper.SettleUntil(latest_ns_);
+  const auto middle = unsettled_ns.begin() + static_cast<ptrdiff_t>(unsettled_ns.size() / 2);
+  std::nth_element(unsettled_ns.begin(), middle, unsettled_ns.end());
+  keeper.SettleUntil(*middle + 1);
 }
 
 void Aggregator::CountMerged() {
@@ -42,9 +95,42 @@ void Aggregator::CountMerged() {
   const Profile& profile = builder_.profile();
   // All were handed out before they were merged.
   given_.samples = profile.samples.size();
-  const auto first_single = std::partition_point(profile.samples.begin(), profile.samples.end(),
-                                                 [](const ProfileSample& sample) { return sample.merged(); });
-  merged_bytes_ = static_cast<size_t>(first_single - profile.samples.begin()) * sizeof(ProfileSample);
+  const bool keeps = zones_ && zones_->keeper() != nullptr;
+  merged_bytes_ = keeps ? BytesOf(profile) : BytesOfMerged(profile);
+}
+
+void Aggregator::DecideFrames(uint64_t until_ns, const OnNamed& on_named) {
+  if (zones_) zones_->Decide(until_ns, [&](const EndedFrame& frame) { GiveSlowFrame(frame, on_named); });
+}
+
+// In place of the builder's samples and zones, as long as the callback runs: all indexes stay as they are.
+void Aggregator::GiveSlowFrame(const EndedFrame& frame, const OnNamed& on_named) {
+  if (!options_.keep->on_slow_frame || given_.slow_frame_threw) return;
+  Resolve(on_named);
+  Profile& profile = builder_.profile();
+  const KeptTimes times = zones_->TimesOf(frame);
+  std::vector<ProfileSample> samples;
+  for (const ProfileSample& sample : profile.samples) {
+    if (!sample.merged() && IsKept(times, sample)) samples.push_back(sample);
+  }
+  zones_->Label(samples);
+  std::stable_sort(samples.begin(), samples.end(), [](const auto& a, const auto& b) { return a.time_ns < b.time_ns; });
+  samples.swap(profile.samples);
+  const size_t strings = profile.strings.size();
+  zones_->AddTo(profile, start_ns_, frame.to_ns, times);
+  profile.from_ns = start_ns_, profile.to_ns = frame.to_ns;
+  const auto zone = std::find_if(profile.zones.begin(), profile.zones.end(), [&](const ProfileZone& one) {
+    return one.is_frame && one.thread == zones_->ThreadOf(frame) && one.to_ns == frame.to_ns;
+  });
+  if (zone != profile.zones.end() && zone->is_whole) {
+    ++given_.slow_frames;
+    const SlowFrame slow = ExplainFrame(profile, static_cast<uint32_t>(zone - profile.zones.begin()));
+    given_.slow_frame_threw = !options_.keep->on_slow_frame({profile, slow});
+  }
+  samples.swap(profile.samples);
+  profile.zones.clear();
+  profile.counters.clear();
+  profile.strings.resize(strings);
 }
 
 void Aggregator::GiveBatch(const OnNamed& on_named) {
@@ -91,6 +177,10 @@ std::vector<std::string> Aggregator::Notes() const {
     notes.push_back(
         absl::StrFormat("on_batch threw an exception in batch %d, and was not called again", given_.batches));
   }
+  if (given_.slow_frame_threw) {
+    notes.push_back(absl::StrFormat("on_slow_frame threw an exception at its frame %d, and was not called again",
+                                    given_.slow_frames));
+  }
   if (not_ready_stacks_ != 0) {
     notes.push_back(
         absl::StrFormat("%d stacks of the first milliseconds end at modules whose unwind tables were still "
@@ -127,6 +217,11 @@ Profile Aggregator::MakeProfile(uint64_t now_ns, bool is_last, const OnNamed& on
   // A copy: the builder's own goes on.
   Profile profile = builder_.profile();
   profile.samples.insert(profile.samples.end(), under_way.begin(), under_way.end());
+  if (zones_ && zones_->keeper() != nullptr) {
+    zones_->keeper()->Settle();
+    const KeptTimes times = zones_->Times();
+    MergeSamples(profile, preempted_wait_, [&](const ProfileSample& sample) { return !IsKept(times, sample); });
+  }
   std::stable_sort(profile.samples.begin(), profile.samples.end(),
                    [](const ProfileSample& a, const ProfileSample& b) { return a.time_ns < b.time_ns; });
   profile.accounting.addresses_forgotten = InOtherAddresses(profile.samples);
@@ -136,7 +231,7 @@ Profile Aggregator::MakeProfile(uint64_t now_ns, bool is_last, const OnNamed& on
     profile.threads[i].on_ns += times.on_ns, profile.threads[i].off_ns += times.off_ns;
   }
   if (zones_) zones_->AddTo(profile, start_ns_, now_ns);
-  MarkWholeFrames(profile);
+  if (!zones_ || zones_->keeper() == nullptr) MarkWholeFrames(profile);
   std::vector<bool> is_unused(profile.threads.size());
   for (const uint32_t thread : threads_.unused()) is_unused[thread] = true;
   DropThreads(profile, is_unused);

@@ -23,6 +23,7 @@ namespace {
 constexpr int kUsualWaitMs = 100;
 constexpr int kZonesWaitMs = 20;                // a log holds what 1.6 million zones a second write so long
 constexpr int kMinLookMs = 4;                   // each round costs the session's thread about 20 us
+constexpr uint64_t kSettledNs = 1'000'000;      // a record is delivered by the first Drain that begins so much later
 constexpr uint64_t kNamingStepNs = 10'000'000;  // names: the rings are emptied, and progress is told, so often
 constexpr size_t kMaxSideBandBytes = 1 << 20;   // kOverwrite: what is older than that is older than any sample
 
@@ -60,6 +61,7 @@ AggregatorOptions AggregatorOptionsOf(const SessionOptions& options, OpenedSampl
           .events = opened.sampled,
           .wakings = opened.wakings,
           .on_batch = options.on_batch,
+          .keep = options.keep,
           .frames = Record(options, opened.notes),
           .unwinder = MakeUnwinder(options, opened.stacks)};
 }
@@ -184,6 +186,7 @@ absl::Status Impl::Poll() {
     // fallen asleep meanwhile.
     aggregator_.LookAtSleepers(now_ns - std::min(now_ns, Nanoseconds(options_.look_after)));
     aggregator_.GiveBatch([this](double) { KeepRecords(); });
+    aggregator_.DecideFrames(drained_ns_ - kSettledNs, [this](double) { KeepRecords(); });
   }
   const uint64_t limit_ns = Nanoseconds(options_.stop_after);
   if (limit_ns != 0 && now_ns - started_ns_ >= limit_ns) HaltLocked();
@@ -192,6 +195,7 @@ absl::Status Impl::Poll() {
 
 // kOverwrite: the side band, and after a snapshot or a stop what the rings held.
 void Impl::Drain() {
+  drained_ns_ = MonotonicNs();
   const SampleLayout& layout = sampler_->layout();
   const auto add = [&](const SamplerRecord& record) { aggregator_.Add(record, layout); };
   if (options_.mode != RingMode::kOverwrite) {
@@ -250,10 +254,13 @@ Profile Impl::MakeProfile(bool is_last) {
   Profile profile;
   {
     const CpuTime cpu_time(own_cpu_ns_);
-    profile = aggregator_.MakeProfile(now_ns, is_last, [this](double done) {
+    const auto on_named = [this](double done) {
       const bool is_step = KeepRecords() || done >= 1;
       if (options_.progress && is_step) options_.progress(done);
-    });
+    };
+    aggregator_.ReadZones();
+    aggregator_.DecideFrames(is_last ? UINT64_MAX : drained_ns_ - kSettledNs, on_named);
+    profile = aggregator_.MakeProfile(now_ns, is_last, on_named);
   }
   profile.program = ProgramName();
   profile.from_ns = started_ns_, profile.to_ns = now_ns;

@@ -66,6 +66,7 @@ class Impl {
   Phase phase_ = Phase::kRunning;
   bool paused_ = false;
   uint64_t started_ns_ = 0, stopped_ns_ = 0;
+  uint64_t drained_ns_ = 0;  // when the last Drain began
   uint64_t own_cpu_ns_ = 0;  // without Drain, whose time the sampler measures
   uint64_t kept_at_ns_ = 0;  // when KeepRecords emptied the rings last
   std::optional<sys::Waiter> waiter_;

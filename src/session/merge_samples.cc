@@ -93,15 +93,22 @@ void MergeLightest(Profile& profile, size_t max_rows, absl::FunctionRef<uint32_t
   MergeEqual(profile, end);
 }
 
+void MergeSamples(Profile& profile, uint32_t kept, absl::FunctionRef<bool(const ProfileSample& single)> is_merged) {
+  for (ProfileSample& sample : profile.samples) {
+    if (!sample.merged() && is_merged(sample)) ForgetTime(sample, profile.accounting);
+  }
+  MergeEqual(profile, std::stable_partition(profile.samples.begin(), profile.samples.end(),
+                                            [](const ProfileSample& sample) { return sample.merged(); }));
+  DropWaits(profile, kept);
+}
+
 void MergeThreads(Profile& profile, std::span<const uint32_t> renamed, uint32_t kept) {
   for (ProfileSample& sample : profile.samples) {
     if (renamed[sample.thread] == sample.thread) continue;
     ForgetTime(sample, profile.accounting);
     sample.thread = renamed[sample.thread];
   }
-  MergeEqual(profile, std::stable_partition(profile.samples.begin(), profile.samples.end(),
-                                            [](const ProfileSample& sample) { return sample.merged(); }));
-  DropWaits(profile, kept);
+  MergeSamples(profile, kept, [](const ProfileSample&) { return false; });
 }
 
 }  // namespace perfkit::session

@@ -10,8 +10,11 @@
 
 namespace perfkit::session {
 
-// Merges the older half of the single samples, by thread, stack, event, label and quality, into samples without a time;
-// drops the waits that only they had, and counts both in the accounting. The wait `kept` stays, at its index.
+// Merges single samples for which `is_merged` says so, by thread, stack, event, label and quality, into samples without
+// a time; drops the waits that only they had, and counts both in the accounting. The wait `kept` stays, at its index.
+// The merged samples are the first ones afterwards.
+void MergeSamples(Profile& profile, uint32_t kept, absl::FunctionRef<bool(const ProfileSample& single)> is_merged);
+// The same for the older half of the single samples.
 void MergeOldest(Profile& profile, uint32_t kept);
 // If more than `max_rows` samples are merged, all but the heaviest max_rows / 2 of them keep only the module that they
 // were in: for each one with a stack, other_of(stack) is the stack of all that. Weights are compared as shares of those of

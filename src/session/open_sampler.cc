@@ -141,6 +141,11 @@ absl::StatusOr<OpenedSampler> OpenSampler(const SessionOptions& options) {
                         "a flight recorder has no batches: its samples are read by Snapshot and Stop. Remedy: choose "
                         "RingMode::kStream, or leave SessionOptions::on_batch empty");
   }
+  if (options.keep && (options.frames == nullptr || options.mode == RingMode::kOverwrite)) {
+    return absl::Status(absl::StatusCode::kInvalidArgument,
+                        "cannot keep slow frames without a FrameCounter, or in rings that are overwritten. Remedy: set "
+                        "SessionOptions::frames, and choose RingMode::kStream");
+  }
   std::vector<std::string> notes;
   std::optional<WakingFormat> wakings = FindWakings(options, notes);
   absl::Status error;

@@ -26,14 +26,17 @@ size_t Drop(Entries& entries, size_t count) {
 }  // namespace
 
 ZoneTimeline::ZoneTimeline(std::unique_ptr<count::FrameRecording> recording, ProfileBuilder& builder,
-                           ThreadTable& threads, uint32_t pid, size_t max_bytes)
-    : recording_(std::move(recording)), builder_(builder), table_(threads), pid_(pid), max_bytes_(max_bytes) {}
+                           ThreadTable& threads, uint32_t pid, size_t max_bytes, const std::optional<KeepFrames>& keep)
+    : recording_(std::move(recording)), builder_(builder), table_(threads), pid_(pid), max_bytes_(max_bytes) {
+  if (keep) keeping_.emplace(Keeping{.keeper = FrameKeeper(*keep), .thin_at_bytes = max_bytes / kThinDivisor});
+}
 
 void ZoneTimeline::Read(uint64_t known_ns) {
   if (recording_ == nullptr) return;
   read_until_ns_ = sys::ClockNs(CLOCK_MONOTONIC);  // what a thread did before is in its log by now
   recording_->Read([&](const FrameEvent& event) { Add(event); });
   FindIndexes(known_ns);
+  if (keeping_) return ThinIfFull();
   if (bytes_ <= max_bytes_) return;
   Label(builder_.profile().samples);
   forgotten_ += Forget(2);
@@ -80,11 +83,17 @@ void ZoneTimeline::Add(const FrameEvent& event) {
     }
     case ZoneRecordKind::kFrame: return AddFrame(thread, event);
     case ZoneRecordKind::kHitch: return AddCause(thread, event);
+    case ZoneRecordKind::kReason:
+      if (!keeping_) return;
+      keeping_->reasons.push_back({event.from_ns, static_cast<uint32_t>(thread), event.id, std::string(event.text)});
+      return;
     case ZoneRecordKind::kGap:
       lost_ += event.lost;
       LeaveAll(thread, event.from_ns, kUnknown);
       return SetLabel(threads_[thread], event.to_ns, 0);
-    case ZoneRecordKind::kEnd: return LeaveAll(thread, event.from_ns, 0);
+    case ZoneRecordKind::kEnd:
+      if (keeping_) keeping_->keeper.EndThread(static_cast<uint32_t>(thread));
+      return LeaveAll(thread, event.from_ns, 0);
   }
 }
 
@@ -142,7 +151,15 @@ void ZoneTimeline::LeaveAll(size_t thread, uint64_t ns, uint32_t label) {
 void ZoneTimeline::AddFrame(size_t thread, const FrameEvent& event) {
   Thread& state = threads_[thread];
   state.first_ns = std::min(state.first_ns, event.from_ns);
-  frames_.push_back({event.from_ns, event.to_ns, event.number, static_cast<uint32_t>(thread), event.name, ""});
+  const uint64_t budget_ns = recording_->budget_ns(event.id);
+  frames_.push_back({.from_ns = event.from_ns,
+                     .to_ns = event.to_ns,
+                     .number = event.number,
+                     .thread = static_cast<uint32_t>(thread),
+                     .chain_id = event.id,
+                     .is_over_budget = budget_ns != 0 && event.to_ns - event.from_ns > budget_ns,
+                     .chain = event.name});
+  TakeOwnReasons(frames_.back());
   bytes_ += sizeof(FrameSpan);
   const count::EventPlan& events = recording_->events();
   for (size_t i = 0; i < event.values.size(); ++i) {
@@ -216,12 +233,14 @@ void ZoneTimeline::Retire(std::span<const uint32_t> renamed) {
     const uint32_t index = threads_[i].index;
     if (index == kNoThread || index >= renamed.size() || renamed[index] == index) continue;
     is_retired[i] = true;
+    if (keeping_) keeping_->keeper.Forget(static_cast<uint32_t>(i));
     threads_[i] = {};
     free_.push_back(i);
   }
   std::erase_if(by_serial_, [&](const auto& entry) { return is_retired[entry.second]; });
   forgotten_ += std::erase_if(zones_, [&](const Span& zone) { return is_retired[zone.thread]; });
   forgotten_ += std::erase_if(frames_, [&](const FrameSpan& frame) { return is_retired[frame.thread]; });
+  if (keeping_) keeping_->decided = 0;
   std::erase_if(tracks_, [&](const auto& entry) { return is_retired[entry.second.thread]; });
 }
 
@@ -246,41 +265,76 @@ void ZoneTimeline::ForgetAll() {
 // One part in `divisor` of everything, the oldest. The last change of each thread stays: it says where the thread is.
 size_t ZoneTimeline::Forget(size_t divisor) {
   const size_t dropped = Drop(zones_, zones_.size() / divisor) + Drop(frames_, frames_.size() / divisor);
-  bytes_ = zones_.size() * sizeof(Span) + frames_.size() * sizeof(FrameSpan);
-  for (auto& [key, track] : tracks_) {
-    std::vector<ProfileCounter::Point>& points = track.counter.points;
-    Drop(points, points.size() / divisor);
-    bytes_ += points.size() * sizeof(points[0]);
-  }
+  for (auto& [key, track] : tracks_) Drop(track.counter.points, track.counter.points.size() / divisor);
   for (Thread& thread : threads_) {
     if (thread.changes.empty()) continue;
     Drop(thread.changes, std::min(thread.changes.size() / divisor, thread.changes.size() - 1));
     thread.known_from_ns = thread.changes[0].ns;
-    bytes_ += thread.changes.size() * sizeof(Change);
   }
+  CountBytes();
   return dropped;
 }
 
-void ZoneTimeline::AddTo(Profile& profile, uint64_t from_ns, uint64_t to_ns) const {
-  const auto text = [&](std::string string) {
-    if (string.empty()) return uint32_t{0};
-    profile.strings.push_back(std::move(string));
-    return static_cast<uint32_t>(profile.strings.size() - 1);
-  };
-  std::vector<uint32_t> strings(texts_.size());  // of the profile, by text
-  const auto known_text = [&](uint32_t index) {
-    if (strings[index] == 0) strings[index] = text(texts_[index]);
-    return strings[index];
-  };
-  const auto add = [&](ProfileZone zone) {
-    zone.from_ns = std::max(zone.from_ns, from_ns), zone.to_ns = std::min(zone.to_ns, to_ns);
-    if (zone.from_ns < zone.to_ns && zone.thread != kNoThread) profile.zones.push_back(zone);
-  };
+void ZoneTimeline::CountBytes() {
+  bytes_ = zones_.size() * sizeof(Span) + frames_.size() * sizeof(FrameSpan);
+  for (const auto& [key, track] : tracks_) bytes_ += track.counter.points.size() * sizeof(ProfileCounter::Point);
+  for (const Thread& thread : threads_) bytes_ += thread.changes.size() * sizeof(Change);
+}
+
+// Where tracks are added: their texts, and which of them are asked for.
+class ZoneTimeline::Tracks {
+ public:
+  Tracks(Profile& profile, std::span<const std::string> texts, uint64_t from_ns, uint64_t to_ns, const KeptTimes& times)
+      : profile_(profile), texts_(texts), strings_(texts.size()), from_ns_(from_ns), to_ns_(to_ns), times_(times) {}
+
+  uint32_t Text(std::string string) {
+    if (string.empty()) return 0;
+    profile_.strings.push_back(std::move(string));
+    return static_cast<uint32_t>(profile_.strings.size() - 1);
+  }
+  // Of an index in texts_.
+  uint32_t KnownText(uint32_t text) {
+    if (strings_[text] == 0) strings_[text] = Text(texts_[text]);
+    return strings_[text];
+  }
+  void Add(ProfileZone zone) {
+    zone.from_ns = std::max(zone.from_ns, from_ns_), zone.to_ns = std::min(zone.to_ns, to_ns_);
+    if (zone.from_ns >= zone.to_ns || zone.thread == kNoThread) return;
+    const bool is_asked = times_.Overlaps(zone.thread, zone.from_ns, zone.to_ns);
+    if (is_asked) profile_.zones.push_back(zone);
+    left_out_ += is_asked ? 0 : 1;
+  }
+  // The count of a frame that began before is of that time, too.
+  void Add(ProfileCounter counter) {
+    std::erase_if(counter.points, [&](const auto& point) {
+      const bool is_asked = times_.Overlaps(counter.thread, point.time_ns, point.time_ns);
+      return !is_asked || point.time_ns < from_ns_ || point.time_ns >= to_ns_;
+    });
+    profile_.counters.push_back(std::move(counter));
+  }
+  void LeaveOut() { ++left_out_; }
+
+  const KeptTimes& times() const { return times_; }
+  uint64_t from_ns() const { return from_ns_; }
+  uint64_t to_ns() const { return to_ns_; }
+  uint64_t left_out() const { return left_out_; }
+
+ private:
+  Profile& profile_;
+  const std::span<const std::string> texts_;
+  std::vector<uint32_t> strings_;  // of the profile, by text
+  const uint64_t from_ns_, to_ns_;
+  const KeptTimes& times_;
+  uint64_t left_out_ = 0;
+};
+
+void ZoneTimeline::AddTo(Profile& profile, uint64_t from_ns, uint64_t to_ns, const KeptTimes& times) const {
+  Tracks tracks(profile, texts_, from_ns, to_ns, times);
   for (const Span& zone : zones_) {
-    add({.from_ns = zone.from_ns,
-         .to_ns = zone.to_ns,
-         .thread = threads_[zone.thread].index,
-         .name = known_text(zone.name)});
+    tracks.Add({.from_ns = zone.from_ns,
+                .to_ns = zone.to_ns,
+                .thread = threads_[zone.thread].index,
+                .name = tracks.KnownText(zone.name)});
   }
   const std::vector<uint64_t> unknown_from_ns = UnknownFrom(profile.threads.size());
   for (const Thread& thread : threads_) {
@@ -288,33 +342,45 @@ void ZoneTimeline::AddTo(Profile& profile, uint64_t from_ns, uint64_t to_ns) con
     const uint64_t end_ns = std::min(to_ns, unknown_from_ns[thread.index]);
     for (const OpenZone& zone : thread.open) {
       if (zone.abandoned) continue;
-      add({.from_ns = zone.from_ns, .to_ns = end_ns, .thread = thread.index, .name = known_text(zone.name)});
+      tracks.Add(
+          {.from_ns = zone.from_ns, .to_ns = end_ns, .thread = thread.index, .name = tracks.KnownText(zone.name)});
     }
   }
-  for (const FrameSpan& frame : frames_) {
-    if (frame.to_ns <= from_ns || frame.from_ns >= to_ns) continue;
-    add({.from_ns = frame.from_ns,
-         .to_ns = frame.to_ns,
-         .thread = threads_[frame.thread].index,
-         .name = text(absl::StrCat(frame.chain.empty() ? "frame" : frame.chain, " ", frame.number)),
-         .cause = text(frame.cause),
-         .is_frame = true});
-  }
+  AddFramesTo(tracks);
   std::stable_sort(profile.zones.begin(), profile.zones.end(), [](const ProfileZone& a, const ProfileZone& b) {
     return std::tuple(a.from_ns, b.to_ns) < std::tuple(b.from_ns, a.to_ns);
   });
   for (const auto& [key, track] : tracks_) {
     if (threads_[track.thread].index == kNoThread) continue;
-    profile.counters.push_back(track.counter);
-    ProfileCounter& counter = profile.counters.back();
+    ProfileCounter counter = track.counter;
     counter.thread = threads_[track.thread].index;
-    counter.name = known_text(track.name);
-    // The count of a frame that began before is of that time, too.
-    std::erase_if(counter.points, [&](const auto& point) { return point.time_ns < from_ns || point.time_ns >= to_ns; });
+    counter.name = tracks.KnownText(track.name);
+    tracks.Add(std::move(counter));
   }
-  profile.accounting.zones_forgotten = forgotten_;
+  profile.accounting.zones_forgotten = forgotten_ + tracks.left_out();
+  if (keeping_) profile.accounting.frames_dropped = keeping_->keeper.dropped();
   profile.accounting.zone_records_lost = lost_;
   for (const Gap& gap : open_gaps_) profile.accounting.zone_records_lost += gap.lost;
+}
+
+void ZoneTimeline::AddFramesTo(Tracks& tracks) const {
+  for (const FrameSpan& frame : frames_) {
+    if (frame.to_ns <= tracks.from_ns() || frame.from_ns >= tracks.to_ns()) continue;
+    if (!IsIn(tracks.times(), frame)) {
+      tracks.LeaveOut();
+      continue;
+    }
+    const uint32_t thread = threads_[frame.thread].index;
+    tracks.Add({.from_ns = frame.from_ns,
+                .to_ns = frame.to_ns,
+                .thread = thread,
+                .name = tracks.Text(absl::StrCat(frame.chain.empty() ? "frame" : frame.chain, " ", frame.number)),
+                .cause = tracks.Text(frame.cause),
+                .reason = tracks.Text(frame.reason),
+                .is_frame = true,
+                .is_whole = tracks.times().Covers(thread, frame.from_ns, frame.to_ns),
+                .is_reference = keeping_ && keeping_->keeper.IsReference(EndedOf(frame))});
+  }
 }
 
 }  // namespace perfkit::session

@@ -2,6 +2,7 @@
 //
 //   FrameRecording ──> changes of each thread ──> Label: the innermost zone of a sample, by its time
 //                        └──> zones, frames, counters ──> AddTo: the tracks of the profile
+//                                frames ──> FrameKeeper: which of all that stays, if a session keeps slow frames alone
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,8 @@
 
 #include "perfkit/profile_builder.h"
 #include "src/count/frame/frame_recording.h"
+#include "src/session/frame_keeper.h"
+#include "src/session/kept_times.h"
 #include "src/session/thread_table.h"
 
 namespace perfkit::session {
@@ -28,9 +31,9 @@ class ZoneTimeline {
   static constexpr std::string_view kUnknownZone = "[zone unknown]";
 
   // `max_bytes`: of what is kept; beyond that the older half of it is forgotten, once the builder's samples are
-  // labelled.
+  // labelled. `keep`: which frames stay, if not all.
   ZoneTimeline(std::unique_ptr<count::FrameRecording> recording, ProfileBuilder& builder, ThreadTable& threads,
-               uint32_t pid, size_t max_bytes);
+               uint32_t pid, size_t max_bytes, const std::optional<KeepFrames>& keep = std::nullopt);
 
   // Reads what has happened since the last call. `known_ns`: the thread table knows all threads that began until then.
   void Read(uint64_t known_ns);
@@ -47,10 +50,24 @@ class ZoneTimeline {
   // Some threads of the profile are sums from now on, as ThreadTable::Retire says: their zones are forgotten.
   void Retire(std::span<const uint32_t> renamed);
   // Adds the tracks, from `from_ns` to `to_ns`, to a copy of the builder's profile, and what is missing. After Label.
-  void AddTo(Profile& profile, uint64_t from_ns, uint64_t to_ns) const;
+  void AddTo(Profile& profile, uint64_t from_ns, uint64_t to_ns) const { AddTo(profile, from_ns, to_ns, Times()); }
+  // Only what is in these times.
+  void AddTo(Profile& profile, uint64_t from_ns, uint64_t to_ns, const KeptTimes& times) const;
+
+  // For a session that keeps frames. The keeper decides what becomes of samples as well: once it has settled times, all
+  // samples there but those of Times() may go.
+  FrameKeeper* keeper() { return keeping_ ? &keeping_->keeper : nullptr; }
+  // Decides on the frames that ended until `until_ns`; UINT64_MAX: all, and there will be no more. After Read. Calls
+  // on_slow with those over their budget, and with a reason.
+  void Decide(uint64_t until_ns, absl::FunctionRef<void(const EndedFrame& frame)> on_slow);
+  // What is kept; all times if the session keeps everything.
+  KeptTimes Times() const;
+  KeptTimes TimesOf(const EndedFrame& frame) const;
+  // The thread of a frame, in Profile::threads; KeptTimes::kAllThreads: it is not known yet.
+  uint32_t ThreadOf(const EndedFrame& frame) const { return threads_[frame.thread].index; }
 
  private:
-  static constexpr uint32_t kNoThread = UINT32_MAX;
+  static constexpr uint32_t kNoThread = KeptTimes::kAllThreads;
 
   // Names and labels are indexes in texts_: the builder's strings are renumbered now and then.
   struct Change {
@@ -83,7 +100,9 @@ class ZoneTimeline {
   struct FrameSpan {
     uint64_t from_ns = 0, to_ns = 0, number = 0;
     uint32_t thread = 0;
-    std::string chain, cause;
+    uint16_t chain_id = 0;
+    bool is_over_budget = false, is_decided = false;
+    std::string chain, cause, reason;
   };
   // Of one chain of frames and one event.
   struct Track {
@@ -91,7 +110,22 @@ class ZoneTimeline {
     ProfileCounter counter;
   };
 
+  // Why a thread has the frame kept that is under way at `ns`.
+  struct Reason {
+    uint64_t ns = 0;
+    uint32_t thread = 0;  // in threads_
+    uint16_t chain = 0;
+    std::string text;
+  };
+  struct Keeping {
+    FrameKeeper keeper;
+    std::vector<Reason> reasons{};  // of frames that are not decided
+    size_t decided = 0;             // how many of frames_ are, from the first one on
+    size_t thin_at_bytes = 0;
+  };
+
   static constexpr uint32_t kUnknown = 1;  // in texts_
+  static constexpr size_t kThinDivisor = 16;
 
   uint32_t Text(std::string_view text);
   size_t ThreadOf(const count::FrameEvent& event);
@@ -105,6 +139,16 @@ class ZoneTimeline {
   const Path& PathOf(Thread& thread, const count::FrameEvent& event);
   void FindIndexes(uint64_t known_ns);
   size_t Forget(size_t divisor);
+  void CountBytes();
+  class Tracks;
+  void AddFramesTo(Tracks& tracks) const;
+  bool IsIn(const KeptTimes& times, const FrameSpan& frame) const;
+  EndedFrame EndedOf(const FrameSpan& frame) const;
+  void TakeOwnReasons(FrameSpan& frame);
+  void TakeReasonsOfOthers(FrameSpan& frame);
+  void ThinIfFull();
+  void Thin();
+  void MakeRoom();
   static std::optional<uint32_t> LabelAt(std::span<const Thread* const> threads, uint64_t ns);
   std::vector<uint64_t> UnknownFrom(size_t threads) const;
 
@@ -130,6 +174,7 @@ class ZoneTimeline {
     uint64_t lost = 0;  // records
   };
   std::vector<Gap> open_gaps_;  // that last until now
+  std::optional<Keeping> keeping_;
 };
 
 }  // namespace perfkit::session

@@ -65,7 +65,7 @@ Findings CheckLanguage(const Tree& tree) {
     // Headers that pass a user's exceptions on, or work with a framework that uses streams, are compiled by that user.
     const bool adapter = IsIn(file, "src/testing") || IsIn(file, "src/benchmark") ||
                          file.path == "include/perfkit/measure.h" || file.path == "include/perfkit/testing.h" ||
-                         file.path == "include/perfkit/session_batch.h";
+                         file.path == "include/perfkit/session_callback.h";
     const std::string code = CodeOnly(file.text);
     if (!adapter) Search(file, code, kThrow, "the core needs neither exceptions nor RTTI", findings);
     if (file.path == "include/perfkit/testing.h") continue;

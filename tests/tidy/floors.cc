@@ -38,7 +38,7 @@ struct RoomHeaders {
   std::string_view room, headers;
 };
 constexpr RoomHeaders kHeaders[] = {
-    {"session", "blocked_threads profile_collector session session_batch"},
+    {"session", "blocked_threads keep_frames profile_collector session session_batch session_callback"},
     {"exporters", "exporters"},
     {"doctor", "capabilities"},
     {"benchmark", "benchmark benchmark_region"},

@@ -1,0 +1,54 @@
+// Which frames a session keeps in full.
+//
+//   auto session = perfkit::Session::Start({.clock = perfkit::SessionClock::kWall,
+//                                           .frames = &frames,
+//                                           .keep = perfkit::KeepFrames{.on_slow_frame = Print}});
+//
+//   frames   |---|---|---|-----------|---|---|---|---|---|     all others are merged: their samples count in totals,
+//                    before   slow         reference          and have no times
+//
+// So a session can run for hours in the same memory. What is kept is in the profiles of Snapshot and Stop, and each
+// slow frame is handed over as soon as it has ended.
+#pragma once
+
+#include "perfkit/detail/library_only.h"
+
+
+#include <cstddef>
+
+#include "perfkit/profile.h"
+#include "perfkit/session_callback.h"
+#include "perfkit/slow_frames.h"
+
+namespace perfkit {
+
+// A slow frame that has ended. Valid until the callback returns.
+struct ExplainedFrame {
+  // The frame with the frames before it, and the references of its kind: their samples, zones and counters, by the same
+  // indexes. A copy can be written as a file (profile_writer.h). It has no accounting.
+  const Profile& profile;
+  const SlowFrame& frame;  // FormatSlowFrame(profile, frame) is its text
+};
+
+using SlowFrameCallback = SessionCallback<ExplainedFrame>;
+
+// Frames of a kind are those of one thread and one FrameId. A frame is kept if it took longer than its budget
+// (FrameOptions::hitch_budget, FrameCounter::DefineFrame), if the program gave a reason (FrameCounter::Keep), or if it
+// is among the longest of its kind. With it stay the samples, waits, zones and counters of all threads in its time.
+struct KeepFrames {
+  size_t worst = 16;  // The longest frames of each kind.
+  // Maximum number of kept frames of each kind, of which `worst` are the longest. Of the others those without a reason
+  // go first, the shortest one before; then the oldest. They are counted in ProfileAccounting::frames_dropped, and so
+  // are frames that memory_bytes has no room for.
+  size_t max_frames = 64;
+  size_t before = 1;  // How many frames of its kind before each kept one are kept, too.
+  // How many frames of each kind are chosen at random among all of the run. What is usual is told by these
+  // (ProfileZone::is_reference). Their threads' samples and zones are kept.
+  size_t references = 64;
+  // Called with each frame over its budget or with a reason, some 20 ms after its end, by the session's thread, or by
+  // the one that calls Poll, Snapshot or Stop. As SessionOptions::on_batch: it must not call the session, should be
+  // brief, and is not called again once it has thrown.
+  SlowFrameCallback on_slow_frame{};
+};
+
+}  // namespace perfkit

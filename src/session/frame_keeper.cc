@@ -1,0 +1,154 @@
+// The longest frames are a sorted list. References are a reservoir sample (Vitter's algorithm R): each frame of the run
+// is among them with the same probability, whenever one asks.
+#include "src/session/frame_keeper.h"
+
+#include <algorithm>
+
+namespace perfkit::session {
+namespace {
+
+constexpr uint64_t kRoundingNs = 1000;  // two frames follow on one another within this
+
+bool IsLonger(const EndedFrame& a, const EndedFrame& b) { return a.duration_ns() > b.duration_ns(); }
+
+}  // namespace
+
+uint64_t FrameKeeper::Random() {
+  random_ ^= random_ << 13;
+  random_ ^= random_ >> 7;
+  random_ ^= random_ << 17;
+  return random_;
+}
+
+void FrameKeeper::Add(const EndedFrame& frame) {
+  Kind& kind = kinds_[{frame.thread, frame.chain}];
+  if (frame.from_ns > kind.end_ns + kRoundingNs) kind.before.clear();
+  const uint64_t before_ns = kind.before.empty() ? frame.from_ns : kind.before.front();
+  if (frame.from_ns >= settled_ns_) {
+    AddReference(kind, frame);
+    Keep(kind, {frame, std::max(before_ns, settled_ns_)});
+  } else if (frame.is_slow() || IsWorst(kind, frame)) {
+    ++dropped_;
+  }
+  kind.end_ns = frame.to_ns;
+  kind.before.push_back(frame.from_ns);
+  if (kind.before.size() > options_.before) kind.before.pop_front();
+}
+
+void FrameKeeper::AddReference(Kind& kind, const EndedFrame& frame) {
+  const size_t room = std::min(options_.references, kind.max_references);
+  if (kind.references.size() < room && kind.seen == kind.references.size()) {
+    kind.references.push_back(frame);
+  } else if (const uint64_t slot = Random() % (kind.seen + 1); slot < std::min(room, kind.references.size())) {
+    kind.references[slot] = frame;
+  }
+  ++kind.seen;
+}
+
+bool FrameKeeper::IsWorst(const Kind& kind, const EndedFrame& frame) const {
+  return options_.worst != 0 &&
+         (kind.kept.size() < options_.worst || IsLonger(frame, kind.kept[options_.worst - 1].frame));
+}
+
+void FrameKeeper::Keep(Kind& kind, const Kept& kept) {
+  if (!IsWorst(kind, kept.frame) && !kept.frame.is_slow()) return;
+  const auto at = std::upper_bound(kind.kept.begin(), kind.kept.end(), kept,
+                                   [](const Kept& a, const Kept& b) { return IsLonger(a.frame, b.frame); });
+  kind.kept.insert(at, kept);
+  const size_t worst = std::min(kind.kept.size(), options_.worst);
+  kind.kept.erase(std::remove_if(kind.kept.begin() + static_cast<ptrdiff_t>(worst), kind.kept.end(),
+                                 [](const Kept& one) { return !one.frame.is_slow(); }),
+                  kind.kept.end());
+  if (kind.kept.size() > std::max(options_.max_frames, worst)) DropOne(kind);
+}
+
+// Not one of the longest.
+void FrameKeeper::DropOne(Kind& kind) {
+  const auto first = kind.kept.begin() + static_cast<ptrdiff_t>(options_.worst);
+  const auto dropped = std::min_element(first, kind.kept.end(), [](const Kept& a, const Kept& b) {
+    if (a.frame.has_reason != b.frame.has_reason) return !a.frame.has_reason;
+    return a.frame.has_reason ? a.frame.from_ns < b.frame.from_ns : IsLonger(b.frame, a.frame);
+  });
+  kind.kept.erase(dropped);
+  ++dropped_;
+}
+
+void FrameKeeper::EndThread(uint32_t thread) {
+  for (auto& [key, kind] : kinds_) kind.has_ended = kind.has_ended || key.first == thread;
+}
+
+void FrameKeeper::Forget(uint32_t thread) {
+  std::erase_if(kinds_, [&](const auto& entry) {
+    if (entry.first.first != thread) return false;
+    dropped_ += entry.second.kept.size();
+    return true;
+  });
+}
+
+// Before the first frame nothing is settled: that one may be slow.
+uint64_t FrameKeeper::Settle() {
+  if (kinds_.empty() && decided_ns_ != UINT64_MAX) return settled_ns_;
+  uint64_t until_ns = decided_ns_;
+  for (const auto& [key, kind] : kinds_) {
+    if (kind.has_ended || decided_ns_ == UINT64_MAX) continue;
+    until_ns = std::min(until_ns, kind.before.empty() ? kind.end_ns : kind.before.front());
+  }
+  SettleUntil(until_ns);
+  return settled_ns_;
+}
+
+void FrameKeeper::SettleUntil(uint64_t until_ns) { settled_ns_ = std::max(settled_ns_, until_ns); }
+
+bool FrameKeeper::DropHalf() {
+  std::vector<EndedFrame> kept;
+  bool any_dropped = false;
+  for (auto& [key, kind] : kinds_) {
+    for (const Kept& one : kind.kept) kept.push_back(one.frame);
+    any_dropped = any_dropped || !kind.references.empty();
+    kind.max_references = kind.references.size() / 2;
+    kind.references.resize(kind.max_references);
+  }
+  if (kept.empty()) return any_dropped;
+  const auto is_less = [](const EndedFrame& a, const EndedFrame& b) {
+    if (a.has_reason != b.has_reason) return b.has_reason;
+    return std::pair(a.duration_ns(), a.from_ns) < std::pair(b.duration_ns(), b.from_ns);
+  };
+  const auto middle = kept.begin() + static_cast<ptrdiff_t>((kept.size() - 1) / 2);
+  std::nth_element(kept.begin(), middle, kept.end(), is_less);
+  for (auto& [key, kind] : kinds_) {
+    dropped_ += std::erase_if(kind.kept, [&](const Kept& one) { return !is_less(*middle, one.frame); });
+  }
+  return true;
+}
+
+bool FrameKeeper::IsReference(const EndedFrame& frame) const {
+  const auto kind = kinds_.find({frame.thread, frame.chain});
+  return kind != kinds_.end() && std::any_of(kind->second.references.begin(), kind->second.references.end(),
+                                             [&](const EndedFrame& one) { return one.from_ns == frame.from_ns; });
+}
+
+KeptTimes FrameKeeper::Times(absl::FunctionRef<uint32_t(uint32_t thread)> index_of) const {
+  KeptTimes times;
+  times.Add(settled_ns_, UINT64_MAX);
+  for (const auto& [key, kind] : kinds_) {
+    for (const Kept& kept : kind.kept) times.Add(kept.kept_from_ns, kept.frame.to_ns);
+    for (const EndedFrame& frame : kind.references) times.Add(frame.from_ns, frame.to_ns, index_of(key.first));
+  }
+  times.Join();
+  return times;
+}
+
+KeptTimes FrameKeeper::TimesOf(const EndedFrame& frame, absl::FunctionRef<uint32_t(uint32_t thread)> index_of) const {
+  KeptTimes times;
+  const auto kind = kinds_.find({frame.thread, frame.chain});
+  if (kind == kinds_.end() || frame.from_ns < settled_ns_) return times;
+  times.Add(frame.from_ns, frame.to_ns);  // although there may be no room to keep it
+  for (const Kept& kept : kind->second.kept) {
+    if (kept.frame.from_ns == frame.from_ns) times.Add(kept.kept_from_ns, frame.to_ns);
+  }
+  for (const EndedFrame& one : kind->second.references) times.Add(one.from_ns, one.to_ns, index_of(one.thread));
+  times.Join();
+  return times;
+}
+
+}  // namespace perfkit::session

@@ -1,0 +1,93 @@
+// Which frames are kept: those over their budget, those with a reason, and the longest; and which tell what is usual.
+//
+//   frames of a kind   |----|----|--------|----|----|- - -     under way: may still be slow
+//                           before  slow       |<--- hold: what is earlier can be settled
+//
+// A pure state machine: it has the times of frames, not what happened in them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "perfkit/keep_frames.h"
+#include "src/session/kept_times.h"
+
+namespace perfkit::session {
+
+// A frame that has ended.
+struct EndedFrame {
+  uint32_t thread = 0;  // the caller's number
+  uint32_t chain = 0;   // FrameId::index
+  uint64_t from_ns = 0, to_ns = 0;
+  bool is_over_budget = false, has_reason = false;
+
+  bool is_slow() const { return is_over_budget || has_reason; }
+  uint64_t duration_ns() const { return to_ns - from_ns; }
+};
+
+// Not thread-safe.
+class FrameKeeper {
+ public:
+  explicit FrameKeeper(KeepFrames options) : options_(std::move(options)) {}
+
+  // Decides on a frame. Those of a thread and a chain come in order of time.
+  void Add(const EndedFrame& frame);
+  // A thread has no more frames.
+  void EndThread(uint32_t thread);
+  // A thread is gone, with all that was kept of its frames.
+  void Forget(uint32_t thread);
+
+  // All frames that ended until then have been added. UINT64_MAX: there will be no more.
+  void DecideUntil(uint64_t until_ns) { decided_ns_ = until_ns; }
+  // Returns until when everything but Times() may go. Frames that began earlier can't be kept from now on.
+  uint64_t Settle();
+  // The same for a time whose frames are under way, if there is no room for them.
+  void SettleUntil(uint64_t until_ns);
+  uint64_t settled_ns() const { return settled_ns_; }
+  // Gives up half of what is kept: short frames without a reason first. Returns false if nothing is.
+  bool DropHalf();
+
+  bool IsReference(const EndedFrame& frame) const;
+  // What is kept, and all that is not settled. `index_of` returns a thread's index in Profile::threads.
+  KeptTimes Times(absl::FunctionRef<uint32_t(uint32_t thread)> index_of) const;
+  // Of a slow frame that is not settled, with those before it, and the references of its kind.
+  KeptTimes TimesOf(const EndedFrame& frame, absl::FunctionRef<uint32_t(uint32_t thread)> index_of) const;
+
+  // How many frames were to be kept, and are not: there was no room.
+  uint64_t dropped() const { return dropped_; }
+
+ private:
+  struct Kept {
+    EndedFrame frame;
+    uint64_t kept_from_ns = 0;  // the begin of the frames before it
+  };
+  struct Kind {
+    std::deque<uint64_t> before;         // begins of the latest frames, of options_.before at most
+    uint64_t end_ns = 0;                 // of the latest frame
+    bool has_ended = false;              // there will be no more
+    std::vector<Kept> kept;              // the longest first
+    std::vector<EndedFrame> references;  // in any order
+    size_t max_references = SIZE_MAX;
+    uint64_t seen = 0;
+  };
+  using KindKey = std::pair<uint32_t, uint32_t>;  // thread and chain
+
+  void AddReference(Kind& kind, const EndedFrame& frame);
+  bool IsWorst(const Kind& kind, const EndedFrame& frame) const;
+  void Keep(Kind& kind, const Kept& kept);
+  void DropOne(Kind& kind);
+  uint64_t Random();
+
+  const KeepFrames options_;
+  std::map<KindKey, Kind> kinds_;
+  uint64_t decided_ns_ = 0, settled_ns_ = 0;
+  uint64_t dropped_ = 0;
+  uint64_t random_ = 0x9e3779b97f4a7c15;  // any but 0
+};
+
+}  // namespace perfkit::session

@@ -1,0 +1,134 @@
+// Keeping slow frames alone. A frame is decided on once everything that was logged until its end has been read:
+// reasons may be in the logs of other threads. What no frame keeps goes when it has grown to a share of what there is,
+// so that each zone is looked at a few times only.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "src/session/zone_timeline.h"
+
+namespace perfkit::session {
+
+// Frames follow on one another by the same reading of a clock, whose times are exact to some nanoseconds: the next one
+// may seem to begin before the last one ends.
+bool ZoneTimeline::IsIn(const KeptTimes& times, const FrameSpan& frame) const {
+  const uint64_t rounding_ns = std::min<uint64_t>(100, (frame.to_ns - frame.from_ns) / 2);
+  return times.Overlaps(threads_[frame.thread].index, frame.from_ns + rounding_ns, frame.to_ns - rounding_ns);
+}
+
+EndedFrame ZoneTimeline::EndedOf(const FrameSpan& frame) const {
+  return {.thread = frame.thread,
+          .chain = frame.chain_id,
+          .from_ns = frame.from_ns,
+          .to_ns = frame.to_ns,
+          .is_over_budget = frame.is_over_budget || !frame.cause.empty(),
+          .has_reason = !frame.reason.empty()};
+}
+
+// By the order in the log of its thread: two times that were read at different times are exact to some nanoseconds
+// only.
+void ZoneTimeline::TakeOwnReasons(FrameSpan& frame) {
+  if (!keeping_) return;
+  std::erase_if(keeping_->reasons, [&](const Reason& reason) {
+    if (reason.chain != frame.chain_id || reason.thread != frame.thread) return false;
+    absl::StrAppend(&frame.reason, frame.reason.empty() ? "" : "; ", reason.text);
+    return true;
+  });
+}
+
+// Reasons from before the frame are of none: that one was not counted.
+void ZoneTimeline::TakeReasonsOfOthers(FrameSpan& frame) {
+  std::erase_if(keeping_->reasons, [&](const Reason& reason) {
+    if (reason.chain != frame.chain_id || reason.thread == frame.thread || reason.ns >= frame.to_ns) return false;
+    if (reason.ns >= frame.from_ns) absl::StrAppend(&frame.reason, frame.reason.empty() ? "" : "; ", reason.text);
+    return true;
+  });
+}
+
+void ZoneTimeline::Decide(uint64_t until_ns, absl::FunctionRef<void(const EndedFrame& frame)> on_slow) {
+  if (!keeping_) return;
+  const bool is_last = until_ns == UINT64_MAX;
+  std::vector<EndedFrame> slow;
+  uint64_t decided_ns = is_last ? until_ns : std::min(until_ns, read_until_ns_);
+  for (size_t i = keeping_->decided; i < frames_.size(); ++i) {
+    FrameSpan& frame = frames_[i];
+    if (frame.is_decided) continue;
+    const bool is_known = threads_[frame.thread].index != kNoThread && frame.to_ns <= decided_ns;
+    if (!is_known && !is_last) {
+      decided_ns = std::min(decided_ns, frame.from_ns);
+      continue;
+    }
+    TakeReasonsOfOthers(frame);
+    frame.is_decided = true;
+    keeping_->keeper.Add(EndedOf(frame));
+    if (EndedOf(frame).is_slow()) slow.push_back(EndedOf(frame));
+  }
+  while (keeping_->decided < frames_.size() && frames_[keeping_->decided].is_decided) ++keeping_->decided;
+  keeping_->keeper.DecideUntil(decided_ns);
+  for (const EndedFrame& frame : slow) on_slow(frame);
+}
+
+KeptTimes ZoneTimeline::Times() const {
+  if (keeping_) return keeping_->keeper.Times([this](uint32_t thread) { return threads_[thread].index; });
+  KeptTimes all;
+  all.Add(0, UINT64_MAX);
+  all.Join();
+  return all;
+}
+
+KeptTimes ZoneTimeline::TimesOf(const EndedFrame& frame) const {
+  return keeping_->keeper.TimesOf(frame, [this](uint32_t thread) { return threads_[thread].index; });
+}
+
+void ZoneTimeline::ThinIfFull() {
+  if (bytes_ <= keeping_->thin_at_bytes) return;
+  Label(builder_.profile().samples);
+  Thin();
+  while (bytes_ > max_bytes_ && keeping_->keeper.settled_ns() < read_until_ns_) {
+    MakeRoom();
+    Thin();
+  }
+  keeping_->thin_at_bytes = bytes_ + std::max(bytes_ / 2, max_bytes_ / kThinDivisor);
+}
+
+// What is kept, or what may still be: whichever is more.
+void ZoneTimeline::MakeRoom() {
+  FrameKeeper& keeper = keeping_->keeper;
+  std::vector<uint64_t> unsettled_ns;
+  for (const Span& zone : zones_) {
+    if (zone.to_ns > keeper.settled_ns()) unsettled_ns.push_back(zone.to_ns);
+  }
+  if (unsettled_ns.size() * 2 < zones_.size() && keeper.DropHalf()) return;
+  if (unsettled_ns.empty()) return keeper.SettleUntil(read_until_ns_);
+  const auto middle = unsettled_ns.begin() + static_cast<ptrdiff_t>(unsettled_ns.size() / 2);
+  std::nth_element(unsettled_ns.begin(), middle, unsettled_ns.end());
+  keeper.SettleUntil(*middle);
+}
+
+// Of each thread the last change before what is not settled stays: it says where the thread is.
+void ZoneTimeline::Thin() {
+  const uint64_t until_ns = keeping_->keeper.Settle();
+  const KeptTimes times = Times();
+  const auto is_gone = [&](uint32_t thread, uint64_t from_ns, uint64_t to_ns) {
+    return to_ns <= until_ns && !times.Overlaps(threads_[thread].index, from_ns, to_ns);
+  };
+  forgotten_ += std::erase_if(zones_, [&](const Span& zone) { return is_gone(zone.thread, zone.from_ns, zone.to_ns); });
+  forgotten_ += std::erase_if(frames_, [&](const FrameSpan& frame) {
+    return frame.is_decided && frame.to_ns <= until_ns && !IsIn(times, frame);
+  });
+  keeping_->decided = 0;
+  for (auto& [key, track] : tracks_) {
+    std::erase_if(track.counter.points, [&](const auto& point) {
+      return point.time_ns < until_ns && is_gone(track.thread, point.time_ns, point.time_ns);
+    });
+  }
+  for (Thread& thread : threads_) {
+    const auto next = std::upper_bound(thread.changes.begin(), thread.changes.end(), until_ns,
+                                       [](uint64_t at_ns, const Change& change) { return at_ns < change.ns; });
+    if (next == thread.changes.begin()) continue;
+    thread.changes.erase(thread.changes.begin(), next - 1);
+    thread.known_from_ns = thread.changes[0].ns;
+  }
+  CountBytes();
+}
+
+}  // namespace perfkit::session
