@@ -79,6 +79,7 @@ void Game::Update(int frame) {
 void Game::LoadLevel(int frame) {
   if (frame == chunk_frame_) {
     PERFKIT_ZONE(frames_, "load level chunk");
+    frames_.Keep("a chunk of the level");
     LoadLevelChunk(kChunkBytes);
     scene_.AddPyramid();
   }

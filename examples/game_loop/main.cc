@@ -41,10 +41,18 @@ std::chrono::nanoseconds SuitableBudget(game::Screen& screen) {
   return std::max<nanoseconds>(milliseconds(20), nanoseconds(median * 5 / 2));
 }
 
-// Plays, sampled on and off the CPU: the profile has the frames and zones, too.
+// As soon as such a frame has ended, while the game goes on.
+void PrintSlowFrame(const perfkit::ExplainedFrame& slow) {
+  std::printf("%s\n", perfkit::FormatSlowFrame(slow.profile, slow.frame).c_str());
+}
+
+// Plays, sampled on and off the CPU. The profile has the slow frames with their zones, those that tell what is usual,
+// and the totals of all.
 absl::StatusOr<perfkit::Profile> Play(game::Game& game) {
   absl::StatusOr<perfkit::Session> session =
-      perfkit::Session::Start({.clock = perfkit::SessionClock::kWall, .frames = &game.frames()});
+      perfkit::Session::Start({.clock = perfkit::SessionClock::kWall,
+                               .frames = &game.frames(),
+                               .keep = perfkit::KeepFrames{.on_slow_frame = PrintSlowFrame}});
   game.Run();
   if (!session.ok()) return session.status();
   return session->Stop();

@@ -13,7 +13,6 @@
 
 #include "perfkit/detail/library_only.h"
 
-
 #include <cstddef>
 
 #include "perfkit/profile.h"

@@ -11,7 +11,6 @@
 
 #include "perfkit/detail/library_only.h"
 
-
 #include <array>
 #include <cstdint>
 #include <span>

@@ -12,7 +12,6 @@
 
 #include "perfkit/detail/library_only.h"
 
-
 #include <chrono>
 #include <cstdint>
 #include <functional>

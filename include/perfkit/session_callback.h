@@ -3,7 +3,6 @@
 
 #include "perfkit/detail/library_only.h"
 
-
 #include <concepts>
 #include <functional>
 #include <type_traits>
