@@ -23,7 +23,8 @@
 namespace perfkit {
 
 struct BlockedThreadsOptions {
-  // Resolves the calls of stacks to names. Reads the files of modules, in some milliseconds each.
+  // Resolves the calls of stacks to names. Reads the files of modules, in some milliseconds each; if
+  // threads wait for locks, that of the C library also without `names`.
   bool names = true;
   // With `names` and perfkit::dwarf: also inlined calls, files and lines. Takes longer.
   bool lines = false;
@@ -56,6 +57,15 @@ struct ThreadStatus {
   // "futex 0x7f12…", "read of descriptor 3 (pipe:[1234])". Says what the descriptor refers to now, which may have
   // changed since the call began.
   std::string wait;
+  // The thread that held the lock that this one waits for; 0 means unknown, or no lock. Known for pthread mutexes
+  // (std::mutex) that are neither robust nor shared between processes, for reader-writer locks that a writer has, and
+  // for priority-inheriting futexes; with C libraries other than glibc only for the last ones.
+  uint32_t holder = 0;
+  // The holder is no thread of this process any more, and can't release the lock.
+  bool holder_gone = false;
+  // The thread waits for a lock whose holder waits for a lock …, whose holder is this thread: follow `holder`. None of
+  // them ran from the first of their examinations to the last.
+  bool deadlocked = false;
   uint64_t at_ns = 0;                 // Time of the examination, by CLOCK_MONOTONIC.
   std::vector<StackFrame> frames;     // Innermost first.
   StackEnd end = StackEnd::kNoStack;  // Why there are no more frames; kRoot means complete.
@@ -73,7 +83,7 @@ struct ThreadStatus {
 // a name and a state only, and `missing` gives the reason.
 absl::StatusOr<std::vector<ThreadStatus>> BlockedThreads(const BlockedThreadsOptions& options = {});
 
-// Returns a paragraph for each thread, blocked ones first.
+// Returns a line for each deadlock, and a paragraph for each thread, blocked ones first.
 std::string FormatBlockedThreads(std::span<const ThreadStatus> threads);
 
 }  // namespace perfkit

@@ -4,10 +4,12 @@
 #include "src/session/blocked_look.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "src/sys/clock.h"
 #include "src/sys/describe_call.h"
+#include "src/sys/futex_lock.h"
 #include "src/sys/own_memory.h"
 
 namespace perfkit::session {
@@ -43,7 +45,16 @@ UnwoundStack Unwind(uint32_t pid, uint32_t tid, const proc::BlockedCall& call, S
   return stack;
 }
 
+bool HasStayed(pid_t tid, const proc::BlockedCall& call, uint64_t times_run) {
+  return proc::ReadBlockedCall(tid) == call && proc::ReadTimesRun(tid) == times_run;
+}
+
 }  // namespace
+
+// The lock first: what it says counts if the thread has stayed until afterwards.
+bool BlockedThread::IsUnchanged(uint32_t tid) const {
+  return sys::ReadLockHolder(call.syscall, call.arguments) == holder && HasStayed(static_cast<pid_t>(tid), call, times_run);
+}
 
 std::optional<BlockedThread> LookAtBlocked(uint32_t pid, uint32_t tid, StackUnwinder* unwinder,
                                            std::span<StackFrame> frames) {
@@ -52,15 +63,15 @@ std::optional<BlockedThread> LookAtBlocked(uint32_t pid, uint32_t tid, StackUnwi
   const std::optional<uint64_t> times_run = proc::ReadTimesRun(number);
   const std::optional<proc::BlockedCall> call = proc::ReadBlockedCall(number);
   if (!call || !times_run) return std::nullopt;
-  BlockedThread blocked{.call = *call, .at_ns = sys::ClockNs(CLOCK_MONOTONIC)};
+  BlockedThread blocked{.call = *call, .at_ns = sys::ClockNs(CLOCK_MONOTONIC), .times_run = *times_run};
   blocked.wait = sys::DescribeCall(call->syscall, call->arguments, number);
+  blocked.holder = sys::ReadLockHolder(call->syscall, call->arguments);
   if (unwinder != nullptr) blocked.stack = Unwind(pid, tid, *call, *unwinder, frames);
   if (blocked.stack.frames == 0) {
     frames[0] = {.pc = call->pc};
     blocked.stack = {.frames = 1, .end = StackEnd::kNoStack};
   }
-  if (proc::ReadBlockedCall(number) != call || proc::ReadTimesRun(number) != times_run) return std::nullopt;
-  return blocked;
+  return HasStayed(number, *call, *times_run) ? std::optional(std::move(blocked)) : std::nullopt;
 }
 
 }  // namespace perfkit::session

@@ -22,7 +22,13 @@ struct BlockedThread {
   proc::BlockedCall call{};
   UnwoundStack stack{};
   std::string wait;    // what it waits for: sys::DescribeCall, with its files
+  // The thread that holds the lock it waits for, if ProvesLock says so.
+  std::optional<uint32_t> holder{};
   uint64_t at_ns = 0;  // CLOCK_MONOTONIC: the thread was off its CPU then
+  uint64_t times_run = 0;
+
+  // Returns true if the thread has not run since the look, and `holder` is what it was.
+  bool IsUnchanged(uint32_t tid) const;
 };
 
 // nullopt if the thread runs, has moved meanwhile, or may not be looked at; then `frames` hold nothing of use.

@@ -4,6 +4,7 @@
 #include "perfkit/blocked_threads.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -13,6 +14,8 @@
 #include "src/proc/blocked_call.h"
 #include "src/proc/threads.h"
 #include "src/session/blocked_look.h"
+#include "src/session/deadlocks.h"
+#include "src/session/lock_holder.h"
 #include "src/session/stack_hooks.h"
 #include "src/sys/files.h"
 #include "src/sys/kernel.h"
@@ -30,6 +33,14 @@ absl::Status CannotList(const absl::Status& error) {
   return absl::Status(error.code(),
                       absl::StrFormat("cannot list the threads of this process in /proc/self/task (%s). Remedy: %s.",
                                       error.message(), remedy));
+}
+
+bool HasEnded(char state) { return state == '?' || state == 'Z' || state == 'X'; }
+
+std::vector<std::vector<size_t>> FindHolderCycles(std::span<const ThreadStatus> threads) {
+  std::vector<session::LockWait> waits;
+  for (const ThreadStatus& thread : threads) waits.push_back({thread.tid, thread.holder});
+  return session::FindCycles(waits);
 }
 
 class Looker {
@@ -56,13 +67,35 @@ class Looker {
     look.state = proc::ReadState(tid);
     if (blocked) {
       Fill(*blocked, look);
+      FindHolder(*blocked, look);
+      blocked_.emplace(look.tid, *std::move(blocked));
     } else {
       look.missing = WhyNotBlocked(tid, look.state);
     }
     return look;
   }
 
+  // Finds deadlocks among the threads. Each is looked at twice more: the first time says that its lock is still held by
+  // the next one, the second that this one had not run by then.
+  void FindDeadlocks(std::span<ThreadStatus> threads) const {
+    for (const std::vector<size_t>& cycle : FindHolderCycles(threads)) {
+      const auto all_stay = [&] {
+        return std::ranges::all_of(
+            cycle, [&](size_t i) { return blocked_.at(threads[i].tid).IsUnchanged(threads[i].tid); });
+      };
+      const bool is_deadlock = all_stay() && all_stay();
+      for (const size_t i : cycle) threads[i].deadlocked = is_deadlock;
+    }
+  }
+
  private:
+  // A thread that is gone has not released the lock if the one that waits is still there.
+  static void FindHolder(const session::BlockedThread& blocked, ThreadStatus& look) {
+    look.holder = blocked.holder.value_or(0);
+    look.holder_gone = look.holder != 0 && HasEnded(proc::ReadState(static_cast<pid_t>(look.holder)));
+    if (look.holder_gone && !blocked.IsUnchanged(look.tid)) look.holder = 0, look.holder_gone = false;
+  }
+
   void Fill(const session::BlockedThread& blocked, ThreadStatus& look) const {
     look.blocked = true;
     look.syscall = blocked.call.syscall;
@@ -84,7 +117,7 @@ class Looker {
     if (!readable_.ok()) {
       return absl::StrFormat("what it waits for cannot be read: %s", readable_.message());
     }
-    if (state == '?' || state == 'Z' || state == 'X') return "it has ended";
+    if (HasEnded(state)) return "it has ended";
     // The file says "running" for a thread that is on a CPU or waits for one.
     if (state == 'R' || !proc::ReadBlockedCall(tid)) return "it runs";
     return absl::StrFormat("it ran during each of %d looks", kLooks);
@@ -94,13 +127,31 @@ class Looker {
   absl::Status readable_, maps_;
   std::vector<StackFrame> frames_;
   std::unique_ptr<StackUnwinder> unwinder_;
+  std::map<uint32_t, session::BlockedThread> blocked_;  // by tid
 };
 
+// Forgets the holders of which the stacks do not prove that there is a lock, and the deadlocks with them.
+void KeepProven(Symbolizer& symbolizer, uint32_t pid, std::span<ThreadStatus> threads) {
+  for (ThreadStatus& thread : threads) {
+    if (thread.holder == 0) continue;
+    std::vector<session::NamedCall> calls;
+    for (size_t i = 0; i < std::min(thread.frames.size(), session::kProvingFrames); ++i) {
+      const Symbol symbol = symbolizer.Resolve(pid, thread.frames[i].code());
+      calls.push_back({symbol.function, symbol.module});
+    }
+    if (session::ProvesLock(sys::FutexLockOf(thread.syscall, thread.arguments), calls)) continue;
+    thread.holder = 0;
+    thread.holder_gone = false;
+  }
+  std::vector<bool> in_cycle(threads.size());
+  for (const std::vector<size_t>& cycle : FindHolderCycles(threads)) {
+    for (const size_t i : cycle) in_cycle[i] = true;
+  }
+  for (size_t i = 0; i < threads.size(); ++i) threads[i].deadlocked = threads[i].deadlocked && in_cycle[i];
+}
+
 // All stacks at once, so that each file is read once.
-void NameCalls(uint32_t pid, bool lines, std::span<ThreadStatus> threads) {
-  const StackHooks* const hooks = &StackHookTable;
-  Symbolizer symbolizer({.lines = lines && hooks != nullptr ? hooks->lines : nullptr});
-  if (!symbolizer.AddProcess(static_cast<pid_t>(pid)).ok()) return;
+void NameCalls(Symbolizer& symbolizer, uint32_t pid, std::span<ThreadStatus> threads) {
   std::vector<CodeLocation> places;
   for (const ThreadStatus& thread : threads) {
     for (const StackFrame& frame : thread.frames) places.push_back(symbolizer.Locate(pid, frame.code()));
@@ -149,9 +200,36 @@ std::string FormatCall(const ThreadStatus::Call& call) {
   return call.function.empty() ? text : text + "  " + module;
 }
 
-std::string FormatThread(const ThreadStatus& thread) {
+// "1234 \"worker\"".
+std::string ThreadText(std::span<const ThreadStatus> threads, uint32_t tid) {
+  const auto found = std::ranges::find(threads, tid, &ThreadStatus::tid);
+  return found != threads.end() ? absl::StrFormat("%d \"%s\"", tid, found->name) : absl::StrFormat("%d", tid);
+}
+
+std::string HolderText(std::span<const ThreadStatus> threads, const ThreadStatus& thread) {
+  if (thread.holder == 0) return "";
+  return absl::StrFormat(", held by thread %s%s", ThreadText(threads, thread.holder),
+                         thread.holder_gone ? ", which is gone" : "");
+}
+
+// Each deadlock once.
+std::string DeadlockText(std::span<const ThreadStatus> threads) {
+  std::string text;
+  for (const std::vector<size_t>& cycle : FindHolderCycles(threads)) {
+    if (!threads[cycle[0]].deadlocked) continue;
+    text += "deadlock: thread " + ThreadText(threads, threads[cycle[0]].tid);
+    for (const size_t i : cycle) {
+      absl::StrAppendFormat(&text, "%s waits for the lock that %s holds", i == cycle[0] ? "" : ", which",
+                            ThreadText(threads, threads[i].holder));
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+std::string FormatThread(std::span<const ThreadStatus> threads, const ThreadStatus& thread) {
   std::string text = absl::StrFormat("thread %d \"%s\" %s", thread.tid, thread.name, StateText(thread.state));
-  if (thread.blocked) text += ": " + thread.wait;
+  if (thread.blocked) text += ": " + thread.wait + HolderText(threads, thread);
   text += "\n";
   for (const ThreadStatus::Call& call : thread.calls) text += absl::StrFormat("  #%d %s\n", call.frame, FormatCall(call));
   for (size_t i = 0; thread.calls.empty() && i < thread.frames.size(); ++i) {
@@ -170,16 +248,23 @@ absl::StatusOr<std::vector<ThreadStatus>> BlockedThreads(const BlockedThreadsOpt
   Looker looker(pid, options.max_frames);
   std::vector<ThreadStatus> threads;
   for (const pid_t tid : *tids) threads.push_back(looker.Look(tid));
-  if (options.names) NameCalls(pid, options.lines, threads);
+  looker.FindDeadlocks(threads);
+  const bool any_holder = std::ranges::any_of(threads, [](const ThreadStatus& thread) { return thread.holder != 0; });
+  if (!options.names && !any_holder) return threads;
+  const StackHooks* const hooks = &StackHookTable;
+  Symbolizer symbolizer({.lines = options.lines && hooks != nullptr ? hooks->lines : nullptr});
+  const bool is_mapped = symbolizer.AddProcess(static_cast<pid_t>(pid)).ok();
+  KeepProven(symbolizer, pid, threads);
+  if (options.names && is_mapped) NameCalls(symbolizer, pid, threads);
   return threads;
 }
 
 std::string FormatBlockedThreads(std::span<const ThreadStatus> threads) {
-  std::string text;
+  std::string text = DeadlockText(threads);
   // The blocked ones first: they are why a hanging program is looked at.
   for (const bool blocked : {true, false}) {
     for (const ThreadStatus& thread : threads) {
-      if (thread.blocked == blocked) text += FormatThread(thread);
+      if (thread.blocked == blocked) text += FormatThread(threads, thread);
     }
   }
   return text;
