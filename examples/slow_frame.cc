@@ -1,4 +1,6 @@
 // Why was the frame slow? A loader holds the lock that the renderer needs.
+#include <pthread.h>
+
 #include <chrono>
 #include <cstdio>
 #include <mutex>
@@ -15,6 +17,7 @@ namespace {
 std::mutex level;
 
 [[gnu::noinline]] void LoadLevel() {
+  pthread_setname_np(pthread_self(), "loader");
   const std::lock_guard<std::mutex> lock(level);
   std::this_thread::sleep_for(40ms);
 }

@@ -128,6 +128,15 @@ struct ProfileWait {
   // What ended the wait: "worker (1234)", "an interrupt"; index in Profile::strings, "" if unknown
   // (SessionOptions::wakers).
   uint32_t waker = 0;
+  // The thread that held the lock when the waiting one was examined; index in Profile::threads, kNoHolder if unknown or
+  // no lock. Known for the locks of ThreadStatus::holder (blocked_threads.h).
+  uint32_t holder = kNoHolder;
+  // Where the holder was blocked at that time, or, if it ran, the stack that most of its samples during the wait have;
+  // index in Profile::stacks, ProfileStack::kRoot if unknown.
+  uint32_t holder_stack = ProfileStack::kRoot;
+  StackQuality holder_quality = StackQuality::kNone;
+
+  static constexpr uint32_t kNoHolder = UINT32_MAX;
 };
 
 // A zone or a frame of a thread, from `from_ns` to `to_ns`.

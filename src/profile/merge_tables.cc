@@ -67,7 +67,8 @@ std::string StackKey(const ProfileStack& stack) {
 
 std::string WaitKey(const ProfileWait& wait) {
   KeyBytes key;
-  key << wait.preempted << wait.blocked_in_syscall << wait.syscall << wait.detail << wait.waker;
+  key << wait.preempted << wait.blocked_in_syscall << wait.syscall << wait.detail << wait.waker << wait.holder
+      << wait.holder_stack << wait.holder_quality;
   for (const uint64_t argument : wait.arguments) key << argument;
   return key.Take();
 }
@@ -218,6 +219,8 @@ class Merging {
     for (ProfileWait wait : from_.waits) {
       wait.detail = strings_[wait.detail];
       wait.waker = strings_[wait.waker];
+      if (wait.holder != ProfileWait::kNoHolder) wait.holder = threads_[wait.holder];
+      if (wait.holder_stack != ProfileStack::kRoot) wait.holder_stack = stacks_[wait.holder_stack];
       waits_.push_back(index.Find(WaitKey(wait), to_.waits.size(), [&] { to_.waits.push_back(wait); }));
     }
   }

@@ -87,6 +87,9 @@ class Checker {
     for (size_t i = 0; i < profile_.waits.size(); ++i) {
       const ProfileWait& wait = profile_.waits[i];
       if (!IsString(wait.detail) || !IsString(wait.waker)) return Wrong("waits", i, "a text is no string");
+      const bool has_holder = wait.holder != ProfileWait::kNoHolder, has_stack = wait.holder_stack != ProfileStack::kRoot;
+      if (has_holder && wait.holder >= profile_.threads.size()) return Wrong("waits", i, "there is no such holder");
+      if (has_stack && wait.holder_stack >= profile_.stacks.size()) return Wrong("waits", i, "there is no such stack");
     }
     for (size_t i = 0; i < profile_.zones.size(); ++i) {
       const ProfileZone& zone = profile_.zones[i];

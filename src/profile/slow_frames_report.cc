@@ -56,6 +56,14 @@ std::string WhereText(const Profile& profile, const FramePart& part) {
   return text;
 }
 
+// Where the holder of the lock was.
+std::string HolderWhereText(const Profile& profile, const FramePart& part) {
+  if (part.wait == ProfileSample::kNoWait) return "";
+  const ProfileWait& wait = profile.waits[part.wait];
+  const std::string text = StackText(profile, wait.holder_stack);
+  return text.empty() ? "" : OneLine(profile::HolderName(profile, wait)) + ": " + text;
+}
+
 std::string RowText(const std::string& more, const std::string& here, const std::string& usually,
                     const std::string& what) {
   return absl::StrFormat("%14s %12s %12s  %s\n", more, here, usually, CutMiddle(what, kPartColumns));
@@ -136,7 +144,7 @@ std::string FormatSlowFrame(const Profile& profile, const SlowFrame& frame) {
     if (part.excess_ns() <= min_excess_ns) break;
     left_ns -= part.excess_ns();
     text += RowText(ChangeText(part.excess_ns()), TimeText(part.ns), TimeText(part.usual_ns), PartText(profile, part));
-    text += WhereRow(WhereText(profile, part));
+    text += WhereRow(WhereText(profile, part)) + WhereRow(HolderWhereText(profile, part));
   }
   // The rows sum up to the excess in the headline.
   if (left_ns != 0) text += RowText(ChangeText(left_ns), "", "", "all else");

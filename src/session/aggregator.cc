@@ -129,6 +129,7 @@ void Aggregator::RetireThreads() {
     profile.threads[renamed[i]].off_ns += times.off_ns;
     off_cpu_.Forget(i);
   }
+  off_cpu_.RenameHolders(renamed);
   GiveBatch();
   MergeThreads(profile, renamed, preempted_wait_);
   CountMerged();
@@ -291,6 +292,9 @@ uint32_t Aggregator::WaitOf(const OffCpuSpan& span) {
     wait.syscall = span.call->syscall;
     wait.arguments = span.call->arguments;
     wait.detail = builder_.String(span.wait);
+    wait.holder = span.holder.thread;
+    wait.holder_stack = span.holder.stack;
+    wait.holder_quality = span.holder.quality;
   }
   wait.waker = builder_.String(span.waker);
   return builder_.AddWait(wait);
@@ -328,8 +332,25 @@ void Aggregator::LookAtSleepers(uint64_t before_ns) {
                                      .stack = stack.stack,
                                      .quality = stack.quality,
                                      .call = blocked->call,
-                                     .wait = blocked->wait});
+                                     .wait = blocked->wait,
+                                     .holder = LookAtHolder(*blocked, sleeper.tid)});
   }
+}
+
+// Where it is blocked itself: if it holds the lock after the look, and has not run until then, it was there with the
+// lock. The calling thread may be the holder, and runs.
+Holder Aggregator::LookAtHolder(const BlockedThread& waiting, uint32_t waiting_tid) {
+  const uint32_t tid = waiting.holder.value_or(0);
+  const std::optional<uint32_t> thread = tid != 0 ? threads_.Find(tid) : std::nullopt;
+  if (!thread) return {};
+  Holder holder{.thread = *thread};
+  if (tid == static_cast<uint32_t>(sys::kernel().gettid())) return holder;
+  const std::optional<BlockedThread> blocked = LookAtBlocked(options_.pid, tid, options_.unwinder.get(), frames_);
+  if (!blocked || !waiting.IsUnchanged(waiting_tid) || !blocked->IsUnchanged(tid)) return holder;
+  const InternedStack stack =
+      Intern(options_.pid, std::span(frames_).first(blocked->stack.frames), QualityOf(blocked->stack.end));
+  holder.stack = stack.stack, holder.quality = stack.quality;
+  return holder;
 }
 
 void Aggregator::Resume(uint64_t now_ns) {

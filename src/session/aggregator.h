@@ -21,6 +21,7 @@
 #include "perfkit/sampler.h"
 #include "perfkit/session.h"
 #include "perfkit/symbolizer.h"
+#include "src/session/blocked_look.h"
 #include "src/session/follower_values.h"
 #include "src/session/known_processes.h"
 #include "src/session/off_cpu.h"
@@ -131,6 +132,7 @@ class Aggregator {
   void AddSwitch(const SwitchRecord& change);
   void AddSpan(const OffCpuSpan& span);
   uint32_t WaitOf(const OffCpuSpan& span);
+  Holder LookAtHolder(const BlockedThread& waiting, uint32_t waiting_tid);
   ProfileSample Complete(const PendingSample& pending, const InternedStack& stack);
   void Emit(const PendingSample& pending, const InternedStack& stack);
   InternedStack Intern(uint32_t pid, std::span<const StackFrame> frames, StackQuality quality);

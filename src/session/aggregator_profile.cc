@@ -11,6 +11,7 @@
 #include "src/proc/blocked_call.h"
 #include "src/session/aggregator.h"
 #include "src/session/drop_threads.h"
+#include "src/session/lock_waits.h"
 #include "src/session/merge_samples.h"
 #include "src/session/whole_frames.h"
 
@@ -144,6 +145,7 @@ void Aggregator::GiveBatch(std::span<const ProfileSample> samples, const OnNamed
   // A callback that threw may have left its own data half done: it is not called again.
   if (samples.empty() || !options_.on_batch || given_.threw) return;
   Resolve(on_named);
+  KeepProvenHolders(builder_.profile(), samples);
   ++given_.batches;
   given_.threw = !options_.on_batch({builder_.profile(), samples});
 }
@@ -225,6 +227,8 @@ Profile Aggregator::MakeProfile(uint64_t now_ns, bool is_last, const OnNamed& on
   std::stable_sort(profile.samples.begin(), profile.samples.end(),
                    [](const ProfileSample& a, const ProfileSample& b) { return a.time_ns < b.time_ns; });
   profile.accounting.addresses_forgotten = InOtherAddresses(profile.samples);
+  KeepProvenHolders(profile, profile.samples);
+  FindHolderStacks(profile);
   profile.accounting.notes = Notes();
   for (uint32_t i = 0; i < profile.threads.size(); ++i) {
     const OffCpu::Times times = off_cpu_.TimesOf(i);

@@ -10,24 +10,50 @@
 
 namespace perfkit::session {
 
+namespace {
+
+constexpr uint32_t kDropped = UINT32_MAX;
+static_assert(kDropped == ProfileWait::kNoHolder);
+
+// Drops what the threads did. Returns how many samples that was.
+uint64_t DropActivity(Profile& profile, const std::vector<bool>& is_dropped) {
+  uint64_t dropped = 0;
+  for (const ProfileSample& sample : profile.samples) dropped += is_dropped[sample.thread] ? sample.samples : 0;
+  std::erase_if(profile.samples, [&](const ProfileSample& sample) { return is_dropped[sample.thread]; });
+  std::erase_if(profile.zones, [&](const ProfileZone& zone) { return is_dropped[zone.thread]; });
+  std::erase_if(profile.counters, [&](const ProfileCounter& counter) { return is_dropped[counter.thread]; });
+  return dropped;
+}
+
+// The threads that hold locks which others wait for.
+std::vector<bool> Holders(const Profile& profile) {
+  std::vector<bool> is_holder(profile.threads.size());
+  for (const ProfileSample& sample : profile.samples) {
+    if (sample.wait == ProfileSample::kNoWait) continue;
+    const uint32_t holder = profile.waits[sample.wait].holder;
+    if (holder != ProfileWait::kNoHolder) is_holder[holder] = true;
+  }
+  return is_holder;
+}
+
+}  // namespace
+
 uint64_t DropThreads(Profile& profile, const std::vector<bool>& is_dropped) {
-  constexpr uint32_t kDropped = UINT32_MAX;
+  const uint64_t dropped = DropActivity(profile, is_dropped);
+  const std::vector<bool> is_holder = Holders(profile);
   std::vector<uint32_t> renamed;
   std::vector<ProfileThread> threads;
   for (size_t i = 0; i < profile.threads.size(); ++i) {
-    renamed.push_back(is_dropped[i] ? kDropped : static_cast<uint32_t>(threads.size()));
-    if (!is_dropped[i]) threads.push_back(profile.threads[i]);
+    const bool stays = !is_dropped[i] || is_holder[i];
+    renamed.push_back(stays ? static_cast<uint32_t>(threads.size()) : kDropped);
+    if (stays) threads.push_back(profile.threads[i]);
   }
-  uint64_t dropped = 0;
-  for (ProfileSample& sample : profile.samples) {
-    sample.thread = renamed[sample.thread];
-    dropped += sample.thread == kDropped ? sample.samples : 0;
-  }
-  std::erase_if(profile.samples, [](const ProfileSample& sample) { return sample.thread == kDropped; });
+  for (ProfileSample& sample : profile.samples) sample.thread = renamed[sample.thread];
   for (ProfileZone& zone : profile.zones) zone.thread = renamed[zone.thread];
-  std::erase_if(profile.zones, [](const ProfileZone& zone) { return zone.thread == kDropped; });
   for (ProfileCounter& counter : profile.counters) counter.thread = renamed[counter.thread];
-  std::erase_if(profile.counters, [](const ProfileCounter& counter) { return counter.thread == kDropped; });
+  for (ProfileWait& wait : profile.waits) {
+    if (wait.holder != ProfileWait::kNoHolder) wait.holder = renamed[wait.holder];
+  }
   profile.threads = std::move(threads);
   return dropped;
 }

@@ -10,6 +10,7 @@
 namespace perfkit::session {
 
 // Drops the threads for which `is_dropped` is set, with their samples. Returns how many samples that was.
+// Those that hold a lock which a thread that stays waits for stay, too, without samples.
 uint64_t DropThreads(Profile& profile, const std::vector<bool>& is_dropped);
 
 // Drops all threads whose last name does not match the glob pattern. A note says how many samples that was.

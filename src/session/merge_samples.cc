@@ -97,6 +97,9 @@ void MergeSamples(Profile& profile, uint32_t kept, absl::FunctionRef<bool(const 
   for (ProfileSample& sample : profile.samples) {
     if (!sample.merged() && is_merged(sample)) ForgetTime(sample, profile.accounting);
   }
+  for (ProfileWait& wait : profile.waits) {
+    if (wait.holder != ProfileWait::kNoHolder) wait.holder = renamed[wait.holder];
+  }
   MergeEqual(profile, std::stable_partition(profile.samples.begin(), profile.samples.end(),
                                             [](const ProfileSample& sample) { return sample.merged(); }));
   DropWaits(profile, kept);

@@ -27,6 +27,7 @@ void OffCpu::EmitSpan(const State& state, uint64_t now_ns, Emit emit) {
     span.quality = state.look->quality;
     span.call = state.look->call;
     span.wait = state.look->wait;
+    span.holder = state.look->holder;
   }
   if (span.stack == ProfileStack::kRoot && state.last_stack != ProfileStack::kRoot) {
     span.stack = state.last_stack, span.quality = StackQuality::kLastKnown;
@@ -40,6 +41,7 @@ void OffCpu::EmitSpan(const State& state, uint64_t now_ns, Emit emit) {
   span.from_ns = woken_ns, span.to_ns = now_ns;
   span.preempted = true;
   span.call.reset(), span.wait.clear(), span.waker.clear();
+  span.holder = {};
   if (span.duration_ns() != 0) emit(span);
 }
 
@@ -167,6 +169,14 @@ std::vector<OffCpu::Sleeper> OffCpu::ToLookAt(uint64_t before_ns) const {
 void OffCpu::Looked(uint32_t thread, const OffCpuLook& look) {
   const auto found = threads_.find(thread);
   if (found != threads_.end()) found->second.look = look;
+}
+
+void OffCpu::RenameHolders(std::span<const uint32_t> renamed) {
+  for (auto& [thread, state] : threads_) {
+    if (state.look && state.look->holder.thread < renamed.size()) {
+      state.look->holder.thread = renamed[state.look->holder.thread];
+    }
+  }
 }
 
 OffCpu::Times OffCpu::TimesOf(uint32_t thread) const {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -21,6 +22,13 @@ struct Waker {
   uint64_t at_ns = 0;
 };
 
+// The thread that holds the lock that another one waits for, and where it was blocked at that time.
+struct Holder {
+  uint32_t thread = ProfileWait::kNoHolder;  // in Profile::threads
+  uint32_t stack = ProfileStack::kRoot;      // kRoot: it ran
+  StackQuality quality = StackQuality::kNone;
+};
+
 // A time off the CPU that has ended, or has lasted until now.
 struct OffCpuSpan {
   uint32_t thread = 0;  // in Profile::threads
@@ -31,6 +39,7 @@ struct OffCpuSpan {
   StackQuality quality = StackQuality::kNone;
   std::optional<proc::BlockedCall> call{};
   std::string wait{};   // sys::DescribeCall
+  Holder holder{};      // not proven yet: KeepProvenHolders
   std::string waker{};  // "": not known
 
   uint64_t duration_ns() const { return to_ns - from_ns; }
@@ -43,6 +52,7 @@ struct OffCpuLook {
   StackQuality quality = StackQuality::kNone;
   proc::BlockedCall call{};
   std::string wait{};
+  Holder holder{};
 };
 
 // Not thread-safe.
@@ -91,6 +101,8 @@ class OffCpu {
   Times TimesOf(uint32_t thread) const;
   // A thread that has ended is watched no more, and its index may be another thread's.
   void Forget(uint32_t thread) { threads_.erase(thread); }
+  // Threads have other indexes from now on: what looks have found is renamed.
+  void RenameHolders(std::span<const uint32_t> renamed);
   // How often a record contradicted the one before it: SWITCH records were lost, and times are wrong there.
   uint64_t missed() const { return missed_; }
 

@@ -92,8 +92,18 @@ class RandomProfile {
                          .event = static_cast<uint16_t>(Below(3)),
                          .quality = none ? StackQuality::kNone : static_cast<StackQuality>(Below(4))};
     sample.samples = sample.time_ns == 0 ? 1 + Below(5) : sample.event == 1 ? 0 : 1;
-    if (sample.event == 2) sample.wait = builder_.AddWait({.preempted = Below(2) == 0, .syscall = 1});
+    if (sample.event == 2) AddWait(sample);
     builder_.AddSample(sample);
+  }
+
+  void AddWait(ProfileSample& sample) {
+    ProfileWait wait{.preempted = Below(2) == 0, .syscall = 1};
+    if (!wait.preempted && Below(2) == 0) {
+      wait.holder = Below(shape_.threads);
+      wait.holder_stack = stacks_[Below(stacks_.size())];
+      wait.holder_quality = StackQuality::kWhole;
+    }
+    sample.wait = builder_.AddWait(wait);
   }
 
   std::mt19937 random_;
@@ -129,7 +139,15 @@ inline SumsByName SumsByStack(const Profile& profile) {
     std::string name = std::to_string(thread.pid) + "/" + std::to_string(thread.tid) + " " +
                        profile.strings[sample.label] + " " + std::string(StackQualityName(sample.quality));
     for (const std::string& call : NamesOf(profile, sample.stack)) name += ";" + call;
-    if (sample.wait != ProfileSample::kNoWait) name += profile.waits[sample.wait].preempted ? "preempted" : "waits";
+    if (sample.wait != ProfileSample::kNoWait) {
+      const ProfileWait& wait = profile.waits[sample.wait];
+      name += wait.preempted ? "preempted" : "waits";
+      if (wait.holder != ProfileWait::kNoHolder) {
+        name += " for " + std::to_string(profile.threads[wait.holder].pid) + "/" +
+                std::to_string(profile.threads[wait.holder].tid);
+        for (const std::string& call : NamesOf(profile, wait.holder_stack)) name += ";" + call;
+      }
+    }
     const auto event = static_cast<size_t>(std::hash<std::string>{}(profile.events[sample.event].name));
     AddTo(sums, event, name, {sample.weight, sample.samples});
   }

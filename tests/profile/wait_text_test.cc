@@ -22,6 +22,26 @@ TEST_CASE("a wait is named by what is known of it", "[profile][wait_text]") {
   CHECK(WaitText(profile, {}).empty());
 }
 
+TEST_CASE("the holder of a lock is named with its innermost function of the program", "[profile][wait_text]") {
+  ProfileBuilder builder;
+  const uint32_t start = builder.Stack(ProfileStack::kRoot, builder.Function("start_thread", "/lib/libc.so.6"));
+  const uint32_t load = builder.Stack(start, builder.Function("Load", "/bin/app"));
+  const uint32_t template_call = builder.Function("void std::this_thread::sleep_for<long>(int)", "/bin/app");
+  const uint32_t sleep = builder.Stack(load, template_call);
+  const uint32_t in_kernel = builder.Stack(sleep, builder.Function("nanosleep", "/lib/libc.so.6"));
+  const uint32_t holder = builder.AddThread(1, 12, "loader");
+  ProfileWait wait{.detail = builder.String("futex 0x10"), .waker = builder.String("w (3)"), .holder = holder};
+  const Profile profile = builder.Take();
+  CHECK(HolderText(profile, wait) == "loader (12)");
+  wait.holder_stack = start;
+  CHECK(HolderText(profile, wait) == "loader (12)");
+  wait.holder_stack = in_kernel;
+  CHECK(HolderText(profile, wait) == "loader (12) in Load");
+  CHECK(WaitText(profile, wait) == "futex 0x10, held by loader (12) in Load, woken by w (3)");
+  CHECK(WaitKind(profile, wait) == "futex");
+  CHECK(HolderText(profile, {}).empty());
+}
+
 TEST_CASE("the kind of a wait has no addresses and no waker", "[profile][wait_text]") {
   const auto kind_of = [](const char* detail) {
     ProfileBuilder builder;
