@@ -125,6 +125,8 @@ void Aggregator::GiveSlowFrame(const EndedFrame& frame, const OnNamed& on_named)
   });
   if (zone != profile.zones.end() && zone->is_whole) {
     ++given_.slow_frames;
+    KeepProvenHolders(profile, profile.samples);
+    FindHolderStacks(profile);
     const SlowFrame slow = ExplainFrame(profile, static_cast<uint32_t>(zone - profile.zones.begin()));
     given_.slow_frame_threw = !options_.keep->on_slow_frame({profile, slow});
   }
