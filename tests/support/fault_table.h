@@ -38,8 +38,8 @@ class Faults {
 };
 
 // Runs `operation` with each fault of the table, and checks what each must leave. Adds a row to the file that
-// PERFKIT_FAULT_TABLE names. Every call that the operation makes must have failed with each of its errors: else the
-// table has a hole, which fails the test. The use of a call that fails is one of the first three, the middle one, or
+// PERFKIT_FAULT_TABLE names; with that, each call that the operation makes must have failed with each of its errors: else
+// the table has a hole, which fails the test. The use of a call that fails is one of the first three, the middle one, or
 // the last; each one if `each_use` is true, or PERFKIT_FAULT_POSITIONS is set.
 void RunFaults(const std::string& name, absl::FunctionRef<absl::Status(Faults&)> operation, bool each_use = false);
 
