@@ -13,26 +13,18 @@ mutant(outer_zone_goes_on FILE src/profile/frame_parts.cc TEST profile_test CASE
        FROM [[while (!open.empty() && open.back().to_ns <= zone->from_ns) leave();]]
        TO [[while (open.size() > 1 && open.back().to_ns <= zone->from_ns) leave();]]
        SAYS "A zone's time goes to the one that was left before it.")
-mutant(median_without_zeros FILE src/profile/slow_frames.cc TEST profile_test CASES "[slow_frames]"
-       FROM [[zeros = frames_.size() - values.size();]] TO [[zeros = values.size() - values.size();]]
+mutant(median_without_zeros FILE src/profile/frame_counts.h TEST profile_test CASES "[slow_frames]"
+       FROM [[zeros = count - values.size();]] TO [[zeros = values.size() - values.size();]]
        SAYS "What one frame alone did is usual.")
 mutant(rest_is_dropped FILE src/profile/slow_frames.cc TEST profile_test CASES "[slow_frames]"
        FROM [[    slow.rest_ns -= part.excess_ns();
 ]]
        TO [[]]
        SAYS "What the parts took more than usual does not add up to the frame.")
-mutant(merged_waits_are_none FILE src/profile/slow_frames.cc TEST profile_test CASES "[slow_frames]"
-       FROM [[  if (any_merged) known_ns = first_single == profile.samples.end() ? UINT64_MAX : first_single->time_ns;
-]]
-       TO [[]]
-       SAYS "An early frame that waited is told to have run.")
-mutant(forgotten_zones_are_none FILE src/profile/slow_frames.cc TEST profile_test CASES "[slow_frames]"
-       FROM [[return std::max(known_ns, first_end_ns);]] TO [[return known_ns;]]
-       SAYS "An early frame is told to have been in no zone.")
 mutant(kind_has_addresses FILE src/profile/wait_text.cc TEST profile_test CASES "[slow_frames]"
        FROM [[if (!word.starts_with("0x"))]] TO [[if (!word.starts_with("1x"))]]
        SAYS "The usual wait for a lock is the largest excess of each frame, because its address is another one.")
-mutant(frames_of_all_kinds FILE src/profile/slow_frames.cc TEST profile_test CASES "[slow_frames]"
+mutant(frames_of_all_kinds FILE src/profile/frame_counts.cc TEST profile_test CASES "[slow_frames]"
        FROM [[return name.substr(0, digits);]] TO [[return name.substr(0, 0);]]
        SURVIVES "not killed yet: takes two loops on one thread"
        SAYS "A frame is compared with those of another loop.")

@@ -52,3 +52,9 @@ mutant(kept_records_are_dropped FILE src/session/impl.cc TEST session_test CASES
     sampler_->Drain(add);]]
        TO [[    sampler_->Drain(add);]]
        SAYS "What happened while names were looked up is in no profile.")
+mutant(merged_waits_are_none FILE src/session/whole_frames.cc TEST session_test CASES "[whole_frames]"
+       FROM [[if (sample->event != off_cpu) continue;]] TO [[if (sample->event == off_cpu) continue;]]
+       SAYS "An early frame that waited is told to have run.")
+mutant(forgotten_zones_are_none FILE src/session/whole_frames.cc TEST session_test CASES "[whole_frames]"
+       FROM [[known_ns[i] = std::max(known_ns[i], first_end_ns[i]);]] TO [[known_ns[i] += 0;]]
+       SAYS "An early frame is told to have been in no zone.")
