@@ -4,7 +4,8 @@
 // of the hot path define the same functions, inline and empty (include/perfkit/off). They need neither the library nor
 // Abseil. Each count is kNotCounted, and each reason says why. These headers are
 //
-//   count.h counter.h event_type.h frame.h frame_counter.h measure.h scope.h target.h thread_slots.h warmup.h
+//   count.h counter.h event_type.h frame.h frame_counter.h measure.h scope.h target.h task_counter.h task_coroutine.h
+//   thread_slots.h warmup.h
 //
 // All other headers need the library. Include one of the above first, and the others inside `#if PERFKIT_ENABLE`.
 #pragma once

@@ -7,6 +7,7 @@
 #include <perfkit/measure.h>
 #include <perfkit/sampler.h>
 #include <perfkit/symbolizer.h>
+#include <perfkit/task_coroutine.h>
 #include <perfkit/thread_slots.h>
 
 namespace {
@@ -17,6 +18,7 @@ void Use(const Options&...) {}
 [[maybe_unused]] void FillPartly() {
   Use(perfkit::CounterOptions{.user_only = true}, perfkit::ListOptions{.probe_tracepoints = true});
   Use(perfkit::FrameOptions{.events = {"task-clock"}}, perfkit::FrameOptions{.max_zones = 8});
+  Use(perfkit::TaskOptions{.events = {"task-clock"}}, perfkit::TaskOptions{.max_zones = 8});
   Use(perfkit::ThreadSlots::Options{.max_threads = 4});
   Use(perfkit::SampledEvent{.event = "page-faults"}, perfkit::SamplerOptions{.side_band = true});
   Use(perfkit::EventRoots{.sysfs = "/sys"}, perfkit::EventRoots{.proc = "/proc"});

@@ -47,8 +47,8 @@ constexpr RoomHeaders kHeaders[] = {
     {"measure", "measure off/measure"},
     {"profile", "profile profile_builder profile_difference profile_writer report slow_frames"},
     {"count",
-     "count counter format frame frame_counter metric metric_set scope thread_slots warmup "
-     "off/count off/counter off/frame_counter off/scope off/thread_slots off/warmup"},
+     "count counter format frame frame_counter metric metric_set scope task_counter task_coroutine thread_slots warmup "
+     "off/count off/counter off/frame_counter off/scope off/task_counter off/thread_slots off/warmup"},
     {"symbolize", "debuginfod dwarf_lines symbolizer"},
     {"unwind/dwarf/sampled", "unwinder"},
     {"unwind/dwarf/live", "live_unwinder"},

@@ -16,15 +16,18 @@ uint64_t Histogram::count(const RowPool& pool) const {
 }
 
 void Histogram::Merge(const Histogram& other, const RowPool& others_pool, RowPool& pool) {
-  max_ = std::max(max_, other.max_);
+  RaiseMax(other.max_);
   for (size_t row = 0; row < kRows; ++row) {
     if (other.directory_[row] == RowPool::kNone) continue;
-    // Row and step of a value are the same in all histograms, so that merging adds cell by cell.
-    if (directory_[row] == RowPool::kNone) directory_[row] = pool.Take();
-    const std::span<const uint32_t> from = others_pool.row(other.directory_[row]);
-    for (size_t step = 0; step < RowPool::kSteps; ++step) {
-      pool.cell(directory_[row] * RowPool::kSteps + step) += from[step];
-    }
+    MergeRow(row, others_pool.row(other.directory_[row]), pool);
+  }
+}
+
+void Histogram::MergeRow(size_t row, std::span<const uint32_t> steps, RowPool& pool) {
+  // Row and step of a value are the same in all histograms, so that merging adds cell by cell.
+  if (directory_[row] == RowPool::kNone) directory_[row] = pool.Take();
+  for (size_t step = 0; step < RowPool::kSteps; ++step) {
+    pool.cell(directory_[row] * RowPool::kSteps + step) += steps[step];
   }
 }
 

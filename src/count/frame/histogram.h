@@ -74,6 +74,9 @@ class Histogram {
 
   // Adds another histogram, of another thread's pool perhaps.
   void Merge(const Histogram& other, const RowPool& others_pool, RowPool& pool);
+  // The same in parts: the counts of one row, and the maximum.
+  void MergeRow(size_t row, std::span<const uint32_t> steps, RowPool& pool);
+  void RaiseMax(uint64_t value) { max_ = value > max_ ? value : max_; }
 
   // The smallest step top that `fraction` of all placed values do not exceed, never above the exact maximum.
   uint64_t Quantile(double fraction, const RowPool& pool) const;

@@ -8,6 +8,7 @@
 #include "perfkit/frame_counter.h"
 #include "perfkit/measure.h"
 #include "perfkit/scope.h"
+#include "perfkit/task_coroutine.h"
 #include "perfkit/thread_slots.h"
 #include "perfkit/warmup.h"
 
@@ -93,6 +94,25 @@ void CallFrames(FrameCounter& frames) {
   CHECK_OFF(frames.path(0) == ReadPath::kGroupRead);
 }
 
+void CallTasks() {
+  TaskCounter tasks({.events = {"task-clock"}, .max_zones = 8});
+  TaskCounter::Task one = tasks.Create({"one"}), other;
+  other = tasks.Create({"other"});
+  const TaskCounter::Task moved = std::move(other);
+  one.Resume();
+  {
+    const TaskCounter::Zone zone(tasks, {"zone"});
+    PERFKIT_TASK_ZONE(tasks, "literal");
+  }
+  one.Suspend();
+  { const TaskScope scope(one); }
+  TaskCounter::Switch(one, other);
+  CHECK_OFF(Counted(one, std::suspend_never()).await_ready());
+  CHECK_OFF(!tasks.AttachThread() && tasks.zones().empty() && one.totals().runs == 0 && moved.totals().run_ns == 0);
+  CHECK_OFF(!tasks.Outside().counts[0].validity.counted() && tasks.Stats().created == 0 && tasks.size() == 0);
+  CHECK_OFF(tasks.name(0).empty() && !tasks.reason(0).empty() && tasks.path(0) == ReadPath::kGroupRead);
+}
+
 void Called() {}
 
 void CallMeasure() {
@@ -117,6 +137,7 @@ int main() {
   CallFrames(frames);
   CallCounters();
   CallThreadSlots();
+  CallTasks();
   CallMeasure();
   return failures == 0 ? 0 : 1;
 }

@@ -7,6 +7,7 @@
 #include "perfkit/counter.h"
 #include "perfkit/frame_counter.h"
 #include "perfkit/scope.h"
+#include "perfkit/task_counter.h"
 #include "perfkit/thread_slots.h"
 #include "perfkit/warmup.h"
 
@@ -33,6 +34,12 @@ void Worker(perfkit::FrameCounter& frames, perfkit::ThreadSlots& slots, perfkit:
   slots.Publish();
 }
 
+void Fiber(perfkit::TaskCounter& tasks, perfkit::TaskCounter::Task& task) {
+  const perfkit::TaskScope scope(task);
+  PERFKIT_TASK_ZONE(tasks, "job");
+  world = world + 1;
+}
+
 bool CountRegion() {
   auto set = perfkit::CounterSet::Open({"task-clock", perfkit::event::kPageFaults});
   if (!set.ok()) return false;
@@ -51,6 +58,8 @@ int main() {
   perfkit::FrameCounter frames({.events = {"task-clock", perfkit::event::kPageFaults}, .hitch_budget = 20ms});
   frames.OnHitch([](const perfkit::Hitch& hitch) { late_frames = late_frames + hitch.frame; });
   perfkit::ThreadSlots slots({"task-clock"});
+  perfkit::TaskCounter tasks({.events = {"task-clock"}});
+  perfkit::TaskCounter::Task task = tasks.Create({"fiber"});
   const perfkit::ZoneId job = frames.DefineZone("job");
   const perfkit::FrameId audio = frames.DefineFrame("audio");
   for (int frame = 0; frame < 60; ++frame) {
@@ -59,6 +68,7 @@ int main() {
       Step(frames);
     }
     Worker(frames, slots, job);
+    Fiber(tasks, task);
     frames.Mark(audio);
     frames.Mark();
     world = world + static_cast<int>(frames.last().wall_ns & 1);
@@ -67,5 +77,5 @@ int main() {
   slots.Total(sum);
   frames.SetEnabled(false);
   const bool counted = CountRegion() || slots.count(sum, 0).validity.counted();
-  return world < 60 * 11 || (counted && PERFKIT_ENABLE == 0) ? 1 : 0;
+  return world < 60 * 12 || (counted && PERFKIT_ENABLE == 0) ? 1 : 0;
 }

@@ -1,0 +1,112 @@
+// Counts C++20 coroutines as tasks: each co_await that suspends suspends the task, and the coroutine's resumption on
+// any thread resumes it.
+//
+//   struct Promise : perfkit::TaskPromise<Promise> { … };            // counts each co_await of its coroutines
+//   perfkit::TaskCounter::Task& Promise::task();                     // the task of this coroutine
+//
+//   co_await perfkit::Counted(task, socket.Read());                  // or one co_await at a time
+//
+// An awaiter that suspends may let another thread resume the coroutine before its own await_suspend returns. So the
+// task is suspended before the awaiter is asked, and resumed by await_resume.
+#pragma once
+
+#include <coroutine>
+#include <exception>
+#include <type_traits>
+#include <utility>
+
+#include "perfkit/task_counter.h"
+
+namespace PERFKIT_NAMESPACE {
+namespace detail {
+
+template <class T>
+concept HasMemberAwait = requires(T&& awaited) {
+  std::forward<T>(awaited).operator co_await();
+};
+template <class T>
+concept HasFreeAwait = requires(T&& awaited) {
+  operator co_await(std::forward<T>(awaited));
+};
+
+// Returns the awaiter of what is awaited, as co_await does.
+template <class T>
+decltype(auto) AwaiterOf(T&& awaited) {
+  if constexpr (HasMemberAwait<T>) {
+    return std::forward<T>(awaited).operator co_await();
+  } else if constexpr (HasFreeAwait<T>) {
+    return operator co_await(std::forward<T>(awaited));
+  } else {
+    return std::forward<T>(awaited);
+  }
+}
+
+// Wraps an awaiter, held by value if it was a temporary.
+template <class Awaiter>
+class CountedAwaiter {
+ public:
+  template <class Awaited>
+  CountedAwaiter(TaskCounter::Task& task, Awaited&& awaited)
+      : task_(task), awaiter_(AwaiterOf(std::forward<Awaited>(awaited))) {}
+
+  bool await_ready() { return awaiter_.await_ready(); }
+
+  template <class Promise>
+  auto await_suspend(std::coroutine_handle<Promise> coroutine) {
+    suspended_ = true;
+    task_.Suspend();
+    const ResumeIfThrown guard(task_);
+    // Nothing of this object after the awaiter's answer: the coroutine may already run on another thread, and this
+    // object may be gone. If the awaiter does not suspend after all, await_resume follows at once.
+    return awaiter_.await_suspend(coroutine);
+  }
+
+  decltype(auto) await_resume() {
+    if (suspended_) task_.Resume();
+    return awaiter_.await_resume();
+  }
+
+ private:
+  // An awaiter that throws does not suspend, and await_resume does not follow.
+  class ResumeIfThrown {
+   public:
+    explicit ResumeIfThrown(TaskCounter::Task& task) : task_(task), exceptions_(std::uncaught_exceptions()) {}
+    ~ResumeIfThrown() {
+      if (std::uncaught_exceptions() != exceptions_) task_.Resume();
+    }
+    ResumeIfThrown(const ResumeIfThrown&) = delete;
+    ResumeIfThrown& operator=(const ResumeIfThrown&) = delete;
+
+   private:
+    TaskCounter::Task& task_;
+    int exceptions_;
+  };
+
+  TaskCounter::Task& task_;
+  Awaiter awaiter_;
+  bool suspended_ = false;
+};
+
+}  // namespace detail
+
+// Returns an awaiter that suspends `task`, which must run on the calling thread, while `awaited` suspends the
+// coroutine.
+template <class Awaited>
+auto Counted(TaskCounter::Task& task, Awaited&& awaited) {
+  using Awaiter = decltype(detail::AwaiterOf(std::forward<Awaited>(awaited)));
+  using Held = std::conditional_t<std::is_lvalue_reference_v<Awaiter>, Awaiter, std::remove_reference_t<Awaiter>>;
+  return detail::CountedAwaiter<Held>(task, std::forward<Awaited>(awaited));
+}
+
+// Base of a promise type that counts each co_await of its coroutines. `Promise` has a member task(), which returns the
+// TaskCounter::Task of the coroutine. That task must be resumed when the coroutine starts to run, and suspended or
+// ended when it ends: initial_suspend and final_suspend do not pass here.
+template <class Promise>
+struct TaskPromise {
+  template <class Awaited>
+  auto await_transform(Awaited&& awaited) {
+    return Counted(static_cast<Promise*>(this)->task(), std::forward<Awaited>(awaited));
+  }
+};
+
+}  // namespace PERFKIT_NAMESPACE
