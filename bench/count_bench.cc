@@ -4,6 +4,7 @@
 //   floor_cases.cc   lower bounds                  scope_cases.cc    a region of code
 //   read_cases.cc    one event, one system call    frame_cases.cc    frames and zones
 //   threads_cases.cc 256 threads at once           switch_cases.cc   the cost for the counted threads
+//   task_cases.cc    switches of tasks
 //
 // Each case opens its own events and closes them at its end, so that none pays for another's.
 #include <benchmark/benchmark.h>
