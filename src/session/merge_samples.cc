@@ -97,9 +97,6 @@ void MergeSamples(Profile& profile, uint32_t kept, absl::FunctionRef<bool(const 
   for (ProfileSample& sample : profile.samples) {
     if (!sample.merged() && is_merged(sample)) ForgetTime(sample, profile.accounting);
   }
-  for (ProfileWait& wait : profile.waits) {
-    if (wait.holder != ProfileWait::kNoHolder) wait.holder = renamed[wait.holder];
-  }
   MergeEqual(profile, std::stable_partition(profile.samples.begin(), profile.samples.end(),
                                             [](const ProfileSample& sample) { return sample.merged(); }));
   DropWaits(profile, kept);
@@ -110,6 +107,9 @@ void MergeThreads(Profile& profile, std::span<const uint32_t> renamed, uint32_t 
     if (renamed[sample.thread] == sample.thread) continue;
     ForgetTime(sample, profile.accounting);
     sample.thread = renamed[sample.thread];
+  }
+  for (ProfileWait& wait : profile.waits) {
+    if (wait.holder != ProfileWait::kNoHolder) wait.holder = renamed[wait.holder];
   }
   MergeSamples(profile, kept, [](const ProfileSample&) { return false; });
 }
