@@ -37,7 +37,7 @@ void Aggregate(benchmark::State& state) {
   for (auto _ : state) {
     perfkit::ProfileBuilder builder;
     perfkit::Symbolizer symbolizer;
-    perfkit::session::StackTable table(builder, symbolizer, 1'000'000);
+    perfkit::session::StackTable table(builder, symbolizer, {.max_stacks = 1'000'000, .max_locations = 1'000'000});
     for (size_t i = 0; i < kSamples; ++i) {
       bool cut = false;
       const uint32_t stack = table.Intern(1, stacks[random() % kStacks], cut);
