@@ -130,7 +130,7 @@ TEST_CASE("game loop: zones") {
     INFO(zone);
     CHECK(!LineWith(Game().run.output, zone).empty());
   }
-  CHECK(NumbersOf(LineWith(Game().run.output, "internalSingleStepSimulation"))[0] == 90);
+  CHECK(NumbersOf(LineWith(Game().run.output, "    internalSingleStepSimulation "))[0] == 90);
   CHECK(!LineWith(Game().run.output, "worker 1 ").empty());
   CHECK(!LineWith(Game().run.output, "in the arena ").empty());
 }

@@ -105,7 +105,7 @@ TEST_CASE("words that contradict each other are refused", "[stat]") {
   CHECK(Says(Stat("-a -p 1 -d 1"), "say one of them"));
   CHECK(Says(Stat("--cpu 0 -t 1 -d 1"), "say one of them"));
   CHECK(Says(Stat("-r 2 -I 10 true"), "exclude each other"));
-  CHECK(Says(Stat("-r 2 -p 1"), "repeats a command"));
+  CHECK(Says(Stat("-r 2 -p 1"), "requires a command"));
 }
 
 TEST_CASE("a second list of events adds to the first", "[stat]") {

@@ -33,5 +33,5 @@ mutant(fastest_frames_first FILE src/profile/slow_frames.cc TEST profile_test CA
        TO [[[](const Candidate& a, const Candidate& b) { return a.excess_ns < b.excess_ns; }]]
        SAYS "The slowest frames are left out.")
 mutant(waker_is_not_told FILE src/profile/wait_text.cc TEST profile_test CASES "[wait_text]"
-       FROM [[if (wait.waker == 0) return what;]] TO [[if (wait.waker == 0 || !what.empty()) return what;]]
+       FROM [[  add("woken by ",]] TO [[  if (text.empty()) add("woken by ",]]
        SAYS "Who ended a wait is told only where nothing else is known.")

@@ -74,6 +74,8 @@ void CallFrames(FrameCounter& frames) {
   frames.OnHitch([](const Hitch&) {});
   const ZoneId zone = frames.DefineZone("made at run time");
   const FrameId chain = frames.DefineFrame("audio");
+  frames.Keep("level=3");
+  frames.Keep(chain, "level=3");
   {
     const FrameCounter::Zone held(frames, zone);
     PERFKIT_ZONE(frames, "literal");
