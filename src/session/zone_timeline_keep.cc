@@ -116,7 +116,8 @@ void ZoneTimeline::Thin() {
     return frame.is_decided && frame.to_ns <= until_ns && !IsIn(times, frame);
   });
   keeping_->decided = 0;
-  for (auto& [key, track] : tracks_) {
+  for (auto& entry : tracks_) {
+    Track& track = entry.second;
     std::erase_if(track.counter.points, [&](const auto& point) {
       return point.time_ns < until_ns && is_gone(track.thread, point.time_ns, point.time_ns);
     });
