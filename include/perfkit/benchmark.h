@@ -6,8 +6,8 @@
 //
 // Counters are chosen by PERFKIT_COUNTERS=cycles,page-faults in the environment, by an argument of `counted`, or by the
 // flag --perfkit_counters=... if PERFKIT_BENCHMARK_MAIN() replaces BENCHMARK_MAIN(). Counts are for one iteration, of
-// the loop alone, summed over all threads of a run; the measured cost of an empty loop is subtracted. Metrics
-// (metric.h) are columns by PERFKIT_METRICS, --perfkit_metrics=... or an argument, too.
+// the loop alone, summed over all threads of a run; the measured cost of an empty loop is subtracted.
+// PERFKIT_METRICS, --perfkit_metrics=... or an argument add columns for metrics (metric.h).
 //
 // Requires linking perfkit::benchmark, whose link options let perfkit observe PauseTiming. Without them, the head of
 // the report says that pauses are counted too, and a label that the benchmark sets hides the n/a of its row.
@@ -53,7 +53,7 @@ class CountedLoop {
    private:
     friend class CountedLoop;
     Iterator(CountedLoop* loop, ::benchmark::IterationCount left) : loop_(loop), left_(left) {}
-    CountedLoop* loop_;  // nullptr if the benchmark was skipped, which finishes it.
+    CountedLoop* loop_;  // nullptr in RunEmpty, and for a skipped benchmark, whose loop has already ended.
     ::benchmark::IterationCount left_;
   };
 

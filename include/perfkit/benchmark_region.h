@@ -72,8 +72,9 @@ std::string BenchmarkArgument(std::string_view prefix);
 // SetLabel may be called on any thread, and act on the calling thread's region.
 class BenchmarkRegion {
  public:
-  // `state` identifies the benchmark and is never dereferenced. Without `events` counts BenchmarkCounters(), with
-  // BenchmarkMetrics(). `metrics` get columns too; the events that they need are counted without columns.
+  // `state` identifies the benchmark and is never dereferenced. Without `events` counts
+  // BenchmarkCounters() and adds BenchmarkMetrics(); with them, PERFKIT_COUNTERS and PERFKIT_METRICS are ignored.
+  // `metrics` always get columns; events that only they need get none.
   BenchmarkRegion(const void* state, std::optional<std::span<const EventSpec>> events, const BenchmarkLoop& loop = {},
                   std::span<const std::string_view> metrics = {});
   ~BenchmarkRegion();

@@ -23,8 +23,8 @@
 namespace perfkit {
 
 struct BlockedThreadsOptions {
-  // Resolves the calls of stacks to names. Reads the files of modules, in some milliseconds each; if
-  // threads wait for locks, that of the C library also without `names`.
+  // Resolves the calls of stacks to names. Reads the files of modules, in some milliseconds each. Without `names`,
+  // reads the C library's file only if a thread seems to wait for a lock, to confirm that.
   bool names = true;
   // With `names` and perfkit::dwarf: also inlined calls, files and lines. Takes longer.
   bool lines = false;

@@ -38,9 +38,9 @@ struct ExitStatus {
 // A child process that waits before its exec until Start, so that counters see all of the program and nothing before
 // it. Inherits the environment, open files and signal mask as any child does. Movable, not copyable.
 //
-// Not thread-safe: any thread may call it, one at a time. If a process spawns several children, it should start each
-// before it spawns the next: until its exec, a child holds copies of the pipes of children that were waiting
-// when it was forked.
+// Not thread-safe: any thread may call it, one at a time. A child holds copies of the pipes of children that were
+// waiting when it was forked, until its exec. So if this process ends, an earlier waiting child notices that only after
+// the later ones have ended or called exec.
 // The destructor kills and reaps a child that was never started; a running one runs on.
 class Child {
  public:

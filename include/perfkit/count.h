@@ -48,7 +48,7 @@ struct Validity {
     kUserOnly = 16,     // Without the kernel's work for the thread.
     kFallback = 32,     // Read by a slower path than the chosen one.
     kOtherThread = 64,  // Began and ended on different threads: no number.
-    kSomeCpus = 128,    // Counts on one kind of core only; the thread's work on others is not included or estimated.
+    kSomeCpus = 128,  // Counts on one kind of core only; the thread's work on others is neither included nor estimated.
   };
   uint8_t flags = 0;
 
@@ -93,7 +93,7 @@ struct Snapshot {
   uint32_t cpu;         // The thread's CPU; kNoCpu if unknown.
   uint32_t missing;     // Bit i < kMaxEvents: event i has no number here. Higher bits: detail::kGapShift.
   uint32_t fallback;    // Bit i: event i was read by a slower path than its own.
-  bool other_thread;    // Not read on the thread that the set counts.
+  bool other_thread;    // Target::ThisThread: not read on that thread. Always false for other targets.
   uint64_t group_size;  // Written by the kernel before the values, so that a group is read in place.
   std::array<uint64_t, kMaxEvents> values;
   std::array<Times, kMaxEvents> times;  // By event; unspecified for events that are not multiplexable.
@@ -190,7 +190,8 @@ inline uint64_t ThreadSerial() noexcept {
   return detail::thread_serial != 0 ? detail::thread_serial : detail::AssignThreadSerial();
 }
 
-// The reading half of a CounterSet, for the thread that the set counts. Read is async-signal-safe on that thread.
+// The reading half of a CounterSet. With Target::ThisThread, for the thread that the set counts, on which Read is
+// async-signal-safe; with other targets, for any thread.
 class CounterReader {
  public:
   CounterReader() = default;

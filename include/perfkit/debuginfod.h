@@ -17,7 +17,8 @@ namespace perfkit {
 
 // For SymbolizerOptions::fetch. Fetches a module's debug file when the first name or line in the module is needed, if
 // the module has a build-id, lacks symbols or debug information, and no file below debug_root has them. The servers
-// learn which builds run here.
+// learn which builds run here. Without DEBUGINFOD_URLS or the library nothing is fetched, and SymbolizedModule::status
+// says why.
 std::unique_ptr<symbolize::DebugFetcher> Debuginfod();
 
 }  // namespace perfkit

@@ -63,7 +63,7 @@ struct EventConfig {
   std::string unit{};
 
   // The kernel raises this event in its own code (context-switches, cpu-migrations, most tracepoints). With
-  // exclude_kernel it would open and always count 0; perfkit refuses it instead.
+  // exclude_kernel it would always count 0: CounterSet::Open and Sampler::Open return InvalidArgument instead.
   bool kernel_side = false;
   // Counts a unit of the machine (uncore, power), not a thread: it can be opened for a CPU only.
   bool cpu_wide_only = false;
@@ -91,7 +91,7 @@ absl::StatusOr<std::vector<std::vector<EventConfig>>> ParseEventList(std::string
 // lacks does not make the others fail. Errors: InvalidArgument for a misplaced brace or comma.
 absl::StatusOr<std::vector<std::string>> SplitEventList(std::string_view text);
 
-// Returns the event of a constant, checked and completed, or of a text, parsed. Errors: as ParseEvent.
+// Resolves `spec`: parses its text, or checks and completes its constant. Errors: as ParseEvent.
 absl::StatusOr<EventConfig> ResolveEvent(const EventSpec& spec, const EventRoots& roots = {});
 
 }  // namespace perfkit

@@ -77,10 +77,12 @@ class FrameCounter {
   void Mark() noexcept {
     if (enabled()) MarkMain();
   }
-  // Defines the frames of another loop ("audio", "simulation"), to be marked with the returned id. The thread that
-  // marks such a frame first owns these frames until it ends; its zones are summed by them. At most 15: marks of
-  // further ones are ignored. `budget`: a session with SessionOptions::keep keeps frames that take longer; 0 means none.
-  // OnHitch is for the main frames alone. Thread-safe. Allocates.
+  // Defines the frames of another loop ("audio", "simulation"), to be marked with the returned id. The first
+  // thread that marks such a frame owns these frames until that thread ends; then the next thread that marks one owns
+  // them. Marks by others are ignored and counted (foreign_marks). The zones of such a thread are summed by the first
+  // frames that it owns. At most 15: marks of further ones are ignored. Equal names are not unified. `budget`: a
+  // session with SessionOptions::keep keeps frames that take longer; 0 means none. OnHitch is for the main frames
+  // alone. Thread-safe. Allocates.
   FrameId DefineFrame(std::string_view name, std::chrono::nanoseconds budget = std::chrono::nanoseconds(0));
   // As Mark(), for the frames `id`, on the thread that owns them.
   void Mark(FrameId id) noexcept {
@@ -88,8 +90,8 @@ class FrameCounter {
   }
 
   // Asks a session with SessionOptions::keep to keep the frame under way, for this reason: "level 3". Copies up to 256
-  // bytes of the text; a frame may have several reasons. Any thread may call it, as it may enter zones; async-signal-safe
-  // as zones. Costs one load if no session listens, else no more than a zone.
+  // bytes of the text; a frame may have several reasons. Any thread may call it, as it may enter zones;
+  // async-signal-safe as zones. Costs one load if no session listens, else no more than a zone.
   void Keep(std::string_view reason) noexcept { Keep(FrameId(), reason); }
   void Keep(FrameId id, std::string_view reason) noexcept {
     if (enabled()) KeepFrame(id, reason);
@@ -141,7 +143,8 @@ class FrameCounter {
   };
   AttachedThread AttachThread(std::string_view name);
 
-  // Sets the function that Mark calls for each frame over the budget. Its time counts in the next frame.
+  // Sets the function that Mark calls for each frame over the budget, on the marking thread. It may enter zones and set
+  // another callback. Its time counts in the next frame. An exception ends the program.
   void OnHitch(std::function<void(const Hitch&)> callback);
 
   // Disabling closes all events; a thread inside a zone closes its events when it leaves the zone. A zone or a mark

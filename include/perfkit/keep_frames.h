@@ -36,13 +36,13 @@ using SlowFrameCallback = SessionCallback<ExplainedFrame>;
 // is among the longest of its kind. With it stay the samples, waits, zones and counters of all threads in its time.
 struct KeepFrames {
   size_t worst = 16;  // The longest frames of each kind.
-  // Maximum number of kept frames of each kind, of which `worst` are the longest. Of the others those without a reason
-  // go first, the shortest one before; then the oldest. They are counted in ProfileAccounting::frames_dropped, and so
-  // are frames that memory_bytes has no room for.
+  // Maximum number of kept frames of each kind, or `worst` if that is more. Beyond it, frames that are not among the
+  // `worst` are dropped: first those without a reason, the shortest first; then those with a reason, the oldest first.
+  // ProfileAccounting::frames_dropped counts them, and frames that memory_bytes has no room for.
   size_t max_frames = 64;
   size_t before = 1;  // How many frames of its kind before each kept one are kept, too.
-  // How many frames of each kind are chosen at random among all of the run. What is usual is told by these
-  // (ProfileZone::is_reference). Their threads' samples and zones are kept.
+  // Number of frames of each kind that are chosen at random from the whole run. Slow frames are compared with them
+  // (ProfileZone::is_reference). The samples and zones of their own thread are kept.
   size_t references = 64;
   // Called with each frame over its budget or with a reason, some 20 ms after its end, by the session's thread, or by
   // the one that calls Poll, Snapshot or Stop. As SessionOptions::on_batch: it must not call the session, should be

@@ -23,7 +23,7 @@ class LiveWalker;
 struct LiveStats {
   size_t modules = 0;      // Loaded modules, as of the last Maintain.
   size_t bare = 0;         // Those of them without call frame information.
-  size_t not_ready = 0;    // Those of them whose tables the next Maintain builds.
+  size_t not_ready = 0;    // Those of them without tables yet; always 0 after LiveUnwinder::Maintain has succeeded.
   size_t table_bytes = 0;  // Heap bytes of all tables, also of those that wait to be freed.
   size_t retired = 0;      // Unloaded modules whose tables wait until no walk can read them.
   uint64_t changes = 0;    // Times that Maintain found modules loaded or unloaded.
@@ -39,8 +39,10 @@ struct LiveStats {
 //
 // Holds tables for all loaded code: 0.3 MiB, built in 13 ms, for libc, libstdc++ and SQLite (5 MiB of code); 2 MiB,
 // built in 0.1 s, for LLVM (122 MiB). A walk ends with StackEnd::kNoMapping at code that was loaded or generated since
-// the last Maintain. Unloaded code is noticed, also if other code is mapped there now. In code that no module contains,
-// and in modules of other namespaces (dlmopen), walks follow frame pointers, as guesses. Movable, not copyable.
+// the last Maintain. Unloaded code is noticed, also if other code is mapped there now. In generated code, which no
+// module contains, and in modules of other namespaces (dlmopen), a walk ends so until a Maintain after it has found the
+// code; later walks follow frame pointers there, as guesses. That Maintain may not look for it yet if earlier ones
+// found nothing. Movable, not copyable.
 class LiveUnwinder {
  public:
   // Reads all loaded modules.

@@ -125,7 +125,8 @@ struct Measurement {
   std::vector<Cost> costs;
   std::string by_zone;  // A line for each zone; "" without MeasureOptions::zones.
 
-  // Returns the cost of an event, or nullptr if it was not measured. Valid as long as this object.
+  // Returns the cost of an event, which may be unmeasurable; nullptr if the event is not in `costs`. Valid as long as
+  // this object.
   const Cost* Find(const EventType& event) const;
   std::string ToString() const;
 };

@@ -1,8 +1,10 @@
 // Names of hardware events as libpfm4 has them: "INST_RETIRED:ANY_P:u", "icx::MEM_LOAD_RETIRED:L3_MISS".
 //
 // Component perfkit::pfm. ParseEvent of the core does not accept these names, because the core does not use libpfm4.
-// Parse them here, and pass the result to functions that take an EventConfig:
+// Parse them here, and pass them to CounterSet::Open as groups. A Sampler does not accept them.
 //   absl::StatusOr<EventConfig> event = perfkit::ParsePfmEvent("MEM_LOAD_RETIRED:L3_MISS:u");
+//   const std::vector<EventConfig> groups[] = {{*event}};
+//   auto set = perfkit::CounterSet::Open(groups);
 #pragma once
 
 #include "perfkit/detail/library_only.h"

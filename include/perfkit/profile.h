@@ -107,7 +107,8 @@ struct ProfileSample {
   uint32_t samples = 1;  // Number of samples. 0 for followers: their leader's sample is the one that counts.
   uint32_t thread = 0;   // Index in Profile::threads.
   uint32_t stack = ProfileStack::kRoot;  // Index in Profile::stacks.
-  uint32_t label = 0;       // Path of the innermost zone, or the task; index in Profile::strings, "" if none.
+  // Path of the innermost zone, or any text of a ProfileBuilder; index in Profile::strings, "" if none.
+  uint32_t label = 0;
   uint32_t wait = kNoWait;  // Of off-CPU time: index in Profile::waits, or kNoWait if unknown.
   uint16_t event = 0;       // Index in Profile::events.
   StackQuality quality = StackQuality::kNone;
@@ -169,14 +170,15 @@ struct ProfileCounter {
 
 // What is missing from a profile, and what it cost.
 struct ProfileAccounting {
-  uint64_t unwind_dropped = 0;     // Samples whose stack was dropped because too many waited: now kLeafOnly.
-  uint64_t times_forgotten = 0;    // Samples that were merged: to limit memory, or by SessionOptions::keep.
-  uint64_t stacks_forgotten = 0;   // Samples whose stack was cut to its leaf or module to limit memory.
+  uint64_t unwind_dropped = 0;    // Samples whose stack was dropped because too many waited: now kLeafOnly.
+  uint64_t times_forgotten = 0;   // Samples that were merged: to limit memory, or by SessionOptions::keep.
+  uint64_t stacks_forgotten = 0;  // Samples whose stack was cut to its leaf or module to limit memory.
   // Samples at "[other addresses]": to limit memory, only the module was kept.
   uint64_t addresses_forgotten = 0;
-  uint64_t waits_forgotten = 0;    // Waits that are only in the totals of kOffCpuEvent.
-  uint64_t zones_forgotten = 0;    // Zones and frames that were dropped: to limit memory, or by SessionOptions::keep.
-  uint64_t frames_dropped = 0;     // Frames that SessionOptions::keep asks for, and that there was no memory for.
+  uint64_t waits_forgotten = 0;  // Waits that are only in the totals of kOffCpuEvent.
+  uint64_t zones_forgotten = 0;  // Zones and frames that were dropped: to limit memory, or by SessionOptions::keep.
+  // Frames that SessionOptions::keep asks for, but that exceeded KeepFrames::max_frames or memory_bytes.
+  uint64_t frames_dropped = 0;
   uint64_t zone_records_lost = 0;  // Starts and ends of zones and frames that a thread's log had no room for.
   uint64_t side_band_lost = 0;     // Lost records of mappings and threads: names may be missing.
   uint64_t unattributed = 0;       // SamplerStats::unattributed.

@@ -50,11 +50,11 @@ struct ProfileChange {
 };
 
 struct ProfileDifference {
-  // A function. Functions of the two profiles are matched by name alone, because paths and addresses change from build
-  // to build; code without a name is matched by its address in the file.
+  // A function. Functions of the two profiles are matched by name, and by whether they are the kernel's, because paths
+  // and addresses change from build to build; code without a name is matched by its address in the file.
   struct Function {
     std::string name;
-    std::string module;  // Path of its module; "" if unknown.
+    std::string module;  // File name of its module, without folders; "" if unknown.
     bool kernel = false;
     ProfileChange self, total;  // As defined in report.h.
   };

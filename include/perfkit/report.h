@@ -24,8 +24,9 @@ struct ReportFunction {
   uint32_t name = 0;                             // Index in Profile::strings; "" if it has no name.
   uint32_t location = 0;                         // Index in Profile::locations: the first one in the profile.
   uint32_t module = ProfileLocation::kNoModule;  // Index in Profile::modules, or kNoModule.
-  uint32_t file = 0;                             // Index in Profile::strings; "" if unknown. Of `location`, or see
-  uint32_t line = 0;                             // FlatProfile::Row. 0 if unknown.
+  // Index in Profile::strings, "" if unknown: that of `location`; in a FlatProfile::Row see there.
+  uint32_t file = 0;
+  uint32_t line = 0;  // In `file`; 0 if unknown.
   bool kernel = false;
 };
 // Returns the function's name, or Profile::UnnamedCode() of its location.

@@ -39,7 +39,7 @@ using SampleRate = std::variant<Period, Frequency>;
 // (SamplerRecord::full_stack). An Unwinder completes short dumps from them (UnwinderOptions::stitch_bytes).
 struct FullDumps {
   uint32_t every = 0;         // One full dump for each `every` samples; 0 means none.
-  uint32_t bytes = 32 << 10;  // Bytes of the stack: a multiple of 8 below 64 KiB.
+  uint32_t bytes = 32 << 10;  // Bytes of the stack: a multiple of 8, more than CallStack::stack_bytes, at most 60 KiB.
 };
 
 // How call stacks are sampled.
@@ -47,7 +47,7 @@ struct CallStack {
   enum class Kind : uint8_t { kNone, kFramePointers, kUserDump, kLive };
   Kind kind = Kind::kNone;
   uint16_t depth = 0;        // Maximum depth in calls; 0 means kernel.perf_event_max_stack, for kLive 512.
-  uint32_t stack_bytes = 0;  // kUserDump: bytes of the stack, a multiple of 8 below 64 KiB.
+  uint32_t stack_bytes = 0;  // kUserDump: bytes of the stack, a multiple of 8, at most 60 KiB.
   FullDumps full{};          // kUserDump.
   std::unique_ptr<unwind::LiveWalker> (*stacks)() = nullptr;  // kLive: perfkit::LiveStacks.
 
@@ -61,8 +61,9 @@ struct CallStack {
   // software events other than clocks, such as page faults, which can't be opened twice.
   static constexpr CallStack UserDump(uint32_t bytes, FullDumps full = {}) { return {Kind::kUserDump, 0, bytes, full}; }
   // The sampled thread walks its own stack in a signal handler: complete, and without a copy of the stack. Requires
-  // threads of this process. `stacks` is perfkit::LiveStacks (component perfkit::dwarf). Each stack is a record of its
-  // own: LiveStack. Before Linux 5.13 rings are always Rings::kPerThread, and only samples in user space have stacks.
+  // threads of this process, RingMode::kStream, and at most 2,048 calls. `stacks` is perfkit::LiveStacks (component
+  // perfkit::dwarf). Each stack is a record of its own: LiveStack. Before Linux 5.13, Open fails unless `user_only` is
+  // set or each event with a stack excludes the kernel; rings are then always Rings::kPerThread.
   static constexpr CallStack Live(std::unique_ptr<unwind::LiveWalker> (*stacks)(), uint16_t depth = 0) {
     return {Kind::kLive, depth, 0, {}, stacks};
   }

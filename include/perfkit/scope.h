@@ -40,7 +40,8 @@ class ScopeTotals {
 
   // Returns the number of scopes that were added.
   uint64_t scopes() const { return scopes_; }
-  // Returns how many scopes ended on another thread than they began on (fibers, coroutines). They have no number.
+  // Returns how many scopes began or ended on another thread than the set counts (fibers, coroutines). They have no
+  // number.
   uint64_t cross_thread() const { return cross_thread_; }
 
  private:

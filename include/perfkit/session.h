@@ -66,13 +66,13 @@ struct SessionOptions {
   SessionClock clock = SessionClock::kCpu;
   SessionStacks stacks = SessionStacks::kBest;
   // kStream: profiles everything from Start to Stop. kOverwrite: a flight recorder; Snapshot and Stop return what the
-  // rings still hold, the latest `memory_bytes` of records.
+  // rings still hold: for each CPU at most the latest SamplerOptions::ring_bytes of records (512 KiB).
   RingMode mode = RingMode::kStream;
-  // kOverwrite: size of all rings together. kStream: samples, distinct stacks and distinct addresses may each take half
-  // of this. When samples exceed it, the oldest are merged (ProfileSample::merged); when the merged ones exceed a quarter,
-  // the lightest keep only their module. When stacks exceed it, new ones are cut to their leaf
-  // (ProfileAccounting::stacks_forgotten). When addresses exceed it, a leaf at a new one becomes the "[other addresses]"
-  // of its module (addresses_forgotten). Totals stay exact.
+  // kOverwrite: maximum for all rings together, including the spare ones and the side band's. kStream: samples,
+  // distinct stacks and distinct addresses may each take half of this. When samples exceed it, the oldest are merged
+  // (ProfileSample::merged); when the merged ones exceed a quarter, the lightest keep only their module. When stacks
+  // exceed it, new ones are cut to their leaf (ProfileAccounting::stacks_forgotten). When addresses exceed it, a leaf
+  // at a new one becomes the "[other addresses]" of its module (addresses_forgotten). Totals stay exact.
   size_t memory_bytes = 64 << 20;
   // CPU budget, as a fraction of one CPU (SamplerOptions::cpu_budget); 0 disables the budget.
   double cpu_budget = 0;
@@ -89,8 +89,8 @@ struct SessionOptions {
   // exist while Start is called, may be destroyed before Stop, and serves one session at a time. Makes a zone some 40
   // ns slower.
   const FrameCounter* frames = nullptr;
-  // Keeps the single samples, waits, zones and counts of these frames only (keep_frames.h), and merges all others: memory
-  // stays the same for hours. Requires `frames` and RingMode::kStream. nullopt keeps all, up to `memory_bytes`.
+  // Keeps the single samples, waits, zones and counts of these frames only (keep_frames.h), and merges all others:
+  // memory stays the same for hours. Requires `frames` and RingMode::kStream. nullopt keeps all, up to `memory_bytes`.
   std::optional<KeepFrames> keep{};
   // kWall: a thread that is off the CPU for longer than this is examined for its stack and for what it waits for.
   std::chrono::nanoseconds look_after = std::chrono::milliseconds(1);
@@ -122,9 +122,9 @@ struct SessionOptions {
 class Session {
  public:
   // Starts sampling. Uses the next best option if the kernel does not permit one; ProfileAccounting::notes says so.
-  // Errors: InvalidArgument if `interval` is out of range, for kWall, on_batch or keep with kOverwrite, for wakers
-  // without kWall, for keep without frames, or as Sampler::Open; FailedPrecondition if a session runs and `replace` is false; as Sampler::Open if no
-  // fallback works either.
+  // Errors: InvalidArgument if `interval` is out of range; if kOverwrite is combined with kWall, on_batch or keep; if
+  // wakers is set without kWall; if keep is set without frames. FailedPrecondition if a session runs and `replace` is
+  // false. Otherwise as Sampler::Open, if no fallback works either.
   static absl::StatusOr<Session> Start(SessionOptions options = {});
 
   Session(Session&&) noexcept;

@@ -33,7 +33,7 @@ struct FramePart {
   // for, "futex", without addresses and wakers, which differ from frame to frame; "" if unknown.
   std::string name;
   uint64_t ns = 0;        // Its time in this frame.
-  uint64_t usual_ns = 0;  // Its median time over all frames of the kind.
+  uint64_t usual_ns = 0;  // Its median time in the frames that this one is compared with (FindSlowFrames).
   // Index in Profile::stacks. kZone: the most frequent stack of its samples. kWait: the stack of the longest wait.
   // ProfileStack::kRoot if none is known.
   uint32_t stack = ProfileStack::kRoot;
@@ -50,7 +50,7 @@ struct FramePart {
 struct FrameCount {
   std::string name;  // "page-faults".
   double value = 0;
-  double usual = 0;  // Median of all frames of its kind.
+  double usual = 0;  // Median in the same frames.
   // The stack with most of the event's samples, or ProfileStack::kRoot; and the number of events at that stack.
   uint32_t stack = ProfileStack::kRoot;
   StackQuality quality = StackQuality::kNone;
@@ -63,7 +63,7 @@ struct FrameCount {
 struct SlowFrame {
   uint32_t zone = 0;      // Index of the frame in Profile::zones.
   uint64_t ns = 0;        // Its length: exactly the sum of its parts.
-  uint64_t usual_ns = 0;  // Median length of all frames of its kind.
+  uint64_t usual_ns = 0;  // Median length of the same frames.
   // Sorted by excess_ns(), the largest first. Includes parts that only other frames have (ns is 0).
   std::vector<FramePart> parts;
   // excess_ns() less the sum of the parts' excesses; seldom 0, because medians do not add up.
@@ -79,8 +79,8 @@ struct SlowFrameOptions {
 };
 
 // Returns the frames with the largest excess_ns(), the largest first, and those with a ProfileZone::reason. Omits other
-// frames that took no longer than usual, and frames that are not whole (ProfileZone::is_whole). Compares frames with the
-// references of their kind (ProfileZone::is_reference); without references, with each other. Needs a profile with
+// frames that took no longer than usual, and frames that are not whole (ProfileZone::is_whole). Compares frames with
+// the references of their kind (ProfileZone::is_reference); without references, with each other. Needs a profile with
 // SessionOptions::frames; without off-CPU time, during a pause of the session, and where Profile::Filtered removed
 // waits, a thread counts as running. Requires Profile::Check(). Thread-safe while the profile does not change.
 // O(n log n) in the zones and samples.

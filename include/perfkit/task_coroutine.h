@@ -56,8 +56,8 @@ class CountedAwaiter {
     suspended_ = true;
     task_.Suspend();
     const ResumeIfThrown guard(task_);
-    // Nothing of this object after the awaiter's answer: the coroutine may already run on another thread, and this
-    // object may be gone. If the awaiter does not suspend after all, await_resume follows at once.
+    // Do not touch this object after await_suspend returns: the coroutine may already run on another thread and have
+    // destroyed it. If the awaiter does not suspend after all, await_resume follows at once.
     return awaiter_.await_suspend(coroutine);
   }
 

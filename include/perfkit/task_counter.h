@@ -129,8 +129,8 @@ class TaskCounter {
     count::TaskAccount* account_ = nullptr;
   };
 
-  // Returns a new task. `name` as ZoneId; equal names share their statistics. Locks; allocates if no ended task has
-  // left its memory.
+  // Returns a new task. `name` as ZoneId; equal names share their statistics. Locks; allocates if the memory of
+  // no ended task can be reused.
   Task Create(ZoneId name);
 
   // Ends one task's part and begins another's with one snapshot. As from.Suspend() and to.Resume() otherwise.

@@ -149,12 +149,14 @@ struct QueuedStack {
 
 // pushed = unwound + no_room + malformed + waiting + stopped.
 struct UnwindQueueStats {
-  uint64_t pushed = 0;       // Samples given to Push.
-  uint64_t unwound = 0;      // Samples given to the visitor.
-  uint64_t no_room = 0;      // Samples dropped because the queue was full.
-  uint64_t malformed = 0;    // Samples that did not match the layout.
-  uint64_t waiting = 0;      // Samples in the queue or being unwound.
-  uint64_t stopped = 0;      // Samples dropped because Run had returned.
+  uint64_t pushed = 0;     // Samples given to Push.
+  uint64_t unwound = 0;    // Samples given to the visitor.
+  uint64_t no_room = 0;    // Samples dropped because the queue was full.
+  uint64_t malformed = 0;  // Samples that did not match the layout.
+  // Samples in the queue or being unwound, and those pushed after Finish or Stop; 0 once Run has returned.
+  uint64_t waiting = 0;
+  // Once Run has returned: samples that were in the queue at Stop, or pushed after Finish or Stop.
+  uint64_t stopped = 0;
   uint64_t others_lost = 0;  // Dropped records other than samples: mappings are not fully known.
   uint64_t max_bytes = 0;    // Maximum of bytes that waited at once.
 };

@@ -1,6 +1,6 @@
 // Parses numbers, decimal or 0x-hexadecimal, that take up a whole text.
 //
-// Files of the kernel and event names of users mix both spellings; std::from_chars reads neither a prefix nor a sign.
+// Files of the kernel and event names of users mix both spellings; std::from_chars does not accept the prefix.
 #pragma once
 
 #include <charconv>

@@ -23,6 +23,7 @@ class PartNames {
     auto operator<=>(const Name&) const = default;
   };
 
+  // Returns the number of a part; adds it if it is new.
   uint32_t Of(FramePart::Kind kind, std::string text);
   const Name& operator[](uint32_t part) const { return *names_[part]; }
   size_t size() const { return names_.size(); }
@@ -37,13 +38,14 @@ class PartNames {
 class ThreadParts {
  public:
   static constexpr uint32_t kNoSample = UINT32_MAX;
-  // Gets a part, its length, and of a wait its sample in Profile::samples.
+  // Called with a part's number (PartNames), its length, and for a wait the index of its sample in Profile::samples;
+  // kNoSample for zones.
   using Visit = absl::FunctionRef<void(uint32_t part, uint64_t ns, uint32_t sample)>;
 
   ThreadParts(const Profile& profile, uint32_t thread, PartNames& names);
 
-  // Calls visit for all pieces of a time, in their order. Their lengths sum to to_ns - from_ns, whatever is in the
-  // profile.
+  // Calls visit for all parts between from_ns and to_ns, in their order. Their lengths sum to to_ns - from_ns, whatever
+  // is in the profile.
   void Split(uint64_t from_ns, uint64_t to_ns, Visit visit) const;
 
  private:

@@ -105,8 +105,9 @@ class Plan {
   uint64_t Represents(size_t event, const SamplingLevel& level) const {
     return sample::Represents(events_[event], level.slower, with_period());
   }
-  // Returns the level that was asked for; and the size below which a stack is not worth taking.
+  // Returns the requested level.
   SamplingLevel FullLevel() const;
+  // Returns the size below which a stack is not worth taking: bytes of a dump, or calls of a chain.
   uint32_t MinStack() const;
   // Returns an estimate of the kernel's CPU time for one sample, in nanoseconds.
   uint64_t SampleCostNs(size_t event, const SamplingLevel& level) const;

@@ -1,6 +1,6 @@
 // Downloads debug files with elfutils' client library, which is loaded at the first use: most programs need none, and
-// linking it would bring in an HTTP library. What it has downloaded it keeps in a cache of its own, and returns a file
-// there.
+// linking it would bring in an HTTP library. The library keeps downloaded files in its own cache, and Fetch returns a
+// path there.
 #include "perfkit/debuginfod.h"
 
 #include <dlfcn.h>

@@ -9,7 +9,8 @@
 
 namespace perfkit::symbolize::dwarf {
 
-// Returns the index; its numbers are indices in `info.units`. Requires info.FindUnits.
+// Returns the index; its numbers are indices in `info.units`. `shared`: dwz's debug file that several modules share,
+// for strings and entries that `info` refers to, or nullptr. Requires that info.FindUnits() was called.
 base::FlatRanges IndexUnits(const DebugInfo& info, const DebugInfo* shared);
 
 }  // namespace perfkit::symbolize::dwarf

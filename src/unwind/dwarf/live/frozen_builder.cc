@@ -114,7 +114,8 @@ FrozenBuilder::Counted* FrozenBuilder::Find(Key key) {
   return &counted_[at];
 }
 
-// Counts all steps in both encodings, and then, for each row, the more frequent one of its two.
+// Counts the steps of a sample of the rows in both encodings; then, for each of these rows, the more frequent one of
+// its two.
 void FrozenBuilder::CountSteps() {
   const size_t stride = rows_.size() / kSample + 1;
   counted_.assign(std::bit_ceil(std::min(rows_.size() * 4, kBuckets)), {});
