@@ -51,7 +51,9 @@ struct TaskTotals {
   uint64_t run_ns = 0;                     // While it was open on an attached thread, by the tick counter.
   uint64_t runs = 0;                       // Parts: how often it was resumed.
   uint64_t migrations = 0;                 // How often on another thread than before.
-  uint64_t wait_ns = 0;                    // From each Suspend to the next Resume.
+  // From each Suspend to the next Resume on an attached thread. Without waits that began with a Suspend on another
+  // thread than the Resume before.
+  uint64_t wait_ns = 0;
 };
 
 // A name of tasks, or a zone in them: sums over all tasks of that name, on all threads, including those that still run,
@@ -83,7 +85,8 @@ struct TaskStats {
 };
 
 #if PERFKIT_ENABLE
-// Thread-safe. Not async-signal-safe. Must outlive its Tasks. In a forked child nothing is counted.
+// Thread-safe. Not async-signal-safe. Must outlive its Tasks. In a forked child no event is
+// counted; run and wait times continue.
 class TaskCounter {
  public:
   using Options = TaskOptions;

@@ -13,16 +13,19 @@ namespace {
 
 constexpr size_t kHistogramRows = 1024;  // 128 KiB
 
+// Nodes have 16-bit numbers; two of them are the outside of tasks and the names beyond max_zones.
+size_t MaxZones(const TaskOptions& options) { return std::min<size_t>(options.max_zones, UINT16_MAX - 3); }
+
 }  // namespace
 
 TaskCounterImpl::TaskCounterImpl(const TaskOptions& options)
     : plan_(options.events, options.only_path),
       max_threads_(options.max_threads),
       ns_per_tick_q32_(TickRateOf(UserPage{}).ns_per_tick_q32),
-      nodes_(options.max_zones + 1),
+      nodes_(MaxZones(options) + 1),
       other_names_(nodes_.Define(TaskNodes::kOutside, "(more names)")),
       rows_(kHistogramRows),
-      ended_(options.max_zones + 2) {
+      ended_(MaxZones(options) + 2) {
   plan_.OpenFirst();
   ended_threads_ = std::make_unique<NodeSums>(ended_.size(), CountedPlan());
   EndedOf(other_names_);
@@ -144,7 +147,10 @@ TaskThread* TaskCounterImpl::SettleSuspend(TaskThread* thread, TaskAccount& acco
     NoteCrossThread(account);
     return nullptr;
   }
-  if (std::exchange(account.open_uncounted, false)) return nullptr;
+  if (std::exchange(account.open_uncounted, false)) {
+    account.suspended_ticks = ReadTicks();  // It ran until now: that was no wait.
+    return nullptr;
+  }
   if (opened != nullptr) thread->Advance();  // Takes off what other threads have suspended.
   if (opened != nullptr && thread->current() == &account) return thread;
   AddOne(tally_.mismatched);
@@ -161,9 +167,9 @@ TaskThread* TaskCounterImpl::SettleSuspend(TaskThread* thread, TaskAccount& acco
 
 [[gnu::flatten]] void TaskCounterImpl::Switch(TaskAccount& from, TaskAccount& to) noexcept {
   TaskThread* const thread = ThreadToSuspendOn(from);
-  if (thread == nullptr || to.is_open()) [[unlikely]] {
+  if (thread == nullptr || to.is_open() || to.impl != this) [[unlikely]] {
     if (thread != nullptr) Suspend(from);
-    return Resume(to);
+    return to.impl->Resume(to);
   }
   thread->Advance();
   if (thread->current() == &from) thread->Close();

@@ -96,6 +96,7 @@ class alignas(64) TaskThread {
     while (current_ != nullptr && current_->cross_thread.load(std::memory_order_relaxed)) {
       TaskAccount& account = *current_;
       current_ = account.below;
+      account.suspended_ticks = UINT64_MAX;  // When is not known: the wait from then on counts as 0 (Open).
       account.thread.store(nullptr, std::memory_order_relaxed);
     }
   }

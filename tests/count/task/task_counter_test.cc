@@ -5,7 +5,9 @@
 
 #include <catch2/catch.hpp>
 #include <optional>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "tests/support/allocations.h"
 #include "tests/support/skip.h"
@@ -222,6 +224,69 @@ TEST_CASE("tasks: switches that do not fit are ignored and counted", "[task]") {
   CHECK(one.totals().runs == 2);
   CHECK(one.totals().counts[0].validity.counted());
   CHECK(tasks.Stats().mismatched == 3);
+}
+
+TEST_CASE("tasks: a switch to a task of another counter counts in each", "[task]") {
+  TaskCounter ones({.events = {"page-faults"}, .max_zones = 2}), others({.events = {"page-faults"}});
+  if (!ones.reason(0).empty()) SKIP_TEST(std::string(ones.reason(0)));
+  TaskCounter::Task one = ones.Create({"one"});
+  std::vector<TaskCounter::Task> many;
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (int i = 0; i < 200; ++i) all.push_back("task " + std::to_string(i));
+    return all;
+  }();
+  for (const std::string& name : names) many.push_back(others.Create({name.c_str()}));
+  TaskCounter::Task& other = many.back();
+  { const TaskScope warm(other); }
+  const uint64_t before = other.totals().counts[0].value;
+  one.Resume();
+  const testing::OtherFaults beside;
+  TaskCounter::Switch(one, other);
+  TouchTaskPages(100);
+  TaskCounter::Switch(other, one);
+  const uint64_t faults = beside.Beside(100);
+  one.Suspend();
+  CHECK(testing::AreFaultsOf(other.totals().counts[0].value - before, 100, faults));
+  CHECK(ones.Stats().cross_thread + ones.Stats().mismatched == 0);
+  CHECK(others.Stats().cross_thread + others.Stats().mismatched == 0);
+}
+
+TEST_CASE("tasks: a wait is no longer than from the task's beginning", "[task]") {
+  TaskCounter tasks({.events = {"page-faults"}, .max_threads = 1});
+  REQUIRE(tasks.AttachThread());
+  const uint64_t begin_ns = testing::NowNs();
+  TaskCounter::Task crossed = tasks.Create({"crossed"}), next = tasks.Create({"next"});
+  crossed.Resume();
+  std::thread([&] { crossed.Suspend(); }).join();
+  { const TaskScope scope(next); }
+  crossed.Resume();
+  crossed.Suspend();
+  CHECK(crossed.totals().wait_ns <= testing::NowNs() - begin_ns);
+
+  TaskCounter::Task refused = tasks.Create({"refused"});
+  { const TaskScope scope(refused); }
+  uint64_t ran_ns = 0;
+  const uint64_t from_ns = testing::NowNs();
+  std::thread([&] {
+    refused.Resume();
+    const uint64_t inner_ns = testing::NowNs();
+    testing::Sleep(20'000'000);
+    ran_ns = testing::NowNs() - inner_ns;
+    refused.Suspend();
+  }).join();
+  { const TaskScope scope(refused); }
+  CHECK(refused.totals().wait_ns <= (testing::NowNs() - from_ns - ran_ns) * 1.01 + 1000);  // by another clock
+}
+
+TEST_CASE("tasks: any number of zones may be asked for", "[task]") {
+  TaskCounter tasks({.events = {"page-faults"}, .max_zones = SIZE_MAX});
+  TaskCounter::Task task = tasks.Create({"one"});
+  { const TaskScope scope(task); }
+  const std::vector<TaskZoneStats> zones = tasks.zones();
+  REQUIRE(FindZone(zones, "one") != nullptr);
+  CHECK(FindZone(zones, "one")->calls == 1);
+  for (const TaskZoneStats& zone : zones) CHECK(zone.calls <= 1);
 }
 
 TEST_CASE("tasks: too many threads, zones and names are told", "[task]") {
