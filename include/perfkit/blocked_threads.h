@@ -61,10 +61,12 @@ struct ThreadStatus {
   // (std::mutex) that are neither robust nor shared between processes, for reader-writer locks that a writer has, and
   // for priority-inheriting futexes; with C libraries other than glibc only for the last ones.
   uint32_t holder = 0;
-  // The holder is no thread of this process any more, and can't release the lock.
+  // The holder is no thread of this process any more, and can't release the lock. In a forked child also for locks that
+  // the forking thread held: its thread ID is another one there.
   bool holder_gone = false;
   // The thread waits for a lock whose holder waits for a lock …, whose holder is this thread: follow `holder`. None of
-  // them ran from the first of their examinations to the last.
+  // them ran from the first of their examinations to the last. A wait with a timeout (std::timed_mutex) ends all the
+  // same.
   bool deadlocked = false;
   uint64_t at_ns = 0;                 // Time of the examination, by CLOCK_MONOTONIC.
   std::vector<StackFrame> frames;     // Innermost first.

@@ -12,7 +12,8 @@ using sys::FutexLock;
 // "libc.so.6", "libc-2.31.so", and "libpthread-2.31.so" of glibc before 2.34.
 bool IsLibc(std::string_view module) {
   const std::string_view name = module.substr(module.rfind('/') + 1);
-  return name.starts_with("libc.so") || name.starts_with("libc-2") || name.starts_with("libpthread");
+  return name == "libc.so" || name.starts_with("libc.so.") || name.starts_with("libc-2.") ||
+         name.starts_with("libpthread.so.") || name.starts_with("libpthread-2.");
 }
 
 // glibc's internal names are the public ones with a prefix.

@@ -313,6 +313,8 @@ TEST_CASE("the calls of a stack prove a lock or refute it", "[lock_holder]") {
   CHECK_FALSE(proves(kTimed, 3, {{"", kLibc}}));
   CHECK_FALSE(proves(kTimed, 3, {{"pthread_mutex_lock", kLibc}}));
   CHECK_FALSE(proves(FUTEX_WAIT, 2, {{"pthread_mutex_lock", kLibc}}));
+  CHECK_FALSE(proves(kWait, 2, {{"", "/lib/libpthreadpool.so"}}));
+  CHECK_FALSE(proves(kWait, 2, {{"", "/lib/libc.sound"}}));
   CHECK_FALSE(proves(kWait, 7, {{"pthread_mutex_lock", kLibc}}));
 }
 
