@@ -47,6 +47,9 @@ struct KeepFrames {
   // Called with each frame over its budget or with a reason, some 20 ms after its end, by the session's thread, or by
   // the one that calls Poll, Snapshot or Stop. As SessionOptions::on_batch: it must not call the session, should be
   // brief, and is not called again once it has thrown.
+  // If slow frames end faster than they can be explained, about 1 ms each, only the longest and those with a reason are handed
+  // over; a note
+  // counts the others.
   SlowFrameCallback on_slow_frame{};
 };
 

@@ -38,6 +38,7 @@ Aggregator::Aggregator(std::vector<ProfileEvent> events, AggregatorOptions optio
                .max_locations = options_.memory_bytes / 2 / kBytesALocation}),
       threads_(builder_, options_.pid == 0 ? FindName : nullptr),
       preempted_wait_(builder_.AddWait({.preempted = true})) {
+  builder_.profile().program = options_.program;
   for (ProfileEvent& event : events) builder_.AddEvent(std::move(event));
   if (options_.frames != nullptr) {
     zones_.emplace(std::move(options_.frames), builder_, threads_, options_.pid, options_.memory_bytes, options_.keep);

@@ -46,6 +46,7 @@ struct AggregatorOptions {
   bool off_cpu = false;            // requires `pid`
   size_t memory_bytes = 64 << 20;  // of samples and stacks
   std::string thread_name{};       // a glob pattern; empty: all threads
+  std::string program{};           // Profile::program
   bool demangle = true;
   std::unique_ptr<symbolize::LineSource> (*lines)(size_t cache_bytes) = nullptr;
   bool complete = true;                   // records are lost only if rings are full; false: rings are overwritten
@@ -63,6 +64,7 @@ struct GivenBatches {
   uint64_t batches = 0;
   bool threw = false;
   uint64_t slow_frames = 0;
+  uint64_t slow_frames_withheld = 0;
   bool slow_frame_threw = false;
 };
 

@@ -14,6 +14,7 @@
 #include "src/session/lock_waits.h"
 #include "src/session/merge_samples.h"
 #include "src/session/whole_frames.h"
+#include "src/sys/clock.h"
 
 namespace perfkit::session {
 namespace {
@@ -101,7 +102,9 @@ void Aggregator::CountMerged() {
 }
 
 void Aggregator::DecideFrames(uint64_t until_ns, const OnNamed& on_named) {
-  if (zones_) zones_->Decide(until_ns, [&](const EndedFrame& frame) { GiveSlowFrame(frame, on_named); });
+  if (!zones_) return;
+  given_.slow_frames_withheld +=
+      zones_->Decide(until_ns, [&](const EndedFrame& frame) { GiveSlowFrame(frame, on_named); });
 }
 
 // In place of the builder's samples and zones, as long as the callback runs: all indexes stay as they are.
@@ -120,6 +123,7 @@ void Aggregator::GiveSlowFrame(const EndedFrame& frame, const OnNamed& on_named)
   const size_t strings = profile.strings.size();
   zones_->AddTo(profile, start_ns_, frame.to_ns, times);
   profile.from_ns = start_ns_, profile.to_ns = frame.to_ns;
+  profile.realtime_offset_ns = sys::ClockNs(CLOCK_REALTIME) - sys::ClockNs(CLOCK_MONOTONIC);
   const auto zone = std::find_if(profile.zones.begin(), profile.zones.end(), [&](const ProfileZone& one) {
     return one.is_frame && one.thread == zones_->ThreadOf(frame) && one.to_ns == frame.to_ns;
   });
@@ -184,6 +188,11 @@ std::vector<std::string> Aggregator::Notes() const {
   if (given_.slow_frame_threw) {
     notes.push_back(absl::StrFormat("on_slow_frame threw an exception at its frame %d, and was not called again",
                                     given_.slow_frames));
+  }
+  if (given_.slow_frames_withheld != 0 && options_.keep->on_slow_frame) {
+    notes.push_back(absl::StrFormat("%d slow frames were not given to on_slow_frame: they ended faster than they can be "
+                                    "explained",
+                                    given_.slow_frames_withheld));
   }
   if (not_ready_stacks_ != 0) {
     notes.push_back(

@@ -56,6 +56,7 @@ AggregatorOptions AggregatorOptionsOf(const SessionOptions& options, OpenedSampl
           .off_cpu = options.clock == SessionClock::kWall,
           .memory_bytes = options.memory_bytes,
           .thread_name = options.thread_name,
+          .program = ProgramName(),
           .lines = hooks != nullptr && options.lines ? hooks->lines : nullptr,
           .complete = options.mode != RingMode::kOverwrite,
           .events = opened.sampled,
@@ -262,7 +263,6 @@ Profile Impl::MakeProfile(bool is_last) {
     aggregator_.DecideFrames(is_last ? UINT64_MAX : drained_ns_ - kSettledNs, on_named);
     profile = aggregator_.MakeProfile(now_ns, is_last, on_named);
   }
-  profile.program = ProgramName();
   profile.from_ns = started_ns_, profile.to_ns = now_ns;
   profile.realtime_offset_ns = sys::ClockNs(CLOCK_REALTIME) - MonotonicNs();
   const bool forgets = options_.mode == RingMode::kOverwrite && phase_ == Phase::kRunning;  // Snapshot

@@ -85,6 +85,8 @@ void ZoneTimeline::Add(const FrameEvent& event) {
     case ZoneRecordKind::kHitch: return AddCause(thread, event);
     case ZoneRecordKind::kReason:
       if (!keeping_) return;
+      // Frames that are never marked have no end: their reasons would wait for ever.
+      if (keeping_->reasons.size() == kMaxReasons) keeping_->reasons.erase(keeping_->reasons.begin());
       keeping_->reasons.push_back({event.from_ns, static_cast<uint32_t>(thread), event.id, std::string(event.text)});
       return;
     case ZoneRecordKind::kGap:

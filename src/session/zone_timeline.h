@@ -58,8 +58,9 @@ class ZoneTimeline {
   // samples there but those of Times() may go.
   FrameKeeper* keeper() { return keeping_ ? &keeping_->keeper : nullptr; }
   // Decides on the frames that ended until `until_ns`; UINT64_MAX: all, and there will be no more. After Read. Calls
-  // on_slow with those over their budget, and with a reason.
-  void Decide(uint64_t until_ns, absl::FunctionRef<void(const EndedFrame& frame)> on_slow);
+  // on_slow with those over their budget, and with a reason; if there are too many, with some of them. Returns the number
+  // of the others.
+  size_t Decide(uint64_t until_ns, absl::FunctionRef<void(const EndedFrame& frame)> on_slow);
   // What is kept; all times if the session keeps everything.
   KeptTimes Times() const;
   KeptTimes TimesOf(const EndedFrame& frame) const;
@@ -126,6 +127,7 @@ class ZoneTimeline {
 
   static constexpr uint32_t kUnknown = 1;  // in texts_
   static constexpr size_t kThinDivisor = 16;
+  static constexpr size_t kMaxReasons = 1024;
 
   uint32_t Text(std::string_view text);
   size_t ThreadOf(const count::FrameEvent& event);

@@ -2,11 +2,21 @@
 // reasons may be in the logs of other threads. What no frame keeps goes when it has grown to a share of what there is,
 // so that each zone is looked at a few times only.
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "src/session/zone_timeline.h"
 
 namespace perfkit::session {
+namespace {
+
+constexpr uint64_t kReasonRoundingNs = 1000;
+
+// A frame is explained in about 1 ms. If slow frames come faster than that, those of one call must not take ever
+// longer.
+constexpr size_t kMaxHandedOver = 64;
+
+}  // namespace
 
 // Frames follow on one another by the same reading of a clock, whose times are exact to some nanoseconds: the next one
 // may seem to begin before the last one ends.
@@ -24,12 +34,12 @@ EndedFrame ZoneTimeline::EndedOf(const FrameSpan& frame) const {
           .has_reason = !frame.reason.empty()};
 }
 
-// By the order in the log of its thread: two times that were read at different times are exact to some nanoseconds
-// only.
+// By the order in the log of its thread, where two times are exact to some nanoseconds only.
 void ZoneTimeline::TakeOwnReasons(FrameSpan& frame) {
   if (!keeping_) return;
   std::erase_if(keeping_->reasons, [&](const Reason& reason) {
     if (reason.chain != frame.chain_id || reason.thread != frame.thread) return false;
+    if (reason.ns + kReasonRoundingNs < frame.from_ns) return true;  // of a frame that was not counted
     absl::StrAppend(&frame.reason, frame.reason.empty() ? "" : "; ", reason.text);
     return true;
   });
@@ -44,8 +54,8 @@ void ZoneTimeline::TakeReasonsOfOthers(FrameSpan& frame) {
   });
 }
 
-void ZoneTimeline::Decide(uint64_t until_ns, absl::FunctionRef<void(const EndedFrame& frame)> on_slow) {
-  if (!keeping_) return;
+size_t ZoneTimeline::Decide(uint64_t until_ns, absl::FunctionRef<void(const EndedFrame& frame)> on_slow) {
+  if (!keeping_) return 0;
   const bool is_last = until_ns == UINT64_MAX;
   std::vector<EndedFrame> slow;
   uint64_t decided_ns = is_last ? until_ns : std::min(until_ns, read_until_ns_);
@@ -64,7 +74,18 @@ void ZoneTimeline::Decide(uint64_t until_ns, absl::FunctionRef<void(const EndedF
   }
   while (keeping_->decided < frames_.size() && frames_[keeping_->decided].is_decided) ++keeping_->decided;
   keeping_->keeper.DecideUntil(decided_ns);
+  // Those with a reason and those that took longest, in the order of their ends.
+  const size_t all = slow.size();
+  if (all > kMaxHandedOver) {
+    const auto comes_first = [](const EndedFrame& a, const EndedFrame& b) {
+      return std::pair(a.has_reason, a.to_ns - a.from_ns) > std::pair(b.has_reason, b.to_ns - b.from_ns);
+    };
+    std::nth_element(slow.begin(), slow.begin() + kMaxHandedOver, slow.end(), comes_first);
+    slow.resize(kMaxHandedOver);
+    std::sort(slow.begin(), slow.end(), [](const EndedFrame& a, const EndedFrame& b) { return a.to_ns < b.to_ns; });
+  }
   for (const EndedFrame& frame : slow) on_slow(frame);
+  return all - slow.size();
 }
 
 KeptTimes ZoneTimeline::Times() const {

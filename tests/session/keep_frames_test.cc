@@ -8,20 +8,13 @@
 #include <vector>
 
 #include "perfkit/frame_counter.h"
+#include "tests/session/keeping.h"
 #include "tests/session/support.h"
 
 namespace perfkit::session {
 namespace {
 
 using namespace std::chrono_literals;
-
-SessionOptions Keeping(const FrameCounter& frames, KeepFrames keep, size_t memory_bytes = 64 << 20) {
-  return {.clock = SessionClock::kWall,
-          .stacks = SessionStacks::kNone,
-          .memory_bytes = memory_bytes,
-          .frames = &frames,
-          .keep = std::move(keep)};
-}
 
 std::vector<ProfileZone> WholeFrames(const Profile& profile) {
   std::vector<ProfileZone> frames;
@@ -196,6 +189,8 @@ TEST_CASE("each frame over its budget is handed over once, explained", "[session
   for (const Told& one : told) {
     CAPTURE(one.text);
     CHECK(one.profile.Check() == absl::OkStatus());
+    CHECK(one.profile.program == profile->program);
+    CHECK(one.profile.realtime_offset_ns != 0);
     CheckParts(one.frame);
     CHECK(one.profile.zones[one.frame.zone].from_ns > last_ns);
     last_ns = one.profile.zones[one.frame.zone].from_ns;
