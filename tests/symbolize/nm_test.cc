@@ -5,8 +5,13 @@
 #include <map>
 #include <set>
 #include <sstream>
+#include <string>
+#include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "tests/support/skip.h"
 #include "tests/support/temp_folder.h"
 #include "tests/symbolize/support.h"
@@ -26,17 +31,20 @@ struct NmSymbol {
   std::string name;
 };
 
-// nm's code symbols with a size, "0000000000001139 000000000000001a T main@@V1".
+// nm's code symbols with a size, "main@@V1|0000000000001139|   T  |    FUNC|000000000000001a|     |.text". Symbols of
+// thread-local variables are weak, too, but their values are no addresses.
 std::vector<NmSymbol> CodeByNm(const std::string& arguments) {
-  std::istringstream lines(RunCommand("nm --defined-only -S " + arguments).output);
+  std::istringstream lines(RunCommand("nm --defined-only -S --format=sysv " + arguments).output);
   std::vector<NmSymbol> symbols;
   for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
+    std::vector<std::string> fields = absl::StrSplit(line, '|');
+    if (fields.size() < 6) continue;
+    for (std::string& field : fields) absl::StripAsciiWhitespace(&field);
     NmSymbol symbol;
-    char type = 0;
-    if (!(words >> std::hex >> symbol.address >> symbol.size >> type >> symbol.name)) continue;
-    if (std::string("tTwWi").find(type) == std::string::npos || symbol.size == 0) continue;
-    symbol.name = symbol.name.substr(0, symbol.name.find('@'));
+    if (!absl::SimpleHexAtoi(fields[1], &symbol.address) || !absl::SimpleHexAtoi(fields[4], &symbol.size)) continue;
+    const bool is_code = fields[2].size() == 1 && std::string("tTwWi").find(fields[2]) != std::string::npos;
+    if (!is_code || fields[3] == "TLS" || symbol.size == 0) continue;
+    symbol.name = fields[0].substr(0, fields[0].find('@'));
     symbols.push_back(symbol);
   }
   return symbols;
