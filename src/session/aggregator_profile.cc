@@ -123,7 +123,7 @@ void Aggregator::GiveSlowFrame(const EndedFrame& frame, const OnNamed& on_named)
   const size_t strings = profile.strings.size();
   zones_->AddTo(profile, start_ns_, frame.to_ns, times);
   profile.from_ns = start_ns_, profile.to_ns = frame.to_ns;
-  profile.realtime_offset_ns = sys::ClockNs(CLOCK_REALTIME) - sys::ClockNs(CLOCK_MONOTONIC);
+  profile.realtime_offset_ns = sys::RealtimeOffsetNs();
   const auto zone = std::find_if(profile.zones.begin(), profile.zones.end(), [&](const ProfileZone& one) {
     return one.is_frame && one.thread == zones_->ThreadOf(frame) && one.to_ns == frame.to_ns;
   });

@@ -7,8 +7,6 @@
 namespace perfkit::session {
 namespace {
 
-constexpr uint64_t kRoundingNs = 1000;  // two frames follow on one another within this
-
 bool IsLonger(const EndedFrame& a, const EndedFrame& b) { return a.duration_ns() > b.duration_ns(); }
 
 }  // namespace
@@ -22,7 +20,7 @@ uint64_t FrameKeeper::Random() {
 
 void FrameKeeper::Add(const EndedFrame& frame) {
   Kind& kind = kinds_[{frame.thread, frame.chain}];
-  if (frame.from_ns > kind.end_ns + kRoundingNs) kind.before.clear();
+  if (frame.from_ns > kind.end_ns + kFrameRoundingNs) kind.before.clear();
   const uint64_t before_ns = kind.before.empty() ? frame.from_ns : kind.before.front();
   if (frame.from_ns >= settled_ns_) {
     AddReference(kind, frame);

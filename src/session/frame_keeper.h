@@ -19,6 +19,9 @@
 
 namespace perfkit::session {
 
+// Two frames follow on one another within this: times of two records are exact to some nanoseconds.
+inline constexpr uint64_t kFrameRoundingNs = 1000;
+
 // A frame that has ended.
 struct EndedFrame {
   uint32_t thread = 0;  // the caller's number

@@ -264,7 +264,7 @@ Profile Impl::MakeProfile(bool is_last) {
     profile = aggregator_.MakeProfile(now_ns, is_last, on_named);
   }
   profile.from_ns = started_ns_, profile.to_ns = now_ns;
-  profile.realtime_offset_ns = sys::ClockNs(CLOCK_REALTIME) - MonotonicNs();
+  profile.realtime_offset_ns = sys::RealtimeOffsetNs();
   const bool forgets = options_.mode == RingMode::kOverwrite && phase_ == Phase::kRunning;  // Snapshot
   forgotten_.resize(stats.events.size());
   for (size_t i = 0; i < stats.events.size(); ++i) {

@@ -103,7 +103,7 @@ Profile ProfileCollector::MakeProfile(std::span<const Sampler> samplers) {
   Profile profile = impl_->aggregator.MakeProfile(now_ns, false, {});
   if (impl_->pid != 0) profile.program = session::FindName(impl_->pid, impl_->pid);
   profile.from_ns = impl_->made_ns, profile.to_ns = now_ns;
-  profile.realtime_offset_ns = sys::ClockNs(CLOCK_REALTIME) - sys::ClockNs(CLOCK_MONOTONIC);
+  profile.realtime_offset_ns = sys::RealtimeOffsetNs();
   std::vector<std::string>& notes = profile.accounting.notes;
   notes.insert(notes.begin(), DescribeStacks(impl_->stacks));
   for (const Sampler& sampler : samplers) {

@@ -10,8 +10,6 @@
 namespace perfkit::session {
 namespace {
 
-constexpr uint64_t kReasonRoundingNs = 1000;
-
 // A frame is explained in about 1 ms. If slow frames come faster than that, those of one call must not take ever
 // longer.
 constexpr size_t kMaxHandedOver = 64;
@@ -39,7 +37,7 @@ void ZoneTimeline::TakeOwnReasons(FrameSpan& frame) {
   if (!keeping_) return;
   std::erase_if(keeping_->reasons, [&](const Reason& reason) {
     if (reason.chain != frame.chain_id || reason.thread != frame.thread) return false;
-    if (reason.ns + kReasonRoundingNs < frame.from_ns) return true;  // of a frame that was not counted
+    if (reason.ns + kFrameRoundingNs < frame.from_ns) return true;  // of a frame that was not counted
     absl::StrAppend(&frame.reason, frame.reason.empty() ? "" : "; ", reason.text);
     return true;
   });
@@ -78,7 +76,7 @@ size_t ZoneTimeline::Decide(uint64_t until_ns, absl::FunctionRef<void(const Ende
   const size_t all = slow.size();
   if (all > kMaxHandedOver) {
     const auto comes_first = [](const EndedFrame& a, const EndedFrame& b) {
-      return std::pair(a.has_reason, a.to_ns - a.from_ns) > std::pair(b.has_reason, b.to_ns - b.from_ns);
+      return std::pair(a.has_reason, a.duration_ns()) > std::pair(b.has_reason, b.duration_ns());
     };
     std::nth_element(slow.begin(), slow.begin() + kMaxHandedOver, slow.end(), comes_first);
     slow.resize(kMaxHandedOver);
