@@ -130,7 +130,7 @@ class Looker {
   std::map<uint32_t, session::BlockedThread> blocked_;  // by tid
 };
 
-// Forgets the holders of which the stacks do not prove that there is a lock, and the deadlocks with them.
+// Forgets holders unless the stack of the waiting thread proves that it waits for a lock, and the deadlocks with them.
 void KeepProven(Symbolizer& symbolizer, uint32_t pid, std::span<ThreadStatus> threads) {
   for (ThreadStatus& thread : threads) {
     if (thread.holder == 0) continue;

@@ -29,7 +29,7 @@ bool HasHolder(const Profile& profile, const ProfileSample& sample) {
   return sample.wait != ProfileSample::kNoWait && profile.waits[sample.wait].holder != ProfileWait::kNoHolder;
 }
 
-// The stack that most of these samples have, from a time to another.
+// Finds the stack that most of `samples` have between from_ns and to_ns.
 void FindStack(const Profile& profile, std::span<const uint32_t> samples, uint64_t from_ns, uint64_t to_ns,
                ProfileWait& wait) {
   const auto is_before = [&](uint32_t sample, uint64_t time_ns) { return profile.samples[sample].time_ns < time_ns; };

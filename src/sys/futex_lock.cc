@@ -2,7 +2,8 @@
 // (1 | PTHREAD_RWLOCK_FUTEX_USED). A priority-inheriting futex holds its owner's number by the kernel's ABI (futex(2)),
 // whatever program uses it.
 //
-// Robust mutexes are left out: glibc marks all of them as shared between processes (pthread_mutex_init), and a thread of another process may have the same number as one of this process.
+// Robust mutexes are left out: glibc marks all of them as shared between processes (pthread_mutex_init), and a thread of
+// another process may have the same number as one of this process.
 #include "src/sys/futex_lock.h"
 
 #include <linux/futex.h>

@@ -23,7 +23,7 @@ enum class FutexLock : uint8_t {
   kPriorityInheriting,  // the kernel's own kind of lock
 };
 
-// Returns the kind of lock of which this call is the wait, if it is one: any program may call a futex in this way.
+// Returns the kind of lock that this call seems to wait for. It may be none: any program may call a futex in this way.
 FutexLock FutexLockOf(int64_t syscall, std::span<const uint64_t, 6> arguments);
 
 // Returns the number of the thread that holds the lock in which this call waits; nullopt if that is no lock, or one
