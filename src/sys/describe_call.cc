@@ -19,6 +19,8 @@ namespace {
 // What the arguments of a call say.
 enum class CallKind : uint8_t {
   kPlain,       // nothing that is shown
+  kNone,        // no call at all
+  kTime,        // a time, which is not shown
   kAddress,     // the first one is an address
   kDescriptor,  // the first one is a descriptor
   kPoll,        // an array of pollfd, and how many
@@ -33,11 +35,11 @@ struct WaitingCall {
 
 constexpr WaitingCall kWaitingCalls[] = {
     // /proc/PID/syscall has -1 for a thread that waits elsewhere, in a page fault for example (man proc).
-    {-1, CallKind::kPlain, "outside of a system call"}, {SYS_futex, CallKind::kAddress, "futex"},
+    {-1, CallKind::kNone, "outside of a system call"},  {SYS_futex, CallKind::kAddress, "futex"},
     {SYS_read, CallKind::kDescriptor, "read of"},       {SYS_readv, CallKind::kDescriptor, "read of"},
     {SYS_pread64, CallKind::kDescriptor, "read of"},    {SYS_write, CallKind::kDescriptor, "write to"},
     {SYS_writev, CallKind::kDescriptor, "write to"},    {SYS_pwrite64, CallKind::kDescriptor, "write to"},
-    {SYS_nanosleep, CallKind::kPlain, "sleep"},         {SYS_clock_nanosleep, CallKind::kPlain, "sleep"},
+    {SYS_nanosleep, CallKind::kTime, "sleep"},          {SYS_clock_nanosleep, CallKind::kTime, "sleep"},
     {SYS_epoll_pwait, CallKind::kDescriptor, "epoll"},  {SYS_ppoll, CallKind::kPoll, "poll of"},
     {SYS_pselect6, CallKind::kSelect, "select of"},     {SYS_wait4, CallKind::kPlain, "child process"},
     {SYS_waitid, CallKind::kPlain, "child process"},    {SYS_fsync, CallKind::kDescriptor, "fsync of"},
@@ -73,12 +75,20 @@ std::string PollText(uint64_t address, uint64_t count, std::optional<pid_t> tid)
   return count > shown ? text + ", ..." : text;
 }
 
-std::string Describe(int64_t syscall, std::span<const uint64_t, 6> arguments, std::optional<pid_t> tid) {
+// nullptr: no call that is known.
+const WaitingCall* FindCall(int64_t syscall) {
   const auto* const call = std::find_if(std::begin(kWaitingCalls), std::end(kWaitingCalls),
                                         [&](const WaitingCall& waiting) { return waiting.number == syscall; });
-  if (call == std::end(kWaitingCalls)) return absl::StrFormat("system call %d", syscall);
+  return call != std::end(kWaitingCalls) ? call : nullptr;
+}
+
+std::string Describe(int64_t syscall, std::span<const uint64_t, 6> arguments, std::optional<pid_t> tid) {
+  const WaitingCall* const call = FindCall(syscall);
+  if (call == nullptr) return absl::StrFormat("system call %d", syscall);
   switch (call->kind) {
-    case CallKind::kPlain: break;
+    case CallKind::kPlain:
+    case CallKind::kNone:
+    case CallKind::kTime: break;
     case CallKind::kAddress: return absl::StrFormat("%s 0x%x", call->text, arguments[0]);
     case CallKind::kDescriptor:
       return absl::StrFormat("%s descriptor %s", call->text, DescriptorText(static_cast<int>(arguments[0]), tid));
@@ -96,6 +106,21 @@ std::string DescribeCall(int64_t syscall, std::span<const uint64_t, 6> arguments
 
 std::string DescribeCall(int64_t syscall, std::span<const uint64_t, 6> arguments, pid_t tid) {
   return Describe(syscall, arguments, tid);
+}
+
+AwaitedThing AwaitedThingOf(int64_t syscall) {
+  const WaitingCall* const call = FindCall(syscall);
+  if (call == nullptr) return AwaitedThing::kOther;
+  switch (call->kind) {
+    case CallKind::kPlain: break;
+    case CallKind::kNone: return AwaitedThing::kNoCall;
+    case CallKind::kTime: return AwaitedThing::kTime;
+    case CallKind::kAddress: return AwaitedThing::kFutex;
+    case CallKind::kDescriptor:
+    case CallKind::kPoll:
+    case CallKind::kSelect: return AwaitedThing::kDescriptor;
+  }
+  return AwaitedThing::kOther;
 }
 
 }  // namespace perfkit::sys

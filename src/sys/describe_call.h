@@ -18,4 +18,16 @@ std::string DescribeCall(int64_t syscall, std::span<const uint64_t, 6> arguments
 // another file's by now if it was closed and opened anew during the call.
 std::string DescribeCall(int64_t syscall, std::span<const uint64_t, 6> arguments, pid_t tid);
 
+// What threads wait for in a system call.
+enum class AwaitedThing : uint8_t {
+  kOther,   // none of the others
+  kNoCall,  // -1: blocked outside of a system call, in a page fault for example
+  kFutex,
+  kDescriptor,
+  kTime,
+};
+
+// Returns what threads wait for in this call. `syscall` as in DescribeCall.
+AwaitedThing AwaitedThingOf(int64_t syscall);
+
 }  // namespace perfkit::sys
