@@ -129,6 +129,8 @@ struct ProfileWait {
   // What ended the wait: "worker (1234)", "an interrupt"; index in Profile::strings, "" if unknown
   // (SessionOptions::wakers).
   uint32_t waker = 0;
+  // When the thread was examined, by CLOCK_MONOTONIC: until then at least it was in this call. 0 if it was not examined.
+  uint64_t examined_ns = 0;
   // The thread that held the lock when the waiting one was examined; index in Profile::threads, kNoHolder if unknown or
   // no lock. Known for the locks of ThreadStatus::holder (blocked_threads.h).
   uint32_t holder = kNoHolder;

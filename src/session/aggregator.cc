@@ -293,6 +293,7 @@ uint32_t Aggregator::WaitOf(const OffCpuSpan& span) {
     wait.syscall = span.call->syscall;
     wait.arguments = span.call->arguments;
     wait.detail = builder_.String(span.wait);
+    wait.examined_ns = span.looked_ns;
     wait.holder = span.holder.thread;
     wait.holder_stack = span.holder.stack;
     wait.holder_quality = span.holder.quality;

@@ -23,6 +23,7 @@ void OffCpu::EmitSpan(const State& state, uint64_t now_ns, Emit emit) {
   OffCpuSpan span{.thread = state.thread, .from_ns = state.since_ns, .to_ns = now_ns, .preempted = state.preempted};
   // A look may be ahead of the records: then it belongs to a span that has not begun here yet.
   if (state.look && state.look->at_ns <= now_ns) {
+    span.looked_ns = state.look->at_ns;
     span.stack = state.look->stack;
     span.quality = state.look->quality;
     span.call = state.look->call;
@@ -41,6 +42,7 @@ void OffCpu::EmitSpan(const State& state, uint64_t now_ns, Emit emit) {
   span.from_ns = woken_ns, span.to_ns = now_ns;
   span.preempted = true;
   span.call.reset(), span.wait.clear(), span.waker.clear();
+  span.looked_ns = 0;
   span.holder = {};
   if (span.duration_ns() != 0) emit(span);
 }

@@ -34,7 +34,8 @@ struct OffCpuSpan {
   uint32_t thread = 0;  // in Profile::threads
   uint64_t from_ns = 0, to_ns = 0;
   bool preempted = false;
-  // What a look at it found. kRoot, nullopt: it was not looked at.
+  // What a look at it found. 0, kRoot, nullopt: it was not looked at.
+  uint64_t looked_ns = 0;
   uint32_t stack = ProfileStack::kRoot;
   StackQuality quality = StackQuality::kNone;
   std::optional<proc::BlockedCall> call{};
