@@ -10,11 +10,15 @@
 // Each moment of a frame belongs to one part: a wait off the CPU, or else the innermost zone that was open. So the
 // parts add up to the frame exactly. A frame is compared with the frames of its kind: those of the same thread whose
 // names differ only in the number at the end ("frame 12").
+//
+// From the parts follow the causes: what the frame was slow for, and which thread is to blame. Their shares add up to
+// the frame's excess exactly. What can't be attributed is kUnknown, and says what would tell.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "perfkit/profile.h"
@@ -59,6 +63,51 @@ struct FrameCount {
   double excess() const { return value - usual; }
 };
 
+// Why a frame took longer than usual.
+struct FrameCause {
+  enum class Kind : uint8_t {
+    kUnknown,        // Not attributed. `what`: what is not known; `remedy`: what would tell.
+    kMoreWork,       // Ran longer on its CPU in a zone. `what`: the zone's path, "" outside of all zones.
+    kPageFaults,     // The kernel handled more page faults in a zone. `what`: the zone's path.
+    kPreempted,      // Could have run, but other threads or programs did.
+    kLock,           // Waited for a lock. `thread`: its holder.
+    kAllocatorLock,  // Waited for the lock of malloc, free, operator new or their like. `thread`: who ended the wait.
+    kPriorityInversion,  // As kLock or kOtherThread, and `thread` was preempted for at least half of the wait.
+    kIo,                 // Waited for a descriptor. `what`: the call and its file.
+    kOtherThread,        // Waited for `thread` without a lock: a condition variable, a futex, a join, a pipe.
+    kSleep,              // Slept until a time that the program chose.
+    kSystemCall,         // Waited in another system call. `what`: which.
+    kLess,               // All parts that took less time than usual. `share_ns` is negative.
+  };
+  enum class Confidence : uint8_t {
+    kUnknown,  // Of Kind::kUnknown.
+    kLikely,   // Follows from what is known, but something else may be true.
+    kKnown,    // The kernel's records or a look at the waiting thread show it for at least half of `share_ns`.
+  };
+  Kind kind = Kind::kUnknown;
+  Confidence confidence = Confidence::kUnknown;
+  int64_t share_ns = 0;  // How much of SlowFrame::excess_ns() it explains.
+  std::string what;      // As `kind` says; otherwise what was waited for, "futex 0x7f12".
+  std::string remedy;    // The right or the option that would tell more; "" if none would.
+  // Where the frame's thread was: index in Profile::stacks, ProfileStack::kRoot if unknown.
+  uint32_t stack = ProfileStack::kRoot;
+  StackQuality quality = StackQuality::kNone;
+  uint32_t wait = ProfileSample::kNoWait;  // Of a wait: index of the longest one in Profile::waits.
+  // The thread to blame: index in Profile::threads, kNoThread if none or unknown. Where it was meanwhile, and the name
+  // of its innermost zone at the end, "" if none.
+  uint32_t thread = kNoThread;
+  uint32_t thread_stack = ProfileStack::kRoot;
+  StackQuality thread_quality = StackQuality::kNone;
+  std::string thread_zone;
+
+  static constexpr uint32_t kNoThread = UINT32_MAX;
+};
+
+// Returns "more work", "page faults", "lock": for tables and legends.
+std::string_view FrameCauseKindName(FrameCause::Kind kind);
+// Returns "unknown", "likely" or "known".
+std::string_view FrameCauseConfidenceName(FrameCause::Confidence confidence);
+
 // A frame that took longer than usual.
 struct SlowFrame {
   uint32_t zone = 0;      // Index of the frame in Profile::zones.
@@ -69,6 +118,9 @@ struct SlowFrame {
   // excess_ns() less the sum of the parts' excesses; seldom 0, because medians do not add up.
   int64_t rest_ns = 0;
   std::vector<FrameCount> counts;  // Of events that are no times; sorted by name.
+  // Sorted by share_ns, the largest first; the shares sum to excess_ns(). kUnknown has `rest_ns` in it, so that it is
+  // negative where medians do not add up.
+  std::vector<FrameCause> causes;
 
   int64_t excess_ns() const { return static_cast<int64_t>(ns) - static_cast<int64_t>(usual_ns); }
 };
@@ -89,7 +141,8 @@ std::vector<SlowFrame> FindSlowFrames(const Profile& profile, const SlowFrameOpt
 // Returns one frame, however long it took. `zone`: index in Profile::zones of a frame that is whole. As FindSlowFrames.
 SlowFrame ExplainFrame(const Profile& profile, uint32_t zone);
 
-// Returns the same as text: for each frame its largest parts with their stacks, and the sum of the others. Returns the
+// Returns the same as text: for each frame its causes, then its largest parts with their stacks, and the sum of the
+// others. Returns the
 // error's text if the profile does not pass Check().
 // FormatSlowFrame: the text of one frame of `profile`.
 std::string FormatSlowFrames(const Profile& profile, const SlowFrameOptions& options = {});

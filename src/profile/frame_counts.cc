@@ -61,6 +61,13 @@ std::string_view FrameKind(std::string_view name) {
   return name.substr(0, digits);
 }
 
+size_t ClockOf(const Profile& profile) {
+  for (size_t i = 0; i < profile.events.size(); ++i) {
+    if (profile.events[i].unit == ProfileUnit::kNanoseconds && profile.events[i].name != kOffCpuEvent) return i;
+  }
+  return 0;
+}
+
 std::vector<FrameCount> CountsOf(const Profile& profile, uint32_t frame, std::span<const uint32_t> compared) {
   const ProfileZone& zone = profile.zones[frame];
   std::map<std::string, FrameCount, std::less<>> counts;  // by name

@@ -27,6 +27,9 @@ Value Median(std::vector<Value> values, size_t count) {
   return *at;
 }
 
+// Returns the event whose samples say where a thread ran: the first clock, else the first event.
+size_t ClockOf(const Profile& profile);
+
 // Returns the events of a frame that are no times, sorted by name: from the counter of that name, else the sum of the
 // samples on the frame's thread. `frame`, `compared`: frames of one kind, in Profile::zones.
 std::vector<FrameCount> CountsOf(const Profile& profile, uint32_t frame, std::span<const uint32_t> compared);

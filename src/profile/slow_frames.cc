@@ -13,17 +13,21 @@
 #include <string_view>
 #include <utility>
 
+#include "src/profile/frame_causes.h"
 #include "src/profile/frame_counts.h"
 #include "src/profile/frame_parts.h"
 
 namespace perfkit {
 namespace {
 
+using profile::CausesOf;
+using profile::ClockOf;
 using profile::CountsOf;
 using profile::FrameKind;
 using profile::Median;
 using profile::PartNames;
 using profile::ThreadParts;
+using profile::WaitPiece;
 
 // The frames of one kind on one thread.
 class FrameGroup {
@@ -57,6 +61,7 @@ class FrameGroup {
   uint64_t Length(uint32_t frame) const { return profile_.zones[frame].to_ns - profile_.zones[frame].from_ns; }
   std::map<uint32_t, uint64_t> PartsOf(uint32_t frame) const;
   void FindStacks(uint32_t frame, std::map<uint32_t, FramePart>& parts) const;
+  std::vector<WaitPiece> WaitsOf(uint32_t frame) const;
 
   const Profile& profile_;
   const ThreadParts& parts_;
@@ -102,15 +107,23 @@ SlowFrame FrameGroup::Explain(uint32_t frame) const {
   }
   std::stable_sort(slow.parts.begin(), slow.parts.end(),
                    [](const FramePart& a, const FramePart& b) { return a.excess_ns() > b.excess_ns(); });
+  slow.causes = CausesOf(profile_, slow, WaitsOf(frame));
   return slow;
 }
 
-// The event whose samples say where a thread ran: the first clock, else the first event.
-size_t ClockOf(const Profile& profile) {
-  for (size_t i = 0; i < profile.events.size(); ++i) {
-    if (profile.events[i].unit == ProfileUnit::kNanoseconds && profile.events[i].name != kOffCpuEvent) return i;
-  }
-  return 0;
+std::vector<WaitPiece> FrameGroup::WaitsOf(uint32_t frame) const {
+  std::vector<WaitPiece> waits;
+  const ProfileZone& zone = profile_.zones[frame];
+  uint64_t at_ns = zone.from_ns;
+  parts_.Split(zone.from_ns, zone.to_ns, [&](uint32_t part, uint64_t ns, uint32_t sample) {
+    const bool goes_on = !waits.empty() && waits.back().sample == sample && waits.back().to_ns == at_ns;
+    if (goes_on) waits.back().to_ns += ns;
+    if (!goes_on && sample != ThreadParts::kNoSample) {
+      waits.push_back({names_[part].kind, names_[part].text, at_ns, at_ns + ns, sample});
+    }
+    at_ns += ns;
+  });
+  return waits;
 }
 
 // Gives each wait the stack of its longest piece, and each zone the stack that most of its samples have. The label of a

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_format.h"
 #include "perfkit/slow_frames.h"
+#include "src/profile/cause_text.h"
 #include "src/profile/text_table.h"
 #include "src/profile/wait_text.h"
 
@@ -15,6 +16,7 @@ using profile::CutMiddle;
 using profile::OneLine;
 using profile::WeightText;
 
+constexpr size_t kMaxCauses = 5, kCauseColumns = 150;
 constexpr size_t kMaxParts = 6, kMaxCounts = 3, kMaxCalls = 10, kNameColumns = 32, kPartColumns = 90;
 
 std::string TimeText(uint64_t ns) { return WeightText(ns, ProfileUnit::kNanoseconds); }
@@ -105,6 +107,25 @@ std::string HeadText(const Profile& profile, const SlowFrame& frame) {
   return text + "\n";
 }
 
+// The causes that explain 5 % of the excess or more, and the sum of the others.
+std::string CausesText(const Profile& profile, const SlowFrame& frame) {
+  const int64_t min_share_ns = std::max<int64_t>(frame.excess_ns(), 0) / 20;
+  std::string text;
+  const auto add = [&](int64_t ns, std::string_view confidence, const std::string& cause) {
+    absl::StrAppendFormat(&text, "%14s  %-8s %s\n", ChangeText(ns), confidence, CutMiddle(cause, kCauseColumns));
+  };
+  int64_t left_ns = frame.excess_ns();
+  for (size_t i = 0; i < std::min(frame.causes.size(), kMaxCauses); ++i) {
+    const FrameCause& cause = frame.causes[i];
+    if (cause.share_ns <= min_share_ns) break;
+    left_ns -= cause.share_ns;
+    add(cause.share_ns, FrameCauseConfidenceName(cause.confidence), profile::CauseText(profile, cause));
+  }
+  if (text.empty()) return "";
+  if (left_ns != 0) add(left_ns, "", "all else");
+  return "  causes\n" + text + "  parts\n";
+}
+
 // What the text can't tell.
 std::string Gaps(const Profile& profile) {
   std::string text;
@@ -135,7 +156,7 @@ std::string Gaps(const Profile& profile) {
 }  // namespace
 
 std::string FormatSlowFrame(const Profile& profile, const SlowFrame& frame) {
-  std::string text = HeadText(profile, frame);
+  std::string text = HeadText(profile, frame) + CausesText(profile, frame);
   const int64_t min_excess_ns = std::max<int64_t>(frame.excess_ns(), 0) / 20;
   int64_t left_ns = frame.excess_ns();
   for (size_t i = 0; i < std::min(frame.parts.size(), kMaxParts); ++i) {

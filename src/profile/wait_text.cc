@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "src/profile/base_name.h"
+#include "src/profile/stack_evidence.h"
 
 namespace perfkit::profile {
 namespace {
@@ -17,40 +17,15 @@ std::string WhatText(const Profile& profile, const ProfileWait& wait) {
   return wait.blocked_in_syscall ? absl::StrCat("syscall ", wait.syscall) : "";
 }
 
-// "std::this_thread::sleep_for", and as a demangled template "void std::this_thread::sleep_for<…>(…)".
-bool IsOfLanguage(std::string_view function) {
-  const std::string_view name = function.substr(0, function.find_first_of("(<"));
-  const size_t space = name.rfind(' ');
-  return name.substr(space == name.npos ? 0 : space + 1).starts_with("std::");
-}
-
-bool IsOfSystem(std::string_view module) {
-  const std::string_view name = BaseName(module);
-  for (const std::string_view library : {"libc.so", "libc-2", "libpthread", "libstdc++", "libc++", "ld-linux", "["}) {
-    if (name.starts_with(library)) return true;
-  }
-  return false;
-}
-
-std::string OwnFunction(const Profile& profile, uint32_t stack) {
-  for (; stack != ProfileStack::kRoot; stack = profile.stacks[stack].parent) {
-    const ProfileLocation& location = profile.locations[profile.stacks[stack].location];
-    const bool has_module = location.module != ProfileLocation::kNoModule;
-    if (location.kernel || !has_module || IsOfSystem(profile.strings[profile.modules[location.module].path])) continue;
-    for (const ProfileCall& call : profile.CallsAt(profile.stacks[stack].location)) {
-      if (call.function != 0 && !IsOfLanguage(profile.strings[call.function])) return profile.strings[call.function];
-    }
-  }
-  return "";
-}
-
 }  // namespace
 
+std::string ThreadAndNumber(const Profile& profile, uint32_t thread) {
+  const std::string name = profile.ThreadName(thread);
+  return profile.threads[thread].is_sum() ? name : absl::StrCat(name, " (", profile.threads[thread].tid, ")");
+}
+
 std::string HolderName(const Profile& profile, const ProfileWait& wait) {
-  if (wait.holder == ProfileWait::kNoHolder) return "";
-  const ProfileThread& thread = profile.threads[wait.holder];
-  const std::string name = profile.ThreadName(wait.holder);
-  return thread.is_sum() ? name : absl::StrCat(name, " (", thread.tid, ")");
+  return wait.holder == ProfileWait::kNoHolder ? "" : ThreadAndNumber(profile, wait.holder);
 }
 
 std::string HolderText(const Profile& profile, const ProfileWait& wait) {

@@ -90,6 +90,9 @@ void CheckSums(const SlowFrame& frame) {
   for (const FramePart& part : frame.parts) ns += part.ns, excess_ns += part.excess_ns();
   CHECK(ns == frame.ns);
   CHECK(excess_ns == frame.excess_ns());
+  int64_t caused_ns = 0;
+  for (const FrameCause& cause : frame.causes) caused_ns += cause.share_ns;
+  CHECK(caused_ns == frame.excess_ns());
   CHECK(std::is_sorted(frame.parts.begin(), frame.parts.end(),
                        [](const FramePart& a, const FramePart& b) { return a.excess_ns() > b.excess_ns(); }));
 }

@@ -1,0 +1,70 @@
+// Who, then where: a reader looks for the thread first.
+#include "src/profile/cause_text.h"
+
+#include "absl/strings/str_cat.h"
+#include "src/profile/stack_evidence.h"
+#include "src/profile/text_table.h"
+#include "src/profile/wait_text.h"
+
+namespace perfkit::profile {
+namespace {
+
+using Kind = FrameCause::Kind;
+
+// " in Load()", "" if it is not known.
+std::string InFunction(const Profile& profile, uint32_t stack) {
+  const std::string function = OwnFunction(profile, stack);
+  return function.empty() ? "" : " in " + function;
+}
+
+// "loader (1234)", or what is known instead.
+std::string Who(const Profile& profile, const FrameCause& cause, const char* otherwise) {
+  return cause.thread == FrameCause::kNoThread ? otherwise : ThreadAndNumber(profile, cause.thread);
+}
+
+// " in Load(), zone 'load'".
+std::string WhereThread(const Profile& profile, const FrameCause& cause) {
+  const std::string zone = cause.thread_zone.empty() ? "" : absl::StrCat(", zone '", cause.thread_zone, "'");
+  return InFunction(profile, cause.thread_stack) + zone;
+}
+
+std::string InZone(const FrameCause& cause) { return cause.what.empty() ? " in no zone" : " in " + cause.what; }
+
+std::string Wanted(const std::string& here) { return here.empty() ? "" : ", wanted" + here; }
+
+std::string PlainText(const Profile& profile, const FrameCause& cause) {
+  const std::string here = InFunction(profile, cause.stack), there = WhereThread(profile, cause);
+  switch (cause.kind) {
+    case Kind::kUnknown: return "not known: " + cause.what;
+    case Kind::kMoreWork: return absl::StrCat("more work", InZone(cause), here.empty() ? "" : "," + here);
+    case Kind::kPageFaults: return absl::StrCat("page faults", InZone(cause), here.empty() ? "" : "," + here);
+    case Kind::kPreempted: return absl::StrCat("preempted", here, ": other threads or programs ran");
+    case Kind::kLock:
+      return absl::StrCat("a lock that ", Who(profile, cause, "another thread"), " held", there, Wanted(here));
+    case Kind::kAllocatorLock: {
+      const std::string who = Who(profile, cause, "");
+      return absl::StrCat("the allocator's lock", who.empty() ? "" : ", until " + who + " released it", there,
+                          Wanted(here));
+    }
+    case Kind::kPriorityInversion:
+      return absl::StrCat("priority inversion: waited", here, " for ", Who(profile, cause, "a thread"), there,
+                          ", which was preempted");
+    case Kind::kIo: return cause.what + here;
+    case Kind::kOtherThread:
+      return absl::StrCat("waited", here, " for ", Who(profile, cause, "another thread"), there,
+                          cause.thread == FrameCause::kNoThread && !cause.what.empty() ? ": " + cause.what : "");
+    case Kind::kSleep: return "slept" + here;
+    case Kind::kSystemCall: return absl::StrCat("waited", here, ": ", cause.what);
+    case Kind::kLess: return "other parts took less than usual";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string CauseText(const Profile& profile, const FrameCause& cause) {
+  const std::string more = cause.remedy.empty() ? "" : absl::StrCat(" [more by ", cause.remedy, "]");
+  return OneLine(PlainText(profile, cause) + more);
+}
+
+}  // namespace perfkit::profile

@@ -1,0 +1,132 @@
+// Names decide, not addresses: a profile may be of another process. A wait for a lock has the library's functions
+// innermost, so the search ends at the first call of the program's own.
+#include "src/profile/stack_evidence.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "absl/functional/function_ref.h"
+#include "src/profile/base_name.h"
+
+namespace perfkit::profile {
+namespace {
+
+constexpr std::array<std::string_view, 24> kAllocatorCalls = {"malloc",
+                                                              "calloc",
+                                                              "realloc",
+                                                              "reallocarray",
+                                                              "free",
+                                                              "cfree",
+                                                              "memalign",
+                                                              "aligned_alloc",
+                                                              "posix_memalign",
+                                                              "valloc",
+                                                              "pvalloc",
+                                                              "int_malloc",
+                                                              "int_free",
+                                                              "int_realloc",
+                                                              "int_memalign",
+                                                              "malloc_trim",
+                                                              "malloc_consolidate",
+                                                              "tcache_init",
+                                                              "sysmalloc",
+                                                              "systrim",
+                                                              "mallinfo",
+                                                              "mallinfo2",
+                                                              "malloc_stats",
+                                                              "malloc_info"};
+constexpr std::array<std::string_view, 5> kLockCalls = {"pthread_mutex_", "pthread_rwlock_", "lll_lock_wait", "mtx_",
+                                                        "pthread_spin_"};
+// What the kernel enters and calls for a fault: x86 (arch/x86/mm/fault.c), arm64 (arch/arm64/mm/fault.c), riscv, and
+// mm/memory.c for all.
+constexpr std::array<std::string_view, 11> kFaultCalls = {
+    "asm_exc_page_fault", "exc_page_fault",  "do_user_addr_fault",   "page_fault",
+    "do_page_fault",      "do_mem_abort",    "do_translation_fault", "el0_da",
+    "handle_page_fault",  "handle_mm_fault", "__handle_mm_fault"};
+
+// "std::this_thread::sleep_for", and as a demangled template "void std::this_thread::sleep_for<…>(…)".
+bool IsOfLanguage(std::string_view function) {
+  const std::string_view name = function.substr(0, function.find_first_of("(<"));
+  const size_t space = name.rfind(' ');
+  return name.substr(space == name.npos ? 0 : space + 1).starts_with("std::");
+}
+
+bool IsOfSystem(std::string_view module) {
+  const std::string_view name = BaseName(module);
+  for (const std::string_view library : {"libc.so", "libc-2", "libpthread", "libstdc++", "libc++", "ld-linux", "["}) {
+    if (name.starts_with(library)) return true;
+  }
+  return false;
+}
+
+bool IsOfSystem(const Profile& profile, const ProfileLocation& location) {
+  return location.module != ProfileLocation::kNoModule &&
+         IsOfSystem(profile.strings[profile.modules[location.module].path]);
+}
+
+// "GI___libc_malloc", "__libc_malloc" and "malloc(unsigned long)" are "malloc".
+std::string_view PlainName(std::string_view function) {
+  std::string_view name = function.substr(0, function.find_first_of("(@"));
+  for (const std::string_view prefix : {"__", "_", "GI_", "__", "_", "libc_", "je_", "tc_", "mi_"}) {
+    if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
+  }
+  return name;
+}
+
+bool IsAllocatorCall(std::string_view function) {
+  const std::string_view name = PlainName(function);
+  return name.starts_with("operator new") || name.starts_with("operator delete") ||
+         std::ranges::find(kAllocatorCalls, name) != kAllocatorCalls.end();
+}
+
+// Whether a call in the libraries that the program's own code has called, or the first one of its own, is as `is` says.
+bool HasInnermostCall(const Profile& profile, uint32_t stack, absl::FunctionRef<bool(std::string_view function)> is) {
+  for (; stack != ProfileStack::kRoot; stack = profile.stacks[stack].parent) {
+    const ProfileLocation& location = profile.locations[profile.stacks[stack].location];
+    for (const ProfileCall& call : profile.CallsAt(profile.stacks[stack].location)) {
+      if (is(profile.strings[call.function])) return true;
+    }
+    if (!location.kernel && !IsOfSystem(profile, location)) return false;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool IsInAllocator(const Profile& profile, uint32_t stack) { return HasInnermostCall(profile, stack, IsAllocatorCall); }
+
+bool IsInLockCall(const Profile& profile, uint32_t stack) {
+  return HasInnermostCall(profile, stack, [](std::string_view function) {
+    const std::string_view name = PlainName(function);
+    return std::ranges::any_of(kLockCalls, [&](std::string_view call) { return name.starts_with(call); });
+  });
+}
+
+bool IsInPageFault(const Profile& profile, uint32_t stack) {
+  for (; stack != ProfileStack::kRoot; stack = profile.stacks[stack].parent) {
+    if (!profile.locations[profile.stacks[stack].location].kernel) return false;
+    for (const ProfileCall& call : profile.CallsAt(profile.stacks[stack].location)) {
+      if (std::ranges::find(kFaultCalls, profile.strings[call.function]) != kFaultCalls.end()) return true;
+    }
+  }
+  return false;
+}
+
+bool IsInKernel(const Profile& profile, uint32_t stack) {
+  return stack != ProfileStack::kRoot && profile.locations[profile.stacks[stack].location].kernel;
+}
+
+std::string OwnFunction(const Profile& profile, uint32_t stack) {
+  for (; stack != ProfileStack::kRoot; stack = profile.stacks[stack].parent) {
+    const ProfileLocation& location = profile.locations[profile.stacks[stack].location];
+    const bool has_module = location.module != ProfileLocation::kNoModule;
+    if (location.kernel || !has_module || IsOfSystem(profile, location)) continue;
+    for (const ProfileCall& call : profile.CallsAt(profile.stacks[stack].location)) {
+      if (call.function != 0 && !IsOfLanguage(profile.strings[call.function])) return profile.strings[call.function];
+    }
+  }
+  return "";
+}
+
+}  // namespace perfkit::profile

@@ -1,0 +1,39 @@
+// What the other threads did while one of them waited, and which of them it probably waited for.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "perfkit/profile.h"
+
+namespace perfkit::profile {
+
+// A thread between two times.
+struct ThreadActivity {
+  uint64_t sampled_ns = 0;    // on a CPU, by samples of the clock
+  uint64_t preempted_ns = 0;  // off it, but runnable
+  uint64_t blocked_ns = 0;
+  uint64_t last_run_ns = 0;  // when it ran last, as far as is known; 0: not at all
+  // Where it was blocked longest, or, if it was blocked for less time than it ran, the stack that most samples have.
+  uint32_t stack = ProfileStack::kRoot;
+  StackQuality quality = StackQuality::kNone;
+
+  uint64_t runnable_ns() const { return sampled_ns + preempted_ns; }
+};
+
+// Returns the activity of all threads but `thread` between two times, by index in Profile::threads. Threads of which
+// nothing is known are not in it. O(samples).
+std::map<uint32_t, ThreadActivity> ActivityBeside(const Profile& profile, uint32_t thread, uint64_t from_ns,
+                                                  uint64_t to_ns);
+
+// Returns the thread that probably ended a wait at to_ns: of those that ran right before, the one that could run for
+// the longest time; else one that could run for at least half of the wait. nullopt if there is none.
+std::optional<uint32_t> LikelyWaker(const Profile& profile, const std::map<uint32_t, ThreadActivity>& activity,
+                                    uint64_t from_ns, uint64_t to_ns);
+
+// Returns the name of the innermost zone that is open on a thread at a time; "" if none is.
+std::string ZoneAt(const Profile& profile, uint32_t thread, uint64_t time_ns);
+
+}  // namespace perfkit::profile

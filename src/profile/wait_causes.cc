@@ -1,0 +1,169 @@
+// What a wait was for, and who is to blame. The look at the waiting thread says what it waited for, and who held the
+// lock; records of wake-ups say who ended the wait. Without these records it is only likely that the wait lasted until
+// the thread ran again: after a wake-up it may have waited for a CPU. So a cause is known only if the thread was
+// examined in the second half of its wait, or if the wait ends at a wake-up.
+#include <algorithm>
+#include <optional>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "src/profile/frame_causes.h"
+#include "src/profile/stack_evidence.h"
+#include "src/profile/thread_activity.h"
+#include "src/profile/wait_text.h"
+#include "src/sys/describe_call.h"
+
+namespace perfkit::profile {
+namespace {
+
+using Kind = FrameCause::Kind;
+using Confidence = FrameCause::Confidence;
+using sys::AwaitedThing;
+
+constexpr char kWakersTell[] = "SessionOptions::wakers, which needs CAP_PERFMON and tracefs";
+constexpr char kLookEarlier[] = "a shorter SessionOptions::look_after";
+constexpr std::string_view kInterrupt = "an interrupt";
+
+class WaitJudge {
+ public:
+  WaitJudge(const Profile& profile, uint32_t thread, const WaitPiece& piece, bool finds_threads)
+      : profile_(profile),
+        thread_(thread),
+        piece_(piece),
+        sample_(profile.samples[piece.sample]),
+        wait_(sample_.wait != ProfileSample::kNoWait ? profile.waits[sample_.wait] : ProfileWait{}),
+        finds_threads_(finds_threads) {
+    cause_.stack = sample_.stack;
+    cause_.quality = sample_.quality;
+    cause_.wait = sample_.wait;
+  }
+
+  FrameCause Judge() {
+    if (piece_.kind == FramePart::Kind::kPreempted) {
+      Set(Kind::kPreempted, Confidence::kKnown, "");
+    } else if (wait_.detail != 0 || wait_.blocked_in_syscall) {
+      JudgeCall();
+    } else {
+      JudgeUnexamined();
+    }
+    return std::move(cause_);
+  }
+
+ private:
+  void Set(Kind kind, Confidence confidence, std::string what) {
+    cause_.kind = kind;
+    cause_.confidence = confidence;
+    cause_.what = std::move(what);
+  }
+
+  bool IsProven() const {
+    if (wait_.waker != 0) return true;
+    const uint64_t proven_ns = wait_.examined_ns - std::min(wait_.examined_ns, sample_.time_ns);
+    return proven_ns >= piece_.to_ns - std::min(piece_.to_ns, sample_.time_ns + proven_ns);
+  }
+  Confidence IfProven() const { return IsProven() ? Confidence::kKnown : Confidence::kLikely; }
+
+  void JudgeCall() {
+    const std::string& detail = profile_.strings[wait_.detail];
+    Set(Kind::kSystemCall, IfProven(), wait_.detail != 0 ? detail : absl::StrCat("system call ", wait_.syscall));
+    switch (sys::AwaitedThingOf(wait_.blocked_in_syscall ? wait_.syscall : -1)) {
+      case AwaitedThing::kOther: return;
+      case AwaitedThing::kNoCall: return Set(Kind::kPageFaults, Confidence::kLikely, profile_.strings[sample_.label]);
+      case AwaitedThing::kTime: cause_.kind = Kind::kSleep; return;
+      case AwaitedThing::kDescriptor: return JudgeDescriptor();
+      case AwaitedThing::kFutex: return JudgeFutex();
+    }
+  }
+
+  // Others of the same program write to pipes; only the kernel reads disks.
+  void JudgeDescriptor() {
+    cause_.kind = Kind::kIo;
+    const auto has = [&](std::string_view part) { return cause_.what.find(part) != std::string::npos; };
+    const std::optional<uint32_t> waker = WakingThread();
+    if (!waker || !(has("pipe:") || has("socket:") || has("anon_inode:"))) return;
+    cause_.kind = Kind::kOtherThread;
+    Blame(*waker);
+  }
+
+  void JudgeFutex() {
+    if (wait_.holder != ProfileWait::kNoHolder) {
+      cause_.kind = Kind::kLock;
+      Blame(wait_.holder);
+      if (wait_.holder_stack == ProfileStack::kRoot) return;
+      cause_.thread_stack = wait_.holder_stack;
+      cause_.thread_quality = wait_.holder_quality;
+      return;
+    }
+    const bool in_allocator = IsInAllocator(profile_, sample_.stack);
+    cause_.kind = in_allocator                            ? Kind::kAllocatorLock
+                  : IsInLockCall(profile_, sample_.stack) ? Kind::kLock
+                                                          : Kind::kOtherThread;
+    BlameWaker();
+  }
+
+  void BlameWaker() {
+    if (const std::optional<uint32_t> waker = WakingThread()) return Blame(*waker);
+    if (cause_.kind == Kind::kOtherThread && profile_.strings[wait_.waker] == kInterrupt) {
+      return Set(Kind::kSleep, Confidence::kLikely, cause_.what);  // a timeout
+    }
+    if (wait_.waker != 0) return;
+    cause_.remedy = kWakersTell;
+    // The stack alone tells that it was the allocator; a guess would not add to that.
+    if (cause_.kind == Kind::kAllocatorLock) return;
+    cause_.confidence = Confidence::kLikely;
+    if (!finds_threads_) return;
+    const auto activity = ActivityBeside(profile_, thread_, piece_.from_ns, piece_.to_ns);
+    if (const auto waker = LikelyWaker(profile_, activity, piece_.from_ns, piece_.to_ns)) Blame(*waker);
+  }
+
+  void JudgeUnexamined() {
+    if (const std::optional<uint32_t> waker = WakingThread()) {
+      Set(Kind::kOtherThread, Confidence::kLikely, "");
+      cause_.remedy = kLookEarlier;
+      return Blame(*waker);
+    }
+    const std::string& waker = profile_.strings[wait_.waker];
+    Set(Kind::kUnknown, Confidence::kUnknown,
+        waker.empty() ? "a wait that ended before it was examined" : absl::StrCat("a wait that was ended by ", waker));
+    cause_.remedy = kLookEarlier;
+  }
+
+  // The thread of this program that ended the wait, by its record.
+  std::optional<uint32_t> WakingThread() const {
+    if (wait_.waker == 0) return std::nullopt;
+    for (uint32_t i = 0; i < profile_.threads.size(); ++i) {
+      if (profile_.strings[wait_.waker] == ThreadAndNumber(profile_, i)) return i;
+    }
+    return std::nullopt;
+  }
+
+  void Blame(uint32_t thread) {
+    cause_.thread = thread;
+    const uint64_t middle_ns = piece_.from_ns + piece_.duration_ns() / 2;
+    cause_.thread_zone = ZoneAt(profile_, thread, cause_.kind == Kind::kLock ? middle_ns : piece_.to_ns - 1);
+    if (!finds_threads_) return;
+    const auto activity = ActivityBeside(profile_, thread_, piece_.from_ns, piece_.to_ns);
+    const auto found = activity.find(thread);
+    if (found == activity.end()) return;
+    cause_.thread_stack = found->second.stack;
+    cause_.thread_quality = found->second.quality;
+    const bool is_of_thread = cause_.kind == Kind::kLock || cause_.kind == Kind::kOtherThread;
+    if (is_of_thread && found->second.preempted_ns >= piece_.duration_ns() / 2) cause_.kind = Kind::kPriorityInversion;
+  }
+
+  const Profile& profile_;
+  const uint32_t thread_;
+  const WaitPiece& piece_;
+  const ProfileSample& sample_;
+  const ProfileWait wait_;
+  const bool finds_threads_;
+  FrameCause cause_;
+};
+
+}  // namespace
+
+FrameCause CauseOfWait(const Profile& profile, uint32_t thread, const WaitPiece& piece, bool finds_threads) {
+  return WaitJudge(profile, thread, piece, finds_threads).Judge();
+}
+
+}  // namespace perfkit::profile
