@@ -1,4 +1,4 @@
-// Reads perf_event_paranoid and the effective capabilities from procfs.
+// Reads perf_event_paranoid, the effective capabilities and the user namespace from procfs.
 #include "src/sys/rights.h"
 
 #include "absl/strings/str_format.h"
@@ -21,6 +21,13 @@ std::optional<int> ReadParanoid(const std::string& proc) {
   return base::ParseNumber<int>(base::Trim(*text));
 }
 
+// Linux before 3.8, and kernels without user namespaces, have no such link. The number is USER_NS_INIT_INO of
+// include/uapi/linux/nsfs.h (PROC_USER_INIT_INO before).
+bool InInitialUserNamespace(const std::string& proc) {
+  const std::string target = LinkTarget(proc + "/thread-self/ns/user");
+  return target.empty() || target == "user:[4026531837]";
+}
+
 bool HasPerfmon(const std::string& proc) {
   // Capabilities belong to threads, and the kernel asks for those of the thread that opens the event.
   const auto text = ReadFile(proc + "/thread-self/status");
@@ -32,7 +39,7 @@ bool HasPerfmon(const std::string& proc) {
     const uint64_t set = base::ParseNumber(base::Trim(value), 16).value_or(0);
     found = (set >> kCapPerfmon & 1) != 0 || (set >> kCapSysAdmin & 1) != 0;
   });
-  return found;
+  return found && InInitialUserNamespace(proc);
 }
 
 }  // namespace

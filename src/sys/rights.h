@@ -1,4 +1,4 @@
-// What this process may do with perf events, and which setting decides it.
+// What the calling thread may do with perf events, and which setting decides it.
 //
 // This is the only code that reads perf_event_paranoid and the capability sets; errors, retries and the doctor quote
 // it.
@@ -14,7 +14,8 @@ struct Rights {
   // /proc/sys/kernel/perf_event_paranoid; nullopt if it cannot be read (no perf in this kernel, or a sandbox).
   std::optional<int> paranoid;
   uint32_t euid = 0;
-  // Effective CAP_PERFMON or CAP_SYS_ADMIN: the paranoid level does not bind this process.
+  // Effective CAP_PERFMON or CAP_SYS_ADMIN in the initial user namespace: the paranoid level does not bind this thread.
+  // In another one, as in a container of an ordinary user, the capabilities do not count (perfmon_capable).
   bool perfmon = false;
 
   // Returns true if events of this process's own threads may include the kernel's work on their behalf.

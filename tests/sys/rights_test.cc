@@ -1,6 +1,8 @@
 // Rights from a procfs of our own, and from the real one against what the kernel then permits.
 #include "src/sys/rights.h"
 
+#include <sched.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -82,6 +84,33 @@ bool KernelAgrees() {
 TEST_CASE("rights are what the kernel then permits", "[rights]") {
   CHECK(KernelAgrees());
   CHECK(testing::AsOrdinaryUser(KernelAgrees));
+}
+
+// In a user namespace of its own a thread has all capabilities, and the kernel does not take them for rights of perf.
+TEST_CASE("capabilities of another user namespace do not free from the level", "[rights]") {
+  for (const bool is_initial : {true, false}) {
+    INFO("initial " << is_initial);
+    const testing::TempFolder folder;
+    folder.Write("/thread-self/status", Caps("000001ffffffffff"));
+    folder.Write("/thread-self/ns/other", "");
+    const std::string target = is_initial ? "user:[4026531837]" : "user:[4026532000]";
+    REQUIRE(::symlink(target.c_str(), (folder.path() + "/thread-self/ns/user").c_str()) == 0);
+    CHECK(ReadRights(folder.path()).perfmon == is_initial);
+  }
+  constexpr int kMayNot = 77;
+  const pid_t child = fork();
+  if (child == 0) {
+    if (::unshare(CLONE_NEWUSER) != 0) _exit(kMayNot);
+    _exit(KernelAgrees() && !ReadRights().perfmon ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == kMayNot) {
+    WARN("user namespaces are not permitted here");
+  } else {
+    CHECK(WEXITSTATUS(status) == 0);
+  }
 }
 
 TEST_CASE("rights in words", "[rights]") {
