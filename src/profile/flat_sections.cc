@@ -1,6 +1,6 @@
-// The flat tables of a report: functions, modules or lines; threads; waits. Each has its rows by weight, down to
-// min_percent and at most max_lines of them. A last line says how many more there are, and which share they have of the
-// event where that is known.
+// The flat tables of a report: functions, modules or lines; threads; waits. Each has its rows by weight, at most
+// max_lines of them, and the first down to min_percent. A last line says how many more there are, and which share they
+// have.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -97,15 +97,23 @@ std::string Unnamed(const ReportContext& context, const FlatProfile& flat) {
 
 struct WaitSum {
   Profile::Sum sum{};
-  uint64_t longest_ns = 0;
+  uint64_t longest_ns = 0;  // Of the waits that are known one by one.
+  // The longest merged sample: the sum of several waits, none of which is longer.
+  uint64_t merged_ns = 0;
 };
+
+// "1.500 ms"; ">=1.500 ms" if one of those that were merged may have been longer.
+std::string LongestText(const WaitSum& wait) {
+  if (wait.longest_ns == 0) return "-";
+  return (wait.merged_ns > wait.longest_ns ? ">=" : "") + WeightText(wait.longest_ns, ProfileUnit::kNanoseconds);
+}
 
 }  // namespace
 
-std::string LeftOut(size_t rows, std::string_view what, const std::string& share) {
+std::string LeftOut(size_t rows, std::string_view what, const std::string& share, std::string_view options) {
   if (rows == 0) return "";
-  return absl::StrFormat("# %s more %s%s (min_percent, max_lines)\n", CountText(rows), what,
-                         share.empty() ? "" : absl::StrFormat(", together %s %%", share));
+  return absl::StrFormat("# %s more %s%s (%s)\n", CountText(rows), what,
+                         share.empty() ? "" : absl::StrFormat(", together %s %%", share), options);
 }
 
 bool ReportContext::IsShown(uint64_t weight) const {
@@ -155,21 +163,24 @@ std::string ThreadSection(const ReportContext& context) {
                    {"off CPU", true},
                    {.title = "thread", .shrink = TextTable::Shrink::kLong}});
   size_t left_out = 0;
+  uint64_t left_out_self = 0;
   for (size_t i = 0; i < flat.rows().size(); ++i) {
+    const Profile::Sum self = flat.Self(i, context.event);
     if (context.IsFull(table.rows())) {
       ++left_out;
+      left_out_self += self.weight;
       continue;
     }
     const ProfileThread& thread = profile.threads[flat.rows()[i].thread];
     const bool watched = thread.on_ns != 0 || thread.off_ns != 0;
-    const Profile::Sum self = flat.Self(i, context.event);
     table.AddRow({PercentText(self.weight, context.total.weight),
                   WeightText(self.weight, profile.events[context.event].unit), CountText(self.samples),
                   watched ? WeightText(thread.on_ns, ProfileUnit::kNanoseconds) : "-",
                   watched ? WeightText(thread.off_ns, ProfileUnit::kNanoseconds) : "-",
                   ThreadText(profile, flat.rows()[i].thread)});
   }
-  return "#\n# threads\n#\n" + table.Format(context.options.width) + LeftOut(left_out, "threads");
+  return "#\n# threads\n#\n" + table.Format(context.options.width) +
+         LeftOut(left_out, "threads", PercentText(left_out_self, context.total.weight), "max_lines");
 }
 
 std::string WaitSection(const ReportContext& context) {
@@ -183,8 +194,8 @@ std::string WaitSection(const ReportContext& context) {
     WaitSum& wait = waits[WaitName(profile, sample.wait)];
     wait.sum.weight += sample.weight;
     wait.sum.samples += sample.samples;
-    // A merged sample is a sum of waits, which may all be shorter.
-    if (sample.samples == 1) wait.longest_ns = std::max(wait.longest_ns, sample.weight);
+    uint64_t& longest_ns = sample.samples == 1 ? wait.longest_ns : wait.merged_ns;
+    longest_ns = std::max(longest_ns, sample.weight);
     all += sample.weight;
   }
   if (waits.empty()) return "";
@@ -197,17 +208,18 @@ std::string WaitSection(const ReportContext& context) {
                    {"longest", true},
                    {.title = "waited for", .shrink = TextTable::Shrink::kLong}});
   size_t left_out = 0;
+  uint64_t left_out_weight = 0;
   for (const auto& [text, wait] : sorted) {
     if (context.IsFull(table.rows())) {
       ++left_out;
+      left_out_weight += wait.sum.weight;
       continue;
     }
     table.AddRow({PercentText(wait.sum.weight, all), WeightText(wait.sum.weight, ProfileUnit::kNanoseconds),
-                  CountText(wait.sum.samples),
-                  wait.longest_ns == 0 ? "-" : WeightText(wait.longest_ns, ProfileUnit::kNanoseconds), text});
+                  CountText(wait.sum.samples), LongestText(wait), text});
   }
   return "#\n# time off the CPU, by what was waited for\n#\n" + table.Format(context.options.width) +
-         LeftOut(left_out, "kinds of waits");
+         LeftOut(left_out, "kinds of waits", PercentText(left_out_weight, all), "max_lines");
 }
 
 }  // namespace perfkit::profile

@@ -29,7 +29,8 @@ std::string ThreadSection(const ReportContext& context);
 std::string WaitSection(const ReportContext& context);
 
 // "# 12 more functions (min_percent, max_lines)"; "" if nothing was left out. `share`: what they are of the whole, as
-// PercentText has it; "" if that says nothing.
-std::string LeftOut(size_t rows, std::string_view what, const std::string& share = {});
+// PercentText has it; "" if that says nothing. `options`: those that show more.
+std::string LeftOut(size_t rows, std::string_view what, const std::string& share = {},
+                    std::string_view options = "min_percent, max_lines");
 
 }  // namespace perfkit::profile

@@ -1,7 +1,7 @@
-// Numbers, names and tables of reports. A weight has four digits, in the unit that leaves one to three of them before
-// the point. A table's columns are as wide as their widest cell, and names are cut in the middle if the page is
-// narrower. Names come from other programs: bytes that are no text are replaced, so that a row is one line and a report
-// can't control the terminal that shows it.
+// Numbers, names and tables of reports. A weight has at most four digits, in the first unit where they suffice; more
+// only in the largest unit. A table's columns are as wide as their widest cell, and names are cut in the middle if the
+// page is narrower. Names come from other programs: bytes that are no text are replaced, so that a row is one line and
+// a report can't control the terminal that shows it.
 #include "src/profile/text_table.h"
 
 #include <algorithm>
@@ -12,10 +12,11 @@
 namespace perfkit::profile {
 namespace {
 
-// A value with four digits, in the unit that leaves one to three of them before the point.
+// A value with at most four digits, in the first unit where they suffice, or in the largest.
 std::string Scaled(double value, double step, std::vector<std::string_view> units) {
+  // "1023 B" has four digits. Larger units show at least one after the point: 999.96 would be "1000.0".
   size_t unit = 0;
-  while (unit + 1 < units.size() && value >= step) {
+  while (unit + 1 < units.size() && value >= (unit == 0 ? step : 999.95)) {
     value /= step;
     ++unit;
   }
@@ -26,16 +27,26 @@ std::string Scaled(double value, double step, std::vector<std::string_view> unit
 
 bool IsContinuation(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
 
-// The length of the UTF-8 character that `text` begins with; 0 if it begins with none.
+// The length of the UTF-8 character that `text` begins with (RFC 3629, section 4); 0 if it begins with none.
 size_t CharacterBytes(std::string_view text) {
   const auto first = static_cast<unsigned char>(text[0]);
-  // 0x80 to 0xbf continue a character; 0xc0, 0xc1, 0xf5 and more never occur (RFC 3629).
+  // 0x80 to 0xbf continue a character; 0xc0, 0xc1, 0xf5 and more never occur.
   const size_t bytes = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
   if (bytes > text.size()) return 0;
   for (size_t i = 1; i < bytes; ++i) {
     if (!IsContinuation(text[i])) return 0;
   }
-  return bytes;
+  if (bytes < 3) return bytes;
+  // Longer forms than needed, surrogates, and numbers beyond 0x10ffff.
+  const auto second = static_cast<unsigned char>(text[1]);
+  const bool is_wrong = (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
+                        (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f);
+  return is_wrong ? 0 : bytes;
+}
+
+// U+0080 to U+009f, which terminals obey as they do ESC: U+009b begins a control sequence (ECMA-48).
+bool IsC1Control(std::string_view character) {
+  return character.size() > 1 && character[0] == '\xc2' && static_cast<unsigned char>(character[1]) < 0xa0;
 }
 
 // The first `columns` characters of `text`.
@@ -92,7 +103,7 @@ std::string OneLine(std::string_view name) {
     const auto first = static_cast<unsigned char>(name[0]);
     if (bytes == 0) {
       line += '?';
-    } else if (first < ' ' || first == 0x7f) {
+    } else if (first < ' ' || first == 0x7f || IsC1Control(name)) {
       line += ' ';
     } else {
       line += name.substr(0, bytes);

@@ -32,8 +32,8 @@ std::string CutMiddle(std::string_view text, size_t columns);
 // Rows of cells below titles, each column as wide as its widest cell.
 class TextTable {
  public:
-  // What a column of names gives up when the table is too wide: short names first down to 8 columns of text, long ones
-  // to 40 before that and to 24 after it.
+  // What a column of names gives up when the table is too wide, in this order: long names down to 40 columns of text,
+  // short ones to 8, long ones to 24.
   enum class Shrink : uint8_t { kNot, kShort, kLong };
   struct Column {
     std::string title;

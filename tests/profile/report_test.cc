@@ -70,6 +70,22 @@ TEST_CASE("a report of a small profile, whole", "[profile][report]") {
 )");
 }
 
+TEST_CASE("a merged sample may hide a longer wait", "[profile][report]") {
+  Profile profile = SampleProfile();
+  ProfileSample merged =
+      *std::find_if(profile.samples.begin(), profile.samples.end(), [&](const ProfileSample& sample) {
+        return sample.event == profile.EventIndex(kOffCpuEvent) && sample.weight == 40'000'000;
+      });
+  merged.time_ns = 0;
+  merged.samples = 2;
+  for (const uint64_t weight : {30'000'000, 50'000'000}) {
+    merged.weight = weight;
+    profile.samples.insert(profile.samples.begin(), merged);
+    REQUIRE(profile.Check().ok());
+    CHECK_THAT(FormatReport(profile), Contains(weight < 40'000'000 ? "  40.00 ms  futex" : ">=40.00 ms  futex"));
+  }
+}
+
 TEST_CASE("a report shows what the kernel counted and what is missing", "[profile][report]") {
   Profile profile = SampleProfile();
   profile.events[0].accounting.counted = 125'000'000;
