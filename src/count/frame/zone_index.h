@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "src/count/name_slot.h"
+
 namespace perfkit::count {
 
 // A hash table with open addressing whose memory is taken at construction. Equal names at many addresses may fill it:
@@ -37,14 +39,11 @@ class ZoneIndex {
     uint16_t parent = 0, zone = 0;
   };
 
-  // Fibonacci hashing: the upper bits of a product with 2^64 / the golden ratio depend on all bits of the key.
-  size_t SlotOf(uint16_t parent, const char* name) const {
-    const uint64_t key = reinterpret_cast<uintptr_t>(name) + (uint64_t{parent} << 48);
-    return static_cast<size_t>((key * 0x9E3779B97F4A7C15u) >> 32) & (entries_.size() - 1);
-  }
+  size_t SlotOf(uint16_t parent, const char* name) const { return NameSlot(parent, name, shift_); }
   size_t Next(size_t at) const { return (at + 1) & (entries_.size() - 1); }
 
   std::vector<Entry> entries_;
+  unsigned shift_ = NameShift(entries_.size());
   size_t used_ = 0;
 };
 

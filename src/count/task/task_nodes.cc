@@ -5,22 +5,19 @@
 #include <bit>
 #include <string_view>
 
+#include "src/count/name_slot.h"
+
 namespace perfkit::count {
 
 // Twice as many addresses as nodes may be known; the table is then half full.
 TaskNodes::TaskNodes(size_t max_nodes)
     : entries_(std::bit_ceil(4 * std::clamp<size_t>(max_nodes + 1, 2, UINT16_MAX))),
+      shift_(NameShift(entries_.size())),
       parents_(std::clamp<size_t>(max_nodes + 1, 2, UINT16_MAX)),
       names_(parents_.size()) {}
 
-// Fibonacci hashing, as in src/count/frame/zone_index.h.
-size_t TaskNodes::SlotOf(uint16_t parent, const char* name) const {
-  const uint64_t key = reinterpret_cast<uintptr_t>(name) + (uint64_t{parent} << 48);
-  return static_cast<size_t>((key * 0x9E3779B97F4A7C15u) >> 32) & (entries_.size() - 1);
-}
-
 uint16_t TaskNodes::Find(uint16_t parent, const char* name) const noexcept {
-  for (size_t at = SlotOf(parent, name);; at = (at + 1) & (entries_.size() - 1)) {
+  for (size_t at = NameSlot(parent, name, shift_);; at = (at + 1) & (entries_.size() - 1)) {
     const Entry& entry = entries_[at];
     // Acquire: pairs with the release in AddAddress, so that the other members are seen.
     const uint16_t node = entry.node.load(std::memory_order_acquire);
@@ -49,7 +46,7 @@ uint16_t TaskNodes::Define(uint16_t parent, const char* name) {
 void TaskNodes::AddAddress(uint16_t parent, const char* name, uint16_t node) {
   if (2 * used_ >= entries_.size()) return;
   ++used_;
-  size_t at = SlotOf(parent, name);
+  size_t at = NameSlot(parent, name, shift_);
   while (entries_[at].node.load(std::memory_order_relaxed) != 0) at = (at + 1) & (entries_.size() - 1);
   entries_[at].name = name;
   entries_[at].parent = parent;

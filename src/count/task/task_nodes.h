@@ -38,10 +38,10 @@ class TaskNodes {
     std::atomic<uint16_t> node{0};
   };
 
-  size_t SlotOf(uint16_t parent, const char* name) const;
   void AddAddress(uint16_t parent, const char* name, uint16_t node);
 
   std::vector<Entry> entries_;
+  unsigned shift_;                  // NameShift(entries_.size())
   std::vector<uint16_t> parents_;   // Not resized.
   std::vector<std::string> names_;  // Not resized.
   std::atomic<size_t> size_{1};
