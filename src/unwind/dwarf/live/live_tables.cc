@@ -105,20 +105,21 @@ absl::Status LiveTables::MaintainUpTo(size_t code_bytes) {
                       "call Maintain again");
 }
 
-// `code_bytes`: the bytes of unloadable code that may get tables now, in the linker's order. Other modules are not
-// ready.
+// `code_bytes`: the bytes of code that may be unloaded that may get tables now, in the linker's order. Other modules
+// are not ready.
 bool LiveTables::Renew(Modules& made, size_t& code_bytes) {
   const auto find = [&](const LoadedModule& loaded) {
     const auto found = FindSame(map_.value().modules, loaded);
     return found != nullptr ? found : FindSame(made, loaded);
   };
   std::vector<bool> is_later;  // of each loaded module
+  size_t left = code_bytes;    // for the modules that follow
   const auto wanted = [&](const LoadedModule& module) {
     const bool is_known = find(module) != nullptr;
     const size_t bytes = is_known || Stays(module) ? 0 : CodeBytes(module);
-    is_later.push_back(bytes > code_bytes);
+    is_later.push_back(bytes > left);
     if (is_later.back()) return false;
-    code_bytes -= code_bytes == kAllCode ? 0 : bytes;
+    left -= left == kAllCode ? 0 : bytes;
     return !is_known;
   };
   const LoadedModules loaded = LookAtLoaded(wanted, kMaxCopied);
@@ -132,7 +133,10 @@ bool LiveTables::Renew(Modules& made, size_t& code_bytes) {
       all_ready = false;
     }
     if (module == nullptr && each.image.empty() && !loaded.whole) continue;
-    if (module == nullptr) module = made.emplace_back(Make(each));
+    if (module == nullptr) {
+      module = made.emplace_back(Make(each));
+      if (code_bytes != kAllCode && !Stays(each)) code_bytes -= CodeBytes(each);
+    }
     for (const LoadedModule::Range& range : each.code) map->ranges.push_back({range.begin, range.end, module.get()});
     map->modules.push_back(std::move(module));
   }

@@ -31,8 +31,8 @@ namespace perfkit::unwind {
 
 class LiveTables final : public LiveWalker {
  public:
-  // `brief_code_bytes`: the bytes of unloadable code for which MaintainBriefly builds tables. By default all, as
-  // Maintain.
+  // `brief_code_bytes`: the bytes of code that may be unloaded for which MaintainBriefly builds tables. By default all,
+  // as Maintain.
   explicit LiveTables(size_t brief_code_bytes = kAllCode);
 
   absl::Status Maintain() override { return MaintainUpTo(kAllCode); }
