@@ -43,7 +43,7 @@ size_t EditDistance(std::string_view a, std::string_view b) {
 
 std::vector<std::string> Nearest(std::string_view typed, std::span<const std::string> known, size_t most) {
   // A third of the letters may be wrong. A name that contains the typed text comes after all those.
-  const size_t limit = std::max<size_t>(2, typed.size() / 3);
+  const size_t limit = std::max<size_t>(2, std::min(typed.size(), kLongestCompared) / 3);
   std::vector<std::pair<size_t, const std::string*>> ranked;
   for (const std::string& name : known) {
     const size_t distance = EditDistance(typed, name);

@@ -1,5 +1,6 @@
-// PERFKIT_SANITIZED: 1 if this code is instrumented by a sanitizer that has an allocator and a runtime of its own, else
-// 0. PERFKIT_SANITIZED_THREAD: 1 if that is ThreadSanitizer. GCC defines a macro for each sanitizer, clang a feature.
+// PERFKIT_SANITIZED: 1 if this code is instrumented by a sanitizer that has an allocator and a runtime of its own
+// (AddressSanitizer, HWAddressSanitizer, MemorySanitizer, ThreadSanitizer), else 0. PERFKIT_SANITIZED_THREAD: 1 if that
+// is ThreadSanitizer. GCC defines a macro for each sanitizer, clang a feature.
 #pragma once
 
 #if defined(__has_feature)
@@ -15,6 +16,7 @@
 #endif
 
 #if PERFKIT_SANITIZED_THREAD || defined(__SANITIZE_ADDRESS__) || PERFKIT_HAS_FEATURE(address_sanitizer) || \
+    defined(__SANITIZE_HWADDRESS__) || PERFKIT_HAS_FEATURE(hwaddress_sanitizer) ||                         \
     PERFKIT_HAS_FEATURE(memory_sanitizer)
 #define PERFKIT_SANITIZED 1
 #else

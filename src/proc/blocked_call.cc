@@ -9,7 +9,8 @@
 namespace perfkit::proc {
 namespace {
 
-constexpr size_t kMaxFileBytes = 4096;
+// A status file lists groups and CPUs before the switches, and may take several pages.
+constexpr size_t kMaxFileBytes = 64 << 10;
 
 std::string_view RemedyFor(const absl::Status& error) {
   if (absl::IsResourceExhausted(error)) return sys::kMoreDescriptors;
@@ -89,7 +90,7 @@ std::optional<uint64_t> ParseSwitches(std::string_view status) {
 std::optional<uint64_t> ReadTimesRun(pid_t tid) {
   const std::string folder = absl::StrFormat("/proc/self/task/%d/", tid);
   const absl::StatusOr<std::string> schedstat = sys::ReadFile(folder + "schedstat", kMaxFileBytes);
-  // Without schedstat, the switches away tell the same: each ends one time that the thread ran.
+  // Without schedstat, the switches away: each ends one time that the thread ran.
   if (const auto times = schedstat.ok() ? ParseTimesRun(*schedstat) : std::nullopt) return times;
   const absl::StatusOr<std::string> status = sys::ReadFile(folder + "status", kMaxFileBytes);
   return status.ok() ? ParseSwitches(*status) : std::nullopt;

@@ -38,8 +38,9 @@ absl::Status CanReadBlockedCalls();
 std::optional<uint64_t> ParseTimesRun(std::string_view schedstat);
 std::optional<uint64_t> ParseSwitches(std::string_view status);
 
-// Returns how often a thread of this process has been put on a CPU. The number changes whenever the thread runs.
-// Returns nullopt if it has ended.
+// Returns how often a thread of this process has been put on a CPU; on kernels without schedstat, how often it has left
+// one. Either number changes between two times that the thread was found blocked, if it ran in between. Returns nullopt
+// if it has ended.
 std::optional<uint64_t> ReadTimesRun(pid_t tid);
 
 // Returns the state in a thread's stat file ("12 (name) R …"): 'R' means that it runs or waits for a CPU (proc(5) has

@@ -34,5 +34,10 @@ TEST_CASE("nearest: the nearest come first, ties in their order, and far ones no
   CHECK(Nearest("task-clock", known).empty());
 }
 
+TEST_CASE("nearest: a long text is near to no short name") {
+  const std::vector<std::string> known = {"cycles", "faults"};
+  for (const size_t length : {100, 128, 387, 10'000}) CHECK(Nearest(std::string(length, 'x'), known).empty());
+}
+
 }  // namespace
 }  // namespace perfkit::base

@@ -140,6 +140,7 @@ TEST_CASE("flags are taken out of the command line, and the last one holds") {
   CHECK(TakeBenchmarkFlags(&argc, argv).empty());
   CHECK(argc == 2);
   CHECK(argv[1] == other);
+  CHECK(argv[2] == nullptr);
   CHECK(BenchmarkCounters() == "page-faults");
   unsetenv("PERFKIT_COUNTERS");
 }

@@ -42,7 +42,7 @@ std::string DescribeCounters() {
   adapter::Choice choice = adapter::Choose(BenchmarkCounters());
   adapter::AddMetrics(choice, BenchmarkMetrics());
   std::optional<CounterSet> set;
-  std::string refused = "nothing to open";
+  std::string refused;
   absl::StatusOr<CounterSet> opened = CounterSet::Open(choice.groups, Target::ThisThread(), {.require_all = false});
   if (opened.ok()) {
     set.emplace(*std::move(opened));
@@ -56,7 +56,7 @@ std::string DescribeCounters() {
   for (const adapter::WantedMetric& wanted : choice.metrics) {
     line += "; " + (wanted.metric ? wanted.metric->text() : wanted.name + " n/a (" + wanted.why_not + ")");
   }
-  // Appends the brackets of the message, which the reasons leave out: they say where names are documented.
+  // `wrong` ends with where names are documented, in brackets; the reasons above leave that out.
   return line + choice.wrong.substr(std::min(choice.wrong.find(" ("), choice.wrong.size()));
 }
 
@@ -78,6 +78,7 @@ std::string TakeFlag(const Setting& setting, int* argc, char** argv) {
     list = argument + setting.flag.size();
     return true;
   });
+  if (end != argv + *argc) *end = nullptr;  // As main's argv ends.
   *argc = static_cast<int>(end - argv);
   if (!list) return "";
   setenv(setting.variable, list->c_str(), 1);

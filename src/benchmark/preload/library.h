@@ -16,15 +16,16 @@ Function* Next(const char* name) {
 // Returns "" if preload.cc may use the layout of State; else why not.
 //
 // `version` is the library's own ("v1.9.5"; since 1.8.4) or "". `adds_context`: it has AddCustomContext (since 1.5.3).
-// The members of State that preload.cc reads have the same offsets in 1.5.0 to 1.9.5.
+// The members of State that preload.cc reads have the same offsets in 1.5.0 to 1.9.5. Later 1.9.x are expected to keep
+// them: a patch release keeps its ABI.
 std::string WhyNotServed(const std::string& version, bool adds_context);
 
-// As WhyNotServed, for this program's library, computed once. Empty if there is no such library.
 struct Library {
   bool found = false;
-  std::string why_not;
+  std::string why_not;  // Of WhyNotServed.
   bool served() const { return found && why_not.empty(); }
 };
+// Returns this program's library, looked up once. Not `found` if the program has none.
 const Library& ProgramLibrary();
 
 // Adds a line to the head of the report, before main.

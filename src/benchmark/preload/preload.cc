@@ -51,6 +51,8 @@ std::unique_ptr<BenchmarkRegion>& Region() {
 // A range-for does not update iterations() before its end, and always runs all of them.
 int64_t Iterations(const State& state) { return state.iterations() > 0 ? state.iterations() : state.max_iterations; }
 
+// A label from inside a range-for, which does not update iterations(), is taken for one from before the loop: it gets
+// the note in Report.
 void SetLabel(State* state, const std::string& label, void (*set)(void* state, const std::string& label)) {
   if (!ProgramLibrary().served()) return set(state, label);
   BenchmarkRegion::SetLabel(state, label, state->iterations() > 0, set);
@@ -88,7 +90,8 @@ void Report(State* state) {
 
 extern "C" {
 
-// Including <benchmark/benchmark.h> calls this before main, but a program may lack it: linked with --wrap.
+// A static initialiser of <benchmark/benchmark.h> calls InitializeStreams, which a program without Google Benchmark
+// does not have. This library is linked with --wrap of it, so the call ends here.
 int perfkit_no_streams() asm("__wrap__ZN9benchmark8internal17InitializeStreamsEv");
 int perfkit_no_streams() { return 0; }
 
@@ -104,6 +107,7 @@ void perfkit_start(State* state) {
   static Member* const next = Next<Member>(PERFKIT_START);
   if (!ProgramLibrary().served()) return next(state);
   BenchmarkRegion::Begin();
+  Region().reset();  // A run that was left by an error still has its events open.
   Region() = std::make_unique<BenchmarkRegion>(state, std::nullopt);
   next(state);
   Region()->Start();
