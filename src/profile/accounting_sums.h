@@ -14,11 +14,12 @@ inline constexpr uint64_t EventAccounting::*kEventSums[] = {
     &EventAccounting::foreign,     &EventAccounting::throttled, &EventAccounting::represented,
     &EventAccounting::unsampled_ns};
 inline constexpr uint64_t StackAccounting::*kStackSums[] = {
-    &StackAccounting::delivered, &StackAccounting::duplicates, &StackAccounting::stale,
-    &StackAccounting::walk_limit,    &StackAccounting::no_ring,    &StackAccounting::ring_full,
-    &StackAccounting::paused,    &StackAccounting::given_up,   &StackAccounting::coalesced};
+    &StackAccounting::delivered,  &StackAccounting::duplicates, &StackAccounting::stale,
+    &StackAccounting::walk_limit, &StackAccounting::no_ring,    &StackAccounting::ring_full,
+    &StackAccounting::paused,     &StackAccounting::given_up,   &StackAccounting::coalesced};
 
-// A field that is new has to be added above, and its bytes here.
+// A field that is new has to be added above, and its bytes here. A new bool may be in bytes that were padding, and has
+// to be thought of in Add.
 static_assert(sizeof(void*) != 8 || (sizeof(StackAccounting) == 72 && sizeof(EventAccounting) == 160));
 
 inline void Add(EventAccounting& to, const EventAccounting& from) {

@@ -7,14 +7,14 @@
 
 namespace perfkit {
 
-// A capital letter, so that a shared library exports it (cmake/perfkit.map).
 struct ExporterFormats {
   const ProfileFormat* formats;
   size_t count;
 };
 
 // Defined by src/exporters/formats.cc. Weak: its address is nullptr if it is not linked. The component's CMake target
-// makes the linker look for it (cmake/Component.cmake).
+// makes the linker look for it (cmake/Component.cmake). Begins with a capital letter, so that a shared library
+// exports it (cmake/perfkit.map).
 extern const ExporterFormats ExporterFormatTable __attribute__((weak));
 
 }  // namespace perfkit

@@ -1,4 +1,5 @@
-// A counter has its points at the begins of frames. Samples tell where it was, and how often if nothing else does.
+// A counter has one point at the beginning of each frame. Samples tell where in the code an event happened and, of an
+// event without a counter, how often.
 #include "src/profile/frame_counts.h"
 
 #include <map>

@@ -53,7 +53,7 @@ absl::Status ThreadAttacher::AttachRound(const SamplingLevel& level, bool tracki
     if (late && !any && plan_.per_cpu_rings() && plan_.target().inherit) {
       // From here on threads may have two copies of an event: FORK records are needed to know their parents.
       duplicates_.ExpectDuplicates(tracking);
-      if (absl::Status status = rings_.side.SwitchAll(true, true); !status.ok()) return status;
+      if (absl::Status status = rings_.side.SwitchAll(/*on=*/true, /*inherited=*/true); !status.ok()) return status;
     }
     any = true;
     const absl::Status status = Attach(tid, level, tracking);
@@ -63,7 +63,7 @@ absl::Status ThreadAttacher::AttachRound(const SamplingLevel& level, bool tracki
     if (!status.ok() && threads->size() == 1) return status;
   }
   if (!duplicates_.expects_duplicates() || rings_.active.events.size() == before) return absl::OkStatus();
-  return rings_.side.SwitchAll(true, true);
+  return rings_.side.SwitchAll(/*on=*/true, /*inherited=*/true);
 }
 
 absl::Status ThreadAttacher::AttachToRingSets(pid_t tid, const SamplingLevel& level, bool tracking) {

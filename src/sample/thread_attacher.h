@@ -1,6 +1,7 @@
 // Opens a sampler's events on threads: on all that exist, or on one that has started since.
 //
-// A thread is attached completely or not at all: the events that were opened before an error are closed again.
+// An event is opened on a thread with all others or not at all. What else an error leaves (rings, the thread in the
+// DuplicateFilter, a newcomer's events) is removed when the caller takes the thread for one that has ended.
 #pragma once
 
 #include <sys/types.h>

@@ -62,7 +62,8 @@ PERFKIT_IN_HANDLER bool IsStep(const Session& session, const siginfo_t& info, co
 }
 
 // Does rt_sigprocmask(how, set, before, size) as the kernel would, but keeps SIGTRAP unblocked. The thread's mask is
-// the one to which this handler returns. Returns false if the kernel should do it (and refuse it).
+// the one to which this handler returns. Returns false if the kernel should do it (and refuse it). A bad pointer ends
+// in SIGSEGV, where the kernel returns EFAULT.
 PERFKIT_IN_HANDLER bool ChangeMask(Session& session, ucontext_t& registers) {
   const Registers at = registers.uc_mcontext.gregs;
   if (at[REG_R10] != sizeof(uint64_t) || at[REG_RDI] < SIG_BLOCK || at[REG_RDI] > SIG_SETMASK) return false;

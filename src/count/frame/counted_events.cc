@@ -1,5 +1,6 @@
-// The sums that are rare: of events that can multiplex or were missing, of other sums. All are differences and sums of
-// 64-bit numbers that may wrap around: a sum of differences is right as long as the true result fits.
+// The sums that are rare: of events that can multiplex or were missing, of other sums. All but Raise, which takes the
+// larger, are differences and sums of 64-bit numbers that may wrap around: a sum of differences is right as long as the
+// true result fits.
 #include "src/count/frame/counted_events.h"
 
 namespace perfkit::count {

@@ -22,7 +22,7 @@ struct Sums {
   uint32_t missing = 0;
 
   void Merge(const Sums& other);
-  void Subtract(const Sums& other);
+  void Subtract(const Sums& other);  // All but `calls`: a zone without its children has its own calls.
 };
 
 // Not thread-safe. Nothing allocates.
@@ -36,7 +36,8 @@ class CountedEvents {
         multiplexable_(multiplexable),
         never_(never) {}
 
-  // Bit i: event i of the snapshots that come is counted from records (CounterReader::gapped).
+  // Bit i: event i of the snapshots that come is counted from records, which may have gaps (CounterReader::gapped).
+  // After its first gap it is missing in every snapshot, but not between two with the same number of gaps.
   void SetGapped(uint32_t gapped) { gapped_ = gapped; }
   uint32_t gapped() const { return gapped_; }
 
@@ -55,7 +56,7 @@ class CountedEvents {
     if ((multiplexable_ | ((begin.missing | end.missing) & ~never_)) != 0) [[unlikely]]
       AddRest(sums, begin, end);
   }
-  // Raises `sums` to at least those of `other`.
+  // Raises `sums` to at least those of `other`, but not `calls`.
   void Raise(Sums& sums, const Sums& other) const;
   void Copy(const Snapshot& from, Snapshot& to) const;
   // Bit i: event i has no number between two snapshots, although it is counted.

@@ -1,5 +1,5 @@
-// Resolving and opening, with every failure turned into a reason. An event keeps its index for the life of the
-// FrameCounter, whatever becomes of it: indexes are how programs ask for counts.
+// Resolving and opening, with every failure turned into a reason. An event that has room keeps its index for the life
+// of the FrameCounter, whatever becomes of it: indexes are how programs ask for counts.
 #include "src/count/frame/event_plan.h"
 
 #include <algorithm>
@@ -44,7 +44,7 @@ void EventPlan::Add(const EventSpec& spec) {
   reasons_.back() = std::string(status.message());
 }
 
-// Ignores a group that would be more than a set holds.
+// Ignores a group that would be more than a set holds. A later group that has room follows the one before.
 void EventPlan::AddGroup(std::vector<EventConfig> group) {
   if (size() + group.size() > kMaxEvents) return;
   for (size_t member = 0; member < group.size(); ++member) {
@@ -59,7 +59,7 @@ std::optional<size_t> EventPlan::IndexOf(uint64_t software_config) const {
   for (size_t i = 0; i < size(); ++i) {
     const EventConfig::Part& part = event(i).parts[0];
     if (part.type != sys::kTypeSoftware || part.config != software_config) continue;
-    // With a modifier it is another number than the one that stands in for the kernel's log.
+    // With a modifier it is another number than HitchWatch reads from its rings, and can't replace it (LogSubstitutes).
     if (reasons_[i].empty() && !event(i).privilege_given) return i;
   }
   return std::nullopt;

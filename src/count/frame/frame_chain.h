@@ -30,7 +30,8 @@ class FrameChain {
     const FrameRecord* record = nullptr;
     uint32_t multiplexed = 0;  // ZoneTree::MultiplexedInLastFrame
   };
-  // Ends a frame of the owner, whose counters are read into its tree's scratch; the first only starts one (nullopt).
+  // Ends a frame of the owner, whose counters are read into its tree's scratch. Returns nullopt where it only
+  // starts one: at the owner's first mark since its events were opened.
   // On the owner, inside, with its mutex held.
   std::optional<Ended> Mark(FrameThread& thread, uint64_t ns_per_tick_q32);
 

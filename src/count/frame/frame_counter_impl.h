@@ -137,7 +137,7 @@ class FrameCounterImpl : public Bindable, public std::enable_shared_from_this<Fr
   std::shared_ptr<SlotTable> slots_;
 
   // The marking thread's.
-  uint64_t main_serial_;
+  uint64_t main_serial_;  // ThreadSerial of the marking thread; FrameThread::serial is another numbering.
   std::unique_ptr<FrameThread> main_;
   MainFrames frames_;
   HitchReporter hitches_;
@@ -150,7 +150,7 @@ class FrameCounterImpl : public Bindable, public std::enable_shared_from_this<Fr
   uint64_t next_serial_ = 1;
   FrameRecording* recording_ = nullptr;  // until its EndRecording
   DefinedNames names_;
-  bool in_forked_child_ = false;  // of a fork
+  bool in_forked_child_ = false;  // Set in OnForkedChild; nothing locks afterwards.
 
   sys::ForkListener fork_listener_;  // last: unregistered before anything else dies
 };

@@ -101,7 +101,7 @@ void FrameCounterImpl::EndThread(FrameThread& thread) {
   std::erase_if(workers_, [&](const std::unique_ptr<FrameThread>& worker) { return worker.get() == &thread; });
 }
 
-// Folds in what an ending thread has counted, open zones up to its last snapshot.
+// Folds in what an ending thread has counted, open zones up to now.
 void FrameCounterImpl::Retire(FrameThread& thread) {
   const std::lock_guard<std::mutex> lock(thread.mutex);
   Drained(thread);
@@ -170,11 +170,13 @@ void FrameCounterImpl::Close() {
 absl::StatusOr<std::unique_ptr<FrameRecording>> FrameCounterImpl::Record() {
   const std::shared_ptr<FrameCounterImpl> self = weak_from_this().lock();
   const auto refused = [](const char* why) { return absl::Status(absl::StatusCode::kFailedPrecondition, why); };
-  if (self == nullptr || in_forked_child_) return refused("the FrameCounter is gone, or the parent process's");
+  constexpr const char* kGone = "the FrameCounter is gone, or the parent process's";
+  if (self == nullptr || in_forked_child_) return refused(kGone);
   if (ns_per_tick_q32_ == 0) return refused("zones have no times: this machine has no tick counter");
   auto recording = std::make_unique<FrameRecording>(self, ns_per_tick_q32_);
   const sys::ForkBlocker fork_blocker;
   const std::lock_guard<std::mutex> lock(mutex_);
+  if (closed()) return refused(kGone);
   if (recording_ != nullptr) recording_->Detach();
   recording_ = recording.get();
   if (main_ != nullptr) recording->Add(*main_);
@@ -183,8 +185,8 @@ absl::StatusOr<std::unique_ptr<FrameRecording>> FrameCounterImpl::Record() {
   return recording;
 }
 
-// The zones that are open now are known without waiting for the next one on this thread, and, where a worker is outside
-// all zones, on that.
+// Tells the logs which zones are open now: those of the calling thread, and none on each worker that is outside of all
+// zones. A worker inside of one tells its log itself, at its next zone.
 void FrameCounterImpl::FollowNow() {
   auto* const mine = static_cast<FrameThread*>(FindBinding(this));
   if (mine != nullptr && !mine->at_work()) {
