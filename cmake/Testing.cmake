@@ -1,11 +1,11 @@
-# Registers tests. Each runs under tests/runner/runner, which keeps its skips for the last test.
+# Registers tests. Each runs under tests/runner/runner, which keeps its skips and times for the last test.
 #
 # Labels: unit (the programs of tests/<module>), user (the same as an ordinary user), heavy (campaigns, only on
 # demand), leg, pmu (in an emulated machine), consumer, compile, tidy. PERFKIT_LEG is set inside a leg;
 # PERFKIT_TEST_MODULES narrows the unit tests: modules, or single files of them, as session/storm.
-set(PERFKIT_SKIPS "${PROJECT_BINARY_DIR}/skips")
-file(REMOVE_RECURSE "${PERFKIT_SKIPS}")
-file(MAKE_DIRECTORY "${PERFKIT_SKIPS}")
+set(PERFKIT_NOTES "${PROJECT_BINARY_DIR}/notes")
+file(REMOVE_RECURSE "${PERFKIT_NOTES}")
+file(MAKE_DIRECTORY "${PERFKIT_NOTES}")
 define_property(GLOBAL PROPERTY PERFKIT_TESTS BRIEF_DOCS "Every test, so that the last one can come last")
 define_property(GLOBAL PROPERTY PERFKIT_TEST_PROGRAMS BRIEF_DOCS "The programs of perfkit_unit_test")
 
@@ -18,7 +18,7 @@ endforeach()
 # The program prints "SKIPPED: test: reason" for cases that cannot run here, and returns 77 if all were skipped.
 function(perfkit_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "ORDINARY_USER" "" "COMMAND;LABELS;PROPERTIES")
-  set(options --skips "${PERFKIT_SKIPS}/${name}.txt")
+  set(options --notes "${PERFKIT_NOTES}/${name}.txt")
   if(arg_ORDINARY_USER)
     list(APPEND options --user ordinary)
   endif()
@@ -97,14 +97,16 @@ function(perfkit_unit_test module)
   endforeach()
 endfunction()
 
-# The last test, named `skips`; the test preset shows its output.
+# The last test, named `skips`; the test preset shows its output. The target suite_times writes docs/suite-times.md.
 function(perfkit_skip_tally)
   get_property(tests GLOBAL PROPERTY PERFKIT_TESTS)
   get_property(legs GLOBAL PROPERTY PERFKIT_LEGS)
-  set(folders "main=${PERFKIT_SKIPS}")
+  set(folders "main=${PERFKIT_NOTES}")
   foreach(leg IN LISTS legs)
-    list(APPEND folders "${leg}=${PROJECT_BINARY_DIR}/legs/${leg}/skips")
+    list(APPEND folders "${leg}=${PROJECT_BINARY_DIR}/legs/${leg}/notes")
   endforeach()
-  add_test(NAME skips COMMAND tally ${folders})
+  set(log --build "${PROJECT_BINARY_DIR}/.ninja_log")
+  add_test(NAME skips COMMAND tally ${log} ${folders})
   set_tests_properties(skips PROPERTIES DEPENDS "${tests}")
+  add_custom_target(suite_times COMMAND tally ${log} --page "${PROJECT_SOURCE_DIR}/docs/suite-times.md" ${folders} VERBATIM)
 endfunction()

@@ -1,10 +1,10 @@
-// Runs one test program for CTest: copies its output, keeps its skips for the last test, and can run it as an ordinary
-// user.
+// Runs one test program for CTest: copies its output, keeps its skips and its times for the last test, and can run it as
+// an ordinary user.
 //
-//   runner --skips FILE [--user ordinary] [--aslr off] -- PROGRAM ARGUMENT...
+//   runner --notes FILE [--user ordinary] [--aslr off] -- PROGRAM ARGUMENT...
 //
-// CTest hides the output of passed tests. So each line "SKIPPED: test: reason" is also written to FILE, from which
-// tests/runner/tally.cc prints them all. With --user ordinary, the program has no groups and no capabilities, because
+// CTest hides the output of passed tests. So each line "SKIPPED: test: reason" is also written to FILE, followed by
+// "TIMES: <CPU-seconds of the program and its children> <elapsed seconds>"; tests/runner/tally.cc prints them all. With --user ordinary, the program has no groups and no capabilities, because
 // most users of perfkit are not root, and the kernel treats them differently. Each such run has a user ID of its own:
 // the kernel accounts locked memory by user, and one test must not use up another's. --aslr off is for ThreadSanitizer,
 // whose fixed shadow memory collides with the high-entropy layouts of newer kernels. The exit code is the program's
@@ -18,9 +18,11 @@
 #include <string.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <string>
 #include <string_view>
 
@@ -29,7 +31,7 @@ namespace {
 constexpr int kSkipped = 77;
 
 struct Options {
-  const char* skips = nullptr;
+  const char* notes = nullptr;
   uid_t uid = 0;  // 0 means the current user.
   bool aslr = true;
   char** program = nullptr;  // argv of the test; ends with nullptr.
@@ -40,18 +42,18 @@ bool Parse(int argc, char** argv, Options& options) {
     const std::string_view name = argv[i];
     if (name == "--") {
       options.program = argv + i + 1;
-      return options.skips != nullptr;
+      return options.notes != nullptr;
     }
-    if (name == "--skips") options.skips = argv[i + 1];
+    if (name == "--notes") options.notes = argv[i + 1];
     if (name == "--aslr") options.aslr = std::string_view(argv[i + 1]) != "off";
     if (name == "--user") options.uid = 1'000'000 + static_cast<uid_t>(getpid());
   }
   return false;
 }
 
-// Prints a skip of the whole test, and writes it to `skips`.
-int SkipAll(FILE* skips, const std::string& reason) {
-  for (FILE* out : {stdout, skips}) {
+// Prints a skip of the whole test, and writes it to `notes`.
+int SkipAll(FILE* notes, const std::string& reason) {
+  for (FILE* out : {stdout, notes}) {
     if (out != nullptr) fprintf(out, "SKIPPED: all tests: %s\n", reason.c_str());
   }
   return kSkipped;
@@ -77,8 +79,8 @@ bool BecomeUser(uid_t uid) {
   _exit(1);
 }
 
-// Copies `input` to stdout as it arrives, and each whole line about a skip to `skips`.
-void CopyOutput(int input, FILE* skips) {
+// Copies `input` to stdout as it arrives, and each whole line about a skip to `notes`.
+void CopyOutput(int input, FILE* notes) {
   std::string line;
   char buffer[4096];
   ssize_t got;
@@ -89,7 +91,7 @@ void CopyOutput(int input, FILE* skips) {
     for (ssize_t i = 0; i < got; ++i) {
       line += buffer[i];
       if (buffer[i] != '\n') continue;
-      if (skips != nullptr && line.starts_with("SKIPPED: ")) fputs(line.c_str(), skips);
+      if (notes != nullptr && line.starts_with("SKIPPED: ")) fputs(line.c_str(), notes);
       line.clear();
     }
   }
@@ -110,17 +112,28 @@ int ExitCode(int status) {
   return 128 + WTERMSIG(status);
 }
 
-int Run(const Options& options, FILE* skips) {
+double Seconds(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+}
+
+int Run(const Options& options, FILE* notes) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return 1;
   const pid_t child = fork();
   if (child == 0) RunChild(options, ends[1]);
   close(ends[1]);
   if (child < 0) return 1;
-  CopyOutput(ends[0], skips);
+  CopyOutput(ends[0], notes);
   int status = 0;
-  while (waitpid(child, &status, 0) < 0) {
+  rusage usage;
+  while (wait4(child, &status, 0, &usage) < 0) {
     if (errno != EINTR) return 1;
+  }
+  if (notes != nullptr) {
+    const std::chrono::duration<double> elapsed = Clock::now() - start;
+    fprintf(notes, "TIMES: %.2f %.2f\n", Seconds(usage.ru_utime) + Seconds(usage.ru_stime), elapsed.count());
   }
   return ExitCode(status);
 }
@@ -130,19 +143,19 @@ int Run(const Options& options, FILE* skips) {
 int main(int argc, char** argv) {
   Options options;
   if (!Parse(argc, argv, options)) {
-    fprintf(stderr, "usage: runner --skips FILE [--user ordinary] [--aslr off] -- PROGRAM ARGUMENT...\n");
+    fprintf(stderr, "usage: runner --notes FILE [--user ordinary] [--aslr off] -- PROGRAM ARGUMENT...\n");
     return 1;
   }
-  FILE* const skips = fopen(options.skips, "we");
-  if (skips == nullptr) fprintf(stderr, "runner: cannot keep skips in %s: %s\n", options.skips, strerror(errno));
+  FILE* const notes = fopen(options.notes, "we");
+  if (notes == nullptr) fprintf(stderr, "runner: cannot write %s: %s\n", options.notes, strerror(errno));
   int code;
   if (options.uid != 0 && geteuid() != 0) {
-    code = SkipAll(skips, "needs root to become another user; this run is an ordinary user's already");
+    code = SkipAll(notes, "needs root to become another user; this run is an ordinary user's already");
   } else if (options.uid != 0 && !CanReach(options.uid, options.program[0])) {
-    code = SkipAll(skips, "user " + std::to_string(options.uid) + " cannot reach " + options.program[0]);
+    code = SkipAll(notes, "user " + std::to_string(options.uid) + " cannot reach " + options.program[0]);
   } else {
-    code = Run(options, skips);
+    code = Run(options, notes);
   }
-  if (skips != nullptr) fclose(skips);
+  if (notes != nullptr) fclose(notes);
   return code;
 }

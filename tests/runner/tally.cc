@@ -1,10 +1,14 @@
-// The last test: prints all skips with their reasons, and their number.
+// The last test: prints all skips with their reasons, and their number; then where the time went.
 //
-//   tally NAME=FOLDER...
+//   tally [--build NINJA_LOG] [--page FILE] NAME=FOLDER...
 //
-// Each FOLDER contains the files of runner, one for each CTest test, with lines "SKIPPED: test: reason". NAME is that
-// of the build. A test that was skipped for the same reason in several builds makes one line with all their names.
+// Each FOLDER contains the files of runner, one for each CTest test, with lines "SKIPPED: test: reason" and a line of
+// times. NAME is that of the build. A test that was skipped for the same reason in several builds makes one line with
+// all their names. The times are those of the first FOLDER, whose tests run the others', and of the build that wrote
+// NINJA_LOG. FILE gets them as a page: docs/suite-times.md.
 #include <algorithm>
+#include <cinttypes>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -12,10 +16,13 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace {
 
 constexpr std::string_view kMark = "SKIPPED: ";
+constexpr double kLong_s = 3;  // Tests that take less are only summed.
 
 struct Skip {
   std::string reason, test;
@@ -63,11 +70,109 @@ void Print(const Skips& skips) {
   std::printf("skips: %zu tests in %zu runs, for %zu reasons\n", skips.size(), runs, reasons.size());
 }
 
+struct Times {
+  double cpu_s = 0;
+  double elapsed_s = 0;
+};
+
+using NamedTimes = std::vector<std::pair<std::string, Times>>;
+
+// Returns the times of each test whose file is in `folder`, longest first.
+NamedTimes ReadTimes(const std::string& folder) {
+  NamedTimes times;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
+    std::ifstream file(entry.path());
+    for (std::string line; std::getline(file, line);) {
+      Times read;
+      if (std::sscanf(line.c_str(), "TIMES: %lf %lf", &read.cpu_s, &read.elapsed_s) == 2) {
+        times.emplace_back(entry.path().stem().string(), read);
+      }
+    }
+  }
+  std::sort(times.begin(), times.end(), [](const auto& a, const auto& b) { return a.second.cpu_s > b.second.cpu_s; });
+  return times;
+}
+
+// Returns the sum of the times of all commands in a log of ninja: CPU-seconds, if each had a CPU for itself. A command
+// with several results has one line for each; of a command that ran again, the last counts.
+double BuildSeconds(const std::string& path) {
+  std::map<std::string, std::pair<int64_t, int64_t>> spans;  // By result: start and end, ms.
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    int64_t start = 0, end = 0;
+    char result[4096];
+    if (std::sscanf(line.c_str(), "%" SCNd64 " %" SCNd64 " %*s %4095s", &start, &end, result) == 3) {
+      spans[result] = {start, end};
+    }
+  }
+  std::set<std::pair<int64_t, int64_t>> commands;
+  for (const auto& [result, span] : spans) commands.insert(span);
+  int64_t sum_ms = 0;
+  for (const auto& [start, end] : commands) sum_ms += end - start;
+  return static_cast<double>(sum_ms) * 1e-3;
+}
+
+// Returns the group of a test: "unit tests", or what its name begins with, as "leg.address" or "pmu".
+std::string GroupOf(const std::string& test) {
+  const size_t dot = test.find('.');
+  if (dot != std::string::npos) return test.substr(0, test.starts_with("leg.") ? test.find('.', dot + 1) : dot);
+  if (test.ends_with("_test")) return "unit tests";
+  return test.ends_with("_test@user") ? "unit tests as an ordinary user" : "other";
+}
+
+std::string Row(const std::string& name, const Times& times) {
+  char row[256];
+  std::snprintf(row, sizeof(row), "| %s | %.0f | %.0f |\n", name.c_str(), times.cpu_s, times.elapsed_s);
+  return row;
+}
+
+// Returns the times as tables of Markdown: groups with their sums, then single tests.
+std::string TimesPage(const NamedTimes& tests, double build_s) {
+  std::map<std::string, Times> groups;
+  Times total{build_s, 0};
+  std::string rows;
+  for (const auto& [name, times] : tests) {
+    for (Times* sum : {&groups[GroupOf(name)], &total}) {
+      sum->cpu_s += times.cpu_s;
+      sum->elapsed_s += times.elapsed_s;
+    }
+    if (std::max(times.cpu_s, times.elapsed_s) >= kLong_s) rows += Row("`" + name + "`", times);
+  }
+  constexpr std::string_view kHead = " | CPU-seconds | elapsed, seconds |\n|---|---:|---:|\n";
+  std::string page = "| part" + std::string(kHead) + "| build of all (`cmake --build --preset test`) | " +
+                     std::to_string(static_cast<int>(build_s)) + " | |\n";
+  NamedTimes sorted(groups.begin(), groups.end());
+  std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second.cpu_s > b.second.cpu_s; });
+  for (const auto& [name, times] : sorted) page += Row(name, times);
+  return page + Row("all", total) + "\n| test" + std::string(kHead) + rows;
+}
+
+constexpr std::string_view kPageHead =
+    R"(# Where the time of the suite goes
+
+Made by `cmake --build --preset test --target suite_times` after a run of the suite. Do not edit.
+The first line counts each command of the build by its elapsed time.
+
+)";
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::string page_path;
+  double build_s = 0;
+  int first = 1;
+  for (; first + 1 < argc && std::string_view(argv[first]).starts_with("--"); first += 2) {
+    if (std::string_view(argv[first]) == "--page") page_path = argv[first + 1];
+    if (std::string_view(argv[first]) == "--build") build_s = BuildSeconds(argv[first + 1]);
+  }
   Skips skips;
-  for (int i = 1; i < argc; ++i) AddFolder(argv[i], skips);
+  for (int i = first; i < argc; ++i) AddFolder(argv[i], skips);
   Print(skips);
+  if (first == argc) return 0;
+  const std::string main_folder = argv[first];
+  const std::string page = TimesPage(ReadTimes(main_folder.substr(main_folder.find('=') + 1)), build_s);
+  std::printf("\n%s", page.c_str());
+  if (!page_path.empty()) std::ofstream(page_path) << kPageHead << page;
   return 0;
 }
