@@ -99,9 +99,10 @@ std::optional<uint32_t> ProfileBuilder::FindStack(uint32_t parent, uint32_t loca
 
 uint32_t ProfileBuilder::Function(std::string_view name, std::string_view module, std::string_view file,
                                   uint32_t line) {
-  // Gives each function a made-up address, and so a location of its own.
+  // The address is made up: code that really is there has a location, and a name, of its own.
   constexpr uint64_t kFunctionBytes = 0x100;
-  const uint32_t location = Location(Module(module), kFunctionBytes * ++impl_->functions);
+  const auto location = static_cast<uint32_t>(impl_->profile.locations.size());
+  impl_->profile.locations.push_back({.module = Module(module), .address = kFunctionBytes * ++impl_->functions});
   const ProfileCall call{.function = String(name), .file = String(file), .line = line};
   SetCalls(location, std::span(&call, 1));
   return location;

@@ -35,6 +35,28 @@ TEST_CASE("strings that nothing refers to are forgotten, and all others found ag
   CHECK(builder.String("main") == 4);
 }
 
+TEST_CASE("a function built by hand takes no address from code that is there", "[profile]") {
+  ProfileBuilder builder;
+  const uint32_t module = builder.Module("app");
+  const auto names = [&](uint32_t location, std::string_view name) {
+    const ProfileCall call{.function = builder.String(name)};
+    builder.SetCalls(location, std::span(&call, 1));
+  };
+  const uint32_t before = builder.Location(module, 0x100);
+  names(before, "before");
+  const uint32_t first = builder.Function("first", "app");
+  const uint32_t second = builder.Function("second", "app");
+  const uint32_t after = builder.Location(module, 0x200);
+  names(after, "after");
+  const Profile& profile = builder.profile();
+  const auto name_at = [&](uint32_t location) { return profile.strings[profile.CallsAt(location)[0].function]; };
+  CHECK(name_at(before) == "before");
+  CHECK(name_at(first) == "first");
+  CHECK(name_at(second) == "second");
+  CHECK(name_at(after) == "after");
+  CHECK(profile.locations.size() == 4);
+}
+
 TEST_CASE("the check names the table of a wrong index", "[profile]") {
   const std::pair<std::string, std::function<void(Profile&)>> breaks[] = {
       {"strings", [](Profile& p) { p.strings[0] = "x"; }},
