@@ -40,6 +40,7 @@ void ThreadTimes::AddSwitch(const SwitchRecord& change) {
     state.time.tid = *change.who.tid;
     state.last_ns = *change.who.time_ns;
   } else {
+    if (*change.who.time_ns < state.last_ns) return;  // what the later record says of the thread still holds
     state.AdvanceTo(*change.who.time_ns);
   }
   state.time.running = !change.out;

@@ -172,16 +172,17 @@ TEST_CASE("times add up exactly, and wrong order counts for nothing", "[side_ban
   add(1000, 0);
   add(1500, kMiscSwitchOut | kMiscSwitchPreempted);
   add(1700, 0);
-  add(1600, kMiscSwitchOut);  // late: from 1700 on it is out all the same
-  add(2000, 0);
+  add(1600, kMiscSwitchOut);  // late: from 1700 on it is in
+  add(1650, kMiscSwitchOut | kMiscSwitchPreempted);
+  add(2000, kMiscSwitchOut);
   times.Until(2500);
   const ThreadTime time = *times.Of(5);
-  CHECK(time.on_ns == 500 + 500);
-  CHECK(time.off_ns == 200 + 300);
+  CHECK(time.on_ns == 500 + 300);
+  CHECK(time.off_ns == 200 + 500);
   CHECK(time.preempted_ns == 200);
   CHECK(time.switches == 2);
   CHECK(time.preemptions == 1);
-  CHECK(time.running);
+  CHECK_FALSE(time.running);
   CHECK_FALSE(times.Of(6).has_value());
   CHECK(times.All().size() == 1);
 }
@@ -231,6 +232,16 @@ TEST_CASE("a thread's time ends with its EXIT record", "[side_band]") {
   CHECK(time.switches == 0);
   CHECK(time.ended);
   CHECK_FALSE(time.running);
+}
+
+TEST_CASE("a late EXIT record ends its thread all the same", "[side_band]") {
+  TimesOfFive five;
+  five.Switch(1000, 0);
+  five.Switch(1500, kMiscSwitchOut);
+  five.Task(RecordType::kExit, 1490);
+  five.times.Until(9000);
+  const ThreadTime time = *five.times.Of(5);
+  CHECK((time.on_ns == 500 && time.off_ns == 0 && time.ended));
 }
 
 TEST_CASE("the next thread with the same number has times of its own", "[side_band]") {
