@@ -32,7 +32,10 @@ bool UnwindLoop::Push(const SamplerRecord& record) {
     return true;
   }
   if (is_sample) Add(pushed_);
-  if (state() != kOpen) return false;
+  if (state() != kOpen) {
+    if (!is_sample) Add(others_lost_);
+    return false;
+  }
   if (!queue_.Push(record, is_sample ? queue_.size_bytes() / 8 : 0)) {
     return Add(is_sample ? no_room_ : others_lost_), false;
   }

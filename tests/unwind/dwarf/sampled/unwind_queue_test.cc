@@ -85,6 +85,9 @@ TEST_CASE("what is pushed is unwound in order, as it is without a queue", "[queu
   CHECK(stats.max_bytes > stream.samples() * 10'000);
   CHECK_FALSE(queue.Push(stream.records()[0]));
   CHECK(queue.stats().stopped == 1);
+  CHECK(queue.stats().others_lost == 0);
+  CHECK_FALSE(queue.Push(stream.records()[7]));  // a thread's name
+  CHECK((queue.stats().stopped == 1 && queue.stats().others_lost == 1));
   CheckAccounting(queue.stats());
 }
 
