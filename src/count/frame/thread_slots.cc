@@ -41,7 +41,7 @@ class ThreadSlotsImpl : public Bindable {
   }
 
   SlotThread* Attach(const std::shared_ptr<ThreadSlotsImpl>& self) {
-    if (in_forked_child) return nullptr;
+    if (in_forked_child_) return nullptr;
     const sys::ForkBlocker fork_blocker;
     auto thread = std::make_unique<SlotThread>();
     if (!thread->writer.Claim(table, plan.size(), plan.multiplexable())) return Refuse(self);
@@ -61,7 +61,7 @@ class ThreadSlotsImpl : public Bindable {
 
   // The slot keeps the numbers; the events go. On the thread itself.
   void End(void* state) {
-    if (in_forked_child) return;
+    if (in_forked_child_) return;
     const sys::ForkBlocker fork_blocker;
     const std::lock_guard<std::mutex> lock(mutex);
     if (closed()) return;
@@ -75,10 +75,12 @@ class ThreadSlotsImpl : public Bindable {
   }
 
   void Close() {
-    const auto lock = in_forked_child ? std::unique_lock<std::mutex>() : std::unique_lock(mutex);
+    const auto lock = in_forked_child_ ? std::unique_lock<std::mutex>() : std::unique_lock(mutex);
     MarkClosed();
     threads.clear();
   }
+
+  bool in_forked_child() const { return in_forked_child_; }
 
   EventPlan plan;
   std::shared_ptr<SlotTable> table;
@@ -95,8 +97,8 @@ class ThreadSlotsImpl : public Bindable {
 
   std::mutex mutex;
   std::vector<std::unique_ptr<SlotThread>> threads;  // changes under a ForkBlocker: a child destroys its copy
-  bool in_forked_child = false;                      // of a fork: the mutex may be held by a thread that is not here
-  sys::ForkListener fork_listener{[](void* self) { static_cast<ThreadSlotsImpl*>(self)->in_forked_child = true; },
+  bool in_forked_child_ = false;                     // of a fork: the mutex may be held by a thread that is not here
+  sys::ForkListener fork_listener{[](void* self) { static_cast<ThreadSlotsImpl*>(self)->in_forked_child_ = true; },
                                   this};  // last
 };
 
@@ -110,7 +112,11 @@ ThreadSlots::~ThreadSlots() {
   count::Unbind(impl_.get(), false);
 }
 
-bool ThreadSlots::Attach() { return count::FindBinding(impl_.get()) != nullptr || impl_->Attach(impl_) != nullptr; }
+bool ThreadSlots::Attach() {
+  // The forking thread's binding is its parent's: its events are closed here.
+  if (impl_->in_forked_child()) return false;
+  return count::FindBinding(impl_.get()) != nullptr || impl_->Attach(impl_) != nullptr;
+}
 
 void ThreadSlots::Publish() noexcept {
   auto* thread = static_cast<count::SlotThread*>(count::FindBinding(impl_.get()));

@@ -93,6 +93,18 @@ TEST_CASE("frames: a worker's child leaves the zone that was open at the fork", 
   CHECK(hung == 0);
 }
 
+TEST_CASE("thread slots: a forked child's thread is not attached", "[fork]") {
+  ThreadSlots slots({"page-faults"});
+  REQUIRE(slots.Attach());
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) _exit(slots.Attach() ? 1 : 0);
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  CHECK(slots.Attach());
+}
+
 TEST_CASE("thread slots: children end while other threads come and go", "[fork]") {
   if (testing::kSanitized) SKIP_TEST("sanitizers do not stand forks among threads");
   ThreadSlots slots({"page-faults", "task-clock"});
