@@ -65,6 +65,7 @@ struct GivenBatches {
   bool threw = false;
   uint64_t slow_frames = 0;
   uint64_t slow_frames_withheld = 0;
+  uint64_t slow_frames_in_part = 0;  // ended, but not all of their zones and waits are left
   bool slow_frame_threw = false;
 };
 

@@ -133,6 +133,8 @@ void Aggregator::GiveSlowFrame(const EndedFrame& frame, const OnNamed& on_named)
     FindHolderStacks(profile);
     const SlowFrame slow = ExplainFrame(profile, static_cast<uint32_t>(zone - profile.zones.begin()));
     given_.slow_frame_threw = !options_.keep->on_slow_frame({profile, slow});
+  } else {
+    ++given_.slow_frames_in_part;
   }
   samples.swap(profile.samples);
   profile.zones.clear();
@@ -193,6 +195,12 @@ std::vector<std::string> Aggregator::Notes() const {
     notes.push_back(absl::StrFormat("%d slow frames were not given to on_slow_frame: they ended faster than they can be "
                                     "explained",
                                     given_.slow_frames_withheld));
+  }
+  if (given_.slow_frames_in_part != 0) {
+    notes.push_back(
+        absl::StrFormat("%d slow frames were not given to on_slow_frame: not all of their zones and waits "
+                        "were kept (SessionOptions::memory_bytes)",
+                        given_.slow_frames_in_part));
   }
   if (not_ready_stacks_ != 0) {
     notes.push_back(

@@ -59,5 +59,35 @@ TEST_CASE("slow frames that end faster than they are explained do not hold up th
   CHECK(std::ranges::count_if(profile->accounting.notes, [&](const auto& one) { return one.starts_with(note); }) == 1);
 }
 
+TEST_CASE("a slow frame is handed over, or a note counts it, however little memory there is", "[session][keep][laws]") {
+  FrameCounter frames({.events = {"page-faults"}});
+  const FrameId audio = frames.DefineFrame("audio", 1ns);
+  size_t told = 0;
+  SessionOptions options = Keeping(frames, {.on_slow_frame = [&](const ExplainedFrame&) { ++told; }}, 1 << 20);
+  options.own_thread = false;
+  absl::StatusOr<Session> session = Session::Start(std::move(options));
+  REQUIRE(session.status() == absl::OkStatus());
+  // Each frame has more zones than there is room for.
+  constexpr size_t kFrames = 10, kZones = 20'000;
+  frames.Mark(audio);
+  for (size_t frame = 0; frame < kFrames; ++frame) {
+    for (size_t zone = 0; zone < kZones; ++zone) {
+      PERFKIT_ZONE(frames, "small");
+      if (zone % 1000 == 0) REQUIRE(session->Poll().ok());
+    }
+    frames.Mark(audio);
+    REQUIRE(session->Poll().ok());
+  }
+  const absl::StatusOr<Profile> profile = session->Stop();
+  REQUIRE(profile.status() == absl::OkStatus());
+  size_t counted = 0;
+  for (const std::string& note : profile->accounting.notes) {
+    if (note.find("not given to on_slow_frame") != note.npos) counted += std::stoul(note);
+  }
+  CAPTURE(told, counted);
+  CHECK(told < kFrames);
+  CHECK(told + counted == kFrames);
+}
+
 }  // namespace
 }  // namespace perfkit::session
