@@ -58,7 +58,7 @@ std::string Cost::ToString() const {
                         Distribution(values));
   if (empty != 0) absl::StrAppendFormat(&text, "; %s of an empty region subtracted", FormatSigned(empty));
   if (dropped != 0) absl::StrAppendFormat(&text, "; %d dropped for a context switch", dropped);
-  if (switched) text += "; switched in each repetition";
+  if (switched) text += "; switched in too many repetitions to leave them out";
   return text + ")";
 }
 
