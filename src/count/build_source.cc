@@ -3,6 +3,7 @@
 #include "src/count/build_source.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "src/count/self_test.h"
@@ -57,6 +58,14 @@ absl::StatusOr<std::unique_ptr<Source>> BuildForThreads(Groups groups, const Tar
 }
 
 }  // namespace
+
+EventConfig Placeholder(std::string name) {
+  EventConfig config;
+  config.name = std::move(name);
+  config.parts.emplace_back();
+  config.kernel_side = config.exclude_kernel = config.privilege_given = true;
+  return config;
+}
 
 absl::StatusOr<std::unique_ptr<Source>> BuildSource(Groups groups, const Target& target,
                                                     const CounterOptions& options) {

@@ -41,12 +41,19 @@ absl::StatusOr<CounterSet> CounterSet::Open(std::initializer_list<EventSpec> eve
 absl::StatusOr<CounterSet> CounterSet::Open(std::span<const EventSpec> events, Target target,
                                             const CounterOptions& options) {
   std::vector<std::vector<EventConfig>> groups;
+  std::vector<std::pair<size_t, absl::Status>> refused;
   for (const EventSpec& spec : events) {
     absl::StatusOr<EventConfig> event = ResolveEvent(spec);
-    if (!event.ok()) return event.status();
-    groups.push_back({*std::move(event)});
+    // A name that this user may not look up is not wrong: it is an event that can't be counted.
+    const bool may_stay = !options.require_all && absl::IsPermissionDenied(event.status());
+    if (!event.ok() && !may_stay) return event.status();
+    if (!event.ok()) refused.emplace_back(groups.size(), event.status());
+    groups.push_back({event.ok() ? *std::move(event) : count::Placeholder(spec.text)});
   }
-  return Open(groups, target, options);
+  absl::StatusOr<std::unique_ptr<count::Source>> source = count::BuildSource(groups, target, options);
+  if (!source.ok()) return source.status();
+  for (auto& [i, reason] : refused) (*source)->SetReason(i, std::move(reason));
+  return CounterSet(*std::move(source));
 }
 
 absl::StatusOr<CounterSet> CounterSet::Open(std::span<const std::vector<EventConfig>> groups, Target target,

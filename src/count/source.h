@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -54,6 +55,8 @@ class Source {
   uint32_t multiplexable() const { return multiplexable_; }
   // Bit i: event i is counted from switch records, and may have gaps.
   uint32_t gapped() const;
+  // Says why event `i`, a Placeholder, has no number.
+  void SetReason(size_t i, absl::Status reason) { slots_[i].reason = std::move(reason); }
   // Returns why event `i` has no number now; OK if it has one.
   absl::Status ReasonOf(size_t i) const;
 

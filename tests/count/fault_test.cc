@@ -1,15 +1,18 @@
 // Counter sets when the kernel refuses: scarce descriptors, locked memory, no perf. Each call and error in turn:
 // tests/faults/.
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/resource.h>
 
 #include <catch2/catch.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/count/sets.h"
 #include "tests/support/as_user.h"
 #include "tests/support/lying_kernel.h"
+#include "tests/support/temp_folder.h"
 #include "tests/support/work.h"
 
 namespace perfkit {
@@ -45,6 +48,39 @@ TEST_CASE("where perf is forbidden altogether, getrusage still counts", "[fault]
     }
     CHECK(fake.Leaks() == "");
   }
+}
+
+TEST_CASE("a tracepoint that this user may not look up stays in the set, without a number", "[fault]") {
+  static std::string mounts;  // the fake's functions capture nothing
+  const testing::TempFolder folder;
+  folder.Write("/mounts", "tracefs /no/tracefs tracefs rw 0 0\n");
+  mounts = folder.path() + "/mounts";
+  FakeKernel fake;
+  fake.below().open = [](const char* path, int flags) {
+    const std::string_view name(path);
+    if (name == "/proc/self/mounts") return ::open(mounts.c_str(), flags);
+    if (!name.starts_with("/no/tracefs/")) return ::open(path, flags);
+    errno = EACCES;
+    return -1;
+  };
+  const std::initializer_list<EventSpec> events = {"sched:sched_switch", event::kPageFaults, "sched:sched_waking"};
+  CHECK(absl::IsPermissionDenied(CounterSet::Open(events).status()));
+  const auto set = CounterSet::Open(events, Target::ThisThread(), {.require_all = false});
+  REQUIRE(set.ok());
+  CHECK((set->size() == 3 && set->name(0) == "sched:sched_switch" && set->name(2) == "sched:sched_waking"));
+  CHECK((absl::IsPermissionDenied(set->reason(0)) && absl::IsPermissionDenied(set->reason(2))));
+  CHECK(set->reason(2).message().find("sched_waking") != std::string::npos);
+  CHECK(set->reason(1).ok());
+  FreshPages memory(100);
+  Snapshot begin, end;
+  set->Read(begin);
+  memory.Touch(0, 100);
+  set->Read(end);
+  CHECK(set->Difference(begin, end, 0).validity == Validity{Validity::kNotCounted});
+  CHECK(set->Difference(begin, end, 1).value >= 100);
+  // A name that is wrong for everyone is still an error.
+  CHECK(absl::IsInvalidArgument(
+      CounterSet::Open({"no-such-event"}, Target::ThisThread(), {.require_all = false}).status()));
 }
 
 TEST_CASE("no locked memory left for rings: counted by the kernel, or by getrusage", "[fault]") {

@@ -5,22 +5,10 @@
 #include <algorithm>
 
 #include "absl/strings/str_format.h"
+#include "src/count/build_source.h"
 #include "src/sys/perf_abi.h"
 
 namespace perfkit::count {
-namespace {
-
-// Keeps the place of a name that means nothing. CounterSet refuses it before it opens anything: a kernel-side event
-// in user space only would count 0 for ever.
-EventConfig Placeholder(const EventSpec& spec) {
-  EventConfig config;
-  config.name = spec.text;
-  config.parts.emplace_back();
-  config.kernel_side = config.exclude_kernel = config.privilege_given = true;
-  return config;
-}
-
-}  // namespace
 
 EventPlan::EventPlan(std::span<const EventSpec> events, std::optional<ReadPath> only_path) : only_path_(only_path) {
   for (const EventSpec& spec : events) Add(spec);
@@ -40,7 +28,7 @@ void EventPlan::Add(const EventSpec& spec) {
     if (status.ok()) AddGroup({*std::move(config)});
   }
   if (status.ok()) return;
-  AddGroup({Placeholder(spec)});
+  AddGroup({Placeholder(spec.text)});
   reasons_.back() = std::string(status.message());
 }
 
