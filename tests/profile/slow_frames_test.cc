@@ -12,7 +12,7 @@
 namespace perfkit::profile {
 namespace {
 
-constexpr uint64_t kMs = 1'000'000, kStart = 1'000 * kMs;
+constexpr uint64_t kMillisecond = 1'000'000, kStart = 1'000 * kMillisecond;
 
 // Frames of one thread, 10 ms each: 4 ms physics, in which 1 ms solve, 2 ms off the CPU, the rest in no zone.
 class Game {
@@ -33,18 +33,18 @@ class Game {
   // A frame; `more_ms` of each part.
   void Frame(uint64_t solve_ms = 0, uint64_t wait_ms = 0, uint64_t preempted_ms = 0) {
     const uint64_t from_ns = now_ns_;
-    Zone("physics", from_ns, from_ns + (4 + solve_ms) * kMs);
-    Zone("solve", from_ns + kMs, from_ns + (2 + solve_ms) * kMs);
-    Sample(from_ns + kMs, "physics/solve", solve_);
-    now_ns_ += (5 + solve_ms) * kMs;
-    Wait((2 + wait_ms) * kMs, futex_);
-    if (preempted_ms != 0) Wait(preempted_ms * kMs, preempted_);
-    now_ns_ += 3 * kMs;
+    Zone("physics", from_ns, from_ns + (4 + solve_ms) * kMillisecond);
+    Zone("solve", from_ns + kMillisecond, from_ns + (2 + solve_ms) * kMillisecond);
+    Sample(from_ns + kMillisecond, "physics/solve", solve_);
+    now_ns_ += (5 + solve_ms) * kMillisecond;
+    Wait((2 + wait_ms) * kMillisecond, futex_);
+    if (preempted_ms != 0) Wait(preempted_ms * kMillisecond, preempted_);
+    now_ns_ += 3 * kMillisecond;
     builder_.AddZone({.from_ns = from_ns,
                       .to_ns = now_ns_,
                       .thread = thread_,
                       .name = builder_.String("frame " + std::to_string(number_++)),
-                      .cause = builder_.String(now_ns_ - from_ns > 10 * kMs ? "a slow zone" : ""),
+                      .cause = builder_.String(now_ns_ - from_ns > 10 * kMillisecond ? "a slow zone" : ""),
                       .is_frame = true});
   }
   // What frames wait for from now on.
@@ -60,7 +60,7 @@ class Game {
   }
   void Sample(uint64_t at_ns, const char* label, uint32_t stack) {
     builder_.AddSample({.time_ns = at_ns,
-                        .weight = kMs,
+                        .weight = kMillisecond,
                         .thread = thread_,
                         .stack = stack,
                         .label = builder_.String(label),
@@ -109,18 +109,19 @@ TEST_CASE("a slow frame says in which part it took longer, and where", "[profile
   REQUIRE(slow.size() == 2);
   for (const SlowFrame& frame : slow) {
     CheckSums(frame);
-    CHECK(frame.usual_ns == 10 * kMs);
+    CHECK(frame.usual_ns == 10 * kMillisecond);
     CHECK(frame.rest_ns == 0);
   }
-  CHECK(slow[0].ns == 41 * kMs);
+  CHECK(slow[0].ns == 41 * kMillisecond);
   const FramePart& wait = slow[0].parts[0];
   CHECK((wait.kind == FramePart::Kind::kWait && wait.name == "futex" && wait.wait == 0));
-  CHECK((wait.ns == 32 * kMs && wait.usual_ns == 2 * kMs));
+  CHECK((wait.ns == 32 * kMillisecond && wait.usual_ns == 2 * kMillisecond));
   CHECK(profile.strings[profile.CallsAt(profile.stacks[wait.stack].location)[0].function] == "Lock");
-  CHECK((slow[0].parts[1].kind == FramePart::Kind::kPreempted && slow[0].parts[1].excess_ns() == kMs));
+  CHECK((slow[0].parts[1].kind == FramePart::Kind::kPreempted && slow[0].parts[1].excess_ns() == kMillisecond));
   const FramePart& solve = slow[1].parts[0];
   CHECK((solve.kind == FramePart::Kind::kZone && solve.name == "physics/solve"));
-  CHECK((solve.ns == 8 * kMs && solve.usual_ns == kMs && solve.samples == 1 && solve.samples_of_stack == 1));
+  CHECK((solve.ns == 8 * kMillisecond && solve.usual_ns == kMillisecond && solve.samples == 1 &&
+         solve.samples_of_stack == 1));
   const std::string text = FormatSlowFrames(profile, {.frames = 1});
   CAPTURE(text);
   CHECK(text.find("# the 1 slowest of 43 frames\n") != text.npos);
@@ -136,9 +137,9 @@ TEST_CASE("frames are chosen by name, and compared with their own kind", "[profi
   ProfileBuilder& builder = game.builder();
   const uint32_t audio = builder.AddThread(1, 2, "audio");
   for (uint64_t i = 0; i < 5; ++i) {
-    const uint64_t from_ns = kStart + 10 * i * kMs;
+    const uint64_t from_ns = kStart + 10 * i * kMillisecond;
     builder.AddZone({.from_ns = from_ns,
-                     .to_ns = from_ns + (i == 3 ? 3 : 2) * kMs,
+                     .to_ns = from_ns + (i == 3 ? 3 : 2) * kMillisecond,
                      .thread = audio,
                      .name = builder.String("mix"),
                      .is_frame = true});
@@ -146,7 +147,7 @@ TEST_CASE("frames are chosen by name, and compared with their own kind", "[profi
   const Profile profile = game.Take();
   const std::vector<SlowFrame> slow = FindSlowFrames(profile);
   REQUIRE(slow.size() == 1);
-  CHECK((slow[0].ns == 3 * kMs && slow[0].usual_ns == 2 * kMs));
+  CHECK((slow[0].ns == 3 * kMillisecond && slow[0].usual_ns == 2 * kMillisecond));
   CHECK(FindSlowFrames(profile, {.name = "fr*"}).empty());
   CHECK(FindSlowFrames(profile, {.name = "mi?"}).size() == 1);
   CHECK(FindSlowFrames(profile, {.frames = 0}).empty());
@@ -161,7 +162,7 @@ TEST_CASE("frames that are not whole are not explained", "[profile][slow_frames]
   profile.zones[2].is_whole = false;  // the first frame
   const std::vector<SlowFrame> slow = FindSlowFrames(profile);
   REQUIRE(slow.size() == 1);
-  CHECK(slow[0].ns == 11 * kMs);
+  CHECK(slow[0].ns == 11 * kMillisecond);
   const std::string text = FormatSlowFrames(profile);
   CHECK(text.find("# 1 frames are left out: some of their waits or zones are merged or forgotten\n") != text.npos);
 }
@@ -183,8 +184,8 @@ TEST_CASE("what is usual is told by the references, if there are any", "[profile
   CHECK(slow.size() == 9);
   for (const SlowFrame& frame : slow) {
     CheckSums(frame);
-    CHECK((frame.usual_ns == 10 * kMs && frame.ns == 15 * kMs));
-    CHECK((frame.parts[0].name == "physics/solve" && frame.parts[0].usual_ns == kMs));
+    CHECK((frame.usual_ns == 10 * kMillisecond && frame.ns == 15 * kMillisecond));
+    CHECK((frame.parts[0].name == "physics/solve" && frame.parts[0].usual_ns == kMillisecond));
   }
 }
 
@@ -270,7 +271,8 @@ TEST_CASE("what is usual is told by the kind of a wait", "[profile][slow_frames]
   game.Frame(5);
   const std::vector<SlowFrame> slow = FindSlowFrames(game.Take());
   REQUIRE(slow.size() == 1);
-  CHECK((slow[0].parts[0].name == "physics/solve" && slow[0].parts[0].excess_ns() == 5 * static_cast<int64_t>(kMs)));
+  CHECK((slow[0].parts[0].name == "physics/solve" &&
+         slow[0].parts[0].excess_ns() == 5 * static_cast<int64_t>(kMillisecond)));
   CHECK(slow[0].rest_ns == 0);
 }
 
