@@ -5,9 +5,8 @@
 // where the viewer shows it.
 #pragma once
 
-#include "perfkit/detail/library_only.h"
-
 #include "absl/status/status.h"
+#include "perfkit/detail/library_only.h"
 #include "perfkit/profile_writer.h"
 
 namespace perfkit {
@@ -28,5 +27,12 @@ absl::Status WriteChrome(const Profile& profile, const WriteOptions& options, Pr
 
 // Writes one self-contained HTML page, for a browser: flame graph, icicle, a track for each thread, search.
 absl::Status WriteHtml(const Profile& profile, const WriteOptions& options, ProfileSink sink);
+
+// Write one slow frame (WriteSlowFrame): as a page with what it spent its time on, all threads over that time, and its
+// flame graph beside the usual one; as a Perfetto trace. Require that the frame's indexes are those of the profile.
+absl::Status WriteSlowFrameHtml(const Profile& profile, const SlowFrame& frame, const WriteOptions& options,
+                                ProfileSink sink);
+absl::Status WriteSlowFramePerfetto(const Profile& profile, const SlowFrame& frame, const WriteOptions& options,
+                                    ProfileSink sink);
 
 }  // namespace perfkit

@@ -11,10 +11,9 @@
 // slow frame is handed over as soon as it has ended.
 #pragma once
 
-#include "perfkit/detail/library_only.h"
-
 #include <cstddef>
 
+#include "perfkit/detail/library_only.h"
 #include "perfkit/profile.h"
 #include "perfkit/session_callback.h"
 #include "perfkit/slow_frames.h"
@@ -24,7 +23,8 @@ namespace perfkit {
 // A slow frame that has ended. Valid until the callback returns.
 struct ExplainedFrame {
   // The frame with the frames before it, and the references of its kind: their samples, zones and counters, by the same
-  // indexes. A copy can be written as a file (profile_writer.h). It has no accounting.
+  // indexes. It has no accounting. WriteSlowFrame (profile_writer.h) writes the frame as a file; it takes some
+  // milliseconds of the session's thread.
   const Profile& profile;
   const SlowFrame& frame;  // FormatSlowFrame(profile, frame) is its text
 };
@@ -47,9 +47,8 @@ struct KeepFrames {
   // Called with each frame over its budget or with a reason, some 20 ms after its end, by the session's thread, or by
   // the one that calls Poll, Snapshot or Stop. As SessionOptions::on_batch: it must not call the session, should be
   // brief, and is not called again once it has thrown.
-  // If slow frames end faster than they can be explained, about 1 ms each, only the longest and those with a reason are handed
-  // over; a note
-  // counts the others.
+  // If slow frames end faster than they can be explained, about 1 ms each, only the longest and those with a reason are
+  // handed over; a note counts the others.
   SlowFrameCallback on_slow_frame{};
 };
 

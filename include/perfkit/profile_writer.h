@@ -9,8 +9,6 @@
 // all events, and ignore it); those of the sink.
 #pragma once
 
-#include "perfkit/detail/library_only.h"
-
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -18,7 +16,9 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "perfkit/detail/library_only.h"
 #include "perfkit/profile.h"
+#include "perfkit/slow_frames.h"
 
 namespace perfkit {
 
@@ -41,6 +41,9 @@ struct ProfileFormat {
   absl::Status (*write)(const Profile& profile, const WriteOptions& options, ProfileSink sink);
   // Files whose name starts with it also have this format, if no format has their extension: "callgrind.out.".
   std::string_view prefix{};
+  // As `write`, for one slow frame (WriteSlowFrame); nullptr if the format can't show one.
+  absl::Status (*write_slow_frame)(const Profile& profile, const SlowFrame& frame, const WriteOptions& options,
+                                   ProfileSink sink) = nullptr;
 };
 
 // Returns all formats that are linked. The core has folded, callgrind and text; the component perfkit::exporters has
@@ -53,6 +56,17 @@ std::vector<ProfileFormat> ProfileFormats();
 // Errors: InvalidArgument if no format has that extension (the message lists them), or if the profile does not pass
 // Check(); Unimplemented if the format needs perfkit::exporters, which is not linked; that of a failed system call.
 absl::Status WriteProfile(const Profile& profile, const std::string& path, const WriteOptions& options = {});
+
+// Writes one frame of FindSlowFrames, ExplainFrame or on_slow_frame (keep_frames.h) in the format of the file's
+// extension, HTML or Perfetto: its explanation, what all threads did from the two frames before it to its end, and the
+// stacks of the frames that it is compared with. Writes aside, as WriteProfile.
+//
+//   perfkit::WriteSlowFrame(profile, perfkit::FindSlowFrames(profile)[0], "hitch.html");
+//
+// Errors: as WriteProfile; InvalidArgument if the format can't show a frame (the message lists those that can), or if
+// `frame` is not one of `profile`. O(profile), whatever the frame's length.
+absl::Status WriteSlowFrame(const Profile& profile, const SlowFrame& frame, const std::string& path,
+                            const WriteOptions& options = {});
 
 // The writers of the core.
 

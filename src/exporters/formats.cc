@@ -10,10 +10,10 @@ namespace {
 
 constexpr ProfileFormat kFormats[] = {
     {"pprof", {".pb.gz", ".pprof"}, "go tool pprof", WritePprof},
-    {"perfetto", {".pftrace", ".perfetto-trace"}, "ui.perfetto.dev", WritePerfetto},
+    {"perfetto", {".pftrace", ".perfetto-trace"}, "ui.perfetto.dev", WritePerfetto, {}, WriteSlowFramePerfetto},
     {"firefox", {".json.gz"}, "profiler.firefox.com", WriteFirefox},
     {"chrome", {".chrome.json"}, "chrome://tracing, ui.perfetto.dev", WriteChrome},
-    {"html", {".html"}, "any browser", WriteHtml},
+    {"html", {".html"}, "any browser", WriteHtml, {}, WriteSlowFrameHtml},
 };
 
 }  // namespace

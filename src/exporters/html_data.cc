@@ -70,7 +70,8 @@ void WriteAccounting(const ProfileAccounting& accounting, JsonWriter& json) {
   json.Key("accounting").BeginObject();
   json.Member("unwind_dropped", accounting.unwind_dropped).Member("times_forgotten", accounting.times_forgotten);
   json.Member("stacks_forgotten", accounting.stacks_forgotten);
-  json.Member("addresses_forgotten", accounting.addresses_forgotten).Member("waits_forgotten", accounting.waits_forgotten);
+  json.Member("addresses_forgotten", accounting.addresses_forgotten)
+      .Member("waits_forgotten", accounting.waits_forgotten);
   json.Member("zones_forgotten", accounting.zones_forgotten).Member("frames_dropped", accounting.frames_dropped);
   json.Member("zone_records_lost", accounting.zone_records_lost);
   json.Member("side_band_lost", accounting.side_band_lost).Member("unattributed", accounting.unattributed);
@@ -181,7 +182,8 @@ void WriteTimeline(const Profile& profile, JsonWriter& json) {
 
 }  // namespace
 
-void WriteHtmlData(const Profile& profile, const WriteOptions& options, JsonWriter& json) {
+void WriteHtmlData(const Profile& profile, const WriteOptions& options, JsonWriter& json,
+                   absl::FunctionRef<void()> add_members) {
   const auto progress = [&](double done) {
     if (options.progress != nullptr) options.progress(done, options.progress_argument);
   };
@@ -203,6 +205,7 @@ void WriteHtmlData(const Profile& profile, const WriteOptions& options, JsonWrit
   WriteSamples(profile, json);
   progress(0.9);
   WriteTimeline(profile, json);
+  add_members();
   json.EndObject();
   progress(1);
 }

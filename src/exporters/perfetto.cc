@@ -4,6 +4,7 @@
 #include "src/exporters/perfetto_samples.h"
 #include "src/exporters/perfetto_tracks.h"
 #include "src/profile/event_choice.h"
+#include "src/profile/frame_cut.h"
 
 namespace perfkit {
 namespace {
@@ -30,9 +31,8 @@ void WriteClocks(const Profile& profile, exporters::ProtoFile& file) {
   });
 }
 
-}  // namespace
-
-absl::Status WritePerfetto(const Profile& profile, const WriteOptions& options, ProfileSink sink) {
+absl::Status WriteTrace(const Profile& profile, const profile::FrameCut* cut, const WriteOptions& options,
+                        ProfileSink sink) {
   if (!options.event.empty()) {
     const absl::StatusOr<size_t> event = profile::ChooseEvent(profile, options.event);
     if (!event.ok()) return event.status();
@@ -41,9 +41,21 @@ absl::Status WritePerfetto(const Profile& profile, const WriteOptions& options, 
   exporters::ProtoFile file(out);
   WriteClocks(profile, file);
   PacketWriter packets(out);
-  perfetto::TrackWriter(profile, packets).Write();
+  perfetto::TrackWriter(profile, packets, cut).Write();
   perfetto::SampleWriter(profile, options, packets).Write();
   return out.Finish();
+}
+
+}  // namespace
+
+absl::Status WritePerfetto(const Profile& profile, const WriteOptions& options, ProfileSink sink) {
+  return WriteTrace(profile, nullptr, options, sink);
+}
+
+absl::Status WriteSlowFramePerfetto(const Profile& profile, const SlowFrame& frame, const WriteOptions& options,
+                                    ProfileSink sink) {
+  const profile::FrameCut cut = profile::CutFrame(profile, frame, profile::References::kLeave);
+  return WriteTrace(cut.profile, &cut, options, sink);
 }
 
 }  // namespace perfkit

@@ -80,8 +80,8 @@ inline constexpr uint32_t kUnitTimeNs = 1, kUnitCount = 2, kUnitSizeBytes = 3;
 }  // namespace counter
 namespace event {  // track_event/track_event.proto
 inline constexpr uint32_t kDebugAnnotations = 4, kType = 9, kNameIid = 10, kTrackUuid = 11, kName = 23;
-inline constexpr uint32_t kDoubleCounterValue = 44;
-inline constexpr uint32_t kSliceBegin = 1, kSliceEnd = 2, kCounterType = 4;  // kType
+inline constexpr uint32_t kDoubleCounterValue = 44, kFlowIds = 47;
+inline constexpr uint32_t kSliceBegin = 1, kSliceEnd = 2, kInstant = 3, kCounterType = 4;  // kType
 }  // namespace event
 namespace annotation {  // track_event/debug_annotation.proto
 inline constexpr uint32_t kUintValue = 3, kIntValue = 4, kStringValue = 6, kName = 10, kArrayValues = 12;

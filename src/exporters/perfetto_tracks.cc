@@ -8,8 +8,11 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_format.h"
 #include "src/exporters/accounting_text.h"
+#include "src/exporters/frame_gaps.h"
 #include "src/exporters/utf8.h"
+#include "src/profile/part_text.h"
 #include "src/profile/wait_text.h"
 
 namespace perfkit::exporters::perfetto {
@@ -28,7 +31,8 @@ uint32_t UnitOf(ProfileUnit unit) {
 
 }  // namespace
 
-TrackWriter::TrackWriter(const Profile& profile, PacketWriter& packets) : profile_(profile), packets_(packets) {}
+TrackWriter::TrackWriter(const Profile& profile, PacketWriter& packets, const profile::FrameCut* cut)
+    : profile_(profile), packets_(packets), cut_(cut) {}
 
 void TrackWriter::Write() {
   packets_.Begin(
@@ -36,6 +40,7 @@ void TrackWriter::Write() {
   WriteProcesses();
   WriteThreads();
   WriteAccounting();
+  WriteArrows();
   WriteSlices();
   for (const ProfileCounter& counter : profile_.counters) WriteCounter(counter);
 }
@@ -171,6 +176,7 @@ void TrackWriter::Annotate(Kind kind, uint32_t index, pbf_writer& event) const {
     const ProfileZone& zone = profile_.zones[index];
     if (zone.cause != 0) AddText(event, "cause", profile_.strings[zone.cause]);
     if (zone.reason != 0) AddText(event, "kept", profile_.strings[zone.reason]);
+    if (cut_ != nullptr && index == cut_->frame.zone) Explain(event);
     return;
   }
   const ProfileSample& sample = profile_.samples[index];
@@ -178,6 +184,7 @@ void TrackWriter::Annotate(Kind kind, uint32_t index, pbf_writer& event) const {
   const std::string name = has_wait ? profile::WaitText(profile_, profile_.waits[sample.wait]) : "";
   event.add_string(event::kName, ValidUtf8(name.empty() ? "off the CPU" : name));
   AddText(event, "stack", StackQualityName(sample.quality));
+  if (const auto flow = flows_.find(index); flow != flows_.end()) event.add_fixed64(event::kFlowIds, flow->second);
   if (!has_wait || !profile_.waits[sample.wait].blocked_in_syscall) return;
   const ProfileWait& wait = profile_.waits[sample.wait];
   {
@@ -191,6 +198,21 @@ void TrackWriter::Annotate(Kind kind, uint32_t index, pbf_writer& event) const {
     pbf_writer value(entry, annotation::kArrayValues);
     value.add_uint64(annotation::kUintValue, argument);
   }
+}
+
+// What the frame spent its time on, part by part, and what is not known.
+void TrackWriter::Explain(pbf_writer& event) const {
+  const SlowFrame& frame = cut_->frame;
+  AddText(event, "slow frame", cut_->text.substr(0, cut_->text.find('\n')));
+  size_t number = 0;
+  for (const FramePart& part : frame.parts) {
+    AddText(event, absl::StrFormat("part %d", ++number),
+            absl::StrFormat("%+d ns, %d here, %d usually: %s", part.excess_ns(), part.ns, part.usual_ns,
+                            profile::PartText(profile_, part)));
+  }
+  if (frame.rest_ns != 0) AddText(event, "rest", absl::StrFormat("%+d ns: medians do not add up", frame.rest_ns));
+  number = 0;
+  for (const std::string& gap : FrameGaps(*cut_)) AddText(event, absl::StrFormat("not known %d", ++number), gap);
 }
 
 void TrackWriter::End(uint64_t time_ns, uint64_t track) {

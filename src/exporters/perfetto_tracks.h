@@ -8,12 +8,14 @@
 
 #include "perfkit/profile.h"
 #include "src/exporters/perfetto_packets.h"
+#include "src/profile/frame_cut.h"
 
 namespace perfkit::exporters::perfetto {
 
 class TrackWriter {
  public:
-  TrackWriter(const Profile& profile, PacketWriter& packets);
+  // `cut`: the frame that the profile is about, whose slice gets its explanation; or nullptr.
+  TrackWriter(const Profile& profile, PacketWriter& packets, const profile::FrameCut* cut);
 
   void Write();
 
@@ -27,12 +29,15 @@ class TrackWriter {
     }
   };
   enum class Kind { kZone, kFrame, kWait };
+  struct Instant;
 
   void WriteProcesses();
   void WriteThreads();
   void WriteAccounting();
   void WriteSlices();
   void WriteNested(Kind kind, uint32_t thread, std::vector<Slice>& slices);
+  void WriteArrows();
+  void WriteInstants(uint32_t thread, const std::vector<Instant>& instants, bool is_end);
   void WriteCounter(const ProfileCounter& counter);
 
   // A new track below another one.
@@ -40,12 +45,15 @@ class TrackWriter {
   void Begin(Kind kind, const Slice& slice, uint64_t track);
   void End(uint64_t time_ns, uint64_t track);
   void Annotate(Kind kind, uint32_t index, pbf_writer& event) const;
+  void Explain(pbf_writer& event) const;
 
   const Profile& profile_;
   PacketWriter& packets_;
+  const profile::FrameCut* const cut_;
   uint64_t next_uuid_ = 1;
   std::map<uint32_t, uint64_t> processes_;                                        // tracks by pid
   std::vector<uint64_t> threads_;                                                 // tracks
+  std::map<uint32_t, uint64_t> flows_;                                            // of waits, by sample
   std::vector<bool> written_names_ = std::vector<bool>(profile_.strings.size());  // event names of the sequence
 };
 

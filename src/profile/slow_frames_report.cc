@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "perfkit/slow_frames.h"
 #include "src/profile/cause_text.h"
+#include "src/profile/part_text.h"
 #include "src/profile/text_table.h"
 #include "src/profile/wait_text.h"
 
@@ -14,6 +15,7 @@ namespace {
 
 using profile::CutMiddle;
 using profile::OneLine;
+using profile::PartText;
 using profile::WeightText;
 
 constexpr size_t kMaxCauses = 5, kCauseColumns = 150;
@@ -35,16 +37,6 @@ std::string StackText(const Profile& profile, uint32_t stack) {
     for (const ProfileCall& call : profile.CallsAt(location)) add(profile.CallName(location, call));
   }
   return calls > kMaxCalls ? text + " < ..." : text;
-}
-
-std::string PartText(const Profile& profile, const FramePart& part) {
-  if (part.kind == FramePart::Kind::kPreempted) return "preempted: others ran";
-  if (part.kind == FramePart::Kind::kWait) {
-    const std::string text =
-        part.wait == ProfileSample::kNoWait ? part.name : profile::WaitText(profile, profile.waits[part.wait]);
-    return text.empty() ? "waited, for what is not known" : "waited: " + OneLine(text);
-  }
-  return part.name.empty() ? "ran in no zone" : "ran in " + OneLine(part.name);
 }
 
 std::string WhereText(const Profile& profile, const FramePart& part) {
@@ -154,6 +146,20 @@ std::string Gaps(const Profile& profile) {
 }
 
 }  // namespace
+
+namespace profile {
+
+std::string PartText(const Profile& profile, const FramePart& part) {
+  if (part.kind == FramePart::Kind::kPreempted) return "preempted: others ran";
+  if (part.kind == FramePart::Kind::kWait) {
+    const std::string text =
+        part.wait == ProfileSample::kNoWait ? part.name : profile::WaitText(profile, profile.waits[part.wait]);
+    return text.empty() ? "waited, for what is not known" : "waited: " + OneLine(text);
+  }
+  return part.name.empty() ? "ran in no zone" : "ran in " + OneLine(part.name);
+}
+
+}  // namespace profile
 
 std::string FormatSlowFrame(const Profile& profile, const SlowFrame& frame) {
   std::string text = HeadText(profile, frame) + CausesText(profile, frame);

@@ -3,6 +3,7 @@
 #include "absl/strings/str_format.h"
 #include "perfkit/profile_writer.h"
 #include "src/profile/formats.h"
+#include "src/profile/frame_cut.h"
 #include "src/sys/new_file.h"
 
 namespace perfkit {
@@ -52,6 +53,18 @@ absl::Status UnknownFormat(std::string_view path) {
       absl::StrFormat("cannot write %s: no format has that extension. Remedy: choose one of%s", path, extensions));
 }
 
+absl::Status ShowsNoFrame(std::string_view path, const ProfileFormat& format) {
+  std::string extensions;
+  for (const ProfileFormat& other : ProfileFormats()) {
+    if (other.write_slow_frame != nullptr) extensions += absl::StrFormat(" %s", other.extensions[0]);
+  }
+  if (extensions.empty()) extensions = " formats of the component perfkit::exporters, which is not linked";
+  return absl::Status(
+      absl::StatusCode::kInvalidArgument,
+      absl::StrFormat("cannot write %s: the format %s does not show a single frame. Remedy: choose one of%s", path,
+                      format.name, extensions));
+}
+
 absl::StatusOr<ProfileFormat> FormatOf(std::string_view path) {
   for (const ProfileFormat& format : ProfileFormats()) {
     if (HasExtension(format, path)) return format;
@@ -77,6 +90,17 @@ absl::Status WriteProfile(const Profile& profile, const std::string& path, const
   if (!format.ok()) return format.status();
   if (absl::Status status = profile.Check(); !status.ok()) return status;
   return sys::WriteFile(path, [&](sys::ByteSink sink) { return format->write(profile, options, sink); });
+}
+
+absl::Status WriteSlowFrame(const Profile& profile, const SlowFrame& frame, const std::string& path,
+                            const WriteOptions& options) {
+  const absl::StatusOr<ProfileFormat> format = FormatOf(path);
+  if (!format.ok()) return format.status();
+  if (format->write_slow_frame == nullptr) return ShowsNoFrame(path, *format);
+  if (absl::Status status = profile.Check(); !status.ok()) return status;
+  if (absl::Status status = profile::CheckFrame(profile, frame); !status.ok()) return status;
+  return sys::WriteFile(path,
+                        [&](sys::ByteSink sink) { return format->write_slow_frame(profile, frame, options, sink); });
 }
 
 }  // namespace perfkit

@@ -21,6 +21,10 @@ class PerfettoFile {
   std::multiset<std::string> samples;
   // "track: name from-to annotations"
   std::multiset<std::string> slices;
+  // "track: name time"
+  std::multiset<std::string> instants;
+  // By flow: "track: name time" of its events, in the order of the file.
+  std::map<uint64_t, std::vector<std::string>> flows;
   // "track: time value"
   std::vector<std::string> counters;
   std::map<std::string, uint64_t> units;  // of counters, by track
@@ -95,7 +99,14 @@ class PerfettoFile {
     const std::string& track = tracks_.at(uuid);
     std::vector<Open>& open = open_[uuid];
     CHECK(std::exchange(last_ns_[uuid], time_ns) <= time_ns);  // readers keep the order of equal times
-    if (event.Number(9) == 4) {
+    for (size_t i = 0; i < event.count(47); ++i) {
+      const uint64_t flow = event.fields.at(47)[i].number;
+      CHECK(std::exchange(flow_ns_[flow], time_ns) <= time_ns);  // the first event is the flow's begin
+      flows[flow].push_back(absl::StrFormat("%s: %s %d", track, event.Text(23), time_ns));
+    }
+    if (event.Number(9) == 3) {
+      instants.insert(absl::StrFormat("%s: %s %d", track, event.Text(23), time_ns));
+    } else if (event.Number(9) == 4) {
       counters.push_back(absl::StrFormat("%s: %d %g", track, time_ns, event.Double(44)));
     } else if (event.Number(9) == 1) {
       std::string text = event.has(10) ? sequence.interned.at({2, event.Number(10)}).Text(2) : event.Text(23);
@@ -160,7 +171,7 @@ class PerfettoFile {
   std::map<uint64_t, Sequence> sequences_;
   std::map<uint64_t, std::string> tracks_;
   std::map<uint64_t, std::vector<Open>> open_;
-  std::map<uint64_t, uint64_t> last_ns_;
+  std::map<uint64_t, uint64_t> last_ns_, flow_ns_;
 };
 
 }  // namespace perfkit::testing

@@ -96,7 +96,8 @@ class Model {
     return sum;
   }
 
-  // Calls `visit` with each sample that the filter lets through. Returns what has no time, and was therefore left out.
+  // Calls `visit` with each sample that the filter lets through, and its weight. Returns what has no time, and was
+  // therefore left out.
   visit(filter, visit) {
     const leftOut = {weight: 0, samples: 0};
     for (let i = 0; i < this.size; ++i) {
@@ -107,7 +108,7 @@ class Model {
         continue;
       }
       if (filter.range && !(this.time[i] >= filter.range[0] && this.time[i] < filter.range[1])) continue;
-      visit(i);
+      visit(i, this.weight[i]);
     }
     return leftOut;
   }
@@ -117,11 +118,11 @@ class Model {
     const none = this.parent.length;
     const sum = {weight: new Float64Array(none + 1), samples: new Float64Array(none + 1), part: new Float64Array(none + 1)};
     sum.qualities = this.qualities.map(() => 0);
-    sum.leftOut = this.visit(filter, (i) => {
+    sum.leftOut = this.visit(filter, (i, weight) => {
       const at = this.stack[i] < 0 ? none : this.stack[i];
-      sum.weight[at] += this.weight[i];
+      sum.weight[at] += weight;
       sum.samples[at] += this.count[i];
-      if (this.quality[i] !== WHOLE) sum.part[at] += this.weight[i];
+      if (this.quality[i] !== WHOLE) sum.part[at] += weight;
       sum.qualities[this.quality[i]] += this.count[i];
     });
     return sum;
@@ -141,6 +142,13 @@ class Model {
       if (is) (found.weight += sum.weight[i], found.samples += sum.samples[i]);
     }
     return found;
+  }
+
+  // The calls of a stack, innermost first.
+  callsOf(stack) {
+    const calls = [];
+    for (; stack >= 0; stack = this.parent[stack]) calls.push(...[...this.frames[this.stacks.location[stack]]].reverse());
+    return calls;
   }
 
   moduleName(module) {

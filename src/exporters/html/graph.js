@@ -138,6 +138,7 @@ class Graph {
       let slivers = null;
       for (const child of this.tree.children(node)) {
         const box = this.box(child);
+        if (box.width === 0) continue;
         if (box.width >= 1) {
           this.drawBox(context, child, box, false);
           work.push(child);
@@ -173,7 +174,7 @@ class Graph {
     if (hit && !misses && node > 0) this.outline(context, cssColor('accent'), x, y, inner, height, 1.5);
     if (node === this.hovered) this.outline(context, this.ink, x, y, inner, height, 1.5);
     if (inner > 26) {
-      const room = Math.floor((inner - 12) / this.letter), name = this.label(node);
+      const room = Math.floor((inner - 12) / this.letter), name = this.caption(node);
       context.fillStyle = this.ink;
       context.fillText(name.length <= room ? name : `${name.slice(0, Math.max(room - 1, 0))}…`, x + 6, y + height / 2 + 0.5);
     }
@@ -183,6 +184,11 @@ class Graph {
   label(node) {
     if (node === 0) return 'all';
     return (this.tree.inlined[node] ? '↳ ' : '') + this.model.functions[this.tree.fn[node]].name;
+  }
+
+  // What stands in a box.
+  caption(node) {
+    return this.label(node);
   }
 
   outline(context, color, x, y, width, height, line, dash = []) {

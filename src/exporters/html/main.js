@@ -35,7 +35,8 @@ function interfaceOf(page) {
   };
 }
 
-window.perfkit = {ready: readData().then((raw) => Object.assign(window.perfkit, interfaceOf(new Page(new Model(raw)))))};
+const open = (raw) => raw.slow ? slowInterfaceOf(new SlowPage(new SlowModel(raw))) : interfaceOf(new Page(new Model(raw)));
+window.perfkit = {ready: readData().then((raw) => Object.assign(window.perfkit, open(raw)))};
 window.perfkit.ready.catch((error) => {
   document.body.replaceChildren(make('p', `This profile cannot be shown: ${error.message}`, {className: 'failed'}));
 });

@@ -14,8 +14,7 @@ class Page {
     this.state = {event: 0, threads: new Set(), range: null, search: '', hit: null, inTime: false, sortBy: 'self'};
     this.tip = element('tip');
     this.palette = new Palette(model);
-    this.graph = new Graph(model, this.palette, element('graph'));
-    this.tracks = new Tracks(model, element('tracks'), {
+    this.makeViews({
       thread: (thread, more) => this.toggleThread(thread, more),
       range: (range) => this.set({range}),
       hover: (what) => this.hoverTrack(what),
@@ -23,6 +22,11 @@ class Page {
     this.writeHeader();
     this.listen();
     this.set({});
+  }
+
+  makeViews(select) {
+    this.graph = new Graph(this.model, this.palette, element('graph'));
+    this.tracks = new Tracks(this.model, element('tracks'), select);
   }
 
   writeHeader() {
@@ -60,11 +64,15 @@ class Page {
     this.showAll();
   }
 
+  mergedTree() {
+    return Tree.merged(this.model, this.sum);
+  }
+
   compute() {
     const {model, state} = this;
     this.unit = model.events[state.event]?.unit;
     this.sum = model.sumStacks(state);
-    const merged = Tree.merged(model, this.sum);
+    const merged = this.mergedTree();
     this.tree = state.inTime ? Tree.inTime(model, state) : merged;
     this.rows = merged.table();
   }

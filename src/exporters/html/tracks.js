@@ -23,9 +23,10 @@ class Tracks {
     const lanes = (this.lanes = model.threads.tid.map(() => ({samples: [], waits: [], zones: [], frames: [], depth: 0})));
     for (let i = 0; i < model.size; ++i) {
       if (isNaN(model.time[i])) continue;
-      const lane = lanes[model.thread[i]];
+      const lane = lanes[model.thread[i]], isWait = model.events[model.event[i]].off_cpu;
+      if (model.time[i] > model.to || model.time[i] + (isWait ? model.weight[i] : 0) < model.from) continue;
       lane.samples.push(i);
-      if (model.events[model.event[i]].off_cpu) lane.waits.push(i);
+      if (isWait) lane.waits.push(i);
     }
     const zones = [...model.zones.from.keys()];
     const {from, length} = model.zones;
@@ -45,20 +46,28 @@ class Tracks {
     }
   }
 
-  build() {
-    const {model} = this, {tid, name, ended, on, off} = model.threads;
-    const weights = new Float64Array(tid.length);
+  // The threads, from the first row to the last.
+  order() {
+    const {model} = this, weights = new Float64Array(model.threads.tid.length);
     for (let i = 0; i < model.size; ++i) if (model.event[i] === 0) weights[model.thread[i]] += model.weight[i];
-    const order = [...tid.keys()].sort((a, b) => weights[b] - weights[a] || a - b);
-    for (const thread of order) {
+    return [...weights.keys()].sort((a, b) => weights[b] - weights[a] || a - b);
+  }
+
+  onCpu(thread) {
+    const {on, off} = this.model.threads;
+    return {on: on[thread], watched: on[thread] + off[thread]};
+  }
+
+  build() {
+    const {model} = this, {tid, name, ended} = model.threads;
+    for (const thread of this.order()) {
       const lane = this.lanes[thread];
       lane.depth = Math.min(lane.depth, 6);
-      const frames = lane.frames.length > 0 ? ZONE_ROW : 0;
-      const watched = on[thread] + off[thread];
-      const share = watched > 0 ? ` · on CPU ${percent(on[thread], watched)}` : '';
+      const {on, watched} = this.onCpu(thread);
+      const share = watched > 0 ? ` · on CPU ${percent(on, watched)}` : '';
       const which = ended[thread] > 0 ? count(ended[thread], 'ended thread') : tid[thread];
       const label = this.addRow('button', model.names[name[thread]] || '(no name)', `${which}${share}`,
-                                {thread, height: 6 + frames + lane.depth * ZONE_ROW + ACTIVITY + WAITS});
+                                {thread, height: 6 + this.zonesHeight(lane) + this.activityHeight()});
       label.addEventListener('click', (event) => this.select.thread(thread, event.ctrlKey || event.metaKey || event.shiftKey));
     }
     model.counters.forEach((counter, i) => {
@@ -68,6 +77,14 @@ class Tracks {
       this.addRow('div', model.names[counter.name], `${amount(least, counter.unit)} … ${amount(most, counter.unit)}${whose}`,
                   {counter: i, least, most, height: COUNTER});
     });
+  }
+
+  zonesHeight(lane) {
+    return (lane.frames.length > 0 ? ZONE_ROW : 0) + lane.depth * ZONE_ROW;
+  }
+
+  activityHeight() {
+    return ACTIVITY + WAITS;
   }
 
   addRow(tag, title, detail, row) {
@@ -83,7 +100,7 @@ class Tracks {
     this.host.append(element);
     this.rows.push(Object.assign(row, {element, label, canvas, visible: false}));
     this.observer.observe(element);
-    canvas.addEventListener('pointerdown', (event) => this.drag(event, canvas));
+    canvas.addEventListener('pointerdown', (event) => this.drag(event, row));
     canvas.addEventListener('pointermove', (event) => this.hover(event, row));
     canvas.addEventListener('pointerleave', () => this.select.hover(null));
     return label;
@@ -189,14 +206,18 @@ class Tracks {
     return peak;
   }
 
-  drawThread(context, row, lane) {
-    const {model} = this;
+  drawZones(context, lane) {
     let top = 3;
     if (lane.frames.length > 0) {
       for (const frame of lane.frames) this.drawZone(context, frame, top);
       top += ZONE_ROW;
     }
     for (const zone of lane.zones) if (zone.depth < lane.depth) this.drawZone(context, zone, top);
+  }
+
+  drawThread(context, row, lane) {
+    const {model} = this;
+    this.drawZones(context, lane);
     const base = row.height - WAITS - 2;
     if (!model.events[this.event]?.off_cpu) {
       const {user, kernel} = this.bins(lane);
@@ -218,10 +239,16 @@ class Tracks {
     }
   }
 
+  zoneColor(i) {
+    const {cause, is_frame} = this.model.zones;
+    return cssColor(is_frame[i] ? (cause[i] ? 'hitch' : 'line') : 'accent-soft');
+  }
+
   drawZone(context, {i, depth}, top) {
     const {model} = this, {from, length, name, cause, is_frame} = model.zones;
-    const x = this.x(from[i]), width = Math.max(length[i] * this.scale - 1, 0.7), y = top + depth * ZONE_ROW;
-    context.fillStyle = cssColor(is_frame[i] ? (cause[i] ? 'hitch' : 'line') : 'accent-soft');
+    const x = Math.max(this.x(from[i]), 0), y = top + depth * ZONE_ROW;
+    const width = Math.max(Math.min(this.x(from[i] + length[i]), this.width) - x - 1, 0.7);
+    context.fillStyle = this.zoneColor(i);
     context.fillRect(x, y, width, ZONE_ROW - 2);
     if (width < 24) return;
     context.font = '10px system-ui, "DejaVu Sans", sans-serif';
@@ -248,15 +275,25 @@ class Tracks {
       if (values[i] !== null) context[last === null ? 'moveTo' : 'lineTo'](this.x(times[i]), y(values[i]));
       last = values[i];
     }
+    if (last !== null) context.lineTo(this.x(this.lastHolds(times)), y(last));
     context.stroke();
   }
 
-  drag(event, canvas) {
-    const left = canvas.getBoundingClientRect().left, from = this.time(event.clientX - left);
+  // Until when the last value of a counter holds.
+  lastHolds(times) {
+    return times[times.length - 1];
+  }
+
+  drag(event, row) {
+    const {canvas} = row, left = canvas.getBoundingClientRect().left, from = this.time(event.clientX - left);
     canvas.setPointerCapture(event.pointerId);
     const rangeTo = (to) => (Math.abs(this.x(to) - this.x(from)) < 3 ? null : [Math.min(from, to), Math.max(from, to)]);
     let waiting = 0;
-    const show = (at) => this.select.range(rangeTo(this.time(at.clientX - left)));
+    const show = (at) => {
+      const range = rangeTo(this.time(at.clientX - left));
+      if (range || at.type === 'pointermove') this.select.range(range);
+      else this.click(at, row);
+    };
     const move = (at) => (cancelAnimationFrame(waiting), (waiting = requestAnimationFrame(() => show(at))));
     const end = (up) => {
       canvas.removeEventListener('pointermove', move);
@@ -265,6 +302,11 @@ class Tracks {
     };
     canvas.addEventListener('pointermove', move);
     canvas.addEventListener('pointerup', end, {once: true});
+  }
+
+  // A click takes the selection back.
+  click() {
+    this.select.range(null);
   }
 
   // What is under the pointer: a zone, a wait, else the time.

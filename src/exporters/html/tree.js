@@ -39,8 +39,8 @@ class Tree {
     this.part[node] += part;
   }
 
-  // One node for each function that the same callers called.
-  static merged(model, sum) {
+  // One node for each function that the same callers called. `isUsed`: which stacks have nodes, also without weight.
+  static merged(model, sum, isUsed = (i) => sum.samples[i] > 0 || sum.weight[i] > 0) {
     const tree = new Tree(model), none = model.parent.length, children = new Map();
     const child = (parent, frame) => {
       const key = parent * (model.noStack + 1) * 2 + frame.fn * 2 + (frame.inlined ? 1 : 0);
@@ -49,7 +49,7 @@ class Tree {
       return node;
     };
     // A stack counts if it, or one that it called, has samples.
-    const total = Float64Array.from(sum.weight), used = Uint8Array.from(sum.samples, (n, i) => (n || sum.weight[i] ? 1 : 0));
+    const total = Float64Array.from(sum.weight), used = Uint8Array.from(sum.samples, (_, i) => (isUsed(i) ? 1 : 0));
     for (let i = none - 1; i >= 0; --i) {
       const up = model.parent[i];
       if (up >= 0 && used[i]) (total[up] += total[i], used[up] = 1);
@@ -67,8 +67,8 @@ class Tree {
       tree.nodeOf[i] = node;
       tree.addSelf(node, sum.weight[i], sum.samples[i], sum.part[i]);
     }
-    if (sum.weight[none] || sum.samples[none]) {
-      const node = child(0, {fn: model.noStack, call: -1, inlined: false});
+    if (used[none]) {
+      const node = tree.nodeOfNone = child(0, {fn: model.noStack, call: -1, inlined: false});
       tree.addSelf(node, sum.weight[none], sum.samples[none], sum.part[none]);
     }
     return tree.finish(true);
@@ -76,13 +76,13 @@ class Tree {
 
   // From left to right as it happened, thread after thread: a node lasts as long as its function stays in the stack.
   static inTime(model, filter) {
-    const tree = new Tree(model), order = [];
-    model.visit(filter, (i) => order.push(i));
+    const tree = new Tree(model), order = [], weights = new Map();
+    model.visit(filter, (i, weight) => (order.push(i), weights.set(i, weight)));
     order.sort((a, b) => model.thread[a] - model.thread[b] || a - b);
     let open = [0], thread = -1;
     for (const i of order) {
       if (model.thread[i] !== thread) (open = [0], (thread = model.thread[i]));
-      const path = [];
+      const path = [], weight = weights.get(i);
       for (let at = model.stack[i]; at >= 0; at = model.parent[at]) path.push(at);
       let depth = 0;
       const step = (frame, flags) => {
@@ -92,15 +92,15 @@ class Tree {
           open.push(tree.add(open[depth], frame));
         }
         const node = open[++depth];
-        if (flags & 1) tree.guess[node] += model.weight[i];
-        if (flags & 2) tree.stitched[node] += model.weight[i];
+        if (flags & 1) tree.guess[node] += weight;
+        if (flags & 2) tree.stitched[node] += weight;
       };
       for (let k = path.length - 1; k >= 0; --k) {
         for (const frame of model.frames[model.stacks.location[path[k]]]) step(frame, model.stacks.flags[path[k]]);
       }
       if (path.length === 0) step({fn: model.noStack, call: -1, inlined: false}, 0);
       open.length = depth + 1;
-      tree.addSelf(open[depth], model.weight[i], model.count[i], model.quality[i] === WHOLE ? 0 : model.weight[i]);
+      tree.addSelf(open[depth], weight, model.count[i], model.quality[i] === WHOLE ? 0 : weight);
     }
     return tree.finish(false);
   }
@@ -132,6 +132,15 @@ class Tree {
       this.deepest = Math.max(this.deepest, this.depth[i]);
     }
     return this;
+  }
+
+  // Other weights by stack, the last one of samples without a stack, summed up over the nodes of a merged tree.
+  totalsOf(weights) {
+    const totals = new Float64Array(this.fn.length);
+    this.nodeOf.forEach((node, i) => node >= 0 && (totals[node] += weights[i]));
+    if (this.nodeOfNone) totals[this.nodeOfNone] += weights[this.nodeOf.length];
+    for (let i = totals.length - 1; i > 0; --i) totals[this.parent[i]] += totals[i];
+    return totals;
   }
 
   children(node) {

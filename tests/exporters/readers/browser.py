@@ -9,7 +9,7 @@
 #   click, hover: an expression for {x, y, width, height}; the middle of that box is clicked
 #   drag: an expression for {x, y, to_x, to_y}
 #   key: a key's name; type: a text
-#   scheme: "dark" or "light"; screenshot: a file
+#   scheme: "dark" or "light"; size: [width, height]; screenshot: a file
 # Prints {"results": [...], "errors": [...]}: the errors are uncaught exceptions, and errors on the console.
 # Ends with 77 if there is no Chromium here.
 import base64
@@ -93,10 +93,13 @@ class Browser:
         self.session = self.call('Target.attachToTarget', targetId=target, flatten=True)['sessionId']
         for domain in ('Page', 'Runtime', 'Log'):
             self.call(domain + '.enable')
-        self.call('Emulation.setDeviceMetricsOverride', width=1400, height=900, deviceScaleFactor=1, mobile=False)
+        self.resize(1400, 900)
         self.call('Page.navigate', url=page if '://' in page else 'file://' + os.path.abspath(page))
         while self.receive().get('method') != 'Page.loadEventFired':
             pass
+
+    def resize(self, width, height):
+        self.call('Emulation.setDeviceMetricsOverride', width=width, height=height, deviceScaleFactor=1, mobile=False)
 
     def evaluate(self, expression):
         result = self.call('Runtime.evaluate', expression=expression, awaitPromise=True, returnByValue=True)
@@ -144,6 +147,8 @@ class Browser:
             self.call('Input.insertText', text=what)
         elif action == 'scheme':
             self.call('Emulation.setEmulatedMedia', features=[{'name': 'prefers-color-scheme', 'value': what}])
+        elif action == 'size':
+            self.resize(*what)
         elif action == 'screenshot':
             self.screenshot(what)
         else:

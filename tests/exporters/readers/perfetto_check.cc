@@ -54,6 +54,51 @@ Profile SmallProfile() {
   return builder.Take();
 }
 
+// A frame that waited for a lock, beside one before it: who held the lock also woke the thread.
+Profile SmallHitch() {
+  ProfileBuilder builder;
+  Profile& profile = builder.profile();
+  profile.program = "golden program";
+  builder.AddEvent({.name = std::string(kOffCpuEvent), .unit = ProfileUnit::kNanoseconds});
+  const uint32_t thread = builder.AddThread(42, 42, "main thread"), holder = builder.AddThread(42, 43, "holder thread");
+  const profile::SampleStacks stacks = profile::AddSampleStacks(builder);
+  builder.AddSample({.time_ns = 2'100'000,
+                     .weight = 800'000,
+                     .thread = thread,
+                     .stack = stacks.work,
+                     .wait = builder.AddWait({.blocked_in_syscall = true,
+                                              .syscall = 202,
+                                              .detail = builder.String("futex 0x1000"),
+                                              .waker = builder.String("holder thread (43)"),
+                                              .holder = holder,
+                                              .holder_stack = stacks.hot,
+                                              .holder_quality = StackQuality::kWhole}),
+                     .quality = StackQuality::kWhole});
+  builder.AddZone({.from_ns = 1'900'000,
+                   .to_ns = 2'000'000,
+                   .thread = thread,
+                   .name = builder.String("frame 1"),
+                   .is_frame = true});
+  builder.AddZone({.from_ns = 2'000'000,
+                   .to_ns = 3'000'000,
+                   .thread = thread,
+                   .name = builder.String("frame 2"),
+                   .reason = builder.String("asked for"),
+                   .is_frame = true});
+  builder.AddZone({.from_ns = 2'000'000, .to_ns = 2'950'000, .thread = holder, .name = builder.String("holder zone")});
+  profile.from_ns = 1'000'000, profile.to_ns = 3'000'000;
+  return builder.Take();
+}
+
+TEST_CASE("the trace of a slow frame has the bytes that were checked by perfetto's own schema", "[readers][perfetto]") {
+  const TempFolder folder;
+  const std::string path = folder.path() + "/hitch.pftrace";
+  const Profile profile = SmallHitch();
+  REQUIRE(WriteSlowFrame(profile, ExplainFrame(profile, 1), path) == absl::OkStatus());
+  OutputOf("protoc --decode_raw < " + path +
+           " | diff " PERFKIT_TEST_DATA "/golden/exporters/perfetto_slow_frame.txt -");
+}
+
 TEST_CASE("a Perfetto trace has the bytes that were checked by perfetto's own schema", "[readers][perfetto]") {
   const TempFolder folder;
   const std::string path = folder.path() + "/small.pftrace";
