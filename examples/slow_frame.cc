@@ -1,4 +1,5 @@
-// Why was the frame slow? A loader holds the lock that the renderer needs.
+// Why was the frame slow? A loader holds the lock that the renderer needs. "slow_frame hitch.html" writes the frame as
+// a page, "slow_frame hitch.pftrace" as a trace.
 #include <pthread.h>
 
 #include <chrono>
@@ -7,6 +8,7 @@
 #include <thread>
 
 #include "perfkit/frame_counter.h"
+#include "perfkit/profile_writer.h"
 #include "perfkit/session.h"
 #include "perfkit/slow_frames.h"
 
@@ -35,7 +37,7 @@ std::mutex level;
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
   perfkit::FrameCounter frames({.events = {"task-clock", "page-faults"}, .hitch_budget = 20ms});
   auto session = perfkit::Session::Start({.clock = perfkit::SessionClock::kWall, .frames = &frames});
   if (!session.ok()) return fprintf(stderr, "%s\n", session.status().ToString().c_str()), 1;
@@ -53,5 +55,11 @@ int main() {
     frames.Mark();
   }
   loader.join();
-  fputs(perfkit::FormatSlowFrames(*session->Stop(), {.frames = 1}).c_str(), stdout);
+  const perfkit::Profile profile = *session->Stop();
+  fputs(perfkit::FormatSlowFrames(profile, {.frames = 1}).c_str(), stdout);
+  for (const perfkit::SlowFrame& frame : perfkit::FindSlowFrames(profile, {.frames = 1})) {
+    if (argc < 2) break;
+    const absl::Status written = perfkit::WriteSlowFrame(profile, frame, argv[1]);
+    if (!written.ok()) return fprintf(stderr, "%s\n", written.ToString().c_str()), 1;
+  }
 }

@@ -58,11 +58,16 @@ absl::StatusOr<perfkit::Profile> Play(game::Game& game) {
   return session->Stop();
 }
 
-// A page and a trace, where perfkit::exporters is linked.
+// A page and a trace of the run, and both of its worst frame, where perfkit::exporters is linked.
 absl::Status WriteFiles(const perfkit::Profile& profile, const std::string& name) {
-  for (const char* ending : {".html", ".pftrace"}) {
+  const std::vector<perfkit::SlowFrame> slow = perfkit::FindSlowFrames(profile, {.frames = 1});
+  for (const std::string ending : {".html", ".pftrace"}) {
     if (absl::Status status = perfkit::WriteProfile(profile, name + ending); !status.ok()) return status;
     std::printf("Profile: %s\n", std::filesystem::absolute(name + ending).c_str());
+    if (slow.empty()) continue;
+    const std::string hitch = name + "_hitch" + ending;
+    if (absl::Status status = perfkit::WriteSlowFrame(profile, slow[0], hitch); !status.ok()) return status;
+    std::printf("Worst frame: %s\n", std::filesystem::absolute(hitch).c_str());
   }
   return absl::OkStatus();
 }

@@ -21,7 +21,8 @@ inline constexpr char kUsage[] =
     "with\n"
     "their causes, and writes the last frame as a picture (game_loop.png). It is sampled as well: a page "
     "(game_loop.html)\n"
-    "and a trace for ui.perfetto.dev (game_loop.pftrace) show each thread's frames, zones and functions over time.\n";
+    "and a trace for ui.perfetto.dev (game_loop.pftrace) show each thread's frames, zones and functions over time;\n"
+    "game_loop_hitch.html and game_loop_hitch.pftrace show the worst frame.\n";
 
 // False, with `error` set, for words that are not in kUsage.
 bool ParseOptions(int argc, char** argv, Options* options, std::string* error);
