@@ -97,7 +97,7 @@ function(perfkit_unit_test module)
   endforeach()
 endfunction()
 
-# The last test, named `skips`; the test preset shows its output. The target suite_times writes docs/suite-times.md.
+# The last test, named `skips`; the test preset shows its output. The target suite_times writes its times into a page.
 function(perfkit_skip_tally)
   get_property(tests GLOBAL PROPERTY PERFKIT_TESTS)
   get_property(legs GLOBAL PROPERTY PERFKIT_LEGS)
@@ -108,5 +108,5 @@ function(perfkit_skip_tally)
   set(log --build "${PROJECT_BINARY_DIR}/.ninja_log")
   add_test(NAME skips COMMAND tally ${log} ${folders})
   set_tests_properties(skips PROPERTIES DEPENDS "${tests}")
-  add_custom_target(suite_times COMMAND tally ${log} --page "${PROJECT_SOURCE_DIR}/docs/suite-times.md" ${folders} VERBATIM)
+  add_custom_target(suite_times COMMAND tally ${log} --page "${PROJECT_SOURCE_DIR}/docs/testing-perfkit.md" ${folders} VERBATIM)
 endfunction()

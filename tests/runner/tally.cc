@@ -5,7 +5,7 @@
 // Each FOLDER contains the files of runner, one for each CTest test, with lines "SKIPPED: test: reason" and a line of
 // times. NAME is that of the build. A test that was skipped for the same reason in several builds makes one line with
 // all their names. The times are those of the first FOLDER, whose tests run the others', and of the build that wrote
-// NINJA_LOG. FILE gets them as a page: docs/suite-times.md.
+// NINJA_LOG. In FILE, docs/testing-perfkit.md, they replace what is between the two lines of kBegin and kEnd.
 #include <algorithm>
 #include <cinttypes>
 #include <cstdint>
@@ -14,6 +14,7 @@
 #include <fstream>
 #include <map>
 #include <set>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -128,7 +129,7 @@ std::string Row(const std::string& name, const Times& times) {
 }
 
 // Returns the times as tables of Markdown: groups with their sums, then single tests.
-std::string TimesPage(const NamedTimes& tests, double build_s) {
+std::string TimesTables(const NamedTimes& tests, double build_s) {
   std::map<std::string, Times> groups;
   Times total{build_s, 0};
   std::string rows;
@@ -148,13 +149,19 @@ std::string TimesPage(const NamedTimes& tests, double build_s) {
   return page + Row("all", total) + "\n| test" + std::string(kHead) + rows;
 }
 
-constexpr std::string_view kPageHead =
-    R"(# Where the time of the suite goes
+constexpr std::string_view kBegin = "<!-- times -->\n";
+constexpr std::string_view kEnd = "<!-- end of times -->\n";
 
-Made by `cmake --build --preset test --target suite_times` after a run of the suite. Do not edit.
-The first line counts each command of the build by its elapsed time.
-
-)";
+// Replaces the tables in the page at `path`. Returns false if it has no place for them, or cannot be written.
+bool WritePage(const std::string& path, const std::string& tables) {
+  std::stringstream page;
+  page << std::ifstream(path).rdbuf();
+  std::string text = page.str();
+  const size_t begin = text.find(kBegin), end = text.find(kEnd);
+  if (begin == std::string::npos || end == std::string::npos || end < begin) return false;
+  text.replace(begin + kBegin.size(), end - begin - kBegin.size(), tables);
+  return static_cast<bool>(std::ofstream(path) << text << std::flush);
+}
 
 }  // namespace
 
@@ -171,8 +178,9 @@ int main(int argc, char** argv) {
   Print(skips);
   if (first == argc) return 0;
   const std::string main_folder = argv[first];
-  const std::string page = TimesPage(ReadTimes(main_folder.substr(main_folder.find('=') + 1)), build_s);
-  std::printf("\n%s", page.c_str());
-  if (!page_path.empty()) std::ofstream(page_path) << kPageHead << page;
-  return 0;
+  const std::string tables = TimesTables(ReadTimes(main_folder.substr(main_folder.find('=') + 1)), build_s);
+  std::printf("\n%s", tables.c_str());
+  if (page_path.empty() || WritePage(page_path, tables)) return 0;
+  std::printf("tally: cannot write the tables into %s\n", page_path.c_str());
+  return 1;
 }
