@@ -5,9 +5,10 @@
 //   Parse    812 ns   810 ns   863514 page-faults=0 cycles, instructions n/a (no PMU)
 //
 // Counters are chosen by PERFKIT_COUNTERS=cycles,page-faults in the environment, by an argument of `counted`, or by the
-// flag --perfkit_counters=... if PERFKIT_BENCHMARK_MAIN() replaces BENCHMARK_MAIN(). Counts are for one iteration, of
-// the loop alone, summed over all threads of a run; the measured cost of an empty loop is subtracted.
-// PERFKIT_METRICS, --perfkit_metrics=... or an argument add columns for metrics (metric.h).
+// flag --perfkit_counters=... if PERFKIT_BENCHMARK_MAIN() replaces BENCHMARK_MAIN(); otherwise they are
+// instructions,cycles,page-faults. `allocations` also requires linking perfkit::testing_alloc. Counts are for one
+// iteration, of the loop alone, summed over all threads of a run; the measured cost of an empty loop is subtracted.
+// PERFKIT_METRICS, --perfkit_metrics=... or an argument add columns for metrics (metric.h), separated by semicolons.
 //
 // Requires linking perfkit::benchmark, whose link options let perfkit observe PauseTiming. Without them, the head of
 // the report says that pauses are counted too, and a label that the benchmark sets hides the n/a of its row.
@@ -97,7 +98,8 @@ class CountedLoop {
 // Returns `state`'s loop with the counters that the environment or the command line names.
 inline CountedLoop counted(::benchmark::State& state) { return {state, std::nullopt}; }
 
-// As above with these events, which override the environment: counted(state, {"page-faults", event::kInstructions}).
+// As above with these events: counted(state, {"page-faults", event::kInstructions}). Ignores the environment and the
+// command line, also their metrics.
 inline CountedLoop counted(::benchmark::State& state, std::initializer_list<EventSpec> events) {
   return {state, std::span<const EventSpec>(events.begin(), events.size())};
 }
@@ -188,7 +190,8 @@ inline int BenchmarkMain(int argc, char** argv) {
 }  // namespace detail
 }  // namespace perfkit
 
-// Replaces BENCHMARK_MAIN(): also accepts --perfkit_counters=LIST, and refuses unknown names.
+// Replaces BENCHMARK_MAIN(): also accepts --perfkit_counters=LIST and --perfkit_metrics=LIST, and exits with 1 if they
+// have unknown names.
 #define PERFKIT_BENCHMARK_MAIN()                                                           \
   extern "C" void perfkit_benchmark_own_main() {}                                          \
   int main(int argc, char** argv) { return ::perfkit::detail::BenchmarkMain(argc, argv); } \

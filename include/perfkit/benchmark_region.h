@@ -29,7 +29,8 @@ struct BenchmarkColumn {
 // The result of one run, for all its threads together.
 struct BenchmarkRow {
   std::vector<BenchmarkColumn> columns;  // Empty on all threads of a run but one, so that the library may add them up.
-  std::string note;   // The events without a number, and why: "cycles, instructions n/a (no PMU)"; or "".
+  // The events and metrics without a number, and why: "cycles, instructions n/a (no PMU)"; or "".
+  std::string note;
   std::string label;  // On the thread with columns: the benchmark's own label and the note; "" without a note.
 };
 
@@ -43,8 +44,8 @@ struct BenchmarkLoop {
 // Returns the events of PERFKIT_COUNTERS in the environment, or else "instructions,cycles,page-faults". Spelled as
 // ParseEventList accepts them, plus "allocations".
 std::string BenchmarkCounters();
-// Returns the metrics of PERFKIT_METRICS in the environment, or "": texts of metric.h and names of
-// metric_set.h, separated by semicolons.
+// Returns the metrics of PERFKIT_METRICS in the environment, or "": texts of metric.h and names of metric_set.h,
+// separated by semicolons.
 std::string BenchmarkMetrics();
 
 // Lines for the head of a report, before any benchmark runs: the source of the numbers, and the quality of each event
@@ -59,22 +60,22 @@ std::string CheckBenchmarkCounters(const std::string& list);
 std::string CheckBenchmarkMetrics(const std::string& list);
 
 // Removes `--perfkit_counters=LIST` and `--perfkit_metrics=LIST` from argv, and sets PERFKIT_COUNTERS and
-// PERFKIT_METRICS to LIST in the environment. Returns the error of LIST, or "". Call it before the first thread
-// starts.
+// PERFKIT_METRICS to LIST in the environment. Returns the first error, or ""; after an error, flags may stay in argv.
+// Call it before the first thread starts.
 std::string TakeBenchmarkFlags(int* argc, char** argv);
 // Returns the --help text of these flags. Static.
 const char* BenchmarkFlagsHelp();
 // Returns the first argument of this process that starts with `prefix`, or "". For callers that run before main.
 std::string BenchmarkArgument(std::string_view prefix);
 
-// The counters of one thread in one run. Never fails: the note names the events that can't be counted. Use it on
-// the thread that constructed it: a loop that ends on another thread has no numbers. Pause, Resume, Begin, End and
-// SetLabel may be called on any thread, and act on the calling thread's region.
+// The counters of one thread in one run. Never fails: the note names the events that can't be counted. Use it on the
+// thread that constructed it: a loop that ends on another thread has no numbers. The static functions may be called on
+// any thread: Pause and Resume act on the calling thread's region, Begin, End and SetLabel on the run.
 class BenchmarkRegion {
  public:
-  // `state` identifies the benchmark and is never dereferenced. Without `events` counts
-  // BenchmarkCounters() and adds BenchmarkMetrics(); with them, PERFKIT_COUNTERS and PERFKIT_METRICS are ignored.
-  // `metrics` always get columns; events that only they need get none.
+  // `state` identifies the benchmark and is never dereferenced. Without `events` counts BenchmarkCounters() and adds
+  // BenchmarkMetrics(); with them, PERFKIT_COUNTERS and PERFKIT_METRICS are ignored. `metrics` always get columns;
+  // events that only they need get none.
   BenchmarkRegion(const void* state, std::optional<std::span<const EventSpec>> events, const BenchmarkLoop& loop = {},
                   std::span<const std::string_view> metrics = {});
   ~BenchmarkRegion();
@@ -100,14 +101,12 @@ class BenchmarkRegion {
   // FinishKeepRunning. Begin forgets the note and label of the previous run.
   static void Begin() noexcept;
   static void End() noexcept;
-  // Adds the note of missing events to the label that a benchmark sets. For hooks of State::SetLabel: calls `set(state,
-  // text)` once, where `text` is `label`, with the note if it is known already. A row has one label, so the note must
-  // be part of it. A label from before the loop is kept for BenchmarkRow::label; a label from after the loop gets the
-  // loop's note here.
+  // Adds the note of missing events to the label that a benchmark sets, because a row has one label. For hooks of
+  // State::SetLabel: calls `set(state, text)` once. Before the loop the note is not known: `text` is `label`, and
+  // BenchmarkRow::label has both. After the loop `text` has both.
   //
-  // `begun`: true if the loop of `state` has begun. It tells successive runs apart, because their States may have one
-  // address. Thread-safe: one call of `set` at a time, so that the last label stays. `set` must not call SetLabel.
-  // Allocates.
+  // `begun`: true if the loop of `state` has begun; a State of the next run may have the same address. Thread-safe: one
+  // call of `set` at a time, so that the last label stays. `set` must not call SetLabel. Allocates.
   static void SetLabel(void* state, const std::string& label, bool begun,
                        void (*set)(void* state, const std::string& label));
 

@@ -24,11 +24,11 @@ namespace perfkit {
 
 struct BlockedThreadsOptions {
   // Resolves the calls of stacks to names. Reads the files of modules, in some milliseconds each. Without `names`,
-  // reads the C library's file only if a thread seems to wait for a lock, to confirm that.
+  // reads files only if a thread seems to wait for a lock, to confirm that: those of its three innermost frames.
   bool names = true;
   // With `names` and perfkit::dwarf: also inlined calls, files and lines. Takes longer.
   bool lines = false;
-  // Maximum frames of a stack.
+  // Maximum frames of a stack, from 1 to 65,536: other values are raised or lowered.
   uint32_t max_frames = 256;
 };
 
@@ -61,8 +61,8 @@ struct ThreadStatus {
   // (std::mutex) that are neither robust nor shared between processes, for reader-writer locks that a writer has, and
   // for priority-inheriting futexes; with C libraries other than glibc only for the last ones.
   uint32_t holder = 0;
-  // The holder is no thread of this process any more, and can't release the lock. In a forked child also for locks that
-  // the forking thread held: its thread ID is another one there.
+  // The holder is no thread of this process any more, and can't release the lock. So too in a forked child, for locks
+  // that the forking thread held: there that thread has another ID.
   bool holder_gone = false;
   // The thread waits for a lock whose holder waits for a lock …, whose holder is this thread: follow `holder`. None of
   // them ran from the first of their examinations to the last. A wait with a timeout (std::timed_mutex) ends all the

@@ -1,5 +1,5 @@
-// The call chain of a sample, as the kernel writes it: pcs and context markers (Sample::chain). The kernel walks frame
-// pointers; an Unwinder finds the callers of code without them (unwinder.h).
+// The call chain of a sample, as the kernel writes it: pcs and context markers (Sample::chain). In user code the kernel
+// follows frame pointers; an Unwinder finds the callers of code without them (unwinder.h).
 #pragma once
 
 #include <cstddef>

@@ -3,7 +3,7 @@
 //   fputs(perfkit::FormatCapabilities(perfkit::ProbeCapabilities()).c_str(), stdout);
 //   perfkit::ListEvents([](const perfkit::EventInfo& event) { printf("%s\n", std::string(event.name).c_str()); });
 //
-// For start-up and diagnosis, not for hot paths: all functions here open events and run small workloads.
+// For start-up and diagnosis, not for hot paths: ListEvents and ProbeCapabilities open events and run small workloads.
 #pragma once
 
 #include "perfkit/detail/library_only.h"
@@ -27,7 +27,7 @@ namespace perfkit {
 enum class Usability : uint8_t {
   kCounts,    // Opened, and counted the workload.
   kOpens,     // Opened, and stayed 0. No piece of the workload is certain to raise it, so that proves nothing.
-  kSilent,    // Opened, and stayed 0 although the workload must raise it: its numbers would be wrong.
+  kSilent,    // Its numbers would be wrong: stayed 0 although the workload must raise it, or never got a counter.
   kRefused,   // Could not be opened.
   kNotTried,  // Exists, and this process has the rights; not opened because that takes long (tracepoints).
 };
@@ -35,8 +35,9 @@ std::string_view UsabilityName(Usability usability);
 
 // An event of this machine. A view: valid until the visitor returns.
 struct EventInfo {
-  std::string_view name;   // As every Open accepts it.
-  std::string_view alias;  // Another spelling; for kRaw, kBreakpoint and kUprobe the general form; or "".
+  std::string_view name;  // As every Open accepts it.
+  // Another spelling; for kRaw, kBreakpoint, kUprobe, and a tracepoint without tracefs, the general form; or "".
+  std::string_view alias;
   EventCategory category = EventCategory::kHardware;
   std::string_view unit;       // Of one count: "ns", "Joules"; or "".
   std::string_view group;      // The PMU, or the tracepoint's group; or "".

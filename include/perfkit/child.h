@@ -36,7 +36,8 @@ struct ExitStatus {
 };
 
 // A child process that waits before its exec until Start, so that counters see all of the program and nothing before
-// it. Inherits the environment, open files and signal mask as any child does. Movable, not copyable.
+// it. Inherits the environment, open files and signal mask as any child does. Movable, not copyable: a moved-from one
+// may only be assigned to or destroyed.
 //
 // Not thread-safe: any thread may call it, one at a time. A child holds copies of the pipes of children that were
 // waiting when it was forked, until its exec. So if this process ends, an earlier waiting child notices that only after
@@ -59,12 +60,13 @@ class Child {
   // exec.
   Target target() const;
 
-  // Starts the program; returns once its exec has succeeded or failed. Errors: NotFound or PermissionDenied, naming the
-  // program, if it can't be run (the child has then ended); FailedPrecondition if it was started before.
+  // Starts the program; returns once its exec has succeeded or failed. Errors, naming the program, if it can't be run
+  // (the child has then ended): NotFound, PermissionDenied, or by absl::ErrnoToStatusCode, e.g. FailedPrecondition for
+  // a file that is open for writing. FailedPrecondition also if it was started before.
   absl::Status Start();
 
   // Waits until the program has ended. Later calls return the same status. Errors: FailedPrecondition if it was not
-  // started.
+  // started, or if it was reaped elsewhere (e.g. SIGCHLD is ignored).
   absl::StatusOr<ExitStatus> Wait();
 
  private:

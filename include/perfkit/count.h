@@ -31,7 +31,7 @@ inline constexpr size_t kMaxEvents = 16;
 enum class ReadPath : uint8_t {
   kUserPage,     // A counter register, read in user space (rdpmc, mrs).
   kRing,         // The head of a ring into which each occurrence writes one record of fixed size.
-  kThreadClock,  // Time: the tick counter, extrapolated from the task clock. Migrations: SWITCH records.
+  kThreadClock,  // Time: the task clock, extrapolated by the tick counter. Migrations: SWITCH records.
   kGroupRead,    // read(2) of a perf group.
   kUsage,        // getrusage, if perf is not permitted.
 };
@@ -60,8 +60,7 @@ struct Validity {
 
 // A count with its validity. `value` is in events; for clock events in nanoseconds. time_enabled_ns is how long the
 // event was enabled, time_running_ns how long it was on the PMU. Both are 0, which means always, unless the event is
-// CounterReader::multiplexable(): a hardware event, or an event that is read in a group
-// of a set with hardware events.
+// CounterReader::multiplexable(): a hardware event, or an event that is read in a group of a set with hardware events.
 struct Count {
   uint64_t value = 0;
   uint64_t time_enabled_ns = 0;
@@ -191,7 +190,8 @@ inline uint64_t ThreadSerial() noexcept {
 }
 
 // The reading half of a CounterSet. With Target::ThisThread, for the thread that the set counts, on which Read is
-// async-signal-safe; with other targets, for any thread.
+// async-signal-safe; with other targets, for any thread, one at a time. A copy is valid as long as its CounterSet, also
+// after a move of the set; one without a set reads as missing.
 class CounterReader {
  public:
   CounterReader() = default;

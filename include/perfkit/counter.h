@@ -26,7 +26,8 @@ namespace PERFKIT_NAMESPACE {
 
 struct CounterOptions {
   // If an event can't be counted: true makes Open fail; false keeps it in the set as not counted, and
-  // CounterSet::reason(i) says why. An unknown name is an error in both cases.
+  // CounterSet::reason(i) says why. A name that ParseEvent refuses is an error in both cases, except with
+  // PermissionDenied: a tracepoint that this user may not look up can't be counted.
   bool require_all = true;
   // Allows this read path only, e.g. kGroupRead for read(2); nullopt allows all. An event without this path can't be
   // counted.
@@ -40,15 +41,15 @@ struct CounterOptions {
 
 #if PERFKIT_ENABLE
 // Up to kMaxEvents events that count together from Open until destruction. Counts are differences of two reads.
-// Movable, not copyable: a moved-from set has no events and reads as missing. In a forked child the copy is empty and
-// reads as missing. Not thread-safe: any thread may call it, one at a time. Read is async-signal-safe on the counted
-// thread.
+// Movable, not copyable: a moved-from set has no events and reads as missing. In a forked child all events read as
+// missing. Not thread-safe: any thread may call it, one at a time. Read is async-signal-safe on the counted thread.
 class CounterSet : public CounterReader {
  public:
-  // Opens the events on the target and starts counting. Errors: InvalidArgument if a name is unknown (the message has
-  // the nearest ones) or there are too many events; PermissionDenied, naming the setting to change; Unavailable if this
-  // machine has no such counter; NotFound if the target has ended; ResourceExhausted if descriptors or locked memory
-  // run out.
+  // Opens the events on the target and starts counting. Errors: those of ParseEvent, for a name; InvalidArgument also
+  // if there are no events, too many, or one that only the kernel raises with user space only; PermissionDenied, naming
+  // the setting to change; Unavailable if this machine has no such counter; NotFound if the target has ended;
+  // ResourceExhausted if descriptors or locked memory run out; Aborted if threads of the target start faster than they
+  // are attached.
   static absl::StatusOr<CounterSet> Open(std::initializer_list<EventSpec> events, Target target = Target::ThisThread(),
                                          const CounterOptions& options = {});
   static absl::StatusOr<CounterSet> Open(std::span<const EventSpec> events, Target target = Target::ThisThread(),

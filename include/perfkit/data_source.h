@@ -30,7 +30,7 @@ struct DataSource {
 };
 
 // Sample::weight, with kSampleWeightStruct: three numbers whose meaning depends on the machine. Intel: cycles of the
-// access, cycles of the instruction, cycles since its dispatch.
+// access, cycles of the instruction, cycles since the instruction before it retired.
 struct WeightParts {
   uint32_t first = 0;
   uint16_t second = 0, third = 0;

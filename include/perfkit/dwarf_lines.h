@@ -2,8 +2,7 @@
 //
 // Component perfkit::dwarf. Pass the function to the Symbolizer, which has no DWARF reader itself:
 //   perfkit::Symbolizer symbolizer({.lines = perfkit::DwarfLines});
-//   for (const perfkit::SourceFrame& frame : symbolizer.Inlined(location)) Print(frame.function, frame.file,
-//   frame.line);
+//   for (const perfkit::SourceFrame& frame : symbolizer.Inlined(location)) Print(frame.file, frame.line);
 //
 // The Symbolizer then also reads symbols that are packed in .gnu_debugdata (MiniDebugInfo, as in Fedora's files).
 #pragma once

@@ -5,10 +5,11 @@
 // EventConfig or Metric. They need neither the library nor Abseil. Each count is kNotCounted, and each reason says why.
 // These headers are
 //
-//   count.h counter.h event_type.h frame.h frame_counter.h measure.h scope.h target.h task_counter.h task_coroutine.h
-//   thread_slots.h warmup.h
+//   count.h counter.h event_type.h frame.h frame_counter.h measure.h measured_events.h scope.h target.h
+//   task_counter.h task_coroutine.h thread_slots.h warmup.h
 //
-// All other headers need the library. Include one of the above first, and the others inside `#if PERFKIT_ENABLE`.
+// All other headers need the library. Include enable.h or one of the above first, and the others inside
+// `#if PERFKIT_ENABLE`.
 #pragma once
 
 #if !defined(__linux__)

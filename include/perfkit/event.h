@@ -1,6 +1,7 @@
 // Parses names of events into what perf_event_open takes.
 //
-// Accepts everything that perf's own tools accept, with perf's spelling (man perf-list):
+// Accepts what perf's own tools accept, with perf's spelling (man perf-list), except patterns (sched:*), events of the
+// perf tool itself (duration_time, user_time, system_time), and BPF:
 //   cycles  L1-dcache-load-misses  page-faults        the table of generic events, with aliases
 //   r01c0                                             a raw event of the core PMU
 //   cpu/event=0x3c,umask=1/  msr/tsc/  power/energy-pkg/   any PMU under sysfs: its formats and its named events
@@ -63,7 +64,8 @@ struct EventConfig {
   std::string unit{};
 
   // The kernel raises this event in its own code (context-switches, cpu-migrations, most tracepoints). With
-  // exclude_kernel it would always count 0: CounterSet::Open and Sampler::Open return InvalidArgument instead.
+  // exclude_kernel it would always count 0, so it is refused with InvalidArgument: by Sampler::Open, and by
+  // CounterSet::Open or its reason(i).
   bool kernel_side = false;
   // Counts a unit of the machine (uncore, power), not a thread: it can be opened for a CPU only.
   bool cpu_wide_only = false;

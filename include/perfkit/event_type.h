@@ -28,8 +28,8 @@ struct EventType {
 };
 
 #if PERFKIT_ENABLE
-// The argument of every Open: an event as text in perf's spelling, or as a constant. Converts from both, so that a call
-// reads {"cycles:u", event::kPageFaults}. Owns its text.
+// An event to open: text in perf's spelling, or a constant. Converts from both, so that a call reads {"cycles:u",
+// event::kPageFaults}. Owns `text`; the name of `type` must outlive it.
 struct EventSpec {
   EventSpec(const char* written) : text(written) {}                     // NOLINT(google-explicit-constructor)
   EventSpec(std::string_view written) : text(written) {}                // NOLINT(google-explicit-constructor)

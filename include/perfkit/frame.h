@@ -62,7 +62,7 @@ struct ZoneStats {
   size_t parent = 0;     // Index in FrameCounter::zones(); a root is its own parent.
   uint32_t threads = 0;  // Number of threads that entered it, including ended ones.
   uint64_t calls = 0;    // Times that it was entered.
-  uint64_t frames = 0;   // Number of frames in which it was entered.
+  uint64_t frames = 0;   // Number of frames in which it was entered, added up over its threads.
   // Elapsed time and counts. A zone's total is exactly its self plus the totals of its children.
   uint64_t wall_ns = 0, self_wall_ns = 0;
   std::array<Count, kMaxEvents> total{}, self{};
@@ -111,11 +111,12 @@ struct FrameStats {
   uint64_t mismatched = 0;     // Zones that were left without having been entered, or never left.
   uint64_t cross_thread = 0;   // Zones that were left on another thread than entered on: no number.
   uint64_t foreign_marks = 0;  // Marks by a thread that does not own the frames: ignored.
-  uint64_t unplaced = 0;       // Values per frame that no histogram had room for: missing in Quantiles.
+  uint64_t unplaced = 0;       // Values per frame that no histogram had room for: missing in percentiles.
   uint64_t hitches = 0;
   uint32_t threads = 0;          // Number of threads attached now, including the marking one.
   uint32_t refused_threads = 0;  // Threads beyond FrameOptions::max_threads: not counted.
-  double overhead_fraction = 0;  // Calibrated cost of all zones and marks, as a fraction of the time since the start.
+  // Calibrated cost of all threads' zones and of the marks, divided by the time of the marking thread's frames.
+  double overhead_fraction = 0;
 };
 
 }  // namespace PERFKIT_NAMESPACE

@@ -38,8 +38,8 @@ class FrameThread;
 }  // namespace count
 
 struct FrameOptions {
-  // At most kMaxEvents; further ones are ignored. A text may be a list for ParseEventList: the events of a group in
-  // braces are on the PMU together.
+  // At most kMaxEvents; further ones, and groups without room, are ignored. A text with braces is a list for
+  // ParseEventList: the events of a group are on the PMU together.
   EventSpecs events{};
   // Frames that take longer are hitches; 0 disables hitches. To explain hitches, the kernel logs the context switches
   // and page faults of the marking thread. This takes two rings of 64 KiB of locked memory, and some 100 ns for each
@@ -58,8 +58,9 @@ struct FrameOptions {
 // counts are merged when it ends. Requires that no zone is open when the FrameCounter is destroyed. In a forked child
 // it is disabled.
 //
-// Zones are async-signal-safe on attached threads; marks are not. Zones of a handler that interrupts the start or end
-// of another zone, or a mark, are dropped (FrameStats::dropped).
+// Zones inside another zone are async-signal-safe. Outermost zones of other threads than the marking one may lock, and
+// after SetEnabled open or close events. Marks are not async-signal-safe. Zones of a handler that interrupts the start
+// or end of another zone, or a mark, are dropped (FrameStats::dropped).
 class FrameCounter {
  public:
   using Options = FrameOptions;
@@ -77,12 +78,12 @@ class FrameCounter {
   void Mark() noexcept {
     if (enabled()) MarkMain();
   }
-  // Defines the frames of another loop ("audio", "simulation"), to be marked with the returned id. The first
-  // thread that marks such a frame owns these frames until that thread ends; then the next thread that marks one owns
-  // them. Marks by others are ignored and counted (foreign_marks). The zones of such a thread are summed by the first
-  // frames that it owns. At most 15: marks of further ones are ignored. Equal names are not unified. `budget`: a
-  // session with SessionOptions::keep keeps frames that take longer; 0 means none. OnHitch is for the main frames
-  // alone. Thread-safe. Allocates.
+  // Defines the frames of another loop ("audio", "simulation"), to be marked with the returned id. The first thread
+  // that marks such a frame owns these frames until that thread ends; then the next thread that marks one owns them.
+  // Marks by others are ignored and counted (foreign_marks). The zones of such a thread are summed by the first frames
+  // that it owns. At most 15: marks of further ones are ignored. Equal names are not unified. `budget`: a session with
+  // SessionOptions::keep keeps frames that take longer; 0 means none. OnHitch is for the main frames alone.
+  // Thread-safe. Allocates.
   FrameId DefineFrame(std::string_view name, std::chrono::nanoseconds budget = std::chrono::nanoseconds(0));
   // As Mark(), for the frames `id`, on the thread that owns them.
   void Mark(FrameId id) noexcept {
@@ -90,8 +91,8 @@ class FrameCounter {
   }
 
   // Asks a session with SessionOptions::keep to keep the frame under way, for this reason: "level 3". Copies up to 256
-  // bytes of the text; a frame may have several reasons. Any thread may call it, as it may enter zones;
-  // async-signal-safe as zones. Costs one load if no session listens, else no more than a zone.
+  // bytes of the text; a frame may have several reasons. Any thread may call it, as it may enter zones: that attaches
+  // it, and is async-signal-safe as zones are. Costs less than a zone if no session listens, else no more than one.
   void Keep(std::string_view reason) noexcept { Keep(FrameId(), reason); }
   void Keep(FrameId id, std::string_view reason) noexcept {
     if (enabled()) KeepFrame(id, reason);
@@ -131,6 +132,7 @@ class FrameCounter {
 
   // Attaches the calling thread now instead of at its first zone, with a name for the report, until the result is
   // destroyed or the thread ends. Destroy the result on the same thread. Threads with the same name form one group.
+  // Thread-safe. No effect on the marking thread, on an attached one, beyond max_threads, and in a forked child.
   class [[nodiscard]] AttachedThread {
    public:
     AttachedThread(AttachedThread&& other) noexcept : impl_(std::move(other.impl_)) {}
@@ -153,7 +155,8 @@ class FrameCounter {
   void SetEnabled(bool enabled);
   bool enabled() const noexcept { return enabled_.load(std::memory_order_relaxed); }
 
-  // Return the last frame, and the latest FrameOptions::history_frames, as views that are valid until the next Mark.
+  // Return the last frame (before the first one, a record without counts), and the latest FrameOptions::history_frames,
+  // as views that are valid until the next Mark.
   const FrameRecord& last() const;
   FrameHistory history() const;
   // Return copies of the same for the frames `id`. Thread-safe unless `id` is the main loop's.
@@ -164,8 +167,8 @@ class FrameCounter {
   std::vector<ZoneStats> zones() const;
   // Returns the latest 64 hitches.
   std::vector<Hitch> hitches() const;
-  // Returns sums of the other threads' counters, up to the end of their last outermost zones, including ended threads.
-  // Thread-safe; never waits for another thread.
+  // Writes to `out` the sums of the other threads' counters, up to the end of their last outermost zones, including
+  // ended threads. Thread-safe; never waits for another thread.
   void WorkerTotals(SlotTotals& out) const noexcept;
   FrameStats Stats() const;
 

@@ -26,7 +26,7 @@ struct ExplainedFrame {
   // indexes. It has no accounting. WriteSlowFrame (profile_writer.h) writes the frame as a file; it takes some
   // milliseconds of the session's thread.
   const Profile& profile;
-  const SlowFrame& frame;  // FormatSlowFrame(profile, frame) is its text
+  const SlowFrame& frame;  // FormatSlowFrame(profile, frame) is its text.
 };
 
 using SlowFrameCallback = SessionCallback<ExplainedFrame>;
@@ -44,11 +44,12 @@ struct KeepFrames {
   // Number of frames of each kind that are chosen at random from the whole run. Slow frames are compared with them
   // (ProfileZone::is_reference). The samples and zones of their own thread are kept.
   size_t references = 64;
-  // Called with each frame over its budget or with a reason, some 20 ms after its end, by the session's thread, or by
-  // the one that calls Poll, Snapshot or Stop. As SessionOptions::on_batch: it must not call the session, should be
-  // brief, and is not called again once it has thrown.
-  // If slow frames end faster than they can be explained, about 1 ms each, only the longest and those with a reason are
-  // handed over; a note counts the others.
+  // Called with each frame over its budget or with a reason, some 20 ms after its end (with own_thread = false at the
+  // next Poll), by the session's thread, or by the one that calls Poll, Snapshot or Stop. As SessionOptions::on_batch:
+  // it must not call the session, should be brief, and is not called again once it has thrown. If more than 64 slow
+  // frames end between two rounds, it gets 64 of them: those with a reason and the longest first, because explaining
+  // one takes about 1 ms. Frames that are not whole (ProfileZone::is_whole) are not handed over either. Notes count
+  // both.
   SlowFrameCallback on_slow_frame{};
 };
 

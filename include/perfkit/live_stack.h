@@ -18,9 +18,8 @@ namespace perfkit {
 
 // The call stack of a sample, with CallStack::Live. A view: valid as long as its record. Thread-safe to read; does not
 // allocate. It belongs to an earlier sample of the same thread and event: to the latest one if that was taken in the
-// kernel, otherwise to the latest one whose ip is the first pc. (If the latest
-// sample's ip is in user space and is not the first pc, it was taken in the signal handler.) Samples that were taken in
-// the kernel during one system call share one stack.
+// kernel, otherwise to the latest one whose ip is pcs[0]. (Later ones were taken in the signal handler.) Samples that
+// were taken in the kernel during one system call share one stack.
 struct LiveStack {
   uint32_t event = SamplerRecord::kNoEvent;  // Index in SamplerOptions::events. Set by Dispatch, not by Parse.
   uint32_t pid = 0, tid = 0;                 // Of the thread.

@@ -39,17 +39,18 @@ struct LiveStats {
 //
 // Holds tables for all loaded code: 0.3 MiB, built in 13 ms, for libc, libstdc++ and SQLite (5 MiB of code); 2 MiB,
 // built in 0.1 s, for LLVM (122 MiB). A walk ends with StackEnd::kNoMapping at code that was loaded or generated since
-// the last Maintain. Unloaded code is noticed, also if other code is mapped there now. In generated code, which no
-// module contains, and in modules of other namespaces (dlmopen), a walk ends so until a Maintain after it has found the
-// code; later walks follow frame pointers there, as guesses. That Maintain may not look for it yet if earlier ones
-// found nothing. Movable, not copyable.
+// the last Maintain. Unloaded code is noticed, also if other code is mapped there now. Generated code, which no module
+// contains, and modules of other namespaces (dlmopen) are found by a Maintain after a walk has ended there; it searches
+// the more rarely, the more often it found nothing. Then walks follow frame pointers there, as guesses.
+//
+// Movable, not copyable: a moved-from one may only be assigned to or destroyed. Moves and the destructor require that
+// no walk is in progress.
 class LiveUnwinder {
  public:
   // Reads all loaded modules.
   LiveUnwinder();
   LiveUnwinder(LiveUnwinder&&) noexcept;
   LiveUnwinder& operator=(LiveUnwinder&&) noexcept;
-  // Requires that no walk is in progress.
   ~LiveUnwinder();
 
   // Builds tables for modules loaded since the last call, and frees those of unloaded ones once no walk can read them.
@@ -71,7 +72,7 @@ class LiveUnwinder {
   std::unique_ptr<unwind::LiveTables> tables_;
 };
 
-// The argument of CallStack::Live: with it, sampled threads walk their own stacks.
+// Pass the function itself to CallStack::Live: then sampled threads walk their own stacks.
 std::unique_ptr<unwind::LiveWalker> LiveStacks();
 
 }  // namespace perfkit

@@ -6,15 +6,19 @@
 //
 // The class of an event decides how it is measured and what a test may assert:
 //
-//   exact       faults, allocations, calls, system calls, stepped instructions    all of 5 repetitions
-//   near-exact  instructions and branches of a PMU                                the minimum of 11 repetitions
-//   noisy       cycles, misses, switches                                          the median of 31, with its interval
-//   time        clocks                                                            the same; compare, don't limit
+//   exact       page faults, allocations, calls, system calls, stepped instructions  all of 5 repetitions
+//   near-exact  instructions and branches of a PMU                                   the minimum of 11 repetitions
+//   noisy       cycles, misses, switches, major faults                               the median of 31, and its interval
+//   time        clocks                                                               the same; compare, don't limit
 //
-// Each event is measured by itself, on the calling thread: nothing is multiplexed, and no counter disturbs another.
-// The region runs once to warm up, then once for each repetition of each event: it must do the same each time, and
-// should return what it computes, so that the compiler keeps it. An empty region is measured the same way and
-// subtracted. Repetitions in which the thread was switched are dropped, and counted.
+// Each event is measured by itself, on the calling thread: nothing is multiplexed, and no counter disturbs another. The
+// region runs once to warm up, then for each event once more and once for each repetition, or up to four times as often
+// if the thread is switched: it must do the same each time, and should return what it computes, so that the compiler
+// keeps it. An empty region is measured the same way and subtracted. Repetitions in which the thread was switched are
+// dropped, and counted.
+//
+// Several threads may measure at once. The stepper handles SIGTRAP while it runs a region. With PERFKIT_ENABLE=0 the
+// region does not run, and each cost is unmeasurable.
 //
 // An exception that the region throws ends the measurement and goes on to the caller.
 // No test framework is needed here; testing.h has the matchers.
@@ -74,7 +78,8 @@ constexpr EventClass ClassOf(const EventType& event) {
 enum class MeasureBackend : uint8_t {
   kCounter,  // perf: the PMU, software events, tracepoints, breakpoints, uprobes.
   kHooks,    // The wrapped malloc of perfkit::testing_alloc, if it is linked.
-  kStepper,  // The CPU's trap flag: exact on any machine, one repetition.
+  // The trap flag of x86-64: exact, one repetition. Instructions, calls, allocations and system calls only.
+  kStepper,
 };
 
 struct MeasureOptions {
@@ -106,7 +111,7 @@ struct Cost {
   std::vector<int64_t> values;  // One for each repetition, in order, without the empty region.
   int64_t empty = 0;            // Cost of the empty region.
   uint32_t dropped = 0;         // Repetitions left out because the thread was switched.
-  bool switched = false;        // All repetitions were switched and so kept: the region itself waits.
+  bool switched = false;        // Too many repetitions were switched, so all were kept: it waits, or the CPU is busy.
 
   bool measured() const { return unmeasurable.empty(); }
   // Returns true if the class is exact or near-exact, so that the cost is one number.

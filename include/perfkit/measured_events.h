@@ -7,12 +7,13 @@
 
 namespace PERFKIT_NAMESPACE {
 
-// EventType::type of events that perf does not have. A CounterSet refuses them.
+// EventType::type of events that perf does not have. A CounterSet refuses them: Unavailable.
 inline constexpr uint32_t kMeasuredType = 0xffff'0001;
 
 namespace event {
 
-// Calls of malloc, calloc, realloc, memalign, aligned_alloc and posix_memalign, also by operator new.
+// Calls of malloc, calloc, realloc, memalign, aligned_alloc and posix_memalign by the thread, also by operator new.
+// Requires linking perfkit::testing_alloc, or the stepper.
 inline constexpr EventType kAllocations{kMeasuredType, 1, 0, 0, "allocations"};
 // System calls of the thread. A call that the vDSO answers (mostly clock_gettime) does not count.
 inline constexpr EventType kSyscalls{kMeasuredType, 2, 0, 0, "system-calls"};

@@ -21,7 +21,8 @@
 //   cpu/event=0x3c/u an event of a PMU: text between two slashes, if it contains '=' or ',', or if no operand directly
 //                    follows the second slash and its modifiers
 //   mem:… uprobe:…   end at the next blank, parenthesis or bracket; write a division with blanks
-// Events as bare numbers (1:2), and terms of generic events (cycles/name=x/), are not accepted.
+// Events as bare numbers (1:2), terms of generic events (cycles/name=x/) and a unary minus are not accepted. A metric
+// names at least one event, and has at most 4,096 characters and 64 nested parentheses.
 #pragma once
 
 #include "perfkit/detail/library_only.h"
@@ -95,8 +96,9 @@ class Metric {
   bool needs_elapsed_time() const { return needs_elapsed_time_; }
 
   // Returns the value for the counts of one region. `wall_ns` is its elapsed time; 0 means unknown. Returns a reason
-  // instead of a value if a part is missing or was not counted, if the metric divides by 0, or if one part covers user
-  // space only and another one does not, unless their names say so. Allocates; for reports, not for hot paths.
+  // instead of a value if a part is missing or was not counted, if the metric needs an unknown elapsed time, divides by
+  // 0 or is not finite, or if one part covers user space only and another one does not, unless their modifiers (:u) say
+  // so. Allocates; for reports, not for hot paths.
   MetricValue Evaluate(std::span<const MetricPart> parts, uint64_t wall_ns = 0) const;
   MetricValue Evaluate(std::span<const NamedCount> counts, uint64_t wall_ns = 0) const;
 

@@ -41,7 +41,7 @@ struct ProfileEvent {
 inline constexpr std::string_view kOffCpuEvent = "off-cpu";
 
 // A thread, from its start to its end: a later thread with the same tid has an entry of its own. Or the sum of several
-// ended threads of the same name: a session keeps the latest 1,000 or so ended threads apart.
+// ended threads of the same name: a session keeps the latest 512 to 1,024 ended threads apart.
 struct ProfileThread {
   uint32_t pid = 0, tid = 0;           // Of a sum: a tid from kFirstSum on, and pid 0 if it has several processes.
   uint32_t name = 0;                   // Its last name; index in Profile::strings.
@@ -129,7 +129,7 @@ struct ProfileWait {
   // What ended the wait: "worker (1234)", "an interrupt"; index in Profile::strings, "" if unknown
   // (SessionOptions::wakers).
   uint32_t waker = 0;
-  // When the thread was examined, by CLOCK_MONOTONIC: until then at least it was in this call. 0 if it was not examined.
+  // When the thread was examined, by CLOCK_MONOTONIC: until then at least it was in this call. 0 if it was not.
   uint64_t examined_ns = 0;
   // The thread that held the lock when the waiting one was examined; index in Profile::threads, kNoHolder if unknown or
   // no lock. Known for the locks of ThreadStatus::holder (blocked_threads.h).
@@ -252,9 +252,9 @@ class Profile {
     std::string label{};     // Pattern for ProfileSample::label.
     std::string zone{};      // Pattern: only while a zone of that name was open on the thread.
   };
-  // Returns a copy with only those samples, zones and counter points that meet all conditions. The tables that samples
-  // refer to stay as they are, and the accounting is that of the whole profile. Threads that were not selected have
-  // on_ns and off_ns 0. Requires Check().
+  // Returns a copy with only those samples, zones and counter points that meet all conditions; its from_ns and to_ns
+  // are cut to the filter's. The tables that samples refer to stay as they are, and the accounting is that of the
+  // whole profile. Threads that were not selected have on_ns and off_ns 0. Requires Check().
   Profile Filtered(const Filter& filter) const;
 };
 

@@ -1,7 +1,7 @@
 // Builds a profile by hand. Equal strings, modules, locations and stacks are stored once.
 //
 //   perfkit::ProfileBuilder builder;
-//   const uint32_t event = builder.AddEvent({.name = "cpu-clock", .unit = perfkit::ProfileUnit::kNanoseconds});
+//   const uint16_t event = builder.AddEvent({.name = "cpu-clock", .unit = perfkit::ProfileUnit::kNanoseconds});
 //   const uint32_t main = builder.Function("main", "app", "main.cc", 10);
 //   const uint32_t work = builder.Function("work", "app", "work.cc", 20);
 //   builder.AddSample({.time_ns = 1, .weight = 1'000'000, .thread = builder.AddThread(1, 1, "app"),
@@ -20,7 +20,8 @@
 
 namespace perfkit {
 
-// Movable, not copyable. Not thread-safe: any thread may call it, one at a time.
+// Movable, not copyable: a moved-from one may only be assigned to or destroyed. Not thread-safe: any thread may call
+// it, one at a time. Checks no index: Profile::Check() does.
 class ProfileBuilder {
  public:
   ProfileBuilder();
@@ -41,7 +42,8 @@ class ProfileBuilder {
   std::optional<uint32_t> FindStack(uint32_t parent, uint32_t location, bool is_guess = false,
                                     bool is_stitched = false) const;
 
-  // Returns the index of a new location with one call, at an address of its own.
+  // Returns the index of a new location with one call, at a made-up address. Location and FindLocation do not return
+  // it.
   uint32_t Function(std::string_view name, std::string_view module, std::string_view file = {}, uint32_t line = 0);
   // Sets the calls of a location, innermost first.
   void SetCalls(uint32_t location, std::span<const ProfileCall> calls);
@@ -57,7 +59,8 @@ class ProfileBuilder {
   // returned before are invalid.
   void CompactStrings();
 
-  // Return the profile so far, to read it or to change single entries. Valid until Take.
+  // Return the profile so far, to read it or to change events, threads, samples, waits and zones; strings, modules,
+  // locations and stacks are found by what they were when they were added. Valid until Take.
   Profile& profile();
   const Profile& profile() const;
 

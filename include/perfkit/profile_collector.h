@@ -32,8 +32,8 @@ struct ProfileCollectorOptions {
   bool demangle = true;  // Demangle C++ and Rust names.
 };
 
-// Aggregates records of samplers to a profile. Movable, not copyable. Not thread-safe: any thread may call it, one at a
-// time. Ignores followers (SampledEvent::followers).
+// Aggregates records of samplers to a profile. Movable, not copyable: a moved-from one may only be assigned to or
+// destroyed. Not thread-safe: any thread may call it, one at a time. Ignores followers (SampledEvent::followers).
 //
 // With perfkit::dwarf, Add unwinds stacks that were dumped (CallStack::UserDump); without it, their samples are
 // StackQuality::kLeafOnly, and a note says so.
@@ -47,8 +47,8 @@ class ProfileCollector {
   ~ProfileCollector();
 
   // Adds a record. Call it for each record, in the visitor of Drain. At the first sample of a process whose mappings no
-  // record has reported (Target::System), reads its mappings and name in /proc. Reads no other file,
-  // except that unwinding a dump maps the files of its modules.
+  // record has reported (Target::System), reads its mappings and name in /proc. Reads no other file, except that
+  // unwinding a dump maps the files of its modules.
   //
   // Several samplers with the same options and different targets may share a collector. Then records are in order of
   // time for each sampler only: samples in code that was mapped since the previous drain may get the names of what was

@@ -5,8 +5,8 @@
 // Each writer passes its output to a sink piece by piece, and returns the sink's Status at the first one that is not
 // OK. Writers require Profile::Check(), except WriteProfile, which checks. Thread-safe while the profile does not
 // change.
-// Errors of all writers: InvalidArgument if WriteOptions::event is no event of the profile (Callgrind and HTML show
-// all events, and ignore it); those of the sink.
+// Errors of all writers: InvalidArgument if WriteOptions::event is no event of the profile (Callgrind and HTML, which
+// show all events, ignore it); those of the sink.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,8 @@ namespace perfkit {
 using ProfileSink = absl::FunctionRef<absl::Status(std::string_view bytes)>;
 
 struct WriteOptions {
-  // Name of the event that formats for a single event show; "" means the first one.
+  // Name of the event that formats for a single event show, and that pprof shows first; "" means the first one.
+  // Perfetto, Callgrind and HTML show all.
   std::string event{};
   // Called from time to time on the writing thread: `done` goes from 0 to 1, `argument` is progress_argument.
   void (*progress)(double done, void* argument) = nullptr;
@@ -46,8 +47,9 @@ struct ProfileFormat {
                                    ProfileSink sink) = nullptr;
 };
 
-// Returns all formats that are linked. The core has folded, callgrind and text; the component perfkit::exporters has
-// pprof, Perfetto, Firefox, Chrome and HTML.
+// Returns all formats that are linked. The core has folded (.folded), callgrind (.callgrind) and text (.txt); the
+// component perfkit::exporters has pprof (.pb.gz .pprof), Perfetto (.pftrace .perfetto-trace), Firefox (.json.gz),
+// Chrome (.chrome.json) and HTML (.html).
 std::vector<ProfileFormat> ProfileFormats();
 
 // Writes a profile to a file, in the format of its extension (or prefix: "callgrind.out.1234"). Writes to a temporary
@@ -71,6 +73,7 @@ absl::Status WriteSlowFrame(const Profile& profile, const SlowFrame& frame, cons
 // The writers of the core.
 
 // Writes one line for each stack, root first, with its weight: "main;work;read 12". The outermost "call" is the thread.
+// Errors: InvalidArgument also if the profile has no events.
 absl::Status WriteFolded(const Profile& profile, const WriteOptions& options, ProfileSink sink);
 // Writes Callgrind's format, with all events, for callgrind_annotate and kcachegrind. Inlined calls are functions. The
 // root is a function "[all]", whose self is the weight of samples without a stack. The "number of calls" of a call is

@@ -1,5 +1,5 @@
 // The records that the kernel writes into a ring: their types, the attr bits that decide their layout, and a plain
-// struct for each type except samples. sample.h has the samples, and Dispatch over all types.
+// struct for each type. sample.h has those of samples, kRead and kCallchainDeferred, and Dispatch over all types.
 //
 // Constants and layouts are those of include/uapi/linux/perf_event.h as of Linux 6.18. They are repeated here because
 // the headers of a distribution are older than the kernels that it runs on. Records of newer types are passed on as
@@ -191,10 +191,10 @@ struct SampleId {
   std::optional<uint32_t> cpu;
 };
 
-// Common to all structs below: Parse returns nullopt if the bytes are not such a record: it is too short, a count
-// exceeds it, or a text has no terminating NUL. Parse is thread-safe and async-signal-safe, and does not allocate.
-// Texts and Bytes are views, valid as long as the record; an empty text is never null. `who` is the record's trailer,
-// and is empty without sample_id_all.
+// Common to all structs below: Parse returns nullopt for another type, and if the record is too short, a count exceeds
+// it, or a text has no terminating NUL. Parse is thread-safe and async-signal-safe, and does not allocate. Texts and
+// Bytes are views, valid as long as the record; an empty text is never null. `who` is the record's trailer, and is
+// empty without sample_id_all.
 
 // kMmap, kMmap2: a new mapping. The fields from `protection` on require `mmap2`.
 struct MmapRecord {
@@ -241,7 +241,8 @@ struct CommRecord {
 };
 
 // kFork, kExit: a thread starts or ends. With kFork, parent_pid and parent_tid are those of the thread that created it;
-// if pid differs from parent_pid, it starts a process.
+// if pid differs from parent_pid, it starts a process. With kExit, both are the pid of the parent process
+// (perf_event_task_output in kernel/events/core.c).
 struct TaskRecord {
   uint32_t pid = 0, parent_pid = 0, tid = 0, parent_tid = 0;
   uint64_t time_ns = 0;  // By the event's clock.

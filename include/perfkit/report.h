@@ -133,7 +133,7 @@ struct ReportOptions {
   bool children = false;
   bool accounting = true;                // Show how the profile was made.
   bool call_tree = true;                 // Show the call tree.
-  bool bottom_up = false;                // As CallTreeOptions::bottom_up.
+  bool bottom_up = false;                // As CallTreeOptions::bottom_up, at most 128 calls deep.
   bool by_thread = false;                // Separate threads in the flat table and the call tree.
   ReportKey key = ReportKey::kFunction;  // Rows of the flat table.
   // Columns of text, at least 100. Longer names are cut in the middle.
@@ -146,7 +146,7 @@ struct ReportOptions {
 //   flat table   self and total of each function, as shares of the event's total
 //   call tree    total and self of each call. A line without a branch is called by the line above it. If hundreds of
 //                calls do nothing but call the next one, only the first and the last are shown
-//   threads      by name, with their time on and off the CPU
+//   threads      one line each: its share, and its time on and off the CPU
 //   waits        what threads waited for while off the CPU, if that was recorded
 // "-" means that a number is not known. If the profile lacks the event or does not pass Check(), returns the error's
 // text.

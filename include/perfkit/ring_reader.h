@@ -57,8 +57,8 @@ struct RawRecord {
   Bytes body() const noexcept { return {data + kHeaderSize, size_t{size} - kHeaderSize}; }
 };
 
-// Accounting of one drain, or of all drains of a reader. The kernel wrote exactly bytes + malformed_bytes +
-// overwritten_bytes + skipped_bytes between two drains.
+// Accounting of one drain, or of all drains of a reader. Between two drains that read all there was, the kernel wrote
+// exactly bytes + malformed_bytes + overwritten_bytes + skipped_bytes (not after Rewind).
 struct DrainStats {
   uint64_t records = 0;            // Records visited.
   uint64_t bytes = 0;              // Bytes of the visited records.
@@ -74,8 +74,9 @@ struct DrainStats {
 // overwrite the oldest.
 enum class RingMode : uint8_t { kStream, kOverwrite };
 
-// Reads one ring. Movable between batches, not copyable. Not thread-safe: any thread may call it, one at a time. Does
-// not allocate, lock or make system calls.
+// Reads one ring. Movable between batches, not copyable: a moved-from one may only be assigned to or destroyed. Not
+// thread-safe: any thread may call it, one at a time. The constructor allocates up to 64 KiB, for a record that wraps
+// around the end of the ring; nothing else allocates, locks or makes system calls.
 //
 // Drain visits a batch of records. Alternatively, Next returns the records of a batch one by one, and Release ends the
 // batch; until then all its records stay valid, so that a merge can hold one record of each ring.
@@ -101,8 +102,8 @@ class RingReader {
   //
   // A visitor that returns bool ends the batch with false; its record counts as visited. A visitor that throws ends the
   // batch, too; the next batch begins after its record (kOverwrite: the rest counts as skipped_bytes). Never fails:
-  // bytes that are not a record end the batch and are counted, and the next batch begins after them. If a batch of Next
-  // is in progress, ends that one first.
+  // bytes that are not a record end the batch, whose rest is dropped and counted as malformed. If a batch of Next is in
+  // progress, ends that one first.
   template <class Visitor>
   DrainStats Drain(Visitor&& visit, uint64_t max_records = UINT64_MAX);
 
@@ -117,7 +118,8 @@ class RingReader {
   void ReleaseRead(uint64_t kept_bytes = 0) noexcept {
     if (in_batch_ && stream()) PublishTail(NextAt() - kept_bytes);
   }
-  // Undoes the last Next, which returned `last`: the next Next, also after Release, returns that record again.
+  // Undoes the last Next, which returned `last`: the next Next returns that record again, with kStream also after
+  // Release.
   void Unread(const RawRecord& last) noexcept;
 
   // Returns true if the ring has records. Call it before each wait: polling a ring's descriptor reports new records
@@ -128,6 +130,7 @@ class RingReader {
   // not counted then.
   void Rewind() noexcept { rewound_ = !stream(); }
 
+  // Returns false if it has no ring, or one whose size is not a power of two.
   bool usable() const noexcept { return page_ != nullptr; }
   RingMode mode() const noexcept { return mode_; }
   size_t size_bytes() const noexcept { return data_.size(); }

@@ -34,8 +34,8 @@ namespace sample {
 class SamplerImpl;
 }
 
-// Samples a target into rings. Movable, not copyable. Not thread-safe: any thread may call it, one at a time. Not
-// async-signal-safe.
+// Samples a target into rings. Movable, not copyable: a moved-from one may only be assigned to or destroyed. Not
+// thread-safe: any thread may call it, one at a time. Not async-signal-safe.
 //
 // Nothing runs in the background: rings fill until Drain empties them. In a forked child the copy is empty: its methods
 // return FailedPrecondition, Drain returns 0, and it may be destroyed. The child may open its own sampler.
@@ -58,7 +58,7 @@ class Sampler {
   // since Open. With side_band, the next Drain delivers the synthesized records. If Start fails, all events are
   // disabled. If Stop fails for one event, it still disables the others. After Stop, Drain delivers what the rings
   // still hold. A stopped event costs its thread a little at each context switch: destroy the sampler to avoid that.
-  // Errors: FailedPrecondition in a forked child; those of ioctl.
+  // Errors: FailedPrecondition in a forked child; Internal if an ioctl fails.
   absl::Status Start();
   absl::Status Stop();
   // Pause stops and Resume restarts writing to the rings, cheap enough for each iteration of a loop. Events keep
@@ -71,9 +71,9 @@ class Sampler {
   // Target::Process with Rings::kPerCpu), at the next Drain, for all threads together. That change leaves no gap,
   // except with CallStack::Live or RingMode::kOverwrite: there nothing is sampled while the rings are drained. Samples
   // in the rings keep their weight (EventAccounting::represented). On an error the event keeps its rate. Errors:
-  // InvalidArgument if there is no such event, or if the rate is 0, of the other kind (Period, Frequency) than the
-  // event was opened with, a period of 2^63 or more, or a frequency above kernel.perf_event_max_sample_rate;
-  // FailedPrecondition in a forked child.
+  // InvalidArgument if there is no such event, if the rate is of the other kind (Period, Frequency) than the event was
+  // opened with, or if Open would not take it (SampledEvent::rate); those of Open if a stopped sampler has to reopen
+  // inherited events; as Start.
   absl::Status SetRate(size_t event, SampleRate rate);
 
   // Changes how many bytes of the stack CallStack::UserDump copies. The next Drain while the sampler runs carries it

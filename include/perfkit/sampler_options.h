@@ -24,12 +24,13 @@ namespace unwind {
 class LiveWalker;
 }
 
-// Sample every `events` events; for clock events, every `events` nanoseconds. The kernel's minimum for clocks is
-// 10,000.
+// Sample every `events` events; for clock events, every `events` nanoseconds. For clocks, less than 10,000, the
+// kernel's minimum, is raised to it. 0, and 2^63 or more, are InvalidArgument.
 struct Period {
   uint64_t events = 1;
 };
-// Take `hz` samples a second while the thread runs. The kernel adapts the period.
+// Take `hz` samples a second while the thread runs. The kernel adapts the period. 0, and more than
+// kernel.perf_event_max_sample_rate, are InvalidArgument; for clocks, more than 100,000 is lowered to it.
 struct Frequency {
   uint64_t hz = 1000;
 };
@@ -46,7 +47,9 @@ struct FullDumps {
 struct CallStack {
   enum class Kind : uint8_t { kNone, kFramePointers, kUserDump, kLive };
   Kind kind = Kind::kNone;
-  uint16_t depth = 0;        // Maximum depth in calls; 0 means kernel.perf_event_max_stack, for kLive 512.
+  // Maximum depth in calls; 0 means kernel.perf_event_max_stack, for kLive 512. kFramePointers: more than that sysctl
+  // is InvalidArgument.
+  uint16_t depth = 0;
   uint32_t stack_bytes = 0;  // kUserDump: bytes of the stack, a multiple of 8, at most 60 KiB.
   FullDumps full{};          // kUserDump.
   std::unique_ptr<unwind::LiveWalker> (*stacks)() = nullptr;  // kLive: perfkit::LiveStacks.
@@ -55,15 +58,18 @@ struct CallStack {
   // The kernel follows frame pointers. Cheap, but stacks are wrong or short if code has no frame pointers. On arm64
   // the chain lacks the caller of a leaf function: Sample::leaf_caller returns it.
   static constexpr CallStack FramePointers(uint16_t depth = 0) { return {Kind::kFramePointers, depth, 0}; }
-  // The kernel copies the registers and `bytes` of the stack into the sample; an Unwinder finds the callers.
+  // The kernel copies the registers and `bytes` of the stack into the sample; an Unwinder finds the callers. Only on
+  // x86-64 and arm64 (else Unavailable).
   // UserDump(6 << 10, {.every = 16}) takes a quarter of the room of UserDump(32 << 10) and completes nearly as many
   // stacks (docs/sampling.md). FullDumps open each event twice: a hardware event then takes two counters. Not for
   // software events other than clocks, such as page faults, which can't be opened twice.
   static constexpr CallStack UserDump(uint32_t bytes, FullDumps full = {}) { return {Kind::kUserDump, 0, bytes, full}; }
-  // The sampled thread walks its own stack in a signal handler: complete, and without a copy of the stack. Requires
-  // threads of this process, RingMode::kStream, and at most 2,048 calls. `stacks` is perfkit::LiveStacks (component
-  // perfkit::dwarf). Each stack is a record of its own: LiveStack. Before Linux 5.13, Open fails unless `user_only` is
-  // set or each event with a stack excludes the kernel; rings are then always Rings::kPerThread.
+  // The sampled thread walks its own stack in a handler of SIGTRAP, which stays claimed for good; a sleeping system
+  // call may end with EINTR (docs/sampling.md, Live stacks). Complete, and without a copy of the stack. Requires
+  // threads of this process, RingMode::kStream, and at most 2,048 calls; at most 16 such samplers exist at once.
+  // `stacks` is perfkit::LiveStacks (component perfkit::dwarf). Each stack is a record of its own: LiveStack. Before
+  // Linux 5.13, Open fails unless `user_only` is set or each event with a stack excludes the kernel; rings are then
+  // always Rings::kPerThread.
   static constexpr CallStack Live(std::unique_ptr<unwind::LiveWalker> (*stacks)(), uint16_t depth = 0) {
     return {Kind::kLive, depth, 0, {}, stacks};
   }
@@ -80,9 +86,10 @@ struct BranchFilter {
 
 // An event that is sampled.
 struct SampledEvent {
-  EventSpec event;
+  EventSpec event;  // A software event other than a clock may be given once.
   // nullopt means period 1 for what the kernel counts in its code (faults, switches, tracepoints, breakpoints), and
-  // 1000 Hz, or kernel.perf_event_max_sample_rate if that is lower, for clocks and hardware events.
+  // 1000 Hz, or kernel.perf_event_max_sample_rate if that is lower, for clocks and hardware events. With kSamplePeriod,
+  // or beside a Frequency of an event that is no clock, what the kernel counts in its code requires Period{1}.
   std::optional<SampleRate> rate{};
   // Siblings: events that are counted in one group with this one. Each sample holds the values of the group
   // (Sample::read), this event's first.
@@ -105,10 +112,13 @@ struct SamplerOptions {
   std::optional<BranchFilter> branches{};
   // Additional fields of samples, as SampleBits: kSampleAddr, kSampleCpu, kSampleWeight, kSampleDataSrc,
   // kSamplePhysAddr, kSampleDataPageSize, kSampleCodePageSize, kSampleRegsUser (the thread's registers in user space),
-  // kSampleRegsIntr (the registers of the sampled code, also in the kernel), …. Samples always have IDENTIFIER, IP, TID
-  // and TIME, with a Frequency also PERIOD, and for tracepoints also RAW.
+  // kSampleRegsIntr (the registers of the sampled code, also in the kernel), …. Not those with options of their own
+  // (stack, branches, followers), nor AUX; kSampleWeight, kSampleDataSrc and transactions require a hardware event. All
+  // samples of a sampler have the same fields: IDENTIFIER, IP, TID and TIME; with a Frequency of an event that is no
+  // clock PERIOD; with `switches` CPU; with followers READ; with tracepoints RAW.
   uint64_t fields = 0;
   // Samples user space only, even if more is permitted. For single events, use the modifiers ":u" and ":k".
+  // InvalidArgument with an event of EventConfig::kernel_side.
   bool user_only = false;
 
   // Delivers MMAP2, COMM, FORK and EXIT records, which unwinding and symbols need. The first Drain after Start also

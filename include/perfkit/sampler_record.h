@@ -12,9 +12,10 @@ namespace perfkit {
 // A record with its origin. A view: valid until the visitor returns.
 struct SamplerRecord : RawRecord {
   static constexpr uint32_t kNoEvent = UINT32_MAX;
-  uint32_t event = kNoEvent;  // Samples: index in SamplerOptions::events; else kNoEvent.
-  bool synthesized = false;   // Made by perfkit for what existed when the sampler started.
-  bool full_stack = false;    // An extra sample that was taken for its stack: FullDumps.
+  // Index in SamplerOptions::events of the event that wrote it; kNoEvent for the side band, SWITCH and synthesized.
+  uint32_t event = kNoEvent;
+  bool synthesized = false;  // Made by perfkit for what existed when the sampler started.
+  bool full_stack = false;   // An extra sample that was taken for its stack: FullDumps.
   // A sample that the kernel prepared for another sampler of the same software event on this thread, in this process or
   // perf's. Its id, time, stack and registers follow that sampler's options.
   bool foreign = false;

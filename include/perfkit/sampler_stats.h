@@ -49,6 +49,8 @@ struct EventAccounting {
   // A count could not be read; `counted` includes its last known value.
   bool counted_is_lower_bound = false;
 
+  // Returns the number of samples accounted for: `counted` for events of Period{1}, once the sampler is stopped and
+  // drained.
   uint64_t accounted() const { return delivered + duplicates + lost + paused + malformed; }
 };
 
@@ -100,8 +102,8 @@ struct SamplerStats {
   uint64_t unattributed = 0;
   // Rings::kPerThread: threads that ended before they were attached, or got no ring at first.
   uint64_t threads_missed = 0;
-  // CPU time of this process for Drain, upkeep and walks of live stacks. Does not include a thread's first walk of more
-  // than 50 us, which may have waited for a CPU; later walks are measured by CPU time.
+  // CPU time of this process for Drain, upkeep and walks of live stacks. Does not include a walk of more than 50 us,
+  // which may have waited for a CPU; the next 16 walks of its thread at least are measured by CPU time.
   uint64_t own_cpu_ns = 0;
   uint64_t kernel_cpu_ns = 0;              // Estimate of the kernel's CPU time for samples: a measured cost for each.
   std::vector<SamplerDecision> decisions;  // The latest 256.

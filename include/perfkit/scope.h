@@ -10,7 +10,8 @@
 namespace PERFKIT_NAMESPACE {
 
 #if PERFKIT_ENABLE
-// Sums over scopes of one set. Not thread-safe.
+// Sums over scopes of one set. Not thread-safe: any thread may call it, one at a time, and no signal handler that
+// interrupts a scope with the same totals.
 class ScopeTotals {
  public:
   // Adds the difference of two snapshots of `reader`. If one was read on another thread than the set counts, only

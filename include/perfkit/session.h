@@ -37,9 +37,9 @@ class Impl;
 
 // How a session takes stacks.
 enum class SessionStacks : uint8_t {
-  kBest,           // kLive if perfkit::dwarf is linked and the kernel permits it, else kDumps, else kFramePointers.
+  kBest,           // kLive if perfkit::dwarf is linked and the kernel permits it, else kDumps, kFramePointers or kNone.
   kLive,           // Each thread walks its own stack when it is sampled (CallStack::Live).
-  kDumps,          // Copies of the stack, which the session's thread unwinds and stitches (CallStack::UserDump).
+  kDumps,          // Copies of the stack, unwound and stitched when the rings are drained (CallStack::UserDump).
   kFramePointers,  // The kernel follows frame pointers. Stacks are short or wrong if code has none.
   kNone,           // The sampled instruction alone.
 };
@@ -53,7 +53,7 @@ enum class SessionClock : uint8_t {
 struct SessionOptions {
   // Time between two samples of a thread, in CPU time: 10 us to 10 s.
   std::chrono::nanoseconds interval = std::chrono::milliseconds(1);
-  // What to sample instead of the CPU clock, as SamplerOptions::events; `interval` is then unused.
+  // What to sample instead of the CPU clock, as SamplerOptions::events; `interval` is then only checked.
   //
   // Each follower becomes an event of the profile, after all of these, with a name such as "page-faults at cpu-clock".
   // The weight of its samples is what it counted on the sample's thread and CPU since the previous sample. What it
@@ -69,12 +69,13 @@ struct SessionOptions {
   // rings still hold: for each CPU at most the latest SamplerOptions::ring_bytes of records (512 KiB).
   RingMode mode = RingMode::kStream;
   // kOverwrite: maximum for all rings together, including the spare ones and the side band's. kStream: samples,
-  // distinct stacks and distinct addresses may each take half of this. When samples exceed it, the oldest are merged
-  // (ProfileSample::merged); when the merged ones exceed a quarter, the lightest keep only their module. When stacks
-  // exceed it, new ones are cut to their leaf (ProfileAccounting::stacks_forgotten). When addresses exceed it, a leaf
-  // at a new one becomes the "[other addresses]" of its module (addresses_forgotten). Totals stay exact.
+  // distinct stacks and distinct addresses may each take half of this. When samples exceed their half, the oldest are
+  // merged (ProfileSample::merged); when the merged ones exceed a quarter of memory_bytes, the lightest keep only their
+  // module. When stacks exceed theirs, new ones are cut to their leaf (ProfileAccounting::stacks_forgotten). When
+  // addresses exceed theirs, a leaf at a new one becomes the "[other addresses]" of its module (addresses_forgotten).
+  // Totals stay exact.
   size_t memory_bytes = 64 << 20;
-  // CPU budget, as a fraction of one CPU (SamplerOptions::cpu_budget); 0 disables the budget.
+  // CPU budget, as a fraction of one CPU (SamplerOptions::cpu_budget); 0 disables the budget. Unused with kOverwrite.
   double cpu_budget = 0;
   // Samples user space only, even if more is permitted.
   bool user_only = false;
@@ -92,24 +93,27 @@ struct SessionOptions {
   // Keeps the single samples, waits, zones and counts of these frames only (keep_frames.h), and merges all others:
   // memory stays the same for hours. Requires `frames` and RingMode::kStream. nullopt keeps all, up to `memory_bytes`.
   std::optional<KeepFrames> keep{};
-  // kWall: a thread that is off the CPU for longer than this is examined for its stack and for what it waits for.
+  // kWall: a thread that has been off the CPU for longer than this is examined for its stack and for what it waits for,
+  // in rounds of at least 4 ms: shorter waits may be missed.
   std::chrono::nanoseconds look_after = std::chrono::milliseconds(1);
   // kWall: also records who woke each thread (ProfileWait::waker), by sampling sched:sched_waking, which becomes an
   // event of the profile. Costs the waker about 1 us for each thread that it wakes. Requires the right to sample
   // tracepoints (CAP_PERFMON and a readable tracefs); without it a note says so. Knows wakers in this process only, and
   // not interrupts on an idle CPU.
   bool wakers = false;
-  // The session has a thread of its own. If false, call Poll() when poll_fd() is readable, and at least every 100 ms.
+  // The session has a thread of its own. If false, call Poll() when poll_fd() is readable, and at least every 100 ms,
+  // with `frames` every 20 ms, with kWall every `look_after` (but 4 ms will do): poll_fd() does not wake for those.
   bool own_thread = true;
   // Resolves source lines and inlined calls, if perfkit::dwarf is linked.
   bool lines = true;
   // If another session runs: true stops it (it keeps its profile for its Stop()), false makes Start fail.
   bool replace = false;
-  // Called with finished samples, about every 100 ms and by Stop with the last ones: the weights of all batches add up
-  // to those of the profile (without the effect of `thread_name`). Called on the session's thread, or on the thread
-  // that calls Poll, Pause, Snapshot or Stop; one call at a time. New locations are named before the call, which reads
-  // files. It must not call the session. It should be brief, because samples are lost once the rings are full. If it
-  // throws, it is not called again, and a note says so. Requires RingMode::kStream.
+  // Called with finished samples, at most 100 ms apart if there are any (as often as own_thread says), and by Stop with
+  // the last ones: the weights of all batches add up to those of the profile (without the effect of `thread_name`).
+  // Called on the session's thread, or on the thread that calls Poll, Pause, Snapshot or Stop, destroys the session or
+  // replaces it; one call at a time. New locations are named before the call, which reads files. It must not call the
+  // session. It should be brief, because samples are lost once the rings are full. If it throws, it is not called
+  // again, and a note says so. Requires RingMode::kStream.
   BatchCallback on_batch{};
   // Called by Snapshot and Stop every 10 ms while names are resolved; `done` goes from 0 to 1. It must not call the
   // session.
@@ -121,10 +125,11 @@ struct SessionOptions {
 // own session.
 class Session {
  public:
-  // Starts sampling. Uses the next best option if the kernel does not permit one; ProfileAccounting::notes says so.
-  // Errors: InvalidArgument if `interval` is out of range; if kOverwrite is combined with kWall, on_batch or keep; if
-  // wakers is set without kWall; if keep is set without frames. FailedPrecondition if a session runs and `replace` is
-  // false. Otherwise as Sampler::Open, if no fallback works either.
+  // Starts sampling. With SessionStacks::kBest, uses the next best stacks if the kernel does not permit some;
+  // ProfileAccounting::notes says so. Errors: InvalidArgument if `interval` is out of range; if kOverwrite is combined
+  // with kWall, on_batch or keep; if wakers is set without kWall; if keep is set without frames. FailedPrecondition if
+  // a session runs and `replace` is false. Unimplemented for kLive and kDumps without perfkit::dwarf. Otherwise as
+  // Sampler::Open, if no fallback works either.
   static absl::StatusOr<Session> Start(SessionOptions options = {});
 
   Session(Session&&) noexcept;
@@ -138,8 +143,8 @@ class Session {
   absl::StatusOr<Profile> Stop();
   // Returns the profile so far, with names; sampling continues. kOverwrite: returns what the rings hold now, with the
   // accounting since the previous snapshot. After sampling has ended (running() is false), returns what Stop will
-  // return. kWall: while the session runs, on_ns and off_ns may be wrong by 50 us; both are 0 for a running
-  // thread that has no record yet. Errors: FailedPrecondition after Stop.
+  // return. kWall: while the session runs, on_ns and off_ns may be wrong by 50 us; both are 0 for a running thread that
+  // has no record yet. Errors: FailedPrecondition after Stop.
   absl::StatusOr<Profile> Snapshot();
 
   // Pause stops and Resume restarts writing to the rings. Samples in between count as EventAccounting::paused.

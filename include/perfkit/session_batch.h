@@ -10,7 +10,8 @@
 
 namespace perfkit {
 
-// Finished samples, and the tables that they refer to. Valid until the callback returns.
+// Finished samples, and the tables that they refer to. Valid until the callback returns. SessionOptions::on_batch says
+// when it is called, and what it may do.
 struct SessionBatch {
   // The tables: threads, stacks, named locations, waits. Stacks, locations and modules keep their indices in all
   // batches of a session; strings, waits and ended threads may not. Ignore `profile.samples`: the batch is in

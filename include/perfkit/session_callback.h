@@ -10,7 +10,7 @@
 
 namespace perfkit {
 
-// A function that takes a `const Argument&`. Converts from any callable, and catches the exceptions of the callable.
+// A function that takes a `const Argument&`. Converts from any copyable callable, and catches its exceptions.
 template <class Argument>
 class SessionCallback {
  public:
@@ -21,7 +21,7 @@ class SessionCallback {
       : call_([fn = std::move(fn)](const Argument& argument) mutable { return Call(fn, argument); }) {}
 
   explicit operator bool() const { return static_cast<bool>(call_); }
-  // Returns false if the callable has thrown an exception. Requires a callable.
+  // Returns false if the callable has thrown an exception. Requires one that is not null or empty itself.
   bool operator()(const Argument& argument) const { return call_(argument); }
 
  private:

@@ -43,7 +43,8 @@ struct FramePart {
   uint32_t stack = ProfileStack::kRoot;
   StackQuality quality = StackQuality::kNone;  // Of `stack`.
   uint32_t wait = ProfileSample::kNoWait;      // kWait: index of the longest wait in Profile::waits.
-  // kZone: number of clock samples in the part, and how many of them have `stack`.
+  // kZone: number of samples of the first clock (without a clock, of the first event) in the part, and how many of them
+  // have `stack`.
   uint32_t samples = 0, samples_of_stack = 0;
 
   // Returns how much longer than usual it took; negative if shorter.
@@ -54,7 +55,7 @@ struct FramePart {
 struct FrameCount {
   std::string name;  // "page-faults".
   double value = 0;
-  double usual = 0;  // Median in the same frames.
+  double usual = 0;  // Median in the frames that it is compared with.
   // The stack with most of the event's samples, or ProfileStack::kRoot; and the number of events at that stack.
   uint32_t stack = ProfileStack::kRoot;
   StackQuality quality = StackQuality::kNone;
@@ -112,7 +113,7 @@ std::string_view FrameCauseConfidenceName(FrameCause::Confidence confidence);
 struct SlowFrame {
   uint32_t zone = 0;      // Index of the frame in Profile::zones.
   uint64_t ns = 0;        // Its length: exactly the sum of its parts.
-  uint64_t usual_ns = 0;  // Median length of the same frames.
+  uint64_t usual_ns = 0;  // Median length of the frames that it is compared with.
   // Sorted by excess_ns(), the largest first. Includes parts that only other frames have (ns is 0).
   std::vector<FramePart> parts;
   // excess_ns() less the sum of the parts' excesses; seldom 0, because medians do not add up.
@@ -141,10 +142,9 @@ std::vector<SlowFrame> FindSlowFrames(const Profile& profile, const SlowFrameOpt
 // Returns one frame, however long it took. `zone`: index in Profile::zones of a frame that is whole. As FindSlowFrames.
 SlowFrame ExplainFrame(const Profile& profile, uint32_t zone);
 
-// Returns the same as text: for each frame its causes, then its largest parts with their stacks, and the sum of the
-// others. Returns the
-// error's text if the profile does not pass Check().
-// FormatSlowFrame: the text of one frame of `profile`.
+// Return the same as text: for each frame its causes, then its largest parts with their stacks, and the sum of the
+// others. FormatSlowFrames returns the error's text if the profile does not pass Check(); FormatSlowFrame, for one
+// frame, requires Check().
 std::string FormatSlowFrames(const Profile& profile, const SlowFrameOptions& options = {});
 std::string FormatSlowFrame(const Profile& profile, const SlowFrame& frame);
 

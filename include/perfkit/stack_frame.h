@@ -47,7 +47,8 @@ struct UnwoundStack {
   uint32_t guesses = 0;   // Those of them that are guesses.
   uint32_t stitched = 0;  // Those of them that are stitched: the outermost ones.
   StackEnd end = StackEnd::kNoRegisters;
-  // Bytes from the stack pointer to the outermost frame: the size of a dump that holds these frames (StackUse).
+  // Of a dump: bytes from the stack pointer to the outermost frame, the size of a dump that holds these frames
+  // (StackUse). 0 for live stacks.
   uint32_t stack_bytes = 0;
 
   bool complete() const { return end == StackEnd::kRoot; }

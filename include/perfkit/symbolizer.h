@@ -51,7 +51,7 @@ struct CodeLocation {
 struct Symbol {
   std::string_view function;  // "" if it has no name: SymbolizedModule::status may say why.
   // A path; "[kernel]"; a kernel module as "[nf_tables]"; "[vdso]"; "//anon" for generated code; "[heap]", …;
-  // "[unknown]" if no known mapping contains the pc.
+  // "[hypervisor]", "[guest.kernel]", "[guest.user]"; "[unknown]" if no known mapping contains the pc.
   std::string_view module;
   // Bytes from the start of the function. Without a function: the address in the module's file, as nm and addr2line
   // print it, or the pc if there is no file.
@@ -104,7 +104,8 @@ struct SymbolizerOptions {
   size_t lines_cache_bytes = 64 << 20;
 };
 
-// Names the code of processes. Movable, not copyable. Not thread-safe: any thread may call it, one at a time.
+// Names the code of processes. Movable, not copyable: a moved-from one may only be assigned to or destroyed. Not
+// thread-safe: any thread may call it, one at a time.
 //
 // Reads a module's file at the first lookup of a name in it (some ms; some 100 ms for a library of 100 MiB), and the
 // kernel's names at the first lookup in the kernel. A file that was replaced since it was mapped gives no names.

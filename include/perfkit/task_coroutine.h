@@ -100,7 +100,8 @@ auto Counted(TaskCounter::Task& task, Awaited&& awaited) {
 
 // Base of a promise type that counts each co_await of its coroutines. `Promise` has a member task(), which returns the
 // TaskCounter::Task of the coroutine. That task must be resumed when the coroutine starts to run, and suspended or
-// ended when it ends: initial_suspend and final_suspend do not pass here.
+// ended when it ends: initial_suspend, final_suspend and co_yield do not pass here. A promise with an await_transform
+// of its own calls Counted there.
 template <class Promise>
 struct TaskPromise {
   template <class Awaited>

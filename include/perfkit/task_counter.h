@@ -12,8 +12,8 @@
 // them add up to what the threads have counted, exactly.
 //
 // With the usual software events, Resume, Suspend and zones make no system call. They never lock or allocate, except
-// the first on each thread, which opens its events, and the first entry of each zone. It never fails: an event that
-// can't be counted has no number, and a reason. task_coroutine.h has an adapter for C++20 coroutines.
+// the first on each thread, which opens its events, and the first entry of each zone. A TaskCounter never fails: an
+// event that can't be counted has no number, and a reason. task_coroutine.h has an adapter for C++20 coroutines.
 #pragma once
 
 #include <array>
@@ -42,7 +42,8 @@ struct TaskOptions {
   EventSpecs events{};                  // As FrameOptions::events.
   std::optional<ReadPath> only_path{};  // As CounterOptions::only_path.
   size_t max_threads = 256;             // Maximum at the same time; what tasks do on more threads is not counted.
-  size_t max_zones = 256;  // Maximum names of tasks and paths of zones; further zones are in their parents.
+  // Maximum names of tasks and paths of zones, at most 65,532; further zones are in their parents.
+  size_t max_zones = 256;
 };
 
 // What one task has counted, or what all threads have counted outside of tasks.
@@ -51,8 +52,8 @@ struct TaskTotals {
   uint64_t run_ns = 0;                     // While it was open on an attached thread, by the tick counter.
   uint64_t runs = 0;                       // Parts: how often it was resumed.
   uint64_t migrations = 0;                 // How often on another thread than before.
-  // From each Suspend to the next Resume on an attached thread. Without waits that began with a Suspend on another
-  // thread than the Resume before.
+  // From each Suspend to the next Resume on an attached thread; not after a Suspend on a wrong thread
+  // (TaskStats::cross_thread).
   uint64_t wait_ns = 0;
 };
 
@@ -76,17 +77,19 @@ struct TaskZoneStats {
 struct TaskStats {
   uint64_t created = 0;
   uint64_t ended = 0;
-  uint64_t cross_thread = 0;  // Suspended or ended by another thread than the one they ran on: no number from then on.
-  uint64_t mismatched = 0;    // Resumed while open, or suspended while not the innermost one: ignored.
-  uint64_t dropped = 0;       // Zones beyond max_zones, in their parents; tasks beyond it are "(more names)".
-  uint64_t unplaced = 0;      // Values of ended tasks that no histogram had room for.
-  uint32_t threads = 0;       // Attached now.
+  // Suspended, ended or left a zone on another thread than they ran on, or ended while interrupted: no number from then
+  // on.
+  uint64_t cross_thread = 0;
+  uint64_t mismatched = 0;  // Resumed while open, or suspended while not the innermost one: ignored.
+  uint64_t dropped = 0;     // Zones beyond max_zones, in their parents; tasks beyond it are "(more names)".
+  uint64_t unplaced = 0;    // Values of ended tasks that no histogram had room for.
+  uint32_t threads = 0;     // Attached now.
   uint32_t refused_threads = 0;
 };
 
 #if PERFKIT_ENABLE
-// Thread-safe. Not async-signal-safe. Must outlive its Tasks. In a forked child no event is
-// counted; run and wait times continue.
+// Thread-safe. Not async-signal-safe. Must outlive its Tasks. In a forked child no event is counted, and Create returns
+// an empty Task; run and wait times of the other tasks continue.
 class TaskCounter {
  public:
   using Options = TaskOptions;
@@ -98,7 +101,8 @@ class TaskCounter {
   TaskCounter& operator=(const TaskCounter&) = delete;
 
   // A task, suspended at first. One thread at a time may use it: the scheduler that hands it from thread to thread
-  // orders their calls. Its destructor ends it; if it is open on the calling thread, that suspends it first.
+  // orders their calls. Its destructor ends it; if it is the innermost one on the calling thread, that suspends it
+  // first.
   class [[nodiscard]] Task {
    public:
     Task() = default;
@@ -132,8 +136,8 @@ class TaskCounter {
     count::TaskAccount* account_ = nullptr;
   };
 
-  // Returns a new task. `name` as ZoneId; equal names share their statistics. Locks; allocates if the memory of
-  // no ended task can be reused.
+  // Returns a new task. `name` as ZoneId; equal names share their statistics. Locks; allocates if the memory of no
+  // ended task can be reused.
   Task Create(ZoneId name);
 
   // Ends one task's part and begins another's with one snapshot. As from.Suspend() and to.Resume() otherwise.
@@ -156,12 +160,13 @@ class TaskCounter {
   };
 
   // Attaches the calling thread now instead of at its first Resume. What it counts outside of tasks counts from then.
-  // Returns false if there are too many threads. Allocates.
+  // Returns false if there are too many threads, and in a forked child. Allocates.
   bool AttachThread();
 
   // Returns all names of tasks and zones, each parent before its children.
   std::vector<TaskZoneStats> zones() const;
-  // Returns what all attached threads have counted outside of tasks, up to their last switch.
+  // Returns what all attached threads have counted outside of tasks, up to their last switch. Without runs, migrations
+  // and waits.
   TaskTotals Outside() const;
   TaskStats Stats() const;
 

@@ -12,7 +12,7 @@
 //   CHECK_THAT(m, MetricUpTo(0.01, "allocations / instructions"));  // in the language of metric.h
 //
 // A check passes, fails, or is unmeasurable for a reason (no PMU, no permission, beyond the stepper's budget, too
-// noisy). An unmeasurable check never counts as passed:
+// noisy). An unmeasurable check is never silent:
 //
 //   GoogleTest, Catch2 v3   the test is marked as skipped, with the reason, and goes on; a later failure fails it
 //   Catch2 v2               a warning, and a closing tally on standard error
@@ -111,15 +111,17 @@ enum class Growth : uint8_t { kConstant, kLogN, kN, kNLogN, kN2, kN3 };
 inline constexpr Growth kConstant = Growth::kConstant, kLogN = Growth::kLogN, kN = Growth::kN, kNLogN = Growth::kNLogN,
                         kN2 = Growth::kN2, kN3 = Growth::kN3;
 
-// Return the verdicts of the matchers below, for use without a framework.
+// Return the verdicts of the matchers below, for use without a framework. An event that was not measured fails. A
+// number that the baseline lacks is unmeasurable; a damaged baseline fails.
 Verdict JudgeCosts(const Measurement& measurement, const Limit& limit, const LimitedEvent& event);
 // Passes if the subject costs at most `factor` times the reference. Unmeasurable if the noise covers the limit.
 Verdict JudgeUses(const Comparison& comparison, double factor, const EventType& event);
-// Passes if the fitted exponent exceeds that of `growth` by at most 0.05 (noisy events and clocks: 0.15).
+// Passes if the fitted exponent exceeds that of `growth` by at most 0.05 (noisy events and clocks: 0.15). Fails if the
+// largest size is less than 4 times the smallest.
 Verdict JudgeGrowth(const ScalingResult& result, Growth growth, const EventType& event);
 // Passes if the metric `text` (metric.h) of the measured events lies in `range`. Its events are named as those of the
 // measurement. With a noisy event or a clock it needs the name of a `machine`, as Costs does. Unmeasurable if the noise
-// covers a limit, and for a division by 0.
+// covers a limit, and for a division by 0. Fails for text that does not parse, and for a metric with an elapsed time.
 Verdict JudgeMetric(const Measurement& measurement, std::string_view text, Interval range,
                     std::string_view machine = "");
 // Passes if each event is within `tolerance` of entry `name` of a JSON file, which the same backend has measured (noisy

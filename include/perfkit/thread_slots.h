@@ -29,13 +29,15 @@ class ThreadSlotsImpl;
 struct SlotTotals {
   std::array<uint64_t, kMaxEvents> values{};
   std::array<Snapshot::Times, kMaxEvents> times{};  // For multiplexable events.
-  uint32_t missing = ~0u;                           // Bit i: a thread has no count of event i, so the sum has none.
-  uint32_t threads = 0;                             // Number of threads attached now.
+  // Bit i: a thread had no count of event i once, so the sum has none from then on.
+  uint32_t missing = ~0u;
+  uint32_t threads = 0;  // Number of threads attached now.
 };
 
 #if PERFKIT_ENABLE
 // Counts the same events on many threads, each on its own. Neither copyable nor movable. Thread-safe, except that the
-// destructor must not run during other calls. Threads may outlive it. In a forked child, Attach returns false.
+// destructor must not run during other calls. Not async-signal-safe. Threads may outlive it. In a forked child nothing
+// is counted.
 class ThreadSlots {
  public:
   struct Options {
@@ -51,8 +53,8 @@ class ThreadSlots {
   ThreadSlots(const ThreadSlots&) = delete;
   ThreadSlots& operator=(const ThreadSlots&) = delete;
 
-  // Opens the events on the calling thread and counts until it ends. Returns false if no slot is left or the thread is
-  // exiting. Needed once for each thread; Publish calls it if necessary. Thread-safe. Allocates.
+  // Opens the events on the calling thread and counts until it ends. Returns false if no slot is left, the thread is
+  // exiting, or in a forked child. Needed once for each thread; Publish calls it if necessary. Thread-safe. Allocates.
   bool Attach();
 
   // Publishes what the calling thread has counted since it was attached. The end of a thread publishes, too.

@@ -14,7 +14,8 @@
 
 namespace perfkit {
 
-// The time of one thread from its first SWITCH record to its EXIT record, or until now: exactly on_ns + off_ns.
+// The time of one thread from its first SWITCH record to its EXIT record, or else to its last record or
+// ThreadTimes::Until: exactly on_ns + off_ns.
 struct ThreadTime {
   uint32_t tid = 0;
   uint64_t on_ns = 0;         // Time on a CPU.
@@ -31,8 +32,8 @@ struct ThreadTime {
 class ThreadTimes {
  public:
   // Adds a SWITCH, EXIT or FORK record; ignores others. Requires records in order of time, as a sampler delivers them:
-  // a record that is older than its thread's last one is ignored. An EXIT record ends a thread; a FORK record starts a
-  // new one with its tid. Idle threads, which all have tid 0, are ignored.
+  // a SWITCH or FORK record that is older than its thread's last one is ignored. An EXIT record ends a thread; a FORK
+  // record starts a new one with its tid. Idle threads, which all have tid 0, are ignored.
   void Add(const RawRecord& record, const SampleLayout& layout);
 
   // Extends the times of all threads that have not ended up to `now_ns`.

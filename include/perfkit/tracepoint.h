@@ -51,18 +51,20 @@ struct TracepointField {
   std::optional<Bytes> Data(Bytes raw) const;
   // Returns the number of elements of an array; 1 for other fields.
   size_t Count(Bytes raw) const;
-  // Return element `i` as a number, sign-extended if `is_signed`; nullopt if elements are not 1, 2, 4 or 8 bytes.
+  // Return element `i` as a number, sign-extended if `is_signed`; nullopt if there is no such element, or if elements
+  // are not 1, 2, 4 or 8 bytes.
   std::optional<int64_t> Signed(Bytes raw, size_t i = 0) const;
   std::optional<uint64_t> Unsigned(Bytes raw, size_t i = 0) const;
-  // Returns an array of characters up to its first NUL or its end; nullopt if the field is not one.
+  // Returns an array of one-byte elements as text, up to its first NUL or its end; nullopt for other fields. `is_text`
+  // says whether it is text.
   std::optional<std::string_view> Text(Bytes raw) const;
 };
 
 // The fields of one tracepoint. A value; thread-safe to read. Parse it once, before the samples.
 class TracepointFormat {
  public:
-  // Reads the format of "group:name". Errors: InvalidArgument if the event is not a tracepoint; NotFound and
-  // PermissionDenied as ParseEvent.
+  // Reads the format of "group:name". Errors: InvalidArgument if the event is not a tracepoint; NotFound,
+  // PermissionDenied and FailedPrecondition as ParseEvent; those of Parse.
   static absl::StatusOr<TracepointFormat> Of(const EventSpec& tracepoint, const EventRoots& roots = {});
 
   // Parses the text of a format file. Errors: InvalidArgument with the line and what is wrong with it.
@@ -70,8 +72,8 @@ class TracepointFormat {
 
   const std::string& name() const { return name_; }
   uint64_t id() const { return id_; }
+  // Both are valid as long as the format. Find returns nullptr if there is no such field.
   std::span<const TracepointField> fields() const { return fields_; }
-  // Returns nullptr if there is no such field.
   const TracepointField* Find(std::string_view name) const;
 
  private:

@@ -84,7 +84,8 @@ struct UnwinderOptions {
   size_t stitch_bytes = 0;
 };
 
-// Unwinds the stacks of samples. Movable, not copyable. Not thread-safe: any thread may call it, one at a time.
+// Unwinds the stacks of samples. Movable, not copyable: a moved-from one may only be assigned to or destroyed. Not
+// thread-safe: any thread may call it, one at a time.
 //
 // Opens and maps each module's file at the first frame in it, and keeps it mapped. A file that was replaced since it
 // was mapped by the process gives no information. Computes the rules of a function at the first frame in it; later
@@ -151,7 +152,7 @@ struct QueuedStack {
 struct UnwindQueueStats {
   uint64_t pushed = 0;     // Samples given to Push.
   uint64_t unwound = 0;    // Samples given to the visitor.
-  uint64_t no_room = 0;    // Samples dropped because the queue was full.
+  uint64_t no_room = 0;    // Samples dropped because 7/8 of the queue were full: the rest is for other records.
   uint64_t malformed = 0;  // Samples that did not match the layout.
   // Samples in the queue or being unwound, and those pushed after Finish or Stop; 0 once Run has returned.
   uint64_t waiting = 0;
@@ -176,7 +177,7 @@ class UnwindQueue {
   bool Push(const SamplerRecord& record);
 
   // Unwinds pushed samples in order, calls visit for each, and waits for more. Returns after Finish when all samples
-  // that were pushed before it are done, or after Stop when the stacks in progress (at most 16) are done.
+  // that were pushed before it are done, or after Stop, without visiting the stacks in progress (at most 16).
   void Run(Unwinder& unwinder, Visit visit);
 
   // Thread-safe; may be called by the visitor, and before Run. Records that are pushed later are dropped.

@@ -20,9 +20,9 @@
 namespace PERFKIT_NAMESPACE {
 
 #if PERFKIT_ENABLE
-// Holds one disabled event of each kind open on the constructing thread. Until Cooldown, each context switch of that
-// thread takes 17 to 21 % longer (four events). Never fails: ignores events that can't be opened. Movable, not
-// copyable.
+// Holds each of `events` open on the constructing thread, disabled. Until Cooldown, each context switch of that thread
+// takes 17 to 21 % longer (four events). Never fails: ignores events that can't be opened. In a forked child it holds
+// none. Movable, not copyable. Not thread-safe: any thread may call it, one at a time.
 class Warmup {
  public:
   explicit Warmup(std::span<const EventSpec> events);
@@ -32,7 +32,7 @@ class Warmup {
   Warmup& operator=(Warmup&&) noexcept;
   ~Warmup();
 
-  // Closes the events. Thread-safe; may be called more than once.
+  // Closes the events. May be called more than once.
   void Cooldown() noexcept;
 
   // Returns the number of events that are held open.

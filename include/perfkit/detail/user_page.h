@@ -13,7 +13,9 @@ namespace perfkit {
 // The fields of perf_event_mmap_page that readers use. The kernel writes them at any time.
 struct UserPage {
   uint32_t version, compat_version;
-  uint32_t lock;   // Changes by 2 at each update. If it is equal at two times, the thread was not switched in between.
+  // Changes by 2 at each update. A software event's: if it is equal at two times, the thread was not switched in
+  // between.
+  uint32_t lock;
   uint32_t index;  // Counter register + 1; 0 means not on a counter now.
   int64_t offset;
   uint64_t time_enabled, time_running;
