@@ -10,8 +10,10 @@
 #include "absl/strings/str_format.h"
 #include "src/exporters/arrows.h"
 #include "src/exporters/frame_gaps.h"
+#include "src/profile/cause_text.h"
 #include "src/profile/part_text.h"
 #include "src/profile/text_table.h"
+#include "src/profile/wait_text.h"
 
 namespace perfkit::exporters {
 namespace {
@@ -39,6 +41,38 @@ void WriteParts(const FrameCut& cut, JsonWriter& json) {
   for (const FrameCount& count : cut.frame.counts) {
     json.BeginObject().Member("name", count.name).Member("value", count.value).Member("usual", count.usual);
     json.Member("stack", Signed(count.stack)).Member("at_stack", count.at_stack).EndObject();
+  }
+  json.EndArray();
+}
+
+// The part of the frame that a cause explains; -1 if it is not one part.
+int64_t PartOf(const FrameCut& cut, const FrameCause& cause) {
+  FramePart part{.name = cause.what};
+  if (cause.kind == FrameCause::Kind::kPreempted) {
+    part = {.kind = FramePart::Kind::kPreempted, .name = ""};
+  } else if (cause.wait != ProfileSample::kNoWait) {
+    part.kind = FramePart::Kind::kWait;
+    part.name = profile::WaitKind(cut.profile, cut.profile.waits[cause.wait]);
+  } else if (cause.kind != FrameCause::Kind::kMoreWork && cause.kind != FrameCause::Kind::kPageFaults) {
+    return -1;
+  }
+  const auto& parts = cut.frame.parts;
+  const auto found = std::find_if(parts.begin(), parts.end(),
+                                  [&](const FramePart& one) { return one.kind == part.kind && one.name == part.name; });
+  return found == parts.end() ? -1 : found - parts.begin();
+}
+
+void WriteCauses(const FrameCut& cut, JsonWriter& json) {
+  json.Key("causes").BeginArray();
+  for (const FrameCause& cause : cut.frame.causes) {
+    json.BeginObject().Member("kind", FrameCauseKindName(cause.kind)).Member("share", cause.share_ns);
+    json.Member("confidence", FrameCauseConfidenceName(cause.confidence));
+    json.Member("text", profile::OneLine(profile::CauseText(cut.profile, cause)));
+    json.Member("remedy", cause.remedy).Member("part", PartOf(cut, cause)).Member("wait", Signed(cause.wait));
+    json.Member("stack", Signed(cause.stack)).Member("quality", StackQualityName(cause.quality));
+    json.Member("thread", Signed(cause.thread)).Member("thread_stack", Signed(cause.thread_stack));
+    json.Member("thread_quality", StackQualityName(cause.thread_quality)).Member("thread_zone", cause.thread_zone);
+    json.EndObject();
   }
   json.EndArray();
 }
@@ -111,6 +145,7 @@ void WriteHtmlSlowFrame(const FrameCut& cut, JsonWriter& json) {
   json.Member("reason", profile::OneLine(cut.profile.strings[zone.reason]));
   json.Member("ns", cut.frame.ns).Member("usual", cut.frame.usual_ns).Member("rest", cut.frame.rest_ns);
   WriteParts(cut, json);
+  WriteCauses(cut, json);
   WriteSpans(cut, json);
   WriteWaits(cut.profile, json);
   WriteReferences(cut, json);

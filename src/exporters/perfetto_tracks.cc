@@ -12,6 +12,7 @@
 #include "src/exporters/accounting_text.h"
 #include "src/exporters/frame_gaps.h"
 #include "src/exporters/utf8.h"
+#include "src/profile/cause_text.h"
 #include "src/profile/part_text.h"
 #include "src/profile/wait_text.h"
 
@@ -205,6 +206,12 @@ void TrackWriter::Explain(pbf_writer& event) const {
   const SlowFrame& frame = cut_->frame;
   AddText(event, "slow frame", cut_->text.substr(0, cut_->text.find('\n')));
   size_t number = 0;
+  for (const FrameCause& cause : frame.causes) {
+    AddText(event, absl::StrFormat("cause %d", ++number),
+            absl::StrFormat("%+d ns, %s: %s", cause.share_ns, FrameCauseConfidenceName(cause.confidence),
+                            profile::CauseText(profile_, cause)));
+  }
+  number = 0;
   for (const FramePart& part : frame.parts) {
     AddText(event, absl::StrFormat("part %d", ++number),
             absl::StrFormat("%+d ns, %d here, %d usually: %s", part.excess_ns(), part.ns, part.usual_ns,

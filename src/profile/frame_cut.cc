@@ -200,6 +200,12 @@ void Cutter::FindUsed() {
     use_wait(part.wait);
   }
   for (const FrameCount& count : cut_.frame.counts) stacks_.Use(count.stack);
+  for (const FrameCause& cause : cut_.frame.causes) {
+    stacks_.Use(cause.stack);
+    stacks_.Use(cause.thread_stack);
+    threads_.Use(cause.thread);
+    use_wait(cause.wait);
+  }
   for (auto i = static_cast<uint32_t>(all_.stacks.size()); i-- > 0;) {
     if (stacks_.is_used(i)) stacks_.Use(all_.stacks[i].parent);
   }
@@ -239,6 +245,12 @@ void Cutter::RenumberFrame() {
     part.wait = waits_(part.wait);
   }
   for (FrameCount& count : cut_.frame.counts) count.stack = stacks_(count.stack);
+  for (FrameCause& cause : cut_.frame.causes) {
+    cause.stack = stacks_(cause.stack);
+    cause.thread_stack = stacks_(cause.thread_stack);
+    cause.thread = threads_(cause.thread);
+    cause.wait = waits_(cause.wait);
+  }
 }
 
 // Locations of the stacks, with their calls and modules.
@@ -337,6 +349,14 @@ absl::Status CheckFrame(const Profile& profile, const SlowFrame& frame) {
   }
   for (const FrameCount& count : frame.counts) {
     if (!is_in(count.stack, profile.stacks.size())) return wrong("count's stack", count.stack, profile.stacks.size());
+  }
+  for (const FrameCause& cause : frame.causes) {
+    for (const uint32_t stack : {cause.stack, cause.thread_stack}) {
+      if (!is_in(stack, profile.stacks.size())) return wrong("cause's stack", stack, profile.stacks.size());
+    }
+    if (!is_in(cause.wait, profile.waits.size())) return wrong("cause's wait", cause.wait, profile.waits.size());
+    if (!is_in(cause.thread, profile.threads.size()))
+      return wrong("cause's thread", cause.thread, profile.threads.size());
   }
   return absl::OkStatus();
 }

@@ -119,7 +119,12 @@ TEST_CASE("the trace of a slow frame has its explanation, its waits and its arro
     CHECK_THAT(slices[0], Catch::Contains(absl::StrFormat("%+d ns, %d here, %d usually: ", part.excess_ns(), part.ns,
                                                           part.usual_ns)));
   }
-  CHECK_THAT(slices[0], Catch::Contains("not known 1="));
+  for (const FrameCause& cause : frame.causes) {
+    CHECK_THAT(slices[0], Catch::Contains(absl::StrFormat("%+d ns, %s: ", cause.share_ns,
+                                                          FrameCauseConfidenceName(cause.confidence))));
+  }
+  CHECK_THAT(slices[0],
+             Catch::Contains("a lock that loader (43) held in LoadLevel()") && Catch::Contains("not known 1="));
   CHECK(SlicesWith(file, ": frame 27 ").empty());
   CHECK(SlicesWith(file, ": frame 28 ").size() == 1);
   CHECK(SlicesWith(file, ": frame 31 ").empty());

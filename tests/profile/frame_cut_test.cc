@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "src/profile/cause_text.h"
 #include "tests/exporters/any_profile.h"
 #include "tests/exporters/hitch_profile.h"
 
@@ -60,6 +61,12 @@ void CheckSameStacks(const Profile& profile, const SlowFrame& frame, const Frame
   for (size_t i = 0; i < frame.parts.size(); ++i) {
     CHECK(StackText(cut.profile, cut.frame.parts[i].stack) == StackText(profile, frame.parts[i].stack));
     CHECK((cut.frame.parts[i].wait == ProfileSample::kNoWait) == (frame.parts[i].wait == ProfileSample::kNoWait));
+  }
+  for (size_t i = 0; i < frame.causes.size(); ++i) {
+    const FrameCause &cause = frame.causes[i], &taken = cut.frame.causes[i];
+    CHECK(StackText(cut.profile, taken.stack) == StackText(profile, cause.stack));
+    CHECK(StackText(cut.profile, taken.thread_stack) == StackText(profile, cause.thread_stack));
+    CHECK(profile::CauseText(cut.profile, taken) == profile::CauseText(profile, cause));
   }
   for (size_t i = 0; i < frame.counts.size(); ++i) {
     CHECK(StackText(cut.profile, cut.frame.counts[i].stack) == StackText(profile, frame.counts[i].stack));
@@ -150,6 +157,9 @@ TEST_CASE("a frame of another profile is refused", "[profile][frame_cut]") {
   CHECK(is_refused([](SlowFrame& wrong) { wrong.zone = 0; }));  // a zone
   CHECK(is_refused([](SlowFrame& wrong) { wrong.parts[0].stack = 1 << 30; }));
   CHECK(is_refused([](SlowFrame& wrong) { wrong.parts[0].wait = 1 << 30; }));
+  CHECK(is_refused([](SlowFrame& wrong) { wrong.causes.at(0).wait = 1 << 30; }));
+  CHECK(is_refused([](SlowFrame& wrong) { wrong.causes.at(0).thread = 1 << 30; }));
+  CHECK(is_refused([](SlowFrame& wrong) { wrong.causes.at(0).thread_stack = 1 << 30; }));
   CHECK(is_refused([](SlowFrame& wrong) { wrong.counts.at(0).stack = 1 << 30; }));
 }
 

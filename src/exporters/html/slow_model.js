@@ -34,21 +34,42 @@ class SlowModel extends Model {
     });
   }
 
-  // The parts that are told one by one: of a frame that took longer than usual by their excess, of another one by their
-  // time. All others are one row, so that the rows add up.
+  // What is told row by row: the causes of a frame that took longer than usual, and its parts. All others are one row, so
+  // that the rows add up.
   chooseRows() {
-    const {parts} = this.slow, isLong = this.excess > 0, whole = isLong ? this.excess : this.slow.ns;
+    const {causes} = this.slow;
+    this.isLong = this.excess > 0;
+    this.whole = this.isLong ? this.excess : this.slow.ns;
+    this.rows = {parts: this.partRows()};
+    if (this.isLong && causes.length > 0) this.rows.causes = this.causeRows();
+  }
+
+  causeRows() {
+    const {causes} = this.slow, {told, rest} = this.chooseTold(causes.map(({share}) => share));
+    const rows = told.map((i) => ({cause: i, ...causes[i], value: causes[i].share}));
+    const value = this.whole - rows.reduce((all, row) => all + row.value, 0);
+    if (value !== 0) rows.push({cause: -1, part: -1, text: `all else: ${count(rest, 'cause')}`, value, confidence: ''});
+    return rows;
+  }
+
+  // The indexes of the largest values, and how many others there are.
+  chooseTold(values) {
+    const told = [...values.keys()].filter((i) => Math.abs(values[i]) >= this.whole * LEAST_SHARE)
+        .sort((a, b) => Math.abs(values[b]) - Math.abs(values[a]) || a - b).slice(0, MAX_ROWS);
+    return {told: told.sort((a, b) => values[b] - values[a] || a - b), rest: values.length - told.length};
+  }
+
+  // Of a frame that took longer than usual by their excess, of another one by their time.
+  partRows() {
+    const {isLong, whole} = this, {parts} = this.slow;
     const valueOf = (part) => (isLong ? part.ns - part.usual : part.ns);
-    const order = [...parts.keys()].sort((a, b) => Math.abs(valueOf(parts[b])) - Math.abs(valueOf(parts[a])) || a - b);
-    const told = order.filter((i) => Math.abs(valueOf(parts[i])) >= whole * LEAST_SHARE).slice(0, MAX_ROWS);
-    told.sort((a, b) => valueOf(parts[b]) - valueOf(parts[a]) || a - b);
-    this.rows = told.map((i) => ({part: i, text: parts[i].text, value: valueOf(parts[i]), ns: parts[i].ns, usual: parts[i].usual}));
-    const sum = (key) => this.rows.reduce((all, row) => all + row[key], 0), others = parts.length - told.length;
+    const {told, rest: others} = this.chooseTold(parts.map(valueOf));
+    const rows = told.map((i) => ({part: i, text: parts[i].text, value: valueOf(parts[i]), ns: parts[i].ns, usual: parts[i].usual}));
+    const sum = (key) => rows.reduce((all, row) => all + row[key], 0);
     const rest = {part: -1, value: whole - sum('value'), ns: this.slow.ns - sum('ns'), usual: this.slow.usual - sum('usual')};
     rest.text = others > 0 ? `all else: ${count(others, 'part')}` : 'medians do not add up exactly';
-    if (rest.value !== 0 || rest.ns !== 0) this.rows.push(rest);
-    this.isLong = isLong;
-    this.whole = whole;
+    if (rest.value !== 0 || rest.ns !== 0) rows.push(rest);
+    return rows;
   }
 
   // A wait counts for as long as it was in the range. Entries of frames that this one is compared with have a range of

@@ -37,7 +37,7 @@ class SlowPage extends Page {
 
   // What most of the overrun was: time off the CPU, or on it.
   firstEvent() {
-    const {model} = this, top = model.rows.find((row) => row.part >= 0), isOff = top && model.slow.parts[top.part].kind !== 'zone';
+    const {model} = this, top = model.rows.parts.find((row) => row.part >= 0), isOff = top && model.slow.parts[top.part].kind !== 'zone';
     const found = model.events.findIndex((event) => event.unit === 'nanoseconds' && event.off_cpu === Boolean(isOff));
     return Math.max(found, 0);
   }
@@ -49,13 +49,23 @@ class SlowPage extends Page {
     element('program').textContent = slow.headline;
     element('threads').textContent = 'Click: what it was. Drag: a time';
     this.switch('side', [['This frame', '', () => this.set({isUsual: false})], ['Usual frame', '', () => this.set({isUsual: true})]]);
-    if (this.model.rows.length > 0) this.showDetails(this.describePart(this.model.rows[0]));
+    this.by = this.model.rows.causes ? 'causes' : 'parts';
+    this.switch('by', [['Causes', '', () => this.showBy('causes')], ['Parts', '', () => this.showBy('parts')]]);
+    element('by').hidden = !this.model.rows.causes;
+    const [first] = this.model.rows[this.by];
+    if (first) this.showDetails(this.describeRow(first));
+  }
+
+  showBy(by) {
+    this.by = by;
+    this.writeOverrun();
   }
 
   // The bar, and the table that is its legend.
   writeOverrun() {
-    const {model} = this, {rows} = model, positive = rows.filter((row) => row.value > 0), bar = element('overrun');
-    const colorOf = (row) => (row.part < 0 ? cssColor('line') : this.tracks.colors.ofPart(row.part));
+    const {model} = this, rows = model.rows[this.by], positive = rows.filter((row) => row.value > 0), bar = element('overrun');
+    const colorOf = (row) => this.tracks.colors.ofRow(row), isCauses = this.by === 'causes';
+    this.check('by', isCauses ? 0 : 1);
     bar.replaceChildren(...positive.map((row) => {
       const piece = make('button', row.text, {title: `${row.text}: ${exactText(row.value)}`});
       piece.style.flexGrow = row.value;
@@ -73,26 +83,37 @@ class SlowPage extends Page {
       return tr;
     };
     const head = make('tr', '');
-    head.append(...[model.isLong ? 'more than usual' : 'of the frame', 'here', 'usually', ''].map((text) => make('th', text)));
-    const lines = this.texts().map(([value, ns, usual], i) => {
+    const first = model.isLong ? 'more than usual' : 'of the frame';
+    head.append(...(isCauses ? [first, 'how sure', ''] : [first, 'here', 'usually', '']).map((text) => make('th', text)));
+    const lines = this.texts().map((numbers, i) => {
       const row = rows[i], name = row?.text ?? (model.isLong ? 'the frame is longer by' : 'the frame');
-      const tr = line(name, [value, ns, usual], row ? colorOf(row) : 'transparent');
+      const tr = line(name, numbers, row ? colorOf(row) : 'transparent');
       if (row) tr.addEventListener('click', () => this.pickRow(row));
       else tr.className = 'sum';
       return tr;
     });
     element('slow').querySelector('tbody').replaceChildren(head, ...lines);
+    element('counts').replaceChildren(...this.unusualCounts().map((text) => make('p', text)));
+  }
+
+  // Events that happened far more often than usual (slow_frames_report.cc has the same bounds).
+  unusualCounts() {
+    const number = (value) => rounded(value, 4), counts = this.model.slow.counts;
+    return counts.filter(({value, usual}) => value - usual >= 16 && value >= 2 * usual)
+        .map(({name, value, usual}) => `${name}: ${number(value)} here, ${number(usual)} usually`);
   }
 
   // The numbers of the table, the sum last. They are rounded so that those that are shown add up, too.
   texts() {
-    const {rows, whole, slow, isLong} = this.model, step = 1000, round = (ns) => Math.round(ns / step) * step;
-    const columns = [['value', whole], ['ns', slow.ns], ['usual', slow.usual]].map(([key, sum]) => {
+    const {whole, slow, isLong} = this.model, rows = this.model.rows[this.by], step = 1000, round = (ns) => Math.round(ns / step) * step;
+    const keys = this.by === 'causes' ? [['value', whole]] : [['value', whole], ['ns', slow.ns], ['usual', slow.usual]];
+    const columns = keys.map(([key, sum]) => {
       const values = rows.map((row) => round(row[key]));
       if (values.length > 0) values[values.length - 1] += round(sum) - values.reduce((a, b) => a + b, 0);
       return [...values, round(sum)];
     });
-    return columns[0].map((value, i) => [isLong ? changeText(value) : exactText(value), exactText(columns[1][i]), exactText(columns[2][i])]);
+    return columns[0].map((value, i) => [isLong ? changeText(value) : exactText(value),
+      ...(this.by === 'causes' ? [rows[i]?.confidence ?? ''] : [exactText(columns[1][i]), exactText(columns[2][i])])]);
   }
 
   // Compared is the whole frame on its thread; any other choice has nothing to be compared with.
@@ -129,10 +150,18 @@ class SlowPage extends Page {
   }
 
   showAccounting() {
-    super.showAccounting();
-    const {slow} = this.model, host = element('accounting'), gaps = slow.gaps.map((text) => make('span', text, {className: 'missing'}));
-    if (slow.references.length < slow.compared) gaps.push(make('span', `the flame graph is compared with ${slow.references.length} of them`));
-    host.replaceChildren(...gaps, ...[...host.children].filter((one) => !slow.gaps.includes(one.textContent)));
+    const {model, state} = this, {slow} = model;
+    const facts = model.events.length > 0 ? eventFacts(model, state.event, this.sum, this.sum.leftOut) : [];
+    const stacks = facts.filter(([text]) => text.startsWith('stacks ')), run = facts.filter((fact) => !stacks.includes(fact));
+    const chips = slow.gaps.map((text) => make('span', text, {className: 'missing'}));
+    if (slow.references.length < slow.compared) {
+      chips.push(make('span', `the flame graph is compared with ${slow.references.length} of them`));
+    }
+    chips.push(...stacks.map(([text, missing]) => make('span', text, {className: missing ? 'missing' : ''})));
+    // The accounting is the whole run's: what of it concerns this frame is not known.
+    const all = [...run, ...profileFacts(model)].map(([text]) => text).concat(model.notes);
+    if (all.length > 0) chips.push(make('span', `whole run: ${all.join(' · ')}`, {className: 'note'}));
+    element('accounting').replaceChildren(...chips);
   }
 
   showFilters() {
@@ -189,7 +218,7 @@ class SlowPage extends Page {
     const {spans, slow} = this.model, isOf = ({part, to}) => to > 0 && part >= 0 && slow.span_parts[part].part === row.part;
     const longest = row.part < 0 ? undefined : spans[slow.thread].filter(isOf).sort((a, b) => b.to - b.from - (a.to - a.from))[0];
     this.tracks.pick({span: longest, sample: longest?.sample});
-    this.showDetails(this.describePart(row));
+    this.showDetails(this.describeRow(row));
   }
 
   // `what`: {title, lines, stacks: [{name, stack, note}]}.
@@ -234,6 +263,23 @@ class SlowPage extends Page {
     if (!hasHolder) return {lines, stacks: []};
     const holder = {name: `Holder: ${this.threadName(wait.holder)}`, stack: wait.holder_stack, note: `stack: ${wait.holder_quality}`};
     return {lines, stacks: [holder]};
+  }
+
+  describeRow(row) {
+    return row.cause === undefined ? this.describePart(row) : this.describeCause(row);
+  }
+
+  describeCause(row) {
+    const {model} = this, {kind, share, confidence, remedy, wait, stack, quality, thread, thread_stack, thread_quality, thread_zone} = row;
+    if (row.cause < 0) return {title: row.text, lines: [`${changeText(row.value)} of the overrun`], stacks: []};
+    const known = wait < 0 ? {lines: [], stacks: []} : this.describeWait(model.slow.waits[wait]);
+    const stacks = stack < 0 ? [] : [{name: 'Where the frame’s thread was', stack, note: `stack: ${quality}`}];
+    if (thread >= 0 && thread_stack >= 0) {
+      const zone = thread_zone ? `in ${thread_zone}; ` : '';
+      stacks.push({name: `Where ${this.threadName(thread)} was`, stack: thread_stack, note: `${zone}stack: ${thread_quality}`});
+    }
+    return {title: row.text, lines: [`${kind}, ${confidence}: ${changeText(share)} of the overrun`, remedy && `More would be known with: ${remedy}`,
+      ...known.lines], stacks};
   }
 
   describePart(row) {
@@ -323,6 +369,7 @@ function slowInterfaceOf(page) {
     },
     spanBox: (thread, i) => boxOf(thread, model.spans[thread][i].from, model.spans[thread][i].to, tracks.stripTop(thread), STRIP),
     tickBox: (i) => boxOf(model.thread[i], model.time[i], model.time[i], tracks.stripTop(model.thread[i]) + STRIP + 1, TICKS),
+    showBy: (by) => page.showBy(by),
     showUsual: (isUsual) => page.set({isUsual}),
   };
 }

@@ -10,16 +10,32 @@ class PartColors {
     const hues = {zone: [250, 165, 300, 205, 130], wait: [28, 350, 55, 325, 10], preempted: [85]};
     const used = {zone: 0, wait: 0, preempted: 0};
     this.hues = new Map();
-    for (const {part} of model.rows) {
+    for (const {part} of model.rows.parts) {
       if (part < 0) continue;
       const {kind} = model.slow.parts[part];
       this.hues.set(part, {hue: hues[kind][used[kind]++ % hues[kind].length], chroma: kind === 'zone' ? 0.085 : 0.135});
     }
+    // A cause has the colour of the part that it explains; a second one of the same part, a colour of its own.
+    this.ofCauses = new Map();
+    const taken = new Set();
+    for (const {cause, part} of model.rows.causes || []) {
+      const isTaken = !this.hues.has(part) || taken.has(part), own = {hue: [105, 230, 310, 180][this.ofCauses.size % 4], chroma: 0.1};
+      if (cause >= 0) this.ofCauses.set(cause, isTaken ? own : this.hues.get(part));
+      taken.add(part);
+    }
+  }
+
+  ofRow({cause, part, kind}) {
+    if (cause === undefined ? part < 0 : cause < 0 || kind === 'unknown') return cssColor('line');
+    return this.shade(cause === undefined ? this.hues.get(part) : this.ofCauses.get(cause), 0);
   }
 
   // `paleness`: from 0 to 1.
   ofPart(part, paleness = 0) {
-    const {hue, chroma} = this.hues.get(part) || {hue: 0, chroma: 0};
+    return this.shade(this.hues.get(part), paleness);
+  }
+
+  shade({hue, chroma}, paleness) {
     const light = dark.matches ? 0.53 - 0.15 * paleness : 0.75 + 0.12 * paleness;
     return `oklch(${light.toFixed(3)} ${(chroma * (1 - 0.45 * paleness)).toFixed(3)} ${hue})`;
   }

@@ -48,18 +48,15 @@ int64_t Thousandths(const std::string& text) {
   return is_negative ? -value : value;
 }
 
-// The numbers that the table shows add up to those of its last row, which are the frame's.
-void CheckTable(const Json& slow) {
-  int64_t sums[3] = {};
-  const Json& table = slow["table"];
+// The numbers that a table shows add up to those of its last row, which are the frame's.
+void CheckTable(const Json& table, const std::vector<int64_t>& whole_ns) {
   REQUIRE(table.size() >= 3);
-  for (size_t i = 1; i + 1 < table.size(); ++i) {
-    for (size_t k = 0; k < 3; ++k) sums[k] += Thousandths(table[i][k]);
+  for (size_t k = 0; k < whole_ns.size(); ++k) {
+    int64_t sum = 0;
+    for (size_t i = 1; i + 1 < table.size(); ++i) sum += Thousandths(table[i][k]);
+    CHECK(sum == Thousandths(table.back()[k]));
+    CHECK(sum == (whole_ns[k] + 500) / 1000);
   }
-  for (size_t k = 0; k < 3; ++k) CHECK(sums[k] == Thousandths(table.back()[k]));
-  const auto rounded = [](int64_t ns) { return (ns + 500) / 1000; };
-  CHECK(sums[1] == rounded(slow["ns"]));
-  CHECK(sums[2] == rounded(slow["usual"]));
 }
 
 // Spans of a thread: each begins where the one before ends, from the window's begin to the frame's end. Returns the
@@ -86,9 +83,10 @@ TEST_CASE("the numbers of a slow frame's page are FindSlowFrames', to the nanose
     INFO("seed " << seed);
     const Profile profile = HitchProfile(seed).Make();
     const SlowFrame frame = HitchOf(profile);
-    const Json results = BrowseFrame(profile, frame,
-                                     {Eval("perfkit.slow()"), Eval("[0, 1, 2].map(perfkit.spans)"),
-                                      Eval("perfkit.totals()"), Eval("perfkit.comparison()")});
+    const Json results =
+        BrowseFrame(profile, frame,
+                    {Eval("perfkit.slow()"), Eval("[0, 1, 2].map(perfkit.spans)"), Eval("perfkit.totals()"),
+                     Eval("perfkit.comparison()"), Eval("(perfkit.showBy('parts'), perfkit.slow().table)")});
     const Json& slow = results[0];
     CHECK(slow["ns"] == frame.ns);
     CHECK(slow["usual"] == frame.usual_ns);
@@ -101,11 +99,18 @@ TEST_CASE("the numbers of a slow frame's page are FindSlowFrames', to the nanose
       CHECK(slow["parts"][i]["usual"] == frame.parts[i].usual_ns);
       CHECK(slow["parts"][i]["name"] == frame.parts[i].name);
     }
-    int64_t excess_ns = 0, ns = 0;
-    for (const Json& row : slow["rows"]) excess_ns += row["value"].get<int64_t>(), ns += row["ns"].get<int64_t>();
-    CHECK(excess_ns == frame.excess_ns());
-    CHECK(ns == static_cast<int64_t>(frame.ns));
-    CheckTable(slow);
+    REQUIRE(slow["causes"].size() == frame.causes.size());
+    for (size_t i = 0; i < frame.causes.size(); ++i) {
+      CHECK(slow["causes"][i]["share"] == frame.causes[i].share_ns);
+      CHECK(slow["causes"][i]["kind"] == FrameCauseKindName(frame.causes[i].kind));
+    }
+    for (const char* const by : {"causes", "parts"}) {
+      int64_t excess_ns = 0;
+      for (const Json& row : slow["rows"][by]) excess_ns += row["value"].get<int64_t>();
+      CHECK(excess_ns == frame.excess_ns());
+    }
+    CheckTable(slow["table"], {frame.excess_ns()});
+    CheckTable(results[4], {frame.excess_ns(), static_cast<int64_t>(frame.ns), static_cast<int64_t>(frame.usual_ns)});
     const Json& spans = results[1];
     CHECK(CheckSpans(spans[slow["thread"].get<size_t>()], static_cast<int64_t>(frame.ns)) == PartsOf(frame));
     for (const Json& of_thread : spans) CheckSpans(of_thread, static_cast<int64_t>(frame.ns));
@@ -181,7 +186,10 @@ TEST_CASE("a click on a span shows its stack, its system call, the holder and wh
   CHECK(results[2][1]["from"] == 1);
   CHECK(results[2][1]["to"] == 0);
   CHECK(results[4]["title"] == "ran in simulate");
-  CHECK(results[6]["title"] == results[1]["title"]);
+  CHECK(results[6]["title"] ==
+        "a lock that loader (43) held in LoadLevel(), zone 'load', wanted in Render(Scene const&)");
+  CHECK(results[6]["stacks"].size() == 2);
+  CHECK(results[6]["stacks"][1]["calls"] == results[1]["stacks"][1]["calls"]);
   CHECK(results[8].get<std::string>().find("futex 0x7f12a0") != std::string::npos);
   CHECK(results[10]["title"] == "cpu-clock: a sample");
   CHECK(results[10]["stacks"][0]["calls"] == Json{"Simulate(World&)", "main"});
@@ -199,7 +207,7 @@ TEST_CASE("hostile names of a slow frame are shown as text", "[readers][slow_fra
                      {{"hover", "perfkit.spanBox(1, 2)"}},
                      Eval("window.broken === undefined")});
     CHECK(results[0] == Json{true, 2, 0});
-    CHECK(results[1].get<std::string>().starts_with("waited: "));
+    CHECK(results[1].get<std::string>().starts_with("a lock that "));
     CHECK(results[2] == exporters::ValidUtf8(name));
     CHECK(results[4] == true);
   }
