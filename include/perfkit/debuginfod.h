@@ -6,7 +6,8 @@
 // elfutils' client library does the work: libdebuginfod.so.1 (Debian: libdebuginfod1), loaded when the first file is
 // needed. It reads the environment variables of debuginfod-find(1): DEBUGINFOD_URLS names the servers, none by
 // default; DEBUGINFOD_TIMEOUT is the time in seconds that a server may be silent, 90 by default; DEBUGINFOD_PROGRESS
-// shows its progress. It keeps fetched files below ~/.cache/debuginfod_client, or DEBUGINFOD_CACHE_PATH.
+// shows its progress. It keeps fetched files below ~/.cache/debuginfod_client, or DEBUGINFOD_CACHE_PATH. A program
+// that has other rights than its user (AT_SECURE) asks no server.
 #pragma once
 
 #include <memory>

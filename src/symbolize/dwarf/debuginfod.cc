@@ -63,7 +63,11 @@ class Fetcher : public DebugFetcher {
 
  private:
   absl::Status Begin() {
-    const char* const urls = getenv("DEBUGINFOD_URLS");
+    const char* const urls = secure_getenv("DEBUGINFOD_URLS");
+    if (urls == nullptr && getenv("DEBUGINFOD_URLS") != nullptr) {
+      return absl::FailedPreconditionError(
+          "debuginfod: DEBUGINFOD_URLS is not read in a program that has other rights than its user (AT_SECURE)");
+    }
     if (urls == nullptr || *urls == '\0') {
       return absl::FailedPreconditionError(
           "debuginfod: DEBUGINFOD_URLS names no server (Debian's: https://debuginfod.debian.net)");
@@ -79,8 +83,8 @@ class Fetcher : public DebugFetcher {
   }
 
   static absl::Status Explain(int error, base::Bytes build_id) {
-    const std::string asked =
-        absl::StrFormat("debuginfod: asking %s for build-id %s", getenv("DEBUGINFOD_URLS"), elf::HexText(build_id));
+    const std::string asked = absl::StrFormat("debuginfod: asking %s for build-id %s", secure_getenv("DEBUGINFOD_URLS"),
+                                              elf::HexText(build_id));
     if (error == ENOENT) return absl::NotFoundError(asked + ": none of them has it");
     return absl::ErrnoToStatus(error, asked);
   }

@@ -4,6 +4,7 @@
 
 #include <unordered_map>
 
+#include "src/symbolize/dwarf/mini_debug_info.h"
 #include "src/symbolize/dwarf/module_lines.h"
 
 namespace perfkit {

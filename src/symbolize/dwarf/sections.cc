@@ -1,12 +1,6 @@
 // Selects sections by name, and decompresses those that are compressed.
 #include "src/symbolize/dwarf/sections.h"
 
-#include <elfutils/libdwelf.h>
-#include <libelf.h>
-#include <stdio.h>
-
-#include <memory>
-
 #include "absl/status/statusor.h"
 #include "absl/strings/str_format.h"
 #include "src/unwind/dwarf/cfi/inflate.h"
@@ -14,9 +8,8 @@
 namespace perfkit::symbolize::dwarf {
 namespace {
 
-// Maximum sizes of decompressed bytes.
+// Maximum size of a decompressed section.
 constexpr uint64_t kMaxUnpackedBytes = uint64_t{4} << 30;
-constexpr uint64_t kMaxMiniBytes = 256 << 20;
 
 struct Wanted {
   std::string_view name;
@@ -33,25 +26,7 @@ absl::Status Damaged(std::string_view name, std::string_view what) {
   return absl::Status(absl::StatusCode::kInvalidArgument, absl::StrFormat("section %s %s", name, what));
 }
 
-struct CloseFile {
-  void operator()(FILE* file) const { fclose(file); }
-};
-
 }  // namespace
-
-// libdw decompresses xz, but only whole files, and only from a descriptor.
-absl::StatusOr<std::string> UnpackMini(base::Bytes packed) {
-  const std::unique_ptr<FILE, CloseFile> file(tmpfile());
-  if (file == nullptr) return absl::ErrnoToStatus(errno, "no temporary file for .gnu_debugdata");
-  const bool written = fwrite(packed.data(), 1, packed.size(), file.get()) == packed.size() && fflush(file.get()) == 0;
-  if (!written) return absl::ErrnoToStatus(errno, "cannot write a temporary file for .gnu_debugdata");
-  elf_version(EV_CURRENT);
-  const std::unique_ptr<Elf, int (*)(Elf*)> elf(dwelf_elf_begin(fileno(file.get())), elf_end);
-  size_t size = 0;
-  const char* const image = elf == nullptr ? nullptr : elf_rawfile(elf.get(), &size);
-  if (image == nullptr || size > kMaxMiniBytes) return Damaged(".gnu_debugdata", "can't be decompressed");
-  return std::string(image, size);
-}
 
 Sections Sections::From(const std::vector<DebugSection>& sections) {
   Sections result;

@@ -25,7 +25,4 @@ struct Sections {
   static Sections From(const std::vector<DebugSection>& sections);
 };
 
-// Returns the ELF file that is compressed in .gnu_debugdata.
-absl::StatusOr<std::string> UnpackMini(base::Bytes packed);
-
 }  // namespace perfkit::symbolize::dwarf

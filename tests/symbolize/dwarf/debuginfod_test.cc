@@ -2,13 +2,18 @@
 #include "perfkit/debuginfod.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <cstdio>
 #include <filesystem>
 #include <string>
 
 #include "perfkit/dwarf_lines.h"
 #include "src/elf/notes.h"
+#include "src/symbolize/debug_fetcher.h"
 #include "src/sys/map_file.h"
 #include "tests/support/skip.h"
 #include "tests/support/temp_folder.h"
@@ -117,6 +122,26 @@ TEST_CASE("a server that is not named, has no such build, or has another one is 
   const Answer other = Ask(*stripped, Debuginfod);
   CHECK(other.function.empty());
   CHECK(Has(other.lines, "was downloaded, but belongs to another build"));
+}
+
+TEST_CASE("the answer of a server that the environment names", "[.other_rights]") {
+  std::puts(std::string(Debuginfod()->Fetch(base::Bytes()).status().message()).c_str());
+}
+
+TEST_CASE("a program with other rights than its user asks no server that its environment names", "[debuginfod]") {
+  if (geteuid() != 0) SKIP_TEST("only root can make a program with other rights");
+  const TempFolder folder;
+  const std::string path = folder.path() + "/program";
+  struct statvfs volume = {};
+  if (statvfs(folder.path().c_str(), &volume) != 0 || (volume.f_flag & ST_NOSUID) != 0) SKIP_TEST("/tmp is nosuid");
+  constexpr gid_t kOtherGroup = 65534;
+  std::filesystem::copy_file("/proc/self/exe", path);
+  REQUIRE(chown(path.c_str(), static_cast<uid_t>(-1), kOtherGroup) == 0);
+  const std::string run = "DEBUGINFOD_URLS=file:///nowhere " + path + " '[.other_rights]'";
+  REQUIRE(chmod(path.c_str(), 0755) == 0);
+  CHECK_FALSE(Has(RunCommand(run).output, "is not read"));
+  REQUIRE(chmod(path.c_str(), 02755) == 0);
+  CHECK(Has(RunCommand(run).output, "DEBUGINFOD_URLS is not read in a program that has other rights than its user"));
 }
 
 TEST_CASE("no server is asked for what a file has itself", "[debuginfod]") {
