@@ -1,6 +1,7 @@
 # For tests that are scripts of commands: prints each command; the first that fails ends the test.
 cmake_minimum_required(VERSION 3.25)
 cmake_host_system_information(RESULT cores QUERY NUMBER_OF_LOGICAL_CORES)
+math(EXPR jobs "(${cores} + 1) / 2")  # of a build: two tests run at a time
 
 # step(<what it does> <command> <argument>...)
 function(step what)

@@ -9,6 +9,10 @@ file(MAKE_DIRECTORY "${PERFKIT_NOTES}")
 define_property(GLOBAL PROPERTY PERFKIT_TESTS BRIEF_DOCS "Every test, so that the last one can come last")
 define_property(GLOBAL PROPERTY PERFKIT_TEST_PROGRAMS BRIEF_DOCS "The programs of perfkit_unit_test")
 
+# CTest starts the tests of the highest cost first: CPU-seconds of the longest tests, as the last test prints them.
+set(PERFKIT_COSTS leg.thread.build=350 leg.address.build=340 leg.clang.build=178 pmu.modules=164
+    leg.address.session_test=75 leg.address.sample_test=62 leg.address.exporters_test=33)
+
 foreach(tool runner tally)
   add_executable(${tool} "${PROJECT_SOURCE_DIR}/tests/runner/${tool}.cc")
   perfkit_target(${tool})
@@ -31,6 +35,9 @@ function(perfkit_add_test name)
   endif()
   add_test(NAME ${name} COMMAND runner ${options} -- ${program} ${arg_COMMAND})
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 LABELS "${arg_LABELS}" ${arg_PROPERTIES})
+  if("${PERFKIT_COSTS}" MATCHES "(^|;)${name}=([0-9]+)")
+    set_tests_properties(${name} PROPERTIES COST ${CMAKE_MATCH_2})
+  endif()
   set_property(GLOBAL APPEND PROPERTY PERFKIT_TESTS ${name})
 endfunction()
 

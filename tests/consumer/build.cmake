@@ -12,7 +12,7 @@ step(configure ${CMAKE_COMMAND} -S "${CMAKE_CURRENT_LIST_DIR}/${PROJECT}" -B "${
 if(CONFIGURE_ONLY)
   return()
 endif()
-step(build ${CMAKE_COMMAND} --build "${BUILD}" --parallel ${cores})
+step(build ${CMAKE_COMMAND} --build "${BUILD}" --parallel ${jobs})
 step(run "${BUILD}/consumer")
 if(WANTED MATCHES "benchmark")
   execute_process(COMMAND "${BUILD}/benchmark_consumer" OUTPUT_VARIABLE table COMMAND_ERROR_IS_FATAL ANY)
