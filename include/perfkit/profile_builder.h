@@ -5,7 +5,7 @@
 //   const uint32_t main = builder.Function("main", "app", "main.cc", 10);
 //   const uint32_t work = builder.Function("work", "app", "work.cc", 20);
 //   builder.AddSample({.time_ns = 1, .weight = 1'000'000, .thread = builder.AddThread(1, 1, "app"),
-//                      .stack = builder.Stack(builder.Stack(ProfileStack::kRoot, main), work),
+//                      .stack = builder.Stack(builder.Stack(perfkit::ProfileStack::kRoot, main), work),
 //                      .event = event, .quality = perfkit::StackQuality::kWhole});
 //   perfkit::Profile profile = builder.Take();
 #pragma once
@@ -49,7 +49,7 @@ class ProfileBuilder {
   void SetCalls(uint32_t location, std::span<const ProfileCall> calls);
 
   // Add an entry, and return its index.
-  uint32_t AddEvent(ProfileEvent event);
+  uint16_t AddEvent(ProfileEvent event);
   uint32_t AddThread(uint32_t pid, uint32_t tid, std::string_view name);
   uint32_t AddWait(const ProfileWait& wait);
   void AddSample(const ProfileSample& sample);

@@ -116,9 +116,9 @@ void ProfileBuilder::SetCalls(uint32_t location, std::span<const ProfileCall> ca
   profile.calls.insert(profile.calls.end(), calls.begin(), calls.end());
 }
 
-uint32_t ProfileBuilder::AddEvent(ProfileEvent event) {
+uint16_t ProfileBuilder::AddEvent(ProfileEvent event) {
   impl_->profile.events.push_back(std::move(event));
-  return static_cast<uint32_t>(impl_->profile.events.size() - 1);
+  return static_cast<uint16_t>(impl_->profile.events.size() - 1);
 }
 
 uint32_t ProfileBuilder::AddThread(uint32_t pid, uint32_t tid, std::string_view name) {

@@ -34,7 +34,7 @@ inline Profile HostileProfile() {
   builder.profile().from_ns = 1'000'000, builder.profile().to_ns = 3'000'000;
   uint32_t samples = 0;
   for (const std::string& name : names) {
-    const auto event = static_cast<uint16_t>(builder.AddEvent({.name = name}));
+    const auto event = builder.AddEvent({.name = name});
     const uint32_t thread = builder.AddThread(1, 1 + event, name);
     const uint32_t stack = builder.Stack(ProfileStack::kRoot, builder.Function(name, "/lib/" + name, name, 1));
     builder.AddZone({.from_ns = 1'000'000,

@@ -53,7 +53,7 @@ TEST_CASE("base64 has the test vectors of RFC 4648, in whatever pieces", "[expor
 Profile LargeProfile() {
   std::mt19937_64 random(1);
   ProfileBuilder builder;
-  const auto cpu = static_cast<uint16_t>(builder.AddEvent({.name = "cpu-clock", .unit = ProfileUnit::kNanoseconds}));
+  const auto cpu = builder.AddEvent({.name = "cpu-clock", .unit = ProfileUnit::kNanoseconds});
   for (uint32_t i = 0; i < 8; ++i) builder.AddThread(1, 1 + i, "worker " + std::to_string(i));
   std::vector<uint32_t> locations;
   for (uint32_t i = 0; i < 2000; ++i) {

@@ -17,6 +17,22 @@ TEST_CASE("a profile built by hand passes its own check", "[profile]") {
   CHECK(profile.EventIndex("cycles") == profile.events.size());
 }
 
+TEST_CASE("the example of profile_builder.h is a profile", "[profile]") {
+  perfkit::ProfileBuilder builder;
+  const uint16_t event = builder.AddEvent({.name = "cpu-clock", .unit = perfkit::ProfileUnit::kNanoseconds});
+  const uint32_t main = builder.Function("main", "app", "main.cc", 10);
+  const uint32_t work = builder.Function("work", "app", "work.cc", 20);
+  builder.AddSample({.time_ns = 1,
+                     .weight = 1'000'000,
+                     .thread = builder.AddThread(1, 1, "app"),
+                     .stack = builder.Stack(builder.Stack(ProfileStack::kRoot, main), work),
+                     .event = event,
+                     .quality = perfkit::StackQuality::kWhole});
+  const perfkit::Profile profile = builder.Take();
+  CHECK(profile.Check() == absl::OkStatus());
+  CHECK(profile.Total(0) == Profile::Sum{1'000'000, 1});
+}
+
 TEST_CASE("strings that nothing refers to are forgotten, and all others found again", "[profile]") {
   ProfileBuilder builder;
   builder.String("forgotten");

@@ -70,10 +70,9 @@ inline Profile SampleProfile() {
   profile.program = "app";
   profile.from_ns = 1'000'000'000, profile.to_ns = 1'200'000'000;
   profile.realtime_offset_ns = 1'700'000'000'000'000'000;
-  const auto cpu = static_cast<uint16_t>(builder.AddEvent({.name = "cpu-clock", .unit = ProfileUnit::kNanoseconds}));
-  const auto faults = static_cast<uint16_t>(builder.AddEvent({.name = "page-faults"}));
-  const auto off =
-      static_cast<uint16_t>(builder.AddEvent({.name = std::string(kOffCpuEvent), .unit = ProfileUnit::kNanoseconds}));
+  const auto cpu = builder.AddEvent({.name = "cpu-clock", .unit = ProfileUnit::kNanoseconds});
+  const auto faults = builder.AddEvent({.name = "page-faults"});
+  const auto off = builder.AddEvent({.name = std::string(kOffCpuEvent), .unit = ProfileUnit::kNanoseconds});
   const uint32_t main_thread = builder.AddThread(42, 42, "app");
   const uint32_t worker = builder.AddThread(42, 43, "worker \"1\"; <a>");
 

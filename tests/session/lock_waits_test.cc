@@ -21,8 +21,8 @@ constexpr uint32_t kWaiter = 0, kHolder = 1;
 class LockProfile {
  public:
   explicit LockProfile(const char* function) {
-    event_ = static_cast<uint16_t>(builder_.AddEvent({.name = "cpu-clock", .unit = ProfileUnit::kNanoseconds}));
-    off_cpu_ = static_cast<uint16_t>(builder_.AddEvent({.name = std::string(kOffCpuEvent)}));
+    event_ = builder_.AddEvent({.name = "cpu-clock", .unit = ProfileUnit::kNanoseconds});
+    off_cpu_ = builder_.AddEvent({.name = std::string(kOffCpuEvent)});
     builder_.AddThread(1, 1, "waiter");
     builder_.AddThread(1, 2, "holder");
     builder_.AddWait({.preempted = true});

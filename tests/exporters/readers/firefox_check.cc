@@ -86,7 +86,7 @@ TEST_CASE("firefox's reader opens hostile names, deep stacks and an empty profil
   const Pq hostile(HostileProfile(), ".json.gz");
   CHECK(hostile.Ask("thread list")["totalThreadCount"] > HostileNames().size());
   ProfileBuilder builder;
-  const auto event = static_cast<uint16_t>(builder.AddEvent({.name = "faults"}));
+  const auto event = builder.AddEvent({.name = "faults"});
   const uint32_t thread = builder.AddThread(1, 1, "deep");
   uint32_t stack = ProfileStack::kRoot;
   for (int i = 0; i < 3000; ++i) stack = builder.Stack(stack, builder.Function("f" + std::to_string(i), "/bin/app"));
