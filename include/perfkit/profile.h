@@ -172,7 +172,6 @@ struct ProfileCounter {
 
 // What is missing from a profile, and what it cost.
 struct ProfileAccounting {
-  uint64_t unwind_dropped = 0;    // Samples whose stack was dropped because too many waited: now kLeafOnly.
   uint64_t times_forgotten = 0;   // Samples that were merged: to limit memory, or by SessionOptions::keep.
   uint64_t stacks_forgotten = 0;  // Samples whose stack was cut to its leaf or module to limit memory.
   // Samples at "[other addresses]": to limit memory, only the module was kept.

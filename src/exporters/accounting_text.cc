@@ -93,8 +93,7 @@ std::vector<std::string> AccountingLines(const Profile& profile) {
                                   profile.samples.size()));
   AddEventLines(profile, lines);
   lines.push_back(StackLine(profile));
-  const std::string missing = Nonzero({{"stacks given up because too many waited", accounting.unwind_dropped},
-                                       {"samples merged without their times", accounting.times_forgotten},
+  const std::string missing = Nonzero({{"samples merged without their times", accounting.times_forgotten},
                                        {"stacks cut to their leaf or module", accounting.stacks_forgotten},
                                        {"samples at other addresses", accounting.addresses_forgotten},
                                        {"waits in the totals only", accounting.waits_forgotten},

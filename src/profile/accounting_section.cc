@@ -58,7 +58,6 @@ std::string ProfileTroubles(const ProfileAccounting& accounting) {
   const auto add = [&](uint64_t count, std::string_view what) {
     if (count != 0) text += absl::StrFormat("# %s %s\n", CountText(count), what);
   };
-  add(accounting.unwind_dropped, "stacks given up: too many waited to be unwound (leaf only)");
   add(accounting.stacks_forgotten, "stacks cut to their leaf or module: the tables were full");
   add(accounting.addresses_forgotten, "samples at other addresses of a module: the tables were full");
   add(accounting.times_forgotten, "samples merged without their times");

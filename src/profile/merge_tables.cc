@@ -74,7 +74,6 @@ std::string WaitKey(const ProfileWait& wait) {
 }
 
 void AddAccounting(ProfileAccounting& to, const ProfileAccounting& from) {
-  to.unwind_dropped += from.unwind_dropped;
   to.times_forgotten += from.times_forgotten;
   to.stacks_forgotten += from.stacks_forgotten;
   to.addresses_forgotten += from.addresses_forgotten;

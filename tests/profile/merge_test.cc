@@ -116,7 +116,7 @@ TEST_CASE("accounting, threads and counters of merged profiles", "[profile][merg
   Profile a = SampleProfile(), b = SampleProfile();
   a.events[0].accounting = {.counted = 10, .lost = 1, .stacks = {.stale = 2}};
   b.events[0].accounting = {.counted = 5, .lost = 2, .stacks = {.stale = 3}, .counted_is_lower_bound = true};
-  b.accounting.unwind_dropped = 4;
+  b.accounting.zone_records_lost = 4;
   b.accounting.notes.push_back("more");
   b.program = "other";
   b.threads[0].on_ns = 100, b.threads[0].last_ns = 9;
@@ -127,7 +127,7 @@ TEST_CASE("accounting, threads and counters of merged profiles", "[profile][merg
   CHECK(merged.events[0].accounting.lost == 5);
   CHECK(merged.events[0].accounting.stacks.stale == 8);
   CHECK(merged.events[0].accounting.counted_is_lower_bound);
-  CHECK(merged.accounting.unwind_dropped == 8);
+  CHECK(merged.accounting.zone_records_lost == 8);
   CHECK(merged.accounting.notes == std::vector<std::string>{"stacks: live", "3 samples lost", "more"});
   CHECK(merged.program == "app, other");
   REQUIRE(merged.threads.size() == 3);

@@ -96,7 +96,7 @@ TEST_CASE("a report shows what the kernel counted and what is missing", "[profil
   profile.events[1].user_only = true;
   profile.events[1].accounting.counted = 33;
   profile.events[1].accounting.counted_is_lower_bound = true;
-  profile.accounting.unwind_dropped = 1234;
+  profile.accounting.stacks_forgotten = 1234;
   profile.accounting.own_cpu_ns = 2'000'000;
   profile.threads[0].on_ns = 80'000'000;
   profile.threads[0].off_ns = 120'000'000;
@@ -104,7 +104,7 @@ TEST_CASE("a report shows what the kernel counted and what is missing", "[profil
   CHECK_THAT(report, Contains("100  125.0 ms     7    20.00 %\n"));
   CHECK_THAT(report, Contains("# page-faults (user only)        30        3     >= 33     0          -\n"));
   CHECK_THAT(report, Contains("# cpu-clock: 3 samples while paused\n"));
-  CHECK_THAT(report, Contains("# 1,234 stacks given up"));
+  CHECK_THAT(report, Contains("# 1,234 stacks cut to their leaf"));
   CHECK_THAT(report, Contains("# cost: 2.000 ms of CPU time in this process"));
   CHECK_THAT(report, Contains("80.00 ms  120.0 ms  app-42\n"));
 }

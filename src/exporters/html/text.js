@@ -68,7 +68,7 @@ function eventFacts(model, event, sum, leftOut) {
 function profileFacts(model) {
   const {accounting} = model, facts = [];
   const losses = [
-    ['unwind_dropped', 'stacks given up because too many waited'], ['times_forgotten', 'samples merged: their times were given up'],
+    ['times_forgotten', 'samples merged: their times were given up'],
     ['stacks_forgotten', 'samples cut to their leaf or module: the tables were full'],
     ['addresses_forgotten', 'samples at other addresses of a module: the tables were full'], ['waits_forgotten', 'waits in the totals only'],
     ['zones_forgotten', 'zones and frames without times'], ['frames_dropped', 'frames not kept: the room for them was used up'],
