@@ -94,7 +94,8 @@ struct SessionOptions {
   // memory stays the same for hours. Requires `frames` and RingMode::kStream. nullopt keeps all, up to `memory_bytes`.
   std::optional<KeepFrames> keep{};
   // kWall: a thread that has been off the CPU for longer than this is examined for its stack and for what it waits for,
-  // in rounds of at least 4 ms: shorter waits may be missed.
+  // in rounds of at least 4 ms: shorter waits may be missed. Threads that mark frames are examined in each round in
+  // which they are off the CPU.
   std::chrono::nanoseconds look_after = std::chrono::milliseconds(1);
   // kWall: also records who woke each thread (ProfileWait::waker), by sampling sched:sched_waking, which becomes an
   // event of the profile. Costs the waker about 1 us for each thread that it wakes. Requires the right to sample

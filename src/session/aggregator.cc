@@ -314,29 +314,40 @@ void Aggregator::AddSpan(const OffCpuSpan& span) {
   MergeIfFull();
 }
 
+// A frame that waits for a disk waits often, and briefly each time. So a thread that marks frames is looked at whenever
+// it is found off its CPU: some of its waits then tell what the others are.
 void Aggregator::LookAtSleepers(uint64_t before_ns) {
   if (!options_.off_cpu) return;
-  const auto self = static_cast<uint32_t>(sys::kernel().gettid());
   for (const OffCpu::Sleeper& sleeper : off_cpu_.ToLookAt(before_ns)) {
-    // It looks, so it runs: its switch-in is still in the rings.
-    if (sleeper.tid == self) continue;
-    const std::optional<BlockedThread> blocked =
-        LookAtBlocked(options_.pid, sleeper.tid, options_.unwinder.get(), frames_);
-    if (!blocked) {
-      const absl::Status readable = proc::CanReadBlockedCalls();
-      if (readable.ok()) continue;  // it runs again
-      look_error_ = readable;
-      return;
-    }
-    const InternedStack stack =
-        Intern(options_.pid, std::span(frames_).first(blocked->stack.frames), QualityOf(blocked->stack.end));
-    off_cpu_.Looked(sleeper.thread, {.at_ns = blocked->at_ns,
-                                     .stack = stack.stack,
-                                     .quality = stack.quality,
-                                     .call = blocked->call,
-                                     .wait = blocked->wait,
-                                     .holder = LookAtHolder(*blocked, sleeper.tid)});
+    if (!LookAt(sleeper)) return;
   }
+  if (!zones_) return;
+  for (const OffCpu::Sleeper& sleeper : off_cpu_.ToLookAt(UINT64_MAX)) {
+    if (zones_->MarksFrames(sleeper.thread) && !LookAt(sleeper)) return;
+  }
+}
+
+// Returns false if no thread can be looked at.
+bool Aggregator::LookAt(const OffCpu::Sleeper& sleeper) {
+  // It looks, so it runs: its switch-in is still in the rings.
+  if (sleeper.tid == static_cast<uint32_t>(sys::kernel().gettid())) return true;
+  const std::optional<BlockedThread> blocked =
+      LookAtBlocked(options_.pid, sleeper.tid, options_.unwinder.get(), frames_);
+  if (!blocked) {
+    const absl::Status readable = proc::CanReadBlockedCalls();
+    if (readable.ok()) return true;  // it runs again
+    look_error_ = readable;
+    return false;
+  }
+  const InternedStack stack =
+      Intern(options_.pid, std::span(frames_).first(blocked->stack.frames), QualityOf(blocked->stack.end));
+  off_cpu_.Looked(sleeper.thread, {.at_ns = blocked->at_ns,
+                                   .stack = stack.stack,
+                                   .quality = stack.quality,
+                                   .call = blocked->call,
+                                   .wait = blocked->wait,
+                                   .holder = LookAtHolder(*blocked, sleeper.tid)});
+  return true;
 }
 
 // Where it is blocked itself: if it holds the lock after the look, and has not run until then, it was there with the

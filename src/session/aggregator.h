@@ -135,6 +135,7 @@ class Aggregator {
   void AddSwitch(const SwitchRecord& change);
   void AddSpan(const OffCpuSpan& span);
   uint32_t WaitOf(const OffCpuSpan& span);
+  bool LookAt(const OffCpu::Sleeper& sleeper);
   Holder LookAtHolder(const BlockedThread& waiting, uint32_t waiting_tid);
   ProfileSample Complete(const PendingSample& pending, const InternedStack& stack);
   void Emit(const PendingSample& pending, const InternedStack& stack);

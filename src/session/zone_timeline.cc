@@ -153,6 +153,7 @@ void ZoneTimeline::LeaveAll(size_t thread, uint64_t ns, uint32_t label) {
 void ZoneTimeline::AddFrame(size_t thread, const FrameEvent& event) {
   Thread& state = threads_[thread];
   state.first_ns = std::min(state.first_ns, event.from_ns);
+  state.marks_frames = true;
   const uint64_t budget_ns = recording_->budget_ns(event.id);
   frames_.push_back({.from_ns = event.from_ns,
                      .to_ns = event.to_ns,

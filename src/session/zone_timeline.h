@@ -5,6 +5,7 @@
 //                                frames ──> FrameKeeper: which of all that stays, if a session keeps slow frames alone
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -58,12 +59,16 @@ class ZoneTimeline {
   // samples there but those of Times() may go.
   FrameKeeper* keeper() { return keeping_ ? &keeping_->keeper : nullptr; }
   // Decides on the frames that ended until `until_ns`; UINT64_MAX: all, and there will be no more. After Read. Calls
-  // on_slow with those over their budget, and with a reason; if there are too many, with some of them. Returns the number
-  // of the others.
+  // on_slow with those over their budget, and with a reason; if there are too many, with some of them. Returns the
+  // number of the others.
   size_t Decide(uint64_t until_ns, absl::FunctionRef<void(const EndedFrame& frame)> on_slow);
   // What is kept; all times if the session keeps everything.
   KeptTimes Times() const;
   KeptTimes TimesOf(const EndedFrame& frame) const;
+  // Whether frames of this thread have ended. `index`: in Profile::threads.
+  bool MarksFrames(uint32_t index) const {
+    return std::ranges::any_of(threads_, [&](const Thread& one) { return one.index == index && one.marks_frames; });
+  }
   // The thread of a frame, in Profile::threads; KeptTimes::kAllThreads: it is not known yet.
   uint32_t ThreadOf(const EndedFrame& frame) const { return threads_[frame.thread].index; }
 
@@ -89,7 +94,8 @@ class ZoneTimeline {
     uint32_t index = kNoThread;  // in Profile::threads
     uint64_t first_ns = UINT64_MAX, last_ns = 0;
     uint64_t known_from_ns = 0;  // what was before is forgotten
-    std::vector<Path> paths;     // by zone
+    bool marks_frames = false;
+    std::vector<Path> paths;  // by zone
     std::vector<OpenZone> open;
     std::vector<Change> changes;
   };
