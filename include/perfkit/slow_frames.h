@@ -148,4 +148,8 @@ SlowFrame ExplainFrame(const Profile& profile, uint32_t zone);
 std::string FormatSlowFrames(const Profile& profile, const SlowFrameOptions& options = {});
 std::string FormatSlowFrame(const Profile& profile, const SlowFrame& frame);
 
+// Returns a cause as a sentence: "a lock that loader (1234) held in LoadLevel(), wanted in Render()". `cause`: of a
+// frame of `profile`.
+std::string FormatFrameCause(const Profile& profile, const FrameCause& cause);
+
 }  // namespace perfkit

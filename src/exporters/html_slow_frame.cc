@@ -10,7 +10,6 @@
 #include "absl/strings/str_format.h"
 #include "src/exporters/arrows.h"
 #include "src/exporters/frame_gaps.h"
-#include "src/profile/cause_text.h"
 #include "src/profile/part_text.h"
 #include "src/profile/text_table.h"
 #include "src/profile/wait_text.h"
@@ -67,7 +66,7 @@ void WriteCauses(const FrameCut& cut, JsonWriter& json) {
   for (const FrameCause& cause : cut.frame.causes) {
     json.BeginObject().Member("kind", FrameCauseKindName(cause.kind)).Member("share", cause.share_ns);
     json.Member("confidence", FrameCauseConfidenceName(cause.confidence));
-    json.Member("text", profile::OneLine(profile::CauseText(cut.profile, cause)));
+    json.Member("text", profile::OneLine(FormatFrameCause(cut.profile, cause)));
     json.Member("remedy", cause.remedy).Member("part", PartOf(cut, cause)).Member("wait", Signed(cause.wait));
     json.Member("stack", Signed(cause.stack)).Member("quality", StackQualityName(cause.quality));
     json.Member("thread", Signed(cause.thread)).Member("thread_stack", Signed(cause.thread_stack));

@@ -12,7 +12,6 @@
 #include "src/exporters/accounting_text.h"
 #include "src/exporters/frame_gaps.h"
 #include "src/exporters/utf8.h"
-#include "src/profile/cause_text.h"
 #include "src/profile/part_text.h"
 #include "src/profile/wait_text.h"
 
@@ -209,7 +208,7 @@ void TrackWriter::Explain(pbf_writer& event) const {
   for (const FrameCause& cause : frame.causes) {
     AddText(event, absl::StrFormat("cause %d", ++number),
             absl::StrFormat("%+d ns, %s: %s", cause.share_ns, FrameCauseConfidenceName(cause.confidence),
-                            profile::CauseText(profile_, cause)));
+                            FormatFrameCause(profile_, cause)));
   }
   number = 0;
   for (const FramePart& part : frame.parts) {

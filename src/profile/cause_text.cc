@@ -1,7 +1,8 @@
-// Who, then where: a reader looks for the thread first.
-#include "src/profile/cause_text.h"
+// A cause of a slow frame in a sentence. Who, then where: a reader looks for the thread first.
+#include <string>
 
 #include "absl/strings/str_cat.h"
+#include "perfkit/slow_frames.h"
 #include "src/profile/stack_evidence.h"
 #include "src/profile/text_table.h"
 #include "src/profile/wait_text.h"
@@ -11,10 +12,12 @@ namespace {
 
 using Kind = FrameCause::Kind;
 
+constexpr size_t kFunctionColumns = 40;
+
 // " in Load()", "" if it is not known.
 std::string InFunction(const Profile& profile, uint32_t stack) {
   const std::string function = OwnFunction(profile, stack);
-  return function.empty() ? "" : " in " + function;
+  return function.empty() ? "" : " in " + CutMiddle(OneLine(function), kFunctionColumns);
 }
 
 // "loader (1234)", or what is known instead.
@@ -62,9 +65,13 @@ std::string PlainText(const Profile& profile, const FrameCause& cause) {
 
 }  // namespace
 
-std::string CauseText(const Profile& profile, const FrameCause& cause) {
+}  // namespace perfkit::profile
+
+namespace perfkit {
+
+std::string FormatFrameCause(const Profile& profile, const FrameCause& cause) {
   const std::string more = cause.remedy.empty() ? "" : absl::StrCat(" [more by ", cause.remedy, "]");
-  return OneLine(PlainText(profile, cause) + more);
+  return profile::OneLine(profile::PlainText(profile, cause) + more);
 }
 
-}  // namespace perfkit::profile
+}  // namespace perfkit

@@ -78,6 +78,11 @@ class CauseFinder {
   }
 
   std::vector<FrameCause> Find(std::vector<WaitPiece> waits) {
+    for (const WaitPiece& piece : waits) {
+      if (WasExamined(piece)) examined_.push_back(piece);
+    }
+    std::stable_sort(examined_.begin(), examined_.end(),
+                     [](const WaitPiece& a, const WaitPiece& b) { return a.from_ns < b.from_ns; });
     std::stable_sort(waits.begin(), waits.end(),
                      [](const WaitPiece& a, const WaitPiece& b) { return a.duration_ns() > b.duration_ns(); });
     FrameCause less{.kind = Kind::kLess, .confidence = Confidence::kKnown};
@@ -98,18 +103,57 @@ class CauseFinder {
   }
 
  private:
-  // Causes that say the same are one.
+  // Causes that say the same are one, with the confidence of its larger half.
   void Add(FrameCause cause) {
     if (cause.share_ns == 0) return;
-    const auto key = [](const FrameCause& one) {
-      return std::tie(one.kind, one.confidence, one.what, one.thread, one.remedy);
-    };
-    const auto same = std::ranges::find_if(causes_, [&](const FrameCause& one) { return key(one) == key(cause); });
-    if (same != causes_.end()) {
-      same->share_ns += cause.share_ns;
-    } else {
+    const auto key = [](const FrameCause& one) { return std::tie(one.kind, one.what, one.thread); };
+    auto same = std::ranges::find_if(causes_, [&](const FrameCause& one) { return key(one) == key(cause); });
+    const int64_t known_ns = cause.confidence == Confidence::kKnown ? cause.share_ns : 0;
+    if (same == causes_.end()) {
       causes_.push_back(std::move(cause));
+      known_ns_.push_back(known_ns);
+      return;
     }
+    int64_t& all_known_ns = known_ns_[static_cast<size_t>(same - causes_.begin())];
+    all_known_ns += known_ns;
+    same->share_ns += cause.share_ns;
+    if (same->kind == Kind::kUnknown || same->kind == Kind::kLess) return;
+    same->confidence = all_known_ns * 2 >= same->share_ns ? Confidence::kKnown : Confidence::kLikely;
+    if (same->remedy.empty()) same->remedy = std::move(cause.remedy);
+  }
+
+  bool WasExamined(const WaitPiece& piece) const {
+    const uint32_t wait = profile_.samples[piece.sample].wait;
+    return wait != ProfileSample::kNoWait && profile_.waits[wait].examined_ns != 0;
+  }
+
+  bool IsInZone(const WaitPiece& piece, uint32_t label) const { return profile_.samples[piece.sample].label == label; }
+
+  // Many short waits in a row are probably for the same: what those before and after this one in the zone were for.
+  std::optional<FrameCause> LikeItsNeighbours(const WaitPiece& piece) const {
+    const uint32_t label = profile_.samples[piece.sample].label;
+    const auto is_before = [](const WaitPiece& one, uint64_t time_ns) { return one.from_ns < time_ns; };
+    const auto next = std::lower_bound(examined_.begin(), examined_.end(), piece.from_ns, is_before);
+    std::vector<FrameCause> neighbours;
+    if (next != examined_.end() && IsInZone(*next, label)) {
+      neighbours.push_back(CauseOfWait(profile_, zone_.thread, *next, false));
+    }
+    if (next != examined_.begin() && IsInZone(*std::prev(next), label)) {
+      neighbours.push_back(CauseOfWait(profile_, zone_.thread, *std::prev(next), false));
+    }
+    if (neighbours.empty()) return std::nullopt;
+    const FrameCause &first = neighbours.front(), &last = neighbours.back();
+    if (first.kind != last.kind || first.what != last.what || first.thread != last.thread) return std::nullopt;
+    FrameCause cause = first;
+    cause.confidence = Confidence::kLikely;
+    return cause;
+  }
+
+  FrameCause CauseOf(const WaitPiece& piece, int64_t share_ns) const {
+    FrameCause cause = CauseOfWait(profile_, zone_.thread, piece, share_ns * kMinBlamed >= frame_.excess_ns());
+    if (cause.kind != Kind::kUnknown) return cause;
+    if (std::optional<FrameCause> like = LikeItsNeighbours(piece)) return *std::move(like);
+    return cause;
   }
 
   void AddWaits(const FramePart& part, const std::vector<WaitPiece>& waits) {
@@ -118,7 +162,7 @@ class CauseFinder {
       if (left_ns == 0) return;
       if (piece.kind != part.kind || piece.part != part.name) continue;
       const int64_t share_ns = std::min(left_ns, static_cast<int64_t>(piece.duration_ns()));
-      FrameCause cause = CauseOfWait(profile_, zone_.thread, piece, share_ns * kMinBlamed >= frame_.excess_ns());
+      FrameCause cause = CauseOf(piece, share_ns);
       cause.share_ns = share_ns;
       left_ns -= share_ns;
       Add(std::move(cause));
@@ -218,8 +262,10 @@ class CauseFinder {
   int64_t fault_room_ns_ = 0;  // what the rest of the page faults may have taken
   bool has_off_cpu_ = false;
   std::optional<size_t> clock_;
-  uint64_t interval_ns_ = 0;  // of the clock's samples
+  uint64_t interval_ns_ = 0;         // of the clock's samples
+  std::vector<WaitPiece> examined_;  // in order of time
   std::vector<FrameCause> causes_;
+  std::vector<int64_t> known_ns_;  // of each cause: how much of its share is known
 };
 
 constexpr std::array<std::string_view, 12> kKindNames = {

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_format.h"
 #include "perfkit/slow_frames.h"
-#include "src/profile/cause_text.h"
 #include "src/profile/part_text.h"
 #include "src/profile/text_table.h"
 #include "src/profile/wait_text.h"
@@ -111,7 +110,7 @@ std::string CausesText(const Profile& profile, const SlowFrame& frame) {
     const FrameCause& cause = frame.causes[i];
     if (cause.share_ns <= min_share_ns) break;
     left_ns -= cause.share_ns;
-    add(cause.share_ns, FrameCauseConfidenceName(cause.confidence), profile::CauseText(profile, cause));
+    add(cause.share_ns, FrameCauseConfidenceName(cause.confidence), FormatFrameCause(profile, cause));
   }
   if (text.empty()) return "";
   if (left_ns != 0) add(left_ns, "", "all else");

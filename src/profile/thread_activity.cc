@@ -12,6 +12,7 @@ namespace perfkit::profile {
 namespace {
 
 constexpr uint64_t kWakeUpNs = 200'000;  // from the waker's call to the end of the wait, on an idle CPU
+constexpr uint64_t kStopNs = 500'000;    // from the end of the wait to that of the waker's work, which was to wake it
 constexpr std::string_view kSessionThread = "perfkit-session";
 
 struct Open {
@@ -23,11 +24,14 @@ struct Open {
   std::map<uint32_t, uint32_t> stacks;  // samples by stack
 };
 
+bool IsAbout(uint64_t time_ns, uint64_t end_ns) { return time_ns + kWakeUpNs >= end_ns && time_ns <= end_ns + kStopNs; }
+
 void AddOffCpu(const Profile& profile, const ProfileSample& sample, uint64_t from_ns, uint64_t to_ns, Open& thread) {
   const uint64_t end_ns = sample.time_ns + std::min(sample.weight, UINT64_MAX - sample.time_ns);
+  const bool preempted = sample.wait != ProfileSample::kNoWait && profile.waits[sample.wait].preempted;
+  if (!preempted && IsAbout(sample.time_ns, to_ns)) thread.activity.stopped = true;
   const uint64_t begin_ns = std::max(sample.time_ns, from_ns), limit_ns = std::min(end_ns, to_ns);
   if (limit_ns <= begin_ns) return;
-  const bool preempted = sample.wait != ProfileSample::kNoWait && profile.waits[sample.wait].preempted;
   (preempted ? thread.activity.preempted_ns : thread.activity.blocked_ns) += limit_ns - begin_ns;
   // It ran right before, and right after.
   if (sample.time_ns > from_ns) thread.activity.last_run_ns = std::max(thread.activity.last_run_ns, sample.time_ns);
@@ -68,19 +72,21 @@ std::map<uint32_t, ThreadActivity> ActivityBeside(const Profile& profile, uint32
   const size_t off_cpu = profile.EventIndex(kOffCpuEvent), clock = ClockOf(profile);
   std::map<uint32_t, Open> open;
   for (const ProfileSample& sample : profile.samples) {
-    if (sample.time_ns >= to_ns) break;
+    if (sample.time_ns >= to_ns + kStopNs) break;
     const bool is_other = sample.thread != thread && profile.threads[sample.thread].pid == profile.threads[thread].pid;
     if (!is_other || sample.merged()) continue;
     if (sample.event == off_cpu) {
       AddOffCpu(profile, sample, from_ns, to_ns, open[sample.thread]);
-    } else if (sample.event == clock && sample.time_ns >= from_ns) {
+    } else if (sample.event == clock && sample.time_ns >= from_ns && sample.time_ns < to_ns) {
       AddOnCpu(sample, open[sample.thread]);
     }
   }
   std::map<uint32_t, ThreadActivity> activity;
   for (const auto& [index, one] : open) {
     if (one.activity.blocked_ns + one.activity.runnable_ns() + one.activity.last_run_ns == 0) continue;
-    if (profile.strings[profile.threads[index].name] != kSessionThread) activity[index] = Closed(one, to_ns);
+    if (profile.strings[profile.threads[index].name] == kSessionThread) continue;
+    activity[index] = Closed(one, to_ns);
+    if (IsAbout(profile.threads[index].last_ns, to_ns)) activity[index].stopped = true;
   }
   return activity;
 }
@@ -88,12 +94,12 @@ std::map<uint32_t, ThreadActivity> ActivityBeside(const Profile& profile, uint32
 std::optional<uint32_t> LikelyWaker(const Profile& profile, const std::map<uint32_t, ThreadActivity>& activity,
                                     uint64_t from_ns, uint64_t to_ns) {
   std::optional<uint32_t> waker;
-  std::tuple<bool, uint64_t, uint64_t> best{};
+  std::tuple<bool, bool, uint64_t, uint64_t> best{};
   for (const auto& [thread, one] : activity) {
     const bool ran_at_end = one.last_run_ns != 0 && one.last_run_ns + kWakeUpNs >= to_ns;
     const bool could_run = one.runnable_ns() >= (to_ns - from_ns) / 2;
     if (profile.threads[thread].is_sum() || (!ran_at_end && !could_run)) continue;
-    const std::tuple rank(ran_at_end, one.runnable_ns(), one.last_run_ns);
+    const std::tuple rank(ran_at_end, one.stopped, one.runnable_ns(), one.last_run_ns);
     if (waker && rank <= best) continue;
     waker = thread;
     best = rank;

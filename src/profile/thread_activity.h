@@ -16,6 +16,7 @@ struct ThreadActivity {
   uint64_t preempted_ns = 0;  // off it, but runnable
   uint64_t blocked_ns = 0;
   uint64_t last_run_ns = 0;  // when it ran last, as far as is known; 0: not at all
+  bool stopped = false;      // it ran until about the end, and was blocked or ended then
   // Where it was blocked longest, or, if it was blocked for less time than it ran, the stack that most samples have.
   uint32_t stack = ProfileStack::kRoot;
   StackQuality quality = StackQuality::kNone;
@@ -28,8 +29,9 @@ struct ThreadActivity {
 std::map<uint32_t, ThreadActivity> ActivityBeside(const Profile& profile, uint32_t thread, uint64_t from_ns,
                                                   uint64_t to_ns);
 
-// Returns the thread that probably ended a wait at to_ns: of those that ran right before, the one that could run for
-// the longest time; else one that could run for at least half of the wait. nullopt if there is none.
+// Returns the thread that probably ended a wait at to_ns: of those that ran right before, one that has stopped then,
+// because its work was done, rather than one that goes on; of these the one that could run for the longest time. If
+// none ran, one that could run for at least half of the wait; nullopt if there is none.
 std::optional<uint32_t> LikelyWaker(const Profile& profile, const std::map<uint32_t, ThreadActivity>& activity,
                                     uint64_t from_ns, uint64_t to_ns);
 

@@ -22,6 +22,9 @@ using sys::AwaitedThing;
 
 constexpr char kWakersTell[] = "SessionOptions::wakers, which needs CAP_PERFMON and tracefs";
 constexpr char kLookEarlier[] = "a shorter SessionOptions::look_after";
+constexpr char kMoreCpu[] = "a less busy machine: the session's thread came too late";
+// Longer waits are examined if the session's thread gets a CPU: it looks every 4 ms.
+constexpr uint64_t kExaminedNs = 10'000'000;
 constexpr std::string_view kInterrupt = "an interrupt";
 
 class WaitJudge {
@@ -119,13 +122,13 @@ class WaitJudge {
   void JudgeUnexamined() {
     if (const std::optional<uint32_t> waker = WakingThread()) {
       Set(Kind::kOtherThread, Confidence::kLikely, "");
-      cause_.remedy = kLookEarlier;
+      cause_.remedy = piece_.duration_ns() < kExaminedNs ? kLookEarlier : kMoreCpu;
       return Blame(*waker);
     }
     const std::string& waker = profile_.strings[wait_.waker];
     Set(Kind::kUnknown, Confidence::kUnknown,
         waker.empty() ? "a wait that ended before it was examined" : absl::StrCat("a wait that was ended by ", waker));
-    cause_.remedy = kLookEarlier;
+    cause_.remedy = piece_.duration_ns() < kExaminedNs ? kLookEarlier : kMoreCpu;
   }
 
   // The thread of this program that ended the wait, by its record.

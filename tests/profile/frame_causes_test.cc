@@ -234,6 +234,21 @@ TEST_CASE("the thread that ended a wait is known by its record, and likely if it
   CHECK((causes[0].thread == game.worker() && causes[0].thread_stack == job && causes[0].thread_zone == "job"));
 }
 
+TEST_CASE("a thread whose work ended with the wait is to blame before one that goes on", "[profile][causes]") {
+  Hitching game;
+  const uint32_t job = game.builder().Stack(ProfileStack::kRoot, game.builder().Function("Job()", "/bin/game"));
+  const uint32_t other = game.builder().AddThread(1, 9, "other");
+  const uint64_t end_ns = game.now_ns() + 17 * kMs;
+  for (uint64_t i = 0; i < 17; ++i) game.Sample(other, game.now_ns() + i * kMs, job);
+  for (uint64_t i = 8; i < 17; ++i) game.Sample(game.worker(), game.now_ns() + i * kMs, job);
+  game.Off(game.worker(), end_ns + 20'000, 40, game.Call(SYS_futex, "futex 0x7f13", 2), job);
+  game.Wait(17, game.Call(SYS_futex, "futex 0x7f12", 9), game.render());
+  game.Run(4);
+  const std::vector<FrameCause> causes = game.Causes();
+  REQUIRE(causes.size() == 1);
+  CHECK(causes[0].thread == game.worker());
+}
+
 TEST_CASE("threads that slept all the time are not to blame", "[profile][causes]") {
   Hitching game;
   game.Off(game.worker(), game.now_ns() - 5 * kMs, 30, game.Call(SYS_futex, "futex 0x7f13", 2), game.render());
@@ -289,6 +304,21 @@ TEST_CASE("a wait that was not examined is not known, and an option would tell",
   const std::vector<FrameCause> causes = game.Causes();
   REQUIRE(causes.size() == 1);
   CHECK((causes[0].kind == Kind::kUnknown && causes[0].remedy.find("look_after") != std::string::npos));
+}
+
+TEST_CASE("short waits between two that were examined are likely for the same", "[profile][causes]") {
+  Hitching game;
+  const bool same = GENERATE(true, false);
+  game.Run(4);
+  game.Wait(2, game.Call(SYS_read, "read of descriptor 3 (/level)", 1), game.render());
+  for (int i = 0; i < 5; ++i) game.Wait(2, {}, game.render());
+  game.Wait(2, game.Call(SYS_read, same ? "read of descriptor 3 (/level)" : "read of descriptor 4", 1), game.render());
+  const std::vector<FrameCause> causes = game.Causes();
+  CAPTURE(game.text());
+  REQUIRE(causes.size() == (same ? 1 : 3));
+  CHECK(causes[0].kind == (same ? Kind::kIo : Kind::kUnknown));
+  CHECK(causes[0].confidence == (same ? Confidence::kLikely : Confidence::kUnknown));
+  CHECK(causes[0].share_ns == (same ? 14 : 10) * int64_t{kMs});  // of which 4 ms are known
 }
 
 TEST_CASE("what took less than usual is a cause of its own, and negative", "[profile][causes]") {

@@ -5,7 +5,6 @@
 #include <map>
 #include <set>
 
-#include "src/profile/cause_text.h"
 #include "tests/exporters/any_profile.h"
 #include "tests/exporters/hitch_profile.h"
 
@@ -66,7 +65,7 @@ void CheckSameStacks(const Profile& profile, const SlowFrame& frame, const Frame
     const FrameCause &cause = frame.causes[i], &taken = cut.frame.causes[i];
     CHECK(StackText(cut.profile, taken.stack) == StackText(profile, cause.stack));
     CHECK(StackText(cut.profile, taken.thread_stack) == StackText(profile, cause.thread_stack));
-    CHECK(profile::CauseText(cut.profile, taken) == profile::CauseText(profile, cause));
+    CHECK(FormatFrameCause(cut.profile, taken) == FormatFrameCause(profile, cause));
   }
   for (size_t i = 0; i < frame.counts.size(); ++i) {
     CHECK(StackText(cut.profile, cut.frame.counts[i].stack) == StackText(profile, frame.counts[i].stack));
