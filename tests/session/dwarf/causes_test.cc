@@ -1,0 +1,212 @@
+// The matrix of causes: hitches of eight kinds in random order, under random load. The test knows what each one really
+// took, and judges only those of which the planted part is most of what the frame took longer.
+//
+// A real cold read is many short waits, so it shows whether single short waits are told, too.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <string>
+#include <string_view>
+
+#include "absl/strings/str_format.h"
+#include "perfkit/keep_frames.h"
+#include "perfkit/session.h"
+#include "perfkit/slow_frames.h"
+#include "tests/session/dwarf/hitch_planter.h"
+#include "tests/support/skip.h"
+#include "tests/support/with_tracefs.h"
+#include "tests/support/work.h"
+
+namespace perfkit::session {
+namespace {
+
+using namespace std::chrono_literals;
+using Kind = FrameCause::Kind;
+
+struct PlantedHitch {
+  Plant plant = Plant::kLock;
+  PlantedTime truth;
+};
+
+struct Tally {
+  int planted = 0, judged = 0, right = 0, known_wrong = 0;
+  std::array<int, 8> judged_of{}, right_of{};
+  std::string wrong;  // what was said of those
+};
+
+// Whether a cause says what was planted, and blames the right thread if it blames any.
+bool IsRight(const Profile& profile, const PlantedHitch& hitch, const FrameCause& cause) {
+  const std::string thread = cause.thread == FrameCause::kNoThread ? "" : profile.ThreadName(cause.thread);
+  const auto blames = [&](std::string_view name) { return thread.empty() || thread == name; };
+  // Under load the worker may be kept off its CPU itself.
+  const bool is_inversion = cause.kind == Kind::kPriorityInversion;
+  const bool may_be_inversion = is_inversion && hitch.truth.helper_preempted_ns * 4 >= hitch.truth.ns;
+  switch (hitch.plant) {
+    case Plant::kLock: return (cause.kind == Kind::kLock || may_be_inversion) && blames("worker");
+    case Plant::kPageFaults: return cause.kind == Kind::kPageFaults;
+    case Plant::kPreemption: return cause.kind == Kind::kPreempted;
+    case Plant::kInversion: return is_inversion && blames("low");
+    case Plant::kRead: return cause.kind == Kind::kIo;
+    case Plant::kMoreWork: return cause.kind == Kind::kMoreWork && cause.what == "step";
+    case Plant::kAllocator: return cause.kind == Kind::kAllocatorLock && blames("worker");
+    case Plant::kLateWorker: return (cause.kind == Kind::kOtherThread || may_be_inversion) && blames("worker");
+  }
+  return false;
+}
+
+// Whether what is said with confidence is not so. Preemption and work of its own may come on top of what was planted.
+bool IsFalse(const PlantedHitch& hitch, const FrameCause& cause) {
+  const auto is_more_than = [&](uint64_t ns) { return cause.share_ns > static_cast<int64_t>(ns + ns / 4); };
+  if (cause.confidence != FrameCause::Confidence::kKnown) return false;
+  if (cause.kind == Kind::kPreempted) return is_more_than(hitch.truth.preempted_ns);
+  return cause.kind != Kind::kMoreWork || is_more_than(hitch.truth.cpu_ns);
+}
+
+// Whether what was planted is more than half again as much as anything else that the frame's thread did or suffered.
+bool Dominates(const PlantedHitch& hitch, const SlowFrame& frame) {
+  constexpr uint64_t kMinNs = 8'000'000;  // two looks of the session
+  const bool runs = hitch.plant == Plant::kPageFaults || hitch.plant == Plant::kMoreWork;
+  const uint64_t preempted_ns = hitch.plant == Plant::kPreemption ? 0 : hitch.truth.preempted_ns;
+  const uint64_t cpu_ns = runs ? 0 : hitch.truth.cpu_ns;
+  const uint64_t rest_ns = frame.ns - std::min(frame.ns, hitch.truth.ns + preempted_ns + cpu_ns);
+  return hitch.truth.ns >= kMinNs && hitch.truth.ns * 2 > 3 * std::max({preempted_ns, cpu_ns, rest_ns});
+}
+
+// Whether the session's thread was kept off the CPU itself, so that it has not seen what the frame's waited for.
+bool WasLate(const Profile& profile, const PlantedHitch& hitch, const FrameCause& cause) {
+  const bool was_examined = cause.wait != ProfileSample::kNoWait && profile.waits[cause.wait].examined_ns != 0;
+  const ThreadAccount& session = hitch.truth.session;
+  // It looks every 4 ms. A hypervisor may keep it off the CPU as well, which no account shows.
+  const bool was_away = session.runs < 3 && session.cpu_ns * 2 < hitch.truth.ns;
+  return !was_examined && (was_away || session.delay_ns * 4 >= hitch.truth.ns);
+}
+
+void Judge(const Profile& profile, const SlowFrame& frame, const PlantedHitch& hitch, Tally& tally) {
+  ++tally.planted;
+  if (!Dominates(hitch, frame) || frame.causes.empty()) return;
+  const auto plant = static_cast<size_t>(hitch.plant);
+  const bool right = IsRight(profile, hitch, frame.causes[0]);
+  const bool is_false = !right && IsFalse(hitch, frame.causes[0]);
+  tally.known_wrong += is_false;
+  if (!right && !is_false && WasLate(profile, hitch, frame.causes[0])) return;
+  ++tally.judged;
+  ++tally.judged_of[plant];
+  tally.right += right;
+  tally.right_of[plant] += right;
+  if (right) return;
+  tally.wrong +=
+      absl::StrFormat("planted %s: %.1f ms, its thread preempted for %.1f ms\n%s", kPlantNames[plant],
+                      static_cast<double>(hitch.truth.ns) / 1e6,
+                      static_cast<double>(hitch.truth.helper_preempted_ns) / 1e6, FormatSlowFrame(profile, frame));
+  absl::StrAppendFormat(&tally.wrong, "session: ran %d times for %.1f ms, delayed for %.1f ms\n",
+                        hitch.truth.session.runs, static_cast<double>(hitch.truth.session.cpu_ns) / 1e6,
+                        static_cast<double>(hitch.truth.session.delay_ns) / 1e6);
+}
+
+void PlainFrame(FrameCounter& frames) {
+  {
+    PERFKIT_ZONE(frames, "step");
+    Spin(300us);
+  }
+  frames.Mark();
+}
+
+std::vector<PlantedHitch> PlantAll(FrameCounter& frames, HitchPlanter& planter, int of_each, std::mt19937& random) {
+  std::vector<PlantedHitch> hitches;
+  for (int i = 0; i < of_each * 8; ++i) {
+    const auto plant = static_cast<Plant>(i % 8);
+    // There the allocator is another one.
+    if (plant != Plant::kAllocator || !testing::kSanitized) hitches.push_back({.plant = plant});
+  }
+  std::ranges::shuffle(hitches, random);
+  frames.Mark();
+  const pid_t session = SessionTid();
+  for (size_t i = 0; i < hitches.size(); ++i) {
+    const uint64_t ns = 15'000'000 + random() % 20'000'000;
+    planter.Prepare(hitches[i].plant, ns);
+    for (int plain = 0; plain < 6; ++plain) PlainFrame(frames);
+    const ThreadAccount before = AccountOf(session);
+    const uint64_t delayed_ns = RunDelayNs(OwnTid()), cpu_ns = sys::ClockNs(CLOCK_THREAD_CPUTIME_ID);
+    PlainFrame(frames);
+    frames.Keep(std::to_string(i));
+    {
+      PERFKIT_ZONE(frames, "step");
+      hitches[i].truth = planter.Do(hitches[i].plant, ns);
+    }
+    PlainFrame(frames);
+    hitches[i].truth.preempted_ns = RunDelayNs(OwnTid()) - delayed_ns;
+    hitches[i].truth.cpu_ns = sys::ClockNs(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
+    const ThreadAccount after = AccountOf(session);
+    hitches[i].truth.session = {after.cpu_ns - before.cpu_ns, after.delay_ns - before.delay_ns,
+                                after.runs - before.runs};
+    planter.CleanUp(hitches[i].plant);
+  }
+  return hitches;
+}
+
+// Returns "" if the session did what it should.
+std::string RunMatrix(int of_each, unsigned seed, bool wakers, Tally& tally) {
+  std::mt19937 random(seed);
+  BusyProcesses processes(seed);
+  FrameCounter frames({.events = {"page-faults"}});
+  absl::StatusOr<Session> session = Session::Start({.clock = SessionClock::kWall,
+                                                    .frames = &frames,
+                                                    .keep = KeepFrames{.worst = 1, .max_frames = 10'000},
+                                                    .wakers = wakers});
+  if (!session.ok()) return std::string(session.status().message());
+  std::vector<PlantedHitch> hitches;
+  {
+    HitchPlanter planter(frames, processes, seed);
+    hitches = PlantAll(frames, planter, of_each, random);
+  }
+  const absl::StatusOr<Profile> profile = session->Stop();
+  if (!profile.ok() || !profile->Check().ok()) return "no profile";
+  if (wakers && profile->EventIndex("sched:sched_waking") == profile->events.size()) return "no wakers";
+  for (const SlowFrame& frame : FindSlowFrames(*profile, {.frames = 0})) {
+    const std::string& reason = profile->strings[profile->zones[frame.zone].reason];
+    Judge(*profile, frame, hitches[std::stoul(reason)], tally);
+  }
+  return "";
+}
+
+std::string Text(const Tally& tally) {
+  std::string text = absl::StrFormat("%d planted, %d judged, %d right, %d wrong with confidence\n", tally.planted,
+                                     tally.judged, tally.right, tally.known_wrong);
+  for (size_t i = 0; i < kPlantNames.size(); ++i) {
+    absl::StrAppendFormat(&text, "  %s: %d of %d\n", kPlantNames[i], tally.right_of[i], tally.judged_of[i]);
+  }
+  return text + tally.wrong;
+}
+
+// Returns whether nothing is wrong that was said with confidence, and enough is right. Two may always be wrong: a
+// share of few says nothing.
+bool IsGood(const Tally& tally, int percent) {
+  return tally.known_wrong == 0 && tally.judged - tally.right <= std::max(2, tally.judged * (100 - percent) / 100);
+}
+
+bool PlantHitches(int rounds, int of_each, unsigned seed, bool wakers) {
+  Tally tally;
+  std::string error;
+  for (int round = 0; round < rounds && error.empty(); ++round) {
+    error = RunMatrix(of_each, seed + static_cast<unsigned>(round), wakers, tally);
+  }
+  const bool good = error.empty() && IsGood(tally, wakers ? 95 : 90);
+  std::printf("seed %u, %s: %s%s", seed, wakers ? "with wakers" : "without wakers", error.c_str(), Text(tally).c_str());
+  std::fflush(stdout);
+  return good;
+}
+
+void TestMatrix(int rounds, int of_each) {
+  if (!testing::kThreadsAfterFork) SKIP_TEST("a forked child can't start threads under ThreadSanitizer");
+  const unsigned seed = std::random_device()();
+  CAPTURE(seed);
+  const int result = testing::WithTracefs([&] { return PlantHitches(rounds, of_each, seed, true); });
+  CHECK(result != 1);
+  if (result == 2) CHECK(PlantHitches(rounds, of_each, seed, false));
+}
+
+TEST_CASE("planted hitches are named", "[session][causes]") { TestMatrix(1, 10); }
+
+TEST_CASE("a thousand planted hitches are named", "[.heavy][causes]") { TestMatrix(13, 10); }
+
+}  // namespace
+}  // namespace perfkit::session
