@@ -2,6 +2,7 @@
 // adds its own zones below "physics".
 #include "game.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 
@@ -37,6 +38,7 @@ Game::Game(Screen& screen, const GameOptions& options)
       view_(screen.renderer()),
       hud_(screen.renderer()) {
   frames_.OnHitch([this](const perfkit::Hitch& hitch) { hitches_.push_back(hitch); });
+  if (options.hitches) planted_.emplace(frames_);
   for (size_t i = 0; i < frames_.size(); ++i) {
     events_.emplace_back(frames_.name(i));
     reasons_.emplace_back(frames_.reason(i));
@@ -52,6 +54,7 @@ void Game::Run() {
 
 void Game::RunFrame(int frame) {
   LoadLevel(frame);
+  PlantHitches(frame);
   Update(frame);
   {
     PERFKIT_ZONE(frames_, "draw scene");
@@ -87,6 +90,22 @@ void Game::LoadLevel(int frame) {
     PERFKIT_ZONE(frames_, "wait for asset");
     WaitForAsset(2 * options_.budget);
   }
+}
+
+// One after the other, from the first to the last tenth of the game.
+void Game::PlantHitches(int frame) {
+  if (!planted_) return;
+  const int distance = std::max(options_.frames / (Hitches::kKinds + 2), 3);
+  const int kind = (frame + 1) / distance - 1;
+  if (kind < 0 || kind >= Hitches::kKinds) return;
+  PERFKIT_ZONE(frames_, "planted hitch");
+  const int at = (frame + 1) % distance;
+  if (at == 0) planted_->Prepare(kind);
+  if (at == 1) {
+    frames_.Keep(Hitches::Name(kind));
+    planted_->Plant(kind);
+  }
+  if (at == 2) planted_->CleanUp();
 }
 
 void Game::DrawHud(int frame) {

@@ -4,10 +4,12 @@
 #include <perfkit/frame_counter.h>
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "bullet_zones.h"
+#include "hitches.h"
 #include "hud.h"
 #include "particles.h"
 #include "scene.h"
@@ -21,6 +23,7 @@ struct GameOptions {
   int frames = 600;
   // What a frame may take. 0: no frame is late, and nothing is provoked.
   std::chrono::nanoseconds budget{0};
+  bool hitches = false;  // Plants one of each kind.
 };
 
 class Game {
@@ -41,6 +44,7 @@ class Game {
   void Update(int frame);
   void LoadLevel(int frame);
   void DrawHud(int frame);
+  void PlantHitches(int frame);
   std::string FormatHitch(int frame) const;
 
   Screen& screen_;
@@ -53,6 +57,7 @@ class Game {
   Particles particles_;
   SceneView view_;
   Hud hud_;
+  std::optional<Hitches> planted_;
   // What the HUD shows of `frames_`, renewed now and then.
   std::vector<std::string> events_, reasons_;
   std::vector<perfkit::ZoneStats> zones_;

@@ -2,6 +2,7 @@
 //
 //   main.cc      the command line and the report          scene.cc       rigid bodies: Bullet
 //   game.cc      the loop, with its zones                 particles.cc   sparks: TBB
+//   hitches.cc   eight kinds of hitches, planted if --hitches is given
 //   bullet_zones.cc, workers.cc   perfkit put into both, without a change to either
 //   hud.cc, hud_panels.cc         what a FrameCounter knows, drawn by ImGui and sdl_imgui_renderer.cc
 //   scene_view.cc, backdrop.cc, screen.cc, png.cc         the picture
@@ -52,10 +53,25 @@ absl::StatusOr<perfkit::Profile> Play(game::Game& game) {
   absl::StatusOr<perfkit::Session> session =
       perfkit::Session::Start({.clock = perfkit::SessionClock::kWall,
                                .frames = &game.frames(),
-                               .keep = perfkit::KeepFrames{.on_slow_frame = PrintSlowFrame}});
+                               .keep = perfkit::KeepFrames{.on_slow_frame = PrintSlowFrame},
+                               .wakers = true});
   game.Run();
   if (!session.ok()) return session.status();
   return session->Stop();
+}
+
+// What was planted, and the largest cause that was found: the reason of each such frame says which it is.
+void PrintPlanted(const perfkit::Profile& profile) {
+  std::printf("\nplanted hitches, and what is said of them:\n");
+  for (const perfkit::SlowFrame& slow : perfkit::FindSlowFrames(profile, {.frames = 0})) {
+    const std::string& reason = profile.strings[profile.zones[slow.zone].reason];
+    if (slow.causes.empty()) continue;
+    const perfkit::FrameCause& cause = slow.causes.front();
+    std::printf("  %-28s %6.1f of %6.1f ms, %s: %s\n", reason.c_str(), static_cast<double>(cause.share_ns) / 1e6,
+                static_cast<double>(slow.excess_ns()) / 1e6,
+                std::string(perfkit::FrameCauseConfidenceName(cause.confidence)).c_str(),
+                perfkit::FormatFrameCause(profile, cause).c_str());
+  }
 }
 
 // A page and a trace of the run, and both of its worst frame, where perfkit::exporters is linked.
@@ -104,7 +120,7 @@ int Run(const game::Options& options) {
     std::fprintf(stderr, "game_loop: no screen: %s\n", SDL_GetError());
     return 1;
   }
-  game::Game game(screen, {.frames = options.frames, .budget = SuitableBudget(screen)});
+  game::Game game(screen, {.frames = options.frames, .budget = SuitableBudget(screen), .hitches = options.hitches});
   SayWhatIsMissing(game.frames());
   absl::StatusOr<perfkit::Profile> profile = absl::CancelledError();
   if (options.profile.empty()) {
@@ -114,6 +130,7 @@ int Run(const game::Options& options) {
   }
   std::fputs(game.frames().FormatZones().c_str(), stdout);
   std::printf("\n%s", game.FormatProvoked().c_str());
+  if (options.hitches && profile.ok()) PrintPlanted(*profile);
   const int saved = options.profile.empty() ? 0 : SaveProfile(profile, options.profile);
   return options.picture.empty() ? saved : saved | SavePicture(screen, options.picture);
 }

@@ -22,6 +22,8 @@ bool ParseOptions(int argc, char** argv, Options* options, std::string* error) {
     const bool has_value = i + 1 < argc;
     if (word == "--help") {
       options->help = true;
+    } else if (word == "--hitches") {
+      options->hitches = true;
     } else if (word == "--no-picture") {
       options->picture.clear();
     } else if (word == "--picture" && has_value) {

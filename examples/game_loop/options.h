@@ -9,11 +9,13 @@ struct Options {
   int frames = 600;
   std::string picture = "game_loop.png";  // "": none
   std::string profile = "game_loop";      // the files' name without its ending; "": none
+  bool hitches = false;
   bool help = false;
 };
 
 inline constexpr char kUsage[] =
-    "usage: game_loop [--frames N] [--picture PATH | --no-picture] [--profile PATH | --no-profile] [--help]\n"
+    "usage: game_loop [--frames N] [--picture PATH | --no-picture] [--profile PATH | --no-profile] [--hitches] "
+    "[--help]\n"
     "\n"
     "Runs a small game without a window: a wall of bricks under fire (Bullet), springs of sparks (TBB), a HUD "
     "(ImGui).\n"
@@ -22,7 +24,9 @@ inline constexpr char kUsage[] =
     "their causes, and writes the last frame as a picture (game_loop.png). It is sampled as well: a page "
     "(game_loop.html)\n"
     "and a trace for ui.perfetto.dev (game_loop.pftrace) show each thread's frames, zones and functions over time;\n"
-    "game_loop_hitch.html and game_loop_hitch.pftrace show the worst frame.\n";
+    "game_loop_hitch.html and game_loop_hitch.pftrace show the worst frame.\n"
+    "\n"
+    "--hitches plants eight hitches, each of another kind, and prints the cause that perfkit finds for each.\n";
 
 // False, with `error` set, for words that are not in kUsage.
 bool ParseOptions(int argc, char** argv, Options* options, std::string* error);

@@ -211,6 +211,24 @@ TEST_CASE("game loop: a profile that cannot be written is an error with its reas
   CHECK(run.output.find("/no/such/folder/played.html") != std::string::npos);
 }
 
+// What is named depends on what else the machine does; tests/session/dwarf/causes_test.cc judges that.
+TEST_CASE("game loop: each planted hitch has a cause") {
+  const TemporaryFolder folder;
+  const Run run = RunGame("--hitches --frames 90 --no-picture --profile " + (folder / "played"));
+  INFO(run.output);
+  REQUIRE(run.exit_code == 0);
+  const size_t table = run.output.find("\nplanted hitches, and what is said of them:\n");
+  if (table == std::string::npos) SKIP_TEST("no session is permitted");
+  for (const char* kind :
+       {"a lock held by a worker", "a storm of page faults", "preemption by busy processes", "a priority inversion",
+        "a read of a cold file", "more work", "the allocator's lock", "a late worker"}) {
+    INFO(kind);
+    const std::string line = LineWith(run.output.substr(table), "  " + std::string(kind) + " ");
+    CHECK((line.find(" known: ") != line.npos || line.find(" likely: ") != line.npos ||
+           line.find(" unknown: ") != line.npos));
+  }
+}
+
 TEST_CASE("game loop: words that it does not know") {
   const Run bad = RunGame("--frames none");
   CHECK(bad.exit_code == 2);
