@@ -5,7 +5,7 @@
 // EventConfig or Metric. They need neither the library nor Abseil. Each count is kNotCounted, and each reason says why.
 // These headers are
 //
-//   count.h counter.h event_type.h frame.h frame_counter.h measure.h measured_events.h scope.h target.h
+//   count.h counter.h event_specs.h event_type.h frame.h frame_counter.h measure.h measured_events.h scope.h target.h
 //   task_counter.h task_coroutine.h thread_slots.h warmup.h
 //
 // All other headers need the library. Include enable.h or one of the above first, and the others inside

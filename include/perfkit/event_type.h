@@ -9,7 +9,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "perfkit/enable.h"
 
@@ -39,9 +38,6 @@ struct EventSpec {
   std::string text;
   std::optional<EventType> type{};  // If set, `text` is only its name, and is not parsed.
 };
-
-// The events of options.
-using EventSpecs = std::vector<EventSpec>;
 #endif
 
 // The origin of an event, by which lists of events are ordered.

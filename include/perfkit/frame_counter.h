@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "perfkit/enable.h"
-#include "perfkit/event_type.h"
+#include "perfkit/event_specs.h"
 #include "perfkit/frame.h"
 #include "perfkit/thread_slots.h"
 

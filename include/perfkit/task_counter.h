@@ -28,7 +28,7 @@
 
 #include "perfkit/count.h"
 #include "perfkit/enable.h"
-#include "perfkit/event_type.h"
+#include "perfkit/event_specs.h"
 #include "perfkit/frame.h"
 
 namespace PERFKIT_NAMESPACE {

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "perfkit/count.h"
-#include "perfkit/event_type.h"
+#include "perfkit/event_specs.h"
 
 namespace PERFKIT_NAMESPACE {
 
