@@ -22,6 +22,7 @@
 #include "tests/support/temp_folder.h"
 #include "tests/support/work.h"
 #include "tests/unwind/dwarf/live/live_text.h"
+#include "tests/unwind/dwarf/live/stack_ends.h"
 
 namespace perfkit {
 namespace {
@@ -186,7 +187,7 @@ TEST_CASE("without .eh_frame it is the file's .debug_frame", "[live]") {
 
 // Walked in handlers of a timer's signals.
 LiveUnwinder* storm_unwinder = nullptr;
-std::atomic<uint64_t> storm_walks{0}, storm_ends[9];
+std::atomic<uint64_t> storm_walks{0}, storm_ends[testing::kStackEnds];
 
 void OnStormSignal(int, siginfo_t*, void* context) {
   std::array<StackFrame, 100> frames;
@@ -325,7 +326,7 @@ void CheckStorm(StormSize size) {
   Storm(unwinder, plugins, size);
   const auto count = [](StackEnd end) { return storm_ends[static_cast<size_t>(end)].load(); };
   std::string ends;
-  for (size_t i = 0; i < 9; ++i)
+  for (size_t i = 0; i < testing::kStackEnds; ++i)
     ends += std::string(StackEndName(static_cast<StackEnd>(i))) + " " + std::to_string(storm_ends[i]) + ", ";
   const LiveStats stats = unwinder.stats();
   INFO(storm_walks << " walks: " << ends << stats.changes << " changes, " << stats.retired << " retired");

@@ -15,6 +15,7 @@
 #include "perfkit/live_unwinder.h"
 #include "tests/support/skip.h"
 #include "tests/support/work.h"
+#include "tests/unwind/dwarf/live/stack_ends.h"
 
 namespace perfkit {
 namespace {
@@ -50,7 +51,7 @@ struct RealRun {
   LiveUnwinder unwinder;
   size_t walks = 0, complete = 0, returns = 0, not_calls = 0, guesses = 0, deepest = 0;
   uint64_t first_not_call = 0;
-  size_t ends[9] = {};
+  size_t ends[testing::kStackEnds] = {};
 };
 
 RealRun* real_run = nullptr;

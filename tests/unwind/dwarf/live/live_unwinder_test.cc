@@ -20,6 +20,7 @@
 #include "tests/support/allocations.h"
 #include "tests/support/skip.h"
 #include "tests/support/work.h"
+#include "tests/unwind/dwarf/live/stack_ends.h"
 
 namespace perfkit {
 namespace {
@@ -270,7 +271,7 @@ TEST_CASE_METHOD(LiveFixture, "from registers that make no sense a walk ends, an
   WildStack stack;
   std::mt19937_64 random(7);
   std::vector<StackFrame> frames(64);
-  size_t ends[9] = {};
+  size_t ends[testing::kStackEnds] = {};
   for (int round = 0; round < (testing::kSanitized ? 200 : 800); ++round) {
     stack.Fill(random, code);
     for (int i = 0; i < 20; ++i) {
