@@ -70,13 +70,23 @@ inline ThreadAccount AccountOf(pid_t tid) {
 
 inline uint64_t RunDelayNs(pid_t tid) { return AccountOf(tid).delay_ns; }
 
+// What hypervisors took from all CPUs, in ticks of 10 ms (proc(5), /proc/stat). No thread's account shows it.
+inline uint64_t StolenTicks() {
+  std::string line;
+  std::getline(std::ifstream("/proc/stat"), line);
+  uint64_t ticks = 0;
+  std::sscanf(line.c_str(), "cpu %*u %*u %*u %*u %*u %*u %*u %" SCNu64, &ticks);
+  return ticks;
+}
+
 // What a plant really took.
 struct PlantedTime {
   uint64_t ns = 0;
   uint64_t helper_preempted_ns = 0;  // how long the thread that it waited for was kept off the CPU
   // Of the frame's thread, in all of the frame and a little before.
   uint64_t preempted_ns = 0, cpu_ns = 0;
-  ThreadAccount session;  // of the session's thread meanwhile
+  ThreadAccount session{};    // of the session's thread meanwhile
+  uint64_t stolen_ticks = 0;  // from all CPUs meanwhile
 };
 
 // The session's own thread; 0 if there is none.
