@@ -9,8 +9,6 @@
 // ProfileBuilder makes them by hand; report.h, profile_writer.h and exporters.h read them.
 #pragma once
 
-#include "perfkit/detail/library_only.h"
-
 #include <array>
 #include <cstdint>
 #include <span>
@@ -19,6 +17,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "perfkit/detail/library_only.h"
 #include "perfkit/sampler_stats.h"
 
 namespace perfkit {
@@ -119,7 +118,8 @@ struct ProfileSample {
 
 // What a thread waited for while it was off its CPU.
 struct ProfileWait {
-  bool preempted = false;  // Runnable, but other threads ran. With SessionOptions::wakers also after a wake-up.
+  // Runnable, but others ran, or a CPU quota was used up. With SessionOptions::wakers also after a wake-up.
+  bool preempted = false;
   bool blocked_in_syscall = false;  // `syscall` and `arguments` are known.
   int32_t syscall = -1;             // Number of the system call on this machine.
   std::array<uint64_t, 6> arguments{};
@@ -129,11 +129,13 @@ struct ProfileWait {
   // What ended the wait: "worker (1234)", "an interrupt"; index in Profile::strings, "" if unknown
   // (SessionOptions::wakers).
   uint32_t waker = 0;
-  // When the thread was examined, by CLOCK_MONOTONIC: until then at least it was in this call. 0 if it was not.
+  // When the thread was last examined, by CLOCK_MONOTONIC: until then at least it was in this call. 0 if it was not.
   uint64_t examined_ns = 0;
-  // The thread that held the lock when the waiting one was examined; index in Profile::threads, kNoHolder if unknown or
-  // no lock. Known for the locks of ThreadStatus::holder (blocked_threads.h).
+  // The thread that held the lock at that time; index in Profile::threads, kNoHolder if unknown or no lock. Known for
+  // the locks of ThreadStatus::holder (blocked_threads.h). From `holder_since_ns` on, each examination found that
+  // holder.
   uint32_t holder = kNoHolder;
+  uint64_t holder_since_ns = 0;
   // Where the holder was blocked at that time, or, if it ran, the stack that most of its samples during the wait have;
   // index in Profile::stacks, ProfileStack::kRoot if unknown.
   uint32_t holder_stack = ProfileStack::kRoot;

@@ -70,8 +70,8 @@ struct FrameCause {
     kUnknown,        // Not attributed. `what`: what is not known; `remedy`: what would tell.
     kMoreWork,       // Ran longer on its CPU in a zone. `what`: the zone's path, "" outside of all zones.
     kPageFaults,     // The kernel handled more page faults in a zone. `what`: the zone's path.
-    kPreempted,      // Could have run, but other threads or programs did.
-    kLock,           // Waited for a lock. `thread`: its holder.
+    kPreempted,      // Could have run, but other threads or programs did, or a CPU quota (cgroup) was used up.
+    kLock,           // Waited for a lock. `thread`: its holder; without ProfileWait::holder, who ended the wait.
     kAllocatorLock,  // Waited for the lock of malloc, free, operator new or their like. `thread`: who ended the wait.
     kPriorityInversion,  // As kLock or kOtherThread, and `thread` was preempted for at least half of the wait.
     kIo,                 // Waited for a descriptor. `what`: the call and its file.

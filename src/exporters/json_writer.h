@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "src/exporters/utf8.h"
+#include "src/base/utf8.h"
 #include "src/profile/sink_buffer.h"
 
 namespace perfkit::exporters {
@@ -83,7 +83,7 @@ class JsonWriter {
 
   // Writes the character that `text` begins with. Returns its length.
   size_t Escape(std::string_view text) {
-    const size_t length = Utf8Length(text);
+    const size_t length = base::Utf8Length(text);
     if (length == 0) {
       out_.Add("\xef\xbf\xbd");  // U+FFFD
       return 1;

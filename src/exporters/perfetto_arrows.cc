@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "src/base/utf8.h"
 #include "src/exporters/arrows.h"
 #include "src/exporters/perfetto_tracks.h"
-#include "src/exporters/utf8.h"
 #include "src/profile/wait_text.h"
 
 namespace perfkit::exporters::perfetto {
@@ -52,7 +52,7 @@ void TrackWriter::WriteInstants(uint32_t thread, const std::vector<Instant>& ins
       pbf_writer event(message, packet::kTrackEvent);
       event.add_uint32(event::kType, event::kInstant);
       event.add_uint64(event::kTrackUuid, track);
-      event.add_string(event::kName, ValidUtf8(instant.name));
+      event.add_string(event::kName, base::ValidUtf8(instant.name));
       event.add_fixed64(event::kFlowIds, instant.flow);
     });
   }

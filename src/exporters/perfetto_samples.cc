@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "src/exporters/utf8.h"
+#include "src/base/utf8.h"
 
 namespace perfkit::exporters::perfetto {
 namespace {
@@ -108,7 +108,7 @@ void SampleWriter::BeginStream(const ProfileSample& sample, Stream& stream) {
   const auto fill_defaults = [&](pbf_writer& message) {
     pbf_writer sample_defaults(message, defaults::kStackSample);
     sample_defaults.add_string(stack_sample_defaults::kSource,
-                               ValidUtf8("perfkit." + event.name + (sample.merged() ? ".times-unknown" : "")));
+                               base::ValidUtf8("perfkit." + event.name + (sample.merged() ? ".times-unknown" : "")));
     AddCounter(sample_defaults, stack_sample_defaults::kPrimaryDescriptor, 0, event);
   };
   packets_.Begin(stream.sequence, fill_defaults, [&](pbf_writer& message) {
@@ -124,7 +124,7 @@ void SampleWriter::BeginStream(const ProfileSample& sample, Stream& stream) {
 void SampleWriter::AddCounter(pbf_writer& message, uint32_t tag, uint64_t iid, const ProfileEvent& event) const {
   pbf_writer descriptor(message, tag);
   if (iid != 0) descriptor.add_uint64(sample_counter::kIid, iid);
-  descriptor.add_string(sample_counter::kName, ValidUtf8(event.name));
+  descriptor.add_string(sample_counter::kName, base::ValidUtf8(event.name));
   descriptor.add_uint32(sample_counter::kUnit, UnitOf(event));
   if (event.user_only) descriptor.add_string(sample_counter::kDescription, "user space only");
 }
@@ -189,7 +189,7 @@ void SampleWriter::InternLabel(pbf_writer& interned, Stream& stream, uint32_t la
   stream.labels[label] = true;
   pbf_writer entry(interned, interned::kAsyncContexts);
   entry.add_uint64(async_context::kIid, uint64_t{label} + 1);
-  entry.add_string(async_context::kName, ValidUtf8(profile_.strings[label]));
+  entry.add_string(async_context::kName, base::ValidUtf8(profile_.strings[label]));
   entry.add_string(async_context::kKind, "label");
 }
 
@@ -245,7 +245,7 @@ uint64_t SampleWriter::InternFunction(pbf_writer& interned, Stream& stream, uint
   stream.unnamed[location] = true;
   pbf_writer entry(interned, interned::kFunctionNames);
   entry.add_uint64(interned::kIid, iid);
-  entry.add_string(interned::kText, ValidUtf8(profile_.UnnamedCode(location)));
+  entry.add_string(interned::kText, base::ValidUtf8(profile_.UnnamedCode(location)));
   return iid;
 }
 
@@ -273,7 +273,7 @@ uint64_t SampleWriter::InternText(pbf_writer& interned, uint32_t tag, std::vecto
     known[string] = true;
     pbf_writer entry(interned, tag);
     entry.add_uint64(interned::kIid, uint64_t{string} + 1);
-    entry.add_string(interned::kText, ValidUtf8(profile_.strings[string]));
+    entry.add_string(interned::kText, base::ValidUtf8(profile_.strings[string]));
   }
   return uint64_t{string} + 1;
 }

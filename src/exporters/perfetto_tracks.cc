@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "src/base/utf8.h"
 #include "src/exporters/accounting_text.h"
 #include "src/exporters/frame_gaps.h"
-#include "src/exporters/utf8.h"
 #include "src/profile/part_text.h"
 #include "src/profile/wait_text.h"
 
@@ -21,7 +21,7 @@ namespace {
 void AddText(pbf_writer& event, std::string_view name, std::string_view text) {
   pbf_writer entry(event, event::kDebugAnnotations);
   entry.add_string(annotation::kName, std::string(name));
-  entry.add_string(annotation::kStringValue, ValidUtf8(text));
+  entry.add_string(annotation::kStringValue, base::ValidUtf8(text));
 }
 
 uint32_t UnitOf(ProfileUnit unit) {
@@ -61,7 +61,7 @@ void TrackWriter::WriteProcesses() {
       track.add_uint64(track::kUuid, uuid);
       pbf_writer descriptor(track, track::kProcess);
       descriptor.add_int32(process::kPid, static_cast<int32_t>(thread.pid));
-      if (!name.empty()) descriptor.add_string(process::kName, ValidUtf8(name));
+      if (!name.empty()) descriptor.add_string(process::kName, base::ValidUtf8(name));
     });
   }
 }
@@ -77,7 +77,7 @@ void TrackWriter::WriteThreads() {
       descriptor.add_int32(thread::kPid, static_cast<int32_t>(thread.pid));
       descriptor.add_int64(thread::kTid, thread.tid);
       const std::string name = profile_.ThreadName(i);
-      if (!name.empty()) descriptor.add_string(thread::kName, ValidUtf8(name));
+      if (!name.empty()) descriptor.add_string(thread::kName, base::ValidUtf8(name));
     });
   }
 }
@@ -87,7 +87,7 @@ uint64_t TrackWriter::AddTrack(std::string_view name, uint64_t parent) {
   packets_.Packet(kTrackSequence, [&](pbf_writer& message) {
     pbf_writer track(message, packet::kTrackDescriptor);
     track.add_uint64(track::kUuid, uuid);
-    track.add_string(track::kName, ValidUtf8(name));
+    track.add_string(track::kName, base::ValidUtf8(name));
     if (parent != 0) track.add_uint64(track::kParentUuid, parent);
   });
   return uuid;
@@ -160,7 +160,7 @@ void TrackWriter::Begin(Kind kind, const Slice& slice, uint64_t track) {
       pbf_writer interned(message, packet::kInternedData);
       pbf_writer entry(interned, interned::kEventNames);
       entry.add_uint64(interned::kIid, uint64_t{name} + 1);
-      entry.add_string(interned::kText, ValidUtf8(profile_.strings[name]));
+      entry.add_string(interned::kText, base::ValidUtf8(profile_.strings[name]));
     }
     pbf_writer event(message, packet::kTrackEvent);
     event.add_uint32(event::kType, event::kSliceBegin);
@@ -182,7 +182,7 @@ void TrackWriter::Annotate(Kind kind, uint32_t index, pbf_writer& event) const {
   const ProfileSample& sample = profile_.samples[index];
   const bool has_wait = sample.wait != ProfileSample::kNoWait;
   const std::string name = has_wait ? profile::WaitText(profile_, profile_.waits[sample.wait]) : "";
-  event.add_string(event::kName, ValidUtf8(name.empty() ? "off the CPU" : name));
+  event.add_string(event::kName, base::ValidUtf8(name.empty() ? "off the CPU" : name));
   AddText(event, "stack", StackQualityName(sample.quality));
   if (const auto flow = flows_.find(index); flow != flows_.end()) event.add_fixed64(event::kFlowIds, flow->second);
   if (!has_wait || !profile_.waits[sample.wait].blocked_in_syscall) return;
@@ -237,7 +237,7 @@ void TrackWriter::WriteCounter(const ProfileCounter& counter) {
   packets_.Packet(kTrackSequence, [&](pbf_writer& message) {
     pbf_writer track(message, packet::kTrackDescriptor);
     track.add_uint64(track::kUuid, uuid);
-    track.add_string(track::kName, ValidUtf8(profile_.strings[counter.name]));
+    track.add_string(track::kName, base::ValidUtf8(profile_.strings[counter.name]));
     if (parent != 0) track.add_uint64(track::kParentUuid, parent);
     pbf_writer descriptor(track, track::kCounter);
     descriptor.add_uint32(counter::kUnit, UnitOf(counter.unit));

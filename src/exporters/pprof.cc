@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "perfkit/exporters.h"
+#include "src/base/utf8.h"
 #include "src/exporters/accounting_text.h"
 #include "src/exporters/gzip_sink.h"
 #include "src/exporters/pprof_fields.h"
 #include "src/exporters/proto_file.h"
-#include "src/exporters/utf8.h"
 #include "src/profile/event_choice.h"
 #include "src/profile/wait_text.h"
 
@@ -83,7 +83,7 @@ class PprofWriter {
     return string_ids_[string];
   }
   int64_t AddText(std::string_view text) {
-    const std::string valid = exporters::ValidUtf8(text);
+    const std::string valid = base::ValidUtf8(text);
     file_.Field([&](pbf_writer& file) { file.add_string(field::profile::kStringTable, valid); });
     return next_text_++;
   }

@@ -41,7 +41,7 @@ std::string PlainText(const Profile& profile, const FrameCause& cause) {
     case Kind::kUnknown: return "not known: " + cause.what;
     case Kind::kMoreWork: return absl::StrCat("more work", InZone(cause), here.empty() ? "" : "," + here);
     case Kind::kPageFaults: return absl::StrCat("page faults", InZone(cause), here.empty() ? "" : "," + here);
-    case Kind::kPreempted: return absl::StrCat("preempted", here, ": other threads or programs ran");
+    case Kind::kPreempted: return absl::StrCat("preempted", here, ": others ran, or a CPU quota was used up");
     case Kind::kLock:
       return absl::StrCat("a lock that ", Who(profile, cause, "another thread"), " held", there, Wanted(here));
     case Kind::kAllocatorLock: {

@@ -66,7 +66,7 @@ std::string_view KeyName(ReportKey key) {
 std::string WaitName(const Profile& profile, uint32_t index) {
   if (index == ProfileSample::kNoWait) return "(not known)";
   const ProfileWait& wait = profile.waits[index];
-  if (wait.preempted) return "(preempted: others ran)";
+  if (wait.preempted) return "(preempted: others ran, or a CPU quota was used up)";
   const std::string text = WaitText(profile, wait);
   return text.empty() ? "(not known)" : text;
 }

@@ -143,7 +143,9 @@ class CauseFinder {
     }
     if (neighbours.empty()) return std::nullopt;
     const FrameCause &first = neighbours.front(), &last = neighbours.back();
-    if (first.kind != last.kind || first.what != last.what || first.thread != last.thread) return std::nullopt;
+    if (first.kind == Kind::kUnknown || first.kind != last.kind || first.what != last.what ||
+        first.thread != last.thread)
+      return std::nullopt;
     FrameCause cause = first;
     cause.confidence = Confidence::kLikely;
     return cause;
@@ -192,11 +194,13 @@ class CauseFinder {
 
   bool is_user_only() const { return clock_ && profile_.events[*clock_].user_only; }
 
-  // The time in which a zone was on a CPU, but was not sampled.
+  // The time in which a zone was on a CPU, but was not sampled. Many page faults are reason enough for a short one
+  // where the kernel is not sampled.
   int64_t GapOf(const FramePart& part, const ZoneSamples& samples) const {
     if (!clock_ || interval_ns_ == 0 || part.ns <= samples.all_ns) return 0;
     const uint64_t gap_ns = part.ns - samples.all_ns;
-    const bool by_chance = gap_ns < kMinGapIntervals * interval_ns_ || gap_ns < part.ns / 2;
+    const bool has_reason = is_user_only() && fault_room_ns_ > 0;
+    const bool by_chance = gap_ns < kMinGapIntervals * interval_ns_ || (gap_ns < part.ns / 2 && !has_reason);
     return by_chance ? 0 : static_cast<int64_t>(gap_ns);
   }
 
@@ -209,7 +213,10 @@ class CauseFinder {
     left_ns -= cause.share_ns;
     if (cause.share_ns != 0) AddGap(cause);
     cause.kind = Kind::kMoreWork;
-    cause.confidence = has_off_cpu_ && clock_ ? Confidence::kKnown : Confidence::kLikely;
+    // Known if samples show that it ran for longer than usual, by at least half of the share.
+    const int64_t shown_ns = static_cast<int64_t>(samples.all_ns - std::min(samples.all_ns, samples.fault_ns)) -
+                             static_cast<int64_t>(part.usual_ns);
+    cause.confidence = has_off_cpu_ && clock_ && 2 * shown_ns >= left_ns ? Confidence::kKnown : Confidence::kLikely;
     cause.share_ns = left_ns;
     Add(std::move(cause));
   }

@@ -149,7 +149,7 @@ std::string Gaps(const Profile& profile) {
 namespace profile {
 
 std::string PartText(const Profile& profile, const FramePart& part) {
-  if (part.kind == FramePart::Kind::kPreempted) return "preempted: others ran";
+  if (part.kind == FramePart::Kind::kPreempted) return "preempted: others ran, or a CPU quota was used up";
   if (part.kind == FramePart::Kind::kWait) {
     const std::string text =
         part.wait == ProfileSample::kNoWait ? part.name : profile::WaitText(profile, profile.waits[part.wait]);

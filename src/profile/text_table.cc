@@ -27,28 +27,6 @@ std::string Scaled(double value, double step, std::vector<std::string_view> unit
 
 bool IsContinuation(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
 
-// The length of the UTF-8 character that `text` begins with (RFC 3629, section 4); 0 if it begins with none.
-size_t CharacterBytes(std::string_view text) {
-  const auto first = static_cast<unsigned char>(text[0]);
-  // 0x80 to 0xbf continue a character; 0xc0, 0xc1, 0xf5 and more never occur.
-  const size_t bytes = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
-  if (bytes > text.size()) return 0;
-  for (size_t i = 1; i < bytes; ++i) {
-    if (!IsContinuation(text[i])) return 0;
-  }
-  if (bytes < 3) return bytes;
-  // Longer forms than needed, surrogates, and numbers beyond 0x10ffff.
-  const auto second = static_cast<unsigned char>(text[1]);
-  const bool is_wrong = (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
-                        (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f);
-  return is_wrong ? 0 : bytes;
-}
-
-// U+0080 to U+009f, which terminals obey as they do ESC: U+009b begins a control sequence (ECMA-48).
-bool IsC1Control(std::string_view character) {
-  return character.size() > 1 && character[0] == '\xc2' && static_cast<unsigned char>(character[1]) < 0xa0;
-}
-
 // The first `columns` characters of `text`.
 std::string_view Head(std::string_view text, size_t columns) {
   size_t bytes = 0;
@@ -94,23 +72,6 @@ std::string_view FileName(std::string_view path) {
 std::string ThreadText(const Profile& profile, uint32_t thread) {
   if (profile.threads[thread].is_sum()) return profile.ThreadName(thread);
   return absl::StrFormat("%s-%d", profile.ThreadName(thread), profile.threads[thread].tid);
-}
-
-std::string OneLine(std::string_view name) {
-  std::string line;
-  while (!name.empty()) {
-    const size_t bytes = CharacterBytes(name);
-    const auto first = static_cast<unsigned char>(name[0]);
-    if (bytes == 0) {
-      line += '?';
-    } else if (first < ' ' || first == 0x7f || IsC1Control(name)) {
-      line += ' ';
-    } else {
-      line += name.substr(0, bytes);
-    }
-    name.remove_prefix(std::max<size_t>(bytes, 1));
-  }
-  return line;
 }
 
 size_t Columns(std::string_view text) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "perfkit/profile.h"
+#include "src/base/one_line.h"
 
 namespace perfkit::profile {
 
@@ -22,8 +23,7 @@ std::string_view FileName(std::string_view path);
 // The name and the number of a thread: "worker-42"; of a sum, Profile::ThreadName.
 std::string ThreadText(const Profile& profile, uint32_t thread);
 
-// `name` as one line: control characters become spaces, bytes that are no UTF-8 question marks.
-std::string OneLine(std::string_view name);
+using base::OneLine;
 // Characters of UTF-8: how many columns `text` takes.
 size_t Columns(std::string_view text);
 // At most `columns` of `text`: the middle is replaced by "...".

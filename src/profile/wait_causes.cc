@@ -1,7 +1,8 @@
 // What a wait was for, and who is to blame. The look at the waiting thread says what it waited for, and who held the
 // lock; records of wake-ups say who ended the wait. Without these records it is only likely that the wait lasted until
 // the thread ran again: after a wake-up it may have waited for a CPU. So a cause is known only if the thread was
-// examined in the second half of its wait, or if the wait ends at a wake-up.
+// examined in the second half of its wait, or if the wait ends at a wake-up. That a lock stayed with one holder has to
+// be known, too.
 #include <algorithm>
 #include <optional>
 #include <string_view>
@@ -66,10 +67,20 @@ class WaitJudge {
   }
   Confidence IfProven() const { return IsProven() ? Confidence::kKnown : Confidence::kLikely; }
 
+  // A lock may go from thread to thread while another one waits for it. That it stayed with one is known between the
+  // first and the last examination that found this one, and until the end if this one ended the wait.
+  Confidence IfHeldByOne() const {
+    if (wait_.holder_since_ns == 0) return Confidence::kLikely;
+    const uint64_t from_ns = std::max(wait_.holder_since_ns, piece_.from_ns);
+    const uint64_t to_ns = WakingThread() == wait_.holder ? piece_.to_ns : std::min(wait_.examined_ns, piece_.to_ns);
+    const uint64_t held_ns = to_ns - std::min(to_ns, from_ns);
+    return 2 * held_ns >= piece_.duration_ns() ? Confidence::kKnown : Confidence::kLikely;
+  }
+
   void JudgeCall() {
     const std::string& detail = profile_.strings[wait_.detail];
     Set(Kind::kSystemCall, IfProven(), wait_.detail != 0 ? detail : absl::StrCat("system call ", wait_.syscall));
-    switch (sys::AwaitedThingOf(wait_.blocked_in_syscall ? wait_.syscall : -1)) {
+    switch (sys::AwaitedThingOf(wait_.blocked_in_syscall ? wait_.syscall : -1, wait_.arguments)) {
       case AwaitedThing::kOther: return;
       case AwaitedThing::kNoCall: return Set(Kind::kPageFaults, Confidence::kLikely, profile_.strings[sample_.label]);
       case AwaitedThing::kTime: cause_.kind = Kind::kSleep; return;
@@ -91,6 +102,8 @@ class WaitJudge {
   void JudgeFutex() {
     if (wait_.holder != ProfileWait::kNoHolder) {
       cause_.kind = Kind::kLock;
+      cause_.confidence = IfHeldByOne();
+      if (wait_.waker == 0 && cause_.confidence != Confidence::kKnown) cause_.remedy = kWakersTell;
       Blame(wait_.holder);
       if (wait_.holder_stack == ProfileStack::kRoot) return;
       cause_.thread_stack = wait_.holder_stack;

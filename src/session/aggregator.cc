@@ -295,6 +295,7 @@ uint32_t Aggregator::WaitOf(const OffCpuSpan& span) {
     wait.detail = builder_.String(span.wait);
     wait.examined_ns = span.looked_ns;
     wait.holder = span.holder.thread;
+    wait.holder_since_ns = span.holder.thread != ProfileWait::kNoHolder ? span.holder_since_ns : 0;
     wait.holder_stack = span.holder.stack;
     wait.holder_quality = span.holder.quality;
   }
@@ -316,13 +317,13 @@ void Aggregator::AddSpan(const OffCpuSpan& span) {
 
 // A frame that waits for a disk waits often, and briefly each time. So a thread that marks frames is looked at whenever
 // it is found off its CPU: some of its waits then tell what the others are.
-void Aggregator::LookAtSleepers(uint64_t before_ns) {
+void Aggregator::LookAtSleepers(uint64_t now_ns, uint64_t look_after_ns) {
   if (!options_.off_cpu) return;
-  for (const OffCpu::Sleeper& sleeper : off_cpu_.ToLookAt(before_ns)) {
+  for (const OffCpu::Sleeper& sleeper : off_cpu_.ToLookAt(now_ns - std::min(now_ns, look_after_ns), now_ns)) {
     if (!LookAt(sleeper)) return;
   }
   if (!zones_) return;
-  for (const OffCpu::Sleeper& sleeper : off_cpu_.ToLookAt(UINT64_MAX)) {
+  for (const OffCpu::Sleeper& sleeper : off_cpu_.ToLookAt(UINT64_MAX, now_ns)) {
     if (zones_->MarksFrames(sleeper.thread) && !LookAt(sleeper)) return;
   }
 }
@@ -342,6 +343,7 @@ bool Aggregator::LookAt(const OffCpu::Sleeper& sleeper) {
   const InternedStack stack =
       Intern(options_.pid, std::span(frames_).first(blocked->stack.frames), QualityOf(blocked->stack.end));
   off_cpu_.Looked(sleeper.thread, {.at_ns = blocked->at_ns,
+                                   .times_run = blocked->times_run,
                                    .stack = stack.stack,
                                    .quality = stack.quality,
                                    .call = blocked->call,

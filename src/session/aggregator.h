@@ -91,9 +91,9 @@ class Aggregator {
   // In between there are no records of switches.
   void Pause(uint64_t now_ns);
   void Resume(uint64_t now_ns);
-  // Looks at threads that have been off their CPU since `before_ns`: where they are blocked, and in what. Never at the
-  // calling one, which runs: its last records may still be held back.
-  void LookAtSleepers(uint64_t before_ns);
+  // Looks at threads that have been off their CPU for `look_after_ns`: where they are blocked, and in what. Never at
+  // the calling one, which runs: its last records may still be held back.
+  void LookAtSleepers(uint64_t now_ns, uint64_t look_after_ns);
 
   // Called after each name that was looked up, with how much is done, from 0 to 1. Looking up may read files: the rings
   // fill meanwhile. It must not call the aggregator.

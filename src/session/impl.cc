@@ -185,7 +185,7 @@ absl::Status Impl::Poll() {
     aggregator_.ReadZones();
     // After the drain, since only switch records say who sleeps; with the time from before it, since a thread may have
     // fallen asleep meanwhile.
-    aggregator_.LookAtSleepers(now_ns - std::min(now_ns, Nanoseconds(options_.look_after)));
+    aggregator_.LookAtSleepers(now_ns, Nanoseconds(options_.look_after));
     aggregator_.GiveBatch([this](double) { KeepRecords(); });
     aggregator_.DecideFrames(drained_ns_ - kSettledNs, [this](double) { KeepRecords(); });
   }

@@ -54,6 +54,7 @@ void KeepProvenHolders(Profile& profile, std::span<const ProfileSample> samples)
     ProfileWait& wait = profile.waits[sample.wait];
     if (ProvesLock(sys::FutexLockOf(wait.syscall, wait.arguments), InnermostCalls(profile, sample.stack))) continue;
     wait.holder = ProfileWait::kNoHolder;
+    wait.holder_since_ns = 0;
     wait.holder_stack = ProfileStack::kRoot;
     wait.holder_quality = StackQuality::kNone;
   }

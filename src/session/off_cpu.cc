@@ -29,6 +29,7 @@ void OffCpu::EmitSpan(const State& state, uint64_t now_ns, Emit emit) {
     span.call = state.look->call;
     span.wait = state.look->wait;
     span.holder = state.look->holder;
+    span.holder_since_ns = state.holder_since_ns;
   }
   if (span.stack == ProfileStack::kRoot && state.last_stack != ProfileStack::kRoot) {
     span.stack = state.last_stack, span.quality = StackQuality::kLastKnown;
@@ -42,7 +43,7 @@ void OffCpu::EmitSpan(const State& state, uint64_t now_ns, Emit emit) {
   span.from_ns = woken_ns, span.to_ns = now_ns;
   span.preempted = true;
   span.call.reset(), span.wait.clear(), span.waker.clear();
-  span.looked_ns = 0;
+  span.looked_ns = span.holder_since_ns = 0;
   span.holder = {};
   if (span.duration_ns() != 0) emit(span);
 }
@@ -156,12 +157,17 @@ void OffCpu::Resume(uint64_t time_ns) {
   }
 }
 
-std::vector<OffCpu::Sleeper> OffCpu::ToLookAt(uint64_t before_ns) const {
+std::vector<OffCpu::Sleeper> OffCpu::ToLookAt(uint64_t before_ns, uint64_t now_ns) const {
   std::vector<Sleeper> sleepers;
   if (paused_) return sleepers;
+  const auto is_due = [&](const State& state) {
+    if (!state.look) return true;
+    const uint64_t by_then_ns = state.look->at_ns - std::min(state.look->at_ns, state.since_ns);
+    return now_ns >= state.since_ns + by_then_ns + by_then_ns / 2;
+  };
   for (const auto& [thread, state] : threads_) {
     const bool off = state.phase == Phase::kOff || state.phase == Phase::kUnknown;
-    if (off && !state.look && !state.preempted && state.since_ns <= before_ns) {
+    if (off && !state.preempted && state.since_ns <= before_ns && is_due(state)) {
       sleepers.push_back({thread, state.tid});
     }
   }
@@ -170,7 +176,11 @@ std::vector<OffCpu::Sleeper> OffCpu::ToLookAt(uint64_t before_ns) const {
 
 void OffCpu::Looked(uint32_t thread, const OffCpuLook& look) {
   const auto found = threads_.find(thread);
-  if (found != threads_.end()) found->second.look = look;
+  if (found == threads_.end()) return;
+  State& state = found->second;
+  if (state.look && state.look->times_run != look.times_run) return;
+  if (!state.look || state.look->holder.thread != look.holder.thread) state.holder_since_ns = look.at_ns;
+  state.look = look;
 }
 
 void OffCpu::RenameHolders(std::span<const uint32_t> renamed) {

@@ -39,16 +39,17 @@ struct OffCpuSpan {
   uint32_t stack = ProfileStack::kRoot;
   StackQuality quality = StackQuality::kNone;
   std::optional<proc::BlockedCall> call{};
-  std::string wait{};   // sys::DescribeCall
-  Holder holder{};      // not proven yet: KeepProvenHolders
-  std::string waker{};  // "": not known
+  std::string wait{};            // sys::DescribeCall
+  Holder holder{};               // not proven yet: KeepProvenHolders
+  uint64_t holder_since_ns = 0;  // since this look at least, all have found that holder
+  std::string waker{};           // "": not known
 
   uint64_t duration_ns() const { return to_ns - from_ns; }
 };
 
-// What a look at a thread found that was off its CPU at `at_ns`.
+// What a look at a thread found that was off its CPU at `at_ns`. `times_run`: how often it had run by then.
 struct OffCpuLook {
-  uint64_t at_ns = 0;
+  uint64_t at_ns = 0, times_run = 0;
   uint32_t stack = ProfileStack::kRoot;
   StackQuality quality = StackQuality::kNone;
   proc::BlockedCall call{};
@@ -89,10 +90,11 @@ class OffCpu {
   void Pause(uint64_t time_ns, Emit emit);
   void Resume(uint64_t time_ns);
 
-  // Threads that have been off their CPU since `before_ns` or longer, not preempted, and were not looked at yet.
-  std::vector<Sleeper> ToLookAt(uint64_t before_ns) const;
+  // Threads that have been off their CPU since `before_ns` or longer, not preempted, and were not looked at yet, or not
+  // since two thirds of the span until now. So the looks of a span are few, and the last one proves most of it.
+  std::vector<Sleeper> ToLookAt(uint64_t before_ns, uint64_t now_ns) const;
   // The look belongs to the span in which it was made. That may be a later one than ToLookAt has seen: the records in
-  // between are still to come.
+  // between are still to come. A look at a later span than that of the look before is dropped: both can't be kept.
   void Looked(uint32_t thread, const OffCpuLook& look);
 
   // Sums of a thread, up to its last record or CutAt.
@@ -117,6 +119,7 @@ class OffCpu {
     bool seen_running = false;  // in kUnknown
     // Of this span if it was made until now, else of a later one.
     std::optional<OffCpuLook> look{};
+    uint64_t holder_since_ns = 0;  // the first look that found the holder of `look`, as all since then
     std::optional<Waker> waker{};  // of this span
     uint32_t last_stack = ProfileStack::kRoot;
     Times times;

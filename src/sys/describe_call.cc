@@ -108,7 +108,7 @@ std::string DescribeCall(int64_t syscall, std::span<const uint64_t, 6> arguments
   return Describe(syscall, arguments, tid);
 }
 
-AwaitedThing AwaitedThingOf(int64_t syscall) {
+AwaitedThing AwaitedThingOf(int64_t syscall, std::span<const uint64_t, 6> arguments) {
   const WaitingCall* const call = FindCall(syscall);
   if (call == nullptr) return AwaitedThing::kOther;
   switch (call->kind) {
@@ -116,9 +116,9 @@ AwaitedThing AwaitedThingOf(int64_t syscall) {
     case CallKind::kNone: return AwaitedThing::kNoCall;
     case CallKind::kTime: return AwaitedThing::kTime;
     case CallKind::kAddress: return AwaitedThing::kFutex;
-    case CallKind::kDescriptor:
-    case CallKind::kPoll:
-    case CallKind::kSelect: return AwaitedThing::kDescriptor;
+    case CallKind::kDescriptor: return AwaitedThing::kDescriptor;
+    case CallKind::kPoll: return arguments[1] == 0 ? AwaitedThing::kTime : AwaitedThing::kDescriptor;
+    case CallKind::kSelect: return arguments[0] == 0 ? AwaitedThing::kTime : AwaitedThing::kDescriptor;
   }
   return AwaitedThing::kOther;
 }

@@ -27,7 +27,8 @@ enum class AwaitedThing : uint8_t {
   kTime,
 };
 
-// Returns what threads wait for in this call. `syscall` as in DescribeCall.
-AwaitedThing AwaitedThingOf(int64_t syscall);
+// Returns what threads wait for in this call. Arguments as of DescribeCall: poll and select of no descriptors wait for
+// a time.
+AwaitedThing AwaitedThingOf(int64_t syscall, std::span<const uint64_t, 6> arguments);
 
 }  // namespace perfkit::sys

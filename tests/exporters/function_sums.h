@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "perfkit/profile.h"
-#include "src/exporters/utf8.h"
+#include "src/base/utf8.h"
 
 namespace perfkit::testing {
 
@@ -28,7 +28,7 @@ inline std::string ModuleText(const Profile& profile, uint32_t location) {
   if (module == ProfileLocation::kNoModule) return "unknown";
   const std::string& path = profile.strings[profile.modules[module].path];
   const bool is_path = path.starts_with('/') && !path.starts_with("//");
-  return exporters::ValidUtf8(is_path ? path.substr(path.rfind('/') + 1) : path);
+  return base::ValidUtf8(is_path ? path.substr(path.rfind('/') + 1) : path);
 }
 
 // The calls of a stack, innermost first, as valid UTF-8.
@@ -38,7 +38,7 @@ inline std::vector<std::pair<std::string, std::string>> CallsOf(const Profile& p
     const uint32_t location = profile.stacks[stack].location;
     const std::string module = ModuleText(profile, location);
     for (const ProfileCall& call : profile.CallsAt(location)) {
-      calls.emplace_back(exporters::ValidUtf8(profile.CallName(location, call)), module);
+      calls.emplace_back(base::ValidUtf8(profile.CallName(location, call)), module);
     }
     if (profile.CallsAt(location).empty()) calls.emplace_back(profile.UnnamedCode(location), module);
   }

@@ -150,28 +150,73 @@ TEST_CASE("more work in a zone, and preemption", "[profile][causes]") {
   CHECK((causes[0].what == "work" && causes[0].share_ns == 16 * int64_t{kMs} && causes[0].stack == game.render()));
   CHECK((causes[1].kind == Kind::kPreempted && causes[1].confidence == Confidence::kKnown));
   CHECK(game.text().find("+16.00 ms  known    more work in work, in Render()\n") != std::string::npos);
-  CHECK(game.text().find("+7.000 ms  known    preempted in Render(): other threads or programs ran\n") !=
+  CHECK(game.text().find("+7.000 ms  known    preempted in Render(): others ran, or a CPU quota was used up\n") !=
         std::string::npos);
 }
 
 TEST_CASE("a lock has its holder, and is an inversion if that one was preempted", "[profile][causes]") {
   Hitching game;
   const uint32_t load = game.builder().Stack(ProfileStack::kRoot, game.builder().Function("Load()", "/bin/game"));
-  ProfileWait lock = game.Call(SYS_futex, "futex 0x7f12", 9);
+  // That the lock stayed with one holder is known between the looks that found it, and until that one ended the wait.
+  const uint64_t examined_ms = GENERATE(4, 15);
+  const bool had_it_before = GENERATE(false, true);
+  const char* const waker = GENERATE("", "worker (2)", "main (1)");
+  const bool preempted = GENERATE(false, true);
+  ProfileWait lock = game.Call(SYS_futex, "futex 0x7f12", examined_ms);
   lock.holder = game.worker();
   lock.holder_stack = load;
-  const bool preempted = GENERATE(false, true);
+  lock.holder_since_ns = had_it_before ? game.now_ns() + 3 * kMs : lock.examined_ns;
+  if (*waker != '\0') lock.waker = game.builder().String(waker);
+  const uint64_t from_ms = had_it_before ? 3 : examined_ms;
+  const uint64_t to_ms = std::string_view(waker) == "worker (2)" ? 17 : examined_ms;
+  const bool is_known = 2 * (to_ms - from_ms) >= 17;
   game.Off(game.worker(), game.now_ns() + kMs, 10, {.preempted = preempted}, load);
   game.Wait(17, lock, game.In("pthread_mutex_lock", "/lib/libc.so.6", game.render()));
   game.Run(4);
   const std::vector<FrameCause> causes = game.Causes();
   REQUIRE(causes.size() == 1);
   CHECK(causes[0].kind == (preempted ? Kind::kPriorityInversion : Kind::kLock));
-  CHECK((causes[0].confidence == Confidence::kKnown && causes[0].share_ns == 17 * int64_t{kMs}));
+  CHECK(causes[0].share_ns == 17 * int64_t{kMs});
+  CHECK(causes[0].confidence == (is_known ? Confidence::kKnown : Confidence::kLikely));
+  CHECK(causes[0].remedy.empty() == (is_known || *waker != '\0'));
   CHECK((causes[0].thread == game.worker() && causes[0].thread_stack == load));
   CHECK(game.text().find(preempted ? "priority inversion: waited in Render() for worker (2) in Load(), which was"
-                                   : "known    a lock that worker (2) held in Load(), wanted in Render()\n") !=
-        std::string::npos);
+                                   : "a lock that worker (2) held in Load(), wanted in Render()") != std::string::npos);
+}
+
+TEST_CASE("poll and select of no descriptors are sleeps", "[profile][causes]") {
+  Hitching game;
+  const bool has_descriptors = GENERATE(false, true);
+  ProfileWait wait = game.Call(SYS_ppoll, "poll", 9);
+  wait.arguments[1] = has_descriptors ? 2 : 0;
+  game.Run(4);
+  game.Wait(17, wait, game.render());
+  CHECK(game.Causes()[0].kind == (has_descriptors ? Kind::kIo : Kind::kSleep));
+}
+
+TEST_CASE("a wait like an unknown one is unknown", "[profile][causes]") {
+  Hitching game;
+  game.Run(4);
+  game.Wait(8, game.Call(-1, "", 4), game.render());
+  game.Wait(9, {}, game.render());
+  const std::vector<FrameCause> causes = game.Causes();  // Checks the confidence of each.
+  REQUIRE(causes.size() == 1);
+  CHECK(causes[0].kind == Kind::kUnknown);
+}
+
+TEST_CASE("work that no sample shows is not known, and may be page faults", "[profile][causes]") {
+  constexpr bool kUserOnly = true;
+  const bool many = GENERATE(false, true);
+  Hitching game(kUserOnly);
+  game.Run(6);
+  game.Run(5, ProfileStack::kRoot);  // In the kernel, less than half of the zone.
+  const std::vector<FrameCause> causes = game.Causes(many ? 1000 : 3);
+  REQUIRE(causes.size() == (many ? 2 : 1));
+  if (many) CHECK((causes[0].kind == Kind::kPageFaults && causes[0].share_ns == 5 * int64_t{kMs}));
+  CHECK((causes.back().kind == Kind::kMoreWork && causes.back().share_ns == (many ? 2 : 7) * int64_t{kMs}));
+  for (const FrameCause& cause : causes) {
+    CHECK(cause.confidence == (cause.kind == Kind::kMoreWork && many ? Confidence::kKnown : Confidence::kLikely));
+  }
 }
 
 TEST_CASE("a wait that was examined too early is only likely to have been that", "[profile][causes]") {

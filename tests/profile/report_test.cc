@@ -66,7 +66,7 @@ TEST_CASE("a report of a small profile, whole", "[profile][report]") {
 #
 #     %      time  waits   longest  waited for
   80.00  40.00 ms      1  40.00 ms  futex 0x1000
-  20.00  10.00 ms      1  10.00 ms  (preempted: others ran)
+  20.00  10.00 ms      1  10.00 ms  (preempted: others ran, or a CPU quota was used up)
 )");
 }
 

@@ -22,8 +22,13 @@ struct Watched {
     off_cpu.Switched(0, 100, time_ns, out, preempted, Keep());
   }
   void Ran(uint64_t time_ns) { off_cpu.Ran(0, time_ns, Keep()); }
-  void Look(uint64_t at_ns, uint32_t stack) {
-    off_cpu.Looked(0, {.at_ns = at_ns, .stack = stack, .quality = StackQuality::kWhole, .call = {.syscall = 7}});
+  void Look(uint64_t at_ns, uint32_t stack, uint64_t times_run = 1, uint32_t holder = ProfileWait::kNoHolder) {
+    off_cpu.Looked(0, {.at_ns = at_ns,
+                       .times_run = times_run,
+                       .stack = stack,
+                       .quality = StackQuality::kWhole,
+                       .call = {.syscall = 7},
+                       .holder = {.thread = holder}});
   }
   std::function<void(const OffCpuSpan&)> Keep() {
     return [this](const OffCpuSpan& span) { spans.push_back(span); };
@@ -66,7 +71,7 @@ TEST_CASE("a look belongs to the span in which it was made", "[off_cpu]") {
   Watched watched;
   watched.off_cpu.Begin(0, 100, 10);
   watched.Switch(20, true);
-  REQUIRE(watched.off_cpu.ToLookAt(20).size() == 1);
+  REQUIRE(watched.off_cpu.ToLookAt(20, 20).size() == 1);
   SECTION("in the span that is known") {
     watched.Look(25, 3);
     watched.Switch(30, false);
@@ -78,7 +83,7 @@ TEST_CASE("a look belongs to the span in which it was made", "[off_cpu]") {
     watched.Look(45, 3);
     watched.Switch(30, false);
     watched.Switch(40, true);
-    CHECK(watched.off_cpu.ToLookAt(100).empty());
+    CHECK(watched.off_cpu.ToLookAt(100, 46).empty());
     watched.Switch(50, false);
     REQUIRE(watched.spans.size() == 2);
     CHECK(watched.spans[0].stack == ProfileStack::kRoot);
@@ -100,12 +105,48 @@ TEST_CASE("a look belongs to the span in which it was made", "[off_cpu]") {
   }
 }
 
+TEST_CASE("a span is looked at again after half as long again, and keeps its last look", "[off_cpu]") {
+  Watched watched;
+  watched.off_cpu.Begin(0, 100, 10);
+  watched.Switch(100, true);
+  watched.Look(120, 3, 1, 7);
+  CHECK(watched.off_cpu.ToLookAt(UINT64_MAX, 129).empty());
+  CHECK(watched.off_cpu.ToLookAt(UINT64_MAX, 130).size() == 1);
+  const uint32_t second = GENERATE(7, 8);
+  watched.Look(130, 4, 1, second);
+  CHECK(watched.off_cpu.ToLookAt(UINT64_MAX, 144).empty());
+  watched.Look(145, 5, 1, 8);
+  SECTION("all looks are at one wait") {
+    watched.Switch(160, false);
+    REQUIRE(watched.spans.size() == 1);
+    CHECK((watched.spans[0].looked_ns == 145 && watched.spans[0].stack == 5 && watched.spans[0].holder.thread == 8));
+    CHECK(watched.spans[0].holder_since_ns == (second == 8 ? 130 : 145));
+  }
+  SECTION("the last one is at a later wait, whose records are to come") {
+    watched.Look(170, 6, 2, 9);
+    watched.Switch(160, false);
+    watched.Switch(165, true);
+    watched.Switch(180, false);
+    REQUIRE(watched.spans.size() == 2);
+    CHECK((watched.spans[0].looked_ns == 145 && watched.spans[0].holder.thread == 8));
+    CHECK(watched.spans[1].looked_ns == 0);
+  }
+  SECTION("a snapshot cuts the wait: the rest is looked at, too") {
+    watched.off_cpu.CutAt(150, true, watched.Keep());
+    CHECK(watched.off_cpu.ToLookAt(UINT64_MAX, 151).size() == 1);
+    watched.Look(152, 5, 1, 8);
+    watched.Switch(160, false);
+    REQUIRE(watched.spans.size() == 2);
+    CHECK((watched.spans[0].looked_ns == 145 && watched.spans[1].looked_ns == 152));
+  }
+}
+
 TEST_CASE("a span without a look has the last stack that was known", "[off_cpu]") {
   Watched watched;
   watched.off_cpu.Begin(0, 100, 10);
   watched.off_cpu.SetLastStack(0, 5);
   watched.Switch(20, true, true);
-  CHECK(watched.off_cpu.ToLookAt(100).empty());  // it could run
+  CHECK(watched.off_cpu.ToLookAt(100, 100).empty());  // it could run
   watched.Switch(30, false);
   REQUIRE(watched.spans.size() == 1);
   CHECK(watched.spans[0].stack == 5);
@@ -187,7 +228,7 @@ TEST_CASE("between a pause and what follows it, no thread is watched", "[off_cpu
   watched.off_cpu.Pause(30, watched.Keep());
   watched.off_cpu.Begin(1, 101, 50);  // born in between
   watched.off_cpu.CutAt(70, true, watched.Keep());
-  CHECK(watched.off_cpu.ToLookAt(90).empty());
+  CHECK(watched.off_cpu.ToLookAt(90, 90).empty());
   watched.off_cpu.Resume(80);
   watched.Switch(100, true);
   watched.off_cpu.CutAt(110, true, watched.Keep());

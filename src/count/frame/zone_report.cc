@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_format.h"
 #include "perfkit/format.h"
+#include "src/base/one_line.h"
 #include "src/count/table.h"
 
 namespace perfkit::count {
@@ -116,9 +117,9 @@ using Row = std::array<std::string, 8>;
 Row Head() { return {"", "calls", "total", "self", "p50", "p95", "p99", "max"}; }
 
 std::string Label(const ZoneStats& zone) {
-  if (zone.depth > 0) return std::string(2 * zone.depth, ' ') + zone.name;
+  if (zone.depth > 0) return std::string(2 * zone.depth, ' ') + base::OneLine(zone.name);
   if (zone.thread.empty()) return "frame";
-  return absl::StrFormat("%s (%d thread%s)", zone.thread, zone.threads, zone.threads == 1 ? "" : "s");
+  return absl::StrFormat("%s (%d thread%s)", base::OneLine(zone.thread), zone.threads, zone.threads == 1 ? "" : "s");
 }
 
 void AppendTable(const std::vector<Row>& rows, std::string* out) {
@@ -237,9 +238,9 @@ void AppendHitches(const FrameCounterImpl& impl, std::string* out) {
   for (size_t h = 0; h < watch.kept(); ++h) {
     const Hitch& hitch = watch[h];
     absl::StrAppendFormat(out, "  frame %d: %s ms: %s", hitch.frame,
-                          Style{true}.Text(static_cast<double>(hitch.wall_ns)), hitch.cause);
+                          Style{true}.Text(static_cast<double>(hitch.wall_ns)), base::OneLine(hitch.cause));
     if (*hitch.worst_zone != '\0') {
-      absl::StrAppendFormat(out, "; worst zone '%s', %s ms over its median", hitch.worst_zone,
+      absl::StrAppendFormat(out, "; worst zone '%s', %s ms over its median", base::OneLine(hitch.worst_zone),
                             Style{true}.Text(static_cast<double>(hitch.worst_excess_ns)));
     }
     *out += '\n';

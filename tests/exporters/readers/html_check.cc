@@ -225,7 +225,7 @@ TEST_CASE("hostile names are shown as they are, and nothing of them runs", "[rea
   const Json results = Browse(profile, steps);
   CHECK(results[1] == Json{true, 2, 0});
   for (size_t i = 0; i < names.size(); ++i) {
-    CHECK(results[0][i]["event"] == exporters::ValidUtf8(names[i]));
+    CHECK(results[0][i]["event"] == base::ValidUtf8(names[i]));
     CHECK(results[0][i]["samples"] == i + 1);
     CheckRows(results[4 + 2 * i], SumsOfFunctions(
                                       profile, [&](const ProfileSample& sample) { return sample.event == i; }, ""));

@@ -208,7 +208,7 @@ TEST_CASE("hostile names of a slow frame are shown as text", "[readers][slow_fra
                      Eval("window.broken === undefined")});
     CHECK(results[0] == Json{true, 2, 0});
     CHECK(results[1].get<std::string>().starts_with("a lock that "));
-    CHECK(results[2] == exporters::ValidUtf8(name));
+    CHECK(results[2] == base::ValidUtf8(name));
     CHECK(results[4] == true);
   }
 }

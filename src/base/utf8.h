@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace perfkit::exporters {
+namespace perfkit::base {
 
 // The length of the UTF-8 character that `text` begins with, as RFC 3629 has it; 0 if it begins with none.
 inline size_t Utf8Length(std::string_view text) {
@@ -34,4 +34,4 @@ inline std::string ValidUtf8(std::string_view text) {
   return valid;
 }
 
-}  // namespace perfkit::exporters
+}  // namespace perfkit::base
