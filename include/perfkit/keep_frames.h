@@ -44,12 +44,12 @@ struct KeepFrames {
   // Number of frames of each kind that are chosen at random from the whole run. Slow frames are compared with them
   // (ProfileZone::is_reference). The samples and zones of their own thread are kept.
   size_t references = 64;
-  // Called with each frame over its budget or with a reason, some 20 ms after its end (with own_thread = false at the
-  // next Poll), by the session's thread, or by the one that calls Poll, Snapshot or Stop. As SessionOptions::on_batch:
-  // it must not call the session, should be brief, and is not called again once it has thrown. If more than 64 slow
-  // frames end between two rounds, it gets 64 of them: those with a reason and the longest first, because explaining
-  // one takes about 1 ms. Frames that are not whole (ProfileZone::is_whole) are not handed over either. Notes count
-  // both.
+  // Called with each frame over its budget or with a reason, within some 20 ms of its end (with own_thread = false at
+  // the next Poll), by the session's thread, or by the one that calls Poll, Snapshot or Stop. As
+  // SessionOptions::on_batch: it must not call the session, should be brief, and is not called again once it has
+  // thrown. If more than 64 slow frames end between two rounds, it gets 64 of them: those with a reason and the longest
+  // first, because explaining one takes about 1 ms. Frames that are not whole (ProfileZone::is_whole) are not handed
+  // over either. Notes count both.
   SlowFrameCallback on_slow_frame{};
 };
 

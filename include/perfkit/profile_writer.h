@@ -60,13 +60,13 @@ std::vector<ProfileFormat> ProfileFormats();
 absl::Status WriteProfile(const Profile& profile, const std::string& path, const WriteOptions& options = {});
 
 // Writes one frame of FindSlowFrames, ExplainFrame or on_slow_frame (keep_frames.h) in the format of the file's
-// extension, HTML or Perfetto: its explanation, what all threads did from the two frames before it to its end, and the
-// stacks of the frames that it is compared with. Writes aside, as WriteProfile.
+// extension, HTML or Perfetto: its explanation, what all threads did from up to two frames before it to its end, and
+// the stacks of the frames that it is compared with. Writes to a temporary file first, as WriteProfile.
 //
 //   perfkit::WriteSlowFrame(profile, perfkit::FindSlowFrames(profile)[0], "hitch.html");
 //
 // Errors: as WriteProfile; InvalidArgument if the format can't show a frame (the message lists those that can), or if
-// `frame` is not one of `profile`. O(profile), whatever the frame's length.
+// an index of `frame` is out of range in `profile`. O(profile), and for each thread the entries of the frame's time.
 absl::Status WriteSlowFrame(const Profile& profile, const SlowFrame& frame, const std::string& path,
                             const WriteOptions& options = {});
 

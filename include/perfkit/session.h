@@ -10,8 +10,6 @@
 // The session owns one thread, "perfkit-session", which drains and aggregates; or the caller's own loop does that.
 #pragma once
 
-#include "perfkit/detail/library_only.h"
-
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -22,6 +20,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "perfkit/detail/library_only.h"
 #include "perfkit/keep_frames.h"
 #include "perfkit/profile.h"
 #include "perfkit/sampler_options.h"
@@ -94,16 +93,16 @@ struct SessionOptions {
   // memory stays the same for hours. Requires `frames` and RingMode::kStream. nullopt keeps all, up to `memory_bytes`.
   std::optional<KeepFrames> keep{};
   // kWall: a thread that has been off the CPU for longer than this is examined for its stack and for what it waits for,
-  // in rounds of at least 4 ms: shorter waits may be missed. Threads that mark frames are examined in each round in
-  // which they are off the CPU.
+  // in rounds at least 4 ms apart: shorter waits may be missed. It is examined again each time when its wait has become
+  // half as long again. Threads that mark frames are examined in the first round that finds them off the CPU.
   std::chrono::nanoseconds look_after = std::chrono::milliseconds(1);
   // kWall: also records who woke each thread (ProfileWait::waker), by sampling sched:sched_waking, which becomes an
   // event of the profile. Costs the waker about 1 us for each thread that it wakes. Requires the right to sample
   // tracepoints (CAP_PERFMON and a readable tracefs); without it a note says so. Knows wakers in this process only, and
   // not interrupts on an idle CPU.
   bool wakers = false;
-  // The session has a thread of its own. If false, call Poll() when poll_fd() is readable, and at least every 100 ms,
-  // with `frames` every 20 ms, with kWall every `look_after` (but 4 ms will do): poll_fd() does not wake for those.
+  // The session has a thread of its own. If false, call Poll() when poll_fd() is readable. Call it also every 100
+  // ms, with `frames` every 20 ms, with kWall every max(look_after, 4 ms), because poll_fd() does not wake for those.
   bool own_thread = true;
   // Resolves source lines and inlined calls, if perfkit::dwarf is linked.
   bool lines = true;

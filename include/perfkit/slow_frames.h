@@ -9,7 +9,7 @@
 //
 // Each moment of a frame belongs to one part: a wait off the CPU, or else the innermost zone that was open. So the
 // parts add up to the frame exactly. A frame is compared with the frames of its kind: those of the same thread whose
-// names differ only in the number at the end ("frame 12").
+// names differ only in the number at the end ("frame 12"): give chains of frames on one thread different names.
 //
 // From the parts follow the causes: what the frame was slow for, and which thread is to blame. Their shares add up to
 // the frame's excess exactly. What can't be attributed is kUnknown, and says what would tell.
@@ -76,7 +76,7 @@ struct FrameCause {
     kPriorityInversion,  // As kLock or kOtherThread, and `thread` was preempted for at least half of the wait.
     kIo,                 // Waited for a descriptor. `what`: the call and its file.
     kOtherThread,        // Waited for `thread` without a lock: a condition variable, a futex, a join, a pipe.
-    kSleep,              // Slept until a time that the program chose.
+    kSleep,              // Slept, or waited with a timeout, until a time that the program chose.
     kSystemCall,         // Waited in another system call. `what`: which.
     kLess,               // All parts that took less time than usual. `share_ns` is negative.
   };
@@ -94,8 +94,9 @@ struct FrameCause {
   uint32_t stack = ProfileStack::kRoot;
   StackQuality quality = StackQuality::kNone;
   uint32_t wait = ProfileSample::kNoWait;  // Of a wait: index of the longest one in Profile::waits.
-  // The thread to blame: index in Profile::threads, kNoThread if none or unknown. Where it was meanwhile, and the name
-  // of its innermost zone at the end, "" if none.
+  // The thread to blame: index in Profile::threads, kNoThread if none or unknown. Where it was meanwhile (looked for
+  // if the wait took 1/50 of the excess or more), and its innermost zone: of kLock in the middle of the wait, otherwise
+  // at its end; "" if none.
   uint32_t thread = kNoThread;
   uint32_t thread_stack = ProfileStack::kRoot;
   StackQuality thread_quality = StackQuality::kNone;
@@ -118,9 +119,9 @@ struct SlowFrame {
   std::vector<FramePart> parts;
   // excess_ns() less the sum of the parts' excesses; seldom 0, because medians do not add up.
   int64_t rest_ns = 0;
-  std::vector<FrameCount> counts;  // Of events that are no times; sorted by name.
-  // Sorted by share_ns, the largest first; the shares sum to excess_ns(). kUnknown has `rest_ns` in it, so that it is
-  // negative where medians do not add up.
+  std::vector<FrameCount> counts;  // Of events other than clocks; sorted by name.
+  // Sorted by share_ns, the largest first; the shares sum to excess_ns(). One of kUnknown, "medians that do not add
+  // up", has `rest_ns`, and may be negative.
   std::vector<FrameCause> causes;
 
   int64_t excess_ns() const { return static_cast<int64_t>(ns) - static_cast<int64_t>(usual_ns); }

@@ -7,7 +7,7 @@
 
 namespace perfkit::count {
 
-// What NameSlot needs to know of a table. `entries`: a power of two, at least 2.
+// Returns NameSlot's `shift` for a table: 64 less the logarithm of `entries`, a power of two, at least 2.
 inline unsigned NameShift(size_t entries) { return static_cast<unsigned>(std::countl_zero(uint64_t{entries} - 1)); }
 
 // Fibonacci hashing: the uppermost bits of a product with 2^64 / the golden ratio depend on all bits of the key.

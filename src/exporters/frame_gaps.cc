@@ -8,15 +8,16 @@
 namespace perfkit::exporters {
 namespace {
 
-bool AnyWaker(const Profile& profile) {
-  return std::any_of(profile.waits.begin(), profile.waits.end(),
+bool HasWakers(const Profile& profile) {
+  return profile.EventIndex("sched:sched_waking") != profile.events.size() ||
+         std::any_of(profile.waits.begin(), profile.waits.end(),
                      [](const ProfileWait& wait) { return wait.waker != 0; });
 }
 
 void AddRecordingGaps(const Profile& profile, std::vector<std::string>& gaps) {
   if (profile.EventIndex(kOffCpuEvent) == profile.events.size()) {
     gaps.push_back("time off the CPU was not recorded: \"ran\" includes it (SessionClock::kWall)");
-  } else if (!AnyWaker(profile)) {
+  } else if (!HasWakers(profile)) {
     gaps.push_back("who woke the threads is not known (SessionOptions::wakers, and the right to use tracepoints)");
   }
   const auto is_user_only = [](const ProfileEvent& event) { return event.user_only; };

@@ -70,7 +70,7 @@ std::string PlainText(const Profile& profile, const FrameCause& cause) {
 namespace perfkit {
 
 std::string FormatFrameCause(const Profile& profile, const FrameCause& cause) {
-  const std::string more = cause.remedy.empty() ? "" : absl::StrCat(" [more by ", cause.remedy, "]");
+  const std::string more = cause.remedy.empty() ? "" : absl::StrCat(" [to know more: ", cause.remedy, "]");
   return profile::OneLine(profile::PlainText(profile, cause) + more);
 }
 

@@ -1,12 +1,14 @@
-// Turns parts into causes. A part's excess goes to its waits, the longest first, because the median's time is that of
-// the usual, shorter ones; or, for a zone on the CPU, to page faults as far as samples or counts show them, to nothing
-// that is known as far as the zone was on the CPU but not sampled, and to more work for the rest. What is left of the
+// Turns parts into causes. A part's excess goes to its waits, first to those that are longest beyond what is usually
+// waited for the same; or, for a zone on the CPU, to page faults as far as samples or counts show them, to unknown
+// for its time without samples, and to more work for the rest. What is left of the
 // frame's excess is entered as unknown, so that shares always add up to it.
 #include "src/profile/frame_causes.h"
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -24,8 +26,8 @@ using Confidence = FrameCause::Confidence;
 // virtual machines, so this cuts off what was something else.
 constexpr double kMaxFaultNs = 20'000;
 constexpr double kMinFaults = 16, kMinFaultRatio = 2;  // of faults that are conspicuous
-constexpr uint64_t kMinGapIntervals = 4;               // what is no chance: samples of a thread come at fixed times
-constexpr int64_t kMinBlamed = 50;                     // other threads are searched for 1/50 of the excess, or more
+constexpr uint64_t kMinGapIntervals = 4;               // shorter gaps may be chance: samples come at fixed intervals
+constexpr int64_t kMinBlamed = 50;                     // other threads are searched if the wait is 1/50 of the excess
 
 constexpr char kMedians[] = "medians that do not add up";
 constexpr char kKernelTells[] = "CAP_PERFMON, to sample the kernel";
@@ -35,14 +37,14 @@ constexpr char kWallTells[] = "SessionClock::kWall";
 struct ZoneSamples {
   uint64_t all_ns = 0;
   uint64_t fault_ns = 0;        // in the kernel's code for page faults
+  uint64_t usual_fault_ns = 0;  // the mean of other frames
   uint64_t bare_kernel_ns = 0;  // in the kernel, without the calls that would tell where
   uint32_t fault_stack = ProfileStack::kRoot;
   StackQuality fault_quality = StackQuality::kNone;
 };
 
 struct Faults {
-  double extra = 0;     // more than usual; 0 if they are not conspicuous, or not counted
-  double fraction = 1;  // of all that are more than usual
+  double extra = 0;  // more than usual; 0 if they are not conspicuous, or not counted
   uint32_t stack = ProfileStack::kRoot;
   StackQuality quality = StackQuality::kNone;
 };
@@ -51,10 +53,7 @@ Faults FaultsOf(const SlowFrame& frame) {
   for (const FrameCount& count : frame.counts) {
     if (!count.name.starts_with("page-faults") || count.value <= 0) continue;
     const bool many = count.excess() >= kMinFaults && count.value >= kMinFaultRatio * count.usual;
-    return {.extra = many ? count.excess() : 0,
-            .fraction = std::clamp(count.excess() / count.value, 0.0, 1.0),
-            .stack = count.stack,
-            .quality = count.quality};
+    return {.extra = many ? count.excess() : 0, .stack = count.stack, .quality = count.quality};
   }
   return {};
 }
@@ -65,8 +64,8 @@ bool HasKernelCaller(const Profile& profile, uint32_t stack) {
 
 class CauseFinder {
  public:
-  CauseFinder(const Profile& profile, const SlowFrame& frame)
-      : profile_(profile), frame_(frame), zone_(profile.zones[frame.zone]), faults_(FaultsOf(frame)) {
+  CauseFinder(const Profile& profile, const SlowFrame& frame, const UsualTimes& usual)
+      : profile_(profile), frame_(frame), usual_(usual), zone_(profile.zones[frame.zone]), faults_(FaultsOf(frame)) {
     fault_room_ns_ = static_cast<int64_t>(faults_.extra * kMaxFaultNs);
     has_off_cpu_ = profile.EventIndex(kOffCpuEvent) < profile.events.size();
     const size_t clock = ClockOf(profile);
@@ -158,16 +157,51 @@ class CauseFinder {
     return cause;
   }
 
+  uint64_t UsualOff(const FramePart& part, uint32_t detail) const {
+    const auto found = usual_.off_ns.find({part.name, detail});
+    return found != usual_.off_ns.end() ? found->second : 0;
+  }
+
+  // A wait of the part, and how much longer it is than what usually is waited there for the same.
+  struct Excess {
+    const WaitPiece* piece = nullptr;
+    uint64_t ns = 0;
+  };
+  // `waits`: the longest first. What is usual is taken from the shortest waits.
+  std::vector<Excess> ExcessesOf(const FramePart& part, const std::vector<WaitPiece>& waits) const {
+    std::vector<Excess> excesses;
+    std::map<uint32_t, uint64_t> usual_ns;  // what is left of it, by detail
+    for (auto piece = waits.rbegin(); piece != waits.rend(); ++piece) {
+      if (piece->kind != part.kind || piece->part != part.name) continue;
+      const uint32_t detail = DetailOf(profile_, *piece);
+      uint64_t& left_ns = usual_ns.try_emplace(detail, UsualOff(part, detail)).first->second;
+      const uint64_t taken_ns = std::min(left_ns, piece->duration_ns());
+      left_ns -= taken_ns;
+      excesses.push_back({&*piece, piece->duration_ns() - taken_ns});
+    }
+    std::ranges::reverse(excesses);
+    std::ranges::stable_sort(excesses, [](const Excess& a, const Excess& b) { return a.ns > b.ns; });
+    return excesses;
+  }
+
   void AddWaits(const FramePart& part, const std::vector<WaitPiece>& waits) {
     int64_t left_ns = part.excess_ns();
-    for (const WaitPiece& piece : waits) {
-      if (left_ns == 0) return;
-      if (piece.kind != part.kind || piece.part != part.name) continue;
-      const int64_t share_ns = std::min(left_ns, static_cast<int64_t>(piece.duration_ns()));
-      FrameCause cause = CauseOf(piece, share_ns);
-      cause.share_ns = share_ns;
-      left_ns -= share_ns;
-      Add(std::move(cause));
+    const std::vector<Excess> excesses = ExcessesOf(part, waits);
+    // What is usual may be for the same, but was not examined.
+    const auto unexamined_ns = static_cast<int64_t>(part.kind == FramePart::Kind::kWait ? UsualOff(part, 0) : 0);
+    for (const bool is_rest : {false, true}) {
+      for (const Excess& excess : excesses) {
+        const auto more_ns = static_cast<int64_t>(excess.ns);
+        const int64_t at_most_ns = is_rest ? static_cast<int64_t>(excess.piece->duration_ns()) - more_ns : more_ns;
+        const int64_t share_ns = std::min(left_ns, at_most_ns);
+        if (share_ns <= 0) continue;
+        FrameCause cause = CauseOf(*excess.piece, share_ns);
+        const bool is_shown = !is_rest && 2 * (more_ns - unexamined_ns) >= share_ns;
+        if (!is_shown && cause.confidence == Confidence::kKnown) cause.confidence = Confidence::kLikely;
+        cause.share_ns = share_ns;
+        left_ns -= share_ns;
+        Add(std::move(cause));
+      }
     }
     Add({.share_ns = left_ns, .what = kMedians});
   }
@@ -189,7 +223,43 @@ class CauseFinder {
         zone.bare_kernel_ns += sample->weight;
       }
     }
+    for (const auto& [key, ns] : usual_.sampled_ns) {
+      const bool is_fault = profile_.strings[key.first] == part.name && IsInPageFault(profile_, key.second);
+      zone.usual_fault_ns += is_fault ? ns : 0;
+    }
     return zone;
+  }
+
+  // The stack that most samples have of the function that ran longest beyond the usual: `cause` has the part's, which
+  // may be of what always runs there.
+  void FindUnusualStack(const FramePart& part, FrameCause& cause) const {
+    if (!clock_) return;
+    std::map<std::string, int64_t> more_ns;  // by function
+    std::map<uint32_t, std::pair<uint64_t, StackQuality>> sampled_ns;
+    const auto is_before = [](const ProfileSample& sample, uint64_t time_ns) { return sample.time_ns < time_ns; };
+    auto sample = std::lower_bound(profile_.samples.begin(), profile_.samples.end(), zone_.from_ns, is_before);
+    for (; sample != profile_.samples.end() && sample->time_ns < zone_.to_ns; ++sample) {
+      const bool is_ours = sample->thread == zone_.thread && sample->event == *clock_ && !sample->merged();
+      if (!is_ours || profile_.strings[sample->label] != part.name) continue;
+      auto& [ns, quality] = sampled_ns.try_emplace(sample->stack, 0, sample->quality).first->second;
+      ns += sample->weight;
+    }
+    for (const auto& [stack, sampled] : sampled_ns) {
+      more_ns[OwnFunction(profile_, stack)] += static_cast<int64_t>(sampled.first);
+    }
+    for (const auto& [key, ns] : usual_.sampled_ns) {
+      if (profile_.strings[key.first] != part.name) continue;
+      more_ns[OwnFunction(profile_, key.second)] -= static_cast<int64_t>(ns);
+    }
+    const auto most = std::ranges::max_element(more_ns, {}, [](const auto& function) { return function.second; });
+    if (most == more_ns.end() || most->second <= 0) return;
+    uint64_t longest_ns = 0;
+    for (const auto& [stack, sampled] : sampled_ns) {
+      if (sampled.first <= longest_ns || OwnFunction(profile_, stack) != most->first) continue;
+      longest_ns = sampled.first;
+      cause.stack = stack;
+      cause.quality = sampled.second;
+    }
   }
 
   bool is_user_only() const { return clock_ && profile_.events[*clock_].user_only; }
@@ -213,6 +283,7 @@ class CauseFinder {
     left_ns -= cause.share_ns;
     if (cause.share_ns != 0) AddGap(cause);
     cause.kind = Kind::kMoreWork;
+    FindUnusualStack(part, cause);
     // Known if samples show that it ran for longer than usual, by at least half of the share.
     const int64_t shown_ns = static_cast<int64_t>(samples.all_ns - std::min(samples.all_ns, samples.fault_ns)) -
                              static_cast<int64_t>(part.usual_ns);
@@ -223,7 +294,7 @@ class CauseFinder {
 
   // Returns the share of page faults, and takes from `gap_ns` what they explain of it.
   int64_t AddFaults(const FramePart& part, const ZoneSamples& samples, int64_t& gap_ns, FrameCause cause) {
-    const auto shown_ns = static_cast<int64_t>(static_cast<double>(samples.fault_ns) * faults_.fraction);
+    const auto shown_ns = static_cast<int64_t>(samples.fault_ns - std::min(samples.fault_ns, samples.usual_fault_ns));
     const int64_t proven_ns = std::min(part.excess_ns(), shown_ns);
     const int64_t hidden_ns = static_cast<int64_t>(samples.bare_kernel_ns) + (is_user_only() ? gap_ns : 0);
     const int64_t room_ns = std::max<int64_t>(fault_room_ns_ - proven_ns, 0);
@@ -264,6 +335,7 @@ class CauseFinder {
 
   const Profile& profile_;
   const SlowFrame& frame_;
+  const UsualTimes& usual_;
   const ProfileZone& zone_;
   const Faults faults_;
   int64_t fault_room_ns_ = 0;  // what the rest of the page faults may have taken
@@ -282,8 +354,14 @@ constexpr std::array<std::string_view, 3> kConfidenceNames = {"unknown", "likely
 
 }  // namespace
 
-std::vector<FrameCause> CausesOf(const Profile& profile, const SlowFrame& frame, std::vector<WaitPiece> waits) {
-  return CauseFinder(profile, frame).Find(std::move(waits));
+std::vector<FrameCause> CausesOf(const Profile& profile, const SlowFrame& frame, std::vector<WaitPiece> waits,
+                                 const UsualTimes& usual) {
+  return CauseFinder(profile, frame, usual).Find(std::move(waits));
+}
+
+uint32_t DetailOf(const Profile& profile, const WaitPiece& piece) {
+  const uint32_t wait = profile.samples[piece.sample].wait;
+  return wait == ProfileSample::kNoWait ? 0 : profile.waits[wait].detail;
 }
 
 }  // namespace perfkit::profile

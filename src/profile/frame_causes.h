@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "perfkit/profile.h"
@@ -20,8 +22,18 @@ struct WaitPiece {
   uint64_t duration_ns() const { return to_ns - from_ns; }
 };
 
+// The mean times of the frames that a frame is compared with.
+struct UsualTimes {
+  std::map<std::pair<std::string, uint32_t>, uint64_t> off_ns;   // by WaitPiece::part and ProfileWait::detail
+  std::map<std::pair<uint32_t, uint32_t>, uint64_t> sampled_ns;  // by ProfileSample::label and its stack; of the clock
+};
+
 // Returns the causes of a frame whose other members are set. `waits`: all of its times off the CPU, in any order.
-std::vector<FrameCause> CausesOf(const Profile& profile, const SlowFrame& frame, std::vector<WaitPiece> waits);
+std::vector<FrameCause> CausesOf(const Profile& profile, const SlowFrame& frame, std::vector<WaitPiece> waits,
+                                 const UsualTimes& usual);
+
+// Returns ProfileWait::detail of a wait: what it was for, with its address. 0 if that is unknown.
+uint32_t DetailOf(const Profile& profile, const WaitPiece& piece);
 
 // Returns the cause of one wait of `thread`, without its share. `finds_threads`: whether to look for the thread that
 // was waited for if no record names it, which is O(samples).

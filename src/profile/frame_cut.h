@@ -37,7 +37,7 @@ struct FrameCut {
   size_t compared = 0;   // Number of frames that it is compared with; `references` has some of them, in order of time.
   std::vector<Time> references;
   size_t silent_threads = 0;  // Threads that left no entry in this time, and are not in `profile`.
-  // By thread: what it did from `from_ns` to the frame's end, without gaps. No span goes over the frame's begin, and
+  // By thread: what it did from `from_ns` to the frame's end, without gaps. Spans are split at the frame's begin, and
   // those of the frame's thread in the frame add up to its parts.
   std::vector<std::vector<FrameSpan>> spans;
   PartNames names;

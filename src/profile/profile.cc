@@ -29,6 +29,13 @@ class Checker {
     return absl::OkStatus();
   }
 
+  absl::Status Events() const {
+    for (size_t i = 0; i < profile_.events.size(); ++i) {
+      if (profile_.events[i].unit > ProfileUnit::kBytes) return Wrong("events", i, "unit is not one of ProfileUnit");
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status Threads() const {
     for (size_t i = 0; i < profile_.threads.size(); ++i) {
       if (!IsString(profile_.threads[i].name)) return Wrong("threads", i, "name is no string");
@@ -76,6 +83,7 @@ class Checker {
       if (has_stack == (sample.quality == StackQuality::kNone)) return Wrong("samples", i, "stack and quality differ");
       const bool has_wait = sample.wait != ProfileSample::kNoWait;
       if (has_wait && sample.wait >= profile_.waits.size()) return Wrong("samples", i, "there is no such wait");
+      if (sample.quality > StackQuality::kNone) return Wrong("samples", i, "quality is not one of StackQuality");
       if (!IsString(sample.label)) return Wrong("samples", i, "label is no string");
       if (sample.time_ns < last_ns) return Wrong("samples", i, "is earlier than the one before it");
       last_ns = sample.time_ns;
@@ -87,9 +95,12 @@ class Checker {
     for (size_t i = 0; i < profile_.waits.size(); ++i) {
       const ProfileWait& wait = profile_.waits[i];
       if (!IsString(wait.detail) || !IsString(wait.waker)) return Wrong("waits", i, "a text is no string");
-      const bool has_holder = wait.holder != ProfileWait::kNoHolder, has_stack = wait.holder_stack != ProfileStack::kRoot;
+      const bool has_holder = wait.holder != ProfileWait::kNoHolder,
+                 has_stack = wait.holder_stack != ProfileStack::kRoot;
       if (has_holder && wait.holder >= profile_.threads.size()) return Wrong("waits", i, "there is no such holder");
       if (has_stack && wait.holder_stack >= profile_.stacks.size()) return Wrong("waits", i, "there is no such stack");
+      const bool has_quality = wait.holder_quality <= StackQuality::kNone;
+      if (!has_quality) return Wrong("waits", i, "holder_quality is not one of StackQuality");
     }
     for (size_t i = 0; i < profile_.zones.size(); ++i) {
       const ProfileZone& zone = profile_.zones[i];
@@ -103,6 +114,7 @@ class Checker {
       const bool thread = counter.thread == ProfileCounter::kWholeProcess || counter.thread < profile_.threads.size();
       if (!thread) return Wrong("counters", i, "there is no such thread");
       if (!IsString(counter.name)) return Wrong("counters", i, "name is no string");
+      if (counter.unit > ProfileUnit::kBytes) return Wrong("counters", i, "unit is not one of ProfileUnit");
       for (size_t k = 1; k < counter.points.size(); ++k) {
         if (counter.points[k].time_ns < counter.points[k - 1].time_ns)
           return Wrong("counters", i, "times run backwards");
@@ -169,8 +181,8 @@ std::string Profile::UnnamedCode(uint32_t location) const {
 
 absl::Status Profile::Check() const {
   const Checker checker(*this);
-  for (absl::Status status : {checker.Strings(), checker.Threads(), checker.Code(), checker.Stacks(), checker.Samples(),
-                              checker.Timeline()}) {
+  for (absl::Status status : {checker.Strings(), checker.Events(), checker.Threads(), checker.Code(), checker.Stacks(),
+                              checker.Samples(), checker.Timeline()}) {
     if (!status.ok()) return status;
   }
   return absl::OkStatus();

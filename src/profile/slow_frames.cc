@@ -27,6 +27,7 @@ using profile::FrameKind;
 using profile::Median;
 using profile::PartNames;
 using profile::ThreadParts;
+using profile::UsualTimes;
 using profile::WaitPiece;
 
 // The frames of one kind on one thread.
@@ -62,6 +63,7 @@ class FrameGroup {
   std::map<uint32_t, uint64_t> PartsOf(uint32_t frame) const;
   void FindStacks(uint32_t frame, std::map<uint32_t, FramePart>& parts) const;
   std::vector<WaitPiece> WaitsOf(uint32_t frame) const;
+  UsualTimes UsualBeside(uint32_t frame) const;
 
   const Profile& profile_;
   const ThreadParts& parts_;
@@ -107,7 +109,7 @@ SlowFrame FrameGroup::Explain(uint32_t frame) const {
   }
   std::stable_sort(slow.parts.begin(), slow.parts.end(),
                    [](const FramePart& a, const FramePart& b) { return a.excess_ns() > b.excess_ns(); });
-  slow.causes = CausesOf(profile_, slow, WaitsOf(frame));
+  slow.causes = CausesOf(profile_, slow, WaitsOf(frame), UsualBeside(frame));
   return slow;
 }
 
@@ -124,6 +126,30 @@ std::vector<WaitPiece> FrameGroup::WaitsOf(uint32_t frame) const {
     at_ns += ns;
   });
   return waits;
+}
+
+// Means, because a median of what most frames do not have at all is 0.
+UsualTimes FrameGroup::UsualBeside(uint32_t frame) const {
+  UsualTimes usual;
+  uint64_t others = 0;
+  const size_t clock = ClockOf(profile_);
+  const auto is_before = [](const ProfileSample& sample, uint64_t time_ns) { return sample.time_ns < time_ns; };
+  for (const uint32_t other : compared_) {
+    if (other == frame) continue;
+    ++others;
+    for (const WaitPiece& piece : WaitsOf(other)) {
+      usual.off_ns[{piece.part, profile::DetailOf(profile_, piece)}] += piece.duration_ns();
+    }
+    const ProfileZone& zone = profile_.zones[other];
+    auto sample = std::lower_bound(profile_.samples.begin(), profile_.samples.end(), zone.from_ns, is_before);
+    for (; sample != profile_.samples.end() && sample->time_ns < zone.to_ns; ++sample) {
+      if (sample->thread != zone.thread || sample->event != clock || sample->merged()) continue;
+      usual.sampled_ns[{sample->label, sample->stack}] += sample->weight;
+    }
+  }
+  for (auto& [key, ns] : usual.off_ns) ns /= others;
+  for (auto& [key, ns] : usual.sampled_ns) ns /= others;
+  return usual;
 }
 
 // Gives each wait the stack of its longest piece, and each zone the stack that most of its samples have. The label of a

@@ -36,8 +36,8 @@ constexpr std::array<std::string_view, 24> kAllocatorCalls = {"malloc",
                                                               "mallinfo2",
                                                               "malloc_stats",
                                                               "malloc_info"};
-constexpr std::array<std::string_view, 5> kLockCalls = {"pthread_mutex_", "pthread_rwlock_", "lll_lock_wait", "mtx_",
-                                                        "pthread_spin_"};
+constexpr std::array<std::string_view, 6> kLockCalls = {"pthread_mutex_", "pthread_rwlock_", "lll_lock_wait",
+                                                        "mtx_lock",       "mtx_timedlock",   "pthread_spin_"};
 // What the kernel enters and calls for a fault: x86 (arch/x86/mm/fault.c), arm64 (arch/arm64/mm/fault.c), riscv, and
 // mm/memory.c for all.
 constexpr std::array<std::string_view, 11> kFaultCalls = {
@@ -45,11 +45,12 @@ constexpr std::array<std::string_view, 11> kFaultCalls = {
     "do_page_fault",      "do_mem_abort",    "do_translation_fault", "el0_da",
     "handle_page_fault",  "handle_mm_fault", "__handle_mm_fault"};
 
-// "std::this_thread::sleep_for", and as a demangled template "void std::this_thread::sleep_for<…>(…)".
+// "std::this_thread::sleep_for", as a demangled template "void std::this_thread::sleep_for<…>(…)", and what they call.
 bool IsOfLanguage(std::string_view function) {
   const std::string_view name = function.substr(0, function.find_first_of("(<"));
   const size_t space = name.rfind(' ');
-  return name.substr(space == name.npos ? 0 : space + 1).starts_with("std::");
+  const std::string_view word = name.substr(space == name.npos ? 0 : space + 1);
+  return word.starts_with("std::") || word.starts_with("__gnu_cxx::") || word.starts_with("__gthread_");
 }
 
 bool IsOfSystem(std::string_view module) {
@@ -65,9 +66,10 @@ bool IsOfSystem(const Profile& profile, const ProfileLocation& location) {
          IsOfSystem(profile.strings[profile.modules[location.module].path]);
 }
 
-// "GI___libc_malloc", "__libc_malloc" and "malloc(unsigned long)" are "malloc".
+// "GI___libc_malloc" and "__libc_malloc" are "malloc". "" for functions of C++, which are the program's own.
 std::string_view PlainName(std::string_view function) {
-  std::string_view name = function.substr(0, function.find_first_of("(@"));
+  if (function.find('(') != function.npos) return "";
+  std::string_view name = function.substr(0, function.find('@'));
   for (const std::string_view prefix : {"__", "_", "GI_", "__", "_", "libc_", "je_", "tc_", "mi_"}) {
     if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
   }
@@ -76,11 +78,11 @@ std::string_view PlainName(std::string_view function) {
 
 bool IsAllocatorCall(std::string_view function) {
   const std::string_view name = PlainName(function);
-  return name.starts_with("operator new") || name.starts_with("operator delete") ||
+  return function.starts_with("operator new") || function.starts_with("operator delete") ||
          std::ranges::find(kAllocatorCalls, name) != kAllocatorCalls.end();
 }
 
-// Whether a call in the libraries that the program's own code has called, or the first one of its own, is as `is` says.
+// Returns true if `is` holds for a call between the innermost one and the first one of the program's own, inclusive.
 bool HasInnermostCall(const Profile& profile, uint32_t stack, absl::FunctionRef<bool(std::string_view function)> is) {
   for (; stack != ProfileStack::kRoot; stack = profile.stacks[stack].parent) {
     const ProfileLocation& location = profile.locations[profile.stacks[stack].location];

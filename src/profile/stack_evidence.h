@@ -9,10 +9,10 @@
 namespace perfkit::profile {
 
 // Returns whether the thread was in the allocator: a call of malloc, free, operator new or their like, made by the
-// program, or by a library that makes none of them.
+// program, or by a library of the system on its behalf.
 bool IsInAllocator(const Profile& profile, uint32_t stack);
 
-// Returns whether the thread was in a call that takes a lock: pthread_mutex_lock, sem_wait excluded.
+// Returns whether the thread was in a call that takes a lock: such as pthread_mutex_lock, but not sem_wait.
 bool IsInLockCall(const Profile& profile, uint32_t stack);
 
 // Returns whether the kernel was handling a page fault.

@@ -29,9 +29,9 @@ struct ThreadActivity {
 std::map<uint32_t, ThreadActivity> ActivityBeside(const Profile& profile, uint32_t thread, uint64_t from_ns,
                                                   uint64_t to_ns);
 
-// Returns the thread that probably ended a wait at to_ns: of those that ran right before, one that has stopped then,
-// because its work was done, rather than one that goes on; of these the one that could run for the longest time. If
-// none ran, one that could run for at least half of the wait; nullopt if there is none.
+// Returns the thread that probably ended a wait at to_ns: one that ran right before, preferably one that stopped then,
+// because its work was done; of these the one that could run longest. Otherwise one that could run for at least half
+// of the wait, or nullopt.
 std::optional<uint32_t> LikelyWaker(const Profile& profile, const std::map<uint32_t, ThreadActivity>& activity,
                                     uint64_t from_ns, uint64_t to_ns);
 

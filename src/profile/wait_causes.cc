@@ -22,8 +22,7 @@ using Confidence = FrameCause::Confidence;
 using sys::AwaitedThing;
 
 constexpr char kWakersTell[] = "SessionOptions::wakers, which needs CAP_PERFMON and tracefs";
-constexpr char kLookEarlier[] = "a shorter SessionOptions::look_after";
-constexpr char kMoreCpu[] = "a less busy machine: the session's thread came too late";
+constexpr char kMoreCpu[] = "a less busy machine (the session's thread came too late)";
 // Longer waits are examined if the session's thread gets a CPU: it looks every 4 ms.
 constexpr uint64_t kExaminedNs = 10'000'000;
 constexpr std::string_view kInterrupt = "an interrupt";
@@ -36,7 +35,8 @@ class WaitJudge {
         piece_(piece),
         sample_(profile.samples[piece.sample]),
         wait_(sample_.wait != ProfileSample::kNoWait ? profile.waits[sample_.wait] : ProfileWait{}),
-        finds_threads_(finds_threads) {
+        finds_threads_(finds_threads),
+        wakers_tell_(profile.EventIndex("sched:sched_waking") == profile.events.size() ? kWakersTell : "") {
     cause_.stack = sample_.stack;
     cause_.quality = sample_.quality;
     cause_.wait = sample_.wait;
@@ -82,7 +82,9 @@ class WaitJudge {
     Set(Kind::kSystemCall, IfProven(), wait_.detail != 0 ? detail : absl::StrCat("system call ", wait_.syscall));
     switch (sys::AwaitedThingOf(wait_.blocked_in_syscall ? wait_.syscall : -1, wait_.arguments)) {
       case AwaitedThing::kOther: return;
-      case AwaitedThing::kNoCall: return Set(Kind::kPageFaults, Confidence::kLikely, profile_.strings[sample_.label]);
+      case AwaitedThing::kNoCall:
+        if (wait_.examined_ns == 0) return;
+        return Set(Kind::kPageFaults, Confidence::kLikely, profile_.strings[sample_.label]);
       case AwaitedThing::kTime: cause_.kind = Kind::kSleep; return;
       case AwaitedThing::kDescriptor: return JudgeDescriptor();
       case AwaitedThing::kFutex: return JudgeFutex();
@@ -103,7 +105,7 @@ class WaitJudge {
     if (wait_.holder != ProfileWait::kNoHolder) {
       cause_.kind = Kind::kLock;
       cause_.confidence = IfHeldByOne();
-      if (wait_.waker == 0 && cause_.confidence != Confidence::kKnown) cause_.remedy = kWakersTell;
+      if (wait_.waker == 0 && cause_.confidence != Confidence::kKnown) cause_.remedy = wakers_tell_;
       Blame(wait_.holder);
       if (wait_.holder_stack == ProfileStack::kRoot) return;
       cause_.thread_stack = wait_.holder_stack;
@@ -123,7 +125,7 @@ class WaitJudge {
       return Set(Kind::kSleep, Confidence::kLikely, cause_.what);  // a timeout
     }
     if (wait_.waker != 0) return;
-    cause_.remedy = kWakersTell;
+    cause_.remedy = wakers_tell_;
     // The stack alone tells that it was the allocator; a guess would not add to that.
     if (cause_.kind == Kind::kAllocatorLock) return;
     cause_.confidence = Confidence::kLikely;
@@ -135,22 +137,25 @@ class WaitJudge {
   void JudgeUnexamined() {
     if (const std::optional<uint32_t> waker = WakingThread()) {
       Set(Kind::kOtherThread, Confidence::kLikely, "");
-      cause_.remedy = piece_.duration_ns() < kExaminedNs ? kLookEarlier : kMoreCpu;
+      cause_.remedy = piece_.duration_ns() < kExaminedNs ? "" : kMoreCpu;
       return Blame(*waker);
     }
     const std::string& waker = profile_.strings[wait_.waker];
     Set(Kind::kUnknown, Confidence::kUnknown,
         waker.empty() ? "a wait that ended before it was examined" : absl::StrCat("a wait that was ended by ", waker));
-    cause_.remedy = piece_.duration_ns() < kExaminedNs ? kLookEarlier : kMoreCpu;
+    cause_.remedy = piece_.duration_ns() >= kExaminedNs ? kMoreCpu : wait_.waker == 0 ? wakers_tell_ : "";
   }
 
-  // The thread of this program that ended the wait, by its record.
+  // The thread of this program that ended the wait, by its record. nullopt if that may be one of several, because a
+  // number was used again.
   std::optional<uint32_t> WakingThread() const {
-    if (wait_.waker == 0) return std::nullopt;
-    for (uint32_t i = 0; i < profile_.threads.size(); ++i) {
-      if (profile_.strings[wait_.waker] == ThreadAndNumber(profile_, i)) return i;
+    std::optional<uint32_t> found;
+    for (uint32_t i = 0; wait_.waker != 0 && i < profile_.threads.size(); ++i) {
+      if (profile_.strings[wait_.waker] != ThreadAndNumber(profile_, i)) continue;
+      if (found) return std::nullopt;
+      found = i;
     }
-    return std::nullopt;
+    return found;
   }
 
   void Blame(uint32_t thread) {
@@ -173,6 +178,7 @@ class WaitJudge {
   const ProfileSample& sample_;
   const ProfileWait wait_;
   const bool finds_threads_;
+  const char* const wakers_tell_;  // "" if wakers are recorded
   FrameCause cause_;
 };
 

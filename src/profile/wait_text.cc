@@ -49,7 +49,9 @@ std::string WaitKind(const Profile& profile, const ProfileWait& wait) {
   std::string kind;
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find(' ', at), text.size());
-    const std::string word = text.substr(at, end - at);
+    std::string word = text.substr(at, end - at);
+    // "(pipe:[1234])": each pipe and socket has its own number.
+    if (word.starts_with("(pipe:[") || word.starts_with("(socket:[")) word = word.substr(0, word.find(':')) + ")";
     // Two waits for the same kind of thing must be one part of a frame, wherever the thing lies.
     if (!word.starts_with("0x")) kind += (kind.empty() ? "" : " ") + word;
     at = end + 1;

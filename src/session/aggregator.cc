@@ -330,7 +330,7 @@ void Aggregator::LookAtSleepers(uint64_t now_ns, uint64_t look_after_ns) {
 
 // Returns false if no thread can be looked at.
 bool Aggregator::LookAt(const OffCpu::Sleeper& sleeper) {
-  // It looks, so it runs: its switch-in is still in the rings.
+  // The calling thread runs: its switch-in is still in the rings.
   if (sleeper.tid == static_cast<uint32_t>(sys::kernel().gettid())) return true;
   const std::optional<BlockedThread> blocked =
       LookAtBlocked(options_.pid, sleeper.tid, options_.unwinder.get(), frames_);

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_format.h"
 #include "perfkit/symbolizer.h"
+#include "src/base/one_line.h"
 #include "src/proc/blocked_call.h"
 #include "src/proc/threads.h"
 #include "src/session/blocked_look.h"
@@ -27,9 +28,8 @@ constexpr int kLooks = 3;  // at a thread that runs in between
 constexpr uint32_t kMinFrames = 1, kMaxFrames = 65'536;
 
 absl::Status CannotList(const absl::Status& error) {
-  const std::string_view remedy = absl::IsResourceExhausted(error)
-                                      ? sys::kMoreDescriptors
-                                      : "mount /proc where this process can see it";
+  const std::string_view remedy =
+      absl::IsResourceExhausted(error) ? sys::kMoreDescriptors : "mount /proc where this process can see it";
   return absl::Status(error.code(),
                       absl::StrFormat("cannot list the threads of this process in /proc/self/task (%s). Remedy: %s.",
                                       error.message(), remedy));
@@ -80,8 +80,8 @@ class Looker {
   void FindDeadlocks(std::span<ThreadStatus> threads) const {
     for (const std::vector<size_t>& cycle : FindHolderCycles(threads)) {
       const auto all_stay = [&] {
-        return std::ranges::all_of(
-            cycle, [&](size_t i) { return blocked_.at(threads[i].tid).IsUnchanged(threads[i].tid); });
+        return std::ranges::all_of(cycle,
+                                   [&](size_t i) { return blocked_.at(threads[i].tid).IsUnchanged(threads[i].tid); });
       };
       const bool is_deadlock = all_stay() && all_stay();
       for (const size_t i : cycle) threads[i].deadlocked = is_deadlock;
@@ -203,7 +203,8 @@ std::string FormatCall(const ThreadStatus::Call& call) {
 // "1234 \"worker\"".
 std::string ThreadText(std::span<const ThreadStatus> threads, uint32_t tid) {
   const auto found = std::ranges::find(threads, tid, &ThreadStatus::tid);
-  return found != threads.end() ? absl::StrFormat("%d \"%s\"", tid, found->name) : absl::StrFormat("%d", tid);
+  return found != threads.end() ? absl::StrFormat("%d \"%s\"", tid, base::OneLine(found->name))
+                                : absl::StrFormat("%d", tid);
 }
 
 std::string HolderText(std::span<const ThreadStatus> threads, const ThreadStatus& thread) {
@@ -228,10 +229,12 @@ std::string DeadlockText(std::span<const ThreadStatus> threads) {
 }
 
 std::string FormatThread(std::span<const ThreadStatus> threads, const ThreadStatus& thread) {
-  std::string text = absl::StrFormat("thread %d \"%s\" %s", thread.tid, thread.name, StateText(thread.state));
+  std::string text =
+      absl::StrFormat("thread %d \"%s\" %s", thread.tid, base::OneLine(thread.name), StateText(thread.state));
   if (thread.blocked) text += ": " + thread.wait + HolderText(threads, thread);
   text += "\n";
-  for (const ThreadStatus::Call& call : thread.calls) text += absl::StrFormat("  #%d %s\n", call.frame, FormatCall(call));
+  for (const ThreadStatus::Call& call : thread.calls)
+    text += absl::StrFormat("  #%d %s\n", call.frame, FormatCall(call));
   for (size_t i = 0; thread.calls.empty() && i < thread.frames.size(); ++i) {
     text += absl::StrFormat("  #%d 0x%x\n", i, thread.frames[i].pc);
   }

@@ -108,5 +108,20 @@ TEST_CASE("the check names the table of a wrong index", "[profile]") {
   }
 }
 
+TEST_CASE("numbers that are no value of their enums are refused", "[profile]") {
+  const auto refuses = [](auto&& damage) {
+    Profile profile = SampleProfile();
+    profile.waits.resize(profile.waits.size() + 1);
+    profile.counters.resize(profile.counters.size() + 1);
+    REQUIRE(profile.Check() == absl::OkStatus());
+    damage(profile);
+    return absl::IsInvalidArgument(profile.Check());
+  };
+  CHECK(refuses([](Profile& profile) { profile.events[0].unit = ProfileUnit{77}; }));
+  CHECK(refuses([](Profile& profile) { profile.samples[0].quality = StackQuality{77}; }));
+  CHECK(refuses([](Profile& profile) { profile.waits.back().holder_quality = StackQuality{200}; }));
+  CHECK(refuses([](Profile& profile) { profile.counters.back().unit = ProfileUnit{77}; }));
+}
+
 }  // namespace
 }  // namespace perfkit::profile

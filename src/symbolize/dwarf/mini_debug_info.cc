@@ -65,7 +65,8 @@ absl::Status TooLarge(const char* what, uint64_t bytes) {
 }
 
 absl::Status Explain(int code) {
-  if (code == kMemoryError || code == kMemoryLimit) return TooLarge("needs, to be decompressed,", kMaxXzMemory);
+  if (code == kMemoryError) return absl::ResourceExhaustedError(".gnu_debugdata can't be decompressed: out of memory");
+  if (code == kMemoryLimit) return TooLarge("needs, to be decompressed,", kMaxXzMemory);
   return absl::InvalidArgumentError(".gnu_debugdata can't be decompressed: it is damaged, or not in xz's format");
 }
 
