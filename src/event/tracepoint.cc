@@ -49,12 +49,13 @@ std::vector<std::string> Folders(const std::string& parent, const char* file_wit
   return *std::move(names);
 }
 
-// tracefs is mounted for root alone. A number that cannot be read does not mean that the tracepoint is missing.
+// tracefs is mounted for root alone, and its files are readable by their group: a mode for all others opens the folders
+// only. A number that cannot be read does not mean that the tracepoint is missing.
 absl::Status MayNotLook(std::string_view whole, std::string_view group, const std::string& path) {
   return ErrorAt(
       absl::StatusCode::kPermissionDenied, whole, group,
-      absl::StrFormat("%s: this user may not read it, so the tracepoint's number is not known. Remedy: run as "
-                      "root, or as root: mount -o remount,mode=755 /sys/kernel/tracing",
+      absl::StrFormat("%s: this user may not read it, so the tracepoint's number is not known. Remedy: run as root, "
+                      "or as root: mount -o remount,mode=750,gid=GROUP /sys/kernel/tracing, with a group of this user",
                       path));
 }
 

@@ -1,6 +1,6 @@
-// Parts, spans, waits and references of a slow frame as JSON. Spans are made here, by the law that FindSlowFrames goes
-// by, so that the page's sums are the frame's parts to the nanosecond. 64-bit arguments of system calls are text:
-// numbers of JavaScript are exact to 2^53 only.
+// Parts, spans, waits and references of a slow frame as JSON. Spans come from CutFrame, which splits time as
+// FindSlowFrames does, so that the page's sums are the frame's parts to the nanosecond. 64-bit arguments of system
+// calls are text: numbers of JavaScript are exact to 2^53 only.
 #include "src/exporters/html_slow_frame.h"
 
 #include <algorithm>

@@ -200,7 +200,7 @@ void TrackWriter::Annotate(Kind kind, uint32_t index, pbf_writer& event) const {
   }
 }
 
-// What the frame spent its time on, part by part, and what is not known.
+// The causes of the frame, its parts, and what is not known.
 void TrackWriter::Explain(pbf_writer& event) const {
   const SlowFrame& frame = cut_->frame;
   AddText(event, "slow frame", cut_->text.substr(0, cut_->text.find('\n')));

@@ -28,7 +28,7 @@ bool InInitialUserNamespace(const std::string& proc) {
   return target.empty() || target == "user:[4026531837]";
 }
 
-bool HasPerfmon(const std::string& proc) {
+bool HasCapability(const std::string& proc) {
   // Capabilities belong to threads, and the kernel asks for those of the thread that opens the event.
   const auto text = ReadFile(proc + "/thread-self/status");
   if (!text.ok()) return false;
@@ -39,19 +39,24 @@ bool HasPerfmon(const std::string& proc) {
     const uint64_t set = base::ParseNumber(base::Trim(value), 16).value_or(0);
     found = (set >> kCapPerfmon & 1) != 0 || (set >> kCapSysAdmin & 1) != 0;
   });
-  return found && InInitialUserNamespace(proc);
+  return found;
 }
 
 }  // namespace
 
 Rights ReadRights(const std::string& proc) {
-  return {.paranoid = ReadParanoid(proc), .euid = kernel().geteuid(), .perfmon = HasPerfmon(proc)};
+  const bool may = HasCapability(proc), counts = InInitialUserNamespace(proc);
+  return {.paranoid = ReadParanoid(proc),
+          .euid = kernel().geteuid(),
+          .perfmon = may && counts,
+          .perfmon_elsewhere = may && !counts};
 }
 
 std::string DescribeRights(const Rights& rights) {
   const std::string level = rights.paranoid ? absl::StrFormat("is %d", *rights.paranoid) : "cannot be read";
-  return absl::StrFormat("kernel.perf_event_paranoid %s, uid %d, %s CAP_PERFMON", level, rights.euid,
-                         rights.perfmon ? "with" : "without");
+  return absl::StrFormat("kernel.perf_event_paranoid %s, uid %d, %s CAP_PERFMON%s", level, rights.euid,
+                         rights.perfmon ? "with" : "without",
+                         rights.perfmon_elsewhere ? " (that of a user namespace of its own does not count)" : "");
 }
 
 }  // namespace perfkit::sys

@@ -17,6 +17,7 @@ struct Rights {
   // Effective CAP_PERFMON or CAP_SYS_ADMIN in the initial user namespace: the paranoid level does not bind this thread.
   // In another one, as in a container of an ordinary user, the capabilities do not count (perfmon_capable).
   bool perfmon = false;
+  bool perfmon_elsewhere = false;  // The same in another user namespace.
 
   // Returns true if events of this process's own threads may include the kernel's work on their behalf.
   bool may_count_kernel() const { return perfmon || (paranoid && *paranoid <= 1); }

@@ -295,13 +295,16 @@ class Tracks {
       else this.click(at, row);
     };
     const move = (at) => (cancelAnimationFrame(waiting), (waiting = requestAnimationFrame(() => show(at))));
-    const end = (up) => {
+    const end = (last) => {
       canvas.removeEventListener('pointermove', move);
+      canvas.removeEventListener('pointerup', end);
+      canvas.removeEventListener('pointercancel', end);
       cancelAnimationFrame(waiting);
-      show(up);
+      if (last.type === 'pointerup') show(last);
     };
     canvas.addEventListener('pointermove', move);
-    canvas.addEventListener('pointerup', end, {once: true});
+    canvas.addEventListener('pointerup', end);
+    canvas.addEventListener('pointercancel', end);
   }
 
   // A click takes the selection back.
