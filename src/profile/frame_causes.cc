@@ -157,7 +157,9 @@ class CauseFinder {
     return cause;
   }
 
+  // 0 for preemption, which is the same cause each time.
   uint64_t UsualOff(const FramePart& part, uint32_t detail) const {
+    if (part.kind != FramePart::Kind::kWait) return 0;
     const auto found = usual_.off_ns.find({part.name, detail});
     return found != usual_.off_ns.end() ? found->second : 0;
   }
@@ -188,7 +190,7 @@ class CauseFinder {
     int64_t left_ns = part.excess_ns();
     const std::vector<Excess> excesses = ExcessesOf(part, waits);
     // What is usual may be for the same, but was not examined.
-    const auto unexamined_ns = static_cast<int64_t>(part.kind == FramePart::Kind::kWait ? UsualOff(part, 0) : 0);
+    const auto unexamined_ns = static_cast<int64_t>(UsualOff(part, 0));
     for (const bool is_rest : {false, true}) {
       for (const Excess& excess : excesses) {
         const auto more_ns = static_cast<int64_t>(excess.ns);

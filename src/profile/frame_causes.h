@@ -24,7 +24,7 @@ struct WaitPiece {
 
 // The mean times of the frames that a frame is compared with.
 struct UsualTimes {
-  std::map<std::pair<std::string, uint32_t>, uint64_t> off_ns;   // by WaitPiece::part and ProfileWait::detail
+  std::map<std::pair<std::string, uint32_t>, uint64_t> off_ns;   // of kWait, by WaitPiece::part and ProfileWait::detail
   std::map<std::pair<uint32_t, uint32_t>, uint64_t> sampled_ns;  // by ProfileSample::label and its stack; of the clock
 };
 

@@ -138,6 +138,7 @@ UsualTimes FrameGroup::UsualBeside(uint32_t frame) const {
     if (other == frame) continue;
     ++others;
     for (const WaitPiece& piece : WaitsOf(other)) {
+      if (piece.kind != FramePart::Kind::kWait) continue;
       usual.off_ns[{piece.part, profile::DetailOf(profile_, piece)}] += piece.duration_ns();
     }
     const ProfileZone& zone = profile_.zones[other];
