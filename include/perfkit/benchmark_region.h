@@ -49,10 +49,11 @@ std::string BenchmarkCounters();
 std::string BenchmarkMetrics();
 
 // Lines for the head of a report, before any benchmark runs: the source of the numbers, and the quality of each event
-// on the calling thread. `pauses_seen`: true if PauseTiming calls Pause (below).
+// on the calling thread.
 struct BenchmarkContext {
   std::string machine, counters, pauses;
 };
+// `pauses_seen`: true if PauseTiming calls Pause (below).
 BenchmarkContext DescribeBenchmarks(bool pauses_seen);
 
 // Return "" if all events, or metrics, of `list` are known; otherwise the error of the first one that is not.
@@ -63,7 +64,7 @@ std::string CheckBenchmarkMetrics(const std::string& list);
 // PERFKIT_METRICS to LIST in the environment. Returns the first error, or ""; after an error, flags may stay in argv.
 // Call it before the first thread starts.
 std::string TakeBenchmarkFlags(int* argc, char** argv);
-// Returns the --help text of these flags. Static.
+// Returns the --help text of these flags, valid for the whole process.
 const char* BenchmarkFlagsHelp();
 // Returns the first argument of this process that starts with `prefix`, or "". For callers that run before main.
 std::string BenchmarkArgument(std::string_view prefix);

@@ -88,8 +88,8 @@ struct BranchFilter {
 struct SampledEvent {
   EventSpec event;  // A software event other than a clock may be given once.
   // nullopt means period 1 for what the kernel counts in its code (faults, switches, tracepoints, breakpoints), and
-  // 1000 Hz, or kernel.perf_event_max_sample_rate if that is lower, for clocks and hardware events. With kSamplePeriod,
-  // or beside a Frequency of an event that is no clock, what the kernel counts in its code requires Period{1}.
+  // 1000 Hz, or kernel.perf_event_max_sample_rate if that is lower, for clocks and hardware events. If samples
+  // have their period (kSamplePeriod, or a Frequency of a hardware event beside it), the former require Period{1}.
   std::optional<SampleRate> rate{};
   // Siblings: events that are counted in one group with this one. Each sample holds the values of the group
   // (Sample::read), this event's first.

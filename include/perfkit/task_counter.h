@@ -6,10 +6,10 @@
 //   in the job:  PERFKIT_TASK_ZONE(tasks, "expand");                   // stays open while the task is suspended
 //   for (const perfkit::TaskZoneStats& zone : tasks.zones()) Show(zone.name, zone.total, zone.wait_quantiles);
 //
-// A task is an account. While it runs, it is open on one thread, and gets what that thread counts; in between, it gets
-// nothing. Each part is the difference of two snapshots of its own thread's events, so a task that migrates has exact
-// counts. At each switch one snapshot ends one account and begins another: the tasks and what was counted outside of
-// them add up to what the threads have counted, exactly.
+// A task is an account: it gets the counts of the thread on which it runs; while it is suspended, it gets none. Each part
+// is the difference of two snapshots of its own thread's events, so a task that migrates has exact counts. At each
+// switch one snapshot ends one account and begins another: the tasks and what was counted outside of them add up to
+// what the threads have counted, exactly.
 //
 // With the usual software events, Resume, Suspend and zones make no system call. They never lock or allocate, except
 // the first on each thread, which opens its events, and the first entry of each zone. A TaskCounter never fails: an

@@ -29,7 +29,7 @@ class ThreadSlotsImpl;
 struct SlotTotals {
   std::array<uint64_t, kMaxEvents> values{};
   std::array<Snapshot::Times, kMaxEvents> times{};  // For multiplexable events.
-  // Bit i: a thread had no count of event i once, so the sum has none from then on.
+  // Bit i: the sum of event i is lost, because a thread once had no count of it. It stays lost.
   uint32_t missing = ~0u;
   uint32_t threads = 0;  // Number of threads attached now.
 };

@@ -36,7 +36,7 @@ void TrackWriter::WriteArrows() {
       instants[arrow.to].push_back({arrow.at_ns, flow, "woken by " + name_of(arrow.from)});
     }
   }
-  // Of two instants of one time the woken one would otherwise come first where its thread does.
+  // Instants of one time keep the order of the file: all wakers come before all that are woken.
   for (const bool is_end : {false, true}) {
     for (const auto& [thread, all] : instants) WriteInstants(thread, all, is_end);
   }

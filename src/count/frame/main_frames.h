@@ -12,7 +12,7 @@
 
 namespace perfkit::count {
 
-// On the marking thread, apart from under_way().
+// Not thread-safe, apart from under_way(): only the marking thread may use it.
 class MainFrames {
  public:
   explicit MainFrames(size_t history_frames) : history_(history_frames) {}
