@@ -5,8 +5,9 @@
 // where the viewer shows it.
 #pragma once
 
-#include "absl/status/status.h"
 #include "perfkit/detail/library_only.h"
+
+#include "absl/status/status.h"
 #include "perfkit/profile_writer.h"
 
 namespace perfkit {

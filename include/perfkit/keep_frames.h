@@ -11,9 +11,10 @@
 // slow frame is handed over as soon as it has ended.
 #pragma once
 
+#include "perfkit/detail/library_only.h"
+
 #include <cstddef>
 
-#include "perfkit/detail/library_only.h"
 #include "perfkit/profile.h"
 #include "perfkit/session_callback.h"
 #include "perfkit/slow_frames.h"

@@ -14,8 +14,8 @@
 // Each event is measured by itself, on the calling thread: nothing is multiplexed, and no counter disturbs another. The
 // region runs once to warm up, then for each event once more and once for each repetition, up to four times as often if
 // the thread is switched. So it must do the same each time. It should return what it computes, or the compiler may drop
-// it. An empty region is measured the same way and subtracted. Repetitions in which the thread was switched are dropped,
-// and counted.
+// it. An empty region is measured the same way and subtracted. Repetitions in which the thread was switched are
+// dropped, and counted.
 //
 // Several threads may measure at once. The stepper handles SIGTRAP while it runs a region. With PERFKIT_ENABLE=0 the
 // region does not run, and each cost is unmeasurable.

@@ -9,6 +9,8 @@
 // ProfileBuilder makes them by hand; report.h, profile_writer.h and exporters.h read them.
 #pragma once
 
+#include "perfkit/detail/library_only.h"
+
 #include <array>
 #include <cstdint>
 #include <span>
@@ -17,7 +19,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "perfkit/detail/library_only.h"
 #include "perfkit/sampler_stats.h"
 
 namespace perfkit {

@@ -9,6 +9,8 @@
 // show all events, ignore it); those of the sink.
 #pragma once
 
+#include "perfkit/detail/library_only.h"
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -16,7 +18,6 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
-#include "perfkit/detail/library_only.h"
 #include "perfkit/profile.h"
 #include "perfkit/slow_frames.h"
 

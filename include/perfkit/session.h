@@ -10,6 +10,8 @@
 // The session owns one thread, "perfkit-session", which drains and aggregates; or the caller's own loop does that.
 #pragma once
 
+#include "perfkit/detail/library_only.h"
+
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -20,7 +22,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "perfkit/detail/library_only.h"
 #include "perfkit/keep_frames.h"
 #include "perfkit/profile.h"
 #include "perfkit/sampler_options.h"

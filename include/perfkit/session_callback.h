@@ -16,8 +16,8 @@ class SessionCallback {
  public:
   SessionCallback() = default;
   template <class Fn>
-    requires(std::invocable<Fn&, const Argument&> && !std::same_as<std::remove_cvref_t<Fn>, SessionCallback>)
-  SessionCallback(Fn fn)  // implicit, as std::function's
+  requires(std::invocable<Fn&, const Argument&> && !std::same_as<std::remove_cvref_t<Fn>, SessionCallback>)
+      SessionCallback(Fn fn)  // implicit, as std::function's
       : call_([fn = std::move(fn)](const Argument& argument) mutable { return Call(fn, argument); }) {}
 
   explicit operator bool() const { return static_cast<bool>(call_); }

@@ -6,8 +6,8 @@
 //   in the job:  PERFKIT_TASK_ZONE(tasks, "expand");                   // stays open while the task is suspended
 //   for (const perfkit::TaskZoneStats& zone : tasks.zones()) Show(zone.name, zone.total, zone.wait_quantiles);
 //
-// A task is an account: it gets the counts of the thread on which it runs; while it is suspended, it gets none. Each part
-// is the difference of two snapshots of its own thread's events, so a task that migrates has exact counts. At each
+// A task is an account: it gets the counts of the thread on which it runs; while it is suspended, it gets none. Each
+// part is the difference of two snapshots of its own thread's events, so a task that migrates has exact counts. At each
 // switch one snapshot ends one account and begins another: the tasks and what was counted outside of them add up to
 // what the threads have counted, exactly.
 //

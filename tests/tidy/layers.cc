@@ -67,11 +67,16 @@ Findings CheckPublic(const Tree& tree) {
   Findings findings;
   for (const SourceFile& file : tree) {
     if (!IsIn(file, "include") && !IsIn(file, "examples")) continue;
+    bool is_first = true;
     for (const Include& include : Includes(file)) {
       const std::string path = Unquoted(include);
       if (path.starts_with("src/") || path.starts_with("tests/")) {
         findings.push_back({file.path, include.line, "includes " + path + ", which users don't have"});
       }
+      if (path == "perfkit/detail/library_only.h" && !is_first) {
+        findings.push_back({file.path, include.line, "must be the first: others may be missing, and it says why"});
+      }
+      is_first = false;
     }
   }
   return findings;

@@ -6,8 +6,9 @@
 namespace perfkit::tidy {
 
 // layers.cc: #include lines, by the table of floors.h.
-Findings CheckFloors(const Tree& tree);      // a room and its public headers include those of lower floors only
-Findings CheckPublic(const Tree& tree);      // public headers and examples include nothing of src/
+Findings CheckFloors(const Tree& tree);  // a room and its public headers include those of lower floors only
+// Public headers and examples include nothing of src/, and library_only.h before all others.
+Findings CheckPublic(const Tree& tree);
 Findings CheckHotHeaders(const Tree& tree);  // the hot headers include no Abseil, not even indirectly
 
 // components.cc: the lists of CMakeLists.txt.

@@ -137,6 +137,9 @@ TEST_CASE("lines end without blanks, and files with a newline", "[tidy]") {
 TEST_CASE("users see nothing of src", "[tidy]") {
   CHECK(CheckPublic(One("include/perfkit/a.h", "#include \"perfkit/b.h\"\n")).empty());
   CHECK(LinesOf(CheckPublic(One("include/perfkit/a.h", "#include \"src/base/b.h\"\n"))) == Where{1});
+  const std::string needs_library = "#include \"perfkit/detail/library_only.h\"\n";
+  CHECK(CheckPublic(One("include/perfkit/a.h", needs_library + "#include <string>\n")).empty());
+  CHECK(LinesOf(CheckPublic(One("include/perfkit/a.h", "#include <string>\n" + needs_library))) == Where{2});
   CHECK(LinesOf(CheckPublic(One("examples/a.cc", "#include \"src/base/b.h\"\n"))) == Where{1});
 }
 

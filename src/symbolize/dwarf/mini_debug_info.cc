@@ -12,7 +12,7 @@
 namespace perfkit::symbolize::dwarf {
 namespace {
 
-// lzma_stream of lzma/base.h. Members from `allocator` on are reserved or the library's own. All start as 0.
+// lzma_stream of liblzma. Members from `allocator` on are reserved or the library's own. All start as 0.
 struct LzmaStream {
   const std::byte* next_in = nullptr;
   size_t avail_in = 0;
