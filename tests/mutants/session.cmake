@@ -40,8 +40,17 @@ mutant(look_of_a_later_span FILE src/session/off_cpu.cc TEST session_test CASES 
        FROM [[if (state.look && state.look->at_ns <= now_ns) {]] TO [[if (state.look) {]]
        SAYS "A wait has the stack of a later one.")
 mutant(preempted_is_looked_at FILE src/session/off_cpu.cc TEST session_test CASES "[off_cpu]"
-       FROM [[if (off && !state.look && !state.preempted &&]] TO [[if (off && !state.look &&]]
+       FROM [[if (off && !state.preempted &&]] TO [[if (off &&]]
        SAYS "CPU time is spent on looks at threads that wait for nothing.")
+mutant(one_look_a_wait FILE src/session/off_cpu.cc TEST session_test CASES "[off_cpu]"
+       FROM [[return now_ns >= state.since_ns + by_then_ns + by_then_ns / 2;]] TO [[return now_ns > UINT64_MAX - by_then_ns;]]
+       SAYS "What long waits were for is never known, without wakers.")
+mutant(looks_of_two_waits FILE src/session/off_cpu.cc TEST session_test CASES "[off_cpu]"
+       FROM [[if (state.look && state.look->times_run != look.times_run) return;]] TO [[]]
+       SAYS "A wait whose end is still to come loses its look to the next one.")
+mutant(holder_since_ever FILE src/session/off_cpu.cc TEST session_test CASES "[off_cpu]"
+       FROM [[if (!state.look || state.look->holder.thread != look.holder.thread)]] TO [[if (!state.look)]]
+       SAYS "A lock that was handed on is said to have been the last holder's all the time.")
 mutant(records_wait_for_names FILE src/session/impl.cc TEST session_test CASES "what happens while names*"
        FROM [[  sampler_->Drain([&](const SamplerRecord& record) { kept_.Add(record, sampler_->layout()); });
   own_cpu_ns_ -=]]
