@@ -1,7 +1,7 @@
 // Turns parts into causes. A part's excess goes to its waits, first to those that are longest beyond what is usually
-// waited for the same; or, for a zone on the CPU, to page faults as far as samples or counts show them, to unknown
-// for its time without samples, and to more work for the rest. What is left of the
-// frame's excess is entered as unknown, so that shares always add up to it.
+// waited for the same; or, for a zone on the CPU, to page faults as far as samples or counts show them, to unknown for
+// its time without samples, and to more work for the rest. What is left of the frame's excess is entered as unknown, so
+// that shares always add up to it.
 #include "src/profile/frame_causes.h"
 
 #include <algorithm>
@@ -35,6 +35,7 @@ constexpr char kWallTells[] = "SessionClock::kWall";
 
 // What the clock's samples in a zone show.
 struct ZoneSamples {
+  std::map<uint32_t, std::pair<uint64_t, StackQuality>> by_stack;  // their time
   uint64_t all_ns = 0;
   uint64_t fault_ns = 0;        // in the kernel's code for page faults
   uint64_t usual_fault_ns = 0;  // the mean of other frames
@@ -211,18 +212,17 @@ class CauseFinder {
   ZoneSamples SamplesOf(const FramePart& part) const {
     ZoneSamples zone;
     if (!clock_) return zone;
-    const auto is_before = [](const ProfileSample& sample, uint64_t time_ns) { return sample.time_ns < time_ns; };
-    auto sample = std::lower_bound(profile_.samples.begin(), profile_.samples.end(), zone_.from_ns, is_before);
-    for (; sample != profile_.samples.end() && sample->time_ns < zone_.to_ns; ++sample) {
-      const bool is_ours = sample->thread == zone_.thread && sample->event == *clock_ && !sample->merged();
-      if (!is_ours || profile_.strings[sample->label] != part.name) continue;
-      zone.all_ns += sample->weight;
-      if (IsInPageFault(profile_, sample->stack)) {
-        zone.fault_ns += sample->weight;
-        zone.fault_stack = sample->stack;
-        zone.fault_quality = sample->quality;
-      } else if (IsInKernel(profile_, sample->stack) && !HasKernelCaller(profile_, sample->stack)) {
-        zone.bare_kernel_ns += sample->weight;
+    for (const ProfileSample& sample : SamplesIn(profile_, zone_)) {
+      const bool is_ours = sample.thread == zone_.thread && sample.event == *clock_;
+      if (!is_ours || profile_.strings[sample.label] != part.name) continue;
+      zone.all_ns += sample.weight;
+      zone.by_stack.try_emplace(sample.stack, 0, sample.quality).first->second.first += sample.weight;
+      if (IsInPageFault(profile_, sample.stack)) {
+        zone.fault_ns += sample.weight;
+        zone.fault_stack = sample.stack;
+        zone.fault_quality = sample.quality;
+      } else if (IsInKernel(profile_, sample.stack) && !HasKernelCaller(profile_, sample.stack)) {
+        zone.bare_kernel_ns += sample.weight;
       }
     }
     for (const auto& [key, ns] : usual_.sampled_ns) {
@@ -234,19 +234,9 @@ class CauseFinder {
 
   // The stack that most samples have of the function that ran longest beyond the usual: `cause` has the part's, which
   // may be of what always runs there.
-  void FindUnusualStack(const FramePart& part, FrameCause& cause) const {
-    if (!clock_) return;
+  void FindUnusualStack(const FramePart& part, const ZoneSamples& samples, FrameCause& cause) const {
     std::map<std::string, int64_t> more_ns;  // by function
-    std::map<uint32_t, std::pair<uint64_t, StackQuality>> sampled_ns;
-    const auto is_before = [](const ProfileSample& sample, uint64_t time_ns) { return sample.time_ns < time_ns; };
-    auto sample = std::lower_bound(profile_.samples.begin(), profile_.samples.end(), zone_.from_ns, is_before);
-    for (; sample != profile_.samples.end() && sample->time_ns < zone_.to_ns; ++sample) {
-      const bool is_ours = sample->thread == zone_.thread && sample->event == *clock_ && !sample->merged();
-      if (!is_ours || profile_.strings[sample->label] != part.name) continue;
-      auto& [ns, quality] = sampled_ns.try_emplace(sample->stack, 0, sample->quality).first->second;
-      ns += sample->weight;
-    }
-    for (const auto& [stack, sampled] : sampled_ns) {
+    for (const auto& [stack, sampled] : samples.by_stack) {
       more_ns[OwnFunction(profile_, stack)] += static_cast<int64_t>(sampled.first);
     }
     for (const auto& [key, ns] : usual_.sampled_ns) {
@@ -256,7 +246,7 @@ class CauseFinder {
     const auto most = std::ranges::max_element(more_ns, {}, [](const auto& function) { return function.second; });
     if (most == more_ns.end() || most->second <= 0) return;
     uint64_t longest_ns = 0;
-    for (const auto& [stack, sampled] : sampled_ns) {
+    for (const auto& [stack, sampled] : samples.by_stack) {
       if (sampled.first <= longest_ns || OwnFunction(profile_, stack) != most->first) continue;
       longest_ns = sampled.first;
       cause.stack = stack;
@@ -285,7 +275,7 @@ class CauseFinder {
     left_ns -= cause.share_ns;
     if (cause.share_ns != 0) AddGap(cause);
     cause.kind = Kind::kMoreWork;
-    FindUnusualStack(part, cause);
+    FindUnusualStack(part, samples, cause);
     // Known if samples show that it ran for longer than usual, by at least half of the share.
     const int64_t shown_ns = static_cast<int64_t>(samples.all_ns - std::min(samples.all_ns, samples.fault_ns)) -
                              static_cast<int64_t>(part.usual_ns);

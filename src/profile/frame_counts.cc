@@ -12,17 +12,9 @@ namespace {
 // "page-faults" of "page-faults at cpu-clock", and of "page-faults (audio)".
 std::string_view BaseOf(std::string_view name) { return name.substr(0, std::min(name.find(" at "), name.find(" ("))); }
 
-// The single samples of a time, which are in order. Merged ones come first, and have the time 0.
-std::span<const ProfileSample> SamplesOf(const Profile& profile, const ProfileZone& frame) {
-  const auto is_before = [](const ProfileSample& sample, uint64_t time_ns) { return sample.time_ns < time_ns; };
-  const auto& samples = profile.samples;
-  const auto first = std::lower_bound(samples.begin(), samples.end(), std::max<uint64_t>(frame.from_ns, 1), is_before);
-  return {first, std::lower_bound(first, samples.end(), frame.to_ns, is_before)};
-}
-
 double SumOf(const Profile& profile, const ProfileZone& frame, size_t event) {
   double sum = 0;
-  for (const ProfileSample& sample : SamplesOf(profile, frame)) {
+  for (const ProfileSample& sample : SamplesIn(profile, frame)) {
     if (sample.thread == frame.thread && sample.event == event) sum += static_cast<double>(sample.weight);
   }
   return sum;
@@ -37,7 +29,7 @@ std::optional<double> PointOf(const ProfileCounter& counter, const ProfileZone& 
 
 void FindStack(const Profile& profile, const ProfileZone& frame, size_t event, FrameCount& count) {
   std::map<uint32_t, double> stacks;
-  for (const ProfileSample& sample : SamplesOf(profile, frame)) {
+  for (const ProfileSample& sample : SamplesIn(profile, frame)) {
     if (sample.thread != frame.thread || sample.event != event) continue;
     const double at_stack = stacks[sample.stack] += static_cast<double>(sample.weight);
     if (at_stack <= count.at_stack) continue;
@@ -60,6 +52,14 @@ std::string_view FrameKind(std::string_view name) {
   const size_t digits = name.find_last_not_of("0123456789");
   if (digits == name.npos || digits + 1 == name.size() || name[digits] != ' ') return name;
   return name.substr(0, digits);
+}
+
+// Merged samples come first, and have the time 0.
+std::span<const ProfileSample> SamplesIn(const Profile& profile, const ProfileZone& frame) {
+  const auto is_before = [](const ProfileSample& sample, uint64_t time_ns) { return sample.time_ns < time_ns; };
+  const auto& samples = profile.samples;
+  const auto first = std::lower_bound(samples.begin(), samples.end(), std::max<uint64_t>(frame.from_ns, 1), is_before);
+  return {first, std::lower_bound(first, samples.end(), frame.to_ns, is_before)};
 }
 
 size_t ClockOf(const Profile& profile) {

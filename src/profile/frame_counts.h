@@ -27,6 +27,9 @@ Value Median(std::vector<Value> values, size_t count) {
   return *at;
 }
 
+// Returns the samples of all threads and events in a frame's time, in order of time, without merged ones.
+std::span<const ProfileSample> SamplesIn(const Profile& profile, const ProfileZone& frame);
+
 // Returns the event whose samples say where a thread ran: the first clock, else the first event.
 size_t ClockOf(const Profile& profile);
 

@@ -26,6 +26,7 @@ using profile::CountsOf;
 using profile::FrameKind;
 using profile::Median;
 using profile::PartNames;
+using profile::SamplesIn;
 using profile::ThreadParts;
 using profile::UsualTimes;
 using profile::WaitPiece;
@@ -133,7 +134,6 @@ UsualTimes FrameGroup::UsualBeside(uint32_t frame) const {
   UsualTimes usual;
   uint64_t others = 0;
   const size_t clock = ClockOf(profile_);
-  const auto is_before = [](const ProfileSample& sample, uint64_t time_ns) { return sample.time_ns < time_ns; };
   for (const uint32_t other : compared_) {
     if (other == frame) continue;
     ++others;
@@ -142,10 +142,9 @@ UsualTimes FrameGroup::UsualBeside(uint32_t frame) const {
       usual.off_ns[{piece.part, profile::DetailOf(profile_, piece)}] += piece.duration_ns();
     }
     const ProfileZone& zone = profile_.zones[other];
-    auto sample = std::lower_bound(profile_.samples.begin(), profile_.samples.end(), zone.from_ns, is_before);
-    for (; sample != profile_.samples.end() && sample->time_ns < zone.to_ns; ++sample) {
-      if (sample->thread != zone.thread || sample->event != clock || sample->merged()) continue;
-      usual.sampled_ns[{sample->label, sample->stack}] += sample->weight;
+    for (const ProfileSample& sample : SamplesIn(profile_, zone)) {
+      if (sample.thread != zone.thread || sample.event != clock) continue;
+      usual.sampled_ns[{sample.label, sample.stack}] += sample.weight;
     }
   }
   for (auto& [key, ns] : usual.off_ns) ns /= others;
@@ -165,21 +164,19 @@ void FrameGroup::FindStacks(uint32_t frame, std::map<uint32_t, FramePart>& parts
     parts[number].quality = profile_.samples[sample].quality;
     parts[number].wait = profile_.samples[sample].wait;
   });
-  const auto is_before = [](const ProfileSample& sample, uint64_t time_ns) { return sample.time_ns < time_ns; };
-  auto sample = std::lower_bound(profile_.samples.begin(), profile_.samples.end(), zone.from_ns, is_before);
   const size_t clock = ClockOf(profile_);
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> samples;  // by part and stack
-  for (; sample != profile_.samples.end() && sample->time_ns < zone.to_ns; ++sample) {
-    if (sample->thread != zone.thread || sample->event != clock || sample->merged()) continue;
+  for (const ProfileSample& sample : SamplesIn(profile_, zone)) {
+    if (sample.thread != zone.thread || sample.event != clock) continue;
     for (auto& [number, part] : parts) {
-      if (names_[number].kind != FramePart::Kind::kZone || names_[number].text != profile_.strings[sample->label])
+      if (names_[number].kind != FramePart::Kind::kZone || names_[number].text != profile_.strings[sample.label])
         continue;
-      part.samples += sample->samples;
-      const uint32_t with_stack = samples[{number, sample->stack}] += sample->samples;
+      part.samples += sample.samples;
+      const uint32_t with_stack = samples[{number, sample.stack}] += sample.samples;
       if (with_stack <= part.samples_of_stack) continue;
       part.samples_of_stack = with_stack;
-      part.stack = sample->stack;
-      part.quality = sample->quality;
+      part.stack = sample.stack;
+      part.quality = sample.quality;
     }
   }
 }
