@@ -8,7 +8,7 @@
 namespace perfkit::base {
 namespace {
 
-// U+0000 to U+001f, U+007f, and U+0080 to U+009f, of which U+009b begins a control sequence as ESC [ does (ECMA-48).
+// U+0000 to U+001f, U+007f, and U+0080 to U+009f: U+009b begins a control sequence as ESC [ does (ECMA-48).
 bool IsControl(std::string_view character) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(character[i]); };
   return byte(0) < ' ' || byte(0) == 0x7f || (byte(0) == 0xc2 && byte(1) < 0xa0);

@@ -98,7 +98,7 @@ std::string Unnamed(const ReportContext& context, const FlatProfile& flat) {
 struct WaitSum {
   Profile::Sum sum{};
   uint64_t longest_ns = 0;  // Of the waits that are known one by one.
-  // The longest merged sample: the sum of several waits, none of which is longer.
+  // The longest merged sample: the sum of several waits, so none was longer.
   uint64_t merged_ns = 0;
 };
 

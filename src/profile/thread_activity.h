@@ -30,8 +30,8 @@ std::map<uint32_t, ThreadActivity> ActivityBeside(const Profile& profile, uint32
                                                   uint64_t to_ns);
 
 // Returns the thread that probably ended a wait at to_ns: one that ran right before, preferably one that stopped then,
-// because its work was done; of these the one that could run longest. Otherwise one that could run for at least half
-// of the wait, or nullopt.
+// because its work was done; among several, the one that could run longest. Otherwise one that could run for at least
+// half of the wait, or nullopt.
 std::optional<uint32_t> LikelyWaker(const Profile& profile, const std::map<uint32_t, ThreadActivity>& activity,
                                     uint64_t from_ns, uint64_t to_ns);
 
