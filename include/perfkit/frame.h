@@ -11,9 +11,9 @@
 
 namespace PERFKIT_NAMESPACE {
 
-// Identifies a zone by the address of its name, which takes one comparison on the hot path. Zones with equal names at
-// different addresses are one zone. `name` must be a string literal, or what FrameCounter::DefineZone returned: it is
-// copied when the zone is first entered, and must not change while the ZoneId is in use.
+// Identifies a zone by its name. On the hot path, addresses of names are compared; equal names at different addresses
+// are one zone all the same. `name` must be a string literal, or what FrameCounter::DefineZone returned: it is copied
+// when the zone is first entered, and must not change while the ZoneId is in use.
 struct ZoneId {
   const char* name = nullptr;
 };
@@ -66,7 +66,8 @@ struct ZoneStats {
   // Elapsed time and counts. A zone's total is exactly its self plus the totals of its children.
   uint64_t wall_ns = 0, self_wall_ns = 0;
   std::array<Count, kMaxEvents> total{}, self{};
-  // Quantiles of the zone's elapsed time and counts in one frame of one thread, summed over its calls.
+  // Quantiles over the frames of each thread. A value is the zone's elapsed time, or its count, in one frame: the sum
+  // over its calls.
   Quantiles wall_quantiles;
   std::array<Quantiles, kMaxEvents> quantiles{};
   // Its sums in the latest complete frame in which it was entered: FrameRecord::number says which.
@@ -77,25 +78,28 @@ struct ZoneStats {
 struct Hitch {
   uint64_t frame = 0;  // FrameRecord::number.
   uint64_t wall_ns = 0, budget_ns = 0;
-  char cause[192] = {};          // A sentence, NUL-terminated.
-  const char* worst_zone = "";   // The zone that exceeded its own median most; "" if none did.
-  uint64_t worst_excess_ns = 0;  // By how much.
+  char cause[192] = {};  // A sentence, NUL-terminated.
+  // The zone that exceeded its median time per frame most, or a zone inside of it that has at least half of that
+  // excess; "" if none exceeded it. The median counts as 0 for a zone that is new, or that fewer than half of the
+  // frames enter.
+  const char* worst_zone = "";
+  uint64_t worst_excess_ns = 0;  // The excess of `worst_zone`.
 
-  // By the kernel's log of the thread's context switches and page faults. Numbers of switches (of faults) are
-  // meaningless unless `switches_known` (`faults_known`) is set.
+  // By the kernel's log of the thread's context switches, and of its page faults in user space. Numbers of switches (of
+  // faults) are meaningless unless `switches_known` (`faults_known`) is set.
   bool switches_known = false, faults_known = false;
-  bool at_least = false;                       // The log lost its oldest entries: its numbers are lower bounds.
+  // The log lost switches: preemptions, waits and migrations, with their times, are lower bounds.
+  bool at_least = false;
   uint64_t preemptions = 0, preempted_ns = 0;  // The thread was runnable, but another one ran.
   uint64_t waits = 0, waited_ns = 0;           // The thread slept or was blocked.
   uint64_t migrations = 0;                     // Meaningless unless `migrations_known` is set.
   uint64_t faults = 0;
   static constexpr size_t kMaxAddresses = 16;
-  std::array<uint64_t, kMaxAddresses> fault_addresses{};  // Of the first faults in the log.
+  std::array<uint64_t, kMaxAddresses> fault_addresses{};  // Of the frame's first faults that are in the log.
   size_t fault_address_count = 0;
 
-  // Without that log (perf is forbidden, or memory ran out), by the frame's own events, if they are among
-  // FrameOptions::events: task-clock and context-switches. Then page-faults sets `faults`, and cpu-migrations
-  // `migrations`.
+  // Without that log (perf is forbidden, or memory ran out), events of FrameOptions::events replace it: task-clock sets
+  // `off_cpu_ns`, context-switches `switches`, page-faults `faults`, and cpu-migrations `migrations`.
   bool off_cpu_known = false, switch_count_known = false;
   bool migrations_known = false;  // By the log, or by cpu-migrations.
   uint64_t off_cpu_ns = 0;        // wall_ns less the thread's CPU time.
@@ -106,8 +110,8 @@ struct Hitch {
 struct FrameStats {
   uint64_t frames = 0;
   uint64_t zones = 0;          // Zones that were entered and left.
-  uint64_t dropped = 0;        // Zones beyond a limit, or in a signal handler that interrupted a zone's start or end.
-                               // Their time counts for the parent.
+  uint64_t dropped = 0;        // Zones beyond a limit, or in a signal handler that interrupted a mark or a zone's
+                               // start or end. Their time counts for the parent.
   uint64_t mismatched = 0;     // Zones that were left without having been entered, or never left.
   uint64_t cross_thread = 0;   // Zones that were left on another thread than entered on: no number.
   uint64_t foreign_marks = 0;  // Marks by a thread that does not own the frames: ignored.

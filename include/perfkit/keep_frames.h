@@ -23,11 +23,11 @@ namespace perfkit {
 
 // A slow frame that has ended. Valid until the callback returns.
 struct ExplainedFrame {
-  // The frame with the frames before it, and the references of its kind: their samples, zones and counters, by the same
-  // indexes. It has no accounting. WriteSlowFrame (profile_writer.h) writes the frame as a file; it takes some
-  // milliseconds of the session's thread.
+  // The samples, zones and counters of the frame, of the frames before it, and of the references of its kind, without
+  // accounting. WriteSlowFrame (profile_writer.h) writes the frame as a file; it takes some milliseconds of the
+  // session's thread.
   const Profile& profile;
-  const SlowFrame& frame;  // FormatSlowFrame(profile, frame) is its text.
+  const SlowFrame& frame;  // Its indexes are those of `profile`. FormatSlowFrame(profile, frame) is its text.
 };
 
 using SlowFrameCallback = SessionCallback<ExplainedFrame>;
@@ -48,9 +48,9 @@ struct KeepFrames {
   // Called with each frame over its budget or with a reason, within some 20 ms of its end (with own_thread = false at
   // the next Poll), by the session's thread, or by the one that calls Poll, Snapshot or Stop. As
   // SessionOptions::on_batch: it must not call the session, should be brief, and is not called again once it has
-  // thrown. If more than 64 slow frames end between two rounds, it gets 64 of them: those with a reason and the longest
-  // first, because explaining one takes about 1 ms. Frames that are not whole (ProfileZone::is_whole) are not handed
-  // over either. Notes count both.
+  // thrown. If more than 64 slow frames end between two rounds, it gets 64 of them, because explaining one takes about
+  // 1 ms: those with a reason come first, then the longest. It does not get frames that are not whole
+  // (ProfileZone::is_whole). Notes count the frames that it did not get.
   SlowFrameCallback on_slow_frame{};
 };
 
