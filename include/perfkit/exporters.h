@@ -29,8 +29,9 @@ absl::Status WriteChrome(const Profile& profile, const WriteOptions& options, Pr
 // Writes one self-contained HTML page, for a browser: flame graph, icicle, a track for each thread, search.
 absl::Status WriteHtml(const Profile& profile, const WriteOptions& options, ProfileSink sink);
 
-// Write one slow frame (WriteSlowFrame): as a page with what it spent its time on, all threads over that time, and its
-// flame graph beside the usual one; as a Perfetto trace. Require that the frame's indexes are those of the profile.
+// Write one slow frame (WriteSlowFrame). WriteSlowFrameHtml writes a page: what the frame spent its time on, what all
+// threads did in that time, and its flame graph beside that of the frames it is compared with. WriteSlowFramePerfetto
+// writes a trace. Require that the indexes of `frame` are in range in `profile`.
 absl::Status WriteSlowFrameHtml(const Profile& profile, const SlowFrame& frame, const WriteOptions& options,
                                 ProfileSink sink);
 absl::Status WriteSlowFramePerfetto(const Profile& profile, const SlowFrame& frame, const WriteOptions& options,

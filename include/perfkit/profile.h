@@ -45,7 +45,7 @@ inline constexpr std::string_view kOffCpuEvent = "off-cpu";
 struct ProfileThread {
   uint32_t pid = 0, tid = 0;           // Of a sum: a tid from kFirstSum on, and pid 0 if it has several processes.
   uint32_t name = 0;                   // Its last name; index in Profile::strings.
-  uint32_t ended = 0;                  // Of a sum: the number of its threads, 0 if Profile::Filtered removed them.
+  uint32_t ended = 0;                  // Of a sum: the number of its threads; 0 if Profile::Filtered left it out.
   uint64_t on_ns = 0, off_ns = 0;      // Time on and off a CPU while it was sampled; both 0 if not recorded.
   uint64_t first_ns = 0, last_ns = 0;  // When it was first and last seen.
 
@@ -119,7 +119,8 @@ struct ProfileSample {
 
 // What a thread waited for while it was off its CPU.
 struct ProfileWait {
-  // Runnable, but others ran, or a CPU quota was used up. With SessionOptions::wakers also after a wake-up.
+  // Runnable, but others ran, or a CPU quota was used up. With SessionOptions::wakers, also the time from a wake-up
+  // until the thread runs, which is then a wait of its own.
   bool preempted = false;
   bool blocked_in_syscall = false;  // `syscall` and `arguments` are known.
   int32_t syscall = -1;             // Number of the system call on this machine.
@@ -130,7 +131,8 @@ struct ProfileWait {
   // What ended the wait: "worker (1234)", "an interrupt"; index in Profile::strings, "" if unknown
   // (SessionOptions::wakers).
   uint32_t waker = 0;
-  // When the thread was last examined, by CLOCK_MONOTONIC: until then at least it was in this call. 0 if it was not.
+  // When the thread was last examined, by CLOCK_MONOTONIC; 0 if it was not examined. It was in this call at least until
+  // then.
   uint64_t examined_ns = 0;
   // The thread that held the lock at that time; index in Profile::threads, kNoHolder if unknown or no lock. Known for
   // the locks of ThreadStatus::holder (blocked_threads.h). From `holder_since_ns` on, each examination found that
@@ -237,18 +239,19 @@ class Profile {
   absl::Status Check() const;
 
   // Adds another profile, of the same process or another one. Unifies events with the same name and unit, threads with
-  // the same pid, tid and first_ns, modules with the same path and build-id, locations with the same module, address
-  // and calls, and equal stacks of these. Adds weights, samples and the accounting: after merging two filtered copies
-  // of one profile, its accounting is in there twice. Does not change times: they are comparable only if both profiles
-  // were made since the same boot. Requires Check() of both. O(both).
+  // the same pid, tid and first_ns, sums of threads with the same pid and name, modules with the same path and
+  // build-id, locations with the same module, address and calls, and equal stacks of these. Adds weights, samples and
+  // the accounting: after merging two filtered copies of one profile, its accounting is in there twice. Does not change
+  // times: they are comparable only if both profiles were made since the same boot. Requires Check() of both. O(both).
   void Merge(const Profile& other);
 
   // Selects a part of a profile. Patterns are those of fnmatch(3): "worker*". Empty members select all.
   struct Filter {
     std::vector<uint32_t> threads{};  // Indices in Profile::threads.
     std::string thread_name{};        // Pattern.
-    // Samples taken, waits begun and counter points from `from_ns` on and before `to_ns`, and zones that overlap it.
-    // Merged samples have no time: a filter by time or by zone removes them, and a note says how many.
+    // Selects what has a time from `from_ns` on and before `to_ns`: samples, off-CPU time by its start, and counter
+    // points. Selects zones that overlap this interval. Merged samples have no time: a filter by time or by zone
+    // removes them, and a note says how many.
     uint64_t from_ns = 0, to_ns = UINT64_MAX;
     std::string function{};  // Pattern: samples with a call of that name anywhere in the stack.
     std::string label{};     // Pattern for ProfileSample::label.

@@ -24,7 +24,7 @@ struct ReportFunction {
   uint32_t name = 0;                             // Index in Profile::strings; "" if it has no name.
   uint32_t location = 0;                         // Index in Profile::locations: the first one in the profile.
   uint32_t module = ProfileLocation::kNoModule;  // Index in Profile::modules, or kNoModule.
-  // Index in Profile::strings, "" if unknown: that of `location`; in a FlatProfile::Row see there.
+  // Index in Profile::strings, "" if unknown: the first known one of its locations. A FlatProfile::Row differs.
   uint32_t file = 0;
   uint32_t line = 0;  // In `file`; 0 if unknown.
   bool kernel = false;
@@ -100,8 +100,8 @@ struct FlatProfileOptions {
 class FlatProfile {
  public:
   struct Row {
-    // kFunction, kLine: the function (kLine: the first one that has the line). Its `file` and `line` are those with
-    // most of its self weight, by options.event.
+    // kFunction: the function; its `file` and `line` are those with most of its self weight in all threads, by
+    // options.event. kLine: the line, and the first function that has it.
     ReportFunction function{};
     uint32_t module = ProfileLocation::kNoModule;  // Index in Profile::modules, or kNoModule.
     uint32_t thread = UINT32_MAX;                  // kThread, or with by_thread: index in Profile::threads.
