@@ -340,10 +340,9 @@ struct CallchainDeferredRecord {
   static std::optional<CallchainDeferredRecord> Parse(const RawRecord& record, const SampleLayout& layout) noexcept;
 };
 
-// Parses `record` and calls `visit` with the result: a Sample, or a struct of record.h. If `visit` does not accept
-// that, or the type is newer than this library, calls it with the RawRecord; if it does not accept that either, does
-// nothing. Returns false, without a call, if `visit` accepts the struct, and the bytes are not what the record's type
-// and the layout say.
+// Parses `record` and calls `visit` with the result: a Sample, or a struct of this header or record.h. If `visit` does
+// not accept that, or the type is newer than this library, calls it with the RawRecord; if it does not accept that
+// either, does nothing. Returns false, without a call, if `visit` accepts the struct but the record can't be parsed.
 template <class Visitor>
 bool Dispatch(const RawRecord& record, const SampleLayout& layout, Visitor&& visit);
 

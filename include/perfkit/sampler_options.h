@@ -24,13 +24,13 @@ namespace unwind {
 class LiveWalker;
 }
 
-// Sample every `events` events; for clock events, every `events` nanoseconds. For clocks, less than 10,000, the
-// kernel's minimum, is raised to it. 0, and 2^63 or more, are InvalidArgument.
+// Sample every `events` events; for clock events, every `events` nanoseconds. A clock's period below 10,000 is raised
+// to that, the kernel's minimum. 0, and 2^63 or more, are InvalidArgument.
 struct Period {
   uint64_t events = 1;
 };
 // Take `hz` samples a second while the thread runs. The kernel adapts the period. 0, and more than
-// kernel.perf_event_max_sample_rate, are InvalidArgument; for clocks, more than 100,000 is lowered to it.
+// kernel.perf_event_max_sample_rate, are InvalidArgument. A clock's frequency above 100,000 is lowered to that.
 struct Frequency {
   uint64_t hz = 1000;
 };
@@ -88,8 +88,9 @@ struct BranchFilter {
 struct SampledEvent {
   EventSpec event;  // A software event other than a clock may be given once.
   // nullopt means period 1 for what the kernel counts in its code (faults, switches, tracepoints, breakpoints), and
-  // 1000 Hz, or kernel.perf_event_max_sample_rate if that is lower, for clocks and hardware events. If samples
-  // have their period (kSamplePeriod, or a Frequency of a hardware event beside it), the former require Period{1}.
+  // 1000 Hz, or kernel.perf_event_max_sample_rate if that is lower, for clocks and hardware events. What the kernel
+  // counts in its code requires Period{1} if samples have a period: with kSamplePeriod, or beside a hardware event with
+  // a Frequency.
   std::optional<SampleRate> rate{};
   // Siblings: events that are counted in one group with this one. Each sample holds the values of the group
   // (Sample::read), this event's first.
@@ -114,8 +115,9 @@ struct SamplerOptions {
   // kSamplePhysAddr, kSampleDataPageSize, kSampleCodePageSize, kSampleRegsUser (the thread's registers in user space),
   // kSampleRegsIntr (the registers of the sampled code, also in the kernel), …. Not those with options of their own
   // (stack, branches, followers), nor AUX; kSampleWeight, kSampleDataSrc and transactions require a hardware event. All
-  // samples of a sampler have the same fields: IDENTIFIER, IP, TID and TIME; with a Frequency of an event that is no
-  // clock PERIOD; with `switches` CPU; with followers READ; with tracepoints RAW.
+  // samples of a sampler have the same fields: these, those of the options, and IDENTIFIER, IP, TID and TIME; with a
+  // Frequency of an event that is no clock PERIOD; with `switches` CPU; with tracepoints RAW; with followers READ, and
+  // also with several software events that are no clocks, if the kernel has it (for inherited events, Linux 6.12).
   uint64_t fields = 0;
   // Samples user space only, even if more is permitted. For single events, use the modifiers ":u" and ":k".
   // InvalidArgument with an event of EventConfig::kernel_side.
@@ -138,16 +140,17 @@ struct SamplerOptions {
   size_t ring_bytes = 512 << 10;
   // Maximum for all rings together, in bytes. Rings shrink until they fit.
   size_t memory_bytes = 64 << 20;
-  // Bytes in a ring at which poll_fd() wakes, at most half of the ring; 0 means a quarter of the ring.
+  // Bytes in a ring at which poll_fd() wakes, at most half of the ring; 0 means a quarter of the ring, with
+  // CallStack::Live at most 8 KiB.
   uint32_t watermark_bytes = 0;
   // CPU budget, as a fraction of one CPU; 0 disables the budget. Requires RingMode::kStream.
   //
-  // The cost is measured over windows of at least 100 ms: the CPU time of Drain, visitors included, plus an estimate of
-  // the kernel's time for each sample (SamplerStats::kernel_cpu_ns). If the cost exceeds the budget, or samples are
-  // lost in several windows in a row, Drain reduces first the bytes of the stack, then drops the stack, then reduces
-  // the number of samples. It restores them step by step after the cost has stayed below a third of the budget for a
-  // while. The layout of records does not change: a shorter stack says so itself, and EventAccounting::represented sums
-  // the periods. SamplerStats::decisions lists each decision.
+  // The cost is measured over windows of at least 100 ms: the CPU time of Drain, visitors included, and of walks of
+  // live stacks, plus an estimate of the kernel's time for each sample (SamplerStats::kernel_cpu_ns). If the cost
+  // exceeds the budget, or samples are lost in two windows in a row, Drain reduces first the size of the stack, then
+  // drops the stack, then reduces the number of samples. It restores them step by step after the cost has stayed below
+  // a third of the budget for a while. The layout of records does not change: a shorter stack says so itself, and
+  // EventAccounting::represented sums the periods. SamplerStats::decisions lists each decision.
   double cpu_budget = 0;
   // The clock of the records' times, by which rings are merged.
   clockid_t clock_id = CLOCK_MONOTONIC;

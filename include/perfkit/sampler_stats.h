@@ -87,8 +87,9 @@ struct SamplerStats {
   std::vector<EventAccounting> full;    // The same for full dumps; empty without FullDumps.
   std::vector<LossInterval> losses;     // The latest 256.
   uint64_t losses_forgotten = 0;        // Number of intervals before those.
-  // EventAccounting::lost may be too low: kernels before 6.0 count losses in LOST records only, not by event; or a
-  // count could not be read (EventAccounting::counted_is_lower_bound).
+  // EventAccounting::lost may be too low. Kernels before 6.0 count losses in LOST records only, not by event; so do all
+  // kernels for inherited events with followers. Or a count could not be read
+  // (EventAccounting::counted_is_lower_bound).
   bool lost_is_lower_bound = false;
   // Losses of a full ring and of a pause could not be told apart: they count as `lost`.
   bool paused_is_lower_bound = false;
@@ -102,8 +103,8 @@ struct SamplerStats {
   uint64_t unattributed = 0;
   // Rings::kPerThread: threads that ended before they were attached, or got no ring at first.
   uint64_t threads_missed = 0;
-  // CPU time of this process for Drain, upkeep and walks of live stacks. Does not include a walk of more than 50 us,
-  // which may have waited for a CPU; the next 16 walks of its thread at least are measured by CPU time.
+  // CPU time of this process for Drain, upkeep and walks of live stacks. A walk of more than 50 us may have waited for
+  // a CPU and is not included; then at least the next 16 walks of its thread are timed by CPU time.
   uint64_t own_cpu_ns = 0;
   uint64_t kernel_cpu_ns = 0;              // Estimate of the kernel's CPU time for samples: a measured cost for each.
   std::vector<SamplerDecision> decisions;  // The latest 256.
