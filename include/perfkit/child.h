@@ -39,14 +39,13 @@ struct ExitStatus {
 // it. Inherits the environment, open files and signal mask as any child does. Movable, not copyable: a moved-from one
 // may only be assigned to or destroyed.
 //
-// Not thread-safe: any thread may call it, one at a time. A child holds copies of the pipes of children that were
-// waiting when it was forked, until its exec. So if this process ends, an earlier waiting child notices that only after
-// the later ones have ended or called exec.
-// The destructor kills and reaps a child that was never started; a running one runs on.
+// Not thread-safe: any thread may call it, one at a time. The destructor kills and reaps a child that was never
+// started; a running one runs on. If this process ends without the destructor, a waiting child ends, too, but not
+// before all children that were forked later have ended or called exec: until then they keep its pipe open.
 class Child {
  public:
-  // Forks. Start looks argv[0] up in PATH. Errors: InvalidArgument if argv is empty; ResourceExhausted or Unavailable
-  // if descriptors or processes run out.
+  // Forks. Start looks argv[0] up in PATH. Errors: InvalidArgument if argv or argv[0] is empty; ResourceExhausted or
+  // Unavailable if descriptors or processes run out.
   static absl::StatusOr<Child> Spawn(std::span<const std::string> argv);
   static absl::StatusOr<Child> Spawn(std::initializer_list<std::string> argv);
 

@@ -26,8 +26,8 @@ namespace PERFKIT_NAMESPACE {
 
 struct CounterOptions {
   // If an event can't be counted: true makes Open fail; false keeps it in the set as not counted, and
-  // CounterSet::reason(i) says why. A name that ParseEvent refuses is an error in both cases, except with
-  // PermissionDenied: a tracepoint that this user may not look up can't be counted.
+  // CounterSet::reason(i) says why. If ParseEvent refuses a name, Open fails in both cases. One refusal is different:
+  // PermissionDenied, for a tracepoint that this user may not look up, means that the event can't be counted.
   bool require_all = true;
   // Allows this read path only, e.g. kGroupRead for read(2); nullopt allows all. An event without this path can't be
   // counted.
@@ -46,10 +46,10 @@ struct CounterOptions {
 class CounterSet : public CounterReader {
  public:
   // Opens the events on the target and starts counting. Errors: those of ParseEvent, for a name; InvalidArgument also
-  // if there are no events, too many, or one that only the kernel raises with user space only; PermissionDenied, naming
-  // the setting to change; Unavailable if this machine has no such counter; NotFound if the target has ended;
-  // ResourceExhausted if descriptors or locked memory run out; Aborted if threads of the target start faster than they
-  // are attached.
+  // if there are no events or too many, or if user space only is requested of an event that only the kernel raises;
+  // PermissionDenied, naming the setting to change; Unavailable if this machine has no such counter; NotFound if the
+  // target has ended; ResourceExhausted if descriptors or locked memory run out; Aborted if threads of the target start
+  // faster than they are attached.
   static absl::StatusOr<CounterSet> Open(std::initializer_list<EventSpec> events, Target target = Target::ThisThread(),
                                          const CounterOptions& options = {});
   static absl::StatusOr<CounterSet> Open(std::span<const EventSpec> events, Target target = Target::ThisThread(),

@@ -1,9 +1,9 @@
 // Selects whether perfkit counts, or its hot headers compile to nothing.
 //
 // PERFKIT_ENABLE is 1 on Linux, unless the build defines it as 0. On other systems it is always 0. With 0, the headers
-// of the hot path define the same functions, inline and empty (include/perfkit/off), except those that take or return
-// EventConfig or Metric. They need neither the library nor Abseil. Each count is kNotCounted, and each reason says why.
-// These headers are
+// of the hot path need neither the library nor Abseil. They define the same functions, inline and empty
+// (include/perfkit/off), except ThreadSerial and those that take or return EventConfig or Metric. Each count is
+// kNotCounted, and each reason says why. The headers of the hot path are
 //
 //   count.h counter.h event_specs.h event_type.h frame.h frame_counter.h measure.h measured_events.h scope.h target.h
 //   task_counter.h task_coroutine.h thread_slots.h warmup.h

@@ -13,7 +13,8 @@ struct Target {
 
   Kind kind = Kind::kThisThread;
   int id = 0;  // The tid, pid or CPU number, by kind.
-  // kThread, kProcess, kAllThreads: also counts threads and children that start later; kAllThreads: no children.
+  // kThread, kProcess: also counts threads and children that start later. kAllThreads: also counts threads that start
+  // later.
   bool inherit = true;
   // Events stay disabled until the task calls exec: child.h.
   bool enable_on_exec = false;
@@ -24,7 +25,7 @@ struct Target {
   static constexpr Target Thread(int tid) { return {Kind::kThread, tid, false}; }
   // All threads of a process, including later ones, and its children.
   static constexpr Target Process(int pid) { return {Kind::kProcess, pid}; }
-  // All threads of this process, including later ones; not its children, but before Linux 5.13 these, too.
+  // All threads of this process, including later ones. Before Linux 5.13 this includes its children, too.
   static constexpr Target AllThreads() { return {Kind::kAllThreads, 0}; }
   // Everything that runs on one CPU. Requires perf_event_paranoid <= 0 or CAP_PERFMON.
   static constexpr Target Cpu(int cpu) { return {Kind::kCpu, cpu, false}; }

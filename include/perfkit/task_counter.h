@@ -57,8 +57,8 @@ struct TaskTotals {
   uint64_t wait_ns = 0;
 };
 
-// A name of tasks, or a zone in them: sums over all tasks of that name, on all threads, including those that still run,
-// up to their last switch.
+// A name of tasks, or a zone in them: sums over all tasks of that name, on all threads. Tasks that still run count up
+// to their last switch.
 struct TaskZoneStats {
   std::string name;
   uint32_t depth = 0;  // 0: a name of tasks.
@@ -66,7 +66,7 @@ struct TaskZoneStats {
   uint64_t calls = 0;  // How often the zone was entered; for a name of tasks, how often one was resumed.
   uint64_t run_ns = 0, self_run_ns = 0;
   std::array<Count, kMaxEvents> total{}, self{};  // total = self + the totals of all children, exactly.
-  // The rest is for names of tasks. Quantiles are those of the tasks that have ended, each as a whole.
+  // The rest is for names of tasks. Quantiles are over the tasks that have ended; each task is one value.
   uint64_t ended = 0;
   uint64_t wait_ns = 0;
   Quantiles run_quantiles, wait_quantiles;  // In nanoseconds.
@@ -77,8 +77,8 @@ struct TaskZoneStats {
 struct TaskStats {
   uint64_t created = 0;
   uint64_t ended = 0;
-  // Suspended, ended or left a zone on another thread than they ran on, or ended while interrupted: no number from then
-  // on.
+  // Tasks that were suspended, that ended, or that left a zone on another thread than the one they ran on; and tasks
+  // that ended while interrupted. They have no number from then on.
   uint64_t cross_thread = 0;
   uint64_t mismatched = 0;  // Resumed while open, or suspended while not the innermost one: ignored.
   uint64_t dropped = 0;     // Zones beyond max_zones, in their parents; tasks beyond it are "(more names)".
@@ -115,8 +115,8 @@ class TaskCounter {
       if (account_ != nullptr) End(account_);
     }
 
-    // The task runs on the calling thread from now on. A task that already runs there is interrupted: it goes on when
-    // this one is suspended, and does not count it.
+    // The task runs on the calling thread from now on. A task that already runs there is interrupted: it counts nothing
+    // until this one is suspended, and then runs again.
     void Resume() noexcept {
       if (account_ != nullptr) Resume(*account_);
     }
@@ -160,7 +160,7 @@ class TaskCounter {
   };
 
   // Attaches the calling thread now instead of at its first Resume. What it counts outside of tasks counts from then.
-  // Returns false if there are too many threads, and in a forked child. Allocates.
+  // Returns false if there are too many threads, if the thread is exiting, and in a forked child. Allocates.
   bool AttachThread();
 
   // Returns all names of tasks and zones, each parent before its children.

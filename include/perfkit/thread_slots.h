@@ -29,7 +29,8 @@ class ThreadSlotsImpl;
 struct SlotTotals {
   std::array<uint64_t, kMaxEvents> values{};
   std::array<Snapshot::Times, kMaxEvents> times{};  // For multiplexable events.
-  // Bit i: the sum of event i is lost, because a thread once had no count of it. It stays lost.
+  // Bit i: event i has no sum, because a thread once had no count of it; then it has none in later totals either. All
+  // bits are set if a slot was published too often while it was read; then later totals may have sums again.
   uint32_t missing = ~0u;
   uint32_t threads = 0;  // Number of threads attached now.
 };

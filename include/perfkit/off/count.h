@@ -7,7 +7,7 @@ namespace PERFKIT_NAMESPACE {
 
 inline std::string_view ReadPathName(ReadPath) { return "none"; }
 
-// No count is multiplexed, unless the program made it itself; then there is no estimate.
+// No count is multiplexed, except a Count whose times the program has set: that has no estimate.
 inline std::optional<uint64_t> Count::scaled() const { return coverage() < 1 ? std::nullopt : std::optional(value); }
 
 class CounterReader {
