@@ -44,8 +44,8 @@ struct BenchmarkLoop {
 // Returns the events of PERFKIT_COUNTERS in the environment, or else "instructions,cycles,page-faults". Spelled as
 // ParseEventList accepts them, plus "allocations".
 std::string BenchmarkCounters();
-// Returns the metrics of PERFKIT_METRICS in the environment, or "": texts of metric.h and names of metric_set.h,
-// separated by semicolons.
+// Returns PERFKIT_METRICS from the environment, or "". It is a list, separated by semicolons, of texts for
+// Metric::Parse (metric.h) and names of sets (metric_set.h).
 std::string BenchmarkMetrics();
 
 // Lines for the head of a report, before any benchmark runs: the source of the numbers, and the quality of each event
@@ -75,8 +75,8 @@ std::string BenchmarkArgument(std::string_view prefix);
 class BenchmarkRegion {
  public:
   // `state` identifies the benchmark and is never dereferenced. Without `events` counts BenchmarkCounters() and adds
-  // BenchmarkMetrics(); with them, PERFKIT_COUNTERS and PERFKIT_METRICS are ignored. `metrics` always get columns;
-  // events that only they need get none.
+  // BenchmarkMetrics(); with them, PERFKIT_COUNTERS and PERFKIT_METRICS are ignored. `metrics` are added in both cases.
+  // Events that only metrics need get no columns.
   BenchmarkRegion(const void* state, std::optional<std::span<const EventSpec>> events, const BenchmarkLoop& loop = {},
                   std::span<const std::string_view> metrics = {});
   ~BenchmarkRegion();
@@ -84,8 +84,8 @@ class BenchmarkRegion {
   BenchmarkRegion& operator=(const BenchmarkRegion&) = delete;
 
   // Start and Stop enclose the loop; `iterations` is the number of rounds of this thread. Stop also adds this thread's
-  // counts to the run. Call it before the barrier at which the threads of a run wait for each other, and Leave after
-  // it, so that Leave sees the counts of all threads.
+  // counts to the run. Call Stop before the barrier at which the threads of a run wait for each other, and Leave after
+  // the barrier, so that Leave sees the counts of all threads.
   void Start() noexcept;
   void Stop(int64_t iterations) noexcept;
 
@@ -103,11 +103,12 @@ class BenchmarkRegion {
   static void Begin() noexcept;
   static void End() noexcept;
   // Adds the note of missing events to the label that a benchmark sets, because a row has one label. For hooks of
-  // State::SetLabel: calls `set(state, text)` once. Before the loop the note is not known: `text` is `label`, and
-  // BenchmarkRow::label has both. After the loop `text` has both.
+  // State::SetLabel: calls `set(state, text)` once. Before Leave, the note is not known: `text` is `label`, and
+  // BenchmarkRow::label will have both. After Leave, `text` has both.
   //
-  // `begun`: true if the loop of `state` has begun; a State of the next run may have the same address. Thread-safe: one
-  // call of `set` at a time, so that the last label stays. `set` must not call SetLabel. Allocates.
+  // `begun`: true if the loop of `state` has begun; a State of the next run may have the same address. Thread-safe:
+  // `set` is called on one thread at a time, and the label of the last call stays. `set` must not call SetLabel.
+  // Allocates.
   static void SetLabel(void* state, const std::string& label, bool begun,
                        void (*set)(void* state, const std::string& label));
 
