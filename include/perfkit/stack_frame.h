@@ -12,7 +12,8 @@ namespace perfkit {
 enum class StackEnd : uint8_t {
   kRoot,         // Complete: the last frame has no caller (_start, clone).
   kTruncated,    // The stack exceeds the bytes that were copied.
-  kNoMapping,    // The next pc, which is not among the frames, lies in no known executable mapping.
+  kNoMapping,    // The next pc, which is not among the frames, or that of the only frame lies in no known executable
+                 // mapping.
   kNoInfo,       // The last frame has neither call frame information nor a frame pointer.
   kUnreadable,   // The caller's frame would be outside of the stack: damaged, or the memory was not present.
   kNoProgress,   // The caller's frame would not be above its callee's: damaged.

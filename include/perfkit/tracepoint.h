@@ -32,9 +32,9 @@ namespace perfkit {
 // Views of it are valid as long as the sample. Thread-safe to read.
 struct TracepointField {
   enum class Storage : uint8_t {
-    kStatic,    // `size` bytes at `offset`.
+    kStatic,    // `size` bytes at `offset`; for an array with `size` 0, all bytes from `offset` on.
     kDynamic,   // __data_loc: a u32 at `offset` has the data's size (high half) and its offset from the start.
-    kRelative,  // __rel_loc: likewise, but the offset counts from after that u32.
+    kRelative,  // __rel_loc: the same, but the data's offset counts from the end of that u32.
   };
 
   std::string type;  // As declared: "unsigned long", "char".

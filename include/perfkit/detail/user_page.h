@@ -56,8 +56,8 @@ inline constexpr bool kHasTicks = false, kHasCounterRegisters = false;
 #endif
 
 // Reads the machine's tick counter: rdtsc, cntvct_el0, the CSR time. Its rate is constant on each CPU that perf's user
-// page supports. No serialising instruction: the read must only not move across the seqlock, which the compiler barrier
-// ensures.
+// page supports. There is no serialising instruction: it is enough that the compiler does not move the read out of the
+// seqlock.
 inline uint64_t ReadTicks() noexcept {
 #if defined(__x86_64__)
   const uint64_t ticks = __builtin_ia32_rdtsc();  // Including <x86intrin.h> takes half a second for each file.
@@ -139,8 +139,8 @@ struct UserCount {
 
 // Returns the nanoseconds since the kernel last wrote the page's times; 0 if the page has no time conversion. The
 // formula is that of the uapi header, including time_cycles and time_mask (cap_user_time_short). The header splits the
-// product into quotient and remainder to stay within 64 bits; here it has 128 bits, with the same result for each shift
-// below 64.
+// product into quotient and remainder to stay within 64 bits, which can overflow for shifts above 32. Here the product
+// has 128 bits: the result is the same for shifts up to 32, and right for all below 64.
 template <class Access = PageAccess>
 uint64_t NsSinceUpdate(const UserPage& page, uint64_t capabilities, Access access = {}) noexcept {
   if ((capabilities & UserPage::kCanTellTime) == 0) return 0;
