@@ -94,13 +94,13 @@ struct SessionOptions {
   // memory stays the same for hours. Requires `frames` and RingMode::kStream. nullopt keeps all, up to `memory_bytes`.
   std::optional<KeepFrames> keep{};
   // kWall: a thread that has been off the CPU for longer than this is examined for its stack and for what it waits for,
-  // in rounds at least 4 ms apart: shorter waits may be missed. It is examined again each time when its wait has become
-  // half as long again. Threads that mark frames are examined in the first round that finds them off the CPU.
+  // in rounds at least 4 ms apart: shorter waits may be missed. It is examined again each time its wait has grown by
+  // half. Threads that mark frames are examined in the first round that finds them off the CPU.
   std::chrono::nanoseconds look_after = std::chrono::milliseconds(1);
   // kWall: also records who woke each thread (ProfileWait::waker), by sampling sched:sched_waking, which becomes an
   // event of the profile. Costs the waker about 1 us for each thread that it wakes. Requires the right to sample
-  // tracepoints (CAP_PERFMON and a readable tracefs); without it a note says so. Knows wakers in this process only, and
-  // not interrupts on an idle CPU.
+  // tracepoints (CAP_PERFMON and a readable tracefs), and the first pid namespace, not a container's; otherwise a note
+  // says so. Knows wakers in this process only, and not interrupts on an idle CPU.
   bool wakers = false;
   // The session has a thread of its own. If false, call Poll() when poll_fd() is readable. Call it also every 100
   // ms, with `frames` every 20 ms, with kWall every max(look_after, 4 ms), because poll_fd() does not wake for those.
@@ -109,12 +109,12 @@ struct SessionOptions {
   bool lines = true;
   // If another session runs: true stops it (it keeps its profile for its Stop()), false makes Start fail.
   bool replace = false;
-  // Called with finished samples, at most 100 ms apart if there are any (as often as own_thread says), and by Stop with
-  // the last ones: the weights of all batches add up to those of the profile (without the effect of `thread_name`).
-  // Called on the session's thread, or on the thread that calls Poll, Pause, Snapshot or Stop, destroys the session or
-  // replaces it; one call at a time. New locations are named before the call, which reads files. It must not call the
-  // session. It should be brief, because samples are lost once the rings are full. If it throws, it is not called
-  // again, and a note says so. Requires RingMode::kStream.
+  // Called with finished samples, at most 100 ms apart if there are any (with own_thread = false, by each Poll), and
+  // with the last ones by Stop, or by a Snapshot after sampling has ended. The weights of all batches add up to those
+  // of the profile (without the effect of `thread_name`). Called on the session's thread, or on the thread that calls
+  // Poll, Pause, Snapshot or Stop, destroys the session or replaces it; one call at a time. New locations are named
+  // before the call, which reads files. It must not call the session. It should be brief, because samples are lost once
+  // the rings are full. If it throws, it is not called again, and a note says so. Requires RingMode::kStream.
   BatchCallback on_batch{};
   // Called by Snapshot and Stop every 10 ms while names are resolved; `done` goes from 0 to 1. It must not call the
   // session.
@@ -139,8 +139,8 @@ class Session {
   ~Session();
 
   // Stops sampling, and returns the profile with names. Releases everything that the session held. With kWall, a
-  // thread's on_ns + off_ns is exactly the time for which it existed, less the time paused. Errors: FailedPrecondition
-  // if Stop was called before.
+  // thread's on_ns + off_ns is exactly the time for which it existed during the session, less the time paused. Errors:
+  // FailedPrecondition if Stop was called before.
   absl::StatusOr<Profile> Stop();
   // Returns the profile so far, with names; sampling continues. kOverwrite: returns what the rings hold now, with the
   // accounting since the previous snapshot. After sampling has ended (running() is false), returns what Stop will

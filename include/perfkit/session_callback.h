@@ -21,7 +21,8 @@ class SessionCallback {
       : call_([fn = std::move(fn)](const Argument& argument) mutable { return Call(fn, argument); }) {}
 
   explicit operator bool() const { return static_cast<bool>(call_); }
-  // Returns false if the callable has thrown an exception. Requires one that is not null or empty itself.
+  // Calls the callable. Returns false if it has thrown an exception. Requires a callable, which must not be a null
+  // pointer or an empty std::function.
   bool operator()(const Argument& argument) const { return call_(argument); }
 
  private:
