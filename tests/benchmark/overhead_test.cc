@@ -39,7 +39,7 @@ TEST_CASE("time costs something, by any path") {
   }
 }
 
-TEST_CASE("a loop that its user's compiler made dear costs more") {
+TEST_CASE("a loop that its user's compiler made dear costs more", "[law]") {
   absl::StatusOr<CounterSet> set = CounterSet::Open({"task-clock"});
   REQUIRE(set.ok());
   const Overhead ours = MeasureOverhead(*set);

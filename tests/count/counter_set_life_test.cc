@@ -82,7 +82,7 @@ TEST_CASE("a set that was moved from is empty, and reads nothing of what another
   }
 }
 
-TEST_CASE("what cannot be counted is refused, or kept as not counted with its reason", "[counter_set]") {
+TEST_CASE("what cannot be counted is refused, or kept as not counted with its reason", "[counter_set][law]") {
   const auto refused = CounterSet::Open({"context-switches:u"});
   REQUIRE_FALSE(refused.ok());
   CHECK(absl::IsInvalidArgument(refused.status()));
@@ -110,7 +110,7 @@ TEST_CASE("an empty set and a set of too many are refused in words", "[counter_s
   CHECK(std::string(refused.status().message()).find("17 events") != std::string::npos);
 }
 
-TEST_CASE("a lone event that needs the kernel is read plainly", "[counter_set]") {
+TEST_CASE("a lone event that needs the kernel is read plainly", "[counter_set][law]") {
   const auto counter = Counter::Open(event::kCpuClock);
   REQUIRE(counter.ok());
   CHECK(counter->set().path(0) == ReadPath::kGroupRead);
@@ -164,7 +164,7 @@ TEST_CASE("a thread that ends while a group is attached to all is left out", "[c
   ending.join();
 }
 
-TEST_CASE("targets: another thread, this process's threads, the system", "[counter_set][target]") {
+TEST_CASE("targets: another thread, this process's threads, the system", "[counter_set][target][law]") {
   SECTION("a thread that ended is not found") {
     CHECK(absl::IsNotFound(Counter::Open(event::kPageFaults, Target::Thread(1 << 22)).status()));
   }

@@ -101,15 +101,15 @@ bool SwitchesAgree(int scopes) {
   return wrong == 0;
 }
 
-TEST_CASE("switches of 100,000 random scopes are getrusage's, exactly", "[counter_set][slow]") {
+TEST_CASE("switches of 100,000 random scopes are getrusage's, exactly", "[counter_set][slow][law]") {
   CHECK(SwitchesAgree(100'000));
 }
 
-TEST_CASE("switches of an ordinary user are true, where perf's own event stays 0", "[counter_set]") {
+TEST_CASE("switches of an ordinary user are true, where perf's own event stays 0", "[counter_set][law]") {
   CHECK(AsOrdinaryUser([] { return SwitchesAgree(20'000); }));
 }
 
-TEST_CASE("a scope without a switch says so, one with a switch does too", "[counter_set]") {
+TEST_CASE("a scope without a switch says so, one with a switch does too", "[counter_set][law]") {
   const CounterSet set = MustOpen(kFour);
   Snapshot begin, end;
   int quiet = 0;
@@ -161,7 +161,7 @@ TEST_CASE("migrations are exact, for root and for an ordinary user", "[counter_s
   CHECK(AsOrdinaryUser(MigrationsAreCounted));
 }
 
-TEST_CASE("the inline clock is the thread's task clock", "[counter_set]") {
+TEST_CASE("the inline clock is the thread's task clock", "[counter_set][law]") {
   const CounterSet fast = MustOpen(std::array{EventSpec(event::kTaskClock)});
   const CounterSet slow = MustOpen(std::array{EventSpec(event::kTaskClock)}, Only(ReadPath::kGroupRead));
   Snapshot fast_begin, fast_end, slow_begin, slow_end;
@@ -183,7 +183,7 @@ TEST_CASE("the inline clock is the thread's task clock", "[counter_set]") {
   }
 }
 
-TEST_CASE("the inline clock never goes back", "[counter_set]") {
+TEST_CASE("the inline clock never goes back", "[counter_set][law]") {
   const CounterSet set = MustOpen(kFour);
   Snapshot now;
   uint64_t last = 0;
@@ -195,7 +195,7 @@ TEST_CASE("the inline clock never goes back", "[counter_set]") {
   }
 }
 
-TEST_CASE("every set of paths tells the same story", "[counter_set]") {
+TEST_CASE("every set of paths tells the same story", "[counter_set][law]") {
   FreshPages memory(512);
   const CounterSet inline_set = MustOpen(kFour);
   const CounterSet group = MustOpen(kByKernel, Only(ReadPath::kGroupRead));
@@ -267,7 +267,7 @@ TEST_CASE("serial numbers of threads are never given twice", "[counter_set]") {
   CHECK(seen.count(0) == 0);
 }
 
-TEST_CASE("a group read knows its epochs: unchanged proves that there was no switch", "[counter_set]") {
+TEST_CASE("a group read knows its epochs: unchanged proves that there was no switch", "[counter_set][law]") {
   const CounterSet set = MustOpen(kByKernel, Only(ReadPath::kGroupRead));
   Snapshot begin, end;
   int quiet = 0;

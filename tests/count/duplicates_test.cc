@@ -88,13 +88,15 @@ bool AllPairsAgree() {
   return fine;
 }
 
-TEST_CASE("an event that is twice in a set has one number, in every path", "[duplicates]") { CHECK(AllPairsAgree()); }
+TEST_CASE("an event that is twice in a set has one number, in every path", "[duplicates][law]") {
+  CHECK(AllPairsAgree());
+}
 
-TEST_CASE("an ordinary user's event that is twice in a set has one number too", "[duplicates]") {
+TEST_CASE("an ordinary user's event that is twice in a set has one number too", "[duplicates][law]") {
   CHECK(testing::AsOrdinaryUser(AllPairsAgree));
 }
 
-TEST_CASE("migrations in other words are the same migrations", "[duplicates]") {
+TEST_CASE("migrations in other words are the same migrations", "[duplicates][law]") {
   CHECK(testing::AsOrdinaryUser([] {
     const auto set = CounterSet::Open({"cpu-migrations", "migrations:k", "cpu-migrations:uk", "migrations"});
     return set.ok() && Differ(*set, 0, 1).empty() && Differ(*set, 0, 2).empty() && Differ(*set, 0, 3).empty();

@@ -93,7 +93,7 @@ ssize_t SleepAndRead(int fd, void* buffer, size_t size) {
   return sys::kLinux.read(fd, buffer, size);
 }
 
-TEST_CASE("numbers that are read after a switch do not belong to the epoch before it", "[epoch][root]") {
+TEST_CASE("numbers that are read after a switch do not belong to the epoch before it", "[epoch][root][law]") {
   if (geteuid() != 0) SKIP_TEST("switches are counted in the kernel, which takes root");
   testing::FakeKernel fake;
   fake.below().read = SleepAndRead;
@@ -129,7 +129,7 @@ std::vector<EventSpec> WithoutEpochs() {
   return {text, "uprobe:libc.so.6:malloc", "sched:sched_switch", "msr/tsc/", "raw_syscalls:sys_enter"};
 }
 
-TEST_CASE("a switch is told whatever the event, also where its own page never moves", "[epoch]") {
+TEST_CASE("a switch is told whatever the event, also where its own page never moves", "[epoch][law]") {
   for (const EventSpec& event : WithoutEpochs()) {
     const auto set = CounterSet::Open({event});
     if (!set.ok()) continue;  // not on this machine, or not for this user

@@ -22,7 +22,7 @@ using testing::Call;
 using testing::FakeKernel;
 using testing::FreshPages;
 
-TEST_CASE("where perf is forbidden altogether, getrusage still counts", "[fault]") {
+TEST_CASE("where perf is forbidden altogether, getrusage still counts", "[fault][law]") {
   for (const int error : {ENOSYS, EPERM, EACCES}) {
     FakeKernel fake;
     fake.FailAll(Call::kPerfEventOpen, error);
@@ -98,7 +98,7 @@ TEST_CASE("no locked memory left for rings: counted by the kernel, or by getrusa
 }
 
 TEST_CASE("switches of an ordinary user without a ring come from getrusage, not from an event that stays 0",
-          "[fault]") {
+          "[fault][law]") {
   CHECK(testing::AsOrdinaryUser([] {
     FakeKernel fake;
     fake.FailAll(Call::kMmap, EPERM);
@@ -167,7 +167,7 @@ TEST_CASE("a ring that does not tell the truth is found out, and not used", "[fa
   CHECK(set->path(1) == ReadPath::kGroupRead);
 }
 
-TEST_CASE("a ring is not blamed for a sleep without a switch", "[fault]") {
+TEST_CASE("a ring is not blamed for a sleep without a switch", "[fault][law]") {
   FakeKernel fake;
   testing::MakeShortSleepsNone(fake);
   const auto set = CounterSet::Open(kFour);

@@ -73,7 +73,7 @@ void WorkAndSleep() {
   }
 }
 
-TEST_CASE("a group's time is the thread's task-clock, wherever it stands in the set", "[group_clock]") {
+TEST_CASE("a group's time is the thread's task-clock, wherever it stands in the set", "[group_clock][law]") {
   const std::initializer_list<EventSpec> orders[] = {
       {event::kTaskClock, event::kPageFaults, event::kMinorFaults},
       {event::kPageFaults, event::kTaskClock, event::kMinorFaults},
@@ -98,7 +98,7 @@ TEST_CASE("a group's time is the thread's task-clock, wherever it stands in the 
   }
 }
 
-TEST_CASE("a group's time stands still while its thread sleeps", "[group_clock]") {
+TEST_CASE("a group's time stands still while its thread sleeps", "[group_clock][law]") {
   const Pair pair = Pair::Open(Target::ThisThread(), {event::kTaskClock, event::kPageFaults});
   Times times{};
   const double wall = WallNs([&] { times = Clock(pair, 0, [] { Sleep(200'000'000); }); });
@@ -107,7 +107,7 @@ TEST_CASE("a group's time stands still while its thread sleeps", "[group_clock]"
   CheckSame(times);
 }
 
-TEST_CASE("a group's time stands still while the set is switched off", "[group_clock]") {
+TEST_CASE("a group's time stands still while the set is switched off", "[group_clock][law]") {
   Pair pair = Pair::Open(Target::ThisThread(), {event::kTaskClock, event::kPageFaults});
   double switching = 0;
   Times times = Clock(pair, 0, [&] {
@@ -126,7 +126,7 @@ TEST_CASE("a group's time stands still while the set is switched off", "[group_c
   CheckSame(times);
 }
 
-TEST_CASE("group times of threads that come, go and stay add up", "[group_clock]") {
+TEST_CASE("group times of threads that come, go and stay add up", "[group_clock][law]") {
   const Pair pair = Pair::Open(Target::AllThreads(), {event::kTaskClock, event::kPageFaults, event::kMinorFaults});
   std::atomic<bool> stop{false};
   std::vector<std::thread> staying;
@@ -141,7 +141,7 @@ TEST_CASE("group times of threads that come, go and stay add up", "[group_clock]
   CHECK(times.with_group > 10e6);
 }
 
-TEST_CASE("another thread's group time is its task-clock", "[group_clock]") {
+TEST_CASE("another thread's group time is its task-clock", "[group_clock][law]") {
   std::atomic<pid_t> tid{0};
   std::atomic<bool> go{false}, done{false};
   std::thread other([&] {
@@ -165,7 +165,7 @@ TEST_CASE("another thread's group time is its task-clock", "[group_clock]") {
   CheckSame(times);
 }
 
-TEST_CASE("a child's group time begins with its exec", "[group_clock]") {
+TEST_CASE("a child's group time begins with its exec", "[group_clock][law]") {
   auto child = Child::Spawn({"sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"});
   REQUIRE(child.ok());
   const Pair pair = Pair::Open(child->target(), {event::kTaskClock, event::kPageFaults});

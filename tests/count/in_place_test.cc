@@ -52,7 +52,7 @@ void CheckClockAnd(const char* other, uint64_t count) {
   }
 }
 
-TEST_CASE("a clock and a group of one keep their order, by whatever path the clock is read", "[in_place]") {
+TEST_CASE("a clock and a group of one keep their order, by whatever path the clock is read", "[in_place][law]") {
   for (const char* other : {"dummy", "alignment-faults", "emulation-faults"}) CheckClockAnd(other, 0);
 }
 
@@ -63,7 +63,7 @@ void* MapOnePageOnly(void* address, size_t size, int protection, int flags, int 
   return MAP_FAILED;
 }
 
-TEST_CASE("a clock of its own beside faults without a ring: each number in its place", "[in_place]") {
+TEST_CASE("a clock of its own beside faults without a ring: each number in its place", "[in_place][law]") {
   if (sysconf(_SC_PAGESIZE) != 4096) return;  // see MapOnePageOnly
   testing::FakeKernel fake;
   fake.below().mmap = MapOnePageOnly;

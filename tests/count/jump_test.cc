@@ -51,7 +51,7 @@ __attribute__((noinline)) bool ReadAndLeave(const CounterSet& set, int instructi
   return false;
 }
 
-TEST_CASE("a jump out of a read, wherever it was, makes no later number wrong", "[jump]") {
+TEST_CASE("a jump out of a read, wherever it was, makes no later number wrong", "[jump][law]") {
   const testing::TwoCpus cpus;
   if (!cpus.has_both()) SKIP_TEST("this takes two CPUs");
   if (testing::kHandlersUnseen) SKIP_TEST("ThreadSanitizer delays signals");

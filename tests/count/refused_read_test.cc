@@ -17,7 +17,7 @@ namespace {
 using testing::Call;
 using testing::FakeKernel;
 
-TEST_CASE("a clock whose base could not be read comes from the kernel, and says so", "[refused_read]") {
+TEST_CASE("a clock whose base could not be read comes from the kernel, and says so", "[refused_read][law]") {
   FakeKernel fake;
   const CounterSet set = MustOpen(kFour);
   Snapshot begin, end;
@@ -93,7 +93,7 @@ TEST_CASE("usage: faults are the minor and the major ones, switches both kinds",
   for (size_t i = 0; i < set.size(); ++i) CHECK(set.Difference(begin, end, i).value == expected[i]);
 }
 
-TEST_CASE("usage: a thread's clock is its own, whatever others do", "[refused_read]") {
+TEST_CASE("usage: a thread's clock is its own, whatever others do", "[refused_read][law]") {
   const CounterSet set = MustOpen(std::array{EventSpec(event::kTaskClock)}, Only(ReadPath::kUsage));
   Snapshot begin, end;
   const uint64_t before_ns = testing::NowNs(CLOCK_THREAD_CPUTIME_ID);
@@ -114,7 +114,7 @@ int NoteKernelPart(const sys::PerfEventAttr* attr, pid_t pid, int cpu, int group
   return sys::kLinux.perf_event_open(attr, pid, cpu, group, flags);
 }
 
-TEST_CASE("user_only leaves alone what the kernel raises: without its part that would stay 0", "[refused_read]") {
+TEST_CASE("user_only leaves alone what the kernel raises: without its part that would stay 0", "[refused_read][law]") {
   FakeKernel fake;
   fake.below().perf_event_open = NoteKernelPart;
   g_with_kernel = g_without = 0;

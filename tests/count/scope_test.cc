@@ -12,7 +12,7 @@
 namespace perfkit {
 namespace {
 
-TEST_CASE("scope: switches in 100,000 random scopes are those of getrusage", "[slow]") {
+TEST_CASE("scope: switches in 100,000 random scopes are those of getrusage", "[slow][law]") {
   const auto set = CounterSet::Open({"context-switches", "task-clock"});
   if (!set.ok()) SKIP_TEST(std::string(set.status().message()));
   std::mt19937 random(7);

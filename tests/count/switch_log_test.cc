@@ -37,7 +37,7 @@ TEST_CASE("migrations by records are the moves of the thread", "[switch_log]") {
   }
 }
 
-TEST_CASE("a gap in the records is told, and what begins after it is counted", "[switch_log]") {
+TEST_CASE("a gap in the records is told, and what begins after it is counted", "[switch_log][law]") {
   const testing::TwoCpus cpus;
   if (!cpus.has_both()) SKIP_TEST("this takes two CPUs");
   cpus.MoveTo(0);
@@ -67,7 +67,7 @@ TEST_CASE("a gap in the records is told, and what begins after it is counted", "
 }
 
 // By records for an ordinary user, else by the kernel's own event, which has no gaps.
-TEST_CASE("frames have migrations again after a frame with a gap in the records", "[switch_log]") {
+TEST_CASE("frames have migrations again after a frame with a gap in the records", "[switch_log][law]") {
   FrameCounter frames({.events = {"cpu-migrations"}});
   const FrameId other = frames.DefineFrame("other");
   const auto mark = [&] {

@@ -28,7 +28,7 @@ Bracket TakeBracket() {
   return best;
 }
 
-TEST_CASE("tick rate: what is measured without a page agrees with the raw clock over 50 ms") {
+TEST_CASE("tick rate: what is measured without a page agrees with the raw clock over 50 ms", "[law]") {
   const TickRate rate = TickRateOf(UserPage{});
   if (rate.ns_per_tick_q32 == 0) SKIP_TEST("no tick counter here");
   const Bracket begin = TakeBracket();

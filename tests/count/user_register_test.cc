@@ -102,7 +102,7 @@ class Machine {
 };
 
 TEST_CASE("a register that agrees with the kernel is read, one that does not is left to the kernel",
-          "[user_register]") {
+          "[user_register][law]") {
   {
     const Machine machine(kNoRegister);
     if (!Machine::LeavesRegistersToUs()) SKIP_TEST("this CPU answers for counters that it does not have");
@@ -124,7 +124,7 @@ TEST_CASE("a register that agrees with the kernel is read, one that does not is 
   }
 }
 
-TEST_CASE("top-down metrics are read by the kernel: their register holds fractions", "[user_register]") {
+TEST_CASE("top-down metrics are read by the kernel: their register holds fractions", "[user_register][law]") {
   const Machine machine(1u << 29);
   CHECK(Machine::PathOfInstructions() == ReadPath::kGroupRead);
   CHECK(g_asked == 0);

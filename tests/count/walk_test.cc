@@ -229,9 +229,9 @@ void WalkFor(uint64_t seconds) {
   CHECK(walks + one > 0);
 }
 
-TEST_CASE("random sets, paths, refusals and work: no number is wrong", "[walk]") { WalkFor(2); }
+TEST_CASE("random sets, paths, refusals and work: no number is wrong", "[walk][law]") { WalkFor(2); }
 
-TEST_CASE("random sets, paths, refusals and work, for long", "[walk][.heavy]") {
+TEST_CASE("random sets, paths, refusals and work, for long", "[walk][.heavy][law]") {
   WalkFor(NumberFrom("PERFKIT_WALK_SECONDS", 60));
 }
 

@@ -117,7 +117,7 @@ TEST_CASE("software events count the work that must raise them, for every user",
   CHECK(testing::AsOrdinaryUser(SoftwareEventsCount));
 }
 
-TEST_CASE("a sleep without a switch is tried again before an event is called silent", "[list]") {
+TEST_CASE("a sleep without a switch is tried again before an event is called silent", "[list][law]") {
   FakeKernel fake;
   testing::MakeShortSleepsNone(fake);
   CHECK(SoftwareEventsCount());

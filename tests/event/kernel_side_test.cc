@@ -43,7 +43,7 @@ void TouchTenPages() {
   ::munmap(at, 10 * page);
 }
 
-TEST_CASE("context switches under exclude_kernel count 0, page faults do not", "[kernel_side][live]") {
+TEST_CASE("context switches under exclude_kernel count 0, page faults do not", "[kernel_side][live][law]") {
   const std::optional<uint64_t> faults = Count(*ParseEvent("page-faults:u"), TouchTenPages);
   if (!faults) SKIP_TEST("this process may not open perf events");
   CHECK(*faults >= 10);
@@ -75,7 +75,8 @@ Found ProbeTracepoints() {
   return Count(*user_calls, calls) == 10u ? kAsClaimed : kSyscallsMissed;
 }
 
-TEST_CASE("tracepoints under exclude_kernel count 0, but for those of single system calls", "[kernel_side][live]") {
+TEST_CASE("tracepoints under exclude_kernel count 0, but for those of single system calls",
+          "[kernel_side][live][law]") {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(ProbeTracepoints());
   int status = 0;

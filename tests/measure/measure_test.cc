@@ -174,7 +174,7 @@ TEST_CASE("without perf, faults come from getrusage, and are named so", "[measur
   CHECK(m.costs[0].read_path.find("usage") != std::string::npos);
 }
 
-TEST_CASE("noisy events and clocks have an interval around the median", "[measure]") {
+TEST_CASE("noisy events and clocks have an interval around the median", "[measure][law]") {
   const auto m = Measure({kTaskClock, kContextSwitches}, [] { return testing::Spin(2000); });
   const Cost& clock = *m.Find(kTaskClock);
   REQUIRE(clock.measured());
@@ -185,7 +185,8 @@ TEST_CASE("noisy events and clocks have an interval around the median", "[measur
   CHECK(m.Find(kContextSwitches)->event_class == EventClass::kNoisy);
 }
 
-TEST_CASE("repetitions with a context switch are dropped; a region that waits is kept, and said to wait", "[measure]") {
+TEST_CASE("repetitions with a context switch are dropped; a region that waits is kept, and said to wait",
+          "[measure][law]") {
   int turn = 0;
   const auto sometimes = Measure({kTaskClock}, [&] {
     if (++turn % 5 == 0) testing::SwitchAway();
@@ -282,7 +283,7 @@ TEST_CASE("two regions are compared, and one is scaled", "[measure]") {
   for (size_t i = 0; i < 3; ++i) CHECK(Exactly(scaled.at[i], kPageFaults) == static_cast<int64_t>(scaled.sizes[i]));
 }
 
-TEST_CASE("an assertion of a short region by counters takes a few milliseconds", "[measure]") {
+TEST_CASE("an assertion of a short region by counters takes a few milliseconds", "[measure][law]") {
   uint64_t least = ~uint64_t{0};
   for (int i = 0; i < 10; ++i) {
     const uint64_t start = testing::NowNs();

@@ -85,7 +85,7 @@ TEST_CASE("a child that was never started is killed and reaped", "[child]") {
   CHECK_FALSE(IsThere(pid));
 }
 
-TEST_CASE("counting begins at exec, not at fork", "[child]") {
+TEST_CASE("counting begins at exec, not at fork", "[child][law]") {
   auto child = Child::Spawn({"true"});
   REQUIRE(child.ok());
   auto set = CounterSet::Open({"page-faults:u", "task-clock"}, child->target());
@@ -130,7 +130,7 @@ double StolenNs() {
   return ticks * 1e9 / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
-TEST_CASE("a child's counts agree with getrusage, its own children included", "[child]") {
+TEST_CASE("a child's counts agree with getrusage, its own children included", "[child][law]") {
   const rusage before = ChildUsage();
   const double stolen_before = StolenNs();
   auto child = Child::Spawn({"sh", "-c", "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; sh -c 'exit 0'; true"});

@@ -18,7 +18,7 @@ TEST_CASE("a thread is one place, whatever its number", "[place]") {
   CHECK(*TaskCpusOf(Target::Thread(123)) == std::vector<TaskCpu>{{123, -1}});
 }
 
-TEST_CASE("all threads are as many places as threads", "[place]") {
+TEST_CASE("all threads are as many places as threads", "[place][law]") {
   pid_t first = 0;
   std::thread([&] { first = gettid(); }).join();  // a sanitizer starts a thread of its own with our first
   testing::AwaitEnd(first);

@@ -58,7 +58,7 @@ void CheckLoops(const Count& count, uint64_t loops, uint64_t start_ns, uint64_t 
   CHECK(testing::ClockAllows(count.value, start_ns, per_instruction));
 }
 
-TEST_CASE("a thread that is pushed off its CPU keeps its counts", "[cpus]") {
+TEST_CASE("a thread that is pushed off its CPU keeps its counts", "[cpus][law]") {
   NEED_HOTPLUG();
   for (const std::optional<ReadPath> path : {std::optional<ReadPath>(), std::optional(ReadPath::kGroupRead)}) {
     CounterOptions options;

@@ -73,7 +73,7 @@ CounterSet MustOpenAt(std::string_view events, Target target) {
   return *std::move(set);
 }
 
-TEST_CASE("a generic event counts on every kind of core", "[hybrid]") {
+TEST_CASE("a generic event counts on every kind of core", "[hybrid][law]") {
   NEED_HYBRID();
   for (const std::optional<ReadPath> path : {std::optional<ReadPath>(), std::optional(ReadPath::kGroupRead)}) {
     CounterOptions options;
@@ -96,7 +96,7 @@ TEST_CASE("a generic event counts on every kind of core", "[hybrid]") {
   }
 }
 
-TEST_CASE("a count is whole when the thread moves from one kind of core to the other", "[hybrid]") {
+TEST_CASE("a count is whole when the thread moves from one kind of core to the other", "[hybrid][law]") {
   NEED_HYBRID();
   OnCpu here(kLittle);
   const CounterSet set = MustOpen(std::array{EventSpec("instructions:u"), EventSpec("cycles:u")});
@@ -119,7 +119,7 @@ TEST_CASE("a count is whole when the thread moves from one kind of core to the o
   CHECK(migrated > 20);
 }
 
-TEST_CASE("frames and other threads' counts are whole, too", "[hybrid]") {
+TEST_CASE("frames and other threads' counts are whole, too", "[hybrid][law]") {
   NEED_HYBRID();
   OnCpu here(kBig);
   FrameCounter frames({.events = {"instructions:u"}});
@@ -142,7 +142,7 @@ TEST_CASE("frames and other threads' counts are whole, too", "[hybrid]") {
   }
 }
 
-TEST_CASE("an event of one kind of core counts there, and says that this is not all", "[hybrid]") {
+TEST_CASE("an event of one kind of core counts there, and says that this is not all", "[hybrid][law]") {
   NEED_HYBRID();
   for (const std::optional<ReadPath> path : {std::optional<ReadPath>(), std::optional(ReadPath::kGroupRead)}) {
     CounterOptions options;
@@ -178,7 +178,7 @@ TEST_CASE("an event of one kind of core counts there, and says that this is not 
   }
 }
 
-TEST_CASE("a register is read on the core that has it, and the kernel is asked on others", "[hybrid]") {
+TEST_CASE("a register is read on the core that has it, and the kernel is asked on others", "[hybrid][law]") {
   NEED_HYBRID();
   OnCpu here(kLittle);
   if (const std::string why = testing::WhyNoUserReads("armv8_cortex_a53/inst_retired/u"); !why.empty()) SKIP_TEST(why);
@@ -203,7 +203,7 @@ TEST_CASE("a register is read on the core that has it, and the kernel is asked o
         (testing::NowNs() - start) / 3 * 2);  // half of it was elsewhere
 }
 
-TEST_CASE("a group is one for each kind of core, and its events stay together", "[hybrid]") {
+TEST_CASE("a group is one for each kind of core, and its events stay together", "[hybrid][law]") {
   NEED_HYBRID();
   OnCpu here(kLittle);
   const CounterSet set = MustOpenAt("{instructions,cycles,alignment-faults}:u", Target::ThisThread());
@@ -244,7 +244,7 @@ TEST_CASE("groups across kinds of core are refused", "[hybrid]") {
   }
 }
 
-TEST_CASE("more events than counters scale to the truth on both kinds of core", "[hybrid]") {
+TEST_CASE("more events than counters scale to the truth on both kinds of core", "[hybrid][law]") {
   NEED_HYBRID();
   constexpr size_t kMany = 9;
   OnCpu here(kLittle);
@@ -269,7 +269,7 @@ TEST_CASE("more events than counters scale to the truth on both kinds of core", 
   }
 }
 
-TEST_CASE("a CPU and the whole system have the events of their cores", "[hybrid]") {
+TEST_CASE("a CPU and the whole system have the events of their cores", "[hybrid][law]") {
   NEED_HYBRID();
   if (geteuid() != 0) SKIP_TEST("needs root to count whole CPUs");
   for (const int cpu : {kLittle, kBig}) {

@@ -200,7 +200,7 @@ void MoveTo(int cpu) {
   REQUIRE(sched_setaffinity(0, sizeof(cpus), &cpus) == 0);
 }
 
-TEST_CASE("numbers stay right when the thread moves between CPUs", "[cpus]") {
+TEST_CASE("numbers stay right when the thread moves between CPUs", "[cpus][law]") {
   NEED_USER_READS();
   const uint64_t per = testing::CyclesPerInstruction();
   MoveTo(1);  // what it calls is looked up by name the first time, in as many instructions as there are names

@@ -91,7 +91,7 @@ std::optional<BlockedCall> AwaitBlocked(pid_t tid, const Wait& wait) {
   return std::nullopt;
 }
 
-TEST_CASE("threads that wait say in which call, and where their stacks are", "[blocked_call]") {
+TEST_CASE("threads that wait say in which call, and where their stacks are", "[blocked_call][law]") {
   static int ends[2];
   static std::atomic<bool> awake{false};
   static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -161,7 +161,7 @@ TEST_CASE("without a descriptor the remedy for unreadable calls is a descriptor"
         }) == 0);
 }
 
-TEST_CASE("a thread that makes no call is blocked in none", "[blocked_call]") {
+TEST_CASE("a thread that makes no call is blocked in none", "[blocked_call][law]") {
   const testing::SpinningThread spinning;
   for (int turn = 0; turn < 1000; ++turn) {
     const std::optional<BlockedCall> call = ReadBlockedCall(spinning.tid());

@@ -71,7 +71,7 @@ int64_t WallClockNs(int64_t seconds) {
 }
 
 TEST_CASE("a file that was changed after it was mapped is refused, unless its build-id tells that it is the same",
-          "[module_file]") {
+          "[module_file][law]") {
   const testing::TempFolder folder;
   ModuleId id{.path = folder.path() + "/copy", .pid = getpid()};
   std::filesystem::copy_file(Self(), id.path);
@@ -85,7 +85,7 @@ TEST_CASE("a file that was changed after it was mapped is refused, unless its bu
   if (!id.build_id.empty()) CHECK(ModuleFile::Open(id, "/proc").ok());
 }
 
-TEST_CASE("a file that was deleted is read while it is mapped", "[module_file]") {
+TEST_CASE("a file that was deleted is read while it is mapped", "[module_file][law]") {
   const testing::TempFolder folder;
   const std::string path = folder.path() + "/copy";
   std::filesystem::copy_file(Self(), path);

@@ -25,7 +25,7 @@ TEST_CASE("names that are no thread ids are passed over", "[threads]") {
   CHECK(ParseTaskNames({}).empty());
 }
 
-TEST_CASE("every thread of this process is listed, by number and as self", "[threads]") {
+TEST_CASE("every thread of this process is listed, by number and as self", "[threads][law]") {
   constexpr int kThreads = 5;
   std::atomic<int> ready{0};
   std::atomic<bool> done{false};

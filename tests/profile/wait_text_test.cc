@@ -22,7 +22,7 @@ TEST_CASE("a wait is named by what is known of it", "[profile][wait_text]") {
   CHECK(WaitText(profile, {}).empty());
 }
 
-TEST_CASE("the holder of a lock is named with its innermost function of the program", "[profile][wait_text]") {
+TEST_CASE("the holder of a lock is named with its innermost function of the program", "[profile][wait_text][law]") {
   ProfileBuilder builder;
   const uint32_t start = builder.Stack(ProfileStack::kRoot, builder.Function("start_thread", "/lib/libc.so.6"));
   const uint32_t load = builder.Stack(start, builder.Function("Load", "/bin/app"));

@@ -112,9 +112,11 @@ void Oracle(uint64_t seed, int rounds) {
   CHECK((tally.fields | kOthers) == (1 << 25) - 1);
 }
 
-TEST_CASE("every sample of every attr that the kernel accepts is consumed to the byte", "[oracle]") { Oracle(1, 250); }
+TEST_CASE("every sample of every attr that the kernel accepts is consumed to the byte", "[oracle][law]") {
+  Oracle(1, 250);
+}
 
-TEST_CASE("the same, for long", "[oracle][.heavy]") {
+TEST_CASE("the same, for long", "[oracle][.heavy][law]") {
   for (uint64_t seed = 2; seed < 22; ++seed) Oracle(seed, 1000);
 }
 

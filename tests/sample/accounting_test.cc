@@ -82,7 +82,7 @@ TEST_CASE("the accounting balances, however the reader stalls", "[accounting]") 
 
 TEST_CASE("the accounting balances in a thousand runs of stalled readers", "[.heavy]") { RunMany(1000); }
 
-TEST_CASE("a loss has the interval in which it was", "[accounting]") {
+TEST_CASE("a loss has the interval in which it was", "[accounting][law]") {
   FreshPages memory(600);
   auto sampler = Sampler::Open(testing::FaultOptions(4096));
   REQUIRE(sampler.ok());

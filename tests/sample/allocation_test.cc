@@ -35,7 +35,7 @@ uint64_t AllocatedByDraining(const SamplerOptions& options, Target target, uint6
   return allocated;
 }
 
-TEST_CASE("a drain allocates nothing after the first", "[sampler][allocation]") {
+TEST_CASE("a drain allocates nothing after the first", "[sampler][allocation][law]") {
   if (!testing::kCountsNew) SKIP_TEST("a sanitizer owns operator new");
   uint64_t records = 0;
   SamplerOptions options = testing::FaultOptions(64 << 10);

@@ -41,7 +41,7 @@ class SteadyToucher {
   std::thread thread_;
 };
 
-TEST_CASE("events that are opened anew leave no gap, and count nothing twice", "[threads]") {
+TEST_CASE("events that are opened anew leave no gap, and count nothing twice", "[threads][law]") {
   constexpr int kRounds = 20;
   constexpr size_t kPages = 200;
   SteadyToucher toucher(kRounds * kPages);

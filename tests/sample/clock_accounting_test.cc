@@ -28,7 +28,7 @@ void SpinUntilLost(const Sampler& sampler) {
 
 // The law: the time that samples represent, delivered or lost, plus unsampled_ns is all of the time. One sample too
 // many is allowed, if it was taken when the clock was read.
-TEST_CASE("a clock's time in lost samples is neither represented nor unsampled", "[clock_accounting]") {
+TEST_CASE("a clock's time in lost samples is neither represented nor unsampled", "[clock_accounting][law]") {
   for (const Target target : {Target::ThisThread(), Target::AllThreads()}) {
     SamplerOptions options;
     options.events = {{.event = "task-clock", .rate = Period{kShortNs}}};
@@ -52,7 +52,7 @@ TEST_CASE("a clock's time in lost samples is neither represented nor unsampled",
   }
 }
 
-TEST_CASE("samples that were lost before a change of the rate stand for the old one", "[clock_accounting]") {
+TEST_CASE("samples that were lost before a change of the rate stand for the old one", "[clock_accounting][law]") {
   SamplerOptions options;
   options.events = {{.event = "task-clock", .rate = Period{kShortNs}}};
   options.ring_bytes = 4096;
@@ -98,7 +98,7 @@ struct WrittenRing {
 };
 WrittenRing g_ring;
 
-TEST_CASE("times that the kernel throttled an event are counted and told", "[clock_accounting]") {
+TEST_CASE("times that the kernel throttled an event are counted and told", "[clock_accounting][law]") {
   testing::FakeKernel fake;
   fake.below().mmap = [](void* at, size_t size, int protection, int flags, int fd, off_t offset) {
     if (fd < 0) return sys::kLinux.mmap(at, size, protection, flags, fd, offset);

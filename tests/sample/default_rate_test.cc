@@ -49,7 +49,7 @@ TEST_CASE("a decision to take fewer samples of a clock takes fewer from its firs
   }
 }
 
-TEST_CASE("a watermark of the ring's size, or beyond it, still wakes before the ring is full", "[rates]") {
+TEST_CASE("a watermark of the ring's size, or beyond it, still wakes before the ring is full", "[rates][law]") {
   testing::FreshPages memory(1000);
   for (const uint32_t watermark : {4096u, 1u << 30}) {
     SamplerOptions options = testing::FaultOptions(4096);

@@ -80,7 +80,7 @@ void CheckSeen(const SamplerOptions& options,
   testing::CheckAccountingBalances(sampler->stats());
 }
 
-TEST_CASE("a thread is sampled that was born before the start, while stopped, or in a pause", "[threads]") {
+TEST_CASE("a thread is sampled that was born before the start, while stopped, or in a pause", "[threads][law]") {
   for (const RingMode mode : {RingMode::kStream, RingMode::kOverwrite}) {
     const SamplerOptions options = RingsOfThreads(64 << 10, mode);
     CheckSeen(options, [](Sampler& sampler, auto& worker) {
@@ -104,7 +104,7 @@ TEST_CASE("a thread is sampled that was born before the start, while stopped, or
   }
 }
 
-TEST_CASE("a thread is sampled whose FORK record was lost", "[threads]") {
+TEST_CASE("a thread is sampled whose FORK record was lost", "[threads][law]") {
   CheckSeen(RingsOfThreads(4096), [](Sampler& sampler, auto& worker) {
     REQUIRE(sampler.Start().ok());
     ShortThreads(200);  // more records than fit
@@ -116,7 +116,7 @@ TEST_CASE("a thread is sampled whose FORK record was lost", "[threads]") {
   });
 }
 
-TEST_CASE("a thread that got no ring gets one when others end", "[threads]") {
+TEST_CASE("a thread that got no ring gets one when others end", "[threads][law]") {
   testing::FakeKernel fake;
   CheckSeen(RingsOfThreads(), [&](Sampler& sampler, auto& worker) {
     REQUIRE(sampler.Start().ok());
@@ -133,7 +133,7 @@ TEST_CASE("a thread that got no ring gets one when others end", "[threads]") {
   CHECK(fake.Leaks() == "");
 }
 
-TEST_CASE("threads that come and go between two drains are counted as missed", "[threads]") {
+TEST_CASE("threads that come and go between two drains are counted as missed", "[threads][law]") {
   auto sampler = Sampler::Open(RingsOfThreads(), Target::AllThreads());
   REQUIRE(sampler.ok());
   REQUIRE(sampler->Start().ok());

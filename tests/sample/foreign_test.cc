@@ -68,7 +68,7 @@ TEST_CASE("a sampler alone has no foreign samples, and no counts in them", "[for
 }
 
 // CLOCK_REALTIME is decades ahead of CLOCK_MONOTONIC.
-TEST_CASE("a sampler by another clock does not keep records from being delivered", "[foreign]") {
+TEST_CASE("a sampler by another clock does not keep records from being delivered", "[foreign][law]") {
   constexpr size_t kPages = 200;
   for (const bool first : {false, true}) {
     FreshPages memory(kPages);

@@ -17,7 +17,7 @@ void CheckForks(const Forked& forked) {
   CHECK(forked.rounds > 10);
 }
 
-TEST_CASE("children that are born while samplers come and go hold nothing of them", "[threads][fork]") {
+TEST_CASE("children that are born while samplers come and go hold nothing of them", "[threads][fork][law]") {
   if (testing::kSanitized) SKIP_TEST("sanitizers do not stand forks among threads");
   testing::Spinners spinners(4);
   SamplerOptions options = testing::LiveOptions(1000);
@@ -30,7 +30,7 @@ TEST_CASE("children that are born while samplers come and go hold nothing of the
       300));
 }
 
-TEST_CASE("children that are born while a sampler follows threads hold nothing of it", "[threads][fork]") {
+TEST_CASE("children that are born while a sampler follows threads hold nothing of it", "[threads][fork][law]") {
   if (testing::kSanitized) SKIP_TEST("sanitizers do not stand forks among threads");
   SamplerOptions options;
   options.events = {{.event = "page-faults:u", .rate = Period{1}}};

@@ -68,7 +68,7 @@ TEST_CASE("a full dump comes with every Nth sample, and the accounting of both b
   CHECK((rarer.full >= 20 && rarer.full <= 23));
 }
 
-TEST_CASE("full dumps of a clock come from all threads, and stand for themselves", "[full_dumps]") {
+TEST_CASE("full dumps of a clock come from all threads, and stand for themselves", "[full_dumps][law]") {
   SamplerOptions options = WithFullDumps({.event = "task-clock:u", .rate = Period{200'000}}, 4);
   auto sampler = Sampler::Open(options, Target::AllThreads());
   REQUIRE(sampler.ok());

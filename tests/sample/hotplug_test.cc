@@ -76,7 +76,7 @@ TEST_CASE("every CPU that the machine has gets a ring, online or not", "[hotplug
 }
 
 TEST_CASE("a CPU that was offline at first is sampled, and one that goes offline takes nothing along",
-          "[hotplug][.heavy]") {
+          "[hotplug][.heavy][law]") {
   const LastCpu last;
   if (CpusThatAre("online").size() < 2 || !last.Bring(false)) SKIP_TEST("no CPU can be taken offline here");
   REQUIRE(CpusThatAre("online").back() != last.number());

@@ -108,7 +108,7 @@ bool OnIsCpuTimeOnce() {
   return false;
 }
 
-TEST_CASE("on and off are the wall time, on is the CPU time within 1 %, switches are getrusage's", "[laws]") {
+TEST_CASE("on and off are the wall time, on is the CPU time within 1 %, switches are getrusage's", "[law]") {
   CHECK(OnIsCpuTimeOnce());
 }
 
@@ -129,7 +129,7 @@ EventAccounting ClockOver(void (*work)()) {
   return accounting;
 }
 
-TEST_CASE("a clock in user space has samples for user time, and says how much else there was", "[laws]") {
+TEST_CASE("a clock in user space has samples for user time, and says how much else there was", "[law]") {
   // The clock goes on while a hypervisor has the CPU: the run of three that it disturbed least.
   EventAccounting user = ClockOver([] { testing::Spin(100'000'000); });
   for (int i = 0; i < 2; ++i) {
@@ -149,7 +149,7 @@ TEST_CASE("a clock in user space has samples for user time, and says how much el
   CHECK(kernel.unsampled_ns > kernel.counted / 2);
 }
 
-TEST_CASE("each loss lies in an interval, and each interval has lost what it says", "[laws]") {
+TEST_CASE("each loss lies in an interval, and each interval has lost what it says", "[law]") {
   if (testing::kSanitized) SKIP_TEST("a sanitizer's runtime faults in between, on unknown pages");
   constexpr size_t kPages = 3000, kOthers = 8;  // the test's own first touches, of pages that it does not list
   testing::FreshPages memory(kPages);

@@ -63,7 +63,7 @@ void CheckEachHasItsStack(uint64_t hz) {
   CHECK(tally.paired + tally.orphans == tally.stacks);
 }
 
-TEST_CASE("every sample of eight threads has its stack, at 1 kHz and at 10", "[live][laws]") {
+TEST_CASE("every sample of eight threads has its stack, at 1 kHz and at 10", "[live][law]") {
   CheckEachHasItsStack(1000);
   CheckEachHasItsStack(10'000);
 }
@@ -103,12 +103,12 @@ void CheckTurnOver(uint64_t hz, bool user_only) {
   if (user_only) CHECK(tally.in_kernel == 0);
 }
 
-TEST_CASE("the accounting of stacks balances while threads come and go", "[live][laws]") {
+TEST_CASE("the accounting of stacks balances while threads come and go", "[live][law]") {
   CheckTurnOver(1000, true);
   CheckTurnOver(10'000, true);
 }
 
-TEST_CASE("the accounting of stacks balances when the kernel is sampled as well", "[live][laws]") {
+TEST_CASE("the accounting of stacks balances when the kernel is sampled as well", "[live][law]") {
   auto trial = Sampler::Open({.events = {{.event = "cpu-clock"}}});
   REQUIRE(trial.ok());
   if (trial->user_only(0)) SKIP_TEST("this user may not sample the kernel");
@@ -132,7 +132,7 @@ void SpinFor(uint64_t cpu_ns) {
   while (testing::NowNs(CLOCK_THREAD_CPUTIME_ID) < until) testing::Spin(1000);
 }
 
-TEST_CASE("a thread that has SIGTRAP blocked gets one signal, which is stale", "[live]") {
+TEST_CASE("a thread that has SIGTRAP blocked gets one signal, which is stale", "[live][law]") {
   const EventAccounting accounting = OfThisThread(LiveOptions(1000), [](Sampler&) {
     sigset_t trap;
     sigemptyset(&trap);
@@ -148,7 +148,7 @@ TEST_CASE("a thread that has SIGTRAP blocked gets one signal, which is stale", "
   CHECK(accounting.stacks.delivered >= 10);
 }
 
-TEST_CASE("stacks that are not drained are counted when their ring is full", "[live]") {
+TEST_CASE("stacks that are not drained are counted when their ring is full", "[live][law]") {
   SamplerOptions options = LiveOptions(10'000);
   options.memory_bytes = 128 << 10;  // half of it for two rings of stacks
   options.stack.depth = 64;
@@ -158,7 +158,7 @@ TEST_CASE("stacks that are not drained are counted when their ring is full", "[l
   CHECK(accounting.stacks.delivered > 100);
 }
 
-TEST_CASE("threads without a ring are counted", "[live]") {
+TEST_CASE("threads without a ring are counted", "[live][law]") {
   Spinners spinners(8);
   SamplerOptions options = LiveOptions(1000);
   options.memory_bytes = 160 << 10;
@@ -177,7 +177,7 @@ TEST_CASE("threads without a ring are counted", "[live]") {
   CHECK(accounting.stacks.delivered > 0);
 }
 
-TEST_CASE("stacks of a paused sampler are paused", "[live]") {
+TEST_CASE("stacks of a paused sampler are paused", "[live][law]") {
   const EventAccounting accounting = OfThisThread(LiveOptions(1000), [](Sampler& sampler) {
     SpinFor(20'000'000);
     CHECK(sampler.Pause().ok());
@@ -226,7 +226,7 @@ double SlowedDown() {
   return sampled / alone;
 }
 
-TEST_CASE("a walk that is slower than the period leaves the thread most of its time", "[live]") {
+TEST_CASE("a walk that is slower than the period leaves the thread most of its time", "[live][law]") {
   if (testing::kSanitized) SKIP_TEST("a sanitizer makes everything slow");
   // Without a budget it would never end. A busy machine may slow one of the two down by itself.
   double least = SlowedDown();
@@ -235,7 +235,7 @@ TEST_CASE("a walk that is slower than the period leaves the thread most of its t
 }
 
 // The clock's samples have stacks, and the faults' have none: for each way of taking them.
-TEST_CASE("an event can be sampled without stacks beside others that have them", "[live][laws]") {
+TEST_CASE("an event can be sampled without stacks beside others that have them", "[live][law]") {
   const auto kind = GENERATE(CallStack::Kind::kLive, CallStack::Kind::kUserDump, CallStack::Kind::kFramePointers);
   SamplerOptions options = LiveOptions(1'000);
   if (kind == CallStack::Kind::kUserDump) options.stack = CallStack::UserDump(1024);

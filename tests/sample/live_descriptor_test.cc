@@ -49,7 +49,7 @@ void Print(const char* what, const LiveTally& tally, const EventAccounting& acco
               static_cast<unsigned long long>(accounting.stacks.walk_limit));
 }
 
-TEST_CASE("without sigtrap each sample signals its thread by its descriptor", "[live][descriptor]") {
+TEST_CASE("without sigtrap each sample signals its thread by its descriptor", "[live][descriptor][law]") {
   OldKernel old;
   testing::Spinners spinners(4);
   auto sampler = Sampler::Open(LiveOptions(1000, FrameWalker::Make), Target::AllThreads());
@@ -68,7 +68,7 @@ TEST_CASE("without sigtrap each sample signals its thread by its descriptor", "[
   CHECK(accounting.stacks.no_ring == 0);
 }
 
-TEST_CASE("without sigtrap threads that start later are attached", "[live][descriptor]") {
+TEST_CASE("without sigtrap threads that start later are attached", "[live][descriptor][law]") {
   OldKernel old;
   auto sampler = Sampler::Open(LiveOptions(1000), Target::AllThreads());
   REQUIRE(sampler.ok());
@@ -85,7 +85,7 @@ TEST_CASE("without sigtrap threads that start later are attached", "[live][descr
   CHECK(tally.stacks >= 20);
 }
 
-TEST_CASE("without sigtrap a stack of a thread that has gone on is stale", "[live][descriptor]") {
+TEST_CASE("without sigtrap a stack of a thread that has gone on is stale", "[live][descriptor][law]") {
   OldKernel old;
   auto sampler = Sampler::Open(LiveOptions(1000));
   REQUIRE(sampler.ok());
@@ -108,7 +108,7 @@ TEST_CASE("without sigtrap a stack of a thread that has gone on is stale", "[liv
   CHECK(accounting.stacks.coalesced >= 3);
 }
 
-TEST_CASE("without sigtrap threads that come and go make no stack of another stale", "[live][descriptor]") {
+TEST_CASE("without sigtrap threads that come and go make no stack of another stale", "[live][descriptor][law]") {
   OldKernel old;
   testing::Spinners spinners(2);
   auto sampler = Sampler::Open(LiveOptions(1000), Target::AllThreads());
@@ -134,7 +134,7 @@ TEST_CASE("without sigtrap threads that come and go make no stack of another sta
   CHECK(accounting.stacks.stale <= tally.stacks / 100);  // a thread that starts blocks its signals
 }
 
-TEST_CASE("without sigtrap, and without room for what a signal says, the process lives on", "[live][descriptor]") {
+TEST_CASE("without sigtrap, and without room for what a signal says, the process lives on", "[live][descriptor][law]") {
   const int ended = testing::InChild([] {
     OldKernel old;
     auto sampler = Sampler::Open(LiveOptions(1000));

@@ -46,7 +46,7 @@ void BlockTraps(int how) {
   pthread_sigmask(how, &trap, nullptr);
 }
 
-TEST_CASE("a signal that comes when its sampler is gone is dropped", "[live][edges]") {
+TEST_CASE("a signal that comes when its sampler is gone is dropped", "[live][edges][law]") {
   const uint64_t before = sys::LateSampleSignals();
   {
     Sampler sampler = OpenLive();
@@ -59,7 +59,7 @@ TEST_CASE("a signal that comes when its sampler is gone is dropped", "[live][edg
   CHECK(StacksOf(other) < 10);
 }
 
-TEST_CASE("samplers come and go while their threads run", "[live][edges]") {
+TEST_CASE("samplers come and go while their threads run", "[live][edges][law]") {
   testing::Spinners spinners(4);
   uint64_t stacks = 0;
   for (int i = 0; i < 30; ++i) {
@@ -116,7 +116,7 @@ constexpr int kMayBeInterrupted = 8;  // of 800
 constexpr int kMayBeInterrupted = 0;
 #endif
 
-TEST_CASE("no system call is interrupted by a sample", "[live][edges]") {
+TEST_CASE("no system call is interrupted by a sample", "[live][edges][law]") {
   for (const bool user_only : {true, false}) {
     SamplerOptions options = LiveOptions(10'000);
     options.user_only = user_only;
@@ -135,7 +135,7 @@ class SpoilingWalker : public FlatWalker {
   static std::unique_ptr<unwind::LiveWalker> Make() { return std::make_unique<SpoilingWalker>(); }
 };
 
-TEST_CASE("errno is as it was", "[live][edges]") {
+TEST_CASE("errno is as it was", "[live][edges][law]") {
   Sampler sampler = OpenLive(LiveOptions(10'000, SpoilingWalker::Make));
   uint64_t wrong = 0;
   const uint64_t until = testing::NowNs(CLOCK_THREAD_CPUTIME_ID) + 50'000'000;
@@ -161,7 +161,7 @@ class FrameTellingWalker : public FlatWalker {
   static std::unique_ptr<unwind::LiveWalker> Make() { return std::make_unique<FrameTellingWalker>(); }
 };
 
-TEST_CASE("a thread's alternate stack is what the handler runs on", "[live][edges]") {
+TEST_CASE("a thread's alternate stack is what the handler runs on", "[live][edges][law]") {
   Sampler sampler = OpenLive(LiveOptions(10'000, FrameTellingWalker::Make), Target::AllThreads());
   std::thread([] {
     std::vector<char> memory(64 << 10);
@@ -188,7 +188,7 @@ void ComputeAndJump(int) {
   if (g_may_jump != 0) siglongjmp(g_back, 1);
 }
 
-TEST_CASE("other handlers may be sampled, and may be left by a jump", "[live][edges]") {
+TEST_CASE("other handlers may be sampled, and may be left by a jump", "[live][edges][law]") {
   Sampler sampler = OpenLive();
   struct sigaction act {
   }, before{};
@@ -215,7 +215,7 @@ TEST_CASE("other handlers may be sampled, and may be left by a jump", "[live][ed
   CHECK(StacksOf(sampler) + stats.events[0].stacks.delivered > (testing::kSanitized ? 0u : 20u));
 }
 
-TEST_CASE("a handler of SIGTRAP that was there gets its traps still", "[live][edges]") {
+TEST_CASE("a handler of SIGTRAP that was there gets its traps still", "[live][edges][law]") {
   static volatile int traps;
   const pid_t child = fork();
   if (child == 0) {
@@ -239,7 +239,7 @@ TEST_CASE("a handler of SIGTRAP that was there gets its traps still", "[live][ed
   CHECK(status == 0);
 }
 
-TEST_CASE("the child of a fork has nothing of its parent's, and may sample itself", "[live][edges]") {
+TEST_CASE("the child of a fork has nothing of its parent's, and may sample itself", "[live][edges][law]") {
   Sampler sampler = OpenLive(LiveOptions(10'000), Target::AllThreads());
   SpinCpu(5'000'000);
   const pid_t child = fork();
@@ -265,7 +265,7 @@ TEST_CASE("the child of a fork has nothing of its parent's, and may sample itsel
   CHECK(StacksOf(sampler) > 20);
 }
 
-TEST_CASE("a program that is started by exec gets no signals", "[live][edges]") {
+TEST_CASE("a program that is started by exec gets no signals", "[live][edges][law]") {
   for (int i = 0; i < 20; ++i) {
     const pid_t child = fork();
     if (child == 0) {
@@ -281,7 +281,7 @@ TEST_CASE("a program that is started by exec gets no signals", "[live][edges]") 
   }
 }
 
-TEST_CASE("instructions that are counted by stepping are the same under samples", "[live][edges]") {
+TEST_CASE("instructions that are counted by stepping are the same under samples", "[live][edges][law]") {
   const auto stepper = step::Stepper::Open();
   if (!stepper.ok() && absl::IsUnavailable(stepper.status())) SKIP_TEST(stepper.status().ToString());
   REQUIRE(stepper.ok());

@@ -45,7 +45,7 @@ struct Found {
   }
 };
 
-TEST_CASE("each thread's stacks are its own, to the last frame", "[live]") {
+TEST_CASE("each thread's stacks are its own, to the last frame", "[live][law]") {
   if (testing::kSanitized) SKIP_TEST("a sanitizer's code has no frame pointers where these have");
   auto sampler = Sampler::Open(LiveOptions(1000, FrameWalker::Make), Target::AllThreads());
   REQUIRE(sampler.ok());
@@ -70,7 +70,7 @@ TEST_CASE("each thread's stacks are its own, to the last frame", "[live]") {
 }
 
 // As docs/sampling.md has it.
-TEST_CASE("samples and their stacks come to one visitor", "[live]") {
+TEST_CASE("samples and their stacks come to one visitor", "[live][law]") {
   auto sampler = Sampler::Open(LiveOptions(1000, FrameWalker::Make));
   REQUIRE(sampler.ok());
   REQUIRE(sampler->Start().ok());
@@ -93,7 +93,7 @@ TEST_CASE("samples and their stacks come to one visitor", "[live]") {
   CHECK(most >= (testing::kSanitized ? 1 : kLevels / 2 * stacks));
 }
 
-TEST_CASE("no stack has more frames than were asked for", "[live]") {
+TEST_CASE("no stack has more frames than were asked for", "[live][law]") {
   SamplerOptions options = LiveOptions(1000, FrameWalker::Make);
   options.stack.depth = 7;
   auto sampler = Sampler::Open(options);
@@ -114,7 +114,7 @@ TEST_CASE("no stack has more frames than were asked for", "[live]") {
 }
 
 // With a time in each second that is its own: what was handed out comes in order, also what a slow walk has held back.
-TEST_CASE("stacks are merged into the samples of all threads in order of time", "[live]") {
+TEST_CASE("stacks are merged into the samples of all threads in order of time", "[live][law]") {
   if (testing::kSanitized) SKIP_TEST("a sanitizer makes walks too slow for the time to the next sample");
   testing::Spinners spinners(4);
   auto sampler = Sampler::Open(LiveOptions(5000, FrameWalker::Make), Target::AllThreads());

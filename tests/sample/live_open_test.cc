@@ -88,7 +88,7 @@ TEST_CASE("a sampler's 17th fellow with live stacks is refused", "[live][open]")
 }
 
 // The trailer of these layouts has all that a trailer can have.
-TEST_CASE("a stack's record is a deferred chain, with the trailer of its layout", "[live]") {
+TEST_CASE("a stack's record is a deferred chain, with the trailer of its layout", "[live][law]") {
   SamplerOptions options = LiveOptions(1000);
   // Not in step with the first: of two at one moment one has no signal.
   options.events.push_back({.event = "task-clock", .rate = Period{730'000}});
@@ -187,7 +187,7 @@ TEST_CASE("what is no live stack is none", "[live]") {
 }
 
 // Two kinds of stacks in one program: each sampler can be started and stopped independently.
-TEST_CASE("live stacks and dumped ones can take turns", "[live]") {
+TEST_CASE("live stacks and dumped ones can take turns", "[live][law]") {
   SamplerOptions dump_options = LiveOptions(1000);
   dump_options.stack = CallStack::UserDump(8192);
   auto live = Sampler::Open(LiveOptions(1000));
@@ -213,7 +213,7 @@ TEST_CASE("live stacks and dumped ones can take turns", "[live]") {
   testing::CheckStackAccounting(*live);
 }
 
-TEST_CASE("threads with rings of the kernel's own have live stacks, too", "[live]") {
+TEST_CASE("threads with rings of the kernel's own have live stacks, too", "[live][law]") {
   testing::Spinners spinners(3);
   SamplerOptions options = LiveOptions(1000);
   options.rings = SamplerOptions::Rings::kPerThread;
@@ -233,7 +233,7 @@ TEST_CASE("threads with rings of the kernel's own have live stacks, too", "[live
   testing::CheckStackAccounting(*sampler);
 }
 
-TEST_CASE("the rate of a sampler with live stacks can be changed", "[live]") {
+TEST_CASE("the rate of a sampler with live stacks can be changed", "[live][law]") {
   auto sampler = Sampler::Open(LiveOptions(100), Target::AllThreads());
   REQUIRE(sampler.ok());
   REQUIRE(sampler->Start().ok());
@@ -250,7 +250,7 @@ TEST_CASE("the rate of a sampler with live stacks can be changed", "[live]") {
   testing::CheckStackAccounting(*sampler);
 }
 
-TEST_CASE("a group's leader can signal", "[live]") {
+TEST_CASE("a group's leader can signal", "[live][law]") {
   SamplerOptions options = LiveOptions(1000);
   options.events[0].followers = {"page-faults"};
   auto sampler = Sampler::Open(options);
@@ -265,7 +265,7 @@ TEST_CASE("a group's leader can signal", "[live]") {
   testing::CheckStackAccounting(*sampler);
 }
 
-TEST_CASE("a sampler that may cost next to nothing gives live stacks up, and the accounting balances", "[live]") {
+TEST_CASE("a sampler that may cost next to nothing gives live stacks up, and the accounting balances", "[live][law]") {
   if (testing::kSanitized) SKIP_TEST("a sanitizer's drain costs more than any budget");
   SamplerOptions options = LiveOptions(10'000);
   options.cpu_budget = 0.002;

@@ -71,7 +71,7 @@ class HandlerWatch {
   ~HandlerWatch() { sigaction(SIGTRAP, &g_perfkits, nullptr); }
 };
 
-TEST_CASE("the handler calls no allocator and takes no lock", "[live][storm]") {
+TEST_CASE("the handler calls no allocator and takes no lock", "[live][storm][law]") {
   if (PERFKIT_INTERPOSED == 0) SKIP_TEST("a sanitizer has the allocator, or this is not glibc");
   const uint64_t before = __atomic_load_n(&g_mallocs, __ATOMIC_RELAXED) + __atomic_load_n(&g_locks, __ATOMIC_RELAXED);
   auto sampler = Sampler::Open(LiveOptions(10'000, FrameWalker::Make), Target::AllThreads());
@@ -221,11 +221,11 @@ void LiveStorm(uint64_t seconds) {
 }
 
 // Slow: an emulated CPU does not get to the end of its seconds.
-TEST_CASE("a storm of libraries, threads, forks, jumps and exceptions is sampled", "[live][storm][slow]") {
+TEST_CASE("a storm of libraries, threads, forks, jumps and exceptions is sampled", "[live][storm][slow][law]") {
   LiveStorm(2);
 }
 
-TEST_CASE("a storm of two minutes is sampled", "[.heavy]") { LiveStorm(120); }
+TEST_CASE("a storm of two minutes is sampled", "[.heavy][law]") { LiveStorm(120); }
 
 }  // namespace
 }  // namespace perfkit

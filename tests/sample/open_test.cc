@@ -84,7 +84,7 @@ TEST_CASE("what only hardware events give is refused without one, not given as 0
 }
 
 // Each clock that the kernel supports for records; it refuses others, and the message has the requested one.
-TEST_CASE("clocks are those of the kernel, others are refused", "[sampler_open]") {
+TEST_CASE("clocks are those of the kernel, others are refused", "[sampler_open][law]") {
   for (const clockid_t clock : {CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_REALTIME, CLOCK_BOOTTIME, CLOCK_TAI}) {
     SamplerOptions options = FaultOptions(8192);
     options.clock_id = clock;
@@ -109,7 +109,7 @@ TEST_CASE("clocks are those of the kernel, others are refused", "[sampler_open]"
 }
 
 // All rings together, those of threads that are born later too.
-TEST_CASE("the ceiling on memory holds for rings of threads, late ones too", "[sampler_open]") {
+TEST_CASE("the ceiling on memory holds for rings of threads, late ones too", "[sampler_open][law]") {
   SamplerOptions options = FaultOptions(16 << 10);
   options.rings = SamplerOptions::Rings::kPerThread;
   options.memory_bytes = 40 << 10;  // two rings, half a one, and then none

@@ -60,7 +60,7 @@ void CheckPeriods(const SamplerStats& stats, uint64_t events, uint64_t longest) 
   CHECK(event.counted - std::min(event.counted, event.represented) <= events * longest);
 }
 
-TEST_CASE("a stack is given up in steps, then samples, each dated; records say what they have", "[overhead]") {
+TEST_CASE("a stack is given up in steps, then samples, each dated; records say what they have", "[overhead][law]") {
   const uint64_t began = testing::NowNs();
   Pressed pressed;
   FreshPages memory(64);
@@ -104,7 +104,7 @@ TEST_CASE("a stack is given up in steps, then samples, each dated; records say w
   CheckPeriods(stats, 5, 4);
 }
 
-TEST_CASE("calls of a chain are given up, and come back when there is room", "[overhead]") {
+TEST_CASE("calls of a chain are given up, and come back when there is room", "[overhead][law]") {
   Pressed pressed;
   FreshPages memory(16);
   SamplerOptions options = testing::FaultOptions();
@@ -139,7 +139,7 @@ TEST_CASE("calls of a chain are given up, and come back when there is room", "[o
   CHECK((stats.decisions[5].what == What::kStackBytes && stats.decisions[5].to == 16));
 }
 
-TEST_CASE("losses that repeat themselves are a reason, one is not", "[overhead]") {
+TEST_CASE("losses that repeat themselves are a reason, one is not", "[overhead][law]") {
   Pressed pressed;
   FreshPages memory(400);  // more than fit
   SamplerOptions options = testing::FaultOptions(4096);
@@ -159,7 +159,7 @@ TEST_CASE("losses that repeat themselves are a reason, one is not", "[overhead]"
   CHECK(stats.events[0].lost > 0);
 }
 
-TEST_CASE("what cannot be opened anew is left as it was, and counted", "[overhead]") {
+TEST_CASE("what cannot be opened anew is left as it was, and counted", "[overhead][law]") {
   Pressed pressed;
   FreshPages memory(16);
   SamplerOptions options = testing::FaultOptions();
@@ -185,7 +185,7 @@ TEST_CASE("what cannot be opened anew is left as it was, and counted", "[overhea
 }
 
 // Existing threads, threads that inherit, and new threads: all get the new rate, and no event is reported twice.
-TEST_CASE("a change reaches threads that have inherited their events", "[overhead]") {
+TEST_CASE("a change reaches threads that have inherited their events", "[overhead][law]") {
   Pressed pressed;
   SamplerOptions options = testing::FaultOptions();
   options.cpu_budget = 0.1;
@@ -231,7 +231,7 @@ TEST_CASE("a change reaches threads that have inherited their events", "[overhea
   CHECK(stats.side_band_lost == 0);
 }
 
-TEST_CASE("a rate that is set reaches threads that have inherited their events, at the next drain", "[overhead]") {
+TEST_CASE("a rate that is set reaches threads that have inherited their events, at the next drain", "[overhead][law]") {
   for (const auto rings : {SamplerOptions::Rings::kPerCpu, SamplerOptions::Rings::kPerThread}) {
     SamplerOptions options = testing::FaultOptions();
     options.rings = rings;
@@ -291,7 +291,7 @@ class Storm {
   std::thread thread_;
 };
 
-TEST_CASE("a storm of faults costs what it may, and the side band is whole", "[overhead]") {
+TEST_CASE("a storm of faults costs what it may, and the side band is whole", "[overhead][law]") {
   SamplerOptions options = testing::FaultOptions(256 << 10);
   options.stack = CallStack::UserDump(1024);
   options.side_band = true;

@@ -41,7 +41,7 @@ TEST_CASE("samples that are in the ring when the rate changes keep their weight"
   CHECK(sampler->stats().events[0].delivered >= 100 + 9 + 3);
 }
 
-TEST_CASE("the same of threads that have inherited their events, before and after the change", "[rates]") {
+TEST_CASE("the same of threads that have inherited their events, before and after the change", "[rates][law]") {
   auto sampler = Sampler::Open(FaultOptions(), Target::AllThreads());
   REQUIRE(sampler.ok());
   REQUIRE(sampler->Start().ok());
@@ -96,7 +96,7 @@ TEST_CASE("a rate that is set before the start holds from the start, of inherite
   }
 }
 
-TEST_CASE("a clock's samples that are in the ring keep their weight", "[rates]") {
+TEST_CASE("a clock's samples that are in the ring keep their weight", "[rates][law]") {
   SamplerOptions options;
   options.events = {{.event = "task-clock:u", .rate = Period{100'000}}};
   options.ring_bytes = 4 << 20;

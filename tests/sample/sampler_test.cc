@@ -28,7 +28,7 @@ void StartAndStopOnce() {
   REQUIRE(sampler->Stop().ok());
 }
 
-TEST_CASE("each page fault gives a sample with its address, in order", "[sampler]") {
+TEST_CASE("each page fault gives a sample with its address, in order", "[sampler][law]") {
   StartAndStopOnce();
   FreshPages memory(100);
   auto sampler = Sampler::Open(FaultOptions());
@@ -57,7 +57,7 @@ TEST_CASE("each page fault gives a sample with its address, in order", "[sampler
   CHECK(stats.own_cpu_ns > 0);
 }
 
-TEST_CASE("a clock gives a sample every N nanoseconds of its thread's time", "[sampler]") {
+TEST_CASE("a clock gives a sample every N nanoseconds of its thread's time", "[sampler][law]") {
   SamplerOptions options;
   options.events = {{.event = "cpu-clock:u", .rate = Period{200'000}}};
   auto sampler = Sampler::Open(options);
@@ -163,7 +163,7 @@ TEST_CASE("followers' values come with each sample", "[sampler]") {
   CHECK(alone == leaders / 10);
 }
 
-TEST_CASE("another thread's samples wake a thread that polls, and its end does not", "[sampler]") {
+TEST_CASE("another thread's samples wake a thread that polls, and its end does not", "[sampler][law]") {
   std::atomic<pid_t> tid{0};
   std::atomic<int> step{0};
   std::thread worker([&] {
@@ -273,7 +273,7 @@ TEST_CASE("two samplers of one event on one thread do not disturb each other", "
   }
 }
 
-TEST_CASE("times are by the clock that was asked for", "[sampler]") {
+TEST_CASE("times are by the clock that was asked for", "[sampler][law]") {
   FreshPages memory(1);
   SamplerOptions options = FaultOptions();
   options.clock_id = CLOCK_MONOTONIC_RAW;

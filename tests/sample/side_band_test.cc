@@ -66,7 +66,7 @@ TEST_CASE("the state at the start comes first, in the kernel's words", "[side_ba
   CHECK(told.names[static_cast<uint32_t>(gettid())] == "before");
 }
 
-TEST_CASE("what changes later is told as it happens", "[side_band]") {
+TEST_CASE("what changes later is told as it happens", "[side_band][law]") {
   auto sampler = Sampler::Open(SideBand(), Target::AllThreads());
   REQUIRE(sampler.ok());
   REQUIRE(sampler->Start().ok());
@@ -94,7 +94,7 @@ TEST_CASE("what changes later is told as it happens", "[side_band]") {
   CHECK(sampler->stats().side_band_lost == 0);
 }
 
-TEST_CASE("on and off a CPU are all of a thread's time, and on is the CPU time that it took", "[side_band]") {
+TEST_CASE("on and off a CPU are all of a thread's time, and on is the CPU time that it took", "[side_band][law]") {
   SamplerOptions options;
   options.switches = true;
   auto sampler = Sampler::Open(options, Target::AllThreads());
@@ -315,7 +315,7 @@ struct OneLife {
   std::optional<ThreadTime> time;
 };
 
-TEST_CASE("on and off are a thread's life, and no more", "[side_band]") {
+TEST_CASE("on and off are a thread's life, and no more", "[side_band][law]") {
   const bool all = GENERATE(true, false);
   CAPTURE(all);
   const OneLife life([all](pid_t tid) { return all ? Target::AllThreads() : Target::Thread(tid); });

@@ -107,7 +107,7 @@ void CheckPauseKeepsNames(RingMode mode, SamplerOptions::Rings rings, const Targ
   CHECK(sampler->stats().side_band_lost == 0);
 }
 
-TEST_CASE("what is mapped and who starts during a pause is told, before the samples after it", "[side_band]") {
+TEST_CASE("what is mapped and who starts during a pause is told, before the samples after it", "[side_band][law]") {
   for (const RingMode mode : {RingMode::kStream, RingMode::kOverwrite}) {
     for (const auto rings : {SamplerOptions::Rings::kPerCpu, SamplerOptions::Rings::kPerThread}) {
       CheckPauseKeepsNames(mode, rings, Target::AllThreads());
@@ -161,7 +161,7 @@ TEST_CASE("what is mapped after a snapshot is told after its samples", "[side_ba
   CHECK(mapped);
 }
 
-TEST_CASE("rings full of samples lose nothing of the side band", "[side_band]") {
+TEST_CASE("rings full of samples lose nothing of the side band", "[side_band][law]") {
   FreshPages memory(1000);
   auto sampler = Sampler::Open(WithSideBand(RingMode::kStream, 16 << 10), Target::AllThreads());
   REQUIRE(sampler.ok());
@@ -187,7 +187,7 @@ TEST_CASE("rings full of samples lose nothing of the side band", "[side_band]") 
   testing::CheckAccountingBalances(stats);
 }
 
-TEST_CASE("poll_fd wakes for a side band that fills up, and what is lost of it is counted", "[side_band]") {
+TEST_CASE("poll_fd wakes for a side band that fills up, and what is lost of it is counted", "[side_band][law]") {
   for (const RingMode mode : {RingMode::kStream, RingMode::kOverwrite}) {
     auto sampler = Sampler::Open(WithSideBand(mode, 4096), Target::ThisThread());
     REQUIRE(sampler.ok());
@@ -261,7 +261,7 @@ int OpenAndLetBearOne(const sys::PerfEventAttr* attr, pid_t pid, int cpu, int gr
   return fd;
 }
 
-TEST_CASE("a number that is given out again belongs to its new thread, although rings were full", "[threads]") {
+TEST_CASE("a number that is given out again belongs to its new thread, although rings were full", "[threads][law]") {
   const size_t cpus = std::thread::hardware_concurrency();
   if (cpus < 2) SKIP_TEST("this takes two CPUs");
   g_bearer = g_borne = 0;

@@ -68,7 +68,7 @@ TEST_CASE("a flight recorder keeps the latest, and says how much it has overwrit
   CHECK(sampler->stats().events[0].lost == 0);
 }
 
-TEST_CASE("other threads' records are missed by no snapshot", "[snapshot]") {
+TEST_CASE("other threads' records are missed by no snapshot", "[snapshot][law]") {
   FreshPages memory(20'000);
   std::atomic<bool> go{false}, done{false};
   std::thread worker([&] {

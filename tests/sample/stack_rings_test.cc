@@ -126,7 +126,7 @@ StackRing* EnterAnyhow(StackRings& rings) {
   return ring != nullptr ? ring : rings.EnterEnded(gettid(), 1);
 }
 
-TEST_CASE("where all rings are taken, those of ended threads serve, and keep what is in them", "[live][rings]") {
+TEST_CASE("where all rings are taken, those of ended threads serve, and keep what is in them", "[live][rings][law]") {
   constexpr uint64_t kThreads = 50;
   StackRings rings = MakeRings(8);
   std::set<StackRing*> used;
@@ -150,7 +150,7 @@ TEST_CASE("where all rings are taken, those of ended threads serve, and keep wha
   CHECK(records.size() == kThreads);
 }
 
-TEST_CASE("no ring is taken from a thread that lives, nor one that is in use", "[live][rings]") {
+TEST_CASE("no ring is taken from a thread that lives, nor one that is in use", "[live][rings][law]") {
   StackRings rings = MakeRings(2);
   StackRing* const own = EnterAnyhow(rings);
   REQUIRE(own != nullptr);
@@ -177,7 +177,7 @@ TEST_CASE("what a handler took is told once", "[live][rings]") {
 
 // Writers start and end under tids that are used again, while a reader drains and gives back: each record is read
 // exactly once, and each thread's records are in order.
-TEST_CASE("rings are claimed and given back while others write", "[live][rings]") {
+TEST_CASE("rings are claimed and given back while others write", "[live][rings][law]") {
   constexpr int kThreads = 4, kRecords = 20'000;
   StackRings rings = MakeRings(8);
   std::atomic<int> running{kThreads};

@@ -287,11 +287,11 @@ TEST_CASE("a thread that is born while its parent is attached counts once, and s
   testing::CheckAccountingBalances(stats);
 }
 
-TEST_CASE("each sample comes once while threads come and go", "[threads]") { SampleChurn(6); }
+TEST_CASE("each sample comes once while threads come and go", "[threads][law]") { SampleChurn(6); }
 
-TEST_CASE("each sample comes once in many rounds of threads that come and go", "[.heavy]") { SampleChurn(200); }
+TEST_CASE("each sample comes once in many rounds of threads that come and go", "[.heavy][law]") { SampleChurn(200); }
 
-TEST_CASE("a thousand threads, two rings", "[threads]") {
+TEST_CASE("a thousand threads, two rings", "[threads][law]") {
   constexpr int kThreads = testing::kSanitized ? 100 : 1000;
   std::atomic<int> ready{0};
   std::atomic<bool> go{false}, end{false};
@@ -347,7 +347,7 @@ TEST_CASE("an ordinary user samples all of its threads", "[threads]") {
   }));
 }
 
-TEST_CASE("a CPU is sampled where that is allowed", "[threads]") {
+TEST_CASE("a CPU is sampled where that is allowed", "[threads][law]") {
   SamplerOptions options;
   options.events = {{.event = "cpu-clock", .rate = Frequency{1000}}};
   options.fields = kSampleCpu;

@@ -319,12 +319,12 @@ void WalkSamplersFor(uint64_t seconds) {
 }
 
 TEST_CASE("random controls of samplers in random order: the accounting balances, each page comes once",
-          "[sampler_walk][many]") {
+          "[sampler_walk][many][law]") {
   if (testing::kHandlersUnseen) SKIP_TEST("ThreadSanitizer's runtime takes more faults of its own than the walk");
   WalkSamplersFor(2);
 }
 
-TEST_CASE("random controls of samplers, for long", "[.heavy]") {
+TEST_CASE("random controls of samplers, for long", "[.heavy][law]") {
   WalkSamplersFor(EnvironmentNumber("PERFKIT_WALK_SECONDS", 60));
 }
 

@@ -43,7 +43,7 @@ ThreadStatus AwaitLook(pid_t tid, Wanted&& wanted) {
   return last;
 }
 
-TEST_CASE("each thread says what it waits for", "[blocked_threads]") {
+TEST_CASE("each thread says what it waits for", "[blocked_threads][law]") {
   PlantedThreads planted;
   for (const PlantedThreads::Planted& thread : planted.planted()) {
     INFO(thread.name);
@@ -69,7 +69,7 @@ TEST_CASE("each thread says what it waits for", "[blocked_threads]") {
   }
 }
 
-TEST_CASE("a thread that runs is said to run", "[blocked_threads]") {
+TEST_CASE("a thread that runs is said to run", "[blocked_threads][law]") {
   const testing::SpinningThread spinning;
   const ThreadStatus look = AwaitLook(spinning.tid(), [](const ThreadStatus& now) {
     CHECK((!now.blocked || now.syscall == -1));  // a page fault may block it
@@ -87,7 +87,7 @@ TEST_CASE("a thread that runs is said to run", "[blocked_threads]") {
   CHECK(self->missing == "it runs, and looks at the others");
 }
 
-TEST_CASE("a forked child looks at its own threads", "[blocked_threads]") {
+TEST_CASE("a forked child looks at its own threads", "[blocked_threads][law]") {
   PlantedThreads planted;
   CHECK(perfkit::testing::AsOrdinaryUser([] {
     prctl(PR_SET_DUMPABLE, 1);
@@ -96,7 +96,7 @@ TEST_CASE("a forked child looks at its own threads", "[blocked_threads]") {
   }));
 }
 
-TEST_CASE("a process that is not dumpable has states, and says why there is no more", "[blocked_threads]") {
+TEST_CASE("a process that is not dumpable has states, and says why there is no more", "[blocked_threads][law]") {
   if (testing::kHandlersUnseen) SKIP_TEST("a child of ThreadSanitizer's cannot start threads");
   CHECK(perfkit::testing::AsOrdinaryUser([] {
     prctl(PR_SET_DUMPABLE, 0);

@@ -70,7 +70,7 @@ class PlantedDeadlock {
   std::vector<std::unique_ptr<NumberedThread>> threads_;
 };
 
-TEST_CASE("a deadlock is named with all its threads", "[deadlocks]") {
+TEST_CASE("a deadlock is named with all its threads", "[deadlocks][law]") {
   if (!kLocksTell) SKIP_TEST("this C library's mutexes do not say who holds them");
   for (const size_t count : {2, 3}) {
     const PlantedDeadlock planted(count);

@@ -44,7 +44,7 @@ TEST_CASE("a thread that has ended leaves nothing to a later one with its index"
 // The same faults are counted by the event that is sampled and by its follower. At a sample the kernel may not have
 // counted the fault at hand for the follower, and no sample comes after the last one of each counter: each thread has
 // one on each CPU.
-TEST_CASE("followers are events of the profile, with what they counted", "[session][laws]") {
+TEST_CASE("followers are events of the profile, with what they counted", "[session][law]") {
   const auto stacks = GENERATE(SessionStacks::kNone, SessionStacks::kBest);
   absl::StatusOr<Session> session = Session::Start(
       {.events = {{.event = "task-clock", .rate = Period{1'000'000}, .followers = {"page-faults"}},
@@ -69,7 +69,7 @@ TEST_CASE("followers are events of the profile, with what they counted", "[sessi
   CHECK(of_faults.weight > 0);
 }
 
-TEST_CASE("what followers count while a session is paused is in no sample", "[session][laws]") {
+TEST_CASE("what followers count while a session is paused is in no sample", "[session][law]") {
   absl::StatusOr<Session> session =
       Session::Start({.events = {{.event = "page-faults", .rate = Period{1}, .followers = {"page-faults"}}},
                       .stacks = SessionStacks::kNone,

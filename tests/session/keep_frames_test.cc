@@ -66,7 +66,7 @@ void CheckParts(const SlowFrame& frame) {
   CHECK(excess_ns == frame.excess_ns());
 }
 
-TEST_CASE("the longest frames of the run are kept whole, and all else is in the totals", "[session][keep][laws]") {
+TEST_CASE("the longest frames of the run are kept whole, and all else is in the totals", "[session][keep][law]") {
   constexpr size_t kFrames = 400, kWorst = 5;
   FrameCounter frames({.events = {"page-faults"}, .history_frames = 2 * kFrames});
   SessionOptions options = Keeping(frames, {.worst = kWorst, .before = 0, .references = 0});
@@ -113,7 +113,7 @@ TEST_CASE("the longest frames of the run are kept whole, and all else is in the 
   CHECK(profile->accounting.frames_dropped == 0);
 }
 
-TEST_CASE("frames are kept with the program's reasons, however short", "[session][keep][laws]") {
+TEST_CASE("frames are kept with the program's reasons, however short", "[session][keep][law]") {
   FrameCounter frames({.events = {"page-faults"}});
   const FrameId audio = frames.DefineFrame("audio");
   frames.Keep("no session listens");
@@ -155,7 +155,7 @@ TEST_CASE("frames are kept with the program's reasons, however short", "[session
   CHECK(text.find("audio 7 of ") != text.npos);
 }
 
-TEST_CASE("each frame over its budget is handed over once, explained", "[session][keep][laws]") {
+TEST_CASE("each frame over its budget is handed over once, explained", "[session][keep][law]") {
   const size_t max_frames = GENERATE(1, 64);
   FrameCounter frames({.events = {"page-faults"}, .hitch_budget = 1s});
   const FrameId loads = frames.DefineFrame("load", 10ms);
@@ -249,7 +249,7 @@ TEST_CASE("what is usual is told by references of the whole run", "[session][kee
 }
 
 // What is kept is bounded by its number, what is merged by threads and stacks.
-TEST_CASE("memory stays the same however many frames there are", "[session][keep][laws]") {
+TEST_CASE("memory stays the same however many frames there are", "[session][keep][law]") {
   FrameCounter frames({.events = {"page-faults"}, .hitch_budget = 1ns});  // each is over it
   SessionOptions options = Keeping(frames, {.worst = 4, .max_frames = 8, .references = 8}, 128 << 10);
   options.own_thread = false;
@@ -308,7 +308,7 @@ TEST_CASE("a snapshot within a frame has what the frame did so far", "[session][
 }
 
 // Everything at once: followers, samples that are merged early, batches, snapshots, pauses.
-TEST_CASE("batches have all samples, those that are merged, too", "[session][keep][laws]") {
+TEST_CASE("batches have all samples, those that are merged, too", "[session][keep][law]") {
   FrameCounter frames({.events = {"page-faults"}});
   SessionOptions options = Keeping(frames, {.worst = 2, .references = 4}, 64 << 10);
   options.events = {{.event = "task-clock", .rate = Period{200'000}, .followers = {"page-faults", "minor-faults"}},

@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST_CASE("a reason of a frame that was not counted is no other frame's", "[session][keep]") {
+TEST_CASE("a reason of a frame that was not counted is no other frame's", "[session][keep][law]") {
   FrameCounter frames({.events = {"page-faults"}});
   absl::StatusOr<Session> session = Session::Start(Keeping(frames, {}));
   REQUIRE(session.status() == absl::OkStatus());
@@ -59,7 +59,7 @@ TEST_CASE("slow frames that end faster than they are explained do not hold up th
   CHECK(std::ranges::count_if(profile->accounting.notes, [&](const auto& one) { return one.starts_with(note); }) == 1);
 }
 
-TEST_CASE("a slow frame is handed over, or a note counts it, however little memory there is", "[session][keep][laws]") {
+TEST_CASE("a slow frame is handed over, or a note counts it, however little memory there is", "[session][keep][law]") {
   FrameCounter frames({.events = {"page-faults"}});
   const FrameId audio = frames.DefineFrame("audio", 1ns);
   size_t told = 0;

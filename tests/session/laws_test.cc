@@ -20,7 +20,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST_CASE("samples add up to what was delivered, with threads that come and go", "[session][laws]") {
+TEST_CASE("samples add up to what was delivered, with threads that come and go", "[session][law]") {
   const auto stacks = GENERATE(SessionStacks::kNone, SessionStacks::kFramePointers, SessionStacks::kBest);
   absl::StatusOr<Session> session = Session::Start({.events = ClockAndFaults(), .stacks = stacks});
   REQUIRE(session.status() == absl::OkStatus());
@@ -45,7 +45,7 @@ TEST_CASE("samples add up to what was delivered, with threads that come and go",
   CHECK(profile->Total(1).samples > 0);
 }
 
-TEST_CASE("the modules of a profile have the build-ids that readelf prints", "[session][laws]") {
+TEST_CASE("the modules of a profile have the build-ids that readelf prints", "[session][law]") {
   absl::StatusOr<Session> session = Session::Start({.events = ClockAndFaults()});
   REQUIRE(session.status() == absl::OkStatus());
   Churn(3);
@@ -88,7 +88,7 @@ struct Streamed {
   }
 };
 
-TEST_CASE("batches add up to the profile", "[session][laws]") {
+TEST_CASE("batches add up to the profile", "[session][law]") {
   const auto clock = GENERATE(SessionClock::kCpu, SessionClock::kWall);
   const size_t memory_bytes = GENERATE(size_t{64} << 20, size_t{64} << 10);  // the second one: samples are merged
   Streamed streamed;
@@ -119,7 +119,7 @@ TEST_CASE("a flight recorder has no batches", "[session]") {
 }
 
 #if defined(__cpp_exceptions)
-TEST_CASE("a batch callback that throws ends the batches, not the session", "[session]") {
+TEST_CASE("a batch callback that throws ends the batches, not the session", "[session][law]") {
   std::atomic<int> calls{0};
   absl::StatusOr<Session> session = Session::Start({.events = ClockAndFaults(), .on_batch = [&](const SessionBatch&) {
                                                       ++calls;
@@ -140,7 +140,7 @@ TEST_CASE("a batch callback that throws ends the batches, not the session", "[se
 }
 #endif
 
-TEST_CASE("what happens while a session is paused is counted as that", "[session][laws]") {
+TEST_CASE("what happens while a session is paused is counted as that", "[session][law]") {
   absl::StatusOr<Session> session = Session::Start({.events = ClockAndFaults(), .stacks = SessionStacks::kNone});
   REQUIRE(session.status() == absl::OkStatus());
   for (int i = 0; i < 3; ++i) {
@@ -158,7 +158,7 @@ TEST_CASE("what happens while a session is paused is counted as that", "[session
   CHECK(session->Pause().code() == absl::StatusCode::kFailedPrecondition);
 }
 
-TEST_CASE("a flight recorder's profiles have the accounting of what they hold", "[session][laws]") {
+TEST_CASE("a flight recorder's profiles have the accounting of what they hold", "[session][law]") {
   absl::StatusOr<Session> session = Session::Start({.events = ClockAndFaults(),
                                                     .stacks = SessionStacks::kNone,
                                                     .mode = RingMode::kOverwrite,
@@ -196,7 +196,7 @@ const ProfileThread* ThreadOf(const Profile& profile, pid_t tid) {
   return nullptr;
 }
 
-TEST_CASE("on and off are the wall clock, to the nanosecond", "[session][laws][wall]") {
+TEST_CASE("on and off are the wall clock, to the nanosecond", "[session][law][wall]") {
   const auto interval = GENERATE(1ms, 10s);  // with the second, hardly a thread is sampled
   std::atomic<bool> stop{false};
   std::atomic<pid_t> sleeper_tid{0};
@@ -233,7 +233,8 @@ TEST_CASE("on and off are the wall clock, to the nanosecond", "[session][laws][w
   for (size_t i = 0; i < off_ns.size(); ++i) CHECK(off_ns[i] == profile->threads[i].off_ns);
 }
 
-TEST_CASE("a thread that runs from Start to Stop was on its CPU, though it was never switched", "[session][wall]") {
+TEST_CASE("a thread that runs from Start to Stop was on its CPU, though it was never switched",
+          "[session][wall][law]") {
   for (int i = 0; i < 20; ++i) {
     absl::StatusOr<Session> session =
         Session::Start({.interval = 10s, .clock = SessionClock::kWall, .stacks = SessionStacks::kNone});
@@ -249,7 +250,7 @@ TEST_CASE("a thread that runs from Start to Stop was on its CPU, though it was n
   }
 }
 
-TEST_CASE("time in which a session is paused is neither on nor off", "[session][wall]") {
+TEST_CASE("time in which a session is paused is neither on nor off", "[session][wall][law]") {
   absl::StatusOr<Session> session = Session::Start({.clock = SessionClock::kWall, .stacks = SessionStacks::kNone});
   REQUIRE(session.status() == absl::OkStatus());
   REQUIRE(session->Pause() == absl::OkStatus());
@@ -286,7 +287,7 @@ TEST_CASE("only threads whose name matches are in the profile", "[session]") {
                     [](const std::string& note) { return note.find("worker-*") != std::string::npos; }));
 }
 
-TEST_CASE("a session without a thread of its own is driven by its descriptor", "[session]") {
+TEST_CASE("a session without a thread of its own is driven by its descriptor", "[session][law]") {
   const auto threads = [] { return proc::ListThreads(getpid()).value_or(std::vector<pid_t>{}).size(); };
   const size_t before = threads();
   absl::StatusOr<Session> session = Session::Start(
@@ -305,7 +306,7 @@ TEST_CASE("a session without a thread of its own is driven by its descriptor", "
 }
 
 // /proc of a process that is not dumpable belongs to root.
-TEST_CASE("a process that is not dumpable says that its waits are not known", "[session][wall]") {
+TEST_CASE("a process that is not dumpable says that its waits are not known", "[session][wall][law]") {
   const auto has_note = [](bool dumpable) {
     prctl(PR_SET_DUMPABLE, dumpable ? 1 : 0);
     absl::StatusOr<Session> session = Session::Start(
@@ -340,7 +341,7 @@ void FaultEverywhere(char* memory, std::index_sequence<kNumbers...>) {
   (FaultThere<kNumbers>(memory), ...);
 }
 
-TEST_CASE("what happens while names are looked up is in the next profile", "[session][laws]") {
+TEST_CASE("what happens while names are looked up is in the next profile", "[session][law]") {
   constexpr size_t kPlaces = 48, kFaultsAStep = 600;
   size_t steps = 0;
   SessionOptions options{.events = {{.event = "page-faults", .rate = Period{1}}},

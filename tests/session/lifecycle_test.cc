@@ -126,7 +126,7 @@ TEST_CASE("of many that start at once one begins, of many that stop one has the 
   }
 }
 
-TEST_CASE("a session stops by itself, and gives its profile when it is asked", "[session][lifecycle]") {
+TEST_CASE("a session stops by itself, and gives its profile when it is asked", "[session][lifecycle][law]") {
   SessionOptions options = Cheap();
   options.stop_after = 5ms;
   absl::StatusOr<Session> session = Session::Start(options);
@@ -164,7 +164,7 @@ TEST_CASE("a stopped flight recorder gives the same profile each time", "[sessio
   }
 }
 
-TEST_CASE("sessions in quick succession leave nothing", "[session][lifecycle]") {
+TEST_CASE("sessions in quick succession leave nothing", "[session][lifecycle][law]") {
   const int rounds = testing::kSanitized ? 100 : 1000;
   const auto run = [](int round) {
     absl::StatusOr<Session> session = Session::Start(Cheap());
@@ -181,7 +181,7 @@ TEST_CASE("sessions in quick succession leave nothing", "[session][lifecycle]") 
   WaitForThreads(0);
 }
 
-TEST_CASE("a stopped session holds no descriptor", "[session][lifecycle]") {
+TEST_CASE("a stopped session holds no descriptor", "[session][lifecycle][law]") {
   const Held before = WhatIsHeld();
   absl::StatusOr<Session> session = Session::Start(Cheap());
   REQUIRE(session.status() == absl::OkStatus());
@@ -194,7 +194,8 @@ TEST_CASE("a stopped session holds no descriptor", "[session][lifecycle]") {
   CHECK(stopped.descriptors < running.descriptors);
 }
 
-TEST_CASE("a forked child has no session, holds none of its descriptors, and starts its own", "[session][lifecycle]") {
+TEST_CASE("a forked child has no session, holds none of its descriptors, and starts its own",
+          "[session][lifecycle][law]") {
   const size_t before = WhatIsHeld().descriptors;
   absl::StatusOr<Session> session = Session::Start(Cheap());
   REQUIRE(session.status() == absl::OkStatus());

@@ -101,7 +101,7 @@ class MutexOfKind {
   bool usable_ = false;
 };
 
-TEST_CASE("the holder of a mutex of each kind is named", "[lock_holder]") {
+TEST_CASE("the holder of a mutex of each kind is named", "[lock_holder][law]") {
   constexpr int kPlain = PTHREAD_PRIO_NONE, kWeak = PTHREAD_MUTEX_STALLED, kOwn = PTHREAD_PROCESS_PRIVATE;
   for (const int type : {PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_RECURSIVE, PTHREAD_MUTEX_ERRORCHECK}) {
     INFO(type);
@@ -115,7 +115,7 @@ TEST_CASE("the holder of a mutex of each kind is named", "[lock_holder]") {
   CHECK(MutexOfKind(PTHREAD_MUTEX_NORMAL, kPlain, PTHREAD_MUTEX_ROBUST, kOwn).HeldBy() == "none");
 }
 
-TEST_CASE("the writer that has a reader-writer lock is named, readers are not", "[lock_holder]") {
+TEST_CASE("the writer that has a reader-writer lock is named, readers are not", "[lock_holder][law]") {
   pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
   const std::function<void()> release = [&] { pthread_rwlock_unlock(&lock); };
   const std::function<void()> read = [&] { pthread_rwlock_rdlock(&lock); };
@@ -261,7 +261,7 @@ struct HotLock {
   }
 };
 
-TEST_CASE("a lock in many hands: who is named has it at the time of the look", "[lock_holder]") {
+TEST_CASE("a lock in many hands: who is named has it at the time of the look", "[lock_holder][law]") {
   constexpr uint64_t kWanted = 300, kMaxLooks = 300'000;
   HotLock hot;
   uint64_t right = 0, wrong = 0, undecided = 0, looks = 0;

@@ -53,7 +53,8 @@ bool HasNote(const Profile& profile, const std::string& text) {
                      [&](const std::string& note) { return note.find(text) != std::string::npos; });
 }
 
-TEST_CASE("another process is profiled: its name, its functions, and all that its sampler counted", "[collector]") {
+TEST_CASE("another process is profiled: its name, its functions, and all that its sampler counted",
+          "[collector][law]") {
   const SpinningProcess process("collected");
   const SamplerOptions options = ClockOf();
   absl::StatusOr<Sampler> sampler = Sampler::Open(options, Target::Process(process.pid()));
@@ -74,7 +75,7 @@ TEST_CASE("another process is profiled: its name, its functions, and all that it
 }
 
 // Without the component perfkit::dwarf.
-TEST_CASE("dumps that nothing can unwind leave the sampled code, and a note says so", "[collector]") {
+TEST_CASE("dumps that nothing can unwind leave the sampled code, and a note says so", "[collector][law]") {
   const SpinningProcess process("dumped");
   const SamplerOptions options = ClockOf(CallStack::UserDump(1024));
   absl::StatusOr<Sampler> sampler = Sampler::Open(options, Target::Process(process.pid()));
@@ -90,7 +91,7 @@ TEST_CASE("dumps that nothing can unwind leave the sampled code, and a note says
   for (const ProfileSample& sample : profile.samples) CHECK(sample.quality == StackQuality::kLeafOnly);
 }
 
-TEST_CASE("several samplers share a profile, whose accounting is their sum", "[collector]") {
+TEST_CASE("several samplers share a profile, whose accounting is their sum", "[collector][law]") {
   const SpinningProcess first("first"), second("second");
   const SamplerOptions options = ClockOf();
   std::vector<Sampler> samplers;
@@ -136,7 +137,7 @@ TEST_CASE("a program is profiled from its exec on, and each of its page faults i
   for (const ProfileSample& sample : profile.samples) CHECK(profile.ThreadName(sample.thread) == "true");
 }
 
-TEST_CASE("a profile may be made again and again, and has all until then", "[collector]") {
+TEST_CASE("a profile may be made again and again, and has all until then", "[collector][law]") {
   const SpinningProcess process("again");
   const SamplerOptions options = ClockOf();
   absl::StatusOr<Sampler> sampler = Sampler::Open(options, Target::Process(process.pid()));
@@ -156,7 +157,7 @@ TEST_CASE("a profile may be made again and again, and has all until then", "[col
 }
 
 // As record -a does. No record tells of the process, which was there before.
-TEST_CASE("on whole CPUs a process that was there before has its name and its functions", "[collector]") {
+TEST_CASE("on whole CPUs a process that was there before has its name and its functions", "[collector][law]") {
   const SpinningProcess process("was-there");
   const SamplerOptions options = ClockOf();
   absl::StatusOr<Sampler> sampler = Sampler::Open(options, Target::System());

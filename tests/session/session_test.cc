@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST_CASE("a session's samples stand for what the sampler says", "[session]") {
+TEST_CASE("a session's samples stand for what the sampler says", "[session][law]") {
   absl::StatusOr<Session> session = Session::Start({.interval = 1ms});
   REQUIRE(session.status() == absl::OkStatus());
   std::thread worker([] { Spin(100ms); });

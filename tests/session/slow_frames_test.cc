@@ -37,7 +37,7 @@ uint64_t OffCpuNs(const SlowFrame& frame) {
 // Whatever else the machine does: a thread that sleeps is off its CPU, and one that has spent CPU time in a zone was on
 // it. The records of switches say so a little later or earlier than the clocks, and a hypervisor takes time that
 // neither tells: half of the time is certain.
-TEST_CASE("a slow frame's parts are what the thread did in it", "[session][zones][laws]") {
+TEST_CASE("a slow frame's parts are what the thread did in it", "[session][zones][law]") {
   constexpr int kFrames = 40, kSlept = 20, kSpun = 30;
   constexpr auto kLong = 30ms;
   constexpr uint64_t kLongNs = 30'000'000;

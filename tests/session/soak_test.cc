@@ -4,7 +4,7 @@
 namespace perfkit::session {
 namespace {
 
-TEST_CASE("threads, libraries and children that come and go leave no more than their sums", "[session][soak]") {
+TEST_CASE("threads, libraries and children that come and go leave no more than their sums", "[session][soak][law]") {
   Soak(0);
 }
 

@@ -186,11 +186,11 @@ void Storm(int steps) {
   CHECK(shared.profiles > 0);
 }
 
-TEST_CASE("a session does as it should while several threads control it", "[session][storm]") {
+TEST_CASE("a session does as it should while several threads control it", "[session][storm][law]") {
   Storm(testing::kSanitized ? 8 : 100);  // names take ten times as long under a sanitizer
 }
 
-TEST_CASE("a session does as it should while several threads control it, for long", "[.heavy][session_storm]") {
+TEST_CASE("a session does as it should while several threads control it, for long", "[.heavy][session_storm][law]") {
   Storm(1'000);
 }
 

@@ -126,7 +126,7 @@ std::string WakeReader(SessionStacks stacks) {
   return by_this_thread + accounting.lost > 0 ? "" : "no waker is known";
 }
 
-TEST_CASE("a thread that waits for another one is woken by that one", "[waking][laws]") {
+TEST_CASE("a thread that waits for another one is woken by that one", "[waking][law]") {
   if (!testing::kThreadsAfterFork) SKIP_TEST("a forked child can't start threads under ThreadSanitizer");
   const auto stacks = GENERATE(SessionStacks::kNone, SessionStacks::kFramePointers, SessionStacks::kBest);
   const int result = testing::WithTracefs([&] {

@@ -185,13 +185,13 @@ double ShareError() {
 }
 
 // A share is a measurement: samples that come late, in a tick, stand for more.
-TEST_CASE("threads that work in a zone in 7 of 10 steps have 7 of 10 samples there", "[session][zones]") {
+TEST_CASE("threads that work in a zone in 7 of 10 steps have 7 of 10 samples there", "[session][zones][law]") {
   double smallest = 1;
   for (int i = 0; i < 3 && smallest > 0.1; ++i) smallest = std::min(smallest, ShareError());
   CHECK(smallest <= 0.1);
 }
 
-TEST_CASE("a wait has the zone that it began in", "[session][zones]") {
+TEST_CASE("a wait has the zone that it began in", "[session][zones][law]") {
   FrameCounter frames({.events = {"task-clock"}});
   absl::StatusOr<Session> session = StartWith(frames, {.clock = SessionClock::kWall});
   REQUIRE(session.status() == absl::OkStatus());

@@ -35,7 +35,7 @@ void OnSignal(int) {
   g_signals = g_signals + 1;
 }
 
-TEST_CASE("signals that arrive meanwhile are handled, and not counted", "[stepper]") {
+TEST_CASE("signals that arrive meanwhile are handled, and not counted", "[stepper][law]") {
   OPEN_OR_SKIP(stepper);
   struct sigaction act {
   }, before{};
@@ -72,7 +72,7 @@ TEST_CASE("a region that sends itself a signal goes on", "[stepper]") {
   sigaction(SIGUSR1, &before, nullptr);
 }
 
-TEST_CASE("blocking all signals in the region neither kills nor shows", "[stepper]") {
+TEST_CASE("blocking all signals in the region neither kills nor shows", "[stepper][law]") {
   OPEN_OR_SKIP(stepper);
   sigset_t seen, at_start;
   sigprocmask(SIG_BLOCK, nullptr, &at_start);
@@ -99,7 +99,7 @@ bool IsTrapBlocked() {
   return sigismember(&now, SIGTRAP) == 1;
 }
 
-TEST_CASE("a region whose stepping ends while it blocks all signals has the mask that it asks for", "[stepper]") {
+TEST_CASE("a region whose stepping ends while it blocks all signals has the mask that it asks for", "[stepper][law]") {
   OPEN_OR_SKIP(stepper);
   REQUIRE_FALSE(IsTrapBlocked());
   sigset_t all, before;
@@ -158,7 +158,7 @@ TEST_CASE("exceptions are thrown and caught under the trap flag", "[stepper]") {
   if (!testing::kSanitized) CHECK(Length(*stepper, thrower) == first);
 }
 
-TEST_CASE("other threads run on, unwatched", "[stepper]") {
+TEST_CASE("other threads run on, unwatched", "[stepper][law]") {
   OPEN_OR_SKIP(stepper);
   std::atomic<bool> stop{false};
   std::atomic<uint64_t> rounds{0};
@@ -191,7 +191,7 @@ bool CountedOrOver(const absl::StatusOr<StepCount>& count) {
   return count.ok() || (testing::kSanitized && absl::IsResourceExhausted(count.status()));
 }
 
-TEST_CASE("a thread that the region starts runs free, and leaves no number", "[stepper]") {
+TEST_CASE("a thread that the region starts runs free, and leaves no number", "[stepper][law]") {
   OPEN_OR_SKIP(stepper);
   for (int i = 0; i < 3; ++i) {
     uint64_t spun = 0;
@@ -205,7 +205,7 @@ TEST_CASE("a thread that the region starts runs free, and leaves no number", "[s
   CHECK(stepper->Run(Loop<1000>, nullptr)->instructions == 2002);
 }
 
-TEST_CASE("processes that the region starts run free", "[stepper]") {
+TEST_CASE("processes that the region starts run free", "[stepper][law]") {
   OPEN_OR_SKIP(stepper);
   int status = -1;
   const auto forked = StepCall(*stepper, [&] {
@@ -228,7 +228,7 @@ TEST_CASE("processes that the region starts run free", "[stepper]") {
   CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
 }
 
-TEST_CASE("a region that takes the flag or the handler away gets no number", "[stepper]") {
+TEST_CASE("a region that takes the flag or the handler away gets no number", "[stepper][law]") {
   OPEN_OR_SKIP(stepper);
   const auto lost = StepCall(*stepper, [] {
     __builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() & ~uint64_t{0x100});
@@ -250,7 +250,7 @@ TEST_CASE("a region that takes the flag or the handler away gets no number", "[s
   CHECK(stepper->Run(Loop<10>, nullptr)->instructions == 22);
 }
 
-TEST_CASE("a handler that leaves by a jump ends the number, not the program", "[stepper]") {
+TEST_CASE("a handler that leaves by a jump ends the number, not the program", "[stepper][law]") {
   OPEN_OR_SKIP(stepper);
   static sigjmp_buf home;
   struct sigaction act {
@@ -293,7 +293,7 @@ TEST_CASE("steps work on an alternate signal stack", "[stepper]") {
 // An empty handler under the trap flag, as the yardstick of what a step costs.
 void Nothing(int) {}
 
-TEST_CASE("a step costs at most 1.2 times an empty handler", "[stepper]") {
+TEST_CASE("a step costs at most 1.2 times an empty handler", "[stepper][law]") {
   OPEN_OR_SKIP(stepper);
   // Interleaved, and the least of each: other load only ever adds. Short, so that a quiet moment holds both.
   uint64_t bare = ~uint64_t{0}, stepped = ~uint64_t{0};

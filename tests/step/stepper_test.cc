@@ -103,7 +103,7 @@ TEST_CASE("system calls and flags have the kernel's numbers", "[stepper]") {
   CHECK(kClearHandlers == CLONE_CLEAR_SIGHAND);
 }
 
-TEST_CASE("seven system calls are seven, and their instructions are all there", "[stepper]") {
+TEST_CASE("seven system calls are seven, and their instructions are all there", "[stepper][law]") {
   OPEN_OR_SKIP(stepper);
   const auto calls = stepper->Run(SevenSyscalls, nullptr);
   CHECK(calls->system_calls == 7);
@@ -133,7 +133,7 @@ TEST_CASE("visits of watched addresses are counted", "[stepper]") {
   CHECK(absl::IsInvalidArgument(stepper->Run(Loop<1>, nullptr, {.watch = too_many}).status()));
 }
 
-TEST_CASE("the budget ends the stepping, not the region", "[stepper]") {
+TEST_CASE("the budget ends the stepping, not the region", "[stepper][law]") {
   OPEN_OR_SKIP(stepper);
   CHECK(stepper->Run(Loop<49>, nullptr, {.budget = 100})->instructions == 100);
   CHECK(absl::IsResourceExhausted(stepper->Run(Loop<50>, nullptr, {.budget = 100}).status()));
@@ -149,7 +149,7 @@ TEST_CASE("the budget ends the stepping, not the region", "[stepper]") {
   CHECK(stepper->Run(Loop<1000>, nullptr)->instructions == 2002);
 }
 
-TEST_CASE("the limit of CPU time ends the stepping, not the region", "[stepper]") {
+TEST_CASE("the limit of CPU time ends the stepping, not the region", "[stepper][law]") {
   OPEN_OR_SKIP(stepper);
   bool finished = false;
   const auto count = StepCall(*stepper,

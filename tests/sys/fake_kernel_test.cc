@@ -18,7 +18,7 @@ namespace {
 
 using sys::kernel;
 
-TEST_CASE("the fake is in force while it lives, and forwards", "[fake]") {
+TEST_CASE("the fake is in force while it lives, and forwards", "[fake][law]") {
   const sys::Kernel* const before = &kernel();
   {
     const FakeKernel fake;
@@ -127,7 +127,7 @@ TEST_CASE("calls are counted across threads", "[fake]") {
   CHECK(fake.Leaks() == "");
 }
 
-TEST_CASE("a sweep strikes every call once for each errno", "[fake]") {
+TEST_CASE("a sweep strikes every call once for each errno", "[fake][law]") {
   const SweepTally tally = SweepFaults([] {
     const sys::OwnedFd fd(kernel().open("/dev/zero", O_RDONLY));
     if (!fd) return absl::ErrnoToStatus(errno, "open");

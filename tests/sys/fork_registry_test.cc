@@ -16,7 +16,7 @@
 namespace perfkit::sys {
 namespace {
 
-TEST_CASE("threads that never leave a gap between them let others fork", "[fork]") {
+TEST_CASE("threads that never leave a gap between them let others fork", "[fork][law]") {
   if (testing::kSanitized) SKIP_TEST("sanitizers do not stand forks among threads");
   std::atomic<bool> stop{false};
   std::vector<std::thread> threads;
@@ -46,7 +46,7 @@ TEST_CASE("threads that never leave a gap between them let others fork", "[fork]
   watch.join();
 }
 
-TEST_CASE("a thread gives way to a fork for a limited time", "[fork]") {
+TEST_CASE("a thread gives way to a fork for a limited time", "[fork][law]") {
   if (testing::kSanitized) SKIP_TEST("sanitizers do not stand forks among threads");
   std::optional<ForkBlocker> first(std::in_place);
   std::thread forker([] {

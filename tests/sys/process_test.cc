@@ -28,7 +28,7 @@ std::string CommandOf(pid_t pid) { return ReadFile("/proc/" + std::to_string(pid
 
 bool IsThere(pid_t pid) { return kill(pid, 0) == 0; }
 
-TEST_CASE("a held child is a copy of this process until it is released", "[process]") {
+TEST_CASE("a held child is a copy of this process until it is released", "[process][law]") {
   absl::StatusOr<HeldChild> child = HoldChild(std::vector<std::string>{"sh", "-c", "exit 7"});
   REQUIRE(child.ok());
   testing::Sleep(20'000'000);

@@ -168,7 +168,7 @@ struct Slow {
   }
 };
 
-TEST_CASE("the end of a claim waits for running handlers", "[signals][live]") {
+TEST_CASE("the end of a claim waits for running handlers", "[signals][live][law]") {
   CHECK(InChild([] {
           Slow slow;
           std::optional<SampleClaim> claim = *SampleClaim::OfProcess(Slow::Take, &slow);
@@ -186,7 +186,7 @@ TEST_CASE("the end of a claim waits for running handlers", "[signals][live]") {
         }) == 0);
 }
 
-TEST_CASE("the end of a claim does not wait for ever, and the place is not taken again", "[signals][live]") {
+TEST_CASE("the end of a claim does not wait for ever, and the place is not taken again", "[signals][live][law]") {
   CHECK(InChild([] {
           static Slow slow;
           std::optional<SampleClaim> claim = *SampleClaim::OfProcess(Slow::Take, &slow);

@@ -23,7 +23,7 @@ TEST_CASE("a thread's switches are those of getrusage", "[switches]") {
   CHECK(*now <= testing::SwitchesByUsage());
 }
 
-TEST_CASE("it sleeps until it has left the CPU", "[switches]") {
+TEST_CASE("it sleeps until it has left the CPU", "[switches][law]") {
   FakeKernel fake;
   for (const bool short_sleeps_are_none : {false, true}) {
     if (short_sleeps_are_none) testing::MakeShortSleepsNone(fake);
@@ -33,7 +33,7 @@ TEST_CASE("it sleeps until it has left the CPU", "[switches]") {
   }
 }
 
-TEST_CASE("it gives up in the end, and if the counters can't be read", "[switches]") {
+TEST_CASE("it gives up in the end, and if the counters can't be read", "[switches][law]") {
   FakeKernel fake;
   fake.below().nanosleep = [](const timespec*) { return 0; };
   fake.below().getrusage = [](int, rusage* usage) {

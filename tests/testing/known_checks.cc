@@ -158,9 +158,9 @@ int Flakes(int rounds) {
   return flakes;
 }
 
-TEST_CASE("exact assertions do not flake under twice the machine's load", "[known]") { CHECK(Flakes(15) == 0); }
+TEST_CASE("exact assertions do not flake under twice the machine's load", "[known][law]") { CHECK(Flakes(15) == 0); }
 
-TEST_CASE("exact assertions do not flake, 10,000 repetitions of each", "[.heavy]") { CHECK(Flakes(10'000) == 0); }
+TEST_CASE("exact assertions do not flake, 10,000 repetitions of each", "[.heavy][law]") { CHECK(Flakes(10'000) == 0); }
 
 TEST_CASE("one allocation more is caught each time", "[planted]") {
   for (int i = 0; i < 100; ++i) {

@@ -30,6 +30,9 @@ std::string DescribeShape(const Tree& tree);  // medians and ratios, for readers
 // classes.cc: at most 20 data members and two .cc files for each class.
 Findings CheckClasses(const Tree& tree);
 
+// kinds.cc: test cases that have to do with time are laws or measurements, and say so.
+Findings CheckKinds(const Tree& tree);
+
 // words.cc: words that are written nowhere.
 Findings CheckWords(const Tree& tree);
 

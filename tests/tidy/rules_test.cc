@@ -117,6 +117,27 @@ TEST_CASE("design.md names the tests of each room", "[tidy]") {
   CHECK(LinesOf(CheckRoomTests(tree)) == Where{1});
 }
 
+TEST_CASE("test cases that have to do with time say of what kind they are", "[tidy]") {
+  const auto lines = [](const std::string& text) {
+    return LinesOf(CheckKinds({{"tests/a/b_test.cc", "#include \"tests/a/h.h\"\n" + text},
+                               {"tests/a/h.h",
+                                "struct Worker { int x = 1; std::thread t{[] { Sleep(1); }}; };\n"
+                                "inline void Twice() { HoldsOnceInThree([] { return true; }); }\n"}}));
+  };
+  CHECK(lines("TEST_CASE(\"pure\") { CHECK(1 == 1); }\n").empty());
+  CHECK(lines("TEST_CASE(\"a clock\") { CHECK(NowNs() > 0); }\n") == Where{2});
+  CHECK(lines("TEST_CASE(\"a clock\", \"[x][law]\") { CHECK(NowNs() > 0); }\n").empty());
+  CHECK(lines("int Busy() {\n  return Spin(1);\n}\nTEST_CASE(\"by a helper\",\n  \"[x]\") { Busy(); }\n") == Where{5});
+  CHECK(lines("TEST_CASE(\"by a header\") {\n  Worker worker;\n}\n") == Where{2});
+  CHECK(lines("TEST_CASE(\"a fake's clock\") { fake.clock_gettime = Fake; }\n").empty());
+  CHECK(lines("TEST_CASE(\"in a comment\") { /* Sleep(1) */ Log(\"Sleep(1)\"); }\n").empty());
+  CHECK(lines("TEST_CASE(\"both\", \"[law][measurement]\") { Twice(); }\n") == Where{2, 2});
+  CHECK(lines("TEST_CASE(\"once\", \"[measurement]\") { Sleep(1); }\n") == Where{2});
+  CHECK(lines("TEST_CASE(\"a share\", \"[measurement]\") { Twice(); }\n").empty());
+  CHECK(lines("TEST_CASE(\"a share\", \"[law]\") { Twice(); }\n") == Where{2});
+  CHECK(lines("TEST_CASE(\"a share\") { Twice(); }\n") == Where{2});
+}
+
 TEST_CASE("files that comments and documents name exist", "[tidy]") {
   const auto lines = [](std::string path, const char* text) {
     return LinesOf(CheckFileNames({{"src/count/a.h", ""}, {std::move(path), text}}));

@@ -55,6 +55,7 @@ TEST_CASE("system calls", "[tidy]") { Expect(CheckSystemCalls(House())); }
 TEST_CASE("language", "[tidy]") { Expect(CheckLanguage(House())); }
 TEST_CASE("classes", "[tidy]") { Expect(CheckClasses(House())); }
 TEST_CASE("first lines", "[tidy]") { Expect(CheckFirstLines(House())); }
+TEST_CASE("kinds of tests", "[tidy]") { Expect(CheckKinds(House())); }
 TEST_CASE("words", "[tidy]") { Expect(CheckWords(House())); }
 TEST_CASE("vocabulary", "[tidy]") { Expect(CheckVocabulary(House())); }
 TEST_CASE("white space", "[tidy]") { Expect(CheckWhiteSpace(House())); }

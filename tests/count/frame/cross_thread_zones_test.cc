@@ -144,7 +144,7 @@ void CrossThreadBelowOpenChild(FrameCounter& frames, bool mark) {
   { PERFKIT_ZONE(frames, "next"); }
 }
 
-TEST_CASE("frames: a zone that ends on another thread while its child is open leaves the sums whole") {
+TEST_CASE("frames: a zone that ends on another thread while its child is open leaves the sums whole", "[law]") {
   FrameCounter frames({.events = kEvents});
   frames.Mark();
   const bool mark = GENERATE(false, true);

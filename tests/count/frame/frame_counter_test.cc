@@ -89,7 +89,7 @@ double TimedFrame(FrameCounter& frames) {
   return static_cast<double>(frames.last().values[kClock]) / (cpu_ns - 20e3);
 }
 
-TEST_CASE("frames: clocks of a frame agree with the clocks outside") {
+TEST_CASE("frames: clocks of a frame agree with the clocks outside", "[law]") {
   FrameCounter frames({.events = kEvents});
   if (!frames.reason(kClock).empty()) SKIP_TEST(std::string(frames.reason(kClock)));
   // A thread's time begins a little earlier at each switch than its events: more so where a hypervisor takes the CPU
@@ -168,7 +168,7 @@ TEST_CASE("frames: what lacks for the same reason is told once") {
   CHECK(report.find("not counted", told + 1) == std::string::npos);
 }
 
-TEST_CASE("frames: without any event there are still wall times") {
+TEST_CASE("frames: without any event there are still wall times", "[law]") {
   FrameCounter frames({});
   frames.Mark();
   {
@@ -238,7 +238,7 @@ TEST_CASE("frames: workers' zones are folded in, living or ended") {
   CHECK(frames.Stats().threads == 1);
 }
 
-TEST_CASE("frames: threads that come and go while reports are made and counting is switched") {
+TEST_CASE("frames: threads that come and go while reports are made and counting is switched", "[law]") {
   FrameCounter frames({.events = {"page-faults"}, .max_zones = 16});
   constexpr size_t kRounds = 30, kThreads = 3, kZones = 50;
   for (size_t round = 0; round < kRounds; ++round) {
@@ -275,7 +275,7 @@ size_t OpenDescriptors() {
   return count;
 }
 
-TEST_CASE("frames: off means that no event is open, and on counts again") {
+TEST_CASE("frames: off means that no event is open, and on counts again", "[law]") {
   const size_t before = OpenDescriptors();
   FrameCounter frames({.events = kEvents, .hitch_budget = std::chrono::seconds(10)});
   if (!frames.reason(kFaults).empty()) SKIP_TEST(std::string(frames.reason(kFaults)));

@@ -51,7 +51,7 @@ int HungChildren(int forks, Meanwhile&& meanwhile, Child&& child) {
   return hung;
 }
 
-TEST_CASE("frames: a worker's child ends while a report holds the locks", "[fork]") {
+TEST_CASE("frames: a worker's child ends while a report holds the locks", "[fork][law]") {
   if (testing::kSanitized) SKIP_TEST("sanitizers do not stand forks among threads");
   FrameCounter frames({.events = {"page-faults"}, .max_zones = 2000});
   const FrameId audio = frames.DefineFrame("audio");
@@ -77,7 +77,7 @@ TEST_CASE("frames: a worker's child ends while a report holds the locks", "[fork
   CHECK(hung == 0);
 }
 
-TEST_CASE("frames: a worker's child leaves the zone that was open at the fork", "[fork]") {
+TEST_CASE("frames: a worker's child leaves the zone that was open at the fork", "[fork][law]") {
   if (testing::kSanitized) SKIP_TEST("sanitizers do not stand forks among threads");
   FrameCounter frames({.events = {"page-faults"}, .max_zones = 2000});
   frames.Mark();
@@ -105,7 +105,7 @@ TEST_CASE("thread slots: a forked child's thread is not attached", "[fork]") {
   CHECK(slots.Attach());
 }
 
-TEST_CASE("thread slots: children end while other threads come and go", "[fork]") {
+TEST_CASE("thread slots: children end while other threads come and go", "[fork][law]") {
   if (testing::kSanitized) SKIP_TEST("sanitizers do not stand forks among threads");
   ThreadSlots slots({"page-faults", "task-clock"});
   const auto publish_on_a_new_thread = [&] { std::thread([&] { slots.Publish(); }).join(); };

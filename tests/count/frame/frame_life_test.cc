@@ -124,7 +124,7 @@ TEST_CASE("frames: FrameCounter and its threads may end in any order") {
   }
 }
 
-TEST_CASE("frames: the report names everything") {
+TEST_CASE("frames: the report names everything", "[law]") {
   FrameCounter frames({.events = kEvents, .hitch_budget = std::chrono::milliseconds(5)});
   frames.Mark();
   for (int frame = 0; frame < 20; ++frame) {

@@ -107,7 +107,7 @@ void WorkInFrame(FrameCounter& frames, int turns) {
   }
 }
 
-TEST_CASE("a thread that is detached while its log is full has a gap until then", "[frame][recording]") {
+TEST_CASE("a thread that is detached while its log is full has a gap until then", "[frame][recording][law]") {
   FrameCounter frames({.events = perfkit::kEvents});
   const std::unique_ptr<FrameRecording> recording = RecordingOf(frames);
   Heard heard;

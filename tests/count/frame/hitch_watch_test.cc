@@ -121,7 +121,7 @@ void FaultALap() {
   for (int i = 0; i < 17; ++i) storm_ring->Fault(storm_ring->head() / kDetailRecordBytes);
 }
 
-TEST_CASE("rings: a record that is overwritten while it is read is not believed") {
+TEST_CASE("rings: a record that is overwritten while it is read is not believed", "[law]") {
   if (testing::kHandlersUnseen) SKIP_TEST("ThreadSanitizer does not see handlers");
   constexpr uint64_t kRecords = 16;
   MadeUpRing ring(kRecords);

@@ -55,7 +55,7 @@ Hitch UndisturbedHitchOf(FrameCounter& frames, Idle&& idle) {
   return hitch;
 }
 
-TEST_CASE("hitches: a sleep is a wait") {
+TEST_CASE("hitches: a sleep is a wait", "[law]") {
   FrameCounter frames({.events = {"task-clock"}, .hitch_budget = 5ms});
   const Hitch hitch = UndisturbedHitchOf(frames, [] { testing::Sleep(20'000'000); });
   REQUIRE(hitch.wall_ns >= 20'000'000);
@@ -121,7 +121,7 @@ int FirstCpu() {
   return cpu;
 }
 
-TEST_CASE("hitches: a competitor on the same CPU preempts") {
+TEST_CASE("hitches: a competitor on the same CPU preempts", "[law]") {
   const int cpu = FirstCpu();
   const OnCpu here(cpu);
   if (!here.bound) SKIP_TEST("threads cannot be bound to a CPU here");
@@ -148,7 +148,7 @@ TEST_CASE("hitches: a competitor on the same CPU preempts") {
   CHECK(std::string(hitch.cause).starts_with("preempted"));
 }
 
-TEST_CASE("hitches: work has no other cause than itself") {
+TEST_CASE("hitches: work has no other cause than itself", "[law]") {
   FrameCounter frames({.events = {"task-clock"}, .hitch_budget = 5ms});
   const Hitch hitch = HitchOf(frames, [] {
     const uint64_t until = testing::NowNs(CLOCK_THREAD_CPUTIME_ID) + 30'000'000;
@@ -160,7 +160,7 @@ TEST_CASE("hitches: work has no other cause than itself") {
   CHECK(hitch.wall_ns - hitch.preempted_ns - hitch.waited_ns >= 25'000'000);
 }
 
-TEST_CASE("hitches: where perf is forbidden, getrusage's numbers tell the cause") {
+TEST_CASE("hitches: where perf is forbidden, getrusage's numbers tell the cause", "[law]") {
   testing::FakeKernel fake;
   fake.FailAll(testing::Call::kPerfEventOpen, EACCES);
   FrameCounter frames({.events = {"page-faults", "task-clock", "context-switches"}, .hitch_budget = 1ms});
@@ -179,7 +179,7 @@ TEST_CASE("hitches: where perf is forbidden, getrusage's numbers tell the cause"
   CHECK(std::string(hitch.cause).starts_with("off the CPU for "));
 }
 
-TEST_CASE("hitches: frames that were in time before it are not blamed on a hitch") {
+TEST_CASE("hitches: frames that were in time before it are not blamed on a hitch", "[law]") {
   FrameCounter frames({.events = {"context-switches"}, .hitch_budget = 25ms});
   constexpr size_t kPages = 1000;
   constexpr uint64_t kSleeps = 10, kAtBoundaries = 4;
@@ -232,7 +232,7 @@ TEST_CASE("hitches: a callback may replace itself while it runs") {
   CHECK(second == 2);
 }
 
-TEST_CASE("hitches: without a budget there are none, and no ring is kept") {
+TEST_CASE("hitches: without a budget there are none, and no ring is kept", "[law]") {
   FrameCounter frames({.events = {"task-clock"}});
   const Hitch hitch = HitchOf(frames, [] { testing::Sleep(1'000'000); });
   CHECK(hitch.wall_ns == 0);

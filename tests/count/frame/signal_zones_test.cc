@@ -88,7 +88,7 @@ TEST_CASE("frames: zones entered within reads of the counters are counted or dro
   CHECK(frames.Stats().mismatched == 0);
 }
 
-TEST_CASE("frames: zones of signals that come at any time are counted or dropped and spoil nothing") {
+TEST_CASE("frames: zones of signals that come at any time are counted or dropped and spoil nothing", "[law]") {
   if (testing::kHandlersUnseen) SKIP_TEST("ThreadSanitizer does not see handlers");
   FrameCounter frames({.events = kEvents});
   handled = 0;

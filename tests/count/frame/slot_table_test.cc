@@ -110,7 +110,7 @@ void PublishTwice() {
   }
 }
 
-TEST_CASE("slots: no total is torn by publications in the middle of it") {
+TEST_CASE("slots: no total is torn by publications in the middle of it", "[law]") {
   if (testing::kHandlersUnseen) SKIP_TEST("ThreadSanitizer does not see handlers");
   SlotTable table(SlotTable::kMaxWords, 1);
   REQUIRE(table.Claim() == 0);
@@ -139,7 +139,7 @@ void ReadTotal() {
   if (!whole) storm_torn.fetch_add(1);
 }
 
-TEST_CASE("slots: a total in the middle of a publication is the one before it") {
+TEST_CASE("slots: a total in the middle of a publication is the one before it", "[law]") {
   if (testing::kHandlersUnseen) SKIP_TEST("ThreadSanitizer does not see handlers");
   SlotTable table(SlotTable::kMaxWords, 1);
   REQUIRE(table.Claim() == 0);

@@ -252,7 +252,7 @@ TEST_CASE("tasks: a switch to a task of another counter counts in each", "[task]
   CHECK(others.Stats().cross_thread + others.Stats().mismatched == 0);
 }
 
-TEST_CASE("tasks: a wait is no longer than from the task's beginning", "[task]") {
+TEST_CASE("tasks: a wait is no longer than from the task's beginning", "[task][law]") {
   TaskCounter tasks({.events = {"page-faults"}, .max_threads = 1});
   REQUIRE(tasks.AttachThread());
   const uint64_t begin_ns = testing::NowNs();

@@ -15,7 +15,7 @@ bool CallsFunction(const ThreadStatus& look, const std::string& name) {
                      [&](const ThreadStatus::Call& call) { return call.function.find(name) != std::string::npos; });
 }
 
-TEST_CASE("the stack of each thread that waits is whole, and named", "[blocked_threads][waits]") {
+TEST_CASE("the stack of each thread that waits is whole, and named", "[blocked_threads][waits][law]") {
   PlantedThreads planted;
   for (const PlantedThreads::Planted& thread : planted.planted()) {
     INFO(thread.name);

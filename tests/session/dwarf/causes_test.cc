@@ -212,9 +212,9 @@ void TestMatrix(int rounds, int of_each) {
   if (result == 2) CHECK(PlantHitches(rounds, of_each, seed, false));
 }
 
-TEST_CASE("planted hitches are named", "[.heavy][causes]") { TestMatrix(1, 10); }
+TEST_CASE("planted hitches are named", "[.heavy][causes][law]") { TestMatrix(1, 10); }
 
-TEST_CASE("a thousand planted hitches are named", "[.heavy][causes]") { TestMatrix(13, 10); }
+TEST_CASE("a thousand planted hitches are named", "[.heavy][causes][law]") { TestMatrix(13, 10); }
 
 }  // namespace
 }  // namespace perfkit::session

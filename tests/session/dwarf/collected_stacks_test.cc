@@ -20,7 +20,7 @@ std::string NamesOf(const Profile& profile, uint32_t stack) {
   return calls;
 }
 
-TEST_CASE("another process has whole stacks, with names", "[collector]") {
+TEST_CASE("another process has whole stacks, with names", "[collector][law]") {
   const SpinningProcess process("collected");
   const SamplerOptions options{.events = {{.event = "cpu-clock:u", .rate = Period{1'000'000}}},
                                .stack = CallStack::UserDump(60 << 10),

@@ -63,11 +63,11 @@ void CheckEqualThreads(uint64_t thread_cpu_ns) {
   WARN("samples differ by " << least << " to " << most << " %; " << unsampled << " % of the time has none");
 }
 
-TEST_CASE("of many busy threads each has the samples of its own CPU time", "[session][shares]") {
+TEST_CASE("of many busy threads each has the samples of its own CPU time", "[session][shares][law]") {
   CheckEqualThreads(50'000'000);
 }
 
-TEST_CASE("of many busy threads each has the samples of its own CPU time, for long", "[.heavy][shares]") {
+TEST_CASE("of many busy threads each has the samples of its own CPU time, for long", "[.heavy][shares][law]") {
   CheckEqualThreads(300'000'000);
 }
 

@@ -74,7 +74,8 @@ bool HadLock(const Hand& hand, const ProfileSample& wait) {
   });
 }
 
-TEST_CASE("each holder that a session names had the lock, and was where it said", "[session][wall][lock_holders]") {
+TEST_CASE("each holder that a session names had the lock, and was where it said",
+          "[session][wall][lock_holders][law]") {
   // So rare that stacks of holders are those of looks, which are taken while the holder has the lock.
   const SampledEvent rare{.event = "page-faults", .rate = Period{1'000'000'000}};
   absl::StatusOr<Session> session =

@@ -173,9 +173,11 @@ void CheckLooks(uint64_t wanted) {
   if (wanted >= 1'000'000) WARN(sums.looks << " looks, " << sums.accepted << " accepted, " << sums.right << " right");
 }
 
-TEST_CASE("whole stacks of looks hold all return addresses that the thread has", "[blocked_look]") { CheckLooks(2000); }
+TEST_CASE("whole stacks of looks hold all return addresses that the thread has", "[blocked_look][law]") {
+  CheckLooks(2000);
+}
 
-TEST_CASE("a million whole stacks of looks hold all return addresses", "[.heavy][long_looks]") {
+TEST_CASE("a million whole stacks of looks hold all return addresses", "[.heavy][long_looks][law]") {
   const char* const looks = std::getenv("PERFKIT_LOOKS");
   CheckLooks(looks != nullptr ? std::strtoull(looks, nullptr, 10) : 1'000'000);
 }

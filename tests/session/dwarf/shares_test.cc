@@ -190,7 +190,7 @@ std::string ComparedText(const SharesRun& run) {
                          Percent(slept.named_ns, sleeper.wall_ns));
 }
 
-TEST_CASE("functions have the shares that their threads measure", "[session][shares]") {
+TEST_CASE("functions have the shares that their threads measure", "[session][shares][law]") {
   SharesRun run;
   RunBesidePeers(600'000'000, 500us, /*both=*/false, run);
   CheckParts(run.profile, run.work, 500us);
@@ -198,7 +198,7 @@ TEST_CASE("functions have the shares that their threads measure", "[session][sha
   WARN(ComparedText(run));
 }
 
-TEST_CASE("shares are those of the threads' own clocks within 2 points", "[.heavy][shares]") {
+TEST_CASE("shares are those of the threads' own clocks within 2 points", "[.heavy][shares][law]") {
   for (int round = 0; round < 3; ++round) {
     SharesRun run;
     RunBesidePeers(5'000'000'000, 1ms, /*both=*/true, run);

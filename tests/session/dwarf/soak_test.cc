@@ -6,7 +6,7 @@
 namespace perfkit::session {
 namespace {
 
-TEST_CASE("threads, libraries and children come and go for long", "[.heavy][long_soak]") {
+TEST_CASE("threads, libraries and children come and go for long", "[.heavy][long_soak][law]") {
   const char* const seconds = std::getenv("PERFKIT_SOAK_SECONDS");
   Soak(seconds != nullptr ? std::strtod(seconds, nullptr) : 600);
 }

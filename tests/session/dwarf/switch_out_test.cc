@@ -185,7 +185,7 @@ double Distance(const Shares& a, const Shares& b) {
 
 // A machine that lets the session's thread wait for long looks too late. Then the threads' own clocks and the kernel's
 // stacks differ, too, or another try is better.
-TEST_CASE("shares of time off the CPU are those of the kernel's stacks at switch-out", "[.heavy][switch_out]") {
+TEST_CASE("shares of time off the CPU are those of the kernel's stacks at switch-out", "[.heavy][switch_out][law]") {
   constexpr double kPoints = 2;
   double best = 100;
   for (int attempt = 0; attempt < 3 && best > kPoints; ++attempt) {

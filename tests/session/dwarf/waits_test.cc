@@ -98,7 +98,7 @@ std::string CallsOf(const Profile& profile, uint32_t stack) {
   return calls;
 }
 
-TEST_CASE("the stack of every wait that was looked at is the one that the thread had", "[session][wall][waits]") {
+TEST_CASE("the stack of every wait that was looked at is the one that the thread had", "[session][wall][waits][law]") {
   absl::StatusOr<Session> session = Session::Start({.interval = 1s, .clock = SessionClock::kWall, .look_after = 1ms});
   if (!session.ok()) SKIP_TEST(std::string(session.status().message()));
   std::atomic<bool> stop{false};

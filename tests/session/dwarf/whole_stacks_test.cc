@@ -54,7 +54,7 @@ std::string Folded(const Profile& profile, std::string event) {
   return text;
 }
 
-TEST_CASE("a sample in a function has its callers, whichever way stacks are taken", "[session]") {
+TEST_CASE("a sample in a function has its callers, whichever way stacks are taken", "[session][law]") {
   const auto stacks = GENERATE(SessionStacks::kBest, SessionStacks::kLive, SessionStacks::kDumps);
   absl::StatusOr<Session> session = Session::Start({.interval = 500us, .stacks = stacks});
   if (!session.ok()) SKIP_TEST(std::string(session.status().message()));
@@ -76,7 +76,8 @@ TEST_CASE("a sample in a function has its callers, whichever way stacks are take
   CHECK(whole > 0);
 }
 
-TEST_CASE("on and off the CPU add up to the wall clock, and a wait has its stack and its call", "[session][wall]") {
+TEST_CASE("on and off the CPU add up to the wall clock, and a wait has its stack and its call",
+          "[session][wall][law]") {
   absl::StatusOr<Session> session = Session::Start({.interval = 1ms, .clock = SessionClock::kWall});
   if (!session.ok()) SKIP_TEST(std::string(session.status().message()));
   for (int i = 0; i < 10; ++i) {

@@ -117,13 +117,13 @@ void DamageAll(const std::string& compiler, int times) {
   CHECK(known > 0);  // some damage is in unused bytes
 }
 
-TEST_CASE("damaged debug information costs answers, never more", "[hostile]") {
+TEST_CASE("damaged debug information costs answers, never more", "[hostile][law]") {
   for (const char* compiler : {"g++ -gdwarf-5", "g++ -gdwarf-4", "clang++ -gdwarf-5", "clang++ -gdwarf-4"}) {
     DamageAll(compiler, 1500);
   }
 }
 
-TEST_CASE("50,000 damaged files cost answers, never more", "[.heavy]") {
+TEST_CASE("50,000 damaged files cost answers, never more", "[.heavy][law]") {
   for (const char* compiler : {"g++ -gdwarf-5", "g++ -gdwarf-4", "clang++ -gdwarf-5", "clang++ -gdwarf-4"}) {
     DamageAll(compiler, 12'500);
   }

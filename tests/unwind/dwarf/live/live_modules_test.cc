@@ -338,8 +338,8 @@ void CheckStorm(StormSize size) {
   CHECK(count(StackEnd::kRoot) * 10 >= storm_walks * 5);
 }
 
-TEST_CASE("a storm of modules and threads, walked at 10 kHz", "[live][storm]") { CheckStorm(kShortStorm); }
-TEST_CASE("a long storm of modules and threads", "[.heavy]") { CheckStorm(kLongStorm); }
+TEST_CASE("a storm of modules and threads, walked at 10 kHz", "[live][storm][law]") { CheckStorm(kShortStorm); }
+TEST_CASE("a long storm of modules and threads", "[.heavy][law]") { CheckStorm(kLongStorm); }
 
 // The same storm, with a sampler's own signals: Drain keeps the tables up to date.
 void CheckSampledStorm(StormSize size) {
@@ -384,10 +384,10 @@ void CheckSampledStorm(StormSize size) {
   CHECK(whole * 10 >= stacks * 5);
 }
 
-TEST_CASE("a storm of modules and threads, sampled with live stacks at 10 kHz", "[live][storm]") {
+TEST_CASE("a storm of modules and threads, sampled with live stacks at 10 kHz", "[live][storm][law]") {
   CheckSampledStorm(kShortStorm);
 }
-TEST_CASE("a long storm of modules and threads, sampled with live stacks", "[.heavy]") {
+TEST_CASE("a long storm of modules and threads, sampled with live stacks", "[.heavy][law]") {
   CheckSampledStorm(kLongStorm);
 }
 

@@ -100,7 +100,7 @@ class Sqlite {
   Exec exec_ = nullptr;
 };
 
-TEST_CASE("return addresses of live stacks follow calls, and the stacks are whole", "[live]") {
+TEST_CASE("return addresses of live stacks follow calls, and the stacks are whole", "[live][law]") {
   if (testing::kSanitized) SKIP_TEST("a signal may come while a sanitizer holds its locks");
   Sqlite sqlite;
   if (!sqlite.ok()) SKIP_TEST("there is no SQLite here");

@@ -73,7 +73,7 @@ void CheckProgram(const std::string& name, const std::vector<std::string>& comma
   CHECK(result.complete * 100 >= result.samples * 90);
 }
 
-TEST_CASE("stacks of programs of this system begin as libdwfl's do", "[programs]") {
+TEST_CASE("stacks of programs of this system begin as libdwfl's do", "[programs][law]") {
   const std::string python =
       "import re\n"
       "def f(n, g):\n  return g(n) if n == 0 else f(n - 1, g) + 1\n"

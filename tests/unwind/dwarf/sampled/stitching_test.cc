@@ -129,7 +129,7 @@ Stitched Measure(const Program& program, size_t enough) {
 // Among a thousand samples, more are the first of their kind than among ten thousand; which ones is random.
 constexpr size_t kMinPercent = 80;
 
-TEST_CASE("stacks that were cut off are completed, by what was outside of them in truth", "[stitch]") {
+TEST_CASE("stacks that were cut off are completed, by what was outside of them in truth", "[stitch][law]") {
   for (const Program& program : Programs()) {
     double most = 0;
     for (int attempt = 0; attempt < 3 && most < kMinPercent; ++attempt) {
@@ -141,7 +141,7 @@ TEST_CASE("stacks that were cut off are completed, by what was outside of them i
   }
 }
 
-TEST_CASE("of many stacks that were cut off 98 % are completed, one in a thousand wrongly", "[.heavy]") {
+TEST_CASE("of many stacks that were cut off 98 % are completed, one in a thousand wrongly", "[.heavy][law]") {
   for (const Program& program : Programs()) {
     const Stitched result = Measure(program, 10'000);
     CHECK(result.Share(result.complete) >= 98);
@@ -215,13 +215,13 @@ bool StitchesLive(const Program& program) {
   return true;
 }
 
-TEST_CASE("a sampler with full dumps gives what stitching needs, live", "[stitch]") {
+TEST_CASE("a sampler with full dumps gives what stitching needs, live", "[stitch][law]") {
   for (const Program& program : Programs()) {
     CHECK((StitchesLive(program) || StitchesLive(program) || StitchesLive(program)));
   }
 }
 
-TEST_CASE("a stack says how many bytes of it are needed, not one word less", "[stitch]") {
+TEST_CASE("a stack says how many bytes of it are needed, not one word less", "[stitch][law]") {
   for (const Program& program : Programs()) {
     const testing::SampledProgram sampled(program.command, CallStack::UserDump(kWhole), kOften, 300);
     Unwinder unwinder;

@@ -154,7 +154,7 @@ TEST_CASE("two threads at once: each sample is unwound or in the accounting", "[
 }
 
 TEST_CASE("Stop ends a queue in the middle, from the visitor or from elsewhere, and what is left is counted",
-          "[queue]") {
+          "[queue][law]") {
   const Stream stream(2000);
   for (const size_t stop_at : {size_t{0}, size_t{1}, size_t{100}}) {
     UnwindQueue queue(testing::HandLayout().layout, {.bytes = 64 << 20});
@@ -193,7 +193,7 @@ TEST_CASE("Stop ends a queue in the middle, from the visitor or from elsewhere, 
   }
 }
 
-TEST_CASE("a thread that waits for stacks sleeps, and wakes for one", "[queue]") {
+TEST_CASE("a thread that waits for stacks sleeps, and wakes for one", "[queue][law]") {
   const Stream stream(1);
   UnwindQueue queue(testing::HandLayout().layout);
   std::atomic<int> visited = 0;
@@ -233,7 +233,7 @@ TEST_CASE("pushing allocates nothing, and what is no sample of the layout is cou
 }
 
 TEST_CASE("a sampler's samples go through a queue, stitched, and all are in the accounting of the one or the other",
-          "[queue]") {
+          "[queue][law]") {
   SamplerOptions options;
   options.events = {{.event = "task-clock:u", .rate = Period{200'000}}};
   options.stack = CallStack::UserDump(1 << 10, {.every = 8, .bytes = 16 << 10});

@@ -94,7 +94,7 @@ Recorded RecordThisProgram() {
   return recorded;
 }
 
-TEST_CASE("stacks of this program reach their roots, alone and in batches", "[unwinder]") {
+TEST_CASE("stacks of this program reach their roots, alone and in batches", "[unwinder][law]") {
   const Recorded recorded = RecordThisProgram();
   const std::vector<Sample> samples = recorded.samples();
   REQUIRE(samples.size() >= 100);
@@ -150,7 +150,7 @@ TEST_CASE("stacks of this program reach their roots, alone and in batches", "[un
   CHECK(after.table_bytes > 0);
 }
 
-TEST_CASE("mappings of /proc do as well as records", "[unwinder]") {
+TEST_CASE("mappings of /proc do as well as records", "[unwinder][law]") {
   const Recorded recorded = RecordThisProgram();
   Unwinder by_records, by_maps;
   recorded.Feed(by_records);
@@ -164,7 +164,7 @@ TEST_CASE("mappings of /proc do as well as records", "[unwinder]") {
   CHECK(absl::IsNotFound(by_maps.AddProcess(0x7ffffff)));
 }
 
-TEST_CASE("a walk that cannot begin says so", "[unwinder]") {
+TEST_CASE("a walk that cannot begin says so", "[unwinder][law]") {
   Unwinder unwinder;
   REQUIRE(unwinder.AddProcess(getpid()).ok());
   StackFrame frames[8];
@@ -185,7 +185,7 @@ TEST_CASE("a walk that cannot begin says so", "[unwinder]") {
   CHECK(end(HandSample(kThisProcess, RegistersOf(UINT64_MAX, 0x1000), stack)).end == StackEnd::kNoMapping);
 }
 
-TEST_CASE("a stack has no more frames than there is room for", "[unwinder]") {
+TEST_CASE("a stack has no more frames than there is room for", "[unwinder][law]") {
   const Recorded recorded = RecordThisProgram();
   Unwinder unwinder;
   recorded.Feed(unwinder);
@@ -205,7 +205,7 @@ TEST_CASE("a stack has no more frames than there is room for", "[unwinder]") {
 }
 
 // Deep stacks take turns. After shallow or truncated ones, stacks are unwound one after the other.
-TEST_CASE("a batch finds what single walks do, whatever it has learned of stacks before", "[unwinder]") {
+TEST_CASE("a batch finds what single walks do, whatever it has learned of stacks before", "[unwinder][law]") {
   const Recorded recorded = RecordThisProgram();
   const std::vector<Sample> samples = recorded.samples();
   REQUIRE(samples.size() >= 100);
@@ -242,7 +242,7 @@ TEST_CASE("in an unknown process no address has a rule") {
   }
 }
 
-TEST_CASE("hostile registers and stacks end within the room for frames", "[unwinder]") {
+TEST_CASE("hostile registers and stacks end within the room for frames", "[unwinder][law]") {
   Unwinder unwinder;
   REQUIRE(unwinder.AddProcess(getpid()).ok());
   std::mt19937_64 random(5);
