@@ -9,12 +9,18 @@
 
 namespace {
 
-// Counts the test cases that begin, to tell "all were skipped" from "some were skipped".
-struct StartCounter : Catch::TestEventListenerBase {
+// Counts the test cases that begin, to tell "all were skipped" from "some were skipped", and names those that failed in
+// one line each, also if a signal ended them.
+struct CaseListener : Catch::TestEventListenerBase {
   using Catch::TestEventListenerBase::TestEventListenerBase;
   void testCaseStarting(const Catch::TestCaseInfo&) override { ++perfkit::testing::Skips().started; }
+  void testCaseEnded(const Catch::TestCaseStats& stats) override {
+    if (stats.totals.assertions.allOk()) return;
+    std::printf("FAILED: %s %s\n", stats.testInfo.name.c_str(), stats.testInfo.tagsAsString().c_str());
+    std::fflush(stdout);
+  }
 };
-CATCH_REGISTER_LISTENER(StartCounter)
+CATCH_REGISTER_LISTENER(CaseListener)
 
 }  // namespace
 
