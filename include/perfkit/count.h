@@ -302,7 +302,8 @@ inline bool CounterReader::ReadFast(detail::ReadPlan& plan, Snapshot& now) noexc
 }
 
 inline Count CounterReader::Difference(const Snapshot& begin, const Snapshot& end, size_t i) const noexcept {
-  const bool missing = i >= size_ || (MissingBetween(begin, end) >> i & 1) != 0;
+  if (i >= size_) return {};
+  const bool missing = (MissingBetween(begin, end) >> i & 1) != 0;
   Validity validity = fixed_flags(i) | SharedValidity(begin, end);
   if (((begin.fallback | end.fallback) >> i & 1) != 0) validity.flags |= Validity::kFallback;
   // kOtherThread has priority over "not counted": the events exist, but the region was not on one thread.
