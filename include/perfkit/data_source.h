@@ -20,7 +20,7 @@ struct DataSource {
 
   // These return "N/A" if the hardware does not say; several answers are joined by '|'.
   std::string operation() const;  // "LOAD", "STORE", "PFETCH", "EXEC"
-  std::string level() const;      // "L1 hit", "LFB/MAB miss", "Remote RAM hit"
+  std::string level() const;      // "L1 hit", "LFB/MAB miss", "Remote RAM (1 hop) hit"
   std::string snoop() const;      // "None", "Hit", "Miss", "HitM", "Fwd", "Peer"
   std::string tlb() const;        // "L1|L2 hit", "Walker miss"
   std::string blocked() const;    // "Data", "Addr"

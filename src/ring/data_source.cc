@@ -20,15 +20,16 @@ constexpr std::array<std::string_view, 11> kLevels = {"L1",
                                                       "L2",
                                                       "L3",
                                                       "Local RAM",
-                                                      "Remote RAM",
+                                                      "Remote RAM (1 hop)",
                                                       "Remote RAM (2 hops)",
-                                                      "Remote Cache",
+                                                      "Remote Cache (1 hop)",
                                                       "Remote Cache (2 hops)",
                                                       "I/O",
                                                       "Uncached"};
-// PERF_MEM_LVLNUM_*; the first one is number 1.
-constexpr std::array<std::string_view, 14> kLevelNumbers = {"L1", "L2",  "L3",  "L4",        "L2 MHB",  "MSC", "",
-                                                            "",   "CXL", "I/O", "Any cache", "LFB/MAB", "RAM", "PMEM"};
+// PERF_MEM_LVLNUM_*; the first one is number 1. Number 7 has no meaning, as of Linux 6.18.
+constexpr std::array<std::string_view, 14> kLevelNumbers = {
+    "L1",  "L2",        "L3",      "L4",  "L2 MHB", "Memory-side Cache", "", "Uncached", "CXL",
+    "I/O", "Any cache", "LFB/MAB", "RAM", "PMEM"};
 constexpr std::array<std::string_view, 4> kSnoops = {"None", "Hit", "Miss", "HitM"};
 constexpr std::array<std::string_view, 2> kMoreSnoops = {"Fwd", "Peer"};
 constexpr std::array<std::string_view, 4> kTlbs = {"L1", "L2", "Walker", "Fault"};

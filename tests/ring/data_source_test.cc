@@ -45,6 +45,24 @@ TEST_CASE("a data source is the kernel's perf_mem_data_src", "[data_source]") {
   CHECK(remote.blocked() == "Addr");
 }
 
+TEST_CASE("levels have perf's names, also those that are numbers only", "[data_source]") {
+  const auto level = [](uint64_t bits, uint64_t number) {
+    return Made([&](perf_mem_data_src& source) {
+             source.mem_lvl = PERF_MEM_LVL_HIT | bits;
+             source.mem_lvl_num = number;
+           })
+        .level();
+  };
+  CHECK(level(PERF_MEM_LVL_REM_RAM1, 0) == "Remote RAM (1 hop) hit");
+  CHECK(level(PERF_MEM_LVL_REM_CCE1, 0) == "Remote Cache (1 hop) hit");
+  CHECK(level(PERF_MEM_LVL_UNC, 0) == "Uncached hit");
+  // Newer than the header of some distributions: PERF_MEM_LVLNUM_MSC and PERF_MEM_LVLNUM_UNC.
+  CHECK(level(0, 6) == "Memory-side Cache hit");
+  CHECK(level(0, 8) == "Uncached hit");
+  // A number without a meaning: the bits count.
+  CHECK(level(PERF_MEM_LVL_L2, 7) == "L2 hit");
+}
+
 TEST_CASE("what the hardware does not say has no name, and no bits are beyond the names", "[data_source]") {
   const DataSource none = Made([](perf_mem_data_src& source) {
     source.mem_op = PERF_MEM_OP_NA;
