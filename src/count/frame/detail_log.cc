@@ -6,11 +6,12 @@
 
 #include "src/count/switch_log.h"
 #include "src/sys/fork_registry.h"
+#include "src/sys/mapping.h"
 
 namespace perfkit::count {
 namespace {
 
-constexpr uint32_t kFaultPages = 16;  // 2,048 faults of 32 bytes
+constexpr size_t kFaultRingBytes = 64 << 10;  // 2,048 faults of 32 bytes, whatever the size of a page.
 
 absl::StatusOr<open::LiveRing> OpenFaultRing(const sys::Rights& rights) {
   open::OpenRequest request;
@@ -23,7 +24,7 @@ absl::StatusOr<open::LiveRing> OpenFaultRing(const sys::Rights& rights) {
   request.attr.watermark = 1;
   request.attr.wakeup_events_or_watermark = ~0u;  // never polled: no wake-ups
   request.asked = "the page faults of this thread, with addresses";
-  return open::LiveRing::Open(request, kFaultPages, rights);
+  return open::LiveRing::Open(request, static_cast<uint32_t>(kFaultRingBytes / sys::PageSize()), rights);
 }
 
 }  // namespace
