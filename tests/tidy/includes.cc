@@ -1,6 +1,7 @@
 // Checks that each name of std comes from a header that is included, directly or by one of the project's headers.
 // Builds with precompiled headers, and with whole folders in one file, hide that one is missing.
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <set>
 
