@@ -6,12 +6,14 @@
 //
 // Counters are chosen by PERFKIT_COUNTERS=cycles,page-faults in the environment, by an argument of `counted`, or by the
 // flag --perfkit_counters=... if PERFKIT_BENCHMARK_MAIN() replaces BENCHMARK_MAIN(); otherwise they are
-// instructions,cycles,page-faults. `allocations` also requires linking perfkit::testing_alloc. Counts are for one
-// iteration, of the loop alone, summed over all threads of a run; the measured cost of an empty loop is subtracted.
-// PERFKIT_METRICS, --perfkit_metrics=... or an argument add columns for metrics (metric.h), separated by semicolons.
+// instructions,cycles,page-faults. `allocations` also requires linking perfkit::testing_alloc. Counts are of the loop
+// alone and for one iteration: the sum over all threads of a run, divided by the sum of their iterations. The measured
+// cost of an empty loop is subtracted. PERFKIT_METRICS, --perfkit_metrics=... or an argument add columns for metrics
+// (metric.h), separated by semicolons.
 //
-// Requires linking perfkit::benchmark, whose link options let perfkit observe PauseTiming. Without them, the head of
-// the report says that pauses are counted too, and a label that the benchmark sets hides the n/a of its row.
+// Requires linking perfkit::benchmark, whose link options let perfkit observe PauseTiming. Without them, pauses are
+// counted too, and the head of the report says so. A row then has a single label: its n/a replaces a label that was set
+// before the loop, and a label that is set after the loop replaces its n/a.
 #pragma once
 
 #include "perfkit/detail/library_only.h"
@@ -33,7 +35,7 @@ namespace perfkit {
 // state's counters, so that code after the loop finds them there.
 class CountedLoop {
  public:
-  // The type of `_`: empty; [[maybe_unused]] avoids warnings about it.
+  // The type of `_`. Empty, and [[maybe_unused]] because the body of the loop does not use it.
   struct [[maybe_unused]] Value {};
   struct End {};
   class Iterator {
@@ -85,8 +87,8 @@ class CountedLoop {
     state_.KeepRunningBatch(state_.max_iterations);
   }
 
-  // Measures the cost of an iteration itself, with the code that the user's compiler makes of it: at -O0 it is ten
-  // times as much.
+  // Runs an empty loop, to measure the cost of an iteration. Compiled in the user's program, because the cost depends
+  // on the compiler's options: at -O0 it is ten times as high.
   static void RunEmpty(int64_t rounds) {
     for (Iterator i(nullptr, rounds); i != End(); ++i) asm volatile("");
   }
@@ -117,9 +119,9 @@ inline CountedLoop counted(::benchmark::State& state, std::string_view list) {
   return {state, std::span<const EventSpec>(events)};
 }
 
-// The head of the report must be known before main runs, and the stock main calls no function of perfkit. So a static
-// initialiser in the benchmark's own program writes it: the only one of perfkit. PERFKIT_BENCHMARK_MAIN, which reads
-// flags first, disables it.
+// The main of BENCHMARK_MAIN calls no function of perfkit, so the head of the report must be known before main runs. A
+// static initialiser in the benchmark's own program adds it. PERFKIT_BENCHMARK_MAIN disables the initialiser, because
+// its main reads flags first.
 namespace detail {
 
 // The original function of --wrap=State::PauseTiming. Null if the program is linked without that option.

@@ -1,4 +1,4 @@
-// What this process can count on this machine, and each obstacle with its remedy: by trying, not by guessing.
+// What this process can count on this machine, found by trying, and the cause and the remedy of each obstacle.
 //
 //   fputs(perfkit::FormatCapabilities(perfkit::ProbeCapabilities()).c_str(), stdout);
 //   perfkit::ListEvents([](const perfkit::EventInfo& event) { printf("%s\n", std::string(event.name).c_str()); });
@@ -62,8 +62,9 @@ struct ListOptions {
 // Calls `visit` with each event that has a name here, in the order of EventCategory. Adds one example each of raw
 // events, breakpoints and uprobes, and if tracefs is out of reach, one of tracepoints with the reason. Opens each event
 // on this thread (cpu-wide ones on their CPUs) and counts a workload of about 1 ms: a loop, page touches, memory reads,
-// a sleep, system calls. Thread-safe; calls `visit` and `progress` on the calling thread. Takes 0.1 s without
-// tracepoints on a machine without a PMU, and about 1 ms more for each PMU event. Allocates.
+// a sleep, system calls, writes to a word, calls of a function. Thread-safe; calls `visit` and `progress` on the
+// calling thread. Takes 0.1 s without tracepoints on a machine without a PMU, and about 1 ms more for each PMU event.
+// Allocates.
 void ListEvents(absl::FunctionRef<void(const EventInfo&)> visit, const ListOptions& options = {});
 
 // A capability. The order is the order of reports: those that others depend on come first.
@@ -114,8 +115,9 @@ struct Capabilities {
   bool has(CapabilityId id) const { return of(id).state == CapabilityState::kPresent; }
 };
 
-// Tries everything, in about 0.1 s. Briefly takes all the ring memory that this user may lock, up to 16 MiB; leaves
-// nothing open. Thread-safe. The result holds for this process with its current rights and limits.
+// Tries everything, in about 0.1 s. Briefly takes all the ring memory that this user may lock, up to about 4,096 pages
+// (16 MiB with pages of 4 KiB); leaves nothing open. Thread-safe. The result holds for this process with its current
+// rights and limits.
 Capabilities ProbeCapabilities();
 
 // Returns a table of what is there, then each obstacle with its cause and its remedy, then the hints.

@@ -3,7 +3,7 @@
 // This header is cheap to include and is all that a hot path needs. counter.h adds Open, which can fail.
 //
 //   caller ── CounterReader::Read(Snapshot&)
-//               ├─ all numbers have a path without a system call: loads and one tick, right here (ReadFast)
+//               ├─ if no number needs a system call: ReadFast, inline: loads, and one read of the tick counter
 //               └─ else: ReadSlow, in src/count/source.cc, which calls the kernel
 #pragma once
 
@@ -31,7 +31,7 @@ inline constexpr size_t kMaxEvents = 16;
 enum class ReadPath : uint8_t {
   kUserPage,     // A counter register, read in user space (rdpmc, mrs).
   kRing,         // The head of a ring into which each occurrence writes one record of fixed size.
-  kThreadClock,  // Time: the task clock, extrapolated by the tick counter. Migrations: SWITCH records.
+  kThreadClock,  // task-clock: extrapolated by the tick counter. cpu-migrations: from SWITCH records.
   kGroupRead,    // read(2) of a perf group.
   kUsage,        // getrusage, if perf is not permitted.
 };
@@ -47,7 +47,7 @@ struct Validity {
     kMultiplexed = 8,   // On the PMU for a part of the time only: coverage().
     kUserOnly = 16,     // Without the kernel's work for the thread.
     kFallback = 32,     // Read by a slower path than the chosen one.
-    kOtherThread = 64,  // Began and ended on different threads: no number.
+    kOtherThread = 64,  // Began or ended on another thread than the counted one: no number.
     kSomeCpus = 128,  // Counts on one kind of core only; the thread's work on others is neither included nor estimated.
   };
   uint8_t flags = 0;
@@ -59,8 +59,9 @@ struct Validity {
 };
 
 // A count with its validity. `value` is in events; for clock events in nanoseconds. time_enabled_ns is how long the
-// event was enabled, time_running_ns how long it was on the PMU. Both are 0, which means always, unless the event is
-// CounterReader::multiplexable(): a hardware event, or an event that is read in a group of a set with hardware events.
+// event was enabled, time_running_ns how long it was on the PMU. Both are 0 for an event that is never multiplexed, and
+// so counted all the time. CounterReader::multiplexable() has the others: all but software events and tracepoints; and
+// if a set has one of them, also each event of the set that is read in a group.
 struct Count {
   uint64_t value = 0;
   uint64_t time_enabled_ns = 0;
@@ -144,8 +145,8 @@ struct ClockBase {
   uint64_t time_ns = 0;
 };
 
-// Everything that an inline read uses, at a stable address, in the order of use. Owned by a CounterSet. In a forked
-// child `owner` becomes kNobody, and no pointer is followed any more.
+// The data of inline reads, in the order of use. Its address does not change. Owned by a CounterSet. In a forked child
+// `owner` becomes kNobody, and no pointer is followed any more.
 struct ReadPlan {
   static constexpr uint64_t kNobody = ~uint64_t{0};  // No inline read of this set, or not any more.
 
@@ -236,8 +237,9 @@ class CounterReader {
   }
 
  protected:
-  // Reads all events that need no system call. Returns false, with `now` unspecified, if the base has to be renewed
-  // first, on another thread, or if the thread was switched meanwhile.
+  // Reads all events that need no system call. Returns false, with `now` unspecified, if ReadSlow is needed: the base
+  // has to be renewed, this is not the counted thread, a counter is in no register now, or the thread was switched
+  // meanwhile.
   static bool ReadFast(detail::ReadPlan& plan, Snapshot& now) noexcept;
 
   void ReadSlow(Snapshot& now) const noexcept;

@@ -29,8 +29,9 @@ struct DataSource {
   uint64_t Field(unsigned first, unsigned count) const noexcept { return bits >> first & ((uint64_t{1} << count) - 1); }
 };
 
-// Sample::weight, with kSampleWeightStruct: three numbers whose meaning depends on the machine. Intel: cycles of the
-// access, cycles of the instruction, cycles since the instruction before it retired.
+// Sample::weight, with kSampleWeightStruct: three numbers whose meaning depends on the machine. Intel, in cycles:
+// latency of the access, latency of the instruction, time between the retirements of the previous instruction and of
+// this one.
 struct WeightParts {
   uint32_t first = 0;
   uint16_t second = 0, third = 0;

@@ -64,8 +64,8 @@ struct EventConfig {
   std::string unit{};
 
   // The kernel raises this event in its own code (context-switches, cpu-migrations, most tracepoints). With
-  // exclude_kernel it would always count 0, so it is refused with InvalidArgument: by Sampler::Open, and by
-  // CounterSet::Open or its reason(i).
+  // exclude_kernel it would always count 0, so Sampler::Open and CounterSet::Open refuse that with InvalidArgument.
+  // Without CounterOptions::require_all, CounterSet::reason(i) has this error instead.
   bool kernel_side = false;
   // Counts a unit of the machine (uncore, power), not a thread: it can be opened for a CPU only.
   bool cpu_wide_only = false;
@@ -89,8 +89,9 @@ absl::StatusOr<EventConfig> ParseEvent(std::string_view text, const EventRoots& 
 absl::StatusOr<std::vector<std::vector<EventConfig>>> ParseEventList(std::string_view text,
                                                                      const EventRoots& roots = {});
 
-// Splits a list for ParseEventList into its elements, as lists for ParseEventList: then an event that this machine
-// lacks does not make the others fail. Errors: InvalidArgument for a misplaced brace or comma.
+// Splits a list for ParseEventList into its events and groups. Each of them is a list for ParseEventList again, so that
+// an event that this machine lacks does not make the others fail. Errors: InvalidArgument for a misplaced brace or
+// comma.
 absl::StatusOr<std::vector<std::string>> SplitEventList(std::string_view text);
 
 // Resolves `spec`: parses its text, or checks and completes its constant. Errors: as ParseEvent.

@@ -40,7 +40,7 @@ struct EventSpec {
 };
 #endif
 
-// The origin of an event, by which lists of events are ordered.
+// The origin of an event. Lists of events are in this order.
 enum class EventCategory : uint8_t {
   kHardware,    // Generic, counted by the CPU.
   kSoftware,    // Counted by the kernel.

@@ -53,9 +53,9 @@ std::string FormatNumber(uint64_t value);
 // Built-in metrics, as `simpleperf stat` and `perf stat` print them beside each count: instructions per cycle, clock
 // rate, miss ratios, CPUs used, and for all other events a rate per second.
 
-// Returns the built-in metric of `counts[i]`, computed from it and from other counts with the same modifiers. `wall_ns`
-// is the elapsed time of the region; 0 means unknown, and gives no rates. Returns nullopt if there is no metric with a
-// value.
+// Returns the built-in metric of `counts[i]`. Its formula uses this count, and may use others of `counts` that have the
+// same modifiers. `wall_ns` is the elapsed time of the region; 0 means unknown, and gives no rates. Returns nullopt if
+// there is no metric with a value.
 std::optional<MetricValue> MetricFor(std::span<const NamedCount> counts, size_t i, uint64_t wall_ns);
 
 // Returns the value as text: "1.84 insn/cycle", "0.93 CPUs used", "2.10 K/s". Requires that it has a value.

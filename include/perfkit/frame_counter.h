@@ -9,7 +9,7 @@
 //   }
 //
 // It never fails: an event that can't be counted has no number, and a reason. With the usual software events, zones and
-// marks make no system call. Nothing allocates after set-up; a thread's first zone is its set-up.
+// marks make no system call. Zones and marks do not allocate after set-up; a thread's first zone is its set-up.
 // Compiled with PERFKIT_ENABLE=0 (enable.h), zones expand to nothing, and the rest does nothing.
 #pragma once
 
@@ -49,7 +49,7 @@ struct FrameOptions {
   size_t history_frames = 512;          // Frames kept for history(); rounded up to a power of two.
   size_t max_zones = 256;               // Maximum number of different zone paths of a thread.
   size_t max_depth = 64;                // Maximum depth of nested zones.
-  size_t max_threads = 256;             // Maximum at the same time, besides the marking one; others are not counted.
+  size_t max_threads = 256;             // Attached at the same time, without the marking one; more are not counted.
 };
 
 #if PERFKIT_ENABLE
@@ -58,9 +58,9 @@ struct FrameOptions {
 // counts are merged when it ends. Requires that no zone is open when the FrameCounter is destroyed. In a forked child
 // it is disabled.
 //
-// Zones inside another zone are async-signal-safe. Outermost zones of other threads than the marking one may lock, and
-// after SetEnabled open or close events. Marks are not async-signal-safe. Zones of a handler that interrupts the start
-// or end of another zone, or a mark, are dropped (FrameStats::dropped).
+// Zones inside another zone are async-signal-safe. On threads other than the marking one, an outermost zone may lock,
+// and after SetEnabled it may open or close events. Marks are not async-signal-safe. Zones of a handler that interrupts
+// the start or end of another zone, or a mark, are dropped (FrameStats::dropped).
 class FrameCounter {
  public:
   using Options = FrameOptions;
@@ -80,10 +80,10 @@ class FrameCounter {
   }
   // Defines the frames of another loop ("audio", "simulation"), to be marked with the returned id. The first thread
   // that marks such a frame owns these frames until that thread ends; then the next thread that marks one owns them.
-  // Marks by others are ignored and counted (foreign_marks). The zones of such a thread are summed by the first frames
-  // that it owns. At most 15: marks of further ones are ignored. Equal names are not unified. `budget`: a session with
-  // SessionOptions::keep keeps frames that take longer; 0 means none. OnHitch is for the main frames alone.
-  // Thread-safe. Allocates.
+  // Marks by others are ignored and counted (foreign_marks). The zones of a thread belong to the first frames that it
+  // owns; those of the marking thread always belong to the main frames. At most 15: marks of further ones are ignored.
+  // Equal names are not unified. `budget`: a session with SessionOptions::keep keeps frames that take longer; 0 means
+  // none. OnHitch is for the main frames alone. Thread-safe. Allocates.
   FrameId DefineFrame(std::string_view name, std::chrono::nanoseconds budget = std::chrono::nanoseconds(0));
   // As Mark(), for the frames `id`, on the thread that owns them.
   void Mark(FrameId id) noexcept {
@@ -91,8 +91,9 @@ class FrameCounter {
   }
 
   // Asks a session with SessionOptions::keep to keep the frame under way, for this reason: "level 3". Copies up to 256
-  // bytes of the text; a frame may have several reasons. Any thread may call it, as it may enter zones: that attaches
-  // it, and is async-signal-safe as zones are. Costs less than a zone if no session listens, else no more than one.
+  // bytes of the text; a frame may have several reasons. Any thread may call it. As a zone does, it attaches the
+  // thread, and it is async-signal-safe under the same conditions. Costs no more than a zone, and less if no session
+  // listens.
   void Keep(std::string_view reason) noexcept { Keep(FrameId(), reason); }
   void Keep(FrameId id, std::string_view reason) noexcept {
     if (enabled()) KeepFrame(id, reason);
@@ -149,9 +150,9 @@ class FrameCounter {
   // another callback. Its time counts in the next frame. An exception ends the program.
   void OnHitch(std::function<void(const Hitch&)> callback);
 
-  // Disabling closes all events; a thread inside a zone closes its events when it leaves the zone. A zone or a mark
-  // then costs one load (Enter and Leave: two). After enabling, threads attach at their next zone, and the current
-  // frame is not counted.
+  // Disabling closes the events of all threads, except of other threads that are inside a zone: they close theirs when
+  // they leave their outermost zone. A zone or a mark then costs one load (Enter and Leave: two). After enabling,
+  // threads open their events at their next outermost zone, and the current frame is not counted.
   void SetEnabled(bool enabled);
   bool enabled() const noexcept { return enabled_.load(std::memory_order_relaxed); }
 
@@ -167,15 +168,15 @@ class FrameCounter {
   std::vector<ZoneStats> zones() const;
   // Returns the latest 64 hitches.
   std::vector<Hitch> hitches() const;
-  // Writes to `out` the sums of the other threads' counters, up to the end of their last outermost zones, including
-  // ended threads. Thread-safe; never waits for another thread.
+  // Writes to `out` the sums of the counters of all threads but the marking one, including ended threads. Includes what
+  // a thread counted up to the end of its last outermost zone. Thread-safe; never waits for another thread.
   void WorkerTotals(SlotTotals& out) const noexcept;
   FrameStats Stats() const;
 
   // Returns the tables of zones, the hitches and perfkit's own cost, as text. Subtracts perfkit's calibrated cost,
   // which no other function does.
   std::string FormatZones() const;
-  // As above, with a table for each of `metrics` (metric.h): of a zone's total and self.
+  // As above, with a table for each of `metrics` (metric.h): its values for the total and the self of each zone.
   std::string FormatZones(std::span<const Metric> metrics) const;
 
   // The events, in the order of FrameOptions::events. Texts are valid as long as this object.

@@ -12,10 +12,10 @@
 //   time        clocks                                                               the same; compare, don't limit
 //
 // Each event is measured by itself, on the calling thread: nothing is multiplexed, and no counter disturbs another. The
-// region runs once to warm up, then for each event once more and once for each repetition, up to four times as often if
-// the thread is switched. So it must do the same each time. It should return what it computes, or the compiler may drop
-// it. An empty region is measured the same way and subtracted. Repetitions in which the thread was switched are
-// dropped, and counted.
+// region runs once to warm up. Then it runs for each event: once to warm up the event (not under the stepper), and once
+// for each repetition. If the thread is switched, there are up to four times as many repetitions. So the region must do
+// the same each time. It should return what it computes, or the compiler may drop it. An empty region is measured the
+// same way and subtracted. Repetitions in which the thread was switched are dropped, and counted.
 //
 // Several threads may measure at once. The stepper handles SIGTRAP while it runs a region. With PERFKIT_ENABLE=0 the
 // region does not run, and each cost is unmeasurable.
@@ -46,7 +46,7 @@ namespace PERFKIT_NAMESPACE {
 
 class FrameCounter;
 
-// Calls of one function: an event made at run time.
+// The calls of one function, as an event. Made by Calls().
 struct CallsEvent : EventType {};
 
 // Returns an event for each execution of the first instruction of `function`; inlined copies don't count. `name` must
@@ -108,10 +108,10 @@ struct Cost {
   EventClass event_class = EventClass::kExact;
   std::string read_path;        // "stepper", "perf, ring", ...
   std::string unmeasurable;     // Why there is no number; "" if there is one.
-  std::vector<int64_t> values;  // One for each repetition, in order, without the empty region.
+  std::vector<int64_t> values;  // One for each repetition, without the empty region. In order unless `switched`.
   int64_t empty = 0;            // Cost of the empty region.
   uint32_t dropped = 0;         // Repetitions left out because the thread was switched.
-  bool switched = false;        // Too many repetitions were switched, so all were kept: it waits, or the CPU is busy.
+  bool switched = false;        // Too few were without a switch, so all were kept: the region waits, or CPUs are busy.
 
   bool measured() const { return unmeasurable.empty(); }
   // Returns true if the class is exact or near-exact, so that the cost is one number.
@@ -119,7 +119,7 @@ struct Cost {
   // Returns the minimum for exact and near-exact events, else the median; 0 if not measured.
   int64_t value() const;
   // Returns the interval of the true cost: all values of an exact event, the minimum of a near-exact one, for others an
-  // interval around the median (confidence at least 95 %, by order statistics).
+  // interval around the median, by order statistics. Its confidence is at least 95 % if there are 6 values or more.
   Interval interval() const;
   // Returns "instructions 1,234 (exact, stepper)" or "instructions unmeasurable: …".
   std::string ToString() const;
@@ -214,8 +214,8 @@ template <class R>
   }
 }
 
-// Replaces `Fn` to measure the wrapper's own cost: an empty callable of the same kind. An empty lambda is inlined as
-// the lambda is.
+// Replaces `Fn` to measure the wrapper's own cost: an empty callable of the same kind. For a class such as a lambda it
+// is an empty function object, which the compiler can inline likewise.
 template <class Fn>
 struct EmptyTwin {
   struct Object {
@@ -225,8 +225,8 @@ struct EmptyTwin {
   static constexpr Object value{};
 };
 
-// An empty function is called as the function is. If the result does not fit a register, the function's cost includes
-// storing it.
+// For a function it is an empty function, which is called likewise. If the result does not fit a register, the
+// function's cost includes storing it.
 template <class Fn, class R = std::invoke_result_t<Fn&>>
 using TwinResult = std::conditional_t<std::is_integral_v<R> || std::is_pointer_v<R> || std::is_enum_v<R>, R, void>;
 

@@ -18,11 +18,11 @@
 // one:
 //   a-b              one name; write a subtraction with blanks: a - b
 //   a/b   a/b/c      divisions; with blanks, too: a / b
-//   cpu/event=0x3c/u an event of a PMU: text between two slashes, if it contains '=' or ',', or if no operand directly
-//                    follows the second slash and its modifiers
+//   cpu/event=0x3c/u an event of a PMU. Two slashes enclose terms if '=', ',' or a quote is between them, or if the
+//                    second one is followed by modifiers, or not directly by an operand; otherwise they divide
 //   mem:… uprobe:…   end at the next blank, parenthesis or bracket; write a division with blanks
-// Events as bare numbers (1:2), terms of generic events (cycles/name=x/) and a unary minus are not accepted. A metric
-// names at least one event, and has at most 4,096 characters and 64 nested parentheses.
+// Not accepted: events as numbers of type and config (1:2), terms of generic events (cycles/name=x/), and a unary
+// minus. A metric names at least one event, and has at most 4,096 characters and 64 nested parentheses.
 #pragma once
 
 #include "perfkit/detail/library_only.h"
@@ -55,7 +55,7 @@ struct NamedCount {
 // An event's number, as the input of a metric: from a NamedCount, or computed by other means.
 struct MetricPart {
   MetricPart() = default;
-  // Takes the number of `counted`, scaled if it was multiplexed. Not counted if `counted` is not.
+  // Takes the number of `counted`, scaled if it was multiplexed (not with kSomeCpus). Not counted if `counted` is not.
   MetricPart(const NamedCount& counted);  // NOLINT(google-explicit-constructor)
 
   std::string_view name{};
@@ -67,7 +67,7 @@ struct MetricPart {
   std::string_view reason{};  // As NamedCount::reason.
 };
 
-// The value of a metric: "1.84 insn/cycle", with what it is worth.
+// The value of a metric, "1.84 insn/cycle", with its bounds, coverage and validity; or why there is none.
 struct MetricValue {
   double value = 0;                          // Meaningless if there is a reason.
   double below = 0, above = 0;               // How far the true value may lie below and above `value`; 0 for counts.
@@ -97,8 +97,8 @@ class Metric {
 
   // Returns the value for the counts of one region. `wall_ns` is its elapsed time; 0 means unknown. Returns a reason
   // instead of a value if a part is missing or was not counted, if the metric needs an unknown elapsed time, divides by
-  // 0 or is not finite, or if one part covers user space only and another one does not, unless their modifiers (:u) say
-  // so. Allocates; for reports, not for hot paths.
+  // 0 or is not finite, or if only some of the parts cover user space only (parts with modifiers such as :u are not
+  // compared). Allocates; for reports, not for hot paths.
   MetricValue Evaluate(std::span<const MetricPart> parts, uint64_t wall_ns = 0) const;
   MetricValue Evaluate(std::span<const NamedCount> counts, uint64_t wall_ns = 0) const;
 

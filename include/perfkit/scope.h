@@ -10,8 +10,8 @@
 namespace PERFKIT_NAMESPACE {
 
 #if PERFKIT_ENABLE
-// Sums over scopes of one set. Not thread-safe: any thread may call it, one at a time, and no signal handler that
-// interrupts a scope with the same totals.
+// Sums over scopes of one set. Not thread-safe: any thread may call it, one at a time. A signal handler must not use
+// the totals of a scope that it interrupts.
 class ScopeTotals {
  public:
   // Adds the difference of two snapshots of `reader`. If one was read on another thread than the set counts, only
@@ -55,8 +55,8 @@ class ScopeTotals {
   uint64_t cross_thread_ = 0;
 };
 
-// Counts from construction to destruction. Requires both on the thread that `reader` counts. `reader` and `total` must
-// outlive it.
+// Counts from construction to destruction. With Target::ThisThread, a scope that begins or ends on another thread has
+// no number (ScopeTotals::cross_thread). `reader` and `total` must outlive it.
 class CounterScope {
  public:
   CounterScope(const CounterReader& reader, ScopeTotals& total) noexcept : reader_(reader), total_(total) {

@@ -7,7 +7,7 @@
 //   co_await perfkit::Counted(task, socket.Read());                  // or one co_await at a time
 //
 // An awaiter that suspends may let another thread resume the coroutine before its own await_suspend returns. So the
-// task is suspended before the awaiter is asked, and resumed by await_resume.
+// task is suspended before the awaiter's await_suspend is called, and resumed in await_resume.
 #pragma once
 
 #include <coroutine>
@@ -89,8 +89,8 @@ class CountedAwaiter {
 
 }  // namespace detail
 
-// Returns an awaiter that suspends `task`, which must run on the calling thread, while `awaited` suspends the
-// coroutine.
+// Returns an awaiter for `awaited` that suspends `task` as long as the coroutine is suspended. Requires that `task`
+// runs on the calling thread.
 template <class Awaited>
 auto Counted(TaskCounter::Task& task, Awaited&& awaited) {
   using Awaiter = decltype(detail::AwaiterOf(std::forward<Awaited>(awaited)));

@@ -76,7 +76,7 @@ struct MachineEvent {
 constexpr MachineEvent On(std::string_view machine, const EventType& event) { return {event, machine}; }
 
 namespace detail {
-// Never defined. Called from a constant expression it stops the compiler, which then quotes its name.
+// Not defined. A call in a constant expression is a compile-time error, and the compiler's message has this name.
 void FixedLimitOnNoisyEventNeedsAMachine_UseOn();
 }  // namespace detail
 
@@ -170,7 +170,7 @@ class CostMatcher {
     return {"not (" + a.description_ + ")", [a](const Subject& s) { return !a.Check(s); }};
   }
 
-  // Catch2. It asks for the text after the match, so that the text can tell why that failed.
+  // Catch2. It calls toString after match, so the text can include why the match failed.
   bool match(const Subject& subject) const {
     const Verdict verdict = Check(subject);
     why_ = verdict.why;
@@ -247,7 +247,7 @@ inline std::ostream& operator<<(std::ostream& out, const ScalingResult& r) { ret
 
 }  // namespace perfkit
 
-// How each framework is told: skips, and numbers in reports.
+// Reports skips and numbers to the framework.
 #if defined(GTEST_TEST) || defined(INTERNAL_CATCH_TESTCASE)
 namespace perfkit::detail {
 
@@ -277,8 +277,8 @@ inline void SayToFramework(const Properties& properties) {
 
 #if defined(CATCH_TEST_MACROS_HPP_INCLUDED)  // Catch2 v3
 
-// SKIP(), but the test goes on: what it throws may not leave a matcher, and a check that fails later must still fail
-// it.
+// As SKIP(), but the test goes on, because the exception of SKIP() must not leave a matcher, and a later failure must
+// still fail the test.
 inline void SkipInFramework(const std::string& why) {
   CATCH_TRY {
     INTERNAL_CATCH_MSG("SKIP", Catch::ResultWas::ExplicitSkip, Catch::ResultDisposition::Normal,
