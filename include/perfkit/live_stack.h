@@ -17,9 +17,10 @@
 namespace perfkit {
 
 // The call stack of a sample, with CallStack::Live. A view: valid as long as its record. Thread-safe to read; does not
-// allocate. It belongs to an earlier sample of the same thread and event: to the latest one if that was taken in the
-// kernel, otherwise to the latest one whose ip is pcs[0]. (Later ones were taken in the signal handler.) Samples that
-// were taken in the kernel during one system call share one stack.
+// allocate. It belongs to the latest earlier sample of the same thread and event that has pcs[0] as its user pc: the ip
+// of a sample in user code, or for a sample in the kernel the pc in its user registers (kSampleRegsUser), to which the
+// kernel returns. (If a system call is restarted, pcs[0] is the system call instruction itself.) Samples that were
+// taken in the kernel during one system call share one stack.
 struct LiveStack {
   uint32_t event = SamplerRecord::kNoEvent;  // Index in SamplerOptions::events. Set by Dispatch, not by Parse.
   uint32_t pid = 0, tid = 0;                 // Of the thread.

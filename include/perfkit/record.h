@@ -255,8 +255,8 @@ struct ExitRecord : TaskRecord {
   static std::optional<ExitRecord> Parse(const RawRecord& record, const SampleLayout& layout) noexcept;
 };
 
-// kThrottle, kUnthrottle: the kernel stops an event that came too often until its next tick (`throttled`), and restarts
-// it.
+// kThrottle, kUnthrottle: the kernel stopped an event because it came too often (`throttled`), or restarted it at the
+// next tick.
 struct ThrottleRecord {
   bool throttled = false;
   uint64_t time_ns = 0;  // By the event's clock.
@@ -356,7 +356,7 @@ struct BpfEventRecord {
   static std::optional<BpfEventRecord> Parse(const RawRecord& record, const SampleLayout& layout) noexcept;
 };
 
-// kCgroup: the path of the cgroup that samples call `cgroup` (Sample::cgroup).
+// kCgroup: the path of a cgroup. Samples refer to the cgroup by its number (Sample::cgroup).
 struct CgroupRecord {
   uint64_t cgroup = 0;
   std::string_view path;

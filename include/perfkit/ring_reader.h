@@ -57,8 +57,9 @@ struct RawRecord {
   Bytes body() const noexcept { return {data + kHeaderSize, size_t{size} - kHeaderSize}; }
 };
 
-// Accounting of one drain, or of all drains of a reader. Between two drains that read all there was, the kernel wrote
-// exactly bytes + malformed_bytes + overwritten_bytes + skipped_bytes (not after Rewind).
+// Accounting of one drain, or of all drains of a reader. If two successive drains read all records, the second one
+// accounts for each byte that the kernel wrote between them: bytes + malformed_bytes + overwritten_bytes +
+// skipped_bytes (not after Rewind).
 struct DrainStats {
   uint64_t records = 0;            // Records visited.
   uint64_t bytes = 0;              // Bytes of the visited records.
@@ -244,7 +245,7 @@ inline bool ReadHeader(const std::byte* from, const std::byte* end, RawRecord& r
   record.misc = static_cast<uint16_t>(word >> 32);
   record.size = static_cast<uint16_t>(word >> 48);
   record.data = from;
-  // Compares for a multiple of 8 that is at least 8, at once: the rotation makes any other size huge.
+  // One comparison accepts the multiples of 8 from 8 on: the rotation turns any other size into a huge number.
   constexpr uint64_t kMax = (1 << 16) / 8;
   return std::rotr(uint64_t{record.size} - RawRecord::kHeaderSize, 3) < kMax &&
          record.size <= static_cast<uint64_t>(end - from);
@@ -286,7 +287,7 @@ inline void RingReader::VisitSpan(const Stretch& stretch, Visitor& visit, Progre
   const std::byte*& at = progress.reached;
   RawRecord record;
   while (at != stretch.end && more && progress.budget != 0 && detail::ReadHeader(at, stretch.end, record)) {
-    // Most records have the size of those before them, a stride that the hardware's prefetcher does not detect.
+    // Most records have the size of the record before, but the hardware's prefetcher does not detect this stride.
     __builtin_prefetch(at + kPrefetchRecords * record.size);
     at += record.size;
     --progress.budget;

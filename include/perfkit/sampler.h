@@ -67,13 +67,13 @@ class Sampler {
   // Start.
   absl::Status Pause();
   absl::Status Resume();
-  // Changes the rate of event `event`. Takes effect at once; if threads inherit the events (Target::AllThreads and
-  // Target::Process with Rings::kPerCpu), at the next Drain, for all threads together. That change leaves no gap,
-  // except with CallStack::Live or RingMode::kOverwrite: there nothing is sampled while the rings are drained. Samples
-  // in the rings keep their weight (EventAccounting::represented). On an error the event keeps its rate. Errors:
-  // InvalidArgument if there is no such event, if the rate is of the other kind (Period, Frequency) than the event was
-  // opened with, or if Open would not take it (SampledEvent::rate); those of Open if a stopped sampler has to reopen
-  // inherited events; as Start.
+  // Changes the rate of event `event`, at once. If threads inherit the events (Target::AllThreads and Target::Process
+  // with Rings::kPerCpu), the next Drain changes it, for all threads together; a stopped sampler with empty rings
+  // changes it at once. A change by Drain leaves no gap, except with CallStack::Live or RingMode::kOverwrite: then
+  // nothing is sampled while the rings are drained. Samples in the rings keep their weight
+  // (EventAccounting::represented). On an error the event keeps its rate. Errors: InvalidArgument if there is no such
+  // event, if the rate is of the other kind (Period, Frequency) than the event was opened with, or if Open would not
+  // take it (SampledEvent::rate); those of Open if a stopped sampler has to reopen inherited events; as Start.
   absl::Status SetRate(size_t event, SampleRate rate);
 
   // Changes how many bytes of the stack CallStack::UserDump copies. The next Drain while the sampler runs carries it
@@ -84,7 +84,7 @@ class Sampler {
   absl::Status SetStackBytes(uint32_t bytes);
 
   // Returns a descriptor for poll or epoll that is readable once a ring has reached its watermark. The sampler owns it.
-  // Call Drain once before the first wait: the descriptor reports new records only.
+  // Call Drain once before the first wait: records that are in the rings already do not make the descriptor readable.
   int poll_fd() const;
 
   // Calls visit for the records of all rings in order of time, and frees their room. Returns the number of records.
@@ -107,7 +107,8 @@ class Sampler {
 
   // Returns the layout of all records of all events. Valid as long as the sampler.
   const SampleLayout& layout() const;
-  // Returns the size of one ring after shrinking. With Rings::kPerThread, rings of late threads may be smaller.
+  // Returns the size of one ring, which is smaller than requested if memory was short (ring_status). With
+  // Rings::kPerThread, the rings of threads that started after Open may be smaller still.
   size_t ring_bytes() const;
   // Returns the number of rings, without those of the side band.
   size_t rings() const;

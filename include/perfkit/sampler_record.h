@@ -12,15 +12,16 @@ namespace perfkit {
 // A record with its origin. A view: valid until the visitor returns.
 struct SamplerRecord : RawRecord {
   static constexpr uint32_t kNoEvent = UINT32_MAX;
-  // Index in SamplerOptions::events of the event that wrote it; kNoEvent for the side band, SWITCH and synthesized.
+  // Index in SamplerOptions::events of the event that wrote it; kNoEvent for the side band, SWITCH and synthesized
+  // records, and if the event is not known.
   uint32_t event = kNoEvent;
   bool synthesized = false;  // Made by perfkit for what existed when the sampler started.
   bool full_stack = false;   // An extra sample that was taken for its stack: FullDumps.
-  // A sample that the kernel prepared for another sampler of the same software event on this thread, in this process or
-  // perf's. Its id, time, stack and registers follow that sampler's options.
+  // A sample of a software event that another sampler (of this process, or perf's) also samples on this thread. The
+  // kernel prepared the sample for that sampler: its id, time, stack and registers follow that sampler's options.
   bool foreign = false;
-  // Samples: what this one represents, in events, for clocks in nanoseconds. The sum over an event's samples is
-  // EventAccounting::represented, if that is not 0.
+  // For samples: the number of events that this one represents; for clocks, of nanoseconds. The sum over an event's
+  // samples is EventAccounting::represented, if that is not 0.
   uint64_t weight = 0;
 };
 

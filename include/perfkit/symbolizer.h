@@ -112,9 +112,9 @@ struct SymbolizerOptions {
 // Allocates for new modules and locations; a location that was named before takes some ten ns.
 //
 // Code generated at run time has the names that its compiler writes to /tmp/perf-PID.map (node --perf-basic-prof,
-// Java's perf-map-agent, …). The file is read further if it has no name for a pc. If an address was used twice, the
-// latest function counts. The file must belong to the user of that process, to root or to this process's user, and must
-// not be a symbolic link.
+// Java's perf-map-agent, …). If a pc has no name, the lines that were appended to the file since the last read are
+// read. If an address was used twice, the latest function counts. The file must belong to the user of that process, to
+// root or to this process's user, and must not be a symbolic link.
 class Symbolizer {
  public:
   explicit Symbolizer(SymbolizerOptions options = {});

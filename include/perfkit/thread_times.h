@@ -33,7 +33,7 @@ class ThreadTimes {
  public:
   // Adds a SWITCH, EXIT or FORK record; ignores others. Requires records in order of time, as a sampler delivers them:
   // a SWITCH or FORK record that is older than its thread's last one is ignored. An EXIT record ends a thread; a FORK
-  // record starts a new one with its tid. Idle threads, which all have tid 0, are ignored.
+  // record, unless synthesized, starts a new one with its tid. Idle threads, which all have tid 0, are ignored.
   void Add(const RawRecord& record, const SampleLayout& layout);
 
   // Extends the times of all threads that have not ended up to `now_ns`.
@@ -41,7 +41,7 @@ class ThreadTimes {
 
   // Returns the latest thread with this tid, or nullopt if it has no SWITCH record yet.
   std::optional<ThreadTime> Of(uint32_t tid) const;
-  // Returns all threads, including ended ones whose tid another thread has now.
+  // Returns all threads, including those that ended and whose tid another thread has now.
   std::vector<ThreadTime> All() const;
 
  private:

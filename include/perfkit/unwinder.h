@@ -63,7 +63,8 @@ struct UnwinderStats {
   uint64_t stacks = 0, frames = 0;
   uint64_t rule_lookups = 0;  // Lookups of unwind rules.
   uint64_t cache_hits = 0;    // Those of them that the cache answered.
-  // Frames whose step needed all registers. They are recovered from the innermost frame on, in about 1 us a frame.
+  // Frames whose step needed all registers. To recover these takes about 1 us for each frame, counted from the
+  // innermost one.
   uint64_t slow_frames = 0;
   size_t modules = 0;             // Files that were opened.
   size_t unreadable_modules = 0;  // Files that could not be opened or were replaced: they give no information.
@@ -76,7 +77,7 @@ struct UnwinderOptions {
   std::string proc = "/proc";
   // Bytes for remembering complete stacks, from which truncated stacks of the same thread are completed; 0 disables it.
   // For samplers with FullDumps. Takes about 100 KiB for each thread; the threads without a stack for the longest time
-  // are forgotten first. Requires samples in order of time, and batches are unwound one stack after the other.
+  // are forgotten first. Requires samples in order of time. Makes a batch be unwound one stack after the other.
   //
   // A truncated stack whose outermost call is also in a remembered stack (same CFA, same function) gets that stack's
   // outer calls. That it is still the same call is likely, not certain: docs/sampling.md has the measured error.
@@ -111,10 +112,10 @@ class Unwinder {
   // number and why unwinding stopped.
   UnwoundStack Unwind(const Sample& sample, std::span<StackFrame> frames);
 
-  // Unwinds several samples in turns, so that one waits for memory while others go on. Faster than one by one if stacks
-  // are deep and not in the CPU's caches, as after a drain; slower if they are. The frames of samples[i] begin at
-  // frames[i * (frames.size() / samples.size())]; its result is stacks[i]. Requires stacks.size() == samples.size(),
-  // and the records of all samples to be valid.
+  // Unwinds several samples. If recent stacks were deep, unwinds them in turns, so that one waits for memory while
+  // others go on. This is faster than one by one if the stacks are not in the CPU's caches, as after a drain, and
+  // slower if they are in the caches. The frames of samples[i] begin at frames[i * (frames.size() / samples.size())];
+  // its result is stacks[i]. Requires stacks.size() == samples.size(), and the records of all samples to be valid.
   void Unwind(std::span<const Sample> samples, std::span<StackFrame> frames, std::span<UnwoundStack> stacks);
 
   // Returns the statistics. Sums over all modules, in some microseconds.
