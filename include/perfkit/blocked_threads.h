@@ -23,12 +23,13 @@
 namespace perfkit {
 
 struct BlockedThreadsOptions {
-  // Resolves the calls of stacks to names. Reads the files of modules, in some milliseconds each. Without `names`,
-  // reads files only if a thread seems to wait for a lock, to confirm that: those of its three innermost frames.
+  // Resolves the calls of stacks to names. Reads the symbols of modules, in some milliseconds each. Without `names`,
+  // reads symbols only if a thread seems to wait for a lock: the calls of its three innermost frames confirm that it
+  // does. In both cases perfkit::dwarf reads the unwind tables of modules.
   bool names = true;
   // With `names` and perfkit::dwarf: also inlined calls, files and lines. Takes longer.
   bool lines = false;
-  // Maximum frames of a stack, from 1 to 65,536: other values are raised or lowered.
+  // Maximum frames of a stack, clamped to the range from 1 to 65,536.
   uint32_t max_frames = 256;
 };
 
@@ -57,16 +58,16 @@ struct ThreadStatus {
   // "futex 0x7f12…", "read of descriptor 3 (pipe:[1234])". Says what the descriptor refers to now, which may have
   // changed since the call began.
   std::string wait;
-  // The thread that held the lock that this one waits for; 0 means unknown, or no lock. Known for pthread mutexes
-  // (std::mutex) that are neither robust nor shared between processes, for reader-writer locks that a writer has, and
-  // for priority-inheriting futexes; with C libraries other than glibc only for the last ones.
+  // The thread that held the lock that this one waits for; 0 means unknown, or no lock. Known for locks that are not
+  // shared between processes: pthread mutexes (std::mutex) that are not robust, reader-writer locks that a writer has,
+  // and priority-inheriting futexes. With C libraries other than glibc, known only for priority-inheriting futexes.
   uint32_t holder = 0;
-  // The holder is no thread of this process any more, and can't release the lock. So too in a forked child, for locks
-  // that the forking thread held: there that thread has another ID.
+  // The holder is no thread of this process any more, and can't release the lock. In a forked child this also holds for
+  // locks that the forking thread held, because that thread has another ID in the child.
   bool holder_gone = false;
-  // The thread waits for a lock whose holder waits for a lock …, whose holder is this thread: follow `holder`. None of
-  // them ran from the first of their examinations to the last. A wait with a timeout (std::timed_mutex) ends all the
-  // same.
+  // The thread is in a cycle of threads, each of which waits for a lock that the next one holds: follow `holder`. Each
+  // of them was found in the same wait three times in turn, and did not run in between. A wait with a timeout
+  // (std::timed_mutex) ends all the same.
   bool deadlocked = false;
   uint64_t at_ns = 0;                 // Time of the examination, by CLOCK_MONOTONIC.
   std::vector<StackFrame> frames;     // Innermost first.

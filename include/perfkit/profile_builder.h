@@ -52,6 +52,7 @@ class ProfileBuilder {
   uint16_t AddEvent(ProfileEvent event);
   uint32_t AddThread(uint32_t pid, uint32_t tid, std::string_view name);
   uint32_t AddWait(const ProfileWait& wait);
+  // Add an entry.
   void AddSample(const ProfileSample& sample);
   void AddZone(const ProfileZone& zone);
 
@@ -59,8 +60,9 @@ class ProfileBuilder {
   // returned before are invalid.
   void CompactStrings();
 
-  // Return the profile so far, to read it or to change events, threads, samples, waits and zones; strings, modules,
-  // locations and stacks are found by what they were when they were added. Valid until Take.
+  // Return the profile so far, to read it or to change events, threads, samples, waits and zones. If a string, module,
+  // location or stack is changed, the functions above still find it by the contents that it was added with. Valid until
+  // Take.
   Profile& profile();
   const Profile& profile() const;
 

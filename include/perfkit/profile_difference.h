@@ -7,9 +7,9 @@
 // A change whose interval contains 0 may be noise.
 //
 // The intervals assume:
-//   - Samples are independent. Samples of a thread at a fixed interval are not, if the program does the same for many
-//     intervals: then set design_effect. (If 10 successive samples are always in the same phase, they are worth one: a
-//     design_effect of 10.)
+//   - Samples are independent. Successive samples of a thread are not, if the program stays in a phase for many
+//     sampling intervals: then set design_effect. (If each phase has 10 samples, they are worth one: a design_effect
+//     of 10.)
 //   - The load is the same. Another input makes a real difference that the program did not cause.
 //
 // Shares of the total: Newcombe's hybrid of two Wilson intervals (Statistics in Medicine 17, 1998, method 10), for the
@@ -34,7 +34,7 @@ struct DifferenceOptions {
   // How often each profiled program did its work: compares weights per iteration. Both 0: compares shares of the total.
   double before_iterations = 0, after_iterations = 0;
   double confidence = 0.95;  // Between 0 and 1.
-  // Variance of a share, as a multiple of that of independent samples. At least 1.
+  // Variance of a share, divided by the variance that it would have if the samples were independent. At least 1.
   double design_effect = 1;
 };
 
@@ -71,7 +71,7 @@ struct ProfileDifference {
   bool per_iteration = false;  // Values are weights per iteration; otherwise shares.
   double confidence = 0;
   Profile::Sum before, after;  // Totals of the event.
-  // The same in the unit of the changes: weights per iteration; with shares 1, or 0 for an empty profile.
+  // The totals in the unit of the changes: weights per iteration, or for shares 1 (0 if the profile is empty).
   double before_whole = 0, after_whole = 0;
   // Sorted by the size of the change of self; those that may be noise come last.
   std::vector<Function> functions;
@@ -87,7 +87,7 @@ absl::StatusOr<ProfileDifference> Difference(const Profile& before, const Profil
 // Returns the difference as text. First functions, by their change of self (with ReportOptions::children: of total), in
 // percentage points or per iteration, with their intervals; changes that may be noise have a "~" and come last. Then
 // calls whose total changed, each below the nearest caller that is shown. `min_percent` is the minimum change, in
-// percent of the total before. Ignores the options `event`, `key`, `bottom_up` and `by_thread`.
+// percent of the total before. Ignores the options `event`, `key`, `bottom_up`, `by_thread` and `accounting`.
 std::string FormatReport(const ProfileDifference& difference, const ReportOptions& options = {});
 
 }  // namespace perfkit

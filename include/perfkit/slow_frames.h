@@ -12,7 +12,8 @@
 // names differ only in the number at the end ("frame 12"): give chains of frames on one thread different names.
 //
 // From the parts follow the causes: what the frame was slow for, and which thread is to blame. Their shares add up to
-// the frame's excess exactly. What can't be attributed is kUnknown, and says what would tell.
+// the frame's excess exactly. Time that can't be attributed is kUnknown; FrameCause::remedy names the right or the
+// option that would tell more.
 #pragma once
 
 #include <cstddef>
@@ -94,9 +95,9 @@ struct FrameCause {
   uint32_t stack = ProfileStack::kRoot;
   StackQuality quality = StackQuality::kNone;
   uint32_t wait = ProfileSample::kNoWait;  // Of a wait: index of the longest one in Profile::waits.
-  // The thread to blame: index in Profile::threads, kNoThread if none or unknown. Where it was meanwhile (looked for
-  // if the wait took 1/50 of the excess or more), and its innermost zone: of kLock in the middle of the wait, otherwise
-  // at its end; "" if none.
+  // The thread to blame: index in Profile::threads, kNoThread if none or unknown. `thread_stack` is where it was during
+  // the wait; searched for only if the wait took 1/50 of the excess or more. `thread_zone` is its innermost zone: for
+  // kLock in the middle of the wait, otherwise at the end of the wait; "" if none.
   uint32_t thread = kNoThread;
   uint32_t thread_stack = ProfileStack::kRoot;
   StackQuality thread_quality = StackQuality::kNone;
@@ -115,13 +116,13 @@ struct SlowFrame {
   uint32_t zone = 0;      // Index of the frame in Profile::zones.
   uint64_t ns = 0;        // Its length: exactly the sum of its parts.
   uint64_t usual_ns = 0;  // Median length of the frames that it is compared with.
-  // Sorted by excess_ns(), the largest first. Includes parts that only other frames have (ns is 0).
+  // Sorted by excess_ns(), the largest first. Includes parts that this frame lacks (ns is 0) if their median is not 0.
   std::vector<FramePart> parts;
   // excess_ns() less the sum of the parts' excesses; seldom 0, because medians do not add up.
   int64_t rest_ns = 0;
   std::vector<FrameCount> counts;  // Of events other than clocks; sorted by name.
-  // Sorted by share_ns, the largest first; the shares sum to excess_ns(). One of kUnknown, "medians that do not add
-  // up", has `rest_ns`, and may be negative.
+  // Sorted by share_ns, the largest first; the shares sum to excess_ns(). A cause of kUnknown, "medians that do not add
+  // up", accounts for `rest_ns`; its share may be negative.
   std::vector<FrameCause> causes;
 
   int64_t excess_ns() const { return static_cast<int64_t>(ns) - static_cast<int64_t>(usual_ns); }
@@ -135,9 +136,9 @@ struct SlowFrameOptions {
 // Returns the frames with the largest excess_ns(), the largest first, and those with a ProfileZone::reason. Omits other
 // frames that took no longer than usual, and frames that are not whole (ProfileZone::is_whole). Compares frames with
 // the references of their kind (ProfileZone::is_reference); without references, with each other. Needs a profile with
-// SessionOptions::frames; without off-CPU time, during a pause of the session, and where Profile::Filtered removed
-// waits, a thread counts as running. Requires Profile::Check(). Thread-safe while the profile does not change.
-// O(n log n) in the zones and samples.
+// SessionOptions::frames. A thread counts as running if its waits are not known: without off-CPU time, during a pause
+// of the session, and where Profile::Filtered removed waits. Requires Profile::Check(). Thread-safe while the profile
+// does not change. O(n log n) in the zones and samples.
 std::vector<SlowFrame> FindSlowFrames(const Profile& profile, const SlowFrameOptions& options = {});
 
 // Returns one frame, however long it took. `zone`: index in Profile::zones of a frame that is whole. As FindSlowFrames.
