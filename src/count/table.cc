@@ -1,7 +1,7 @@
 // Formats counts as `perf stat` and `simpleperf stat` do, so that they can be compared side by side.
 //
-//        1,234,567      instructions        #  1.84 insn/cycle         (62 % coverage, scaled)
-//              n/a      cycles              #  no hardware counters on this machine
+//      1,234,567   instructions      # 1.84 insn/cycle  (62 % coverage, scaled)
+//            n/a   cycles            # no hardware counters on this machine
 #include "src/count/table.h"
 
 #include <algorithm>
@@ -52,7 +52,7 @@ Cells CellsOf(const Metric& metric, std::span<const NamedCount> counts, uint64_t
   return cells;
 }
 
-// Widths of the columns: as wide as the widest cell, up to a bound. Reasons may be sentences: they do not widen theirs.
+// Widths of the columns: that of the widest cell; of names, 40 at most. Reasons may be sentences, and do not count.
 struct Widths {
   explicit Widths(std::span<const Cells> lines) {
     for (const Cells& cells : lines) {

@@ -23,11 +23,12 @@ class Space {
   // Adds a mapping, which replaces older ones at its addresses: the kernel writes no record when memory is unmapped, so
   // only a later mapping shows it. Ignores ranges that end before they begin.
   void Map(const MappedRange& range);
-  // Adds a mapping without code of a module.
+  // Removes the mappings at these addresses, because something else than a module was mapped there.
   void Unmap(uint64_t begin, uint64_t end);
   // Removes all mappings, for exec.
   void Clear() { ranges_.clear(); }
 
+  // Returns the range that contains `address`, or nullptr. Valid until the next change.
   const MappedRange* Find(uint64_t address) const;
   const std::vector<MappedRange>& ranges() const { return ranges_; }
 

@@ -37,15 +37,17 @@ struct SwitchTally {
   bool at_least = false;  // some records were overwritten, or not of the expected kind
 };
 
-// Switches in [from, the head). For the thread that the ring is of: it runs, so the last record is a switch in.
+// Adds up the switches in [from, the ring's head). Called by the thread that the ring belongs to: it is running, so the
+// last record is a switch in.
 SwitchTally TallySwitches(const DetailRing& ring, uint64_t from);
 
 struct FaultTally {
   uint64_t faults = 0;    // exact, whatever was overwritten
-  size_t addresses = 0;   // how many of the given places were filled
-  bool at_least = false;  // the addresses are not of the first faults
+  size_t addresses = 0;   // number of addresses that were copied
+  bool at_least = false;  // the first faults' addresses were overwritten: those copied are of later ones
 };
 
+// Counts the faults in [from, the ring's head), and copies the addresses of the first ones to `addresses`.
 FaultTally TallyFaults(const DetailRing& ring, uint64_t from, std::span<uint64_t> addresses);
 
 }  // namespace perfkit::count

@@ -70,7 +70,7 @@ FrameThread* FrameCounterImpl::Attach(std::string_view name) noexcept {
   return attached;
 }
 
-// Remembered, so that the thread's next zone costs no more than finding that out.
+// Binds nullptr to the thread, so that its next zone finds the refusal by one comparison.
 void FrameCounterImpl::Refuse(const std::shared_ptr<FrameCounterImpl>& self) {
   if (FindBinding(this) == nullptr && WasRefused(this)) return;
   mistakes_.AddRefused();
@@ -95,7 +95,7 @@ void FrameCounterImpl::EndThread(FrameThread& thread) {
   const sys::ForkBlocker fork_blocker;
   const std::lock_guard<std::mutex> lock(mutex_);
   if (closed()) return;
-  if (&thread == main_.get()) return CloseMain();  // nothing will be marked again, and everything can be asked for
+  if (&thread == main_.get()) return CloseMain();  // No more marks; results can still be read.
   names_.Disown(thread);
   Retire(thread);
   std::erase_if(workers_, [&](const std::unique_ptr<FrameThread>& worker) { return worker.get() == &thread; });

@@ -1,6 +1,6 @@
 // Notices frames over their budget, and finds out why from what the kernel logged meanwhile.
 //
-// A frame within its budget costs two loads: where the detail rings stand. Only a hitch is looked into.
+// A frame within its budget costs two loads, of the heads of the detail rings. Only hitches are examined.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace perfkit::count {
 
-// Which of a frame's events tell what else the kernel's log would.
+// The frame's events that replace the kernel's log where there is none; nullopt if the frame does not count that.
 struct LogSubstitutes {
   std::optional<size_t> task_clock, page_faults, context_switches, migrations;
 };
@@ -28,7 +28,7 @@ class HitchWatch {
     BeginFrame();
   }
 
-  // For frames whose log is not known.
+  // Sets what is used if the rings of the log could not be opened.
   void Substitute(const LogSubstitutes& substitutes) { substitutes_ = substitutes; }
 
   bool IsHitch(uint64_t wall_ns) const { return wall_ns > budget_ns_ && budget_ns_ != 0; }
@@ -37,7 +37,7 @@ class HitchWatch {
     switches_from_ = switches_.Head();
     faults_from_ = faults_.Head();
   }
-  // Looks into the frame that just ended in `tree`. Before BeginFrame of the next.
+  // Examines the frame that has just ended in `tree`. Requires that BeginFrame was not called since.
   const Hitch& Explain(const FrameRecord& record, const ZoneTree& tree);
 
   // The rings went away (counting was switched off); the budget stays.
@@ -65,15 +65,16 @@ class HitchWatch {
   std::array<Hitch, kKept> hitches_{};
 };
 
-// The zone of the last frame that exceeded its own median wall time most, as deep as it holds at least half of the
-// excess: a parent exceeds whenever its child does. The root when none did.
 struct WorstZone {
   size_t node = ZoneTree::kRoot;
   uint64_t excess_ns = 0;
 };
+// Returns the zone whose wall time in the tree's last frame, number `frame`, exceeds its own median most. A parent
+// exceeds its median whenever a child does: so descends to a child as long as that has half of the excess at least.
+// Returns the root if no zone exceeds its median.
 WorstZone FindWorstZone(const ZoneTree& tree, uint64_t frame);
 
-// The cause as a sentence, from the numbers of `hitch`.
+// Writes Hitch::cause, a sentence, from the other members.
 void WriteCause(Hitch* hitch);
 
 }  // namespace perfkit::count

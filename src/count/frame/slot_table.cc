@@ -1,5 +1,5 @@
 // Publishing and adding up: each atomic access here names its partner. It is a sequence lock with two copies: readers
-// read the copy that is not being written, so they only have to try again if a whole publication came between.
+// read the copy that is not being written, so they have to try again only if a publication ended meanwhile.
 #include "src/count/frame/slot_table.h"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 namespace perfkit::count {
 namespace {
 
-// Maximum torn reads of a slot in a row. Each one means that a complete publication came in between.
+// Maximum attempts to read a slot. Each failed one means that a publication ended during it.
 constexpr int kAttempts = 1000;
 
 std::atomic_ref<uint64_t> Atomic(uint64_t& word) { return std::atomic_ref<uint64_t>(word); }
@@ -53,8 +53,9 @@ void SlotTable::Publish(uint32_t slot, std::span<const uint64_t> words, uint32_t
   uint64_t* const current = at + 1 + (version & 1) * (1 + words_);
   uint64_t* const next = at + 1 + (~version & 1) * (1 + words_);
   const uint64_t sticky = Atomic(current[0]).load(std::memory_order_relaxed) | missing;  // ours alone to write
-  // Release, here and below: pairs with the acquire loads in ReadSlot. A reader that still looks at this copy, as the
-  // current one of two publications ago, and sees a word of now, then sees the version of in between as well.
+  // Release, here and below: pairs with the acquire loads in ReadSlot. This copy was current until the last
+  // publication, so a slow reader may still be reading it. If it sees one of these words, it then sees at least the
+  // version of the last publication, and tries again.
   Atomic(next[0]).store(sticky, std::memory_order_release);
   for (size_t w = 0; w < words.size(); ++w) Atomic(next[1 + w]).store(words[w], std::memory_order_release);
   Atomic(at[0]).store(version + 1, std::memory_order_release);  // pairs with ReadSlot's first load

@@ -29,22 +29,25 @@ class SlotTable {
 
   SlotTable(size_t words, size_t slots);
 
-  // A free slot for the calling thread, or kNoSlot when all are taken. Then Release it, from any one thread.
+  // Returns a free slot for the calling thread, or kNoSlot if all are taken. Thread-safe.
   uint32_t Claim();
+  // Frees a slot that was claimed. Its owner must have published for the last time. Thread-safe.
   void Release(uint32_t slot);
-  // The words that the slot's earlier owners left: what the new owner counts on from.
+  // Copies the words that the slot's earlier owners published last. The new owner adds its own to them. Called by the
+  // slot's owner only, before its first Publish.
   void Carry(uint32_t slot, std::span<uint64_t> words) const;
 
-  // Publishes `words`, in all, since ever. `missing` bits stay set for good. By the slot's owner only.
+  // Publishes `words`: totals, with those of earlier owners (Carry). A bit that was once set in `missing` stays set.
+  // Called by the slot's owner only.
   void Publish(uint32_t slot, std::span<const uint64_t> words, uint32_t missing) noexcept;
 
-  // Adds up all slots. False when a slot was rewritten faster than it could be read, which takes a writer that does
-  // nothing else: `sums` is then without that slot. Any thread.
+  // Adds up all slots. Returns false if `sums` is without a slot, because its owner published during each attempt to
+  // read it: only a thread that does nothing else is that fast. Thread-safe.
   bool Total(std::span<uint64_t> sums, uint32_t* missing) const noexcept;
 
   size_t words() const { return words_; }
   uint32_t claimed() const { return claimed_.load(std::memory_order_relaxed); }
-  // No slot was free just now: a hint for those who were refused, ordered with nothing.
+  // Returns true if all slots are taken. A hint for threads that were refused: may be outdated.
   bool full() const { return claimed() >= slots_; }
 
  private:
@@ -59,7 +62,7 @@ class SlotTable {
   uint32_t slots_;
   std::unique_ptr<Line[]> lines_;
   std::unique_ptr<std::atomic<bool>[]> taken_;
-  std::atomic<uint32_t> used_{0};  // slots that were ever claimed
+  std::atomic<uint32_t> used_{0};  // Number of slots that have been claimed at least once.
   std::atomic<uint32_t> claimed_{0};
 };
 

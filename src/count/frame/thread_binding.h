@@ -1,8 +1,9 @@
-// What a thread has to do with an instance (a FrameCounter, a ThreadSlots): found in one comparison, undone at exit.
+// A thread's state for an instance (a FrameCounter, a ThreadSlots): usually found by one comparison, released when the
+// thread exits.
 //
 // A thread remembers the instance that it used last in two words of initial-exec thread-local storage, and all others
 // in a list. The list shares ownership of each instance's shell: the address of a shell that any living thread
-// remembers is never used again, so a comparison of addresses is enough, and either may end first.
+// remembers is never used again, so comparing addresses is enough. The thread may end before the instance or after it.
 #pragma once
 
 #include <atomic>
@@ -33,21 +34,24 @@ extern constinit thread_local BindingCache binding_cache __attribute__((tls_mode
 // Slow half of FindBinding: looks through the list.
 void* FindBindingSlow(const Bindable* instance) noexcept;
 
-// What the calling thread bound to `instance`; nullptr when it has not, or is about to exit.
+// Returns what the calling thread has bound to `instance`; nullptr if that is nothing, or if the thread is exiting.
 inline void* FindBinding(const Bindable* instance) noexcept {
   return binding_cache.instance == instance ? binding_cache.state : FindBindingSlow(instance);
 }
 
-// True if the calling thread is bound to nullptr: `instance` refused it. Only after FindBinding returned nullptr.
+// Returns true if nullptr is bound to `instance`, which means that it refused the calling thread. Requires that
+// FindBinding(instance) has just returned nullptr.
 inline bool WasRefused(const Bindable* instance) noexcept { return binding_cache.instance == instance; }
 
-// Called when the thread exits or unbinds, unless the instance was closed first.
+// Called when the thread exits, and by Unbind if `run_exit`. Not called if the instance was closed before, or if
+// `state` is nullptr.
 using ExitFunction = void (*)(Bindable& instance, void* state);
 
-// Binds `state` for the calling thread; nullptr, without an `at_exit`, until it is bound to more. False when the thread
-// is exiting: what runs in the destructors of its other thread-local objects is not counted. Allocates.
+// Binds `state` to `instance` on the calling thread, in place of what was bound before; nullptr means that `instance`
+// refuses the thread. Returns false if the thread is exiting: what other thread-local objects do in their destructors
+// is not counted. Allocates.
 bool Bind(std::shared_ptr<Bindable> instance, void* state, ExitFunction at_exit);
-// Undoes it early, calling `at_exit` if `run_exit`.
+// Removes the binding before the thread exits. Calls its `at_exit` if `run_exit`.
 void Unbind(const Bindable* instance, bool run_exit);
 
 }  // namespace perfkit::count

@@ -1,6 +1,7 @@
 // The histograms of a tree's zones: for each zone one of its wall time, and one for each event, all with one pool.
 //
-// All memory is taken at construction. What finds no row in the pool any more is in the maxima only (RowPool).
+// All memory is taken at construction. Values for which the pool has no row left count in the maxima, not in the
+// quantiles (RowPool).
 #pragma once
 
 #include <algorithm>

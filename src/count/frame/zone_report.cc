@@ -4,7 +4,9 @@
 //   frame                 600   9,981.20     120.10      16.61      16.90      17.20      31.00
 //     physics             600   4,210.00      10.00       7.01       ...
 //
-// Our own cost is subtracted from totals and selfs here: a zone's own readings from itself, its children's from it too.
+// perfkit's own cost (own_cost.h) is subtracted. A zone's total is without the cost of its own readings and of all
+// zones below it. Its self is without the cost of its own readings, and without what its children's readings add around
+// them.
 #include "src/count/frame/zone_report.h"
 
 #include <algorithm>
@@ -70,11 +72,12 @@ void AppendBelow(const FrameCounterImpl& impl, const FrameCounterImpl::Group& gr
   }
 }
 
-// One column of numbers of one counter (0 is the wall), for all zones: totals and selfs without our own cost.
+// The total and the self of one zone, without perfkit's own cost.
 struct Adjusted {
   double total = 0, self = 0;
 };
 
+// Subtracts perfkit's own cost from the numbers of the zones. `which` is 0 for the elapsed time, 1 + i for event i.
 class Adjuster {
  public:
   Adjuster(const std::vector<ZoneStats>& zones, const OwnCost& cost) : zones_(zones), cost_(cost) {
@@ -89,7 +92,7 @@ class Adjuster {
 
   Adjusted For(size_t z, size_t which, double total, double self) const {
     const double within = cost_.within[which], around = cost_.around[which];
-    // A frame is no zone: its marks are not within it.
+    // The root is a frame, not a zone: no reading lies within it.
     const double own = zones_[z].parent == z ? 0 : within * static_cast<double>(zones_[z].calls);
     const double below = (within + around) * static_cast<double>(below_[z]);
     return {std::max(0.0, total - own - below), std::max(0.0, self - own - around * static_cast<double>(children_[z]))};
@@ -280,8 +283,8 @@ void AppendSelfAccounting(const FrameStats& stats, std::string* out) {
   }
 }
 
-// Events that lack for the same reason are told once. A reason begins with who was asked ("event 'cycles' on this
-// thread: "), which is what differs.
+// Lists the events without a count, grouped by reason. A reason begins with the request and a colon ("event 'cycles' on
+// this thread: …"). That part differs from event to event and is left out.
 void AppendNotCounted(const EventPlan& plan, std::string* out) {
   std::vector<std::pair<std::string_view, std::string>> names_by_reason;
   for (size_t i = 0; i < plan.size(); ++i) {
