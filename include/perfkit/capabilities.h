@@ -120,7 +120,7 @@ struct Capabilities {
 // rights and limits.
 Capabilities ProbeCapabilities();
 
-// Returns a table of what is there, then each obstacle with its cause and its remedy, then the hints.
+// Returns a table of all capabilities, then each missing one with its cause and its remedy, then the hints.
 std::string FormatCapabilities(const Capabilities& capabilities);
 
 }  // namespace perfkit

@@ -11,7 +11,8 @@ struct Row {
 };
 
 // Only what is certain. Left out: caches beyond the first, which may hold all that the workload reads; stalls, which
-// may never happen; prefetches, which a PMU may not count; and the machine's own events, whose meaning is unknown.
+// may never happen; prefetches, which a PMU may not count; and the machine's own events, whose meaning is unknown (but
+// msr/tsc/ is the same on each x86 machine).
 constexpr Row kRows[] = {
     {"cycles", Work::kLoop},
     {"instructions", Work::kLoop},
@@ -42,7 +43,7 @@ constexpr Row kRows[] = {
 
 Work WorkThatRaises(EventCategory category, std::string_view name) {
   switch (category) {
-    case EventCategory::kRaw: return Work::kLoop;
+    case EventCategory::kRaw: return Work::kLoop;  // src/doctor/examples.cc has one: retired instructions.
     case EventCategory::kBreakpoint: return Work::kWrites;
     case EventCategory::kUprobe: return Work::kProbe;
     default: break;

@@ -1,5 +1,5 @@
-// Formats capabilities as a page of text: a table of what is there, and a paragraph with cause and remedy for what is
-// not.
+// Formats capabilities as a page of text: a table of all, a paragraph with cause and remedy for each one that is
+// missing, and the hints.
 #include <algorithm>
 #include <string>
 

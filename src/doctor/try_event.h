@@ -18,8 +18,8 @@ struct Verdict {
   std::optional<ReadPath> path;
 };
 
-// Counts the workload with `event` on this thread, or on every CPU if it is cpu-wide. The work `raised_by` must raise
-// it.
+// Counts the workload with `event` on this thread, or on every CPU if it is cpu-wide. `raised_by`: the part of the
+// workload that must raise it; with kNothing, a count of 0 proves nothing.
 Verdict TryEvent(const EventConfig& event, Work raised_by, Workload& workload);
 
 // As above, for text. A name that is refused gives a verdict too.

@@ -1,4 +1,4 @@
-// Opens the event once, without ever enabling it: whether the kernel takes the attr is the whole answer.
+// Opens the event and closes it at once: whether the kernel accepts the attr is the whole answer.
 #include "src/doctor/try_open.h"
 
 #include <utility>
@@ -12,10 +12,10 @@ absl::Status TryToOpen(const sys::PerfEventAttr& attr, const open::TaskCpu& task
   request.pid = task_cpu.pid;
   request.cpu = task_cpu.cpu;
   request.may_restrict_to_user = false;
-  request.kernel_side = true;  // A probe that includes the kernel's part is about that part.
+  request.kernel_side = true;  // For the error: a probe of the kernel's part must not advise to leave that part out.
   request.asked = std::move(asked);
   const absl::StatusOr<open::OpenedEvent> event = open::OpenEvent(request, rights);
-  // Without inherit_thread it is another event, so OpenEvent's retry for old kernels is a refusal here.
+  // Before Linux 5.13, OpenEvent opens the event without inherit_thread instead. That is not what was tried.
   if (event.ok() && event->with_children)
     return absl::UnavailableError(request.asked + ": this kernel does not know it");
   return event.status();

@@ -13,7 +13,7 @@ namespace perfkit::doctor {
 absl::Status TryToOpen(const sys::PerfEventAttr& attr, const open::TaskCpu& task_cpu, std::string asked,
                        const sys::Rights& rights);
 
-// Returns the attr of a software event, in user space only or not.
+// Returns the attr of a software event; it covers user space only unless `user_only` is false.
 sys::PerfEventAttr SoftwareAttr(uint64_t config, bool user_only = true);
 
 }  // namespace perfkit::doctor
