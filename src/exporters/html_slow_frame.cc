@@ -20,7 +20,7 @@ namespace {
 using profile::FrameCut;
 using profile::FrameSpan;
 
-// -1: none.
+// Returns -1 for an index that means none.
 int64_t Signed(uint32_t index) { return index == UINT32_MAX ? -1 : int64_t{index}; }
 
 constexpr std::string_view KindName(FramePart::Kind kind) {
@@ -44,7 +44,7 @@ void WriteParts(const FrameCut& cut, JsonWriter& json) {
   json.EndArray();
 }
 
-// The part of the frame that a cause explains; -1 if it is not one part.
+// Returns the index of the part of the frame that a cause explains; -1 if it explains no part, or several.
 int64_t PartOf(const FrameCut& cut, const FrameCause& cause) {
   FramePart part{.name = cause.what};
   if (cause.kind == FrameCause::Kind::kPreempted) {
@@ -98,8 +98,8 @@ void WriteWaits(const Profile& profile, JsonWriter& json) {
   json.EndArray();
 }
 
-// By thread: the number of the span's part, its sample and its length. Then what the numbers mean, and for each the
-// part of the frame that it is, if any.
+// Writes "spans": for each thread three columns, with the index of each span in "span_parts", its sample and its
+// length. Then writes "span_parts": kinds and names, and for each the index of the frame's part of that name, or -1.
 void WriteSpans(const FrameCut& cut, JsonWriter& json) {
   json.Key("spans").BeginArray();
   for (const std::vector<FrameSpan>& spans : cut.spans) {

@@ -85,7 +85,7 @@ absl::StatusOr<int64_t> TakeOnce(const CounterSet& set, Body body, void* self) {
 absl::StatusOr<Take> OpenCounterTake(const EventType& event) {
   Parts parts;
   if (absl::Status added = AddParts(event, parts); !added.ok()) return added;
-  // User space only, so that a number has the same meaning for each user; the tracepoint is in the kernel.
+  // User space only, so that a number has the same meaning for each user. System calls are counted in the kernel.
   absl::StatusOr<CounterSet> opened = CounterSet::Open(parts, Target::ThisThread(), {.user_only = !IsSyscalls(event)});
   if (!opened.ok()) return opened.status();
   auto set = std::make_shared<const CounterSet>(*std::move(opened));

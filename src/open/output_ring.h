@@ -1,4 +1,5 @@
-// A ring that events write into: the counterpart of LiveRing for readers of all records.
+// A ring that several events write into, and whose records are read. (A LiveRing is one event's own; mostly its head is
+// read, as a count.)
 //
 //   event ──┐
 //   event ──┼─ SET_OUTPUT ──> ring owner: a dummy event, which alone is mapped ──> RingReader

@@ -37,8 +37,8 @@ void DuplicateFilter::Ended(pid_t tid, uint64_t time_ns) {
   ForEach([&](InheritanceMap& inheritance) { inheritance.Ended(tid, time_ns); });
 }
 
-// While new events are opened, all calls that add threads mean them. So their map is `current_` meanwhile, and that of
-// the open events waits in `fresh_`; EndOpening exchanges the two.
+// While new events are opened, AddAttached and ExpectDuplicates are about these. So their map is `current_` meanwhile,
+// and that of the open events waits in `fresh_`; EndOpening exchanges the two.
 void DuplicateFilter::BeginOpening() { fresh_ = std::exchange(current_, InheritanceMap()); }
 
 void DuplicateFilter::EndOpening(bool opened) {
@@ -68,9 +68,9 @@ bool DuplicateFilter::CountsOneOfTwo(const RawRecord& sample, const Writer& writ
   lasts.resize(plan_.events().size());
   RingSlot::Last& last = lasts[writer.event];
   const uint32_t tid = TidOf(sample);
+  // Looking at the previous sample of this event in this ring is enough: one interrupt or call writes both twins.
   const bool twin = last.time_ns == time_ns && last.tid == tid;
   // A foreign id does not tell whether the old event or the new one wrote the sample.
-  // `last` is that of this ring and event: twins are written one right after the other, by one interrupt or call.
   const bool in_time = !overlap.Has(time_ns) || foreign || (time_ns < overlap.at_ns) == writer.retired;
   const bool counts = twin ? !last.given : in_time && Counts(sample, writer);
   last = {time_ns, tid, counts || (twin && last.given)};

@@ -53,7 +53,8 @@ bool HasStayed(pid_t tid, const proc::BlockedCall& call, uint64_t times_run) {
 
 // The lock first: what it says counts if the thread has stayed until afterwards.
 bool BlockedThread::IsUnchanged(uint32_t tid) const {
-  return sys::ReadLockHolder(call.syscall, call.arguments) == holder && HasStayed(static_cast<pid_t>(tid), call, times_run);
+  return sys::ReadLockHolder(call.syscall, call.arguments) == holder &&
+         HasStayed(static_cast<pid_t>(tid), call, times_run);
 }
 
 std::optional<BlockedThread> LookAtBlocked(uint32_t pid, uint32_t tid, StackUnwinder* unwinder,

@@ -1,8 +1,9 @@
 // A look at a thread of this process that is blocked: its stack and what it waits for, without a signal.
 //
+//   /proc/self/task/TID/schedstat ──> times that it has run
 //   /proc/self/task/TID/syscall ──> sp, pc, system call     the thread sleeps: its stack does not change
 //   copy from sp on ──> walk ──> frames
-//   both files again: the same, and not run in between?     else it has moved, and the frames are dropped
+//   both files again: unchanged?                            else the thread ran meanwhile, and the frames are dropped
 #pragma once
 
 #include <sys/types.h>
@@ -21,7 +22,7 @@ namespace perfkit::session {
 struct BlockedThread {
   proc::BlockedCall call{};
   UnwoundStack stack{};
-  std::string wait;    // what it waits for: sys::DescribeCall, with its files
+  std::string wait;  // What it waits for, as text (sys::DescribeCall).
   // The thread that holds the lock it waits for, if ProvesLock says so.
   std::optional<uint32_t> holder{};
   uint64_t at_ns = 0;  // CLOCK_MONOTONIC: the thread was off its CPU then
@@ -31,8 +32,9 @@ struct BlockedThread {
   bool IsUnchanged(uint32_t tid) const;
 };
 
-// nullopt if the thread runs, has moved meanwhile, or may not be looked at; then `frames` hold nothing of use.
-// Without an unwinder the one frame is where the thread will go on.
+// Returns nullopt if the thread runs, ran meanwhile, or may not be looked at; the content of `frames` is then
+// meaningless. Without an unwinder, or if that finds no frame, the stack is one frame: the thread's pc. Requires room
+// for a frame at least.
 std::optional<BlockedThread> LookAtBlocked(uint32_t pid, uint32_t tid, StackUnwinder* unwinder,
                                            std::span<StackFrame> frames);
 

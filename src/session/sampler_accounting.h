@@ -1,4 +1,4 @@
-// The accounting of samplers as a profile has it.
+// Adds a sampler's accounting to that of a profile.
 #pragma once
 
 #include "perfkit/profile.h"
@@ -6,7 +6,7 @@
 
 namespace perfkit::session {
 
-// Adds what a sampler has counted, lost and cost. Its events are the first ones of the profile.
+// Adds what a sampler has counted, lost and cost. Requires that the profile's first events are the sampler's, in order.
 void AddAccounting(Profile& profile, const SamplerStats& stats);
 
 }  // namespace perfkit::session

@@ -24,8 +24,8 @@ std::vector<bool> CodeSections(const elf::Image& image, SymbolTableBuilder& buil
   return code;
 }
 
-// Assemblers omit the type if the source has none. Names that begin with these characters mark code of compilers and
-// assemblers ("$x" of the ARM ELF ABI, ".L…", ".annobin…") and are not functions.
+// Assemblers omit the type if the source has none. Names that begin with '.' or '$' are labels of compilers and
+// assemblers ("$x" of the ARM ELF ABI, ".L…", ".annobin…"), not functions.
 bool IsCode(const elf::Symbol& symbol, const std::vector<bool>& code_sections) {
   if (symbol.name.empty() || symbol.section >= code_sections.size() || !code_sections[symbol.section]) return false;
   if (symbol.type == STT_FUNC || symbol.type == STT_GNU_IFUNC) return true;

@@ -18,7 +18,7 @@ namespace perfkit::sys {
 // Larger files are not read: the largest expected file, /proc/kallsyms, has about 12 MiB.
 constexpr size_t kLargestFile = 64 << 20;
 
-// The remedy where a file can't be opened for lack of a descriptor (ResourceExhausted).
+// The remedy if a file can't be opened for lack of a descriptor (ResourceExhausted).
 inline constexpr std::string_view kMoreDescriptors = "raise the limit on descriptors (ulimit -n), or close some";
 
 // Returns the contents of `path`. Errors: NotFound, PermissionDenied or another code by errno; OutOfRange beyond `most`

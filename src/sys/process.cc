@@ -1,4 +1,4 @@
-// fork, exec and wait, each repeated if a signal interrupts it.
+// fork, exec and wait. Reads, writes and waits are repeated if a signal interrupts them.
 #include "src/sys/process.h"
 
 #include <errno.h>
@@ -53,7 +53,7 @@ struct Pipe {
   _exit(kExitNotRun);
 }
 
-// Returns true if `program` is a path, or if a folder of PATH has a file of that name.
+// Returns true if `program` is a path, if a folder of PATH has a file of that name, or if PATH is not set.
 bool IsSomewhere(const std::string& program) {
   const char* const path = getenv("PATH");
   if (path == nullptr || program.find('/') != std::string::npos) return true;

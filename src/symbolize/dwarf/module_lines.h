@@ -16,7 +16,8 @@
 
 namespace perfkit::symbolize::dwarf {
 
-// Owns texts that are not in the debug information: file paths. Keeps each once, as long as it exists.
+// Owns file paths, which the debug information has in pieces only. Equal paths are stored once; a view is valid as long
+// as this object.
 class Texts {
  public:
   std::string_view Keep(std::string text) { return *texts_.insert(std::move(text)).first; }
@@ -54,7 +55,7 @@ class ModuleLines {
   FunctionIndex& FunctionsOf(LoadedUnit& loaded);
   LineTable& LinesOf(LoadedUnit& loaded);
   InlineTree& InlinedIn(LoadedUnit& loaded, FunctionIndex::Function& function);
-  // Returns the name of the entry at offset `entry`, with the cache `name`.
+  // Returns the name of the entry at offset `entry`: `name`, which is looked up at the first call.
   const CallName& NameOf(const LoadedUnit& loaded, uint64_t entry, CallName& name);
   std::string_view PathOf(LoadedUnit& loaded, uint64_t file);
 
@@ -62,7 +63,7 @@ class ModuleLines {
   Texts& texts_;
   File main_, shared_;
   bool indexed_ = false;
-  base::FlatRanges units_;  // Numbers are indices of units.
+  base::FlatRanges units_;  // From addresses to indices of units.
 };
 
 }  // namespace perfkit::symbolize::dwarf

@@ -11,9 +11,9 @@
 // and then among all mappings of the process. In executable code that no module contains, as JIT compilers generate it,
 // walks follow frame pointers, as guesses.
 //
-// If a module was unloaded and another one is mapped at its addresses, its mark does not match, and its rules are not
-// used: the walk ends there (kNoMapping). A mark that matches once is valid for the whole walk, because a module whose
-// code is on a stack is loaded.
+// If a module was unloaded and another one is mapped at its addresses, the old module's mark does not match, and its
+// rules are not used: the walk ends there (kNoMapping). A mark that matches once is valid for the whole walk, because a
+// module whose code is on a stack is loaded.
 #pragma once
 
 #include <atomic>
@@ -31,8 +31,8 @@ namespace perfkit::unwind {
 
 class LiveTables final : public LiveWalker {
  public:
-  // `brief_code_bytes`: the bytes of code that may be unloaded for which MaintainBriefly builds tables. By default all,
-  // as Maintain.
+  // `brief_code_bytes`: MaintainBriefly builds tables for the modules that are never unloaded, and for this many bytes
+  // of other code. By default for all, as Maintain.
   explicit LiveTables(size_t brief_code_bytes = kAllCode);
 
   absl::Status Maintain() override { return MaintainUpTo(kAllCode); }
