@@ -28,7 +28,7 @@ std::vector<pid_t> ParseTaskNames(std::span<const std::string> names) {
 
 absl::StatusOr<std::vector<pid_t>> ListThreads(pid_t pid, const std::string& proc) {
   const auto names = sys::ListFolder(absl::StrFormat("%s/%s/task", proc, FolderOf(pid)));
-  if (absl::IsNotFound(names.status())) {
+  if (absl::IsNotFound(names.status()) && pid != 0) {
     return absl::NotFoundError(absl::StrFormat("there is no process %d", pid));
   }
   if (!names.ok()) return names.status();

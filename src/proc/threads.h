@@ -15,7 +15,7 @@ namespace perfkit::proc {
 std::vector<pid_t> ParseTaskNames(std::span<const std::string> names);
 
 // Returns the current threads of process `pid` (0 means this process), in rising order. Threads may end or start before
-// the caller uses the list. Errors: NotFound if there is no such process.
+// the caller uses the list. Errors: NotFound if there is no such process, or for this process no /proc.
 absl::StatusOr<std::vector<pid_t>> ListThreads(pid_t pid, const std::string& proc = "/proc");
 
 // Returns the name of a thread of process `pid` (0 means this process). Errors: NotFound if there is no such thread.

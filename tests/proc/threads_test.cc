@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -58,6 +59,12 @@ TEST_CASE("a process that is not there is named", "[threads]") {
   CHECK(absl::IsNotFound(none.status()));
   CHECK(none.status().ToString().find("2147483646") != std::string::npos);
   CHECK(absl::IsNotFound(ListThreads(-1).status()));
+}
+
+TEST_CASE("for this process, a folder that is not there is named", "[threads]") {
+  const absl::Status none = ListThreads(0, "/nonexistent").status();
+  CHECK(absl::IsNotFound(none));
+  CHECK(std::string(none.message()).find("/nonexistent/self/task") != std::string::npos);
 }
 
 TEST_CASE("an ordinary user may list other users' threads", "[threads]") {
