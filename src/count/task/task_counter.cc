@@ -119,7 +119,8 @@ TaskCounter::~TaskCounter() {
 }
 
 TaskCounter::Task TaskCounter::Create(ZoneId name) { return Task(impl_->Create(name)); }
-bool TaskCounter::AttachThread() { return impl_->Attach() != nullptr; }
+// The forking thread's binding is its parent's: its events are closed here.
+bool TaskCounter::AttachThread() { return !impl_->in_forked_child() && impl_->Attach() != nullptr; }
 
 void TaskCounter::Task::Resume(count::TaskAccount& account) noexcept { account.impl->Resume(account); }
 void TaskCounter::Task::Suspend(count::TaskAccount& account) noexcept { account.impl->Suspend(account); }

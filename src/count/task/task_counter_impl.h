@@ -40,6 +40,7 @@ class TaskCounterImpl : public Bindable, public std::enable_shared_from_this<Tas
   void Close();
 
   const EventPlan& plan() const { return plan_; }
+  bool in_forked_child() const { return in_forked_child_; }
   std::vector<TaskZoneStats> Zones() const;
   TaskTotals Outside() const;
   TaskTotals TotalsOf(const TaskAccount& account) const;

@@ -370,7 +370,8 @@ TEST_CASE("tasks: nothing is counted in the child of a fork", "[task]") {
     TaskCounter::Task own = tasks.Create({"child's"});
     own.Resume();
     own.Suspend();
-    const bool none = !task.totals().counts[0].validity.counted() && !own.totals().counts[0].validity.counted();
+    const bool none = !task.totals().counts[0].validity.counted() && !own.totals().counts[0].validity.counted() &&
+                      !tasks.AttachThread();
     _exit(none ? 0 : 1);
   }
   int status = 0;
