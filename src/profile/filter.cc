@@ -74,12 +74,13 @@ class Filtering {
 
   bool ByTime() const { return filter_.from_ns != 0 || filter_.to_ns != UINT64_MAX || !filter_.zone.empty(); }
 
-  // A merged sample has no time: a filter by time can't know which part of it lies inside.
   bool Keeps(const ProfileSample& sample) const {
-    if (!threads_[sample.thread] || !labels_[sample.label]) return false;
-    if (!filter_.function.empty() && (sample.stack == ProfileStack::kRoot || !stacks_[sample.stack])) return false;
-    return !ByTime() || (!sample.merged() && InTime(sample.time_ns) && InZone(sample.thread, sample.time_ns));
+    if (!KeepsAtAnyTime(sample) || IsUnknown(sample)) return false;
+    return !ByTime() || (InTime(sample.time_ns) && InZone(sample.thread, sample.time_ns));
   }
+  // A merged sample has no time: a filter by time can't know which part of it lies inside. Returns true if the sample
+  // is left out for this reason alone.
+  bool LeavesOutAsMerged(const ProfileSample& sample) const { return IsUnknown(sample) && KeepsAtAnyTime(sample); }
 
   // Zones that were open in the time that is kept; of zones by name, these and what lies in them.
   bool Keeps(const ProfileZone& zone) const {
@@ -97,6 +98,12 @@ class Filtering {
   bool KeepsThread(size_t thread) const { return threads_[thread]; }
 
  private:
+  bool IsUnknown(const ProfileSample& sample) const { return ByTime() && sample.merged(); }
+  bool KeepsAtAnyTime(const ProfileSample& sample) const {
+    if (!threads_[sample.thread] || !labels_[sample.label]) return false;
+    return filter_.function.empty() || (sample.stack != ProfileStack::kRoot && stacks_[sample.stack]);
+  }
+
   void ChooseThreads() {
     threads_.assign(profile_.threads.size(), filter_.threads.empty());
     for (const uint32_t thread : filter_.threads) {
@@ -171,7 +178,7 @@ Profile Profile::Filtered(const Filter& filter) const {
   Profile result = *this;
   uint64_t merged = 0;
   std::erase_if(result.samples, [&](const ProfileSample& sample) {
-    if (filtering.ByTime() && sample.merged()) merged += sample.samples;
+    if (filtering.LeavesOutAsMerged(sample)) merged += sample.samples;
     return !filtering.Keeps(sample);
   });
   std::erase_if(result.zones, [&](const ProfileZone& zone) { return !filtering.Keeps(zone); });

@@ -117,6 +117,22 @@ TEST_CASE("a filter by time says what it can't tell", "[profile][filter]") {
   CHECK(filtered.to_ns == 1600);
 }
 
+TEST_CASE("a filter by time counts the merged samples that nothing else leaves out", "[profile][filter]") {
+  Profile profile = SampleProfile();
+  profile.accounting.notes.clear();
+  uint64_t merged = 0;
+  for (ProfileSample& sample : profile.samples) {
+    sample.time_ns = 0;
+    merged += sample.thread == 1 ? sample.samples : 0;
+  }
+  REQUIRE(merged != 0);
+  const Profile filtered = profile.Filtered({.threads = {1}, .from_ns = 1});
+  CHECK(filtered.samples.empty());
+  REQUIRE(filtered.accounting.notes.size() == 1);
+  CHECK_THAT(filtered.accounting.notes[0], Catch::StartsWith(std::to_string(merged) + " samples were merged"));
+  CHECK(profile.Filtered({.from_ns = 1, .label = "of no sample"}).accounting.notes.empty());
+}
+
 TEST_CASE("zones and counters are filtered by thread, time and zone", "[profile][filter]") {
   Profile profile = SampleProfile();
   profile.counters[0].thread = 0;
