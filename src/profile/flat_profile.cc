@@ -55,8 +55,8 @@ RowsOfFrames ByModule(const Profile& profile, const FrameTree& tree) {
   return result;
 }
 
-RowsOfFrames ByLine(const Profile& profile, const FrameTree& tree) {
-  FunctionIndex functions(profile);
+RowsOfFrames ByLine(const Profile& profile, const FrameTree& tree, bool by_name) {
+  FunctionIndex functions(profile, by_name);
   RowsOfFrames result;
   PairIndex index;
   for (const FrameTree::Node& frame : tree.frames()) {
@@ -81,7 +81,7 @@ RowsOfFrames ByLine(const Profile& profile, const FrameTree& tree) {
 RowsOfFrames RowsBy(const FlatProfileOptions& options, const Profile& profile, const FrameTree& tree) {
   switch (options.key) {
     case ReportKey::kModule: return ByModule(profile, tree);
-    case ReportKey::kLine: return ByLine(profile, tree);
+    case ReportKey::kLine: return ByLine(profile, tree, options.by_name);
     case ReportKey::kFunction:
     case ReportKey::kThread: break;
   }

@@ -168,6 +168,23 @@ TEST_CASE("a flat profile's self and total are sums over samples, recursion coun
   }
 }
 
+TEST_CASE("functions without lines are one by name, in a table of lines, too", "[profile][flat]") {
+  ProfileBuilder builder;
+  builder.AddEvent({.name = "cycles"});
+  builder.AddThread(1, 1, "app");
+  for (const char* const path : {"/before/app", "/after/app"}) {
+    builder.AddSample({.time_ns = 1,
+                       .weight = 1,
+                       .stack = builder.Stack(ProfileStack::kRoot, builder.Function("f", path)),
+                       .quality = StackQuality::kWhole});
+  }
+  const Profile profile = builder.Take();
+  for (const ReportKey key : {ReportKey::kFunction, ReportKey::kLine}) {
+    CHECK(FlatProfile(profile, {.key = key}).rows().size() == 2);
+    CHECK(FlatProfile(profile, {.key = key, .by_name = true}).rows().size() == 1);
+  }
+}
+
 TEST_CASE("a function's line is the one where most of its own samples are", "[profile][flat]") {
   ProfileBuilder builder;
   const uint32_t module = builder.Module("/bin/app");
