@@ -115,7 +115,8 @@ class Aggregator {
 
   // Finds out which of the threads run that have had no record yet. To be called before the last records are added.
   void FindRunning();
-  // The profile until `now_ns`, with names. What is under way goes on. `is_last`: all records have been added.
+  // The profile until `now_ns`, with names. What is under way goes on. `is_last`: all records have been added; each
+  // further call with the same time returns the same profile. The first one calls on_batch with the last samples.
   Profile MakeProfile(uint64_t now_ns, bool is_last, const OnNamed& on_named);
   // The modules in which names were looked up.
   std::vector<SymbolizedModule> modules() const { return symbolizer_.Modules(); }

@@ -224,16 +224,17 @@ void Aggregator::FindRunning() {
 Profile Aggregator::MakeProfile(uint64_t now_ns, bool is_last, const OnNamed& on_named) {
   // Waits that last are entered up to now, and go on from here: two snapshots have each moment of a wait once.
   off_cpu_.CutAt(now_ns, is_last, [&](const OffCpuSpan& span) { AddSpan(span); });
+  if (zones_) zones_->Read(now_ns);
+  if (is_last) {
+    matcher_.EmitIf([](const PendingSample&) { return true; },
+                    [&](const PendingSample& pending, bool) { Emit(pending, {}); });
+  }
   std::vector<ProfileSample> under_way = SamplesUnderWay();
   if (zones_) {
-    zones_->Read(now_ns);
     zones_->Label(builder_.profile().samples);
     zones_->Label(under_way);
   }
-  if (is_last) {
-    GiveBatch(on_named);
-    GiveBatch(under_way, on_named);
-  }
+  if (is_last) GiveBatch(on_named);
   Resolve(on_named);
   // A copy: the builder's own goes on.
   Profile profile = builder_.profile();

@@ -249,8 +249,10 @@ void Impl::HaltLocked() {
   if (waiter_) waiter_->Wake();
 }
 
-Profile Impl::MakeProfile(bool is_last) {
-  const uint64_t now_ns = phase_ == Phase::kRunning ? MonotonicNs() : stopped_ns_;
+// Once sampling has ended, each call returns the same, except for the CPU time of the call itself.
+Profile Impl::MakeProfile() {
+  const bool is_last = phase_ != Phase::kRunning;
+  const uint64_t now_ns = is_last ? stopped_ns_ : MonotonicNs();
   SamplerStats stats = sampler_->stats();
   Profile profile;
   {
@@ -290,7 +292,7 @@ absl::StatusOr<Profile> Impl::Stop() {
   // Without the lock: the session's thread may be waiting for it.
   thread_.Join();  // one caller gets here
   const std::lock_guard<std::mutex> lock(mutex_);
-  Profile profile = MakeProfile(true);
+  Profile profile = MakeProfile();
   sampler_.reset();
   return profile;
 }
@@ -298,17 +300,17 @@ absl::StatusOr<Profile> Impl::Stop() {
 absl::StatusOr<Profile> Impl::Snapshot() {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (absl::Status status = CheckUsable(); !status.ok()) return status;
-  if (phase_ != Phase::kRunning) return MakeProfile(false);
+  if (phase_ != Phase::kRunning) return MakeProfile();
   FindRunning();
   if (options_.mode != RingMode::kOverwrite) {
     Drain();
-    return MakeProfile(false);
+    return MakeProfile();
   }
   const absl::StatusOr<Sampler::Takeover> taken = sampler_->Snapshot();
   if (!taken.ok()) return taken.status();
   Drain();
   kept_.Replay([&](const SamplerRecord& record) { aggregator_.Add(record, sampler_->layout()); });
-  Profile profile = MakeProfile(false);
+  Profile profile = MakeProfile();
   aggregator_.ForgetSamples();
   return profile;
 }

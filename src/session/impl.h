@@ -51,7 +51,7 @@ class Impl {
   bool KeepRecords();
   void FindRunning();
   void HaltLocked();
-  Profile MakeProfile(bool is_last);
+  Profile MakeProfile();
   absl::Status CheckUsable() const;
 
   const SessionOptions options_;

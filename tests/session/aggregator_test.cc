@@ -93,8 +93,8 @@ struct Written {
     AddTrailer(out, bits, {.time = time_ns, .pid = kPid, .tid = tid});
     Add(out.Finish(static_cast<uint32_t>(RecordType::kCallchainDeferred), LiveRecord::kMisc), 0);
   }
-  Profile Make(uint64_t now_ns) {
-    Profile profile = aggregator.MakeProfile(now_ns, true, {});
+  Profile Make(uint64_t now_ns, bool is_last = true) {
+    Profile profile = aggregator.MakeProfile(now_ns, is_last, {});
     CHECK(profile.Check() == absl::OkStatus());
     return profile;
   }
@@ -171,7 +171,7 @@ TEST_CASE("of any process: code and names of one that was there before are looke
 TEST_CASE("a snapshot does not take a sample's stack from it", "[aggregator]") {
   Written written({.stacks = CallStack::Kind::kLive});
   written.AddSample(kPid, 10, 0x1000, 7);
-  const Profile early = written.Make(20);
+  const Profile early = written.Make(20, false);
   REQUIRE(early.samples.size() == 1);
   CHECK(early.samples[0].quality == StackQuality::kLeafOnly);
   CHECK(early.Total(0) == Profile::Sum{7, 1});

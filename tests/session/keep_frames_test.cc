@@ -113,6 +113,36 @@ TEST_CASE("the longest frames of the run are kept whole, and all else is in the 
   CHECK(profile->accounting.frames_dropped == 0);
 }
 
+TEST_CASE("a snapshot of a session that has ended is what Stop returns", "[session][keep][law]") {
+  FrameCounter frames({.events = {"page-faults"}});
+  const KeepFrames none{.worst = 0, .before = 0, .references = 0};
+  absl::StatusOr<Session> session = Session::Start(Keeping(frames, none));
+  REQUIRE(session.status() == absl::OkStatus());
+  for (int frame = 0; frame < 3; ++frame) {
+    frames.Mark();
+    Spin(20ms);  // The last frame is under way when sampling ends.
+  }
+  SessionOptions other;
+  other.replace = true;
+  REQUIRE(Session::Start(std::move(other)).status() == absl::OkStatus());
+  REQUIRE_FALSE(session->running());
+  const absl::StatusOr<Profile> snapshot = session->Snapshot(), profile = session->Stop();
+  REQUIRE(snapshot.status() == absl::OkStatus());
+  REQUIRE(profile.status() == absl::OkStatus());
+  CheckLaws(*profile);
+  CHECK(snapshot->zones.size() == profile->zones.size());
+  REQUIRE(snapshot->samples.size() == profile->samples.size());
+  for (size_t i = 0; i < profile->samples.size(); ++i) {
+    CHECK(snapshot->samples[i].time_ns == profile->samples[i].time_ns);
+    CHECK(snapshot->samples[i].weight == profile->samples[i].weight);
+  }
+  REQUIRE(snapshot->threads.size() == profile->threads.size());
+  for (size_t i = 0; i < profile->threads.size(); ++i) {
+    CHECK(snapshot->threads[i].on_ns == profile->threads[i].on_ns);
+    CHECK(snapshot->threads[i].off_ns == profile->threads[i].off_ns);
+  }
+}
+
 TEST_CASE("frames are kept with the program's reasons, however short", "[session][keep][law]") {
   FrameCounter frames({.events = {"page-faults"}});
   const FrameId audio = frames.DefineFrame("audio");
