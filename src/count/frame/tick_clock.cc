@@ -8,7 +8,7 @@
 namespace perfkit::count {
 
 TickClock::TickClock(uint64_t ns_per_tick_q32)
-    : base_(ReadPair()), ns_per_tick_(static_cast<double>(ns_per_tick_q32) * 0x1p-32) {}
+    : pairs_{ReadPair()}, ns_per_tick_(static_cast<double>(ns_per_tick_q32) * 0x1p-32) {}
 
 TickClock::Pair TickClock::ReadPair() {
   constexpr int kTries = 8;
@@ -25,17 +25,28 @@ TickClock::Pair TickClock::ReadPair() {
   return best;
 }
 
+double TickClock::RateOf(const Pair& from, const Pair& to) {
+  return static_cast<double>(to.ns - from.ns) / static_cast<double>(to.ticks - from.ticks);
+}
+
 void TickClock::Read() {
   const Pair now = ReadPair();
   constexpr uint64_t kMinNs = 100'000;  // less, and the rate would be that of the error
-  if (now.ns < base_.ns + kMinNs || now.ticks <= base_.ticks) return;
-  ns_per_tick_ = static_cast<double>(now.ns - base_.ns) / static_cast<double>(now.ticks - base_.ticks);
-  base_ = now;
+  if (now.ns < pairs_.back().ns + kMinNs || now.ticks <= pairs_.back().ticks) return;
+  if (pairs_.size() == kMaxPairs) pairs_.erase(pairs_.begin());
+  pairs_.push_back(now);
+  ns_per_tick_ = RateOf(pairs_.front(), now);
 }
 
+// Most ticks lie in the last intervals. The rate of a short interval is inexact, so it counts within that alone.
 uint64_t TickClock::ToNs(uint64_t ticks) const {
-  const auto ahead = static_cast<double>(static_cast<int64_t>(ticks - base_.ticks));
-  return base_.ns + static_cast<uint64_t>(static_cast<int64_t>(ahead * ns_per_tick_));
+  size_t next = pairs_.size();
+  while (next > 0 && pairs_[next - 1].ticks > ticks) --next;
+  const Pair& from = pairs_[next == 0 ? 0 : next - 1];
+  const bool is_between = next != 0 && next != pairs_.size();
+  const double ns_per_tick = is_between ? RateOf(from, pairs_[next]) : ns_per_tick_;
+  const auto ahead = static_cast<double>(static_cast<int64_t>(ticks - from.ticks));
+  return from.ns + static_cast<uint64_t>(static_cast<int64_t>(ahead * ns_per_tick));
 }
 
 }  // namespace perfkit::count

@@ -1,7 +1,9 @@
 // When a tick of the machine's counter was, by CLOCK_MONOTONIC.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace perfkit::count {
 
@@ -11,19 +13,23 @@ class TickClock {
   // `ns_per_tick_q32`: nanoseconds a tick in 2^-32, to begin with.
   explicit TickClock(uint64_t ns_per_tick_q32);
 
-  // Reads both clocks. ToNs is exact, to some 100 ns, between the last two calls; earlier it goes on in a straight
-  // line.
+  // Reads both clocks, unless the last reading is less than 100 us old.
   void Read();
+  // Returns the time of a tick, exact to some 100 ns. The time of a tick between two of the last kMaxPairs readings is
+  // the same at each call: the order of records does not depend on when they are read.
   uint64_t ToNs(uint64_t ticks) const;
+
+  static constexpr size_t kMaxPairs = 64;
 
  private:
   struct Pair {
     uint64_t ticks = 0, ns = 0;
   };
   static Pair ReadPair();
+  static double RateOf(const Pair& from, const Pair& to);
 
-  Pair base_;
-  double ns_per_tick_;
+  std::vector<Pair> pairs_;  // The oldest first; never empty.
+  double ns_per_tick_;       // From the oldest pair to the latest.
 };
 
 }  // namespace perfkit::count
