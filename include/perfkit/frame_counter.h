@@ -122,10 +122,10 @@ class FrameCounter {
   // Start and end a zone, for engines that report zones by callbacks. Leave ends the innermost zone of the thread; a
   // Leave without a zone is only counted (FrameStats::mismatched).
   void Enter(ZoneId id) noexcept {
-    if (enabled() || draining()) EnterPlain(id);
+    if (enabled_.load(std::memory_order_acquire) || draining()) EnterPlain(id);
   }
   void Leave() noexcept {
-    if (enabled() || draining()) LeavePlain();
+    if (enabled_.load(std::memory_order_acquire) || draining()) LeavePlain();
   }
   // Returns the id of a zone with a name that is made at run time; the same for the same name. Valid as long as the
   // FrameCounter. Thread-safe. Allocates.
@@ -195,10 +195,12 @@ class FrameCounter {
   void EnterPlain(ZoneId id) noexcept;
   void LeavePlain() noexcept;
 
+  // Requires that enabled_ was loaded with acquire before: pairs with SwitchOff's release, after which this is set.
   bool draining() const noexcept { return draining_.load(std::memory_order_relaxed) != 0; }
 
   std::atomic<bool> enabled_{true};
-  std::atomic<uint32_t> draining_{0};  // Threads that have been in a zone since before counting was disabled.
+  // Number of threads that have been in a zone since before counting was disabled; one more while it is being disabled.
+  std::atomic<uint32_t> draining_{0};
   std::shared_ptr<count::FrameCounterImpl> impl_;
 };
 #endif

@@ -220,6 +220,10 @@ void FrameCounterImpl::PrepareMain() noexcept {
 
 void FrameCounterImpl::PrepareWorker(FrameThread& thread) noexcept {
   thread.StepInside();
+  // If counting was switched off since the zone's check of enabled_, SwitchOff may have found this thread outside. Then
+  // nothing would tell it to leave the zone. In one order with SwitchOff's store and its look at the thread.
+  if (!enabled_.load(std::memory_order_seq_cst)) [[unlikely]]
+    return StepOutside(thread);
   const uint64_t frame = frames_.under_way();
   if (!thread.open() || thread.frame != frame) {
     const std::lock_guard<std::mutex> lock(thread.mutex);
@@ -234,15 +238,21 @@ void FrameCounterImpl::PrepareWorker(FrameThread& thread) noexcept {
 void FrameCounterImpl::LeaveOutermost(FrameThread& thread) noexcept {
   thread.Publish();
   thread.ready = false;
+  StepOutside(thread);
+}
+
+// Closes the thread's events if counting was switched off while it was inside.
+void FrameCounterImpl::StepOutside(FrameThread& thread) noexcept {
   thread.StepOutside();
   // After StepOutside, in the order that frame_thread.h shows: SwitchOff either finds us outside, or is seen here.
   if (enabled_.load(std::memory_order_seq_cst)) [[likely]]
     return;
   if (in_forked_child_) return;
   const std::lock_guard<std::mutex> lock(thread.mutex);
+  Drained(thread);
+  if (!thread.open()) return;
   if (!thread.own_frames) thread.Roll(ns_per_tick_q32_);
   thread.Close();
-  Drained(thread);
 }
 
 // Costs a look at one word if no recording listens. A worker outside of all zones steps inside, as for a zone.

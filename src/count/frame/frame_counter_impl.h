@@ -119,6 +119,7 @@ class FrameCounterImpl : public Bindable, public std::enable_shared_from_this<Fr
   void PrepareWorker(FrameThread& thread) noexcept;
   void LeaveTop(FrameThread& thread) noexcept;
   void LeaveOutermost(FrameThread& thread) noexcept;
+  void StepOutside(FrameThread& thread) noexcept;
   void LeaveOutOfOrder(FrameThread& thread, uint64_t entry) noexcept;
   void LeaveElsewhere(uint64_t entry) noexcept;
   void Settle() noexcept;
@@ -129,7 +130,7 @@ class FrameCounterImpl : public Bindable, public std::enable_shared_from_this<Fr
   void OnForkedChild();
 
   std::atomic<bool>& enabled_;
-  std::atomic<uint32_t>& draining_;  // changes with a worker's mutex held
+  std::atomic<uint32_t>& draining_;  // FrameCounter's
   EventPlan plan_;
   ZoneShape shape_;
   uint64_t ns_per_tick_q32_;

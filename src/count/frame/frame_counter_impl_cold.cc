@@ -84,6 +84,7 @@ bool FrameCounterImpl::AttachNamed(std::string_view name) {
   if (!enabled_.load(std::memory_order_relaxed)) return true;
   const FrameThread::Work work(*thread);
   PrepareWorker(*thread);
+  if (!thread->ready) return true;
   thread->dirty = false;  // attached, but nothing counted yet
   LeaveOutermost(*thread);
   return true;
@@ -124,7 +125,9 @@ void FrameCounterImpl::CloseMain() {
 
 void FrameCounterImpl::SwitchOff() {
   const sys::ForkBlocker fork_blocker;
-  enabled_.store(false, std::memory_order_seq_cst);  // pairs with the load in LeaveOutermost
+  // Before enabled_ changes, and until all workers inside are counted: a Leave in between must not be skipped.
+  draining_.fetch_add(1, std::memory_order_relaxed);
+  enabled_.store(false, std::memory_order_seq_cst);  // pairs with the loads in StepOutside, PrepareWorker, Enter, Leave
   if (main_ != nullptr) {
     Settle();
     // Tells the log of the zones that are open, and then that they have been left.
@@ -145,8 +148,9 @@ void FrameCounterImpl::SwitchOff() {
     Drained(*worker);  // if it was inside when counting was last switched off, and on again before it left
     if (outside) continue;
     worker->draining = true;
-    draining_.fetch_add(1, std::memory_order_relaxed);  // looked at by the worker itself, which was told by enabled_
+    draining_.fetch_add(1, std::memory_order_relaxed);
   }
+  draining_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 // With the worker's mutex held.

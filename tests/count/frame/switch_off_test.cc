@@ -1,11 +1,14 @@
 // Counting switched off while a worker is inside zones that it enters and leaves by calls.
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <functional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "perfkit/frame_counter.h"
 #include "tests/count/frame/zones.h"
+#include "tests/support/fake_kernel.h"
 #include "tests/support/fork_storm.h"
 
 namespace perfkit {
@@ -110,6 +113,86 @@ TEST_CASE("frames: counting may be switched any number of times while a worker i
   CHECK(frames.Stats().mismatched == 0);
   turns.Next();
   worker.join();
+}
+
+std::function<void()> at_next_close;
+
+int CloseAfterHook(int fd) {
+  if (at_next_close) std::exchange(at_next_close, nullptr)();
+  return sys::kLinux.close(fd);
+}
+
+TEST_CASE("frames: a zone that is left while counting is being switched off is left") {
+  testing::FakeKernel kernel;
+  kernel.below().close = &CloseAfterHook;
+  const int before = testing::OpenEvents();
+  FrameCounter frames({.events = kEvents});
+  frames.Mark();
+  Turns turns;
+  std::thread worker([&] {
+    frames.Enter({"outer"});
+    turns.Next();
+    turns.Wait(2);  // enabled() is false already, and SetEnabled has not returned
+    frames.Leave();
+    turns.Next();
+    turns.Wait(4);  // on
+    frames.Enter({"again"});
+    frames.Leave();
+    turns.Next();
+    turns.Wait(6);
+  });
+  turns.Wait(1);
+  bool was_enabled = true;
+  at_next_close = [&] {
+    was_enabled = frames.enabled();
+    turns.Next();
+    turns.Wait(3);
+  };
+  frames.SetEnabled(false);
+  CHECK(!was_enabled);
+  CHECK(testing::OpenEvents() == before);
+  frames.SetEnabled(true);
+  frames.Mark();
+  turns.Next();
+  turns.Wait(5);
+  frames.Mark();
+  const std::vector<ZoneStats> zones = frames.zones();
+  CHECK(frames.Stats().mismatched == 0);
+  turns.Next();
+  worker.join();
+  REQUIRE(Find(zones, "outer", "workers") != nullptr);
+  CHECK(Find(zones, "outer", "workers")->calls == 1);
+  REQUIRE(Find(zones, "again", "workers") != nullptr);
+  CHECK(Find(zones, "again", "workers")->depth == 1);
+}
+
+TEST_CASE("frames: whenever counting is switched, no zone is left over") {
+  const int before = testing::OpenEvents();
+  FrameCounter frames({.events = {"page-faults"}});
+  frames.Mark();
+  std::atomic<bool> stop{false};
+  std::atomic<uint64_t> rounds{0};
+  std::thread worker([&] {
+    for (; !stop.load(); ++rounds) {
+      frames.Enter({"zone"});
+      frames.Leave();
+    }
+  });
+  const auto wait_for_rounds = [&](uint64_t more) {
+    for (const uint64_t from = rounds.load(); rounds.load() < from + more;) std::this_thread::yield();
+  };
+  int left_open = 0;
+  for (int i = 0; i < 20; ++i) {
+    wait_for_rounds(10);
+    frames.SetEnabled(false);
+    wait_for_rounds(2);  // The one in which it was switched off is over.
+    left_open += testing::OpenEvents() != before;
+    frames.SetEnabled(true);
+  }
+  stop = true;
+  worker.join();
+  CHECK(left_open == 0);
+  for (const ZoneStats& zone : frames.zones()) CHECK(zone.depth <= 1);
 }
 
 }  // namespace
