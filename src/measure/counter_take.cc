@@ -2,8 +2,10 @@
 // one function; uprobes on the allocator's entries. A number that was multiplexed or not counted is an error here,
 // never an estimate: a test must not pass or fail by an estimate.
 #include <dlfcn.h>
+#include <sys/auxv.h>
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_format.h"
@@ -23,16 +25,16 @@ absl::Status AddParsed(std::string_view text, Parts& parts) {
   return absl::OkStatus();
 }
 
-// Adds one uprobe for each entry of the allocator, in the library that provides malloc to this process.
+// Adds one uprobe for each function of the allocator, in the file that provides it to this process.
 absl::Status AddAllocators(Parts& parts) {
   for (const char* name : kAllocators) {
     // The address by which calls arrive: the program's own malloc, if it has one, not libc's.
     void* const entry = ::dlsym(RTLD_DEFAULT, name);
-    Dl_info where{};
-    if (entry == nullptr || ::dladdr(entry, &where) == 0 || where.dli_fname == nullptr) {
+    const std::string file = entry != nullptr ? FileOfCode(entry) : "";
+    if (file.empty()) {
       return absl::Status(absl::StatusCode::kUnavailable, absl::StrFormat("no loaded file has %s", name));
     }
-    if (absl::Status added = AddParsed(absl::StrFormat("uprobe:%s:%s", where.dli_fname, name), parts); !added.ok()) {
+    if (absl::Status added = AddParsed(absl::StrFormat("uprobe:%s:%s", file, name), parts); !added.ok()) {
       return added;
     }
   }
@@ -81,6 +83,16 @@ absl::StatusOr<int64_t> TakeOnce(const CounterSet& set, Body body, void* self) {
 }
 
 }  // namespace
+
+// dladdr's name for the program is argv[0]. That is no path from here if the program was found by PATH, or has changed
+// its folder.
+std::string FileOfCode(const void* code) {
+  Dl_info module{}, program{};
+  if (::dladdr(code, &module) == 0 || module.dli_fname == nullptr) return "";
+  const auto* const start = reinterpret_cast<const void*>(::getauxval(AT_ENTRY));
+  const bool is_program = ::dladdr(start, &program) != 0 && program.dli_fbase == module.dli_fbase;
+  return is_program ? "/proc/self/exe" : module.dli_fname;
+}
 
 absl::StatusOr<Take> OpenCounterTake(const EventType& event) {
   Parts parts;

@@ -41,6 +41,9 @@ absl::StatusOr<Take> OpenStepTake(const EventType& event, const MeasureOptions& 
 inline constexpr const char* kAllocators[] = {"malloc",   "calloc",        "realloc",
                                               "memalign", "aligned_alloc", "posix_memalign"};
 
+// Returns a path of the loaded file that has this code; "" if none has it.
+std::string FileOfCode(const void* code);
+
 // Returns true for an event of type kMeasuredType.
 inline bool IsAllocations(const EventType& event) { return event == event::kAllocations; }
 inline bool IsSyscalls(const EventType& event) { return event == event::kSyscalls; }

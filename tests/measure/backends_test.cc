@@ -1,4 +1,5 @@
 // The backends that count system calls, allocations and calls of a function, each where it is permitted, by name.
+#include <dlfcn.h>
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include <string>
 
 #include "perfkit/measure.h"
+#include "src/measure/take.h"
 #include "tests/support/skip.h"
 #include "tests/support/work.h"
 
@@ -74,6 +76,14 @@ TEST_CASE("allocations are counted by uprobes where they are permitted", "[backe
   const Cost cost = Only(MeasureBackend::kCounter, kAllocations, ThirtyMallocs);
   if (!cost.measured()) SKIP_TEST(cost.unmeasurable);
   CHECK(Wrong(cost, 30, "uprobes") == "");
+}
+
+TEST_CASE("the file of code is a path that leads to it, whatever the program calls itself", "[backends]") {
+  CHECK(measure::FileOfCode(reinterpret_cast<const void*>(&Target)) == "/proc/self/exe");
+  const std::string libc = measure::FileOfCode(::dlsym(RTLD_DEFAULT, "getppid"));
+  CHECK(::access(libc.c_str(), R_OK) == 0);
+  CHECK(libc != "/proc/self/exe");
+  CHECK(measure::FileOfCode(nullptr) == "");
 }
 
 TEST_CASE("calls of a function are counted by a breakpoint", "[backends][live]") {
