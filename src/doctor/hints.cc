@@ -1,7 +1,6 @@
 // Looks for files that are typical of containers, virtual machines and locked kernels: one table.
 #include "src/doctor/hints.h"
 
-#include <algorithm>
 #include <string_view>
 
 #include "src/base/text.h"

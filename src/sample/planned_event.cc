@@ -75,8 +75,8 @@ absl::Status CheckRate(const EventConfig& config, const SampleRate& rate) {
   }
   if (std::holds_alternative<Period>(rate)) {
     if (value <= kLongestPeriod) return absl::OkStatus();
-    return RefuseRate(
-        absl::StrFormat("event '%s': a period of %d is too long. Remedy: ask for at most %d.", config.name, value, kLongestPeriod));
+    return RefuseRate(absl::StrFormat("event '%s': a period of %d is too long. Remedy: ask for at most %d.",
+                                      config.name, value, kLongestPeriod));
   }
   const std::optional<uint64_t> highest = HighestFrequency();
   if (!highest || value <= *highest) return absl::OkStatus();

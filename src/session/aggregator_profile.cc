@@ -33,9 +33,9 @@ size_t BytesOfMerged(const Profile& profile) {
 
 }  // namespace
 
-// Merged samples, one for each thread and stack, are kept until they take half of the room; then the stacks of the lightest
-// are given up. Merging sorts all samples, so it must be rare: there is always room for a share of single ones beside the
-// merged ones.
+// Merged samples, one for each thread and stack, are kept until they take half of the room; then the stacks of the
+// lightest are given up. Merging sorts all samples, so it must be rare: there is always room for a share of single ones
+// beside the merged ones.
 void Aggregator::MergeIfFull() {
   Profile& profile = builder_.profile();
   // Half of memory_bytes is for samples. Stacks and locations have limits of their own (Aggregator's constructor).
@@ -192,9 +192,10 @@ std::vector<std::string> Aggregator::Notes() const {
                                     given_.slow_frames));
   }
   if (given_.slow_frames_withheld != 0 && options_.keep->on_slow_frame) {
-    notes.push_back(absl::StrFormat("%d slow frames were not given to on_slow_frame: they ended faster than they can be "
-                                    "explained",
-                                    given_.slow_frames_withheld));
+    notes.push_back(
+        absl::StrFormat("%d slow frames were not given to on_slow_frame: they ended faster than they can be "
+                        "explained",
+                        given_.slow_frames_withheld));
   }
   if (given_.slow_frames_in_part != 0) {
     notes.push_back(

@@ -83,7 +83,8 @@ void MergeLightest(Profile& profile, size_t max_rows, absl::FunctionRef<uint32_t
   const auto end = std::partition_point(samples.begin(), samples.end(), [](const auto& s) { return s.merged(); });
   if (static_cast<size_t>(end - samples.begin()) <= max_rows) return;
   std::vector<double> totals(profile.events.size());
-  for (auto sample = samples.begin(); sample != end; ++sample) totals[sample->event] += static_cast<double>(sample->weight);
+  for (auto sample = samples.begin(); sample != end; ++sample)
+    totals[sample->event] += static_cast<double>(sample->weight);
   const auto is_heavier = [&](const ProfileSample& a, const ProfileSample& b) {
     return static_cast<double>(a.weight) * totals[b.event] > static_cast<double>(b.weight) * totals[a.event];
   };

@@ -17,8 +17,9 @@ void MergeSamples(Profile& profile, uint32_t kept, absl::FunctionRef<bool(const 
 // The same for the older half of the single samples.
 void MergeOldest(Profile& profile, uint32_t kept);
 // If more than `max_rows` samples are merged, all but the heaviest max_rows / 2 of them keep only the module that they
-// were in: for each one with a stack, other_of(stack) is the stack of all that. Weights are compared as shares of those of
-// their events. Rows of one thread, event, label, quality and module are then one. Requires that merged samples are first.
+// were in: for each one with a stack, other_of(stack) is the stack of all that. Weights are compared as shares of those
+// of their events. Rows of one thread, event, label, quality and module are then one. Requires that merged samples are
+// first.
 void MergeLightest(Profile& profile, size_t max_rows, absl::FunctionRef<uint32_t(uint32_t stack)> other_of);
 // Gives the samples of each thread i to the thread renamed[i]. If that is another one, they lose their times, as by
 // MergeOldest. The threads themselves stay as they are.

@@ -1,9 +1,9 @@
-// Offsets are those of glibc's own headers. Values: 2 is locked, with waiters (glibc's lll_lock); 3 is taken by a writer
-// (1 | PTHREAD_RWLOCK_FUTEX_USED). A priority-inheriting futex holds its owner's number by the kernel's ABI (futex(2)),
-// whatever program uses it.
+// Offsets are those of glibc's own headers. Values: 2 is locked, with waiters (glibc's lll_lock); 3 is taken by a
+// writer (1 | PTHREAD_RWLOCK_FUTEX_USED). A priority-inheriting futex holds its owner's number by the kernel's ABI
+// (futex(2)), whatever program uses it.
 //
-// Robust mutexes are left out: glibc marks all of them as shared between processes (pthread_mutex_init), and a thread of
-// another process may have the same number as one of this process.
+// Robust mutexes are left out: glibc marks all of them as shared between processes (pthread_mutex_init), and a thread
+// of another process may have the same number as one of this process.
 #include "src/sys/futex_lock.h"
 
 #include <linux/futex.h>

@@ -23,8 +23,8 @@ struct LinkerCounts {
 };
 
 // What identifies a module in memory: another module that is loaded at the same addresses later differs. Sixteen bytes
-// from its build-id. Without one, from .eh_frame_hdr, and the first of .eh_frame: two builds of a library that differ in
-// a stack frame's size may have the same .eh_frame_hdr.
+// from its build-id. Without one, from .eh_frame_hdr, and the first of .eh_frame: two builds of a library that differ
+// in a stack frame's size may have the same .eh_frame_hdr.
 struct ModuleMark {
   static constexpr size_t kBytes = 16;
   static constexpr size_t kMaxRecordWords = 128;
