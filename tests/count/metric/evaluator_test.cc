@@ -53,7 +53,7 @@ TEST_CASE("metric: a part that was not counted is told, and is never 0", "[metri
        std::vector<std::pair<std::string, std::string>>{{"a + b", "b: no PMU"},
                                                         {"0 * b + a", "b: no PMU"},
                                                         {"a / c", "c: not counted"},
-                                                        {"a / d", "d: began and ended on different threads"},
+                                                        {"a / d", "d: was read on another thread than it counts"},
                                                         {"a / e", "e: not among the counted events"}}) {
     const MetricValue value = Value(text, counts);
     INFO(text);
