@@ -1,5 +1,5 @@
 # Configures and builds perfkit in another way: cmake -DSOURCE= -DBUILD= -DGENERATOR= -DARGUMENTS= -P run_leg.cmake
-# -DABSENT=<file>: if it exists, it says why this leg cannot run here.
+# -DABSENT=<file>: if it exists, it says why this leg cannot run here. -DTARGET=<target>: instead of the default.
 #
 # Prints the output of the build only if it failed: a sanitizer's build warns about other projects' headers. The tests of
 # the whole (legs, consumers, lint) are left out: PERFKIT_LEG. -g1 keeps line numbers in reports, at a third of the cost of -g. A fast
@@ -17,8 +17,10 @@ quiet_step(configure ${CMAKE_COMMAND} -S "${SOURCE}" -B "${BUILD}" -G "${GENERAT
            -DCMAKE_BUILD_TYPE=None "-DCMAKE_CXX_FLAGS=-O1 -g1" -DPERFKIT_FAST_BUILD=ON -DPERFKIT_BUILD_BENCH=OFF
            -DPERFKIT_BUILD_EXAMPLES=OFF -DPERFKIT_INSTALL=OFF ${ARGUMENTS})
 # Another compiler may find something in what no test links; a sanitizer can't.
-set(target all)
-if(ARGUMENTS MATCHES "PERFKIT_SANITIZE=")
-  set(target test_programs)
+if(NOT TARGET)
+  set(TARGET all)
+  if(ARGUMENTS MATCHES "PERFKIT_SANITIZE=")
+    set(TARGET test_programs)
+  endif()
 endif()
-quiet_step(build ${CMAKE_COMMAND} --build "${BUILD}" --parallel ${jobs} --target ${target})
+quiet_step(build ${CMAKE_COMMAND} --build "${BUILD}" --parallel ${jobs} --target ${TARGET})
