@@ -76,18 +76,21 @@ FrameEvent FrameRecording::EventOf(Log& log, const ZoneRecord& record) const {
       event.name = log.log->zone(record.id).name;
       [[fallthrough]];
     case ZoneRecordKind::kLeave:
-    case ZoneRecordKind::kEnd:  // the rate of the clock changes between two reads: times must not run backwards for it
+    case ZoneRecordKind::kEnd:  // The rate of the clock changes between two reads: times must not run backwards for it.
       event.from_ns = log.last_ns = std::max(log.last_ns, clock_.ToNs(record.words[0]));
       break;
     case ZoneRecordKind::kAbandon: event.id = static_cast<uint16_t>(record.words[0]); break;
-    case ZoneRecordKind::kFrame:
-      event.from_ns = clock_.ToNs(record.words[0]);
-      event.to_ns = clock_.ToNs(record.words[1]);
+    case ZoneRecordKind::kFrame: {
+      if (record.id >= log.frame_end_ns.size()) log.frame_end_ns.resize(record.id + 1u);
+      uint64_t& end_ns = log.frame_end_ns[record.id];
+      event.from_ns = std::max(end_ns, clock_.ToNs(record.words[0]));
+      event.to_ns = end_ns = std::max(event.from_ns, clock_.ToNs(record.words[1]));
       event.name = impl_->chain_name(record.id);
       event.number = record.words[2];
       event.missing = record.missing;
       event.values = record.words.subspan(3);
       break;
+    }
     case ZoneRecordKind::kHitch:
       event.number = record.words[0];
       event.text = record.text();

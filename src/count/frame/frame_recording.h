@@ -74,7 +74,8 @@ class FrameRecording {
     uint32_t tid = 0;
     std::shared_ptr<ZoneLog> log;
     bool has_begun = false, has_ended = false;
-    uint64_t last_ns = 0;  // of its zones
+    uint64_t last_ns = 0;                // of its zones
+    std::vector<uint64_t> frame_end_ns;  // of each chain's last frame
   };
   void ReadLog(Log& log, absl::FunctionRef<void(const FrameEvent& event)> visit);
   void ReadLastGap(const Log& log, absl::FunctionRef<void(const FrameEvent& event)> visit) const;

@@ -19,6 +19,7 @@
 #include "src/sys/kernel.h"
 #include "tests/count/frame/zones.h"
 #include "tests/support/allocations.h"
+#include "tests/support/fake_kernel.h"
 #include "tests/support/skip.h"
 #include "tests/support/work.h"
 
@@ -159,7 +160,7 @@ TEST_CASE("a recording has the frames and zones that the FrameCounter counts", "
     wall_ns += counted.wall_ns;
     for (size_t e = 0; e < perfkit::kEvents.size(); ++e) CHECK(ended[i].record.values[e] == counted.values[e]);
     CHECK(ended[i].from_ns <= ended[i].to_ns);
-    if (i > 0) CHECK(ended[i - 1].to_ns <= ended[i].from_ns + 1);
+    if (i > 0) CHECK(ended[i - 1].to_ns <= ended[i].from_ns);
   }
   const Heard::Thread& thread = heard.OfTid(sys::kernel().gettid());
   CHECK(thread.open.empty());
@@ -318,6 +319,45 @@ TEST_CASE("zones and marks of a recorded thread allocate nothing", "[frame][reco
   WorkInFrame(frames, 2);
   heard.Read(*recording);
   CHECK(heard.lost > 0);
+}
+
+// A clock that gains on the counter of ticks; and frames that are marked between its readings.
+FrameCounter* g_marked = nullptr;
+uint64_t g_gained_ns = 0;
+int GainingClock(clockid_t clock, timespec* out) {
+  if (FrameCounter* const frames = std::exchange(g_marked, nullptr); frames != nullptr) {
+    testing::Sleep(1'000'000);
+    frames->Mark();
+    g_marked = frames;
+  }
+  const int result = sys::kLinux.clock_gettime(clock, out);
+  const uint64_t ns = static_cast<uint64_t>(out->tv_nsec) + (clock == CLOCK_MONOTONIC ? g_gained_ns : 0);
+  out->tv_sec += static_cast<time_t>(ns / 1'000'000'000);
+  out->tv_nsec = static_cast<long>(ns % 1'000'000'000);
+  return result;
+}
+
+TEST_CASE("frames never run backwards, although the rate of the clock changes", "[frame][recording][law]") {
+  testing::FakeKernel fake;
+  fake.below().clock_gettime = GainingClock;
+  g_gained_ns = 0;
+  FrameCounter frames({.events = perfkit::kEvents});
+  const std::unique_ptr<FrameRecording> recording = RecordingOf(frames);
+  frames.Mark();
+  uint64_t last_ns = 0, heard = 0;
+  for (int round = 0; round < 10; ++round) {
+    if (round % 2 != 0) g_gained_ns += 20'000'000;
+    g_marked = &frames;
+    recording->Read([&](const FrameEvent& event) {
+      if (event.kind != ZoneRecordKind::kFrame) return;
+      ++heard;
+      CHECK(event.from_ns >= last_ns);
+      CHECK(event.to_ns >= event.from_ns);
+      last_ns = event.to_ns;
+    });
+    g_marked = nullptr;
+  }
+  CHECK(heard > 0);
 }
 
 TEST_CASE("a forked child cannot record its parent's FrameCounter", "[frame][recording][fork]") {
