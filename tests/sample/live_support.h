@@ -198,6 +198,13 @@ inline uint64_t DrainFor(Sampler& sampler, LiveTally& tally, uint64_t ns) {
   return late;
 }
 
+// The same for at least so long, and until `is_enough` returns true, however long that takes.
+template <class IsEnough>
+void DrainUntil(Sampler& sampler, LiveTally& tally, uint64_t ns, IsEnough&& is_enough) {
+  DrainFor(sampler, tally, ns);
+  while (!is_enough()) DrainFor(sampler, tally, 10'000'000);
+}
+
 // All that is left, once the sampler has stopped.
 inline void DrainRest(Sampler& sampler, LiveTally& tally) {
   while (DrainInto(sampler, tally) > 0) {
@@ -210,9 +217,9 @@ inline EventAccounting CheckStackAccounting(Sampler& sampler, size_t event = 0) 
   const StackAccounting& stacks = accounting.stacks;
   INFO("samples " << accounting.delivered << ", lost " << accounting.lost << ", duplicates " << accounting.duplicates
                   << ", paused " << accounting.paused << "; stacks " << stacks.delivered << ", duplicates "
-                  << stacks.duplicates << ", stale " << stacks.stale << ", walk limit " << stacks.walk_limit << ", no ring "
-                  << stacks.no_ring << ", ring full " << stacks.ring_full << ", paused " << stacks.paused
-                  << ", given up " << stacks.given_up << ", coalesced " << stacks.coalesced);
+                  << stacks.duplicates << ", stale " << stacks.stale << ", walk limit " << stacks.walk_limit
+                  << ", no ring " << stacks.no_ring << ", ring full " << stacks.ring_full << ", paused "
+                  << stacks.paused << ", given up " << stacks.given_up << ", coalesced " << stacks.coalesced);
   CHECK(stacks.accounted() == accounting.accounted());
   return accounting;
 }

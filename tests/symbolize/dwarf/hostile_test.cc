@@ -1,6 +1,5 @@
 // Randomly damaged debug information: a result comes in bounded time, and all texts are from inside the sections.
 #include <catch2/catch.hpp>
-#include <chrono>
 #include <memory>
 #include <random>
 
@@ -110,9 +109,9 @@ void DamageAll(const std::string& compiler, int times) {
       damaged.emplace_back(section.name, std::as_bytes(std::span(section.bytes.get(), section.size)));
     }
     for (uint64_t count = 1 + random() % 3; count > 0; --count) Damage(damaged[random() % damaged.size()], random);
-    const auto begun = std::chrono::steady_clock::now();
+    const uint64_t begun = testing::NowNs(CLOCK_THREAD_CPUTIME_ID);
     known += AskAll(damaged, addresses);
-    CHECK(std::chrono::steady_clock::now() - begun < std::chrono::seconds(30));
+    CHECK(testing::NowNs(CLOCK_THREAD_CPUTIME_ID) - begun < 10'000'000'000);  // milliseconds, in each case
   }
   CHECK(known > 0);  // some damage is in unused bytes
 }
