@@ -97,7 +97,8 @@ class SmallMemory {
     for (const auto& [root, limit] :
          {std::pair("/sys/fs/cgroup", "/memory.max"), std::pair("/sys/fs/cgroup/memory", "/memory.limit_in_bytes")}) {
       folder_ = root + name;
-      if (mkdir(folder_.c_str(), 0755) == 0 && WriteText(folder_ + limit, std::to_string(kGroupBytes))) return;
+      const bool is_group = mkdir(folder_.c_str(), 0755) == 0 && access((folder_ + limit).c_str(), W_OK) == 0;
+      if (is_group && WriteText(folder_ + limit, std::to_string(kGroupBytes))) return;
       rmdir(folder_.c_str());
     }
     folder_.clear();
