@@ -3,11 +3,11 @@
 //   campaign --keep FOLDER --runner RUNNER PROGRAM...
 //   campaign --keep FOLDER --page FILE
 //
-// Two busy processes a CPU run all the time. Each round runs each program once, at nice 19. Rounds take turns: as this
-// user on one CPU, as an ordinary user on one, as this user on two, as an ordinary user on two. As root the programs
-// run in a memory cgroup of 512 MiB, where another process reads a file of 1 GiB over and over: so the kernel takes the
-// pages of the program's own code away again and again. The output of each run that failed is kept in FOLDER, and so is
-// the table, which --page puts between the lines of kBegin and kEnd of FILE, docs/testing-perfkit.md.
+// Two busy processes a CPU run all the time, at nice 19 like the tests. Each round runs each program once. Rounds take
+// turns: as this user on one CPU, as an ordinary user on one, as this user on two, as an ordinary user on two. As root
+// the programs run in a memory cgroup of 512 MiB, where another process reads a file of 1 GiB over and over: so the
+// kernel takes the pages of the program's own code away again and again. The output of each run that failed is kept in
+// FOLDER, and so is the table, which --page puts between the lines of kBegin and kEnd of FILE, docs/testing-perfkit.md.
 //
 // From the environment: PERFKIT_CAMPAIGN_ROUNDS (200), PERFKIT_CAMPAIGN_BUSY, busy processes a CPU (2),
 // PERFKIT_CAMPAIGN_NICE (19), PERFKIT_CAMPAIGN_ONLY, a part of the names of programs.
@@ -173,8 +173,9 @@ class Campaign {
     std::vector<pid_t> beside;
     for (const int cpu : cpus_) {
       for (long i = 0; i < FromEnvironment("PERFKIT_CAMPAIGN_BUSY", 2); ++i) {
-        beside.push_back(Start([cpu] {
+        beside.push_back(Start([this, cpu] {
           BindTo({cpu}, 1);
+          setpriority(PRIO_PROCESS, 0, nice_);  // A test at nice 19 has 1 % of a CPU beside others at 0.
           for (unsigned n = 0;; ++n) {
             asm volatile("" : "+r"(n));
           }
@@ -228,7 +229,7 @@ class Campaign {
     setpgid(0, 0);
     memory_.Join();
     BindTo(cpus_, configuration.cpus);
-    setpriority(PRIO_PROCESS, 0, static_cast<int>(FromEnvironment("PERFKIT_CAMPAIGN_NICE", 19)));
+    setpriority(PRIO_PROCESS, 0, nice_);
     const int output = open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
     dup2(output, STDOUT_FILENO);
     dup2(output, STDERR_FILENO);
@@ -267,8 +268,7 @@ class Campaign {
   }
 
   std::string Table(long rounds) const {
-    std::string table = std::to_string(rounds) + " rounds, nice " +
-                        std::to_string(FromEnvironment("PERFKIT_CAMPAIGN_NICE", 19)) + ", " +
+    std::string table = std::to_string(rounds) + " rounds, nice " + std::to_string(nice_) + ", " +
                         std::to_string(FromEnvironment("PERFKIT_CAMPAIGN_BUSY", 2)) + " busy processes a CPU, " +
                         (memory_.is_there() ? "in a cgroup of 512 MiB" : "without a cgroup of its own") +
                         ".\n\n| test | runs | failures | where | log of the last |\n|---|---:|---:|---|---|\n";
@@ -287,6 +287,7 @@ class Campaign {
   const std::vector<std::string> programs_;
   const std::vector<int> cpus_ = AllowedCpus();
   const long rounds_ = FromEnvironment("PERFKIT_CAMPAIGN_ROUNDS", 200);
+  const int nice_ = static_cast<int>(FromEnvironment("PERFKIT_CAMPAIGN_NICE", 19));
   const SmallMemory memory_;
   std::vector<Configuration> configurations_;
   std::map<std::string, Row> rows_;  // Of programs, and of "<program>: <test case> <tags>".

@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -98,6 +99,20 @@ std::string CallsOf(const Profile& profile, uint32_t stack) {
   return calls;
 }
 
+// Returns after a second or more, when a wait has been looked at. A user who may not look waits for a minute.
+void AwaitLook(Session& session) {
+  bool was_seen = false;
+  for (int second = 0; second < 60 && !was_seen; ++second) {
+    std::this_thread::sleep_for(1s);
+    const absl::StatusOr<Profile> snapshot = session.Snapshot();
+    REQUIRE(snapshot.status() == absl::OkStatus());
+    const size_t off = snapshot->EventIndex(kOffCpuEvent);
+    was_seen = std::ranges::any_of(snapshot->samples, [&](const ProfileSample& sample) {
+      return sample.event == off && sample.quality == StackQuality::kWhole;
+    });
+  }
+}
+
 TEST_CASE("the stack of every wait that was looked at is the one that the thread had", "[session][wall][waits][law]") {
   absl::StatusOr<Session> session = Session::Start({.interval = 1s, .clock = SessionClock::kWall, .look_after = 1ms});
   if (!session.ok()) SKIP_TEST(std::string(session.status().message()));
@@ -113,7 +128,7 @@ TEST_CASE("the stack of every wait that was looked at is the one that the thread
       while (!stop) Descend(shadow, 3 + shadow.random() % 20);
     });
   }
-  std::this_thread::sleep_for(1s);
+  AwaitLook(*session);
   stop = true;
   for (std::thread& thread : threads) thread.join();
   const absl::StatusOr<Profile> profile = session->Stop();
