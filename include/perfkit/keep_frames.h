@@ -14,6 +14,8 @@
 #include "perfkit/detail/library_only.h"
 
 #include <cstddef>
+#include <string>
+#include <vector>
 
 #include "perfkit/profile.h"
 #include "perfkit/session_callback.h"
@@ -34,12 +36,19 @@ using SlowFrameCallback = SessionCallback<ExplainedFrame>;
 
 // Frames of a kind are those of one thread and one FrameId. A frame is kept if it took longer than its budget
 // (FrameOptions::hitch_budget, FrameCounter::DefineFrame), if the program gave a reason (FrameCounter::Keep), or if it
-// is among the longest of its kind. With it stay the samples, waits, zones and counters of all threads in its time.
+// is among the worst of its kind. With it stay the samples, waits, zones and counters of all threads in its time.
 struct KeepFrames {
   size_t worst = 16;  // The longest frames of each kind.
-  // Maximum number of kept frames of each kind, or `worst` if that is more. Beyond it, frames that are not among the
-  // `worst` are dropped: first those without a reason, the shortest first; then those with a reason, the oldest first.
-  // ProfileAccounting::frames_dropped counts them, and frames that memory_bytes has no room for.
+  // Names of zones ("solve", or a path, "physics/solve") and of events of the FrameCounter ("page-faults"; a name that
+  // is both means the event); 64 at most. For each name, the `worst` frames of each kind in which it has the largest
+  // number are kept, too, besides the longest ones: the time for which such a zone was open on the frame's own thread,
+  // or the frame's count. Of equal numbers the earlier frame is kept; a frame whose number is 0 or unknown is not kept
+  // for it. ProfileZone::worst_by says which names a frame was kept for; a note says which names no frame had.
+  std::vector<std::string> worst_by{};
+  // Maximum number of kept frames of each kind, or the number of the worst if that is more: `worst` for the length, and
+  // for each name. Beyond it, frames that are not among the worst are dropped: first those without a reason, the
+  // shortest first; then those with a reason, the oldest first. ProfileAccounting::frames_dropped counts them, and
+  // frames that memory_bytes has no room for, of which the shortest without a reason go first.
   size_t max_frames = 64;
   size_t before = 1;  // How many frames of its kind before each kept one are kept, too.
   // Number of frames of each kind that are chosen at random from the whole run. Slow frames are compared with them

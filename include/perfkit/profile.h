@@ -154,6 +154,9 @@ struct ProfileZone {
   uint32_t name = 0;                // Index in Profile::strings.
   uint32_t cause = 0;               // Of a hitch: Hitch::cause; index in Profile::strings. "" otherwise.
   uint32_t reason = 0;  // Why the program asks to keep the frame (FrameCounter::Keep); index in Profile::strings.
+  // Of a frame: the names of KeepFrames::worst_by that it is among the worst by, "physics, page-faults"; index in
+  // Profile::strings. "" if it is none of these.
+  uint32_t worst_by = 0;
   bool is_frame = false;
   // Of a frame: whether all zones and waits of its thread are in the profile. If not, some of them were merged or
   // dropped, and the frame has no explanation.

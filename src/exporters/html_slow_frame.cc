@@ -142,6 +142,7 @@ void WriteHtmlSlowFrame(const FrameCut& cut, JsonWriter& json) {
   json.Key("slow").BeginObject().Member("zone", cut.frame.zone).Member("thread", zone.thread);
   json.Member("headline", cut.text.substr(0, cut.text.find('\n')));
   json.Member("reason", profile::OneLine(cut.profile.strings[zone.reason]));
+  json.Member("worst_by", profile::OneLine(cut.profile.strings[zone.worst_by]));
   json.Member("ns", cut.frame.ns).Member("usual", cut.frame.usual_ns).Member("rest", cut.frame.rest_ns);
   WriteParts(cut, json);
   WriteCauses(cut, json);

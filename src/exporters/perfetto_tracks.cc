@@ -176,6 +176,7 @@ void TrackWriter::Annotate(Kind kind, uint32_t index, pbf_writer& event) const {
     const ProfileZone& zone = profile_.zones[index];
     if (zone.cause != 0) AddText(event, "cause", profile_.strings[zone.cause]);
     if (zone.reason != 0) AddText(event, "kept", profile_.strings[zone.reason]);
+    if (zone.worst_by != 0) AddText(event, "worst by", profile_.strings[zone.worst_by]);
     if (cut_ != nullptr && index == cut_->frame.zone) Explain(event);
     return;
   }

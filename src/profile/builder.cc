@@ -28,7 +28,9 @@ void ForEachStringIndex(Profile& profile, Visit&& visit) {
   for (ProfileCall& call : profile.calls) visit(call.function), visit(call.file);
   for (ProfileSample& sample : profile.samples) visit(sample.label);
   for (ProfileWait& wait : profile.waits) visit(wait.detail), visit(wait.waker);
-  for (ProfileZone& zone : profile.zones) visit(zone.name), visit(zone.cause), visit(zone.reason);
+  for (ProfileZone& zone : profile.zones) {
+    visit(zone.name), visit(zone.cause), visit(zone.reason), visit(zone.worst_by);
+  }
   for (ProfileCounter& counter : profile.counters) visit(counter.name);
 }
 
@@ -79,8 +81,8 @@ uint32_t ProfileBuilder::Location(uint32_t module, uint64_t address, bool kernel
 }
 
 uint32_t ProfileBuilder::Stack(uint32_t parent, uint32_t location, bool is_guess, bool is_stitched) {
-  const auto [entry, is_new] = impl_->stacks.try_emplace(StackKey(parent, location, is_guess, is_stitched),
-                                                         impl_->profile.stacks.size());
+  const auto [entry, is_new] =
+      impl_->stacks.try_emplace(StackKey(parent, location, is_guess, is_stitched), impl_->profile.stacks.size());
   if (is_new) {
     impl_->profile.stacks.push_back(
         {.parent = parent, .location = location, .is_guess = is_guess, .is_stitched = is_stitched});

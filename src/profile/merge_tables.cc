@@ -114,6 +114,7 @@ class Merging {
       zone.name = strings_[zone.name];
       zone.cause = strings_[zone.cause];
       zone.reason = strings_[zone.reason];
+      zone.worst_by = strings_[zone.worst_by];
       to_.zones.push_back(zone);
     }
     for (const ProfileCounter& counter : from_.counters) MergeCounter(counter);

@@ -105,7 +105,8 @@ class Checker {
     for (size_t i = 0; i < profile_.zones.size(); ++i) {
       const ProfileZone& zone = profile_.zones[i];
       if (zone.thread >= profile_.threads.size()) return Wrong("zones", i, "there is no such thread");
-      const bool has_strings = IsString(zone.name) && IsString(zone.cause) && IsString(zone.reason);
+      const bool has_strings =
+          IsString(zone.name) && IsString(zone.cause) && IsString(zone.reason) && IsString(zone.worst_by);
       if (!has_strings) return Wrong("zones", i, "a name is no string");
       if (zone.to_ns < zone.from_ns) return Wrong("zones", i, "ends before it begins");
     }

@@ -95,6 +95,7 @@ std::string HeadText(const Profile& profile, const SlowFrame& frame) {
       TimeText(is_long ? frame.ns - frame.usual_ns : frame.usual_ns - frame.ns), is_long ? "more" : "less");
   if (zone.cause != 0) text += ": " + OneLine(profile.strings[zone.cause]);
   if (zone.reason != 0) text += "\n  kept: " + OneLine(profile.strings[zone.reason]);
+  if (zone.worst_by != 0) text += "\n  among the worst by " + OneLine(profile.strings[zone.worst_by]);
   return text + "\n";
 }
 

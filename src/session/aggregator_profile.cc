@@ -203,6 +203,12 @@ std::vector<std::string> Aggregator::Notes() const {
                         "were kept (SessionOptions::memory_bytes)",
                         given_.slow_frames_in_part));
   }
+  for (const std::string& name : zones_ ? zones_->UnusedRanks() : std::vector<std::string>{}) {
+    notes.push_back(
+        absl::StrFormat("no frame is kept by '%s' (KeepFrames::worst_by): none had time in such a zone, or "
+                        "a count of such an event",
+                        name));
+  }
   if (not_ready_stacks_ != 0) {
     notes.push_back(
         absl::StrFormat("%d stacks of the first milliseconds end at modules whose unwind tables were still "

@@ -1,4 +1,5 @@
-// The longest frames are a sorted list. References are a reservoir sample (Vitter's algorithm R): each frame of the run
+// The longest frames are the first ones of a sorted list; each frame of the list says which numbers it is there for.
+// References are a reservoir sample (Vitter's algorithm R): each frame of the run
 // is among them with the same probability, whenever one asks.
 #include "src/session/frame_keeper.h"
 
@@ -25,7 +26,7 @@ void FrameKeeper::Add(const EndedFrame& frame) {
   if (frame.from_ns >= settled_ns_) {
     AddReference(kind, frame);
     Keep(kind, {frame, std::max(before_ns, settled_ns_)});
-  } else if (frame.is_slow() || IsWorst(kind, frame)) {
+  } else if (frame.is_slow() || IsLongest(kind, frame) || WouldBeWorstBy(kind, frame) != 0) {
     ++dropped_;
   }
   kind.end_ns = frame.to_ns;
@@ -43,27 +44,63 @@ void FrameKeeper::AddReference(Kind& kind, const EndedFrame& frame) {
   ++kind.seen;
 }
 
-bool FrameKeeper::IsWorst(const Kind& kind, const EndedFrame& frame) const {
+bool FrameKeeper::IsLongest(const Kind& kind, const EndedFrame& frame) const {
   return options_.worst != 0 &&
          (kind.kept.size() < options_.worst || IsLonger(frame, kind.kept[options_.worst - 1].frame));
 }
 
-void FrameKeeper::Keep(Kind& kind, const Kept& kept) {
-  if (!IsWorst(kind, kept.frame) && !kept.frame.is_slow()) return;
-  const auto at = std::upper_bound(kind.kept.begin(), kind.kept.end(), kept,
-                                   [](const Kept& a, const Kept& b) { return IsLonger(a.frame, b.frame); });
-  kind.kept.insert(at, kept);
-  const size_t worst = std::min(kind.kept.size(), options_.worst);
-  kind.kept.erase(std::remove_if(kind.kept.begin() + static_cast<ptrdiff_t>(worst), kind.kept.end(),
-                                 [](const Kept& one) { return !one.frame.is_slow(); }),
-                  kind.kept.end());
-  if (kind.kept.size() > std::max(options_.max_frames, worst)) DropOne(kind);
+uint64_t FrameKeeper::WouldBeWorstBy(const Kind& kind, const EndedFrame& frame) const {
+  uint64_t mask = 0;
+  for (size_t i = 0; i < frame.numbers.size() && options_.worst != 0; ++i) {
+    const uint64_t to_beat = i < kind.to_beat.size() ? kind.to_beat[i] : 0;
+    if (frame.numbers[i] > to_beat) mask |= uint64_t{1} << i;
+  }
+  return mask;
 }
 
-// Not one of the longest.
+// If more than `worst` frames are there for this number, the last one of those with the smallest is no longer.
+void FrameKeeper::KeepWorstBy(Kind& kind, size_t number) const {
+  const uint64_t bit = uint64_t{1} << number;
+  std::vector<Kept*> worst;
+  for (Kept& one : kind.kept) {
+    if ((one.worst_by & bit) != 0) worst.push_back(&one);
+  }
+  std::sort(worst.begin(), worst.end(), [&](const Kept* a, const Kept* b) {
+    return std::pair(b->frame.numbers[number], a->frame.from_ns) <
+           std::pair(a->frame.numbers[number], b->frame.from_ns);
+  });
+  for (size_t i = options_.worst; i < worst.size(); ++i) worst[i]->worst_by &= ~bit;
+  if (kind.to_beat.size() <= number) kind.to_beat.resize(number + 1);
+  kind.to_beat[number] = worst.size() < options_.worst ? 0 : worst[options_.worst - 1]->frame.numbers[number];
+}
+
+void FrameKeeper::Keep(Kind& kind, Kept kept) {
+  kept.worst_by = WouldBeWorstBy(kind, kept.frame);
+  if (!IsLongest(kind, kept.frame) && kept.worst_by == 0 && !kept.frame.is_slow()) return;
+  const auto at = std::upper_bound(kind.kept.begin(), kind.kept.end(), kept,
+                                   [](const Kept& a, const Kept& b) { return IsLonger(a.frame, b.frame); });
+  const uint64_t changed = kept.worst_by;
+  kind.kept.insert(at, std::move(kept));
+  for (size_t i = 0; i < options_.worst_by.size(); ++i) {
+    if ((changed >> i & 1) != 0) KeepWorstBy(kind, i);
+  }
+  const auto is_longest = [&](const Kept& one) {
+    return static_cast<size_t>(&one - kind.kept.data()) < options_.worst;
+  };
+  const size_t longest = std::min(kind.kept.size(), options_.worst);
+  kind.kept.erase(std::remove_if(kind.kept.begin() + static_cast<ptrdiff_t>(longest), kind.kept.end(),
+                                 [](const Kept& one) { return one.worst_by == 0 && !one.frame.is_slow(); }),
+                  kind.kept.end());
+  const auto worst = static_cast<size_t>(std::count_if(
+      kind.kept.begin(), kind.kept.end(), [&](const Kept& one) { return is_longest(one) || one.worst_by != 0; }));
+  while (kind.kept.size() > std::max(options_.max_frames, worst)) DropOne(kind);
+}
+
+// None of the longest, and of those with the largest numbers.
 void FrameKeeper::DropOne(Kind& kind) {
   const auto first = kind.kept.begin() + static_cast<ptrdiff_t>(options_.worst);
   const auto dropped = std::min_element(first, kind.kept.end(), [](const Kept& a, const Kept& b) {
+    if ((a.worst_by != 0) != (b.worst_by != 0)) return a.worst_by == 0;
     if (a.frame.has_reason != b.frame.has_reason) return !a.frame.has_reason;
     return a.frame.has_reason ? a.frame.from_ns < b.frame.from_ns : IsLonger(b.frame, a.frame);
   });
@@ -115,6 +152,7 @@ bool FrameKeeper::DropHalf() {
   std::nth_element(kept.begin(), middle, kept.end(), is_less);
   for (auto& [key, kind] : kinds_) {
     dropped_ += std::erase_if(kind.kept, [&](const Kept& one) { return !is_less(*middle, one.frame); });
+    for (size_t i = 0; i < kind.to_beat.size(); ++i) KeepWorstBy(kind, i);
   }
   return true;
 }
@@ -123,6 +161,15 @@ bool FrameKeeper::IsReference(const EndedFrame& frame) const {
   const auto kind = kinds_.find({frame.thread, frame.chain});
   return kind != kinds_.end() && std::any_of(kind->second.references.begin(), kind->second.references.end(),
                                              [&](const EndedFrame& one) { return one.from_ns == frame.from_ns; });
+}
+
+uint64_t FrameKeeper::WorstBy(const EndedFrame& frame) const {
+  const auto kind = kinds_.find({frame.thread, frame.chain});
+  if (kind == kinds_.end()) return 0;
+  for (const Kept& one : kind->second.kept) {
+    if (one.frame.from_ns == frame.from_ns) return one.worst_by;
+  }
+  return 0;
 }
 
 KeptTimes FrameKeeper::Times(absl::FunctionRef<uint32_t(uint32_t thread)> index_of) const {

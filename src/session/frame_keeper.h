@@ -1,4 +1,5 @@
-// Which frames are kept: those over their budget, those with a reason, and the longest; and which tell what is usual.
+// Which frames are kept: those over their budget, those with a reason, the longest, and those with the largest numbers
+// of KeepFrames::worst_by; and which tell what is usual.
 //
 //   frames of a kind   |----|----|--------|----|----|- - -     under way: may still be slow
 //                           before  slow       |<--- hold: what is earlier can be settled
@@ -28,6 +29,7 @@ struct EndedFrame {
   uint32_t chain = 0;   // FrameId::index
   uint64_t from_ns = 0, to_ns = 0;
   bool is_over_budget = false, has_reason = false;
+  std::vector<uint64_t> numbers{};  // for each name of KeepFrames::worst_by
 
   bool is_slow() const { return is_over_budget || has_reason; }
   uint64_t duration_ns() const { return to_ns - from_ns; }
@@ -56,6 +58,8 @@ class FrameKeeper {
   bool DropHalf();
 
   bool IsReference(const EndedFrame& frame) const;
+  // Returns for which names of KeepFrames::worst_by the frame is kept: bit i for name i.
+  uint64_t WorstBy(const EndedFrame& frame) const;
   // What is kept, and all that is not settled. `index_of` returns a thread's index in Profile::threads.
   KeptTimes Times(absl::FunctionRef<uint32_t(uint32_t thread)> index_of) const;
   // Of a slow frame that is not settled, with those before it, and the references of its kind.
@@ -68,12 +72,14 @@ class FrameKeeper {
   struct Kept {
     EndedFrame frame;
     uint64_t kept_from_ns = 0;  // the begin of the frames before it
+    uint64_t worst_by = 0;      // bit i: it is among those with the largest number i
   };
   struct Kind {
     std::deque<uint64_t> before;         // begins of the latest frames, of options_.before at most
     uint64_t end_ns = 0;                 // of the latest frame
     bool has_ended = false;              // there will be no more
     std::vector<Kept> kept;              // the longest first
+    std::vector<uint64_t> to_beat;       // what number i of a frame must exceed for it to be kept
     std::vector<EndedFrame> references;  // in any order
     size_t max_references = SIZE_MAX;
     uint64_t seen = 0;
@@ -81,8 +87,10 @@ class FrameKeeper {
   using KindKey = std::pair<uint32_t, uint32_t>;  // thread and chain
 
   void AddReference(Kind& kind, const EndedFrame& frame);
-  bool IsWorst(const Kind& kind, const EndedFrame& frame) const;
-  void Keep(Kind& kind, const Kept& kept);
+  bool IsLongest(const Kind& kind, const EndedFrame& frame) const;
+  uint64_t WouldBeWorstBy(const Kind& kind, const EndedFrame& frame) const;
+  void KeepWorstBy(Kind& kind, size_t number) const;
+  void Keep(Kind& kind, Kept kept);
   void DropOne(Kind& kind);
   uint64_t Random();
 

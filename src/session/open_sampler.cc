@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_format.h"
 #include "perfkit/event.h"
+#include "src/session/frame_ranks.h"
 #include "src/session/stack_hooks.h"
 
 namespace perfkit::session {
@@ -145,6 +146,12 @@ absl::StatusOr<OpenedSampler> OpenSampler(const SessionOptions& options) {
     return absl::Status(absl::StatusCode::kInvalidArgument,
                         "cannot keep slow frames without a FrameCounter, or in rings that are overwritten. Remedy: set "
                         "SessionOptions::frames, and choose RingMode::kStream");
+  }
+  if (options.keep && options.keep->worst_by.size() > FrameRanks::kMaxNames) {
+    return absl::Status(absl::StatusCode::kInvalidArgument,
+                        absl::StrFormat("frames are kept by %d names at most, not by %d. Remedy: name fewer zones and "
+                                        "events in KeepFrames::worst_by",
+                                        FrameRanks::kMaxNames, options.keep->worst_by.size()));
   }
   std::vector<std::string> notes;
   std::optional<WakingFormat> wakings = FindWakings(options, notes);

@@ -28,7 +28,10 @@ size_t Drop(Entries& entries, size_t count) {
 ZoneTimeline::ZoneTimeline(std::unique_ptr<count::FrameRecording> recording, ProfileBuilder& builder,
                            ThreadTable& threads, uint32_t pid, size_t max_bytes, const std::optional<KeepFrames>& keep)
     : recording_(std::move(recording)), builder_(builder), table_(threads), pid_(pid), max_bytes_(max_bytes) {
-  if (keep) keeping_.emplace(Keeping{.keeper = FrameKeeper(*keep), .thin_at_bytes = max_bytes / kThinDivisor});
+  if (!keep) return;
+  keeping_.emplace(Keeping{
+      .keeper = FrameKeeper(*keep), .ranks = FrameRanks(keep->worst_by), .thin_at_bytes = max_bytes / kThinDivisor});
+  if (recording_ != nullptr) keeping_->ranks.SetEvents(recording_->events());
 }
 
 void ZoneTimeline::Read(uint64_t known_ns) {
@@ -113,8 +116,12 @@ const ZoneTimeline::Path& ZoneTimeline::PathOf(Thread& thread, const FrameEvent&
   Path& path = thread.paths[event.id];
   if (path.label != 0) return path;
   path.name = path.label = Text(event.name);
-  if (event.parent == count::ZoneTree::kRoot) return path;
-  path.label = Text(absl::StrCat(texts_[thread.paths[event.parent].label], "/", event.name));
+  uint32_t parent = 0;
+  if (event.parent != count::ZoneTree::kRoot) {
+    parent = thread.paths[event.parent].label;
+    path.label = Text(absl::StrCat(texts_[parent], "/", event.name));
+  }
+  if (keeping_) keeping_->ranks.AddZone(path.label, event.name, texts_[path.label], parent);
   return path;
 }
 
@@ -161,9 +168,10 @@ void ZoneTimeline::AddFrame(size_t thread, const FrameEvent& event) {
                      .thread = static_cast<uint32_t>(thread),
                      .chain_id = event.id,
                      .is_over_budget = budget_ns != 0 && event.to_ns - event.from_ns > budget_ns,
-                     .chain = event.name});
+                     .chain = event.name,
+                     .numbers = NumbersOf(state, event)});
   TakeOwnReasons(frames_.back());
-  bytes_ += sizeof(FrameSpan);
+  bytes_ += BytesOfFrame();
   const count::EventPlan& events = recording_->events();
   for (size_t i = 0; i < event.values.size(); ++i) {
     if ((event.missing >> i & 1) != 0) continue;
@@ -279,7 +287,7 @@ size_t ZoneTimeline::Forget(size_t divisor) {
 }
 
 void ZoneTimeline::CountBytes() {
-  bytes_ = zones_.size() * sizeof(Span) + frames_.size() * sizeof(FrameSpan);
+  bytes_ = zones_.size() * sizeof(Span) + frames_.size() * BytesOfFrame();
   for (const auto& [key, track] : tracks_) bytes_ += track.counter.points.size() * sizeof(ProfileCounter::Point);
   for (const Thread& thread : threads_) bytes_ += thread.changes.size() * sizeof(Change);
 }
@@ -380,6 +388,7 @@ void ZoneTimeline::AddFramesTo(Tracks& tracks) const {
                 .name = tracks.Text(absl::StrCat(frame.chain.empty() ? "frame" : frame.chain, " ", frame.number)),
                 .cause = tracks.Text(frame.cause),
                 .reason = tracks.Text(frame.reason),
+                .worst_by = tracks.Text(WorstByOf(frame)),
                 .is_frame = true,
                 .is_whole = tracks.times().Covers(thread, frame.from_ns, frame.to_ns),
                 .is_reference = keeping_ && keeping_->keeper.IsReference(EndedOf(frame))});

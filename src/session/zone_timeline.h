@@ -20,6 +20,7 @@
 #include "perfkit/profile_builder.h"
 #include "src/count/frame/frame_recording.h"
 #include "src/session/frame_keeper.h"
+#include "src/session/frame_ranks.h"
 #include "src/session/kept_times.h"
 #include "src/session/thread_table.h"
 
@@ -65,6 +66,8 @@ class ZoneTimeline {
   // What is kept; all times if the session keeps everything.
   KeptTimes Times() const;
   KeptTimes TimesOf(const EndedFrame& frame) const;
+  // Returns the names of KeepFrames::worst_by that no frame had a number of.
+  std::vector<std::string> UnusedRanks() const;
   // Whether frames of this thread have ended. `index`: in Profile::threads.
   bool MarksFrames(uint32_t index) const {
     return std::ranges::any_of(threads_, [&](const Thread& one) { return one.index == index && one.marks_frames; });
@@ -110,6 +113,7 @@ class ZoneTimeline {
     uint16_t chain_id = 0;
     bool is_over_budget = false, is_decided = false;
     std::string chain, cause, reason;
+    std::vector<uint64_t> numbers{};  // for each name of KeepFrames::worst_by
   };
   // Of one chain of frames and one event.
   struct Track {
@@ -126,6 +130,7 @@ class ZoneTimeline {
   };
   struct Keeping {
     FrameKeeper keeper;
+    FrameRanks ranks;
     std::vector<Reason> reasons{};  // of frames that are not decided
     size_t decided = 0;             // how many of frames_ are, from the first one on
     size_t thin_at_bytes = 0;
@@ -152,6 +157,9 @@ class ZoneTimeline {
   void AddFramesTo(Tracks& tracks) const;
   bool IsIn(const KeptTimes& times, const FrameSpan& frame) const;
   EndedFrame EndedOf(const FrameSpan& frame) const;
+  std::string WorstByOf(const FrameSpan& frame) const;
+  std::vector<uint64_t> NumbersOf(const Thread& thread, const count::FrameEvent& event);
+  size_t BytesOfFrame() const { return sizeof(FrameSpan) + (keeping_ ? keeping_->ranks.size() * sizeof(uint64_t) : 0); }
   void TakeOwnReasons(FrameSpan& frame);
   void TakeReasonsOfOthers(FrameSpan& frame);
   void ThinIfFull();

@@ -29,7 +29,32 @@ EndedFrame ZoneTimeline::EndedOf(const FrameSpan& frame) const {
           .from_ns = frame.from_ns,
           .to_ns = frame.to_ns,
           .is_over_budget = frame.is_over_budget || !frame.cause.empty(),
-          .has_reason = !frame.reason.empty()};
+          .has_reason = !frame.reason.empty(),
+          .numbers = frame.numbers};
+}
+
+// The log of a thread has its zones before the frame that they are in.
+std::vector<uint64_t> ZoneTimeline::NumbersOf(const Thread& thread, const count::FrameEvent& event) {
+  if (!keeping_ || keeping_->ranks.size() == 0) return {};
+  std::vector<uint64_t> numbers = keeping_->ranks.Counts(event.values, event.missing);
+  auto change = std::upper_bound(thread.changes.begin(), thread.changes.end(), event.from_ns,
+                                 [](uint64_t at_ns, const Change& one) { return at_ns < one.ns; });
+  if (change != thread.changes.begin()) --change;
+  for (; change != thread.changes.end() && change->ns < event.to_ns; ++change) {
+    const auto next = change + 1;
+    const uint64_t from_ns = std::max(change->ns, event.from_ns);
+    const uint64_t to_ns = next == thread.changes.end() ? event.to_ns : std::min(next->ns, event.to_ns);
+    if (from_ns < to_ns) keeping_->ranks.AddTime(change->label, to_ns - from_ns, numbers);
+  }
+  return numbers;
+}
+
+std::string ZoneTimeline::WorstByOf(const FrameSpan& frame) const {
+  return keeping_ ? keeping_->ranks.Names(keeping_->keeper.WorstBy(EndedOf(frame))) : "";
+}
+
+std::vector<std::string> ZoneTimeline::UnusedRanks() const {
+  return keeping_ ? keeping_->ranks.Unused() : std::vector<std::string>{};
 }
 
 // By the order in the log of its thread, where two times are exact to some nanoseconds only.

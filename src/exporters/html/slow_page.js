@@ -145,7 +145,7 @@ class SlowPage extends Page {
     this.check('side', this.state.isUsual ? 1 : 0);
     this.writeOverrun();
     element('side').hidden = !this.graph.comparison;
-    element('span').textContent = [slow.reason && `kept: ${slow.reason}`,
+    element('span').textContent = [slow.reason && `kept: ${slow.reason}`, slow.worst_by && `among the worst by ${slow.worst_by}`,
       slow.compared > 0 ? `compared with ${count(slow.compared, 'frame')}` : 'compared with no other frame'].filter(Boolean).join(' · ');
   }
 
