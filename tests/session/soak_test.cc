@@ -1,5 +1,7 @@
-// A short soak, of a few thousand threads.
+// Short soaks: of a few thousand threads, and of frames.
 #include "tests/session/soak.h"
+
+#include "tests/session/frame_soak.h"
 
 namespace perfkit::session {
 namespace {
@@ -7,6 +9,8 @@ namespace {
 TEST_CASE("threads, libraries and children that come and go leave no more than their sums", "[session][soak][law]") {
   Soak(0);
 }
+
+TEST_CASE("no hitch is lost that there is room for", "[session][keep][soak]") { SoakFrames(3'000, false); }
 
 }  // namespace
 }  // namespace perfkit::session
