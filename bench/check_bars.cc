@@ -24,7 +24,7 @@ constexpr char kUsage[] =
     "usage: check_bars [--only PROGRAM] [--repetitions N] [--min-time SECONDS] [--write PAGE] [--names]\n"
     "\n"
     "Runs the benchmarks, which lie beside this program, and compares their cases with their bars.\n"
-    "--only   runs one of them: count_bench, ring_bench, sample_bench, session_bench,\n"
+    "--only   runs one of them: count_bench, ring_bench, sample_bench, session_bench, frame_bench,\n"
     "         symbolize_bench, unwind_bench, adapter_bench\n"
     "--write  also writes the results as a page: without any other option\n"
     "--names  runs each case for a moment, only to see that all names of the contract are there\n";

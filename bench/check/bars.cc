@@ -254,6 +254,19 @@ constexpr const char* kSessionNames[] = {
     "Write/callgrind",
 };
 
+constexpr Bar kFrameBars[] = {
+    OverheadBar("Game/1khz", 1.5, "percent of a game's frame time for a recorder, 1,000 live stacks a second"),
+    OverheadBar("Game/200hz", 0.3, "the same, 200 a second"),
+    {.name = "Game/1khz",
+     .floor = nullptr,
+     .limit = 0,
+     .what = "percent that the 99th percentile of its frames is longer at least, with 95 % confidence",
+     .counter = "p99_low"},
+    {.name = "Game/200hz", .floor = nullptr, .limit = 0, .what = "the same, 200 a second", .counter = "p99_low"},
+};
+
+constexpr const char* kFrameNames[] = {"Game/1khz", "Game/200hz"};
+
 constexpr Method kDefault{.repetitions = 21, .min_seconds = 0.03};
 
 constexpr Suite kSuites[] = {
@@ -261,6 +274,7 @@ constexpr Suite kSuites[] = {
     {"ring_bench", kDefault, kRingBars, kRingNames},
     {"sample_bench", {.repetitions = 11, .min_seconds = 0.03}, kSampleBars, kSampleNames, "--throughput_seconds=60"},
     {"session_bench", {.repetitions = 1, .min_seconds = 0.2}, kSessionBars, kSessionNames, "--full"},
+    {"frame_bench", {.repetitions = 1, .min_seconds = 0.2}, kFrameBars, kFrameNames, "--full"},
     {"symbolize_bench", {.repetitions = 11, .min_seconds = 0.03}, kSymbolizeBars, kSymbolizeNames},
     {"unwind_bench", {.repetitions = 11, .min_seconds = 0.03}, kUnwindBars, kUnwindNames},
     // Short cases and a bar of a hundredth: many small samples, so that a burst of other work affects all alike.

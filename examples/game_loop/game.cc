@@ -88,6 +88,7 @@ void Game::LoadLevel(int frame) {
   }
   if (frame == asset_frame_) {
     PERFKIT_ZONE(frames_, "wait for asset");
+    frames_.Keep("an asset that is late");
     WaitForAsset(2 * options_.budget);
   }
 }
@@ -116,6 +117,12 @@ void Game::DrawHud(int frame) {
              .reasons = reasons_,
              .zones = zones_,
              .hitches = hitches_});
+}
+
+void Game::ShowHitch(const std::string& text) {
+  screen_.Present();
+  view_.Draw(scene_.bodies(), particles_.all());
+  hud_.DrawText("A hitch, explained", text);
 }
 
 std::string Game::FormatHitch(int frame) const {

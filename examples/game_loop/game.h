@@ -34,6 +34,9 @@ class Game {
   // All frames, from the first to the last, which stays on the screen.
   void Run();
 
+  // After Run: instead of the last frame, an explained one.
+  void ShowHitch(const std::string& text);
+
   const perfkit::FrameCounter& frames() const { return frames_; }
 
   // Where a hitch was provoked, and what perfkit said of it.

@@ -25,8 +25,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds, std::chrono::milliseconds;
 
-constexpr milliseconds kHitch(60);
-constexpr size_t kFaultBytes = size_t{192} << 20, kFileBytes = size_t{128} << 20, kPage = 4096;
+constexpr int kHitchMs = 60;
+constexpr milliseconds kHitch(kHitchMs);
+constexpr size_t kFaultBytes = size_t{192} << 20, kFileBytes = size_t{128} << 20, kPiece = size_t{1} << 20;
 // Too much for the allocator's cache of a thread, too little for a mapping of its own.
 constexpr size_t kLocked = 20'000;
 
@@ -37,13 +38,13 @@ void Pin(int cpu) {
   sched_setaffinity(0, sizeof(set), &set);
 }
 
-[[gnu::noinline]] void ComputeUntil(Clock::time_point end) {
-  while (Clock::now() < end) {
+}  // namespace
+
+[[gnu::noinline]] void ComputeFor(int milliseconds_to_end) {
+  for (const auto end = Clock::now() + milliseconds(milliseconds_to_end); Clock::now() < end;) {
     for (int i = 0; i < 10'000; ++i) asm volatile("");
   }
 }
-
-}  // namespace
 
 BusyProcess::BusyProcess(int cpu) {
   if (pipe2(pipe_, O_CLOEXEC) != 0) std::abort();
@@ -51,7 +52,7 @@ BusyProcess::BusyProcess(int cpu) {
   if (pid_ != 0) return;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   Pin(cpu);
-  for (char byte; read(pipe_[0], &byte, 1) == 1;) ComputeUntil(Clock::now() + kHitch);
+  for (char byte; read(pipe_[0], &byte, 1) == 1;) ComputeFor(kHitchMs);
   _exit(0);
 }
 
@@ -73,11 +74,22 @@ FragmentedHeap::FragmentedHeap() {
   }
   std::shuffle(freed.begin(), freed.end(), std::mt19937(1));
   for (void* const piece : freed) free(piece);
-  free(malloc(kLocked));  // sorts them
+  Allocate();  // sorts them
 }
 
 FragmentedHeap::~FragmentedHeap() {
   for (void* const piece : kept_) free(piece);
+}
+
+[[gnu::noinline]] void FragmentedHeap::Walk() {
+  const volatile size_t pieces = mallinfo2().ordblks;
+  (void)pieces;
+}
+
+[[gnu::noinline]] void FragmentedHeap::Allocate() {
+  void* const memory = malloc(kLocked);
+  asm volatile("" : : "r"(memory) : "memory");  // or else the compiler leaves out both calls
+  free(memory);
 }
 
 const char* Hitches::Name(int kind) {
@@ -88,13 +100,14 @@ const char* Hitches::Name(int kind) {
   return kNames[kind];
 }
 
-Hitches::Hitches(perfkit::FrameCounter& frames) : frames_(frames) {
+Hitches::Hitches(perfkit::FrameCounter& frames) : frames_(frames), piece_(kPiece) {
   cpu_set_t allowed;
   sched_getaffinity(0, sizeof(allowed), &allowed);
   cpu_ = sched_getcpu();
   for (other_cpu_ = CPU_SETSIZE - 1; !CPU_ISSET(static_cast<unsigned>(other_cpu_), &allowed);) --other_cpu_;
   for (int i = 0; i < 8; ++i) beside_main_.push_back(std::make_unique<BusyProcess>(cpu_));
   beside_low_ = std::make_unique<BusyProcess>(other_cpu_);
+  heap_.emplace();  // after the processes, which would share its pages until one of them writes
   char path[] = "/var/tmp/game_loop_XXXXXX";
   file_ = mkostemp(path, O_CLOEXEC);
   unlink(path);
@@ -119,13 +132,14 @@ void Hitches::Help(const char* name, void (Hitches::*job)()) {
 }
 
 void Hitches::Prepare(int kind) {
-  ready_ = go_ = walks_ = false;
+  ready_ = go_ = false;
+  walks_ = 0;
   done_ = {};
   switch (kind) {
     case 0: return Help("loader", &Hitches::HoldLevel);
     case 3: return Help("low", &Hitches::FinishLate);
     case 4: posix_fadvise(file_, 0, 0, POSIX_FADV_DONTNEED); return;
-    case 6: heap_.emplace(); return Help("statistics", &Hitches::WalkHeap);
+    case 6: return Help("statistics", &Hitches::WalkHeap);
     case 7: return Help("loader", &Hitches::LoadAsset);
     default: return;
   }
@@ -139,7 +153,7 @@ void Hitches::Plant(int kind) {
     case 2: return BePreempted();
     case 3: return WaitForLow();
     case 4: return ReadFile();
-    case 5: return ComputeUntil(Clock::now() + kHitch);
+    case 5: return ComputeFor(kHitchMs);
     case 6: return AllocateMemory();
     case 7: return WaitForAsset();
     default: return;
@@ -148,7 +162,6 @@ void Hitches::Plant(int kind) {
 
 void Hitches::CleanUp() {
   if (helper_.joinable()) helper_.join();
-  heap_.reset();
 }
 
 void Hitches::HoldLevel() {
@@ -169,7 +182,7 @@ void Hitches::BePreempted() {
   sched_getaffinity(0, sizeof(before), &before);
   Pin(cpu_);
   for (const auto& process : beside_main_) process->Compute();
-  ComputeUntil(Clock::now() + kHitch);
+  ComputeFor(kHitchMs);
   sched_setaffinity(0, sizeof(before), &before);
 }
 
@@ -181,7 +194,7 @@ void Hitches::FinishLate() {
   ready_ = true;
   while (!go_) {
   }
-  ComputeUntil(Clock::now() + milliseconds(5));
+  ComputeFor(5);
 }
 
 void Hitches::WaitForLow() {
@@ -189,11 +202,10 @@ void Hitches::WaitForLow() {
   done_.get_future().wait();
 }
 
-void Hitches::ReadFile() const {
+void Hitches::ReadFile() {
   std::mt19937 random(1);
-  std::vector<char> page(kPage);
   for (const auto end = Clock::now() + kHitch; Clock::now() < end;) {
-    (void)!pread(file_, page.data(), page.size(), static_cast<off_t>(random() % (kFileBytes / kPage) * kPage));
+    (void)!pread(file_, piece_.data(), piece_.size(), static_cast<off_t>(random() % (kFileBytes / kPiece) * kPiece));
   }
 }
 
@@ -202,21 +214,25 @@ void Hitches::WalkHeap() {
   ready_ = true;
   while (!go_) std::this_thread::sleep_for(microseconds(100));
   for (const auto end = Clock::now() + kHitch; Clock::now() < end;) {
-    walks_ = true;
-    (void)mallinfo2();
+    ++walks_;
+    FragmentedHeap::Walk();
   }
 }
 
+// One piece in each walk. In a loop without pauses the lock would be taken each time before the walk has woken up.
 void Hitches::AllocateMemory() {
-  while (!walks_) std::this_thread::yield();
-  for (const auto end = Clock::now() + kHitch; Clock::now() < end;) free(malloc(kLocked));
+  for (const auto end = Clock::now() + kHitch; Clock::now() < end;) {
+    for (const int seen = walks_; walks_ == seen && Clock::now() < end;) std::this_thread::yield();
+    std::this_thread::sleep_for(microseconds(100));  // until the walk has the lock
+    FragmentedHeap::Allocate();
+  }
 }
 
 void Hitches::LoadAsset() {
   PERFKIT_ZONE(frames_, "load asset");
   ready_ = true;
   while (!go_) std::this_thread::sleep_for(microseconds(100));
-  ComputeUntil(Clock::now() + kHitch);
+  ComputeFor(kHitchMs);
 }
 
 void Hitches::WaitForAsset() { done_.get_future().wait(); }

@@ -29,7 +29,7 @@ class BusyProcess {
   int pid_;
 };
 
-// Free pieces all over the heap: a walk over them, with the allocator's lock, takes milliseconds.
+// Free pieces all over the heap: a walk over them, with the allocator's lock, takes some 60 ms.
 class FragmentedHeap {
  public:
   FragmentedHeap();
@@ -37,9 +37,16 @@ class FragmentedHeap {
   FragmentedHeap(const FragmentedHeap&) = delete;
   FragmentedHeap& operator=(const FragmentedHeap&) = delete;
 
+  static void Walk();
+  // Takes the allocator's lock.
+  static void Allocate();
+
  private:
   std::vector<void*> kept_;
 };
+
+// Computes for so long. (A parameter of <chrono>'s would make its name unreadable in reports.)
+void ComputeFor(int milliseconds);
 
 class Hitches {
  public:
@@ -68,7 +75,7 @@ class Hitches {
   void EnterLevel();
   void BePreempted();
   void WaitForLow();
-  void ReadFile() const;
+  void ReadFile();
   void AllocateMemory();
   void WaitForAsset();
 
@@ -77,9 +84,11 @@ class Hitches {
   std::vector<std::unique_ptr<BusyProcess>> beside_main_;
   std::unique_ptr<BusyProcess> beside_low_;
   std::optional<FragmentedHeap> heap_;
+  std::vector<char> piece_;
   std::mutex level_;
   std::promise<void> done_;
-  std::atomic<bool> ready_{false}, go_{false}, walks_{false};
+  std::atomic<bool> ready_{false}, go_{false};
+  std::atomic<int> walks_{0};
   std::thread helper_;
   int file_ = -1;
 };

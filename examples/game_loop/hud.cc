@@ -13,6 +13,7 @@ namespace {
 
 constexpr char kFont[] = "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf";
 constexpr char kBoldFont[] = "/usr/share/fonts/truetype/dejavu/DejaVuSans-Bold.ttf";
+constexpr char kMonoFont[] = "/usr/share/fonts/truetype/dejavu/DejaVuSansMono.ttf";
 
 // The font that Debian installs with most of its desktops; else the one inside ImGui, which is smaller.
 ImFont* AddFont(const char* path, float pixels) {
@@ -48,6 +49,7 @@ constexpr Rect kGraph = {kGap, kGap, kRight - 2 * kGap, 176};
 constexpr Rect kHitches = {kRight, kGap, Screen::kWidth - kRight - kGap, 232};
 constexpr Rect kZones = {kRight, 256, Screen::kWidth - kRight - kGap, Screen::kHeight - 256 - kGap};
 constexpr Rect kCounters = {kGap, 696, 552, Screen::kHeight - 696 - kGap};
+constexpr Rect kText = {kGap, kGap, Screen::kWidth - 2 * kGap, Screen::kHeight - 2 * kGap};
 constexpr Rect kThreads = {576, 696, kRight - 576 - kGap, Screen::kHeight - 696 - kGap};
 
 // A panel at a fixed place, with a title. `draw` fills it.
@@ -72,6 +74,7 @@ Hud::Context::Context() {
   io.DisplaySize = {Screen::kWidth, Screen::kHeight};
   text = AddFont(kFont, 16);
   title = AddFont(kBoldFont, 16);
+  mono = AddFont(kMonoFont, 15);
   SetStyle();
 }
 
@@ -88,6 +91,17 @@ void Hud::Draw(const HudData& data) {
   Panel("Zones, ms a frame", context_.title, kZones, [&] { DrawZones(data); });
   Panel("Counters, main thread, a frame", context_.title, kCounters, [&] { DrawCounters(data); });
   Panel("Threads, share of a CPU", context_.title, kThreads, [&] { DrawThreads(data); });
+  ImGui::Render();
+  imgui_.Render(*ImGui::GetDrawData());
+}
+
+void Hud::DrawText(const char* title, const std::string& text) {
+  ImGui::NewFrame();
+  Panel(title, context_.title, kText, [&] {
+    ImGui::PushFont(context_.mono);
+    ImGui::TextWrapped("%s", text.c_str());
+    ImGui::PopFont();
+  });
   ImGui::Render();
   imgui_.Render(*ImGui::GetDrawData());
 }

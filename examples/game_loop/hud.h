@@ -34,6 +34,8 @@ class Hud {
 
   // Lays out and draws one frame.
   void Draw(const HudData& data);
+  // Lays out and draws a text over all of the window, instead of a frame.
+  void DrawText(const char* title, const std::string& text);
 
  private:
   // ImGui wants its context before the fonts, and the fonts before the renderer.
@@ -42,6 +44,7 @@ class Hud {
     ~Context();
     ImFont* title;
     ImFont* text;
+    ImFont* mono;
   };
   Context context_;
   SdlImguiRenderer imgui_;

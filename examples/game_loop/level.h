@@ -1,5 +1,5 @@
-// What makes a real game hitch: a piece of the level that is loaded into fresh memory, and an asset that the main
-// thread has to wait for.
+// What makes a real game hitch: a piece of the level that is loaded into fresh memory, and a lock that another thread
+// holds while it loads.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@ namespace game {
 // checksum of what it wrote.
 size_t LoadLevelChunk(size_t bytes);
 
-// Waits until a loader thread has an asset ready, which takes `time` on another thread.
+// Waits for an asset: the thread "loader" holds the lock of all assets while it loads one, which takes `time`.
 void WaitForAsset(std::chrono::nanoseconds time);
 
 }  // namespace game

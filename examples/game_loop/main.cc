@@ -74,44 +74,80 @@ void PrintPlanted(const perfkit::Profile& profile) {
   }
 }
 
-// A page and a trace of the run, and both of its worst frame, where perfkit::exporters is linked.
-absl::Status WriteFiles(const perfkit::Profile& profile, const std::string& name) {
-  const std::vector<perfkit::SlowFrame> slow = perfkit::FindSlowFrames(profile, {.frames = 1});
+// The frame that waited longest for a lock whose holder is known, with the holder's stack; without one, the slowest.
+const perfkit::SlowFrame* FindFrameToShow(const std::vector<perfkit::SlowFrame>& slow) {
+  const perfkit::SlowFrame* shown = slow.empty() ? nullptr : &slow[0];
+  int64_t longest_ns = 0;
+  for (const perfkit::SlowFrame& frame : slow) {
+    for (const perfkit::FrameCause& cause : frame.causes) {
+      const bool is_held = cause.kind == perfkit::FrameCause::Kind::kLock &&
+                           cause.thread != perfkit::FrameCause::kNoThread &&
+                           cause.thread_stack != perfkit::ProfileStack::kRoot;
+      if (is_held && cause.share_ns > longest_ns) longest_ns = cause.share_ns, shown = &frame;
+    }
+  }
+  return shown;
+}
+
+// A page and a trace, where perfkit::exporters is linked: of the run, or of one frame.
+template <class Write>
+absl::Status WriteFiles(const char* what, const std::string& name, Write&& write) {
   for (const std::string ending : {".html", ".pftrace"}) {
-    if (absl::Status status = perfkit::WriteProfile(profile, name + ending); !status.ok()) return status;
-    std::printf("Profile: %s\n", std::filesystem::absolute(name + ending).c_str());
-    if (slow.empty()) continue;
-    const std::string hitch = name + "_hitch" + ending;
-    if (absl::Status status = perfkit::WriteSlowFrame(profile, slow[0], hitch); !status.ok()) return status;
-    std::printf("Worst frame: %s\n", std::filesystem::absolute(hitch).c_str());
+    if (absl::Status status = write(name + ending); !status.ok()) return status;
+    std::printf("%s: %s\n", what, std::filesystem::absolute(name + ending).c_str());
   }
   return absl::OkStatus();
 }
 
-int SaveProfile(const absl::StatusOr<perfkit::Profile>& profile, const std::string& name) {
-  if (!profile.ok()) {
-    std::printf("\nNo profile: %s\n", std::string(profile.status().message()).c_str());  // not permitted here
-    return 0;
-  }
-  std::printf("\n%s\n", perfkit::FormatSlowFrames(*profile).c_str());
-  const absl::Status written = WriteFiles(*profile, name);
-  if (written.ok()) return 0;
-  if (written.code() == absl::StatusCode::kUnimplemented) {
-    std::printf("No profile: %s\n", std::string(written.message()).c_str());
-    return 0;
-  }
-  std::fprintf(stderr, "game_loop: %s\n", std::string(written.message()).c_str());
-  return 1;
+// Where a component is missing, files are left out; other errors are errors.
+bool IsWritten(const absl::Status& status) {
+  if (status.ok()) return true;
+  const bool is_left_out = status.code() == absl::StatusCode::kUnimplemented;
+  std::fprintf(is_left_out ? stdout : stderr, is_left_out ? "No profile: %s\n" : "game_loop: %s\n",
+               std::string(status.message()).c_str());
+  return is_left_out;
 }
 
-int SavePicture(const game::Screen& screen, const std::string& path) {
+bool SavePicture(const char* what, const game::Screen& screen, const std::string& path) {
   std::string reason;
   if (!screen.SavePicture(path, &reason)) {
     std::fprintf(stderr, "game_loop: cannot write %s: %s\n", path.c_str(), reason.c_str());
-    return 1;
+    return false;
   }
-  std::printf("\nPicture: %s\n", std::filesystem::absolute(path).c_str());
-  return 0;
+  std::printf("%s: %s\n", what, std::filesystem::absolute(path).c_str());
+  return true;
+}
+
+// "game_loop.png" -> "game_loop_hitch.png"
+std::string HitchPath(std::filesystem::path path) {
+  const std::string name = path.stem().string() + "_hitch" + path.extension().string();
+  return path.replace_filename(name).string();
+}
+
+// The last that is shown: a hitch with its causes, as text, page, trace and picture.
+bool ShowHitch(const perfkit::Profile& profile, const game::Options& options, const game::Screen& screen,
+               game::Game& game) {
+  const std::vector<perfkit::SlowFrame> slow = perfkit::FindSlowFrames(profile);
+  const perfkit::SlowFrame* const shown = FindFrameToShow(slow);
+  if (shown == nullptr) return true;
+  const std::string text = perfkit::FormatSlowFrame(profile, *shown);
+  std::printf("\nA hitch, explained:\n\n%s\n", text.c_str());
+  const auto write = [&](const std::string& path) { return perfkit::WriteSlowFrame(profile, *shown, path); };
+  const absl::Status written = WriteFiles("This hitch", options.profile + "_hitch", write);
+  if (!written.ok() && written.code() != absl::StatusCode::kUnimplemented) return IsWritten(written);
+  if (options.picture.empty()) return true;
+  game.ShowHitch(text);
+  return SavePicture("Picture of this hitch", screen, HitchPath(options.picture));
+}
+
+bool ShowProfile(const absl::StatusOr<perfkit::Profile>& profile, const std::string& name) {
+  if (!profile.ok()) {
+    std::printf("\nNo profile: %s\n", std::string(profile.status().message()).c_str());  // not permitted here
+    return true;
+  }
+  std::printf("\n%s\n", perfkit::FormatSlowFrames(*profile).c_str());
+  const auto write = [&](const std::string& path) { return perfkit::WriteProfile(*profile, path); };
+  return IsWritten(WriteFiles("Profile", name, write));
 }
 
 int Run(const game::Options& options) {
@@ -131,8 +167,10 @@ int Run(const game::Options& options) {
   std::fputs(game.frames().FormatZones().c_str(), stdout);
   std::printf("\n%s", game.FormatProvoked().c_str());
   if (options.hitches && profile.ok()) PrintPlanted(*profile);
-  const int saved = options.profile.empty() ? 0 : SaveProfile(profile, options.profile);
-  return options.picture.empty() ? saved : saved | SavePicture(screen, options.picture);
+  bool is_shown = options.profile.empty() || ShowProfile(profile, options.profile);
+  if (!options.picture.empty()) is_shown = SavePicture("\nPicture", screen, options.picture) && is_shown;
+  if (profile.ok()) is_shown = ShowHitch(*profile, options, screen, game) && is_shown;
+  return is_shown ? 0 : 1;
 }
 
 }  // namespace

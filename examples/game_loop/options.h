@@ -24,7 +24,7 @@ inline constexpr char kUsage[] =
     "their causes, and writes the last frame as a picture (game_loop.png). It is sampled as well: a page "
     "(game_loop.html)\n"
     "and a trace for ui.perfetto.dev (game_loop.pftrace) show each thread's frames, zones and functions over time;\n"
-    "game_loop_hitch.html and game_loop_hitch.pftrace show the worst frame.\n"
+    "game_loop_hitch.html, .pftrace and .png show one hitch: the longest wait for a lock, with its holder's stack.\n"
     "\n"
     "--hitches plants eight hitches, each of another kind, and prints the cause that perfkit finds for each.\n";
 
