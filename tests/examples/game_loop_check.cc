@@ -203,6 +203,24 @@ TEST_CASE("game loop: its page and its trace have zones and frames") {
   }
 }
 
+TEST_CASE("game loop: the last that it shows is a hitch, explained, with a picture of it") {
+  INFO(Game().run.output);
+  const size_t hitch = Game().run.output.find("\nA hitch, explained:\n\nframe ");
+  if (hitch == std::string::npos) {
+    REQUIRE(Game().run.output.find("No profile: ") != std::string::npos);
+    SKIP_TEST("no session is permitted");
+  }
+  const std::string text = Game().run.output.substr(hitch), picture = Game().folder / "hud_hitch.png";
+  CHECK(text.find("\n  causes\n") != std::string::npos);
+  CHECK(text.ends_with("\nPicture of this hitch: " + picture + "\n"));
+  CHECK(std::filesystem::file_size(picture) > 10'000);
+  if (text.find("This hitch: ") == std::string::npos) SKIP_TEST("perfkit::exporters is not linked");
+  for (const char* ending : {"_hitch.html", "_hitch.pftrace"}) {
+    CHECK(text.find("\nThis hitch: " + Game().profile + ending + "\n") != std::string::npos);
+    CHECK(std::filesystem::file_size(Game().profile + ending) > 10'000);
+  }
+}
+
 TEST_CASE("game loop: a profile that cannot be written is an error with its reason") {
   const Run run = RunGame("--frames 2 --no-picture --profile /no/such/folder/played");
   INFO(run.output);
