@@ -10,7 +10,7 @@ TEST_CASE("threads, libraries and children that come and go leave no more than t
   Soak(0);
 }
 
-TEST_CASE("no hitch is lost that there is room for", "[session][keep][soak]") { SoakFrames(3'000, false); }
+TEST_CASE("no hitch is lost that there is room for", "[session][keep][soak][law]") { SoakFrames(3'000, false); }
 
 }  // namespace
 }  // namespace perfkit::session

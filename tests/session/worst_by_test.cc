@@ -65,7 +65,7 @@ class RankedLoop {
   std::vector<EndedFrame> all_;
 };
 
-TEST_CASE("frames are kept by each number as a sort would, and by length as ever", "[frame_keeper][laws]") {
+TEST_CASE("frames are kept by each number as a sort would, and by length as ever", "[frame_keeper][law]") {
   const uint32_t seed = GENERATE(range(1u, 40u));
   const size_t max_frames = GENERATE(0, 10, 10'000);
   FrameKeeper keeper(
@@ -97,7 +97,7 @@ TEST_CASE("frames are kept by each number as a sort would, and by length as ever
   if (max_frames == 0) CHECK(keeper.dropped() >= slow - kept);
 }
 
-TEST_CASE("without room, the longest frames outlast those with the largest numbers", "[frame_keeper][laws]") {
+TEST_CASE("without room, the longest frames outlast those with the largest numbers", "[frame_keeper][law]") {
   FrameKeeper keeper({.worst = kWorstFrames, .worst_by = {"a", "b", "c"}, .before = 0, .references = 0});
   RankedLoop loop(keeper, 7);
   loop.Run(300);
@@ -145,7 +145,7 @@ struct KnownFrame {
   std::chrono::nanoseconds min_solve{0}, max_solve{0};
 };
 
-TEST_CASE("the worst frames by a zone and by an event are kept, and say so", "[session][keep][laws]") {
+TEST_CASE("the worst frames by a zone and by an event are kept, and say so", "[session][keep][law]") {
   constexpr size_t kFrames = 300, kWorst = 4;
   FrameCounter frames({.events = {"task-clock", "page-faults"}, .history_frames = 2 * kFrames});
   absl::StatusOr<Session> session = Session::Start(

@@ -13,7 +13,7 @@ TEST_CASE("threads, libraries and children come and go for long", "[.heavy][long
   Soak(seconds != nullptr ? std::strtod(seconds, nullptr) : 600);
 }
 
-TEST_CASE("100,000 frames with hitches leave memory flat, and no hitch is lost", "[.heavy][frame_soak]") {
+TEST_CASE("100,000 frames with hitches leave memory flat, and no hitch is lost", "[.heavy][frame_soak][law]") {
   const char* const frames = std::getenv("PERFKIT_SOAK_FRAMES");
   SoakFrames(frames != nullptr ? std::strtoul(frames, nullptr, 10) : 100'000, true);
 }
