@@ -126,9 +126,10 @@ struct ProfileWait {
   int32_t syscall = -1;             // Number of the system call on this machine.
   std::array<uint64_t, 6> arguments{};
   // Text, "futex 0x7f…", "read of descriptor 3 (pipe:[1234])"; index in Profile::strings, "" if unknown. Says what the
-  // descriptor referred to when the thread was examined, which may have changed since the call began.
+  // descriptor referred to when the thread was examined, which may have changed since the call began. kProbablyDisk if
+  // the thread was not examined, but had something read from a disk at about that time.
   uint32_t detail = 0;
-  // What ended the wait: "worker (1234)", "an interrupt"; index in Profile::strings, "" if unknown
+  // What ended the wait: "worker (1234)", or kInterrupt; index in Profile::strings, "" if unknown
   // (SessionOptions::wakers).
   uint32_t waker = 0;
   // When the thread was last examined, by CLOCK_MONOTONIC; 0 if it was not examined. It was in this call at least until
@@ -145,6 +146,7 @@ struct ProfileWait {
   StackQuality holder_quality = StackQuality::kNone;
 
   static constexpr uint32_t kNoHolder = UINT32_MAX;
+  static constexpr std::string_view kInterrupt = "an interrupt", kProbablyDisk = "a disk, probably";
 };
 
 // A zone or a frame of a thread, from `from_ns` to `to_ns`.

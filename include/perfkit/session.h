@@ -95,7 +95,8 @@ struct SessionOptions {
   std::optional<KeepFrames> keep{};
   // kWall: a thread that has been off the CPU for longer than this is examined for its stack and for what it waits for,
   // in rounds at least 4 ms apart: shorter waits may be missed. It is examined again each time its wait has grown by
-  // half. Threads that mark frames are examined in the first round that finds them off the CPU.
+  // half. Threads that mark frames are examined in the first round that finds them off the CPU; if many of their waits
+  // are missed, up to eight rounds in a row, and 80 a second, are 1 ms apart.
   std::chrono::nanoseconds look_after = std::chrono::milliseconds(1);
   // kWall: also records who woke each thread (ProfileWait::waker), by sampling sched:sched_waking, which becomes an
   // event of the profile. Costs the waker about 1 us for each thread that it wakes. Requires the right to sample

@@ -10,9 +10,11 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "src/proc/disk_reads.h"
 #include "src/session/blocked_look.h"
 #include "src/session/merge_samples.h"
 #include "src/session/pointer_stack.h"
+#include "src/session/span_wait.h"
 #include "src/sys/kernel.h"
 #include "src/unwind/machine.h"
 
@@ -129,6 +131,7 @@ void Aggregator::RetireThreads() {
     profile.threads[renamed[i]].on_ns += times.on_ns;
     profile.threads[renamed[i]].off_ns += times.off_ns;
     off_cpu_.Forget(i);
+    looks_.disk_reads.Forget(i);
   }
   off_cpu_.RenameHolders(renamed);
   GiveBatch();
@@ -191,7 +194,7 @@ void Aggregator::AddWaking(const Sample& sample, uint32_t waker) {
   const std::optional<uint32_t> woken = waking ? threads_.Find(waking->tid) : std::nullopt;
   if (!woken) return;
   const Profile& profile = builder_.profile();
-  off_cpu_.Woken(*woken, {.name = waking->by_interrupt ? "an interrupt"
+  off_cpu_.Woken(*woken, {.name = waking->by_interrupt ? std::string(ProfileWait::kInterrupt)
                                                        : absl::StrFormat("%s (%d)", profile.ThreadName(waker),
                                                                          profile.threads[waker].tid),
                           .at_ns = sample.time_ns().value_or(0)});
@@ -286,24 +289,21 @@ void Aggregator::AddSwitch(const SwitchRecord& change) {
 
 // A wait is in the profile only with its span: those that no sample has are dropped when samples are merged.
 uint32_t Aggregator::WaitOf(const OffCpuSpan& span) {
-  if (!span.call && span.waker.empty()) return span.preempted ? preempted_wait_ : ProfileSample::kNoWait;
-  ProfileWait wait{.preempted = span.preempted};
-  if (span.call) {
-    wait.blocked_in_syscall = span.call->syscall >= 0;
-    wait.syscall = span.call->syscall;
-    wait.arguments = span.call->arguments;
-    wait.detail = builder_.String(span.wait);
-    wait.examined_ns = span.looked_ns;
-    wait.holder = span.holder.thread;
-    wait.holder_since_ns = span.holder.thread != ProfileWait::kNoHolder ? span.holder_since_ns : 0;
-    wait.holder_stack = span.holder.stack;
-    wait.holder_quality = span.holder.quality;
-  }
-  wait.waker = builder_.String(span.waker);
-  return builder_.AddWait(wait);
+  const bool has_read = looks_.disk_reads.HasRead(span.thread, span.from_ns, span.to_ns);
+  const std::optional<ProfileWait> wait = WaitOfSpan(span, has_read, builder_);
+  if (!wait) return span.preempted ? preempted_wait_ : ProfileSample::kNoWait;
+  return builder_.AddWait(*wait);
 }
 
 void Aggregator::AddSpan(const OffCpuSpan& span) {
+  if (!span.call && !span.preempted && zones_ && zones_->MarksFrames(span.thread)) {
+    looks_.pace.AddMissed(span.duration_ns());
+  }
+  EnterSpan(span);
+  MergeIfFull();
+}
+
+void Aggregator::EnterSpan(const OffCpuSpan& span) {
   builder_.AddSample({.time_ns = std::max<uint64_t>(span.from_ns, 1),
                       .weight = span.duration_ns(),
                       .thread = span.thread,
@@ -312,19 +312,29 @@ void Aggregator::AddSpan(const OffCpuSpan& span) {
                       .wait = WaitOf(span),
                       .event = static_cast<uint16_t>(off_cpu_event_),
                       .quality = span.quality});
-  MergeIfFull();
 }
 
-// A frame that waits for a disk waits often, and briefly each time. So a thread that marks frames is looked at whenever
-// it is found off its CPU: some of its waits then tell what the others are.
+// A frame that waits for a disk waits often, and briefly each time. So a thread that marks frames is looked at in each
+// round, whatever its records say: some of its waits then tell what the others are.
 void Aggregator::LookAtSleepers(uint64_t now_ns, uint64_t look_after_ns) {
   if (!options_.off_cpu) return;
   for (const OffCpu::Sleeper& sleeper : off_cpu_.ToLookAt(now_ns - std::min(now_ns, look_after_ns), now_ns)) {
     if (!LookAt(sleeper)) return;
   }
   if (!zones_) return;
-  for (const OffCpu::Sleeper& sleeper : off_cpu_.ToLookAt(UINT64_MAX, now_ns)) {
-    if (zones_->MarksFrames(sleeper.thread) && !LookAt(sleeper)) return;
+  for (const OffCpu::Sleeper& watched : off_cpu_.Watched()) {
+    const bool is_due = zones_->MarksFrames(watched.thread) && off_cpu_.IsDue(watched.thread, now_ns);
+    if (is_due && !LookAt(watched)) return;
+  }
+  looks_.pace.EndRound(now_ns);
+}
+
+void Aggregator::ReadDiskAccounts(uint64_t now_ns) {
+  if (!options_.off_cpu || !zones_) return;
+  for (const OffCpu::Sleeper& watched : off_cpu_.Watched()) {
+    if (!zones_->MarksFrames(watched.thread)) continue;
+    const std::optional<uint64_t> bytes = proc::ReadDiskBytes(static_cast<pid_t>(watched.tid));
+    if (bytes) looks_.disk_reads.Add(watched.thread, now_ns, *bytes);
   }
 }
 
@@ -337,7 +347,7 @@ bool Aggregator::LookAt(const OffCpu::Sleeper& sleeper) {
   if (!blocked) {
     const absl::Status readable = proc::CanReadBlockedCalls();
     if (readable.ok()) return true;  // it runs again
-    look_error_ = readable;
+    looks_.error = readable;
     return false;
   }
   const InternedStack stack =

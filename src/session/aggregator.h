@@ -22,8 +22,10 @@
 #include "perfkit/session.h"
 #include "perfkit/symbolizer.h"
 #include "src/session/blocked_look.h"
+#include "src/session/disk_reads.h"
 #include "src/session/follower_values.h"
 #include "src/session/known_processes.h"
+#include "src/session/look_pace.h"
 #include "src/session/off_cpu.h"
 #include "src/session/stack_hooks.h"
 #include "src/session/stack_matcher.h"
@@ -69,6 +71,13 @@ struct GivenBatches {
   bool slow_frame_threw = false;
 };
 
+// What is found out about waiting threads, beside their records.
+struct Looks {
+  absl::Status error;    // why blocked threads could not be looked at
+  DiskReads disk_reads;  // of threads that mark frames
+  LookPace pace;
+};
+
 // An entry of the stack table, and what it is worth. kRoot: no stack is known.
 struct InternedStack {
   uint32_t stack = ProfileStack::kRoot;
@@ -94,6 +103,10 @@ class Aggregator {
   // Looks at threads that have been off their CPU for `look_after_ns`: where they are blocked, and in what. Never at
   // the calling one, which runs: its last records may still be held back.
   void LookAtSleepers(uint64_t now_ns, uint64_t look_after_ns);
+  // Whether the next round of looks should come early.
+  bool looks_early() const { return looks_.pace.hurries(); }
+  // Reads what threads that mark frames have had read from disks: before the records of their waits are added.
+  void ReadDiskAccounts(uint64_t now_ns);
 
   // Called after each name that was looked up, with how much is done, from 0 to 1. Looking up may read files: the rings
   // fill meanwhile. It must not call the aggregator.
@@ -135,6 +148,7 @@ class Aggregator {
   void AddLiveStack(const LiveStack& stack);
   void AddSwitch(const SwitchRecord& change);
   void AddSpan(const OffCpuSpan& span);
+  void EnterSpan(const OffCpuSpan& span);
   uint32_t WaitOf(const OffCpuSpan& span);
   bool LookAt(const OffCpu::Sleeper& sleeper);
   Holder LookAtHolder(const BlockedThread& waiting, uint32_t waiting_tid);
@@ -168,12 +182,12 @@ class Aggregator {
   OffCpu off_cpu_;
   KnownProcesses known_processes_;
   FollowerValues followers_;
+  Looks looks_;
   std::optional<ZoneTimeline> zones_;
   std::array<StackFrame, 512> frames_;
   uint32_t preempted_wait_;  // all times off the CPU of threads that could have run on share it
   uint32_t off_cpu_event_ = 0;
   uint64_t start_ns_ = 0;
-  absl::Status look_error_;        // why blocked threads could not be looked at
   uint64_t latest_ns_ = 0;         // of any record
   size_t merged_bytes_ = 0;        // of samples that are merged already, and of kept frames
   uint64_t not_ready_stacks_ = 0;  // which StackEnd::kNotReady has cut

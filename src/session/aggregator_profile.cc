@@ -215,9 +215,9 @@ std::vector<std::string> Aggregator::Notes() const {
                         "to be built",
                         not_ready_stacks_));
   }
-  if (!look_error_.ok()) {
+  if (!looks_.error.ok()) {
     notes.push_back(
-        absl::StrFormat("where threads are blocked, and in what, is not known everywhere: %s", look_error_.message()));
+        absl::StrFormat("where threads are blocked, and in what, is not known everywhere: %s", looks_.error.message()));
   }
   return notes;
 }
@@ -229,13 +229,16 @@ void Aggregator::FindRunning() {
 }
 
 Profile Aggregator::MakeProfile(uint64_t now_ns, bool is_last, const OnNamed& on_named) {
-  // Waits that last are entered up to now, and go on from here: two snapshots have each moment of a wait once.
-  off_cpu_.CutAt(now_ns, is_last, [&](const OffCpuSpan& span) { AddSpan(span); });
   if (zones_) zones_->Read(now_ns);
   if (is_last) {
+    off_cpu_.CutAt(now_ns, true, [&](const OffCpuSpan& span) { AddSpan(span); });
     matcher_.EmitIf([](const PendingSample&) { return true; },
                     [&](const PendingSample& pending, bool) { Emit(pending, {}); });
   }
+  // Waits that last are entered up to now in this profile only: one that is cut in two is hard to judge.
+  const size_t samples = builder_.profile().samples.size(), waits = builder_.profile().waits.size();
+  OffCpu until_now = off_cpu_;
+  until_now.CutAt(now_ns, is_last, [&](const OffCpuSpan& span) { EnterSpan(span); });
   std::vector<ProfileSample> under_way = SamplesUnderWay();
   if (zones_) {
     zones_->Label(builder_.profile().samples);
@@ -245,6 +248,8 @@ Profile Aggregator::MakeProfile(uint64_t now_ns, bool is_last, const OnNamed& on
   Resolve(on_named);
   // A copy: the builder's own goes on.
   Profile profile = builder_.profile();
+  builder_.profile().samples.resize(samples);
+  builder_.profile().waits.resize(waits);
   profile.samples.insert(profile.samples.end(), under_way.begin(), under_way.end());
   if (zones_ && zones_->keeper() != nullptr) {
     zones_->keeper()->Settle();
@@ -258,7 +263,7 @@ Profile Aggregator::MakeProfile(uint64_t now_ns, bool is_last, const OnNamed& on
   FindHolderStacks(profile);
   profile.accounting.notes = Notes();
   for (uint32_t i = 0; i < profile.threads.size(); ++i) {
-    const OffCpu::Times times = off_cpu_.TimesOf(i);
+    const OffCpu::Times times = until_now.TimesOf(i);
     profile.threads[i].on_ns += times.on_ns, profile.threads[i].off_ns += times.off_ns;
   }
   if (zones_) zones_->AddTo(profile, start_ns_, now_ns);

@@ -23,6 +23,7 @@ namespace {
 constexpr int kUsualWaitMs = 100;
 constexpr int kZonesWaitMs = 20;                // a log holds what 1.6 million zones a second write so long
 constexpr int kMinLookMs = 4;                   // each round costs the session's thread about 20 us
+constexpr int kEarlyLookMs = 1;
 constexpr uint64_t kSettledNs = 1'000'000;      // a record is delivered by the first Drain that begins so much later
 constexpr uint64_t kNamingStepNs = 10'000'000;  // names: the rings are emptied, and progress is told, so often
 constexpr size_t kMaxSideBandBytes = 1 << 20;   // kOverwrite: what is older than that is older than any sample
@@ -149,8 +150,12 @@ void Impl::OnForkedChild(void* impl) {
   if (self->waiter_) self->waiter_->Close();
 }
 
-// Until there is something to do. Only what never changes is read.
+// Until there is something to do.
 int Impl::WaitMs() const {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (aggregator_.looks_early()) return kEarlyLookMs;
+  }
   int64_t wait_ms = kUsualWaitMs;
   if (options_.clock == SessionClock::kWall) {
     const auto look_ms = std::chrono::duration_cast<std::chrono::milliseconds>(options_.look_after).count();
@@ -197,6 +202,10 @@ absl::Status Impl::Poll() {
 // kOverwrite: the side band, and after a snapshot or a stop what the rings held.
 void Impl::Drain() {
   drained_ns_ = MonotonicNs();
+  {
+    const CpuTime cpu_time(own_cpu_ns_);
+    aggregator_.ReadDiskAccounts(drained_ns_);
+  }
   const SampleLayout& layout = sampler_->layout();
   const auto add = [&](const SamplerRecord& record) { aggregator_.Add(record, layout); };
   if (options_.mode != RingMode::kOverwrite) {

@@ -157,17 +157,31 @@ void OffCpu::Resume(uint64_t time_ns) {
   }
 }
 
+bool OffCpu::IsDue(const State& state, uint64_t now_ns) {
+  if (!state.look) return true;
+  const uint64_t by_then_ns = state.look->at_ns - std::min(state.look->at_ns, state.since_ns);
+  return now_ns >= state.since_ns + by_then_ns + by_then_ns / 2;
+}
+
+bool OffCpu::IsDue(uint32_t thread, uint64_t now_ns) const {
+  const auto found = threads_.find(thread);
+  return !paused_ && found != threads_.end() && found->second.phase != Phase::kEnded && IsDue(found->second, now_ns);
+}
+
+std::vector<OffCpu::Sleeper> OffCpu::Watched() const {
+  std::vector<Sleeper> watched;
+  for (const auto& [thread, state] : threads_) {
+    if (state.phase != Phase::kEnded) watched.push_back({thread, state.tid});
+  }
+  return watched;
+}
+
 std::vector<OffCpu::Sleeper> OffCpu::ToLookAt(uint64_t before_ns, uint64_t now_ns) const {
   std::vector<Sleeper> sleepers;
   if (paused_) return sleepers;
-  const auto is_due = [&](const State& state) {
-    if (!state.look) return true;
-    const uint64_t by_then_ns = state.look->at_ns - std::min(state.look->at_ns, state.since_ns);
-    return now_ns >= state.since_ns + by_then_ns + by_then_ns / 2;
-  };
   for (const auto& [thread, state] : threads_) {
     const bool off = state.phase == Phase::kOff || state.phase == Phase::kUnknown;
-    if (off && !state.preempted && state.since_ns <= before_ns && is_due(state)) {
+    if (off && !state.preempted && state.since_ns <= before_ns && IsDue(state, now_ns)) {
       sleepers.push_back({thread, state.tid});
     }
   }

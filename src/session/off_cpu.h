@@ -93,6 +93,11 @@ class OffCpu {
   // Threads that have been off their CPU since `before_ns` or longer, not preempted, and were not looked at yet, or not
   // since two thirds of the span until now. So the looks of a span are few, and the last one proves most of it.
   std::vector<Sleeper> ToLookAt(uint64_t before_ns, uint64_t now_ns) const;
+  // All threads that have not ended.
+  std::vector<Sleeper> Watched() const;
+  // Whether a thread may be looked at for the first time in its span, or again by the same rule. Its records may say
+  // that it runs, or could run: later ones are still to come.
+  bool IsDue(uint32_t thread, uint64_t now_ns) const;
   // The look belongs to the span in which it was made. That may be a later one than ToLookAt has seen: the records in
   // between are still to come. A look at a later span than that of the look before is dropped: both can't be kept.
   void Looked(uint32_t thread, const OffCpuLook& look);
@@ -125,6 +130,7 @@ class OffCpu {
     Times times;
   };
 
+  static bool IsDue(const State& state, uint64_t now_ns);
   void Close(State& state, uint64_t time_ns, Emit emit);
   static void EmitSpan(const State& state, uint64_t now_ns, Emit emit);
   void Change(State& state, Phase phase, bool preempted);

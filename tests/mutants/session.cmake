@@ -51,6 +51,20 @@ mutant(looks_of_two_waits FILE src/session/off_cpu.cc TEST session_test CASES "[
 mutant(holder_since_ever FILE src/session/off_cpu.cc TEST session_test CASES "[off_cpu]"
        FROM [[if (!state.look || state.look->holder.thread != look.holder.thread)]] TO [[if (!state.look)]]
        SAYS "A lock that was handed on is said to have been the last holder's all the time.")
+mutant(snapshot_cuts_waits FILE src/session/aggregator_profile.cc TEST session_test CASES "snapshots do not cut*"
+       FROM [[  builder_.profile().samples.resize(samples);
+]]
+       TO [[]]
+       SAYS "A wait during which a profile was made is in the next one twice.")
+mutant(disk_that_was_read_before FILE src/session/disk_reads.cc TEST session_test CASES "[disk_reads]"
+       FROM [[from_ns < found->second.grew_to_ns && ]] TO [[]]
+       SAYS "Any wait after a read from a disk is told as one for the disk.")
+mutant(thread_is_a_disk FILE src/session/span_wait.cc TEST session_test CASES "[disk_reads]"
+       FROM [[!span.preempted && !by_thread;]] TO [[!span.preempted;]]
+       SAYS "A wait that another thread ended is told as one for a disk.")
+mutant(early_looks_for_ever FILE src/session/look_pace.h TEST session_test CASES "[disk_reads]"
+       FROM [[saved_ns_ >= kNsAnEarlyRound;]] TO [[true;]]
+       SAYS "The session's thread looks at a program that always waits briefly four times as often, for ever.")
 mutant(records_wait_for_names FILE src/session/impl.cc TEST session_test CASES "what happens while names*"
        FROM [[  sampler_->Drain([&](const SamplerRecord& record) { kept_.Add(record, sampler_->layout()); });
   own_cpu_ns_ -=]]

@@ -141,6 +141,30 @@ TEST_CASE("a span is looked at again after half as long again, and keeps its las
   }
 }
 
+TEST_CASE("a thread is looked at whatever its records say, and not again too soon", "[off_cpu]") {
+  Watched watched;
+  CHECK(!watched.off_cpu.IsDue(0, 10));
+  watched.off_cpu.Begin(0, 100, 10);
+  CHECK(watched.off_cpu.IsDue(0, 10));
+  const bool runs = GENERATE(true, false);
+  watched.Switch(20, !runs, true);
+  CHECK((watched.off_cpu.ToLookAt(100, 30).empty() && watched.off_cpu.IsDue(0, 30)));
+  REQUIRE(watched.off_cpu.Watched().size() == 1);
+  CHECK((watched.off_cpu.Watched()[0].thread == 0 && watched.off_cpu.Watched()[0].tid == 100));
+  watched.Look(40, 3);
+  CHECK((!watched.off_cpu.IsDue(0, 49) && watched.off_cpu.IsDue(0, 50)));
+  // The records of the wait that was looked at come afterwards.
+  if (!runs) watched.Switch(25, false);
+  watched.Switch(35, true);
+  watched.Switch(60, false);
+  CHECK((watched.spans.back().from_ns == 35 && watched.spans.back().looked_ns == 40));
+  watched.off_cpu.Pause(70, watched.Keep());
+  CHECK(!watched.off_cpu.IsDue(0, 80));
+  watched.off_cpu.Resume(80);
+  watched.off_cpu.End(0, 90, watched.Keep());
+  CHECK((!watched.off_cpu.IsDue(0, 95) && watched.off_cpu.Watched().empty()));
+}
+
 TEST_CASE("a span without a look has the last stack that was known", "[off_cpu]") {
   Watched watched;
   watched.off_cpu.Begin(0, 100, 10);

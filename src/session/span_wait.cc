@@ -1,0 +1,28 @@
+// A look says most, a wake-up less, and an account of the disk least.
+#include "src/session/span_wait.h"
+
+namespace perfkit::session {
+
+std::optional<ProfileWait> WaitOfSpan(const OffCpuSpan& span, bool has_read, ProfileBuilder& builder) {
+  // A thread of the program that ends the wait is no disk.
+  const bool by_thread = !span.waker.empty() && span.waker != ProfileWait::kInterrupt;
+  const bool is_disk = has_read && !span.call && !span.preempted && !by_thread;
+  if (!span.call && span.waker.empty() && !is_disk) return std::nullopt;
+  ProfileWait wait{.preempted = span.preempted};
+  if (span.call) {
+    wait.blocked_in_syscall = span.call->syscall >= 0;
+    wait.syscall = span.call->syscall;
+    wait.arguments = span.call->arguments;
+    wait.detail = builder.String(span.wait);
+    wait.examined_ns = span.looked_ns;
+    wait.holder = span.holder.thread;
+    wait.holder_since_ns = span.holder.thread != ProfileWait::kNoHolder ? span.holder_since_ns : 0;
+    wait.holder_stack = span.holder.stack;
+    wait.holder_quality = span.holder.quality;
+  }
+  if (is_disk) wait.detail = builder.String(ProfileWait::kProbablyDisk);
+  wait.waker = builder.String(span.waker);
+  return wait;
+}
+
+}  // namespace perfkit::session

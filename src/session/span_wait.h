@@ -1,0 +1,15 @@
+// What a profile says of a time off the CPU.
+#pragma once
+
+#include <optional>
+
+#include "perfkit/profile_builder.h"
+#include "src/session/off_cpu.h"
+
+namespace perfkit::session {
+
+// Returns nullopt if nothing is known of it but that it was, or was not, preempted. `has_read`: the thread had
+// something read from a disk at about that time, which explains a wait of which nothing else is known.
+std::optional<ProfileWait> WaitOfSpan(const OffCpuSpan& span, bool has_read, ProfileBuilder& builder);
+
+}  // namespace perfkit::session
