@@ -74,8 +74,8 @@ struct FrameCause {
     kPreempted,      // Could have run, but other threads or programs did, or a CPU quota (cgroup) was used up.
     kLock,           // Waited for a lock. `thread`: its holder; without ProfileWait::holder, who ended the wait.
     kAllocatorLock,  // Waited for the lock of malloc, free, operator new or their like. `thread`: who ended the wait.
-    kPriorityInversion,  // As kLock or kOtherThread, and `thread` was preempted for at least half of the wait.
-    kIo,                 // Waited for a descriptor. `what`: the call and its file.
+    kPriorityInversion,  // The part of a kLock or kOtherThread in which `thread` was preempted; a quarter or more.
+    kIo,                 // Waited for a descriptor, `what`: the call and its file; or ProfileWait::kProbablyDisk.
     kOtherThread,        // Waited for `thread` without a lock: a condition variable, a futex, a join, a pipe.
     kSleep,              // Slept, or waited with a timeout, until a time that the program chose.
     kSystemCall,         // Waited in another system call. `what`: which.

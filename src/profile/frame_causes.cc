@@ -63,6 +63,9 @@ bool HasKernelCaller(const Profile& profile, uint32_t stack) {
   return IsInKernel(profile, stack) && IsInKernel(profile, profile.stacks[stack].parent);
 }
 
+// What a wait is for that is probably one for a disk.
+bool IsOfDisk(Kind kind) { return kind == Kind::kIo || kind == Kind::kPageFaults || kind == Kind::kSystemCall; }
+
 class CauseFinder {
  public:
   CauseFinder(const Profile& profile, const SlowFrame& frame, const UsualTimes& usual)
@@ -129,33 +132,39 @@ class CauseFinder {
 
   bool IsInZone(const WaitPiece& piece, uint32_t label) const { return profile_.samples[piece.sample].label == label; }
 
-  // Many short waits in a row are probably for the same: what those before and after this one in the zone were for.
-  std::optional<FrameCause> LikeItsNeighbours(const WaitPiece& piece) const {
+  // Many short waits in a row are probably for the same: what those before and after this one in the zone were for, if
+  // that is no contradiction to what is known of this one.
+  std::optional<FrameCause> LikeItsNeighbours(const WaitPiece& piece, const FrameCause& own) const {
     const uint32_t label = profile_.samples[piece.sample].label;
     const auto is_before = [](const WaitPiece& one, uint64_t time_ns) { return one.from_ns < time_ns; };
     const auto next = std::lower_bound(examined_.begin(), examined_.end(), piece.from_ns, is_before);
     std::vector<FrameCause> neighbours;
     if (next != examined_.end() && IsInZone(*next, label)) {
-      neighbours.push_back(CauseOfWait(profile_, zone_.thread, *next, false));
+      neighbours.push_back(CauseOfWait(profile_, zone_.thread, *next, false).cause);
     }
     if (next != examined_.begin() && IsInZone(*std::prev(next), label)) {
-      neighbours.push_back(CauseOfWait(profile_, zone_.thread, *std::prev(next), false));
+      neighbours.push_back(CauseOfWait(profile_, zone_.thread, *std::prev(next), false).cause);
     }
     if (neighbours.empty()) return std::nullopt;
     const FrameCause &first = neighbours.front(), &last = neighbours.back();
     if (first.kind == Kind::kUnknown || first.kind != last.kind || first.what != last.what ||
         first.thread != last.thread)
       return std::nullopt;
+    const bool same_thread = own.kind == Kind::kUnknown || own.thread == first.thread;
+    if (!same_thread || (own.kind == Kind::kIo && !IsOfDisk(first.kind))) return std::nullopt;
     FrameCause cause = first;
     cause.confidence = Confidence::kLikely;
     return cause;
   }
 
-  FrameCause CauseOf(const WaitPiece& piece, int64_t share_ns) const {
-    FrameCause cause = CauseOfWait(profile_, zone_.thread, piece, share_ns * kMinBlamed >= frame_.excess_ns());
-    if (cause.kind != Kind::kUnknown) return cause;
-    if (std::optional<FrameCause> like = LikeItsNeighbours(piece)) return *std::move(like);
-    return cause;
+  WaitCause CauseOf(const WaitPiece& piece, int64_t share_ns) const {
+    WaitCause wait = CauseOfWait(profile_, zone_.thread, piece, share_ns * kMinBlamed >= frame_.excess_ns());
+    if (WasExamined(piece) || wait.cause.kind == Kind::kPreempted) return wait;
+    std::optional<FrameCause> like = LikeItsNeighbours(piece, wait.cause);
+    if (!like) return wait;
+    if (like->kind != Kind::kLock && like->kind != Kind::kOtherThread) wait.inverted_ns = 0;
+    wait.cause = *std::move(like);
+    return wait;
   }
 
   // 0 for preemption, which is the same cause each time.
@@ -187,6 +196,17 @@ class CauseFinder {
     return excesses;
   }
 
+  // In two causes, if the thread that was waited for was preempted for a part of the time.
+  void AddWait(WaitCause wait, uint64_t duration_ns) {
+    FrameCause inversion = wait.cause;
+    const double part = static_cast<double>(wait.inverted_ns) / static_cast<double>(std::max<uint64_t>(duration_ns, 1));
+    inversion.kind = Kind::kPriorityInversion;
+    inversion.share_ns = static_cast<int64_t>(part * static_cast<double>(wait.cause.share_ns));
+    wait.cause.share_ns -= inversion.share_ns;
+    Add(std::move(inversion));
+    Add(std::move(wait.cause));
+  }
+
   void AddWaits(const FramePart& part, const std::vector<WaitPiece>& waits) {
     int64_t left_ns = part.excess_ns();
     const std::vector<Excess> excesses = ExcessesOf(part, waits);
@@ -198,12 +218,12 @@ class CauseFinder {
         const int64_t at_most_ns = is_rest ? static_cast<int64_t>(excess.piece->duration_ns()) - more_ns : more_ns;
         const int64_t share_ns = std::min(left_ns, at_most_ns);
         if (share_ns <= 0) continue;
-        FrameCause cause = CauseOf(*excess.piece, share_ns);
+        WaitCause wait = CauseOf(*excess.piece, share_ns);
         const bool is_shown = !is_rest && 2 * (more_ns - unexamined_ns) >= share_ns;
-        if (!is_shown && cause.confidence == Confidence::kKnown) cause.confidence = Confidence::kLikely;
-        cause.share_ns = share_ns;
+        if (!is_shown && wait.cause.confidence == Confidence::kKnown) wait.cause.confidence = Confidence::kLikely;
+        wait.cause.share_ns = share_ns;
         left_ns -= share_ns;
-        Add(std::move(cause));
+        AddWait(std::move(wait), excess.piece->duration_ns());
       }
     }
     Add({.share_ns = left_ns, .what = kMedians});

@@ -35,8 +35,16 @@ std::vector<FrameCause> CausesOf(const Profile& profile, const SlowFrame& frame,
 // Returns ProfileWait::detail of a wait: what it was for, with its address. 0 if that is unknown.
 uint32_t DetailOf(const Profile& profile, const WaitPiece& piece);
 
-// Returns the cause of one wait of `thread`, without its share. `finds_threads`: whether to look for the thread that
-// was waited for if no record names it, which is O(samples).
-FrameCause CauseOfWait(const Profile& profile, uint32_t thread, const WaitPiece& piece, bool finds_threads);
+// The cause of a wait, without its share.
+struct WaitCause {
+  FrameCause cause;
+  // How long of the wait the blamed thread was preempted: that part of the wait is a priority inversion. 0 if that is
+  // less than a quarter of it; all of the wait if it is more than three quarters.
+  uint64_t inverted_ns = 0;
+};
+
+// Returns the cause of one wait of `thread`. `finds_threads`: whether to look at what other threads did meanwhile, which
+// is O(samples).
+WaitCause CauseOfWait(const Profile& profile, uint32_t thread, const WaitPiece& piece, bool finds_threads);
 
 }  // namespace perfkit::profile

@@ -26,13 +26,19 @@ struct Open {
 
 bool IsAbout(uint64_t time_ns, uint64_t end_ns) { return time_ns + kWakeUpNs >= end_ns && time_ns <= end_ns + kStopNs; }
 
+// Until when a blocked thread surely was not runnable.
+uint64_t ShownUntil(const ProfileWait& wait, uint64_t end_ns) { return wait.waker != 0 ? end_ns : wait.examined_ns; }
+
 void AddOffCpu(const Profile& profile, const ProfileSample& sample, uint64_t from_ns, uint64_t to_ns, Open& thread) {
   const uint64_t end_ns = sample.time_ns + std::min(sample.weight, UINT64_MAX - sample.time_ns);
-  const bool preempted = sample.wait != ProfileSample::kNoWait && profile.waits[sample.wait].preempted;
+  const ProfileWait wait = sample.wait != ProfileSample::kNoWait ? profile.waits[sample.wait] : ProfileWait{};
+  const bool preempted = wait.preempted;
   if (!preempted && IsAbout(sample.time_ns, to_ns)) thread.activity.stopped = true;
   const uint64_t begin_ns = std::max(sample.time_ns, from_ns), limit_ns = std::min(end_ns, to_ns);
   if (limit_ns <= begin_ns) return;
   (preempted ? thread.activity.preempted_ns : thread.activity.blocked_ns) += limit_ns - begin_ns;
+  const uint64_t shown_ns = std::min(ShownUntil(wait, end_ns), limit_ns);
+  if (!preempted) thread.activity.shown_ns += shown_ns - std::min(shown_ns, begin_ns);
   // It ran right before, and right after.
   if (sample.time_ns > from_ns) thread.activity.last_run_ns = std::max(thread.activity.last_run_ns, sample.time_ns);
   if (end_ns < to_ns) thread.activity.last_run_ns = std::max(thread.activity.last_run_ns, end_ns);
@@ -46,6 +52,7 @@ void AddOffCpu(const Profile& profile, const ProfileSample& sample, uint64_t fro
 void AddOnCpu(const ProfileSample& sample, Open& thread) {
   ThreadActivity& activity = thread.activity;
   activity.sampled_ns += sample.weight;
+  activity.shown_ns += sample.weight;
   activity.last_run_ns = std::max(activity.last_run_ns, sample.time_ns);
   const uint32_t count = thread.stacks[sample.stack] += sample.samples;
   if (activity.stack != ProfileStack::kRoot && count <= thread.stacks[activity.stack]) return;

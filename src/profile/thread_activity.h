@@ -15,6 +15,9 @@ struct ThreadActivity {
   uint64_t sampled_ns = 0;    // on a CPU, by samples of the clock
   uint64_t preempted_ns = 0;  // off it, but runnable
   uint64_t blocked_ns = 0;
+  // How long it surely was not kept off a CPU: it was sampled on one, or blocked, until a look or until it was woken.
+  // After a wake-up that has no record it may have waited for a CPU since.
+  uint64_t shown_ns = 0;
   uint64_t last_run_ns = 0;  // when it ran last, as far as is known; 0: not at all
   bool stopped = false;      // it ran until about the end, and was blocked or ended then
   // Where it was blocked longest, or, if it was blocked for less time than it ran, the stack that most samples have.

@@ -2,7 +2,7 @@
 // lock; records of wake-ups say who ended the wait. Without these records it is only likely that the wait lasted until
 // the thread ran again: after a wake-up it may have waited for a CPU. So a cause is known only if the thread was
 // examined in the second half of its wait, or if the wait ends at a wake-up. That a lock stayed with one holder has to
-// be known, too.
+// be known, too; and to blame a thread alone, that it was not kept off a CPU itself.
 #include <algorithm>
 #include <optional>
 #include <string_view>
@@ -25,7 +25,6 @@ constexpr char kWakersTell[] = "SessionOptions::wakers, which needs CAP_PERFMON 
 constexpr char kMoreCpu[] = "a less busy machine (the session's thread came too late)";
 // Longer waits are examined if the session's thread gets a CPU: it looks every 4 ms.
 constexpr uint64_t kExaminedNs = 10'000'000;
-constexpr std::string_view kInterrupt = "an interrupt";
 
 class WaitJudge {
  public:
@@ -42,7 +41,7 @@ class WaitJudge {
     cause_.wait = sample_.wait;
   }
 
-  FrameCause Judge() {
+  WaitCause Judge() {
     if (piece_.kind == FramePart::Kind::kPreempted) {
       Set(Kind::kPreempted, Confidence::kKnown, "");
     } else if (wait_.detail != 0 || wait_.blocked_in_syscall) {
@@ -50,7 +49,7 @@ class WaitJudge {
     } else {
       JudgeUnexamined();
     }
-    return std::move(cause_);
+    return {std::move(cause_), inverted_ns_};
   }
 
  private:
@@ -83,7 +82,7 @@ class WaitJudge {
     switch (sys::AwaitedThingOf(wait_.blocked_in_syscall ? wait_.syscall : -1, wait_.arguments)) {
       case AwaitedThing::kOther: return;
       case AwaitedThing::kNoCall:
-        if (wait_.examined_ns == 0) return;
+        if (wait_.examined_ns == 0) return Set(Kind::kIo, Confidence::kLikely, detail);
         return Set(Kind::kPageFaults, Confidence::kLikely, profile_.strings[sample_.label]);
       case AwaitedThing::kTime: cause_.kind = Kind::kSleep; return;
       case AwaitedThing::kDescriptor: return JudgeDescriptor();
@@ -121,7 +120,7 @@ class WaitJudge {
 
   void BlameWaker() {
     if (const std::optional<uint32_t> waker = WakingThread()) return Blame(*waker);
-    if (cause_.kind == Kind::kOtherThread && profile_.strings[wait_.waker] == kInterrupt) {
+    if (cause_.kind == Kind::kOtherThread && profile_.strings[wait_.waker] == ProfileWait::kInterrupt) {
       return Set(Kind::kSleep, Confidence::kLikely, cause_.what);  // a timeout
     }
     if (wait_.waker != 0) return;
@@ -162,14 +161,25 @@ class WaitJudge {
     cause_.thread = thread;
     const uint64_t middle_ns = piece_.from_ns + piece_.duration_ns() / 2;
     cause_.thread_zone = ZoneAt(profile_, thread, cause_.kind == Kind::kLock ? middle_ns : piece_.to_ns - 1);
-    if (!finds_threads_) return;
-    const auto activity = ActivityBeside(profile_, thread_, piece_.from_ns, piece_.to_ns);
-    const auto found = activity.find(thread);
-    if (found == activity.end()) return;
-    cause_.thread_stack = found->second.stack;
-    cause_.thread_quality = found->second.quality;
-    const bool is_of_thread = cause_.kind == Kind::kLock || cause_.kind == Kind::kOtherThread;
-    if (is_of_thread && found->second.preempted_ns >= piece_.duration_ns() / 2) cause_.kind = Kind::kPriorityInversion;
+    ThreadActivity activity;
+    if (finds_threads_) {
+      const auto all = ActivityBeside(profile_, thread_, piece_.from_ns, piece_.to_ns);
+      if (const auto found = all.find(thread); found != all.end()) activity = found->second;
+      cause_.thread_stack = activity.stack;
+      cause_.thread_quality = activity.quality;
+    }
+    Invert(activity);
+  }
+
+  // A wait for a thread that was preempted is not that one's fault, as far as it was. Where nothing shows what it did,
+  // it may have been.
+  void Invert(const ThreadActivity& activity) {
+    if (cause_.kind != Kind::kLock && cause_.kind != Kind::kOtherThread) return;
+    const uint64_t ns = piece_.duration_ns(), preempted_ns = std::min(activity.preempted_ns, ns);
+    if (4 * preempted_ns >= ns) inverted_ns_ = 4 * preempted_ns > 3 * ns ? ns : preempted_ns;
+    const bool is_shown = 2 * activity.shown_ns >= ns - preempted_ns;
+    if (cause_.kind == Kind::kLock || inverted_ns_ == ns || is_shown) return;
+    if (cause_.confidence == Confidence::kKnown) cause_.confidence = Confidence::kLikely;
   }
 
   const Profile& profile_;
@@ -180,11 +190,12 @@ class WaitJudge {
   const bool finds_threads_;
   const char* const wakers_tell_;  // "" if wakers are recorded
   FrameCause cause_;
+  uint64_t inverted_ns_ = 0;
 };
 
 }  // namespace
 
-FrameCause CauseOfWait(const Profile& profile, uint32_t thread, const WaitPiece& piece, bool finds_threads) {
+WaitCause CauseOfWait(const Profile& profile, uint32_t thread, const WaitPiece& piece, bool finds_threads) {
   return WaitJudge(profile, thread, piece, finds_threads).Judge();
 }
 

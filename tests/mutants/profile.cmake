@@ -35,3 +35,19 @@ mutant(fastest_frames_first FILE src/profile/slow_frames.cc TEST profile_test CA
 mutant(waker_is_not_told FILE src/profile/wait_text.cc TEST profile_test CASES "[wait_text]"
        FROM [[  add("woken by ",]] TO [[  if (text.empty()) add("woken by ",]]
        SAYS "Who ended a wait is told only where nothing else is known.")
+mutant(blamed_without_a_trace FILE src/profile/wait_causes.cc TEST profile_test CASES "[causes]"
+       FROM [[cause_.kind == Kind::kLock || inverted_ns_ == ns || is_shown) return;]]
+       TO [[cause_.kind != Kind::kPreempted) return;]]
+       SAYS "A thread that was preempted is said to have kept another one waiting, and that this is known.")
+mutant(sleep_is_no_wait_for_a_cpu FILE src/profile/thread_activity.cc TEST profile_test CASES "[causes]"
+       FROM [[return wait.waker != 0 ? end_ns : wait.examined_ns;]] TO [[return end_ns + wait.waker;]]
+       SAYS "A thread that was woken but got no CPU is said to have slept, and that this is known.")
+mutant(half_an_inversion FILE src/profile/wait_causes.cc TEST profile_test CASES "[causes]"
+       FROM [[4 * preempted_ns > 3 * ns ? ns : preempted_ns;]] TO [[ns;]]
+       SAYS "A thread is not blamed for any of a wait if it was preempted for a quarter of it.")
+mutant(neighbour_of_another_waker FILE src/profile/frame_causes.cc TEST profile_test CASES "[causes]"
+       FROM [[if (!same_thread || (own.kind]] TO [[if ((own.kind]]
+       SAYS "A wait that one thread ended is told as one for a lock that another one released.")
+mutant(disk_among_locks FILE src/profile/frame_causes.cc TEST profile_test CASES "[causes]"
+       FROM [[(own.kind == Kind::kIo && !IsOfDisk(first.kind))]] TO [[own.thread != first.thread]]
+       SAYS "A wait for a disk is told as one for a lock, because of its neighbours.")

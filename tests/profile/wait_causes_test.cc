@@ -1,6 +1,7 @@
 // Causes of slow frames: profiles by hand, for waits.
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
 #include <string_view>
@@ -30,7 +31,7 @@ TEST_CASE("a lock has its holder, and is an inversion if that one was preempted"
   const uint64_t from_ms = had_it_before ? 3 : examined_ms;
   const uint64_t to_ms = std::string_view(waker) == "worker (2)" ? 17 : examined_ms;
   const bool is_known = 2 * (to_ms - from_ms) >= 17;
-  game.Off(game.worker(), game.now_ns() + kMs, 10, {.preempted = preempted}, load);
+  game.Off(game.worker(), game.now_ns() + kMs, 14, {.preempted = preempted}, load);
   game.Wait(17, lock, game.In("pthread_mutex_lock", "/lib/libc.so.6", game.render()));
   game.Run(4);
   const std::vector<FrameCause> causes = game.Causes();
@@ -152,7 +153,7 @@ TEST_CASE("the thread that ended a wait is known by its record, and likely if it
                           .thread = game.worker(),
                           .name = game.builder().String("job")});
   for (uint64_t i = was_preempted ? 13 : 1; i < 17; ++i) game.Sample(game.worker(), game.now_ns() + i * kMs, job);
-  if (was_preempted) game.Off(game.worker(), game.now_ns() + kMs, 12, {.preempted = true}, job);
+  if (was_preempted) game.Off(game.worker(), game.now_ns(), 13, {.preempted = true}, job);
   // These ran longest, but are not to blame: the session's own thread, and the one of another process.
   const uint32_t other = game.builder().AddThread(7, 7, "other");
   for (uint64_t i = 0; i < 17; ++i) game.Sample(game.session_thread(), game.now_ns() + i * kMs, job);
@@ -166,6 +167,59 @@ TEST_CASE("the thread that ended a wait is known by its record, and likely if it
   CHECK(causes[0].confidence == (has_record ? Confidence::kKnown : Confidence::kLikely));
   CHECK(causes[0].remedy.empty() == has_record);
   CHECK((causes[0].thread == game.worker() && causes[0].thread_stack == job && causes[0].thread_zone == "job"));
+}
+
+TEST_CASE("a thread that was preempted for a part of a wait is to blame for the rest of it", "[profile][causes]") {
+  Hitching game;
+  const uint32_t job = game.builder().Stack(ProfileStack::kRoot, game.builder().Function("Job()", "/bin/game"));
+  const bool has_holder = GENERATE(false, true);
+  const uint64_t preempted_ms = GENERATE(4, 5, 10, 15, 16);
+  const uint64_t from_ns = game.now_ns();
+  ProfileWait wait = game.Call(SYS_futex, "futex 0x7f12", 15);
+  wait.waker = game.builder().String("worker (2)");
+  if (has_holder) wait.holder = game.worker(), wait.holder_since_ns = from_ns + kMs;
+  game.Off(game.worker(), from_ns, preempted_ms, {.preempted = true}, job);
+  for (uint64_t i = preempted_ms; i < 20; ++i) game.Sample(game.worker(), from_ns + i * kMs, job);
+  const char* const call = has_holder ? "pthread_mutex_lock" : "pthread_cond_wait";
+  game.Wait(20, wait, game.In(call, "/lib/libc.so.6", game.render()));
+  game.Run(4);
+  std::vector<FrameCause> causes = game.Causes();
+  CAPTURE(game.text());
+  const bool is_all = preempted_ms > 15, is_none = preempted_ms < 5;
+  REQUIRE(causes.size() == (is_all || is_none ? 1 : 2));
+  if (causes[0].kind != Kind::kPriorityInversion) std::ranges::reverse(causes);
+  CHECK((causes[0].kind == Kind::kPriorityInversion) == !is_none);
+  for (const FrameCause& cause : causes) {
+    const bool is_inversion = cause.kind == Kind::kPriorityInversion;
+    const uint64_t inverted_ms = is_all ? 20 : is_none ? 0 : preempted_ms;
+    CHECK(cause.share_ns == static_cast<int64_t>((is_inversion ? inverted_ms : 20 - inverted_ms) * kMs));
+    CHECK((is_inversion || cause.kind == (has_holder ? Kind::kLock : Kind::kOtherThread)));
+    CHECK((cause.confidence == Confidence::kKnown && cause.thread == game.worker()));
+  }
+}
+
+TEST_CASE("that a thread kept another one waiting is known if it is known what it did", "[profile][causes]") {
+  Hitching game;
+  const uint32_t job = game.builder().Stack(ProfileStack::kRoot, game.builder().Function("Job()", "/bin/game"));
+  enum { kNothing, kRan, kBlocked, kSeenBlocked, kWoken };
+  const int did = GENERATE(as<int>(), kNothing, kRan, kBlocked, kSeenBlocked, kWoken);
+  const uint64_t shown_ms = GENERATE(7, 9);  // of 17
+  ProfileWait wait = game.Call(SYS_futex, "futex 0x7f12", 9);
+  wait.waker = game.builder().String("worker (2)");
+  for (uint64_t i = 0; did == kRan && i < shown_ms; ++i) game.Sample(game.worker(), game.now_ns() + i * kMs, job);
+  // A thread that was woken by what has no record may have waited for a CPU since.
+  ProfileWait blocked = game.Call(SYS_read, "read of descriptor 3 (/level)", shown_ms);
+  if (did != kSeenBlocked) blocked.examined_ns = 0;
+  if (did == kWoken) blocked.waker = game.builder().String(ProfileWait::kInterrupt);
+  const uint64_t blocked_ms = did == kWoken ? shown_ms : 17;
+  if (did >= kBlocked) game.Off(game.worker(), game.now_ns(), blocked_ms, blocked, job);
+  game.Wait(17, wait, game.In("pthread_cond_wait", "/lib/libc.so.6", game.render()));
+  game.Run(4);
+  const std::vector<FrameCause> causes = game.Causes();
+  REQUIRE(causes.size() == 1);
+  CHECK((causes[0].kind == Kind::kOtherThread && causes[0].thread == game.worker()));
+  const bool is_shown = shown_ms == 9 && did != kNothing && did != kBlocked;
+  CHECK(causes[0].confidence == (is_shown ? Confidence::kKnown : Confidence::kLikely));
 }
 
 TEST_CASE("a thread whose work ended with the wait is to blame before one that goes on", "[profile][causes]") {
@@ -216,6 +270,56 @@ TEST_CASE("short waits between two that were examined are likely for the same", 
   CHECK(causes[0].kind == (same ? Kind::kIo : Kind::kUnknown));
   CHECK(causes[0].confidence == (same ? Confidence::kLikely : Confidence::kUnknown));
   CHECK(causes[0].share_ns == (same ? 14 : 10) * int64_t{kMs});  // of which 4 ms are known
+}
+
+TEST_CASE("a wait that a thread ended is like those beside it that the same thread ended", "[profile][causes]") {
+  Hitching game;
+  const char* const waker = GENERATE("worker (2)", "main (1)", "an interrupt");
+  const uint32_t malloc_call =
+      game.In("__lll_lock_wait_private", "/lib/libc.so.6", game.In("malloc", "/lib/libc.so.6", game.render()));
+  const auto examined = [&] {
+    ProfileWait wait = game.Call(SYS_futex, "futex 0x7f12", 1);
+    wait.waker = game.builder().String("worker (2)");
+    return wait;
+  };
+  game.Run(4);
+  game.Wait(2, examined(), malloc_call);
+  ProfileWait other;
+  other.waker = game.builder().String(waker);
+  game.Wait(9, other, game.render());
+  game.Wait(2, examined(), malloc_call);
+  const std::vector<FrameCause> causes = game.Causes();
+  CAPTURE(game.text());
+  const bool is_same = waker == std::string_view("worker (2)") || waker == ProfileWait::kInterrupt;
+  REQUIRE(causes.size() == (is_same ? 1 : 2));
+  CHECK(causes[0].kind == (is_same ? Kind::kAllocatorLock : Kind::kOtherThread));
+  CHECK(causes[0].confidence == Confidence::kLikely);
+  CHECK(causes[0].thread == (is_same ? game.worker() : game.main()));
+}
+
+TEST_CASE("a wait while something was read from a disk is likely one for it", "[profile][causes]") {
+  Hitching game;
+  enum { kAlone, kAmongReads, kAmongFaults, kAmongLocks };
+  const int where = GENERATE(as<int>(), kAlone, kAmongReads, kAmongFaults, kAmongLocks);
+  const auto neighbour = [&] {
+    if (where == kAmongReads) game.Wait(2, game.Call(SYS_read, "read of descriptor 3 (/level)", 1), game.render());
+    if (where == kAmongFaults) game.Wait(2, game.Call(-1, "outside of a system call", 1), game.render());
+    if (where == kAmongLocks) game.Wait(2, game.Call(SYS_futex, "futex 0x7f12", 1), game.render());
+  };
+  game.Run(4);
+  neighbour();
+  ProfileWait wait;
+  wait.detail = game.builder().String(ProfileWait::kProbablyDisk);
+  wait.waker = game.builder().String(GENERATE("", "an interrupt"));
+  game.Wait(9, wait, game.render());
+  neighbour();
+  const std::vector<FrameCause> causes = game.Causes();
+  CAPTURE(game.text());
+  REQUIRE(!causes.empty());
+  CHECK(causes[0].kind == (where == kAmongFaults ? Kind::kPageFaults : Kind::kIo));
+  CHECK(causes[0].confidence == Confidence::kLikely);
+  CHECK((where == kAmongReads) == (causes[0].what == "read of descriptor 3 (/level)"));
+  CHECK((causes[0].what == ProfileWait::kProbablyDisk) == (where == kAlone || where == kAmongLocks));
 }
 
 TEST_CASE("the excess of a part is that of its longest waits", "[profile][causes]") {
