@@ -95,8 +95,9 @@ class HitchPlanter {
 
   PlantedTime Do(Plant plant, uint64_t ns) {
     const Helper& helper = plant == Plant::kInversion ? low_ : worker_;
+    if (plant == Plant::kAllocator) AwaitWalk();
     const uint64_t from_ns = NowNs(), delayed_ns = RunDelayNs(OwnTid()), helper_ns = RunDelayNs(helper.tid());
-    const uint64_t cpu_ns = sys::ClockNs(CLOCK_THREAD_CPUTIME_ID);
+    const uint64_t cpu_ns = on_cpu_.Ns();
     switch (plant) {
       case Plant::kLock: WantLock(); break;
       case Plant::kPageFaults: TouchUntil(from_ns + ns); break;
@@ -104,18 +105,22 @@ class HitchPlanter {
       case Plant::kInversion: WaitForLow(from_ns + ns); break;
       case Plant::kRead: file_.ReadUntil(from_ns + ns, random_); break;
       case Plant::kMoreWork: Compute(ns); break;
-      case Plant::kAllocator: WantMemory(); break;
+      case Plant::kAllocator: heap_.Allocate(); break;
       case Plant::kLateWorker: WaitForWorker(ns); break;
     }
     const uint64_t own_delay_ns = RunDelayNs(OwnTid()) - delayed_ns, passed_ns = NowNs() - from_ns;
-    const uint64_t own_cpu_ns = sys::ClockNs(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
+    const uint64_t own_cpu_ns = on_cpu_.Ns() - cpu_ns;
     const uint64_t blocked_ns = passed_ns - std::min(passed_ns, own_delay_ns + own_cpu_ns);
-    PlantedTime truth{.ns = blocked_ns, .helper_preempted_ns = RunDelayNs(helper.tid()) - helper_ns};
+    PlantedTime truth{.ns = blocked_ns,
+                      .helper_preempted_ns = RunDelayNs(helper.tid()) - helper_ns,
+                      .own_delay_ns = own_delay_ns};
     if (plant == Plant::kPageFaults || plant == Plant::kMoreWork) truth.ns = own_cpu_ns;
     if (plant == Plant::kPreemption) truth.ns = own_delay_ns;
     if (plant == Plant::kInversion) truth.ns = std::min(blocked_ns, truth.helper_preempted_ns);
     return truth;
   }
+
+  uint64_t OnCpuNs() const { return on_cpu_.Ns(); }
 
   void CleanUp(Plant plant) {
     if (plant == Plant::kPageFaults) munmap(memory_, kMemory);
@@ -152,11 +157,10 @@ class HitchPlanter {
       FragmentedHeap::Walk();
     }
   }
-  void WantMemory() {
+  void AwaitWalk() {
     is_walking_ = false;
     go_ = true;
     while (!is_walking_) SleepNs(50'000);
-    heap_.Allocate();
   }
   // Runs when it is told to go on, and is kept off the CPU before it has.
   void SignalLate() {
@@ -197,6 +201,7 @@ class HitchPlanter {
   FrameCounter& frames_;
   BusyProcesses& processes_;
   std::mt19937 random_;
+  OnCpuClock on_cpu_;
   FragmentedHeap heap_;
   ColdFile file_;
   std::mutex level_;

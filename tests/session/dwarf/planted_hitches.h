@@ -1,8 +1,9 @@
 // Hitches of eight kinds, whose truth is measured where they are planted: by the kernel's account of the time that a
-// thread waited for a CPU (schedstat), by its CPU clock, and by the clock.
+// thread waited for a CPU (schedstat), by its time on one (task-clock), and by the clock.
 #pragma once
 
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <malloc.h>
 #include <sched.h>
 #include <signal.h>
@@ -70,6 +71,33 @@ inline ThreadAccount AccountOf(pid_t tid) {
 
 inline uint64_t RunDelayNs(pid_t tid) { return AccountOf(tid).delay_ns; }
 
+// The calling thread's time on a CPU, with what the hypervisor took from it meanwhile: CLOCK_THREAD_CPUTIME_ID is
+// without that, which would then look like time off the CPU.
+class OnCpuClock {
+ public:
+  OnCpuClock() {
+    perf_event_attr attr{};
+    attr.size = sizeof(attr);
+    attr.type = PERF_TYPE_SOFTWARE;
+    attr.config = PERF_COUNT_SW_TASK_CLOCK;
+    attr.exclude_kernel = attr.exclude_hv = 1;  // which this count does not heed
+    file_ = static_cast<int>(syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC));
+    if (file_ < 0) std::abort();
+  }
+  ~OnCpuClock() { close(file_); }
+  OnCpuClock(const OnCpuClock&) = delete;
+  OnCpuClock& operator=(const OnCpuClock&) = delete;
+
+  uint64_t Ns() const {
+    uint64_t ns = 0;
+    if (read(file_, &ns, sizeof(ns)) != sizeof(ns)) std::abort();
+    return ns;
+  }
+
+ private:
+  int file_ = -1;
+};
+
 // What hypervisors took from all CPUs, in ticks of 10 ms (proc(5), /proc/stat). No thread's account shows it.
 inline uint64_t StolenTicks() {
   std::string line;
@@ -83,6 +111,7 @@ inline uint64_t StolenTicks() {
 struct PlantedTime {
   uint64_t ns = 0;
   uint64_t helper_preempted_ns = 0;  // how long the thread that it waited for was kept off the CPU
+  uint64_t own_delay_ns = 0;         // how long its own thread was, at least
   // Of the frame's thread, in all of the frame and a little before.
   uint64_t preempted_ns = 0, cpu_ns = 0;
   ThreadAccount session{};    // of the session's thread meanwhile
