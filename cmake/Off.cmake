@@ -10,7 +10,7 @@ target_include_directories(perfkit INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_
                                              $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 
 set(PERFKIT_ENABLE OFF)
-set(PERFKIT_COMPONENTS pfm dwarf exporters benchmark testing)
+set(PERFKIT_COMPONENTS pfm dwarf exporters locks benchmark testing)
 foreach(name IN LISTS PERFKIT_COMPONENTS ITEMS testing_alloc)
   add_library(perfkit_${name} INTERFACE)
   add_library(perfkit::${name} ALIAS perfkit_${name})

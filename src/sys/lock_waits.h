@@ -1,0 +1,55 @@
+// The waits for locks that perfkit::locks has recorded, if the program links or preloads it.
+//
+// Its library (src/sys/locks) defines perfkit_lock_waits. The symbol is weak, so nothing here depends on that library.
+#pragma once
+
+#include <cstdint>
+
+namespace perfkit::sys {
+
+// What a thread waited in.
+enum class LockKind : uint8_t { kMutex, kRwlock, kCondition, kSemaphore };
+
+// A wait for a lock, from the call to its return. Times are of CLOCK_MONOTONIC; tids are those of the kernel.
+struct LockWait {
+  uint64_t lock = 0;         // address
+  uint64_t from_ns = 0, to_ns = 0;
+  uint64_t released_ns = 0;  // when `releaser` began to release it; 0 if unknown
+  uint32_t tid = 0;          // of the waiting thread
+  // The thread that held it when the wait began; 0 if unknown: conditions, semaphores, locks that readers hold, and
+  // locks that may be shared with other processes.
+  uint32_t holder = 0;
+  // The thread of this process that released, signalled or posted it last while threads waited for it, and before this
+  // wait ended; 0 if unknown.
+  uint32_t releaser = 0;
+  LockKind kind = LockKind::kMutex;
+  bool acquired = false;  // false: a timeout, a signal handler, or an error ended the wait
+};
+
+// One reader at a time in a process. `take` and `stop` are for the reader that `start` has succeeded for.
+struct LockWaitSource {
+  // Records waits that last `threshold_ns` or longer, from now on. Returns false if there is a reader already.
+  bool (*start)(uint64_t threshold_ns);
+  // Takes the next record. Returns false if there is none.
+  bool (*take)(LockWait& wait);
+  // Returns how many records were dropped since `start`, because the buffer was full.
+  uint64_t (*lost)();
+  // Records no more.
+  void (*stop)();
+  // In a forked child, which has one thread: forgets the parent's reader and records. Async-signal-safe.
+  void (*on_forked_child)();
+};
+
+}  // namespace perfkit::sys
+
+// The function itself is null if the program has no such library.
+extern "C" [[gnu::weak]] const perfkit::sys::LockWaitSource* perfkit_lock_waits();
+
+namespace perfkit::sys {
+
+// Returns nullptr if nothing records waits for locks.
+inline const LockWaitSource* LockWaits() {
+  return perfkit_lock_waits == nullptr ? nullptr : perfkit_lock_waits();
+}
+
+}  // namespace perfkit::sys

@@ -1,0 +1,329 @@
+// perfkit::locks: defines the C library's calls that wait for locks, for the whole process.
+//
+// A program's definitions, or those of a preloaded library, override libc's for all libraries of the process, also for
+// calls that libstdc++ makes. Each tries first: a call that need not wait is the C library's own trylock, and nothing
+// else. Only a call that would wait is timed, and only while a session takes the records. An unlock looks whether
+// threads wait: the word of a mutex says so; for all others, those that wait have entered in a table.
+//
+// Nothing else may change. A try must give what the call itself would give, so:
+//   * calls with a time that is not valid go straight to the C library, which may refuse it before it looks at the lock;
+//   * a wait for a semaphore tests for cancellation first, as the C library's does, and a failed try leaves errno as it
+//     was;
+//   * every result but "busy" is the call's own, e.g. that the owner of a robust mutex has died.
+// Mutexes that show their waiters by another bit, and priority-inheriting ones, are told apart in HasWaiters.
+//
+// Under a sanitizer with a runtime of its own, which interposes these calls itself, nothing is defined.
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <time.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "src/base/sanitizers.h"
+#include "src/sys/locks/recorder.h"
+
+#if !defined(__GLIBC__) || PERFKIT_SANITIZED
+
+extern "C" __attribute__((visibility("default"))) const perfkit::sys::LockWaitSource* perfkit_lock_waits() {
+  return nullptr;
+}
+
+#else
+
+namespace perfkit::sys::locks {
+namespace {
+
+using MutexCall = int(pthread_mutex_t*);
+using TimedMutexCall = int(pthread_mutex_t*, const timespec*);
+using ClockMutexCall = int(pthread_mutex_t*, clockid_t, const timespec*);
+using RwlockCall = int(pthread_rwlock_t*);
+using TimedRwlockCall = int(pthread_rwlock_t*, const timespec*);
+using ClockRwlockCall = int(pthread_rwlock_t*, clockid_t, const timespec*);
+using ConditionCall = int(pthread_cond_t*);
+using WaitCall = int(pthread_cond_t*, pthread_mutex_t*);
+using TimedWaitCall = int(pthread_cond_t*, pthread_mutex_t*, const timespec*);
+using ClockWaitCall = int(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*);
+using SemaphoreCall = int(sem_t*);
+using TimedSemaphoreCall = int(sem_t*, const timespec*);
+using ClockSemaphoreCall = int(sem_t*, clockid_t, const timespec*);
+
+// The C library's own function. Looked up before main, or at the first call.
+template <class Function>
+class Real {
+ public:
+  explicit constexpr Real(const char* name, const char* version = nullptr) : name_(name), version_(version) {}
+
+  Function* operator()() {
+    // Relaxed: all threads store the same value.
+    Function* const known = function_.load(std::memory_order_relaxed);
+    return known != nullptr ? known : Find();
+  }
+
+ private:
+  [[gnu::noinline, gnu::cold]] Function* Find() {
+    void* const found = version_ != nullptr ? dlvsym(RTLD_NEXT, name_, version_) : dlsym(RTLD_NEXT, name_);
+    auto* const function = reinterpret_cast<Function*>(found);
+    function_.store(function, std::memory_order_relaxed);  // Relaxed: as above.
+    return function;
+  }
+
+  const char* const name_;
+  const char* const version_;
+  std::atomic<Function*> function_{nullptr};
+};
+
+// x86-64 has two versions of condition variables: programs that were linked since 2003 use the newer one.
+#if defined(__x86_64__)
+constexpr const char* kConditions = "GLIBC_2.3.2";
+#else
+constexpr const char* kConditions = nullptr;
+#endif
+
+constinit Real<MutexCall> g_mutex_lock("pthread_mutex_lock");
+constinit Real<TimedMutexCall> g_mutex_timedlock("pthread_mutex_timedlock");
+constinit Real<ClockMutexCall> g_mutex_clocklock("pthread_mutex_clocklock");
+constinit Real<MutexCall> g_mutex_unlock("pthread_mutex_unlock");
+constinit Real<RwlockCall> g_rdlock("pthread_rwlock_rdlock");
+constinit Real<TimedRwlockCall> g_timedrdlock("pthread_rwlock_timedrdlock");
+constinit Real<ClockRwlockCall> g_clockrdlock("pthread_rwlock_clockrdlock");
+constinit Real<RwlockCall> g_wrlock("pthread_rwlock_wrlock");
+constinit Real<TimedRwlockCall> g_timedwrlock("pthread_rwlock_timedwrlock");
+constinit Real<ClockRwlockCall> g_clockwrlock("pthread_rwlock_clockwrlock");
+constinit Real<RwlockCall> g_rwlock_unlock("pthread_rwlock_unlock");
+constinit Real<WaitCall> g_cond_wait("pthread_cond_wait", kConditions);
+constinit Real<TimedWaitCall> g_cond_timedwait("pthread_cond_timedwait", kConditions);
+constinit Real<ClockWaitCall> g_cond_clockwait("pthread_cond_clockwait");
+constinit Real<ConditionCall> g_cond_signal("pthread_cond_signal", kConditions);
+constinit Real<ConditionCall> g_cond_broadcast("pthread_cond_broadcast", kConditions);
+constinit Real<SemaphoreCall> g_sem_wait("sem_wait");
+constinit Real<TimedSemaphoreCall> g_sem_timedwait("sem_timedwait");
+constinit Real<ClockSemaphoreCall> g_sem_clockwait("sem_clockwait");
+constinit Real<SemaphoreCall> g_sem_post("sem_post");
+
+// sem_post may be called first in a signal handler, where nothing may be looked up.
+[[gnu::constructor(101)]] void FindAll() {
+  g_mutex_lock(), g_mutex_timedlock(), g_mutex_clocklock(), g_mutex_unlock();
+  g_rdlock(), g_timedrdlock(), g_clockrdlock(), g_wrlock(), g_timedwrlock(), g_clockwrlock(), g_rwlock_unlock();
+  g_cond_wait(), g_cond_timedwait(), g_cond_clockwait(), g_cond_signal(), g_cond_broadcast();
+  g_sem_wait(), g_sem_timedwait(), g_sem_clockwait(), g_sem_post();
+}
+
+// Offsets and bits are those of glibc's headers: struct_mutex, and the mutex kinds of pthread_mutex_init.
+constexpr unsigned kPlainKinds = 3 | 0x300;  // normal, recursive, errorcheck, adaptive; the flags of elision
+constexpr unsigned kRobust = 16, kInheriting = 32, kShared = 128;
+
+unsigned KindOf(const pthread_mutex_t* mutex) {
+  return static_cast<unsigned>(__atomic_load_n(&mutex->__data.__kind, __ATOMIC_RELAXED));
+}
+
+// 0: none, or it may be a thread of another process. All robust mutexes are shared (pthread_mutex_init). The number is
+// written after the mutex was locked, and removed before it is unlocked: so it is read again if it is not there.
+uint32_t HolderOf(const pthread_mutex_t* mutex) {
+  constexpr int kTries = 4;
+  if ((KindOf(mutex) & (kRobust | kShared)) != 0) return 0;
+  for (int i = 0; i < kTries; ++i) {
+    const int owner = __atomic_load_n(&mutex->__data.__owner, __ATOMIC_RELAXED);
+    if (owner != 0) return static_cast<uint32_t>(owner);
+  }
+  return 0;
+}
+
+uint32_t HolderOf(const pthread_rwlock_t* lock) {
+  if (lock->__data.__shared != 0) return 0;
+  return static_cast<uint32_t>(__atomic_load_n(&lock->__data.__cur_writer, __ATOMIC_RELAXED));
+}
+
+// 1 is locked without waiters. Larger: a thread waits (2, glibc's lll_lock), or the mutex is of another kind.
+unsigned WordOf(const pthread_mutex_t* mutex) {
+  return static_cast<unsigned>(__atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED));
+}
+
+bool HasWaiters(const pthread_mutex_t* mutex) {
+  constexpr unsigned kLockedWithWaiters = 2, kFutexWaiters = 0x8000'0000;  // linux/futex.h: FUTEX_WAITERS
+  const unsigned kind = KindOf(mutex), word = WordOf(mutex);
+  if ((kind & ~kPlainKinds) == 0) return word == kLockedWithWaiters;
+  return (kind & ~(kPlainKinds | kInheriting)) == 0 && (word & kFutexWaiters) != 0;
+}
+
+// The holder's number is that of the calling thread, and needs no system call.
+[[gnu::noinline, gnu::cold]] void NoteUnlock(const pthread_mutex_t* mutex) {
+  if (IsRecording() && HasWaiters(mutex)) NoteRelease(mutex, HolderOf(mutex));
+}
+
+// May be null, although the headers say that it is not: the C library takes that for no timeout in some calls.
+bool IsValid(const timespec* time) {
+  constexpr long kSecond = 1'000'000'000;
+  asm("" : "+r"(time));
+  return time != nullptr && time->tv_nsec >= 0 && time->tv_nsec < kSecond;
+}
+bool IsValid(clockid_t clock, const timespec* time) {
+  return (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC) && IsValid(time);
+}
+
+// Waits in `call`, which the C library's trylock has refused.
+template <class Call>
+[[gnu::noinline]] int Wait(pthread_mutex_t* mutex, Call call) {
+  if (!IsRecording()) return call();
+  RecordedWait wait(mutex, LockKind::kMutex, HolderOf(mutex), false);
+  const int error = call();
+  wait.End(error == 0 || error == EOWNERDEAD);
+  return error;
+}
+
+template <class Call>
+[[gnu::noinline]] int Wait(pthread_rwlock_t* lock, Call call) {
+  if (!IsRecording()) return call();
+  RecordedWait wait(lock, LockKind::kRwlock, HolderOf(lock), true);
+  const int error = call();
+  wait.End(error == 0);
+  return error;
+}
+
+template <class Call>
+int Wait(pthread_cond_t* condition, pthread_mutex_t* mutex, Call call) {
+  if (!IsRecording()) return call();
+  if (WordOf(mutex) > 1) NoteUnlock(mutex);
+  RecordedWait wait(condition, LockKind::kCondition, 0, true);
+  const int error = call();
+  wait.End(error == 0);
+  return error;
+}
+
+template <class Call>
+int Wait(sem_t* semaphore, Call call) {
+  if (!IsRecording()) return call();
+  RecordedWait wait(semaphore, LockKind::kSemaphore, 0, true);
+  const int result = call();
+  wait.End(result == 0);
+  return result;
+}
+
+// Also a cancellation point if it succeeds.
+bool TryWait(sem_t* semaphore) {
+  pthread_testcancel();
+  const int saved = errno;
+  if (sem_trywait(semaphore) == 0) return true;
+  errno = saved;
+  return false;
+}
+
+}  // namespace
+}  // namespace perfkit::sys::locks
+
+using namespace perfkit::sys::locks;
+
+extern "C" {
+#pragma GCC visibility push(default)
+
+const perfkit::sys::LockWaitSource* perfkit_lock_waits() { return &Source(); }
+
+int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
+  const int error = pthread_mutex_trylock(mutex);
+  if (error != EBUSY) [[likely]] return error;
+  return Wait(mutex, [=] { return g_mutex_lock()(mutex); });
+}
+
+int pthread_mutex_timedlock(pthread_mutex_t* mutex, const timespec* time) noexcept {
+  if (!IsValid(time)) return g_mutex_timedlock()(mutex, time);
+  const int error = pthread_mutex_trylock(mutex);
+  return error != EBUSY ? error : Wait(mutex, [=] { return g_mutex_timedlock()(mutex, time); });
+}
+
+int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock, const timespec* time) noexcept {
+  if (!IsValid(clock, time)) return g_mutex_clocklock()(mutex, clock, time);
+  const int error = pthread_mutex_trylock(mutex);
+  return error != EBUSY ? error : Wait(mutex, [=] { return g_mutex_clocklock()(mutex, clock, time); });
+}
+
+int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
+  if (WordOf(mutex) > 1) [[unlikely]] NoteUnlock(mutex);
+  return g_mutex_unlock()(mutex);
+}
+
+int pthread_rwlock_rdlock(pthread_rwlock_t* lock) noexcept {
+  const int error = pthread_rwlock_tryrdlock(lock);
+  return error != EBUSY ? error : Wait(lock, [=] { return g_rdlock()(lock); });
+}
+
+int pthread_rwlock_timedrdlock(pthread_rwlock_t* lock, const timespec* time) noexcept {
+  if (!IsValid(time)) return g_timedrdlock()(lock, time);
+  const int error = pthread_rwlock_tryrdlock(lock);
+  return error != EBUSY ? error : Wait(lock, [=] { return g_timedrdlock()(lock, time); });
+}
+
+int pthread_rwlock_clockrdlock(pthread_rwlock_t* lock, clockid_t clock, const timespec* time) noexcept {
+  if (!IsValid(clock, time)) return g_clockrdlock()(lock, clock, time);
+  const int error = pthread_rwlock_tryrdlock(lock);
+  return error != EBUSY ? error : Wait(lock, [=] { return g_clockrdlock()(lock, clock, time); });
+}
+
+int pthread_rwlock_wrlock(pthread_rwlock_t* lock) noexcept {
+  const int error = pthread_rwlock_trywrlock(lock);
+  return error != EBUSY ? error : Wait(lock, [=] { return g_wrlock()(lock); });
+}
+
+int pthread_rwlock_timedwrlock(pthread_rwlock_t* lock, const timespec* time) noexcept {
+  if (!IsValid(time)) return g_timedwrlock()(lock, time);
+  const int error = pthread_rwlock_trywrlock(lock);
+  return error != EBUSY ? error : Wait(lock, [=] { return g_timedwrlock()(lock, time); });
+}
+
+int pthread_rwlock_clockwrlock(pthread_rwlock_t* lock, clockid_t clock, const timespec* time) noexcept {
+  if (!IsValid(clock, time)) return g_clockwrlock()(lock, clock, time);
+  const int error = pthread_rwlock_trywrlock(lock);
+  return error != EBUSY ? error : Wait(lock, [=] { return g_clockwrlock()(lock, clock, time); });
+}
+
+int pthread_rwlock_unlock(pthread_rwlock_t* lock) noexcept {
+  if (IsAwaited(lock)) [[unlikely]] NoteRelease(lock);
+  return g_rwlock_unlock()(lock);
+}
+
+int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
+  return Wait(condition, mutex, [=] { return g_cond_wait()(condition, mutex); });
+}
+
+int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* time) {
+  return Wait(condition, mutex, [=] { return g_cond_timedwait()(condition, mutex, time); });
+}
+
+int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock, const timespec* time) {
+  return Wait(condition, mutex, [=] { return g_cond_clockwait()(condition, mutex, clock, time); });
+}
+
+int pthread_cond_signal(pthread_cond_t* condition) noexcept {
+  if (IsAwaited(condition)) NoteRelease(condition);
+  return g_cond_signal()(condition);
+}
+
+int pthread_cond_broadcast(pthread_cond_t* condition) noexcept {
+  if (IsAwaited(condition)) NoteRelease(condition);
+  return g_cond_broadcast()(condition);
+}
+
+int sem_wait(sem_t* semaphore) {
+  return TryWait(semaphore) ? 0 : Wait(semaphore, [=] { return g_sem_wait()(semaphore); });
+}
+
+int sem_timedwait(sem_t* semaphore, const timespec* time) {
+  if (!IsValid(time)) return g_sem_timedwait()(semaphore, time);
+  return TryWait(semaphore) ? 0 : Wait(semaphore, [=] { return g_sem_timedwait()(semaphore, time); });
+}
+
+int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* time) {
+  if (!IsValid(clock, time)) return g_sem_clockwait()(semaphore, clock, time);
+  return TryWait(semaphore) ? 0 : Wait(semaphore, [=] { return g_sem_clockwait()(semaphore, clock, time); });
+}
+
+int sem_post(sem_t* semaphore) noexcept {
+  if (IsAwaited(semaphore)) [[unlikely]] NoteRelease(semaphore);
+  return g_sem_post()(semaphore);
+}
+
+#pragma GCC visibility pop
+}  // extern "C"
+
+#endif
