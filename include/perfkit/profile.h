@@ -117,6 +117,9 @@ struct ProfileSample {
   bool merged() const { return time_ns == 0; }
 };
 
+// What perfkit::locks has recorded a wait for.
+enum class ProfileLock : uint8_t { kNone, kMutex, kRwlock, kCondition, kSemaphore };
+
 // What a thread waited for while it was off its CPU.
 struct ProfileWait {
   // Runnable, but others ran, or a CPU quota was used up. With SessionOptions::wakers, also the time from a wake-up
@@ -130,10 +133,10 @@ struct ProfileWait {
   // the thread was not examined, but had something read from a disk at about that time.
   uint32_t detail = 0;
   // What ended the wait: "worker (1234)", or kInterrupt; index in Profile::strings, "" if unknown
-  // (SessionOptions::wakers).
+  // (SessionOptions::wakers). With perfkit::locks also the thread that released the lock.
   uint32_t waker = 0;
   // When the thread was last examined, by CLOCK_MONOTONIC; 0 if it was not examined. It was in this call at least until
-  // then.
+  // then. The end of the wait's record (`lock_kind`) counts, too.
   uint64_t examined_ns = 0;
   // The thread that held the lock at that time; index in Profile::threads, kNoHolder if unknown or no lock. Known for
   // the locks of ThreadStatus::holder (blocked_threads.h). From `holder_since_ns` on, each examination found that
@@ -144,6 +147,10 @@ struct ProfileWait {
   // index in Profile::stacks, ProfileStack::kRoot if unknown.
   uint32_t holder_stack = ProfileStack::kRoot;
   StackQuality holder_quality = StackQuality::kNone;
+  // If perfkit::locks has recorded the wait: what it was for, and its address. `holder` is then the thread that held it
+  // when the wait began, unless an examination has found a later one.
+  ProfileLock lock_kind = ProfileLock::kNone;
+  uint64_t lock = 0;
 
   static constexpr uint32_t kNoHolder = UINT32_MAX;
   static constexpr std::string_view kInterrupt = "an interrupt", kProbablyDisk = "a disk, probably";

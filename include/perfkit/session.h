@@ -98,6 +98,10 @@ struct SessionOptions {
   // half. Threads that mark frames are examined in the first round that finds them off the CPU; if many of their waits
   // are missed, up to eight rounds in a row, and 80 a second, are 1 ms apart.
   std::chrono::nanoseconds look_after = std::chrono::milliseconds(1);
+  // kWall, if perfkit::locks is linked or preloaded: records waits for locks of the C library that last this long or
+  // longer (ProfileWait::lock_kind), also those that no examination finds. Recording shorter waits distorts what is
+  // measured.
+  std::chrono::nanoseconds lock_waits_from = std::chrono::microseconds(10);
   // kWall: also records who woke each thread (ProfileWait::waker), by sampling sched:sched_waking, which becomes an
   // event of the profile. Costs the waker about 1 us for each thread that it wakes. Requires the right to sample
   // tracepoints (CAP_PERFMON and a readable tracefs), and the first pid namespace, not a container's; otherwise a note

@@ -68,7 +68,8 @@ std::string StackKey(const ProfileStack& stack) {
 std::string WaitKey(const ProfileWait& wait) {
   KeyBytes key;
   key << wait.preempted << wait.blocked_in_syscall << wait.syscall << wait.detail << wait.waker << wait.holder
-      << wait.holder_stack << wait.holder_quality << wait.holder_since_ns << wait.examined_ns;
+      << wait.holder_stack << wait.holder_quality << wait.holder_since_ns << wait.examined_ns << wait.lock_kind
+      << wait.lock;
   for (const uint64_t argument : wait.arguments) key << argument;
   return key.Take();
 }

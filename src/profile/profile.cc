@@ -101,6 +101,7 @@ class Checker {
       if (has_stack && wait.holder_stack >= profile_.stacks.size()) return Wrong("waits", i, "there is no such stack");
       const bool has_quality = wait.holder_quality <= StackQuality::kNone;
       if (!has_quality) return Wrong("waits", i, "holder_quality is not one of StackQuality");
+      if (wait.lock_kind > ProfileLock::kSemaphore) return Wrong("waits", i, "lock_kind is not one of ProfileLock");
     }
     for (size_t i = 0; i < profile_.zones.size(); ++i) {
       const ProfileZone& zone = profile_.zones[i];

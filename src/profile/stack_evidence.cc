@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string_view>
 
 #include "absl/functional/function_ref.h"
@@ -61,7 +62,21 @@ bool IsOfSystem(std::string_view module) {
   return false;
 }
 
-bool IsOfSystem(const Profile& profile, const ProfileLocation& location) {
+// The program defines these instead of the C library (src/sys/locks).
+bool IsInterposed(std::string_view function) {
+  for (const std::string_view call : {"pthread_mutex_", "pthread_rwlock_", "pthread_cond_"}) {
+    if (function.starts_with(call)) return true;
+  }
+  for (const std::string_view call : {"sem_wait", "sem_timedwait", "sem_clockwait", "sem_post"}) {
+    if (function == call) return true;
+  }
+  return function.find("perfkit::sys::locks::") != function.npos;
+}
+
+bool IsOfSystem(const Profile& profile, uint32_t location_index) {
+  const ProfileLocation& location = profile.locations[location_index];
+  const std::span<const ProfileCall> calls = profile.CallsAt(location_index);
+  if (!calls.empty() && IsInterposed(profile.strings[calls.back().function])) return true;
   return location.module != ProfileLocation::kNoModule &&
          IsOfSystem(profile.strings[profile.modules[location.module].path]);
 }
@@ -89,7 +104,7 @@ bool HasInnermostCall(const Profile& profile, uint32_t stack, absl::FunctionRef<
     for (const ProfileCall& call : profile.CallsAt(profile.stacks[stack].location)) {
       if (is(profile.strings[call.function])) return true;
     }
-    if (!location.kernel && !IsOfSystem(profile, location)) return false;
+    if (!location.kernel && !IsOfSystem(profile, profile.stacks[stack].location)) return false;
   }
   return false;
 }
@@ -123,7 +138,7 @@ std::string OwnFunction(const Profile& profile, uint32_t stack) {
   for (; stack != ProfileStack::kRoot; stack = profile.stacks[stack].parent) {
     const ProfileLocation& location = profile.locations[profile.stacks[stack].location];
     const bool has_module = location.module != ProfileLocation::kNoModule;
-    if (location.kernel || !has_module || IsOfSystem(profile, location)) continue;
+    if (location.kernel || !has_module || IsOfSystem(profile, profile.stacks[stack].location)) continue;
     for (const ProfileCall& call : profile.CallsAt(profile.stacks[stack].location)) {
       if (call.function != 0 && !IsOfLanguage(profile.strings[call.function])) return profile.strings[call.function];
     }

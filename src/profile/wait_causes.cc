@@ -112,9 +112,9 @@ class WaitJudge {
       return;
     }
     const bool in_allocator = IsInAllocator(profile_, sample_.stack);
-    cause_.kind = in_allocator                            ? Kind::kAllocatorLock
-                  : IsInLockCall(profile_, sample_.stack) ? Kind::kLock
-                                                          : Kind::kOtherThread;
+    const bool is_recorded = wait_.lock_kind == ProfileLock::kMutex || wait_.lock_kind == ProfileLock::kRwlock;
+    const bool is_lock = is_recorded || IsInLockCall(profile_, sample_.stack);
+    cause_.kind = in_allocator ? Kind::kAllocatorLock : is_lock ? Kind::kLock : Kind::kOtherThread;
     BlameWaker();
   }
 

@@ -25,6 +25,7 @@
 #include "src/session/disk_reads.h"
 #include "src/session/follower_values.h"
 #include "src/session/known_processes.h"
+#include "src/session/lock_records.h"
 #include "src/session/look_pace.h"
 #include "src/session/off_cpu.h"
 #include "src/session/stack_hooks.h"
@@ -58,6 +59,7 @@ struct AggregatorOptions {
   std::optional<KeepFrames> keep{};                 // requires `frames`
   std::unique_ptr<count::FrameRecording> frames{};  // nullptr: no zones
   std::unique_ptr<StackUnwinder> unwinder{};        // kUserDump, and looks at blocked threads
+  std::unique_ptr<LockRecords> locks{};             // nullptr: waits for locks are not recorded
 };
 
 // What the callbacks have had.
@@ -126,6 +128,11 @@ class Aggregator {
     if (zones_) zones_->Stop(now_ns);
   }
 
+  // Records no more waits for locks.
+  void StopLocks() {
+    if (options_.locks != nullptr) options_.locks->Stop();
+  }
+
   // Finds out which of the threads run that have had no record yet. To be called before the last records are added.
   void FindRunning();
   // The profile until `now_ns`, with names. What is under way goes on. `is_last`: all records have been added; each
@@ -159,6 +166,7 @@ class Aggregator {
   void AddTask(const ForkRecord& fork, bool synthesized);
   void AddExit(const ExitRecord& exit);
   void Watch(uint32_t pid, uint32_t tid, uint64_t time_ns);
+  void ExplainLocks(size_t first_sample);
   void MergeIfFull();
   void MergeUnkept();
   void MakeRoom();

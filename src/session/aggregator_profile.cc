@@ -19,6 +19,7 @@
 namespace perfkit::session {
 namespace {
 
+constexpr uint64_t kLateRecordNs = 1'000'000'000;  // a time off the CPU may be known so long after the wait's record
 constexpr size_t kBytesAWait = sizeof(ProfileWait) + 192;  // with its text, in the profile and in the builder's index
 
 size_t BytesOf(const Profile& profile) {
@@ -33,6 +34,20 @@ size_t BytesOfMerged(const Profile& profile) {
 
 }  // namespace
 
+// Single samples of times off the CPU, from this one on. The records of waits are there no earlier than the samples, so
+// some need a second call.
+void Aggregator::ExplainLocks(size_t first_sample) {
+  if (options_.locks == nullptr) return;
+  LockRecords& locks = *options_.locks;
+  locks.Read();
+  const bool is_full = locks.bytes() > options_.memory_bytes / 8;
+  locks.Explain(builder_, {.first = is_full ? 0 : first_sample,
+                           .first_whole = options_.on_batch ? given_.samples : 0,
+                           .off_cpu_event = off_cpu_event_,
+                           .preempted_wait = preempted_wait_});
+  if (is_full) locks.Forget(latest_ns_ - std::min(latest_ns_, kLateRecordNs));
+}
+
 // Merged samples, one for each thread and stack, are kept until they take half of the room; then the stacks of the
 // lightest are given up. Merging sorts all samples, so it must be rare: there is always room for a share of single ones
 // beside the merged ones.
@@ -43,6 +58,7 @@ void Aggregator::MergeIfFull() {
   const size_t least = merged_bytes_ + std::max(merged_bytes_ / 2, options_.memory_bytes / (keeps ? 16 : 8));
   if (BytesOf(profile) <= std::max(keeps ? 0 : options_.memory_bytes / 2, least)) return;
   if (zones_) zones_->Label(profile.samples);
+  ExplainLocks(0);
   GiveBatch();
   if (keeps) {
     MergeUnkept();
@@ -110,6 +126,7 @@ void Aggregator::DecideFrames(uint64_t until_ns, const OnNamed& on_named) {
 // In place of the builder's samples and zones, as long as the callback runs: all indexes stay as they are.
 void Aggregator::GiveSlowFrame(const EndedFrame& frame, const OnNamed& on_named) {
   if (!options_.keep->on_slow_frame || given_.slow_frame_threw) return;
+  ExplainLocks(0);
   Resolve(on_named);
   Profile& profile = builder_.profile();
   const KeptTimes times = zones_->TimesOf(frame);
@@ -143,6 +160,7 @@ void Aggregator::GiveSlowFrame(const EndedFrame& frame, const OnNamed& on_named)
 }
 
 void Aggregator::GiveBatch(const OnNamed& on_named) {
+  ExplainLocks(given_.samples);
   std::vector<ProfileSample>& samples = builder_.profile().samples;
   if (zones_ && options_.on_batch) zones_->Label(std::span(samples).subspan(given_.samples));
   GiveBatch(std::span(samples).subspan(given_.samples), on_named);
@@ -215,6 +233,10 @@ std::vector<std::string> Aggregator::Notes() const {
                         "to be built",
                         not_ready_stacks_));
   }
+  if (options_.locks != nullptr && options_.locks->lost() != 0) {
+    notes.push_back(absl::StrFormat("%d waits for locks have no record: the buffer of perfkit::locks was full",
+                                    options_.locks->lost()));
+  }
   if (!looks_.error.ok()) {
     notes.push_back(
         absl::StrFormat("where threads are blocked, and in what, is not known everywhere: %s", looks_.error.message()));
@@ -235,6 +257,7 @@ Profile Aggregator::MakeProfile(uint64_t now_ns, bool is_last, const OnNamed& on
     matcher_.EmitIf([](const PendingSample&) { return true; },
                     [&](const PendingSample& pending, bool) { Emit(pending, {}); });
   }
+  ExplainLocks(0);
   // Waits that last are entered up to now in this profile only: one that is cut in two is hard to judge.
   const size_t samples = builder_.profile().samples.size(), waits = builder_.profile().waits.size();
   OffCpu until_now = off_cpu_;
@@ -287,8 +310,9 @@ void Aggregator::ForgetSamples() {
   profile.accounting = {};
 }
 
-// Locations that have no calls yet.
+// Locations that have no calls yet, and locks.
 void Aggregator::Resolve(const OnNamed& on_named) {
+  if (options_.locks != nullptr) options_.locks->AddNames(builder_);
   const std::span<const CodeLocation> places = std::span(stacks_.places()).subspan(resolved_);
   // Each location is looked up once.
   const size_t first = resolved_;

@@ -50,6 +50,11 @@ std::unique_ptr<count::FrameRecording> Record(const SessionOptions& options, std
   return nullptr;
 }
 
+std::unique_ptr<LockRecords> RecordLocks(const SessionOptions& options) {
+  if (options.clock != SessionClock::kWall) return nullptr;
+  return LockRecords::Start(static_cast<uint64_t>(std::max<int64_t>(options.lock_waits_from.count(), 0)));
+}
+
 AggregatorOptions AggregatorOptionsOf(const SessionOptions& options, OpenedSampler& opened) {
   const StackHooks* const hooks = &StackHookTable;
   return {.stacks = opened.stacks,
@@ -65,7 +70,8 @@ AggregatorOptions AggregatorOptionsOf(const SessionOptions& options, OpenedSampl
           .on_batch = options.on_batch,
           .keep = options.keep,
           .frames = Record(options, opened.notes),
-          .unwinder = MakeUnwinder(options, opened.stacks)};
+          .unwinder = MakeUnwinder(options, opened.stacks),
+          .locks = RecordLocks(options)};
 }
 
 // What has been accounted for since `before`. What is no sum stays as it is.
@@ -254,6 +260,7 @@ void Impl::HaltLocked() {
   {
     const CpuTime cpu_time(own_cpu_ns_);
     aggregator_.StopZones(stopped_ns_);
+    aggregator_.StopLocks();
   }
   if (waiter_) waiter_->Wake();
 }

@@ -52,6 +52,7 @@ void KeepProvenHolders(Profile& profile, std::span<const ProfileSample> samples)
   for (const ProfileSample& sample : samples) {
     if (!HasHolder(profile, sample)) continue;
     ProfileWait& wait = profile.waits[sample.wait];
+    if (wait.lock_kind != ProfileLock::kNone) continue;  // its record proves it
     if (ProvesLock(sys::FutexLockOf(wait.syscall, wait.arguments), InnermostCalls(profile, sample.stack))) continue;
     wait.holder = ProfileWait::kNoHolder;
     wait.holder_since_ns = 0;

@@ -8,7 +8,7 @@
 namespace perfkit::session {
 
 // Removes the holders of those waits of `samples` whose stacks do not prove that their threads waited for a lock
-// (ProvesLock). Requires names. May be called again.
+// (ProvesLock), and that have no record of perfkit::locks. Requires names. May be called again.
 void KeepProvenHolders(Profile& profile, std::span<const ProfileSample> samples);
 
 // Finds the stacks of holders that ran during the waits: those that most of their samples have. Requires samples in

@@ -73,6 +73,8 @@ uint32_t ReadOnce(FutexLock lock, uint64_t address) {
 
 }  // namespace
 
+const int32_t kFutexCall = SYS_futex;
+
 // A futex without FUTEX_PRIVATE_FLAG may be shared with other processes.
 FutexLock FutexLockOf(int64_t syscall, std::span<const uint64_t, 6> arguments) {
   const auto operation = static_cast<uint32_t>(arguments[1]) & static_cast<uint32_t>(FUTEX_CMD_MASK);

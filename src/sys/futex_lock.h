@@ -14,6 +14,9 @@
 
 namespace perfkit::sys {
 
+// The number of the system call.
+extern const int32_t kFutexCall;
+
 // What a thread may wait for in a futex.
 enum class FutexLock : uint8_t {
   kNone,                // no lock that says who holds it

@@ -1,0 +1,119 @@
+// Variables have names in the same symbol tables as functions. The Symbolizer knows code only: it is told of mappings of
+// code. So the mappings are read here, once for all new locks, and each file's symbols are walked once.
+//
+//   /proc/self/maps    game.elf r-x   game.elf rw- (.data)   "" rw- (.bss)      .bss follows the file's last mapping
+#include "src/session/lock_names.h"
+
+#include <elf.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "src/elf/symbols.h"
+#include "src/proc/maps.h"
+#include "src/proc/module_file.h"
+#include "src/symbolize/demangle.h"
+#include "src/sys/kernel.h"
+#include "src/sys/own_memory.h"
+
+namespace perfkit::session {
+namespace {
+
+constexpr size_t kMaxNames = 64 << 10;  // a program may create locks for ever
+
+// A file's mapping that begins first, and the locks in its data.
+struct MappedFile {
+  uint64_t begin = 0, file_offset = 0, inode = 0;
+  std::vector<uint64_t> locks;
+};
+
+// By path.
+using MappedFiles = std::map<std::string_view, MappedFile>;
+
+MappedFiles FilesOf(std::string_view maps, std::span<const uint64_t> locks) {
+  MappedFiles files;
+  std::string_view path;  // of the mapping before this one
+  uint64_t end = 0;
+  for (size_t at = 0; at < maps.size();) {
+    const size_t newline = std::min(maps.find('\n', at), maps.size());
+    const std::optional<proc::MapLine> line = proc::ParseMapLine(maps.substr(at, newline - at));
+    at = newline + 1;
+    if (!line) continue;
+    const bool is_bss = line->path.empty() && line->begin == end;
+    if (!is_bss) path = line->path.starts_with('/') ? line->path : "";
+    end = line->end;
+    if (path.empty()) continue;
+    MappedFile& file = files.try_emplace(path, MappedFile{line->begin, line->file_offset, line->inode, {}}).first->second;
+    for (const uint64_t lock : locks) {
+      if (lock >= line->begin && lock < line->end) file.locks.push_back(lock);
+    }
+  }
+  return files;
+}
+
+// What to subtract from an address in memory for the address in the file. nullopt if the mapping is none of its segments.
+std::optional<uint64_t> BiasOf(const elf::Image& image, const MappedFile& file) {
+  for (uint32_t i = 0; i < image.segment_count(); ++i) {
+    const std::optional<elf::Segment> segment = image.segment(i);
+    if (!segment || segment->type != PT_LOAD) continue;
+    if (sys::PageOf(segment->offset) == file.file_offset) return file.begin - sys::PageOf(segment->address);
+  }
+  return std::nullopt;
+}
+
+std::string BaseOf(std::string_view path) { return std::string(path.substr(path.rfind('/') + 1)); }
+
+// Names the locks that lie in variables.
+void NameBySymbols(const elf::Image& image, uint64_t bias, std::string_view path, std::vector<uint64_t> locks,
+                   std::unordered_map<uint64_t, std::string>& names) {
+  std::sort(locks.begin(), locks.end());
+  const auto visit = [&](const elf::Symbol& symbol) {
+    if (symbol.type != STT_OBJECT || !symbol.defined() || symbol.name.empty()) return true;
+    const uint64_t begin = symbol.address + bias;
+    for (auto lock = std::lower_bound(locks.begin(), locks.end(), begin); lock != locks.end(); ++lock) {
+      if (*lock - begin >= symbol.size_bytes) break;
+      const std::string offset = *lock == begin ? "" : absl::StrFormat("+0x%x", *lock - begin);
+      names[*lock] = symbolize::Demangle(symbol.name) + offset + " in " + BaseOf(path);
+    }
+    return true;
+  };
+  if (!elf::ForEachSymbol(image, elf::SymbolTable::kStatic, visit)) {
+    elf::ForEachSymbol(image, elf::SymbolTable::kDynamic, visit);
+  }
+}
+
+}  // namespace
+
+void LockNames::LookUp(std::span<const uint64_t> addresses) {
+  if (names_.size() + addresses.size() > kMaxNames) names_.clear();
+  std::vector<uint64_t> locks;
+  for (const uint64_t address : addresses) {
+    if (names_.try_emplace(address).second) locks.push_back(address);
+  }
+  if (locks.empty()) return;
+  const auto pid = sys::kernel().getpid();
+  const absl::StatusOr<std::string> maps = proc::ReadMaps(pid);
+  if (!maps.ok()) return;
+  for (const auto& [path, file] : FilesOf(*maps, locks)) {
+    if (file.locks.empty()) continue;
+    for (const uint64_t lock : file.locks) {
+      names_[lock] = absl::StrFormat("%s+0x%x", BaseOf(path), lock - file.begin + file.file_offset);
+    }
+    const proc::ModuleId id{.path = std::string(path), .inode = file.inode, .pid = pid};
+    const absl::StatusOr<proc::ModuleFile> module = proc::ModuleFile::Open(id, "/proc");
+    if (!module.ok()) continue;
+    if (const auto bias = BiasOf(module->image(), file)) {
+      NameBySymbols(module->image(), *bias, path, file.locks, names_);
+    }
+  }
+}
+
+std::string_view LockNames::NameOf(uint64_t address) const {
+  const auto found = names_.find(address);
+  return found == names_.end() ? std::string_view() : found->second;
+}
+
+}  // namespace perfkit::session

@@ -1,0 +1,204 @@
+// A record proves what its thread did for all of its time: so it names also waits that ended before a look could find
+// them, and those looked at only early. Who held the lock is known from the record's begin; that no other thread held it
+// meanwhile, only if the same one released it in the end.
+#include "src/session/lock_records.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <string_view>
+
+#include "absl/strings/str_format.h"
+#include "src/sys/futex_lock.h"
+
+namespace perfkit::session {
+namespace {
+
+using sys::LockKind;
+using sys::LockWait;
+
+struct KindText {
+  ProfileLock kind;
+  std::string_view text;
+};
+
+KindText KindOf(const LockWait& wait) {
+  switch (wait.kind) {
+    case LockKind::kMutex: return {ProfileLock::kMutex, "mutex"};
+    case LockKind::kRwlock: return {ProfileLock::kRwlock, "reader-writer lock"};
+    case LockKind::kCondition: return {ProfileLock::kCondition, "condition"};
+    case LockKind::kSemaphore: return {ProfileLock::kSemaphore, "semaphore"};
+  }
+  return {};
+}
+
+// The threads of a profile by number: a number may have been several threads', one after the other.
+class ThreadsByTid {
+ public:
+  explicit ThreadsByTid(const Profile& profile) : profile_(profile) {
+    for (uint32_t i = 0; i < profile.threads.size(); ++i) {
+      if (!profile.threads[i].is_sum()) by_tid_[profile.threads[i].tid].push_back(i);
+    }
+  }
+
+  // The one that had the number at that time: the last that had begun, or the first one of all.
+  std::optional<uint32_t> Find(uint32_t tid, uint64_t time_ns) const {
+    const auto found = by_tid_.find(tid);
+    if (tid == 0 || found == by_tid_.end()) return std::nullopt;
+    std::optional<uint32_t> latest;
+    for (const uint32_t thread : found->second) {
+      const uint64_t first_ns = profile_.threads[thread].first_ns;
+      const uint64_t known_ns = latest ? profile_.threads[*latest].first_ns : UINT64_MAX;
+      const bool is_better = first_ns <= time_ns ? known_ns > time_ns || first_ns >= known_ns : first_ns < known_ns;
+      if (is_better) latest = thread;
+    }
+    return latest;
+  }
+
+ private:
+  const Profile& profile_;
+  std::unordered_map<uint32_t, std::vector<uint32_t>> by_tid_;
+};
+
+// Tells one sample. `end_ns`: of the sample, or of the wait if that ended before.
+void Tell(ProfileBuilder& builder, const ThreadsByTid& threads, const LockWait& record, uint64_t end_ns,
+          ProfileSample& sample) {
+  const bool is_new = sample.wait == ProfileSample::kNoWait;
+  ProfileWait wait = is_new ? ProfileWait{} : builder.profile().waits[sample.wait];
+  wait.lock_kind = KindOf(record).kind;
+  wait.lock = record.lock;
+  wait.detail = builder.String(absl::StrFormat("%s 0x%x", KindOf(record).text, record.lock));
+  if (!wait.blocked_in_syscall) {
+    wait.blocked_in_syscall = true;
+    wait.syscall = sys::kFutexCall;
+    wait.arguments = {record.lock};
+  }
+  wait.examined_ns = std::max(wait.examined_ns, std::min(record.to_ns, end_ns));
+  const std::optional<uint32_t> holder = threads.Find(record.holder, record.from_ns);
+  const std::optional<uint32_t> releaser = threads.Find(record.releaser, record.released_ns);
+  if (wait.holder == ProfileWait::kNoHolder && holder) wait.holder = *holder;
+  const bool is_one = record.holder != 0 && record.holder == record.releaser;
+  if (holder && wait.holder == *holder) wait.holder_since_ns = is_one ? record.from_ns : wait.holder_since_ns;
+  const bool ends_here = sample.time_ns <= record.released_ns && record.released_ns <= end_ns;
+  if (wait.waker == 0 && releaser && ends_here) {
+    const Profile& profile = builder.profile();
+    wait.waker = builder.String(
+        absl::StrFormat("%s (%d)", profile.ThreadName(*releaser), profile.threads[*releaser].tid));
+  }
+  if (is_new) {
+    sample.wait = builder.AddWait(wait);
+  } else {
+    builder.profile().waits[sample.wait] = wait;
+  }
+}
+
+// Needs not be told any more.
+bool IsTold(const ProfileWait& wait) { return wait.preempted || wait.lock_kind != ProfileLock::kNone; }
+
+// Conditions and semaphores may be signalled more than once, and the thread may then wait for the mutex again.
+bool EndsAtRelease(LockKind kind) { return kind == LockKind::kMutex || kind == LockKind::kRwlock; }
+
+}  // namespace
+
+std::unique_ptr<LockRecords> LockRecords::Start(uint64_t threshold_ns) {
+  const sys::LockWaitSource* const source = sys::LockWaits();
+  if (source == nullptr || !source->start(threshold_ns)) return nullptr;
+  return std::unique_ptr<LockRecords>(new LockRecords(source));
+}
+
+LockRecords::~LockRecords() {
+  Stop();
+}
+
+void LockRecords::Stop() {
+  if (source_ == nullptr) return;
+  Read();
+  lost_ = source_->lost();
+  source_->stop();
+  source_ = nullptr;
+}
+
+void LockRecords::OnForkedChild(void* records) {
+  auto* const self = static_cast<LockRecords*>(records);
+  if (self->source_ != nullptr) self->source_->on_forked_child();
+}
+
+void LockRecords::Read() {
+  if (source_ == nullptr) return;
+  for (LockWait wait; source_->take(wait);) Add(wait);
+}
+
+void LockRecords::Add(const LockWait& wait) {
+  ++recorded_, ++kept_;
+  by_tid_[wait.tid].push_back(wait);
+}
+
+uint64_t LockRecords::lost() const { return source_ != nullptr ? source_->lost() : lost_; }
+
+// Returns the record that has at least half of the time; nullptr if none has.
+const LockWait* LockRecords::Find(uint32_t tid, uint64_t from_ns, uint64_t to_ns) const {
+  const auto found = by_tid_.find(tid);
+  if (found == by_tid_.end()) return nullptr;
+  const std::vector<LockWait>& waits = found->second;
+  const auto ends_before = [](const LockWait& wait, uint64_t time_ns) { return wait.to_ns <= time_ns; };
+  for (auto wait = std::lower_bound(waits.begin(), waits.end(), from_ns, ends_before); wait != waits.end(); ++wait) {
+    if (wait->from_ns >= to_ns) break;
+    const uint64_t common_ns = std::min(wait->to_ns, to_ns) - std::max(wait->from_ns, from_ns);
+    if (2 * common_ns >= to_ns - from_ns) return &*wait;
+  }
+  return nullptr;
+}
+
+void LockRecords::Explain(ProfileBuilder& builder, const ExplainedSamples& which) const {
+  if (by_tid_.empty()) return;
+  Profile& profile = builder.profile();
+  const ThreadsByTid threads(profile);
+  const size_t end = profile.samples.size();
+  for (size_t i = which.first; i < end; ++i) {
+    ProfileSample sample = profile.samples[i];
+    if (sample.event != which.off_cpu_event || sample.merged() || sample.weight == 0) continue;
+    const bool has_wait = sample.wait != ProfileSample::kNoWait;
+    if (has_wait && IsTold(profile.waits[sample.wait])) continue;
+    const uint64_t end_ns = sample.time_ns + sample.weight;
+    const LockWait* const record = Find(profile.threads[sample.thread].tid, sample.time_ns, end_ns);
+    if (record == nullptr) continue;
+    const bool was_woken = has_wait && profile.waits[sample.wait].waker != 0;
+    const bool splits = i >= which.first_whole && !was_woken && EndsAtRelease(record->kind) &&
+                        sample.time_ns < record->released_ns && record->released_ns < end_ns;
+    const uint64_t wait_end_ns = splits ? record->released_ns : end_ns;
+    sample.weight = wait_end_ns - sample.time_ns;
+    Tell(builder, threads, *record, wait_end_ns, sample);
+    profile.samples[i] = sample;
+    if (!splits) continue;
+    sample.time_ns = wait_end_ns;
+    sample.weight = end_ns - wait_end_ns;
+    sample.wait = which.preempted_wait;
+    builder.AddSample(sample);
+  }
+}
+
+void LockRecords::AddNames(ProfileBuilder& builder) {
+  Profile& profile = builder.profile();
+  const auto needs_name = [&](const ProfileWait& wait) {
+    return wait.lock_kind != ProfileLock::kNone && !profile.strings[wait.detail].ends_with(')');
+  };
+  std::vector<uint64_t> locks;
+  for (const ProfileWait& wait : profile.waits) {
+    if (needs_name(wait)) locks.push_back(wait.lock);
+  }
+  names_.LookUp(locks);
+  for (ProfileWait& wait : profile.waits) {
+    const std::string_view name = needs_name(wait) ? names_.NameOf(wait.lock) : "";
+    if (!name.empty()) wait.detail = builder.String(absl::StrFormat("%s (%s)", profile.strings[wait.detail], name));
+  }
+}
+
+void LockRecords::Forget(uint64_t until_ns) {
+  for (auto thread = by_tid_.begin(); thread != by_tid_.end();) {
+    std::vector<LockWait>& waits = thread->second;
+    kept_ -= std::erase_if(waits, [&](const LockWait& wait) { return wait.to_ns <= until_ns; });
+    thread = waits.empty() ? by_tid_.erase(thread) : std::next(thread);
+  }
+}
+
+}  // namespace perfkit::session

@@ -1,0 +1,239 @@
+// Records of waits for locks, told to the times off the CPU that they belong to.
+#include "src/session/lock_records.h"
+
+#include <catch2/catch.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/session/lock_names.h"
+#include "src/session/lock_waits.h"
+
+int lock_records_test_variable[2] = {1, 2};
+
+namespace perfkit::session {
+namespace {
+
+using sys::LockKind;
+using sys::LockWait;
+
+constexpr uint32_t kWaiter = 0, kHolder = 1, kOther = 2;
+constexpr uint64_t kLock = 0x1000;
+
+// Three threads with the numbers 10, 11 and 12.
+class Built {
+ public:
+  Built() {
+    builder.AddEvent({.name = "cpu-clock"});
+    off_cpu_ = builder.AddEvent({.name = std::string(kOffCpuEvent)});
+    for (const char* const name : {"waiter", "holder", "other"}) builder.AddThread(1, ++tid_, name);
+    preempted_ = builder.AddWait({.preempted = true});
+  }
+
+  void AddOff(uint64_t from_ns, uint64_t to_ns, uint32_t wait = ProfileSample::kNoWait, uint32_t thread = kWaiter) {
+    builder.AddSample(
+        {.time_ns = from_ns, .weight = to_ns - from_ns, .thread = thread, .wait = wait, .event = off_cpu_});
+  }
+  void Explain(size_t first = 0, size_t first_whole = 0) {
+    records.Explain(builder, {first, first_whole, off_cpu_, preempted_});
+  }
+  const ProfileWait* WaitOf(size_t sample) {
+    const uint32_t wait = samples()[sample].wait;
+    return wait == ProfileSample::kNoWait ? nullptr : &builder.profile().waits[wait];
+  }
+  std::string Text(uint32_t string) { return builder.profile().strings[string]; }
+  const std::vector<ProfileSample>& samples() { return builder.profile().samples; }
+  uint32_t preempted() const { return preempted_; }
+
+  ProfileBuilder builder;
+  LockRecords records;
+
+ private:
+  uint32_t tid_ = 9, preempted_ = 0;
+  uint16_t off_cpu_ = 0;
+};
+
+LockWait Wait(uint64_t from_ns, uint64_t to_ns, uint64_t released_ns = 0) {
+  return {.lock = kLock,
+          .from_ns = from_ns,
+          .to_ns = to_ns,
+          .released_ns = released_ns,
+          .tid = 10,
+          .holder = 11,
+          .releaser = released_ns != 0 ? 11U : 0,
+          .kind = LockKind::kMutex,
+          .acquired = true};
+}
+
+TEST_CASE("a time off the CPU in a recorded wait has its lock, its holder and its waker", "[lock_records]") {
+  Built built;
+  built.AddOff(110, 190);
+  built.records.Add(Wait(100, 200, 190));
+  built.Explain();
+  const ProfileWait* const wait = built.WaitOf(0);
+  REQUIRE(wait != nullptr);
+  CHECK(wait->lock_kind == ProfileLock::kMutex);
+  CHECK(wait->lock == kLock);
+  CHECK(wait->blocked_in_syscall);
+  CHECK(wait->arguments[0] == kLock);
+  CHECK(built.Text(wait->detail) == "mutex 0x1000");
+  CHECK(wait->holder == kHolder);
+  CHECK(wait->holder_since_ns == 100);
+  CHECK(wait->examined_ns == 190);
+  CHECK(built.Text(wait->waker) == "holder (11)");
+  CHECK(built.samples().size() == 1);
+  CHECK(built.builder.profile().Check() == absl::OkStatus());
+}
+
+TEST_CASE("after the release the thread waited for a CPU", "[lock_records]") {
+  Built built;
+  built.AddOff(110, 190);
+  built.records.Add(Wait(100, 200, 150));
+  built.Explain();
+  REQUIRE(built.samples().size() == 2);
+  CHECK(built.samples()[0].weight == 40);
+  CHECK(built.WaitOf(0)->examined_ns == 150);
+  CHECK(built.samples()[1].time_ns == 150);
+  CHECK(built.samples()[1].weight == 40);
+  CHECK(built.samples()[1].wait == built.preempted());
+  built.Explain();  // again: nothing more
+  CHECK(built.samples().size() == 2);
+}
+
+TEST_CASE("a sample that was handed out is not split", "[lock_records]") {
+  Built built;
+  built.AddOff(110, 190);
+  built.records.Add(Wait(100, 200, 150));
+  built.Explain(0, 1);
+  REQUIRE(built.samples().size() == 1);
+  CHECK(built.samples()[0].weight == 80);
+  CHECK(built.WaitOf(0)->lock == kLock);
+}
+
+TEST_CASE("conditions and semaphores are not split, and have no holder", "[lock_records]") {
+  Built built;
+  built.AddOff(110, 190);
+  LockWait record = Wait(100, 200, 150);
+  record.kind = GENERATE(LockKind::kCondition, LockKind::kSemaphore);
+  record.holder = 0;
+  built.records.Add(record);
+  built.Explain();
+  CHECK(built.samples().size() == 1);
+  CHECK(built.WaitOf(0)->holder == ProfileWait::kNoHolder);
+  CHECK(built.Text(built.WaitOf(0)->waker) == "holder (11)");
+}
+
+TEST_CASE("of several times off the CPU in one wait, the last one has the waker", "[lock_records]") {
+  Built built;
+  built.AddOff(110, 140), built.AddOff(145, 190);
+  built.records.Add(Wait(100, 200, 190));
+  built.Explain();
+  CHECK(built.WaitOf(0)->holder == kHolder);
+  CHECK(built.WaitOf(0)->waker == 0);
+  CHECK(built.Text(built.WaitOf(1)->waker) == "holder (11)");
+}
+
+TEST_CASE("what is not in a wait, or not blocked, is told nothing", "[lock_records]") {
+  Built built;
+  built.AddOff(10, 90);                         // before
+  built.AddOff(60, 130);                        // less than half of it
+  built.AddOff(120, 180, built.preempted());    // in it, but could run
+  built.AddOff(120, 180, ProfileSample::kNoWait, kOther);  // another thread
+  built.AddOff(200, 300);                       // after
+  built.records.Add(Wait(100, 200, 200));
+  built.Explain();
+  CHECK(built.samples().size() == 5);
+  for (size_t i : {0, 1, 3, 4}) CHECK(built.WaitOf(i) == nullptr);
+  CHECK(built.WaitOf(2)->lock_kind == ProfileLock::kNone);
+}
+
+TEST_CASE("what an examination has found stays", "[lock_records]") {
+  Built built;
+  const uint32_t examined = built.builder.AddWait({.blocked_in_syscall = true,
+                                                   .syscall = 1,
+                                                   .arguments = {7},
+                                                   .waker = built.builder.String("an interrupt"),
+                                                   .examined_ns = 130,
+                                                   .holder = kOther,
+                                                   .holder_since_ns = 120});
+  built.AddOff(110, 190, examined);
+  built.records.Add(Wait(100, 200, 150));
+  built.Explain();
+  const ProfileWait& wait = *built.WaitOf(0);
+  CHECK(wait.lock == kLock);
+  CHECK(wait.syscall == 1);
+  CHECK(wait.arguments[0] == 7);
+  CHECK(wait.holder == kOther);
+  CHECK(wait.holder_since_ns == 120);
+  CHECK(wait.examined_ns == 190);
+  CHECK(built.Text(wait.waker) == "an interrupt");
+  CHECK(built.samples().size() == 1);  // it was split at the wake-up already
+}
+
+TEST_CASE("who held a lock all the time is not known if another thread released it", "[lock_records]") {
+  Built built;
+  built.AddOff(110, 190);
+  LockWait record = Wait(100, 200, 190);
+  record.releaser = 12;
+  built.records.Add(record);
+  built.Explain();
+  CHECK(built.WaitOf(0)->holder == kHolder);
+  CHECK(built.WaitOf(0)->holder_since_ns == 0);
+  CHECK(built.Text(built.WaitOf(0)->waker) == "other (12)");
+}
+
+TEST_CASE("a number that two threads had is the one's that lived then", "[lock_records]") {
+  Built built;
+  const uint32_t later = built.builder.AddThread(1, 11, "later");
+  built.builder.profile().threads[later].first_ns = 500;
+  built.AddOff(110, 190), built.AddOff(610, 690);
+  built.records.Add(Wait(100, 200, 190)), built.records.Add(Wait(600, 700, 690));
+  built.Explain();
+  CHECK(built.WaitOf(0)->holder == kHolder);
+  CHECK(built.WaitOf(1)->holder == later);
+}
+
+TEST_CASE("records are forgotten by the end of their waits", "[lock_records]") {
+  Built built;
+  built.AddOff(110, 190), built.AddOff(310, 390);
+  built.records.Add(Wait(100, 200)), built.records.Add(Wait(300, 400));
+  CHECK(built.records.bytes() == 2 * sizeof(LockWait));
+  built.records.Forget(200);
+  CHECK(built.records.bytes() == sizeof(LockWait));
+  CHECK(built.records.recorded() == 2);
+  built.Explain();
+  CHECK(built.WaitOf(0) == nullptr);
+  CHECK(built.WaitOf(1)->lock == kLock);
+  built.records.Forget(400);
+  CHECK(built.records.bytes() == 0);
+}
+
+TEST_CASE("a holder by a record needs no proof by the stack", "[lock_records]") {
+  Built built;
+  built.AddOff(110, 190);
+  built.records.Add(Wait(100, 200, 190));
+  built.Explain();
+  Profile profile = built.builder.Take();
+  KeepProvenHolders(profile, profile.samples);
+  CHECK(profile.waits[profile.samples[0].wait].holder == kHolder);
+}
+
+TEST_CASE("locks have the names of the variables that they are in", "[lock_records]") {
+  LockNames names;
+  static int hidden = 1;
+  const auto heap = std::make_unique<int>(1);
+  const auto address_of = [](const void* of) { return reinterpret_cast<uintptr_t>(of); };
+  const std::vector<uint64_t> addresses = {address_of(lock_records_test_variable),
+                                           address_of(&lock_records_test_variable[1]), address_of(&hidden),
+                                           address_of(heap.get()), address_of(&names)};
+  CHECK(names.NameOf(addresses[0]).empty());
+  names.LookUp(addresses);
+  CHECK(names.NameOf(addresses[0]) == "lock_records_test_variable in session_test");
+  CHECK(names.NameOf(addresses[1]) == "lock_records_test_variable+0x4 in session_test");
+  CHECK_THAT(std::string(names.NameOf(addresses[2])), Catch::Contains("hidden") && Catch::EndsWith(" in session_test"));
+  CHECK(names.NameOf(addresses[3]).empty());
+  CHECK(names.NameOf(addresses[4]).empty());
+}
+
+}  // namespace
+}  // namespace perfkit::session
