@@ -25,7 +25,7 @@ constexpr char kUsage[] =
     "\n"
     "Runs the benchmarks, which lie beside this program, and compares their cases with their bars.\n"
     "--only   runs one of them: count_bench, ring_bench, sample_bench, session_bench, frame_bench,\n"
-    "         symbolize_bench, unwind_bench, adapter_bench\n"
+    "         lock_bench, symbolize_bench, unwind_bench, adapter_bench\n"
     "--write  also writes the results as a page: without any other option\n"
     "--names  runs each case for a moment, only to see that all names of the contract are there\n";
 

@@ -101,6 +101,22 @@ constexpr const char* kAdapterNames[] = {
     "Loop/bare", "Loop/counted", "Assert/region", "Assert/counters", "Step/empty_handler", "Step/measured",
 };
 
+constexpr Bar kLockBars[] = {
+    {"Lock/wrapped", "Lock/bare", 1.15, "an interposed lock and unlock that no thread waits for, to the C library's own"},
+    {.name = "Lock/alone",
+     .floor = nullptr,
+     .limit = 8,
+     .what = "nanoseconds that they add in a process with one thread",
+     .counter = "extra_ns"},
+    {.name = "Lock/contended",
+     .floor = nullptr,
+     .limit = 1.05,
+     .what = "threads that take turns, sections of 1 us, recorded: to the C library's own",
+     .counter = "ratio"},
+};
+
+constexpr const char* kLockNames[] = {"Lock/bare", "Lock/wrapped", "Lock/alone", "Lock/contended"};
+
 constexpr Bar kSampleBars[] = {
     {"Gate/pair", "Gate/getppid", 5, "pausing and resuming a running sampler, to one getppid"},
     {"Snapshot512K", nullptr, 50'000, "a snapshot of 512 KiB: the switch, wall time"},
@@ -272,6 +288,7 @@ constexpr Method kDefault{.repetitions = 21, .min_seconds = 0.03};
 constexpr Suite kSuites[] = {
     {"count_bench", kDefault, kCountBars, kCountNames},
     {"ring_bench", kDefault, kRingBars, kRingNames},
+    {"lock_bench", kDefault, kLockBars, kLockNames},
     {"sample_bench", {.repetitions = 11, .min_seconds = 0.03}, kSampleBars, kSampleNames, "--throughput_seconds=60"},
     {"session_bench", {.repetitions = 1, .min_seconds = 0.2}, kSessionBars, kSessionNames, "--full"},
     {"frame_bench", {.repetitions = 1, .min_seconds = 0.2}, kFrameBars, kFrameNames, "--full"},
