@@ -201,6 +201,7 @@ class CauseFinder {
     FrameCause inversion = wait.cause;
     const double part = static_cast<double>(wait.inverted_ns) / static_cast<double>(std::max<uint64_t>(duration_ns, 1));
     inversion.kind = Kind::kPriorityInversion;
+    inversion.what.clear();  // of one thread it is one cause, whatever was waited for
     inversion.share_ns = static_cast<int64_t>(part * static_cast<double>(wait.cause.share_ns));
     wait.cause.share_ns -= inversion.share_ns;
     Add(std::move(inversion));

@@ -194,6 +194,7 @@ TEST_CASE("a thread that was preempted for a part of a wait is to blame for the 
     const uint64_t inverted_ms = is_all ? 20 : is_none ? 0 : preempted_ms;
     CHECK(cause.share_ns == static_cast<int64_t>((is_inversion ? inverted_ms : 20 - inverted_ms) * kMs));
     CHECK((is_inversion || cause.kind == (has_holder ? Kind::kLock : Kind::kOtherThread)));
+    CHECK(cause.what.empty() == is_inversion);
     CHECK((cause.confidence == Confidence::kKnown && cause.thread == game.worker()));
   }
 }

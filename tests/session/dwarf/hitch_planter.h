@@ -97,6 +97,7 @@ class HitchPlanter {
     const Helper& helper = plant == Plant::kInversion ? low_ : worker_;
     if (plant == Plant::kAllocator) AwaitWalk();
     const uint64_t from_ns = NowNs(), delayed_ns = RunDelayNs(OwnTid()), helper_ns = RunDelayNs(helper.tid());
+    const uint64_t ran_ns = low_ran_ns_;
     const uint64_t cpu_ns = on_cpu_.Ns();
     switch (plant) {
       case Plant::kLock: WantLock(); break;
@@ -116,6 +117,9 @@ class HitchPlanter {
                       .own_delay_ns = own_delay_ns};
     if (plant == Plant::kPageFaults || plant == Plant::kMoreWork) truth.ns = own_cpu_ns;
     if (plant == Plant::kPreemption) truth.ns = own_delay_ns;
+    // Its account has all of a time off the CPU once that has ended: also what was before.
+    const uint64_t before_ns = plant == Plant::kInversion ? from_ns - std::min(from_ns, ran_ns) : 0;
+    truth.helper_preempted_ns -= std::min(truth.helper_preempted_ns, before_ns);
     if (plant == Plant::kInversion) truth.ns = std::min(blocked_ns, truth.helper_preempted_ns);
     return truth;
   }
@@ -164,9 +168,9 @@ class HitchPlanter {
   }
   // Runs when it is told to go on, and is kept off the CPU before it has.
   void SignalLate() {
+    low_ran_ns_ = NowNs();
     is_ready_ = true;
-    while (!go_) {
-    }
+    while (!go_) low_ran_ns_ = NowNs();
     const uint64_t delayed_ns = RunDelayNs(OwnTid()), from_ns = NowNs();
     while (RunDelayNs(OwnTid()) < delayed_ns + 1'000'000 && NowNs() < from_ns + 100'000'000) {
     }
@@ -206,6 +210,7 @@ class HitchPlanter {
   ColdFile file_;
   std::mutex level_;
   std::atomic<bool> go_{false}, is_ready_{false}, is_walking_{false};
+  std::atomic<uint64_t> low_ran_ns_{0};  // when it was on a CPU last, before it was told to go on
   void* memory_ = nullptr;
   Helper worker_, low_;  // last: they use the others
 };
