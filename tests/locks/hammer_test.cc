@@ -70,7 +70,7 @@ bool ReleasedIt(const History& all, const Held& mine, const LockWait& wait) {
   });
 }
 
-TEST_CASE("each record agrees with what all threads did", "[locks][hammer]") {
+TEST_CASE("each record agrees with what all threads did", "[locks][hammer][law]") {
   constexpr int kThreads = 4, kTimes = 300;
   std::mutex mutex;
   std::vector<History> histories(kThreads);

@@ -42,7 +42,7 @@ struct Victim {
   std::atomic<bool> go{false};
 };
 
-TEST_CASE("a wait for a semaphore is a cancellation point, also if it need not wait", "[locks][semantics]") {
+TEST_CASE("a wait for a semaphore is a cancellation point, also if it need not wait", "[locks][semantics][law]") {
   for (const Calls& calls : {Own(), Interposed()}) {
     for (const bool available : {true, false}) {
       Victim victim(calls);
@@ -65,7 +65,8 @@ TEST_CASE("a wait for a semaphore is a cancellation point, also if it need not w
   }
 }
 
-TEST_CASE("a thread that is cancelled in a wait for a condition has the mutex in its cleanup", "[locks][semantics]") {
+TEST_CASE("a thread that is cancelled in a wait for a condition has the mutex in its cleanup",
+          "[locks][semantics][law]") {
   const bool records = GENERATE(false, true);
   std::optional<Reader> reader;
   if (records) reader.emplace();
@@ -92,7 +93,7 @@ TEST_CASE("a thread that is cancelled in a wait for a condition has the mutex in
   }
 }
 
-TEST_CASE("a wait for a mutex is no cancellation point", "[locks][semantics]") {
+TEST_CASE("a wait for a mutex is no cancellation point", "[locks][semantics][law]") {
   const bool records = GENERATE(false, true);
   std::optional<Reader> reader;
   if (records) reader.emplace();
@@ -122,7 +123,7 @@ TEST_CASE("a wait for a mutex is no cancellation point", "[locks][semantics]") {
 sem_t g_posted;
 std::atomic<int> g_handled{0};
 
-TEST_CASE("a handler that posts a semaphore interrupts a wait for another one", "[locks][semantics]") {
+TEST_CASE("a handler that posts a semaphore interrupts a wait for another one", "[locks][semantics][law]") {
   const bool records = GENERATE(false, true);
   std::optional<Reader> reader;
   if (records) reader.emplace();
@@ -157,7 +158,7 @@ TEST_CASE("a handler that posts a semaphore interrupts a wait for another one", 
 }
 
 // The child has a copy of everything, and one thread.
-TEST_CASE("a child that is forked while others hold and wait uses locks, and records anew", "[locks]") {
+TEST_CASE("a child that is forked while others hold and wait uses locks, and records anew", "[locks][law]") {
   Reader reader;
   std::mutex contended, held;
   std::atomic<bool> stop{false};
@@ -200,7 +201,7 @@ TEST_CASE("a child that is forked while others hold and wait uses locks, and rec
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST_CASE("threads that come and go leave nothing but their records", "[locks]") {
+TEST_CASE("threads that come and go leave nothing but their records", "[locks][law]") {
   constexpr int kThreads = 200;
   Reader reader;
   sem_t semaphore;

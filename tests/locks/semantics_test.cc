@@ -92,7 +92,7 @@ void TryTimes(const Calls& calls, pthread_mutex_t* mutex, Results& results) {
   add(calls.mutex_clocklock(mutex, CLOCK_PROCESS_CPUTIME_ID, &past));
 }
 
-TEST_CASE("mutexes: free, held by another thread, held by this one", "[locks][semantics]") {
+TEST_CASE("mutexes: free, held by another thread, held by this one", "[locks][semantics][law]") {
   for (const MutexKind& kind : MutexKinds()) {
     INFO(Text(kind));
     Compare([&](const Calls& calls) {
@@ -125,7 +125,7 @@ TEST_CASE("mutexes: free, held by another thread, held by this one", "[locks][se
   }
 }
 
-TEST_CASE("mutexes: the owner has died, with and without a repair", "[locks][semantics]") {
+TEST_CASE("mutexes: the owner has died, with and without a repair", "[locks][semantics][law]") {
   for (const MutexKind& kind : MutexKinds()) {
     if (kind.robust != PTHREAD_MUTEX_ROBUST) continue;
     for (const bool repairs : {true, false}) {
@@ -151,7 +151,7 @@ TEST_CASE("mutexes: the owner has died, with and without a repair", "[locks][sem
   }
 }
 
-TEST_CASE("mutexes: a waiting thread gets it from an owner that dies", "[locks][semantics]") {
+TEST_CASE("mutexes: a waiting thread gets it from an owner that dies", "[locks][semantics][law]") {
   for (const int protocol : {PTHREAD_PRIO_NONE, PTHREAD_PRIO_INHERIT}) {
     Compare([&](const Calls& calls) {
       Results results;
@@ -172,7 +172,7 @@ TEST_CASE("mutexes: a waiting thread gets it from an owner that dies", "[locks][
   }
 }
 
-TEST_CASE("mutexes: too many recursions, and a kind that is none", "[locks][semantics]") {
+TEST_CASE("mutexes: too many recursions, and a kind that is none", "[locks][semantics][law]") {
   Compare([](const Calls& calls) {
     Results results;
     Mutex mutex({.type = PTHREAD_MUTEX_RECURSIVE});
@@ -211,7 +211,8 @@ void TryTimes(const Calls& calls, pthread_rwlock_t* lock, Results& results) {
   add(calls.clockwrlock(lock, CLOCK_THREAD_CPUTIME_ID, &past));
 }
 
-TEST_CASE("reader-writer locks: free, held by readers and writers, by others and by this thread", "[locks][semantics]") {
+TEST_CASE("reader-writer locks: free, held by readers and writers, by others and by this thread",
+          "[locks][semantics][law]") {
   constexpr int kPreferences[] = {PTHREAD_RWLOCK_PREFER_READER_NP, PTHREAD_RWLOCK_PREFER_WRITER_NP,
                                   PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP};
   for (const int preference : kPreferences) {
@@ -246,7 +247,7 @@ TEST_CASE("reader-writer locks: free, held by readers and writers, by others and
   }
 }
 
-TEST_CASE("conditions: timeouts, errors, and the mutex afterwards", "[locks][semantics]") {
+TEST_CASE("conditions: timeouts, errors, and the mutex afterwards", "[locks][semantics][law]") {
   for (const int type : {PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_RECURSIVE, PTHREAD_MUTEX_ERRORCHECK}) {
     INFO("type " << type);
     Compare([&](const Calls& calls) {
@@ -292,7 +293,7 @@ void AddWithErrno(Results& results, const std::function<int()>& call) {
   results.push_back(errno);
 }
 
-TEST_CASE("semaphores: available, timeouts, errors, errno", "[locks][semantics]") {
+TEST_CASE("semaphores: available, timeouts, errors, errno", "[locks][semantics][law]") {
   for (const int shared : {0, 1}) {
     Compare([&](const Calls& calls) {
       Results results;

@@ -80,7 +80,7 @@ bool HasNote(const Profile& profile, std::string_view part) {
                              [&](const std::string& note) { return note.find(part) != note.npos; });
 }
 
-TEST_CASE("each wait of a session has its lock by name, its holder, and who released it", "[locks][session]") {
+TEST_CASE("each wait of a session has its lock by name, its holder, and who released it", "[locks][session][law]") {
   constexpr int kWaits = 60;
   // Twice: a session that has stopped, and still exists, records no more.
   std::vector<Session> sessions;
@@ -113,7 +113,7 @@ TEST_CASE("each wait of a session has its lock by name, its holder, and who rele
   }
 }
 
-TEST_CASE("a slow frame that waited for a lock names the holder for sure", "[locks][session]") {
+TEST_CASE("a slow frame that waited for a lock names the holder for sure", "[locks][session][law]") {
   constexpr int kFrames = 30, kSlow = 20;
   constexpr uint64_t kHoldNs = 2'000'000;
   FrameCounter frames({.events = {"page-faults"}});
@@ -167,7 +167,7 @@ TEST_CASE("a slow frame that waited for a lock names the holder for sure", "[loc
   CHECK(found == 1);
 }
 
-TEST_CASE("a forked child records for a session of its own", "[locks][session]") {
+TEST_CASE("a forked child records for a session of its own", "[locks][session][law]") {
   absl::StatusOr<Session> session = Session::Start({.clock = SessionClock::kWall, .stacks = SessionStacks::kNone});
   REQUIRE(session.status() == absl::OkStatus());
   const pid_t child = fork();

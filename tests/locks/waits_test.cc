@@ -70,7 +70,7 @@ void CheckPlanted(Lock& lock, LockKind kind, bool has_holder, const std::functio
   CHECK(!IsAwaited(&lock));
 }
 
-TEST_CASE("a wait for a mutex has its thread, its holder, and who released it and when", "[locks]") {
+TEST_CASE("a wait for a mutex has its thread, its holder, and who released it and when", "[locks][law]") {
   SECTION("mutex") {
     std::mutex mutex;
     mutex.lock();
@@ -103,7 +103,7 @@ TEST_CASE("a wait for a mutex has its thread, its holder, and who released it an
   }
 }
 
-TEST_CASE("so have waits for other locks, but for holders that are not alone", "[locks]") {
+TEST_CASE("so have waits for other locks, but for holders that are not alone", "[locks][law]") {
   SECTION("reader that waits for a writer") {
     std::shared_mutex mutex;
     mutex.lock();
@@ -139,7 +139,7 @@ TEST_CASE("so have waits for other locks, but for holders that are not alone", "
   }
 }
 
-TEST_CASE("a mutex that a wait for a condition releases has that thread as its releaser", "[locks]") {
+TEST_CASE("a mutex that a wait for a condition releases has that thread as its releaser", "[locks][law]") {
   std::mutex mutex;
   std::condition_variable condition;
   bool ready = false;
@@ -158,7 +158,7 @@ TEST_CASE("a mutex that a wait for a condition releases has that thread as its r
   CheckWait(waits[0], planted, LockKind::kMutex, true);
 }
 
-TEST_CASE("a process-shared or robust mutex has no holder: it may be another process's thread", "[locks]") {
+TEST_CASE("a process-shared or robust mutex has no holder: it may be another process's thread", "[locks][law]") {
   const bool robust = GENERATE(false, true);
   pthread_mutexattr_t attributes;
   pthread_mutexattr_init(&attributes);
@@ -177,7 +177,7 @@ TEST_CASE("a process-shared or robust mutex has no holder: it may be another pro
   CHECK(waits[0].releaser == 0);
 }
 
-TEST_CASE("what does not wait is not recorded", "[locks]") {
+TEST_CASE("what does not wait is not recorded", "[locks][law]") {
   Reader reader;
   std::mutex mutex;
   std::recursive_mutex recursive;
@@ -205,7 +205,7 @@ TEST_CASE("what does not wait is not recorded", "[locks]") {
   CHECK(reader.lost() == 0);
 }
 
-TEST_CASE("waits shorter than the threshold are not recorded, and longer ones all are", "[locks]") {
+TEST_CASE("waits shorter than the threshold are not recorded, and longer ones all are", "[locks][law]") {
   constexpr uint64_t kThresholdNs = 20'000'000;
   Reader reader(kThresholdNs);
   std::mutex mutex;
@@ -224,7 +224,7 @@ TEST_CASE("waits shorter than the threshold are not recorded, and longer ones al
   if (planted.after_ns - planted.before_ns < kThresholdNs) CHECK(waits.empty());
 }
 
-TEST_CASE("what the buffer has no room for is counted", "[locks]") {
+TEST_CASE("what the buffer has no room for is counted", "[locks][law]") {
   constexpr size_t kMore = 1000;
   sem_t semaphore;
   sem_init(&semaphore, 0, 0);
@@ -241,7 +241,7 @@ TEST_CASE("what the buffer has no room for is counted", "[locks]") {
   }
 }
 
-TEST_CASE("there is one reader, and it gets nothing from before", "[locks]") {
+TEST_CASE("there is one reader, and it gets nothing from before", "[locks][law]") {
   sem_t semaphore;
   sem_init(&semaphore, 0, 0);
   const timespec past = In(CLOCK_REALTIME, -1000);
@@ -257,7 +257,7 @@ TEST_CASE("there is one reader, and it gets nothing from before", "[locks]") {
   CHECK(second.Of(&semaphore).size() == 1);
 }
 
-TEST_CASE("a timeout, and a signal, end a wait that was not acquired", "[locks]") {
+TEST_CASE("a timeout, and a signal, end a wait that was not acquired", "[locks][law]") {
   Reader reader;
   std::timed_mutex mutex;
   mutex.lock();
@@ -270,7 +270,7 @@ TEST_CASE("a timeout, and a signal, end a wait that was not acquired", "[locks]"
   mutex.unlock();
 }
 
-TEST_CASE("a thread that is cancelled in a wait leaves no record, and nothing waits any more", "[locks]") {
+TEST_CASE("a thread that is cancelled in a wait leaves no record, and nothing waits any more", "[locks][law]") {
   Reader reader;
   sem_t semaphore;
   sem_init(&semaphore, 0, 0);
