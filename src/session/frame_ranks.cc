@@ -1,3 +1,4 @@
+// A label's time counts for each name that it or a zone around it has: one bit for each.
 #include "src/session/frame_ranks.h"
 
 #include "absl/strings/str_cat.h"

@@ -59,6 +59,14 @@ inline SlowFrames CountSlow(const FrameCounter& frames, const std::set<uint64_t>
   return slow;
 }
 
+// All hitches that there is room for beside the worst are kept: the latest ones.
+inline void CheckLatestAreKept(const std::set<uint64_t>& hitches, const std::set<uint64_t>& kept, size_t room) {
+  size_t latest = 0;
+  for (auto hitch = hitches.rbegin(); hitch != hitches.rend() && latest < room; ++hitch, ++latest) {
+    if (!kept.contains(*hitch)) CHECK(kept.contains(*hitch));
+  }
+}
+
 // `is_flat`: memory is looked at, too. In the first half, bounded tables reach their size.
 inline void SoakFrames(size_t count, bool is_flat) {
   constexpr size_t kWorst = 8, kMaxFrames = 100, kNames = 2;
@@ -110,12 +118,7 @@ inline void SoakFrames(size_t count, bool is_flat) {
   // Each slow frame is told, or counted.
   CHECK(told + not_given >= slow.at_least);
   CHECK(told + not_given <= slow.at_most);
-  // All that there is room for beside the worst are the latest ones.
-  size_t latest = 0;
-  for (auto hitch = hitches.rbegin(); hitch != hitches.rend() && latest < kMaxFrames - kWorst * (1 + kNames); ++hitch) {
-    ++latest;
-    if (!kept.contains(*hitch)) CHECK(kept.contains(*hitch));
-  }
+  CheckLatestAreKept(hitches, kept, kMaxFrames - kWorst * (1 + kNames));
   CHECK(kept.size() <= kMaxFrames);
   CHECK(kept.size() + profile->accounting.frames_dropped >= hitches.size());
   if (!is_flat) return;

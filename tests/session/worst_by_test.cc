@@ -1,7 +1,6 @@
 // Frames kept for their time in a zone, or for a count: the same ones that a sort of all frames puts first.
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <map>
 #include <random>
 #include <set>
 #include <string>
@@ -145,6 +144,48 @@ struct KnownFrame {
   std::chrono::nanoseconds min_solve{0}, max_solve{0};
 };
 
+// Several visits of the zone add up. Returns what is known of each frame.
+std::vector<KnownFrame> PlayRandomFrames(FrameCounter& frames, size_t count) {
+  std::mt19937 random(3);
+  std::vector<KnownFrame> known(count);
+  frames.Mark();
+  for (KnownFrame& frame : known) {
+    PERFKIT_ZONE(frames, "update");
+    for (int part = 0; part < 2; ++part) {
+      const auto around = std::chrono::steady_clock::now();
+      {
+        PERFKIT_ZONE(frames, "solve");
+        const auto within = std::chrono::steady_clock::now();
+        Spin(std::chrono::microseconds(random() % 100));
+        frame.min_solve += std::chrono::steady_clock::now() - within;
+      }
+      frame.max_solve += std::chrono::steady_clock::now() - around;
+    }
+    Fault(random() % 60);
+    frames.Mark();
+  }
+  const FrameHistory history = frames.history();
+  REQUIRE(history.size() >= count);
+  for (size_t i = 0; i < count; ++i) known[i].faults = history[history.size() - count + i].values[1];
+  return known;
+}
+
+// No other frame has more; of clocks, which are rounded and compared with another one, by more than 4 us.
+void CheckWorst(const std::vector<KnownFrame>& known, const std::set<size_t>& by_solve,
+                const std::set<size_t>& by_faults) {
+  for (size_t other = 0; other < known.size(); ++other) {
+    for (const size_t kept : by_solve) {
+      const bool is_less = known[kept].max_solve + 4us < known[other].min_solve;
+      if (!by_solve.contains(other) && is_less) CHECK(known[kept].max_solve >= known[other].min_solve);
+    }
+    for (const size_t kept : by_faults) {
+      const bool is_less = other < kept ? known[kept].faults <= known[other].faults  // of equals the first stays
+                                        : known[kept].faults < known[other].faults;
+      if (!by_faults.contains(other) && is_less) CHECK(known[kept].faults > known[other].faults);
+    }
+  }
+}
+
 TEST_CASE("the worst frames by a zone and by an event are kept, and say so", "[session][keep][law]") {
   constexpr size_t kFrames = 300, kWorst = 4;
   FrameCounter frames({.events = {"task-clock", "page-faults"}, .history_frames = 2 * kFrames});
@@ -154,72 +195,35 @@ TEST_CASE("the worst frames by a zone and by an event are kept, and say so", "[s
                        .before = 0,
                        .references = 0}));
   REQUIRE(session.status() == absl::OkStatus());
-  std::mt19937 random(3);
-  std::vector<KnownFrame> known(kFrames);
-  frames.Mark();
-  for (size_t frame = 0; frame < kFrames; ++frame) {
-    PERFKIT_ZONE(frames, "update");
-    for (int part = 0; part < 2; ++part) {  // several visits add up
-      const auto around = std::chrono::steady_clock::now();
-      {
-        PERFKIT_ZONE(frames, "solve");
-        const auto within = std::chrono::steady_clock::now();
-        Spin(std::chrono::microseconds(random() % 100));
-        known[frame].min_solve += std::chrono::steady_clock::now() - within;
-      }
-      known[frame].max_solve += std::chrono::steady_clock::now() - around;
-    }
-    Fault(random() % 60);
-    frames.Mark();
-  }
-  REQUIRE(frames.history().size() >= kFrames);
+  const std::vector<KnownFrame> known = PlayRandomFrames(frames, kFrames);
   const uint64_t first = frames.history()[frames.history().size() - kFrames].number;
-  std::map<uint64_t, uint64_t> faults;  // by frame
-  for (size_t i = 0; i < frames.history().size(); ++i) {
-    const FrameRecord& record = frames.history()[i];
-    if (record.number >= first) faults[record.number] = record.values[1];
-  }
   const absl::StatusOr<Profile> profile = session->Stop();
   REQUIRE(profile.status() == absl::OkStatus());
   CHECK(profile->Check() == absl::OkStatus());
-  std::set<uint64_t> by_faults, by_solve;
+  std::set<size_t> by_faults, by_solve;
   for (const ProfileZone& zone : profile->zones) {
     if (!zone.is_frame || zone.worst_by == 0) continue;
     CHECK(zone.is_whole);
     const std::string& names = profile->strings[zone.worst_by];
     const std::string& name = profile->strings[zone.name];
-    const uint64_t number = std::stoull(name.substr(name.find(' ') + 1));
+    const size_t number = std::stoull(name.substr(name.find(' ') + 1)) - first;
     const bool is_solve = names.find("update/solve") != names.npos, is_faults = names.find("page-faults") != names.npos;
-    CHECK(names == std::string(is_solve ? "update/solve" : "") + (is_solve && is_faults ? ", " : "") +
-                       (is_faults ? "page-faults" : "") + (is_solve ? ", solve" : "") +
-                       (is_faults ? ", page-faults" : ""));
-    if (is_solve) by_solve.insert(number - first);
+    CHECK(names == (!is_faults  ? "update/solve, solve"
+                    : !is_solve ? "page-faults, page-faults"
+                                : "update/solve, page-faults, solve, page-faults"));
+    if (is_solve) by_solve.insert(number);
     if (is_faults) by_faults.insert(number);
-    const uint32_t index = static_cast<uint32_t>(&zone - profile->zones.data());
+    const auto index = static_cast<uint32_t>(&zone - profile->zones.data());
     const std::string text = FormatSlowFrame(*profile, ExplainFrame(*profile, index));
     CHECK(text.find("\n  among the worst by " + names + "\n") != text.npos);
   }
   CHECK(by_solve.size() == kWorst);
   CHECK(by_faults.size() == kWorst);
-  // Clocks are rounded, and two of them are compared.
-  for (const uint64_t kept : by_solve) {
-    for (size_t other = 0; other < kFrames; ++other) {
-      if (by_solve.contains(other)) continue;
-      if (known[kept].max_solve + 4us < known[other].min_solve) CHECK(known[kept].max_solve >= known[other].min_solve);
-    }
-  }
-  for (const uint64_t kept : by_faults) {
-    for (const auto& [number, count] : faults) {
-      const bool is_before = number < kept;
-      if (!by_faults.contains(number) && (is_before ? count >= faults[kept] : count > faults[kept])) {
-        CHECK(faults[kept] > count);
-      }
-    }
-  }
+  CheckWorst(known, by_solve, by_faults);
+  const std::vector<std::string>& notes = profile->accounting.notes;
   const std::string note = "no frame is kept by 'no such zone'";
-  CHECK(std::ranges::count_if(profile->accounting.notes, [&](const auto& one) { return one.starts_with(note); }) == 1);
-  CHECK(std::ranges::count_if(profile->accounting.notes,
-                              [](const auto& one) { return one.find("worst_by") != one.npos; }) == 1);
+  CHECK(std::ranges::count_if(notes, [&](const auto& one) { return one.starts_with(note); }) == 1);
+  CHECK(std::ranges::count_if(notes, [](const auto& one) { return one.find("worst_by") != one.npos; }) == 1);
 }
 
 TEST_CASE("frames are kept by 64 names at most", "[session][keep]") {
