@@ -15,14 +15,13 @@ namespace perfkit::session {
 namespace {
 
 using sys::LockKind;
-using sys::LockWait;
 
 struct KindText {
   ProfileLock kind;
   std::string_view text;
 };
 
-KindText KindOf(const LockWait& wait) {
+KindText KindOf(const sys::LockWait& wait) {
   switch (wait.kind) {
     case LockKind::kMutex: return {ProfileLock::kMutex, "mutex"};
     case LockKind::kRwlock: return {ProfileLock::kRwlock, "reader-writer lock"};
@@ -61,7 +60,7 @@ class ThreadsByTid {
 };
 
 // Tells one sample. `end_ns`: of the sample, or of the wait if that ended before.
-void Tell(ProfileBuilder& builder, const ThreadsByTid& threads, const LockWait& record, uint64_t end_ns,
+void Tell(ProfileBuilder& builder, const ThreadsByTid& threads, const sys::LockWait& record, uint64_t end_ns,
           ProfileSample& sample) {
   const bool is_new = sample.wait == ProfileSample::kNoWait;
   ProfileWait wait = is_new ? ProfileWait{} : builder.profile().waits[sample.wait];
@@ -125,10 +124,10 @@ void LockRecords::OnForkedChild(void* records) {
 
 void LockRecords::Read() {
   if (source_ == nullptr) return;
-  for (LockWait wait; source_->take(wait);) Add(wait);
+  for (sys::LockWait wait; source_->take(wait);) Add(wait);
 }
 
-void LockRecords::Add(const LockWait& wait) {
+void LockRecords::Add(const sys::LockWait& wait) {
   ++recorded_, ++kept_;
   by_tid_[wait.tid].push_back(wait);
 }
@@ -136,11 +135,11 @@ void LockRecords::Add(const LockWait& wait) {
 uint64_t LockRecords::lost() const { return source_ != nullptr ? source_->lost() : lost_; }
 
 // Returns the record that has at least half of the time; nullptr if none has.
-const LockWait* LockRecords::Find(uint32_t tid, uint64_t from_ns, uint64_t to_ns) const {
+const sys::LockWait* LockRecords::Find(uint32_t tid, uint64_t from_ns, uint64_t to_ns) const {
   const auto found = by_tid_.find(tid);
   if (found == by_tid_.end()) return nullptr;
-  const std::vector<LockWait>& waits = found->second;
-  const auto ends_before = [](const LockWait& wait, uint64_t time_ns) { return wait.to_ns <= time_ns; };
+  const std::vector<sys::LockWait>& waits = found->second;
+  const auto ends_before = [](const sys::LockWait& wait, uint64_t time_ns) { return wait.to_ns <= time_ns; };
   for (auto wait = std::lower_bound(waits.begin(), waits.end(), from_ns, ends_before); wait != waits.end(); ++wait) {
     if (wait->from_ns >= to_ns) break;
     const uint64_t common_ns = std::min(wait->to_ns, to_ns) - std::max(wait->from_ns, from_ns);
@@ -160,7 +159,7 @@ void LockRecords::Explain(ProfileBuilder& builder, const ExplainedSamples& which
     const bool has_wait = sample.wait != ProfileSample::kNoWait;
     if (has_wait && IsTold(profile.waits[sample.wait])) continue;
     const uint64_t end_ns = sample.time_ns + sample.weight;
-    const LockWait* const record = Find(profile.threads[sample.thread].tid, sample.time_ns, end_ns);
+    const sys::LockWait* const record = Find(profile.threads[sample.thread].tid, sample.time_ns, end_ns);
     if (record == nullptr) continue;
     const bool was_woken = has_wait && profile.waits[sample.wait].waker != 0;
     const bool splits = i >= which.first_whole && !was_woken && EndsAtRelease(record->kind) &&
@@ -195,8 +194,8 @@ void LockRecords::AddNames(ProfileBuilder& builder) {
 
 void LockRecords::Forget(uint64_t until_ns) {
   for (auto thread = by_tid_.begin(); thread != by_tid_.end();) {
-    std::vector<LockWait>& waits = thread->second;
-    kept_ -= std::erase_if(waits, [&](const LockWait& wait) { return wait.to_ns <= until_ns; });
+    std::vector<sys::LockWait>& waits = thread->second;
+    kept_ -= std::erase_if(waits, [&](const sys::LockWait& wait) { return wait.to_ns <= until_ns; });
     thread = waits.empty() ? by_tid_.erase(thread) : std::next(thread);
   }
 }
