@@ -66,6 +66,9 @@ bool IsFalse(const PlantedHitch& hitch, const FrameCause& cause) {
   const auto is_more_than = [&](uint64_t ns) { return cause.share_ns > static_cast<int64_t>(ns + ns / 4); };
   if (cause.confidence != FrameCause::Confidence::kKnown) return false;
   if (cause.kind == Kind::kPreempted) return is_more_than(hitch.truth.preempted_ns);
+  if (hitch.plant == Plant::kInversion && cause.kind == Kind::kOtherThread) {
+    return is_more_than(hitch.truth.blocked_ns - std::min(hitch.truth.blocked_ns, hitch.truth.helper_preempted_ns));
+  }
   return cause.kind != Kind::kMoreWork || is_more_than(hitch.truth.cpu_ns);
 }
 

@@ -114,7 +114,8 @@ class HitchPlanter {
     const uint64_t blocked_ns = passed_ns - std::min(passed_ns, own_delay_ns + own_cpu_ns);
     PlantedTime truth{.ns = blocked_ns,
                       .helper_preempted_ns = RunDelayNs(helper.tid()) - helper_ns,
-                      .own_delay_ns = own_delay_ns};
+                      .own_delay_ns = own_delay_ns,
+                      .blocked_ns = blocked_ns};
     if (plant == Plant::kPageFaults || plant == Plant::kMoreWork) truth.ns = own_cpu_ns;
     if (plant == Plant::kPreemption) truth.ns = own_delay_ns;
     // Its account has all of a time off the CPU once that has ended: also what was before.
