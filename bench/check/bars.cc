@@ -115,7 +115,7 @@ constexpr Bar kLockBars[] = {
      .counter = "ratio"},
 };
 
-constexpr const char* kLockNames[] = {"Lock/bare", "Lock/wrapped", "Lock/alone", "Lock/contended"};
+constexpr const char* kLockNames[] = {"Lock/bare", "Lock/wrapped", "Lock/recorded", "Lock/alone", "Lock/contended"};
 
 constexpr Bar kSampleBars[] = {
     {"Gate/pair", "Gate/getppid", 5, "pausing and resuming a running sampler, to one getppid"},

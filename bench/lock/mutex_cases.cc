@@ -1,5 +1,5 @@
 // Lock/bare, Lock/wrapped: a mutex that no other thread wants is locked and unlocked, in a process that has other threads.
-// Lock/alone: the same in a process without; Lock/contended: threads that take it from each other. These two take turns
+// Lock/recorded: the same while waits are recorded, of which there are none. Lock/alone: the same in a process without; Lock/contended: threads that take it from each other. These two take turns
 // with the C library's own functions, and tell what the component adds by counters:
 //
 //   extra_ns    nanoseconds for a lock and an unlock
@@ -48,7 +48,9 @@ double Median(std::vector<double> values) {
   return values.empty() ? 0 : values[values.size() / 2];
 }
 
-void Uncontended(benchmark::State& state, MutexCalls (*calls_of)()) {
+void Uncontended(benchmark::State& state, MutexCalls (*calls_of)(), bool records) {
+  const perfkit::sys::LockWaitSource& source = *perfkit::sys::LockWaits();
+  if (records && !source.start(10'000)) return state.SkipWithError("waits are recorded already");
   const ParkedThreads other(1, [] {});
   const MutexCalls calls = calls_of();
   pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -58,9 +60,11 @@ void Uncontended(benchmark::State& state, MutexCalls (*calls_of)()) {
     benchmark::DoNotOptimize(++guarded);
     calls.unlock(&mutex);
   }
+  if (records) source.stop();
 }
-BENCHMARK_CAPTURE(Uncontended, bare, Bare)->Name("Lock/bare");
-BENCHMARK_CAPTURE(Uncontended, wrapped, Wrapped)->Name("Lock/wrapped");
+BENCHMARK_CAPTURE(Uncontended, bare, Bare, false)->Name("Lock/bare");
+BENCHMARK_CAPTURE(Uncontended, wrapped, Wrapped, false)->Name("Lock/wrapped");
+BENCHMARK_CAPTURE(Uncontended, recorded, Wrapped, true)->Name("Lock/recorded");
 
 // CPU time of a pair of calls.
 double PairNs(const MutexCalls& calls) {

@@ -325,7 +325,7 @@ TEST_CASE("semaphores: available, timeouts, errors, errno", "[locks][semantics][
   }
 }
 
-TEST_CASE("static initialisers", "[locks][semantics]") {
+TEST_CASE("static initialisers", "[locks][law][semantics]") {
   Compare([](const Calls& calls) {
     pthread_mutex_t normal = PTHREAD_MUTEX_INITIALIZER, recursive = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP,
                     checked = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP, adaptive = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP;

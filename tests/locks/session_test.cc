@@ -95,6 +95,7 @@ TEST_CASE("each wait of a session has its lock by name, its holder, and who rele
     REQUIRE(profile->Check() == absl::OkStatus());
     sessions.push_back(*std::move(session));
     if (HasNote(*profile, "context switches are missing") || HasNote(*profile, "have no record")) continue;
+    if (profile->accounting.side_band_lost != 0) continue;
     uint64_t off_ns = 0;
     for (const ProfileThread& thread : profile->threads) off_ns += thread.off_ns;
     CHECK(profile->Total(profile->EventIndex(kOffCpuEvent)).weight == off_ns);  // splitting keeps sums
@@ -129,12 +130,13 @@ TEST_CASE("a slow frame that waited for a lock names the holder for sure", "[loc
   };
   const uint32_t waiter = ThisThread();
   std::atomic<bool> held{false};
+  uint64_t seen_ns = 0;
   std::thread holder([&] {
     const std::lock_guard lock(locks_test_contended);
     held = true;
     AwaitBlocked(waiter, &locks_test_contended, sizeof locks_test_contended);
-    const uint64_t until_ns = ClockNs(CLOCK_MONOTONIC) + kHoldNs;
-    while (ClockNs(CLOCK_MONOTONIC) < until_ns) {
+    seen_ns = ClockNs(CLOCK_MONOTONIC);
+    while (ClockNs(CLOCK_MONOTONIC) < seen_ns + kHoldNs) {
     }
   });
   pthread_setname_np(holder.native_handle(), "the-holder");
@@ -148,9 +150,11 @@ TEST_CASE("a slow frame that waited for a lock names the holder for sure", "[loc
   holder.join();
   const absl::StatusOr<Profile> profile = session->Stop();
   REQUIRE(profile.status() == absl::OkStatus());
-  size_t found = 0;
+  size_t found = 0, slow = 0;  // the frame is not among the slow ones if all take as long, because of other programs
   INFO(FormatSlowFrames(*profile));
   for (const SlowFrame& frame : FindSlowFrames(*profile, {.frames = 1000})) {
+    const ProfileZone& zone = profile->zones[frame.zone];
+    slow += zone.from_ns <= seen_ns && seen_ns < zone.to_ns;
     for (const FrameCause& cause : frame.causes) {
       if (cause.wait == ProfileSample::kNoWait) continue;
       const ProfileWait& wait = profile->waits[cause.wait];
@@ -164,7 +168,7 @@ TEST_CASE("a slow frame that waited for a lock names the holder for sure", "[loc
       CHECK(profile->ThreadName(cause.thread) == "the-holder");
     }
   }
-  CHECK(found == 1);
+  CHECK(found == slow);
 }
 
 TEST_CASE("a forked child records for a session of its own", "[locks][session][law]") {

@@ -1,9 +1,9 @@
 // perfkit::locks: defines the C library's calls that wait for locks, for the whole process.
 //
 // A program's definitions, or those of a preloaded library, override libc's for all libraries of the process, also for
-// calls that libstdc++ makes. Each tries first: a call that need not wait is the C library's own trylock, and nothing
-// else. Only a call that would wait is timed, and only while a session takes the records. An unlock looks whether
-// threads wait: the word of a mutex says so; for all others, those that wait have entered in a table.
+// calls that libstdc++ makes. While no session takes the records, each is the C library's own call. Otherwise it tries
+// first: one that need not wait is the C library's own trylock. Only a call that would wait is timed. An unlock looks
+// whether threads wait: the word of a mutex says so; for all others, those that wait have entered in a table.
 //
 // Nothing else may change. A try must give what the call itself would give, so:
 //   * calls with a time that is not valid go straight to the C library, which may refuse it before it looks at the lock;
@@ -36,13 +36,14 @@ extern "C" __attribute__((visibility("default"))) const perfkit::sys::LockWaitSo
 namespace perfkit::sys::locks {
 namespace {
 
-using MutexCall = int(pthread_mutex_t*);
+// As the headers declare them: a call of one that may throw is no tail call in one that may not.
+using MutexCall = int(pthread_mutex_t*) noexcept;
 using TimedMutexCall = int(pthread_mutex_t*, const timespec*);
 using ClockMutexCall = int(pthread_mutex_t*, clockid_t, const timespec*);
-using RwlockCall = int(pthread_rwlock_t*);
+using RwlockCall = int(pthread_rwlock_t*) noexcept;
 using TimedRwlockCall = int(pthread_rwlock_t*, const timespec*);
 using ClockRwlockCall = int(pthread_rwlock_t*, clockid_t, const timespec*);
-using ConditionCall = int(pthread_cond_t*);
+using ConditionCall = int(pthread_cond_t*) noexcept;
 using WaitCall = int(pthread_cond_t*, pthread_mutex_t*);
 using TimedWaitCall = int(pthread_cond_t*, pthread_mutex_t*, const timespec*);
 using ClockWaitCall = int(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*);
@@ -221,19 +222,20 @@ extern "C" {
 const perfkit::sys::LockWaitSource* perfkit_lock_waits() { return &Source(); }
 
 int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
+  if (!IsRecording()) return g_mutex_lock()(mutex);
   const int error = pthread_mutex_trylock(mutex);
   if (error != EBUSY) [[likely]] return error;
   return Wait(mutex, [=] { return g_mutex_lock()(mutex); });
 }
 
 int pthread_mutex_timedlock(pthread_mutex_t* mutex, const timespec* time) noexcept {
-  if (!IsValid(time)) return g_mutex_timedlock()(mutex, time);
+  if (!IsRecording() || !IsValid(time)) return g_mutex_timedlock()(mutex, time);
   const int error = pthread_mutex_trylock(mutex);
   return error != EBUSY ? error : Wait(mutex, [=] { return g_mutex_timedlock()(mutex, time); });
 }
 
 int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock, const timespec* time) noexcept {
-  if (!IsValid(clock, time)) return g_mutex_clocklock()(mutex, clock, time);
+  if (!IsRecording() || !IsValid(clock, time)) return g_mutex_clocklock()(mutex, clock, time);
   const int error = pthread_mutex_trylock(mutex);
   return error != EBUSY ? error : Wait(mutex, [=] { return g_mutex_clocklock()(mutex, clock, time); });
 }
@@ -244,35 +246,37 @@ int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
 }
 
 int pthread_rwlock_rdlock(pthread_rwlock_t* lock) noexcept {
+  if (!IsRecording()) return g_rdlock()(lock);
   const int error = pthread_rwlock_tryrdlock(lock);
   return error != EBUSY ? error : Wait(lock, [=] { return g_rdlock()(lock); });
 }
 
 int pthread_rwlock_timedrdlock(pthread_rwlock_t* lock, const timespec* time) noexcept {
-  if (!IsValid(time)) return g_timedrdlock()(lock, time);
+  if (!IsRecording() || !IsValid(time)) return g_timedrdlock()(lock, time);
   const int error = pthread_rwlock_tryrdlock(lock);
   return error != EBUSY ? error : Wait(lock, [=] { return g_timedrdlock()(lock, time); });
 }
 
 int pthread_rwlock_clockrdlock(pthread_rwlock_t* lock, clockid_t clock, const timespec* time) noexcept {
-  if (!IsValid(clock, time)) return g_clockrdlock()(lock, clock, time);
+  if (!IsRecording() || !IsValid(clock, time)) return g_clockrdlock()(lock, clock, time);
   const int error = pthread_rwlock_tryrdlock(lock);
   return error != EBUSY ? error : Wait(lock, [=] { return g_clockrdlock()(lock, clock, time); });
 }
 
 int pthread_rwlock_wrlock(pthread_rwlock_t* lock) noexcept {
+  if (!IsRecording()) return g_wrlock()(lock);
   const int error = pthread_rwlock_trywrlock(lock);
   return error != EBUSY ? error : Wait(lock, [=] { return g_wrlock()(lock); });
 }
 
 int pthread_rwlock_timedwrlock(pthread_rwlock_t* lock, const timespec* time) noexcept {
-  if (!IsValid(time)) return g_timedwrlock()(lock, time);
+  if (!IsRecording() || !IsValid(time)) return g_timedwrlock()(lock, time);
   const int error = pthread_rwlock_trywrlock(lock);
   return error != EBUSY ? error : Wait(lock, [=] { return g_timedwrlock()(lock, time); });
 }
 
 int pthread_rwlock_clockwrlock(pthread_rwlock_t* lock, clockid_t clock, const timespec* time) noexcept {
-  if (!IsValid(clock, time)) return g_clockwrlock()(lock, clock, time);
+  if (!IsRecording() || !IsValid(clock, time)) return g_clockwrlock()(lock, clock, time);
   const int error = pthread_rwlock_trywrlock(lock);
   return error != EBUSY ? error : Wait(lock, [=] { return g_clockwrlock()(lock, clock, time); });
 }
@@ -305,16 +309,17 @@ int pthread_cond_broadcast(pthread_cond_t* condition) noexcept {
 }
 
 int sem_wait(sem_t* semaphore) {
+  if (!IsRecording()) return g_sem_wait()(semaphore);
   return TryWait(semaphore) ? 0 : Wait(semaphore, [=] { return g_sem_wait()(semaphore); });
 }
 
 int sem_timedwait(sem_t* semaphore, const timespec* time) {
-  if (!IsValid(time)) return g_sem_timedwait()(semaphore, time);
+  if (!IsRecording() || !IsValid(time)) return g_sem_timedwait()(semaphore, time);
   return TryWait(semaphore) ? 0 : Wait(semaphore, [=] { return g_sem_timedwait()(semaphore, time); });
 }
 
 int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* time) {
-  if (!IsValid(clock, time)) return g_sem_clockwait()(semaphore, clock, time);
+  if (!IsRecording() || !IsValid(clock, time)) return g_sem_clockwait()(semaphore, clock, time);
   return TryWait(semaphore) ? 0 : Wait(semaphore, [=] { return g_sem_clockwait()(semaphore, clock, time); });
 }
 

@@ -14,11 +14,11 @@
 #include "src/sys/own_memory.h"
 
 namespace perfkit::sys::locks {
-namespace {
-
-constexpr uint64_t kOff = UINT64_MAX;
 
 constinit std::atomic<uint64_t> g_threshold_ns{kOff};
+
+namespace {
+
 constinit std::atomic<bool> g_has_reader{false};
 constinit uint64_t g_lost_before = 0;  // the reader's: what was lost until it started
 constinit WaitRing g_ring;
@@ -64,9 +64,6 @@ constexpr LockWaitSource kSource = {Start, Take, Lost, Stop, OnForkedChild};
 }  // namespace
 
 const LockWaitSource& Source() { return kSource; }
-
-// Relaxed: pairs with the stores in Start and Stop. A wait that begins at the same moment may be recorded or not.
-bool IsRecording() { return g_threshold_ns.load(std::memory_order_relaxed) != kOff; }
 
 RecordedWait::RecordedWait(const void* lock, LockKind kind, uint32_t holder, bool enters)
     : lock_(lock), enters_(enters) {

@@ -1,6 +1,7 @@
 // What the interposed calls share: whether waits are recorded, the records, and the table of releases.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "src/sys/lock_waits.h"
@@ -9,8 +10,13 @@ namespace perfkit::sys::locks {
 
 const LockWaitSource& Source();
 
-// Returns true if waits are recorded. A load.
-bool IsRecording();
+// Waits that last so long are recorded; kOff: none are.
+inline constexpr uint64_t kOff = UINT64_MAX;
+[[gnu::visibility("hidden")]] extern std::atomic<uint64_t> g_threshold_ns;
+
+// Returns true if waits are recorded. A load. Relaxed: pairs with the stores in Start and Stop. A wait that begins at the
+// same moment may be recorded or not.
+inline bool IsRecording() { return g_threshold_ns.load(std::memory_order_relaxed) != kOff; }
 
 // A call that waits for a lock, from before the wait to its end. Requires IsRecording when it began.
 class RecordedWait {
