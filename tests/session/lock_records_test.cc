@@ -14,23 +14,20 @@ int lock_records_test_variable[2] = {1, 2};
 namespace perfkit::session {
 namespace {
 
-using sys::LockKind;
-using sys::LockWait;
-
-constexpr uint32_t kWaiter = 0, kHolder = 1, kOther = 2;
+constexpr uint32_t kWaiting = 0, kHolding = 1, kBystander = 2;
 constexpr uint64_t kLock = 0x1000;
 
 // Three threads with the numbers 10, 11 and 12.
-class Built {
+class LockSamples {
  public:
-  Built() {
+  LockSamples() {
     builder.AddEvent({.name = "cpu-clock"});
     off_cpu_ = builder.AddEvent({.name = std::string(kOffCpuEvent)});
     for (const char* const name : {"waiter", "holder", "other"}) builder.AddThread(1, ++tid_, name);
     preempted_ = builder.AddWait({.preempted = true});
   }
 
-  void AddOff(uint64_t from_ns, uint64_t to_ns, uint32_t wait = ProfileSample::kNoWait, uint32_t thread = kWaiter) {
+  void AddOff(uint64_t from_ns, uint64_t to_ns, uint32_t wait = ProfileSample::kNoWait, uint32_t thread = kWaiting) {
     builder.AddSample(
         {.time_ns = from_ns, .weight = to_ns - from_ns, .thread = thread, .wait = wait, .event = off_cpu_});
   }
@@ -53,7 +50,7 @@ class Built {
   uint16_t off_cpu_ = 0;
 };
 
-LockWait Wait(uint64_t from_ns, uint64_t to_ns, uint64_t released_ns = 0) {
+sys::LockWait LockWaitOf(uint64_t from_ns, uint64_t to_ns, uint64_t released_ns = 0) {
   return {.lock = kLock,
           .from_ns = from_ns,
           .to_ns = to_ns,
@@ -61,14 +58,14 @@ LockWait Wait(uint64_t from_ns, uint64_t to_ns, uint64_t released_ns = 0) {
           .tid = 10,
           .holder = 11,
           .releaser = released_ns != 0 ? 11U : 0,
-          .kind = LockKind::kMutex,
+          .kind = sys::LockKind::kMutex,
           .acquired = true};
 }
 
 TEST_CASE("a time off the CPU in a recorded wait has its lock, its holder and its waker", "[lock_records]") {
-  Built built;
+  LockSamples built;
   built.AddOff(110, 190);
-  built.records.Add(Wait(100, 200, 190));
+  built.records.Add(LockWaitOf(100, 200, 190));
   built.Explain();
   const ProfileWait* const wait = built.WaitOf(0);
   REQUIRE(wait != nullptr);
@@ -77,7 +74,7 @@ TEST_CASE("a time off the CPU in a recorded wait has its lock, its holder and it
   CHECK(wait->blocked_in_syscall);
   CHECK(wait->arguments[0] == kLock);
   CHECK(built.Text(wait->detail) == "mutex 0x1000");
-  CHECK(wait->holder == kHolder);
+  CHECK(wait->holder == kHolding);
   CHECK(wait->holder_since_ns == 100);
   CHECK(wait->examined_ns == 190);
   CHECK(built.Text(wait->waker) == "holder (11)");
@@ -86,9 +83,9 @@ TEST_CASE("a time off the CPU in a recorded wait has its lock, its holder and it
 }
 
 TEST_CASE("after the release the thread waited for a CPU", "[lock_records]") {
-  Built built;
+  LockSamples built;
   built.AddOff(110, 190);
-  built.records.Add(Wait(100, 200, 150));
+  built.records.Add(LockWaitOf(100, 200, 150));
   built.Explain();
   REQUIRE(built.samples().size() == 2);
   CHECK(built.samples()[0].weight == 40);
@@ -101,9 +98,9 @@ TEST_CASE("after the release the thread waited for a CPU", "[lock_records]") {
 }
 
 TEST_CASE("a sample that was handed out is not split", "[lock_records]") {
-  Built built;
+  LockSamples built;
   built.AddOff(110, 190);
-  built.records.Add(Wait(100, 200, 150));
+  built.records.Add(LockWaitOf(100, 200, 150));
   built.Explain(0, 1);
   REQUIRE(built.samples().size() == 1);
   CHECK(built.samples()[0].weight == 80);
@@ -111,10 +108,10 @@ TEST_CASE("a sample that was handed out is not split", "[lock_records]") {
 }
 
 TEST_CASE("conditions and semaphores are not split, and have no holder", "[lock_records]") {
-  Built built;
+  LockSamples built;
   built.AddOff(110, 190);
-  LockWait record = Wait(100, 200, 150);
-  record.kind = GENERATE(LockKind::kCondition, LockKind::kSemaphore);
+  sys::LockWait record = LockWaitOf(100, 200, 150);
+  record.kind = GENERATE(sys::LockKind::kCondition, sys::LockKind::kSemaphore);
   record.holder = 0;
   built.records.Add(record);
   built.Explain();
@@ -124,23 +121,23 @@ TEST_CASE("conditions and semaphores are not split, and have no holder", "[lock_
 }
 
 TEST_CASE("of several times off the CPU in one wait, the last one has the waker", "[lock_records]") {
-  Built built;
+  LockSamples built;
   built.AddOff(110, 140), built.AddOff(145, 190);
-  built.records.Add(Wait(100, 200, 190));
+  built.records.Add(LockWaitOf(100, 200, 190));
   built.Explain();
-  CHECK(built.WaitOf(0)->holder == kHolder);
+  CHECK(built.WaitOf(0)->holder == kHolding);
   CHECK(built.WaitOf(0)->waker == 0);
   CHECK(built.Text(built.WaitOf(1)->waker) == "holder (11)");
 }
 
 TEST_CASE("what is not in a wait, or not blocked, is told nothing", "[lock_records]") {
-  Built built;
+  LockSamples built;
   built.AddOff(10, 90);                         // before
   built.AddOff(60, 130);                        // less than half of it
   built.AddOff(120, 180, built.preempted());    // in it, but could run
-  built.AddOff(120, 180, ProfileSample::kNoWait, kOther);  // another thread
+  built.AddOff(120, 180, ProfileSample::kNoWait, kBystander);  // another thread
   built.AddOff(200, 300);                       // after
-  built.records.Add(Wait(100, 200, 200));
+  built.records.Add(LockWaitOf(100, 200, 200));
   built.Explain();
   CHECK(built.samples().size() == 5);
   for (size_t i : {0, 1, 3, 4}) CHECK(built.WaitOf(i) == nullptr);
@@ -148,22 +145,22 @@ TEST_CASE("what is not in a wait, or not blocked, is told nothing", "[lock_recor
 }
 
 TEST_CASE("what an examination has found stays", "[lock_records]") {
-  Built built;
+  LockSamples built;
   const uint32_t examined = built.builder.AddWait({.blocked_in_syscall = true,
                                                    .syscall = 1,
                                                    .arguments = {7},
                                                    .waker = built.builder.String("an interrupt"),
                                                    .examined_ns = 130,
-                                                   .holder = kOther,
+                                                   .holder = kBystander,
                                                    .holder_since_ns = 120});
   built.AddOff(110, 190, examined);
-  built.records.Add(Wait(100, 200, 150));
+  built.records.Add(LockWaitOf(100, 200, 150));
   built.Explain();
   const ProfileWait& wait = *built.WaitOf(0);
   CHECK(wait.lock == kLock);
   CHECK(wait.syscall == 1);
   CHECK(wait.arguments[0] == 7);
-  CHECK(wait.holder == kOther);
+  CHECK(wait.holder == kBystander);
   CHECK(wait.holder_since_ns == 120);
   CHECK(wait.examined_ns == 190);
   CHECK(built.Text(wait.waker) == "an interrupt");
@@ -171,35 +168,35 @@ TEST_CASE("what an examination has found stays", "[lock_records]") {
 }
 
 TEST_CASE("who held a lock all the time is not known if another thread released it", "[lock_records]") {
-  Built built;
+  LockSamples built;
   built.AddOff(110, 190);
-  LockWait record = Wait(100, 200, 190);
+  sys::LockWait record = LockWaitOf(100, 200, 190);
   record.releaser = 12;
   built.records.Add(record);
   built.Explain();
-  CHECK(built.WaitOf(0)->holder == kHolder);
+  CHECK(built.WaitOf(0)->holder == kHolding);
   CHECK(built.WaitOf(0)->holder_since_ns == 0);
   CHECK(built.Text(built.WaitOf(0)->waker) == "other (12)");
 }
 
 TEST_CASE("a number that two threads had is the one's that lived then", "[lock_records]") {
-  Built built;
+  LockSamples built;
   const uint32_t later = built.builder.AddThread(1, 11, "later");
   built.builder.profile().threads[later].first_ns = 500;
   built.AddOff(110, 190), built.AddOff(610, 690);
-  built.records.Add(Wait(100, 200, 190)), built.records.Add(Wait(600, 700, 690));
+  built.records.Add(LockWaitOf(100, 200, 190)), built.records.Add(LockWaitOf(600, 700, 690));
   built.Explain();
-  CHECK(built.WaitOf(0)->holder == kHolder);
+  CHECK(built.WaitOf(0)->holder == kHolding);
   CHECK(built.WaitOf(1)->holder == later);
 }
 
 TEST_CASE("records are forgotten by the end of their waits", "[lock_records]") {
-  Built built;
+  LockSamples built;
   built.AddOff(110, 190), built.AddOff(310, 390);
-  built.records.Add(Wait(100, 200)), built.records.Add(Wait(300, 400));
-  CHECK(built.records.bytes() == 2 * sizeof(LockWait));
+  built.records.Add(LockWaitOf(100, 200)), built.records.Add(LockWaitOf(300, 400));
+  CHECK(built.records.bytes() == 2 * sizeof(sys::LockWait));
   built.records.Forget(200);
-  CHECK(built.records.bytes() == sizeof(LockWait));
+  CHECK(built.records.bytes() == sizeof(sys::LockWait));
   CHECK(built.records.recorded() == 2);
   built.Explain();
   CHECK(built.WaitOf(0) == nullptr);
@@ -209,13 +206,13 @@ TEST_CASE("records are forgotten by the end of their waits", "[lock_records]") {
 }
 
 TEST_CASE("a holder by a record needs no proof by the stack", "[lock_records]") {
-  Built built;
+  LockSamples built;
   built.AddOff(110, 190);
-  built.records.Add(Wait(100, 200, 190));
+  built.records.Add(LockWaitOf(100, 200, 190));
   built.Explain();
   Profile profile = built.builder.Take();
   KeepProvenHolders(profile, profile.samples);
-  CHECK(profile.waits[profile.samples[0].wait].holder == kHolder);
+  CHECK(profile.waits[profile.samples[0].wait].holder == kHolding);
 }
 
 TEST_CASE("locks have the names of the variables that they are in", "[lock_records]") {
