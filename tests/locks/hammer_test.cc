@@ -9,13 +9,10 @@
 #include <thread>
 #include <vector>
 
-#include "src/sys/clock.h"
 #include "tests/locks/reader.h"
 
 namespace perfkit::sys::locks {
 namespace {
-
-uint64_t NowNs() { return ClockNs(CLOCK_MONOTONIC); }
 
 // A thread has the lock from between the first two times until between the last two.
 struct Held {

@@ -9,11 +9,13 @@
 #include <vector>
 
 #include "src/proc/blocked_call.h"
+#include "src/sys/clock.h"
 #include "src/sys/lock_waits.h"
 
 namespace perfkit::sys::locks {
 
 inline uint32_t ThisThread() { return static_cast<uint32_t>(syscall(SYS_gettid)); }
+inline uint64_t NowNs() { return ClockNs(CLOCK_MONOTONIC); }
 
 // Records while it lives.
 class Reader {

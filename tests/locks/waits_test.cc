@@ -11,7 +11,6 @@
 #include <thread>
 #include <vector>
 
-#include "src/sys/clock.h"
 #include "src/sys/locks/recorder.h"
 #include "src/sys/locks/wait_ring.h"
 #include "tests/locks/calls.h"
@@ -19,8 +18,6 @@
 
 namespace perfkit::sys::locks {
 namespace {
-
-uint64_t NowNs() { return ClockNs(CLOCK_MONOTONIC); }
 
 // One wait, of which all is known: this thread holds the lock until another one sleeps in it.
 struct PlantedWait {

@@ -48,23 +48,23 @@ constexpr std::array<std::string_view, 29> kTimes = {"ClockNs",
 constexpr std::string_view kHelper = "HoldsOnceInThree", kLaw = "[law]", kMeasurement = "[measurement]";
 
 using Kind = Declaration::Kind;
-using Words = std::set<std::string, std::less<>>;
+using WordSet = std::set<std::string, std::less<>>;
 
 // A function, a class, or a test case.
 struct Definition {
   std::string name;
   size_t begin;  // Its offset.
-  Words words;   // Those in it, without names that a value is assigned to.
+  WordSet words;   // Those in it, without names that a value is assigned to.
 };
 using Definitions = std::vector<Definition>;
 
-bool IsWordCharacter(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+bool IsInWord(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-Words WordsOf(std::string_view code) {
-  Words words;
+WordSet WordsOf(std::string_view code) {
+  WordSet words;
   for (size_t at = 0; at < code.size();) {
     const size_t begin = at;
-    while (at < code.size() && IsWordCharacter(code[at])) ++at;
+    while (at < code.size() && IsInWord(code[at])) ++at;
     const std::string_view rest = code.substr(at);
     const bool is_assigned = rest.starts_with(" = ");
     if (at > begin && !is_assigned) words.emplace(code.substr(begin, at - begin));
@@ -112,7 +112,7 @@ class Tests {
   void CheckFile(const SourceFile& file, Findings& findings) const {
     std::set<std::string> group;
     AddIncluded(file.path, group);
-    const Words timed = Using(group, Words(kTimes.begin(), kTimes.end())),
+    const WordSet timed = Using(group, WordSet(kTimes.begin(), kTimes.end())),
                 measuring = Using(group, {std::string(kHelper)});
     for (const Definition& test : definitions_.at(file.path)) {
       if (test.name != "TEST_CASE") continue;
@@ -141,7 +141,7 @@ class Tests {
     }
   }
 
-  static bool Uses(const Definition& definition, const Words& names) {
+  static bool Uses(const Definition& definition, const WordSet& names) {
     for (const std::string& word : definition.words) {
       if (word != definition.name && names.contains(word)) return true;
     }
@@ -149,7 +149,7 @@ class Tests {
   }
 
   // Returns `names` and the names of all that uses them, in these files.
-  Words Using(const std::set<std::string>& group, Words names) const {
+  WordSet Using(const std::set<std::string>& group, WordSet names) const {
     for (size_t before = 0; before != names.size();) {
       before = names.size();
       for (const std::string& path : group) {
