@@ -134,8 +134,8 @@ class Session {
   // Starts sampling. With SessionStacks::kBest, uses the next best stacks if the kernel does not permit some;
   // ProfileAccounting::notes says so. Errors: InvalidArgument if `interval` is out of range; if kOverwrite is combined
   // with kWall, on_batch or keep; if wakers is set without kWall; if keep is set without frames, or names more than 64
-  // zones and events. FailedPrecondition if a session runs and `replace` is false. Unimplemented for kLive and kDumps without perfkit::dwarf. Otherwise as
-  // Sampler::Open, if no fallback works either.
+  // zones and events. FailedPrecondition if a session runs and `replace` is false. Unimplemented for kLive and kDumps
+  // without perfkit::dwarf. Otherwise as Sampler::Open, if no fallback works either.
   static absl::StatusOr<Session> Start(SessionOptions options = {});
 
   Session(Session&&) noexcept;

@@ -43,8 +43,8 @@ struct WaitCause {
   uint64_t inverted_ns = 0;
 };
 
-// Returns the cause of one wait of `thread`. `finds_threads`: whether to look at what other threads did meanwhile, which
-// is O(samples).
+// Returns the cause of one wait of `thread`. `finds_threads`: whether to look at what other threads did meanwhile,
+// which is O(samples).
 WaitCause CauseOfWait(const Profile& profile, uint32_t thread, const WaitPiece& piece, bool finds_threads);
 
 }  // namespace perfkit::profile

@@ -1,5 +1,5 @@
-// Variables have names in the same symbol tables as functions. The Symbolizer knows code only: it is told of mappings of
-// code. So the mappings are read here, once for all new locks, and each file's symbols are walked once.
+// Variables have names in the same symbol tables as functions. The Symbolizer knows code only: it is told of mappings
+// of code. So the mappings are read here, once for all new locks, and each file's symbols are walked once.
 //
 //   /proc/self/maps    game.elf r-x   game.elf rw- (.data)   "" rw- (.bss)      .bss follows the file's last mapping
 #include "src/session/lock_names.h"
@@ -15,6 +15,7 @@
 #include "src/elf/symbols.h"
 #include "src/proc/maps.h"
 #include "src/proc/module_file.h"
+#include "src/profile/base_name.h"
 #include "src/symbolize/demangle.h"
 #include "src/sys/kernel.h"
 #include "src/sys/own_memory.h"
@@ -46,7 +47,8 @@ MappedFiles FilesOf(std::string_view maps, std::span<const uint64_t> locks) {
     if (!is_bss) path = line->path.starts_with('/') ? line->path : "";
     end = line->end;
     if (path.empty()) continue;
-    MappedFile& file = files.try_emplace(path, MappedFile{line->begin, line->file_offset, line->inode, {}}).first->second;
+    const MappedFile first{line->begin, line->file_offset, line->inode, {}};
+    MappedFile& file = files.try_emplace(path, first).first->second;
     for (const uint64_t lock : locks) {
       if (lock >= line->begin && lock < line->end) file.locks.push_back(lock);
     }
@@ -54,7 +56,8 @@ MappedFiles FilesOf(std::string_view maps, std::span<const uint64_t> locks) {
   return files;
 }
 
-// What to subtract from an address in memory for the address in the file. nullopt if the mapping is none of its segments.
+// Returns what to subtract from an address in memory for the address in the file; nullopt if the mapping is none of its
+// segments.
 std::optional<uint64_t> BiasOf(const elf::Image& image, const MappedFile& file) {
   for (uint32_t i = 0; i < image.segment_count(); ++i) {
     const std::optional<elf::Segment> segment = image.segment(i);
@@ -63,8 +66,6 @@ std::optional<uint64_t> BiasOf(const elf::Image& image, const MappedFile& file) 
   }
   return std::nullopt;
 }
-
-std::string BaseOf(std::string_view path) { return std::string(path.substr(path.rfind('/') + 1)); }
 
 // Names the locks that lie in variables.
 void NameBySymbols(const elf::Image& image, uint64_t bias, std::string_view path, std::vector<uint64_t> locks,
@@ -76,7 +77,7 @@ void NameBySymbols(const elf::Image& image, uint64_t bias, std::string_view path
     for (auto lock = std::lower_bound(locks.begin(), locks.end(), begin); lock != locks.end(); ++lock) {
       if (*lock - begin >= symbol.size_bytes) break;
       const std::string offset = *lock == begin ? "" : absl::StrFormat("+0x%x", *lock - begin);
-      names[*lock] = symbolize::Demangle(symbol.name) + offset + " in " + BaseOf(path);
+      names[*lock] = absl::StrFormat("%s%s in %s", symbolize::Demangle(symbol.name), offset, profile::BaseName(path));
     }
     return true;
   };
@@ -100,7 +101,7 @@ void LockNames::LookUp(std::span<const uint64_t> addresses) {
   for (const auto& [path, file] : FilesOf(*maps, locks)) {
     if (file.locks.empty()) continue;
     for (const uint64_t lock : file.locks) {
-      names_[lock] = absl::StrFormat("%s+0x%x", BaseOf(path), lock - file.begin + file.file_offset);
+      names_[lock] = absl::StrFormat("%s+0x%x", profile::BaseName(path), lock - file.begin + file.file_offset);
     }
     const proc::ModuleId id{.path = std::string(path), .inode = file.inode, .pid = pid};
     const absl::StatusOr<proc::ModuleFile> module = proc::ModuleFile::Open(id, "/proc");

@@ -1,6 +1,6 @@
 // A record proves what its thread did for all of its time: so it names also waits that ended before a look could find
-// them, and those looked at only early. Who held the lock is known from the record's begin; that no other thread held it
-// meanwhile, only if the same one released it in the end.
+// them, and those looked at only early. Who held the lock is known from the record's begin. That no other thread held
+// it meanwhile is known only if the same one released it in the end.
 #include "src/session/lock_records.h"
 
 #include <algorithm>

@@ -47,9 +47,9 @@ class LockRecords {
   // Records of a thread come in the order of their ends.
   void Add(const sys::LockWait& wait);
 
-  // Tells single samples of times off the CPU that are not preempted which lock their thread waited for, if at least half
-  // of the time is in a record: ProfileWait's lock, detail, call, holder and waker. A sample that ends after the lock was
-  // released is split there; the rest is a new sample, of `preempted_wait`. May be called again.
+  // Tells single samples of times off the CPU that are not preempted which lock their thread waited for, if at least
+  // half of the time is in a record: ProfileWait's lock, detail, call, holder and waker. A sample that ends after the
+  // lock was released is split there; the rest is a new sample, of `preempted_wait`. May be called again.
   void Explain(ProfileBuilder& builder, const ExplainedSamples& samples) const;
   // Adds the names of locks to the details of waits: "mutex 0x55d0c0 (g_lock in game)". Reads files.
   void AddNames(ProfileBuilder& builder);

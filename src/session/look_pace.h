@@ -1,5 +1,6 @@
 // When threads are looked at again sooner than usual. Of a frame that waits often, and briefly each time, few waits
-// would be examined. But looks cost time: a program that always waits so has a few more of them, not four times as many.
+// would be examined. But looks cost time: a program that always waits so has a few more of them, not four times as
+// many.
 #pragma once
 
 #include <algorithm>

@@ -6,7 +6,8 @@
 // whether threads wait: the word of a mutex says so; for all others, those that wait have entered in a table.
 //
 // Nothing else may change. A try must give what the call itself would give, so:
-//   * calls with a time that is not valid go straight to the C library, which may refuse it before it looks at the lock;
+//   * calls with a time that is not valid go straight to the C library, which may refuse it before it looks at the
+//     lock;
 //   * a wait for a semaphore tests for cancellation first, as the C library's does, and a failed try leaves errno as it
 //     was;
 //   * every result but "busy" is the call's own, e.g. that the owner of a robust mutex has died.

@@ -1,6 +1,6 @@
 // The state is constant-initialised: the first lock may be taken before any constructor runs. Nothing here allocates,
-// locks or uses thread-local storage, because a wait may be one of the memory allocator's, and a semaphore may be posted
-// in a signal handler.
+// locks or uses thread-local storage, because a wait may be one of the memory allocator's, and a semaphore may be
+// posted in a signal handler.
 #include "src/sys/locks/recorder.h"
 
 #include <errno.h>

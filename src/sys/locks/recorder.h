@@ -14,8 +14,8 @@ const LockWaitSource& Source();
 inline constexpr uint64_t kOff = UINT64_MAX;
 [[gnu::visibility("hidden")]] extern std::atomic<uint64_t> g_threshold_ns;
 
-// Returns true if waits are recorded. A load. Relaxed: pairs with the stores in Start and Stop. A wait that begins at the
-// same moment may be recorded or not.
+// Returns true if waits are recorded. A load. Relaxed: pairs with the stores in Start and Stop. A wait that begins at
+// the same moment may be recorded or not.
 inline bool IsRecording() { return g_threshold_ns.load(std::memory_order_relaxed) != kOff; }
 
 // A call that waits for a lock, from before the wait to its end. Requires IsRecording when it began.

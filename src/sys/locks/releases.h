@@ -42,7 +42,9 @@ class ReleaseTable {
   Release Last(const void* lock) const {
     const Entry& entry = EntryOf(lock);
     // Acquire pairs with the releases in Note.
-    Release last{.who = entry.who.load(std::memory_order_acquire), .at_ns = entry.at_ns.load(std::memory_order_acquire)};
+    Release last;
+    last.who = entry.who.load(std::memory_order_acquire);
+    last.at_ns = entry.at_ns.load(std::memory_order_acquire);
     return last.who == entry.who.load(std::memory_order_acquire) ? last : Release{};
   }
   // Returns the tid, or 0 if it was another lock that was released.
