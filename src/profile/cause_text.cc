@@ -14,9 +14,9 @@ using Kind = FrameCause::Kind;
 
 constexpr size_t kFunctionColumns = 40;
 
-// " in Load()", "" if it is not known.
-std::string InFunction(const Profile& profile, uint32_t stack) {
-  const std::string function = OwnFunction(profile, stack);
+// " in Load()", "" if it is not known. A stack from before the wait is not where the thread waited.
+std::string InFunction(const Profile& profile, uint32_t stack, StackQuality quality) {
+  const std::string function = quality == StackQuality::kLastKnown ? "" : OwnFunction(profile, stack);
   return function.empty() ? "" : " in " + CutMiddle(OneLine(function), kFunctionColumns);
 }
 
@@ -28,7 +28,7 @@ std::string Who(const Profile& profile, const FrameCause& cause, const char* oth
 // " in Load(), zone 'load'".
 std::string WhereThread(const Profile& profile, const FrameCause& cause) {
   const std::string zone = cause.thread_zone.empty() ? "" : absl::StrCat(", zone '", cause.thread_zone, "'");
-  return InFunction(profile, cause.thread_stack) + zone;
+  return InFunction(profile, cause.thread_stack, cause.thread_quality) + zone;
 }
 
 std::string InZone(const FrameCause& cause) { return cause.what.empty() ? " in no zone" : " in " + cause.what; }
@@ -36,7 +36,7 @@ std::string InZone(const FrameCause& cause) { return cause.what.empty() ? " in n
 std::string Wanted(const std::string& here) { return here.empty() ? "" : ", wanted" + here; }
 
 std::string PlainText(const Profile& profile, const FrameCause& cause) {
-  const std::string here = InFunction(profile, cause.stack), there = WhereThread(profile, cause);
+  const std::string here = InFunction(profile, cause.stack, cause.quality), there = WhereThread(profile, cause);
   switch (cause.kind) {
     case Kind::kUnknown: return "not known: " + cause.what;
     case Kind::kMoreWork: return absl::StrCat("more work", InZone(cause), here.empty() ? "" : "," + here);

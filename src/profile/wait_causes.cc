@@ -111,9 +111,12 @@ class WaitJudge {
       cause_.thread_quality = wait_.holder_quality;
       return;
     }
-    const bool in_allocator = IsInAllocator(profile_, sample_.stack);
-    const bool is_recorded = wait_.lock_kind == ProfileLock::kMutex || wait_.lock_kind == ProfileLock::kRwlock;
-    const bool is_lock = is_recorded || IsInLockCall(profile_, sample_.stack);
+    const bool is_mutex = wait_.lock_kind == ProfileLock::kMutex || wait_.lock_kind == ProfileLock::kRwlock;
+    const bool is_recorded = wait_.lock_kind != ProfileLock::kNone;
+    // A stack from before the wait says nothing about it.
+    const bool has_stack = sample_.quality != StackQuality::kLastKnown;
+    const bool in_allocator = has_stack && (is_mutex || !is_recorded) && IsInAllocator(profile_, sample_.stack);
+    const bool is_lock = is_mutex || (has_stack && !is_recorded && IsInLockCall(profile_, sample_.stack));
     cause_.kind = in_allocator ? Kind::kAllocatorLock : is_lock ? Kind::kLock : Kind::kOtherThread;
     BlameWaker();
   }

@@ -74,7 +74,10 @@ void Aggregator::KnowProcess(uint32_t pid) {
 void Aggregator::Add(const SamplerRecord& record, const SampleLayout& layout) {
   if (IsForkOfOther(record, layout)) return;
   // The same pc may be other code from here on: stacks that were seen before would be found under their old names.
-  if (symbolizer_.Add(record, layout)) stacks_.ForgetPlaces(MappedProcess(record, layout));
+  if (symbolizer_.Add(record, layout)) {
+    stacks_.ForgetPlaces(MappedProcess(record, layout));
+    if (options_.locks != nullptr) options_.locks->ForgetNames(builder_, layout.TimeOf(record).value_or(0));
+  }
   if (options_.unwinder != nullptr) options_.unwinder->Add(record, layout);
   // Records are merged in order of time, up to late ones: the maximum is the time up to which all is known.
   latest_ns_ = std::max(latest_ns_, layout.TimeOf(record).value_or(0));

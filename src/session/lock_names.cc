@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_format.h"
@@ -67,6 +68,16 @@ std::optional<uint64_t> BiasOf(const elf::Image& image, const MappedFile& file) 
   return std::nullopt;
 }
 
+// Memory right after a file's may be anyone's: the kernel joins mappings that touch.
+bool IsInSegment(const elf::Image& image, uint64_t address) {
+  for (uint32_t i = 0; i < image.segment_count(); ++i) {
+    const std::optional<elf::Segment> segment = image.segment(i);
+    if (!segment || segment->type != PT_LOAD) continue;
+    if (address >= segment->address && address - segment->address < segment->memory_bytes) return true;
+  }
+  return false;
+}
+
 // Names the locks that lie in variables.
 void NameBySymbols(const elf::Image& image, uint64_t bias, std::string_view path, std::vector<uint64_t> locks,
                    std::unordered_map<uint64_t, std::string>& names) {
@@ -89,7 +100,7 @@ void NameBySymbols(const elf::Image& image, uint64_t bias, std::string_view path
 }  // namespace
 
 void LockNames::LookUp(std::span<const uint64_t> addresses) {
-  if (names_.size() + addresses.size() > kMaxNames) names_.clear();
+  if (names_.size() > kMaxNames) names_.clear();
   std::vector<uint64_t> locks;
   for (const uint64_t address : addresses) {
     if (names_.try_emplace(address).second) locks.push_back(address);
@@ -100,15 +111,19 @@ void LockNames::LookUp(std::span<const uint64_t> addresses) {
   if (!maps.ok()) return;
   for (const auto& [path, file] : FilesOf(*maps, locks)) {
     if (file.locks.empty()) continue;
-    for (const uint64_t lock : file.locks) {
-      names_[lock] = absl::StrFormat("%s+0x%x", profile::BaseName(path), lock - file.begin + file.file_offset);
-    }
     const proc::ModuleId id{.path = std::string(path), .inode = file.inode, .pid = pid};
     const absl::StatusOr<proc::ModuleFile> module = proc::ModuleFile::Open(id, "/proc");
     if (!module.ok()) continue;
-    if (const auto bias = BiasOf(module->image(), file)) {
-      NameBySymbols(module->image(), *bias, path, file.locks, names_);
+    const elf::Image& image = module->image();
+    const std::optional<uint64_t> bias = BiasOf(image, file);
+    if (!bias) continue;
+    std::vector<uint64_t> own;
+    for (const uint64_t lock : file.locks) {
+      if (!IsInSegment(image, lock - *bias)) continue;
+      own.push_back(lock);
+      names_[lock] = absl::StrFormat("%s+0x%x", profile::BaseName(path), lock - *bias);
     }
+    NameBySymbols(image, *bias, path, std::move(own), names_);
   }
 }
 

@@ -176,20 +176,32 @@ void LockRecords::Explain(ProfileBuilder& builder, const ExplainedSamples& which
   }
 }
 
-void LockRecords::AddNames(ProfileBuilder& builder) {
+bool LockRecords::NeedsName(const Profile& profile, const ProfileWait& wait) const {
+  return wait.lock_kind != ProfileLock::kNone && wait.examined_ns >= mapped_ns_ &&
+         !profile.strings[wait.detail].ends_with(')');
+}
+
+void LockRecords::AddKnownNames(ProfileBuilder& builder) const {
   Profile& profile = builder.profile();
-  const auto needs_name = [&](const ProfileWait& wait) {
-    return wait.lock_kind != ProfileLock::kNone && !profile.strings[wait.detail].ends_with(')');
-  };
-  std::vector<uint64_t> locks;
-  for (const ProfileWait& wait : profile.waits) {
-    if (needs_name(wait)) locks.push_back(wait.lock);
-  }
-  names_.LookUp(locks);
   for (ProfileWait& wait : profile.waits) {
-    const std::string_view name = needs_name(wait) ? names_.NameOf(wait.lock) : "";
+    const std::string_view name = NeedsName(profile, wait) ? names_.NameOf(wait.lock) : "";
     if (!name.empty()) wait.detail = builder.String(absl::StrFormat("%s (%s)", profile.strings[wait.detail], name));
   }
+}
+
+void LockRecords::AddNames(ProfileBuilder& builder) {
+  std::vector<uint64_t> locks;
+  for (const ProfileWait& wait : builder.profile().waits) {
+    if (NeedsName(builder.profile(), wait)) locks.push_back(wait.lock);
+  }
+  names_.LookUp(locks);
+  AddKnownNames(builder);
+}
+
+void LockRecords::ForgetNames(ProfileBuilder& builder, uint64_t since_ns) {
+  AddKnownNames(builder);
+  names_.Forget();
+  mapped_ns_ = std::max(mapped_ns_, since_ns);
 }
 
 void LockRecords::Forget(uint64_t until_ns) {

@@ -53,6 +53,8 @@ class LockRecords {
   void Explain(ProfileBuilder& builder, const ExplainedSamples& samples) const;
   // Adds the names of locks to the details of waits: "mutex 0x55d0c0 (g_lock in game)". Reads files.
   void AddNames(ProfileBuilder& builder);
+  // Other modules may be mapped since then. Locks of earlier waits that have no name by now get none.
+  void ForgetNames(ProfileBuilder& builder, uint64_t since_ns);
   // Drops the records of waits that had ended by then.
   void Forget(uint64_t until_ns);
 
@@ -65,10 +67,13 @@ class LockRecords {
   explicit LockRecords(const sys::LockWaitSource* source) : source_(source) {}
   static void OnForkedChild(void* records);
   const sys::LockWait* Find(uint32_t tid, uint64_t from_ns, uint64_t to_ns) const;
+  bool NeedsName(const Profile& profile, const ProfileWait& wait) const;
+  void AddKnownNames(ProfileBuilder& builder) const;
 
   const sys::LockWaitSource* source_ = nullptr;
   std::unordered_map<uint32_t, std::vector<sys::LockWait>> by_tid_;
   LockNames names_;
+  uint64_t mapped_ns_ = 0;  // since when modules are mapped as they are
   size_t kept_ = 0;
   uint64_t recorded_ = 0;
   uint64_t lost_ = 0;  // of a reader that has stopped

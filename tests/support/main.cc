@@ -16,9 +16,15 @@ struct CaseListener : Catch::TestEventListenerBase {
   void testCaseStarting(const Catch::TestCaseInfo&) override { ++perfkit::testing::Skips().started; }
   void testCaseEnded(const Catch::TestCaseStats& stats) override {
     if (stats.totals.assertions.allOk()) return;
-    std::printf("FAILED: %s %s\n", stats.testInfo.name.c_str(), stats.testInfo.tagsAsString().c_str());
+    const Catch::TestCaseInfo& test = InfoOf(stats.testInfo);
+    std::printf("FAILED: %s %s\n", test.name.c_str(), test.tagsAsString().c_str());
     std::fflush(stdout);
   }
+
+ private:
+  // Of Catch2 v2 and v3.
+  static const Catch::TestCaseInfo& InfoOf(const Catch::TestCaseInfo& test) { return test; }
+  static const Catch::TestCaseInfo& InfoOf(const Catch::TestCaseInfo* test) { return *test; }
 };
 CATCH_REGISTER_LISTENER(CaseListener)
 

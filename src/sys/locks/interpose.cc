@@ -37,13 +37,14 @@ extern "C" __attribute__((visibility("default"))) const perfkit::sys::LockWaitSo
 namespace perfkit::sys::locks {
 namespace {
 
-// As the headers declare them: a call of one that may throw is no tail call in one that may not.
+// As the headers declare them. A call of one that may throw is no tail call in one that may not, and a thread that is
+// cancelled in it, or ends in a handler, would end the program.
 using MutexCall = int(pthread_mutex_t*) noexcept;
-using TimedMutexCall = int(pthread_mutex_t*, const timespec*);
-using ClockMutexCall = int(pthread_mutex_t*, clockid_t, const timespec*);
+using TimedMutexCall = int(pthread_mutex_t*, const timespec*) noexcept;
+using ClockMutexCall = int(pthread_mutex_t*, clockid_t, const timespec*) noexcept;
 using RwlockCall = int(pthread_rwlock_t*) noexcept;
-using TimedRwlockCall = int(pthread_rwlock_t*, const timespec*);
-using ClockRwlockCall = int(pthread_rwlock_t*, clockid_t, const timespec*);
+using TimedRwlockCall = int(pthread_rwlock_t*, const timespec*) noexcept;
+using ClockRwlockCall = int(pthread_rwlock_t*, clockid_t, const timespec*) noexcept;
 using ConditionCall = int(pthread_cond_t*) noexcept;
 using WaitCall = int(pthread_cond_t*, pthread_mutex_t*);
 using TimedWaitCall = int(pthread_cond_t*, pthread_mutex_t*, const timespec*);
