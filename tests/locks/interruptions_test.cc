@@ -93,6 +93,39 @@ TEST_CASE("a thread that is cancelled in a wait for a condition has the mutex in
   }
 }
 
+// POSIX does not promise it, but the C library's own calls permit it.
+TEST_CASE("a thread may end in a handler that interrupts a timed wait for a mutex", "[locks][semantics][law]") {
+  const bool records = GENERATE(false, true);
+  std::optional<Reader> reader;
+  if (records) reader.emplace();
+  struct sigaction action {}, before {};
+  action.sa_handler = [](int) { pthread_exit(nullptr); };
+  sigaction(SIGUSR2, &action, &before);
+  for (const Calls& calls : {Own(), Interposed()}) {
+    Victim victim(calls);
+    calls.mutex_lock(&victim.mutex);
+    pthread_t thread;
+    const auto run = [](void* argument) -> void* {
+      auto& mine = *static_cast<Victim*>(argument);
+      timespec until{};
+      clock_gettime(CLOCK_REALTIME, &until);
+      until.tv_sec += 1000;
+      mine.tid = ThisThread();
+      mine.calls.mutex_timedlock(&mine.mutex, &until);
+      return &mine;
+    };
+    REQUIRE(pthread_create(&thread, nullptr, run, &victim) == 0);
+    while (victim.tid == 0) std::this_thread::yield();
+    AwaitBlocked(victim.tid, &victim.mutex, sizeof victim.mutex);
+    REQUIRE(pthread_kill(thread, SIGUSR2) == 0);
+    void* result = &victim;
+    REQUIRE(pthread_join(thread, &result) == 0);
+    CHECK(result == nullptr);
+    calls.mutex_unlock(&victim.mutex);
+  }
+  sigaction(SIGUSR2, &before, nullptr);
+}
+
 TEST_CASE("a wait for a mutex is no cancellation point", "[locks][semantics][law]") {
   const bool records = GENERATE(false, true);
   std::optional<Reader> reader;

@@ -133,6 +133,26 @@ TEST_CASE("the allocator's lock is told by the stack", "[profile][causes]") {
   CHECK(!causes[0].remedy.empty());
 }
 
+TEST_CASE("a stack from before a wait does not tell what it was for", "[profile][causes]") {
+  Hitching game;
+  const bool is_last_known = GENERATE(false, true);
+  const auto kind = GENERATE(ProfileLock::kNone, ProfileLock::kMutex, ProfileLock::kSemaphore, ProfileLock::kCondition);
+  ProfileWait wait = game.Call(SYS_futex, "futex 0x7f12", 17);
+  wait.lock_kind = kind;
+  wait.waker = game.builder().String("worker (2)");
+  game.Run(4);
+  game.Wait(17, wait, game.In("__libc_malloc", "/lib/libc.so.6", game.render()));
+  if (is_last_known) game.builder().profile().samples.back().quality = StackQuality::kLastKnown;
+  const std::vector<FrameCause> causes = game.Causes();
+  REQUIRE(causes.size() == 1);
+  const bool may_be_allocator = kind == ProfileLock::kNone || kind == ProfileLock::kMutex;
+  CHECK(causes[0].kind == (may_be_allocator && !is_last_known ? Kind::kAllocatorLock
+                           : kind == ProfileLock::kMutex      ? Kind::kLock
+                                                              : Kind::kOtherThread));
+  CHECK(causes[0].thread == game.worker());
+  CHECK((game.text().find("in Render()") == std::string::npos) == is_last_known);
+}
+
 TEST_CASE("a thread that calls what the program calls malloc is not in the allocator", "[profile][causes]") {
   Hitching game;
   const uint32_t caller = game.In("malloc", "/bin/game", game.render());

@@ -230,6 +230,27 @@ TEST_CASE("locks have the names of the variables that they are in", "[lock_recor
   CHECK_THAT(std::string(names.NameOf(addresses[2])), Catch::Contains("hidden") && Catch::EndsWith(" in session_test"));
   CHECK(names.NameOf(addresses[3]).empty());
   CHECK(names.NameOf(addresses[4]).empty());
+  names.Forget();
+  CHECK(names.NameOf(addresses[0]).empty());
+}
+
+TEST_CASE("a lock keeps the name of what was mapped at the time of the wait", "[lock_records]") {
+  LockSamples built;
+  const auto lock = reinterpret_cast<uintptr_t>(lock_records_test_variable);
+  for (const uint64_t from_ns : {100, 300, 500}) {
+    built.AddOff(from_ns + 10, from_ns + 90);
+    sys::LockWait wait = LockWaitOf(from_ns, from_ns + 100, from_ns + 90);
+    wait.lock = from_ns == 300 ? lock + 4 : lock;
+    built.records.Add(wait);
+    built.Explain();
+    if (from_ns == 100) built.records.AddNames(built.builder);
+    if (from_ns == 300) built.records.ForgetNames(built.builder, 450);
+  }
+  built.records.AddNames(built.builder);
+  const auto detail = [&](size_t sample) { return built.Text(built.WaitOf(sample)->detail); };
+  CHECK_THAT(detail(0), Catch::Contains("(lock_records_test_variable in session_test"));
+  CHECK_THAT(detail(1), !Catch::Contains("("));  // Was not looked up in time.
+  CHECK_THAT(detail(2), Catch::Contains("(lock_records_test_variable in session_test"));
 }
 
 }  // namespace

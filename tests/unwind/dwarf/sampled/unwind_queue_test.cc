@@ -198,10 +198,8 @@ TEST_CASE("a thread that waits for stacks sleeps, and wakes for one", "[queue][m
   const Stream stream(1);
   UnwindQueue queue(testing::HandLayout().layout);
   std::atomic<int> visited = 0;
-  std::thread consumer([&] {
-    Unwinder unwinder = OfThisProcess();
-    queue.Run(unwinder, [&](const QueuedStack&) { ++visited; });
-  });
+  Unwinder unwinder = OfThisProcess();
+  std::thread consumer([&] { queue.Run(unwinder, [&](const QueuedStack&) { ++visited; }); });
   int wanted = 0;
   const auto wake = [&] {
     ++wanted;
