@@ -2,7 +2,7 @@
 // game three times, in random order: without anything, with the kernel's bare sampling, and with a session that keeps
 // slow frames. The game is the same to the last brick, so that a frame is compared with itself.
 //
-// Elapsed times of frames, because that is what a player sees; and the CPU time of the thread that marks them, which
+// Measures the elapsed time of frames, which is what users see, and the CPU time of the thread that marks them, which
 // other programs disturb less. Each number comes with the interval of 95 % confidence, "low" and "high":
 //
 //   overhead_percent   the session's mean frame, to the one without it

@@ -1,6 +1,7 @@
-// Lock/bare, Lock/wrapped: a mutex that no other thread wants is locked and unlocked, in a process that has other threads.
-// Lock/recorded: the same while waits are recorded, of which there are none. Lock/alone: the same in a process without; Lock/contended: threads that take it from each other. These two take turns
-// with the C library's own functions, and tell what the component adds by counters:
+// Lock/bare, Lock/wrapped: a mutex that no other thread wants is locked and unlocked, in a process with other threads.
+// Lock/recorded: the same while a session records waits. Lock/alone: the same in a process with one thread.
+// Lock/contended: threads take the mutex from each other. The last two take turns with the C library's own functions,
+// and tell by counters what the component adds:
 //
 //   extra_ns    nanoseconds for a lock and an unlock
 //   ratio       of wall times, for sections of about 1 us, while waits of 10 us or more are recorded and read

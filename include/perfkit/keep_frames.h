@@ -48,7 +48,7 @@ struct KeepFrames {
   // Maximum number of kept frames of each kind, or the number of the worst if that is more: `worst` for the length, and
   // for each name. Beyond it, frames that are not among the worst are dropped: first those without a reason, the
   // shortest first; then those with a reason, the oldest first. ProfileAccounting::frames_dropped counts them, and
-  // frames that memory_bytes has no room for, of which the shortest without a reason go first.
+  // frames that memory_bytes has no room for. The shortest frames without a reason go first there, too.
   size_t max_frames = 64;
   size_t before = 1;  // How many frames of its kind before each kept one are kept, too.
   // Number of frames of each kind that are chosen at random from the whole run. Slow frames are compared with them

@@ -196,12 +196,12 @@ class CauseFinder {
     return excesses;
   }
 
-  // In two causes, if the thread that was waited for was preempted for a part of the time.
+  // Adds two causes if the thread that was waited for was preempted for a part of the time.
   void AddWait(WaitCause wait, uint64_t duration_ns) {
     FrameCause inversion = wait.cause;
     const double part = static_cast<double>(wait.inverted_ns) / static_cast<double>(std::max<uint64_t>(duration_ns, 1));
     inversion.kind = Kind::kPriorityInversion;
-    inversion.what.clear();  // of one thread it is one cause, whatever was waited for
+    inversion.what.clear();  // one cause for each thread: waits for other things join it
     inversion.share_ns = static_cast<int64_t>(part * static_cast<double>(wait.cause.share_ns));
     wait.cause.share_ns -= inversion.share_ns;
     Add(std::move(inversion));

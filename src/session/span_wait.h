@@ -8,8 +8,8 @@
 
 namespace perfkit::session {
 
-// Returns nullopt if nothing is known of it but that it was, or was not, preempted. `has_read`: the thread had
-// something read from a disk at about that time, which explains a wait of which nothing else is known.
+// Returns nullopt if only its preemption, or that it was not preempted, is known. `has_read`: the thread had something
+// read from a disk at about that time. That explains a wait if nothing else is known.
 std::optional<ProfileWait> WaitOfSpan(const OffCpuSpan& span, bool has_read, ProfileBuilder& builder);
 
 }  // namespace perfkit::session

@@ -1,5 +1,5 @@
-// A recorder for long: frames of which one in a hundred is a hitch. Memory stays flat, and no hitch is lost that there
-// is room for.
+// A recorder that runs for long. One frame in a hundred is a hitch. Memory stays flat, and no hitch is lost while there
+// is room for it.
 #pragma once
 
 #include <algorithm>

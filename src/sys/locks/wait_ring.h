@@ -38,7 +38,7 @@ class WaitRing {
         position = next_.load(std::memory_order_relaxed);
         continue;
       }
-      // Relaxed: pairs with the same in other threads, of which one succeeds.
+      // Relaxed: pairs with the same in other threads. One of them succeeds.
       if (!next_.compare_exchange_weak(position, position + 1, std::memory_order_relaxed)) continue;
       slot.wait = wait;
       slot.turn.store(free + 1, std::memory_order_release);  // Pairs with the acquire in Take.
