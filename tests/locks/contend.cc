@@ -1,14 +1,18 @@
-// A program without perfkit, for the preload library: its threads take turns with locks of each kind. Prints what it has
-// counted, which must not depend on what is preloaded.
+// A program without perfkit, for the preload library: its threads take turns with locks of each kind, and one waits for
+// a condition and for a reader-writer lock until it sleeps. Prints what it has counted, which must not depend on what is
+// preloaded.
 #include <pthread.h>
 #include <semaphore.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdio>
+#include <fstream>
 #include <mutex>
 #include <shared_mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -33,9 +37,51 @@ void Pause() {
   nanosleep(&time, nullptr);
 }
 
+// Returns when the kernel says that the thread sleeps.
+void AwaitSleep(const std::atomic<pid_t>& tid) {
+  std::string state;
+  while (state != "S") {
+    Pause();
+    std::ifstream stat("/proc/self/task/" + std::to_string(tid) + "/stat");
+    std::string word;
+    stat >> word >> word >> state;
+  }
+}
+
+// One thread waits long for a condition, then for a reader-writer lock. How threads that take turns wait is chance.
+void WaitForEach() {
+  std::mutex mutex;
+  std::shared_mutex shared;
+  std::condition_variable condition;
+  std::atomic<pid_t> waits_for_condition = 0, waits_for_shared = 0;
+  bool go = false;
+  std::unique_lock shared_lock(shared);
+  std::thread waiter([&] {
+    std::unique_lock lock(mutex);
+    waits_for_condition = gettid();
+    condition.wait(lock, [&] { return go; });
+    waits_for_shared = gettid();
+    const std::unique_lock also(shared);
+  });
+  const auto release_later = [](const std::atomic<pid_t>& tid, const auto& release) {
+    while (tid == 0) Pause();
+    AwaitSleep(tid);
+    for (int i = 0; i < 20; ++i) Pause();
+    release();
+  };
+  release_later(waits_for_condition, [&] {
+    const std::lock_guard lock(mutex);
+    go = true;
+    condition.notify_all();
+  });
+  release_later(waits_for_shared, [&] { shared_lock.unlock(); });
+  waiter.join();
+}
+
 }  // namespace
 
 int main() {
+  WaitForEach();
   constexpr int kThreads = 4, kTimes = 20;
   std::shared_mutex shared;
   std::condition_variable condition;
