@@ -1,4 +1,4 @@
-// A cause of a slow frame in a sentence. Who, then where: a reader looks for the thread first.
+// Formats the cause of a slow frame as a sentence. The thread comes before the place, because readers look for it first.
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -14,18 +14,18 @@ using Kind = FrameCause::Kind;
 
 constexpr size_t kFunctionColumns = 40;
 
-// " in Load()", "" if it is not known. A stack from before the wait is not where the thread waited.
+// Returns " in Load()", or "" if it is not known. A stack from before the wait does not show where the thread waited.
 std::string InFunction(const Profile& profile, uint32_t stack, StackQuality quality) {
   const std::string function = quality == StackQuality::kLastKnown ? "" : OwnFunction(profile, stack);
   return function.empty() ? "" : " in " + CutMiddle(OneLine(function), kFunctionColumns);
 }
 
-// "loader (1234)", or what is known instead.
+// Returns "loader (1234)", or `otherwise` if the thread is not known.
 std::string Who(const Profile& profile, const FrameCause& cause, const char* otherwise) {
   return cause.thread == FrameCause::kNoThread ? otherwise : ThreadAndNumber(profile, cause.thread);
 }
 
-// " in Load(), zone 'load'".
+// Returns " in Load(), zone 'load'".
 std::string WhereThread(const Profile& profile, const FrameCause& cause) {
   const std::string zone = cause.thread_zone.empty() ? "" : absl::StrCat(", zone '", cause.thread_zone, "'");
   return InFunction(profile, cause.thread_stack, cause.thread_quality) + zone;

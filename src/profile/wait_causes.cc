@@ -1,8 +1,8 @@
-// What a wait was for, and who is to blame. The look at the waiting thread says what it waited for, and who held the
-// lock; records of wake-ups say who ended the wait. Without these records it is only likely that the wait lasted until
-// the thread ran again: after a wake-up it may have waited for a CPU. So a cause is known only if the thread was
-// examined in the second half of its wait, or if the wait ends at a wake-up. That a lock stayed with one holder has to
-// be known, too; and to blame a thread alone, that it was not kept off a CPU itself.
+// Finds what a wait was for, and which thread is to blame. Examinations of the waiting thread say what it waited for and
+// which thread held the lock. Records of wake-ups say which thread ended the wait. Without these records the wait may
+// have ended before the thread ran again, because after a wake-up it may have waited for a CPU. So a cause is known only
+// if the thread was examined in the second half of its wait, or if the wait ends at a wake-up. A lock also needs proof
+// that it stayed with one holder. And to blame a thread alone needs proof that this thread was not preempted itself.
 #include <algorithm>
 #include <optional>
 #include <string_view>
@@ -23,7 +23,7 @@ using sys::AwaitedThing;
 
 constexpr char kWakersTell[] = "SessionOptions::wakers, which needs CAP_PERFMON and tracefs";
 constexpr char kMoreCpu[] = "a less busy machine (the session's thread came too late)";
-// Longer waits are examined if the session's thread gets a CPU: it looks every 4 ms.
+// Waits from this length on are examined if the session's thread gets a CPU: usual rounds are some 4 ms apart.
 constexpr uint64_t kExaminedNs = 10'000'000;
 
 class WaitJudge {
@@ -66,8 +66,8 @@ class WaitJudge {
   }
   Confidence IfProven() const { return IsProven() ? Confidence::kKnown : Confidence::kLikely; }
 
-  // A lock may go from thread to thread while another one waits for it. That it stayed with one is known between the
-  // first and the last examination that found this one, and until the end if this one ended the wait.
+  // A lock may pass from thread to thread while another one waits for it. It stayed with one holder from the first to the
+  // last examination that found this holder, and until the end of the wait if this holder ended it.
   Confidence IfHeldByOne() const {
     if (wait_.holder_since_ns == 0) return Confidence::kLikely;
     const uint64_t from_ns = std::max(wait_.holder_since_ns, piece_.from_ns);
@@ -90,7 +90,7 @@ class WaitJudge {
     }
   }
 
-  // Others of the same program write to pipes; only the kernel reads disks.
+  // A thread of this program may end a wait for a pipe or a socket. Waits for disks are ended by the kernel.
   void JudgeDescriptor() {
     cause_.kind = Kind::kIo;
     const auto has = [&](std::string_view part) { return cause_.what.find(part) != std::string::npos; };
@@ -128,7 +128,7 @@ class WaitJudge {
     }
     if (wait_.waker != 0) return;
     cause_.remedy = wakers_tell_;
-    // The stack alone tells that it was the allocator; a guess would not add to that.
+    // The stack alone proves that it was the allocator, so the cause stays known without a thread.
     if (cause_.kind == Kind::kAllocatorLock) return;
     cause_.confidence = Confidence::kLikely;
     if (!finds_threads_) return;
@@ -148,8 +148,8 @@ class WaitJudge {
     cause_.remedy = piece_.duration_ns() >= kExaminedNs ? kMoreCpu : wait_.waker == 0 ? wakers_tell_ : "";
   }
 
-  // The thread of this program that ended the wait, by its record. nullopt if that may be one of several, because a
-  // number was used again.
+  // Returns the thread of this program that ended the wait, by its record. Returns nullopt if several threads have its
+  // name and tid.
   std::optional<uint32_t> WakingThread() const {
     std::optional<uint32_t> found;
     for (uint32_t i = 0; wait_.waker != 0 && i < profile_.threads.size(); ++i) {
@@ -174,8 +174,8 @@ class WaitJudge {
     Invert(activity);
   }
 
-  // A wait for a thread that was preempted is not that one's fault, as far as it was. Where nothing shows what it did,
-  // it may have been.
+  // The part of a wait in which the awaited thread was preempted is a priority inversion. If the samples and records show
+  // less than half of what that thread did, it may have been preempted in the rest: then the cause is only likely.
   void Invert(const ThreadActivity& activity) {
     if (cause_.kind != Kind::kLock && cause_.kind != Kind::kOtherThread) return;
     const uint64_t ns = piece_.duration_ns(), preempted_ns = std::min(activity.preempted_ns, ns);

@@ -1,4 +1,4 @@
-// Growth that goes on from number to number is one time, so that one pair of times is enough for each thread.
+// Growth in successive readings is joined to one interval, so that one interval for each thread is enough.
 #include "src/session/disk_reads.h"
 
 namespace perfkit::session {

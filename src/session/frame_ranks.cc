@@ -1,4 +1,5 @@
-// A label's time counts for each name that it or a zone around it has: one bit for each.
+// The time with a label counts for each name of its zone and of the enclosing zones. Each label has a mask of them, with
+// one bit for each name.
 #include "src/session/frame_ranks.h"
 
 #include "absl/strings/str_cat.h"

@@ -26,19 +26,18 @@ class FrameRanks {
 
   size_t size() const { return ranks_.size(); }
 
-  // Names that are events' are of counts, not of zones.
+  // Ranks by the count of an event for each name that is an event's; by zones for all others.
   void SetEvents(const count::EventPlan& events);
-  // A zone `name` has the label `label`, whose text is `path`, within the zone with the label `parent`; 0: it is
-  // outermost.
+  // Adds the label of a zone. `path`: the label's text; `parent`: the label of the enclosing zone, 0 if it is outermost.
   void AddZone(uint32_t label, std::string_view name, std::string_view path, uint32_t parent);
 
-  // Returns the numbers of a frame with these counts, and without time in zones. Bit i of `missing`: value i says
-  // nothing.
+  // Returns the numbers of a frame from its counts alone, by name; 0 for names of zones. Bit i of `missing`: values[i]
+  // is meaningless.
   std::vector<uint64_t> Counts(std::span<const uint64_t> values, uint32_t missing);
-  // Adds to a frame's numbers that its thread spent `ns` with this label.
+  // Adds `ns`, a time of the frame's thread with this label, to the frame's numbers.
   void AddTime(uint32_t label, uint64_t ns, std::span<uint64_t> numbers);
 
-  // Returns the names whose bit is set: "physics, page-faults".
+  // Returns the names whose bit in `mask` is set: "physics, page-faults".
   std::string Names(uint64_t mask) const;
   // Returns the names for which no frame had a number other than 0.
   std::vector<std::string> Unused() const;

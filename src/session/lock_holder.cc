@@ -1,5 +1,6 @@
-// Programs call futexes of their own by syscall(2) of the C library, or not through it at all. In a library without
-// symbols its internal functions have no names: then only mutexes wait with such a value, and hold such words.
+// Programs wait in futexes of their own by syscall(2) of the C library, or without the C library: these stacks are no
+// proof. If the C library has no symbols, its internal functions have no names. Then a call in it is enough for
+// mutexes, because nothing else in it waits with such a value on such words.
 #include "src/session/lock_holder.h"
 
 #include <algorithm>
@@ -25,7 +26,7 @@ std::string_view PublicName(std::string_view name) {
   return name;
 }
 
-// What a call within the C library says about the futex in which its thread waits.
+// Whether a function of the C library proves or disproves that its thread waits for such a lock.
 enum class Evidence : uint8_t { kNone, kFor, kAgainst };
 
 Evidence EvidenceOf(FutexLock lock, std::string_view function) {
@@ -33,7 +34,7 @@ Evidence EvidenceOf(FutexLock lock, std::string_view function) {
   if (name.empty() || name.starts_with("futex")) return Evidence::kNone;
   const auto is = [](bool proven) { return proven ? Evidence::kFor : Evidence::kAgainst; };
   if (lock == FutexLock::kRwlock) return is(name.starts_with("pthread_rwlock_"));
-  // Once a condition was signalled, the mutex is locked anew. The wait for the condition itself is of the timed kind.
+  // After a signal, pthread_cond_wait locks the mutex again. Its wait for the signal itself looks like kTimedMutex.
   const bool relocks = lock == FutexLock::kMutex && name.starts_with("pthread_cond_");
   return is(relocks || name == "lll_lock_wait" || name.starts_with("pthread_mutex_") || name.starts_with("mtx_"));
 }

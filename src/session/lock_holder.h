@@ -1,5 +1,5 @@
-// Whether a blocked thread waits for a lock of the C library: the innermost calls of its stack prove it. Any memory may
-// hold words like those of a lock, and any program may wait in a futex for it.
+// Decides whether a blocked thread waits for a lock of the C library, by the innermost calls of its stack. The futex
+// alone does not prove that: other memory may contain the same words, and any program may wait in a futex there.
 #pragma once
 
 #include <span>
@@ -9,15 +9,16 @@
 
 namespace perfkit::session {
 
-// A call of a stack; "": not known.
+// A call of a stack; "" means unknown.
 struct NamedCall {
   std::string_view function, module;
 };
 
-// The frames whose calls are enough for ProvesLock.
+// How many innermost frames ProvesLock needs.
 inline constexpr size_t kProvingFrames = 3;
 
-// Returns whether a thread with this stack, innermost call first, waits for the lock that its futex looks like.
+// Returns true if a thread with this stack waits for a lock of kind `lock`, as its futex indicates. `calls`: innermost
+// first.
 bool ProvesLock(sys::FutexLock lock, std::span<const NamedCall> calls);
 
 }  // namespace perfkit::session

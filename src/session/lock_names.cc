@@ -1,5 +1,5 @@
-// Variables have names in the same symbol tables as functions. The Symbolizer knows code only: it is told of mappings
-// of code. So the mappings are read here, once for all new locks, and each file's symbols are walked once.
+// Variables have names in the same symbol tables as functions. But the Symbolizer only knows mappings of code. So this
+// reads the mappings, once for all new locks, and visits the symbols of each file once.
 //
 //   /proc/self/maps    game.elf r-x   game.elf rw- (.data)   "" rw- (.bss)      .bss follows the file's last mapping
 #include "src/session/lock_names.h"
@@ -24,9 +24,9 @@
 namespace perfkit::session {
 namespace {
 
-constexpr size_t kMaxNames = 64 << 10;  // a program may create locks for ever
+constexpr size_t kMaxNames = 64 << 10;  // bounds the memory for a program that keeps creating locks
 
-// A file's mapping that begins first, and the locks in its data.
+// The first mapping of a file, and the locks in all of its mappings.
 struct MappedFile {
   uint64_t begin = 0, file_offset = 0, inode = 0;
   std::vector<uint64_t> locks;
@@ -68,7 +68,8 @@ std::optional<uint64_t> BiasOf(const elf::Image& image, const MappedFile& file) 
   return std::nullopt;
 }
 
-// Memory right after a file's may be anyone's: the kernel joins mappings that touch.
+// Returns true if an address of the file is in a segment. Anonymous memory right after a module's .bss may belong to
+// something else, because the kernel merges adjacent mappings.
 bool IsInSegment(const elf::Image& image, uint64_t address) {
   for (uint32_t i = 0; i < image.segment_count(); ++i) {
     const std::optional<elf::Segment> segment = image.segment(i);
@@ -78,7 +79,7 @@ bool IsInSegment(const elf::Image& image, uint64_t address) {
   return false;
 }
 
-// Names the locks that lie in variables.
+// Names the locks that are in variables.
 void NameBySymbols(const elf::Image& image, uint64_t bias, std::string_view path, std::vector<uint64_t> locks,
                    std::unordered_map<uint64_t, std::string>& names) {
   std::sort(locks.begin(), locks.end());

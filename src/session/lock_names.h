@@ -1,4 +1,4 @@
-// Names of locks of this process: the variable that a lock is, or lies in.
+// Names locks of this process by the variables that they are, or are parts of.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@ namespace perfkit::session {
 // Not thread-safe.
 class LockNames {
  public:
-  // Looks up those addresses that were not looked up before, by what is mapped there now. Reads files.
+  // Looks up the addresses that were not looked up before, in the modules that are mapped now. Reads files.
   void LookUp(std::span<const uint64_t> addresses);
-  // Something else may be mapped from now on.
+  // Forgets all names: other modules may be mapped now.
   void Forget() { names_.clear(); }
-  // Returns "g_lock in game", "g_world+0x28 in game" or, without a symbol, "game+0x4010"; "" if it lies in no file's
-  // data, as on the heap and on stacks, or was not looked up. Valid until LookUp.
+  // Returns "g_lock in game", "g_world+0x28 in game" or, without a symbol, "game+0x4010". Returns "" if the address was
+  // not looked up, or is in no module's data, e.g. on the heap or on a stack. Valid until LookUp or Forget.
   std::string_view NameOf(uint64_t address) const;
 
  private:

@@ -1,4 +1,4 @@
-// A wait has one sample, or none.
+// Each wait here belongs to one sample at most, so changing the wait changes that sample alone.
 #include "src/session/lock_waits.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace perfkit::session {
 namespace {
 
-// The calls of a stack that tell which kind of lock its thread waits in, innermost first.
+// Returns the calls of the innermost frames of a stack, for ProvesLock. Ends at the kernel's code and at unknown code.
 std::vector<NamedCall> InnermostCalls(const Profile& profile, uint32_t stack) {
   std::vector<NamedCall> innermost;
   for (size_t i = 0; i < kProvingFrames && stack != ProfileStack::kRoot; ++i, stack = profile.stacks[stack].parent) {

@@ -1,4 +1,4 @@
-// What is known of waits for locks once calls have names and all samples are there.
+// What can be known about waits for locks only once calls have names and all samples have been added.
 #pragma once
 
 #include <span>
@@ -7,12 +7,12 @@
 
 namespace perfkit::session {
 
-// Removes the holders of those waits of `samples` whose stacks do not prove that their threads waited for a lock
-// (ProvesLock), and that have no record of perfkit::locks. Requires names. May be called again.
+// Removes the holder of each wait of `samples` that has no record of perfkit::locks, and whose stack does not prove that
+// its thread waited for a lock (ProvesLock). Requires names. May be called again.
 void KeepProvenHolders(Profile& profile, std::span<const ProfileSample> samples);
 
-// Finds the stacks of holders that ran during the waits: those that most of their samples have. Requires samples in
-// order of time.
+// Sets ProfileWait::holder_stack for holders that ran during the wait, to the stack that most of their samples have in
+// that time. Requires samples in order of time.
 void FindHolderStacks(Profile& profile);
 
 }  // namespace perfkit::session

@@ -1,9 +1,9 @@
 // Offsets are those of glibc's own headers. Values: 2 is locked, with waiters (glibc's lll_lock); 3 is taken by a
-// writer (1 | PTHREAD_RWLOCK_FUTEX_USED). A priority-inheriting futex holds its owner's number by the kernel's ABI
+// writer (1 | PTHREAD_RWLOCK_FUTEX_USED). A priority-inheriting futex contains its owner's tid by the kernel's ABI
 // (futex(2)), whatever program uses it.
 //
 // Robust mutexes are left out: glibc marks all of them as shared between processes (pthread_mutex_init), and a thread
-// of another process may have the same number as one of this process.
+// of another process may have the same tid as one of this process.
 #include "src/sys/futex_lock.h"
 
 #include <linux/futex.h>
@@ -26,8 +26,8 @@ bool CopyFrom(uint64_t address, T& to) {
 }
 
 #if defined(__GLIBC__)
-// 0: none. The users of a mutex are its owner and the threads that wait for conditions with it; the bound keeps
-// pointers from being taken for their number.
+// Returns 0 if the memory is no mutex with an owner. The users of a mutex are its owner and the threads that wait for
+// conditions with it. A larger number than kMaxUsers is taken for other data, e.g. a part of a pointer.
 uint32_t OwnerOfMutex(uint64_t address) {
   constexpr unsigned kTypes = 3, kElision = 0x300, kMaxUsers = 20'000;
   pthread_mutex_t mutex;
@@ -39,7 +39,7 @@ uint32_t OwnerOfMutex(uint64_t address) {
   return is_plain && has_users && is_held ? static_cast<uint32_t>(data.__owner) : 0;
 }
 
-// Threads wait in two words of the lock, one of which is aligned.
+// A thread may wait in either of two words of the lock. Their alignments differ, which tells them apart.
 uint32_t WriterOf(uint64_t address) {
   using Lock = decltype(pthread_rwlock_t{}.__data);
   constexpr uint64_t kPhase = offsetof(Lock, __wrphase_futex), kWriters = offsetof(Lock, __writers_futex);
@@ -87,7 +87,7 @@ FutexLock FutexLockOf(int64_t syscall, std::span<const uint64_t, 6> arguments) {
   return operation == FUTEX_WAIT ? FutexLock::kMutex : FutexLock::kTimedMutex;
 }
 
-// Two readings of one number: it was read whole.
+// Reads twice: if both results are equal, the lock did not change in between.
 std::optional<uint32_t> ReadLockHolder(int64_t syscall, std::span<const uint64_t, 6> arguments) {
   const FutexLock lock = FutexLockOf(syscall, arguments);
   const uint32_t holder = ReadOnce(lock, arguments[0]);
