@@ -140,7 +140,7 @@ struct ProfileWait {
   uint64_t examined_ns = 0;
   // The thread that held the lock at that time; index in Profile::threads, kNoHolder if unknown or no lock. Known for
   // the locks of ThreadStatus::holder (blocked_threads.h). From `holder_since_ns` on, each examination found that
-  // holder.
+  // holder; or a record of perfkit::locks shows that it had the lock from then until it released it.
   uint32_t holder = kNoHolder;
   uint64_t holder_since_ns = 0;
   // Where the holder was blocked at that time, or, if it ran, the stack that most of its samples during the wait have;

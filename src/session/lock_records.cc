@@ -1,6 +1,6 @@
-// A record proves what its thread did for all of its time: so it names also waits that ended before a look could find
-// them, and those looked at only early. Who held the lock is known from the record's begin. That no other thread held
-// it meanwhile is known only if the same one released it in the end.
+// A record proves what its thread waited for during all of its time. So it also explains waits that no examination
+// found, and waits that were examined only near their beginning. It has the thread that held the lock when the wait
+// began. Whether that thread held the lock until the release is known from LockWait::has_one_holder.
 #include "src/session/lock_records.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ KindText KindOf(const sys::LockWait& wait) {
   return {};
 }
 
-// The threads of a profile by number: a number may have been several threads', one after the other.
+// The threads of a profile by tid. Several threads may have had the same tid, one after the other.
 class ThreadsByTid {
  public:
   explicit ThreadsByTid(const Profile& profile) : profile_(profile) {
@@ -40,7 +40,7 @@ class ThreadsByTid {
     }
   }
 
-  // The one that had the number at that time: the last that had begun, or the first one of all.
+  // Returns the thread that had the tid at that time: the latest one that had begun by then, or else the first of all.
   std::optional<uint32_t> Find(uint32_t tid, uint64_t time_ns) const {
     const auto found = by_tid_.find(tid);
     if (tid == 0 || found == by_tid_.end()) return std::nullopt;
@@ -59,7 +59,7 @@ class ThreadsByTid {
   std::unordered_map<uint32_t, std::vector<uint32_t>> by_tid_;
 };
 
-// Tells one sample. `end_ns`: of the sample, or of the wait if that ended before.
+// Adds what `record` says to the wait of `sample`. `end_ns`: the end of the sample, or of the wait if that is earlier.
 void Tell(ProfileBuilder& builder, const ThreadsByTid& threads, const sys::LockWait& record, uint64_t end_ns,
           ProfileSample& sample) {
   const bool is_new = sample.wait == ProfileSample::kNoWait;
@@ -76,8 +76,7 @@ void Tell(ProfileBuilder& builder, const ThreadsByTid& threads, const sys::LockW
   const std::optional<uint32_t> holder = threads.Find(record.holder, record.from_ns);
   const std::optional<uint32_t> releaser = threads.Find(record.releaser, record.released_ns);
   if (wait.holder == ProfileWait::kNoHolder && holder) wait.holder = *holder;
-  const bool is_one = record.holder != 0 && record.holder == record.releaser;
-  if (holder && wait.holder == *holder) wait.holder_since_ns = is_one ? record.from_ns : wait.holder_since_ns;
+  if (holder && wait.holder == *holder && record.has_one_holder) wait.holder_since_ns = record.from_ns;
   const bool ends_here = sample.time_ns <= record.released_ns && record.released_ns <= end_ns;
   if (wait.waker == 0 && releaser && ends_here) {
     const Profile& profile = builder.profile();
@@ -91,10 +90,11 @@ void Tell(ProfileBuilder& builder, const ThreadsByTid& threads, const sys::LockW
   }
 }
 
-// Needs not be told any more.
+// Returns true if there is nothing to add: the thread was preempted, or its wait has a record already.
 bool IsTold(const ProfileWait& wait) { return wait.preempted || wait.lock_kind != ProfileLock::kNone; }
 
-// Conditions and semaphores may be signalled more than once, and the thread may then wait for the mutex again.
+// Returns false for conditions and semaphores: they may be signalled more than once, and after a signal a thread may
+// wait for the mutex of the condition.
 bool EndsAtRelease(LockKind kind) { return kind == LockKind::kMutex || kind == LockKind::kRwlock; }
 
 }  // namespace

@@ -49,6 +49,7 @@ void CheckWait(const LockWait& wait, const PlantedWait& planted, LockKind kind, 
   CHECK(wait.tid == planted.waiter);
   CHECK(wait.holder == (has_holder ? planted.holder : 0));
   CHECK(wait.releaser == planted.holder);
+  CHECK(wait.has_one_holder == has_holder);
   CHECK(planted.before_ns <= wait.from_ns);
   CHECK(wait.from_ns <= planted.released_ns);
   CHECK(planted.released_ns <= wait.released_ns);

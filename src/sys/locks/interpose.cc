@@ -1,19 +1,20 @@
 // perfkit::locks: defines the C library's calls that wait for locks, for the whole process.
 //
 // A program's definitions, or those of a preloaded library, override libc's for all libraries of the process, also for
-// calls that libstdc++ makes. While no session takes the records, each is the C library's own call. Otherwise it tries
-// first: one that need not wait is the C library's own trylock. Only a call that would wait is timed. An unlock looks
-// whether threads wait: the word of a mutex says so; for all others, those that wait have entered in a table.
+// calls that libstdc++ makes. While no session takes the records, each call only calls the C library's own function.
+// While one does, a call that may wait for a lock first calls the C library's own trylock. If that succeeds, the call
+// did not wait. Otherwise it is timed. A wait for a condition is always timed. A call that releases a lock notes that if
+// threads wait for it. The word of a mutex shows this. Threads that wait for any other lock enter it in a table.
 //
 // Nothing else may change. A try must give what the call itself would give, so:
-//   * calls with a time that is not valid go straight to the C library, which may refuse it before it looks at the
-//     lock;
+//   * a call with an invalid time goes straight to the C library, which may refuse it before it looks at the lock;
 //   * a wait for a semaphore tests for cancellation first, as the C library's does, and a failed try leaves errno as it
 //     was;
-//   * every result but "busy" is the call's own, e.g. that the owner of a robust mutex has died.
-// Mutexes that show their waiters by another bit, and priority-inheriting ones, are told apart in HasWaiters.
+//   * every result of the try but "busy" is returned, e.g. that the owner of a robust mutex has died.
+// Releases of mutexes that are robust, have a priority ceiling, or are shared between processes are not noted.
 //
-// Under a sanitizer with a runtime of its own, which interposes these calls itself, nothing is defined.
+// With a sanitizer whose runtime interposes these calls itself, and with a C library other than glibc, nothing is
+// interposed.
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -37,8 +38,8 @@ extern "C" __attribute__((visibility("default"))) const perfkit::sys::LockWaitSo
 namespace perfkit::sys::locks {
 namespace {
 
-// As the headers declare them. A call of one that may throw is no tail call in one that may not, and a thread that is
-// cancelled in it, or ends in a handler, would end the program.
+// `noexcept` is as in the C library's headers. Cancelling a thread unwinds its stack as an exception does. If a
+// function here were noexcept but its libc function not, cancelling a thread in it would end the program.
 using MutexCall = int(pthread_mutex_t*) noexcept;
 using TimedMutexCall = int(pthread_mutex_t*, const timespec*) noexcept;
 using ClockMutexCall = int(pthread_mutex_t*, clockid_t, const timespec*) noexcept;
@@ -53,7 +54,7 @@ using SemaphoreCall = int(sem_t*);
 using TimedSemaphoreCall = int(sem_t*, const timespec*);
 using ClockSemaphoreCall = int(sem_t*, clockid_t, const timespec*);
 
-// The C library's own function. Looked up before main, or at the first call.
+// The C library's own function. Looked up by FindAll, or at the first call if that comes earlier.
 template <class Function>
 class Real {
  public:
@@ -106,7 +107,8 @@ constinit Real<TimedSemaphoreCall> g_sem_timedwait("sem_timedwait");
 constinit Real<ClockSemaphoreCall> g_sem_clockwait("sem_clockwait");
 constinit Real<SemaphoreCall> g_sem_post("sem_post");
 
-// sem_post may be called first in a signal handler, where nothing may be looked up.
+// Looks all functions up before main: the first call of sem_post may be in a signal handler, where dlsym must not be
+// called.
 [[gnu::constructor(101)]] void FindAll() {
   g_mutex_lock(), g_mutex_timedlock(), g_mutex_clocklock(), g_mutex_unlock();
   g_rdlock(), g_timedrdlock(), g_clockrdlock(), g_wrlock(), g_timedwrlock(), g_clockwrlock(), g_rwlock_unlock();
@@ -115,15 +117,17 @@ constinit Real<SemaphoreCall> g_sem_post("sem_post");
 }
 
 // Offsets and bits are those of glibc's headers: struct_mutex, and the mutex kinds of pthread_mutex_init.
-constexpr unsigned kPlainKinds = 3 | 0x300;  // normal, recursive, errorcheck, adaptive; the flags of elision
+constexpr unsigned kTypes = 3;                    // normal, recursive, errorcheck, adaptive
+constexpr unsigned kPlainKinds = kTypes | 0x300;  // with the flags of elision
 constexpr unsigned kRobust = 16, kInheriting = 32, kShared = 128;
 
 unsigned KindOf(const pthread_mutex_t* mutex) {
   return static_cast<unsigned>(__atomic_load_n(&mutex->__data.__kind, __ATOMIC_RELAXED));
 }
 
-// 0: none, or it may be a thread of another process. All robust mutexes are shared (pthread_mutex_init). The number is
-// written after the mutex was locked, and removed before it is unlocked: so it is read again if it is not there.
+// Returns the tid of the holder; 0 if there is none, or if it may be a thread of another process. All robust mutexes
+// are shared (pthread_mutex_init). The C library writes the tid after it has locked the mutex, and removes it before it
+// unlocks it. So 0 may only mean that the holder is about to write it: then this reads again.
 uint32_t HolderOf(const pthread_mutex_t* mutex) {
   constexpr int kTries = 4;
   if ((KindOf(mutex) & (kRobust | kShared)) != 0) return 0;
@@ -139,7 +143,8 @@ uint32_t HolderOf(const pthread_rwlock_t* lock) {
   return static_cast<uint32_t>(__atomic_load_n(&lock->__data.__cur_writer, __ATOMIC_RELAXED));
 }
 
-// 1 is locked without waiters. Larger: a thread waits (2, glibc's lll_lock), or the mutex is of another kind.
+// Returns the mutex's futex word: 1 means locked without waiters, 2 locked with waiters (glibc's lll_lock). Mutexes of
+// other kinds, e.g. robust ones, also have larger values.
 unsigned WordOf(const pthread_mutex_t* mutex) {
   return static_cast<unsigned>(__atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED));
 }
@@ -151,12 +156,18 @@ bool HasWaiters(const pthread_mutex_t* mutex) {
   return (kind & ~(kPlainKinds | kInheriting)) == 0 && (word & kFutexWaiters) != 0;
 }
 
-// The holder's number is that of the calling thread, and needs no system call.
-[[gnu::noinline, gnu::cold]] void NoteUnlock(const pthread_mutex_t* mutex) {
-  if (IsRecording() && HasWaiters(mutex)) NoteRelease(mutex, HolderOf(mutex));
+// Returns true if an unlock by the holder does not release the mutex, because it has locked it more than once.
+bool StaysLocked(const pthread_mutex_t* mutex) {
+  return (KindOf(mutex) & kTypes) == unsigned{PTHREAD_MUTEX_RECURSIVE} && mutex->__data.__count > 1;
 }
 
-// May be null, although the headers say that it is not: the C library takes that for no timeout in some calls.
+// The tid of the holder, which is the calling thread, is known without a system call.
+[[gnu::noinline, gnu::cold]] void NoteUnlock(const pthread_mutex_t* mutex) {
+  if (IsRecording() && HasWaiters(mutex) && !StaysLocked(mutex)) NoteRelease(mutex, HolderOf(mutex));
+}
+
+// `time` may be null although the headers declare it nonnull: to some calls of the C library, null means no timeout.
+// The asm keeps the compiler from dropping the test.
 bool IsValid(const timespec* time) {
   constexpr long kSecond = 1'000'000'000;
   asm("" : "+r"(time));
@@ -166,7 +177,7 @@ bool IsValid(clockid_t clock, const timespec* time) {
   return (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC) && IsValid(time);
 }
 
-// Waits in `call`, which the C library's trylock has refused.
+// Calls `call`, which waits, because the C library's trylock has returned "busy", and records that.
 template <class Call>
 [[gnu::noinline]] int Wait(pthread_mutex_t* mutex, Call call) {
   if (!IsRecording()) return call();
@@ -204,7 +215,7 @@ int Wait(sem_t* semaphore, Call call) {
   return result;
 }
 
-// Also a cancellation point if it succeeds.
+// A cancellation point, as sem_wait, also if it succeeds. Preserves errno if it fails.
 bool TryWait(sem_t* semaphore) {
   pthread_testcancel();
   const int saved = errno;

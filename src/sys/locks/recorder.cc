@@ -1,6 +1,6 @@
-// The state is constant-initialised: the first lock may be taken before any constructor runs. Nothing here allocates,
-// locks or uses thread-local storage, because a wait may be one of the memory allocator's, and a semaphore may be
-// posted in a signal handler.
+// The state is constant-initialised, because the first lock may be taken before any constructor runs. Nothing here
+// allocates, locks or uses thread-local storage, because the memory allocator itself may wait, and a signal handler may
+// post a semaphore.
 #include "src/sys/locks/recorder.h"
 
 #include <errno.h>
@@ -20,11 +20,11 @@ constinit std::atomic<uint64_t> g_threshold_ns{kOff};
 namespace {
 
 constinit std::atomic<bool> g_has_reader{false};
-constinit uint64_t g_lost_before = 0;  // the reader's: what was lost until it started
+constinit uint64_t g_lost_before = 0;  // records lost before the reader started; only the reader uses it
 constinit WaitRing g_ring;
 constinit ReleaseTable g_releases;
 
-// Not by the table of kernel.h: the library that is preloaded has nothing else of the core.
+// Does not use the table of kernel.h, because the preloaded library does not contain the core.
 uint64_t NowNs() {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
@@ -68,8 +68,7 @@ const LockWaitSource& Source() { return kSource; }
 RecordedWait::RecordedWait(const void* lock, LockKind kind, uint32_t holder, bool enters)
     : lock_(lock), enters_(enters) {
   if (enters_) g_releases.Enter(lock_);
-  const Release before = g_releases.Last(lock_);
-  released_by_ = before.who, released_ns_ = before.at_ns;
+  releases_before_ = g_releases.Last(lock_).count;
   wait_ = {.lock = reinterpret_cast<uintptr_t>(lock),
            .from_ns = NowNs(),
            .holder = holder,
@@ -82,13 +81,17 @@ RecordedWait::~RecordedWait() {
 
 void RecordedWait::End(bool acquired) {
   wait_.to_ns = NowNs();
-  // Off since the wait began: the threshold is larger than any wait. Relaxed: as IsRecording.
+  // Relaxed: as IsRecording. If recording has stopped meanwhile, the threshold is kOff, which no wait reaches.
   if (wait_.to_ns - wait_.from_ns < g_threshold_ns.load(std::memory_order_relaxed)) return;
   const Release last = g_releases.Last(lock_);
-  if (acquired && (last.who != released_by_ || last.at_ns != released_ns_)) {
+  // A condition or semaphore may also be signalled after the call has returned.
+  if (acquired && wait_.from_ns <= last.at_ns && last.at_ns <= wait_.to_ns) {
     wait_.releaser = ReleaseTable::TidOf(last, lock_);
     if (wait_.releaser != 0) wait_.released_ns = last.at_ns;
   }
+  // With two releases or more, another thread may have had the lock between them.
+  const bool is_only_release = last.count - releases_before_ == 1;
+  wait_.has_one_holder = wait_.holder != 0 && wait_.holder == wait_.releaser && is_only_release;
   wait_.acquired = acquired;
   wait_.tid = ThisTid();
   g_ring.Put(wait_);

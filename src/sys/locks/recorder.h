@@ -10,37 +10,38 @@ namespace perfkit::sys::locks {
 
 const LockWaitSource& Source();
 
-// Waits that last so long are recorded; kOff: none are.
+// Waits of this length or longer are recorded; kOff: none are.
 inline constexpr uint64_t kOff = UINT64_MAX;
 [[gnu::visibility("hidden")]] extern std::atomic<uint64_t> g_threshold_ns;
 
-// Returns true if waits are recorded. A load. Relaxed: pairs with the stores in Start and Stop. A wait that begins at
-// the same moment may be recorded or not.
+// Returns true if waits are recorded. One load. Relaxed: pairs with the stores in Start and Stop. A wait that begins at
+// the moment of Start or Stop may be recorded or not.
 inline bool IsRecording() { return g_threshold_ns.load(std::memory_order_relaxed) != kOff; }
 
-// A call that waits for a lock, from before the wait to its end. Requires IsRecording when it began.
+// A call that waits for a lock, from before the wait to its return. Requires that IsRecording() was true before.
 class RecordedWait {
  public:
-  // `holder`: LockWait::holder. `enters`: the lock does not show by itself that threads wait for it.
+  // `holder`: LockWait::holder. `enters`: the lock's words do not show that threads wait, so IsAwaited has to.
   RecordedWait(const void* lock, LockKind kind, uint32_t holder, bool enters);
-  // Also if the thread is cancelled in the call: then there is no record.
+  // Also runs if the thread is cancelled in the call; then there is no record.
   ~RecordedWait();
   RecordedWait(const RecordedWait&) = delete;
   RecordedWait& operator=(const RecordedWait&) = delete;
 
-  // The call has returned. Keeps errno.
+  // The call has returned: writes the record if the wait was long enough. Preserves errno.
   void End(bool acquired);
 
  private:
   const void* const lock_;
   const bool enters_;
   LockWait wait_;
-  uint64_t released_by_ = 0, released_ns_ = 0;  // the last release before the wait
+  uint32_t releases_before_ = 0;  // Release::count when the wait began
 };
 
-// Returns true if threads wait that have entered.
+// Returns true if threads wait for this lock, or for one with the same entry, with `enters`.
 bool IsAwaited(const void* lock);
-// `tid`, 0 for the calling thread, is about to release, signal or post it. Async-signal-safe.
+// Notes that thread `tid`, 0 for the calling one, is about to release, signal or post the lock. Does nothing if waits
+// are not recorded. Async-signal-safe.
 void NoteRelease(const void* lock, uint32_t tid = 0);
 
 }  // namespace perfkit::sys::locks

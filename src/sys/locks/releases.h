@@ -1,8 +1,8 @@
-// Who released which lock last: a table by the lock's address, written by threads that release a lock for which others
-// wait.
+// The last release of each lock for which threads wait: a table by the lock's address. Threads that release such a lock
+// write it.
 //
-// Two locks may share an entry. Then the later release replaces the other one, and the thread that waits for the other
-// lock does not know who released it: the entry has 42 bits of a hash of the address, so that it can tell.
+// Two locks may share an entry. The later release then replaces the other one. 42 bits of a hash of the address are in
+// the entry, so that a thread that waits for the other lock detects that, and does not know who released its lock.
 #pragma once
 
 #include <atomic>
@@ -13,41 +13,45 @@
 
 namespace perfkit::sys::locks {
 
-// A release: who, of which lock, when.
+// The last release of an entry.
 struct Release {
-  uint64_t who = 0;  // the lock's hash, and the tid in the low bits
-  uint64_t at_ns = 0;
-
-  bool operator==(const Release&) const = default;
+  uint64_t who = 0;    // the lock's hash, and in the low bits the tid; 0: not known
+  uint64_t at_ns = 0;  // when it began
+  uint32_t count = 0;  // of all releases of the entry until then; wraps around
 };
 
 class ReleaseTable {
  public:
-  // Threads wait for the lock, and its type does not tell that: from now on, and until as many calls of Leave, Awaited
-  // returns true. Acquire-release pairs with Awaited of threads that release later.
+  // Awaited returns true from Enter until as many calls of Leave. For locks whose words do not show that threads wait.
+  // Acquire-release: stays before the call that waits. Pairs with Awaited.
   void Enter(const void* lock) { EntryOf(lock).waiting.fetch_add(1, std::memory_order_acq_rel); }
   void Leave(const void* lock) { EntryOf(lock).waiting.fetch_sub(1, std::memory_order_acq_rel); }
-  // Returns true if threads wait for this lock, or for one with the same entry. A load. Relaxed: a release that misses
-  // an Enter of the same moment is not noted.
+  // Returns true if threads wait for this lock, or for one with the same entry. One load. Relaxed: may miss an Enter of
+  // the same moment; that release is not noted.
   bool Awaited(const void* lock) const { return EntryOf(lock).waiting.load(std::memory_order_relaxed) != 0; }
 
-  // Any thread, also in signal handlers.
+  // Notes that `tid` begins to release the lock. Thread-safe and async-signal-safe.
   void Note(const void* lock, uint32_t tid, uint64_t now_ns) {
     Entry& entry = EntryOf(lock);
-    // Release pairs with the acquire in Last. The time is first: if it is read with an older `who`, Last reads again.
+    // Relaxed: the release of the lock itself publishes the count to the thread that acquires it.
+    entry.count.fetch_add(1, std::memory_order_relaxed);
+    // Both releases pair with the acquires in Last: a thread that reads the new time finds `who` to be 0 or new.
+    entry.who.store(0, std::memory_order_relaxed);
     entry.at_ns.store(now_ns, std::memory_order_release);
     entry.who.store(TagOf(lock) | (tid & kTidMask), std::memory_order_release);
   }
-  // Returns the last release of the entry.
+  // Returns the last release of the entry. `who` is 0 if there is none, or if one is being noted at the moment.
   Release Last(const void* lock) const {
     const Entry& entry = EntryOf(lock);
-    // Acquire pairs with the releases in Note.
+    // Acquire pairs with the releases in Note. Relaxed: as there.
     Release last;
+    last.count = entry.count.load(std::memory_order_relaxed);
     last.who = entry.who.load(std::memory_order_acquire);
     last.at_ns = entry.at_ns.load(std::memory_order_acquire);
-    return last.who == entry.who.load(std::memory_order_acquire) ? last : Release{};
+    if (last.who != entry.who.load(std::memory_order_acquire)) last.who = 0;
+    return last;
   }
-  // Returns the tid, or 0 if it was another lock that was released.
+  // Returns the tid; 0 if another lock was released, or if it is not known.
   static uint32_t TidOf(const Release& release, const void* lock) {
     return (release.who & ~kTidMask) == TagOf(lock) ? static_cast<uint32_t>(release.who & kTidMask) : 0;
   }
@@ -56,6 +60,7 @@ class ReleaseTable {
   void Clear() {
     for (Entry& entry : entries_) {
       entry.waiting.store(0, std::memory_order_relaxed);
+      entry.count.store(0, std::memory_order_relaxed);
       entry.who.store(0, std::memory_order_relaxed);
       entry.at_ns.store(0, std::memory_order_relaxed);
     }
@@ -67,7 +72,7 @@ class ReleaseTable {
   static constexpr unsigned kIndexBits = 10;
 
   struct alignas(32) Entry {
-    std::atomic<uint32_t> waiting{0};
+    std::atomic<uint32_t> waiting{0}, count{0};
     std::atomic<uint64_t> who{0}, at_ns{0};
   };
 

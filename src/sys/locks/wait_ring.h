@@ -3,9 +3,9 @@
 //   position   0   1   2   ...  N-1 | N  N+1 ...      slot = position % N, round = position / N
 //   turn of a slot: 2 * round  free for that round    2 * round + 1  holds the record of that round
 //
-// This is Vyukov's bounded queue (1024cores.net, "Bounded MPMC queue") with one reader. One buffer for all threads, not
-// one for each: there is nothing to allocate when a thread waits for the first time, perhaps inside of malloc, and
-// nothing to give back when it ends. Writers come once for each wait of 10 us or more, so they seldom meet.
+// This is Vyukov's bounded queue (1024cores.net, "Bounded MPMC queue") with one reader. All threads share one buffer: so
+// nothing is allocated when a thread waits for the first time, perhaps in malloc, and nothing is freed when it ends.
+// A thread writes once for each wait of 10 us or more (SessionOptions::lock_waits_from), so writers seldom meet.
 #pragma once
 
 #include <atomic>
@@ -20,9 +20,9 @@ class WaitRing {
  public:
   static constexpr size_t kSlots = 8192;
 
-  // Any thread, also in signal handlers. Counts the record as lost if there is no room.
+  // Counts the record as lost if there is no room. Thread-safe and async-signal-safe.
   void Put(const LockWait& wait) {
-    // Relaxed: Put of other threads also move it; the slot's turn decides.
+    // Relaxed: other threads move it, too; the slot's turn decides.
     uint64_t position = next_.load(std::memory_order_relaxed);
     for (;;) {
       Slot& slot = slots_[position % kSlots];
@@ -38,7 +38,7 @@ class WaitRing {
         position = next_.load(std::memory_order_relaxed);
         continue;
       }
-      // Relaxed: pairs with the same in other threads. One of them succeeds.
+      // Relaxed: pairs with this line in other threads. One of them succeeds.
       if (!next_.compare_exchange_weak(position, position + 1, std::memory_order_relaxed)) continue;
       slot.wait = wait;
       slot.turn.store(free + 1, std::memory_order_release);  // Pairs with the acquire in Take.
@@ -46,7 +46,7 @@ class WaitRing {
     }
   }
 
-  // The reader. Returns false if there is no record, or if the next one is still being written.
+  // Returns false if there is no record, or if the next one is still being written. One thread at a time.
   bool Take(LockWait& wait) {
     Slot& slot = slots_[taken_ % kSlots];
     const uint64_t free = 2 * (taken_ / kSlots);
@@ -57,6 +57,7 @@ class WaitRing {
     return true;
   }
 
+  // Returns how many records were lost since the program began.
   uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }  // Pairs with the sum in Put.
 
   // Requires that no other thread exists. Relaxed: no thread to pair with.
