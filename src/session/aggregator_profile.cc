@@ -142,7 +142,8 @@ void Aggregator::GiveSlowFrame(const EndedFrame& frame, const OnNamed& on_named)
   profile.from_ns = start_ns_, profile.to_ns = frame.to_ns;
   profile.realtime_offset_ns = sys::RealtimeOffsetNs();
   const auto zone = std::find_if(profile.zones.begin(), profile.zones.end(), [&](const ProfileZone& one) {
-    return one.is_frame && one.thread == zones_->ThreadOf(frame) && one.to_ns == frame.to_ns;
+    return one.is_frame && one.thread == zones_->ThreadOf(frame) && one.from_ns == frame.from_ns &&
+           one.to_ns == frame.to_ns;
   });
   if (zone != profile.zones.end() && zone->is_whole) {
     ++given_.slow_frames;
