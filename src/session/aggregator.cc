@@ -322,12 +322,12 @@ void Aggregator::EnterSpan(const OffCpuSpan& span) {
 void Aggregator::LookAtSleepers(uint64_t now_ns, uint64_t look_after_ns) {
   if (!options_.off_cpu) return;
   for (const OffCpu::Sleeper& sleeper : off_cpu_.ToLookAt(now_ns - std::min(now_ns, look_after_ns), now_ns)) {
-    if (!LookAt(sleeper)) return;
+    if (!LookAt(sleeper)) return looks_.pace.GiveUp();
   }
   if (!zones_) return;
   for (const OffCpu::Sleeper& watched : off_cpu_.Watched()) {
     const bool is_due = zones_->MarksFrames(watched.thread) && off_cpu_.IsDue(watched.thread, now_ns);
-    if (is_due && !LookAt(watched)) return;
+    if (is_due && !LookAt(watched)) return looks_.pace.GiveUp();
   }
   looks_.pace.EndRound(now_ns);
 }

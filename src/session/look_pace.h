@@ -1,6 +1,5 @@
-// When threads are looked at again sooner than usual. Of a frame that waits often, and briefly each time, few waits
-// would be examined. But looks cost time: a program that always waits so has a few more of them, not four times as
-// many.
+// Decides when threads are examined again sooner than usual. If frames wait often and briefly, usual rounds miss most of
+// these waits. But a round costs time, so early rounds have a budget: 80 a second on average, at most eight in a row.
 #pragma once
 
 #include <algorithm>
@@ -11,9 +10,10 @@ namespace perfkit::session {
 // Not thread-safe.
 class LookPace {
  public:
-  // A frame's thread has waited so long without being examined.
+  // A thread that marks frames has waited for `ns` without being examined.
   void AddMissed(uint64_t ns) { missed_ns_ += ns; }
-  // A round of looks has ended: decides about the next one.
+  // A round has ended: decides about the next one. It comes early if the missed waits of all such threads add up to a
+  // quarter of the time since the last round, or more.
   void EndRound(uint64_t now_ns) {
     const uint64_t passed_ns = now_ns - std::min(now_ns, last_ns_);
     saved_ns_ = std::min(saved_ns_ + passed_ns, kMaxEarly * kNsAnEarlyRound);
@@ -22,15 +22,21 @@ class LookPace {
     missed_ns_ = 0;
     last_ns_ = now_ns;
   }
-  // Whether the next round should come early.
+  // No thread can be examined, so the next round does not come early.
+  void GiveUp() {
+    hurries_ = false;
+    missed_ns_ = 0;
+  }
+  // Returns true if the next round should come early.
   bool hurries() const { return hurries_; }
 
  private:
-  static constexpr uint64_t kNsAnEarlyRound = 12'500'000;  // on average
+  static constexpr uint64_t kNsAnEarlyRound = 12'500'000;  // time in which the budget grows by one early round
   static constexpr uint64_t kMaxEarly = 8;                 // in a row
 
-  uint64_t missed_ns_ = 0, last_ns_ = 0;
-  uint64_t saved_ns_ = 0;
+  uint64_t missed_ns_ = 0;  // since the last round
+  uint64_t last_ns_ = 0;    // of the last round
+  uint64_t saved_ns_ = 0;   // unused time; each early round takes kNsAnEarlyRound of it
   bool hurries_ = false;
 };
 
