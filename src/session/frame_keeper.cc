@@ -1,6 +1,6 @@
 // The longest frames are the first ones of a sorted list; each frame of the list says which numbers it is there for.
-// References are a reservoir sample (Vitter's algorithm R): each frame of the run
-// is among them with the same probability, whenever one asks.
+// References are a reservoir sample (Vitter's algorithm R): at any time, each frame of the run so far is among them with
+// the same probability.
 #include "src/session/frame_keeper.h"
 
 #include <algorithm>

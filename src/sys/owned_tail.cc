@@ -26,7 +26,7 @@ absl::StatusOr<FileTail> ReadOwnedTail(const std::string& path, std::span<const 
   if (!S_ISREG(info.st_mode)) return absl::FailedPreconditionError(path + " is no regular file");
   if (std::find(owners.begin(), owners.end(), info.st_uid) == owners.end()) {
     return absl::FailedPreconditionError(
-        absl::StrFormat("%s is owned by uid %d, not by the process", path, info.st_uid));
+        absl::StrFormat("%s is owned by uid %d, not by the process, this user or root", path, info.st_uid));
   }
   FileTail tail{.text = {}, .inode = info.st_ino};
   const auto end = static_cast<uint64_t>(std::max<off_t>(info.st_size, 0));
