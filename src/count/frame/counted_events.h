@@ -1,7 +1,8 @@
-// Which parts of a snapshot say something, and how differences of snapshots are added up.
+// Sums of differences of snapshots: of each event, what was counted between two snapshots, and whether that is known.
 //
-// Values of unused events are 0 in each snapshot, so whole blocks of four are added without a test. Times are added for
-// events that can multiplex only; events that are never counted are never missing.
+// A snapshot has room for kMaxEvents values, and those of unused events are always 0. So Add adds whole blocks of four,
+// without a test for each value. Times (Snapshot::times) are added for events that can multiplex only. An event that
+// could not be opened is never counted: it is in never(), and in none of the masks of missing events here.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // The zones and frames that a program has defined by name.
 //
-// Definitions are only added, and stay where they are: what was defined is read without a lock.
+// Definitions are added, and never moved or removed, so they can be read without a lock.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace perfkit::count {
 
-// Define… with the lock of the list of threads held; the others on any thread.
+// Call DefineZone, DefineFrame and Disown with FrameCounterImpl::mutex_ held. The other functions are thread-safe.
 class DefinedNames {
  public:
   static constexpr uint32_t kMaxChains = 16;  // The main one is not stored.
@@ -35,7 +35,7 @@ class DefinedNames {
   }
   // Returns "" for the main frame. Requires that the chain is defined.
   const char* chain_name(size_t chain) const { return chain == 0 ? "" : chains_[chain]->name().c_str(); }
-  // The thread has ended: other threads may mark its frames. With the lock of the list of threads held.
+  // The thread has ended: other threads may mark the chains that it owned.
   void Disown(const FrameThread& thread);
 
  private:

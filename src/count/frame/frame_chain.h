@@ -1,4 +1,6 @@
-// A chain of frames beside the main one: its own marks, numbers and history, on whichever thread marks it.
+// A secondary chain of frames, e.g. of an audio thread: it has marks, frame numbers and a history of its own.
+//
+// The first thread that marks it owns it until that thread ends; marks of other threads are only counted as mistakes.
 #pragma once
 
 #include <atomic>
@@ -19,9 +21,10 @@ class FrameChain {
   FrameChain(std::string name, const ZoneShape& shape, size_t history_frames, uint64_t budget_ns)
       : name_(std::move(name)), budget_ns_(budget_ns), shape_(shape), history_(history_frames) {}
 
-  // Makes `thread` the owner if there is none. False when there is another. On the owner, without its mutex.
+  // Makes `thread` the owner if there is none. Returns false if another thread is. Call it on that thread, without
+  // holding FrameThread::mutex, which it may lock.
   bool Claim(FrameThread& thread);
-  // The owner has ended: the next thread that marks takes over.
+  // If `thread` is the owner, it has ended: the next thread that marks becomes the owner. Any thread may call this.
   void Disown(const FrameThread& thread);
 
   // A frame that has ended; its record is valid until the next Mark.
@@ -30,12 +33,12 @@ class FrameChain {
     const FrameRecord* record = nullptr;
     uint32_t multiplexed = 0;  // ZoneTree::MultiplexedInLastFrame
   };
-  // Ends a frame of the owner, whose counters are read into its tree's scratch. Returns nullopt where it only
-  // starts one: at the owner's first mark since its events were opened.
-  // On the owner, inside, with its mutex held.
+  // Ends a frame, and begins the next one. Requires that the owner's counters have been read into the scratch snapshot
+  // of its tree. Returns nullopt if there was no frame to end: at the owner's first mark since its events were opened.
+  // Call it on the owner, inside (FrameThread::StepInside), with its FrameThread::mutex held.
   std::optional<Ended> Mark(FrameThread& thread, uint64_t ns_per_tick_q32);
 
-  // Any thread.
+  // Thread-safe, as is all that follows.
   FrameRecord last() const;
   std::vector<FrameRecord> records() const;
   const std::string& name() const { return name_; }
