@@ -23,6 +23,9 @@ enum class RuleKind : uint8_t {
   kPlt,     // x86-64's lazy PLT: CFA = sp + 8, and 8 more from byte `offset` of the 16-byte entry on.
   kSignal,  // The interrupted code's registers are in the ucontext at sp + offset.
   kSlow,    // Anything else: expressions, a CFA by another register, a register that is saved in a register.
+  // x86-64: no information, but the code has just set fp to 0. A frame whose fp is 0 is a root; any other one is as
+  // with kNone.
+  kClearsFp,
 };
 
 struct Rule {

@@ -18,7 +18,7 @@ struct WalkState {
   uint64_t lr = 0;  // aarch64; valid only if `interrupted`.
   // pc is not a return address: it is the innermost frame's, or that of code which a signal interrupted.
   bool interrupted = true;
-  bool guess = false;  // The frame was found by an unconfirmed frame pointer.
+  bool guess = false;  // The frame was found by an unconfirmed frame pointer or word.
 };
 
 // Returns true for a caller with pc and fp of 0: the code that starts a thread leaves zeros there.
@@ -150,6 +150,9 @@ bool Step(const Rule& rule, const Stack& stack, WalkState& at, StackEnd& why) {
         stepped = detail::AdvanceFrame<Machine>(rule, at.sp + 8 + (at.pc % 16 >= offset ? 8 : 0), stack, at, why);
         break;
       case RuleKind::kSignal: stepped = detail::AdvanceSignal<Machine>(rule, stack, at, why); break;
+      case RuleKind::kClearsFp:
+        if (at.fp == 0) return why = StackEnd::kRoot, false;
+        [[fallthrough]];
       case RuleKind::kNone: stepped = detail::FollowFramePointer<Machine>(stack, at, why); break;
       case RuleKind::kRoot: why = StackEnd::kRoot; break;
       default: why = StackEnd::kNoInfo; break;

@@ -76,3 +76,12 @@ mutant(word_beyond_the_copy FILE src/unwind/stack_bytes.h TEST unwind_test
 mutant(truncated_is_unreadable FILE src/unwind/stack_bytes.h TEST unwind_dwarf_test
        FROM [[const bool past_end = address >= begin_ && ]] TO [[const bool past_end = address < begin_ && ]]
        SAYS "A stack that needs more copied bytes is reported as damaged.")
+mutant(plt_entry_pushes_nothing FILE src/unwind/dwarf/cfi/code_evidence.cc TEST unwind_dwarf_test
+       FROM [[return {.offset = 11, .kind = RuleKind::kPlt};]] TO [[return {.offset = 8, .kind = RuleKind::kSp};]]
+       SAYS "Stacks of programs linked by lld end where a function is bound.")
+mutant(any_call_may_have_led_here FILE src/unwind/dwarf/cfi/code_evidence.h TEST unwind_dwarf_test
+       FROM [[return pc - called < kLargestFunction;]] TO [[return pc - called != kLargestFunction;]]
+       SAYS "Old return addresses on the stack are taken for callers of leaves.")
+mutant(planted_after_a_call FILE src/unwind/dwarf/live/live_walk.cc TEST unwind_dwarf_test
+       FROM [[.kind == CallKind::kNone && module.functions.Begins(at.pc);]] TO [[.kind == CallKind::kNone;]]
+       SAYS "A damaged stack is called complete.")

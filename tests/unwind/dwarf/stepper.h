@@ -19,8 +19,11 @@ namespace perfkit::testing {
 
 class Stepper {
  public:
-  // Runs `path` up to its first int3. ok() says whether that worked.
-  explicit Stepper(const std::string& path) {
+  // Where a child first stops: before its first instruction, or after its first int3.
+  enum class Until { kExec, kInt3 };
+
+  // Runs `path` up to there. ok() says whether that worked.
+  explicit Stepper(const std::string& path, Until until = Until::kInt3) {
     pid_ = fork();
     if (pid_ == 0) {
       ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
@@ -31,8 +34,11 @@ class Stepper {
     }
     if (Wait() != SIGTRAP) return;  // of exec
     memory_ = open(("/proc/" + std::to_string(pid_) + "/mem").c_str(), O_RDONLY | O_CLOEXEC);
-    ptrace(PTRACE_CONT, pid_, nullptr, nullptr);
-    ok_ = Wait() == SIGTRAP && memory_ >= 0;
+    if (until == Until::kInt3) {
+      ptrace(PTRACE_CONT, pid_, nullptr, nullptr);
+      if (Wait() != SIGTRAP) return;
+    }
+    ok_ = memory_ >= 0;
   }
   ~Stepper() {
     if (!ended_) kill(pid_, SIGKILL);

@@ -102,13 +102,34 @@ Cfi::Cfi(Cfi&&) noexcept = default;
 Cfi& Cfi::operator=(Cfi&&) noexcept = default;
 
 Rule Cfi::At(uint64_t address) {
+  bool covered = false;
+  return At(address, covered);
+}
+
+Rule Cfi::At(uint64_t address, bool& covered) {
   Rule rule;
+  covered = false;
   if (parts_ == nullptr) return rule;
   parts_->Try([&](FdeRules& rows, Reach reach) {
     rule = rows.At(address, reach);
+    covered = rule.kind != RuleKind::kNone && reach == Reach::kExact;
     return rule.kind != RuleKind::kNone;
   });
   return rule;
+}
+
+bool Cfi::IsCovered(uint64_t address) {
+  if (parts_ == nullptr) return false;
+  return parts_->Try([&](FdeRules& rows, Reach reach) {
+    return reach == Reach::kExact && rows.FunctionAt(address, reach).has_value();
+  });
+}
+
+bool Cfi::IsFunctionBegin(uint64_t address) {
+  if (parts_ == nullptr) return false;
+  return parts_->Try([&](FdeRules& rows, Reach reach) {
+    return reach == Reach::kExact && rows.FunctionAt(address, reach) == address;
+  });
 }
 
 bool Cfi::Full(uint64_t address, CfiRow& row) {

@@ -36,6 +36,13 @@ class Cfi {
   // Returns the rule at `address`; kNone if there is no information. Allocates only at the first lookup in a function.
   // The caches are bounded by 12 times the section's size.
   Rule At(uint64_t address);
+  // As above. Sets `covered` to false if no function contains `address`: the rule is that of padding, or kNone.
+  Rule At(uint64_t address, bool& covered);
+
+  // Returns true if a function contains `address`. Padding is not part of functions.
+  bool IsCovered(uint64_t address);
+  // Returns true if `address` is the first byte of a function.
+  bool IsFunctionBegin(uint64_t address);
 
   // Writes the whole row at `address` to `row`. Returns false if there is none. Runs the function's program each time,
   // in about a microsecond.

@@ -1,11 +1,14 @@
-// Decompresses sections with libelf. Sizes that a section claims are checked against what its bytes can expand to
-// before anything is allocated.
+// Decompresses sections with libelf. Sizes that a section claims are checked before anything is allocated: against what
+// its bytes can expand to, what real sections expand to, and what this process may allocate.
 #include "src/unwind/dwarf/cfi/inflate.h"
 
 #include <libelf.h>
 
+#include <cstdlib>
 #include <memory>
 #include <optional>
+
+#include "absl/strings/str_format.h"
 
 namespace perfkit::unwind {
 namespace {
@@ -13,6 +16,10 @@ namespace {
 // Deflate expands by a factor of at most 1,032 (zlib's technical details). libelf would allocate any size that the
 // section claims.
 constexpr uint64_t kMaxRatio = 1032;
+// Debug information is packed to between a half and a twentieth of its size. So beyond kAnyRatio bytes, a section that
+// expands further than kRealRatio is not one: it would take gigabytes from a file of a few megabytes.
+constexpr uint64_t kRealRatio = 64;
+constexpr uint64_t kAnyRatio = uint64_t{64} << 20;
 
 std::optional<uint64_t> UnpackedSize(base::Bytes section, Packing packing) {
   if (packing == Packing::kHeader) {
@@ -50,6 +57,27 @@ std::vector<char> MakeFile(base::Bytes section, Packing packing) {
   return bytes;
 }
 
+// Returns true if this process may allocate `bytes` now, e.g. by RLIMIT_AS.
+bool CanAllocate(uint64_t bytes) {
+  void* volatile memory = std::malloc(bytes);  // Compilers omit allocations that nothing uses.
+  std::free(memory);
+  return memory != nullptr;
+}
+
+// Returns OK if a section of these bytes may be decompressed to `size`.
+absl::Status CheckSize(base::Bytes section, uint64_t size) {
+  if (size > kAnyRatio && size / kRealRatio > section.size()) {
+    return absl::ResourceExhaustedError(
+        absl::StrFormat("claims to expand from %d to %d bytes: it is damaged or hostile", section.size(), size));
+  }
+  // libelf's copy and the result, and the file for libelf.
+  if (!CanAllocate(2 * size + section.size() + 4096)) {
+    return absl::ResourceExhaustedError(absl::StrFormat(
+        "expands to %d MiB, for which this process has no memory. Remedy: raise its limit (ulimit -v)", size >> 20));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Damaged(const char* what) { return absl::Status(absl::StatusCode::kInvalidArgument, what); }
 
 }  // namespace
@@ -59,6 +87,7 @@ absl::StatusOr<std::vector<std::byte>> Inflate(base::Bytes section, Packing pack
   if (!size || *size > max_bytes || *size / kMaxRatio > section.size()) {
     return Damaged("claims more bytes than it can contain");
   }
+  if (absl::Status fits = CheckSize(section, *size); !fits.ok()) return fits;
   if (elf_version(EV_CURRENT) == EV_NONE) return Damaged("can't be decompressed: this libelf is too old");
   std::vector<char> file = MakeFile(section, packing);
   const std::unique_ptr<Elf, int (*)(Elf*)> elf(elf_memory(file.data(), file.size()), elf_end);

@@ -4,8 +4,10 @@
 //                                 kSlow: recovers all registers, again from the innermost frame on, by code.RowAt
 //
 // `Code` is the process's code:
-//   bool RuleAt(uint64_t address, Rule& rule);                     returns false if nothing is mapped there
+//   bool RuleAt(const WalkState& at, Rule& rule);                  returns false if nothing is mapped there
 //   bool RowAt(uint64_t address, CfiRow& row, uint64_t& bias);     returns false if there is no row
+//   bool IsCallOf(uint64_t address, uint64_t pc);                  returns true if a call before `address` may have led
+//                                                                  to `pc`
 //   FullRegisters Innermost();                                     returns the registers of the innermost frame
 #pragma once
 
@@ -46,20 +48,34 @@ inline uint64_t CodeOf(const WalkState& at) { return at.pc - (at.interrupted ? 0
 
 namespace detail {
 
+// Steps from a frame by a rule other than kSlow. A function that interrupted code is in may be a leaf without
+// information, which has pushed nothing: then the word at sp is its return address. Where that word is not one, the
+// frame pointer may lead on. Both give guesses.
+template <class Machine, class Stack, class Code>
+bool StepByRule(const Rule& rule, const Stack& stack, Code& code, WalkState& at, StackEnd& why) {
+  uint64_t top = 0;
+  if (!Machine::kLinkRegister && rule.kind == RuleKind::kNone && at.interrupted && stack.Read(at.sp, top) &&
+      code.IsCallOf(top, at.pc)) {
+    at = {top, at.sp + 8, at.fp, 0, false, true};
+    return true;
+  }
+  return Step<Machine>(rule, stack, at, why);
+}
+
 // Steps to the caller with all registers that can be recovered.
 template <class Machine, class Stack, class Code>
 bool StepAll(const Stack& stack, Code& code, FullRegisters& registers, StackEnd& why) {
   WalkState at = StateOf<Machine>(registers);
   const uint64_t address = CodeOf(at);
   Rule rule;
-  if (!code.RuleAt(address, rule)) return why = StackEnd::kNoMapping, false;
+  if (!code.RuleAt(at, rule)) return why = StackEnd::kNoMapping, false;
   const bool by_row = rule.kind != RuleKind::kNone && rule.kind != RuleKind::kSignal;
   CfiRow row;
   uint64_t bias = 0;
   if (by_row && code.RowAt(address, row, bias)) return SlowStep<Machine>(row, stack, bias, registers, why);
   // After a guess only the four registers of the walk are known; a signal's frame has all registers in its context.
   const uint64_t context = at.sp + static_cast<uint64_t>(int64_t{rule.offset});
-  if (!Step<Machine>(rule, stack, at, why)) return false;
+  if (!StepByRule<Machine>(rule, stack, code, at, why)) return false;
   registers = rule.kind == RuleKind::kSignal ? FromContext<Machine>(stack, context) : FromState<Machine>(at);
   return true;
 }
@@ -91,7 +107,7 @@ bool SlowStep(StackWalk<Stack>& walk, Code& code, StackEnd& why) {
 template <class Machine, class Stack, class Code>
 bool Advance(StackWalk<Stack>& walk, Code& code) {
   Rule rule;
-  const bool mapped = code.RuleAt(CodeOf(walk.at), rule);
+  const bool mapped = code.RuleAt(walk.at, rule);
   // The frame pointer of a guess was not a frame pointer.
   if (!mapped && walk.at.guess) return walk.End(StackEnd::kNoInfo);
   if ((mapped || walk.found.frames == 0) && !walk.Push()) return false;
@@ -99,7 +115,7 @@ bool Advance(StackWalk<Stack>& walk, Code& code) {
   if (walk.stack.empty()) return walk.End(StackEnd::kNoStack);
   StackEnd why = StackEnd::kNoInfo;
   const bool stepped = rule.kind == RuleKind::kSlow ? detail::SlowStep<Machine>(walk, code, why)
-                                                    : Step<Machine>(rule, walk.stack, walk.at, why);
+                                                    : detail::StepByRule<Machine>(rule, walk.stack, code, walk.at, why);
   return stepped || walk.End(why);
 }
 

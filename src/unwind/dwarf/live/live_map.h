@@ -9,6 +9,7 @@
 
 #include "src/base/last_at.h"
 #include "src/sys/own_memory.h"
+#include "src/unwind/dwarf/cfi/code_evidence.h"
 #include "src/unwind/dwarf/live/frozen_cfi_rows.h"
 #include "src/unwind/dwarf/live/frozen_table.h"
 #include "src/unwind/dwarf/live/live_cache.h"
@@ -25,6 +26,8 @@ struct LiveModule {
   bool is_ready = true;  // False until its tables are built.
   FrozenTable rules;
   FrozenCfiRows rows;
+  AddressRange entry;       // The code at the entry point, if it has no information. Before relocation.
+  FunctionTable functions;  // Empty unless `stays`.
 
   // Returns true if this module is still loaded at its addresses, by its mark. Detects modules that were unloaded after
   // the map was made, and replaced by other ones. A module without a mark has no rules.

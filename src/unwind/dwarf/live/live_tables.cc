@@ -44,7 +44,17 @@ bool Stays(const LoadedModule& module) {
   return holds || (bias != 0 && (bias == getauxval(AT_BASE) || bias == getauxval(AT_SYSINFO_EHDR)));
 }
 
-void Freeze(Cfi cfi, LiveModule& module) {
+// Returns the address at which the kernel or the dynamic linker started the module, before relocation; 0 for libraries.
+uint64_t EntryOf(const LoadedModule& module) {
+  const uint64_t entry = getauxval(AT_ENTRY);
+  if (HasCode(module, entry)) return entry - module.bias;
+  // The kernel maps the dynamic linker, whose addresses begin at 0, there. It stays.
+  if (module.bias == 0 || module.bias != getauxval(AT_BASE)) return 0;
+  return reinterpret_cast<const ElfW(Ehdr)*>(module.bias)->e_entry;
+}
+
+void Freeze(Cfi cfi, uint64_t entry, LiveModule& module) {
+  module.entry = EntryCode(cfi, entry);
   module.rules = FrozenTable(cfi);
   if (module.rules.HasSlow()) module.rows = FrozenCfiRows(cfi, kTheseRegisters, Machine::kPreserved);
 }
@@ -68,13 +78,16 @@ std::shared_ptr<LiveModule> MakeWithoutTables(const LoadedModule& loaded) {
 std::shared_ptr<const LiveModule> Make(const LoadedModule& loaded) {
   std::shared_ptr<LiveModule> module = MakeWithoutTables(loaded);
   module->is_ready = true;
+  if (module->stays) module->functions = loaded.functions;
+  const uint64_t entry = EntryOf(loaded);
+  module->entry = {entry, entry + (entry == 0 ? 0 : kMaxEntryCode)};
   const absl::StatusOr<elf::Image> image = elf::Image::Parse(loaded.image);
-  if (image.ok()) Freeze(Cfi(*image), *module);
+  if (image.ok()) Freeze(Cfi(*image), entry, *module);
   if (module->rules.rows() != 0 || loaded.build_id.empty()) return module;
   // .debug_frame is not loaded: reads the file.
   const std::string path = loaded.path.empty() ? "/proc/self/exe" : loaded.path;
   const auto file = proc::ModuleFile::Open({.path = path, .build_id = loaded.build_id}, "/proc");
-  if (file.ok()) Freeze(Cfi(file->image()), *module);
+  if (file.ok()) Freeze(Cfi(file->image()), entry, *module);
   return module;
 }
 

@@ -19,7 +19,8 @@ class LiveCode {
  public:
   LiveCode(const LiveMap& map, const FullRegisters& innermost) : map_(map), innermost_(innermost) {}
 
-  bool RuleAt(uint64_t address, Rule& rule) {
+  bool RuleAt(const WalkState& at, Rule& rule) {
+    const uint64_t address = CodeOf(at);
     const bool known = map_.cache.Find(address, rule);
     if (known && (rule.flags & kMayGo) == 0) return true;
     if (!Find(address)) return false;
@@ -27,7 +28,8 @@ class LiveCode {
     if (range_->module == nullptr) return rule = Rule(), true;
     const LiveModule& module = *range_->module;
     if (!module.is_ready) return met_unready_ = true, false;
-    rule = module.rules.At(address - module.bias);
+    if (IsPlanted(module, at)) return rule = {.kind = RuleKind::kRoot}, true;
+    rule = RuleIn(module, address);
     if (!module.stays) rule.flags |= kMayGo;
     map_.cache.Put(address, rule);
     return true;
@@ -49,6 +51,15 @@ class LiveCode {
     return range_->module->rows.At(address - bias, row);
   }
 
+  // As StepByRule needs it.
+  PERFKIT_IN_HANDLER bool IsCallOf(uint64_t address, uint64_t pc) {
+    const LiveMap::Range* const callee = map_.Find(pc);
+    if (callee == nullptr || callee->module == nullptr || !Find(address - 1)) return false;
+    const CallBefore call = FindCallBefore(CodeAround(address - 1), address);
+    if (call.kind != CallKind::kDirect || MayContain(call.target, pc)) return call.kind != CallKind::kNone;
+    return Find(call.target) && IsJumpByMemory(CodeAround(call.target), call.target);
+  }
+
   FullRegisters Innermost() const { return innermost_; }
   // Returns true if RuleAt has failed because a module's tables are not built yet.
   bool met_unready() const { return met_unready_; }
@@ -56,6 +67,42 @@ class LiveCode {
  private:
   // In a cached rule: its module may be unloaded.
   static constexpr uint8_t kMayGo = 1 << 7;
+  // Bytes of a call with a distance, whose first byte is E8.
+  static constexpr uint64_t kDirectCall = 5;
+
+  // Returns the rule of an address that is not cached.
+  PERFKIT_IN_HANDLER Rule RuleIn(const LiveModule& module, uint64_t address) const {
+    if (module.entry.Holds(address - module.bias)) return {.kind = RuleKind::kRoot};
+    const Rule rule = module.rules.At(address - module.bias);
+    return rule.kind == RuleKind::kNone ? RuleByCode(CodeAround(address), address) : rule;
+  }
+
+  // Returns true for a return address before which there is no call, and at which a function begins. Only for modules
+  // that are never unloaded: their memory can be read without a system call. A guess need not be a return address.
+  PERFKIT_IN_HANDLER bool IsPlanted(const LiveModule& module, const WalkState& at) const {
+    if (at.interrupted || at.guess || module.functions.count == 0 || at.pc - range_->begin < kDirectCall) return false;
+    if (*reinterpret_cast<const uint8_t*>(at.pc - kDirectCall) == 0xe8) return false;
+    return FindCallBefore(CodeAround(at.pc - 1), at.pc).kind == CallKind::kNone && module.functions.Begins(at.pc);
+  }
+
+  // Returns the code around an address of range_.
+  PERFKIT_IN_HANDLER CodeWindow CodeAround(uint64_t address) const {
+    CodeWindow code;
+    uint64_t begin = CodeWindow::BeginOf(address), skipped = 0;
+    if (begin < range_->begin) skipped = CodeWindow::kBlock;  // Only the block of the address itself is sure to exist.
+    begin += skipped;
+    const uint64_t size = sizeof(code.bytes) - skipped;
+    uint64_t words[sizeof(code.bytes) / sizeof(uint64_t)] = {};
+    if (range_->module != nullptr && range_->module->functions.count > 0) {
+      for (uint64_t i = 0; i < size / sizeof(uint64_t); ++i) words[i] = sys::WordAt(begin + i * sizeof(uint64_t));
+    } else if (!sys::CopyOwn(begin, words, size)) {
+      return code;
+    }
+    for (uint64_t i = 0; i < size; ++i) {
+      code.bytes[skipped + i] = static_cast<uint8_t>(words[i / sizeof(uint64_t)] >> i % sizeof(uint64_t) * 8);
+    }
+    return code;
+  }
 
   // The latest range that was found and whose module is still loaded.
   bool IsInRange(uint64_t address) const {

@@ -4,6 +4,7 @@
 // other module. A module is identified by its build-id, or by a hash of its records if it has none.
 #include "src/unwind/dwarf/live/loaded_modules.h"
 
+#include <dwarf.h>
 #include <link.h>
 
 #include <algorithm>
@@ -86,6 +87,20 @@ EhFrame FindLoadedEhFrame(const LoadedImage& module) {
   const auto address = ReadPointerAt(reader, encoding, segment->p_vaddr + 4, segment->p_vaddr);
   if (!address) return found;
   return {segment->p_vaddr, *address, header, RecordsOf(module.From(*address))};
+}
+
+// Returns an empty table if it has another form than the one that linkers write.
+FunctionTable FunctionsOf(base::Bytes header) {
+  constexpr size_t kEntriesAt = 12;
+  const auto is = [&](size_t at, unsigned encoding) { return header[at] == static_cast<std::byte>(encoding); };
+  if (header.size() < kEntriesAt || !is(0, 1) || !is(1, DW_EH_PE_pcrel | DW_EH_PE_sdata4) || !is(2, DW_EH_PE_udata4) ||
+      !is(3, DW_EH_PE_datarel | DW_EH_PE_sdata4)) {
+    return {};
+  }
+  const uint64_t count = *base::ReadAt<uint32_t>(header, 8);
+  if (count > (header.size() - kEntriesAt) / sizeof(FunctionTable::Entry)) return {};
+  const std::byte* const entries = header.data() + kEntriesAt;
+  return {reinterpret_cast<const FunctionTable::Entry*>(entries), count, reinterpret_cast<uint64_t>(header.data())};
 }
 
 uint64_t HashOf(base::Bytes bytes, uint64_t hash) {
@@ -177,11 +192,14 @@ struct Looking {
     LoadedModule& module = found.modules.emplace_back();
     module.path = info.dlpi_name == nullptr ? "" : info.dlpi_name;
     module.bias = info.dlpi_addr;
+    bool readable = true;
     for (const ElfW(Phdr) & header : image.headers()) {
       if (header.p_type != PT_LOAD || (header.p_flags & PF_X) == 0 || header.p_memsz == 0) continue;
       const uint64_t begin = info.dlpi_addr + header.p_vaddr;
       module.code.push_back({begin, begin + header.p_memsz});
+      readable &= (header.p_flags & PF_R) != 0;
     }
+    if (readable) module.functions = FunctionsOf(frames.header);
     Identify(image, frames, module);
     if (!wanted(module) || frames.records.empty()) return;
     const size_t size = frames.header.size() + frames.records.size();

@@ -10,6 +10,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "src/base/in_handler.h"
+#include "src/base/last_at.h"
 #include "src/base/mix.h"
 #include "src/sys/own_memory.h"
 
@@ -61,6 +62,24 @@ struct ModuleMark {
   }
 };
 
+// The search table of .eh_frame_hdr in a module's memory (Linux Standard Base, Core 5.0, 10.6.2), as linkers write it.
+struct FunctionTable {
+  struct Entry {
+    int32_t begin, record;
+  };
+
+  const Entry* entries = nullptr;  // Sorted by `begin`.
+  uint64_t count = 0;
+  uint64_t first = 0;  // The address that `begin` counts from: that of .eh_frame_hdr.
+
+  // Returns true if a function begins at `address`. Reads the module's memory.
+  bool Begins(uint64_t address) const {
+    const auto begin_of = [this](const Entry& entry) { return first + static_cast<uint64_t>(int64_t{entry.begin}); };
+    const Entry* const found = base::LastAt(entries, count, address, begin_of);
+    return found != nullptr && begin_of(*found) == address;
+  }
+};
+
 struct LoadedModule {
   struct Range {
     uint64_t begin = 0, end = 0;
@@ -72,6 +91,7 @@ struct LoadedModule {
   uint64_t bias = 0;     // Added to the module's own addresses.
   ModuleMark mark;
   std::vector<Range> code;  // Executable memory.
+  FunctionTable functions;  // Valid as long as the module is loaded. Empty if there is none, or code can't be read.
   // An ELF file that contains only its call frame information; empty if there is none, or it was not requested.
   std::vector<std::byte> image;
 };

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "src/proc/module_file.h"
 #include "src/unwind/dwarf/cfi/cfi.h"
+#include "src/unwind/dwarf/cfi/code_evidence.h"
 
 namespace perfkit::unwind {
 
@@ -18,6 +19,7 @@ class CodeModule {
     if (!file_.ok()) return;
     code_ = proc::LoadedCode(file_->image());
     cfi_.emplace(file_->image());
+    entry_ = EntryCode(*cfi_, EntryOf(file_->image()));
   }
   CodeModule(const CodeModule&) = delete;
   CodeModule& operator=(const CodeModule&) = delete;
@@ -27,7 +29,10 @@ class CodeModule {
   // Returns the rule at `offset` of the file.
   Rule At(uint64_t offset) {
     const std::optional<uint64_t> address = code_.AddressOf(offset);
-    return address ? cfi_->At(*address) : Rule();
+    if (!address) return {};
+    bool covered = false;
+    const Rule rule = cfi_->At(*address, covered);
+    return covered ? rule : WithoutFunction(offset, *address, rule);
   }
   // Writes the whole row at `offset` of the file to `row`, and the address of that code before relocation to `address`.
   // Returns false if there is none.
@@ -43,12 +48,36 @@ class CodeModule {
     return address ? cfi_->FunctionAt(*address) : std::nullopt;
   }
 
+  // Returns the code around `offset` of the file.
+  CodeWindow CodeAround(uint64_t offset) const {
+    CodeWindow code;
+    const std::optional<uint64_t> address = code_.AddressOf(offset);
+    if (!address) return code;
+    const base::Bytes bytes = file_->image().bytes();
+    const uint64_t first = offset - (*address - CodeWindow::BeginOf(*address));
+    for (uint64_t i = 0; i < sizeof(code.bytes); ++i) {
+      if (first + i < bytes.size()) code.bytes[i] = static_cast<uint8_t>(bytes[first + i]);
+    }
+    return code;
+  }
+
   size_t heap_bytes() const { return sizeof(*this) + (cfi_ ? cfi_->heap_bytes() : 0); }
 
  private:
+  // Returns the rule of code that is in no function with information; `rule` is that of padding.
+  Rule WithoutFunction(uint64_t offset, uint64_t address, const Rule& rule) {
+    if (entry_.Holds(address)) return {.kind = RuleKind::kRoot};
+    const CodeWindow code = CodeAround(offset);
+    if (cfi_->IsFunctionBegin(address + 1) && FindCallBefore(code, address + 1).kind == CallKind::kNone) {
+      return {.kind = RuleKind::kRoot};
+    }
+    return rule.kind == RuleKind::kNone ? RuleByCode(code, address) : rule;
+  }
+
   const absl::StatusOr<proc::ModuleFile> file_;
   proc::LoadedCode code_;
   std::optional<Cfi> cfi_;  // Views the file's bytes.
+  AddressRange entry_;      // The code at the entry point, if it has no information.
 };
 
 }  // namespace perfkit::unwind

@@ -70,6 +70,17 @@ bool ProcessRules::RowAt(const Process* process, uint64_t address, CfiRow& row, 
   return true;
 }
 
+bool ProcessRules::IsCallOf(const Process* process, uint64_t address, uint64_t pc) {
+  ModuleOffset caller, callee;
+  // Code of a JIT compiler, which is in no file, has frame pointers.
+  if (!Locate(process, pc, callee) || !callee.module->status().ok()) return false;
+  if (!Locate(process, address - 1, caller)) return false;
+  const CallBefore call = FindCallBefore(caller.module->CodeAround(caller.offset), address);
+  if (call.kind != CallKind::kDirect || MayContain(call.target, pc)) return call.kind != CallKind::kNone;
+  ModuleOffset target;
+  return Locate(process, call.target, target) && IsJumpByMemory(target.module->CodeAround(target.offset), call.target);
+}
+
 bool ProcessRules::InOneFunction(const Process* process, uint64_t one, uint64_t other) {
   ModuleOffset a, b;
   if (!Locate(process, one, a) || !Locate(process, other, b) || a.module != b.module) return false;

@@ -39,6 +39,8 @@ class ProcessRules {
   // These return false if nothing is mapped at `address`, or there is no row.
   bool RuleAt(const Process* process, uint32_t generation, uint64_t address, Rule& rule);
   bool RowAt(const Process* process, uint64_t address, CfiRow& row, uint64_t& bias);
+  // Returns true if the call before `address`, in any module, may be one of the function that contains `pc`.
+  bool IsCallOf(const Process* process, uint64_t address, uint64_t pc);
   // Returns false for code without information, too, where functions are not known.
   bool InOneFunction(const Process* process, uint64_t one, uint64_t other);
 

@@ -38,9 +38,10 @@ Walker::Walker(const UnwinderOptions& options) : rules_(options.proc), lanes_(kL
 
 // The source of rules for a walk: its process.
 struct Walker::Code {
-  bool RuleAt(uint64_t address, Rule& rule) {
-    return walker.rules_.RuleAt(walk.process, walk.generation, address, rule);
+  bool RuleAt(const WalkState& at, Rule& rule) {
+    return walker.rules_.RuleAt(walk.process, walk.generation, CodeOf(at), rule);
   }
+  bool IsCallOf(uint64_t address, uint64_t pc) { return walker.rules_.IsCallOf(walk.process, address, pc); }
   bool RowAt(uint64_t address, CfiRow& row, uint64_t& bias) {
     return walker.rules_.RowAt(walk.process, address, row, bias);
   }

@@ -188,6 +188,13 @@ TEST_CASE("the live stack is the shadow's at every instruction", "[live][stepped
   CheckLive("g++", "-O0 -fno-omit-frame-pointer -DWITH_THROW");
 }
 
+TEST_CASE("the live stack is the shadow's at every instruction of lld's PLT stubs", "[live][stepped]") {
+  if (testing::kSanitized) SKIP_TEST("each trap would run a sanitizer's code, and be taken in it");
+  if (testing::RunCommand("g++ --version && ld.lld --version").exit_code != 0) SKIP_TEST("no g++ or no lld here");
+  CheckLive("g++", "-O2 -fuse-ld=lld");
+  CheckLive("g++", "-O2 -fuse-ld=lld -fcf-protection -Wl,-z,force-ibt");
+}
+
 TEST_CASE("the live stack is the shadow's at every instruction, however it is compiled", "[.heavy]") {
   if (testing::kSanitized) SKIP_TEST("each trap would run a sanitizer's code, and be taken in it");
   if (testing::RunCommand("g++ --version").exit_code != 0) SKIP_TEST("no g++ here");

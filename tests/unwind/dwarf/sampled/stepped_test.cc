@@ -193,6 +193,12 @@ TEST_CASE("the stack is the shadow's at every instruction", "[stepped]") {
   CheckEveryInstruction("g++", "-O2 -DWITH_THROW");
 }
 
+TEST_CASE("the stack is the shadow's at every instruction of lld's PLT stubs", "[stepped]") {
+  if (testing::RunCommand("g++ --version && ld.lld --version").exit_code != 0) SKIP_TEST("no g++ or no lld here");
+  CheckEveryInstruction("g++", "-O2 -fuse-ld=lld");
+  CheckEveryInstruction("g++", "-O2 -fuse-ld=lld -fcf-protection -Wl,-z,force-ibt");
+}
+
 TEST_CASE("the stack is the shadow's at every instruction, however it is compiled", "[.heavy]") {
   if (testing::RunCommand("g++ --version").exit_code != 0) SKIP_TEST("no g++ here");
   testing::ForEachShadowedBuild(CheckEveryInstruction);

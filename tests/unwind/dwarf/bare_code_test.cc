@@ -1,0 +1,298 @@
+// Stacks through code without call frame information, sampled and live: hand-written leaves, code that sets rbp to 0,
+// fibers of makecontext, the dynamic linker from its first instruction on.
+#include <elf.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/auxv.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "perfkit/live_unwinder.h"
+#include "perfkit/unwinder.h"
+#include "src/unwind/dwarf/live/live_tables.h"
+#include "tests/support/skip.h"
+#include "tests/support/work.h"
+#include "tests/unwind/dwarf/sampled/hand_sample.h"
+#include "tests/unwind/dwarf/stepper.h"
+
+namespace perfkit {
+namespace {
+
+#if defined(__x86_64__)
+
+using testing::HandSample;
+using testing::RegistersOf;
+using testing::ThisMachine;
+
+// The fill keeps the code away from the padding of functions with information.
+extern "C" {
+void perfkit_bare_leaf();
+void perfkit_bare_leaf_end();
+void perfkit_bare_framed();
+void perfkit_bare_framed_end();
+void perfkit_bare_outermost(void (*function)());
+void perfkit_bare_outermost_end();
+void perfkit_with_info();
+}
+asm(R"(
+  .text
+  .fill 64, 1, 0xcc
+  .p2align 4
+perfkit_bare_leaf:
+  nop
+  int3
+  nop
+  ret
+perfkit_bare_leaf_end:
+  .fill 64, 1, 0xcc
+  .p2align 4
+perfkit_bare_framed:
+  push %rbp
+  mov %rsp, %rbp
+  lea 1f(%rip), %rax
+  push %rax
+  int3
+  nop
+  leave
+  ret
+  call perfkit_bare_outermost
+1:
+  nop
+perfkit_bare_framed_end:
+  .fill 64, 1, 0xcc
+  .p2align 4
+perfkit_bare_outermost:
+  push %rbp
+  xor %ebp, %ebp
+  call *%rdi
+  pop %rbp
+  ret
+perfkit_bare_outermost_end:
+  .fill 64, 1, 0xcc
+  .p2align 4
+perfkit_with_info:
+  .cfi_startproc
+  nop
+  ret
+  .cfi_endproc
+  .fill 64, 1, 0xcc
+)");
+
+struct BareStack {
+  UnwoundStack stack;
+  std::vector<StackFrame> frames;
+
+  std::string Describe() const {
+    std::string text(StackEndName(stack.end));
+    for (const StackFrame& frame : frames) text += absl::StrFormat(" %s%x", frame.is_guess ? "?" : "", frame.pc);
+    return text;
+  }
+};
+
+uint64_t EndOfThisStack() {
+  pthread_attr_t attributes;
+  void* begin = nullptr;
+  size_t size = 0;
+  REQUIRE(pthread_getattr_np(pthread_self(), &attributes) == 0);
+  pthread_attr_getstack(&attributes, &begin, &size);
+  pthread_attr_destroy(&attributes);
+  return reinterpret_cast<uint64_t>(begin) + size;
+}
+
+// Both stacks of the same registers and memory.
+struct BareLooks {
+  BareLooks() { REQUIRE(by_samples.AddProcess(getpid()).ok()); }
+
+  void Take(const ucontext_t& context) {
+    live.frames.resize(100);
+    live.stack = by_thread.InterruptedStack(&context, live.frames);
+    live.frames.resize(live.stack.frames);
+    const auto at = reinterpret_cast<uint64_t>(&context);
+    const unwind::StackBytes bytes(at, std::as_bytes(std::span(&context, 1)));
+    const auto registers = unwind::FromContext<ThisMachine>(bytes, at);
+    const uint64_t sp = registers.ValueOr0(ThisMachine::kSp);
+    const HandSample sample(static_cast<uint32_t>(getpid()), registers,
+                            std::string(reinterpret_cast<const char*>(sp), std::min(stack_end - sp, uint64_t{16384})));
+    sampled.frames.resize(100);
+    sampled.stack = by_samples.Unwind(sample.sample(), sampled.frames);
+    sampled.frames.resize(sampled.stack.frames);
+  }
+
+  // Returns the stack, which is the same by both ways.
+  BareStack Same() const {
+    INFO("sampled: " << sampled.Describe() << "\nlive: " << live.Describe());
+    CHECK(sampled.frames == live.frames);
+    CHECK(sampled.stack.end == live.stack.end);
+    return live;
+  }
+
+  Unwinder by_samples;
+  LiveUnwinder by_thread;
+  BareStack sampled, live;
+  uint64_t stack_end = EndOfThisStack();
+};
+
+BareLooks* bare_looks = nullptr;
+
+template <class Begin>
+bool IsIn(uint64_t pc, Begin begin, void (*end)()) {
+  return pc >= reinterpret_cast<uint64_t>(begin) && pc <= reinterpret_cast<uint64_t>(end);
+}
+
+[[gnu::noinline]] void TakeHere() {
+  ucontext_t context;
+  if (getcontext(&context) == 0) bare_looks->Take(context);
+}
+
+// Calls a function with an int3 in it, and returns the stack at its next instruction.
+[[gnu::noinline]] BareStack AtInt3(BareLooks& looks, void (*function)()) {
+  bare_looks = &looks;
+  struct sigaction action = {}, before = {};
+  action.sa_sigaction = [](int, siginfo_t*, void* context) { bare_looks->Take(*static_cast<ucontext_t*>(context)); };
+  action.sa_flags = SA_SIGINFO;
+  sigaction(SIGTRAP, &action, &before);
+  function();
+  sigaction(SIGTRAP, &before, nullptr);
+  return looks.Same();
+}
+
+// Returns the stack of the same depth, of functions that have information.
+[[gnu::noinline]] BareStack WithInfo(BareLooks& looks) {
+  bare_looks = &looks;
+  TakeHere();
+  return looks.Same();
+}
+
+TEST_CASE("a function without information is left by a guess that is right", "[bare]") {
+  if (testing::kSanitized) SKIP_TEST("a sanitizer checks copies of stacks, and interposes contexts");
+  BareLooks looks;
+  const BareStack here = WithInfo(looks);
+  // By the word at sp; by the frame pointer, although the word at sp is the return address of another function's call.
+  for (const bool framed : {false, true}) {
+    const BareStack found = AtInt3(looks, framed ? perfkit_bare_framed : perfkit_bare_leaf);
+    INFO(found.Describe());
+    REQUIRE(found.frames.size() == here.frames.size());
+    CHECK(framed == IsIn(found.frames[0].pc, perfkit_bare_framed, perfkit_bare_framed_end));
+    CHECK(framed != IsIn(found.frames[0].pc, perfkit_bare_leaf, perfkit_bare_leaf_end));
+    CHECK((found.frames[1].is_guess && found.frames[1].is_return_address));
+    CHECK(found.stack.guesses == 1);
+    CHECK(found.stack.complete());
+    CHECK(std::equal(here.frames.begin() + 3, here.frames.end(), found.frames.begin() + 3));
+  }
+}
+
+TEST_CASE("code that sets rbp to 0 is the outermost frame", "[bare]") {
+  if (testing::kSanitized) SKIP_TEST("a sanitizer checks copies of stacks, and interposes contexts");
+  BareLooks looks;
+  bare_looks = &looks;
+  perfkit_bare_outermost(TakeHere);
+  const BareStack found = looks.Same();
+  INFO(found.Describe());
+  CHECK(found.stack.complete());
+  REQUIRE(found.frames.size() == 2);
+  CHECK(IsIn(found.frames[1].pc, perfkit_bare_outermost, perfkit_bare_outermost_end));
+}
+
+ucontext_t fiber_context, caller_context;
+
+void RunFiber() {
+  TakeHere();
+  swapcontext(&fiber_context, &caller_context);
+}
+
+[[gnu::noinline]] bool MakeFiber(std::vector<char>& stack, ucontext_t* next) {
+  if (getcontext(&fiber_context) != 0) return false;
+  fiber_context.uc_stack = {stack.data(), 0, stack.size()};
+  fiber_context.uc_link = next;
+  makecontext(&fiber_context, RunFiber, 0);
+  return true;
+}
+[[gnu::noinline]] bool SwitchToFiber() { return swapcontext(&caller_context, &fiber_context) == 0; }
+
+TEST_CASE("the stack of a fiber of makecontext has a root", "[bare]") {
+  if (testing::kSanitized) SKIP_TEST("a sanitizer checks copies of stacks, and interposes contexts");
+  BareLooks looks;
+  bare_looks = &looks;
+  std::vector<char> stack(64 << 10);
+  for (ucontext_t* const next : {static_cast<ucontext_t*>(nullptr), &caller_context}) {
+    REQUIRE(MakeFiber(stack, next));
+    looks.stack_end = reinterpret_cast<uint64_t>(stack.data() + stack.size());
+    REQUIRE(SwitchToFiber());
+    const BareStack found = looks.Same();
+    INFO(found.Describe());
+    CHECK(found.stack.complete());
+    CHECK(found.stack.guesses == 0);
+    CHECK(found.frames.size() == 3);
+  }
+}
+
+TEST_CASE("a program has a whole stack from the dynamic linker's first instruction on", "[bare][stepped]") {
+  testing::Stepper stepper("/bin/true", testing::Stepper::Until::kExec);
+  REQUIRE(stepper.ok());
+  Unwinder unwinder;
+  REQUIRE(unwinder.AddProcess(stepper.pid()).ok());
+  const uint64_t entry = stepper.registers().ValueOr0(ThisMachine::kPc);
+  size_t wrong = 0, deepest = 0;
+  for (int i = 0; i < 3000 && wrong == 0; ++i, stepper.Step()) {
+    const testing::FullRegisters registers = stepper.registers();
+    const HandSample sample(static_cast<uint32_t>(stepper.pid()), registers,
+                            stepper.Read(registers.ValueOr0(ThisMachine::kSp), 16384));
+    BareStack look;
+    look.frames.resize(50);
+    look.stack = unwinder.Unwind(sample.sample(), look.frames);
+    look.frames.resize(look.stack.frames);
+    const bool whole = look.stack.complete() && look.frames.back().pc - entry <= unwind::kMaxEntryCode;
+    INFO("instruction " << i << ": " << look.Describe());
+    CHECK(whole);
+    wrong += !whole;
+    deepest = std::max(deepest, look.frames.size());
+  }
+  CHECK(deepest >= 3);
+}
+
+TEST_CASE("a return address is planted if a function begins there, and no call is before it", "[bare]") {
+  unwind::LiveTables tables;
+  REQUIRE(tables.Maintain().ok());
+  std::vector<uint64_t> words(100, 1);
+  std::vector<StackFrame> frames(10);
+  const auto is_root = [&](uint64_t pc, bool is_return) {
+    testing::FullRegisters registers = RegistersOf(pc, reinterpret_cast<uint64_t>(words.data()));
+    registers.interrupted = !is_return;
+    return tables.WalkFrom(registers, false, frames).complete();
+  };
+  const auto begin = reinterpret_cast<uint64_t>(&perfkit_with_info);
+  CHECK(is_root(begin, true));
+  CHECK_FALSE(is_root(begin + 1, true));
+  CHECK_FALSE(is_root(begin, false));  // Last: caches the rule of the address that is looked up for the one above.
+}
+
+TEST_CASE("the dynamic linker's entry point is a root of live stacks", "[bare]") {
+  const uint64_t base = getauxval(AT_BASE);
+  if (base == 0) SKIP_TEST("this program has no dynamic linker");
+  Elf64_Ehdr header;
+  std::memcpy(&header, reinterpret_cast<const void*>(base), sizeof(header));
+  unwind::LiveTables tables;
+  REQUIRE(tables.Maintain().ok());
+  std::vector<uint64_t> words(100, 1);  // As if argc: no pc, and no 0 that ends stacks.
+  for (const uint64_t offset : {0, 3, 8}) {
+    testing::FullRegisters registers =
+        RegistersOf(base + header.e_entry + offset, reinterpret_cast<uint64_t>(words.data()));
+    registers.interrupted = offset != 8;
+    std::vector<StackFrame> frames(10);
+    const UnwoundStack found = tables.WalkFrom(registers, false, frames);
+    INFO(offset);
+    CHECK(found.complete());
+    CHECK(found.frames == 1);
+  }
+}
+
+#endif
+
+}  // namespace
+}  // namespace perfkit
