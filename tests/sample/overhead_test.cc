@@ -10,6 +10,7 @@
 #include "tests/sample/support.h"
 #include "tests/support/fake_kernel.h"
 #include "tests/support/measurement.h"
+#include "tests/support/skip.h"
 
 namespace perfkit {
 namespace {
@@ -74,6 +75,7 @@ TEST_CASE("a stack is given up in steps, then samples, each dated; records say w
   REQUIRE(sampler->Start().ok());
   std::set<uint32_t> reserved;
   const auto visit = [&](const SamplerRecord& record) {
+    if (record.type != static_cast<uint32_t>(RecordType::kSample)) return;
     const auto sample = Sample::Parse(record, sampler->layout());
     REQUIRE(sample.has_value());
     CHECK(sample->user_registers().abi != 0);
@@ -85,6 +87,9 @@ TEST_CASE("a stack is given up in steps, then samples, each dated; records say w
   REQUIRE(sampler->Stop().ok());
   sampler->Drain(visit);
   const SamplerStats stats = sampler->stats();
+  // A sanitizer's runtime may fault more often than the kernel allows in one tick, or than the ring has room for.
+  if (stats.events[0].throttled != 0) SKIP_TEST("the kernel throttled the event");
+  if (testing::kSanitized && stats.events[0].lost != 0) SKIP_TEST("samples were lost, of a sanitizer's own faults, too");
   REQUIRE(stats.decisions.size() == 5);
   const uint64_t expected[5][2] = {{2048, 1024}, {1024, 512}, {512, 0}, {1, 2}, {2, 4}};
   const What what[5] = {What::kStackBytes, What::kStackBytes, What::kStack, What::kSamples, What::kSamples};
@@ -352,7 +357,7 @@ double CostOfStorm() {
 }
 
 TEST_CASE("a storm of faults costs what it may, and the side band is whole", "[overhead][measurement]") {
-  CHECK(testing::HoldsOnceInThree([] { return CostOfStorm() < (testing::kSanitized ? 0.2 : 0.03); }));
+  CHECK(testing::HoldsOnceInThree([] { return CostOfStorm() < 0.03; }));
 }
 
 TEST_CASE("a budget is a share of a CPU, of rings that are drained", "[overhead]") {

@@ -8,11 +8,9 @@
 #include <string>
 #include <thread>
 
-#include "perfkit/counter.h"
 #include "perfkit/sampler.h"
 #include "perfkit/thread_times.h"
 #include "tests/sample/support.h"
-#include "tests/support/measurement.h"
 
 namespace perfkit {
 namespace {
@@ -93,62 +91,6 @@ TEST_CASE("what changes later is told as it happens", "[side_band][law]") {
   CHECK(told.names[static_cast<uint32_t>(tid)] == "renamed");
   CHECK(told.names[static_cast<uint32_t>(gettid())] == "sample_test");
   CHECK(sampler->stats().side_band_lost == 0);
-}
-
-// Returns false if `on` differs by more than 1 % of the time from the task-clock.
-bool OnIsTaskClock() {
-  SamplerOptions options;
-  options.switches = true;
-  auto sampler = Sampler::Open(options, Target::AllThreads());
-  REQUIRE(sampler.ok());
-  REQUIRE(sampler->Start().ok());
-  uint64_t clock_ns = 0, wall_ns = 0, switches = 0;
-  pid_t tid = 0;
-  ThreadTimes times;
-  const auto drain = [&] {
-    sampler->Drain([&](const SamplerRecord& record) { times.Add(record, sampler->layout()); });
-  };
-  std::thread worker([&] {
-    tid = gettid();
-    // What a hypervisor steals is in this clock, as it is in the records.
-    const auto clock = Counter::Open(event::kTaskClock, Target::ThisThread(), {.only_path = ReadPath::kGroupRead});
-    if (!clock.ok()) return;
-    Count begin, end;
-    testing::SwitchAway();  // known from here on
-    const uint64_t switched = testing::SwitchesByUsage();
-    clock->Read(begin);
-    const uint64_t wall = testing::NowNs();
-    for (int i = 0; i < 20; ++i) {
-      testing::Spin(2'000'000);
-      testing::Sleep(2'000'000);
-    }
-    wall_ns = testing::NowNs() - wall;
-    clock->Read(end);
-    clock_ns = end.value - begin.value;
-    switches = testing::SwitchesByUsage() - switched;
-    testing::SwitchAway();  // and known up to here
-  });
-  worker.join();
-  REQUIRE(sampler->Stop().ok());
-  drain();
-  const std::optional<ThreadTime> time = times.Of(static_cast<uint32_t>(tid));
-  REQUIRE(time.has_value());
-  REQUIRE(clock_ns > 0);
-  INFO("on " << time->on_ns << ", off " << time->off_ns << ", task-clock " << clock_ns << ", wall " << wall_ns);
-  // The records tell of a little more than was measured: of all between the first switch and the last.
-  const auto on = static_cast<double>(time->on_ns), off = static_cast<double>(time->off_ns);
-  const auto clock = static_cast<double>(clock_ns), wall = static_cast<double>(wall_ns);
-  CHECK(on + off > 0.99 * wall);
-  CHECK(off > 0.99 * (wall - clock));
-  CHECK(time->switches > switches);
-  CHECK(time->preemptions <= time->switches);
-  CHECK(time->preempted_ns <= time->off_ns);
-  return std::abs(on - clock) < 0.01 * (on + off);
-}
-
-TEST_CASE("on and off a CPU are all of a thread's time, and on is the CPU time that it took",
-          "[side_band][measurement]") {
-  CHECK(testing::HoldsOnceInThree(OnIsTaskClock));
 }
 
 // A SWITCH record as a sampler with these options would get it.
