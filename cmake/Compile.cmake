@@ -74,7 +74,8 @@ function(perfkit_library target)
   if(PERFKIT_PRECOMPILE AND NOT PERFKIT_FAST_BUILD OR target STREQUAL "perfkit")
     perfkit_precompile(${target})  # the optional components are one or two files each in a fast build
   endif()
-  if(PERFKIT_FAST_BUILD)
+  # How its functions are unwound depends on what each file shows the compiler of the other.
+  if(PERFKIT_FAST_BUILD AND NOT target MATCHES "^perfkit_locks")
     get_target_property(sources ${target} SOURCES)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
     foreach(source IN LISTS sources)

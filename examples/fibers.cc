@@ -3,7 +3,6 @@
 
 #include <cstdio>
 #include <memory>
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -78,12 +77,6 @@ int main() {
       }
     }).join();
   }
-  printf("%-14s %8s %10s %10s %12s\n", "task", "runs", "ran, us", "waited, us", "page-faults");
-  for (const perfkit::TaskZoneStats& zone : tasks.zones()) {
-    const perfkit::Count& faults = zone.total[1];
-    printf("%*s%-*s %8llu %10llu %10llu %12s\n", 2 * static_cast<int>(zone.depth), "",
-           14 - 2 * static_cast<int>(zone.depth), zone.name.c_str(), static_cast<unsigned long long>(zone.calls),
-           static_cast<unsigned long long>(zone.run_ns / 1000), static_cast<unsigned long long>(zone.wait_ns / 1000),
-           faults.validity.counted() ? std::to_string(faults.value).c_str() : "n/a");
-  }
+  fibers.clear();  // Tasks that have ended are in the percentiles.
+  fputs(tasks.FormatTasks().c_str(), stdout);
 }

@@ -27,6 +27,7 @@ struct Heading {
 constexpr Heading kHeadings[] = {
     {EventCategory::kHardware, "hw", "hardware events"},
     {EventCategory::kSoftware, "sw", "software events"},
+    {EventCategory::kThread, "thread", "events of a thread, without perf"},
     {EventCategory::kCache, "cache", "hw-cache events"},
     {EventCategory::kPmu, "pmu", "pmu events"},
     {EventCategory::kTracepoint, "tracepoint", "tracepoint events"},
@@ -36,7 +37,7 @@ constexpr Heading kHeadings[] = {
 };
 
 constexpr char kUsage[] =
-    "usage: list [--probe] [hw] [sw] [cache] [pmu] [tracepoint] [raw] [mem] [uprobe]\n"
+    "usage: list [--probe] [hw] [sw] [thread] [cache] [pmu] [tracepoint] [raw] [mem] [uprobe]\n"
     "  --probe   also opens and counts each tracepoint, in about a minute\n";
 
 // Returns in a few words whether an event can be used.

@@ -24,6 +24,7 @@ constexpr Bar kCountBars[] = {
     {"Threads256/inherited", "Threads256/raw", 0.25, "256 threads by one inherited group, to a group each"},
     {"Threads256/slots", "Threads256/raw", 0.02, "256 threads by slots, to the same"},
 };
+    {"Task/switch16", "Task/switch", 1.2, "CPU time of the same while 15 other threads do it, to one thread", 0},
 
 constexpr const char* kCountNames[] = {
     "Floor/getppid",
@@ -55,6 +56,7 @@ constexpr const char* kCountNames[] = {
     "Switch/group4",
     "Switch/off",
 };
+    "Task/switch16",
 
 constexpr Bar kRingBars[] = {
     {"Decode40/perfkit_fixed", "Decode40/walk", 1.3, "a small sample by a fixed layout, to a walk over headers"},

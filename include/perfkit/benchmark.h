@@ -6,14 +6,14 @@
 //
 // Counters are chosen by PERFKIT_COUNTERS=cycles,page-faults in the environment, by an argument of `counted`, or by the
 // flag --perfkit_counters=... if PERFKIT_BENCHMARK_MAIN() replaces BENCHMARK_MAIN(); otherwise they are
-// instructions,cycles,page-faults. `allocations` also requires linking perfkit::testing_alloc. Counts are of the loop
-// alone and for one iteration: the sum over all threads of a run, divided by the sum of their iterations. The measured
-// cost of an empty loop is subtracted. PERFKIT_METRICS, --perfkit_metrics=... or an argument add columns for metrics
-// (metric.h), separated by semicolons.
+// instructions,cycles,page-faults. `allocations` and `allocated-bytes` require linking perfkit::testing_alloc, too.
+// Counts are of the loop alone and for one iteration: the sum over all threads of a run, divided by the sum of their
+// iterations. The measured cost of an empty loop is subtracted. PERFKIT_METRICS, --perfkit_metrics=... or an argument
+// add columns for metrics (metric.h); the first two separate metrics by semicolons.
 //
-// Requires linking perfkit::benchmark, whose link options let perfkit observe PauseTiming. Without them, pauses are
-// counted too, and the head of the report says so. A row then has a single label: its n/a replaces a label that was set
-// before the loop, and a label that is set after the loop replaces its n/a.
+// Requires linking perfkit::benchmark, whose link options let perfkit observe PauseTiming and SetLabel. Without these
+// options, pauses are counted, too, and the head of the report says so. Then the label set last wins: the note about
+// missing events ("n/a ...") replaces a label set before the loop, and is replaced by one set after it.
 #pragma once
 
 #include "perfkit/detail/library_only.h"

@@ -29,7 +29,7 @@ struct BenchmarkColumn {
 // The result of one run, for all its threads together.
 struct BenchmarkRow {
   std::vector<BenchmarkColumn> columns;  // Empty on all threads of a run but one, so that the library may add them up.
-  // The events and metrics without a number, and why: "cycles, instructions n/a (no PMU)"; or "".
+  // The events and metrics without a value, and why: "cycles, instructions n/a (no PMU)"; or "".
   std::string note;
   std::string label;  // On the thread with columns: the benchmark's own label and the note; "" without a note.
 };
@@ -41,8 +41,8 @@ struct BenchmarkLoop {
   void (*empty)(int64_t rounds) = nullptr;
 };
 
-// Returns the events of PERFKIT_COUNTERS in the environment, or else "instructions,cycles,page-faults". Spelled as
-// ParseEventList accepts them, plus "allocations".
+// Returns the events of PERFKIT_COUNTERS in the environment, or else "instructions,cycles,page-faults": a list for
+// ParseEventList.
 std::string BenchmarkCounters();
 // Returns PERFKIT_METRICS from the environment, or "". It is a list, separated by semicolons, of texts for
 // Metric::Parse (metric.h) and names of sets (metric_set.h).
@@ -70,7 +70,7 @@ const char* BenchmarkFlagsHelp();
 std::string BenchmarkArgument(std::string_view prefix);
 
 // The counters of one thread in one run. Never fails: the note names the events that can't be counted. Use it on the
-// thread that constructed it: a loop that ends on another thread has no numbers. The static functions may be called on
+// thread that constructed it: a loop that ends on another thread has no counts. The static functions may be called on
 // any thread: Pause and Resume act on the calling thread's region, Begin, End and SetLabel on the run.
 class BenchmarkRegion {
  public:

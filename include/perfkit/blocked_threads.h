@@ -62,12 +62,12 @@ struct ThreadStatus {
   // shared between processes: pthread mutexes (std::mutex) that are not robust, reader-writer locks that a writer has,
   // and priority-inheriting futexes. With C libraries other than glibc, known only for priority-inheriting futexes.
   uint32_t holder = 0;
-  // The holder is no thread of this process any more, and can't release the lock. In a forked child this also holds for
-  // locks that the forking thread held, because that thread has another ID in the child.
+  // The holder is no thread of this process any more, and can't release the lock. In a forked child this is also true
+  // for locks that the forking thread held, because that thread has another ID in the child.
   bool holder_gone = false;
   // The thread is in a cycle of threads, each of which waits for a lock that the next one holds: follow `holder`. Each
   // of them was found in the same wait three times in turn, and did not run in between. A wait with a timeout
-  // (std::timed_mutex) ends all the same.
+  // (std::timed_mutex) is also reported, although it will end.
   bool deadlocked = false;
   uint64_t at_ns = 0;                 // Time of the examination, by CLOCK_MONOTONIC.
   std::vector<StackFrame> frames;     // Innermost first.

@@ -40,7 +40,7 @@ struct ExitStatus {
 // may only be assigned to or destroyed.
 //
 // Not thread-safe: any thread may call it, one at a time. The destructor kills and reaps a child that was never
-// started; a running one runs on. If this process ends without the destructor, a waiting child ends, too, but not
+// started; a running one continues. If this process ends without the destructor, a waiting child ends, too, but not
 // before all children that were forked later have ended or called exec: until then they keep its pipe open.
 class Child {
  public:

@@ -3,7 +3,7 @@
 // This header is cheap to include and is all that a hot path needs. counter.h adds Open, which can fail.
 //
 //   caller ── CounterReader::Read(Snapshot&)
-//               ├─ if no number needs a system call: ReadFast, inline: loads, and one read of the tick counter
+//               ├─ if no event needs a system call: ReadFast, inline: loads, and one read of the tick counter
 //               └─ else: ReadSlow, in src/count/source.cc, which calls the kernel
 #pragma once
 
@@ -29,25 +29,27 @@ inline constexpr size_t kMaxEvents = 16;
 
 // How an event is read. CounterSet::Open chooses the cheapest path that a test shows to be correct.
 enum class ReadPath : uint8_t {
-  kUserPage,     // A counter register, read in user space (rdpmc, mrs).
-  kRing,         // The head of a ring into which each occurrence writes one record of fixed size.
-  kThreadClock,  // task-clock: extrapolated by the tick counter. cpu-migrations: from SWITCH records.
-  kGroupRead,    // read(2) of a perf group.
-  kUsage,        // getrusage, if perf is not permitted.
+  kUserPage,       // A counter register, read in user space (rdpmc, mrs).
+  kRing,           // The head of a ring into which each occurrence writes one record of fixed size.
+  kThreadClock,    // task-clock: extrapolated by the tick counter. cpu-migrations: from SWITCH records.
+  kGroupRead,      // read(2) of a perf group.
+  kUsage,          // getrusage, if perf is not permitted.
+  kWrappedMalloc,  // A word of the thread, which the malloc of perfkit::testing_alloc increases at each call.
+  kThreadIo,       // pread(2) of /proc/thread-self/io.
 };
 // Returns "user page", "ring", ….
 std::string_view ReadPathName(ReadPath path);
 
-// The validity of a count: a set of flags. kNotCounted excludes the others.
+// The validity of a count: a set of flags. kNotCounted and kOtherThread each exclude all others.
 struct Validity {
   enum Flag : uint8_t {
-    kNotCounted = 1,    // No number; CounterSet::reason(i) says why.
+    kNotCounted = 1,    // No count: `value` is meaningless. CounterSet::reason(i) says why.
     kSwitched = 2,      // The thread may have been off its CPU in between.
     kMigrated = 4,      // The region ended on another CPU than it began on.
     kMultiplexed = 8,   // On the PMU for a part of the time only: coverage().
     kUserOnly = 16,     // Without the kernel's work for the thread.
     kFallback = 32,     // Read by a slower path than the chosen one.
-    kOtherThread = 64,  // Began or ended on another thread than the counted one: no number.
+    kOtherThread = 64,  // Began or ended on another thread than the counted one: no count.
     kSomeCpus = 128,  // Counts on one kind of core only; the thread's work on others is neither included nor estimated.
   };
   uint8_t flags = 0;
@@ -59,9 +61,9 @@ struct Validity {
 };
 
 // A count with its validity. `value` is in events; for clock events in nanoseconds. time_enabled_ns is how long the
-// event was enabled, time_running_ns how long it was on the PMU. Both are 0 for an event that is never multiplexed, and
-// so counted all the time. CounterReader::multiplexable() has the others: all but software events and tracepoints; and
-// if a set has one of them, also each event of the set that is read in a group.
+// event was enabled, time_running_ns how long it was on the PMU. Both are 0 for an event that is never multiplexed,
+// e.g. a software event or a tracepoint, unless the set also has events that may be multiplexed and this one is read
+// with ReadPath::kGroupRead: CounterReader::multiplexable.
 struct Count {
   uint64_t value = 0;
   uint64_t time_enabled_ns = 0;
@@ -91,7 +93,7 @@ struct Snapshot {
   uint64_t ticks;       // ReadTicks() at the read if a clock needed it, else 0.
   uint32_t epoch;       // The user page's lock: equal epochs mean no context switch in between.
   uint32_t cpu;         // The thread's CPU; kNoCpu if unknown.
-  uint32_t missing;     // Bit i < kMaxEvents: event i has no number here. Higher bits: detail::kGapShift.
+  uint32_t missing;     // Bit i < kMaxEvents: event i has no count here. Higher bits: detail::kGapShift.
   uint32_t fallback;    // Bit i: event i was read by a slower path than its own.
   bool other_thread;    // Target::ThisThread: not read on that thread. Always false for other targets.
   uint64_t group_size;  // Written by the kernel before the values, so that a group is read in place.
@@ -154,21 +156,23 @@ struct ReadPlan {
   const UserPage* page = nullptr;  // Its lock distinguishes epochs.
   const uint32_t* cpu = nullptr;   // The thread's rseq cpu_id, or a word with the value kNoCpu.
   bool all_fast = false;           // No event needs the kernel.
-  uint32_t missing = 0;            // Bit i: event i never has a number.
-  uint8_t ring_count = 0;
+  uint32_t missing = 0;            // Bit i: event i never has a count.
+  uint8_t word_count = 0;
   uint8_t clock_index = kMaxEvents;      // The event that is the thread's clock; kMaxEvents means none.
   uint8_t migration_index = kMaxEvents;  // The event that is counted from switch records; kMaxEvents means none.
   uint8_t user_page_count = 0;
   uint64_t migrations = 0;  // As of `base.epoch`.
   ClockBase base;
-  uint64_t max_age_ticks = 0;    // An older base is renewed, which bounds the drift of the tick rate.
+  // Maximum age of the base, in ticks; bounds the error caused by drift of the tick rate.
+  uint64_t max_age_ticks = 0;
   uint64_t ns_per_tick_q32 = 0;  // Nanoseconds per tick, in 2^-32.
-  struct Ring {
-    const uint64_t* head;
-    uint8_t shift;  // Binary logarithm of the bytes that one event appends.
+  // The head of a ring, or a word that this thread itself counts in.
+  struct Word {
+    const uint64_t* at;
+    uint8_t shift;  // Binary logarithm of what one event adds: to a ring's head, the bytes of its record.
     uint8_t index;
   };
-  std::array<Ring, kMaxEvents> rings{};
+  std::array<Word, kMaxEvents> words{};
   struct Counter {
     const UserPage* page;
     uint8_t index;
@@ -190,15 +194,15 @@ inline uint64_t ThreadSerial() noexcept {
   return detail::thread_serial != 0 ? detail::thread_serial : detail::AssignThreadSerial();
 }
 
-// The reading half of a CounterSet. With Target::ThisThread, for the thread that the set counts, on which Read is
-// async-signal-safe; with other targets, for any thread, one at a time. A copy is valid as long as its CounterSet, also
-// after a move of the set; one without a set reads as missing.
+// The reading half of a CounterSet. With Target::ThisThread it is for the thread that the set counts: Read is
+// async-signal-safe there, and on another thread it sets Snapshot::other_thread. With other targets any thread may call
+// it, one at a time. A copy is valid as long as its CounterSet, also after a move of the set; a reader without a set
+// reads as missing.
 class CounterReader {
  public:
   CounterReader() = default;
 
-  // Reads all events into `now`. Never fails, allocates, locks or throws; `now.missing` has the events without a
-  // number.
+  // Reads all events into `now`. Never fails, allocates, locks or throws; `now.missing` has the events without a count.
   void Read(Snapshot& now) const noexcept {
     if (!(plan_ != nullptr && plan_->all_fast && ReadFast(*plan_, now))) [[unlikely]]
       ReadSlow(now);
@@ -207,7 +211,8 @@ class CounterReader {
   // Returns the number of events.
   size_t size() const noexcept { return size_; }
 
-  // Returns what event `i` counted from `begin` to `end`, two snapshots of this set, with its validity.
+  // Returns what event `i` counted from `begin` to `end`, two snapshots of this set, with its validity. kNotCounted if
+  // i >= size().
   Count Difference(const Snapshot& begin, const Snapshot& end, size_t i) const noexcept;
 
   // Returns the flags that all counts of [begin, end] share: kSwitched, kMigrated, kOtherThread.
@@ -218,8 +223,8 @@ class CounterReader {
     return {flags};
   }
 
-  // Returns a mask; bit i: event i has no number between `begin` and `end`. An event that is counted from records is
-  // missing in all snapshots after its first gap (lost records), but has a number between two snapshots if no gap lies
+  // Returns a mask; bit i: event i has no count between `begin` and `end`. An event that is counted from records is
+  // missing in all snapshots after its first gap (lost records), but has a count between two snapshots if no gap lies
   // between them.
   uint32_t MissingBetween(const Snapshot& begin, const Snapshot& end) const noexcept {
     return detail::MissingBetween(begin.missing, end.missing, gapped_);
@@ -282,9 +287,9 @@ inline bool CounterReader::ReadFast(detail::ReadPlan& plan, Snapshot& now) noexc
   const uint32_t version = plan.base.version;
   const uint32_t epoch = LoadShared(plan.page->lock);
   if (epoch != plan.base.epoch) return false;
-  for (size_t r = 0; r < plan.ring_count; ++r) {
-    const detail::ReadPlan::Ring& ring = plan.rings[r];
-    now.values[ring.index] = LoadShared(*ring.head) >> ring.shift;
+  for (size_t w = 0; w < plan.word_count; ++w) {
+    const detail::ReadPlan::Word& word = plan.words[w];
+    now.values[word.index] = LoadShared(*word.at) >> word.shift;
   }
   if (plan.user_page_count != 0 && !detail::ReadUserPages(plan, now)) return false;
   now.ticks = 0;

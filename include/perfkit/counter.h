@@ -26,8 +26,8 @@ namespace PERFKIT_NAMESPACE {
 
 struct CounterOptions {
   // If an event can't be counted: true makes Open fail; false keeps it in the set as not counted, and
-  // CounterSet::reason(i) says why. If ParseEvent refuses a name, Open fails in both cases. One refusal is different:
-  // PermissionDenied, for a tracepoint that this user may not look up, means that the event can't be counted.
+  // CounterSet::reason(i) says why. If ParseEvent refuses a name, Open fails in both cases. Exception: a tracepoint
+  // that this user may not look up (PermissionDenied) is treated as an event that can't be counted.
   bool require_all = true;
   // Allows this read path only, e.g. kGroupRead for read(2); nullopt allows all. An event without this path can't be
   // counted.
@@ -40,16 +40,18 @@ struct CounterOptions {
 };
 
 #if PERFKIT_ENABLE
-// Up to kMaxEvents events that count together from Open until destruction. Counts are differences of two reads.
+// Up to kMaxEvents events, which count from Open until destruction. Counts are differences of two reads. Those that fit
+// share a perf group, so that the kernel counts them over the same time; the others may be multiplexed one by one.
 // Movable, not copyable: a moved-from set has no events and reads as missing. In a forked child all events read as
 // missing. Not thread-safe: any thread may call it, one at a time. Read is async-signal-safe on the counted thread.
 class CounterSet : public CounterReader {
  public:
-  // Opens the events on the target and starts counting. Errors: those of ParseEvent, for a name; InvalidArgument also
-  // if there are no events or too many, or if user space only is requested of an event that only the kernel raises;
-  // PermissionDenied, naming the setting to change; Unavailable if this machine has no such counter; NotFound if the
-  // target has ended; ResourceExhausted if descriptors or locked memory run out; Aborted if threads of the target start
-  // faster than they are attached.
+  // Opens the events on the target and starts counting. A group in braces is no event: ParseEventList returns groups
+  // for the third overload. Errors: those of ParseEvent, for a name; InvalidArgument also if there are no events or too
+  // many, or if user space only is requested of an event that only the kernel raises; PermissionDenied, naming the
+  // setting to change; Unavailable if this machine has no such counter; NotFound if the target has ended;
+  // ResourceExhausted if descriptors or locked memory run out; Aborted if threads of the target start faster than they
+  // are attached.
   static absl::StatusOr<CounterSet> Open(std::initializer_list<EventSpec> events, Target target = Target::ThisThread(),
                                          const CounterOptions& options = {});
   static absl::StatusOr<CounterSet> Open(std::span<const EventSpec> events, Target target = Target::ThisThread(),
@@ -67,7 +69,7 @@ class CounterSet : public CounterReader {
   std::string_view name(size_t i) const;  // As it was written.
   const EventConfig& event(size_t i) const;
   ReadPath path(size_t i) const;        // How event i is read; meaningless if it is not counted.
-  absl::Status reason(size_t i) const;  // OK, or why event i has no number.
+  absl::Status reason(size_t i) const;  // OK, or why event i is not counted.
 
   // Disable stops and Enable restarts counting, with one ioctl for each group. A stopped event still costs time
   // at each context switch: destroy the set to avoid that. Errors: FailedPrecondition if any event has another path

@@ -5,6 +5,8 @@
 //   for (const perfkit::SourceFrame& frame : symbolizer.Inlined(location)) Print(frame.file, frame.line);
 //
 // The Symbolizer then also reads symbols that are packed in .gnu_debugdata (MiniDebugInfo, as in Fedora's files).
+// Files of split debug information (.dwo, .dwp) are not read: for such code lines are known, but no inlined calls, and
+// SymbolizedModule::lines says so.
 #pragma once
 
 #include <cstddef>

@@ -2,8 +2,8 @@
 //
 // PERFKIT_ENABLE is 1 on Linux, unless the build defines it as 0. On other systems it is always 0. With 0, the headers
 // of the hot path need neither the library nor Abseil. They define the same functions, inline and empty
-// (include/perfkit/off), except ThreadSerial and those that take or return EventConfig or Metric. Each count is
-// kNotCounted, and each reason says why. The headers of the hot path are
+// (include/perfkit/off), except ThreadSerial, ReadTicks, and those that take or return EventConfig or Metric. Each
+// count is kNotCounted, and each reason says why. The headers of the hot path are
 //
 //   count.h counter.h event_specs.h event_type.h frame.h frame_counter.h measure.h measured_events.h scope.h target.h
 //   task_counter.h task_coroutine.h thread_slots.h warmup.h
@@ -20,8 +20,8 @@
 #endif
 
 // The namespace of everything that differs between 0 and 1. So files compiled with 0 and with 1 never share inline
-// functions, and do not link if one passes perfkit's objects to the other. So do not forward-declare perfkit's classes:
-// include the headers.
+// functions, and do not link if one passes perfkit's objects to the other. Do not forward-declare perfkit's classes,
+// whose namespace differs: include the headers.
 #if PERFKIT_ENABLE
 #define PERFKIT_NAMESPACE perfkit
 #else

@@ -67,7 +67,8 @@ struct EventConfig {
   // exclude_kernel it would always count 0, so Sampler::Open and CounterSet::Open refuse that with InvalidArgument.
   // Without CounterOptions::require_all, CounterSet::reason(i) has this error instead.
   bool kernel_side = false;
-  // Counts a unit of the machine (uncore, power), not a thread: it can be opened for a CPU only.
+  // Counts a unit of the machine (uncore, power), not a thread: it requires Target::Cpu or Target::System. Energy (in
+  // Joules) may also be in a set of Target::ThisThread, and is then that of the whole machine.
   bool cpu_wide_only = false;
 };
 

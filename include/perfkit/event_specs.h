@@ -1,4 +1,4 @@
-// The events of options: a list of EventSpec. Apart from event_type.h, which costs less compile time without a vector.
+// The events of options: a list of EventSpec. In a header of its own, so that event_type.h need not include <vector>.
 #pragma once
 
 #include "perfkit/enable.h"

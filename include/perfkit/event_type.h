@@ -44,6 +44,7 @@ struct EventSpec {
 enum class EventCategory : uint8_t {
   kHardware,    // Generic, counted by the CPU.
   kSoftware,    // Counted by the kernel.
+  kThread,      // Counted for the calling thread without perf: allocations, bytes of system calls.
   kCache,       // Generic cache events, counted by the CPU.
   kPmu,         // A named event of a PMU under sysfs.
   kTracepoint,  // A static probe in the kernel.

@@ -13,17 +13,18 @@
 namespace perfkit {
 
 // Writes pprof's profile.proto, gzipped, for `go tool pprof`, Grafana Pyroscope and Polar Signals. Each event is a
-// value, thread and label are labels, and the accounting is in the comments.
+// value, thread, label and task are labels, and the accounting is in the comments.
 absl::Status WritePprof(const Profile& profile, const WriteOptions& options, ProfileSink sink);
 
-// Writes Perfetto's TracePackets, for ui.perfetto.dev and trace_processor: samples, zones, counters and waits on one
-// timeline.
+// Writes Perfetto's TracePackets, for ui.perfetto.dev and trace_processor: samples, zones, tasks, counters and waits
+// on one timeline.
 absl::Status WritePerfetto(const Profile& profile, const WriteOptions& options, ProfileSink sink);
 
 // Writes Firefox's processed profile, version 66, gzipped, for profiler.firefox.com.
 absl::Status WriteFirefox(const Profile& profile, const WriteOptions& options, ProfileSink sink);
 
-// Writes Chrome's JSON trace events, for chrome://tracing, DevTools and ui.perfetto.dev: zones, frames and stacks.
+// Writes Chrome's JSON trace events, for chrome://tracing, DevTools and ui.perfetto.dev: zones, frames, tasks and
+// stacks.
 absl::Status WriteChrome(const Profile& profile, const WriteOptions& options, ProfileSink sink);
 
 // Writes one self-contained HTML page, for a browser: flame graph, icicle, a track for each thread, search.

@@ -27,7 +27,7 @@ struct TableRow {
   Count count{};
   std::string unit{};    // "" for plain events.
   double scale = 1;      // Value of one count, in `unit`.
-  std::string reason{};  // Why there is no number; "" if there is one.
+  std::string reason{};  // Why there is no count; "" if there is one.
   std::string note{};    // Printed at the end of the line, in brackets.
 };
 // Returns one row for each event of `set`.
@@ -39,7 +39,7 @@ std::vector<NamedCount> NamedCounts(std::span<const TableRow> rows);
 // Returns the table of `rows`. `wall_ns` and `metrics` as in FormatTable.
 std::string FormatRows(std::span<const TableRow> rows, uint64_t wall_ns = 0, std::span<const Metric> metrics = {});
 
-// Returns in a few words, for tables, why `event` has no number: "no PMU", "this process may not watch the kernel".
+// Returns in a few words, for tables, why `event` was not counted: "no PMU", "this process may not watch the kernel".
 // `reason` is the Status of CounterSet::reason or Open, which says more and has the remedy. Returns "" for OK. May read
 // sysfs.
 std::string FormatReason(const EventConfig& event, const absl::Status& reason);

@@ -11,14 +11,15 @@
 
 namespace PERFKIT_NAMESPACE {
 
-// Identifies a zone by its name. On the hot path, addresses of names are compared; equal names at different addresses
-// are one zone all the same. `name` must be a string literal, or what FrameCounter::DefineZone returned: it is copied
-// when the zone is first entered, and must not change while the ZoneId is in use.
+// Identifies a zone by its name. The hot path compares addresses of names, but equal names at different addresses are
+// still one zone. `name` must be a string literal, or what FrameCounter::DefineZone returned: it is copied when the
+// zone is first entered, and must not change while the ZoneId is in use.
 struct ZoneId {
   const char* name = nullptr;
 };
 
-// Identifies a sequence of frames: 0 is the main loop, the others are returned by FrameCounter::DefineFrame.
+// Identifies a frame sequence, the frames of one loop: 0 is the main loop, the others are returned by
+// FrameCounter::DefineFrame.
 struct FrameId {
   uint32_t index = 0;
 };
@@ -48,10 +49,11 @@ class FrameHistory {
   size_t size_;
 };
 
-// Quantiles of a value per frame. Percentiles are too high by at most 1/32, and exact below 64; the maximum is exact.
+// Quantiles of a value per frame (ZoneStats) or per task (TaskZoneStats). A percentile exceeds the true value by at
+// most 1/32 of it; values below 64 (ns, or events) are exact, and so is the maximum.
 struct Quantiles {
   uint64_t p50 = 0, p95 = 0, p99 = 0, max = 0;
-  uint64_t count = 0;  // Number of frames; 0 means that the other members are meaningless.
+  uint64_t count = 0;  // Number of values; 0 means that the other members are meaningless.
 };
 
 // One zone under one parent: its sums over all frames so far and over all threads of the same name.
@@ -80,19 +82,19 @@ struct Hitch {
   uint64_t wall_ns = 0, budget_ns = 0;
   char cause[192] = {};  // A sentence, NUL-terminated.
   // The zone that exceeded its median time per frame most, or a zone inside of it that has at least half of that
-  // excess; "" if none exceeded it. The median counts as 0 for a zone that is new, or that fewer than half of the
-  // frames enter.
+  // excess; "" if none exceeded it. The median counts as 0 for a zone that is new, or that was entered in fewer than
+  // half of the frames.
   const char* worst_zone = "";
   uint64_t worst_excess_ns = 0;  // The excess of `worst_zone`.
 
-  // By the kernel's log of the thread's context switches, and of its page faults in user space. Numbers of switches (of
-  // faults) are meaningless unless `switches_known` (`faults_known`) is set.
+  // From the kernel's log of the thread's context switches and user-space page faults. If `switches_known` is false,
+  // at_least, preemptions and waits are meaningless; if `faults_known` is false, `faults` and the addresses.
   bool switches_known = false, faults_known = false;
   // The log lost switches: preemptions, waits and migrations, with their times, are lower bounds.
   bool at_least = false;
   uint64_t preemptions = 0, preempted_ns = 0;  // The thread was runnable, but another one ran.
   uint64_t waits = 0, waited_ns = 0;           // The thread slept or was blocked.
-  uint64_t migrations = 0;                     // Meaningless unless `migrations_known` is set.
+  uint64_t migrations = 0;                     // Meaningless if `migrations_known` is false.
   uint64_t faults = 0;
   static constexpr size_t kMaxAddresses = 16;
   std::array<uint64_t, kMaxAddresses> fault_addresses{};  // Of the frame's first faults that are in the log.
@@ -100,10 +102,11 @@ struct Hitch {
 
   // Without that log (perf is forbidden, or memory ran out), events of FrameOptions::events replace it: task-clock sets
   // `off_cpu_ns`, context-switches `switches`, page-faults `faults`, and cpu-migrations `migrations`.
-  bool off_cpu_known = false, switch_count_known = false;
-  bool migrations_known = false;  // By the log, or by cpu-migrations.
-  uint64_t off_cpu_ns = 0;        // wall_ns less the thread's CPU time.
-  uint64_t switches = 0;          // Preemptions and waits.
+  bool off_cpu_known = false;       // If false, `off_cpu_ns` is meaningless.
+  bool switch_count_known = false;  // If false, `switches` is meaningless.
+  bool migrations_known = false;    // By the log, or by cpu-migrations.
+  uint64_t off_cpu_ns = 0;          // wall_ns less the thread's CPU time.
+  uint64_t switches = 0;            // Preemptions and waits.
 };
 
 // The accounting of a FrameCounter about itself.
@@ -113,7 +116,7 @@ struct FrameStats {
   uint64_t dropped = 0;        // Zones beyond a limit, or in a signal handler that interrupted a mark or a zone's
                                // start or end. Their time counts for the parent.
   uint64_t mismatched = 0;     // Zones that were left without having been entered, or never left.
-  uint64_t cross_thread = 0;   // Zones that were left on another thread than entered on: no number.
+  uint64_t cross_thread = 0;   // Zones that were left on another thread than entered on: not counted.
   uint64_t foreign_marks = 0;  // Marks by a thread that does not own the frames: ignored.
   uint64_t unplaced = 0;       // Values per frame that no histogram had room for: missing in percentiles.
   uint64_t hitches = 0;

@@ -8,8 +8,10 @@
 //     frames.Mark();
 //   }
 //
-// It never fails: an event that can't be counted has no number, and a reason. With the usual software events, zones and
-// marks make no system call. Zones and marks do not allocate after set-up; a thread's first zone is its set-up.
+// It never fails: an event that can't be counted has a reason instead of counts. With task-clock, page-faults,
+// context-switches and cpu-migrations, zones and marks usually make no system call: task-clock needs one after each
+// context switch, and every 20 ms. path() says how each event is read. Zones and marks do not allocate after set-up; a
+// thread's first zone is its set-up.
 // Compiled with PERFKIT_ENABLE=0 (enable.h), zones expand to nothing, and the rest does nothing.
 #pragma once
 
@@ -58,9 +60,10 @@ struct FrameOptions {
 // counts are merged when it ends. Requires that no zone is open when the FrameCounter is destroyed. In a forked child
 // it is disabled.
 //
-// Zones inside another zone are async-signal-safe. On threads other than the marking one, an outermost zone may lock,
-// and after SetEnabled it may open or close events. Marks are not async-signal-safe. Zones of a handler that interrupts
-// the start or end of another zone, or a mark, are dropped (FrameStats::dropped).
+// Zones inside another zone are async-signal-safe, unless a Zone ends on another thread than it began on: that locks.
+// On threads other than the marking one, an outermost zone may lock, and after SetEnabled it may open or close events.
+// Marks are not async-signal-safe. Zones of a handler that interrupts the start or end of another zone, or a mark, are
+// dropped (FrameStats::dropped).
 class FrameCounter {
  public:
   using Options = FrameOptions;
@@ -80,17 +83,19 @@ class FrameCounter {
   }
   // Defines the frames of another loop ("audio", "simulation"), to be marked with the returned id. The first thread
   // that marks such a frame owns these frames until that thread ends; then the next thread that marks one owns them.
-  // Marks by others are ignored and counted (foreign_marks). The zones of a thread belong to the first frames that it
-  // owns; those of the marking thread always belong to the main frames. At most 15: marks of further ones are ignored.
-  // Equal names are not unified. `budget`: a session with SessionOptions::keep keeps frames that take longer; 0 means
-  // none. OnHitch is for the main frames alone. Thread-safe. Allocates.
+  // Marks by others are ignored and counted (foreign_marks). If a thread owns the frames of several loops, its zones
+  // belong to those that it owned first; zones of the marking thread always belong to the main frames. At most 15
+  // loops: marks of further ids are ignored. Two calls with the same name define two loops.
+  //
+  // A session with SessionOptions::keep keeps frames that take longer than `budget`; 0 means no budget. OnHitch is
+  // called for main frames only. Thread-safe. Allocates.
   FrameId DefineFrame(std::string_view name, std::chrono::nanoseconds budget = std::chrono::nanoseconds(0));
   // As Mark(), for the frames `id`, on the thread that owns them.
   void Mark(FrameId id) noexcept {
     if (enabled()) MarkOther(id);
   }
 
-  // Asks a session with SessionOptions::keep to keep the frame under way, for this reason: "level 3". Copies up to 256
+  // Asks a session with SessionOptions::keep to keep the current frame, for this reason: "level 3". Copies up to 256
   // bytes of the text; a frame may have several reasons. Any thread may call it. As a zone does, it attaches the
   // thread, and it is async-signal-safe under the same conditions. Costs no more than a zone, and less if no session
   // listens.
@@ -100,11 +105,15 @@ class FrameCounter {
   }
 
   // A zone from construction to destruction; PERFKIT_ZONE declares one. Must end before zones that were entered earlier
-  // on its thread. A zone that ends on another thread has no number and counts as FrameStats::cross_thread.
+  // on its thread. A zone that ends on another thread has no counts; FrameStats::cross_thread counts these zones.
   class [[nodiscard]] Zone {
    public:
     Zone(FrameCounter& frames, ZoneId id) noexcept {
       if (frames.enabled()) frames.EnterZone(id, *this);
+    }
+    // The same if `frames` is not nullptr, and otherwise no zone.
+    Zone(FrameCounter* frames, ZoneId id) noexcept {
+      if (frames != nullptr && frames->enabled()) frames->EnterZone(id, *this);
     }
     ~Zone() {
       if (impl_ != nullptr) LeaveZone(*this);
@@ -112,12 +121,21 @@ class FrameCounter {
     Zone(const Zone&) = delete;
     Zone& operator=(const Zone&) = delete;
 
+    // Ends the zone now instead of in the destructor. Writes to `counts` what was counted since it was entered, or
+    // since the last mark if that came later; FrameRecord::number is 0. `missing` has all bits if the zone has no
+    // counts: counting is disabled, it was dropped, it ends on another thread or before a zone inside of it.
+    void End(FrameRecord& counts) noexcept {
+      counts = {};
+      if (impl_ != nullptr) EndZone(*this, counts);
+      impl_ = nullptr;
+    }
+
    private:
     friend class FrameCounter;
     friend class count::FrameCounterImpl;
     count::FrameCounterImpl* impl_ = nullptr;
     count::FrameThread* thread_;
-    uint64_t entry_;
+    uint64_t entry_;  // Id of this visit: the thread's serial and a count; 0 if the zone was dropped.
   };
   // Start and end a zone, for engines that report zones by callbacks. Leave ends the innermost zone of the thread; a
   // Leave without a zone is only counted (FrameStats::mismatched).
@@ -127,13 +145,15 @@ class FrameCounter {
   void Leave() noexcept {
     if (enabled_.load(std::memory_order_acquire) || draining()) LeavePlain();
   }
-  // Returns the id of a zone with a name that is made at run time; the same for the same name. Valid as long as the
-  // FrameCounter. Thread-safe. Allocates.
+  // Returns the id of a zone with a name that is made at run time; the same for the same name. Names are never
+  // forgotten: those beyond 65,536 are the zone "(more names)". Valid as long as the FrameCounter. Thread-safe. Locks;
+  // allocates for a new name.
   ZoneId DefineZone(std::string_view name);
 
   // Attaches the calling thread now instead of at its first zone, with a name for the report, until the result is
   // destroyed or the thread ends. Destroy the result on the same thread. Threads with the same name form one group.
-  // Thread-safe. No effect on the marking thread, on an attached one, beyond max_threads, and in a forked child.
+  // The result may outlive the FrameCounter. Thread-safe. No effect on the marking thread, on an attached one, beyond
+  // max_threads, and in a forked child.
   class [[nodiscard]] AttachedThread {
    public:
     AttachedThread(AttachedThread&& other) noexcept : impl_(std::move(other.impl_)) {}
@@ -146,8 +166,9 @@ class FrameCounter {
   };
   AttachedThread AttachThread(std::string_view name);
 
-  // Sets the function that Mark calls for each frame over the budget, on the marking thread. It may enter zones and set
-  // another callback. Its time counts in the next frame. An exception ends the program.
+  // Sets the function that Mark calls for each frame over the budget, on the marking thread. It may enter zones, read
+  // results and set another callback. It must not call Mark() or destroy the FrameCounter. Its time counts in the next
+  // frame. An exception ends the program.
   void OnHitch(std::function<void(const Hitch&)> callback);
 
   // Disabling closes the events of all threads, except of other threads that are inside a zone: they close theirs when
@@ -166,7 +187,7 @@ class FrameCounter {
   // Returns all zones of all threads: each group of threads with its root first, and each parent before its children.
   // Counts are not scaled, include perfkit's own cost, and exclude the current frame.
   std::vector<ZoneStats> zones() const;
-  // Returns the latest 64 hitches.
+  // Returns the latest 64 hitches, oldest first.
   std::vector<Hitch> hitches() const;
   // Writes to `out` the sums of the counters of all threads but the marking one, including ended threads. Includes what
   // a thread counted up to the end of its last outermost zone. Thread-safe; never waits for another thread.
@@ -179,11 +200,11 @@ class FrameCounter {
   // As above, with a table for each of `metrics` (metric.h): its values for the total and the self of each zone.
   std::string FormatZones(std::span<const Metric> metrics) const;
 
-  // The events, in the order of FrameOptions::events. Texts are valid as long as this object.
+  // The events, in the order of FrameOptions::events. Texts are valid as long as this object, and "" if i >= size().
   size_t size() const;
   std::string_view name(size_t i) const;
-  std::string_view reason(size_t i) const;  // Why event i has no number, or "".
-  ReadPath path(size_t i) const;            // How event i is read; meaningless if it has no number.
+  std::string_view reason(size_t i) const;  // Why event i can't be counted, or "".
+  ReadPath path(size_t i) const;            // How event i is read; meaningless if it can't be counted.
 
  private:
   friend class count::FrameCounterImpl;
@@ -192,6 +213,7 @@ class FrameCounter {
   void KeepFrame(FrameId id, std::string_view reason) noexcept;
   void EnterZone(ZoneId id, Zone& zone) noexcept;
   static void LeaveZone(const Zone& zone) noexcept;
+  static void EndZone(const Zone& zone, FrameRecord& counts) noexcept;
   void EnterPlain(ZoneId id) noexcept;
   void LeavePlain() noexcept;
 

@@ -17,16 +17,18 @@
 namespace perfkit {
 
 // The call stack of a sample, with CallStack::Live. A view: valid as long as its record. Thread-safe to read; does not
-// allocate. It belongs to the latest earlier sample of the same thread and event that has pcs[0] as its user pc: the ip
-// of a sample in user code, or for a sample in the kernel the pc in its user registers (kSampleRegsUser), to which the
-// kernel returns. (If a system call is restarted, pcs[0] is the system call instruction itself.) Samples that were
-// taken in the kernel during one system call share one stack.
+// allocate.
+//
+// Belongs to the latest earlier sample of the same thread and event whose user pc equals pcs[0]. The user pc is ip()
+// for a sample in user code, and the pc in user_registers() (kSampleRegsUser) for a sample in the kernel. Exception: if
+// a system call is restarted, pcs[0] is its instruction, which ends at the user pc. Samples that were taken in the
+// kernel during one system call share one stack.
 struct LiveStack {
   uint32_t event = SamplerRecord::kNoEvent;  // Index in SamplerOptions::events. Set by Dispatch, not by Parse.
   uint32_t pid = 0, tid = 0;                 // Of the thread.
   uint64_t time_ns = 0;  // Start of the walk, some microseconds after the sample; by SamplerOptions::clock_id.
   StackEnd end{};        // Why the walk stopped.
-  uint32_t guesses = 0;  // Number of frames that were found by an unconfirmed frame pointer.
+  uint32_t guesses = 0;  // Number of frames that are not confirmed: StackFrame::is_guess.
   Words pcs;             // Innermost first.
 
   // Returns the number of frames.

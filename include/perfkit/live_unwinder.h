@@ -39,10 +39,10 @@ struct LiveStats {
 //
 // Holds tables for all loaded code: 0.3 MiB, built in 13 ms, for libc, libstdc++ and SQLite (5 MiB of code); 2 MiB,
 // built in 0.1 s, for LLVM (122 MiB). A walk ends with StackEnd::kNoMapping at code that was loaded or generated since
-// the last Maintain. Unloaded code is noticed, also if other code is mapped there now. Maintain does not know generated
-// code and modules of other namespaces (dlmopen) until a walk has ended there. Then it searches all mappings, and walks
-// follow frame pointers in that code, as guesses. Each search without a find doubles the number of calls of Maintain
-// until the next search.
+// the last Maintain. Unloaded code is noticed, also if other code is mapped there now. Maintain searches for generated
+// code and modules of other namespaces (dlmopen) only after a walk has ended in such code. From then on, walks follow
+// frame pointers in that code, as guesses. Each unsuccessful search doubles the number of Maintain calls before the
+// next one.
 //
 // Movable, not copyable: a moved-from one may only be assigned to or destroyed. Moves and the destructor require that
 // no walk is in progress.

@@ -6,14 +6,16 @@
 //
 // The class of an event decides how it is measured and what a test may assert:
 //
-//   exact       page faults, allocations, calls, system calls, stepped instructions  all of 5 repetitions
+//   exact       page faults, allocations, calls, system calls and their bytes,       all of 5 repetitions
+//               stepped instructions
 //   near-exact  instructions and branches of a PMU                                   the minimum of 11 repetitions
 //   noisy       cycles, misses, switches, major faults                               the median of 31, and its interval
-//   time        clocks                                                               the same; compare, don't limit
+//   time        clocks                                                               as noisy; use Compare instead of a
+//                                                                                    fixed limit
 //
 // Each event is measured by itself, on the calling thread: nothing is multiplexed, and no counter disturbs another. The
-// region runs once to warm up. Then it runs for each event: once to warm up the event (not under the stepper), and once
-// for each repetition. If the thread is switched, there are up to four times as many repetitions. So the region must do
+// region runs once to warm up. Then it runs for each event: once to warm up the event (not with kStepper), and once for
+// each repetition. If the thread is switched, there are up to four times as many repetitions. So the region must do
 // the same each time. It should return what it computes, or the compiler may drop it. An empty region is measured the
 // same way and subtracted. Repetitions in which the thread was switched are dropped, and counted.
 //
@@ -76,8 +78,10 @@ constexpr EventClass ClassOf(const EventType& event) {
 // What a cost is measured by. The event decides the order in which backends are tried; Cost::read_path names the first
 // that works.
 enum class MeasureBackend : uint8_t {
-  kCounter,  // perf: the PMU, software events, tracepoints, breakpoints, uprobes.
-  kHooks,    // The wrapped malloc of perfkit::testing_alloc, if it is linked.
+  // perf: the PMU, software events, tracepoints, breakpoints, uprobes. For kReadBytes and kWrittenBytes, which perf
+  // does not have, ReadPath::kThreadIo.
+  kCounter,
+  kHooks,  // The wrapped malloc of perfkit::testing_alloc, if it is linked.
   // The trap flag of x86-64: exact, one repetition. Instructions, calls, allocations and system calls only.
   kStepper,
 };
@@ -106,12 +110,14 @@ struct Interval {
 struct Cost {
   EventType event;
   EventClass event_class = EventClass::kExact;
-  std::string read_path;        // "stepper", "perf, ring", ...
-  std::string unmeasurable;     // Why there is no number; "" if there is one.
-  std::vector<int64_t> values;  // One for each repetition, without the empty region. In order unless `switched`.
-  int64_t empty = 0;            // Cost of the empty region.
-  uint32_t dropped = 0;         // Repetitions left out because the thread was switched.
-  bool switched = false;        // Too few were without a switch, so all were kept: the region waits, or CPUs are busy.
+  std::string read_path;     // "stepper", "perf, ring", ...
+  std::string unmeasurable;  // Why it was not measured; "" if it was.
+  // The cost in each repetition that was kept, less `empty`, in the event's unit. In the order in which they ran; if
+  // `switched`, those with a switch come first.
+  std::vector<int64_t> values;
+  int64_t empty = 0;      // Cost of the empty region, in the same unit.
+  uint32_t dropped = 0;   // Repetitions left out because the thread was switched.
+  bool switched = false;  // Too few were without a switch, so all were kept: the region waits, or CPUs are busy.
 
   bool measured() const { return unmeasurable.empty(); }
   // Returns true if the class is exact or near-exact, so that the cost is one number.
@@ -155,8 +161,8 @@ struct ScalingResult {
 #if PERFKIT_ENABLE
 namespace detail {
 
-// A region without its type: runs it once, or runs an empty function through the same wrapper, compiled by the same
-// compiler with the same options. Neither throws.
+// A region without its type. `call` runs it once, and `empty` runs an empty function through the same wrapper, compiled
+// by the same compiler with the same options. Neither throws: `threw` is set if the region did.
 struct Region {
   void (*call)(void* self);
   void* self;

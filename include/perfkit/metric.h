@@ -3,9 +3,9 @@
 //   auto mpki = perfkit::Metric::Parse("mpki = 1000 * LLC-load-misses / instructions [misses/1000 insn]");
 //   fputs(perfkit::FormatTable(*set, total, wall_ns, {&*mpki, 1}).c_str(), stdout);
 //
-// The same text works in FormatTable (format.h), FrameCounter::FormatZones, the columns of Google Benchmark
-// (benchmark.h) and matchers (testing.h). metric_set.h has sets by name. Metrics cost nothing while events are counted:
-// they are evaluated when results are formatted.
+// The same text works in FormatTable (format.h), FrameCounter::FormatZones, TaskCounter::FormatTasks, the columns of
+// Google Benchmark (benchmark.h) and matchers (testing.h). metric_set.h has sets by name. Metrics cost nothing while
+// events are counted: they are evaluated when results are formatted.
 //
 //   metric   [name =] sum [ [unit] ]      the unit is text for the reader, and does not change the value
 //   sum      product, or several with + and - between them
@@ -52,15 +52,16 @@ struct NamedCount {
   std::string_view reason{};  // Why it was not counted; "" if that is unknown, or if it was.
 };
 
-// An event's number, as the input of a metric: from a NamedCount, or computed by other means.
+// An event's value, as the input of a metric: from a NamedCount, or computed by other means.
 struct MetricPart {
   MetricPart() = default;
-  // Takes the number of `counted`, scaled if it was multiplexed (not with kSomeCpus). Not counted if `counted` is not.
+  // Takes the count of `counted`: scaled if it was multiplexed, but unscaled with kSomeCpus. Not counted if `counted`
+  // is not.
   MetricPart(const NamedCount& counted);  // NOLINT(google-explicit-constructor)
 
   std::string_view name{};
   double value = 0;
-  // How far the true number may lie below and above `value`: 0 for counts.
+  // How far the true value may lie below and above `value`; 0 for counts.
   double below = 0, above = 0;
   double coverage = 1;  // As Count::coverage.
   Validity validity{};
@@ -83,7 +84,7 @@ struct MetricValue {
 class Metric {
  public:
   // Parses `text`. Reads sysfs, to check the names of events; an event that exists but cannot be counted here is no
-  // error. Also accepts the names of events that Measure and benchmarks count: allocations, system-calls, calls.
+  // error. Also accepts the names of events that only Measure counts: system-calls, calls.
   // Errors: InvalidArgument with the position of the mistake, what was expected there, and for an unknown event the
   // nearest names.
   static absl::StatusOr<Metric> Parse(std::string_view text, const EventRoots& roots = {});
@@ -97,8 +98,8 @@ class Metric {
 
   // Returns the value for the counts of one region. `wall_ns` is its elapsed time; 0 means unknown. Returns a reason
   // instead of a value if a part is missing or was not counted, if the metric needs an unknown elapsed time, divides by
-  // 0 or is not finite, or if only some of the parts cover user space only (parts with modifiers such as :u are not
-  // compared). Allocates; for reports, not for hot paths.
+  // 0 or is not finite, or if some parts are kUserOnly and others are not. Parts with modifiers of their own, such as
+  // :u, are exempt. Allocates; for reports, not for hot paths.
   MetricValue Evaluate(std::span<const MetricPart> parts, uint64_t wall_ns = 0) const;
   MetricValue Evaluate(std::span<const NamedCount> counts, uint64_t wall_ns = 0) const;
 

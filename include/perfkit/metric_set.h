@@ -38,9 +38,10 @@ struct MetricSet {
 // Returns the names above.
 std::span<const std::string_view> MetricSetNames();
 
-// Returns the set for this CPU. Reads sysfs and /proc/cpuinfo; opens no event. Errors: InvalidArgument for an unknown
-// name, with all names; Unavailable, with the reason, if this CPU has no PMU, lacks the events, or has no published
-// formula.
+// Returns the set for this CPU. On hybrid CPUs, topdown-l1 counts on Intel's P cores only, and is Unavailable on Arm;
+// the other sets count on all kinds of core. Reads sysfs and /proc/cpuinfo; opens no event. Thread-safe. Errors:
+// InvalidArgument for an unknown name, with all names; Unavailable, with the reason, if this CPU has no PMU, lacks the
+// events, or has no published formula.
 absl::StatusOr<MetricSet> FindMetricSet(std::string_view name, const EventRoots& roots = {});
 
 }  // namespace perfkit

@@ -45,9 +45,9 @@ inline constexpr std::string_view kOffCpuEvent = "off-cpu";
 struct ProfileThread {
   uint32_t pid = 0, tid = 0;           // Of a sum: a tid from kFirstSum on, and pid 0 if it has several processes.
   uint32_t name = 0;                   // Its last name; index in Profile::strings.
-  uint32_t ended = 0;                  // Of a sum: the number of its threads; 0 if Profile::Filtered left it out.
+  uint32_t ended = 0;                  // Of a sum: number of its threads; 0 if Profile::Filtered removed the sum.
   uint64_t on_ns = 0, off_ns = 0;      // Time on and off a CPU while it was sampled; both 0 if not recorded.
-  uint64_t first_ns = 0, last_ns = 0;  // When it was first and last seen.
+  uint64_t first_ns = 0, last_ns = 0;  // When it was first and last seen, by CLOCK_MONOTONIC.
 
   static constexpr uint32_t kFirstSum = 1 << 22;  // Larger than any tid: PID_MAX_LIMIT (include/linux/threads.h).
   bool is_sum() const { return tid >= kFirstSum; }
@@ -112,6 +112,11 @@ struct ProfileSample {
   uint32_t wait = kNoWait;  // Of off-CPU time: index in Profile::waits, or kNoWait if unknown.
   uint16_t event = 0;       // Index in Profile::events.
   StackQuality quality = StackQuality::kNone;
+  // Path of the task that ran, and of its innermost zone, "pathfinding/expand"; index in Profile::strings, "" outside
+  // of tasks (SessionOptions::tasks).
+  uint32_t task = 0;
+  // Tells apart tasks of one name (TaskCounter::Task::number). 0 outside of tasks, if unknown, and for merged samples.
+  uint64_t task_number = 0;
 
   static constexpr uint32_t kNoWait = UINT32_MAX;
   bool merged() const { return time_ns == 0; }
@@ -119,6 +124,17 @@ struct ProfileSample {
 
 // What perfkit::locks has recorded a wait for.
 enum class ProfileLock : uint8_t { kNone, kMutex, kRwlock, kCondition, kSemaphore };
+
+// The thread that ran in place of a preempted one.
+struct ProfilePreempter {
+  uint32_t tid = 0;      // 0 if it is the idle task: the CPU had nothing to run, as when a CPU quota is used up.
+  uint32_t command = 0;  // Its name at that time; index in Profile::strings, "" if no preempter is known.
+  bool is_own = false;   // A thread of this process.
+  uint32_t others = 0;   // Number of other threads that also ran there meanwhile, without the idle task.
+
+  bool is_known() const { return command != 0; }
+  bool operator==(const ProfilePreempter&) const = default;
+};
 
 // What a thread waited for while it was off its CPU.
 struct ProfileWait {
@@ -136,7 +152,7 @@ struct ProfileWait {
   // (SessionOptions::wakers). With perfkit::locks also the thread that released the lock.
   uint32_t waker = 0;
   // When the thread was last examined, by CLOCK_MONOTONIC; 0 if it was not examined. It was in this call at least until
-  // then. The end of the wait's record (`lock_kind`) counts, too.
+  // then. If perfkit::locks has recorded the wait (`lock_kind`), the end of that record counts as an examination.
   uint64_t examined_ns = 0;
   // The thread that held the lock at that time; index in Profile::threads, kNoHolder if unknown or no lock. Known for
   // the locks of ThreadStatus::holder (blocked_threads.h). From `holder_since_ns` on, each examination found that
@@ -151,26 +167,40 @@ struct ProfileWait {
   // when the wait began, unless an examination has found a later one.
   ProfileLock lock_kind = ProfileLock::kNone;
   uint64_t lock = 0;
+  // Of `preempted`: the thread that ran longest on the CPU that the waiting thread had to leave, until it was back
+  // there. If it was moved to another CPU: the first one that ran in its place (SessionOptions::preempters).
+  ProfilePreempter preempter{};
 
   static constexpr uint32_t kNoHolder = UINT32_MAX;
   static constexpr std::string_view kInterrupt = "an interrupt", kProbablyDisk = "a disk, probably";
+  // `detail` of a thread that did not wait by itself.
+  static constexpr std::string_view kTraced = "stopped by a debugger", kStopped = "stopped by a signal";
 };
 
 // A zone or a frame of a thread, from `from_ns` to `to_ns`.
 struct ProfileZone {
   uint64_t from_ns = 0, to_ns = 0;  // By CLOCK_MONOTONIC.
   uint32_t thread = 0;              // Index in Profile::threads.
-  uint32_t name = 0;                // Index in Profile::strings.
+  uint32_t name = 0;                // Index in Profile::strings. Of a frame: with its number, "frame 12".
   uint32_t cause = 0;               // Of a hitch: Hitch::cause; index in Profile::strings. "" otherwise.
   uint32_t reason = 0;  // Why the program asks to keep the frame (FrameCounter::Keep); index in Profile::strings.
-  // Of a frame: the names of KeepFrames::worst_by that it is among the worst by, "physics, page-faults"; index in
-  // Profile::strings. "" if it is none of these.
+  // Of a frame: the names of KeepFrames::worst_by for which it was kept, "physics, page-faults"; index in
+  // Profile::strings. "" if it was kept for none.
   uint32_t worst_by = 0;
   bool is_frame = false;
   // Of a frame: whether all zones and waits of its thread are in the profile. If not, some of them were merged or
   // dropped, and the frame has no explanation.
   bool is_whole = true;
-  bool is_reference = false;  // Of a frame: chosen at random, to tell what is usual (KeepFrames::references).
+  bool is_reference = false;  // Of a frame: chosen at random, to know what is usual (KeepFrames::references).
+};
+
+// A part of a task: it ran on a thread from `from_ns` to `to_ns`, and neither entered nor left a zone in between.
+struct ProfileTaskPart {
+  uint64_t from_ns = 0, to_ns = 0;  // By CLOCK_MONOTONIC.
+  uint64_t number = 0;              // As ProfileSample::task_number.
+  uint32_t thread = 0;              // Index in Profile::threads.
+  uint32_t name = 0;                // Of the task; index in Profile::strings.
+  uint32_t task = 0;                // As ProfileSample::task.
 };
 
 // A value over time, e.g. a count for each frame, or the length of a queue.
@@ -197,11 +227,15 @@ struct ProfileAccounting {
   uint64_t zones_forgotten = 0;  // Zones and frames that were dropped: to limit memory, or by SessionOptions::keep.
   // Frames that SessionOptions::keep asks for, but that exceeded KeepFrames::max_frames or memory_bytes.
   uint64_t frames_dropped = 0;
-  uint64_t zone_records_lost = 0;  // Starts and ends of zones and frames that a thread's log had no room for.
-  uint64_t side_band_lost = 0;     // Lost records of mappings and threads: names may be missing.
-  uint64_t unattributed = 0;       // SamplerStats::unattributed.
-  uint64_t own_cpu_ns = 0;         // CPU time that this process spent to make the profile.
-  uint64_t kernel_cpu_ns = 0;      // Estimate of the kernel's CPU time for it.
+  uint64_t task_parts_forgotten = 0;  // Parts of tasks that were dropped: as zones_forgotten.
+  uint64_t task_records_lost = 0;     // Switches of tasks that a thread's log had no room for.
+  uint64_t zone_records_lost = 0;     // Starts and ends of zones and frames that a thread's log had no room for.
+  // Switches of CPUs between threads that were read to name preempters (SessionOptions::preempters), and lost ones.
+  uint64_t switches_read = 0, switches_lost = 0;
+  uint64_t side_band_lost = 0;  // Lost records of mappings and threads: names may be missing.
+  uint64_t unattributed = 0;    // SamplerStats::unattributed.
+  uint64_t own_cpu_ns = 0;      // CPU time that this process spent to make the profile.
+  uint64_t kernel_cpu_ns = 0;   // Estimate of the kernel's CPU time for it.
   // Sentences: how stacks were taken, which fallbacks were used and why, what was reduced and when.
   std::vector<std::string> notes;
 };
@@ -220,6 +254,7 @@ class Profile {
   std::vector<ProfileSample> samples;  // In order of time, merged ones first.
   std::vector<ProfileWait> waits;
   std::vector<ProfileZone> zones;
+  std::vector<ProfileTaskPart> task_parts;  // In order of their beginnings.
   std::vector<ProfileCounter> counters;
   ProfileAccounting accounting;
   std::string program;              // Name of the process.
@@ -267,6 +302,7 @@ class Profile {
     uint64_t from_ns = 0, to_ns = UINT64_MAX;
     std::string function{};  // Pattern: samples with a call of that name anywhere in the stack.
     std::string label{};     // Pattern for ProfileSample::label.
+    std::string task{};      // Pattern for ProfileSample::task, also of the parts of tasks.
     std::string zone{};      // Pattern: only while a zone of that name was open on the thread.
   };
   // Returns a copy with only those samples, zones and counter points that meet all conditions; its from_ns and to_ns
@@ -274,5 +310,13 @@ class Profile {
   // whole profile. Threads that were not selected have on_ns and off_ns 0. Requires Check().
   Profile Filtered(const Filter& filter) const;
 };
+
+// Returns a copy of a profile whose stacks begin with the task of their samples, as calls in a module "[task]": the
+// tasks that await it, the outermost first, and the zones of each. So a call tree or flame graph shows what was done on
+// behalf of a task, whichever threads and event loops ran it:
+//   ProfileSample::task "level/load > file"  ──>  level, level/load, file, main, Loop, Resume, ...
+// Names that contain "/" or " > " are split, too. Samples outside of tasks, and those without a stack, stay as they
+// are. Stacks that samples no longer refer to stay in the table. Requires Check().
+Profile RootedAtTasks(const Profile& profile);
 
 }  // namespace perfkit

@@ -5,8 +5,8 @@
 // Each writer passes its output to a sink piece by piece, and returns the sink's Status at the first one that is not
 // OK. Writers require Profile::Check(), except WriteProfile, which checks. Thread-safe while the profile does not
 // change.
-// Errors of all writers: InvalidArgument if WriteOptions::event is no event of the profile (Callgrind and HTML, which
-// show all events, ignore it); those of the sink.
+// Errors of all writers: InvalidArgument if WriteOptions::event is no event of the profile (Callgrind and HTML
+// ignore it); those of the sink.
 #pragma once
 
 #include "perfkit/detail/library_only.h"
@@ -28,7 +28,7 @@ using ProfileSink = absl::FunctionRef<absl::Status(std::string_view bytes)>;
 
 struct WriteOptions {
   // Name of the event that formats for a single event show, and that pprof shows first; "" means the first one.
-  // Perfetto, Callgrind and HTML show all.
+  // Perfetto, Callgrind and HTML show all events whatever it is.
   std::string event{};
   // Called from time to time on the writing thread: `done` goes from 0 to 1, `argument` is progress_argument.
   void (*progress)(double done, void* argument) = nullptr;

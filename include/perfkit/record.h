@@ -1,7 +1,7 @@
 // The records that the kernel writes into a ring: their types, the attr bits that decide their layout, and a plain
 // struct for each type. sample.h has those of samples, kRead and kCallchainDeferred, and Dispatch over all types.
 //
-// Constants and layouts are those of include/uapi/linux/perf_event.h as of Linux 6.18. They are repeated here because
+// Constants and layouts are those of include/uapi/linux/perf_event.h as of Linux 6.19. They are repeated here because
 // the headers of a distribution are older than the kernels that it runs on. Records of newer types are passed on as
 // RawRecord.
 #pragma once
@@ -348,7 +348,7 @@ struct BpfEventRecord {
   enum class Type : uint16_t { kUnknown = 0, kProgramLoad = 1, kProgramUnload = 2 };
 
   Type type = Type::kUnknown;
-  uint16_t flags = 0;  // The kernel defines none, as of Linux 6.18: always 0.
+  uint16_t flags = 0;  // The kernel defines none, as of Linux 6.19: always 0.
   uint32_t program_id = 0;
   Bytes tag;  // 8 bytes: a hash of the program's instructions (bpf_prog_info.tag).
   SampleId who;

@@ -24,7 +24,8 @@ struct ReportFunction {
   uint32_t name = 0;                             // Index in Profile::strings; "" if it has no name.
   uint32_t location = 0;                         // Index in Profile::locations: the first one in the profile.
   uint32_t module = ProfileLocation::kNoModule;  // Index in Profile::modules, or kNoModule.
-  // Index in Profile::strings, "" if unknown: the first known one of its locations. A FlatProfile::Row differs.
+  // The first known file of its locations: index in Profile::strings, "" if none is known. In a FlatProfile::Row it is
+  // chosen by weight.
   uint32_t file = 0;
   uint32_t line = 0;  // In `file`; 0 if unknown.
   bool kernel = false;
@@ -41,7 +42,7 @@ struct CallTreeOptions {
   bool by_name = false;
   // Index in Profile::events. Siblings are sorted by their total of this event, the largest first.
   size_t event = 0;
-  // Maximum depth; 0 means no limit. Deeper calls count for the self of their ancestor at this depth.
+  // Maximum depth; 0 means no limit. The weights of deeper calls are in the self of their ancestor at this depth.
   uint32_t max_depth = 0;
 };
 
@@ -85,6 +86,7 @@ enum class ReportKey : uint8_t {
   kModule,
   kLine,    // A line of a source file; a function if its lines are unknown.
   kThread,  // Self and total are equal.
+  kTask,    // As ProfileSample::task; self and total are equal.
 };
 
 struct FlatProfileOptions {
@@ -92,10 +94,10 @@ struct FlatProfileOptions {
   size_t event = 0;        // Index in Profile::events. Rows are sorted by this event, the largest first.
   bool by_total = false;   // Sorts by its total instead of its self.
   bool by_name = false;    // As CallTreeOptions::by_name.
-  bool by_thread = false;  // Each thread has rows of its own.
+  bool by_thread = false;  // Each thread has rows of its own; no effect with kThread and kTask.
 };
 
-// The self and total of each function, module, line or thread, for all events of a profile. Does not refer to the
+// The self and total of each function, module, line, thread or task, for all events of a profile. Does not refer to the
 // profile. O(samples + stacks).
 class FlatProfile {
  public:
@@ -105,6 +107,7 @@ class FlatProfile {
     ReportFunction function{};
     uint32_t module = ProfileLocation::kNoModule;  // Index in Profile::modules, or kNoModule.
     uint32_t thread = UINT32_MAX;                  // kThread, or with by_thread: index in Profile::threads.
+    uint32_t task = 0;                             // kTask: as ProfileSample::task.
   };
 
   explicit FlatProfile(const Profile& profile, const FlatProfileOptions& options = {});
@@ -147,6 +150,7 @@ struct ReportOptions {
 //   call tree    total and self of each call. A line without a branch is called by the line above it. If hundreds of
 //                calls do nothing but call the next one, only the first and the last are shown
 //   threads      one line each: its share, and its time on and off the CPU
+//   tasks        one line for each path (ProfileSample::task), if samples have tasks: its share, its time off the CPU
 //   waits        what threads waited for while off the CPU, if that was recorded
 // "-" means that a number is not known. If the profile lacks the event or does not pass Check(), returns the error's
 // text.

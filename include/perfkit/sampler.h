@@ -37,8 +37,8 @@ class SamplerImpl;
 // Samples a target into rings. Movable, not copyable: a moved-from one may only be assigned to or destroyed. Not
 // thread-safe: any thread may call it, one at a time. Not async-signal-safe.
 //
-// Nothing runs in the background: rings fill until Drain empties them. In a forked child the copy is empty: its methods
-// return FailedPrecondition, Drain returns 0, and it may be destroyed. The child may open its own sampler.
+// Nothing runs in the background: rings fill until Drain empties them. In a forked child the copy is empty: methods that
+// return a Status return FailedPrecondition, Drain returns 0, and it may be destroyed. The child may open its own sampler.
 class Sampler {
  public:
   using Event = SampledEvent;
@@ -77,7 +77,7 @@ class Sampler {
   absl::Status SetRate(size_t event, SampleRate rate);
 
   // Changes how many bytes of the stack CallStack::UserDump copies. The next Drain while the sampler runs carries it
-  // out: it reopens all events, as a decision does (cpu_budget), and restores what decisions have reduced. If events
+  // out: it reopens all events, and undoes earlier reductions by the CPU budget (SamplerStats::decisions). If events
   // can't be opened, sampling continues unchanged, SamplerStats::decisions_refused counts the failure, and the next
   // Drain tries again. Errors: InvalidArgument if UserDump would not take `bytes`; FailedPrecondition without dumps,
   // with RingMode::kOverwrite, or in a forked child.
@@ -87,18 +87,20 @@ class Sampler {
   // Call Drain once before the first wait: records that are in the rings already do not make the descriptor readable.
   int poll_fd() const;
 
-  // Calls visit for the records of all rings in order of time, and frees their room. Returns the number of records.
-  // While samples are taken, the youngest 50 us stay in the rings if there are several rings, so that no record is
-  // overtaken. A record is valid until visit returns. The visitor must not call the sampler, except layout(). If it
-  // throws (not with PERFKIT_NO_EXCEPTIONS), its record counts as delivered, and the next Drain delivers the others.
+  // Calls visit for the records of all rings in order of time (those of a snapshot: newest first), and frees their
+  // room. Returns the number of records. While the sampler runs and has several rings, the records of the last 50 us
+  // stay there, because an older record may still be written into another ring. A record is valid until visit returns.
+  // The visitor must not call the sampler, except layout(). If it throws (not with PERFKIT_NO_EXCEPTIONS), its record
+  // counts as delivered, and the next Drain delivers the others.
   //
   // `max_records` bounds the records that one call reads. Upkeep (new threads, cpu_budget, new rates) is done by calls
   // that read fewer records than that. Snapshots are delivered as a whole.
   size_t Drain(absl::FunctionRef<void(const SamplerRecord&)> visit, size_t max_records = SIZE_MAX);
 
-  // RingMode::kOverwrite: a second ring takes over. The next Drain delivers what the first ring holds, newest first,
-  // after the side band's records up to now. No record is missed. If other threads are sampled, both rings are written
-  // for some microseconds: what happens between from_ns and to_ns (by SamplerOptions::clock_id) is in both.
+  // RingMode::kOverwrite: for each ring a second one takes over. The next Drain delivers what the first ones hold,
+  // newest first, after the side band's records up to now. No record is missed. If other threads are sampled, both
+  // rings are written for some microseconds: what happens between from_ns and to_ns (by SamplerOptions::clock_id) is in
+  // both.
   // Errors: FailedPrecondition if the sampler was not started, streams, or is in a forked child.
   struct Takeover {
     uint64_t from_ns = 0, to_ns = 0;

@@ -64,9 +64,10 @@ struct CallStack {
   // stacks (docs/sampling.md). FullDumps open each event twice: a hardware event then takes two counters. Not for
   // software events other than clocks, such as page faults, which can't be opened twice.
   static constexpr CallStack UserDump(uint32_t bytes, FullDumps full = {}) { return {Kind::kUserDump, 0, bytes, full}; }
-  // The sampled thread walks its own stack in a handler of SIGTRAP, which stays claimed for good; a sleeping system
-  // call may end with EINTR (docs/sampling.md, Live stacks). Complete, and without a copy of the stack. Requires
-  // threads of this process, RingMode::kStream, and at most 2,048 calls; at most 16 such samplers exist at once.
+  // The sampled thread walks its own stack in a handler of SIGTRAP, which perfkit installs and never removes. A
+  // sleeping system call may end with EINTR (docs/sampling.md, Live stacks). Complete, and without a copy of the stack.
+  // Requires threads of this process, RingMode::kStream, and a depth of at most 2,048; at most 16 such samplers exist
+  // at once.
   // `stacks` is perfkit::LiveStacks (component perfkit::dwarf). Each stack is a record of its own: LiveStack. Before
   // Linux 5.13, Open fails unless `user_only` is set or each event with a stack excludes the kernel; rings are then
   // always Rings::kPerThread.
@@ -86,11 +87,11 @@ struct BranchFilter {
 
 // An event that is sampled.
 struct SampledEvent {
-  EventSpec event;  // A software event other than a clock may be given once.
-  // nullopt means period 1 for what the kernel counts in its code (faults, switches, tracepoints, breakpoints), and
-  // 1000 Hz, or kernel.perf_event_max_sample_rate if that is lower, for clocks and hardware events. What the kernel
-  // counts in its code requires Period{1} if samples have a period: with kSamplePeriod, or beside a hardware event with
-  // a Frequency.
+  EventSpec event;  // A software event other than a clock may be given at most once.
+  // nullopt means period 1 for events that the kernel counts one by one (faults, switches, tracepoints, breakpoints),
+  // and 1000 Hz, or kernel.perf_event_max_sample_rate if that is lower, for clocks and hardware events. If samples have
+  // a period (with kSamplePeriod, or beside a hardware event with a Frequency), events of the first kind require
+  // Period{1}.
   std::optional<SampleRate> rate{};
   // Siblings: events that are counted in one group with this one. Each sample holds the values of the group
   // (Sample::read), this event's first.
@@ -113,11 +114,16 @@ struct SamplerOptions {
   std::optional<BranchFilter> branches{};
   // Additional fields of samples, as SampleBits: kSampleAddr, kSampleCpu, kSampleWeight, kSampleDataSrc,
   // kSamplePhysAddr, kSampleDataPageSize, kSampleCodePageSize, kSampleRegsUser (the thread's registers in user space),
-  // kSampleRegsIntr (the registers of the sampled code, also in the kernel), …. Not those with options of their own
-  // (stack, branches, followers), nor AUX; kSampleWeight, kSampleDataSrc and transactions require a hardware event. All
-  // samples of a sampler have the same fields: these, those of the options, and IDENTIFIER, IP, TID and TIME; with a
-  // Frequency of an event that is no clock PERIOD; with `switches` CPU; with tracepoints RAW; with followers READ, and
-  // also with several software events that are no clocks, if the kernel has it (for inherited events, Linux 6.12).
+  // kSampleRegsIntr (the registers of the sampled code, also in the kernel), …. InvalidArgument for fields that have
+  // options of their own (stack, branches, followers), for AUX, and for kSampleWeight, kSampleDataSrc and
+  // kSampleTransaction without a hardware event. All samples of a sampler have the same fields: these, those of the
+  // options, and
+  //   IDENTIFIER, IP, TID, TIME  always;
+  //   PERIOD                     if an event that is not a clock has a Frequency;
+  //   CPU                        with `switches`;
+  //   RAW                        with a tracepoint;
+  //   READ                       with followers, and with several software events that are not clocks (before Linux
+  //                              6.12 not if they are inherited).
   uint64_t fields = 0;
   // Samples user space only, even if more is permitted. For single events, use the modifiers ":u" and ":k".
   // InvalidArgument with an event of EventConfig::kernel_side.
@@ -135,8 +141,8 @@ struct SamplerOptions {
   RingMode mode = RingMode::kStream;
   Rings rings = Rings::kPerCpu;
   // Size of one ring in bytes, rounded up to a power of two. Smaller if this user may not lock that much memory:
-  // Sampler::ring_bytes. If many threads are sampled or side_band is set, each ring has a ring of the side band beside
-  // it, of the same size, but at most 64 KiB.
+  // Sampler::ring_bytes. With side_band, and with a target of several threads (Target::AllThreads, Target::Process, one
+  // that inherits), each ring has a ring of the side band beside it, of the same size, but at most 64 KiB.
   size_t ring_bytes = 512 << 10;
   // Maximum for all rings together, in bytes. Rings shrink until they fit.
   size_t memory_bytes = 64 << 20;

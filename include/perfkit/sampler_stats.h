@@ -71,7 +71,7 @@ struct SamplerDecision {
   };
   enum class Why : uint8_t {
     kCost,      // The cost exceeded the budget.
-    kLoss,      // Samples were lost in several windows in a row.
+    kLoss,      // Samples were lost in two windows in a row.
     kHeadroom,  // The cost was far below the budget for a while.
   };
   What what = What::kSamples;

@@ -41,8 +41,8 @@ class ScopeTotals {
 
   // Returns the number of scopes that were added.
   uint64_t scopes() const { return scopes_; }
-  // Returns how many scopes began or ended on another thread than the set counts (fibers, coroutines). They have no
-  // number.
+  // Returns how many scopes began or ended on another thread than the set counts (fibers, coroutines). They are not
+  // counted.
   uint64_t cross_thread() const { return cross_thread_; }
 
  private:
@@ -55,8 +55,8 @@ class ScopeTotals {
   uint64_t cross_thread_ = 0;
 };
 
-// Counts from construction to destruction. With Target::ThisThread, a scope that begins or ends on another thread has
-// no number (ScopeTotals::cross_thread). `reader` and `total` must outlive it.
+// Counts from construction to destruction. With Target::ThisThread, a scope that begins or ends on another thread is
+// not counted (ScopeTotals::cross_thread). `reader` and `total` must outlive it.
 class CounterScope {
  public:
   CounterScope(const CounterReader& reader, ScopeTotals& total) noexcept : reader_(reader), total_(total) {

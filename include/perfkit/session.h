@@ -30,6 +30,7 @@
 namespace perfkit {
 
 class FrameCounter;
+class TaskCounter;
 
 namespace session {
 class Impl;
@@ -53,12 +54,11 @@ enum class SessionClock : uint8_t {
 struct SessionOptions {
   // Time between two samples of a thread, in CPU time: 10 us to 10 s.
   std::chrono::nanoseconds interval = std::chrono::milliseconds(1);
-  // What to sample instead of the CPU clock, as SamplerOptions::events; `interval` is then only checked.
+  // What to sample instead of the CPU clock, as SamplerOptions::events; `interval` must be in range, but has no effect.
   //
   // Each follower becomes an event of the profile, after all of these, with a name such as "page-faults at cpu-clock".
-  // The weight of its samples is what it counted on the sample's thread and CPU since the previous sample. What it
-  // counts after a thread's last sample, during a pause, and with kOverwrite before a thread's first sample is in no
-  // sample.
+  // The weight of its samples is its count on the sample's thread and CPU since the previous sample. No sample includes
+  // counts after a thread's last sample or during a pause, or (kOverwrite) before its first sample.
   std::vector<SampledEvent> events{};
   // kWall requires RingMode::kStream. A flight recorder reads SWITCH records at a snapshot only, too late to examine a
   // sleeping thread; and the rings of different CPUs go back to different times, so the times of a thread that migrates
@@ -68,14 +68,14 @@ struct SessionOptions {
   // kStream: profiles everything from Start to Stop. kOverwrite: a flight recorder; Snapshot and Stop return what the
   // rings still hold: for each CPU at most the latest SamplerOptions::ring_bytes of records (512 KiB).
   RingMode mode = RingMode::kStream;
-  // kOverwrite: maximum for all rings together, including the spare ones and the side band's. kStream: samples,
-  // distinct stacks and distinct addresses may each take half of this. When samples exceed their half, the oldest are
-  // merged (ProfileSample::merged); when the merged ones exceed a quarter of memory_bytes, the lightest keep only their
-  // module. When stacks exceed theirs, new ones are cut to their leaf (ProfileAccounting::stacks_forgotten). When
-  // addresses exceed theirs, a leaf at a new one becomes the "[other addresses]" of its module (addresses_forgotten).
-  // Totals stay exact.
+  // kOverwrite: maximum for all rings together, including the side band's and the second set of rings, to which
+  // Snapshot switches. kStream: samples, distinct stacks and distinct addresses may each take half of this, so 1.5
+  // times memory_bytes together. When samples exceed their half, the oldest are merged (ProfileSample::merged); when
+  // the merged ones exceed a quarter of memory_bytes, the lightest keep only their module. When stacks exceed their
+  // half, new ones are cut to their leaf (ProfileAccounting::stacks_forgotten). When addresses exceed theirs, a leaf at
+  // a new one becomes the "[other addresses]" of its module (addresses_forgotten). Totals stay exact.
   size_t memory_bytes = 64 << 20;
-  // CPU budget, as a fraction of one CPU (SamplerOptions::cpu_budget); 0 disables the budget. Unused with kOverwrite.
+  // CPU budget, as a fraction of one CPU (SamplerOptions::cpu_budget); 0 disables it. No effect with kOverwrite.
   double cpu_budget = 0;
   // Samples user space only, even if more is permitted.
   bool user_only = false;
@@ -88,15 +88,23 @@ struct SessionOptions {
   // path of the innermost zone of its thread, "physics/solve"; zones and frames are in Profile::zones, the counts of
   // frames in Profile::counters. They take at most `memory_bytes` in addition; beyond that the oldest are dropped. Must
   // exist while Start is called, may be destroyed before Stop, and serves one session at a time. Makes a zone some 40
-  // ns slower.
+  // ns slower. If it can't be recorded (a machine without a tick counter, a forked child), a note says so.
   const FrameCounter* frames = nullptr;
-  // Keeps the single samples, waits, zones and counts of these frames only (keep_frames.h), and merges all others:
-  // memory stays the same for hours. Requires `frames` and RingMode::kStream. nullopt keeps all, up to `memory_bytes`.
+  // A TaskCounter whose tasks go into the profile, or nullptr. Each sample is labelled with the task that its thread
+  // ran, with the path of its innermost zone, "pathfinding/expand", and with the task's number; the parts of tasks are
+  // in Profile::task_parts. They take at most `memory_bytes` in addition; beyond that the oldest are dropped. Otherwise
+  // as `frames`.
+  const TaskCounter* tasks = nullptr;
+  // Keeps single samples, waits, zones and counts only of the frames that it selects (keep_frames.h), and merges all
+  // others: memory use stays constant however long the session runs. Requires `frames` and RingMode::kStream. nullopt
+  // keeps all, up to `memory_bytes`.
   std::optional<KeepFrames> keep{};
-  // kWall: a thread that has been off the CPU for longer than this is examined for its stack and for what it waits for,
-  // in rounds at least 4 ms apart: shorter waits may be missed. It is examined again each time its wait has grown by
-  // half. Threads that mark frames are examined in the first round that finds them off the CPU; if many of their waits
-  // are missed, up to eight rounds in a row, and 80 a second, are 1 ms apart.
+  // kWall: blocked threads are examined in rounds, for their stacks and for what they wait for. A round examines each
+  // thread that has been blocked for longer than look_after, and examines it again once the wait is 1.5 times as long
+  // as at the last time. A thread that marks frames is examined even if its wait has only just begun. Rounds are
+  // max(look_after, 4 ms) apart, at most 100 ms (20 ms with `frames` or `tasks`); a wait that ends before the next
+  // round is missed. If the missed waits of threads that mark frames add up to a quarter of the time since the last
+  // round, the next round comes after 1 ms. That is limited to eight rounds in a row, and 80 a second.
   std::chrono::nanoseconds look_after = std::chrono::milliseconds(1);
   // kWall, if perfkit::locks is linked or preloaded: records waits for locks of the C library that last this long or
   // longer (ProfileWait::lock_kind), also those that no examination finds. Recording shorter waits distorts what is
@@ -105,21 +113,27 @@ struct SessionOptions {
   // kWall: also records who woke each thread (ProfileWait::waker), by sampling sched:sched_waking, which becomes an
   // event of the profile. Costs the waker about 1 us for each thread that it wakes. Requires the right to sample
   // tracepoints (CAP_PERFMON and a readable tracefs), and the first pid namespace, not a container's; otherwise a note
-  // says so. Knows wakers in this process only, and not interrupts on an idle CPU.
+  // says so. Records only wakers of this process, and no wake-ups by interrupts on an idle CPU.
   bool wakers = false;
+  // kWall: also records who ran in place of each preempted thread (ProfileWait::preempter), by reading
+  // sched:sched_switch on all CPUs. Costs each switch of the machine about 1 us. Requires the rights of `wakers`, also
+  // to observe CPUs; otherwise a note says so. Does not cover the wait for a CPU after a thread was woken.
+  bool preempters = false;
   // The session has a thread of its own. If false, call Poll() when poll_fd() is readable. Call it also every 100
-  // ms, with `frames` every 20 ms, with kWall every max(look_after, 4 ms), because poll_fd() does not wake for those.
+  // ms, with `frames` or `tasks` every 20 ms, with kWall every max(look_after, 4 ms), because poll_fd() does not wake
+  // for those.
   bool own_thread = true;
   // Resolves source lines and inlined calls, if perfkit::dwarf is linked.
   bool lines = true;
   // If another session runs: true stops it (it keeps its profile for its Stop()), false makes Start fail.
   bool replace = false;
   // Called with finished samples, at most 100 ms apart if there are any (with own_thread = false, by each Poll), and
-  // with the last ones by Stop, or by a Snapshot after sampling has ended. The weights of all batches add up to those
-  // of the profile (without the effect of `thread_name`). Called on the session's thread, or on the thread that calls
-  // Poll, Pause, Snapshot or Stop, destroys the session or replaces it; one call at a time. New locations are named
-  // before the call, which reads files. It must not call the session. It should be brief, because samples are lost once
-  // the rings are full. If it throws, it is not called again, and a note says so. Requires RingMode::kStream.
+  // with the last ones by Stop, or by a Snapshot after sampling has ended. The weights of all batches sum to the
+  // profile's. Batches include all threads, also those that `thread_name` removes from the profile. Called on the
+  // session's thread, or on the thread that calls Poll, Pause, Snapshot or Stop, destroys the session or replaces it;
+  // one call at a time. New locations are named before the call, which reads files. It must not call the session. It
+  // should be brief, because samples are lost once the rings are full. If it throws, it is not called again, and a note
+  // says so. Requires RingMode::kStream.
   BatchCallback on_batch{};
   // Called by Snapshot and Stop every 10 ms while names are resolved; `done` goes from 0 to 1. It must not call the
   // session.
@@ -127,15 +141,15 @@ struct SessionOptions {
 };
 
 // A running session; at most one a process. Thread-safe, except that it must not be moved or destroyed while another
-// thread uses it. Movable, not copyable. In a forked child its calls return FailedPrecondition; the child may start its
-// own session.
+// thread uses it. Movable, not copyable. Calls of a moved-from one, and of its copy in a forked child, return
+// FailedPrecondition; poll_fd() is -1. The child may start its own session.
 class Session {
  public:
   // Starts sampling. With SessionStacks::kBest, uses the next best stacks if the kernel does not permit some;
   // ProfileAccounting::notes says so. Errors: InvalidArgument if `interval` is out of range; if kOverwrite is combined
-  // with kWall, on_batch or keep; if wakers is set without kWall; if keep is set without frames, or names more than 64
-  // zones and events. FailedPrecondition if a session runs and `replace` is false. Unimplemented for kLive and kDumps
-  // without perfkit::dwarf. Otherwise as Sampler::Open, if no fallback works either.
+  // with kWall, on_batch or keep; if wakers or preempters is set without kWall; if keep is set without frames, or names
+  // more than 64 zones and events. FailedPrecondition if a session runs and `replace` is false. Unimplemented for kLive
+  // and kDumps without perfkit::dwarf. Otherwise as Sampler::Open, if no fallback works either.
   static absl::StatusOr<Session> Start(SessionOptions options = {});
 
   Session(Session&&) noexcept;
@@ -158,10 +172,11 @@ class Session {
   absl::Status Pause();
   absl::Status Resume();
 
-  // With own_thread = false: returns a descriptor for poll that is readable when Poll has work. Owned by the session,
-  // which closes it when it is stopped, destroyed or forked.
+  // Returns a descriptor for poll that is readable when Poll has work. The session owns it, and closes it in Stop, in
+  // its destructor, and in a forked child.
   int poll_fd() const;
-  // Drains and aggregates what the rings hold, as the session's own thread does. Errors: FailedPrecondition after Stop.
+  // Drains and aggregates what the rings hold. With own_thread = true the session's thread does this; further calls are
+  // permitted. No effect once sampling has ended. Errors: FailedPrecondition after Stop.
   absl::Status Poll();
 
   // Returns whether the session samples: false after Stop, after `stop_after`, and once another session replaced it.

@@ -8,10 +8,11 @@
 //   a frame   |--- physics ---|== off the CPU: futex ... ==|--- physics ---|-- render --|
 //
 // Each moment of a frame belongs to one part: a wait off the CPU, or else the innermost zone that was open. So the
-// parts add up to the frame exactly. A frame is compared with the frames of its kind: those of the same thread whose
-// names differ only in the number at the end ("frame 12"): give chains of frames on one thread different names.
+// parts add up to the frame exactly. A frame is compared with the frames of its kind: those of one frame sequence
+// (FrameId) on one thread. A profile tells sequences apart by their names without the number at the end ("frame 12"),
+// so give the sequences of a thread different names.
 //
-// From the parts follow the causes: what the frame was slow for, and which thread is to blame. Their shares add up to
+// The causes are derived from the parts: what made the frame slow, and which thread is to blame. Their shares add up to
 // the frame's excess exactly. Time that can't be attributed is kUnknown; FrameCause::remedy names the right or the
 // option that would tell more.
 #pragma once
@@ -35,7 +36,7 @@ struct FramePart {
   };
   Kind kind = Kind::kZone;
   // kZone: the path of the innermost zone, "physics/solve"; "" for time outside of all zones. kWait: what it waited
-  // for, "futex", without addresses and wakers, which differ from frame to frame; "" if unknown.
+  // for, "futex", without addresses and wakers, which differ from frame to frame; "" if unknown. kPreempted: "".
   std::string name;
   uint64_t ns = 0;        // Its time in this frame.
   uint64_t usual_ns = 0;  // Its median time in the frames that this one is compared with (FindSlowFrames).
@@ -57,10 +58,10 @@ struct FrameCount {
   std::string name;  // "page-faults".
   double value = 0;
   double usual = 0;  // Median in the frames that it is compared with.
-  // The stack with most of the event's samples, or ProfileStack::kRoot; and the number of events at that stack.
+  // The stack with most of the event's samples: index in Profile::stacks, or ProfileStack::kRoot if there is none.
   uint32_t stack = ProfileStack::kRoot;
-  StackQuality quality = StackQuality::kNone;
-  double at_stack = 0;
+  StackQuality quality = StackQuality::kNone;  // Of `stack`.
+  double at_stack = 0;                         // Number of events at `stack`.
 
   double excess() const { return value - usual; }
 };
@@ -68,18 +69,24 @@ struct FrameCount {
 // Why a frame took longer than usual.
 struct FrameCause {
   enum class Kind : uint8_t {
-    kUnknown,        // Not attributed. `what`: what is not known; `remedy`: what would tell.
-    kMoreWork,       // Ran longer on its CPU in a zone. `what`: the zone's path, "" outside of all zones.
-    kPageFaults,     // The kernel handled more page faults in a zone. `what`: the zone's path.
-    kPreempted,      // Could have run, but other threads or programs did, or a CPU quota (cgroup) was used up.
+    kUnknown,     // Not attributed. `what`: what is not known; `remedy`: what would tell.
+    kMoreWork,    // Ran longer on its CPU in a zone. `what`: the zone's path, "" outside of all zones.
+    kPageFaults,  // The kernel handled more page faults in a zone. `what`: the zone's path.
+    // Could have run, but other threads or programs did, or a CPU quota (cgroup) was used up. `what`: the one that ran
+    // longest, "`cc1plus` (tid 123) and 2 other threads"; "" if unknown (SessionOptions::preempters).
+    kPreempted,
     kLock,           // Waited for a lock. `thread`: its holder; without ProfileWait::holder, who ended the wait.
     kAllocatorLock,  // Waited for the lock of malloc, free, operator new or their like. `thread`: who ended the wait.
-    kPriorityInversion,  // The part of a kLock or kOtherThread in which `thread` was preempted; a quarter or more.
-    kIo,                 // Waited for a descriptor, `what`: the call and its file; or ProfileWait::kProbablyDisk.
-    kOtherThread,        // Waited for `thread` without a lock: a condition variable, a futex, a join, a pipe.
-    kSleep,              // Slept, or waited with a timeout, until a time that the program chose.
-    kSystemCall,         // Waited in another system call. `what`: which.
-    kLess,               // All parts that took less time than usual. `share_ns` is negative.
+    kFileLock,       // Waited for the lock of a file (flock, fcntl). `what`: which. `thread`: who ended the wait.
+    // The part of a kLock or kOtherThread wait in which `thread` was preempted, if it is a quarter of the wait or more.
+    kPriorityInversion,
+    kIo,  // Waited for a descriptor, `what`: the call and its file; or ProfileWait::kProbablyDisk.
+    // Waited for `thread` without a lock: a condition variable, a futex, a join. Or for the other end of a pipe or
+    // FIFO, `what`, which may be another program's.
+    kOtherThread,
+    kSleep,       // Slept, or waited with a timeout, until a time that the program chose.
+    kSystemCall,  // Waited in another system call, or was stopped. `what`: in which, or by what.
+    kLess,        // All parts that took less time than usual. `share_ns` is negative.
   };
   enum class Confidence : uint8_t {
     kUnknown,  // Of Kind::kUnknown.

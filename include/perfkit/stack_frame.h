@@ -8,18 +8,18 @@
 
 namespace perfkit {
 
-// Why unwinding stopped. The first frame exists even if its pc lies in no known mapping.
+// Why unwinding stopped. Except with kNoRegisters there is at least one frame, even if its pc lies in no known mapping.
 enum class StackEnd : uint8_t {
-  kRoot,         // Complete: the last frame has no caller (_start, clone).
+  kRoot,         // Complete: the last frame has no caller (_start, clone, the first function of a fiber).
   kTruncated,    // The stack exceeds the bytes that were copied.
-  kNoMapping,    // The next pc, which is not among the frames, or that of the only frame lies in no known executable
-                 // mapping.
+  kNoMapping,    // A pc lies in no known executable mapping: the caller's, which is not among the frames, or that of
+                 // the only frame.
   kNoInfo,       // The last frame has neither call frame information nor a frame pointer.
   kUnreadable,   // The caller's frame would be outside of the stack: damaged, or the memory was not present.
   kNoProgress,   // The caller's frame would not be above its callee's: damaged.
   kLimit,        // There are more frames than room for them.
-  kNoStack,      // No byte of the stack was copied: not asked for, or not present. One frame.
-  kNoRegisters,  // The sample has no registers of 64-bit user code, as of a kernel thread. No frame.
+  kNoStack,      // No byte of the stack was copied: not asked for, or not present. There is one frame.
+  kNoRegisters,  // The sample has no registers of 64-bit user code, e.g. that of a kernel thread. There is no frame.
   kNotReady,     // The next pc lies in a module whose unwind tables were still to be built: soon after Session::Start.
 };
 // Returns "root", "truncated", ….
@@ -31,7 +31,8 @@ struct StackFrame {
   // the return address, which is after the call.
   uint64_t pc = 0;
   bool is_return_address = false;
-  // Found by a frame pointer in code without call frame information, so not confirmed.
+  // Not confirmed, because the callee has no call frame information: found by its frame pointer, or because the word at
+  // its stack pointer is an address after a call, which is probably its return address.
   bool is_guess = false;
   // Taken from an earlier stack of the same thread, because this sample's copy of the stack ends before it:
   // UnwinderOptions::stitch_bytes.

@@ -84,7 +84,8 @@ struct SymbolizedModule {
   std::string name;
   // OK, or why it has no names or too few: what was tried, the cause, the remedy.
   absl::Status status;
-  // The same for source lines and inlined calls. OK if none were looked up.
+  // The same for source lines and inlined calls. OK if none were looked up. NotFound also if lines are known, but the
+  // inlined calls are in files that are missing, or that are not read (.dwo and .dwp of -gsplit-dwarf).
   absl::Status lines;
   size_t symbols = 0;      // Number of named ranges of code.
   std::string debug_file;  // Path of the separate debug file that was used; "" if none.

@@ -23,13 +23,13 @@ struct Target {
   static constexpr Target ThisThread() { return {}; }
   // One thread of any process that this user may observe.
   static constexpr Target Thread(int tid) { return {Kind::kThread, tid, false}; }
-  // All threads of a process, including later ones, and its children.
+  // All threads of a process, and the threads and children that they start later.
   static constexpr Target Process(int pid) { return {Kind::kProcess, pid}; }
   // All threads of this process, including later ones. Before Linux 5.13 this includes its children, too.
   static constexpr Target AllThreads() { return {Kind::kAllThreads, 0}; }
   // Everything that runs on one CPU. Requires perf_event_paranoid <= 0 or CAP_PERFMON.
   static constexpr Target Cpu(int cpu) { return {Kind::kCpu, cpu, false}; }
-  // Everything that runs on any CPU. Requires the same.
+  // Everything that runs on any CPU. Requires the same rights as Cpu.
   static constexpr Target System() { return {Kind::kSystem, 0, false}; }
 
   // Returns the same target without threads and children that start later.

@@ -6,10 +6,16 @@
 //
 //   co_await perfkit::Counted(task, socket.Read());                  // or one co_await at a time
 //
+// If the awaited object belongs to a task and has a member task(), which returns that TaskCounter::Task, profiles show
+// which task awaits it (Task::SetAwaiter).
+//
+//   struct Job { TaskCounter::Task& task(); … };                     // co_await job;  profiles: "level/load > job"
+//
 // An awaiter that suspends may let another thread resume the coroutine before its own await_suspend returns. So the
 // task is suspended before the awaiter's await_suspend is called, and resumed in await_resume.
 #pragma once
 
+#include <concepts>
 #include <coroutine>
 #include <exception>
 #include <type_traits>
@@ -29,7 +35,12 @@ concept HasFreeAwait = requires(T&& awaited) {
   operator co_await(std::forward<T>(awaited));
 };
 
-// Returns the awaiter of what is awaited, as co_await does.
+template <class T>
+concept HasTask = requires(T& awaited) {
+  { awaited.task() } -> std::same_as<TaskCounter::Task&>;
+};
+
+// Returns the awaiter of `awaited`, as co_await does.
 template <class T>
 decltype(auto) AwaiterOf(T&& awaited) {
   if constexpr (HasMemberAwait<T>) {
@@ -54,6 +65,7 @@ class CountedAwaiter {
   template <class Promise>
   auto await_suspend(std::coroutine_handle<Promise> coroutine) {
     suspended_ = true;
+    if constexpr (HasTask<std::remove_reference_t<Awaiter>>) awaiter_.task().SetAwaiter(task_);
     task_.Suspend();
     const ResumeIfThrown guard(task_);
     // Do not touch this object after await_suspend returns: the coroutine may already run on another thread and have
@@ -90,9 +102,15 @@ class CountedAwaiter {
 }  // namespace detail
 
 // Returns an awaiter for `awaited` that suspends `task` as long as the coroutine is suspended. Requires that `task`
-// runs on the calling thread.
+// runs on the calling thread. `task`, and `awaited` if it is an lvalue, must outlive the awaiter. If `awaited` has an
+// operator co_await and a member task(), calls awaited.task().SetAwaiter(task) now; if the awaiter has a member task(),
+// calls that once it is about to suspend. Both hold until the next SetAwaiter.
 template <class Awaited>
 auto Counted(TaskCounter::Task& task, Awaited&& awaited) {
+  if constexpr (detail::HasTask<std::remove_reference_t<Awaited>> &&
+                (detail::HasMemberAwait<Awaited> || detail::HasFreeAwait<Awaited>)) {
+    awaited.task().SetAwaiter(task);
+  }
   using Awaiter = decltype(detail::AwaiterOf(std::forward<Awaited>(awaited)));
   using Held = std::conditional_t<std::is_lvalue_reference_v<Awaiter>, Awaiter, std::remove_reference_t<Awaiter>>;
   return detail::CountedAwaiter<Held>(task, std::forward<Awaited>(awaited));
@@ -100,8 +118,8 @@ auto Counted(TaskCounter::Task& task, Awaited&& awaited) {
 
 // Base of a promise type that counts each co_await of its coroutines. `Promise` has a member task(), which returns the
 // TaskCounter::Task of the coroutine. That task must be resumed when the coroutine starts to run, and suspended or
-// ended when it ends: initial_suspend, final_suspend and co_yield do not pass here. A promise with an await_transform
-// of its own calls Counted there.
+// ended when it ends, because initial_suspend, final_suspend and co_yield do not call await_transform. A promise with
+// an await_transform of its own calls Counted there.
 template <class Promise>
 struct TaskPromise {
   template <class Awaited>

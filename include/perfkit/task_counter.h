@@ -4,16 +4,19 @@
 //   perfkit::TaskCounter::Task task = tasks.Create({"pathfinding"});   // beside each job, fiber or coroutine
 //   scheduler:   task.Resume();  SwitchTo(fiber);  task.Suspend();     // on any thread
 //   in the job:  PERFKIT_TASK_ZONE(tasks, "expand");                   // stays open while the task is suspended
-//   for (const perfkit::TaskZoneStats& zone : tasks.zones()) Show(zone.name, zone.total, zone.wait_quantiles);
+//   fputs(tasks.FormatTasks().c_str(), stdout);            // or zones(), the same as data
 //
-// A task is an account: it gets the counts of the thread on which it runs; while it is suspended, it gets none. Each
-// part is the difference of two snapshots of its own thread's events, so a task that migrates has exact counts. At each
-// switch one snapshot ends one account and begins another: the tasks and what was counted outside of them add up to
-// what the threads have counted, exactly.
+// While a task runs, its thread's counts are added to it. Each part is the difference of two snapshots of one thread's
+// events, so a task that migrates has exact counts. Each switch reads the counters once, for both tasks. So the counts
+// of all tasks and those outside of tasks add up exactly to those of the threads.
 //
-// With the usual software events, Resume, Suspend and zones make no system call. They never lock or allocate, except
-// the first on each thread, which opens its events, and the first entry of each zone. A TaskCounter never fails: an
-// event that can't be counted has no number, and a reason. task_coroutine.h has an adapter for C++20 coroutines.
+// With task-clock, page-faults, context-switches and cpu-migrations, Resume, Suspend and zones usually make no system
+// call: task-clock needs one after each context switch, and every 20 ms. path() says how each event is read. They never
+// lock or allocate, except the first on each thread, which opens its events, and the first entry of each zone. A
+// TaskCounter never fails: an event that can't be counted has a reason instead of counts. Adapters: task_coroutine.h
+// (C++20), task_job.h (queues of functions), task_tbb.h (oneTBB), task_boost_fiber.h (Boost.Fiber).
+//
+// SessionOptions::tasks labels each sample of a profile with the task that ran.
 #pragma once
 
 #include <array>
@@ -21,6 +24,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -33,6 +37,7 @@
 
 namespace PERFKIT_NAMESPACE {
 
+class Metric;
 namespace count {
 class TaskCounterImpl;
 struct TaskAccount;
@@ -42,18 +47,21 @@ struct TaskOptions {
   EventSpecs events{};                  // As FrameOptions::events.
   std::optional<ReadPath> only_path{};  // As CounterOptions::only_path.
   size_t max_threads = 256;             // Maximum at the same time; what tasks do on more threads is not counted.
-  // Maximum names of tasks and paths of zones, at most 65,532; further zones are in their parents.
+  // Maximum number of names of tasks and paths of zones together; larger values than 65,532 are lowered to that. The
+  // counts of further zones belong to the zones or tasks around them.
   size_t max_zones = 256;
 };
 
 // What one task has counted, or what all threads have counted outside of tasks.
 struct TaskTotals {
-  std::array<Count, kMaxEvents> counts{};  // By event.
-  uint64_t run_ns = 0;                     // While it was open on an attached thread, by the tick counter.
-  uint64_t runs = 0;                       // Parts: how often it was resumed.
-  uint64_t migrations = 0;                 // How often on another thread than before.
-  // From each Suspend to the next Resume on an attached thread; not after a Suspend on a wrong thread
-  // (TaskStats::cross_thread).
+  std::array<Count, kMaxEvents> counts{};  // By event. kOtherThread after an error (TaskStats::cross_thread).
+  // Time for which it ran on attached threads, by the tick counter; 0 after such an error. Excludes the time during
+  // which another task interrupted it. For Outside(): the time that attached threads spent outside of tasks.
+  uint64_t run_ns = 0;
+  uint64_t runs = 0;        // How often it was resumed.
+  uint64_t migrations = 0;  // How often it was resumed on another thread than before.
+  // Time between each Suspend (or Enqueue) and the next Resume. Excludes waits whose Resume is on a thread that is not
+  // attached, and the wait after such an error.
   uint64_t wait_ns = 0;
 };
 
@@ -63,11 +71,13 @@ struct TaskZoneStats {
   std::string name;
   uint32_t depth = 0;  // 0: a name of tasks.
   size_t parent = 0;   // Index in the list; its own for a name of tasks.
-  uint64_t calls = 0;  // How often the zone was entered; for a name of tasks, how often one was resumed.
+  uint64_t calls = 0;  // How often the zone was entered; for a name of tasks, how often its tasks were resumed.
   uint64_t run_ns = 0, self_run_ns = 0;
   std::array<Count, kMaxEvents> total{}, self{};  // total = self + the totals of all children, exactly.
   // The rest is for names of tasks. Quantiles are over the tasks that have ended; each task is one value.
+  uint64_t created = 0;
   uint64_t ended = 0;
+  uint64_t migrations = 0;  // As TaskTotals::migrations.
   uint64_t wait_ns = 0;
   Quantiles run_quantiles, wait_quantiles;  // In nanoseconds.
   std::array<Quantiles, kMaxEvents> quantiles{};
@@ -77,14 +87,18 @@ struct TaskZoneStats {
 struct TaskStats {
   uint64_t created = 0;
   uint64_t ended = 0;
-  // Tasks that were suspended, that ended, or that left a zone on another thread than the one they ran on; and tasks
-  // that ended while interrupted. They have no number from then on.
+  // Tasks that were suspended or ended, or that left a zone, on a thread other than the one on which they ran. Also
+  // tasks that ended while another task interrupted them. Their TaskTotals have no counts from then on.
   uint64_t cross_thread = 0;
-  uint64_t mismatched = 0;  // Resumed while open, or suspended while not the innermost one: ignored.
-  uint64_t dropped = 0;     // Zones beyond max_zones, in their parents; tasks beyond it are "(more names)".
-  uint64_t unplaced = 0;    // Values of ended tasks that no histogram had room for.
-  uint32_t threads = 0;     // Attached now.
-  uint32_t refused_threads = 0;
+  // Ignored calls: Resume of a task that already runs, and Suspend of a task that does not run or is not the innermost
+  // one of its thread.
+  uint64_t mismatched = 0;
+  // Zones beyond max_zones, whose counts belong to the zones or tasks around them, and tasks whose name is beyond it:
+  // their name is "(more names)".
+  uint64_t dropped = 0;
+  uint64_t unplaced = 0;         // Values of ended tasks that no histogram had room for: missing in quantiles.
+  uint32_t threads = 0;          // Attached now.
+  uint32_t refused_threads = 0;  // Threads beyond TaskOptions::max_threads: not counted.
 };
 
 #if PERFKIT_ENABLE
@@ -100,9 +114,11 @@ class TaskCounter {
   TaskCounter(const TaskCounter&) = delete;
   TaskCounter& operator=(const TaskCounter&) = delete;
 
-  // A task, suspended at first. One thread at a time may use it: the scheduler that hands it from thread to thread
-  // orders their calls. Its destructor ends it; if it is the innermost one on the calling thread, that suspends it
-  // first.
+  // A task, suspended at first. Not thread-safe: any thread may use it, one at a time, as the scheduler hands it from
+  // thread to thread. Its destructor ends it, and suspends it before if it is the innermost one on the calling thread.
+  // Movable, not copyable. Assignment swaps the two Tasks: the previous task of the left side ends when the right-hand
+  // object is destroyed. An empty Task (constructed by default, moved from, or from Create in a forked child) may be
+  // resumed and suspended, which does nothing; its totals() are not counted.
   class [[nodiscard]] Task {
    public:
     Task() = default;
@@ -115,7 +131,7 @@ class TaskCounter {
       if (account_ != nullptr) End(account_);
     }
 
-    // The task runs on the calling thread from now on. A task that already runs there is interrupted: it counts nothing
+    // The task runs on the calling thread from now on. A task that already runs there is interrupted: it gets no counts
     // until this one is suspended, and then runs again.
     void Resume() noexcept {
       if (account_ != nullptr) Resume(*account_);
@@ -124,15 +140,34 @@ class TaskCounter {
     void Suspend() noexcept {
       if (account_ != nullptr) Suspend(*account_);
     }
+    // A new task waits from now on: the time until its first Resume counts as a wait. No effect after the first Resume.
+    void Enqueue() noexcept {
+      if (account_ != nullptr) Enqueue(*account_);
+    }
+    // Declares that `awaiter`, of the same TaskCounter, awaits this task in its current zone, and that the tasks that
+    // await it now do so, too: profiles name all of them, "level/load > file" (SessionOptions::tasks). Counts do not
+    // change. Takes effect at the next switch of this task, and lasts until the next SetAwaiter. An empty Task, or one
+    // of another TaskCounter, means that none awaits it; the task itself changes nothing. Any thread may call it, also
+    // while this task runs; requires that `awaiter` does not run on another thread. Lock-free. Of more than 32
+    // awaiters, and if there are very many different chains of them, only the innermost are known: "(more tasks) >
+    // level > file".
+    void SetAwaiter(const Task& awaiter) noexcept {
+      if (account_ != nullptr) SetAwaiter(*account_, awaiter.account_);
+    }
     // Returns what it has counted until its last switch. Requires that it does not run on another thread.
     TaskTotals totals() const;
+    // Returns its number in its TaskCounter, from 1 on, as in profiles (ProfileSample::task_number). 0 for an empty
+    // Task.
+    uint64_t number() const noexcept;
 
    private:
     friend class TaskCounter;
     explicit Task(count::TaskAccount* account) : account_(account) {}
     static void Resume(count::TaskAccount& account) noexcept;
     static void Suspend(count::TaskAccount& account) noexcept;
+    static void Enqueue(count::TaskAccount& account) noexcept;
     static void End(count::TaskAccount* account) noexcept;
+    static void SetAwaiter(count::TaskAccount& account, const count::TaskAccount* awaiter) noexcept;
     count::TaskAccount* account_ = nullptr;
   };
 
@@ -159,8 +194,9 @@ class TaskCounter {
     count::TaskAccount* account_;
   };
 
-  // Attaches the calling thread now instead of at its first Resume. What it counts outside of tasks counts from then.
-  // Returns false if there are too many threads, if the thread is exiting, and in a forked child. Allocates.
+  // Attaches the calling thread now instead of at its first Resume. From then on, Outside() includes what it counts
+  // outside of tasks. Returns false if there are too many threads, if the thread is exiting, or in a forked child.
+  // Allocates.
   bool AttachThread();
 
   // Returns all names of tasks and zones, each parent before its children.
@@ -170,12 +206,23 @@ class TaskCounter {
   TaskTotals Outside() const;
   TaskStats Stats() const;
 
+  // Returns tables as text: for each name and zone its run time, wait time and counts; then the counts outside of
+  // tasks, the events that were not counted, and the errors in TaskStats. Nothing is subtracted: each part includes the
+  // cost of one snapshot.
+  std::string FormatTasks() const;
+  // As above, with a table for each of `metrics` (metric.h): its values for the total and the self of each name and
+  // zone. The elapsed time of a metric is the time that the tasks ran.
+  std::string FormatTasks(std::span<const Metric> metrics) const;
+
+  // The events, in the order of TaskOptions::events. Require i < size(). Views are valid as long as this object.
   size_t size() const;
   std::string_view name(size_t i) const;
-  std::string_view reason(size_t i) const;  // Why event i has no number, or "".
-  ReadPath path(size_t i) const;            // How event i is read; meaningless if it is not.
+  std::string_view reason(size_t i) const;  // Why event i can't be counted, or "".
+  ReadPath path(size_t i) const;            // How event i is read; meaningless if it can't be counted.
 
  private:
+  friend class count::TaskCounterImpl;
+
   count::TaskAccount* EnterZone(ZoneId id) noexcept;
   static void LeaveZone(count::TaskAccount& account) noexcept;
 
@@ -191,7 +238,8 @@ class TaskCounter {
 
 namespace PERFKIT_NAMESPACE {
 
-// Runs a task from construction to destruction.
+// Resumes a task in the constructor and suspends it in the destructor. Requires the same thread for both, and that the
+// task is the innermost one on it at the end. `task` must outlive it.
 class [[nodiscard]] TaskScope {
  public:
   explicit TaskScope(TaskCounter::Task& task) noexcept : task_(task) { task_.Resume(); }
@@ -213,6 +261,6 @@ class [[nodiscard]] TaskScope {
   const ::perfkit::TaskCounter::Zone PERFKIT_TASK_CONCAT(perfkit_task_zone_, __LINE__)((tasks), \
                                                                                        ::perfkit::ZoneId{"" name})
 #else
-// As PERFKIT_ZONE.
+// Names `tasks` without evaluating it, so that it does not become an unused parameter.
 #define PERFKIT_TASK_ZONE(tasks, name) static_assert(sizeof(tasks) != 0, "" name)
 #endif

@@ -111,21 +111,25 @@ enum class Growth : uint8_t { kConstant, kLogN, kN, kNLogN, kN2, kN3 };
 inline constexpr Growth kConstant = Growth::kConstant, kLogN = Growth::kLogN, kN = Growth::kN, kNLogN = Growth::kNLogN,
                         kN2 = Growth::kN2, kN3 = Growth::kN3;
 
-// Return the verdicts of the matchers below, for use without a framework. An event that was not measured fails. A
-// number that the baseline lacks is unmeasurable; a damaged baseline fails.
+// Return the verdicts of the matchers below, for use without a framework. They fail if the result lacks the event
+// because Measure was not asked for it, and are unmeasurable if its cost is. An entry that the baseline lacks is
+// unmeasurable; a damaged baseline fails.
 Verdict JudgeCosts(const Measurement& measurement, const Limit& limit, const LimitedEvent& event);
-// Passes if the subject costs at most `factor` times the reference. Unmeasurable if the noise covers the limit.
+// Passes if the subject costs at most `factor` times the reference. For a noisy event or a clock: unmeasurable if the
+// confidence interval contains the limit.
 Verdict JudgeUses(const Comparison& comparison, double factor, const EventType& event);
 // Passes if the fitted exponent exceeds that of `growth` by at most 0.05 (noisy events and clocks: 0.15). Fails if the
 // largest size is less than 4 times the smallest.
 Verdict JudgeGrowth(const ScalingResult& result, Growth growth, const EventType& event);
 // Passes if the metric `text` (metric.h) of the measured events lies in `range`. Its events are named as those of the
-// measurement. With a noisy event or a clock it needs the name of a `machine`, as Costs does. Unmeasurable if the noise
-// covers a limit, and for a division by 0. Fails for text that does not parse, and for a metric with an elapsed time.
+// measurement. With a noisy event or a clock it needs the name of a `machine`, as Costs does, and is unmeasurable if
+// the confidence interval contains a limit. Also unmeasurable for a division by 0. Fails for text that does not parse,
+// and for a metric with an elapsed time.
 Verdict JudgeMetric(const Measurement& measurement, std::string_view text, Interval range,
                     std::string_view machine = "");
-// Passes if each event is within `tolerance` of entry `name` of a JSON file, which the same backend has measured (noisy
-// events: on the same machine). With PERFKIT_BASELINE_UPDATE=1 in the environment, writes the entry instead.
+// Compares each event with the number that the same backend (for noisy events: on the same machine) has written to
+// entry `name` of a JSON file. Passes if the whole interval of the cost is within `tolerance` of it. Unmeasurable if
+// there is no such number, or if a noisy interval contains the limit. With PERFKIT_BASELINE_UPDATE=1 in the environment, writes the entry instead.
 Verdict JudgeBaseline(const Measurement& measurement, std::string_view name, Percent tolerance,
                       const std::string& file);
 

@@ -36,7 +36,7 @@ class ThreadTimes {
   // record, unless synthesized, starts a new one with its tid. Idle threads, which all have tid 0, are ignored.
   void Add(const RawRecord& record, const SampleLayout& layout);
 
-  // Extends the times of all threads that have not ended up to `now_ns`.
+  // Extends the times of all threads that have not ended, up to `now_ns` by SamplerOptions::clock_id.
   void Until(uint64_t now_ns);
 
   // Returns the latest thread with this tid, or nullopt if it has no SWITCH record yet.

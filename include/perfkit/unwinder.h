@@ -77,7 +77,7 @@ struct UnwinderOptions {
   std::string proc = "/proc";
   // Bytes for remembering complete stacks, from which truncated stacks of the same thread are completed; 0 disables it.
   // For samplers with FullDumps. Takes about 100 KiB for each thread; the threads without a stack for the longest time
-  // are forgotten first. Requires samples in order of time. Makes a batch be unwound one stack after the other.
+  // are forgotten first. Requires samples in order of time. Unwind of several samples then walks one after the other.
   //
   // A truncated stack whose outermost call is also in a remembered stack (same CFA, same function) gets that stack's
   // outer calls. That it is still the same call is likely, not certain: docs/sampling.md has the measured error.
@@ -169,6 +169,7 @@ class UnwindQueue {
  public:
   using Visit = absl::FunctionRef<void(const QueuedStack& stack)>;
 
+  // Copies `layout`.
   explicit UnwindQueue(const SampleLayout& layout, UnwindQueueOptions options = {});
   // Requires that Run is not running.
   ~UnwindQueue();

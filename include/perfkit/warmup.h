@@ -22,7 +22,7 @@ namespace PERFKIT_NAMESPACE {
 #if PERFKIT_ENABLE
 // Holds each of `events` open on the constructing thread, disabled. Until Cooldown, each context switch of that thread
 // takes 17 to 21 % longer (four events). Never fails: ignores events that can't be opened. In a forked child it holds
-// none. Movable, not copyable. Not thread-safe: any thread may call it, one at a time.
+// none. Movable, not copyable: a moved-from one holds none. Not thread-safe: any thread may call it, one at a time.
 class Warmup {
  public:
   explicit Warmup(std::span<const EventSpec> events);

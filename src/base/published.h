@@ -5,9 +5,9 @@
 //   readers of phase 0  ███ ██               Collect switches the phase, so that later readers are counted elsewhere;
 //   readers of phase 1        ███ █          it frees the old values once the old phase has no readers left.
 //
-// This counts as sleepable RCU does (McKenney, "Sleepable RCU", LWN 202847), without its waiting. A phase is only
-// switched to one without readers. So a reader that read the phase's number long ago is either counted there, or has
-// not read the value yet.
+// This counts as sleepable RCU does (McKenney, "Sleepable RCU", LWN 202847), without its waiting. Collect
+// switches only to a phase that has no readers. A reader may be slow between reading the phase's number and counting
+// itself. If Collect finds that phase empty, such a reader has not loaded the value yet, so it will load the new one.
 #pragma once
 
 #include <atomic>

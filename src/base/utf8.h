@@ -7,7 +7,7 @@
 
 namespace perfkit::base {
 
-// The length of the UTF-8 character that `text` begins with, as RFC 3629 has it; 0 if it begins with none.
+// Returns the length in bytes of the UTF-8 character (RFC 3629) with which `text` begins; 0 if it begins with none.
 inline size_t Utf8Length(std::string_view text) {
   const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
   const unsigned lead = byte(0);
@@ -22,7 +22,7 @@ inline size_t Utf8Length(std::string_view text) {
   return overlong || surrogate || too_large ? 0 : length;
 }
 
-// `text`, each byte that belongs to no character replaced by U+FFFD.
+// Returns `text` with U+FFFD in place of each byte that belongs to no character.
 inline std::string ValidUtf8(std::string_view text) {
   std::string valid;
   valid.reserve(text.size());

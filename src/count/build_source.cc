@@ -1,5 +1,5 @@
-// Builds a Source, and builds it again for two reasons: the self-test found an inline path wrong, or threads were born
-// while they were being attached.
+// Builds a Source, and builds it again for two reasons: the self-test found an inline path wrong, or threads started
+// while the events were being opened.
 #include "src/count/build_source.h"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ bool HasManyThreads(const Target& target) {
   return target.kind == Target::Kind::kAllThreads || target.kind == Target::Kind::kProcess;
 }
 
-// Repeats until no thread was born meanwhile. Then all existing threads have events, and later ones inherit them.
+// Repeats until no thread has started meanwhile. Then all existing threads have events, and later ones inherit them.
 absl::StatusOr<std::unique_ptr<Source>> BuildForThreads(Groups groups, const Target& target,
                                                         const CounterOptions& options) {
   constexpr int kTries = 16;

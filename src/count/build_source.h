@@ -1,16 +1,16 @@
-// Opens a Source: checks the request, builds the Source, and builds it again if the first attempt does not hold.
+// Opens a Source: checks the request, builds the Source, and builds it again if its self-test found a way of reading
+// wrong, or if threads were started meanwhile.
 #pragma once
 
 #include <memory>
-
 #include <string>
 
 #include "src/count/source_builder.h"
 
 namespace perfkit::count {
 
-// Keeps the place of an event that could not be resolved. It is refused before anything is opened: a kernel-side event
-// in user space only would count 0 for ever.
+// Returns an event that stands for one that could not be resolved, so that later events keep their indexes. It is
+// a kernel-side event that excludes the kernel, which would always count 0. So it is refused before anything is opened.
 EventConfig Placeholder(std::string name);
 
 // Errors: as CounterSet::Open.

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "src/count/paths.h"
 #include "src/sys/perf_error.h"
 
 namespace perfkit {
@@ -11,8 +12,9 @@ std::vector<TableRow> TableRows(const CounterSet& set, const ScopeTotals& total)
   std::vector<TableRow> rows;
   for (size_t i = 0; i < set.size(); ++i) {
     const EventConfig& event = set.event(i);
-    rows.push_back(
-        {std::string(set.name(i)), total.count(set, i), event.unit, event.scale, sys::CauseOf(set.reason(i))});
+    const absl::Status reason = set.reason(i);
+    rows.push_back({std::string(set.name(i)), total.count(set, i), event.unit, event.scale, sys::CauseOf(reason),
+                    reason.ok() && count::IsEnergy(event) ? "of the machine" : ""});
   }
   return rows;
 }

@@ -1,7 +1,7 @@
 // The perf groups of a set, and their times.
 //
 // An event that a thread has once for each kind of core is split: its parts are in several groups, which are read one
-// after the other. Its time on no counter is then never less than it was at an earlier read.
+// after the other. Times are settled so that its time on no counter never decreases from one read to the next.
 //
 // All functions of the data path are inline: src/sys/read.h says why.
 #pragma once
@@ -21,7 +21,7 @@ class GroupReads {
   std::vector<PerfGroup>& all() { return groups_; }
   bool empty() const { return groups_.empty(); }
 
-  // Event `i` is in a group; it is in several.
+  // Say that event `i` is in a group, or in several.
   void AddEvent(size_t i) { grouped_ |= 1u << i; }
   void AddSplit(size_t i) { split_ |= 1u << i; }
   // Bit i: event i is in a group.
@@ -50,7 +50,7 @@ class GroupReads {
   std::array<int64_t, kMaxEvents> missed_ns_{};  // For split events: time on no counter so far.
 };
 
-// Takes a later time enabled minus an earlier time running: at least the time that was missed while the groups were
+// Stores a later time enabled minus an earlier time running: at least the time that was missed while the groups were
 // being opened, so that a later reading finds more only if there is more.
 inline void GroupReads::BeginTimes() noexcept {
   if (split_ == 0) return;

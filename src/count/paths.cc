@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_format.h"
 #include "src/count/usage.h"
+#include "src/event/event_table.h"
 #include "src/sys/perf_abi.h"
 
 namespace perfkit::count {
@@ -21,6 +22,8 @@ constexpr std::array kMigrationPaths = {kRing, kThreadClock, kGroupRead};
 constexpr std::array kTracepointPaths = {kRing, kGroupRead};
 constexpr std::array kHardwarePaths = {kUserPage, kGroupRead};
 constexpr std::array kKernelPaths = {kGroupRead};
+constexpr std::array kAllocationPaths = {kWrappedMalloc};
+constexpr std::array kIoPaths = {kThreadIo};
 
 // Returns true if the machine counts the hypervisor's part of `event` apart: x86 has no such mode, nor have software
 // events.
@@ -37,7 +40,7 @@ absl::Status Refuse(const EventConfig& event, std::string_view why) {
       absl::StrFormat("event '%s': %s. Remedy: leave the modifier out.", event.name, why));
 }
 
-// Modifiers that a ring cannot honour: they concern scheduling on counters.
+// Returns false for events with modifiers that a ring cannot honour, because they concern scheduling on counters.
 bool IsPlain(const EventConfig& event) {
   return event.parts.size() == 1 && !event.pinned && !event.exclusive && event.breakpoint_kind == 0 &&
          event.probe_path.empty();
@@ -55,6 +58,18 @@ std::span<const ReadPath> SoftwarePaths(uint64_t config) {
   }
 }
 
+// Events that only Measure knows are left to the kernel, which refuses them.
+std::span<const ReadPath> PathsWithoutPerf(uint64_t config) {
+  if (config == event::kAllocations.config || config == event::kAllocatedBytes.config) return kAllocationPaths;
+  if (config == event::kReadBytes.config || config == event::kWrittenBytes.config) return kIoPaths;
+  return kKernelPaths;
+}
+
+bool HasModifiers(const EventConfig& event) {
+  return event.privilege_given || event.exclude_host || event.exclude_guest || event.exclude_idle || event.pinned ||
+         event.exclusive || event.precise != 0 || event.precise_max;
+}
+
 }  // namespace
 
 bool IsSoftware(const EventConfig& event, uint64_t config) {
@@ -70,14 +85,21 @@ bool IsSlots(const EventConfig& event) {
   return part.type == sys::kTypeRaw || part.pmu == "cpu" || part.pmu == "cpu_core";
 }
 
+// The unit is the kernel's own (events/<name>.unit of the PMUs power and power_core: arch/x86/events/rapl.c).
+bool IsEnergy(const EventConfig& event) { return event.cpu_wide_only && event.unit == "Joules"; }
+
 bool CanMultiplex(const EventConfig& event) {
+  if (IsEnergy(event)) return false;
   const auto needs_no_counter = [](const EventConfig::Part& part) {
-    return part.type == sys::kTypeSoftware || part.type == sys::kTypeTracepoint;
+    return part.type == sys::kTypeSoftware || part.type == sys::kTypeTracepoint || part.type == kMeasuredType;
   };
   return !std::ranges::all_of(event.parts, needs_no_counter);
 }
 
 absl::Status CheckModifiers(const EventConfig& event) {
+  if (event::IsWithoutPerf(event) && HasModifiers(event)) {
+    return Refuse(event, "perf does not count it, so that no modifier of perf changes what is counted");
+  }
   if (event.kernel_side && event.exclude_kernel) {
     return Refuse(event, "the kernel raises it in its own code, so that in user space only it would count 0 for ever");
   }
@@ -108,7 +130,9 @@ RingKind RingKindOf(const EventConfig& event) {
 }
 
 std::span<const ReadPath> PathsFor(const EventConfig& event, const Target& target) {
-  if (target.kind != Target::Kind::kThisThread || target.enable_on_exec || !IsPlain(event)) return kKernelPaths;
+  if (event::IsWithoutPerf(event)) return PathsWithoutPerf(event.parts[0].config);
+  const bool own_thread = target.kind == Target::Kind::kThisThread && !target.enable_on_exec;
+  if (!own_thread || !IsPlain(event) || event.cpu_wide_only) return kKernelPaths;
   switch (event.parts[0].type) {
     case sys::kTypeSoftware: return SoftwarePaths(event.parts[0].config);
     case sys::kTypeTracepoint: return kTracepointPaths;

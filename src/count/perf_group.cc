@@ -73,17 +73,18 @@ absl::Status PerfGroup::FindTaskCpus(const Member& member, const Target& target)
   const auto task_cpus = open::TaskCpusOf(target, event.parts[member.part].only_cpus);
   if (!task_cpus.ok()) return task_cpus.status();
   if (event.cpu_wide_only && task_cpus->front().cpu < 0) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "event '%s' counts a place, not a thread, and was asked for %s. Remedy: Target::Cpu or Target::System.",
-        event.name, open::Describe(target)));
+    return absl::InvalidArgumentError(
+        absl::StrFormat("event '%s' is counted for whole CPUs only, not for threads, and was asked for %s. Remedy: "
+                        "Target::Cpu or Target::System.",
+                        event.name, open::Describe(target)));
   }
   for (const open::TaskCpu& task_cpu : *task_cpus) sites_.push_back({task_cpu, {}});
   only_cpus_ = event.parts[member.part].only_cpus;
   return absl::OkStatus();
 }
 
-// Fills `opened` with one event for each site. A thread that has ended while the group was being attached to many
-// leaves an empty one; all others are still complete.
+// Fills `opened` with one event for each site. The event of a thread that has ended meanwhile is empty, unless all
+// threads have ended.
 absl::Status PerfGroup::OpenEverywhere(const Member& member, const Target& target, bool user_only,
                                        const sys::Rights& rights, std::vector<open::OpenedEvent>& opened) {
   absl::Status gone;
@@ -93,7 +94,7 @@ absl::Status PerfGroup::OpenEverywhere(const Member& member, const Target& targe
     if (event.ok()) {
       opened.push_back(*std::move(event));
       any = true;
-    // ESRCH: the thread has ended since it was listed.
+      // ESRCH: the thread has ended since it was listed.
     } else if (absl::IsNotFound(event.status()) && site.task_cpu.cpu < 0) {
       opened.emplace_back();
       gone = event.status();
@@ -141,6 +142,7 @@ void PerfGroup::RemoveLast() noexcept {
 
 bool PerfGroup::AdoptClock(uint8_t index) {
   if (format_.times == GroupFormat::Times::kNone || can_lose_counters_ || clock_ < kMaxEvents) return false;
+  if (sites_.front().task_cpu.cpu >= 0) return false;  // The group's time is a CPU's, not the thread's.
   clock_ = index;
   member_mask_ |= 1u << index;
   return true;
@@ -156,7 +158,7 @@ absl::Status PerfGroup::Settle() {
 absl::Status PerfGroup::Switch(unsigned long ioctl_request) {
   stopped_ = ioctl_request == sys::kIocDisable;
   for (Site& site : sites_) {
-    // While it is off, time enabled stands still without the CPU being offline (HasEnded).
+    // While the group is off, its time enabled does not increase although the CPU is online (HasEnded).
     site.last_enabled_ns = 0;
     if (sys::kernel().ioctl(site.fds.front().get(), ioctl_request, 0) != 0) {
       return sys::PerfError(sys::PerfCall::kIoctl, errno, "switching a group on or off");

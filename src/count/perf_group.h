@@ -25,7 +25,7 @@ struct Member {
   size_t part;    // Index in event->parts: a hybrid CPU has one part for each core PMU, each in its own group.
   uint8_t index;  // Index of the event in its set.
   uint64_t optional_config1 = 0;  // As OpenRequest::optional_config1.
-  bool again = false;             // It is already in another group of the same threads.
+  bool again = false;             // True: another group of the same threads has it, too.
 };
 
 // The form in which the kernel writes a group's numbers: PERF_FORMAT_*.

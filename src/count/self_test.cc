@@ -40,7 +40,7 @@ uint64_t Gain(const Totals& before, const Totals& after, UsageField field) {
 // the second, so it may have seen a little more, never less. Between the snapshots the thread ran for `cpu_ns` by its
 // CPU clock. The inline clock also counts stolen time, and a base that was read slowly shifts it a little.
 bool Plausible(const Source::Slot& slot, uint64_t gain, uint64_t cpu_ns, const Totals& before, const Totals& after) {
-  // Half: a wrong rate of the ticks or a clock that stands still is far off, and a right one is never that far.
+  // Half: a wrong tick rate or a stopped clock is further off, and a right one never is.
   if (IsSoftware(slot.event, sys::kSwTaskClock)) return gain > 0 && gain >= cpu_ns / 2;
   if (IsSoftware(slot.event, sys::kSwPageFaults) || IsSoftware(slot.event, sys::kSwPageFaultsMin)) {
     // User-only counts exclude the kernel's faults; `:k` alone excludes those of user space.

@@ -1,7 +1,7 @@
 // Reads that need the kernel. ReadSlow renews the base of the thread's clock and the migration counter if the thread
-// was switched, then reads the groups and getrusage. A snapshot has an epoch only if all its numbers belong to it: the
-// lock of the user page is read before and after. Numbers that the base cannot give are read from the kernel one by
-// one, which is correct but slower.
+// was switched, then reads the groups, getrusage and the thread's io file. A snapshot has an epoch only if all its
+// numbers belong to it: the lock of the user page is read before and after. Numbers that the base cannot give are read
+// from the kernel one by one, which is correct but slower.
 #include "src/count/source.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 constexpr int kInlineTries = 16;
 constexpr int kInlineTriesWithCounters = 2;
 
-// Opens CounterReader's own ReadFast to the slow path.
+// Gives the slow path access to CounterReader::ReadFast.
 struct InlineReader : CounterReader {
   static bool Read(detail::ReadPlan& plan, Snapshot& now) noexcept { return ReadFast(plan, now); }
 };
@@ -38,6 +38,7 @@ Source::~Source() {
   user_pages_.clear();
   rings_.clear();
   groups_.all().clear();
+  io_.Close();
 }
 
 void Source::OnForkedChild() noexcept {
@@ -48,6 +49,7 @@ void Source::OnForkedChild() noexcept {
   for (PerfGroup& group : groups_.all()) group.Close();
   for (open::LiveRing& ring : rings_) ring.OnForkedChild();
   for (sys::Mapping& page : user_pages_) page.Forget();
+  io_.Close();
   base_.OnForkedChild();
   if (epoch_event_) epoch_event_->OnForkedChild();
 }
@@ -67,10 +69,13 @@ void Source::ReadSlow(Snapshot& now) noexcept {
   if (plan_.page != nullptr) {
     now.epoch = LoadShared(plan_.page->lock);
     now.cpu = __atomic_load_n(plan_.cpu, __ATOMIC_RELAXED);
+    if (HasInlinePart()) ReadInlinePart(now);
+  } else {
+    ReadWords(now);  // Only those of the wrapped malloc: all other inline numbers are of events that have a page.
   }
-  if (HasInlinePart()) ReadInlinePart(now);
   if (!groups_.empty()) groups_.Read(~user_page_mask_ | now.fallback, now);
   if (usage_mask_ != 0) ReadUsage(now);
+  if (!io_.empty()) io_.Read(now);
   CopyNumbers(now);
   if (plan_.page == nullptr || LoadShared(plan_.page->lock) == now.epoch) return;
   // The thread was switched meanwhile: the numbers do not belong to one epoch.
@@ -101,6 +106,12 @@ bool Source::IsCountedThread() const noexcept {
   return target_.kind != Target::Kind::kThisThread || ThreadSerial() == plan_.owner;
 }
 
+void Source::ReadWords(Snapshot& now) const noexcept {
+  for (size_t w = 0; w < plan_.word_count; ++w) {
+    now.values[plan_.words[w].index] = LoadShared(*plan_.words[w].at) >> plan_.words[w].shift;
+  }
+}
+
 void Source::ReadInlinePart(Snapshot& now) noexcept {
   const int tries = plan_.user_page_count == 0 ? kInlineTries : kInlineTriesWithCounters;
   for (int i = 0; i < tries; ++i) {
@@ -111,15 +122,13 @@ void Source::ReadInlinePart(Snapshot& now) noexcept {
   ReadWithoutBase(now);
 }
 
-// Reads each inline number on its own, from the kernel if the base cannot serve: correct, slower, and flagged.
+// Reads each inline number on its own, and from the kernel those that need the base: correct, slower, and flagged.
 void Source::ReadWithoutBase(Snapshot& now) noexcept {
   now.missing = plan_.missing;
   now.ticks = 0;
   now.epoch = LoadShared(plan_.page->lock);
   now.cpu = __atomic_load_n(plan_.cpu, __ATOMIC_RELAXED);
-  for (size_t r = 0; r < plan_.ring_count; ++r) {
-    now.values[plan_.rings[r].index] = LoadShared(*plan_.rings[r].head) >> plan_.rings[r].shift;
-  }
+  ReadWords(now);
   if (plan_.clock_index < kMaxEvents) {
     const uint32_t bit = 1u << plan_.clock_index;
     now.fallback |= bit;
@@ -190,9 +199,9 @@ absl::Status Source::ReasonOf(size_t i) const {
 }
 
 absl::Status Source::SwitchGroups(unsigned long ioctl_request) {
-  if (HasInlinePart() || usage_mask_ != 0) {
+  if (HasInlinePart() || usage_mask_ != 0 || !io_.empty()) {
     return absl::FailedPreconditionError(
-        "this set reads some events without the kernel, and those cannot be switched off: take differences of "
+        "this set reads some events without perf groups, and those cannot be switched off: take differences of "
         "snapshots, or open it with only_path = ReadPath::kGroupRead");
   }
   for (PerfGroup& group : groups_.all()) {

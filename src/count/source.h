@@ -17,6 +17,7 @@
 #include "perfkit/counter.h"
 #include "src/count/base_renewer.h"
 #include "src/count/group_reads.h"
+#include "src/count/thread_io.h"
 #include "src/count/usage.h"
 #include "src/open/live_ring.h"
 #include "src/sys/fork_registry.h"
@@ -49,7 +50,7 @@ class Source {
   detail::ReadPlan& plan() { return plan_; }
   // Returns true if any event has a path without a system call.
   bool HasInlinePart() const {
-    return plan_.ring_count != 0 || plan_.user_page_count != 0 || plan_.clock_index < kMaxEvents ||
+    return plan_.word_count != 0 || plan_.user_page_count != 0 || plan_.clock_index < kMaxEvents ||
            plan_.migration_index < kMaxEvents;
   }
   uint32_t multiplexable() const { return multiplexable_; }
@@ -64,6 +65,7 @@ class Source {
   friend class SourceBuilder;
 
   bool IsCountedThread() const noexcept;
+  void ReadWords(Snapshot& now) const noexcept;
   void ReadInlinePart(Snapshot& now) noexcept;
   void ReadWithoutBase(Snapshot& now) noexcept;
   void ReadMigrations(Snapshot& now) const noexcept;
@@ -91,6 +93,7 @@ class Source {
   };
   InPlace in_place_;
   GroupReads groups_;
+  ThreadIo io_;
   std::vector<open::LiveRing> rings_;     // Events of period 1.
   std::vector<sys::Mapping> user_pages_;  // Of events that a group owns.
   BaseRenewer base_;

@@ -4,12 +4,16 @@
 // user page that shows epochs, and marks the copies. Groups: source_builder_groups.cc.
 #include "src/count/source_builder.h"
 
+#include <stdlib.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_format.h"
 #include "src/count/paths.h"
 #include "src/count/tick_rate.h"
+#include "src/event/event_table.h"
+#include "src/sys/allocations.h"
 #include "src/sys/rseq.h"
 
 namespace perfkit::count {
@@ -19,6 +23,18 @@ namespace {
 constexpr uint64_t kMaxAgeMs = 20;
 // A read(2) that takes less than 1 us was not interrupted.
 constexpr uint64_t kQuickReadsPerMs = 1000;
+
+// Returns true if an allocation by malloc, and one by new, each increases the count `word`: a program may replace
+// either. The calls are made through volatile pointers, because otherwise the compiler drops them.
+bool CountsAllocation(const uint64_t* word) {
+  void* (*volatile allocate)(size_t) = ::malloc;
+  void* (*volatile allocate_new)(size_t) = ::operator new;
+  const uint64_t before = *word;
+  ::free(allocate(1));
+  const uint64_t between = *word;
+  ::operator delete(allocate_new(1));
+  return between != before && *word != between;
+}
 
 bool IsInline(ReadPath path) { return path == ReadPath::kRing || path == ReadPath::kThreadClock; }
 
@@ -53,8 +69,8 @@ SourceBuilder::SourceBuilder(Groups groups, const Target& target, const CounterO
 }
 
 // Returns the first event that has the same number as event `i`, usually itself. Two groups may be on shared counters
-// at different times, so an event of one group cannot stand for the same event in another. A program gets as many
-// hardware counters as it asks for, as with perf: that is how programs test their counters.
+// at different times, so an event of one group cannot replace the same event in another. A program gets as many
+// hardware counters as it asks for, as with perf, because programs test their counters by that.
 size_t SourceBuilder::FirstLike(size_t i) const {
   if (CanMultiplex(event(i))) return i;
   const auto alone = [&](size_t k) { return groups_[written_in_[k]].size() == 1; };
@@ -108,7 +124,7 @@ absl::StatusOr<std::unique_ptr<Source>> SourceBuilder::Build() {
 absl::Status SourceBuilder::Assign(size_t i, bool strict_group) {
   absl::Status reason = CheckModifiers(event(i));
   if (reason.ok()) {
-    // Stays if only_path names a path that the event does not have.
+    // The reason if only_path names a path that the event does not have.
     reason = NoSuchPath(i, options_.only_path.value_or(ReadPath::kGroupRead));
     bool tried = false;
     for (const ReadPath path : PathsFor(event(i), target_)) {
@@ -134,6 +150,8 @@ absl::Status SourceBuilder::Try(ReadPath path, size_t i, bool strict_group) {
     case ReadPath::kThreadClock: return IsSoftware(event(i), sys::kSwTaskClock) ? OpenClock(i) : OpenMigrations(i);
     case ReadPath::kGroupRead: return OpenInGroup(i, strict_group);
     case ReadPath::kUsage: return OpenUsage(i);
+    case ReadPath::kWrappedMalloc: return OpenWrappedMalloc(i);
+    case ReadPath::kThreadIo: return OpenThreadIo(i);
   }
   return absl::InternalError("no such path");
 }
@@ -160,8 +178,8 @@ void SourceBuilder::UsePage(const UserPage* page) {
   source_->epoch_event_.reset();
 }
 
-// Provides a page for events whose own page does not show epochs: an event that counts nothing has one, until another
-// event brings its own.
+// Provides a page for events whose own page does not show epochs: that of an event that counts nothing, until another
+// event brings a page.
 absl::Status SourceBuilder::NeedEpochPage() {
   if (source_->plan_.page != nullptr) return absl::OkStatus();
   open::OpenRequest request;
@@ -241,7 +259,7 @@ absl::Status SourceBuilder::OpenPeriodOne(size_t i) {
 
 void SourceBuilder::AddRingCount(const open::LiveRing& ring, uint8_t shift, size_t i) {
   detail::ReadPlan& plan = source_->plan_;
-  plan.rings[plan.ring_count++] = {&ring.page()->data_head, shift, static_cast<uint8_t>(i)};
+  plan.words[plan.word_count++] = {&ring.page()->data_head, shift, static_cast<uint8_t>(i)};
 }
 
 absl::Status SourceBuilder::OpenUsage(size_t i) {
@@ -257,6 +275,41 @@ absl::Status SourceBuilder::OpenUsage(size_t i) {
   return absl::OkStatus();
 }
 
+// Returns an error for another target than this thread: an event without perf is counted by the thread itself.
+absl::Status SourceBuilder::CheckOwnThread(size_t i) const {
+  if (IsThisThread() && !target_.enable_on_exec) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrFormat("%s: it is counted without perf, for the thread that opens the set alone. Remedy: open a set on "
+                      "each thread (Target::ThisThread, ThreadSlots, FrameCounter).",
+                      Asked(i)));
+}
+
+absl::Status SourceBuilder::OpenWrappedMalloc(size_t i) {
+  if (absl::Status own = CheckOwnThread(i); !own.ok()) return own;
+  const bool bytes = event(i).parts[0].config == event::kAllocatedBytes.config;
+  const uint64_t* const word = bytes ? sys::ThreadAllocatedBytes() : sys::ThreadAllocations();
+  if (word == nullptr) {
+    return absl::UnavailableError(
+        absl::StrFormat("%s: this program does not link perfkit::testing_alloc. Remedy: link it, or preload "
+                        "libperfkit_malloc_preload.so.",
+                        Asked(i)));
+  }
+  if (!CountsAllocation(word)) {
+    return absl::UnavailableError(
+        absl::StrFormat("%s: another malloc or operator new than those of perfkit::testing_alloc and the C++ library "
+                        "is in force. Remedy: link none that replaces them, such as jemalloc.",
+                        Asked(i)));
+  }
+  detail::ReadPlan& plan = source_->plan_;
+  plan.words[plan.word_count++] = {word, 0, static_cast<uint8_t>(i)};
+  return absl::OkStatus();
+}
+
+absl::Status SourceBuilder::OpenThreadIo(size_t i) {
+  if (absl::Status own = CheckOwnThread(i); !own.ok()) return own;
+  return source_->io_.Add(i, event(i).parts[0].config == event::kReadBytes.config, Asked(i));
+}
+
 // Returns the descriptor of a member of the first group whose page shows epochs; -1 if none does.
 int SourceBuilder::FdWithEpochs() const {
   if (can_multiplex_ || source_->groups_.empty()) return -1;
@@ -267,10 +320,11 @@ int SourceBuilder::FdWithEpochs() const {
   return -1;
 }
 
-// Maps the page of a group's member in a set without inline events: it shows whether the thread was switched. If no
-// page can be mapped, the numbers are the same, but each has the flag that it may have been switched.
+// Maps the page of a group's member in a set without events that bring a page: it shows whether the thread was
+// switched. If no page can be mapped, the numbers are the same, but each has the flag that it may have been switched.
 void SourceBuilder::MapEpochPage() {
-  if (source_->plan_.page != nullptr || !IsThisThread() || source_->groups_.empty()) return;
+  if (source_->plan_.page != nullptr || !IsThisThread()) return;
+  if (source_->groups_.empty() && source_->plan_.word_count == 0 && source_->io_.empty()) return;
   const int fd = FdWithEpochs();
   std::optional<sys::Mapping> page;
   if (fd >= 0) page = sys::Mapping::ReadOnly(fd, sys::PageSize());
@@ -299,7 +353,7 @@ void SourceBuilder::Summarise() {
   // The slow path makes copies, even if it needs no system call.
   const bool needs_slow_path = !source_->copies_.empty() ||
                                (source_->groups_.grouped() & ~source_->user_page_mask_) != 0 ||
-                               source_->usage_mask_ != 0;
+                               source_->usage_mask_ != 0 || !source_->io_.empty();
   plan.all_fast = plan.page != nullptr && !needs_slow_path;
 }
 

@@ -33,24 +33,28 @@ class SourceBuilder {
   absl::Status OpenRing(size_t i);
   absl::Status OpenPeriodOne(size_t i);
   absl::Status OpenUsage(size_t i);
+  absl::Status OpenWrappedMalloc(size_t i);
+  absl::Status OpenThreadIo(size_t i);
   absl::Status OpenUserPage(size_t i, bool strict_group);
   absl::Status OpenInGroup(size_t i, bool strict_group, uint64_t optional_config1 = 0);
   bool AdoptClock(size_t i);
   absl::Status AddPart(const Member& member, PerfGroup& group);
-  // A part of an event, and the open group for it, as an index of Source::groups_.
-  struct Seat {
+  // A part of an event, and the index in Source::groups_ of the open group for it.
+  struct PartInGroup {
     size_t part, group;
   };
   std::vector<size_t> PartsHere(size_t i) const;
-  std::vector<Seat> SeatsFor(size_t i, bool strict_group) const;
+  std::vector<PartInGroup> GroupsFor(size_t i, bool strict_group) const;
   absl::Status Join(size_t i, bool strict_group, uint64_t optional_config1);
+  absl::Status OpenEnergy(size_t i);
   absl::Status OpenNewGroups(size_t i, uint64_t optional_config1);
-  void TellWhatIsLeftOut(size_t i);
+  void FlagExclusions(size_t i);
   PerfGroup& GroupOf(size_t i);
   absl::Status NeedSwitchRing();
   absl::Status ExplainKernelSide(size_t i, const absl::Status& status) const;
 
   absl::Status NoSuchPath(size_t i, ReadPath path) const;
+  absl::Status CheckOwnThread(size_t i) const;
   open::OpenRequest RequestFor(size_t i) const;
   void AddRingCount(const open::LiveRing& ring, uint8_t shift, size_t i);
   void UsePage(const UserPage* page);

@@ -89,7 +89,7 @@ bool CountsOnAll(const EventConfig& event, const std::vector<int>& cpus) {
 
 }  // namespace
 
-// Adds to `status` that no right is needed on this thread, where switch records count the event (PathsFor).
+// Adds to `status` that no privilege is needed on this thread, where switch records count the event (PathsFor).
 absl::Status SourceBuilder::ExplainKernelSide(size_t i, const absl::Status& status) const {
   const bool has_records = IsSoftware(event(i), sys::kSwContextSwitches) || IsSoftware(event(i), sys::kSwCpuMigrations);
   if (!has_records || !absl::IsPermissionDenied(status)) return status;
@@ -123,39 +123,39 @@ std::vector<size_t> SourceBuilder::PartsHere(size_t i) const {
   return here.empty() ? all : here;
 }
 
-// Returns one seat for each part of event `i`, in the group for its CPUs; none if any part has no such group. An event
+// Returns each part of event `i` with the open group for its CPUs; an empty list if a part has no such group. An event
 // that counts anywhere can be in a user's group once for each kind of core, because only one of them runs at a time. It
-// stays out of groups that perfkit made, because it would stand still on the other cores.
-std::vector<SourceBuilder::Seat> SourceBuilder::SeatsFor(size_t i, bool strict_group) const {
-  std::vector<Seat> seats;
+// stays out of groups that perfkit made, because it would count nothing on the other cores.
+std::vector<SourceBuilder::PartInGroup> SourceBuilder::GroupsFor(size_t i, bool strict_group) const {
+  std::vector<PartInGroup> pairs;
   const std::vector<size_t> parts = PartsHere(i);
   for (const size_t group : open_groups_) {
     for (const size_t part : parts) {
-      if (source_->groups_.all()[group].only_cpus() == event(i).parts[part].only_cpus) seats.push_back({part, group});
+      if (source_->groups_.all()[group].only_cpus() == event(i).parts[part].only_cpus) pairs.push_back({part, group});
     }
   }
-  if (seats.size() == parts.size()) return seats;
-  seats.clear();
+  if (pairs.size() == parts.size()) return pairs;
+  pairs.clear();
   const bool anywhere = parts.size() == 1 && event(i).parts[parts[0]].only_cpus.empty();
-  if (!strict_group || !anywhere) return seats;
-  for (const size_t group : open_groups_) seats.push_back({parts[0], group});
-  return seats;
+  if (!strict_group || !anywhere) return pairs;
+  for (const size_t group : open_groups_) pairs.push_back({parts[0], group});
+  return pairs;
 }
 
 // Adds event `i` to the open groups: all its parts, or none.
 absl::Status SourceBuilder::Join(size_t i, bool strict_group, uint64_t optional_config1) {
-  const std::vector<Seat> seats = SeatsFor(i, strict_group);
-  if (seats.empty()) {
+  const std::vector<PartInGroup> pairs = GroupsFor(i, strict_group);
+  if (pairs.empty()) {
     return absl::InvalidArgumentError(
         absl::StrFormat("%s: it does not count on the same CPUs as the group that it is written in. Remedy: events of "
                         "one kind of core only, or generic ones, before events that the kernel itself counts.",
                         Asked(i)));
   }
-  for (size_t k = 0; k < seats.size(); ++k) {
-    const Member member{&event(i), seats[k].part, static_cast<uint8_t>(i), optional_config1, k > 0};
-    const absl::Status status = AddPart(member, source_->groups_.all()[seats[k].group]);
+  for (size_t k = 0; k < pairs.size(); ++k) {
+    const Member member{&event(i), pairs[k].part, static_cast<uint8_t>(i), optional_config1, k > 0};
+    const absl::Status status = AddPart(member, source_->groups_.all()[pairs[k].group]);
     if (status.ok()) continue;
-    while (k-- > 0) source_->groups_.all()[seats[k].group].RemoveLast();
+    while (k-- > 0) source_->groups_.all()[pairs[k].group].RemoveLast();
     return status;
   }
   return absl::OkStatus();
@@ -178,9 +178,24 @@ absl::Status SourceBuilder::OpenNewGroups(size_t i, uint64_t optional_config1) {
   return absl::OkStatus();
 }
 
+// Opens the energy of the whole machine for a set of this thread: on one CPU of each package, in groups of its own,
+// which no other event joins. Their times show whether the CPUs are still online.
+absl::Status SourceBuilder::OpenEnergy(size_t i) {
+  std::vector<PerfGroup> opened;
+  for (size_t part = 0; part < event(i).parts.size(); ++part) {
+    opened.emplace_back(GroupFormat{.alone = true, .times = GroupFormat::Times::kBoth});
+    const Member member{&event(i), part, static_cast<uint8_t>(i)};
+    if (absl::Status status = opened.back().Add(member, Target::System(), false, rights_); !status.ok()) return status;
+  }
+  for (PerfGroup& group : opened) source_->groups_.all().push_back(std::move(group));
+  source_->groups_.AddEvent(i);
+  return absl::OkStatus();
+}
+
 // Adds event `i` to the open groups if it fits there; otherwise, unless the user wrote the group, to new ones. Slots
 // begin a new one: the top-down metrics after them are accepted in no other.
 absl::Status SourceBuilder::OpenInGroup(size_t i, bool strict_group, uint64_t optional_config1) {
+  if (IsEnergy(event(i)) && IsThisThread()) return OpenEnergy(i);
   if (i == clock_slot_ && AdoptClock(i)) return absl::OkStatus();
   const bool begins = open_groups_.empty() || (!strict_group && IsSlots(event(i)));
   absl::Status status = begins ? absl::UnavailableError("") : Join(i, strict_group, optional_config1);
@@ -189,12 +204,12 @@ absl::Status SourceBuilder::OpenInGroup(size_t i, bool strict_group, uint64_t op
   if (!status.ok()) return status;
   source_->groups_.AddEvent(i);
   if (can_multiplex_) source_->multiplexable_ |= 1u << i;
-  TellWhatIsLeftOut(i);
+  FlagExclusions(i);
   return absl::OkStatus();
 }
 
 // Flags what none of this event's numbers include: the kernel's part, or the thread's work on other kinds of core.
-void SourceBuilder::TellWhatIsLeftOut(size_t i) {
+void SourceBuilder::FlagExclusions(size_t i) {
   const PerfGroup& group = GroupOf(i);
   const bool user_only = group.user_only(group.members().size() - 1) || event(i).exclude_kernel || options_.user_only;
   if (user_only && CanBeUserOnly(event(i))) slot(i).fixed_flags.flags |= Validity::kUserOnly;
@@ -251,7 +266,7 @@ void SourceBuilder::AllowReadInPlace() {
   const size_t size = source_->slots_.size();
   std::vector<uint8_t> whole_set(size);
   std::iota(whole_set.begin(), whole_set.end(), uint8_t{0});
-  if (group.task_cpus() != 1 || order != whole_set) return;
+  if (group.task_cpus() != 1 || order != whole_set || IsEnergy(event(0))) return;
   const bool headed = !group.format().alone;
   const auto bytes = static_cast<ssize_t>((size + (headed ? 1 : 0)) * sizeof(uint64_t));
   source_->in_place_ = {group.fd(0), headed ? group.members().size() : 0, bytes};

@@ -1,6 +1,6 @@
-// Opens and reads switch rings. They overwrite and have records of one size, so that any of them is found by its
-// position alone: no reader has to keep up. If more records came since the last look than the ring holds, that is a
-// gap, which is counted, for what is missing there can't be known.
+// Opens and reads switch rings. They overwrite, and their records have one size, so each record is found by its
+// position alone, and no reader has to keep up. If more records have come since the last Update than the ring holds,
+// that is a gap. Gaps are counted, because it is not known what was missed.
 #include "src/count/switch_log.h"
 
 #include <algorithm>
@@ -67,7 +67,7 @@ void MigrationCounter::Update(const open::LiveRing& ring) {
       gaps_ = detail::kMaxGaps;  // The ring is not as it was set up: its contents can't be used.
       return;
     }
-    // The thread comes back on another CPU than that of the record before, where it left.
+    // The thread is switched in on another CPU than it was switched out on.
     if (!record.is_out() && cpu_ != ~0u && record.cpu != cpu_) ++migrations_;
     cpu_ = record.cpu;
   }

@@ -1,5 +1,5 @@
-// The records that a thread leaves when it is switched off and on a CPU. They show what perf's own events hide from
-// ordinary users.
+// The records that the kernel writes when a thread is switched off and on a CPU. They show what perf's own events hide
+// from ordinary users.
 //
 // An ordinary user's context-switches and cpu-migrations events stay 0, because they happen in the kernel. But a dummy
 // event with `context_switch` may write a record each time. Without fields, its ring is only a counter; with TID, TIME

@@ -11,7 +11,7 @@ namespace perfkit::count {
 // Returns true if `count` is a number: counted, and on a counter for a part of the time at least.
 bool HasNumber(const Count& count);
 
-// Returns why `count` is none, if no other reason is known.
+// Returns why `count` is not a number, if no other reason is known.
 std::string_view WhyNone(const Count& count);
 
 // Returns the number for the first column: scaled if multiplexed, "n/a" if there is none.

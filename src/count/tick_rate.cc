@@ -1,6 +1,6 @@
 // Finds the rate of the tick counter: published by the kernel, fixed by the architecture, or measured by two pairs of
 // (ticks, clock), 10 ms apart. Each pair is the fastest of many, which nothing interrupted; together they give the rate
-// to about 2 parts in a million. CLOCK_MONOTONIC_RAW, because NTP slews the others.
+// to about 2 parts in a million. The clock is CLOCK_MONOTONIC_RAW, because NTP slews the others.
 #include "src/count/tick_rate.h"
 
 #include <time.h>

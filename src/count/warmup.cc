@@ -1,6 +1,6 @@
-// Disabled events, held open. The first event of an id that is opened, and the last one that is closed, patch the
-// kernel's code (static keys: perf_swevent_init and account_event, kernel/events/core.c); between them opens are cheap.
-// A disabled event counts nothing, yet costs its thread time at each switch, which is why there is a Cooldown.
+// Keeps disabled events open. Opening the first event of an id, and closing the last one, patches the kernel's code
+// (static keys: perf_swevent_init and account_event, kernel/events/core.c). In between, opening others is cheap. A
+// disabled event counts nothing, but costs its thread time at each switch until Cooldown closes it.
 #include "perfkit/warmup.h"
 
 #include <utility>

@@ -53,8 +53,8 @@ Finding ProbeTracepoints(Context& context) {
   if (any.usability == Usability::kCounts) {
     return Finding::Present(absl::StrFormat("all groups under %s", *tracefs));
   }
-  // A count that excludes the kernel still includes these tracepoints; most others count 0 then. So for ordinary users
-  // the answer may be "some".
+  // With exclude_kernel, tracepoints of system calls still count; most others count 0. So for ordinary users the answer
+  // may be "some".
   const Verdict calls = TryEvent("syscalls:sys_enter_getpid", Work::kCalls, context.workload, RootsOf(context));
   // sched_switch's reason is the better one: it is about rights, if rights are what is missing.
   if (calls.usability != Usability::kCounts) return Finding::Missing(any.usable);

@@ -25,6 +25,8 @@ constexpr Row kRows[] = {
     {"page-faults", Work::kPages},
     {"minor-faults", Work::kPages},
     {"context-switches", Work::kSleep},
+    {"allocations", Work::kMemory},
+    {"allocated-bytes", Work::kMemory},
     {"L1-dcache-loads", Work::kReads},
     {"L1-dcache-load-misses", Work::kReads},
     {"dTLB-loads", Work::kReads},

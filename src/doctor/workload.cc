@@ -2,6 +2,8 @@
 // besides, and all are written so that the compiler can't remove them.
 #include "src/doctor/workload.h"
 
+#include <stdlib.h>
+
 #include <array>
 #include <optional>
 
@@ -19,9 +21,12 @@ constexpr int kReads = 20'000;
 constexpr int kCalls = 64;
 constexpr int kWrites = 64;
 constexpr int kProbes = 64;
+constexpr int kAllocations = 64;
 
-constexpr std::array<std::string_view, 8> kNames = {
-    "", "a loop", "page touches", "memory reads", "a sleep", "system calls", "writes to a word", "calls of a function"};
+constexpr std::array<std::string_view, 9> kNames = {
+    "",           "a loop",       "page touches",     "memory reads",
+    "a sleep",    "system calls", "writes to a word", "calls of a function",
+    "allocations"};
 
 // Returns the next number of a sequence without a pattern (xorshift64, Marsaglia 2003).
 uint64_t Next(uint64_t x) {
@@ -58,6 +63,12 @@ void TouchAndReadPages() {
 // Never inlined and never empty: the kernel puts its breakpoint on the first instruction.
 [[gnu::noinline]] void ProbedFunctionBody() { asm volatile("nop" ::: "memory"); }
 
+// Through a volatile pointer: otherwise the compiler drops each pair.
+void Allocate() {
+  void* (*volatile allocate)(size_t) = ::malloc;
+  for (int i = 0; i < kAllocations; ++i) ::free(allocate(1));
+}
+
 }  // namespace
 
 std::string_view WorkName(Work work) { return kNames[static_cast<size_t>(work)]; }
@@ -70,6 +81,7 @@ void Workload::Run() {
   for (int i = 0; i < kCalls; ++i) sys::kernel().getpid();
   for (int i = 0; i < kWrites; ++i) watched_word_ = static_cast<uint32_t>(i);
   for (int i = 0; i < kProbes; ++i) ProbedFunctionBody();
+  Allocate();
 }
 
 const void* Workload::ProbedFunction() { return reinterpret_cast<const void*>(&ProbedFunctionBody); }

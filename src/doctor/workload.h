@@ -16,6 +16,7 @@ enum class Work : uint8_t {
   kCalls,    // System calls (getpid).
   kWrites,   // Stores to the watched word.
   kProbe,    // Calls of the probed function.
+  kMemory,   // Calls of malloc.
 };
 
 // Returns "a loop", "page touches": for messages and lists. Returns "" for kNothing.

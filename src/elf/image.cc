@@ -79,6 +79,7 @@ absl::StatusOr<Image> Image::Parse(base::Bytes bytes) {
   Image image(bytes);
   image.type_ = header->e_type;
   image.machine_ = header->e_machine;
+  image.entry_ = header->e_entry;
   const bool odd_segments = header->e_phnum != 0 && header->e_phentsize != sizeof(Elf64_Phdr);
   const bool odd_sections = header->e_shoff != 0 && header->e_shentsize != sizeof(Elf64_Shdr);
   if (odd_segments || odd_sections) {

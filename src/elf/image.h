@@ -56,6 +56,7 @@ class Image {
   base::Bytes bytes() const { return bytes_; }
   uint16_t type() const { return type_; }        // ET_EXEC, ET_DYN (shared libraries and PIE programs), …
   uint16_t machine() const { return machine_; }  // EM_X86_64, …
+  uint64_t entry() const { return entry_; }      // The address of the first instruction, before relocation; 0 if none.
 
   // The number of headers in the file. Never more than its bytes hold, whatever the ELF header says.
   uint32_t segment_count() const { return segment_count_; }
@@ -87,6 +88,7 @@ class Image {
   base::Bytes bytes_;
   uint16_t type_ = 0;
   uint16_t machine_ = 0;
+  uint64_t entry_ = 0;
   uint64_t segments_at_ = 0;  // Offset in the file.
   uint64_t sections_at_ = 0;
   uint32_t segment_count_ = 0;

@@ -9,8 +9,8 @@
 namespace perfkit::event {
 namespace {
 
-// The hardware and software events; the rest of the table are the 42 cache events.
-constexpr size_t kPlainCount = 22;
+// All but the 42 cache events.
+constexpr size_t kPlainCount = 26;
 
 // One function for each kind of row, so that the rows below contain only their differences.
 constexpr TableEvent Hardware(const EventType& type, std::string_view alias = {}) {
@@ -28,6 +28,10 @@ constexpr TableEvent Clock(const EventType& type) {
 // perf_sw_event_sched (include/linux/perf_event.h) takes the registers of the kernel code that calls it.
 constexpr TableEvent KernelSide(const EventType& type, std::string_view alias = {}) {
   return {.type = type, .category = EventCategory::kSoftware, .unit = {}, .kernel_side = true, .aliases = {alias}};
+}
+
+constexpr TableEvent OfThread(const EventType& type, std::string_view unit = {}, std::string_view alias = {}) {
+  return {.type = type, .category = EventCategory::kThread, .unit = unit, .aliases = {alias}};
 }
 
 constexpr std::array<TableEvent, kPlainCount> kPlain = {
@@ -53,6 +57,10 @@ constexpr std::array<TableEvent, kPlainCount> kPlain = {
     Software(kDummy),
     Software(kBpfOutput),
     KernelSide(kCgroupSwitches),
+    OfThread(kAllocations),
+    OfThread(kAllocatedBytes, "bytes"),
+    OfThread(kReadBytes, "bytes", "rchar"),
+    OfThread(kWrittenBytes, "bytes", "wchar"),
 };
 
 // Returns the plain rows and, after them, each cache with each operation and result.
@@ -72,7 +80,7 @@ std::array<TableEvent, kPlainCount + kCacheEventCount> Build() {
   return all;
 }
 
-// Searches 64 rows in order, which is shorter than an index.
+// Searches all rows in order, which is shorter than an index.
 const TableEvent* FindConfig(uint32_t type, uint64_t config) {
   for (const TableEvent& event : AllTableEvents()) {
     if (event.type.type == type && event.type.config == config) return &event;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMaxTerms = 64;
 
-// Returns the text in name='a b' without the quotes, which protect it from the shell or contain a comma.
+// Returns the text in name='a b' without its quotes. They are needed for a text with a comma, and for the shell.
 std::string_view Unquote(std::string_view text) {
   const bool quoted = text.size() >= 2 && text.front() == '\'' && text.back() == '\'';
   return quoted ? text.substr(1, text.size() - 2) : text;

@@ -100,6 +100,9 @@ std::vector<std::string> AccountingLines(const Profile& profile) {
                                        {"zones and frames without times", accounting.zones_forgotten},
                                        {"frames not kept", accounting.frames_dropped},
                                        {"begins and ends of zones lost", accounting.zone_records_lost},
+                                       {"parts of tasks without times", accounting.task_parts_forgotten},
+                                       {"switches of tasks lost", accounting.task_records_lost},
+                                       {"switches between threads lost", accounting.switches_lost},
                                        {"records of mappings and threads lost", accounting.side_band_lost},
                                        {"samples of no known event", accounting.unattributed}});
   lines.push_back("missing:" + (missing.empty() ? " nothing that is known" : missing.substr(1)));

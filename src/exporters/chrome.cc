@@ -3,6 +3,7 @@
 //
 // Zones, frames and waits are complete events ("X"). Those of one thread have to nest: what does not (by hand, or a
 // wait that a zone ends in) becomes a pair of asynchronous events ("b", "e") instead, which may overlap as they like.
+// Parts of tasks are such pairs, too: those of one task have one id, whatever their threads.
 // Stacks are V8's CPU profiles. These have no weights: a sample counts once, and only samples of one event can be
 // shown.
 #include <algorithm>
@@ -49,6 +50,7 @@ class ChromeWriter {
     json_.BeginObject().Key("traceEvents").BeginArray();
     WriteNames();
     WriteSlices();
+    WriteTasks();
     WriteCounters();
     progress(0.4);
     WriteStacks(progress);
@@ -143,6 +145,20 @@ class ChromeWriter {
     json_.Member("cat", "wait").Member("name", "off-CPU").Key("args").BeginObject();
     if (!reason.empty()) json_.Member("reason", reason);
     json_.Member("stack", StackQualityName(sample.quality)).EndObject();
+  }
+
+  void WriteTasks() {
+    for (const ProfileTaskPart& part : profile_.task_parts) {
+      for (const bool is_end : {false, true}) {
+        BeginChromeEvent(json_, is_end ? "e" : "b", profile_.threads[part.thread], is_end ? part.to_ns : part.from_ns);
+        json_
+            .Member("id", absl::StrFormat("%s %d of %d", profile_.strings[part.name], part.number,
+                                          profile_.threads[part.thread].pid))
+            .Member("cat", "task");
+        json_.Member("name", profile_.strings[part.task]).Key("args").BeginObject();
+        json_.Member("task_id", part.number).EndObject().EndObject();
+      }
+    }
   }
 
   void WriteCounters() {

@@ -28,6 +28,7 @@ uint64_t EarliestTime(const Profile& profile) {
       std::find_if(profile.samples.begin(), profile.samples.end(), [](const auto& sample) { return !sample.merged(); });
   if (first != profile.samples.end()) consider(first->time_ns);
   for (const ProfileZone& zone : profile.zones) consider(zone.from_ns);
+  for (const ProfileTaskPart& part : profile.task_parts) consider(part.from_ns);
   for (const ProfileCounter& counter : profile.counters) {
     if (!counter.points.empty()) consider(counter.points[0].time_ns);
   }

@@ -21,21 +21,21 @@ class FirefoxTables {
  public:
   explicit FirefoxTables(const Profile& profile);
 
-  // The Firefox stack of a ProfileStack: of its innermost call.
+  // Returns the Firefox stack of a ProfileStack: that of its innermost call.
   uint32_t StackOf(uint32_t stack) const { return row_end_[stack] - 1; }
 
-  // In stringArray: the name of markers for waits.
+  // Returns the index in stringArray of the name of markers for waits.
   size_t wait_name() const { return profile_.strings.size() + profile_.locations.size() + profile_.modules.size(); }
 
-  // The array `libs`, and the object `shared`.
+  // Write the array `libs`, and the object `shared`.
   void WriteLibs(JsonWriter& json) const;
   void WriteShared(JsonWriter& json) const;
 
  private:
   struct Function {
-    uint32_t name = 0;    // in stringArray
-    uint32_t module = 0;  // ProfileLocation::kNoModule: unknown
-    uint32_t file = 0;    // in stringArray; 0: unknown
+    uint32_t name = 0;    // Index in stringArray.
+    uint32_t module = 0;  // Index in Profile::modules; ProfileLocation::kNoModule means unknown.
+    uint32_t file = 0;    // Index in stringArray; 0 means unknown.
   };
 
   void AddFunctions();
@@ -51,11 +51,11 @@ class FirefoxTables {
 
   const Profile& profile_;
   std::vector<Function> functions_;
-  std::vector<uint32_t> first_slot_;        // of each location, in function_of_slot_
-  std::vector<uint32_t> function_of_slot_;  // of each call of each location
-  std::vector<uint32_t> row_end_;           // of each ProfileStack: one past its last row of Firefox's stack table
-  std::vector<uint32_t> source_of_;         // of each string that is a file; kNoSource: it is none
-  std::vector<uint32_t> sources_;           // strings
+  std::vector<uint32_t> first_slot_;        // By location: the index of its first call in function_of_slot_.
+  std::vector<uint32_t> function_of_slot_;  // By call, location after location: index in functions_.
+  std::vector<uint32_t> row_end_;           // By ProfileStack: one past its last row of Firefox's stack table.
+  std::vector<uint32_t> source_of_;         // By string: index in sources_; kNoSource means that it is no file.
+  std::vector<uint32_t> sources_;           // The strings that are files.
   static constexpr uint32_t kNoSource = UINT32_MAX;
 };
 

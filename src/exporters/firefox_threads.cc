@@ -16,6 +16,7 @@
 
 #include "absl/strings/str_format.h"
 #include "src/exporters/accounting_text.h"
+#include "src/exporters/zones_and_tasks.h"
 #include "src/profile/wait_text.h"
 
 namespace perfkit::exporters {
@@ -46,10 +47,10 @@ class ThreadsWriter {
  public:
   ThreadsWriter(const Profile& profile, const FirefoxTables& tables, size_t main_event, uint64_t from_ns,
                 JsonWriter& json)
-      : profile_(profile), tables_(tables), main_event_(main_event), from_ns_(from_ns), json_(json) {
+      : profile_(profile), markers_(profile), tables_(tables), main_event_(main_event), from_ns_(from_ns), json_(json) {
     samples_ = Sorted(profile.samples.size(), [&](uint32_t i) { return KeyOf(i); });
-    zones_ = Sorted(profile.zones.size(),
-                    [&](uint32_t i) { return std::pair(profile.zones[i].thread, profile.zones[i].from_ns); });
+    zones_ = Sorted(markers_.list().size(),
+                    [&](uint32_t i) { return std::pair(markers_.list()[i].thread, markers_.list()[i].from_ns); });
   }
 
   void Write(const WriteOptions& options) {
@@ -150,7 +151,7 @@ class ThreadsWriter {
   template <class OfZone, class OfWait>
   void MarkerColumn(std::string_view name, Indexes zones, Indexes waits, OfZone&& of_zone, OfWait&& of_wait) {
     json_.Key(name).BeginArray();
-    for (const uint32_t i : zones) of_zone(profile_.zones[i]);
+    for (const uint32_t i : zones) of_zone(markers_.list()[i]);
     for (const uint32_t i : waits) of_wait(profile_.samples[i]);
     json_.EndArray();
   }
@@ -158,7 +159,7 @@ class ThreadsWriter {
   void WriteMarkers(uint32_t thread, bool with_markers) {
     Indexes zones, waits;
     if (with_markers) {
-      zones = Part(zones_, thread, [&](uint32_t i) { return profile_.zones[i].thread; });
+      zones = Part(zones_, thread, [&](uint32_t i) { return markers_.list()[i].thread; });
       waits = SamplesOf({thread, profile_.EventIndex(kOffCpuEvent), false});
     }
     const auto column = [&](std::string_view name, auto&& of_zone, auto&& of_wait) {
@@ -200,6 +201,7 @@ class ThreadsWriter {
   }
 
   const Profile& profile_;
+  const ZonesAndTasks markers_;
   const FirefoxTables& tables_;
   const size_t main_event_;
   const uint64_t from_ns_;

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "src/exporters/accounting_text.h"
+#include "src/exporters/zones_and_tasks.h"
 #include "src/profile/wait_text.h"
 
 namespace perfkit::exporters {
@@ -72,7 +73,9 @@ void WriteAccounting(const ProfileAccounting& accounting, JsonWriter& json) {
   json.Member("addresses_forgotten", accounting.addresses_forgotten)
       .Member("waits_forgotten", accounting.waits_forgotten);
   json.Member("zones_forgotten", accounting.zones_forgotten).Member("frames_dropped", accounting.frames_dropped);
-  json.Member("zone_records_lost", accounting.zone_records_lost);
+  json.Member("task_parts_forgotten", accounting.task_parts_forgotten);
+  json.Member("task_records_lost", accounting.task_records_lost);
+  json.Member("zone_records_lost", accounting.zone_records_lost).Member("switches_lost", accounting.switches_lost);
   json.Member("side_band_lost", accounting.side_band_lost).Member("unattributed", accounting.unattributed);
   json.Member("own_cpu_ns", accounting.own_cpu_ns).Member("kernel_cpu_ns", accounting.kernel_cpu_ns).EndObject();
   json.Key("notes").BeginArray();
@@ -156,17 +159,18 @@ void WriteSamples(const Profile& profile, JsonWriter& json) {
 }
 
 void WriteTimeline(const Profile& profile, JsonWriter& json) {
+  const ZonesAndTasks zones(profile);
   json.Key("waits").BeginObject();
   Column(json, "preempted", profile.waits, [](const ProfileWait& wait) { return wait.preempted ? 1 : 0; });
   json.Key("text").BeginArray();
   for (const ProfileWait& wait : profile.waits) json.String(profile::WaitText(profile, wait));
   json.EndArray().EndObject().Key("zones").BeginObject();
-  TimeColumn(json, "from", profile.zones, profile.from_ns, [](const ProfileZone& zone) { return zone.from_ns; });
-  Column(json, "length", profile.zones, [](const ProfileZone& zone) { return zone.to_ns - zone.from_ns; });
-  Column(json, "thread", profile.zones, [](const ProfileZone& zone) { return zone.thread; });
-  Column(json, "name", profile.zones, [](const ProfileZone& zone) { return zone.name; });
-  Column(json, "cause", profile.zones, [](const ProfileZone& zone) { return zone.cause; });
-  Column(json, "is_frame", profile.zones, [](const ProfileZone& zone) { return zone.is_frame ? 1 : 0; });
+  TimeColumn(json, "from", zones.list(), profile.from_ns, [](const ProfileZone& zone) { return zone.from_ns; });
+  Column(json, "length", zones.list(), [](const ProfileZone& zone) { return zone.to_ns - zone.from_ns; });
+  Column(json, "thread", zones.list(), [](const ProfileZone& zone) { return zone.thread; });
+  Column(json, "name", zones.list(), [](const ProfileZone& zone) { return zone.name; });
+  Column(json, "cause", zones.list(), [](const ProfileZone& zone) { return zone.cause; });
+  Column(json, "is_frame", zones.list(), [](const ProfileZone& zone) { return zone.is_frame ? 1 : 0; });
   json.EndObject().Key("counters").BeginArray();
   for (const ProfileCounter& counter : profile.counters) {
     json.BeginObject().Member("name", counter.name).Member("unit", ProfileUnitName(counter.unit));

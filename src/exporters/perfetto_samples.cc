@@ -54,7 +54,7 @@ SampleWriter::Stream::Stream(const Profile& profile, uint64_t all_frames)
       files(profile.strings.size()),
       paths(profile.strings.size()),
       build_ids(profile.strings.size()),
-      labels(profile.strings.size()) {}
+      contexts(2 * profile.strings.size()) {}
 
 SampleWriter::SampleWriter(const Profile& profile, const WriteOptions& options, PacketWriter& packets)
     : profile_(profile), options_(options), packets_(packets) {
@@ -89,6 +89,7 @@ size_t SampleWriter::FollowersOf(size_t leader) const {
     const ProfileSample& sample = profile_.samples[next];
     const bool follows = sample.samples == 0 && !IsOffCpu(sample) && sample.time_ns == first.time_ns &&
                          sample.thread == first.thread && sample.stack == first.stack && sample.label == first.label &&
+                         sample.task == first.task && sample.task_number == first.task_number &&
                          sample.wait == first.wait && sample.quality == first.quality;
     if (!follows) break;
   }
@@ -136,7 +137,7 @@ void SampleWriter::WriteSample(size_t index, size_t followers) {
   packets_.PacketAt(stream.sequence, time_ns, [&](pbf_writer& message) {
     {
       pbf_writer interned(message, packet::kInternedData);
-      InternLabel(interned, stream, sample.label);
+      InternContext(interned, stream, sample);
       InternStack(interned, stream, sample.stack);
     }
     pbf_writer stack_sample(message, packet::kStackSample);
@@ -159,7 +160,7 @@ void SampleWriter::AddContext(pbf_writer& message, const ProfileSample& sample) 
     pbf_writer task(message, stack_sample::kTaskContext);
     task.add_uint32(task_context::kPid, thread.pid);
     task.add_uint32(task_context::kTid, thread.tid);
-    if (sample.label != 0) task.add_uint64(task_context::kAsyncId, uint64_t{sample.label} + 1);
+    if (const uint64_t context = ContextOf(sample); context != 0) task.add_uint64(task_context::kAsyncId, context);
   }
   if (sample.stack == ProfileStack::kRoot || IsOffCpu(sample)) return;
   const bool kernel = profile_.locations[profile_.stacks[sample.stack].location].kernel;
@@ -183,14 +184,21 @@ void SampleWriter::AddFollowers(pbf_writer& message, size_t index, size_t follow
   message.add_packed_uint64(stack_sample::kFollowerWeights, follower_weights_.begin(), follower_weights_.end());
 }
 
-// A label is a task: Perfetto shows samples by it beside those by thread.
-void SampleWriter::InternLabel(pbf_writer& interned, Stream& stream, uint32_t label) const {
-  if (label == 0 || stream.labels[label]) return;
-  stream.labels[label] = true;
+// The ID of what Perfetto shows samples by beside threads: the task, or else the label; 0: neither.
+uint64_t SampleWriter::ContextOf(const ProfileSample& sample) const {
+  if (sample.task != 0) return profile_.strings.size() + sample.task + 1;
+  return sample.label != 0 ? uint64_t{sample.label} + 1 : 0;
+}
+
+void SampleWriter::InternContext(pbf_writer& interned, Stream& stream, const ProfileSample& sample) const {
+  const uint64_t context = ContextOf(sample);
+  if (context == 0 || stream.contexts[context - 1]) return;
+  stream.contexts[context - 1] = true;
+  const bool is_task = sample.task != 0;
   pbf_writer entry(interned, interned::kAsyncContexts);
-  entry.add_uint64(async_context::kIid, uint64_t{label} + 1);
-  entry.add_string(async_context::kName, base::ValidUtf8(profile_.strings[label]));
-  entry.add_string(async_context::kKind, "label");
+  entry.add_uint64(async_context::kIid, context);
+  entry.add_string(async_context::kName, base::ValidUtf8(profile_.strings[is_task ? sample.task : sample.label]));
+  entry.add_string(async_context::kKind, is_task ? "task" : "label");
 }
 
 void SampleWriter::InternStack(pbf_writer& interned, Stream& stream, uint32_t stack) {

@@ -27,8 +27,9 @@ class SampleWriter {
   struct Stream {
     explicit Stream(const Profile& profile, uint64_t frames);
     uint32_t sequence = 0;
-    std::vector<bool> callstacks, frames, mappings, unnamed;       // by stack, frame, module, location
-    std::vector<bool> functions, files, paths, build_ids, labels;  // by string
+    std::vector<bool> callstacks, frames, mappings, unnamed;  // by stack, frame, module, location
+    std::vector<bool> functions, files, paths, build_ids;     // by string
+    std::vector<bool> contexts;                               // by ContextOf - 1
   };
 
   Stream& StreamOf(const ProfileSample& sample);
@@ -41,7 +42,8 @@ class SampleWriter {
   void AddContext(pbf_writer& message, const ProfileSample& sample) const;
   void AddFollowers(pbf_writer& message, size_t index, size_t followers);
 
-  void InternLabel(pbf_writer& interned, Stream& stream, uint32_t label) const;
+  uint64_t ContextOf(const ProfileSample& sample) const;
+  void InternContext(pbf_writer& interned, Stream& stream, const ProfileSample& sample) const;
   void InternStack(pbf_writer& interned, Stream& stream, uint32_t stack);
   void InternFrame(pbf_writer& interned, Stream& stream, uint32_t location, uint32_t call);
   uint64_t InternFunction(pbf_writer& interned, Stream& stream, uint32_t location, const ProfileCall& call) const;

@@ -1,11 +1,14 @@
-// Tracks of a Perfetto trace: processes, threads, zones, waits, counters. Slices are written track by track, each in
-// the order of time, and readers sort the tracks together. Begin and end pair by nesting, so a slice that overlaps
-// another one of its kind gets a track of its own, which viewers lay out below the first.
+// Tracks of a Perfetto trace: processes, threads, zones, tasks, waits, counters. Slices are written track by track,
+// each in the order of time, and readers sort the tracks together. Begin and end pair by nesting, so a slice that
+// overlaps another one of its kind gets a track of its own, which viewers lay out below the first.
 #include "src/exporters/perfetto_tracks.h"
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -42,6 +45,7 @@ void TrackWriter::Write() {
   WriteAccounting();
   WriteArrows();
   WriteSlices();
+  WriteTasks();
   for (const ProfileCounter& counter : profile_.counters) WriteCounter(counter);
 }
 
@@ -151,17 +155,20 @@ void TrackWriter::WriteNested(Kind kind, uint32_t thread, std::vector<Slice>& sl
 }
 
 // Names of zones are interned: there are few of them, and many zones.
+void TrackWriter::InternName(pbf_writer& message, uint32_t name) {
+  if (written_names_[name]) return;
+  written_names_[name] = true;
+  pbf_writer interned(message, packet::kInternedData);
+  pbf_writer entry(interned, interned::kEventNames);
+  entry.add_uint64(interned::kIid, uint64_t{name} + 1);
+  entry.add_string(interned::kText, base::ValidUtf8(profile_.strings[name]));
+}
+
 void TrackWriter::Begin(Kind kind, const Slice& slice, uint64_t track) {
   const bool is_wait = kind == Kind::kWait;
   const uint32_t name = is_wait ? 0 : profile_.zones[slice.index].name;
   packets_.PacketAt(kTrackSequence, slice.from_ns, [&](pbf_writer& message) {
-    if (!is_wait && !written_names_[name]) {
-      written_names_[name] = true;
-      pbf_writer interned(message, packet::kInternedData);
-      pbf_writer entry(interned, interned::kEventNames);
-      entry.add_uint64(interned::kIid, uint64_t{name} + 1);
-      entry.add_string(interned::kText, base::ValidUtf8(profile_.strings[name]));
-    }
+    if (!is_wait) InternName(message, name);
     pbf_writer event(message, packet::kTrackEvent);
     event.add_uint32(event::kType, event::kSliceBegin);
     event.add_uint64(event::kTrackUuid, track);
@@ -228,6 +235,44 @@ void TrackWriter::End(uint64_t time_ns, uint64_t track) {
     event.add_uint32(event::kType, event::kSliceEnd);
     event.add_uint64(event::kTrackUuid, track);
   });
+}
+
+// Each task has a track, whatever the threads of its parts, below one track of its process.
+void TrackWriter::WriteTasks() {
+  const std::vector<ProfileTaskPart>& parts = profile_.task_parts;
+  // Tasks of two TaskCounters may have the same number.
+  const auto key = [&](uint32_t i) {
+    return std::tuple(profile_.threads[parts[i].thread].pid, parts[i].number,
+                      std::string_view(profile_.strings[parts[i].name]));
+  };
+  std::vector<uint32_t> order(parts.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return key(a) < key(b); });
+  uint64_t group = 0;
+  for (auto from = order.begin(); from != order.end() && !packets_.failed();) {
+    const auto to = std::find_if(from, order.end(), [&](uint32_t i) { return key(i) != key(*from); });
+    const bool is_new_process = from == order.begin() || std::get<0>(key(*from)) != std::get<0>(key(*(from - 1)));
+    if (is_new_process) group = AddTrack("tasks", processes_[std::get<0>(key(*from))]);
+    WriteTask(group, {from, to});
+    from = to;
+  }
+}
+
+void TrackWriter::WriteTask(uint64_t group, std::span<const uint32_t> parts) {
+  const ProfileTaskPart& first = profile_.task_parts[parts[0]];
+  const uint64_t track = AddTrack(absl::StrFormat("%s %d", profile_.strings[first.name], first.number), group);
+  for (const uint32_t index : parts) {
+    const ProfileTaskPart& part = profile_.task_parts[index];
+    packets_.PacketAt(kTrackSequence, part.from_ns, [&](pbf_writer& message) {
+      InternName(message, part.task);
+      pbf_writer event(message, packet::kTrackEvent);
+      event.add_uint32(event::kType, event::kSliceBegin);
+      event.add_uint64(event::kTrackUuid, track);
+      event.add_uint64(event::kNameIid, uint64_t{part.task} + 1);
+      AddText(event, "thread", profile_.ThreadName(part.thread));
+    });
+    End(part.to_ns, track);
+  }
 }
 
 void TrackWriter::WriteCounter(const ProfileCounter& counter) {

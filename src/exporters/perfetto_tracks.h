@@ -1,8 +1,9 @@
-// What a Perfetto trace shows over time beside samples: processes, threads, zones, frames, waits, counters.
+// What a Perfetto trace shows over time beside samples: processes, threads, zones, frames, tasks, waits, counters.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -38,7 +39,10 @@ class TrackWriter {
   void WriteNested(Kind kind, uint32_t thread, std::vector<Slice>& slices);
   void WriteArrows();
   void WriteInstants(uint32_t thread, const std::vector<Instant>& instants, bool is_end);
+  void WriteTasks();
+  void WriteTask(uint64_t group, std::span<const uint32_t> parts);
   void WriteCounter(const ProfileCounter& counter);
+  void InternName(pbf_writer& message, uint32_t name);
 
   // A new track below another one.
   uint64_t AddTrack(std::string_view name, uint64_t parent);

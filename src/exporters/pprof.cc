@@ -65,10 +65,10 @@ class PprofWriter {
 
  private:
   // What two samples have in common that become one.
-  using Key = std::tuple<uint32_t, uint32_t, uint32_t, StackQuality, uint32_t>;
+  using Key = std::tuple<uint32_t, uint32_t, uint32_t, uint32_t, uint64_t, StackQuality, uint32_t>;
   Key KeyOf(const ProfileSample& sample) const {
     const uint32_t wait = sample.wait == ProfileSample::kNoWait ? 0 : wait_texts_[sample.wait];
-    return {sample.thread, sample.stack, sample.label, sample.quality, wait};
+    return {sample.thread, sample.stack, sample.label, sample.task, sample.task_number, sample.quality, wait};
   }
 
   // A text's index in the string table, where it is written when it is first asked for.
@@ -212,6 +212,8 @@ void PprofWriter::GatherLabels(const ProfileSample& sample) {
   AddNumber("tid", thread.tid);
   AddNumber("pid", thread.pid);
   AddLabel("label", Text(sample.label));
+  AddLabel("task", Text(sample.task));
+  if (sample.task_number != 0) AddNumber("task_id", sample.task_number);
   AddLabel("stack", Text(StackQualityName(sample.quality)));
   if (sample.wait != ProfileSample::kNoWait && wait_texts_[sample.wait] != 0) {
     AddLabel("wait", Text(wait_names_[wait_texts_[sample.wait]]));

@@ -1,6 +1,6 @@
-// Counts by perf: the PMU and the kernel's software events; a tracepoint for system calls; a breakpoint for calls of
-// one function; uprobes on the allocator's entries. A number that was multiplexed or not counted is an error here,
-// never an estimate: a test must not pass or fail by an estimate.
+// Counts by a CounterSet: the PMU and the kernel's software events; a tracepoint for system calls; a breakpoint for
+// calls of one function; uprobes on the allocator's entries; the thread's io file for bytes of system calls. A number
+// that was multiplexed or not counted is an error here, never an estimate: a test must not pass or fail by an estimate.
 #include <dlfcn.h>
 #include <sys/auxv.h>
 
@@ -51,8 +51,9 @@ absl::Status AddParts(const EventType& event, Parts& parts) {
   return absl::OkStatus();
 }
 
-// Returns text such as "perf, ring" or "perf, breakpoint, group read".
+// Returns text such as "perf, ring" or "perf, breakpoint, group read"; without perf, "thread's io file".
 std::string DescribePath(const EventType& event, const CounterSet& set) {
+  if (set.path(0) == ReadPath::kThreadIo) return std::string(ReadPathName(set.path(0)));
   std::string_view kind = "";
   if (IsAllocations(event)) kind = "uprobes, ";
   if (IsSyscalls(event)) kind = "tracepoint, ";

@@ -42,7 +42,8 @@ uint64_t Pick(const EventType& event, const step::StepCount& count) {
 }  // namespace
 
 absl::StatusOr<Take> OpenStepTake(const EventType& event, const MeasureOptions& options) {
-  if (event.type != kMeasuredType && !(event == event::kInstructions)) {
+  const bool steps = event == event::kInstructions || IsAllocations(event) || IsSyscalls(event) || IsCalls(event);
+  if (!steps) {
     return absl::Status(absl::StatusCode::kUnavailable, "the stepper counts instructions, calls and system calls only");
   }
   const absl::StatusOr<step::Stepper> stepper = step::Stepper::Open();

@@ -19,13 +19,15 @@ constexpr std::array kPerfOnly = {kCounter};
 constexpr std::array kSteppable = {kCounter, kStepper};
 // Hooks first: they were linked on purpose, cost a thousandth of a uprobe, and need no right.
 constexpr std::array kAllocating = {kHooks, kCounter, kStepper};
+constexpr std::array kHooksOnly = {kHooks};
 
 // The test is work of known cost: three allocations, three system calls.
 constexpr int64_t kProof = 3;
+constexpr int64_t kProofBytes = 16;  // Of each allocation.
 
 void Allocate(void*) {
   void* (*volatile allocate)(size_t) = ::malloc;  // volatile: otherwise the compiler drops the pair.
-  for (int i = 0; i < kProof; ++i) ::free(allocate(16));
+  for (int i = 0; i < kProof; ++i) ::free(allocate(kProofBytes));
 }
 
 void CallSystem(void*) {
@@ -40,8 +42,8 @@ void Spin(void*) {
   for (int i = 0; i < 1000; ++i) asm volatile("");
 }
 
-// What the wrapper around the body costs is in both, and cancels out. The first take warms up: it may bind symbols
-// lazily, which allocates.
+// Returns the count of `body` without the wrapper around it: the difference from an empty body. A first take warms up,
+// because it may bind symbols lazily, which allocates.
 absl::StatusOr<int64_t> Difference(const TakeFn& take, Body body) {
   if (auto warm = take(body, nullptr); !warm.ok()) return warm;
   const absl::StatusOr<int64_t> with = take(body, nullptr), without = take(Nothing, nullptr);
@@ -53,15 +55,15 @@ absl::StatusOr<int64_t> Difference(const TakeFn& take, Body body) {
 absl::Status Prove(MeasureBackend backend, const Take& take, const EventType& event) {
   if (backend == kStepper && event == event::kInstructions) return absl::OkStatus();  // Stepper::Open has tested it.
   const bool is_pmu = event == event::kInstructions || event == event::kCycles || event == event::kBranches;
-  if (!is_pmu && !IsAllocations(event) && !IsSyscalls(event)) return absl::OkStatus();
-  const absl::StatusOr<int64_t> seen = Difference(take.take, is_pmu                 ? Spin
-                                                             : IsAllocations(event) ? Allocate
-                                                                                    : CallSystem);
+  const bool allocates = IsAllocations(event) || IsAllocatedBytes(event);
+  if (!is_pmu && !allocates && !IsSyscalls(event)) return absl::OkStatus();
+  const absl::StatusOr<int64_t> seen = Difference(take.take, is_pmu ? Spin : allocates ? Allocate : CallSystem);
   if (!seen.ok()) return seen.status();
-  if (is_pmu ? *seen > 0 : *seen == kProof) return absl::OkStatus();
+  const int64_t made = IsAllocatedBytes(event) ? kProof * kProofBytes : kProof;
+  if (is_pmu ? *seen > 0 : *seen == made) return absl::OkStatus();
   return absl::Status(absl::StatusCode::kUnavailable,
                       is_pmu ? "it opens here, and counts nothing"
-                             : absl::StrFormat("it counted %d of %d made as a proof", *seen, kProof));
+                             : absl::StrFormat("it counted %d of %d made as a proof", *seen, made));
 }
 
 absl::StatusOr<Take> Open(MeasureBackend backend, const EventType& event, const MeasureOptions& options) {
@@ -77,6 +79,7 @@ absl::StatusOr<Take> Open(MeasureBackend backend, const EventType& event, const 
 
 std::span<const MeasureBackend> BackendsFor(const EventType& event) {
   if (IsAllocations(event)) return kAllocating;
+  if (IsAllocatedBytes(event)) return kHooksOnly;
   if (event.type == kMeasuredType || event == event::kInstructions) return kSteppable;
   return kPerfOnly;
 }

@@ -1,7 +1,7 @@
 // The backends of Measure. Each runs one repetition of a region and returns the count of one event.
 //
-//   BackendsFor(event)          in which order backends are tried
-// OpenTake(backend, event)    returns a Take that passed a test on work of known cost, or why there is none
+//   BackendsFor(event)         returns the backends in the order in which they are tried
+//   OpenTake(backend, event)   returns a Take that has passed a test on work of known cost, or why there is none
 #pragma once
 
 #include <functional>
@@ -23,7 +23,7 @@ struct Take {
   TakeFn take;
   std::string read_path;  // For messages: "perf, ring".
   EventClass event_class;
-  bool once = false;  // A repetition is slow, and all have the same result.
+  bool once = false;  // One repetition is enough: each takes long, and all have the same result.
 };
 
 std::span<const MeasureBackend> BackendsFor(const EventType& event);
@@ -44,8 +44,9 @@ inline constexpr const char* kAllocators[] = {"malloc",   "calloc",        "real
 // Returns a path of the loaded file that has this code; "" if none has it.
 std::string FileOfCode(const void* code);
 
-// Returns true for an event of type kMeasuredType.
+// Return true for kAllocations, kAllocatedBytes, kSyscalls, and CallsEvents, which perf does not have.
 inline bool IsAllocations(const EventType& event) { return event == event::kAllocations; }
+inline bool IsAllocatedBytes(const EventType& event) { return event == event::kAllocatedBytes; }
 inline bool IsSyscalls(const EventType& event) { return event == event::kSyscalls; }
 inline bool IsCalls(const EventType& event) { return event.type == kMeasuredType && event.config == 3; }
 

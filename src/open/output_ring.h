@@ -1,5 +1,5 @@
-// A ring that several events write into, and whose records are read. (A LiveRing is one event's own; mostly its head is
-// read, as a count.)
+// A ring into which several events write, and whose records are read. (A LiveRing belongs to one event, and often only
+// its head is read, as a count.)
 //
 //   event ──┐
 //   event ──┼─ SET_OUTPUT ──> ring owner: a dummy event, which alone is mapped ──> RingReader
@@ -20,6 +20,7 @@
 
 namespace perfkit::open {
 
+// Not thread-safe.
 class OutputRing {
  public:
   // Opens `owner` (`mode` sets write_backward) and maps `bytes`, a power of two of at least a page. Errors: those of
@@ -35,8 +36,10 @@ class OutputRing {
   // Returns the bytes that were written and not yet read. For streaming rings.
   uint64_t fill_bytes() const { return LoadShared(page()->data_head) - page()->data_tail; }
 
-  // Lets `event_fd` write into this ring from now on. An event that had another ring waits for the kernel's RCU: 10 ms.
+  // Lets `event_fd` write into this ring from now on. If the event had another ring, waits for the kernel's RCU, about
+  // 10 ms. Errors: those of the ioctl.
   absl::Status TakeOutputOf(int event_fd) const;
+  // Stops or restarts writing to the ring. Errors: those of the ioctl.
   absl::Status Pause(bool pause) const;
 
   // In a forked child: no method may be called afterwards.

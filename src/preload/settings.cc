@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_format.h"
 #include "src/base/number.h"
+#include "src/base/variables.h"
 
 namespace perfkit::preload {
 namespace {
@@ -38,8 +39,7 @@ constexpr char kInterval[] = "PERFKIT_PROFILE_INTERVAL", kClock[] = "PERFKIT_PRO
 
 absl::StatusOr<Settings> ReadSettings(absl::FunctionRef<const char*(const char*)> variable, int pid) {
   const auto value_of = [&](const char* name, std::string_view usual) {
-    const char* const value = variable(name);
-    return value != nullptr && *value != '\0' ? std::string_view(value) : usual;
+    return base::VariableOr(variable, name, usual);
   };
   Settings settings;
   settings.path = value_of(kPathVariable, "");
@@ -49,10 +49,7 @@ absl::StatusOr<Settings> ReadSettings(absl::FunctionRef<const char*(const char*)
     if (owner && *owner != pid) return Settings{};
     if (owner) settings.path.erase(0, colon + 1);
   }
-  if (const size_t at = settings.path.find("%p"); at != std::string::npos) {
-    settings.each_process = true;
-    settings.path.replace(at, 2, absl::StrFormat("%d", pid));
-  }
+  settings.each_process = base::ExpandPid(settings.path, pid);
   const std::string_view interval = value_of(kInterval, "1000");
   const std::optional<int64_t> us = base::ParseNumber<int64_t>(interval);
   if (!us || *us < 10 || *us > 10'000'000) return Refuse(kInterval, interval, "microseconds, from 10 to 10000000");

@@ -13,9 +13,10 @@
 
 namespace perfkit::proc {
 
+// Where a thread is blocked. The registers are those of user space, to which the kernel will return.
 struct BlockedCall {
-  int32_t syscall = -1;  // -1: blocked outside of a system call.
-  std::array<uint64_t, 6> arguments{};
+  int32_t syscall = -1;                 // Number of the system call; -1 means blocked outside of a system call.
+  std::array<uint64_t, 6> arguments{};  // All 0 outside of a system call.
   uint64_t sp = 0, pc = 0;
 
   bool operator==(const BlockedCall&) const = default;

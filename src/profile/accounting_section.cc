@@ -65,6 +65,9 @@ std::string ProfileTroubles(const ProfileAccounting& accounting) {
   add(accounting.zones_forgotten, "zones and frames without times");
   add(accounting.frames_dropped, "frames not kept: the room for them was used up");
   add(accounting.zone_records_lost, "begins and ends of zones lost: samples there are labelled \"[zone unknown]\"");
+  add(accounting.task_parts_forgotten, "parts of tasks without times");
+  add(accounting.task_records_lost, "switches of tasks lost: samples there are labelled \"[task unknown]\"");
+  add(accounting.switches_lost, "switches between threads lost: who preempted threads is not known there");
   add(accounting.side_band_lost, "records of mappings and threads lost: names may be missing");
   add(accounting.unattributed, "samples of no known event: left out");
   if (accounting.own_cpu_ns != 0 || accounting.kernel_cpu_ns != 0) {

@@ -26,11 +26,12 @@ void ForEachStringIndex(Profile& profile, Visit&& visit) {
   for (ProfileThread& thread : profile.threads) visit(thread.name);
   for (ProfileModule& module : profile.modules) visit(module.path), visit(module.build_id);
   for (ProfileCall& call : profile.calls) visit(call.function), visit(call.file);
-  for (ProfileSample& sample : profile.samples) visit(sample.label);
-  for (ProfileWait& wait : profile.waits) visit(wait.detail), visit(wait.waker);
+  for (ProfileSample& sample : profile.samples) visit(sample.label), visit(sample.task);
+  for (ProfileWait& wait : profile.waits) visit(wait.detail), visit(wait.waker), visit(wait.preempter.command);
   for (ProfileZone& zone : profile.zones) {
     visit(zone.name), visit(zone.cause), visit(zone.reason), visit(zone.worst_by);
   }
+  for (ProfileTaskPart& part : profile.task_parts) visit(part.name), visit(part.task);
   for (ProfileCounter& counter : profile.counters) visit(counter.name);
 }
 

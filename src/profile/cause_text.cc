@@ -21,7 +21,7 @@ std::string InFunction(const Profile& profile, uint32_t stack, StackQuality qual
 }
 
 // Returns "loader (1234)", or `otherwise` if the thread is not known.
-std::string Who(const Profile& profile, const FrameCause& cause, const char* otherwise) {
+std::string Who(const Profile& profile, const FrameCause& cause, const std::string& otherwise) {
   return cause.thread == FrameCause::kNoThread ? otherwise : ThreadAndNumber(profile, cause.thread);
 }
 
@@ -29,6 +29,13 @@ std::string Who(const Profile& profile, const FrameCause& cause, const char* oth
 std::string WhereThread(const Profile& profile, const FrameCause& cause) {
   const std::string zone = cause.thread_zone.empty() ? "" : absl::StrCat(", zone '", cause.thread_zone, "'");
   return InFunction(profile, cause.thread_stack, cause.thread_quality) + zone;
+}
+
+// Returns whom a thread waits for if that thread is not known.
+std::string OtherThread(const FrameCause& cause) {
+  if (!IsOnePipe(cause.what)) return "another thread";
+  const bool reads = cause.what.starts_with("read of"), writes = cause.what.starts_with("write to");
+  return absl::StrCat("another thread or program to ", reads ? "write" : writes ? "read" : "use", " it");
 }
 
 std::string InZone(const FrameCause& cause) { return cause.what.empty() ? " in no zone" : " in " + cause.what; }
@@ -41,7 +48,9 @@ std::string PlainText(const Profile& profile, const FrameCause& cause) {
     case Kind::kUnknown: return "not known: " + cause.what;
     case Kind::kMoreWork: return absl::StrCat("more work", InZone(cause), here.empty() ? "" : "," + here);
     case Kind::kPageFaults: return absl::StrCat("page faults", InZone(cause), here.empty() ? "" : "," + here);
-    case Kind::kPreempted: return absl::StrCat("preempted", here, ": others ran, or a CPU quota was used up");
+    case Kind::kPreempted:
+      if (!cause.what.empty()) return absl::StrCat("preempted", here, " by ", cause.what);
+      return absl::StrCat("preempted", here, ": others ran, or a CPU quota was used up");
     case Kind::kLock:
       return absl::StrCat("a lock that ", Who(profile, cause, "another thread"), " held", there, Wanted(here));
     case Kind::kAllocatorLock: {
@@ -49,12 +58,16 @@ std::string PlainText(const Profile& profile, const FrameCause& cause) {
       return absl::StrCat("the allocator's lock", who.empty() ? "" : ", until " + who + " released it", there,
                           Wanted(here));
     }
+    case Kind::kFileLock: {
+      const std::string who = Who(profile, cause, "");
+      return absl::StrCat(cause.what, who.empty() ? "" : ", until " + who + " released it", there, Wanted(here));
+    }
     case Kind::kPriorityInversion:
       return absl::StrCat("priority inversion: waited", here, " for ", Who(profile, cause, "a thread"), there,
                           ", which was preempted");
     case Kind::kIo: return cause.what + here;
     case Kind::kOtherThread:
-      return absl::StrCat("waited", here, " for ", Who(profile, cause, "another thread"), there,
+      return absl::StrCat("waited", here, " for ", Who(profile, cause, OtherThread(cause)), there,
                           cause.thread == FrameCause::kNoThread && !cause.what.empty() ? ": " + cause.what : "");
     case Kind::kSleep: return "slept" + here;
     case Kind::kSystemCall: return absl::StrCat("waited", here, ": ", cause.what);

@@ -88,6 +88,11 @@ class Filtering {
     return filter_.zone.empty() || zones_[zone.thread].HoldsAll(zone.from_ns, zone.to_ns);
   }
 
+  bool Keeps(const ProfileTaskPart& part) const {
+    if (!threads_[part.thread] || part.from_ns >= filter_.to_ns || part.to_ns < filter_.from_ns) return false;
+    return tasks_[part.task] && (filter_.zone.empty() || zones_[part.thread].HoldsAll(part.from_ns, part.to_ns));
+  }
+
   bool KeepsCounter(const ProfileCounter& counter) const {
     return counter.thread == ProfileCounter::kWholeProcess || threads_[counter.thread];
   }
@@ -100,7 +105,7 @@ class Filtering {
  private:
   bool IsUnknown(const ProfileSample& sample) const { return ByTime() && sample.merged(); }
   bool KeepsAtAnyTime(const ProfileSample& sample) const {
-    if (!threads_[sample.thread] || !labels_[sample.label]) return false;
+    if (!threads_[sample.thread] || !labels_[sample.label] || !tasks_[sample.task]) return false;
     return filter_.function.empty() || (sample.stack != ProfileStack::kRoot && stacks_[sample.stack]);
   }
 
@@ -116,11 +121,14 @@ class Filtering {
   }
 
   void ChooseLabels() {
-    const Glob label(filter_.label);
-    labels_.assign(profile_.strings.size(), !label.is_set());
-    for (size_t i = 0; label.is_set() && i < labels_.size(); ++i) {
-      labels_[i] = i != 0 && label.Matches(profile_.strings[i]);
-    }
+    labels_ = Matching(Glob(filter_.label));
+    tasks_ = Matching(Glob(filter_.task));
+  }
+  // By string: those that match. "" matches only if nothing is asked for.
+  std::vector<bool> Matching(const Glob& glob) const {
+    std::vector<bool> matches(profile_.strings.size(), !glob.is_set());
+    for (size_t i = 1; glob.is_set() && i < matches.size(); ++i) matches[i] = glob.Matches(profile_.strings[i]);
+    return matches;
   }
 
   void ChooseStacks() {
@@ -164,9 +172,9 @@ class Filtering {
 
   const Profile& profile_;
   const Profile::Filter& filter_;
-  std::vector<bool> threads_;  // by thread
-  std::vector<bool> labels_;   // by string
-  std::vector<bool> stacks_;   // by stack; empty: all
+  std::vector<bool> threads_;         // by thread
+  std::vector<bool> labels_, tasks_;  // by string
+  std::vector<bool> stacks_;          // by stack; empty: all
   std::vector<Intervals> zones_;
   Intervals any_zone_;
 };
@@ -182,6 +190,7 @@ Profile Profile::Filtered(const Filter& filter) const {
     return !filtering.Keeps(sample);
   });
   std::erase_if(result.zones, [&](const ProfileZone& zone) { return !filtering.Keeps(zone); });
+  std::erase_if(result.task_parts, [&](const ProfileTaskPart& part) { return !filtering.Keeps(part); });
   std::erase_if(result.counters, [&](const ProfileCounter& counter) { return !filtering.KeepsCounter(counter); });
   for (ProfileCounter& counter : result.counters) {
     std::erase_if(counter.points, [&](const ProfileCounter::Point& point) { return !filtering.Keeps(counter, point); });

@@ -83,7 +83,8 @@ RowsOfFrames RowsBy(const FlatProfileOptions& options, const Profile& profile, c
     case ReportKey::kModule: return ByModule(profile, tree);
     case ReportKey::kLine: return ByLine(profile, tree, options.by_name);
     case ReportKey::kFunction:
-    case ReportKey::kThread: break;
+    case ReportKey::kThread:
+    case ReportKey::kTask: break;
   }
   return ByFunction(profile, tree, options.by_name);
 }
@@ -169,12 +170,13 @@ Table TableByThread(const Profile& profile, const FrameTree& tree, const RowsOfF
   return table;
 }
 
-Table TableOfThreads(const Profile& profile) {
+// The table of what each sample has one of. `of`: the member of a sample that is its row; `names`: that of a row.
+Table TableOfSamples(const Profile& profile, size_t rows, uint32_t ProfileSample::*of, uint32_t Row::*names) {
   const size_t events = profile.events.size();
-  Table table{.self = Sums(profile.threads.size() * events)};
-  for (uint32_t i = 0; i < profile.threads.size(); ++i) table.rows.push_back({.thread = i});
+  Table table{.self = Sums(rows * events)};
+  for (uint32_t i = 0; i < rows; ++i) table.rows.emplace_back().*names = i;
   for (const ProfileSample& sample : profile.samples) {
-    Add(table.self[sample.thread * events + sample.event], {sample.weight, sample.samples});
+    Add(table.self[sample.*of * events + sample.event], {sample.weight, sample.samples});
   }
   table.total = table.self;
   return table;
@@ -182,6 +184,7 @@ Table TableOfThreads(const Profile& profile) {
 
 std::string SortName(const Profile& profile, const Row& row, ReportKey key) {
   const std::string thread = row.thread == UINT32_MAX ? "" : profile.strings[profile.threads[row.thread].name];
+  if (key == ReportKey::kTask) return profile.strings[row.task];
   return key == ReportKey::kThread ? thread : FunctionName(profile, row.function) + '\n' + thread;
 }
 
@@ -190,7 +193,9 @@ std::string SortName(const Profile& profile, const Row& row, ReportKey key) {
 FlatProfile::FlatProfile(const Profile& profile, const FlatProfileOptions& options) : events_(profile.events.size()) {
   Table table;
   if (options.key == ReportKey::kThread) {
-    table = TableOfThreads(profile);
+    table = TableOfSamples(profile, profile.threads.size(), &ProfileSample::thread, &Row::thread);
+  } else if (options.key == ReportKey::kTask) {
+    table = TableOfSamples(profile, profile.strings.size(), &ProfileSample::task, &Row::task);
   } else {
     const FrameTree tree(profile);
     RowsOfFrames rows = RowsBy(options, profile, tree);

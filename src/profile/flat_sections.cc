@@ -32,6 +32,7 @@ std::string FunctionText(const Profile& profile, const ReportFunction& function)
 std::vector<TextTable::Column> FlatColumns(ReportKey key, bool by_thread) {
   constexpr auto kShort = TextTable::Shrink::kShort, kLong = TextTable::Shrink::kLong;
   std::vector<TextTable::Column> columns = {{"self %", true}, {"total %", true}, {"self", true}, {"samples", true}};
+  if (key == ReportKey::kTask) columns.push_back({.title = "task", .shrink = kLong});
   if (key == ReportKey::kThread) {
     columns.push_back({.title = "thread", .shrink = kLong});
   } else if (by_thread) {
@@ -47,9 +48,14 @@ std::vector<TextTable::Column> FlatColumns(ReportKey key, bool by_thread) {
   return columns;
 }
 
+std::string TaskText(const Profile& profile, uint32_t task) {
+  return task == 0 ? "(outside of tasks)" : profile.strings[task];
+}
+
 std::vector<std::string> FlatNames(const Profile& profile, ReportKey key, const FlatProfile::Row& row) {
   switch (key) {
     case ReportKey::kThread: return {ThreadText(profile, row.thread)};
+    case ReportKey::kTask: return {TaskText(profile, row.task)};
     case ReportKey::kModule: return {ModuleText(profile, row.module)};
     case ReportKey::kLine:
       return {LineText(profile, row.function), ModuleText(profile, row.module), FunctionText(profile, row.function)};
@@ -59,13 +65,18 @@ std::vector<std::string> FlatNames(const Profile& profile, ReportKey key, const 
 }
 
 std::string_view KeyName(ReportKey key) {
-  constexpr std::string_view kNames[] = {"functions", "modules", "lines", "threads"};
+  constexpr std::string_view kNames[] = {"functions", "modules", "lines", "threads", "tasks"};
   return kNames[static_cast<size_t>(key)];
 }
 
 std::string WaitName(const Profile& profile, uint32_t index) {
   if (index == ProfileSample::kNoWait) return "(not known)";
   const ProfileWait& wait = profile.waits[index];
+  if (wait.preempted && wait.preempter.is_known()) {
+    ProfilePreempter longest = wait.preempter;
+    longest.others = 0;  // so that waits with the same preempter are one line
+    return absl::StrCat("(preempted by ", PreempterText(profile, longest), ")");
+  }
   if (wait.preempted) return "(preempted: others ran, or a CPU quota was used up)";
   const std::string text = WaitText(profile, wait);
   return text.empty() ? "(not known)" : text;
@@ -108,6 +119,37 @@ std::string LongestText(const WaitSum& wait) {
   return (wait.merged_ns > wait.longest_ns ? ">=" : "") + WeightText(wait.longest_ns, ProfileUnit::kNanoseconds);
 }
 
+// A table of threads or tasks, one line each, down to the smallest share. `more`: further columns, before the name;
+// more_cells(flat, row) returns their cells.
+template <class MoreCells>
+std::string SummarySection(const ReportContext& context, ReportKey key, const std::vector<TextTable::Column>& more,
+                           MoreCells&& more_cells) {
+  const Profile& profile = context.profile;
+  const ProfileEvent& event = profile.events[context.event];
+  const FlatProfile flat(profile, {.key = key, .event = context.event});
+  std::vector<TextTable::Column> columns = {{"%", true}, {event.name, true, 24}, {"samples", true}};
+  columns.insert(columns.end(), more.begin(), more.end());
+  columns.push_back(FlatColumns(key, false).back());
+  TextTable table(std::move(columns));
+  size_t left_out = 0;
+  uint64_t left_out_self = 0;
+  for (size_t i = 0; i < flat.rows().size(); ++i) {
+    const Profile::Sum self = flat.Self(i, context.event);
+    if (context.IsFull(table.rows())) {
+      ++left_out;
+      left_out_self += self.weight;
+      continue;
+    }
+    std::vector<std::string> cells = {PercentText(self.weight, context.total.weight),
+                                      WeightText(self.weight, event.unit), CountText(self.samples)};
+    for (std::string& cell : more_cells(flat, i)) cells.push_back(std::move(cell));
+    cells.push_back(FlatNames(profile, key, flat.rows()[i]).front());
+    table.AddRow(std::move(cells));
+  }
+  return absl::StrFormat("#\n# %s\n#\n", KeyName(key)) + table.Format(context.options.width) +
+         LeftOut(left_out, KeyName(key), PercentText(left_out_self, context.total.weight), "max_lines");
+}
+
 }  // namespace
 
 std::string LeftOut(size_t rows, std::string_view what, const std::string& share, std::string_view options) {
@@ -124,7 +166,7 @@ std::string FlatSection(const ReportContext& context) {
   const ReportOptions& options = context.options;
   const Profile& profile = context.profile;
   const ProfileEvent& event = profile.events[context.event];
-  const bool by_thread = options.by_thread && options.key != ReportKey::kThread;
+  const bool by_thread = options.by_thread && options.key != ReportKey::kThread && options.key != ReportKey::kTask;
   const FlatProfile flat(
       profile, {.key = options.key, .event = context.event, .by_total = options.children, .by_thread = by_thread});
   TextTable table(FlatColumns(options.key, by_thread));
@@ -155,32 +197,25 @@ std::string FlatSection(const ReportContext& context) {
 
 std::string ThreadSection(const ReportContext& context) {
   const Profile& profile = context.profile;
-  const FlatProfile flat(profile, {.key = ReportKey::kThread, .event = context.event});
-  TextTable table({{"%", true},
-                   {profile.events[context.event].name, true, 24},
-                   {"samples", true},
-                   {"on CPU", true},
-                   {"off CPU", true},
-                   {.title = "thread", .shrink = TextTable::Shrink::kLong}});
-  size_t left_out = 0;
-  uint64_t left_out_self = 0;
-  for (size_t i = 0; i < flat.rows().size(); ++i) {
-    const Profile::Sum self = flat.Self(i, context.event);
-    if (context.IsFull(table.rows())) {
-      ++left_out;
-      left_out_self += self.weight;
-      continue;
-    }
-    const ProfileThread& thread = profile.threads[flat.rows()[i].thread];
-    const bool watched = thread.on_ns != 0 || thread.off_ns != 0;
-    table.AddRow({PercentText(self.weight, context.total.weight),
-                  WeightText(self.weight, profile.events[context.event].unit), CountText(self.samples),
-                  watched ? WeightText(thread.on_ns, ProfileUnit::kNanoseconds) : "-",
-                  watched ? WeightText(thread.off_ns, ProfileUnit::kNanoseconds) : "-",
-                  ThreadText(profile, flat.rows()[i].thread)});
-  }
-  return "#\n# threads\n#\n" + table.Format(context.options.width) +
-         LeftOut(left_out, "threads", PercentText(left_out_self, context.total.weight), "max_lines");
+  return SummarySection(
+      context, ReportKey::kThread, {{"on CPU", true}, {"off CPU", true}}, [&](const FlatProfile& flat, size_t row) {
+        const ProfileThread& thread = profile.threads[flat.rows()[row].thread];
+        const bool watched = thread.on_ns != 0 || thread.off_ns != 0;
+        return std::vector<std::string>{watched ? WeightText(thread.on_ns, ProfileUnit::kNanoseconds) : "-",
+                                        watched ? WeightText(thread.off_ns, ProfileUnit::kNanoseconds) : "-"};
+      });
+}
+
+std::string TaskSection(const ReportContext& context) {
+  const Profile& profile = context.profile;
+  const auto has_task = [](const ProfileSample& sample) { return sample.task != 0; };
+  if (std::none_of(profile.samples.begin(), profile.samples.end(), has_task)) return "";
+  const size_t off_cpu = profile.EventIndex(kOffCpuEvent);
+  const bool has_waits = off_cpu != profile.events.size();
+  return SummarySection(context, ReportKey::kTask, {{"off CPU", true}}, [&](const FlatProfile& flat, size_t row) {
+    return std::vector<std::string>{has_waits ? WeightText(flat.Self(row, off_cpu).weight, ProfileUnit::kNanoseconds)
+                                              : "-"};
+  });
 }
 
 std::string WaitSection(const ReportContext& context) {

@@ -1,5 +1,5 @@
-// Folded stacks: one line each distinct stack of a thread, root first, as Brendan Gregg's stackcollapse scripts write
-// them. A semicolon separates calls, so that one inside a name becomes a comma; a newline becomes a space.
+// Folded stacks: one line for each distinct stack of a thread, root first, as Brendan Gregg's stackcollapse scripts
+// write them. A semicolon separates calls. In a name, a semicolon becomes a comma, and a newline becomes a space.
 #include <algorithm>
 #include <map>
 #include <string>

@@ -14,7 +14,9 @@
 #include <utility>
 
 #include "src/profile/frame_counts.h"
+#include "src/profile/preempter_shares.h"
 #include "src/profile/stack_evidence.h"
+#include "src/profile/wait_neighbours.h"
 
 namespace perfkit::profile {
 namespace {
@@ -63,9 +65,6 @@ bool HasKernelCaller(const Profile& profile, uint32_t stack) {
   return IsInKernel(profile, stack) && IsInKernel(profile, profile.stacks[stack].parent);
 }
 
-// What a wait is for that is probably one for a disk.
-bool IsOfDisk(Kind kind) { return kind == Kind::kIo || kind == Kind::kPageFaults || kind == Kind::kSystemCall; }
-
 class CauseFinder {
  public:
   CauseFinder(const Profile& profile, const SlowFrame& frame, const UsualTimes& usual)
@@ -81,11 +80,7 @@ class CauseFinder {
   }
 
   std::vector<FrameCause> Find(std::vector<WaitPiece> waits) {
-    for (const WaitPiece& piece : waits) {
-      if (WasExamined(piece)) examined_.push_back(piece);
-    }
-    std::stable_sort(examined_.begin(), examined_.end(),
-                     [](const WaitPiece& a, const WaitPiece& b) { return a.from_ns < b.from_ns; });
+    const WaitNeighbours neighbours(profile_, zone_.thread, waits);
     std::stable_sort(waits.begin(), waits.end(),
                      [](const WaitPiece& a, const WaitPiece& b) { return a.duration_ns() > b.duration_ns(); });
     FrameCause less{.kind = Kind::kLess, .confidence = Confidence::kKnown};
@@ -95,8 +90,11 @@ class CauseFinder {
       } else if (part.kind == FramePart::Kind::kZone) {
         AddZone(part);
       } else {
-        AddWaits(part, waits);
+        AddWaits(part, waits, neighbours);
       }
+    }
+    for (FrameCause& cause : causes_) {
+      if (cause.kind == Kind::kPreempted) cause.what = preempters_.Text(profile_);
     }
     Add(std::move(less));
     Add({.share_ns = frame_.rest_ns, .what = kMedians});
@@ -125,42 +123,10 @@ class CauseFinder {
     if (same->remedy.empty()) same->remedy = std::move(cause.remedy);
   }
 
-  bool WasExamined(const WaitPiece& piece) const {
-    const uint32_t wait = profile_.samples[piece.sample].wait;
-    return wait != ProfileSample::kNoWait && profile_.waits[wait].examined_ns != 0;
-  }
-
-  bool IsInZone(const WaitPiece& piece, uint32_t label) const { return profile_.samples[piece.sample].label == label; }
-
-  // Many short waits in a row are probably for the same: what those before and after this one in the zone were for, if
-  // that is no contradiction to what is known of this one.
-  std::optional<FrameCause> LikeItsNeighbours(const WaitPiece& piece, const FrameCause& own) const {
-    const uint32_t label = profile_.samples[piece.sample].label;
-    const auto is_before = [](const WaitPiece& one, uint64_t time_ns) { return one.from_ns < time_ns; };
-    const auto next = std::lower_bound(examined_.begin(), examined_.end(), piece.from_ns, is_before);
-    std::vector<FrameCause> neighbours;
-    if (next != examined_.end() && IsInZone(*next, label)) {
-      neighbours.push_back(CauseOfWait(profile_, zone_.thread, *next, false).cause);
-    }
-    if (next != examined_.begin() && IsInZone(*std::prev(next), label)) {
-      neighbours.push_back(CauseOfWait(profile_, zone_.thread, *std::prev(next), false).cause);
-    }
-    if (neighbours.empty()) return std::nullopt;
-    const FrameCause &first = neighbours.front(), &last = neighbours.back();
-    if (first.kind == Kind::kUnknown || first.kind != last.kind || first.what != last.what ||
-        first.thread != last.thread)
-      return std::nullopt;
-    const bool same_thread = own.kind == Kind::kUnknown || own.thread == first.thread;
-    if (!same_thread || (own.kind == Kind::kIo && !IsOfDisk(first.kind))) return std::nullopt;
-    FrameCause cause = first;
-    cause.confidence = Confidence::kLikely;
-    return cause;
-  }
-
-  WaitCause CauseOf(const WaitPiece& piece, int64_t share_ns) const {
+  WaitCause CauseOf(const WaitPiece& piece, int64_t share_ns, const WaitNeighbours& neighbours) const {
     WaitCause wait = CauseOfWait(profile_, zone_.thread, piece, share_ns * kMinBlamed >= frame_.excess_ns());
-    if (WasExamined(piece) || wait.cause.kind == Kind::kPreempted) return wait;
-    std::optional<FrameCause> like = LikeItsNeighbours(piece, wait.cause);
+    if (WasExamined(profile_, piece) || wait.cause.kind == Kind::kPreempted) return wait;
+    std::optional<FrameCause> like = neighbours.CauseLike(piece, wait.cause);
     if (!like) return wait;
     if (like->kind != Kind::kLock && like->kind != Kind::kOtherThread) wait.inverted_ns = 0;
     wait.cause = *std::move(like);
@@ -208,7 +174,7 @@ class CauseFinder {
     Add(std::move(wait.cause));
   }
 
-  void AddWaits(const FramePart& part, const std::vector<WaitPiece>& waits) {
+  void AddWaits(const FramePart& part, const std::vector<WaitPiece>& waits, const WaitNeighbours& neighbours) {
     int64_t left_ns = part.excess_ns();
     const std::vector<Excess> excesses = ExcessesOf(part, waits);
     // What is usual may be for the same, but was not examined.
@@ -219,11 +185,12 @@ class CauseFinder {
         const int64_t at_most_ns = is_rest ? static_cast<int64_t>(excess.piece->duration_ns()) - more_ns : more_ns;
         const int64_t share_ns = std::min(left_ns, at_most_ns);
         if (share_ns <= 0) continue;
-        WaitCause wait = CauseOf(*excess.piece, share_ns);
+        WaitCause wait = CauseOf(*excess.piece, share_ns, neighbours);
         const bool is_shown = !is_rest && 2 * (more_ns - unexamined_ns) >= share_ns;
         if (!is_shown && wait.cause.confidence == Confidence::kKnown) wait.cause.confidence = Confidence::kLikely;
         wait.cause.share_ns = share_ns;
         left_ns -= share_ns;
+        if (wait.cause.kind == Kind::kPreempted) preempters_.Add(profile_, *excess.piece, share_ns);
         AddWait(std::move(wait), excess.piece->duration_ns());
       }
     }
@@ -355,14 +322,15 @@ class CauseFinder {
   bool has_off_cpu_ = false;
   std::optional<size_t> clock_;
   uint64_t interval_ns_ = 0;         // of the clock's samples
-  std::vector<WaitPiece> examined_;  // in order of time
+  PreempterShares preempters_;
   std::vector<FrameCause> causes_;
   std::vector<int64_t> known_ns_;  // of each cause: how much of its share is known
 };
 
-constexpr std::array<std::string_view, 12> kKindNames = {
-    "unknown", "more work",    "page faults", "preempted",   "lock",           "allocator lock", "priority inversion",
-    "I/O",     "other thread", "sleep",       "system call", "less than usual"};
+constexpr std::array<std::string_view, 13> kKindNames = {
+    "unknown",   "more work",          "page faults", "preempted",    "lock",  "allocator lock",
+    "file lock", "priority inversion", "I/O",         "other thread", "sleep", "system call",
+    "less than usual"};
 constexpr std::array<std::string_view, 3> kConfidenceNames = {"unknown", "likely", "known"};
 
 }  // namespace

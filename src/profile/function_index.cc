@@ -9,7 +9,7 @@ uint32_t FunctionIndex::Of(const FrameTree::Node& frame) {
   const ProfileLocation& location = profile_.locations[frame.location];
   const ProfileCall call = frame.call == kNone ? ProfileCall{} : profile_.calls[frame.call];
   const uint64_t module = by_name_ ? 0 : location.module;
-  // String 0 is "", which no function is called: locations are keys of their own there.
+  // No function has string 0, "", as its name. So keys with 0 are those of code without a name, by location.
   const PairKey key =
       call.function == 0 ? PairKey{0, frame.location} : PairKey{call.function, module << 1 | (location.kernel ? 1 : 0)};
   const auto [entry, is_new] = index_.try_emplace(key, static_cast<uint32_t>(functions_.size()));

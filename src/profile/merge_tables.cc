@@ -69,7 +69,7 @@ std::string WaitKey(const ProfileWait& wait) {
   KeyBytes key;
   key << wait.preempted << wait.blocked_in_syscall << wait.syscall << wait.detail << wait.waker << wait.holder
       << wait.holder_stack << wait.holder_quality << wait.holder_since_ns << wait.examined_ns << wait.lock_kind
-      << wait.lock;
+      << wait.lock << wait.preempter.tid << wait.preempter.command << wait.preempter.is_own << wait.preempter.others;
   for (const uint64_t argument : wait.arguments) key << argument;
   return key.Take();
 }
@@ -82,6 +82,10 @@ void AddAccounting(ProfileAccounting& to, const ProfileAccounting& from) {
   to.zones_forgotten += from.zones_forgotten;
   to.frames_dropped += from.frames_dropped;
   to.zone_records_lost += from.zone_records_lost;
+  to.task_parts_forgotten += from.task_parts_forgotten;
+  to.task_records_lost += from.task_records_lost;
+  to.switches_read += from.switches_read;
+  to.switches_lost += from.switches_lost;
   to.side_band_lost += from.side_band_lost;
   to.unattributed += from.unattributed;
   to.own_cpu_ns += from.own_cpu_ns;
@@ -118,6 +122,7 @@ class Merging {
       zone.worst_by = strings_[zone.worst_by];
       to_.zones.push_back(zone);
     }
+    MergeTaskParts();
     for (const ProfileCounter& counter : from_.counters) MergeCounter(counter);
     AddAccounting(to_.accounting, from_.accounting);
   }
@@ -220,6 +225,7 @@ class Merging {
     for (ProfileWait wait : from_.waits) {
       wait.detail = strings_[wait.detail];
       wait.waker = strings_[wait.waker];
+      wait.preempter.command = strings_[wait.preempter.command];
       if (wait.holder != ProfileWait::kNoHolder) wait.holder = threads_[wait.holder];
       if (wait.holder_stack != ProfileStack::kRoot) wait.holder_stack = stacks_[wait.holder_stack];
       waits_.push_back(index.Find(WaitKey(wait), to_.waits.size(), [&] { to_.waits.push_back(wait); }));
@@ -232,6 +238,7 @@ class Merging {
       sample.thread = threads_[sample.thread];
       if (sample.stack != ProfileStack::kRoot) sample.stack = stacks_[sample.stack];
       sample.label = strings_[sample.label];
+      sample.task = strings_[sample.task];
       if (sample.wait != ProfileSample::kNoWait) sample.wait = waits_[sample.wait];
       sample.event = events_[sample.event];
       to_.samples.push_back(sample);
@@ -239,6 +246,18 @@ class Merging {
     // Both halves are in order of time, as Check requires; so is the whole then.
     std::inplace_merge(to_.samples.begin(), to_.samples.begin() + middle, to_.samples.end(),
                        [](const ProfileSample& a, const ProfileSample& b) { return a.time_ns < b.time_ns; });
+  }
+
+  void MergeTaskParts() {
+    const auto middle = static_cast<ptrdiff_t>(to_.task_parts.size());
+    for (ProfileTaskPart part : from_.task_parts) {
+      part.thread = threads_[part.thread];
+      part.name = strings_[part.name];
+      part.task = strings_[part.task];
+      to_.task_parts.push_back(part);
+    }
+    std::inplace_merge(to_.task_parts.begin(), to_.task_parts.begin() + middle, to_.task_parts.end(),
+                       [](const ProfileTaskPart& a, const ProfileTaskPart& b) { return a.from_ns < b.from_ns; });
   }
 
   // The points of a counter that both have are one series; the same point twice is one.

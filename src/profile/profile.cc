@@ -85,6 +85,7 @@ class Checker {
       if (has_wait && sample.wait >= profile_.waits.size()) return Wrong("samples", i, "there is no such wait");
       if (sample.quality > StackQuality::kNone) return Wrong("samples", i, "quality is not one of StackQuality");
       if (!IsString(sample.label)) return Wrong("samples", i, "label is no string");
+      if (!IsString(sample.task)) return Wrong("samples", i, "task is no string");
       if (sample.time_ns < last_ns) return Wrong("samples", i, "is earlier than the one before it");
       last_ns = sample.time_ns;
     }
@@ -94,7 +95,8 @@ class Checker {
   absl::Status Timeline() const {
     for (size_t i = 0; i < profile_.waits.size(); ++i) {
       const ProfileWait& wait = profile_.waits[i];
-      if (!IsString(wait.detail) || !IsString(wait.waker)) return Wrong("waits", i, "a text is no string");
+      const bool has_strings = IsString(wait.detail) && IsString(wait.waker) && IsString(wait.preempter.command);
+      if (!has_strings) return Wrong("waits", i, "a text is no string");
       const bool has_holder = wait.holder != ProfileWait::kNoHolder,
                  has_stack = wait.holder_stack != ProfileStack::kRoot;
       if (has_holder && wait.holder >= profile_.threads.size()) return Wrong("waits", i, "there is no such holder");
@@ -110,6 +112,12 @@ class Checker {
           IsString(zone.name) && IsString(zone.cause) && IsString(zone.reason) && IsString(zone.worst_by);
       if (!has_strings) return Wrong("zones", i, "a name is no string");
       if (zone.to_ns < zone.from_ns) return Wrong("zones", i, "ends before it begins");
+    }
+    for (size_t i = 0; i < profile_.task_parts.size(); ++i) {
+      const ProfileTaskPart& part = profile_.task_parts[i];
+      if (part.thread >= profile_.threads.size()) return Wrong("task_parts", i, "there is no such thread");
+      if (!IsString(part.name) || !IsString(part.task)) return Wrong("task_parts", i, "a name is no string");
+      if (part.to_ns < part.from_ns) return Wrong("task_parts", i, "ends before it begins");
     }
     for (size_t i = 0; i < profile_.counters.size(); ++i) {
       const ProfileCounter& counter = profile_.counters[i];

@@ -31,7 +31,7 @@ std::string FormatReport(const Profile& profile, const ReportOptions& options) {
     if (options.call_tree) text += profile::CallTreeSection(context);
     text += profile::ThreadSection(context);
   }
-  return text + profile::WaitSection(context);
+  return text + profile::TaskSection(context) + profile::WaitSection(context);
 }
 
 absl::Status WriteReport(const Profile& profile, const WriteOptions& options, ProfileSink sink) {

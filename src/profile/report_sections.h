@@ -25,6 +25,8 @@ std::string AccountingSection(const ReportContext& context);
 std::string FlatSection(const ReportContext& context);
 std::string CallTreeSection(const ReportContext& context);
 std::string ThreadSection(const ReportContext& context);
+// "" if no sample has a task.
+std::string TaskSection(const ReportContext& context);
 // "" if the profile has no time off the CPU.
 std::string WaitSection(const ReportContext& context);
 

@@ -22,6 +22,7 @@ using Confidence = FrameCause::Confidence;
 using sys::AwaitedThing;
 
 constexpr char kWakersTell[] = "SessionOptions::wakers, which needs CAP_PERFMON and tracefs";
+constexpr char kPreemptersTell[] = "SessionOptions::preempters, which needs CAP_PERFMON and tracefs";
 constexpr char kMoreCpu[] = "a less busy machine (the session's thread came too late)";
 // Waits from this length on are examined if the session's thread gets a CPU: usual rounds are some 4 ms apart.
 constexpr uint64_t kExaminedNs = 10'000'000;
@@ -44,6 +45,8 @@ class WaitJudge {
   WaitCause Judge() {
     if (piece_.kind == FramePart::Kind::kPreempted) {
       Set(Kind::kPreempted, Confidence::kKnown, "");
+      const bool was_read = wait_.preempter.is_known() || profile_.accounting.switches_read != 0;
+      if (!was_read) cause_.remedy = kPreemptersTell;
     } else if (wait_.detail != 0 || wait_.blocked_in_syscall) {
       JudgeCall();
     } else {
@@ -82,22 +85,31 @@ class WaitJudge {
     switch (sys::AwaitedThingOf(wait_.blocked_in_syscall ? wait_.syscall : -1, wait_.arguments)) {
       case AwaitedThing::kOther: return;
       case AwaitedThing::kNoCall:
+        if (detail == ProfileWait::kTraced || detail == ProfileWait::kStopped) return;
         if (wait_.examined_ns == 0) return Set(Kind::kIo, Confidence::kLikely, detail);
         return Set(Kind::kPageFaults, Confidence::kLikely, profile_.strings[sample_.label]);
       case AwaitedThing::kTime: cause_.kind = Kind::kSleep; return;
       case AwaitedThing::kDescriptor: return JudgeDescriptor();
       case AwaitedThing::kFutex: return JudgeFutex();
+      case AwaitedThing::kFileLock: return JudgeOther(Kind::kFileLock);
     }
   }
 
-  // A thread of this program may end a wait for a pipe or a socket. Waits for disks are ended by the kernel.
+  // A thread of this program may end a wait for a pipe or a socket. Waits for disks are ended by the kernel. The other end
+  // of a pipe belongs to a thread of this program or of another one, that of a socket may be far away.
   void JudgeDescriptor() {
-    cause_.kind = Kind::kIo;
     const auto has = [&](std::string_view part) { return cause_.what.find(part) != std::string::npos; };
-    const std::optional<uint32_t> waker = WakingThread();
-    if (!waker || !(has("pipe:") || has("socket:") || has("anon_inode:"))) return;
-    cause_.kind = Kind::kOtherThread;
-    Blame(*waker);
+    const bool is_pipe = IsOnePipe(cause_.what);
+    const bool may_be_thread = is_pipe || has("pipe:") || has("socket:") || (has("anon_inode:") && !has("[io_uring]"));
+    if (is_pipe || (may_be_thread && WakingThread())) return JudgeOther(Kind::kOtherThread);
+    cause_.kind = Kind::kIo;
+  }
+
+  // Another thread, perhaps of another program, ends the wait.
+  void JudgeOther(Kind kind) {
+    cause_.kind = kind;
+    if (const std::optional<uint32_t> waker = WakingThread()) return Blame(*waker);
+    if (wait_.waker == 0) cause_.remedy = wakers_tell_;
   }
 
   void JudgeFutex() {

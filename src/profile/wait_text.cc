@@ -34,14 +34,31 @@ std::string HolderText(const Profile& profile, const ProfileWait& wait) {
   return absl::StrCat(HolderName(profile, wait), function.empty() ? "" : " in ", function);
 }
 
+std::string PreempterText(const Profile& profile, const ProfilePreempter& preempter, bool is_exact) {
+  if (!preempter.is_known()) return "";
+  std::string text = absl::StrCat("`", profile.strings[preempter.command], "` (tid ", preempter.tid, ")");
+  if (preempter.tid == 0) text = "no thread: its CPU was idle, as when a CPU quota (cgroup) is used up";
+  if (preempter.is_own) text += " of this program";
+  if (preempter.others == 0) return absl::StrCat(text, is_exact ? "" : ", and perhaps others");
+  const std::string others = absl::StrCat(is_exact ? "" : "at least ", preempter.others,
+                                          preempter.tid != 0 ? " other thread" : " thread", preempter.others == 1 ? "" : "s");
+  return absl::StrCat(text, preempter.tid == 0 ? "; less of the time ran " : " and ", others);
+}
+
 std::string WaitText(const Profile& profile, const ProfileWait& wait) {
   std::string text = WhatText(profile, wait);
   const auto add = [&](const char* how, const std::string& who) {
     if (!who.empty()) absl::StrAppend(&text, text.empty() ? "" : ", ", how, who);
   };
+  add("by ", PreempterText(profile, wait.preempter));
   add("held by ", HolderText(profile, wait));
   add("woken by ", profile.strings[wait.waker]);
   return text;
+}
+
+bool IsOnePipe(std::string_view detail) {
+  return detail.find(" descriptor ") != std::string_view::npos &&
+         (detail.find(" (pipe:[") != std::string_view::npos || detail.find(" (FIFO ") != std::string_view::npos);
 }
 
 std::string WaitKind(const Profile& profile, const ProfileWait& wait) {

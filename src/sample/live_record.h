@@ -3,7 +3,7 @@
 //
 //   header | cookie | n + 1 | PERF_CONTEXT_USER | n pcs | state | marks: 2 bits for each pc | trailer of the layout
 //
-// Source of the kernel's part: include/uapi/linux/perf_event.h, since Linux 6.18.
+// Source of the kernel's part: include/uapi/linux/perf_event.h, since Linux 6.19.
 #pragma once
 
 #include <cstddef>

@@ -97,10 +97,10 @@ PERFKIT_IN_HANDLER void LiveStackHandler::OnSample(void* self, uint32_t number, 
   const pid_t tid = sys::HandlerTid();
   const uint64_t now = sys::HandlerNow(handler.clock_);
   StackRing* ring = handler.rings_.Enter(tid, now, nested);
-  // No ring is free: one of a thread that has ended, but that no reader has given back yet, will do.
+  // No ring is free: takes over the ring of a thread that has ended, if the reader has not given it back yet.
   if (ring == nullptr) ring = handler.rings_.EnterEnded(tid, now);
   if (ring == nullptr) return handler.Skip(number, StackSkip::kNoRing);
-  // This signal interrupted a handler of the same thread, whose stack would be the handler's.
+  // This signal has interrupted a handler on the same thread: a walk would find the handler's stack, not the sample's.
   if (nested) return handler.Skip(number, StackSkip::kStale);
   handler.Take(*ring, number, registers);
   handler.rings_.Leave(*ring);
@@ -117,7 +117,7 @@ PERFKIT_IN_HANDLER void LiveStackHandler::Take(StackRing& ring, uint32_t number,
   const uint64_t cpu = ring.watched != 0 ? sys::HandlerNow(CLOCK_THREAD_CPUTIME_ID) : 0;
   if (Rests(ring, cpu)) return Skip(number, StackSkip::kWalkLimit);
   const size_t trailer_bytes = 8 * trailer_fields_;
-  // Not worth a walk if not even the shortest record fits. How long the walk's is, is known afterwards.
+  // If not even the shortest record fits, the stack is not walked. The size of its record is known after the walk only.
   if (!rings_.HasRoom(ring, LiveRecord::Bytes(1, trailer_bytes))) return Skip(number, StackSkip::kRingFull);
   UnwoundStack stack = walker_->Walk(registers, ring.room);
   if (stack.frames > rings_.shape().depth) stack.frames = rings_.shape().depth;
@@ -134,8 +134,7 @@ PERFKIT_IN_HANDLER void LiveStackHandler::Account(StackRing& ring, uint64_t cpu_
   uint64_t took = now - ring.time_ns;
   if (ring.watched != 0) {
     const uint64_t cpu_now = sys::HandlerNow(CLOCK_THREAD_CPUTIME_ID);
-    // While a thread is watched its walks are timed by CPU time; each short one brings it closer to the cheap clock
-    // again.
+    // The walks of a watched thread are timed by CPU time. After kWatchedWalks short ones it is not watched any more.
     took = cpu_now - cpu_ns;
     ring.watched = took > kLongWalkNs ? kWatchedWalks : ring.watched - 1;
     ring.rest_until_cpu_ns = cpu_now + kRest * took;

@@ -53,6 +53,8 @@ class LiveStackHandler {
 
   // Returns attr.sig_data without the event's SignalNumber.
   uint64_t SigData() const { return claim_->SigData(0); }
+  // SampleClaim::reused_descriptors.
+  uint64_t reused_descriptors() const { return claim_->reused_descriptors(); }
 
   absl::Status Maintain() { return walker_->Maintain(); }
   absl::Status MaintainBriefly() { return walker_->MaintainBriefly(); }

@@ -133,6 +133,10 @@ void LiveStackReader::FillAccounting(size_t event, EventAccounting& accounting) 
   stacks.ring_full = handler_->skipped(event, StackSkip::kRingFull);
   stacks.paused = handler_->skipped(event, StackSkip::kPaused);
   const uint64_t taken = accounting.accounted();
+  // A signal that was pending when its event was closed, and whose descriptor an event of this sampler then got, has no
+  // sample here. Take has counted it as stale, because its pc is not that of a sample.
+  const uint64_t excess = stacks.accounted() - std::min(taken, stacks.accounted());
+  stacks.stale -= std::min({excess, stacks.stale, handler_->reused_descriptors()});
   stacks.coalesced = taken - std::min(taken, stacks.accounted());
 }
 

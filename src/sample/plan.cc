@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "src/event/event_table.h"
 #include "src/open/task_cpu.h"
 #include "src/sample/filter.h"
 #include "src/sys/kernel.h"
@@ -61,6 +62,20 @@ bool KernelReadsInherited(const sys::Rights& rights) {
   return open::OpenEvent(request, rights).ok();
 }
 
+// Refuses events, and followers, that perf does not have.
+absl::Status CheckSampled(const PlannedEvent& event) {
+  std::vector<const EventConfig*> all = {&event.config};
+  for (const EventConfig& follower : event.followers) all.push_back(&follower);
+  for (const EventConfig* const config : all) {
+    if (!event::IsWithoutPerf(*config)) continue;
+    return Wrong(
+        absl::StrFormat("event '%s': it is counted without perf, and gives no samples. Remedy: count it by a "
+                        "CounterSet or a FrameCounter.",
+                        config->name));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<Plan> Plan::Make(const SamplerOptions& options, const Target& target) {
@@ -92,6 +107,7 @@ absl::Status Plan::AddEvent(const SampledEvent& event) {
     if (!follower.ok()) return follower.status();
     planned.followers.push_back(*std::move(follower));
   }
+  if (absl::Status sampled = CheckSampled(planned); !sampled.ok()) return sampled;
   planned.clock = IsClock(planned.config);
   planned.rate = event.rate ? *event.rate : DefaultRate(planned.config, planned.clock);
   planned.stack = event.stack;

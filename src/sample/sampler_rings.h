@@ -31,7 +31,7 @@ class SamplerRings {
   void DropRingsOf(pid_t tid);
   // Starts to wait for all rings.
   absl::Status OpenPoll();
-  // Makes the rings of a thread that AddRingsOf has opened like the others. `paused`: they are paused.
+  // Puts the rings that AddRingsOf has opened for a thread into the state of the others. `paused`: those are paused.
   absl::Status SetUpRingsOf(pid_t tid, bool paused);
   // Stops to wait for rings whose owner has ended: each wait would return at once. Marks their slots as hung up.
   void DropHungUp();

@@ -1,9 +1,9 @@
-// Every record has one way into the profile. A sample's weight is what the sampler says that it stands for, so that the
-// sum over a profile's samples is the sampler's `represented`, whatever became of their stacks.
+// Adds records to the profile. A sample's weight is SamplerRecord::weight, so the weights of all samples add up to the
+// sampler's `represented`, even if stacks are missing.
 //
-// A sample is first a PendingSample: whose it is, when, how much. With live stacks it waits in the StackMatcher for its
-// stack, which comes in a record of its own; with all others it goes on at once. Emit is the end of both ways: it
-// completes the sample and enters it. Spans off the CPU are samples, too, and are made by OffCpu as they end.
+// A sample is first a PendingSample, which has no stack. A live stack comes in a record of its own, so the sample waits
+// for it in the StackMatcher. With all other kinds of stacks it is emitted at once. Emit completes a sample, and adds
+// it to the profile. Times off the CPU also become samples, when OffCpu emits their spans.
 #include "src/session/aggregator.h"
 
 #include <algorithm>
@@ -43,7 +43,11 @@ Aggregator::Aggregator(std::vector<ProfileEvent> events, AggregatorOptions optio
   builder_.profile().program = options_.program;
   for (ProfileEvent& event : events) builder_.AddEvent(std::move(event));
   if (options_.frames != nullptr) {
-    zones_.emplace(std::move(options_.frames), builder_, threads_, options_.pid, options_.memory_bytes, options_.keep);
+    timelines_.zones.emplace(std::move(options_.frames), builder_, threads_, options_.pid, options_.memory_bytes,
+                             options_.keep);
+  }
+  if (options_.tasks != nullptr) {
+    timelines_.tasks.emplace(std::move(options_.tasks), builder_, threads_, options_.pid, options_.memory_bytes);
   }
   // Rings that overwrite hold an unknown part of what was sampled, so no difference of two counts is one of two
   // samples.
@@ -54,8 +58,8 @@ Aggregator::Aggregator(std::vector<ProfileEvent> events, AggregatorOptions optio
   }
 }
 
-// Whether a record says that a thread has forked a process. That process is not sampled, and has no record of its end:
-// what it has mapped would be kept for ever.
+// Returns true if a record says that a thread has forked another process. That process is not sampled and has no record
+// of its end, so its mappings would be kept for ever.
 bool Aggregator::IsForkOfOther(const SamplerRecord& record, const SampleLayout& layout) const {
   bool is_other = false;
   if (record.type != static_cast<uint32_t>(RecordType::kFork)) return false;
@@ -63,23 +67,23 @@ bool Aggregator::IsForkOfOther(const SamplerRecord& record, const SampleLayout& 
   return is_other;
 }
 
-// A sampler of whole CPUs has no record of what ran before.
+// Reads the mappings of a process that is not known yet: a sampler of whole CPUs has no records from before its start.
 void Aggregator::KnowProcess(uint32_t pid) {
   if (options_.pid != 0 || !known_processes_.IsNew(pid)) return;
   if (!symbolizer_.AddProcess(static_cast<pid_t>(pid)).ok()) return;  // it has ended, or belongs to someone else
-  stacks_.ForgetPlaces(pid);
+  stacks_.ForgetLocations(pid);
   if (options_.unwinder != nullptr) options_.unwinder->AddProcess(pid).IgnoreError();
 }
 
 void Aggregator::Add(const SamplerRecord& record, const SampleLayout& layout) {
   if (IsForkOfOther(record, layout)) return;
-  // The same pc may be other code from here on: stacks that were seen before would be found under their old names.
+  // From now on the same pc may be other code, so stacks that were seen before must be located again.
   if (symbolizer_.Add(record, layout)) {
-    stacks_.ForgetPlaces(MappedProcess(record, layout));
+    stacks_.ForgetLocations(MappedProcess(record, layout));
     if (options_.locks != nullptr) options_.locks->ForgetNames(builder_, layout.TimeOf(record).value_or(0));
   }
   if (options_.unwinder != nullptr) options_.unwinder->Add(record, layout);
-  // Records are merged in order of time, up to late ones: the maximum is the time up to which all is known.
+  // Records come in order of time, except for late ones, so the maximum is the time up to which all is known.
   latest_ns_ = std::max(latest_ns_, layout.TimeOf(record).value_or(0));
   Dispatch(record, layout,
            Overloaded{[&](const Sample& sample) { AddSample(record, sample); },
@@ -114,20 +118,20 @@ void Aggregator::AddExit(const ExitRecord& exit) {
   RetireThreads();
 }
 
-// A program may start threads for ever.
+// Bounds the memory of a program that keeps starting threads.
 void Aggregator::RetireThreads() {
   const std::vector<uint32_t> renamed = threads_.Retire(latest_ns_);
   if (renamed.empty()) return;
   const auto is_retired = [&](uint32_t thread) { return thread < renamed.size() && renamed[thread] != thread; };
-  // Everything that holds a thread's index must be finished, or moved to the index of its sum, before new threads get
-  // the old one: samples that wait, labels, times, the samples of the profile.
+  // New threads get the indexes of retired ones. Before that, everything that holds such an index must be finished, or
+  // moved to the index of the sum: samples that wait, labels, times, the samples of the profile.
   matcher_.EmitIf([&](const PendingSample& pending) { return is_retired(pending.sample.thread); },
                   [&](const PendingSample& pending, bool) { Emit(pending, {}); });
+  if (options_.preempters != nullptr) options_.preempters->Read();
+  NamePreempters();
   Profile& profile = builder_.profile();
-  if (zones_) {
-    zones_->Label(profile.samples);
-    zones_->Retire(renamed);
-  }
+  timelines_.Label(profile.samples);
+  timelines_.Retire(renamed);
   for (uint32_t i = 0; i < renamed.size(); ++i) {
     if (!is_retired(i)) continue;
     const OffCpu::Times times = off_cpu_.TimesOf(i);
@@ -159,16 +163,15 @@ void Aggregator::AddSample(const SamplerRecord& record, const Sample& sample) {
   pending.pid = task.pid;
   const uint64_t pc = sample.ip().value_or(0);
   const bool in_kernel = sample.cpu_mode() == CpuMode::kKernel;
-  // Where the thread returns to is what its live stack begins with; a sample in the kernel has it in its user
-  // registers.
+  // A live stack begins with the pc that the thread returns to. A sample in the kernel has it in its user registers.
   pending.user_pc = in_kernel ? sample.user_registers()[kPcRegister].value_or(0) : pc;
   pending.kernel_pc = in_kernel ? pc : 0;
-  // A foreign sample's time may be wrong, and would say that a thread ran which slept.
+  // A foreign sample's time may be wrong: the thread may have slept then.
   if (!record.foreign) off_cpu_.Ran(pending.sample.thread, time_ns, [&](const OffCpuSpan& span) { AddSpan(span); });
   const auto emit = [&](const InternedStack& stack) {
     AddWithFollowers(record, sample, pending, [&](const PendingSample& one) { Emit(one, stack); });
   };
-  // Waking samples are the last event's (OpenSampler), and samples of their waker like any others besides.
+  // The last event is that of wakings (OpenSampler). Its samples are also ordinary samples of the waker.
   if (options_.wakings && record.event + 1 == options_.events.size()) AddWaking(sample, pending.sample.thread);
   if (record.event < options_.events.size() && !options_.events[record.event].stack) return emit({});
   switch (options_.stacks) {
@@ -181,7 +184,7 @@ void Aggregator::AddSample(const SamplerRecord& record, const Sample& sample) {
       });
     case CallStack::Kind::kUserDump: {
       const UnwoundStack stack = options_.unwinder->Unwind(sample, frames_);
-      if (record.full_stack) return;  // beside the event's own samples: the unwinder remembers it
+      if (record.full_stack) return;  // not a sample of its own: only the unwinder keeps it
       return emit(Intern(task.pid, std::span(frames_).first(stack.frames), QualityOf(stack.end)));
     }
     case CallStack::Kind::kFramePointers: {
@@ -203,14 +206,14 @@ void Aggregator::AddWaking(const Sample& sample, uint32_t waker) {
                           .at_ns = sample.time_ns().value_or(0)});
 }
 
-// A follower's sample has the weight that it has counted since the sample before; none if that is 0.
+// Adds the sample, and one for each follower that has counted since the thread's last sample, with that as its weight.
 void Aggregator::AddWithFollowers(const SamplerRecord& record, const Sample& sample, PendingSample pending,
                                   absl::FunctionRef<void(const PendingSample& sample)> add) {
   add(pending);
   const std::vector<AggregatedEvent>& events = options_.events;
   if (record.event >= events.size()) return;
   const uint32_t first = events[record.event].first_follower;
-  // Followers are in the profile's table event by event, and before off-CPU time, which is the last.
+  // In the profile's table, the followers of each event come after those of the event before, and off-CPU time is last.
   const uint32_t end = record.event + 1 < events.size() ? events[record.event + 1].first_follower : off_cpu_event_;
   const std::optional<ReadValues> values = sample.read();
   if (!values || first == end) return;
@@ -242,7 +245,8 @@ InternedStack Aggregator::Intern(uint32_t pid, std::span<const StackFrame> frame
   return interned;
 }
 
-// The chain begins with the sampled pc, which Complete adds.
+// Interns the kernel frames that have called the sampled one. The chain begins with the sampled pc, which Complete
+// adds.
 void Aggregator::AddKernelCallers(const Sample& sample, InternedStack& stack) {
   const Words pcs = sample.chain().part(ChainContext::kKernel);
   uint32_t callers = stack.stack;
@@ -257,7 +261,7 @@ void Aggregator::AddKernelCallers(const Sample& sample, InternedStack& stack) {
 
 ProfileSample Aggregator::Complete(const PendingSample& pending, const InternedStack& stack) {
   ProfileSample sample = pending.sample;
-  sample.label = FirstLabel();
+  timelines_.SetUnknown(sample);
   sample.quality = stack.quality;
   sample.stack = stack.stack;
   bool was_cut = stack.was_cut;
@@ -276,7 +280,7 @@ ProfileSample Aggregator::Complete(const PendingSample& pending, const InternedS
 }
 
 void Aggregator::Emit(const PendingSample& pending, const InternedStack& stack) {
-  // For waits that no look finds: where the thread was seen last is better than nothing, and is told as that.
+  // Used for waits that no look finds, with StackQuality::kLastKnown.
   if (stack.stack != ProfileStack::kRoot) off_cpu_.SetLastStack(pending.sample.thread, stack.stack);
   builder_.AddSample(Complete(pending, stack));
   MergeIfFull();
@@ -290,52 +294,57 @@ void Aggregator::AddSwitch(const SwitchRecord& change) {
                     [&](const OffCpuSpan& span) { AddSpan(span); });
 }
 
-// A wait is in the profile only with its span: those that no sample has are dropped when samples are merged.
+// Waits that no sample refers to are dropped when samples are merged, so a wait is added only together with its sample.
 uint32_t Aggregator::WaitOf(const OffCpuSpan& span) {
   const bool has_read = looks_.disk_reads.HasRead(span.thread, span.from_ns, span.to_ns);
   const std::optional<ProfileWait> wait = WaitOfSpan(span, has_read, builder_);
+  if (!wait && span.preempter) return options_.preempters->WaitOf(*span.preempter, builder_);
   if (!wait) return span.preempted ? preempted_wait_ : ProfileSample::kNoWait;
   return builder_.AddWait(*wait);
 }
 
 void Aggregator::AddSpan(const OffCpuSpan& span) {
-  if (!span.call && !span.preempted && zones_ && zones_->MarksFrames(span.thread)) {
+  if (!span.call && !span.preempted && timelines_.zones && timelines_.zones->MarksFrames(span.thread)) {
     looks_.pace.AddMissed(span.duration_ns());
+  }
+  if (span.preempted && options_.preempters != nullptr) {
+    return options_.preempters->Hold(span, builder_.profile().threads[span.thread].tid);
   }
   EnterSpan(span);
   MergeIfFull();
 }
 
 void Aggregator::EnterSpan(const OffCpuSpan& span) {
-  builder_.AddSample({.time_ns = std::max<uint64_t>(span.from_ns, 1),
-                      .weight = span.duration_ns(),
-                      .thread = span.thread,
-                      .stack = span.stack,
-                      .label = FirstLabel(),
-                      .wait = WaitOf(span),
-                      .event = static_cast<uint16_t>(off_cpu_event_),
-                      .quality = span.quality});
+  ProfileSample sample{.time_ns = std::max<uint64_t>(span.from_ns, 1),
+                       .weight = span.duration_ns(),
+                       .thread = span.thread,
+                       .stack = span.stack,
+                       .wait = WaitOf(span),
+                       .event = static_cast<uint16_t>(off_cpu_event_),
+                       .quality = span.quality};
+  timelines_.SetUnknown(sample);
+  builder_.AddSample(sample);
 }
 
 // A frame that waits for a disk waits often, and briefly each time. So a thread that marks frames is looked at in each
-// round, whatever its records say: some of its waits then tell what the others are.
+// round, whatever its records say. The waits that are found explain the others.
 void Aggregator::LookAtSleepers(uint64_t now_ns, uint64_t look_after_ns) {
   if (!options_.off_cpu) return;
   for (const OffCpu::Sleeper& sleeper : off_cpu_.ToLookAt(now_ns - std::min(now_ns, look_after_ns), now_ns)) {
     if (!LookAt(sleeper)) return looks_.pace.GiveUp();
   }
-  if (!zones_) return;
+  if (!timelines_.zones) return;
   for (const OffCpu::Sleeper& watched : off_cpu_.Watched()) {
-    const bool is_due = zones_->MarksFrames(watched.thread) && off_cpu_.IsDue(watched.thread, now_ns);
+    const bool is_due = timelines_.zones->MarksFrames(watched.thread) && off_cpu_.IsDue(watched.thread, now_ns);
     if (is_due && !LookAt(watched)) return looks_.pace.GiveUp();
   }
   looks_.pace.EndRound(now_ns);
 }
 
 void Aggregator::ReadDiskAccounts(uint64_t now_ns) {
-  if (!options_.off_cpu || !zones_) return;
+  if (!options_.off_cpu || !timelines_.zones) return;
   for (const OffCpu::Sleeper& watched : off_cpu_.Watched()) {
-    if (!zones_->MarksFrames(watched.thread)) continue;
+    if (!timelines_.zones->MarksFrames(watched.thread)) continue;
     const std::optional<uint64_t> bytes = proc::ReadDiskBytes(static_cast<pid_t>(watched.tid));
     if (bytes) looks_.disk_reads.Add(watched.thread, now_ns, *bytes);
   }
@@ -365,8 +374,9 @@ bool Aggregator::LookAt(const OffCpu::Sleeper& sleeper) {
   return true;
 }
 
-// Where it is blocked itself: if it holds the lock after the look, and has not run until then, it was there with the
-// lock. The calling thread may be the holder, and runs.
+// Returns the thread that holds the lock, and the stack where it is blocked itself. The stack is valid if the thread
+// still holds the lock after the look, and has not run meanwhile. The calling thread may be the holder: it runs, so it
+// gets no stack.
 Holder Aggregator::LookAtHolder(const BlockedThread& waiting, uint32_t waiting_tid) {
   const uint32_t tid = waiting.holder.value_or(0);
   const std::optional<uint32_t> thread = tid != 0 ? threads_.Find(tid) : std::nullopt;
@@ -379,15 +389,6 @@ Holder Aggregator::LookAtHolder(const BlockedThread& waiting, uint32_t waiting_t
       Intern(options_.pid, std::span(frames_).first(blocked->stack.frames), QualityOf(blocked->stack.end));
   holder.stack = stack.stack, holder.quality = stack.quality;
   return holder;
-}
-
-void Aggregator::Resume(uint64_t now_ns) {
-  off_cpu_.Resume(now_ns);
-  followers_.Restart(now_ns);
-}
-
-void Aggregator::Pause(uint64_t now_ns) {
-  off_cpu_.Pause(now_ns, [&](const OffCpuSpan& span) { AddSpan(span); });
 }
 
 }  // namespace perfkit::session

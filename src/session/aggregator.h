@@ -1,10 +1,10 @@
-// Records of a sampler, added up in a profile.
+// Adds up the records of a sampler in a profile.
 //
-//   side band ──> Symbolizer (what is mapped), ThreadTable (who is who)
-//   samples ────> stack by the way it was taken ──> StackTable ──> ProfileBuilder
+//   side band ──> Symbolizer (what is mapped), ThreadTable (threads, names)
+//   samples ────> stack, by CallStack::Kind ──> StackTable ──> ProfileBuilder
 //   live stacks ─> StackMatcher ──> the samples that waited for them
 //   switches ───> OffCpu ──> samples of kOffCpuEvent
-//   zones ──────> ZoneTimeline ──> labels of samples, tracks
+//   zones, tasks > Timelines ──> labels of samples, tracks
 #pragma once
 
 #include <array>
@@ -28,12 +28,13 @@
 #include "src/session/lock_records.h"
 #include "src/session/look_pace.h"
 #include "src/session/off_cpu.h"
+#include "src/session/preempters.h"
+#include "src/session/sched_events.h"
 #include "src/session/stack_hooks.h"
 #include "src/session/stack_matcher.h"
 #include "src/session/stack_table.h"
 #include "src/session/thread_table.h"
-#include "src/session/waking.h"
-#include "src/session/zone_timeline.h"
+#include "src/session/timelines.h"
 
 namespace perfkit::session {
 
@@ -58,34 +59,36 @@ struct AggregatorOptions {
   BatchCallback on_batch{};
   std::optional<KeepFrames> keep{};                 // requires `frames`
   std::unique_ptr<count::FrameRecording> frames{};  // nullptr: no zones
+  std::unique_ptr<count::TaskRecording> tasks{};    // nullptr: no tasks
   std::unique_ptr<StackUnwinder> unwinder{};        // kUserDump, and looks at blocked threads
   std::unique_ptr<LockRecords> locks{};             // nullptr: waits for locks are not recorded
+  std::unique_ptr<Preempters> preempters{};         // nullptr: preempters are not known
 };
 
-// What the callbacks have had.
+// What was passed to the callbacks.
 struct GivenBatches {
   size_t samples = 0;  // the first ones of the profile
   uint64_t batches = 0;
   bool threw = false;
   uint64_t slow_frames = 0;
   uint64_t slow_frames_withheld = 0;
-  uint64_t slow_frames_in_part = 0;  // ended, but not all of their zones and waits are left
+  uint64_t slow_frames_in_part = 0;  // not passed, because some of their zones or waits were dropped
   bool slow_frame_threw = false;
 };
 
-// What is found out about waiting threads, beside their records.
+// What is known about waiting threads from other sources than records.
 struct Looks {
   absl::Status error;    // why blocked threads could not be looked at
   DiskReads disk_reads;  // of threads that mark frames
   LookPace pace;
 };
 
-// An entry of the stack table, and what it is worth. kRoot: no stack is known.
+// An entry of the stack table, and its quality. kRoot: no stack is known.
 struct InternedStack {
   uint32_t stack = ProfileStack::kRoot;
   StackQuality quality = StackQuality::kLeafOnly;
   bool was_cut = false;  // the table is full: it has the leaf alone
-  // With the calls of the kernel that the sampled one was called by; kRoot: none are known.
+  // The entry of the stack with the kernel frames that have called the sampled one; kRoot: none are known.
   uint32_t kernel_callers = ProfileStack::kRoot;
 };
 
@@ -94,53 +97,56 @@ class Aggregator {
  public:
   Aggregator(std::vector<ProfileEvent> events, AggregatorOptions options);
 
-  // Takes any record of the sampler, in order of time.
+  // Adds any record of the sampler. Requires that records come in order of time.
   void Add(const SamplerRecord& record, const SampleLayout& layout);
 
-  // From when on threads are watched that are there already.
+  // Sets the time from which threads that exist at the start are watched.
   void SetStart(uint64_t start_ns) { start_ns_ = start_ns; }
-  // In between there are no records of switches.
+  // Between Pause and Resume there are no records of switches.
   void Pause(uint64_t now_ns);
   void Resume(uint64_t now_ns);
-  // Looks at threads that have been off their CPU for `look_after_ns`: where they are blocked, and in what. Never at
-  // the calling one, which runs: its last records may still be held back.
+  // Finds out where threads are blocked, and in what, that have been off their CPU for `look_after_ns`. Skips the
+  // calling thread: it runs, although its last records may still be held back.
   void LookAtSleepers(uint64_t now_ns, uint64_t look_after_ns);
-  // Whether the next round of looks should come early.
+  // Returns nullptr if preempters are not recorded.
+  Preempters* preempters() { return options_.preempters.get(); }
+  // Adds the preempted waits that were held back, with their preempters. To be called after the records of both
+  // samplers were read.
+  void NamePreempters();
+  // Returns true if the next round of looks should come early.
   bool looks_early() const { return looks_.pace.hurries(); }
-  // Reads what threads that mark frames have had read from disks: before the records of their waits are added.
+  // Reads how much the threads that mark frames have read from disks. To be called before the records of their waits
+  // are added.
   void ReadDiskAccounts(uint64_t now_ns);
 
-  // Called after each name that was looked up, with how much is done, from 0 to 1. Looking up may read files: the rings
-  // fill meanwhile. It must not call the aggregator.
+  // Called after each name that was looked up, with the share that is done, from 0 to 1. Looking up names may read
+  // files, and the rings fill meanwhile. The callback must not call the aggregator.
   using OnNamed = std::function<void(double done)>;
 
   // Calls on_batch with the samples that were finished since the last call.
   void GiveBatch(const OnNamed& on_named = {});
 
-  // Takes what the FrameCounter's threads have done until now. StopZones: no more from now on.
-  void ReadZones() {
-    if (zones_) zones_->Read(latest_ns_);
-  }
-  // Decides which frames are kept of those that ended until `until_ns`, for which all records have been added.
-  // UINT64_MAX: all. Calls KeepFrames::on_slow_frame.
+  // Reads the logs of the FrameCounter's and TaskCounter's threads. StopTimelines reads them for the last time.
+  void ReadTimelines() { timelines_.Read(latest_ns_); }
+  // Decides which of the frames that ended until `until_ns` are kept. Requires that all records until then have been
+  // added. UINT64_MAX: all frames. Calls KeepFrames::on_slow_frame.
   void DecideFrames(uint64_t until_ns, const OnNamed& on_named);
-  void StopZones(uint64_t now_ns) {
-    if (zones_) zones_->Stop(now_ns);
-  }
+  void StopTimelines(uint64_t now_ns) { timelines_.Stop(now_ns); }
 
   // Records no more waits for locks.
   void StopLocks() {
     if (options_.locks != nullptr) options_.locks->Stop();
   }
 
-  // Finds out which of the threads run that have had no record yet. To be called before the last records are added.
+  // Finds out which of the threads without any record are running. To be called before the last records are added.
   void FindRunning();
-  // The profile until `now_ns`, with names. What is under way goes on. `is_last`: all records have been added; each
-  // further call with the same time returns the same profile. The first one calls on_batch with the last samples.
+  // Returns the profile until `now_ns`, with names. Waits and samples under way continue. `is_last`: all records have
+  // been added; each further call with the same time returns the same profile. The first one calls on_batch with the
+  // last samples.
   Profile MakeProfile(uint64_t now_ns, bool is_last, const OnNamed& on_named);
   // The modules in which names were looked up.
   std::vector<SymbolizedModule> modules() const { return symbolizer_.Modules(); }
-  // Begins anew: for a flight recorder, whose profiles hold what the rings held.
+  // Drops all samples: each profile of a flight recorder has only what the rings held.
   void ForgetSamples();
 
  private:
@@ -175,7 +181,6 @@ class Aggregator {
   void RetireThreads();
   void CountMerged();
   void GiveBatch(std::span<const ProfileSample> samples, const OnNamed& on_named);
-  uint32_t FirstLabel() { return zones_ ? zones_->unknown_label() : 0; }
   std::vector<ProfileSample> SamplesUnderWay();
   uint64_t InOtherAddresses(std::span<const ProfileSample> samples) const;
   std::vector<std::string> Notes() const;
@@ -191,14 +196,14 @@ class Aggregator {
   KnownProcesses known_processes_;
   FollowerValues followers_;
   Looks looks_;
-  std::optional<ZoneTimeline> zones_;
+  Timelines timelines_;
   std::array<StackFrame, 512> frames_;
-  uint32_t preempted_wait_;  // all times off the CPU of threads that could have run on share it
+  uint32_t preempted_wait_;  // shared by all preempted spans without a known preempter
   uint32_t off_cpu_event_ = 0;
   uint64_t start_ns_ = 0;
   uint64_t latest_ns_ = 0;         // of any record
   size_t merged_bytes_ = 0;        // of samples that are merged already, and of kept frames
-  uint64_t not_ready_stacks_ = 0;  // which StackEnd::kNotReady has cut
+  uint64_t not_ready_stacks_ = 0;  // those that ended with StackEnd::kNotReady
   GivenBatches given_;
   size_t resolved_ = 0;  // locations whose names were looked up
 };

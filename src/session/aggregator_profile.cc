@@ -1,8 +1,8 @@
-// What becomes of the samples: merged when there are too many, handed out in batches, named, copied into a profile.
+// Merges samples when there are too many, hands them out in batches, names them, and copies them into profiles.
 //
-// The order matters: a label is found by a sample's time, so labels are set before samples are merged and lose it; a
-// batch has each sample once, so samples are handed out before they are merged; and names are looked up only for what
-// is handed out, since that reads files.
+// The order matters. Labels are found by a sample's time, so they are set before merging removes it. A batch has each
+// sample once, so samples are handed out before they are merged. Looking up names reads files, so it is done only for
+// what is handed out.
 #include <algorithm>
 #include <utility>
 
@@ -19,7 +19,7 @@
 namespace perfkit::session {
 namespace {
 
-constexpr uint64_t kLateRecordNs = 1'000'000'000;  // a time off the CPU may be known so long after the wait's record
+constexpr uint64_t kLateSampleNs = 1'000'000'000;  // an off-CPU sample may come this long after its lock's record
 constexpr size_t kBytesAWait = sizeof(ProfileWait) + 192;  // with its text, in the profile and in the builder's index
 
 size_t BytesOf(const Profile& profile) {
@@ -34,8 +34,8 @@ size_t BytesOfMerged(const Profile& profile) {
 
 }  // namespace
 
-// Single samples of times off the CPU, from this one on. The records of waits are there no earlier than the samples, so
-// some need a second call.
+// Adds what perfkit::locks has recorded to the off-CPU samples from index `first_sample` on that are single (not
+// merged). The record of a lock may come after the sample of the wait for it, so some samples need a second call.
 void Aggregator::ExplainLocks(size_t first_sample) {
   if (options_.locks == nullptr) return;
   LockRecords& locks = *options_.locks;
@@ -45,19 +45,20 @@ void Aggregator::ExplainLocks(size_t first_sample) {
                            .first_whole = options_.on_batch ? given_.samples : 0,
                            .off_cpu_event = off_cpu_event_,
                            .preempted_wait = preempted_wait_});
-  if (is_full) locks.Forget(latest_ns_ - std::min(latest_ns_, kLateRecordNs));
+  if (is_full) locks.Forget(latest_ns_ - std::min(latest_ns_, kLateSampleNs));
 }
 
-// Merged samples, one for each thread and stack, are kept until they take half of the room; then the stacks of the
-// lightest are given up. Merging sorts all samples, so it must be rare: there is always room for a share of single ones
-// beside the merged ones.
+// If the samples take too much memory, merges the older half of them, or with KeepFrames those that no frame keeps, by
+// thread, event, stack, label, task and quality. If merged samples take half of the room,
+// the lightest of them lose their stacks. Merging sorts all samples, so it must be rare: a share of the room is always
+// left for single samples.
 void Aggregator::MergeIfFull() {
   Profile& profile = builder_.profile();
   // Half of memory_bytes is for samples. Stacks and locations have limits of their own (Aggregator's constructor).
-  const bool keeps = zones_ && zones_->keeper() != nullptr;
+  const bool keeps = timelines_.keeps_frames();
   const size_t least = merged_bytes_ + std::max(merged_bytes_ / 2, options_.memory_bytes / (keeps ? 16 : 8));
   if (BytesOf(profile) <= std::max(keeps ? 0 : options_.memory_bytes / 2, least)) return;
-  if (zones_) zones_->Label(profile.samples);
+  timelines_.Label(profile.samples);
   ExplainLocks(0);
   GiveBatch();
   if (keeps) {
@@ -75,26 +76,27 @@ bool Aggregator::IsKept(const KeptTimes& times, const ProfileSample& sample) con
   return times.Overlaps(sample.thread, sample.time_ns, sample.time_ns + ns);
 }
 
-// What no frame keeps; then, if that is not enough, some of the frames.
+// Merges the samples that no frame keeps. If that is not enough, also gives up some of the frames.
 void Aggregator::MergeUnkept() {
   Profile& profile = builder_.profile();
   const auto merge = [&] {
-    zones_->keeper()->Settle();
-    const KeptTimes times = zones_->Times();
+    timelines_.zones->keeper()->Settle();
+    const KeptTimes times = timelines_.zones->Times();
     MergeSamples(profile, preempted_wait_, [&](const ProfileSample& sample) { return !IsKept(times, sample); });
   };
   merge();
   const size_t merged = BytesOfMerged(profile), half = options_.memory_bytes / 2;
   const size_t room = std::max(half - std::min(half, merged), options_.memory_bytes / 8);
-  while (BytesOf(profile) - BytesOfMerged(profile) > room && zones_->keeper()->settled_ns() < latest_ns_) {
+  while (BytesOf(profile) - BytesOfMerged(profile) > room && timelines_.zones->keeper()->settled_ns() < latest_ns_) {
     MakeRoom();
     merge();
   }
 }
 
-// Of the single samples those of kept frames, or those of frames under way: whichever are more.
+// Gives up single samples: those of kept frames, or those of the older half of the times that are not settled, i.e. for
+// which it is not decided yet which frames are kept; whichever are more.
 void Aggregator::MakeRoom() {
-  FrameKeeper& keeper = *zones_->keeper();
+  FrameKeeper& keeper = *timelines_.zones->keeper();
   std::vector<uint64_t> unsettled_ns;
   size_t singles = 0;
   for (const ProfileSample& sample : builder_.profile().samples) {
@@ -109,40 +111,41 @@ void Aggregator::MakeRoom() {
 }
 
 void Aggregator::CountMerged() {
-  builder_.CompactStrings();  // of waits and threads that are gone
+  builder_.CompactStrings();  // of dropped waits and threads
+  if (options_.preempters != nullptr) options_.preempters->ForgetWaits();
   const Profile& profile = builder_.profile();
   // All were handed out before they were merged.
   given_.samples = profile.samples.size();
-  const bool keeps = zones_ && zones_->keeper() != nullptr;
+  const bool keeps = timelines_.keeps_frames();
   merged_bytes_ = keeps ? BytesOf(profile) : BytesOfMerged(profile);
 }
 
 void Aggregator::DecideFrames(uint64_t until_ns, const OnNamed& on_named) {
-  if (!zones_) return;
+  if (!timelines_.zones) return;
   given_.slow_frames_withheld +=
-      zones_->Decide(until_ns, [&](const EndedFrame& frame) { GiveSlowFrame(frame, on_named); });
+      timelines_.zones->Decide(until_ns, [&](const EndedFrame& frame) { GiveSlowFrame(frame, on_named); });
 }
 
-// In place of the builder's samples and zones, as long as the callback runs: all indexes stay as they are.
+// While the callback runs, the builder's profile has only the frame's samples and zones. So all indexes stay valid.
 void Aggregator::GiveSlowFrame(const EndedFrame& frame, const OnNamed& on_named) {
   if (!options_.keep->on_slow_frame || given_.slow_frame_threw) return;
   ExplainLocks(0);
   Resolve(on_named);
   Profile& profile = builder_.profile();
-  const KeptTimes times = zones_->TimesOf(frame);
+  const KeptTimes times = timelines_.zones->TimesOf(frame);
   std::vector<ProfileSample> samples;
   for (const ProfileSample& sample : profile.samples) {
     if (!sample.merged() && IsKept(times, sample)) samples.push_back(sample);
   }
-  zones_->Label(samples);
+  timelines_.Label(samples);
   std::stable_sort(samples.begin(), samples.end(), [](const auto& a, const auto& b) { return a.time_ns < b.time_ns; });
   samples.swap(profile.samples);
   const size_t strings = profile.strings.size();
-  zones_->AddTo(profile, start_ns_, frame.to_ns, times);
+  timelines_.AddTo(profile, start_ns_, frame.to_ns, times);
   profile.from_ns = start_ns_, profile.to_ns = frame.to_ns;
   profile.realtime_offset_ns = sys::RealtimeOffsetNs();
   const auto zone = std::find_if(profile.zones.begin(), profile.zones.end(), [&](const ProfileZone& one) {
-    return one.is_frame && one.thread == zones_->ThreadOf(frame) && one.from_ns == frame.from_ns &&
+    return one.is_frame && one.thread == timelines_.zones->ThreadOf(frame) && one.from_ns == frame.from_ns &&
            one.to_ns == frame.to_ns;
   });
   if (zone != profile.zones.end() && zone->is_whole) {
@@ -157,13 +160,14 @@ void Aggregator::GiveSlowFrame(const EndedFrame& frame, const OnNamed& on_named)
   samples.swap(profile.samples);
   profile.zones.clear();
   profile.counters.clear();
+  profile.task_parts.clear();
   profile.strings.resize(strings);
 }
 
 void Aggregator::GiveBatch(const OnNamed& on_named) {
   ExplainLocks(given_.samples);
   std::vector<ProfileSample>& samples = builder_.profile().samples;
-  if (zones_ && options_.on_batch) zones_->Label(std::span(samples).subspan(given_.samples));
+  if (options_.on_batch) timelines_.Label(std::span(samples).subspan(given_.samples));
   GiveBatch(std::span(samples).subspan(given_.samples), on_named);
   given_.samples = samples.size();
 }
@@ -177,7 +181,7 @@ void Aggregator::GiveBatch(std::span<const ProfileSample> samples, const OnNamed
   given_.threw = !options_.on_batch({builder_.profile(), samples});
 }
 
-// Samples whose stacks may still come. Until then they have none.
+// Returns the samples whose stacks may still come, without stacks.
 std::vector<ProfileSample> Aggregator::SamplesUnderWay() {
   std::vector<ProfileSample> samples;
   matcher_.ForEach([&](const PendingSample& pending) { samples.push_back(Complete(pending, {})); });
@@ -222,11 +226,17 @@ std::vector<std::string> Aggregator::Notes() const {
                         "were kept (SessionOptions::memory_bytes)",
                         given_.slow_frames_in_part));
   }
-  for (const std::string& name : zones_ ? zones_->UnusedRanks() : std::vector<std::string>{}) {
+  for (const std::string& name : timelines_.zones ? timelines_.zones->UnusedRanks() : std::vector<std::string>{}) {
     notes.push_back(
         absl::StrFormat("no frame is kept by '%s' (KeepFrames::worst_by): none had time in such a zone, or "
                         "a count of such an event",
                         name));
+  }
+  if (timelines_.tasks && timelines_.tasks->refused_threads() != 0) {
+    notes.push_back(
+        absl::StrFormat("which tasks ran on %d threads is not known, and their samples have none: "
+                        "TaskOptions::max_threads",
+                        timelines_.tasks->refused_threads()));
   }
   if (not_ready_stacks_ != 0) {
     notes.push_back(
@@ -252,32 +262,35 @@ void Aggregator::FindRunning() {
 }
 
 Profile Aggregator::MakeProfile(uint64_t now_ns, bool is_last, const OnNamed& on_named) {
-  if (zones_) zones_->Read(now_ns);
+  timelines_.Read(now_ns);
   if (is_last) {
     off_cpu_.CutAt(now_ns, true, [&](const OffCpuSpan& span) { AddSpan(span); });
+    NamePreempters();
     matcher_.EmitIf([](const PendingSample&) { return true; },
                     [&](const PendingSample& pending, bool) { Emit(pending, {}); });
   }
   ExplainLocks(0);
-  // Waits that last are entered up to now in this profile only: one that is cut in two is hard to judge.
+  // Waits that are not over are added, up to now, to this profile only: in the builder they would be cut in two.
   const size_t samples = builder_.profile().samples.size(), waits = builder_.profile().waits.size();
   OffCpu until_now = off_cpu_;
   until_now.CutAt(now_ns, is_last, [&](const OffCpuSpan& span) { EnterSpan(span); });
   std::vector<ProfileSample> under_way = SamplesUnderWay();
-  if (zones_) {
-    zones_->Label(builder_.profile().samples);
-    zones_->Label(under_way);
-  }
+  timelines_.Label(builder_.profile().samples);
+  timelines_.Label(under_way);
   if (is_last) GiveBatch(on_named);
   Resolve(on_named);
-  // A copy: the builder's own goes on.
+  // A copy, because the builder continues with its own.
   Profile profile = builder_.profile();
   builder_.profile().samples.resize(samples);
   builder_.profile().waits.resize(waits);
+  if (options_.preempters != nullptr) {
+    options_.preempters->ForgetWaits();
+    options_.preempters->AddAccounting(profile.accounting);
+  }
   profile.samples.insert(profile.samples.end(), under_way.begin(), under_way.end());
-  if (zones_ && zones_->keeper() != nullptr) {
-    zones_->keeper()->Settle();
-    const KeptTimes times = zones_->Times();
+  if (timelines_.keeps_frames()) {
+    timelines_.zones->keeper()->Settle();
+    const KeptTimes times = timelines_.zones->Times();
     MergeSamples(profile, preempted_wait_, [&](const ProfileSample& sample) { return !IsKept(times, sample); });
   }
   std::stable_sort(profile.samples.begin(), profile.samples.end(),
@@ -290,8 +303,8 @@ Profile Aggregator::MakeProfile(uint64_t now_ns, bool is_last, const OnNamed& on
     const OffCpu::Times times = until_now.TimesOf(i);
     profile.threads[i].on_ns += times.on_ns, profile.threads[i].off_ns += times.off_ns;
   }
-  if (zones_) zones_->AddTo(profile, start_ns_, now_ns);
-  if (!zones_ || zones_->keeper() == nullptr) MarkWholeFrames(profile);
+  timelines_.AddTo(profile, start_ns_, now_ns, timelines_.Times());
+  if (!timelines_.keeps_frames()) MarkWholeFrames(profile);
   std::vector<bool> is_unused(profile.threads.size());
   for (const uint32_t thread : threads_.unused()) is_unused[thread] = true;
   DropThreads(profile, is_unused);
@@ -303,7 +316,7 @@ void Aggregator::ForgetSamples() {
   Profile& profile = builder_.profile();
   matcher_.Clear();
   followers_.Restart(FollowerValues::kNever);
-  if (zones_) zones_->ForgetAll();
+  timelines_.ForgetAll();
   profile.samples.clear();
   merged_bytes_ = given_.samples = 0;
   // The wait that all preempted spans share was added first, and stays.
@@ -311,15 +324,34 @@ void Aggregator::ForgetSamples() {
   profile.accounting = {};
 }
 
-// Locations that have no calls yet, and locks.
+void Aggregator::NamePreempters() {
+  if (options_.preempters == nullptr) return;
+  Profile& profile = builder_.profile();
+  profile.accounting.switches_read = options_.preempters->switches();
+  options_.preempters->Release(profile, [&](const OffCpuSpan& span) {
+    EnterSpan(span);
+    MergeIfFull();
+  });
+}
+
+void Aggregator::Resume(uint64_t now_ns) {
+  off_cpu_.Resume(now_ns);
+  followers_.Restart(now_ns);
+}
+
+void Aggregator::Pause(uint64_t now_ns) {
+  off_cpu_.Pause(now_ns, [&](const OffCpuSpan& span) { AddSpan(span); });
+}
+
+// Names the locations that have no calls yet, and the locks.
 void Aggregator::Resolve(const OnNamed& on_named) {
   if (options_.locks != nullptr) options_.locks->AddNames(builder_);
-  const std::span<const CodeLocation> places = std::span(stacks_.places()).subspan(resolved_);
+  const std::span<const CodeLocation> locations = std::span(stacks_.code_locations()).subspan(resolved_);
   // Each location is looked up once.
   const size_t first = resolved_;
-  resolved_ = stacks_.places().size();
+  resolved_ = stacks_.code_locations().size();
   std::vector<ProfileCall> calls;
-  symbolizer_.ResolveAll(places, [&](const ResolvedLocation& resolved) {
+  symbolizer_.ResolveAll(locations, [&](const ResolvedLocation& resolved) {
     const auto location = static_cast<uint32_t>(first + resolved.index);
     calls.clear();
     for (const SourceFrame& frame : resolved.frames) {
@@ -330,11 +362,11 @@ void Aggregator::Resolve(const OnNamed& on_named) {
                        .inlined = frame.inlined});
     }
     if (!stacks_.IsOther(location)) builder_.SetCalls(location, calls);
-    const CodeLocation& place = places[resolved.index];
-    const uint32_t module = place.known() ? builder_.Module(resolved.symbol.module, symbolizer_.BuildId(place))
-                                          : ProfileLocation::kNoModule;
+    const CodeLocation& code = locations[resolved.index];
+    const uint32_t module =
+        code.known() ? builder_.Module(resolved.symbol.module, symbolizer_.BuildId(code)) : ProfileLocation::kNoModule;
     builder_.profile().locations[location].module = module;
-    if (on_named) on_named(static_cast<double>(resolved.done) / static_cast<double>(places.size()));
+    if (on_named) on_named(static_cast<double>(resolved.done) / static_cast<double>(locations.size()));
     return true;
   });
 }

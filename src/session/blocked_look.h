@@ -1,4 +1,4 @@
-// A look at a thread of this process that is blocked: its stack and what it waits for, without a signal.
+// Looks at a blocked thread of this process: reads its stack and what it waits for, without a signal.
 //
 //   /proc/self/task/TID/schedstat ──> times that it has run
 //   /proc/self/task/TID/syscall ──> sp, pc, system call     the thread sleeps: its stack does not change
@@ -23,7 +23,8 @@ struct BlockedThread {
   proc::BlockedCall call{};
   UnwoundStack stack{};
   std::string wait;  // What it waits for, as text (sys::DescribeCall).
-  // The thread that holds the lock it waits for, if ProvesLock says so.
+  // The thread that holds the lock, if the system call waits for one. Not proven yet: callers check the stack with
+  // ProvesLock (lock_holder.h).
   std::optional<uint32_t> holder{};
   uint64_t at_ns = 0;  // CLOCK_MONOTONIC: the thread was off its CPU then
   uint64_t times_run = 0;
@@ -34,7 +35,7 @@ struct BlockedThread {
 
 // Returns nullopt if the thread runs, ran meanwhile, or may not be looked at; the content of `frames` is then
 // meaningless. Without an unwinder, or if that finds no frame, the stack is one frame: the thread's pc. Requires room
-// for a frame at least.
+// for at least one frame.
 std::optional<BlockedThread> LookAtBlocked(uint32_t pid, uint32_t tid, StackUnwinder* unwinder,
                                            std::span<StackFrame> frames);
 

@@ -1,6 +1,6 @@
-// Looks at all threads, then names what it found: names are slow, and a thread may run at any time. A look is valid
-// only if the thread did not run meanwhile (blocked_look.h); one that ran is looked at again, a few times. Every gap
-// has its reason in `missing`, for a reader of the printed text.
+// Looks at all threads before it looks up names, because names are slow, and a thread may run at any time. A look is
+// valid only if the thread did not run meanwhile (blocked_look.h); one that ran is looked at again, a few times.
+// `missing` says why something is not known.
 #include "perfkit/blocked_threads.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@
 namespace perfkit {
 namespace {
 
-constexpr int kLooks = 3;  // at a thread that runs in between
+constexpr int kLooks = 3;  // maximum, at a thread that runs in between
 constexpr uint32_t kMinFrames = 1, kMaxFrames = 65'536;
 
 absl::Status CannotList(const absl::Status& error) {
@@ -75,8 +75,8 @@ class Looker {
     return look;
   }
 
-  // Finds deadlocks among the threads. Each is looked at twice more: the first time says that its lock is still held by
-  // the next one, the second that this one had not run by then.
+  // Finds deadlocks among the threads. Checks the threads of each cycle twice more. The first round finds that each
+  // lock is still held by the next thread. The second finds that no thread had run by then.
   void FindDeadlocks(std::span<ThreadStatus> threads) const {
     for (const std::vector<size_t>& cycle : FindHolderCycles(threads)) {
       const auto all_stay = [&] {
@@ -89,7 +89,7 @@ class Looker {
   }
 
  private:
-  // A thread that is gone has not released the lock if the one that waits is still there.
+  // If the holder has ended and the thread still waits, the lock was not released.
   static void FindHolder(const session::BlockedThread& blocked, ThreadStatus& look) {
     look.holder = blocked.holder.value_or(0);
     look.holder_gone = look.holder != 0 && HasEnded(proc::ReadState(static_cast<pid_t>(look.holder)));
@@ -150,14 +150,14 @@ void KeepProven(Symbolizer& symbolizer, uint32_t pid, std::span<ThreadStatus> th
   for (size_t i = 0; i < threads.size(); ++i) threads[i].deadlocked = threads[i].deadlocked && in_cycle[i];
 }
 
-// All stacks at once, so that each file is read once.
+// Names all stacks at once, so that each file is read once.
 void NameCalls(Symbolizer& symbolizer, uint32_t pid, std::span<ThreadStatus> threads) {
-  std::vector<CodeLocation> places;
+  std::vector<CodeLocation> locations;
   for (const ThreadStatus& thread : threads) {
-    for (const StackFrame& frame : thread.frames) places.push_back(symbolizer.Locate(pid, frame.code()));
+    for (const StackFrame& frame : thread.frames) locations.push_back(symbolizer.Locate(pid, frame.code()));
   }
-  std::vector<std::vector<ThreadStatus::Call>> calls(places.size());
-  symbolizer.ResolveAll(places, [&](const ResolvedLocation& resolved) {
+  std::vector<std::vector<ThreadStatus::Call>> calls(locations.size());
+  symbolizer.ResolveAll(locations, [&](const ResolvedLocation& resolved) {
     for (const SourceFrame& frame : resolved.frames) {
       calls[resolved.index].push_back({.function = std::string(frame.function),
                                        .module = std::string(resolved.symbol.module),
@@ -168,10 +168,10 @@ void NameCalls(Symbolizer& symbolizer, uint32_t pid, std::span<ThreadStatus> thr
     }
     return true;
   });
-  size_t place = 0;
+  size_t index = 0;
   for (ThreadStatus& thread : threads) {
     for (uint32_t frame = 0; frame < thread.frames.size(); ++frame) {
-      for (ThreadStatus::Call& call : calls[place++]) {
+      for (ThreadStatus::Call& call : calls[index++]) {
         call.frame = frame;
         thread.calls.push_back(std::move(call));
       }
@@ -213,7 +213,7 @@ std::string HolderText(std::span<const ThreadStatus> threads, const ThreadStatus
                          thread.holder_gone ? ", which is gone" : "");
 }
 
-// Each deadlock once.
+// Describes each deadlock once.
 std::string DeadlockText(std::span<const ThreadStatus> threads) {
   std::string text;
   for (const std::vector<size_t>& cycle : FindHolderCycles(threads)) {
@@ -264,7 +264,7 @@ absl::StatusOr<std::vector<ThreadStatus>> BlockedThreads(const BlockedThreadsOpt
 
 std::string FormatBlockedThreads(std::span<const ThreadStatus> threads) {
   std::string text = DeadlockText(threads);
-  // The blocked ones first: they are why a hanging program is looked at.
+  // Blocked threads come first: they usually explain why a program hangs.
   for (const bool blocked : {true, false}) {
     for (const ThreadStatus& thread : threads) {
       if (thread.blocked == blocked) text += FormatThread(threads, thread);

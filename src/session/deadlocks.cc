@@ -1,4 +1,5 @@
-// Each thread waits for one other at most: following the holders ends, or comes to a thread of the same walk.
+// Each thread waits for at most one other. So a walk from holder to holder ends, reaches an earlier walk, or returns to
+// one of its own threads, which is a cycle.
 #include "src/session/deadlocks.h"
 
 #include <algorithm>

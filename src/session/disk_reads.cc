@@ -1,4 +1,4 @@
-// Growth in successive readings is joined to one interval, so that one interval for each thread is enough.
+// Growth in successive readings is joined into one interval, so one interval for each thread is enough.
 #include "src/session/disk_reads.h"
 
 namespace perfkit::session {

@@ -1,5 +1,5 @@
-// Takes threads out of a profile: what points to them goes, and what stays gets the new indexes of its threads. The
-// counters of a session all belong to threads.
+// Removes threads from a profile with all that refers to them, and renumbers the threads in the rest. All counters of a
+// session belong to threads.
 #include "src/session/drop_threads.h"
 
 #include <fnmatch.h>
@@ -21,11 +21,12 @@ uint64_t DropActivity(Profile& profile, const std::vector<bool>& is_dropped) {
   for (const ProfileSample& sample : profile.samples) dropped += is_dropped[sample.thread] ? sample.samples : 0;
   std::erase_if(profile.samples, [&](const ProfileSample& sample) { return is_dropped[sample.thread]; });
   std::erase_if(profile.zones, [&](const ProfileZone& zone) { return is_dropped[zone.thread]; });
+  std::erase_if(profile.task_parts, [&](const ProfileTaskPart& part) { return is_dropped[part.thread]; });
   std::erase_if(profile.counters, [&](const ProfileCounter& counter) { return is_dropped[counter.thread]; });
   return dropped;
 }
 
-// The threads that hold locks which others wait for.
+// Returns which threads hold locks that others wait for.
 std::vector<bool> Holders(const Profile& profile) {
   std::vector<bool> is_holder(profile.threads.size());
   for (const ProfileSample& sample : profile.samples) {
@@ -50,6 +51,7 @@ uint64_t DropThreads(Profile& profile, const std::vector<bool>& is_dropped) {
   }
   for (ProfileSample& sample : profile.samples) sample.thread = renamed[sample.thread];
   for (ProfileZone& zone : profile.zones) zone.thread = renamed[zone.thread];
+  for (ProfileTaskPart& part : profile.task_parts) part.thread = renamed[part.thread];
   for (ProfileCounter& counter : profile.counters) counter.thread = renamed[counter.thread];
   for (ProfileWait& wait : profile.waits) {
     if (wait.holder != ProfileWait::kNoHolder) wait.holder = renamed[wait.holder];

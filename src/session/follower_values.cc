@@ -1,5 +1,5 @@
 // Turns the kernel's running counts into differences. A counter starts at 0 when its thread does, or, for those that
-// exist at the start, when the session does; so the first value of a thread that was born in known times is a
+// exist at the start, when the session does; so the first value of a thread that started after known_from_ns_ is a
 // difference already.
 #include "src/session/follower_values.h"
 

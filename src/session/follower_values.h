@@ -17,13 +17,13 @@ class FollowerValues {
  public:
   static constexpr uint64_t kNever = UINT64_MAX;
 
-  // Returns by how much value `id` of a thread has grown; 0 if what it was is not known. `born_ns`: when the thread was
-  // first seen.
+  // Returns by how much value `id` of a thread has grown; 0 if its last value is not known. `born_ns`: when the thread
+  // was first seen.
   uint64_t Grown(uint32_t thread, uint64_t born_ns, uint64_t id, uint64_t value);
-  // Samples were missing until `now_ns`: what the counters of the threads that existed then had before is not known.
-  // kNever: nor is it of any thread that starts later.
+  // To be called if samples were missing until `now_ns`: forgets the last values of all threads. kNever: threads that
+  // start later have no known value before their first sample, either.
   void Restart(uint64_t now_ns);
-  // The thread has ended.
+  // To be called when the thread has ended.
   void Forget(uint32_t thread);
 
  private:

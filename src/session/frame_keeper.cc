@@ -1,6 +1,6 @@
-// The longest frames are the first ones of a sorted list; each frame of the list says which numbers it is there for.
-// References are a reservoir sample (Vitter's algorithm R): at any time, each frame of the run so far is among them with
-// the same probability.
+// Kept frames are in a list, the longest first. Each of them says for which numbers of KeepFrames::worst_by it is kept.
+// References are a reservoir sample (Vitter's algorithm R): at any time, each frame of the run so far is among them
+// with the same probability.
 #include "src/session/frame_keeper.h"
 
 #include <algorithm>
@@ -58,7 +58,8 @@ uint64_t FrameKeeper::WouldBeWorstBy(const Kind& kind, const EndedFrame& frame) 
   return mask;
 }
 
-// If more than `worst` frames are there for this number, the last one of those with the smallest is no longer.
+// If more than `worst` frames are kept for this number, one with the smallest number is not kept for it any more: the
+// latest of them.
 void FrameKeeper::KeepWorstBy(Kind& kind, size_t number) const {
   const uint64_t bit = uint64_t{1} << number;
   std::vector<Kept*> worst;
@@ -96,7 +97,7 @@ void FrameKeeper::Keep(Kind& kind, Kept kept) {
   while (kind.kept.size() > std::max(options_.max_frames, worst)) DropOne(kind);
 }
 
-// None of the longest, and of those with the largest numbers.
+// Drops none of the longest frames, and none that is kept for a number.
 void FrameKeeper::DropOne(Kind& kind) {
   const auto first = kind.kept.begin() + static_cast<ptrdiff_t>(options_.worst);
   const auto dropped = std::min_element(first, kind.kept.end(), [](const Kept& a, const Kept& b) {
@@ -120,7 +121,7 @@ void FrameKeeper::Forget(uint32_t thread) {
   });
 }
 
-// Before the first frame nothing is settled: that one may be slow.
+// Settles nothing before the first frame, because that one may be slow.
 uint64_t FrameKeeper::Settle() {
   if (kinds_.empty() && decided_ns_ != UINT64_MAX) return settled_ns_;
   uint64_t until_ns = decided_ns_;

@@ -1,10 +1,10 @@
-// Which frames are kept: those over their budget, those with a reason, the longest, and those with the largest numbers
-// of KeepFrames::worst_by; and which tell what is usual.
+// Decides which frames are kept: those over their budget, those with a reason, the longest, those with the largest
+// numbers of KeepFrames::worst_by, and random references.
 //
 //   frames of a kind   |----|----|--------|----|----|- - -     under way: may still be slow
 //                           before  slow       |<--- hold: what is earlier can be settled
 //
-// A pure state machine: it has the times of frames, not what happened in them.
+// A pure state machine: it knows the times of frames, not what happened in them.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@
 
 namespace perfkit::session {
 
-// Two frames follow on one another within this: times of two records are exact to some nanoseconds.
+// Maximum gap between two successive frames, because times of records are exact only to some nanoseconds.
 inline constexpr uint64_t kFrameRoundingNs = 1000;
 
 // A frame that has ended.
@@ -40,32 +40,34 @@ class FrameKeeper {
  public:
   explicit FrameKeeper(KeepFrames options) : options_(std::move(options)) {}
 
-  // Decides on a frame. Those of a thread and a chain come in order of time.
+  // Decides on a frame. Requires the frames of each thread and chain in order of time.
   void Add(const EndedFrame& frame);
-  // A thread has no more frames.
+  // To be called when a thread has no more frames.
   void EndThread(uint32_t thread);
-  // A thread is gone, with all that was kept of its frames.
+  // Forgets a thread, with all that was kept of its frames.
   void Forget(uint32_t thread);
 
-  // All frames that ended until then have been added. UINT64_MAX: there will be no more.
+  // To be called when all frames that ended until `until_ns` have been added. UINT64_MAX: there will be no more.
   void DecideUntil(uint64_t until_ns) { decided_ns_ = until_ns; }
-  // Returns until when everything but Times() may go. Frames that began earlier can't be kept from now on.
+  // Returns the time until which everything outside of Times() may be dropped. Frames that began earlier can't be kept
+  // from now on.
   uint64_t Settle();
-  // The same for a time whose frames are under way, if there is no room for them.
+  // Settles until a time whose frames are still under way, if there is no room for them.
   void SettleUntil(uint64_t until_ns);
   uint64_t settled_ns() const { return settled_ns_; }
-  // Gives up half of what is kept: short frames without a reason first. Returns false if nothing is.
+  // Drops half of the kept frames: short ones without a reason first. Returns false if there was nothing to drop.
   bool DropHalf();
 
   bool IsReference(const EndedFrame& frame) const;
   // Returns for which names of KeepFrames::worst_by the frame is kept: bit i for name i.
   uint64_t WorstBy(const EndedFrame& frame) const;
-  // What is kept, and all that is not settled. `index_of` returns a thread's index in Profile::threads.
+  // Returns the times of what is kept, and all that is not settled. `index_of` returns a thread's index in
+  // Profile::threads.
   KeptTimes Times(absl::FunctionRef<uint32_t(uint32_t thread)> index_of) const;
-  // Of a slow frame that is not settled, with those before it, and the references of its kind.
+  // Returns the times of a slow frame that is not settled, of those before it, and of the references of its kind.
   KeptTimes TimesOf(const EndedFrame& frame, absl::FunctionRef<uint32_t(uint32_t thread)> index_of) const;
 
-  // How many frames were to be kept, and are not: there was no room.
+  // Number of frames that were to be kept, but for which there was no room.
   uint64_t dropped() const { return dropped_; }
 
  private:
@@ -75,7 +77,7 @@ class FrameKeeper {
     uint64_t worst_by = 0;      // bit i: it is among those with the largest number i
   };
   struct Kind {
-    std::deque<uint64_t> before;         // begins of the latest frames, of options_.before at most
+    std::deque<uint64_t> before;         // begins of the latest frames, at most options_.before
     uint64_t end_ns = 0;                 // of the latest frame
     bool has_ended = false;              // there will be no more
     std::vector<Kept> kept;              // the longest first

@@ -1,5 +1,5 @@
-// The time with a label counts for each name of its zone and of the enclosing zones. Each label has a mask of them, with
-// one bit for each name.
+// Time with a label counts for each name that is its zone's or an enclosing zone's. Each label has a mask with one bit
+// for each such name.
 #include "src/session/frame_ranks.h"
 
 #include "absl/strings/str_cat.h"

@@ -1,8 +1,8 @@
-// One lock for the sampler and the profile: the session's thread holds it while it drains, a caller while it stops or
-// takes a snapshot. Neither is on the path of sampled threads, which write into rings and never wait for it.
+// One mutex guards the sampler and the profile. The session's thread holds it while it drains, a caller while it stops
+// the session or takes a snapshot. Sampled threads never wait for it, because their samples go into rings.
 //
-// The session's thread only calls Poll, in a loop, as a program without that thread does in its own. It ends when
-// sampling does; the profile is made by the caller of Stop.
+// The session's thread only calls Poll in a loop, as a program does that has no such thread
+// (SessionOptions::own_thread). It ends when sampling ends. The caller of Stop makes the profile.
 #include "src/session/impl.h"
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "src/base/text.h"
 #include "src/count/frame/frame_counter_impl.h"
+#include "src/count/task/task_counter_impl.h"
 #include "src/profile/accounting_sums.h"
 #include "src/session/sampler_accounting.h"
 #include "src/sys/clock.h"
@@ -21,12 +22,12 @@ namespace perfkit::session {
 namespace {
 
 constexpr int kUsualWaitMs = 100;
-constexpr int kZonesWaitMs = 20;                // a log holds what 1.6 million zones a second write so long
-constexpr int kMinLookMs = 4;                   // each round costs the session's thread about 20 us
+constexpr int kZonesWaitMs = 20;  // A thread's log has room for 20 ms of 1.6 million zones a second.
+constexpr int kMinLookMs = 4;     // Each round costs the session's thread about 20 us.
 constexpr int kEarlyLookMs = 1;
-constexpr uint64_t kSettledNs = 1'000'000;      // a record is delivered by the first Drain that begins so much later
-constexpr uint64_t kNamingStepNs = 10'000'000;  // names: the rings are emptied, and progress is told, so often
-constexpr size_t kMaxSideBandBytes = 1 << 20;   // kOverwrite: what is older than that is older than any sample
+constexpr uint64_t kSettledNs = 1'000'000;      // A Drain delivers all records that are at least this old.
+constexpr uint64_t kNamingStepNs = 10'000'000;  // Interval of KeepRecords and `progress` during naming.
+constexpr size_t kMaxSideBandBytes = 1 << 20;   // kOverwrite: older side-band records are older than all samples.
 
 uint64_t MonotonicNs() { return sys::ClockNs(CLOCK_MONOTONIC); }
 
@@ -50,9 +51,29 @@ std::unique_ptr<count::FrameRecording> Record(const SessionOptions& options, std
   return nullptr;
 }
 
+std::unique_ptr<count::TaskRecording> RecordTasks(const SessionOptions& options, std::vector<std::string>& notes) {
+  if (options.tasks == nullptr) return nullptr;
+  absl::StatusOr<std::unique_ptr<count::TaskRecording>> recording =
+      count::TaskCounterImpl::Of(*options.tasks)->Record();
+  if (recording.ok()) return *std::move(recording);
+  notes.push_back(absl::StrFormat("no tasks: %s", recording.status().message()));
+  return nullptr;
+}
+
 std::unique_ptr<LockRecords> RecordLocks(const SessionOptions& options) {
   if (options.clock != SessionClock::kWall) return nullptr;
   return LockRecords::Start(static_cast<uint64_t>(std::max<int64_t>(options.lock_waits_from.count(), 0)));
+}
+
+// Returns nullptr, and adds a note, if preempters can't be known. Called after the session's own sampler was opened,
+// which needs locked memory more.
+std::unique_ptr<Preempters> OpenPreempters(const SessionOptions& options, std::vector<std::string>& notes) {
+  if (!options.preempters) return nullptr;
+  const auto pid = static_cast<uint32_t>(sys::kernel().getpid());
+  absl::StatusOr<std::unique_ptr<Preempters>> preempters = Preempters::Open(pid, options.memory_bytes / 8);
+  if (preempters.ok()) return *std::move(preempters);
+  notes.push_back(absl::StrFormat("who preempted threads is not known: %s", preempters.status().message()));
+  return nullptr;
 }
 
 AggregatorOptions AggregatorOptionsOf(const SessionOptions& options, OpenedSampler& opened) {
@@ -70,11 +91,13 @@ AggregatorOptions AggregatorOptionsOf(const SessionOptions& options, OpenedSampl
           .on_batch = options.on_batch,
           .keep = options.keep,
           .frames = Record(options, opened.notes),
+          .tasks = RecordTasks(options, opened.notes),
           .unwinder = MakeUnwinder(options, opened.stacks),
-          .locks = RecordLocks(options)};
+          .locks = RecordLocks(options),
+          .preempters = OpenPreempters(options, opened.notes)};
 }
 
-// What has been accounted for since `before`. What is no sum stays as it is.
+// Returns what has been accounted for since `before`. Members that are not sums stay as they are.
 EventAccounting Since(EventAccounting now, const EventAccounting& before) {
   for (const auto sum : profile::kEventSums) now.*sum -= std::min(now.*sum, before.*sum);
   for (const auto sum : profile::kStackSums) now.stacks.*sum -= std::min(now.stacks.*sum, before.stacks.*sum);
@@ -113,13 +136,16 @@ absl::StatusOr<std::shared_ptr<Impl>> Impl::Start(SessionOptions options) {
   if (!opened.ok()) return opened.status();
   AggregatorOptions aggregator = AggregatorOptionsOf(options, *opened);
   std::shared_ptr<Impl> impl(new Impl(std::move(options), *std::move(opened), std::move(aggregator)), [](Impl* mine) {
-    if (!mine->in_forked_child()) delete mine;  // a child has neither the thread nor the lock: it leaves the copy
+    if (!mine->in_forked_child()) delete mine;  // a forked child leaks the copy: it may not lock
   });
   absl::StatusOr<sys::Waiter> waiter = sys::Waiter::Open(impl->poll_fd_);
   if (!waiter.ok()) return waiter.status();
   impl->waiter_.emplace(*std::move(waiter));
   impl->started_ns_ = MonotonicNs();
   impl->aggregator_.SetStart(impl->started_ns_);
+  if (Preempters* const preempters = impl->aggregator_.preempters(); preempters != nullptr) {
+    if (absl::Status status = preempters->Start(); !status.ok()) return status;
+  }
   if (absl::Status status = impl->sampler_->Start(); !status.ok()) return status;
   if (!impl->options_.own_thread) return impl;
   if (absl::Status status = impl->thread_.Start("perfkit-session", [raw = impl.get()] { raw->Work(); }); !status.ok()) {
@@ -149,14 +175,14 @@ absl::Status Impl::CheckUsable() const {
                       "the session was stopped, and its profile was taken. Remedy: Session::Start another one");
 }
 
-// In a forked child there is one thread, and the lock may have been held by another: nothing but descriptors is
-// touched. The session's memory stays as it is.
+// In a forked child, a thread that does not exist there may hold the lock. So this closes the descriptors only, and
+// leaves the session's memory as it is.
 void Impl::OnForkedChild(void* impl) {
   auto* const self = static_cast<Impl*>(impl);
   if (self->waiter_) self->waiter_->Close();
 }
 
-// Until there is something to do.
+// Returns the time until the next Poll, unless poll_fd() wakes the thread earlier.
 int Impl::WaitMs() const {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -167,7 +193,7 @@ int Impl::WaitMs() const {
     const auto look_ms = std::chrono::duration_cast<std::chrono::milliseconds>(options_.look_after).count();
     wait_ms = std::clamp<int64_t>(look_ms, kMinLookMs, kUsualWaitMs);
   }
-  if (options_.frames != nullptr) wait_ms = std::min<int64_t>(wait_ms, kZonesWaitMs);
+  if (options_.frames != nullptr || options_.tasks != nullptr) wait_ms = std::min<int64_t>(wait_ms, kZonesWaitMs);
   if (const uint64_t limit_ns = Nanoseconds(options_.stop_after); limit_ns != 0) {
     const uint64_t passed_ns = MonotonicNs() - started_ns_;
     const uint64_t left_ns = limit_ns - std::min(limit_ns, passed_ns);
@@ -176,7 +202,8 @@ int Impl::WaitMs() const {
   return static_cast<int>(wait_ms);
 }
 
-// The session's own thread: until sampling has ended. The first Poll builds the unwind tables that Start has left.
+// The body of the session's own thread, until sampling has ended. The first Poll builds the unwind tables that Start
+// has left for later.
 void Impl::Work() {
   while (!quit_ && Poll().ok() && running()) waiter_->Wait(WaitMs());
 }
@@ -188,14 +215,14 @@ absl::Status Impl::Poll() {
   const uint64_t now_ns = MonotonicNs();
   {
     const CpuTime cpu_time(own_cpu_ns_);
-    aggregator_.ReadZones();  // before samples are merged, and with them what they are labelled
+    aggregator_.ReadTimelines();  // Before Drain, which may merge samples: then it is too late to label them.
   }
   Drain();
   {
     const CpuTime cpu_time(own_cpu_ns_);
-    aggregator_.ReadZones();
-    // After the drain, since only switch records say who sleeps; with the time from before it, since a thread may have
-    // fallen asleep meanwhile.
+    aggregator_.ReadTimelines();
+    // After the drain, because only switch records say which threads sleep. With the time from before the drain,
+    // because a thread may have fallen asleep meanwhile.
     aggregator_.LookAtSleepers(now_ns, Nanoseconds(options_.look_after));
     aggregator_.GiveBatch([this](double) { KeepRecords(); });
     aggregator_.DecideFrames(drained_ns_ - kSettledNs, [this](double) { KeepRecords(); });
@@ -205,7 +232,7 @@ absl::Status Impl::Poll() {
   return absl::OkStatus();
 }
 
-// kOverwrite: the side band, and after a snapshot or a stop what the rings held.
+// Reads the rings. kOverwrite: reads the side band; after a snapshot or a stop also the samples.
 void Impl::Drain() {
   drained_ns_ = MonotonicNs();
   {
@@ -217,15 +244,19 @@ void Impl::Drain() {
   if (options_.mode != RingMode::kOverwrite) {
     kept_.Replay(add);
     sampler_->Drain(add);
+    if (Preempters* const preempters = aggregator_.preempters(); preempters != nullptr) preempters->Read();
+    const CpuTime cpu_time(own_cpu_ns_);
+    aggregator_.NamePreempters();
     return;
   }
   sampler_->Drain([&](const SamplerRecord& record) { kept_.Add(record, layout); });
-  // Until then records are kept: a flight recorder's side band has to be put in order with samples that are read later.
+  // While a flight recorder runs, its side-band records are kept, to be put in order with the samples of a snapshot.
   if (phase_ != Phase::kRunning || kept_.bytes() > kMaxSideBandBytes) kept_.Replay(add);
 }
 
-// Names may take seconds, and rings hold less. The aggregator can't take records meanwhile: they are kept for the next
-// Drain, as many as there is memory for. Returns false, and does nothing, until kNamingStepNs have passed.
+// Empties the rings while names are resolved, because that may take seconds, and rings fill earlier. The aggregator
+// can't take records meanwhile: they are kept for the next Drain, up to a quarter of memory_bytes. Returns false, and
+// does nothing, until kNamingStepNs have passed since the last time.
 bool Impl::KeepRecords() {
   const uint64_t now_ns = MonotonicNs();
   if (now_ns - kept_at_ns_ < kNamingStepNs) return false;
@@ -233,12 +264,13 @@ bool Impl::KeepRecords() {
   const bool streams = phase_ == Phase::kRunning && options_.mode != RingMode::kOverwrite;
   if (!streams || kept_.bytes() > options_.memory_bytes / 4) return true;
   const uint64_t began_ns = sys::ClockNs(CLOCK_THREAD_CPUTIME_ID);
+  if (Preempters* const preempters = aggregator_.preempters(); preempters != nullptr) preempters->Read();
   sampler_->Drain([&](const SamplerRecord& record) { kept_.Add(record, sampler_->layout()); });
   own_cpu_ns_ -= sys::ClockNs(CLOCK_THREAD_CPUTIME_ID) - began_ns;  // the sampler has added it
   return true;
 }
 
-// The first Drain tells which threads there are.
+// Drains first, because side-band records say which threads exist.
 void Impl::FindRunning() {
   if (options_.clock != SessionClock::kWall) return;
   Drain();
@@ -254,12 +286,15 @@ void Impl::HaltLocked() {
   if (phase_ != Phase::kRunning) return;
   FindRunning();
   if (absl::Status status = sampler_->Stop(); !status.ok()) notes_.emplace_back(status.message());
-  stopped_ns_ = MonotonicNs();  // no record is later
+  if (Preempters* const preempters = aggregator_.preempters(); preempters != nullptr) {
+    if (absl::Status status = preempters->Stop(); !status.ok()) notes_.emplace_back(status.message());
+  }
+  stopped_ns_ = MonotonicNs();  // no record is later than this
   phase_ = Phase::kStopped;
   Drain();
   {
     const CpuTime cpu_time(own_cpu_ns_);
-    aggregator_.StopZones(stopped_ns_);
+    aggregator_.StopTimelines(stopped_ns_);
     aggregator_.StopLocks();
   }
   if (waiter_) waiter_->Wake();
@@ -277,7 +312,7 @@ Profile Impl::MakeProfile() {
       const bool is_step = KeepRecords() || done >= 1;
       if (options_.progress && is_step) options_.progress(done);
     };
-    aggregator_.ReadZones();
+    aggregator_.ReadTimelines();
     aggregator_.DecideFrames(is_last ? UINT64_MAX : drained_ns_ - kSettledNs, on_named);
     profile = aggregator_.MakeProfile(now_ns, is_last, on_named);
   }
@@ -338,6 +373,9 @@ absl::Status Impl::Gate(bool paused) {
   }
   if (paused == paused_) return absl::OkStatus();
   if (paused) FindRunning();
+  if (Preempters* const preempters = aggregator_.preempters(); preempters != nullptr) {
+    if (absl::Status status = paused ? preempters->Pause() : preempters->Resume(); !status.ok()) return status;
+  }
   if (absl::Status status = paused ? sampler_->Pause() : sampler_->Resume(); !status.ok()) return status;
   paused_ = paused;
   const uint64_t now_ns = MonotonicNs();

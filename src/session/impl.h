@@ -1,4 +1,4 @@
-// A session: its sampler, what it adds up to, and the thread that empties the one into the other.
+// A session: its sampler, its profile, and the thread that adds the sampler's records to the profile.
 //
 //   kRunning ── Stop, stop_after, replaced ──> kStopped ── Stop ──> kTaken
 #pragma once
@@ -31,7 +31,7 @@ class Impl {
   absl::StatusOr<Profile> Snapshot();
   absl::Status Gate(bool paused);
   absl::Status Poll();
-  // Samples no more; Stop still gives the profile.
+  // Stops sampling; Stop still returns the profile.
   void Halt();
 
   int poll_fd() const { return poll_fd_; }
@@ -56,11 +56,11 @@ class Impl {
 
   const SessionOptions options_;
   const int owner_pid_;
-  mutable std::mutex mutex_;        // of all that follows but poll_fd_, waiter_, quit_ and thread_
+  mutable std::mutex mutex_;        // guards all that follows but poll_fd_, waiter_, quit_ and thread_
   std::optional<Sampler> sampler_;  // until the profile is taken
   const int poll_fd_;
   Aggregator aggregator_;
-  RecordStore kept_;  // kOverwrite; kStream: what came while names were looked up
+  RecordStore kept_;  // kOverwrite: the side band; kStream: records that came while names were looked up
   std::vector<std::string> notes_;
   std::vector<EventAccounting> forgotten_;  // kOverwrite: of earlier snapshots
   Phase phase_ = Phase::kRunning;

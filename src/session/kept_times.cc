@@ -1,4 +1,4 @@
-// Sorted intervals that do not touch: of those that begin before the end of a time, the last one decides.
+// The intervals are sorted and disjoint, so only the last one that begins before the end of a time has to be checked.
 #include "src/session/kept_times.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Times whose samples, zones and counters stay: of all threads, or of one.
+// Times whose samples, zones and counters are kept, for all threads or for one.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace perfkit::session {
 
-// Add, then Join, then ask. Not thread-safe.
+// Call Add, then Join, then Overlaps and Covers. Not thread-safe.
 class KeptTimes {
  public:
   static constexpr uint32_t kAllThreads = UINT32_MAX;
@@ -17,13 +17,13 @@ class KeptTimes {
   void Add(uint64_t from_ns, uint64_t to_ns, uint32_t thread = kAllThreads);
   void Join();
 
-  // Whether some of a thread's time is kept. A time without a length is a moment.
+  // Returns true if a part of this time of the thread is kept. If from_ns == to_ns, the time is a point.
   bool Overlaps(uint32_t thread, uint64_t from_ns, uint64_t to_ns) const;
-  // Whether all of it is.
+  // Returns true if all of it is kept.
   bool Covers(uint32_t thread, uint64_t from_ns, uint64_t to_ns) const;
 
  private:
-  using Times = std::vector<std::pair<uint64_t, uint64_t>>;  // once joined: in order, without a touch
+  using Times = std::vector<std::pair<uint64_t, uint64_t>>;  // once joined: sorted and disjoint
 
   static void Join(Times& times);
   const Times& Of(uint32_t thread) const;

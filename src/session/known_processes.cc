@@ -1,5 +1,5 @@
-// Which processes' mappings are complete, by the records of the side band. A forked child shares its parent's mappings
-// without records of its own, so it is known if its parent is.
+// Side-band records say which processes' mappings are complete. A forked child shares its parent's mappings without
+// records of its own, so it is known if its parent is.
 #include "src/session/known_processes.h"
 
 #include "src/proc/threads.h"
@@ -9,7 +9,7 @@ namespace perfkit::session {
 void KnownProcesses::Forked(const ForkRecord& fork, bool synthesized) {
   if (synthesized) return Know(fork.pid);
   if (fork.pid == fork.parent_pid) return;
-  known_.erase(fork.pid);  // an earlier process had the number
+  known_.erase(fork.pid);  // an earlier process had this pid
   if (known_.contains(fork.parent_pid)) Know(fork.pid);
 }
 
@@ -21,7 +21,7 @@ uint32_t MappedProcess(const RawRecord& record, const SampleLayout& layout) {
   return pid;
 }
 
-// The idle threads of all CPUs have the number 0 (INIT_TASK_COMM, include/linux/init_task.h).
+// The idle threads of all CPUs have tid 0 (INIT_TASK_COMM, include/linux/init_task.h).
 std::string FindName(uint32_t pid, uint32_t tid) {
   if (tid == 0) return "swapper";
   return proc::ThreadName(static_cast<pid_t>(pid), static_cast<pid_t>(tid)).value_or("");

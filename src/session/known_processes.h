@@ -13,21 +13,21 @@ namespace perfkit::session {
 // Not thread-safe.
 class KnownProcesses {
  public:
-  // All that the process has mapped is told by records: it was synthesized, or begins anew by exec.
+  // To be called if records tell all mappings of the process: they were synthesized, or the process has called exec.
   void Know(uint32_t pid) { known_.insert(pid); }
-  // A child has what its parent has.
+  // A forked child is known if its parent is.
   void Forked(const ForkRecord& fork, bool synthesized);
-  // Returns true once for each process that is not known. It is, from then on. The idle threads are no process.
+  // Returns true if the process is not known, and makes it known. Returns false for pid 0, the idle threads.
   bool IsNew(uint32_t pid) { return pid != 0 && known_.insert(pid).second; }
 
  private:
   std::unordered_set<uint32_t> known_;
 };
 
-// The process that a record of mappings is about.
+// Returns the process whose mappings a record is about; 0 for other records.
 uint32_t MappedProcess(const RawRecord& record, const SampleLayout& layout);
 
-// The name of a thread that is there, from /proc; "" if there is none.
+// Returns the name of a living thread, from /proc; "" if there is none.
 std::string FindName(uint32_t pid, uint32_t tid);
 
 }  // namespace perfkit::session

@@ -26,7 +26,7 @@ std::string_view PublicName(std::string_view name) {
   return name;
 }
 
-// Whether a function of the C library proves or disproves that its thread waits for such a lock.
+// What a function of the C library proves: that its thread waits for such a lock, that it does not, or nothing.
 enum class Evidence : uint8_t { kNone, kFor, kAgainst };
 
 Evidence EvidenceOf(FutexLock lock, std::string_view function) {

@@ -14,11 +14,11 @@ struct NamedCall {
   std::string_view function, module;
 };
 
-// How many innermost frames ProvesLock needs.
+// Number of innermost frames whose calls ProvesLock needs.
 inline constexpr size_t kProvingFrames = 3;
 
-// Returns true if a thread with this stack waits for a lock of kind `lock`, as its futex indicates. `calls`: innermost
-// first.
+// Returns true if the stack confirms that its thread waits for a lock. `lock`: the kind of lock by the thread's futex
+// call (sys::FutexLockOf). `calls`: those of the innermost kProvingFrames frames, innermost first. Thread-safe.
 bool ProvesLock(sys::FutexLock lock, std::span<const NamedCall> calls);
 
 }  // namespace perfkit::session

@@ -40,7 +40,7 @@ class LockRecords {
   LockRecords(const LockRecords&) = delete;
   LockRecords& operator=(const LockRecords&) = delete;
 
-  // Takes the records so far.
+  // Reads the records so far.
   void Read();
   // Does the same, and stops recording: another reader may start.
   void Stop();

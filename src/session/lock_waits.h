@@ -1,4 +1,4 @@
-// What can be known about waits for locks only once calls have names and all samples have been added.
+// Completes waits for locks, once calls have names and all samples have been added.
 #pragma once
 
 #include <span>
@@ -7,8 +7,8 @@
 
 namespace perfkit::session {
 
-// Removes the holder of each wait of `samples` that has no record of perfkit::locks, and whose stack does not prove that
-// its thread waited for a lock (ProvesLock). Requires names. May be called again.
+// Removes the holder of each wait of `samples` that has no record of perfkit::locks, and whose stack does not prove
+// that its thread waited for a lock (ProvesLock). Requires names. May be called again.
 void KeepProvenHolders(Profile& profile, std::span<const ProfileSample> samples);
 
 // Sets ProfileWait::holder_stack for holders that ran during the wait, to the stack that most of their samples have in

@@ -1,5 +1,6 @@
-// Merges samples in place: sorted by what makes samples one, equal ones lie beside each other, and one pass adds them
-// up. No index beside the samples is needed, because this happens when memory is short.
+// Merges samples in place: sorts them by the key by which they are merged, and adds equal neighbors up in one pass. It
+// needs no index, because it runs when memory is short. It allocates only the temporary buffers of std::stable_sort and
+// std::stable_partition, and the waits that remain.
 #include "src/session/merge_samples.h"
 
 #include <algorithm>
@@ -10,10 +11,11 @@ namespace perfkit::session {
 namespace {
 
 auto KeyOf(const ProfileSample& sample) {
-  return std::tuple(sample.thread, sample.event, sample.stack, sample.label, sample.quality);
+  return std::tuple(sample.thread, sample.event, sample.stack, sample.label, sample.task, sample.quality);
 }
 
-// Waits that no sample points to any more go; `kept` must be among the first.
+// Removes the waits that no sample refers to, and renumbers the others. Waits 0 to `kept` always stay, at their
+// indices.
 void DropWaits(Profile& profile, uint32_t kept) {
   std::vector<uint32_t> renamed(profile.waits.size(), ProfileSample::kNoWait);
   std::vector<ProfileWait> waits(profile.waits.begin(), profile.waits.begin() + kept + 1);
@@ -34,7 +36,7 @@ void ForgetTime(ProfileSample& sample, ProfileAccounting& accounting) {
   if (sample.merged()) return;
   accounting.times_forgotten += sample.samples;
   accounting.waits_forgotten += sample.wait != ProfileSample::kNoWait ? 1 : 0;
-  sample.time_ns = 0;
+  sample.time_ns = sample.task_number = 0;
   sample.wait = ProfileSample::kNoWait;
 }
 
@@ -48,7 +50,7 @@ void ForgetStack(ProfileSample& sample, ProfileAccounting& accounting,
   if (sample.quality != StackQuality::kLastKnown) sample.quality = StackQuality::kLeafOnly;
 }
 
-// Makes equal ones of the samples before `end`, which have no times, one.
+// Merges equal samples among those before `end`. Requires that these have no times.
 void MergeEqual(Profile& profile, std::vector<ProfileSample>::iterator end) {
   std::vector<ProfileSample>& samples = profile.samples;
   std::sort(samples.begin(), end, [](const auto& a, const auto& b) { return KeyOf(a) < KeyOf(b); });
@@ -71,7 +73,7 @@ void MergeOldest(Profile& profile, uint32_t kept) {
                    [](const ProfileSample& a, const ProfileSample& b) { return a.time_ns < b.time_ns; });
   const auto first_single =
       std::partition_point(samples.begin(), samples.end(), [](const ProfileSample& s) { return s.merged(); });
-  // Half of them: merging is rare then, and the later half keeps its times.
+  // Merges half of them, so that merging is rare, and the later half keeps its times.
   const auto end = first_single + (samples.end() - first_single + 1) / 2;
   for (auto sample = first_single; sample != end; ++sample) ForgetTime(*sample, profile.accounting);
   MergeEqual(profile, end);

@@ -1,4 +1,4 @@
-// Makes room for new samples: the oldest ones lose their times, never their sums.
+// Makes room for new samples by merging old ones, which lose their times. The sums stay.
 #pragma once
 
 #include <cstddef>
@@ -10,16 +10,15 @@
 
 namespace perfkit::session {
 
-// Merges single samples for which `is_merged` says so, by thread, stack, event, label and quality, into samples without
-// a time; drops the waits that only they had, and counts both in the accounting. The wait `kept` stays, at its index.
-// The merged samples are the first ones afterwards.
+// Merges the single samples for which `is_merged` returns true, by thread, stack, event, label, task and quality, into
+// samples without a time. Drops the waits that only they had, and counts both in the accounting. Waits 0 to `kept` stay
+// at their indexes. Afterwards the merged samples come first.
 void MergeSamples(Profile& profile, uint32_t kept, absl::FunctionRef<bool(const ProfileSample& single)> is_merged);
 // The same for the older half of the single samples.
 void MergeOldest(Profile& profile, uint32_t kept);
-// If more than `max_rows` samples are merged, all but the heaviest max_rows / 2 of them keep only the module that they
-// were in: for each one with a stack, other_of(stack) is the stack of all that. Weights are compared as shares of those
-// of their events. Rows of one thread, event, label, quality and module are then one. Requires that merged samples are
-// first.
+// If more than `max_rows` samples are merged, all but the heaviest max_rows / 2 of them get the stack other_of(stack),
+// which says only in which module they were. Those of equal thread, event, label, task, quality and module are then
+// merged. Weights are compared as shares of the weights of their events. Requires that merged samples come first.
 void MergeLightest(Profile& profile, size_t max_rows, absl::FunctionRef<uint32_t(uint32_t stack)> other_of);
 // Gives the samples of each thread i to the thread renamed[i]. If that is another one, they lose their times, as by
 // MergeOldest. The threads themselves stay as they are.

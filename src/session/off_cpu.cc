@@ -1,5 +1,5 @@
-// One state machine a thread: unknown, on, off, ended. A record says what the thread does from now on; Close adds up
-// what it has done since the record before, and emits the span if that was off the CPU.
+// A state machine for each thread: unknown, on, off, ended. A record says what the thread does from then on. Close adds
+// up the time since the last record, and emits a span if the thread was off the CPU.
 //
 // Records may be missing (rings overflow). A record that contradicts the state is believed, and counted as a miss: sums
 // are then wrong for that one span, and what comes after it is right again.
@@ -21,6 +21,7 @@ void OffCpu::Begin(uint32_t thread, uint32_t tid, uint64_t time_ns) {
 
 void OffCpu::EmitSpan(const State& state, uint64_t now_ns, Emit emit) {
   OffCpuSpan span{.thread = state.thread, .from_ns = state.since_ns, .to_ns = now_ns, .preempted = state.preempted};
+  span.ran_from_ns = state.ran_from_ns;
   // A look may be ahead of the records: then it belongs to a span that has not begun here yet.
   if (state.look && state.look->at_ns <= now_ns) {
     span.looked_ns = state.look->at_ns;
@@ -48,8 +49,8 @@ void OffCpu::EmitSpan(const State& state, uint64_t now_ns, Emit emit) {
   if (span.duration_ns() != 0) emit(span);
 }
 
-// Adds the time since the last change to what the thread did until then. A phase that is not known yet is off: a thread
-// that runs is sampled, or switched out first.
+// Adds the time since the last change to the thread's time on or off the CPU. kUnknown counts as off: a thread that
+// runs would have a sample, or a record of its switch out.
 void OffCpu::Close(State& state, uint64_t time_ns, Emit emit) {
   const uint64_t now_ns = std::max(time_ns, state.since_ns);
   const uint64_t passed_ns = now_ns - state.since_ns;
@@ -62,10 +63,10 @@ void OffCpu::Close(State& state, uint64_t time_ns, Emit emit) {
   state.since_ns = now_ns;
 }
 
-// A look is for one span.
 void OffCpu::Change(State& state, Phase phase, bool preempted) {
   if (state.phase == phase) ++missed_;
   state.phase = phase;
+  if (phase == Phase::kOn) state.ran_from_ns = state.since_ns;
   state.preempted = preempted;
   state.waker.reset();
   // Close has moved since_ns to now: only a look at a later span stays.
@@ -77,7 +78,7 @@ void OffCpu::Switched(uint32_t thread, uint32_t tid, uint64_t time_ns, bool out,
   Begin(thread, tid, time_ns);
   State& state = threads_[thread];
   if (state.phase == Phase::kEnded) return;
-  // It was switched out, so it has run until now; switched in, it was off, which is what unknown counts as.
+  // A thread that is switched out has run until now. One that is switched in was off, as kUnknown counts.
   if (out && state.phase == Phase::kUnknown) state.phase = Phase::kOn;
   Close(state, time_ns, emit);
   Change(state, out ? Phase::kOff : Phase::kOn, out && preempted);
@@ -130,7 +131,7 @@ void OffCpu::CutAt(uint64_t time_ns, bool is_last, Emit emit) {
   if (paused_) return;
   for (auto& [thread, state] : threads_) {
     if (state.phase == Phase::kEnded) continue;
-    // It ran when it was looked at. Whether it has run all the time is certain once no earlier record can appear.
+    // It was found running. That it has run all the time is certain only once no earlier record can appear.
     if (state.phase == Phase::kUnknown && state.seen_running) {
       if (!is_last) continue;
       state.phase = Phase::kOn;

@@ -1,4 +1,5 @@
-// Time off the CPU, by switch records: on + off = the time for which a thread was watched.
+// Measures the times that threads are on and off the CPU, by switch records. Both add up to the time for which a thread
+// was watched.
 //
 //   on ─── out (preempted?) ─ ─ ─ looked at: stack, system call ─ ─ ─ in ─── EXIT
 #pragma once
@@ -13,10 +14,11 @@
 #include "absl/functional/function_ref.h"
 #include "perfkit/profile.h"
 #include "src/proc/blocked_call.h"
+#include "src/session/preemptions.h"
 
 namespace perfkit::session {
 
-// Who ended a wait, and when. From then on the thread waits for a CPU.
+// What ended a wait, and when. From then on the thread waits for a CPU.
 struct Waker {
   std::string name;  // "worker (1234)"
   uint64_t at_ns = 0;
@@ -34,20 +36,22 @@ struct OffCpuSpan {
   uint32_t thread = 0;  // in Profile::threads
   uint64_t from_ns = 0, to_ns = 0;
   bool preempted = false;
-  // What a look at it found. 0, kRoot, nullopt: it was not looked at.
+  // The findings of a look; 0, kRoot and nullopt if there was none.
   uint64_t looked_ns = 0;
   uint32_t stack = ProfileStack::kRoot;
   StackQuality quality = StackQuality::kNone;
   std::optional<proc::BlockedCall> call{};
   std::string wait{};            // sys::DescribeCall
   Holder holder{};               // not proven yet: KeepProvenHolders
-  uint64_t holder_since_ns = 0;  // since this look at least, all have found that holder
+  uint64_t holder_since_ns = 0;  // all looks since then have found this holder
   std::string waker{};           // "": not known
+  uint64_t ran_from_ns = 0;      // it ran from then on until it left the CPU
+  std::optional<Preempter> preempter{};
 
   uint64_t duration_ns() const { return to_ns - from_ns; }
 };
 
-// What a look at a thread found that was off its CPU at `at_ns`. `times_run`: how often it had run by then.
+// The findings of a look at a thread that was off its CPU at `at_ns`. `times_run`: how often it had run by then.
 struct OffCpuLook {
   uint64_t at_ns = 0, times_run = 0;
   uint32_t stack = ProfileStack::kRoot;
@@ -65,41 +69,44 @@ class OffCpu {
     uint32_t thread = 0, tid = 0;
   };
 
-  // A thread is there: from now on it is watched. Whether it runs is known by its first record.
+  // Watches a thread from now on. Its first record says whether it has run until then.
   void Begin(uint32_t thread, uint32_t tid, uint64_t time_ns);
-  // A SWITCH record. Emits the span that ends by it.
+  // Adds a SWITCH record. Emits the span that it ends.
   void Switched(uint32_t thread, uint32_t tid, uint64_t time_ns, bool out, bool preempted, Emit emit);
-  // The thread will run again as soon as it gets a CPU: its span ends in two, and the second one is preempted.
+  // The thread was woken, and only waits for a CPU from now on: its span is emitted in two parts, and the second one is
+  // preempted.
   void Woken(uint32_t thread, Waker waker);
   // The thread was sampled: it ran. If it was off its CPU until then, a record is missing, and it is on from now on.
   void Ran(uint32_t thread, uint64_t time_ns, Emit emit);
-  // Threads that exist, and have no record yet.
+  // Returns the threads that exist, and have no record yet.
   std::vector<Sleeper> Unknown() const;
-  // Such a thread was found runnable, or not.
+  // Sets whether such a thread was found runnable.
   void SeenRunning(uint32_t thread, bool runs);
-  // Its stack when it was last sampled.
+  // Sets the stack with which the thread was last sampled.
   void SetLastStack(uint32_t thread, uint32_t stack);
-  // EXIT, or the end of the watch: emits the span that is under way.
+  // To be called for an EXIT record. Emits the span that is under way.
   void End(uint32_t thread, uint64_t time_ns, Emit emit);
-  // Ends what is under way at `time_ns`, and begins it anew, for a snapshot.
-  // A thread that SeenRunning was told of and that has had no record at all has run all the time, which is certain only
-  // once all records are known: `is_last`; until then its times are left open.
+  // Ends the spans that are under way at `time_ns`, and begins new ones, for a snapshot. `is_last`: all records are
+  // known. Only then is it certain that a thread which was found running (SeenRunning), and has no record, has run all
+  // the time. Before that, its times are left open.
   void CutAt(uint64_t time_ns, bool is_last, Emit emit);
-  // Between these no thread is watched: there are no SWITCH records. After Resume a thread's first record says what it
-  // did before.
+  // Between Pause and Resume no thread is watched, because there are no SWITCH records. A thread's first record after
+  // Resume says whether it has run since then.
   void Pause(uint64_t time_ns, Emit emit);
   void Resume(uint64_t time_ns);
 
-  // Threads that have been off their CPU since `before_ns` or longer, not preempted, and were not looked at yet, or not
-  // since two thirds of the span until now. So the looks of a span are few, and the last one proves most of it.
+  // Returns the threads that have been off their CPU since `before_ns` or longer, were not preempted, and for which
+  // IsDue returns true.
   std::vector<Sleeper> ToLookAt(uint64_t before_ns, uint64_t now_ns) const;
-  // All threads that have not ended.
+  // Returns all threads that have not ended.
   std::vector<Sleeper> Watched() const;
-  // Whether a thread may be looked at for the first time in its span, or again by the same rule. Its records may say
-  // that it runs, or could run: later ones are still to come.
+  // Returns true if a thread was not looked at in its span, or if its last look was in the first two thirds of the span
+  // until now. So a span has few looks, and the last one proves most of it. The thread's records may say that it runs:
+  // later ones may be still to come.
   bool IsDue(uint32_t thread, uint64_t now_ns) const;
-  // The look belongs to the span in which it was made. That may be a later one than ToLookAt has seen: the records in
-  // between are still to come. A look at a later span than that of the look before is dropped: both can't be kept.
+  // Adds what a look has found. It belongs to the span in which it was made. That may be a later one than ToLookAt has
+  // seen, if the records in between are still to come. A look at a later span than that of the last look is dropped,
+  // because only one is kept.
   void Looked(uint32_t thread, const OffCpuLook& look);
 
   // Sums of a thread, up to its last record or CutAt.
@@ -107,9 +114,9 @@ class OffCpu {
     uint64_t on_ns = 0, off_ns = 0;
   };
   Times TimesOf(uint32_t thread) const;
-  // A thread that has ended is watched no more, and its index may be another thread's.
+  // Forgets a thread that has ended, because its index may become another thread's.
   void Forget(uint32_t thread) { threads_.erase(thread); }
-  // Threads have other indexes from now on: what looks have found is renamed.
+  // Thread i has the index renamed[i] from now on: renumbers the holders that looks have found.
   void RenameHolders(std::span<const uint32_t> renamed);
   // How often a record contradicted the one before it: SWITCH records were lost, and times are wrong there.
   uint64_t missed() const { return missed_; }
@@ -120,11 +127,12 @@ class OffCpu {
     uint32_t thread = 0, tid = 0;
     Phase phase = Phase::kUnknown;
     uint64_t since_ns = 0;
+    uint64_t ran_from_ns = 0;   // when the latest kOn began
     bool preempted = false;     // in kOff
     bool seen_running = false;  // in kUnknown
-    // Of this span if it was made until now, else of a later one.
+    // The last look: at this span, or at a later one whose records are still to come.
     std::optional<OffCpuLook> look{};
-    uint64_t holder_since_ns = 0;  // the first look that found the holder of `look`, as all since then
+    uint64_t holder_since_ns = 0;  // all looks since then have found the holder of `look`
     std::optional<Waker> waker{};  // of this span
     uint32_t last_stack = ProfileStack::kRoot;
     Times times;

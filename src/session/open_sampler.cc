@@ -1,6 +1,6 @@
-// Opens a sampler with the best stacks that can be had: tries from whole stacks down to none, until the kernel permits
-// it. Each refusal becomes a note of the profile, so that its reader knows why stacks are what they are. What can't
-// work on any machine is refused before, with a remedy.
+// Opens a sampler with the best stacks that are possible: tries all kinds, from whole stacks down to none, until the
+// kernel permits one. Each refusal becomes a note of the profile, which says why stacks are not better. Options that
+// can't work on any machine are refused first, with a remedy.
 #include "src/session/open_sampler.h"
 
 #include <utility>
@@ -56,13 +56,13 @@ absl::StatusOr<CallStack> StackOf(SessionStacks stacks, bool own_thread) {
 
 SampledEvent WakingSamples() { return {.event = EventSpec(kWakingEvent), .rate = Period{1}, .stack = false}; }
 
-// nullopt, and a note: it can't be known.
+// Returns nullopt, and adds a note, if wakers can't be known.
 std::optional<WakingFormat> FindWakings(const SessionOptions& options, std::vector<std::string>& notes) {
   if (!options.wakers) return std::nullopt;
   absl::StatusOr<WakingFormat> format = WakingFormat::Read();
   absl::Status status = format.status();
   if (status.ok()) {
-    // Tried alone: refused together with others it would cost the session its stacks.
+    // Tried alone: if it were refused together with other events, the session would give up its stacks.
     const SamplerOptions alone{.events = {WakingSamples()}, .user_only = options.user_only};
     status = Sampler::Open(alone, Target::AllThreads()).status();
   }
@@ -79,13 +79,13 @@ SamplerOptions OptionsOf(const SessionOptions& options, const CallStack& stack, 
   }
   if (wakers) sampler.events.push_back(WakingSamples());
   sampler.stack = stack;
-  // Where a sample in the kernel returns to: what its live stack begins with.
+  // A sample in the kernel needs the pc that it returns to, with which its live stack begins.
   if (stack.kind == CallStack::Kind::kLive && !options.user_only) sampler.fields = kSampleRegsUser;
   sampler.user_only = options.user_only;
   sampler.side_band = true;
   sampler.switches = options.clock == SessionClock::kWall;
   sampler.mode = options.mode;
-  // Here rings are the memory that holds the samples; streaming ones are drained, and small ones do.
+  // Overwriting rings are the memory that holds the samples. Streaming ones are drained, so small ones are enough.
   if (options.mode == RingMode::kOverwrite) {
     sampler.memory_bytes = options.memory_bytes;
   } else {
@@ -105,7 +105,7 @@ ProfileEvent EventOf(const EventSpec& event, bool user_only) {
 
 namespace {
 
-// With what the sampler and the profile have in common.
+// Adds the descriptions of the sampler's events.
 OpenedSampler Describe(const SamplerOptions& options, Sampler sampler) {
   std::vector<ProfileEvent> events;
   for (const SampledEvent& event : options.events) {
@@ -136,6 +136,11 @@ absl::StatusOr<OpenedSampler> OpenSampler(const SessionOptions& options) {
     return absl::Status(absl::StatusCode::kInvalidArgument,
                         "who wakes threads is known of their waits only. Remedy: choose SessionClock::kWall, or leave "
                         "SessionOptions::wakers out");
+  }
+  if (options.preempters && options.clock != SessionClock::kWall) {
+    return absl::Status(absl::StatusCode::kInvalidArgument,
+                        "who preempts threads is known of their times off the CPU only. Remedy: choose "
+                        "SessionClock::kWall, or leave SessionOptions::preempters out");
   }
   if (options.mode == RingMode::kOverwrite && options.on_batch) {
     return absl::Status(absl::StatusCode::kInvalidArgument,
@@ -174,7 +179,7 @@ absl::StatusOr<OpenedSampler> OpenSampler(const SessionOptions& options) {
     }
     notes.push_back(absl::StrFormat("no stacks by \"%s\": %s", NameOf(candidate), error.message()));
   }
-  return error;  // the least that can be asked for is refused: that is not about stacks
+  return error;  // even the last candidate was refused
 }
 
 }  // namespace perfkit::session

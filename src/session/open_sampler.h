@@ -1,4 +1,4 @@
-// Opens the sampler of a session: with the best stacks that can be had, and a sentence for each that can't.
+// Opens the sampler of a session: with the best stacks that are possible, and a note for each kind that is not.
 #pragma once
 
 #include <optional>
@@ -10,25 +10,26 @@
 #include "perfkit/sampler.h"
 #include "perfkit/session.h"
 #include "src/session/aggregator.h"
-#include "src/session/waking.h"
+#include "src/session/sched_events.h"
 
 namespace perfkit::session {
 
 struct OpenedSampler {
   Sampler sampler;
   CallStack::Kind stacks = CallStack::Kind::kNone;
-  // Of SamplerOptions::events, in their order; then the followers of the first one, of the second one, ...
+  // The profile's events: SamplerOptions::events in their order, then the followers of the first one, of the second
+  // one, ...
   std::vector<ProfileEvent> events;
   std::vector<AggregatedEvent> sampled;   // the sampler's events
   std::optional<WakingFormat> wakings{};  // of the last one, if that is kWakingEvent
   std::vector<std::string> notes;
 };
 
-// What an event is, as a profile has it.
+// Returns the description of an event in a profile.
 ProfileEvent EventOf(const EventSpec& event, bool user_only);
 
-// InvalidArgument for an interval out of range; Unimplemented if stacks were asked for by name that need perfkit::dwarf
-// and it is not linked; else as Sampler::Open.
+// Errors: InvalidArgument for an interval out of range, and for options that contradict each other; Unimplemented if
+// perfkit::dwarf is not linked and stacks that need it were asked for by name; otherwise as Sampler::Open.
 absl::StatusOr<OpenedSampler> OpenSampler(const SessionOptions& options);
 
 }  // namespace perfkit::session

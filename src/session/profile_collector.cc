@@ -1,5 +1,5 @@
-// An Aggregator of any process, and the accounting of the samplers. Unlike a session's its sampler is the caller's: it
-// may watch other processes or whole CPUs, so nothing is known of threads and mappings but what records and /proc say.
+// An Aggregator for any process, and the accounting of the samplers. Unlike in a session, the samplers are the
+// caller's: they may watch other processes or whole CPUs. So threads and mappings are known only by records and /proc.
 #include "perfkit/profile_collector.h"
 
 #include <algorithm>
@@ -58,7 +58,7 @@ std::string DescribeStacks(CallStack::Kind kind) {
   return "no stacks by dumps: the component perfkit::dwarf is not linked. Remedy: link it, or sample frame pointers";
 }
 
-// Why code has no names.
+// Returns notes that say why code has no names.
 std::vector<std::string> DescribeModules(const std::vector<SymbolizedModule>& modules) {
   std::vector<std::string> notes;
   size_t more = 0;

@@ -1,5 +1,5 @@
-// Keeps copies of records, and hands them on sorted by time. The copies lie in one buffer that grows, so records have
-// offsets until then, not pointers. Records of one time stay in the order in which they came.
+// Keeps copies of records, and replays them sorted by time. The copies are in one buffer that grows, so records have
+// offsets until then, not pointers. Records of the same time keep their order.
 #include "src/session/record_store.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
-// Records that are kept until they can be handed on in order of time.
+// Keeps records until they can be replayed in order of time.
 //
-// A flight recorder's samples come with a snapshot, newest first, long after the records of what was mapped and who ran
-// when they were taken. What came later in the same place must not name them.
+// A flight recorder reads its samples with a snapshot, newest first, and long after the side-band records of that time.
+// Mappings and threads that came later must not name them.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace perfkit::session {
 class RecordStore {
  public:
   void Add(const SamplerRecord& record, const SampleLayout& layout);
-  // Calls visit with all records in order of time, and forgets them. Views die when visit returns.
+  // Calls visit with all records in order of time, and forgets them. Views are valid until visit returns.
   void Replay(absl::FunctionRef<void(const SamplerRecord& record)> visit);
 
   size_t bytes() const { return bytes_.size(); }

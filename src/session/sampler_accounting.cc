@@ -1,5 +1,5 @@
-// Adds a sampler's accounting to a profile's: sums, and a note for each decision and for each number that is a lower
-// bound, because a number alone would be believed.
+// Adds a sampler's accounting to a profile's: sums, and a note for each decision and for each number that is only a
+// lower bound.
 #include "src/session/sampler_accounting.h"
 
 #include <string>

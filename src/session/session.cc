@@ -1,5 +1,5 @@
-// The public face of a session, and the one that runs: a process has one at a time. It is held weakly, so that it ends
-// with the Session that owns it.
+// Session, and the process's only running session. The global pointer to it is weak, so that it ends with the Session
+// that owns it.
 #include "perfkit/session.h"
 
 #include <mutex>
@@ -11,8 +11,8 @@
 namespace perfkit {
 namespace {
 
-// The session that runs in this process. A mutable global: docs/design.md. A forked child has its parent's, and leaves
-// it: the lock is not held across a fork (ForkBlocker).
+// The session that runs in this process. docs/design.md says why it is a mutable global. A forked child has a copy of
+// the parent's, whose mutex is not locked: no fork happens while it is (ForkBlocker).
 struct Current {
   std::mutex mutex;
   std::weak_ptr<session::Impl> impl;

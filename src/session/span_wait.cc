@@ -1,10 +1,10 @@
-// A look says most, a wake-up less, and an account of the disk least.
+// The sources, from best to worst: a look, a wake-up, the account of disk reads.
 #include "src/session/span_wait.h"
 
 namespace perfkit::session {
 
 std::optional<ProfileWait> WaitOfSpan(const OffCpuSpan& span, bool has_read, ProfileBuilder& builder) {
-  // A thread of the program that ends the wait is no disk.
+  // If a thread ended the wait, it was not for a disk.
   const bool by_thread = !span.waker.empty() && span.waker != ProfileWait::kInterrupt;
   const bool is_disk = has_read && !span.call && !span.preempted && !by_thread;
   if (!span.call && span.waker.empty() && !is_disk) return std::nullopt;

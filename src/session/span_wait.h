@@ -1,4 +1,4 @@
-// What a profile says of a time off the CPU.
+// Describes a time off the CPU for a profile.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,8 @@
 
 namespace perfkit::session {
 
-// Returns nullopt if only its preemption, or that it was not preempted, is known. `has_read`: the thread had something
-// read from a disk at about that time. That explains a wait if nothing else is known.
+// Returns nullopt if nothing is known but whether it was preempted. `has_read`: the thread read from a disk at about
+// that time, which explains a wait if nothing else does.
 std::optional<ProfileWait> WaitOfSpan(const OffCpuSpan& span, bool has_read, ProfileBuilder& builder);
 
 }  // namespace perfkit::session

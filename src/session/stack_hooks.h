@@ -1,4 +1,5 @@
-// Where a session finds what takes whole stacks: a table that is there only if the component perfkit::dwarf is linked.
+// The functions by which a session gets whole stacks: a table that exists only if the component perfkit::dwarf is
+// linked.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,7 @@
 
 namespace perfkit {
 
-// Where a thread is blocked, and what lies at its stack pointer.
+// Where a thread is blocked, and a copy of its stack.
 struct BlockedStack {
   uint32_t pid = 0, tid = 0;
   uint64_t pc = 0, sp = 0;
@@ -23,7 +24,7 @@ struct BlockedStack {
   static constexpr size_t kMaxCopy = 48 << 10;  // a record's size has 16 bits
 };
 
-// For remembering complete stacks, from which truncated ones are completed (UnwinderOptions::stitch_bytes).
+// Memory for complete stacks, from which truncated ones are stitched (UnwinderOptions::stitch_bytes).
 inline constexpr size_t kStitchBytes = 8 << 20;
 
 // Unwinds copies of stacks. Not thread-safe.
@@ -31,17 +32,17 @@ class StackUnwinder {
  public:
   virtual ~StackUnwinder() = default;
 
-  // Takes what is mapped in a process now: instead of records, for who gets none.
+  // Reads what is mapped in a process now, for callers that have no records of it.
   virtual absl::Status AddProcess(uint32_t pid) = 0;
-  // Takes the records of what is mapped.
+  // Adds a record of mappings. Ignores other records.
   virtual void Add(const RawRecord& record, const SampleLayout& layout) = 0;
-  // The stack of a sample of CallStack::UserDump.
+  // Unwinds the stack of a sample of CallStack::UserDump.
   virtual UnwoundStack Unwind(const Sample& sample, std::span<StackFrame> frames) = 0;
-  // The stack of a thread that is blocked, from a copy of its memory.
+  // Unwinds the stack of a blocked thread, from a copy of its memory.
   virtual UnwoundStack UnwindBlocked(const BlockedStack& blocked, std::span<StackFrame> frames) = 0;
 };
 
-// A capital letter, so that a shared library exports it (cmake/perfkit.map).
+// Capitalized, so that a shared library exports the table (cmake/perfkit.map).
 struct StackHooks {
   std::unique_ptr<unwind::LiveWalker> (*live)();
   // The same, but with the tables of most modules left to the first Drain.

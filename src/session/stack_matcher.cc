@@ -47,7 +47,7 @@ bool StackMatcher::AddStack(uint32_t thread, uint32_t event, uint64_t first_pc, 
   size_t begin = end - 1;
   while (begin > 0 && pending[begin].sample.samples == 0) --begin;  // followers
   const bool in_kernel = pending[begin].kernel_pc != 0;
-  // All samples of one stay in the kernel share the stack: their signals were merged into one.
+  // All samples during one call of the kernel share the stack, because their signals were coalesced.
   while (in_kernel && begin > 0 && pending[begin - 1].kernel_pc != 0 && ReturnsTo(pending[begin - 1], first_pc))
     --begin;
   for (size_t i = 0; i < end; ++i) emit(pending[i], i >= begin);

@@ -1,4 +1,4 @@
-// Which sample a live stack belongs to.
+// Finds the samples that a live stack belongs to.
 //
 // The kernel writes a sample when the event happens; the thread's handler writes the stack some microseconds later, on
 // its way back to user code. A sample in user code is the one whose pc is the stack's first pc. Samples in the kernel
@@ -28,20 +28,20 @@ struct PendingSample {
 // Not thread-safe.
 class StackMatcher {
  public:
-  // Gets a sample, and whether the stack at hand is its own.
+  // Called with a sample, and whether the added stack belongs to it.
   using Emit = absl::FunctionRef<void(const PendingSample& sample, bool has_stack)>;
 
-  // `event`: whose stacks it waits for. Samples of followers come right after their leader's, and get its stack. Emits
-  // the oldest ones without a stack if too many wait.
+  // Adds a sample that waits for a stack of `event`. Samples of followers come right after their leader's, and get its
+  // stack. Emits the oldest ones without a stack if too many wait.
   void AddSample(uint32_t thread, uint32_t event, const PendingSample& sample, Emit emit);
   // Emits the samples that the stack belongs to, and, as samples without one, those before them. Returns false if it
   // belongs to none.
   bool AddStack(uint32_t thread, uint32_t event, uint64_t first_pc, Emit emit);
-  // The thread has ended: emits all of it that waits, as samples without a stack.
+  // To be called when the thread has ended. Emits its samples that wait, without a stack.
   void End(uint32_t thread, Emit emit);
-  // Emits all samples for which `is_wanted` holds, as samples without a stack.
+  // Emits all samples for which `is_wanted` returns true, without a stack.
   void EmitIf(absl::FunctionRef<bool(const PendingSample& sample)> is_wanted, Emit emit);
-  // Calls visit with all that waits, which goes on waiting.
+  // Calls visit with all samples that wait. They keep waiting.
   void ForEach(absl::FunctionRef<void(const PendingSample& sample)> visit) const;
   void Clear() { pending_.clear(); }
 

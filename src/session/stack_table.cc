@@ -1,7 +1,7 @@
-// Interns stacks. Most stacks were seen before, so that way is short: one hash over the pcs, one look-up, one
-// comparison. Only new stacks are located, frame by frame, and entered into the profile.
+// Interns stacks. Most stacks were seen before, so that path is short: one hash over the pcs, one look-up, one
+// comparison. Only new stacks are located, frame by frame, and added to the profile.
 //
-// Open addressing over hashes of stacks; the pcs themselves are kept beside it, so that equal hashes are no mistake.
+// SeenStacks is a hash table with open addressing. It also keeps the pcs, so that equal hashes are no mistake.
 #include "src/session/stack_table.h"
 
 #include <algorithm>
@@ -66,7 +66,7 @@ void SeenStacks::Grow() {
 StackTable::StackTable(ProfileBuilder& builder, Symbolizer& symbolizer, Limits limits)
     : builder_(builder), symbolizer_(symbolizer), limits_(limits) {}
 
-void StackTable::ForgetPlaces(uint32_t pid) {
+void StackTable::ForgetLocations(uint32_t pid) {
   const auto process = processes_.find(pid);
   if (process == processes_.end()) return;
   words_ -= process->second.words();
@@ -74,7 +74,7 @@ void StackTable::ForgetPlaces(uint32_t pid) {
   processes_.erase(process);
 }
 
-// A sampler may see any number of processes, and a process may make code for ever: what is remembered is bounded.
+// Forgets all processes if kMaxWords is exceeded: a sampler may see any number of them, and each may keep making code.
 StackTable::Process& StackTable::ProcessOf(uint32_t pid) {
   if (words_ > kMaxWords) {
     processes_.clear();
@@ -106,7 +106,7 @@ uint32_t StackTable::Intern(uint32_t pid, std::span<const StackFrame> frames, bo
 uint32_t StackTable::InternKernel(uint32_t stack, uint64_t pc, bool& was_cut) {
   const uint32_t location = KernelLocation(pc);
   was_cut = false;
-  // A leaf alone is always entered, even into a full table: no sample is left without one.
+  // A leaf alone is always added, even to a full table, so that each sample has one.
   if (stack == ProfileStack::kRoot) return builder_.Stack(stack, location);
   const uint64_t key = uint64_t{stack} << 32 | location;
   if (const auto seen = kernel_stacks_.find(key); seen != kernel_stacks_.end()) return seen->second;
@@ -118,7 +118,7 @@ uint32_t StackTable::InternKernel(uint32_t stack, uint64_t pc, bool& was_cut) {
 uint32_t StackTable::InternOther(uint32_t stack) {
   const uint32_t location = builder_.profile().stacks[stack].location;
   const bool kernel = builder_.profile().locations[location].kernel;
-  const uint32_t other = AddLocation({places_[location].module, kOtherOffset}, kernel);
+  const uint32_t other = AddLocation({code_locations_[location].module, kOtherOffset}, kernel);
   return builder_.Stack(ProfileStack::kRoot, other);
 }
 
@@ -131,8 +131,8 @@ uint32_t StackTable::UserLocation(Process& process, uint32_t pid, uint64_t pc) {
 
 std::optional<uint32_t> StackTable::FindUserLocation(Process& process, uint32_t pid, uint64_t pc) {
   if (const auto seen = process.locations.find(pc); seen != process.locations.end()) return seen->second;
-  const CodeLocation place = symbolizer_.Locate(pid, pc);
-  return builder_.FindLocation(place.module, place.offset);
+  const CodeLocation code = symbolizer_.Locate(pid, pc);
+  return builder_.FindLocation(code.module, code.offset);
 }
 
 uint32_t StackTable::KernelLocation(uint64_t pc) {
@@ -142,26 +142,27 @@ uint32_t StackTable::KernelLocation(uint64_t pc) {
   return location;
 }
 
-// If the table is full, a new place is the other one of its module.
-uint32_t StackTable::LocationOf(CodeLocation place, bool kernel) {
-  if (builder_.profile().locations.size() < limits_.max_locations) return AddLocation(place, kernel);
-  if (const auto known = builder_.FindLocation(place.module, place.offset, kernel)) return *known;
-  place.offset = kOtherOffset;
-  return AddLocation(place, kernel);
+// If the table is full, returns the location for other addresses of the module instead of a new one.
+uint32_t StackTable::LocationOf(CodeLocation code, bool kernel) {
+  if (builder_.profile().locations.size() < limits_.max_locations) return AddLocation(code, kernel);
+  if (const auto known = builder_.FindLocation(code.module, code.offset, kernel)) return *known;
+  code.offset = kOtherOffset;
+  return AddLocation(code, kernel);
 }
 
-uint32_t StackTable::AddLocation(const CodeLocation& place, bool kernel) {
-  const uint32_t location = builder_.Location(place.module, place.offset, kernel);
-  if (location < places_.size()) return location;
-  places_.push_back(place);
-  if (place.offset == kOtherOffset) {
+uint32_t StackTable::AddLocation(const CodeLocation& code, bool kernel) {
+  const uint32_t location = builder_.Location(code.module, code.offset, kernel);
+  if (location < code_locations_.size()) return location;
+  code_locations_.push_back(code);
+  if (code.offset == kOtherOffset) {
     const ProfileCall call{.function = builder_.String(kOtherAddresses)};
     builder_.SetCalls(location, std::span(&call, 1));
   }
   return location;
 }
 
-// A frame pointer of code that keeps something else in that register leads anywhere: where no code is, no call was.
+// Returns the frames before the first guess that is in no code. Code may keep something else in the register of the
+// frame pointer, which then leads anywhere.
 std::span<const StackFrame> StackTable::UpToCode(uint32_t pid, std::span<const StackFrame> frames) const {
   const auto is_no_code = [&](const StackFrame& frame) {
     return frame.is_guess && !symbolizer_.Locate(pid, frame.code()).known();
@@ -183,8 +184,8 @@ uint32_t StackTable::Add(Process& process, uint32_t pid, std::span<const StackFr
     stack = *known;
   }
   const Profile& profile = builder_.profile();
-  const bool is_full = profile.stacks.size() + left > limits_.max_stacks ||
-                       profile.locations.size() + left > limits_.max_locations;
+  const bool is_full =
+      profile.stacks.size() + left > limits_.max_stacks || profile.locations.size() + left > limits_.max_locations;
   was_cut = is_full && left > 0 && frames.size() > 1;
   if (was_cut) {
     stack = ProfileStack::kRoot;

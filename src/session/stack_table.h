@@ -1,5 +1,5 @@
-// Stacks of processes as entries of a profile's stack table. A stack that its process has had before is found by its
-// pcs alone.
+// Interns stacks of processes as entries of a profile's stack table. A stack that its process has had before is found
+// by its pcs alone.
 //
 //   frames ── hash of the pcs ──> seen before?  yes: its entry
 //                                 no: each frame ── Symbolizer::Locate ──> location ──> stack (parent, location)
@@ -22,7 +22,7 @@ class SeenStacks {
  public:
   static constexpr uint32_t kUnseen = UINT32_MAX;
 
-  // The entry of a stack; kUnseen if there is none. `hash`: HashOf(frames).
+  // Returns the entry of a stack; kUnseen if there is none. `hash`: HashOf(frames).
   uint32_t Find(uint64_t hash, std::span<const StackFrame> frames) const;
   // Requires that the stack is unseen, and has a frame.
   void Remember(uint64_t hash, std::span<const StackFrame> frames, uint32_t stack);
@@ -46,10 +46,10 @@ class SeenStacks {
   std::vector<uint64_t> words_;
 };
 
-// What is full takes no new entries, so that a program that runs code at ever new addresses has tables of bounded size:
+// Tables that are full get no new entries, so that their size is bounded even if a program keeps making code:
 //
 //   max_stacks    ── a new stack is cut to its leaf
-//   max_locations ── a leaf at a new address is the other location of its module, of which there is one
+//   max_locations ── a leaf at a new address gets the location for other addresses of its module
 //
 // Not thread-safe.
 class StackTable {
@@ -60,22 +60,22 @@ class StackTable {
   };
   StackTable(ProfileBuilder& builder, Symbolizer& symbolizer, Limits limits);
 
-  // What process `pid` has mapped has changed: what its pcs mean is looked up anew.
-  void ForgetPlaces(uint32_t pid);
+  // To be called when the mappings of process `pid` have changed: its pcs are located again.
+  void ForgetLocations(uint32_t pid);
 
-  // The entry of a stack of process `pid`, innermost frame first; ProfileStack::kRoot if it has no frame. It ends
-  // before the first guess that lies in no code. `was_cut`: a table is full, and callers are missing.
+  // Returns the entry of a stack of process `pid`, innermost frame first; ProfileStack::kRoot if it has no frame. The
+  // stack ends before the first guess that is in no code. Sets `was_cut` if a table is full, and callers are missing.
   uint32_t Intern(uint32_t pid, std::span<const StackFrame> frames, bool& was_cut);
-  // The entry of a kernel frame that `stack` called; of the frame alone if a table is full.
+  // Returns the entry of a kernel frame that `stack` called; that of the frame alone if a table is full.
   uint32_t InternKernel(uint32_t stack, uint64_t pc, bool& was_cut);
-  // The entry of the other location of the module that the leaf of `stack` is in. `stack` is not kRoot.
+  // Returns the entry for other addresses of the module of the leaf of `stack`. Requires that `stack` is not kRoot.
   uint32_t InternOther(uint32_t stack);
-  // Whether a location, or the leaf of a stack, is the other one of its module: which address it had is not known.
-  bool IsOther(uint32_t location) const { return places_[location].offset == kOtherOffset; }
+  // Return true if a location, or the leaf of a stack, is that for other addresses of its module.
+  bool IsOther(uint32_t location) const { return code_locations_[location].offset == kOtherOffset; }
   bool EndsInOther(uint32_t stack) const { return IsOther(builder_.profile().stacks[stack].location); }
 
-  // The symbolizer's place of each location of the profile.
-  const std::vector<CodeLocation>& places() const { return places_; }
+  // Returns the CodeLocation of each location of the profile.
+  const std::vector<CodeLocation>& code_locations() const { return code_locations_; }
 
  private:
   struct Process {
@@ -85,15 +85,15 @@ class StackTable {
     size_t words() const { return kWordsOfOne + seen.words() + locations.size(); }
   };
   static constexpr size_t kMaxWords = 1 << 20;  // 8 MiB of remembered stacks, of all processes
-  static constexpr size_t kWordsOfOne = 256;    // a process takes about this much besides
+  static constexpr size_t kWordsOfOne = 256;    // the rest of a process, about
   static constexpr uint64_t kOtherOffset = UINT64_MAX;
 
   Process& ProcessOf(uint32_t pid);
   uint32_t UserLocation(Process& process, uint32_t pid, uint64_t pc);
   std::optional<uint32_t> FindUserLocation(Process& process, uint32_t pid, uint64_t pc);
   uint32_t KernelLocation(uint64_t pc);
-  uint32_t LocationOf(CodeLocation place, bool kernel);
-  uint32_t AddLocation(const CodeLocation& place, bool kernel);
+  uint32_t LocationOf(CodeLocation code, bool kernel);
+  uint32_t AddLocation(const CodeLocation& code, bool kernel);
   std::span<const StackFrame> UpToCode(uint32_t pid, std::span<const StackFrame> frames) const;
   uint32_t Add(Process& process, uint32_t pid, std::span<const StackFrame> frames, bool& was_cut);
 
@@ -106,7 +106,7 @@ class StackTable {
   size_t words_ = 0;                                         // of all processes
   std::unordered_map<uint64_t, uint32_t> kernel_locations_;  // by pc
   std::unordered_map<uint64_t, uint32_t> kernel_stacks_;     // by stack and location
-  std::vector<CodeLocation> places_;                         // by location
+  std::vector<CodeLocation> code_locations_;                 // by location
 };
 
 }  // namespace perfkit::session

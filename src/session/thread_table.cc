@@ -1,7 +1,7 @@
-// A thread without a name of its own has its parent's, as the kernel has it.
+// As in the kernel, a thread without a name of its own has its parent's.
 //
-// A program may start threads for as long as it runs. So ended threads do not stay for ever: the older ones become sums
-// by name, and their entries of Profile::threads serve new threads.
+// A program may start threads for as long as it runs. So ended threads are not kept for ever: the older ones become
+// sums by name, and new threads get their entries of Profile::threads.
 #include "src/session/thread_table.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace perfkit::session {
 namespace {
 
-constexpr uint64_t kLatestNs = 1'000'000'000;  // records of a thread that has ended do not come later
+constexpr uint64_t kLatestNs = 1'000'000'000;  // the last records of an ended thread come within this time
 
 }  // namespace
 
@@ -38,7 +38,7 @@ void ThreadTable::End(Entry& entry, uint64_t time_ns) {
 
 uint32_t ThreadTable::Add(uint32_t pid, uint32_t tid, std::string_view name, uint64_t time_ns) {
   const auto [entry, is_new] = by_number_.try_emplace(tid);
-  if (!is_new) End(entry->second, 0);  // the number is another thread's by now
+  if (!is_new) End(entry->second, 0);  // the tid is another thread's by now
   const uint32_t text = builder_.String(name);
   const uint32_t index = NewRow({.pid = pid, .tid = tid, .name = text, .first_ns = time_ns, .last_ns = time_ns});
   entry->second = {.index = index};
@@ -49,7 +49,7 @@ uint32_t ThreadTable::IndexOf(uint32_t pid, uint32_t tid, uint64_t time_ns) {
   const auto found = by_number_.find(tid);
   const auto add = [&] { return Add(pid, tid, name_of_ != nullptr ? name_of_(pid, tid) : "", time_ns); };
   if (found == by_number_.end()) return add();
-  // The same number means the same thread, unless it is another process's or that thread had ended before.
+  // The same tid means the same thread, unless it is another process's, or that thread had ended before.
   const Entry entry = found->second;
   ProfileThread& thread = builder_.profile().threads[entry.index];
   if (thread.pid != pid || (entry.ended && time_ns > entry.end_ns)) return add();
@@ -92,7 +92,7 @@ uint32_t ThreadTable::SumOf(uint32_t name, uint32_t pid) {
     return std::find_if(sums_.begin(), sums_.end(), [&](uint32_t sum) { return threads[sum].name == wanted; });
   };
   auto found = find(name);
-  // Names of threads may be without end ("job-123456"): beyond this many, all others share one sum.
+  // There may be any number of names ("job-123456"). Beyond kMaxSums, all others share one sum.
   if (found == sums_.end() && sums_.size() >= kMaxSums) found = find(name = 0);
   if (found != sums_.end()) {
     if (threads[*found].pid != pid) threads[*found].pid = 0;

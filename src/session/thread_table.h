@@ -1,4 +1,4 @@
-// The threads of a profile, by the records of the side band: a number that a later thread has again is another thread.
+// The threads of a profile, by side-band records. If a later thread gets the same tid, it is another thread.
 #pragma once
 
 #include <cstdint>
@@ -21,31 +21,31 @@ class ThreadTable {
   // Maximum number of sums with a name. Threads with other names are in one more, without a name.
   static constexpr size_t kMaxSums = 256;
 
-  // Returns the name of a thread that no record has told of; "" if it has none.
+  // Returns the name of a thread that has no record; "" if it has none.
   using NameSource = std::string (*)(uint32_t pid, uint32_t tid);
 
-  // `name_of`: nullptr if records tell of all threads.
+  // `name_of`: nullptr if all threads have records.
   explicit ThreadTable(ProfileBuilder& builder, NameSource name_of = nullptr) : builder_(builder), name_of_(name_of) {}
 
-  // The thread that has this number at `time_ns`: another one than before if that one belongs to another process, or
-  // had ended by then.
+  // Returns the thread that has this tid at `time_ns`. That is a new one if the known one belongs to another process,
+  // or had ended by then.
   uint32_t IndexOf(uint32_t pid, uint32_t tid, uint64_t time_ns);
-  // The index of the thread that has this number now, if it is known and has not ended.
+  // Returns the index of the thread that has this tid now, if it is known and has not ended.
   std::optional<uint32_t> Find(uint32_t tid) const;
-  // The number belongs to a new thread from now on, unless the thread that had it is not known to have ended: threads
-  // that exist at the start may be told of twice.
+  // Gives the tid to a new thread, unless the known one has not ended: threads that exist at the start may have two
+  // records.
   void Forked(uint32_t pid, uint32_t tid, uint32_t parent_tid, uint64_t time_ns);
   void Renamed(uint32_t pid, uint32_t tid, std::string_view name, uint64_t time_ns);
   // Returns the thread's index; nullopt if nothing was known of it.
   std::optional<uint32_t> Exited(uint32_t pid, uint32_t tid, uint64_t time_ns);
 
   // If more than kMaxEnded threads have ended, adds the older half up by name, and returns the index that each thread
-  // has from now on; else returns an empty list. The caller moves what it has by the old index. Records of such a
-  // thread that come late, up to a second before `now_ns`, are the sum's.
+  // has from now on; else returns an empty list. The caller must move what it has by the old index. Late records of
+  // such a thread count for the sum, until a second after its end.
   std::vector<uint32_t> Retire(uint64_t now_ns);
-  // Entries of Profile::threads that are no thread's at the moment.
+  // Returns the indexes in Profile::threads that no thread has at the moment.
   const std::vector<uint32_t>& unused() const { return unused_; }
-  // How many threads are in sums.
+  // Returns how many threads are in sums.
   uint64_t retired() const { return retired_; }
 
  private:

@@ -1,4 +1,5 @@
-// What is merged and forgotten is older than what is not.
+// The oldest samples are merged first, and the oldest zones are forgotten first. So each thread has a time from which
+// its frames are whole.
 #include "src/session/whole_frames.h"
 
 #include <algorithm>
@@ -7,8 +8,8 @@
 namespace perfkit::session {
 namespace {
 
-// By thread, from when on all zones and waits are known. The oldest samples lose their times first (Profile::samples
-// has those in front), so the first one with a time is where whole knowledge begins.
+// Returns for each thread the time from which all of its zones and waits are known. Profile::samples begins with the
+// merged ones, which have no times, so all waits are known from the first sample with a time on.
 std::vector<uint64_t> KnownFrom(const Profile& profile) {
   std::vector<uint64_t> known_ns(profile.threads.size());
   const auto first_single =
@@ -19,8 +20,10 @@ std::vector<uint64_t> KnownFrom(const Profile& profile) {
     known_ns[sample->thread] = first_single == profile.samples.end() ? UINT64_MAX : first_single->time_ns;
   }
   if (profile.accounting.zones_forgotten == 0) return known_ns;
-  // If the first zone left ended at t, all that ended later are there, so that a frame from t on is complete.
-  std::vector<uint64_t> first_end_ns(profile.threads.size(), UINT64_MAX);  // zones go in the order in which they end
+  // If the first remaining zone ended at t, all zones that ended later are there, so a frame that begins at t or later
+  // is whole.
+  // Zones are forgotten in the order of their ends.
+  std::vector<uint64_t> first_end_ns(profile.threads.size(), UINT64_MAX);
   for (const ProfileZone& zone : profile.zones) {
     if (!zone.is_frame) first_end_ns[zone.thread] = std::min(first_end_ns[zone.thread], zone.to_ns);
   }

@@ -1,4 +1,4 @@
-// Which frames of a profile have all of their zones and waits.
+// Finds the frames of a profile that have all of their zones and waits.
 #pragma once
 
 #include "perfkit/profile.h"

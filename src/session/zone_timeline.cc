@@ -36,8 +36,11 @@ ZoneTimeline::ZoneTimeline(std::unique_ptr<count::FrameRecording> recording, Pro
 
 void ZoneTimeline::Read(uint64_t known_ns) {
   if (recording_ == nullptr) return;
-  read_until_ns_ = sys::ClockNs(CLOCK_MONOTONIC);  // what a thread did before is in its log by now
-  recording_->Read([&](const FrameEvent& event) { Add(event); });
+  const uint64_t now_ns = sys::ClockNs(CLOCK_MONOTONIC);  // what a thread did before is in its log by now
+  if (!recording_->Read([&](const FrameEvent& event) { Add(event); })) {
+    known_until_ns_ = std::min(known_until_ns_, read_until_ns_);
+  }
+  read_until_ns_ = now_ns;
   FindIndexes(known_ns);
   if (keeping_) return ThinIfFull();
   if (bytes_ <= max_bytes_) return;
@@ -47,7 +50,7 @@ void ZoneTimeline::Read(uint64_t known_ns) {
 
 void ZoneTimeline::Stop(uint64_t now_ns) {
   Read(now_ns);
-  Read(now_ns);  // with the gaps of threads that have ended while their logs were full
+  Read(now_ns);  // also visits the gaps of threads that ended while their logs were full
   recording_.reset();
 }
 
@@ -74,11 +77,11 @@ size_t ZoneTimeline::ThreadOf(const FrameEvent& event) {
 void ZoneTimeline::Add(const FrameEvent& event) {
   const size_t thread = ThreadOf(event);
   switch (event.kind) {
-    case ZoneRecordKind::kBegin: return;
+    case ZoneRecordKind::kBegin:
+    case ZoneRecordKind::kTask: return;
     case ZoneRecordKind::kEnter: return Enter(thread, event);
     case ZoneRecordKind::kLeave: return Leave(thread, event.from_ns);
-    // The zone ended on another thread. Its log entry comes when it is left here, but when it really ended is not
-    // known.
+    // The zone ended on another thread, at an unknown time. Its kLeave comes when it is removed from the stack here.
     case ZoneRecordKind::kAbandon: {
       std::vector<OpenZone>& open = threads_[thread].open;
       if (event.id < open.size()) open[event.id].abandoned = true;
@@ -88,7 +91,7 @@ void ZoneTimeline::Add(const FrameEvent& event) {
     case ZoneRecordKind::kHitch: return AddCause(thread, event);
     case ZoneRecordKind::kReason:
       if (!keeping_) return;
-      // Frames that are never marked have no end: their reasons would wait for ever.
+      // A frame that is never marked has no end, so its reasons would wait for ever.
       if (keeping_->reasons.size() == kMaxReasons) keeping_->reasons.erase(keeping_->reasons.begin());
       keeping_->reasons.push_back({event.from_ns, static_cast<uint32_t>(thread), event.id, std::string(event.text)});
       return;
@@ -102,7 +105,7 @@ void ZoneTimeline::Add(const FrameEvent& event) {
   }
 }
 
-// The rounding of times never makes them run backwards.
+// Rounding must not make times run backwards.
 void ZoneTimeline::SetLabel(Thread& thread, uint64_t ns, uint32_t label) {
   thread.last_ns = std::max(thread.last_ns, ns);
   thread.first_ns = std::min(thread.first_ns, thread.last_ns);
@@ -132,8 +135,8 @@ void ZoneTimeline::Enter(size_t thread, const FrameEvent& event) {
   state.open.push_back({state.last_ns, path.name, path.label});
 }
 
-// The end of a zone that ended on another thread is not known: it is no track, and samples directly in it may be
-// outside of it.
+// A zone that ended on another thread has no known end. So it gets no track, and the zone of samples directly in it is
+// unknown.
 void ZoneTimeline::Leave(size_t thread, uint64_t ns) {
   Thread& state = threads_[thread];
   if (state.open.empty()) return;
@@ -189,24 +192,23 @@ void ZoneTimeline::AddFrame(size_t thread, const FrameEvent& event) {
 }
 
 void ZoneTimeline::AddCause(size_t thread, const FrameEvent& event) {
-  // A hitch is told after its frame, on the same thread: search backwards.
+  // The record of a hitch comes after its frame's, on the same thread: search backwards.
   const auto late = std::find_if(frames_.rbegin(), frames_.rend(),
                                  [&](const FrameSpan& frame) { return frame.thread == thread && frame.chain.empty(); });
   if (late != frames_.rend() && late->number == event.number) late->cause = event.text;
 }
 
-// Finds the profile's thread of each, and the threads whose zones are not known now.
+// Finds the index of each thread in the profile, and the threads whose zones are not known now.
 void ZoneTimeline::FindIndexes(uint64_t known_ns) {
   for (Thread& thread : threads_) {
     if (thread.index != kNoThread || thread.first_ns > known_ns) continue;
     thread.index = table_.IndexOf(pid_, thread.tid, thread.first_ns);
   }
-  open_gaps_.clear();
-  recording_->ReadGaps([&](const FrameEvent& gap) {
+  if (known_until_ns_ != UINT64_MAX) return;  // The gaps of the last Read stay.
+  open_gaps_.Read(*recording_, [&](const FrameEvent& gap) {
     const auto known = by_serial_.find(gap.thread);
     const uint32_t attached = known == by_serial_.end() ? kNoThread : threads_[known->second].index;
-    const auto index = attached != kNoThread ? attached : table_.Find(gap.tid);
-    if (index) open_gaps_.push_back({*index, gap.from_ns, gap.lost});
+    return attached != kNoThread ? std::optional(attached) : table_.Find(gap.tid);
   });
 }
 
@@ -215,7 +217,7 @@ void ZoneTimeline::Label(std::span<ProfileSample> samples) {
   for (const Thread& thread : threads_) {
     if (thread.index != kNoThread) by_index[thread.index].push_back(&thread);
   }
-  const std::vector<uint64_t> unknown_from_ns = UnknownFrom(by_index.size());
+  const std::vector<uint64_t> unknown_from_ns = open_gaps_.UnknownFrom(by_index.size());
   std::vector<uint32_t> strings(texts_.size(), UINT32_MAX);  // of the builder, by text
   strings[0] = 0;
   const auto string = [&](uint32_t text) {
@@ -224,18 +226,11 @@ void ZoneTimeline::Label(std::span<ProfileSample> samples) {
   };
   for (ProfileSample& sample : samples) {
     // Later samples keep the label "unknown" until the logs have been read that far.
-    if (sample.merged() || sample.time_ns > read_until_ns_) continue;
+    if (sample.merged() || sample.time_ns > std::min(read_until_ns_, known_until_ns_)) continue;
     std::optional<uint32_t> label = LabelAt(by_index[sample.thread], sample.time_ns);
     if (sample.time_ns >= unknown_from_ns[sample.thread]) label = kUnknown;
     if (label) sample.label = string(*label);
   }
-}
-
-// From when on the zones of each of the profile's threads are not known; UINT64_MAX: they are.
-std::vector<uint64_t> ZoneTimeline::UnknownFrom(size_t threads) const {
-  std::vector<uint64_t> from_ns(threads, UINT64_MAX);
-  for (const Gap& gap : open_gaps_) from_ns[gap.index] = std::min(from_ns[gap.index], gap.from_ns);
-  return from_ns;
 }
 
 void ZoneTimeline::Retire(std::span<const uint32_t> renamed) {
@@ -255,7 +250,7 @@ void ZoneTimeline::Retire(std::span<const uint32_t> renamed) {
   std::erase_if(tracks_, [&](const auto& entry) { return is_retired[entry.second.thread]; });
 }
 
-// nullopt: it is forgotten.
+// Returns the label at `ns`; nullopt if it is forgotten.
 std::optional<uint32_t> ZoneTimeline::LabelAt(std::span<const Thread* const> threads, uint64_t ns) {
   uint32_t label = 0;
   // A thread that was attached several times has an entry for each, and at most one of them is in a zone at a time.
@@ -273,7 +268,8 @@ void ZoneTimeline::ForgetAll() {
   forgotten_ = lost_ = 0;
 }
 
-// One part in `divisor` of everything, the oldest. The last change of each thread stays: it says where the thread is.
+// Forgets the oldest 1/`divisor` of everything. The last change of each thread stays: it says in which zone the thread
+// is.
 size_t ZoneTimeline::Forget(size_t divisor) {
   const size_t dropped = Drop(zones_, zones_.size() / divisor) + Drop(frames_, frames_.size() / divisor);
   for (auto& [key, track] : tracks_) Drop(track.counter.points, track.counter.points.size() / divisor);
@@ -292,7 +288,7 @@ void ZoneTimeline::CountBytes() {
   for (const Thread& thread : threads_) bytes_ += thread.changes.size() * sizeof(Change);
 }
 
-// Where tracks are added: their texts, and which of them are asked for.
+// Adds tracks to a profile, as far as they are in the requested times.
 class ZoneTimeline::Tracks {
  public:
   Tracks(Profile& profile, std::span<const std::string> texts, uint64_t from_ns, uint64_t to_ns, const KeptTimes& times)
@@ -303,7 +299,7 @@ class ZoneTimeline::Tracks {
     profile_.strings.push_back(std::move(string));
     return static_cast<uint32_t>(profile_.strings.size() - 1);
   }
-  // Of an index in texts_.
+  // Returns the profile's string for an index in texts_.
   uint32_t KnownText(uint32_t text) {
     if (strings_[text] == 0) strings_[text] = Text(texts_[text]);
     return strings_[text];
@@ -315,7 +311,7 @@ class ZoneTimeline::Tracks {
     if (is_asked) profile_.zones.push_back(zone);
     left_out_ += is_asked ? 0 : 1;
   }
-  // The count of a frame that began before is of that time, too.
+  // Leaves out the count of a frame that began before from_ns: it includes earlier time.
   void Add(ProfileCounter counter) {
     std::erase_if(counter.points, [&](const auto& point) {
       const bool is_asked = times_.Overlaps(counter.thread, point.time_ns, point.time_ns);
@@ -347,10 +343,10 @@ void ZoneTimeline::AddTo(Profile& profile, uint64_t from_ns, uint64_t to_ns, con
                 .thread = threads_[zone.thread].index,
                 .name = tracks.KnownText(zone.name)});
   }
-  const std::vector<uint64_t> unknown_from_ns = UnknownFrom(profile.threads.size());
+  const std::vector<uint64_t> unknown_from_ns = open_gaps_.UnknownFrom(profile.threads.size());
   for (const Thread& thread : threads_) {
     if (thread.index == kNoThread) continue;
-    const uint64_t end_ns = std::min(to_ns, unknown_from_ns[thread.index]);
+    const uint64_t end_ns = std::min({to_ns, unknown_from_ns[thread.index], known_until_ns_});
     for (const OpenZone& zone : thread.open) {
       if (zone.abandoned) continue;
       tracks.Add(
@@ -370,8 +366,7 @@ void ZoneTimeline::AddTo(Profile& profile, uint64_t from_ns, uint64_t to_ns, con
   }
   profile.accounting.zones_forgotten = forgotten_ + tracks.left_out();
   if (keeping_) profile.accounting.frames_dropped = keeping_->keeper.dropped();
-  profile.accounting.zone_records_lost = lost_;
-  for (const Gap& gap : open_gaps_) profile.accounting.zone_records_lost += gap.lost;
+  profile.accounting.zone_records_lost = lost_ + open_gaps_.lost();
 }
 
 void ZoneTimeline::AddFramesTo(Tracks& tracks) const {

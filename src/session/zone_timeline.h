@@ -2,7 +2,7 @@
 //
 //   FrameRecording ──> changes of each thread ──> Label: the innermost zone of a sample, by its time
 //                        └──> zones, frames, counters ──> AddTo: the tracks of the profile
-//                                frames ──> FrameKeeper: which of all that stays, if a session keeps slow frames alone
+//                                frames ──> FrameKeeper: what is kept, if a session keeps only slow frames
 #pragma once
 
 #include <algorithm>
@@ -22,6 +22,7 @@
 #include "src/session/frame_keeper.h"
 #include "src/session/frame_ranks.h"
 #include "src/session/kept_times.h"
+#include "src/session/open_gaps.h"
 #include "src/session/thread_table.h"
 
 namespace perfkit::session {
@@ -32,53 +33,54 @@ class ZoneTimeline {
   // The label of samples whose zone is not known.
   static constexpr std::string_view kUnknownZone = "[zone unknown]";
 
-  // `max_bytes`: of what is kept; beyond that the older half of it is forgotten, once the builder's samples are
-  // labelled. `keep`: which frames stay, if not all.
+  // `max_bytes`: maximum size of what is kept. If it is exceeded, the builder's samples are labelled, and the older
+  // half is forgotten. `keep`: which frames are kept, if not all.
   ZoneTimeline(std::unique_ptr<count::FrameRecording> recording, ProfileBuilder& builder, ThreadTable& threads,
                uint32_t pid, size_t max_bytes, const std::optional<KeepFrames>& keep = std::nullopt);
 
   // Reads what has happened since the last call. `known_ns`: the thread table knows all threads that began until then.
   void Read(uint64_t known_ns);
-  // Listens no more.
+  // Reads for the last time.
   void Stop(uint64_t now_ns);
-  // Begins anew, with the zones that are open.
+  // Forgets everything but which zones are open.
   void ForgetAll();
 
-  // In the builder's strings: what a sample has until Label knows better.
+  // Returns the label, in the builder's strings, of samples that Label has not labelled yet.
   uint32_t unknown_label() { return builder_.String(kUnknownZone); }
-  // Sets the labels of all samples that were taken until the last Read, and since what is forgotten, to a path as
-  // "physics/solve"; 0: outside of all zones. Adds no threads.
+  // Sets the labels of all samples that were taken before the last Read and after what is forgotten: a path as
+  // "physics/solve", or 0 outside of all zones. Adds no threads.
   void Label(std::span<ProfileSample> samples);
-  // Some threads of the profile are sums from now on, as ThreadTable::Retire says: their zones are forgotten.
+  // Forgets the zones of threads that have become sums (ThreadTable::Retire).
   void Retire(std::span<const uint32_t> renamed);
-  // Adds the tracks, from `from_ns` to `to_ns`, to a copy of the builder's profile, and what is missing. After Label.
+  // Adds the tracks, from `from_ns` to `to_ns`, to a copy of the builder's profile, and counts what is missing. Call
+  // Label before.
   void AddTo(Profile& profile, uint64_t from_ns, uint64_t to_ns) const { AddTo(profile, from_ns, to_ns, Times()); }
-  // Only what is in these times.
+  // As above, but only what is in `times`.
   void AddTo(Profile& profile, uint64_t from_ns, uint64_t to_ns, const KeptTimes& times) const;
 
-  // For a session that keeps frames. The keeper decides what becomes of samples as well: once it has settled times, all
-  // samples there but those of Times() may go.
+  // Returns nullptr if the session keeps everything. The keeper also decides about samples: up to the time that it has
+  // settled, all samples outside of Times() may be dropped.
   FrameKeeper* keeper() { return keeping_ ? &keeping_->keeper : nullptr; }
-  // Decides on the frames that ended until `until_ns`; UINT64_MAX: all, and there will be no more. After Read. Calls
-  // on_slow with those over their budget, and with a reason; if there are too many, with some of them. Returns the
-  // number of the others.
+  // Decides on the frames that ended until `until_ns`; UINT64_MAX: all, and there will be no more. Call Read before.
+  // Calls on_slow with the frames that are over their budget or have a reason; only with some of them if there are too
+  // many. Returns the number of the others.
   size_t Decide(uint64_t until_ns, absl::FunctionRef<void(const EndedFrame& frame)> on_slow);
-  // What is kept; all times if the session keeps everything.
+  // Returns the times that are kept; all times if the session keeps everything.
   KeptTimes Times() const;
   KeptTimes TimesOf(const EndedFrame& frame) const;
   // Returns the names of KeepFrames::worst_by that no frame had a number of.
   std::vector<std::string> UnusedRanks() const;
-  // Whether frames of this thread have ended. `index`: in Profile::threads.
+  // Returns true if frames of this thread have ended. `index`: in Profile::threads.
   bool MarksFrames(uint32_t index) const {
     return std::ranges::any_of(threads_, [&](const Thread& one) { return one.index == index && one.marks_frames; });
   }
-  // The thread of a frame, in Profile::threads; KeptTimes::kAllThreads: it is not known yet.
+  // Returns the thread of a frame, in Profile::threads; KeptTimes::kAllThreads if it is not known yet.
   uint32_t ThreadOf(const EndedFrame& frame) const { return threads_[frame.thread].index; }
 
  private:
   static constexpr uint32_t kNoThread = KeptTimes::kAllThreads;
 
-  // Names and labels are indexes in texts_: the builder's strings are renumbered now and then.
+  // Names and labels are indexes in texts_, because the builder renumbers its strings.
   struct Change {
     uint64_t ns = 0;
     uint32_t label = 0;  // from then on
@@ -91,12 +93,12 @@ class ZoneTimeline {
   struct Path {
     uint32_t name = 0, label = 0;  // 0: not seen yet
   };
-  // A thread while it was attached once.
+  // One attachment of a thread.
   struct Thread {
     uint32_t tid = 0;
     uint32_t index = kNoThread;  // in Profile::threads
     uint64_t first_ns = UINT64_MAX, last_ns = 0;
-    uint64_t known_from_ns = 0;  // what was before is forgotten
+    uint64_t known_from_ns = 0;  // earlier changes are forgotten
     bool marks_frames = false;
     std::vector<Path> paths;  // by zone
     std::vector<OpenZone> open;
@@ -115,13 +117,13 @@ class ZoneTimeline {
     std::string chain, cause, reason;
     std::vector<uint64_t> numbers{};  // for each name of KeepFrames::worst_by
   };
-  // Of one chain of frames and one event.
+  // The counts of one event in the frames of one chain.
   struct Track {
     uint32_t thread = 0, name = 0;
     ProfileCounter counter;
   };
 
-  // Why a thread has the frame kept that is under way at `ns`.
+  // A thread's reason to keep the frame of a chain that is under way at `ns`.
   struct Reason {
     uint64_t ns = 0;
     uint32_t thread = 0;  // in threads_
@@ -132,7 +134,7 @@ class ZoneTimeline {
     FrameKeeper keeper;
     FrameRanks ranks;
     std::vector<Reason> reasons{};  // of frames that are not decided
-    size_t decided = 0;             // how many of frames_ are, from the first one on
+    size_t decided = 0;             // the first frames in frames_ that are decided
     size_t thin_at_bytes = 0;
   };
 
@@ -166,7 +168,6 @@ class ZoneTimeline {
   void Thin();
   void MakeRoom();
   static std::optional<uint32_t> LabelAt(std::span<const Thread* const> threads, uint64_t ns);
-  std::vector<uint64_t> UnknownFrom(size_t threads) const;
 
   std::unique_ptr<count::FrameRecording> recording_;
   ProfileBuilder& builder_;
@@ -174,6 +175,7 @@ class ZoneTimeline {
   const uint32_t pid_;
   const size_t max_bytes_;
   uint64_t read_until_ns_ = 0;
+  uint64_t known_until_ns_ = UINT64_MAX;  // the last Read before another recording listened
   size_t bytes_ = 0;
   uint64_t forgotten_ = 0, lost_ = 0;
   std::vector<std::string> texts_{"", std::string(kUnknownZone)};
@@ -184,12 +186,7 @@ class ZoneTimeline {
   std::vector<Span> zones_;
   std::vector<FrameSpan> frames_;
   std::map<std::pair<uint64_t, size_t>, Track> tracks_;  // by thread and chain, and event
-  struct Gap {
-    uint32_t index = 0;  // in Profile::threads
-    uint64_t from_ns = 0;
-    uint64_t lost = 0;  // records
-  };
-  std::vector<Gap> open_gaps_;  // that last until now
+  OpenGaps open_gaps_;
   std::optional<Keeping> keeping_;
 };
 

@@ -1,6 +1,6 @@
-// Keeping slow frames alone. A frame is decided on once everything that was logged until its end has been read:
-// reasons may be in the logs of other threads. What no frame keeps goes when it has grown to a share of what there is,
-// so that each zone is looked at a few times only.
+// Keeps only slow frames. A frame is decided once all logs have been read up to its end, because reasons may be in the
+// logs of other threads. What no frame keeps is dropped only when it has become a large share of all, so that each zone
+// is checked only a few times.
 #include <algorithm>
 #include <utility>
 
@@ -10,14 +10,14 @@
 namespace perfkit::session {
 namespace {
 
-// A frame is explained in about 1 ms. If slow frames come faster than that, those of one call must not take ever
-// longer.
+// A frame is explained in about 1 ms. If slow frames come faster than that, each call would take longer than the last
+// one without this limit.
 constexpr size_t kMaxHandedOver = 64;
 
 }  // namespace
 
-// Frames follow on one another by the same reading of a clock, whose times are exact to some nanoseconds: the next one
-// may seem to begin before the last one ends.
+// A frame begins at the clock reading at which the last one ends. But times are exact only to some nanoseconds, so the
+// next frame may seem to begin before the last one ends.
 bool ZoneTimeline::IsIn(const KeptTimes& times, const FrameSpan& frame) const {
   const uint64_t rounding_ns = std::min<uint64_t>(100, (frame.to_ns - frame.from_ns) / 2);
   return times.Overlaps(threads_[frame.thread].index, frame.from_ns + rounding_ns, frame.to_ns - rounding_ns);
@@ -33,7 +33,7 @@ EndedFrame ZoneTimeline::EndedOf(const FrameSpan& frame) const {
           .numbers = frame.numbers};
 }
 
-// The log of a thread has its zones before the frame that they are in.
+// Requires that the zones of the frame were added: they come before it in the thread's log.
 std::vector<uint64_t> ZoneTimeline::NumbersOf(const Thread& thread, const count::FrameEvent& event) {
   if (!keeping_ || keeping_->ranks.size() == 0) return {};
   std::vector<uint64_t> numbers = keeping_->ranks.Counts(event.values, event.missing);
@@ -57,7 +57,8 @@ std::vector<std::string> ZoneTimeline::UnusedRanks() const {
   return keeping_ ? keeping_->ranks.Unused() : std::vector<std::string>{};
 }
 
-// By the order in the log of its thread, where two times are exact to some nanoseconds only.
+// Moves the reasons of the frame's own thread to the frame: those that come before it in the log, because times are
+// exact only to some nanoseconds.
 void ZoneTimeline::TakeOwnReasons(FrameSpan& frame) {
   if (!keeping_) return;
   std::erase_if(keeping_->reasons, [&](const Reason& reason) {
@@ -68,7 +69,8 @@ void ZoneTimeline::TakeOwnReasons(FrameSpan& frame) {
   });
 }
 
-// Reasons from before the frame are of none: that one was not counted.
+// Moves the reasons of other threads to the frame. Drops those from before the frame: they belong to one that was not
+// counted.
 void ZoneTimeline::TakeReasonsOfOthers(FrameSpan& frame) {
   std::erase_if(keeping_->reasons, [&](const Reason& reason) {
     if (reason.chain != frame.chain_id || reason.thread == frame.thread || reason.ns >= frame.to_ns) return false;
@@ -97,7 +99,7 @@ size_t ZoneTimeline::Decide(uint64_t until_ns, absl::FunctionRef<void(const Ende
   }
   while (keeping_->decided < frames_.size() && frames_[keeping_->decided].is_decided) ++keeping_->decided;
   keeping_->keeper.DecideUntil(decided_ns);
-  // Those with a reason and those that took longest, in the order of their ends.
+  // If there are too many, hands over those with a reason and then the longest, in the order of their ends.
   const size_t all = slow.size();
   if (all > kMaxHandedOver) {
     const auto comes_first = [](const EndedFrame& a, const EndedFrame& b) {
@@ -134,7 +136,7 @@ void ZoneTimeline::ThinIfFull() {
   keeping_->thin_at_bytes = bytes_ + std::max(bytes_ / 2, max_bytes_ / kThinDivisor);
 }
 
-// What is kept, or what may still be: whichever is more.
+// Gives up what is kept or what is not settled, whichever is more.
 void ZoneTimeline::MakeRoom() {
   FrameKeeper& keeper = keeping_->keeper;
   std::vector<uint64_t> unsettled_ns;
@@ -148,7 +150,8 @@ void ZoneTimeline::MakeRoom() {
   keeper.SettleUntil(*middle);
 }
 
-// Of each thread the last change before what is not settled stays: it says where the thread is.
+// Drops what no frame keeps. The last change of each thread before the settled time stays: it says in which zone the
+// thread is.
 void ZoneTimeline::Thin() {
   const uint64_t until_ns = keeping_->keeper.Settle();
   const KeptTimes times = Times();

@@ -1,7 +1,7 @@
 // The facts about x86-64 that stepping needs: its trap flag, and how two kinds of instructions begin.
 //
-// The bytes are those of the next instruction. Each prefix is followed by mapped memory, so functions read one byte at
-// a time, and only after a byte that cannot end an instruction: they never touch a page that the CPU would not.
+// The bytes are those of the next instruction. Functions read byte n + 1 only if byte n cannot end an instruction. So
+// they never read a page that the CPU itself would not fetch.
 #pragma once
 
 #include <cstdint>
@@ -64,7 +64,8 @@ PERFKIT_IN_HANDLER constexpr bool IsOneByte(const uint8_t* start, const uint8_t*
 inline constexpr uint8_t kIcebp = 0xf1;  // Also called int1.
 inline constexpr uint8_t kPopf = 0x9d;
 
-// Numbers of system calls (arch/x86/entry/syscalls/syscall_64.tbl). Only src/sys makes any, but a region may.
+// Numbers of system calls (arch/x86/entry/syscalls/syscall_64.tbl). perfkit makes system calls only in src/sys, but a
+// measured region may make these.
 namespace number {
 inline constexpr int64_t kRtSigaction = 13, kRtSigprocmask = 14, kClone = 56, kFork = 57, kVfork = 58, kClone3 = 435;
 }  // namespace number

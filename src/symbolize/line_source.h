@@ -41,6 +41,9 @@ class LineSource {
   virtual absl::Status Open(uint32_t module, const std::vector<DebugSection>& sections,
                             const std::vector<DebugSection>& shared) = 0;
 
+  // Returns OK, or NotFound if a registered module lacks debug information that is in files of its own (split DWARF).
+  virtual absl::Status FindGaps(uint32_t module) = 0;
+
   // Appends the calls at `address` (before relocation) of a registered module to `calls`: innermost first, the function
   // itself last. Appends none if nothing is known.
   virtual void Find(uint32_t module, uint64_t address, std::vector<SourceCall>& calls) = 0;

@@ -93,7 +93,10 @@ absl::Status Module::OpenSections(const SymbolizerOptions& options, const Helper
   if (!opened.ok()) {
     return absl::Status(opened.code(), absl::StrFormat("lines of %s: %s", path, std::string(opened.message())));
   }
-  if (!shared_name || !shared.empty()) return absl::OkStatus();
+  if (!shared_name || !shared.empty()) {
+    const absl::Status gaps = helpers.lines->FindGaps(number);
+    return gaps.ok() ? gaps : absl::Status(gaps.code(), absl::StrFormat("%s: %s", path, std::string(gaps.message())));
+  }
   return absl::Status(
       absl::StatusCode::kNotFound,
       absl::StrFormat("%s has lines, but some functions have no names: those are in %s (.gnu_debugaltlink), which is "

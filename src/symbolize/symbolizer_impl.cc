@@ -26,8 +26,8 @@ uint32_t NoModuleOf(CpuMode mode) {
   }
 }
 
-// 8,192 entries of 40 bytes, and 48 bytes for each call: twice the number of locations in the profile of a large
-// program.
+// 8,192 entries, twice the number of locations in the profile of a large program. An entry takes 40 bytes, and 48 bytes
+// for each of its calls.
 constexpr size_t kCallsMemoBits = 13;
 
 }  // namespace
@@ -55,9 +55,9 @@ CodeLocation SymbolizerImpl::Locate(uint32_t pid, uint64_t pc, CpuMode mode) {
   return LocateIn(processes_.Find(pid), pc);
 }
 
-// The function itself has the name of the debug information if that is its linkage name, else that of its symbol. So
-// code with the symbol "f(int) [clone .cold]" is named f(int), because it is a part of that function. Symbols are
-// looked up only if they are needed: looking up all would take a third of the time.
+// The last call, the function itself, is named by its linkage name if the debug information has that, else by the
+// location's symbol. So code with the symbol "f(int) [clone .cold]" is named f(int), because it is a part of that
+// function. Symbols are looked up only if they are needed: looking up all would take a third of the time.
 void SymbolizerImpl::FindCalls(CodeLocation location, std::vector<SourceFrame>& frames) {
   calls_.clear();
   frames.clear();

@@ -1,6 +1,7 @@
 // Has names for the calls in which threads usually sleep, and numbers for all others.
 #include "src/sys/describe_call.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/syscall.h>
 
@@ -25,6 +26,9 @@ enum class CallKind : uint8_t {
   kDescriptor,  // the first one is a descriptor
   kPoll,        // an array of pollfd, and how many
   kSelect,      // how many descriptors
+  kFutexes,     // an array of futex_waitv, and how many
+  kFileLock,    // a descriptor
+  kControl,     // a descriptor, and a command of fcntl
 };
 
 struct WaitingCall {
@@ -32,6 +36,9 @@ struct WaitingCall {
   CallKind kind;
   std::string_view text;
 };
+
+// Younger than some C libraries; the same on all architectures (include/uapi/asm-generic/unistd.h).
+constexpr int64_t kIoUringEnter = 426, kEpollPwait2 = 441, kFutexWaitv = 449;
 
 constexpr WaitingCall kWaitingCalls[] = {
     // /proc/PID/syscall has -1 for a thread that waits elsewhere, in a page fault for example (man proc).
@@ -43,12 +50,14 @@ constexpr WaitingCall kWaitingCalls[] = {
     {SYS_epoll_pwait, CallKind::kDescriptor, "epoll"},  {SYS_ppoll, CallKind::kPoll, "poll of"},
     {SYS_pselect6, CallKind::kSelect, "select of"},     {SYS_wait4, CallKind::kPlain, "child process"},
     {SYS_waitid, CallKind::kPlain, "child process"},    {SYS_fsync, CallKind::kDescriptor, "fsync of"},
-    {SYS_fdatasync, CallKind::kDescriptor, "fsync of"}, {SYS_flock, CallKind::kDescriptor, "lock of"},
+    {SYS_fdatasync, CallKind::kDescriptor, "fsync of"}, {SYS_flock, CallKind::kFileLock, "file lock of"},
     {SYS_connect, CallKind::kDescriptor, "connect of"}, {SYS_recvfrom, CallKind::kDescriptor, "receive on"},
     {SYS_recvmsg, CallKind::kDescriptor, "receive on"}, {SYS_sendto, CallKind::kDescriptor, "send on"},
     {SYS_sendmsg, CallKind::kDescriptor, "send on"},    {SYS_accept, CallKind::kDescriptor, "accept on"},
     {SYS_accept4, CallKind::kDescriptor, "accept on"},  {SYS_rt_sigtimedwait, CallKind::kPlain, "signal"},
-    {SYS_rt_sigsuspend, CallKind::kPlain, "signal"},
+    {SYS_rt_sigsuspend, CallKind::kPlain, "signal"},    {SYS_fcntl, CallKind::kControl, "file lock of"},
+    {kFutexWaitv, CallKind::kFutexes, "one of"},        {kEpollPwait2, CallKind::kDescriptor, "epoll"},
+    {kIoUringEnter, CallKind::kDescriptor, "io_uring of"},
 #if defined(SYS_epoll_wait)
     {SYS_epoll_wait, CallKind::kDescriptor, "epoll"},   {SYS_poll, CallKind::kPoll, "poll of"},
     {SYS_select, CallKind::kSelect, "select of"},       {SYS_pause, CallKind::kPlain, "signal"},
@@ -58,7 +67,11 @@ constexpr WaitingCall kWaitingCalls[] = {
 // "3", or with its file "3 (pipe:[1234])".
 std::string DescriptorText(int descriptor, std::optional<pid_t> tid) {
   std::string file;
-  if (tid) file = LinkTarget(absl::StrFormat("/proc/self/task/%d/fd/%d", *tid, descriptor));
+  if (tid) {
+    const std::string path = absl::StrFormat("/proc/self/task/%d/fd/%d", *tid, descriptor);
+    file = LinkTarget(path);
+    if (file.starts_with('/') && IsFifo(path)) file.insert(0, "FIFO ");
+  }
   return file.empty() ? absl::StrFormat("%d", descriptor) : absl::StrFormat("%d (%s)", descriptor, file);
 }
 
@@ -73,6 +86,28 @@ std::string PollText(uint64_t address, uint64_t count, std::optional<pid_t> tid)
   std::string text = absl::StrFormat("%d descriptors:", count);
   for (size_t i = 0; i < shown; ++i) text += (i == 0 ? " " : ", ") + DescriptorText(polled[i].fd, tid);
   return count > shown ? text + ", ..." : text;
+}
+
+// "one of 2 futexes 0x7f12 0x7f16", without addresses if they can't be read.
+std::string FutexesText(uint64_t address, uint64_t count, std::optional<pid_t> tid) {
+  struct Waiter {  // futex_waitv of linux/futex.h, which older headers lack
+    uint64_t value, address;
+    uint32_t flags, reserved;
+  };
+  constexpr size_t kMaxShown = 3;
+  std::array<Waiter, kMaxShown> waiters{};
+  const size_t shown = std::min<uint64_t>(count, kMaxShown);
+  std::string text = absl::StrFormat("%d futex%s", count, count == 1 ? "" : "es");
+  if (!tid || shown == 0 || !CopyOwn(address, reinterpret_cast<std::byte*>(waiters.data()), shown * sizeof(Waiter))) {
+    return text;
+  }
+  for (size_t i = 0; i < shown; ++i) absl::StrAppendFormat(&text, " 0x%x", waiters[i].address);
+  return count > shown ? text + " ..." : text;
+}
+
+bool IsFileLock(const WaitingCall& call, std::span<const uint64_t, 6> arguments) {
+  const auto command = static_cast<int>(arguments[1]);
+  return call.kind == CallKind::kFileLock || command == F_SETLKW || command == F_OFD_SETLKW;
 }
 
 // nullptr: no call that is known.
@@ -90,6 +125,11 @@ std::string Describe(int64_t syscall, std::span<const uint64_t, 6> arguments, st
     case CallKind::kNone:
     case CallKind::kTime: break;
     case CallKind::kAddress: return absl::StrFormat("%s 0x%x", call->text, arguments[0]);
+    case CallKind::kFutexes: return absl::StrFormat("%s %s", call->text, FutexesText(arguments[0], arguments[1], tid));
+    case CallKind::kFileLock:
+    case CallKind::kControl:
+      if (!IsFileLock(*call, arguments)) return absl::StrFormat("system call %d", syscall);
+      [[fallthrough]];
     case CallKind::kDescriptor:
       return absl::StrFormat("%s descriptor %s", call->text, DescriptorText(static_cast<int>(arguments[0]), tid));
     case CallKind::kPoll: return absl::StrFormat("%s %s", call->text, PollText(arguments[0], arguments[1], tid));
@@ -115,7 +155,10 @@ AwaitedThing AwaitedThingOf(int64_t syscall, std::span<const uint64_t, 6> argume
     case CallKind::kPlain: break;
     case CallKind::kNone: return AwaitedThing::kNoCall;
     case CallKind::kTime: return AwaitedThing::kTime;
-    case CallKind::kAddress: return AwaitedThing::kFutex;
+    case CallKind::kAddress:
+    case CallKind::kFutexes: return AwaitedThing::kFutex;
+    case CallKind::kFileLock:
+    case CallKind::kControl: return IsFileLock(*call, arguments) ? AwaitedThing::kFileLock : AwaitedThing::kOther;
     case CallKind::kDescriptor: return AwaitedThing::kDescriptor;
     case CallKind::kPoll: return arguments[1] == 0 ? AwaitedThing::kTime : AwaitedThing::kDescriptor;
     case CallKind::kSelect: return arguments[0] == 0 ? AwaitedThing::kTime : AwaitedThing::kDescriptor;

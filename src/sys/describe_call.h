@@ -14,7 +14,7 @@ namespace perfkit::sys {
 std::string DescribeCall(int64_t syscall, std::span<const uint64_t, 6> arguments);
 
 // The same for a thread of this process that is in the call now, with the file of each descriptor as the kernel names
-// it: "read of descriptor 3 (pipe:[1234])", "poll of 2 descriptors: 3 (/dev/tty), 4 (socket:[5678])". A number may be
+// it: "read of descriptor 3 (pipe:[1234])", "read of descriptor 3 (FIFO /tmp/in)", "poll of 2 descriptors: 3 (/dev/tty), 4 (socket:[5678])". A number may be
 // another file's by now if it was closed and opened anew during the call.
 std::string DescribeCall(int64_t syscall, std::span<const uint64_t, 6> arguments, pid_t tid);
 
@@ -25,6 +25,7 @@ enum class AwaitedThing : uint8_t {
   kFutex,
   kDescriptor,
   kTime,
+  kFileLock,  // of flock or fcntl
 };
 
 // Returns what threads wait for in this call. Arguments as of DescribeCall: poll and select of no descriptors wait for

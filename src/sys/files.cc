@@ -11,7 +11,6 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
-#include "src/sys/fd.h"
 
 namespace perfkit::sys {
 namespace {
@@ -31,8 +30,10 @@ ssize_t ReadSome(int fd, char* buffer, size_t size) {
 
 }  // namespace
 
+OwnedFd OpenToRead(const char* path) { return OwnedFd(kernel().open(path, O_RDONLY)); }
+
 absl::StatusOr<std::string> ReadFile(const std::string& path, size_t most) {
-  const OwnedFd fd(kernel().open(path.c_str(), O_RDONLY));
+  const OwnedFd fd = OpenToRead(path.c_str());
   if (!fd) return ReadError("open", path, errno);
   std::string text;
   char buffer[16 << 10];
@@ -72,6 +73,12 @@ std::optional<uid_t> OwnerOf(const std::string& path) {
   struct stat about;
   if (!fd || kernel().fstat(fd.get(), &about) != 0) return std::nullopt;
   return about.st_uid;
+}
+
+bool IsFifo(const std::string& path) {
+  const OwnedFd fd(kernel().open(path.c_str(), O_PATH));
+  struct stat about;
+  return fd && kernel().fstat(fd.get(), &about) == 0 && S_ISFIFO(about.st_mode);
 }
 
 bool IsReadable(const std::string& path) { return ::access(path.c_str(), R_OK) == 0; }

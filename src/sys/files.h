@@ -1,7 +1,7 @@
 // Reads whole files and lists folders of /proc, sysfs and tracefs.
 //
 // Such files report no useful size, and may change or vanish between two calls. So each is read once, as a whole, up to
-// a bound.
+// a bound. All functions are thread-safe.
 #pragma once
 
 #include <sys/types.h>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "src/sys/fd.h"
 
 namespace perfkit::sys {
 
@@ -25,6 +26,9 @@ inline constexpr std::string_view kMoreDescriptors = "raise the limit on descrip
 // bytes.
 absl::StatusOr<std::string> ReadFile(const std::string& path, size_t most = kLargestFile);
 
+// Opens `path` for reading. Returns no descriptor, with errno set, if that fails.
+OwnedFd OpenToRead(const char* path);
+
 // Returns the names in folder `path`, sorted, without "." and "..". Errors: as ReadFile.
 absl::StatusOr<std::vector<std::string>> ListFolder(const std::string& path);
 
@@ -36,6 +40,9 @@ bool Exists(const std::string& path);
 
 // Returns the owner of `path`; nullopt if it cannot be looked at.
 std::optional<uid_t> OwnerOf(const std::string& path);
+
+// Returns true if `path` is a FIFO.
+bool IsFifo(const std::string& path);
 
 // Returns true if `path` exists and this process may read it.
 bool IsReadable(const std::string& path);

@@ -25,6 +25,11 @@ int Ioctl(int fd, unsigned long request, unsigned long argument) { return ::ioct
 // Files that this creates may be read and written by all users, as far as the umask permits.
 int Open(const char* path, int flags) { return ::open(path, flags | O_CLOEXEC, 0666); }
 
+// Not libc's pread, for the reasons of ReadDirectly.
+ssize_t Pread(int fd, void* buffer, size_t size, off_t offset) {
+  return CountOwn(::syscall(SYS_pread64, fd, buffer, size, offset));
+}
+
 int Fcntl(int fd, int command, unsigned long argument) { return ::fcntl(fd, command, argument); }
 
 int Nanosleep(const timespec* time) { return ::nanosleep(time, nullptr); }
@@ -76,10 +81,13 @@ PERFKIT_IN_HANDLER pid_t Gettid() { return static_cast<pid_t>(::syscall(SYS_gett
 
 }  // namespace
 
+constinit thread_local uint64_t own_bytes_read = 0;
+
 constinit const Kernel kLinux = {
     .perf_event_open = PerfEventOpen,
     .ioctl = Ioctl,
     .read = ReadDirectly,
+    .pread = Pread,
     .write = ::write,
     .close = ::close,
     .mmap = ::mmap,

@@ -25,6 +25,7 @@ struct Kernel {
   int (*perf_event_open)(const PerfEventAttr* attr, pid_t pid, int cpu, int group_fd, unsigned long flags);
   int (*ioctl)(int fd, unsigned long request, unsigned long argument);
   ssize_t (*read)(int fd, void* buffer, size_t size);
+  ssize_t (*pread)(int fd, void* buffer, size_t size, off_t offset);
   ssize_t (*write)(int fd, const void* buffer, size_t size);
   int (*close)(int fd);
   void* (*mmap)(void* address, size_t size, int protection, int flags, int fd, off_t offset);

@@ -1,4 +1,4 @@
-// Opens, measures and maps a file.
+// Opens, measures and maps a file, or reads it.
 #include "src/sys/map_file.h"
 
 #include <errno.h>
@@ -11,6 +11,38 @@
 #include "src/sys/fd.h"
 
 namespace perfkit::sys {
+namespace {
+
+// Returns true if only root and this user can shorten the file. A group that may write to root's file is refused; one
+// that may write to this user's own file is trusted by the user.
+bool IsOurs(const struct stat& info) {
+  const uid_t user = kernel().geteuid();
+  const mode_t others = S_IWOTH | (user == 0 ? S_IWGRP : 0);
+  return (info.st_uid == 0 || info.st_uid == user) && (info.st_mode & others) == 0;
+}
+
+absl::StatusOr<Mapping> ReadWhole(int fd, uint64_t size, const std::string& path) {
+  if (size > kMaxReadBytes) {
+    return absl::ResourceExhaustedError(absl::StrFormat(
+        "%s has %d MiB, which is too much to be read. Remedy: let only root or this user write to it, so "
+        "that it can be mapped",
+        path, size >> 20));
+  }
+  std::optional<Mapping> copy = Mapping::Anonymous(size);
+  if (!copy) return absl::ErrnoToStatus(errno, absl::StrFormat("no memory for %s", path));
+  for (uint64_t done = 0; done < size;) {
+    const ssize_t got = kernel().read(fd, copy->data() + done, size - done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return absl::ErrnoToStatus(errno, absl::StrFormat("cannot read %s", path));
+    if (got == 0) {
+      return absl::InvalidArgumentError(absl::StrFormat("%s was cut short while it was read", path));
+    }
+    done += static_cast<uint64_t>(got);
+  }
+  return *std::move(copy);
+}
+
+}  // namespace
 
 absl::StatusOr<Mapping> MapFile(const std::string& path, FileStamp* stamp) {
   // O_NONBLOCK: opening a pipe must not wait for its writer.
@@ -29,6 +61,7 @@ absl::StatusOr<Mapping> MapFile(const std::string& path, FileStamp* stamp) {
     return absl::Status(absl::StatusCode::kInvalidArgument,
                         absl::StrFormat("%s is %s", path, S_ISREG(info.st_mode) ? "empty" : "no regular file"));
   }
+  if (!IsOurs(info)) return ReadWhole(fd.get(), static_cast<uint64_t>(info.st_size), path);
   std::optional<Mapping> mapping = Mapping::ReadOnly(fd.get(), static_cast<size_t>(info.st_size));
   if (!mapping) return absl::ErrnoToStatus(errno, absl::StrFormat("cannot map %s", path));
   return *std::move(mapping);

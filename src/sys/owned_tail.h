@@ -12,13 +12,14 @@
 namespace perfkit::sys {
 
 struct FileTail {
-  std::string text;
-  uint64_t inode = 0;
+  std::string text;    // Empty if the file ends at or before the offset.
+  uint64_t inode = 0;  // Of the file: if it differs from the last time, the file was replaced.
 };
 
-// Returns the bytes of `path` from `offset` on, at most `most` of them. Follows no symbolic link at the end of `path`,
-// for files in folders that all users may write to. Errors: NotFound, PermissionDenied or another code by errno;
-// FailedPrecondition if it is no regular file or is owned by none of `owners`.
+// Returns the bytes of `path` from `offset` on, at most `most` of them. If the last component of `path` is a symbolic
+// link, fails instead of following it, because other users may write to the folder. Thread-safe. Allocates. Errors:
+// NotFound, PermissionDenied or another code by errno; FailedPrecondition if it is no regular file or is owned by none
+// of `owners`.
 absl::StatusOr<FileTail> ReadOwnedTail(const std::string& path, std::span<const uid_t> owners, uint64_t offset,
                                        size_t most);
 

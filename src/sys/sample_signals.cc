@@ -21,6 +21,7 @@ struct SampleClaim::Slot {
   uint32_t under_way;  // Calls of the handler that have not returned.
   SampleHandler handler;
   void* self;
+  uint64_t reused;  // SampleClaim::reused_descriptors.
 };
 
 namespace {
@@ -35,7 +36,8 @@ struct SampleTable {
   SampleClaim::Slot slots[kClaims];
   uint64_t late;
   // The data given to SignalBy, by descriptor. A page is allocated when its first entry is set, and stays. The entry of
-  // a closed descriptor stays too: no signal refers to it until the descriptor is used again.
+  // a closed descriptor stays too. A signal that arrives after its descriptor was closed and its number was given to
+  // another event is taken for a signal of that event: SignalBy says what its reader must check.
   uint64_t* by_descriptor[SampleClaim::kMaxDescriptors / kDescriptorsAPage];
   bool any_descriptor;
 };
@@ -76,6 +78,9 @@ PERFKIT_IN_HANDLER uint64_t DataOf(const siginfo_t& info, bool& stale) {
   return page == nullptr ? 0 : __atomic_load_n(&page[info.si_fd % kDescriptorsAPage], __ATOMIC_RELAXED);
 }
 
+// Returns the number of the claim, with its epoch, that `data` names.
+PERFKIT_IN_HANDLER uint32_t ClaimOf(uint64_t data) { return data >> 32 & 0xffff; }
+
 // Returns true for a descriptor's signal for whose siginfo the kernel had no room (RLIMIT_SIGPENDING). It looks like a
 // signal without a sender, and would end the process if it were not handled.
 PERFKIT_IN_HANDLER bool IsBare(const siginfo_t& info) {
@@ -93,6 +98,7 @@ absl::StatusOr<SampleClaim> SampleClaim::OfProcess(SampleHandler handler, void* 
   }
   slot->handler = handler;
   slot->self = self;
+  slot->reused = 0;
   // Release pairs with the load in TakeSampleSignal: a thread that finds the slot open finds its handler.
   __atomic_store_n(&slot->state, kClaimed | epoch, __ATOMIC_RELEASE);
   const auto index = static_cast<uint64_t>(slot - g_samples.slots);
@@ -143,13 +149,19 @@ absl::Status SampleClaim::SignalBy(int fd, pid_t tid, uint64_t data) {
       delete[] made;
     }
   }
-  __atomic_store_n(&found[fd % kDescriptorsAPage], data, __ATOMIC_RELAXED);
+  if (__atomic_exchange_n(&found[fd % kDescriptorsAPage], data, __ATOMIC_RELAXED) != 0) {
+    __atomic_add_fetch(&g_samples.slots[ClaimOf(data) / kEpochs].reused, 1, __ATOMIC_RELAXED);
+  }
   __atomic_store_n(&g_samples.any_descriptor, true, __ATOMIC_RELAXED);  // Never reset, as signals may be under way.
   const f_owner_ex owner{F_OWNER_TID, tid};
   const bool sends = kernel().fcntl(fd, F_SETOWN_EX, reinterpret_cast<unsigned long>(&owner)) == 0 &&
                      kernel().fcntl(fd, F_SETSIG, SIGTRAP) == 0 && kernel().fcntl(fd, F_SETFL, O_ASYNC) == 0;
   if (sends) return absl::OkStatus();
   return absl::ErrnoToStatus(errno, "having an event's descriptor signal its samples (F_SETOWN_EX, F_SETSIG, O_ASYNC)");
+}
+
+uint64_t SampleClaim::reused_descriptors() const {
+  return slot_ == nullptr ? 0 : __atomic_load_n(&slot_->reused, __ATOMIC_RELAXED);
 }
 
 uint64_t LateSampleSignals() { return __atomic_load_n(&g_samples.late, __ATOMIC_RELAXED); }
@@ -162,7 +174,7 @@ PERFKIT_IN_HANDLER bool TakeSampleSignal(const siginfo_t& info, const ucontext_t
   bool stale = false;
   const uint64_t data = DataOf(info, stale);
   if (data >> 48 != ThisCopy()) return false;
-  const uint32_t claim = data >> 32 & 0xffff;
+  const uint32_t claim = ClaimOf(data);
   SampleClaim::Slot& slot = g_samples.slots[claim / kEpochs];
   __atomic_add_fetch(&slot.under_way, 1, __ATOMIC_SEQ_CST);  // Pairs with End.
   if (__atomic_load_n(&slot.state, __ATOMIC_SEQ_CST) == (kClaimed | claim % kEpochs)) {

@@ -35,7 +35,8 @@ using SampleHandler = void (*)(void* self, uint32_t number, bool stale, const uc
 // As long as it lives, signals of its events go to its handler, on any thread. Movable, not copyable.
 class SampleClaim {
  public:
-  // Errors: ResourceExhausted if 16 claims exist in this process; those of sigaction.
+  // Errors: ResourceExhausted if 16 claims exist in this process, or ended while one of their calls did not return
+  // (End); those of sigaction.
   static absl::StatusOr<SampleClaim> OfProcess(SampleHandler handler, void* self);
 
   SampleClaim(SampleClaim&& other) noexcept : slot_(std::exchange(other.slot_, nullptr)), data_(other.data_) {}
@@ -58,9 +59,15 @@ class SampleClaim {
   void OnForkedChild();
 
   // Makes event `fd` of thread `tid` signal its samples to that thread, without attr.sigtrap, with `data`, the SigData
-  // of its number. The handler gets no `stale` flag for such signals: their pc differs from the sample's. Errors: those
-  // of fcntl; ResourceExhausted for a descriptor beyond kMaxDescriptors, or without memory.
+  // of its number. The handler gets no `stale` flag for such signals, and one that was still pending when its
+  // descriptor was closed is taken for a signal of the next event with that descriptor. So the reader must compare the
+  // pc of the registers with the sample's (LiveStackReader::Take), and may get signals without a sample
+  // (reused_descriptors). Errors: those of fcntl; ResourceExhausted for a descriptor beyond kMaxDescriptors, or without
+  // memory.
   static absl::Status SignalBy(int fd, pid_t tid, uint64_t data);
+  // Returns how many descriptors that had signalled for other events were given to SignalBy with data of this claim:
+  // the maximum number of signals that the handler gets for samples of those other events. 0 once the claim has ended.
+  uint64_t reused_descriptors() const;
   static constexpr int kMaxDescriptors = 1 << 20;
 
   struct Slot;

@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <pthread.h>
 
 #include <cstdint>
@@ -106,8 +107,11 @@ PERFKIT_IN_HANDLER void OnTrap(int signal, siginfo_t* info, void* context) {
 // Pins the library that contains the handler, so that dlclose does not unmap it: the handler must outlive every trap.
 void PinThisLibrary() {
   Dl_info self{};
-  if (::dladdr(reinterpret_cast<void*>(&OnTrap), &self) == 0 || self.dli_fname == nullptr) return;
-  ::dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);  // Null for a program, which is never unloaded.
+  link_map* map = nullptr;
+  void** const out = reinterpret_cast<void**>(&map);
+  if (::dladdr1(reinterpret_cast<void*>(&OnTrap), &self, out, RTLD_DL_LINKMAP) == 0 || map == nullptr) return;
+  // A program has the name "", and is never unloaded.
+  if (map->l_name[0] != '\0') ::dlopen(map->l_name, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
 bool SameHandler(const struct sigaction& a, const struct sigaction& b) {

@@ -24,8 +24,10 @@ set(intrinsics "#ifdef _X86INTRIN_H_INCLUDED\n#error \"<x86intrin.h> is included
 
 # Compiles one header with PERFKIT_ENABLE=0, and adds it to `refused` if it needs the library.
 function(compile_off header)
-  file(WRITE "${BUILD}/off.cc" "#include <${header}>\n#include \"${header}\"\n")
-  execute_process(COMMAND ${CXX} ${FLAGS} -DPERFKIT_ENABLE=0 -fsyntax-only -H ${warnings} "-I${INCLUDE}" "${BUILD}/off.cc"
+  include_lines("${header}" lines)
+  file(WRITE "${BUILD}/off.cc" "${lines}")
+  execute_process(COMMAND ${CXX} ${FLAGS} -DPERFKIT_ENABLE=0 -fsyntax-only -Wfatal-errors -H
+                          ${warnings} "-I${INCLUDE}" "${BUILD}/off.cc"
                   RESULT_VARIABLE failed ERROR_VARIABLE out)
   if(failed AND out MATCHES "#error \"this header needs the library")
     set(refused ${refused} ${header} PARENT_SCOPE)
@@ -38,9 +40,10 @@ endfunction()
 set(all "")
 set(refused "")
 foreach(header IN LISTS headers)
-  string(APPEND all "#include <${header}>\n")
+  include_lines("${header}" lines)
+  string(APPEND all "${lines}")
   if(HOW STREQUAL "alone")
-    compile("${header}" "#include <${header}>\n#include \"${header}\"\n${intrinsics}")
+    compile("${header}" "${lines}${intrinsics}")
   elseif(HOW STREQUAL "off")
     compile_off("${header}")
   endif()

@@ -42,6 +42,7 @@ TEST_CASE("the catalog has the table, every PMU's events and every tracepoint", 
   const std::vector<Listed> intel = ListAll(GoldenRoots("intel_alderlake"));
   CHECK(CountOf(intel, EventCategory::kHardware) == 10);
   CHECK(CountOf(intel, EventCategory::kSoftware) == 12);
+  CHECK(CountOf(intel, EventCategory::kThread) == 4);
   CHECK(CountOf(intel, EventCategory::kCache) == 42);
   CHECK(CountOf(intel, EventCategory::kPmu) == 61);
   CHECK(CountOf(intel, EventCategory::kTracepoint) == 11);
@@ -76,7 +77,7 @@ TEST_CASE("PMUs are listed with their terms", "[catalog]") {
 
 TEST_CASE("a machine with nothing to show still has the table", "[catalog]") {
   const EventRoots nothing = {.sysfs = "/nonexistent", .tracefs = "/nonexistent", .proc = "/nonexistent"};
-  CHECK(ListAll(nothing).size() == 64);
+  CHECK(ListAll(nothing).size() == 68);
 }
 
 // The names of `perf list --raw-dump <what>`: separated by blanks, aliases included.

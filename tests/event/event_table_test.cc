@@ -54,14 +54,15 @@ constexpr Expected kExpected[] = {
     {"cgroup-switches", PERF_TYPE_SOFTWARE, 11},  // PERF_COUNT_SW_CGROUP_SWITCHES, Linux 5.13
 };
 
-TEST_CASE("the table has 10 hardware, 12 software and 42 cache events", "[table]") {
+TEST_CASE("the table has 10 hardware, 12 software and 42 cache events, and 4 that perf does not have", "[table]") {
   CHECK(CountOf(EventCategory::kHardware) == 10);
   CHECK(CountOf(EventCategory::kHardware) == PERF_COUNT_HW_MAX);
   CHECK(CountOf(EventCategory::kSoftware) == 12);
   CHECK(CountOf(EventCategory::kCache) == 42);
+  CHECK(CountOf(EventCategory::kThread) == 4);
   CHECK(kCacheEventCount ==
         size_t{PERF_COUNT_HW_CACHE_MAX} * size_t{PERF_COUNT_HW_CACHE_OP_MAX} * size_t{PERF_COUNT_HW_CACHE_RESULT_MAX});
-  CHECK(AllTableEvents().size() == 64);
+  CHECK(AllTableEvents().size() == 68);
 }
 
 TEST_CASE("every plain name means what the kernel's header says", "[table]") {
@@ -92,7 +93,8 @@ TEST_CASE("names and configs are unique, and each event is found by both", "[tab
 TEST_CASE("the constants of event_type.h carry the table's names", "[table]") {
   for (const EventType& constant :
        {kCycles, kRefCycles, kTaskClock, kCgroupSwitches, kL1DcacheLoads, kL1DcacheLoadMisses, kL1IcacheLoadMisses,
-        kLlcLoads, kLlcLoadMisses, kDtlbLoads, kDtlbLoadMisses, kItlbLoadMisses}) {
+        kLlcLoads, kLlcLoadMisses, kDtlbLoads, kDtlbLoadMisses, kItlbLoadMisses, kAllocations, kAllocatedBytes,
+        kReadBytes, kWrittenBytes}) {
     const TableEvent* const found = FindTableEvent(constant);
     REQUIRE(found != nullptr);
     CHECK(found->type == constant);

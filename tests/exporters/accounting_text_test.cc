@@ -42,6 +42,9 @@ TEST_CASE("the accounting says what is missing, and repeats the notes", "[export
   profile.accounting.zones_forgotten = 7;
   profile.accounting.zone_records_lost = 8;
   CHECK_THAT(TextOf(profile), Catch::Contains("zones and frames without times 7, begins and ends of zones lost 8, "));
+  profile.accounting.task_parts_forgotten = 9;
+  profile.accounting.task_records_lost = 10;
+  CHECK_THAT(TextOf(profile), Catch::Contains("parts of tasks without times 9, switches of tasks lost 10, "));
 }
 
 }  // namespace

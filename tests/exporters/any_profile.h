@@ -92,6 +92,10 @@ class AnyProfile {
           .wait = Chance(4) ? static_cast<uint32_t>(Below(profile.waits.size())) : ProfileSample::kNoWait,
           .event = static_cast<uint16_t>(Below(profile.events.size())),
           .quality = has_stack ? static_cast<StackQuality>(Below(4)) : StackQuality::kNone};
+      if (Chance(3)) {
+        sample.task = builder_.String(OneOf({"path", "path/expand", "draw"}));
+        sample.task_number = Below(4);  // 0: merged, or not known
+      }
       builder_.AddSample(sample);
       if (!Chance(3)) continue;
       sample.event = static_cast<uint16_t>(Below(profile.events.size()));  // a follower of it
@@ -110,6 +114,18 @@ class AnyProfile {
                         .name = builder_.String(Name()),
                         .cause = Chance(4) ? builder_.String("slow") : 0,
                         .is_frame = Chance(3)});
+    }
+    const uint64_t parts = Below(20);
+    for (uint64_t i = 0; i < parts; ++i) {
+      const uint64_t from_ns = 1'000'000'000 + 100 * i;
+      const std::string task = OneOf({"path", "draw"});  // two may have one number: those of two TaskCounters
+      builder_.profile().task_parts.push_back(
+          {.from_ns = from_ns,
+           .to_ns = from_ns + Below(100),
+           .number = 1 + Below(4),
+           .thread = static_cast<uint32_t>(Below(builder_.profile().threads.size())),
+           .name = builder_.String(task),
+           .task = builder_.String(task + OneOf({"", "/expand"}))});
     }
     const uint64_t counters = Below(3);
     for (uint64_t i = 0; i < counters; ++i) {

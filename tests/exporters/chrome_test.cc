@@ -75,7 +75,12 @@ TEST_CASE("chrome: slices of a thread nest, and none is lost", "[exporters][chro
     }
     CHECK(EventsOf(file, "b").size() == EventsOf(file, "e").size());
     pairs += EventsOf(file, "b").size();
-    size_t expected = profile.zones.size();
+    std::map<std::string, std::string> names;  // of the task, by id
+    for (const Json& event : EventsOf(file, "b")) {
+      const std::string path = event["name"], name = path.substr(0, path.find('/'));
+      CHECK(names.try_emplace(event["id"], name).first->second == name);
+    }
+    size_t expected = profile.zones.size() + profile.task_parts.size();
     for (const ProfileSample& sample : profile.samples) {
       expected += profile.events[sample.event].name == kOffCpuEvent && !sample.merged() ? 1 : 0;
     }

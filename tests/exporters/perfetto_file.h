@@ -127,7 +127,10 @@ class PerfettoFile {
   void ReadSample(uint64_t time_ns, const WireMessage& sample, Sequence& sequence) {
     const WireMessage task = sample.Message(1);
     std::string text = absl::StrFormat("%d/%d", task.Number(2), task.Number(3));
-    if (task.has(4)) text += " label=" + sequence.interned.at({51, task.Number(4)}).Text(2);
+    if (task.has(4)) {
+      const WireMessage& context = sequence.interned.at({51, task.Number(4)});
+      text += " " + context.Text(3) + "=" + context.Text(2);
+    }
     if (sample.has(3)) text += sample.Message(3).Number(3) == 2 ? " kernel" : " user";
     text += " " + (sample.has(7) ? sample.Text(7) : "whole") + " ";
     if (sample.has(6)) text += CallstackText(sequence.interned.at({7, sample.Number(6)}), sequence);

@@ -61,7 +61,11 @@ Texts SamplesOf(const Profile& profile) {
     const std::string& event = profile.events[sample.event].name;
     std::string text = absl::StrFormat("%s %s %d %d %d/%d", sample.merged() ? "?" : std::to_string(sample.time_ns),
                                        event, sample.samples, sample.weight, thread.pid, thread.tid);
-    if (sample.label != 0) text += " label=" + profile.strings[sample.label];
+    if (sample.task != 0) {
+      text += " task=" + profile.strings[sample.task];
+    } else if (sample.label != 0) {
+      text += " label=" + profile.strings[sample.label];
+    }
     if (sample.stack != ProfileStack::kRoot && event != kOffCpuEvent) {
       text += profile.locations[profile.stacks[sample.stack].location].kernel ? " kernel" : " user";
     }
@@ -83,6 +87,16 @@ std::string WaitText(const Profile& profile, const ProfileSample& sample) {
   return name;
 }
 
+// The process of a thread, as its track is named.
+std::string ProcessText(const Profile& profile, uint32_t index) {
+  const uint32_t pid = profile.threads[index].pid;
+  std::string name = pid == profile.threads[0].pid ? profile.program : "";
+  for (const ProfileThread& thread : profile.threads) {
+    if (name.empty() && thread.tid == thread.pid && thread.pid == pid) name = profile.strings[thread.name];
+  }
+  return absl::StrFormat("process %d %s", pid, name);
+}
+
 Texts SlicesOf(const Profile& profile) {
   Texts texts;
   for (const ProfileZone& zone : profile.zones) {
@@ -90,6 +104,11 @@ Texts SlicesOf(const Profile& profile) {
     const std::string cause = zone.cause == 0 ? "" : " cause=" + profile.strings[zone.cause];
     texts.insert(absl::StrFormat("%s: %s%s %d-%d", zone.is_frame ? track + ", frames" : track,
                                  profile.strings[zone.name], cause, zone.from_ns, zone.to_ns));
+  }
+  for (const ProfileTaskPart& part : profile.task_parts) {
+    texts.insert(absl::StrFormat("%s, tasks, %s %d: %s thread=%s %d-%d", ProcessText(profile, part.thread),
+                                 profile.strings[part.name], part.number, profile.strings[part.task],
+                                 profile.ThreadName(part.thread), part.from_ns, part.to_ns));
   }
   for (const ProfileSample& sample : profile.samples) {
     if (profile.events[sample.event].name != kOffCpuEvent || sample.merged()) continue;
@@ -117,13 +136,7 @@ std::vector<std::string> CountersOf(const Profile& profile) {
     if (counter.thread != ProfileCounter::kWholeProcess) {
       track = ThreadText(profile, counter.thread) + ", ";
     } else if (!profile.threads.empty()) {
-      std::string name = profile.program;
-      for (const ProfileThread& thread : profile.threads) {
-        if (name.empty() && thread.tid == thread.pid && thread.pid == profile.threads[0].pid) {
-          name = profile.strings[thread.name];
-        }
-      }
-      track = absl::StrFormat("process %d %s, ", profile.threads[0].pid, name);
+      track = ProcessText(profile, 0) + ", ";
     }
     for (const ProfileCounter::Point& point : counter.points) {
       texts.push_back(absl::StrFormat("%s%s: %d %g", track, profile.strings[counter.name], point.time_ns, point.value));

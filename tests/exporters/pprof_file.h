@@ -101,17 +101,17 @@ inline std::string WaitOf(const Profile& profile, const ProfileSample& sample) {
 // The key of a sample as PprofFile::Key has it.
 inline std::string PprofKeyOf(const Profile& profile, const ProfileSample& sample) {
   const ProfileThread& thread = profile.threads[sample.thread];
-  std::map<std::string, std::string> labels = {{"thread", profile.strings[thread.name]},
-                                               {"tid", std::to_string(thread.tid)},
-                                               {"pid", std::to_string(thread.pid)},
-                                               {"label", profile.strings[sample.label]},
-                                               {"stack", std::string(StackQualityName(sample.quality))},
-                                               {"wait", WaitOf(profile, sample)}};
+  std::map<std::string, std::string> labels = {
+      {"thread", profile.strings[thread.name]}, {"tid", std::to_string(thread.tid)},
+      {"pid", std::to_string(thread.pid)},      {"label", profile.strings[sample.label]},
+      {"task", profile.strings[sample.task]},   {"stack", std::string(StackQualityName(sample.quality))},
+      {"wait", WaitOf(profile, sample)}};
   int guessed = 0, stitched = 0;
   for (uint32_t at = sample.stack; at != ProfileStack::kRoot; at = profile.stacks[at].parent) {
     guessed += profile.stacks[at].is_guess;
     stitched += profile.stacks[at].is_stitched;
   }
+  if (sample.task_number != 0) labels["task_id"] = std::to_string(sample.task_number);
   if (guessed != 0) labels["guessed_calls"] = std::to_string(guessed);
   if (stitched != 0) labels["stitched_calls"] = std::to_string(stitched);
   if (sample.stack != ProfileStack::kRoot) {

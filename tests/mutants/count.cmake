@@ -60,3 +60,49 @@ mutant(metric_of_mixed_modes FILE src/count/metric/evaluator.cc TEST count_test 
 mutant(uncounted_part_is_zero FILE src/count/metric/evaluator.cc TEST count_test CASES "*etric*"
        FROM [[if (!part->validity.counted()) {]] TO [[if (part->validity.has(Validity::kOtherThread)) {]]
        SAYS "A metric takes an event that was not counted for 0.")
+mutant(task_before_the_log_is_unknown FILE src/count/task/task_log.cc TEST count_test CASES "a log has each task's time*"
+       FROM [[const uint64_t words[] = {reader, before_ticks, before.task, before.awaiters};]]
+       TO [[const uint64_t words[] = {reader, before_ticks, 0, before.awaiters};]]
+       SAYS "A task that ran when a recording began has no number until its first switch.")
+mutant(awaiters_are_not_logged FILE src/count/task/task_log.cc TEST count_test CASES "a log has each task's time*"
+       FROM [[now.node, now.awaiters, words, ticks);]] TO [[now.node, 0, words, ticks);]]
+       SAYS "Samples of a coroutine do not show which coroutines await it.")
+mutant(chain_without_its_awaiters FILE src/count/task/await_chains.h TEST count_test CASES "await chains:*"
+       FROM [[uint32_t{link.awaiters} << 16 | link.node;]] TO [[uint32_t{link.node};]]
+       SAYS "Of a chain of awaiting coroutines only the innermost one is shown.")
+mutant(own_reads_are_in_the_bytes FILE src/count/thread_io.cc TEST count_test CASES "[thread_events]"
+       FROM [[= bytes.read - own;]] TO [[= bytes.read - 0 * own;]]
+       SAYS "The bytes that a zone read contain what perfkit's own snapshots read.")
+mutant(standing_allocations_pass FILE src/count/source_builder.cc TEST count_test CASES "[thread_events]"
+       FROM [[  return between != before && *word != between;]] TO [[  return between >= before && *word >= between;]]
+       SAYS "Where another malloc replaces the wrapped one, a zone has 0 allocations.")
+mutant(unread_account_is_0 FILE src/count/thread_io.cc TEST count_test CASES "[thread_events]"
+       FROM [[    now.missing |= read_ | written_;
+]]
+       TO [[]]
+       SAYS "If the account of I/O cannot be read, its numbers are whatever the snapshot held.")
+mutant(written_bytes_are_those_read FILE src/count/thread_io.cc TEST count_test CASES "[thread_events]"
+       FROM [[= bytes.written;]] TO [[= bytes.read;]]
+       SAYS "The bytes that system calls wrote are those that they read.")
+mutant(energy_is_of_one_thread FILE src/count/format.cc TEST count_test CASES "[energy]"
+       FROM [[reason.ok() && count::IsEnergy(event) ? "of the machine" : ""]] TO [[!reason.ok() && count::IsEnergy(event) ? "of the machine" : ""]]
+       SAYS "A table shows the energy of the whole machine as a thread's own.")
+mutant(clock_of_the_packages_cpu FILE src/count/perf_group.cc TEST count_test CASES "[energy]"
+       FROM [[  if (sites_.front().task_cpu.cpu >= 0) return false;]] TO [[  if (sites_.empty()) return false;]]
+       SAYS "A thread's clock beside energy is the time of the CPU on which energy is read.")
+mutant(handlers_disturb_bytes_read FILE src/count/thread_io.cc TEST count_test CASES "[thread_events]"
+       FROM [[if (got > 0 && sys::own_bytes_read - own == static_cast<uint64_t>(got)) break;]] TO [[if (got > 0) break;]]
+       SAYS "What a signal handler reads of counters is in the bytes of the interrupted code.")
+mutant(new_counts_nothing FILE src/count/source_builder.cc TEST testing_test CASES "[allocations]"
+       FROM [[  return between != before && *word != between;]] TO [[  return between != before;]]
+       SAYS "A program with an operator new of its own has 0 allocations by new.")
+mutant(labels_after_another_recording FILE src/count/task/task_changes.cc TEST count_test CASES "task labels:*"
+       FROM [[  if (is_detached_) return;
+]]
+       TO [[]]
+       SAYS "After a second recording has begun, samples of the first have the task that ran then.")
+mutant(labels_of_forgotten_times FILE src/count/task/task_labels.cc TEST count_test CASES "task labels:*"
+       FROM [[      if (time_ns < thread.known_from_ns) return std::nullopt;
+]]
+       TO [[]]
+       SAYS "A sample at a time that is forgotten is said to be outside of tasks.")

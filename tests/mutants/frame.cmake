@@ -29,7 +29,7 @@ mutant(ran_itself_counts_time_away FILE src/count/frame/hitch_watch.cc TEST coun
        FROM [[text.AddMs(hitch->wall_ns - off_cpu_ns);]] TO [[text.AddMs(hitch->wall_ns);]]
        SAYS "The sentence says that a frame ran while it was preempted.")
 mutant(overwritten_record_believed FILE src/count/frame/detail_ring.cc TEST count_test CASES "rings:*"
-       FROM [[  if (ring.Head() - position > ring.data.size()) return std::nullopt;  // the kernel came round meanwhile
+       FROM [[  if (ring.Head() - position > ring.data.size()) return std::nullopt;  // overwritten while it was copied
 ]]
        TO [[]]
        SAYS "A fault of a later frame is reported as one of this frame.")

@@ -45,9 +45,19 @@ mutant(sleep_is_no_wait_for_a_cpu FILE src/profile/thread_activity.cc TEST profi
 mutant(half_an_inversion FILE src/profile/wait_causes.cc TEST profile_test CASES "[causes]"
        FROM [[4 * preempted_ns > 3 * ns ? ns : preempted_ns;]] TO [[ns;]]
        SAYS "A thread is not blamed for any of a wait if it was preempted for a quarter of it.")
-mutant(neighbour_of_another_waker FILE src/profile/frame_causes.cc TEST profile_test CASES "[causes]"
+mutant(neighbour_of_another_waker FILE src/profile/wait_neighbours.cc TEST profile_test CASES "[causes]"
        FROM [[if (!same_thread || (own.kind]] TO [[if ((own.kind]]
        SAYS "A wait that one thread ended is told as one for a lock that another one released.")
-mutant(disk_among_locks FILE src/profile/frame_causes.cc TEST profile_test CASES "[causes]"
+mutant(disk_among_locks FILE src/profile/wait_neighbours.cc TEST profile_test CASES "[causes]"
        FROM [[(own.kind == Kind::kIo && !IsOfDisk(first.kind))]] TO [[own.thread != first.thread]]
        SAYS "A wait for a disk is told as one for a lock, because of its neighbours.")
+mutant(one_neighbour_is_enough FILE src/profile/wait_neighbours.cc TEST profile_test CASES "[causes]"
+       FROM [[if (nearest.size() < kNeeded)]] TO [[if (nearest.empty())]]
+       SAYS "All waits of a zone are told as the only one that was examined.")
+mutant(task_of_another_stack FILE src/profile/task_roots.cc TEST profile_test CASES "[tasks]"
+       FROM [[      if (const std::optional<uint32_t> known = copies_.Find({root, at}); known) {]]
+       TO [[      if (const std::optional<uint32_t> known = copies_.Find({0, at}); known) {]]
+       SAYS "Equal stacks of one task are many stacks.")
+mutant(awaiters_are_no_callers FILE src/profile/task_roots.cc TEST profile_test CASES "[tasks]"
+       FROM [[    begin = end + kAwaits.size();]] TO [[    begin = end + kAwaits.size(), calls.clear();]]
+       SAYS "A flame graph rooted at tasks does not show which tasks await a task.")

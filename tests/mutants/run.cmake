@@ -60,6 +60,7 @@ function(choose list n seed)
 endfunction()
 
 # edit(<id> <folder>): sets `text` to the source of a mutant in a folder, and `edited` to it with the mutant applied.
+# Adds the id to `stale` if that cannot be done.
 function(edit id folder)
   if(NOT EXISTS "${folder}/${${id}_FILE}")
     message(FATAL_ERROR "${id}: ${${id}_FILE} does not exist")
@@ -67,7 +68,8 @@ function(edit id folder)
   file(READ "${folder}/${${id}_FILE}" text)
   plant_text(edited "${text}" "${${id}_FROM}" "${${id}_TO}")
   if(edited_PROBLEM)
-    message(FATAL_ERROR "${id}: ${${id}_FILE} ${edited_PROBLEM}:\n${${id}_FROM}")
+    message(SEND_ERROR "${id}: ${${id}_FILE} ${edited_PROBLEM}:\n${${id}_FROM}")
+    set(stale ${stale} ${id} PARENT_SCOPE)
   endif()
   set(text "${text}" PARENT_SCOPE)
   set(edited "${edited}" PARENT_SCOPE)
@@ -102,8 +104,7 @@ endfunction()
 
 # run(<program> <filter>): sets `verdict` to passed, skipped or failed, `by` to the first failure, and `output`.
 function(run program cases)
-  string(REGEX REPLACE "_test$" "" folder "${program}")  # of some components the program is a folder deeper
-  file(GLOB path "${programs}/${program}" "${programs}/${folder}/${program}")
+  file(GLOB path "${programs}/${program}" "${programs}/*/${program}")  # of some components it is a folder deeper
   if(NOT path)
     message(FATAL_ERROR "there is no program ${program} in ${programs}")
   endif()
@@ -180,6 +181,10 @@ foreach(id IN LISTS mutants)
   edit(${id} "${root}")
 endforeach()
 list(LENGTH mutants count)
+list(LENGTH stale stale_count)
+if(stale)
+  message(FATAL_ERROR "${stale_count} of ${count} mutants do not apply, see above")
+endif()
 message(STATUS "${count} mutants apply")
 if(APPLY_ONLY)
   return()

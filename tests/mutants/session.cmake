@@ -30,7 +30,7 @@ mutant(waker_is_kept FILE src/session/off_cpu.cc TEST session_test CASES "[off_c
   state.waker.reset();]]
        TO [[  state.preempted = preempted;]]
        SAYS "All waits of a thread were ended by who ended the first one.")
-mutant(interrupt_is_a_thread FILE src/session/waking.cc TEST session_test CASES "[waking]"
+mutant(interrupt_is_a_thread FILE src/session/sched_events.cc TEST session_test CASES "[waking]"
        FROM [[kHardInterrupt | kSoftInterrupt |]] TO [[kHardInterrupt |]]
        SAYS "A packet that came in is told as the work of the thread that it interrupted.")
 mutant(woken_thread_is_the_waker FILE src/session/aggregator.cc TEST session_test CASES "a thread that waits for another*"
@@ -81,3 +81,35 @@ mutant(merged_waits_are_none FILE src/session/whole_frames.cc TEST session_test 
 mutant(forgotten_zones_are_none FILE src/session/whole_frames.cc TEST session_test CASES "[whole_frames]"
        FROM [[known_ns[i] = std::max(known_ns[i], first_end_ns[i]);]] TO [[known_ns[i] += 0;]]
        SAYS "An early frame is told to have been in no zone.")
+mutant(preempter_of_another_wait FILE src/session/preemptions.cc TEST session_test CASES "[preemptions]"
+       FROM [[absence.out_ns >= wait.ran_from_ns && ]] TO [[]]
+       SAYS "If records are missing, a wait has the preempter of an earlier one.")
+mutant(first_preempter_is_the_longest FILE src/session/preemptions.cc TEST session_test CASES "[preemptions]"
+       FROM [[      same->ns += ns;
+]]
+       TO [[]]
+       SAYS "A thread that ran often, but briefly each time, is not counted with all of its time.")
+mutant(losses_are_ignored FILE src/session/preemptions.cc TEST session_test CASES "[preemptions]"
+       FROM [[  if (cpu.is_known && cpu.running.tid != change.from_tid) LoseCpu(cpu);
+]]
+       TO [[]]
+       SAYS "After a switch without a record, a thread is told as the one that ran, though others ran as well.")
+mutant(one_switch_loses_all_cpus FILE src/session/preemptions.cc TEST session_test CASES "[preemptions]"
+       FROM [[change.from_tid) LoseCpu(cpu);]] TO [[change.from_tid) return Lose(), Add(change);]]
+       SAYS "A switch without a record on one CPU takes the preempters of all others away.")
+mutant(task_suspended_elsewhere_runs_on FILE src/count/task/task_changes.cc TEST session_test CASES "[tasks]"
+       FROM [[thread.changes.back().number = 0, thread.changes.back().text = kUnknown;]] TO [[return;]]
+       SAYS "Samples after a task was suspended by another thread are told to be the task's.")
+mutant(lost_switches_of_tasks_are_known FILE src/count/task/task_changes.cc TEST session_test CASES "[tasks]"
+       FROM [[      AddChange(thread, {.ns = event.from_ns, .text = kUnknown});
+]]
+       TO [[]]
+       SAYS "Samples where switches of tasks were lost have the last task that is known.")
+mutant(task_ended_elsewhere_runs_on FILE src/count/task/task_recording.cc TEST session_test CASES "[tasks]"
+       FROM [[return has(lost_, log) || has(lost_now, log);]] TO [[return has({}, log);]]
+       SAYS "Samples after another thread has ended a task are the task's until its own thread switches.")
+mutant(zones_stay_known_when_detached FILE src/session/zone_timeline.cc TEST session_test CASES "what fell in zones after*"
+       FROM [[    known_until_ns_ = std::min(known_until_ns_, read_until_ns_);
+]]
+       TO [[]]
+       SAYS "Samples keep the last zone that was known after another recording of the zones began.")

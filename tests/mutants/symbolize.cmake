@@ -22,3 +22,6 @@ mutant(data_is_code FILE src/symbolize/elf_functions.cc TEST symbolize_test
 mutant(marks_are_functions FILE src/symbolize/elf_functions.cc TEST symbolize_test
        FROM [[&& symbol.name.front() != '.' && symbol.name.front() != '$';]] TO [[&& symbol.name.front() != '.';]]
        SAYS "On arm64 functions are named '$x'.")
+mutant(split_units_are_not_told FILE src/symbolize/dwarf/module_lines.cc TEST symbolize_dwarf_test
+       FROM [[  if (split == 0) return absl::OkStatus();]] TO [[  if (split < 2) return absl::OkStatus();]]
+       SAYS "Inlined calls are missing without a word, because a program was compiled with -gsplit-dwarf.")

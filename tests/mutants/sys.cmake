@@ -12,6 +12,9 @@ mutant(changed_is_modified FILE src/sys/map_file.cc TEST sys_test
        FROM [[int64_t{info.st_ctim.tv_sec} * 1'000'000'000 + info.st_ctim.tv_nsec]]
        TO [[int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec]]
        SAYS "A file whose time was set back is believed to be the one that ran.")
+mutant(files_of_others_are_mapped FILE src/sys/map_file.cc TEST sys_test
+       FROM [[  if (!IsOurs(info)) return ReadWhole(]] TO [[  if (!IsOurs(info) && info.st_size < 0) return ReadWhole(]]
+       SAYS "A user ends root's profiler by truncating a file that it reads: SIGBUS.")
 mutant(deleted_is_never_told FILE src/sys/map_file.cc TEST sys_test
        FROM [[.deleted = info.st_nlink == 0}]] TO [[.deleted = info.st_nlink == 1}]]
        SAYS "A file that is there is taken for deleted.")

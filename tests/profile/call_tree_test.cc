@@ -106,6 +106,7 @@ TEST_CASE("a bottom-up tree begins with the functions' selfs", "[profile][call_t
 // The calls of a stack as the rows of a flat profile, outermost first.
 std::vector<std::string> KeysOf(const Profile& profile, const ProfileSample& sample, ReportKey key) {
   if (key == ReportKey::kThread) return {std::to_string(sample.thread)};
+  if (key == ReportKey::kTask) return {profile.strings[sample.task]};
   if (key == ReportKey::kFunction) return NamesOf(profile, sample.stack);
   std::vector<std::string> keys;
   for (uint32_t at = sample.stack; at != ProfileStack::kRoot; at = profile.stacks[at].parent) {
@@ -123,6 +124,7 @@ std::vector<std::string> KeysOf(const Profile& profile, const ProfileSample& sam
 std::string KeyOf(const Profile& profile, const FlatProfile::Row& row, ReportKey key) {
   switch (key) {
     case ReportKey::kThread: return std::to_string(row.thread);
+    case ReportKey::kTask: return profile.strings[row.task];
     case ReportKey::kModule:
       return row.module == ProfileLocation::kNoModule ? "" : profile.strings[profile.modules[row.module].path];
     case ReportKey::kLine:
@@ -161,10 +163,12 @@ void CheckFlatProfile(const Profile& profile, const FlatProfileOptions& options)
 TEST_CASE("a flat profile's self and total are sums over samples, recursion counted once", "[profile][flat]") {
   for (uint32_t seed = 0; seed < kSeeds; ++seed) {
     const Profile profile = RandomProfile(seed).Make();
-    for (const ReportKey key : {ReportKey::kFunction, ReportKey::kModule, ReportKey::kLine, ReportKey::kThread}) {
+    for (const ReportKey key : {ReportKey::kFunction, ReportKey::kModule, ReportKey::kLine}) {
       CheckFlatProfile(profile, {.key = key, .event = 2});
-      if (key != ReportKey::kThread) CheckFlatProfile(profile, {.key = key, .event = 2, .by_thread = true});
+      CheckFlatProfile(profile, {.key = key, .event = 2, .by_thread = true});
     }
+    CheckFlatProfile(profile, {.key = ReportKey::kThread, .event = 2});
+    CheckFlatProfile(profile, {.key = ReportKey::kTask, .event = 2});
   }
 }
 

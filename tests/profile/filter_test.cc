@@ -23,6 +23,7 @@ bool IsKept(const Profile& profile, const Profile::Filter& filter, const Profile
   if (!filter.thread_name.empty() && !Matches(filter.thread_name, name)) return false;
   if (!filter.label.empty() && (sample.label == 0 || !Matches(filter.label, profile.strings[sample.label])))
     return false;
+  if (!filter.task.empty() && (sample.task == 0 || !Matches(filter.task, profile.strings[sample.task]))) return false;
   if (!filter.function.empty()) {
     const std::vector<std::string> names = NamesOf(profile, sample.stack);
     const auto matches = [&](const std::string& function) { return Matches(filter.function, function); };
@@ -62,6 +63,8 @@ TEST_CASE("a filter keeps the samples that meet all conditions", "[profile][filt
         {.function = "*T>(int)"},
         {.function = "\\[libz.so\\]*"},
         {.label = "label *"},
+        {.task = "task [12]"},
+        {.label = "label 1", .task = "*"},
         {.label = "*1", .zone = "zone 1"},
         {.zone = "zone *"},
         {.thread_name = "worker 1", .from_ns = 1100, .function = "f*", .label = "label [01]", .zone = "*"},
@@ -131,6 +134,28 @@ TEST_CASE("a filter by time counts the merged samples that nothing else leaves o
   REQUIRE(filtered.accounting.notes.size() == 1);
   CHECK_THAT(filtered.accounting.notes[0], Catch::StartsWith(std::to_string(merged) + " samples were merged"));
   CHECK(profile.Filtered({.from_ns = 1, .label = "of no sample"}).accounting.notes.empty());
+}
+
+TEST_CASE("parts of tasks are filtered by thread, time, task and zone", "[profile][filter]") {
+  Profile profile = SampleProfile();
+  const uint64_t from_ns = profile.zones[1].from_ns, to_ns = profile.zones[1].to_ns;
+  profile.strings.push_back("path");
+  const auto path = static_cast<uint32_t>(profile.strings.size() - 1);
+  profile.task_parts = {{.from_ns = from_ns, .to_ns = to_ns, .number = 1, .thread = 0, .name = path, .task = path},
+                        {.from_ns = to_ns + 10, .to_ns = to_ns + 20, .number = 2, .thread = 1}};
+  profile.zones[1].thread = 0;
+  const auto numbers = [&](const Profile::Filter& filter) {
+    std::vector<uint64_t> kept;
+    for (const ProfileTaskPart& part : profile.Filtered(filter).task_parts) kept.push_back(part.number);
+    return kept;
+  };
+  using Numbers = std::vector<uint64_t>;
+  CHECK(numbers({}) == Numbers{1, 2});
+  CHECK(numbers({.threads = {1}}) == Numbers{2});
+  CHECK(numbers({.to_ns = to_ns + 10}) == Numbers{1});
+  CHECK(numbers({.from_ns = to_ns + 5}) == Numbers{2});
+  CHECK(numbers({.task = "p*"}) == Numbers{1});
+  CHECK(numbers({.zone = "physics"}) == Numbers{1});
 }
 
 TEST_CASE("zones and counters are filtered by thread, time and zone", "[profile][filter]") {

@@ -22,8 +22,50 @@ TEST_CASE("more work in a zone, and preemption", "[profile][causes]") {
   CHECK((causes[0].what == "work" && causes[0].share_ns == 16 * int64_t{kMs} && causes[0].stack == game.render()));
   CHECK((causes[1].kind == Kind::kPreempted && causes[1].confidence == Confidence::kKnown));
   CHECK(game.text().find("+16.00 ms  known    more work in work, in Render()\n") != std::string::npos);
-  CHECK(game.text().find("+7.000 ms  known    preempted in Render(): others ran, or a CPU quota was used up\n") !=
+  CHECK(game.text().find("+7.000 ms  known    preempted in Render(): others ran, or a CPU quota was used up "
+                         "[to know more: SessionOptions::preempters, which needs CAP_PERFMON and tracefs]\n") !=
         std::string::npos);
+}
+
+// Waits in one frame, by who preempted it ("": not known), for how long, and how many others ran meanwhile.
+struct Preempted {
+  const char* name = "";
+  uint64_t ms = 0;
+  uint32_t others = 0;
+};
+
+std::string TextOf(std::initializer_list<Preempted> waits) {
+  Hitching game;
+  game.builder().profile().accounting.switches_read = 100;
+  for (const Preempted& wait : waits) {
+    const uint32_t command = game.builder().String(wait.name);
+    const uint32_t tid = command == 0 ? 0 : std::string_view(wait.name).starts_with("swapper") ? 0 : 100 + command;
+    game.Run(1);
+    game.Wait(wait.ms, {.preempted = true, .preempter = {.tid = tid, .command = command, .others = wait.others}},
+              game.render());
+  }
+  for (const FrameCause& cause : game.Causes()) {
+    if (cause.kind != Kind::kPreempted) continue;
+    CHECK((cause.confidence == Confidence::kKnown && cause.remedy.empty()));
+    std::string text = cause.what;
+    for (size_t at = text.find(" (tid "); at != std::string::npos; at = text.find(" (tid ")) {
+      text.erase(at, text.find(')', at) + 1 - at);
+    }
+    return text;
+  }
+  return "no such cause";
+}
+
+TEST_CASE("preemption names who ran for the largest share", "[profile][causes]") {
+  CHECK(TextOf({{"cc1plus", 8}}) == "`cc1plus`");
+  CHECK(TextOf({{"cc1plus", 8, 2}}) == "`cc1plus` and 2 other threads");
+  CHECK(TextOf({{"make", 5}, {"cc1plus", 4}, {"cc1plus", 4}}) == "`cc1plus` and 1 other thread");
+  CHECK(TextOf({{"make", 5, 3}, {"cc1plus", 8}}) == "`cc1plus` and at least 3 other threads");
+  CHECK(TextOf({{"swapper/0", 8}, {"make", 3}}) ==
+        "no thread: its CPU was idle, as when a CPU quota (cgroup) is used up; less of the time ran 1 thread");
+  CHECK(TextOf({{"cc1plus", 8}, {"", 3}}) == "`cc1plus`, and perhaps others");
+  CHECK(TextOf({{"cc1plus", 3}, {"", 8}}).empty());
+  CHECK(TextOf({{"", 8}}).empty());
 }
 
 TEST_CASE("work that no sample shows is not known, and may be page faults", "[profile][causes]") {

@@ -1,5 +1,6 @@
 // Merging profiles: sums by name stay, in whatever order.
 #include <catch2/catch.hpp>
+#include <map>
 
 #include "tests/profile/random_profile.h"
 #include "tests/profile/sample_profile.h"
@@ -112,11 +113,38 @@ TEST_CASE("sums of ended threads are merged by their names", "[profile][merge]")
   CHECK(again.Total(0) == merged.Total(0));
 }
 
+TEST_CASE("merged and filtered profiles keep who preempted a thread", "[profile][merge]") {
+  const auto made = [](const char* first_string) {
+    ProfileBuilder builder;
+    builder.String(first_string);  // so that the same names have other indexes
+    const uint16_t event = builder.AddEvent({.name = std::string(kOffCpuEvent), .unit = ProfileUnit::kNanoseconds});
+    const uint32_t thread = builder.AddThread(1, 1, "main");
+    for (const char* const name : {"cc1plus", "make", "cc1plus"}) {
+      const ProfilePreempter preempter{.tid = 5, .command = builder.String(name), .others = 2};
+      const uint32_t wait = builder.AddWait({.preempted = true, .preempter = preempter});
+      builder.AddSample({.time_ns = 10, .weight = 1, .thread = thread, .wait = wait, .event = event});
+    }
+    return builder.Take();
+  };
+  const Profile merged = Merged(made("a"), made("cc1plus")).Filtered({.to_ns = 11});
+  REQUIRE(merged.Check() == absl::OkStatus());
+  REQUIRE(merged.samples.size() == 6);
+  std::map<std::string, int> preempted;
+  for (const ProfileSample& sample : merged.samples) {
+    const ProfilePreempter& preempter = merged.waits[sample.wait].preempter;
+    CHECK((preempter.tid == 5 && preempter.others == 2));
+    ++preempted[merged.strings[preempter.command]];
+  }
+  CHECK(preempted == std::map<std::string, int>{{"cc1plus", 4}, {"make", 2}});
+}
+
 TEST_CASE("accounting, threads and counters of merged profiles", "[profile][merge]") {
   Profile a = SampleProfile(), b = SampleProfile();
   a.events[0].accounting = {.counted = 10, .lost = 1, .stacks = {.stale = 2}};
   b.events[0].accounting = {.counted = 5, .lost = 2, .stacks = {.stale = 3}, .counted_is_lower_bound = true};
   b.accounting.zone_records_lost = 4;
+  b.accounting.task_records_lost = 5, b.accounting.task_parts_forgotten = 6;
+  b.accounting.switches_read = 100, b.accounting.switches_lost = 3;
   b.accounting.notes.push_back("more");
   b.program = "other";
   b.threads[0].on_ns = 100, b.threads[0].last_ns = 9;
@@ -128,6 +156,8 @@ TEST_CASE("accounting, threads and counters of merged profiles", "[profile][merg
   CHECK(merged.events[0].accounting.stacks.stale == 8);
   CHECK(merged.events[0].accounting.counted_is_lower_bound);
   CHECK(merged.accounting.zone_records_lost == 8);
+  CHECK((merged.accounting.task_records_lost == 10 && merged.accounting.task_parts_forgotten == 12));
+  CHECK((merged.accounting.switches_read == 200 && merged.accounting.switches_lost == 6));
   CHECK(merged.accounting.notes == std::vector<std::string>{"stacks: live", "3 samples lost", "more"});
   CHECK(merged.program == "app, other");
   REQUIRE(merged.threads.size() == 3);

@@ -90,11 +90,16 @@ TEST_CASE("the check names the table of a wrong index", "[profile]") {
       {"samples", [](Profile& p) { p.samples[3].stack = ProfileStack::kRoot; }},
       {"samples", [](Profile& p) { p.samples[3].wait = 2; }},
       {"samples", [](Profile& p) { p.samples[3].label = 1000; }},
+      {"samples", [](Profile& p) { p.samples[3].task = 1000; }},
       {"samples", [](Profile& p) { p.samples[3].time_ns = 1; }},
       {"waits", [](Profile& p) { p.waits[0].detail = 1000; }},
       {"zones", [](Profile& p) { p.zones[0].thread = 2; }},
       {"zones", [](Profile& p) { p.zones[0].to_ns = 1; }},
       {"zones", [](Profile& p) { p.zones[0].cause = 1000; }},
+      {"task_parts", [](Profile& p) { p.task_parts = {{.thread = 2}}; }},
+      {"task_parts", [](Profile& p) { p.task_parts = {{.name = 1000}}; }},
+      {"task_parts", [](Profile& p) { p.task_parts = {{.task = 1000}}; }},
+      {"task_parts", [](Profile& p) { p.task_parts = {{.from_ns = 1}}; }},
       {"counters", [](Profile& p) { p.counters[0].name = 1000; }},
       {"counters", [](Profile& p) { p.counters[0].thread = 2; }},
       {"counters", [](Profile& p) { p.counters[0].points[2].time_ns = 1; }},
@@ -120,6 +125,7 @@ TEST_CASE("numbers that are no value of their enums are refused", "[profile]") {
   CHECK(refuses([](Profile& profile) { profile.events[0].unit = ProfileUnit{77}; }));
   CHECK(refuses([](Profile& profile) { profile.samples[0].quality = StackQuality{77}; }));
   CHECK(refuses([](Profile& profile) { profile.waits.back().holder_quality = StackQuality{200}; }));
+  CHECK(refuses([](Profile& profile) { profile.waits.back().preempter.command = 9999; }));
   CHECK(refuses([](Profile& profile) { profile.counters.back().unit = ProfileUnit{77}; }));
 }
 

@@ -93,6 +93,8 @@ class RandomProfile {
                          .quality = none ? StackQuality::kNone : static_cast<StackQuality>(Below(4))};
     sample.samples = sample.time_ns == 0 ? 1 + Below(5) : sample.event == 1 ? 0 : 1;
     if (sample.event == 2) AddWait(sample);
+    if (Below(2) == 0) sample.task = builder_.String("task " + std::to_string(Below(3)));
+    if (sample.task != 0) sample.task_number = Below(3);
     builder_.AddSample(sample);
   }
 
@@ -137,7 +139,8 @@ inline SumsByName SumsByStack(const Profile& profile) {
   for (const ProfileSample& sample : profile.samples) {
     const ProfileThread& thread = profile.threads[sample.thread];
     std::string name = std::to_string(thread.pid) + "/" + std::to_string(thread.tid) + " " +
-                       profile.strings[sample.label] + " " + std::string(StackQualityName(sample.quality));
+                       profile.strings[sample.label] + " " + profile.strings[sample.task] + " " +
+                       std::string(StackQualityName(sample.quality));
     for (const std::string& call : NamesOf(profile, sample.stack)) name += ";" + call;
     if (sample.wait != ProfileSample::kNoWait) {
       const ProfileWait& wait = profile.waits[sample.wait];

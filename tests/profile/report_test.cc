@@ -168,7 +168,7 @@ TEST_CASE("names of any bytes keep lines whole and narrow", "[profile][report]")
   }
   builder.AddEvent({.name = std::string(kOffCpuEvent)});
   const Profile profile = builder.Take();
-  for (const ReportKey key : {ReportKey::kFunction, ReportKey::kModule, ReportKey::kLine, ReportKey::kThread}) {
+  for (const ReportKey key : {ReportKey::kFunction, ReportKey::kModule, ReportKey::kLine, ReportKey::kThread, ReportKey::kTask}) {
     const std::string report = FormatReport(profile, {.key = key, .width = 100});
     for (const std::string& line : LinesOf(report)) {
       CHECK(Columns(line) <= 100);
@@ -230,6 +230,19 @@ TEST_CASE("a text file is the report", "[profile][report]") {
   CHECK(text == FormatReport(profile, {.event = "off-cpu"}));
   CHECK(WriteReport(profile, {.event = "cycles"}, sink).code() == absl::StatusCode::kInvalidArgument);
   CHECK(WriteReport({}, {}, sink) == absl::OkStatus());
+}
+
+TEST_CASE("a report has a table of tasks if there are any", "[profile][report][tasks]") {
+  Profile profile = SampleProfile();
+  CHECK_THAT(FormatReport(profile), !Contains("# tasks"));
+  profile.strings.push_back("level > file");
+  for (ProfileSample& sample : profile.samples) {
+    if (sample.thread == 0) sample.task = static_cast<uint32_t>(profile.strings.size() - 1);
+  }
+  const std::string text = FormatReport(profile);
+  INFO(text);
+  CHECK_THAT(text, Contains("# tasks"));
+  CHECK_THAT(text, Contains("level > file\n") && Contains("(outside of tasks)\n"));
 }
 
 }  // namespace

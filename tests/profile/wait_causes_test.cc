@@ -293,6 +293,22 @@ TEST_CASE("short waits between two that were examined are likely for the same", 
   CHECK(causes[0].share_ns == (same ? 14 : 10) * int64_t{kMs});  // of which 4 ms are known
 }
 
+TEST_CASE("it takes two examined waits to tell what others beside them were for", "[profile][causes]") {
+  Hitching game;
+  const int before = GENERATE(0, 1, 2), after = GENERATE(0, 1, 2);
+  const auto examined = [&] { game.Wait(1, game.Call(SYS_read, "read of descriptor 3 (/level)", 1), game.render()); };
+  game.Run(4);
+  for (int i = 0; i < before; ++i) examined();
+  game.Wait(9, {}, game.render());
+  for (int i = 0; i < after; ++i) examined();
+  const std::vector<FrameCause> causes = game.Causes();
+  CAPTURE(game.text());
+  const bool is_like = before + after >= 2;
+  const bool is_only_cause = is_like || before + after == 0;
+  REQUIRE(causes.size() == (is_only_cause ? 1 : 2));
+  CHECK(causes[0].kind == (is_like ? Kind::kIo : Kind::kUnknown));
+}
+
 TEST_CASE("a wait that a thread ended is like those beside it that the same thread ended", "[profile][causes]") {
   Hitching game;
   const char* const waker = GENERATE("worker (2)", "main (1)", "an interrupt");

@@ -42,6 +42,22 @@ TEST_CASE("the holder of a lock is named with its innermost function of the prog
   CHECK(HolderText(profile, {}).empty());
 }
 
+TEST_CASE("a preempted thread is told with who ran instead", "[profile][wait_text]") {
+  ProfileBuilder builder;
+  const auto text = [&](const ProfilePreempter& preempter) {
+    return WaitText(builder.profile(), {.preempted = true, .preempter = preempter});
+  };
+  const uint32_t compiler = builder.String("cc1plus"), worker = builder.String("worker");
+  CHECK(text({}) == "preempted");
+  CHECK(text({.tid = 123, .command = compiler}) == "preempted, by `cc1plus` (tid 123)");
+  CHECK(text({.tid = 123, .command = compiler, .others = 1}) == "preempted, by `cc1plus` (tid 123) and 1 other thread");
+  CHECK(text({.tid = 5, .command = worker, .is_own = true, .others = 2}) ==
+        "preempted, by `worker` (tid 5) of this program and 2 other threads");
+  CHECK(text({.tid = 0, .command = builder.String("swapper/0")}) ==
+        "preempted, by no thread: its CPU was idle, as when a CPU quota (cgroup) is used up");
+  CHECK(WaitKind(builder.profile(), {.preempted = true, .preempter = {.tid = 5, .command = worker}}) == "preempted");
+}
+
 TEST_CASE("the kind of a wait has no addresses and no waker", "[profile][wait_text]") {
   const auto kind_of = [](const char* detail) {
     ProfileBuilder builder;

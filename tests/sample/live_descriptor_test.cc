@@ -1,6 +1,7 @@
 // Live stacks on kernels before Linux 5.13, where each thread's event sends the signal by its descriptor. The tests use
 // this kernel, with everything that came with 5.13 disabled.
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -9,6 +10,7 @@
 #include <cstdio>
 #include <thread>
 
+#include "src/sys/sample_signals.h"
 #include "tests/sample/live_support.h"
 #include "tests/support/fake_kernel.h"
 #include "tests/support/skip.h"
@@ -40,6 +42,8 @@ class OldKernel {
  private:
   FakeKernel fake_;
 };
+
+std::vector<int> g_signalling;
 
 void Print(const char* what, const LiveTally& tally, const EventAccounting& accounting) {
   std::printf("%s: %llu samples, %llu stacks, %llu paired; stale %llu, coalesced %llu, walk limit %llu\n", what,
@@ -129,6 +133,40 @@ TEST_CASE("without sigtrap threads that come and go make no stack of another sta
   const EventAccounting accounting = CheckStackAccounting(*sampler);
   Print("churn", tally, accounting);
   CHECK(accounting.stacks.stale <= tally.stacks / 100);  // a thread that starts blocks its signals
+}
+
+// The signal is pending when its event's descriptor is closed. The next sampler's event gets the same descriptor.
+TEST_CASE("without sigtrap a signal of an ended sampler is none of the next one", "[live][descriptor][law]") {
+  OldKernel old;
+  old.fake().below().fcntl = [](int fd, int command, unsigned long argument) {
+    if (command == F_SETSIG) g_signalling.push_back(fd);
+    return sys::kLinux.fcntl(fd, command, argument);
+  };
+  g_signalling.clear();
+  sigset_t trap, pending;
+  sigemptyset(&trap);
+  sigaddset(&trap, SIGTRAP);
+  {
+    auto ended = Sampler::Open(LiveOptions(1000));
+    REQUIRE(ended.ok());
+    pthread_sigmask(SIG_BLOCK, &trap, nullptr);
+    REQUIRE(ended->Start().ok());
+    do {
+      testing::Spin(1'000'000);
+      sigpending(&pending);
+    } while (sigismember(&pending, SIGTRAP) == 0);
+  }
+  auto sampler = Sampler::Open(LiveOptions(1000));
+  REQUIRE(sampler.ok());
+  const uint64_t dropped = sys::LateSampleSignals();
+  pthread_sigmask(SIG_UNBLOCK, &trap, nullptr);
+  REQUIRE(g_signalling.size() == 2);
+  if (g_signalling[0] != g_signalling[1]) SKIP_TEST("the descriptor was not used again");
+  CHECK(sys::LateSampleSignals() == dropped);
+  LiveTally tally;
+  testing::DrainRest(*sampler, tally);
+  CHECK(tally.stacks == 0);
+  CHECK(CheckStackAccounting(*sampler).stacks.accounted() == 0);
 }
 
 TEST_CASE("without sigtrap, and without room for what a signal says, the process lives on", "[live][descriptor][law]") {

@@ -14,19 +14,19 @@
 namespace perfkit::session {
 namespace {
 
-using Key = std::tuple<uint32_t, uint16_t, uint32_t, StackQuality>;
+using Key = std::tuple<uint32_t, uint16_t, uint32_t, uint32_t, StackQuality>;
 using Sums = std::map<Key, std::pair<uint64_t, uint64_t>>;
 
 Sums SumsOf(const Profile& profile) {
   Sums sums;
   for (const ProfileSample& sample : profile.samples) {
-    auto& [weight, samples] = sums[{sample.thread, sample.event, sample.stack, sample.quality}];
+    auto& [weight, samples] = sums[{sample.thread, sample.event, sample.stack, sample.task, sample.quality}];
     weight += sample.weight, samples += sample.samples;
   }
   return sums;
 }
 
-TEST_CASE("sums by thread, event, stack and quality stay exactly", "[merge_samples]") {
+TEST_CASE("sums by thread, event, stack, task and quality stay exactly", "[merge_samples]") {
   std::mt19937 random(GENERATE(range(1u, 20u)));
   const auto below = [&](uint64_t limit) { return random() % limit; };
   ProfileBuilder builder;
@@ -39,6 +39,7 @@ TEST_CASE("sums by thread, event, stack and quality stay exactly", "[merge_sampl
   }
   for (uint32_t i = 0; i < 5; ++i) builder.AddThread(1, i, "t");
   const uint32_t preempted = builder.AddWait({.preempted = true});
+  const std::array<uint32_t, 3> tasks = {0, builder.String("path"), builder.String("mesh")};
   Profile& profile = builder.profile();
   uint64_t singles = 0, waits = 0;
   for (uint64_t turn = 0; turn < 20; ++turn) {
@@ -55,7 +56,9 @@ TEST_CASE("sums by thread, event, stack and quality stay exactly", "[merge_sampl
                          .stack = stacks[below(stacks.size())],
                          .wait = wait,
                          .event = static_cast<uint16_t>(below(2)),
-                         .quality = static_cast<StackQuality>(below(4))});
+                         .quality = static_cast<StackQuality>(below(4)),
+                         .task = tasks[below(3)],
+                         .task_number = below(100)});
       singles += profile.samples.back().samples;
     }
     const Sums before = SumsOf(profile);
@@ -71,7 +74,7 @@ TEST_CASE("sums by thread, event, stack and quality stay exactly", "[merge_sampl
   for (const ProfileSample& sample : profile.samples) {
     merged += sample.merged();
     if (sample.merged()) {
-      CHECK(sample.wait == ProfileSample::kNoWait);
+      CHECK((sample.wait == ProfileSample::kNoWait && sample.task_number == 0));
       continue;
     }
     single_samples += sample.samples;
@@ -79,7 +82,7 @@ TEST_CASE("sums by thread, event, stack and quality stay exactly", "[merge_sampl
   }
   CHECK(profile.accounting.times_forgotten == singles - single_samples);
   CHECK(profile.accounting.waits_forgotten == waits - single_waits);
-  CHECK(merged <= 5 * 2 * 8 * 4);
+  CHECK(merged <= 5 * 2 * 8 * 3 * 4);
   CHECK(profile.waits.size() <= single_waits + 1);
 }
 
@@ -91,7 +94,8 @@ TEST_CASE("the lightest rows keep their module, the heaviest their stacks, and s
   builder.AddEvent({.name = "a"});
   builder.AddEvent({.name = "b"});
   for (uint32_t i = 0; i < kThreads; ++i) builder.AddThread(1, i, "t");
-  for (uint32_t i = 0; i < kModules * kPlaces; ++i) builder.Stack(ProfileStack::kRoot, builder.Location(i / kPlaces, i));
+  for (uint32_t i = 0; i < kModules * kPlaces; ++i)
+    builder.Stack(ProfileStack::kRoot, builder.Location(i / kPlaces, i));
   const auto other_of = [](uint32_t stack) { return stack / kPlaces * kPlaces; };
   Profile& profile = builder.profile();
   for (uint32_t i = 0; i < 2000; ++i) {
@@ -114,7 +118,8 @@ TEST_CASE("the lightest rows keep their module, the heaviest their stacks, and s
   };
   const auto with_stack = [&] {
     uint64_t sum = 0;
-    for (const ProfileSample& sample : profile.samples) sum += sample.quality == StackQuality::kWhole ? sample.samples : 0;
+    for (const ProfileSample& sample : profile.samples)
+      sum += sample.quality == StackQuality::kWhole ? sample.samples : 0;
     return sum;
   };
   const auto before = by_module();

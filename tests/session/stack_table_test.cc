@@ -38,7 +38,7 @@ struct Table {
     out.U32(pid).U32(pid).U64(begin).U64(bytes).U64(0).U32(8).U32(1).U64(path.size()).U64(0);
     out.U32(PROT_EXEC | PROT_READ).U32(MAP_PRIVATE).Text(path);
     const std::string bytes_of = out.Finish(RecordType::kMmap2, 2);
-    if (symbolizer.Add(AsRecord(bytes_of), layout)) stacks.ForgetPlaces(pid);
+    if (symbolizer.Add(AsRecord(bytes_of), layout)) stacks.ForgetLocations(pid);
   }
   std::vector<uint64_t> AddressesOf(uint32_t stack) const {
     std::vector<uint64_t> addresses;
@@ -48,7 +48,9 @@ struct Table {
     }
     return addresses;
   }
-  uint32_t ModuleOf(uint32_t stack) const { return stacks.places()[builder.profile().stacks[stack].location].module; }
+  uint32_t ModuleOf(uint32_t stack) const {
+    return stacks.code_locations()[builder.profile().stacks[stack].location].module;
+  }
 };
 
 StackFrame Call(uint64_t pc) { return {.pc = pc, .is_return_address = true}; }
@@ -201,7 +203,8 @@ TEST_CASE("ever new addresses take a table of bounded size, and their modules ar
   CHECK(profile.CallName(other, profile.CallsAt(other)[0]) == "[other addresses]");
   CHECK(table.AddressesOf(table.Intern({{.pc = 16}})) == std::vector<uint64_t>{16});
   bool was_cut = false;
-  CHECK(table.stacks.EndsInOther(table.stacks.Intern(kStackPid, std::vector<StackFrame>{{.pc = 0x8008}, Call(17)}, was_cut)));
+  CHECK(table.stacks.EndsInOther(
+      table.stacks.Intern(kStackPid, std::vector<StackFrame>{{.pc = 0x8008}, Call(17)}, was_cut)));
   CHECK(was_cut);
 }
 

@@ -15,6 +15,7 @@
 
 #include "perfkit/frame_counter.h"
 #include "perfkit/session.h"
+#include "perfkit/task_counter.h"
 #include "src/sys/files.h"
 #include "tests/session/support.h"
 #include "tests/support/work.h"
@@ -42,10 +43,10 @@ class Faults {
   std::vector<std::string> faults_;
 };
 
-// Threads with zones that work, and start others that end soon.
+// Threads with zones and tasks that work, and start others that end soon, which go on with the task.
 class BusyThreads {
  public:
-  explicit BusyThreads(FrameCounter& frames) : frames_(frames) {
+  BusyThreads(FrameCounter& frames, TaskCounter& tasks) : frames_(frames), tasks_(tasks) {
     for (std::thread& thread : threads_) thread = std::thread([this] { Work(); });
   }
   ~BusyThreads() {
@@ -59,16 +60,23 @@ class BusyThreads {
   void Work() {
     while (!stop_) {
       PERFKIT_ZONE(frames_, "busy");
+      TaskCounter::Task task = tasks_.Create({"task"});
+      task.Resume();
       Fault(3);
-      std::thread([this] {
+      task.Suspend();
+      std::thread([this, &task] {
         PERFKIT_ZONE(frames_, "brief");
+        task.Resume();
+        PERFKIT_TASK_ZONE(tasks_, "zone");
         Spin(50us);
+        task.Suspend();
       }).join();
       std::this_thread::sleep_for(5ms);
     }
   }
 
   FrameCounter& frames_;
+  TaskCounter& tasks_;
   std::atomic<bool> stop_{false};
   std::array<std::thread, 2> threads_;
 };
@@ -78,6 +86,7 @@ class Controller {
  public:
   struct Shared {
     FrameCounter frames{{.events = {"page-faults"}}};
+    TaskCounter tasks{{.events = {"page-faults"}}};
     Faults faults;
     std::mutex mutex;
     std::shared_ptr<Session> session;  // no thread destroys it while another one uses it
@@ -115,6 +124,7 @@ class Controller {
     options.own_thread = Below(4) != 0;
     options.replace = Below(2) == 0;
     if (Below(2) == 0) options.frames = &shared_.frames;
+    if (Below(2) == 0) options.tasks = &shared_.tasks;
     if (Below(4) == 0) {
       options.mode = RingMode::kOverwrite;
       return options;
@@ -165,7 +175,7 @@ void Storm(int steps) {
   (void)sys::ReadFile("/proc/none");
   Controller::Shared shared;
   {
-    const BusyThreads busy(shared.frames);
+    const BusyThreads busy(shared.frames, shared.tasks);
     std::array<std::thread, 3> threads;
     for (uint32_t i = 0; i < threads.size(); ++i) {
       threads[i] = std::thread([&shared, i, steps] {

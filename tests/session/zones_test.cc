@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "perfkit/frame_counter.h"
+#include "src/count/frame/frame_counter_impl.h"
 #include "src/session/zone_timeline.h"
 #include "tests/session/support.h"
 #include "tests/support/measurement.h"
@@ -241,6 +242,37 @@ TEST_CASE("what fell in a zone that ended on another thread has no known zone", 
   const auto weights = WeightsByLabel(*profile);
   CHECK(weights.count("wanders") == 0);
   CHECK(weights.count(std::string(ZoneTimeline::kUnknownZone)) == 1);
+}
+
+TEST_CASE("what fell in zones after another recording of them began has no known zone", "[session][zones]") {
+  FrameCounter frames({.events = {"page-faults"}});
+  SessionOptions options = EachFault();
+  options.own_thread = false;
+  absl::StatusOr<Session> session = StartWith(frames, std::move(options));
+  REQUIRE(session.status() == absl::OkStatus());
+  {
+    PERFKIT_ZONE(frames, "before");
+    Fault(30);
+  }
+  REQUIRE(session->Poll() == absl::OkStatus());
+  PERFKIT_ZONE(frames, "around");
+  const auto recording = count::FrameCounterImpl::Of(frames)->Record();
+  REQUIRE(recording.status() == absl::OkStatus());
+  {
+    PERFKIT_ZONE(frames, "after");
+    Fault(30);
+  }
+  REQUIRE(session->Poll() == absl::OkStatus());
+  const absl::StatusOr<Profile> profile = session->Stop();
+  REQUIRE(profile.status() == absl::OkStatus());
+  CheckLaws(*profile);
+  CHECK(ZonesNamed(*profile, "before").size() == 1);
+  CHECK(ZonesNamed(*profile, "after").empty());
+  auto weights = WeightsByLabel(*profile);
+  CHECK(weights.count("after") == 0);
+  if (profile->events[0].accounting.lost != 0) SKIP_TEST("samples were lost");
+  CHECK(weights["before"] >= 30);
+  CHECK(weights[std::string(ZoneTimeline::kUnknownZone)] >= 30);
 }
 
 TEST_CASE("a FrameCounter may go while a session runs, and another session may have the next", "[session][zones]") {

@@ -17,10 +17,11 @@ namespace {
 using sys::Kernel;
 
 constexpr std::array<const char*, static_cast<size_t>(Call::kCount)> kNames = {
-    "any",         "perf_event_open", "ioctl",     "read",      "write",  "close", "mmap",  "munmap",
-    "open",        "fstat",           "fchmod",    "rename",    "unlink", "fcntl", "pipe2", "clock_gettime",
-    "nanosleep",   "getrusage",       "getrlimit", "fork",      "execvp", "wait4", "kill",  "sigaction",
-    "sigprocmask", "epoll_create1",   "epoll_ctl", "epoll_wait"};
+    "any",       "perf_event_open", "ioctl",         "read",      "pread",       "write",         "close",
+    "mmap",      "munmap",          "open",          "fstat",     "fchmod",      "rename",        "unlink",
+    "fcntl",     "pipe2",           "clock_gettime", "nanosleep", "getrusage",   "getrlimit",     "fork",
+    "execvp",    "wait4",           "kill",          "sigaction", "sigprocmask", "epoll_create1", "epoll_ctl",
+    "epoll_wait"};
 
 // A sweep with more calls than this does not end.
 constexpr uint64_t kLongestSweep = 100'000;
@@ -99,13 +100,13 @@ struct FakeCalls {
   }
 
   // Fails, is short, or forwards.
-  template <auto kMember, Call kCall, class Buffer>
-  static ssize_t Transfer(int fd, Buffer* buffer, size_t size) {
+  template <auto kMember, Call kCall, class Buffer, class... Offset>
+  static ssize_t Transfer(int fd, Buffer* buffer, size_t size, Offset... offset) {
     const int error = fake().Strike(kCall);
     if (error > 0) return Failed<ssize_t>(error);
     if (error == FakeKernel::kEnd) return 0;
     if (error == FakeKernel::kHalf) size = (size + 1) / 2;
-    return (fake().below_.*kMember)(fd, buffer, size);
+    return (fake().below_.*kMember)(fd, buffer, size, offset...);
   }
 
   static void* Mmap(void* address, size_t size, int protection, int flags, int fd, off_t offset) {
@@ -130,6 +131,7 @@ struct FakeCalls {
     table.perf_event_open = PerfEventOpen;
     table.ioctl = Wrap<Call::kIoctl, &Kernel::ioctl>::Go;
     table.read = Transfer<&Kernel::read, Call::kRead, void>;
+    table.pread = Transfer<&Kernel::pread, Call::kPread, void, off_t>;
     table.write = Transfer<&Kernel::write, Call::kWrite, const void>;
     table.close = Close;
     table.mmap = Mmap;

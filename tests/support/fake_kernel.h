@@ -31,6 +31,7 @@ enum class Call : uint8_t {
   kPerfEventOpen,
   kIoctl,
   kRead,
+  kPread,
   kWrite,
   kClose,
   kMmap,
@@ -74,7 +75,7 @@ class FakeKernel {
   // those after it, so many in all; kAlways: for ever.
   void FailNth(uint64_t n, int error, Call only = Call::kAny, uint64_t times = 1);
   static constexpr uint64_t kAlways = INT64_MAX;
-  // Errors of FailNth for read and write that are none: half of the bytes, and the end of the file.
+  // Errors of FailNth for read, pread and write that are none: half of the bytes, and the end of the file.
   static constexpr int kHalf = -1, kEnd = -2;
   // All calls of `call` fail with `error`, until Forgive.
   void FailAll(Call call, int error);

@@ -30,6 +30,7 @@ std::vector<int> ErrorsOf(Call call) {
               ENFILE, ENOMEM, E2BIG, ESRCH,  EOPNOTSUPP, ENOSYS, EINTR};
     case Call::kIoctl: return {EINVAL, ENOTTY, EBUSY, ENOMEM, EINTR};
     case Call::kRead: return {EINTR, EIO, ENOSPC, FakeKernel::kHalf, FakeKernel::kEnd};
+    case Call::kPread: return {EINTR, EIO, ESRCH, FakeKernel::kHalf, FakeKernel::kEnd};
     case Call::kWrite: return {EINTR, EIO, ENOSPC, EDQUOT, FakeKernel::kHalf};
     case Call::kClose: return {EINTR, EIO, ENOSPC};
     case Call::kMmap: return {EPERM, ENOMEM, EAGAIN, ENFILE, EINVAL, EACCES};

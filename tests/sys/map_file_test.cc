@@ -1,8 +1,9 @@
-// Mapped files against read ones, and what is no file to map.
+// Mapped files against read ones, what is no file to map, and files that others may cut short.
 #include "src/sys/map_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <cstring>
@@ -10,6 +11,7 @@
 
 #include "src/sys/files.h"
 #include "tests/support/temp_folder.h"
+#include "tests/sys/in_child.h"
 
 namespace perfkit::sys {
 namespace {
@@ -54,6 +56,48 @@ TEST_CASE("a pipe in the place of a file is refused, not waited for", "[map_file
   const std::string path = folder.path() + "/pipe";
   REQUIRE(mkfifo(path.c_str(), 0600) == 0);
   CHECK(MapFile(path).status().message() == path + " is no regular file");
+}
+
+// What others may write to is read: then nothing that they do to the file ends this process.
+TEST_CASE("a file that others may write to can be cut short without harm", "[map_file]") {
+  const TempFolder folder;
+  const std::string path = folder.path() + "/file";
+  const std::string text(100'000, 'x');
+  folder.Write("/file", text);
+  const auto after_cut = [&] {
+    const absl::StatusOr<Mapping> file = MapFile(path);
+    if (!file.ok() || truncate(path.c_str(), 0) != 0) return false;
+    return std::memcmp(file->data(), text.data(), text.size()) == 0;
+  };
+  REQUIRE(chmod(path.c_str(), 0666) == 0);
+  CHECK(testing::InChild(after_cut) == 0);
+  if (geteuid() != 0) return;
+  folder.Write("/file", text);
+  REQUIRE(chmod(path.c_str(), 0644) == 0);
+  REQUIRE(chown(path.c_str(), 65534, 65534) == 0);
+  CHECK(testing::InChild(after_cut) == 0);
+}
+
+TEST_CASE("a file of this user alone is mapped, not read", "[map_file]") {
+  const TempFolder folder;
+  folder.Write("/file", "text");
+  const std::string path = folder.path() + "/file";
+  REQUIRE(chmod(path.c_str(), 0600) == 0);
+  const absl::StatusOr<Mapping> file = MapFile(path);
+  REQUIRE(file.ok());
+  folder.Write("/file", "next");
+  CHECK(std::memcmp(file->data(), "next", 4) == 0);
+}
+
+TEST_CASE("a file of others that is too large to be read is refused", "[map_file]") {
+  const TempFolder folder;
+  folder.Write("/file", "text");
+  const std::string path = folder.path() + "/file";
+  REQUIRE(chmod(path.c_str(), 0666) == 0);
+  REQUIRE(truncate(path.c_str(), kMaxReadBytes + 1) == 0);
+  CHECK(absl::IsResourceExhausted(MapFile(path).status()));
+  REQUIRE(chmod(path.c_str(), 0600) == 0);
+  CHECK(MapFile(path).ok());
 }
 
 TEST_CASE("what cannot be mapped says why", "[map_file]") {

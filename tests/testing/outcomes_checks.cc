@@ -33,6 +33,15 @@ Run Catch(const std::string& arguments, const std::string& environment = "") {
   return Shell(environment + " " + PERFKIT_SAMPLES_CATCH2 + " " + arguments);
 }
 
+// What such a program allocates by new is in no count: 0 would be wrong.
+TEST_CASE("allocations are refused in a program with an operator new of its own", "[allocations]") {
+  const Run run = Shell(PERFKIT_OWN_NEW);
+  INFO(run.out);
+  CHECK(run.code == 0);
+  CHECK(run.Says("another malloc or operator new"));
+  CHECK(run.Says("Remedy: "));
+}
+
 #define CHECK_SAYS(run, text) \
   do {                        \
     INFO((run).out);          \

@@ -13,8 +13,8 @@ namespace perfkit {
 // The fields of perf_event_mmap_page that readers use. The kernel writes them at any time.
 struct UserPage {
   uint32_t version, compat_version;
-  // Changes by 2 at each update. A software event's: if it is equal at two times, the thread was not switched in
-  // between.
+  // Changes by 2 at each update. On the page of a thread's software event, the same value at two times means that the
+  // thread was not switched in between.
   uint32_t lock;
   uint32_t index;  // Counter register + 1; 0 means not on a counter now.
   int64_t offset;

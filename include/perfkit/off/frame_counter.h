@@ -25,9 +25,11 @@ class FrameCounter {
   class [[nodiscard]] Zone {
    public:
     Zone(FrameCounter&, ZoneId) noexcept {}
+    Zone(FrameCounter*, ZoneId) noexcept {}
     ~Zone() {}  // A variable with a destructor counts as used.
     Zone(const Zone&) = delete;
     Zone& operator=(const Zone&) = delete;
+    void End(FrameRecord& counts) noexcept { counts = {}; }
   };
   void Enter(ZoneId) noexcept {}
   void Leave() noexcept {}

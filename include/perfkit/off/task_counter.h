@@ -23,7 +23,10 @@ class TaskCounter {
 
     void Resume() noexcept {}
     void Suspend() noexcept {}
+    void Enqueue() noexcept {}
+    void SetAwaiter(const Task&) noexcept {}
     TaskTotals totals() const { return {}; }
+    uint64_t number() const noexcept { return 0; }
   };
 
   Task Create(ZoneId) noexcept { return {}; }
@@ -41,6 +44,7 @@ class TaskCounter {
   std::vector<TaskZoneStats> zones() const { return {}; }
   TaskTotals Outside() const { return {}; }
   TaskStats Stats() const { return {}; }
+  std::string FormatTasks() const { return {}; }
   size_t size() const { return 0; }
   std::string_view name(size_t) const { return ""; }
   std::string_view reason(size_t) const { return detail::kOffReason; }

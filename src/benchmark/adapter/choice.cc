@@ -9,13 +9,9 @@
 #include "perfkit/format.h"
 #include "perfkit/metric_set.h"
 #include "src/base/text.h"
-#include "src/sys/allocations.h"
 
 namespace perfkit::adapter {
 namespace {
-
-// No event of the kernel: a wrapped malloc counts it (src/sys/allocations.h).
-constexpr std::string_view kAllocations = "allocations";
 
 size_t CountOf(const Choice& choice) {
   size_t count = 0;
@@ -48,15 +44,7 @@ void AddGroup(Choice& choice, std::vector<EventConfig> group) {
   if (fits) choice.groups.push_back(std::move(group));
 }
 
-void AddAllocations(Choice& choice) {
-  if (sys::ThreadAllocations() == nullptr) {
-    return Refuse(choice, kAllocations, "link perfkit::testing_alloc, or preload libperfkit_malloc_preload.so");
-  }
-  choice.wanted.push_back({.name = std::string(kAllocations), .why_not = "", .source = Wanted::Source::kAllocations});
-}
-
 void AddElement(Choice& choice, const std::string& element) {
-  if (element == kAllocations) return AddAllocations(choice);
   absl::StatusOr<std::vector<std::vector<EventConfig>>> groups = ParseEventList(element);
   if (!groups.ok()) return Refuse(choice, element, groups.status());
   for (std::vector<EventConfig>& group : *groups) AddGroup(choice, std::move(group));

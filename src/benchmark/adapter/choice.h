@@ -18,12 +18,9 @@
 namespace perfkit::adapter {
 
 struct Wanted {
-  enum class Source : uint8_t { kSet, kAllocations };
-
   std::string name;
   std::string why_not;  // In a few words; "" if the event can be counted, as far as is known without opening it.
   size_t index = 0;     // Its index in the set that `groups` opens.
-  Source source = Source::kSet;
   bool for_metrics = false;  // Has no column: only metrics need it.
 };
 

@@ -28,7 +28,6 @@ constexpr char kDefault[] = "instructions,cycles,page-faults";
 
 std::string Describe(const adapter::Wanted& wanted, const CounterSet* set, const std::string& refused) {
   if (!wanted.why_not.empty()) return wanted.name + " n/a (" + wanted.why_not + ")";
-  if (wanted.source == adapter::Wanted::Source::kAllocations) return wanted.name + " by wrapped malloc";
   if (set == nullptr) return wanted.name + " n/a (" + refused + ")";
   const size_t i = wanted.index;
   if (!set->fixed_flags(i).counted()) return wanted.name + " n/a (" + adapter::WhyNot(*set, i, {}) + ")";

@@ -16,7 +16,7 @@ struct Overhead {
   std::array<double, kMaxEvents> per_segment{};
   std::array<double, kMaxEvents> per_round{};
 
-  // Returns the `value` of event i over `rounds` of the loop in `segments` pieces, minus the loop's own cost. Never
+  // Returns the `value` of event i over `rounds` of the loop, which pauses have cut into `segments`, minus the loop's own cost. Never
   // negative: that cost is a minimum of noisy numbers, and a body without cost may count less.
   double Without(double value, size_t i, uint64_t segments, int64_t rounds) const;
 };

@@ -15,7 +15,6 @@
 #include "src/benchmark/adapter/column.h"
 #include "src/benchmark/adapter/overhead.h"
 #include "src/benchmark/adapter/run_sum.h"
-#include "src/sys/allocations.h"
 
 namespace perfkit {
 
@@ -42,7 +41,7 @@ struct BenchmarkRegion::Impl {
   Tally TallyOf(const Wanted& wanted, const std::string& refused) const {
     Tally tally{
         .name = wanted.name, .why_not = wanted.why_not, .event = wanted.name, .for_metrics = wanted.for_metrics};
-    if (!tally.why_not.empty() || wanted.source == Wanted::Source::kAllocations) return tally;
+    if (!tally.why_not.empty()) return tally;
     const size_t i = wanted.index;
     if (!set) {
       tally.why_not = refused;
@@ -63,7 +62,6 @@ struct BenchmarkRegion::Impl {
 
   void Open() noexcept {
     thread = ThreadSerial();
-    if (const uint64_t* const now = sys::ThreadAllocations()) allocated_before = *now;
     if (set) set->Read(begin);
     counting = true;
   }
@@ -72,7 +70,6 @@ struct BenchmarkRegion::Impl {
     Snapshot end;
     if (set) set->Read(end);
     cross_thread |= ThreadSerial() != thread;
-    if (const uint64_t* const now = sys::ThreadAllocations()) allocated += *now - allocated_before;
     counting = false;
     ++segments;
     if (set) total.Add(*set, begin, end);
@@ -82,10 +79,6 @@ struct BenchmarkRegion::Impl {
     if (!tally.why_not.empty()) return;
     if (cross_thread || total.cross_thread() > 0) {
       return Lose(tally, wanted, "began and ended on different threads");
-    }
-    if (wanted.source == Wanted::Source::kAllocations) {
-      tally.value = static_cast<double>(allocated);
-      return;
     }
     const size_t i = wanted.index;
     const Count count = total.count(*set, i);
@@ -104,7 +97,6 @@ struct BenchmarkRegion::Impl {
   ScopeTotals total;
   Snapshot begin;
   uint64_t thread = 0;  // ThreadSerial() at the begin of the segment.
-  uint64_t allocated_before = 0, allocated = 0;
   uint64_t segments = 0;
   bool cross_thread = false;  // A segment ended on another thread than it began on, so there is no number.
   bool started = false;       // Between Start and Stop.

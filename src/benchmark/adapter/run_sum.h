@@ -33,7 +33,7 @@ struct Tally {
   uint64_t enabled_ns = 0, running_ns = 0;
   int threads = 1;
   std::string event{};       // As it was written: its name in metrics.
-  bool user_only = false;    // Without having been written so.
+  bool user_only = false;    // Counted in user space only, although its name does not say so.
   bool for_metrics = false;  // Has no column.
 };
 

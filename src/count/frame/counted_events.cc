@@ -1,6 +1,5 @@
-// The sums that are rare: of events that can multiplex or were missing, of other sums. All but Raise, which takes the
-// larger, are differences and sums of 64-bit numbers that may wrap around: a sum of differences is right as long as the
-// true result fits.
+// The less frequent operations: the times and the missing events of an interval, and operations on whole Sums. Sums and
+// differences are modulo 2^64, so a result is right if the true one fits in 64 bits.
 #include "src/count/frame/counted_events.h"
 
 namespace perfkit::count {

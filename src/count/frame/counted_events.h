@@ -1,8 +1,8 @@
-// Sums of differences of snapshots: of each event, what was counted between two snapshots, and whether that is known.
+// Sums of differences between snapshots: what each event counted in some intervals, and whether that is known.
 //
 // A snapshot has room for kMaxEvents values, and those of unused events are always 0. So Add adds whole blocks of four,
-// without a test for each value. Times (Snapshot::times) are added for events that can multiplex only. An event that
-// could not be opened is never counted: it is in never(), and in none of the masks of missing events here.
+// without a test for each value. Times (Snapshot::times) are added only for multiplexable events. An event that could
+// not be opened is never counted: it is in never(), and in none of the masks of missing events here.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace perfkit::count {
 
-// Sums over intervals. Times only of events that can multiplex.
+// Sums over intervals. `times` is used only for multiplexable events.
 struct Sums {
   uint64_t calls = 0;
   uint64_t ticks = 0;
@@ -23,27 +23,27 @@ struct Sums {
   uint32_t missing = 0;
 
   void Merge(const Sums& other);
-  void Subtract(const Sums& other);  // All but `calls`: a zone without its children has its own calls.
+  void Subtract(const Sums& other);  // Keeps `calls`: it has no calls of children.
 };
 
 // Not thread-safe. Nothing allocates.
 class CountedEvents {
  public:
-  // Bit i of the masks: event i can multiplex, so it has times of its own; it is never counted, so its place in a
-  // snapshot says nothing.
+  // Masks: bit i of `multiplexable` means that event i has times of its own. Bit i of `never` means that it is never
+  // counted, so that its value in a snapshot is meaningless.
   CountedEvents(size_t events, uint32_t multiplexable, uint32_t never)
       : events_(std::min(events, kMaxEvents)),
         blocks_((events_ + 3) / 4),
         multiplexable_(multiplexable),
         never_(never) {}
 
-  // Bit i: event i of the snapshots that come is counted from records, which may have gaps (CounterReader::gapped).
-  // After its first gap it is missing in every snapshot, but not between two with the same number of gaps.
+  // Bit i: in later snapshots event i is counted from records, which may have gaps (CounterReader::gapped). After its
+  // first gap it is missing in every snapshot, but not between two with the same number of gaps.
   void SetGapped(uint32_t gapped) { gapped_ = gapped; }
   uint32_t gapped() const { return gapped_; }
 
   size_t size() const { return events_; }
-  // Number of blocks of four values that hold all of a snapshot's.
+  // Number of blocks of four values that cover all events.
   size_t blocks() const { return blocks_; }
   uint32_t multiplexable() const { return multiplexable_; }
   uint32_t never() const { return never_; }
@@ -57,7 +57,7 @@ class CountedEvents {
     if ((multiplexable_ | ((begin.missing | end.missing) & ~never_)) != 0) [[unlikely]]
       AddRest(sums, begin, end);
   }
-  // Raises `sums` to at least those of `other`, but not `calls`.
+  // Raises each number in `sums` to at least the one in `other`, except `calls`.
   void Raise(Sums& sums, const Sums& other) const;
   void Copy(const Snapshot& from, Snapshot& to) const;
   // Bit i: event i has no number between two snapshots, although it is counted.

@@ -1,14 +1,11 @@
-// Adds definitions. They are few and are made once, so that names are searched one by one; a deque never moves what it
-// holds, so that an id can be the name's address.
+// Zones may be many, as programs may name them at run time. Frames are few, so their names are searched linearly.
 #include "src/count/frame/defined_names.h"
 
 namespace perfkit::count {
 
 ZoneId DefinedNames::DefineZone(std::string_view name) {
-  for (const std::string& known : zones_) {
-    if (known == name) return {known.c_str()};
-  }
-  return {zones_.emplace_back(name).c_str()};
+  if (const auto known = zones_.find(name); known != zones_.end()) return {known->c_str()};
+  return {zones_.size() < kMaxZones ? zones_.emplace(name).first->c_str() : "(more names)"};
 }
 
 FrameId DefinedNames::DefineFrame(std::string_view name, const ZoneShape& shape, uint64_t budget_ns) {
@@ -17,6 +14,14 @@ FrameId DefinedNames::DefineFrame(std::string_view name, const ZoneShape& shape,
   chains_[index] = std::make_unique<FrameChain>(std::string(name), shape, history_frames_, budget_ns);
   count_.store(index + 1, std::memory_order_release);  // pairs with the acquire in chain()
   return {index};
+}
+
+FrameId DefinedNames::FindFrame(std::string_view name) const {
+  const uint32_t count = count_.load(std::memory_order_acquire);  // pairs with the release in DefineFrame
+  for (uint32_t c = 1; c < count; ++c) {
+    if (chains_[c]->name() == name) return {c};
+  }
+  return {};
 }
 
 void DefinedNames::Disown(const FrameThread& thread) {

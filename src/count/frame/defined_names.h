@@ -6,10 +6,11 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 
 #include "src/count/frame/frame_chain.h"
 
@@ -18,31 +19,40 @@ namespace perfkit::count {
 // Call DefineZone, DefineFrame and Disown with FrameCounterImpl::mutex_ held. The other functions are thread-safe.
 class DefinedNames {
  public:
-  static constexpr uint32_t kMaxChains = 16;  // The main one is not stored.
+  static constexpr uint32_t kMaxChains = 16;  // With the main one, which is not stored.
+  static constexpr size_t kMaxZones = 65'536;
 
-  // `history_frames`: of each chain.
+  // `history_frames`: length of each chain's history.
   explicit DefinedNames(size_t history_frames) : history_frames_(history_frames) {}
 
-  // Returns the same id for the same name.
+  // Returns the same id for the same name; of names beyond kMaxZones, that of "(more names)".
   ZoneId DefineZone(std::string_view name);
-  // Returns an id that stands for nothing if there are too many.
+  // Returns an id without a chain if there are kMaxChains already.
   FrameId DefineFrame(std::string_view name, const ZoneShape& shape, uint64_t budget_ns);
 
-  // Returns nullptr for the main frame, and for an id that stands for nothing.
+  // Returns the first frame with this name; the main frame if there is none.
+  FrameId FindFrame(std::string_view name) const;
+
+  // Returns nullptr for the main frame, and for an id without a chain.
   FrameChain* chain(FrameId id) const {
     // Acquire: pairs with the release in DefineFrame.
     return id.index != 0 && id.index < count_.load(std::memory_order_acquire) ? chains_[id.index].get() : nullptr;
   }
   // Returns "" for the main frame. Requires that the chain is defined.
   const char* chain_name(size_t chain) const { return chain == 0 ? "" : chains_[chain]->name().c_str(); }
-  // The thread has ended: other threads may mark the chains that it owned.
+  // To be called when `thread` has ended: other threads may then mark the chains that it owned.
   void Disown(const FrameThread& thread);
 
  private:
+  struct NameHash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
+
   size_t history_frames_;
-  std::deque<std::string> zones_;
+  // Nodes do not move, so that an id can be the name's address.
+  std::unordered_set<std::string, NameHash, std::equal_to<>> zones_;
   std::array<std::unique_ptr<FrameChain>, kMaxChains> chains_;
-  std::atomic<uint32_t> count_{1};  // Of chains.
+  std::atomic<uint32_t> count_{1};  // Number of chains, with the main one.
 };
 
 }  // namespace perfkit::count

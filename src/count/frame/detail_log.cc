@@ -1,5 +1,5 @@
-// Opening the detail rings. What is refused is left out: a hitch without a cause is still a hitch. Both overwrite, so
-// that no frame within its budget costs more than the kernel's writing of the records.
+// Opens the detail rings. If the kernel refuses one, hitches are reported without what it would tell. Both rings
+// overwrite their oldest records, so they need no reader: a frame within its budget costs only the kernel's writing.
 #include "src/count/frame/detail_log.h"
 
 #include <utility>
@@ -19,7 +19,7 @@ absl::StatusOr<open::LiveRing> OpenFaultRing(const sys::Rights& rights) {
   request.attr.config = sys::kSwPageFaults;
   request.attr.sample_period_or_freq = 1;
   request.attr.sample_type = sys::kSampleIp | sys::kSampleTime | sys::kSampleAddr;
-  request.attr.exclude_kernel = 1;  // no right is needed, and a hitch's faults are the program's own
+  request.attr.exclude_kernel = 1;  // needs no privilege; the faults of interest are the program's own
   request.attr.exclude_hv = 1;
   request.attr.watermark = 1;
   request.attr.wakeup_events_or_watermark = ~0u;  // never polled: no wake-ups

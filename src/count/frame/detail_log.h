@@ -1,4 +1,4 @@
-// The two detail rings of the marking thread, open: what HitchWatch looks into when a frame was late.
+// Owns the two detail rings (detail_ring.h) of the marking thread, from which HitchWatch explains a late frame.
 #pragma once
 
 #include <optional>
@@ -8,16 +8,18 @@
 
 namespace perfkit::count {
 
+// For the marking thread only.
 class DetailLog {
  public:
-  // Opens both rings for the calling thread. Each may be missing: then HitchWatch says that the kernel does not tell.
+  // Opens both rings for the calling thread. Never fails: if a ring can't be opened, its view is not known(), and
+  // HitchWatch explains less.
   void Open();
   void Close();
 
   DetailRing switches() const { return View(switches_); }
   DetailRing faults() const { return View(faults_); }
 
-  // In the child of a fork, by FrameCounterImpl's watch.
+  // Called in a forked child by FrameCounterImpl, which listens to forks.
   void OnForkedChild();
 
  private:

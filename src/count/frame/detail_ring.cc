@@ -1,4 +1,5 @@
-// Walks stretches of overwriting rings whose records all have one size. Bounded by the ring's size, whatever is in it.
+// Walks parts of overwriting rings whose records all have the same size. The work is bounded by the ring's size,
+// whatever it contains.
 #include "src/count/frame/detail_ring.h"
 
 #include <algorithm>
@@ -20,12 +21,12 @@ struct FaultRecord {
 static_assert(sizeof(FaultRecord) == kDetailRecordBytes);
 static_assert(sizeof(SwitchRecord) == kDetailRecordBytes);
 
-// The record at `position`, if it was still whole after it was copied.
+// Returns the record at `position`; nullopt if it was overwritten before the copy was complete, or is not of this type.
 template <class Record>
 std::optional<Record> RecordAt(const DetailRing& ring, uint64_t position, uint32_t type) {
   Record record;
   std::memcpy(&record, ring.data.data() + position % ring.data.size(), sizeof(Record));
-  if (ring.Head() - position > ring.data.size()) return std::nullopt;  // the kernel came round meanwhile
+  if (ring.Head() - position > ring.data.size()) return std::nullopt;  // overwritten while it was copied
   if (record.type != type || record.size != sizeof(Record)) return std::nullopt;
   return record;
 }
@@ -53,7 +54,7 @@ class SwitchPairs {
       pending_ = true;
       return;
     }
-    // It was switched out before the stretch began.
+    // It was switched out before the first record.
     if (!pending_) {
       tally->at_least = true;
       return;
@@ -92,7 +93,7 @@ FaultTally TallyFaults(const DetailRing& ring, uint64_t from, std::span<uint64_t
   const Stretch stretch = Held(ring, from);
   FaultTally tally;
   if (!ring.known()) return tally;
-  // Each fault is one record, so the ring's head counts those that are overwritten, too; only their addresses are gone.
+  // Each fault is one record, so the ring's head also counts the overwritten ones. Only their addresses are lost.
   tally.faults = (stretch.end - (stretch.cut ? from : stretch.begin)) / kDetailRecordBytes;
   tally.at_least = stretch.cut;
   for (uint64_t at = stretch.begin; stretch.end - at >= kDetailRecordBytes && tally.addresses < addresses.size();

@@ -1,8 +1,7 @@
-// What the kernel did to a thread in a stretch of its two detail rings: switches with times, page faults with
-// addresses.
+// Reads what happened to a thread from a part of its two detail rings: switches with times, page faults with addresses.
 //
-// Both rings overwrite and hold records of one size, 32 bytes, so every record is found by arithmetic: record n is at
-// (32 n) mod the ring's size, and what is more than one ring before the head is gone, and counted as such.
+// Both rings overwrite and hold records of one size, 32 bytes, so record n is at (32 n) mod the ring's size. Records
+// more than one ring's size before the head have been overwritten, and the results say so.
 //
 //   switch ring: dummy event, context_switch, sample_id_all, sample_type TID|TIME|CPU
 //     [header 8][pid 4][tid 4][time 8][cpu 4][reserved 4]
@@ -20,13 +19,14 @@ namespace perfkit::count {
 
 constexpr size_t kDetailRecordBytes = 32;
 
-// A view of a ring: its data (a power of two in size) and the word that the kernel moves. Ordinary memory will do.
+// A view of a ring: its data, whose size is a power of two, and the head that the kernel advances. Tests use ordinary
+// memory.
 struct DetailRing {
   std::span<const std::byte> data;
   const uint64_t* head = nullptr;
 
   bool known() const { return head != nullptr; }
-  // Where the next record will go; 0 without a ring.
+  // Returns the position of the next record; 0 without a ring.
   uint64_t Head() const { return head != nullptr ? __atomic_load_n(head, __ATOMIC_ACQUIRE) : 0; }
 };
 

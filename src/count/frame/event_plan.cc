@@ -1,5 +1,5 @@
-// Resolving and opening, with every failure turned into a reason. An event that has room keeps its index for the life
-// of the FrameCounter, whatever becomes of it: indexes are how programs ask for counts.
+// Resolves and opens events, and turns every failure into the reason of its event. An event keeps its index even if it
+// can't be opened, because programs ask for counts by index.
 #include "src/count/frame/event_plan.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ EventPlan::EventPlan(std::span<const EventSpec> events, std::optional<ReadPath> 
   for (const EventSpec& spec : events) Add(spec);
 }
 
-// Adds an event, or the groups of a list. No event's text has braces.
+// Adds an event, or the groups of a list. A text with braces is a list, because no event's text has any.
 void EventPlan::Add(const EventSpec& spec) {
   if (size() == kMaxEvents) return;
   absl::Status status;
@@ -32,11 +32,11 @@ void EventPlan::Add(const EventSpec& spec) {
   reasons_.back() = std::string(status.message());
 }
 
-// Ignores a group that would be more than a set holds. A later group that has room follows the one before.
+// Ignores a group that exceeds kMaxEvents. A smaller group after it may still fit.
 void EventPlan::AddGroup(std::vector<EventConfig> group) {
   if (size() + group.size() > kMaxEvents) return;
   for (size_t member = 0; member < group.size(); ++member) {
-    seats_.push_back({groups_.size(), member});
+    positions_.push_back({groups_.size(), member});
     names_.push_back(group[member].name);
     reasons_.emplace_back();
   }
@@ -47,7 +47,8 @@ std::optional<size_t> EventPlan::IndexOf(uint64_t software_config) const {
   for (size_t i = 0; i < size(); ++i) {
     const EventConfig::Part& part = event(i).parts[0];
     if (part.type != sys::kTypeSoftware || part.config != software_config) continue;
-    // With a modifier it is another number than HitchWatch reads from its rings, and can't replace it (LogSubstitutes).
+    // With a modifier it counts something else than the rings of HitchWatch record, and can't replace them
+    // (LogSubstitutes).
     if (reasons_[i].empty() && !event(i).privilege_given) return i;
   }
   return std::nullopt;
@@ -83,7 +84,7 @@ std::optional<CounterSet> EventPlan::OpenFirst() {
 }
 
 std::optional<CounterSet> EventPlan::OpenNext() const {
-  absl::Status ignored;  // what another thread lacks is told by its snapshots
+  absl::Status ignored;  // An event that only this thread lacks is missing in its snapshots.
   return Open(test_each_, &ignored);
 }
 

@@ -1,7 +1,7 @@
-// The events of a FrameCounter: resolved once, opened on every thread that takes part, and never an error.
+// The events of a FrameCounter: resolved once, and opened on each of its threads.
 //
-// A FrameCounter must not fail for a name that is wrong or an event that this machine has not: such an event keeps its
-// place and its reason, and has no numbers.
+// Nothing here fails. An event whose name is wrong, or that this machine lacks, keeps its index: it has a reason and no
+// numbers.
 #pragma once
 
 #include <array>
@@ -12,26 +12,30 @@
 #include <vector>
 
 #include "perfkit/counter.h"
+#include "src/count/paths.h"
 
 namespace perfkit::count {
 
+// OpenFirst must not run during any other call; all other calls are thread-safe.
 class EventPlan {
  public:
   EventPlan(std::span<const EventSpec> events, std::optional<ReadPath> only_path);
 
-  // Opens everything on the calling thread. Nothing when nothing can be opened: then reason() says why.
-  // The first call settles reasons and paths for all later ones; it is the one with the self-test, unless that found
-  // something that every thread has to find for itself.
+  // Return the events, opened on the calling thread; nullopt if none can be opened. OpenFirst runs the self-test, and
+  // sets what the functions below return, also for the threads that call OpenNext. OpenNext tests again only if the
+  // self-test may have refused a path.
   std::optional<CounterSet> OpenFirst();
   std::optional<CounterSet> OpenNext() const;
 
   size_t size() const { return names_.size(); }
   std::string_view name(size_t i) const { return names_[i]; }
-  std::string_view reason(size_t i) const { return reasons_[i]; }
+  std::string_view reason(size_t i) const { return reasons_[i]; }  // Why event i has no number, or "".
   ReadPath path(size_t i) const { return paths_[i]; }
   std::string_view unit(size_t i) const { return event(i).unit; }
   double scale(size_t i) const { return event(i).scale; }
-  // Bit i: event i is not counted at all; event i has times of its own. After OpenFirst.
+  bool is_of_machine(size_t i) const { return IsEnergy(event(i)); }
+  // Return masks, after OpenFirst. never(): bit i means that event i is not counted on any thread. multiplexable(): as
+  // CounterReader::multiplexable.
   uint32_t never() const { return never_; }
   uint32_t multiplexable() const { return multiplexable_; }
   Validity fixed_flags(size_t i) const { return fixed_flags_[i]; }
@@ -39,17 +43,17 @@ class EventPlan {
   std::optional<size_t> IndexOf(uint64_t software_config) const;
 
  private:
-  // Where an event is in groups_.
-  struct Seat {
+  // The position of an event in groups_.
+  struct Position {
     size_t group, member;
   };
-  const EventConfig& event(size_t i) const { return groups_[seats_[i].group][seats_[i].member]; }
+  const EventConfig& event(size_t i) const { return groups_[positions_[i].group][positions_[i].member]; }
   void Add(const EventSpec& spec);
   void AddGroup(std::vector<EventConfig> group);
   std::optional<CounterSet> Open(bool self_test, absl::Status* status) const;
 
   std::vector<std::vector<EventConfig>> groups_;
-  std::vector<Seat> seats_;
+  std::vector<Position> positions_;
   std::vector<std::string> names_, reasons_;
   std::array<ReadPath, kMaxEvents> paths_{};
   std::array<Validity, kMaxEvents> fixed_flags_{};

@@ -1,18 +1,18 @@
-// Marks of a secondary frame. A worker's zones belong to the first such chain that the worker marks: its tree is closed
-// by that chain's marks instead of the main frame's. All other chains have a tree of their own that is only a root, so
-// that their frames have counts, and no zones.
+// Marks of secondary chains. A worker's zones belong to the first chain that the worker marks: that chain's marks,
+// instead of the main ones, end the frames of the worker's tree. Every other chain has its own tree, which is only a
+// root, so its frames have counts but no zones.
 #include "src/count/frame/frame_chain.h"
 
 namespace perfkit::count {
 
 bool FrameChain::Claim(FrameThread& thread) {
   uint64_t owner = 0;
-  // Acquire: pairs with the release in Disown, so that the new owner sees what the last one left.
+  // Acquire: pairs with the release in Disown, so that the new owner sees what the last one wrote.
   if (!owner_.compare_exchange_strong(owner, thread.serial, std::memory_order_acquire)) return owner == thread.serial;
   opens_ = 0;
   drives_tree_ = thread.is_worker && !thread.own_frames;
   if (drives_tree_) {
-    const std::lock_guard<std::mutex> lock(thread.mutex);  // reports look at it
+    const std::lock_guard<std::mutex> lock(thread.mutex);  // reports read it
     thread.own_frames = true;
   } else if (own_tree_ == nullptr) {
     ZoneShape root_only = shape_;
@@ -31,7 +31,7 @@ void FrameChain::Disown(const FrameThread& thread) {
 std::optional<FrameChain::Ended> FrameChain::Mark(FrameThread& thread, uint64_t ns_per_tick_q32) {
   ZoneTree& tree = drives_tree_ ? thread.tree : *own_tree_;
   if (&tree != &thread.tree) tree.scratch() = thread.tree.scratch();
-  // The owner's events were opened anew, or this is the first mark: no earlier snapshot can be the frame's begin.
+  // The owner's events were reopened, or this is its first mark: no frame has begun with these events.
   if (opens_ != thread.opens) {
     opens_ = thread.opens;
     tree.SetGapped(thread.tree.gapped());

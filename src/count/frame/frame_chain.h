@@ -24,7 +24,8 @@ class FrameChain {
   // Makes `thread` the owner if there is none. Returns false if another thread is. Call it on that thread, without
   // holding FrameThread::mutex, which it may lock.
   bool Claim(FrameThread& thread);
-  // If `thread` is the owner, it has ended: the next thread that marks becomes the owner. Any thread may call this.
+  // To be called when `thread` has ended. If it was the owner, the next thread that marks becomes the owner.
+  // Thread-safe.
   void Disown(const FrameThread& thread);
 
   // A frame that has ended; its record is valid until the next Mark.
@@ -48,10 +49,12 @@ class FrameChain {
   const std::string name_;
   const uint64_t budget_ns_;
   ZoneShape shape_;
-  std::atomic<uint64_t> owner_{0};      // the owner's serial; 0: no owner
-  bool drives_tree_ = false;            // the frames of the owner's zones are these
+  std::atomic<uint64_t> owner_{0};  // the owner's serial; 0: no owner
+  // True: the owner's zones belong to frames of this chain, and Mark ends frames of the owner's tree. False: Mark ends
+  // frames of own_tree_.
+  bool drives_tree_ = false;
   uint32_t opens_ = 0;                  // the owner's count of opens when this frame started
-  std::unique_ptr<ZoneTree> own_tree_;  // a root without zones, where the owner's tree follows other frames
+  std::unique_ptr<ZoneTree> own_tree_;  // only a root; used if not drives_tree_
   uint64_t number_ = 0;
 
   mutable std::mutex mutex_;  // guards history_

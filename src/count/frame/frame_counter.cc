@@ -1,5 +1,5 @@
-// FrameCounter's cold members: everything that is not a zone or a mark. The hot ones are beside their implementation
-// (frame_counter_impl.cc), so that each is one call deep.
+// FrameCounter's cold members: everything that is not a zone or a mark. The hot ones are in frame_counter_impl.cc,
+// where the compiler can inline their implementation.
 #include "perfkit/frame_counter.h"
 
 #include <algorithm>
@@ -11,7 +11,8 @@
 namespace perfkit {
 
 FrameCounter::FrameCounter(const Options& options)
-    : impl_(std::make_shared<count::FrameCounterImpl>(options, enabled_, draining_)) {
+    // Not make_shared: a weak_ptr to it would keep its memory.
+    : impl_(new count::FrameCounterImpl(options, enabled_, draining_)) {
   impl_->Start(options);
 }
 
@@ -35,7 +36,7 @@ void FrameCounter::OnHitch(std::function<void(const Hitch&)> callback) { impl_->
 void FrameCounter::SetEnabled(bool enabled) {
   if (enabled == this->enabled()) return;
   if (!enabled) return impl_->SwitchOff();
-  enabled_.store(impl_->MayCount(), std::memory_order_relaxed);  // threads re-open their events when they find out
+  enabled_.store(impl_->MayCount(), std::memory_order_relaxed);  // each thread reopens its events at its next zone
 }
 
 const FrameRecord& FrameCounter::last() const { return impl_->history().last(); }

@@ -1,8 +1,11 @@
-// The hot half of FrameCounterImpl: zones and marks. A zone takes the shortest way if its thread is ready and is not
-// watched (ThreadWatch): then it is two reads of the counters and some additions. Whatever else has to be done is out
-// of line. The first zone of a frame prepares the thread, which opens its events at the first time. The last one of a
-// worker publishes its numbers and lets visitors in. A watched thread first does what other threads have noted for it.
-// A zone in a signal handler that interrupted its thread's work on the tree is dropped and counted.
+// The hot half of FrameCounterImpl: zones and marks. The fast path of a zone is two reads of the counters and some
+// additions. It is taken if the thread is ready and not watched (ThreadWatch); all other work is out of line. The
+// marking thread is prepared, which opens its events, by its first zone or mark since they were closed. A worker is
+// prepared by each outermost zone; the end of that zone publishes its numbers, and lets other threads visit its tree. A
+// watched thread first handles what other threads have noted for it. A zone in a signal handler that interrupted work
+// on the same thread's tree is dropped and counted.
+//
+// An `entry` is the id of one visit of a zone: the serial of its thread and a count; 0 for a zone that was dropped.
 #include "src/count/frame/frame_counter_impl.h"
 
 namespace perfkit::count {
@@ -19,7 +22,8 @@ void FrameCounterImpl::Mark() noexcept {
   hitches_.BeginFrame();
 }
 
-// Returns the frame's ticks; 0 if it only starts the first one.
+// Returns the ticks of the frame that ended; 0 if the mark only begins the first frame of a series
+// (the frames from one opening of the events to their closing).
 uint64_t FrameCounterImpl::EndMainFrame() noexcept {
   FrameThread& thread = *main_;
   const FrameThread::Work work(thread);
@@ -43,7 +47,7 @@ uint64_t FrameCounterImpl::EndReadyFrame(FrameThread& thread) noexcept {
 }
 
 uint64_t FrameCounterImpl::EndWatchedFrame(FrameThread& thread) noexcept {
-  Catch(thread);
+  CatchUp(thread);
   if (!thread.ready) {
     PrepareMain();
     return 0;
@@ -59,8 +63,9 @@ uint64_t FrameCounterImpl::EndWatchedFrame(FrameThread& thread) noexcept {
   return ticks;
 }
 
-// Before a watched thread does anything: zones that ended elsewhere go, and the log has the zones that are open.
-void FrameCounterImpl::Catch(FrameThread& thread) noexcept {
+// To be called before a watched thread changes its tree: removes the zones that ended on other threads, and logs which
+// zones are open.
+void FrameCounterImpl::CatchUp(FrameThread& thread) noexcept {
   thread.FollowLog(0);
   thread.AbandonCrossThread();
   thread.FollowLog(0);
@@ -79,7 +84,7 @@ void FrameCounterImpl::Settle() noexcept {
   frames_.Settle(main_->tree, ns_per_tick_q32_);
 }
 
-// Not at work while the callback runs: it may enter zones.
+// The callback may enter zones, so no FrameThread::Work exists while it runs.
 void FrameCounterImpl::ExplainHitch() noexcept {
   Settle();
   const Hitch& hitch = hitches_.Explain(frames_.history().last(), main_->tree);
@@ -115,7 +120,7 @@ inline void FrameCounterImpl::EnterReady(FrameThread& thread, ZoneId id, Zone* z
 }
 
 void FrameCounterImpl::EnterWatched(FrameThread& thread, ZoneId id, Zone* zone) noexcept {
-  Catch(thread);
+  CatchUp(thread);
   EnterReady(thread, id, zone);
   thread.FollowLog(0);
 }
@@ -126,7 +131,7 @@ void FrameCounterImpl::EnterPlain(ZoneId id) noexcept {
   auto* const thread = static_cast<FrameThread*>(FindBinding(this));
   if (thread == nullptr || !thread->is_worker || !thread->ready || DropIfInterrupting(*thread)) return;
   const FrameThread::Work work(*thread);
-  thread->tree.EnterUncounted();  // its Leave must not be taken for that of a zone around it
+  thread->tree.EnterUncounted();  // or its Leave would leave a zone around it
 }
 
 void FrameCounterImpl::Leave(const Zone& zone) noexcept {
@@ -137,6 +142,17 @@ void FrameCounterImpl::Leave(const Zone& zone) noexcept {
   if (thread->tree.top_entry() != zone.entry_) [[unlikely]]
     return LeaveOutOfOrder(*thread, zone.entry_);
   LeaveTop(*thread);
+}
+
+// As above, and fills `counts` if the zone is the innermost one of this thread, and counting is enabled.
+void FrameCounterImpl::Leave(const Zone& zone, FrameRecord& counts) noexcept {
+  FrameThread* const thread = zone.thread_;
+  const bool is_top = FindBinding(this) == thread && zone.entry_ != 0 && thread->tree.top_entry() == zone.entry_;
+  if (!is_top || !enabled_.load(std::memory_order_relaxed)) return Leave(zone);
+  const FrameThread::Work work(*thread);
+  const Snapshot begin = thread->tree.top_begin();
+  LeaveTop(*thread);
+  thread->tree.CountSince(begin, ns_per_tick_q32_, counts);
 }
 
 void FrameCounterImpl::LeaveTop(FrameThread& thread) noexcept {
@@ -158,32 +174,33 @@ void FrameCounterImpl::LeaveWatched(FrameThread& thread) noexcept {
   thread.FollowLog(0);
   const bool left = LeaveReady(thread);
   thread.FollowLog(left ? thread.tree.scratch().ticks : 0);
-  Catch(thread);
+  CatchUp(thread);
   if (thread.is_worker && thread.tree.depth() == 0) LeaveOutermost(thread);
 }
 
 void FrameCounterImpl::LeaveInnermost() noexcept {
   const bool counting = enabled_.load(std::memory_order_relaxed);
   FrameThread* const thread = counting ? This() : static_cast<FrameThread*>(FindBinding(this));
-  if (thread == nullptr || thread->at_work()) return;  // in a handler: its Enter was counted as dropped
+  if (thread == nullptr || thread->at_work()) return;  // in a signal handler: its Enter was dropped
   const FrameThread::Work work(*thread);
   if (!counting && !thread->ready) return;
-  // A worker that is not inside a zone has no right to its tree: step inside to count the mistake.
+  // A worker outside of all zones must step inside before it may count the mistake in its tree.
   if (!thread->ready && !Prepare(*thread)) return;
-  if (thread->is_watched()) Catch(*thread);
+  if (thread->is_watched()) CatchUp(*thread);
   LeaveTop(*thread);
 }
 
-// Not the innermost: what was entered since was left on another thread, or never. Not there at all: counting was off in
-// between.
+// The zone is not the innermost one: zones entered after it were left on another thread, or never. Or it is no longer
+// on the stack: counting was disabled in between. Or it is of an ended thread whose FrameThread had the same address.
 void FrameCounterImpl::LeaveOutOfOrder(FrameThread& thread, uint64_t entry) noexcept {
+  if (entry != 0 && FrameThread::SerialOf(entry) != thread.serial) return LeaveElsewhere(entry);
   if (!thread.ready) return;
-  if (thread.is_watched()) Catch(thread);
+  if (thread.is_watched()) CatchUp(thread);
   thread.Read(thread.tree.scratch());
   if (thread.tree.UnwindTo(entry)) LeaveTop(thread);
 }
 
-// The thread on which it was entered takes it out of its stack when it next enters a zone or marks.
+// Notes the zone for the thread that entered it, which removes it from its stack at its next zone or mark.
 void FrameCounterImpl::LeaveElsewhere(uint64_t entry) noexcept {
   mistakes_.AddCrossThread();
   if (in_forked_child_) return;
@@ -196,7 +213,8 @@ void FrameCounterImpl::LeaveElsewhere(uint64_t entry) noexcept {
   }
 }
 
-// Before the first zone of a frame on the marking thread, before every outermost zone on a worker.
+// Called on the marking thread at the first zone or mark since its events were closed, on a worker before each
+// outermost zone.
 bool FrameCounterImpl::Prepare(FrameThread& thread) noexcept {
   if (thread.is_worker) {
     PrepareWorker(thread);
@@ -220,8 +238,9 @@ void FrameCounterImpl::PrepareMain() noexcept {
 
 void FrameCounterImpl::PrepareWorker(FrameThread& thread) noexcept {
   thread.StepInside();
-  // If counting was switched off since the zone's check of enabled_, SwitchOff may have found this thread outside. Then
-  // nothing would tell it to leave the zone. In one order with SwitchOff's store and its look at the thread.
+  // If counting was disabled after the zone's check of enabled_, SwitchOff may have found this thread outside, and not
+  // counted it as draining. Then FrameCounter::Leave, which tests both, would do nothing, and a zone begun by Enter
+  // would stay open. The load is in one total order (seq_cst) with SwitchOff's store and TryVisit.
   if (!enabled_.load(std::memory_order_seq_cst)) [[unlikely]]
     return StepOutside(thread);
   const uint64_t frame = frames_.under_way();
@@ -244,7 +263,8 @@ void FrameCounterImpl::LeaveOutermost(FrameThread& thread) noexcept {
 // Closes the thread's events if counting was switched off while it was inside.
 void FrameCounterImpl::StepOutside(FrameThread& thread) noexcept {
   thread.StepOutside();
-  // After StepOutside, in the order that frame_thread.h shows: SwitchOff either finds us outside, or is seen here.
+  // Loaded after StepOutside, as frame_thread.h explains: either SwitchOff finds this thread outside, or its store is
+  // seen here.
   if (enabled_.load(std::memory_order_seq_cst)) [[likely]]
     return;
   if (in_forked_child_) return;
@@ -255,7 +275,7 @@ void FrameCounterImpl::StepOutside(FrameThread& thread) noexcept {
   thread.Close();
 }
 
-// Costs a look at one word if no recording listens. A worker outside of all zones steps inside, as for a zone.
+// Reads only one word if no recording listens. A worker outside of all zones steps inside, as for a zone.
 void FrameCounterImpl::Keep(FrameId id, std::string_view reason) noexcept {
   FrameThread* const thread = This();
   if (thread == nullptr || !thread->is_watched() || DropIfInterrupting(*thread)) return;
@@ -276,7 +296,7 @@ void FrameCounterImpl::Mark(FrameId id) noexcept {
   const FrameThread::Work work(*thread);
   const bool outermost = thread->is_worker && !thread->ready;
   if (!thread->ready && !Prepare(*thread)) return;
-  if (thread->is_watched()) Catch(*thread);
+  if (thread->is_watched()) CatchUp(*thread);
   if (chain->Claim(*thread)) {
     MarkChain(*chain, id, *thread);
   } else {
@@ -298,7 +318,7 @@ void FrameCounterImpl::MarkChain(FrameChain& chain, FrameId id, FrameThread& thr
 
 }  // namespace perfkit::count
 
-// The hot members of FrameCounter: here, so that each is one call deep.
+// The hot members of FrameCounter: here, so that the compiler can inline their implementation.
 namespace perfkit {
 
 void FrameCounter::MarkMain() noexcept { impl_->Mark(); }
@@ -306,6 +326,7 @@ void FrameCounter::MarkOther(FrameId id) noexcept { impl_->Mark(id); }
 void FrameCounter::KeepFrame(FrameId id, std::string_view reason) noexcept { impl_->Keep(id, reason); }
 void FrameCounter::EnterZone(ZoneId id, Zone& zone) noexcept { impl_->Enter(id, &zone); }
 void FrameCounter::LeaveZone(const Zone& zone) noexcept { zone.impl_->Leave(zone); }
+void FrameCounter::EndZone(const Zone& zone, FrameRecord& counts) noexcept { zone.impl_->Leave(zone, counts); }
 void FrameCounter::EnterPlain(ZoneId id) noexcept { impl_->EnterPlain(id); }
 void FrameCounter::LeavePlain() noexcept { impl_->LeaveInnermost(); }
 

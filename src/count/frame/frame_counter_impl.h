@@ -1,13 +1,15 @@
-// The inside of a FrameCounter: its threads, its frames, and who may do what on which thread.
+// The implementation of FrameCounter: its threads and its frames, and what may be done on which thread.
 //
-// Three kinds of access, and the data of each:
-//   the marking thread      its tree, the main history, hitches, on and off: no lock, no other thread reads it
-//   a worker inside a zone  its own tree's frame under way: no lock (frame_thread.h says why)
-//   anything cold           the list of threads: `mutex_`; a worker's closed frames: the worker's own mutex
+// Who may access which data:
+//   the marking thread      its tree, the main history, hitches, enabling: no lock, no other thread uses them
+//   a worker inside a zone  the frame under way in its ZoneTree: no lock (frame_thread.h says why)
+//   a chain's owner         the frames of its FrameChain (a frame sequence other than the main one): with the owner's
+//                           FrameThread::mutex
+//   any thread              the list of threads: with `mutex_`; a worker's closed frames: with the worker's own mutex
 //
-// In the child of a fork other threads' locks may be held for ever, so nothing locks there: each way to a lock asks
-// `in_forked_child_` first. What is destroyed there nonetheless (lists of threads, of names) changes under a
-// ForkBlocker only.
+// In a forked child other threads' locks may be held forever, so nothing locks there: each function tests
+// `in_forked_child_` before it locks. The destructor also runs there, so the lists that it frees (threads, names)
+// change under a ForkBlocker only.
 #pragma once
 
 #include <atomic>
@@ -44,39 +46,47 @@ class FrameCounterImpl : public Bindable, public std::enable_shared_from_this<Fr
   FrameCounterImpl(const FrameOptions& options, std::atomic<bool>& enabled, std::atomic<uint32_t>& draining);
   // Second half of construction: attaches the constructing thread.
   void Start(const FrameOptions& options);
-  // The FrameCounter dies: everything is given back but the shell that threads may still remember.
+  // Called by ~FrameCounter: releases everything but this object itself, to which threads' bindings may still refer.
   void Close();
 
-  // Hot paths; counting is switched on.
+  // Hot paths. Require that counting is enabled, unless a comment says otherwise.
   void Mark() noexcept;
   void Mark(FrameId id) noexcept;
   void Enter(ZoneId id, Zone* zone) noexcept;
-  void EnterPlain(ZoneId id) noexcept;  // also while threads are draining
-  void Leave(const Zone& zone) noexcept;
-  void LeaveInnermost() noexcept;  // also while threads are draining
+  void EnterPlain(ZoneId id) noexcept;                         // also while threads are draining
+  void Leave(const Zone& zone) noexcept;                       // also once counting is disabled, inside the zone
+  void Leave(const Zone& zone, FrameRecord& counts) noexcept;  // likewise
+  void LeaveInnermost() noexcept;                              // also while threads are draining
   void Keep(FrameId id, std::string_view reason) noexcept;
 
   ZoneId DefineZone(std::string_view name);
   FrameId DefineFrame(std::string_view name, uint64_t budget_ns);
+  // Returns the first frame with this name; defines it if there is none. Locks only in that case.
+  FrameId FrameNamed(std::string_view name);
+  // Returns false if the thread is attached already or was refused, and in a forked child.
   bool AttachNamed(std::string_view name);
   void DetachThisThread() { Unbind(this, true); }
+  // As above; ignored on the thread that marks the main frames.
+  void DetachWorker() {
+    if (FindBinding(this) != main_.get()) DetachThisThread();
+  }
   void SwitchOff();
 
-  // Listens to the zones and frames of all threads from now on; a recording before it hears no more. Any thread.
+  // Listens to the zones and frames of all threads from now on, and ends an earlier recording. Thread-safe.
   // Errors: FailedPrecondition in a forked child, once the FrameCounter is destroyed, or without a tick counter.
   absl::StatusOr<std::unique_ptr<FrameRecording>> Record();
   void EndRecording(const FrameRecording& recording);
   static std::shared_ptr<FrameCounterImpl> Of(const FrameCounter& frames) { return frames.impl_; }
   const char* chain_name(size_t chain) const { return names_.chain_name(chain); }
 
-  // The threads by their names. The marking thread's group comes first.
+  // Returns the zones of all threads, grouped by the threads' names. The marking thread's group comes first.
   std::vector<Group> Groups();
   FrameStats Stats();
 
   const EventPlan& plan() const { return plan_; }
   const OwnCost& own_cost() const { return own_cost_; }
   const HitchWatch& watch() const { return hitches_.watch(); }
-  // Up to the last mark: works off what Mark has left for later.
+  // Returns the main frames up to the last mark. First adds those that Mark has left for later (Settle).
   const History& history() {
     Settle();
     return frames_.history();
@@ -84,9 +94,13 @@ class FrameCounterImpl : public Bindable, public std::enable_shared_from_this<Fr
   const FrameChain* chain(FrameId id) const;
   void Totals(SlotTotals& out) const noexcept { SumSlots(*slots_, plan_, out); }
   bool MayCount() const { return !in_forked_child_; }
+  // Number of threads that have been in a zone since before counting was disabled. Thread-safe.
+  uint32_t draining() const { return draining_.load(std::memory_order_relaxed); }
+  // Returns false for a zone that was begun while counting was disabled, or on a thread that was refused.
+  static bool IsEntered(const Zone& zone) { return zone.impl_ != nullptr; }
   uint64_t ns_per_tick_q32() const { return ns_per_tick_q32_; }
   uint64_t budget_ns() const { return hitches_.budget_ns(); }
-  // Of a chain, on any thread.
+  // Returns the budget of a chain's frames. Thread-safe.
   uint64_t budget_ns(FrameId id) const {
     const FrameChain* const chain = names_.chain(id);
     return chain != nullptr ? chain->budget_ns() : hitches_.budget_ns();
@@ -95,10 +109,17 @@ class FrameCounterImpl : public Bindable, public std::enable_shared_from_this<Fr
   void SetOnHitch(std::function<void(const Hitch&)> callback) { hitches_.SetCallback(std::move(callback)); }
 
  private:
+  // Unless a comment says otherwise, those that take a FrameThread are called on that thread, and those without one on
+  // the marking thread. A thread is `ready` if its events are open and it may use its tree. It is watched if a
+  // recording listens, or if one of its zones was left on another thread. Functions named ...Ready do the work of a
+  // ready thread; those named ...Watched also call CatchUp, and write to the thread's log.
+
+  // Returns the calling thread, attached if it was not; nullptr if it was refused. On any thread.
   FrameThread* This() noexcept {
     if (void* const bound = FindBinding(this); bound != nullptr) return static_cast<FrameThread*>(bound);
     return WasRefused(this) && slots_->full() ? nullptr : Attach({});
   }
+  // Both on the thread that is attached.
   void Refuse(const std::shared_ptr<FrameCounterImpl>& self);
   FrameThread* Attach(std::string_view name) noexcept;
   bool Prepare(FrameThread& thread) noexcept;
@@ -108,26 +129,26 @@ class FrameCounterImpl : public Bindable, public std::enable_shared_from_this<Fr
   [[gnu::noinline]] uint64_t EndWatchedFrame(FrameThread& thread) noexcept;
   void MarkChain(FrameChain& chain, FrameId id, FrameThread& thread) noexcept;
   void LogHitch(const Hitch& hitch) noexcept;
-  void Catch(FrameThread& thread) noexcept;
+  void CatchUp(FrameThread& thread) noexcept;
   [[gnu::always_inline]] void EnterReady(FrameThread& thread, ZoneId id, Zone* zone) noexcept;
   [[gnu::noinline]] void EnterWatched(FrameThread& thread, ZoneId id, Zone* zone) noexcept;
   [[gnu::always_inline]] bool LeaveReady(FrameThread& thread) noexcept;
   [[gnu::noinline]] void LeaveWatched(FrameThread& thread) noexcept;
-  void FollowNow();
-  void Drained(FrameThread& thread);
+  void FollowNow();                   // on any thread, with mutex_ held
+  void Drained(FrameThread& thread);  // on any thread, with the worker's FrameThread::mutex held
   void PrepareMain() noexcept;
   void PrepareWorker(FrameThread& thread) noexcept;
   void LeaveTop(FrameThread& thread) noexcept;
   void LeaveOutermost(FrameThread& thread) noexcept;
   void StepOutside(FrameThread& thread) noexcept;
   void LeaveOutOfOrder(FrameThread& thread, uint64_t entry) noexcept;
-  void LeaveElsewhere(uint64_t entry) noexcept;
+  void LeaveElsewhere(uint64_t entry) noexcept;  // on the thread where the zone ends, not the one that entered it
   void Settle() noexcept;
   void ExplainHitch() noexcept;
   void CloseMain();
-  void EndThread(FrameThread& thread);
-  void Retire(FrameThread& thread);
-  void OnForkedChild();
+  void EndThread(FrameThread& thread);  // on that thread, as it ends or is detached
+  void Retire(FrameThread& thread);     // likewise, with mutex_ held
+  void OnForkedChild();                 // in the child
 
   std::atomic<bool>& enabled_;
   std::atomic<uint32_t>& draining_;  // FrameCounter's
@@ -145,7 +166,7 @@ class FrameCounterImpl : public Bindable, public std::enable_shared_from_this<Fr
 
   MistakeCounts mistakes_;
 
-  std::mutex mutex_;  // guards what follows, as far as it is written
+  std::mutex mutex_;  // guards workers_, ended_, next_serial_, recording_, and definitions in names_ (read without it)
   std::vector<std::unique_ptr<FrameThread>> workers_;
   EndedThreads ended_;
   uint64_t next_serial_ = 1;
@@ -153,7 +174,7 @@ class FrameCounterImpl : public Bindable, public std::enable_shared_from_this<Fr
   DefinedNames names_;
   bool in_forked_child_ = false;  // Set in OnForkedChild; nothing locks afterwards.
 
-  sys::ForkListener fork_listener_;  // last: unregistered before anything else dies
+  sys::ForkListener fork_listener_;  // Declared last: unregistered before anything else is destroyed.
 };
 
 }  // namespace perfkit::count

@@ -1,7 +1,8 @@
-// The cold half of FrameCounterImpl: set-up, threads that come and go, off, the sums for reports. The list of threads
-// has a lock, and another thread's tree is looked at only while that thread is outside of all zones
-// (FrameThread::TryVisit). A thread that is inside when counting is switched off closes its events itself, when it
-// leaves its outermost zone. In a forked child other threads' locks may be held for ever, so nothing locks there.
+// The cold half of FrameCounterImpl: set-up, attaching and ending of threads, recordings, disabling, the sums for
+// reports. The list of threads has a lock, and another thread's tree is read only while that thread is outside of all
+// zones (FrameThread::TryVisit). A thread that is inside of one when counting is disabled closes its events itself,
+// when it leaves its outermost zone. In a forked child other threads' locks may be held forever, so nothing locks
+// there.
 #include <algorithm>
 
 #include "src/count/frame/frame_counter_impl.h"
@@ -90,7 +91,7 @@ bool FrameCounterImpl::AttachNamed(std::string_view name) {
   return true;
 }
 
-// On the ending thread itself, or on one that unbinds.
+// Called on the thread, as it ends or is detached.
 void FrameCounterImpl::EndThread(FrameThread& thread) {
   if (in_forked_child_) return;
   const sys::ForkBlocker fork_blocker;
@@ -102,7 +103,7 @@ void FrameCounterImpl::EndThread(FrameThread& thread) {
   std::erase_if(workers_, [&](const std::unique_ptr<FrameThread>& worker) { return worker.get() == &thread; });
 }
 
-// Folds in what an ending thread has counted, open zones up to now.
+// Adds what an ending thread has counted to the ended threads. Zones that are still open count up to now.
 void FrameCounterImpl::Retire(FrameThread& thread) {
   const std::lock_guard<std::mutex> lock(thread.mutex);
   Drained(thread);
@@ -125,12 +126,12 @@ void FrameCounterImpl::CloseMain() {
 
 void FrameCounterImpl::SwitchOff() {
   const sys::ForkBlocker fork_blocker;
-  // Before enabled_ changes, and until all workers inside are counted: a Leave in between must not be skipped.
+  // Raised before enabled_ changes, until all workers inside zones are counted, so that no Leave in between is skipped.
   draining_.fetch_add(1, std::memory_order_relaxed);
   enabled_.store(false, std::memory_order_seq_cst);  // pairs with the loads in StepOutside, PrepareWorker, Enter, Leave
   if (main_ != nullptr) {
     Settle();
-    // Tells the log of the zones that are open, and then that they have been left.
+    // Logs the zones that are open, and then that they were left.
     main_->FollowLog(0);
     main_->tree.DropFrame();
     main_->FollowLog(0);
@@ -145,7 +146,7 @@ void FrameCounterImpl::SwitchOff() {
       if (!worker->own_frames) worker->Roll(ns_per_tick_q32_);
       worker->Close();
     });
-    Drained(*worker);  // if it was inside when counting was last switched off, and on again before it left
+    Drained(*worker);  // It still counts as draining if counting was disabled and enabled again during its zone.
     if (outside) continue;
     worker->draining = true;
     draining_.fetch_add(1, std::memory_order_relaxed);
@@ -153,7 +154,7 @@ void FrameCounterImpl::SwitchOff() {
   draining_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-// With the worker's mutex held.
+// Requires that the worker's mutex is held.
 void FrameCounterImpl::Drained(FrameThread& thread) {
   if (std::exchange(thread.draining, false)) draining_.fetch_sub(1, std::memory_order_relaxed);
 }
@@ -189,8 +190,8 @@ absl::StatusOr<std::unique_ptr<FrameRecording>> FrameCounterImpl::Record() {
   return recording;
 }
 
-// Tells the logs which zones are open now: those of the calling thread, and none on each worker that is outside of all
-// zones. A worker inside of one tells its log itself, at its next zone.
+// Logs which zones are open now: those of the calling thread, and none for each worker that is outside of all zones. A
+// worker inside a zone logs its own at its next zone.
 void FrameCounterImpl::FollowNow() {
   auto* const mine = static_cast<FrameThread*>(FindBinding(this));
   if (mine != nullptr && !mine->at_work()) {
@@ -214,9 +215,10 @@ void FrameCounterImpl::EndRecording(const FrameRecording& recording) {
   for (const std::unique_ptr<FrameThread>& worker : workers_) worker->StopLog();
 }
 
-// In the child of a fork. The sets release theirs by themselves.
+// Called in a forked child. The threads' CounterSets listen to forks themselves, and release their events.
 void FrameCounterImpl::OnForkedChild() {
   in_forked_child_ = true;
+  if (closed()) return;  // A thread remembers it, but the FrameCounter is gone, and enabled_ with it.
   enabled_.store(false, std::memory_order_relaxed);
   frames_.Clear();
   hitches_.OnForkedChild();
@@ -234,6 +236,15 @@ FrameId FrameCounterImpl::DefineFrame(std::string_view name, uint64_t budget_ns)
   const sys::ForkBlocker fork_blocker;
   const std::lock_guard<std::mutex> lock(mutex_);
   return names_.DefineFrame(name, shape_, budget_ns);
+}
+
+FrameId FrameCounterImpl::FrameNamed(std::string_view name) {
+  if (const FrameId known = names_.FindFrame(name); known.index != 0) return known;
+  if (in_forked_child_) return {DefinedNames::kMaxChains};
+  const sys::ForkBlocker fork_blocker;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const FrameId known = names_.FindFrame(name);
+  return known.index != 0 ? known : names_.DefineFrame(name, shape_, 0);
 }
 
 const FrameChain* FrameCounterImpl::chain(FrameId id) const { return in_forked_child_ ? nullptr : names_.chain(id); }

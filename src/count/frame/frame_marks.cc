@@ -1,5 +1,5 @@
-// The sums of frames, by their first and last marks. Frames of one series touch each other, so the sum of all of them
-// is the last mark minus the first; series that have ended are added up in before_.
+// The sums of frames. Frames of a series have no gaps between them, so the sum of all of them is the last mark minus
+// the first. before_ has the sums of earlier series.
 #include "src/count/frame/frame_marks.h"
 
 namespace perfkit::count {

@@ -1,10 +1,10 @@
-// The snapshots at which frames end: a ring of marks, from the start of the oldest frame that waits to be settled to
-// that of the frame under way.
+// The snapshots at which frames end: a ring of marks, from the begin of the oldest frame that is not settled (added to
+// the sums and the history) to the begin of the frame under way.
 //
 //   marks    | settled | … | … | current |      each mark ends a frame and begins the next one
 //
-// Frames of a series follow on one another without a gap. So the sum of all that were settled is the difference of two
-// marks, whatever their number, and a frame costs no sums of its own.
+// Frames of a series have no gaps between them. So the sum of all settled frames is the difference of two marks, and a
+// frame needs no additions.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace perfkit::count {
 // Not thread-safe. Nothing allocates after construction.
 class FrameMarks {
  public:
-  // Maximum number of frames that may wait.
+  // Maximum number of frames that may wait to be settled.
   static constexpr size_t kMaxPending = 31;
 
   // A frame, from mark to mark. Valid until kMaxPending frames later.
@@ -31,13 +31,13 @@ class FrameMarks {
 
   FrameMarks() : marks_(kMarks) {}
 
-  // The place for the snapshot of the next mark.
+  // The snapshot of the next mark, for the caller to fill.
   Snapshot& next() { return marks_[(current_ + 1) % kMarks]; }
   // The mark at which the frame under way began.
   const Snapshot& current() const { return marks_[current_ % kMarks]; }
-  // Starts a series of frames at next(). Requires that no frame waits.
+  // Starts a series of frames at next(). Requires pending() == 0.
   void BeginSeries(const CountedEvents& events);
-  // Ends the frame under way at next(). Requires fewer than kMaxPending frames that wait.
+  // Ends the frame under way at next(). Requires pending() < kMaxPending.
   Interval End() {
     const Snapshot& begin = current();
     ++current_;
@@ -67,7 +67,7 @@ class FrameMarks {
   size_t current_ = 0;
   size_t settled_ = 0;
   Snapshot first_{};  // The first mark of the series.
-  Sums before_;       // Of earlier series.
+  Sums before_;       // Sums of earlier series.
   uint32_t missing_ = 0;
   uint64_t frames_ = 0;
 };

@@ -1,5 +1,5 @@
-// The cold half of a thread: opening, closing, frames' ends. Events are opened by the thread itself, since a CounterSet
-// counts the thread that opens it.
+// The cold half of FrameThread: opening and closing of events, ends of frames. Each thread opens its own events,
+// because a CounterSet counts the thread that opens it.
 #include "src/count/frame/frame_thread.h"
 
 #include <utility>
@@ -13,7 +13,7 @@ void FrameThread::Open(std::optional<CounterSet> opened) {
   open_ = true;
   ++opens;
   tree.SetGapped(reader.gapped());
-  // Counts begin at whatever the new events show: tree and slot take differences from here on.
+  // The new events need not begin at 0: the tree and the slot add differences from this snapshot on.
   Snapshot& now = tree.scratch();
   Read(now);
   tree.BeginFrameAtScratch();
@@ -31,7 +31,7 @@ void FrameThread::StepInside() noexcept {
     inside_.exchange(1, std::memory_order_seq_cst);               // pairs with TryVisit's load
     if (attention_.load(std::memory_order_seq_cst) == 0) return;  // pairs with TryVisit's stores
     inside_.store(0, std::memory_order_release);
-    const std::lock_guard<std::mutex> wait(mutex);  // until the visitor has gone
+    const std::lock_guard<std::mutex> wait(mutex);  // until the visitor has finished
   }
 }
 

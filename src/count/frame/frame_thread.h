@@ -1,15 +1,16 @@
-// One thread of a FrameCounter: its events, its zones, and who may look at them when.
+// One thread of a FrameCounter: its events, its zones, and when other threads may access them.
 //
-// A thread's tree is its own while it is inside a zone. Another thread (for a report, or to switch counting off) is let
-// in only while the owner is provably outside. Both sides announce first and look second, in one total order:
+// A thread has exclusive access to its tree while it is inside a zone. Another thread (for a report, or to disable
+// counting) may visit the tree only while the owner is outside of all zones. Each side first stores its own word and
+// then loads the other's, in one total order (seq_cst):
 //
 //   owner, outermost zone                     visitor, under `mutex`
 //   inside = 1 (exchange)                     attention = 1
-//   attention != 0? step back, wait           inside != 0? it is busy: leave it
-//     for `mutex`, try again                  else: all of it is ours until attention = 0
+//   attention != 0? step back, wait           inside != 0? busy: give up
+//     for `mutex`, try again                  else: exclusive access until attention = 0
 //
-// At most one of the two sees the other's word unset. Inner zones touch neither word.
-// The thread that marks frames is never visited: reports are its own.
+// So at most one of the two finds the other's word 0. Inner zones access neither word. The thread that marks frames is
+// never visited: reports that read its tree run on that thread.
 #pragma once
 
 #include <atomic>
@@ -30,31 +31,32 @@ namespace perfkit::count {
 
 class FrameThread {
  public:
-  static constexpr unsigned kSerialShift = 40;  // 10^12 visits of zones a thread, 16 million threads
+  static constexpr unsigned kSerialShift = 40;  // 10^12 visits of zones per thread, 16 million threads
 
-  // Of the calling thread.
+  // For the calling thread.
   FrameThread(const ZoneShape& shape, std::string name, uint64_t serial)
       : tree(shape), name(std::move(name)), serial(serial), tid(sys::kernel().gettid()) {
     tree.SetEntryBase(serial << kSerialShift);
   }
 
-  // The serial of the thread on which a zone was entered, from the name of the visit.
+  // Returns the serial of the thread on which a zone was entered. `entry`: the id of the visit (ZoneTree::top_entry).
   static uint64_t SerialOf(uint64_t entry) { return entry >> kSerialShift; }
 
-  // Fills `now`, with the tick counter whatever the path. Inline for its price after a system call: src/sys/read.h.
+  // Fills `now`, including the ticks, which some read paths leave 0. Always inline, because a call is expensive after a
+  // system call (src/sys/read.h).
   [[gnu::always_inline]] void Read(Snapshot& now) const noexcept {
     now.ticks = 0;
     reader.Read(now);
     if (now.ticks == 0) now.ticks = ReadTicks();
   }
 
-  // Opens the events of the calling thread, and starts the tree at now.
+  // Takes the events, which the calling thread has opened, and begins a frame of the tree.
   void Open(std::optional<CounterSet> opened);
-  // Closes them; the tree keeps what was counted.
+  // Closes the events; the tree keeps what was counted.
   void Close();
   bool open() const { return open_; }
 
-  // Owner side of the protocol above. StepInside returns with the thread inside.
+  // Owner side of the protocol above. StepInside waits while a visitor is there.
   void StepInside() noexcept;
   void StepOutside() noexcept { inside_.exchange(0, std::memory_order_seq_cst); }
 
@@ -68,29 +70,30 @@ class FrameThread {
     return outside;
   }
 
-  // Ends the frame that its last zones belong to, at the snapshot at which it was last outside.
-  // On the owner inside, or on a visitor; with `mutex` held.
+  // Ends the tree's frame at the snapshot in tree.scratch(), which is that of the last zone's end; does nothing if the
+  // frame has no zones. Call it on the owner when inside, or on a visitor; with `mutex` held.
   void Roll(uint64_t ns_per_tick_q32);
 
   // Publishes what was counted until the last snapshot.
   void Publish() noexcept { slot.Publish(tree.scratch()); }
 
-  // What makes zones and marks take their slow ways. One word, so that the fast ones look once.
+  // Returns true if zones and marks have to take the slow path. Loads one word.
   bool is_watched() const { return watch_.any(); }
 
-  // As ThreadWatch's.
+  // As in ThreadWatch.
   void NoteCrossThread(uint64_t entry) { watch_.NoteCrossThread(entry); }
   void AbandonCrossThread() { watch_.AbandonCrossThread(tree); }
   std::shared_ptr<ZoneLog> StartLog(uint64_t epoch) { return watch_.StartLog(tree, epoch); }
   void StopLog() { watch_.StopLog(); }
   ZoneLog* log() const { return watch_.log(); }
-  // Tells the log, if there is one, what has changed on the stack of zones until `ticks`; 0: now.
+  // Logs the changes of the stack of zones, if there is a log. `ticks`: when zones were left; 0 means now.
   void FollowLog(uint64_t ticks) noexcept {
     if (ZoneLog* const listening = log(); listening != nullptr) listening->Follow(tree, ticks);
   }
 
-  // While one lives, the owner is at work on the tree: what a signal handler finds then is half changed. Plain stores:
-  // the handler runs on the same thread, and the fences keep the compiler from moving them.
+  // While an object of this class exists, its thread is changing the tree, and a signal handler must not use it.
+  // Relaxed stores are enough, because the handler runs on the same thread; the fences keep the compiler from moving
+  // them.
   class Work {
    public:
     explicit Work(FrameThread& thread) : thread_(thread) {
@@ -111,16 +114,16 @@ class FrameThread {
 
   CounterReader reader;
   ZoneTree tree;
-  bool ready = false;       // zones may be entered without asking: the owner's word, never a visitor's
+  bool ready = false;       // the owner may enter zones at once; not for visitors
   bool is_worker = true;    // not the thread that marks the main frame
-  bool own_frames = false;  // a frame of its own drives the tree
-  uint32_t opens = 0;       // how often its events were opened: what was read before the last time is no base
-  bool draining = false;    // it was inside a zone when counting was switched off; guarded by mutex
+  bool own_frames = false;  // marks of a secondary chain end the tree's frames
+  uint32_t opens = 0;       // how often its events were opened; older snapshots can't be compared
+  bool draining = false;    // it was inside a zone when counting was disabled; guarded by mutex
   bool dirty = false;       // something was counted since the last Roll
-  uint64_t frame = 0;       // which frame that belongs to
+  uint64_t frame = 0;       // number of the main frame that these counts belong to
   SlotWriter slot;
   const std::string name;
-  const uint64_t serial;  // a later thread may get the same address
+  const uint64_t serial;  // unlike an address, never used for a later thread
   const int tid;
   std::mutex mutex;
 

@@ -12,16 +12,16 @@ namespace perfkit::count {
 
 class History {
  public:
-  // Keeps a power of two of frames, so that a mask finds the place.
+  // Rounds `frames` up to a power of two, so that a mask gives the index.
   explicit History(size_t frames) : ring_(std::bit_ceil(frames < 2 ? size_t{2} : frames)) {}
 
-  // The place of the next record: fill it, then Push().
+  // The next record: fill it, then Push().
   FrameRecord& next() { return ring_[end_ & (ring_.size() - 1)]; }
   void Push() { ++end_; }
   FrameHistory view() const {
     return FrameHistory(ring_.data(), ring_.size() - 1, end_, end_ < ring_.size() ? end_ : ring_.size());
   }
-  // The newest; a record that says that nothing was counted when there is none yet.
+  // Returns the newest record; if there is none yet, one in which nothing was counted.
   const FrameRecord& last() const { return ring_[(end_ - 1) & (ring_.size() - 1)]; }
   void Clear() {
     end_ = 0;

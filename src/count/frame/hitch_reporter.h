@@ -1,4 +1,4 @@
-// The marking thread's frames over their budget: finds out why each was late, and tells the program.
+// Explains the marking thread's frames that exceed their budget, and calls the program's callback.
 //
 // The kernel's detail log is open only if there is a budget, and while counting is on. A frame within its budget costs
 // two loads (HitchWatch).
@@ -14,11 +14,11 @@
 
 namespace perfkit::count {
 
-// On the marking thread.
+// For the marking thread only.
 class HitchReporter {
  public:
-  // `budget_ns`: 0 means that no frame is late. `ns_per_tick_q32`: nanoseconds a tick in 2^-32; 0 means that there are
-  // no ticks.
+  // `budget_ns`: 0 means that no frame is late. `ns_per_tick_q32`: nanoseconds per tick, in units of 2^-32; 0 means
+  // that there are no ticks.
   HitchReporter(uint64_t budget_ns, uint64_t ns_per_tick_q32) : budget_ns_(budget_ns), watch_(budget_ns, {}, {}) {
     if (ns_per_tick_q32 == 0) return;
     budget_ticks_ =
@@ -32,24 +32,25 @@ class HitchReporter {
   void DropCallback() { callback_ = nullptr; }
 
   uint64_t budget_ns() const { return budget_ns_; }
-  bool has_budget() const { return budget_ns_ != 0; }  // Not in ticks: a budget of less than one is one, too.
+  bool has_budget() const { return budget_ns_ != 0; }  // Not budget_ticks_: less than one tick is 0 there.
   bool IsLate(uint64_t ticks) const { return ticks > budget_ticks_; }
 
   // Opens the detail log for the calling thread.
   void OpenLog() {
     if (has_budget()) log_.Open();
   }
-  // A series of frames begins.
+  // To be called when a series of frames begins.
   void BeginSeries() { watch_.Attach(log_.switches(), log_.faults()); }
   void BeginFrame() { watch_.BeginFrame(); }
-  // Looks into the late frame that has just ended in `tree`, before BeginFrame of the next. Valid until the next call.
+  // Explains the late frame that has just ended in `tree`. Requires that BeginFrame was not called since. The result is
+  // valid until the next call.
   const Hitch& Explain(const FrameRecord& record, const ZoneTree& tree) { return watch_.Explain(record, tree); }
   // Calls the program's callback, which may set another one.
   void Tell(const Hitch& hitch) const {
     const auto callback = callback_;
     if (callback != nullptr && *callback) (*callback)(hitch);
   }
-  // Counting is switched off: the log goes, what was found stays.
+  // Closes the detail log, when counting is disabled. Keeps the hitches.
   void Close() {
     watch_.Detach();
     log_.Close();

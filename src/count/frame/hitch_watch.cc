@@ -1,7 +1,7 @@
-// From the kernel's log of a frame to a sentence: how long the thread was off the CPU and why, and which zone took
-// longer than usual. What the log does not have, because its rings could not be opened, is taken from the frame's own
-// counts if its events have it. If the rings were overwritten, the numbers are lower bounds, and the sentence says so.
-// Nothing allocates: the last hitches and their texts have fixed places, as a late frame must not become later.
+// Explains a late frame: how long the thread was off the CPU and why, in a sentence, and which zone took longer than
+// usual. If a ring of the kernel's log could not be opened, the frame's own counts replace it as far as its events go.
+// If records were overwritten, the numbers are lower bounds, and the sentence says so. Nothing allocates, so that a
+// late frame does not become later: the last hitches and their texts are in arrays of fixed size.
 #include "src/count/frame/hitch_watch.h"
 
 #include <algorithm>
@@ -57,11 +57,11 @@ class Sentence {
   bool first_ = true;
 };
 
-// The median is over all frames: of a zone that most frames do without, it is 0. Only so does a level that is loaded
-// once, and has no other time to be compared with, count as the excess that it is.
+// Returns by how much the zone exceeds its median over all frames. The median of a zone that most frames do not have is
+// 0. So a zone that runs once, e.g. to load a level, counts in full.
 uint64_t ExcessOf(const ZoneTree& tree, size_t node, uint64_t frame) {
   if (tree.last(node).number != frame || tree.frames(node) == 0) return 0;
-  // The first time that a zone is seen, its median is itself: all of it is new.
+  // The first time of a zone would be its own median, so it counts in full.
   const bool rare = tree.frames(node) == 1 || 2 * tree.frames(node) < tree.frames(ZoneTree::kRoot);
   const uint64_t median = rare ? 0 : tree.histogram(node, 0).Quantile(0.5, tree.pool());
   const uint64_t wall = tree.last(node).wall_ns;
@@ -76,7 +76,7 @@ WorstZone FindWorstZone(const ZoneTree& tree, uint64_t frame) {
     const uint64_t excess = ExcessOf(tree, node, frame);
     if (excess > worst.excess_ns) worst = {node, excess};
   }
-  // Children have higher indexes than their parents, so one pass walks down.
+  // Children have higher indexes than their parents, so one pass descends to the leaves.
   for (size_t node = worst.node + 1; worst.node != ZoneTree::kRoot && node < tree.size(); ++node) {
     if (tree.parent(node) != worst.node) continue;
     const uint64_t excess = ExcessOf(tree, node, frame);

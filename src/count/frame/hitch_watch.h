@@ -1,4 +1,4 @@
-// Notices frames over their budget, and finds out why from what the kernel logged meanwhile.
+// Finds the frames that exceed their budget, and explains them from what the kernel logged meanwhile.
 //
 // A frame within its budget costs two loads, of the heads of the detail rings. Only hitches are examined.
 #pragma once
@@ -13,7 +13,8 @@
 
 namespace perfkit::count {
 
-// The frame's events that replace the kernel's log where there is none; nullopt if the frame does not count that.
+// Indexes of the events whose counts replace a ring of the kernel's log that could not be opened; nullopt if no event
+// does.
 struct LogSubstitutes {
   std::optional<size_t> task_clock, page_faults, context_switches, migrations;
 };
@@ -32,7 +33,7 @@ class HitchWatch {
   void Substitute(const LogSubstitutes& substitutes) { substitutes_ = substitutes; }
 
   bool IsHitch(uint64_t wall_ns) const { return wall_ns > budget_ns_ && budget_ns_ != 0; }
-  // Remembers where the rings stand: what comes next belongs to the next frame.
+  // Stores the heads of the rings: later records belong to the next frame.
   void BeginFrame() {
     switches_from_ = switches_.Head();
     faults_from_ = faults_.Head();
@@ -40,7 +41,7 @@ class HitchWatch {
   // Examines the frame that has just ended in `tree`. Requires that BeginFrame was not called since.
   const Hitch& Explain(const FrameRecord& record, const ZoneTree& tree);
 
-  // The rings went away (counting was switched off); the budget stays.
+  // Forgets the rings, when counting is disabled. Keeps the budget.
   void Detach() { switches_ = faults_ = {}; }
   void Attach(const DetailRing& switches, const DetailRing& faults) {
     switches_ = switches;
@@ -49,7 +50,7 @@ class HitchWatch {
   }
 
   uint64_t count() const { return count_; }
-  // The last kKept of them; `i` = 0 is the oldest that is kept.
+  // The last kKept hitches; index 0 is the oldest that is kept.
   size_t kept() const { return count_ < kKept ? count_ : kKept; }
   const Hitch& operator[](size_t i) const { return hitches_[(count_ - kept() + i) % kKept]; }
 
@@ -70,7 +71,7 @@ struct WorstZone {
   uint64_t excess_ns = 0;
 };
 // Returns the zone whose wall time in the tree's last frame, number `frame`, exceeds its own median most. A parent
-// exceeds its median whenever a child does: so descends to a child as long as that has half of the excess at least.
+// exceeds its median whenever a child does, so the search descends to a child that has at least half of the excess.
 // Returns the root if no zone exceeds its median.
 WorstZone FindWorstZone(const ZoneTree& tree, uint64_t frame);
 

@@ -1,7 +1,7 @@
 // The frames of the marking thread by number.
 //
-// Each frame that has ended has the next number. The history has them up to the oldest that waits in the thread's tree
-// (ZoneTree::EndFrame); Settle adds the ones that wait.
+// Frames get their numbers in the order in which they end. The history has those before the oldest that waits in the
+// thread's tree (ZoneTree::EndFrame); Settle adds the ones that wait.
 #pragma once
 
 #include <atomic>
@@ -17,11 +17,11 @@ class MainFrames {
  public:
   explicit MainFrames(size_t history_frames) : history_(history_frames) {}
 
-  // Number of frames that have ended: the number of the one under way.
+  // Number of frames that have ended, and so the number of the frame under way.
   uint64_t ended() const { return next_; }
-  // The frame under way has ended in the tree.
+  // To be called when the frame under way has ended in the tree.
   void End() { under_way_.store(++next_, std::memory_order_relaxed); }
-  // As ended(), on any thread. Relaxed: for workers' sums, where a frame late does no harm.
+  // As ended(), on any thread. Relaxed: a worker that sees it late adds a part of the new frame to the last one.
   uint64_t under_way() const { return under_way_.load(std::memory_order_relaxed); }
 
   void Settle(ZoneTree& tree, uint64_t ns_per_tick_q32) {

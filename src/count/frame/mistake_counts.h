@@ -1,6 +1,6 @@
 // How often zones, marks and threads could not be counted, for FrameStats.
 //
-// Numbers for people, which only grow: any thread adds to them, and they are ordered with nothing.
+// Statistics that only grow. Any thread adds to them; relaxed, because no other access depends on them.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Copies of zones' names, whole, at addresses that stay.
+// Full copies of zones' names, at addresses that do not change.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace perfkit::count {
 
-// Memory is taken in blocks: names that fit into the bytes reserved at construction cost no allocation. Not
+// Memory is allocated in blocks. Names that fit into the bytes reserved at construction cost no allocation. Not
 // thread-safe.
 class NameArena {
  public:

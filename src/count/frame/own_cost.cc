@@ -1,5 +1,5 @@
-// The calibration: medians over rounds of empty zones, so that an interrupt in one of them does not count. The rounds
-// run twice: what the second differs by is how exactly a cost can be subtracted (OwnCost::residue).
+// The calibration takes medians over rounds of empty zones, so that an interrupt in one round has no effect. It runs
+// twice: the difference of the results is the error of subtracting a cost (OwnCost::residue).
 #include "src/count/frame/own_cost.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace perfkit::count {
 namespace {
 
 constexpr int kRounds = 15;
-constexpr int kZones = 32;  // a round
+constexpr int kZones = 32;  // in each round
 
 using Costs = std::array<double, 1 + kMaxEvents>;
 
@@ -20,7 +20,7 @@ void EmptyZone(FrameThread& thread, const char* name) {
   thread.tree.Leave();
 }
 
-// One round: what each empty zone counted itself, and what it cost its parent in all.
+// The results of one round, per empty zone: what it counted itself, and its whole cost for its parent.
 struct Round {
   Costs within{}, whole{};
 };
@@ -32,11 +32,11 @@ Round RunRound(FrameThread& thread, uint64_t ns_per_tick_q32, uint64_t number) {
   if (!thread.tree.SkipLeave()) thread.tree.Leave();
   thread.tree.EndFrameAtScratch(number, ns_per_tick_q32);
   Round round;
-  if (thread.tree.size() < 4) return round;  // no room for zones at all
+  if (thread.tree.size() < 4) return round;  // the tree has no room for the zones
   const FrameRecord& outer = thread.tree.last(1);
   const FrameRecord& empty = thread.tree.last(2);
   const FrameRecord& sibling = thread.tree.last(3);
-  // The outer zone's own two half-reads weigh as much as one zone does.
+  // The outer zone counts half of each of its own two readings: together as much as one more zone.
   round.within[0] = static_cast<double>(empty.wall_ns + sibling.wall_ns) / kZones;
   round.whole[0] = static_cast<double>(outer.wall_ns) / (kZones + 1);
   for (size_t i = 0; i < thread.tree.shape().events; ++i) {

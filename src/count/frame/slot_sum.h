@@ -1,4 +1,4 @@
-// From a table of slots to SlotTotals: the one place that knows which word is what.
+// Converts the sums of a SlotTable to SlotTotals. SlotWriter defines the order of the words.
 #pragma once
 
 #include "perfkit/thread_slots.h"

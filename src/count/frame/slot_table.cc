@@ -1,5 +1,5 @@
-// Publishing and adding up: each atomic access here names its partner. It is a sequence lock with two copies: readers
-// read the copy that is not being written, so they have to try again only if a publication ended meanwhile.
+// A sequence lock with two copies: readers read the copy that is not being written, so they have to try again only if a
+// publication ended meanwhile. Each atomic access names the one that it pairs with.
 #include "src/count/frame/slot_table.h"
 
 #include <algorithm>
@@ -49,10 +49,10 @@ void SlotTable::Carry(uint32_t slot, std::span<uint64_t> words) const {
 
 void SlotTable::Publish(uint32_t slot, std::span<const uint64_t> words, uint32_t missing) noexcept {
   uint64_t* const at = At(slot);
-  const uint64_t version = Atomic(at[0]).load(std::memory_order_relaxed);  // ours alone to write
+  const uint64_t version = Atomic(at[0]).load(std::memory_order_relaxed);  // only the owner writes it
   uint64_t* const current = at + 1 + (version & 1) * (1 + words_);
   uint64_t* const next = at + 1 + (~version & 1) * (1 + words_);
-  const uint64_t sticky = Atomic(current[0]).load(std::memory_order_relaxed) | missing;  // ours alone to write
+  const uint64_t sticky = Atomic(current[0]).load(std::memory_order_relaxed) | missing;  // only the owner writes it
   // Release, here and below: pairs with the acquire loads in ReadSlot. This copy was current until the last
   // publication, so a slow reader may still be reading it. If it sees one of these words, it then sees at least the
   // version of the last publication, and tries again.

@@ -1,11 +1,11 @@
-// Numbers that many threads publish and one thread adds up, with no lock, no system call and no interrupt.
+// Numbers that many threads publish and any thread adds up, without locks, system calls or interrupts.
 //
 // A slot belongs to one thread at a time and holds two copies of its words. The writer fills the copy that is not
-// current, then makes it current by raising the version; a reader that sees the same version before and after has
-// read one publication whole. So neither a writer that is preempted half-way nor a reader ever holds up the other.
+// current, then makes it current by raising the version; a reader that sees the same version before and after has read
+// one whole publication. So neither side waits for the other, even if a writer is preempted half-way.
 //
-// A thread that ends leaves its words where they are, and the slot's next owner counts on from them: what ended
-// threads did is in every later total, with nothing to move and so nothing to count twice.
+// The words of a thread that ends stay in its slot, and the slot's next owner adds its own to them. So every later
+// total includes the threads that have ended. Nothing is moved, and so nothing can be counted twice.
 //
 //   slot:  [version][copy 0: missing, words...][copy 1: missing, words...]   cache-line aligned
 #pragma once
@@ -23,7 +23,7 @@ namespace perfkit::count {
 
 class SlotTable {
  public:
-  // One word an event, two more for an event that can multiplex.
+  // One word for each event, and two more for each multiplexable one.
   static constexpr size_t kMaxWords = 3 * kMaxEvents;
   static constexpr uint32_t kNoSlot = ~0u;
 
@@ -41,8 +41,8 @@ class SlotTable {
   // Called by the slot's owner only.
   void Publish(uint32_t slot, std::span<const uint64_t> words, uint32_t missing) noexcept;
 
-  // Adds up all slots. Returns false if `sums` is without a slot, because its owner published during each attempt to
-  // read it: only a thread that does nothing else is that fast. Thread-safe.
+  // Adds up all slots. Returns false if a slot is missing in `sums`, because its owner published during each attempt to
+  // read it. Only a thread that does nothing else publishes that often. Thread-safe.
   bool Total(std::span<uint64_t> sums, uint32_t* missing) const noexcept;
 
   size_t words() const { return words_; }

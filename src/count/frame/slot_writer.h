@@ -1,4 +1,4 @@
-// A thread's hold on one slot: turns its snapshots into totals that go on where the slot's earlier owners stopped.
+// Publishes a thread's snapshots in its slot, as totals that include those of the slot's earlier owners.
 #pragma once
 
 #include <array>
@@ -10,15 +10,15 @@
 
 namespace perfkit::count {
 
-// For one thread at a time. Words: one an event, then enabled and running of each event in `multiplexable`, in this
-// order.
+// For one thread at a time. Words: the value of each event, then the enabled and the running time of each event in
+// `multiplexable`.
 class SlotWriter {
  public:
   static size_t WordsFor(size_t events, uint32_t multiplexable) {
     return events + 2 * static_cast<size_t>(__builtin_popcount(multiplexable));
   }
 
-  // False when all slots are taken: what this thread does is then in no total.
+  // Returns false if all slots are taken: no total then includes this thread.
   bool Claim(std::shared_ptr<SlotTable> table, size_t events, uint32_t multiplexable) {
     table_ = std::move(table);
     events_ = events;
@@ -32,7 +32,7 @@ class SlotWriter {
     slot_ = SlotTable::kNoSlot;
   }
 
-  // What is counted from `now` on is added to what was published last. Wrapping arithmetic, as all differences.
+  // Adds what is counted from `now` on to what was published last. All arithmetic is modulo 2^64.
   void StartAt(const Snapshot& now) {
     const std::array<uint64_t, SlotTable::kMaxWords> published = words_;
     Fill(now, {});

@@ -1,6 +1,5 @@
-// The list of thread bindings, and its end at the end of the thread. Its destructor runs with those of other
-// thread-local objects, in no order that is known here: whatever they do afterwards finds `exiting` set, and nothing
-// bound.
+// The list of a thread's bindings, whose destructor ends them at the thread's exit. Other thread-local objects may be
+// destroyed later, in an unknown order. They find `exiting` set, and nothing bound.
 #include "src/count/frame/thread_binding.h"
 
 #include <utility>
@@ -18,7 +17,7 @@ struct Binding {
   ExitFunction at_exit;
 };
 
-// Readable after the list was destroyed: trivial, so it lives as long as the thread's memory.
+// Trivially destructible, so it can be read after the list was destroyed.
 constinit thread_local bool exiting = false;
 
 struct BindingList {

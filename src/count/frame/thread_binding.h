@@ -1,9 +1,9 @@
 // A thread's state for an instance (a FrameCounter, a ThreadSlots): usually found by one comparison, released when the
 // thread exits.
 //
-// A thread remembers the instance that it used last in two words of initial-exec thread-local storage, and all others
-// in a list. The list shares ownership of each instance's shell: the address of a shell that any living thread
-// remembers is never used again, so comparing addresses is enough. The thread may end before the instance or after it.
+// Two words of initial-exec thread-local storage cache the instance that the thread used last; a list has all of them.
+// The list shares ownership of each instance's Bindable. So no other instance gets its address while the list has it,
+// and comparing addresses is enough. The thread may end before the instance or after it.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@
 
 namespace perfkit::count {
 
-// The part of an instance that outlives it while threads remember it.
+// The part of an instance that lives until the last thread has removed it from its list.
 class Bindable {
  public:
   bool closed() const { return closed_.load(std::memory_order_acquire); }
@@ -34,7 +34,7 @@ extern constinit thread_local BindingCache binding_cache __attribute__((tls_mode
 // Slow half of FindBinding: looks through the list.
 void* FindBindingSlow(const Bindable* instance) noexcept;
 
-// Returns what the calling thread has bound to `instance`; nullptr if that is nothing, or if the thread is exiting.
+// Returns what the calling thread has bound to `instance`; nullptr if it has bound nothing, or is exiting.
 inline void* FindBinding(const Bindable* instance) noexcept {
   return binding_cache.instance == instance ? binding_cache.state : FindBindingSlow(instance);
 }

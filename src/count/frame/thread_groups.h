@@ -1,7 +1,7 @@
-// The zones of threads by the names of the threads: those that live, and those that have ended.
+// Zones merged by the names of their threads, both live and ended ones.
 //
-// What an ended thread has counted is folded into its group, so that its tree can be given back; nothing is lost but
-// which thread it was.
+// The counts of a thread that ends are added to its group, and its tree is freed. Only which thread counted them is
+// lost.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,15 @@
 
 namespace perfkit::count {
 
-// A group of threads with one name, merged.
+// The merged zones of all threads with one name.
 struct ThreadGroup {
   std::string name;
   uint32_t live = 0;
   ZoneMerge zones;
 };
 
-// Returns the group with that name, adding it if there is none. Valid until the next call. `events`: of its zones.
+// Returns the group with that name, adding it if there is none. Valid until the next call. `events`: how many its zones
+// have.
 inline ThreadGroup& GroupNamed(std::vector<ThreadGroup>& groups, const std::string& name, size_t events) {
   for (ThreadGroup& group : groups) {
     if (group.name == name) return group;

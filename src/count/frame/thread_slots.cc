@@ -1,5 +1,6 @@
-// ThreadSlots: events on every thread, one slot each, folded at its end by leaving the numbers where they are. Threads
-// publish, any thread adds up; neither waits for the other (slot_table.h). Only attaching and ending take the lock.
+// ThreadSlots: events on every thread, and one slot for each. Threads publish to their slots, any thread adds the slots
+// up, and neither waits for the other (slot_table.h). The numbers of a thread that ends stay in its slot. Only
+// attaching and ending take the lock.
 #include "perfkit/thread_slots.h"
 
 #include <mutex>
@@ -15,7 +16,7 @@ namespace perfkit {
 namespace count {
 namespace {
 
-// What one thread holds.
+// The state of one thread.
 struct SlotThread {
   std::optional<CounterSet> set;
   SlotWriter writer;
@@ -59,7 +60,7 @@ class ThreadSlotsImpl : public Bindable {
     return state;
   }
 
-  // The slot keeps the numbers; the events go. On the thread itself.
+  // Called on the thread that ends. Closes its events; its slot keeps the numbers.
   void End(void* state) {
     if (in_forked_child_) return;
     const sys::ForkBlocker fork_blocker;
@@ -91,15 +92,15 @@ class ThreadSlotsImpl : public Bindable {
     // Counted once for each thread, however often it tries.
     if (FindBinding(this) == nullptr && WasRefused(this)) return nullptr;
     Bind(self, nullptr, nullptr);
-    refused.fetch_add(1, std::memory_order_relaxed);  // a number for people: ordered with nothing
+    refused.fetch_add(1, std::memory_order_relaxed);  // statistics: no order needed
     return nullptr;
   }
 
   std::mutex mutex;
-  std::vector<std::unique_ptr<SlotThread>> threads;  // changes under a ForkBlocker: a child destroys its copy
-  bool in_forked_child_ = false;                     // of a fork: the mutex may be held by a thread that is not here
+  std::vector<std::unique_ptr<SlotThread>> threads;  // changes under a ForkBlocker: a forked child destroys its copy
+  bool in_forked_child_ = false;                     // then another thread of the parent may hold the mutex forever
   sys::ForkListener fork_listener{[](void* self) { static_cast<ThreadSlotsImpl*>(self)->in_forked_child_ = true; },
-                                  this};  // last
+                                  this};  // Declared last: unregistered first.
 };
 
 }  // namespace count
@@ -113,7 +114,7 @@ ThreadSlots::~ThreadSlots() {
 }
 
 bool ThreadSlots::Attach() {
-  // The forking thread's binding is its parent's: its events are closed here.
+  // A forked child has a copy of the parent's binding, but its events are closed.
   if (impl_->in_forked_child()) return false;
   return count::FindBinding(impl_.get()) != nullptr || impl_->Attach(impl_) != nullptr;
 }

@@ -1,4 +1,4 @@
-// The slow ways of a watched thread: notes of other threads, and its log.
+// The slow paths of a watched thread: zones that ended on other threads, and its log.
 #include "src/count/frame/thread_watch.h"
 
 namespace perfkit::count {

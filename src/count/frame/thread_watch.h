@@ -1,8 +1,8 @@
-// What the zones and marks of a thread have to look after besides counting: zones that were left on other threads, and
-// a recording that listens.
+// What the zones and marks of a thread have to handle besides counting: zones that ended on other threads, and a
+// recording that listens.
 //
-// One word says whether there is anything, so that the fast ways look once. Its bit for left zones stays set until none
-// of them is on the stack any more.
+// One word says whether there is any of it, so the fast path loads one word. Its bit kCrossThread stays set until no
+// such zone is on the stack any more.
 #pragma once
 
 #include <atomic>
@@ -20,16 +20,16 @@ class ThreadWatch {
  public:
   bool any() const { return bits_.load(std::memory_order_relaxed) != 0; }
 
-  // A zone of the thread was left on another one. Thread-safe.
+  // Notes that a zone of this thread ended on another one. Thread-safe.
   void NoteCrossThread(uint64_t entry);
-  // On the owner: takes such zones out of its stack, as far as no open child keeps them there.
+  // On the owner: removes such zones from its stack, except those below open children.
   void AbandonCrossThread(ZoneTree& tree);
 
-  // A recording listens, or no longer. Any thread, with the list of threads locked; the first time takes memory that is
-  // kept until the thread ends.
+  // Start and stop logging for a recording. Call them on any thread, with the list of threads locked. The first
+  // StartLog allocates the log, which is kept until the thread ends.
   std::shared_ptr<ZoneLog> StartLog(const ZoneTree& tree, uint64_t epoch);
   void StopLog();
-  // On the owner; nullptr if no recording listens.
+  // On the owner: returns nullptr if no recording listens.
   ZoneLog* log() const {
     // Acquire: pairs with the release in StartLog.
     return (bits_.load(std::memory_order_acquire) & kRecorded) != 0 ? log_.get() : nullptr;

@@ -1,5 +1,6 @@
-// Pairs of readings of both clocks. A pair is the narrowest of some brackets (ticks, ns, ticks), because a thread may
-// be interrupted between two readings: the true moment lies in the bracket, and its middle is at most half of it off.
+// Pairs of readings of both clocks. Because a thread may be interrupted between two readings, a pair is the narrowest
+// of some brackets (ticks, ns, ticks). The true tick of `ns` is within the bracket, so its middle is wrong by at most
+// half its width.
 #include "src/count/frame/tick_clock.h"
 
 #include "perfkit/detail/user_page.h"
@@ -31,14 +32,15 @@ double TickClock::RateOf(const Pair& from, const Pair& to) {
 
 void TickClock::Read() {
   const Pair now = ReadPair();
-  constexpr uint64_t kMinNs = 100'000;  // less, and the rate would be that of the error
+  constexpr uint64_t kMinNs = 100'000;  // in less time the error of a reading would distort the rate
   if (now.ns < pairs_.back().ns + kMinNs || now.ticks <= pairs_.back().ticks) return;
   if (pairs_.size() == kMaxPairs) pairs_.erase(pairs_.begin());
   pairs_.push_back(now);
   ns_per_tick_ = RateOf(pairs_.front(), now);
 }
 
-// Most ticks lie in the last intervals. The rate of a short interval is inexact, so it counts within that alone.
+// Searches from the last pair, because most ticks are recent. A single interval's rate is inexact, so it is used only
+// within that interval.
 uint64_t TickClock::ToNs(uint64_t ticks) const {
   size_t next = pairs_.size();
   while (next > 0 && pairs_[next - 1].ticks > ticks) --next;

@@ -1,4 +1,4 @@
-// When a tick of the machine's counter was, by CLOCK_MONOTONIC.
+// Converts ticks of the CPU's tick counter to times of CLOCK_MONOTONIC.
 #pragma once
 
 #include <cstddef>
@@ -7,10 +7,11 @@
 
 namespace perfkit::count {
 
-// Follows CLOCK_MONOTONIC, whose rate changes a little with time, by pairs of readings of both. Not thread-safe.
+// The rate of CLOCK_MONOTONIC changes a little over time, so pairs of readings of both clocks follow it. Not
+// thread-safe.
 class TickClock {
  public:
-  // `ns_per_tick_q32`: nanoseconds a tick in 2^-32, to begin with.
+  // `ns_per_tick_q32`: initial nanoseconds per tick, in units of 2^-32.
   explicit TickClock(uint64_t ns_per_tick_q32);
 
   // Reads both clocks, unless the last reading is less than 100 us old.

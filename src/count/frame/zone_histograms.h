@@ -1,6 +1,6 @@
 // The histograms of a tree's zones: for each zone one of its wall time, and one for each event, all with one pool.
 //
-// All memory is taken at construction. Values for which the pool has no row left count in the maxima, not in the
+// All memory is allocated at construction. Values for which the pool has no row left count in the maxima, not in the
 // quantiles (RowPool).
 #pragma once
 

@@ -1,4 +1,4 @@
-// Finds a zone below its parent by the address of its name, whatever the number of its siblings.
+// Finds a zone by its parent and the address of its name, in constant time.
 #pragma once
 
 #include <bit>
@@ -10,8 +10,8 @@
 
 namespace perfkit::count {
 
-// A hash table with open addressing whose memory is taken at construction. Equal names at many addresses may fill it:
-// further ones are then not found, and have to be compared as texts.
+// A hash table with open addressing, whose memory is allocated at construction. Equal names at many addresses may fill
+// it. Further ones are then not added, and the caller has to compare names as texts.
 class ZoneIndex {
  public:
   explicit ZoneIndex(size_t zones) : entries_(std::bit_ceil(2 * zones)) {}
@@ -24,7 +24,7 @@ class ZoneIndex {
     }
   }
 
-  // Adds what Find did not find. `zone` is not 0.
+  // Adds a zone that Find did not find, unless the table is half full. `zone` is not 0.
   void Add(uint16_t parent, const char* name, uint16_t zone) {
     if (2 * used_ == entries_.size()) return;
     ++used_;

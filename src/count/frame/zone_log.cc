@@ -1,8 +1,8 @@
-// The log of one thread's zones. A record is a header (kind, words, id, missing) and its words. It becomes visible as a
-// whole, by the store of head_.
+// The log of one thread's zones.
 //
-// Follow compares what the log says to be open with what is open, from the outermost zone on: what is no longer open is
-// left, innermost first, and what is new is entered. So the caller need not say what happened, and a loss heals itself.
+// Follow compares the zones that are open in the log with those that are open in the tree, from the outermost on. It
+// logs that the zones that are no longer open were left, innermost first, and that new ones were entered. So the caller
+// need not say what happened, and the log is right again after a loss.
 #include "src/count/frame/zone_log.h"
 
 #include <algorithm>
@@ -15,80 +15,33 @@ namespace {
 
 constexpr size_t kMaxTextWords = 32;
 
-uint64_t HeaderOf(ZoneRecordKind kind, size_t words, uint16_t id, uint32_t missing) {
-  return static_cast<uint64_t>(kind) | uint64_t{words} << 8 | uint64_t{id} << 16 | uint64_t{missing} << 32;
-}
-
 }  // namespace
 
 ZoneLog::ZoneLog(const ZoneTree& tree, size_t max_words)
-    : names_(tree.names()),
-      max_words_(max_words),
-      ring_(std::make_unique_for_overwrite<uint64_t[]>(max_words)),
-      zones_(tree.shape().max_zones + 1) {
+    : RecordRing(max_words), names_(tree.names()), zones_(tree.shape().max_zones + 1) {
   logged_.reserve(tree.shape().max_depth + 1);
-  record_.reserve(kMaxWordsARecord);
-}
-
-void ZoneLog::Start(uint64_t epoch) noexcept {
-  tail_.store(head_.load(std::memory_order_acquire), std::memory_order_release);  // pair with Write and HasRoom
-  epoch_.store(epoch, std::memory_order_release);                                 // pairs with IsCurrent
-}
-
-ZoneLog::Loss ZoneLog::CurrentLoss() const {
-  const uint64_t records = lost_.load(std::memory_order_acquire);
-  return {lost_from_ticks_.load(std::memory_order_relaxed), records, lost_end_ticks_.load(std::memory_order_relaxed)};
-}
-
-bool ZoneLog::HasRoom(size_t words) const noexcept {
-  const uint64_t used =
-      head_.load(std::memory_order_relaxed) - tail_.load(std::memory_order_acquire);  // pairs with Read
-  return words <= max_words_ - used;
-}
-
-bool ZoneLog::Write(ZoneRecordKind kind, uint16_t id, uint32_t missing, std::span<const uint64_t> words,
-                    uint64_t ticks) noexcept {
-  const uint64_t lost = lost_.load(std::memory_order_relaxed);
-  // After a loss nothing is written until EndGap: a record in the middle of a gap would be read as if nothing were
-  // missing.
-  if (lost != 0 || !HasRoom(1 + words.size())) {
-    if (lost == 0) lost_from_ticks_.store(ticks, std::memory_order_relaxed);
-    lost_.store(lost + 1, std::memory_order_release);
-    return false;
-  }
-  uint64_t head = head_.load(std::memory_order_relaxed);
-  ring_[head++ & (max_words_ - 1)] = HeaderOf(kind, words.size(), id, missing);
-  for (const uint64_t word : words) ring_[head++ & (max_words_ - 1)] = word;
-  head_.store(head, std::memory_order_release);  // pairs with the acquire in Read
-  return true;
 }
 
 // Returns false if there is no reader. Otherwise the log of the reader's epoch has begun.
 bool ZoneLog::IsCurrent() noexcept {
-  const uint64_t epoch = epoch_.load(std::memory_order_acquire);
-  if (epoch == 0) return false;
-  // Another reader than before: its log begins with nothing open.
-  if (epoch == current_) return true;
-  lost_.store(0, std::memory_order_relaxed);
-  lost_end_ticks_.store(0, std::memory_order_relaxed);
+  const uint64_t reader = epoch();
+  if (reader == 0) return false;
+  // The log of a new reader begins with no zone open.
+  if (has_begun(reader)) return true;
   logged_.clear();
-  if (Write(ZoneRecordKind::kBegin, 0, 0, std::span(&epoch, 1), 0)) current_ = epoch;  // Start has made room
-  return epoch == current_;
+  return Begin(0, std::span(&reader, 1));
 }
 
-// Once there is room for all open zones and as much again.
+// Ends a loss once there is room for four times the kGap and the kEnters of all open zones.
 void ZoneLog::EndGap(const ZoneTree& tree) noexcept {
   if (!HasRoom(8 * (2 + tree.open_depth()))) return;
-  const uint64_t words[] = {lost_from_ticks_.load(std::memory_order_relaxed), ReadTicks(),
-                            lost_.load(std::memory_order_relaxed)};
-  lost_.store(0, std::memory_order_relaxed);
   logged_.clear();
-  Write(ZoneRecordKind::kGap, 0, 0, words, words[1]);
+  WriteGap();
 }
 
 void ZoneLog::Follow(const ZoneTree& tree, uint64_t ticks) noexcept {
   if (!IsCurrent()) return;
-  if (lost_.load(std::memory_order_relaxed) != 0) EndGap(tree);
+  if (has_lost()) EndGap(tree);
   while (!logged_.empty() &&
          (logged_.size() > tree.open_depth() || tree.OpenAt(logged_.size()).entry != logged_.back())) {
     logged_.pop_back();
@@ -143,27 +96,7 @@ void ZoneLog::WriteText(ZoneRecordKind kind, uint32_t missing, uint64_t word, st
 void ZoneLog::End(uint64_t ticks) noexcept {
   if (!IsCurrent()) return;
   logged_.clear();
-  if (Write(ZoneRecordKind::kEnd, 0, 0, std::span(&ticks, 1), ticks)) return;
-  lost_end_ticks_.store(ticks, std::memory_order_relaxed);
-  lost_.store(lost_.load(std::memory_order_relaxed), std::memory_order_release);  // pairs with CurrentLoss
-}
-
-void ZoneLog::Read(uint64_t epoch, absl::FunctionRef<void(const ZoneRecord& record)> visit) {
-  const uint64_t head = head_.load(std::memory_order_acquire);  // pairs with Write
-  uint64_t tail = tail_.load(std::memory_order_relaxed);
-  while (tail != head) {
-    const uint64_t header = ring_[tail++ & (max_words_ - 1)];
-    record_.clear();
-    for (uint64_t left = header >> 8 & 0xff; left != 0; --left) record_.push_back(ring_[tail++ & (max_words_ - 1)]);
-    tail_.store(tail, std::memory_order_release);  // pairs with HasRoom
-    const auto kind = static_cast<ZoneRecordKind>(header & 0xff);
-    if (kind == ZoneRecordKind::kBegin) reading_ = record_[0];
-    if (reading_ != epoch) continue;
-    visit({.kind = kind,
-           .id = static_cast<uint16_t>(header >> 16),
-           .missing = static_cast<uint32_t>(header >> 32),
-           .words = record_});
-  }
+  WriteEnd(ticks);
 }
 
 }  // namespace perfkit::count

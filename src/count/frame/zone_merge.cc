@@ -1,5 +1,5 @@
-// Merging trees by path. A tree has parents before their children, so that each node's place is known when its children
-// come. Searching is linear: trees have some hundred zones, and are merged for reports only.
+// Merges trees by path. A tree has parents before their children, so the merged node of a parent is known before its
+// children are merged. Searching is linear: trees have some hundred zones, and are merged for reports only.
 #include "src/count/frame/zone_merge.h"
 
 namespace perfkit::count {
@@ -17,11 +17,11 @@ size_t ZoneMerge::FindOrAdd(size_t parent, const char* name) {
 
 void ZoneMerge::Add(const ZoneTree& tree) {
   unplaced_ += tree.pool().unplaced();
-  std::vector<size_t> place(tree.size(), 0);
+  std::vector<size_t> merged(tree.size(), 0);
   for (size_t from = 0; from < tree.size(); ++from) {
     const bool is_root = from == ZoneTree::kRoot;
-    place[from] = is_root && !nodes_.empty() ? 0 : FindOrAdd(place[tree.parent(from)], tree.name(from));
-    Node& node = nodes_[place[from]];
+    merged[from] = is_root && !nodes_.empty() ? 0 : FindOrAdd(merged[tree.parent(from)], tree.name(from));
+    Node& node = nodes_[merged[from]];
     ++node.threads;
     node.frames += tree.frames(from);
     node.total.Merge(tree.total(from));

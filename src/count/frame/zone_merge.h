@@ -1,6 +1,6 @@
 // Zones of several threads as one tree: equal paths of names are one zone.
 //
-// For reports, and for threads that have ended, whose own trees are given back. Grows as it must; never on a hot path.
+// For reports, and for threads that have ended, whose own trees are freed. Allocates, so it is not for hot paths.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ class ZoneMerge {
   const RowPool& pool() const { return pool_; }
   uint64_t unplaced() const { return unplaced_ + pool_.unplaced(); }  // values in no quantile
 
-  // total - the totals of all children.
+  // Returns the node's total minus the totals of its children.
   Sums Self(size_t node) const;
 
  private:

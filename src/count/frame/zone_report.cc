@@ -1,4 +1,4 @@
-// The report: one row a zone, one table a counter, so that a column compares what is comparable.
+// The report: one table for each counter, with one row for each zone, so that the numbers of a column can be compared.
 //
 //   wall, ms            calls      total       self        p50        p95        p99        max
 //   frame                 600   9,981.20     120.10      16.61      16.90      17.20      31.00
@@ -15,7 +15,7 @@
 #include "absl/strings/str_format.h"
 #include "perfkit/format.h"
 #include "src/base/one_line.h"
-#include "src/count/table.h"
+#include "src/count/frame/report_table.h"
 
 namespace perfkit::count {
 namespace {
@@ -30,7 +30,7 @@ Count CountOf(const FrameCounterImpl& impl, const Sums& sums, size_t i) {
   return missing ? Count{} : MakeCount(sums.values[i], sums.times[i], impl.plan().fixed_flags(i));
 }
 
-// In nanoseconds, so that self + children = total exactly: each number is rounded down from ticks by itself.
+// Adds nanoseconds, not ticks: each zone's ticks are rounded down, and self + children must be exactly the total.
 uint64_t ChildrenWallNs(const FrameCounterImpl& impl, const FrameCounterImpl::Group& group, size_t node) {
   uint64_t sum = 0;
   for (size_t child = 1; child < group.zones.nodes().size(); ++child) {
@@ -63,12 +63,12 @@ ZoneStats StatsOf(const FrameCounterImpl& impl, const FrameCounterImpl::Group& g
 // Appends `node` and what is below it. The depth of a tree is bounded by FrameOptions::max_depth.
 void AppendBelow(const FrameCounterImpl& impl, const FrameCounterImpl::Group& group, size_t node, size_t parent,
                  uint32_t depth, std::vector<ZoneStats>* out) {
-  const size_t place = out->size();
+  const size_t index = out->size();
   ZoneStats& stats = out->emplace_back(StatsOf(impl, group, node));
   stats.depth = depth;
-  stats.parent = depth == 0 ? place : parent;
+  stats.parent = depth == 0 ? index : parent;
   for (size_t child = 1; child < group.zones.nodes().size(); ++child) {
-    if (group.zones.nodes()[child].parent == node) AppendBelow(impl, group, child, place, depth + 1, out);
+    if (group.zones.nodes()[child].parent == node) AppendBelow(impl, group, child, index, depth + 1, out);
   }
 }
 
@@ -104,20 +104,7 @@ class Adjuster {
   std::vector<uint64_t> below_, children_;  // calls of all zones below, and of those right below
 };
 
-constexpr double kNsPerMs = 1e6;
-
-// How the numbers of a table are written.
-struct Style {
-  bool is_time;
-  std::string Text(double value) const {
-    if (!is_time) return FormatNumber(static_cast<uint64_t>(value + 0.5));
-    const auto hundredths = static_cast<uint64_t>(value / kNsPerMs * 100 + 0.5);
-    return absl::StrFormat("%s.%02d", FormatNumber(hundredths / 100), hundredths % 100);
-  }
-};
-
-using Row = std::array<std::string, 8>;
-Row Head() { return {"", "calls", "total", "self", "p50", "p95", "p99", "max"}; }
+TableCells Head() { return {"", "calls", "total", "self", "p50", "p95", "p99", "max"}; }
 
 std::string Label(const ZoneStats& zone) {
   if (zone.depth > 0) return std::string(2 * zone.depth, ' ') + base::OneLine(zone.name);
@@ -125,32 +112,14 @@ std::string Label(const ZoneStats& zone) {
   return absl::StrFormat("%s (%d thread%s)", base::OneLine(zone.thread), zone.threads, zone.threads == 1 ? "" : "s");
 }
 
-void AppendTable(const std::vector<Row>& rows, std::string* out) {
-  std::array<size_t, 8> widths{};
-  for (const Row& row : rows) {
-    for (size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
-  }
-  for (const Row& row : rows) {
-    absl::StrAppendFormat(out, "%-*s", std::max<size_t>(widths[0], 24), row[0]);
-    for (size_t c = 1; c < row.size() && widths[c] > 0; ++c) {
-      absl::StrAppendFormat(out, "  %*s", std::max<size_t>(widths[c], 8), row[c]);
-    }
-    out->append("\n");
-  }
-  out->append("\n");
-}
-
-Row RowOf(const ZoneStats& zone, const Adjusted& sums, const Quantiles& quantiles, const Style& style) {
-  Row row = {Label(zone), FormatNumber(zone.calls), style.Text(sums.total), style.Text(sums.self)};
-  const std::array<uint64_t, 4> values = {quantiles.p50, quantiles.p95, quantiles.p99, quantiles.max};
-  for (size_t q = 0; q < values.size(); ++q) {
-    row[4 + q] = quantiles.count > 0 ? style.Text(static_cast<double>(values[q])) : "n/a";
-  }
+TableCells RowOf(const ZoneStats& zone, const Adjusted& sums, const Quantiles& quantiles, const NumberStyle& style) {
+  TableCells row = {Label(zone), FormatNumber(zone.calls), style.Text(sums.total), style.Text(sums.self)};
+  AppendQuantileCells(quantiles, style, &row);
   return row;
 }
 
 void AppendWall(const std::vector<ZoneStats>& zones, const Adjuster& adjuster, std::string* out) {
-  std::vector<Row> rows = {Head()};
+  std::vector<TableCells> rows = {Head()};
   rows[0][0] = "wall, ms";
   for (size_t z = 0; z < zones.size(); ++z) {
     const Adjusted sums =
@@ -162,13 +131,9 @@ void AppendWall(const std::vector<ZoneStats>& zones, const Adjuster& adjuster, s
 
 void AppendCounter(const FrameCounterImpl& impl, const std::vector<ZoneStats>& zones, const Adjuster& adjuster,
                    size_t i, std::string* out) {
-  const bool is_time = impl.plan().unit(i) == "ns";
-  std::vector<Row> rows = {Head()};
-  rows[0][0] = std::string(impl.plan().name(i)) + (is_time ? ", ms" : "");
-  if (impl.plan().fixed_flags(i).has(Validity::kUserOnly)) rows[0][0] += " (user space only)";
-  if (zones[0].total[i].coverage() < 1 && zones[0].total[i].validity.counted()) {
-    absl::StrAppendFormat(&rows[0][0], " (%.0f %% coverage, scaled)", zones[0].total[i].coverage() * 100);
-  }
+  const NumberStyle style = StyleOf(impl.plan(), i);
+  std::vector<TableCells> rows = {Head()};
+  rows[0][0] = CounterTitle(impl.plan(), i, zones[0].total[i].validity.counted() ? zones[0].total[i].coverage() : 1);
   for (size_t z = 0; z < zones.size(); ++z) {
     const std::optional<uint64_t> total = zones[z].total[i].scaled(), self = zones[z].self[i].scaled();
     if (!total || !self) {
@@ -176,7 +141,7 @@ void AppendCounter(const FrameCounterImpl& impl, const std::vector<ZoneStats>& z
       continue;
     }
     const Adjusted sums = adjuster.For(z, 1 + i, static_cast<double>(*total), static_cast<double>(*self));
-    rows.push_back(RowOf(zones[z], sums, zones[z].quantiles[i], {is_time}));
+    rows.push_back(RowOf(zones[z], sums, zones[z].quantiles[i], style));
   }
   AppendTable(rows, out);
 }
@@ -185,10 +150,6 @@ void AppendCounter(const FrameCounterImpl& impl, const std::vector<ZoneStats>& z
 struct ZoneParts {
   std::vector<MetricPart> total, self;
 };
-
-MetricPart PartOf(const EventPlan& plan, size_t i, const Count& count) {
-  return NamedCount{plan.name(i), count, plan.scale(i), plan.reason(i)};
-}
 
 ZoneParts PartsOf(const EventPlan& plan, const std::vector<ZoneStats>& zones, const Adjuster& adjuster, size_t z) {
   ZoneParts parts;
@@ -204,47 +165,38 @@ ZoneParts PartsOf(const EventPlan& plan, const std::vector<ZoneStats>& zones, co
   return parts;
 }
 
-// A column of quotients has no percentiles: those of its parts are of different frames.
 void AppendMetric(const FrameCounterImpl& impl, const std::vector<ZoneStats>& zones, const Adjuster& adjuster,
                   const Metric& metric, std::string* out) {
-  std::vector<Row> rows = {{metric.name(), "calls", "total", "self"}};
-  if (!metric.unit().empty()) rows[0][0] += ", " + metric.unit();
+  MetricTable table(metric, "calls");
   std::string reason;
-  bool any = false;
   for (size_t z = 0; z < zones.size(); ++z) {
     const ZoneParts parts = PartsOf(impl.plan(), zones, adjuster, z);
     const Adjusted wall =
         adjuster.For(z, 0, static_cast<double>(zones[z].wall_ns), static_cast<double>(zones[z].self_wall_ns));
-    MetricValue total = metric.Evaluate(parts.total, static_cast<uint64_t>(wall.total));
-    MetricValue self = metric.Evaluate(parts.self, static_cast<uint64_t>(wall.self));
-    if (z == 0) reason = total.reason;
-    const std::string worth = total.has_value() ? FormatWorth(total.coverage, total.validity) : "";
-    if (z == 0 && !worth.empty()) rows[0][0] += " (" + worth + ")";
-    any = any || total.has_value() || self.has_value();
-    for (MetricValue* const value : {&total, &self}) {
-      if (value->unit != "/s") value->unit.clear();  // It is in the head.
+    const MetricValue total = metric.Evaluate(parts.total, static_cast<uint64_t>(wall.total));
+    if (z == 0) {
+      reason = total.reason;
+      table.ShowWorth(total);
     }
-    rows.push_back({Label(zones[z]), FormatNumber(zones[z].calls), total.has_value() ? FormatMetric(total) : "n/a",
-                    self.has_value() ? FormatMetric(self) : "n/a"});
+    table.Add(Label(zones[z]), zones[z].calls, total, metric.Evaluate(parts.self, static_cast<uint64_t>(wall.self)));
   }
-  if (any) return AppendTable(rows, out);
-  absl::StrAppendFormat(out, "no value: %s: %s\n", metric.name(), reason);
+  table.AppendTo(reason, out);
 }
 
 void AppendHitches(const FrameCounterImpl& impl, std::string* out) {
   const HitchWatch& watch = impl.watch();
   if (watch.count() == 0) return;
   absl::StrAppendFormat(out, "%s hitch%s over the budget of %s ms", FormatNumber(watch.count()),
-                        watch.count() == 1 ? "" : "es", Style{true}.Text(static_cast<double>(impl.budget_ns())));
+                        watch.count() == 1 ? "" : "es", NumberStyle{true}.Text(static_cast<double>(impl.budget_ns())));
   if (watch.count() > watch.kept()) absl::StrAppendFormat(out, ", the last %d", watch.kept());
   *out += ":\n";
   for (size_t h = 0; h < watch.kept(); ++h) {
     const Hitch& hitch = watch[h];
     absl::StrAppendFormat(out, "  frame %d: %s ms: %s", hitch.frame,
-                          Style{true}.Text(static_cast<double>(hitch.wall_ns)), base::OneLine(hitch.cause));
+                          NumberStyle{true}.Text(static_cast<double>(hitch.wall_ns)), base::OneLine(hitch.cause));
     if (*hitch.worst_zone != '\0') {
       absl::StrAppendFormat(out, "; worst zone '%s', %s ms over its median", base::OneLine(hitch.worst_zone),
-                            Style{true}.Text(static_cast<double>(hitch.worst_excess_ns)));
+                            NumberStyle{true}.Text(static_cast<double>(hitch.worst_excess_ns)));
     }
     *out += '\n';
   }
@@ -281,25 +233,6 @@ void AppendSelfAccounting(const FrameStats& stats, std::string* out) {
   for (const Counter& counter : counters) {
     if (counter.number > 0) absl::StrAppendFormat(out, "%s %s\n", FormatNumber(counter.number), counter.what);
   }
-}
-
-// Lists the events without a count, grouped by reason. A reason begins with the request and a colon ("event 'cycles' on
-// this thread: …"). That part differs from event to event and is left out.
-void AppendNotCounted(const EventPlan& plan, std::string* out) {
-  std::vector<std::pair<std::string_view, std::string>> names_by_reason;
-  for (size_t i = 0; i < plan.size(); ++i) {
-    std::string_view reason = plan.reason(i);
-    if (reason.empty()) continue;
-    if (const size_t asked = reason.find(": "); asked != std::string_view::npos) reason.remove_prefix(asked + 2);
-    const auto known = std::ranges::find(names_by_reason, reason, [](const auto& entry) { return entry.first; });
-    if (known == names_by_reason.end()) {
-      names_by_reason.emplace_back(reason, plan.name(i));
-    } else {
-      absl::StrAppendFormat(&known->second, ", %s", plan.name(i));
-    }
-  }
-  for (const auto& [reason, names] : names_by_reason)
-    absl::StrAppendFormat(out, "not counted: %s: %s\n", names, reason);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What a FrameCounter tells people: zones as data, and the whole as text.
+// The reports of a FrameCounter: its zones as data, and everything as text.
 #pragma once
 
 #include <span>
@@ -11,11 +11,11 @@
 
 namespace perfkit::count {
 
-// The zones of one group of threads, every parent before its children, children in the order of their first visit.
+// Appends the zones of one group of threads: parents before their children, children in the order of their first visit.
 void AppendStats(const FrameCounterImpl& impl, const FrameCounterImpl::Group& group, std::vector<ZoneStats>* out);
 
-// One table for the wall, for each counter and for each metric, then what was not counted, the hitches, and our own
-// cost.
+// Returns one table for the wall time, for each counter and for each metric, then what was not counted, the hitches,
+// and perfkit's own cost.
 std::string FormatReport(FrameCounterImpl& impl, std::span<const Metric> metrics);
 
 }  // namespace perfkit::count

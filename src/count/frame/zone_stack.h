@@ -1,7 +1,7 @@
 // The zones of one thread that are open now.
 //
-// Nothing is counted inside a zone that was dropped, so the dropped ones that are open lie above all counted ones, and
-// a number of them is enough. An abandoned visit was left on another thread: it stays while zones above it are open.
+// Nothing is counted inside a dropped zone, so all open dropped zones are above the counted ones, and it is enough to
+// know their number. An abandoned visit was left on another thread: it stays while zones above it are open.
 #pragma once
 
 #include <cstddef>
@@ -20,13 +20,13 @@ class ZoneStack {
   struct Open {
     uint16_t node = 0;
     bool abandoned = false;
-    uint64_t entry = 0;  // Names this visit.
+    uint64_t entry = 0;  // Id of this visit.
     Snapshot begin{};    // When it was entered, or when the last frame ended.
   };
 
   explicit ZoneStack(size_t max_depth) : open_(max_depth + 1), max_depth_(static_cast<uint32_t>(max_depth)) {}
 
-  // Makes the names of visits differ from those of other stacks.
+  // Makes the ids of visits differ from those of other stacks.
   void SetEntryBase(uint64_t base) { last_entry_ = base; }
 
   // Returns false inside a dropped zone, or if the stack is full.
@@ -40,7 +40,7 @@ class ZoneStack {
   }
   // Requires that a counted zone is on top. The result is valid until the next Push.
   const Open& Pop() { return open_[depth_--]; }
-  // Enters and leaves a zone that is not counted. Requires that one is open to leave it.
+  // Enter and leave a zone that is not counted. Unskip requires that one is open.
   void Skip() { ++skipped_; }
   void Unskip() { --skipped_; }
   // Leaves all of them, and returns their number.
@@ -53,9 +53,9 @@ class ZoneStack {
   Open& operator[](size_t depth) { return open_[depth]; }
   const Open& operator[](size_t depth) const { return open_[depth]; }
   const Open& top() const { return open_[depth_]; }
-  // Returns the name of the innermost visit; 0 for a dropped zone, or if none is open.
+  // Returns the id of the innermost visit; 0 for a dropped zone, or if none is open.
   uint64_t top_entry() const { return skipped_ == 0 ? open_[depth_].entry : 0; }
-  // Returns the element with this name; 0 if it is not open.
+  // Returns the index of the visit with this id; 0 if it is not open.
   uint32_t DepthOf(uint64_t entry) const {
     if (entry == 0) return 0;
     uint32_t depth = depth_;

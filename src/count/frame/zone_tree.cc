@@ -1,9 +1,9 @@
-// The part of the zone tree that is not on the way of each zone: new nodes, dropped ones, the end of a frame.
+// The slow paths of ZoneTree: new nodes, dropped zones, the end of a frame.
 //
-// A zone is found among its parent's children by the address of its name, and by its text when it first comes from that
-// address. At the end of a frame the zones that are open are split: their sums up to the mark belong to this frame, the
-// rest to the next one. Only nodes that the frame has touched are closed, so it costs as much as the zones that it had,
-// not as many as exist. The constructor takes all memory.
+// A zone is found among its parent's children by the address of its name, and by its text the first time that this
+// address is used. At the end of a frame the open zones are split: their sums up to the mark belong to this frame, the
+// rest to the next one. Only nodes that the frame has touched are closed, so the cost depends on the zones that the
+// frame had, not on those that exist. The constructor allocates all memory, except for very long names.
 #include "src/count/frame/zone_tree.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ uint64_t ToNs(uint64_t ticks, uint64_t ns_per_tick_q32) {
   return static_cast<uint64_t>(Wide{ticks} * ns_per_tick_q32 >> 32);
 }
 
-// Reserved for the names of zones: most are shorter.
+// Bytes reserved for the name of each zone: most are shorter.
 constexpr size_t kNameBytesPerZone = 64;
 
 }  // namespace
@@ -48,7 +48,7 @@ uint16_t ZoneTree::FindChild(uint16_t parent, ZoneId id) {
     if (child == kRoot) return kRoot;
     index_.Add(parent, id.name, child);
   }
-  nodes_[child].key = id.name;  // the next one most likely comes from the same place
+  nodes_[child].key = id.name;  // the next visit most likely uses the same address
   return nodes_[parent].last_child = child;
 }
 
@@ -119,7 +119,8 @@ bool ZoneTree::PopAbandoned() {
   return !stack_.has_abandoned();
 }
 
-// The least that is true of a zone that has no number of its own: the sums of its children lie within its interval.
+// For a zone that has no number of its own: it counted at least the sums of its children, which lie within its
+// interval.
 void ZoneTree::RaiseToChildren(uint16_t node) {
   Sums children;
   for (uint16_t child = nodes_[node].first_child; child != kRoot; child = nodes_[child].next_sibling) {
@@ -184,7 +185,7 @@ void ZoneTree::CloseZones(const Snapshot& at, uint64_t number, uint64_t ns_per_t
     CloseFrame(touched_[t], number, ns_per_tick_q32, details_[touched_[t]].last);
   }
   touched_count_ = 0;
-  // Zones that stay open go on in the next frame: they belong to it whether it does anything in them or not.
+  // Zones that are still open belong to the next frame, too, even if nothing happens in them.
   for (uint32_t depth = 1; depth <= stack_.counted(); ++depth) {
     if (!nodes_[stack_[depth].node].touched) Touch(stack_[depth].node);
   }
@@ -231,7 +232,7 @@ void ZoneTree::CloseFrame(uint16_t node, uint64_t number, uint64_t ns_per_tick_q
   }
 }
 
-// An event that may have been missed for a part of the frame, or for all of it.
+// For an event that may not have been counted for a part of the frame, or for all of it.
 void ZoneTree::AddToHistogram(uint16_t node, size_t i, const FrameRecord& last) {
   Snapshot::Times& times = nodes_[node].sums.times[i];
   Snapshot::Times& total = details_[node].total.times[i];
@@ -245,6 +246,14 @@ void ZoneTree::AddToHistogram(uint16_t node, size_t i, const FrameRecord& last) 
     value = base::Scale(*value, frame.enabled_ns, frame.running_ns);
   }
   if (value) histograms_.Add(node, 1 + i, *value);
+}
+
+void ZoneTree::CountSince(const Snapshot& begin, uint64_t ns_per_tick_q32, FrameRecord& record) const {
+  Sums sums;
+  events_.Add(sums, begin, scratch_);
+  record.wall_ns = ToNs(sums.ticks, ns_per_tick_q32);
+  record.values = sums.values;
+  record.missing = events_.never() | sums.missing;
 }
 
 void ZoneTree::DropFrame() {

@@ -1,8 +1,8 @@
 // The zones of one thread: a tree of sums, and the stack of zones that are open now.
 //
-// Who reads counters is not its business: it hands out the place for a zone's first snapshot and takes the last one,
-// so that the arithmetic is tested without a kernel. A zone's sum goes to its own node only; a parent's sum contains
-// its children's because their snapshots lie within its own. So children + self = parent holds by construction.
+// ZoneTree does not read counters: it returns references to the snapshots that callers fill, so that its arithmetic can
+// be tested without a kernel. A zone's sum goes to its own node only; a parent's sum contains its children's because
+// their snapshots lie within its own. So children + self = parent holds by construction.
 //
 //   nodes_[0] ── the frame itself              marks_     the frame, since the last Mark
 //     ├─ "physics" ── "solve"                  stack_[1]  "physics", since it was entered (or since the last Mark)
@@ -24,11 +24,11 @@
 
 namespace perfkit::count {
 
-// What a tree is built for. Fixed: no memory is taken later.
+// The events and the capacity of a tree, fixed at construction.
 struct ZoneShape {
   size_t events = 0;
   uint32_t multiplexable = 0;  // bit i: event i has times of its own
-  uint32_t never = 0;          // bit i: event i is never counted, its place in a snapshot says nothing
+  uint32_t never = 0;          // bit i: event i is never counted; its value in a snapshot is meaningless
   size_t max_zones = 256;
   size_t max_depth = 64;
 };
@@ -40,12 +40,12 @@ class ZoneTree {
 
   explicit ZoneTree(const ZoneShape& shape);
 
-  // Which events of the snapshots that come are counted from records (CounterReader::gapped).
+  // Sets which events are counted from records in later snapshots (CounterReader::gapped).
   void SetGapped(uint32_t gapped) { events_.SetGapped(gapped); }
   uint32_t gapped() const { return events_.gapped(); }
 
-  // Opens a zone below the innermost one: the place for its first snapshot, or nullptr when the zone is dropped
-  // (too deep, too many). Either way it has to be left.
+  // Opens a zone below the innermost one. Returns its first snapshot, for the caller to fill; nullptr if the zone is
+  // dropped (too deep, or too many). Either way it has to be left.
   Snapshot* Enter(ZoneId id) {
     if (!stack_.has_room()) [[unlikely]]
       return Skip();
@@ -61,15 +61,17 @@ class ZoneTree {
     return &stack_.Push(child).begin;
   }
 
-  // Names one visit of one zone: what top_entry() is after Enter, and has to be before Leave. 0 for a dropped zone.
+  // Returns the id of the innermost visit of a zone, from its Enter to its Leave; 0 for a dropped zone, or if none is
+  // open.
   uint64_t top_entry() const { return stack_.top_entry(); }
-  // Makes the names of visits differ from those of other trees.
+  // Makes the ids of visits differ from those of other trees.
   void SetEntryBase(uint64_t base) { stack_.SetEntryBase(base); }
 
-  // Where the last snapshot of a zone is to be read to, unless SkipLeave() says that none is needed.
+  // The snapshot at the end of a zone, to be filled before Leave(), unless SkipLeave() returns true.
   Snapshot& scratch() { return scratch_; }
 
-  // Leaves a zone that was dropped, or that never was; true when there is nothing to read.
+  // Returns false if the innermost zone is counted. Otherwise leaves the dropped zone, or counts a mistake if none is
+  // open, and returns true: no snapshot is needed.
   bool SkipLeave() {
     if (stack_.skipped() == 0 && stack_.counted() != 0) [[likely]]
       return false;
@@ -83,11 +85,16 @@ class ZoneTree {
     events_.Add(node.sums, open.begin, scratch_);
   }
 
+  // The snapshot at which the innermost zone was entered, or the last frame ended. Requires that one is counted.
+  const Snapshot& top_begin() const { return stack_.top().begin; }
+  // Fills `record`, all but its number, with what was counted from `begin` to the snapshot in scratch().
+  void CountSince(const Snapshot& begin, uint64_t ns_per_tick_q32, FrameRecord& record) const;
+
   // The zones that are open and counted, from 1, the outermost one, to open_depth().
   struct OpenZone {
     uint16_t zone = kRoot;
     uint64_t entry = 0;
-    uint64_t begin_ticks = 0;  // since it was entered, or since the last frame ended
+    uint64_t begin_ticks = 0;  // when it was entered, or when the last frame ended
   };
   size_t open_depth() const { return stack_.counted(); }
   OpenZone OpenAt(size_t depth) const {
@@ -98,33 +105,33 @@ class ZoneTree {
   // Enters a zone that is not to be counted although zones around it are.
   void EnterUncounted() { stack_.Skip(); }
 
-  // Zones open now, dropped ones included: what Enter raises by one and Leave lowers by one.
+  // Number of open zones, with dropped ones.
   uint32_t depth() const { return stack_.counted() + stack_.skipped(); }
   // Ends every zone that was entered after `entry`, at the snapshot in scratch(): they were not left, and count as
-  // mismatched. False, and nothing ended, when `entry` is not open.
+  // mismatched. Returns false, and does nothing, if `entry` is not open.
   bool UnwindTo(uint64_t entry);
-  // Takes back a visit that was left elsewhere: it has no number of its own. Its zone has at least what the zones below
-  // it have, so a visit with an open child stays on the stack until PopAbandoned after that child was left. Does
-  // nothing if `entry` is not open.
+  // Abandons a visit that was left on another thread, and has no number of its own. Its zone has at least the counts of
+  // the zones below it. So a visit with an open child stays on the stack until PopAbandoned is called after the child
+  // was left. Does nothing if `entry` is not open.
   void Abandon(uint64_t entry);
   // Removes abandoned visits from the top of the stack. Returns false if some stay, below open children.
   bool PopAbandoned();
 
-  // Frames that may wait for Settle.
+  // Maximum number of frames that may wait for Settle.
   static constexpr size_t kMaxPending = FrameMarks::kMaxPending;
 
-  // Where the snapshot that ends a frame is to be read to.
+  // The snapshot of the next mark, to be filled before EndFrame or BeginFrame.
   Snapshot& next_mark() { return marks_.next(); }
-  // When the frame under way began.
+  // Returns the ticks at which the frame under way began.
   uint64_t frame_begin_ticks() const { return marks_.current().ticks; }
   // Bit i: event i was off its counter for a part of the frame that ended last, so that its value is too low.
   uint32_t MultiplexedInLastFrame() const { return events_.MultiplexedBetween(marks_.last().begin, marks_.last().end); }
-  // Starts a series of frames at the snapshot in next_mark(). Settle first.
+  // Starts a series of frames at the snapshot in next_mark(). Requires pending() == 0.
   void BeginFrame() { marks_.BeginSeries(events_); }
-  // Ends the frame at the snapshot in next_mark(), which is also the start of the next: splits the zones that are
-  // open, adds the sums of the zones of this frame to the totals and to the histograms. Returns the frame's ticks. The
-  // frame itself is left for Settle, which costs less for many at once; at most kMaxPending may wait.
-  // `ns_per_tick_q32`: nanoseconds a tick in 2^-32.
+  // Ends the frame at the snapshot in next_mark(), which is also the start of the next: splits the zones that are open,
+  // adds the sums of the zones of this frame to the totals and to the histograms. Returns the frame's ticks. The frame
+  // itself is left for Settle, which costs less for many at once; at most kMaxPending may wait. `ns_per_tick_q32`:
+  // nanoseconds per tick, in units of 2^-32.
   uint64_t EndFrame(uint64_t number, uint64_t ns_per_tick_q32) {
     const FrameMarks::Interval frame = marks_.End();
     if (touched_count_ != 0 || mistakes_.sum() != closed_mistakes_.sum()) {
@@ -137,14 +144,14 @@ class ZoneTree {
   // last(kRoot) refers to `record` from then on.
   void Settle(uint64_t ns_per_tick_q32, FrameRecord& record);
 
-  // Both at once at the snapshot in scratch(), with a record of the tree's own.
+  // As BeginFrame, and as EndFrame with Settle, but at the snapshot in scratch(), and with the tree's own record.
   void BeginFrameAtScratch();
   const FrameRecord& EndFrameAtScratch(uint64_t number, uint64_t ns_per_tick_q32);
   // Forgets the frame that is under way and everything open in it.
   void DropFrame();
 
-  // What EndFrame has closed, and nothing but EndFrame changes: safe to read while zones go on, if EndFrame is kept
-  // out. Nodes in the order in which they were first seen, parents before their children.
+  // The results of EndFrame and Settle. Nothing else changes them, so they can be read while zones are entered and
+  // left. Nodes are in the order in which they were first seen, parents before their children.
   size_t size() const { return closed_count_; }
   const char* name(size_t node) const { return details_[node].name; }
   std::shared_ptr<const NameArena> names() const { return names_; }  // keeps all names alive
@@ -161,7 +168,7 @@ class ZoneTree {
   uint64_t mismatched() const { return closed_mistakes_.mismatched; }
 
  private:
-  // What the hot path touches of a node, in the order in which it does.
+  // The part of a node that the hot path uses, in the order of use.
   struct Node {
     const char* key = nullptr;
     uint16_t parent = kRoot, last_child = kRoot, first_child = kRoot, next_sibling = kRoot;

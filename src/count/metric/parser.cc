@@ -21,9 +21,7 @@ constexpr int kMaxDepth = 64;
 constexpr std::string_view kOperandWords = "a number, an event or '('";
 
 // Returns true for events that a CounterSet does not have.
-bool IsMeasuredEvent(std::string_view name) {
-  return name == event::kAllocations.name || name == event::kSyscalls.name || name == "calls";
-}
+bool IsMeasuredEvent(std::string_view name) { return name == event::kSyscalls.name || name == "calls"; }
 
 // Returns OK, or why `name` has no meaning on any machine. An event that cannot be counted here, or not by this user,
 // is a name all the same: the metric then says why it has no value.
@@ -45,7 +43,7 @@ absl::StatusOr<Metric> MetricParser::Parse() {
   if (absl::Status named = ParseName(); !named.ok()) return named;
   const char* const begin = token_.text.data();
   if (absl::Status parsed = ParseSum(0); !parsed.ok()) return parsed;
-  // A metric without a name is called by its formula; tokens are views of the text, so their distance is that of it.
+  // A metric without a name is called by its formula. Tokens are views of the text, so their distance is its length.
   const std::string_view sum(begin, static_cast<size_t>(token_.text.data() - begin));
   if (metric_.name_.empty()) metric_.name_ = base::Trim(sum);
   if (absl::Status parsed = ParseUnit(); !parsed.ok()) return parsed;

@@ -44,7 +44,7 @@ constexpr std::string_view kRowMetrics[] = {
     "cpu-clock / duration_time [CPUs used]",
 };
 
-// Of the rows of all other events, and of those above without the others that they need.
+// For the rows of all other events, and of those above whose other events are not counted.
 constexpr std::string_view kRate = "events / seconds [/s]";
 
 // Made once; immutable. Never destroyed: reports may be printed while a program ends.

@@ -92,12 +92,12 @@ struct Midr {
   uint64_t revision() const { return (bits >> 20 & 0xf) << 4 | (bits & 0xf); }  // 0x03: r0p3
 };
 
-// What the formulas of Neoverse cores differ in. A mispredicted branch costs some cycles of slots, which the events
-// count as stalls of the frontend and the backend.
+// The differences between the formulas of Neoverse cores. A mispredicted branch costs some cycles of slots, which the
+// events count as stalls of the frontend and the backend.
 struct Neoverse {
   uint64_t core;
   const char* name;
-  int frontend_cycles, backend_cycles;  // Of a mispredicted branch, in each.
+  int frontend_cycles, backend_cycles;  // Stalls that a mispredicted branch causes.
   uint64_t first_right_revision;        // Before it, a stall of the frontend counts once more in each cycle.
 };
 constexpr Neoverse kNeoverse[] = {

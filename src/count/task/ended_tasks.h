@@ -1,4 +1,4 @@
-// What the tasks of one name leave when they end.
+// Sums over the ended tasks of one name.
 #pragma once
 
 #include <atomic>
@@ -10,13 +10,14 @@
 
 namespace perfkit::count {
 
-// Distributions over tasks, each as a whole. Thread-safe: see SharedHistogram.
+// Distributions over tasks: each task is one value. Thread-safe, except `created`.
 struct EndedTasks {
   explicit EndedTasks(size_t events) : values(events) {}
 
-  std::atomic<uint64_t> tasks{0};
+  uint64_t created = 0;            // Changed and read with the TaskCounter's mutex held.
+  std::atomic<uint64_t> tasks{0};  // Number of ended tasks.
   SharedHistogram run_ns, wait_ns;
-  std::vector<SharedHistogram> values;  // By event; of tasks that were on their counters all the time.
+  std::vector<SharedHistogram> values;  // By event: counts of the tasks for which it was never off its counter.
 };
 
 }  // namespace perfkit::count

@@ -1,8 +1,8 @@
 // What one thread has counted in each node: written by that thread alone, read by all.
 //
 // Each word is exact at some moment of the reading. The words of one node are not of the same moment, unless nothing is
-// switched meanwhile. A word that is missing is marked before its sum changes, so no reader takes a sum for whole that
-// is not.
+// switched meanwhile. If an interval has no count of an event, the event is marked missing before its sum changes. So a
+// reader never takes an incomplete sum for a complete one.
 #pragma once
 
 #include <array>
@@ -14,6 +14,12 @@
 #include "src/count/frame/counted_events.h"
 
 namespace perfkit::count {
+
+// A copy of the sums of one node.
+struct NodeTotal {
+  Sums sums;
+  uint64_t wait_ticks = 0, migrations = 0;  // Of names of tasks.
+};
 
 class NodeSums {
  public:
@@ -31,9 +37,9 @@ class NodeSums {
       Set(at[kMissing], at[kMissing] | missing);
     }
     Set(at[kTicks], at[kTicks] + (end.ticks - begin.ticks));
-    for (size_t i = 0; i < events_.size(); ++i)
-      Set(at[kValues + i], at[kValues + i] + (end.values[i] - begin.values[i]));
-    uint64_t* word = at + kValues + events_.size();
+    const size_t events = events_.size();
+    for (size_t i = 0; i < events; ++i) Set(at[kValues + i], at[kValues + i] + (end.values[i] - begin.values[i]));
+    uint64_t* word = at + kValues + events;
     for (uint32_t left = events_.multiplexable(); left != 0; left &= left - 1, word += 2) {
       const size_t i = static_cast<size_t>(__builtin_ctz(left));
       Set(word[0], word[0] + (end.times[i].enabled_ns - begin.times[i].enabled_ns));
@@ -44,6 +50,9 @@ class NodeSums {
   void AddWait(size_t node, uint64_t ticks) noexcept {
     Set(words_[node * stride_ + kWait], words_[node * stride_ + kWait] + ticks);
   }
+  void AddMigration(size_t node) noexcept {
+    Set(words_[node * stride_ + kMigrations], words_[node * stride_ + kMigrations] + 1);
+  }
 
   // Adds all sums of a thread that has ended. Requires that neither is changed meanwhile.
   void Merge(const NodeSums& other) {
@@ -53,12 +62,14 @@ class NodeSums {
     }
   }
 
-  // Adds a node's sums to `sums`, and its wait to `wait_ticks`. Any thread.
-  void ReadInto(size_t node, Sums& sums, uint64_t& wait_ticks) const noexcept {
+  // Adds a node's sums to `total`. Any thread.
+  void ReadInto(size_t node, NodeTotal& total) const noexcept {
     const uint64_t* const at = &words_[node * stride_];
+    Sums& sums = total.sums;
     sums.calls += Get(at[kCalls]);
     sums.ticks += Get(at[kTicks]);
-    wait_ticks += Get(at[kWait]);
+    total.wait_ticks += Get(at[kWait]);
+    total.migrations += Get(at[kMigrations]);
     for (size_t i = 0; i < events_.size(); ++i) sums.values[i] += Get(at[kValues + i]);
     const uint64_t* word = at + kValues + events_.size();
     for (uint32_t left = events_.multiplexable(); left != 0; left &= left - 1, word += 2) {
@@ -70,7 +81,7 @@ class NodeSums {
   }
 
  private:
-  enum Word : size_t { kMissing, kCalls, kTicks, kWait, kValues };
+  enum Word : size_t { kMissing, kCalls, kTicks, kWait, kMigrations, kValues };
 
   static size_t Multiplexable(const CountedEvents& events) {
     return static_cast<size_t>(__builtin_popcount(events.multiplexable()));

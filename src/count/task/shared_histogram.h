@@ -1,4 +1,4 @@
-// Distributions that all threads add to, without a lock and without taking memory.
+// Distributions that all threads add to, without a lock and without allocating.
 //
 // The same steps as Histogram's (src/count/frame/histogram.h), with atomic counts. Every number here is a statistic of
 // its own, so all accesses are relaxed.
@@ -14,7 +14,7 @@
 
 namespace perfkit::count {
 
-// Rows for all histograms of a TaskCounter. All memory is taken, and touched, at construction.
+// Rows for all histograms of a TaskCounter. The constructor allocates and touches all memory. Thread-safe.
 class SharedRowPool {
  public:
   static constexpr uint16_t kNone = 0;
@@ -32,7 +32,7 @@ class SharedRowPool {
   uint32_t count(uint16_t row, size_t step) const {
     return cells_[row * RowPool::kSteps + step].load(std::memory_order_relaxed);
   }
-  // Number of values that found no row.
+  // Number of values for which no row was left.
   std::atomic<uint64_t> unplaced{0};
 
  private:
@@ -72,7 +72,7 @@ class SharedHistogram {
   }
 
  private:
-  // Two threads may take a row for the same place at once: one of the rows is then never used.
+  // Two threads may take a row for the same entry at the same time. One of the two rows is then never used.
   uint16_t RowFor(size_t row, SharedRowPool& pool) noexcept {
     uint16_t taken = directory_[row].load(std::memory_order_relaxed);
     if (taken != SharedRowPool::kNone) return taken;

@@ -1,11 +1,11 @@
-// The public face of TaskCounter, and what it tells of what was counted.
+// The public functions of TaskCounter, and the sums that it returns.
 #include "perfkit/task_counter.h"
 
 #include "src/count/task/task_counter_impl.h"
+#include "src/count/task/task_report.h"
 
 namespace perfkit {
 namespace count {
-
 uint64_t TaskCounterImpl::ToNs(uint64_t ticks) const {
   __extension__ using Wide = unsigned __int128;
   return static_cast<uint64_t>(Wide{ticks} * ns_per_tick_q32_ >> 32);
@@ -16,10 +16,10 @@ Count TaskCounterImpl::CountOf(const Sums& sums, size_t i) const {
   return missing ? Count{} : MakeCount(sums.values[i], sums.times[i], plan_.fixed_flags(i));
 }
 
-TaskCounterImpl::NodeTotal TaskCounterImpl::TotalOf(size_t node) const {
+NodeTotal TaskCounterImpl::TotalOf(size_t node) const {
   NodeTotal total;
-  ended_threads_->ReadInto(node, total.sums, total.wait_ticks);
-  for (const auto& thread : threads_) thread->sums().ReadInto(node, total.sums, total.wait_ticks);
+  ended_threads_->ReadInto(node, total);
+  for (const auto& thread : threads_) thread->sums().ReadInto(node, total);
   return total;
 }
 
@@ -45,6 +45,8 @@ TaskZoneStats TaskCounterImpl::StatsOf(const std::vector<NodeTotal>& totals, siz
   const EndedTasks* const ended = ended_[node].get();
   if (ended == nullptr) return stats;
   stats.wait_ns = ToNs(totals[node].wait_ticks);
+  stats.migrations = totals[node].migrations;
+  stats.created = ended->created;
   stats.ended = ended->tasks.load(std::memory_order_relaxed);
   stats.run_quantiles = ended->run_ns.Summary(rows_);
   stats.wait_quantiles = ended->wait_ns.Summary(rows_);
@@ -57,11 +59,11 @@ void TaskCounterImpl::AppendBelow(const std::vector<NodeTotal>& totals, size_t n
   for (size_t child = 1; child < totals.size(); ++child) {
     if (nodes_.parent(static_cast<uint16_t>(child)) != node) continue;
     if (child == other_names_ && totals[child].sums.calls == 0) continue;
-    const size_t place = out.size();
+    const size_t index = out.size();
     TaskZoneStats& stats = out.emplace_back(StatsOf(totals, child));
     stats.depth = depth;
-    stats.parent = depth == 0 ? place : parent;
-    AppendBelow(totals, child, place, depth + 1, out);
+    stats.parent = depth == 0 ? index : parent;
+    AppendBelow(totals, child, index, depth + 1, out);
   }
 }
 
@@ -72,6 +74,30 @@ std::vector<TaskZoneStats> TaskCounterImpl::Zones() const {
   std::vector<TaskZoneStats> stats;
   AppendBelow(totals, TaskNodes::kOutside, 0, 0, stats);
   return stats;
+}
+
+std::string TaskCounterImpl::PathOfNode(uint16_t node) const {
+  if (node == TaskNodes::kOutside) return "";
+  const uint16_t parent = nodes_.parent(node);
+  return parent == TaskNodes::kOutside ? nodes_.name(node) : PathOfNode(parent) + "/" + nodes_.name(node);
+}
+
+std::string TaskCounterImpl::PathOf(const TaskPosition& position) const {
+  std::string path = PathOfNode(position.node);
+  uint16_t chain = position.awaiters;
+  while (chain != AwaitChains::kNone) {
+    if (chain == AwaitChains::kUnknown) return "(more tasks) > " + path;
+    const AwaitChains::Link link = chains_.link(chain);
+    path = PathOfNode(link.node) + " > " + path;
+    chain = link.awaiters;
+  }
+  return path;
+}
+
+std::string TaskCounterImpl::TaskOf(uint16_t node) const {
+  if (node == TaskNodes::kOutside) return "";
+  while (nodes_.parent(node) != TaskNodes::kOutside) node = nodes_.parent(node);
+  return nodes_.name(node);
 }
 
 TaskTotals TaskCounterImpl::Outside() const {
@@ -119,11 +145,18 @@ TaskCounter::~TaskCounter() {
 }
 
 TaskCounter::Task TaskCounter::Create(ZoneId name) { return Task(impl_->Create(name)); }
-// The forking thread's binding is its parent's: its events are closed here.
+// In a forked child the thread that forked is still bound, but its events are closed: it is not attached.
 bool TaskCounter::AttachThread() { return !impl_->in_forked_child() && impl_->Attach() != nullptr; }
 
 void TaskCounter::Task::Resume(count::TaskAccount& account) noexcept { account.impl->Resume(account); }
 void TaskCounter::Task::Suspend(count::TaskAccount& account) noexcept { account.impl->Suspend(account); }
+void TaskCounter::Task::Enqueue(count::TaskAccount& account) noexcept {
+  if (account.sums.calls == 0) account.suspended_ticks = ReadTicks();
+}
+void TaskCounter::Task::SetAwaiter(count::TaskAccount& account, const count::TaskAccount* awaiter) noexcept {
+  account.impl->SetAwaiter(account, awaiter);
+}
+uint64_t TaskCounter::Task::number() const noexcept { return account_ != nullptr ? account_->number : 0; }
 void TaskCounter::Task::End(count::TaskAccount* account) noexcept { account->impl->End(*account); }
 TaskTotals TaskCounter::Task::totals() const {
   return account_ != nullptr ? account_->impl->TotalsOf(*account_) : TaskTotals();
@@ -144,6 +177,10 @@ void TaskCounter::LeaveZone(count::TaskAccount& account) noexcept { account.impl
 std::vector<TaskZoneStats> TaskCounter::zones() const { return impl_->Zones(); }
 TaskTotals TaskCounter::Outside() const { return impl_->Outside(); }
 TaskStats TaskCounter::Stats() const { return impl_->Stats(); }
+std::string TaskCounter::FormatTasks() const { return count::FormatTasks(*impl_, {}); }
+std::string TaskCounter::FormatTasks(std::span<const Metric> metrics) const {
+  return count::FormatTasks(*impl_, metrics);
+}
 size_t TaskCounter::size() const { return impl_->plan().size(); }
 std::string_view TaskCounter::name(size_t i) const { return impl_->plan().name(i); }
 std::string_view TaskCounter::reason(size_t i) const { return i < size() ? impl_->plan().reason(i) : ""; }

@@ -1,12 +1,13 @@
-// The switches of tasks. Each finds the calling thread's TaskThread in thread-local storage and works on that and on
-// the account alone, so threads that switch at once share nothing. What is wrongly used is told by the account's
-// thread, before anything is changed: it is ignored and counted, or the task has no number from then on.
+// The switches of tasks. Each finds the calling thread's TaskThread in thread-local storage and changes only that and
+// the account, so threads that switch at once share nothing. Before anything is changed, TaskAccount::thread shows a
+// wrong use: the call is ignored and counted, or the task has no number from then on.
 #include "src/count/task/task_counter_impl.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "src/count/tick_rate.h"
+#include "src/sys/kernel.h"
 
 namespace perfkit::count {
 namespace {
@@ -23,6 +24,7 @@ TaskCounterImpl::TaskCounterImpl(const TaskOptions& options)
       max_threads_(options.max_threads),
       ns_per_tick_q32_(TickRateOf(UserPage{}).ns_per_tick_q32),
       nodes_(MaxZones(options) + 1),
+      chains_(MaxZones(options)),
       other_names_(nodes_.Define(TaskNodes::kOutside, "(more names)")),
       rows_(kHistogramRows),
       ended_(MaxZones(options) + 2) {
@@ -41,10 +43,13 @@ TaskThread* TaskCounterImpl::Attach() {
   const sys::ForkBlocker fork_blocker;
   const std::lock_guard<std::mutex> lock(mutex_);
   if (threads_.size() >= max_threads_) return Refuse();
-  auto thread = std::make_unique<TaskThread>(ended_.size(), CountedPlan(), ThreadSerial(), plan_.OpenNext());
+  auto thread = std::make_unique<TaskThread>(ended_.size(), CountedPlan(), ThreadSerial(),
+                                             static_cast<uint32_t>(sys::kernel().gettid()), plan_.OpenNext());
   const auto at_exit = [](Bindable& impl, void* state) { static_cast<TaskCounterImpl&>(impl).EndThread(state); };
   if (!Bind(shared_from_this(), thread.get(), at_exit)) return nullptr;
   thread->Start();
+  if (recording_ != nullptr) recording_->Add(*thread);
+  thread->BeginLog();
   threads_.push_back(std::move(thread));
   attached_.store(threads_.size(), std::memory_order_relaxed);
   return threads_.back().get();
@@ -58,7 +63,7 @@ TaskThread* TaskCounterImpl::Refuse() {
   return nullptr;
 }
 
-// On the thread itself. Tasks that are still open on it are suspended.
+// Called on the thread that ends. Suspends the tasks that are still open on it.
 void TaskCounterImpl::EndThread(void* thread) {
   if (in_forked_child_) return;
   const sys::ForkBlocker fork_blocker;
@@ -67,6 +72,7 @@ void TaskCounterImpl::EndThread(void* thread) {
   std::erase_if(threads_, [this, thread](const std::unique_ptr<TaskThread>& ending) {
     if (ending.get() != thread) return false;
     ending->Advance();
+    ending->EndLog();
     while (ending->current() != nullptr) ending->Close();
     ended_threads_->Merge(ending->sums());
     return true;
@@ -78,12 +84,57 @@ void TaskCounterImpl::Close() {
   const sys::ForkBlocker fork_blocker;
   const std::unique_lock<std::mutex> lock = Lock();
   MarkClosed();
+  // No thread uses the TaskCounter any more.
+  if (!in_forked_child_) {
+    for (const std::unique_ptr<TaskThread>& thread : threads_) thread->EndLog();
+  }
   threads_.clear();
 }
 
-// Returns nullptr at the end of the list. Called with the mutex held.
+absl::StatusOr<std::unique_ptr<TaskRecording>> TaskCounterImpl::Record() {
+  const auto refused = [](const char* why) { return absl::Status(absl::StatusCode::kFailedPrecondition, why); };
+  if (in_forked_child_) return refused("the TaskCounter is the parent process's");
+  if (ns_per_tick_q32_ == 0) return refused("tasks have no times: this machine has no tick counter");
+  auto recording = std::make_unique<TaskRecording>(shared_from_this(), ns_per_tick_q32_);
+  const sys::ForkBlocker fork_blocker;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (recording_ != nullptr) recording_->Detach();
+  recording_ = recording.get();
+  for (const std::unique_ptr<TaskThread>& thread : threads_) recording->Add(*thread);
+  return recording;
+}
+
+void TaskCounterImpl::EndRecording(const TaskRecording& recording) {
+  if (in_forked_child_) return;
+  const sys::ForkBlocker fork_blocker;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (recording_ != &recording) return;  // a later one listens
+  recording_ = nullptr;
+  for (const std::unique_ptr<TaskThread>& thread : threads_) thread->StopLog();
+}
+
+// The parent's recording reads its own copy of the logs.
+void TaskCounterImpl::OnForkedChild() {
+  in_forked_child_ = true;
+  for (const std::unique_ptr<TaskThread>& thread : threads_) thread->StopLog();
+}
+
+std::vector<uint64_t> TaskCounterImpl::ThreadsThat(bool (TaskThread::*is_so)() noexcept) const {
+  const std::unique_lock<std::mutex> lock = Lock();
+  std::vector<uint64_t> serials;
+  for (const std::unique_ptr<TaskThread>& thread : threads_) {
+    if ((thread.get()->*is_so)()) serials.push_back(thread->serial());
+  }
+  return serials;
+}
+
+std::vector<uint64_t> TaskCounterImpl::ThreadsOutside() const { return ThreadsThat(&TaskThread::is_outside); }
+std::vector<uint64_t> TaskCounterImpl::ThreadsInLostTasks() const { return ThreadsThat(&TaskThread::is_in_lost_task); }
+
+// Returns an account that no task uses: a returned one, or else a new one. Called with the mutex held.
 TaskAccount* TaskCounterImpl::TakeAccount() {
-  // Acquire: pairs with the release in End. All at once, so that no account comes back in between.
+  // Acquire: pairs with the release in End. Takes the whole list: if single ones were taken, an account could be taken
+  // and returned while another thread compares the head (ABA).
   if (free_ == nullptr) free_ = returned_.exchange(nullptr, std::memory_order_acquire);
   if (free_ == nullptr) return &accounts_.emplace_back(*this);
   return std::exchange(free_, free_->next_free);
@@ -94,7 +145,7 @@ EndedTasks* TaskCounterImpl::EndedOf(uint16_t root) {
   return ended_[root].get();
 }
 
-// Returns nullptr in a forked child: another thread may have been at work on the lists when it forked.
+// Returns nullptr in a forked child: another thread may have been changing the lists at the fork.
 TaskAccount* TaskCounterImpl::Create(ZoneId name) {
   if (in_forked_child_) return nullptr;
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -104,8 +155,9 @@ TaskAccount* TaskCounterImpl::Create(ZoneId name) {
     AddOne(tally_.dropped);
   }
   TaskAccount* const account = TakeAccount();
-  account->Begin(root, EndedOf(root));
-  AddOne(tally_.created);
+  EndedTasks* const ended = EndedOf(root);
+  ++ended->created;
+  account->Begin(root, tally_.created.fetch_add(1, std::memory_order_relaxed) + 1, ended);
   return account;
 }
 
@@ -114,8 +166,10 @@ void TaskCounterImpl::NoteCrossThread(TaskAccount& account) noexcept {
 }
 
 void TaskCounterImpl::ResumeOn(TaskThread* thread, TaskAccount& account) noexcept {
-  if (thread != nullptr) [[likely]]
-    return thread->Open(account);
+  if (thread != nullptr) [[likely]] {
+    thread->Open(account);
+    return thread->Follow(account.below);
+  }
   account.open_uncounted = true;
   account.sums.missing = ~0u;
 }
@@ -131,7 +185,8 @@ void TaskCounterImpl::ResumeOn(TaskThread* thread, TaskAccount& account) noexcep
   ResumeOn(thread, account);
 }
 
-// Returns the calling thread if `account` is the innermost one on it. Otherwise deals with it, and returns nullptr.
+// Returns the calling thread if `account` is the innermost one on it, so that the caller may close it. Otherwise
+// finishes the suspension, or counts the wrong use, and returns nullptr.
 [[gnu::always_inline]] inline TaskThread* TaskCounterImpl::ThreadToSuspendOn(TaskAccount& account) noexcept {
   TaskThread* const thread = FindThread();
   TaskThread* const opened = account.thread.load(std::memory_order_relaxed);
@@ -140,7 +195,7 @@ void TaskCounterImpl::ResumeOn(TaskThread* thread, TaskAccount& account) noexcep
   return SettleSuspend(thread, account);
 }
 
-// The rest of ThreadToSuspendOn: what is rare, or wrong.
+// The rest of ThreadToSuspendOn: the rare cases, and wrong use.
 TaskThread* TaskCounterImpl::SettleSuspend(TaskThread* thread, TaskAccount& account) noexcept {
   TaskThread* const opened = account.thread.load(std::memory_order_relaxed);
   if (opened != nullptr && opened != thread) {
@@ -148,10 +203,10 @@ TaskThread* TaskCounterImpl::SettleSuspend(TaskThread* thread, TaskAccount& acco
     return nullptr;
   }
   if (std::exchange(account.open_uncounted, false)) {
-    account.suspended_ticks = ReadTicks();  // It ran until now: that was no wait.
+    account.suspended_ticks = ReadTicks();  // It ran until now, so its wait begins now.
     return nullptr;
   }
-  if (opened != nullptr) thread->Advance();  // Takes off what other threads have suspended.
+  if (opened != nullptr) thread->Advance();  // Drops what other threads have suspended.
   if (opened != nullptr && thread->current() == &account) return thread;
   AddOne(tally_.mismatched);
   return nullptr;
@@ -163,6 +218,7 @@ TaskThread* TaskCounterImpl::SettleSuspend(TaskThread* thread, TaskAccount& acco
     return;
   thread->Advance();
   if (thread->current() == &account) thread->Close();
+  thread->Follow(&account);
 }
 
 [[gnu::flatten]] void TaskCounterImpl::Switch(TaskAccount& from, TaskAccount& to) noexcept {
@@ -174,6 +230,7 @@ TaskThread* TaskCounterImpl::SettleSuspend(TaskThread* thread, TaskAccount& acco
   thread->Advance();
   if (thread->current() == &from) thread->Close();
   thread->Open(to);
+  thread->Follow(&from);
 }
 
 [[gnu::flatten]] TaskAccount* TaskCounterImpl::EnterZone(ZoneId id) noexcept {
@@ -190,13 +247,14 @@ TaskThread* TaskCounterImpl::SettleSuspend(TaskThread* thread, TaskAccount& acco
     }
   }
   thread->Advance();
-  account.node = node;
+  const uint16_t outer = std::exchange(account.node, node);
   thread->sums().AddCall(node);
+  thread->Follow(&account, outer);
   return &account;
 }
 
-// A zone of a suspended task costs nothing to leave: a coroutine that is destroyed where it waits leaves all of its
-// own.
+// Zones of a suspended task may be left, too: a coroutine that is destroyed while it is suspended leaves all of its
+// zones. That needs no snapshot.
 [[gnu::flatten]] void TaskCounterImpl::LeaveZone(TaskAccount& account) noexcept {
   TaskThread* const opened = account.thread.load(std::memory_order_relaxed);
   TaskThread* const thread = FindThread();
@@ -206,19 +264,22 @@ TaskThread* TaskCounterImpl::SettleSuspend(TaskThread* thread, TaskAccount& acco
     --account.skipped;
     return;
   }
-  if (opened != nullptr && thread->current() == &account) thread->Advance();
-  if (account.node != account.root) account.node = nodes_.parent(account.node);
+  const bool is_running = opened != nullptr && thread->current() == &account;
+  if (is_running) thread->Advance();
+  const uint16_t node = account.node;
+  if (node != account.root) account.node = nodes_.parent(node);
+  if (is_running) thread->Follow(&account, node);
 }
 
 void TaskCounterImpl::End(TaskAccount& account) noexcept {
   if (account.is_open()) Suspend(account);
   AddOne(tally_.ended);
-  // Still open: on another thread, or interrupted by another task. Its thread may look at it, so it is never used
+  // Still open: on another thread, or interrupted by another task. Its thread may still access it, so it is never used
   // again.
   if (account.is_open() || account.cross_thread.load(std::memory_order_relaxed)) return NoteCrossThread(account);
   EndedTasks& ended = *account.ended;
   AddOne(ended.tasks);
-  if (account.sums.missing != ~0u) {  // Else it also ran where nothing is known.
+  if (account.sums.missing != ~0u) {  // Else it also ran on a thread that was refused, so its times are not known.
     ended.run_ns.Add(ToNs(account.sums.ticks), rows_);
     ended.wait_ns.Add(ToNs(account.wait_ticks), rows_);
   }
@@ -230,6 +291,15 @@ void TaskCounterImpl::End(TaskAccount& account) noexcept {
   // Release: pairs with the acquire in TakeAccount.
   while (!returned_.compare_exchange_weak(account.next_free, &account, std::memory_order_release)) {
   }
+}
+
+// The chain is kept as it is now: the awaiter is suspended where it awaits until the other task is done.
+void TaskCounterImpl::SetAwaiter(TaskAccount& account, const TaskAccount* awaiter) noexcept {
+  if (awaiter == &account) return;  // A helper that runs as the same task: who awaits that, has not changed.
+  uint16_t chain = AwaitChains::kNone;
+  if (awaiter != nullptr && awaiter->impl == this)
+    chain = chains_.Add({awaiter->awaiters.load(std::memory_order_relaxed), awaiter->node});
+  account.awaiters.store(chain, std::memory_order_relaxed);
 }
 
 }  // namespace perfkit::count

@@ -9,7 +9,7 @@
 
 namespace perfkit::count {
 
-// Twice as many addresses as nodes may be known; the table is then half full.
+// Twice as many addresses as nodes fill half of the table.
 TaskNodes::TaskNodes(size_t max_nodes)
     : entries_(std::bit_ceil(4 * std::clamp<size_t>(max_nodes + 1, 2, UINT16_MAX))),
       shift_(NameShift(entries_.size())),
@@ -42,7 +42,8 @@ uint16_t TaskNodes::Define(uint16_t parent, const char* name) {
   return static_cast<uint16_t>(size);
 }
 
-// Equal names at very many addresses fill the table: further ones are compared as texts each time.
+// If equal names at very many addresses fill half of the table, further addresses are not added: Define compares the
+// names as texts each time.
 void TaskNodes::AddAddress(uint16_t parent, const char* name, uint16_t node) {
   if (2 * used_ >= entries_.size()) return;
   ++used_;

@@ -12,7 +12,7 @@
 
 namespace perfkit::count {
 
-// Thread-safe. In a forked child, Define must not be called: its lock may be held by a thread that is not there.
+// Thread-safe. In a forked child, Define must not be called: another thread of the parent may hold its lock.
 class TaskNodes {
  public:
   static constexpr uint16_t kOutside = 0;
@@ -31,7 +31,7 @@ class TaskNodes {
   size_t size() const { return size_.load(std::memory_order_acquire); }  // Pairs with the release in Define.
 
  private:
-  // A place in a table with open addressing, written once: `node` last.
+  // An entry of a table with open addressing. Written once; `node` is written last.
   struct Entry {
     const char* name = nullptr;
     uint16_t parent = 0;
@@ -45,7 +45,7 @@ class TaskNodes {
   std::vector<uint16_t> parents_;   // Not resized.
   std::vector<std::string> names_;  // Not resized.
   std::atomic<size_t> size_{1};
-  size_t used_ = 0;  // Of `entries_`.
+  size_t used_ = 0;  // Number of `entries_` that are used.
   std::mutex mutex_;
 };
 

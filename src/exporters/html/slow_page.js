@@ -302,7 +302,8 @@ class SlowPage extends Page {
       return {title: name ? `ran in ${name}` : 'ran in no zone', lines: [time], stacks};
     }
     const wait = this.describeWait(model.waitOf(span.sample)), why = model.waits.text[model.wait_of[span.sample] - 1];
-    const title = kind === 'preempted' ? 'preempted: others ran, or a CPU quota was used up' : why ? `waited: ${why}` : 'waited, for what is not known';
+    const others = why === 'preempted' ? 'preempted: others ran, or a CPU quota was used up' : why;
+    const title = kind === 'preempted' ? others : why ? `waited: ${why}` : 'waited, for what is not known';
     const where = {name: 'Where it was', stack: model.stack[span.sample], note: `stack: ${model.qualities[model.quality[span.sample]]}`};
     return {title, lines: [time, ...(kind === 'wait' ? wait.lines : [])], stacks: [where, ...wait.stacks]};
   }

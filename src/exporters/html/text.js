@@ -73,6 +73,8 @@ function profileFacts(model) {
     ['addresses_forgotten', 'samples at other addresses of a module: the tables were full'], ['waits_forgotten', 'waits in the totals only'],
     ['zones_forgotten', 'zones and frames without times'], ['frames_dropped', 'frames not kept: the room for them was used up'],
     ['zone_records_lost', 'begins and ends of zones lost'],
+    ['task_parts_forgotten', 'parts of tasks without times'], ['task_records_lost', 'switches of tasks lost'],
+    ['switches_lost', 'switches between threads lost'],
     ['side_band_lost', 'records of mappings and threads lost: names may be missing'], ['unattributed', 'samples of unknown threads'],
   ];
   for (const [key, text] of losses) if (accounting[key]) facts.push([`${accounting[key].toLocaleString('en')} ${text}`, true]);

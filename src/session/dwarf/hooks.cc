@@ -1,4 +1,4 @@
-// What perfkit::dwarf gives to sessions.
+// The functions of perfkit::dwarf that sessions use.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -14,8 +14,8 @@
 namespace perfkit {
 namespace {
 
-// Of code that may be unloaded; the tables of a MiB take one to three milliseconds. A session with a thread of its own
-// builds the others there, right after the start (open_sampler.cc).
+// Bytes of unloadable code whose tables are built at the start; those of a MiB take one to three milliseconds. The
+// session's own thread builds the others right after the start (open_sampler.cc).
 constexpr size_t kBriefCodeBytes = 256 << 10;
 
 // The kernel's numbers of all registers that a walk knows, as a mask.
@@ -25,8 +25,8 @@ constexpr uint64_t AllRegisters() {
   return mask;
 }
 
-// An Unwinder. A blocked thread's stack is handed to it as a sample that holds its pc, its sp and the copy: the other
-// registers are unknown to the caller, and rules that need them end the walk.
+// An Unwinder. It gets a blocked thread's stack as a sample with the pc, the sp and the copy. The other registers are
+// not known, so rules that need them end the walk.
 class DwarfUnwinder final : public StackUnwinder {
  public:
   explicit DwarfUnwinder(size_t stitch_bytes) : unwinder_({.stitch_bytes = stitch_bytes}), blocked_(BlockedBits()) {}

@@ -24,6 +24,11 @@ class DwarfSource final : public symbolize::LineSource {
     return status;
   }
 
+  absl::Status FindGaps(uint32_t module) override {
+    const auto found = modules_.find(module);
+    return found == modules_.end() ? absl::OkStatus() : found->second->FindSplitUnits();
+  }
+
   void Find(uint32_t module, uint64_t address, std::vector<symbolize::SourceCall>& calls) override {
     const auto found = modules_.find(module);
     if (found != modules_.end()) found->second->Find(address, calls);

@@ -4,7 +4,11 @@
 // origins, which may be in other units or in dwz's shared file.
 #include "src/symbolize/dwarf/module_lines.h"
 
+#include <dwarf.h>
+
 #include <utility>
+
+#include "absl/strings/str_format.h"
 
 namespace perfkit::symbolize::dwarf {
 namespace {
@@ -27,6 +31,34 @@ absl::Status ModuleLines::status() const {
   if (!shared_.info.sections.status.ok()) return shared_.info.sections.status;
   if (!sections.info.empty() && !sections.abbrev.empty()) return absl::OkStatus();
   return absl::Status(absl::StatusCode::kNotFound, "it has no debug information");
+}
+
+// Compilers leave a skeleton in the object file, whose root entry names the .dwo file (DWARF 5, 3.1.2; before, GNU's
+// extension DebugFission). It has no children, unless clang copied the inlined calls there (-fsplit-dwarf-inlining).
+absl::Status ModuleLines::FindSplitUnits() {
+  constexpr uint16_t kGnuDwoName = 0x2130;  // DW_AT_GNU_dwo_name
+  main_.FindUnits();
+  size_t split = 0;
+  std::string example;
+  for (size_t i = 0; i < main_.info.units.size(); ++i) {
+    const UnitHeader& header = main_.info.units[i];
+    // A skeleton of GNU's has addresses in .debug_addr, which no other unit before DWARF 5 has.
+    const bool may_be_gnu = header.format.version < 5 && !main_.info.sections.addr.empty();
+    if (header.type != DW_UT_skeleton && !may_be_gnu) continue;
+    const LoadedUnit* const loaded = Load(main_, i);
+    const Unit& unit = loaded->unit;
+    const bool is_skeleton = unit.root().abbrev != nullptr && !unit.root().abbrev->children;
+    const Value name = unit.RootValue(header.type == DW_UT_skeleton ? uint16_t{DW_AT_dwo_name} : kGnuDwoName);
+    if (!is_skeleton || !name.known()) continue;
+    if (split++ == 0) example = unit.Text(name);
+    cache_.Trim();
+  }
+  if (split == 0) return absl::OkStatus();
+  return absl::NotFoundError(
+      absl::StrFormat("lines are known, but not the functions and inlined calls of %d of %d units: those are split "
+                      "(-gsplit-dwarf) into "
+                      "files like %s, which perfkit does not read. Remedy: compile without -gsplit-dwarf",
+                      split, main_.info.units.size(), example));
 }
 
 void ModuleLines::File::FindUnits() {

@@ -34,6 +34,9 @@ class ModuleLines {
 
   // Returns NotFound if there is no debug information, or the error of decompressing a section.
   absl::Status status() const;
+  // Returns OK, or NotFound with the number of units whose functions and inlined calls are in .dwo files, which are not
+  // read. Reads all headers of units.
+  absl::Status FindSplitUnits();
   // As LineSource::Find.
   void Find(uint64_t address, std::vector<SourceCall>& calls);
 

@@ -8,7 +8,7 @@
 namespace perfkit::symbolize::dwarf {
 namespace {
 
-// Maximum size of a decompressed section.
+// Maximum size of all decompressed sections of a file.
 constexpr uint64_t kMaxUnpackedBytes = uint64_t{4} << 30;
 
 struct Wanted {
@@ -22,14 +22,15 @@ constexpr Wanted kWanted[] = {
     {"aranges", &Sections::aranges},
 };
 
-absl::Status Damaged(std::string_view name, std::string_view what) {
-  return absl::Status(absl::StatusCode::kInvalidArgument, absl::StrFormat("section %s %s", name, what));
+absl::Status WithName(std::string_view name, const absl::Status& what) {
+  return absl::Status(what.code(), absl::StrFormat("section %s %s", name, std::string(what.message())));
 }
 
 }  // namespace
 
 Sections Sections::From(const std::vector<DebugSection>& sections) {
   Sections result;
+  uint64_t left = kMaxUnpackedBytes;
   for (const DebugSection& section : sections) {
     std::string_view name = section.name;
     const bool old_way = name.starts_with(".zdebug_");
@@ -41,12 +42,13 @@ Sections Sections::From(const std::vector<DebugSection>& sections) {
       if (!section.compressed && !old_way) continue;
       // SHF_COMPRESSED has an Elf64_Chdr before the data; the older .zdebug_ sections have "ZLIB" and a size.
       const unwind::Packing packing = section.compressed ? unwind::Packing::kHeader : unwind::Packing::kGnu;
-      absl::StatusOr<std::vector<std::byte>> unpacked = unwind::Inflate(section.bytes, packing, kMaxUnpackedBytes);
+      absl::StatusOr<std::vector<std::byte>> unpacked = unwind::Inflate(section.bytes, packing, left);
       result.*wanted.member = {};
       if (!unpacked.ok()) {
-        result.status = Damaged(section.name, std::string(unpacked.status().message()));
+        result.status = WithName(section.name, unpacked.status());
         continue;
       }
+      left -= unpacked->size();
       result.unpacked.push_back(*std::move(unpacked));
       // Later elements may move the vectors, but not the bytes that they own.
       result.*wanted.member = result.unpacked.back();

@@ -148,6 +148,18 @@ bool Unit::Read(base::DwarfReader& reader, Entry& entry) const {
   return reader.ok();
 }
 
+Value Unit::RootValue(uint16_t attribute) const {
+  if (root_.abbrev == nullptr) return {};
+  base::DwarfReader reader = At(header_.entries_at);
+  reader.Uleb();  // The code of the abbreviation.
+  const AttributeSpec* const specs = abbrevs_->attributes(*root_.abbrev);
+  for (uint32_t i = 0; i < root_.abbrev->count && reader.ok(); ++i) {
+    if (specs[i].attribute == attribute) return ReadValue(specs[i], reader, header_.format);
+    SkipValue(specs[i], reader);
+  }
+  return {};
+}
+
 uint64_t Unit::Address(uint64_t index) const {
   if (index > sections().addr.size() / 8) return 0;
   return base::ReadAt<uint64_t>(sections().addr, addr_base_ + index * 8).value_or(0);

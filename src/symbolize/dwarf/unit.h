@@ -85,6 +85,8 @@ class Unit {
   // Returns a reader of this unit's entries, at offset `at`.
   base::DwarfReader At(uint64_t at) const;
 
+  // Returns an attribute of the root entry. For attributes that Entry does not have.
+  Value RootValue(uint16_t attribute) const;
   // Returns "" if the value is not a text.
   std::string_view Text(const Value& value) const;
   // Returns an element of .debug_addr; 0 if there is none.

@@ -3,10 +3,11 @@
 // A program's definitions, or those of a preloaded library, override libc's for all libraries of the process, also for
 // calls that libstdc++ makes. While no session takes the records, each call only calls the C library's own function.
 // While one does, a call that may wait for a lock first calls the C library's own trylock. If that succeeds, the call
-// did not wait. Otherwise it is timed. A wait for a condition is always timed. A call that releases a lock notes that if
-// threads wait for it. The word of a mutex shows this. Threads that wait for any other lock enter it in a table.
+// did not wait. Otherwise it is timed. A wait for a condition is always timed. A call that releases a lock notes the
+// release if threads wait for the lock. A mutex's own word shows whether threads wait; for all other locks, the waiting
+// threads enter the lock in a table.
 //
-// Nothing else may change. A try must give what the call itself would give, so:
+// The program must not notice the difference: a try has to have the same effects as the call itself. So:
 //   * a call with an invalid time goes straight to the C library, which may refuse it before it looks at the lock;
 //   * a wait for a semaphore tests for cancellation first, as the C library's does, and a failed try leaves errno as it
 //     was;
@@ -38,8 +39,10 @@ extern "C" __attribute__((visibility("default"))) const perfkit::sys::LockWaitSo
 namespace perfkit::sys::locks {
 namespace {
 
-// `noexcept` is as in the C library's headers. Cancelling a thread unwinds its stack as an exception does. If a
-// function here were noexcept but its libc function not, cancelling a thread in it would end the program.
+// `noexcept` is as in the C library's headers. Cancelling a thread, or ending it in a signal handler, unwinds its stack
+// as an exception does. If a function here were noexcept but its libc function not, cancelling a thread in it would end
+// the program. What noexcept functions call here is noexcept, too: then they have no table of exceptions (LSDA), and a
+// thread that ends in such a wait is unwound through them, as through the C library's own.
 using MutexCall = int(pthread_mutex_t*) noexcept;
 using TimedMutexCall = int(pthread_mutex_t*, const timespec*) noexcept;
 using ClockMutexCall = int(pthread_mutex_t*, clockid_t, const timespec*) noexcept;
@@ -51,6 +54,7 @@ using WaitCall = int(pthread_cond_t*, pthread_mutex_t*);
 using TimedWaitCall = int(pthread_cond_t*, pthread_mutex_t*, const timespec*);
 using ClockWaitCall = int(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*);
 using SemaphoreCall = int(sem_t*);
+using PostCall = int(sem_t*) noexcept;
 using TimedSemaphoreCall = int(sem_t*, const timespec*);
 using ClockSemaphoreCall = int(sem_t*, clockid_t, const timespec*);
 
@@ -60,14 +64,14 @@ class Real {
  public:
   explicit constexpr Real(const char* name, const char* version = nullptr) : name_(name), version_(version) {}
 
-  Function* operator()() {
+  Function* operator()() noexcept {
     // Relaxed: all threads store the same value.
     Function* const known = function_.load(std::memory_order_relaxed);
     return known != nullptr ? known : Find();
   }
 
  private:
-  [[gnu::noinline, gnu::cold]] Function* Find() {
+  [[gnu::noinline, gnu::cold]] Function* Find() noexcept {
     void* const found = version_ != nullptr ? dlvsym(RTLD_NEXT, name_, version_) : dlsym(RTLD_NEXT, name_);
     auto* const function = reinterpret_cast<Function*>(found);
     function_.store(function, std::memory_order_relaxed);  // Relaxed: as above.
@@ -105,7 +109,7 @@ constinit Real<ConditionCall> g_cond_broadcast("pthread_cond_broadcast", kCondit
 constinit Real<SemaphoreCall> g_sem_wait("sem_wait");
 constinit Real<TimedSemaphoreCall> g_sem_timedwait("sem_timedwait");
 constinit Real<ClockSemaphoreCall> g_sem_clockwait("sem_clockwait");
-constinit Real<SemaphoreCall> g_sem_post("sem_post");
+constinit Real<PostCall> g_sem_post("sem_post");
 
 // Looks all functions up before main: the first call of sem_post may be in a signal handler, where dlsym must not be
 // called.
@@ -121,14 +125,14 @@ constexpr unsigned kTypes = 3;                    // normal, recursive, errorche
 constexpr unsigned kPlainKinds = kTypes | 0x300;  // with the flags of elision
 constexpr unsigned kRobust = 16, kInheriting = 32, kShared = 128;
 
-unsigned KindOf(const pthread_mutex_t* mutex) {
+unsigned KindOf(const pthread_mutex_t* mutex) noexcept {
   return static_cast<unsigned>(__atomic_load_n(&mutex->__data.__kind, __ATOMIC_RELAXED));
 }
 
 // Returns the tid of the holder; 0 if there is none, or if it may be a thread of another process. All robust mutexes
 // are shared (pthread_mutex_init). The C library writes the tid after it has locked the mutex, and removes it before it
 // unlocks it. So 0 may only mean that the holder is about to write it: then this reads again.
-uint32_t HolderOf(const pthread_mutex_t* mutex) {
+uint32_t HolderOf(const pthread_mutex_t* mutex) noexcept {
   constexpr int kTries = 4;
   if ((KindOf(mutex) & (kRobust | kShared)) != 0) return 0;
   for (int i = 0; i < kTries; ++i) {
@@ -138,18 +142,18 @@ uint32_t HolderOf(const pthread_mutex_t* mutex) {
   return 0;
 }
 
-uint32_t HolderOf(const pthread_rwlock_t* lock) {
+uint32_t HolderOf(const pthread_rwlock_t* lock) noexcept {
   if (lock->__data.__shared != 0) return 0;
   return static_cast<uint32_t>(__atomic_load_n(&lock->__data.__cur_writer, __ATOMIC_RELAXED));
 }
 
 // Returns the mutex's futex word: 1 means locked without waiters, 2 locked with waiters (glibc's lll_lock). Mutexes of
 // other kinds, e.g. robust ones, also have larger values.
-unsigned WordOf(const pthread_mutex_t* mutex) {
+unsigned WordOf(const pthread_mutex_t* mutex) noexcept {
   return static_cast<unsigned>(__atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED));
 }
 
-bool HasWaiters(const pthread_mutex_t* mutex) {
+bool HasWaiters(const pthread_mutex_t* mutex) noexcept {
   constexpr unsigned kLockedWithWaiters = 2, kFutexWaiters = 0x8000'0000;  // linux/futex.h: FUTEX_WAITERS
   const unsigned kind = KindOf(mutex), word = WordOf(mutex);
   if ((kind & ~kPlainKinds) == 0) return word == kLockedWithWaiters;
@@ -157,29 +161,29 @@ bool HasWaiters(const pthread_mutex_t* mutex) {
 }
 
 // Returns true if an unlock by the holder does not release the mutex, because it has locked it more than once.
-bool StaysLocked(const pthread_mutex_t* mutex) {
+bool StaysLocked(const pthread_mutex_t* mutex) noexcept {
   return (KindOf(mutex) & kTypes) == unsigned{PTHREAD_MUTEX_RECURSIVE} && mutex->__data.__count > 1;
 }
 
 // The tid of the holder, which is the calling thread, is known without a system call.
-[[gnu::noinline, gnu::cold]] void NoteUnlock(const pthread_mutex_t* mutex) {
+[[gnu::noinline, gnu::cold]] void NoteUnlock(const pthread_mutex_t* mutex) noexcept {
   if (IsRecording() && HasWaiters(mutex) && !StaysLocked(mutex)) NoteRelease(mutex, HolderOf(mutex));
 }
 
 // `time` may be null although the headers declare it nonnull: to some calls of the C library, null means no timeout.
 // The asm keeps the compiler from dropping the test.
-bool IsValid(const timespec* time) {
+bool IsValid(const timespec* time) noexcept {
   constexpr long kSecond = 1'000'000'000;
   asm("" : "+r"(time));
   return time != nullptr && time->tv_nsec >= 0 && time->tv_nsec < kSecond;
 }
-bool IsValid(clockid_t clock, const timespec* time) {
+bool IsValid(clockid_t clock, const timespec* time) noexcept {
   return (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC) && IsValid(time);
 }
 
 // Calls `call`, which waits, because the C library's trylock has returned "busy", and records that.
 template <class Call>
-[[gnu::noinline]] int Wait(pthread_mutex_t* mutex, Call call) {
+[[gnu::noinline]] int Wait(pthread_mutex_t* mutex, Call call) noexcept {
   if (!IsRecording()) return call();
   RecordedWait wait(mutex, LockKind::kMutex, HolderOf(mutex), false);
   const int error = call();
@@ -188,7 +192,7 @@ template <class Call>
 }
 
 template <class Call>
-[[gnu::noinline]] int Wait(pthread_rwlock_t* lock, Call call) {
+[[gnu::noinline]] int Wait(pthread_rwlock_t* lock, Call call) noexcept {
   if (!IsRecording()) return call();
   RecordedWait wait(lock, LockKind::kRwlock, HolderOf(lock), true);
   const int error = call();
@@ -237,65 +241,68 @@ const perfkit::sys::LockWaitSource* perfkit_lock_waits() { return &Source(); }
 int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
   if (!IsRecording()) return g_mutex_lock()(mutex);
   const int error = pthread_mutex_trylock(mutex);
-  if (error != EBUSY) [[likely]] return error;
-  return Wait(mutex, [=] { return g_mutex_lock()(mutex); });
+  if (error != EBUSY) [[likely]]
+    return error;
+  return Wait(mutex, [=]() noexcept { return g_mutex_lock()(mutex); });
 }
 
 int pthread_mutex_timedlock(pthread_mutex_t* mutex, const timespec* time) noexcept {
   if (!IsRecording() || !IsValid(time)) return g_mutex_timedlock()(mutex, time);
   const int error = pthread_mutex_trylock(mutex);
-  return error != EBUSY ? error : Wait(mutex, [=] { return g_mutex_timedlock()(mutex, time); });
+  return error != EBUSY ? error : Wait(mutex, [=]() noexcept { return g_mutex_timedlock()(mutex, time); });
 }
 
 int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock, const timespec* time) noexcept {
   if (!IsRecording() || !IsValid(clock, time)) return g_mutex_clocklock()(mutex, clock, time);
   const int error = pthread_mutex_trylock(mutex);
-  return error != EBUSY ? error : Wait(mutex, [=] { return g_mutex_clocklock()(mutex, clock, time); });
+  return error != EBUSY ? error : Wait(mutex, [=]() noexcept { return g_mutex_clocklock()(mutex, clock, time); });
 }
 
 int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
-  if (WordOf(mutex) > 1) [[unlikely]] NoteUnlock(mutex);
+  if (WordOf(mutex) > 1) [[unlikely]]
+    NoteUnlock(mutex);
   return g_mutex_unlock()(mutex);
 }
 
 int pthread_rwlock_rdlock(pthread_rwlock_t* lock) noexcept {
   if (!IsRecording()) return g_rdlock()(lock);
   const int error = pthread_rwlock_tryrdlock(lock);
-  return error != EBUSY ? error : Wait(lock, [=] { return g_rdlock()(lock); });
+  return error != EBUSY ? error : Wait(lock, [=]() noexcept { return g_rdlock()(lock); });
 }
 
 int pthread_rwlock_timedrdlock(pthread_rwlock_t* lock, const timespec* time) noexcept {
   if (!IsRecording() || !IsValid(time)) return g_timedrdlock()(lock, time);
   const int error = pthread_rwlock_tryrdlock(lock);
-  return error != EBUSY ? error : Wait(lock, [=] { return g_timedrdlock()(lock, time); });
+  return error != EBUSY ? error : Wait(lock, [=]() noexcept { return g_timedrdlock()(lock, time); });
 }
 
 int pthread_rwlock_clockrdlock(pthread_rwlock_t* lock, clockid_t clock, const timespec* time) noexcept {
   if (!IsRecording() || !IsValid(clock, time)) return g_clockrdlock()(lock, clock, time);
   const int error = pthread_rwlock_tryrdlock(lock);
-  return error != EBUSY ? error : Wait(lock, [=] { return g_clockrdlock()(lock, clock, time); });
+  return error != EBUSY ? error : Wait(lock, [=]() noexcept { return g_clockrdlock()(lock, clock, time); });
 }
 
 int pthread_rwlock_wrlock(pthread_rwlock_t* lock) noexcept {
   if (!IsRecording()) return g_wrlock()(lock);
   const int error = pthread_rwlock_trywrlock(lock);
-  return error != EBUSY ? error : Wait(lock, [=] { return g_wrlock()(lock); });
+  return error != EBUSY ? error : Wait(lock, [=]() noexcept { return g_wrlock()(lock); });
 }
 
 int pthread_rwlock_timedwrlock(pthread_rwlock_t* lock, const timespec* time) noexcept {
   if (!IsRecording() || !IsValid(time)) return g_timedwrlock()(lock, time);
   const int error = pthread_rwlock_trywrlock(lock);
-  return error != EBUSY ? error : Wait(lock, [=] { return g_timedwrlock()(lock, time); });
+  return error != EBUSY ? error : Wait(lock, [=]() noexcept { return g_timedwrlock()(lock, time); });
 }
 
 int pthread_rwlock_clockwrlock(pthread_rwlock_t* lock, clockid_t clock, const timespec* time) noexcept {
   if (!IsRecording() || !IsValid(clock, time)) return g_clockwrlock()(lock, clock, time);
   const int error = pthread_rwlock_trywrlock(lock);
-  return error != EBUSY ? error : Wait(lock, [=] { return g_clockwrlock()(lock, clock, time); });
+  return error != EBUSY ? error : Wait(lock, [=]() noexcept { return g_clockwrlock()(lock, clock, time); });
 }
 
 int pthread_rwlock_unlock(pthread_rwlock_t* lock) noexcept {
-  if (IsAwaited(lock)) [[unlikely]] NoteRelease(lock);
+  if (IsAwaited(lock)) [[unlikely]]
+    NoteRelease(lock);
   return g_rwlock_unlock()(lock);
 }
 
@@ -337,7 +344,8 @@ int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* time) {
 }
 
 int sem_post(sem_t* semaphore) noexcept {
-  if (IsAwaited(semaphore)) [[unlikely]] NoteRelease(semaphore);
+  if (IsAwaited(semaphore)) [[unlikely]]
+    NoteRelease(semaphore);
   return g_sem_post()(semaphore);
 }
 

@@ -65,21 +65,18 @@ constexpr LockWaitSource kSource = {Start, Take, Lost, Stop, OnForkedChild};
 
 const LockWaitSource& Source() { return kSource; }
 
-RecordedWait::RecordedWait(const void* lock, LockKind kind, uint32_t holder, bool enters)
+RecordedWait::RecordedWait(const void* lock, LockKind kind, uint32_t holder, bool enters) noexcept
     : lock_(lock), enters_(enters) {
   if (enters_) g_releases.Enter(lock_);
   releases_before_ = g_releases.Last(lock_).count;
-  wait_ = {.lock = reinterpret_cast<uintptr_t>(lock),
-           .from_ns = NowNs(),
-           .holder = holder,
-           .kind = kind};
+  wait_ = {.lock = reinterpret_cast<uintptr_t>(lock), .from_ns = NowNs(), .holder = holder, .kind = kind};
 }
 
 RecordedWait::~RecordedWait() {
   if (enters_) g_releases.Leave(lock_);
 }
 
-void RecordedWait::End(bool acquired) {
+void RecordedWait::End(bool acquired) noexcept {
   wait_.to_ns = NowNs();
   // Relaxed: as IsRecording. If recording has stopped meanwhile, the threshold is kOff, which no wait reaches.
   if (wait_.to_ns - wait_.from_ns < g_threshold_ns.load(std::memory_order_relaxed)) return;
@@ -97,9 +94,9 @@ void RecordedWait::End(bool acquired) {
   g_ring.Put(wait_);
 }
 
-bool IsAwaited(const void* lock) { return g_releases.Awaited(lock); }
+bool IsAwaited(const void* lock) noexcept { return g_releases.Awaited(lock); }
 
-void NoteRelease(const void* lock, uint32_t tid) {
+void NoteRelease(const void* lock, uint32_t tid) noexcept {
   if (IsRecording()) g_releases.Note(lock, tid != 0 ? tid : ThisTid(), NowNs());
 }
 

@@ -8,6 +8,7 @@
 
 namespace perfkit::sys::locks {
 
+// Returns the functions by which a session reads the records. Valid for the whole process.
 const LockWaitSource& Source();
 
 // Waits of this length or longer are recorded; kOff: none are.
@@ -16,20 +17,21 @@ inline constexpr uint64_t kOff = UINT64_MAX;
 
 // Returns true if waits are recorded. One load. Relaxed: pairs with the stores in Start and Stop. A wait that begins at
 // the moment of Start or Stop may be recorded or not.
-inline bool IsRecording() { return g_threshold_ns.load(std::memory_order_relaxed) != kOff; }
+inline bool IsRecording() noexcept { return g_threshold_ns.load(std::memory_order_relaxed) != kOff; }
 
 // A call that waits for a lock, from before the wait to its return. Requires that IsRecording() was true before.
 class RecordedWait {
  public:
-  // `holder`: LockWait::holder. `enters`: the lock's words do not show that threads wait, so IsAwaited has to.
-  RecordedWait(const void* lock, LockKind kind, uint32_t holder, bool enters);
+  // `holder`: LockWait::holder. `enters`: true enters the wait for IsAwaited, for locks whose own words do not show
+  // that threads wait.
+  RecordedWait(const void* lock, LockKind kind, uint32_t holder, bool enters) noexcept;
   // Also runs if the thread is cancelled in the call; then there is no record.
   ~RecordedWait();
   RecordedWait(const RecordedWait&) = delete;
   RecordedWait& operator=(const RecordedWait&) = delete;
 
   // The call has returned: writes the record if the wait was long enough. Preserves errno.
-  void End(bool acquired);
+  void End(bool acquired) noexcept;
 
  private:
   const void* const lock_;
@@ -38,10 +40,10 @@ class RecordedWait {
   uint32_t releases_before_ = 0;  // Release::count when the wait began
 };
 
-// Returns true if threads wait for this lock, or for one with the same entry, with `enters`.
-bool IsAwaited(const void* lock);
+// Returns true if there are RecordedWaits with `enters` for this lock, or for one with the same entry in the table.
+bool IsAwaited(const void* lock) noexcept;
 // Notes that thread `tid`, 0 for the calling one, is about to release, signal or post the lock. Does nothing if waits
 // are not recorded. Async-signal-safe.
-void NoteRelease(const void* lock, uint32_t tid = 0);
+void NoteRelease(const void* lock, uint32_t tid = 0) noexcept;
 
 }  // namespace perfkit::sys::locks

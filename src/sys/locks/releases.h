@@ -1,8 +1,8 @@
 // The last release of each lock for which threads wait: a table by the lock's address. Threads that release such a lock
 // write it.
 //
-// Two locks may share an entry. The later release then replaces the other one. 42 bits of a hash of the address are in
-// the entry, so that a thread that waits for the other lock detects that, and does not know who released its lock.
+// Two locks may share an entry. The later release then replaces the other one. So the entry also has 42 bits of a hash
+// of the lock's address: a thread that waits for the other lock detects that its release was replaced, and is unknown.
 #pragma once
 
 #include <atomic>

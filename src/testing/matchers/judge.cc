@@ -1,7 +1,7 @@
 // Compares costs with limits: of a region, of one region beside another, and of one region at growing sizes. Each
 // judgement passes or fails only if its numbers allow it: if the noise covers the limit, or a number is missing, the
-// verdict is unmeasurable, with the reason. Growth
-// is the slope of log(cost / shape) over log(size), fitted by least squares, with a tolerance by the class of event.
+// verdict is unmeasurable, with the reason. Growth is the slope of log(cost / shape) over log(size), fitted by least
+// squares, with a tolerance by the class of event.
 #include <algorithm>
 #include <cmath>
 

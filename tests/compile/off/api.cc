@@ -82,6 +82,10 @@ void CallFrames(FrameCounter& frames) {
     frames.Enter(zone);
     frames.Leave();
     auto attached = frames.AttachThread("worker");
+    FrameCounter::Zone ended(&frames, zone);
+    FrameRecord counts;
+    ended.End(counts);
+    CHECK_OFF(counts.missing == ~0u);
     const FrameCounter::AttachedThread moved = std::move(attached);
   }
   frames.Mark();
@@ -143,3 +147,6 @@ int main() {
   CallMeasure();
   return failures == 0 ? 0 : 1;
 }
+  one.Enqueue();
+  one.SetAwaiter({});
+  CHECK_OFF(tasks.FormatTasks().empty() && one.number() == 0);

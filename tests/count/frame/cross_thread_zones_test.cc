@@ -180,5 +180,23 @@ TEST_CASE("frames: a zone that ends on another thread does not make its parent m
   CheckLaw(frames.zones(), frames.size());
 }
 
+// The memory of an ended thread is used again for the next one.
+TEST_CASE("cross-thread zones: one of an ended thread is counted, whichever thread leaves it", "[frames]") {
+  constexpr uint64_t kTimes = 50;
+  FrameCounter frames({.events = {"page-faults"}});
+  for (uint64_t i = 0; i < kTimes; ++i) {
+    std::unique_ptr<FrameCounter::Zone> zone;
+    std::thread([&] { zone = std::make_unique<FrameCounter::Zone>(frames, ZoneId{"stray"}); }).join();
+    std::thread([&] {
+      const FrameCounter::Zone own(frames, {"own"});
+      zone = nullptr;
+    }).join();
+    CHECK(frames.Stats().cross_thread == i + 1);
+  }
+  for (const ZoneStats& zone : frames.zones()) {
+    if (zone.name == "own") CHECK(zone.calls == kTimes);
+  }
+}
+
 }  // namespace
 }  // namespace perfkit

@@ -3,10 +3,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <memory>
+#include <new>
 #include <string>
 #include <thread>
 #include <vector>
@@ -91,6 +94,27 @@ TEST_CASE("frames: a worker's child leaves the zone that was open at the fork", 
         20, [&] { (void)frames.Stats(); }, [&] { open.reset(); });
   }).join();
   CHECK(hung == 0);
+}
+
+TEST_CASE("frames: a fork leaves the place of a FrameCounter alone that is gone, but that a thread remembers", "[fork]") {
+  alignas(FrameCounter) std::array<unsigned char, sizeof(FrameCounter)> place{};
+  auto* const frames = new (place.data()) FrameCounter({.events = {"page-faults"}});
+  std::atomic<int> step{0};
+  std::thread other([&] {
+    { PERFKIT_ZONE(*frames, "remembered"); }
+    step = 1;
+    while (step != 2) std::this_thread::yield();
+  });
+  while (step != 1) std::this_thread::yield();
+  frames->~FrameCounter();
+  place.fill(0xAA);
+  const pid_t child = fork();
+  if (child == 0) _exit(std::count(place.begin(), place.end(), 0xAA) == static_cast<ptrdiff_t>(place.size()) ? 0 : 1);
+  int status = -1;
+  CHECK(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  step = 2;
+  other.join();
 }
 
 TEST_CASE("thread slots: a forked child's thread is not attached", "[fork]") {

@@ -1,9 +1,11 @@
 // Coroutines as tasks: each suspension ends a part, on whichever thread the coroutine goes on.
 #include <catch2/catch.hpp>
 #include <coroutine>
+#include <cstdlib>
 #include <exception>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <thread>
 
 #include "perfkit/task_coroutine.h"
@@ -14,13 +16,13 @@ namespace perfkit {
 namespace {
 
 // A coroutine that counts each of its co_awaits. Its first argument is its task.
-struct CountedJob {
+struct Coroutine {
   struct promise_type : TaskPromise<promise_type> {
     template <class... Rest>
     explicit promise_type(TaskCounter::Task& own, Rest&...) : own_task(own) {}
     TaskCounter::Task& task() { return own_task; }
 
-    CountedJob get_return_object() { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
+    Coroutine get_return_object() { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
     std::suspend_always initial_suspend() { return {}; }
     std::suspend_always final_suspend() noexcept {
       own_task.Suspend();
@@ -71,7 +73,7 @@ struct Throwing {
 
 void TouchInJob(size_t pages) { testing::FreshPages(pages).Touch(0, pages); }
 
-CountedJob LoadLevel(TaskCounter::Task&, TaskCounter& tasks, std::coroutine_handle<>& parked, int& answer) {
+Coroutine LoadLevel(TaskCounter::Task&, TaskCounter& tasks, std::coroutine_handle<>& parked, int& answer) {
   PERFKIT_TASK_ZONE(tasks, "load");
   TouchInJob(1000);
   answer = co_await Parked{parked};
@@ -97,7 +99,7 @@ TEST_CASE("task coroutine: its parts on several threads are its counts", "[task]
   TaskCounter::Task task = tasks.Create({"level"});
   std::coroutine_handle<> parked;
   int answer = 0;
-  CountedJob job = LoadLevel(task, tasks, parked, answer);
+  Coroutine job = LoadLevel(task, tasks, parked, answer);
   const testing::OtherFaults of_all(RUSAGE_SELF);
   std::thread([&] { job.Start(); }).join();
   TouchInJob(77);
@@ -128,7 +130,7 @@ TEST_CASE("task coroutine: one that is destroyed where it waits leaves its zones
   TaskCounter::Task task = tasks.Create({"level"});
   std::coroutine_handle<> parked;
   int answer = 0;
-  CountedJob job = LoadLevel(task, tasks, parked, answer);
+  Coroutine job = LoadLevel(task, tasks, parked, answer);
   job.Start();
   std::thread([&] { job.handle.destroy(); }).join();
   { const TaskScope scope(task); }
@@ -166,6 +168,46 @@ TEST_CASE("task coroutine: an awaiter that is counted alone", "[task]") {
   std::thread([&] { parked.resume(); }).join();
   CHECK(task.totals().runs == 2);
   CHECK(job.handle.done());
+  CHECK(tasks.Stats().mismatched + tasks.Stats().cross_thread == 0);
+  job.handle.destroy();
+}
+
+// What is awaited has a task, or something of that name.
+struct WithTask : Parked {
+  TaskCounter::Task* own;
+  TaskCounter::Task& task() { return *own; }
+};
+struct WithConstTask : NotSuspending {
+  const TaskCounter::Task& task() const { return *own; }
+  const TaskCounter::Task* own;
+};
+struct WithOtherTask : NotSuspending {
+  std::string task() const { return "another meaning"; }
+};
+// An empty job: it is done, and has no task.
+struct EmptyJob {
+  TaskCounter::Task& task() { std::abort(); }
+  bool await_ready() { return true; }
+  void await_suspend(std::coroutine_handle<>) {}
+  void await_resume() {}
+};
+
+PlainJob AwaitAll(TaskCounter::Task& task, TaskCounter::Task& other, std::coroutine_handle<>& parked) {
+  const TaskScope scope(task);
+  co_await Counted(task, EmptyJob());
+  co_await Counted(task, WithConstTask{{}, &other});
+  co_await Counted(task, WithOtherTask());
+  co_await Counted(task, WithTask{{parked}, &other});
+}
+
+TEST_CASE("task coroutine: an awaiter's task is asked for when it is about to suspend", "[task]") {
+  TaskCounter tasks({.events = {"page-faults"}});
+  TaskCounter::Task task = tasks.Create({"awaits"}), other = tasks.Create({"awaited"});
+  std::coroutine_handle<> parked;
+  PlainJob job = AwaitAll(task, other, parked);
+  parked.resume();
+  CHECK(job.handle.done());
+  CHECK(tasks.Stats().ended == 0);
   CHECK(tasks.Stats().mismatched + tasks.Stats().cross_thread == 0);
   job.handle.destroy();
 }

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "perfkit/profile_writer.h"
+#include "src/base/utf8.h"
 #include "tests/exporters/hitch_profile.h"
 #include "tests/exporters/hostile_profile.h"
 #include "tests/exporters/readers/browser.h"

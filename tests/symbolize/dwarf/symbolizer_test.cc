@@ -203,6 +203,28 @@ TEST_CASE("names that are packed in the file are unpacked, or said to be there",
   CHECK_FALSE(damaged.Modules()[0].status.ok());
 }
 
+TEST_CASE("that debug information is split is said, and lines are given", "[symbolizer]") {
+  for (const std::string compiler :
+       {"g++ -O1 -gdwarf-5", "g++ -O1 -gdwarf-4", "clang++ -O1 -gdwarf-5", "clang++ -O1 -gdwarf-4"}) {
+    const TempFolder folder;
+    if (!Make(folder, "whole", compiler) || !Make(folder, "split", compiler + " -gsplit-dwarf")) continue;
+    INFO(compiler);
+    const std::string path = folder.path() + "/split", whole = folder.path() + "/whole";
+    Symbolizer symbolizer({.lines = DwarfLines}), unsplit({.lines = DwarfLines});
+    MapCode(symbolizer, path, kLoadBias);
+    MapCode(unsplit, whole, kLoadBias);
+    const auto address = std::strtoull(RunCommand("nm " + path + " | grep _Z5Outerv").output.c_str(), nullptr, 16);
+    const auto frames = symbolizer.Inlined(symbolizer.Locate(1, kLoadBias + address));
+    REQUIRE(frames.size() == 1);
+    CHECK(frames[0].function == "Outer()");
+    CHECK(frames[0].file == folder.path() + "/small.cc");
+    CHECK(Says(symbolizer.Modules()[0].lines, "1 of 1 units"));
+    CHECK(Says(symbolizer.Modules()[0].lines, ".dwo"));
+    unsplit.Inlined(unsplit.Locate(1, kLoadBias + address));
+    CHECK(unsplit.Modules()[0].lines.ok());
+  }
+}
+
 TEST_CASE("what dwz has moved to a file of its own is found there", "[symbolizer]") {
   const TempFolder folder;
   if (RunCommand("dwz --version").exit_code != 0) SKIP_TEST("there is no dwz here");

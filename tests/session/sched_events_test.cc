@@ -1,5 +1,5 @@
-// Who wakes whom: the kernel's records by hand, and threads that wake each other.
-#include "src/session/waking.h"
+// Who wakes whom and who runs next: the kernel's records by hand, and threads that wake each other.
+#include "src/session/sched_events.h"
 
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -64,7 +64,45 @@ TEST_CASE("a tracepoint that does not say it is refused", "[waking]") {
   absl::StatusOr<TracepointFormat> format = TracepointFormat::Parse(
       "name: sched_waking\nID: 345\nformat:\n\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n");
   REQUIRE(format.status() == absl::OkStatus());
+  CHECK(SwitchFormat::Of(*format).status().code() == absl::StatusCode::kUnimplemented);
   CHECK(WakingFormat::Of(*std::move(format)).status().code() == absl::StatusCode::kUnimplemented);
+}
+
+// As Linux 6.18 prints it, without the fields that all tracepoints have.
+constexpr std::string_view kSwitchText = R"(name: sched_switch
+ID: 340
+format:
+	field:char prev_comm[16];	offset:8;	size:16;	signed:0;
+	field:pid_t prev_pid;	offset:24;	size:4;	signed:1;
+	field:int prev_prio;	offset:28;	size:4;	signed:1;
+	field:long prev_state;	offset:32;	size:8;	signed:1;
+	field:char next_comm[16];	offset:40;	size:16;	signed:0;
+	field:pid_t next_pid;	offset:56;	size:4;	signed:1;
+	field:int next_prio;	offset:60;	size:4;	signed:1;
+)";
+
+TEST_CASE("a switch says which thread leaves the CPU, and which one runs next", "[sched_switch]") {
+  absl::StatusOr<TracepointFormat> format = TracepointFormat::Parse(kSwitchText);
+  REQUIRE(format.status() == absl::OkStatus());
+  const absl::StatusOr<SwitchFormat> switches = SwitchFormat::Of(*std::move(format));
+  REQUIRE(switches.status() == absl::OkStatus());
+  std::array<std::byte, 64> raw{};
+  const uint32_t from = 4321, to = 17;
+  memcpy(raw.data() + 24, &from, sizeof(from));
+  memcpy(raw.data() + 40, "cc1plus", 8);
+  memcpy(raw.data() + 56, &to, sizeof(to));
+  const std::optional<Switch> parsed = switches->Parse(raw);
+  REQUIRE(parsed);
+  CHECK((parsed->from_tid == from && parsed->to_tid == to && parsed->to_name == "cc1plus"));
+  const auto is_preempted = [&](uint16_t state) {
+    memcpy(raw.data() + 32, &state, sizeof(state));
+    return switches->Parse(raw)->is_preempted;
+  };
+  CHECK(is_preempted(0));
+  CHECK(is_preempted(0x100));
+  CHECK_FALSE(is_preempted(1));
+  CHECK_FALSE(is_preempted(0x80));
+  for (size_t bytes = 0; bytes < 60; ++bytes) CHECK_FALSE(switches->Parse(Bytes(raw).first(bytes)));
 }
 
 // A thread that reads one byte after the other from a pipe, and sleeps between them.

@@ -1,0 +1,27 @@
+// Environment variables as settings: their default values, and the process's number in names of files.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "absl/functional/function_ref.h"
+
+namespace perfkit::base {
+
+// Returns the value of the variable `name`, by a function such as getenv; `usual` if it is not set, or empty. The view
+// is valid as long as the variable's value and `usual` are.
+inline std::string_view VariableOr(absl::FunctionRef<const char*(const char*)> variable, const char* name,
+                                   std::string_view usual) {
+  const char* const value = variable(name);
+  return value != nullptr && *value != '\0' ? std::string_view(value) : usual;
+}
+
+// Replaces the first "%p" in `path` by `pid`. Returns false if there is none.
+inline bool ExpandPid(std::string& path, int pid) {
+  const size_t at = path.find("%p");
+  if (at == std::string::npos) return false;
+  path.replace(at, 2, std::to_string(pid));
+  return true;
+}
+
+}  // namespace perfkit::base

@@ -1,0 +1,105 @@
+// The tables of the reports of zones and of tasks.
+#include "src/count/frame/report_table.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "perfkit/format.h"
+#include "src/count/table.h"
+
+namespace perfkit::count {
+
+std::string NumberStyle::Text(double value) const {
+  constexpr double kNsPerMs = 1e6;
+  if (scale != 1) return absl::StrFormat("%.3f", value * scale);
+  if (!is_time) return FormatNumber(static_cast<uint64_t>(value + 0.5));
+  const auto hundredths = static_cast<uint64_t>(value / kNsPerMs * 100 + 0.5);
+  return absl::StrFormat("%s.%02d", FormatNumber(hundredths / 100), hundredths % 100);
+}
+
+NumberStyle StyleOf(const EventPlan& plan, size_t i) { return {plan.unit(i) == "ns", plan.scale(i)}; }
+
+void AppendTable(const std::vector<TableCells>& rows, std::string* out) {
+  std::vector<size_t> widths(rows[0].size());
+  for (const TableCells& row : rows) {
+    for (size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
+  }
+  for (const TableCells& row : rows) {
+    absl::StrAppendFormat(out, "%-*s", std::max<size_t>(widths[0], 24), row[0]);
+    for (size_t c = 1; c < row.size(); ++c) {
+      if (widths[c] > 0) absl::StrAppendFormat(out, "  %*s", std::max<size_t>(widths[c], 8), row[c]);
+    }
+    out->erase(out->find_last_not_of(' ') + 1);  // Padding of empty cells.
+    out->append("\n");
+  }
+  out->append("\n");
+}
+
+void AppendQuantileCells(const Quantiles& quantiles, const NumberStyle& style, TableCells* row) {
+  for (const uint64_t value : {quantiles.p50, quantiles.p95, quantiles.p99, quantiles.max}) {
+    row->push_back(quantiles.count > 0 ? style.Text(static_cast<double>(value)) : "n/a");
+  }
+}
+
+std::string CounterTitle(const EventPlan& plan, size_t i, double coverage) {
+  std::string title(plan.name(i));
+  if (plan.unit(i) == "ns") {
+    title += ", ms";
+  } else if (!plan.unit(i).empty()) {
+    absl::StrAppendFormat(&title, ", %s", plan.unit(i));
+  }
+  if (plan.is_of_machine(i)) title += " (of the machine)";
+  if (plan.fixed_flags(i).has(Validity::kUserOnly)) title += " (user space only)";
+  if (coverage < 1) absl::StrAppendFormat(&title, " (%.0f %% coverage, scaled)", coverage * 100);
+  return title;
+}
+
+MetricPart PartOf(const EventPlan& plan, size_t i, const Count& count) {
+  return NamedCount{plan.name(i), count, plan.scale(i), plan.reason(i)};
+}
+
+MetricTable::MetricTable(const Metric& metric, std::string_view calls)
+    : metric_(metric), rows_({{metric.name(), std::string(calls), "total", "self"}}) {
+  if (!metric.unit().empty()) rows_[0][0] += ", " + metric.unit();
+}
+
+void MetricTable::Add(std::string label, uint64_t calls, MetricValue total, MetricValue self) {
+  any_ = any_ || total.has_value() || self.has_value();
+  for (MetricValue* const value : {&total, &self}) {
+    if (value->unit != "/s") value->unit.clear();  // The first row has it.
+  }
+  rows_.push_back({std::move(label), FormatNumber(calls), total.has_value() ? FormatMetric(total) : "n/a",
+                   self.has_value() ? FormatMetric(self) : "n/a"});
+}
+
+void MetricTable::ShowWorth(const MetricValue& value) {
+  const std::string worth = value.has_value() ? FormatWorth(value.coverage, value.validity) : "";
+  if (!worth.empty()) rows_[0][0] += " (" + worth + ")";
+}
+
+void MetricTable::AppendTo(std::string_view reason, std::string* out) const {
+  if (any_) return AppendTable(rows_, out);
+  absl::StrAppendFormat(out, "no value: %s: %s\n", metric_.name(), reason);
+}
+
+// A reason begins with the request and a colon ("event 'cycles' on this thread: …"). That part differs from event to
+// event and is left out.
+void AppendNotCounted(const EventPlan& plan, std::string* out) {
+  std::vector<std::pair<std::string_view, std::string>> names_by_reason;
+  for (size_t i = 0; i < plan.size(); ++i) {
+    std::string_view reason = plan.reason(i);
+    if (reason.empty()) continue;
+    if (const size_t asked = reason.find(": "); asked != std::string_view::npos) reason.remove_prefix(asked + 2);
+    const auto known = std::ranges::find(names_by_reason, reason, [](const auto& entry) { return entry.first; });
+    if (known == names_by_reason.end()) {
+      names_by_reason.emplace_back(reason, plan.name(i));
+    } else {
+      absl::StrAppendFormat(&known->second, ", %s", plan.name(i));
+    }
+  }
+  for (const auto& [reason, names] : names_by_reason)
+    absl::StrAppendFormat(out, "not counted: %s: %s\n", names, reason);
+}
+
+}  // namespace perfkit::count

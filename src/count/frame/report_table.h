@@ -1,0 +1,62 @@
+// The common parts of the reports of zones and of tasks: tables, numbers as text, and what was not counted.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "perfkit/frame.h"
+#include "perfkit/metric.h"
+#include "src/count/frame/event_plan.h"
+
+namespace perfkit::count {
+
+// How the numbers of a table are written.
+struct NumberStyle {
+  bool is_time;                          // Nanoseconds, shown as milliseconds.
+  double scale = 1;                      // Value of one count.
+  std::string Text(double value) const;  // "1,234", "1,234.50" or, with a scale, "0.125".
+};
+
+// Returns the style of event i's table.
+NumberStyle StyleOf(const EventPlan& plan, size_t i);
+
+using TableCells = std::vector<std::string>;
+
+// Appends the rows, in aligned columns, and an empty line. Columns without any text are left out. Requires rows of
+// equal length, the first cell a label.
+void AppendTable(const std::vector<TableCells>& rows, std::string* out);
+
+// Appends the cells p50, p95, p99 and max; "n/a" each if there are no values.
+void AppendQuantileCells(const Quantiles& quantiles, const NumberStyle& style, TableCells* row);
+
+// Returns the head of event i's table: "task-clock, ms (user space only) (62 % coverage, scaled)".
+std::string CounterTitle(const EventPlan& plan, size_t i, double coverage);
+
+// Returns event i as a part of a metric.
+MetricPart PartOf(const EventPlan& plan, size_t i, const Count& count);
+
+// The table of one metric. It has no percentiles: the percentiles of a quotient's two parts are those of different
+// frames or tasks.
+class MetricTable {
+ public:
+  // `metric` must outlive it. `calls`: the head of the column beside the labels.
+  MetricTable(const Metric& metric, std::string_view calls);
+
+  void Add(std::string label, uint64_t calls, MetricValue total, MetricValue self);
+  // Adds what limits `value`, if anything does, to the head.
+  void ShowWorth(const MetricValue& value);
+  // Appends the table, or `reason` if no row has a value.
+  void AppendTo(std::string_view reason, std::string* out) const;
+
+ private:
+  const Metric& metric_;
+  std::vector<TableCells> rows_;
+  bool any_ = false;
+};
+
+// Lists the events without a count, grouped by reason.
+void AppendNotCounted(const EventPlan& plan, std::string* out);
+
+}  // namespace perfkit::count

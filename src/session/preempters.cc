@@ -1,0 +1,104 @@
+// There is a second sampler, because the session's own one samples only threads of this process. The threads that ran
+// after the first preempter are known only by the switches of other programs. Records of both samplers are not merged.
+// A preempted wait is held back until the switches were read that happened before its end.
+#include "src/session/preempters.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "perfkit/sample.h"
+
+namespace perfkit::session {
+namespace {
+
+constexpr size_t kRingBytes = 256 << 10;  // some 2,000 switches
+// Switches are kept this long: the session may read its own records that much later, if it reads files for names.
+constexpr uint64_t kLateNs = 1'000'000'000;
+
+}  // namespace
+
+Preempters::Preempters(Sampler sampler, SwitchFormat format, uint32_t pid)
+    : sampler_(std::move(sampler)), format_(std::move(format)), pid_(pid), preemptions_(pid) {}
+
+absl::StatusOr<std::unique_ptr<Preempters>> Preempters::Open(uint32_t pid, size_t memory_bytes) {
+  absl::StatusOr<SwitchFormat> format = SwitchFormat::Read();
+  if (!format.ok()) return format.status();
+  const SamplerOptions options{.events = {{.event = EventSpec(kSwitchEvent), .rate = Period{1}, .stack = false}},
+                               .fields = kSampleCpu,
+                               .ring_bytes = kRingBytes,
+                               .memory_bytes = memory_bytes};
+  absl::StatusOr<Sampler> sampler = Sampler::Open(options, Target::System());
+  if (!sampler.ok()) return sampler.status();
+  return std::unique_ptr<Preempters>(new Preempters(*std::move(sampler), *std::move(format), pid));
+}
+
+absl::Status Preempters::Resume() {
+  Read();
+  preemptions_.Lose();  // what happened in the pause is not known
+  return sampler_.Resume();
+}
+
+void Preempters::Read() {
+  sampler_.Drain([this](const SamplerRecord& record) { Add(record); });
+}
+
+void Preempters::Add(const SamplerRecord& record) {
+  if (record.type == static_cast<uint32_t>(RecordType::kLost)) return preemptions_.Lose();
+  if (record.type != static_cast<uint32_t>(RecordType::kSample)) return;
+  const std::optional<Sample> sample = Sample::Parse(record, sampler_.layout());
+  const std::optional<Switch> change = sample && !record.foreign ? format_.Parse(sample->raw()) : std::nullopt;
+  if (!change || !sample->time_ns() || !sample->cpu() || !sample->task()) return preemptions_.Lose();
+  ++switches_;
+  preemptions_.Add({.time_ns = *sample->time_ns(),
+                    .cpu = *sample->cpu(),
+                    .from_pid = sample->task()->pid,
+                    .from_tid = change->from_tid,
+                    .to_tid = change->to_tid,
+                    .is_preempted = change->is_preempted,
+                    .to_name = change->to_name});
+}
+
+void Preempters::Hold(const OffCpuSpan& span, uint32_t tid) { held_.push_back({span, tid}); }
+
+// Returns true if a thread of this process had this tid during `span`. The profile also has the ended threads.
+bool Preempters::IsOwn(const Profile& profile, uint32_t tid, const OffCpuSpan& span) const {
+  return std::ranges::any_of(profile.threads, [&](const ProfileThread& thread) {
+    return thread.pid == pid_ && thread.tid == tid && thread.first_ns <= span.to_ns && thread.last_ns >= span.from_ns;
+  });
+}
+
+void Preempters::Release(const Profile& profile, OffCpu::Emit emit) {
+  uint64_t latest_ns = 0;
+  for (Held& held : std::exchange(held_, {})) {
+    OffCpuSpan& span = held.span;
+    latest_ns = std::max(latest_ns, span.to_ns);
+    span.preempter = preemptions_.Find(
+        {.tid = held.tid, .ran_from_ns = span.ran_from_ns, .from_ns = span.from_ns, .to_ns = span.to_ns});
+    if (span.preempter && !span.preempter->is_own) span.preempter->is_own = IsOwn(profile, span.preempter->tid, span);
+    emit(span);
+  }
+  preemptions_.Forget(latest_ns - std::min(latest_ns, kLateNs));
+}
+
+uint32_t Preempters::WaitOf(const Preempter& preempter, ProfileBuilder& builder) {
+  const WaitKey key(preempter.tid, preempter.name, preempter.is_own.value_or(false), preempter.others);
+  const auto [entry, is_new] = waits_.try_emplace(key, ProfileSample::kNoWait);
+  if (is_new) {
+    entry->second = builder.AddWait({.preempted = true,
+                                     .preempter = {.tid = preempter.tid,
+                                                   .command = builder.String(preempter.name),
+                                                   .is_own = preempter.is_own.value_or(false),
+                                                   .others = preempter.others}});
+  }
+  return entry->second;
+}
+
+void Preempters::AddAccounting(ProfileAccounting& accounting) const {
+  const SamplerStats stats = sampler_.stats();
+  accounting.switches_read = switches_;
+  accounting.switches_lost = stats.events[0].lost + stats.events[0].malformed;
+  accounting.own_cpu_ns += stats.own_cpu_ns;
+  accounting.kernel_cpu_ns += stats.kernel_cpu_ns;
+}
+
+}  // namespace perfkit::session

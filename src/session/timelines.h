@@ -1,0 +1,59 @@
+// The zones and tasks of a session, which label its samples by their times.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "src/session/task_timeline.h"
+#include "src/session/zone_timeline.h"
+
+namespace perfkit::session {
+
+// Each method calls those of the timelines that the session has. Not thread-safe.
+struct Timelines {
+  std::optional<ZoneTimeline> zones;
+  std::optional<TaskTimeline> tasks;
+
+  void Read(uint64_t known_ns) {
+    if (zones) zones->Read(known_ns);
+    if (tasks) tasks->Read(known_ns);
+  }
+  void Stop(uint64_t now_ns) {
+    if (zones) zones->Stop(now_ns);
+    if (tasks) tasks->Stop(now_ns);
+  }
+  void ForgetAll() {
+    if (zones) zones->ForgetAll();
+    if (tasks) tasks->ForgetAll();
+  }
+  void Label(std::span<ProfileSample> samples) {
+    if (zones) zones->Label(samples);
+    if (tasks) tasks->Label(samples);
+  }
+  void Retire(std::span<const uint32_t> renamed) {
+    if (zones) zones->Retire(renamed);
+    if (tasks) tasks->Retire(renamed);
+  }
+  void AddTo(Profile& profile, uint64_t from_ns, uint64_t to_ns, const KeptTimes& times) const {
+    if (zones) zones->AddTo(profile, from_ns, to_ns, times);
+    if (tasks) tasks->AddTo(profile, from_ns, to_ns, times);
+  }
+  KeptTimes Times() const {
+    if (zones) return zones->Times();
+    KeptTimes all;
+    all.Add(0, UINT64_MAX);
+    all.Join();
+    return all;
+  }
+
+  // Sets the labels that a sample has until Label sets them.
+  void SetUnknown(ProfileSample& sample) {
+    if (zones) sample.label = zones->unknown_label();
+    if (tasks) sample.task = tasks->unknown_label();
+  }
+  // Returns true if only slow frames are kept.
+  bool keeps_frames() { return zones && zones->keeper() != nullptr; }
+};
+
+}  // namespace perfkit::session

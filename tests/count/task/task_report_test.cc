@@ -1,0 +1,146 @@
+// The report of tasks: each number of it is one of zones() or Outside().
+#include <catch2/catch.hpp>
+#include <map>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "perfkit/format.h"
+#include "perfkit/metric.h"
+#include "perfkit/task_counter.h"
+#include "tests/support/skip.h"
+#include "tests/support/work.h"
+
+namespace perfkit {
+namespace {
+
+// The rows of one table, without blanks before the label: the cells of each, by its label.
+using TextRows = std::map<std::string, std::vector<std::string>>;
+
+// Returns the table whose head begins with `head`. A label ends before two blanks.
+TextRows TableOf(const std::string& report, const std::string& head) {
+  TextRows rows;
+  std::istringstream lines(report);
+  bool is_in_table = false;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.empty()) is_in_table = false;
+    if (is_in_table) {
+      const size_t begin = line.find_first_not_of(' '), end = line.find("  ", begin);
+      std::istringstream cells(line.substr(std::min(end, line.size())));
+      std::vector<std::string>& row = rows[line.substr(begin, end - begin)];
+      for (std::string cell; cells >> cell;) row.push_back(cell);
+    }
+    if (line.starts_with(head)) is_in_table = true;
+  }
+  return rows;
+}
+
+std::string Milliseconds(uint64_t ns) {
+  const uint64_t hundredths = (ns + 5000) / 10'000;
+  return absl::StrFormat("%s.%02d", FormatNumber(hundredths / 100), hundredths % 100);
+}
+
+const TaskZoneStats& ZoneNamed(const std::vector<TaskZoneStats>& zones, std::string_view name) {
+  for (const TaskZoneStats& zone : zones) {
+    if (zone.name == name) return zone;
+  }
+  FAIL("no zone " << name);
+  return zones[0];
+}
+
+// Runs a part of `task`, with a zone that touches `pages`.
+void RunPart(TaskCounter& tasks, TaskCounter::Task& task, size_t pages) {
+  const TaskScope scope(task);
+  PERFKIT_TASK_ZONE(tasks, "touch");
+  testing::FreshPages(pages).Touch(0, pages);
+}
+
+TEST_CASE("task report: its cells are the numbers of zones() and Outside()", "[task]") {
+  TaskCounter tasks({.events = {"page-faults", "task-clock", "nonesuch"}});
+  if (!tasks.reason(0).empty() || !tasks.reason(1).empty()) SKIP_TEST(std::string(tasks.reason(0)));
+  TaskCounter::Task running = tasks.Create({"mesh"});
+  for (int i = 0; i < 3; ++i) {
+    TaskCounter::Task task = tasks.Create({"texture"});
+    std::thread([&] { RunPart(tasks, task, 100); }).join();
+    std::thread([&] { RunPart(tasks, task, 100); }).join();
+  }
+  RunPart(tasks, running, 10);
+  testing::FreshPages(50).Touch(0, 50);
+  RunPart(tasks, running, 10);
+
+  const std::vector<Metric> metrics = {*Metric::Parse("a-page = page-faults / 100 [faults]"),
+                                       *Metric::Parse("ipc = instructions / page-faults")};
+  const std::string report = tasks.FormatTasks(metrics);
+  INFO(report);
+  const std::vector<TaskZoneStats> zones = tasks.zones();
+  const TaskZoneStats& texture = ZoneNamed(zones, "texture");
+  const TextRows runs = TableOf(report, "run, ms");
+  CHECK(texture.created == 3);
+  CHECK(texture.migrations == 3);
+  CHECK(runs.at("texture") ==
+        std::vector<std::string>{"3", "3", "6", "3", Milliseconds(texture.run_ns), Milliseconds(texture.self_run_ns),
+                                 Milliseconds(texture.run_quantiles.p50), Milliseconds(texture.run_quantiles.p95),
+                                 Milliseconds(texture.run_quantiles.p99), Milliseconds(texture.run_quantiles.max)});
+  const TaskZoneStats& mesh = ZoneNamed(zones, "mesh");
+  CHECK(mesh.created == 1);
+  CHECK(mesh.ended == 0);
+  CHECK(runs.at("mesh") == std::vector<std::string>{"1", "0", "2", "0", Milliseconds(mesh.run_ns),
+                                                    Milliseconds(mesh.self_run_ns), "n/a", "n/a", "n/a", "n/a"});
+  CHECK(runs.at("outside of tasks") == std::vector<std::string>{Milliseconds(tasks.Outside().run_ns)});
+
+  const TextRows waits = TableOf(report, "waits, ms");
+  REQUIRE(waits.at("texture").size() == 7);
+  CHECK(waits.at("texture")[2] == Milliseconds(texture.wait_ns));
+  CHECK(waits.at("texture")[6] == Milliseconds(texture.wait_quantiles.max));
+
+  const TextRows faults = TableOf(report, "page-faults");
+  CHECK(faults.at("texture")[1] == FormatNumber(texture.total[0].value));
+  CHECK(faults.at("texture")[6] == FormatNumber(texture.quantiles[0].max));
+  CHECK(texture.total[0].value >= 600);
+  CHECK(faults.at("mesh")[1] == FormatNumber(mesh.total[0].value));
+  CHECK(faults.at("outside of tasks") == std::vector<std::string>{FormatNumber(tasks.Outside().counts[0].value)});
+
+  CHECK(TableOf(report, "a-page, faults").at("mesh")[1] ==
+        absl::StrFormat("%.2f", static_cast<double>(mesh.total[0].value) / 100));
+  CHECK(report.find("no value: ipc: instructions: not among the counted events\n") != std::string::npos);
+  CHECK(report.find("not counted: nonesuch: ") != std::string::npos);
+  CHECK(report.find("\nnonesuch") == std::string::npos);
+  CHECK(tasks.FormatTasks().find("a-page") == std::string::npos);
+}
+
+TEST_CASE("task report: a task that sleeps while it runs is off the CPU", "[task][law]") {
+  TaskCounter tasks({.events = {"task-clock"}});
+  if (!tasks.reason(0).empty()) SKIP_TEST(std::string(tasks.reason(0)));
+  TaskCounter::Task task = tasks.Create({"io"});
+  {
+    const TaskScope scope(task);
+    testing::Sleep(30'000'000);
+  }
+  const TextRows waits = TableOf(tasks.FormatTasks(), "waits, ms");
+  CHECK(std::stod(waits.at("io")[1]) >= 20);
+  CHECK(waits.at("io")[2] == "0.00");
+
+  TaskCounter without({.events = {"page-faults"}});
+  TaskCounter::Task unknown = without.Create({"io"});
+  { const TaskScope scope(unknown); }
+  CHECK(TableOf(without.FormatTasks(), "waits, ms").at("io")[1] == "n/a");
+}
+
+TEST_CASE("task report: without tasks it says what is not counted, and wrong use is told", "[task]") {
+  TaskCounter tasks({.events = {"nonesuch"}, .max_zones = 1});
+  const std::string empty = tasks.FormatTasks();
+  CHECK(empty.starts_with("not counted: nonesuch: "));
+  CHECK(empty.find("run, ms") == std::string::npos);
+  TaskCounter::Task task = tasks.Create({"first"}), more = tasks.Create({"second"});
+  task.Suspend();
+  std::thread([&] { task.Resume(); }).join();
+  const std::string report = tasks.FormatTasks();
+  INFO(report);
+  CHECK(report.find("\n1 resumed while open, or suspended while not innermost (ignored)\n") != std::string::npos);
+  CHECK(report.find("\n1 names or zones beyond max_zones") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace perfkit
