@@ -14,9 +14,9 @@ unset(PERFKIT_INSTALL_PACKAGES)
 set(PERFKIT_PACKAGES_FOR_always make ninja-build pkg-config libabsl-dev libdw-dev libpfm4-dev
     libprotozero-dev zlib1g-dev)
 set(PERFKIT_PACKAGES_FOR_PERFKIT_BUILD_TESTS catch2 chromium clang cpio device-tree-compiler g++-aarch64-linux-gnu
-    g++-mingw-w64-x86-64 g++-riscv64-linux-gnu golang-github-google-pprof-dev golang-go libbenchmark-dev libbenchmark-tools libdebuginfod1
-    libgmock-dev libgoogle-perftools4 libgtest-dev linux-perf nlohmann-json3-dev protobuf-compiler python3
-    qemu-system-arm valgrind)
+    g++-mingw-w64-x86-64 g++-riscv64-linux-gnu golang-github-google-pprof-dev golang-go libbenchmark-dev libbenchmark-tools libboost-fiber-dev
+    libdebuginfod1 libgmock-dev libgoogle-perftools4 libgtest-dev libtbb-dev linux-perf nlohmann-json3-dev protobuf-compiler python3
+    qemu-system-arm valgrind wine64)
 set(PERFKIT_PACKAGES_FOR_PERFKIT_BUILD_EXAMPLES fonts-dejavu-core libbullet-dev libimgui-dev libsdl2-dev libsqlite3-dev
     libtbb-dev libzstd-dev)
 set(PERFKIT_PACKAGES_FOR_PERFKIT_BUILD_BENCH clang g++ libbenchmark-dev libpapi-dev libsqlite3-dev libunwind-dev perl

@@ -22,6 +22,18 @@ endfunction()
 # That header takes half a second to compile, for two instructions that have builtins.
 set(intrinsics "#ifdef _X86INTRIN_H_INCLUDED\n#error \"<x86intrin.h> is included\"\n#endif\n")
 
+# Sets `variable` to the lines that include a header. Adapters need their library, and those throw.
+set(library_of_task_boost_fiber boost/fiber/context.hpp)
+set(library_of_task_tbb oneapi/tbb/task.h)
+function(include_lines header variable)
+  cmake_path(GET header STEM name)
+  set(lines "#include <${header}>\n#include \"${header}\"\n")
+  if(library_of_${name})
+    set(lines "#if defined(__cpp_exceptions) && __has_include(<${library_of_${name}}>)\n${lines}#endif\n")
+  endif()
+  set(${variable} "${lines}" PARENT_SCOPE)
+endfunction()
+
 # Compiles one header with PERFKIT_ENABLE=0, and adds it to `refused` if it needs the library.
 function(compile_off header)
   include_lines("${header}" lines)

@@ -11,6 +11,7 @@
 #include "perfkit/task_coroutine.h"
 #include "perfkit/thread_slots.h"
 #include "perfkit/warmup.h"
+#include "perfkit/task_job.h"
 
 namespace {
 
@@ -78,10 +79,6 @@ void CallFrames(FrameCounter& frames) {
   frames.Keep(chain, "level=3");
   {
     const FrameCounter::Zone held(frames, zone);
-    PERFKIT_ZONE(frames, "literal");
-    frames.Enter(zone);
-    frames.Leave();
-    auto attached = frames.AttachThread("worker");
     FrameCounter::Zone ended(&frames, zone);
     FrameRecord counts;
     ended.End(counts);
@@ -89,6 +86,10 @@ void CallFrames(FrameCounter& frames) {
     const FrameCounter::AttachedThread moved = std::move(attached);
   }
   frames.Mark();
+    PERFKIT_ZONE(frames, "literal");
+    frames.Enter(zone);
+    frames.Leave();
+    auto attached = frames.AttachThread("worker");
   frames.Mark(chain);
   frames.SetEnabled(true);
   CHECK_OFF(!frames.enabled() && frames.last().wall_ns == 0 && frames.last(chain).missing == ~0u);
@@ -149,4 +150,6 @@ int main() {
 }
   one.Enqueue();
   one.SetAwaiter({});
+  { const TaskPause pause(one); }
+  CHECK_OFF(CountedJob(tasks, {"job"}, [](TaskCounter::Task&, int value) { return value; })(7) == 7);
   CHECK_OFF(tasks.FormatTasks().empty() && one.number() == 0);
