@@ -19,12 +19,14 @@ constexpr Bar kCountBars[] = {
     {"Zone/off", "Floor/relaxed_load", 3, "a zone that is switched off, to one relaxed load"},
     {"Keep/frame", nullptr, 50e3, "a reason to keep the frame under way"},
     {"Analyse/frame", nullptr, 5e6, "a frame of 100 zones, explained by the session's thread"},
+    {"Zone/tracy_fast", "Zone/pair_fast", 1.1, "a zone of code that is annotated for Tracy, to perfkit's own", 0},
+    {"Zone/tracy_off", "Floor/relaxed_load", 3, "the same without a FrameCounter that takes it, to one relaxed load"},
     {"Task/switch", "Floor/ticks2", 3, "a task that is resumed and suspended, to two reads of the tick counter"},
     {"Read1/perfkit", "Read1/raw", 1.05, "one event that needs the kernel, to one raw read"},
     {"Threads256/inherited", "Threads256/raw", 0.25, "256 threads by one inherited group, to a group each"},
+    {"Task/switch16", "Task/switch", 1.2, "CPU time of the same while 15 other threads do it, to one thread", 0},
     {"Threads256/slots", "Threads256/raw", 0.02, "256 threads by slots, to the same"},
 };
-    {"Task/switch16", "Task/switch", 1.2, "CPU time of the same while 15 other threads do it, to one thread", 0},
 
 constexpr const char* kCountNames[] = {
     "Floor/getppid",
@@ -51,12 +53,14 @@ constexpr const char* kCountNames[] = {
     "Threads256/inherited",
     "Threads256/slots",
     "Threads256/raw",
+    "Zone/tracy_fast",
+    "Zone/tracy_off",
     "Switch/none",
+    "Task/switch16",
     "Switch/fast4",
     "Switch/group4",
     "Switch/off",
 };
-    "Task/switch16",
 
 constexpr Bar kRingBars[] = {
     {"Decode40/perfkit_fixed", "Decode40/walk", 1.3, "a small sample by a fixed layout, to a walk over headers"},

@@ -1,5 +1,7 @@
 // Frames and zones of a FrameCounter with filled histograms.
 #include <perfkit/frame_counter.h>
+#include <perfkit/metric.h>
+#include <perfkit/tracy.h>
 
 #include <chrono>
 #include <string>
@@ -56,6 +58,42 @@ void PerfkitZone(benchmark::State& state, std::optional<perfkit::ReadPath> path,
 BENCHMARK_CAPTURE(PerfkitZone, group, kByKernel, true)->Name("Zone/pair");
 BENCHMARK_CAPTURE(PerfkitZone, fast, std::nullopt, true)->Name("Zone/pair_fast");
 BENCHMARK_CAPTURE(PerfkitZone, off, std::nullopt, false)->Name("Zone/off");
+
+// A zone of code that is annotated for Tracy; without a FrameCounter that takes it, off.
+void AnnotatedZone(benchmark::State& state, bool is_used) {
+  perfkit::FrameCounter frames({.events = Four()});
+  if (!AllCounted(state, frames)) return;
+  perfkit::UseAnnotations(is_used ? &frames : nullptr);
+  FrameMark;
+  for (auto _ : state) {
+    ZoneScopedN("zone");
+    benchmark::ClobberMemory();
+  }
+  perfkit::UseAnnotations(nullptr);
+}
+BENCHMARK_CAPTURE(AnnotatedZone, fast, true)->Name("Zone/tracy_fast");
+BENCHMARK_CAPTURE(AnnotatedZone, off, false)->Name("Zone/tracy_off");
+
+// A zone of a FrameCounter whose report has two columns of formulas: they are computed when the report is written.
+void PerfkitMetricZone(benchmark::State& state) {
+  const auto rate = perfkit::Metric::Parse("faults-per-ms = 1e6 * page-faults / task-clock [/ms]");
+  const auto moves = perfkit::Metric::Parse("moves = 100 * cpu-migrations / (context-switches + 1) [%]");
+  if (Failed(state, rate) || Failed(state, moves)) return;
+  const perfkit::Metric metrics[] = {*rate, *moves};
+  perfkit::FrameCounter frames({.events = Four()});
+  if (!AllCounted(state, frames)) return;
+  frames.Mark();
+  for (auto _ : state) {
+    PERFKIT_ZONE(frames, "zone");
+    benchmark::ClobberMemory();
+  }
+  frames.Mark();
+  const std::string report = frames.FormatZones(metrics);
+  if (report.find("faults-per-ms") == report.npos || report.find("moves") == report.npos) {
+    state.SkipWithError("the report has no column of a formula");
+  }
+}
+BENCHMARK(PerfkitMetricZone)->Name("Zone/pair_metrics");
 
 // Zones that alternate among many siblings: each must be found.
 void PerfkitSiblings(benchmark::State& state) {

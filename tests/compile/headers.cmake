@@ -3,7 +3,7 @@
 #   cmake -DCXX= -DHOW=<alone|together|off> -DFLAGS= -DINCLUDE= -DBUILD= -P headers.cmake
 cmake_minimum_required(VERSION 3.25)
 file(GLOB_RECURSE headers RELATIVE "${INCLUDE}" "${INCLUDE}/perfkit/*.h")
-list(FILTER headers EXCLUDE REGEX "/off/")  # included by the others
+list(FILTER headers EXCLUDE REGEX "/off/|/tracy_beside.h")  # included by the others; the last one together with Tracy
 list(LENGTH headers count)
 if(count LESS 10)
   message(FATAL_ERROR "only ${count} headers in ${INCLUDE}")

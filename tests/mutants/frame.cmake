@@ -112,3 +112,27 @@ mutant(raised_without_children_missing FILE src/count/frame/counted_events.cc TE
 mutant(times_of_merged_sums_swapped FILE src/count/frame/counted_events.cc TEST count_test CASES "zone merge:*,zone tree:*,frames:*"
        FROM [[times[i].running_ns += other.times[i].running_ns;]] TO [[times[i].running_ns += other.times[i].enabled_ns;]]
        SAYS "Multiplexed counts of several threads are reported as if the events had run all the time.")
+mutant(outer_zone_ends_with_a_number FILE src/count/frame/frame_counter_impl.cc TEST count_test CASES "zone ends:*"
+       FROM [[zone.entry_ != 0 && thread->tree.top_entry() == zone.entry_;]] TO [[zone.entry_ != 0;]]
+       SAYS "A zone that ends before one inside of it reports the counts of that one.")
+mutant(run_of_a_destroyed_counter_is_ended FILE src/count/frame/annotations.cc TEST annotations_test CASES "runs:*"
+       FROM [[return run.of->is_alive(); });]] TO [[return run.of != nullptr; });]]
+       SAYS "An end of Tracy's frames touches a FrameCounter that is destroyed.")
+mutant(uncounted_run_ends_another FILE src/count/frame/annotations.cc TEST annotations_test CASES "runs:*"
+       FROM [[if (outer != nullptr) ++outer->uncounted;]] TO [[]]
+       SAYS "The end of a run that began while annotations paused ends an outer one of its name.")
+mutant(leave_is_that_of_the_counter_in_use FILE src/count/frame/annotations.cc TEST annotations_test CASES "annotated Enter*"
+       FROM [[if (of != nullptr && (of == Now() || of->is_alive())) of->frames->Leave();]]
+       TO [[if (Now() != nullptr && of != nullptr) Now()->frames->Leave();]]
+       SAYS "OPTICK_POP leaves a zone of another FrameCounter than OPTICK_PUSH entered.")
+mutant(enter_while_paused_is_left FILE src/count/frame/annotations.cc TEST annotations_test CASES "annotated Enter*"
+       FROM [[entered.of[entered.depth - 1] = is_counted ? now : nullptr;]] TO [[entered.of[entered.depth - 1] = now;]]
+       SAYS "OPTICK_POP leaves a zone that is not its own if OPTICK_PUSH was called while counting was disabled.")
+mutant(all_frames_are_main_frames FILE src/count/frame/annotations.cc TEST annotations_test CASES "optick:*"
+       FROM [[if (type.empty() || type == "CPU") return MarkAnnotated();]] TO [[if (type != "none") return MarkAnnotated();]]
+       SAYS "Frames of the render thread are marks of the main loop, on a wrong thread.")
+mutant(zone_of_an_ended_thread_is_own FILE src/count/frame/frame_counter_impl.cc TEST count_test CASES "cross-thread zones:*"
+       FROM [[  if (entry != 0 && FrameThread::SerialOf(entry) != thread.serial) return LeaveElsewhere(entry);
+]]
+       TO [[]]
+       SAYS "Zones that end on another thread than they began on are not counted as such if their thread has ended.")

@@ -47,7 +47,8 @@ constexpr RoomHeaders kHeaders[] = {
     {"measure", "measure off/measure"},
     {"profile", "profile profile_builder profile_difference profile_writer report slow_frames"},
     {"count",
-     "count counter format frame frame_counter metric metric_set scope task_counter task_coroutine thread_slots warmup "
+     "annotations count counter detail/tracy_alone detail/tracy_beside format frame frame_counter metric metric_set "
+     "optick scope task_boost_fiber task_counter task_coroutine task_job task_labels task_tbb thread_slots tracy warmup "
      "off/count off/counter off/frame_counter off/scope off/task_counter off/thread_slots off/warmup"},
     {"symbolize", "debuginfod dwarf_lines symbolizer"},
     {"unwind/dwarf/sampled", "unwinder"},

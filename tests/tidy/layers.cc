@@ -9,8 +9,8 @@ namespace perfkit::tidy {
 namespace {
 
 // Headers of hot paths: a Status in one of them would cost each includer more than a second of compile time.
-constexpr std::string_view kHotHeaders[] = {"count.h",      "scope.h",       "frame_counter.h",
-                                            "event_type.h", "ring_reader.h", "record.h"};
+constexpr std::string_view kHotHeaders[] = {"annotations.h", "count.h", "event_type.h", "frame_counter.h", "optick.h",
+                                            "record.h",      "scope.h", "tracy.h",      "ring_reader.h"};
 
 // Returns true for the files that the table of floors has rooms for.
 bool HasRoom(std::string_view path) {

@@ -11,6 +11,7 @@
 #include "perfkit/thread_slots.h"
 #include "perfkit/warmup.h"
 
+#include "perfkit/tracy.h"
 using namespace std::chrono_literals;
 
 namespace {
@@ -36,6 +37,17 @@ void Worker(perfkit::FrameCounter& frames, perfkit::ThreadSlots& slots, perfkit:
 
 void Fiber(perfkit::TaskCounter& tasks, perfkit::TaskCounter::Task& task) {
   const perfkit::TaskScope scope(task);
+// Code that is annotated for other profilers.
+void Annotated(int frame) {
+  ZoneScoped;
+  OPTICK_EVENT();
+  ZoneTransientN(zone, "transient", frame % 2 == 0);
+  OPTICK_EVENT_DYNAMIC("dynamic");
+  tracy::SetThreadName("main");
+  world = world + 1;
+  FrameMarkNamed("audio");
+}
+
   PERFKIT_TASK_ZONE(tasks, "job");
   world = world + 1;
 }
@@ -72,6 +84,7 @@ int main() {
     frames.Mark(audio);
     frames.Mark();
     world = world + static_cast<int>(frames.last().wall_ns & 1);
+    Annotated(frame);
   }
   perfkit::SlotTotals sum;
   slots.Total(sum);
