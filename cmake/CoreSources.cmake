@@ -2,7 +2,7 @@
 #
 # Sets the variable to the sources of the core: all files of src/ that belong to no optional component. Scripts that
 # compile the core in other ways use it, too (tests/compile).
-set(PERFKIT_COMPONENT_FOLDERS event/pfm sys/locks unwind/dwarf symbolize/dwarf session/dwarf exporters preload benchmark testing)
+set(PERFKIT_COMPONENT_FOLDERS event/pfm sys/locks unwind/dwarf symbolize/dwarf session/dwarf exporters preload itt/library benchmark testing)
 
 function(perfkit_core_sources variable project)
   file(GLOB_RECURSE sources ${ARGN} "${project}/src/*.cc")

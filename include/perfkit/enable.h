@@ -5,8 +5,9 @@
 // (include/perfkit/off), except ThreadSerial, ReadTicks, and those that take or return EventConfig or Metric. Each
 // count is kNotCounted, and each reason says why. The headers of the hot path are
 //
-//   count.h counter.h event_specs.h event_type.h frame.h frame_counter.h measure.h measured_events.h scope.h target.h
-//   task_counter.h task_coroutine.h thread_slots.h warmup.h
+//   annotations.h count.h counter.h event_specs.h event_type.h frame.h frame_counter.h itt.h measure.h
+//   measured_events.h optick.h scope.h target.h task_counter.h task_coroutine.h task_job.h thread_slots.h tracy.h
+//   warmup.h, and task_boost_fiber.h and task_tbb.h, which need Boost.Fiber and oneTBB in both cases
 //
 // All other headers need the library. Include enable.h or one of the above first, and the others inside
 // `#if PERFKIT_ENABLE`.

@@ -64,8 +64,8 @@ if(HOW STREQUAL "together")
   compile("all headers" "${all}#include \"${CMAKE_CURRENT_LIST_DIR}/options.cc\"\n")
 endif()
 # Those that perfkit/enable.h promises.
-foreach(name count counter event_specs event_type frame frame_counter measure measured_events scope target task_counter
-             task_coroutine thread_slots warmup)
+foreach(name annotations count counter event_specs event_type frame frame_counter itt measure measured_events optick scope
+             target task_boost_fiber task_counter task_coroutine task_job task_tbb thread_slots tracy warmup)
   if("perfkit/${name}.h" IN_LIST refused)
     message(SEND_ERROR "${name}.h needs the library")
   endif()

@@ -16,6 +16,7 @@ constexpr Room kRooms[] = {
     {"sample", 5, "samplers: which events where, accounting, budgets"},
     {"measure", 5, "what a region costs, for tests: backends, repetitions, statistics"},
     {"profile", 5, "a profile as a value: trees, reports, files of the core"},
+    {"itt", 5, "tasks of ITT-annotated code as zones; library/: libperfkit_itt.so"},
     {"count", 4, "sets, read paths, scopes; frame/: FrameCounter and its parts"},
     {"symbolize", 4, "names of code; dwarf/: inlined calls and lines, perfkit::dwarf"},
     {"unwind/dwarf/sampled", 4, "stacks of samples: walker, caches, stitching, queue; perfkit::dwarf"},
@@ -45,6 +46,7 @@ constexpr RoomHeaders kHeaders[] = {
     {"testing", "testing"},
     {"sample", "live_stack sampler sampler_options thread_times"},
     {"measure", "measure off/measure"},
+    {"itt", "itt"},
     {"profile", "profile profile_builder profile_difference profile_writer report slow_frames"},
     {"count",
      "annotations count counter detail/tracy_alone detail/tracy_beside format frame frame_counter metric metric_set "

@@ -6,12 +6,15 @@
 
 #include "perfkit/counter.h"
 #include "perfkit/frame_counter.h"
+#include "perfkit/itt.h"
 #include "perfkit/measure.h"
+#include "perfkit/optick.h"
 #include "perfkit/scope.h"
 #include "perfkit/task_coroutine.h"
-#include "perfkit/thread_slots.h"
-#include "perfkit/warmup.h"
 #include "perfkit/task_job.h"
+#include "perfkit/thread_slots.h"
+#include "perfkit/tracy.h"
+#include "perfkit/warmup.h"
 
 namespace {
 
@@ -83,13 +86,13 @@ void CallFrames(FrameCounter& frames) {
     FrameRecord counts;
     ended.End(counts);
     CHECK_OFF(counts.missing == ~0u);
-    const FrameCounter::AttachedThread moved = std::move(attached);
-  }
-  frames.Mark();
     PERFKIT_ZONE(frames, "literal");
     frames.Enter(zone);
     frames.Leave();
     auto attached = frames.AttachThread("worker");
+    const FrameCounter::AttachedThread moved = std::move(attached);
+  }
+  frames.Mark();
   frames.Mark(chain);
   frames.SetEnabled(true);
   CHECK_OFF(!frames.enabled() && frames.last().wall_ns == 0 && frames.last(chain).missing == ~0u);
@@ -99,6 +102,43 @@ void CallFrames(FrameCounter& frames) {
   frames.WorkerTotals(workers);
   CHECK_OFF(workers.missing != 0 && frames.size() == 0 && frames.name(0).empty() && !frames.reason(0).empty());
   CHECK_OFF(frames.path(0) == ReadPath::kGroupRead);
+}
+
+void CallAnnotations(FrameCounter& frames) {
+  UseAnnotations(&frames);
+  tracy::SetThreadName("main");
+  {
+    ZoneScopedN("zone");
+    ZoneNamedNC(named, "named", 0xff, frames.enabled());
+    ZoneTransientN(transient, "transient", true);
+    ZoneText("text", 4);
+    FrameMarkStart("run");
+    FrameMarkEnd("run");
+  }
+  FrameMark;
+  FrameMarkNamed("audio");
+  {
+    OPTICK_THREAD("main");
+    OPTICK_EVENT("event", Optick::Category::AI);
+    OPTICK_EVENT_DYNAMIC("dynamic");
+    OPTICK_TAG("tag", 1);
+    OPTICK_PUSH("push");
+    OPTICK_POP();
+  }
+  OPTICK_FRAME("main");
+  OPTICK_FRAME_EVENT(Optick::FrameType::Render);
+  OPTICK_START_THREAD("pool");
+  OPTICK_STOP_THREAD();
+  UseAnnotations(nullptr);
+}
+
+void CallItt(FrameCounter& frames) {
+  auto itt = IttCollection::Start(frames, "libperfkit_itt.so");
+  CHECK_OFF(!itt.ok() && !itt.status().message().empty());
+  IttCollection moved = std::move(*itt);
+  *itt = std::move(moved);
+  CHECK_OFF(itt->Stats().copies == 0 && itt->Stats().times.empty());
+  itt->Stop();
 }
 
 void CallTasks() {
@@ -112,12 +152,17 @@ void CallTasks() {
     PERFKIT_TASK_ZONE(tasks, "literal");
   }
   one.Suspend();
+  one.Enqueue();
+  one.SetAwaiter({});
   { const TaskScope scope(one); }
   TaskCounter::Switch(one, other);
+  { const TaskPause pause(one); }
+  CHECK_OFF(CountedJob(tasks, {"job"}, [](TaskCounter::Task&, int value) { return value; })(7) == 7);
   CHECK_OFF(Counted(one, std::suspend_never()).await_ready());
   CHECK_OFF(!tasks.AttachThread() && tasks.zones().empty() && one.totals().runs == 0 && moved.totals().run_ns == 0);
   CHECK_OFF(!tasks.Outside().counts[0].validity.counted() && tasks.Stats().created == 0 && tasks.size() == 0);
   CHECK_OFF(tasks.name(0).empty() && !tasks.reason(0).empty() && tasks.path(0) == ReadPath::kGroupRead);
+  CHECK_OFF(tasks.FormatTasks().empty() && one.number() == 0);
 }
 
 void Called() {}
@@ -142,14 +187,11 @@ int main() {
   options.events.push_back("task-clock");
   FrameCounter frames(options);
   CallFrames(frames);
+  CallAnnotations(frames);
+  CallItt(frames);
   CallCounters();
   CallThreadSlots();
   CallTasks();
   CallMeasure();
   return failures == 0 ? 0 : 1;
 }
-  one.Enqueue();
-  one.SetAwaiter({});
-  { const TaskPause pause(one); }
-  CHECK_OFF(CountedJob(tasks, {"job"}, [](TaskCounter::Task&, int value) { return value; })(7) == 7);
-  CHECK_OFF(tasks.FormatTasks().empty() && one.number() == 0);

@@ -10,7 +10,7 @@ execute_process(COMMAND ${CXX} -std=c++20 -O0 "-I${INCLUDE}" -c "${CMAKE_CURRENT
 function(names_of variable file types)
   execute_process(COMMAND ${NM} -C "${file}" OUTPUT_VARIABLE symbols ERROR_QUIET COMMAND_ERROR_IS_FATAL ANY)
   string(REGEX REPLACE "[;[]|]" "_" symbols "${symbols}")
-  string(CONCAT classes "FrameCounter|TaskCounter|ThreadSlots|Warmup|CounterSet|Counter|CounterReader|ScopeTotals|CounterScope|Count|Cost|"
+  string(CONCAT classes "FrameCounter|IttCollection|TaskCounter|ThreadSlots|Warmup|CounterSet|Counter|CounterReader|ScopeTotals|CounterScope|Count|Cost|"
          "Measurement|Comparison|ScalingResult")
   string(REGEX MATCHALL " ${types} perfkit::((${classes})::[^\n]+|(ReadPathName|EventClassName)[(][^\n]+)" found "${symbols}")
   list(TRANSFORM found REPLACE "^ ${types} " "")

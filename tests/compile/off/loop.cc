@@ -6,12 +6,14 @@
 
 #include "perfkit/counter.h"
 #include "perfkit/frame_counter.h"
+#include "perfkit/itt.h"
+#include "perfkit/optick.h"
 #include "perfkit/scope.h"
 #include "perfkit/task_counter.h"
 #include "perfkit/thread_slots.h"
+#include "perfkit/tracy.h"
 #include "perfkit/warmup.h"
 
-#include "perfkit/tracy.h"
 using namespace std::chrono_literals;
 
 namespace {
@@ -35,8 +37,6 @@ void Worker(perfkit::FrameCounter& frames, perfkit::ThreadSlots& slots, perfkit:
   slots.Publish();
 }
 
-void Fiber(perfkit::TaskCounter& tasks, perfkit::TaskCounter::Task& task) {
-  const perfkit::TaskScope scope(task);
 // Code that is annotated for other profilers.
 void Annotated(int frame) {
   ZoneScoped;
@@ -48,6 +48,8 @@ void Annotated(int frame) {
   FrameMarkNamed("audio");
 }
 
+void Fiber(perfkit::TaskCounter& tasks, perfkit::TaskCounter::Task& task) {
+  const perfkit::TaskScope scope(task);
   PERFKIT_TASK_ZONE(tasks, "job");
   world = world + 1;
 }
@@ -72,6 +74,8 @@ int main() {
   perfkit::ThreadSlots slots({"task-clock"});
   perfkit::TaskCounter tasks({.events = {"task-clock"}});
   perfkit::TaskCounter::Task task = tasks.Create({"fiber"});
+  perfkit::UseAnnotations(&frames);
+  auto itt = perfkit::IttCollection::Start(frames);
   const perfkit::ZoneId job = frames.DefineZone("job");
   const perfkit::FrameId audio = frames.DefineFrame("audio");
   for (int frame = 0; frame < 60; ++frame) {
@@ -80,12 +84,14 @@ int main() {
       Step(frames);
     }
     Worker(frames, slots, job);
+    Annotated(frame);
     Fiber(tasks, task);
     frames.Mark(audio);
     frames.Mark();
     world = world + static_cast<int>(frames.last().wall_ns & 1);
-    Annotated(frame);
   }
+  perfkit::UseAnnotations(nullptr);
+  itt->Stop();
   perfkit::SlotTotals sum;
   slots.Total(sum);
   frames.SetEnabled(false);
