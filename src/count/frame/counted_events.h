@@ -54,9 +54,14 @@ class CountedEvents {
     for (size_t block = 0; block < blocks_; ++block) {
       for (size_t i = 4 * block; i < 4 * block + 4; ++i) sums.values[i] += end.values[i] - begin.values[i];
     }
-    if ((multiplexable_ | ((begin.missing | end.missing) & ~never_)) != 0) [[unlikely]]
+    if (HasRest(begin, end)) [[unlikely]]
       AddRest(sums, begin, end);
   }
+  // Returns true if there is more to add than ticks and values: times, or events without a number.
+  bool HasRest(const Snapshot& begin, const Snapshot& end) const {
+    return (multiplexable_ | ((begin.missing | end.missing) & ~never_)) != 0;
+  }
+  void AddRest(Sums& sums, const Snapshot& begin, const Snapshot& end) const;
   // Raises each number in `sums` to at least the one in `other`, except `calls`.
   void Raise(Sums& sums, const Sums& other) const;
   void Copy(const Snapshot& from, Snapshot& to) const;
@@ -76,8 +81,6 @@ class CountedEvents {
   }
 
  private:
-  void AddRest(Sums& sums, const Snapshot& begin, const Snapshot& end) const;
-
   size_t events_;
   size_t blocks_;
   uint32_t multiplexable_;

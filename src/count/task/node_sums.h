@@ -30,20 +30,19 @@ class NodeSums {
   void SetGapped(uint32_t gapped) { events_.SetGapped(gapped); }
   const CountedEvents& events() const { return events_; }
 
-  // Adds what was counted between two snapshots. On the writing thread.
-  void Add(size_t node, const Snapshot& begin, const Snapshot& end) noexcept {
+  // Adds what was counted between two snapshots to `node` and, unless it is nullptr, to `task`. On the writing thread.
+  [[gnu::always_inline]] void Add(size_t node, const Snapshot& begin, const Snapshot& end, Sums* task) noexcept {
     uint64_t* const at = &words_[node * stride_];
-    if (const uint32_t missing = events_.MissingBetween(begin, end); missing != 0) [[unlikely]] {
-      Set(at[kMissing], at[kMissing] | missing);
-    }
-    Set(at[kTicks], at[kTicks] + (end.ticks - begin.ticks));
+    if (events_.HasRest(begin, end)) [[unlikely]]
+      AddRest(at, begin, end, task);
+    const uint64_t ticks = end.ticks - begin.ticks;
+    Set(at[kTicks], at[kTicks] + ticks);
+    if (task != nullptr) task->ticks += ticks;
     const size_t events = events_.size();
-    for (size_t i = 0; i < events; ++i) Set(at[kValues + i], at[kValues + i] + (end.values[i] - begin.values[i]));
-    uint64_t* word = at + kValues + events;
-    for (uint32_t left = events_.multiplexable(); left != 0; left &= left - 1, word += 2) {
-      const size_t i = static_cast<size_t>(__builtin_ctz(left));
-      Set(word[0], word[0] + (end.times[i].enabled_ns - begin.times[i].enabled_ns));
-      Set(word[1], word[1] + (end.times[i].running_ns - begin.times[i].running_ns));
+    for (size_t i = 0; i < events; ++i) {
+      const uint64_t counted = end.values[i] - begin.values[i];
+      Set(at[kValues + i], at[kValues + i] + counted);
+      if (task != nullptr) task->values[i] += counted;
     }
   }
   void AddCall(size_t node) noexcept { Set(words_[node * stride_ + kCalls], words_[node * stride_ + kCalls] + 1); }
@@ -83,6 +82,19 @@ class NodeSums {
  private:
   enum Word : size_t { kMissing, kCalls, kTicks, kWait, kMigrations, kValues };
 
+  // What CountedEvents::AddRest adds.
+  [[gnu::noinline]] void AddRest(uint64_t* at, const Snapshot& begin, const Snapshot& end, Sums* task) noexcept {
+    if (const uint32_t missing = events_.MissingBetween(begin, end); missing != 0) {
+      Set(at[kMissing], at[kMissing] | missing);
+    }
+    uint64_t* word = at + kValues + events_.size();
+    for (uint32_t left = events_.multiplexable(); left != 0; left &= left - 1, word += 2) {
+      const size_t i = static_cast<size_t>(__builtin_ctz(left));
+      Set(word[0], word[0] + (end.times[i].enabled_ns - begin.times[i].enabled_ns));
+      Set(word[1], word[1] + (end.times[i].running_ns - begin.times[i].running_ns));
+    }
+    if (task != nullptr) events_.AddRest(*task, begin, end);
+  }
   static size_t Multiplexable(const CountedEvents& events) {
     return static_cast<size_t>(__builtin_popcount(events.multiplexable()));
   }

@@ -41,7 +41,7 @@ class TaskCounterImpl : public Bindable, public std::enable_shared_from_this<Tas
   // Returns the account of a new task; nullptr in a forked child.
   TaskAccount* Create(ZoneId name);
   // Returns the calling thread, attached if that is possible; nullptr if it was refused.
-  TaskThread* Attach();
+  [[gnu::noinline]] TaskThread* Attach();
   // Closes the events of all threads. No call follows, except for threads that end.
   void Close();
 
@@ -84,7 +84,7 @@ class TaskCounterImpl : public Bindable, public std::enable_shared_from_this<Tas
   void EndThread(void* thread);
   void ResumeOn(TaskThread* thread, TaskAccount& account) noexcept;
   TaskThread* ThreadToSuspendOn(TaskAccount& account) noexcept;
-  TaskThread* SettleSuspend(TaskThread* thread, TaskAccount& account) noexcept;
+  [[gnu::noinline]] TaskThread* SettleSuspend(TaskThread* thread, TaskAccount& account) noexcept;
   void NoteCrossThread(TaskAccount& account) noexcept;
   TaskAccount* TakeAccount();
   EndedTasks* EndedOf(uint16_t root);

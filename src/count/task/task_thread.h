@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "perfkit/counter.h"
 #include "src/count/task/node_sums.h"
@@ -37,8 +38,8 @@ class alignas(64) TaskThread {
   // Begins the first interval now. The constructor does so, too; a call at the end of the thread's set-up excludes what
   // the set-up itself has counted.
   void Start() noexcept {
-    Read(snapshots_[last_]);
-    first_ = snapshots_[last_];
+    Read(*last_);
+    first_ = *last_;
   }
 
   // Ends the current interval, and begins the next one. If another thread has suspended current(), drops it first:
@@ -49,16 +50,13 @@ class alignas(64) TaskThread {
       account = nullptr;
       DropCrossThread();
     }
-    const Snapshot& begin = snapshots_[last_];
-    Snapshot& now = snapshots_[1 - last_];
-    Read(now);
+    Read(*next_);
     if (account != nullptr) {
-      sums_.Add(account->node, begin, now);
-      sums_.events().Add(account->sums, begin, now);
+      sums_.Add(account->node, *last_, *next_, &account->sums);
     } else {
-      sums_.Add(TaskNodes::kOutside, begin, now);
+      sums_.Add(TaskNodes::kOutside, *last_, *next_, nullptr);
     }
-    last_ = 1 - last_;
+    std::swap(last_, next_);
   }
 
   // Opens a suspended account at the last snapshot.
@@ -139,7 +137,7 @@ class alignas(64) TaskThread {
   const NodeSums& sums() const { return sums_; }
   // Return the snapshots of Start and of the last switch.
   const Snapshot& first() const { return first_; }
-  const Snapshot& last() const { return snapshots_[last_]; }
+  const Snapshot& last() const { return *last_; }
 
  private:
   [[gnu::always_inline]] void Read(Snapshot& now) const noexcept {
@@ -157,7 +155,7 @@ class alignas(64) TaskThread {
     return is_recorded_.load(std::memory_order_acquire) ? log_.get() : nullptr;
   }
   // Returns when the last interval began.
-  uint64_t before_last_ticks() const { return snapshots_[1 - last_].ticks; }
+  uint64_t before_last_ticks() const { return next_->ticks; }
   static TaskPosition PositionOf(const TaskAccount* account, uint16_t node) noexcept {
     if (account == nullptr) return {};
     // How long it ran is not known.
@@ -183,8 +181,10 @@ class alignas(64) TaskThread {
 
   CounterReader reader_;
   TaskAccount* current_ = nullptr;
-  size_t last_ = 0;
   std::array<Snapshot, 2> snapshots_{};
+  // The last one, and the one that Advance fills next: that of the switch before the last.
+  Snapshot* last_ = &snapshots_[0];
+  Snapshot* next_ = &snapshots_[1];
   NodeSums sums_;
   uint64_t serial_;
   uint32_t tid_;
