@@ -85,3 +85,6 @@ mutant(any_call_may_have_led_here FILE src/unwind/dwarf/cfi/code_evidence.h TEST
 mutant(planted_after_a_call FILE src/unwind/dwarf/live/live_walk.cc TEST unwind_dwarf_test
        FROM [[.kind == CallKind::kNone && module.functions.Begins(at.pc);]] TO [[.kind == CallKind::kNone;]]
        SAYS "A damaged stack is called complete.")
+mutant(numbers_begin_anew_under_walks FILE src/unwind/dwarf/sampled/walker.cc TEST unwind_dwarf_test CASES "a batch finds the rules*"
+       FROM [[(others == 0 || rules_.HasNewGeneration())]] TO [[(others == 0 || rules_.HasNewGeneration() || true)]]
+       SAYS "After 65,535 changes of mappings a walk uses the rules of another process.")

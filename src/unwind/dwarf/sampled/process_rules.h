@@ -29,17 +29,22 @@ class ProcessRules {
   // `proc`: UnwinderOptions::proc.
   explicit ProcessRules(const std::string& proc);
 
+  // As Processes::Add and AddProcess, with their results and errors.
   bool Add(const RawRecord& record, const SampleLayout& layout) { return processes_.Add(record, layout); }
   absl::Status AddProcess(pid_t pid) { return processes_.AddProcess(pid); }
-  // Returns nullptr if nothing is known of the process. Valid until the next Add.
+  // Returns nullptr if nothing is known of the process. Valid until the next Add or AddProcess.
   const Process* Find(uint32_t pid) { return processes_.Find(pid); }
-  // Returns a number for the current mappings of a process, which fits into the cache's keys.
+  // Returns a number for the current mappings of a process, which fits into the cache's keys; 0 for nullptr. Valid
+  // until the next call without HasNewGeneration: that empties the cache, and begins at 1 again.
   uint32_t GenerationOf(const Process* process);
+  bool HasNewGeneration() const { return last_generation_ < RuleCache::kMaxGenerations; }
 
-  // These return false if nothing is mapped at `address`, or there is no row.
+  // These return false if nothing is mapped at `address`. Code without information has a rule, kNone, but no row: then
+  // RowAt returns false, too. `bias`: what has to be added to the module's own addresses.
   bool RuleAt(const Process* process, uint32_t generation, uint64_t address, Rule& rule);
   bool RowAt(const Process* process, uint64_t address, CfiRow& row, uint64_t& bias);
-  // Returns true if the call before `address`, in any module, may be one of the function that contains `pc`.
+  // Returns true if the call before `address` may call the function that contains `pc`, also from another module.
+  // Returns false if `pc` is in no readable file.
   bool IsCallOf(const Process* process, uint64_t address, uint64_t pc);
   // Returns false for code without information, too, where functions are not known.
   bool InOneFunction(const Process* process, uint64_t one, uint64_t other);

@@ -161,10 +161,11 @@ void Walker::UnwindShallow(std::span<const Sample> samples, size_t room, std::sp
 // Each turn prefetches what the next one reads.
 void Walker::UnwindInTurns(std::span<const Sample> samples, size_t room, std::span<StackFrame> frames,
                            std::span<UnwoundStack> stacks) {
-  size_t next = 0, lanes = 0;
-  // Gives the lane the next sample that can be walked. Returns false if there is none.
-  const auto refill = [&](Lane& lane) {
-    for (; next < samples.size(); ++next) {
+  size_t next = 0;
+  // Gives the lane the next sample that can be walked. Returns false if there is none, or if it has to wait for the
+  // `others`, the walks under way: they keep their numbers of generations.
+  const auto refill = [&](Lane& lane, size_t others) {
+    for (; next < samples.size() && (others == 0 || rules_.HasNewGeneration()); ++next) {
       if (next + 2 * kAhead < samples.size()) PrefetchHead(samples[next + 2 * kAhead], 0);
       if (next + kAhead < samples.size()) PrefetchTail(samples[next + kAhead]);
       lane.sample = next;
@@ -178,16 +179,19 @@ void Walker::UnwindInTurns(std::span<const Sample> samples, size_t room, std::sp
     }
     return false;
   };
-  while (lanes < kLanes && refill(lanes_[lanes])) ++lanes;
-  while (lanes > 0) {
-    for (size_t i = 0; i < lanes; ++i) {
-      Lane& lane = lanes_[i];
-      if (Turn(lane)) [[likely]]
-        continue;
-      stacks[lane.sample] = lane.walk.found;
-      if (refill(lane)) continue;
-      std::swap(lane, lanes_[--lanes]);
-      --i;
+  while (next < samples.size()) {
+    size_t lanes = 0;
+    while (lanes < kLanes && refill(lanes_[lanes], lanes)) ++lanes;
+    while (lanes > 0) {
+      for (size_t i = 0; i < lanes; ++i) {
+        Lane& lane = lanes_[i];
+        if (Turn(lane)) [[likely]]
+          continue;
+        stacks[lane.sample] = lane.walk.found;
+        if (refill(lane, lanes - 1)) continue;
+        std::swap(lane, lanes_[--lanes]);
+        --i;
+      }
     }
   }
 }
