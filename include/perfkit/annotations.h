@@ -24,8 +24,8 @@ namespace PERFKIT_NAMESPACE {
 #if PERFKIT_ENABLE
 // From now on, zones, frames and threads of annotated code belong to `frames`; with nullptr, to none: an annotated zone
 // then costs one load. Requires the thread that constructed `frames`; nullptr may be passed on any thread. Before a
-// FrameCounter is destroyed, replace it and wait until no annotated zone is open in it. Each new FrameCounter allocates
-// about 1 KiB that is never freed, because Tracy keeps pointers to the names of events.
+// FrameCounter is destroyed, replace it, and wait until no thread is in an annotated zone or in one of the macros. Each
+// new FrameCounter allocates about 1 KiB that is never freed, because Tracy keeps pointers to the names of events.
 void UseAnnotations(FrameCounter* frames) noexcept;
 
 // What the macros expand to. Not for programs.

@@ -32,7 +32,8 @@ struct CounterOptions {
   // Allows this read path only, e.g. kGroupRead for read(2); nullopt allows all. An event without this path can't be
   // counted.
   std::optional<ReadPath> only_path{};
-  // Counts user space only, even if more is permitted, so that counts mean the same for every user.
+  // Counts user space only, even if more is permitted, so that counts mean the same for every user. No effect on events
+  // with modifiers u, k or h of their own, and on events that the kernel raises (EventConfig::kernel_side).
   bool user_only = false;
   // Tests reads of rings and clocks against getrusage in Open: one page fault and one sleep (about 0.1 ms). Disable it
   // only for further threads with the same events after the first thread's test.
@@ -48,8 +49,9 @@ class CounterSet : public CounterReader {
  public:
   // Opens the events on the target and starts counting. A group in braces is no event: ParseEventList returns groups
   // for the third overload. Errors: those of ParseEvent, for a name; InvalidArgument also if there are no events or too
-  // many, or if user space only is requested of an event that only the kernel raises; PermissionDenied, naming the
-  // setting to change; Unavailable if this machine has no such counter; NotFound if the target has ended;
+  // many, if an event can't have its modifiers (context-switches:u, task-clock:u), or if its PMU can't exclude the
+  // kernel (modifiers, user_only); PermissionDenied, naming the setting to change; Unavailable if this machine has no
+  // such counter; NotFound if the target has ended;
   // ResourceExhausted if descriptors or locked memory run out; Aborted if threads of the target start faster than they
   // are attached.
   static absl::StatusOr<CounterSet> Open(std::initializer_list<EventSpec> events, Target target = Target::ThisThread(),

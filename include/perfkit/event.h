@@ -8,6 +8,7 @@
 //   sched:sched_switch                                a tracepoint
 //   mem:0x601040/8:rw                                 a hardware breakpoint
 //   uprobe:/lib/x.so:malloc  uprobe:/lib/x.so+0x1234  a function's entry in a file; uretprobe: its return
+//   uprobe:libc.so.6:malloc                           the same; without '/', a file that this process has mapped
 //   {cycles,instructions}:u                           a group: counted together or not at all
 // each with modifiers after a colon: u k h (user, kernel, hypervisor only) G H (guest, host only) I (not idle)
 // p pp ppp P (precise) D (pinned) S (sample read) W (weak group) e (exclusive).

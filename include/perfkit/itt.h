@@ -45,10 +45,10 @@ struct IttStats {
   uint32_t unknown_copies = 0;  // Those of another layout, from before 2011. They are left alone.
 
   uint64_t paused = 0;      // Begun after __itt_pause, or while the FrameCounter was disabled: no zones.
-  // Begun on a thread that was ending, or that FrameOptions::max_threads refused, or in a signal handler that interrupted
-  // a zone's start or end: no zones.
+  // Begun on a thread that was ending, or that FrameOptions::max_threads refused, or in a signal handler that
+  // interrupted a mark, or the start or end of one of the program's own zones: no zones.
   uint64_t refused = 0;
-  uint64_t in_handler = 0;  // Begun in a signal handler that interrupted perfkit: no zones.
+  uint64_t in_handler = 0;  // Begun in a signal handler that interrupted the start or end of a task: no zones.
   uint64_t too_deep = 0;    // Begun inside of 64 others: no zones.
   uint64_t stray_ends = 0;  // Ends without a begin on their thread since Start: ignored.
   uint64_t cut = 0;         // Ended by the end of a task or frame around them: counted up to then.
@@ -62,15 +62,17 @@ struct IttStats {
 };
 
 #if PERFKIT_ENABLE
-// A process has one at a time. Each takes 200 KB, which stay allocated: other threads may be about to use them. Requires
-// the thread that constructed the FrameCounter, unless a comment says otherwise. The program or library that contains
-// perfkit must stay loaded. Tasks in signal handlers: as zones (FrameCounter), but a thread's first task and the first
-// of a name lock and allocate. In a forked child it counts nothing. Movable, not copyable.
+// A process has one at a time. Each takes 200 KB, which stay allocated: other threads may be about to use them.
+// Requires the thread that constructed the FrameCounter, unless a comment says otherwise. The program or library that
+// contains perfkit must stay loaded. Tasks in signal handlers: as zones (FrameCounter), but a thread's first task and
+// the first of a name lock and allocate. In a forked child it counts nothing. Movable, not copyable: a moved-from one
+// may only be assigned to or destroyed.
 class IttCollection {
  public:
-  // Loads libperfkit_itt.so, unless it is loaded already, and sets INTEL_LIBITTNOTIFY64 for ittnotify, if it is not set:
-  // so no other thread may read or change the environment at the same time. Tasks are zones of `frames` from now on, on
-  // the thread that they run on, inside of the program's own zones. libperfkit_itt.so leaves no table then.
+  // Loads libperfkit_itt.so, unless it is loaded already. If INTEL_LIBITTNOTIFY64 is not set, sets it for ittnotify,
+  // and PERFKIT_ITT_FORWARD_ONLY, so that programs that this one starts count nothing: no other thread may read or
+  // change the environment at the same time. Tasks are zones of `frames` from now on, on the thread that they run on,
+  // inside of the program's own zones. libperfkit_itt.so then writes no table of its own at the exit.
   //
   // `collector_path`: the library. If it is nullptr, INTEL_LIBITTNOTIFY64 names it, and without that the dynamic linker
   // finds it (the program's RUNPATH, LD_LIBRARY_PATH, the system's folders). Destroy the result before `frames`.
@@ -86,7 +88,7 @@ class IttCollection {
   // Ends the collection: ITT calls have no effect from now on, until there is another one. Waits up to 100 ms for other
   // threads to leave their tasks. Zones of tasks that stay open are given up: they are counted in
   // FrameStats::cross_thread, and what their threads counted since they were last outside of all zones is missing until
-  // they enter and leave another zone. Those of the calling thread end here. May be called more than once.
+  // they enter and leave another zone. Those of the calling thread end here, with counts. May be called more than once.
   void Stop();
 
   // Thread-safe. Locks. Also after Stop.

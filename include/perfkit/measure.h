@@ -13,7 +13,8 @@
 //   time        clocks                                                               as noisy; use Compare instead of a
 //                                                                                    fixed limit
 //
-// Each event is measured by itself, on the calling thread: nothing is multiplexed, and no counter disturbs another. The
+// Each event is measured by itself, on the calling thread: nothing is multiplexed, and no counter disturbs another.
+// Perf's events count user space only, except those that the kernel raises (system calls, context switches). The
 // region runs once to warm up. Then it runs for each event: once to warm up the event (not with kStepper), and once for
 // each repetition. If the thread is switched, there are up to four times as many repetitions. So the region must do
 // the same each time. It should return what it computes, or the compiler may drop it. An empty region is measured the
@@ -90,14 +91,16 @@ struct MeasureOptions {
   // Number of repetitions; 0 means that of the class (exact 5, near-exact 11, noisy and time 31). The stepper always
   // takes one.
   uint32_t repetitions = 0;
-  // Maximum steps of one run under the stepper. A step takes 2 to 17 us, by the machine.
+  // Maximum steps of one run under the stepper. Beyond it, or beyond step_cpu_ns, the region runs on without stepping,
+  // and the event is unmeasurable. A step takes 2 to 17 us, by the machine.
   uint64_t step_budget = 200'000;
   // Maximum CPU time of one run under the stepper, in nanoseconds; 0 means no limit.
   uint64_t step_cpu_ns = 10'000'000'000;
   // Allows this backend only, e.g. for the same counts on machines with and without a PMU; nullopt allows all.
   std::optional<MeasureBackend> only{};
   // A FrameCounter whose zones the region contains, or nullptr. It is disabled during the measurement, then enabled for
-  // two more runs that measure each zone. Requires the thread that constructed it.
+  // two more runs, each of which ends with a Mark(): one to warm up, one for Measurement::by_zone. Requires the thread
+  // that constructed it.
   FrameCounter* zones = nullptr;
 };
 

@@ -98,8 +98,8 @@ class Metric {
 
   // Returns the value for the counts of one region. `wall_ns` is its elapsed time; 0 means unknown. Returns a reason
   // instead of a value if a part is missing or was not counted, if the metric needs an unknown elapsed time, divides by
-  // 0 or is not finite, or if some parts are kUserOnly and others are not. Parts with modifiers of their own, such as
-  // :u, are exempt. Allocates; for reports, not for hot paths.
+  // 0 or is not finite, or if some parts are kUserOnly and others are not. Exempt are clocks, events that the kernel
+  // raises, and parts with modifiers of their own, such as :u. Allocates; for reports, not for hot paths.
   MetricValue Evaluate(std::span<const MetricPart> parts, uint64_t wall_ns = 0) const;
   MetricValue Evaluate(std::span<const NamedCount> counts, uint64_t wall_ns = 0) const;
 

@@ -2,7 +2,7 @@
 // UseAnnotations (annotations.h) says where perfkit counts.
 //
 //   macros                                        in perfkit
-//   OPTICK_FRAME, OPTICK_FRAME_FLIP,              with no type or CPU: FrameCounter::Mark(), on the thread that
+//   OPTICK_FRAME, OPTICK_FRAME_FLIP,              without a type, or with CPU: FrameCounter::Mark(), on the thread that
 //   OPTICK_FRAME_EVENT                            constructed the FrameCounter; with another type: Mark(id) for the
 //                                                 frames of that type
 //   OPTICK_EVENT, OPTICK_CATEGORY                 a zone; without a name, it has that of its function, with class and

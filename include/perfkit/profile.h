@@ -297,17 +297,17 @@ class Profile {
     std::vector<uint32_t> threads{};  // Indices in Profile::threads.
     std::string thread_name{};        // Pattern.
     // Selects what has a time from `from_ns` on and before `to_ns`: samples, off-CPU time by its start, and counter
-    // points. Selects zones that overlap this interval. Merged samples have no time: a filter by time or by zone
-    // removes them, and a note says how many.
+    // points. Selects zones and parts of tasks that overlap this interval. Merged samples have no time: a filter by
+    // time or by zone removes them, and a note says how many.
     uint64_t from_ns = 0, to_ns = UINT64_MAX;
     std::string function{};  // Pattern: samples with a call of that name anywhere in the stack.
     std::string label{};     // Pattern for ProfileSample::label.
     std::string task{};      // Pattern for ProfileSample::task, also of the parts of tasks.
     std::string zone{};      // Pattern: only while a zone of that name was open on the thread.
   };
-  // Returns a copy with only those samples, zones and counter points that meet all conditions; its from_ns and to_ns
-  // are cut to the filter's. The tables that samples refer to stay as they are, and the accounting is that of the
-  // whole profile. Threads that were not selected have on_ns and off_ns 0. Requires Check().
+  // Returns a copy with only those samples, zones, parts of tasks and counter points that meet all conditions; its
+  // from_ns and to_ns are cut to the filter's. The tables that samples refer to stay as they are, and the accounting is
+  // that of the whole profile. Threads that were not selected have on_ns and off_ns 0. Requires Check().
   Profile Filtered(const Filter& filter) const;
 };
 

@@ -60,9 +60,9 @@ class ProfileBuilder {
   // returned before are invalid.
   void CompactStrings();
 
-  // Return the profile so far, to read it or to change events, threads, samples, waits and zones. If a string, module,
-  // location or stack is changed, the functions above still find it by the contents that it was added with. Valid until
-  // Take.
+  // Return the profile so far, to read it, or to change and add entries of all tables but strings, modules, locations
+  // and stacks: if one of those is changed, the functions above still find it by the contents that it was added with.
+  // Valid until Take.
   Profile& profile();
   const Profile& profile() const;
 

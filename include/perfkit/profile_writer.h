@@ -3,10 +3,9 @@
 //   perfkit::WriteProfile(profile, "work.pb.gz");   // by the name's extension
 //
 // Each writer passes its output to a sink piece by piece, and returns the sink's Status at the first one that is not
-// OK. Writers require Profile::Check(), except WriteProfile, which checks. Thread-safe while the profile does not
-// change.
-// Errors of all writers: InvalidArgument if WriteOptions::event is no event of the profile (Callgrind and HTML
-// ignore it); those of the sink.
+// OK. Writers require Profile::Check(), except WriteProfile and WriteSlowFrame, which check. Thread-safe while the
+// profile does not change. Errors of all writers: InvalidArgument if WriteOptions::event is no event of the profile
+// (Callgrind and HTML ignore it); those of the sink.
 #pragma once
 
 #include "perfkit/detail/library_only.h"

@@ -147,8 +147,8 @@ struct ReportOptions {
 //   accounting   for each event: total of the profile, samples, the kernel's count, lost samples, unsampled (for
 //                clocks: the share of the time that no sample stands for); the quality of the stacks; notes
 //   flat table   self and total of each function, as shares of the event's total
-//   call tree    total and self of each call. A line without a branch is called by the line above it. If hundreds of
-//                calls do nothing but call the next one, only the first and the last are shown
+//   call tree    total and self of each call. A line without a branch is called by the line above it. Of more than 25
+//                such lines in a row, only the first 16, the last 8, and those with a self of min_percent are shown
 //   threads      one line each: its share, and its time on and off the CPU
 //   tasks        one line for each path (ProfileSample::task), if samples have tasks: its share, its time off the CPU
 //   waits        what threads waited for while off the CPU, if that was recorded

@@ -37,8 +37,9 @@ class SamplerImpl;
 // Samples a target into rings. Movable, not copyable: a moved-from one may only be assigned to or destroyed. Not
 // thread-safe: any thread may call it, one at a time. Not async-signal-safe.
 //
-// Nothing runs in the background: rings fill until Drain empties them. In a forked child the copy is empty: methods that
-// return a Status return FailedPrecondition, Drain returns 0, and it may be destroyed. The child may open its own sampler.
+// Nothing runs in the background: rings fill until Drain empties them. In a forked child the copy is empty: methods
+// that return a Status return FailedPrecondition, Drain returns 0, and it may be destroyed. The child may open its own
+// sampler.
 class Sampler {
  public:
   using Event = SampledEvent;
@@ -68,12 +69,13 @@ class Sampler {
   absl::Status Pause();
   absl::Status Resume();
   // Changes the rate of event `event`, at once. If threads inherit the events (Target::AllThreads and Target::Process
-  // with Rings::kPerCpu), the next Drain changes it, for all threads together; a stopped sampler with empty rings
-  // changes it at once. A change by Drain leaves no gap, except with CallStack::Live or RingMode::kOverwrite: then
-  // nothing is sampled while the rings are drained. Samples in the rings keep their weight
-  // (EventAccounting::represented). On an error the event keeps its rate. Errors: InvalidArgument if there is no such
-  // event, if the rate is of the other kind (Period, Frequency) than the event was opened with, or if Open would not
-  // take it (SampledEvent::rate); those of Open if a stopped sampler has to reopen inherited events; as Start.
+  // with Rings::kPerCpu), the next Drain changes it, for all threads together; if that fails, each further Drain tries
+  // again (SamplerStats::decisions_refused). A stopped sampler with empty rings changes it at once. A change by Drain
+  // leaves no gap, except with CallStack::Live or RingMode::kOverwrite: then nothing is sampled while the rings are
+  // drained. Samples in the rings keep their weight (EventAccounting::represented). On an error the event keeps its
+  // rate. Errors: InvalidArgument if there is no such event, if the rate is of the other kind (Period, Frequency) than
+  // the event was opened with, or if Open would not take it (SampledEvent::rate); those of Open if a stopped sampler
+  // has to reopen inherited events; as Start.
   absl::Status SetRate(size_t event, SampleRate rate);
 
   // Changes how many bytes of the stack CallStack::UserDump copies. The next Drain while the sampler runs carries it
@@ -101,7 +103,7 @@ class Sampler {
   // newest first, after the side band's records up to now. No record is missed. If other threads are sampled, both
   // rings are written for some microseconds: what happens between from_ns and to_ns (by SamplerOptions::clock_id) is in
   // both.
-  // Errors: FailedPrecondition if the sampler was not started, streams, or is in a forked child.
+  // Errors: FailedPrecondition if the sampler is stopped, streams, or is in a forked child; Internal if an ioctl fails.
   struct Takeover {
     uint64_t from_ns = 0, to_ns = 0;
   };

@@ -67,10 +67,10 @@ struct CallStack {
   // The sampled thread walks its own stack in a handler of SIGTRAP, which perfkit installs and never removes. A
   // sleeping system call may end with EINTR (docs/sampling.md, Live stacks). Complete, and without a copy of the stack.
   // Requires threads of this process, RingMode::kStream, and a depth of at most 2,048; at most 16 such samplers exist
-  // at once.
+  // at once (else ResourceExhausted).
   // `stacks` is perfkit::LiveStacks (component perfkit::dwarf). Each stack is a record of its own: LiveStack. Before
-  // Linux 5.13, Open fails unless `user_only` is set or each event with a stack excludes the kernel; rings are then
-  // always Rings::kPerThread.
+  // Linux 5.13, rings are always Rings::kPerThread, and Open fails (InvalidArgument) unless `user_only` is set or each
+  // event with a stack excludes the kernel.
   static constexpr CallStack Live(std::unique_ptr<unwind::LiveWalker> (*stacks)(), uint16_t depth = 0) {
     return {Kind::kLive, depth, 0, {}, stacks};
   }
@@ -111,6 +111,7 @@ struct SamplerOptions {
 
   std::vector<SampledEvent> events{};
   CallStack stack{};
+  // Adds branch stacks to samples. InvalidArgument without a hardware event.
   std::optional<BranchFilter> branches{};
   // Additional fields of samples, as SampleBits: kSampleAddr, kSampleCpu, kSampleWeight, kSampleDataSrc,
   // kSamplePhysAddr, kSampleDataPageSize, kSampleCodePageSize, kSampleRegsUser (the thread's registers in user space),

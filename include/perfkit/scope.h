@@ -2,7 +2,7 @@
 //
 //   perfkit::ScopeTotals total;
 //   for (...) { perfkit::CounterScope scope(*set, total);  work(); }
-//   fputs(perfkit::FormatTable(*set, total).c_str(), stdout);
+//   fputs(perfkit::FormatTable(*set, total).c_str(), stdout);   // format.h
 #pragma once
 
 #include "perfkit/count.h"
@@ -36,7 +36,8 @@ class ScopeTotals {
   // Adds the totals of another set of the same events, e.g. another thread's.
   void Merge(const ScopeTotals& other) noexcept;
 
-  // Returns the sum of event `i` of `reader` over all scopes; not counted if any scope has no count of it.
+  // Returns the sum of event `i` of `reader` over all scopes; not counted if any scope has no count of it, or if there
+  // are no scopes (kOtherThread if all were cross-thread).
   Count count(const CounterReader& reader, size_t i) const noexcept;
 
   // Returns the number of scopes that were added.

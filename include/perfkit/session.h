@@ -119,13 +119,14 @@ struct SessionOptions {
   // sched:sched_switch on all CPUs. Costs each switch of the machine about 1 us. Requires the rights of `wakers`, also
   // to observe CPUs; otherwise a note says so. Does not cover the wait for a CPU after a thread was woken.
   bool preempters = false;
-  // The session has a thread of its own. If false, call Poll() when poll_fd() is readable. Call it also every 100
-  // ms, with `frames` or `tasks` every 20 ms, with kWall every max(look_after, 4 ms), because poll_fd() does not wake
-  // for those.
+  // The session has a thread of its own. If false, call Poll() when poll_fd() is readable, and also every 100 ms, with
+  // `frames` or `tasks` every 20 ms, with kWall every max(look_after, 4 ms): poll_fd() reports rings that fill, but
+  // zones, tasks, blocked threads, on_batch and stop_after need Poll, too.
   bool own_thread = true;
   // Resolves source lines and inlined calls, if perfkit::dwarf is linked.
   bool lines = true;
-  // If another session runs: true stops it (it keeps its profile for its Stop()), false makes Start fail.
+  // If another session runs: true stops it, even if Start then fails (it keeps its profile for its Stop()); false makes
+  // Start fail.
   bool replace = false;
   // Called with finished samples, at most 100 ms apart if there are any (with own_thread = false, by each Poll), and
   // with the last ones by Stop, or by a Snapshot after sampling has ended. The weights of all batches sum to the
@@ -172,8 +173,9 @@ class Session {
   absl::Status Pause();
   absl::Status Resume();
 
-  // Returns a descriptor for poll that is readable when Poll has work. The session owns it, and closes it in Stop, in
-  // its destructor, and in a forked child.
+  // Returns a descriptor for poll that is readable once a ring has reached its watermark; SessionOptions::own_thread
+  // says when else to call Poll. The session owns it, and closes it in Stop and in its destructor; the number that this
+  // returns does not change then.
   int poll_fd() const;
   // Drains and aggregates what the rings hold. With own_thread = true the session's thread does this; further calls are
   // permitted. No effect once sampling has ended. Errors: FailedPrecondition after Stop.

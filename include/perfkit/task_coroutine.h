@@ -103,8 +103,8 @@ class CountedAwaiter {
 
 // Returns an awaiter for `awaited` that suspends `task` as long as the coroutine is suspended. Requires that `task`
 // runs on the calling thread. `task`, and `awaited` if it is an lvalue, must outlive the awaiter. If `awaited` has an
-// operator co_await and a member task(), calls awaited.task().SetAwaiter(task) now; if the awaiter has a member task(),
-// calls that once it is about to suspend. Both hold until the next SetAwaiter.
+// operator co_await and a member task(), calls awaited.task().SetAwaiter(task) now. If the awaiter has a member task(),
+// calls awaiter.task().SetAwaiter(task) when it is about to suspend. Both hold until the next SetAwaiter.
 template <class Awaited>
 auto Counted(TaskCounter::Task& task, Awaited&& awaited) {
   if constexpr (detail::HasTask<std::remove_reference_t<Awaited>> &&

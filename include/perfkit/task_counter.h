@@ -144,13 +144,13 @@ class TaskCounter {
     void Enqueue() noexcept {
       if (account_ != nullptr) Enqueue(*account_);
     }
-    // Declares that `awaiter`, of the same TaskCounter, awaits this task in its current zone, and that the tasks that
-    // await it now do so, too: profiles name all of them, "level/load > file" (SessionOptions::tasks). Counts do not
-    // change. Takes effect at the next switch of this task, and lasts until the next SetAwaiter. An empty Task, or one
-    // of another TaskCounter, means that none awaits it; the task itself changes nothing. Any thread may call it, also
-    // while this task runs; requires that `awaiter` does not run on another thread. Lock-free. Of more than 32
-    // awaiters, and if there are very many different chains of them, only the innermost are known: "(more tasks) >
-    // level > file".
+    // Declares that `awaiter`, of the same TaskCounter, awaits this task, in the zone in which `awaiter` is now. The
+    // tasks that await `awaiter` now await this task, too: profiles name all of them, "level/load > file"
+    // (SessionOptions::tasks). Counts do not change. Takes effect at the next switch of this task, and lasts until the
+    // next SetAwaiter. An empty Task, or one of another TaskCounter, means that none awaits this task. A call with this
+    // task itself has no effect. Any thread may call it, also while this task runs; requires that `awaiter` does not
+    // run on another thread. Lock-free. Of more than 32 awaiters, and if there are very many different chains of them,
+    // only the innermost are known: "(more tasks) > level > file".
     void SetAwaiter(const Task& awaiter) noexcept {
       if (account_ != nullptr) SetAwaiter(*account_, awaiter.account_);
     }

@@ -129,7 +129,8 @@ Verdict JudgeMetric(const Measurement& measurement, std::string_view text, Inter
                     std::string_view machine = "");
 // Compares each event with the number that the same backend (for noisy events: on the same machine) has written to
 // entry `name` of a JSON file. Passes if the whole interval of the cost is within `tolerance` of it. Unmeasurable if
-// there is no such number, or if a noisy interval contains the limit. With PERFKIT_BASELINE_UPDATE=1 in the environment, writes the entry instead.
+// there is no such number, or if a noisy interval contains the limit. With PERFKIT_BASELINE_UPDATE=1 in the
+// environment, writes the entry instead, and fails if it can't.
 Verdict JudgeBaseline(const Measurement& measurement, std::string_view name, Percent tolerance,
                       const std::string& file);
 
@@ -154,7 +155,8 @@ std::string PathBeside(const char* source_file);
 
 }  // namespace detail
 
-// A matcher for one kind of result: what Catch2 and GoogleTest ask of a matcher, without either's types.
+// A matcher for one kind of result: what Catch2 and GoogleTest ask of a matcher, without either's types. Combine
+// matchers by `&&`, `||` and `!`, but not by testing::Not, for which an unmeasurable check is a match.
 template <class Subject>
 class CostMatcher {
  public:

@@ -6,7 +6,7 @@
 //
 //   macros                                           in perfkit
 //   Zone{Scoped,Named}{,N,C,NC}{,S}                  a zone; without a name, its function's (TracyFunction)
-//   ZoneTransient{,N}{,S}                            the same; the name may be made at run time; locks
+//   ZoneTransient{,N}{,S}                            the same; the name may be made at run time; takes a lock
 //   FrameMark                                        FrameCounter::Mark(), on the thread that constructed the
 //                                                    FrameCounter; ignored on others
 //   FrameMarkNamed                                   the mark of frames of that name

@@ -1,7 +1,7 @@
 // Describes in a few words what this machine can count, for lines of reports without room for a whole Status.
 //
-// Hardware events fail mostly for one reason: a virtual machine without a PMU. There, the general reason is "No counter
-// unit of this machine has that event", but "no PMU" also says that other hardware events will fail, too.
+// Hardware events fail mostly for one reason: a virtual machine without a PMU. There, the general reason is "no PMU of
+// this machine has that event", but "no PMU" also says that other hardware events will fail, too.
 #include <string>
 #include <vector>
 

@@ -31,7 +31,7 @@ enum class ThreadNames : uint8_t {
 
 // Numbers of tasks, frames and ends that are not counted, or not as they were annotated. Each is a line of the report.
 struct Uncounted {
-  std::atomic<uint64_t> paused{0};      // Begun while collection was paused.
+  std::atomic<uint64_t> paused{0};      // Begun while collection was paused, or the FrameCounter was disabled.
   std::atomic<uint64_t> refused{0};     // Begun on a thread that ends, or on one too many.
   std::atomic<uint64_t> in_handler{0};  // Begun in a signal handler that interrupted the collector.
   std::atomic<uint64_t> too_deep{0};    // Inside of OpenTasks::kMaxDepth others.
@@ -48,10 +48,10 @@ class Collector {
   Collector(const Collector&) = delete;
   Collector& operator=(const Collector&) = delete;
 
-  // Begins a task or a frame on the calling thread. Neither locks nor allocates, except the first on each thread and
-  // the first of each name.
+  // Begins a task or a frame on the calling thread. Neither locks nor allocates, except the first on each thread, the
+  // first of each name, and each with a name beyond ZoneTable::kMaxZones.
   void Begin(const Domain* domain, OpenKind kind, const Id& id, KeyKind key_kind, const void* key) noexcept;
-  // Ends the innermost one of the thread with this domain and id, and what was begun inside of it.
+  // Ends the innermost one of the thread with this domain, kind and id, and what was begun inside of it.
   void End(const Domain* domain, OpenKind kind, const Id& id) noexcept;
 
   // Overlapped tasks, regions, submitted frames: times alone.
@@ -63,9 +63,10 @@ class Collector {
   // While it is paused, tasks and frames that begin are not counted. Those that are open are counted until they end.
   void SetPaused(bool paused) { paused_.store(paused, std::memory_order_relaxed); }
 
-  // Ends collection: what begins from now on is ignored. Waits up to 100 ms for the tasks that are open on other
-  // threads. Zones that are open after that are given up: they have no counts (FrameStats::cross_thread). From its
-  // return on, no thread touches the FrameCounter. In a forked child it does not wait. Call it once.
+  // Ends collection: what begins from now on is ignored. Ends the tasks of the calling thread, with counts, and waits
+  // up to 100 ms for those that are open on other threads. Zones that are open after that are given up: they have no
+  // counts (FrameStats::cross_thread). From its return on, no thread touches the FrameCounter. In a forked child it
+  // does not wait. Call it once.
   void Stop();
 
   const Uncounted& uncounted() const { return uncounted_; }

@@ -32,6 +32,7 @@ class TimedTasks {
   };
 
   void Begin(const Domain* domain, const Id& id, std::string name, uint64_t now_ns);
+  // If several are open with this id, ends the one that began last.
   void End(const Domain* domain, const Id& id, uint64_t now_ns);
   void Submit(const std::string& name, uint64_t begin_ns, uint64_t end_ns);
   Totals Take() const;

@@ -16,7 +16,8 @@ namespace perfkit::profile {
 // "audio" of "audio 12": FrameCounter numbers its frames.
 std::string_view FrameKind(std::string_view name);
 
-// The median of `count` values, of which those that are not in the list are 0. 0 if there are none.
+// The median of `count` values, of which those that are not in the list are 0. 0 if there are none. Requires that the
+// list has at most `count` values, none of them negative.
 template <class Value>
 Value Median(std::vector<Value> values, size_t count) {
   const size_t middle = count / 2, zeros = count - values.size();
@@ -33,8 +34,8 @@ std::span<const ProfileSample> SamplesIn(const Profile& profile, const ProfileZo
 // Returns the event whose samples say where a thread ran: the first clock, else the first event.
 size_t ClockOf(const Profile& profile);
 
-// Returns the events of a frame that are no times, sorted by name: from the counter of that name, else the sum of the
-// samples on the frame's thread. `frame`, `compared`: frames of one kind, in Profile::zones.
+// Returns the counts of a frame, sorted by name, without those of times. A value is that of the counter with the name,
+// else the sum of the samples on the frame's thread. `frame`, `compared`: frames of one kind, in Profile::zones.
 std::vector<FrameCount> CountsOf(const Profile& profile, uint32_t frame, std::span<const uint32_t> compared);
 
 }  // namespace perfkit::profile

@@ -7,8 +7,8 @@
 // A change of what a sample contains, or of a period that threads have inherited, replaces the events (EventReplacer).
 // Opening the new ones takes long, while the old ones stay enabled. Then, in some microseconds, the old ones are
 // disabled, the rings drained, the accounting settled, and the new ones enabled. If the level does not change, the new
-// events are enabled first. For that moment threads have two copies of an event, and the time of a sample decides which
-// one counts.
+// events are enabled first, except with live stacks or rings that are overwritten. For that moment threads have two
+// copies of an event, and the time of a sample decides which one counts.
 #include <algorithm>
 #include <utility>
 

@@ -70,7 +70,7 @@ absl::Status ThreadAttacher::AttachToRingSets(pid_t tid, const SamplingLevel& le
   if (!rings_.active.HasRing(tid)) {
     if (absl::Status status = rings_.AddRingsOf(tid); !status.ok()) return status;
   }
-  // The side band first, so that FORK records report all threads that start from now on.
+  // The side band first: so no thread inherits events without the one whose FORK records report the threads it starts.
   if (tracking) {
     if (absl::Status status = rings_.side.Attach(plan_, level, tid); !status.ok()) return status;
   }

@@ -25,7 +25,8 @@ class ThreadAttacher {
   ThreadAttacher(const Plan& plan, SamplerRings& rings, DuplicateFilter& duplicates)
       : plan_(plan), rings_(rings), duplicates_(duplicates) {}
 
-  // Attaches all threads of the target that are not attached. Later threads inherit the events.
+  // Attaches all threads of the target that are not attached. Later threads inherit the events if plan.inherits().
+  // Errors: Aborted if threads keep starting; NotFound if the only thread has ended; else those of opening.
   absl::Status AttachAll(const SamplingLevel& level, bool tracking);
   // Opens the events of one thread, and rings for it if it has none. Errors: NotFound if the thread has ended.
   absl::Status Attach(pid_t tid, const SamplingLevel& level, bool tracking);

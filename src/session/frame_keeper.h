@@ -55,7 +55,8 @@ class FrameKeeper {
   // Settles until a time whose frames are still under way, if there is no room for them.
   void SettleUntil(uint64_t until_ns);
   uint64_t settled_ns() const { return settled_ns_; }
-  // Drops half of the kept frames: short ones without a reason first. Returns false if there was nothing to drop.
+  // Drops half of the kept frames, short ones without a reason first, and half of the references of each kind, which
+  // have no more room from then on. Returns false if there was nothing to drop.
   bool DropHalf();
 
   bool IsReference(const EndedFrame& frame) const;

@@ -80,7 +80,7 @@ absl::Status Session::Poll() {
   return impl_->in_forked_child() ? InChild() : impl_->Poll();
 }
 
-int Session::poll_fd() const { return impl_ == nullptr ? -1 : impl_->poll_fd(); }
+int Session::poll_fd() const { return impl_ == nullptr || impl_->in_forked_child() ? -1 : impl_->poll_fd(); }
 
 bool Session::running() const { return impl_ != nullptr && impl_->running(); }
 

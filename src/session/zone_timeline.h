@@ -34,7 +34,8 @@ class ZoneTimeline {
   static constexpr std::string_view kUnknownZone = "[zone unknown]";
 
   // `max_bytes`: maximum size of what is kept. If it is exceeded, the builder's samples are labelled, and the older
-  // half is forgotten. `keep`: which frames are kept, if not all.
+  // half is forgotten. `keep`: which frames are kept, if not all: then what no frame keeps is dropped earlier, and
+  // beyond `max_bytes` frames are given up. Without a recording (nullptr) there are no zones.
   ZoneTimeline(std::unique_ptr<count::FrameRecording> recording, ProfileBuilder& builder, ThreadTable& threads,
                uint32_t pid, size_t max_bytes, const std::optional<KeepFrames>& keep = std::nullopt);
 
@@ -42,7 +43,7 @@ class ZoneTimeline {
   void Read(uint64_t known_ns);
   // Reads for the last time.
   void Stop(uint64_t now_ns);
-  // Forgets everything but which zones are open.
+  // Forgets everything but which zones are open. Requires that the session keeps everything.
   void ForgetAll();
 
   // Returns the label, in the builder's strings, of samples that Label has not labelled yet.
@@ -52,8 +53,8 @@ class ZoneTimeline {
   void Label(std::span<ProfileSample> samples);
   // Forgets the zones of threads that have become sums (ThreadTable::Retire).
   void Retire(std::span<const uint32_t> renamed);
-  // Adds the tracks, from `from_ns` to `to_ns`, to a copy of the builder's profile, and counts what is missing. Call
-  // Label before.
+  // Adds the zones, frames and counters from `from_ns` to `to_ns` to a copy of the builder's profile, and counts what
+  // is missing. Call Label before.
   void AddTo(Profile& profile, uint64_t from_ns, uint64_t to_ns) const { AddTo(profile, from_ns, to_ns, Times()); }
   // As above, but only what is in `times`.
   void AddTo(Profile& profile, uint64_t from_ns, uint64_t to_ns, const KeptTimes& times) const;
@@ -67,6 +68,7 @@ class ZoneTimeline {
   size_t Decide(uint64_t until_ns, absl::FunctionRef<void(const EndedFrame& frame)> on_slow);
   // Returns the times that are kept; all times if the session keeps everything.
   KeptTimes Times() const;
+  // As FrameKeeper::TimesOf. Requires keeper().
   KeptTimes TimesOf(const EndedFrame& frame) const;
   // Returns the names of KeepFrames::worst_by that no frame had a number of.
   std::vector<std::string> UnusedRanks() const;
@@ -117,7 +119,7 @@ class ZoneTimeline {
     std::string chain, cause, reason;
     std::vector<uint64_t> numbers{};  // for each name of KeepFrames::worst_by
   };
-  // The counts of one event in the frames of one chain.
+  // The counts of one event in the frames of one sequence on one thread.
   struct Track {
     uint32_t thread = 0, name = 0;
     ProfileCounter counter;

@@ -4,8 +4,8 @@
 //   the lock at this address ──> holder      glibc writes the holder's tid after a lock is taken, and removes it
 //                                            before the lock is released
 //
-// The holder is unknown for semaphores, condition variables, barriers, locks of other libraries, and reader-writer
-// locks that readers hold.
+// The holder is unknown for semaphores, condition variables, barriers, locks that are robust or shared between
+// processes, reader-writer locks that readers hold, and locks of other libraries unless they are priority-inheriting.
 #pragma once
 
 #include <cstdint>

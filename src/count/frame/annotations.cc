@@ -1,9 +1,9 @@
-// The part of annotations.h that its macros do not inline: frames by name, runs (zones whose start and end are separate
-// calls), names of threads, and the counts that Tracy shows.
+// The part of annotations.h that its macros do not inline: frames by name, runs (zones that are ended by their name),
+// zones that are entered and left by separate calls, names of threads, and the counts that Tracy shows.
 //
-// The FrameCounter is one atomic pointer, so that an annotated zone costs one load if there is none. All other state is
-// one object. It is replaced when another FrameCounter is used, and never destroyed: Tracy keeps pointers to the names
-// of plots, and another thread may still use the object that was replaced.
+// The FrameCounter is one atomic pointer, so that an annotated zone costs one load if there is none. What else belongs
+// to it is one object. It is replaced when another FrameCounter is used, and never destroyed: Tracy keeps pointers to
+// the names of plots, and another thread may still use the object that was replaced. Open zones are thread-local.
 #include "perfkit/annotations.h"
 
 #include <algorithm>
@@ -27,10 +27,10 @@ using Zone = FrameCounter::Zone;
 
 // What belongs to one FrameCounter that is or was used.
 struct Annotations {
-  FrameCounter* frames = nullptr;  // Not to be used unless is_alive().
+  FrameCounter* frames = nullptr;  // To be used only if this is Now(), or is_alive().
   std::weak_ptr<count::FrameCounterImpl> impl;
   uint64_t marking_serial = 0;  // ThreadSerial of the thread that marks the main frames.
-  std::array<std::string, kMaxEvents> texts{};
+  std::array<std::string, kMaxEvents> texts{};  // The names of the events; `names` points into them.
   std::array<const char*, kMaxEvents> names{};
   size_t size = 0;
   std::optional<uint64_t> last_number;  // Number of the frame returned last. Marking thread only.
@@ -96,8 +96,8 @@ struct Entered {
 };
 constinit thread_local Entered thread_entered{};
 
-// Uses the same object if the same thread uses the same FrameCounter again: open runs survive a pause, and one that
-// alternates between two allocates nothing.
+// Uses the same object if the same thread uses the same FrameCounter again: last_number survives a pause, and a program
+// that alternates between two FrameCounters allocates nothing.
 void Replace(FrameCounter& frames) {
   static std::atomic<Annotations*> latest{nullptr};  // Keeps all of them reachable for leak checkers.
   Annotations* before = latest.load(std::memory_order_acquire);

@@ -110,7 +110,7 @@ class ZoneTree {
   // Ends every zone that was entered after `entry`, at the snapshot in scratch(): they were not left, and count as
   // mismatched. Returns false, and does nothing, if `entry` is not open.
   bool UnwindTo(uint64_t entry);
-  // Abandons a visit that was left on another thread, and has no number of its own. Its zone has at least the counts of
+  // Abandons a visit that was left on another thread, and has no counts of its own. Its zone has at least the counts of
   // the zones below it. So a visit with an open child stays on the stack until PopAbandoned is called after the child
   // was left. Does nothing if `entry` is not open.
   void Abandon(uint64_t entry);
@@ -150,8 +150,8 @@ class ZoneTree {
   // Forgets the frame that is under way and everything open in it.
   void DropFrame();
 
-  // The results of EndFrame and Settle. Nothing else changes them, so they can be read while zones are entered and
-  // left. Nodes are in the order in which they were first seen, parents before their children.
+  // The results of EndFrame and Settle. Nothing else changes them, so another thread may read them while the owner
+  // enters and leaves zones. Nodes are in the order in which they were first seen, parents before their children.
   size_t size() const { return closed_count_; }
   const char* name(size_t node) const { return details_[node].name; }
   std::shared_ptr<const NameArena> names() const { return names_; }  // keeps all names alive

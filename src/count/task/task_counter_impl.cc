@@ -1,6 +1,7 @@
 // The switches of tasks. Each finds the calling thread's TaskThread in thread-local storage and changes only that and
 // the account, so threads that switch at once share nothing. Before anything is changed, TaskAccount::thread shows a
-// wrong use: the call is ignored and counted, or the task has no number from then on.
+// wrong use: the call is ignored and counted, or the task has no counts from then on
+// (TaskAccount::cross_thread).
 #include "src/count/task/task_counter_impl.h"
 
 #include <algorithm>
@@ -14,7 +15,7 @@ namespace {
 
 constexpr size_t kHistogramRows = 1024;  // 128 KiB
 
-// Nodes have 16-bit numbers; two of them are the outside of tasks and the names beyond max_zones.
+// Nodes have 16-bit numbers. Not for zones: the outside of tasks, names beyond max_zones, TaskLog::kUnknownNode.
 size_t MaxZones(const TaskOptions& options) { return std::min<size_t>(options.max_zones, UINT16_MAX - 3); }
 
 }  // namespace
@@ -98,6 +99,7 @@ absl::StatusOr<std::unique_ptr<TaskRecording>> TaskCounterImpl::Record() {
   auto recording = std::make_unique<TaskRecording>(shared_from_this(), ns_per_tick_q32_);
   const sys::ForkBlocker fork_blocker;
   const std::lock_guard<std::mutex> lock(mutex_);
+  if (closed()) return refused("the TaskCounter is gone");
   if (recording_ != nullptr) recording_->Detach();
   recording_ = recording.get();
   for (const std::unique_ptr<TaskThread>& thread : threads_) recording->Add(*thread);

@@ -1,8 +1,8 @@
 // Computes the rules of functions, keeps them and searches them. A lookup finds the nearest FDE by the index, decodes
 // all its rows at once if that was not done yet, and then searches them by binary search. Functions are found by their
 // slot in a hash table of indices, so that a file with many functions costs memory only for those that were looked up.
-// Damaged and hostile files bound the effort: a record that is damaged has no rules, and what is kept is at most
-// kMaxHeap times the section's size; beyond that all rules are dropped and computed again as needed.
+// The effort is bounded for damaged and hostile files, too: what is damaged has kNone, and beyond kMaxHeap times the
+// section's size and 64 KiB all rules are dropped, and computed again as needed.
 #include "src/unwind/dwarf/cfi/fde_rules.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ constexpr size_t kLookBack = 8;
 // Maximum of kept bytes for each byte of the section. Valid files need half of it; a hostile one, with records inside
 // of each other, could make rows without end.
 constexpr size_t kMaxHeap = 12;
-// Maximum number of times, on average, that each byte of the section runs when all rows are computed.
+// Maximum number of times, on average, that each byte of the section is interpreted when all rows are computed.
 constexpr size_t kMaxRuns = 4;
 
 // Calls visit(begin, rule) where the rule of an FDE changes. Damaged parts have kNone.

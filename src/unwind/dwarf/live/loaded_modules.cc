@@ -1,7 +1,8 @@
 // Reads the program headers of loaded modules in dl_iterate_phdr's callback, and copies their .eh_frame_hdr and
 // .eh_frame. The dynamic linker holds its lock during the callback, so that no module is unloaded while it is read; the
 // work is therefore kept to copying. Each copy becomes a small ELF file with two segments, so that Cfi reads it as any
-// other module. A module is identified by its build-id, or by a hash of its records if it has none.
+// other module. A module is identified by its build-id; a hash of its .eh_frame_hdr and .eh_frame is added to one of
+// less than 16 bytes, or stands for it.
 #include "src/unwind/dwarf/live/loaded_modules.h"
 
 #include <dwarf.h>

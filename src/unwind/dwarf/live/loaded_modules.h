@@ -33,7 +33,7 @@ struct ModuleMark {
   uint64_t address = 0;  // 0 means that the module has no mark.
   std::array<uint64_t, 2> words{};
   uint64_t records = 0;       // The address of .eh_frame.
-  uint64_t record_words = 0;  // 0 if there is a build-id.
+  uint64_t record_words = 0;  // 0 if there is a build-id of kBytes or more.
   uint64_t records_hash = 0;
 
   // Returns true if the memory of the module has this mark. Takes 0.1 us, and up to 0.2 us more without a build-id.
@@ -86,7 +86,7 @@ struct LoadedModule {
   };
 
   std::string path;      // "" for the program.
-  std::string identity;  // The build-id, or a hash of the call frame information.
+  std::string identity;  // The build-id; if that has less than 16 bytes or is missing, also a hash of the CFI.
   std::string build_id;  // "" if it has none.
   uint64_t bias = 0;     // Added to the module's own addresses.
   ModuleMark mark;
