@@ -80,34 +80,34 @@ bool Aggregator::IsKept(const KeptTimes& times, const ProfileSample& sample) con
 void Aggregator::MergeUnkept() {
   Profile& profile = builder_.profile();
   const auto merge = [&] {
-    timelines_.zones->keeper()->Settle();
+    timelines_.zones->keeper()->Release();
     const KeptTimes times = timelines_.zones->Times();
     MergeSamples(profile, preempted_wait_, [&](const ProfileSample& sample) { return !IsKept(times, sample); });
   };
   merge();
   const size_t merged = BytesOfMerged(profile), half = options_.memory_bytes / 2;
   const size_t room = std::max(half - std::min(half, merged), options_.memory_bytes / 8);
-  while (BytesOf(profile) - BytesOfMerged(profile) > room && timelines_.zones->keeper()->settled_ns() < latest_ns_) {
+  while (BytesOf(profile) - BytesOfMerged(profile) > room && timelines_.zones->keeper()->released_ns() < latest_ns_) {
     MakeRoom();
     merge();
   }
 }
 
-// Gives up single samples: those of kept frames, or those of the older half of the times that are not settled, i.e. for
-// which it is not decided yet which frames are kept; whichever are more.
+// Gives up single samples: those of kept frames, or those of the older half of the times that are not released, i.e.
+// for which it is not decided yet which frames are kept; whichever are more.
 void Aggregator::MakeRoom() {
   FrameKeeper& keeper = *timelines_.zones->keeper();
-  std::vector<uint64_t> unsettled_ns;
+  std::vector<uint64_t> unreleased_ns;
   size_t singles = 0;
   for (const ProfileSample& sample : builder_.profile().samples) {
     singles += sample.merged() ? 0 : 1;
-    if (!sample.merged() && sample.time_ns >= keeper.settled_ns()) unsettled_ns.push_back(sample.time_ns);
+    if (!sample.merged() && sample.time_ns >= keeper.released_ns()) unreleased_ns.push_back(sample.time_ns);
   }
-  if (unsettled_ns.size() * 2 < singles && keeper.DropHalf()) return;
-  if (unsettled_ns.empty()) return keeper.SettleUntil(latest_ns_);
-  const auto middle = unsettled_ns.begin() + static_cast<ptrdiff_t>(unsettled_ns.size() / 2);
-  std::nth_element(unsettled_ns.begin(), middle, unsettled_ns.end());
-  keeper.SettleUntil(*middle + 1);
+  if (unreleased_ns.size() * 2 < singles && keeper.DropHalf()) return;
+  if (unreleased_ns.empty()) return keeper.ReleaseUntil(latest_ns_);
+  const auto middle = unreleased_ns.begin() + static_cast<ptrdiff_t>(unreleased_ns.size() / 2);
+  std::nth_element(unreleased_ns.begin(), middle, unreleased_ns.end());
+  keeper.ReleaseUntil(*middle + 1);
 }
 
 void Aggregator::CountMerged() {
@@ -289,7 +289,7 @@ Profile Aggregator::MakeProfile(uint64_t now_ns, bool is_last, const OnNamed& on
   }
   profile.samples.insert(profile.samples.end(), under_way.begin(), under_way.end());
   if (timelines_.keeps_frames()) {
-    timelines_.zones->keeper()->Settle();
+    timelines_.zones->keeper()->Release();
     const KeptTimes times = timelines_.zones->Times();
     MergeSamples(profile, preempted_wait_, [&](const ProfileSample& sample) { return !IsKept(times, sample); });
   }

@@ -20,12 +20,12 @@ uint64_t FrameKeeper::Random() {
 }
 
 void FrameKeeper::Add(const EndedFrame& frame) {
-  Kind& kind = kinds_[{frame.thread, frame.chain}];
+  Kind& kind = kinds_[{frame.thread, frame.sequence}];
   if (frame.from_ns > kind.end_ns + kFrameRoundingNs) kind.before.clear();
   const uint64_t before_ns = kind.before.empty() ? frame.from_ns : kind.before.front();
-  if (frame.from_ns >= settled_ns_) {
+  if (frame.from_ns >= released_ns_) {
     AddReference(kind, frame);
-    Keep(kind, {frame, std::max(before_ns, settled_ns_)});
+    Keep(kind, {frame, std::max(before_ns, released_ns_)});
   } else if (frame.is_slow() || IsLongest(kind, frame) || WouldBeWorstBy(kind, frame) != 0) {
     ++dropped_;
   }
@@ -121,19 +121,19 @@ void FrameKeeper::Forget(uint32_t thread) {
   });
 }
 
-// Settles nothing before the first frame, because that one may be slow.
-uint64_t FrameKeeper::Settle() {
-  if (kinds_.empty() && decided_ns_ != UINT64_MAX) return settled_ns_;
+// Releases nothing before the first frame, because that one may be slow.
+uint64_t FrameKeeper::Release() {
+  if (kinds_.empty() && decided_ns_ != UINT64_MAX) return released_ns_;
   uint64_t until_ns = decided_ns_;
   for (const auto& [key, kind] : kinds_) {
     if (kind.has_ended || decided_ns_ == UINT64_MAX) continue;
     until_ns = std::min(until_ns, kind.before.empty() ? kind.end_ns : kind.before.front());
   }
-  SettleUntil(until_ns);
-  return settled_ns_;
+  ReleaseUntil(until_ns);
+  return released_ns_;
 }
 
-void FrameKeeper::SettleUntil(uint64_t until_ns) { settled_ns_ = std::max(settled_ns_, until_ns); }
+void FrameKeeper::ReleaseUntil(uint64_t until_ns) { released_ns_ = std::max(released_ns_, until_ns); }
 
 bool FrameKeeper::DropHalf() {
   std::vector<EndedFrame> kept;
@@ -159,13 +159,13 @@ bool FrameKeeper::DropHalf() {
 }
 
 bool FrameKeeper::IsReference(const EndedFrame& frame) const {
-  const auto kind = kinds_.find({frame.thread, frame.chain});
+  const auto kind = kinds_.find({frame.thread, frame.sequence});
   return kind != kinds_.end() && std::any_of(kind->second.references.begin(), kind->second.references.end(),
                                              [&](const EndedFrame& one) { return one.from_ns == frame.from_ns; });
 }
 
 uint64_t FrameKeeper::WorstBy(const EndedFrame& frame) const {
-  const auto kind = kinds_.find({frame.thread, frame.chain});
+  const auto kind = kinds_.find({frame.thread, frame.sequence});
   if (kind == kinds_.end()) return 0;
   for (const Kept& one : kind->second.kept) {
     if (one.frame.from_ns == frame.from_ns) return one.worst_by;
@@ -175,7 +175,7 @@ uint64_t FrameKeeper::WorstBy(const EndedFrame& frame) const {
 
 KeptTimes FrameKeeper::Times(absl::FunctionRef<uint32_t(uint32_t thread)> index_of) const {
   KeptTimes times;
-  times.Add(settled_ns_, UINT64_MAX);
+  times.Add(released_ns_, UINT64_MAX);
   for (const auto& [key, kind] : kinds_) {
     for (const Kept& kept : kind.kept) times.Add(kept.kept_from_ns, kept.frame.to_ns);
     for (const EndedFrame& frame : kind.references) times.Add(frame.from_ns, frame.to_ns, index_of(key.first));
@@ -186,8 +186,8 @@ KeptTimes FrameKeeper::Times(absl::FunctionRef<uint32_t(uint32_t thread)> index_
 
 KeptTimes FrameKeeper::TimesOf(const EndedFrame& frame, absl::FunctionRef<uint32_t(uint32_t thread)> index_of) const {
   KeptTimes times;
-  const auto kind = kinds_.find({frame.thread, frame.chain});
-  if (kind == kinds_.end() || frame.from_ns < settled_ns_) return times;
+  const auto kind = kinds_.find({frame.thread, frame.sequence});
+  if (kind == kinds_.end() || frame.from_ns < released_ns_) return times;
   times.Add(frame.from_ns, frame.to_ns);  // although there may be no room to keep it
   for (const Kept& kept : kind->second.kept) {
     if (kept.frame.from_ns == frame.from_ns) times.Add(kept.kept_from_ns, frame.to_ns);

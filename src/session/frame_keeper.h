@@ -2,7 +2,7 @@
 // numbers of KeepFrames::worst_by, and random references.
 //
 //   frames of a kind   |----|----|--------|----|----|- - -     under way: may still be slow
-//                           before  slow       |<--- hold: what is earlier can be settled
+//                           before  slow       |<--- hold: what is earlier can be released
 //
 // A pure state machine: it knows the times of frames, not what happened in them.
 #pragma once
@@ -25,8 +25,8 @@ inline constexpr uint64_t kFrameRoundingNs = 1000;
 
 // A frame that has ended.
 struct EndedFrame {
-  uint32_t thread = 0;  // the caller's number
-  uint32_t chain = 0;   // FrameId::index
+  uint32_t thread = 0;    // the caller's number
+  uint32_t sequence = 0;  // FrameId::index
   uint64_t from_ns = 0, to_ns = 0;
   bool is_over_budget = false, has_reason = false;
   std::vector<uint64_t> numbers{};  // for each name of KeepFrames::worst_by
@@ -40,7 +40,7 @@ class FrameKeeper {
  public:
   explicit FrameKeeper(KeepFrames options) : options_(std::move(options)) {}
 
-  // Decides on a frame. Requires the frames of each thread and chain in order of time.
+  // Decides on a frame. Requires the frames of each thread and sequence in order of time.
   void Add(const EndedFrame& frame);
   // To be called when a thread has no more frames.
   void EndThread(uint32_t thread);
@@ -51,10 +51,10 @@ class FrameKeeper {
   void DecideUntil(uint64_t until_ns) { decided_ns_ = until_ns; }
   // Returns the time until which everything outside of Times() may be dropped. Frames that began earlier can't be kept
   // from now on.
-  uint64_t Settle();
-  // Settles until a time whose frames are still under way, if there is no room for them.
-  void SettleUntil(uint64_t until_ns);
-  uint64_t settled_ns() const { return settled_ns_; }
+  uint64_t Release();
+  // Releases up to a time whose frames are still under way, if there is no room for them.
+  void ReleaseUntil(uint64_t until_ns);
+  uint64_t released_ns() const { return released_ns_; }
   // Drops half of the kept frames, short ones without a reason first, and half of the references of each kind, which
   // have no more room from then on. Returns false if there was nothing to drop.
   bool DropHalf();
@@ -62,10 +62,10 @@ class FrameKeeper {
   bool IsReference(const EndedFrame& frame) const;
   // Returns for which names of KeepFrames::worst_by the frame is kept: bit i for name i.
   uint64_t WorstBy(const EndedFrame& frame) const;
-  // Returns the times of what is kept, and all that is not settled. `index_of` returns a thread's index in
+  // Returns the times of what is kept, and all that is not released. `index_of` returns a thread's index in
   // Profile::threads.
   KeptTimes Times(absl::FunctionRef<uint32_t(uint32_t thread)> index_of) const;
-  // Returns the times of a slow frame that is not settled, of those before it, and of the references of its kind.
+  // Returns the times of a slow frame that is not released, of those before it, and of the references of its kind.
   KeptTimes TimesOf(const EndedFrame& frame, absl::FunctionRef<uint32_t(uint32_t thread)> index_of) const;
 
   // Number of frames that were to be kept, but for which there was no room.
@@ -87,7 +87,7 @@ class FrameKeeper {
     size_t max_references = SIZE_MAX;
     uint64_t seen = 0;
   };
-  using KindKey = std::pair<uint32_t, uint32_t>;  // thread and chain
+  using KindKey = std::pair<uint32_t, uint32_t>;  // thread and sequence
 
   void AddReference(Kind& kind, const EndedFrame& frame);
   bool IsLongest(const Kind& kind, const EndedFrame& frame) const;
@@ -99,7 +99,7 @@ class FrameKeeper {
 
   const KeepFrames options_;
   std::map<KindKey, Kind> kinds_;
-  uint64_t decided_ns_ = 0, settled_ns_ = 0;
+  uint64_t decided_ns_ = 0, released_ns_ = 0;
   uint64_t dropped_ = 0;
   uint64_t random_ = 0x9e3779b97f4a7c15;  // any but 0
 };

@@ -25,9 +25,9 @@ constexpr int kUsualWaitMs = 100;
 constexpr int kZonesWaitMs = 20;  // A thread's log has room for 20 ms of 1.6 million zones a second.
 constexpr int kMinLookMs = 4;     // Each round costs the session's thread about 20 us.
 constexpr int kEarlyLookMs = 1;
-constexpr uint64_t kSettledNs = 1'000'000;      // A Drain delivers all records that are at least this old.
-constexpr uint64_t kNamingStepNs = 10'000'000;  // Interval of KeepRecords and `progress` during naming.
-constexpr size_t kMaxSideBandBytes = 1 << 20;   // kOverwrite: older side-band records are older than all samples.
+constexpr uint64_t kDrainedAfterNs = 1'000'000;  // A Drain delivers all records that are at least this old.
+constexpr uint64_t kNamingStepNs = 10'000'000;   // Interval of KeepRecords and `progress` during naming.
+constexpr size_t kMaxSideBandBytes = 1 << 20;    // kOverwrite: older side-band records are older than all samples.
 
 uint64_t MonotonicNs() { return sys::ClockNs(CLOCK_MONOTONIC); }
 
@@ -225,7 +225,7 @@ absl::Status Impl::Poll() {
     // because a thread may have fallen asleep meanwhile.
     aggregator_.LookAtSleepers(now_ns, Nanoseconds(options_.look_after));
     aggregator_.GiveBatch([this](double) { KeepRecords(); });
-    aggregator_.DecideFrames(drained_ns_ - kSettledNs, [this](double) { KeepRecords(); });
+    aggregator_.DecideFrames(drained_ns_ - kDrainedAfterNs, [this](double) { KeepRecords(); });
   }
   const uint64_t limit_ns = Nanoseconds(options_.stop_after);
   if (limit_ns != 0 && now_ns - started_ns_ >= limit_ns) HaltLocked();
@@ -313,7 +313,7 @@ Profile Impl::MakeProfile() {
       if (options_.progress && is_step) options_.progress(done);
     };
     aggregator_.ReadTimelines();
-    aggregator_.DecideFrames(is_last ? UINT64_MAX : drained_ns_ - kSettledNs, on_named);
+    aggregator_.DecideFrames(is_last ? UINT64_MAX : drained_ns_ - kDrainedAfterNs, on_named);
     profile = aggregator_.MakeProfile(now_ns, is_last, on_named);
   }
   profile.from_ns = started_ns_, profile.to_ns = now_ns;

@@ -169,9 +169,9 @@ void ZoneTimeline::AddFrame(size_t thread, const FrameEvent& event) {
                      .to_ns = event.to_ns,
                      .number = event.number,
                      .thread = static_cast<uint32_t>(thread),
-                     .chain_id = event.id,
+                     .sequence_id = event.id,
                      .is_over_budget = budget_ns != 0 && event.to_ns - event.from_ns > budget_ns,
-                     .chain = event.name,
+                     .sequence = event.name,
                      .numbers = NumbersOf(state, event)});
   TakeOwnReasons(frames_.back());
   bytes_ += BytesOfFrame();
@@ -193,8 +193,9 @@ void ZoneTimeline::AddFrame(size_t thread, const FrameEvent& event) {
 
 void ZoneTimeline::AddCause(size_t thread, const FrameEvent& event) {
   // The record of a hitch comes after its frame's, on the same thread: search backwards.
-  const auto late = std::find_if(frames_.rbegin(), frames_.rend(),
-                                 [&](const FrameSpan& frame) { return frame.thread == thread && frame.chain.empty(); });
+  const auto late = std::find_if(frames_.rbegin(), frames_.rend(), [&](const FrameSpan& frame) {
+    return frame.thread == thread && frame.sequence.empty();
+  });
   if (late != frames_.rend() && late->number == event.number) late->cause = event.text;
 }
 
@@ -380,7 +381,7 @@ void ZoneTimeline::AddFramesTo(Tracks& tracks) const {
     tracks.Add({.from_ns = frame.from_ns,
                 .to_ns = frame.to_ns,
                 .thread = thread,
-                .name = tracks.Text(absl::StrCat(frame.chain.empty() ? "frame" : frame.chain, " ", frame.number)),
+                .name = tracks.Text(absl::StrCat(frame.sequence.empty() ? "frame" : frame.sequence, " ", frame.number)),
                 .cause = tracks.Text(frame.cause),
                 .reason = tracks.Text(frame.reason),
                 .worst_by = tracks.Text(WorstByOf(frame)),

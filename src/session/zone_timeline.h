@@ -60,7 +60,7 @@ class ZoneTimeline {
   void AddTo(Profile& profile, uint64_t from_ns, uint64_t to_ns, const KeptTimes& times) const;
 
   // Returns nullptr if the session keeps everything. The keeper also decides about samples: up to the time that it has
-  // settled, all samples outside of Times() may be dropped.
+  // released, all samples outside of Times() may be dropped.
   FrameKeeper* keeper() { return keeping_ ? &keeping_->keeper : nullptr; }
   // Decides on the frames that ended until `until_ns`; UINT64_MAX: all, and there will be no more. Call Read before.
   // Calls on_slow with the frames that are over their budget or have a reason; only with some of them if there are too
@@ -114,9 +114,9 @@ class ZoneTimeline {
   struct FrameSpan {
     uint64_t from_ns = 0, to_ns = 0, number = 0;
     uint32_t thread = 0;
-    uint16_t chain_id = 0;
+    uint16_t sequence_id = 0;
     bool is_over_budget = false, is_decided = false;
-    std::string chain, cause, reason;
+    std::string sequence, cause, reason;
     std::vector<uint64_t> numbers{};  // for each name of KeepFrames::worst_by
   };
   // The counts of one event in the frames of one sequence on one thread.
@@ -125,11 +125,11 @@ class ZoneTimeline {
     ProfileCounter counter;
   };
 
-  // A thread's reason to keep the frame of a chain that is under way at `ns`.
+  // A thread's reason to keep the frame of a sequence that is under way at `ns`.
   struct Reason {
     uint64_t ns = 0;
     uint32_t thread = 0;  // in threads_
-    uint16_t chain = 0;
+    uint16_t sequence = 0;
     std::string text;
   };
   struct Keeping {
@@ -187,7 +187,7 @@ class ZoneTimeline {
   std::map<uint64_t, size_t> by_serial_;
   std::vector<Span> zones_;
   std::vector<FrameSpan> frames_;
-  std::map<std::pair<uint64_t, size_t>, Track> tracks_;  // by thread and chain, and event
+  std::map<std::pair<uint64_t, size_t>, Track> tracks_;  // by thread and sequence, and event
   OpenGaps open_gaps_;
   std::optional<Keeping> keeping_;
 };

@@ -25,7 +25,7 @@ bool ZoneTimeline::IsIn(const KeptTimes& times, const FrameSpan& frame) const {
 
 EndedFrame ZoneTimeline::EndedOf(const FrameSpan& frame) const {
   return {.thread = frame.thread,
-          .chain = frame.chain_id,
+          .sequence = frame.sequence_id,
           .from_ns = frame.from_ns,
           .to_ns = frame.to_ns,
           .is_over_budget = frame.is_over_budget || !frame.cause.empty(),
@@ -62,7 +62,7 @@ std::vector<std::string> ZoneTimeline::UnusedRanks() const {
 void ZoneTimeline::TakeOwnReasons(FrameSpan& frame) {
   if (!keeping_) return;
   std::erase_if(keeping_->reasons, [&](const Reason& reason) {
-    if (reason.chain != frame.chain_id || reason.thread != frame.thread) return false;
+    if (reason.sequence != frame.sequence_id || reason.thread != frame.thread) return false;
     if (reason.ns + kFrameRoundingNs < frame.from_ns) return true;  // of a frame that was not counted
     absl::StrAppend(&frame.reason, frame.reason.empty() ? "" : "; ", reason.text);
     return true;
@@ -73,7 +73,7 @@ void ZoneTimeline::TakeOwnReasons(FrameSpan& frame) {
 // counted.
 void ZoneTimeline::TakeReasonsOfOthers(FrameSpan& frame) {
   std::erase_if(keeping_->reasons, [&](const Reason& reason) {
-    if (reason.chain != frame.chain_id || reason.thread == frame.thread || reason.ns >= frame.to_ns) return false;
+    if (reason.sequence != frame.sequence_id || reason.thread == frame.thread || reason.ns >= frame.to_ns) return false;
     if (reason.ns >= frame.from_ns) absl::StrAppend(&frame.reason, frame.reason.empty() ? "" : "; ", reason.text);
     return true;
   });
@@ -129,31 +129,31 @@ void ZoneTimeline::ThinIfFull() {
   if (bytes_ <= keeping_->thin_at_bytes) return;
   Label(builder_.profile().samples);
   Thin();
-  while (bytes_ > max_bytes_ && keeping_->keeper.settled_ns() < read_until_ns_) {
+  while (bytes_ > max_bytes_ && keeping_->keeper.released_ns() < read_until_ns_) {
     MakeRoom();
     Thin();
   }
   keeping_->thin_at_bytes = bytes_ + std::max(bytes_ / 2, max_bytes_ / kThinDivisor);
 }
 
-// Gives up what is kept or what is not settled, whichever is more.
+// Gives up what is kept or what is not released, whichever is more.
 void ZoneTimeline::MakeRoom() {
   FrameKeeper& keeper = keeping_->keeper;
-  std::vector<uint64_t> unsettled_ns;
+  std::vector<uint64_t> unreleased_ns;
   for (const Span& zone : zones_) {
-    if (zone.to_ns > keeper.settled_ns()) unsettled_ns.push_back(zone.to_ns);
+    if (zone.to_ns > keeper.released_ns()) unreleased_ns.push_back(zone.to_ns);
   }
-  if (unsettled_ns.size() * 2 < zones_.size() && keeper.DropHalf()) return;
-  if (unsettled_ns.empty()) return keeper.SettleUntil(read_until_ns_);
-  const auto middle = unsettled_ns.begin() + static_cast<ptrdiff_t>(unsettled_ns.size() / 2);
-  std::nth_element(unsettled_ns.begin(), middle, unsettled_ns.end());
-  keeper.SettleUntil(*middle);
+  if (unreleased_ns.size() * 2 < zones_.size() && keeper.DropHalf()) return;
+  if (unreleased_ns.empty()) return keeper.ReleaseUntil(read_until_ns_);
+  const auto middle = unreleased_ns.begin() + static_cast<ptrdiff_t>(unreleased_ns.size() / 2);
+  std::nth_element(unreleased_ns.begin(), middle, unreleased_ns.end());
+  keeper.ReleaseUntil(*middle);
 }
 
-// Drops what no frame keeps. The last change of each thread before the settled time stays: it says in which zone the
+// Drops what no frame keeps. The last change of each thread before the released time stays: it says in which zone the
 // thread is.
 void ZoneTimeline::Thin() {
-  const uint64_t until_ns = keeping_->keeper.Settle();
+  const uint64_t until_ns = keeping_->keeper.Release();
   const KeptTimes times = Times();
   const auto is_gone = [&](uint32_t thread, uint64_t from_ns, uint64_t to_ns) {
     return to_ns <= until_ns && !times.Overlaps(threads_[thread].index, from_ns, to_ns);

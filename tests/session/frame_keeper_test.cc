@@ -1,4 +1,4 @@
-// The longest frames stay, those with a reason too, and nothing is settled while it may still be wanted.
+// The longest frames stay, those with a reason too, and nothing is released while it may still be wanted.
 #include "src/session/frame_keeper.h"
 
 #include <algorithm>
@@ -53,10 +53,10 @@ TEST_CASE("the longest frames are kept, whenever one looks", "[frame_keeper]") {
   std::vector<uint64_t> lengths;
   for (int i = 0; i < 300; ++i) {
     lengths.push_back(loop.Frame(1 + random() % 1'000'000).duration_ns());
-    if (random() % 4 == 0) keeper.Settle();
+    if (random() % 4 == 0) keeper.Release();
     std::sort(lengths.rbegin(), lengths.rend());
     if (i % 50 != 49) continue;
-    keeper.Settle();
+    keeper.Release();
     lengths.resize(5);
     CHECK(loop.KeptLengths() == lengths);
   }
@@ -69,66 +69,66 @@ TEST_CASE("frames over their budget and with a reason are kept, up to max_frames
   loop.Frame(900);
   loop.Frame(901);
   for (uint64_t ns = 500; ns < 504; ++ns) loop.Frame(ns, true);
-  keeper.Settle();
+  keeper.Release();
   CHECK(loop.KeptLengths() == std::vector<uint64_t>{901, 900, 503, 502, 501, 500});
   CHECK(keeper.dropped() == 0);
   loop.Frame(10, false, true);  // a reason outlasts what is longer
-  keeper.Settle();
+  keeper.Release();
   CHECK(loop.KeptLengths() == std::vector<uint64_t>{901, 900, 503, 502, 501, 10});
   for (uint64_t ns = 1; ns < 5; ++ns) loop.Frame(ns, false, true);
-  keeper.Settle();
+  keeper.Release();
   CHECK(loop.KeptLengths() == std::vector<uint64_t>{901, 900, 4, 3, 2, 1});
   CHECK(keeper.dropped() == 5);
   loop.Frame(20);  // none of the longest, not slow
-  keeper.Settle();
+  keeper.Release();
   CHECK(loop.KeptLengths() == std::vector<uint64_t>{901, 900, 4, 3, 2, 1});
   CHECK(keeper.dropped() == 5);
 }
 
-TEST_CASE("what may still be wanted is not settled", "[frame_keeper]") {
+TEST_CASE("what may still be wanted is not released", "[frame_keeper]") {
   const size_t before = GENERATE(0, 1, 3);
   FrameKeeper keeper({.worst = 1, .before = before, .references = 0});
-  CHECK(keeper.Settle() == 0);
+  CHECK(keeper.Release() == 0);
   Loop main(keeper);
   for (int i = 0; i < 10; ++i) {
     main.Frame(100 + i % 3);
-    CHECK(keeper.Settle() <= main.all().back().to_ns);
+    CHECK(keeper.Release() <= main.all().back().to_ns);
     const size_t first = main.all().size() > before ? main.all().size() - before : 0;
     for (size_t frame = first; frame < main.all().size(); ++frame)
-      CHECK(keeper.settled_ns() <= main.all()[frame].from_ns);
+      CHECK(keeper.released_ns() <= main.all()[frame].from_ns);
   }
   const EndedFrame slow = main.Frame(5000, true);
-  keeper.Settle();
+  keeper.Release();
   const KeptTimes times = keeper.Times(SameIndex);
   CHECK(times.Covers(7, main.all()[10 - before].from_ns, slow.to_ns));
   // A loop that stands still holds everything up, until its thread ends.
   Loop other(keeper, 1);
   const uint64_t held_ns = other.Frame(10).from_ns;
   for (int i = 0; i < 10; ++i) main.Frame(100);
-  const uint64_t settled_ns = keeper.Settle();
+  const uint64_t released_ns = keeper.Release();
   keeper.EndThread(1);
-  CHECK(keeper.Settle() > settled_ns);
-  CHECK(held_ns < settled_ns);
+  CHECK(keeper.Release() > released_ns);
+  CHECK(held_ns < released_ns);
   keeper.DecideUntil(UINT64_MAX);
-  CHECK(keeper.Settle() == UINT64_MAX);
+  CHECK(keeper.Release() == UINT64_MAX);
 }
 
-TEST_CASE("a frame of a time that had to be settled is dropped, and counted", "[frame_keeper]") {
+TEST_CASE("a frame of a time that had to be released is dropped, and counted", "[frame_keeper]") {
   FrameKeeper keeper({.worst = 4, .before = 2, .references = 4});
   Loop loop(keeper);
   for (int i = 0; i < 4; ++i) loop.Frame(100);
   const uint64_t forced_ns = loop.all().back().to_ns + 50;  // in a frame that is none of the longest
-  keeper.SettleUntil(forced_ns);
+  keeper.ReleaseUntil(forced_ns);
   loop.Frame(99);
   CHECK(keeper.dropped() == 0);
   loop.Frame(2000, true);
   CHECK(keeper.dropped() == 0);
   CHECK(keeper.TimesOf(loop.all().back(), SameIndex).Covers(0, loop.all().back().from_ns, loop.all().back().to_ns));
   CHECK_FALSE(keeper.IsReference(loop.all()[4]));
-  keeper.SettleUntil(loop.all().back().to_ns + 1);
+  keeper.ReleaseUntil(loop.all().back().to_ns + 1);
   loop.Frame(50, true);
   CHECK(keeper.dropped() == 1);
-  keeper.SettleUntil(loop.all().back().to_ns + 1);
+  keeper.ReleaseUntil(loop.all().back().to_ns + 1);
   loop.Frame(3000);
   CHECK(keeper.dropped() == 2);
   CHECK_FALSE(
@@ -140,7 +140,7 @@ TEST_CASE("half of what is kept goes, short frames without a reason first", "[fr
   Loop loop(keeper);
   for (uint64_t i = 1; i <= 8; ++i) loop.Frame(100 * i, false, i <= 2);
   keeper.DecideUntil(UINT64_MAX);
-  keeper.Settle();
+  keeper.Release();
   size_t left = 8;
   while (keeper.DropHalf()) {
     const std::vector<uint64_t> lengths = loop.KeptLengths();
@@ -160,7 +160,7 @@ TEST_CASE("references are chosen from all of the run", "[frame_keeper]") {
   FrameKeeper keeper({.worst = 0, .before = 0, .references = kReferences});
   Loop loop(keeper);
   for (size_t i = 0; i < kFrames; ++i) loop.Frame(100);
-  keeper.Settle();
+  keeper.Release();
   size_t chosen = 0;
   double sum = 0;
   const KeptTimes times = keeper.Times(SameIndex);
@@ -170,7 +170,7 @@ TEST_CASE("references are chosen from all of the run", "[frame_keeper]") {
     ++chosen;
     sum += static_cast<double>(i);
     CHECK(times.Covers(0, frame.from_ns, frame.to_ns));
-    if (frame.to_ns <= keeper.settled_ns()) CHECK_FALSE(times.Covers(1, frame.from_ns, frame.to_ns));
+    if (frame.to_ns <= keeper.released_ns()) CHECK_FALSE(times.Covers(1, frame.from_ns, frame.to_ns));
   }
   CHECK(chosen == kReferences);
   const double mean = sum / static_cast<double>(chosen), deviation = kFrames / 3.46 / 20;  // uniform, of 400
@@ -184,7 +184,7 @@ TEST_CASE("a thread that is gone takes its frames with it", "[frame_keeper]") {
   goes.Frame(300);
   keeper.Forget(1);
   keeper.DecideUntil(UINT64_MAX);
-  keeper.Settle();
+  keeper.Release();
   CHECK(keeper.Times(SameIndex).Covers(0, stays.all()[0].from_ns, stays.all()[0].to_ns));
   CHECK(goes.KeptLengths().empty());
   CHECK(keeper.dropped() == 1);

@@ -39,10 +39,10 @@ class RankedLoop {
       all_.push_back(frame);
       keeper_.Add(frame);
       keeper_.DecideUntil(now_ns_);
-      if (random_() % 8 == 0) keeper_.Settle();
+      if (random_() % 8 == 0) keeper_.Release();
     }
     keeper_.DecideUntil(UINT64_MAX);
-    keeper_.Settle();
+    keeper_.Release();
   }
   const std::vector<EndedFrame>& all() const { return all_; }
   // The begins of the frames that a stable sort by `number_of` puts first; none whose number is 0.

@@ -44,13 +44,13 @@ FrameHistory FrameCounter::history() const { return impl_->history().view(); }
 
 FrameRecord FrameCounter::last(FrameId id) const {
   if (id.index == 0) return last();
-  const count::FrameChain* const chain = impl_->chain(id);
-  return chain != nullptr ? chain->last() : FrameRecord();
+  const count::FrameSequence* const sequence = impl_->sequence(id);
+  return sequence != nullptr ? sequence->last() : FrameRecord();
 }
 
 std::vector<FrameRecord> FrameCounter::history(FrameId id) const {
-  const count::FrameChain* const chain = impl_->chain(id);
-  return chain != nullptr ? chain->records() : std::vector<FrameRecord>();
+  const count::FrameSequence* const sequence = impl_->sequence(id);
+  return sequence != nullptr ? sequence->records() : std::vector<FrameRecord>();
 }
 
 std::vector<ZoneStats> FrameCounter::zones() const {

@@ -22,7 +22,7 @@ void FrameCounterImpl::Mark() noexcept {
   hitches_.BeginFrame();
 }
 
-// Returns the ticks of the frame that ended; 0 if the mark only begins the first frame of a series
+// Returns the ticks of the frame that ended; 0 if the mark only begins the first frame of a segment
 // (the frames from one opening of the events to their closing).
 uint64_t FrameCounterImpl::EndMainFrame() noexcept {
   FrameThread& thread = *main_;
@@ -279,7 +279,7 @@ void FrameCounterImpl::StepOutside(FrameThread& thread) noexcept {
 void FrameCounterImpl::Keep(FrameId id, std::string_view reason) noexcept {
   FrameThread* const thread = This();
   if (thread == nullptr || !thread->is_watched() || DropIfInterrupting(*thread)) return;
-  if (id.index != 0 && names_.chain(id) == nullptr) return;
+  if (id.index != 0 && names_.sequence(id) == nullptr) return;
   const FrameThread::Work work(*thread);
   const bool outermost = thread->is_worker && !thread->ready;
   if (!thread->ready && !Prepare(*thread)) return;
@@ -289,27 +289,27 @@ void FrameCounterImpl::Keep(FrameId id, std::string_view reason) noexcept {
 
 void FrameCounterImpl::Mark(FrameId id) noexcept {
   if (id.index == 0) return Mark();
-  FrameChain* const chain = names_.chain(id);
-  if (chain == nullptr) return;
+  FrameSequence* const sequence = names_.sequence(id);
+  if (sequence == nullptr) return;
   FrameThread* const thread = This();
   if (thread == nullptr) return;
   const FrameThread::Work work(*thread);
   const bool outermost = thread->is_worker && !thread->ready;
   if (!thread->ready && !Prepare(*thread)) return;
   if (thread->is_watched()) CatchUp(*thread);
-  if (chain->Claim(*thread)) {
-    MarkChain(*chain, id, *thread);
+  if (sequence->Claim(*thread)) {
+    MarkSequence(*sequence, id, *thread);
   } else {
     mistakes_.AddForeignMark();
   }
   if (outermost) LeaveOutermost(*thread);
 }
 
-void FrameCounterImpl::MarkChain(FrameChain& chain, FrameId id, FrameThread& thread) noexcept {
+void FrameCounterImpl::MarkSequence(FrameSequence& sequence, FrameId id, FrameThread& thread) noexcept {
   thread.Read(thread.tree.scratch());
   const uint64_t end_ticks = thread.tree.scratch().ticks;
   const std::lock_guard<std::mutex> lock(thread.mutex);
-  const std::optional<FrameChain::Ended> ended = chain.Mark(thread, ns_per_tick_q32_);
+  const std::optional<FrameSequence::Ended> ended = sequence.Mark(thread, ns_per_tick_q32_);
   ZoneLog* const log = thread.log();
   if (log == nullptr || !ended) return;
   log->AddFrame({static_cast<uint16_t>(id.index), ended->begin_ticks, end_ticks, ended->multiplexed}, *ended->record,

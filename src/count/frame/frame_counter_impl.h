@@ -3,8 +3,8 @@
 // Who may access which data:
 //   the marking thread      its tree, the main history, hitches, enabling: no lock, no other thread uses them
 //   a worker inside a zone  the frame under way in its ZoneTree: no lock (frame_thread.h says why)
-//   a chain's owner         the frames of its FrameChain (a frame sequence other than the main one): with the owner's
-//                           FrameThread::mutex
+//   a sequence's owner      the frames of its FrameSequence (a frame sequence other than the main one): with the
+//                           owner's FrameThread::mutex
 //   any thread              the list of threads: with `mutex_`; a worker's closed frames: with the worker's own mutex
 //
 // In a forked child other threads' locks may be held forever, so nothing locks there: each function tests
@@ -77,7 +77,7 @@ class FrameCounterImpl : public Bindable, public std::enable_shared_from_this<Fr
   absl::StatusOr<std::unique_ptr<FrameRecording>> Record();
   void EndRecording(const FrameRecording& recording);
   static std::shared_ptr<FrameCounterImpl> Of(const FrameCounter& frames) { return frames.impl_; }
-  const char* chain_name(size_t chain) const { return names_.chain_name(chain); }
+  const char* sequence_name(size_t sequence) const { return names_.sequence_name(sequence); }
 
   // Returns the zones of all threads, grouped by the threads' names. The marking thread's group comes first.
   std::vector<Group> Groups();
@@ -91,7 +91,7 @@ class FrameCounterImpl : public Bindable, public std::enable_shared_from_this<Fr
     Settle();
     return frames_.history();
   }
-  const FrameChain* chain(FrameId id) const;
+  const FrameSequence* sequence(FrameId id) const;
   void Totals(SlotTotals& out) const noexcept { SumSlots(*slots_, plan_, out); }
   bool MayCount() const { return !in_forked_child_; }
   // Number of threads that have been in a zone since before counting was disabled. Thread-safe.
@@ -100,10 +100,10 @@ class FrameCounterImpl : public Bindable, public std::enable_shared_from_this<Fr
   static bool IsEntered(const Zone& zone) { return zone.impl_ != nullptr; }
   uint64_t ns_per_tick_q32() const { return ns_per_tick_q32_; }
   uint64_t budget_ns() const { return hitches_.budget_ns(); }
-  // Returns the budget of a chain's frames. Thread-safe.
+  // Returns the budget of a sequence's frames. Thread-safe.
   uint64_t budget_ns(FrameId id) const {
-    const FrameChain* const chain = names_.chain(id);
-    return chain != nullptr ? chain->budget_ns() : hitches_.budget_ns();
+    const FrameSequence* const sequence = names_.sequence(id);
+    return sequence != nullptr ? sequence->budget_ns() : hitches_.budget_ns();
   }
 
   void SetOnHitch(std::function<void(const Hitch&)> callback) { hitches_.SetCallback(std::move(callback)); }
@@ -127,7 +127,7 @@ class FrameCounterImpl : public Bindable, public std::enable_shared_from_this<Fr
   uint64_t EndMainFrame() noexcept;
   uint64_t EndReadyFrame(FrameThread& thread) noexcept;
   [[gnu::noinline]] uint64_t EndWatchedFrame(FrameThread& thread) noexcept;
-  void MarkChain(FrameChain& chain, FrameId id, FrameThread& thread) noexcept;
+  void MarkSequence(FrameSequence& sequence, FrameId id, FrameThread& thread) noexcept;
   void LogHitch(const Hitch& hitch) noexcept;
   void CatchUp(FrameThread& thread) noexcept;
   [[gnu::always_inline]] void EnterReady(FrameThread& thread, ZoneId id, Zone* zone) noexcept;

@@ -232,7 +232,7 @@ ZoneId FrameCounterImpl::DefineZone(std::string_view name) {
 }
 
 FrameId FrameCounterImpl::DefineFrame(std::string_view name, uint64_t budget_ns) {
-  if (in_forked_child_) return {DefinedNames::kMaxChains};
+  if (in_forked_child_) return {DefinedNames::kMaxSequences};
   const sys::ForkBlocker fork_blocker;
   const std::lock_guard<std::mutex> lock(mutex_);
   return names_.DefineFrame(name, shape_, budget_ns);
@@ -240,14 +240,16 @@ FrameId FrameCounterImpl::DefineFrame(std::string_view name, uint64_t budget_ns)
 
 FrameId FrameCounterImpl::FrameNamed(std::string_view name) {
   if (const FrameId known = names_.FindFrame(name); known.index != 0) return known;
-  if (in_forked_child_) return {DefinedNames::kMaxChains};
+  if (in_forked_child_) return {DefinedNames::kMaxSequences};
   const sys::ForkBlocker fork_blocker;
   const std::lock_guard<std::mutex> lock(mutex_);
   const FrameId known = names_.FindFrame(name);
   return known.index != 0 ? known : names_.DefineFrame(name, shape_, 0);
 }
 
-const FrameChain* FrameCounterImpl::chain(FrameId id) const { return in_forked_child_ ? nullptr : names_.chain(id); }
+const FrameSequence* FrameCounterImpl::sequence(FrameId id) const {
+  return in_forked_child_ ? nullptr : names_.sequence(id);
+}
 
 std::vector<FrameCounterImpl::Group> FrameCounterImpl::Groups() {
   Settle();

@@ -1,5 +1,5 @@
-// The sums of frames. Frames of a series have no gaps between them, so the sum of all of them is the last mark minus
-// the first. before_ has the sums of earlier series.
+// The sums of frames. Frames of a segment have no gaps between them, so the sum of all of them is the last mark minus
+// the first. before_ has the sums of earlier segments.
 #include "src/count/frame/frame_marks.h"
 
 namespace perfkit::count {

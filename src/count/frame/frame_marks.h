@@ -3,7 +3,7 @@
 //
 //   marks    | settled | … | … | current |      each mark ends a frame and begins the next one
 //
-// Frames of a series have no gaps between them. So the sum of all settled frames is the difference of two marks, and a
+// Frames of a segment have no gaps between them. So the sum of all settled frames is the difference of two marks, and a
 // frame needs no additions.
 #pragma once
 
@@ -35,7 +35,7 @@ class FrameMarks {
   Snapshot& next() { return marks_[(current_ + 1) % kMarks]; }
   // The mark at which the frame under way began.
   const Snapshot& current() const { return marks_[current_ % kMarks]; }
-  // Starts a series of frames at next(). Requires pending() == 0.
+  // Starts a segment of frames at next(). Requires pending() == 0.
   void BeginSeries(const CountedEvents& events);
   // Ends the frame under way at next(). Requires pending() < kMaxPending.
   Interval End() {
@@ -53,7 +53,7 @@ class FrameMarks {
     ++frames_;
     return {begin, marks_[++settled_ % kMarks]};
   }
-  // Bit i: event i had no number in a settled frame of this series.
+  // Bit i: event i had no number in a settled frame of this segment.
   void AddMissing(uint32_t missing) { missing_ |= missing; }
 
   // Returns the sums of all settled frames, and their number.
@@ -66,8 +66,8 @@ class FrameMarks {
   std::vector<Snapshot> marks_;
   size_t current_ = 0;
   size_t settled_ = 0;
-  Snapshot first_{};  // The first mark of the series.
-  Sums before_;       // Sums of earlier series.
+  Snapshot first_{};  // The first mark of the segment.
+  Sums before_;       // Sums of earlier segments.
   uint32_t missing_ = 0;
   uint64_t frames_ = 0;
 };

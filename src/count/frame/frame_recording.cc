@@ -17,10 +17,11 @@ void FrameRecording::Add(FrameThread& thread) {
 }
 
 const EventPlan& FrameRecording::events() const { return impl_->plan(); }
-uint64_t FrameRecording::budget_ns(uint16_t chain) const { return impl_->budget_ns({chain}); }
+uint64_t FrameRecording::budget_ns(uint16_t sequence) const { return impl_->budget_ns({sequence}); }
 
 bool FrameRecording::Read(absl::FunctionRef<void(const FrameEvent& event)> visit) {
-  return reader_.Read([&](Reader::Log& log, const ZoneRecord& record) { visit(EventOf(log, record)); }, Reader::GapsTo(visit));
+  return reader_.Read([&](Reader::Log& log, const ZoneRecord& record) { visit(EventOf(log, record)); },
+                      Reader::GapsTo(visit));
 }
 
 FrameEvent FrameRecording::EventOf(Reader::Log& log, const ZoneRecord& record) const {
@@ -41,7 +42,7 @@ FrameEvent FrameRecording::EventOf(Reader::Log& log, const ZoneRecord& record) c
       uint64_t& end_ns = ends_ns[record.id];
       event.from_ns = std::max(end_ns, reader_.ToNs(record.words[0]));  // Rounding must not make frames overlap.
       event.to_ns = end_ns = std::max(event.from_ns, reader_.ToNs(record.words[1]));
-      event.name = impl_->chain_name(record.id);
+      event.name = impl_->sequence_name(record.id);
       event.number = record.words[2];
       event.missing = record.missing;
       event.values = record.words.subspan(3);
@@ -52,7 +53,7 @@ FrameEvent FrameRecording::EventOf(Reader::Log& log, const ZoneRecord& record) c
       event.text = record.text();
       break;
     case ZoneRecordKind::kReason:
-      event.id = static_cast<uint16_t>(record.missing);  // the chain (zone_log.h)
+      event.id = static_cast<uint16_t>(record.missing);  // the sequence (zone_log.h)
       event.from_ns = reader_.ToNs(record.words[0]);
       event.text = record.text();
       break;

@@ -31,10 +31,10 @@ struct FrameEvent {
   uint64_t from_ns = 0;  // kEnter, kLeave, kReason, kEnd: its time. kFrame, kGap: its begin.
   uint64_t to_ns = 0;    // kFrame, kGap: its end.
   // kEnter: the zone, one for each path of names on this thread. kAbandon: the depth of the zone. kFrame, kReason: the
-  // chain.
+  // sequence.
   uint16_t id = 0;
   uint16_t parent = 0;               // kEnter: the zone around it; 0 means none.
-  const char* name = nullptr;        // kEnter: the zone's own name. kFrame: the chain's name, "" for the main one.
+  const char* name = nullptr;        // kEnter: the zone's own name. kFrame: the sequence's name, "" for the main one.
   uint64_t number = 0;               // kFrame, kHitch: number of the frame.
   uint32_t missing = 0;              // kFrame: bit i means that value i is not known, or too low.
   std::span<const uint64_t> values;  // kFrame: the counts, by event.
@@ -61,8 +61,8 @@ class FrameRecording {
 
   // Returns the events of FrameEvent::values.
   const EventPlan& events() const;
-  // Returns the budget of a chain's frames: longer ones are slow. 0 means no budget.
-  uint64_t budget_ns(uint16_t chain) const;
+  // Returns the budget of a sequence's frames: longer ones are slow. 0 means no budget.
+  uint64_t budget_ns(uint16_t sequence) const;
 
   // For FrameCounterImpl, with its list of threads locked: starts a thread's log.
   void Add(FrameThread& thread);
@@ -70,7 +70,7 @@ class FrameRecording {
   void Detach() { reader_.Detach(); }
 
  private:
-  // When each chain's last frame ended.
+  // When each sequence's last frame ended.
   struct FrameEnds {
     std::vector<uint64_t> ns;
   };

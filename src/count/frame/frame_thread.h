@@ -116,7 +116,7 @@ class FrameThread {
   ZoneTree tree;
   bool ready = false;       // the owner may enter zones at once; not for visitors
   bool is_worker = true;    // not the thread that marks the main frame
-  bool own_frames = false;  // marks of a secondary chain end the tree's frames
+  bool own_frames = false;  // marks of a sequence other than the main one end the tree's frames
   uint32_t opens = 0;       // how often its events were opened; older snapshots can't be compared
   bool draining = false;    // it was inside a zone when counting was disabled; guarded by mutex
   bool dirty = false;       // something was counted since the last Roll

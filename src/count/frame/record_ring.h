@@ -27,8 +27,8 @@ enum class ZoneRecordKind : uint8_t { kBegin, kEnter, kLeave, kAbandon, kFrame, 
 // A record, without its header.
 struct ZoneRecord {
   ZoneRecordKind kind = ZoneRecordKind::kBegin;
-  uint16_t id = 0;  // kEnter: the zone; kFrame: the chain of frames; kHitch, kReason: bytes of text; kTask: the node
-  // kFrame: as FrameRecord::missing, and values that are too low; kReason: the chain; kTask: AwaitChains
+  uint16_t id = 0;  // kEnter: the zone; kFrame: the sequence of frames; kHitch, kReason: bytes of text; kTask: the node
+  // kFrame: as FrameRecord::missing, and values that are too low; kReason: the sequence; kTask: AwaitChains
   uint32_t missing = 0;
   std::span<const uint64_t> words;
 

@@ -68,7 +68,7 @@ void ZoneLog::AddFrame(const EndedFrame& frame, const FrameRecord& record, size_
   if (!IsCurrent()) return;
   uint64_t words[3 + kMaxEvents] = {frame.begin_ticks, frame.end_ticks, record.number};
   std::copy_n(record.values.begin(), events, words + 3);
-  Write(ZoneRecordKind::kFrame, frame.chain, record.missing | frame.multiplexed, std::span(words, 3 + events),
+  Write(ZoneRecordKind::kFrame, frame.sequence, record.missing | frame.multiplexed, std::span(words, 3 + events),
         frame.end_ticks);
 }
 
@@ -76,10 +76,10 @@ void ZoneLog::AddHitch(uint64_t number, std::string_view cause) noexcept {
   if (IsCurrent()) WriteText(ZoneRecordKind::kHitch, 0, number, cause, ReadTicks());
 }
 
-void ZoneLog::AddReason(uint32_t chain, std::string_view reason) noexcept {
+void ZoneLog::AddReason(uint32_t sequence, std::string_view reason) noexcept {
   if (!IsCurrent()) return;
   const uint64_t ticks = ReadTicks();
-  WriteText(ZoneRecordKind::kReason, chain, ticks, reason, ticks);
+  WriteText(ZoneRecordKind::kReason, sequence, ticks, reason, ticks);
 }
 
 // A longer text is cut, between two characters of UTF-8.

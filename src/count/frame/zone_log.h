@@ -8,7 +8,7 @@
 //   kEnter  (zone, ticks)              kLeave (ticks)             in order of nesting
 //   kAbandon (depth)                   the open zone at this depth ends on another thread, at an unknown time
 //   kFrame  (begin, end, number, values)         kHitch (number, text)
-//   kReason (ticks, text) missing: chain   why the frame under way of a chain is kept (FrameCounter::Keep)
+//   kReason (ticks, text) missing: sequence       why the frame under way of a sequence is kept (FrameCounter::Keep)
 //   kGap    (from, to, lost)           there was no room: all zones are closed, those that are still open follow
 //   kEnd    (ticks)                    the thread is no longer attached: all zones are closed
 #pragma once
@@ -25,9 +25,9 @@
 
 namespace perfkit::count {
 
-// A frame of a chain that has ended.
+// A frame of a sequence that has ended.
 struct EndedFrame {
-  uint16_t chain = 0;
+  uint16_t sequence = 0;
   uint64_t begin_ticks = 0, end_ticks = 0;
   uint32_t multiplexed = 0;  // bit i: the value of event i is too low
 };
@@ -44,7 +44,7 @@ class ZoneLog : public RecordRing {
   void Abandon(uint64_t entry) noexcept;
   void AddFrame(const EndedFrame& frame, const FrameRecord& record, size_t events) noexcept;
   void AddHitch(uint64_t number, std::string_view cause) noexcept;
-  void AddReason(uint32_t chain, std::string_view reason) noexcept;
+  void AddReason(uint32_t sequence, std::string_view reason) noexcept;
   void End(uint64_t ticks) noexcept;
 
   // The parent and the name of a zone. zone(id) requires that a kEnter with this id was read.

@@ -126,7 +126,7 @@ class ZoneTree {
   uint64_t frame_begin_ticks() const { return marks_.current().ticks; }
   // Bit i: event i was off its counter for a part of the frame that ended last, so that its value is too low.
   uint32_t MultiplexedInLastFrame() const { return events_.MultiplexedBetween(marks_.last().begin, marks_.last().end); }
-  // Starts a series of frames at the snapshot in next_mark(). Requires pending() == 0.
+  // Starts a segment of frames at the snapshot in next_mark(). Requires pending() == 0.
   void BeginFrame() { marks_.BeginSeries(events_); }
   // Ends the frame at the snapshot in next_mark(), which is also the start of the next: splits the zones that are open,
   // adds the sums of the zones of this frame to the totals and to the histograms. Returns the frame's ticks. The frame

@@ -1,4 +1,5 @@
-// A secondary chain of frames, e.g. of an audio thread: it has marks, frame numbers and a history of its own.
+// A frame sequence other than the main one, e.g. of an audio thread: it has marks, frame numbers and a history of its
+// own.
 //
 // The first thread that marks it owns it until that thread ends; marks of other threads are only counted as mistakes.
 #pragma once
@@ -15,10 +16,10 @@
 
 namespace perfkit::count {
 
-class FrameChain {
+class FrameSequence {
  public:
   // `budget_ns`: 0 means none.
-  FrameChain(std::string name, const ZoneShape& shape, size_t history_frames, uint64_t budget_ns)
+  FrameSequence(std::string name, const ZoneShape& shape, size_t history_frames, uint64_t budget_ns)
       : name_(std::move(name)), budget_ns_(budget_ns), shape_(shape), history_(history_frames) {}
 
   // Makes `thread` the owner if there is none. Returns false if another thread is. Call it on that thread, without
@@ -50,8 +51,8 @@ class FrameChain {
   const uint64_t budget_ns_;
   ZoneShape shape_;
   std::atomic<uint64_t> owner_{0};  // the owner's serial; 0: no owner
-  // True: the owner's zones belong to frames of this chain, and Mark ends frames of the owner's tree. False: Mark ends
-  // frames of own_tree_.
+  // True: the owner's zones belong to frames of this sequence, and Mark ends frames of the owner's tree. False: Mark
+  // ends frames of own_tree_.
   bool drives_tree_ = false;
   uint32_t opens_ = 0;                  // the owner's count of opens when this frame started
   std::unique_ptr<ZoneTree> own_tree_;  // only a root; used if not drives_tree_

@@ -1,11 +1,11 @@
-// Marks of secondary chains. A worker's zones belong to the first chain that the worker marks: that chain's marks,
-// instead of the main ones, end the frames of the worker's tree. Every other chain has its own tree, which is only a
-// root, so its frames have counts but no zones.
-#include "src/count/frame/frame_chain.h"
+// Marks of frame sequences other than the main one. A worker's zones belong to the first sequence that the worker
+// marks: that sequence's marks, instead of the main ones, end the frames of the worker's tree. Every other sequence has
+// its own tree, which is only a root, so its frames have counts but no zones.
+#include "src/count/frame/frame_sequence.h"
 
 namespace perfkit::count {
 
-bool FrameChain::Claim(FrameThread& thread) {
+bool FrameSequence::Claim(FrameThread& thread) {
   uint64_t owner = 0;
   // Acquire: pairs with the release in Disown, so that the new owner sees what the last one wrote.
   if (!owner_.compare_exchange_strong(owner, thread.serial, std::memory_order_acquire)) return owner == thread.serial;
@@ -23,19 +23,19 @@ bool FrameChain::Claim(FrameThread& thread) {
   return true;
 }
 
-void FrameChain::Disown(const FrameThread& thread) {
+void FrameSequence::Disown(const FrameThread& thread) {
   uint64_t owner = thread.serial;
   owner_.compare_exchange_strong(owner, 0, std::memory_order_release);  // pairs with Claim
 }
 
-std::optional<FrameChain::Ended> FrameChain::Mark(FrameThread& thread, uint64_t ns_per_tick_q32) {
+std::optional<FrameSequence::Ended> FrameSequence::Mark(FrameThread& thread, uint64_t ns_per_tick_q32) {
   ZoneTree& tree = drives_tree_ ? thread.tree : *own_tree_;
   if (&tree != &thread.tree) tree.scratch() = thread.tree.scratch();
   // The owner's events were reopened, or this is its first mark: no frame has begun with these events.
   if (opens_ != thread.opens) {
     opens_ = thread.opens;
     tree.SetGapped(thread.tree.gapped());
-    // What the owner's zones counted before its first mark belongs to no frame of this chain.
+    // What the owner's zones counted before its first mark belongs to no frame of this sequence.
     if (drives_tree_) tree.EndFrameAtScratch(number_, ns_per_tick_q32);
     tree.BeginFrameAtScratch();
     return std::nullopt;
@@ -48,12 +48,12 @@ std::optional<FrameChain::Ended> FrameChain::Mark(FrameThread& thread, uint64_t 
   return Ended{begin_ticks, &record, tree.MultiplexedInLastFrame()};
 }
 
-FrameRecord FrameChain::last() const {
+FrameRecord FrameSequence::last() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return history_.last();
 }
 
-std::vector<FrameRecord> FrameChain::records() const {
+std::vector<FrameRecord> FrameSequence::records() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   const FrameHistory view = history_.view();
   std::vector<FrameRecord> copy;
