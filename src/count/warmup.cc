@@ -1,6 +1,7 @@
-// Keeps disabled events open. Opening the first event of an id, and closing the last one, patches the kernel's code
-// (static keys: perf_swevent_init and account_event, kernel/events/core.c). In between, opening others is cheap. A
-// disabled event counts nothing, but costs its thread time at each switch until Cooldown closes it.
+// Keeps disabled events open. Opening the machine's first event of a task, or its first software event with a config
+// (PERF_COUNT_SW_*), and closing the last one, patches the kernel's code (static keys: account_event and
+// perf_swevent_init, kernel/events/core.c). In between, opening others is cheap. A disabled event counts nothing, but
+// costs its thread time at each switch until Cooldown closes it.
 #include "perfkit/warmup.h"
 
 #include <utility>

@@ -1,6 +1,6 @@
 // Reads the headers of ELF files. Headers are read from the bytes on each call instead of being kept: a read is cheap,
-// and an Image needs no memory of its own. All reads go through base::ReadAt and base::Slice, which return nullopt
-// beyond the end of the file.
+// and an Image needs no memory of its own. All reads but that of e_ident go through base::ReadAt, Slice and TextAt,
+// which return nullopt beyond the end of their bytes.
 #include "src/elf/image.h"
 
 #include <elf.h>

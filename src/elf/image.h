@@ -6,7 +6,6 @@
 //
 //   bytes ──Parse──> Image ──segment(i)──> PT_LOAD, PT_NOTE, …     what the loader maps
 //                          └─section(i)──> .symtab, .dynsym, …     what linkers and debuggers read; may be stripped
-//                          └─section(i)──> .symtab, .dynsym, …     what linkers and debuggers read; may be stripped
 #pragma once
 
 #include <cstdint>

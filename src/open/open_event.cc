@@ -1,5 +1,5 @@
-// The retries of perf_event_open. Each turn of the loop gives up one thing of the attr, for good, so that the loop
-// ends; the first answer of the kernel is kept, since it is what the user asked about.
+// The retries of perf_event_open. Each turn of the loop gives up one thing of the attr. TakeOwn brings the optional
+// bits back, but only once, so the loop ends. The first answer of the kernel is kept: it is what the user asked about.
 #include "src/open/open_event.h"
 
 #include <errno.h>
@@ -24,8 +24,8 @@ int TryOpen(const OpenRequest& request, const sys::PerfEventAttr& attr) {
   return fd;
 }
 
-// Replaces a generic event of one kind of core by the PMU's own event. Returns false if it was none, or was replaced
-// before.
+// Replaces a generic event of one kind of core by the PMU's own event, with the optional bits again. Returns false if
+// the PMU has none, if it was replaced before, or if `error` has another cause.
 bool TakeOwn(const OpenRequest& request, int error, sys::PerfEventAttr& attr) {
   if (request.own_type == 0 || attr.type == request.own_type || (error != EINVAL && error != ENOENT)) return false;
   attr.type = request.own_type;
@@ -69,7 +69,7 @@ absl::StatusOr<OpenedEvent> OpenEvent(const OpenRequest& request, const sys::Rig
       attr.build_id = 0;
     } else if (error == EOPNOTSUPP && request.lower_precise && attr.precise_ip > 0) {
       --attr.precise_ip;
-    // The optional bits: they differ only until they have been taken out.
+    // The optional bits, if the attr has them now.
     } else if ((error == EINVAL || error == EOPNOTSUPP) && attr.config1 != request.attr.config1) {
       attr.config1 = request.attr.config1;
     } else if (!TakeOwn(request, error, attr)) {

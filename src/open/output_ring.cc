@@ -1,6 +1,6 @@
 // Opens and maps rings. A streaming ring is mapped writable, as its reader moves data_tail; an overwriting one
-// read-only, which is how the kernel tells them apart (perf_mmap, kernel/events/core.c), and backwards, as only then
-// the begin of its latest record is known.
+// read-only, which is how the kernel tells them apart (perf_mmap, kernel/events/core.c). The latter is written
+// backwards, as only then the begin of its latest record is known.
 #include "src/open/output_ring.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-// What the other threads did while one of them waited, and which of them it probably waited for.
+// What the other threads of a process did while one of them waited, and which of them it probably waited for.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ struct ThreadActivity {
   uint64_t sampled_ns = 0;    // on a CPU, by samples of the clock
   uint64_t preempted_ns = 0;  // off it, but runnable
   uint64_t blocked_ns = 0;
-  // How long it surely was not kept off a CPU: it was sampled on one, or blocked, until a look or until it was woken.
-  // After a wake-up that has no record it may have waited for a CPU since.
+  // How long it surely did not wait for a CPU: it was sampled on one, or blocked. A wait without a known waker counts
+  // only until the thread was last examined (ProfileWait::examined_ns): it may have been woken, and runnable, since.
   uint64_t shown_ns = 0;
   uint64_t last_run_ns = 0;  // when it ran last, as far as is known; 0: not at all
   bool stopped = false;      // it ran until about the end, and was blocked or ended then
@@ -27,8 +27,8 @@ struct ThreadActivity {
   uint64_t runnable_ns() const { return sampled_ns + preempted_ns; }
 };
 
-// Returns the activity of all threads but `thread` between two times, by index in Profile::threads. Threads of which
-// nothing is known are not in it. O(samples).
+// Returns the activity of the other threads of `thread`'s process between two times, by index in Profile::threads.
+// Leaves out the session's own thread, and threads of which nothing is known. O(samples).
 std::map<uint32_t, ThreadActivity> ActivityBeside(const Profile& profile, uint32_t thread, uint64_t from_ns,
                                                   uint64_t to_ns);
 

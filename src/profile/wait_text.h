@@ -8,15 +8,16 @@
 
 namespace perfkit::profile {
 
-// "preempted", with who did it ", by `cc1plus` (tid 123)"; the wait's detail, or "syscall 202"; who held the lock, ",
-// held by loader (1234) in Load"; and who ended it, ", woken by worker (1234)". "" if nothing of that is known.
+// Returns what is known of these, joined by ", ": "preempted", or the wait's detail, or "syscall 202"; the preempter,
+// "by `cc1plus` (tid 123)"; the holder of the lock, "held by loader (1234) in Load"; and the waker, "woken by worker
+// (1234)". "" if nothing is known.
 std::string WaitText(const Profile& profile, const ProfileWait& wait);
 
-// "loader (1234)"; of a sum its name alone.
+// "loader (1234)"; for a sum of ended threads (ProfileThread::is_sum), its name alone.
 std::string ThreadAndNumber(const Profile& profile, uint32_t thread);
 
-// "loader (1234)", and "loader (1234) in Load"; "" if no holder is known. The function is the innermost one of the
-// program's own: those of the C and C++ libraries, which wait for it, are left out.
+// "loader (1234)", and "loader (1234) in Load"; "" if no holder is known. The function is the innermost one on the
+// holder's stack (ProfileWait::holder_stack) that is the program's own, not of the kernel or the C and C++ libraries.
 std::string HolderName(const Profile& profile, const ProfileWait& wait);
 std::string HolderText(const Profile& profile, const ProfileWait& wait);
 
@@ -27,8 +28,8 @@ std::string PreempterText(const Profile& profile, const ProfilePreempter& preemp
 // Returns true if a detail is of a wait for one pipe or FIFO alone: "read of descriptor 3 (pipe:[1234])".
 bool IsOnePipe(std::string_view detail);
 
-// The kind of a wait: its text without its holder and waker, and without addresses, which another wait for the like has
-// not: "futex".
+// The same text for all waits for the same kind of thing: that of WaitText without preempter, holder and waker, and
+// without addresses and the numbers of pipes and sockets: "futex", "read of descriptor 3 (pipe)".
 std::string WaitKind(const Profile& profile, const ProfileWait& wait);
 
 }  // namespace perfkit::profile

@@ -44,7 +44,7 @@ class FrameKeeper {
   void Add(const EndedFrame& frame);
   // To be called when a thread has no more frames.
   void EndThread(uint32_t thread);
-  // Forgets a thread, with all that was kept of its frames.
+  // Forgets a thread, with all that was kept of its frames. The kept ones count as dropped.
   void Forget(uint32_t thread);
 
   // To be called when all frames that ended until `until_ns` have been added. UINT64_MAX: there will be no more.
@@ -55,8 +55,8 @@ class FrameKeeper {
   // Releases up to a time whose frames are still under way, if there is no room for them.
   void ReleaseUntil(uint64_t until_ns);
   uint64_t released_ns() const { return released_ns_; }
-  // Drops half of the kept frames, short ones without a reason first, and half of the references of each kind, which
-  // have no more room from then on. Returns false if there was nothing to drop.
+  // Drops half of the kept frames, short ones without a reason first, and half of the references of each kind, whose
+  // maximum is from then on the number that is left. Returns false if there was nothing to drop.
   bool DropHalf();
 
   bool IsReference(const EndedFrame& frame) const;
@@ -65,10 +65,11 @@ class FrameKeeper {
   // Returns the times of what is kept, and all that is not released. `index_of` returns a thread's index in
   // Profile::threads.
   KeptTimes Times(absl::FunctionRef<uint32_t(uint32_t thread)> index_of) const;
-  // Returns the times of a slow frame that is not released, of those before it, and of the references of its kind.
+  // Returns the times of a slow frame, of those before it if it is kept, and of the references of its kind; none if the
+  // frame is released.
   KeptTimes TimesOf(const EndedFrame& frame, absl::FunctionRef<uint32_t(uint32_t thread)> index_of) const;
 
-  // Number of frames that were to be kept, but for which there was no room.
+  // Number of frames that were to be kept, but were dropped: for want of room, by Forget, or as they began too early.
   uint64_t dropped() const { return dropped_; }
 
  private:

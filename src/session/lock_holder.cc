@@ -43,7 +43,7 @@ Evidence EvidenceOf(FutexLock lock, std::string_view function) {
 
 bool ProvesLock(FutexLock lock, std::span<const NamedCall> calls) {
   if (lock == FutexLock::kNone) return false;
-  if (lock == FutexLock::kPriorityInheriting) return true;
+  if (lock == FutexLock::kPriorityInheriting) return true;  // Only for locks, whatever program calls it.
   bool in_libc = false;
   for (const NamedCall& call : calls) {
     if (!IsLibc(call.module)) break;

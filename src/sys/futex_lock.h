@@ -31,8 +31,8 @@ enum class FutexLock : uint8_t {
 FutexLock FutexLockOf(int64_t syscall, std::span<const uint64_t, 6> arguments);
 
 // Returns the tid of the thread that holds the lock for which this call waits. Returns nullopt if it does not look like
-// a lock, or if its holder changes at the moment. A thread that ended without a release is still its holder. The result
-// counts only if the waiting thread does not run meanwhile.
+// a lock, if its memory can't be read (which is safe to try), or if its holder changes at the moment. A thread that
+// ended without a release is still its holder. The result counts only if the waiting thread does not run meanwhile.
 std::optional<uint32_t> ReadLockHolder(int64_t syscall, std::span<const uint64_t, 6> arguments);
 
 }  // namespace perfkit::sys

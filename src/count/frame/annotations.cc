@@ -53,7 +53,7 @@ struct Run {
   const Annotations* of = nullptr;
   const char* name = nullptr;
   size_t uncounted = 0;
-  alignas(Zone) std::byte storage[sizeof(Zone)];
+  alignas(Zone) std::byte storage[sizeof(Zone)];  // Moved as bytes with its Run: nothing may point to a Zone.
 
   Zone& zone() { return *std::launder(reinterpret_cast<Zone*>(storage)); }
 };
@@ -88,8 +88,8 @@ class Runs {
 };
 constinit thread_local Runs thread_runs;
 
-// Of each annotated Enter of a thread without its Leave, to whom its zone belongs; nullptr for one that is not counted.
-// Those beyond kMaxEntered are not counted, either.
+// The annotated Enters of a thread that have no Leave yet. For each, the Annotations of the FrameCounter that it
+// entered; nullptr if it is not counted. Those beyond kMaxEntered are not counted, either.
 struct Entered {
   size_t depth = 0;
   std::array<const Annotations*, kMaxEntered> of{};

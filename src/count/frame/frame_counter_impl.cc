@@ -232,7 +232,7 @@ void FrameCounterImpl::PrepareMain() noexcept {
   }
   thread.Read(thread.tree.next_mark());
   thread.tree.BeginFrame();
-  hitches_.BeginSeries();
+  hitches_.BeginSegment();
   thread.ready = true;
 }
 

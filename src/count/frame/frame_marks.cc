@@ -4,7 +4,7 @@
 
 namespace perfkit::count {
 
-void FrameMarks::BeginSeries(const CountedEvents& events) {
+void FrameMarks::BeginSegment(const CountedEvents& events) {
   before_ = Total(events);
   missing_ = 0;
   settled_ = ++current_;

@@ -31,23 +31,23 @@ class FrameMarks {
 
   FrameMarks() : marks_(kMarks) {}
 
-  // The snapshot of the next mark, for the caller to fill.
+  // The snapshot of the next mark, for the caller to fill. Requires pending() < kMaxPending: else it is still in use.
   Snapshot& next() { return marks_[(current_ + 1) % kMarks]; }
   // The mark at which the frame under way began.
   const Snapshot& current() const { return marks_[current_ % kMarks]; }
   // Starts a segment of frames at next(). Requires pending() == 0.
-  void BeginSeries(const CountedEvents& events);
-  // Ends the frame under way at next(). Requires pending() < kMaxPending.
+  void BeginSegment(const CountedEvents& events);
+  // Ends the frame under way at next(), which has been filled.
   Interval End() {
     const Snapshot& begin = current();
     ++current_;
     return {begin, current()};
   }
-  // Requires that End was called since BeginSeries.
+  // Requires that End was called since BeginSegment.
   Interval last() const { return {marks_[(current_ - 1) % kMarks], current()}; }
 
   size_t pending() const { return current_ - settled_; }
-  // Returns the oldest frame that waits, and counts it as settled.
+  // Returns the oldest frame that waits, and counts it as settled. Requires pending() != 0.
   Interval Settle() {
     const Snapshot& begin = marks_[settled_ % kMarks];
     ++frames_;

@@ -40,7 +40,7 @@ class FrameSequence {
   // Call it on the owner, inside (FrameThread::StepInside), with its FrameThread::mutex held.
   std::optional<Ended> Mark(FrameThread& thread, uint64_t ns_per_tick_q32);
 
-  // Thread-safe, as is all that follows.
+  // Thread-safe, as is all that follows. Nothing is counted in last() if no frame has ended. records(): oldest first.
   FrameRecord last() const;
   std::vector<FrameRecord> records() const;
   const std::string& name() const { return name_; }

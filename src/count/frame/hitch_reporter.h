@@ -40,7 +40,7 @@ class HitchReporter {
     if (has_budget()) log_.Open();
   }
   // To be called when a segment of frames begins.
-  void BeginSeries() { watch_.Attach(log_.switches(), log_.faults()); }
+  void BeginSegment() { watch_.Attach(log_.switches(), log_.faults()); }
   void BeginFrame() { watch_.BeginFrame(); }
   // Explains the late frame that has just ended in `tree`. Requires that BeginFrame was not called since. The result is
   // valid until the next call.

@@ -24,8 +24,8 @@ NumberStyle StyleOf(const EventPlan& plan, size_t i);
 
 using TableCells = std::vector<std::string>;
 
-// Appends the rows, in aligned columns, and an empty line. Columns without any text are left out. Requires rows of
-// equal length, the first cell a label.
+// Appends the rows, in aligned columns, and an empty line. Columns without any text are left out. Requires at least one
+// row, and rows of equal length, the first cell a label.
 void AppendTable(const std::vector<TableCells>& rows, std::string* out);
 
 // Appends the cells p50, p95, p99 and max; "n/a" each if there are no values.
@@ -34,7 +34,7 @@ void AppendQuantileCells(const Quantiles& quantiles, const NumberStyle& style, T
 // Returns the head of event i's table: "task-clock, ms (user space only) (62 % coverage, scaled)".
 std::string CounterTitle(const EventPlan& plan, size_t i, double coverage);
 
-// Returns event i as a part of a metric.
+// Returns event i as a part of a metric. Valid as long as `plan`: it has views of its names.
 MetricPart PartOf(const EventPlan& plan, size_t i, const Count& count);
 
 // The table of one metric. It has no percentiles: the percentiles of a quotient's two parts are those of different

@@ -225,7 +225,7 @@ void AppendSelfAccounting(const FrameStats& stats, std::string* out) {
   const std::array<Counter, 6> counters = {{
       {stats.dropped, "zones dropped (too deep or too many: their time is in the parent)"},
       {stats.mismatched, "zones left without having been entered, or never left"},
-      {stats.cross_thread, "zones ended on another thread (no number)"},
+      {stats.cross_thread, "zones ended on another thread (no counts)"},
       {stats.foreign_marks, "marks by a thread that the frame does not belong to (ignored)"},
       {stats.refused_threads, "threads not counted (more than max_threads)"},
       {stats.unplaced, "values in no percentile (histograms full)"},

@@ -102,7 +102,7 @@ class ZoneTree {
     return {open.node, open.entry, open.begin.ticks};
   }
 
-  // Enters a zone that is not to be counted although zones around it are.
+  // Enters a zone that is not to be counted although zones around it are. Zones entered inside it are dropped.
   void EnterUncounted() { stack_.Skip(); }
 
   // Number of open zones, with dropped ones.
@@ -110,9 +110,9 @@ class ZoneTree {
   // Ends every zone that was entered after `entry`, at the snapshot in scratch(): they were not left, and count as
   // mismatched. Returns false, and does nothing, if `entry` is not open.
   bool UnwindTo(uint64_t entry);
-  // Abandons a visit that was left on another thread, and has no counts of its own. Its zone has at least the counts of
-  // the zones below it. So a visit with an open child stays on the stack until PopAbandoned is called after the child
-  // was left. Does nothing if `entry` is not open.
+  // Abandons a visit that was left on another thread. It is not counted; the sums of its zone are only raised to those
+  // of the zones below it. So a visit with an open child stays on the stack until the child was left and PopAbandoned
+  // is called. Does nothing if `entry` is not open.
   void Abandon(uint64_t entry);
   // Removes abandoned visits from the top of the stack. Returns false if some stay, below open children.
   bool PopAbandoned();
@@ -120,14 +120,14 @@ class ZoneTree {
   // Maximum number of frames that may wait for Settle.
   static constexpr size_t kMaxPending = FrameMarks::kMaxPending;
 
-  // The snapshot of the next mark, to be filled before EndFrame or BeginFrame.
+  // The snapshot of the next mark, to be filled before EndFrame or BeginFrame. Requires pending() < kMaxPending.
   Snapshot& next_mark() { return marks_.next(); }
   // Returns the ticks at which the frame under way began.
   uint64_t frame_begin_ticks() const { return marks_.current().ticks; }
   // Bit i: event i was off its counter for a part of the frame that ended last, so that its value is too low.
   uint32_t MultiplexedInLastFrame() const { return events_.MultiplexedBetween(marks_.last().begin, marks_.last().end); }
   // Starts a segment of frames at the snapshot in next_mark(). Requires pending() == 0.
-  void BeginFrame() { marks_.BeginSeries(events_); }
+  void BeginFrame() { marks_.BeginSegment(events_); }
   // Ends the frame at the snapshot in next_mark(), which is also the start of the next: splits the zones that are open,
   // adds the sums of the zones of this frame to the totals and to the histograms. Returns the frame's ticks. The frame
   // itself is left for Settle, which costs less for many at once; at most kMaxPending may wait. `ns_per_tick_q32`:
@@ -141,17 +141,19 @@ class ZoneTree {
   }
   size_t pending() const { return marks_.pending(); }
   // Fills `record` from the oldest frame that waits, all but its number, and adds it to the frame's own histograms.
-  // last(kRoot) refers to `record` from then on.
+  // last(kRoot) refers to `record` from then on, so it must stay valid until the next Settle. Requires pending() != 0.
   void Settle(uint64_t ns_per_tick_q32, FrameRecord& record);
 
   // As BeginFrame, and as EndFrame with Settle, but at the snapshot in scratch(), and with the tree's own record.
+  // Require pending() == 0.
   void BeginFrameAtScratch();
   const FrameRecord& EndFrameAtScratch(uint64_t number, uint64_t ns_per_tick_q32);
   // Forgets the frame that is under way and everything open in it.
   void DropFrame();
 
-  // The results of EndFrame and Settle. Nothing else changes them, so another thread may read them while the owner
-  // enters and leaves zones. Nodes are in the order in which they were first seen, parents before their children.
+  // The results of EndFrame and Settle. Another thread may read them while the owner enters and leaves zones, but not
+  // during BeginFrame, EndFrame, Settle and the AtScratch functions. Nodes are in the order in which they were first
+  // seen, parents before their children.
   size_t size() const { return closed_count_; }
   const char* name(size_t node) const { return details_[node].name; }
   std::shared_ptr<const NameArena> names() const { return names_; }  // keeps all names alive

@@ -98,12 +98,14 @@ void AppendWaits(const Report& report, std::string* out) {
   AppendTable(rows, out);
 }
 
-// Returns the lowest coverage of all names: that of the sum is not lower.
+// Returns the lowest coverage of all rows.
 double CoverageOf(const Report& report, size_t i) {
   double coverage = 1;
-  for (const TaskZoneStats& zone : report.zones) {
-    if (zone.total[i].validity.counted()) coverage = std::min(coverage, zone.total[i].coverage());
-  }
+  const auto include = [&coverage](const Count& count) {
+    if (count.validity.counted()) coverage = std::min(coverage, count.coverage());
+  };
+  include(report.outside.counts[i]);
+  for (const TaskZoneStats& zone : report.zones) include(zone.total[i]);
   return coverage;
 }
 
@@ -147,8 +149,9 @@ void AppendStats(const TaskStats& stats, std::string* out) {
     std::string_view what;
   };
   const std::array<Line, 5> lines = {{
-      {stats.cross_thread, "tasks suspended, ended or with a zone left on another thread (no number)"},
-      {stats.mismatched, "resumed while open, or suspended while not innermost (ignored)"},
+      {stats.cross_thread, "tasks that another thread suspended, ended, or left a zone of (no counts)"},
+      {stats.mismatched,
+       "calls ignored: Resume of a task that runs, Suspend of one that is not its thread's innermost"},
       {stats.dropped, "names or zones beyond max_zones (in \"(more names)\", or in the parent)"},
       {stats.refused_threads, "threads not counted (more than max_threads)"},
       {stats.unplaced, "values in no percentile (histograms full)"},

@@ -35,12 +35,13 @@ class ProcessRules {
   // Returns nullptr if nothing is known of the process. Valid until the next Add or AddProcess.
   const Process* Find(uint32_t pid) { return processes_.Find(pid); }
   // Returns a number for the current mappings of a process, which fits into the cache's keys; 0 for nullptr. Valid
-  // until the next call without HasNewGeneration: that empties the cache, and begins at 1 again.
+  // until a call while HasNewGeneration() is false: that may empty the cache and number from 1 again.
   uint32_t GenerationOf(const Process* process);
   bool HasNewGeneration() const { return last_generation_ < RuleCache::kMaxGenerations; }
 
-  // These return false if nothing is mapped at `address`. Code without information has a rule, kNone, but no row: then
-  // RowAt returns false, too. `bias`: what has to be added to the module's own addresses.
+  // These return false if nothing is mapped at `address`. Code without information has a rule, the one that its bytes
+  // tell or kNone, but no row: then RowAt returns false, too. `generation`: GenerationOf(process). `bias`: what has to
+  // be added to the module's own addresses.
   bool RuleAt(const Process* process, uint32_t generation, uint64_t address, Rule& rule);
   bool RowAt(const Process* process, uint64_t address, CfiRow& row, uint64_t& bias);
   // Returns true if the call before `address` may call the function that contains `pc`, also from another module.
@@ -55,7 +56,7 @@ class ProcessRules {
     lookups_ += hits;
     hits_ += hits;
   }
-  // Adds what is known of rules and modules.
+  // Sets rule_lookups and cache_hits; adds to the numbers of modules and to table_bytes.
   void Fill(UnwinderStats& stats) const;
 
  private:
