@@ -49,11 +49,11 @@ class CounterSet : public CounterReader {
  public:
   // Opens the events on the target and starts counting. A group in braces is no event: ParseEventList returns groups
   // for the third overload. Errors: those of ParseEvent, for a name; InvalidArgument also if there are no events or too
-  // many, if an event can't have its modifiers (context-switches:u, task-clock:u), or if its PMU can't exclude the
-  // kernel (modifiers, user_only); PermissionDenied, naming the setting to change; Unavailable if this machine has no
-  // such counter; NotFound if the target has ended;
-  // ResourceExhausted if descriptors or locked memory run out; Aborted if threads of the target start faster than they
-  // are attached.
+  // many, if an event can't have its modifiers (context-switches:u, task-clock:u), if its PMU can't exclude the kernel
+  // (modifiers, user_only), or if perf does not have it (measured_events.h) and the target is not ThisThread();
+  // PermissionDenied, naming the setting to change; Unavailable if this machine has no such counter; NotFound if the
+  // target has ended; ResourceExhausted if descriptors or locked memory run out; Aborted if threads of the target start
+  // faster than they are attached.
   static absl::StatusOr<CounterSet> Open(std::initializer_list<EventSpec> events, Target target = Target::ThisThread(),
                                          const CounterOptions& options = {});
   static absl::StatusOr<CounterSet> Open(std::span<const EventSpec> events, Target target = Target::ThisThread(),
@@ -68,14 +68,15 @@ class CounterSet : public CounterReader {
   ~CounterSet();
 
   // Describe event i. Require i < size(). Views are valid as long as the set.
-  std::string_view name(size_t i) const;  // As it was written.
+  std::string_view name(size_t i) const;  // As it was written, or the text of its term name=.
   const EventConfig& event(size_t i) const;
   ReadPath path(size_t i) const;        // How event i is read; meaningless if it is not counted.
   absl::Status reason(size_t i) const;  // OK, or why event i is not counted.
 
   // Disable stops and Enable restarts counting, with one ioctl for each group. A stopped event still costs time
   // at each context switch: destroy the set to avoid that. Errors: FailedPrecondition if any event has another path
-  // than ReadPath::kGroupRead.
+  // than ReadPath::kGroupRead, or if the set was moved from; Internal if an ioctl fails: then some groups may be
+  // switched and others not.
   absl::Status Enable();
   absl::Status Disable();
 

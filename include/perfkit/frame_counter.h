@@ -10,8 +10,8 @@
 //
 // It never fails: an event that can't be counted has a reason instead of counts. With task-clock, page-faults,
 // context-switches and cpu-migrations, zones and marks usually make no system call: task-clock needs one after each
-// context switch, and every 20 ms. path() says how each event is read. Zones and marks do not allocate after set-up; a
-// thread's first zone is its set-up.
+// context switch, and every 20 ms. path() says how each event is read. Zones and marks do not allocate after set-up,
+// except for names longer than 64 bytes on average; a thread's first zone is its set-up.
 // Compiled with PERFKIT_ENABLE=0 (enable.h), zones expand to nothing, and the rest does nothing.
 #pragma once
 
@@ -68,8 +68,8 @@ class FrameCounter {
  public:
   using Options = FrameOptions;
 
-  // Opens and tests the events on this thread, in about 1 ms; the first time in a process 10 ms more if the kernel does
-  // not report the frequency of the tick counter.
+  // Opens and tests the events on this thread, in about 1 ms; the first time in a process 10 ms more, except on arm64,
+  // to measure the rate of the tick counter.
   explicit FrameCounter(const Options& options);
   ~FrameCounter();
   FrameCounter(const FrameCounter&) = delete;
@@ -90,7 +90,7 @@ class FrameCounter {
   // A session with SessionOptions::keep keeps frames that take longer than `budget`; 0 means no budget. OnHitch is
   // called for main frames only. Thread-safe. Allocates.
   FrameId DefineFrame(std::string_view name, std::chrono::nanoseconds budget = std::chrono::nanoseconds(0));
-  // As Mark(), for the frames `id`, on the thread that owns them.
+  // As Mark(), for the frames `id`, on the thread that owns them. Locks; a thread's first mark of `id` may allocate.
   void Mark(FrameId id) noexcept {
     if (enabled()) MarkOther(id);
   }

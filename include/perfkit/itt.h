@@ -77,8 +77,9 @@ class IttCollection {
   // `collector_path`: the library. If it is nullptr, INTEL_LIBITTNOTIFY64 names it, and without that the dynamic linker
   // finds it (the program's RUNPATH, LD_LIBRARY_PATH, the system's folders). Destroy the result before `frames`.
   // Errors: NotFound if there is no such library, or if it cannot be loaded; FailedPrecondition if
-  // INTEL_LIBITTNOTIFY64 names another collector, if there is an IttCollection already, in a forked child, or if the
-  // library is no libperfkit_itt.so, or one of an incompatible perfkit.
+  // INTEL_LIBITTNOTIFY64 names another collector, if another IttCollection was not stopped (in a forked child also the
+  // parent's), if `frames` was constructed before the fork of this process, or if the library is no libperfkit_itt.so,
+  // or one of an incompatible perfkit.
   static absl::StatusOr<IttCollection> Start(FrameCounter& frames, const char* collector_path = nullptr);
 
   IttCollection(IttCollection&& other) noexcept;

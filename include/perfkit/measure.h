@@ -7,7 +7,7 @@
 // The class of an event decides how it is measured and what a test may assert:
 //
 //   exact       page faults, allocations, calls, system calls and their bytes,       all of 5 repetitions
-//               stepped instructions
+//               stepped instructions                                            (the stepper: its only one)
 //   near-exact  instructions and branches of a PMU                                   the minimum of 11 repetitions
 //   noisy       cycles, misses, switches, major faults                               the median of 31, and its interval
 //   time        clocks                                                               as noisy; use Compare instead of a

@@ -21,8 +21,9 @@
 //   cpu/event=0x3c/u an event of a PMU. Two slashes enclose terms if '=', ',' or a quote is between them, or if the
 //                    second one is followed by modifiers, or not directly by an operand; otherwise they divide
 //   mem:… uprobe:…   end at the next blank, parenthesis or bracket; write a division with blanks
-// Not accepted: events as numbers of type and config (1:2), terms of generic events (cycles/name=x/), and a unary
-// minus. A metric names at least one event, and has at most 4,096 characters and 64 nested parentheses.
+// Not accepted: events as numbers of type and config (1:2), and a unary minus. Generic events with terms
+// (cycles/name=x/) are parsed, but find no count: such an event is called x. A metric names at least one event, and has
+// at most 4,096 characters and 64 nested parentheses.
 #pragma once
 
 #include "perfkit/detail/library_only.h"

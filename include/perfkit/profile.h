@@ -281,8 +281,9 @@ class Profile {
   // Returns "[libfoo.so]+0x1234": the name of a location without calls.
   std::string UnnamedCode(uint32_t location) const;
 
-  // Returns OK if every index is in its range, each parent precedes its stack, and times do not run backwards. Writers
-  // and reports require it. Errors: InvalidArgument with the first wrong entry.
+  // Returns OK if every index and enumerator is in its range, strings[0] is "", each parent precedes its stack, samples
+  // without a stack, and only these, have StackQuality::kNone, and times do not run backwards. Writers and reports
+  // require it. Errors: InvalidArgument with the first wrong entry.
   absl::Status Check() const;
 
   // Adds another profile, of the same process or another one. Unifies events with the same name and unit, threads with

@@ -46,7 +46,8 @@ class Sampler {
   using Options = SamplerOptions;
 
   // Opens all events on all threads and CPUs of the target, stopped.
-  // Errors: as CounterSet::Open; InvalidArgument also if options contradict each other; ResourceExhausted if not even
+  // Errors: as CounterSet::Open; InvalidArgument also if options contradict each other, for an event that perf does not
+  // have (measured_events.h), and without any event, unless side_band or switches is set; ResourceExhausted if not even
   // one page for each ring can be locked, or if descriptors run out (threads x CPUs x events; the message says how many
   // are needed).
   static absl::StatusOr<Sampler> Open(const SamplerOptions& options, Target target = Target::ThisThread());
@@ -68,14 +69,14 @@ class Sampler {
   // Start.
   absl::Status Pause();
   absl::Status Resume();
-  // Changes the rate of event `event`, at once. If threads inherit the events (Target::AllThreads and Target::Process
-  // with Rings::kPerCpu), the next Drain changes it, for all threads together; if that fails, each further Drain tries
-  // again (SamplerStats::decisions_refused). A stopped sampler with empty rings changes it at once. A change by Drain
-  // leaves no gap, except with CallStack::Live or RingMode::kOverwrite: then nothing is sampled while the rings are
-  // drained. Samples in the rings keep their weight (EventAccounting::represented). On an error the event keeps its
-  // rate. Errors: InvalidArgument if there is no such event, if the rate is of the other kind (Period, Frequency) than
-  // the event was opened with, or if Open would not take it (SampledEvent::rate); those of Open if a stopped sampler
-  // has to reopen inherited events; as Start.
+  // Changes the rate of event `event`, at once. If threads inherit the events (Target::AllThreads, Target::Process, and
+  // Target::Thread with `inherit`, with Rings::kPerCpu), the next Drain changes it, for all threads together; if that
+  // fails, each further Drain tries again (SamplerStats::decisions_refused). A stopped sampler with empty rings changes
+  // it at once. A change by Drain leaves no gap, except with CallStack::Live or RingMode::kOverwrite: then nothing is
+  // sampled while the rings are drained. Samples in the rings keep their weight (EventAccounting::represented). On an
+  // error the event keeps its rate. Errors: InvalidArgument if there is no such event, if the rate is of the other kind
+  // (Period, Frequency) than the event was opened with, or if Open would not take it (SampledEvent::rate); those of
+  // Open if a stopped sampler has to reopen inherited events; as Start.
   absl::Status SetRate(size_t event, SampleRate rate);
 
   // Changes how many bytes of the stack CallStack::UserDump copies. The next Drain while the sampler runs carries it

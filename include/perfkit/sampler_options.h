@@ -90,14 +90,13 @@ struct SampledEvent {
   EventSpec event;  // A software event other than a clock may be given at most once.
   // nullopt means period 1 for events that the kernel counts one by one (faults, switches, tracepoints, breakpoints),
   // and 1000 Hz, or kernel.perf_event_max_sample_rate if that is lower, for clocks and hardware events. If samples have
-  // a period (with kSamplePeriod, or beside a hardware event with a Frequency), events of the first kind require
-  // Period{1}.
+  // the field PERIOD (SamplerOptions::fields), a Period of an event of the first kind must be 1 (else InvalidArgument).
   std::optional<SampleRate> rate{};
   // Siblings: events that are counted in one group with this one. Each sample holds the values of the group
   // (Sample::read), this event's first.
   std::vector<EventSpec> followers{};
   // Tracepoints: a filter on the fields, e.g. "prev_pid == 0 && prev_comm ~ kworker*"; "" means none. The kernel drops
-  // the events that don't match before it counts them.
+  // the events that don't match before it counts them. InvalidArgument for other events.
   std::string filter{};
   // If false, its samples have no stack, whatever SamplerOptions::stack is: for frequent events whose location in code
   // does not matter. Not with FullDumps.
@@ -117,8 +116,8 @@ struct SamplerOptions {
   // kSamplePhysAddr, kSampleDataPageSize, kSampleCodePageSize, kSampleRegsUser (the thread's registers in user space),
   // kSampleRegsIntr (the registers of the sampled code, also in the kernel), …. InvalidArgument for fields that have
   // options of their own (stack, branches, followers), for AUX, and for kSampleWeight, kSampleDataSrc and
-  // kSampleTransaction without a hardware event. All samples of a sampler have the same fields: these, those of the
-  // options, and
+  // kSampleTransaction without a hardware event. Unavailable for registers, except on x86-64 and arm64. All samples of
+  // a sampler have the same fields: these, those of the options, and
   //   IDENTIFIER, IP, TID, TIME  always;
   //   PERIOD                     if an event that is not a clock has a Frequency;
   //   CPU                        with `switches`;

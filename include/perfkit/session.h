@@ -150,7 +150,8 @@ class Session {
   // ProfileAccounting::notes says so. Errors: InvalidArgument if `interval` is out of range; if kOverwrite is combined
   // with kWall, on_batch or keep; if wakers or preempters is set without kWall; if keep is set without frames, or names
   // more than 64 zones and events. FailedPrecondition if a session runs and `replace` is false. Unimplemented for kLive
-  // and kDumps without perfkit::dwarf. Otherwise as Sampler::Open, if no fallback works either.
+  // and kDumps without perfkit::dwarf. Unavailable if the session's thread can't be started. Otherwise as
+  // Sampler::Open, if no fallback works either.
   static absl::StatusOr<Session> Start(SessionOptions options = {});
 
   Session(Session&&) noexcept;
@@ -165,7 +166,7 @@ class Session {
   // Returns the profile so far, with names; sampling continues. kOverwrite: returns what the rings hold now, with the
   // accounting since the previous snapshot. After sampling has ended (running() is false), returns what Stop will
   // return. kWall: while the session runs, on_ns and off_ns may be wrong by 50 us; both are 0 for a running thread that
-  // has no record yet. Errors: FailedPrecondition after Stop.
+  // has no record yet. Errors: FailedPrecondition after Stop; kOverwrite: Internal if an ioctl fails.
   absl::StatusOr<Profile> Snapshot();
 
   // Pause stops and Resume restarts writing to the rings. Samples in between count as EventAccounting::paused.

@@ -117,9 +117,9 @@ auto Counted(TaskCounter::Task& task, Awaited&& awaited) {
 }
 
 // Base of a promise type that counts each co_await of its coroutines. `Promise` has a member task(), which returns the
-// TaskCounter::Task of the coroutine. That task must be resumed when the coroutine starts to run, and suspended or
-// ended when it ends, because initial_suspend, final_suspend and co_yield do not call await_transform. A promise with
-// an await_transform of its own calls Counted there.
+// TaskCounter::Task of the coroutine. initial_suspend, final_suspend and co_yield do not call await_transform, so that
+// task must be resumed when the coroutine starts to run, and suspended or ended when it ends; yield_value returns
+// Counted(task(), std::suspend_always()). A promise with an await_transform of its own calls Counted there.
 template <class Promise>
 struct TaskPromise {
   template <class Awaited>

@@ -46,7 +46,9 @@ struct TaskAccount;
 struct TaskOptions {
   EventSpecs events{};                  // As FrameOptions::events.
   std::optional<ReadPath> only_path{};  // As CounterOptions::only_path.
-  size_t max_threads = 256;             // Maximum at the same time; what tasks do on more threads is not counted.
+  // Maximum at the same time. What tasks do on further threads is not counted, and a task that was resumed on one has
+  // no counts in Task::totals() and is not in the quantiles.
+  size_t max_threads = 256;
   // Maximum number of names of tasks and paths of zones together; larger values than 65,532 are lowered to that. The
   // counts of further zones belong to the zones or tasks around them.
   size_t max_zones = 256;
@@ -108,7 +110,8 @@ class TaskCounter {
  public:
   using Options = TaskOptions;
 
-  // Opens and tests the events on this thread, in about 1 ms.
+  // Opens and tests the events on this thread, in about 1 ms; the first time in a process 10 ms more, except on arm64,
+  // to measure the rate of the tick counter.
   explicit TaskCounter(const Options& options);
   ~TaskCounter();
   TaskCounter(const TaskCounter&) = delete;
@@ -171,8 +174,8 @@ class TaskCounter {
     count::TaskAccount* account_ = nullptr;
   };
 
-  // Returns a new task. `name` as ZoneId; equal names share their statistics. Locks; allocates if the memory of no
-  // ended task can be reused.
+  // Returns a new task. `name` as ZoneId; equal names share their statistics. Locks; allocates for a new name, and if
+  // the memory of no ended task can be reused.
   Task Create(ZoneId name);
 
   // Ends one task's part and begins another's with one snapshot. As from.Suspend() and to.Resume() otherwise.

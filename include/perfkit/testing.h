@@ -113,18 +113,19 @@ inline constexpr Growth kConstant = Growth::kConstant, kLogN = Growth::kLogN, kN
 
 // Return the verdicts of the matchers below, for use without a framework. They fail if the result lacks the event
 // because Measure was not asked for it, and are unmeasurable if its cost is. An entry that the baseline lacks is
-// unmeasurable; a damaged baseline fails.
+// unmeasurable; a damaged baseline fails. JudgeCosts is also unmeasurable if the confidence interval of a noisy event
+// or a clock contains a limit.
 Verdict JudgeCosts(const Measurement& measurement, const Limit& limit, const LimitedEvent& event);
 // Passes if the subject costs at most `factor` times the reference. For a noisy event or a clock: unmeasurable if the
-// confidence interval contains the limit.
+// confidence interval contains the limit, or if the reference may cost 0.
 Verdict JudgeUses(const Comparison& comparison, double factor, const EventType& event);
 // Passes if the fitted exponent exceeds that of `growth` by at most 0.05 (noisy events and clocks: 0.15). Fails if the
 // largest size is less than 4 times the smallest.
 Verdict JudgeGrowth(const ScalingResult& result, Growth growth, const EventType& event);
 // Passes if the metric `text` (metric.h) of the measured events lies in `range`. Its events are named as those of the
-// measurement. With a noisy event or a clock it needs the name of a `machine`, as Costs does, and is unmeasurable if
-// the confidence interval contains a limit. Also unmeasurable for a division by 0. Fails for text that does not parse,
-// and for a metric with an elapsed time.
+// measurement. `machine` is as in On; "" means any. With a noisy event or a clock, fails if `machine` is "", and is
+// unmeasurable if the confidence interval contains a limit. Also unmeasurable for a division by 0. Fails for text that
+// does not parse, and for a metric with an elapsed time.
 Verdict JudgeMetric(const Measurement& measurement, std::string_view text, Interval range,
                     std::string_view machine = "");
 // Compares each event with the number that the same backend (for noisy events: on the same machine) has written to

@@ -49,6 +49,12 @@ FrameRecord FrameCounter::last(FrameId id) const {
 }
 
 std::vector<FrameRecord> FrameCounter::history(FrameId id) const {
+  if (id.index == 0) {
+    const FrameHistory main = history();
+    std::vector<FrameRecord> records;
+    for (size_t i = 0; i < main.size(); ++i) records.push_back(main[i]);
+    return records;
+  }
   const count::FrameSequence* const sequence = impl_->sequence(id);
   return sequence != nullptr ? sequence->records() : std::vector<FrameRecord>();
 }

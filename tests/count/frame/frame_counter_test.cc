@@ -67,6 +67,8 @@ TEST_CASE("frames: faults of each zone and frame are the pages that it touched")
   CHECK(frames.history().size() == 50);
   CHECK(frames.history()[49].number == 49);
   CHECK(frames.history()[0].number == 0);
+  CHECK(frames.history(FrameId{}).size() == 50);
+  CHECK(frames.history(FrameId{}).back().number == 49);
 }
 
 // A frame of some work, a wait and a switch, between clocks of the system and the kernel's own task-clock.
