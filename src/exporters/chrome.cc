@@ -20,6 +20,7 @@
 #include "src/exporters/chrome_stacks.h"
 #include "src/exporters/json_writer.h"
 #include "src/profile/event_choice.h"
+#include "src/profile/text_table.h"
 #include "src/profile/wait_text.h"
 
 namespace perfkit {
@@ -168,7 +169,8 @@ class ChromeWriter {
       if (profile_.threads.empty()) break;
       const ProfileThread& thread = profile_.threads[is_thread ? counter.thread : 0];
       std::string name = profile_.strings[counter.name];
-      if (is_thread) name += " (" + profile_.strings[thread.name] + ")";
+      // Viewers join counters of one process by their names, and threads inherit theirs.
+      if (is_thread) name += " (" + profile::ThreadText(profile_, counter.thread) + ")";
       for (const ProfileCounter::Point& point : counter.points) {
         if (!std::isfinite(point.value)) continue;
         BeginChromeEvent(json_, "C", thread, point.time_ns).Member("name", name).Key("args").BeginObject();

@@ -106,6 +106,19 @@ TEST_CASE("chrome: zones, frames, waits and counters have their numbers", "[expo
   CHECK(file["otherData"].dump().find("not here: the stacks of page-faults") != std::string::npos);
 }
 
+// Viewers identify a counter by its process and its name.
+TEST_CASE("chrome: counters of two threads with one name have two names", "[exporters][chrome]") {
+  ProfileBuilder builder;
+  for (const uint32_t tid : {1u, 2u}) {
+    const uint32_t thread = builder.AddThread(1, tid, "worker");
+    builder.profile().counters.push_back(
+        {.name = builder.String("page-faults"), .thread = thread, .points = {{1'000'000, 5}}});
+  }
+  const std::vector<Json> counters = EventsOf(Chrome(builder.Take()), "C");
+  REQUIRE(counters.size() == 2);
+  CHECK(counters[0]["name"] != counters[1]["name"]);
+}
+
 TEST_CASE("chrome: each sample with a time is in its thread's profile, nodes before it", "[exporters][chrome]") {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     INFO("seed " << seed);
