@@ -84,12 +84,12 @@ class Filtering {
 
   // Zones that were open in the time that is kept; of zones by name, these and what lies in them.
   bool Keeps(const ProfileZone& zone) const {
-    if (!threads_[zone.thread] || zone.from_ns >= filter_.to_ns || zone.to_ns < filter_.from_ns) return false;
+    if (!threads_[zone.thread] || !Overlaps(zone.from_ns, zone.to_ns)) return false;
     return filter_.zone.empty() || zones_[zone.thread].HoldsAll(zone.from_ns, zone.to_ns);
   }
 
   bool Keeps(const ProfileTaskPart& part) const {
-    if (!threads_[part.thread] || part.from_ns >= filter_.to_ns || part.to_ns < filter_.from_ns) return false;
+    if (!threads_[part.thread] || !Overlaps(part.from_ns, part.to_ns)) return false;
     return tasks_[part.task] && (filter_.zone.empty() || zones_[part.thread].HoldsAll(part.from_ns, part.to_ns));
   }
 
@@ -103,6 +103,11 @@ class Filtering {
   bool KeepsThread(size_t thread) const { return threads_[thread]; }
 
  private:
+  // Of frames that follow each other, one ends where the next one begins: it does not overlap the next one's time.
+  bool Overlaps(uint64_t from_ns, uint64_t to_ns) const {
+    const bool has_ended = to_ns < filter_.from_ns || (to_ns == filter_.from_ns && from_ns < to_ns);
+    return from_ns < filter_.to_ns && !has_ended;
+  }
   bool IsUnknown(const ProfileSample& sample) const { return ByTime() && sample.merged(); }
   bool KeepsAtAnyTime(const ProfileSample& sample) const {
     if (!threads_[sample.thread] || !labels_[sample.label] || !tasks_[sample.task]) return false;

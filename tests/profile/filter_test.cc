@@ -158,6 +158,18 @@ TEST_CASE("parts of tasks are filtered by thread, time, task and zone", "[profil
   CHECK(numbers({.zone = "physics"}) == Numbers{1});
 }
 
+TEST_CASE("a filter by the time of a frame keeps none of the frames beside it", "[profile][filter]") {
+  Profile profile = SampleProfile();
+  for (const uint64_t from_ns : {1000u, 2000u, 3000u}) {
+    profile.zones.push_back({.from_ns = from_ns, .to_ns = from_ns + 1000, .is_frame = true});
+    profile.task_parts.push_back({.from_ns = from_ns, .to_ns = from_ns + 1000});
+  }
+  profile.zones.push_back({.from_ns = 2000, .to_ns = 2000});
+  const Profile filtered = profile.Filtered({.from_ns = 2000, .to_ns = 3000});
+  CHECK(filtered.zones.size() == 2);  // The frame, and the zone without a length.
+  CHECK(filtered.task_parts.size() == 1);
+}
+
 TEST_CASE("zones and counters are filtered by thread, time and zone", "[profile][filter]") {
   Profile profile = SampleProfile();
   profile.counters[0].thread = 0;
