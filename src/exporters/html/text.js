@@ -40,10 +40,11 @@ function niceStep(least) {
 function eventFacts(model, event, sum, leftOut) {
   const {name, unit, user_only, accounting} = model.events[event], facts = [];
   const lost = [['lost', 'lost: the kernel had no room'], ['malformed', 'malformed'], ['paused', 'while paused'],
-                ['foreign', 'of foreign event ids'], ['duplicates', 'dropped as duplicates']];
+                ['duplicates', 'dropped as duplicates']];
   for (const [key, text] of lost) {
     if (accounting[key]) facts.push([`${name}: ${count(accounting[key], 'sample')} ${text}`, true]);
   }
+  if (accounting.foreign) facts.push([`${name}: ${count(accounting.foreign, 'sample')} prepared by the kernel for another sampler`, false]);
   if (accounting.throttled) facts.push([`${name}: throttled ${count(accounting.throttled, 'time')}`, true]);
   if (accounting.unsampled_ns) facts.push([`${name}: ${duration(accounting.unsampled_ns)} that no sample stands for`, true]);
   if (accounting.stacks_skipped) facts.push([`${name}: ${count(accounting.stacks_skipped, 'live stack')} not taken`, true]);
@@ -75,7 +76,7 @@ function profileFacts(model) {
     ['zone_records_lost', 'begins and ends of zones lost'],
     ['task_parts_forgotten', 'parts of tasks without times'], ['task_records_lost', 'switches of tasks lost'],
     ['switches_lost', 'switches between threads lost'],
-    ['side_band_lost', 'records of mappings and threads lost: names may be missing'], ['unattributed', 'samples of unknown threads'],
+    ['side_band_lost', 'records of mappings and threads lost: names may be missing'], ['unattributed', 'samples of no known event: left out'],
   ];
   for (const [key, text] of losses) if (accounting[key]) facts.push([`${accounting[key].toLocaleString('en')} ${text}`, true]);
   if (model.merged_samples) {
