@@ -1,6 +1,7 @@
 // An epoll of the descriptor and a pipe.
 #include "src/sys/waiter.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/epoll.h>
 
@@ -9,6 +10,18 @@
 #include "src/sys/kernel.h"
 
 namespace perfkit::sys {
+namespace {
+
+constexpr int kLongestSleepMs = 100;
+
+// Sleeps for `timeout_ms`; at most for kLongestSleepMs, because Wake can't end it.
+void Sleep(int timeout_ms) {
+  const int ms = timeout_ms < 0 || timeout_ms > kLongestSleepMs ? kLongestSleepMs : timeout_ms;
+  const timespec time = {.tv_sec = 0, .tv_nsec = ms * 1'000'000};
+  kernel().nanosleep(&time);
+}
+
+}  // namespace
 
 Waiter::Waiter(OwnedFd epoll, OwnedFd reader, OwnedFd writer)
     : epoll_(std::move(epoll)), reader_(std::move(reader)), writer_(std::move(writer)) {}
@@ -34,6 +47,8 @@ absl::StatusOr<Waiter> Waiter::Open(int fd) {
 void Waiter::Wait(int timeout_ms) {
   epoll_event events[2];
   const int ready = kernel().epoll_wait(epoll_.get(), events, 2, timeout_ms);
+  // A caller that waits in a loop would take a whole CPU: the program has closed the descriptor.
+  if (ready < 0 && errno != EINTR) Sleep(timeout_ms);
   for (int i = 0; i < ready; ++i) {
     char bytes[64];
     if (events[i].data.fd == reader_.get()) (void)kernel().read(reader_.get(), bytes, sizeof(bytes));

@@ -11,7 +11,8 @@ class Waiter {
   // `fd` must outlive the waiter; -1 means none. Errors: by errno.
   static absl::StatusOr<Waiter> Open(int fd = -1);
 
-  // Returns when `fd` is readable, after Wake, or after `timeout_ms`. One thread at a time.
+  // Returns when `fd` is readable, after Wake, or after `timeout_ms`. One thread at a time. If the program has closed
+  // the waiter's descriptors, sleeps for `timeout_ms`, at most 100 ms.
   void Wait(int timeout_ms);
   // Ends the current Wait, or else the next one. Thread-safe; async-signal-safe.
   void Wake();

@@ -66,3 +66,6 @@ mutant(errno_of_the_wrong_place FILE src/sys/perf_error.cc TEST sys_test
 mutant(involuntary_switches_left_out FILE src/sys/switches.cc TEST sys_test
        FROM [[usage.ru_nvcsw + usage.ru_nivcsw]] TO [[usage.ru_nvcsw]]
        SAYS "Preemptions are not counted where perf is forbidden.")
+mutant(closed_waiter_spins FILE src/sys/waiter.cc TEST sys_test CASES "[waiter]"
+       FROM [[if (ready < 0 && errno != EINTR) Sleep(timeout_ms);]] TO [[if (ready < 0 && errno == EINTR) Sleep(timeout_ms);]]
+       SAYS "A program that closes all descriptors, as daemons do, loses a CPU to the session's thread.")

@@ -10,6 +10,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "src/sys/worker_thread.h"
 #include "tests/support/fake_kernel.h"
@@ -55,6 +56,24 @@ TEST_CASE("a waiter that cannot be opened leaves nothing open", "[waiter]") {
   const perfkit::testing::SweepTally tally =
       perfkit::testing::SweepFaults([&] { return Waiter::Open(pipe.ends[0]).status(); });
   CHECK(tally.refused > 0);
+}
+
+TEST_CASE("a waiter whose descriptors were closed sleeps instead, so that a loop takes no CPU", "[waiter]") {
+  static std::vector<int64_t> slept_ms;
+  slept_ms.clear();
+  perfkit::testing::FakeKernel fake;
+  fake.below().nanosleep = [](const timespec* time) {
+    slept_ms.push_back(time->tv_sec * 1000 + time->tv_nsec / 1'000'000);
+    return 0;
+  };
+  absl::StatusOr<Waiter> waiter = Waiter::Open();
+  REQUIRE(waiter.status() == absl::OkStatus());
+  fake.FailAll(perfkit::testing::Call::kEpollWait, EBADF);
+  for (const int timeout_ms : {0, 4, 5000, kForever}) waiter->Wait(timeout_ms);
+  CHECK(slept_ms == std::vector<int64_t>{0, 4, 100, 100});
+  fake.FailAll(perfkit::testing::Call::kEpollWait, EINTR);
+  waiter->Wait(5000);
+  CHECK(slept_ms.size() == 4);
 }
 
 TEST_CASE("a worker has its name, and none of the program's signals", "[worker_thread]") {
