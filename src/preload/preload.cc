@@ -5,20 +5,24 @@
 // The constructor starts a session. A thread writes the profile at intervals, so that a crash leaves the last one. The
 // destructor, which exit() runs, writes the final one. Programs that the program starts are profiled only if the name
 // has a "%p", which becomes the process's number.
-#include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_format.h"
 #include "perfkit/profile_writer.h"
 #include "perfkit/session.h"
 #include "src/preload/settings.h"
+#include "src/sys/descriptor_check.h"
+#include "src/sys/fd.h"
 #include "src/sys/kernel.h"
-#include "src/sys/waiter.h"
 #include "src/sys/worker_thread.h"
 
 namespace perfkit::preload {
@@ -33,11 +37,11 @@ class WholeProgram {
  public:
   // Returns nullptr, after a line on stderr, if there can be no profile.
   static std::unique_ptr<WholeProgram> Start(const Settings& settings) {
+    absl::StatusOr<sys::OwnedFd> first = sys::DescriptorCheck::OpenFirst();
+    if (!first.ok()) return Complain(first.status()), nullptr;
     absl::StatusOr<Session> session = Session::Start(settings.session);
     if (!session.ok()) return Complain(session.status()), nullptr;
-    absl::StatusOr<sys::Waiter> waiter = sys::Waiter::Open();
-    if (!waiter.ok()) return Complain(waiter.status()), nullptr;
-    std::unique_ptr<WholeProgram> mine(new WholeProgram(settings, *std::move(session), *std::move(waiter)));
+    std::unique_ptr<WholeProgram> mine(new WholeProgram(settings, *std::move(session), *std::move(first)));
     const absl::Status status = mine->thread_.Start("perfkit-profile", [raw = mine.get()] { raw->WriteNowAndThen(); });
     if (!status.ok()) Complain(status);  // The profile is still written at exit.
     return mine;
@@ -46,35 +50,59 @@ class WholeProgram {
   // A forked child has a copy of the parent's session, which does nothing there.
   bool is_mine() const { return sys::kernel().getpid() == pid_; }
 
-  void Finish() {
-    // The flag comes before the wake-up, so that the thread sees it when it wakes.
-    quit_ = true;
-    waiter_.Wake();
+  // Writes the final profile. Returns false if this must not be destroyed, because its descriptors are the program's.
+  bool Finish() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      quit_ = true;
+    }
+    quits_.notify_all();
     thread_.Join();
-    const absl::StatusOr<Profile> profile = session_.Stop();
-    const absl::Status status = profile.ok() ? WriteProfile(*profile, settings_.path) : profile.status();
-    if (!status.ok()) return Complain(status);
-    std::fprintf(stderr, "perfkit: profile written to %s\n", settings_.path.c_str());
+    const absl::Status status = Write([this] { return session_.Stop(); });
+    if (status.ok()) {
+      std::fprintf(stderr, "perfkit: profile written to %s\n", settings_.path.c_str());
+    } else {
+      Complain(status);
+    }
+    return descriptors_.passes();
   }
 
  private:
-  WholeProgram(const Settings& settings, Session session, sys::Waiter waiter)
-      : settings_(settings), session_(std::move(session)), waiter_(std::move(waiter)), pid_(sys::kernel().getpid()) {}
+  WholeProgram(const Settings& settings, Session session, sys::OwnedFd first)
+      : settings_(settings),
+        session_(std::move(session)),
+        descriptors_(std::move(first)),
+        pid_(sys::kernel().getpid()) {}
+
+  // Returns false after PERFKIT_PROFILE_EVERY, true once Finish is called.
+  bool WaitForQuit() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    return quits_.wait_for(lock, std::chrono::milliseconds(settings_.every_ms), [this] { return quit_; });
+  }
 
   void WriteNowAndThen() {
-    while (!quit_) {
-      waiter_.Wait(settings_.every_ms);
-      if (quit_) return;
-      const absl::StatusOr<Profile> profile = session_.Snapshot();
-      if (profile.ok()) (void)WriteProfile(*profile, settings_.path);
+    while (!WaitForQuit()) (void)Write([this] { return session_.Snapshot(); });
+  }
+
+  // Writes the profile that `take` returns.
+  absl::Status Write(absl::FunctionRef<absl::StatusOr<Profile>()> take) {
+    if (!descriptors_.passes()) {
+      return absl::Status(absl::StatusCode::kFailedPrecondition,
+                          absl::StrFormat("the program has closed perfkit's descriptors (closefrom); %s has what was "
+                                          "written last. Remedy: perfkit::Session in the program, started after that",
+                                          settings_.path));
     }
+    const absl::StatusOr<Profile> profile = take();
+    return profile.ok() ? WriteProfile(*profile, settings_.path) : profile.status();
   }
 
   const Settings settings_;
   Session session_;
-  sys::Waiter waiter_;
+  const sys::DescriptorCheck descriptors_;
   const int pid_;
-  std::atomic<bool> quit_{false};
+  std::mutex mutex_;  // Guards quit_. No descriptor wakes the thread, because the program may close any.
+  std::condition_variable quits_;
+  bool quit_ = false;
   sys::WorkerThread thread_;
 };
 
@@ -104,8 +132,7 @@ WholeProgram* g_program = nullptr;
 
 [[gnu::destructor]] void End() {
   if (g_program == nullptr || !g_program->is_mine()) return;
-  g_program->Finish();
-  delete g_program;
+  if (g_program->Finish()) delete g_program;
 }
 
 }  // namespace

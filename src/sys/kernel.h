@@ -2,7 +2,7 @@
 //
 // Each call of perfkit goes through `kernel()`, so that a test can install a fake, or let the n-th call fail
 // (tests/support/fake_kernel.h). A call through the table costs the same as a direct call. One of the mutable globals
-// of this library (docs/design.md): only tests change it.
+// of this library (docs/design.md): tests change it, and DescriptorCheck in a forked child.
 #pragma once
 
 #include <signal.h>
@@ -66,7 +66,7 @@ extern constinit std::atomic<const Kernel*> kernel_in_force;
 // table sees its members.
 inline const Kernel& kernel() { return *detail::kernel_in_force.load(std::memory_order_acquire); }
 
-// Puts `table` into force, which must outlive its use, and returns the previous one. For tests.
+// Puts `table` into force, which must outlive its use, and returns the previous one.
 const Kernel* ExchangeKernel(const Kernel* table);
 
 }  // namespace perfkit::sys

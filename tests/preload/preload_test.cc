@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 #include <string>
 
 #include "absl/strings/str_format.h"
@@ -22,11 +23,17 @@ std::string TextOf(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Runs spin under the library; how it ended, as wait(2) says it.
+// Runs a program under the library; how it ended, as wait(2) says it. `end` is the end of the shell's command.
+int RunProgram(const std::string& path, const std::string& program, const std::string& variables,
+               const std::string& end = "2>/dev/null") {
+  return std::system(
+      absl::StrFormat("PERFKIT_PROFILE='%s' %s LD_PRELOAD=%s %s %s", path, variables, PERFKIT_PRELOAD, program, end)
+          .c_str());
+}
+
+// The same of spin.
 int Run(const std::string& path, const std::string& arguments, const std::string& variables = {}) {
-  return std::system(absl::StrFormat("PERFKIT_PROFILE='%s' %s LD_PRELOAD=%s %s %s 2>/dev/null", path, variables,
-                                     PERFKIT_PRELOAD, PERFKIT_SPIN, arguments)
-                         .c_str());
+  return RunProgram(path, absl::StrFormat("%s %s", PERFKIT_SPIN, arguments), variables);
 }
 
 size_t FilesIn(const TempFolder& folder) {
@@ -70,6 +77,24 @@ TEST_CASE("a crash leaves the profile that was written last", "[preload]") {
   const int end = Run(path, "2500 crash", "PERFKIT_PROFILE_EVERY=1");
   CHECK(end != 0);
   CHECK_THAT(TextOf(path), Catch::Contains("SpinHere"));
+}
+
+TEST_CASE("a program that closes all descriptors keeps the files that it opens then", "[preload]") {
+  const TempFolder folder;
+  const std::string path = folder.path() + "/one.folded", said = folder.path() + "/said";
+  folder.Write("/files/0", "");
+  // It would not end if its end waited for the next writing.
+  CHECK(RunProgram(path, absl::StrFormat("%s %s/files", PERFKIT_CLOSES_ALL, folder.path()),
+                   "PERFKIT_PROFILE_EVERY=1000000", "2>" + said) == 0);
+  std::set<std::string> texts;
+  for (int i = 0; i < 200; ++i) texts.insert(TextOf(absl::StrFormat("%s/files/%d", folder.path(), i)));
+  CHECK(texts == std::set<std::string>{"text"});
+  CHECK_THAT(TextOf(said), Catch::Contains("closed perfkit's descriptors"));
+}
+
+TEST_CASE("a forked child has no descriptors of perfkit", "[preload]") {
+  const TempFolder folder;
+  CHECK(Run(folder.path() + "/one.folded", "10 fork") == 0);
 }
 
 absl::StatusOr<Settings> Read(const std::map<std::string, std::string>& variables) {

@@ -1,7 +1,9 @@
 // A program that knows nothing of perfkit: uses CPU time in a function of its own, and ends in one way or another.
 //
-//   spin MILLISECONDS [return | crash | child | exec | trap]
+//   spin MILLISECONDS [return | crash | child | exec | trap | fork]
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,12 +19,27 @@ extern "C" [[gnu::noinline]] void SpinHere(long milliseconds) {
   } while (now.tv_sec * 1000 + now.tv_nsec / 1'000'000 < milliseconds);
 }
 
+// Returns whether a forked child has a descriptor that exec would close: the program itself opens none.
+bool ForkedChildHasDescriptors() {
+  const pid_t child = fork();
+  if (child == 0) {
+    for (int fd = 3; fd < 1024; ++fd) {
+      const int flags = fcntl(fd, F_GETFD);
+      if (flags >= 0 && (flags & FD_CLOEXEC) != 0) _exit(1);
+    }
+    _exit(0);
+  }
+  int status = 0;
+  return waitpid(child, &status, 0) != child || status != 0;
+}
+
 int main(int argc, char** argv) {
   const long milliseconds = argc > 1 ? std::atol(argv[1]) : 100;
   const std::string end = argc > 2 ? argv[2] : "return";
   if (end == "trap") signal(SIGTRAP, SIG_DFL);  // as shells do
   if (end == "child" && std::system((std::string(argv[0]) + " 60").c_str()) != 0) return 1;
   SpinHere(milliseconds);
+  if (end == "fork" && ForkedChildHasDescriptors()) return 1;
   if (end == "crash") raise(SIGKILL);
   if (end == "exec") execl(argv[0], argv[0], "150", static_cast<char*>(nullptr));
   return 0;
