@@ -9,10 +9,12 @@
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "absl/functional/function_ref.h"
@@ -106,6 +108,13 @@ class WholeProgram {
   sys::WorkerThread thread_;
 };
 
+// Makes the path absolute: the program, or one that replaces it, may change its folder.
+void FixPath(Settings& settings) {
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::absolute(settings.path, error);
+  if (!error) settings.path = path.string();
+}
+
 // Makes this process the owner of the profile: programs that it starts see another process's number in the variable,
 // and a program that replaces it by exec sees its own. Writes into the environment directly: a shell may replace setenv
 // by its own.
@@ -122,9 +131,10 @@ WholeProgram* g_program = nullptr;
 
 [[gnu::constructor]] void Begin() {
   const int pid = sys::kernel().getpid();
-  const absl::StatusOr<Settings> settings = ReadSettings(std::getenv, pid);
+  absl::StatusOr<Settings> settings = ReadSettings(std::getenv, pid);
   if (!settings.ok()) return Complain(settings.status());
   if (settings->path.empty()) return;
+  FixPath(*settings);
   if (!settings->each_process) ClaimProfile(*settings, pid);
   // Kept by a plain pointer: the destructor of a global might run before End().
   g_program = WholeProgram::Start(*settings).release();

@@ -92,6 +92,17 @@ TEST_CASE("a program that closes all descriptors keeps the files that it opens t
   CHECK_THAT(TextOf(said), Catch::Contains("closed perfkit's descriptors"));
 }
 
+TEST_CASE("a program that changes its folder does not move its profile", "[preload]") {
+  const std::string arguments = GENERATE("100 chdir", "10 chdir-exec");
+  const TempFolder folder;
+  folder.Write("/elsewhere/file", "");
+  const std::string before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  CHECK(Run("one.folded", arguments) == 0);
+  std::filesystem::current_path(before);
+  CHECK_THAT(TextOf(folder.path() + "/one.folded"), Catch::Contains("SpinHere"));
+}
+
 TEST_CASE("a forked child has no descriptors of perfkit", "[preload]") {
   const TempFolder folder;
   CHECK(Run(folder.path() + "/one.folded", "10 fork") == 0);

@@ -1,6 +1,8 @@
 // A program that knows nothing of perfkit: uses CPU time in a function of its own, and ends in one way or another.
 //
-//   spin MILLISECONDS [return | crash | child | exec | trap | fork]
+//   spin MILLISECONDS [return | crash | child | exec | trap | fork | chdir | chdir-exec]
+//
+// chdir: first changes its folder to "elsewhere".
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -38,9 +40,10 @@ int main(int argc, char** argv) {
   const std::string end = argc > 2 ? argv[2] : "return";
   if (end == "trap") signal(SIGTRAP, SIG_DFL);  // as shells do
   if (end == "child" && std::system((std::string(argv[0]) + " 60").c_str()) != 0) return 1;
+  if ((end == "chdir" || end == "chdir-exec") && chdir("elsewhere") != 0) return 1;
   SpinHere(milliseconds);
   if (end == "fork" && ForkedChildHasDescriptors()) return 1;
   if (end == "crash") raise(SIGKILL);
-  if (end == "exec") execl(argv[0], argv[0], "150", static_cast<char*>(nullptr));
+  if (end == "exec" || end == "chdir-exec") execl(argv[0], argv[0], "150", static_cast<char*>(nullptr));
   return 0;
 }
