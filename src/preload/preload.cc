@@ -22,6 +22,7 @@
 #include "perfkit/profile_writer.h"
 #include "perfkit/session.h"
 #include "src/preload/settings.h"
+#include "src/profile/formats.h"
 #include "src/sys/descriptor_check.h"
 #include "src/sys/fd.h"
 #include "src/sys/kernel.h"
@@ -82,8 +83,14 @@ class WholeProgram {
     return quits_.wait_for(lock, std::chrono::milliseconds(settings_.every_ms), [this] { return quit_; });
   }
 
+  // Complains about the first failure: the program may end without Finish.
   void WriteNowAndThen() {
-    while (!WaitForQuit()) (void)Write([this] { return session_.Snapshot(); });
+    bool complained = false;
+    while (!WaitForQuit()) {
+      const absl::Status status = Write([this] { return session_.Snapshot(); });
+      if (!status.ok() && !complained) Complain(status);
+      complained = complained || !status.ok();
+    }
   }
 
   // Writes the profile that `take` returns.
@@ -136,6 +143,8 @@ WholeProgram* g_program = nullptr;
   if (settings->path.empty()) return;
   FixPath(*settings);
   if (!settings->each_process) ClaimProfile(*settings, pid);
+  // Before the program runs for hours; after ClaimProfile, so that programs that it starts don't say it again.
+  if (const auto format = FormatOf(settings->path); !format.ok()) return Complain(format.status());
   // Kept by a plain pointer: the destructor of a global might run before End().
   g_program = WholeProgram::Start(*settings).release();
 }

@@ -65,6 +65,8 @@ absl::Status ShowsNoFrame(std::string_view path, const ProfileFormat& format) {
                       format.name, extensions));
 }
 
+}  // namespace
+
 absl::StatusOr<ProfileFormat> FormatOf(std::string_view path) {
   for (const ProfileFormat& format : ProfileFormats()) {
     if (HasExtension(format, path)) return format;
@@ -74,8 +76,6 @@ absl::StatusOr<ProfileFormat> FormatOf(std::string_view path) {
   }
   return UnknownFormat(path);
 }
-
-}  // namespace
 
 std::vector<ProfileFormat> ProfileFormats() {
   std::vector<ProfileFormat> formats(std::begin(kCoreFormats), std::end(kCoreFormats));

@@ -15,3 +15,6 @@ mutant(path_is_relative FILE src/preload/preload.cc TEST preload_test CASES "*ch
 ]]
        TO [[]]
        SAYS "A program that changes its folder leaves an old profile where the result is expected.")
+mutant(failures_are_silent FILE src/preload/preload.cc TEST preload_test CASES "*does not call exit*"
+       FROM [[if (!status.ok() && !complained) Complain(status);]] TO [[if (status.ok() && complained) Complain(status);]]
+       SAYS "A program that ends by _exit leaves no profile, and no reason.")

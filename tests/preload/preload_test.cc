@@ -103,6 +103,21 @@ TEST_CASE("a program that changes its folder does not move its profile", "[prelo
   CHECK_THAT(TextOf(folder.path() + "/one.folded"), Catch::Contains("SpinHere"));
 }
 
+// Runs spin; returns what is said on stderr.
+std::string SaidBy(const std::string& path, const std::string& arguments) {
+  const TempFolder folder;
+  const std::string said = folder.path() + "/said";
+  CHECK(RunProgram(path, absl::StrFormat("%s %s", PERFKIT_SPIN, arguments), "PERFKIT_PROFILE_EVERY=1", "2>" + said) ==
+        0);
+  return TextOf(said);
+}
+
+TEST_CASE("a program that does not call exit is told why it has no profile", "[preload]") {
+  const TempFolder folder;
+  CHECK_THAT(SaidBy(folder.path() + "/one.unknown", "10 quit"), Catch::Contains("no format has that extension"));
+  CHECK_THAT(SaidBy(folder.path() + "/missing/one.folded", "10 told"), Catch::Contains("/missing/one.folded"));
+}
+
 TEST_CASE("a forked child has no descriptors of perfkit", "[preload]") {
   const TempFolder folder;
   CHECK(Run(folder.path() + "/one.folded", "10 fork") == 0);

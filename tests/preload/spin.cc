@@ -1,10 +1,12 @@
 // A program that knows nothing of perfkit: uses CPU time in a function of its own, and ends in one way or another.
 //
-//   spin MILLISECONDS [return | crash | child | exec | trap | fork | chdir | chdir-exec]
+//   spin MILLISECONDS [return | crash | child | exec | trap | fork | chdir | chdir-exec | told | quit]
 //
-// chdir: first changes its folder to "elsewhere".
+// chdir: first changes its folder to "elsewhere". told: waits until its stderr, a file, has text, and quits. quit: by
+// _exit.
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -35,6 +37,11 @@ bool ForkedChildHasDescriptors() {
   return waitpid(child, &status, 0) != child || status != 0;
 }
 
+void WaitForTextOnStderr() {
+  struct stat file {};
+  while (fstat(STDERR_FILENO, &file) == 0 && file.st_size == 0) usleep(1000);
+}
+
 int main(int argc, char** argv) {
   const long milliseconds = argc > 1 ? std::atol(argv[1]) : 100;
   const std::string end = argc > 2 ? argv[2] : "return";
@@ -43,6 +50,8 @@ int main(int argc, char** argv) {
   if ((end == "chdir" || end == "chdir-exec") && chdir("elsewhere") != 0) return 1;
   SpinHere(milliseconds);
   if (end == "fork" && ForkedChildHasDescriptors()) return 1;
+  if (end == "told") WaitForTextOnStderr();
+  if (end == "told" || end == "quit") _exit(0);
   if (end == "crash") raise(SIGKILL);
   if (end == "exec" || end == "chdir-exec") execl(argv[0], argv[0], "150", static_cast<char*>(nullptr));
   return 0;
