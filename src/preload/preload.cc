@@ -126,8 +126,8 @@ void FixPath(Settings& settings) {
 // and a program that replaces it by exec sees its own. Writes into the environment directly: a shell may replace setenv
 // by its own.
 void ClaimProfile(const Settings& settings, int pid) {
-  static std::string claimed;
-  claimed = absl::StrFormat("%s=%s", kPathVariable, ClaimedBy(settings, pid));
+  // Never destroyed: environ points to it until the process ends.
+  std::string& claimed = *new std::string(absl::StrFormat("%s=%s", kPathVariable, ClaimedBy(settings, pid)));
   const std::string_view begin(claimed.data(), std::string_view(kPathVariable).size() + 1);
   for (char** entry = environ; *entry != nullptr; ++entry) {
     if (std::string_view(*entry).starts_with(begin)) *entry = claimed.data();
