@@ -27,10 +27,8 @@ absl::Status AddParsed(std::string_view text, Parts& parts) {
 
 // Adds one uprobe for each function of the allocator, in the file that provides it to this process.
 absl::Status AddAllocators(Parts& parts) {
-  for (const char* name : kAllocators) {
-    // The address by which calls arrive: the program's own malloc, if it has one, not libc's.
-    void* const entry = ::dlsym(RTLD_DEFAULT, name);
-    const std::string file = entry != nullptr ? FileOfCode(entry) : "";
+  for (const auto& [name, code] : AllocatorEntries()) {
+    const std::string file = code != nullptr ? FileOfCode(code) : "";
     if (file.empty()) {
       return absl::Status(absl::StatusCode::kUnavailable, absl::StrFormat("no loaded file has %s", name));
     }

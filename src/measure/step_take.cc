@@ -1,8 +1,6 @@
 // Counts by the stepper: instructions, system calls among them, and visits of functions' entries. The region really
 // runs one instruction at a time, thousands of times slower, so it is the last backend, has a budget, and runs once:
 // what it counts does not vary.
-#include <dlfcn.h>
-
 #include <vector>
 
 #include "src/measure/take.h"
@@ -11,24 +9,14 @@
 namespace perfkit::measure {
 namespace {
 
-// Returns the entries of the allocator in this process, without repeats: memalign and aligned_alloc may be the same.
-std::vector<uintptr_t> AllocatorEntries() {
-  std::vector<uintptr_t> entries;
-  for (const char* name : kAllocators) {
-    const auto entry = reinterpret_cast<uintptr_t>(::dlsym(RTLD_DEFAULT, name));
-    // A function that libc lacks has entry 0. One address under two names must be watched once, or its calls count
-    // twice.
-    bool known = entry == 0;
-    for (const uintptr_t other : entries) known |= other == entry;
-    if (!known) entries.push_back(entry);
-  }
-  return entries;
-}
-
 std::vector<uintptr_t> Watched(const EventType& event) {
-  if (IsAllocations(event)) return AllocatorEntries();
   if (IsCalls(event)) return {event.config1};
-  return {};
+  if (!IsAllocations(event)) return {};
+  std::vector<uintptr_t> watched;
+  for (const AllocatorEntry& entry : AllocatorEntries()) {
+    if (entry.code != nullptr) watched.push_back(reinterpret_cast<uintptr_t>(entry.code));
+  }
+  return watched;
 }
 
 uint64_t Pick(const EventType& event, const step::StepCount& count) {

@@ -3,8 +3,10 @@
 // work of known cost. Only events whose work is certain are tested.
 #include "src/measure/take.h"
 
+#include <dlfcn.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <array>
 
 #include "absl/strings/str_format.h"
@@ -76,6 +78,16 @@ absl::StatusOr<Take> Open(MeasureBackend backend, const EventType& event, const 
 }
 
 }  // namespace
+
+std::vector<AllocatorEntry> AllocatorEntries() {
+  std::vector<AllocatorEntry> entries;
+  for (const char* name : {"malloc", "calloc", "realloc", "memalign", "aligned_alloc", "posix_memalign"}) {
+    const void* const code = ::dlsym(RTLD_DEFAULT, name);
+    const auto same = [&](const AllocatorEntry& other) { return other.code == code; };
+    if (code == nullptr || std::ranges::none_of(entries, same)) entries.push_back({name, code});
+  }
+  return entries;
+}
 
 std::span<const MeasureBackend> BackendsFor(const EventType& event) {
   if (IsAllocations(event)) return kAllocating;

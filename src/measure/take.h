@@ -7,6 +7,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "perfkit/measure.h"
@@ -37,9 +38,15 @@ absl::StatusOr<Take> OpenCounterTake(const EventType& event);
 absl::StatusOr<Take> OpenHookTake(const EventType& event);
 absl::StatusOr<Take> OpenStepTake(const EventType& event, const MeasureOptions& options);
 
-// The functions whose calls are allocations.
-inline constexpr const char* kAllocators[] = {"malloc",   "calloc",        "realloc",
-                                              "memalign", "aligned_alloc", "posix_memalign"};
+// A function whose calls are allocations.
+struct AllocatorEntry {
+  const char* name;
+  const void* code;  // The address by which calls arrive: the program's own malloc, if it has one, not libc's.
+};
+
+// Returns the entries of the allocator in this process. Each address is there once, or its calls would count twice:
+// glibc's memalign and aligned_alloc are one. A function that this process lacks has `code` nullptr.
+std::vector<AllocatorEntry> AllocatorEntries();
 
 // Returns a path of the loaded file that has this code; "" if none has it.
 std::string FileOfCode(const void* code);

@@ -45,6 +45,11 @@ void ThirtyMallocs() {
   for (int i = 0; i < 30; ++i) ::free(g_malloc(32));
 }
 
+void* (*volatile g_aligned_alloc)(size_t, size_t) = ::aligned_alloc;
+void TenAlignedAllocs() {
+  for (int i = 0; i < 10; ++i) ::free(g_aligned_alloc(64, 128));
+}
+
 [[gnu::noinline]] void Target() { asm volatile(""); }
 void (*volatile g_target)() = Target;
 void NineTargets() {
@@ -77,6 +82,17 @@ TEST_CASE("allocations are counted by uprobes where they are permitted", "[backe
   if (!cost.measured()) SKIP_TEST(cost.unmeasurable);
   CHECK(Wrong(cost, 30, "uprobes") == "");
 }
+
+#if defined(__GLIBC__)  // Its memalign and aligned_alloc are one; musl's aligned_alloc calls malloc.
+TEST_CASE("an allocation by a function of two names counts once", "[backends][live]") {
+  if (testing::kSanitized) SKIP_TEST("aligned_alloc is the sanitizer's, not libc's");
+  for (const MeasureBackend backend : {MeasureBackend::kCounter, MeasureBackend::kStepper}) {
+    const Cost cost = Only(backend, kAllocations, TenAlignedAllocs);
+    CAPTURE(cost.ToString());
+    if (cost.measured()) CHECK(cost.value() == 10);
+  }
+}
+#endif
 
 TEST_CASE("the file of code is a path that leads to it, whatever the program calls itself", "[backends]") {
   CHECK(measure::FileOfCode(reinterpret_cast<const void*>(&Target)) == "/proc/self/exe");

@@ -8,3 +8,7 @@ mutant(interval_of_90_percent FILE src/measure/statistics.h TEST measure_test CA
 mutant(interval_not_symmetric FILE src/measure/statistics.h TEST measure_test CASES "[statistics]"
        FROM [[values[values.size() - 1 - out])};]] TO [[values[values.size() - 1])};]]
        SAYS "One outlier stretches the interval.")
+mutant(aliased_allocator_counts_twice FILE src/measure/take.cc TEST measure_test
+       CASES "an allocation by a function of two names counts once"
+       FROM [[if (code == nullptr || std::]] TO [[if (code != nullptr || std::]]
+       SAYS "aligned_alloc and over-aligned new count as two allocations, as glibc's memalign has the same address.")
