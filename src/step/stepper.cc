@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <string>
 
 #include "absl/strings/str_format.h"
@@ -32,20 +33,21 @@ absl::Status Failed(std::string why) {
   return absl::Status(absl::StatusCode::kFailedPrecondition, "stepping instructions: " + why);
 }
 
-absl::Status EndingStatus(Ending ending, const Session& session, uint64_t budget) {
-  switch (ending) {
+// `steps`: those that were taken.
+absl::Status EndingStatus(const Session& session, const StepOptions& options, uint64_t steps) {
+  switch (session.ending) {
     case Ending::kNone: return absl::OkStatus();
     case Ending::kBudget:
       return absl::Status(absl::StatusCode::kResourceExhausted,
                           absl::StrFormat("stepping instructions: the region takes more than the budget of %d steps "
                                           "(%d of them were rounds of rep). Remedy: a smaller region, or a larger "
                                           "budget at 2 to 17 us a step",
-                                          budget, session.count.rounds));
+                                          options.budget, session.count.rounds));
     case Ending::kTime:
       return absl::Status(absl::StatusCode::kResourceExhausted,
                           absl::StrFormat("stepping instructions: over the limit of CPU time after %d steps of the "
                                           "region. Remedy: a smaller region, or a higher limit",
-                                          budget - session.budget));
+                                          steps));
     case Ending::kFlagLost: return Failed("the region cleared the CPU's trap flag, or left a signal handler by a jump");
     case Ending::kHandler: return Failed("the region installs a handler for SIGTRAP, which stepping needs");
     case Ending::kBareProcess:
@@ -107,20 +109,30 @@ class TrapOpen {
   bool was_blocked_ = false;
 };
 
-// Steps `region` and leaves the results in `session`, without subtracting anything.
-absl::Status Step(Session& session, void (*region)(void*), void* argument, uint64_t cpu_limit_ns = 0) {
+// Limits may be as large as their type.
+uint64_t AddSaturating(uint64_t a, uint64_t b) {
+  return a > std::numeric_limits<uint64_t>::max() - b ? std::numeric_limits<uint64_t>::max() : a + b;
+}
+
+// Steps `region` and leaves the results in `session`, without subtracting anything. `constant` steps are beside the
+// budget.
+absl::Status Step(Session& session, void (*region)(void*), void* argument, const StepOptions& options,
+                  uint64_t constant) {
   session.ask_thread = sys::kernel().gettid;
   session.thread = session.ask_thread();  // Also binds the functions that it calls.
-  if (cpu_limit_ns != 0)
-    session.cpu_end_ns = sys::HandlerNow(CLOCK_THREAD_CPUTIME_ID) + cpu_limit_ns;  // Binds its functions too.
+  if (options.cpu_limit_ns != 0) {
+    // HandlerNow binds its functions too.
+    session.cpu_end_ns = AddSaturating(sys::HandlerNow(CLOCK_THREAD_CPUTIME_ID), options.cpu_limit_ns);
+  }
   absl::StatusOr<sys::TrapClaim> claim = sys::TrapClaim::OfThisThread(OnStep, &session);
   if (!claim.ok()) return claim.status();
-  const uint64_t budget = session.budget;
+  const uint64_t budget = AddSaturating(options.budget, constant);
+  session.budget = budget;
   {
     const TrapOpen open(session);
     RunUnderTrapFlag(session, region, argument);
   }
-  return EndingStatus(session.ending, session, budget);
+  return EndingStatus(session, options, budget - session.budget);
 }
 
 // Regions of known length, compiled alike, so that an empty one's prologue can be subtracted.
@@ -135,8 +147,7 @@ constexpr uint64_t kAskPidLength = 4;
 
 absl::StatusOr<uint64_t> RawLength(void (*region)(void*)) {
   Session session;
-  session.budget = kProofBudget;
-  const absl::Status stepped = Step(session, region, nullptr);
+  const absl::Status stepped = Step(session, region, nullptr, {.budget = kProofBudget, .cpu_limit_ns = 0}, 0);
   // An emulator does not even keep the flag: it has no effect, rather than being lost.
   const bool ignored = session.ending == Ending::kFlagLost && session.count.instructions == 0;
   if (!stepped.ok() && !ignored) return stepped;
@@ -180,11 +191,10 @@ absl::StatusOr<StepCount> Stepper::Run(void (*region)(void*), void* argument, co
   }
   if (absl::Status alone = CheckNoDebugger(); !alone.ok()) return alone;
   Session session;
-  session.budget = options.budget + constant_;
   session.swallowed = swallowed_;
   session.watch = options.watch.data();
   session.watched = options.watch.size();
-  if (absl::Status stepped = Step(session, region, argument, options.cpu_limit_ns); !stepped.ok()) return stepped;
+  if (absl::Status stepped = Step(session, region, argument, options, constant_); !stepped.ok()) return stepped;
   session.count.instructions -= constant_;
   std::copy(std::begin(session.visits), std::end(session.visits), session.count.visits.begin());
   return session.count;

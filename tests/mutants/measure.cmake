@@ -12,3 +12,13 @@ mutant(aliased_allocator_counts_twice FILE src/measure/take.cc TEST measure_test
        CASES "an allocation by a function of two names counts once"
        FROM [[if (code == nullptr || std::]] TO [[if (code != nullptr || std::]]
        SAYS "aligned_alloc and over-aligned new count as two allocations, as glibc's memalign has the same address.")
+
+# The stepper.
+mutant(largest_budget_wraps FILE src/step/stepper.cc TEST step_test CASES "limits may be as large as their type"
+       FROM [[const uint64_t budget = AddSaturating(options.budget, constant);]]
+       TO [[const uint64_t budget = options.budget + constant;]]
+       SAYS "A budget without a limit ends after a few steps.")
+mutant(largest_cpu_limit_wraps FILE src/step/stepper.cc TEST step_test CASES "limits may be as large as their type"
+       FROM [[AddSaturating(sys::HandlerNow(CLOCK_THREAD_CPUTIME_ID), options.cpu_limit_ns);]]
+       TO [[sys::HandlerNow(CLOCK_THREAD_CPUTIME_ID) + options.cpu_limit_ns;]]
+       SAYS "A limit of CPU time beyond any need ends the region at once.")

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <limits>
+#include <string>
 #include <vector>
 
 #include "src/step/x86_64.h"
@@ -147,6 +149,22 @@ TEST_CASE("the budget ends the stepping, not the region", "[stepper][law]") {
   CHECK(absl::IsResourceExhausted(count.status()));
   CHECK(finished);
   CHECK(stepper->Run(Loop<1000>, nullptr)->instructions == 2002);
+}
+
+TEST_CASE("the text of a budget has the number that was set", "[stepper]") {
+  OPEN_OR_SKIP(stepper);
+  CHECK_THAT(std::string(stepper->Run(Loop<50>, nullptr, {.budget = 100}).status().message()),
+             Catch::Matchers::Contains("more than the budget of 100 steps"));
+}
+
+TEST_CASE("limits may be as large as their type", "[stepper]") {
+  OPEN_OR_SKIP(stepper);
+  constexpr uint64_t kMax = std::numeric_limits<uint64_t>::max();
+  // More steps than one reading of the clock takes.
+  const auto count = stepper->Run(Loop<999>, nullptr, {.budget = kMax, .cpu_limit_ns = kMax});
+  INFO(count.status());
+  REQUIRE(count.ok());
+  CHECK(count->instructions == 2000);
 }
 
 TEST_CASE("the limit of CPU time ends the stepping, not the region", "[stepper][law]") {
