@@ -121,6 +121,14 @@ TEST_CASE("coverage of a run is that of all its threads' time") {
   sum.Leave();
 }
 
+TEST_CASE("energy of the machine counts once, however many threads measure it") {
+  RunSum sum;
+  sum.Arrive(1, {{.name = "power/energy-pkg/[Joules]", .why_not = "", .value = 8, .of_machine = true}});
+  sum.Arrive(1, {{.name = "power/energy-pkg/[Joules]", .why_not = "", .value = 6, .of_machine = true}});
+  CHECK(ColumnsOf(sum.Leave()) == Columns{{"power/energy-pkg/[Joules]", 4}});
+  sum.Leave();
+}
+
 TEST_CASE("threads may arrive and leave in any order") {
   RunSum sum;
   constexpr int kThreads = 16;

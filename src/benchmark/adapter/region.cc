@@ -49,6 +49,7 @@ struct BenchmarkRegion::Impl {
       tally.why_not = adapter::WhyNot(*set, i, {});
     } else {
       tally.name = adapter::ColumnName(set->event(i), set->fixed_flags(i));
+      tally.of_machine = set->event(i).cpu_wide_only;
       tally.user_only = set->fixed_flags(i).has(Validity::kUserOnly) && !set->event(i).privilege_given;
     }
     return tally;

@@ -3,6 +3,7 @@
 // instead of a sum of unlike numbers.
 #include "src/benchmark/adapter/run_sum.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace perfkit::adapter {
@@ -75,7 +76,7 @@ void Merge(std::vector<Tally>& tallies, const Tally& tally) {
   for (Tally& t : tallies) {
     if (t.name != tally.name) continue;
     if (t.why_not.empty()) t.why_not = tally.why_not;
-    t.value += tally.value;
+    t.value = t.of_machine ? std::max(t.value, tally.value) : t.value + tally.value;
     t.enabled_ns += tally.enabled_ns;
     t.running_ns += tally.running_ns;
     t.threads += tally.threads;

@@ -35,6 +35,7 @@ struct Tally {
   std::string event{};       // As it was written: its name in metrics.
   bool user_only = false;    // Counted in user space only, although its name does not say so.
   bool for_metrics = false;  // Has no column.
+  bool of_machine = false;   // The whole machine's: each thread of a run counts the same.
 };
 
 // Returns the row of a run of `iterations` in all on `threads` threads. An event that one thread lacks has no column,
