@@ -27,6 +27,18 @@ TEST_CASE("events keep their order, groups stay together") {
   CHECK(choice.wrong.empty());
 }
 
+TEST_CASE("an event that is written twice is counted once") {
+  const Choice choice = Choose("page-faults,{task-clock,page-faults,task-clock},page-faults,minor-faults");
+  REQUIRE(choice.wanted.size() == 3);
+  CHECK(choice.wanted[1].name == "task-clock");
+  CHECK(choice.wanted[2].name == "minor-faults");
+  CHECK(choice.wanted[2].index == 2);
+  REQUIRE(choice.groups.size() == 3);
+  CHECK(choice.groups[1].size() == 1);
+  const EventSpec specs[] = {event::kPageFaults, "page-faults"};
+  CHECK(Choose(specs).wanted.size() == 1);
+}
+
 TEST_CASE("a name that means nothing is refused alone, and reported whole") {
   const Choice choice = Choose("cylces,page-faults");
   REQUIRE(choice.wanted.size() == 2);
@@ -101,7 +113,7 @@ TEST_CASE("constants and texts mix") {
 
 TEST_CASE("what a set cannot hold is refused, not dropped") {
   std::string list = "page-faults";
-  for (size_t i = 1; i < kMaxEvents + 2; ++i) list += ",page-faults";
+  for (size_t i = 1; i < kMaxEvents + 2; ++i) list += ",mem:" + std::to_string(4096 * i) + ":x";
   const Choice choice = Choose(list);
   REQUIRE(choice.wanted.size() == kMaxEvents + 2);
   CHECK(choice.groups.size() == kMaxEvents);

@@ -80,6 +80,22 @@ TEST_CASE("a metric without its counts has no column, and the label says why", "
              StartsWith("ipa n/a (allocations: ") && Contains("; x = (page-faults n/a (character 17: expected"));
 }
 
+TEST_CASE("an event that is asked for twice has its column") {
+  for (const char* list : {"page-faults,page-faults", "page-faults:u,page-faults", "page-faults,page-faults:u"}) {
+    CAPTURE(list);
+    const std::vector<Row> rows = RunBenchmark(
+        [&](benchmark::State& state) {
+          FreshPages pages(16);
+          Warm(pages);
+          TouchIn(counted(state, list), pages);
+        },
+        4, 2);
+    REQUIRE(rows.size() == 1);
+    CHECK(Column(rows[0], "page-faults") == 16);
+    CHECK(rows[0].report_label.empty());
+  }
+}
+
 TEST_CASE("threads that do different work are averaged over all rounds") {
   const std::vector<Row> rows = RunBenchmark(
       [](benchmark::State& state) {

@@ -113,6 +113,19 @@ TEST_CASE("a sum with a hole is no sum") {
   CHECK(sum.Leave().columns.empty());
 }
 
+TEST_CASE("two events of one column name are no threads of each other") {
+  RunSum sum;
+  const Tally written{.name = "page-faults:u", .why_not = "", .value = 10, .event = "page-faults:u"};
+  Tally other = written;
+  other.event = "page-faults";
+  other.for_metrics = GENERATE(false, true);
+  for (int thread = 0; thread < 2; ++thread) sum.Arrive(1, {written, other});
+  const BenchmarkRow row = sum.Leave();
+  CHECK(ColumnsOf(row) == Columns{{"page-faults:u", 10}});
+  CHECK(row.note.empty());
+  sum.Leave();
+}
+
 TEST_CASE("coverage of a run is that of all its threads' time") {
   RunSum sum;
   sum.Arrive(1, {{.name = "cycles", .why_not = "", .value = 10, .enabled_ns = 100, .running_ns = 100}});

@@ -2,3 +2,10 @@
 mutant(energy_of_each_thread FILE src/benchmark/adapter/run_sum.cc TEST benchmark_test CASES "energy of the machine*"
        FROM [[t.of_machine ? std::max(]] TO [[false ? std::max(]]
        SAYS "A benchmark of N threads shows N times the energy of the machine.")
+mutant(one_column_name_is_one_event FILE src/benchmark/adapter/run_sum.cc TEST benchmark_test CASES "two events of one*"
+       FROM [[t.name != tally.name || t.event != tally.event]] TO [[t.name != tally.name]]
+       SAYS "An ordinary user who counts page-faults and page-faults:u gets neither.")
+mutant(repeated_event_is_counted_twice FILE src/benchmark/adapter/choice.cc TEST benchmark_test
+       CASES "an event that is written twice*"
+       FROM [[if (!again && !HasEvent(choice, event.name))]] TO [[if (!again)]]
+       SAYS "An event that is written twice loses its column.")

@@ -34,7 +34,25 @@ void Refuse(Choice& choice, std::string_view name, const absl::Status& status) {
   Refuse(choice, name, std::move(reason));
 }
 
+bool HasEvent(const Choice& choice, std::string_view name) {
+  return std::ranges::any_of(choice.wanted, [&](const Wanted& wanted) { return wanted.name == name; });
+}
+
+// Removes the events of `group` that are in `choice`, or earlier in `group`: a row has one column of each.
+void DropRepeats(const Choice& choice, std::vector<EventConfig>& group) {
+  std::vector<EventConfig> kept;
+  for (EventConfig& event : group) {
+    const bool again = std::ranges::any_of(kept, [&](const EventConfig& k) { return k.name == event.name; });
+    if (!again && !HasEvent(choice, event.name)) kept.push_back(std::move(event));
+  }
+  group = std::move(kept);
+}
+
+// Adds `group`, but for the events that are in `choice` already. Columns and metrics find their events by name, in
+// whatever group these are counted.
 void AddGroup(Choice& choice, std::vector<EventConfig> group) {
+  DropRepeats(choice, group);
+  if (group.empty()) return;
   const size_t first = CountOf(choice);
   // A group as a whole: a part of it would count something else.
   const bool fits = first + group.size() <= kMaxEvents;
@@ -63,11 +81,7 @@ void AddForMetrics(Choice& choice, std::string_view events) {
   for (size_t i = before; i < choice.wanted.size(); ++i) choice.wanted[i].for_metrics = true;
 }
 
-bool HasEvent(const Choice& choice, std::string_view name) {
-  return std::ranges::any_of(choice.wanted, [&](const Wanted& wanted) { return wanted.name == name; });
-}
-
-// Adds a set of metrics by its name, with its groups, but for the events that are in `choice` already.
+// Adds a set of metrics by its name, with its groups.
 void AddSet(Choice& choice, std::string_view name) {
   absl::StatusOr<MetricSet> set = FindMetricSet(name);
   absl::StatusOr<std::vector<std::vector<EventConfig>>> groups = set.ok() ? ParseEventList(set->events) : set.status();
@@ -76,11 +90,7 @@ void AddSet(Choice& choice, std::string_view name) {
     return;
   }
   const size_t before = choice.wanted.size();
-  for (std::vector<EventConfig>& group : *groups) {
-    // Metrics find their events by name, wherever these are counted.
-    std::erase_if(group, [&](const EventConfig& event) { return HasEvent(choice, event.name); });
-    if (!group.empty()) AddGroup(choice, std::move(group));
-  }
+  for (std::vector<EventConfig>& group : *groups) AddGroup(choice, std::move(group));
   for (size_t i = before; i < choice.wanted.size(); ++i) choice.wanted[i].for_metrics = true;
   for (Metric& metric : set->metrics) {
     const std::string metric_name = metric.name();

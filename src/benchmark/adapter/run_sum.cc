@@ -1,6 +1,7 @@
-// Adds tallies by name, and makes the row of their sums. An event's name tells its quality ("page-faults:u"), so
-// tallies of different quality have different names: neither is then counted on every thread, and the row has a note
-// instead of a sum of unlike numbers.
+// Adds tallies by event and column name, and makes the row of their sums. A column's name tells its quality
+// ("page-faults:u"), so tallies of different quality have different names: neither is then counted on every thread, and
+// the row has a note instead of a sum of unlike numbers. Two events may have one column name: an ordinary user's
+// "page-faults" and "page-faults:u".
 #include "src/benchmark/adapter/run_sum.h"
 
 #include <algorithm>
@@ -74,7 +75,7 @@ void AddMetric(const WantedMetric& wanted, std::span<const MetricPart> parts, st
 
 void Merge(std::vector<Tally>& tallies, const Tally& tally) {
   for (Tally& t : tallies) {
-    if (t.name != tally.name) continue;
+    if (t.name != tally.name || t.event != tally.event) continue;
     if (t.why_not.empty()) t.why_not = tally.why_not;
     t.value = t.of_machine ? std::max(t.value, tally.value) : t.value + tally.value;
     t.enabled_ns += tally.enabled_ns;
