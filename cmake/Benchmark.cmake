@@ -7,14 +7,18 @@ endif()
 target_link_libraries(perfkit_benchmark INTERFACE benchmark::benchmark)
 
 # Calls of these members of benchmark::State go through src/benchmark/adapter/wrap.cc: so pauses are excluded from the
-# counts, and a benchmark's own label keeps the note of missing counts. SetLabel has two symbols, before and since 1.8.
+# counts, and a benchmark's own label keeps the note of missing counts, but is not shown on the next benchmark. SetLabel
+# and SkipWithError have two symbols, before and since 1.8.
 set(PERFKIT_WRAPPED
     _ZN9benchmark5State11PauseTimingEv
     _ZN9benchmark5State12ResumeTimingEv
     _ZN9benchmark5State16StartKeepRunningEv
     _ZN9benchmark5State17FinishKeepRunningEv
     _ZN9benchmark5State8SetLabelEPKc
-    _ZN9benchmark5State8SetLabelERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE)
+    _ZN9benchmark5State8SetLabelERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE
+    _ZN9benchmark5State13SkipWithErrorEPKc
+    _ZN9benchmark5State13SkipWithErrorERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE
+    _ZN9benchmark5State15SkipWithMessageERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE)
 foreach(name IN LISTS PERFKIT_WRAPPED)
   target_link_options(perfkit_benchmark PUBLIC "LINKER:--wrap=${name}")
 endforeach()

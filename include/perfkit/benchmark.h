@@ -130,9 +130,10 @@ namespace detail {
 extern "C" [[gnu::weak]] void perfkit_benchmark_own_main();
 
 // For src/benchmark/adapter/wrap.cc, which must not depend on the layout of a State. Returns true if this one's loop
-// has begun.
+// has begun, or will not because of an error.
 extern "C" [[gnu::weak, gnu::used, gnu::visibility("default")]] bool perfkit_benchmark_begun(const void* state) {
-  return static_cast<const ::benchmark::State*>(state)->iterations() > 0;
+  const auto& of = *static_cast<const ::benchmark::State*>(state);
+  return of.iterations() > 0 || of.error_occurred();
 }
 
 // The stock main will refuse the flag without saying what to do instead.

@@ -99,16 +99,17 @@ class BenchmarkRegion {
   static void Resume(const void* state) noexcept;
 
   // Mark that the calling thread begins, or has ended, the loop of any benchmark. For hooks of StartKeepRunning and
-  // FinishKeepRunning. Begin forgets the note and label of the previous run.
+  // FinishKeepRunning. A benchmark that is skipped may not reach the end of its loop, so the hooks of SkipWithError and
+  // SkipWithMessage call End, too. Begin forgets the note and label of the previous run.
   static void Begin() noexcept;
   static void End() noexcept;
   // Adds the note of missing events to the label that a benchmark sets, because a row has one label. For hooks of
   // State::SetLabel: calls `set(state, text)` once. Before Leave, the note is not known: `text` is `label`, and
   // BenchmarkRow::label will have both. After Leave, `text` has both.
   //
-  // `begun`: true if the loop of `state` has begun; a State of the next run may have the same address. Thread-safe:
-  // `set` is called on one thread at a time, and the label of the last call stays. `set` must not call SetLabel.
-  // Allocates.
+  // `begun`: true if the loop of `state` has begun or was skipped; a State of the next run may have the same address.
+  // Thread-safe: `set` is called on one thread at a time, and the label of the last call stays. `set` must not call
+  // SetLabel. Allocates.
   static void SetLabel(void* state, const std::string& label, bool begun,
                        void (*set)(void* state, const std::string& label));
 

@@ -211,6 +211,27 @@ TEST_CASE("the label of one run does not stick to the next") {
   CHECK_THAT(RunBenchmark(other, 16, 2).at(0).report_label, StartsWith("allocatons n/a ("));
 }
 
+TEST_CASE("the label of a benchmark that is skipped does not stick to the next") {
+  const int skip = GENERATE(0, 1, 2);
+  CAPTURE(skip);
+  RunBenchmark(
+      [skip](benchmark::State& state) {
+        if (skip == 0) state.SkipWithError("before its label");
+        state.SetLabel("mine");
+        if (skip == 1) state.SkipWithError("after its label");
+        if (skip <= 1) return;
+        for (auto _ : counted(state, {"allocatons"})) {
+          state.SkipWithError("in the loop");
+          break;
+        }
+      },
+      16, 2);
+  const auto other = [](benchmark::State& state) {
+    for (auto _ : counted(state, {"allocatons"})) asm volatile("");
+  };
+  CHECK_THAT(RunBenchmark(other, 16, 2).at(0).report_label, StartsWith("allocatons n/a ("));
+}
+
 TEST_CASE("the note of one run does not stick to the next") {
   const bool ahead = GENERATE(false, true);
   RunBenchmark(

@@ -203,6 +203,15 @@ TEST_CASE("a label from before the loop is kept, one of the last run is not") {
   CHECK(sum.Leave().label == "cycles n/a (no PMU)");
 }
 
+TEST_CASE("a label of a skipped run is not kept for the next") {
+  RunSum sum;
+  SetLabel(sum, "of a skipped one", false);
+  sum.End();
+  sum.Begin();
+  sum.Arrive(1, kMissing);
+  CHECK(sum.Leave().label == "cycles n/a (no PMU)");
+}
+
 TEST_CASE("a run that misses nothing leaves the label alone") {
   RunSum sum;
   SetLabel(sum, "mine", false);

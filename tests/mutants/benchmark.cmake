@@ -9,3 +9,8 @@ mutant(repeated_event_is_counted_twice FILE src/benchmark/adapter/choice.cc TEST
        CASES "an event that is written twice*"
        FROM [[if (!again && !HasEvent(choice, event.name))]] TO [[if (!again)]]
        SAYS "An event that is written twice loses its column.")
+mutant(label_of_skipped_run_stays FILE src/benchmark/adapter/wrap.cc TEST benchmark_test
+       CASES "the label of a benchmark that is skipped*"
+       FROM [[  perfkit_real_error_chars(state, why);
+  perfkit::BenchmarkRegion::End();]] TO [[  perfkit_real_error_chars(state, why);]]
+       SAYS "A benchmark shows the label of the one before it, which was skipped.")

@@ -54,7 +54,7 @@ class RunSum {
   // Call it once for each Arrive, after all of them.
   BenchmarkRow Leave();
 
-  // A thread begins, or has ended, its loop.
+  // A thread begins, or has ended, its loop. End also if it skips its benchmark, whose loop may not begin, or not end.
   void Begin();
   void End();
   // A thread sets the row's label; nullptr keeps it. Calls `set` with it and the note. `begun`: the thread is in or

@@ -39,6 +39,10 @@ static_assert(sizeof(void*) != 8 || offsetof(State, counters) == 64,
 #define PERFKIT_RESUME "_ZN9benchmark5State12ResumeTimingEv"
 #define PERFKIT_LABEL_CHARS "_ZN9benchmark5State8SetLabelEPKc"
 #define PERFKIT_LABEL_STRING "_ZN9benchmark5State8SetLabelERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"
+#define PERFKIT_ERROR_CHARS "_ZN9benchmark5State13SkipWithErrorEPKc"
+#define PERFKIT_ERROR_STRING "_ZN9benchmark5State13SkipWithErrorERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"
+#define PERFKIT_SKIP_STRING \
+  "_ZN9benchmark5State15SkipWithMessageERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"
 
 using Member = void(State*);
 
@@ -102,6 +106,9 @@ PERFKIT_EXPORT void perfkit_pause(State* state) asm(PERFKIT_PAUSE);
 PERFKIT_EXPORT void perfkit_resume(State* state) asm(PERFKIT_RESUME);
 PERFKIT_EXPORT void perfkit_label_chars(State* state, const char* label) asm(PERFKIT_LABEL_CHARS);
 PERFKIT_EXPORT void perfkit_label_string(State* state, const std::string& label) asm(PERFKIT_LABEL_STRING);
+PERFKIT_EXPORT void perfkit_error_chars(State* state, const char* why) asm(PERFKIT_ERROR_CHARS);
+PERFKIT_EXPORT void perfkit_error_string(State* state, const std::string& why) asm(PERFKIT_ERROR_STRING);
+PERFKIT_EXPORT void perfkit_skip_string(State* state, const std::string& why) asm(PERFKIT_SKIP_STRING);
 
 void perfkit_start(State* state) {
   static Member* const next = Next<Member>(PERFKIT_START);
@@ -143,6 +150,24 @@ void perfkit_label_chars(State* state, const char* label) {
 void perfkit_label_string(State* state, const std::string& label) {
   static auto* const next = Next<void(State*, const std::string&)>(PERFKIT_LABEL_STRING);
   SetLabel(state, label, [](void* of, const std::string& text) { next(static_cast<State*>(of), text); });
+}
+
+void perfkit_error_chars(State* state, const char* why) {
+  static auto* const next = Next<void(State*, const char*)>(PERFKIT_ERROR_CHARS);
+  next(state, why);
+  BenchmarkRegion::End();
+}
+
+void perfkit_error_string(State* state, const std::string& why) {
+  static auto* const next = Next<void(State*, const std::string&)>(PERFKIT_ERROR_STRING);
+  next(state, why);
+  BenchmarkRegion::End();
+}
+
+void perfkit_skip_string(State* state, const std::string& why) {
+  static auto* const next = Next<void(State*, const std::string&)>(PERFKIT_SKIP_STRING);
+  next(state, why);
+  BenchmarkRegion::End();
 }
 
 }  // extern "C"
