@@ -78,9 +78,14 @@ PERFKIT_IN_HANDLER inline uint64_t WordAt(uint64_t address) {
   return reinterpret_cast<const Word*>(address)->value;
 }
 
+// Returns the tid of the calling thread.
+PERFKIT_IN_HANDLER inline uint32_t ThisTid() {
+  return static_cast<uint32_t>(detail::CallKernel(SYS_gettid, 0, 0, 0, 0));
+}
+
 // Returns true on the process's first thread.
 PERFKIT_IN_HANDLER inline bool IsMainThread() {
-  return detail::CallKernel(SYS_gettid, 0, 0, 0, 0) == detail::CallKernel(SYS_getpid, 0, 0, 0, 0);
+  return ThisTid() == static_cast<uint32_t>(detail::CallKernel(SYS_getpid, 0, 0, 0, 0));
 }
 
 // Copies memory that may be unmapped at any moment. Takes 2 us. Returns false if not all of it was there, or if it is

@@ -88,3 +88,6 @@ mutant(planted_after_a_call FILE src/unwind/dwarf/live/live_walk.cc TEST unwind_
 mutant(numbers_begin_anew_under_walks FILE src/unwind/dwarf/sampled/walker.cc TEST unwind_dwarf_test CASES "a batch finds the rules*"
        FROM [[(others == 0 || rules_.HasNewGeneration())]] TO [[(others == 0 || rules_.HasNewGeneration() || true)]]
        SAYS "After 65,535 changes of mappings a walk uses the rules of another process.")
+mutant(bounds_outlive_the_thread FILE src/unwind/dwarf/live/thread_stack_bounds.cc TEST unwind_dwarf_test CASES "the bounds of a thread that ended*"
+       FROM [[const uint64_t tid = sys::ThisTid();]] TO [[const uint64_t tid = 1;]]
+       SAYS "A walk on a fiber below the stack of a later thread ends the program with SIGSEGV.")

@@ -31,8 +31,6 @@ uint64_t NowNs() {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
-uint32_t ThisTid() { return static_cast<uint32_t>(detail::CallKernel(SYS_gettid, 0, 0, 0, 0)); }
-
 bool Start(uint64_t threshold_ns) {
   // Acquire pairs with the release in Stop: the ring has one reader.
   if (g_has_reader.exchange(true, std::memory_order_acquire)) return false;

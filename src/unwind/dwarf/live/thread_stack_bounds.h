@@ -5,9 +5,10 @@
 //   Maintain: does one mapping of /proc/self/maps contain sp and the thread's control block? <─┘
 //
 // glibc and musl keep a thread's control block above its stack, in the same mapping. That mapping exists as long as the
-// thread runs; a guard page is below it. The main thread's stack is the mapping that the kernel calls [stack]. It is
-// not known how long other stacks exist, such as those of fibers and alternate signal stacks; there, walks ask the
-// kernel.
+// thread runs; a guard page is below it. A later thread may have its control block at the same address, with a smaller
+// stack below it, so bounds are also those of a tid. The main thread's stack is the mapping that the kernel calls
+// [stack]. It is not known how long other stacks exist, such as those of fibers and alternate signal stacks; there,
+// walks ask the kernel.
 #pragma once
 
 #include <atomic>
@@ -28,15 +29,20 @@ class ThreadStackBounds {
   PERFKIT_IN_HANDLER uint64_t EndAbove(uint64_t sp);
 
   // Returns true if handlers have made requests and it is time to read /proc/self/maps. Then call Learn with its text.
-  bool Wants() { return backoff_.IsOver(requested_); }
+  // Takes the requests, so that the text is newer than they are: a later request may be that of a later thread.
+  bool Wants();
   void Learn(std::string_view maps);
 
  private:
+  // A control block, with kMain for the main thread, or 0; the thread's tid; and its stack pointer.
+  struct Request {
+    uint64_t thread = 0, tid = 0, sp = 0;
+  };
   // For the threads whose control blocks have this slot's hash: the one that made the latest request.
   struct Slot {
-    std::atomic<uint64_t> thread{0}, begin{0}, end{0};
-    // The request: a control block, with kMain for the main thread, or 0; and the stack pointer.
-    std::atomic<uint64_t> requested{0}, requested_sp{0};
+    std::atomic<uint64_t> thread{0}, tid{0}, begin{0}, end{0};
+    std::atomic<uint64_t> requested{0}, requested_tid{0}, requested_sp{0};  // As Request's.
+    Request taken;                                                          // By Wants, for Learn.
   };
   static constexpr unsigned kBits = 8;
   static constexpr uint64_t kMain = 1;  // A free bit, because control blocks are aligned.

@@ -1,11 +1,13 @@
 // The memory that counts as a thread's own stack is mapped, and ends at the thread's control block.
 #include "src/unwind/dwarf/live/thread_stack_bounds.h"
 
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -97,6 +99,59 @@ TEST_CASE("a stack that a program has made for itself is never known, and seldom
     CheckFiber(false);
     CheckFiber(true);
   }).join();
+}
+
+// Runs `function` on a thread whose stack is the last `bytes` before `end`, with a guard page below it.
+void OnStack(char* end, size_t bytes, const std::function<void()>& function) {
+  pthread_attr_t attributes;
+  REQUIRE(mprotect(end - bytes - sys::kMinPage, sys::kMinPage, PROT_NONE) == 0);
+  REQUIRE(pthread_attr_init(&attributes) == 0);
+  REQUIRE(pthread_attr_setstack(&attributes, end - bytes, bytes) == 0);
+  pthread_t thread;
+  const auto run = [](void* argument) -> void* {
+    (*static_cast<const std::function<void()>*>(argument))();
+    return nullptr;
+  };
+  REQUIRE(pthread_create(&thread, &attributes, run, const_cast<std::function<void()>*>(&function)) == 0);
+  REQUIRE(pthread_join(thread, nullptr) == 0);
+  pthread_attr_destroy(&attributes);
+}
+
+TEST_CASE("the bounds of a thread that ended are not those of a later thread", "[thread_stack_bounds]") {
+  constexpr size_t kBytes = 8 << 20, kSmall = 1 << 20, kFar = 4 << 20;
+  void* const memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(memory != MAP_FAILED);
+  char* const end = static_cast<char*>(memory) + kBytes;
+  ThreadStackBounds stacks;
+  uint64_t first = 0, second = 0, later_end = 0;
+  bool known = false, known_anew = false;
+  OnStack(end, kBytes - sys::kMinPage, [&] {
+    first = Block();
+    (void)stacks.EndAbove(Here());
+    if (stacks.Wants()) stacks.Learn(Maps());
+    known = stacks.EndAbove(Here()) != 0 && stacks.EndAbove(Here() - kFar) != 0;
+  });
+  OnStack(end, kSmall, [&] {
+    second = Block();
+    (void)stacks.EndAbove(Here());
+    later_end = stacks.EndAbove(Here() - kFar);
+    if (stacks.Wants()) stacks.Learn(Maps());
+    known_anew = stacks.EndAbove(Here()) != 0 && stacks.EndAbove(Here() - kFar) == 0;
+  });
+  CHECK(first == second);
+  CHECK(known);
+  CHECK(later_end == 0);
+  CHECK(known_anew);
+  munmap(memory, kBytes);
+}
+
+TEST_CASE("a request is answered only by mappings that were read after it", "[thread_stack_bounds]") {
+  ThreadStackBounds stacks;
+  std::thread([&] { (void)stacks.EndAbove(Here()); }).join();
+  REQUIRE(stacks.Wants());
+  CHECK(stacks.EndAbove(Here()) == 0);
+  stacks.Learn(Maps());
+  CHECK(stacks.EndAbove(Here()) == 0);
 }
 
 TEST_CASE("maps that make no sense teach nothing", "[thread_stack_bounds]") {
