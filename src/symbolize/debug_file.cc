@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -42,6 +44,12 @@ std::optional<Link> LinkOf(const elf::Image& image) {
   const auto checksum = base::ReadAt<uint32_t>(*contents, (name->size() + 4) / 4 * 4);
   if (!checksum) return std::nullopt;
   return Link{*name, *checksum};
+}
+
+// Returns true if both paths lead to one file.
+bool IsSameFile(const std::string& a, const std::string& b) {
+  std::error_code error;
+  return a == b || std::filesystem::equivalent(a, b, error);
 }
 
 bool SameBytes(base::Bytes a, base::Bytes b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
@@ -136,6 +144,8 @@ std::optional<DebugFile> FindDebugFile(const elf::Image& image, const std::strin
   std::vector<std::string> candidates = {folder + name, folder + ".debug/" + name};
   if (!root.empty()) candidates.push_back(root + folder + name);
   for (const std::string& candidate : candidates) {
+    // A file in .debug/ may have the name of the stripped file, which has the same build-id.
+    if (IsSameFile(candidate, path)) continue;
     if (auto found = TryFile(candidate, build_id, link->checksum)) return found;
   }
   return std::nullopt;

@@ -25,3 +25,6 @@ mutant(marks_are_functions FILE src/symbolize/elf_functions.cc TEST symbolize_te
 mutant(split_units_are_not_told FILE src/symbolize/dwarf/module_lines.cc TEST symbolize_dwarf_test
        FROM [[  if (split == 0) return absl::OkStatus();]] TO [[  if (split < 2) return absl::OkStatus();]]
        SAYS "Inlined calls are missing without a word, because a program was compiled with -gsplit-dwarf.")
+mutant(stripped_file_is_its_debug_file FILE src/symbolize/debug_file.cc TEST symbolize_test CASES "a debug file may have the name*"
+       FROM [[return a == b || std::filesystem]] TO [[return a == b && std::filesystem]]
+       SAYS "Debug files in .debug/ with the name of their program are not read.")

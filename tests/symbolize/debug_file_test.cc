@@ -71,6 +71,24 @@ TEST_CASE("a stripped file is named by its debuglink, in each place where that m
   CHECK(used.empty());
 }
 
+TEST_CASE("a debug file may have the name of its stripped file", "[debug_file]") {
+  const TempFolder folder;
+  const std::string path = folder.path() + "/program", full = folder.path() + "/full";
+  if (!Compile("c++ -O1 -Wl,--build-id=0xabcdef0123", kProgram, full)) SKIP_TEST("there is no compiler here");
+  const uint64_t address = AddressOfHidden(full);
+  const std::string debug = folder.path() + "/.debug/program";
+  REQUIRE(RunCommand("cd " + folder.path() + " && mkdir .debug && objcopy --only-keep-debug full .debug/program && " +
+                     "strip -o program full && objcopy --add-gnu-debuglink=.debug/program program && " +
+                     "ln -s program link")
+              .exit_code == 0);
+  std::string used;
+  for (const std::string& module : {path, folder.path() + "/link"}) {
+    INFO(module);
+    CHECK(NameAt(module, address, "", &used) == "hidden");
+    CHECK(used == debug);
+  }
+}
+
 TEST_CASE("a stripped file is named by its build-id", "[debug_file]") {
   const TempFolder folder;
   const std::string path = folder.path() + "/program", full = folder.path() + "/full";
