@@ -91,3 +91,6 @@ mutant(numbers_begin_anew_under_walks FILE src/unwind/dwarf/sampled/walker.cc TE
 mutant(bounds_outlive_the_thread FILE src/unwind/dwarf/live/thread_stack_bounds.cc TEST unwind_dwarf_test CASES "the bounds of a thread that ended*"
        FROM [[const uint64_t tid = sys::ThisTid();]] TO [[const uint64_t tid = 1;]]
        SAYS "A walk on a fiber below the stack of a later thread ends the program with SIGSEGV.")
+mutant(guess_is_planted FILE src/unwind/dwarf/sampled/walker.cc TEST unwind_dwarf_test CASES "a sampled stack ends at a planted*"
+       FROM [[(!at.interrupted && !at.guess)]] TO [[!at.interrupted]]
+       SAYS "Stacks that end at a wrong guess are called complete.")

@@ -272,6 +272,29 @@ TEST_CASE("a return address is planted if a function begins there, and no call i
   CHECK_FALSE(is_root(begin, false));  // Last: caches the rule of the address that is looked up for the one above.
 }
 
+TEST_CASE("a sampled stack ends at a planted return address, not at an interrupted or guessed one", "[bare]") {
+  constexpr uint64_t kSp = 0x7000;
+  const auto begin = reinterpret_cast<uint64_t>(&perfkit_with_info);
+  Unwinder unwinder;
+  REQUIRE(unwinder.AddProcess(getpid()).ok());
+  std::vector<StackFrame> frames(10);
+  // `words` are the stack; the frame pointer points to the second one.
+  const auto unwind = [&](uint64_t pc, const std::vector<uint64_t>& words) {
+    const std::string stack(reinterpret_cast<const char*>(words.data()), words.size() * sizeof(uint64_t));
+    const HandSample sample(static_cast<uint32_t>(getpid()), RegistersOf(pc, kSp, kSp + sizeof(uint64_t)), stack);
+    return unwinder.Unwind(sample.sample(), frames);
+  };
+  // Twice, because rules are cached.
+  for (int i = 0; i < 2; ++i) {
+    CHECK(unwind(begin, {begin, 1, 1, 1}).complete());
+    const UnwoundStack guessed = unwind(reinterpret_cast<uint64_t>(&perfkit_bare_leaf) + 1, {1, 1, begin, 1});
+    REQUIRE(guessed.frames >= 2);
+    CHECK((frames[1].pc == begin && frames[1].is_guess));
+    CHECK_FALSE(guessed.complete());
+    CHECK_FALSE(unwind(begin - 1, {1, 1, 1, 1}).complete());
+  }
+}
+
 TEST_CASE("the dynamic linker's entry point is a root of live stacks", "[bare]") {
   const uint64_t base = getauxval(AT_BASE);
   if (base == 0) SKIP_TEST("this program has no dynamic linker");

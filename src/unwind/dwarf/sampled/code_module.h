@@ -14,6 +14,9 @@ namespace perfkit::unwind {
 // Not thread-safe. If the file can't be opened, there is no information.
 class CodeModule {
  public:
+  // The offset of the rule kRoot at a planted return address. It holds for return addresses that are no guess.
+  static constexpr int32_t kPlanted = 1;
+
   // Opens the file. `proc` is "/proc", or a copy in tests.
   CodeModule(const proc::ModuleId& id, const std::string& proc) : file_(proc::ModuleFile::Open(id, proc)) {
     if (!file_.ok()) return;
@@ -26,13 +29,13 @@ class CodeModule {
 
   const absl::Status& status() const { return file_.status(); }
 
-  // Returns the rule at `offset` of the file.
-  Rule At(uint64_t offset) {
+  // Returns the rule at `offset` of the file, which may be at a planted return address only if `may_be_planted`.
+  Rule At(uint64_t offset, bool may_be_planted) {
     const std::optional<uint64_t> address = code_.AddressOf(offset);
     if (!address) return {};
     bool covered = false;
     const Rule rule = cfi_->At(*address, covered);
-    return covered ? rule : WithoutFunction(offset, *address, rule);
+    return covered ? rule : WithoutFunction(offset, *address, rule, may_be_planted);
   }
   // Writes the whole row at `offset` of the file to `row`, and the address of that code before relocation to `address`.
   // Returns false if there is none.
@@ -65,11 +68,12 @@ class CodeModule {
 
  private:
   // Returns the rule of code that is in no function with information; `rule` is that of padding.
-  Rule WithoutFunction(uint64_t offset, uint64_t address, const Rule& rule) {
+  Rule WithoutFunction(uint64_t offset, uint64_t address, const Rule& rule, bool may_be_planted) {
     if (entry_.Holds(address)) return {.kind = RuleKind::kRoot};
     const CodeWindow code = CodeAround(offset);
-    if (cfi_->IsFunctionBegin(address + 1) && FindCallBefore(code, address + 1).kind == CallKind::kNone) {
-      return {.kind = RuleKind::kRoot};
+    if (may_be_planted && cfi_->IsFunctionBegin(address + 1) &&
+        FindCallBefore(code, address + 1).kind == CallKind::kNone) {
+      return {.offset = kPlanted, .kind = RuleKind::kRoot};
     }
     return rule.kind == RuleKind::kNone ? RuleByCode(code, address) : rule;
   }

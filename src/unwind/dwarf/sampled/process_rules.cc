@@ -41,25 +41,29 @@ bool ProcessRules::Locate(const Process* process, uint64_t address, ModuleOffset
   return true;
 }
 
-bool ProcessRules::ReadRule(const Process* process, uint64_t address, Rule& rule) {
+bool ProcessRules::ReadRule(const Process* process, uint64_t address, bool may_be_planted, Rule& rule) {
   ModuleOffset found;
   if (!Locate(process, address, found)) return false;
-  rule = found.module->At(found.offset);
+  rule = found.module->At(found.offset, may_be_planted);
   return true;
 }
 
 bool ProcessRules::RuleAt(const Process* process, uint32_t generation, uint64_t address, Rule& rule) {
   ++lookups_;
   // An unknown process has generation 0, so its key could be that of an empty entry.
-  if (process == nullptr || !RuleCache::CanHold(address)) return ReadRule(process, address, rule);
+  if (process == nullptr || !RuleCache::CanHold(address)) return ReadRule(process, address, true, rule);
   const uint64_t key = RuleCache::KeyOf(address, generation);
   if (const Rule* const known = cache_.Find(key)) {
     ++hits_;
     return rule = *known, true;
   }
-  if (!ReadRule(process, address, rule)) return false;
+  if (!ReadRule(process, address, true, rule)) return false;
   cache_.Put(key, rule);
   return true;
+}
+
+bool ProcessRules::UnplantedRuleAt(const Process* process, uint64_t address, Rule& rule) {
+  return ReadRule(process, address, false, rule);
 }
 
 bool ProcessRules::RowAt(const Process* process, uint64_t address, CfiRow& row, uint64_t& bias) {

@@ -43,6 +43,8 @@ class ProcessRules {
   // tell or kNone, but no row: then RowAt returns false, too. `generation`: GenerationOf(process). `bias`: what has to
   // be added to the module's own addresses.
   bool RuleAt(const Process* process, uint32_t generation, uint64_t address, Rule& rule);
+  // As RuleAt, after a rule for planted return addresses (CodeModule::kPlanted) that does not hold. Not cached.
+  bool UnplantedRuleAt(const Process* process, uint64_t address, Rule& rule);
   bool RowAt(const Process* process, uint64_t address, CfiRow& row, uint64_t& bias);
   // Returns true if the call before `address` may call the function that contains `pc`, also from another module.
   // Returns false if `pc` is in no readable file.
@@ -69,7 +71,8 @@ class ProcessRules {
     uint64_t offset;
   };
 
-  bool ReadRule(const Process* process, uint64_t address, Rule& rule);
+  // As CodeModule::At.
+  bool ReadRule(const Process* process, uint64_t address, bool may_be_planted, Rule& rule);
   bool Locate(const Process* process, uint64_t address, ModuleOffset& found);
   CodeModule& ModuleAt(uint32_t number);
 

@@ -39,7 +39,10 @@ Walker::Walker(const UnwinderOptions& options) : rules_(options.proc), lanes_(kL
 // The source of rules for a walk: its process.
 struct Walker::Code {
   bool RuleAt(const WalkState& at, Rule& rule) {
-    return walker.rules_.RuleAt(walk.process, walk.generation, CodeOf(at), rule);
+    if (!walker.rules_.RuleAt(walk.process, walk.generation, CodeOf(at), rule)) return false;
+    const bool planted = rule.kind == RuleKind::kRoot && rule.offset == CodeModule::kPlanted;
+    if (!planted || (!at.interrupted && !at.guess)) return true;
+    return walker.rules_.UnplantedRuleAt(walk.process, CodeOf(at), rule);
   }
   bool IsCallOf(uint64_t address, uint64_t pc) { return walker.rules_.IsCallOf(walk.process, address, pc); }
   bool RowAt(uint64_t address, CfiRow& row, uint64_t& bias) {
