@@ -83,7 +83,7 @@ mutant(any_call_may_have_led_here FILE src/unwind/dwarf/cfi/code_evidence.h TEST
        FROM [[return pc - called < kLargestFunction;]] TO [[return pc - called != kLargestFunction;]]
        SAYS "Old return addresses on the stack are taken for callers of leaves.")
 mutant(planted_after_a_call FILE src/unwind/dwarf/live/live_walk.cc TEST unwind_dwarf_test
-       FROM [[.kind == CallKind::kNone && module.functions.Begins(at.pc);]] TO [[.kind == CallKind::kNone;]]
+       FROM [[.kind == CallKind::kNone && module.functions.Begins(pc);]] TO [[.kind == CallKind::kNone;]]
        SAYS "A damaged stack is called complete.")
 mutant(numbers_begin_anew_under_walks FILE src/unwind/dwarf/sampled/walker.cc TEST unwind_dwarf_test CASES "a batch finds the rules*"
        FROM [[(others == 0 || rules_.HasNewGeneration())]] TO [[(others == 0 || rules_.HasNewGeneration() || true)]]
@@ -94,3 +94,6 @@ mutant(bounds_outlive_the_thread FILE src/unwind/dwarf/live/thread_stack_bounds.
 mutant(guess_is_planted FILE src/unwind/dwarf/sampled/walker.cc TEST unwind_dwarf_test CASES "a sampled stack ends at a planted*"
        FROM [[(!at.interrupted && !at.guess)]] TO [[!at.interrupted]]
        SAYS "Stacks that end at a wrong guess are called complete.")
+mutant(rule_before_a_planted_address_is_cached FILE src/unwind/dwarf/live/live_walk.cc TEST unwind_dwarf_test CASES "a return address is planted*"
+       FROM [[if (!may_be_planted) map_.cache.Put]] TO [[map_.cache.Put]]
+       SAYS "After one guess the stacks of fibers are never complete again.")

@@ -262,13 +262,17 @@ TEST_CASE("a return address is planted if a function begins there, and no call i
   std::vector<uint64_t> words(100, 1);
   std::vector<StackFrame> frames(10);
   const auto is_root = [&](uint64_t pc, bool is_return) {
-    testing::FullRegisters registers = RegistersOf(pc, reinterpret_cast<uint64_t>(words.data()));
+    const auto sp = reinterpret_cast<uint64_t>(words.data());
+    testing::FullRegisters registers = RegistersOf(pc, sp, sp);
     registers.interrupted = !is_return;
     return tables.WalkFrom(registers, false, frames).complete();
   };
   const auto begin = reinterpret_cast<uint64_t>(&perfkit_with_info);
   CHECK(is_root(begin, true));
   CHECK_FALSE(is_root(begin + 1, true));
+  // In this order: the rule of the address that is looked up for `begin` must not come from the cache.
+  CHECK_FALSE(is_root(begin - 1, false));
+  CHECK(is_root(begin, true));
   CHECK_FALSE(is_root(begin, false));  // Last: caches the rule of the address that is looked up for the one above.
 }
 

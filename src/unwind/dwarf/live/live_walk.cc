@@ -28,10 +28,12 @@ class LiveCode {
     if (range_->module == nullptr) return rule = Rule(), true;
     const LiveModule& module = *range_->module;
     if (!module.is_ready) return met_unready_ = true, false;
-    if (IsPlanted(module, at)) return rule = {.kind = RuleKind::kRoot}, true;
+    const bool may_be_planted = MayBePlanted(module, address + 1);
+    if (may_be_planted && !at.interrupted && !at.guess) return rule = {.kind = RuleKind::kRoot}, true;
     rule = RuleIn(module, address);
     if (!module.stays) rule.flags |= kMayGo;
-    map_.cache.Put(address, rule);
+    // The rule of the address before a planted return address depends on the frame.
+    if (!may_be_planted) map_.cache.Put(address, rule);
     return true;
   }
 
@@ -77,12 +79,13 @@ class LiveCode {
     return rule.kind == RuleKind::kNone ? RuleByCode(CodeAround(address), address) : rule;
   }
 
-  // Returns true for a return address before which there is no call, and at which a function begins. Only for modules
-  // that are never unloaded: their memory can be read without a system call. A guess need not be a return address.
-  PERFKIT_IN_HANDLER bool IsPlanted(const LiveModule& module, const WalkState& at) const {
-    if (at.interrupted || at.guess || module.functions.count == 0 || at.pc - range_->begin < kDirectCall) return false;
-    if (*reinterpret_cast<const uint8_t*>(at.pc - kDirectCall) == 0xe8) return false;
-    return FindCallBefore(CodeAround(at.pc - 1), at.pc).kind == CallKind::kNone && module.functions.Begins(at.pc);
+  // Returns true if `pc` is planted as long as it is a return address: there is no call before it, and a function
+  // begins there. Only for modules that are never unloaded: their memory can be read without a system call. A guess
+  // need not be a return address.
+  PERFKIT_IN_HANDLER bool MayBePlanted(const LiveModule& module, uint64_t pc) const {
+    if (module.functions.count == 0 || pc - range_->begin < kDirectCall) return false;
+    if (*reinterpret_cast<const uint8_t*>(pc - kDirectCall) == 0xe8) return false;
+    return FindCallBefore(CodeAround(pc - 1), pc).kind == CallKind::kNone && module.functions.Begins(pc);
   }
 
   // Returns the code around an address of range_.
