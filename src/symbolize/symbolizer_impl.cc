@@ -85,7 +85,7 @@ std::span<const SourceFrame> SymbolizerImpl::Inlined(CodeLocation location) {
   if (memo.location != location || memo.frames.empty()) {
     __builtin_prefetch(memo.frames.data(), 1);  // Written by FindCalls.
     FindCalls(location, memo.frames);
-    memo.location = MayBeNamedLater(location, memo.frames.front().function) ? CodeLocation{} : location;
+    memo.location = MayBeRenamed(location) ? CodeLocation{.module = UINT32_MAX} : location;
   }
   return memo.frames;
 }

@@ -68,10 +68,8 @@ class SymbolizerImpl {
   // Creates the jit maps of new modules without a file.
   void NoticeJitCode();
   Symbol NameInJitCode(CodeLocation location, proc::JitMap& map);
-  // Returns true if a location has no name now, but may get one later because its process is still generating code.
-  bool MayBeNamedLater(CodeLocation location, std::string_view function) const {
-    return function.empty() && jit_maps_.contains(location.module);
-  }
+  // Returns true if the name of a location may change, because its process generates code: names are not cached.
+  bool MayBeRenamed(CodeLocation location) const { return jit_maps_.contains(location.module); }
   // Returns the demangled name, with a cache.
   std::string_view Readable(std::string_view name);
   // Writes the calls at a location to `frames`, without a cache.
@@ -86,7 +84,7 @@ class SymbolizerImpl {
   KernelNames kernel_names_;
   size_t noticed_modules_ = 0;                           // Number of modules of processes_ that NoticeJitCode has seen.
   std::unordered_map<uint32_t, proc::JitMap> jit_maps_;  // By module.
-  Symbol unnamed_;  // The latest result of Name for a location that may be named later.
+  Symbol in_jit_code_;                                   // The latest result of Name that may change.
   std::unordered_map<CodeLocation, Symbol, LocationHash> names_;
   std::unordered_map<const char*, std::string> readable_;  // Demangled names, by the address of the mangled one.
   std::vector<Memo> memos_;

@@ -1,6 +1,6 @@
 // Names locations, with caches by location and by pc. A pc's entry holds for one epoch: the state of its process's
-// mappings, which is another one after each change of them. Code that is made at run time is not kept while it has no
-// name, since its process may write the name later.
+// mappings, which is another one after each change of them. Names of code that is made at run time are not kept: its
+// process may write them later, and may use an address again.
 #include <algorithm>
 
 #include "src/base/mix.h"
@@ -81,13 +81,10 @@ Symbol SymbolizerImpl::NameInModule(CodeLocation location) {
 const Symbol& SymbolizerImpl::Name(CodeLocation location) {
   if (location.module >= processes_.modules().size()) location.module = 0;
   if (names_.size() >= kMaxNames) names_.clear();
+  if (MayBeRenamed(location)) return in_jit_code_ = NameInModule(location);
   const auto [found, is_new] = names_.try_emplace(location);
-  if (!is_new) return found->second;
-  found->second = location.module == kKernelModule ? NameInKernel(location.offset) : NameInModule(location);
-  if (!MayBeNamedLater(location, found->second.function)) return found->second;
-  unnamed_ = found->second;
-  names_.erase(found);
-  return unnamed_;
+  if (is_new) found->second = location.module == kKernelModule ? NameInKernel(location.offset) : NameInModule(location);
+  return found->second;
 }
 
 const Symbol& SymbolizerImpl::Resolve(uint32_t pid, uint64_t pc, CpuMode mode) {
@@ -100,7 +97,7 @@ const Symbol& SymbolizerImpl::Resolve(uint32_t pid, uint64_t pc, CpuMode mode) {
   if (memo.epoch == epoch && memo.pc == pc) return memo.symbol;
   const CodeLocation location = kernel ? CodeLocation{kKernelModule, pc} : LocateIn(process, pc);
   const Symbol symbol = Name(location);
-  memo = {MayBeNamedLater(location, symbol.function) ? proc::Processes::kNoEpoch : epoch, pc, symbol};
+  memo = {MayBeRenamed(location) ? proc::Processes::kNoEpoch : epoch, pc, symbol};
   return memo.symbol;
 }
 

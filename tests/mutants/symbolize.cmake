@@ -28,3 +28,6 @@ mutant(split_units_are_not_told FILE src/symbolize/dwarf/module_lines.cc TEST sy
 mutant(stripped_file_is_its_debug_file FILE src/symbolize/debug_file.cc TEST symbolize_test CASES "a debug file may have the name*"
        FROM [[return a == b || std::filesystem]] TO [[return a == b && std::filesystem]]
        SAYS "Debug files in .debug/ with the name of their program are not read.")
+mutant(old_name_of_jit_code_is_kept FILE src/symbolize/symbolizer_names.cc TEST symbolize_test CASES "an address that was used again*"
+       FROM [[MayBeRenamed(location) ? proc::Processes::kNoEpoch : epoch]] TO [[epoch]]
+       SAYS "Code that is made at run time has the name of earlier code at its address.")

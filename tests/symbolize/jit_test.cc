@@ -58,6 +58,24 @@ TEST_CASE("a name that comes later is found later", "[symbolizer][jit]") {
   CHECK(symbolizer.Resolve(41, 0x1110).function == "made_now");
 }
 
+TEST_CASE("an address that was used again has its new name everywhere", "[symbolizer][jit]") {
+  const TempFolder proc;
+  const std::string old_lines = "1100 40 old_one\n";
+  WriteProcess(proc, 41, old_lines);
+  Symbolizer symbolizer({.proc = proc.path()});
+  MapAnonymous(symbolizer, 41);
+  const CodeLocation location = symbolizer.Locate(41, 0x1110);
+  CHECK(symbolizer.Name(location).function == "old_one");
+  CHECK(symbolizer.Resolve(41, 0x1110).function == "old_one");
+  CHECK(symbolizer.Inlined(location).front().function == "old_one");
+  WriteProcess(proc, 41, old_lines + "1100 40 new_one\n1200 40 other\n");
+  CHECK(symbolizer.Resolve(41, 0x1210).function == "other");
+  CHECK(symbolizer.Resolve(41, 0x1130).function == "new_one");
+  CHECK(symbolizer.Name(location).function == "new_one");
+  CHECK(symbolizer.Resolve(41, 0x1110).function == "new_one");
+  CHECK(symbolizer.Inlined(location).front().function == "new_one");
+}
+
 TEST_CASE("after exec the same address is another program's", "[symbolizer][jit]") {
   const TempFolder proc;
   WriteProcess(proc, 41, "1100 40 before\n");
