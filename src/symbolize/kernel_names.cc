@@ -1,6 +1,8 @@
 // Builds a table from /proc/kallsyms. It has no sizes: each function ends where the next one begins.
 #include "src/symbolize/kernel_names.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_format.h"
 #include "src/base/number.h"
 #include "src/base/text.h"
@@ -65,9 +67,12 @@ absl::Status KernelNames::TakeSymbols(std::string_view text, const std::string& 
     if (!symbol || !symbol->is_code()) return;
     ++code;
     if (symbol->address == 0) return;
-    if (symbol->module != module) end_module();
+    if (symbol->module != module) {
+      end_module();
+      last = 0;
+    }
     module = symbol->module;
-    last = symbol->address;
+    last = std::max(last, symbol->address);  // A module's symbols are in the order of its file.
     // The name with what follows it on the line, the module in brackets: Find cuts the two apart.
     const auto size = static_cast<size_t>(line.data() + line.size() - symbol->name.data());
     builder.Add({symbol->name.data(), size}, symbol->address, 0, BindingOf(symbol->type));

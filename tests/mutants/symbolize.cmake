@@ -31,3 +31,6 @@ mutant(stripped_file_is_its_debug_file FILE src/symbolize/debug_file.cc TEST sym
 mutant(old_name_of_jit_code_is_kept FILE src/symbolize/symbolizer_names.cc TEST symbolize_test CASES "an address that was used again*"
        FROM [[MayBeRenamed(location) ? proc::Processes::kNoEpoch : epoch]] TO [[epoch]]
        SAYS "Code that is made at run time has the name of earlier code at its address.")
+mutant(last_listed_is_highest FILE src/symbolize/kernel_names.cc TEST symbolize_test CASES "a module ends after its highest*"
+       FROM [[std::max(last, symbol->address)]] TO [[symbol->address]]
+       SAYS "Functions of kernel modules have no names.")

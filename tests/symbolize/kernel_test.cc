@@ -76,6 +76,23 @@ TEST_CASE("kernel and module functions are named, with their modules in brackets
   CHECK(At(symbolizer, 0xffffffffc0019000).offset == 0xffffffffc0019000);
 }
 
+TEST_CASE("a module ends after its highest symbol, wherever that is listed", "[kernel_names]") {
+  const TempFolder folder;
+  folder.Write("/kallsyms",
+               "ffffffff81000000 T startup\n"
+               "ffffffffc0004000 t second\t[m]\n"
+               "ffffffffc0000ff0 t big\t[m]\n"
+               "ffffffffc0000000 t first\t[m]\n"
+               "ffffffffc0010000 t other\t[n]\n");
+  Symbolizer symbolizer({.proc = folder.path()});
+  for (const uint64_t pc : {0xffffffffc0000ff0, 0xffffffffc0002800, 0xffffffffc0003ff0}) {
+    CHECK(At(symbolizer, pc).function == "big");
+    CHECK(At(symbolizer, pc).module == "[m]");
+  }
+  CHECK(At(symbolizer, 0xffffffffc0004010).function == "second");
+  CHECK_FALSE(At(symbolizer, 0xffffffffc0009000).named());
+}
+
 TEST_CASE("zeros are said to be the setting's that makes them, a file that is not there is said to be that",
           "[kernel_names]") {
   // kernel.kptr_restrict, and what would show the addresses (kernel/ksyms_common.c, kallsyms_show_value).
