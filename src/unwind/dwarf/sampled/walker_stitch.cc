@@ -43,6 +43,10 @@ void Walker::Stitch(TaskId task, Walk& walk) {
       task, calls_, [&](uint64_t one, uint64_t other) { return rules_.InOneFunction(walk.process, one, other); });
   if (outside.empty()) return;
   const size_t room = walk.frames.size() - walk.found.frames;
+  if (room == 0) {
+    walk.found.end = StackEnd::kLimit;
+    return;
+  }
   const size_t taken = std::min(room, outside.size());
   for (const KnownCall& call : outside.first(taken)) {
     StackFrame& frame = walk.frames[walk.found.frames++] = call.frame;

@@ -271,6 +271,58 @@ TEST_CASE("the use of stacks follows the latest ones, and those that were cut of
   CHECK(use.BytesFor(0.5) == kWhole);
 }
 
+#if defined(__x86_64__)
+
+extern "C" {
+void perfkit_stitch_return();
+void perfkit_stitch_callee();
+}
+asm(R"(
+  .text
+  .fill 64, 1, 0xcc
+  .p2align 4
+perfkit_stitch_caller:
+  .cfi_startproc
+  sub $8, %rsp
+  .cfi_adjust_cfa_offset 8
+  call perfkit_stitch_callee
+perfkit_stitch_return:
+  add $8, %rsp
+  .cfi_adjust_cfa_offset -8
+  ret
+  .cfi_endproc
+  .fill 64, 1, 0xcc
+  .p2align 4
+perfkit_stitch_callee:
+  .cfi_startproc
+  nop
+  ret
+  .cfi_endproc
+  .fill 64, 1, 0xcc
+)");
+
+TEST_CASE("a stack is not stitched without room for a frame", "[stitch]") {
+  const auto callee = reinterpret_cast<uint64_t>(&perfkit_stitch_callee);
+  // The return address at the callee's begin is planted: the root.
+  const uint64_t words[] = {reinterpret_cast<uint64_t>(&perfkit_stitch_return), 0, callee, 0, 0};
+  Unwinder unwinder({.stitch_bytes = 1 << 20});
+  REQUIRE(unwinder.AddProcess(getpid()).ok());
+  std::vector<StackFrame> frames(16);
+  const auto unwind = [&](size_t bytes, size_t room) {
+    const testing::HandSample sample(static_cast<uint32_t>(getpid()), testing::RegistersOf(callee, 0x7000),
+                                     std::string(reinterpret_cast<const char*>(words), bytes));
+    return unwinder.Unwind(sample.sample(), std::span(frames).first(room));
+  };
+  (void)unwind(8, frames.size());
+  REQUIRE(unwind(sizeof(words), frames.size()).complete());
+  const UnwoundStack whole = unwind(4, frames.size()), none = unwind(4, 1);
+  CHECK((whole.complete() && whole.frames == 3 && whole.stitched == 2));
+  CHECK((none.end == StackEnd::kLimit && none.frames == 1 && none.stitched == 0 && none.stack_bytes == 0));
+  CHECK(unwinder.stats().stitched_stacks == 1);
+}
+
+#endif
+
 TEST_CASE("hostile stacks are stitched to hostile stacks within the room for frames and memory", "[stitch]") {
   constexpr size_t kMemory = 64 << 10;
   Unwinder unwinder({.stitch_bytes = kMemory});
