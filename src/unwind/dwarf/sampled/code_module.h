@@ -18,7 +18,8 @@ class CodeModule {
   static constexpr int32_t kPlanted = 1;
 
   // Opens the file. `proc` is "/proc", or a copy in tests.
-  CodeModule(const proc::ModuleId& id, const std::string& proc) : file_(proc::ModuleFile::Open(id, proc)) {
+  CodeModule(const proc::ModuleId& id, const std::string& proc)
+      : is_file_(id.is_file() || id.is_vdso()), file_(proc::ModuleFile::Open(id, proc)) {
     if (!file_.ok()) return;
     code_ = proc::LoadedCode(file_->image());
     cfi_.emplace(file_->image());
@@ -28,6 +29,8 @@ class CodeModule {
   CodeModule& operator=(const CodeModule&) = delete;
 
   const absl::Status& status() const { return file_.status(); }
+  // Returns false for memory without a file, such as that of a JIT compiler.
+  bool is_file() const { return is_file_; }
 
   // Returns the rule at `offset` of the file, which may be at a planted return address only if `may_be_planted`.
   Rule At(uint64_t offset, bool may_be_planted) {
@@ -78,6 +81,7 @@ class CodeModule {
     return rule.kind == RuleKind::kNone ? RuleByCode(code, address) : rule;
   }
 
+  const bool is_file_;
   const absl::StatusOr<proc::ModuleFile> file_;
   proc::LoadedCode code_;
   std::optional<Cfi> cfi_;  // Views the file's bytes.

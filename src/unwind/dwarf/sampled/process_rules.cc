@@ -97,7 +97,8 @@ void ProcessRules::Fill(UnwinderStats& stats) const {
   stats.cache_hits = hits_;
   for (const std::unique_ptr<CodeModule>& module : modules_) {
     if (module == nullptr) continue;
-    ++(module->status().ok() ? stats.modules : stats.unreadable_modules);
+    stats.modules += module->status().ok();
+    stats.unreadable_modules += !module->status().ok() && module->is_file();
     stats.table_bytes += module->heap_bytes();
   }
 }

@@ -227,6 +227,24 @@ TEST_CASE("a batch finds what single walks do, whatever it has learned of stacks
   CHECK(in_batches.stats().frames == alone.stats().frames);
 }
 
+TEST_CASE("memory without a file is not counted as an unreadable file", "[unwinder]") {
+  constexpr uint32_t kPid = 41;
+  Unwinder unwinder;
+  std::vector<StackFrame> frames(10);
+  uint64_t base = 0x10000;
+  for (const std::string name : {"//anon", "/no/such/file"}) {
+    testing::RecordBuilder record;
+    record.U32(kPid).U32(kPid).U64(base).U64(0x1000).U64(0);
+    record.U32(0).U32(0).U64(0).U64(0).U32(5).U32(2).Text(name);
+    unwinder.Add(testing::AsRecord(record.Finish(RecordType::kMmap2, 2)), SampleLayout());
+    const HandSample sample(kPid, RegistersOf(base + 1, 0x7000), std::string(64, '\0'));
+    CHECK(unwinder.Unwind(sample.sample(), frames).frames >= 1);
+    CHECK(unwinder.stats().unreadable_modules == (name == "//anon" ? 0 : 1));
+    base += 0x10000;
+  }
+  CHECK(unwinder.stats().modules == 0);
+}
+
 // The key of address 0 in a process without a number is that of an empty entry of the cache.
 TEST_CASE("in an unknown process no address has a rule") {
   Unwinder unwinder;
