@@ -60,7 +60,7 @@ PERFKIT_IN_HANDLER bool IsIndirectCall(const uint8_t* bytes, unsigned end) {
     if (at[0] != 0xff || (at[1] >> 3 & 7) != 2) continue;
     const unsigned mode = at[1] >> 6, rm = at[1] & 7;
     const bool index = mode != 3 && rm == 4;
-    const bool far = mode == 2 || (mode == 0 && (rm == 5 || (index && (at[2] & 7) == 5)));
+    const bool far = mode == 2 || (mode == 0 && (rm == 5 || (index && size > 2 && (at[2] & 7) == 5)));
     if (size == 2u + index + (mode == 1 ? 1 : far ? 4 : 0)) return true;
   }
   return false;

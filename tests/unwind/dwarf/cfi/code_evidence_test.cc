@@ -74,8 +74,8 @@ TEST_CASE("calls are found by their last byte") {
                                Code{0xff, 0x15, 1, 2, 3, 4}, Code{0xff, 0x94, 0x24, 0, 1, 0, 0}}) {
     CHECK(CallOf(indirect).kind == CallKind::kIndirect);
   }
-  for (const Code& other : {Code{}, Code{0x90}, Code{0xff, 0xe0}, Code{0x41, 0xff, 0xe4}, Code{0x0f, 0x1f, 0},
-                            Code{0xff, 0x25, 1, 2, 3, 4}, Code{0xcc, 0xcc, 0xcc}, Code{0xc3}}) {
+  for (const Code& other : {Code{}, Code{0x90}, Code{0xff, 0x14}, Code{0xff, 0xe0}, Code{0x41, 0xff, 0xe4},
+                            Code{0x0f, 0x1f, 0}, Code{0xff, 0x25, 1, 2, 3, 4}, Code{0xcc, 0xcc, 0xcc}, Code{0xc3}}) {
     CHECK(CallOf(other).kind == CallKind::kNone);
   }
 }
