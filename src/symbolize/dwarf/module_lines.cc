@@ -45,13 +45,13 @@ absl::Status ModuleLines::FindSplitUnits() {
     // A skeleton of GNU's has addresses in .debug_addr, which no other unit before DWARF 5 has.
     const bool may_be_gnu = header.format.version < 5 && !main_.info.sections.addr.empty();
     if (header.type != DW_UT_skeleton && !may_be_gnu) continue;
+    cache_.Trim();  // Here, because most units are left by `continue`.
     const LoadedUnit* const loaded = Load(main_, i);
     const Unit& unit = loaded->unit;
     const bool is_skeleton = unit.root().abbrev != nullptr && !unit.root().abbrev->children;
     const Value name = unit.RootValue(header.type == DW_UT_skeleton ? uint16_t{DW_AT_dwo_name} : kGnuDwoName);
     if (!is_skeleton || !name.known()) continue;
     if (split++ == 0) example = unit.Text(name);
-    cache_.Trim();
   }
   if (split == 0) return absl::OkStatus();
   return absl::NotFoundError(
