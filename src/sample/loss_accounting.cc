@@ -29,9 +29,7 @@ void LossAccounting::EndPause() {
 void LossAccounting::SettleBeforeDrain() {
   if (paused_) return;
   full_since_ = full_since_ || IsNearlyFull();
-  if (!paused_since_) return;
-  accounting_.paused_is_lower_bound = accounting_.paused_is_lower_bound || full_since_;
-  Settle(full_since_ ? &EventAccounting::lost : &EventAccounting::paused);
+  if (paused_since_) Settle(KindNow());
 }
 
 void LossAccounting::SettleAtEnd() {
@@ -39,9 +37,15 @@ void LossAccounting::SettleAtEnd() {
     SettleBeforeDrain();
     Settle(&EventAccounting::lost);
   } else {
-    Settle(&EventAccounting::paused);
+    Settle(KindNow());
     paused_since_ = true;  // The pause continues.
   }
+}
+
+LossAccounting::Kind LossAccounting::KindNow() {
+  if (!paused_since_) return &EventAccounting::lost;
+  accounting_.paused_is_lower_bound |= full_since_;
+  return full_since_ ? &EventAccounting::lost : &EventAccounting::paused;
 }
 
 void LossAccounting::Settle(Kind into) {
@@ -75,13 +79,12 @@ bool LossAccounting::SettleEvent(RingEvent& ring_event, Kind into) {
 
 void LossAccounting::SettleRate(RingEvent& ring_event) {
   if (!plan_.counts_lost() || !plan_.events()[ring_event.event].clock) return;
-  const bool of_pause = paused_ || (paused_since_ && !full_since_);
-  unsettled_ |= !SettleEvent(ring_event, of_pause ? &EventAccounting::paused : &EventAccounting::lost);
+  unsettled_ |= !SettleEvent(ring_event, KindNow());
 }
 
 void LossAccounting::SettleClosed(RingEvent& ring_event) {
-  const Kind into = paused_since_ ? &EventAccounting::paused : &EventAccounting::lost;
-  if (plan_.counts_lost() && !SettleEvent(ring_event, into)) lost_is_lower_bound_ = true;  // There is no later reading.
+  // There is no later reading.
+  if (plan_.counts_lost() && !SettleEvent(ring_event, KindNow())) lost_is_lower_bound_ = true;
   if (ring_event.event == RingEvent::kTracking) return;
   if (!AddCount(ring_event, accounting_.event(ring_event.event))) lost_is_lower_bound_ = true;
 }

@@ -43,6 +43,8 @@ class LossAccounting {
 
  private:
   bool IsNearlyFull() const { return rings_.active.IsNearlyFull(plan_.LargestRecord()); }
+  // Returns as what losses since they were settled count, by the table in loss_accounting.cc.
+  Kind KindNow();
   // Adds the losses since the last call.
   void Settle(Kind into);
   // Returns false if its losses could not be read.

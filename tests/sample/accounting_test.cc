@@ -122,5 +122,19 @@ TEST_CASE("what a full ring lost and what a pause hid are told apart", "[account
   CHECK_FALSE(stats.paused_is_lower_bound);
 }
 
+TEST_CASE("losses of a full ring are not said to be a pause's, if a pause came before", "[accounting]") {
+  FreshPages memory(600);
+  auto sampler = Sampler::Open(testing::FaultOptions(16 << 10));
+  REQUIRE(sampler.ok());
+  REQUIRE(sampler->Start().ok());
+  REQUIRE(sampler->Pause().ok());
+  REQUIRE(sampler->Resume().ok());
+  memory.Touch(0, 600);  // more than fit
+  REQUIRE(sampler->Pause().ok());
+  const SamplerStats stats = sampler->stats();
+  CHECK(stats.events[0].lost > 50);
+  CHECK((stats.events[0].paused == 0 || stats.paused_is_lower_bound));
+}
+
 }  // namespace
 }  // namespace perfkit
