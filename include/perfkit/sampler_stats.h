@@ -54,8 +54,8 @@ struct EventAccounting {
   uint64_t accounted() const { return delivered + duplicates + lost + paused + malformed; }
 };
 
-// An interval in which ring `ring` lost `lost` records; times are by SamplerOptions::clock_id. Rings of samples have
-// the numbers below Sampler::rings(); those of the side band follow.
+// An interval in which ring `ring` lost `lost` records, because it was full or paused; times are by
+// SamplerOptions::clock_id. Rings of samples have the numbers below Sampler::rings(); those of the side band follow.
 struct LossInterval {
   uint64_t from_ns = 0, to_ns = 0;
   uint64_t lost = 0;

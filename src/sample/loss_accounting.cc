@@ -5,22 +5,30 @@
 //                  no pause      pause
 //   never full     no loss       all of it is `paused`
 //   nearly full    `lost`        not known: it counts as `lost`, and `paused` is a lower bound
+//
+// LOST records are judged by the same table, each by its own interval. They are read later than they are written, when
+// losses have already been settled, so PauseHistory keeps the times at which pauses ended.
 #include "src/sample/loss_accounting.h"
 
 #include <utility>
+
+#include "src/sys/clock.h"
 
 namespace perfkit::sample {
 
 // Settles earlier losses first, but only if there can be any: that costs more than the pause.
 void LossAccounting::BeginPause() {
   full_since_ = full_since_ || IsNearlyFull();
+  full_at_pause_ = full_since_;
   if (full_since_ && !paused_since_) Settle(&EventAccounting::lost);
   paused_ = paused_since_ = true;
 }
 
 // If a ring is full, the next loss may follow at once, so the losses of the pause are settled before.
 void LossAccounting::EndPause() {
-  if (IsNearlyFull() && !full_since_) Settle(&EventAccounting::paused);
+  const bool full = IsNearlyFull();
+  pauses_.Add({.end_ns = sys::ClockNs(plan_.options().clock_id), .was_full = full || full_at_pause_});
+  if (full && !full_since_) Settle(&EventAccounting::paused);
   paused_ = false;
 }
 
@@ -106,32 +114,53 @@ void LossAccounting::AddCounts(SamplerStats& stats) {
   });
 }
 
-// The record has the number of lost records, and is written once there is room again. It does not say whose records
-// they were.
-bool LossAccounting::Add(const RawRecord& raw, const RingSlot& slot, uint64_t time_ns) {
-  const std::optional<LostRecord> lost = LostRecord::Parse(raw, plan_.layout());
-  if (!lost) return false;
+// A ring that overwrites always has room. Of a ring that was full, it is not known.
+bool LossAccounting::IsOfPause(const RingSlot& slot, uint64_t time_ns) {
+  if (slot.ring.reader().mode() == RingMode::kOverwrite) return true;
+  bool any = false, full = false;
+  pauses_.ForEachWithin(slot.previous_time_ns, time_ns, [&](const PauseHistory::Pause& pause) {
+    any = true;
+    full = full || pause.was_full;
+  });
+  accounting_.paused_is_lower_bound |= full && !plan_.counts_lost();
+  return any && !full;
+}
+
+uint32_t LossAccounting::NumberOf(const RingSlot& slot) {
   uint32_t ring = 0, count = 0;
   rings_.ForEachSlot([&](const RingSlot& other) {
     if (&other == &slot) ring = count;
     ++count;
   });
+  return ring;
+}
+
+// The record has the number of lost records, and is written once there is room again. It does not say whose records
+// they were.
+bool LossAccounting::Add(const RawRecord& raw, const RingSlot& slot, uint64_t time_ns) {
+  const std::optional<LostRecord> lost = LostRecord::Parse(raw, plan_.layout());
+  if (!lost) return false;
+  const uint32_t ring = NumberOf(slot);
   accounting_.AddLoss({.from_ns = slot.previous_time_ns, .to_ns = time_ns, .lost = lost->lost, .ring = ring});
   const bool of_side_band = ring >= rings_.active.rings.size();
-  if (!of_side_band) accounting_.told_lost += lost->lost;
+  const bool of_pause = !of_side_band && IsOfPause(slot, time_ns);
+  if (!of_side_band && !of_pause) accounting_.told_lost += lost->lost;
   // The kernel's counts have these losses already, and more exactly: the record only says when they were.
-  if (plan_.counts_lost()) return of_side_band;
-  const Writer* const writer = writers_.Find(lost->id);
+  if (!plan_.counts_lost()) AddTold(*lost, slot.previous_time_ns, of_pause);
+  return of_side_band;
+}
+
+void LossAccounting::AddTold(const LostRecord& lost, uint64_t since_ns, bool of_pause) {
+  const Writer* const writer = writers_.Find(lost.id);
   if (writer == nullptr || writer->event == RingEvent::kTracking) {
-    accounting_.side_band_lost += lost->lost;
-    return of_side_band;
+    accounting_.side_band_lost += lost.lost;
+    return;
   }
   EventAccounting& event = accounting_.event(writer->event);
-  (paused_since_ ? event.paused : event.lost) += lost->lost;
+  (of_pause ? event.paused : event.lost) += lost.lost;
   if (plan_.events()[writer->event].clock) {
-    accounting_.Missed(writer->event, lost->lost * writer->weight.At(slot.previous_time_ns));
+    accounting_.Missed(writer->event, lost.lost * writer->weight.At(since_ns));
   }
-  return of_side_band;
 }
 
 }  // namespace perfkit::sample

@@ -6,6 +6,8 @@
 // costs a system call for each thread and CPU.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 
 #include "src/sample/accounting.h"
@@ -13,6 +15,31 @@
 #include "src/sample/writer_index.h"
 
 namespace perfkit::sample {
+
+// The latest pauses. Does not allocate.
+class PauseHistory {
+ public:
+  struct Pause {
+    uint64_t end_ns = 0;    // Before the rings go on.
+    bool was_full = false;  // A ring was nearly full before: what it lost may be real.
+  };
+
+  void Add(const Pause& pause) { pauses_[count_++ % kPauses] = pause; }
+  // Calls `each` with the kept pauses that ended in this interval.
+  template <class Each>
+  void ForEachWithin(uint64_t from_ns, uint64_t to_ns, Each&& each) const {
+    const uint64_t kept = std::min<uint64_t>(count_, kPauses);
+    for (uint64_t i = 1; i <= kept && pauses_[(count_ - i) % kPauses].end_ns >= from_ns; ++i) {
+      const Pause& pause = pauses_[(count_ - i) % kPauses];
+      if (pause.end_ns <= to_ns) each(pause);
+    }
+  }
+
+ private:
+  static constexpr uint64_t kPauses = 256;
+  std::array<Pause, kPauses> pauses_{};
+  uint64_t count_ = 0;
+};
 
 // Not thread-safe.
 class LossAccounting {
@@ -51,14 +78,22 @@ class LossAccounting {
   bool SettleEvent(RingEvent& ring_event, Kind into);
   // Returns false if the count could not be read and its last known value was added.
   bool AddCount(RingEvent& ring_event, EventAccounting& event) const;
+  // Returns LossInterval::ring.
+  uint32_t NumberOf(const RingSlot& slot);
+  // Returns true if the losses of a LOST record at `time_ns` came from a pause.
+  bool IsOfPause(const RingSlot& slot, uint64_t time_ns);
+  // Adds a LOST record to its event, on kernels that do not count losses by event.
+  void AddTold(const LostRecord& lost, uint64_t since_ns, bool of_pause);
 
   const Plan& plan_;
   SamplerRings& rings_;
   WriterIndex& writers_;
   Accounting& accounting_;
   bool paused_ = false;
-  bool paused_since_ = false;         // There was a pause since losses were settled: some of them count as `paused`.
-  bool full_since_ = false;           // A ring was nearly full since then: some losses may be real.
+  bool paused_since_ = false;   // There was a pause since losses were settled: some of them count as `paused`.
+  bool full_since_ = false;     // A ring was nearly full since then: some losses may be real.
+  bool full_at_pause_ = false;  // `full_since_` when the last pause began, before it was settled.
+  PauseHistory pauses_;
   bool unsettled_ = false;            // The last read of an event's losses failed.
   bool lost_is_lower_bound_ = false;  // The count of an event that was closed could not be read.
 };

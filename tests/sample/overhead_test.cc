@@ -89,7 +89,8 @@ TEST_CASE("a stack is given up in steps, then samples, each dated; records say w
   const SamplerStats stats = sampler->stats();
   // A sanitizer's runtime may fault more often than the kernel allows in one tick, or than the ring has room for.
   if (stats.events[0].throttled != 0) SKIP_TEST("the kernel throttled the event");
-  if (testing::kSanitized && stats.events[0].lost != 0) SKIP_TEST("samples were lost, of a sanitizer's own faults, too");
+  if (testing::kSanitized && stats.events[0].lost != 0)
+    SKIP_TEST("samples were lost, of a sanitizer's own faults, too");
   REQUIRE(stats.decisions.size() == 5);
   const uint64_t expected[5][2] = {{2048, 1024}, {1024, 512}, {512, 0}, {1, 2}, {2, 4}};
   const What what[5] = {What::kStackBytes, What::kStackBytes, What::kStack, What::kSamples, What::kSamples};
@@ -163,6 +164,30 @@ TEST_CASE("losses that repeat themselves are a reason, one is not", "[overhead][
   CHECK(stats.decisions[0].what == What::kSamples);
   CHECK(stats.decisions.size() <= 4);  // of 400 every eighth fits
   CHECK(stats.events[0].lost > 0);
+}
+
+TEST_CASE("a pause is no loss, and no reason for a decision", "[overhead][pause][law]") {
+  Pressed pressed;
+  FreshPages memory(20);
+  SamplerOptions options = testing::FaultOptions();
+  options.cpu_budget = 1000;
+  options.clock_id = CLOCK_MONOTONIC_RAW;
+  auto sampler = Sampler::Open(options);
+  REQUIRE(sampler.ok());
+  REQUIRE(sampler->Start().ok());
+  const auto ignore = [](const SamplerRecord&) {};
+  for (int i = 0; i < 10; ++i) {
+    REQUIRE(sampler->Pause().ok());
+    memory.Forget();
+    memory.Touch(0, memory.pages());
+    REQUIRE(sampler->Resume().ok());
+    pressed.Window(*sampler, 0, memory, ignore);
+  }
+  REQUIRE(sampler->Stop().ok());
+  testing::DrainAll(*sampler);
+  const SamplerStats stats = sampler->stats();
+  CHECK(stats.losses.size() >= 10);
+  CHECK((stats.decisions.empty() || stats.events[0].lost != 0));
 }
 
 TEST_CASE("what cannot be opened anew is left as it was, and counted", "[overhead][law]") {
