@@ -93,7 +93,9 @@ struct SamplerStats {
   bool lost_is_lower_bound = false;
   // Losses of a full ring and of a pause could not be told apart: they count as `lost`.
   bool paused_is_lower_bound = false;
-  uint64_t side_band_lost = 0;   // Lost records other than samples: mappings and threads are not fully known.
+  // Lost records other than samples: mappings and threads are not fully known. SWITCH records are lost without being
+  // counted between Pause and Resume.
+  uint64_t side_band_lost = 0;
   uint64_t malformed_bytes = 0;  // Bytes in rings that were not records.
   // RingMode::kOverwrite: bytes that were overwritten before a snapshot, or not delivered because a visitor threw.
   uint64_t overwritten_bytes = 0;

@@ -72,7 +72,9 @@ bool LossAccounting::SettleEvent(RingEvent& ring_event, Kind into) {
   // A read may have failed before: then this difference has the losses of that time, too.
   const uint64_t lost = now->lost - std::exchange(ring_event.lost_settled, now->lost);
   if (ring_event.event == RingEvent::kTracking) {
-    accounting_.side_band_lost += lost;
+    // The rings of the side band are never paused, so all that it has lost is real.
+    const bool hidden = ring_event.pausable && into == &EventAccounting::paused;
+    accounting_.side_band_lost += hidden ? 0 : lost;
     return true;
   }
   const Writer* const writer = writers_.Find(ring_event.id);
@@ -153,7 +155,7 @@ bool LossAccounting::Add(const RawRecord& raw, const RingSlot& slot, uint64_t ti
 void LossAccounting::AddTold(const LostRecord& lost, uint64_t since_ns, bool of_pause) {
   const Writer* const writer = writers_.Find(lost.id);
   if (writer == nullptr || writer->event == RingEvent::kTracking) {
-    accounting_.side_band_lost += lost.lost;
+    accounting_.side_band_lost += of_pause ? 0 : lost.lost;
     return;
   }
   EventAccounting& event = accounting_.event(writer->event);

@@ -29,6 +29,7 @@ struct RingEvent {
   uint32_t event = kTracking;
   int tid = -1;  // The thread it was opened on; threads that inherit it write with its id.
   bool user_only = false;
+  bool pausable = false;      // A tracking event that writes into a ring of samples, which Sampler::Pause pauses.
   uint64_t lost_settled = 0;  // Losses that are already in the accounting.
   EventCount known;           // Result of the last successful Read.
   bool stuck = false;         // Should be enabled, but could not be.

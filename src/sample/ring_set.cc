@@ -78,6 +78,7 @@ absl::Status RingSet::AttachTrackingEvent(const Plan& plan, open::OpenRequest re
                                           const RingSlot& slot) {
   absl::StatusOr<RingEvent> tracking_event = OpenTrackingEvent(plan, std::move(request), {tid, slot.cpu}, slot.ring);
   if (!tracking_event.ok()) return tracking_event.status();
+  tracking_event->pausable = role_ == Role::kSamples;
   events.push_back(*std::move(tracking_event));
   return absl::OkStatus();
 }

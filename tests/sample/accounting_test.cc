@@ -180,5 +180,20 @@ TEST_CASE("losses before a pause that are told after it count as lost", "[accoun
   CHECK(stats.events[0].paused == 0);
 }
 
+TEST_CASE("what a pause hides is not lost from the side band", "[accounting][law]") {
+  SamplerOptions options = testing::FaultOptions(1 << 20);
+  options.switches = true;
+  auto sampler = Sampler::Open(options, Target::AllThreads());
+  REQUIRE(sampler.ok());
+  REQUIRE(sampler->Start().ok());
+  REQUIRE(sampler->Pause().ok());
+  for (int i = 0; i < 100; ++i) testing::Sleep(10'000);
+  REQUIRE(sampler->Resume().ok());
+  testing::DrainAll(*sampler);
+  REQUIRE(sampler->Stop().ok());
+  testing::DrainAll(*sampler);
+  CHECK(sampler->stats().side_band_lost == 0);
+}
+
 }  // namespace
 }  // namespace perfkit
