@@ -134,7 +134,9 @@ uint32_t LossAccounting::NumberOf(const RingSlot& slot) {
     if (&other == &slot) ring = count;
     ++count;
   });
-  return ring;
+  // The spare set takes turns with the active one, whose numbers it has.
+  const size_t before_spare = rings_.active.rings.size() + rings_.side.rings.size();
+  return ring < before_spare ? ring : ring - static_cast<uint32_t>(before_spare);
 }
 
 // The record has the number of lost records, and is written once there is room again. It does not say whose records

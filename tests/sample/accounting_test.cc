@@ -195,5 +195,26 @@ TEST_CASE("what a pause hides is not lost from the side band", "[accounting][law
   CHECK(sampler->stats().side_band_lost == 0);
 }
 
+TEST_CASE("losses of both overwriting sets have the numbers of rings of samples", "[accounting]") {
+  FreshPages memory(100);
+  SamplerOptions options = testing::FaultOptions();
+  options.mode = RingMode::kOverwrite;
+  options.side_band = true;
+  auto sampler = Sampler::Open(options);
+  REQUIRE(sampler.ok());
+  REQUIRE(sampler->Start().ok());
+  memory.Touch(0, 10);
+  REQUIRE(sampler->Pause().ok());
+  memory.Touch(10, 50);
+  REQUIRE(sampler->Resume().ok());
+  memory.Touch(60, 10);
+  REQUIRE(sampler->Snapshot().ok());
+  testing::DrainAll(*sampler);
+  const SamplerStats stats = sampler->stats();
+  REQUIRE(stats.losses.size() == 1);
+  CHECK(stats.losses[0].ring < sampler->rings());
+  CHECK(stats.side_band_lost == 0);
+}
+
 }  // namespace
 }  // namespace perfkit
