@@ -61,7 +61,8 @@ uint32_t DuplicateFilter::TidOf(const RawRecord& raw) const {
 
 // Linux prepares a software event's sample once for all its events on a thread, including the id (do_perf_sw_event, 6.2
 // to 6.18 at least). If a thread has two copies of an event, both samples have the id of the copy that was served
-// first. So of two samples at the same time, exactly one counts, no matter which.
+// first. So of two samples at the same time, exactly one counts, no matter which. The writer of a foreign sample is a
+// stand-in, whose thread says nothing about the sample's.
 bool DuplicateFilter::CountsOneOfTwo(const RawRecord& sample, const Writer& writer, std::vector<RingSlot::Last>& lasts,
                                      uint64_t time_ns, bool foreign) {
   const ReplacementOverlap& overlap = writers_.overlap();
@@ -72,7 +73,7 @@ bool DuplicateFilter::CountsOneOfTwo(const RawRecord& sample, const Writer& writ
   const bool twin = last.time_ns == time_ns && last.tid == tid;
   // A foreign id does not tell whether the old event or the new one wrote the sample.
   const bool in_time = !overlap.Has(time_ns) || foreign || (time_ns < overlap.at_ns) == writer.retired;
-  const bool counts = twin ? !last.given : in_time && Counts(sample, writer);
+  const bool counts = twin ? !last.given : in_time && (foreign || Counts(sample, writer));
   last = {time_ns, tid, counts || (twin && last.given)};
   return counts;
 }

@@ -19,6 +19,9 @@ mutant(backoff_never_grows FILE src/sample/overhead_controller.cc TEST sample_te
 mutant(twins_both_count FILE src/sample/duplicate_filter.cc TEST sample_test CASES "[duplicate_filter]"
        FROM [[twin ? !last.given : in_time]] TO [[in_time]]
        SAYS "While events are replaced, an occurrence that both sets have sampled counts twice, or not at all.")
+mutant(stand_in_owns_foreign_samples FILE src/sample/duplicate_filter.cc TEST sample_test CASES "[duplicate_filter]"
+       FROM [[(foreign || Counts(sample, writer))]] TO [[Counts(sample, writer)]]
+       SAYS "While duplicates are expected, samples that another sampler's event was served for are dropped.")
 mutant(pause_is_a_loss FILE src/sample/loss_accounting.cc TEST sample_test CASES "[pause]"
        FROM [[!of_side_band && !of_pause) accounting_.told_lost]] TO [[!of_side_band) accounting_.told_lost]]
        SAYS "A sampler with a budget that is paused again and again takes ever fewer samples.")

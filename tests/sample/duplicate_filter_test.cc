@@ -93,6 +93,18 @@ TEST_CASE("a thread's own events count, not those that it has inherited", "[samp
   CHECK(events.Counts(22, 300, 1070));
 }
 
+TEST_CASE("a foreign sample counts once, whatever thread its stand-in is of", "[sample][duplicate_filter]") {
+  TwoGenerations events;
+  events.filter.ExpectDuplicates(false);
+  events.filter.AddAttached(100, 900, false);
+  events.filter.AddAttached(200, 900, false);
+  CHECK(events.Counts(22, 200, 1000, /*foreign=*/true));
+  CHECK_FALSE(events.Counts(22, 200, 1000, /*foreign=*/true));
+  CHECK(events.Counts(22, 300, 1001, /*foreign=*/true));
+  events.filter.Born(400, 300, 1002);
+  CHECK_FALSE(events.Counts(22, 400, 1003));  // Of a thread that the foreign sample did not make 100's.
+}
+
 TEST_CASE("events that are being opened own nothing until they take over", "[sample][duplicate_filter]") {
   TwoGenerations events;
   events.filter.AddAttached(100, 900, true);
