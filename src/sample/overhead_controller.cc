@@ -57,14 +57,18 @@ std::optional<SamplerDecision> OverheadController::Up(double cost) {
   return Take(What::kStackBytes, Why::kHeadroom, cost, std::min(2 * now_.stack, full_.stack));
 }
 
-void OverheadController::Refused(const SamplerDecision& decision) {
+void OverheadController::Undo(const SamplerDecision& decision) {
   const auto before = static_cast<uint32_t>(decision.from);
   if (decision.what == What::kSamples) {
     now_.slower = before;
   } else {
     now_.stack = before;
-    stack_stuck_ = true;
   }
+}
+
+void OverheadController::Refused(const SamplerDecision& decision) {
+  Undo(decision);
+  stack_stuck_ = stack_stuck_ || decision.what != What::kSamples;
 }
 
 }  // namespace perfkit::sample

@@ -46,6 +46,8 @@ class OverheadController {
 
   // Returns the decision that this window leads to, without its times, and changes level(); nullopt if there is none.
   std::optional<SamplerDecision> Judge(const Window& window);
+  // Restores the level before the decision.
+  void Undo(const SamplerDecision& decision);
   // The decision failed: restores the level before it. A stack that can't be changed is not tried again.
   void Refused(const SamplerDecision& decision);
 

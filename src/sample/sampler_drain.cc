@@ -272,17 +272,20 @@ void SamplerImpl::AdoptStack(Visit visit, size_t max_records) {
   const uint32_t wanted = wanted_stack_, before = plan_.options().stack.stack_bytes;
   if (wanted == 0) return;
   SamplerDecision unasked;
+  // Until the next drain, which tries again. Also if the visitor throws.
+  absl::Cleanup restore = [&] { (void)plan_.SetStackBytes(before); };
   if (plan_.SetStackBytes(wanted).ok() && Change(plan_.FullLevel(), unasked, visit, max_records).ok()) {
+    std::move(restore).Cancel();
     wanted_stack_ = 0;
     return budget_.Restart();
   }
   ++accounting_.decisions_refused;
-  (void)plan_.SetStackBytes(before);  // Until the next drain, which tries again.
 }
 
-// If it fails, the next drain tries again.
+// If it fails or the visitor throws, the next drain tries again.
 void SamplerImpl::AdoptRates(Visit visit, size_t max_records) {
   if (!std::exchange(anew_due_, false)) return;
+  absl::Cleanup again = [this] { anew_due_ = true; };
   SamplerDecision unasked;
   const bool gapless = !live_.is_open() && plan_.options().mode == RingMode::kStream;
   absl::Status status;
@@ -293,14 +296,19 @@ void SamplerImpl::AdoptRates(Visit visit, size_t max_records) {
   } else {
     status = Change(level_, unasked, visit, max_records);
   }
-  if (status.ok()) return;
-  anew_due_ = true;
-  ++accounting_.decisions_refused;
+  if (status.ok()) {
+    std::move(again).Cancel();
+  } else {
+    ++accounting_.decisions_refused;
+  }
 }
 
 void SamplerImpl::CarryOut(SamplerDecision& decision, Visit visit, size_t max_records) {
   const uint64_t begun = CpuNow();
-  if (Change(budget_.level(), decision, visit, max_records).ok()) {
+  absl::Cleanup undo = [&] { budget_.Undo(decision); };  // If the visitor throws.
+  const absl::Status status = Change(budget_.level(), decision, visit, max_records);
+  std::move(undo).Cancel();
+  if (status.ok()) {
     accounting_.AddDecision(decision);
   } else {
     ++accounting_.decisions_refused;

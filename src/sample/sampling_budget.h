@@ -32,6 +32,8 @@ class SamplingBudget {
   std::optional<SamplerDecision> Judge();
   // Returns the level that the decisions lead to.
   const SamplingLevel& level() const { return controller_.level(); }
+  // The decision was not carried out: a visitor threw.
+  void Undo(const SamplerDecision& decision) { controller_.Undo(decision); }
   // The decision could not be carried out.
   void Refused(const SamplerDecision& decision) { controller_.Refused(decision); }
   // Begins anew at the plan's full level, because decisions so far were about another one.

@@ -1,4 +1,8 @@
 // Visitors that throw, and drains that end early: each record is delivered once, and all are in the accounting.
+#include <unistd.h>
+
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/sample/support.h"
@@ -104,6 +108,40 @@ TEST_CASE("a visitor that throws while events are changed does not stop them", "
   CHECK(thrown == kRounds);
   testing::CheckAccountingBalances(sampler->stats());
   CHECK(sampler->stats().events[0].delivered == pages.samples);
+}
+
+// Threads that inherit overwriting events: the change of a rate drains the side band.
+TEST_CASE("a rate that is set is not forgotten if a visitor throws during the change", "[visitor]") {
+  constexpr size_t kPages = 600;
+  SamplerOptions options = FaultOptions();
+  options.mode = RingMode::kOverwrite;
+  options.side_band = true;
+  auto sampler = Sampler::Open(options, Target::AllThreads());
+  INFO(sampler.status());
+  REQUIRE(sampler.ok());
+  REQUIRE(sampler->Start().ok());
+  testing::DrainAll(*sampler);
+  REQUIRE(sampler->SetRate(0, Period{100}).ok());
+  std::thread([] {}).join();  // Its records are visited before the change.
+  bool started = false, thrown = false;
+  pid_t during = 0;
+  try {
+    sampler->Drain([&](const SamplerRecord& record) {
+      if (!std::exchange(started, true)) std::thread([&] { during = gettid(); }).join();
+      const auto fork = ForkRecord::Parse(record, sampler->layout());
+      if (fork && fork->tid == static_cast<uint32_t>(during)) throw Thrown();
+    });
+  } catch (const Thrown&) {
+    thrown = true;
+  }
+  REQUIRE(thrown);
+  testing::DrainAll(*sampler);
+  REQUIRE(sampler->Snapshot().ok());
+  testing::DrainAll(*sampler);
+  FreshPages memory(kPages);
+  memory.Touch(0, kPages);
+  REQUIRE(sampler->Snapshot().ok());
+  CHECK(testing::CountSamples(*sampler)[0] < kPages / 2);
 }
 
 TEST_CASE("what visitors do while events are about to be changed is sampled, too", "[visitor]") {
