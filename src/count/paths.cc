@@ -76,6 +76,10 @@ bool IsSoftware(const EventConfig& event, uint64_t config) {
   return event.parts.size() == 1 && event.parts[0].type == sys::kTypeSoftware && event.parts[0].config == config;
 }
 
+bool CanBeUserOnly(const EventConfig& event) {
+  return !event.kernel_side && !IsSoftware(event, sys::kSwTaskClock) && !IsSoftware(event, sys::kSwCpuClock);
+}
+
 // "event=0x00,umask=0x4" of a core PMU (arch/x86/events/intel/core.c). AMD's event of that number only gets a slower
 // path by this.
 bool IsSlots(const EventConfig& event) {

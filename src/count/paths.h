@@ -41,6 +41,10 @@ bool IsSlots(const EventConfig& event);
 // counts, for the machine as a whole: a set of the calling thread has it beside the thread's own events.
 bool IsEnergy(const EventConfig& event);
 
+// Returns false for clocks, which run whatever is excluded, and for events that the kernel raises, which are never the
+// user's.
+bool CanBeUserOnly(const EventConfig& event);
+
 // Returns true if `event` is the software event `config` (perf_event_attr.config of kTypeSoftware).
 bool IsSoftware(const EventConfig& event, uint64_t config);
 

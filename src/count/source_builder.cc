@@ -267,7 +267,10 @@ absl::Status SourceBuilder::OpenUsage(size_t i) {
   Usage usage;
   if (!field || !usage.Read()) return NoSuchPath(i, ReadPath::kUsage);
   // getrusage counts user and kernel together, so it cannot replace one half.
-  if (event(i).privilege_given && event(i).exclude_kernel != event(i).exclude_user) {
+  const bool given = event(i).privilege_given;
+  const bool one_half =
+      given ? event(i).exclude_kernel != event(i).exclude_user : options_.user_only && CanBeUserOnly(event(i));
+  if (one_half) {
     return NoSuchPath(i, ReadPath::kUsage);
   }
   slot(i).usage_field = *field;

@@ -72,12 +72,6 @@ uint64_t UserReadBit([[maybe_unused]] const EventConfig& event) {
 #endif
 }
 
-// Returns false for clocks, which run whatever is excluded, and for events that the kernel raises, which are never the
-// user's.
-bool CanBeUserOnly(const EventConfig& event) {
-  return !event.kernel_side && !IsSoftware(event, sys::kSwTaskClock) && !IsSoftware(event, sys::kSwCpuClock);
-}
-
 // Returns true if there is a part for each of `cpus`.
 bool CountsOnAll(const EventConfig& event, const std::vector<int>& cpus) {
   return std::ranges::all_of(cpus, [&](int cpu) {

@@ -1,8 +1,13 @@
 // Modifiers that an event cannot keep: refused in words, and never a number that is 0 or more than was asked for.
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <string>
+#include <vector>
 
 #include "tests/count/sets.h"
+#include "tests/support/skip.h"
+#include "tests/support/with_tracefs.h"
 #include "tests/support/work.h"
 
 namespace perfkit {
@@ -32,6 +37,19 @@ TEST_CASE("modifiers that an event keeps are none to refuse", "[modifiers]") {
     CAPTURE(event);
     CHECK(Refusal(event, Target::ThisThread()) == "opened");
   }
+}
+
+TEST_CASE("getrusage, which counts the kernel, too, is no path to user space only", "[modifiers]") {
+  const auto open = [](const char* event) {
+    CounterOptions options = Only(ReadPath::kUsage);
+    options.user_only = true;
+    return CounterSet::Open({event}, Target::ThisThread(), options).status();
+  };
+  CHECK(absl::IsUnavailable(open("page-faults")));
+  CHECK(absl::IsUnavailable(open("minor-faults")));
+  CHECK(open("page-faults:uk").ok());
+  CHECK(open("context-switches").ok());
+  CHECK(open("task-clock").ok());
 }
 
 }  // namespace
