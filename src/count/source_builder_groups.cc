@@ -205,7 +205,8 @@ absl::Status SourceBuilder::OpenInGroup(size_t i, bool strict_group, uint64_t op
 // Flags what none of this event's numbers include: the kernel's part, or the thread's work on other kinds of core.
 void SourceBuilder::FlagExclusions(size_t i) {
   const PerfGroup& group = GroupOf(i);
-  const bool user_only = group.user_only(group.members().size() - 1) || event(i).exclude_kernel || options_.user_only;
+  const bool restricted = options_.user_only && !event(i).privilege_given;
+  const bool user_only = group.user_only(group.members().size() - 1) || event(i).exclude_kernel || restricted;
   if (user_only && CanBeUserOnly(event(i))) slot(i).fixed_flags.flags |= Validity::kUserOnly;
   if (!CountsThreads() || event(i).cpu_wide_only) return;
   const auto has = [i](const PerfGroup& group) { return std::ranges::count(group.members(), i) != 0; };

@@ -52,5 +52,22 @@ TEST_CASE("getrusage, which counts the kernel, too, is no path to user space onl
   CHECK(open("task-clock").ok());
 }
 
+TEST_CASE("an event that keeps its own modifiers is not said to be of user space only", "[modifiers][root]") {
+  if (geteuid() != 0) SKIP_TEST("only root may observe the kernel everywhere");
+  CounterOptions options = Only(ReadPath::kGroupRead);
+  options.user_only = true;
+  const std::vector<EventSpec> events = {"page-faults:uk", "page-faults:k", "page-faults"};
+  CounterSet set = MustOpen(events, options);
+  Snapshot before, after;
+  set.Read(before);
+  set.Read(after);
+  const auto user_only = [&](size_t i) {
+    return (set.Difference(before, after, i).validity.flags & Validity::kUserOnly) != 0;
+  };
+  CHECK_FALSE(user_only(0));
+  CHECK_FALSE(user_only(1));
+  CHECK(user_only(2));
+}
+
 }  // namespace
 }  // namespace perfkit
