@@ -163,6 +163,7 @@ absl::Status PmuPart::ApplyNamedTerm(const Term& inner) {
 // Applies "cpu_core/cycles/": perf accepts generic names and raw codes on a core PMU, to choose the kind of core.
 absl::Status PmuPart::ApplyGeneric(const Term& term) {
   if (const std::optional<uint64_t> raw = ParseRaw(term.name)) {
+    if (absl::Status taken = TakeEvent(term); !taken.ok()) return taken;
     words_[0] = *raw;
     return absl::OkStatus();
   }

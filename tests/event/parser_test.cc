@@ -163,6 +163,12 @@ TEST_CASE("terms that contradict each other are refused", "[parser][errors]") {
   CHECK(
       RefusalOf("cpu/cpu-cycles,instructions/", amd) ==
       "event 'cpu/cpu-cycles,instructions/', character 16: 'cpu-cycles' and 'instructions' are two events; write two");
+  for (const char* two : {"cpu/cpu-cycles,r1cd/", "cpu/r1cd,cpu-cycles/", "cpu/r1cd,r003c/"}) {
+    CAPTURE(two);
+    CHECK(RefusalOf(two, amd).find("are two events; write two") != std::string::npos);
+  }
+  CHECK(RefusalOf("cpu/r1cd/", amd) == "parsed");
+  CHECK(RefusalOf("cpu/r1cd,umask=2/", amd) == "parsed");
   CHECK(RefusalOf("cpu/cycles,umask=1/", amd) ==
         "event 'cpu/cycles,umask=1/', character 5: generic event 'cycles' takes no further terms");
   CHECK(RefusalOf("cpu/cycles,name=x/", amd) == "parsed");
