@@ -41,7 +41,8 @@ struct EventAccounting {
   uint64_t foreign = 0;    // Part of delivered: SamplerRecord::foreign.
   uint64_t throttled = 0;  // Times that the kernel stopped the event because it came too often.
   // Sum of the periods of the delivered samples: events, for clocks nanoseconds. 0 for events at a Frequency other than
-  // clocks: their samples have the period (Sample::period).
+  // clocks, and for tracepoints that count several at once (sched:sched_stat_runtime): their samples have the period
+  // (Sample::period).
   uint64_t represented = 0;
   // Clocks: nanoseconds that no sample stands for.
   uint64_t unsampled_ns = 0;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "src/count/usage.h"
 #include "src/event/event_table.h"
+#include "src/event/tracepoint.h"
 #include "src/sys/perf_abi.h"
 
 namespace perfkit::count {
@@ -40,10 +41,11 @@ absl::Status Refuse(const EventConfig& event, std::string_view why) {
       absl::StrFormat("event '%s': %s. Remedy: leave the modifier out.", event.name, why));
 }
 
-// Returns false for events with modifiers that a ring cannot honour, because they concern scheduling on counters.
+// Returns false for events with modifiers that a ring cannot honour, because they concern scheduling on counters, and
+// for those of which the kernel counts several at once: with a period of 1 it would throttle them.
 bool IsPlain(const EventConfig& event) {
   return event.parts.size() == 1 && !event.pinned && !event.exclusive && event.breakpoint_kind == 0 &&
-         event.probe_path.empty();
+         event.probe_path.empty() && !event::MayCountWeight(event);
 }
 
 std::span<const ReadPath> SoftwarePaths(uint64_t config) {

@@ -101,6 +101,13 @@ absl::StatusOr<std::string> TracefsFolder(const EventRoots& roots) {
 // Measured: sched_switch, raw_syscalls and kmem count 0 under exclude_kernel, sys_enter_* count all.
 bool IsKernelSideGroup(std::string_view group) { return group != "syscalls"; }
 
+bool MayCountWeight(const EventConfig& event) {
+  if (event.parts.size() != 1 || event.parts.front().type != sys::kTypeTracepoint) return false;
+  const auto [group, name] = base::Cut(event.name, ':');
+  const bool is_named = IsTracepointWord(group) && IsTracepointWord(name) && !base::ParseNumber<uint64_t>(group);
+  return !is_named || (group == "sched" && name.starts_with("sched_stat_"));
+}
+
 // Looks at the folder alone: its files may be unreadable.
 bool IsTracepointGroup(std::string_view group, const EventRoots& roots) {
   const absl::StatusOr<std::string> tracefs = TracefsFolder(roots);

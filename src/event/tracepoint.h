@@ -23,6 +23,11 @@ bool IsTracepointGroup(std::string_view group, const EventRoots& roots);
 // not).
 bool IsKernelSideGroup(std::string_view group);
 
+// Returns true if `event` is a tracepoint that may count more than 1 each time, such as sched:sched_stat_runtime, which
+// counts nanoseconds (__perf_count, Linux 4.14 to 6.18). A tracepoint that is known by its number only may
+// be one of these.
+bool MayCountWeight(const EventConfig& event);
+
 // Fills in the tracepoint `group`:`name`, both views into `whole`. Errors: NotFound with the nearest ones, or if
 // tracefs is not mounted; PermissionDenied if this user may not read it.
 absl::Status FillTracepoint(std::string_view whole, std::string_view group, std::string_view name,

@@ -207,7 +207,7 @@ void Plan::ChooseLayout() {
   uint64_t type = options_.fields | kSampleIdentifier | kSampleIp | kSampleTid | kSampleTime;
   if (options_.switches) type |= kSampleCpu;
   for (const PlannedEvent& event : events_) {
-    if (std::holds_alternative<Frequency>(event.rate) && !event.clock) type |= kSamplePeriod;
+    if (NeedsPeriod(event)) type |= kSamplePeriod;
     if (event.config.parts.front().type == sys::kTypeTracepoint) type |= kSampleRaw;
     any_followers_ = any_followers_ || !event.followers.empty();
   }

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_format.h"
 #include "src/base/number.h"
+#include "src/event/tracepoint.h"
 #include "src/sys/files.h"
 #include "src/sys/perf_abi.h"
 
@@ -86,6 +87,13 @@ absl::Status CheckRate(const EventConfig& config, const SampleRate& rate) {
                       config.name, value, *highest));
 }
 
+// Of an event that counts several at once, the kernel would take as many samples (perf_swevent_overflow), and throttle
+// it. With the period in samples it takes one, whose period says how many they were.
+bool NeedsPeriod(const PlannedEvent& event) {
+  if (std::holds_alternative<Frequency>(event.rate)) return !event.clock;
+  return std::get<Period>(event.rate).events == 1 && event::MayCountWeight(event.config);
+}
+
 bool SamplesEach(const PlannedEvent& event, bool with_period) {
   const bool in_code = !event.clock && !IsHardware(event.config);
   return in_code && std::holds_alternative<Period>(event.rate) && with_period;
@@ -131,7 +139,7 @@ uint64_t KernelRate(const PlannedEvent& event, uint32_t slower) {
 
 uint64_t Represents(const PlannedEvent& event, uint32_t slower, bool with_period) {
   if (event.clock) return ClockPeriodNs(event, slower);
-  if (SamplesEach(event, with_period)) return 1;
+  if (SamplesEach(event, with_period)) return event::MayCountWeight(event.config) ? 0 : 1;
   return std::holds_alternative<Period>(event.rate) ? RateNow(event, slower) : 0;
 }
 

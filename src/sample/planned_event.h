@@ -35,6 +35,8 @@ SampleRate Rarer(const SampleRate& rate, uint32_t times);
 // In the following `slower` is that of the SamplingLevel: periods are multiplied, frequencies divided by it. If the
 // samples of the sampler have their period, `with_period` is true.
 
+// Returns true if what a sample of the event represents is known only by its own period.
+bool NeedsPeriod(const PlannedEvent& event);
 // Returns true if the kernel samples each occurrence of the event, whatever its period: the event is raised by the
 // kernel's own code, and its samples have their period (perf_swevent_event).
 bool SamplesEach(const PlannedEvent& event, bool with_period);

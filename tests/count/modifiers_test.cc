@@ -69,5 +69,29 @@ TEST_CASE("an event that keeps its own modifiers is not said to be of user space
   CHECK(user_only(2));
 }
 
+// Spins for 50 ms of CPU time, with sleeps, each of which adds to the event.
+TEST_CASE("events that count several at once are counted as the kernel does", "[tracepoint_weight][root][law]") {
+  const int result = testing::WithTracefs([] {
+    constexpr char kEvent[] = "sched:sched_stat_runtime";
+    auto by_kernel = CounterSet::Open({kEvent}, Target::ThisThread(), Only(ReadPath::kGroupRead));
+    auto by_default = CounterSet::Open({kEvent});
+    if (!by_kernel.ok() || !by_default.ok()) return false;
+    Snapshot begun[2], ended[2];
+    by_kernel->Read(begun[0]);
+    by_default->Read(begun[1]);
+    for (int i = 0; i < 10; ++i) {
+      testing::Spin(5'000'000);
+      testing::Sleep(100'000);
+    }
+    by_default->Read(ended[1]);
+    by_kernel->Read(ended[0]);
+    const Count kernel = by_kernel->Difference(begun[0], ended[0], 0);
+    const Count found = by_default->Difference(begun[1], ended[1], 0);
+    return found.value > 0 && found.value <= kernel.value;
+  });
+  if (result == 2) SKIP_TEST("tracefs cannot be mounted");
+  CHECK(result == 0);
+}
+
 }  // namespace
 }  // namespace perfkit

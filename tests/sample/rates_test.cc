@@ -7,6 +7,7 @@
 #include "tests/sample/support.h"
 #include "tests/support/fake_kernel.h"
 #include "tests/support/skip.h"
+#include "tests/support/with_tracefs.h"
 
 namespace perfkit {
 namespace {
@@ -212,6 +213,30 @@ TEST_CASE("a period beside samples that have their period is refused, where it w
   REQUIRE(sampler->Stop().ok());
   testing::DrainAll(*sampler);
   CheckWeights(sampler->stats().events[0], 1);
+}
+
+TEST_CASE("samples of events that count several at once have what they represent",
+          "[rates][tracepoint_weight][root][law]") {
+  const int result = testing::WithTracefs([] {
+    SamplerOptions options;
+    options.events = {{.event = "sched:sched_stat_runtime", .rate = Period{1}}};
+    auto sampler = Sampler::Open(options);
+    if (!sampler.ok() || !sampler->Start().ok()) return false;
+    for (int i = 0; i < 10; ++i) {
+      testing::Spin(5'000'000);
+      testing::Sleep(100'000);
+    }
+    if (!sampler->Stop().ok()) return false;
+    uint64_t weight = 0, samples = 0;
+    sampler->Drain([&](const SamplerRecord& record) {
+      weight += record.weight;
+      ++samples;
+    });
+    const EventAccounting event = sampler->stats().events[0];
+    return samples > 0 && (event.lost != 0 || event.throttled != 0 || weight == event.counted);
+  });
+  if (result == 2) SKIP_TEST("tracefs cannot be mounted");
+  CHECK(result == 0);
 }
 
 }  // namespace
