@@ -74,9 +74,13 @@ class Sampler {
   // fails, each further Drain tries again (SamplerStats::decisions_refused). A stopped sampler with empty rings changes
   // it at once. A change by Drain leaves no gap, except with CallStack::Live or RingMode::kOverwrite: then nothing is
   // sampled while the rings are drained. Samples in the rings keep their weight (EventAccounting::represented). On an
-  // error the event keeps its rate. Errors: InvalidArgument if there is no such event, if the rate is of the other kind
-  // (Period, Frequency) than the event was opened with, or if Open would not take it (SampledEvent::rate); those of
-  // Open if a stopped sampler has to reopen inherited events; as Start.
+  // error the event keeps its rate.
+  // A change by Drain opens the events anew on the threads of the target. It ends the sampling of others that have
+  // inherited them: with Target::Process children, with Target::Thread all that it has started. So do SetStackBytes
+  // and SamplerOptions::cpu_budget.
+  // Errors: InvalidArgument if there is no such event, if the rate is of the other kind (Period, Frequency) than the
+  // event was opened with, or if Open would not take it (SampledEvent::rate); those of Open if a stopped sampler has to
+  // reopen inherited events; as Start.
   absl::Status SetRate(size_t event, SampleRate rate);
 
   // Changes how many bytes of the stack CallStack::UserDump copies. The next Drain while the sampler runs carries it
