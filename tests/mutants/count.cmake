@@ -1,4 +1,10 @@
 # Mutants of src/count, except for its frames: see run.cmake.
+mutant(usage_is_user_only FILE src/count/source_builder.cc TEST count_test CASES "[modifiers]"
+       FROM [[options_.user_only && CanBeUserOnly(event(i));]] TO [[false;]]
+       SAYS "Faults of the kernel are in a count that is of user space only.")
+mutant(weights_by_ring FILE src/count/paths.cc TEST count_test CASES "[tracepoint_weight]"
+       FROM [[ && !event::MayCountWeight(event);]] TO [[;]]
+       SAYS "sched:sched_stat_runtime counts 0.")
 mutant(gap_is_not_told FILE src/count/switch_log.cc TEST count_test CASES "[switch_log]"
        FROM [[  gaps_ = std::min(gaps_ + 1, detail::kMaxGaps);
 ]]

@@ -25,6 +25,9 @@ mutant(stand_in_owns_foreign_samples FILE src/sample/duplicate_filter.cc TEST sa
 mutant(pause_is_a_loss FILE src/sample/loss_accounting.cc TEST sample_test CASES "[pause]"
        FROM [[!of_side_band && !of_pause) accounting_.told_lost]] TO [[!of_side_band) accounting_.told_lost]]
        SAYS "A sampler with a budget that is paused again and again takes ever fewer samples.")
+mutant(full_ring_is_a_pause FILE src/sample/loss_accounting.cc TEST sample_test CASES "[accounting]"
+       FROM [[return any && !full;]] TO [[return any;]]
+       SAYS "Where LOST records alone tell of losses, those of a full ring before a pause count as paused.")
 mutant(replaced_id_forgotten_early FILE src/sample/writer_index.cc TEST sample_test CASES "[writer_index]"
        FROM [[old.until_ns < drained_ns;]] TO [[old.until_ns <= drained_ns;]]
        SAYS "Samples that an event wrote just before it was replaced are unattributed.")
