@@ -77,12 +77,12 @@ std::optional<JitFunction> JitMap::Known(uint64_t pc) const {
   return pc < function.end ? std::optional(function) : std::nullopt;
 }
 
-// A file that was replaced has another compiler's list: functions of the old one stay.
+// A file that was replaced or cut has another compiler's list: functions of the old one stay.
 void JitMap::ReadMore() {
   if (read_bytes_ >= kMaxBytes || functions_.size() >= kMaxFunctions) return;
   for (const std::string& list : lists_) {
     absl::StatusOr<sys::FileTail> tail = sys::ReadOwnedTail(list, owners_, read_bytes_, kMaxBytes - read_bytes_);
-    if (tail.ok() && inode_ != 0 && tail->inode != inode_) {
+    if (tail.ok() && inode_ != 0 && (tail->inode != inode_ || tail->size < read_bytes_)) {
       read_bytes_ = 0;
       tail = sys::ReadOwnedTail(list, owners_, 0, kMaxBytes);
     }

@@ -28,8 +28,8 @@ absl::StatusOr<FileTail> ReadOwnedTail(const std::string& path, std::span<const 
     return absl::FailedPreconditionError(
         absl::StrFormat("%s is owned by uid %d, not by the process, this user or root", path, info.st_uid));
   }
-  FileTail tail{.text = {}, .inode = info.st_ino};
   const auto end = static_cast<uint64_t>(std::max<off_t>(info.st_size, 0));
+  FileTail tail{.text = {}, .inode = info.st_ino, .size = end};
   if (end <= offset || ::lseek(fd.get(), static_cast<off_t>(offset), SEEK_SET) < 0) return tail;
   tail.text.resize(std::min<uint64_t>(end - offset, most));
   size_t got = 0;

@@ -13,11 +13,14 @@ mutant(jit_end_belongs_to_it FILE src/proc/jit_map.cc TEST proc_test
        FROM [[return pc < function.end ?]] TO [[return pc <= function.end ?]]
        SAYS "The first address after a JIT function has its name.")
 mutant(new_list_read_from_the_old_place FILE src/proc/jit_map.cc TEST proc_test
-       FROM [[tail->inode != inode_) {
+       FROM [[(tail->inode != inode_ || tail->size < read_bytes_)) {
       read_bytes_ = 0;]]
        TO [[tail->inode == 0) {
       read_bytes_ = 0;]]
        SAYS "A list that was made anew is read from its middle: its first functions have no names.")
+mutant(cut_list_goes_on_where_it_ended FILE src/proc/jit_map.cc TEST proc_test
+       FROM [[ || tail->size < read_bytes_)]] TO [[)]]
+       SAYS "The functions of a list that was cut and written anew have no names.")
 mutant(half_a_line_is_taken FILE src/proc/jit_map.cc TEST proc_test
        FROM [[  text.resize(end + 1);
 ]]

@@ -91,6 +91,17 @@ TEST_CASE("a list that was written anew is read from its beginning", "[jit_map]"
   CHECK(NameAt(map, 0x5000) == "other");
 }
 
+TEST_CASE("a list that was cut and written anew in the same file is read from its beginning", "[jit_map]") {
+  TempFolder proc;
+  AddStatus(proc).Write(kList, "1000 10 first\n2000 10 second\n");
+  JitMap map(kPid, proc.path());
+  CHECK(NameAt(map, 0x1000) == "first");
+  std::ofstream(proc.path() + kList, std::ios::trunc) << "5000 10 other\n";
+  CHECK(NameAt(map, 0x5000) == "other");
+  Append(proc, "6000 10 next\n");
+  CHECK(NameAt(map, 0x6000) == "next");
+}
+
 TEST_CASE("a link, a folder and another user's file are not believed", "[jit_map]") {
   TempFolder proc;
   AddStatus(proc).Write("/elsewhere", "1000 10 linked\n");
