@@ -8,11 +8,11 @@
 
 #include "absl/strings/str_format.h"
 #include "perfkit/slow_frames.h"
-#include "src/proc/blocked_call.h"
 #include "src/session/aggregator.h"
 #include "src/session/drop_threads.h"
 #include "src/session/lock_waits.h"
 #include "src/session/merge_samples.h"
+#include "src/session/running_threads.h"
 #include "src/session/whole_frames.h"
 #include "src/sys/clock.h"
 
@@ -256,9 +256,11 @@ std::vector<std::string> Aggregator::Notes() const {
 }
 
 void Aggregator::FindRunning() {
-  for (const OffCpu::Sleeper& thread : off_cpu_.Unknown()) {
-    off_cpu_.SeenRunning(thread.thread, proc::ReadState(static_cast<pid_t>(thread.tid)) == 'R');
-  }
+  const std::vector<OffCpu::Sleeper> unknown = off_cpu_.Unknown();
+  std::vector<pid_t> tids;
+  for (const OffCpu::Sleeper& thread : unknown) tids.push_back(static_cast<pid_t>(thread.tid));
+  const std::vector<bool> on_cpu = AreOnCpu(tids);
+  for (size_t i = 0; i < unknown.size(); ++i) off_cpu_.SeenRunning(unknown[i].thread, on_cpu[i]);
 }
 
 Profile Aggregator::MakeProfile(uint64_t now_ns, bool is_last, const OnNamed& on_named) {

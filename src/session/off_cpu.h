@@ -80,7 +80,7 @@ class OffCpu {
   void Ran(uint32_t thread, uint64_t time_ns, Emit emit);
   // Returns the threads that exist, and have no record yet.
   std::vector<Sleeper> Unknown() const;
-  // Sets whether such a thread was found runnable.
+  // Sets whether such a thread was found on a CPU.
   void SeenRunning(uint32_t thread, bool runs);
   // Sets the stack with which the thread was last sampled.
   void SetLastStack(uint32_t thread, uint32_t stack);

@@ -78,6 +78,10 @@ mutant(kept_records_are_dropped FILE src/session/impl.cc TEST session_test CASES
 mutant(merged_waits_are_none FILE src/session/whole_frames.cc TEST session_test CASES "[whole_frames]"
        FROM [[if (sample->event != off_cpu) continue;]] TO [[if (sample->event == off_cpu) continue;]]
        SAYS "An early frame that waited is told to have run.")
+mutant(waiting_for_a_cpu_is_running FILE src/session/running_threads.cc TEST session_test
+       CASES "a thread that was woken just before*"
+       FROM [[CpuNs(tids[one.index]) > one.cpu_ns;]] TO [[CpuNs(tids[one.index]) >= one.cpu_ns;]]
+       SAYS "A thread that slept, and was woken just before the end, is told to have run all the time.")
 mutant(forgotten_zones_are_none FILE src/session/whole_frames.cc TEST session_test CASES "[whole_frames]"
        FROM [[known_ns[i] = std::max(known_ns[i], first_end_ns[i]);]] TO [[known_ns[i] += 0;]]
        SAYS "An early frame is told to have been in no zone.")
