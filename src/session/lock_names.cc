@@ -7,7 +7,6 @@
 #include <elf.h>
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -26,17 +25,21 @@ namespace {
 
 constexpr size_t kMaxNames = 64 << 10;  // bounds the memory for a program that keeps creating locks
 
-// The first mapping of a file, and the locks in all of its mappings.
+// The first mapping of a loaded file, and the locks in all of its mappings.
 struct MappedFile {
+  std::string_view path;
   uint64_t begin = 0, file_offset = 0, inode = 0;
   std::vector<uint64_t> locks;
 };
 
-// By path.
-using MappedFiles = std::map<std::string_view, MappedFile>;
+// Returns true if a mapping belongs to the file loaded before it. A file may be mapped several times, because programs
+// also map it to read it. Each time that it is loaded, its first mapping has its ELF header, which is not writable.
+bool Continues(const MappedFile& file, const proc::MapLine& line) {
+  return line.path == file.path && (line.file_offset != 0 || line.writable);
+}
 
-MappedFiles FilesOf(std::string_view maps, std::span<const uint64_t> locks) {
-  MappedFiles files;
+std::vector<MappedFile> FilesOf(std::string_view maps, std::span<const uint64_t> locks) {
+  std::vector<MappedFile> files;
   std::string_view path;  // of the mapping before this one
   uint64_t end = 0;
   for (size_t at = 0; at < maps.size();) {
@@ -48,10 +51,11 @@ MappedFiles FilesOf(std::string_view maps, std::span<const uint64_t> locks) {
     if (!is_bss) path = line->path.starts_with('/') ? line->path : "";
     end = line->end;
     if (path.empty()) continue;
-    const MappedFile first{line->begin, line->file_offset, line->inode, {}};
-    MappedFile& file = files.try_emplace(path, first).first->second;
+    if (!is_bss && (files.empty() || !Continues(files.back(), *line))) {
+      files.push_back({path, line->begin, line->file_offset, line->inode, {}});
+    }
     for (const uint64_t lock : locks) {
-      if (lock >= line->begin && lock < line->end) file.locks.push_back(lock);
+      if (lock >= line->begin && lock < line->end) files.back().locks.push_back(lock);
     }
   }
   return files;
@@ -110,9 +114,9 @@ void LockNames::LookUp(std::span<const uint64_t> addresses) {
   const auto pid = sys::kernel().getpid();
   const absl::StatusOr<std::string> maps = proc::ReadMaps(pid);
   if (!maps.ok()) return;
-  for (const auto& [path, file] : FilesOf(*maps, locks)) {
+  for (const MappedFile& file : FilesOf(*maps, locks)) {
     if (file.locks.empty()) continue;
-    const proc::ModuleId id{.path = std::string(path), .inode = file.inode, .pid = pid};
+    const proc::ModuleId id{.path = std::string(file.path), .inode = file.inode, .pid = pid};
     const absl::StatusOr<proc::ModuleFile> module = proc::ModuleFile::Open(id, "/proc");
     if (!module.ok()) continue;
     const elf::Image& image = module->image();
@@ -122,9 +126,9 @@ void LockNames::LookUp(std::span<const uint64_t> addresses) {
     for (const uint64_t lock : file.locks) {
       if (!IsInSegment(image, lock - *bias)) continue;
       own.push_back(lock);
-      names_[lock] = absl::StrFormat("%s+0x%x", profile::BaseName(path), lock - *bias);
+      names_[lock] = absl::StrFormat("%s+0x%x", profile::BaseName(file.path), lock - *bias);
     }
-    NameBySymbols(image, *bias, path, std::move(own), names_);
+    NameBySymbols(image, *bias, file.path, std::move(own), names_);
   }
 }
 

@@ -82,6 +82,9 @@ mutant(waiting_for_a_cpu_is_running FILE src/session/running_threads.cc TEST ses
        CASES "a thread that was woken just before*"
        FROM [[CpuNs(tids[one.index]) > one.cpu_ns;]] TO [[CpuNs(tids[one.index]) >= one.cpu_ns;]]
        SAYS "A thread that slept, and was woken just before the end, is told to have run all the time.")
+mutant(library_begins_where_its_file_is_read FILE src/session/lock_names.cc TEST session_test CASES "[lock_records]"
+       FROM [[line.path == file.path && (line.file_offset != 0 || line.writable);]] TO [[line.path == file.path;]]
+       SAYS "Locks in a library have no names once its file is also mapped to be read.")
 mutant(forgotten_zones_are_none FILE src/session/whole_frames.cc TEST session_test CASES "[whole_frames]"
        FROM [[known_ns[i] = std::max(known_ns[i], first_end_ns[i]);]] TO [[known_ns[i] += 0;]]
        SAYS "An early frame is told to have been in no zone.")

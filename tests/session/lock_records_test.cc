@@ -1,6 +1,11 @@
 // Records of waits for locks, told to the times off the CPU that they belong to.
 #include "src/session/lock_records.h"
 
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <memory>
 #include <string>
@@ -8,6 +13,7 @@
 
 #include "src/session/lock_names.h"
 #include "src/session/lock_waits.h"
+#include "tests/support/skip.h"
 
 int lock_records_test_variable[2] = {1, 2};
 
@@ -133,11 +139,11 @@ TEST_CASE("of several times off the CPU in one wait, the last one has the waker"
 
 TEST_CASE("what is not in a wait, or not blocked, is told nothing", "[lock_records]") {
   LockSamples built;
-  built.AddOff(10, 90);                         // before
-  built.AddOff(60, 130);                        // less than half of it
-  built.AddOff(120, 180, built.preempted());    // in it, but could run
+  built.AddOff(10, 90);                                        // before
+  built.AddOff(60, 130);                                       // less than half of it
+  built.AddOff(120, 180, built.preempted());                   // in it, but could run
   built.AddOff(120, 180, ProfileSample::kNoWait, kBystander);  // another thread
-  built.AddOff(200, 300);                       // after
+  built.AddOff(200, 300);                                      // after
   built.records.Add(LockWaitOf(100, 200, 200));
   built.Explain();
   CHECK(built.samples().size() == 5);
@@ -234,6 +240,26 @@ TEST_CASE("locks have the names of the variables that they are in", "[lock_recor
   CHECK(names.NameOf(addresses[4]).empty());
   names.Forget();
   CHECK(names.NameOf(addresses[0]).empty());
+}
+
+// perfkit itself maps files of modules, to read them.
+TEST_CASE("a lock in a library has its name although the library's file is mapped once more", "[lock_records]") {
+  const void* const variable = dlsym(RTLD_DEFAULT, "_IO_2_1_stdout_");
+  Dl_info info{};
+  if (variable == nullptr || dladdr(variable, &info) == 0) SKIP_TEST("the C library has no such variable");
+  const uint64_t address = reinterpret_cast<uintptr_t>(variable);
+  LockNames before, after;
+  before.LookUp({&address, 1});
+  CHECK_THAT(std::string(before.NameOf(address)), Catch::StartsWith("_IO_2_1_stdout_ in "));
+  const int fd = open(info.dli_fname, O_RDONLY);
+  REQUIRE(fd >= 0);
+  constexpr size_t kBytes = 64 << 20;  // too large for a gap between libraries: it comes below them
+  void* const mapping = mmap(nullptr, kBytes, PROT_READ, MAP_PRIVATE, fd, 0);
+  close(fd);
+  REQUIRE(mapping != MAP_FAILED);
+  after.LookUp({&address, 1});
+  munmap(mapping, kBytes);
+  CHECK(after.NameOf(address) == before.NameOf(address));
 }
 
 TEST_CASE("a lock keeps the name of what was mapped at the time of the wait", "[lock_records]") {
