@@ -9,15 +9,20 @@ namespace perfkit::session {
 namespace {
 
 // Returns for each thread the time from which all of its zones and waits are known. Profile::samples begins with the
-// merged ones, which have no times, so all waits are known from the first sample with a time on.
+// merged ones, which have no times. A thread's waits are merged in their order, so all are known from its first wait
+// with a time on. Samples of other threads say nothing: a wait has the time of its begin, and may begin before those
+// that were merged and end after them.
 std::vector<uint64_t> KnownFrom(const Profile& profile) {
   std::vector<uint64_t> known_ns(profile.threads.size());
-  const auto first_single =
-      std::partition_point(profile.samples.begin(), profile.samples.end(), [](const auto& s) { return s.merged(); });
   const size_t off_cpu = profile.EventIndex(kOffCpuEvent);
-  for (auto sample = profile.samples.begin(); sample != first_single; ++sample) {
-    if (sample->event != off_cpu) continue;
-    known_ns[sample->thread] = first_single == profile.samples.end() ? UINT64_MAX : first_single->time_ns;
+  for (const ProfileSample& sample : profile.samples) {
+    if (sample.event != off_cpu) continue;
+    uint64_t& known = known_ns[sample.thread];
+    if (sample.merged()) {
+      known = UINT64_MAX;
+    } else if (known == UINT64_MAX) {
+      known = sample.time_ns;
+    }
   }
   if (profile.accounting.zones_forgotten == 0) return known_ns;
   // If the first remaining zone ended at t, all zones that ended later are there, so a frame that begins at t or later

@@ -76,7 +76,7 @@ mutant(kept_records_are_dropped FILE src/session/impl.cc TEST session_test CASES
        TO [[    sampler_->Drain(add);]]
        SAYS "What happened while names were looked up is in no profile.")
 mutant(merged_waits_are_none FILE src/session/whole_frames.cc TEST session_test CASES "[whole_frames]"
-       FROM [[if (sample->event != off_cpu) continue;]] TO [[if (sample->event == off_cpu) continue;]]
+       FROM [[if (sample.event != off_cpu) continue;]] TO [[if (sample.event == off_cpu) continue;]]
        SAYS "An early frame that waited is told to have run.")
 mutant(waiting_for_a_cpu_is_running FILE src/session/running_threads.cc TEST session_test
        CASES "a thread that was woken just before*"
@@ -85,6 +85,12 @@ mutant(waiting_for_a_cpu_is_running FILE src/session/running_threads.cc TEST ses
 mutant(library_begins_where_its_file_is_read FILE src/session/lock_names.cc TEST session_test CASES "[lock_records]"
        FROM [[line.path == file.path && (line.file_offset != 0 || line.writable);]] TO [[line.path == file.path;]]
        SAYS "Locks in a library have no names once its file is also mapped to be read.")
+mutant(frames_known_by_other_threads FILE src/session/whole_frames.cc TEST session_test CASES "[whole_frames]"
+       FROM [[    } else if (known == UINT64_MAX) {
+      known = sample.time_ns;]]
+       TO [[    } else {
+      for (uint64_t& any : known_ns) any = any == UINT64_MAX ? sample.time_ns : any;]]
+       SAYS "A thread that slept all the time makes frames whole whose waits were merged.")
 mutant(forgotten_zones_are_none FILE src/session/whole_frames.cc TEST session_test CASES "[whole_frames]"
        FROM [[known_ns[i] = std::max(known_ns[i], first_end_ns[i]);]] TO [[known_ns[i] += 0;]]
        SAYS "An early frame is told to have been in no zone.")

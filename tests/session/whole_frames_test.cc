@@ -48,6 +48,19 @@ TEST_CASE("frames from before the first single wait are not whole, if waits of t
   CHECK((CountWhole(profile, 0) == 6 && CountWhole(profile, 1) == 10));  // from 460 on
 }
 
+TEST_CASE("the wait of a thread that slept all the time says nothing about when others were merged", "[whole_frames]") {
+  Profile profile = TenFrames();
+  for (ProfileSample& sample : profile.samples) {
+    if (sample.thread == 0 && sample.time_ns < 400) sample.time_ns = 0;
+  }
+  std::erase_if(profile.samples, [](const ProfileSample& s) { return s.thread == 1; });
+  profile.samples.push_back({.time_ns = 50, .weight = 1050, .thread = 1});
+  std::stable_sort(profile.samples.begin(), profile.samples.end(),
+                   [](const ProfileSample& a, const ProfileSample& b) { return a.time_ns < b.time_ns; });
+  MarkWholeFrames(profile);
+  CHECK((CountWhole(profile, 0) == 6 && CountWhole(profile, 1) == 10));
+}
+
 TEST_CASE("frames whose zones are forgotten are not whole", "[whole_frames]") {
   Profile profile = TenFrames();
   std::erase_if(profile.zones, [](const ProfileZone& zone) { return !zone.is_frame && zone.from_ns < 400; });
