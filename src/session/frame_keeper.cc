@@ -109,11 +109,10 @@ void FrameKeeper::DropOne(Kind& kind) {
   ++dropped_;
 }
 
-void FrameKeeper::EndThread(uint32_t thread) {
-  for (auto& [key, kind] : kinds_) kind.has_ended = kind.has_ended || key.first == thread;
-}
+void FrameKeeper::EndThread(uint32_t thread) { ended_.insert(thread); }
 
 void FrameKeeper::Forget(uint32_t thread) {
+  ended_.erase(thread);
   std::erase_if(kinds_, [&](const auto& entry) {
     if (entry.first.first != thread) return false;
     dropped_ += entry.second.kept.size();
@@ -126,7 +125,7 @@ uint64_t FrameKeeper::Release() {
   if (kinds_.empty() && decided_ns_ != UINT64_MAX) return released_ns_;
   uint64_t until_ns = decided_ns_;
   for (const auto& [key, kind] : kinds_) {
-    if (kind.has_ended || decided_ns_ == UINT64_MAX) continue;
+    if (ended_.contains(key.first) || decided_ns_ == UINT64_MAX) continue;
     until_ns = std::min(until_ns, kind.before.empty() ? kind.end_ns : kind.before.front());
   }
   ReleaseUntil(until_ns);

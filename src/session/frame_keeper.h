@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -42,7 +43,7 @@ class FrameKeeper {
 
   // Decides on a frame. Requires the frames of each thread and sequence in order of time.
   void Add(const EndedFrame& frame);
-  // To be called when a thread has no more frames.
+  // To be called when a thread has ended. Its last frames may be added later.
   void EndThread(uint32_t thread);
   // Forgets a thread, with all that was kept of its frames. The kept ones count as dropped.
   void Forget(uint32_t thread);
@@ -81,7 +82,6 @@ class FrameKeeper {
   struct Kind {
     std::deque<uint64_t> before;         // begins of the latest frames, at most options_.before
     uint64_t end_ns = 0;                 // of the latest frame
-    bool has_ended = false;              // there will be no more
     std::vector<Kept> kept;              // the longest first
     std::vector<uint64_t> to_beat;       // what number i of a frame must exceed for it to be kept
     std::vector<EndedFrame> references;  // in any order
@@ -100,6 +100,7 @@ class FrameKeeper {
 
   const KeepFrames options_;
   std::map<KindKey, Kind> kinds_;
+  std::set<uint32_t> ended_;  // threads
   uint64_t decided_ns_ = 0, released_ns_ = 0;
   uint64_t dropped_ = 0;
   uint64_t random_ = 0x9e3779b97f4a7c15;  // any but 0

@@ -91,6 +91,14 @@ mutant(frames_known_by_other_threads FILE src/session/whole_frames.cc TEST sessi
        TO [[    } else {
       for (uint64_t& any : known_ns) any = any == UINT64_MAX ? sample.time_ns : any;]]
        SAYS "A thread that slept all the time makes frames whole whose waits were merged.")
+mutant(early_end_is_forgotten FILE src/session/frame_keeper.cc TEST session_test CASES "[frame_keeper]"
+       FROM [[void FrameKeeper::EndThread(uint32_t thread) { ended_.insert(thread); }]]
+       TO [[void FrameKeeper::EndThread(uint32_t thread) {
+  for (const auto& [key, kind] : kinds_) {
+    if (key.first == thread) ended_.insert(thread);
+  }
+}]]
+       SAYS "A short-lived thread that marked frames keeps all samples from being released.")
 mutant(forgotten_zones_are_none FILE src/session/whole_frames.cc TEST session_test CASES "[whole_frames]"
        FROM [[known_ns[i] = std::max(known_ns[i], first_end_ns[i]);]] TO [[known_ns[i] += 0;]]
        SAYS "An early frame is told to have been in no zone.")

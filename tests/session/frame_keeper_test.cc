@@ -113,6 +113,23 @@ TEST_CASE("what may still be wanted is not released", "[frame_keeper]") {
   CHECK(keeper.Release() == UINT64_MAX);
 }
 
+TEST_CASE("a thread whose end is known before its frames holds nothing up", "[frame_keeper]") {
+  FrameKeeper keeper({.worst = 4, .before = 2, .references = 4});
+  keeper.EndThread(1);
+  Loop ended(keeper, 1);
+  Loop main(keeper);
+  ended.Frame(10);
+  for (int i = 0; i < 10; ++i) main.Frame(100);
+  const uint64_t released_ns = keeper.Release();
+  CHECK(released_ns == main.all()[main.all().size() - 2].from_ns);
+  // Its number becomes another thread's, which runs.
+  keeper.Forget(1);
+  Loop next(keeper, 1);
+  next.Frame(10);
+  for (int i = 0; i < 10; ++i) main.Frame(100);
+  CHECK(keeper.Release() == released_ns);
+}
+
 TEST_CASE("a frame of a time that had to be released is dropped, and counted", "[frame_keeper]") {
   FrameKeeper keeper({.worst = 4, .before = 2, .references = 4});
   Loop loop(keeper);
