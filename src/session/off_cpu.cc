@@ -110,8 +110,11 @@ void OffCpu::SetLastStack(uint32_t thread, uint32_t stack) {
 void OffCpu::End(uint32_t thread, uint64_t time_ns, Emit emit) {
   const auto found = threads_.find(thread);
   if (found == threads_.end() || found->second.phase == Phase::kEnded) return;
-  if (!paused_) Close(found->second, time_ns, emit);
-  found->second.phase = Phase::kEnded;
+  State& state = found->second;
+  // A thread that ends runs. Without any record it has run until now.
+  if (state.phase == Phase::kUnknown) state.phase = Phase::kOn;
+  if (!paused_) Close(state, time_ns, emit);
+  state.phase = Phase::kEnded;
 }
 
 std::vector<OffCpu::Sleeper> OffCpu::Unknown() const {

@@ -99,6 +99,12 @@ mutant(early_end_is_forgotten FILE src/session/frame_keeper.cc TEST session_test
   }
 }]]
        SAYS "A short-lived thread that marked frames keeps all samples from being released.")
+mutant(thread_that_ends_has_slept FILE src/session/off_cpu.cc TEST session_test CASES "[off_cpu]"
+       FROM [[  // A thread that ends runs. Without any record it has run until now.
+  if (state.phase == Phase::kUnknown) state.phase = Phase::kOn;
+]]
+       TO [[]]
+       SAYS "A thread that ran without a switch until it ended is told to have slept.")
 mutant(forgotten_zones_are_none FILE src/session/whole_frames.cc TEST session_test CASES "[whole_frames]"
        FROM [[known_ns[i] = std::max(known_ns[i], first_end_ns[i]);]] TO [[known_ns[i] += 0;]]
        SAYS "An early frame is told to have been in no zone.")

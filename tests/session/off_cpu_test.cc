@@ -220,6 +220,28 @@ TEST_CASE("a thread that has no record, and runs, has run all the time", "[off_c
   }
 }
 
+TEST_CASE("a thread that ends without any record has run until then", "[off_cpu]") {
+  Watched watched;
+  watched.off_cpu.Begin(0, 100, 10);
+  SECTION("since it began") {
+    watched.off_cpu.End(0, 30, watched.Keep());
+    CHECK(watched.off_cpu.TimesOf(0).on_ns == 20);
+  }
+  SECTION("since a resume") {
+    watched.off_cpu.Pause(20, watched.Keep());
+    watched.off_cpu.Resume(50);
+    watched.off_cpu.End(0, 80, watched.Keep());
+    CHECK(watched.off_cpu.TimesOf(0).on_ns == 30);
+  }
+  SECTION("not in a pause") {
+    watched.Switch(20, true);
+    watched.off_cpu.Pause(30, watched.Keep());
+    watched.off_cpu.End(0, 80, watched.Keep());
+    CHECK(watched.off_cpu.TimesOf(0).on_ns == 10);
+    CHECK(watched.off_cpu.TimesOf(0).off_ns == 10);
+  }
+}
+
 TEST_CASE("records that are missing are counted, and a sample tells that a thread is back", "[off_cpu]") {
   Watched watched;
   watched.off_cpu.Begin(0, 100, 10);
