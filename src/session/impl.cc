@@ -164,9 +164,8 @@ Impl::~Impl() {
 bool Impl::in_forked_child() const { return sys::kernel().getpid() != owner_pid_; }
 
 bool Impl::running() const {
-  if (in_forked_child()) return false;
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return phase_ == Phase::kRunning;
+  const Phase phase = phase_;
+  return (phase == Phase::kRunning || phase == Phase::kStopping) && !in_forked_child();
 }
 
 absl::Status Impl::CheckUsable() const {
@@ -290,13 +289,14 @@ void Impl::HaltLocked() {
     if (absl::Status status = preempters->Stop(); !status.ok()) notes_.emplace_back(status.message());
   }
   stopped_ns_ = MonotonicNs();  // no record is later than this
-  phase_ = Phase::kStopped;
+  phase_ = Phase::kStopping;
   Drain();
   {
     const CpuTime cpu_time(own_cpu_ns_);
     aggregator_.StopTimelines(stopped_ns_);
     aggregator_.StopLocks();
   }
+  phase_ = Phase::kStopped;
   if (waiter_) waiter_->Wake();
 }
 

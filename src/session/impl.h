@@ -35,11 +35,14 @@ class Impl {
   void Halt();
 
   int poll_fd() const { return poll_fd_; }
+  // Returns true until sampling has ended. Does not wait: Session::Start calls it with a ForkBlocker, while a callback
+  // of this session may wait to fork.
   bool running() const;
   bool in_forked_child() const;
 
  private:
-  enum class Phase : uint8_t { kRunning, kStopped, kTaken };
+  // kStopping: sampling has ended, and the last records are being read.
+  enum class Phase : uint8_t { kRunning, kStopping, kStopped, kTaken };
 
   Impl(SessionOptions options, OpenedSampler opened, AggregatorOptions aggregator);
 
@@ -62,8 +65,8 @@ class Impl {
   Aggregator aggregator_;
   RecordStore kept_;  // kOverwrite: the side band; kStream: records that came while names were looked up
   std::vector<std::string> notes_;
-  std::vector<EventAccounting> forgotten_;  // kOverwrite: of earlier snapshots
-  Phase phase_ = Phase::kRunning;
+  std::vector<EventAccounting> forgotten_;     // kOverwrite: of earlier snapshots
+  std::atomic<Phase> phase_{Phase::kRunning};  // running() reads it without mutex_
   bool paused_ = false;
   uint64_t started_ns_ = 0, stopped_ns_ = 0;
   uint64_t drained_ns_ = 0;  // when the last Drain began

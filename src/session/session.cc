@@ -40,19 +40,26 @@ Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
 
 absl::StatusOr<Session> Session::Start(SessionOptions options) {
-  const sys::ForkBlocker fork_blocker;
-  const std::lock_guard<std::mutex> lock(current().mutex);
-  if (const std::shared_ptr<session::Impl> other = current().impl.lock(); other != nullptr && other->running()) {
+  while (true) {
+    std::shared_ptr<session::Impl> other;
+    {
+      const sys::ForkBlocker fork_blocker;
+      const std::lock_guard<std::mutex> lock(current().mutex);
+      other = current().impl.lock();
+      if (other == nullptr || !other->running()) {
+        absl::StatusOr<std::shared_ptr<session::Impl>> impl = session::Impl::Start(std::move(options));
+        if (!impl.ok()) return impl.status();
+        current().impl = *impl;
+        return Session(*std::move(impl));
+      }
+    }
     if (!options.replace) {
       return absl::Status(absl::StatusCode::kFailedPrecondition,
                           "a session runs in this process already. Remedy: stop it, or set SessionOptions::replace");
     }
+    // Without the ForkBlocker: this waits for the other session's callbacks, and one of them may fork.
     other->Halt();
   }
-  absl::StatusOr<std::shared_ptr<session::Impl>> impl = session::Impl::Start(std::move(options));
-  if (!impl.ok()) return impl.status();
-  current().impl = *impl;
-  return Session(*std::move(impl));
 }
 
 absl::StatusOr<Profile> Session::Stop() {

@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "src/proc/blocked_call.h"
 #include "src/proc/threads.h"
 #include "src/sys/files.h"
 #include "tests/session/support.h"
@@ -192,6 +193,29 @@ TEST_CASE("a stopped session holds no descriptor", "[session][lifecycle][law]") 
   WaitForThreads(0);
   CHECK(stopped.descriptors <= before.descriptors + 3);  // what wakes its thread
   CHECK(stopped.descriptors < running.descriptors);
+}
+
+// The session's callback forks once, when the main thread waits for this session to end.
+bool ReplaceWhileItForks() {
+  alarm(60);
+  std::atomic<bool> is_called{false}, has_forked{false};
+  SessionOptions options = Cheap();
+  options.on_batch = [&](const SessionBatch&) {
+    if (is_called.exchange(true)) return;
+    while (proc::ReadState(getpid()) != 'S') std::this_thread::sleep_for(1ms);
+    has_forked = InChild([] { return true; }) == 0;
+  };
+  const absl::StatusOr<Session> first = Session::Start(options);
+  if (!first.ok()) return false;
+  while (!is_called) Spin(1ms);
+  SessionOptions other = Cheap();
+  other.replace = true;
+  return Session::Start(other).ok() && has_forked && !first->running();
+}
+
+TEST_CASE("a session is replaced while its callback forks", "[session][lifecycle][law]") {
+  if (!testing::kThreadsAfterFork) SKIP_TEST("the sanitizer ends a forked child that starts a thread");
+  CHECK(InChild(ReplaceWhileItForks) == 0);
 }
 
 TEST_CASE("a forked child has no session, holds none of its descriptors, and starts its own",
