@@ -306,7 +306,9 @@ Profile Aggregator::MakeProfile(uint64_t now_ns, bool is_last, const OnNamed& on
     profile.threads[i].on_ns += times.on_ns, profile.threads[i].off_ns += times.off_ns;
   }
   timelines_.AddTo(profile, start_ns_, now_ns, timelines_.Times());
-  if (!timelines_.keeps_frames()) MarkWholeFrames(profile);
+  if (timelines_.zones && !timelines_.keeps_frames()) {
+    MarkWholeFrames(profile, timelines_.zones->ZonesKnownFrom(profile.threads.size()));
+  }
   std::vector<bool> is_unused(profile.threads.size());
   for (const uint32_t thread : threads_.unused()) is_unused[thread] = true;
   DropThreads(profile, is_unused);

@@ -12,7 +12,7 @@ namespace {
 // merged ones, which have no times. A thread's waits are merged in their order, so all are known from its first wait
 // with a time on. Samples of other threads say nothing: a wait has the time of its begin, and may begin before those
 // that were merged and end after them.
-std::vector<uint64_t> KnownFrom(const Profile& profile) {
+std::vector<uint64_t> KnownFrom(const Profile& profile, std::span<const uint64_t> zones_known_ns) {
   std::vector<uint64_t> known_ns(profile.threads.size());
   const size_t off_cpu = profile.EventIndex(kOffCpuEvent);
   for (const ProfileSample& sample : profile.samples) {
@@ -24,22 +24,14 @@ std::vector<uint64_t> KnownFrom(const Profile& profile) {
       known = sample.time_ns;
     }
   }
-  if (profile.accounting.zones_forgotten == 0) return known_ns;
-  // If the first remaining zone ended at t, all zones that ended later are there, so a frame that begins at t or later
-  // is whole.
-  // Zones are forgotten in the order of their ends.
-  std::vector<uint64_t> first_end_ns(profile.threads.size(), UINT64_MAX);
-  for (const ProfileZone& zone : profile.zones) {
-    if (!zone.is_frame) first_end_ns[zone.thread] = std::min(first_end_ns[zone.thread], zone.to_ns);
-  }
-  for (size_t i = 0; i < known_ns.size(); ++i) known_ns[i] = std::max(known_ns[i], first_end_ns[i]);
+  for (size_t i = 0; i < known_ns.size(); ++i) known_ns[i] = std::max(known_ns[i], zones_known_ns[i]);
   return known_ns;
 }
 
 }  // namespace
 
-void MarkWholeFrames(Profile& profile) {
-  const std::vector<uint64_t> known_ns = KnownFrom(profile);
+void MarkWholeFrames(Profile& profile, std::span<const uint64_t> zones_known_ns) {
+  const std::vector<uint64_t> known_ns = KnownFrom(profile, zones_known_ns);
   for (ProfileZone& zone : profile.zones) {
     if (zone.is_frame) zone.is_whole = zone.from_ns >= known_ns[zone.thread];
   }

@@ -272,6 +272,10 @@ void ZoneTimeline::ForgetAll() {
 // Forgets the oldest 1/`divisor` of everything. The last change of each thread stays: it says in which zone the thread
 // is.
 size_t ZoneTimeline::Forget(size_t divisor) {
+  for (const Span& zone : std::span(zones_).first(zones_.size() / divisor)) {
+    uint64_t& known_ns = threads_[zone.thread].zones_known_ns;
+    known_ns = std::max(known_ns, zone.to_ns);
+  }
   const size_t dropped = Drop(zones_, zones_.size() / divisor) + Drop(frames_, frames_.size() / divisor);
   for (auto& [key, track] : tracks_) Drop(track.counter.points, track.counter.points.size() / divisor);
   for (Thread& thread : threads_) {

@@ -72,6 +72,9 @@ class ZoneTimeline {
   KeptTimes TimesOf(const EndedFrame& frame) const;
   // Returns the names of KeepFrames::worst_by that no frame had a number of.
   std::vector<std::string> UnusedRanks() const;
+  // Returns for each of the first `count` threads the time from which none of its zones is forgotten, for a session
+  // that keeps everything.
+  std::vector<uint64_t> ZonesKnownFrom(size_t count) const;
   // Returns true if frames of this thread have ended. `index`: in Profile::threads.
   bool MarksFrames(uint32_t index) const {
     return std::ranges::any_of(threads_, [&](const Thread& one) { return one.index == index && one.marks_frames; });
@@ -100,7 +103,8 @@ class ZoneTimeline {
     uint32_t tid = 0;
     uint32_t index = kNoThread;  // in Profile::threads
     uint64_t first_ns = UINT64_MAX, last_ns = 0;
-    uint64_t known_from_ns = 0;  // earlier changes are forgotten
+    uint64_t known_from_ns = 0;   // earlier changes are forgotten
+    uint64_t zones_known_ns = 0;  // end of the latest zone that is forgotten
     bool marks_frames = false;
     std::vector<Path> paths;  // by zone
     std::vector<OpenZone> open;

@@ -125,6 +125,15 @@ KeptTimes ZoneTimeline::TimesOf(const EndedFrame& frame) const {
   return keeping_->keeper.TimesOf(frame, [this](uint32_t thread) { return threads_[thread].index; });
 }
 
+std::vector<uint64_t> ZoneTimeline::ZonesKnownFrom(size_t count) const {
+  std::vector<uint64_t> known_ns(count);
+  for (const Thread& thread : threads_) {
+    if (thread.index >= count) continue;  // not known yet
+    known_ns[thread.index] = std::max(known_ns[thread.index], thread.zones_known_ns);
+  }
+  return known_ns;
+}
+
 void ZoneTimeline::ThinIfFull() {
   if (bytes_ <= keeping_->thin_at_bytes) return;
   Label(builder_.profile().samples);

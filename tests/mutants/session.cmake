@@ -106,7 +106,7 @@ mutant(thread_that_ends_has_slept FILE src/session/off_cpu.cc TEST session_test 
        TO [[]]
        SAYS "A thread that ran without a switch until it ended is told to have slept.")
 mutant(forgotten_zones_are_none FILE src/session/whole_frames.cc TEST session_test CASES "[whole_frames]"
-       FROM [[known_ns[i] = std::max(known_ns[i], first_end_ns[i]);]] TO [[known_ns[i] += 0;]]
+       FROM [[known_ns[i] = std::max(known_ns[i], zones_known_ns[i]);]] TO [[known_ns[i] += 0;]]
        SAYS "An early frame is told to have been in no zone.")
 mutant(preempter_of_another_wait FILE src/session/preemptions.cc TEST session_test CASES "[preemptions]"
        FROM [[absence.out_ns >= wait.ran_from_ns && ]] TO [[]]

@@ -1,12 +1,15 @@
 // What was merged or forgotten is missing in the frames of that time.
 #include "src/session/whole_frames.h"
 
+#include <array>
 #include <catch2/catch.hpp>
 
 #include "perfkit/profile_builder.h"
 
 namespace perfkit::session {
 namespace {
+
+constexpr std::array<uint64_t, 2> kAllZones{};  // are known
 
 // Two threads, ten frames of 100 ns each, in which a zone and a wait.
 Profile TenFrames() {
@@ -31,7 +34,7 @@ size_t CountWhole(const Profile& profile, uint32_t thread) {
 
 TEST_CASE("frames are whole unless something was merged", "[whole_frames]") {
   Profile profile = TenFrames();
-  MarkWholeFrames(profile);
+  MarkWholeFrames(profile, kAllZones);
   CHECK((CountWhole(profile, 0) == 10 && CountWhole(profile, 1) == 10));
 }
 
@@ -44,7 +47,7 @@ TEST_CASE("frames from before the first single wait are not whole, if waits of t
   std::erase_if(profile.samples, [](const ProfileSample& s) { return s.time_ns != 0 && s.time_ns < 400; });
   std::stable_sort(profile.samples.begin(), profile.samples.end(),
                    [](const ProfileSample& a, const ProfileSample& b) { return a.time_ns < b.time_ns; });
-  MarkWholeFrames(profile);
+  MarkWholeFrames(profile, kAllZones);
   CHECK((CountWhole(profile, 0) == 6 && CountWhole(profile, 1) == 10));  // from 460 on
 }
 
@@ -57,16 +60,15 @@ TEST_CASE("the wait of a thread that slept all the time says nothing about when 
   profile.samples.push_back({.time_ns = 50, .weight = 1050, .thread = 1});
   std::stable_sort(profile.samples.begin(), profile.samples.end(),
                    [](const ProfileSample& a, const ProfileSample& b) { return a.time_ns < b.time_ns; });
-  MarkWholeFrames(profile);
+  MarkWholeFrames(profile, kAllZones);
   CHECK((CountWhole(profile, 0) == 6 && CountWhole(profile, 1) == 10));
 }
 
 TEST_CASE("frames whose zones are forgotten are not whole", "[whole_frames]") {
   Profile profile = TenFrames();
   std::erase_if(profile.zones, [](const ProfileZone& zone) { return !zone.is_frame && zone.from_ns < 400; });
-  profile.accounting.zones_forgotten = 6;
-  MarkWholeFrames(profile);
-  CHECK(CountWhole(profile, 0) == 6);  // the zone of 410 to 450 is the first one that is known
+  MarkWholeFrames(profile, std::array<uint64_t, 2>{350, 0});
+  CHECK((CountWhole(profile, 0) == 7 && CountWhole(profile, 1) == 10));  // from 400 on
 }
 
 }  // namespace

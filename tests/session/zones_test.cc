@@ -318,6 +318,31 @@ TEST_CASE("zones that there is no room for are counted, and labels stay", "[sess
   if (profile->events[0].accounting.lost == 0) CHECK(weights.at("first") >= 500);
 }
 
+TEST_CASE("frames of a thread without zones are whole although zones of other threads are forgotten",
+          "[session][zones]") {
+  FrameCounter frames({.events = {"page-faults"}});
+  SessionOptions options = EachFault();
+  options.memory_bytes = 64 << 10;
+  options.own_thread = false;
+  absl::StatusOr<Session> session = StartWith(frames, std::move(options));
+  REQUIRE(session.status() == absl::OkStatus());
+  for (int i = 0; i < 20; ++i) {
+    frames.Mark();
+    std::thread([&] {
+      for (int z = 0; z < 500; ++z) {
+        PERFKIT_ZONE(frames, "more");
+      }
+    }).join();
+    REQUIRE(session->Poll() == absl::OkStatus());
+  }
+  const absl::StatusOr<Profile> profile = session->Stop();
+  REQUIRE(profile.status() == absl::OkStatus());
+  CHECK(profile->accounting.zones_forgotten > 0);
+  const auto is_frame = [](const ProfileZone& zone) { return zone.is_frame; };
+  CHECK(std::ranges::any_of(profile->zones, is_frame));
+  CHECK(std::ranges::all_of(profile->zones, [&](const auto& zone) { return !is_frame(zone) || zone.is_whole; }));
+}
+
 TEST_CASE("samples keep their zones when ended threads become sums", "[session][zones]") {
   FrameCounter frames({.events = {"page-faults"}});
   absl::StatusOr<Session> session = StartWith(frames, EachFault());
