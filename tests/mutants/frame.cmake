@@ -136,3 +136,6 @@ mutant(zone_of_an_ended_thread_is_own FILE src/count/frame/frame_counter_impl.cc
 ]]
        TO [[]]
        SAYS "Zones that end on another thread than they began on are not counted as such if their thread has ended.")
+mutant(cut_frame_of_a_sequence_stays FILE src/count/frame/frame_thread.cc TEST count_test CASES "frames:*"
+       FROM [[    tree.DropFrame();]] TO [[    (void)0;]]
+       SAYS "Zones of a sequence's frame that switching off has cut are in the next one, and larger than their root.")

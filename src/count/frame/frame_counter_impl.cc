@@ -270,9 +270,7 @@ void FrameCounterImpl::StepOutside(FrameThread& thread) noexcept {
   if (in_forked_child_) return;
   const std::lock_guard<std::mutex> lock(thread.mutex);
   Drained(thread);
-  if (!thread.open()) return;
-  if (!thread.own_frames) thread.Roll(ns_per_tick_q32_);
-  thread.Close();
+  if (thread.open()) thread.CloseOutside(ns_per_tick_q32_);
 }
 
 // Reads only one word if no recording listens. A worker outside of all zones steps inside, as for a zone.

@@ -142,9 +142,7 @@ void FrameCounterImpl::SwitchOff() {
   for (const std::unique_ptr<FrameThread>& worker : workers_) {
     const std::lock_guard<std::mutex> thread_lock(worker->mutex);
     const bool outside = worker->TryVisit([&] {
-      if (!worker->open()) return;
-      if (!worker->own_frames) worker->Roll(ns_per_tick_q32_);
-      worker->Close();
+      if (worker->open()) worker->CloseOutside(ns_per_tick_q32_);
     });
     Drained(*worker);  // It still counts as draining if counting was disabled and enabled again during its zone.
     if (outside) continue;

@@ -26,6 +26,15 @@ void FrameThread::Close() {
   open_ = false;
 }
 
+void FrameThread::CloseOutside(uint64_t ns_per_tick_q32) {
+  if (own_frames) {
+    tree.DropFrame();
+  } else {
+    Roll(ns_per_tick_q32);
+  }
+  Close();
+}
+
 void FrameThread::StepInside() noexcept {
   for (;;) {
     inside_.exchange(1, std::memory_order_seq_cst);               // pairs with TryVisit's load

@@ -54,6 +54,9 @@ class FrameThread {
   void Open(std::optional<CounterSet> opened);
   // Closes the events; the tree keeps what was counted.
   void Close();
+  // Closes the events of a thread outside of all zones. A frame of a sequence that its marks have not ended is dropped:
+  // its next frame begins with other events. Call it on the owner when inside, or on a visitor; with `mutex` held.
+  void CloseOutside(uint64_t ns_per_tick_q32);
   bool open() const { return open_; }
 
   // Owner side of the protocol above. StepInside waits while a visitor is there.

@@ -10,6 +10,7 @@
 #include "tests/count/frame/zones.h"
 #include "tests/support/fake_kernel.h"
 #include "tests/support/fork_storm.h"
+#include "tests/support/work.h"
 
 namespace perfkit {
 namespace {
@@ -113,6 +114,50 @@ TEST_CASE("frames: counting may be switched any number of times while a worker i
   CHECK(frames.Stats().mismatched == 0);
   turns.Next();
   worker.join();
+}
+
+TEST_CASE("frames: a frame of a worker's own sequence that is cut by switching off leaves nothing in the next",
+          "[law]") {
+  FrameCounter frames({.events = kEvents});
+  const FrameId audio = frames.DefineFrame("audio");
+  frames.Mark();
+  Turns turns;
+  const bool inside = GENERATE(false, true);
+  CAPTURE(inside);
+  std::thread worker([&] {
+    testing::FreshPages pages(110);
+    frames.Mark(audio);
+    frames.Mark(audio);
+    frames.Enter({"mix"});
+    pages.Touch(0, 100);
+    if (!inside) frames.Leave();
+    turns.Next();
+    turns.Wait(2);  // off
+    if (inside) frames.Leave();
+    turns.Next();
+    turns.Wait(4);  // on
+    frames.Mark(audio);
+    frames.Enter({"mix"});
+    pages.Touch(100, 1);
+    frames.Leave();
+    frames.Mark(audio);
+    turns.Next();
+    turns.Wait(6);
+  });
+  turns.Wait(1);
+  frames.SetEnabled(false);
+  turns.Next();
+  turns.Wait(3);
+  frames.SetEnabled(true);
+  frames.Mark();
+  turns.Next();
+  turns.Wait(5);
+  const std::vector<ZoneStats> zones = frames.zones();
+  turns.Next();
+  worker.join();
+  CheckLaw(zones, frames.size());
+  REQUIRE(Find(zones, "mix", "workers") != nullptr);
+  CHECK(Find(zones, "mix", "workers")->calls == 1);
 }
 
 std::function<void()> at_next_close;
