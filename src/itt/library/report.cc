@@ -41,6 +41,7 @@ std::string Label(const ZoneStats& zone) {
 std::string Each(double total, uint64_t calls, const NumberStyle& style) {
   if (calls == 0) return "n/a";  // No call of it has ended.
   const double each = total / static_cast<double>(calls);
+  if (style.scale != 1) return style.Text(each);
   return style.is_time ? absl::StrFormat("%.3f us", each / 1000) : absl::StrFormat("%.2f", each);
 }
 
@@ -64,7 +65,7 @@ void AppendWall(const std::vector<ZoneStats>& zones, std::string* out) {
 }
 
 void AppendEvent(const std::vector<ZoneStats>& zones, const count::EventPlan& plan, size_t i, std::string* out) {
-  const NumberStyle style{plan.unit(i) == "ns"};
+  const NumberStyle style = count::StyleOf(plan, i);
   double coverage = 1;
   std::vector<TableCells> rows = {{"", "calls", "total", "self", "each"}};
   for (const ZoneStats& zone : zones) {
