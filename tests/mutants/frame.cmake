@@ -139,3 +139,6 @@ mutant(zone_of_an_ended_thread_is_own FILE src/count/frame/frame_counter_impl.cc
 mutant(cut_frame_of_a_sequence_stays FILE src/count/frame/frame_thread.cc TEST count_test CASES "frames:*"
        FROM [[    tree.DropFrame();]] TO [[    (void)0;]]
        SAYS "Zones of a sequence's frame that switching off has cut are in the next one, and larger than their root.")
+mutant(thread_without_an_end FILE src/count/frame/frame_counter_impl_cold.cc TEST count_test CASES "each thread's log*"
+       FROM [[  thread.EndLog(end_ticks);]] TO [[  if (end_ticks != 0) thread.EndLog(end_ticks);]]
+       SAYS "A kept profile waits for ever for a thread that ended while counting was off.")

@@ -146,6 +146,7 @@ class FrameCounterImpl : public Bindable, public std::enable_shared_from_this<Fr
   void Settle() noexcept;
   void ExplainHitch() noexcept;
   void CloseMain();
+  void EndLogs();                       // with mutex_ held, in Close
   void EndThread(FrameThread& thread);  // on that thread, as it ends or is detached
   void Retire(FrameThread& thread);     // likewise, with mutex_ held
   void OnForkedChild();                 // in the child

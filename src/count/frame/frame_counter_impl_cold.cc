@@ -97,7 +97,10 @@ void FrameCounterImpl::EndThread(FrameThread& thread) {
   const sys::ForkBlocker fork_blocker;
   const std::lock_guard<std::mutex> lock(mutex_);
   if (closed()) return;
-  if (&thread == main_.get()) return CloseMain();  // No more marks; results can still be read.
+  if (&thread == main_.get()) {
+    thread.EndLog(0);
+    return CloseMain();  // No more marks; results can still be read.
+  }
   names_.Disown(thread);
   Retire(thread);
   std::erase_if(workers_, [&](const std::unique_ptr<FrameThread>& worker) { return worker.get() == &thread; });
@@ -107,14 +110,16 @@ void FrameCounterImpl::EndThread(FrameThread& thread) {
 void FrameCounterImpl::Retire(FrameThread& thread) {
   const std::lock_guard<std::mutex> lock(thread.mutex);
   Drained(thread);
+  uint64_t end_ticks = 0;  // 0 means now
   if (thread.open()) {
     thread.AbandonCrossThread();
     thread.Read(thread.tree.scratch());
-    if (ZoneLog* const log = thread.log(); log != nullptr) log->End(thread.tree.scratch().ticks);
+    end_ticks = thread.tree.scratch().ticks;
     thread.Publish();
     if (thread.dirty || thread.own_frames) thread.tree.EndFrameAtScratch(thread.frame, ns_per_tick_q32_);
     thread.Close();
   }
+  thread.EndLog(end_ticks);
   thread.slot.Release();
   ended_.Add(thread.name, thread.tree);
 }
@@ -163,11 +168,18 @@ void FrameCounterImpl::Close() {
   const std::unique_lock<std::mutex> lock =
       in_forked_child_ ? std::unique_lock<std::mutex>() : std::unique_lock(mutex_);
   MarkClosed();
+  if (!in_forked_child_) EndLogs();
   workers_.clear();
   ended_.Clear();
   main_.reset();
   hitches_.Close();
   hitches_.DropCallback();
+}
+
+// Logs the end of all threads. Requires that none is inside a zone or a mark.
+void FrameCounterImpl::EndLogs() {
+  if (main_ != nullptr) main_->EndLog(0);
+  for (const std::unique_ptr<FrameThread>& worker : workers_) worker->EndLog(0);
 }
 
 absl::StatusOr<std::unique_ptr<FrameRecording>> FrameCounterImpl::Record() {

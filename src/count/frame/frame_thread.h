@@ -93,6 +93,10 @@ class FrameThread {
   void FollowLog(uint64_t ticks) noexcept {
     if (ZoneLog* const listening = log(); listening != nullptr) listening->Follow(tree, ticks);
   }
+  // Logs that the thread is no longer attached, if there is a log. `ticks`: as in FollowLog.
+  void EndLog(uint64_t ticks) noexcept {
+    if (ZoneLog* const listening = log(); listening != nullptr) listening->End(ticks != 0 ? ticks : ReadTicks());
+  }
 
   // While an object of this class exists, its thread is changing the tree, and a signal handler must not use it.
   // Relaxed stores are enough, because the handler runs on the same thread; the fences keep the compiler from moving

@@ -29,6 +29,7 @@ bool ZoneLog::IsCurrent() noexcept {
   // The log of a new reader begins with no zone open.
   if (has_begun(reader)) return true;
   logged_.clear();
+  has_ended_ = false;
   return Begin(0, std::span(&reader, 1));
 }
 
@@ -94,7 +95,8 @@ void ZoneLog::WriteText(ZoneRecordKind kind, uint32_t missing, uint64_t word, st
 }
 
 void ZoneLog::End(uint64_t ticks) noexcept {
-  if (!IsCurrent()) return;
+  if (!IsCurrent() || has_ended_) return;
+  has_ended_ = true;
   logged_.clear();
   WriteEnd(ticks);
 }

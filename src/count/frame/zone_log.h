@@ -45,6 +45,7 @@ class ZoneLog : public RecordRing {
   void AddFrame(const EndedFrame& frame, const FrameRecord& record, size_t events) noexcept;
   void AddHitch(uint64_t number, std::string_view cause) noexcept;
   void AddReason(uint32_t sequence, std::string_view reason) noexcept;
+  // Logs that the thread is no longer attached; does nothing if the log of this reader has ended before.
   void End(uint64_t ticks) noexcept;
 
   // The parent and the name of a zone. zone(id) requires that a kEnter with this id was read.
@@ -62,6 +63,7 @@ class ZoneLog : public RecordRing {
   const std::shared_ptr<const NameArena> names_;
   std::vector<Zone> zones_;
   std::vector<uint64_t> logged_;  // the visits that are open in the log; its capacity is the largest depth
+  bool has_ended_ = false;
 };
 
 }  // namespace perfkit::count
