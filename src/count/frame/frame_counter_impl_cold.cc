@@ -66,7 +66,11 @@ FrameThread* FrameCounterImpl::Attach(std::string_view name) noexcept {
     return nullptr;
   }
   thread->slot = std::move(slot);
-  if (recording_ != nullptr) recording_->Add(*attached);
+  if (recording_ != nullptr) {
+    recording_->Add(*attached);
+    const FrameThread::Work work(*attached);
+    attached->FollowLog(0);  // So that the log begins, even if the thread never enters a zone.
+  }
   workers_.push_back(std::move(thread));
   return attached;
 }

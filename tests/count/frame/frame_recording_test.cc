@@ -198,6 +198,24 @@ TEST_CASE("the log of the marking thread ends with the thread", "[frame][recordi
   CHECK(ends == 1);
 }
 
+TEST_CASE("the log of a thread that is attached during a recording begins at once", "[frame][recording]") {
+  FrameCounter frames({.events = {"page-faults"}});
+  const std::unique_ptr<FrameRecording> recording = RecordingOf(frames);
+  std::atomic<int> turn{0};
+  std::thread worker([&] {
+    const auto attached = frames.AttachThread("io");
+    turn = 1;
+    while (turn.load() != 2) std::this_thread::yield();
+  });
+  while (turn.load() != 1) std::this_thread::yield();
+  recording->Read([](const FrameEvent&) {});
+  int gaps = 0;
+  recording->ReadGaps([&](const FrameEvent&) { ++gaps; });
+  turn = 2;
+  worker.join();
+  CHECK(gaps == 0);
+}
+
 TEST_CASE("a recording has the frames and zones that the FrameCounter counts", "[frame][recording]") {
   FrameCounter frames({.events = perfkit::kEvents});
   const std::unique_ptr<FrameRecording> recording = RecordingOf(frames);
