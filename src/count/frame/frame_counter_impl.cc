@@ -102,8 +102,10 @@ void FrameCounterImpl::Enter(ZoneId id, Zone* zone) noexcept {
   if (thread == nullptr || DropIfInterrupting(*thread)) [[unlikely]]
     return;
   const FrameThread::Work work(*thread);
-  if (!thread->ready && !Prepare(*thread)) [[unlikely]]
-    return;
+  if (!thread->ready) [[unlikely]] {
+    if (!Prepare(*thread)) return;
+    thread->dirty = true;
+  }
   if (thread->is_watched()) [[unlikely]]
     return EnterWatched(*thread, id, zone);
   EnterReady(*thread, id, zone);
@@ -185,7 +187,10 @@ void FrameCounterImpl::LeaveInnermost() noexcept {
   const FrameThread::Work work(*thread);
   if (!counting && !thread->ready) return;
   // A worker outside of all zones must step inside before it may count the mistake in its tree.
-  if (!thread->ready && !Prepare(*thread)) return;
+  if (!thread->ready) {
+    if (!Prepare(*thread)) return;
+    thread->dirty = true;
+  }
   if (thread->is_watched()) CatchUp(*thread);
   LeaveTop(*thread);
 }
@@ -250,7 +255,6 @@ void FrameCounterImpl::PrepareWorker(FrameThread& thread) noexcept {
     thread.frame = frame;
     if (!thread.open()) thread.Open(plan_.OpenNext());
   }
-  thread.dirty = true;
   thread.ready = true;
 }
 
@@ -296,6 +300,7 @@ void FrameCounterImpl::Mark(FrameId id) noexcept {
   if (!thread->ready && !Prepare(*thread)) return;
   if (thread->is_watched()) CatchUp(*thread);
   if (sequence->Claim(*thread)) {
+    thread->dirty = true;
     MarkSequence(*sequence, id, *thread);
   } else {
     mistakes_.AddForeignMark();

@@ -90,7 +90,6 @@ bool FrameCounterImpl::AttachNamed(std::string_view name) {
   const FrameThread::Work work(*thread);
   PrepareWorker(*thread);
   if (!thread->ready) return true;
-  thread->dirty = false;  // attached, but nothing counted yet
   LeaveOutermost(*thread);
   return true;
 }

@@ -46,6 +46,44 @@ TEST_CASE("frames: a worker's zones are summed by the main frames") {
   CHECK(job->last.number == kFrames - 1);
 }
 
+TEST_CASE("frames: what a worker does besides zones adds no frames to them") {
+  FrameCounter frames({.events = {"page-faults"}});
+  const FrameId audio = frames.DefineFrame("audio");
+  frames.Mark();
+  std::atomic<int> turn{0};
+  std::thread owner([&] {
+    const auto attached = frames.AttachThread("audio");  // not in the worker's group
+    frames.Mark(audio);
+    turn = 1;
+    while (turn.load() != 10) std::this_thread::yield();
+  });
+  while (turn.load() != 1) std::this_thread::yield();
+  std::thread worker([&] {
+    for (int i = 0; i < 4; ++i) {
+      if (i == 0) {
+        PERFKIT_ZONE(frames, "job");
+      }
+      frames.Mark(audio);  // another thread's: ignored
+      turn = 2 + 2 * i;
+      while (turn.load() != 3 + 2 * i) std::this_thread::yield();
+    }
+  });
+  for (int i = 0; i < 4; ++i) {
+    while (turn.load() != 2 + 2 * i) std::this_thread::yield();
+    frames.Mark();
+    turn = 3 + 2 * i;
+  }
+  worker.join();
+  const std::vector<ZoneStats> zones = frames.zones();
+  turn = 10;
+  owner.join();
+  CHECK(frames.Stats().foreign_marks == 4);
+  const ZoneStats* const job = Find(zones, "job", "workers");
+  REQUIRE(job != nullptr);
+  CHECK(job->frames == 1);
+  CHECK(zones[job->parent].frames == 1);
+}
+
 TEST_CASE("frames: any number of workers may come one after the other") {
   FrameCounter frames({.events = {"page-faults"}, .max_zones = 4, .max_threads = 2});
   constexpr uint64_t kThreads = 300;
