@@ -96,7 +96,7 @@ void Collector::EndThread(OpenTasks& tasks) {
   if (collector == nullptr) return;
   const OpenTasks::Work work(tasks);
   if (collector->ended_.load(std::memory_order_seq_cst)) return;  // Pairs with Stop.
-  Count(collector->uncounted_.unended, tasks.depth());
+  Count(collector->uncounted_.unended, tasks.zones());
   tasks.Forget();
 }
 
@@ -108,7 +108,7 @@ void Collector::Begin(const Domain* domain, OpenKind kind, const Id& id, KeyKind
     return Count(uncounted_.in_handler);
   const OpenTasks::Work work(*tasks);
   if (stopping_.load(std::memory_order_seq_cst)) [[unlikely]]  // Pairs with Stop.
-    return;
+    return BeginTooLate(*tasks, domain, kind, id);
   tasks->Follow(this);
   OpenTasks::Entry* const entry = tasks->Push(domain, kind, id);
   if (entry == nullptr) [[unlikely]]
@@ -116,6 +116,13 @@ void Collector::Begin(const Domain* domain, OpenKind kind, const Id& id, KeyKind
   if (paused_.load(std::memory_order_relaxed) || !frames_.enabled()) [[unlikely]]
     return Count(uncounted_.paused);
   BeginWithZone(*tasks, *entry, key_kind, key);
+}
+
+// Adds an entry without a zone while Stop waits. Without it, the end of this task would end a task around it.
+void Collector::BeginTooLate(OpenTasks& tasks, const Domain* domain, OpenKind kind, const Id& id) noexcept {
+  if (ended_.load(std::memory_order_seq_cst)) return;  // Pairs with Stop.
+  tasks.Follow(this);
+  tasks.Push(domain, kind, id);
 }
 
 inline void Collector::BeginWithZone(OpenTasks& tasks, OpenTasks::Entry& entry, KeyKind key_kind,
@@ -209,7 +216,7 @@ void Collector::Stop() {
 // Ends what is open. On another thread than its own, zones have no counts then.
 void Collector::GiveUp(OpenTasks& tasks) {
   if (tasks.collector() != this) return;
-  Count(uncounted_.unended, tasks.depth());
+  Count(uncounted_.unended, tasks.zones());
   tasks.Pop(tasks.depth());
 }
 

@@ -76,6 +76,7 @@ class Collector {
   static void EndThread(OpenTasks& tasks);
 
  private:
+  void BeginTooLate(OpenTasks& tasks, const Domain* domain, OpenKind kind, const Id& id) noexcept;
   void BeginWithZone(OpenTasks& tasks, OpenTasks::Entry& entry, KeyKind key_kind, const void* key) noexcept;
   const char* Define(const Domain* domain, KeyKind key_kind, const void* key);
   OpenTasks* ThisThread() noexcept;

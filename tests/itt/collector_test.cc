@@ -130,13 +130,14 @@ TEST_CASE("itt collector: tasks are zones inside of the program's, with what was
   CHECK(zones.Total("update > app: work > step > library: inner") >= 600);
   CHECK(zones.Total("update > app: work") >= 2200);
   CHECK(zones.Total("update > app: work") == zones.Self("update > app: work") +
-                                                zones.Self("update > app: work > step") +
-                                                zones.Self("update > app: work > step > library: inner"));
+                                                 zones.Self("update > app: work > step") +
+                                                 zones.Self("update > app: work > step > library: inner"));
   CHECK(frames.Stats().frames == 200);
   CHECK(frames.Stats().mismatched == 0);
 }
 
-TEST_CASE("itt collector: tasks of other threads are in their groups, by the program's name or by ITT's", "[itt][law]") {
+TEST_CASE("itt collector: tasks of other threads are in their groups, by the program's name or by ITT's",
+          "[itt][law]") {
   FrameCounter frames({.events = {"page-faults"}});
   const Collecting collecting(frames);
   std::vector<std::thread> threads;
@@ -262,11 +263,15 @@ TEST_CASE("itt collector: the end waits for tasks that end soon", "[itt][law]") 
   FrameCounter frames({.events = {"page-faults"}});
   Collecting collecting(frames);
   std::atomic<bool> open{false};
+  constexpr size_t kPages = 50;
   std::thread other([&] {
+    FreshPages pages(kPages);
     Begin(g_work);
     open = true;
     while (!IsEnding(collecting)) std::this_thread::yield();
     Begin(g_inner);  // Too late.
+    End();
+    pages.Touch(0, kPages);
     End();
   });
   while (!open) std::this_thread::yield();
@@ -278,6 +283,7 @@ TEST_CASE("itt collector: the end waits for tasks that end soon", "[itt][law]") 
   CHECK(Zones(frames).Calls("app: work") + collecting.uncounted().unended == 1);
   CHECK(frames.Stats().cross_thread == collecting.uncounted().unended);
   if (in_time) CHECK(collecting.uncounted().unended == 0);
+  if (collecting.uncounted().unended == 0) CHECK(Zones(frames).Total("app: work") >= kPages);
 }
 
 TEST_CASE("itt collector: FrameCounters come and go while threads have tasks", "[itt][law]") {
