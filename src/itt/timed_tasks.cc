@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/sys/fork_registry.h"
+
 namespace perfkit::itt {
 
 void TimedTasks::Begin(const Domain* domain, const Id& id, std::string name, uint64_t now_ns) {
+  const sys::ForkBlocker fork_blocker;
   const std::lock_guard<std::mutex> lock(mutex_);
   if (open_.size() == kMaxOpen) {
     ++totals_.dropped;
@@ -17,6 +20,7 @@ void TimedTasks::Begin(const Domain* domain, const Id& id, std::string name, uin
 
 // If several are open with this id, ends the one that began last.
 void TimedTasks::End(const Domain* domain, const Id& id, uint64_t now_ns) {
+  const sys::ForkBlocker fork_blocker;
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto [first, end] = open_.equal_range(Key(domain, id.d1, id.d2, id.d3));
   if (first == end) {
@@ -29,6 +33,7 @@ void TimedTasks::End(const Domain* domain, const Id& id, uint64_t now_ns) {
 }
 
 void TimedTasks::Submit(const std::string& name, uint64_t begin_ns, uint64_t end_ns) {
+  const sys::ForkBlocker fork_blocker;
   const std::lock_guard<std::mutex> lock(mutex_);
   if (begin_ns == kNoTimestamp || end_ns == kNoTimestamp || end_ns < begin_ns) {
     ++totals_.untimed;
@@ -38,6 +43,7 @@ void TimedTasks::Submit(const std::string& name, uint64_t begin_ns, uint64_t end
 }
 
 TimedTasks::Totals TimedTasks::Take() const {
+  const sys::ForkBlocker fork_blocker;
   const std::lock_guard<std::mutex> lock(mutex_);
   Totals totals = totals_;
   totals.open = open_.size();
