@@ -264,8 +264,11 @@ const FrameSequence* FrameCounterImpl::sequence(FrameId id) const {
   return in_forked_child_ ? nullptr : names_.sequence(id);
 }
 
+// Workers' zones of the main frame under way are left out, as those of the marking thread are: a report must not cut a
+// frame in two. Before the first frame has ended, and while the marking thread marks none, all zones are included.
 std::vector<FrameCounterImpl::Group> FrameCounterImpl::Groups() {
   Settle();
+  const uint64_t under_way = main_ != nullptr && main_->ready ? frames_.under_way() : 0;
   std::vector<Group> all;
   Group& marking = all.emplace_back(Group{"", 1, ZoneMerge(shape_.events)});
   if (main_ != nullptr) marking.zones.Add(main_->tree);
@@ -274,7 +277,9 @@ std::vector<FrameCounterImpl::Group> FrameCounterImpl::Groups() {
   std::vector<Group> workers = ended_.groups();
   for (const std::unique_ptr<FrameThread>& worker : workers_) {
     const std::lock_guard<std::mutex> thread_lock(worker->mutex);
-    if (!worker->own_frames) worker->TryVisit([&] { worker->Roll(ns_per_tick_q32_); });
+    if (!worker->own_frames && (under_way == 0 || worker->frame != under_way)) {
+      worker->TryVisit([&] { worker->Roll(ns_per_tick_q32_); });
+    }
     Group& group = GroupNamed(workers, worker->name, shape_.events);
     ++group.live;
     group.zones.Add(worker->tree);

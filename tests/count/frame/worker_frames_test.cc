@@ -84,6 +84,39 @@ TEST_CASE("frames: what a worker does besides zones adds no frames to them") {
   CHECK(zones[job->parent].frames == 1);
 }
 
+TEST_CASE("frames: a report in the middle of a frame does not cut the workers' frames in two") {
+  FrameCounter frames({.events = {"page-faults"}});
+  std::atomic<int> turn{-1};
+  std::thread worker([&] {
+    for (int i = 0; i < 3; ++i) {
+      while (turn.load() != 2 * i) std::this_thread::yield();
+      { PERFKIT_ZONE(frames, "job"); }
+      ++turn;
+    }
+    while (turn.load() != 6) std::this_thread::yield();
+  });
+  frames.Mark();
+  const auto run_job = [&](int i) {
+    turn = 2 * i;
+    while (turn.load() != 2 * i + 1) std::this_thread::yield();
+  };
+  run_job(0);
+  frames.Mark();
+  run_job(1);
+  const std::vector<ZoneStats> within = frames.zones();
+  CHECK_FALSE(frames.FormatZones().empty());
+  run_job(2);
+  frames.Mark();
+  const std::vector<ZoneStats> ended = frames.zones();
+  turn = 6;
+  worker.join();
+  REQUIRE(Find(within, "job", "workers") != nullptr);
+  CHECK(Find(within, "job", "workers")->calls == 1);
+  CHECK(Find(ended, "job", "workers")->calls == 3);
+  CHECK(Find(ended, "job", "workers")->frames == 2);
+  CHECK(Find(ended, "job", "workers")->last.number == 1);
+}
+
 TEST_CASE("frames: any number of workers may come one after the other") {
   FrameCounter frames({.events = {"page-faults"}, .max_zones = 4, .max_threads = 2});
   constexpr uint64_t kThreads = 300;
