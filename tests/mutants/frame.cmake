@@ -142,3 +142,6 @@ mutant(cut_frame_of_a_sequence_stays FILE src/count/frame/frame_thread.cc TEST c
 mutant(thread_without_an_end FILE src/count/frame/frame_counter_impl_cold.cc TEST count_test CASES "each thread's log*"
        FROM [[  thread.EndLog(end_ticks);]] TO [[  if (end_ticks != 0) thread.EndLog(end_ticks);]]
        SAYS "A kept profile waits for ever for a thread that ended while counting was off.")
+mutant(binding_cache_is_read_twice FILE src/count/frame/thread_binding.h TEST count_test CASES "binding:*"
+       FROM [[? cached->state :]] TO [[? binding_cache.load(std::memory_order_relaxed)->state :]]
+       SAYS "A zone in a signal handler that uses another FrameCounter makes a zone go to that one's thread.")

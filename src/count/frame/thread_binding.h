@@ -1,9 +1,10 @@
 // A thread's state for an instance (a FrameCounter, a ThreadSlots): usually found by one comparison, released when the
 // thread exits.
 //
-// Two words of initial-exec thread-local storage cache the instance that the thread used last; a list has all of them.
-// The list shares ownership of each instance's Bindable. So no other instance gets its address while the list has it,
-// and comparing addresses is enough. The thread may end before the instance or after it.
+// One word of initial-exec thread-local storage refers to the binding that the thread used last; a list has all of
+// them. It is one word because a signal handler may use another instance at any instruction of FindBinding: two words
+// could be those of two instances. The list shares ownership of each instance's Bindable. So no other instance gets its
+// address while the list has it, and comparing addresses is enough. The thread may end before the instance or after it.
 #pragma once
 
 #include <atomic>
@@ -25,23 +26,29 @@ class Bindable {
   std::atomic<bool> closed_{false};
 };
 
-struct BindingCache {
-  const Bindable* instance;
-  void* state;
+// The part of a binding that FindBinding reads. `state` changes only if a refusal becomes a binding.
+struct CachedBinding {
+  const Bindable* instance = nullptr;
+  void* state = nullptr;
 };
-extern constinit thread_local BindingCache binding_cache __attribute__((tls_model("initial-exec")));
+// Never nullptr. Relaxed accesses are enough, because only handlers on the same thread access it, too.
+extern constinit thread_local std::atomic<const CachedBinding*> binding_cache
+    __attribute__((tls_model("initial-exec")));
 
 // Slow half of FindBinding: looks through the list.
 void* FindBindingSlow(const Bindable* instance) noexcept;
 
 // Returns what the calling thread has bound to `instance`; nullptr if it has bound nothing, or is exiting.
 inline void* FindBinding(const Bindable* instance) noexcept {
-  return binding_cache.instance == instance ? binding_cache.state : FindBindingSlow(instance);
+  const CachedBinding* const cached = binding_cache.load(std::memory_order_relaxed);
+  return cached->instance == instance ? cached->state : FindBindingSlow(instance);
 }
 
 // Returns true if nullptr is bound to `instance`, which means that it refused the calling thread. Requires that
 // FindBinding(instance) has just returned nullptr.
-inline bool WasRefused(const Bindable* instance) noexcept { return binding_cache.instance == instance; }
+inline bool WasRefused(const Bindable* instance) noexcept {
+  return binding_cache.load(std::memory_order_relaxed)->instance == instance;
+}
 
 // Called when the thread exits, and by Unbind if `run_exit`. Not called if the instance was closed before, or if
 // `state` is nullptr.
