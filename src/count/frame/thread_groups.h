@@ -1,9 +1,10 @@
 // Zones merged by the names of their threads, both live and ended ones.
 //
 // The counts of a thread that ends are added to its group, and its tree is freed. Only which thread counted them is
-// lost.
+// lost. Ended threads with more than kMaxNames names share a group, because threads may have a new name each.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -31,11 +32,14 @@ inline ThreadGroup& GroupNamed(std::vector<ThreadGroup>& groups, const std::stri
 // Not thread-safe.
 class EndedThreads {
  public:
+  static constexpr size_t kMaxNames = 256;
+
   // Adds a thread whose last frame was closed.
   void Add(const std::string& name, const ZoneTree& tree) {
     dropped_ += tree.dropped();
     mismatched_ += tree.mismatched();
-    GroupNamed(groups_, name, tree.shape().events).zones.Add(tree);
+    const bool has_room = groups_.size() < kMaxNames || Has(name);
+    GroupNamed(groups_, has_room ? name : "(more threads)", tree.shape().events).zones.Add(tree);
   }
   const std::vector<ThreadGroup>& groups() const { return groups_; }
   uint64_t dropped() const { return dropped_; }
@@ -43,6 +47,10 @@ class EndedThreads {
   void Clear() { groups_.clear(); }
 
  private:
+  bool Has(const std::string& name) const {
+    return std::any_of(groups_.begin(), groups_.end(), [&](const ThreadGroup& group) { return group.name == name; });
+  }
+
   std::vector<ThreadGroup> groups_;
   uint64_t dropped_ = 0, mismatched_ = 0;
 };
