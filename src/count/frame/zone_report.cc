@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "absl/strings/str_format.h"
 #include "perfkit/format.h"
@@ -129,11 +130,20 @@ void AppendWall(const std::vector<ZoneStats>& zones, const Adjuster& adjuster, s
   AppendTable(rows, out);
 }
 
+// Returns the lowest coverage of all rows.
+double CoverageOf(const std::vector<ZoneStats>& zones, size_t i) {
+  double coverage = 1;
+  for (const ZoneStats& zone : zones) {
+    if (zone.total[i].validity.counted()) coverage = std::min(coverage, zone.total[i].coverage());
+  }
+  return coverage;
+}
+
 void AppendCounter(const FrameCounterImpl& impl, const std::vector<ZoneStats>& zones, const Adjuster& adjuster,
                    size_t i, std::string* out) {
   const NumberStyle style = StyleOf(impl.plan(), i);
   std::vector<TableCells> rows = {Head()};
-  rows[0][0] = CounterTitle(impl.plan(), i, zones[0].total[i].validity.counted() ? zones[0].total[i].coverage() : 1);
+  rows[0][0] = CounterTitle(impl.plan(), i, CoverageOf(zones, i));
   for (size_t z = 0; z < zones.size(); ++z) {
     const std::optional<uint64_t> total = zones[z].total[i].scaled(), self = zones[z].self[i].scaled();
     if (!total || !self) {
@@ -168,19 +178,19 @@ ZoneParts PartsOf(const EventPlan& plan, const std::vector<ZoneStats>& zones, co
 void AppendMetric(const FrameCounterImpl& impl, const std::vector<ZoneStats>& zones, const Adjuster& adjuster,
                   const Metric& metric, std::string* out) {
   MetricTable table(metric, "calls");
-  std::string reason;
+  std::optional<MetricValue> weakest;
   for (size_t z = 0; z < zones.size(); ++z) {
     const ZoneParts parts = PartsOf(impl.plan(), zones, adjuster, z);
     const Adjusted wall =
         adjuster.For(z, 0, static_cast<double>(zones[z].wall_ns), static_cast<double>(zones[z].self_wall_ns));
     const MetricValue total = metric.Evaluate(parts.total, static_cast<uint64_t>(wall.total));
-    if (z == 0) {
-      reason = total.reason;
-      table.ShowWorth(total);
+    if (!weakest || (total.has_value() && (!weakest->has_value() || total.coverage < weakest->coverage))) {
+      weakest = total;
     }
     table.Add(Label(zones[z]), zones[z].calls, total, metric.Evaluate(parts.self, static_cast<uint64_t>(wall.self)));
   }
-  table.AppendTo(reason, out);
+  table.ShowWorth(*weakest);
+  table.AppendTo(weakest->reason, out);
 }
 
 void AppendHitches(const FrameCounterImpl& impl, std::string* out) {
