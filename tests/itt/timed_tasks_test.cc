@@ -11,7 +11,8 @@
 namespace perfkit::itt {
 namespace {
 
-TEST_CASE("itt timed tasks: a forked child reads the times, whatever other threads did at the fork", "[itt][fork]") {
+TEST_CASE("itt timed tasks: a forked child reads the times, whatever other threads did at the fork",
+          "[itt][fork][law]") {
   TimedTasks timed;
   std::atomic<bool> stop{false};
   std::atomic<uint64_t> submitted{0};
