@@ -13,7 +13,8 @@ namespace PERFKIT_NAMESPACE {
 
 // Identifies a zone by its name. The hot path compares addresses of names, but equal names at different addresses are
 // still one zone. `name` must be a string literal, or what FrameCounter::DefineZone returned: it is copied when the
-// zone is first entered, and must not change while the ZoneId is in use.
+// zone is first entered, and its address must not hold another name as long as the FrameCounter or TaskCounter exists.
+// So code that may be unloaded (dlclose) uses DefineZone, or a literal of the program.
 struct ZoneId {
   const char* name = nullptr;
 };
