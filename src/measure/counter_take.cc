@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_format.h"
@@ -91,7 +92,7 @@ absl::StatusOr<int64_t> TakeOnce(const CounterSet& set, Body body, void* self) {
   return sum;
 }
 
-// As TakeOnce, of the first of two breakpoints. The second one is Witness's.
+// As TakeOnce, for the first of two breakpoints; the second one is on Witness. Runs the body up to four times.
 absl::StatusOr<int64_t> TakeCalls(const CounterSet& set, Body body, void* self) {
   constexpr int kTries = 4;
   Snapshot begin, end;
@@ -105,9 +106,11 @@ absl::StatusOr<int64_t> TakeCalls(const CounterSet& set, Body body, void* self) 
     const bool is_whole = calls.validity.counted() && calls.coverage() == 1 && witness.validity.counted();
     if (is_whole && witness.value == kWitnessed) return static_cast<int64_t>(calls.value);
   }
-  return absl::Status(absl::StatusCode::kUnavailable,
-                      "a breakpoint on a function of perfkit, called twice, did not fire twice: this machine loses "
-                      "breakpoints, as some hypervisors do while another program is single-stepped");
+  return absl::Status(
+      absl::StatusCode::kUnavailable,
+      "the breakpoints were not counted all of the time, or one on a function of perfkit, called twice, "
+      "did not fire twice: this machine loses breakpoints, as some hypervisors do while another program "
+      "is single-stepped");
 }
 
 }  // namespace
@@ -127,7 +130,12 @@ absl::StatusOr<Take> OpenCounterTake(const EventType& event) {
   if (absl::Status added = AddParts(event, parts); !added.ok()) return added;
   // User space only, so that a number has the same meaning for each user. System calls are counted in the kernel.
   absl::StatusOr<CounterSet> opened = CounterSet::Open(parts, Target::ThisThread(), {.user_only = !IsSyscalls(event)});
-  if (!opened.ok()) return opened.status();
+  if (!opened.ok()) {
+    // Where perf is forbidden, getrusage still has page faults, though also those of the kernel: the path tells it.
+    absl::StatusOr<CounterSet> usage = CounterSet::Open(parts, Target::ThisThread(), {.only_path = ReadPath::kUsage});
+    if (!usage.ok()) return opened.status();
+    opened = std::move(usage);
+  }
   auto set = std::make_shared<const CounterSet>(*std::move(opened));
   std::string path = DescribePath(event, *set);
   const auto take = IsCalls(event) ? TakeCalls : TakeOnce;
