@@ -130,10 +130,18 @@ namespace detail {
 extern "C" [[gnu::weak]] void perfkit_benchmark_own_main();
 
 // For src/benchmark/adapter/wrap.cc, which must not depend on the layout of a State. Returns true if this one's loop
-// has begun, or will not because of an error.
+// has begun, or was skipped.
 extern "C" [[gnu::weak, gnu::used, gnu::visibility("default")]] bool perfkit_benchmark_begun(const void* state) {
+  // skipped() exists since 1.8. Unlike error_occurred(), it is also true after SkipWithMessage.
+  const auto is_skipped = [](const auto& of) {
+    if constexpr (requires { of.skipped(); }) {
+      return of.skipped();
+    } else {
+      return of.error_occurred();
+    }
+  };
   const auto& of = *static_cast<const ::benchmark::State*>(state);
-  return of.iterations() > 0 || of.error_occurred();
+  return of.iterations() > 0 || is_skipped(of);
 }
 
 // The stock main will refuse the flag without saying what to do instead.

@@ -151,7 +151,8 @@ class FrameCounter {
   ZoneId DefineZone(std::string_view name);
 
   // Attaches the calling thread now instead of at its first zone, with a name for the report, until the result is
-  // destroyed or the thread ends. Destroy the result on the same thread. Threads with the same name form one group.
+  // destroyed or the thread ends. Destroy the result on the same thread. Threads with the same name form one group;
+  // ended threads beyond 256 names form the group "(more threads)".
   // The result may outlive the FrameCounter. Thread-safe. No effect on the marking thread, on an attached one, beyond
   // max_threads, and in a forked child.
   class [[nodiscard]] AttachedThread {

@@ -119,7 +119,8 @@ struct SamplerOptions {
   // kSampleTransaction without a hardware event. Unavailable for registers, except on x86-64 and arm64. All samples of
   // a sampler have the same fields: these, those of the options, and
   //   IDENTIFIER, IP, TID, TIME  always;
-  //   PERIOD                     if an event that is not a clock has a Frequency;
+  //   PERIOD                     if an event that is not a clock has a Frequency, and with a tracepoint at Period{1}
+  //                              that may count several at once (sched:sched_stat_*, or known by its number only);
   //   CPU                        with `switches`;
   //   RAW                        with a tracepoint;
   //   READ                       with followers, and with several software events that are not clocks (before Linux

@@ -41,8 +41,8 @@ struct EventAccounting {
   uint64_t foreign = 0;    // Part of delivered: SamplerRecord::foreign.
   uint64_t throttled = 0;  // Times that the kernel stopped the event because it came too often.
   // Sum of the periods of the delivered samples: events, for clocks nanoseconds. 0 for events at a Frequency other than
-  // clocks, and for tracepoints that count several at once (sched:sched_stat_runtime): their samples have the period
-  // (Sample::period).
+  // clocks, and at Period{1} for tracepoints that may count several at once (sched:sched_stat_runtime, and those known
+  // by their number only): their samples have the period (Sample::period).
   uint64_t represented = 0;
   // Clocks: nanoseconds that no sample stands for.
   uint64_t unsampled_ns = 0;
@@ -94,8 +94,8 @@ struct SamplerStats {
   bool lost_is_lower_bound = false;
   // Losses of a full ring and of a pause could not be told apart: they count as `lost`.
   bool paused_is_lower_bound = false;
-  // Lost records other than samples: mappings and threads are not fully known. SWITCH records are lost without being
-  // counted between Pause and Resume.
+  // Lost records other than samples: mappings and threads are not fully known. Does not include SWITCH records that are
+  // not written between Pause and Resume.
   uint64_t side_band_lost = 0;
   uint64_t malformed_bytes = 0;  // Bytes in rings that were not records.
   // RingMode::kOverwrite: bytes that were overwritten before a snapshot, or not delivered because a visitor threw.

@@ -103,7 +103,8 @@ class Filtering {
   bool KeepsThread(size_t thread) const { return threads_[thread]; }
 
  private:
-  // Of frames that follow each other, one ends where the next one begins: it does not overlap the next one's time.
+  // An interval that ends where the filter begins does not overlap it, unless it is empty: the frame before the chosen
+  // one ends there.
   bool Overlaps(uint64_t from_ns, uint64_t to_ns) const {
     const bool has_ended = to_ns < filter_.from_ns || (to_ns == filter_.from_ns && from_ns < to_ns);
     return from_ns < filter_.to_ns && !has_ended;

@@ -116,7 +116,8 @@ void LossAccounting::AddCounts(SamplerStats& stats) {
   });
 }
 
-// A ring that overwrites always has room. Of a ring that was full, it is not known.
+// A ring that overwrites always has room, so it loses records only in a pause. If a ring was nearly full at a pause,
+// the cause is not known, and the losses count as `lost`.
 bool LossAccounting::IsOfPause(const RingSlot& slot, uint64_t time_ns) {
   if (slot.ring.reader().mode() == RingMode::kOverwrite) return true;
   bool any = false, full = false;
@@ -134,7 +135,7 @@ uint32_t LossAccounting::NumberOf(const RingSlot& slot) {
     if (&other == &slot) ring = count;
     ++count;
   });
-  // The spare set takes turns with the active one, whose numbers it has.
+  // The spare set takes turns with the active one, so its rings have the same numbers.
   const size_t before_spare = rings_.active.rings.size() + rings_.side.rings.size();
   return ring < before_spare ? ring : ring - static_cast<uint32_t>(before_spare);
 }

@@ -16,12 +16,12 @@
 
 namespace perfkit::sample {
 
-// The latest pauses. Does not allocate.
+// The latest 256 pauses; losses in earlier ones count as `lost`. Does not allocate.
 class PauseHistory {
  public:
   struct Pause {
-    uint64_t end_ns = 0;    // Before the rings go on.
-    bool was_full = false;  // A ring was nearly full before: what it lost may be real.
+    uint64_t end_ns = 0;    // Time just before the rings are resumed.
+    bool was_full = false;  // A ring was nearly full at its begin or end: losses may have come from the full ring.
   };
 
   void Add(const Pause& pause) { pauses_[count_++ % kPauses] = pause; }
@@ -70,7 +70,7 @@ class LossAccounting {
 
  private:
   bool IsNearlyFull() const { return rings_.active.IsNearlyFull(plan_.LargestRecord()); }
-  // Returns as what losses since they were settled count, by the table in loss_accounting.cc.
+  // Returns the sum to which losses since the last Settle belong, by the table in loss_accounting.cc.
   Kind KindNow();
   // Adds the losses since the last call.
   void Settle(Kind into);

@@ -87,8 +87,8 @@ absl::Status CheckRate(const EventConfig& config, const SampleRate& rate) {
                       config.name, value, *highest));
 }
 
-// Of an event that counts several at once, the kernel would take as many samples (perf_swevent_overflow), and throttle
-// it. With the period in samples it takes one, whose period says how many they were.
+// If an event counts n at once, the kernel takes n samples at a period of 1 (perf_swevent_overflow), and throttles the
+// event. If samples have their period, it takes one sample, with the period n (perf_swevent_event).
 bool NeedsPeriod(const PlannedEvent& event) {
   if (std::holds_alternative<Frequency>(event.rate)) return !event.clock;
   return std::get<Period>(event.rate).events == 1 && event::MayCountWeight(event.config);
@@ -111,9 +111,9 @@ absl::Status CheckNewRate(const PlannedEvent& event, const SampleRate& rate, boo
 absl::Status CheckPeriod(const PlannedEvent& event, const SampleRate& rate, bool with_period) {
   if (!SamplesEach(event, with_period) || std::get<Period>(rate).events == 1) return absl::OkStatus();
   return RefuseRate(
-      absl::StrFormat("event '%s': if samples have their period (kSamplePeriod, or a Frequency of another event), the "
-                      "kernel samples each occurrence of this event, whatever its period. Remedy: Period{1}, or a "
-                      "sampler of its own.",
+      absl::StrFormat("event '%s': if samples have their period (kSamplePeriod, a Frequency of another event, or "
+                      "another tracepoint at Period{1} that may count several at once), the kernel samples each "
+                      "occurrence of this event, whatever its period. Remedy: Period{1}, or a sampler of its own.",
                       event.config.name));
 }
 

@@ -118,7 +118,7 @@ SamplerRecord SamplerImpl::ToPublic(const RawRecord& raw, uint32_t event) const 
   return {raw, full ? event - asked : event, false, full};
 }
 
-// For events at a Frequency, the kernel chooses the period and writes it to each sample.
+// For events at a Frequency, and those that count several at once, the kernel writes the period to each sample.
 uint64_t SamplerImpl::PeriodOf(const RawRecord& sample) const {
   if (!plan_.layout().has(Field::kPeriod)) return 1;
   return detail::Load<uint64_t>(sample.body().data() + plan_.layout().early_offset(Field::kPeriod));

@@ -35,8 +35,8 @@ class Impl {
   void Halt();
 
   int poll_fd() const { return poll_fd_; }
-  // Returns true until sampling has ended. Does not wait: Session::Start calls it with a ForkBlocker, while a callback
-  // of this session may wait to fork.
+  // Returns true until sampling has ended and the last records have been read (kStopped). Does not wait: Session::Start
+  // calls it with a ForkBlocker, while a callback of this session may wait to fork.
   bool running() const;
   bool in_forked_child() const;
 

@@ -114,8 +114,8 @@ uint64_t AddSaturating(uint64_t a, uint64_t b) {
   return a > std::numeric_limits<uint64_t>::max() - b ? std::numeric_limits<uint64_t>::max() : a + b;
 }
 
-// Steps `region` and leaves the results in `session`, without subtracting anything. `constant` steps are beside the
-// budget.
+// Steps `region` and leaves the results in `session`, without subtracting anything. Permits `constant` steps more than
+// the budget: those of an empty region.
 absl::Status Step(Session& session, void (*region)(void*), void* argument, const StepOptions& options,
                   uint64_t constant) {
   session.ask_thread = sys::kernel().gettid;

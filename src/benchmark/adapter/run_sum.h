@@ -58,7 +58,7 @@ class RunSum {
   void Begin();
   void End();
   // A thread sets the row's label; nullptr keeps it. Calls `set` with it and the note. `begun`: the thread is in or
-  // after its loop.
+  // after its loop, or has skipped its benchmark.
   void SetLabel(const std::string* label, const std::string& note, bool begun,
                 absl::FunctionRef<void(const std::string&)> set);
 

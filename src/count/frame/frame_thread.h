@@ -55,7 +55,7 @@ class FrameThread {
   // Closes the events; the tree keeps what was counted.
   void Close();
   // Closes the events of a thread outside of all zones. A frame of a sequence that its marks have not ended is dropped:
-  // its next frame begins with other events. Call it on the owner when inside, or on a visitor; with `mutex` held.
+  // its next frame begins with other events. Call it with `mutex` held, on the owner or in TryVisit.
   void CloseOutside(uint64_t ns_per_tick_q32);
   bool open() const { return open_; }
 

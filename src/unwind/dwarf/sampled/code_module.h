@@ -14,7 +14,8 @@ namespace perfkit::unwind {
 // Not thread-safe. If the file can't be opened, there is no information.
 class CodeModule {
  public:
-  // The offset of the rule kRoot at a planted return address. It holds for return addresses that are no guess.
+  // Rule::offset of a kRoot rule that was found because pc would be a planted return address. Such a rule applies only
+  // if pc is a return address and no guess.
   static constexpr int32_t kPlanted = 1;
 
   // Opens the file. `proc` is "/proc", or a copy in tests.
@@ -32,7 +33,7 @@ class CodeModule {
   // Returns false for memory without a file, such as that of a JIT compiler.
   bool is_file() const { return is_file_; }
 
-  // Returns the rule at `offset` of the file, which may be at a planted return address only if `may_be_planted`.
+  // Returns the rule at `offset` of the file. If `may_be_planted`, it may be that of a planted return address.
   Rule At(uint64_t offset, bool may_be_planted) {
     const std::optional<uint64_t> address = code_.AddressOf(offset);
     if (!address) return {};
