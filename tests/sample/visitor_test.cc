@@ -1,11 +1,13 @@
 // Visitors that throw, and drains that end early: each record is delivered once, and all are in the accounting.
 #include <unistd.h>
 
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "tests/sample/support.h"
+#include "tests/support/skip.h"
 
 #if defined(__cpp_exceptions) && !defined(PERFKIT_NO_EXCEPTIONS)
 
@@ -110,9 +112,9 @@ TEST_CASE("a visitor that throws while events are changed does not stop them", "
   CHECK(sampler->stats().events[0].delivered == pages.samples);
 }
 
-// Threads that inherit overwriting events: the change of a rate drains the side band.
-TEST_CASE("a rate that is set is not forgotten if a visitor throws during the change", "[visitor]") {
-  constexpr size_t kPages = 600;
+// Threads that inherit overwriting events: the change of a rate drains the side band. Returns the number of samples of
+// `pages` pages after a visitor has thrown there; nullopt if the record at which it throws came too late.
+std::optional<uint64_t> SamplesAfterThrow(size_t pages) {
   SamplerOptions options = FaultOptions();
   options.mode = RingMode::kOverwrite;
   options.side_band = true;
@@ -134,14 +136,22 @@ TEST_CASE("a rate that is set is not forgotten if a visitor throws during the ch
   } catch (const Thrown&) {
     thrown = true;
   }
-  REQUIRE(thrown);
+  if (!thrown) return std::nullopt;
   testing::DrainAll(*sampler);
   REQUIRE(sampler->Snapshot().ok());
   testing::DrainAll(*sampler);
-  FreshPages memory(kPages);
-  memory.Touch(0, kPages);
+  FreshPages memory(pages);
+  memory.Touch(0, pages);
   REQUIRE(sampler->Snapshot().ok());
-  CHECK(testing::CountSamples(*sampler)[0] < kPages / 2);
+  return testing::CountSamples(*sampler)[0];
+}
+
+TEST_CASE("a rate that is set is not forgotten if a visitor throws during the change", "[visitor]") {
+  constexpr size_t kPages = 600;
+  std::optional<uint64_t> samples;
+  for (int i = 0; i < 20 && !samples; ++i) samples = SamplesAfterThrow(kPages);
+  if (!samples) SKIP_TEST("no record came during the change");
+  CHECK(*samples < kPages / 2);
 }
 
 TEST_CASE("what visitors do while events are about to be changed is sampled, too", "[visitor]") {
