@@ -138,11 +138,15 @@ TEST_CASE("losses of a full ring are not said to be a pause's, if a pause came b
 }
 
 // Threads that inherit events with followers: the kernel counts losses in LOST records only.
+absl::StatusOr<Sampler> OpenWithFollower(size_t ring_bytes) {
+  SamplerOptions options = testing::FaultOptions(ring_bytes);
+  options.events[0].followers = {"task-clock"};
+  return Sampler::Open(options, Target::AllThreads());
+}
+
 TEST_CASE("losses of a pause are told from others by LOST records, too", "[accounting]") {
   FreshPages memory(600);
-  SamplerOptions options = testing::FaultOptions(1 << 20);
-  options.events[0].followers = {"task-clock"};
-  auto sampler = Sampler::Open(options, Target::AllThreads());
+  auto sampler = OpenWithFollower(1 << 20);
   if (absl::IsUnavailable(sampler.status())) SKIP_TEST(sampler.status().ToString());  // Before Linux 6.12.
   INFO(sampler.status());
   REQUIRE(sampler.ok());
@@ -165,9 +169,7 @@ TEST_CASE("losses of a pause are told from others by LOST records, too", "[accou
 
 TEST_CASE("losses before a pause that are told after it count as lost", "[accounting]") {
   FreshPages memory(1000);
-  SamplerOptions options = testing::FaultOptions(16 << 10);
-  options.events[0].followers = {"task-clock"};
-  auto sampler = Sampler::Open(options, Target::AllThreads());
+  auto sampler = OpenWithFollower(16 << 10);
   if (absl::IsUnavailable(sampler.status())) SKIP_TEST(sampler.status().ToString());  // Before Linux 6.12.
   INFO(sampler.status());
   REQUIRE(sampler.ok());
